@@ -1,0 +1,24 @@
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+Layout: TypeAlias = tuple[int, Sequence[int], Sequence[int]]
+"""The data type, the sizes, and the strides in bytes."""
+
+class Plan:
+    """An operator made ready; several threads may run it at once."""
+
+    @property
+    def description(self) -> str: ...
+    def run(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
+        """Runs on objects with the buffer protocol; an address is that of element [0, ..., 0]. None: an absent tensor."""
+
+def compile(
+    name: str,
+    inputs: Sequence[Layout | None],
+    outputs: Sequence[Layout],
+    attributes: Sequence[Sequence[int]],
+) -> Plan | str:
+    """A plan, or the reason why there is none."""
+
+def build_info() -> dict[str, str]:
+    """How this module was built."""

@@ -1,0 +1,198 @@
+// The binding, one for all kernels.
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "build_info.h"
+#include "kernels.h"
+#include "layout.h"
+
+namespace nb = nanobind;
+
+namespace anydml {
+namespace {
+
+// (data type, sizes, strides in bytes), or None for an absent tensor.
+using PythonLayout = std::optional<std::tuple<int, std::vector<int64_t>, std::vector<int64_t>>>;
+using Attributes = std::vector<std::vector<int64_t>>;
+
+// The bytes that a tensor touches, relative to its element [0, ..., 0]. In doubles, which cannot overflow and
+// are exact as far as any memory reaches.
+struct Extent {
+  double low = 0;
+  double high = 0;
+
+  void add_dimension(int64_t size, int64_t stride) {
+    const double reach = (static_cast<double>(size) - 1) * static_cast<double>(stride);
+    (reach < 0 ? low : high) += reach;
+  }
+  bool covers(const Extent& other) const { return low <= other.low && other.high <= high; }
+};
+
+// Offsets within this many bytes leave int64 arithmetic room for a sum or two.
+constexpr double kLargestExtent = 0x1p53;
+
+struct Slot {
+  bool present;
+  Extent extent;
+};
+
+Layout to_layout(const PythonLayout& layout) {
+  if (!layout) return {};
+  const auto& [type, sizes, strides] = *layout;
+  if (sizes.size() != strides.size()) throw nb::value_error("a layout has as many strides as sizes");
+  for (const int64_t size : sizes) {
+    if (size < 1) throw nb::value_error("a layout's sizes are at least 1");
+  }
+  return {static_cast<DataType>(type), sizes, strides, true};
+}
+
+Slot to_slot(const Layout& layout) {
+  Extent extent{0, static_cast<double>(size_of(layout.type))};
+  for (size_t d = 0; d < layout.sizes.size(); ++d) extent.add_dimension(layout.sizes[d], layout.strides[d]);
+  return {layout.present, extent};
+}
+
+// A buffer held for as long as this lives.
+class View {
+ public:
+  View() = default;
+  View(const View&) = delete;
+  View& operator=(const View&) = delete;
+  ~View() { PyBuffer_Release(&buffer_); }
+
+  void acquire(nb::handle object, int flags) {
+    if (PyObject_GetBuffer(object.ptr(), &buffer_, flags) != 0) nb::raise_python_error();
+  }
+  void* data() const { return buffer_.buf; }
+  Extent extent() const {
+    Extent extent{0, static_cast<double>(buffer_.itemsize)};
+    for (int d = 0; d < buffer_.ndim; ++d) {
+      if (buffer_.shape[d] == 0) return {};
+      extent.add_dimension(buffer_.shape[d], buffer_.strides[d]);
+    }
+    return extent;
+  }
+
+ private:
+  Py_buffer buffer_{};
+};
+
+// The buffers of one side of a run. Views stay where they are: a Py_buffer may point into itself.
+class Views {
+ public:
+  Views(nb::sequence objects, const std::vector<Slot>& slots, int flags, const char* side)
+      : views_(std::make_unique<View[]>(slots.size())), pointers_(slots.size(), nullptr) {
+    const size_t count = nb::len(objects);
+    if (count != slots.size()) {
+      const std::string got = std::to_string(count) + " " + side;
+      throw nb::value_error((got + ", where the plan has " + std::to_string(slots.size())).c_str());
+    }
+    for (size_t i = 0; i < count; ++i) {
+      const nb::object object = objects[i];
+      if (!slots[i].present && object.is_none()) continue;
+      if (object.is_none()) refuse(side, i, "is absent, but present in the plan");
+      if (!slots[i].present) refuse(side, i, "is present, but absent in the plan");
+      views_[i].acquire(object, flags);
+      if (!views_[i].extent().covers(slots[i].extent)) refuse(side, i, "does not cover the plan's layout");
+      pointers_[i] = views_[i].data();
+    }
+  }
+
+  void* const* pointers() const { return pointers_.data(); }
+
+ private:
+  [[noreturn]] static void refuse(const std::string& side, size_t index, const char* what) {
+    throw nb::value_error((side + "[" + std::to_string(index) + "] " + what).c_str());
+  }
+
+  std::unique_ptr<View[]> views_;
+  std::vector<void*> pointers_;
+};
+
+class BoundPlan {
+ public:
+  BoundPlan(std::unique_ptr<Plan> plan, std::vector<Slot> inputs, std::vector<Slot> outputs)
+      : plan_(std::move(plan)), inputs_(std::move(inputs)), outputs_(std::move(outputs)) {}
+
+  void run(nb::sequence inputs, nb::sequence outputs) const {
+    const Views in(inputs, inputs_, PyBUF_STRIDED_RO, "inputs");
+    const Views out(outputs, outputs_, PyBUF_STRIDED, "outputs");
+    const nb::gil_scoped_release release;
+    plan_->run(in.pointers(), out.pointers());
+  }
+  const std::string& description() const { return plan_->description(); }
+
+ private:
+  std::unique_ptr<Plan> plan_;
+  std::vector<Slot> inputs_;
+  std::vector<Slot> outputs_;
+};
+
+std::vector<Layout> to_layouts(const std::vector<PythonLayout>& layouts) {
+  std::vector<Layout> converted;
+  for (const PythonLayout& layout : layouts) converted.push_back(to_layout(layout));
+  return converted;
+}
+
+std::vector<Slot> to_slots(const std::vector<Layout>& layouts) {
+  std::vector<Slot> slots;
+  for (const Layout& layout : layouts) slots.push_back(to_slot(layout));
+  return slots;
+}
+
+bool too_large(const Slot& slot) { return slot.extent.high - slot.extent.low > kLargestExtent; }
+
+nb::object compile(const std::string& name, const std::vector<PythonLayout>& inputs,
+                   const std::vector<PythonLayout>& outputs, const Attributes& attributes) {
+  const Kernel* kernel = find_kernel(name);
+  if (kernel == nullptr) return nb::cast("no kernel for " + name);
+
+  const Request request{to_layouts(inputs), to_layouts(outputs), attributes};
+  std::vector<Slot> in = to_slots(request.inputs);
+  std::vector<Slot> out = to_slots(request.outputs);
+  if (std::ranges::any_of(in, too_large) || std::ranges::any_of(out, too_large)) {
+    return nb::cast("a tensor spans more than 2^53 bytes");
+  }
+  std::string reason;
+  std::unique_ptr<Plan> plan = kernel->make(request, reason);
+  if (plan == nullptr) return nb::cast(reason);
+  return nb::cast(BoundPlan(std::move(plan), std::move(in), std::move(out)));
+}
+
+nb::dict build_info() {
+  nb::dict info;
+  info["compiler"] = kCompiler;
+  info["flags"] = kFlags;
+  info["instruction_set"] = "baseline";
+  info["sanitizers"] = kSanitizers;
+  return info;
+}
+
+}  // namespace
+}  // namespace anydml
+
+NB_MODULE(_native, m) {
+  using namespace nb::literals;
+  m.doc() = "The kernels of the CPU engine. Requests must have been validated.";
+
+  nb::class_<anydml::BoundPlan>(m, "Plan", "An operator made ready; several threads may run it at once.")
+      .def("run", &anydml::BoundPlan::run, "inputs"_a, "outputs"_a,
+           "Runs on buffers whose address is that of element [0, ..., 0], None for an absent tensor.")
+      .def_prop_ro("description", &anydml::BoundPlan::description);
+  m.def("compile", &anydml::compile, "name"_a, "inputs"_a, "outputs"_a, "attributes"_a,
+        nb::sig("def compile(name: str, inputs: Sequence[Layout | None], outputs: Sequence[Layout], "
+                "attributes: Sequence[Sequence[int]]) -> Plan | str"),
+        "A plan, or the reason why there is none. A layout is (data type, sizes, strides in bytes).");
+  m.def("build_info", &anydml::build_info, "How this module was built.");
+}
