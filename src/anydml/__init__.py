@@ -1,0 +1,93 @@
+"""anydml: DirectML's operators on any machine.
+
+Descs and devices carry the names of directml.h; functions take and give arrays::
+
+    >>> import anydml
+    >>> anydml.cumulative_product([2, 4, 8, 3])
+    array([  2,   8,  64, 192])
+
+``anydml.operators.OPERATORS`` lists the operators, ``anydml ops NAME`` in a shell prints what one does.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from .binding import DML_BUFFER_ARRAY_BINDING, DML_BUFFER_BINDING, BindingTable
+from .device import BindingProperties, CompiledOperator, Device, Operator, OperatorInitializer
+from .enums import (
+    DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT,
+    DML_PERSISTENT_BUFFER_ALIGNMENT,
+    DML_TEMPORARY_BUFFER_ALIGNMENT,
+    DML_TENSOR_DIMENSION_COUNT_MAX,
+    DML_TENSOR_DIMENSION_COUNT_MAX1,
+    AxisDirection,
+    BindingType,
+    ExecutionFlags,
+    Feature,
+    FeatureLevel,
+    HResult,
+    OperatorType,
+    TensorDataType,
+    TensorFlags,
+    TensorType,
+)
+from .errors import DMLError, DMLMemoryError, DMLTypeError, DMLValueError, Violation
+from .functions import cumulative_product, cumulative_summation, join, quantized_linear_average_pooling
+from .operators import OPERATORS, spec
+from .tensor import DML_BUFFER_TENSOR_DESC
+from .validate import validate
+
+if TYPE_CHECKING:
+    from .operators import *  # noqa: F403
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "DML_BUFFER_ARRAY_BINDING",
+    "DML_BUFFER_BINDING",
+    "DML_BUFFER_TENSOR_DESC",
+    "DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT",
+    "DML_PERSISTENT_BUFFER_ALIGNMENT",
+    "DML_TEMPORARY_BUFFER_ALIGNMENT",
+    "DML_TENSOR_DIMENSION_COUNT_MAX",
+    "DML_TENSOR_DIMENSION_COUNT_MAX1",
+    "AxisDirection",
+    "BindingProperties",
+    "BindingTable",
+    "BindingType",
+    "CompiledOperator",
+    "DMLError",
+    "DMLMemoryError",
+    "DMLTypeError",
+    "DMLValueError",
+    "Device",
+    "ExecutionFlags",
+    "Feature",
+    "FeatureLevel",
+    "HResult",
+    "Operator",
+    "OperatorInitializer",
+    "OperatorType",
+    "TensorDataType",
+    "TensorFlags",
+    "TensorType",
+    "Violation",
+    "cumulative_product",
+    "cumulative_summation",
+    "join",
+    "quantized_linear_average_pooling",
+    "validate",
+    *(f"DML_{name}_OPERATOR_DESC" for name in OPERATORS),
+]
+
+
+def __getattr__(name: str) -> Any:
+    operator = name.removeprefix("DML_").removesuffix("_OPERATOR_DESC")
+    if operator in OPERATORS and name == f"DML_{operator}_OPERATOR_DESC":
+        return spec(operator).desc
+    raise AttributeError(f"module 'anydml' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,103 @@
+"""Arrays of any kind in, the same kind out, without a copy.
+
+(A1) An operand is an array: NumPy's, a buffer, an object with ``__array_interface__`` or DLPack in the CPU's memory, or
+     nested lists of numbers, of which float ones become float32.
+(A2) Its bytes are in the machine's order.
+(A3) ``out`` is writable.
+(A4) ``out`` has the result's data type and shape.
+(A5) An axis is an integer from -ndim to ndim - 1, of an array that has at least one.
+(A6) More than 8 dimensions fold into 8: neighbours that memory walks as one become one.
+(A7) No two elements of ``out`` share memory.
+(A8) Arrays to be joined have the same number of dimensions, and there is at least one.
+(A9) A scale or a zero point is a number, or one for each channel; an integer has to fit its type, a typed zero point
+     has to be of it already.
+(A10) An option of a pooling is an integer, or one for each spatial dimension.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+
+from .errors import Violation, error
+from .layout import DATA_TYPES, Array
+from .validate import kind_of
+
+
+def refuse(
+    operator: str, rule: str, where: str, found: str, expected: str, remedy: str = "", kind: str = "value"
+) -> Any:
+    """Raises the error for one broken rule."""
+    raise error(
+        [
+            Violation(
+                operator=operator,
+                where=where,
+                found=found,
+                expected=expected,
+                rule=rule,
+                remedy=remedy,
+                kind=kind,  # type: ignore[arg-type]
+            )
+        ]
+    )
+
+
+def as_array(operator: str, where: str, value: Any) -> Array:
+    """A NumPy array on the memory of `value`; a new one for lists only."""
+    array = _import(operator, where, value)
+    if not array.dtype.isnative:
+        remedy = "Convert it with .astype(x.dtype.newbyteorder('='))"
+        refuse(operator, "(A2)", where, f"byte-swapped {array.dtype.str}", "the machine's byte order", remedy)
+    return array
+
+
+def _import(operator: str, where: str, value: Any) -> Array:
+    if type(value) is np.ndarray:
+        return value
+    try:
+        if isinstance(value, np.ma.MaskedArray):
+            raise TypeError("a mask has no meaning here; use .filled()")
+        if isinstance(value, (list, tuple)):
+            array = np.array(value)
+            return array.astype(np.float32) if array.dtype == np.float64 else array
+        if isinstance(value, (np.ndarray, np.generic)) or hasattr(value, "__array_interface__"):
+            return np.asarray(value)
+        if hasattr(value, "__dlpack__"):
+            return np.from_dlpack(value)
+        return np.asarray(memoryview(value))
+    except Exception as problem:  # what a foreign array raises is its own business; here it is one more wrong operand
+        reason = " ".join(str(problem).split())
+        expected = "an array in the CPU's memory, or lists of numbers"
+        found = f"{type(value).__name__} ({reason})" if reason else kind_of(value)
+        return refuse(operator, "(A1)", where, found, expected, kind="type")  # type: ignore[no-any-return]
+
+
+def as_output(operator: str, value: Any, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Array:
+    """The array that ``out=`` asks to write to; rules (A1) to (A4)."""
+    if isinstance(value, (list, tuple)):
+        refuse(operator, "(A1)", "out", type(value).__name__, "an array", kind="type")
+    array = as_array(operator, "out", value)
+    if not array.flags.writeable:
+        refuse(operator, "(A3)", "out", "a read-only array", "a writable one")
+    if array.dtype != dtype or array.shape != shape:
+        found = f"{array.dtype} of shape {array.shape}"
+        refuse(operator, "(A4)", "out", found, f"{dtype} of shape {shape}")
+    return array
+
+
+def like(value: Any, result: Array) -> Any:
+    """`result` as an array of the kind that `value` is: NumPy's for lists and buffers, else by DLPack."""
+    if not hasattr(value, "__dlpack__") or isinstance(value, (np.ndarray, np.generic)):
+        return result
+    if hasattr(value, "__array_namespace__"):
+        return value.__array_namespace__().from_dlpack(result)
+    library = sys.modules[type(value).__module__.partition(".")[0]]
+    return library.from_dlpack(result) if hasattr(library, "from_dlpack") else result
+
+
+def has_data_type(array: Array) -> bool:
+    """Whether DirectML has a data type for the array's elements."""
+    return array.dtype in DATA_TYPES

@@ -1,0 +1,422 @@
+"""Devices, and an operator's life on one: create, compile, initialise, bind, dispatch.
+
+(D1) A device has one of the names that ``Device`` lists, and a feature level of ``FeatureLevel``.
+(D2) Objects of one device do not meet another's.
+(D3) An initializer is dispatched once; a compiled operator is dispatched after it.
+(D4) Execution flags are ExecutionFlags.
+(D5) A feature is asked for as ``check_feature_support`` says.
+
+In DirectML a mistake in a method without a return value removes the device. Here it raises, and the device stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from threading import Lock
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+from .binding import (
+    DML_BUFFER_ARRAY_BINDING,
+    DML_BUFFER_BINDING,
+    BindingTable,
+    Bound,
+    Slot,
+    address,
+    bind,
+    bind_array,
+    bind_range,
+    check_range,
+    check_sharing,
+    violation,
+)
+from .engines import Declined, Engine, Kernel, engines
+from .enums import (
+    DML_PERSISTENT_BUFFER_ALIGNMENT,
+    ExecutionFlags,
+    Feature,
+    FeatureLevel,
+    HResult,
+    TensorDataType,
+)
+from .errors import Violation, error, listing
+from .layout import Array, Layout
+from .operators import spec_of
+from .schema import OperatorDesc, OperatorSpec
+from .validate import check_values, kind_of, validate
+
+DEVICE_NAMES = ("cpu", "reference")
+
+
+class Device:
+    """A place to run operators. Thread-safe.
+
+    Args:
+        name: "cpu" for native code, "reference" for every operator's reference in NumPy.
+        feature_level: the level whose support tables hold.
+        strict: whether DirectML's own limits hold too: 2^32 - 1 elements and 4 GiB for a tensor, and pooling's output
+            sizes rounded down.
+        debug: for engines that can look at values only by waiting for them (none yet).
+
+    Raises:
+        DMLError: (D1), with DXGI_ERROR_UNSUPPORTED.
+
+    >>> from anydml import *
+    >>> tensor = DML_BUFFER_TENSOR_DESC(DataType=TensorDataType.FLOAT32, Sizes=(1, 1, 1, 4))
+    >>> device = Device("cpu")
+    >>> operator = device.create_operator(DML_CUMULATIVE_PRODUCT_OPERATOR_DESC(
+    ...     InputTensor=tensor, OutputTensor=tensor, Axis=3))
+    >>> x = np.array([[[[2, 4, 8, 3]]]], np.float32)
+    >>> device.compile_operator(operator).dispatch([x], [x])
+    >>> x
+    array([[[[  2.,   8.,  64., 192.]]]], dtype=float32)
+    """
+
+    def __init__(
+        self,
+        name: str = "cpu",
+        feature_level: FeatureLevel = FeatureLevel.LEVEL_6_4,
+        strict: bool = False,
+        debug: bool = False,
+    ) -> None:
+        if name not in DEVICE_NAMES:
+            raise _unsupported("Device", "name", repr(name), listing(DEVICE_NAMES), "(D1)")
+        try:
+            self.feature_level = FeatureLevel(feature_level)
+        except ValueError:
+            expected = listing(FeatureLevel.__members__)
+            raise _unsupported("Device", "feature_level", kind_of(feature_level), expected, "(D1)") from None
+        self.name = name
+        self.strict = strict
+        self.debug = debug
+        self._engines = engines(name)
+
+    def __repr__(self) -> str:
+        strict = ", strict=True" if self.strict else ""
+        return f"Device({self.name!r}, FeatureLevel.{self.feature_level.name}{strict})"
+
+    def create_operator(self, desc: OperatorDesc) -> Operator:
+        """Checks a desc against the rules and this device's feature level.
+
+        Raises:
+            DMLError: every violation, as :func:`anydml.validate` lists them.
+        """
+        violations = validate(desc, self.feature_level, self.strict)
+        if violations:
+            raise error(violations)
+        spec = spec_of(desc)
+        assert spec is not None
+        return Operator(self, spec, desc)
+
+    def compile_operator(self, operator: Operator, flags: ExecutionFlags = ExecutionFlags.NONE) -> CompiledOperator:
+        """Plans an operator for the sizes and strides in its desc.
+
+        Args:
+            operator: of this device.
+            flags: accepted as DirectML accepts them; no engine here needs any.
+        """
+        self._owns("compile_operator", operator, Operator)
+        if not isinstance(flags, ExecutionFlags):
+            found = violation("compile_operator", "(D4)", "flags", kind_of(flags), "ExecutionFlags")
+            raise error([found])
+        spec, desc = operator.spec, operator.desc
+        inputs = [(label, tensor, Layout.of_desc(tensor) if tensor else None) for label, tensor in spec.inputs(desc)]
+        outputs = [Slot(label, t, layout := Layout.of_desc(t), layout, True) for label, t in spec.outputs(desc)]
+        aligned = spec.align(desc, [layout for _, _, layout in inputs])
+        slots = [Slot(*member, engine_sees) for member, engine_sees in zip(inputs, aligned, strict=True)]
+        return CompiledOperator(operator, self.compile(spec, desc, slots, outputs), slots, outputs)
+
+    def compile(
+        self, spec: OperatorSpec, desc: OperatorDesc, inputs: Sequence[Slot], outputs: Sequence[Slot]
+    ) -> Served:
+        """Asks the engines in turn; the functions compile here too, for the layouts of their arrays."""
+        declined: list[tuple[str, Declined]] = []
+        for engine in self._engines:
+            answer = engine.compile(
+                spec, desc, [slot.aligned for slot in inputs], [slot.aligned for slot in outputs if slot.aligned]
+            )
+            if isinstance(answer, Kernel):
+                return Served(engine, answer, tuple(declined))
+            declined.append((engine.name, answer))
+        raise AssertionError("the reference takes every operator")
+
+    def create_operator_initializer(self, operators: Iterable[CompiledOperator]) -> OperatorInitializer:
+        """What initialises compiled operators of this device, once."""
+        compiled = list(operators)
+        for operator in compiled:
+            self._owns("create_operator_initializer", operator, CompiledOperator)
+        return OperatorInitializer(self, compiled)
+
+    def create_binding_table(self, dispatchable: Dispatchable) -> BindingTable:
+        """What holds the bindings of an initializer or a compiled operator."""
+        self._owns("create_binding_table", dispatchable, OperatorInitializer, CompiledOperator)
+        return BindingTable(dispatchable)
+
+    def dispatch(self, dispatchable: Dispatchable, bindings: BindingTable) -> None:
+        """Runs an initializer or a compiled operator, as RecordDispatch and ExecuteCommandLists do.
+
+        Raises:
+            DMLError: (B1) to (B9), (D2), (D3), and what the operator demands of values. Nothing is written then.
+        """
+        self._owns("dispatch", dispatchable, OperatorInitializer, CompiledOperator)
+        if not isinstance(bindings, BindingTable) or bindings.dispatchable is not dispatchable:
+            raise error(
+                [violation("dispatch", "(D2)", "bindings", kind_of(bindings), "the table of this dispatchable")]
+            )
+        dispatchable._dispatch_table(bindings)
+
+    def check_feature_support(self, feature: Feature, query: Any) -> bool | FeatureLevel:
+        """Whether a data type is there, or which of the given feature levels is the highest that is.
+
+        Args:
+            feature: TENSOR_DATA_TYPE_SUPPORT with a TensorDataType, or FEATURE_LEVELS with FeatureLevels.
+
+        Raises:
+            DMLError: DXGI_ERROR_UNSUPPORTED where no level is there.
+
+        >>> Device().check_feature_support(Feature.TENSOR_DATA_TYPE_SUPPORT, TensorDataType.FLOAT16)
+        True
+        """
+        if feature == Feature.TENSOR_DATA_TYPE_SUPPORT and isinstance(query, TensorDataType):
+            four_bit = query in (TensorDataType.UINT4, TensorDataType.INT4)
+            since = FeatureLevel.LEVEL_6_3 if four_bit else FeatureLevel.LEVEL_1_0
+            return query != TensorDataType.UNKNOWN and self.feature_level >= since
+        if feature == Feature.FEATURE_LEVELS and isinstance(query, (list, tuple)):
+            levels = [level for level in query if level in FeatureLevel.__members__.values()]
+            there = [level for level in levels if level <= self.feature_level]
+            if there:
+                return FeatureLevel(max(there))
+            expected = f"a level up to {self.feature_level.number}"
+            raise _unsupported("check_feature_support", "query", kind_of(query), expected, "(D5)")
+        expected = "TENSOR_DATA_TYPE_SUPPORT with a TensorDataType, or FEATURE_LEVELS with a list of FeatureLevel"
+        found = f"{kind_of(feature)} with {kind_of(query)}"
+        raise error([violation("check_feature_support", "(D5)", "feature", found, expected)])
+
+    def _owns(self, method: str, child: object, *kinds: type[_Child]) -> None:
+        if not isinstance(child, kinds):
+            expected = listing(f"a {kind.__name__}" for kind in kinds)
+            raise error([violation(method, "(D2)", "", kind_of(child), expected)])
+        if child.device is not self:
+            raise error([violation(method, "(D2)", "", f"an object of {child.device}", f"one of {self}")])
+
+
+def _unsupported(operator: str, where: str, found: str, expected: str, rule: str) -> Exception:
+    return error(
+        [
+            Violation(
+                operator=operator,
+                where=where,
+                found=found,
+                expected=expected,
+                rule=rule,
+                hresult=HResult.DXGI_ERROR_UNSUPPORTED,
+            )
+        ]
+    )
+
+
+class Served(NamedTuple):
+    """Which engine took an operator, and why those before it declined."""
+
+    engine: Engine
+    kernel: Kernel
+    declined: tuple[tuple[str, Declined], ...]
+
+    def explain(self, spec: OperatorSpec) -> str:
+        lines = [f"{spec.name} is served by {self.engine.name}: {self.kernel.description}"]
+        lines += [f"{name} declined: {declined.reason}" for name, declined in self.declined]
+        return "\n".join(lines)
+
+
+class _Child:
+    """What belongs to a device."""
+
+    def __init__(self, device: Device) -> None:
+        self.device = device
+
+
+class Operator(_Child):
+    """A desc that passed the rules, on a device."""
+
+    def __init__(self, device: Device, spec: OperatorSpec, desc: OperatorDesc) -> None:
+        super().__init__(device)
+        self.spec = spec
+        self.desc = desc
+
+
+class BindingProperties(NamedTuple):
+    """``DML_BINDING_PROPERTIES``: what a dispatchable wants bound."""
+
+    RequiredDescriptorCount: int
+    TemporaryResourceSize: int
+    """In bytes; 0, as no engine here wants temporary memory."""
+    PersistentResourceSize: int
+    """In bytes; holds what is OWNED_BY_DML."""
+
+
+class CompiledOperator(_Child):
+    """An operator with its kernel. Immutable; several threads may dispatch it at once."""
+
+    def __init__(self, operator: Operator, served: Served, inputs: list[Slot], outputs: list[Slot]) -> None:
+        super().__init__(operator.device)
+        self.spec = operator.spec
+        self.desc = operator.desc
+        self._served = served
+        self._inputs = inputs
+        self._outputs = outputs
+        self._initialised: set[int] = set()
+        """Addresses of the persistent resources that were filled; 0 stands for none needed."""
+        self._offsets: dict[str, int] = {}
+        """Of owned inputs in the persistent resource."""
+        self._persistent_size = 0
+        for slot in inputs:
+            if slot.owned and slot.tensor is not None:
+                self._offsets[slot.label] = self._persistent_size
+                blocks = -(-(slot.tensor.TotalTensorSizeInBytes or 0) // DML_PERSISTENT_BUFFER_ALIGNMENT)
+                self._persistent_size += blocks * DML_PERSISTENT_BUFFER_ALIGNMENT
+
+    @property
+    def engine(self) -> str:
+        """The engine that serves it: "cpu" or "reference"."""
+        return self._served.engine.name
+
+    def explain(self) -> str:
+        """Which kernel serves it, and why other engines declined."""
+        return self._served.explain(self.spec)
+
+    def binding_properties(self) -> BindingProperties:
+        """What has to be bound for a dispatch."""
+        return BindingProperties(len(self._inputs) + len(self._outputs), 0, self._persistent_size)
+
+    def dispatch(self, inputs: Sequence[Any], outputs: Sequence[Any], *, persistent: Array | None = None) -> None:
+        """Runs the operator on arrays.
+
+        Args:
+            inputs: in header order, None for what the desc leaves out and for what is OWNED_BY_DML. Each is an array of
+                the desc's data type, sizes and strides, or a flat buffer with the bytes of the tensor.
+            outputs: likewise. An output may be the input's array where the operator runs in-place.
+            persistent: what :meth:`initialise` returned, where an input is OWNED_BY_DML.
+
+        Raises:
+            DMLError: (B1) to (B9), and what the operator demands of values. Nothing is written then.
+        """
+        read = bind(self.spec.name, "inputs", self._inputs, inputs, False, bind_array)
+        written = bind(self.spec.name, "outputs", self._outputs, outputs, False, bind_array)
+        resource = None if persistent is None else DML_BUFFER_BINDING(Buffer=persistent)
+        self._run(read, written, resource)
+
+    def initialise(self, inputs: Sequence[Any]) -> Array:
+        """Copies the inputs that are OWNED_BY_DML into a new persistent resource, and returns it for `dispatch`.
+
+        Args:
+            inputs: in header order, None for all that is not OWNED_BY_DML.
+
+        Raises:
+            DMLError: (B1) to (B6).
+        """
+        resource = np.zeros(self._persistent_size, np.uint8)
+        self._fill(bind(self.spec.name, "inputs", self._inputs, inputs, True, bind_array), resource, 0)
+        return resource
+
+    def _fill(self, owned: Sequence[Bound | None], memory: Array, offset: int) -> None:
+        for bound in owned:
+            if bound is not None and bound.slot.aligned is not None:
+                bound.slot.aligned.view(memory, offset + self._offsets[bound.slot.label])[...] = bound.array
+        self._initialised.add(address(memory) + offset if self._persistent_size else 0)
+
+    def _run(
+        self, read: list[Bound | None], written: list[Bound | None], persistent: DML_BUFFER_BINDING | None
+    ) -> None:
+        name = self.spec.name
+        if self._persistent_size:
+            memory, offset = self._check_persistent(name, persistent)
+            for i, slot in enumerate(self._inputs):
+                if slot.owned and slot.aligned is not None:
+                    array = slot.aligned.view(memory, offset + self._offsets[slot.label])
+                    start = address(memory) + offset
+                    read[i] = Bound(slot, array, start, start + self._persistent_size)
+        elif persistent is not None:
+            raise error([violation(name, "(B9)", "persistent", kind_of(persistent), "None: nothing is OWNED_BY_DML")])
+        outputs = [bound for bound in written if bound is not None]
+        shared = check_sharing(name, self.spec.in_place, [bound for bound in read if bound is not None], outputs)
+        if shared:
+            raise error(shared)
+        inputs = [bound.array if bound is not None else None for bound in read]
+        check_values(self.spec, self.desc, inputs)
+        self._served.kernel.run(inputs, [bound.array for bound in outputs])
+
+    def _check_persistent(self, name: str, given: object) -> tuple[Array, int]:
+        where, size = "persistent", self._persistent_size
+        place = check_range(name, where, given, size, DML_PERSISTENT_BUFFER_ALIGNMENT, False)
+        if isinstance(place, Violation):
+            raise error([place])
+        if address(place[0]) + place[1] not in self._initialised:
+            remedy = "Dispatch an OperatorInitializer with it first, or pass what initialise() returned"
+            expected = "the persistent resource that this operator was initialised with"
+            raise error([violation(name, "(B9)", where, "another buffer", expected, remedy)])
+        return place
+
+    def _dispatch_table(self, table: BindingTable) -> None:
+        name = self.spec.name
+        if not self._initialised:
+            remedy = "Dispatch an OperatorInitializer first, or call compiled.dispatch, which does"
+            raise error([violation(name, "(D3)", "", "an operator not initialised", "an initialised one", remedy)])
+        read = bind(name, "bind_inputs", self._inputs, table.inputs, False, bind_range)
+        written = bind(name, "bind_outputs", self._outputs, table.outputs, False, bind_range)
+        self._run(read, written, table.persistent)
+
+
+class OperatorInitializer(_Child):
+    """Initialises compiled operators, once: copies what is OWNED_BY_DML into their persistent resources.
+
+    Its table binds as inputs, for each operator, a DML_BUFFER_ARRAY_BINDING with a binding for each of the operator's
+    inputs (None for those not owned), or None where nothing is owned; and as outputs, for each operator, its persistent
+    resource, or None where it needs none.
+    """
+
+    def __init__(self, device: Device, operators: list[CompiledOperator]) -> None:
+        super().__init__(device)
+        self._operators = operators
+        self._dispatched = False
+        self._lock = Lock()
+
+    def binding_properties(self) -> BindingProperties:
+        """What has to be bound for the dispatch."""
+        return BindingProperties(2 * len(self._operators), 0, 0)
+
+    def _dispatch_table(self, table: BindingTable) -> None:
+        with self._lock:
+            if self._dispatched:
+                found = "an initializer that was dispatched before"
+                raise error([violation("OperatorInitializer", "(D3)", "", found, "one dispatch of each initializer")])
+            for side, given in (("bind_inputs", table.inputs), ("bind_outputs", table.outputs)):
+                count = len(self._operators)
+                if given is not None and len(given) != count:
+                    expected = f"{count}, one for each operator"
+                    raise error([violation("OperatorInitializer", "(B1)", side, str(len(given)), expected)])
+            plans = [self._plan(operator, i, table) for i, operator in enumerate(self._operators)]
+            for operator, plan in zip(self._operators, plans, strict=True):
+                operator._fill(*plan)
+            self._dispatched = True
+
+    @staticmethod
+    def _plan(operator: CompiledOperator, i: int, table: BindingTable) -> tuple[list[Bound | None], Array, int]:
+        """All that can be wrong is found before anything is written."""
+        name, size = operator.spec.name, operator._persistent_size
+        if not size:
+            return [], np.empty(0, np.uint8), 0
+        array = table.inputs[i] if table.inputs is not None else None
+        if not isinstance(array, DML_BUFFER_ARRAY_BINDING):
+            expected = "a DML_BUFFER_ARRAY_BINDING with the inputs that are OWNED_BY_DML"
+            raise error([violation(name, "(B2)", f"bind_inputs[{i}]", kind_of(array), expected)])
+        owned = bind(name, f"bind_inputs[{i}].Bindings", operator._inputs, array.Bindings, True, bind_range)
+        resource = table.outputs[i] if table.outputs is not None else None
+        where = f"bind_outputs[{i}]"
+        place = check_range(name, where, resource, size, DML_PERSISTENT_BUFFER_ALIGNMENT, True)
+        if isinstance(place, Violation):
+            raise error([place])
+        return owned, *place
+
+
+Dispatchable: TypeAlias = CompiledOperator | OperatorInitializer

@@ -1,0 +1,49 @@
+"""Engines: what computes. They never validate; one takes an operator, or declines with a reason."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from ..layout import Array, Layout
+from ..schema import OperatorDesc, OperatorSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """What serves one compiled operator. It holds no state: several threads may run it at once."""
+
+    description: str
+    run: Callable[[Sequence[Array | None], Sequence[Array]], None]
+    """Takes arrays of exactly the layouts compiled for; writes every element of the outputs, and nothing else."""
+
+
+@dataclass(frozen=True, slots=True)
+class Declined:
+    """Why an engine does not serve an operator."""
+
+    reason: str
+
+
+class Engine(Protocol):
+    name: str
+
+    def compile(
+        self,
+        spec: OperatorSpec,
+        desc: OperatorDesc,
+        inputs: Sequence[Layout | None],
+        outputs: Sequence[Layout],
+    ) -> Kernel | Declined:
+        """The kernel for a valid desc whose tensors lie as the layouts say; they differ from the desc's own where a
+        function was given arrays with strides that no desc can have."""
+        ...
+
+
+def engines(device: str) -> tuple[Engine, ...]:
+    """The engines of a device, best first. The reference takes everything, and so ends every list."""
+    from .cpu import CpuEngine
+    from .reference import ReferenceEngine
+
+    return {"cpu": (CpuEngine(), ReferenceEngine()), "reference": (ReferenceEngine(),)}[device]

@@ -1,0 +1,98 @@
+"""One shape for everything that can be wrong, and the one builder of exceptions.
+
+A :class:`Violation` is a broken rule: which operator, which field, what was found, what is expected, the rule's label,
+the remedy. Labels are searchable: a label's letter tells where its rule stands.
+
+======  =========================================================
+(F1)..  members of a desc, ``validate.py``
+(T1)..  tensor descs, ``validate.py``
+(S1)..  feature levels and support tables, ``validate.py``
+(C1)..  an operator's own constraints, in its file in ``operators/``
+(V1)..  an operator's demands on values, found at dispatch, ibidem
+(D1)..  devices and the life cycle, ``device.py``
+(B1)..  bindings, ``binding.py``
+(A1)..  arrays given to functions, ``arrays.py``
+(M1)..  models, ``model.py``
+======  =========================================================
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+from .enums import FeatureLevel, HResult
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Violation:
+    """A broken rule. ``str()`` gives it in one line."""
+
+    operator: str
+    """The header's name without its prefix ("JOIN"), or the function's, or "" where no operator is concerned."""
+    where: str
+    """The member, as one would write it: ``InputTensors[1].Sizes``."""
+    found: str
+    expected: str
+    rule: str
+    """The rule's label, such as ``(C3)``."""
+    remedy: str = ""
+    feature_level: FeatureLevel | None = None
+    """The level in force, where the rule is about one."""
+    hresult: HResult = HResult.E_INVALIDARG
+    """DirectML's code."""
+    kind: Literal["value", "type", "memory"] = "value"
+    """Which built-in exception it is raised as: ValueError, TypeError or MemoryError."""
+
+    def __str__(self) -> str:
+        place = ".".join(part for part in (self.operator, self.where) if part)
+        level = f" at feature level {self.feature_level.number}" if self.feature_level is not None else ""
+        remedy = f". {self.remedy}" if self.remedy else ""
+        return f"{place}: found {self.found}{level}, expected {self.expected} {self.rule}{remedy}"
+
+
+class DMLError(Exception):
+    """What every error of this package is, beside ValueError, TypeError or MemoryError.
+
+    ``violations`` holds all that is wrong, ``hresult`` the code that DirectML gives for the first of them.
+    """
+
+    def __init__(self, violations: tuple[Violation, ...]) -> None:
+        self.violations = violations
+        self.hresult = violations[0].hresult
+        super().__init__(violations)
+
+    def __str__(self) -> str:
+        lines = [str(violation) for violation in self.violations]
+        code = f"[{self.hresult.name} 0x{self.hresult.value:08X}]"
+        if len(lines) == 1:
+            return f"{lines[0]} {code}"
+        return f"{len(lines)} violations {code}\n  " + "\n  ".join(lines)
+
+
+class DMLValueError(DMLError, ValueError):
+    """A value that a rule refuses."""
+
+
+class DMLTypeError(DMLError, TypeError):
+    """A value of a type that can't stand where it stands."""
+
+
+class DMLMemoryError(DMLError, MemoryError):
+    """More memory than there is, or than a limit allows."""
+
+
+_CLASSES = {"value": DMLValueError, "type": DMLTypeError, "memory": DMLMemoryError}
+
+
+def error(violations: Iterable[Violation]) -> DMLError:
+    """The exception for one or more violations; its class is that of the first."""
+    all_of_them = tuple(violations)
+    return _CLASSES[all_of_them[0].kind](all_of_them)
+
+
+def listing(names: Iterable[object], last: str = "or") -> str:
+    """Names as a sentence has them: ``a, b or c``."""
+    words = [str(name) for name in names]
+    return f" {last} ".join(filter(None, [", ".join(words[:-1]), words[-1]])) if words else "none"

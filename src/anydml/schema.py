@@ -1,0 +1,190 @@
+"""What an operator's specification is made of: its desc, its support table, its rules, its reference.
+
+A file in ``operators/`` puts one :class:`OperatorSpec` together for each operator; everything else in the package
+reads it from there.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import Field, dataclass, fields
+from functools import cached_property
+from typing import Any, ClassVar, NamedTuple, TypeAlias
+
+from .enums import FeatureLevel, OperatorType, TensorDataType, parse
+from .layout import Array, Layout
+from .tensor import DML_BUFFER_TENSOR_DESC, plain
+
+# The header's words for the types of members. `validate.py` checks a member by the annotation that its class gives it.
+Tensor: TypeAlias = DML_BUFFER_TENSOR_DESC
+Tensors: TypeAlias = Sequence[DML_BUFFER_TENSOR_DESC]
+OptionalTensor: TypeAlias = DML_BUFFER_TENSOR_DESC | None
+UINT: TypeAlias = int
+UINTs: TypeAlias = Sequence[int]
+BOOL: TypeAlias = bool
+Count: TypeAlias = int | None
+
+
+class OperatorDesc:
+    """The base of every ``DML_..._OPERATOR_DESC``: a passive struct with the header's members.
+
+    Members named in `counts` are derived from the arrays that they count; where they are given, they are checked.
+    """
+
+    __slots__: tuple[str, ...] = ()
+    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
+    counts: ClassVar[Mapping[str, tuple[str, ...]]] = {}
+
+    def __post_init__(self) -> None:
+        for name in self.__slots__:
+            value = getattr(self, name)
+            simple = plain(value)
+            if simple is not value:
+                object.__setattr__(self, name, simple)
+        for count, arrays in self.counts.items():
+            array = getattr(self, arrays[0])
+            if getattr(self, count) is None and isinstance(array, tuple):
+                object.__setattr__(self, count, len(array))
+
+
+class SupportRow(NamedTuple):
+    """A line of a support table: what a tensor may be from a feature level on."""
+
+    kind: str
+    """As the page has it: Input, Optional input, Input array, Output."""
+    dimension_counts: tuple[int, ...]
+    data_types: tuple[TensorDataType, ...]
+
+
+class SupportTable(NamedTuple):
+    """An operator's support tables, newest first."""
+
+    levels: tuple[tuple[FeatureLevel, dict[str, SupportRow]], ...]
+
+    @property
+    def introduced(self) -> FeatureLevel:
+        """The first level that has the operator."""
+        return self.levels[-1][0]
+
+    @property
+    def newest(self) -> dict[str, SupportRow]:
+        return self.levels[0][1]
+
+    def at(self, feature_level: FeatureLevel) -> dict[str, SupportRow] | None:
+        """The rows in force at a level; None where the operator is not there yet."""
+        return next((rows for since, rows in self.levels if since <= feature_level), None)
+
+
+def support_table(text: str) -> SupportTable:
+    """Reads support tables as the documentation writes them.
+
+    A line ``DML_FEATURE_LEVEL_5_0 and above`` opens a table, newest first; each line in it says tensor, kind,
+    dimension counts (``4``, ``4 to 5``) and data types, with bars between.
+    """
+    levels: list[tuple[FeatureLevel, dict[str, SupportRow]]] = []
+    for line in filter(None, map(str.strip, text.splitlines())):
+        if line.startswith("DML_FEATURE_LEVEL_"):
+            level = parse(FeatureLevel, line.split()[0])
+            assert level is not None and (not levels or level < levels[-1][0]), line
+            levels.append((level, {}))
+        else:
+            tensor, kind, counts, types = (cell.strip() for cell in line.split("|"))
+            first, *last = map(int, re.findall(r"\d+", counts))
+            dimension_counts = tuple(range(first, (last or [first])[0] + 1))
+            levels[-1][1][tensor] = SupportRow(
+                kind, dimension_counts, tuple(TensorDataType[name.strip()] for name in types.split(","))
+            )
+    return SupportTable(tuple(levels))
+
+
+class Broken(NamedTuple):
+    """A constraint that a desc, or a value, breaks; `validate.py` makes a Violation of it."""
+
+    rule: str
+    where: str
+    found: str
+    expected: str
+    remedy: str = ""
+
+
+Choices: TypeAlias = tuple[tuple[int, ...], ...]
+"""For each dimension the sizes that are right there, the documented one first."""
+
+
+def _anything_goes(desc: Any, inputs: Sequence[Array | None]) -> Iterator[Broken]:
+    return iter(())
+
+
+def _as_they_are(desc: Any, inputs: Sequence[Layout | None]) -> Sequence[Layout | None]:
+    return inputs
+
+
+@dataclass(frozen=True, kw_only=True)
+class OperatorSpec:
+    """An operator: everything that its page says, executable."""
+
+    operator_type: OperatorType
+    desc: type[OperatorDesc]
+    support: SupportTable
+    constraints: Callable[[Any], Iterator[Broken]]
+    """The labelled constraints on a desc whose members are well formed, but for the sizes of its outputs."""
+    infer_sizes: Callable[[Any], Mapping[str, Choices]]
+    """The sizes of the outputs, by member; empty where a broken constraint leaves them open."""
+    sizes_rule: str
+    """The label of the constraint that outputs have the inferred sizes."""
+    reference: Callable[..., Array]
+    """``reference(desc, *inputs)``: the output, by NumPy, in the plainest way that keeps the promises."""
+    check_values: Callable[[Any, Sequence[Array | None]], Iterator[Broken]] = _anything_goes
+    """What inputs must hold, looked at before a dispatch writes anything."""
+    align: Callable[[Any, Sequence[Layout | None]], Sequence[Layout | None]] = _as_they_are
+    """Gives inputs of lower rank the place of their dimensions among those of the others, for the engines."""
+    in_place: bool = False
+    """Whether the output may be bound to the input's memory."""
+
+    @property
+    def name(self) -> str:
+        """The header's name without its prefix: ``JOIN``."""
+        return self.operator_type.name
+
+    @cached_property
+    def members(self) -> dict[str, str]:
+        """The names of the desc's members, in header order, and the names of their types."""
+        return {field.name: str(field.type) for field in fields(self.desc)}
+
+    @cached_property
+    def tensors(self) -> dict[str, SupportRow]:
+        """The tensor members in header order, with what the newest table says of them."""
+        return {name: self.support.newest[name] for name in self.members if name in self.support.newest}
+
+    @cached_property
+    def attribute_names(self) -> tuple[str, ...]:
+        """The members that are neither tensors nor counts, in header order."""
+        return tuple(name for name in self.members if name not in self.tensors and name not in self.desc.counts)
+
+    def attributes(self, desc: OperatorDesc) -> list[tuple[int, ...]]:
+        """The values of those members for a native kernel: a scalar as one element."""
+        values = [getattr(desc, name) for name in self.attribute_names]
+        return [value if isinstance(value, tuple) else (int(value),) for value in values]
+
+    def inputs(self, desc: OperatorDesc) -> list[tuple[str, Tensor | None]]:
+        """Labels and descs of the inputs in header order, arrays taken apart: ``InputTensors[0]``."""
+        bound: list[tuple[str, Tensor | None]] = []
+        for name in self._roles["input"]:
+            value = getattr(desc, name)
+            if isinstance(value, tuple):
+                bound += [(f"{name}[{i}]", item) for i, item in enumerate(value)]
+            else:
+                bound.append((name, value))
+        return bound
+
+    def outputs(self, desc: OperatorDesc) -> list[tuple[str, Tensor]]:
+        """Names and descs of the outputs in header order."""
+        return [(name, getattr(desc, name)) for name in self._roles["output"]]
+
+    @cached_property
+    def _roles(self) -> dict[str, list[str]]:
+        roles: dict[str, list[str]] = {"input": [], "output": []}
+        for name, row in self.tensors.items():
+            roles["output" if "output" in row.kind.lower() else "input"].append(name)
+        return roles

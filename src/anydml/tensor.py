@@ -1,0 +1,91 @@
+"""``DML_BUFFER_TENSOR_DESC``: the data type, sizes and strides of a tensor in a buffer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from math import prod
+from operator import index
+from typing import Any, cast
+
+from .enums import TensorDataType, TensorFlags
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DML_BUFFER_TENSOR_DESC:
+    """A tensor in a buffer; a passive struct, whose mistakes are named when an operator is created.
+
+    Args:
+        DataType: type of the elements.
+        Sizes: elements along each of 1 to 8 dimensions, each at least 1.
+        Strides: distance of neighbours along each dimension, in elements (not bytes) and unsigned; 0 broadcasts,
+            gaps are allowed. None: packed, row major.
+        Flags: ``TensorFlags.OWNED_BY_DML`` for an input that is bound when the operator is initialised.
+        TotalTensorSizeInBytes: a multiple of 4, at least what the elements span. None: just that.
+        GuaranteedBaseOffsetAlignment: 0, or a power of two, at least the size of an element, that divides every
+            offset at which the tensor is bound.
+        DimensionCount: the length of Sizes; checked where it is given.
+
+    Source: the page of DML_BUFFER_TENSOR_DESC; every feature level.
+
+    >>> DML_BUFFER_TENSOR_DESC(DataType=TensorDataType.FLOAT16, Sizes=(1, 1, 3, 3)).TotalTensorSizeInBytes
+    20
+    """
+
+    DataType: TensorDataType
+    Sizes: Sequence[int]
+    Strides: Sequence[int] | None = None
+    Flags: TensorFlags = TensorFlags.NONE
+    TotalTensorSizeInBytes: int | None = None
+    GuaranteedBaseOffsetAlignment: int = 0
+    DimensionCount: int | None = None
+
+    def __post_init__(self) -> None:
+        # Derived members are filled in as the header's helper would; from nonsense nothing can be derived, and the
+        # validator names it.
+        fill = object.__setattr__
+        fill(self, "Sizes", plain(self.Sizes))
+        fill(self, "Strides", plain(self.Strides))
+        if self.DimensionCount is None and isinstance(self.Sizes, tuple):
+            fill(self, "DimensionCount", len(self.Sizes))
+        if self.TotalTensorSizeInBytes is None and isinstance(self.DataType, TensorDataType):
+            with suppress(TypeError, ValueError):
+                fill(self, "TotalTensorSizeInBytes", minimum_size_in_bytes(self.DataType, self.Sizes, self.Strides))
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """Strides in elements, the packed ones where none are given."""
+        return packed_strides(self.Sizes) if self.Strides is None else cast("tuple[int, ...]", self.Strides)
+
+
+def plain(value: Any) -> Any:
+    """Lists as tuples and NumPy's integers as Python's, so that a desc is immutable and never overflows."""
+    if isinstance(value, (list, tuple)):
+        return tuple([item if type(item) is int else plain(item) for item in value])
+    if type(value).__module__ == "numpy":
+        try:
+            return plain(value.tolist()) if getattr(value, "shape", ()) else index(value)
+        except TypeError:
+            return value
+    return value
+
+
+def packed_strides(sizes: Sequence[int]) -> tuple[int, ...]:
+    """The strides, in elements, of a row-major tensor without gaps."""
+    strides = [1] * len(sizes)
+    for i in range(len(sizes) - 1, 0, -1):
+        strides[i - 1] = strides[i] * sizes[i]
+    return tuple(strides)
+
+
+def minimum_size_in_bytes(data_type: TensorDataType, sizes: Sequence[int], strides: Sequence[int] | None) -> int:
+    """The bytes that the elements span, rounded up to 4, as DMLCalcBufferTensorSize has it but never wrapping.
+
+    elements = product of sizes, packed, or 1 + sum((size - 1) * stride), strided.
+    """
+    if strides is None:
+        elements = prod(sizes)
+    else:
+        elements = 1 + sum((size - 1) * stride for size, stride in zip(sizes, strides, strict=True))
+    return ((elements * data_type.bits + 7) // 8 + 3) // 4 * 4

@@ -1,0 +1,327 @@
+"""THE validator: every rule that a desc can break before an engine sees it.
+
+Rules of every operator, beside the labelled constraints in ``operators/``:
+
+(F1) A tensor member is a DML_BUFFER_TENSOR_DESC, a member of several tensors a list of them.
+(F2) A UINT is an integer from 0 to 2^32 - 1; a member of several is a list of them.
+(F3) A BOOL is True or False, or 1 or 0.
+(F4) An enum member holds a member of its enum.
+(F5) A count agrees with every array that it counts.
+(F6) A desc is a desc of an operator in this package.
+(T1) DataType is a member of TensorDataType, not UNKNOWN.
+(T2) A tensor has 1 to 8 dimensions, each of at least 1 element.
+(T3) Strides, where given, are as many as Sizes, and not negative.
+(T4) DimensionCount is the length of Sizes.
+(T5) The elements span fewer than 2^63 bytes.
+(T6) TotalTensorSizeInBytes is a multiple of 4, and no less than the bytes that the elements span.
+(T7) GuaranteedBaseOffsetAlignment is 0, or a power of two no smaller than an element.
+(T8) Flags are TensorFlags, and OWNED_BY_DML is for inputs.
+(T9) An output's elements do not overlap: sorted by stride, each stride is larger than the span of those below it.
+(T10) On a strict device, a tensor has at most 2^32 - 1 elements, in at most 4 GiB, and its Sizes and Strides are UINTs.
+(S1) The operator is there at the feature level.
+(S2) A tensor's dimension count is in the support table of the feature level.
+(S3) A tensor's data type is in the support table of the feature level.
+
+A violation of (S1) to (S3) that a higher level would lift carries DXGI_ERROR_UNSUPPORTED, every other one
+E_INVALIDARG.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import cache
+from math import prod
+from typing import Any
+
+from . import enums
+from .enums import DML_TENSOR_DIMENSION_COUNT_MAX1, FeatureLevel, HResult, TensorDataType, TensorFlags
+from .errors import Violation, error, listing
+from .layout import overlaps_itself
+from .operators import OPERATORS, spec_of
+from .schema import Broken, OperatorDesc, OperatorSpec, SupportRow
+from .tensor import DML_BUFFER_TENSOR_DESC, minimum_size_in_bytes
+
+UINT_MAX = 2**32 - 1
+
+
+def validate(
+    desc: OperatorDesc, feature_level: FeatureLevel = FeatureLevel.LEVEL_6_4, strict: bool = False
+) -> list[Violation]:
+    """Every rule that a desc breaks at a feature level; an empty list where there is none.
+
+    Args:
+        desc: the desc of an operator.
+        feature_level: the level whose support tables hold.
+        strict: whether DirectML's own limits hold, which this package does without: 2^32 - 1 elements and 4 GiB
+            for each tensor, and pooling's output sizes rounded down.
+
+    >>> from anydml import *
+    >>> x = DML_BUFFER_TENSOR_DESC(DataType=TensorDataType.FLOAT32, Sizes=(3, 4))
+    >>> desc = DML_JOIN_OPERATOR_DESC(InputTensors=[x, x], OutputTensor=x, Axis=0)
+    >>> print(*validate(desc, FeatureLevel.LEVEL_3_0), sep="\\n")  # doctest: +ELLIPSIS
+    JOIN.InputTensors[0].DimensionCount: found 2 at feature level 3.0, expected 4 or 5 (S2). 2 needs feature level 4.1
+    ...
+    JOIN.OutputTensor.Sizes[0]: found 3, expected 6 (C6)
+    """
+    spec = spec_of(desc)
+    if spec is None:
+        known = listing(f"DML_{name}_OPERATOR_DESC" for name in OPERATORS)
+        return [Violation(operator="", where="desc", found=kind_of(desc), expected=known, rule="(F6)", kind="type")]
+    malformed = list(_fields(spec, desc))
+    if malformed:
+        return malformed
+    violations = [*_tensors(spec, desc, strict), *_support(spec, desc, feature_level)]
+    violations += [_violation(spec, broken) for broken in spec.constraints(desc)]
+    violations += _sizes(spec, desc, strict)
+    return violations
+
+
+def check_values(spec: OperatorSpec, desc: OperatorDesc, inputs: Any) -> None:
+    """Raises where the values of inputs break a rule (V1).. of the operator."""
+    broken = [_violation(spec, each) for each in spec.check_values(desc, inputs)]
+    if broken:
+        raise error(broken)
+
+
+def _violation(spec: OperatorSpec, broken: Broken) -> Violation:
+    rule, where, found, expected, remedy = broken
+    return Violation(operator=spec.name, where=where, found=found, expected=expected, rule=rule, remedy=remedy)
+
+
+def kind_of(value: object) -> str:
+    """What a value of the wrong type is, for a message."""
+    if value is None:
+        return "None"
+    text = repr(value)
+    return f"{type(value).__name__} {text if len(text) <= 40 else text[:37] + '...'}"
+
+
+# Members: (F1) to (F5)
+
+
+def _is_uint(value: object) -> bool:
+    return type(value) is int and 0 <= value <= UINT_MAX
+
+
+def _is_tensor(value: object) -> bool:
+    return isinstance(value, DML_BUFFER_TENSOR_DESC)
+
+
+def _is_tuple_of(check: Callable[[object], bool]) -> Callable[[object], bool]:
+    return lambda value: isinstance(value, tuple) and all(map(check, value))
+
+
+_CHECKS: dict[str, tuple[str, str, Callable[[object], bool]]] = {
+    "Tensor": ("(F1)", "a DML_BUFFER_TENSOR_DESC", _is_tensor),
+    "OptionalTensor": ("(F1)", "a DML_BUFFER_TENSOR_DESC or None", lambda v: v is None or _is_tensor(v)),
+    "Tensors": ("(F1)", "a list of DML_BUFFER_TENSOR_DESC", _is_tuple_of(_is_tensor)),
+    "UINT": ("(F2)", "an integer from 0 to 2^32 - 1", _is_uint),
+    "UINTs": ("(F2)", "a list of integers from 0 to 2^32 - 1", _is_tuple_of(_is_uint)),
+    "BOOL": ("(F3)", "True or False", lambda v: isinstance(v, int) and v in (0, 1)),
+    "Count": ("(F2)", "an integer from 0 to 2^32 - 1", _is_uint),
+}
+"""Rule, expectation and check by the annotation of a member; any other annotation is an enum of `enums.py`."""
+
+
+@cache
+def _check_of(annotation: str) -> tuple[str, str, Callable[[object], bool]]:
+    if annotation in _CHECKS:
+        return _CHECKS[annotation]
+    enum = getattr(enums, annotation.rpartition(".")[2])
+    expected = listing(f"{enum.__name__}.{name}" for name in enum.__members__)
+    return "(F4)", expected, lambda value: isinstance(value, enum)
+
+
+def _fields(spec: OperatorSpec, desc: OperatorDesc) -> Iterator[Violation]:
+    for name, annotation in spec.members.items():
+        value = getattr(desc, name)
+        rule, expected, check = _check_of(annotation)
+        if not check(value):
+            yield _malformed(spec, rule, name, value, expected)
+    for count, arrays in spec.desc.counts.items():
+        given = getattr(desc, count)
+        for name in arrays:
+            array = getattr(desc, name)
+            if isinstance(array, tuple) and _is_uint(given) and len(array) != given:
+                yield _violation(spec, Broken("(F5)", name, f"{len(array)} elements", f"{given}, which {count} says"))
+    for name in spec.tensors:
+        value = getattr(desc, name)
+        several = isinstance(value, tuple)
+        for i, tensor in enumerate(value if several else (value,)):
+            if isinstance(tensor, DML_BUFFER_TENSOR_DESC):
+                label = f"{name}[{i}]" if several else name
+                for member, found, expected, rule in _tensor_fields(tensor):
+                    yield _malformed(spec, rule, f"{label}.{member}", found, expected)
+
+
+def _malformed(spec: OperatorSpec, rule: str, where: str, value: object, expected: str) -> Violation:
+    return Violation(
+        operator=spec.name,
+        where=where,
+        found=kind_of(value),
+        expected=expected,
+        rule=rule,
+        kind="value" if type(value) is int else "type",
+    )
+
+
+def _tensor_fields(tensor: DML_BUFFER_TENSOR_DESC) -> Iterator[tuple[str, object, str, str]]:
+    """Members that nothing can be computed from."""
+
+    def are_integers(value: object) -> bool:
+        return isinstance(value, tuple) and all(type(item) is int for item in value)
+
+    if not isinstance(tensor.DataType, TensorDataType):
+        yield "DataType", tensor.DataType, "a TensorDataType", "(T1)"
+    if not are_integers(tensor.Sizes):
+        yield "Sizes", tensor.Sizes, "a list of integers", "(T2)"
+    if tensor.Strides is not None and not are_integers(tensor.Strides):
+        yield "Strides", tensor.Strides, "a list of integers, or None", "(T3)"
+    if type(tensor.DimensionCount) is not int and are_integers(tensor.Sizes):
+        yield "DimensionCount", tensor.DimensionCount, "an integer, or None", "(T4)"
+    if type(tensor.TotalTensorSizeInBytes) not in (int, type(None)):
+        yield "TotalTensorSizeInBytes", tensor.TotalTensorSizeInBytes, "an integer, or None", "(T6)"
+    if type(tensor.GuaranteedBaseOffsetAlignment) is not int:
+        yield "GuaranteedBaseOffsetAlignment", tensor.GuaranteedBaseOffsetAlignment, "an integer", "(T7)"
+    if not isinstance(tensor.Flags, TensorFlags):
+        yield "Flags", tensor.Flags, "TensorFlags", "(T8)"
+
+
+# Tensors: (T1) to (T10)
+
+
+def _tensors(spec: OperatorSpec, desc: OperatorDesc, strict: bool) -> Iterator[Violation]:
+    for role, tensors in (("input", spec.inputs(desc)), ("output", spec.outputs(desc))):
+        for label, tensor in tensors:
+            if tensor is not None:
+                for rule, where, found, expected, remedy in _tensor(tensor, role == "output", strict):
+                    yield _violation(spec, Broken(rule, f"{label}.{where}", found, expected, remedy))
+
+
+def _tensor(tensor: DML_BUFFER_TENSOR_DESC, is_output: bool, strict: bool) -> Iterator[Broken]:
+    sizes, strides, alignment = tensor.Sizes, tensor.Strides, tensor.GuaranteedBaseOffsetAlignment
+    total = tensor.TotalTensorSizeInBytes
+    if tensor.DataType == TensorDataType.UNKNOWN:
+        yield Broken("(T1)", "DataType", "UNKNOWN", "a data type")
+    if not 1 <= len(sizes) <= DML_TENSOR_DIMENSION_COUNT_MAX1:
+        yield Broken("(T2)", "Sizes", f"{len(sizes)} dimensions", f"1 to {DML_TENSOR_DIMENSION_COUNT_MAX1}")
+    for i, size in enumerate(sizes):
+        if size < 1:
+            yield Broken("(T2)", f"Sizes[{i}]", str(size), "at least 1", "DirectML has no empty tensors")
+    if tensor.DimensionCount != len(sizes):
+        yield Broken("(T4)", "DimensionCount", str(tensor.DimensionCount), f"{len(sizes)}, the length of Sizes")
+    if strides is not None:
+        if len(strides) != len(sizes):
+            yield Broken("(T3)", "Strides", f"{len(strides)} strides", f"{len(sizes)}, as many as Sizes")
+        for i, stride in enumerate(strides):
+            if stride < 0:
+                remedy = "The functions take arrays with negative strides"
+                yield Broken("(T3)", f"Strides[{i}]", str(stride), "at least 0", remedy)
+    yield from _alignment(tensor.DataType, alignment)
+    if tensor.Flags not in (TensorFlags.NONE, TensorFlags.OWNED_BY_DML):
+        yield Broken("(T8)", "Flags", hex(tensor.Flags), "NONE or OWNED_BY_DML")
+    elif is_output and tensor.Flags == TensorFlags.OWNED_BY_DML:
+        yield Broken("(T8)", "Flags", "OWNED_BY_DML", "NONE, for an output")
+    if strides is not None and (len(strides) != len(sizes) or any(stride < 0 for stride in strides)):
+        return
+    if any(size < 1 for size in sizes):
+        return
+    minimum = minimum_size_in_bytes(tensor.DataType, sizes, strides)
+    if minimum >= 2**63:
+        yield Broken("(T5)", "Sizes", f"a span of {minimum} bytes", "fewer than 2^63")
+    elif total is not None and (total < minimum or total % 4 or total >= 2**63):
+        yield Broken("(T6)", "TotalTensorSizeInBytes", str(total), f"a multiple of 4, at least {minimum}, below 2^63")
+    if is_output and strides is not None and overlaps_itself(sizes, strides, 1):
+        found = f"{tuple(strides)} for Sizes {tuple(sizes)}"
+        expected = "strides that prove that no two elements overlap"
+        yield Broken("(T9)", "Strides", found, expected, "Leave Strides out for a packed output")
+    if strict:
+        if prod(sizes) > UINT_MAX or max(*sizes, *(strides or ()), 0) > UINT_MAX:
+            expected = f"at most {UINT_MAX} elements on a strict device"
+            yield Broken("(T10)", "Sizes", f"{prod(sizes)} elements", expected)
+        if max(minimum, total or 0) > 2**32:
+            expected = "at most 4 GiB on a strict device"
+            yield Broken("(T10)", "TotalTensorSizeInBytes", str(max(minimum, total or 0)), expected)
+
+
+def _alignment(data_type: TensorDataType, alignment: int) -> Iterator[Broken]:
+    element = max(1, data_type.bits // 8)
+    if alignment and (alignment < element or alignment & (alignment - 1) or alignment > UINT_MAX):
+        expected = f"0, or a power of two, at least {element}, the bytes of an element"
+        yield Broken("(T7)", "GuaranteedBaseOffsetAlignment", str(alignment), expected)
+
+
+# Feature levels: (S1) to (S3)
+
+
+def _support(spec: OperatorSpec, desc: OperatorDesc, level: FeatureLevel) -> Iterator[Violation]:
+    rows = spec.support.at(level)
+    if rows is None:
+        yield Violation(
+            operator=spec.name,
+            where="",
+            found="no such operator",
+            expected=f"feature level {spec.support.introduced.number} or higher",
+            rule="(S1)",
+            feature_level=level,
+            hresult=HResult.DXGI_ERROR_UNSUPPORTED,
+        )
+        return
+    for label, tensor in [*spec.inputs(desc), *spec.outputs(desc)]:
+        if tensor is None:
+            continue
+        name = label.partition("[")[0]
+        row, count, data_type = rows[name], len(tensor.Sizes), tensor.DataType
+        if count not in row.dimension_counts and 1 <= count <= DML_TENSOR_DIMENSION_COUNT_MAX1:
+            higher = _level_with(spec, name, level, lambda row: count in row.dimension_counts)  # noqa: B023
+            expected = listing(row.dimension_counts)
+            yield _unsupported(spec, f"{label}.DimensionCount", str(count), expected, "(S2)", level, higher)
+        if data_type not in row.data_types and data_type != TensorDataType.UNKNOWN:
+            higher = _level_with(spec, name, level, lambda row: data_type in row.data_types)  # noqa: B023
+            expected = listing(kind.name for kind in row.data_types)
+            yield _unsupported(spec, f"{label}.DataType", data_type.name, expected, "(S3)", level, higher)
+
+
+def _level_with(
+    spec: OperatorSpec, name: str, level: FeatureLevel, fits: Callable[[SupportRow], bool]
+) -> FeatureLevel | None:
+    """The first level above `level` whose table has a fitting row."""
+    tables = reversed(spec.support.levels)
+    return next((since for since, rows in tables if since > level and fits(rows[name])), None)
+
+
+def _unsupported(
+    spec: OperatorSpec,
+    where: str,
+    found: str,
+    expected: str,
+    rule: str,
+    level: FeatureLevel,
+    higher: FeatureLevel | None,
+) -> Violation:
+    return Violation(
+        operator=spec.name,
+        where=where,
+        found=found,
+        expected=expected,
+        rule=rule,
+        remedy=f"{found} needs feature level {higher.number}" if higher is not None else "",
+        feature_level=level,
+        hresult=HResult.DXGI_ERROR_UNSUPPORTED if higher is not None else HResult.E_INVALIDARG,
+    )
+
+
+# Sizes of outputs
+
+
+def _sizes(spec: OperatorSpec, desc: OperatorDesc, strict: bool) -> Iterator[Violation]:
+    outputs = dict(spec.outputs(desc))
+    for label, choices in spec.infer_sizes(desc).items():
+        sizes = outputs[label].Sizes
+        if len(sizes) != len(choices):
+            continue  # a labelled constraint of the operator says this
+        for i, (size, right) in enumerate(zip(sizes, choices, strict=True)):
+            if size not in (right[:1] if strict else right):
+                note = " (a strict device takes the first only)" if strict and size in right else ""
+                expected = listing(right) + note
+                yield _violation(spec, Broken(spec.sizes_rule, f"{label}.Sizes[{i}]", str(size), expected))
