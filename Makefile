@@ -1,0 +1,54 @@
+# A machine with Python 3.11 or later, make and a C++ compiler needs nothing else: `make run`, `make test`.
+
+PYTHON ?= python3
+CXX ?= g++
+VENV := .venv
+BIN := $(VENV)/bin
+SOURCES := $(shell find src CMakeLists.txt pyproject.toml README.md -type f -not -path '*/__pycache__/*')
+SANITIZED := build/sanitized
+
+.PHONY: help env run test lint format bench fuzz sanitize clean
+
+help: ## This list
+	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | expand -t 12
+
+env: $(VENV)/installed ## The virtual environment, with the package built and installed into it
+
+$(VENV)/installed: $(SOURCES)
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check '.[dev]'
+	@touch $@
+
+run: env ## The example models, results printed
+	@for model in examples/*.json; do echo "# $$model"; $(BIN)/anydml run $$model || exit 1; done
+
+test: env ## All tests
+	$(BIN)/python -m pytest
+
+lint: env ## Style of Python and C++, and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/clang-format --dry-run --Werror src/native/*.cpp src/native/*.h
+	$(BIN)/mypy
+
+format: env ## Put Python and C++ into shape
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+	$(BIN)/clang-format -i src/native/*.cpp src/native/*.h
+
+bench: env ## What importing, creating and compiling cost
+	$(BIN)/python benchmarks/overhead.py
+
+fuzz: env ## Ten minutes of wrong models, descs, bindings and arrays
+	$(BIN)/python tests/fuzz.py --seconds 600
+
+# The module needs the sanitizers' runtime before Python itself. Leaks are not looked for: the interpreter leaves many.
+sanitize: env ## The cases on a native module with address and undefined behaviour sanitizers
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --upgrade --target $(SANITIZED) \
+		--config-settings cmake.define.ANYDML_SANITIZE=ON .
+	PYTHONPATH=$(SANITIZED) ASAN_OPTIONS=detect_leaks=0 \
+		LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libstdc++.so)" \
+		$(BIN)/python -m pytest -q tests/test_sanitizers.py tests/test_cases.py
+
+clean: ## Remove what was built
+	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -1,0 +1,41 @@
+"""Cases as data: a desc, its inputs, the outputs that it must give. One harness runs them all, on every engine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from anydml import DML_BUFFER_TENSOR_DESC, TensorDataType
+from anydml.layout import DATA_TYPES
+from anydml.schema import OperatorDesc
+
+
+@dataclass(frozen=True)
+class Case:
+    """One operator on given values."""
+
+    id: str
+    desc: OperatorDesc
+    inputs: Sequence[np.ndarray | None]
+    outputs: Sequence[np.ndarray]
+    function: str
+    """The function that does the same."""
+    arguments: Sequence[Any] = ()
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+def tensor(sizes: Sequence[int], data_type: str = "FLOAT32", strides: Sequence[int] | None = None) -> DML_BUFFER_TENSOR_DESC:
+    return DML_BUFFER_TENSOR_DESC(DataType=TensorDataType[data_type], Sizes=sizes, Strides=strides)
+
+
+def tensor_of(array: np.ndarray, strides: Sequence[int] | None = None) -> DML_BUFFER_TENSOR_DESC:
+    return DML_BUFFER_TENSOR_DESC(DataType=DATA_TYPES[array.dtype], Sizes=array.shape, Strides=strides)
+
+
+def all_cases() -> list[Case]:
+    from . import cumulative, join, pooling
+
+    return [*cumulative.CASES, *join.CASES, *pooling.CASES]

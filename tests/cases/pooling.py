@@ -1,0 +1,151 @@
+"""QUANTIZED_LINEAR_AVERAGE_POOLING: ties, saturation, padding, dilation, output sizes, per channel and per tensor.
+
+The page has no worked example; numbers here are worked by hand from its formulas.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from anydml import DML_QUANTIZED_LINEAR_AVERAGE_POOLING_OPERATOR_DESC
+
+from . import Case, tensor_of
+
+
+def _case(
+    id: str,
+    x: Any,
+    y: Any,
+    *,
+    window: Sequence[int],
+    dtype: Any = np.uint8,
+    out_dtype: Any = None,
+    input_scale: Any = 1.0,
+    input_zero_point: Any = None,
+    output_scale: Any = 1.0,
+    output_zero_point: Any = None,
+    strides: Sequence[int] | None = None,
+    start: Sequence[int] | None = None,
+    end: Sequence[int] | None = None,
+    dilations: Sequence[int] | None = None,
+    include_padding: bool = False,
+) -> Case:
+    """`x` and `y` in as many dimensions as the case has; scales and zero points a number, or one for each channel."""
+    x, y = np.array(x, dtype), np.array(y, out_dtype or dtype)
+    spatial = len(window)
+    ones, zeros = [1] * spatial, [0] * spatial
+    strides, dilations, start, end = strides or ones, dilations or ones, start or zeros, end or zeros
+
+    def quantisation(value: Any, kind: Any) -> np.ndarray | None:
+        return None if value is None else np.array(value, kind).reshape(1, -1, 1, 1)
+
+    inputs = [
+        x,
+        quantisation(input_scale, np.float32),
+        quantisation(input_zero_point, x.dtype),
+        quantisation(output_scale, np.float32),
+        quantisation(output_zero_point, y.dtype),
+    ]
+    tensors = [None if array is None else tensor_of(array) for array in inputs]
+    desc = DML_QUANTIZED_LINEAR_AVERAGE_POOLING_OPERATOR_DESC(
+        InputTensor=tensors[0],
+        InputScaleTensor=tensors[1],
+        InputZeroPointTensor=tensors[2],
+        OutputScaleTensor=tensors[3],
+        OutputZeroPointTensor=tensors[4],
+        OutputTensor=tensor_of(y),
+        Strides=strides,
+        WindowSize=window,
+        StartPadding=start,
+        EndPadding=end,
+        Dilations=dilations,
+        IncludePadding=include_padding,
+    )
+    options = {
+        "output_scale": output_scale,
+        "output_zero_point": output_zero_point,
+        "window_size": window,
+        "strides": strides,
+        "start_padding": start,
+        "end_padding": end,
+        "dilations": dilations,
+        "include_padding": include_padding,
+        "output_sizes": y.shape[2:],
+        "output_dtype": y.dtype,
+    }
+    arguments = [x, input_scale, input_zero_point]
+    return Case(f"pooling-{id}", desc, inputs, [y], "quantized_linear_average_pooling", arguments, options)
+
+
+_SQUARE = [[[[1, 2, 3], [4, 5, 6], [7, 8, 9]]]]
+_ROW = [[[[10, 20, 30, 40, 50]]]]
+
+CASES = [
+    _case("average", _SQUARE, [[[[3, 4], [6, 7]]]], window=[2, 2]),
+    _case("int8", [[[[-1, -2], [-3, -6]]]], [[[[-3]]]], window=[2, 2], dtype=np.int8),
+    # (5 - 3) * 0.5 = 1 and so on: the average of 1, 2, 3, 4 is 2.5; 2.5 / 0.25 + 7 = 17
+    _case(
+        "dequantise-and-quantise",
+        [[[[5, 7], [9, 11]]]],
+        [[[[17]]]],
+        window=[2, 2],
+        input_scale=0.5,
+        input_zero_point=3,
+        output_scale=0.25,
+        output_zero_point=7,
+    ),
+    # Halves round to even before the zero point is added: 0.5 -> 0, 1.5 -> 2, -0.5 -> 0, -1.5 -> -2
+    _case("ties", [[[[0, 1, 2, 1]]]], [[[[0, 2, 2]]]], window=[1, 2]),
+    _case("ties-zero-point", [[[[0, 1, 2]]]], [[[[1, 3]]]], window=[1, 2], output_zero_point=1),
+    _case("ties-negative", [[[[0, -1, -2]]]], [[[[5, 3]]]], window=[1, 2], dtype=np.int8, output_zero_point=5),
+    _case("saturates-high", [[[[200]]]], [[[[255]]]], window=[1, 1], input_scale=2.0),
+    _case("saturates-low", [[[[3]]]], [[[[0]]]], window=[1, 1], input_zero_point=9),
+    _case("saturates-int8", [[[[-100, 100]]]], [[[[-128, 127]]]], window=[1, 1], dtype=np.int8, input_scale=4.0),
+    _case("saturates-far", [[[[255]]]], [[[[255]]]], window=[1, 1], input_scale=3e38, output_scale=1e-45),
+    _case("uint8-to-int8", [[[[0, 128, 255]]]], [[[[-128, 0, 127]]]], window=[1, 1], out_dtype=np.int8, output_zero_point=-128),
+    _case("int8-to-uint8", [[[[-128, 0, 127]]]], [[[[0, 128, 255]]]], window=[1, 1], dtype=np.int8, out_dtype=np.uint8, output_zero_point=128),
+    _case("stride", _ROW, [[[[15, 35]]]], window=[1, 2], strides=[1, 2]),
+    # Rounded up, the last window's second tap is beyond the padded extent and never counts.
+    _case("stride-rounded-up", _ROW, [[[[15, 35, 50]]]], window=[1, 2], strides=[1, 2], include_padding=True),
+    # Rounded up so far that the last window is wholly beyond: the output zero point.
+    _case("window-beyond", _ROW, [[[[14, 4]]]], window=[1, 1], strides=[1, 7], output_zero_point=4),
+    _case("dilation", _ROW, [[[[20, 30, 40]]]], window=[1, 2], dilations=[1, 2]),
+    _case("padding", [[[[6, 9]]]], [[[[6, 8, 9]]]], window=[1, 2], start=[0, 1], end=[0, 1]),
+    _case("padding-included", [[[[6, 9]]]], [[[[3, 8, 4]]]], window=[1, 2], start=[0, 1], end=[0, 1], include_padding=True),
+    # Padding is the real number 0, not the raw one: (6 - 4) / 2 + 0 = 1
+    _case("padding-is-real-zero", [[[[6]]]], [[[[1, 1]]]], window=[1, 2], start=[0, 1], end=[0, 1], input_zero_point=4, include_padding=True),
+    _case("only-padding", [[[[6]]]], [[[[9, 9, 15, 9, 9]]]], window=[1, 1], start=[0, 2], end=[0, 2], output_zero_point=9),
+    _case("start-padding-only", [[[[6, 9]]]], [[[[6, 8]]]], window=[1, 3], start=[0, 2]),
+    _case(
+        "per-channel",
+        [[[[4]], [[4]]], [[[8]], [[8]]]],
+        [[[[3]], [[17]]], [[[7]], [[25]]]],
+        window=[1, 1],
+        input_scale=[1.0, 2.0],
+        input_zero_point=[1, 0],
+        output_scale=1.0,
+        output_zero_point=[0, 9],
+    ),
+    _case(
+        "per-channel-output-scale",
+        [[[[4]], [[4]]]],
+        [[[[8]], [[2]]]],
+        window=[1, 1],
+        output_scale=[0.5, 2.0],
+    ),
+    _case("three-dimensions", np.arange(8).reshape(1, 1, 2, 2, 2), [[[[[4]]]]], window=[2, 2, 2]),
+    _case(
+        "three-dimensions-per-channel",
+        np.arange(16).reshape(1, 2, 2, 2, 2),
+        [[[[[2]]], [[[23]]]]],
+        window=[2, 2, 2],
+        input_scale=[0.5, 2.0],
+    ),
+    _case("global", np.full((2, 3, 7, 5), 77), np.full((2, 3, 1, 1), 77), window=[7, 5]),
+    _case("window-in-padding", [[[[100]]]], [[[[100]]]], window=[1, 101], start=[0, 50], end=[0, 50]),
+    _case("huge-padding", [[[[100]]]], [[[[100]]]], window=[1, 2**31], start=[0, 2**30], end=[0, 2**30 - 1]),
+    _case("huge-dilation", [[[[100, 50]]]], [[[[100, 50]]]], window=[1, 2], end=[0, 2**31], dilations=[1, 2**31]),
+]

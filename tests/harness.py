@@ -1,0 +1,107 @@
+"""Runs a desc on an engine, in memory whose every other byte is watched."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+import anydml
+from anydml import DML_BUFFER_BINDING, DML_BUFFER_TENSOR_DESC, CompiledOperator, Device
+from anydml.layout import Layout
+from anydml.schema import OperatorDesc
+
+ENGINES = ("reference", "cpu")
+GUARD = 64
+POISONS = (0xA5, 0x5A)
+
+
+class Memory:
+    """A tensor's memory, poisoned all over, with poisoned guards around it."""
+
+    def __init__(self, tensor: DML_BUFFER_TENSOR_DESC, poison: int, values: np.ndarray | None = None) -> None:
+        self.layout = Layout.of_desc(tensor)
+        self.bytes = np.full(2 * GUARD + (tensor.TotalTensorSizeInBytes or 0), poison, np.uint8)
+        self.size = tensor.TotalTensorSizeInBytes
+        if values is not None:
+            self.array[...] = values
+        self._before = self.bytes.copy()
+
+    @property
+    def array(self) -> np.ndarray:
+        return self.layout.view(self.bytes, GUARD)
+
+    @property
+    def binding(self) -> DML_BUFFER_BINDING:
+        return DML_BUFFER_BINDING(Buffer=self.bytes, Offset=GUARD, SizeInBytes=self.size)
+
+    def assert_untouched(self) -> None:
+        np.testing.assert_array_equal(self.bytes, self._before)
+
+    def assert_only_elements_changed(self) -> None:
+        expected = self._before.copy()
+        self.layout.view(expected, GUARD)[...] = self.array
+        np.testing.assert_array_equal(self.bytes, expected)
+
+
+def compiled(engine: str, desc: OperatorDesc) -> CompiledOperator:
+    """The operator, compiled on an engine, which serves it and no other."""
+    device = Device(engine)
+    operator = device.compile_operator(device.create_operator(desc))
+    assert operator.engine == engine, operator.explain()
+    return operator
+
+
+def run(engine: str, desc: OperatorDesc, inputs: Sequence[np.ndarray | None], through: str = "dispatch") -> list[np.ndarray]:
+    """The outputs for the given inputs, the same from either poison; checks that nothing else was written.
+
+    `through` is "dispatch" (arrays as the desc has them), "flat" (their memory as flat bytes) or "table".
+    """
+    operator = compiled(engine, desc)
+    spec = operator.spec
+    results = []
+    for poison in POISONS:
+        read = [
+            None if tensor is None or values is None else Memory(tensor, poison, values)
+            for (_, tensor), values in zip(spec.inputs(desc), inputs, strict=True)
+        ]
+        written = [Memory(tensor, poison) for _, tensor in spec.outputs(desc)]
+        if through == "table":
+            device = operator.device
+            initializer = device.create_operator_initializer([operator])
+            device.dispatch(initializer, device.create_binding_table(initializer))
+            table = device.create_binding_table(operator)
+            table.bind_inputs([memory and memory.binding for memory in read])
+            table.bind_outputs([memory.binding for memory in written])
+            device.dispatch(operator, table)
+        elif through == "flat":
+            ends = [(memory, None if memory is None else GUARD + memory.size) for memory in read]
+            operator.dispatch(
+                [None if memory is None else memory.bytes[GUARD:end] for memory, end in ends],
+                [memory.bytes[GUARD : GUARD + memory.size] for memory in written],
+            )
+        else:
+            operator.dispatch([memory and memory.array for memory in read], [memory.array for memory in written])
+        for memory in read:
+            if memory is not None:
+                memory.assert_untouched()
+        for memory in written:
+            memory.assert_only_elements_changed()
+        results.append([memory.array.copy() for memory in written])
+    for first, second in zip(*results, strict=True):
+        np.testing.assert_array_equal(first.view(bits(first)), second.view(bits(second)), "an element was not written")
+    return results[0]
+
+
+def bits(array: np.ndarray) -> np.dtype:
+    """The unsigned type of the array's element size, to compare bit by bit."""
+    return np.dtype(f"u{array.itemsize}")
+
+
+def assert_same(actual: np.ndarray, expected: np.ndarray) -> None:
+    """Equal values; NaN equals NaN, and the sign of zero does not matter."""
+    assert actual.dtype == expected.dtype
+    np.testing.assert_array_equal(actual, expected)
+
+
+__all__ = ["ENGINES", "GUARD", "Memory", "anydml", "assert_same", "bits", "compiled", "run"]
