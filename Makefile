@@ -43,12 +43,14 @@ fuzz: env ## Ten minutes of wrong models, descs, bindings and arrays
 	$(BIN)/python tests/fuzz.py --seconds 600
 
 # The module needs the sanitizers' runtime before Python itself. Leaks are not looked for: the interpreter leaves many.
-sanitize: env ## The cases on a native module with address and undefined behaviour sanitizers
+RUNTIME = $(shell $(CXX) -print-file-name=libasan.so) $(shell $(CXX) -print-file-name=libstdc++.so)
+sanitize: export PYTHONPATH = $(SANITIZED)
+sanitize: env ## The cases on native code with address and undefined behaviour sanitizers
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --upgrade --target $(SANITIZED) \
 		--config-settings cmake.define.ANYDML_SANITIZE=ON .
-	PYTHONPATH=$(SANITIZED) ASAN_OPTIONS=detect_leaks=0 \
-		LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libstdc++.so)" \
-		$(BIN)/python -m pytest -q tests/test_sanitizers.py tests/test_cases.py
+	LD_PRELOAD="$(RUNTIME)" ASAN_OPTIONS=detect_leaks=0 $(BIN)/python -c \
+		"from anydml import _native; assert _native.build_info()['sanitizers'] == 'address,undefined', _native"
+	LD_PRELOAD="$(RUNTIME)" ASAN_OPTIONS=detect_leaks=0 $(BIN)/python -m pytest -q tests/test_cases.py
 
 clean: ## Remove what was built
 	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

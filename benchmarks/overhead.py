@@ -67,7 +67,8 @@ def microseconds(statement: str, names: dict[str, object], repeats: int = 15, nu
 
 
 def main() -> None:
-    print(f"{platform.platform()}, Python {platform.python_version()}, NumPy {np.__version__}, anydml {anydml.__version__}")
+    versions = f"Python {platform.python_version()}, NumPy {np.__version__}, anydml {anydml.__version__}"
+    print(f"{platform.platform()}, {versions}")
     times = [time * 1e3 for time in import_times()]
     print(f"import anydml after numpy: {min(times):.1f} ms best, {statistics.median(times):.1f} ms median, limit 40 ms")
     device = anydml.Device()

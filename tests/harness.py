@@ -52,7 +52,9 @@ def compiled(engine: str, desc: OperatorDesc) -> CompiledOperator:
     return operator
 
 
-def run(engine: str, desc: OperatorDesc, inputs: Sequence[np.ndarray | None], through: str = "dispatch") -> list[np.ndarray]:
+def run(
+    engine: str, desc: OperatorDesc, inputs: Sequence[np.ndarray | None], through: str = "dispatch"
+) -> list[np.ndarray]:
     """The outputs for the given inputs, the same from either poison; checks that nothing else was written.
 
     `through` is "dispatch" (arrays as the desc has them), "flat" (their memory as flat bytes) or "table".

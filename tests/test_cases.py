@@ -47,12 +47,16 @@ def test_function_out(case: Case, engine: str) -> None:
     memory.assert_only_elements_changed()
 
 
-@pytest.mark.parametrize("case", [case for case in CASES if case.function.startswith("cumulative")], ids=lambda case: case.id)
+@pytest.mark.parametrize(
+    "case", [case for case in CASES if case.function.startswith("cumulative")], ids=lambda case: case.id
+)
 @engine
 def test_in_place(case: Case, engine: str) -> None:
     desc = case.desc
     if desc.InputTensor.Strides != desc.OutputTensor.Strides:
-        desc = type(desc)(**{**{name: getattr(desc, name) for name in desc.__slots__}, "InputTensor": desc.OutputTensor})
+        desc = type(desc)(
+            **{**{name: getattr(desc, name) for name in desc.__slots__}, "InputTensor": desc.OutputTensor}
+        )
     memory = Memory(desc.OutputTensor, 0xA5, case.inputs[0])
     compiled(engine, desc).dispatch([memory.array], [memory.array])
     check(case, [memory.array])

@@ -27,7 +27,9 @@ class Case:
     options: Mapping[str, Any] = field(default_factory=dict)
 
 
-def tensor(sizes: Sequence[int], data_type: str = "FLOAT32", strides: Sequence[int] | None = None) -> DML_BUFFER_TENSOR_DESC:
+def tensor(
+    sizes: Sequence[int], data_type: str = "FLOAT32", strides: Sequence[int] | None = None
+) -> DML_BUFFER_TENSOR_DESC:
     return DML_BUFFER_TENSOR_DESC(DataType=TensorDataType[data_type], Sizes=sizes, Strides=strides)
 
 

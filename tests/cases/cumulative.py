@@ -62,7 +62,9 @@ PAGES = [
     # DML_CUMULATIVE_PRODUCT_OPERATOR_DESC, examples 1 to 4
     _case("example-1", "product", _X, _page([[2, 2, 6, 30], [3, 24, 168, 504], [9, 54, 108, 432]]), axis=3),
     _case("example-2", "product", _X, _page([[1, 2, 2, 6], [1, 3, 24, 168], [1, 9, 54, 108]]), axis=3, exclusive=True),
-    _case("example-3", "product", _X, _page([[30, 15, 15, 5], [504, 168, 21, 3], [432, 48, 8, 4]]), axis=3, reverse=True),
+    _case(
+        "example-3", "product", _X, _page([[30, 15, 15, 5], [504, 168, 21, 3], [432, 48, 8, 4]]), axis=3, reverse=True
+    ),
     _case("example-4", "product", _X, _page([[2, 1, 3, 5], [6, 8, 21, 15], [54, 48, 42, 60]]), axis=2),
 ]
 
@@ -106,7 +108,13 @@ VALUES = [
     _row("sum", "no-overflow-inside", [_BIG, _BIG, -_BIG, -_BIG], [_BIG, INF, _BIG, 0], np.float32),
     _row("sum", "half-no-overflow-inside", [65504, 65504, -65504], [65504, INF, 65504], np.float16),
     _row("sum", "keeps-small-terms", [2.0**24, 1, 1, 1], [2.0**24, 2.0**24, 2.0**24 + 2, 2.0**24 + 4], np.float32),
-    _row("product", "no-overflow-inside", [2.0**100, 2.0**100, 2.0**-100, 2.0**-100], [2.0**100, INF, 2.0**100, 1], np.float32),
+    _row(
+        "product",
+        "no-overflow-inside",
+        [2.0**100, 2.0**100, 2.0**-100, 2.0**-100],
+        [2.0**100, INF, 2.0**100, 1],
+        np.float32,
+    ),
     _row("product", "no-underflow-inside", [2.0**-100, 2.0**-100, 2.0**100], [2.0**-100, 0, 2.0**-100], np.float32),
     _row("sum", "subnormals", [_TINY, _TINY, -_TINY], [_TINY, 2 * _TINY, _TINY], np.float32),
     # Infinities and NaNs stay where the sequence has them.
@@ -116,7 +124,13 @@ VALUES = [
     _row("product", "zero-first", [2, 0, 1e38, 1e38, 1e38], [2, 0, 0, 0, 0], np.float32),
     _row("product", "infinity-then-zero", [2, INF, 0, 3], [2, INF, NAN, NAN], np.float32),
     _row("product", "zero-then-infinity", [2, 0, INF], [2, 0, NAN], np.float32),
-    _row("product", "half-zero-first", [2, 0, 60000, 60000, 60000, 60000, 60000, 60000, 60000, 60000], [2] + [0] * 9, np.float16),
+    _row(
+        "product",
+        "half-zero-first",
+        [2, 0, 60000, 60000, 60000, 60000, 60000, 60000, 60000, 60000],
+        [2] + [0] * 9,
+        np.float16,
+    ),
 ]
 
 _MATRIX = np.arange(1, 7, dtype=np.int32).reshape(2, 3)
@@ -127,10 +141,29 @@ LAYOUTS = [
     _case("gapped-input", "sum", _MATRIX, _SUMS, axis=1, strides=(10, 3)),
     _case("transposed-output", "sum", _MATRIX, _SUMS, axis=1, out_strides=(1, 2)),
     _case("gapped-output", "sum", _MATRIX, _SUMS, axis=1, out_strides=(9, 2)),
-    _case("broadcast-input", "sum", np.array([[4, 4, 4]] * 2, np.int32), np.array([[4, 8, 12]] * 2, np.int32), axis=1, strides=(0, 0)),
-    _case("eight-dimensions", "sum", _MATRIX.reshape(1, 2, 1, 1, 3, 1, 1, 1), _SUMS.reshape(1, 2, 1, 1, 3, 1, 1, 1), axis=4),
+    _case(
+        "broadcast-input",
+        "sum",
+        np.array([[4, 4, 4]] * 2, np.int32),
+        np.array([[4, 8, 12]] * 2, np.int32),
+        axis=1,
+        strides=(0, 0),
+    ),
+    _case(
+        "eight-dimensions",
+        "sum",
+        _MATRIX.reshape(1, 2, 1, 1, 3, 1, 1, 1),
+        _SUMS.reshape(1, 2, 1, 1, 3, 1, 1, 1),
+        axis=4,
+    ),
     _case("one-element", "product", np.array([7], np.int64), np.array([1], np.int64), axis=0, exclusive=True),
-    _case("middle-axis", "sum", np.ones((2, 3, 4), np.float32), np.ones((2, 3, 4), np.float32).cumsum(1, dtype=np.float32), axis=1),
+    _case(
+        "middle-axis",
+        "sum",
+        np.ones((2, 3, 4), np.float32),
+        np.ones((2, 3, 4), np.float32).cumsum(1, dtype=np.float32),
+        axis=1,
+    ),
 ]
 
 CASES = [*PAGES, *_types(), *VALUES, *LAYOUTS]

@@ -60,7 +60,12 @@ LAYOUTS = [
     _case("single-input-is-copied", [_ROW.reshape(2, 3)], _ROW.reshape(2, 3), 1),
     _case("nan-payloads", [_NANS[:2], _NANS[2:]], _NANS, 0),
     _case("many-inputs", [np.array([i], np.uint8) for i in range(100)], np.arange(100, dtype=np.uint8), 0),
-    _case("many-inputs-inner", [np.full((3, 1), i, np.uint8) for i in range(70)], np.tile(np.arange(70, dtype=np.uint8), (3, 1)), 1),
+    _case(
+        "many-inputs-inner",
+        [np.full((3, 1), i, np.uint8) for i in range(70)],
+        np.tile(np.arange(70, dtype=np.uint8), (3, 1)),
+        1,
+    ),
     _case(
         "strided-and-broadcast",
         [_ROW.reshape(2, 3), np.full((2, 2), 9, np.int16)],
@@ -69,8 +74,15 @@ LAYOUTS = [
         [(1, 2), (0, 0)],
     ),
     _case("gapped-output", [_ROW[:2], _ROW[2:]], _ROW, 0, None, (3,)),
-    _case("transposed-output", [_ROW.reshape(3, 2), _ROW.reshape(3, 2)], np.tile(_ROW.reshape(3, 2), 2), 1, None, (1, 3)),
-    _case("eight-dimensions", [_ROW.reshape(1, 2, 1, 3, 1, 1, 1, 1)] * 2, np.tile(_ROW.reshape(1, 2, 1, 3, 1, 1, 1, 1), (1, 1, 1, 2, 1, 1, 1, 1)), 3),
+    _case(
+        "transposed-output", [_ROW.reshape(3, 2), _ROW.reshape(3, 2)], np.tile(_ROW.reshape(3, 2), 2), 1, None, (1, 3)
+    ),
+    _case(
+        "eight-dimensions",
+        [_ROW.reshape(1, 2, 1, 3, 1, 1, 1, 1)] * 2,
+        np.tile(_ROW.reshape(1, 2, 1, 3, 1, 1, 1, 1), (1, 1, 1, 2, 1, 1, 1, 1)),
+        3,
+    ),
 ]
 
 CASES = [*PAGES, *TYPES, *LAYOUTS]

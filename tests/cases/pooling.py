@@ -105,8 +105,23 @@ CASES = [
     _case("saturates-low", [[[[3]]]], [[[[0]]]], window=[1, 1], input_zero_point=9),
     _case("saturates-int8", [[[[-100, 100]]]], [[[[-128, 127]]]], window=[1, 1], dtype=np.int8, input_scale=4.0),
     _case("saturates-far", [[[[255]]]], [[[[255]]]], window=[1, 1], input_scale=3e38, output_scale=1e-45),
-    _case("uint8-to-int8", [[[[0, 128, 255]]]], [[[[-128, 0, 127]]]], window=[1, 1], out_dtype=np.int8, output_zero_point=-128),
-    _case("int8-to-uint8", [[[[-128, 0, 127]]]], [[[[0, 128, 255]]]], window=[1, 1], dtype=np.int8, out_dtype=np.uint8, output_zero_point=128),
+    _case(
+        "uint8-to-int8",
+        [[[[0, 128, 255]]]],
+        [[[[-128, 0, 127]]]],
+        window=[1, 1],
+        out_dtype=np.int8,
+        output_zero_point=-128,
+    ),
+    _case(
+        "int8-to-uint8",
+        [[[[-128, 0, 127]]]],
+        [[[[0, 128, 255]]]],
+        window=[1, 1],
+        dtype=np.int8,
+        out_dtype=np.uint8,
+        output_zero_point=128,
+    ),
     _case("stride", _ROW, [[[[15, 35]]]], window=[1, 2], strides=[1, 2]),
     # Rounded up, the last window's second tap is beyond the padded extent and never counts.
     _case("stride-rounded-up", _ROW, [[[[15, 35, 50]]]], window=[1, 2], strides=[1, 2], include_padding=True),
@@ -114,10 +129,23 @@ CASES = [
     _case("window-beyond", _ROW, [[[[14, 4]]]], window=[1, 1], strides=[1, 7], output_zero_point=4),
     _case("dilation", _ROW, [[[[20, 30, 40]]]], window=[1, 2], dilations=[1, 2]),
     _case("padding", [[[[6, 9]]]], [[[[6, 8, 9]]]], window=[1, 2], start=[0, 1], end=[0, 1]),
-    _case("padding-included", [[[[6, 9]]]], [[[[3, 8, 4]]]], window=[1, 2], start=[0, 1], end=[0, 1], include_padding=True),
+    _case(
+        "padding-included", [[[[6, 9]]]], [[[[3, 8, 4]]]], window=[1, 2], start=[0, 1], end=[0, 1], include_padding=True
+    ),
     # Padding is the real number 0, not the raw one: (6 - 4) / 2 + 0 = 1
-    _case("padding-is-real-zero", [[[[6]]]], [[[[1, 1]]]], window=[1, 2], start=[0, 1], end=[0, 1], input_zero_point=4, include_padding=True),
-    _case("only-padding", [[[[6]]]], [[[[9, 9, 15, 9, 9]]]], window=[1, 1], start=[0, 2], end=[0, 2], output_zero_point=9),
+    _case(
+        "padding-is-real-zero",
+        [[[[6]]]],
+        [[[[1, 1]]]],
+        window=[1, 2],
+        start=[0, 1],
+        end=[0, 1],
+        input_zero_point=4,
+        include_padding=True,
+    ),
+    _case(
+        "only-padding", [[[[6]]]], [[[[9, 9, 15, 9, 9]]]], window=[1, 1], start=[0, 2], end=[0, 2], output_zero_point=9
+    ),
     _case("start-padding-only", [[[[6, 9]]]], [[[[6, 8]]]], window=[1, 3], start=[0, 2]),
     _case(
         "per-channel",

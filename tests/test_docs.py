@@ -1,0 +1,38 @@
+"""What the documentation shows is what happens."""
+
+from __future__ import annotations
+
+import doctest
+import pkgutil
+from importlib import import_module
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import anydml
+
+ROOT = Path(__file__).parent.parent
+MODULES = [
+    module.name
+    for module in pkgutil.walk_packages(anydml.__path__, "anydml.")
+    if not module.name.endswith(("__main__", "_native"))
+]
+
+
+@pytest.mark.parametrize("name", ["anydml", *MODULES])
+def test_docstrings(name: str) -> None:
+    assert doctest.testmod(import_module(name), extraglobs={"np": np}).failed == 0
+
+
+@pytest.mark.parametrize("path", [ROOT / "README.md"], ids=lambda path: path.name)
+def test_pages(path: Path) -> None:
+    result = doctest.testfile(str(path), module_relative=False, optionflags=doctest.NORMALIZE_WHITESPACE)
+    assert result.failed == 0
+    assert result.attempted > 0
+
+
+def test_adding_an_operator_takes_at_most_12_lines() -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text()
+    section = text.partition("## Adding an operator\n")[2].partition("\n## ")[0]
+    assert 0 < len([line for line in section.splitlines() if line.strip()]) <= 12
