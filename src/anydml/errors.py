@@ -12,7 +12,8 @@ the remedy. Labels are searchable: a label's letter tells where its rule stands.
 (D1)..  devices and the life cycle, ``device.py``
 (B1)..  bindings, ``binding.py``
 (A1)..  arrays given to functions, ``arrays.py``
-(M1)..  models, ``model.py``
+(M1)..  models, ``model/``
+(P1)..  pictures, ``draw/``
 ======  =========================================================
 """
 
@@ -44,6 +45,10 @@ class Violation:
     """DirectML's code."""
     kind: Literal["value", "type", "memory"] = "value"
     """Which built-in exception it is raised as: ValueError, TypeError or MemoryError."""
+
+    def __post_init__(self) -> None:
+        if self.kind == "memory":
+            object.__setattr__(self, "hresult", HResult.E_OUTOFMEMORY)
 
     def __str__(self) -> str:
         place = ".".join(part for part in (self.operator, self.where) if part)

@@ -1,0 +1,145 @@
+"""Operators as pictures: tensors as grids of values, the way through them, one output element traced with its numbers.
+
+A picture is SVG text: the same bytes for the same numbers, without scripts, ids or fonts of its own. It stands on a
+white card, so that it can be read on a dark page too. Its colours are those of Okabe and Ito, for the colour-blind.
+
+(P1) A picture by name needs an operator that has an example here.
+(P2) Arrays are as many as the desc's tensors, None for those left out, and of the sizes that the desc says.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from html import escape
+
+import numpy as np
+
+from ..device import Device
+from ..errors import Violation, error, listing
+from ..layout import Array, Layout
+from ..operators import spec_of
+from ..schema import OperatorDesc, OperatorSpec
+from ..tensor import DML_BUFFER_TENSOR_DESC
+from ..validate import kind_of, validate
+from . import cumulative, join, pooling
+from .boxes import FONT, MUTED, WHITE, Box, placed, stacked, text_line
+from .examples import EXAMPLES as EXAMPLES
+from .parts import Operand, Picture, plain
+from .text import braces
+
+
+def draw(desc: OperatorDesc, inputs: Sequence[Array | None], outputs: Sequence[Array]) -> str:
+    """The picture of one dispatch of an operator.
+
+    Args:
+        desc: the desc of an operator. One without a picture of its own gets its tensors as grids.
+        inputs: as they were before the dispatch, in header order and of the sizes in the desc; None for what it leaves
+            out, not for what is OWNED_BY_DML.
+        outputs: likewise, as they were after it.
+
+    Returns:
+        An SVG document, in ASCII. Of a large tensor it has the first elements and the last.
+
+    Raises:
+        DMLError: what :func:`anydml.validate` finds, or (P2).
+
+    >>> from anydml import *
+    >>> tensor = DML_BUFFER_TENSOR_DESC(DataType=TensorDataType.INT32, Sizes=(3,))
+    >>> desc = DML_CUMULATIVE_SUMMATION_OPERATOR_DESC(InputTensor=tensor, OutputTensor=tensor, Axis=0)
+    >>> draw(desc, [np.array([1, 2, 3], np.int32)], [np.array([1, 3, 6], np.int32)])[:40]
+    '<svg xmlns="http://www.w3.org/2000/svg" '
+    """
+    violations = validate(desc)
+    if violations:
+        raise error(violations)
+    operator = spec_of(desc)
+    assert operator is not None
+    read = _operands(operator.name, "inputs", operator.inputs(desc), inputs)
+    written = _operands(operator.name, "outputs", operator.outputs(desc), outputs)
+    picture = _PICTURES.get(operator.name, plain)
+    return _document(operator, desc, [*read, *written], picture(desc, read, written))
+
+
+def draw_operator(name: str) -> str:
+    """The picture of an operator's small example, run on the device "cpu".
+
+    Args:
+        name: the header's name without its prefix: "JOIN".
+
+    Returns:
+        An SVG document, in ASCII.
+
+    Raises:
+        DMLError: (P1).
+    """
+    if name not in EXAMPLES:
+        raise _error("draw_operator", "name", kind_of(name), listing(EXAMPLES), "(P1)")
+    desc, inputs = EXAMPLES[name]
+    device = Device()
+    operator = device.create_operator(desc)
+    layouts = [Layout.of_desc(tensor) for _, tensor in operator.spec.outputs(desc)]
+    outputs = [np.empty(layout.sizes, layout.dtype) for layout in layouts]
+    device.compile_operator(operator).dispatch(inputs, outputs)
+    return draw(desc, inputs, outputs)
+
+
+def _error(operator: str, where: str, found: str, expected: str, rule: str) -> Exception:
+    return error([Violation(operator=operator, where=where, found=found, expected=expected, rule=rule)])
+
+
+def _operands(
+    operator: str,
+    where: str,
+    tensors: Sequence[tuple[str, DML_BUFFER_TENSOR_DESC | None]],
+    arrays: Sequence[Array | None],
+) -> list[Operand]:
+    """The tensors that are there; rule (P2)."""
+    if len(arrays) != len(tensors):
+        raise _error(operator, where, f"{len(arrays)} arrays", str(len(tensors)), "(P2)")
+    operands = []
+    for i, ((label, tensor), array) in enumerate(zip(tensors, arrays, strict=True)):
+        found = None if array is None else np.shape(array)
+        sizes = None if tensor is None else tuple(tensor.Sizes)
+        if found != sizes:
+            raise _error(operator, f"{where}[{i}]", f"shape {found}", f"{sizes}, the Sizes of {label}", "(P2)")
+        if tensor is not None and array is not None:
+            caption = (label, f"{tensor.DataType.name} {braces(tensor.Sizes)}")
+            operands.append(Operand(label, tuple(tensor.Sizes), array, caption))
+    return operands
+
+
+_PICTURES: Mapping[str, Picture] = {
+    "JOIN": join.picture,
+    "CUMULATIVE_SUMMATION": cumulative.picture,
+    "CUMULATIVE_PRODUCT": cumulative.picture,
+    "QUANTIZED_LINEAR_AVERAGE_POOLING": pooling.picture,
+}
+
+
+def _document(operator: OperatorSpec, desc: OperatorDesc, operands: Sequence[Operand], boxes: list[Box]) -> str:
+    heading = stacked([text_line(operator.name, 20, bold=True), *_attributes(operator, desc)], 4)
+    inside = stacked([heading, *boxes], 26)
+    width, height = math.ceil(inside.width) + 64, math.ceil(inside.height) + 56
+    tensors = "; ".join(" ".join(each.caption) for each in operands)
+    svg = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}"'
+        f' role="img" font-family="{FONT}">'
+        f"<title>{escape(operator.name)}</title><desc>{escape(tensors)}</desc>"
+        f'<rect x="1" y="1" width="{width - 2}" height="{height - 2}" rx="12" fill="{WHITE}" stroke="#d0d0d0"/>'
+        f"{placed(32, 28, inside.body)}</svg>\n"
+    )
+    # In ASCII it is valid in whatever encoding a terminal or an editor writes it.
+    return svg.encode("ascii", "xmlcharrefreplace").decode()
+
+
+def _attributes(operator: OperatorSpec, desc: OperatorDesc) -> list[Box]:
+    """The members that are no tensors, in lines of bearable length."""
+    lines = [""]
+    for name in operator.attribute_names:
+        value = getattr(desc, name)
+        text = getattr(value, "name", None) or (braces(value) if isinstance(value, tuple) else str(value).upper())
+        if lines[-1] and len(lines[-1]) + len(name) + len(text) > 96:
+            lines.append("")
+        lines[-1] += f"{' · ' if lines[-1] else ''}{name} {text}"
+    return [text_line(line, 13, MUTED) for line in lines if line]
