@@ -8,10 +8,10 @@
 (A5) An axis is an integer from -ndim to ndim - 1, of an array that has at least one.
 (A6) More than 8 dimensions fold into 8: neighbours that memory walks as one become one.
 (A7) No two elements of ``out`` share memory.
-(A8) Arrays to be joined have the same number of dimensions, and there is at least one.
+(A8) Arrays to be joined are at least one, of one data type, and of one shape but along the axis; empty ones too.
 (A9) A scale or a zero point is a number, or one for each channel; an integer has to fit its type, a typed zero point
      has to be of it already.
-(A10) An option of a pooling is an integer, or one for each spatial dimension.
+(A10) An option of a pooling is an integer, or one for each spatial dimension; output sizes are at least 1.
 """
 
 from __future__ import annotations
@@ -71,7 +71,8 @@ def _import(operator: str, where: str, value: Any) -> Array:
     except Exception as problem:  # what a foreign array raises is its own business; here it is one more wrong operand
         reason = " ".join(str(problem).split())
         expected = "an array in the CPU's memory, or lists of numbers"
-        found = f"{type(value).__name__} ({reason})" if reason else kind_of(value)
+        element = f" of {value.dtype}" if hasattr(value, "dtype") else ""
+        found = f"{type(value).__name__}{element} ({reason})" if reason else kind_of(value)
         return refuse(operator, "(A1)", where, found, expected, kind="type")  # type: ignore[no-any-return]
 
 

@@ -92,7 +92,10 @@ def _bytes_of(operator: str, slot_label: str, buffer: Any, writable: bool) -> Ar
     """The memory of a buffer object as a flat array of bytes."""
     expected = "writable contiguous memory" if writable else "contiguous memory"
     try:
-        memory = np.frombuffer(buffer, np.uint8)
+        view = memoryview(buffer)
+        if "O" in view.format:
+            raise TypeError("pointers to objects are no memory of numbers")
+        memory = np.frombuffer(view, np.uint8)
     except (TypeError, ValueError, BufferError) as problem:
         return violation(operator, "(B3)", slot_label, f"{type(buffer).__name__} ({problem})", expected)
     if writable and not memory.flags.writeable:
@@ -183,6 +186,8 @@ def bind_array(operator: str, slot: Slot, given: Any) -> Bound | Violation:
     layout = slot.layout
     if given is None:
         return violation(operator, "(B2)", slot.label, "None", f"an array of {layout.dtype}, sizes {layout.sizes}")
+    if slot.is_output and isinstance(given, (list, tuple)):
+        return violation(operator, "(B3)", slot.label, kind_of(given), "an array or a buffer to write to")
     array = as_array(operator, slot.label, given)
     if slot.is_output and not array.flags.writeable:
         return violation(operator, "(B3)", slot.label, "a read-only array", "writable memory")
@@ -201,8 +206,8 @@ def bind_array(operator: str, slot: Slot, given: Any) -> Bound | Violation:
         return Bound(slot, slot.aligned.view(array.view(np.uint8)), start, start + span)
     strides = tuple(step / layout.dtype.itemsize for step in array.strides)
     found = f"an array of {array.dtype}, sizes {array.shape}, strides {_numbers(strides)} elements"
-    wanted = tuple(step // layout.dtype.itemsize for step in layout.strides)
-    expected = f"{layout.dtype}, sizes {layout.sizes}, strides {wanted}, or a flat array of {span} bytes"
+    assert slot.tensor is not None
+    expected = f"{layout.dtype}, sizes {layout.sizes}, strides {slot.tensor.strides}, or a flat array of {span} bytes"
     return violation(operator, "(B6)", slot.label, found, expected)
 
 

@@ -1,6 +1,6 @@
 """Devices, and an operator's life on one: create, compile, initialise, bind, dispatch.
 
-(D1) A device has one of the names that ``Device`` lists, and a feature level of ``FeatureLevel``.
+(D1) A device has one of the names that ``Device`` lists.
 (D2) Objects of one device do not meet another's.
 (D3) An initializer is dispatched once; a compiled operator is dispatched after it.
 (D4) Execution flags are ExecutionFlags.
@@ -11,9 +11,10 @@ In DirectML a mistake in a method without a return value removes the device. Her
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from threading import Lock
 from typing import Any, NamedTuple, TypeAlias
+from uuid import uuid4
 
 import numpy as np
 
@@ -44,7 +45,7 @@ from .errors import Violation, error, listing
 from .layout import Array, Layout
 from .operators import spec_of
 from .schema import OperatorDesc, OperatorSpec
-from .validate import check_values, kind_of, validate
+from .validate import check_values, kind_of, level_of, validate
 
 DEVICE_NAMES = ("cpu", "reference")
 
@@ -60,7 +61,7 @@ class Device:
         debug: for engines that can look at values only by waiting for them (none yet).
 
     Raises:
-        DMLError: (D1), with DXGI_ERROR_UNSUPPORTED.
+        DMLError: (D1) or (F7), with DXGI_ERROR_UNSUPPORTED.
 
     >>> from anydml import *
     >>> tensor = DML_BUFFER_TENSOR_DESC(DataType=TensorDataType.FLOAT32, Sizes=(1, 1, 1, 4))
@@ -80,13 +81,9 @@ class Device:
         strict: bool = False,
         debug: bool = False,
     ) -> None:
-        if name not in DEVICE_NAMES:
-            raise _unsupported("Device", "name", repr(name), listing(DEVICE_NAMES), "(D1)")
-        try:
-            self.feature_level = FeatureLevel(feature_level)
-        except ValueError:
-            expected = listing(FeatureLevel.__members__)
-            raise _unsupported("Device", "feature_level", kind_of(feature_level), expected, "(D1)") from None
+        if not isinstance(name, str) or name not in DEVICE_NAMES:
+            raise _unsupported("Device", "name", kind_of(name), listing(DEVICE_NAMES), "(D1)")
+        self.feature_level = level_of("Device", feature_level)
         self.name = name
         self.strict = strict
         self.debug = debug
@@ -117,7 +114,7 @@ class Device:
             flags: accepted as DirectML accepts them; no engine here needs any.
         """
         self._owns("compile_operator", operator, Operator)
-        if not isinstance(flags, ExecutionFlags):
+        if not isinstance(flags, ExecutionFlags) or flags not in _ALL_FLAGS:
             found = violation("compile_operator", "(D4)", "flags", kind_of(flags), "ExecutionFlags")
             raise error([found])
         spec, desc = operator.spec, operator.desc
@@ -141,8 +138,11 @@ class Device:
             declined.append((engine.name, answer))
         raise AssertionError("the reference takes every operator")
 
-    def create_operator_initializer(self, operators: Iterable[CompiledOperator]) -> OperatorInitializer:
+    def create_operator_initializer(self, operators: Sequence[CompiledOperator]) -> OperatorInitializer:
         """What initialises compiled operators of this device, once."""
+        if not isinstance(operators, (list, tuple)):
+            expected = "a list of CompiledOperator"
+            raise error([violation("create_operator_initializer", "(D2)", "", kind_of(operators), expected)])
         compiled = list(operators)
         for operator in compiled:
             self._owns("create_operator_initializer", operator, CompiledOperator)
@@ -199,6 +199,9 @@ class Device:
             raise error([violation(method, "(D2)", "", kind_of(child), expected)])
         if child.device is not self:
             raise error([violation(method, "(D2)", "", f"an object of {child.device}", f"one of {self}")])
+
+
+_ALL_FLAGS = ExecutionFlags(sum(ExecutionFlags))
 
 
 def _unsupported(operator: str, where: str, found: str, expected: str, rule: str) -> Exception:
@@ -265,16 +268,17 @@ class CompiledOperator(_Child):
         self._served = served
         self._inputs = inputs
         self._outputs = outputs
-        self._initialised: set[int] = set()
-        """Addresses of the persistent resources that were filled; 0 stands for none needed."""
+        self._initialised = False
+        self._mark = np.frombuffer(uuid4().bytes, np.uint8)
+        """What a persistent resource of this operator begins with."""
         self._offsets: dict[str, int] = {}
         """Of owned inputs in the persistent resource."""
         self._persistent_size = 0
         for slot in inputs:
             if slot.owned and slot.tensor is not None:
-                self._offsets[slot.label] = self._persistent_size
+                self._offsets[slot.label] = max(self._persistent_size, DML_PERSISTENT_BUFFER_ALIGNMENT)
                 blocks = -(-(slot.tensor.TotalTensorSizeInBytes or 0) // DML_PERSISTENT_BUFFER_ALIGNMENT)
-                self._persistent_size += blocks * DML_PERSISTENT_BUFFER_ALIGNMENT
+                self._persistent_size = self._offsets[slot.label] + blocks * DML_PERSISTENT_BUFFER_ALIGNMENT
 
     @property
     def engine(self) -> str:
@@ -323,7 +327,9 @@ class CompiledOperator(_Child):
         for bound in owned:
             if bound is not None and bound.slot.aligned is not None:
                 bound.slot.aligned.view(memory, offset + self._offsets[bound.slot.label])[...] = bound.array
-        self._initialised.add(address(memory) + offset if self._persistent_size else 0)
+        if self._persistent_size:
+            memory[offset : offset + self._mark.size] = self._mark
+        self._initialised = True
 
     def _run(
         self, read: list[Bound | None], written: list[Bound | None], persistent: DML_BUFFER_BINDING | None
@@ -347,13 +353,15 @@ class CompiledOperator(_Child):
         self._served.kernel.run(inputs, [bound.array for bound in outputs])
 
     def _check_persistent(self, name: str, given: object) -> tuple[Array, int]:
-        where, size = "persistent", self._persistent_size
-        place = check_range(name, where, given, size, DML_PERSISTENT_BUFFER_ALIGNMENT, False)
+        where, expected = "persistent", "the persistent resource that this operator was initialised with"
+        remedy = "Pass what initialise() returned, or bind what an OperatorInitializer was dispatched with"
+        if given is None:
+            raise error([violation(name, "(B9)", where, "None", expected, remedy)])
+        place = check_range(name, where, given, self._persistent_size, DML_PERSISTENT_BUFFER_ALIGNMENT, False)
         if isinstance(place, Violation):
             raise error([place])
-        if address(place[0]) + place[1] not in self._initialised:
-            remedy = "Dispatch an OperatorInitializer with it first, or pass what initialise() returned"
-            expected = "the persistent resource that this operator was initialised with"
+        memory, offset = place
+        if not np.array_equal(memory[offset : offset + self._mark.size], self._mark):
             raise error([violation(name, "(B9)", where, "another buffer", expected, remedy)])
         return place
 
@@ -396,9 +404,22 @@ class OperatorInitializer(_Child):
                     expected = f"{count}, one for each operator"
                     raise error([violation("OperatorInitializer", "(B1)", side, str(len(given)), expected)])
             plans = [self._plan(operator, i, table) for i, operator in enumerate(self._operators)]
+            self._check_sharing(plans)
             for operator, plan in zip(self._operators, plans, strict=True):
                 operator._fill(*plan)
             self._dispatched = True
+
+    def _check_sharing(self, plans: Sequence[tuple[list[Bound | None], Array, int]]) -> None:
+        """Rules (B7) and (B8), for persistent resources and what they are filled from."""
+        read = [bound for owned, _, _ in plans for bound in owned if bound is not None]
+        written = []
+        for i, (operator, (_, memory, offset)) in enumerate(zip(self._operators, plans, strict=True)):
+            start = address(memory) + offset
+            slot = Slot(f"bind_outputs[{i}]", None, None, None, True)
+            written.append(Bound(slot, memory, start, start + operator._persistent_size))
+        shared = check_sharing("OperatorInitializer", False, read, written)
+        if shared:
+            raise error(shared)
 
     @staticmethod
     def _plan(operator: CompiledOperator, i: int, table: BindingTable) -> tuple[list[Bound | None], Array, int]:

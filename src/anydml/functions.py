@@ -7,7 +7,7 @@ they fold, unaligned memory. Rules on operands are in ``arrays.py``, all others 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from operator import index
@@ -123,16 +123,19 @@ def join(arrays: Sequence[Any], axis: int = 0, *, out: Any = None, device: Devic
         refuse(name, "(A8)", "arrays", kind_of(arrays), "a list of at least one array", kind="type")
     pieces = [as_array(name, f"arrays[{i}]", each) for i, each in enumerate(arrays)]
     axis = _axis(name, axis, pieces[0].ndim)
-    for i, piece in enumerate(pieces):
-        if piece.ndim != pieces[0].ndim:
-            expected = f"{pieces[0].ndim}, as arrays[0] has"
-            refuse(name, "(A8)", f"arrays[{i}]", f"{piece.ndim} dimensions", expected)
+    _check_pieces(name, pieces, axis)
     shape = list(pieces[0].shape)
     shape[axis] = sum(piece.shape[axis] for piece in pieces)
     result = _result(name, out, pieces[0].dtype, tuple(shape))
     kept = [piece for piece in pieces if piece.shape[axis]] or pieces[:1]
-    inputs, (output,), axis = _fold(name, kept if len(kept) < len(pieces) else pieces, [result], axis)
-    _run(name, inputs, output, _device(device), {"Axis": axis})
+    inputs, (output,), axis = _fold(name, kept, [result], axis)
+    _run(
+        name,
+        dict(zip(map("arrays[{}]".format, range(len(kept))), inputs, strict=True)),
+        output,
+        _device(device),
+        {"Axis": axis},
+    )
     return out if out is not None else like(arrays[0], result)
 
 
@@ -191,12 +194,16 @@ def quantized_linear_average_pooling(
     dtype = _output_dtype(name, array, output_zero_point, output_dtype, out)
     spatial = max(array.ndim - 2, 0)
     channels = array.shape[1] if array.ndim > 1 else 1
-    quantisation = [
-        _per_channel(name, "input_scale", input_scale, np.dtype(np.float32), channels, array.ndim),
-        _per_channel(name, "input_zero_point", input_zero_point, array.dtype, channels, array.ndim),
-        _per_channel(name, "output_scale", output_scale, np.dtype(np.float32), channels, array.ndim),
-        _per_channel(name, "output_zero_point", output_zero_point, dtype, channels, array.ndim),
-    ]
+    scale_dtype = np.dtype(np.float32)
+    quantisation = {
+        where: _per_channel(name, where, value, kind, channels, array.ndim)
+        for where, value, kind in (
+            ("input_scale", input_scale, scale_dtype),
+            ("input_zero_point", input_zero_point, array.dtype),
+            ("output_scale", output_scale, scale_dtype),
+            ("output_zero_point", output_zero_point, dtype),
+        )
+    }
     attributes: dict[str, Any] = {
         "Strides": _per_dimension(name, "strides", 1 if strides is None else strides, spatial),
         "WindowSize": _per_dimension(name, "window_size", window_size, spatial),
@@ -208,7 +215,7 @@ def quantized_linear_average_pooling(
     place = _device(device)
     sizes = _pooled_sizes(name, array, out, output_sizes, attributes, place)
     result = _result(name, out, dtype, (*array.shape[:2], *sizes))
-    _run(name, [array, *quantisation], result, place, attributes)
+    _run(name, {"x": array, **quantisation}, result, place, attributes)
     return out if out is not None else like(x, result)
 
 
@@ -221,11 +228,23 @@ def _tally(
     (folded,), (output,), axis = _fold(name, [array], [result], axis)
     direction = AxisDirection.DECREASING if reverse else AxisDirection.INCREASING
     attributes = {"Axis": axis, "AxisDirection": direction, exclusive_member: bool(exclusive)}
-    _run(name, [folded], output, _device(device), attributes)
+    _run(name, {"x": folded}, output, _device(device), attributes)
     return out if out is not None else like(x, result)
 
 
 # Operands
+
+
+def _check_pieces(name: str, pieces: Sequence[Array], axis: int) -> None:
+    """Rule (A8), for empty pieces too, which are not joined."""
+    first = pieces[0]
+    rest = (*first.shape[:axis], *first.shape[axis + 1 :])
+    for i, piece in enumerate(pieces):
+        if piece.dtype != first.dtype:
+            refuse(name, "(A8)", f"arrays[{i}]", str(piece.dtype), f"{first.dtype}, the type of arrays[0]")
+        if piece.ndim != first.ndim or (*piece.shape[:axis], *piece.shape[axis + 1 :]) != rest:
+            expected = f"{first.shape}, the shape of arrays[0], but along axis {axis}"
+            refuse(name, "(A8)", f"arrays[{i}]", f"shape {piece.shape}", expected)
 
 
 def _axis(name: str, axis: Any, ndim: int) -> int:
@@ -275,12 +294,15 @@ def _fold(name: str, inputs: list[Array], outputs: list[Array], axis: int) -> tu
 
 def _output_dtype(name: str, x: Array, zero_point: Any, output_dtype: Any, out: Any) -> np.dtype[Any]:
     if output_dtype is not None:
+        # The name of another library's type ends in NumPy's: torch.uint8.
+        foreign = not isinstance(output_dtype, (str, type, np.dtype))
         try:
-            # str() of another library's type ends in NumPy's name for it: torch.uint8.
-            foreign = not isinstance(output_dtype, (str, type, np.dtype))
-            return np.dtype(str(output_dtype).rpartition(".")[2] if foreign else output_dtype)
-        except TypeError:
+            dtype = np.dtype(str(output_dtype).rpartition(".")[2] if foreign else output_dtype)
+        except (TypeError, ValueError, SyntaxError):
+            dtype = np.dtype(object)
+        if dtype not in DATA_TYPES:
             refuse(name, "(S3)", "output_dtype", kind_of(output_dtype), "int8 or uint8", kind="type")
+        return dtype
     if out is not None:
         return as_array(name, "out", out).dtype
     if zero_point is not None and not isinstance(zero_point, (int, list, tuple)):
@@ -293,7 +315,7 @@ def _per_channel(name: str, where: str, value: Any, dtype: np.dtype[Any], channe
     if value is None and where.endswith("zero_point"):
         return None
     plain = isinstance(value, (int, float, list, tuple)) and not isinstance(value, (bool, np.generic))
-    array = np.asarray(value) if plain else as_array(name, where, value)
+    array = np.array(value) if plain and not isinstance(value, (list, tuple)) else as_array(name, where, value)
     is_scale = dtype.kind == "f"
     if array.dtype.kind not in ("fiu" if is_scale else "iu"):
         refuse(name, "(A9)", where, kind_of(value), f"a number for {dtype}, or one for each channel", kind="type")
@@ -328,8 +350,11 @@ def _pooled_sizes(
     """The spatial sizes of the result: those asked for, or else the window's places, rounded down."""
     spatial = max(x.ndim - 2, 0)
     if output_sizes is not None:
-        return _per_dimension(name, "output_sizes", output_sizes, spatial)
-    if out is not None:
+        sizes = _per_dimension(name, "output_sizes", output_sizes, spatial)
+        if any(size < 1 for size in sizes):
+            refuse(name, "(A10)", "output_sizes", str(sizes), "at least 1 in each dimension")
+        return sizes
+    if out is not None and as_array(name, "out", out).ndim == x.ndim:
         return as_array(name, "out", out).shape[2:]
     one = DML_BUFFER_TENSOR_DESC(DataType=TensorDataType.FLOAT32, Sizes=(1,) * x.ndim)
     sizes = tuple(size or 1 for size in x.shape[:2]) + x.shape[2:]
@@ -350,13 +375,15 @@ class _Compiled(NamedTuple):
     output: Slot
 
 
-def _run(name: str, inputs: Sequence[Array | None], output: Array, device: Device, attributes: dict[str, Any]) -> None:
+def _run(
+    name: str, operands: Mapping[str, Array | None], output: Array, device: Device, attributes: Mapping[str, Any]
+) -> None:
     """Validates, compiles and runs an operator on arrays; compiled operators are kept."""
-    layouts = tuple([None if array is None else _layout(name, f"inputs[{i}]", array) for i, array in enumerate(inputs)])
-    written = _layout(name, "out", output)
-    compiled = _compile(device, name, layouts, written, tuple(attributes.items()))
-    if not output.size:
+    layouts = tuple([array if array is None else _layout(name, where, array) for where, array in operands.items()])
+    compiled = _compile(device, name, layouts, _layout(name, "out", output), tuple(attributes.items()))
+    if compiled is None:
         return
+    inputs = list(operands.values())
     bound = [_bound(slot, array) for slot, array in zip(compiled.inputs, inputs, strict=True) if array is not None]
     place = _bound(compiled.output, output)
     shared = check_sharing(name, spec(name).in_place, bound, [place])
@@ -379,7 +406,8 @@ def _compile(
     inputs: tuple[Layout | None, ...],
     output: Layout,
     attributes: tuple[tuple[str, Any], ...],
-) -> _Compiled:
+) -> _Compiled | None:
+    """None where there is nothing to compute, though it is right."""
     operator = spec(name)
     is_empty = 0 in output.sizes
 
@@ -397,6 +425,8 @@ def _compile(
             members[member] = rest if "array" in row.kind else rest.pop(0)
     desc = operator.desc(**members)
     _raise(_violations(desc, device))
+    if is_empty:
+        return None
     aligned = operator.align(desc, inputs)
     labels = [label for label, _ in operator.inputs(desc)]
     slots = [Slot(label, None, layout, sees) for label, layout, sees in zip(labels, inputs, aligned, strict=True)]

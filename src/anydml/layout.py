@@ -41,8 +41,10 @@ class Layout(NamedTuple):
 
     @classmethod
     def of_desc(cls, tensor: DML_BUFFER_TENSOR_DESC) -> Layout:
+        # A stride of a size of 1 moves nothing, but might not fit NumPy's.
         item = tensor.DataType.bits // 8
-        return cls(tensor.DataType, tuple(tensor.Sizes), tuple([stride * item for stride in tensor.strides]))
+        steps = zip(tensor.Sizes, tensor.strides, strict=True)
+        return cls(tensor.DataType, tuple(tensor.Sizes), tuple([step * item if n > 1 else 0 for n, step in steps]))
 
     @classmethod
     def of_array(cls, array: Array) -> Layout:

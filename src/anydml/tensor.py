@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from math import prod
 from operator import index
 from typing import Any, cast
 
-from .enums import TensorDataType, TensorFlags
+from .enums import DML_TENSOR_DIMENSION_COUNT_MAX1, TensorDataType, TensorFlags
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,9 +48,15 @@ class DML_BUFFER_TENSOR_DESC:
         fill(self, "Strides", plain(self.Strides))
         if self.DimensionCount is None and isinstance(self.Sizes, tuple):
             fill(self, "DimensionCount", len(self.Sizes))
-        if self.TotalTensorSizeInBytes is None and isinstance(self.DataType, TensorDataType):
-            with suppress(TypeError, ValueError):
-                fill(self, "TotalTensorSizeInBytes", minimum_size_in_bytes(self.DataType, self.Sizes, self.Strides))
+        if self.TotalTensorSizeInBytes is None and self._has_a_size():
+            fill(self, "TotalTensorSizeInBytes", minimum_size_in_bytes(self.DataType, self.Sizes, self.Strides))
+
+    def _has_a_size(self) -> bool:
+        if not isinstance(self.DataType, TensorDataType) or not are_integers(self.Sizes):
+            return False
+        if self.Strides is not None and not (are_integers(self.Strides) and len(self.Strides) == len(self.Sizes)):
+            return False
+        return len(self.Sizes) <= DML_TENSOR_DIMENSION_COUNT_MAX1
 
     @property
     def strides(self) -> tuple[int, ...]:
@@ -61,14 +66,25 @@ class DML_BUFFER_TENSOR_DESC:
 
 def plain(value: Any) -> Any:
     """Lists as tuples and NumPy's integers as Python's, so that a desc is immutable and never overflows."""
+    if getattr(value, "shape", ()) and hasattr(value, "tolist"):
+        value = value.tolist()
     if isinstance(value, (list, tuple)):
-        return tuple([item if type(item) is int else plain(item) for item in value])
-    if type(value).__module__ == "numpy":
-        try:
-            return plain(value.tolist()) if getattr(value, "shape", ()) else index(value)
-        except TypeError:
-            return value
-    return value
+        return tuple([item if type(item) is int else _plain_number(item) for item in value])
+    return _plain_number(value)
+
+
+def _plain_number(value: Any) -> Any:
+    if type(value).__module__ != "numpy":
+        return value
+    try:
+        return index(value)
+    except TypeError:
+        return value
+
+
+def are_integers(value: object) -> bool:
+    """Whether a value is a tuple of integers that 64 bits could hold."""
+    return isinstance(value, tuple) and all(type(item) is int and abs(item) < 2**64 for item in value)
 
 
 def packed_strides(sizes: Sequence[int]) -> tuple[int, ...]:

@@ -8,6 +8,7 @@ Rules of every operator, beside the labelled constraints in ``operators/``:
 (F4) An enum member holds a member of its enum.
 (F5) A count agrees with every array that it counts.
 (F6) A desc is a desc of an operator in this package.
+(F7) A feature level is one of FeatureLevel, by its member or its value.
 (T1) DataType is a member of TensorDataType, not UNKNOWN.
 (T2) A tensor has 1 to 8 dimensions, each of at least 1 element.
 (T3) Strides, where given, are as many as Sizes, and not negative.
@@ -39,7 +40,7 @@ from .errors import Violation, error, listing
 from .layout import overlaps_itself
 from .operators import OPERATORS, spec_of
 from .schema import Broken, OperatorDesc, OperatorSpec, SupportRow
-from .tensor import DML_BUFFER_TENSOR_DESC, minimum_size_in_bytes
+from .tensor import DML_BUFFER_TENSOR_DESC, are_integers, minimum_size_in_bytes
 
 UINT_MAX = 2**32 - 1
 
@@ -55,6 +56,9 @@ def validate(
         strict: whether DirectML's own limits hold, which this package does without: 2^32 - 1 elements and 4 GiB
             for each tensor, and pooling's output sizes rounded down.
 
+    Raises:
+        DMLError: (F7), with DXGI_ERROR_UNSUPPORTED.
+
     >>> from anydml import *
     >>> x = DML_BUFFER_TENSOR_DESC(DataType=TensorDataType.FLOAT32, Sizes=(3, 4))
     >>> desc = DML_JOIN_OPERATOR_DESC(InputTensors=[x, x], OutputTensor=x, Axis=0)
@@ -63,6 +67,7 @@ def validate(
     ...
     JOIN.OutputTensor.Sizes[0]: found 3, expected 6 (C6)
     """
+    feature_level = level_of("validate", feature_level)
     spec = spec_of(desc)
     if spec is None:
         known = listing(f"DML_{name}_OPERATOR_DESC" for name in OPERATORS)
@@ -74,6 +79,21 @@ def validate(
     violations += [_violation(spec, broken) for broken in spec.constraints(desc)]
     violations += _sizes(spec, desc, strict)
     return violations
+
+
+def level_of(operator: str, level: object) -> FeatureLevel:
+    """A feature level, given by its member or its value; rule (F7)."""
+    if isinstance(level, int) and level in FeatureLevel.__members__.values():
+        return FeatureLevel(level)
+    violation = Violation(
+        operator=operator,
+        where="feature_level",
+        found=kind_of(level),
+        expected=listing(f"FeatureLevel.{name}" for name in FeatureLevel.__members__),
+        rule="(F7)",
+        hresult=HResult.DXGI_ERROR_UNSUPPORTED,
+    )
+    raise error([violation])
 
 
 def check_values(spec: OperatorSpec, desc: OperatorDesc, inputs: Any) -> None:
@@ -89,10 +109,13 @@ def _violation(spec: OperatorSpec, broken: Broken) -> Violation:
 
 
 def kind_of(value: object) -> str:
-    """What a value of the wrong type is, for a message."""
+    """What a value of the wrong type or size is, for a message."""
     if value is None:
         return "None"
-    text = repr(value)
+    try:
+        text = repr(value)
+    except ValueError:  # Python prints no integer of thousands of digits
+        text = "of thousands of digits"
     return f"{type(value).__name__} {text if len(text) <= 40 else text[:37] + '...'}"
 
 
@@ -107,20 +130,18 @@ def _is_tensor(value: object) -> bool:
     return isinstance(value, DML_BUFFER_TENSOR_DESC)
 
 
-def _is_tuple_of(check: Callable[[object], bool]) -> Callable[[object], bool]:
-    return lambda value: isinstance(value, tuple) and all(map(check, value))
-
-
 _CHECKS: dict[str, tuple[str, str, Callable[[object], bool]]] = {
     "Tensor": ("(F1)", "a DML_BUFFER_TENSOR_DESC", _is_tensor),
-    "OptionalTensor": ("(F1)", "a DML_BUFFER_TENSOR_DESC or None", lambda v: v is None or _is_tensor(v)),
-    "Tensors": ("(F1)", "a list of DML_BUFFER_TENSOR_DESC", _is_tuple_of(_is_tensor)),
+    "OptionalTensor": ("(F1)", "a DML_BUFFER_TENSOR_DESC or None", lambda value: value is None or _is_tensor(value)),
     "UINT": ("(F2)", "an integer from 0 to 2^32 - 1", _is_uint),
-    "UINTs": ("(F2)", "a list of integers from 0 to 2^32 - 1", _is_tuple_of(_is_uint)),
-    "BOOL": ("(F3)", "True or False", lambda v: isinstance(v, int) and v in (0, 1)),
-    "Count": ("(F2)", "an integer from 0 to 2^32 - 1", _is_uint),
+    "BOOL": ("(F3)", "True or False", lambda value: isinstance(value, int) and value in (0, 1)),
+    # None where what it counts is malformed, which is said already.
+    "Count": ("(F2)", "an integer from 0 to 2^32 - 1", lambda value: value is None or _is_uint(value)),
 }
-"""Rule, expectation and check by the annotation of a member; any other annotation is an enum of `enums.py`."""
+"""Rule, expectation and check by a member's annotation; any that is not here is the name of an enum."""
+
+_ELEMENTS = {"Tensors": "Tensor", "UINTs": "UINT"}
+"""What a list is of, by its annotation."""
 
 
 @cache
@@ -135,9 +156,16 @@ def _check_of(annotation: str) -> tuple[str, str, Callable[[object], bool]]:
 def _fields(spec: OperatorSpec, desc: OperatorDesc) -> Iterator[Violation]:
     for name, annotation in spec.members.items():
         value = getattr(desc, name)
-        rule, expected, check = _check_of(annotation)
-        if not check(value):
-            yield _malformed(spec, rule, name, value, expected)
+        rule, expected, check = _check_of(_ELEMENTS.get(annotation, annotation))
+        if annotation not in _ELEMENTS:
+            if not check(value):
+                yield _malformed(spec, rule, name, value, expected)
+        elif not isinstance(value, tuple):
+            yield _malformed(spec, rule, name, value, f"a list, each {expected}")
+        else:
+            for i, item in enumerate(value):
+                if not check(item):
+                    yield _malformed(spec, rule, f"{name}[{i}]", item, expected)
     for count, arrays in spec.desc.counts.items():
         given = getattr(desc, count)
         for name in arrays:
@@ -168,20 +196,21 @@ def _malformed(spec: OperatorSpec, rule: str, where: str, value: object, expecte
 def _tensor_fields(tensor: DML_BUFFER_TENSOR_DESC) -> Iterator[tuple[str, object, str, str]]:
     """Members that nothing can be computed from."""
 
-    def are_integers(value: object) -> bool:
-        return isinstance(value, tuple) and all(type(item) is int for item in value)
+    def is_integer(value: object) -> bool:
+        # A derived TotalTensorSizeInBytes may be this large; (T5) refuses it in better words.
+        return type(value) is int and value.bit_length() <= 1024
 
     if not isinstance(tensor.DataType, TensorDataType):
         yield "DataType", tensor.DataType, "a TensorDataType", "(T1)"
     if not are_integers(tensor.Sizes):
-        yield "Sizes", tensor.Sizes, "a list of integers", "(T2)"
+        yield "Sizes", tensor.Sizes, "a list of integers below 2^64", "(T2)"
     if tensor.Strides is not None and not are_integers(tensor.Strides):
-        yield "Strides", tensor.Strides, "a list of integers, or None", "(T3)"
-    if type(tensor.DimensionCount) is not int and are_integers(tensor.Sizes):
+        yield "Strides", tensor.Strides, "a list of integers below 2^64, or None", "(T3)"
+    if tensor.DimensionCount is not None and not is_integer(tensor.DimensionCount):
         yield "DimensionCount", tensor.DimensionCount, "an integer, or None", "(T4)"
-    if type(tensor.TotalTensorSizeInBytes) not in (int, type(None)):
+    if tensor.TotalTensorSizeInBytes is not None and not is_integer(tensor.TotalTensorSizeInBytes):
         yield "TotalTensorSizeInBytes", tensor.TotalTensorSizeInBytes, "an integer, or None", "(T6)"
-    if type(tensor.GuaranteedBaseOffsetAlignment) is not int:
+    if not is_integer(tensor.GuaranteedBaseOffsetAlignment):
         yield "GuaranteedBaseOffsetAlignment", tensor.GuaranteedBaseOffsetAlignment, "an integer", "(T7)"
     if not isinstance(tensor.Flags, TensorFlags):
         yield "Flags", tensor.Flags, "TensorFlags", "(T8)"
@@ -205,6 +234,7 @@ def _tensor(tensor: DML_BUFFER_TENSOR_DESC, is_output: bool, strict: bool) -> It
         yield Broken("(T1)", "DataType", "UNKNOWN", "a data type")
     if not 1 <= len(sizes) <= DML_TENSOR_DIMENSION_COUNT_MAX1:
         yield Broken("(T2)", "Sizes", f"{len(sizes)} dimensions", f"1 to {DML_TENSOR_DIMENSION_COUNT_MAX1}")
+        return
     for i, size in enumerate(sizes):
         if size < 1:
             yield Broken("(T2)", f"Sizes[{i}]", str(size), "at least 1", "DirectML has no empty tensors")
