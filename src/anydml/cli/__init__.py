@@ -1,0 +1,386 @@
+"""The command line: ``anydml run``, ``check``, ``ops``, ``devices`` and ``draw``.
+
+Exit codes: 0, all is well; 1, the model or what it needs is wrong, as standard error says; 2, the command line is
+wrong; 130, interrupted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO, cast
+
+from .. import __version__
+from ..enums import FeatureLevel
+from ..errors import DMLError, Violation, error
+from ..model.limits import parse_size
+
+if TYPE_CHECKING:
+    from ..model import Model
+    from ..model.session import Session
+    from ..schema import OperatorSpec
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs a command line.
+
+    Args:
+        argv: the arguments behind the program's name; those of the process where None.
+
+    Returns:
+        The exit code.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+    arguments = _parser().parse_args(argv)
+    try:
+        code: int = arguments.command(arguments)
+        sys.stdout.flush()
+        return code
+    except DMLError as problem:
+        for violation in problem.violations:
+            print(f"{_prefix(arguments)}: {violation}", file=sys.stderr)
+    except BrokenPipeError:
+        # Whoever read the output has gone. What is left in the buffer must not raise again at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except OSError as problem:
+        print(f"{_prefix(arguments)}: {problem}", file=sys.stderr)
+    except MemoryError:
+        print(f"{_prefix(arguments)}: there is not enough memory", file=sys.stderr)
+    except KeyboardInterrupt:
+        return 130
+    return 1
+
+
+def _prefix(arguments: argparse.Namespace) -> str:
+    """What stands before a message: the model, as compilers put the file."""
+    return _title(getattr(arguments, "model", "anydml"))
+
+
+def _title(model: str) -> str:
+    return "standard input" if model == "-" else model
+
+
+# Commands
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    from ..device import Device
+    from ..model.session import Session
+
+    model = _load(arguments.model, arguments.allow_outside)
+    device = Device(arguments.device, arguments.feature_level, arguments.strict)
+    session = Session(model, device, arguments.memory_limit)
+    if arguments.verbose or arguments.iterations is not None:
+        print(f"Running on '{device.name}'", file=sys.stderr)
+    if arguments.verbose:
+        for name, compiled in session.compiled.items():
+            print(f"{name}: {compiled.explain()}", file=sys.stderr)
+    with _Progress(sys.stderr) as progress:
+        for command in model.commands:
+            session.execute(command, arguments.iterations, progress=progress)
+    return 0
+
+
+def _check(arguments: argparse.Namespace) -> int:
+    title = _title(arguments.model)
+    level: FeatureLevel = arguments.feature_level
+    try:
+        model = _load(arguments.model, arguments.allow_outside)
+        violations: Sequence[Violation] = model.check(level, arguments.strict, arguments.memory_limit)
+    except DMLError as problem:
+        violations = problem.violations
+    if arguments.json:
+        import json
+
+        print(json.dumps([_as_json(violation) for violation in violations], indent=2))
+    elif violations:
+        for violation in violations:
+            print(f"{title}: {violation}")
+    else:
+        print(f"{title}: no violations at feature level {level.number}")
+    return 1 if violations else 0
+
+
+def _as_json(violation: Violation) -> dict[str, Any]:
+    level = violation.feature_level
+    return {
+        "operator": violation.operator,
+        "where": violation.where,
+        "found": violation.found,
+        "expected": violation.expected,
+        "rule": violation.rule,
+        "remedy": violation.remedy,
+        "feature_level": None if level is None else level.number,
+        "hresult": violation.hresult.name,
+    }
+
+
+def _ops(arguments: argparse.Namespace) -> int:
+    from .pages import operator_page, operators_page, show
+
+    show(operators_page() if arguments.name is None else operator_page(_operator(arguments.name)))
+    return 0
+
+
+def _devices(arguments: argparse.Namespace) -> int:
+    from .pages import devices_page, show
+
+    show(devices_page())
+    return 0
+
+
+def _draw(arguments: argparse.Namespace) -> int:
+    pictures = _pictures(arguments)
+    output: str = arguments.output
+    if output == "-":
+        if len(pictures) > 1:
+            raise error([_several(len(pictures))])
+        sys.stdout.writelines(pictures)
+        return 0
+    from ..model.files import write_whole
+
+    for i, picture in enumerate(pictures, 1):
+        path = Path(output)
+        if len(pictures) > 1:
+            path = path.with_stem(f"{path.stem}-{i}")
+        data = picture.encode()
+        write_whole(path, lambda file, data=data: file.write(data))  # type: ignore[misc]
+        print(f"Drawn to '{path}'")
+    return 0
+
+
+def _pictures(arguments: argparse.Namespace) -> list[str]:
+    from ..draw import draw_operator
+
+    source: str = arguments.model
+    if source != "-" and not Path(source).suffix and not Path(source).exists():
+        return [draw_operator(_operator(source).name)]
+    from ..device import Device
+    from ..model import Dispatch
+    from ..model.session import Session
+
+    model = _load(source, arguments.allow_outside)
+    session = Session(model, Device("cpu"), arguments.memory_limit)
+    return [_picture(session, command) for command in model.commands if isinstance(command, Dispatch)]
+
+
+def _picture(session: Session, command: Any) -> str:
+    from ..draw import draw
+
+    inputs, _ = session.tensors(command)
+    before = [None if array is None else array.copy() for array in inputs]
+    session.execute(command)
+    _, outputs = session.tensors(command)
+    return draw(session.compiled[command.dispatchable].desc, before, outputs)
+
+
+def _several(count: int) -> Violation:
+    return Violation(
+        operator="draw",
+        where="",
+        found=f"a model of {count} dispatches",
+        expected="one, for standard output",
+        rule="(M14)",
+        remedy="-o FILE.svg writes a file for each",
+    )
+
+
+def _load(source: str, allow_outside: bool) -> Model:
+    from ..model import load, loads, read_text
+
+    if source == "-":
+        return loads(read_text(sys.stdin.buffer), allow_outside=allow_outside)
+    return load(source, allow_outside=allow_outside)
+
+
+def _operator(name: str) -> OperatorSpec:
+    """The operator that someone means: ``join``, ``DML_OPERATOR_JOIN``, ``DML_JOIN_OPERATOR_DESC``."""
+    from ..model import operator_named
+
+    word = name.strip().upper().replace("-", "_").removesuffix("_OPERATOR_DESC")
+    found = operator_named("operator", word.removeprefix("DML_").removeprefix("OPERATOR_"))
+    if isinstance(found, Violation):
+        raise error([found])
+    return found
+
+
+class _Progress:
+    """A line on a terminal that says how far the iterations of a dispatch are; nothing where rich is missing."""
+
+    def __init__(self, file: TextIO) -> None:
+        self._file = file
+        self._bar: Any = None
+        self._task: Any = None
+        self._name = ""
+
+    def __enter__(self) -> Callable[[str, int, int], None] | None:
+        if not self._file.isatty():
+            return None
+        try:
+            from rich.console import Console
+            from rich.progress import Progress
+        except ImportError:
+            return None
+        self._bar = Progress(console=Console(file=self._file), transient=True)
+        return self._show
+
+    def __exit__(self, *exception: object) -> None:
+        if self._task is not None:
+            self._bar.stop()
+
+    def _show(self, name: str, done: int, total: int) -> None:
+        if self._task is None:
+            self._bar.start()
+            self._task = self._bar.add_task(name, total=total)
+        self._bar.update(self._task, description=name, completed=done)
+
+
+# Arguments
+
+
+def _feature_level(text: str) -> FeatureLevel:
+    levels = {level.number: level for level in FeatureLevel}
+    if text not in levels:
+        raise argparse.ArgumentTypeError(f"{text!r} is none of {', '.join(levels)}")
+    return levels[text]
+
+
+def _positive(text: str) -> int:
+    if not text.isdecimal() or not int(text[:12]) >= 1 or len(text) > 12:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number from 1 on")
+    return int(text)
+
+
+def _size(text: str) -> int:
+    size = parse_size(text)
+    if size is None:
+        raise argparse.ArgumentTypeError(f"{text!r} is no size, such as 4096, 500M or 2G")
+    return size
+
+
+def _parser() -> argparse.ArgumentParser:
+    from ..device import DEVICE_NAMES
+
+    parser = _described(
+        argparse.ArgumentParser,
+        """DirectML's operators on any machine.""",
+        """
+        anydml run model.json                        run a model as DxDispatch does
+        anydml check model.json --feature-level 3.1  say all that is wrong with it
+        anydml ops JOIN                              what an operator does
+        """,
+        prog="anydml",
+    )
+    parser.add_argument("--version", action="version", version=f"anydml {__version__}")
+    commands = parser.add_subparsers(metavar="COMMAND", required=True)
+
+    run = _described(
+        commands.add_parser,
+        """Run a model: all of it is checked first, then its commands are executed in order.""",
+        """
+        anydml run model.json
+        anydml run model.json -i 1000            time each dispatch; one in-place takes its own results as inputs
+        generate | anydml run -                  a model from standard input, with files in the current folder
+        """,
+        name="run",
+        help="run a model",
+    )
+    _add_model_arguments(run)
+    run.add_argument("-i", "--iterations", type=_positive, metavar="N", help="run each dispatch N times and time it")
+    run.add_argument("-d", "--device", choices=DEVICE_NAMES, default="cpu", help="where to run (default: cpu)")
+    run.add_argument("-v", "--verbose", action="store_true", help="tell on standard error which kernels serve")
+    run.set_defaults(command=_run)
+
+    check = _described(
+        commands.add_parser,
+        """Check a model without running it: print every rule that it breaks, one in a line.""",
+        """
+        anydml check model.json
+        anydml check model.json --feature-level 3.1
+        anydml check model.json --json           the same for machines
+        """,
+        name="check",
+        help="say all that is wrong with a model",
+    )
+    _add_model_arguments(check)
+    check.add_argument("--json", action="store_true", help="print the violations as JSON")
+    check.set_defaults(command=_check)
+
+    ops = _described(
+        commands.add_parser,
+        """List the operators, or tell all about one: members, constraints, support, engines, examples.""",
+        """
+        anydml ops
+        anydml ops JOIN                          also join, DML_OPERATOR_JOIN, DML_JOIN_OPERATOR_DESC
+        """,
+        name="ops",
+        help="list the operators, or tell about one",
+    )
+    ops.add_argument("name", nargs="?", metavar="NAME", help="an operator")
+    ops.set_defaults(command=_ops)
+
+    devices = _described(
+        commands.add_parser,
+        """List the devices, and whether this machine can use them.""",
+        """anydml devices""",
+        name="devices",
+        help="list the devices",
+    )
+    devices.set_defaults(command=_devices)
+
+    draw = _described(
+        commands.add_parser,
+        """Draw an operator's small example, or the dispatches of a model, as SVG.""",
+        """
+        anydml draw CUMULATIVE_SUMMATION -o summation.svg
+        anydml draw model.json -o model.svg      model-1.svg and so on, where it has several dispatches
+        """,
+        name="draw",
+        help="draw an operator or a model",
+    )
+    draw.add_argument("model", metavar="NAME|MODEL", help="an operator, or the file of a model")
+    draw.add_argument("-o", "--output", default="-", metavar="FILE", help="where to write (default: standard output)")
+    _add_file_arguments(draw)
+    draw.set_defaults(command=_draw)
+    return parser
+
+
+def _described(make: Callable[..., Any], description: str, examples: str, **options: Any) -> argparse.ArgumentParser:
+    from inspect import cleandoc
+    from textwrap import indent
+
+    parser = make(
+        description=description,
+        epilog=f"examples:\n{indent(cleandoc(examples), '  ')}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        **options,
+    )
+    return cast(argparse.ArgumentParser, parser)
+
+
+def _add_model_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("model", metavar="MODEL", help="a model's file, or - for standard input")
+    parser.add_argument(
+        "--feature-level",
+        type=_feature_level,
+        default=FeatureLevel.LEVEL_6_4,
+        metavar="LEVEL",
+        help="the level whose support tables hold (default: 6.4)",
+    )
+    parser.add_argument("--strict", action="store_true", help="hold DirectML's own limits, too")
+    _add_file_arguments(parser)
+
+
+def _add_file_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--allow-outside", action="store_true", help="let files lie outside of the model's folder")
+    parser.add_argument(
+        "--memory-limit",
+        type=_size,
+        metavar="SIZE",
+        help="what resources may take, such as 500M or 2G (default: three quarters of the machine's memory)",
+    )

@@ -1,0 +1,279 @@
+"""What ``anydml ops`` and ``anydml devices`` print, made from the specifications; as plain text or with rich."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import fields
+from enum import Enum
+from typing import Any, NamedTuple, TextIO
+
+import numpy as np
+
+from .. import enums, functions
+from ..device import DEVICE_NAMES, Device
+from ..draw import EXAMPLES
+from ..engines import Declined, engines
+from ..layout import Layout
+from ..operators import OPERATORS, spec
+from ..schema import OperatorDesc, OperatorSpec
+from ..tensor import DML_BUFFER_TENSOR_DESC
+
+WIDTH = 120
+"""Of a desc's text, which is broken into lines beyond."""
+
+
+class Table(NamedTuple):
+    """Rows under a header."""
+
+    header: Sequence[str]
+    rows: Sequence[Sequence[str]]
+
+
+class Code(NamedTuple):
+    """Lines to be printed as they are."""
+
+    text: str
+
+
+class Heading(NamedTuple):
+    """What opens a section."""
+
+    text: str
+
+
+Block = str | Table | Code | Heading
+
+
+# Pages
+
+
+def operators_page() -> list[Block]:
+    """A line for each operator."""
+    rows = []
+    for name in OPERATORS:
+        found = spec(name)
+        serving = ", ".join(engine for engine, answer in _answers(found) if not isinstance(answer, Declined))
+        summary, _ = _docstring(found.desc)
+        rows.append((name, found.support.introduced.number, serving, summary[0]))
+    count = len(enums.OperatorType) - 1
+    return [
+        Table(("Operator", "Since", "Engines", "What it does"), rows),
+        f"{len(rows)} of DirectML's {count} operators. anydml ops NAME tells more of one.",
+    ]
+
+
+def operator_page(found: OperatorSpec) -> list[Block]:
+    """All that is known of an operator."""
+    paragraphs, sections = _docstring(found.desc)
+    since = found.support.introduced
+    page: list[Block] = [
+        Heading(
+            f"{found.name}: DML_OPERATOR_{found.name} ({found.operator_type.value}), since feature level {since.number}"
+        ),
+        *paragraphs,
+        Heading(f"Members of {found.desc.__name__}"),
+        Table(("Member", "Type", "Meaning"), list(_members(found, sections["Args"]))),
+        Heading("Constraints"),
+        Table(("Label", "Rule"), [(f"({label})", rule) for label, rule in sections["Constraints"].items()]),
+        Heading("Support"),
+        Table(("Feature level", "Tensor", "Kind", "Dimensions", "Data types"), list(_support(found))),
+        Heading("Engines"),
+        Table(("Engine", "How it serves the example below"), list(_engine_rows(found))),
+    ]
+    function = getattr(functions, found.name.lower(), None)
+    if function is not None:
+        page += [Heading("As a function"), Code(_function(function))]
+    if found.name in EXAMPLES:
+        page += [Heading("As a desc"), Code(_code(EXAMPLES[found.name][0]))]
+    return [*page, f"Source: {sections['Source']['']}"]
+
+
+def devices_page() -> list[Block]:
+    """A line for each device."""
+    return [Table(("Device", "Feature level", "Usable"), [(name, *_device(name)) for name in DEVICE_NAMES])]
+
+
+def _device(name: str) -> tuple[str, str]:
+    level = Device(name).feature_level.number
+    if name == "reference":
+        return level, f"yes: every operator's reference in NumPy {np.__version__}"
+    try:
+        from .. import _native
+    except ImportError as problem:
+        return level, f"by the reference only: the compiled module cannot be loaded ({problem})"
+    built = ", ".join(f"{key.replace('_', ' ')} {value}" for key, value in _native.build_info().items() if value)
+    return level, f"yes: {built}"
+
+
+# Parts of an operator's page
+
+Sections = dict[str, dict[str, str]]
+
+
+def _docstring(desc: type[OperatorDesc]) -> tuple[list[str], Sections]:
+    """The paragraphs of a desc's docstring, and its sections by title; items by what stands before the colon."""
+    text = inspect.getdoc(desc) or ""
+    parts = re.split(r"^(Args|Constraints|Source):\s*", text, flags=re.MULTILINE)
+    paragraphs = [" ".join(paragraph.split()) for paragraph in parts[0].split("\n\n") if paragraph.strip()]
+    return paragraphs, {title: _items(body) for title, body in zip(parts[1::2], parts[2::2], strict=True)}
+
+
+def _items(body: str) -> dict[str, str]:
+    """``Axis: the dimension`` and ``(C1) The rule`` by name, with their continuation lines; other text under ""."""
+    items: dict[str, str] = {}
+    for entry in re.split(r"^(?=\w+: |\([CV]\d+\) )", inspect.cleandoc(body), flags=re.MULTILINE):
+        name, meaning = re.match(r"(?:(\w+): |\(([CV]\d+)\) )?(.*)", entry, re.DOTALL).expand(r"\1\2 \3").split(" ", 1)  # type: ignore[union-attr]
+        if meaning.strip():
+            items[name] = " ".join(meaning.split())
+    return items
+
+
+_TYPE_WORDS = {
+    "Tensor": "tensor",
+    "OptionalTensor": "tensor or None",
+    "Tensors": "list of tensors",
+    "UINT": "integer",
+    "UINTs": "list of integers",
+    "BOOL": "bool",
+    "Count": "integer, derived",
+}
+
+
+def _members(found: OperatorSpec, meanings: dict[str, str]) -> Iterator[tuple[str, str, str]]:
+    for field in fields(found.desc):
+        annotation = found.members[field.name]
+        words = _TYPE_WORDS.get(annotation)
+        if words is None:
+            enum = getattr(enums, annotation.rpartition(".")[2])
+            words = f"{enum.__name__}: {', '.join(enum.__members__)}"
+        default = field.default
+        if isinstance(default, Enum):
+            words += f"; {default.name} if absent"
+        elif isinstance(default, bool):
+            words += f"; {default} if absent"
+        yield field.name, words, meanings[field.name]
+
+
+def _support(found: OperatorSpec) -> Iterator[tuple[str, ...]]:
+    for level, rows in found.support.levels:
+        since = f"{level.number} and above"
+        for tensor, row in rows.items():
+            low, high = row.dimension_counts[0], row.dimension_counts[-1]
+            counts = str(low) if low == high else f"{low} to {high}"
+            yield since, tensor, row.kind, counts, ", ".join(data_type.name for data_type in row.data_types)
+            since = ""
+
+
+def _answers(found: OperatorSpec) -> Iterator[tuple[str, Any]]:
+    """What each engine of the device "cpu" says to the operator's example."""
+    if found.name not in EXAMPLES:
+        return
+    desc, _ = EXAMPLES[found.name]
+    inputs = [None if tensor is None else Layout.of_desc(tensor) for _, tensor in found.inputs(desc)]
+    outputs = [Layout.of_desc(tensor) for _, tensor in found.outputs(desc)]
+    for engine in engines("cpu"):
+        yield engine.name, engine.compile(found, desc, found.align(desc, inputs), outputs)
+
+
+def _engine_rows(found: OperatorSpec) -> Iterator[tuple[str, str]]:
+    for engine, answer in _answers(found):
+        yield engine, f"declines: {answer.reason}" if isinstance(answer, Declined) else answer.description
+
+
+def _function(function: Any) -> str:
+    """A function's signature without its types, and the examples in its docstring."""
+    signature = inspect.signature(function)
+    bare = [each.replace(annotation=inspect.Parameter.empty) for each in signature.parameters.values()]
+    line = f"{function.__name__}{signature.replace(parameters=bare, return_annotation=inspect.Signature.empty)}"
+    text = inspect.getdoc(function) or ""
+    return f"{line}\n\n{text[text.index('>>>') :]}" if ">>>" in text else line
+
+
+def _code(value: object, indent: str = "") -> str:
+    """A desc as one writes it in Python, without what is derived or left at its default."""
+    if isinstance(value, (tuple, list)) and any(isinstance(each, DML_BUFFER_TENSOR_DESC) for each in value):
+        inner = "".join(f"{indent}    {_code(each, indent + '    ')},\n" for each in value)
+        return f"[\n{inner}{indent}]"
+    if isinstance(value, Enum):
+        return f"{type(value).__name__}.{value.name}"
+    if not isinstance(value, (OperatorDesc, DML_BUFFER_TENSOR_DESC)):
+        return repr(value)
+    defaults = {field.name: field.default for field in fields(value)}
+    derived = (
+        {"DimensionCount", "TotalTensorSizeInBytes"} if isinstance(value, DML_BUFFER_TENSOR_DESC) else value.counts
+    )
+    members = {name: getattr(value, name) for name in defaults if name not in derived}
+    given = {name: each for name, each in members.items() if each != defaults[name]}
+    name = type(value).__name__
+    line = f"{name}({', '.join(f'{key}={_code(each)}' for key, each in given.items())})"
+    if isinstance(value, DML_BUFFER_TENSOR_DESC) and len(indent + line) <= WIDTH:
+        return line
+    inner = "".join(f"{indent}    {key}={_code(each, indent + '    ')},\n" for key, each in given.items())
+    return f"{name}(\n{inner}{indent})"
+
+
+# Printing
+
+
+def show(page: Sequence[Block], file: TextIO | None = None) -> None:
+    """Prints a page: with rich on a terminal where it is installed, as unwrapped text otherwise."""
+    file = file or sys.stdout
+    if file.isatty():
+        try:
+            import rich  # noqa: F401
+        except ImportError:
+            pass
+        else:
+            _show_rich(page, file)
+            return
+    file.write(plain_text(page))
+
+
+def plain_text(page: Sequence[Block]) -> str:
+    """A page without colours and line breaks."""
+    text = ""
+    for block in page:
+        text += f"{_plain(block)}\n" if isinstance(block, Heading) else f"{_plain(block)}\n\n"
+    return text.rstrip() + "\n"
+
+
+def _plain(block: Block) -> str:
+    if isinstance(block, Table):
+        return "\n".join(_plain_rows(block))
+    return block if isinstance(block, str) else block.text
+
+
+def _plain_rows(table: Table) -> Iterator[str]:
+    rows = [table.header, *table.rows]
+    widths = [max(len(row[i]) for row in rows) for i in range(len(table.header))]
+    for row in rows:
+        yield "  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+
+
+def _show_rich(page: Sequence[Block], file: TextIO) -> None:
+    from rich import box
+    from rich.console import Console
+    from rich.padding import Padding
+    from rich.table import Table as RichTable
+    from rich.text import Text
+
+    console = Console(file=file, highlight=False)
+    for i, block in enumerate(page):
+        if i and not isinstance(page[i - 1], Heading):
+            console.print()
+        if isinstance(block, Heading):
+            console.print(Text(block.text, style="bold"))
+        elif isinstance(block, Code):
+            console.print(Text(block.text), soft_wrap=True)
+        elif isinstance(block, Table):
+            table = RichTable(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+            for title in block.header:
+                table.add_column(title, overflow="fold", no_wrap=title == block.header[0])
+            for row in block.rows:
+                table.add_row(*map(Text, row))
+            console.print(Padding(table, (0, 2)))
+        else:
+            console.print(Text(block))
