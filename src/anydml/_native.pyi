@@ -10,7 +10,7 @@ class Plan:
     @property
     def description(self) -> str: ...
     def run(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
-        """Runs on objects with the buffer protocol; an address is that of element [0, ..., 0]. None: an absent tensor."""
+        """Runs on buffers, each the address of its element [0, ..., 0]; None for an absent tensor."""
 
 def compile(
     name: str,

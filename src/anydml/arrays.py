@@ -12,6 +12,7 @@
 (A9) A scale or a zero point is a number, or one for each channel; an integer has to fit its type, a typed zero point
      has to be of it already.
 (A10) An option of a pooling is an integer, or one for each spatial dimension; output sizes are at least 1.
+(A11) A flag is True or False, or 1 or 0.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ def _import(operator: str, where: str, value: Any) -> Array:
             raise TypeError("a mask has no meaning here; use .filled()")
         if isinstance(value, (list, tuple)):
             array = np.array(value)
-            return array.astype(np.float32) if array.dtype == np.float64 else array
+            return _to_float32(array) if array.dtype == np.float64 else array
         if isinstance(value, (np.ndarray, np.generic)) or hasattr(value, "__array_interface__"):
             return np.asarray(value)
         if hasattr(value, "__dlpack__"):
@@ -74,6 +75,15 @@ def _import(operator: str, where: str, value: Any) -> Array:
         element = f" of {value.dtype}" if hasattr(value, "dtype") else ""
         found = f"{type(value).__name__}{element} ({reason})" if reason else kind_of(value)
         return refuse(operator, "(A1)", where, found, expected, kind="type")  # type: ignore[no-any-return]
+
+
+def _to_float32(array: Array) -> Array:
+    with np.errstate(over="ignore"):
+        single = array.astype(np.float32)
+    lost = np.isinf(single) & np.isfinite(array)
+    if lost.any():
+        raise ValueError(f"{array[lost][0]} is too large for float32")
+    return single
 
 
 def as_output(operator: str, value: Any, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Array:

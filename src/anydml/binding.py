@@ -6,7 +6,8 @@
 (B4) A binding lies inside its buffer, and has at least the tensor's TotalTensorSizeInBytes.
 (B5) Its offset is a multiple of GuaranteedBaseOffsetAlignment, or of 16 where that is 0.
 (B6) An array has the desc's type, sizes and strides, or is flat and contiguous with all the bytes of the tensor.
-(B7) An output shares memory with an input only where the operator runs in-place and both are the same elements.
+(B7) An output shares memory with an input only where the operator runs in-place, and then both are the same elements
+     of the same range.
 (B8) Outputs share no memory with each other.
 (B9) A persistent resource is the one that the operator was initialised with.
 
@@ -223,17 +224,14 @@ def _restride(array: Array, layout: Layout) -> Array:
 def check_sharing(operator: str, in_place: bool, inputs: Sequence[Bound], outputs: Sequence[Bound]) -> list[Violation]:
     """Rules (B7) and (B8)."""
     violations = []
+    wanted = "the very elements of the input, or memory of its own" if in_place else "memory of its own"
+    remedy = "" if in_place else f"{operator} does not run in-place"
     for i, output in enumerate(outputs):
         for given in inputs:
-            if output.start < given.end and given.start < output.end:
-                same = address(output.array) == address(given.array) and _same_place(output, given)
-                if not (same and in_place):
-                    found = f"memory shared with {given.slot.label}"
-                    expected = (
-                        "the very elements of the input, or memory of its own" if in_place else "memory of its own"
-                    )
-                    remedy = "" if in_place else f"{operator} does not run in-place"
-                    violations.append(violation(operator, "(B7)", output.slot.label, found, expected, remedy))
+            overlap = output.start < given.end and given.start < output.end
+            if overlap and not (in_place and _same_elements(output, given)):
+                found = f"memory shared with {given.slot.label}"
+                violations.append(violation(operator, "(B7)", output.slot.label, found, wanted, remedy))
         for other in outputs[:i]:
             if output.start < other.end and other.start < output.end:
                 found = f"memory shared with {other.slot.label}"
@@ -241,8 +239,10 @@ def check_sharing(operator: str, in_place: bool, inputs: Sequence[Bound], output
     return violations
 
 
-def _same_place(a: Bound, b: Bound) -> bool:
-    return a.slot.aligned is not None and b.slot.aligned is not None and a.slot.aligned.same_place(b.slot.aligned)
+def _same_elements(a: Bound, b: Bound) -> bool:
+    if a.slot.aligned is None or b.slot.aligned is None or (a.start, a.end) != (b.start, b.end):
+        return False
+    return address(a.array) == address(b.array) and a.slot.aligned.same_place(b.slot.aligned)
 
 
 class BindingTable:

@@ -5,6 +5,7 @@
 (D3) An initializer is dispatched once; a compiled operator is dispatched after it.
 (D4) Execution flags are ExecutionFlags.
 (D5) A feature is asked for as ``check_feature_support`` says.
+(D6) There is the memory that an engine works in.
 
 In DirectML a mistake in a method without a return value removes the device. Here it raises, and the device stays.
 """

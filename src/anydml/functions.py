@@ -127,15 +127,10 @@ def join(arrays: Sequence[Any], axis: int = 0, *, out: Any = None, device: Devic
     shape = list(pieces[0].shape)
     shape[axis] = sum(piece.shape[axis] for piece in pieces)
     result = _result(name, out, pieces[0].dtype, tuple(shape))
-    kept = [piece for piece in pieces if piece.shape[axis]] or pieces[:1]
-    inputs, (output,), axis = _fold(name, kept, [result], axis)
-    _run(
-        name,
-        dict(zip(map("arrays[{}]".format, range(len(kept))), inputs, strict=True)),
-        output,
-        _device(device),
-        {"Axis": axis},
-    )
+    # Numbered before empty ones are skipped.
+    kept = {f"arrays[{i}]": piece for i, piece in enumerate(pieces) if piece.shape[axis]} or {"arrays[0]": pieces[0]}
+    inputs, (output,), axis = _fold(name, list(kept.values()), [result], axis)
+    _run(name, dict(zip(kept, inputs, strict=True)), output, _device(device), {"Axis": axis})
     return out if out is not None else like(arrays[0], result)
 
 
@@ -210,7 +205,7 @@ def quantized_linear_average_pooling(
         "StartPadding": _per_dimension(name, "start_padding", 0 if start_padding is None else start_padding, spatial),
         "EndPadding": _per_dimension(name, "end_padding", 0 if end_padding is None else end_padding, spatial),
         "Dilations": _per_dimension(name, "dilations", 1 if dilations is None else dilations, spatial),
-        "IncludePadding": bool(include_padding),
+        "IncludePadding": _flag(name, "include_padding", include_padding),
     }
     place = _device(device)
     sizes = _pooled_sizes(name, array, out, output_sizes, attributes, place)
@@ -226,8 +221,8 @@ def _tally(
     axis = _axis(name, axis, array.ndim)
     result = _result(name, out, array.dtype, array.shape)
     (folded,), (output,), axis = _fold(name, [array], [result], axis)
-    direction = AxisDirection.DECREASING if reverse else AxisDirection.INCREASING
-    attributes = {"Axis": axis, "AxisDirection": direction, exclusive_member: bool(exclusive)}
+    direction = AxisDirection.DECREASING if _flag(name, "reverse", reverse) else AxisDirection.INCREASING
+    attributes = {"Axis": axis, "AxisDirection": direction, exclusive_member: _flag(name, "exclusive", exclusive)}
     _run(name, {"x": folded}, output, _device(device), attributes)
     return out if out is not None else like(x, result)
 
@@ -256,8 +251,14 @@ def _axis(name: str, axis: Any, ndim: int) -> int:
         expected = (
             f"{-ndim} to {ndim - 1}, for an array of {ndim} dimensions" if ndim else "an array of 1 or more dimensions"
         )
-        refuse(name, "(A5)", "axis", str(found), expected)
+        refuse(name, "(A5)", "axis", kind_of(found), expected)
     return found % ndim
+
+
+def _flag(name: str, where: str, value: Any) -> bool:
+    if isinstance(value, (int, np.integer, np.bool_)) and value in (0, 1):
+        return bool(value)
+    return refuse(name, "(A11)", where, kind_of(value), "True or False", kind="type")  # type: ignore[no-any-return]
 
 
 def _result(name: str, out: Any, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Array:
@@ -294,11 +295,11 @@ def _fold(name: str, inputs: list[Array], outputs: list[Array], axis: int) -> tu
 
 def _output_dtype(name: str, x: Array, zero_point: Any, output_dtype: Any, out: Any) -> np.dtype[Any]:
     if output_dtype is not None:
-        # The name of another library's type ends in NumPy's: torch.uint8.
-        foreign = not isinstance(output_dtype, (str, type, np.dtype))
         try:
+            # The name of another library's type ends in NumPy's: torch.uint8.
+            foreign = not isinstance(output_dtype, (str, type, np.dtype))
             dtype = np.dtype(str(output_dtype).rpartition(".")[2] if foreign else output_dtype)
-        except (TypeError, ValueError, SyntaxError):
+        except Exception:  # str() and NumPy's parser may raise anything, which all means: no type
             dtype = np.dtype(object)
         if dtype not in DATA_TYPES:
             refuse(name, "(S3)", "output_dtype", kind_of(output_dtype), "int8 or uint8", kind="type")
@@ -339,7 +340,7 @@ def _per_dimension(name: str, where: str, value: Any, spatial: int) -> tuple[int
     except TypeError:
         expected = f"an integer, or {spatial} of them"
         return refuse(name, "(A10)", where, kind_of(value), expected, kind="type")  # type: ignore[no-any-return]
-    if len(values) != spatial:
+    if len(values) != spatial or any(abs(each) >= 2**63 for each in values):
         refuse(name, "(A10)", where, kind_of(value), f"an integer, or {spatial} of them")
     return values
 
@@ -352,7 +353,7 @@ def _pooled_sizes(
     if output_sizes is not None:
         sizes = _per_dimension(name, "output_sizes", output_sizes, spatial)
         if any(size < 1 for size in sizes):
-            refuse(name, "(A10)", "output_sizes", str(sizes), "at least 1 in each dimension")
+            refuse(name, "(A10)", "output_sizes", kind_of(sizes), "at least 1 in each dimension")
         return sizes
     if out is not None and as_array(name, "out", out).ndim == x.ndim:
         return as_array(name, "out", out).shape[2:]
@@ -384,7 +385,11 @@ def _run(
     if compiled is None:
         return
     inputs = list(operands.values())
-    bound = [_bound(slot, array) for slot, array in zip(compiled.inputs, inputs, strict=True) if array is not None]
+    bound = [
+        _bound(slot._replace(label=where), array)
+        for slot, (where, array) in zip(compiled.inputs, operands.items(), strict=True)
+        if array is not None
+    ]
     place = _bound(compiled.output, output)
     shared = check_sharing(name, spec(name).in_place, bound, [place])
     if shared:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
-from operator import index
 from typing import Any, cast
+
+import numpy as np
 
 from .enums import DML_TENSOR_DIMENSION_COUNT_MAX1, TensorDataType, TensorFlags
 
@@ -74,12 +75,7 @@ def plain(value: Any) -> Any:
 
 
 def _plain_number(value: Any) -> Any:
-    if type(value).__module__ != "numpy":
-        return value
-    try:
-        return index(value)
-    except TypeError:
-        return value
+    return value.item() if isinstance(value, (np.integer, np.bool_)) else value
 
 
 def are_integers(value: object) -> bool:

@@ -114,8 +114,8 @@ def kind_of(value: object) -> str:
         return "None"
     try:
         text = repr(value)
-    except ValueError:  # Python prints no integer of thousands of digits
-        text = "of thousands of digits"
+    except Exception as problem:  # anything may stand here; Python prints no integer of thousands of digits either
+        text = f"whose repr raises {type(problem).__name__}"
     return f"{type(value).__name__} {text if len(text) <= 40 else text[:37] + '...'}"
 
 

@@ -184,6 +184,8 @@ nb::dict build_info() {
 
 NB_MODULE(_native, m) {
   using namespace nb::literals;
+  // What the functions have compiled lives as long as the interpreter, which nanobind would call a leak.
+  nb::set_leak_warnings(false);
   m.doc() = "The kernels of the CPU engine. Requests must have been validated.";
 
   nb::class_<anydml::BoundPlan>(m, "Plan", "An operator made ready; several threads may run it at once.")

@@ -16,6 +16,7 @@ namespace {
 struct Taps {
   int64_t start;    // bytes from the dimension's first element to the first tap inside the input
   int64_t inside;   // taps inside the input
+  int64_t visited;  // those among them that are elements of their own: 1 where the dimension is broadcast
   int64_t counted;  // taps that the average divides by
 };
 
@@ -42,7 +43,7 @@ struct Window {
     // A tap beyond the padded extent, which a ceiling size makes possible, is never counted.
     const int64_t counted = include_padding ? taps_before(input + end_padding - origin) : inside;
     const int64_t start = inside > 0 ? (origin + first * dilation) * in_stride : 0;
-    return {start, inside, counted};
+    return {start, inside, in_stride == 0 ? std::min<int64_t>(inside, 1) : inside, counted};
   }
 
  private:
@@ -140,7 +141,9 @@ class AveragePooling final : public Plan {
   Out average(const std::byte* in, const Taps& d, const Taps& h, const Taps& w,
               const Quantization& quantization) const {
     const int64_t inside = d.inside * h.inside * w.inside;
-    const int64_t raw_sum = inside > 0 ? sum_window(in, d, h, w) : 0;
+    const int64_t visited = d.visited * h.visited * w.visited;
+    // Every element visited stands for equally many taps.
+    const int64_t raw_sum = inside > 0 ? sum_window(in, d, h, w) * (inside / visited) : 0;
     return requantize<Out>(raw_sum - inside * quantization.input_zero_point,
                            d.counted * h.counted * w.counted, quantization);
   }
@@ -148,11 +151,11 @@ class AveragePooling final : public Plan {
   int64_t sum_window(const std::byte* in, const Taps& d, const Taps& h, const Taps& w) const {
     const auto& [depth, height, width] = geometry_.windows;
     int64_t sum = 0;
-    for (int64_t kd = 0; kd < d.inside; ++kd) {
-      for (int64_t kh = 0; kh < h.inside; ++kh) {
+    for (int64_t kd = 0; kd < d.visited; ++kd) {
+      for (int64_t kh = 0; kh < h.visited; ++kh) {
         const std::byte* row = in + d.start + h.start + w.start + kd * depth.tap_step + kh * height.tap_step;
-        sum += width.tap_step == 1 ? sum_run<In>(row, w.inside, std::integral_constant<int64_t, 1>{})
-                                   : sum_run<In>(row, w.inside, width.tap_step);
+        sum += width.tap_step == 1 ? sum_run<In>(row, w.visited, std::integral_constant<int64_t, 1>{})
+                                   : sum_run<In>(row, w.visited, width.tap_step);
       }
     }
     return sum;
@@ -233,11 +236,13 @@ Geometry geometry_of(const Request& request) {
           .output_zero_point = per_channel(request, 4, out.type)};
 }
 
-// Whether every count of taps fits 64 bits.
+// Windows of so few taps that a sum of bytes over them fits 64 bits, and is exact in a double.
+constexpr int64_t kMostTaps = int64_t{1} << 45;
+
 bool countable(const std::array<Window, 3>& windows) {
   int64_t taps = 1;
   for (const Window& window : windows) {
-    if (taps > std::numeric_limits<int64_t>::max() / window.size) return false;
+    if (taps > kMostTaps / window.size) return false;
     taps *= window.size;
   }
   return true;
@@ -274,7 +279,7 @@ std::unique_ptr<Plan> make_quantized_linear_average_pooling(const Request& reque
     return nullptr;
   }
   if (!countable(geometry.windows)) {
-    reason = "a window has 2^63 taps or more";
+    reason = "a window has more than 2^45 taps";
     return nullptr;
   }
   if (in == DataType::kInt8) return make_pooling<int8_t>(geometry, out, describe(request));

@@ -4,9 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..errors import Violation, error
 from ..layout import Array, Layout
 from ..schema import OperatorDesc, OperatorSpec
 from . import Kernel
+
+
+def _no_memory(operator: str, problem: MemoryError) -> Violation:
+    return Violation(
+        operator=operator,
+        where="",
+        found=" ".join(str(problem).split()) or "too little memory",
+        expected="memory for the reference's intermediate results",
+        rule="(D6)",
+        remedy='The device "cpu" works without',
+        kind="memory",
+    )
 
 
 class ReferenceEngine:
@@ -20,6 +33,9 @@ class ReferenceEngine:
         outputs: Sequence[Layout],
     ) -> Kernel:
         def run(inputs: Sequence[Array | None], outputs: Sequence[Array]) -> None:
-            outputs[0][...] = spec.reference(desc, *inputs)
+            try:
+                outputs[0][...] = spec.reference(desc, *inputs)
+            except MemoryError as problem:
+                raise error([_no_memory(spec.name, problem)]) from None
 
         return Kernel(f"the specification's own reference, in {spec.reference.__module__}", run)

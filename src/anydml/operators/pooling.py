@@ -103,7 +103,7 @@ def _constraints(desc: _Desc) -> Iterator[Broken]:
         if zero_point is not None and zero_point.DataType != tensor.DataType:
             expected = f"{tensor.DataType.name}, that of {side}Tensor"
             yield Broken(rule, f"{side}ZeroPointTensor.DataType", zero_point.DataType.name, expected)
-    if desc.DimensionCount != rank - 2:
+    if rank > 2 and desc.DimensionCount != rank - 2:
         expected = f"{rank - 2}, 2 less than the DimensionCount of InputTensor"
         yield Broken("(C4)", "DimensionCount", str(desc.DimensionCount), expected)
     for name in ("Strides", "WindowSize", "Dilations"):
