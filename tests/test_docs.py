@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import anydml
+from anydml.draw import draw_operator
 
 ROOT = Path(__file__).parent.parent
 MODULES = [
@@ -30,6 +31,12 @@ def test_pages(path: Path) -> None:
     result = doctest.testfile(str(path), module_relative=False, optionflags=doctest.NORMALIZE_WHITESPACE)
     assert result.failed == 0
     assert result.attempted > 0
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "docs" / "images").glob("*.svg")), ids=lambda path: path.name)
+def test_pictures(path: Path) -> None:
+    """They are what `anydml draw NAME` draws."""
+    assert path.read_text() == draw_operator(path.stem.upper())
 
 
 def test_adding_an_operator_takes_at_most_12_lines() -> None:

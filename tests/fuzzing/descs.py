@@ -1,0 +1,235 @@
+"""Descs: good ones, and what becomes of them when members are exchanged."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import fields
+from random import Random
+from typing import Any
+
+import numpy as np
+
+from anydml import (
+    DML_BUFFER_TENSOR_DESC,
+    DML_CUMULATIVE_PRODUCT_OPERATOR_DESC,
+    DML_CUMULATIVE_SUMMATION_OPERATOR_DESC,
+    DML_JOIN_OPERATOR_DESC,
+    DML_QUANTIZED_LINEAR_AVERAGE_POOLING_OPERATOR_DESC,
+    AxisDirection,
+    CompiledOperator,
+    Device,
+    FeatureLevel,
+    TensorDataType,
+    validate,
+)
+from anydml.layout import DTYPES, Layout
+from anydml.operators import spec_of
+from anydml.schema import OperatorDesc
+from fuzzing.common import ENGINES, check_violation, expect, junk, note, number, outcome, small_sizes, tensor_of
+
+TALLIED = [TensorDataType[name] for name in ("FLOAT32", "FLOAT16", "INT32", "UINT32", "INT64", "UINT64")]
+JOINED = list(DTYPES)
+BYTES = [TensorDataType.INT8, TensorDataType.UINT8]
+
+
+def good_tally(random: Random) -> OperatorDesc:
+    sizes, data_type = small_sizes(random), random.choice(TALLIED)
+    members: dict[str, Any] = {
+        "InputTensor": tensor_of(random, data_type, sizes),
+        "OutputTensor": tensor_of(random, data_type, sizes, True),
+        "Axis": random.randrange(len(sizes)),
+        "AxisDirection": random.choice(list(AxisDirection)),
+    }
+    exclusive = random.choice([True, False])
+    if random.random() < 0.5:
+        return DML_CUMULATIVE_SUMMATION_OPERATOR_DESC(**members, HasExclusiveSum=exclusive)
+    return DML_CUMULATIVE_PRODUCT_OPERATOR_DESC(**members, HasExclusiveProduct=exclusive)
+
+
+def good_join(random: Random) -> OperatorDesc:
+    sizes, data_type = list(small_sizes(random, most=64)), random.choice(JOINED)
+    axis = random.randrange(len(sizes))
+    pieces = []
+    for _ in range(random.choice([1, 2, 3, 9])):
+        sizes[axis] = random.randint(1, 4)
+        pieces.append(tensor_of(random, data_type, sizes))
+    sizes[axis] = sum(piece.Sizes[axis] for piece in pieces)
+    return DML_JOIN_OPERATOR_DESC(
+        InputTensors=pieces, OutputTensor=tensor_of(random, data_type, sizes, True), Axis=axis
+    )
+
+
+def pooling_numbers(random: Random, sizes: Sequence[int]) -> tuple[dict[str, list[int]], list[int]]:
+    """Options that fit, and the output sizes that they give."""
+    options: dict[str, list[int]] = {
+        name: [] for name in ("Strides", "WindowSize", "StartPadding", "EndPadding", "Dilations")
+    }
+    places = []
+    for size in sizes:
+        start, end = random.choice([0, 0, 1, 2]), random.choice([0, 0, 1, 3])
+        dilation, stride = random.choice([1, 1, 2, 3]), random.choice([1, 1, 2, 5])
+        window = random.randint(1, (size + start + end - 1) // dilation + 1)
+        rest = size + start + end - ((window - 1) * dilation + 1)
+        places.append(rest // stride + 1 + (rest % stride > 0 and random.random() < 0.3))
+        for name, value in zip(options, (stride, window, start, end, dilation), strict=True):
+            options[name].append(value)
+    return options, places
+
+
+def good_pooling(random: Random) -> OperatorDesc:
+    sizes = (random.randint(1, 2), random.randint(1, 3), *small_sizes(random, random.choice([2, 3]), 64))
+    options, places = pooling_numbers(random, sizes[2:])
+    types = random.choice(BYTES), random.choice(BYTES)
+
+    def quantisation(data_type: TensorDataType) -> DML_BUFFER_TENSOR_DESC:
+        channels = random.choice([1, sizes[1]])
+        return tensor_of(random, data_type, (1, channels, 1, 1))
+
+    real = TensorDataType.FLOAT32
+    return DML_QUANTIZED_LINEAR_AVERAGE_POOLING_OPERATOR_DESC(
+        InputTensor=tensor_of(random, types[0], sizes),
+        InputScaleTensor=quantisation(real),
+        InputZeroPointTensor=random.choice([None, quantisation(types[0])]),
+        OutputScaleTensor=quantisation(real),
+        OutputZeroPointTensor=random.choice([None, quantisation(types[1])]),
+        OutputTensor=tensor_of(random, types[1], (*sizes[:2], *places), True),
+        **options,
+        IncludePadding=random.choice([True, False]),
+    )
+
+
+def good_desc(random: Random) -> OperatorDesc:
+    return random.choice([good_tally, good_tally, good_join, good_pooling])(random)
+
+
+def members_of(desc: Any) -> dict[str, Any]:
+    return {field.name: getattr(desc, field.name) for field in fields(desc)}
+
+
+DERIVED = ("TotalTensorSizeInBytes", "DimensionCount", "InputCount")
+
+
+def mutated_number(random: Random, value: Any) -> Any:
+    if type(value) is int and random.random() < 0.5:
+        return value + random.choice([-1, 1, 2, 2**32])
+    return number(random) if random.random() < 0.7 else junk(random)
+
+
+def mutated(random: Random, value: Any) -> Any:
+    """The value with something else in one place, or another value."""
+    if isinstance(value, (DML_BUFFER_TENSOR_DESC, OperatorDesc)) and random.random() < 0.9:
+        members = members_of(value)
+        name = random.choice(list(members))
+        members[name] = mutated(random, members[name])
+        for derived in DERIVED:
+            if derived in members and derived != name and random.random() < 0.7:
+                members[derived] = None
+        return type(value)(**members)
+    if isinstance(value, tuple) and value and random.random() < 0.8:
+        items = list(value)
+        i = random.randrange(len(items))
+        if random.random() < 0.2:
+            del items[i]
+        elif random.random() < 0.2:
+            items.insert(i, items[i])
+        else:
+            items[i] = mutated(random, items[i])
+        return items
+    if isinstance(value, int):
+        return mutated_number(random, value)
+    return junk(random)
+
+
+def elements(desc: OperatorDesc) -> int:
+    found = spec_of(desc)
+    assert found is not None
+    tensors = [tensor for _, tensor in [*found.inputs(desc), *found.outputs(desc)] if tensor is not None]
+    return sum(int(np.prod([float(size) for size in each.Sizes])) for each in tensors) + sum(
+        (each.TotalTensorSizeInBytes or 0) for each in tensors
+    )
+
+
+def fill(random: Random, layout: Layout, is_scale: bool) -> np.ndarray:
+    """Values whose sums and products are exact, so that engines have to agree."""
+    if is_scale:
+        choices: list[float] = [1, 1, 0.5, 0.1, 3, 1e-3] + [0, -1, float("nan")] * (random.random() < 0.05)
+    elif layout.dtype.kind == "f":
+        choices = [0, 1, 1, -1, 2, 0.5]
+        choices += [float("inf"), float("nan")] if random.random() < 0.1 else []
+    else:
+        limits = np.iinfo(layout.dtype)
+        choices = [0, 1, 2, 3, limits.min, limits.max, limits.max // 3]
+    size = int(np.prod(layout.sizes))
+    return np.array(random.choices(choices, k=size), layout.dtype).reshape(layout.sizes)
+
+
+def run_desc(random: Random, desc: OperatorDesc) -> None:
+    """Both engines do the same with a desc that the validator has accepted."""
+    found = spec_of(desc)
+    assert found is not None
+    memories: list[np.ndarray | None] = []
+    for label, tensor in found.inputs(desc):
+        memory = None
+        if tensor is not None:
+            layout = Layout.of_desc(tensor)
+            memory = np.full(layout.bounds()[1], 0xA5, np.uint8)
+            layout.view(memory)[...] = fill(random, layout, "Scale" in label)
+        memories.append(memory)
+    (label, output) = found.outputs(desc)[0]
+    layout = Layout.of_desc(output)
+    owned = [tensor is not None and bool(tensor.Flags) for _, tensor in found.inputs(desc)]
+    seen = []
+    for engine in ENGINES:
+        device = Device(engine)
+        operator = device.compile_operator(device.create_operator(desc))
+        memory = np.full(layout.bounds()[1] + 16, 0x5A, np.uint8)
+
+        def dispatch(operator: CompiledOperator = operator, memory: np.ndarray = memory) -> None:
+            persistent = None
+            if any(owned):
+                bound = [given if own else None for given, own in zip(memories, owned, strict=True)]
+                persistent = operator.initialise(bound)
+            inputs = [None if own else given for given, own in zip(memories, owned, strict=True)]
+            operator.dispatch(inputs, [memory], persistent=persistent)
+
+        before = [None if given is None else given.copy() for given in memories]
+        result = outcome(dispatch)
+        for given, kept in zip(memories, before, strict=True):
+            expect(given is None or bytes(given) == bytes(kept), engine, "wrote to an input")  # type: ignore[arg-type]
+        if result.rules is not None:
+            expect((memory == 0x5A).all(), engine, "refused", result.rules, "and wrote")
+            expect(all(rule[1] == "V" for rule, _ in result.rules), engine, "refused", result.rules)
+        else:
+            untouched = memory.copy()
+            layout.view(untouched)[...] = layout.view(memory)
+            expected = np.full_like(memory, 0x5A)
+            layout.view(expected)[...] = layout.view(memory)
+            expect(bytes(expected) == bytes(memory), engine, "wrote into gaps")
+        seen.append((result.rules, layout.view(memory).copy()))
+    same_results(desc, *seen[0], *seen[1])
+
+
+def same_results(what: object, rules: Any, values: np.ndarray, other_rules: Any, other_values: np.ndarray) -> None:
+    expect(rules == other_rules, "engines refuse differently:", rules, other_rules, what)
+    same = np.array_equal(values, other_values, equal_nan=values.dtype.kind == "f")
+    expect(same, "engines differ:", values.tolist(), other_values.tolist(), what)
+
+
+def any_level(random: Random) -> FeatureLevel:
+    return FeatureLevel.LEVEL_6_4 if random.random() < 0.7 else random.choice(list(FeatureLevel))
+
+
+def validator(random: Random) -> None:
+    desc: Any = good_desc(random)
+    for _ in range(random.choice([0, 0, 1, 1, 1, 2])):
+        desc = mutated(random, desc)
+    note(desc)
+    level = any_level(random)
+    strict = random.random() < 0.3
+    violations = validate(desc, level, strict)
+    for violation in violations:
+        check_violation(violation)
+    refusal = outcome(lambda: Device("reference", level, strict).create_operator(desc))
+    expect((refusal.rules is None) == (not violations), "validate and create_operator differ:", refusal.rules)
+    if not violations and level == FeatureLevel.LEVEL_6_4 and elements(desc) < 20_000:
+        run_desc(random, desc)

@@ -1,0 +1,44 @@
+"""A short round of the fuzzer: 20 seconds in all. ``ANYDML_FUZZ_SEED`` gives it another seed."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from fuzz import TARGETS, one_case
+
+FUZZER = Path(__file__).with_name("fuzz.py")
+SEED = os.environ.get("ANYDML_FUZZ_SEED", "1")
+SECONDS = 20
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_short_round_finds_nothing(target: str) -> None:
+    arguments = ["--seconds", str(SECONDS / len(TARGETS)), "--seed", SEED, "--target", target]
+    done = subprocess.run([sys.executable, FUZZER, *arguments], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr[-2000:]
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_finding_is_reported_with_its_place(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(random: object) -> None:
+        raise KeyError("what no one expects")
+
+    monkeypatch.setitem(TARGETS, target, broken)
+    found = one_case(target, "1", 0)
+    assert found is not None
+    assert found[0].startswith("KeyError at test_fuzz.py:")
+    assert "what no one expects" in found[1]
+
+
+def test_a_case_is_made_from_its_seed_and_number_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: list[float] = []
+    monkeypatch.setitem(TARGETS, "validator", lambda random: drawn.append(random.random()))
+    for seed, case in (("1", 5), ("1", 5), ("1", 6), ("2", 5)):
+        assert one_case("validator", seed, case) is None
+    assert drawn[0] == drawn[1]
+    assert len(set(drawn)) == 3

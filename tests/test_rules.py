@@ -1,0 +1,838 @@
+"""Every rule on descs, broken: the label, the place, what was found and what is expected."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Sequence
+from itertools import product
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+from anydml import (
+    DML_BUFFER_TENSOR_DESC,
+    DML_CUMULATIVE_PRODUCT_OPERATOR_DESC,
+    DML_CUMULATIVE_SUMMATION_OPERATOR_DESC,
+    DML_JOIN_OPERATOR_DESC,
+    DML_QUANTIZED_LINEAR_AVERAGE_POOLING_OPERATOR_DESC,
+    AxisDirection,
+    Device,
+    DMLError,
+    DMLMemoryError,
+    DMLTypeError,
+    DMLValueError,
+    FeatureLevel,
+    HResult,
+    TensorDataType,
+    TensorFlags,
+    Violation,
+    quantized_linear_average_pooling,
+    validate,
+)
+from anydml.errors import error
+from anydml.operators import OPERATORS, spec, spec_of
+from anydml.schema import OperatorDesc
+from cases import tensor
+from harness import ENGINES, compiled
+
+FLOAT32, UINT8 = TensorDataType.FLOAT32, TensorDataType.UINT8
+
+
+def bad(**members: Any) -> DML_BUFFER_TENSOR_DESC:
+    """A tensor with something wrong; {2, 3} FLOAT32 is what is right."""
+    return DML_BUFFER_TENSOR_DESC(**{"DataType": FLOAT32, "Sizes": (2, 3), **members})
+
+
+GOOD = bad()
+
+
+def summation(**members: Any) -> OperatorDesc:
+    return DML_CUMULATIVE_SUMMATION_OPERATOR_DESC(**{"InputTensor": GOOD, "OutputTensor": GOOD, "Axis": 1, **members})
+
+
+def multiplication(**members: Any) -> OperatorDesc:
+    return DML_CUMULATIVE_PRODUCT_OPERATOR_DESC(**{"InputTensor": GOOD, "OutputTensor": GOOD, "Axis": 1, **members})
+
+
+def join(**members: Any) -> OperatorDesc:
+    right = {"InputTensors": [GOOD, GOOD], "OutputTensor": tensor((4, 3)), "Axis": 0}
+    return DML_JOIN_OPERATOR_DESC(**{**right, **members})
+
+
+def pooling(**members: Any) -> OperatorDesc:
+    """A window of 2 by 2 over {1, 3, 4, 5}."""
+    right = {
+        "InputTensor": tensor((1, 3, 4, 5), "UINT8"),
+        "InputScaleTensor": tensor((1, 1, 1, 1)),
+        "InputZeroPointTensor": tensor((1, 3, 1, 1), "UINT8"),
+        "OutputScaleTensor": tensor((1, 1, 1, 1)),
+        "OutputZeroPointTensor": tensor((1, 1, 1, 1), "UINT8"),
+        "OutputTensor": tensor((1, 3, 3, 4), "UINT8"),
+        "Strides": (1, 1),
+        "WindowSize": (2, 2),
+        "StartPadding": (0, 0),
+        "EndPadding": (0, 0),
+        "Dilations": (1, 1),
+    }
+    return DML_QUANTIZED_LINEAR_AVERAGE_POOLING_OPERATOR_DESC(**{**right, **members})
+
+
+class Negative(NamedTuple):
+    """A desc that breaks one rule, at one place."""
+
+    rule: str
+    desc: Any
+    where: str
+    found: str
+    expected: str
+    strict: bool = False
+
+
+NEGATIVES = [
+    # Members
+    Negative("(F1)", summation(InputTensor=None), "InputTensor", "None", "a DML_BUFFER_TENSOR_DESC"),
+    Negative("(F1)", summation(OutputTensor=[GOOD]), "OutputTensor", "tuple (DML", "a DML_BUFFER_TENSOR_DESC"),
+    Negative("(F1)", join(InputTensors=[GOOD, 3]), "InputTensors[1]", "int 3", "a DML_BUFFER_TENSOR_DESC"),
+    Negative("(F1)", join(InputTensors=GOOD), "InputTensors", "DML_BUFFER_TENSOR_DESC", "a list"),
+    Negative("(F1)", pooling(InputZeroPointTensor=7), "InputZeroPointTensor", "int 7", "or None"),
+    Negative("(F2)", summation(Axis=-1), "Axis", "int -1", "from 0 to 2^32 - 1"),
+    Negative("(F2)", summation(Axis=2**32), "Axis", "int 4294967296", "from 0 to 2^32 - 1"),
+    Negative("(F2)", summation(Axis=True), "Axis", "bool True", "an integer"),
+    Negative("(F2)", summation(Axis=1.0), "Axis", "float 1.0", "an integer"),
+    Negative("(F2)", summation(Axis="1"), "Axis", "str '1'", "an integer"),
+    Negative("(F2)", pooling(WindowSize=2), "WindowSize", "int 2", "a list, each an integer"),
+    Negative("(F2)", pooling(EndPadding=(0, -1)), "EndPadding[1]", "int -1", "an integer from 0"),
+    Negative("(F2)", join(InputCount=-1), "InputCount", "int -1", "from 0 to 2^32 - 1"),
+    Negative("(F3)", summation(HasExclusiveSum=2), "HasExclusiveSum", "int 2", "True or False"),
+    Negative("(F3)", multiplication(HasExclusiveProduct="no"), "HasExclusiveProduct", "'no'", "True or False"),
+    Negative("(F3)", pooling(IncludePadding=None), "IncludePadding", "None", "True or False"),
+    Negative("(F4)", summation(AxisDirection=1), "AxisDirection", "int 1", "AxisDirection.DECREASING"),
+    Negative("(F4)", summation(AxisDirection="DECREASING"), "AxisDirection", "'DECREASING'", "AxisDirection.INC"),
+    Negative("(F4)", summation(AxisDirection=UINT8), "AxisDirection", "UINT8", "AxisDirection.INCREASING"),
+    Negative("(F5)", join(InputCount=3), "InputTensors", "2 elements", "3, which InputCount says"),
+    Negative("(F5)", pooling(WindowSize=(2, 2, 2)), "WindowSize", "3 elements", "2, which DimensionCount says"),
+    Negative("(F5)", pooling(Dilations=()), "Dilations", "0 elements", "2, which DimensionCount says"),
+    Negative("(F6)", None, "desc", "None", "DML_JOIN_OPERATOR_DESC"),
+    Negative("(F6)", "JOIN", "desc", "str 'JOIN'", "DML_CUMULATIVE_PRODUCT_OPERATOR_DESC"),
+    Negative("(F6)", DML_JOIN_OPERATOR_DESC, "desc", "type", "DML_JOIN_OPERATOR_DESC"),
+    Negative("(F6)", type("DML_JOIN_OPERATOR_DESC", (), {})(), "desc", "DML_JOIN_OPERATOR_DESC", "DML_JOIN"),
+    # Tensors
+    Negative("(T1)", summation(InputTensor=bad(DataType=1)), "InputTensor.DataType", "int 1", "a TensorDataType"),
+    Negative("(T1)", summation(InputTensor=bad(DataType="FLOAT32")), "InputTensor.DataType", "'FLOAT32'", "TensorData"),
+    Negative("(T2)", summation(InputTensor=bad(Sizes=3)), "InputTensor.Sizes", "int 3", "a list of integers"),
+    Negative("(T2)", summation(InputTensor=bad(Sizes=(2, "a"))), "InputTensor.Sizes", "(2, 'a')", "a list of integers"),
+    Negative("(T2)", summation(InputTensor=bad(Sizes=(2, True))), "InputTensor.Sizes", "(2, True)", "of integers"),
+    Negative("(T3)", summation(InputTensor=bad(Strides=(3,))), "InputTensor.Strides", "1 strides", "2, as many as"),
+    Negative("(T3)", summation(InputTensor=bad(Strides=(3, -1))), "InputTensor.Strides[1]", "-1", "at least 0"),
+    Negative("(T3)", summation(InputTensor=bad(Strides=4)), "InputTensor.Strides", "int 4", "or None"),
+    Negative("(T3)", summation(InputTensor=bad(Strides=(3, "1"))), "InputTensor.Strides", "(3, '1')", "of integers"),
+    Negative("(T4)", summation(InputTensor=bad(DimensionCount=3)), "InputTensor.DimensionCount", "3", "2, the length"),
+    Negative("(T4)", summation(InputTensor=bad(DimensionCount="2")), "InputTensor.DimensionCount", "'2'", "an integer"),
+    Negative("(T5)", summation(InputTensor=bad(Strides=(2**62, 1))), "InputTensor.Sizes", "bytes", "fewer than 2^63"),
+    Negative(
+        "(T6)", summation(InputTensor=bad(TotalTensorSizeInBytes=20)), "InputTensor.TotalTensorSizeInBytes", "20", "24"
+    ),
+    Negative(
+        "(T6)",
+        summation(InputTensor=bad(TotalTensorSizeInBytes=26)),
+        "InputTensor.TotalTensorSizeInBytes",
+        "26",
+        "of 4",
+    ),
+    Negative(
+        "(T6)", summation(InputTensor=bad(TotalTensorSizeInBytes=-4)), "InputTensor.TotalTensorSizeInBytes", "-4", "24"
+    ),
+    Negative(
+        "(T6)",
+        summation(InputTensor=bad(TotalTensorSizeInBytes=24.0)),
+        "InputTensor.TotalTensorSizeInBytes",
+        "24.0",
+        "integer",
+    ),
+    Negative(
+        "(T6)",
+        summation(InputTensor=bad(TotalTensorSizeInBytes=2**63)),
+        "InputTensor.TotalTensorSizeInBytes",
+        str(2**63),
+        "2^63",
+    ),
+    *(
+        Negative(
+            "(T7)",
+            summation(InputTensor=bad(GuaranteedBaseOffsetAlignment=alignment)),
+            "InputTensor.GuaranteedBaseOffsetAlignment",
+            str(alignment),
+            expected,
+        )
+        for alignment, expected in [
+            (3, "power of two"),
+            (2, "at least 4"),
+            (-4, "at least 4"),
+            (2**32, "power"),
+            ("4", "integer"),
+        ]
+    ),
+    Negative(
+        "(T8)", summation(InputTensor=bad(Flags=TensorFlags(2))), "InputTensor.Flags", "0x2", "NONE or OWNED_BY_DML"
+    ),
+    Negative("(T8)", summation(InputTensor=bad(Flags=1)), "InputTensor.Flags", "int 1", "TensorFlags"),
+    Negative(
+        "(T8)",
+        summation(OutputTensor=bad(Flags=TensorFlags.OWNED_BY_DML)),
+        "OutputTensor.Flags",
+        "OWNED",
+        "NONE, for an output",
+    ),
+    Negative(
+        "(T9)", summation(OutputTensor=bad(Strides=(0, 1))), "OutputTensor.Strides", "(0, 1)", "no two elements overlap"
+    ),
+    Negative(
+        "(T9)", summation(OutputTensor=bad(Strides=(2, 1))), "OutputTensor.Strides", "(2, 1)", "no two elements overlap"
+    ),
+    # No two of these overlap, but it takes more than sorting to see it.
+    Negative(
+        "(T9)", summation(OutputTensor=bad(Strides=(3, 2))), "OutputTensor.Strides", "(3, 2)", "no two elements overlap"
+    ),
+    Negative(
+        "(T10)",
+        summation(InputTensor=bad(Strides=(2**30, 1))),
+        "InputTensor.TotalTensorSizeInBytes",
+        "4294967308",
+        "4 GiB",
+        True,
+    ),
+    Negative(
+        "(T10)",
+        summation(InputTensor=bad(TotalTensorSizeInBytes=2**32 + 4)),
+        "InputTensor.TotalTensorSizeInBytes",
+        "4294967300",
+        "4 GiB",
+        True,
+    ),
+    # CUMULATIVE_SUMMATION and CUMULATIVE_PRODUCT
+    *(
+        negative
+        for operator in (summation, multiplication)
+        for negative in (
+            Negative(
+                "(C1)",
+                operator(OutputTensor=bad(DataType=TensorDataType.INT32)),
+                "OutputTensor.DataType",
+                "INT32",
+                "FLOAT32, that of",
+            ),
+            Negative(
+                "(C2)",
+                operator(OutputTensor=bad(Sizes=(2, 3, 1))),
+                "OutputTensor.DimensionCount",
+                "3",
+                "2, that of InputTensor",
+            ),
+            Negative("(C2)", operator(OutputTensor=bad(Sizes=(2, 4))), "OutputTensor.Sizes[1]", "4", "3"),
+            Negative("(C3)", operator(Axis=2), "Axis", "2", "less than 2, the DimensionCount"),
+        )
+    ),
+    # JOIN
+    Negative("(C1)", join(InputTensors=[]), "InputCount", "0", "at least 1"),
+    Negative(
+        "(C2)",
+        join(InputTensors=[GOOD, bad(DataType=TensorDataType.INT32)]),
+        "InputTensors[1].DataType",
+        "INT32",
+        "that of InputTensors[0]",
+    ),
+    Negative(
+        "(C2)",
+        join(OutputTensor=tensor((4, 3), "INT8")),
+        "OutputTensor.DataType",
+        "INT8",
+        "FLOAT32, that of InputTensors[0]",
+    ),
+    Negative(
+        "(C3)", join(OutputTensor=tensor((4, 3, 1))), "OutputTensor.DimensionCount", "3", "2, that of InputTensors[0]"
+    ),
+    Negative("(C3)", join(InputTensors=[GOOD, tensor((6,))]), "InputTensors[1].DimensionCount", "1", "2, that of"),
+    Negative("(C4)", join(Axis=2), "Axis", "2", "less than 2"),
+    Negative(
+        "(C5)", join(InputTensors=[GOOD, tensor((2, 4))]), "InputTensors[1].Sizes[1]", "4", "3, that of InputTensors[0]"
+    ),
+    Negative("(C6)", join(OutputTensor=tensor((5, 3))), "OutputTensor.Sizes[0]", "5", "4"),
+    Negative("(C6)", join(OutputTensor=tensor((4, 2))), "OutputTensor.Sizes[1]", "2", "3"),
+    # QUANTIZED_LINEAR_AVERAGE_POOLING
+    Negative(
+        "(C1)",
+        pooling(OutputTensor=tensor((1, 3, 3, 4, 1), "UINT8")),
+        "OutputTensor.DimensionCount",
+        "5",
+        "4, that of InputTensor",
+    ),
+    Negative(
+        "(C2)",
+        pooling(InputZeroPointTensor=tensor((1,) * 4, "INT8")),
+        "InputZeroPointTensor.DataType",
+        "INT8",
+        "UINT8, that of Input",
+    ),
+    Negative(
+        "(C3)",
+        pooling(OutputZeroPointTensor=tensor((1,) * 4, "INT8")),
+        "OutputZeroPointTensor.DataType",
+        "INT8",
+        "UINT8, that of O",
+    ),
+    Negative(
+        "(C4)",
+        pooling(
+            **dict.fromkeys(("Strides", "WindowSize", "Dilations"), (1,) * 3),
+            StartPadding=(0,) * 3,
+            EndPadding=(0,) * 3,
+        ),
+        "DimensionCount",
+        "3",
+        "2, 2 less than",
+    ),
+    Negative("(C5)", pooling(Strides=(1, 0)), "Strides[1]", "0", "at least 1"),
+    Negative("(C5)", pooling(WindowSize=(0, 2)), "WindowSize[0]", "0", "at least 1"),
+    Negative("(C5)", pooling(Dilations=(0, 1)), "Dilations[0]", "0", "at least 1"),
+    Negative(
+        "(C6)",
+        pooling(OutputScaleTensor=tensor((3,))),
+        "OutputScaleTensor.Sizes",
+        "{3}",
+        "{1, 1, 1, 1} or {1, 3, 1, 1}",
+    ),
+    Negative("(C7)", pooling(WindowSize=(5, 2)), "WindowSize[0]", "5", "at most 4, the padded size"),
+    Negative("(C7)", pooling(Dilations=(1, 5)), "WindowSize[1]", "an extent of 6", "at most 5"),
+    Negative("(C8)", pooling(OutputTensor=tensor((1, 3, 4, 4), "UINT8")), "OutputTensor.Sizes[2]", "4", "3"),
+    Negative("(C8)", pooling(OutputTensor=tensor((2, 3, 3, 4), "UINT8")), "OutputTensor.Sizes[0]", "2", "1"),
+]
+
+
+def id_of(negative: Negative) -> str:
+    found = spec_of(negative.desc)
+    return f"{found.name if found else 'none'}-{negative.rule}-{negative.where}"
+
+
+@pytest.mark.parametrize("negative", NEGATIVES, ids=id_of)
+def test_broken(negative: Negative) -> None:
+    rule, desc, where, found, expected, strict = negative
+    (violation,) = validate(desc, strict=strict)
+    assert (violation.rule, violation.where) == (rule, where)
+    assert found in violation.found
+    assert expected in violation.expected
+    assert violation.hresult == HResult.E_INVALIDARG
+    operator = spec_of(desc)
+    assert violation.operator == (operator.name if operator else "")
+    with pytest.raises(DMLError) as raised:
+        Device("reference", strict=strict).create_operator(desc)
+    assert raised.value.violations == (violation,)
+    for part in (violation.operator, where, violation.found, violation.expected, rule, "E_INVALIDARG 0x80070057"):
+        assert part in str(raised.value)
+
+
+# What can't be broken alone: an unknown type is also not that of the output, and so on.
+@pytest.mark.parametrize(
+    ("rule", "desc", "where", "strict"),
+    [
+        ("(T1)", summation(InputTensor=bad(DataType=TensorDataType.UNKNOWN)), "InputTensor.DataType", False),
+        ("(T2)", summation(InputTensor=bad(Sizes=())), "InputTensor.Sizes", False),
+        ("(T2)", summation(InputTensor=bad(Sizes=(1,) * 9)), "InputTensor.Sizes", False),
+        ("(T2)", summation(InputTensor=bad(Sizes=(2, 0))), "InputTensor.Sizes[1]", False),
+        ("(T2)", summation(InputTensor=bad(Sizes=(-2, 3))), "InputTensor.Sizes[0]", False),
+        ("(T5)", summation(InputTensor=bad(Sizes=(2**31, 2**31))), "InputTensor.Sizes", False),
+        ("(T10)", pooling(InputTensor=tensor((1, 3, 2**16, 2**16), "UINT8")), "InputTensor.Sizes", True),
+    ],
+)
+def test_broken_among_others(rule: str, desc: OperatorDesc, where: str, strict: bool) -> None:
+    assert (rule, where) in [(v.rule, v.where) for v in validate(desc, strict=strict)]
+
+
+@pytest.mark.parametrize("operator", OPERATORS)
+def test_every_constraint_of_every_operator_is_broken_here(operator: str) -> None:
+    labels = re.findall(r"^ +(\(C\d+\)) ", inspect.getdoc(spec(operator).desc) or "", re.MULTILINE)
+    broken = {negative.rule for negative in NEGATIVES if type(negative.desc) is spec(operator).desc}
+    assert set(labels) <= broken
+
+
+def test_all_rules_on_members_and_tensors_are_broken_here() -> None:
+    broken = {negative.rule for negative in NEGATIVES}
+    assert {f"(F{i})" for i in range(1, 7)} | {f"(T{i})" for i in range(1, 11)} - {"(T1)"} <= broken
+
+
+def test_right_descs_are_right() -> None:
+    for desc in (summation(), multiplication(), join(), pooling()):
+        assert validate(desc) == []
+        assert validate(desc, strict=True) == []
+
+
+def test_numpy_integers_and_lists_are_numbers_and_tuples() -> None:
+    desc = pooling(WindowSize=np.array([2, 2]), Strides=[np.int64(1), np.uint8(1)])
+    assert validate(desc) == []
+    assert desc == pooling()
+    assert summation(Axis=np.int32(1)) == summation()
+
+
+# All violations, not the first
+
+
+def test_a_desc_with_five_mistakes_gives_five() -> None:
+    wrong = DML_BUFFER_TENSOR_DESC(
+        DataType=TensorDataType.INT32,
+        Sizes=(2, 4),
+        Strides=(1, 1),
+        TotalTensorSizeInBytes=5,
+        GuaranteedBaseOffsetAlignment=3,
+    )
+    desc = summation(OutputTensor=wrong, Axis=2)
+    violations = validate(desc)
+    assert [(v.rule, v.where) for v in violations] == [
+        ("(T7)", "OutputTensor.GuaranteedBaseOffsetAlignment"),
+        ("(T6)", "OutputTensor.TotalTensorSizeInBytes"),
+        ("(T9)", "OutputTensor.Strides"),
+        ("(C1)", "OutputTensor.DataType"),
+        ("(C3)", "Axis"),
+        ("(C2)", "OutputTensor.Sizes[1]"),
+    ]
+    with pytest.raises(DMLValueError, match=r"^6 violations") as raised:
+        Device("reference").create_operator(desc)
+    assert raised.value.violations == tuple(violations)
+    assert str(raised.value).splitlines()[1:] == [f"  {violation}" for violation in violations]
+
+
+def test_all_malformed_members_are_named() -> None:
+    desc = DML_CUMULATIVE_SUMMATION_OPERATOR_DESC(
+        InputTensor=bad(DataType=0, Strides="no", Flags=0),
+        OutputTensor=None,
+        Axis=-1,
+        AxisDirection=0,
+        HasExclusiveSum=7,
+    )
+    assert sorted(v.where for v in validate(desc)) == [
+        "Axis",
+        "AxisDirection",
+        "HasExclusiveSum",
+        "InputTensor.DataType",
+        "InputTensor.Flags",
+        "InputTensor.Strides",
+        "OutputTensor",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("desc", "where"),
+    [
+        (join(InputTensors=GOOD), "InputTensors"),
+        (pooling(Strides=None), "Strides"),
+        (summation(InputTensor=bad(Sizes=(2, 3.0))), "InputTensor.Sizes"),
+        (summation(InputTensor=bad(Strides=(3, 1.0))), "InputTensor.Strides"),
+    ],
+)
+def test_one_mistake_gives_one_violation(desc: OperatorDesc, where: str) -> None:
+    assert [v.where for v in validate(desc)] == [where]
+
+
+# Exceptions
+
+
+@pytest.mark.parametrize(
+    ("kind", "dml", "builtin"),
+    [("value", DMLValueError, ValueError), ("type", DMLTypeError, TypeError), ("memory", DMLMemoryError, MemoryError)],
+)
+def test_exceptions_are_builtin_ones_too(kind: Any, dml: type[DMLError], builtin: type[Exception]) -> None:
+    violation = Violation(operator="JOIN", where="Axis", found="2", expected="1", rule="(C4)", remedy="Do", kind=kind)
+    raised = error([violation])
+    assert type(raised) is dml
+    assert isinstance(raised, DMLError)
+    assert isinstance(raised, builtin)
+    assert raised.violations == (violation,)
+    code = "E_OUTOFMEMORY 0x8007000E" if kind == "memory" else "E_INVALIDARG 0x80070057"
+    assert raised.hresult.name == code.split()[0]
+    assert str(raised) == f"JOIN.Axis: found 2, expected 1 (C4). Do [{code}]"
+
+
+def test_wrong_types_are_type_errors_and_wrong_values_value_errors() -> None:
+    with pytest.raises(DMLTypeError):
+        Device("reference").create_operator(summation(Axis="1"))
+    with pytest.raises(DMLValueError):
+        Device("reference").create_operator(summation(Axis=-1))
+
+
+def test_a_result_larger_than_memory_is_a_memory_error() -> None:
+    x = np.ones((1, 1, 1, 1), np.uint8)
+    padding = {"start_padding": 2**31, "end_padding": 2**31}
+    with pytest.raises(DMLMemoryError, match=r"uint8 of shape \(1, 1, 4294967297, 4294967297\)") as raised:
+        quantized_linear_average_pooling(x, 1.0, output_scale=1.0, window_size=1, **padding, device="reference")
+    assert raised.value.hresult == HResult.E_OUTOFMEMORY
+
+
+# Numbers that 64 bits, or Python's own limits, do not hold
+
+
+def test_the_largest_span_is_just_below_63_bits() -> None:
+    for stride, rules in ((2**61 - 2, []), (2**61 - 1, ["(T5)"]), (2**61, ["(T5)"])):
+        desc = summation(InputTensor=bad(Sizes=(2,), Strides=(stride,)), OutputTensor=tensor((2,)), Axis=0)
+        assert [violation.rule for violation in validate(desc)] == rules
+
+
+DIGITS = 10**5000
+"""More digits than Python prints."""
+
+
+@pytest.mark.parametrize(
+    "desc",
+    [
+        lambda: summation(InputTensor=bad(Sizes=(2**62, 2**62))),
+        lambda: summation(InputTensor=bad(Sizes=(2**64, 3), Strides=(0, 1))),
+        lambda: summation(InputTensor=bad(Strides=(2**62, 2**62))),
+        lambda: summation(InputTensor=bad(Strides=(2**400, 1))),
+        lambda: summation(InputTensor=bad(Sizes=(10**4000, 3))),
+        lambda: summation(InputTensor=bad(TotalTensorSizeInBytes=2**80)),
+        lambda: summation(InputTensor=bad(GuaranteedBaseOffsetAlignment=2**80)),
+        lambda: summation(Axis=2**80),
+        lambda: pooling(StartPadding=(2**80, 0)),
+    ],
+)
+def test_huge_numbers_are_refused(desc: Callable[[], OperatorDesc]) -> None:
+    with pytest.raises(DMLError):
+        Device("reference").create_operator(desc())
+
+
+@pytest.mark.parametrize(
+    "desc",
+    [
+        lambda: summation(InputTensor=bad(Sizes=(DIGITS, 3))),
+        lambda: summation(InputTensor=bad(Strides=(DIGITS, 1))),
+        lambda: summation(InputTensor=bad(TotalTensorSizeInBytes=DIGITS)),
+        lambda: summation(Axis=DIGITS),
+        lambda: pooling(WindowSize=(DIGITS, 1)),
+        # Sizes that Python multiplies as it repeats a string or a tuple
+        lambda: summation(InputTensor=bad(Sizes=(2**62, "a"))),
+        lambda: summation(InputTensor=bad(Sizes=(2**62, (1, 2)))),
+    ],
+)
+def test_absurd_numbers_are_refused(desc: Callable[[], OperatorDesc]) -> None:
+    with pytest.raises(DMLError):
+        Device("reference").create_operator(desc())
+
+
+def test_a_list_that_holds_itself_is_refused() -> None:
+    endless: list[Any] = []
+    endless.append(endless)
+    with pytest.raises(DMLError, match="Sizes"):
+        Device("reference").create_operator(summation(InputTensor=bad(Sizes=endless)))
+
+
+def test_no_dimensions_on_a_strict_device() -> None:
+    assert "(T2)" in {v.rule for v in validate(summation(InputTensor=bad(Sizes=())), strict=True)}
+
+
+@pytest.mark.parametrize("stride", [2**61, 2**62, 2**70])
+def test_a_huge_stride_of_a_size_of_1_is_refused_or_served(stride: int) -> None:
+    """It moves no element, but has to survive the way to a kernel."""
+    x = np.ones(4, np.float32)
+    desc = summation(InputTensor=bad(Sizes=(1, 4), Strides=(stride, 1)), OutputTensor=tensor((1, 4)))
+    for engine in ENGINES:
+        y = np.zeros(4, np.float32)
+        if not validate(desc):
+            compiled(engine, desc).dispatch([x], [y])
+            np.testing.assert_array_equal(y, [1, 2, 3, 4])
+
+
+@pytest.mark.parametrize("level", ["6.4", None, 7, 0x6500, [FeatureLevel.LEVEL_6_4]])
+def test_a_level_that_is_none_is_refused(level: Any) -> None:
+    with pytest.raises(DMLError, match=r"feature_level: .* FeatureLevel.LEVEL_6_4 \(F7\)") as raised:
+        validate(summation(), level)
+    assert raised.value.hresult == HResult.DXGI_ERROR_UNSUPPORTED
+
+
+def test_a_level_by_its_value() -> None:
+    level: Any = 0x2100
+    assert validate(summation(), level) == validate(summation(), FeatureLevel.LEVEL_2_1) != []
+
+
+# TotalTensorSizeInBytes
+
+
+@pytest.mark.parametrize(
+    ("data_type", "sizes", "strides", "total"),
+    [
+        ("FLOAT32", (1,), None, 4),
+        ("FLOAT32", (1, 1, 3, 4), None, 48),
+        ("FLOAT64", (3,), None, 24),
+        ("FLOAT16", (3,), None, 8),
+        ("UINT8", (1,), None, 4),
+        ("UINT8", (5,), None, 8),
+        ("INT16", (2, 3), None, 12),
+        ("INT16", (3, 3), None, 20),
+        # 1 + the last index times the stride, for each dimension
+        ("FLOAT32", (2, 3), (3, 1), 24),
+        ("FLOAT32", (2, 3), (1, 2), 24),
+        ("FLOAT32", (2, 3), (10, 3), 68),
+        ("UINT8", (2, 3), (10, 3), 20),
+        ("UINT8", (2, 3), (9, 3), 16),
+        ("INT8", (4,), (5,), 16),
+        ("FLOAT32", (4, 4), (0, 0), 4),
+        ("FLOAT32", (100, 4), (0, 1), 16),
+        ("FLOAT64", (1, 1), (77, 99), 8),
+        ("UINT4", (1,), None, 4),
+        ("UINT4", (8,), None, 4),
+        ("UINT4", (9,), None, 8),
+        ("INT4", (3, 3), (4, 1), 8),
+        ("INT4", (2, 2), (5, 1), 4),
+        # A sum in 32 bits would wrap to a few bytes.
+        ("FLOAT32", (2, 2), (2**32 - 1, 1), 17179869188),
+        ("UINT8", (65536, 65536), None, 4294967296),
+        ("UINT8", (2, 65537), (4294967295, 1), 4294967295 + 65537),
+        ("FLOAT32", (2**20, 2**20), None, 4398046511104),
+        ("FLOAT64", (2**30, 2**29), None, 4611686018427387904),
+        ("FLOAT64", (2**31, 2**30), None, 18446744073709551616),
+        ("UNKNOWN", (3,), None, 0),
+    ],
+)
+def test_total_tensor_size_in_bytes(
+    data_type: str, sizes: Sequence[int], strides: Sequence[int] | None, total: int
+) -> None:
+    assert tensor(sizes, data_type, strides).TotalTensorSizeInBytes == total
+
+
+def test_a_total_that_a_32_bit_sum_would_give_is_refused() -> None:
+    wrapped = bad(Sizes=(2, 2), Strides=(2**32 - 1, 1), TotalTensorSizeInBytes=16)
+    (violation,) = validate(summation(InputTensor=wrapped, OutputTensor=tensor((2, 2))))
+    assert violation.rule == "(T6)"
+    assert "17179869188" in violation.expected
+
+
+def test_a_larger_total_is_fine() -> None:
+    assert validate(summation(InputTensor=bad(TotalTensorSizeInBytes=4096))) == []
+
+
+def test_derived_members_can_be_given() -> None:
+    given = bad(DimensionCount=2, TotalTensorSizeInBytes=24)
+    assert given == GOOD
+    assert validate(join(InputCount=2)) == []
+    assert validate(pooling(DimensionCount=2)) == []
+
+
+# Pooling: shapes of scales and zero points
+
+QUANTISATION = ("InputScaleTensor", "InputZeroPointTensor", "OutputScaleTensor", "OutputZeroPointTensor")
+SHAPES = {
+    4: {
+        (1,): True,
+        (1, 1): True,
+        (1, 1, 1): True,
+        (1, 1, 1, 1): True,
+        (1, 3, 1, 1): True,
+        (3, 1, 1): True,
+        (3,): False,
+        (1, 3): False,
+        (3, 1): False,
+        (1, 3, 1): False,
+        (2, 1, 1): False,
+        (1, 2, 1, 1): False,
+        (3, 1, 1, 1): False,
+        (1, 1, 3, 1): False,
+        (1, 1, 1, 3): False,
+        (1, 3, 1, 2): False,
+        (1, 3, 1, 1, 1): False,
+    },
+    5: {
+        (1,): True,
+        (1, 1): True,
+        (1, 1, 1): True,
+        (1, 1, 1, 1): True,
+        (1, 1, 1, 1, 1): True,
+        (1, 3, 1, 1): True,
+        (1, 3, 1, 1, 1): True,
+        (3, 1, 1, 1): True,
+        (3,): False,
+        (3, 1, 1): False,
+        (1, 2, 1, 1): False,
+        (1, 1, 3, 1): False,
+        (1, 1, 3, 1, 1): False,
+        (3, 1, 1, 1, 1): False,
+        (1, 1, 1, 3): False,
+    },
+}
+
+
+def pooling_of_rank(rank: int, **shapes: Sequence[int]) -> OperatorDesc:
+    """Three channels, a window of one element."""
+    spatial = rank - 2
+    sizes = (2, 3, *(2,) * spatial)
+    quantisation = {
+        name: tensor(shapes.get(name, (1,) * rank), "FLOAT32" if "Scale" in name else "UINT8") for name in QUANTISATION
+    }
+    return pooling(
+        InputTensor=tensor(sizes, "UINT8"),
+        OutputTensor=tensor(sizes, "UINT8"),
+        **quantisation,
+        **dict.fromkeys(("Strides", "WindowSize", "Dilations"), (1,) * spatial),
+        **dict.fromkeys(("StartPadding", "EndPadding"), (0,) * spatial),
+    )
+
+
+@pytest.mark.parametrize("name", QUANTISATION)
+@pytest.mark.parametrize(("rank", "shape"), [(rank, shape) for rank, shapes in SHAPES.items() for shape in shapes])
+def test_quantisation_shapes(rank: int, shape: tuple[int, ...], name: str) -> None:
+    violations = validate(pooling_of_rank(rank, **{name: shape}))
+    if SHAPES[rank][shape]:
+        assert violations == []
+    else:
+        (violation,) = violations
+        assert (violation.rule, violation.where) == ("(C6)", f"{name}.Sizes")
+        assert "{1, 3, 1, 1}" in violation.remedy
+
+
+def test_the_batch_is_never_taken_for_the_channels() -> None:
+    shape = (2, 1, 1)
+    assert [v.rule for v in validate(pooling_of_rank(4, InputScaleTensor=shape))] == ["(C6)"]
+
+
+@pytest.mark.parametrize("rank", [4, 5])
+def test_each_quantisation_tensor_is_per_tensor_or_per_channel_for_itself(rank: int) -> None:
+    for shapes in product([(1, 1, 1, 1), (1, 3, 1, 1)], repeat=4):
+        assert validate(pooling_of_rank(rank, **dict(zip(QUANTISATION, shapes, strict=True)))) == []
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize(
+    ("rank", "shape"), [(4, (1, 3, 1, 1)), (4, (3, 1, 1)), (5, (1, 3, 1, 1)), (5, (1, 3, 1, 1, 1)), (5, (3, 1, 1, 1))]
+)
+def test_per_channel_means_the_channels(engine: str, rank: int, shape: tuple[int, ...]) -> None:
+    desc = pooling_of_rank(rank, **dict.fromkeys(QUANTISATION, shape))
+    x = np.full(desc.InputTensor.Sizes, 20, np.uint8)
+    scale_in, zero_in = np.array([1, 2, 3], np.float32), np.array([10, 5, 0], np.uint8)
+    scale_out, zero_out = np.array([1, 3, 4], np.float32), np.array([0, 1, 2], np.uint8)
+    y = np.zeros(x.shape, np.uint8)
+    compiled(engine, desc).dispatch([x, scale_in, zero_in, scale_out, zero_out], [y])
+    # (20 - 10) * 1 / 1 + 0, (20 - 5) * 2 / 3 + 1, (20 - 0) * 3 / 4 + 2
+    np.testing.assert_array_equal(y, np.broadcast_to(np.array([10, 11, 17]).reshape(3, *(1,) * (rank - 2)), y.shape))
+
+
+# Pooling: output sizes, and strict devices
+
+
+def strided(size: int, **members: Any) -> OperatorDesc:
+    """Five elements, a window of two, steps of two: one and a half places after the first."""
+    return pooling(
+        InputTensor=tensor((1, 1, 1, 5), "UINT8"),
+        InputZeroPointTensor=None,
+        OutputTensor=tensor((1, 1, 1, size), "UINT8"),
+        **{"Strides": (1, 2), "WindowSize": (1, 2), **members},
+    )
+
+
+@pytest.mark.parametrize(
+    ("size", "strict", "right"),
+    [(1, False, False), (2, False, True), (3, False, True), (4, False, False), (2, True, True), (3, True, False)],
+)
+def test_output_sizes_are_rounded_down_or_up_but_up_on_no_strict_device(size: int, strict: bool, right: bool) -> None:
+    violations = validate(strided(size), strict=strict)
+    assert (violations == []) == right
+    for violation in violations:
+        assert violation.rule == "(C8)"
+        assert "2 or 3" in violation.expected
+
+
+def test_a_strict_device_says_that_it_is_strict() -> None:
+    (violation,) = validate(strided(3), strict=True)
+    assert "strict" in violation.expected
+    with pytest.raises(DMLValueError, match=r"\(C8\)"):
+        Device("reference", strict=True).create_operator(strided(3))
+    Device("reference").create_operator(strided(3))
+
+
+def test_output_sizes_that_divide_have_one_value() -> None:
+    (violation,) = validate(strided(5, Strides=(1, 1)))
+    assert (violation.rule, violation.expected) == ("(C8)", "4")
+
+
+@pytest.mark.parametrize(
+    ("members", "size"),
+    [
+        ({"Dilations": (1, 4), "Strides": (1, 1)}, 1),
+        ({"Dilations": (1, 3), "Strides": (1, 1)}, 2),
+        ({"Dilations": (1, 3), "Strides": (1, 1), "EndPadding": (0, 4)}, 6),
+        ({"StartPadding": (0, 1), "EndPadding": (0, 2)}, 4),
+    ],
+)
+def test_dilation_and_padding_in_output_sizes(members: dict[str, Any], size: int) -> None:
+    assert validate(strided(size, **members), strict=True) == []
+    assert validate(strided(size - 1 or 9, **members)) != []
+
+
+def test_limits_of_4_gib_hold_on_strict_devices_only() -> None:
+    for large in (tensor((2**16, 2**16)), tensor((2**30 + 1,)), tensor((2, 2), "FLOAT32", (2**31, 1))):
+        desc = summation(InputTensor=large, OutputTensor=large, Axis=0)
+        assert validate(desc) == []
+        assert {v.rule for v in validate(desc, strict=True)} == {"(T10)"}
+
+
+def test_the_limits_themselves_are_fine_on_a_strict_device() -> None:
+    most = tensor((2**32 - 1,), "UINT8")
+    assert validate(DML_JOIN_OPERATOR_DESC(InputTensors=[most], OutputTensor=most, Axis=0), strict=True) == []
+    four_gib = tensor((2**30,))
+    assert validate(summation(InputTensor=four_gib, OutputTensor=four_gib, Axis=0), strict=True) == []
+
+
+# Values
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("scale", [0.0, -0.0, -1.0, np.inf, -np.inf, np.nan])
+@pytest.mark.parametrize("which", [1, 3])
+def test_a_scale_that_is_no_scale_is_refused_and_nothing_written(engine: str, scale: float, which: int) -> None:
+    desc = pooling(InputScaleTensor=tensor((1, 3, 1, 1)), OutputScaleTensor=tensor((1, 3, 1, 1)))
+    inputs = [
+        np.ones((1, 3, 4, 5), np.uint8),
+        np.ones((1, 3, 1, 1), np.float32),
+        np.zeros((1, 3, 1, 1), np.uint8),
+        np.ones((1, 3, 1, 1), np.float32),
+        np.zeros((1, 1, 1, 1), np.uint8),
+    ]
+    inputs[which][0, 2] = scale
+    output = np.full((1, 3, 3, 4), 0xA5, np.uint8)
+    with pytest.raises(DMLValueError, match=r"\(V1\)") as raised:
+        compiled(engine, desc).dispatch(inputs, [output])
+    (violation,) = raised.value.violations
+    assert violation.where == ("InputScaleTensor" if which == 1 else "OutputScaleTensor")
+    assert f"{scale}" in violation.found
+    assert "channel 2" in violation.found
+    assert (output == 0xA5).all()
+
+
+def test_both_scales_are_named_at_once() -> None:
+    inputs = [
+        np.ones((1, 3, 4, 5), np.uint8),
+        np.zeros(1, np.float32),
+        np.zeros(3, np.uint8),
+        np.zeros(1, np.float32),
+        np.zeros(1, np.uint8),
+    ]
+    with pytest.raises(DMLValueError, match="2 violations"):
+        compiled("reference", pooling()).dispatch(inputs, [np.zeros((1, 3, 3, 4), np.uint8)])
+
+
+def test_the_smallest_scale_is_a_scale() -> None:
+    inputs = [
+        np.ones((1, 3, 4, 5), np.uint8),
+        np.float32([1e-45]),
+        np.zeros(3, np.uint8),
+        np.float32([1e-45]),
+        np.zeros(1, np.uint8),
+    ]
+    output = np.zeros((1, 3, 3, 4), np.uint8)
+    compiled("reference", pooling()).dispatch(inputs, [output])
+    assert (output == 1).all()
+
+
+def test_levels_and_strictness_of_a_device_are_those_of_validate() -> None:
+    desc = summation(AxisDirection=AxisDirection.DECREASING)
+    device = Device("reference", FeatureLevel.LEVEL_2_1)
+    with pytest.raises(DMLValueError) as raised:
+        device.create_operator(desc)
+    assert raised.value.violations == tuple(validate(desc, FeatureLevel.LEVEL_2_1))
+    assert raised.value.hresult == HResult.DXGI_ERROR_UNSUPPORTED

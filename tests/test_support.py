@@ -1,0 +1,230 @@
+"""The support tables, transcribed once more from the pages, against the validator: every tensor at every level."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import product
+from typing import Any
+
+import pytest
+
+from anydml import (
+    DML_BUFFER_TENSOR_DESC,
+    DML_CUMULATIVE_PRODUCT_OPERATOR_DESC,
+    DML_CUMULATIVE_SUMMATION_OPERATOR_DESC,
+    DML_JOIN_OPERATOR_DESC,
+    DML_QUANTIZED_LINEAR_AVERAGE_POOLING_OPERATOR_DESC,
+    Device,
+    DMLValueError,
+    FeatureLevel,
+    HResult,
+    TensorDataType,
+    validate,
+)
+from anydml.operators import OPERATORS
+from anydml.schema import OperatorDesc
+
+_TALLY_32 = "FLOAT32 FLOAT16 INT32 UINT32"
+_TALLY_64 = "FLOAT32 FLOAT16 INT64 INT32 UINT64 UINT32"
+_JOIN_1_0 = "FLOAT32 FLOAT16 INT32 INT16 UINT32 UINT16"
+_JOIN_2_1 = "FLOAT32 FLOAT16 INT32 INT16 INT8 UINT32 UINT16 UINT8"
+_JOIN_4_1 = "FLOAT64 FLOAT32 FLOAT16 INT64 INT32 INT16 INT8 UINT64 UINT32 UINT16 UINT8"
+_BYTE = "INT8 UINT8"
+
+# Operator and tensor: what holds from a level on, as (level, fewest dimensions, most dimensions, data types).
+PAGES: dict[str, dict[str, list[tuple[str, int, int, str]]]] = {
+    "CUMULATIVE_SUMMATION": {
+        "InputTensor": [("2.1", 4, 4, _TALLY_32), ("4.0", 1, 8, _TALLY_32), ("5.0", 1, 8, _TALLY_64)],
+        "OutputTensor": [("2.1", 4, 4, _TALLY_32), ("4.0", 1, 8, _TALLY_32), ("5.0", 1, 8, _TALLY_64)],
+    },
+    "CUMULATIVE_PRODUCT": {
+        "InputTensor": [("3.1", 4, 4, _TALLY_32), ("4.0", 1, 8, _TALLY_32), ("5.0", 1, 8, _TALLY_64)],
+        "OutputTensor": [("3.1", 4, 4, _TALLY_32), ("4.0", 1, 8, _TALLY_32), ("5.0", 1, 8, _TALLY_64)],
+    },
+    "JOIN": {
+        "InputTensors": [
+            ("1.0", 4, 4, _JOIN_1_0),
+            ("2.1", 4, 4, _JOIN_2_1),
+            ("3.0", 4, 5, _JOIN_2_1),
+            ("4.1", 1, 8, _JOIN_4_1),
+        ],
+        "OutputTensor": [
+            ("1.0", 4, 4, _JOIN_1_0),
+            ("2.1", 4, 4, _JOIN_2_1),
+            ("3.0", 4, 5, _JOIN_2_1),
+            ("4.1", 1, 8, _JOIN_4_1),
+        ],
+    },
+    "QUANTIZED_LINEAR_AVERAGE_POOLING": {
+        "InputTensor": [("6.2", 4, 5, _BYTE)],
+        "InputScaleTensor": [("6.2", 1, 5, "FLOAT32")],
+        "InputZeroPointTensor": [("6.2", 1, 5, _BYTE)],
+        "OutputScaleTensor": [("6.2", 1, 5, "FLOAT32")],
+        "OutputZeroPointTensor": [("6.2", 1, 5, _BYTE)],
+        "OutputTensor": [("6.2", 4, 5, _BYTE)],
+    },
+}
+
+Shape = tuple[int, TensorDataType]
+"""Dimension count and data type."""
+
+
+def ones(shape: Shape) -> DML_BUFFER_TENSOR_DESC:
+    return DML_BUFFER_TENSOR_DESC(DataType=shape[1], Sizes=(1,) * shape[0])
+
+
+def tallied(operator: type[OperatorDesc], **tensors: Shape) -> OperatorDesc:
+    return operator(**{name: ones(shape) for name, shape in tensors.items()}, Axis=0)
+
+
+def joined(InputTensors: Shape, OutputTensor: Shape) -> OperatorDesc:
+    return DML_JOIN_OPERATOR_DESC(InputTensors=[ones(InputTensors)], OutputTensor=ones(OutputTensor), Axis=0)
+
+
+def pooled(**tensors: Shape) -> OperatorDesc:
+    spatial = max(0, tensors["InputTensor"][0] - 2)
+    return DML_QUANTIZED_LINEAR_AVERAGE_POOLING_OPERATOR_DESC(
+        **{name: ones(shape) for name, shape in tensors.items()},
+        Strides=[1] * spatial,
+        WindowSize=[1] * spatial,
+        StartPadding=[0] * spatial,
+        EndPadding=[0] * spatial,
+        Dilations=[1] * spatial,
+    )
+
+
+def pooling_partners(tensor: str, shape: Shape) -> dict[str, Shape]:
+    """The other tensors, such that no rule but the support table can be broken wherever that is possible."""
+    byte, real = TensorDataType.INT8, TensorDataType.FLOAT32
+    others = {
+        "InputTensor": (4, byte),
+        "InputScaleTensor": (4, real),
+        "InputZeroPointTensor": (4, byte),
+        "OutputScaleTensor": (4, real),
+        "OutputZeroPointTensor": (4, byte),
+        "OutputTensor": (4, byte),
+    }
+    count, data_type = shape
+    if tensor in ("InputTensor", "OutputTensor"):
+        others["InputTensor"] = others["OutputTensor"] = (count, byte)
+    for side in ("Input", "Output"):
+        if tensor in (f"{side}Tensor", f"{side}ZeroPointTensor"):
+            others[f"{side}Tensor"] = (others[f"{side}Tensor"][0], data_type)
+            others[f"{side}ZeroPointTensor"] = (4, data_type)
+    return {**others, tensor: shape}
+
+
+def build(operator: str, tensor: str, shape: Shape) -> tuple[OperatorDesc, Mapping[str, Shape]]:
+    if operator == "QUANTIZED_LINEAR_AVERAGE_POOLING":
+        shapes = pooling_partners(tensor, shape)
+        return pooled(**shapes), shapes
+    shapes = dict.fromkeys(PAGES[operator], shape)
+    if operator == "JOIN":
+        return joined(**shapes), shapes
+    names = {
+        "CUMULATIVE_SUMMATION": DML_CUMULATIVE_SUMMATION_OPERATOR_DESC,
+        "CUMULATIVE_PRODUCT": DML_CUMULATIVE_PRODUCT_OPERATOR_DESC,
+    }
+    return tallied(names[operator], **shapes), shapes
+
+
+def row_at(operator: str, tensor: str, level: FeatureLevel) -> tuple[range, frozenset[str]] | None:
+    """Dimension counts and data types of a tensor at a level; None where the operator is not there."""
+    found = None
+    for since, fewest, most, types in PAGES[operator][tensor]:
+        major, minor = map(int, since.split("."))
+        if level.value >= major * 0x1000 + minor * 0x100:
+            found = range(fewest, most + 1), frozenset(types.split())
+    return found
+
+
+def code(fits_later: bool) -> HResult:
+    return HResult.DXGI_ERROR_UNSUPPORTED if fits_later else HResult.E_INVALIDARG
+
+
+Finding = tuple[str, str, HResult]
+"""Rule, place, code."""
+
+
+def expected_findings(operator: str, shapes: Mapping[str, Shape], level: FeatureLevel) -> Iterator[Finding]:
+    later = [higher for higher in FeatureLevel if higher > level]
+    for tensor, (count, data_type) in shapes.items():
+        label = f"{tensor}[0]" if tensor == "InputTensors" else tensor
+        if not 1 <= count <= 8:
+            yield "(T2)", f"{label}.Sizes", HResult.E_INVALIDARG
+        if data_type == TensorDataType.UNKNOWN:
+            yield "(T1)", f"{label}.DataType", HResult.E_INVALIDARG
+        row = row_at(operator, tensor, level)
+        if row is None:
+            continue
+        rows = [found for higher in later if (found := row_at(operator, tensor, higher))]
+        if 1 <= count <= 8 and count not in row[0]:
+            yield "(S2)", f"{label}.DimensionCount", code(any(count in counts for counts, _ in rows))
+        if data_type != TensorDataType.UNKNOWN and data_type.name not in row[1]:
+            yield "(S3)", f"{label}.DataType", code(any(data_type.name in types for _, types in rows))
+    if row_at(operator, next(iter(shapes)), level) is None:
+        yield "(S1)", "", HResult.DXGI_ERROR_UNSUPPORTED
+
+
+def test_every_operator_is_transcribed() -> None:
+    assert set(PAGES) == set(OPERATORS)
+
+
+@pytest.mark.parametrize("level", FeatureLevel, ids=lambda level: level.number)
+@pytest.mark.parametrize(
+    ("operator", "tensor"), [(operator, tensor) for operator in PAGES for tensor in PAGES[operator]]
+)
+def test_accepts_and_refuses_as_the_page_says(operator: str, tensor: str, level: FeatureLevel) -> None:
+    for shape in product(range(10), TensorDataType):
+        desc, shapes = build(operator, tensor, shape)
+        expected = set(expected_findings(operator, shapes, level))
+        violations = validate(desc, level)
+        found = {(v.rule, v.where, v.hresult) for v in violations if v.rule[1] in "ST"}
+        assert found == expected, (shape, violations)
+        assert expected or not violations, (shape, violations)
+        for violation in violations:
+            if violation.rule[1] == "S":
+                assert violation.feature_level == level
+                assert f"at feature level {level.number}" in str(violation)
+
+
+@pytest.mark.parametrize("operator", PAGES)
+def test_a_tensor_alone_can_break_the_table(operator: str) -> None:
+    """One tensor outside the table, all others inside it: the violation names that tensor."""
+    for tensor in PAGES[operator]:
+        shapes: dict[str, Any] = {
+            name: (4, TensorDataType[rows[0][3].split()[0]]) for name, rows in PAGES[operator].items()
+        }
+        shapes[tensor] = (4, TensorDataType.UINT4)
+        if operator == "JOIN":
+            desc = joined(**shapes)
+        elif operator == "QUANTIZED_LINEAR_AVERAGE_POOLING":
+            desc = pooled(**shapes)
+        else:
+            desc = tallied(type(build(operator, tensor, shapes[tensor])[0]), **shapes)
+        refused = [v.where for v in validate(desc) if v.rule == "(S3)"]
+        assert refused == [f"{tensor}[0].DataType" if tensor == "InputTensors" else f"{tensor}.DataType"]
+
+
+def test_the_remedy_names_the_first_level_that_helps() -> None:
+    desc, _ = build("JOIN", "InputTensors", (4, TensorDataType.UINT8))
+    first, second = validate(desc, FeatureLevel.LEVEL_1_0)
+    assert first.remedy == second.remedy == "UINT8 needs feature level 2.1"
+    desc, _ = build("JOIN", "InputTensors", (5, TensorDataType.FLOAT32))
+    assert {v.remedy for v in validate(desc, FeatureLevel.LEVEL_2_1)} == {"5 needs feature level 3.0"}
+
+
+def test_a_device_refuses_what_its_level_lacks() -> None:
+    desc, _ = build("CUMULATIVE_PRODUCT", "InputTensor", (4, TensorDataType.FLOAT32))
+    Device("reference", FeatureLevel.LEVEL_3_1).create_operator(desc)
+    with pytest.raises(DMLValueError, match=r"\(S1\)") as raised:
+        Device("reference", FeatureLevel.LEVEL_3_0).create_operator(desc)
+    assert raised.value.hresult == HResult.DXGI_ERROR_UNSUPPORTED
+    assert "feature level 3.1 or higher" in str(raised.value)
+
+
+def test_cumulative_integers_are_there_from_the_first_level_on() -> None:
+    """The newer page has INT32 where an older translation has UINT16."""
+    for data_type, accepted in (("INT32", True), ("UINT32", True), ("UINT16", False)):
+        desc, _ = build("CUMULATIVE_PRODUCT", "InputTensor", (4, TensorDataType[data_type]))
+        assert (not validate(desc, FeatureLevel.LEVEL_3_1)) == accepted
