@@ -6,6 +6,7 @@ import contextlib
 import io
 import json
 import re
+import shutil
 import tempfile
 from collections.abc import Iterator
 from functools import cache
@@ -305,8 +306,14 @@ def made_up(random: Random) -> str:
 
 
 @cache
+def home() -> Path:
+    return Path(tempfile.mkdtemp(prefix="anydml-fuzz-"))
+
+
 def folder() -> Path:
-    place = Path(tempfile.mkdtemp(prefix="anydml-fuzz-")) / "model"
+    """The folder of a model, as it was before any model wrote to it."""
+    place = home() / "model"
+    shutil.rmtree(place, ignore_errors=True)
     place.mkdir()
     np.save(place / "values.npy", np.arange(6, dtype=np.int32))
     (place / "values.bin").write_bytes(bytes(range(24)))
@@ -336,6 +343,7 @@ def models(random: Random) -> None:
         return  # takes its time, rightly
     seen = []
     for engine in ENGINES:
+        folder()
         printed = io.StringIO()
         device = Device(engine, level, strict)
         result = outcome(lambda d=device, p=printed: loaded.result.run(d, memory_limit=1 << 20, write=p.write))
@@ -348,5 +356,5 @@ def models(random: Random) -> None:
     if first.rules is None:
         for name, array in first.result.items():
             same_results(name, None, array, None, second.result[name])
-    strangers = [path.name for path in folder().parent.iterdir() if path.name != "model"]
+    strangers = [path.name for path in home().iterdir() if path.name != "model"]
     expect(not strangers, "wrote outside of the folder:", strangers)
