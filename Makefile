@@ -7,31 +7,39 @@ BIN := $(VENV)/bin
 SOURCES := $(shell find src CMakeLists.txt pyproject.toml README.md -type f -not -path '*/__pycache__/*')
 SANITIZED := build/sanitized
 
-.PHONY: help env run test lint format bench fuzz sanitize clean
+.PHONY: help env tools run test lint format bench fuzz sanitize clean
 
 help: ## This list
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | expand -t 12
 
-env: $(VENV)/installed ## The virtual environment, with the package built and installed into it
+env: $(VENV)/installed ## The package, built and installed into a virtual environment
 
 $(VENV)/installed: $(SOURCES)
+	@echo "Building anydml in $(VENV), which takes a minute or two ..."
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check '.[dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check '.[cli]'
+	@touch $@
+
+tools: env $(VENV)/tools ## What tests and lint need beside it
+
+$(VENV)/tools: pyproject.toml
+	$(BIN)/python -c "import tomllib; print(*tomllib.load(open('pyproject.toml', 'rb'))['project']['optional-dependencies']['dev'], sep='\n')" > $@.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r $@.txt
 	@touch $@
 
 run: env ## The example models, results printed
 	@for model in examples/*.json; do echo "# $$model"; $(BIN)/anydml run $$model || exit 1; done
 
-test: env ## All tests
+test: tools ## All tests
 	$(BIN)/python -m pytest
 
-lint: env ## Style of Python and C++, and types
+lint: tools ## Style of Python and C++, and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/clang-format --dry-run --Werror src/native/*.cpp src/native/*.h
 	$(BIN)/mypy
 
-format: env ## Put Python and C++ into shape
+format: tools ## Put Python and C++ into shape
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 	$(BIN)/clang-format -i src/native/*.cpp src/native/*.h
@@ -45,7 +53,7 @@ fuzz: env ## Ten minutes of wrong models, descs, bindings and arrays
 # The module needs the sanitizers' runtime before Python itself. Leaks are not looked for: the interpreter leaves many.
 RUNTIME = $(shell $(CXX) -print-file-name=libasan.so) $(shell $(CXX) -print-file-name=libstdc++.so)
 sanitize: export PYTHONPATH = $(SANITIZED)
-sanitize: env ## The cases on native code with address and undefined behaviour sanitizers
+sanitize: tools ## The cases on native code with address and undefined behaviour sanitizers
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --upgrade --target $(SANITIZED) \
 		--config-settings cmake.define.ANYDML_SANITIZE=ON .
 	LD_PRELOAD="$(RUNTIME)" ASAN_OPTIONS=detect_leaks=0 $(BIN)/python -c \

@@ -262,7 +262,8 @@ def test_check_for_machines(anydml_: Any) -> None:
     assert code == 1
     assert json.loads(out) == [
         {
-            "operator": "dispatchables.product: CUMULATIVE_PRODUCT",
+            "place": "dispatchables.product",
+            "operator": "CUMULATIVE_PRODUCT",
             "where": "",
             "found": "no such operator",
             "expected": "feature level 3.1 or higher",
@@ -396,7 +397,7 @@ def test_draw_several_dispatches(anydml_: Any, tmp_path: Path) -> None:
     assert sorted(each.name for each in tmp_path.glob("*.svg")) == ["p-1.svg", "p-2.svg"]
     code, out, err = anydml_("draw", path)
     assert (code, out) == (1, "")
-    assert "found a model of 2 dispatches, expected one, for standard output (M14)" in err
+    assert "found a model of 2 dispatches, expected one, for standard output (P3)" in err
 
 
 # The program
@@ -499,3 +500,13 @@ def test_a_progress_line_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "sum" in file.getvalue()
     with cli._Progress(io.StringIO()) as progress:
         assert progress is None
+
+
+@pytest.mark.parametrize("output", ["picture.png", "model.json", "picture"])
+def test_draw_writes_svg_files_only(anydml_: Any, tmp_path: Path, output: str) -> None:
+    path = tmp_path / output
+    path.write_text("as it was")
+    code, out, err = anydml_("draw", "JOIN", "-o", path)
+    assert (code, out) == (1, "")
+    assert "(P3)" in err
+    assert path.read_text() == "as it was"

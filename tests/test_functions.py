@@ -240,7 +240,7 @@ def test_a_mapped_file_is_read_and_written(tmp_path: Any) -> None:
 @pytest.mark.parametrize(
     ("operand", "found"),
     [
-        (None, "NoneType"),
+        (None, "found None"),
         (3, "int"),
         ("123", "str"),
         (object(), "object"),
@@ -503,7 +503,7 @@ def test_pooling_of_no_images(engine: str, shape: tuple[int, ...]) -> None:
 
 
 def test_an_image_of_no_pixels_is_refused() -> None:
-    with pytest.raises(DMLError, match=r"InputTensor\.Sizes\[2\]: found 0"):
+    with pytest.raises(DMLError, match=r"x\.Sizes\[2\]: found 0"):
         pool(np.ones((1, 1, 0, 4), np.uint8))
 
 
@@ -819,7 +819,7 @@ def test_output_sizes_rounded_up(engine: str) -> None:
     np.testing.assert_array_equal(pool(x, **options, output_sizes=(1, 3)).ravel(), [15, 35, 50])
     np.testing.assert_array_equal(pool(x, **options, out=np.zeros((1, 1, 1, 3), np.uint8)).ravel(), [15, 35, 50])
     for sizes in ((1, 4), (1, 1), (2, 2), (1, 0)):
-        with pytest.raises(DMLError, match=r"OutputTensor|output_sizes"):
+        with pytest.raises(DMLError, match=r"out\.Sizes|output_sizes"):
             pool(x, **options, output_sizes=sizes)
     strict = Device(engine, strict=True)
     refused("(C8)", lambda: pool(x, **{**options, "device": strict}, output_sizes=(1, 3)), "strict")

@@ -540,7 +540,7 @@ def test_descs_are_checked_at_the_feature_level() -> None:
     wanted = model.loads(json.dumps(BASE))
     violations = wanted.check(FeatureLevel.LEVEL_3_1)
     assert [violation.rule for violation in violations] == ["(S2)", "(S2)"]
-    assert violations[0].operator == "dispatchables.product: CUMULATIVE_PRODUCT"
+    assert (violations[0].place, violations[0].operator) == ("dispatchables.product", "CUMULATIVE_PRODUCT")
     assert [violation.rule for violation in wanted.check(FeatureLevel.LEVEL_3_0)] == ["(S1)"]
 
 

@@ -30,6 +30,7 @@ from anydml.enums import (
     parse,
 )
 from anydml.operators import OPERATORS, spec, spec_of
+from cases import all_cases
 
 SOURCE = Path(anydml.__file__).parent
 TESTS = Path(__file__).parent
@@ -215,6 +216,11 @@ def test_a_letter_has_one_home_and_errors_name_it() -> None:
 def test_labels_in_code_are_documented_and_all_are_used() -> None:
     used = {label for path in SOURCE.rglob("*.py") for label in labels_in(path)}
     assert {label for label in used if label[1] not in "CV"} == set(DOCUMENTED)
+
+
+def test_every_operator_has_cases() -> None:
+    """A new family's file is of no use before `all_cases` lists it."""
+    assert {spec_of(case.desc).name for case in all_cases()} == set(OPERATORS)  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize("label", DOCUMENTED)

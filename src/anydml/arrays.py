@@ -68,7 +68,7 @@ def _import(operator: str, where: str, value: Any) -> Array:
             return np.asarray(value)
         if hasattr(value, "__dlpack__"):
             return np.from_dlpack(value)
-        return np.asarray(memoryview(value))
+        return np.asarray(_memory_of(value))
     except Exception as problem:  # what a foreign array raises is its own business; here it is one more wrong operand
         reason = " ".join(str(problem).split())
         expected = "an array in the CPU's memory, or lists of numbers"
@@ -84,6 +84,13 @@ def _to_float32(array: Array) -> Array:
     if lost.any():
         raise ValueError(f"{array[lost][0]} is too large for float32")
     return single
+
+
+def _memory_of(value: Any) -> memoryview:
+    try:
+        return memoryview(value)
+    except TypeError:
+        raise TypeError from None  # that it is no "bytes-like object" is no news for who meant an array
 
 
 def as_output(operator: str, value: Any, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Array:

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -85,8 +85,18 @@ def address(array: Array) -> int:
     return int(array.__array_interface__["data"][0])
 
 
-def violation(operator: str, rule: str, where: str, found: str, expected: str, remedy: str = "") -> Violation:
-    return Violation(operator=operator, where=where, found=found, expected=expected, rule=rule, remedy=remedy)
+def violation(
+    operator: str,
+    rule: str,
+    where: str,
+    found: str,
+    expected: str,
+    remedy: str = "",
+    kind: Literal["value", "type"] = "value",
+) -> Violation:
+    return Violation(
+        operator=operator, where=where, found=found, expected=expected, rule=rule, remedy=remedy, kind=kind
+    )
 
 
 def _bytes_of(operator: str, slot_label: str, buffer: Any, writable: bool) -> Array | Violation:
@@ -122,7 +132,8 @@ def check_range(
         found = f"bytes {offset} to {offset + size}"
         return violation(operator, "(B4)", where, found, f"a range inside the buffer's {memory.size} bytes")
     if size < needed:
-        remedy = "TotalTensorSizeInBytes is rounded up to a multiple of 4, and so must the binding be"
+        rounded = "TotalTensorSizeInBytes is rounded up to a multiple of 4, and so must the binding be"
+        remedy = rounded if needed - size < 4 else ""
         return violation(operator, "(B4)", where, f"{size} bytes", f"at least {needed}, TotalTensorSizeInBytes", remedy)
     if offset % alignment:
         found = f"offset {offset}"
@@ -133,19 +144,33 @@ def check_range(
 BindOne: TypeAlias = Callable[[str, Slot, Any], Bound | Violation]
 
 
-def bind(
-    operator: str, side: str, slots: Sequence[Slot], given: object, owned: bool, bind_one: BindOne
-) -> list[Bound | None]:
+Side: TypeAlias = tuple[str, Sequence[Slot], object]
+"""What inputs or outputs are called in messages, their slots, and what was given for them."""
+
+
+def bind(operator: str, sides: Sequence[Side], owned: bool, bind_one: BindOne) -> list[list[Bound | None]]:
     """Binds what a dispatch (`owned` False) or an initialisation (True) takes to its slots; rules (B1) to (B6).
 
     Raises:
-        DMLError: every violation.
+        DMLError: every violation, of all sides.
     """
+    violations: list[Violation] = []
+    bound = [_bind_side(operator, side, owned, bind_one, violations) for side in sides]
+    if violations:
+        raise error(violations)
+    return bound
+
+
+def _bind_side(
+    operator: str, side: Side, owned: bool, bind_one: BindOne, violations: list[Violation]
+) -> list[Bound | None]:
+    where, slots, given = side
+    is_list = isinstance(given, (list, tuple))
     if not isinstance(given, (list, tuple)) or len(given) != len(slots):
         found = str(len(given)) if isinstance(given, (list, tuple)) else kind_of(given)
         expected = f"a list of {len(slots)}: {', '.join(slot.label for slot in slots)}"
-        raise error([violation(operator, "(B1)", side, found, expected)])
-    violations: list[Violation] = []
+        violations.append(violation(operator, "(B1)", where, found, expected, kind="value" if is_list else "type"))
+        return []
     every: list[Bound | None] = []
     for slot, item in zip(slots, given, strict=True):
         bound: Bound | Violation | None = None
@@ -157,8 +182,6 @@ def bind(
             violations.append(bound)
         else:
             every.append(bound)
-    if violations:
-        raise error(violations)
     return every
 
 
@@ -205,7 +228,7 @@ def bind_array(operator: str, slot: Slot, given: Any) -> Bound | Violation:
             return violation(operator, "(B6)", slot.label, f"{array.nbytes} bytes", expected)
         start = address(array)
         return Bound(slot, slot.aligned.view(array.view(np.uint8)), start, start + span)
-    strides = tuple(step / layout.dtype.itemsize for step in array.strides)
+    strides = tuple(step / array.itemsize for step in array.strides)
     found = f"an array of {array.dtype}, sizes {array.shape}, strides {_numbers(strides)} elements"
     assert slot.tensor is not None
     expected = f"{layout.dtype}, sizes {layout.sizes}, strides {slot.tensor.strides}, or a flat array of {span} bytes"
@@ -213,7 +236,8 @@ def bind_array(operator: str, slot: Slot, given: Any) -> Bound | Violation:
 
 
 def _numbers(values: Sequence[float]) -> str:
-    return "(" + ", ".join(f"{value:g}" for value in values) + ")"
+    """As a tuple of numbers is written, whole ones without a point."""
+    return str(tuple(int(value) if value == int(value) else value for value in values))
 
 
 def _restride(array: Array, layout: Layout) -> Array:

@@ -64,6 +64,7 @@ class Device:
     Raises:
         DMLError: (D1) or (F7), with DXGI_ERROR_UNSUPPORTED.
 
+    >>> import numpy as np
     >>> from anydml import *
     >>> tensor = DML_BUFFER_TENSOR_DESC(DataType=TensorDataType.FLOAT32, Sizes=(1, 1, 1, 4))
     >>> device = Device("cpu")
@@ -196,8 +197,8 @@ class Device:
 
     def _owns(self, method: str, child: object, *kinds: type[_Child]) -> None:
         if not isinstance(child, kinds):
-            expected = listing(f"a {kind.__name__}" for kind in kinds)
-            raise error([violation(method, "(D2)", "", kind_of(child), expected)])
+            expected = listing(kind.__name__ for kind in kinds)
+            raise error([violation(method, "(D2)", "", kind_of(child), expected, kind="type")])
         if child.device is not self:
             raise error([violation(method, "(D2)", "", f"an object of {child.device}", f"one of {self}")])
 
@@ -243,6 +244,9 @@ class _Child:
 class Operator(_Child):
     """A desc that passed the rules, on a device."""
 
+    def __repr__(self) -> str:
+        return f"<Operator {self.spec.name} of {self.device}>"
+
     def __init__(self, device: Device, spec: OperatorSpec, desc: OperatorDesc) -> None:
         super().__init__(device)
         self.spec = spec
@@ -261,6 +265,9 @@ class BindingProperties(NamedTuple):
 
 class CompiledOperator(_Child):
     """An operator with its kernel. Immutable; several threads may dispatch it at once."""
+
+    def __repr__(self) -> str:
+        return f"<CompiledOperator {self.spec.name} served by {self.engine}>"
 
     def __init__(self, operator: Operator, served: Served, inputs: list[Slot], outputs: list[Slot]) -> None:
         super().__init__(operator.device)
@@ -306,8 +313,8 @@ class CompiledOperator(_Child):
         Raises:
             DMLError: (B1) to (B9), and what the operator demands of values. Nothing is written then.
         """
-        read = bind(self.spec.name, "inputs", self._inputs, inputs, False, bind_array)
-        written = bind(self.spec.name, "outputs", self._outputs, outputs, False, bind_array)
+        sides = ("inputs", self._inputs, inputs), ("outputs", self._outputs, outputs)
+        read, written = bind(self.spec.name, sides, False, bind_array)
         resource = None if persistent is None else DML_BUFFER_BINDING(Buffer=persistent)
         self._run(read, written, resource)
 
@@ -321,7 +328,8 @@ class CompiledOperator(_Child):
             DMLError: (B1) to (B6).
         """
         resource = np.zeros(self._persistent_size, np.uint8)
-        self._fill(bind(self.spec.name, "inputs", self._inputs, inputs, True, bind_array), resource, 0)
+        (owned,) = bind(self.spec.name, [("inputs", self._inputs, inputs)], True, bind_array)
+        self._fill(owned, resource, 0)
         return resource
 
     def _fill(self, owned: Sequence[Bound | None], memory: Array, offset: int) -> None:
@@ -350,7 +358,9 @@ class CompiledOperator(_Child):
         if shared:
             raise error(shared)
         inputs = [bound.array if bound is not None else None for bound in read]
-        check_values(self.spec, self.desc, inputs)
+        wrong = check_values(self.spec, self.desc, inputs)
+        if wrong:
+            raise error(wrong)
         self._served.kernel.run(inputs, [bound.array for bound in outputs])
 
     def _check_persistent(self, name: str, given: object) -> tuple[Array, int]:
@@ -371,8 +381,8 @@ class CompiledOperator(_Child):
         if not self._initialised:
             remedy = "Dispatch an OperatorInitializer first, or call compiled.dispatch, which does"
             raise error([violation(name, "(D3)", "", "an operator not initialised", "an initialised one", remedy)])
-        read = bind(name, "bind_inputs", self._inputs, table.inputs, False, bind_range)
-        written = bind(name, "bind_outputs", self._outputs, table.outputs, False, bind_range)
+        sides = ("bind_inputs", self._inputs, table.inputs), ("bind_outputs", self._outputs, table.outputs)
+        read, written = bind(name, sides, False, bind_range)
         self._run(read, written, table.persistent)
 
 
@@ -432,7 +442,8 @@ class OperatorInitializer(_Child):
         if not isinstance(array, DML_BUFFER_ARRAY_BINDING):
             expected = "a DML_BUFFER_ARRAY_BINDING with the inputs that are OWNED_BY_DML"
             raise error([violation(name, "(B2)", f"bind_inputs[{i}]", kind_of(array), expected)])
-        owned = bind(name, f"bind_inputs[{i}].Bindings", operator._inputs, array.Bindings, True, bind_range)
+        side = f"bind_inputs[{i}].Bindings", operator._inputs, array.Bindings
+        (owned,) = bind(name, [side], True, bind_range)
         resource = table.outputs[i] if table.outputs is not None else None
         where = f"bind_outputs[{i}]"
         place = check_range(name, where, resource, size, DML_PERSISTENT_BUFFER_ALIGNMENT, True)

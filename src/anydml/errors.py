@@ -28,33 +28,42 @@ from .enums import FeatureLevel, HResult
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Violation:
-    """A broken rule. ``str()`` gives it in one line."""
+    """A broken rule. ``str()`` gives it in one line.
+
+    Attributes:
+        operator: the operator, as the header has it without its prefix; "" where none is concerned.
+        where: the member, as one would write it: ``InputTensors[1].Sizes``.
+        found: what stands there.
+        expected: what would be right.
+        rule: the rule's label, such as ``(C3)``.
+        remedy: what to do about it, where that is known.
+        feature_level: the level in force, where the rule is about one.
+        hresult: DirectML's code.
+        place: where in a model the operator is; "" outside of models.
+        kind: which built-in exception it is raised as: ValueError, TypeError or MemoryError.
+    """
 
     operator: str
-    """The header's name without its prefix ("JOIN"), or the function's, or "" where no operator is concerned."""
     where: str
-    """The member, as one would write it: ``InputTensors[1].Sizes``."""
     found: str
     expected: str
     rule: str
-    """The rule's label, such as ``(C3)``."""
     remedy: str = ""
     feature_level: FeatureLevel | None = None
-    """The level in force, where the rule is about one."""
     hresult: HResult = HResult.E_INVALIDARG
-    """DirectML's code."""
+    place: str = ""
     kind: Literal["value", "type", "memory"] = "value"
-    """Which built-in exception it is raised as: ValueError, TypeError or MemoryError."""
 
     def __post_init__(self) -> None:
         if self.kind == "memory":
             object.__setattr__(self, "hresult", HResult.E_OUTOFMEMORY)
 
     def __str__(self) -> str:
-        place = ".".join(part for part in (self.operator, self.where) if part)
+        member = ".".join(part for part in (self.operator, self.where) if part)
+        where = f"{self.place}: {member}" if self.place else member
         level = f" at feature level {self.feature_level.number}" if self.feature_level is not None else ""
         remedy = f". {self.remedy}" if self.remedy else ""
-        return f"{place}: found {self.found}{level}, expected {self.expected} {self.rule}{remedy}"
+        return f"{where}: found {self.found}{level}, expected {self.expected} {self.rule}{remedy}"
 
 
 class DMLError(Exception):

@@ -7,11 +7,12 @@ they fold, unaligned memory. Rules on operands are in ``arrays.py``, all others 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from operator import index
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -39,7 +40,8 @@ def cumulative_summation(
     """Running sums along an axis: DML_OPERATOR_CUMULATIVE_SUMMATION.
 
     Args:
-        x: float32, float16, int32, int64, uint32 or uint64, of any shape with at least one dimension.
+        x: float32, float16, int32, int64, uint32 or uint64 (DirectML has no float64 here), of any shape with at
+            least one dimension; lists of floats become float32.
         axis: the dimension along which is added; negative counts from the last.
         exclusive: leaves the current element out of its sum, so that the first sum is 0.
         reverse: starts at the end of the axis.
@@ -76,7 +78,8 @@ def cumulative_product(
     """Running products along an axis: DML_OPERATOR_CUMULATIVE_PRODUCT.
 
     Args:
-        x: float32, float16, int32, int64, uint32 or uint64, of any shape with at least one dimension.
+        x: float32, float16, int32, int64, uint32 or uint64 (DirectML has no float64 here), of any shape with at
+            least one dimension; lists of floats become float32.
         axis: the dimension along which is multiplied; negative counts from the last.
         exclusive: leaves the current element out of its product, so that the first product is 1.
         reverse: starts at the end of the axis.
@@ -102,7 +105,8 @@ def join(arrays: Sequence[Any], axis: int = 0, *, out: Any = None, device: Devic
     """Joins arrays along an axis: DML_OPERATOR_JOIN.
 
     Args:
-        arrays: one or more, of one data type, and of one shape but along the axis. Empty pieces are skipped.
+        arrays: one or more, of one data type, and of one shape but along the axis. Empty pieces are skipped, lists of
+            floats become float32.
         axis: the dimension along which they are joined; negative counts from the last.
         out: where to write, of the joined type and shape and of any strides; no memory shared with an input. Returned.
         device: a Device or its name; "cpu" where None.
@@ -120,7 +124,8 @@ def join(arrays: Sequence[Any], axis: int = 0, *, out: Any = None, device: Devic
     """
     name = "JOIN"
     if not isinstance(arrays, (list, tuple)) or not arrays:
-        refuse(name, "(A8)", "arrays", kind_of(arrays), "a list of at least one array", kind="type")
+        remedy = "Write join([a, b])" if hasattr(arrays, "shape") else ""
+        refuse(name, "(A8)", "arrays", kind_of(arrays), "a list of at least one array", remedy, kind="type")
     pieces = [as_array(name, f"arrays[{i}]", each) for i, each in enumerate(arrays)]
     axis = _axis(name, axis, pieces[0].ndim)
     _check_pieces(name, pieces, axis)
@@ -180,6 +185,7 @@ def quantized_linear_average_pooling(
 
     Source: the page of DML_QUANTIZED_LINEAR_AVERAGE_POOLING_OPERATOR_DESC, feature level 6.2.
 
+    >>> import numpy as np
     >>> x = np.array([[[[1, 3], [5, 7]]]], np.uint8)
     >>> quantized_linear_average_pooling(x, 0.5, output_scale=0.25, window_size=2)
     array([[[[8]]]], dtype=uint8)
@@ -315,11 +321,14 @@ def _per_channel(name: str, where: str, value: Any, dtype: np.dtype[Any], channe
     """A scale or a zero point as a tensor {1, 1, 1, 1} or {1, C, 1, 1}; rule (A9)."""
     if value is None and where.endswith("zero_point"):
         return None
+    if value is None:
+        refuse(name, "(A9)", where, "None", "a number, or one for each channel", kind="type")
     plain = isinstance(value, (int, float, list, tuple)) and not isinstance(value, (bool, np.generic))
     array = np.array(value) if plain and not isinstance(value, (list, tuple)) else as_array(name, where, value)
     is_scale = dtype.kind == "f"
     if array.dtype.kind not in ("fiu" if is_scale else "iu"):
-        refuse(name, "(A9)", where, kind_of(value), f"a number for {dtype}, or one for each channel", kind="type")
+        expected = f"{'a number' if is_scale else 'an integer'} for {dtype}, or one for each channel"
+        refuse(name, "(A9)", where, kind_of(value), expected, kind="type")
     if not is_scale and not plain and array.dtype != dtype:
         refuse(name, "(A9)", where, str(array.dtype), f"{dtype}, the type of the tensor that it belongs to")
     if not is_scale and plain:
@@ -362,7 +371,8 @@ def _pooled_sizes(
     tensor = DML_BUFFER_TENSOR_DESC(DataType=_data_type(name, "x", x), Sizes=sizes)
     anything = {"InputTensor": tensor, "InputScaleTensor": one, "OutputScaleTensor": one, "OutputTensor": tensor}
     desc = spec(name).desc(**anything, **attributes)
-    _raise(v for v in _violations(desc, device) if v.rule != spec(name).sizes_rule)
+    names = {"InputTensor": "x"}
+    _raise(v for v in _violations(desc, device, names) if v.rule != spec(name).sizes_rule)
     return tuple(choices[0] for choices in spec(name).infer_sizes(desc)["OutputTensor"][2:])
 
 
@@ -374,27 +384,25 @@ class _Compiled(NamedTuple):
     desc: OperatorDesc
     inputs: list[Slot]
     output: Slot
+    names: Mapping[str, str]
+    """Of the operands, by the header's labels."""
 
 
 def _run(
     name: str, operands: Mapping[str, Array | None], output: Array, device: Device, attributes: Mapping[str, Any]
 ) -> None:
     """Validates, compiles and runs an operator on arrays; compiled operators are kept."""
-    layouts = tuple([array if array is None else _layout(name, where, array) for where, array in operands.items()])
-    compiled = _compile(device, name, layouts, _layout(name, "out", output), tuple(attributes.items()))
+    named = tuple([(where, x if x is None else _layout(name, where, x)) for where, x in operands.items()])
+    compiled = _compile(device, name, named, _layout(name, "out", output), tuple(attributes.items()))
     if compiled is None:
         return
     inputs = list(operands.values())
-    bound = [
-        _bound(slot._replace(label=where), array)
-        for slot, (where, array) in zip(compiled.inputs, operands.items(), strict=True)
-        if array is not None
-    ]
+    bound = [_bound(slot, array) for slot, array in zip(compiled.inputs, inputs, strict=True) if array is not None]
     place = _bound(compiled.output, output)
     shared = check_sharing(name, spec(name).in_place, bound, [place])
     if shared:
         raise error(shared)
-    check_values(spec(name), compiled.desc, inputs)
+    _raise(_renamed(check_values(spec(name), compiled.desc, inputs), compiled.names))
     compiled.served.kernel.run(inputs, [output])
 
 
@@ -408,7 +416,7 @@ def _bound(slot: Slot, array: Array) -> Bound:
 def _compile(
     device: Device,
     name: str,
-    inputs: tuple[Layout | None, ...],
+    operands: tuple[tuple[str, Layout | None], ...],
     output: Layout,
     attributes: tuple[tuple[str, Any], ...],
 ) -> _Compiled | None:
@@ -421,6 +429,7 @@ def _compile(
         sizes = () if layout is None else tuple(max(size, 1) for size in layout.sizes) if is_empty else layout.sizes
         return None if layout is None else DML_BUFFER_TENSOR_DESC(DataType=layout.type, Sizes=sizes)
 
+    inputs = [layout for _, layout in operands]
     rest = [tensor(layout) for layout in inputs]
     members: dict[str, Any] = dict(attributes)
     for member, row in operator.tensors.items():
@@ -429,14 +438,16 @@ def _compile(
         else:
             members[member] = rest if "array" in row.kind else rest.pop(0)
     desc = operator.desc(**members)
-    _raise(_violations(desc, device))
+    labels = [label for label, _ in operator.inputs(desc)]
+    names = dict(zip(labels, [where for where, _ in operands], strict=True))
+    _raise(_violations(desc, device, names))
     if is_empty:
         return None
     aligned = operator.align(desc, inputs)
-    labels = [label for label, _ in operator.inputs(desc)]
-    slots = [Slot(label, None, layout, sees) for label, layout, sees in zip(labels, inputs, aligned, strict=True)]
+    seen = zip(names.values(), inputs, aligned, strict=True)
+    slots = [Slot(where, None, layout, sees) for where, layout, sees in seen]
     result = Slot("out", None, output, output, True)
-    return _Compiled(device.compile(operator, desc, slots, [result]), desc, slots, result)
+    return _Compiled(device.compile(operator, desc, slots, [result]), desc, slots, result, names)
 
 
 @lru_cache
@@ -471,14 +482,36 @@ def _conversion(found: np.dtype[Any], data_types: Sequence[TensorDataType]) -> s
     return f"Convert it with .astype(np.{fitting[0].__name__})" if fitting else ""
 
 
-def _violations(desc: OperatorDesc, device: Device) -> Iterator[Violation]:
-    """What the validator says, with the remedy that an array has and a desc has not."""
+def _violations(desc: OperatorDesc, device: Device, names: Mapping[str, str]) -> Iterator[Violation]:
+    """What the validator says, in the function's words, with the remedies that an array has and a desc has not."""
     row = next(iter(spec_of(desc).tensors.values()))  # type: ignore[union-attr]
-    for violation in validate(desc, device.feature_level, device.strict):
-        if violation.rule == "(S3)" and not violation.remedy:
-            dtype = DTYPES[TensorDataType[violation.found]]
-            violation = replace(violation, remedy=_conversion(dtype, row.data_types))
-        yield violation
+    said = set()
+    for violation in _renamed(validate(desc, device.feature_level, device.strict), names):
+        # The result is like the operands: what is wrong with both is said once.
+        if violation.where.startswith("out.") and (violation.rule, violation.found) in said:
+            continue
+        said.add((violation.rule, violation.found))
+        remedy = violation.remedy
+        if violation.rule == "(S3)" and not remedy:
+            remedy = _conversion(DTYPES[TensorDataType[violation.found]], row.data_types)
+        elif violation.rule == "(S2)" and not remedy and int(violation.found) < min(row.dimension_counts):
+            remedy = "x[np.newaxis] adds a dimension"
+        # NumPy and PyTorch raise TypeError for a data type that they don't take.
+        kind: Literal["value", "type"] = "type" if violation.rule == "(S3)" else "value"
+        yield replace(violation, remedy=remedy, kind=kind)
+
+
+def _renamed(violations: Iterable[Violation], names: Mapping[str, str]) -> Iterator[Violation]:
+    """Violations by the function's names: ``x`` for InputTensor, ``window_size[0]`` for WindowSize[0]."""
+    for violation in violations:
+        member, dot, rest = violation.where.partition(".")
+        if member == "OutputTensor":
+            member = "out"
+        elif member in names:
+            member = names[member]
+        else:
+            member = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", member).lower()
+        yield replace(violation, where=f"{member}{dot}{rest}")
 
 
 def _raise(violations: Iterable[Violation]) -> None:

@@ -29,7 +29,7 @@ E_INVALIDARG.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from math import prod
 from typing import Any
@@ -49,6 +49,8 @@ def validate(
     desc: OperatorDesc, feature_level: FeatureLevel = FeatureLevel.LEVEL_6_4, strict: bool = False
 ) -> list[Violation]:
     """Every rule that a desc breaks at a feature level; an empty list where there is none.
+
+    Constraints between members are looked at where every member is well formed.
 
     Args:
         desc: the desc of an operator.
@@ -72,12 +74,17 @@ def validate(
     if spec is None:
         known = listing(f"DML_{name}_OPERATOR_DESC" for name in OPERATORS)
         return [Violation(operator="", where="desc", found=kind_of(desc), expected=known, rule="(F6)", kind="type")]
-    malformed = list(_fields(spec, desc))
-    if malformed:
-        return malformed
-    violations = [*_tensors(spec, desc, strict), *_support(spec, desc, feature_level)]
-    violations += [_violation(spec, broken) for broken in spec.constraints(desc)]
-    violations += _sizes(spec, desc, strict)
+    violations = list(_fields(spec, desc))
+    is_well_formed = not violations
+    tensors = _well_formed_tensors(spec, desc)
+    for name, tensor in tensors:
+        is_output = "output" in spec.tensors[name.partition("[")[0]].kind.lower()
+        for rule, where, found, expected, remedy in _tensor(tensor, is_output, strict):
+            violations.append(_violation(spec, Broken(rule, f"{name}.{where}", found, expected, remedy)))
+    violations += _support(spec, tensors, feature_level)
+    if is_well_formed:
+        violations += [_violation(spec, broken) for broken in spec.constraints(desc)]
+        violations += _sizes(spec, desc, strict)
     return violations
 
 
@@ -96,11 +103,9 @@ def level_of(operator: str, level: object) -> FeatureLevel:
     raise error([violation])
 
 
-def check_values(spec: OperatorSpec, desc: OperatorDesc, inputs: Any) -> None:
-    """Raises where the values of inputs break a rule (V1).. of the operator."""
-    broken = [_violation(spec, each) for each in spec.check_values(desc, inputs)]
-    if broken:
-        raise error(broken)
+def check_values(spec: OperatorSpec, desc: OperatorDesc, inputs: Any) -> list[Violation]:
+    """The rules (V1).. of the operator that the values of inputs break."""
+    return [_violation(spec, each) for each in spec.check_values(desc, inputs)]
 
 
 def _violation(spec: OperatorSpec, broken: Broken) -> Violation:
@@ -112,11 +117,15 @@ def kind_of(value: object) -> str:
     """What a value of the wrong type or size is, for a message."""
     if value is None:
         return "None"
+    kind = type(value).__name__
+    if hasattr(value, "shape") and hasattr(value, "dtype"):
+        return f"{kind} of {value.dtype}, shape {tuple(value.shape)}"
     try:
-        text = repr(value)
+        text = " ".join(repr(value).split())
     except Exception as problem:  # anything may stand here; Python prints no integer of thousands of digits either
         text = f"whose repr raises {type(problem).__name__}"
-    return f"{type(value).__name__} {text if len(text) <= 40 else text[:37] + '...'}"
+    text = text if len(text) <= 40 else text[:37] + "..."
+    return text if text.startswith(kind) else f"{kind} {text}"
 
 
 # Members: (F1) to (F5)
@@ -172,14 +181,23 @@ def _fields(spec: OperatorSpec, desc: OperatorDesc) -> Iterator[Violation]:
             array = getattr(desc, name)
             if isinstance(array, tuple) and _is_uint(given) and len(array) != given:
                 yield _violation(spec, Broken("(F5)", name, f"{len(array)} elements", f"{given}, which {count} says"))
+    for label, tensor in _all_tensors(spec, desc):
+        for member, found, expected, rule in _tensor_fields(tensor):
+            yield _malformed(spec, rule, f"{label}.{member}", found, expected)
+
+
+def _all_tensors(spec: OperatorSpec, desc: OperatorDesc) -> Iterator[tuple[str, DML_BUFFER_TENSOR_DESC]]:
+    """What tensor descs there are, whatever stands beside them."""
     for name in spec.tensors:
         value = getattr(desc, name)
-        several = isinstance(value, tuple)
-        for i, tensor in enumerate(value if several else (value,)):
-            if isinstance(tensor, DML_BUFFER_TENSOR_DESC):
-                label = f"{name}[{i}]" if several else name
-                for member, found, expected, rule in _tensor_fields(tensor):
-                    yield _malformed(spec, rule, f"{label}.{member}", found, expected)
+        if isinstance(value, tuple):
+            yield from ((f"{name}[{i}]", item) for i, item in enumerate(value) if _is_tensor(item))
+        elif isinstance(value, DML_BUFFER_TENSOR_DESC):
+            yield name, value
+
+
+def _well_formed_tensors(spec: OperatorSpec, desc: OperatorDesc) -> list[tuple[str, DML_BUFFER_TENSOR_DESC]]:
+    return [(label, tensor) for label, tensor in _all_tensors(spec, desc) if not any(_tensor_fields(tensor))]
 
 
 def _malformed(spec: OperatorSpec, rule: str, where: str, value: object, expected: str) -> Violation:
@@ -217,14 +235,6 @@ def _tensor_fields(tensor: DML_BUFFER_TENSOR_DESC) -> Iterator[tuple[str, object
 
 
 # Tensors: (T1) to (T10)
-
-
-def _tensors(spec: OperatorSpec, desc: OperatorDesc, strict: bool) -> Iterator[Violation]:
-    for role, tensors in (("input", spec.inputs(desc)), ("output", spec.outputs(desc))):
-        for label, tensor in tensors:
-            if tensor is not None:
-                for rule, where, found, expected, remedy in _tensor(tensor, role == "output", strict):
-                    yield _violation(spec, Broken(rule, f"{label}.{where}", found, expected, remedy))
 
 
 def _tensor(tensor: DML_BUFFER_TENSOR_DESC, is_output: bool, strict: bool) -> Iterator[Broken]:
@@ -284,7 +294,9 @@ def _alignment(data_type: TensorDataType, alignment: int) -> Iterator[Broken]:
 # Feature levels: (S1) to (S3)
 
 
-def _support(spec: OperatorSpec, desc: OperatorDesc, level: FeatureLevel) -> Iterator[Violation]:
+def _support(
+    spec: OperatorSpec, tensors: Iterable[tuple[str, DML_BUFFER_TENSOR_DESC]], level: FeatureLevel
+) -> Iterator[Violation]:
     rows = spec.support.at(level)
     if rows is None:
         yield Violation(
@@ -297,9 +309,7 @@ def _support(spec: OperatorSpec, desc: OperatorDesc, level: FeatureLevel) -> Ite
             hresult=HResult.DXGI_ERROR_UNSUPPORTED,
         )
         return
-    for label, tensor in [*spec.inputs(desc), *spec.outputs(desc)]:
-        if tensor is None:
-            continue
+    for label, tensor in tensors:
         name = label.partition("[")[0]
         row, count, data_type = rows[name], len(tensor.Sizes), tensor.DataType
         if count not in row.dimension_counts and 1 <= count <= DML_TENSOR_DIMENSION_COUNT_MAX1:

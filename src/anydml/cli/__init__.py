@@ -109,6 +109,7 @@ def _check(arguments: argparse.Namespace) -> int:
 def _as_json(violation: Violation) -> dict[str, Any]:
     level = violation.feature_level
     return {
+        "place": violation.place,
         "operator": violation.operator,
         "where": violation.where,
         "found": violation.found,
@@ -135,11 +136,16 @@ def _devices(arguments: argparse.Namespace) -> int:
 
 
 def _draw(arguments: argparse.Namespace) -> int:
-    pictures = _pictures(arguments)
     output: str = arguments.output
+    if output != "-" and Path(output).suffix.lower() != ".svg":
+        # Any other name might be that of a model, or promise another format.
+        raise error([_no_picture(repr(output), "a name that ends in .svg, or - for standard output")])
+    pictures = _pictures(arguments)
     if output == "-":
         if len(pictures) > 1:
-            raise error([_several(len(pictures))])
+            found = f"a model of {len(pictures)} dispatches"
+            remedy = "-o FILE.svg writes a file for each"
+            raise error([_no_picture(found, "one, for standard output", remedy)])
         sys.stdout.writelines(pictures)
         return 0
     from ..model.files import write_whole
@@ -179,15 +185,8 @@ def _picture(session: Session, command: Any) -> str:
     return draw(session.compiled[command.dispatchable].desc, before, outputs)
 
 
-def _several(count: int) -> Violation:
-    return Violation(
-        operator="draw",
-        where="",
-        found=f"a model of {count} dispatches",
-        expected="one, for standard output",
-        rule="(M14)",
-        remedy="-o FILE.svg writes a file for each",
-    )
+def _no_picture(found: str, expected: str, remedy: str = "") -> Violation:
+    return Violation(operator="draw", where="output", found=found, expected=expected, rule="(P3)", remedy=remedy)
 
 
 def _load(source: str, allow_outside: bool) -> Model:

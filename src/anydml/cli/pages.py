@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from enum import Enum
+from importlib.util import find_spec
 from typing import Any, NamedTuple, TextIO
 
 import numpy as np
@@ -21,6 +22,8 @@ from ..operators import OPERATORS, spec
 from ..schema import OperatorDesc, OperatorSpec
 from ..tensor import DML_BUFFER_TENSOR_DESC
 
+_NARROW = 72
+"""Columns of a terminal below which its own wrapping reads better than a table's."""
 WIDTH = 120
 """Of a desc's text, which is broken into lines beyond."""
 
@@ -188,6 +191,8 @@ def _function(function: Any) -> str:
     signature = inspect.signature(function)
     bare = [each.replace(annotation=inspect.Parameter.empty) for each in signature.parameters.values()]
     line = f"{function.__name__}{signature.replace(parameters=bare, return_annotation=inspect.Signature.empty)}"
+    if len(line) > _NARROW:
+        line = line.replace("(", "(\n    ", 1).replace(", ", ",\n    ")[:-1] + ",\n)"
     text = inspect.getdoc(function) or ""
     return f"{line}\n\n{text[text.index('>>>') :]}" if ">>>" in text else line
 
@@ -221,15 +226,10 @@ def _code(value: object, indent: str = "") -> str:
 def show(page: Sequence[Block], file: TextIO | None = None) -> None:
     """Prints a page: with rich on a terminal where it is installed, as unwrapped text otherwise."""
     file = file or sys.stdout
-    if file.isatty():
-        try:
-            import rich  # noqa: F401
-        except ImportError:
-            pass
-        else:
-            _show_rich(page, file)
-            return
-    file.write(plain_text(page))
+    if file.isatty() and find_spec("rich") is not None:
+        _show_rich(page, file)
+    else:
+        file.write(plain_text(page))
 
 
 def plain_text(page: Sequence[Block]) -> str:
@@ -261,6 +261,9 @@ def _show_rich(page: Sequence[Block], file: TextIO) -> None:
     from rich.text import Text
 
     console = Console(file=file, highlight=False)
+    if console.width < _NARROW:
+        file.write(plain_text(page))
+        return
     for i, block in enumerate(page):
         if i and not isinstance(page[i - 1], Heading):
             console.print()
@@ -269,9 +272,10 @@ def _show_rich(page: Sequence[Block], file: TextIO) -> None:
         elif isinstance(block, Code):
             console.print(Text(block.text), soft_wrap=True)
         elif isinstance(block, Table):
-            table = RichTable(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+            table = RichTable(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False)
             for title in block.header:
-                table.add_column(title, overflow="fold", no_wrap=title == block.header[0])
+                # Names stay whole; sentences and lists, which stand in the last column, are what is wrapped.
+                table.add_column(title, overflow="fold", no_wrap=title != block.header[-1])
             for row in block.rows:
                 table.add_row(*map(Text, row))
             console.print(Padding(table, (0, 2)))

@@ -5,6 +5,7 @@ white card, so that it can be read on a dark page too. Its colours are those of 
 
 (P1) A picture by name needs an operator that has an example here.
 (P2) Arrays are as many as the desc's tensors, None for those left out, and of the sizes that the desc says.
+(P3) A file for a picture is named .svg, so that none is written over a model; standard output takes one picture.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..binding import DML_BUFFER_BINDING, Bound, Slot, bind, bind_range, check_sharing
+from ..binding import DML_BUFFER_BINDING, Slot, bind, bind_range, check_sharing
 from ..enums import PREFIXES, ExecutionFlags, FeatureLevel, HResult, OperatorType
 from ..enums import parse as parse_enum
 from ..errors import DMLError, Violation, error, listing
@@ -251,14 +251,13 @@ class Model:
             return wrong
         name = used.spec.name
         read, written = self.arrange(used, bindings, memory)
-        bound: list[list[Bound]] = []
+        sides = ("inputs", inputs, read), ("outputs", outputs, written)
         try:
-            for side, slots, given in (("inputs", inputs, read), ("outputs", outputs, written)):
-                every = bind(name, side, slots, given, owned, bind_range)
-                bound.append([each for each in every if each is not None])
+            bound = bind(name, sides, owned, bind_range)
         except DMLError as problem:
             return _of(where, problem.violations)
-        return _of(where, check_sharing(name, used.spec.in_place, *bound))
+        there = [[each for each in every if each is not None] for every in bound]
+        return _of(where, check_sharing(name, used.spec.in_place, *there))
 
     def arrange(
         self, used: Dispatchable, bindings: Bindings, memory: Mapping[str, Array]
@@ -372,7 +371,7 @@ def no_memory(where: str, size: int) -> Violation:
 
 def _of(where: str, violations: Sequence[Violation]) -> list[Violation]:
     """Violations of an operator's rules, with their place in the model."""
-    return [replace(each, operator=f"{where}: {each.operator}") for each in violations]
+    return [replace(each, place=where) for each in violations]
 
 
 def operator_named(where: str, name: str) -> OperatorSpec | Violation:
