@@ -5,11 +5,12 @@
 #include <type_traits>
 
 #include "half.h"
+#include "isa.h"
 #include "kernels.h"
 #include "layout.h"
 #include "memory.h"
 
-namespace anydml {
+ANYDML_ISA_BEGIN
 namespace {
 
 struct Sum {
@@ -183,4 +184,4 @@ std::unique_ptr<Plan> make_cumulative_product(const Request& request, std::strin
   return make_cumulative<Product>(request, reason);
 }
 
-}  // namespace anydml
+ANYDML_ISA_END

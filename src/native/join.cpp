@@ -2,11 +2,12 @@
 #include <cstdint>
 #include <cstring>
 
+#include "isa.h"
 #include "kernels.h"
 #include "layout.h"
 #include "memory.h"
 
-namespace anydml {
+ANYDML_ISA_BEGIN
 namespace {
 
 using CopyRun = void (*)(const Loop& run, const std::byte* in, std::byte* out);
@@ -98,4 +99,4 @@ std::unique_ptr<Plan> make_join(const Request& request, std::string& reason) {
   return std::make_unique<Join>(std::move(pieces), std::move(description));
 }
 
-}  // namespace anydml
+ANYDML_ISA_END

@@ -1,24 +1,76 @@
 #include "kernels.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <iterator>
 
 namespace anydml {
 namespace {
 
-constexpr Kernel kKernels[] = {
-    {"JOIN", make_join},
-    {"CUMULATIVE_SUMMATION", make_cumulative_summation},
-    {"CUMULATIVE_PRODUCT", make_cumulative_product},
-    {"QUANTIZED_LINEAR_AVERAGE_POOLING", make_quantized_linear_average_pooling},
+#define ANYDML_TABLE(isa)                                                     \
+  constexpr Kernel isa##_kernels[] = {                                        \
+      {"JOIN", isa::make_join},                                               \
+      {"CUMULATIVE_SUMMATION", isa::make_cumulative_summation},               \
+      {"CUMULATIVE_PRODUCT", isa::make_cumulative_product},                   \
+      {"QUANTIZED_LINEAR_AVERAGE_POOLING", isa::make_quantized_linear_average_pooling}, \
+  };
+ANYDML_TABLE(baseline)
+#if defined(ANYDML_X86)
+ANYDML_TABLE(avx2)
+ANYDML_TABLE(avx512)
+#endif
+#undef ANYDML_TABLE
+
+struct InstructionSet {
+  std::string_view name;
+  bool (*is_there)();
+  const Kernel* begin;
+  const Kernel* end;
+};
+
+const InstructionSet kInstructionSets[] = {
+#if defined(ANYDML_X86)
+    {"avx512",
+     [] {
+       return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+              __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+     },
+     std::begin(avx512_kernels), std::end(avx512_kernels)},
+    {"avx2", [] { return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("f16c"); },
+     std::begin(avx2_kernels), std::end(avx2_kernels)},
+#endif
+    {"baseline", [] { return true; }, std::begin(baseline_kernels), std::end(baseline_kernels)},
 };
 
 }  // namespace
 
-const Kernel* find_kernel(std::string_view name) {
-  const auto* found =
-      std::find_if(std::begin(kKernels), std::end(kKernels), [&](const Kernel& k) { return k.name == name; });
-  return found == std::end(kKernels) ? nullptr : found;
+const std::vector<std::string_view>& instruction_sets() {
+  static const std::vector<std::string_view> kThere = [] {
+    std::vector<std::string_view> there;
+    for (const InstructionSet& set : kInstructionSets) {
+      if (set.is_there()) there.push_back(set.name);
+    }
+    return there;
+  }();
+  return kThere;
+}
+
+std::unique_ptr<Plan> make_plan(std::string_view name, const Request& request, std::string& reason) {
+  const char* forced = std::getenv("ANYDML_CPU");
+  const auto& there = instruction_sets();
+  const std::string_view wanted = forced != nullptr && *forced != '\0' ? forced : there.front();
+  if (std::ranges::find(there, wanted) == there.end()) {
+    reason = "ANYDML_CPU is " + std::string(wanted) + ", but this machine has";
+    for (const std::string_view each : there) reason += " " + std::string(each);
+    return nullptr;
+  }
+  const auto* set = std::ranges::find(kInstructionSets, wanted, &InstructionSet::name);
+  const auto* kernel = std::find_if(set->begin, set->end, [&](const Kernel& k) { return k.name == name; });
+  if (kernel == set->end) {
+    reason = "no kernel for " + std::string(name);
+    return nullptr;
+  }
+  return kernel->make(request, reason);
 }
 
 }  // namespace anydml

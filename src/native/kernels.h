@@ -1,20 +1,33 @@
-// The kernels that there are.
+// The kernels that there are, for each instruction set.
 #pragma once
 
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "plan.h"
 
 namespace anydml {
 
-std::unique_ptr<Plan> make_cumulative_summation(const Request& request, std::string& reason);
-std::unique_ptr<Plan> make_cumulative_product(const Request& request, std::string& reason);
-std::unique_ptr<Plan> make_join(const Request& request, std::string& reason);
-std::unique_ptr<Plan> make_quantized_linear_average_pooling(const Request& request, std::string& reason);
+// A family's file, compiled for an instruction set, defines its factories in the namespace of that name.
+#define ANYDML_FACTORIES(isa)                                                                             \
+  namespace isa {                                                                                         \
+  std::unique_ptr<Plan> make_cumulative_summation(const Request& request, std::string& reason);           \
+  std::unique_ptr<Plan> make_cumulative_product(const Request& request, std::string& reason);             \
+  std::unique_ptr<Plan> make_join(const Request& request, std::string& reason);                           \
+  std::unique_ptr<Plan> make_quantized_linear_average_pooling(const Request& request, std::string& reason); \
+  }
+ANYDML_FACTORIES(baseline)
+ANYDML_FACTORIES(avx2)
+ANYDML_FACTORIES(avx512)
+#undef ANYDML_FACTORIES
 
-// Null where no kernel has that name.
-const Kernel* find_kernel(std::string_view name);
+// The instruction sets compiled in that this machine has, best first.
+const std::vector<std::string_view>& instruction_sets();
+
+// The plan of the operator's kernel for an instruction set of those: the one that the environment's ANYDML_CPU
+// names, else the best. Null, and then a reason, where there is none.
+std::unique_ptr<Plan> make_plan(std::string_view name, const Request& request, std::string& reason);
 
 }  // namespace anydml

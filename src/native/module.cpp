@@ -155,9 +155,6 @@ bool too_large(const Slot& slot) { return slot.extent.high - slot.extent.low > k
 
 nb::object compile(const std::string& name, const std::vector<PythonLayout>& inputs,
                    const std::vector<PythonLayout>& outputs, const Attributes& attributes) {
-  const Kernel* kernel = find_kernel(name);
-  if (kernel == nullptr) return nb::cast("no kernel for " + name);
-
   const Request request{to_layouts(inputs), to_layouts(outputs), attributes};
   std::vector<Slot> in = to_slots(request.inputs);
   std::vector<Slot> out = to_slots(request.outputs);
@@ -165,7 +162,7 @@ nb::object compile(const std::string& name, const std::vector<PythonLayout>& inp
     return nb::cast("a tensor spans more than 2^53 bytes");
   }
   std::string reason;
-  std::unique_ptr<Plan> plan = kernel->make(request, reason);
+  std::unique_ptr<Plan> plan = make_plan(name, request, reason);
   if (plan == nullptr) return nb::cast(reason);
   return nb::cast(BoundPlan(std::move(plan), std::move(in), std::move(out)));
 }
@@ -174,7 +171,9 @@ nb::dict build_info() {
   nb::dict info;
   info["compiler"] = kCompiler;
   info["flags"] = kFlags;
-  info["instruction_set"] = "baseline";
+  nb::list sets;
+  for (const std::string_view set : instruction_sets()) sets.append(nb::str(set.data(), set.size()));
+  info["instruction_sets"] = sets;
   info["sanitizers"] = kSanitizers;
   return info;
 }

@@ -5,11 +5,12 @@
 #include <limits>
 #include <type_traits>
 
+#include "isa.h"
 #include "kernels.h"
 #include "layout.h"
 #include "memory.h"
 
-namespace anydml {
+ANYDML_ISA_BEGIN
 namespace {
 
 // The taps of one window along one dimension.
@@ -286,4 +287,4 @@ std::unique_ptr<Plan> make_quantized_linear_average_pooling(const Request& reque
   return make_pooling<uint8_t>(geometry, out, describe(request));
 }
 
-}  // namespace anydml
+ANYDML_ISA_END

@@ -1,0 +1,23 @@
+// Threads.
+#pragma once
+
+#include <cstdint>
+
+namespace anydml {
+
+// How many threads work on that many bytes, read and written: one where starting others would cost more than
+// they save.
+int threads_for(int64_t bytes);
+
+// Calls body(context, i) for every i below count, on at most that many threads; returns when all are done. The
+// calls may come in any order, so that no result may depend on it.
+void parallel_for(int64_t count, int threads, void (*body)(const void* context, int64_t i),
+                  const void* context);
+
+template <class Body>
+void parallel_for(int64_t count, int threads, const Body& body) {
+  parallel_for(
+      count, threads, [](const void* context, int64_t i) { (*static_cast<const Body*>(context))(i); }, &body);
+}
+
+}  // namespace anydml
