@@ -12,6 +12,9 @@ class Plan:
     def run(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
         """Runs on buffers, each the address of its element [0, ..., 0]; None for an absent tensor."""
 
+    def try_run(self, inputs: Sequence[Any], outputs: Sequence[Any], in_place: bool) -> bool:
+        """Runs on lists of buffers that plainly fit; False, and nothing done, where the rules have to look."""
+
 def compile(
     name: str,
     inputs: Sequence[Layout | None],

@@ -45,7 +45,7 @@ from .enums import (
 from .errors import Violation, error, listing
 from .layout import Array, Layout
 from .operators import spec_of
-from .schema import OperatorDesc, OperatorSpec
+from .schema import OperatorDesc, OperatorSpec, anything_goes
 from .validate import check_values, kind_of, level_of, validate
 
 DEVICE_NAMES = ("cpu", "reference")
@@ -277,6 +277,9 @@ class CompiledOperator(_Child):
         self._inputs = inputs
         self._outputs = outputs
         self._initialised = False
+        # Values that an operator makes demands on, and memory that it owns, take more than a glance.
+        is_plain = operator.spec.check_values is anything_goes and not any(slot.owned for slot in inputs)
+        self._try_run = served.kernel.try_run if is_plain else None
         self._mark = np.frombuffer(uuid4().bytes, np.uint8)
         """What a persistent resource of this operator begins with."""
         self._offsets: dict[str, int] = {}
@@ -313,6 +316,8 @@ class CompiledOperator(_Child):
         Raises:
             DMLError: (B1) to (B9), and what the operator demands of values. Nothing is written then.
         """
+        if self._try_run is not None and persistent is None and self._try_run(inputs, outputs, self.spec.in_place):
+            return
         sides = ("inputs", self._inputs, inputs), ("outputs", self._outputs, outputs)
         read, written = bind(self.spec.name, sides, False, bind_array)
         resource = None if persistent is None else DML_BUFFER_BINDING(Buffer=persistent)

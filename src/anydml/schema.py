@@ -112,7 +112,8 @@ Choices: TypeAlias = tuple[tuple[int, ...], ...]
 """For each dimension the sizes that are right there, the documented one first."""
 
 
-def _anything_goes(desc: Any, inputs: Sequence[Array | None]) -> Iterator[Broken]:
+def anything_goes(desc: Any, inputs: Sequence[Array | None]) -> Iterator[Broken]:
+    """No demands on values."""
     return iter(())
 
 
@@ -135,7 +136,7 @@ class OperatorSpec:
     """The label of the constraint that outputs have the inferred sizes."""
     reference: Callable[..., Array]
     """``reference(desc, *inputs)``: the output, by NumPy, in the plainest way that keeps the promises."""
-    check_values: Callable[[Any, Sequence[Array | None]], Iterator[Broken]] = _anything_goes
+    check_values: Callable[[Any, Sequence[Array | None]], Iterator[Broken]] = anything_goes
     """What inputs must hold, looked at before a dispatch writes anything."""
     align: Callable[[Any, Sequence[Layout | None]], Sequence[Layout | None]] = _as_they_are
     """Gives inputs of lower rank the place of their dimensions among those of the others, for the engines."""

@@ -43,7 +43,7 @@ struct Extent {
 constexpr double kLargestExtent = 0x1p53;
 
 struct Slot {
-  bool present;
+  Layout layout;
   Extent extent;
 };
 
@@ -60,7 +60,7 @@ Layout to_layout(const PythonLayout& layout) {
 Slot to_slot(const Layout& layout) {
   Extent extent{0, static_cast<double>(size_of(layout.type))};
   for (size_t d = 0; d < layout.sizes.size(); ++d) extent.add_dimension(layout.sizes[d], layout.strides[d]);
-  return {layout.present, extent};
+  return {layout, extent};
 }
 
 // A buffer held for as long as this lives.
@@ -100,9 +100,9 @@ class Views {
     }
     for (size_t i = 0; i < count; ++i) {
       const nb::object object = objects[i];
-      if (!slots[i].present && object.is_none()) continue;
+      if (!slots[i].layout.present && object.is_none()) continue;
       if (object.is_none()) refuse(side, i, "is absent, but present in the plan");
-      if (!slots[i].present) refuse(side, i, "is present, but absent in the plan");
+      if (!slots[i].layout.present) refuse(side, i, "is present, but absent in the plan");
       views_[i].acquire(object, flags);
       if (!views_[i].extent().covers(slots[i].extent)) refuse(side, i, "does not cover the plan's layout");
       pointers_[i] = views_[i].data();
@@ -120,10 +120,96 @@ class Views {
   std::vector<void*> pointers_;
 };
 
+// Buffers of a dispatch that plainly fit their slots, taken without an exception or an allocation: what does
+// not is no error yet, but the rules' to judge.
+class QuickViews {
+ public:
+  QuickViews() = default;
+  QuickViews(const QuickViews&) = delete;
+  QuickViews& operator=(const QuickViews&) = delete;
+  ~QuickViews() {
+    while (count_ > 0) PyBuffer_Release(&buffers_[--count_]);
+  }
+
+  bool acquire(PyObject* list, const std::vector<Slot>& slots, int flags) {
+    if (!PyList_CheckExact(list) || static_cast<size_t>(PyList_Size(list)) != slots.size()) return false;
+    if (slots.size() > kMost) return false;
+    for (const Slot& slot : slots) {
+      PyObject* object = PyList_GetItem(list, static_cast<Py_ssize_t>(count_));
+      if (PyObject_GetBuffer(object, &buffers_[count_], flags | PyBUF_FORMAT) != 0) {
+        PyErr_Clear();
+        return false;
+      }
+      pointers_[count_] = buffers_[count_].buf;
+      if (!fits(buffers_[count_++], slot.layout)) return false;
+    }
+    return true;
+  }
+  void* const* pointers() const { return pointers_; }
+
+ private:
+  static constexpr size_t kMost = 8;
+
+  static bool fits(const Py_buffer& buffer, const Layout& layout) {
+    const size_t rank = layout.sizes.size();
+    if (!layout.present || static_cast<size_t>(buffer.ndim) != rank) return false;
+    if (buffer.itemsize != size_of(layout.type) || !is_format(buffer.format, layout.type)) return false;
+    for (size_t d = 0; d < rank; ++d) {
+      if (buffer.shape[d] != layout.sizes[d]) return false;
+      if (buffer.strides[d] != layout.strides[d] && layout.sizes[d] > 1) return false;
+    }
+    return true;
+  }
+
+  // Whether the struct module's character for an element, in the machine's byte order, is of the type's kind;
+  // the sizes have been compared.
+  static bool is_format(const char* format, DataType type) {
+    if (format == nullptr || format[0] == '\0' || format[1] != '\0') return false;
+    const std::string_view name = name_of(type);
+    const std::string_view characters = name.front() == 'f' ? "efd" : name.front() == 'i' ? "bhilq" : "BHILQ";
+    return characters.find(format[0]) != std::string_view::npos;
+  }
+
+  size_t count_ = 0;
+  Py_buffer buffers_[kMost];
+  void* pointers_[kMost];
+};
+
 class BoundPlan {
  public:
   BoundPlan(std::unique_ptr<Plan> plan, std::vector<Slot> inputs, std::vector<Slot> outputs)
-      : plan_(std::move(plan)), inputs_(std::move(inputs)), outputs_(std::move(outputs)) {}
+      : plan_(std::move(plan)), inputs_(std::move(inputs)), outputs_(std::move(outputs)) {
+    for (const auto* side : {&inputs_, &outputs_}) {
+      for (const Slot& slot : *side) bytes_ += slot.extent.high - slot.extent.low;
+    }
+    const auto same = [](const Layout& a, const Layout& b) {
+      return a.type == b.type && a.sizes == b.sizes && a.strides == b.strides;
+    };
+    alike_ = inputs_.size() == 1 && outputs_.size() == 1 && same(inputs_[0].layout, outputs_[0].layout);
+  }
+
+  // Runs where every buffer is plainly what the plan was made for and no output shares memory with an input,
+  // but for the very same elements where that is allowed. False: nothing was done, and the rules have to say
+  // what is wrong, or that nothing is.
+  bool try_run(nb::handle inputs, nb::handle outputs, bool in_place) const {
+    QuickViews in;
+    QuickViews out;
+    if (!in.acquire(inputs.ptr(), inputs_, PyBUF_STRIDED_RO) ||
+        !out.acquire(outputs.ptr(), outputs_, PyBUF_STRIDED)) {
+      return false;
+    }
+    for (size_t i = 0; i < inputs_.size(); ++i) {
+      const bool same_elements = in_place && alike_ && in.pointers()[i] == out.pointers()[0];
+      if (!same_elements && overlap(inputs_[i], in.pointers()[i], outputs_[0], out.pointers()[0])) return false;
+    }
+    if (bytes_ < kWorthReleasing) {
+      plan_->run(in.pointers(), out.pointers());
+    } else {
+      const nb::gil_scoped_release release;
+      plan_->run(in.pointers(), out.pointers());
+    }
+    return true;
+  }
 
   void run(nb::sequence inputs, nb::sequence outputs) const {
     const Views in(inputs, inputs_, PyBUF_STRIDED_RO, "inputs");
@@ -134,9 +220,20 @@ class BoundPlan {
   const std::string& description() const { return plan_->description(); }
 
  private:
+  // Below this the interpreter's lock is held for less time than it takes to give it away.
+  static constexpr double kWorthReleasing = 8 << 10;
+
+  static bool overlap(const Slot& a, const void* a_at, const Slot& b, const void* b_at) {
+    const auto x = static_cast<double>(reinterpret_cast<intptr_t>(a_at));
+    const auto y = static_cast<double>(reinterpret_cast<intptr_t>(b_at));
+    return x + a.extent.low < y + b.extent.high && y + b.extent.low < x + a.extent.high;
+  }
+
   std::unique_ptr<Plan> plan_;
   std::vector<Slot> inputs_;
   std::vector<Slot> outputs_;
+  double bytes_ = 0;
+  bool alike_;
 };
 
 std::vector<Layout> to_layouts(const std::vector<PythonLayout>& layouts) {
@@ -190,6 +287,8 @@ NB_MODULE(_native, m) {
   nb::class_<anydml::BoundPlan>(m, "Plan", "An operator made ready; several threads may run it at once.")
       .def("run", &anydml::BoundPlan::run, "inputs"_a, "outputs"_a,
            "Runs on buffers whose address is that of element [0, ..., 0], None for an absent tensor.")
+      .def("try_run", &anydml::BoundPlan::try_run, "inputs"_a.none(), "outputs"_a.none(), "in_place"_a,
+           "Runs on lists of buffers that plainly fit; False, and nothing done, where the rules have to look.")
       .def_prop_ro("description", &anydml::BoundPlan::description);
   m.def("compile", &anydml::compile, "name"_a, "inputs"_a, "outputs"_a, "attributes"_a,
         nb::sig("def compile(name: str, inputs: Sequence[Layout | None], outputs: Sequence[Layout], "

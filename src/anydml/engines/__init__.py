@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from ..layout import Array, Layout
 from ..schema import OperatorDesc, OperatorSpec
@@ -17,6 +17,9 @@ class Kernel:
     description: str
     run: Callable[[Sequence[Array | None], Sequence[Array]], None]
     """Takes arrays of exactly the layouts compiled for; writes every element of the outputs, and nothing else."""
+    try_run: Callable[[Sequence[Any], Sequence[Any], bool], bool] | None = None
+    """The same for lists of any objects and a word on whether the operator may run in-place. Returns False, having done
+    nothing, wherever it would take more than a glance to see that the rules on bindings hold."""
 
 
 @dataclass(frozen=True, slots=True)

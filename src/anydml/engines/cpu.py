@@ -28,4 +28,4 @@ class CpuEngine:
         plan = _native.compile(spec.name, inputs, outputs, spec.attributes(desc))
         if isinstance(plan, str):
             return Declined(plan)
-        return Kernel(plan.description, plan.run)
+        return Kernel(plan.description, plan.run, plan.try_run)
