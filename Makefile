@@ -7,10 +7,10 @@ BIN := $(VENV)/bin
 SOURCES := $(shell find src CMakeLists.txt pyproject.toml README.md -type f -not -path '*/__pycache__/*')
 SANITIZED := build/sanitized
 
-.PHONY: help env tools run test lint format bench fuzz sanitize clean
+.PHONY: help env tools run test lint format bench fuzz sanitize sanitize-threads clean
 
 help: ## This list
-	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | expand -t 12
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 12
 
 env: $(VENV)/installed ## The package, built and installed into a virtual environment
 
@@ -59,6 +59,14 @@ sanitize: tools ## The cases on native code with address and undefined behaviour
 	LD_PRELOAD="$(RUNTIME)" ASAN_OPTIONS=detect_leaks=0 $(BIN)/python -c \
 		"from anydml import _native; assert _native.build_info()['sanitizers'] == 'address,undefined', _native"
 	LD_PRELOAD="$(RUNTIME)" ASAN_OPTIONS=detect_leaks=0 $(BIN)/python -m pytest -q tests/test_cases.py
+
+THREADED := build/threads
+NATIVE := $(filter-out src/native/module.cpp,$(wildcard src/native/*.cpp))
+sanitize-threads: ## The kernels from several threads at once, under ThreadSanitizer
+	@mkdir -p build
+	$(CXX) -std=c++20 -O1 -g -fsanitize=thread -ffp-contract=off -DANYDML_STD_THREADS -Isrc/native \
+		tests/native/threads.cpp $(NATIVE) -o $(THREADED) -pthread
+	$(THREADED)
 
 clean: ## Remove what was built
 	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

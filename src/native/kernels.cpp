@@ -55,16 +55,20 @@ const std::vector<std::string_view>& instruction_sets() {
   return kThere;
 }
 
-std::unique_ptr<Plan> make_plan(std::string_view name, const Request& request, std::string& reason) {
-  const char* forced = std::getenv("ANYDML_CPU");
+std::string_view chosen_instruction_set(std::string& reason) {
   const auto& there = instruction_sets();
-  const std::string_view wanted = forced != nullptr && *forced != '\0' ? forced : there.front();
-  if (std::ranges::find(there, wanted) == there.end()) {
-    reason = "ANYDML_CPU is " + std::string(wanted) + ", but this machine has";
-    for (const std::string_view each : there) reason += " " + std::string(each);
-    return nullptr;
-  }
-  const auto* set = std::ranges::find(kInstructionSets, wanted, &InstructionSet::name);
+  const char* forced = std::getenv("ANYDML_CPU");
+  if (forced == nullptr || *forced == '\0') return there.front();
+  const auto found = std::ranges::find(there, std::string_view(forced));
+  if (found != there.end()) return *found;
+  reason = "ANYDML_CPU is " + std::string(forced) + ", but this machine has";
+  for (const std::string_view each : there) reason += " " + std::string(each);
+  return {};
+}
+
+std::unique_ptr<Plan> make_plan(std::string_view instruction_set, std::string_view name,
+                                const Request& request, std::string& reason) {
+  const auto* set = std::ranges::find(kInstructionSets, instruction_set, &InstructionSet::name);
   const auto* kernel = std::find_if(set->begin, set->end, [&](const Kernel& k) { return k.name == name; });
   if (kernel == set->end) {
     reason = "no kernel for " + std::string(name);

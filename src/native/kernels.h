@@ -26,8 +26,13 @@ ANYDML_FACTORIES(avx512)
 // The instruction sets compiled in that this machine has, best first.
 const std::vector<std::string_view>& instruction_sets();
 
-// The plan of the operator's kernel for an instruction set of those: the one that the environment's ANYDML_CPU
-// names, else the best. Null, and then a reason, where there is none.
-std::unique_ptr<Plan> make_plan(std::string_view name, const Request& request, std::string& reason);
+// The one of those to use: which the environment's ANYDML_CPU names, else the best. Empty, and then a reason,
+// where this machine does not have it.
+std::string_view chosen_instruction_set(std::string& reason);
+
+// The plan of the operator's kernel for an instruction set of this machine. Null, and then a reason, where there
+// is none.
+std::unique_ptr<Plan> make_plan(std::string_view instruction_set, std::string_view name,
+                                const Request& request, std::string& reason);
 
 }  // namespace anydml

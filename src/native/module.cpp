@@ -177,8 +177,12 @@ class QuickViews {
 
 class BoundPlan {
  public:
-  BoundPlan(std::unique_ptr<Plan> plan, std::vector<Slot> inputs, std::vector<Slot> outputs)
-      : plan_(std::move(plan)), inputs_(std::move(inputs)), outputs_(std::move(outputs)) {
+  BoundPlan(std::unique_ptr<Plan> plan, std::string description, std::vector<Slot> inputs,
+            std::vector<Slot> outputs)
+      : plan_(std::move(plan)),
+        description_(std::move(description)),
+        inputs_(std::move(inputs)),
+        outputs_(std::move(outputs)) {
     for (const auto* side : {&inputs_, &outputs_}) {
       for (const Slot& slot : *side) bytes_ += slot.extent.high - slot.extent.low;
     }
@@ -217,7 +221,7 @@ class BoundPlan {
     const nb::gil_scoped_release release;
     plan_->run(in.pointers(), out.pointers());
   }
-  const std::string& description() const { return plan_->description(); }
+  const std::string& description() const { return description_; }
 
  private:
   // Below this the interpreter's lock is held for less time than it takes to give it away.
@@ -230,6 +234,7 @@ class BoundPlan {
   }
 
   std::unique_ptr<Plan> plan_;
+  std::string description_;
   std::vector<Slot> inputs_;
   std::vector<Slot> outputs_;
   double bytes_ = 0;
@@ -259,9 +264,11 @@ nb::object compile(const std::string& name, const std::vector<PythonLayout>& inp
     return nb::cast("a tensor spans more than 2^53 bytes");
   }
   std::string reason;
-  std::unique_ptr<Plan> plan = make_plan(name, request, reason);
+  const std::string_view set = chosen_instruction_set(reason);
+  std::unique_ptr<Plan> plan = set.empty() ? nullptr : make_plan(set, name, request, reason);
   if (plan == nullptr) return nb::cast(reason);
-  return nb::cast(BoundPlan(std::move(plan), std::move(in), std::move(out)));
+  std::string description = plan->description() + " (" + std::string(set) + ")";
+  return nb::cast(BoundPlan(std::move(plan), std::move(description), std::move(in), std::move(out)));
 }
 
 nb::dict build_info() {
