@@ -1,78 +1,131 @@
 // JOIN: a copy of bits, whatever they mean.
+#include <algorithm>
 #include <cstdint>
-#include <cstring>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "isa.h"
+#include "join_copy.h"
+#include "join_nest.h"
+#include "join_rows.h"
 #include "kernels.h"
 #include "layout.h"
-#include "memory.h"
 
 ANYDML_ISA_BEGIN
 namespace {
 
-using CopyRun = void (*)(const Loop& run, const std::byte* in, std::byte* out);
-
-template <class Bits>
-void copy_elements(const Loop& run, const std::byte* in, std::byte* out) {
-  for (int64_t i = 0; i < run.size; ++i) store(out + i * run.out, load<Bits>(in + i * run.in));
+// The dimensions before the axis, or those from it on, that an input and its place in the output share.
+std::vector<Loop> loops_before(const Layout& in, const Layout& out, size_t axis) {
+  std::vector<Loop> loops;
+  for (size_t d = 0; d < axis; ++d) loops.push_back({in.sizes[d], in.strides[d], out.strides[d]});
+  return loops;
 }
 
-template <class Bits>
-void copy_packed(const Loop& run, const std::byte* in, std::byte* out) {
-  std::memcpy(out, in, static_cast<size_t>(run.size) * sizeof(Bits));
+std::vector<Loop> loops_from(const Layout& in, const Layout& out, size_t axis) {
+  std::vector<Loop> loops;
+  for (size_t d = axis; d < in.sizes.size(); ++d) loops.push_back({in.sizes[d], in.strides[d], out.strides[d]});
+  return loops;
 }
 
-template <class Bits>
-CopyRun copy_of(const Loop& run) {
-  constexpr int64_t kPacked = sizeof(Bits);
-  return run.in == kPacked && run.out == kPacked ? copy_packed<Bits> : copy_elements<Bits>;
+int64_t count_of(const std::vector<Loop>& loops) {
+  int64_t count = 1;
+  for (const Loop& loop : loops) count *= loop.size;
+  return count;
 }
 
-CopyRun choose_copy(const Loop& run, int64_t element_size) {
-  switch (element_size) {
-    case 1:
-      return copy_of<uint8_t>(run);
-    case 2:
-      return copy_of<uint16_t>(run);
-    case 4:
-      return copy_of<uint32_t>(run);
-    default:
-      return copy_of<uint64_t>(run);
+// Whether the output's elements lie one behind the other in the order of the loops.
+bool is_packed(const std::vector<Loop>& loops, int64_t element_size, int64_t Loop::* stride) {
+  for (size_t d = loops.size(); d-- > 0;) {
+    if (loops[d].size > 1 && loops[d].*stride != element_size) return false;
+    element_size *= loops[d].size;
   }
+  return true;
 }
 
-// One input and its place in the output.
-struct Piece {
-  int64_t out_start;
-  std::vector<Loop> runs;
-  Loop run;
-  CopyRun copy;
-};
+bool continues(const Loop& outer, const Loop& inner) {
+  return outer.in == inner.size * inner.in && outer.out == inner.size * inner.out;
+}
 
-class Join final : public Plan {
- public:
-  Join(std::vector<Piece> pieces, std::string description)
-      : Plan(std::move(description)), pieces_(std::move(pieces)) {}
-
-  void run(const void* const* inputs, void* const* outputs) const override {
-    auto* joined = static_cast<std::byte*>(outputs[0]);
-    for (const Piece& piece : pieces_) {
-      const auto* in = static_cast<const std::byte*>(*inputs++);
-      for_each(piece.runs, in, joined + piece.out_start,
-               [&](const std::byte* from, std::byte* to) { piece.copy(piece.run, from, to); });
+// Merges the dimensions before the axis where every input and the output walk two as one, so that they stay the
+// same for all.
+void fold_rows(std::vector<RowPiece>& pieces) {
+  for (size_t d = pieces[0].rows.size(); d-- > 0;) {
+    const bool single = pieces[0].rows[d].size == 1;
+    const bool joined = d + 1 < pieces[0].rows.size() && std::ranges::all_of(pieces, [d](const RowPiece& piece) {
+      return continues(piece.rows[d], piece.rows[d + 1]);
+    });
+    if (!single && !joined) continue;
+    for (RowPiece& piece : pieces) {
+      if (!single) piece.rows[d + 1].size *= piece.rows[d].size;
+      piece.rows.erase(piece.rows.begin() + static_cast<int64_t>(d));
     }
   }
+}
 
- private:
-  std::vector<Piece> pieces_;
-};
+RowPiece make_row_piece(const Layout& in, const Layout& out, size_t axis, int64_t begin) {
+  const int64_t element_size = size_of(in.type);
+  std::vector<Loop> nest = loops_from(in, out, axis);
+  const int64_t size = count_of(nest) * element_size;
+  const bool packed = is_packed(nest, element_size, &Loop::in);
+  nest = fold(std::move(nest));
+  const Loop elements = take_innermost(nest);
+  return {begin, begin + size, loops_before(in, out, axis), packed, std::move(nest), elements,
+          choose_copy_of_runs(size)};
+}
 
-Piece make_piece(const Layout& in, Layout out, size_t axis, int64_t position) {
-  const int64_t out_start = position * out.strides[axis];
-  out.sizes[axis] = in.sizes.at(axis);
-  std::vector<Loop> loops = fold(loops_over(in, out));
-  const Loop run = take_innermost(loops);
-  return {out_start, std::move(loops), run, choose_copy(run, size_of(in.type))};
+Rows make_rows(const Request& request, size_t axis) {
+  const Layout& out = request.outputs[0];
+  Rows rows{};
+  rows.element_size = size_of(out.type);
+  for (const Layout& in : request.inputs) {
+    rows.pieces.push_back(make_row_piece(in, out, axis, rows.size));
+    rows.size = rows.pieces.back().end;
+  }
+  fold_rows(rows.pieces);
+  const std::vector<Loop>& loops = rows.pieces[0].rows;
+  rows.count = count_of(loops);
+  rows.neighbours = loops.empty() ? 1 : loops.back().size;
+  rows.contiguous = is_packed(loops, rows.size, &Loop::out);
+  return rows;
+}
+
+std::vector<NestPiece> make_nests(const Request& request, size_t axis) {
+  const Layout& out = request.outputs[0];
+  std::vector<NestPiece> pieces;
+  int64_t position = 0;
+  int64_t begin = 0;
+  for (const Layout& in : request.inputs) {
+    std::vector<Loop> nest = fold(loops_from(in, out, 0));
+    const int64_t end = begin + count_of(nest);
+    const Loop elements = take_innermost(nest);
+    pieces.push_back({begin, end, position * out.strides[axis], std::move(nest), elements});
+    position += in.sizes[axis];
+    begin = end;
+  }
+  return pieces;
+}
+
+void check(const Request& request, size_t axis) {
+  const Layout& out = request.outputs[0];
+  int64_t position = 0;
+  for (size_t i = 0; i < request.inputs.size(); ++i) {
+    const Layout& in = tensor(request.inputs, i);
+    require(in.type == out.type, "the types of input and output differ");
+    require(in.sizes.size() == out.sizes.size() && axis < out.sizes.size(), "the dimensions differ");
+    for (size_t d = 0; d < in.sizes.size(); ++d) {
+      require(d == axis || in.sizes[d] == out.sizes[d], "the sizes of input and output differ");
+    }
+    require(in.sizes[axis] <= out.sizes[axis] - position, "the inputs exceed the output");
+    position += in.sizes[axis];
+  }
+  require(position == out.sizes.at(axis), "the inputs do not fill the output");
+}
+
+// Whether a row of the output, all that is behind one step of the dimensions before the axis, has no gaps.
+bool has_packed_rows(const Layout& out, size_t axis) {
+  return is_packed(loops_from(out, out, axis), size_of(out.type), &Loop::out);
 }
 
 }  // namespace
@@ -85,18 +138,11 @@ std::unique_ptr<Plan> make_join(const Request& request, std::string& reason) {
     reason = "no join of " + type + ", whose elements are not whole bytes";
     return nullptr;
   }
-
-  std::vector<Piece> pieces;
-  int64_t position = 0;
-  for (size_t i = 0; i < request.inputs.size(); ++i) {
-    const Layout& in = tensor(request.inputs, i);
-    require(in.type == out.type, "the types of input and output differ");
-    require(in.sizes.at(axis) <= out.sizes.at(axis) - position, "the inputs exceed the output");
-    pieces.push_back(make_piece(in, out, axis, position));
-    position += in.sizes[axis];
-  }
-  std::string description = "join " + type + ", inputs: " + std::to_string(pieces.size());
-  return std::make_unique<Join>(std::move(pieces), std::move(description));
+  check(request, axis);
+  const std::string description = "join " + type + ", inputs: " + std::to_string(request.inputs.size());
+  if (has_packed_rows(out, axis)) return std::make_unique<RowJoin>(make_rows(request, axis), description);
+  return std::make_unique<NestJoin>(make_nests(request, axis), size_of(out.type),
+                                    description + ", element by element");
 }
 
 ANYDML_ISA_END

@@ -1,0 +1,147 @@
+// Copies of runs, of elements apart from each other, and of many short runs at a time.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <utility>
+
+#include "isa.h"
+#include "layout.h"
+#include "memory.h"
+
+ANYDML_ISA_BEGIN
+namespace {
+
+// 16 bytes, the widest that every instruction set moves at once.
+struct Chunk {
+  uint64_t halves[2];
+};
+
+// Two values that overlap where size < 2 * sizeof(T): to[0 .. size) = from[0 .. size).
+template <class T>
+inline void copy_ends(std::byte* to, const std::byte* from, int64_t size) {
+  const int64_t last = size - static_cast<int64_t>(sizeof(T));
+  const T front = load<T>(from);
+  const T back = load<T>(from + last);
+  store(to, front);
+  store(to + last, back);
+}
+
+// A memcpy without the call, for sizes that vary and are mostly small.
+inline void copy_short(std::byte* to, const std::byte* from, int64_t size) {
+  constexpr int64_t kChunk = sizeof(Chunk);
+  if (size >= kChunk) {
+    for (int64_t i = 0; i < size - kChunk; i += kChunk) store(to + i, load<Chunk>(from + i));
+    store(to + size - kChunk, load<Chunk>(from + size - kChunk));
+  } else if (size >= 8) {
+    copy_ends<uint64_t>(to, from, size);
+  } else if (size >= 4) {
+    copy_ends<uint32_t>(to, from, size);
+  } else if (size >= 2) {
+    copy_ends<uint16_t>(to, from, size);
+  } else if (size == 1) {
+    *to = *from;
+  }
+}
+
+// Runs of one size, in_step apart in the input and out_step in the output.
+struct Runs {
+  int64_t count;
+  int64_t size;
+  int64_t in_step;
+  int64_t out_step;
+};
+
+using CopyRuns = void (*)(const Runs& runs, const std::byte* in, std::byte* out);
+
+inline void copy_runs_of_any_size(const Runs& runs, const std::byte* in, std::byte* out) {
+  for (int64_t i = 0; i < runs.count; ++i) {
+    copy_short(out + i * runs.out_step, in + i * runs.in_step, runs.size);
+  }
+}
+
+// A size that the compiler knows is a few loads and stores.
+template <size_t kSize>
+inline void copy_runs_of(const Runs& runs, const std::byte* in, std::byte* out) {
+  for (int64_t i = 0; i < runs.count; ++i) {
+    std::memcpy(out + i * runs.out_step, in + i * runs.in_step, kSize);
+  }
+}
+
+template <size_t... kSizes>
+constexpr std::array<CopyRuns, sizeof...(kSizes)> copies_of_runs(std::index_sequence<kSizes...>) {
+  return {copy_runs_of<kSizes + 1>...};
+}
+
+inline constexpr auto kCopiesOfRuns = copies_of_runs(std::make_index_sequence<64>{});
+
+inline CopyRuns choose_copy_of_runs(int64_t size) {
+  const auto index = static_cast<size_t>(size - 1);
+  return index < kCopiesOfRuns.size() ? kCopiesOfRuns[index] : copy_runs_of_any_size;
+}
+
+using CopyElements = void (*)(const Loop& run, const std::byte* in, std::byte* out);
+
+template <class Bits>
+inline void copy_elements(const Loop& run, const std::byte* in, std::byte* out) {
+  constexpr int64_t kPacked = sizeof(Bits);
+  if (run.in == kPacked && run.out == kPacked) {
+    std::memcpy(out, in, static_cast<size_t>(run.size) * sizeof(Bits));
+  } else if (run.out == kPacked) {
+    for (int64_t i = 0; i < run.size; ++i) store(out + i * kPacked, load<Bits>(in + i * run.in));
+  } else {
+    for (int64_t i = 0; i < run.size; ++i) store(out + i * run.out, load<Bits>(in + i * run.in));
+  }
+}
+
+inline CopyElements choose_copy_of_elements(int64_t element_size) {
+  switch (element_size) {
+    case 1:
+      return copy_elements<uint8_t>;
+    case 2:
+      return copy_elements<uint16_t>;
+    case 4:
+      return copy_elements<uint32_t>;
+    default:
+      return copy_elements<uint64_t>;
+  }
+}
+
+// Offsets in both tensors.
+struct Place {
+  int64_t in;
+  int64_t out;
+};
+
+// Where a nest of loops is at a step, counted with the last loop fastest.
+inline Place place_of(std::span<const Loop> loops, int64_t step) {
+  Place place{0, 0};
+  for (size_t d = loops.size(); d-- > 1;) {
+    const int64_t i = step % loops[d].size;
+    step /= loops[d].size;
+    place.in += i * loops[d].in;
+    place.out += i * loops[d].out;
+  }
+  if (!loops.empty()) place = {place.in + step * loops[0].in, place.out + step * loops[0].out};
+  return place;
+}
+
+// The elements [first, last) of a nest of loops around a run; `out` is the first one's place.
+inline void copy_nest(std::span<const Loop> loops, const Loop& run, CopyElements copy, int64_t first,
+                      int64_t last, const std::byte* in, std::byte* out) {
+  const int64_t start = place_of(loops, first / run.size).out + first % run.size * run.out;
+  while (first < last) {
+    const int64_t begin = first % run.size;
+    const int64_t count = std::min(run.size - begin, last - first);
+    const Place place = place_of(loops, first / run.size);
+    copy({count, run.in, run.out}, in + place.in + begin * run.in, out + (place.out + begin * run.out - start));
+    first += count;
+  }
+}
+
+}  // namespace
+ANYDML_ISA_END
