@@ -56,9 +56,10 @@ struct Runs {
   int64_t out_step;
 };
 
-using CopyRuns = void (*)(const Runs& runs, const std::byte* in, std::byte* out);
+// By value: what stores to bytes write might be anything that a reference leads to.
+using CopyRuns = void (*)(Runs runs, const std::byte* in, std::byte* out);
 
-inline void copy_runs_of_any_size(const Runs& runs, const std::byte* in, std::byte* out) {
+inline void copy_runs_of_any_size(const Runs runs, const std::byte* in, std::byte* out) {
   for (int64_t i = 0; i < runs.count; ++i) {
     copy_short(out + i * runs.out_step, in + i * runs.in_step, runs.size);
   }
@@ -66,9 +67,11 @@ inline void copy_runs_of_any_size(const Runs& runs, const std::byte* in, std::by
 
 // A size that the compiler knows is a few loads and stores.
 template <size_t kSize>
-inline void copy_runs_of(const Runs& runs, const std::byte* in, std::byte* out) {
-  for (int64_t i = 0; i < runs.count; ++i) {
-    std::memcpy(out + i * runs.out_step, in + i * runs.in_step, kSize);
+inline void copy_runs_of(const Runs runs, const std::byte* in, std::byte* out) {
+  if (runs.in_step == kSize) {
+    for (int64_t i = 0; i < runs.count; ++i) std::memcpy(out + i * runs.out_step, in + i * kSize, kSize);
+  } else {
+    for (int64_t i = 0; i < runs.count; ++i) std::memcpy(out + i * runs.out_step, in + i * runs.in_step, kSize);
   }
 }
 
@@ -84,10 +87,10 @@ inline CopyRuns choose_copy_of_runs(int64_t size) {
   return index < kCopiesOfRuns.size() ? kCopiesOfRuns[index] : copy_runs_of_any_size;
 }
 
-using CopyElements = void (*)(const Loop& run, const std::byte* in, std::byte* out);
+using CopyElements = void (*)(Loop run, const std::byte* in, std::byte* out);
 
 template <class Bits>
-inline void copy_elements(const Loop& run, const std::byte* in, std::byte* out) {
+inline void copy_elements(const Loop run, const std::byte* in, std::byte* out) {
   constexpr int64_t kPacked = sizeof(Bits);
   if (run.in == kPacked && run.out == kPacked) {
     std::memcpy(out, in, static_cast<size_t>(run.size) * sizeof(Bits));
