@@ -1,41 +1,22 @@
 // CUMULATIVE_SUMMATION and CUMULATIVE_PRODUCT.
 #include <algorithm>
-#include <concepts>
 #include <cstdlib>
-#include <type_traits>
+#include <utility>
+#include <vector>
 
+#include "cumulative_columns.h"
+#include "cumulative_rows.h"
+#include "cumulative_tally.h"
 #include "half.h"
 #include "isa.h"
 #include "kernels.h"
 #include "layout.h"
 #include "memory.h"
+#include "parallel.h"
+#include "vector.h"
 
 ANYDML_ISA_BEGIN
 namespace {
-
-struct Sum {
-  static constexpr const char* kName = "sum";
-  static constexpr int kIdentity = 0;
-  template <class T>
-  static T combine(T tally, T x) {
-    return tally + x;
-  }
-};
-
-struct Product {
-  static constexpr const char* kName = "product";
-  static constexpr int kIdentity = 1;
-  template <class T>
-  static T combine(T tally, T x) {
-    return tally * x;
-  }
-};
-
-// Floats are tallied wide and rounded once per output; unsigned integers wrap, and give signed ones' bits
-// too.
-template <class T>
-using TallyOf =
-    std::conditional_t<std::same_as<T, float>, double, std::conditional_t<std::same_as<T, Half>, float, T>>;
 
 // The axis in the order of traversal, and the lines along it, which are independent of each other.
 struct Geometry {
@@ -45,76 +26,278 @@ struct Geometry {
   std::vector<Loop> lines;
 };
 
-template <class T, class Operation, bool kExclusive>
-class Scan final : public Plan {
- public:
-  Scan(Geometry geometry, std::string description)
-      : Plan(std::move(description)), geometry_(std::move(geometry)) {
-    auto& lines = geometry_.lines;
-    abreast_ = !lines.empty() && std::abs(lines.back().out) < std::abs(geometry_.axis.out);
-    if (abreast_) row_ = take_innermost(lines);
+// The lines, counted through.
+struct Lines {
+  std::vector<Loop> outer;
+  Loop inner;
+
+  explicit Lines(std::vector<Loop> lines) : outer(std::move(lines)), inner(take_innermost(outer)) {}
+
+  int64_t outer_count() const {
+    int64_t count = 1;
+    for (const Loop& loop : outer) count *= loop.size;
+    return count;
   }
+
+  // Calls body(in, out) with where the inner loop numbered i starts.
+  template <class Body>
+  void at(int64_t i, const std::byte* in, std::byte* out, const Body& body) const {
+    for (auto loop = outer.rbegin(); loop != outer.rend(); ++loop) {
+      in += i % loop->size * loop->in;
+      out += i % loop->size * loop->out;
+      i /= loop->size;
+    }
+    body(in, out);
+  }
+
+  // Calls body(in, out, count) for every run of lines, `count` steps of the inner loop, among those from
+  // `begin` to `end`.
+  template <class Body>
+  void runs(int64_t begin, int64_t end, const std::byte* in, std::byte* out, const Body& body) const {
+    while (begin < end) {
+      const int64_t skipped = begin % inner.size;
+      const int64_t count = std::min(inner.size - skipped, end - begin);
+      at(begin / inner.size, in, out, [&](const std::byte* from, std::byte* to) {
+        body(from + skipped * inner.in, to + skipped * inner.out, count);
+      });
+      begin += count;
+    }
+  }
+};
+
+// Bits must not depend on it, nor on anything else that changes from run to run: what each thread does.
+struct Share {
+  int threads;
+  int64_t tasks;
+
+  int64_t begin(int64_t task, int64_t count) const {
+    return count / tasks * task + std::min(task, count % tasks);
+  }
+};
+
+// An output larger than this goes past the caches.
+constexpr int64_t kStreamed = 16 << 20;
+
+template <class T>
+int64_t bytes_of(const Geometry& geometry) {
+  int64_t bytes = geometry.axis.size * static_cast<int64_t>(sizeof(T));
+  for (const Loop& line : geometry.lines) bytes *= line.size;
+  return bytes;
+}
+
+// One line after the other, element by element, whatever the strides.
+template <class T, class Operation, bool kExclusive>
+class PlainPlan final : public Plan {
+ public:
+  PlainPlan(Geometry geometry, std::string description)
+      : Plan(std::move(description)), geometry_(std::move(geometry)), lines_(geometry_.lines) {}
 
   void run(const void* const* inputs, void* const* outputs) const override {
     const auto* in = static_cast<const std::byte*>(inputs[0]) + geometry_.in_start;
     auto* out = static_cast<std::byte*>(outputs[0]) + geometry_.out_start;
-    for_each(geometry_.lines, in, out, [this](const std::byte* from, std::byte* to) {
-      abreast_ ? scan_abreast(from, to) : scan_line(from, to);
+    const int64_t rows = lines_.outer_count() * lines_.inner.size;
+    const int threads = threads_for(2 * bytes_of<T>(geometry_));
+    const Share share{threads, std::min<int64_t>(threads, rows)};
+    parallel_for(share.tasks, threads, [&](int64_t task) {
+      lines_.runs(share.begin(task, rows), share.begin(task + 1, rows), in, out,
+                  [&](const std::byte* from, std::byte* to, int64_t count) { scan_run(from, to, count); });
     });
   }
 
  private:
   using Tally = TallyOf<T>;
-  using Packed = std::integral_constant<int64_t, sizeof(T)>;
-  static constexpr auto kIdentity = static_cast<Tally>(Operation::kIdentity);
-  static constexpr int64_t kStrip = 256;
+  static constexpr int64_t kAbreast = 64;
 
-  // next = tally + x, or tally * x; y = next, or, exclusive, tally. x is read before y is written, as the two
-  // may be one.
+  // Lines abreast, so that what lies side by side is read together.
+  void scan_run(const std::byte* in, std::byte* out, int64_t count) const {
+    const Loop axis = geometry_.axis;
+    const Loop line = lines_.inner;
+    for (int64_t start = 0; start < count; start += kAbreast) {
+      const int64_t width = std::min(kAbreast, count - start);
+      Tally tallies[kAbreast];
+      std::fill_n(tallies, width, static_cast<Tally>(Operation::kIdentity));
+      for (int64_t i = 0; i < axis.size; ++i) {
+        const std::byte* from = in + start * line.in + i * axis.in;
+        std::byte* to = out + start * line.out + i * axis.out;
+        for (int64_t j = 0; j < width; ++j) advance(tallies[j], from + j * line.in, to + j * line.out);
+      }
+    }
+  }
+
+  // x is read before y is written, as the two may be one.
   static void advance(Tally& tally, const std::byte* x, std::byte* y) {
-    const Tally next = Operation::combine(tally, static_cast<Tally>(load<T>(x)));
-    store(y, static_cast<T>(kExclusive ? tally : next));
+    const Tally next = Operation::combine(tally, widen<T, Tally>(x));
+    narrow<T, Tally>(y, kExclusive ? tally : next);
     tally = next;
   }
 
-  void scan_line(const std::byte* in, std::byte* out) const {
-    const Loop axis = geometry_.axis;
-    Tally tally = kIdentity;
-    for (int64_t i = 0; i < axis.size; ++i) advance(tally, in + i * axis.in, out + i * axis.out);
+  Geometry geometry_;
+  Lines lines_;
+};
+
+#if defined(ANYDML_VECTORS)
+
+// Strips of columns, on as many threads as there are strips for.
+template <class T, class Operation, bool kExclusive>
+class ColumnPlan final : public Plan {
+ public:
+  ColumnPlan(Geometry geometry, std::string description)
+      : Plan(std::move(description)), geometry_(std::move(geometry)), lines_(geometry_.lines) {}
+
+  void run(const void* const* inputs, void* const* outputs) const override {
+    const auto* in = static_cast<const std::byte*>(inputs[0]) + geometry_.in_start;
+    auto* out = static_cast<std::byte*>(outputs[0]) + geometry_.out_start;
+    const int64_t bytes = bytes_of<T>(geometry_);
+    const bool streams = bytes >= kStreamed && lines_.inner.size * kSize >= kWorthStreaming;
+    const int threads = threads_for(2 * bytes);
+    const int64_t outer = lines_.outer_count();
+    const int64_t width = strip_width(outer, threads);
+    const int64_t strips = (lines_.inner.size + width - 1) / width;
+    parallel_for(outer * strips, threads, [&](int64_t task) {
+      const int64_t start = task % strips * width;
+      lines_.at(task / strips, in, out, [&](const std::byte* from, std::byte* to) {
+        ColumnScan<T, Operation, kExclusive>::scan(geometry_.axis, std::min(width, lines_.inner.size - start),
+                                                   from + start * kSize, to + start * kSize, streams);
+      });
+    });
   }
 
-  // Where neighbours lie in different lines, a strip of lines goes along the axis together.
-  void scan_abreast(const std::byte* in, std::byte* out) const {
-    for (int64_t start = 0; start < row_.size; start += kStrip) {
-      const int64_t width = std::min(kStrip, row_.size - start);
-      scan_strip(width, in + start * row_.in, out + start * row_.out);
-    }
-  }
+ private:
+  static constexpr int64_t kSize = sizeof(T);
+  static constexpr int64_t kWorthStreaming = 512;
+  static constexpr int64_t kNarrowest = 64;
 
-  void scan_strip(int64_t width, const std::byte* in, std::byte* out) const {
-    const Loop axis = geometry_.axis;
-    Tally tallies[kStrip];
-    std::fill_n(tallies, width, kIdentity);
-    const bool packed = row_.in == Packed::value && row_.out == Packed::value;
-    for (int64_t i = 0; i < axis.size; ++i) {
-      const std::byte* from = in + i * axis.in;
-      std::byte* to = out + i * axis.out;
-      packed ? advance_row(tallies, width, from, to, Packed{}, Packed{})
-             : advance_row(tallies, width, from, to, row_.in, row_.out);
-    }
-  }
-
-  // Steps known to the compiler let it vectorise.
-  template <class Step>
-  static void advance_row(Tally* tallies, int64_t width, const std::byte* in, std::byte* out, Step in_step,
-                          Step out_step) {
-    for (int64_t j = 0; j < width; ++j) advance(tallies[j], in + j * in_step, out + j * out_step);
+  // Whole lines of the cache, narrower where threads would have nothing to do.
+  int64_t strip_width(int64_t outer, int threads) const {
+    const int64_t columns = lines_.inner.size;
+    const int64_t wanted = outer >= threads ? columns : (columns + threads - 1) / threads;
+    return std::clamp<int64_t>((wanted + kNarrowest - 1) / kNarrowest * kNarrowest, kNarrowest, kStrip);
   }
 
   Geometry geometry_;
-  bool abreast_;
-  Loop row_{};
+  Lines lines_;
 };
+
+// Rows of neighbours: several at once on each thread, or a long one on all of them.
+template <class T, class Operation, bool kExclusive, bool kDown>
+class RowPlan final : public Plan {
+ public:
+  RowPlan(Geometry geometry, std::string description)
+      : Plan(std::move(description)), geometry_(std::move(geometry)), lines_(geometry_.lines) {}
+
+  void run(const void* const* inputs, void* const* outputs) const override {
+    const auto* in = static_cast<const std::byte*>(inputs[0]) + geometry_.in_start;
+    auto* out = static_cast<std::byte*>(outputs[0]) + geometry_.out_start;
+    const int64_t bytes = bytes_of<T>(geometry_);
+    const bool streams = bytes >= kStreamed;
+    const int threads = threads_for(2 * bytes);
+    const int64_t rows = lines_.outer_count() * lines_.inner.size;
+    const int64_t size = geometry_.axis.size;
+    if (threads > 1 && rows < 4 * threads && rows % threads != 0 && size > 8 * kBlock) {
+      lines_.runs(0, rows, in, out, [&](const std::byte* from, std::byte* to, int64_t count) {
+        for (int64_t r = 0; r < count; ++r) {
+          scan_long(from + r * lines_.inner.in, to + r * lines_.inner.out, threads, streams);
+        }
+      });
+      return;
+    }
+    const Share share{threads, std::min<int64_t>(threads, rows)};
+    parallel_for(share.tasks, threads, [&](int64_t task) {
+      lines_.runs(share.begin(task, rows), share.begin(task + 1, rows), in, out,
+                  [&](const std::byte* from, std::byte* to, int64_t count) {
+                    size <= kBlock / 2 ? scan_short_rows(from, to, count, streams)
+                                       : scan_rows(from, to, count, streams);
+                  });
+      if (streams) stream_fence();
+    });
+  }
+
+ private:
+  using Scan = RowScan<T, Operation, kExclusive ? Output::kExclusive : Output::kInclusive, kDown>;
+  using Reduction = RowScan<T, Operation, Output::kNone, kDown>;
+  using State = typename Scan::State;
+  static constexpr int64_t kSize = sizeof(T);
+  // What a thread reads to reduce, it finds in its second cache to scan.
+  static constexpr int64_t kWindow = (256 << 10) / (kBlock * kSize);
+
+  // Where the part of `count` elements from the i-th traversed on lies lowest, from where the first lies.
+  static int64_t lowest(int64_t i, int64_t count) { return kDown ? -(i + count - 1) * kSize : i * kSize; }
+
+  // The block of the row that starts with the i-th element traversed.
+  State scan_block(const std::byte* in, std::byte* out, int64_t i, State carry, bool streams) const {
+    const int64_t size = std::min(kBlock, geometry_.axis.size - i);
+    const int64_t low = lowest(i, size);
+    if (!streams) return Scan::scan(in + low, out + low, size, carry);
+    alignas(64) std::byte staged[kBlock * kSize];
+    carry = Scan::scan(in + low, staged, size, carry);
+    stream_copy(out + low, staged, size * kSize);
+    return carry;
+  }
+
+  void scan_rows(const std::byte* in, std::byte* out, int64_t count, bool streams) const {
+    for (int64_t r = 0; r < count; ++r) {
+      State carry = Scan::identity();
+      for (int64_t i = 0; i < geometry_.axis.size; i += kBlock) {
+        carry = scan_block(in + r * lines_.inner.in, out + r * lines_.inner.out, i, carry, streams);
+      }
+    }
+  }
+
+  // Rows of less than a block, as many to a stream as a block holds; packed ones only.
+  void scan_short_rows(const std::byte* in, std::byte* out, int64_t count, bool streams) const {
+    const int64_t size = geometry_.axis.size;
+    in += lowest(0, size);
+    out += lowest(0, size);
+    if (!streams || lines_.inner.out != size * kSize) {
+      return scan_batch(in, out, lines_.inner.out, count);
+    }
+    alignas(64) std::byte staged[kBlock * kSize];
+    const int64_t batch = kBlock / size;
+    for (int64_t r = 0; r < count; r += batch) {
+      const int64_t rows = std::min(batch, count - r);
+      scan_batch(in + r * lines_.inner.in, staged, size * kSize, rows);
+      stream_copy(out + r * lines_.inner.out, staged, rows * size * kSize);
+    }
+  }
+
+  void scan_batch(const std::byte* in, std::byte* out, int64_t out_step, int64_t count) const {
+    const int64_t size = geometry_.axis.size;
+    const int64_t in_step = lines_.inner.in;
+    if (size < kShortRow) {
+      for (int64_t r = 0; r < count; ++r) Scan::scan_short(in + r * in_step, out + r * out_step, size);
+    } else {
+      for (int64_t r = 0; r < count; ++r) {
+        Scan::scan(in + r * in_step, out + r * out_step, size, Scan::identity());
+      }
+    }
+  }
+
+  // Window by window: reduce its blocks, scan their tallies, scan its blocks.
+  void scan_long(const std::byte* in, std::byte* out, int threads, bool streams) const {
+    const int64_t blocks = (geometry_.axis.size + kBlock - 1) / kBlock;
+    const int64_t window = kWindow * threads;
+    std::vector<State> carries(static_cast<size_t>(window) + 1, Scan::identity());
+    for (int64_t first = 0; first < blocks; first += window) {
+      const int64_t count = std::min(window, blocks - first);
+      parallel_for(count, threads, [&](int64_t b) {
+        const int64_t i = (first + b) * kBlock;
+        const int64_t size = std::min(kBlock, geometry_.axis.size - i);
+        carries[b + 1] = Reduction::scan(in + lowest(i, size), nullptr, size, Scan::identity());
+      });
+      for (int64_t b = 0; b < count; ++b) carries[b + 1] = Scan::combine(carries[b], carries[b + 1]);
+      parallel_for(count, threads, [&](int64_t b) {
+        scan_block(in, out, (first + b) * kBlock, carries[b], streams);
+        if (streams) stream_fence();
+      });
+      carries[0] = carries[count];
+    }
+  }
+
+  Geometry geometry_;
+  Lines lines_;
+};
+
+#endif  // ANYDML_VECTORS
 
 Geometry geometry_of(const Layout& in, const Layout& out, int64_t axis_index, bool decreasing) {
   std::vector<Loop> loops = loops_over(in, out);
@@ -138,12 +321,36 @@ std::string describe(const char* operation, DataType type, const Geometry& geome
          std::to_string(rows) + (rows == 1 ? " row" : " rows");
 }
 
+template <class T, class Operation, bool kExclusive>
+std::unique_ptr<Plan> choose_plan(Geometry geometry, std::string description) {
+#if defined(ANYDML_VECTORS)
+  constexpr int64_t kSize = sizeof(T);
+  constexpr int64_t kFewColumns = 8;
+  const Loop axis = geometry.axis;
+  if (axis.in == kSize && axis.out == kSize) {
+    return std::make_unique<RowPlan<T, Operation, kExclusive, false>>(std::move(geometry),
+                                                                      description + ", by rows");
+  }
+  if (axis.in == -kSize && axis.out == -kSize) {
+    return std::make_unique<RowPlan<T, Operation, kExclusive, true>>(std::move(geometry),
+                                                                     description + ", by rows");
+  }
+  if (!geometry.lines.empty()) {
+    const Loop line = geometry.lines.back();
+    if (line.in == kSize && line.out == kSize && line.size >= kFewColumns) {
+      return std::make_unique<ColumnPlan<T, Operation, kExclusive>>(std::move(geometry),
+                                                                    description + ", by columns");
+    }
+  }
+#endif
+  return std::make_unique<PlainPlan<T, Operation, kExclusive>>(std::move(geometry),
+                                                               description + ", by element");
+}
+
 template <class T, class Operation>
 std::unique_ptr<Plan> make_scan(Geometry geometry, std::string description, bool exclusive) {
-  if (exclusive) {
-    return std::make_unique<Scan<T, Operation, true>>(std::move(geometry), std::move(description));
-  }
-  return std::make_unique<Scan<T, Operation, false>>(std::move(geometry), std::move(description));
+  if (exclusive) return choose_plan<T, Operation, true>(std::move(geometry), std::move(description));
+  return choose_plan<T, Operation, false>(std::move(geometry), std::move(description));
 }
 
 template <class Operation>
