@@ -1,169 +1,16 @@
 // QUANTIZED_LINEAR_AVERAGE_POOLING.
-#include <algorithm>
 #include <array>
-#include <cmath>
 #include <limits>
-#include <type_traits>
 
 #include "isa.h"
 #include "kernels.h"
 #include "layout.h"
-#include "memory.h"
+#include "pooling_direct.h"
+#include "pooling_geometry.h"
+#include "pooling_rows.h"
 
 ANYDML_ISA_BEGIN
 namespace {
-
-// The taps of one window along one dimension.
-struct Taps {
-  int64_t start;    // bytes from the dimension's first element to the first tap inside the input
-  int64_t inside;   // taps inside the input
-  int64_t visited;  // those among them that are elements of their own: 1 where the dimension is broadcast
-  int64_t counted;  // taps that the average divides by
-};
-
-// One spatial dimension.
-struct Window {
-  int64_t input;
-  int64_t output;
-  int64_t stride;
-  int64_t size;
-  int64_t start_padding;
-  int64_t end_padding;
-  int64_t dilation;
-  bool include_padding;
-  int64_t in_stride;
-  int64_t out_stride;
-  int64_t tap_step;
-
-  // Tap k of output o lies at o * stride - start_padding + k * dilation. Sizes, paddings and dilations go up
-  // to 2^32 - 1, so the taps inside are found by arithmetic and padding is never walked.
-  Taps taps(int64_t o) const {
-    const int64_t origin = o * stride - start_padding;
-    const int64_t first = taps_before(0 - origin);
-    const int64_t inside = taps_before(input - origin) - first;
-    // A tap beyond the padded extent, which a ceiling size makes possible, is never counted.
-    const int64_t counted = include_padding ? taps_before(input + end_padding - origin) : inside;
-    const int64_t start = inside > 0 ? (origin + first * dilation) * in_stride : 0;
-    return {start, inside, in_stride == 0 ? std::min<int64_t>(inside, 1) : inside, counted};
-  }
-
- private:
-  // How many of the taps lie less than `distance` after the first: min(ceil(distance / dilation), size).
-  int64_t taps_before(int64_t distance) const {
-    return distance <= 0 ? 0 : std::min((distance - 1) / dilation + 1, size);
-  }
-};
-
-// A scale or zero point: one value per channel, or one for all, and then the step is 0. An absent one is 0.
-struct PerChannel {
-  size_t input;
-  int64_t step;
-
-  template <class T>
-  T at(const void* const* inputs, int64_t channel) const {
-    const auto* values = static_cast<const std::byte*>(inputs[input]);
-    return values == nullptr ? T{0} : load<T>(values + channel * step);
-  }
-};
-
-struct Geometry {
-  Loop batch;
-  Loop channels;
-  std::array<Window, 3> windows;  // depth, height, width
-  PerChannel input_scale, input_zero_point, output_scale, output_zero_point;
-};
-
-struct Quantization {
-  double input_scale;
-  double output_scale;
-  int64_t input_zero_point;
-  int64_t output_zero_point;
-};
-
-// q = round((sum * input_scale) / (count * output_scale)) + output_zero_point, even at ties, saturated
-template <class Out>
-Out requantize(int64_t sum, int64_t count, const Quantization& quantization) {
-  auto q = static_cast<double>(quantization.output_zero_point);
-  if (count > 0) {
-    q += std::nearbyint((static_cast<double>(sum) * quantization.input_scale) /
-                        (static_cast<double>(count) * quantization.output_scale));
-  }
-  // A NaN, which no valid scale gives, must not reach the cast: fmax turns it into the lowest.
-  constexpr double kLowest = std::numeric_limits<Out>::lowest();
-  constexpr double kMax = std::numeric_limits<Out>::max();
-  return static_cast<Out>(std::fmin(std::fmax(q, kLowest), kMax));
-}
-
-template <class In, class Step>
-int64_t sum_run(const std::byte* in, int64_t taps, Step step) {
-  int64_t sum = 0;
-  for (int64_t k = 0; k < taps; ++k) sum += load<In>(in + k * step);
-  return sum;
-}
-
-template <class In, class Out>
-class AveragePooling final : public Plan {
- public:
-  AveragePooling(const Geometry& geometry, std::string description)
-      : Plan(std::move(description)), geometry_(geometry) {}
-
-  void run(const void* const* inputs, void* const* outputs) const override {
-    const auto* in = static_cast<const std::byte*>(inputs[0]);
-    auto* out = static_cast<std::byte*>(outputs[0]);
-    const Geometry& g = geometry_;
-    for (int64_t c = 0; c < g.channels.size; ++c) {
-      const Quantization quantization{g.input_scale.at<float>(inputs, c), g.output_scale.at<float>(inputs, c),
-                                      g.input_zero_point.at<In>(inputs, c),
-                                      g.output_zero_point.at<Out>(inputs, c)};
-      for (int64_t n = 0; n < g.batch.size; ++n) {
-        pool(in + n * g.batch.in + c * g.channels.in, out + n * g.batch.out + c * g.channels.out,
-             quantization);
-      }
-    }
-  }
-
- private:
-  void pool(const std::byte* in, std::byte* out, const Quantization& quantization) const {
-    const auto& [depth, height, width] = geometry_.windows;
-    for (int64_t od = 0; od < depth.output; ++od) {
-      const Taps d = depth.taps(od);
-      for (int64_t oh = 0; oh < height.output; ++oh) {
-        const Taps h = height.taps(oh);
-        for (int64_t ow = 0; ow < width.output; ++ow) {
-          store(out + od * depth.out_stride + oh * height.out_stride + ow * width.out_stride,
-                average(in, d, h, width.taps(ow), quantization));
-        }
-      }
-    }
-  }
-
-  // sum of (x - zero point) = sum of x - taps inside * zero point: a tap on padding is a real 0 and adds
-  // none.
-  Out average(const std::byte* in, const Taps& d, const Taps& h, const Taps& w,
-              const Quantization& quantization) const {
-    const int64_t inside = d.inside * h.inside * w.inside;
-    const int64_t visited = d.visited * h.visited * w.visited;
-    // Every element visited stands for equally many taps.
-    const int64_t raw_sum = inside > 0 ? sum_window(in, d, h, w) * (inside / visited) : 0;
-    return requantize<Out>(raw_sum - inside * quantization.input_zero_point,
-                           d.counted * h.counted * w.counted, quantization);
-  }
-
-  int64_t sum_window(const std::byte* in, const Taps& d, const Taps& h, const Taps& w) const {
-    const auto& [depth, height, width] = geometry_.windows;
-    int64_t sum = 0;
-    for (int64_t kd = 0; kd < d.visited; ++kd) {
-      for (int64_t kh = 0; kh < h.visited; ++kh) {
-        const std::byte* row = in + d.start + h.start + w.start + kd * depth.tap_step + kh * height.tap_step;
-        sum += width.tap_step == 1 ? sum_run<In>(row, w.visited, std::integral_constant<int64_t, 1>{})
-                                   : sum_run<In>(row, w.visited, width.tap_step);
-      }
-    }
-    return sum;
-  }
-
-  Geometry geometry_;
-};
 
 constexpr Window kUnitWindow{.input = 1,
                              .output = 1,
@@ -231,6 +78,8 @@ Geometry geometry_of(const Request& request) {
           .channels = {in.sizes[1], in.strides[1], out.strides[1]},
           .windows = {deep ? window_of(request, 0) : kUnitWindow, window_of(request, deep ? 1 : 0),
                       window_of(request, deep ? 2 : 1)},
+          .in = {in.type == DataType::kInt8},
+          .out = {out.type == DataType::kInt8},
           .input_scale = per_channel(request, 1, DataType::kFloat32),
           .input_zero_point = per_channel(request, 2, in.type),
           .output_scale = per_channel(request, 3, DataType::kFloat32),
@@ -259,12 +108,14 @@ std::string describe(const Request& request) {
          std::string(name_of(request.outputs[0].type)) + ", window of " + window;
 }
 
-template <class In>
-std::unique_ptr<Plan> make_pooling(const Geometry& geometry, DataType out, std::string description) {
-  if (out == DataType::kInt8) {
-    return std::make_unique<AveragePooling<In, int8_t>>(geometry, std::move(description));
+std::unique_ptr<Plan> make_pooling(const Geometry& geometry, std::string description) {
+  if (RowPooling<uint16_t>::suits(geometry)) {
+    return std::make_unique<RowPooling<uint16_t>>(geometry, description + ", row by row");
   }
-  return std::make_unique<AveragePooling<In, uint8_t>>(geometry, std::move(description));
+  if (RowPooling<uint32_t>::suits(geometry)) {
+    return std::make_unique<RowPooling<uint32_t>>(geometry, description + ", row by row, wide sums");
+  }
+  return std::make_unique<DirectPooling>(geometry, description + ", window by window");
 }
 
 bool is_byte(DataType type) { return type == DataType::kInt8 || type == DataType::kUint8; }
@@ -283,8 +134,7 @@ std::unique_ptr<Plan> make_quantized_linear_average_pooling(const Request& reque
     reason = "a window has more than 2^45 taps";
     return nullptr;
   }
-  if (in == DataType::kInt8) return make_pooling<int8_t>(geometry, out, describe(request));
-  return make_pooling<uint8_t>(geometry, out, describe(request));
+  return make_pooling(geometry, describe(request));
 }
 
 ANYDML_ISA_END

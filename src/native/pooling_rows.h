@@ -1,0 +1,491 @@
+// Pooling row by row: columns are summed over a window's rows, then neighbouring sums, then requantised.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <numeric>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "isa.h"
+#include "plan.h"
+#include "pooling_geometry.h"
+#include "pooling_lanes.h"
+#include "pooling_requantize.h"
+#include "pooling_sums.h"
+
+ANYDML_ISA_BEGIN
+namespace {
+
+using Ints = Lanes<int32_t, 8>;
+using SixteenBytes = Lanes<uint8_t, 16>;
+
+// The sums of 16 windows: of the first 8 and the last 8, or of those at even and at odd places.
+struct SixteenSums {
+  Ints first, second;
+};
+
+// The sums of windows along a row: each of several sums of columns, kStride apart from one window to the
+// next. kTaps is how many, or 0 where only `taps` knows.
+template <int kStride, int kTaps>
+struct NarrowSums {
+  std::span<const uint16_t* const> taps;
+
+  static constexpr bool kInterleaved = kStride == 1;
+  using Vector = Lanes<uint16_t, 16>;
+
+  int64_t at(int64_t x) const {
+    int64_t sum = 0;
+    for (const uint16_t* tap : taps) sum += tap[x * kStride];
+    return sum;
+  }
+  SixteenSums sixteen(int64_t x) const {
+    if constexpr (kStride == 1) {
+      const Vector sums = vector(x);
+      return {even(sums), as<Ints>(as<Lanes<uint32_t, 8>>(sums) >> 16)};
+    } else {
+      return {even(vector(2 * x)), even(vector(2 * x + 16))};
+    }
+  }
+
+ private:
+  static Ints even(Vector sums) { return as<Ints>(sums) & all_lanes<Ints>(0xffff); }
+  Vector vector(int64_t x) const {
+    const size_t count = kTaps > 0 ? kTaps : taps.size();
+    const uint16_t* const* tap = taps.data();
+    Vector sum{};
+    for (size_t i = 0; i < count; ++i) sum += load_lanes<Vector>(tap[i] + x);
+    return sum;
+  }
+};
+
+// Sums that were written down.
+struct WrittenSums {
+  const uint32_t* sums;
+
+  static constexpr bool kInterleaved = false;
+
+  int64_t at(int64_t x) const { return sums[x]; }
+  SixteenSums sixteen(int64_t x) const {
+    return {load_lanes<Ints>(sums + x), load_lanes<Ints>(sums + x + 8)};
+  }
+};
+
+// The low bytes of 16 outputs, in order.
+template <bool kInterleaved>
+SixteenBytes low_bytes(Ints first, Ints second) {
+  if constexpr (kInterleaved) {
+    using Shorts = Lanes<uint16_t, 16>;
+    const Ints both = (first & all_lanes<Ints>(0xff)) | (second << 16);
+    return convert<SixteenBytes>(as<Shorts>(both) & all_lanes<Shorts>(uint16_t{0xff}));
+  } else {
+    using EightBytes = Lanes<uint8_t, 8>;
+    SixteenBytes bytes;
+    const auto low = convert<EightBytes>(first), high = convert<EightBytes>(second);
+    std::memcpy(&bytes, &low, 8);
+    std::memcpy(reinterpret_cast<std::byte*>(&bytes) + 8, &high, 8);
+    return bytes;
+  }
+}
+
+// out[x] = the output for sums[x] - offset, for x in [begin, end)
+template <class Sums>
+void requantize_row(const Requantizer& requantizer, const Sums& sums, int64_t offset, int64_t begin,
+                    int64_t end, uint8_t* out) {
+  if (requantizer.form() != Requantizer::Form::kLine || end - begin < 16) {
+    for (int64_t x = begin; x < end; ++x) out[x] = requantizer(sums.at(x) - offset);
+    return;
+  }
+  const Line line = requantizer.line();
+  const auto low = all_lanes<Ints>(static_cast<int32_t>(requantizer.low()));
+  const auto high = all_lanes<Ints>(static_cast<int32_t>(requantizer.high()));
+  const auto offsets = all_lanes<Ints>(static_cast<int32_t>(offset));
+  const auto output = [=](Ints sum) { return line.lanes(larger(smaller(sum - offsets, high), low)); };
+  // The last block may overlap the one before it.
+  const int64_t last = end - 16;
+  for (int64_t x = begin;; x = std::min(x + 16, last)) {
+    const SixteenSums sum = sums.sixteen(x);
+    store_lanes(out + x, low_bytes<Sums::kInterleaved>(output(sum.first), output(sum.second)));
+    if (x == last) return;
+  }
+}
+
+// The requantisers of one channel, one for each count, made when enough outputs have asked for one.
+class Requantizers {
+ public:
+  Requantizers() : tables_(std::make_unique_for_overwrite<uint8_t[]>(kMost * Requantizer::kTableBytes)) {}
+
+  void set(const Quantization& quantization, int64_t taps) {
+    taps_ = taps;
+    if (quantization_ == quantization) return;
+    quantization_ = quantization;
+    used_ = 0;
+  }
+  const Quantization& quantization() const { return *quantization_; }
+
+  // Null where the formula itself is cheaper, for that many outputs.
+  const Requantizer* get(int64_t count, int64_t outputs) {
+    for (size_t i = 0; i < used_; ++i) {
+      if (entries_[i].count == count) return made(i, outputs);
+    }
+    if (used_ == kMost) return nullptr;
+    entries_[used_] = {count, 0, std::nullopt};
+    return made(used_++, outputs);
+  }
+
+ private:
+  static constexpr size_t kMost = 16;
+  static constexpr int64_t kWorthMaking = 512;
+
+  struct Entry {
+    int64_t count;
+    int64_t served;
+    std::optional<Requantizer> requantizer;
+  };
+
+  const Requantizer* made(size_t index, int64_t outputs) {
+    Entry& entry = entries_[index];
+    if (!entry.requantizer) {
+      entry.served += outputs;
+      if (entry.served < kWorthMaking) return nullptr;
+      entry.requantizer.emplace(*quantization_, entry.count, taps_,
+                                tables_.get() + index * Requantizer::kTableBytes);
+    }
+    return &*entry.requantizer;
+  }
+
+  std::optional<Quantization> quantization_;
+  int64_t taps_ = 0;
+  size_t used_ = 0;
+  Entry entries_[kMost];
+  std::unique_ptr<uint8_t[]> tables_;
+};
+
+// Outputs along the width that divide by equally many taps.
+struct Segment {
+  int64_t begin;
+  int64_t end;
+  int64_t counted;
+};
+
+// Sum holds the sum of a whole window.
+template <class Sum>
+class RowPooling final : public Plan {
+ public:
+  // Where it pays, and scratch is bounded; see the limits.
+  static bool suits(const Geometry& g) {
+    const Window& width = g.windows[2];
+    if (g.window_taps() > kMostTaps || extent(width) > kMostColumns / 2) return false;
+    if (width.size / kEight + kEight > kMostNeighbours) return false;
+    const bool one = width.output == 1 || (width.size >= 32 && width.stride >= width.size);
+    const bool sparse = width.stride > 4 * width.size;
+    return !one && !sparse && edges(width) <= kMostEdges;
+  }
+
+  RowPooling(const Geometry& geometry, std::string description)
+      : Plan(std::move(description)), geometry_(geometry), segments_(segments_of(geometry.windows[2])) {
+    const auto& [depth, height, width] = geometry_.windows;
+    const int64_t fitting = (kMostColumns - extent(width)) / width.stride + 1;
+    tile_ = std::min(width.output, fitting);
+    columns_ = (tile_ - 1) * width.stride + extent(width);
+    row_step_ = height.dilation / std::gcd(height.stride, height.dilation);
+    has_eights_ = width.size >= kFewNeighbours;
+    rows_at_once_ = std::min<int64_t>(depth.size * height.size, kMostRows);
+  }
+
+  void run(const void* const* inputs, void* const* outputs) const override {
+    const int64_t rows = geometry_.rows();
+    const int threads = threads_for(geometry_.bytes());
+    const int64_t parts = std::min<int64_t>(threads, rows);
+    std::vector<Scratch> scratch;
+    for (int64_t i = 0; i < parts; ++i) scratch.emplace_back(*this);
+    parallel_for(parts, threads, [&](int64_t i) {
+      const auto share = [&](int64_t part) { return rows / parts * part + std::min(part, rows % parts); };
+      Worker worker{*this, inputs, outputs, scratch[static_cast<size_t>(i)]};
+      for_each_rows(geometry_, share(i), share(i + 1), [&](const Rows& r) { worker.pool(r); });
+    });
+  }
+
+ private:
+  static constexpr int64_t kMostTaps = sizeof(Sum) == 2 ? 257 : 65793;  // 255 * 65793 < 2^24
+  static constexpr int64_t kMostColumns = 16 << 10;
+  static constexpr int64_t kMostNeighbours = 256;
+  static constexpr int64_t kMostRows = 1024;
+  static constexpr int64_t kMostEdges = 4096;
+  static constexpr int64_t kEight = 8;
+  static constexpr int64_t kFewNeighbours = 12;
+  static constexpr int64_t kSlack = 64;  // what whole vectors read beyond the last column
+
+  static int64_t extent(const Window& window) { return (window.size - 1) * window.dilation + 1; }
+
+  // Outputs from which every tap counts, to before the first from which not.
+  static std::pair<int64_t, int64_t> middle(const Window& w) {
+    const int64_t before = w.include_padding ? 0 : w.start_padding;
+    const int64_t after = w.include_padding ? w.end_padding : 0;
+    const int64_t begin = std::min((before + w.stride - 1) / w.stride, w.output);
+    const int64_t room = w.start_padding + w.input + after - extent(w);
+    const int64_t end = room < 0 ? 0 : std::min(room / w.stride + 1, w.output);
+    return {begin, std::max(begin, end)};
+  }
+  static int64_t edges(const Window& window) {
+    const auto [begin, end] = middle(window);
+    return window.output - (end - begin);
+  }
+  static std::vector<Segment> segments_of(const Window& window) {
+    const auto [begin, end] = middle(window);
+    std::vector<Segment> segments;
+    const auto append = [&](int64_t from, int64_t to, int64_t counted) {
+      if (from == to) return;
+      if (!segments.empty() && segments.back().counted == counted) {
+        segments.back().end = to;
+      } else {
+        segments.push_back({from, to, counted});
+      }
+    };
+    for (int64_t o = 0; o < begin; ++o) append(o, o + 1, window.taps(o).counted);
+    append(begin, end, window.size);
+    for (int64_t o = end; o < window.output; ++o) append(o, o + 1, window.taps(o).counted);
+    return segments;
+  }
+
+  // What one thread needs: at most some 700 KiB.
+  struct Scratch {
+    explicit Scratch(const RowPooling& plan)
+        : columns(static_cast<size_t>(plan.columns_ + plan.slack())),
+          eights(plan.has_eights_ ? columns.size() : 0),
+          written(static_cast<size_t>(plan.tile_ + kSlack)),
+          outputs(static_cast<size_t>(plan.tile_ + kSlack)),
+          added(static_cast<size_t>(plan.rows_at_once_)),
+          removed(added.size()),
+          taps(static_cast<size_t>(kMostNeighbours)) {}
+
+    std::vector<Sum> columns;  // sums of columns over the window's rows
+    std::vector<Sum> eights;   // sums of eight taps along the width
+    std::vector<uint32_t> written;
+    std::vector<uint8_t> outputs;
+    std::vector<const std::byte*> added, removed;
+    std::vector<const Sum*> taps;
+    Requantizers requantizers;
+  };
+
+  // Where eights are made, they are made of what lies behind the last column too.
+  int64_t slack() const { return kSlack + (has_eights_ ? kEight * geometry_.windows[2].dilation : 0); }
+
+  struct Worker {
+    const RowPooling& plan;
+    const void* const* inputs;
+    void* const* outputs;
+    Scratch& scratch;
+
+    void pool(const Rows& rows) {
+      const Geometry& g = plan.geometry_;
+      const auto* in =
+          static_cast<const std::byte*>(inputs[0]) + rows.batch * g.batch.in + rows.channel * g.channels.in;
+      auto* out = static_cast<std::byte*>(outputs[0]) + rows.batch * g.batch.out +
+                  rows.channel * g.channels.out + rows.depth * g.windows[0].out_stride;
+      scratch.requantizers.set(g.quantization(inputs, rows.channel), g.window_taps());
+      const Taps depth = g.windows[0].taps(rows.depth);
+      for (int64_t begin = 0; begin < g.windows[2].output; begin += plan.tile_) {
+        pool_tile(in, out, depth, rows, begin);
+      }
+    }
+
+    // Rows whose windows' rows are on the same grid follow each other, so that sums can be carried on.
+    void pool_tile(const std::byte* in, std::byte* out, const Taps& depth, const Rows& rows, int64_t begin) {
+      const Window& height = plan.geometry_.windows[1];
+      const int64_t end = std::min(begin + plan.tile_, plan.geometry_.windows[2].output);
+      const int64_t grids = std::min(plan.row_step_, rows.end - rows.begin);
+      for (int64_t grid = 0; grid < grids; ++grid) {
+        Taps before{};
+        for (int64_t oh = rows.begin + grid; oh < rows.end; oh += plan.row_step_) {
+          const Taps taps = height.taps(oh);
+          sum_columns(in, depth, taps, before, begin, end);
+          pool_row(out + oh * height.out_stride, depth, taps, begin, end);
+          before = taps;
+        }
+      }
+    }
+
+    // Column x of the scratch is the input's column begin * stride - start_padding + x. Beyond the input it
+    // holds as many zero points as there are rows: these add nothing once they are taken off again.
+    void sum_columns(const std::byte* in, const Taps& depth, const Taps& now, const Taps& before,
+                     int64_t begin, int64_t end) {
+      const Window& width = plan.geometry_.windows[2];
+      const int64_t origin = begin * width.stride - width.start_padding;
+      const int64_t columns = (end - begin - 1) * width.stride + RowPooling::extent(width);
+      const int64_t first = std::clamp<int64_t>(0 - origin, 0, columns);
+      const int64_t last = std::clamp(width.input - origin, first, columns);
+      Sum* sums = scratch.columns.data();
+      if (first < last) {
+        sum_rows(in + (origin + first) * width.in_stride, depth, now, before, sums + first, last - first);
+      }
+      const auto beyond = static_cast<Sum>(zero_point() * depth.inside * now.inside);
+      std::fill(sums, sums + first, beyond);
+      std::fill(sums + last, sums + columns, beyond);
+    }
+
+    // The sums over the rows of `now`: those of `before`, carried on, where that is less work.
+    void sum_rows(const std::byte* in, const Taps& depth, const Taps& now, const Taps& before, Sum* sums,
+                  int64_t columns) {
+      const Window& height = plan.geometry_.windows[1];
+      const int64_t previous_end = before.first + before.inside * height.dilation;
+      const int64_t shared = before.inside > 0 && now.inside > 0 && now.first < previous_end
+                                 ? std::min((previous_end - now.first) / height.dilation, now.inside)
+                                 : 0;
+      const int64_t added = now.inside - shared;
+      const int64_t removed = before.inside - shared;
+      const bool carry = added + removed + 1 < now.inside && depth.inside * now.inside <= plan.rows_at_once_;
+      if (carry) {
+        const auto skip = shared * height.tap_step;
+        update(sums, columns, rows_at(in, depth, now.start + skip, added, scratch.added),
+               rows_at(in, depth, before.start, removed, scratch.removed), true);
+      } else {
+        sum_afresh(in, depth, now, sums, columns);
+      }
+    }
+
+    void sum_afresh(const std::byte* in, const Taps& depth, const Taps& now, Sum* sums, int64_t columns) {
+      const Window& height = plan.geometry_.windows[1];
+      bool keep = false;
+      if (depth.inside * now.inside == 0) std::fill_n(sums, columns, Sum{0});
+      if (depth.inside * now.inside <= plan.rows_at_once_) {
+        if (depth.inside * now.inside > 0) {
+          update(sums, columns, rows_at(in, depth, now.start, now.inside, scratch.added), {}, false);
+        }
+        return;
+      }
+      const Taps one{0, 0, 1, 1, 1};
+      for (int64_t d = 0; d < depth.inside; ++d) {
+        const std::byte* slice = in + depth.start + d * plan.geometry_.windows[0].tap_step;
+        for (int64_t h = 0; h < now.inside; h += plan.rows_at_once_) {
+          const int64_t count = std::min(plan.rows_at_once_, now.inside - h);
+          const int64_t start = now.start + h * height.tap_step;
+          update(sums, columns, rows_at(slice, one, start, count, scratch.added), {}, keep);
+          keep = true;
+        }
+      }
+    }
+
+    void update(Sum* sums, int64_t columns, RowPointers added, RowPointers removed, bool keep) {
+      const Geometry& g = plan.geometry_;
+      ColumnSums<Sum>::update(sums, columns, g.windows[2].in_stride, g.in.flip(), added, removed, keep);
+    }
+
+    RowPointers rows_at(const std::byte* in, const Taps& depth, int64_t start, int64_t count,
+                        std::vector<const std::byte*>& rows) {
+      const auto& [d, h, w] = plan.geometry_.windows;
+      size_t used = 0;
+      for (int64_t kd = 0; kd < depth.inside; ++kd) {
+        for (int64_t kh = 0; kh < count; ++kh) {
+          rows[used++] = in + depth.start + kd * d.tap_step + start + kh * h.tap_step;
+        }
+      }
+      return {rows.data(), used};
+    }
+
+    void pool_row(std::byte* out, const Taps& depth, const Taps& height, int64_t begin, int64_t end) {
+      const Window& width = plan.geometry_.windows[2];
+      const bool packed = width.out_stride == 1;
+      auto* row = packed ? reinterpret_cast<uint8_t*>(out + begin) : scratch.outputs.data();
+      const std::span<const Sum* const> taps = neighbours(end - begin, width);
+      const auto finish = [&](const auto& sums) {
+        requantize_segments(sums, depth, height, begin, end, row);
+      };
+      if constexpr (sizeof(Sum) == 2) {
+        if (width.stride == 1) {
+          taps.size() == 3 ? finish(NarrowSums<1, 3>{taps}) : finish(NarrowSums<1, 0>{taps});
+        } else if (width.stride == 2 && taps.size() <= 3) {
+          taps.size() == 2   ? finish(NarrowSums<2, 2>{taps})
+          : taps.size() == 3 ? finish(NarrowSums<2, 3>{taps})
+                             : finish(NarrowSums<2, 0>{taps});
+        } else if (width.stride == 2) {
+          finish(NarrowSums<2, 0>{taps});
+        } else {
+          finish(write_sums(taps, end - begin, width.stride));
+        }
+      } else {
+        finish(write_sums(taps, end - begin, width.stride));
+      }
+      if (packed) return;
+      for (int64_t o = begin; o < end; ++o) store(out + o * width.out_stride, row[o - begin]);
+    }
+
+    // The columns, or sums of eight of them, whose sum is a window's.
+    std::span<const Sum* const> neighbours(int64_t outputs, const Window& width) {
+      const Sum* columns = scratch.columns.data();
+      size_t used = 0;
+      int64_t k = 0;
+      if (plan.has_eights_) {
+        const Sum* eights =
+            make_eights((outputs - 1) * width.stride + RowPooling::extent(width), width.dilation);
+        for (; k + kEight <= width.size; k += kEight) scratch.taps[used++] = eights + k * width.dilation;
+      }
+      for (; k < width.size; ++k) scratch.taps[used++] = columns + k * width.dilation;
+      return {scratch.taps.data(), used};
+    }
+
+    // eights[x] = columns[x] + columns[x + dilation] + ... + columns[x + 7 * dilation]
+    const Sum* make_eights(int64_t columns, int64_t dilation) {
+      Sum* eights = scratch.eights.data();
+      const int64_t count = columns - 7 * dilation;
+      add_neighbours(eights, scratch.columns.data(), count + 6 * dilation, dilation);
+      add_neighbours(eights, eights, count + 4 * dilation, 2 * dilation);
+      add_neighbours(eights, eights, count, 4 * dilation);
+      return eights;
+    }
+
+    WrittenSums write_sums(std::span<const Sum* const> taps, int64_t outputs, int64_t stride) {
+      uint32_t* sums = scratch.written.data();
+      std::fill_n(sums, outputs, 0U);
+      for (const Sum* tap : taps) {
+        if (stride == 1) {
+          for (int64_t x = 0; x < outputs; ++x) sums[x] += tap[x];
+        } else {
+          for (int64_t x = 0; x < outputs; ++x) sums[x] += tap[x * stride];
+        }
+      }
+      return {sums};
+    }
+
+    template <class Sums>
+    void requantize_segments(const Sums& sums, const Taps& depth, const Taps& height, int64_t begin,
+                             int64_t end, uint8_t* row) {
+      const int64_t rows = depth.inside * height.inside;
+      const int64_t offset = rows * plan.geometry_.windows[2].size * zero_point();
+      for (const Segment& segment : plan.segments_) {
+        const int64_t from = std::max(segment.begin, begin) - begin;
+        const int64_t to = std::min(segment.end, end) - begin;
+        if (from >= to) continue;
+        const int64_t count = depth.counted * height.counted * segment.counted;
+        if (const Requantizer* fast = count > 0 ? scratch.requantizers.get(count, to - from) : nullptr) {
+          requantize_row(*fast, sums, offset, from, to, row);
+          continue;
+        }
+        for (int64_t x = from; x < to; ++x) {
+          row[x] = static_cast<uint8_t>(
+              requantize(sums.at(x) - offset, count, scratch.requantizers.quantization()));
+        }
+      }
+    }
+
+    int64_t zero_point() const { return scratch.requantizers.quantization().input_zero_point; }
+  };
+
+  Geometry geometry_;
+  std::vector<Segment> segments_;
+  int64_t tile_;      // outputs along the width that are made at once
+  int64_t columns_;   // columns that these need
+  int64_t row_step_;  // distance of rows of outputs whose windows' rows are on the same grid
+  bool has_eights_;
+  int64_t rows_at_once_;
+};
+
+}  // namespace
+ANYDML_ISA_END

@@ -1,0 +1,120 @@
+// Sums of rows of bytes, column by column, and sums of neighbouring columns.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "isa.h"
+#include "memory.h"
+#include "pooling_lanes.h"
+
+ANYDML_ISA_BEGIN
+namespace {
+
+using RowPointers = std::span<const std::byte* const>;
+
+// Sums of columns in Sum, which wraps: only what comes out in the end has to fit.
+template <class Sum>
+class ColumnSums {
+ public:
+  // sums[x] = (keep ? sums[x] : 0) + (bytes added at x) - (bytes removed at x)
+  static void update(Sum* sums, int64_t columns, int64_t step, uint8_t flip, RowPointers added,
+                     RowPointers removed, bool keep) {
+    if (step != 1 || columns < kLanes) {
+      return update_plainly(sums, columns, step, flip, added, removed, keep);
+    }
+    // Counts known to the compiler leave no inner loop.
+    if (!keep && added.size() == 1) return update_packed<1, 0>(sums, columns, flip, added, removed, keep);
+    if (!keep && added.size() == 2) return update_packed<2, 0>(sums, columns, flip, added, removed, keep);
+    if (!keep && added.size() == 3) return update_packed<3, 0>(sums, columns, flip, added, removed, keep);
+    if (keep && added.size() == 1 && removed.size() == 1) {
+      return update_packed<1, 1>(sums, columns, flip, added, removed, keep);
+    }
+    if (keep && added.size() == 3 && removed.size() == 3) {
+      return update_packed<3, 3>(sums, columns, flip, added, removed, keep);
+    }
+    update_packed<-1, -1>(sums, columns, flip, added, removed, keep);
+  }
+
+ private:
+  static constexpr int64_t kLanes = 32 / sizeof(Sum);
+  using Vector = Lanes<Sum, kLanes>;
+  using Bytes = Lanes<uint8_t, kLanes>;
+
+  static void update_plainly(Sum* sums, int64_t columns, int64_t step, uint8_t flip, RowPointers added,
+                             RowPointers removed, bool keep) {
+    if (!keep) std::fill_n(sums, columns, Sum{0});
+    const auto byte = [=](const std::byte* row, int64_t x) {
+      return static_cast<Sum>(load<uint8_t>(row + x * step) ^ flip);
+    };
+    for (const std::byte* row : added) {
+      for (int64_t x = 0; x < columns; ++x) sums[x] = static_cast<Sum>(sums[x] + byte(row, x));
+    }
+    for (const std::byte* row : removed) {
+      for (int64_t x = 0; x < columns; ++x) sums[x] = static_cast<Sum>(sums[x] - byte(row, x));
+    }
+  }
+
+  // As many rows as kAdded and kRemoved say, or, where that is -1, as there are.
+  template <int kAdded, int kRemoved>
+  static void update_packed(Sum* sums, int64_t columns, uint8_t flip, RowPointers added, RowPointers removed,
+                            bool keep) {
+    const size_t added_count = kAdded < 0 ? added.size() : kAdded;
+    const size_t removed_count = kRemoved < 0 ? removed.size() : kRemoved;
+    const std::byte* const* plus = added.data();
+    const std::byte* const* minus = removed.data();
+    const Bytes flips = all_lanes<Bytes>(flip);
+    const auto updated = [=](Vector sum, int64_t x) {
+      for (size_t i = 0; i < added_count; ++i) sum += convert<Vector>(load_lanes<Bytes>(plus[i] + x) ^ flips);
+      for (size_t i = 0; i < removed_count; ++i) {
+        sum -= convert<Vector>(load_lanes<Bytes>(minus[i] + x) ^ flips);
+      }
+      return sum;
+    };
+    const auto before = [=](int64_t x) { return keep ? load_lanes<Vector>(sums + x) : Vector{}; };
+    // The last block may overlap the one before it, and so takes the old sums first.
+    const int64_t last = columns - kLanes;
+    const Vector old = before(last);
+    for (int64_t x = 0; x < last; x += kLanes) store_lanes(sums + x, updated(before(x), x));
+    store_lanes(sums + last, updated(old, last));
+  }
+};
+
+// to[x] = from[x] + from[x + distance], for whole vectors; `to` may be `from`.
+template <class Sum>
+void add_neighbours(Sum* to, const Sum* from, int64_t count, int64_t distance) {
+  using Vector = Lanes<Sum, 32 / sizeof(Sum)>;
+  for (int64_t x = 0; x < count; x += 32 / static_cast<int64_t>(sizeof(Sum))) {
+    store_lanes(to + x, load_lanes<Vector>(from + x) + load_lanes<Vector>(from + x + distance));
+  }
+}
+
+// The sum of consecutive bytes.
+inline int64_t sum_bytes(const std::byte* bytes, int64_t count, uint8_t flip) {
+  using Bytes = Lanes<uint8_t, 16>;
+  using Sums = Lanes<uint16_t, 16>;
+  using Wide = Lanes<uint32_t, 8>;
+  constexpr int64_t kMostVectors = 256;  // so many bytes in each lane are at most 65280
+  const Bytes flips = all_lanes<Bytes>(flip);
+  const auto vector = [=](int64_t i) { return convert<Sums>(load_lanes<Bytes>(bytes + 16 * i) ^ flips); };
+  int64_t sum = 0;
+  for (int64_t i = 0; i < count / 16;) {
+    const int64_t end = std::min(count / 16, i + kMostVectors);
+    Sums even{}, odd{};
+    for (; i + 1 < end; i += 2) {
+      even += vector(i);
+      odd += vector(i + 1);
+    }
+    if (i < end) even += vector(i++);
+    even += odd;
+    const Wide pairs = (as<Wide>(even) & all_lanes<Wide>(0xffffU)) + (as<Wide>(even) >> 16);
+    for (int l = 0; l < 8; ++l) sum += pairs[l];
+  }
+  for (int64_t i = count / 16 * 16; i < count; ++i) sum += load<uint8_t>(bytes + i) ^ flip;
+  return sum;
+}
+
+}  // namespace
+ANYDML_ISA_END
