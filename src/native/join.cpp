@@ -25,7 +25,8 @@ std::vector<Loop> loops_before(const Layout& in, const Layout& out, size_t axis)
 
 std::vector<Loop> loops_from(const Layout& in, const Layout& out, size_t axis) {
   std::vector<Loop> loops;
-  for (size_t d = axis; d < in.sizes.size(); ++d) loops.push_back({in.sizes[d], in.strides[d], out.strides[d]});
+  for (size_t d = axis; d < in.sizes.size(); ++d)
+    loops.push_back({in.sizes[d], in.strides[d], out.strides[d]});
   return loops;
 }
 
@@ -48,14 +49,15 @@ bool continues(const Loop& outer, const Loop& inner) {
   return outer.in == inner.size * inner.in && outer.out == inner.size * inner.out;
 }
 
-// Merges the dimensions before the axis where every input and the output walk two as one, so that they stay the
-// same for all.
+// Merges the dimensions before the axis where every input and the output walk two as one, so that they stay
+// the same for all.
 void fold_rows(std::vector<RowPiece>& pieces) {
   for (size_t d = pieces[0].rows.size(); d-- > 0;) {
     const bool single = pieces[0].rows[d].size == 1;
-    const bool joined = d + 1 < pieces[0].rows.size() && std::ranges::all_of(pieces, [d](const RowPiece& piece) {
-      return continues(piece.rows[d], piece.rows[d + 1]);
-    });
+    const bool joined =
+        d + 1 < pieces[0].rows.size() && std::ranges::all_of(pieces, [d](const RowPiece& piece) {
+          return continues(piece.rows[d], piece.rows[d + 1]);
+        });
     if (!single && !joined) continue;
     for (RowPiece& piece : pieces) {
       if (!single) piece.rows[d + 1].size *= piece.rows[d].size;
@@ -71,8 +73,8 @@ RowPiece make_row_piece(const Layout& in, const Layout& out, size_t axis, int64_
   const bool packed = is_packed(nest, element_size, &Loop::in);
   nest = fold(std::move(nest));
   const Loop elements = take_innermost(nest);
-  return {begin, begin + size, loops_before(in, out, axis), packed, std::move(nest), elements,
-          choose_copy_of_runs(size)};
+  return {begin,           begin + size, loops_before(in, out, axis), packed,
+          std::move(nest), elements,     choose_copy_of_runs(size)};
 }
 
 Rows make_rows(const Request& request, size_t axis) {

@@ -71,7 +71,8 @@ inline void copy_runs_of(const Runs runs, const std::byte* in, std::byte* out) {
   if (runs.in_step == kSize) {
     for (int64_t i = 0; i < runs.count; ++i) std::memcpy(out + i * runs.out_step, in + i * kSize, kSize);
   } else {
-    for (int64_t i = 0; i < runs.count; ++i) std::memcpy(out + i * runs.out_step, in + i * runs.in_step, kSize);
+    for (int64_t i = 0; i < runs.count; ++i)
+      std::memcpy(out + i * runs.out_step, in + i * runs.in_step, kSize);
   }
 }
 
@@ -141,7 +142,8 @@ inline void copy_nest(std::span<const Loop> loops, const Loop& run, CopyElements
     const int64_t begin = first % run.size;
     const int64_t count = std::min(run.size - begin, last - first);
     const Place place = place_of(loops, first / run.size);
-    copy({count, run.in, run.out}, in + place.in + begin * run.in, out + (place.out + begin * run.out - start));
+    copy({count, run.in, run.out}, in + place.in + begin * run.in,
+         out + (place.out + begin * run.out - start));
     first += count;
   }
 }

@@ -1,7 +1,8 @@
 // Very short runs of rows that follow each other: many of them to a vector.
 //
 // Two ways, for joins whose every row follows the one before in all inputs and in the output:
-//  - few inputs: 16 bytes of the output come from a window of at most 16 bytes of each input, whatever the sizes of
+//  - few inputs: 16 bytes of the output come from a window of at most 16 bytes of each input, whatever the
+//  sizes of
 //    the runs. A shuffle of each window puts its bytes to where they belong, and zeros elsewhere;
 //  - many inputs with runs of 1, 2 or 4 bytes: squares of 16, 8 or 4 inputs by as many rows are transposed.
 #pragma once
@@ -75,9 +76,10 @@ class Interleave {
 
   bool pays() const { return ways_ > 0; }
 
-  // Writes the first rows of `count`, from inputs of which each has `readable` rows from in[i] on, and returns how
-  // many: whole periods, and only such whose windows lie in the inputs.
-  int64_t copy(const std::vector<const std::byte*>& in, int64_t count, int64_t readable, std::byte* out) const {
+  // Writes the first rows of `count`, from inputs of which each has `readable` rows from in[i] on, and
+  // returns how many: whole periods, and only such whose windows lie in the inputs.
+  int64_t copy(const std::vector<const std::byte*>& in, int64_t count, int64_t readable,
+               std::byte* out) const {
     int64_t periods = count / rows_;
     for (const Window& window : windows_) {
       const int64_t step = rows_ * sizes_[window.input];
@@ -151,8 +153,9 @@ class Interleave {
   }
 
   using Copy = void (*)(const Interleave&, const std::vector<const std::byte*>&, int64_t, std::byte*);
-  static constexpr std::array<Copy, kMostWays> kCopies{copy_ways<1>, copy_ways<2>, copy_ways<3>, copy_ways<4>,
-                                                       copy_ways<5>, copy_ways<6>, copy_ways<7>, copy_ways<8>};
+  static constexpr std::array<Copy, kMostWays> kCopies{copy_ways<1>, copy_ways<2>, copy_ways<3>,
+                                                       copy_ways<4>, copy_ways<5>, copy_ways<6>,
+                                                       copy_ways<7>, copy_ways<8>};
 
   std::vector<int64_t> sizes_;
   int64_t rows_ = 0;     // of a period
@@ -169,7 +172,8 @@ template <class Lane, size_t... kIndex>
 inline void interleave_halves(const Lanes<Lane>& a, const Lanes<Lane>& b, Lanes<Lane>& low, Lanes<Lane>& high,
                               std::index_sequence<kIndex...>) {
   constexpr int kLanes = sizeof...(kIndex);
-  low = __builtin_shufflevector(a, b, (static_cast<int>(kIndex) / 2 + static_cast<int>(kIndex) % 2 * kLanes)...);
+  low = __builtin_shufflevector(a, b,
+                                (static_cast<int>(kIndex) / 2 + static_cast<int>(kIndex) % 2 * kLanes)...);
   high = __builtin_shufflevector(
       a, b, (static_cast<int>(kIndex) / 2 + kLanes / 2 + static_cast<int>(kIndex) % 2 * kLanes)...);
 }

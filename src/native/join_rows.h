@@ -1,8 +1,8 @@
 // JOIN into an output whose rows have no gaps.
 //
-// A row is what lies between one step of the dimensions before the axis and the next: a run of each input, one
-// behind the other. The bytes of all rows are numbered as if rows followed each other, and cut into equal parts,
-// one for each thread, wherever that is in a row or a run.
+// A row is what lies between one step of the dimensions before the axis and the next: a run of each input,
+// one behind the other. The bytes of all rows are numbered as if rows followed each other, and cut into equal
+// parts, one for each thread, wherever that is in a row or a run.
 #pragma once
 
 #include <algorithm>
@@ -108,7 +108,8 @@ class RowJoin final : public Plan {
     if (part == 0 || part == parts) return part == 0 ? 0 : rows_.bytes();
     const int64_t lines = rows_.bytes() / kLine;
     const int64_t skew = to_next_line(out);
-    return std::min(lines * part / parts * kLine + (skew % rows_.element_size == 0 ? skew : 0), rows_.bytes());
+    return std::min(lines * part / parts * kLine + (skew % rows_.element_size == 0 ? skew : 0),
+                    rows_.bytes());
   }
 
   // Puts the output together block by block, and streams each.
@@ -121,8 +122,8 @@ class RowJoin final : public Plan {
     }
   }
 
-  // Writes the output in its place; short runs block by block, so that its lines are in the cache while several
-  // inputs fill them.
+  // Writes the output in its place; short runs block by block, so that its lines are in the cache while
+  // several inputs fill them.
   void write(const void* const* inputs, std::byte* out, int64_t begin, int64_t end) const {
     for (int64_t next; begin < end; begin = next) {
       next = long_ ? end : std::min(end, begin + block_);
@@ -228,7 +229,8 @@ class RowJoin final : public Plan {
   }
 
   // The bytes [from, to) of a row.
-  void copy_part(const void* const* inputs, const Target& target, int64_t row, int64_t from, int64_t to) const {
+  void copy_part(const void* const* inputs, const Target& target, int64_t row, int64_t from,
+                 int64_t to) const {
     std::byte* out = place_in(target, row, from);
     auto piece = std::ranges::upper_bound(rows_.pieces, from, {}, &RowPiece::end);
     for (; from < to; ++piece) {
@@ -241,7 +243,8 @@ class RowJoin final : public Plan {
   }
 
   // The bytes [first, last) of a run that begins at `in`.
-  void copy_run(const RowPiece& piece, int64_t first, int64_t last, const std::byte* in, std::byte* out) const {
+  void copy_run(const RowPiece& piece, int64_t first, int64_t last, const std::byte* in,
+                std::byte* out) const {
     if (!piece.packed) {
       const int64_t unit = rows_.element_size;
       copy_nest(piece.nest, piece.elements, copy_elements_, first / unit, last / unit, in, out);
@@ -260,9 +263,9 @@ class RowJoin final : public Plan {
   bool long_;
   bool streams_;
   bool gathers_;
-  int64_t out_step_;         // from a row to its neighbour, in the output
-  Interleave interleave_;    // for few inputs with very short runs
-  int64_t lane_ = 0;         // for many: the size of their runs
+  int64_t out_step_;       // from a row to its neighbour, in the output
+  Interleave interleave_;  // for few inputs with very short runs
+  int64_t lane_ = 0;       // for many: the size of their runs
 };
 
 }  // namespace

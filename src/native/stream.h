@@ -1,8 +1,8 @@
 // Copies that go around the caches.
 //
-// An ordinary store reads the line that it writes into, and drives another one out. Of an output larger than the
-// caches nothing is left when it is read again, so that a streaming store, which writes whole lines and reads
-// none, saves a third of a copy's traffic. In a smaller output it would lose what the caches hold.
+// An ordinary store reads the line that it writes into, and drives another one out. Of an output larger than
+// the caches nothing is left when it is read again, so that a streaming store, which writes whole lines and
+// reads none, saves a third of a copy's traffic. In a smaller output it would lose what the caches hold.
 #pragma once
 
 #include <algorithm>
@@ -27,8 +27,8 @@ inline int64_t to_next_line(const std::byte* to) {
   return static_cast<int64_t>(-reinterpret_cast<uintptr_t>(to) % kLine);
 }
 
-// Writes the line at `to`, which is aligned. 16 bytes at a time, on every instruction set: the processor gathers
-// them, and memory is the limit.
+// Writes the line at `to`, which is aligned. 16 bytes at a time, on every instruction set: the processor
+// gathers them, and memory is the limit.
 inline void stream_line(std::byte* to, const std::byte* from) {
 #if defined(ANYDML_STREAM_SSE2)
   auto* const line = reinterpret_cast<__m128i*>(to);
@@ -46,7 +46,8 @@ inline void stream_line(std::byte* to, const std::byte* from) {
 #endif
 }
 
-// As memcpy; what does not fill a line is stored in the ordinary way, and so nothing beyond the bytes is touched.
+// As memcpy; what does not fill a line is stored in the ordinary way, and so nothing beyond the bytes is
+// touched.
 inline void stream_copy(std::byte* to, const std::byte* from, int64_t size) {
   const int64_t head = std::min(to_next_line(to), size);
   std::memcpy(to, from, static_cast<size_t>(head));
@@ -55,8 +56,8 @@ inline void stream_copy(std::byte* to, const std::byte* from, int64_t size) {
   std::memcpy(to + i, from + i, static_cast<size_t>(size - i));
 }
 
-// Streamed lines before it are seen by whoever sees what is written after it. Each thread that streams calls it
-// once, when it is done.
+// Streamed lines before it are seen by whoever sees what is written after it. Each thread that streams calls
+// it once, when it is done.
 inline void stream_fence() {
 #if defined(ANYDML_STREAM_SSE2)
   _mm_sfence();

@@ -1,4 +1,4 @@
-"""The command line: ``anydml run``, ``check``, ``ops``, ``devices`` and ``draw``.
+"""The command line: ``anydml run``, ``check``, ``ops``, ``devices``, ``draw`` and ``bench``.
 
 Exit codes: 0, all is well; 1, the model or what it needs is wrong, as standard error says; 2, the command line is
 wrong; 130, interrupted.
@@ -158,6 +158,19 @@ def _draw(arguments: argparse.Namespace) -> int:
         write_whole(path, lambda file, data=data: file.write(data))  # type: ignore[misc]
         print(f"Drawn to '{path}'")
     return 0
+
+
+def _bench(arguments: argparse.Namespace) -> int:
+    from ..bench.command import bench
+
+    return bench(
+        device=arguments.device,
+        text=arguments.filter,
+        quick=arguments.quick,
+        threads=arguments.threads,
+        json_file=arguments.json,
+        plot_file=arguments.plot,
+    )
 
 
 def _pictures(arguments: argparse.Namespace) -> list[str]:
@@ -346,6 +359,32 @@ def _parser() -> argparse.ArgumentParser:
     draw.add_argument("-o", "--output", default="-", metavar="FILE", help="where to write (default: standard output)")
     _add_file_arguments(draw)
     draw.set_defaults(command=_draw)
+
+    bench = _described(
+        commands.add_parser,
+        """Measure the operators beside the fastest copy that this machine shows, and beside the libraries installed.
+
+A ratio of 1 is what memory allows a copy of as many bytes; every result is checked before it counts. A MISS, a ratio
+above the project's own limit for 2 threads and tensors of 128 MiB, is no error: the exit code is 0, and 1 where a
+result is wrong.""",
+        """
+        anydml bench --quick                     some minutes; without --quick, the better part of an hour
+        anydml bench --filter "float16 one row"  rows with this text alone, here on all threads and on 1
+        anydml bench --filter JOIN --threads 1
+        anydml bench --json bench.json --plot bench.svg
+        """,
+        name="bench",
+        help="measure speed and accuracy",
+    )
+    bench.add_argument("-d", "--device", choices=DEVICE_NAMES, default="cpu", help="what to measure (default: cpu)")
+    bench.add_argument("--filter", default="", metavar="TEXT", help="only rows with this text in operator or case")
+    bench.add_argument("--quick", action="store_true", help="fewer rows, runs and values")
+    bench.add_argument(
+        "--threads", type=_positive, metavar="N", help="on N threads alone (default: on all that there are, and on 1)"
+    )
+    bench.add_argument("--json", metavar="FILE", help="write all that was measured as JSON")
+    bench.add_argument("--plot", metavar="FILE", help="draw a chart as SVG; needs matplotlib, the extra plot")
+    bench.set_defaults(command=_bench)
     return parser
 
 

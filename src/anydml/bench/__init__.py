@@ -1,0 +1,245 @@
+"""``anydml bench``: how near the operators are to the limit that memory sets, and where others are.
+
+Every time is divided by that of the fastest copy that the machine shows in the same run: one that reads and writes as
+many bytes, by memmove on all threads, by NumPy, or by PyTorch. Rows count only once their results have been checked.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import platform
+import statistics
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+
+from .. import __version__
+from ..device import Device
+from ..layout import Array
+from .cases import Case, Work
+from .peers import Peers, Run, cores, processor
+
+RUNS, QUICK_RUNS = 7, 3
+STEADY = 0.15
+"""A yardstick whose middle half spreads wider, relative to its median, is taken again."""
+ATTEMPTS = 3
+_LEAST_SECONDS = 1e-3
+"""What is shorter is repeated, and the time divided."""
+_PEER_SECONDS = 1.5
+"""A peer that takes longer for its runs gets fewer."""
+
+
+@dataclass
+class Row:
+    """What was measured of a case; times in seconds, ratios to the yardstick."""
+
+    operator: str
+    name: str
+    dtype: str
+    size: int
+    threads: int
+    limit: float
+    engine: str = ""
+    error: str = ""
+    """What is wrong with the result; no times then."""
+    seconds: float = 0.0
+    ratio: float = 0.0
+    yardstick: str = ""
+    yardstick_seconds: float = 0.0
+    spread: float = 0.0
+    steady: bool = True
+    peers: dict[str, float] = field(default_factory=dict)
+    """The ratio of each."""
+
+    @property
+    def verdict(self) -> str:
+        if self.error:
+            return "WRONG"
+        return "ok" if self.ratio <= self.limit else "MISS"
+
+    @property
+    def best_peer(self) -> tuple[str, float] | None:
+        return min(self.peers.items(), key=lambda peer: peer[1], default=None)
+
+
+@dataclass
+class Result:
+    """All of a run, and the machine that it was made on."""
+
+    header: dict[str, Any]
+    rows: list[Row] = field(default_factory=list)
+    accuracy: list[dict[str, Any]] = field(default_factory=list)
+    small: dict[str, float] = field(default_factory=dict)
+    """Seconds of a call with 12 elements."""
+    interrupted: bool = False
+
+    def as_json(self) -> dict[str, Any]:
+        rows = [asdict(row) | {"verdict": row.verdict} for row in self.rows]
+        return {**asdict(self), "rows": rows}
+
+
+Progress = Callable[[str, int, int], None]
+
+
+def header(device: Device, peers: Peers) -> dict[str, Any]:
+    """The machine, and the versions of all that is measured."""
+    info: dict[str, Any] = {
+        "processor": processor(),
+        "cores": cores(),
+        "threads": peers.threads,
+        "system": f"{platform.system()} {platform.machine()}",
+        "python": platform.python_version(),
+        "anydml": __version__,
+        "device": device.name,
+        "peers": peers.versions,
+        "absent": peers.absent,
+    }
+    try:
+        from .. import _native
+
+        info["build"] = _native.build_info()
+    except ImportError as problem:
+        info["build"] = str(problem)
+    return info
+
+
+def run(
+    cases: Sequence[Case], device: Device, peers: Peers, runs: int = RUNS, progress: Progress | None = None
+) -> Iterator[Row]:
+    """Measures the cases one by one; the arrays of one are gone before the next are made."""
+    for i, case in enumerate(cases):
+        if progress is not None:
+            progress(f"{case.operator} {case.title}", i, len(cases))
+        yield measure(case, device, peers, runs)
+
+
+def measure(case: Case, device: Device, peers: Peers, runs: int = RUNS) -> Row:
+    """One row: the check, then the times."""
+    work = case.make(device)
+    row = Row(case.operator, case.name, case.dtype, case.size, peers.threads, case.limit, work.compiled.engine)
+    row.error = wrong(work)
+    if row.error:
+        return row
+    with _copies(work.bytes_moved // 2, peers) as copies:
+        for _ in range(ATTEMPTS):
+            _measure(row, case, work, peers, copies, runs)
+            if row.steady:
+                break
+    return row
+
+
+def wrong(work: Work) -> str:
+    """What is wrong with the operator's result, "" if nothing: two runs into differently poisoned outputs agree, which
+    an element left out would not, and hold what the case expects."""
+    first: Array | None = None
+    for poison in (0xA5, 0x5A):
+        work.output.reshape(-1).view(np.uint8)[...] = poison
+        work.compiled.dispatch(work.inputs, [work.output])
+        if first is None:
+            first = work.output.copy()
+    bits = f"u{work.output.itemsize}"
+    if not np.array_equal(first.view(bits), work.output.view(bits)):  # type: ignore[union-attr]
+        return "two runs differ, or left elements out"
+    del first
+    return work.check(work.output)
+
+
+def _measure(row: Row, case: Case, work: Work, peers: Peers, copies: dict[str, Run], runs: int) -> None:
+    ours: dict[str, Run] = {"anydml": lambda: work.compiled.dispatch(work.inputs, [work.output])}
+    times = interleaved({**copies, **ours}, runs)
+    row.yardstick = min(copies, key=lambda name: statistics.median(times[name]))
+    samples = times[row.yardstick]
+    row.yardstick_seconds = statistics.median(samples)
+    row.spread = spread(samples)
+    row.steady = row.spread <= STEADY
+    row.seconds = statistics.median(times["anydml"])
+    row.ratio = row.seconds / row.yardstick_seconds
+    # Afterwards, as ten slow ones would stand between a copy and us.
+    row.peers = {}
+    for name, peer in peers.of(case, work, work.output):
+        start = time.perf_counter()
+        peer()
+        took = time.perf_counter() - start
+        few = max(1, min(runs, int(_PEER_SECONDS / max(took, 1e-9))))
+        beside = interleaved({"copy": copies[row.yardstick], name: peer}, few)
+        row.peers[name] = statistics.median(beside[name]) / statistics.median(beside["copy"])
+
+
+def spread(samples: Sequence[float]) -> float:
+    """The width of the middle half of the samples, relative to the median."""
+    low, _, high = statistics.quantiles(samples, n=4, method="inclusive") if len(samples) > 1 else (0.0, 0.0, 0.0)
+    return (high - low) / statistics.median(samples)
+
+
+def interleaved(functions: dict[str, Run], runs: int) -> dict[str, list[float]]:
+    """Seconds of each in turn, so that what disturbs the machine disturbs all; short ones repeated within a run."""
+    repeats = {}
+    for name, function in functions.items():
+        function()
+        start = time.perf_counter()
+        function()
+        repeats[name] = max(1, round(_LEAST_SECONDS / max(time.perf_counter() - start, 1e-8)))
+    times: dict[str, list[float]] = {name: [] for name in functions}
+    for _ in range(runs):
+        for name, function in functions.items():
+            start = time.perf_counter()
+            for _ in range(repeats[name]):
+                function()
+            times[name].append((time.perf_counter() - start) / repeats[name])
+    return times
+
+
+@contextmanager
+def _copies(size: int, peers: Peers) -> Iterator[dict[str, Run]]:
+    """Copies of that many bytes, by all that may be fastest."""
+    source, target = np.ones(size, np.uint8), np.zeros(size, np.uint8)
+    move = ctypes.memmove
+    threads = peers.threads
+    step = -(-size // threads // 64) * 64 or 64
+    parts = [(target.ctypes.data + i, source.ctypes.data + i, min(step, size - i)) for i in range(0, size, step)]
+    copies: dict[str, Run] = {"np.copyto": lambda: np.copyto(target, source)}
+    torch = peers.modules.get("torch")
+    if torch is not None:
+        given, out = torch.from_numpy(source), torch.from_numpy(target)
+        copies["torch.copy_"] = lambda: out.copy_(given)
+    with ThreadPoolExecutor(threads) as pool:
+        copies[f"memmove, {threads} threads"] = lambda: list(pool.map(lambda part: move(*part), parts))
+        yield copies
+
+
+def small_calls(device: Device) -> dict[str, float]:
+    """Seconds of a call with 12 elements: the best of many runs, as only what disturbs makes one longer."""
+    from timeit import repeat
+
+    from ..functions import cumulative_summation
+    from .cases import Scan
+
+    work = Scan("CUMULATIVE_SUMMATION", "12 elements", 1.0, "float32", size=48, shape=lambda n: (n,)).make(device)
+    x, out = work.inputs[0], work.output
+    assert x is not None
+    inputs, outputs = [x], [out]
+    calls: dict[str, Run] = {
+        "compiled.dispatch": lambda: work.compiled.dispatch(inputs, outputs),
+        "cumulative_summation(out=)": lambda: cumulative_summation(x, out=out, device=device),
+        "np.add.accumulate(out=)": lambda: np.add.accumulate(x, out=out),
+    }
+    return {name: min(repeat(call, number=1000, repeat=9)) / 1000 for name, call in calls.items()}
+
+
+def progress_to(file: Any) -> Progress:
+    """Shows which row is at work: on a terminal in one line, else a line each."""
+
+    def show(title: str, done: int, total: int) -> None:
+        text = f"[{done + 1}/{total}] {title}"
+        if file.isatty():
+            file.write(f"\r\x1b[K{text[:100]}")
+        else:
+            file.write(text + "\n")
+        file.flush()
+
+    return show

@@ -1,0 +1,373 @@
+"""What is measured: the matrix, each row as data, and how its arrays and its operator are made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from math import isqrt, prod
+from typing import Any
+
+import numpy as np
+
+from ..device import CompiledOperator, Device
+from ..enums import AxisDirection
+from ..functions import quantized_linear_average_pooling
+from ..layout import DATA_TYPES, Array
+from ..operators import spec
+from ..tensor import DML_BUFFER_TENSOR_DESC
+
+LARGE, MIDDLE, SMALL = 128 << 20, 1 << 20, 64 << 10
+"""Bytes of a tensor; the limits hold for large ones."""
+
+_UFUNCS = {"CUMULATIVE_SUMMATION": np.add, "CUMULATIVE_PRODUCT": np.multiply}
+
+
+@dataclass
+class Work:
+    """A row made ready: its arrays, and its operator compiled for them."""
+
+    inputs: list[Array | None]
+    output: Array
+    compiled: CompiledOperator
+    check: Callable[[Array], str]
+    """What is wrong with an output, "" if nothing is."""
+
+    @property
+    def bytes_moved(self) -> int:
+        """Read once and written once; what is broadcast or left out by strides does not count."""
+        return sum(array.nbytes for array in [*self.inputs, self.output] if array is not None)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A row of the matrix."""
+
+    operator: str
+    name: str
+    limit: float
+    dtype: str
+    size: int = LARGE
+
+    @property
+    def title(self) -> str:
+        return f"{self.dtype} {self.name}, {format_size(self.size)}"
+
+    def make(self, device: Device) -> Work:
+        raise NotImplementedError
+
+    def scaled(self, size: int) -> Case:
+        return replace(self, size=size)
+
+    def _random(self) -> np.random.Generator:
+        return np.random.default_rng(0)
+
+
+@dataclass(frozen=True)
+class Scan(Case):
+    shape: Callable[[int], tuple[int, ...]] = lambda n: (n,)
+    axis: int = 0
+    decreasing: bool = False
+    exclusive: bool = False
+    layout: str = "packed"
+    """Or "transposed", or "gapped": how the input lies."""
+
+    def make(self, device: Device) -> Work:
+        dtype = np.dtype(self.dtype)
+        shape = tuple(max(1, size) for size in self.shape(self.size // dtype.itemsize))
+        x = self._lay(self._values(shape, dtype))
+        output = np.empty(shape, dtype)
+        member = "HasExclusiveSum" if self.operator == "CUMULATIVE_SUMMATION" else "HasExclusiveProduct"
+        direction = AxisDirection.DECREASING if self.decreasing else AxisDirection.INCREASING
+        desc = spec(self.operator).desc(
+            InputTensor=_tensor(x),
+            OutputTensor=_tensor(output),
+            Axis=self.axis,
+            AxisDirection=direction,
+            **{member: self.exclusive},
+        )
+        return Work([x], output, _compile(device, desc), lambda y: self._check(x, y))
+
+    def _values(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+        random = self._random()
+        if self.operator == "CUMULATIVE_SUMMATION":
+            values = random.integers(0, 3, shape, np.int8)
+        elif dtype.kind == "f":
+            # Around 1, so that neither huge nor tiny products make the work easy.
+            return (1 + (random.integers(-1, 2, shape, np.int8) * dtype.type(1e-3))).astype(dtype)
+        else:
+            values = random.integers(1, 3, shape, np.int8)
+        return values.astype(dtype)
+
+    def _lay(self, x: Array) -> Array:
+        if self.layout == "transposed":
+            order = tuple(reversed(range(x.ndim)))
+            return np.ascontiguousarray(x.transpose(order)).transpose(order)
+        if self.layout == "gapped":
+            wide = np.empty((*x.shape[:-1], x.shape[-1] + 16), x.dtype)
+            wide[..., :-16] = x
+            return wide[..., :-16]
+        return x
+
+    def _check(self, x: Array, y: Array) -> str:
+        """Lines along the axis, tallied by NumPy in the next wider type; all of them where there are few."""
+        x, y = np.moveaxis(x, self.axis, -1), np.moveaxis(y, self.axis, -1)
+        lines = [np.unravel_index(i, x.shape[:-1]) for i in self._sample(prod(x.shape[:-1]), x.shape[-1])]
+        for line in lines:
+            expected = self._tally(x[line])
+            if not _near(y[line], expected):
+                return f"the line at {tuple(map(int, line))} differs from NumPy's"
+        return ""
+
+    def _sample(self, lines: int, length: int) -> Sequence[int]:
+        most = max(1, min(256, (1 << 20) // length))
+        if lines <= most:
+            return range(lines)
+        return sorted({0, lines - 1, *map(int, self._random().integers(0, lines, most))})
+
+    def _tally(self, line: Array) -> Array:
+        wide = {"float32": np.float64, "float16": np.float32}.get(self.dtype, line.dtype)
+        step = -1 if self.decreasing else 1
+        ufunc = _UFUNCS[self.operator]
+        with np.errstate(all="ignore"):
+            tallies = ufunc.accumulate(line[::step], dtype=wide)
+            if self.exclusive:
+                tallies = np.concatenate([np.array([ufunc.identity], tallies.dtype), tallies[:-1]])
+            return tallies.astype(line.dtype)[::step]
+
+
+@dataclass(frozen=True)
+class Join(Case):
+    runs: tuple[int, ...] = (1,)
+    """Bytes of each input's run in a row."""
+    inputs: int = 0
+    """So many inputs, of the runs in turn; as many as runs where 0."""
+
+    def make(self, device: Device) -> Work:
+        dtype = np.dtype(self.dtype)
+        runs = [self.runs[i % len(self.runs)] for i in range(self.inputs or len(self.runs))]
+        rows = max(1, self.size // sum(runs))
+        inputs: list[Array | None] = []
+        for run in runs:
+            values = self._random().integers(0, 100, (rows, max(1, run // dtype.itemsize)), np.int8).astype(dtype)
+            inputs.append(values)
+        pieces = [piece for piece in inputs if piece is not None]
+        output = np.empty((rows, sum(piece.shape[1] for piece in pieces)), dtype)
+        desc = spec("JOIN").desc(
+            InputTensors=[_tensor(piece) for piece in pieces], OutputTensor=_tensor(output), Axis=1
+        )
+
+        def check(y: Array) -> str:
+            start = 0
+            for i, piece in enumerate(pieces):
+                if not np.array_equal(y[:, start : start + piece.shape[1]], piece):
+                    return f"input {i} is not where it belongs"
+                start += piece.shape[1]
+            return ""
+
+        return Work(inputs, output, _compile(device, desc), check)
+
+
+@dataclass(frozen=True)
+class Pooling(Case):
+    spatial: tuple[int, ...] = (112, 112)
+    window: int = 2
+    stride: int = 2
+    padding: int = 0
+    dilation: int = 1
+    per_channel: bool = False
+
+    CHANNELS = 64
+
+    def make(self, device: Device) -> Work:
+        dtype = np.dtype(self.dtype)
+        limits = np.iinfo(dtype)
+        batch, channels = self._batch()
+        x = self._random().integers(limits.min, limits.max, (batch, channels, *self.spatial), dtype, endpoint=True)
+        extent = (self.window - 1) * self.dilation + 1
+        pooled = [(size + 2 * self.padding - extent) // self.stride + 1 for size in self.spatial]
+        output = np.empty((batch, channels, *pooled), dtype)
+        per = channels if self.per_channel else 1
+        values = (
+            np.full(per, 0.05, np.float32),
+            np.full(per, 3, dtype),
+            np.full(per, 0.04, np.float32),
+            np.full(per, 5, dtype),
+        )
+        quantisation = [value.reshape(1, per, 1, 1) for value in values]
+        dimensions = len(self.spatial)
+        options = {
+            "window_size": [self.window] * dimensions,
+            "strides": [self.stride] * dimensions,
+            "start_padding": [self.padding] * dimensions,
+            "end_padding": [self.padding] * dimensions,
+            "dilations": [self.dilation] * dimensions,
+        }
+        members = dict(
+            zip(("WindowSize", "Strides", "StartPadding", "EndPadding", "Dilations"), options.values(), strict=True)
+        )
+        scale, zero_point, out_scale, out_zero_point = map(_tensor, quantisation)
+        desc = spec("QUANTIZED_LINEAR_AVERAGE_POOLING").desc(
+            InputTensor=_tensor(x),
+            InputScaleTensor=scale,
+            InputZeroPointTensor=zero_point,
+            OutputScaleTensor=out_scale,
+            OutputZeroPointTensor=out_zero_point,
+            OutputTensor=_tensor(output),
+            IncludePadding=False,
+            **members,
+        )
+
+        def check(y: Array) -> str:
+            for place in ((slice(0, 1), slice(0, 2)), (slice(-1, None), slice(-2, None))):
+                expected = quantized_linear_average_pooling(
+                    np.ascontiguousarray(x[place]),
+                    0.05,
+                    3,
+                    output_scale=0.04,
+                    output_zero_point=5,
+                    device="reference",
+                    **options,
+                )
+                if not np.array_equal(y[place], expected):
+                    return "a channel differs from the reference's"
+            return ""
+
+        return Work([x, *quantisation], output, _compile(device, desc), check)
+
+    def _batch(self) -> tuple[int, int]:
+        images = max(1, self.size // prod(self.spatial))
+        channels = min(self.CHANNELS, images)
+        return max(1, images // channels), channels
+
+
+def _tensor(array: Array) -> DML_BUFFER_TENSOR_DESC:
+    strides = tuple(stride // array.itemsize for stride in array.strides)
+    return DML_BUFFER_TENSOR_DESC(DataType=DATA_TYPES[array.dtype], Sizes=array.shape, Strides=strides)
+
+
+def _compile(device: Device, desc: Any) -> CompiledOperator:
+    return device.compile_operator(device.create_operator(desc))
+
+
+def _near(actual: Array, expected: Array) -> bool:
+    """Integers equal; floats within what the order of combining may do to a wide tally, and one rounding."""
+    if actual.dtype.kind != "f":
+        return np.array_equal(actual, expected)
+    ulps = np.spacing(np.abs(expected[np.isfinite(expected)])).astype(np.float64)
+    finite = np.isfinite(expected)
+    difference = actual[finite].astype(np.float64) - expected[finite].astype(np.float64)
+    slack = expected.size * (2.0**-53 if actual.dtype == np.float32 else 2.0**-24) * np.abs(expected[finite])
+    return bool(np.all(np.abs(difference) <= ulps + slack) and np.array_equal(actual[~finite], expected[~finite], True))
+
+
+def format_size(size: int) -> str:
+    for unit, bytes_ in (("MiB", 1 << 20), ("KiB", 1 << 10)):
+        if size >= bytes_:
+            return f"{size // bytes_} {unit}"
+    return f"{size} B"
+
+
+# Shapes of n elements
+
+
+def _square(n: int) -> tuple[int, ...]:
+    width = 1 << (n.bit_length() // 2)
+    return (n // width, width)
+
+
+def _middle(n: int) -> tuple[int, ...]:
+    width = 1 << ((n // 64).bit_length() // 2)
+    return (1, 64, n // 64 // width, width)
+
+
+def _short(n: int) -> tuple[int, ...]:
+    return (n // 32, 32)
+
+
+def _inner(width: int) -> Callable[[int], tuple[int, ...]]:
+    def shape(n: int) -> tuple[int, ...]:
+        length = min(1021, max(1, n // width))
+        return (n // width // length, length, width)
+
+    return shape
+
+
+def _primes(n: int) -> tuple[int, ...]:
+    length = next(p for p in range(isqrt(n), 0, -1) if all(p % d for d in range(2, isqrt(p) + 1)))
+    return (n // length, length)
+
+
+def _eight(n: int) -> tuple[int, ...]:
+    return (2, 2, 4, max(1, n // 2048), 4, 2, 4, 4)
+
+
+_SHAPES: tuple[tuple[str, Callable[[int], tuple[int, ...]], int], ...] = (
+    ("one row", lambda n: (n,), 0),
+    ("long rows", _square, 1),
+    ("columns", _square, 0),
+    ("middle axis", _middle, 1),
+    ("rows of 32", _short, 1),
+)
+_ODD: tuple[tuple[str, Callable[[int], tuple[int, ...]], int], ...] = (
+    *((f"middle axis, inner {width}", _inner(width), 1) for width in (1, 3, 17, 31)),
+    ("rows of prime length", _primes, 1),
+    ("8 dimensions", _eight, 3),
+)
+
+
+def _scans() -> Iterator[Scan]:
+    for operator in _UFUNCS:
+        for dtype in ("float32", "float16", "int32", "uint32", "int64", "uint64"):
+            limit = 1.4 if dtype == "float16" or (operator == "CUMULATIVE_PRODUCT" and dtype.endswith("64")) else 1.15
+            for name, shape, axis in _SHAPES:
+                yield Scan(operator, name, limit, dtype, shape=shape, axis=axis)
+        for dtype in ("float32", "float16", "int64"):
+            limit = 1.4 if dtype == "float16" or (operator == "CUMULATIVE_PRODUCT" and dtype.endswith("64")) else 1.15
+            for name, shape, axis in _ODD:
+                yield Scan(operator, name, limit, dtype, shape=shape, axis=axis)
+            for name, shape, axis in _SHAPES[:3]:
+                yield Scan(operator, f"{name}, DECREASING", limit, dtype, shape=shape, axis=axis, decreasing=True)
+                yield Scan(operator, f"{name}, exclusive", limit, dtype, shape=shape, axis=axis, exclusive=True)
+            for layout in ("transposed", "gapped"):
+                for name, shape, axis in _SHAPES[1:3]:
+                    yield Scan(operator, f"{name}, {layout}", 1.6, dtype, shape=shape, axis=axis, layout=layout)
+
+
+def _joins() -> Iterator[Join]:
+    for inputs, run in ((2, 2048), (2, 32768), (2, 10007), (16, 4096), (512, 2048), (512, 32768)):
+        yield Join("JOIN", f"{inputs} runs of {run} B", 1.05, "uint8", runs=(run,), inputs=inputs)
+    for inputs, run in ((2, 65), (2, 128), (3, 333), (16, 200), (512, 96), (2, 1024)):
+        yield Join("JOIN", f"{inputs} runs of {run} B", 1.3, "uint8", runs=(run,), inputs=inputs)
+    for inputs, run in ((3, 1), (4, 1), (2, 2), (3, 4), (2, 8), (4, 12), (2, 16), (2, 64), (64, 4), (512, 1)):
+        yield Join("JOIN", f"{inputs} runs of {run} B", 1.6, "uint8", runs=(run,), inputs=inputs)
+    yield Join("JOIN", "runs of 12 and 20 B", 1.6, "float32", runs=(12, 20))
+    yield Join("JOIN", "2 runs of 16384 B", 1.05, "int64", runs=(16384,), inputs=2)
+
+
+def _poolings() -> Iterator[Pooling]:
+    def pooling(name: str, limit: float, **options: Any) -> Pooling:
+        return Pooling("QUANTIZED_LINEAR_AVERAGE_POOLING", name, limit, options.pop("dtype", "uint8"), **options)
+
+    yield pooling("2x2 stride 2", 1.5)
+    yield pooling("3x3 stride 2", 1.5, window=3, padding=1)
+    yield pooling("3x3 stride 1", 2.0, window=3, stride=1, padding=1)
+    yield pooling("3x3 stride 1", 2.0, window=3, stride=1, padding=1, dtype="int8")
+    yield pooling("3x3 stride 1, no padding", 2.6, window=3, stride=1)
+    yield pooling("3x3 stride 1, dilated", 2.6, window=3, stride=1, padding=2, dilation=2)
+    yield pooling("3x3 stride 1, per channel", 2.6, window=3, stride=1, padding=1, per_channel=True)
+    yield pooling("7x7 stride 1", 3.0, window=7, stride=1, padding=3)
+    yield pooling("3x3x3 stride 1", 3.0, spatial=(16, 56, 56), window=3, stride=1, padding=1)
+    yield pooling("2x2x2 stride 2", 1.5, spatial=(16, 56, 56), window=2)
+    yield pooling("global 14x14", 1.1, spatial=(14, 14), window=14, stride=1)
+
+
+def matrix(quick: bool = False, sizes: Sequence[int] = (LARGE, MIDDLE, SMALL)) -> list[Case]:
+    """All rows, by operator; where quick, a few of each operator."""
+    rows: list[Case] = [*_scans(), *_joins(), *_poolings()]
+    if quick:
+        rows = [
+            row
+            for row in rows
+            if not isinstance(row, Scan) or (row.dtype in ("float32", "int64") and "," not in row.name)
+        ]
+    return [row.scaled(size) for size in sizes for row in rows]

@@ -1,0 +1,94 @@
+"""The command: what ``anydml bench`` does with its options."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from ..cli.pages import show
+from ..device import Device
+from ..model.files import write_whole
+from . import QUICK_RUNS, RUNS, Result, Row, header, progress_to, run, small_calls
+from .cases import LARGE, MIDDLE, SMALL, Case, matrix
+from .peers import Peers, cores
+from .report import as_json, page
+
+
+def bench(
+    *,
+    device: str = "cpu",
+    text: str = "",
+    quick: bool = False,
+    threads: int | None = None,
+    json_file: str | None = None,
+    plot_file: str | None = None,
+    sizes: Sequence[int] = (LARGE, MIDDLE, SMALL),
+    rows_only: bool = False,
+) -> int:
+    """Measures, prints and writes; 1 where a result is wrong, 130 where interrupted, else 0. `sizes` is for tests."""
+    if plot_file is not None:
+        from .plot import check
+
+        check()
+    every = threads is None
+    threads = threads or int(os.environ.get("OMP_NUM_THREADS", "0").partition(",")[0] or 0) or cores()
+    # Before any OpenMP runtime is loaded, which looks at it once.
+    os.environ["OMP_NUM_THREADS"] = str(threads)
+    place, peers = Device(device), Peers(threads)
+    cases = [case for case in matrix(quick, sizes) if text.lower() in f"{case.operator} {case.title}".lower()]
+    result = Result(header(place, peers))
+    try:
+        _measure(result, cases, place, peers, quick, not (text or rows_only))
+        if every and threads > 1 and device == "cpu":
+            result.rows += _on_one_thread(text, quick, sizes)
+    except KeyboardInterrupt:
+        result.interrupted = True
+    if sys.stderr.isatty():
+        sys.stderr.write("\r\x1b[K")
+    show(page(result))
+    if json_file is not None:
+        data = as_json(result).encode()
+        write_whole(Path(json_file), lambda file: file.write(data))
+    if plot_file is not None:
+        from .plot import plot
+
+        chart = plot(result)
+        write_whole(Path(plot_file), lambda file: file.write(chart))
+    if result.interrupted:
+        return 130
+    return 1 if any(row.error for row in result.rows) else 0
+
+
+def _measure(result: Result, cases: Sequence[Case], device: Device, peers: Peers, quick: bool, all_: bool) -> None:
+    """Adds to the result as it goes, so that what there is at an interruption is kept."""
+    progress = progress_to(sys.stderr)
+    for row in run(cases, device, peers, QUICK_RUNS if quick else RUNS, progress):
+        result.rows.append(row)
+    if not all_:
+        return
+    from .accuracy import QUICK_VALUES, VALUES, accuracy
+
+    progress("a call with 12 elements", len(cases), len(cases) + 2)
+    result.small = small_calls(device)
+    progress("accuracy", len(cases) + 1, len(cases) + 2)
+    for line in accuracy(peers, device, QUICK_VALUES if quick else VALUES):
+        result.accuracy.append(line)
+
+
+def _on_one_thread(text: str, quick: bool, sizes: Sequence[int]) -> list[Row]:
+    """The same rows in a process of its own, as an OpenMP runtime asks for the number of threads when it is loaded."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "rows.json"
+        options: dict[str, Any] = {"text": text, "quick": quick, "threads": 1, "json_file": str(path)}
+        options |= {"sizes": tuple(sizes), "rows_only": True}
+        code = f"from anydml.bench.command import bench; bench(**{options!r})"
+        environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+        subprocess.run([sys.executable, "-c", code], stdout=subprocess.DEVNULL, env=environment, check=False)
+        rows = json.loads(path.read_text())["rows"] if path.exists() else []
+    return [Row(**{key: value for key, value in row.items() if key != "verdict"}) for row in rows]
