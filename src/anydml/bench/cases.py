@@ -14,6 +14,7 @@ from ..enums import AxisDirection
 from ..functions import quantized_linear_average_pooling
 from ..layout import DATA_TYPES, Array
 from ..operators import spec
+from ..schema import OperatorDesc
 from ..tensor import DML_BUFFER_TENSOR_DESC
 
 LARGE, MIDDLE, SMALL = 128 << 20, 1 << 20, 64 << 10
@@ -78,7 +79,8 @@ class Scan(Case):
         output = np.empty(shape, dtype)
         member = "HasExclusiveSum" if self.operator == "CUMULATIVE_SUMMATION" else "HasExclusiveProduct"
         direction = AxisDirection.DECREASING if self.decreasing else AxisDirection.INCREASING
-        desc = spec(self.operator).desc(
+        desc = _desc(
+            self.operator,
             InputTensor=_tensor(x),
             OutputTensor=_tensor(output),
             Axis=self.axis,
@@ -152,9 +154,7 @@ class Join(Case):
             inputs.append(values)
         pieces = [piece for piece in inputs if piece is not None]
         output = np.empty((rows, sum(piece.shape[1] for piece in pieces)), dtype)
-        desc = spec("JOIN").desc(
-            InputTensors=[_tensor(piece) for piece in pieces], OutputTensor=_tensor(output), Axis=1
-        )
+        desc = _desc("JOIN", InputTensors=[_tensor(piece) for piece in pieces], OutputTensor=_tensor(output), Axis=1)
 
         def check(y: Array) -> str:
             start = 0
@@ -195,7 +195,7 @@ class Pooling(Case):
         )
         quantisation = [value.reshape(1, per, 1, 1) for value in values]
         dimensions = len(self.spatial)
-        options = {
+        options: dict[str, Any] = {
             "window_size": [self.window] * dimensions,
             "strides": [self.stride] * dimensions,
             "start_padding": [self.padding] * dimensions,
@@ -206,7 +206,8 @@ class Pooling(Case):
             zip(("WindowSize", "Strides", "StartPadding", "EndPadding", "Dilations"), options.values(), strict=True)
         )
         scale, zero_point, out_scale, out_zero_point = map(_tensor, quantisation)
-        desc = spec("QUANTIZED_LINEAR_AVERAGE_POOLING").desc(
+        desc = _desc(
+            "QUANTIZED_LINEAR_AVERAGE_POOLING",
             InputTensor=_tensor(x),
             InputScaleTensor=scale,
             InputZeroPointTensor=zero_point,
@@ -245,7 +246,12 @@ def _tensor(array: Array) -> DML_BUFFER_TENSOR_DESC:
     return DML_BUFFER_TENSOR_DESC(DataType=DATA_TYPES[array.dtype], Sizes=array.shape, Strides=strides)
 
 
-def _compile(device: Device, desc: Any) -> CompiledOperator:
+def _desc(operator: str, **members: Any) -> OperatorDesc:
+    desc: Any = spec(operator).desc
+    return desc(**members)  # type: ignore[no-any-return]
+
+
+def _compile(device: Device, desc: OperatorDesc) -> CompiledOperator:
     return device.compile_operator(device.create_operator(desc))
 
 

@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from .cases import Array, Case, Join, Pooling, Scan, Work
+from ..layout import Array
+from .cases import Case, Join, Pooling, Scan, Work
 
 PEERS = ("numpy", "torch", "onnxruntime", "jax")
 Run = Callable[[], object]
@@ -45,7 +46,7 @@ class Peers:
 
     def of(self, case: Case, work: Work, output: Array) -> Iterator[tuple[str, Run]]:
         """Each peer that has the operator, writing into `output`, or into memory of its own where it only can so."""
-        make = {Scan: self._scan, Join: self._join, Pooling: self._pooling}[type(case)]
+        make: Any = {Scan: self._scan, Join: self._join, Pooling: self._pooling}[type(case)]
         for name in self.modules:
             try:
                 run = make(name, case, work, output)
@@ -71,7 +72,7 @@ class Peers:
             given, out = torch.from_numpy(x), torch.from_numpy(output)
             return lambda: function(given, axis, dtype=given.dtype, out=out)
         if name == "jax":
-            jax = self.modules["jax"]
+            jax: Any = self.modules["jax"]
             compiled = jax.jit(lambda v: (jax.numpy.cumsum if summing else jax.numpy.cumprod)(v, axis))
             array = jax.numpy.asarray(x)
             return lambda: compiled(array).block_until_ready()
@@ -88,7 +89,7 @@ class Peers:
             given, out = [torch.from_numpy(piece) for piece in pieces], torch.from_numpy(output)
             return lambda: torch.cat(given, 1, out=out)
         if name == "jax":
-            jax = self.modules["jax"]
+            jax: Any = self.modules["jax"]
             arrays = [jax.numpy.asarray(piece) for piece in pieces]
             compiled = jax.jit(lambda *a: jax.numpy.concatenate(a, 1))
             return lambda: compiled(*arrays).block_until_ready()
@@ -127,8 +128,9 @@ class Peers:
         domain: str = "",
     ) -> Run:
         """A model of one node, its memory bound."""
-        onnxruntime, onnx = self.modules["onnxruntime"], import_module("onnx")
-        helper, numpy_helper = onnx.helper, import_module("onnx.numpy_helper")
+        onnxruntime = self.modules["onnxruntime"]
+        helper: Any = import_module("onnx.helper")
+        numpy_helper: Any = import_module("onnx.numpy_helper")
         names = [f"x{i}" for i in range(len(inputs))]
         value = lambda name, array: helper.make_tensor_value_info(  # noqa: E731
             name, helper.np_dtype_to_tensor_dtype(array.dtype), array.shape

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib import import_module
 from io import BytesIO
 from typing import Any
 
@@ -30,7 +31,7 @@ def check() -> None:
         DMLError: (P1) matplotlib is not installed.
     """
     try:
-        import matplotlib  # noqa: F401
+        import_module("matplotlib")
     except ImportError:
         problem = Violation(
             operator="bench",
@@ -46,8 +47,8 @@ def check() -> None:
 def plot(result: Result) -> bytes:
     """The chart as SVG: a panel for each operator, the ratio on a logarithmic axis."""
     check()
-    import matplotlib as mpl
-    from matplotlib.figure import Figure
+    mpl: Any = import_module("matplotlib")
+    figures: Any = import_module("matplotlib.figure")
 
     rows = [row for row in result.rows if not row.error]
     groups = {name: [row for row in rows if row.operator == name] for name in dict.fromkeys(r.operator for r in rows)}
@@ -56,7 +57,7 @@ def plot(result: Result) -> bytes:
     heights = [len(group) + 2 for group in groups.values()]
     colours = {key: _TEXT for key in ("text.color", "axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color")}
     with mpl.rc_context({**colours, "svg.fonttype": "none", "svg.hashsalt": "anydml", "font.size": 8}):
-        figure = Figure(figsize=(10, 1.2 + _INCHES_PER_ROW * sum(heights)), layout="constrained")
+        figure = figures.Figure(figsize=(10, 1.2 + _INCHES_PER_ROW * sum(heights)), layout="constrained")
         panels = figure.subplots(len(groups), 1, squeeze=False, sharex=True, height_ratios=heights)[:, 0]
         for panel, (name, group) in zip(panels, groups.items(), strict=True):
             _draw(panel, name, group)
