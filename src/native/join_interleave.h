@@ -93,7 +93,7 @@ class Interleave {
  private:
   static constexpr int64_t kMostWays = 8;
   static constexpr int64_t kMostPerRun = 8;
-  static constexpr int64_t kSmallestPeriod = 64;
+  static constexpr int64_t kSmallestPeriod = 256;
 
   void make_windows(int64_t row) {
     std::vector<std::vector<Window>> vectors(static_cast<size_t>(vectors_));
