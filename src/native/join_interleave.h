@@ -71,7 +71,7 @@ class Interleave {
     rows_ = kVector / std::gcd(row, kVector);
     while (rows_ * row < kSmallestPeriod) rows_ *= 2;
     vectors_ = rows_ * row / kVector;
-    make_windows(row);
+    make_windows();
   }
 
   bool pays() const { return ways_ > 0; }
@@ -95,7 +95,7 @@ class Interleave {
   static constexpr int64_t kMostPerRun = 8;
   static constexpr int64_t kSmallestPeriod = 256;
 
-  void make_windows(int64_t row) {
+  void make_windows() {
     std::vector<std::vector<Window>> vectors(static_cast<size_t>(vectors_));
     std::vector<int64_t> taken(sizes_.size(), 0);
     for (int64_t r = 0, place = 0; r < rows_; ++r) {
@@ -105,7 +105,6 @@ class Interleave {
         }
       }
     }
-    static_cast<void>(row);
     for (const auto& vector : vectors) ways_ = std::max(ways_, static_cast<int64_t>(vector.size()));
     for (auto& vector : vectors) {
       // Where there are fewer, one is read again, and gives nothing.

@@ -95,7 +95,8 @@ class Scan(Case):
             values = random.integers(0, 3, shape, np.int8)
         elif dtype.kind == "f":
             # Around 1, so that neither huge nor tiny products make the work easy.
-            return (1 + (random.integers(-1, 2, shape, np.int8) * dtype.type(1e-3))).astype(dtype)
+            near_one: Array = (1 + random.integers(-1, 2, shape, np.int8) * dtype.type(1e-3)).astype(dtype)
+            return near_one
         else:
             values = random.integers(1, 3, shape, np.int8)
         return values.astype(dtype)
