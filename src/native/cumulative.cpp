@@ -217,8 +217,9 @@ class RowPlan final : public Plan {
   using Reduction = RowScan<T, Operation, Output::kNone, kDown>;
   using State = typename Scan::State;
   static constexpr int64_t kSize = sizeof(T);
-  // What a thread reads to reduce, it finds in its second cache to scan.
-  static constexpr int64_t kWindow = (256 << 10) / (kBlock * kSize);
+  // What a thread reads to reduce, it finds in a cache to scan; smaller windows would have threads wait for
+  // each other more often.
+  static constexpr int64_t kWindow = (4 << 20) / (kBlock * kSize);
 
   // Where the part of `count` elements from the i-th traversed on lies lowest, from where the first lies.
   static int64_t lowest(int64_t i, int64_t count) { return kDown ? -(i + count - 1) * kSize : i * kSize; }

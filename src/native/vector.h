@@ -54,27 +54,20 @@ inline Vector<T> broadcast(T value) {
   return Vector<T>{} + value;
 }
 
-// [identity, v0, identity, v2, ...]: neighbours of a pair.
-inline Vector<double> shift_in_pairs(Vector<double> v, Vector<double> identity) {
-  return __builtin_shufflevector(identity, v, 0, 4, 0, 6);
-}
-inline Vector<uint64_t> shift_in_pairs(Vector<uint64_t> v, Vector<uint64_t> identity) {
-  return __builtin_shufflevector(identity, v, 0, 4, 0, 6);
-}
-
-// Inclusive prefixes: pairs first, then pairs of pairs, so that a vector takes log2(lanes) steps.
+// Inclusive prefixes (`identity` holds it in every lane): pairs first, then pairs of pairs, so that a vector
+// takes log2(lanes) steps.
 template <class Operation, class V>
   requires(sizeof(V) / sizeof(std::declval<V>()[0]) == 4)
 inline V prefixes(V v, V identity) {
-  v = Operation::combine(shift_in_pairs(v, identity), v);
-  return Operation::combine(V(__builtin_shufflevector(identity, v, 0, 0, 5, 5)), v);
+  v = Operation::combine(V(__builtin_shufflevector(identity, v, 0, 4, 2, 6)), v);
+  return Operation::combine(V(__builtin_shufflevector(identity, v, 0, 1, 5, 5)), v);
 }
 template <class Operation, class V>
   requires(sizeof(V) / sizeof(std::declval<V>()[0]) == 8)
 inline V prefixes(V v, V identity) {
-  v = Operation::combine(V(__builtin_shufflevector(identity, v, 0, 8, 9, 10, 0, 12, 13, 14)), v);
-  v = Operation::combine(V(__builtin_shufflevector(identity, v, 0, 0, 8, 9, 0, 0, 12, 13)), v);
-  return Operation::combine(V(__builtin_shufflevector(identity, v, 0, 0, 0, 0, 11, 11, 11, 11)), v);
+  v = Operation::combine(V(__builtin_shufflevector(identity, v, 0, 8, 9, 10, 4, 12, 13, 14)), v);
+  v = Operation::combine(V(__builtin_shufflevector(identity, v, 0, 1, 8, 9, 4, 5, 12, 13)), v);
+  return Operation::combine(V(__builtin_shufflevector(identity, v, 0, 1, 2, 3, 11, 11, 11, 11)), v);
 }
 
 // [first[0], v0, v1, ...].
@@ -105,6 +98,22 @@ inline V reversed(V v) {
   }
 }
 
+// Compilers convert between vectors of different sizes element by element; one instruction does it.
+inline Vector<double> to_doubles(Vector<float, 4> v) {
+#if defined(ANYDML_ISA_AVX2) || defined(ANYDML_ISA_AVX512)
+  return (Vector<double>)_mm256_cvtps_pd((__m128)v);
+#else
+  return __builtin_convertvector(v, Vector<double>);
+#endif
+}
+inline Vector<float, 4> to_singles(Vector<double> v) {
+#if defined(ANYDML_ISA_AVX2) || defined(ANYDML_ISA_AVX512)
+  return (Vector<float, 4>)_mm256_cvtpd_ps((__m256d)v);
+#else
+  return __builtin_convertvector(v, Vector<float, 4>);
+#endif
+}
+
 // A vector's worth of elements of T, as numbers of type Wide.
 template <class T, class Wide>
 inline Vector<Wide> load_wide(const std::byte* from) {
@@ -117,7 +126,7 @@ inline Vector<Wide> load_wide(const std::byte* from) {
       return (Vector<float>)_mm256_cvtph_ps(load<__m128i>(from));
     } else {
       const auto singles = (Vector<float, 4>)_mm_cvtph_ps(_mm_cvtsi64_si128(load<long long>(from)));
-      return __builtin_convertvector(singles, Vector<Wide>);
+      return to_doubles(singles);
     }
 #else
     Vector<Wide> wide;
@@ -125,7 +134,7 @@ inline Vector<Wide> load_wide(const std::byte* from) {
     return wide;
 #endif
   } else {
-    return __builtin_convertvector(load_vector<Vector<T, kLanes>>(from), Vector<Wide>);
+    return to_doubles(load_vector<Vector<float, 4>>(from));
   }
 }
 
@@ -140,14 +149,14 @@ inline void store_wide(std::byte* to, Vector<Wide> wide) {
     if constexpr (kLanes == 8) {
       store(to, _mm256_cvtps_ph((__m256)wide, _MM_FROUND_TO_NEAREST_INT));
     } else {
-      const auto singles = (__m128) __builtin_convertvector(wide, Vector<float, 4>);
+      const auto singles = (__m128)to_singles(wide);
       store(to, static_cast<int64_t>(_mm_cvtsi128_si64(_mm_cvtps_ph(singles, _MM_FROUND_TO_NEAREST_INT))));
     }
 #else
     for (int i = 0; i < kLanes; ++i) store(to + i * 2, Half(static_cast<float>(wide[i])));
 #endif
   } else {
-    store_vector(to, __builtin_convertvector(wide, Vector<T, kLanes>));
+    store_vector(to, to_singles(wide));
   }
 }
 

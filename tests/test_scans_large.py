@@ -1,0 +1,124 @@
+"""Scans of shapes that reach what small ones do not: blocks, windows, strips, several threads, and floats whose
+products leave the range of the type that holds their tally."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from anydml import cumulative_product, cumulative_summation
+from exact import check_last, check_tally
+
+BLOCK = 2048
+FUNCTIONS = {"sum": cumulative_summation, "product": cumulative_product}
+INTEGERS = (np.int32, np.uint32, np.int64, np.uint64)
+SHAPES = [
+    *[((n,), 0) for n in (15, 16, 17, BLOCK - 1, BLOCK, BLOCK + 1, 2 * BLOCK + 5, 100_003)],
+    *[((50, n), 1) for n in (1, 5, 15, 16, 33, BLOCK // 2, BLOCK // 2 + 1, BLOCK + 2)],
+    *[((300, columns), 0) for columns in (3, 8, 9, 65, 100, BLOCK, 2 * BLOCK + 17)],
+    *[((7, 40, columns), 1) for columns in (2, 8, 33, 700)],
+]
+
+rng = np.random.default_rng(3)
+
+
+@pytest.mark.parametrize("dtype", INTEGERS)
+@pytest.mark.parametrize("operation", FUNCTIONS)
+@pytest.mark.parametrize(("shape", "axis"), SHAPES)
+def test_integers(operation: str, dtype: type, shape: tuple[int, ...], axis: int) -> None:
+    """Against NumPy, which wraps too; new memory, in place, unaligned, transposed."""
+    x = rng.integers(0, 2**31, shape).astype(dtype) | dtype(1)
+    ufunc = np.add if operation == "sum" else np.multiply
+    expected = ufunc.accumulate(x, axis=axis, dtype=dtype)
+    unaligned = np.zeros(x.nbytes + 1, np.uint8)[1:].view(dtype).reshape(shape)
+    unaligned[...] = x
+    for given in (x, np.asfortranarray(x), unaligned):
+        np.testing.assert_array_equal(FUNCTIONS[operation](given, axis, device="cpu"), expected)
+    np.testing.assert_array_equal(FUNCTIONS[operation](unaligned, axis, out=unaligned, device="cpu"), expected)
+    backward = FUNCTIONS[operation](np.flip(x, axis), axis, reverse=True, exclusive=True, device="cpu")
+    before = np.roll(expected, 1, axis)
+    before[(slice(None),) * axis + (0,)] = ufunc.identity
+    np.testing.assert_array_equal(np.flip(backward, axis), before)
+
+
+def extremes(dtype: type, size: int) -> dict[str, np.ndarray]:
+    """Factors whose products come near the limits of their tallies, or go beyond."""
+    big = 1e30 if dtype is np.float32 else 6e4
+    tiny = float(np.finfo(dtype).smallest_subnormal)
+    mixed = np.where(rng.random(size) < 0.5, big, 1 / big)
+    zero, infinite, nan = (np.where(rng.random(size) < 0.5, 1.25, -0.75) for _ in range(3))
+    zero[size * 2 // 3] = 0
+    infinite[size - 2] = np.inf
+    nan[size // 2] = np.nan
+    return {
+        "alternating": np.tile([big, 1 / big], size)[:size],
+        "mixed": mixed,
+        "rising and falling": np.concatenate([np.full(size // 2, big), np.full(size - size // 2, 1 / big)]),
+        "falling and rising": np.concatenate([np.full(size // 2, 1 / big), np.full(size - size // 2, big)]),
+        "subnormal": np.tile([tiny, 1, 1, 1, 1, big], size)[:size],
+        "zero among large": np.where(np.arange(size) == 33, 0, big),
+        "zero": zero,
+        "infinite": infinite,
+        "nan": nan,
+    }
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+@pytest.mark.parametrize("operation", FUNCTIONS)
+def test_extreme_floats(operation: str, dtype: type, reverse: bool) -> None:
+    for size in (18, 70):
+        for values in extremes(dtype, size).values():
+            x = values.astype(dtype)[::-1].copy() if reverse else values.astype(dtype)
+            for exclusive in (False, True):
+                y = FUNCTIONS[operation](x, reverse=reverse, exclusive=exclusive, device="cpu")
+                check_tally(operation, x, y, 0, reverse, exclusive)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+@pytest.mark.parametrize("operation", FUNCTIONS)
+@pytest.mark.parametrize("size", [BLOCK, BLOCK + 1, 2 * BLOCK + 3])
+def test_extreme_floats_across_blocks(operation: str, dtype: type, size: int) -> None:
+    x = np.stack(list(extremes(dtype, size).values())).astype(dtype)
+    check_last(operation, x, FUNCTIONS[operation](x, device="cpu")[:, -1])
+
+
+@pytest.mark.parametrize("place", [BLOCK - 1, BLOCK, BLOCK + 1])
+@pytest.mark.parametrize(("value", "then"), [(0.0, 0.0), (np.inf, np.inf), (np.nan, np.nan)])
+def test_what_never_ends(place: int, value: float, then: float) -> None:
+    """From a zero, an infinity or a NaN on, at the border of a block, a product is that."""
+    x = np.where(np.arange(3 * BLOCK) % 2, 2, 0.5).astype(np.float32)
+    x[place] = value
+    y = cumulative_product(x, device="cpu")
+    assert np.isin(y[:place], [0.5, 1]).all()
+    np.testing.assert_array_equal(y[place:], np.full(3 * BLOCK - place, then, np.float32))
+
+
+HASH = """
+import hashlib, numpy as np
+from anydml import cumulative_product, cumulative_summation
+rng, digest = np.random.default_rng(7), hashlib.sha256()
+for dtype in (np.float32, np.float16):
+    for shape, axis in (((300_001,), 0), ((3, 70_000), 1), ((999, 77), 1), ((500, 333), 0), ((9, 50, 40), 1)):
+        x = rng.standard_normal(shape).astype(dtype)
+        for reverse in (False, True):
+            for y in (cumulative_summation(x, axis, reverse=reverse, device="cpu"),
+                      cumulative_product(1 + x / 64, axis, reverse=reverse, device="cpu")):
+                digest.update(y.tobytes())
+print(digest.hexdigest())
+"""
+
+
+def test_same_bits_for_every_thread_count_and_instruction_set() -> None:
+    source = str(Path(sys.modules["anydml"].__file__).parents[1])
+    hashes = set()
+    for settings in ({"OMP_NUM_THREADS": "1"}, {"OMP_NUM_THREADS": "3"}, {"ANYDML_CPU": "baseline"}):
+        environment = {**os.environ, "PYTHONPATH": source, **settings}
+        done = subprocess.run([sys.executable, "-c", HASH], env=environment, capture_output=True, text=True, check=True)
+        hashes.add(done.stdout)
+    assert len(hashes) == 1
