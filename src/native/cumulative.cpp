@@ -1,6 +1,8 @@
 // CUMULATIVE_SUMMATION and CUMULATIVE_PRODUCT.
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -217,9 +219,8 @@ class RowPlan final : public Plan {
   using Reduction = RowScan<T, Operation, Output::kNone, kDown>;
   using State = typename Scan::State;
   static constexpr int64_t kSize = sizeof(T);
-  // What a thread reads to reduce, it finds in a cache to scan; smaller windows would have threads wait for
-  // each other more often.
-  static constexpr int64_t kWindow = (4 << 20) / (kBlock * kSize);
+  // In blocks: what a thread reads to reduce, it finds in its second cache to scan.
+  static constexpr int64_t kChunk = (128 << 10) / (kBlock * kSize);
 
   // Where the part of `count` elements from the i-th traversed on lies lowest, from where the first lies.
   static int64_t lowest(int64_t i, int64_t count) { return kDown ? -(i + count - 1) * kSize : i * kSize; }
@@ -273,25 +274,33 @@ class RowPlan final : public Plan {
     }
   }
 
-  // Window by window: reduce its blocks, scan their tallies, scan its blocks.
+  // Chunk by chunk, which the threads take in order: reduce its blocks, wait for the tally before them, hand
+  // on the one after, scan them. Who waits, waits for a thread that is at work on the chunk before, so that
+  // even one thread alone comes through.
   void scan_long(const std::byte* in, std::byte* out, int threads, bool streams) const {
     const int64_t blocks = (geometry_.axis.size + kBlock - 1) / kBlock;
-    const int64_t window = kWindow * threads;
-    std::vector<State> carries(static_cast<size_t>(window) + 1, Scan::identity());
-    for (int64_t first = 0; first < blocks; first += window) {
-      const int64_t count = std::min(window, blocks - first);
-      parallel_for(count, threads, [&](int64_t b) {
-        const int64_t i = (first + b) * kBlock;
-        const int64_t size = std::min(kBlock, geometry_.axis.size - i);
-        carries[b + 1] = Reduction::scan(in + lowest(i, size), nullptr, size, Scan::identity());
-      });
-      for (int64_t b = 0; b < count; ++b) carries[b + 1] = Scan::combine(carries[b], carries[b + 1]);
-      parallel_for(count, threads, [&](int64_t b) {
-        scan_block(in, out, (first + b) * kBlock, carries[b], streams);
-        if (streams) stream_fence();
-      });
-      carries[0] = carries[count];
-    }
+    std::atomic<int64_t> next{0};
+    std::atomic<int64_t> handed_on{0};
+    State before = Scan::identity();
+    parallel_for(threads, threads, [&](int64_t) {
+      for (int64_t chunk = next++; chunk * kChunk < blocks; chunk = next++) {
+        const int64_t first = chunk * kChunk;
+        const int64_t count = std::min(kChunk, blocks - first);
+        State totals[kChunk];
+        for (int64_t b = 0; b < count; ++b) totals[b] = reduce_block(in, (first + b) * kBlock);
+        while (handed_on.load(std::memory_order_acquire) != chunk) std::this_thread::yield();
+        State carry = before;
+        for (int64_t b = 0; b < count; ++b) before = Scan::combine(before, totals[b]);
+        handed_on.store(chunk + 1, std::memory_order_release);
+        for (int64_t b = 0; b < count; ++b) carry = scan_block(in, out, (first + b) * kBlock, carry, streams);
+      }
+      if (streams) stream_fence();
+    });
+  }
+
+  State reduce_block(const std::byte* in, int64_t i) const {
+    const int64_t size = std::min(kBlock, geometry_.axis.size - i);
+    return Reduction::scan(in + lowest(i, size), nullptr, size, Scan::identity());
   }
 
   Geometry geometry_;
