@@ -54,7 +54,8 @@ struct Window {
  private:
   // How many of the taps lie less than `distance` after the first: min(ceil(distance / dilation), size).
   int64_t taps_before(int64_t distance) const {
-    return distance <= 0 ? 0 : std::min((distance - 1) / dilation + 1, size);
+    if (distance <= 0) return 0;
+    return std::min(dilation == 1 ? distance : (distance - 1) / dilation + 1, size);
   }
 };
 

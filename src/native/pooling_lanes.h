@@ -25,6 +25,10 @@ template <class To, class From>
 To convert(From lanes) {
   return __builtin_convertvector(lanes, To);
 }
+// The lanes at even places, then those at odd ones.
+inline Lanes<uint8_t, 16> sort_even_odd(Lanes<uint8_t, 16> v) {
+  return __builtin_shufflevector(v, v, 0, 2, 4, 6, 8, 10, 12, 14, 1, 3, 5, 7, 9, 11, 13, 15);
+}
 template <class V>
 V smaller(V a, V b) {
   return a < b ? a : b;
@@ -85,6 +89,11 @@ To convert(const Lanes<T, N>& lanes) {
   To to;
   for (int i = 0; i < N; ++i) to.lane[i] = static_cast<typename To::Element>(lanes.lane[i]);
   return to;
+}
+inline Lanes<uint8_t, 16> sort_even_odd(const Lanes<uint8_t, 16>& v) {
+  Lanes<uint8_t, 16> sorted;
+  for (int i = 0; i < 16; ++i) sorted[i] = v[i < 8 ? 2 * i : 2 * (i - 8) + 1];
+  return sorted;
 }
 template <class T, int N>
 Lanes<T, N> smaller(const Lanes<T, N>& a, const Lanes<T, N>& b) {

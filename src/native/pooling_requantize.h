@@ -1,7 +1,7 @@
 // From sums to outputs, many at a time, with the bits of requantize().
 //
 // For a given count, q(S) is a step function of the integer S that never falls, and has at most 255 steps. So
-// has y(S) = round((float(S) * slope + add) - subtract): every float operation in it is monotone, as rounding
+// has y(S) = round(float(S) * slope + add): every float operation in it is monotone, as rounding
 // is. Two such functions that agree on both sides of every step of q agree everywhere: between two steps q is
 // constant, and y lies between equal values. So whether a slope will do is found out, not estimated, by
 // comparing both functions at no more than 511 sums, however large the window. Where none of a few candidates
@@ -24,29 +24,27 @@
 ANYDML_ISA_BEGIN
 namespace {
 
-// float(S) * slope + add - subtract, rounded to an integer, half to even, plus an offset; an output's byte is
-// its low byte.
+// float(S) * slope + add, rounded to an integer, half to even, by adding `rounder`: 1.5 * 2^23 leaves the
+// nearest integer to a float below 2^22 in the sum's low bits. The output's byte is the low byte of that, plus
+// that of the zero point.
 struct Line {
-  float slope;
-  float add;
-  float subtract;
-  int32_t offset;
-
-  // Adding 1.5 * 2^23 to a float below 2^22 leaves its nearest integer, even at ties, in the low bits.
   static constexpr float kRounder = 0x1.8p23F;
 
+  float slope;
+  float add;
+  float rounder;
+  int32_t zero_point;
+
   int64_t operator()(int64_t sum) const {
-    const float y = static_cast<float>(sum) * slope + add - subtract;
-    return std::bit_cast<int32_t>(y + kRounder) - std::bit_cast<int32_t>(kRounder) + int64_t{offset};
+    const float y = static_cast<float>(sum) * slope + add;
+    return std::bit_cast<int32_t>(y + rounder) - std::bit_cast<int32_t>(kRounder) + int64_t{zero_point};
   }
-  // Only the low byte of each lane is the output's.
+  // Only the low byte of each lane counts, and it lacks the zero point.
   template <class Ints>
   Ints lanes(Ints sums) const {
     using Floats = Lanes<float, sizeof(Ints) / sizeof(float)>;
-    const Floats y = convert<Floats>(sums) * all_lanes<Floats>(slope) + all_lanes<Floats>(add) -
-                     all_lanes<Floats>(subtract);
-    // The low byte of 1.5 * 2^23's bits is 0.
-    return as<Ints>(y + all_lanes<Floats>(kRounder)) + all_lanes<Ints>(offset);
+    const Floats y = convert<Floats>(sums) * all_lanes<Floats>(slope) + all_lanes<Floats>(add);
+    return as<Ints>(y + all_lanes<Floats>(rounder));
   }
 };
 
@@ -117,7 +115,7 @@ class Requantizer {
     const double reach = slope * static_cast<double>(std::max(std::abs(low_), std::abs(high_)));
     // Neither subnormal, which some threads flush to 0, nor beyond what kRounder rounds.
     if (!(slope > 0x1p-60) || !(reach < 0x1p20)) return false;
-    line_ = {static_cast<float>(slope), 0, 0, static_cast<int32_t>(z.output_zero_point)};
+    line_ = {static_cast<float>(slope), 0, Line::kRounder, static_cast<int32_t>(z.output_zero_point)};
     if (fits()) return true;
     // Ties that the scales' own rounding breaks are broken away from 0, or towards it, by some more of it.
     for (const double factor : {1 + 0x1p-21, 1 - 0x1p-21}) {
@@ -129,7 +127,8 @@ class Requantizer {
     line_.add = between_steps(slope);
     if (fits()) return true;
     // What is within 2^-9 of a tie, as errors of rounding are, becomes one.
-    line_.add = line_.subtract = 0x1.8p15F;
+    line_.add = 0x1.8p15F;
+    line_.rounder = Line::kRounder - line_.add;
     return fits();
   }
 

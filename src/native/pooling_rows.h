@@ -81,18 +81,11 @@ struct WrittenSums {
 // The low bytes of 16 outputs, in order.
 template <bool kInterleaved>
 SixteenBytes low_bytes(Ints first, Ints second) {
-  if constexpr (kInterleaved) {
-    using Shorts = Lanes<uint16_t, 16>;
-    const Ints both = (first & all_lanes<Ints>(0xff)) | (second << 16);
-    return convert<SixteenBytes>(as<Shorts>(both) & all_lanes<Shorts>(uint16_t{0xff}));
-  } else {
-    using EightBytes = Lanes<uint8_t, 8>;
-    SixteenBytes bytes;
-    const auto low = convert<EightBytes>(first), high = convert<EightBytes>(second);
-    std::memcpy(&bytes, &low, 8);
-    std::memcpy(reinterpret_cast<std::byte*>(&bytes) + 8, &high, 8);
-    return bytes;
-  }
+  using Shorts = Lanes<uint16_t, 16>;
+  const Ints both = (first & all_lanes<Ints>(0xff)) | (second << 16);
+  const auto bytes = convert<SixteenBytes>(as<Shorts>(both) & all_lanes<Shorts>(uint16_t{0xff}));
+  if constexpr (kInterleaved) return bytes;
+  return sort_even_odd(bytes);
 }
 
 // out[x] = the output for sums[x] - offset, for x in [begin, end)
@@ -107,12 +100,13 @@ void requantize_row(const Requantizer& requantizer, const Sums& sums, int64_t of
   const auto low = all_lanes<Ints>(static_cast<int32_t>(requantizer.low()));
   const auto high = all_lanes<Ints>(static_cast<int32_t>(requantizer.high()));
   const auto offsets = all_lanes<Ints>(static_cast<int32_t>(offset));
+  const auto zero_points = all_lanes<SixteenBytes>(static_cast<uint8_t>(line.zero_point));
   const auto output = [=](Ints sum) { return line.lanes(larger(smaller(sum - offsets, high), low)); };
   // The last block may overlap the one before it.
   const int64_t last = end - 16;
   for (int64_t x = begin;; x = std::min(x + 16, last)) {
     const SixteenSums sum = sums.sixteen(x);
-    store_lanes(out + x, low_bytes<Sums::kInterleaved>(output(sum.first), output(sum.second)));
+    store_lanes(out + x, low_bytes<Sums::kInterleaved>(output(sum.first), output(sum.second)) + zero_points);
     if (x == last) return;
   }
 }
