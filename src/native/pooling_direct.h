@@ -29,19 +29,24 @@ class DirectPooling final : public Plan {
     const int64_t parts = std::min<int64_t>(threads, rows);
     parallel_for(parts, threads, [&](int64_t i) {
       const auto share = [&](int64_t part) { return rows / parts * part + std::min(part, rows % parts); };
-      for_each_rows(geometry_, share(i), share(i + 1), [&](const Rows& r) { pool(inputs, outputs, r); });
+      int64_t channel = -1;
+      Quantization quantization{};
+      for_each_rows(geometry_, share(i), share(i + 1), [&](const Rows& r) {
+        if (r.channel != channel) quantization = geometry_.quantization(inputs, channel = r.channel);
+        pool(inputs, outputs, r, quantization);
+      });
     });
   }
 
  private:
-  void pool(const void* const* inputs, void* const* outputs, const Rows& rows) const {
+  void pool(const void* const* inputs, void* const* outputs, const Rows& rows,
+            const Quantization& quantization) const {
     const Geometry& g = geometry_;
     const auto& [depth, height, width] = g.windows;
     const auto* in =
         static_cast<const std::byte*>(inputs[0]) + rows.batch * g.batch.in + rows.channel * g.channels.in;
     auto* out = static_cast<std::byte*>(outputs[0]) + rows.batch * g.batch.out +
                 rows.channel * g.channels.out + rows.depth * depth.out_stride;
-    const Quantization quantization = g.quantization(inputs, rows.channel);
     const Taps d = taps(0, rows.depth);
     for (int64_t oh = rows.begin; oh < rows.end; ++oh) {
       const Taps h = taps(1, oh);

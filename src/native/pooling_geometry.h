@@ -137,9 +137,11 @@ inline int64_t requantize(int64_t sum, int64_t count, const Quantization& quanti
     q += std::nearbyint((static_cast<double>(sum) * quantization.input_scale) /
                         (static_cast<double>(count) * quantization.output_scale));
   }
-  // A NaN, which no valid scale gives, must not reach the cast: fmax turns it into the lowest.
-  return static_cast<int64_t>(std::fmin(std::fmax(q, static_cast<double>(quantization.lowest)),
-                                        static_cast<double>(quantization.highest)));
+  // A NaN, which no valid scale gives, must not reach the cast: the first comparison makes it the lowest.
+  const auto lowest = static_cast<double>(quantization.lowest);
+  const auto highest = static_cast<double>(quantization.highest);
+  q = q > lowest ? q : lowest;
+  return static_cast<int64_t>(q < highest ? q : highest);
 }
 
 // Some consecutive rows of outputs of one plane: those at `depth`, from `begin` to before `end`.
@@ -157,13 +159,19 @@ template <class Body>
 void for_each_rows(const Geometry& geometry, int64_t begin, int64_t end, const Body& body) {
   const int64_t height = geometry.windows[1].output;
   const int64_t depth = geometry.windows[0].output;
+  const int64_t slice = begin / height;
+  const int64_t plane = slice / depth;
+  Rows rows{plane / geometry.batch.size, plane % geometry.batch.size, slice % depth, begin % height, 0};
   while (begin < end) {
-    const int64_t slice = begin / height;
-    const int64_t first = begin % height;
-    const int64_t count = std::min(height - first, end - begin);
-    const int64_t plane = slice / depth;
-    body(Rows{plane / geometry.batch.size, plane % geometry.batch.size, slice % depth, first, first + count});
-    begin += count;
+    rows.end = std::min(height, rows.begin + (end - begin));
+    body(rows);
+    begin += rows.end - rows.begin;
+    rows.begin = 0;
+    if (++rows.depth < depth) continue;
+    rows.depth = 0;
+    if (++rows.batch < geometry.batch.size) continue;
+    rows.batch = 0;
+    ++rows.channel;
   }
 }
 

@@ -25,8 +25,8 @@ ANYDML_ISA_BEGIN
 namespace {
 
 // float(S) * slope + add, rounded to an integer, half to even, by adding `rounder`: 1.5 * 2^23 leaves the
-// nearest integer to a float below 2^22 in the sum's low bits. The output's byte is the low byte of that, plus
-// that of the zero point.
+// nearest integer to a float below 2^22 in the sum's low bits. The output's byte is the low byte of that,
+// plus that of the zero point.
 struct Line {
   static constexpr float kRounder = 0x1.8p23F;
 

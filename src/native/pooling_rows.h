@@ -92,7 +92,7 @@ SixteenBytes low_bytes(Ints first, Ints second) {
 template <class Sums>
 void requantize_row(const Requantizer& requantizer, const Sums& sums, int64_t offset, int64_t begin,
                     int64_t end, uint8_t* out) {
-  if (requantizer.form() != Requantizer::Form::kLine || end - begin < 16) {
+  if (requantizer.form() != Requantizer::Form::kLine) {
     for (int64_t x = begin; x < end; ++x) out[x] = requantizer(sums.at(x) - offset);
     return;
   }
@@ -102,13 +102,19 @@ void requantize_row(const Requantizer& requantizer, const Sums& sums, int64_t of
   const auto offsets = all_lanes<Ints>(static_cast<int32_t>(offset));
   const auto zero_points = all_lanes<SixteenBytes>(static_cast<uint8_t>(line.zero_point));
   const auto output = [=](Ints sum) { return line.lanes(larger(smaller(sum - offsets, high), low)); };
+  const auto sixteen = [=](int64_t x) {
+    const SixteenSums sum = sums.sixteen(x);
+    return low_bytes<Sums::kInterleaved>(output(sum.first), output(sum.second)) + zero_points;
+  };
+  if (end - begin < 16) {
+    const SixteenBytes bytes = sixteen(begin);
+    std::memcpy(out + begin, &bytes, static_cast<size_t>(end - begin));
+    return;
+  }
   // The last block may overlap the one before it.
   const int64_t last = end - 16;
-  for (int64_t x = begin;; x = std::min(x + 16, last)) {
-    const SixteenSums sum = sums.sixteen(x);
-    store_lanes(out + x, low_bytes<Sums::kInterleaved>(output(sum.first), output(sum.second)) + zero_points);
-    if (x == last) return;
-  }
+  for (int64_t x = begin; x < last; x += 16) store_lanes(out + x, sixteen(x));
+  store_lanes(out + last, sixteen(last));
 }
 
 // The requantisers of one channel, one for each count, made when enough outputs have asked for one.

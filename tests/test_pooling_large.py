@@ -1,0 +1,85 @@
+"""Pooling where only larger shapes reach: whole vectors and their ends, sums that are carried on, every way to
+requantise. Bit for bit against the reference.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import anydml
+
+WINDOWS: list[tuple[tuple[int, ...], dict[str, Any]]] = [
+    ((2, 3, 34, 129), {"window_size": 2, "strides": 2}),
+    ((2, 3, 37, 97), {"window_size": 3, "strides": 2, "start_padding": 1, "end_padding": 1}),
+    ((2, 2, 40, 79), {"window_size": 3}),
+    ((2, 2, 40, 80), {"window_size": 3, "start_padding": 1, "end_padding": 1}),
+    ((1, 2, 40, 81), {"window_size": 3, "start_padding": 2, "end_padding": 2, "include_padding": True}),
+    ((1, 2, 40, 64), {"window_size": 3, "dilations": 2, "start_padding": 2, "end_padding": 2}),
+    ((2, 2, 40, 65), {"window_size": 7, "start_padding": 3, "end_padding": 3}),
+    ((1, 2, 61, 50), {"window_size": 7, "dilations": (3, 2), "strides": (2, 1)}),
+    ((1, 2, 50, 100), {"window_size": (5, 16), "strides": (1, 2)}),
+    ((1, 1, 50, 100), {"window_size": (3, 29), "strides": (2, 3), "dilations": (1, 3)}),
+    ((1, 2, 60, 90), {"window_size": 20, "start_padding": 5, "end_padding": 9}),
+    ((1, 1, 1200, 40), {"window_size": (1100, 2)}),
+    ((1, 2, 9, 40), {"window_size": (9, 6), "strides": 4}),
+    ((1, 1, 3, 40000), {"window_size": (2, 3)}),
+    ((1, 1, 2, 70000), {"window_size": (1, 900), "strides": (1, 450)}),
+    ((1, 2, 8, 15, 33), {"window_size": 3, "start_padding": 1, "end_padding": 1}),
+    ((1, 2, 8, 20, 40), {"window_size": (2, 5, 4), "strides": (2, 1, 2)}),
+    ((2, 40, 14, 14), {"window_size": 14}),
+    ((2, 3, 130, 127), {"window_size": (130, 127)}),
+    ((3, 5, 4, 17, 31), {"window_size": (4, 17, 31)}),
+]
+# Ties everywhere, none, ties that the scales' rounding breaks, a third of a step, saturation, next to nothing.
+SCALES = [(0.5, 0.5), (0.05, 0.04), (0.3, 0.7), (0.75, 0.5), (3.0, 0.25), (1e-30, 1e30)]
+
+
+def every(rng: np.random.Generator, dtype: Any, shape: tuple[int, ...]) -> np.ndarray:
+    limits = np.iinfo(dtype)
+    return rng.integers(limits.min, limits.max, shape, dtype, endpoint=True)
+
+
+@pytest.mark.parametrize("scales", SCALES, ids=str)
+@pytest.mark.parametrize(("shape", "window"), WINDOWS, ids=str)
+def test_large_pooling_is_exact(shape: tuple[int, ...], window: dict[str, Any], scales: tuple[float, float]) -> None:
+    rng = np.random.default_rng(len(shape) * shape[-1])
+    kinds = (np.uint8, np.int8)
+    x_type, y_type = kinds[shape[-1] % 2], kinds[SCALES.index(scales) % 2]
+    x = every(rng, x_type, shape)
+    arguments = (x, scales[0], every(rng, x_type, ()))
+    keywords = {"output_scale": scales[1], "output_zero_point": every(rng, y_type, ()), **window}
+    expected = anydml.quantized_linear_average_pooling(*arguments, **keywords, device="reference")
+    np.testing.assert_array_equal(anydml.quantized_linear_average_pooling(*arguments, **keywords), expected)
+
+
+@pytest.mark.parametrize("window", [2, 3, 9])
+def test_channels_have_their_own_scales(window: int) -> None:
+    rng = np.random.default_rng(window)
+    x = every(rng, np.int8, (3, 50, 30, 41))
+    scale, output_scale = rng.uniform(0.01, 1, (2, 50)).astype(np.float32)
+    keywords = {
+        "output_scale": output_scale,
+        "output_zero_point": every(rng, np.uint8, (50,)),
+        "window_size": window,
+        "start_padding": 1,
+    }
+    arguments = (x, scale, every(rng, np.int8, (50,)))
+    expected = anydml.quantized_linear_average_pooling(*arguments, **keywords, device="reference")
+    np.testing.assert_array_equal(anydml.quantized_linear_average_pooling(*arguments, **keywords), expected)
+
+
+@pytest.mark.parametrize("steps", [(1, 1), (1, -1), (-2, 1), (1, 3)], ids=str)
+def test_any_strides(steps: tuple[int, int]) -> None:
+    rng = np.random.default_rng(7)
+    view = (..., slice(None, None, steps[0]), slice(None, None, steps[1]))
+    x = every(rng, np.uint8, (2, 3, 60, 150))[view]
+    height, width = (size - 4 for size in x.shape[2:])
+    memory = every(rng, np.uint8, (2, 3, height * abs(steps[0]), width * abs(steps[1])))
+    expected, out = memory.copy(), memory[view]
+    keywords = {"output_scale": 0.02, "output_zero_point": np.uint8(9), "window_size": 5}
+    expected[view] = anydml.quantized_linear_average_pooling(x, 0.02, np.uint8(100), **keywords, device="reference")
+    anydml.quantized_linear_average_pooling(x, 0.02, np.uint8(100), **keywords, out=out)
+    np.testing.assert_array_equal(memory, expected)
