@@ -62,8 +62,6 @@ class Requantizer {
     if (form_ == Form::kTable) fill_table();
   }
 
-  // Outputs for sums of bytes, from which an offset is taken first. Lanes(i) gives the sums from i on, 8 at
-  // even places and 8 at odd ones.
   enum class Form { kLine, kTable, kFormula };
   Form form() const { return form_; }
   const Line& line() const { return line_; }
