@@ -1,7 +1,8 @@
 // One source, several instruction sets: a family's file is compiled once for each, with ANYDML_ISA its name.
 //
-// Everything that other libraries define is included before ANYDML_ISA_BEGIN, and so compiled for the baseline
-// alone: the linker keeps one copy of an inline function, and it must be one that every machine can run.
+// Everything that other libraries define is included before ANYDML_ISA_BEGIN, and so compiled for the
+// baseline alone: the linker keeps one copy of an inline function, and it must be one that every machine can
+// run.
 //
 // Vectors have one logical width, kVectorBytes, on every instruction set, so that the order of operations is
 // the same, and so are the bits.
@@ -11,8 +12,9 @@
 #define ANYDML_PRAGMA(text) _Pragma(#text)
 #if defined(ANYDML_ISA_AVX512)
 #define ANYDML_ISA avx512
-#define ANYDML_ISA_PUSH \
-  ANYDML_PRAGMA(GCC push_options) ANYDML_PRAGMA(GCC target("avx2,f16c,bmi2,avx512f,avx512bw,avx512dq,avx512vl"))
+#define ANYDML_ISA_PUSH           \
+  ANYDML_PRAGMA(GCC push_options) \
+  ANYDML_PRAGMA(GCC target("avx2,f16c,bmi2,avx512f,avx512bw,avx512dq,avx512vl"))
 #define ANYDML_ISA_POP ANYDML_PRAGMA(GCC pop_options)
 #elif defined(ANYDML_ISA_AVX2)
 #define ANYDML_ISA avx2
@@ -28,7 +30,6 @@
 #endif
 
 #define ANYDML_ISA_BEGIN ANYDML_ISA_PUSH namespace anydml::ANYDML_ISA {
-#define ANYDML_ISA_END   \
-  }                      \
+#define ANYDML_ISA_END \
+  }                    \
   ANYDML_ISA_POP
-

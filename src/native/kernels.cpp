@@ -7,11 +7,11 @@
 namespace anydml {
 namespace {
 
-#define ANYDML_TABLE(isa)                                                     \
-  constexpr Kernel isa##_kernels[] = {                                        \
-      {"JOIN", isa::make_join},                                               \
-      {"CUMULATIVE_SUMMATION", isa::make_cumulative_summation},               \
-      {"CUMULATIVE_PRODUCT", isa::make_cumulative_product},                   \
+#define ANYDML_TABLE(isa)                                                               \
+  constexpr Kernel isa##_kernels[] = {                                                  \
+      {"JOIN", isa::make_join},                                                         \
+      {"CUMULATIVE_SUMMATION", isa::make_cumulative_summation},                         \
+      {"CUMULATIVE_PRODUCT", isa::make_cumulative_product},                             \
       {"QUANTIZED_LINEAR_AVERAGE_POOLING", isa::make_quantized_linear_average_pooling}, \
   };
 ANYDML_TABLE(baseline)

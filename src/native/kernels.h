@@ -11,11 +11,11 @@
 namespace anydml {
 
 // A family's file, compiled for an instruction set, defines its factories in the namespace of that name.
-#define ANYDML_FACTORIES(isa)                                                                             \
-  namespace isa {                                                                                         \
-  std::unique_ptr<Plan> make_cumulative_summation(const Request& request, std::string& reason);           \
-  std::unique_ptr<Plan> make_cumulative_product(const Request& request, std::string& reason);             \
-  std::unique_ptr<Plan> make_join(const Request& request, std::string& reason);                           \
+#define ANYDML_FACTORIES(isa)                                                                               \
+  namespace isa {                                                                                           \
+  std::unique_ptr<Plan> make_cumulative_summation(const Request& request, std::string& reason);             \
+  std::unique_ptr<Plan> make_cumulative_product(const Request& request, std::string& reason);               \
+  std::unique_ptr<Plan> make_join(const Request& request, std::string& reason);                             \
   std::unique_ptr<Plan> make_quantized_linear_average_pooling(const Request& request, std::string& reason); \
   }
 ANYDML_FACTORIES(baseline)
@@ -30,8 +30,8 @@ const std::vector<std::string_view>& instruction_sets();
 // where this machine does not have it.
 std::string_view chosen_instruction_set(std::string& reason);
 
-// The plan of the operator's kernel for an instruction set of this machine. Null, and then a reason, where there
-// is none.
+// The plan of the operator's kernel for an instruction set of this machine. Null, and then a reason, where
+// there is none.
 std::unique_ptr<Plan> make_plan(std::string_view instruction_set, std::string_view name,
                                 const Request& request, std::string& reason);
 

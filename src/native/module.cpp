@@ -204,7 +204,8 @@ class BoundPlan {
     }
     for (size_t i = 0; i < inputs_.size(); ++i) {
       const bool same_elements = in_place && alike_ && in.pointers()[i] == out.pointers()[0];
-      if (!same_elements && overlap(inputs_[i], in.pointers()[i], outputs_[0], out.pointers()[0])) return false;
+      if (!same_elements && overlap(inputs_[i], in.pointers()[i], outputs_[0], out.pointers()[0]))
+        return false;
     }
     if (bytes_ < kWorthReleasing) {
       plan_->run(in.pointers(), out.pointers());
@@ -294,8 +295,9 @@ NB_MODULE(_native, m) {
   nb::class_<anydml::BoundPlan>(m, "Plan", "An operator made ready; several threads may run it at once.")
       .def("run", &anydml::BoundPlan::run, "inputs"_a, "outputs"_a,
            "Runs on buffers whose address is that of element [0, ..., 0], None for an absent tensor.")
-      .def("try_run", &anydml::BoundPlan::try_run, "inputs"_a.none(), "outputs"_a.none(), "in_place"_a,
-           "Runs on lists of buffers that plainly fit; False, and nothing done, where the rules have to look.")
+      .def(
+          "try_run", &anydml::BoundPlan::try_run, "inputs"_a.none(), "outputs"_a.none(), "in_place"_a,
+          "Runs on lists of buffers that plainly fit; False, and nothing done, where the rules have to look.")
       .def_prop_ro("description", &anydml::BoundPlan::description);
   m.def("compile", &anydml::compile, "name"_a, "inputs"_a, "outputs"_a, "attributes"_a,
         nb::sig("def compile(name: str, inputs: Sequence[Layout | None], outputs: Sequence[Layout], "

@@ -1,5 +1,6 @@
-// OpenMP, so that OMP_NUM_THREADS and threadpoolctl work as for NumPy; std::thread where ANYDML_STD_THREADS is
-// set (ThreadSanitizer knows nothing of OpenMP's runtime); the calling thread alone where there is neither.
+// OpenMP, so that OMP_NUM_THREADS and threadpoolctl work as for NumPy; std::thread where ANYDML_STD_THREADS
+// is set (ThreadSanitizer knows nothing of OpenMP's runtime); the calling thread alone where there is
+// neither.
 #include "parallel.h"
 
 #include <algorithm>

@@ -9,8 +9,8 @@ namespace anydml {
 // they save.
 int threads_for(int64_t bytes);
 
-// Calls body(context, i) for every i below count, on at most that many threads; returns when all are done. The
-// calls may come in any order, so that no result may depend on it.
+// Calls body(context, i) for every i below count, on at most that many threads; returns when all are done.
+// The calls may come in any order, so that no result may depend on it.
 void parallel_for(int64_t count, int threads, void (*body)(const void* context, int64_t i),
                   const void* context);
 

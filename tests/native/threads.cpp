@@ -37,13 +37,15 @@ Case scan(const char* name, DataType type, std::vector<int64_t> sizes, int64_t a
   return {name, {{layout}, {layout}, {{axis}, {decreasing}, {exclusive}}}};
 }
 
-Case join(DataType type, const std::vector<std::vector<int64_t>>& inputs, std::vector<int64_t> output, int64_t axis) {
+Case join(DataType type, const std::vector<std::vector<int64_t>>& inputs, std::vector<int64_t> output,
+          int64_t axis) {
   Request request{{}, {packed(type, std::move(output))}, {{axis}}};
   for (const auto& sizes : inputs) request.inputs.push_back(packed(type, sizes));
   return {"JOIN", std::move(request)};
 }
 
-Case pool(std::vector<int64_t> input, std::vector<int64_t> output, int64_t window, int64_t stride, int64_t padding) {
+Case pool(std::vector<int64_t> input, std::vector<int64_t> output, int64_t window, int64_t stride,
+          int64_t padding) {
   const auto every = [](int64_t value) { return std::vector<int64_t>{value, value}; };
   Layout scale{DataType::kFloat32, {1, 1, 1, 1}, {0, 0, 0, 0}, true};
   return {"QUANTIZED_LINEAR_AVERAGE_POOLING",
@@ -55,7 +57,8 @@ Case pool(std::vector<int64_t> input, std::vector<int64_t> output, int64_t windo
 std::vector<Case> cases() {
   std::vector<Case> all;
   for (const char* name : {"CUMULATIVE_SUMMATION", "CUMULATIVE_PRODUCT"}) {
-    for (const DataType type : {DataType::kFloat32, DataType::kFloat16, DataType::kInt32, DataType::kUint64}) {
+    for (const DataType type :
+         {DataType::kFloat32, DataType::kFloat16, DataType::kInt32, DataType::kUint64}) {
       all.push_back(scan(name, type, {1, 300'000}, 1, 0, 0));
       all.push_back(scan(name, type, {500, 700}, 1, 1, 1));
       all.push_back(scan(name, type, {20'000, 9}, 1, 0, 0));

@@ -132,9 +132,10 @@ class Peers:
         helper: Any = import_module("onnx.helper")
         numpy_helper: Any = import_module("onnx.numpy_helper")
         names = [f"x{i}" for i in range(len(inputs))]
-        value = lambda name, array: helper.make_tensor_value_info(  # noqa: E731
-            name, helper.np_dtype_to_tensor_dtype(array.dtype), array.shape
-        )
+
+        def value(name: str, array: Any) -> Any:
+            return helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(array.dtype), array.shape)
+
         graph = helper.make_graph(
             [helper.make_node(operator, [*names, *constants], ["y"], domain=domain, **options)],
             "bench",
