@@ -20,7 +20,7 @@ namespace anydml {
 namespace {
 
 // About what two threads do in the time that it takes to start them.
-constexpr int64_t kWorthTheirStart = 128 << 10;
+constexpr int64_t kWorthTheirStart = 512 << 10;
 
 // GNU's OpenMP runtime does not survive fork(): a child's parallel region would wait for threads that are its
 // parent's.
