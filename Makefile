@@ -64,7 +64,7 @@ THREADED := build/threads
 NATIVE := $(filter-out src/native/module.cpp,$(wildcard src/native/*.cpp))
 sanitize-threads: ## The kernels from several threads at once, under ThreadSanitizer
 	@mkdir -p build
-	$(CXX) -std=c++20 -O1 -g -fsanitize=thread -ffp-contract=off -DANYDML_STD_THREADS -Isrc/native \
+	$(CXX) -std=c++20 -O1 -g -fsanitize=thread -ffp-contract=off -Wno-psabi -DANYDML_STD_THREADS -Isrc/native \
 		tests/native/threads.cpp $(NATIVE) -o $(THREADED) -pthread
 	$(THREADED)
 
