@@ -76,7 +76,7 @@ def validate(
         return [Violation(operator="", where="desc", found=kind_of(desc), expected=known, rule="(F6)", kind="type")]
     violations = list(_fields(spec, desc))
     is_well_formed = not violations
-    tensors = _well_formed_tensors(spec, desc)
+    tensors = list(_all_tensors(spec, desc)) if is_well_formed else _well_formed_tensors(spec, desc)
     for name, tensor in tensors:
         is_output = "output" in spec.tensors[name.partition("[")[0]].kind.lower()
         for rule, where, found, expected, remedy in _tensor(tensor, is_output, strict):
