@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 SOURCES := $(shell find src CMakeLists.txt pyproject.toml README.md -type f -not -path '*/__pycache__/*')
 SANITIZED := build/sanitized
 
-.PHONY: help env tools run test lint format bench fuzz sanitize sanitize-threads clean
+.PHONY: help env tools run test lint format bench fuzz sanitize sanitize-threads neon clean
 
 help: ## This list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 12
@@ -67,6 +67,39 @@ sanitize-threads: ## The kernels from several threads at once, under ThreadSanit
 	$(CXX) -std=c++20 -O1 -g -fsanitize=thread -ffp-contract=off -Wno-psabi -DANYDML_STD_THREADS -Isrc/native \
 		tests/native/threads.cpp $(NATIVE) -o $(THREADED) -pthread
 	$(THREADED)
+
+# Digests of the kernels' outputs, here and on an emulated ARM processor. A family's file is compiled once for each
+# instruction set, as in CMakeLists.txt; `-r` makes one object of several files.
+NEON_CXX ?= aarch64-linux-gnu-g++
+QEMU ?= qemu-aarch64
+DIGESTS := build/digests
+DIGEST_FLAGS := -std=c++20 -O2 -ffp-contract=off -Wall -Wextra -Wno-psabi -DANYDML_STD_THREADS -Isrc/native
+COMMON := $(addprefix src/native/,kernels.cpp layout.cpp parallel.cpp)
+FAMILIES := $(filter-out $(COMMON),$(NATIVE))
+HEADERS := $(wildcard src/native/*.h)
+IS_X86 := $(filter x86_64 amd64,$(shell uname -m))
+HERE := $(if $(IS_X86),BASELINE AVX2 AVX512,BASELINE)
+
+neon: ## The kernels compiled for ARM give the same bits as here
+	@command -v $(NEON_CXX) > /dev/null || { echo "There is no $(NEON_CXX): install g++-aarch64-linux-gnu"; exit 1; }
+	$(MAKE) --no-print-directory -j2 $(DIGESTS)/arm $(DIGESTS)/here
+	$(DIGESTS)/here > $(DIGESTS)/here.txt
+	@if command -v $(QEMU) > /dev/null; then \
+		$(QEMU) $(DIGESTS)/arm > $(DIGESTS)/arm.txt && diff $(DIGESTS)/here.txt $(DIGESTS)/arm.txt && \
+		echo "NEON: the same bits as here in $$(wc -l < $(DIGESTS)/arm.txt) cases"; \
+	else echo "NEON: compiled, but not run: no $(QEMU)"; fi
+
+$(DIGESTS)/arm: tests/native/threads.cpp $(NATIVE) $(HEADERS)
+	@mkdir -p $(DIGESTS)
+	$(NEON_CXX) $(DIGEST_FLAGS) -static tests/native/threads.cpp $(NATIVE) -o $@ -pthread
+
+$(DIGESTS)/%.o: $(FAMILIES) $(HEADERS)
+	@mkdir -p $(DIGESTS)
+	$(CXX) $(DIGEST_FLAGS) -DANYDML_ISA_$* -r -nostdlib $(FAMILIES) -o $@
+
+$(DIGESTS)/here: tests/native/threads.cpp $(COMMON) $(HEADERS) $(HERE:%=$(DIGESTS)/%.o)
+	$(CXX) $(DIGEST_FLAGS) $(if $(IS_X86),-DANYDML_X86) tests/native/threads.cpp $(COMMON) $(HERE:%=$(DIGESTS)/%.o) \
+		-o $@ -pthread
 
 clean: ## Remove what was built
 	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -1,14 +1,17 @@
-// Runs every kernel on several threads, each plan from two callers at once, for ThreadSanitizer to watch.
+// Runs every kernel on several threads, each plan from two callers at once, on every instruction set that the
+// machine has: for ThreadSanitizer to watch, and to show that all give the same bits. Prints a digest of each
+// output, so that another processor's run can be compared.
 //
 // Built with ANYDML_STD_THREADS: the sanitizer knows nothing of OpenMP's runtime.
+#include <cinttypes>
 #include <cstdio>
 #include <cstring>
-#include <functional>
-#include <numeric>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
+#include "half.h"
 #include "kernels.h"
 #include "layout.h"
 
@@ -31,6 +34,19 @@ struct Case {
   Request request;
 };
 
+std::string title(const Case& each) {
+  const auto list = [](const std::vector<int64_t>& values) {
+    std::string text = " (";
+    for (const int64_t value : values) text += std::to_string(value) + (&value == &values.back() ? "" : " ");
+    return text + ")";
+  };
+  const Layout& output = each.request.outputs[0];
+  std::string text =
+      each.operator_name + " " + std::string(anydml::name_of(output.type)) + list(output.sizes);
+  for (const auto& attribute : each.request.attributes) text += list(attribute);
+  return text;
+}
+
 Case scan(const char* name, DataType type, std::vector<int64_t> sizes, int64_t axis, int64_t decreasing,
           int64_t exclusive) {
   const Layout layout = packed(type, std::move(sizes));
@@ -44,14 +60,30 @@ Case join(DataType type, const std::vector<std::vector<int64_t>>& inputs, std::v
   return {"JOIN", std::move(request)};
 }
 
-Case pool(std::vector<int64_t> input, std::vector<int64_t> output, int64_t window, int64_t stride,
-          int64_t padding) {
-  const auto every = [](int64_t value) { return std::vector<int64_t>{value, value}; };
-  Layout scale{DataType::kFloat32, {1, 1, 1, 1}, {0, 0, 0, 0}, true};
+struct Window {
+  int64_t size;
+  int64_t stride = 1;
+  int64_t padding = 0;
+  int64_t dilation = 1;
+};
+
+Case pool(DataType type, std::vector<int64_t> input, std::vector<int64_t> output, Window window,
+          bool per_channel = false) {
+  const size_t spatial = input.size() - 2;
+  const auto every = [&](int64_t value) { return std::vector<int64_t>(spatial, value); };
+  std::vector<int64_t> sizes(input.size(), 1);
+  if (per_channel) sizes[1] = input[1];
+  const Layout scale = packed(DataType::kFloat32, sizes);
+  const Layout zero_point = packed(type, sizes);
   return {"QUANTIZED_LINEAR_AVERAGE_POOLING",
-          {{packed(DataType::kUint8, std::move(input)), scale, {}, scale, {}},
-           {packed(DataType::kUint8, std::move(output))},
-           {every(stride), every(window), every(padding), every(padding), every(1), {0}}}};
+          {{packed(type, std::move(input)), scale, zero_point, scale, zero_point},
+           {packed(type, std::move(output))},
+           {every(window.stride),
+            every(window.size),
+            every(window.padding),
+            every(window.padding),
+            every(window.dilation),
+            {0}}}};
 }
 
 std::vector<Case> cases() {
@@ -68,56 +100,104 @@ std::vector<Case> cases() {
   }
   all.push_back(join(DataType::kFloat32, {{300, 500}, {300, 300}}, {300, 800}, 1));
   all.push_back(join(DataType::kUint8, {{200'000, 1}, {200'000, 2}, {200'000, 1}}, {200'000, 4}, 1));
+  all.push_back(join(DataType::kFloat16, {{50'000, 3}, {50'000, 5}}, {50'000, 8}, 1));
   all.push_back(join(DataType::kUint64, {{500, 100}, {700, 100}}, {1200, 100}, 0));
-  all.push_back(pool({2, 8, 120, 120}, {2, 8, 60, 60}, 2, 2, 0));
-  all.push_back(pool({2, 8, 120, 120}, {2, 8, 120, 120}, 3, 1, 1));
-  all.push_back(pool({4, 200, 30, 30}, {4, 200, 1, 1}, 30, 1, 0));
+  for (const DataType type : {DataType::kUint8, DataType::kInt8}) {
+    all.push_back(pool(type, {2, 8, 120, 120}, {2, 8, 60, 60}, {.size = 2, .stride = 2}));
+    all.push_back(pool(type, {2, 8, 120, 120}, {2, 8, 60, 60}, {.size = 3, .stride = 2, .padding = 1}));
+    all.push_back(pool(type, {2, 8, 120, 120}, {2, 8, 120, 120}, {.size = 3, .padding = 1}));
+    all.push_back(pool(type, {2, 8, 120, 120}, {2, 8, 120, 120}, {.size = 3, .padding = 1}, true));
+    all.push_back(pool(type, {2, 8, 120, 120}, {2, 8, 120, 120}, {.size = 3, .padding = 2, .dilation = 2}));
+    all.push_back(pool(type, {2, 8, 90, 90}, {2, 8, 90, 90}, {.size = 7, .padding = 3}));
+    all.push_back(pool(type, {1, 4, 9, 50, 50}, {1, 4, 9, 50, 50}, {.size = 3, .padding = 1}));
+  }
+  all.push_back(pool(DataType::kUint8, {4, 200, 30, 30}, {4, 200, 1, 1}, {.size = 30}));
   return all;
 }
 
-// The output's bytes; inputs are filled with a pattern that every type can read.
-std::vector<unsigned char> run(const anydml::Plan& plan, const Request& request) {
-  std::vector<std::vector<unsigned char>> inputs;
-  std::vector<const void*> read;
-  const float one = 1;
-  for (const Layout& layout : request.inputs) {
-    if (!layout.present) {
-      read.push_back(nullptr);
-    } else if (layout.type == DataType::kFloat32 && layout.strides[0] == 0) {
-      read.push_back(&one);
-    } else {
-      auto& bytes = inputs.emplace_back(static_cast<size_t>(bytes_of(layout)));
-      for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<unsigned char>(i * 7 % 61);
-      read.push_back(bytes.data());
-    }
+using Bytes = std::vector<unsigned char>;
+
+template <class T>
+void put(Bytes& bytes, size_t i, T value) {
+  std::memcpy(bytes.data() + i * sizeof(T), &value, sizeof(T));
+}
+
+// Numbers that round at almost every step and never meet a NaN, whose sign processors choose as they like:
+// factors are near 1, scales too, what is added lies around 0. Integers may be any.
+Bytes filled(const Layout& layout, bool is_factor) {
+  Bytes bytes(static_cast<size_t>(bytes_of(layout)));
+  const size_t count = bytes.size() / static_cast<size_t>(anydml::size_of(layout.type));
+  uint32_t state = 1;
+  const auto random = [&] { return state = state * 1664525 + 1013904223; };
+  for (size_t i = 0; i < count; ++i) {
+    const float around_0 = static_cast<float>(static_cast<int32_t>(random())) * 0x1p-31F;
+    const float value = is_factor ? 1 + around_0 * 0x1p-6F : around_0;
+    if (layout.type == DataType::kFloat32) put(bytes, i, value);
+    if (layout.type == DataType::kFloat16) put(bytes, i, anydml::Half(value));
   }
-  std::vector<unsigned char> output(static_cast<size_t>(bytes_of(request.outputs[0])), 0xA5);
+  if (layout.type == DataType::kFloat32 || layout.type == DataType::kFloat16) return bytes;
+  for (unsigned char& byte : bytes) byte = static_cast<unsigned char>(random() >> 24);
+  return bytes;
+}
+
+Bytes run(const anydml::Plan& plan, const Case& each) {
+  const bool is_sum = each.operator_name == "CUMULATIVE_SUMMATION";
+  std::vector<Bytes> inputs;
+  for (const Layout& layout : each.request.inputs) inputs.push_back(filled(layout, !is_sum));
+  std::vector<const void*> read;
+  for (const Bytes& input : inputs) read.push_back(input.data());
+  Bytes output(static_cast<size_t>(bytes_of(each.request.outputs[0])), 0xA5);
   void* written = output.data();
   plan.run(read.data(), &written);
   return output;
+}
+
+// FNV-1a.
+uint64_t digest(const Bytes& bytes) {
+  uint64_t hash = 0xcbf29ce484222325;
+  for (const unsigned char byte : bytes) hash = (hash ^ byte) * 0x100000001b3;
+  return hash;
+}
+
+// The output of two callers at once; fails where they differ, or where there is no kernel.
+bool run_twice(std::string_view instruction_set, const Case& each, Bytes& output) {
+  std::string reason;
+  const auto plan = anydml::make_plan(instruction_set, each.operator_name, each.request, reason);
+  if (plan == nullptr) {
+    std::printf("%s: no kernel: %s\n", title(each).c_str(), reason.c_str());
+    return false;
+  }
+  Bytes second;
+  std::thread other([&] { second = run(*plan, each); });
+  output = run(*plan, each);
+  other.join();
+  if (output == second) return true;
+  std::printf("%s: two runs differ: %s\n", title(each).c_str(), plan->description().c_str());
+  return false;
 }
 
 }  // namespace
 
 int main() {
   int failures = 0;
+  const auto& sets = anydml::instruction_sets();
   for (const Case& each : cases()) {
-    std::string reason;
-    const auto plan = anydml::make_plan("baseline", each.operator_name, each.request, reason);
-    if (plan == nullptr) {
-      std::printf("%s: %s\n", each.operator_name.c_str(), reason.c_str());
-      return 1;
+    Bytes expected;
+    for (const std::string_view set : sets) {
+      Bytes output;
+      if (!run_twice(set, each, output)) {
+        ++failures;
+      } else if (set == sets.front()) {
+        expected = std::move(output);
+      } else if (output != expected) {
+        std::printf("%s: %s and %s differ\n", title(each).c_str(), std::string(sets.front()).c_str(),
+                    std::string(set).c_str());
+        ++failures;
+      }
     }
-    std::vector<unsigned char> first;
-    std::vector<unsigned char> second;
-    std::thread other([&] { second = run(*plan, each.request); });
-    first = run(*plan, each.request);
-    other.join();
-    if (first != second) {
-      std::printf("%s: two runs differ: %s\n", each.operator_name.c_str(), plan->description().c_str());
-      ++failures;
-    }
+    std::printf("%016" PRIx64 " %s\n", digest(expected), title(each).c_str());
   }
-  std::printf("%zu cases, %d failed\n", cases().size(), failures);
+  for (const std::string_view set : sets) std::fprintf(stderr, "%s ", std::string(set).c_str());
+  std::fprintf(stderr, "on %zu cases, %d failed\n", cases().size(), failures);
   return failures != 0;
 }
