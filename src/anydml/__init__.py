@@ -14,7 +14,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from .binding import DML_BUFFER_ARRAY_BINDING, DML_BUFFER_BINDING, BindingTable
-from .device import BindingProperties, CompiledOperator, Device, Operator, OperatorInitializer
+from .device import Device, Operator
+from .dispatchables import BindingProperties, CompiledOperator, OperatorInitializer
 from .enums import (
     DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT,
     DML_PERSISTENT_BUFFER_ALIGNMENT,

@@ -10,7 +10,8 @@ from time import perf_counter
 import numpy as np
 
 from ..binding import DML_BUFFER_ARRAY_BINDING, DML_BUFFER_BINDING, BindingTable
-from ..device import CompiledOperator, Device
+from ..device import Device
+from ..dispatchables import CompiledOperator
 from ..enums import TensorDataType
 from ..errors import DMLError, error
 from ..layout import Array, Layout

@@ -1,0 +1,264 @@
+"""What a device runs: compiled operators, and the initializers that fill the memory which they own.
+
+Their rules are (D3) in ``device.py`` and (B1) to (B9) in ``binding.py``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from threading import Lock
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from uuid import uuid4
+
+import numpy as np
+
+from .binding import (
+    DML_BUFFER_ARRAY_BINDING,
+    DML_BUFFER_BINDING,
+    BindingTable,
+    Bound,
+    Slot,
+    address,
+    bind,
+    bind_array,
+    bind_range,
+    check_range,
+    check_sharing,
+    violation,
+)
+from .engines import Declined, Engine, Kernel
+from .enums import DML_PERSISTENT_BUFFER_ALIGNMENT
+from .errors import Violation, error
+from .layout import Array
+from .schema import OperatorSpec, anything_goes
+from .validate import check_values, kind_of
+
+if TYPE_CHECKING:
+    from .device import Device, Operator
+
+
+class Served(NamedTuple):
+    """Which engine took an operator, and why those before it declined."""
+
+    engine: Engine
+    kernel: Kernel
+    declined: tuple[tuple[str, Declined], ...]
+
+    def explain(self, spec: OperatorSpec) -> str:
+        lines = [f"{spec.name} is served by {self.engine.name}: {self.kernel.description}"]
+        lines += [f"{name} declined: {declined.reason}" for name, declined in self.declined]
+        return "\n".join(lines)
+
+
+class Child:
+    """What belongs to a device."""
+
+    def __init__(self, device: Device) -> None:
+        self.device = device
+
+
+class BindingProperties(NamedTuple):
+    """``DML_BINDING_PROPERTIES``: what a dispatchable wants bound."""
+
+    RequiredDescriptorCount: int
+    TemporaryResourceSize: int
+    """In bytes; 0, as no engine here wants temporary memory."""
+    PersistentResourceSize: int
+    """In bytes; holds what is OWNED_BY_DML."""
+
+
+class CompiledOperator(Child):
+    """An operator with its kernel. Immutable; several threads may dispatch it at once."""
+
+    def __repr__(self) -> str:
+        return f"<CompiledOperator {self.spec.name} served by {self.engine}>"
+
+    def __init__(self, operator: Operator, served: Served, inputs: list[Slot], outputs: list[Slot]) -> None:
+        super().__init__(operator.device)
+        self.spec = operator.spec
+        self.desc = operator.desc
+        self._served = served
+        self._inputs = inputs
+        self._outputs = outputs
+        self._initialised = False
+        # Values that an operator makes demands on, and memory that it owns, take more than a glance.
+        is_plain = operator.spec.check_values is anything_goes and not any(slot.owned for slot in inputs)
+        self._try_run = served.kernel.try_run if is_plain else None
+        self._mark = np.frombuffer(uuid4().bytes, np.uint8)
+        """What a persistent resource of this operator begins with."""
+        self._offsets: dict[str, int] = {}
+        """Of owned inputs in the persistent resource."""
+        self._persistent_size = 0
+        for slot in inputs:
+            if slot.owned and slot.tensor is not None:
+                self._offsets[slot.label] = max(self._persistent_size, DML_PERSISTENT_BUFFER_ALIGNMENT)
+                blocks = -(-(slot.tensor.TotalTensorSizeInBytes or 0) // DML_PERSISTENT_BUFFER_ALIGNMENT)
+                self._persistent_size = self._offsets[slot.label] + blocks * DML_PERSISTENT_BUFFER_ALIGNMENT
+
+    @property
+    def engine(self) -> str:
+        """The engine that serves it: "cpu" or "reference"."""
+        return self._served.engine.name
+
+    def explain(self) -> str:
+        """Which kernel serves it, and why other engines declined."""
+        return self._served.explain(self.spec)
+
+    def binding_properties(self) -> BindingProperties:
+        """What has to be bound for a dispatch."""
+        return BindingProperties(len(self._inputs) + len(self._outputs), 0, self._persistent_size)
+
+    def dispatch(self, inputs: Sequence[Any], outputs: Sequence[Any], *, persistent: Array | None = None) -> None:
+        """Runs the operator on arrays.
+
+        Args:
+            inputs: in header order, None for what the desc leaves out and for what is OWNED_BY_DML. Each is an array of
+                the desc's data type, sizes and strides, or a flat buffer with the bytes of the tensor.
+            outputs: likewise. An output may be the input's array where the operator runs in-place.
+            persistent: what :meth:`initialise` returned, where an input is OWNED_BY_DML.
+
+        Raises:
+            DMLError: (B1) to (B9), and what the operator demands of values. Nothing is written then.
+        """
+        if self._try_run is not None and persistent is None and self._try_run(inputs, outputs, self.spec.in_place):
+            return
+        sides = ("inputs", self._inputs, inputs), ("outputs", self._outputs, outputs)
+        read, written = bind(self.spec.name, sides, False, bind_array)
+        resource = None if persistent is None else DML_BUFFER_BINDING(Buffer=persistent)
+        self._run(read, written, resource)
+
+    def initialise(self, inputs: Sequence[Any]) -> Array:
+        """Copies the inputs that are OWNED_BY_DML into a new persistent resource, and returns it for `dispatch`.
+
+        Args:
+            inputs: in header order, None for all that is not OWNED_BY_DML.
+
+        Raises:
+            DMLError: (B1) to (B6).
+        """
+        resource = np.zeros(self._persistent_size, np.uint8)
+        (owned,) = bind(self.spec.name, [("inputs", self._inputs, inputs)], True, bind_array)
+        self._fill(owned, resource, 0)
+        return resource
+
+    def _fill(self, owned: Sequence[Bound | None], memory: Array, offset: int) -> None:
+        for bound in owned:
+            if bound is not None and bound.slot.aligned is not None:
+                bound.slot.aligned.view(memory, offset + self._offsets[bound.slot.label])[...] = bound.array
+        if self._persistent_size:
+            memory[offset : offset + self._mark.size] = self._mark
+        self._initialised = True
+
+    def _run(
+        self, read: list[Bound | None], written: list[Bound | None], persistent: DML_BUFFER_BINDING | None
+    ) -> None:
+        name = self.spec.name
+        if self._persistent_size:
+            memory, offset = self._check_persistent(name, persistent)
+            for i, slot in enumerate(self._inputs):
+                if slot.owned and slot.aligned is not None:
+                    array = slot.aligned.view(memory, offset + self._offsets[slot.label])
+                    start = address(memory) + offset
+                    read[i] = Bound(slot, array, start, start + self._persistent_size)
+        elif persistent is not None:
+            raise error([violation(name, "(B9)", "persistent", kind_of(persistent), "None: nothing is OWNED_BY_DML")])
+        outputs = [bound for bound in written if bound is not None]
+        shared = check_sharing(name, self.spec.in_place, [bound for bound in read if bound is not None], outputs)
+        if shared:
+            raise error(shared)
+        inputs = [bound.array if bound is not None else None for bound in read]
+        wrong = check_values(self.spec, self.desc, inputs)
+        if wrong:
+            raise error(wrong)
+        self._served.kernel.run(inputs, [bound.array for bound in outputs])
+
+    def _check_persistent(self, name: str, given: object) -> tuple[Array, int]:
+        where, expected = "persistent", "the persistent resource that this operator was initialised with"
+        remedy = "Pass what initialise() returned, or bind what an OperatorInitializer was dispatched with"
+        if given is None:
+            raise error([violation(name, "(B9)", where, "None", expected, remedy)])
+        place = check_range(name, where, given, self._persistent_size, DML_PERSISTENT_BUFFER_ALIGNMENT, False)
+        if isinstance(place, Violation):
+            raise error([place])
+        memory, offset = place
+        if not np.array_equal(memory[offset : offset + self._mark.size], self._mark):
+            raise error([violation(name, "(B9)", where, "another buffer", expected, remedy)])
+        return place
+
+    def _dispatch_table(self, table: BindingTable) -> None:
+        name = self.spec.name
+        if not self._initialised:
+            remedy = "Dispatch an OperatorInitializer first, or call compiled.dispatch, which does"
+            raise error([violation(name, "(D3)", "", "an operator not initialised", "an initialised one", remedy)])
+        sides = ("bind_inputs", self._inputs, table.inputs), ("bind_outputs", self._outputs, table.outputs)
+        read, written = bind(name, sides, False, bind_range)
+        self._run(read, written, table.persistent)
+
+
+class OperatorInitializer(Child):
+    """Initialises compiled operators, once: copies what is OWNED_BY_DML into their persistent resources.
+
+    Its table binds as inputs, for each operator, a DML_BUFFER_ARRAY_BINDING with a binding for each of the operator's
+    inputs (None for those not owned), or None where nothing is owned; and as outputs, for each operator, its persistent
+    resource, or None where it needs none.
+    """
+
+    def __init__(self, device: Device, operators: list[CompiledOperator]) -> None:
+        super().__init__(device)
+        self._operators = operators
+        self._dispatched = False
+        self._lock = Lock()
+
+    def binding_properties(self) -> BindingProperties:
+        """What has to be bound for the dispatch."""
+        return BindingProperties(2 * len(self._operators), 0, 0)
+
+    def _dispatch_table(self, table: BindingTable) -> None:
+        with self._lock:
+            if self._dispatched:
+                found = "an initializer that was dispatched before"
+                raise error([violation("OperatorInitializer", "(D3)", "", found, "one dispatch of each initializer")])
+            for side, given in (("bind_inputs", table.inputs), ("bind_outputs", table.outputs)):
+                count = len(self._operators)
+                if given is not None and len(given) != count:
+                    expected = f"{count}, one for each operator"
+                    raise error([violation("OperatorInitializer", "(B1)", side, str(len(given)), expected)])
+            plans = [self._plan(operator, i, table) for i, operator in enumerate(self._operators)]
+            self._check_sharing(plans)
+            for operator, plan in zip(self._operators, plans, strict=True):
+                operator._fill(*plan)
+            self._dispatched = True
+
+    def _check_sharing(self, plans: Sequence[tuple[list[Bound | None], Array, int]]) -> None:
+        """Rules (B7) and (B8), for persistent resources and what they are filled from."""
+        read = [bound for owned, _, _ in plans for bound in owned if bound is not None]
+        written = []
+        for i, (operator, (_, memory, offset)) in enumerate(zip(self._operators, plans, strict=True)):
+            start = address(memory) + offset
+            slot = Slot(f"bind_outputs[{i}]", None, None, None, True)
+            written.append(Bound(slot, memory, start, start + operator._persistent_size))
+        shared = check_sharing("OperatorInitializer", False, read, written)
+        if shared:
+            raise error(shared)
+
+    @staticmethod
+    def _plan(operator: CompiledOperator, i: int, table: BindingTable) -> tuple[list[Bound | None], Array, int]:
+        """All that can be wrong is found before anything is written."""
+        name, size = operator.spec.name, operator._persistent_size
+        if not size:
+            return [], np.empty(0, np.uint8), 0
+        array = table.inputs[i] if table.inputs is not None else None
+        if not isinstance(array, DML_BUFFER_ARRAY_BINDING):
+            expected = "a DML_BUFFER_ARRAY_BINDING with the inputs that are OWNED_BY_DML"
+            raise error([violation(name, "(B2)", f"bind_inputs[{i}]", kind_of(array), expected)])
+        side = f"bind_inputs[{i}].Bindings", operator._inputs, array.Bindings
+        (owned,) = bind(name, [side], True, bind_range)
+        resource = table.outputs[i] if table.outputs is not None else None
+        where = f"bind_outputs[{i}]"
+        place = check_range(name, where, resource, size, DML_PERSISTENT_BUFFER_ALIGNMENT, True)
+        if isinstance(place, Violation):
+            raise error([place])
+        return owned, *place
+
+
+Dispatchable: TypeAlias = CompiledOperator | OperatorInitializer
