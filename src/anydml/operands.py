@@ -1,0 +1,135 @@
+"""What the arguments of functions become: axes, flags, arrays to write to, numbers per channel and per dimension.
+
+The rules are those of ``arrays.py``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from operator import index
+from typing import Any
+
+import numpy as np
+
+from .arrays import as_array, as_output, refuse
+from .enums import DML_TENSOR_DIMENSION_COUNT_MAX1
+from .layout import DATA_TYPES, Array, fold, overlaps_itself
+from .validate import kind_of
+
+
+def check_pieces(name: str, pieces: Sequence[Array], axis: int) -> None:
+    """Rule (A8), for empty pieces too, which are not joined."""
+    first = pieces[0]
+    rest = (*first.shape[:axis], *first.shape[axis + 1 :])
+    for i, piece in enumerate(pieces):
+        if piece.dtype != first.dtype:
+            refuse(name, "(A8)", f"arrays[{i}]", str(piece.dtype), f"{first.dtype}, the type of arrays[0]")
+        if piece.ndim != first.ndim or (*piece.shape[:axis], *piece.shape[axis + 1 :]) != rest:
+            expected = f"{first.shape}, the shape of arrays[0], but along axis {axis}"
+            refuse(name, "(A8)", f"arrays[{i}]", f"shape {piece.shape}", expected)
+
+
+def as_axis(name: str, axis: Any, ndim: int) -> int:
+    try:
+        found = index(axis)
+    except TypeError:
+        return refuse(name, "(A5)", "axis", kind_of(axis), "an integer", kind="type")  # type: ignore[no-any-return]
+    if not -ndim <= found < ndim:
+        expected = (
+            f"{-ndim} to {ndim - 1}, for an array of {ndim} dimensions" if ndim else "an array of 1 or more dimensions"
+        )
+        refuse(name, "(A5)", "axis", kind_of(found), expected)
+    return found % ndim
+
+
+def as_flag(name: str, where: str, value: Any) -> bool:
+    if isinstance(value, (int, np.integer, np.bool_)) and value in (0, 1):
+        return bool(value)
+    return refuse(name, "(A11)", where, kind_of(value), "True or False", kind="type")  # type: ignore[no-any-return]
+
+
+def result_array(name: str, out: Any, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Array:
+    """The array to write to: out's memory, or new."""
+    if out is None:
+        try:
+            return np.empty(shape, dtype)
+        except (MemoryError, ValueError) as problem:
+            expected = "a result that fits in memory"
+            return refuse(name, "(A4)", "out", f"{dtype} of shape {shape}: {problem}", expected, kind="memory")  # type: ignore[no-any-return]
+    array = as_output(name, out, dtype, shape)
+    if array.size and overlaps_itself(array.shape, array.strides, array.itemsize):
+        found = f"strides {array.strides} bytes for shape {array.shape}"
+        refuse(name, "(A7)", "out", found, "strides that prove that no two elements overlap")
+    return array
+
+
+def fold_to_8(name: str, inputs: list[Array], outputs: list[Array], axis: int) -> tuple[list[Array], list[Array], int]:
+    """The same elements in at most 8 dimensions; `axis` stays one of them."""
+    every = [*inputs, *outputs]
+    if outputs[0].ndim <= DML_TENSOR_DIMENSION_COUNT_MAX1:
+        return inputs, outputs, axis
+    sizes, new_axis, last = fold(outputs[0].shape, [array.strides for array in every], axis)
+    if len(sizes) > DML_TENSOR_DIMENSION_COUNT_MAX1:
+        found = f"{outputs[0].ndim} dimensions that fold into {len(sizes)}"
+        remedy = "A contiguous copy folds further: np.ascontiguousarray"
+        refuse(name, "(A6)", "x", found, f"at most {DML_TENSOR_DIMENSION_COUNT_MAX1}", remedy)
+    folded = []
+    for array in every:
+        shape = tuple(array.shape[axis] if i == new_axis else size for i, size in enumerate(sizes))
+        folded.append(np.lib.stride_tricks.as_strided(array, shape, [array.strides[i] for i in last]))
+    return folded[: len(inputs)], folded[len(inputs) :], new_axis
+
+
+def output_dtype_of(name: str, x: Array, zero_point: Any, output_dtype: Any, out: Any) -> np.dtype[Any]:
+    if output_dtype is not None:
+        try:
+            # The name of another library's type ends in NumPy's: torch.uint8.
+            foreign = not isinstance(output_dtype, (str, type, np.dtype))
+            dtype = np.dtype(str(output_dtype).rpartition(".")[2] if foreign else output_dtype)
+        except Exception:  # str() and NumPy's parser may raise anything, which all means: no type
+            dtype = np.dtype(object)
+        if dtype not in DATA_TYPES:
+            refuse(name, "(S3)", "output_dtype", kind_of(output_dtype), "int8 or uint8", kind="type")
+        return dtype
+    if out is not None:
+        return as_array(name, "out", out).dtype
+    if zero_point is not None and not isinstance(zero_point, (int, list, tuple)):
+        return as_array(name, "output_zero_point", zero_point).dtype
+    return x.dtype
+
+
+def per_channel(name: str, where: str, value: Any, dtype: np.dtype[Any], channels: int, rank: int) -> Array | None:
+    """A scale or a zero point as a tensor {1, 1, 1, 1} or {1, C, 1, 1}; rule (A9)."""
+    if value is None and where.endswith("zero_point"):
+        return None
+    if value is None:
+        refuse(name, "(A9)", where, "None", "a number, or one for each channel", kind="type")
+    plain = isinstance(value, (int, float, list, tuple)) and not isinstance(value, (bool, np.generic))
+    array = np.array(value) if plain and not isinstance(value, (list, tuple)) else as_array(name, where, value)
+    is_scale = dtype.kind == "f"
+    if array.dtype.kind not in ("fiu" if is_scale else "iu"):
+        expected = f"{'a number' if is_scale else 'an integer'} for {dtype}, or one for each channel"
+        refuse(name, "(A9)", where, kind_of(value), expected, kind="type")
+    if not is_scale and not plain and array.dtype != dtype:
+        refuse(name, "(A9)", where, str(array.dtype), f"{dtype}, the type of the tensor that it belongs to")
+    if not is_scale and plain:
+        limits = np.iinfo(dtype) if dtype.kind in "iu" else np.iinfo(np.int8)
+        if array.size and not limits.min <= array.min() <= array.max() <= limits.max:
+            refuse(name, "(A9)", where, kind_of(value), f"{limits.min} to {limits.max}, which {dtype} holds")
+    if array.shape not in ((), (1,), (channels,), (1, channels) + (1,) * (rank - 2)):
+        found = f"shape {array.shape}"
+        refuse(name, "(A9)", where, found, f"a number, or {channels} of them, one for each channel")
+    with np.errstate(over="ignore"):
+        return array.astype(dtype).reshape((1, -1) + (1,) * max(rank - 2, 0))
+
+
+def per_dimension(name: str, where: str, value: Any, spatial: int) -> tuple[int, ...]:
+    """An option as a number for each spatial dimension; rule (A10)."""
+    try:
+        values = (index(value),) * spatial if not hasattr(value, "__len__") else tuple(map(index, value))
+    except TypeError:
+        expected = f"an integer, or {spatial} of them"
+        return refuse(name, "(A10)", where, kind_of(value), expected, kind="type")  # type: ignore[no-any-return]
+    if len(values) != spatial or any(abs(each) >= 2**63 for each in values):
+        refuse(name, "(A10)", where, kind_of(value), f"an integer, or {spatial} of them")
+    return values
