@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,11 +14,12 @@ import pytest
 from anydml import Device, DMLError
 from anydml.bench import Result, Row, header, measure, spread, wrong
 from anydml.bench.accuracy import accuracy
-from anydml.bench.cases import Case, matrix
+from anydml.bench.cases import LARGE, Case, Pooling, Scan, matrix
 from anydml.bench.command import bench
-from anydml.bench.peers import Peers
+from anydml.bench.peers import Peer, Peers
 from anydml.bench.report import as_json, page
 from anydml.cli import main
+from anydml.cli.pages import plain_text
 
 TINY = 2048
 """Bytes of a tensor."""
@@ -30,6 +33,12 @@ def _own_environment(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(sys.modules, name, None)
 
 
+def a_row(**members: object) -> Row:
+    values = {"operator": "JOIN", "cell": "runs", "name": "2 runs", "dtype": "uint8", "size": TINY, "threads": 1}
+    times = {"limit": 1.0, "engine": "cpu", "seconds": 1.0, "ratio": 1.0, "yardstick": "np.copyto"}
+    return Row(**{**values, **times, "yardstick_seconds": 1.0, **members})  # type: ignore[arg-type]
+
+
 def titles(cases: list[Case]) -> list[str]:
     return [f"{case.operator} {case.title}" for case in cases]
 
@@ -37,6 +46,25 @@ def titles(cases: list[Case]) -> list[str]:
 def test_rows_have_names_of_their_own() -> None:
     assert len(set(titles(matrix()))) == len(matrix())
     assert set(titles(matrix(quick=True))) < set(titles(matrix()))
+    assert {row.operator for row in matrix(quick=True)} == {row.operator for row in matrix()}
+
+
+def test_tensors_are_as_large_as_the_limits_want() -> None:
+    sizes = {type(row): row.size for row in matrix(sizes=[LARGE])}
+    assert sizes[Scan] == 128 << 20
+    assert sizes[Pooling] == 64 << 20
+
+
+def test_scans_of_floats_are_exact_and_tame() -> None:
+    """In any order of combining: what a library gets wrong is no rounding, and no overflow slows it down."""
+    for case in matrix(sizes=[1 << 18]):
+        if isinstance(case, Scan) and case.dtype.startswith("float"):
+            work = case.make(Device("cpu"))
+            work.compiled.dispatch(work.inputs, [work.output])
+            numbers = work.output.astype(np.float64)
+            summing = case.operator == "CUMULATIVE_SUMMATION"
+            assert np.abs(numbers).max() <= 2
+            assert (numbers * 32 % 1 == 0).all() if summing else np.isin(numbers, [0.5, 1, 2]).all()
 
 
 def test_every_row_computes_what_its_check_expects() -> None:
@@ -51,7 +79,7 @@ def test_checks_notice_a_wrong_element(text: str) -> None:
     work = case.make(Device("cpu"))
     work.compiled.dispatch(work.inputs, [work.output])
     assert not work.check(work.output)
-    work.output.reshape(-1)[-1] += 1
+    work.output.reshape(-1)[-1] += 2
     assert work.check(work.output)
 
 
@@ -72,18 +100,19 @@ def test_the_command_prints_and_writes_what_it_measured(tmp_path: Path, capsys: 
     assert bench(text="rows of 32", quick=True, threads=1, json_file=str(path), sizes=[TINY]) == 0
     out, err = capsys.readouterr()
     written = json.loads(path.read_text())
-    assert set(written) == {"header", "rows", "accuracy", "small", "interrupted"}
+    assert set(written) == {"header", "rows", "accuracy", "small", "problems", "seconds", "interrupted"}
     assert {"processor", "cores", "threads", "python", "anydml", "peers", "absent"} <= set(written["header"])
     assert set(written["header"]["absent"]) == {"torch", "onnxruntime", "jax"}
     assert len(written["rows"]) == 4
+    assert written["seconds"] > 0
     for row in written["rows"]:
         assert row["seconds"] > 0
         assert row["ratio"] == pytest.approx(row["seconds"] / row["yardstick_seconds"])
-        assert row["verdict"] in ("ok", "MISS")
+        assert set(row["verdict"].split()) <= {"ok", "MISS", "BEATEN"}
         assert set(row["peers"]) == {"numpy"}
         assert row["threads"] == 1
     assert "[1/4] CUMULATIVE_SUMMATION float32 rows of 32" in err
-    assert "4 rows:" in out
+    assert "4 rows in " in out
 
 
 def test_a_wrong_result_is_the_exit_code(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -96,7 +125,7 @@ def test_an_interruption_prints_what_there_is(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def interrupted(*args: object) -> object:
-        yield Row("JOIN", "a case", "uint8", TINY, 1, 1.0, "cpu", "", 1.0, 1.0, "np.copyto", 1.0)
+        yield a_row(name="a case")
         raise KeyboardInterrupt
 
     monkeypatch.setattr("anydml.bench.command.run", interrupted)
@@ -142,9 +171,126 @@ def test_a_chart_without_matplotlib_names_the_remedy(
         bench(plot_file="bench.svg", sizes=[TINY])
 
 
-def test_a_chart_shows_every_row(tmp_path: Path) -> None:
+def test_a_chart_shows_every_cell_of_the_largest_tensors(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     path = tmp_path / "bench.svg"
-    assert bench(text="rows of 32", quick=True, threads=1, plot_file=str(path), sizes=[TINY]) == 0
+    assert bench(text="int64", quick=True, threads=1, plot_file=str(path), sizes=[2 * TINY, TINY]) == 0
     chart = path.read_text()
-    assert all(text in chart for text in ("CUMULATIVE_SUMMATION", "int64 rows of 32, 2 KiB", "numpy", "limit"))
+    texts = "CUMULATIVE_SUMMATION", "CUMULATIVE_PRODUCT", ">int64<", "numpy", "tensors of 4 KiB"
+    assert not [text for text in texts if text not in chart]
+
+
+def test_a_chart_of_nothing_is_drawn() -> None:
+    pytest.importorskip("matplotlib")
+    from anydml.bench.plot import plot
+
+    assert b"nothing was measured" in plot(Result(header(Device("cpu"), Peers(1))))
+
+
+def test_a_verdict_names_each_thing_that_is_wrong() -> None:
+    assert a_row().verdict == "ok"
+    assert a_row(peers={"numpy": 0.96}).verdict == "ok"
+    assert a_row(peers={"numpy": 2.0, "torch": 0.95}).verdict == "BEATEN"
+    assert a_row(ratio=1.2, peers={"numpy": 1.3}).verdict == "MISS"
+    assert a_row(ratio=1.2, peers={"numpy": 1.0}).verdict == "MISS BEATEN"
+    assert a_row(ratio=1.2, error="all wrong").verdict == "WRONG"
+
+
+def test_limits_are_for_large_tensors_on_several_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    case, device = matrix(sizes=[TINY])[0], Device("cpu")
+    assert measure(case, device, Peers(2), runs=1).limit is None
+    monkeypatch.setattr("anydml.bench.cases.LARGE", TINY)
+    assert measure(case, device, Peers(2), runs=1).limit == case.limit
+    assert measure(case, device, Peers(1), runs=1).limit is None
+    assert a_row(limit=None, ratio=9.0).verdict == "ok"
+
+
+def test_what_is_beaten_is_seen_in_its_row() -> None:
+    result = Result(header(Device("cpu"), Peers(1)), [a_row(ratio=0.9, peers={"numpy": 0.5})])
+    text = plain_text(page(result))
+    assert re.search(r"0\.90 +1\.00 +BEATEN +numpy +0\.50", text)
+    assert "1 BEATEN" in text
+
+
+def test_padding_is_judged_beside_the_plain_case(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("anydml.bench.cases.LARGE", 1 << 16)
+    case = next(case for case in matrix(sizes=[1 << 15]) if case.name == "3x3 stride 1, padded")
+    plain = case.plain()
+    assert isinstance(plain, Pooling)
+    assert (plain.padding, plain.dilation, plain.per_channel, plain.plain()) == (0, 1, False, None)
+    row = measure(case, Device("cpu"), Peers(2), runs=1)
+    assert row.plain_ratio is not None
+    assert row.limit == pytest.approx(1.3 * row.plain_ratio)
+    assert "(1.3 x plain)" in plain_text(page(Result(header(Device("cpu"), Peers(1)), [row])))
+
+
+class Library(Peers):
+    """What says that it has JOIN alone, and how it computes it."""
+
+    def __init__(self, change: int = 0, problem: str = "") -> None:
+        super().__init__(1)
+        self.modules = {"numpy": np}
+        self.change, self.problem = change, problem
+
+    def _join(self, name: str, case: Any, work: Any, ours: Any, device: Any) -> Peer:
+        if self.problem:
+            raise RuntimeError(f"{self.problem}\n  at line 1")
+        peer = super()._join(name, case, work, ours, device)
+
+        def run() -> None:
+            peer.run()
+            work.output[-1, -1] += self.change
+
+        return peer._replace(run=run)
+
+
+def a_join() -> Case:
+    return next(case for case in matrix(sizes=[TINY]) if case.operator == "JOIN")
+
+
+def test_a_peer_with_a_wrong_result_does_not_count() -> None:
+    right, wrong_ = (measure(a_join(), Device("cpu"), Library(change), runs=1) for change in (0, 1))
+    assert (set(right.peers), right.unmeasured) == ({"numpy"}, {})
+    assert (wrong_.peers, wrong_.unmeasured) == ({}, {"numpy": "not counted, its result is wrong: other numbers"})
+
+
+def test_why_a_peer_is_absent_is_told() -> None:
+    row = measure(a_join(), Device("cpu"), Library(problem="not implemented"), runs=1)
+    assert row.unmeasured == {"numpy": "no kernel: not implemented at line 1"}
+    result = Result(header(Device("cpu"), Peers(1)), [row, row, row])
+    assert "numpy, not in uint8 2 runs of 2048 B: no kernel: not implemented at line 1" in plain_text(page(result))
+    assert json.loads(as_json(result))["rows"][0]["unmeasured"] == row.unmeasured
+
+
+def test_one_thread_that_fails_is_a_problem(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("OMP_NUM_THREADS", "2")
+    monkeypatch.setattr(sys, "executable", "false")
+    assert bench(text="int64 one row, 2 KiB", quick=True, sizes=[TINY]) == 1
+    assert "on 1 thread nothing was measured" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("library", ["torch", "onnxruntime", "jax"])
+def test_libraries_compute_what_we_do(library: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where they are installed: each row is measured, or for a reason that is known."""
+    monkeypatch.undo()
+    for name in ("OMP_NUM_THREADS", "NPROC", "PJRT_NPROC"):
+        monkeypatch.setenv(name, "1")
+    pytest.importorskip(library)
+    if library == "onnxruntime":
+        pytest.importorskip("onnx")
+    peers, device = Peers(1), Device("cpu")
+    assert library in peers.modules
+    peers.modules = {library: peers.modules[library]}
+    measured, reasons = 0, set()
+    for case in matrix(sizes=[TINY]):
+        for _, peer in peers.of(case, case.make(device), device):
+            if isinstance(peer, Peer):
+                measured += 1
+            else:
+                reasons.add(peer)
+    assert measured > 60
+    known = "no kernel: .*(not implemented|NOT_IMPLEMENTED)|no cumulative product|no option|no quantisation|no dilation"
+    known += "|no quantised pooling|no tensors with negative strides|takes packed arrays only"
+    assert not [reason for reason in reasons if not re.match(known, reason)]

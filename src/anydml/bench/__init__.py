@@ -30,8 +30,10 @@ STEADY = 0.15
 ATTEMPTS = 3
 _LEAST_SECONDS = 1e-3
 """What is shorter is repeated, and the time divided."""
-_PEER_SECONDS = 1.5
-"""A peer that takes longer for its runs gets fewer."""
+FASTER = 1.05
+"""A peer that takes less than our time by this counts as faster."""
+_FAR, _SLOW = 3.0, 0.02
+"""A peer that takes so many times as long as we, and at least so many seconds, is not worth more runs."""
 
 
 @dataclass
@@ -39,11 +41,13 @@ class Row:
     """What was measured of a case; times in seconds, ratios to the yardstick."""
 
     operator: str
+    cell: str
     name: str
     dtype: str
     size: int
     threads: int
-    limit: float
+    limit: float | None
+    """Of the ratio: for large tensors on several threads. Elsewhere what counts is that no peer is faster."""
     engine: str = ""
     error: str = ""
     """What is wrong with the result; no times then."""
@@ -53,14 +57,24 @@ class Row:
     yardstick_seconds: float = 0.0
     spread: float = 0.0
     steady: bool = True
+    plain_ratio: float | None = None
+    """Of the plain case, where the limit is one beside that."""
     peers: dict[str, float] = field(default_factory=dict)
     """The ratio of each."""
+    unmeasured: dict[str, str] = field(default_factory=dict)
+    """Why others are not among them."""
 
     @property
     def verdict(self) -> str:
+        """WRONG; or MISS where the limit is missed, and BEATEN where a peer is faster; else ok."""
         if self.error:
             return "WRONG"
-        return "ok" if self.ratio <= self.limit else "MISS"
+        words = {"MISS": self.limit is not None and self.ratio > self.limit, "BEATEN": self.is_beaten}
+        return " ".join(word for word, holds in words.items() if holds) or "ok"
+
+    @property
+    def is_beaten(self) -> bool:
+        return self.best_peer is not None and self.best_peer[1] * FASTER < self.ratio
 
     @property
     def best_peer(self) -> tuple[str, float] | None:
@@ -76,6 +90,10 @@ class Result:
     accuracy: list[dict[str, Any]] = field(default_factory=list)
     small: dict[str, float] = field(default_factory=dict)
     """Seconds of a call with 12 elements."""
+    problems: list[str] = field(default_factory=list)
+    """What could not be measured at all."""
+    seconds: float = 0.0
+    """That all of it took."""
     interrupted: bool = False
 
     def as_json(self) -> dict[str, Any]:
@@ -121,15 +139,21 @@ def run(
 def measure(case: Case, device: Device, peers: Peers, runs: int = RUNS) -> Row:
     """One row: the check, then the times."""
     work = case.make(device)
-    row = Row(case.operator, case.name, case.dtype, case.size, peers.threads, case.limit, work.compiled.engine)
+    has_limit = case.is_large and peers.threads > 1
+    limit = case.limit if has_limit else None
+    row = Row(case.operator, case.cell, case.name, case.dtype, case.size, peers.threads, limit)
+    row.engine = work.compiled.engine
     row.error = wrong(work)
     if row.error:
         return row
+    plain = case.plain() if has_limit else None
+    beside = None if plain is None else plain.make(device)
     with _copies(work.bytes_moved // 2, peers) as copies:
         for _ in range(ATTEMPTS):
-            _measure(row, case, work, peers, copies, runs)
+            _measure(row, case, work, beside, copies, runs)
             if row.steady:
                 break
+        _measure_peers(row, case, work, peers, device, copies[row.yardstick], runs)
     return row
 
 
@@ -149,8 +173,10 @@ def wrong(work: Work) -> str:
     return work.check(work.output)
 
 
-def _measure(row: Row, case: Case, work: Work, peers: Peers, copies: dict[str, Run], runs: int) -> None:
-    ours: dict[str, Run] = {"anydml": lambda: work.compiled.dispatch(work.inputs, [work.output])}
+def _measure(row: Row, case: Case, work: Work, beside: Work | None, copies: dict[str, Run], runs: int) -> None:
+    ours: dict[str, Run] = {"anydml": _dispatch(work)}
+    if beside is not None:
+        ours["plain"] = _dispatch(beside)
     times = interleaved({**copies, **ours}, runs)
     row.yardstick = min(copies, key=lambda name: statistics.median(times[name]))
     samples = times[row.yardstick]
@@ -159,15 +185,36 @@ def _measure(row: Row, case: Case, work: Work, peers: Peers, copies: dict[str, R
     row.steady = row.spread <= STEADY
     row.seconds = statistics.median(times["anydml"])
     row.ratio = row.seconds / row.yardstick_seconds
-    # Afterwards, as ten slow ones would stand between a copy and us.
-    row.peers = {}
-    for name, peer in peers.of(case, work, work.output):
-        start = time.perf_counter()
-        peer()
-        took = time.perf_counter() - start
-        few = max(1, min(runs, int(_PEER_SECONDS / max(took, 1e-9))))
-        beside = interleaved({"copy": copies[row.yardstick], name: peer}, few)
-        row.peers[name] = statistics.median(beside[name]) / statistics.median(beside["copy"])
+    if beside is not None:
+        row.plain_ratio = statistics.median(times["plain"]) / row.yardstick_seconds
+        row.limit = case.limit * row.plain_ratio
+
+
+def _dispatch(work: Work) -> Run:
+    inputs, outputs = work.inputs, [work.output]
+    return lambda: work.compiled.dispatch(inputs, outputs)
+
+
+def _measure_peers(row: Row, case: Case, work: Work, peers: Peers, device: Device, copy: Run, runs: int) -> None:
+    """Each beside a copy and us, so that whoever is faster is so at the same time. Afterwards, as ten slow ones would
+    stand between a copy and us."""
+    for name, peer in peers.of(case, work, device):
+        if isinstance(peer, str):
+            row.unmeasured[name] = peer
+            continue
+        # What compiles at its first run has done so before this one.
+        if peer.seconds > max(_SLOW, _FAR * row.seconds):
+            row.peers[name] = peer.seconds / row.yardstick_seconds
+            continue
+        times: dict[str, list[float]] = {}
+        for _ in range(ATTEMPTS):
+            for key, samples in interleaved({"copy": copy, "anydml": _dispatch(work), "peer": peer.run}, runs).items():
+                times.setdefault(key, []).extend(samples)
+            ours, theirs = statistics.median(times["anydml"]), statistics.median(times["peer"])
+            # Near the threshold more samples decide, whichever way it leans.
+            if not 1 / FASTER**2 < ours / theirs / FASTER < FASTER**2:
+                break
+        row.peers[name] = theirs / ours * row.ratio
 
 
 def spread(samples: Sequence[float]) -> float:

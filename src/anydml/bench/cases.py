@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from math import isqrt, prod
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from ..device import CompiledOperator, Device
+from ..device import Device
+from ..dispatchables import CompiledOperator
 from ..enums import AxisDirection
 from ..functions import quantized_linear_average_pooling
 from ..layout import DATA_TYPES, Array
@@ -18,9 +21,12 @@ from ..schema import OperatorDesc
 from ..tensor import DML_BUFFER_TENSOR_DESC
 
 LARGE, MIDDLE, SMALL = 128 << 20, 1 << 20, 64 << 10
-"""Bytes of a tensor; the limits hold for large ones."""
+"""Bytes of a tensor; the limits hold for large ones, which for pooling are half as large."""
+GAP = 16
+"""Elements between the rows of a gapped input."""
+INPUT_SCALE, INPUT_ZERO_POINT, OUTPUT_SCALE, OUTPUT_ZERO_POINT = 0.05, 3, 0.04, 5
 
-_UFUNCS = {"CUMULATIVE_SUMMATION": np.add, "CUMULATIVE_PRODUCT": np.multiply}
+UFUNCS = {"CUMULATIVE_SUMMATION": np.add, "CUMULATIVE_PRODUCT": np.multiply}
 
 
 @dataclass
@@ -40,12 +46,13 @@ class Work:
 
 
 @dataclass(frozen=True)
-class Case:
+class Case(ABC):
     """A row of the matrix."""
 
     operator: str
     name: str
     limit: float
+    """The ratio to a copy that is allowed a large tensor; or to the plain case, where there is one."""
     dtype: str
     size: int = LARGE
 
@@ -53,8 +60,22 @@ class Case:
     def title(self) -> str:
         return f"{self.dtype} {self.name}, {format_size(self.size)}"
 
+    @property
+    @abstractmethod
+    def cell(self) -> str:
+        """What rows of the same limit have in common; a chart shows them as one."""
+
+    @abstractmethod
     def make(self, device: Device) -> Work:
-        raise NotImplementedError
+        """The arrays, filled, and the operator compiled for them."""
+
+    @property
+    def is_large(self) -> bool:
+        return self.size == self.scaled(LARGE).size
+
+    def plain(self) -> Case | None:
+        """The case beside which this one is judged; None where that is a copy."""
+        return None
 
     def scaled(self, size: int) -> Case:
         return replace(self, size=size)
@@ -71,6 +92,13 @@ class Scan(Case):
     exclusive: bool = False
     layout: str = "packed"
     """Or "transposed", or "gapped": how the input lies."""
+
+    @property
+    def cell(self) -> str:
+        if self.layout != "packed":
+            return "transposed or gapped input"
+        is_odd = self.decreasing or self.exclusive or any(self.name == name for name, _, _ in _ODD)
+        return f"{self.dtype}, odd shapes, options" if is_odd else self.dtype
 
     def make(self, device: Device) -> Work:
         dtype = np.dtype(self.dtype)
@@ -90,25 +118,35 @@ class Scan(Case):
         return Work([x], output, _compile(device, desc), lambda y: self._check(x, y))
 
     def _values(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
-        random = self._random()
+        """Floats whose tallies are exact and near 1, whatever the order of combining: what differs is wrong, nothing
+        overflows, and no subnormals slow anyone down. Integers whose products never come to 0."""
+        random, axis = self._random(), self.axis
+        if dtype.kind == "f":
+            summing = self.operator == "CUMULATIVE_SUMMATION"
+            tallies = random.integers(*((-32, 32) if summing else (-1, 1)), shape, np.int8)
+            steps = tallies.copy()
+            later, earlier = [(slice(None),) * axis + (part,) for part in (slice(1, None), slice(None, -1))]
+            steps[later] -= tallies[earlier]
+            if summing:  # multiples of 1/32
+                sums: Array = np.multiply(steps, 2.0**-5, dtype=np.float32).astype(dtype, copy=False)
+                return sums
+            # Powers of 2, by their exponents.
+            form = np.finfo(dtype)
+            bits = np.dtype(f"i{dtype.itemsize}").type
+            products: Array = ((steps + bits(form.maxexp - 1)) << bits(form.nmant)).view(dtype)
+            return products
         if self.operator == "CUMULATIVE_SUMMATION":
-            values = random.integers(0, 3, shape, np.int8)
-        elif dtype.kind == "f":
-            # Around 1, so that neither huge nor tiny products make the work easy.
-            near_one: Array = (1 + random.integers(-1, 2, shape, np.int8) * dtype.type(1e-3)).astype(dtype)
-            return near_one
-        else:
-            values = random.integers(1, 3, shape, np.int8)
-        return values.astype(dtype)
+            return random.integers(0, 100, shape, np.int8).astype(dtype)
+        return (random.integers(0, 4, shape, np.int8) * np.int8(2) + np.int8(1)).astype(dtype)
 
     def _lay(self, x: Array) -> Array:
         if self.layout == "transposed":
             order = tuple(reversed(range(x.ndim)))
             return np.ascontiguousarray(x.transpose(order)).transpose(order)
         if self.layout == "gapped":
-            wide = np.empty((*x.shape[:-1], x.shape[-1] + 16), x.dtype)
-            wide[..., :-16] = x
-            return wide[..., :-16]
+            wide = np.zeros((*x.shape[:-1], x.shape[-1] + GAP), x.dtype)
+            wide[..., :-GAP] = x
+            return wide[..., :-GAP]
         return x
 
     def _check(self, x: Array, y: Array) -> str:
@@ -117,7 +155,7 @@ class Scan(Case):
         lines = [np.unravel_index(i, x.shape[:-1]) for i in self._sample(prod(x.shape[:-1]), x.shape[-1])]
         for line in lines:
             expected = self._tally(x[line])
-            if not _near(y[line], expected):
+            if not np.array_equal(y[line], expected):
                 return f"the line at {tuple(map(int, line))} differs from NumPy's"
         return ""
 
@@ -130,7 +168,7 @@ class Scan(Case):
     def _tally(self, line: Array) -> Array:
         wide = {"float32": np.float64, "float16": np.float32}.get(self.dtype, line.dtype)
         step = -1 if self.decreasing else 1
-        ufunc = _UFUNCS[self.operator]
+        ufunc = UFUNCS[self.operator]
         with np.errstate(all="ignore"):
             tallies = ufunc.accumulate(line[::step], dtype=wide)
             if self.exclusive:
@@ -145,14 +183,20 @@ class Join(Case):
     inputs: int = 0
     """So many inputs, of the runs in turn; as many as runs where 0."""
 
+    @property
+    def cell(self) -> str:
+        longest = max(self.runs)
+        return f"runs of {'2 KiB and longer' if longest >= 2048 else '65 B to 2 KiB' if longest > 64 else '1 to 64 B'}"
+
     def make(self, device: Device) -> Work:
         dtype = np.dtype(self.dtype)
         runs = [self.runs[i % len(self.runs)] for i in range(self.inputs or len(self.runs))]
         rows = max(1, self.size // sum(runs))
+        random = self._random()
         inputs: list[Array | None] = []
         for run in runs:
-            values = self._random().integers(0, 100, (rows, max(1, run // dtype.itemsize)), np.int8).astype(dtype)
-            inputs.append(values)
+            values = random.integers(0, 256, (rows, max(1, run // dtype.itemsize)), np.uint8)
+            inputs.append(values.astype(dtype, copy=False))
         pieces = [piece for piece in inputs if piece is not None]
         output = np.empty((rows, sum(piece.shape[1] for piece in pieces)), dtype)
         desc = _desc("JOIN", InputTensors=[_tensor(piece) for piece in pieces], OutputTensor=_tensor(output), Axis=1)
@@ -176,8 +220,22 @@ class Pooling(Case):
     padding: int = 0
     dilation: int = 1
     per_channel: bool = False
+    include_padding: bool = False
 
-    CHANNELS = 64
+    CHANNELS: ClassVar[int] = 64
+
+    @property
+    def cell(self) -> str:
+        if self.plain() is not None:
+            return "per channel, dilated or padded"
+        return "global" if self.name.startswith("global") else self.name
+
+    def plain(self) -> Case | None:
+        plain = replace(self, padding=0, dilation=1, per_channel=False, include_padding=False)
+        return None if plain == self else plain
+
+    def scaled(self, size: int) -> Case:
+        return replace(self, size=min(size, LARGE // 2))
 
     def make(self, device: Device) -> Work:
         dtype = np.dtype(self.dtype)
@@ -189,10 +247,10 @@ class Pooling(Case):
         output = np.empty((batch, channels, *pooled), dtype)
         per = channels if self.per_channel else 1
         values = (
-            np.full(per, 0.05, np.float32),
-            np.full(per, 3, dtype),
-            np.full(per, 0.04, np.float32),
-            np.full(per, 5, dtype),
+            np.full(per, INPUT_SCALE, np.float32),
+            np.full(per, INPUT_ZERO_POINT, dtype),
+            np.full(per, OUTPUT_SCALE, np.float32),
+            np.full(per, OUTPUT_ZERO_POINT, dtype),
         )
         quantisation = [value.reshape(1, per, 1, 1) for value in values]
         dimensions = len(self.spatial)
@@ -215,7 +273,7 @@ class Pooling(Case):
             OutputScaleTensor=out_scale,
             OutputZeroPointTensor=out_zero_point,
             OutputTensor=_tensor(output),
-            IncludePadding=False,
+            IncludePadding=self.include_padding,
             **members,
         )
 
@@ -223,10 +281,11 @@ class Pooling(Case):
             for place in ((slice(0, 1), slice(0, 2)), (slice(-1, None), slice(-2, None))):
                 expected = quantized_linear_average_pooling(
                     np.ascontiguousarray(x[place]),
-                    0.05,
-                    3,
-                    output_scale=0.04,
-                    output_zero_point=5,
+                    INPUT_SCALE,
+                    INPUT_ZERO_POINT,
+                    output_scale=OUTPUT_SCALE,
+                    output_zero_point=OUTPUT_ZERO_POINT,
+                    include_padding=self.include_padding,
                     device="reference",
                     **options,
                 )
@@ -254,17 +313,6 @@ def _desc(operator: str, **members: Any) -> OperatorDesc:
 
 def _compile(device: Device, desc: OperatorDesc) -> CompiledOperator:
     return device.compile_operator(device.create_operator(desc))
-
-
-def _near(actual: Array, expected: Array) -> bool:
-    """Integers equal; floats within what the order of combining may do to a wide tally, and one rounding."""
-    if actual.dtype.kind != "f":
-        return np.array_equal(actual, expected)
-    ulps = np.spacing(np.abs(expected[np.isfinite(expected)])).astype(np.float64)
-    finite = np.isfinite(expected)
-    difference = actual[finite].astype(np.float64) - expected[finite].astype(np.float64)
-    slack = expected.size * (2.0**-53 if actual.dtype == np.float32 else 2.0**-24) * np.abs(expected[finite])
-    return bool(np.all(np.abs(difference) <= ulps + slack) and np.array_equal(actual[~finite], expected[~finite], True))
 
 
 def format_size(size: int) -> str:
@@ -323,7 +371,7 @@ _ODD: tuple[tuple[str, Callable[[int], tuple[int, ...]], int], ...] = (
 
 
 def _scans() -> Iterator[Scan]:
-    for operator in _UFUNCS:
+    for operator in UFUNCS:
         for dtype in ("float32", "float16", "int32", "uint32", "int64", "uint64"):
             limit = 1.4 if dtype == "float16" or (operator == "CUMULATIVE_PRODUCT" and dtype.endswith("64")) else 1.15
             for name, shape, axis in _SHAPES:
@@ -335,9 +383,9 @@ def _scans() -> Iterator[Scan]:
             for name, shape, axis in _SHAPES[:3]:
                 yield Scan(operator, f"{name}, DECREASING", limit, dtype, shape=shape, axis=axis, decreasing=True)
                 yield Scan(operator, f"{name}, exclusive", limit, dtype, shape=shape, axis=axis, exclusive=True)
-            for layout in ("transposed", "gapped"):
-                for name, shape, axis in _SHAPES[1:3]:
-                    yield Scan(operator, f"{name}, {layout}", 1.6, dtype, shape=shape, axis=axis, layout=layout)
+        for dtype, layout in product(("float32", "float16", "int64"), ("transposed", "gapped")):
+            for name, shape, axis in _SHAPES[1:3]:
+                yield Scan(operator, f"{name}, {layout}", 1.6, dtype, shape=shape, axis=axis, layout=layout)
 
 
 def _joins() -> Iterator[Join]:
@@ -355,26 +403,42 @@ def _poolings() -> Iterator[Pooling]:
     def pooling(name: str, limit: float, **options: Any) -> Pooling:
         return Pooling("QUANTIZED_LINEAR_AVERAGE_POOLING", name, limit, options.pop("dtype", "uint8"), **options)
 
-    yield pooling("2x2 stride 2", 1.5)
-    yield pooling("3x3 stride 2", 1.5, window=3, padding=1)
-    yield pooling("3x3 stride 1", 2.0, window=3, stride=1, padding=1)
-    yield pooling("3x3 stride 1", 2.0, window=3, stride=1, padding=1, dtype="int8")
-    yield pooling("3x3 stride 1, no padding", 2.6, window=3, stride=1)
-    yield pooling("3x3 stride 1, dilated", 2.6, window=3, stride=1, padding=2, dilation=2)
-    yield pooling("3x3 stride 1, per channel", 2.6, window=3, stride=1, padding=1, per_channel=True)
-    yield pooling("7x7 stride 1", 3.0, window=7, stride=1, padding=3)
-    yield pooling("3x3x3 stride 1", 3.0, spatial=(16, 56, 56), window=3, stride=1, padding=1)
-    yield pooling("2x2x2 stride 2", 1.5, spatial=(16, 56, 56), window=2)
-    yield pooling("global 14x14", 1.1, spatial=(14, 14), window=14, stride=1)
+    deep = (16, 56, 56)
+    for dtype in ("uint8", "int8"):
+        yield pooling("2x2 stride 2", 1.5, dtype=dtype)
+        yield pooling("3x3 stride 2", 1.5, window=3, dtype=dtype)
+        yield pooling("3x3 stride 1", 2.0, window=3, stride=1, dtype=dtype)
+    yield pooling("7x7 stride 1", 3.0, window=7, stride=1)
+    yield pooling("3x3x3 stride 1", 3.0, spatial=deep, window=3, stride=1)
+    yield pooling("2x2x2 stride 2", 1.5, spatial=deep)
+    for size in (7, 14, 112):
+        yield pooling(f"global {size}x{size}", 1.1, spatial=(size, size), window=size, stride=1)
+    # Beside the plain case.
+    for name, options in (
+        ("2x2 stride 2", {"window": 2}),
+        ("3x3 stride 2", {"window": 3}),
+        ("3x3 stride 1", {"window": 3, "stride": 1}),
+        ("7x7 stride 1", {"window": 7, "stride": 1}),
+    ):
+        padding = options["window"] // 2
+        yield pooling(f"{name}, per channel", 1.3, **options, per_channel=True)
+        yield pooling(f"{name}, padded", 1.3, **options, padding=padding)
+        if name.startswith("3x3"):
+            yield pooling(f"{name}, padding counted", 1.3, **options, padding=padding, include_padding=True)
+            yield pooling(f"{name}, dilated", 1.3, **options, dilation=2)
+            yield pooling(
+                f"{name}, per channel, padded and dilated", 1.3, **options, per_channel=True, padding=2, dilation=2
+            )
+    yield pooling("3x3x3 stride 1, padded", 1.3, spatial=deep, window=3, stride=1, padding=1)
+    yield pooling("global 14x14, per channel", 1.3, spatial=(14, 14), window=14, stride=1, per_channel=True)
 
 
 def matrix(quick: bool = False, sizes: Sequence[int] = (LARGE, MIDDLE, SMALL)) -> list[Case]:
     """All rows, by operator; where quick, a few of each operator."""
-    rows: list[Case] = [*_scans(), *_joins(), *_poolings()]
+    scans, joins, poolings = list(_scans()), list(_joins()), list(_poolings())
     if quick:
-        rows = [
-            row
-            for row in rows
-            if not isinstance(row, Scan) or (row.dtype in ("float32", "int64") and "," not in row.name)
-        ]
+        scans = [row for row in scans if row.cell in ("float32", "int64")]
+        joins = joins[::3]
+        poolings = [row for row in poolings if row.dtype == "uint8" and (row.plain() is None or row == poolings[-1])]
+    rows: list[Case] = [*scans, *joins, *poolings]
     return [row.scaled(size) for size in sizes for row in rows]

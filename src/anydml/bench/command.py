@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -31,7 +32,11 @@ def bench(
     sizes: Sequence[int] = (LARGE, MIDDLE, SMALL),
     rows_only: bool = False,
 ) -> int:
-    """Measures, prints and writes; 1 where a result is wrong, 130 where interrupted, else 0. `sizes` is for tests."""
+    """Measures, prints and writes; `sizes` is for tests.
+
+    Returns:
+        1 where a result is wrong or rows could not be measured, 130 where interrupted, else 0.
+    """
     if plot_file is not None:
         from .plot import check
 
@@ -43,12 +48,14 @@ def bench(
     place, peers = Device(device), Peers(threads)
     cases = [case for case in matrix(quick, sizes) if text.lower() in f"{case.operator} {case.title}".lower()]
     result = Result(header(place, peers))
+    start = time.monotonic()
     try:
         _measure(result, cases, place, peers, quick, not (text or rows_only))
         if every and threads > 1 and device == "cpu":
-            result.rows += _on_one_thread(text, quick, sizes)
+            _measure_on_one_thread(result, text, quick, sizes)
     except KeyboardInterrupt:
         result.interrupted = True
+    result.seconds = time.monotonic() - start
     if sys.stderr.isatty():
         sys.stderr.write("\r\x1b[K")
     show(page(result))
@@ -62,7 +69,7 @@ def bench(
         write_whole(Path(plot_file), lambda file: file.write(chart))
     if result.interrupted:
         return 130
-    return 1 if any(row.error for row in result.rows) else 0
+    return 1 if result.problems or any(row.error for row in result.rows) else 0
 
 
 def _measure(result: Result, cases: Sequence[Case], device: Device, peers: Peers, quick: bool, all_: bool) -> None:
@@ -81,7 +88,7 @@ def _measure(result: Result, cases: Sequence[Case], device: Device, peers: Peers
         result.accuracy.append(line)
 
 
-def _on_one_thread(text: str, quick: bool, sizes: Sequence[int]) -> list[Row]:
+def _measure_on_one_thread(result: Result, text: str, quick: bool, sizes: Sequence[int]) -> None:
     """The same rows in a process of its own, as an OpenMP runtime asks for the number of threads when it is loaded."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "rows.json"
@@ -89,6 +96,11 @@ def _on_one_thread(text: str, quick: bool, sizes: Sequence[int]) -> list[Row]:
         options |= {"sizes": tuple(sizes), "rows_only": True}
         code = f"from anydml.bench.command import bench; bench(**{options!r})"
         environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-        subprocess.run([sys.executable, "-c", code], stdout=subprocess.DEVNULL, env=environment, check=False)
-        rows = json.loads(path.read_text())["rows"] if path.exists() else []
-    return [Row(**{key: value for key, value in row.items() if key != "verdict"}) for row in rows]
+        command = [sys.executable, "-c", code]
+        done = subprocess.run(command, stdout=subprocess.DEVNULL, env=environment, check=False)
+        if not path.exists():
+            result.problems.append(f"on 1 thread nothing was measured: its process ended with {done.returncode}")
+            return
+        rows = json.loads(path.read_text())["rows"]
+    fields = Row.__dataclass_fields__
+    result.rows += [Row(**{key: value for key, value in row.items() if key in fields}) for row in rows]

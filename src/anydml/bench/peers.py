@@ -4,18 +4,50 @@ from __future__ import annotations
 
 import contextlib
 import os
+import time
+import warnings
 from collections.abc import Callable, Iterator
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..device import Device
+from ..functions import quantized_linear_average_pooling
 from ..layout import Array
-from .cases import Case, Join, Pooling, Scan, Work
+from .cases import (
+    GAP,
+    INPUT_SCALE,
+    INPUT_ZERO_POINT,
+    OUTPUT_SCALE,
+    OUTPUT_ZERO_POINT,
+    UFUNCS,
+    Case,
+    Join,
+    Pooling,
+    Scan,
+    Work,
+)
 
 PEERS = ("numpy", "torch", "onnxruntime", "jax")
 Run = Callable[[], object]
+
+
+class Peer(NamedTuple):
+    """A library that has the operator, made ready for a row."""
+
+    run: Run
+    result: Callable[[], Array]
+    """What the last run computed."""
+    expected: Array
+    """What it is to compute, where that differs from what we do by its parameters."""
+    seconds: float = 0.0
+    """Of the run that was checked."""
+
+
+class _Absent(Exception):
+    """Why a library is not measured in a row."""
 
 
 class Peers:
@@ -30,11 +62,14 @@ class Peers:
             try:
                 self._load(name)
             except Exception as problem:  # an installed library may fail in any way when it is loaded
-                self.absent[name] = " ".join(str(problem).split())
+                self.absent[name] = _reason(problem)
 
     def _load(self, name: str) -> None:
         if name == "onnxruntime":
             import_module("onnx")
+        if name == "jax":
+            # What its runtime, once loaded, takes for the number of processors.
+            os.environ["NPROC"] = os.environ["PJRT_NPROC"] = str(self.threads)
         module = import_module(name)
         if name == "torch":
             module.set_num_threads(self.threads)
@@ -44,90 +79,184 @@ class Peers:
         with contextlib.suppress(PackageNotFoundError):
             self.versions[name] = version(name)
 
-    def of(self, case: Case, work: Work, output: Array) -> Iterator[tuple[str, Run]]:
-        """Each peer that has the operator, writing into `output`, or into memory of its own where it only can so."""
-        make: Any = {Scan: self._scan, Join: self._join, Pooling: self._pooling}[type(case)]
-        for name in self.modules:
-            try:
-                run = make(name, case, work, output)
-                if run is not None:
-                    run()
-            except Exception:  # no kernel for the type, no memory, ...: peers raise what they like
-                continue
-            if run is not None:
-                yield name, run
+    def of(self, case: Case, work: Work, device: Device) -> Iterator[tuple[str, Peer | str]]:
+        """Each peer, or why it is not measured: it has no kernel, or computes something else.
 
-    def _scan(self, name: str, case: Scan, work: Work, output: Array) -> Run | None:
-        x, axis = work.inputs[0], case.axis
+        Peers write into the row's output, or into memory of their own where they only can so.
+        """
+        make: Any = {Scan: self._scan, Join: self._join, Pooling: self._pooling}[type(case)]
+        work.compiled.dispatch(work.inputs, [work.output])
+        ours = work.output.copy()
+        for name in self.modules:
+            peer: Peer | None = None
+            try:
+                peer = make(name, case, work, ours, device)
+                work.output.reshape(-1).view(np.uint8)[...] = 0xA5
+                start = time.perf_counter()
+                peer.run()
+                peer = peer._replace(seconds=time.perf_counter() - start)
+                wrong = _wrong(case, peer.result(), peer.expected)
+            except _Absent as problem:
+                yield name, str(problem)
+            except Exception as problem:  # no kernel for the type, no memory, ...: peers raise what they like
+                yield name, f"no kernel: {_reason(problem)}"
+            else:
+                yield name, f"not counted, its result is wrong: {wrong}" if wrong else peer
+
+    def _scan(self, name: str, case: Scan, work: Work, ours: Array, device: Device) -> Peer:
+        x, output, axis = work.inputs[0], work.output, case.axis
         assert x is not None
-        if case.exclusive or case.decreasing:
-            return None
         summing = case.operator == "CUMULATIVE_SUMMATION"
+        given, out = x, output
+        if case.decreasing:
+            given, out = np.flip(x, axis), np.flip(output, axis)
+        if case.exclusive:
+            given, out = (array.swapaxes(0, axis) for array in (given, out))
+            given, out, first = (array.swapaxes(0, axis) for array in (given[:-1], out[1:], out[:1]))
         if name == "numpy":
-            ufunc = np.add if summing else np.multiply
-            return lambda: ufunc.accumulate(x, axis=axis, dtype=x.dtype, out=output)
+            ufunc = UFUNCS[case.operator]
+
+            def accumulate() -> None:
+                ufunc.accumulate(given, axis=axis, dtype=x.dtype, out=out)
+                if case.exclusive:
+                    first[...] = ufunc.identity
+
+            return Peer(accumulate, lambda: output, ours)
         if name == "torch":
             torch = self.modules["torch"]
+            if case.decreasing:
+                raise _Absent("no tensors with negative strides, and no option for the direction")
             function = torch.cumsum if summing else torch.cumprod
-            given, out = torch.from_numpy(x), torch.from_numpy(output)
-            return lambda: function(given, axis, dtype=given.dtype, out=out)
-        if name == "jax":
-            jax: Any = self.modules["jax"]
-            compiled = jax.jit(lambda v: (jax.numpy.cumsum if summing else jax.numpy.cumprod)(v, axis))
-            array = jax.numpy.asarray(x)
-            return lambda: compiled(array).block_until_ready()
-        if not summing or not x.flags.c_contiguous:
-            return None
-        return self._session("CumSum", [x], output, {"a": np.array(axis, np.int64)}, {})
+            tensor, target = torch.from_numpy(given), torch.from_numpy(out)
 
-    def _join(self, name: str, case: Join, work: Work, output: Array) -> Run | None:
-        pieces = [piece for piece in work.inputs if piece is not None]
+            def cumulate() -> None:
+                function(tensor, axis, dtype=tensor.dtype, out=target)
+                if case.exclusive:
+                    first[...] = 0 if summing else 1
+
+            return Peer(cumulate, lambda: output, ours)
+        if name == "jax":
+            return self._jax_scan(case, x, ours)
+        if not summing:
+            raise _Absent("no cumulative product in ONNX")
+        if not x.flags.c_contiguous:
+            raise _Absent("takes packed arrays only")
+        options = {"exclusive": int(case.exclusive), "reverse": int(case.decreasing)}
+        return self._session("CumSum", [x], output, ours, {"a": np.array(axis, np.int64)}, options)
+
+    def _jax_scan(self, case: Scan, x: Array, ours: Array) -> Peer:
+        """Strided input as a view that the compiler sees, of the packed memory that holds it."""
+        if case.exclusive:
+            raise _Absent("no option for exclusive")
+        jax: Any = self.modules["jax"]
+        function = jax.lax.cumsum if case.operator == "CUMULATIVE_SUMMATION" else jax.lax.cumprod
+        packed, order = x, tuple(reversed(range(x.ndim)))
+        if case.layout == "transposed":
+            packed = x.transpose(order)
+        elif case.layout == "gapped" and x.base is not None:
+            packed = x.base
+
+        def scan(given: Any) -> Any:
+            if case.layout == "transposed":
+                given = given.transpose(order)
+            elif case.layout == "gapped":
+                given = given[..., :-GAP]
+            return function(given, axis=case.axis, reverse=case.decreasing)
+
+        return self._compiled(scan, [packed], ours)
+
+    def _compiled(self, function: Callable[..., Any], inputs: list[Array], ours: Array) -> Peer:
+        """JAX, which gives out new memory at each run."""
+        jax: Any = self.modules["jax"]
+        arrays = [jax.numpy.asarray(each) for each in inputs]
+        compiled = jax.jit(function)
+        last: list[Any] = [compiled(*arrays).block_until_ready()]
+
+        def run() -> None:
+            # What was computed before makes room first, as another's output would be written over.
+            last.clear()
+            last.append(compiled(*arrays).block_until_ready())
+
+        return Peer(run, lambda: np.asarray(last[0]), ours)
+
+    def _join(self, name: str, case: Join, work: Work, ours: Array, device: Device) -> Peer:
+        pieces, output = [piece for piece in work.inputs if piece is not None], work.output
         if name == "numpy":
-            return lambda: np.concatenate(pieces, 1, out=output)
+            return Peer(lambda: np.concatenate(pieces, 1, out=output), lambda: output, ours)
         if name == "torch":
             torch = self.modules["torch"]
             given, out = [torch.from_numpy(piece) for piece in pieces], torch.from_numpy(output)
-            return lambda: torch.cat(given, 1, out=out)
+            return Peer(lambda: torch.cat(given, 1, out=out), lambda: output, ours)
         if name == "jax":
             jax: Any = self.modules["jax"]
-            arrays = [jax.numpy.asarray(piece) for piece in pieces]
-            compiled = jax.jit(lambda *a: jax.numpy.concatenate(a, 1))
-            return lambda: compiled(*arrays).block_until_ready()
-        return self._session("Concat", pieces, output, {}, {"axis": 1})
+            return self._compiled(lambda *arrays: jax.numpy.concatenate(arrays, 1), pieces, ours)
+        return self._session("Concat", pieces, output, ours, {}, {"axis": 1})
 
-    def _pooling(self, name: str, case: Pooling, work: Work, output: Array) -> Run | None:
+    def _pooling(self, name: str, case: Pooling, work: Work, ours: Array, device: Device) -> Peer:
         x = work.inputs[0]
         assert x is not None
-        if case.per_channel or case.dilation > 1:
-            return None
         spatial = x.ndim - 2
         window, stride, padding = ([value] * spatial for value in (case.window, case.stride, case.padding))
+        if name in ("numpy", "jax"):
+            raise _Absent("no quantised pooling")
+        if case.per_channel:
+            raise _Absent("no quantisation per channel in its average pooling")
+        if case.dilation > 1:
+            raise _Absent("no dilation in its quantised average pooling")
         if name == "torch":
             torch = self.modules["torch"]
-            kind = torch.quint8 if x.dtype == np.uint8 else torch.qint8
+            with warnings.catch_warnings():
+                # That quantised tensors will leave PyTorch concerns no one here.
+                warnings.filterwarnings("ignore", r"torch\.quantize_per_tensor", UserWarning)
+                quantised = torch._make_per_tensor_quantized_tensor(torch.from_numpy(x), INPUT_SCALE, INPUT_ZERO_POINT)
             pool = getattr(torch.ao.nn.quantized.functional, f"avg_pool{spatial}d")
-            # Its output scale is its input's.
-            if kind != torch.quint8:
-                return None
-            quantised = torch._make_per_tensor_quantized_tensor(torch.from_numpy(x), 0.05, 3)
-            return lambda: pool(quantised, window, stride, padding, count_include_pad=False)
-        if name != "onnxruntime":
-            return None
-        scalars = {"xs": np.float32(0.05), "xz": x.dtype.type(3), "ys": np.float32(0.04), "yz": x.dtype.type(5)}
-        options = {"kernel_shape": window, "strides": stride, "pads": padding * 2, "count_include_pad": 0}
+            last: list[Any] = []
+
+            def run() -> None:
+                last.clear()
+                last.append(pool(quantised, window, stride, padding, count_include_pad=case.include_padding))
+
+            # Its output is quantised as its input is.
+            like_input = quantized_linear_average_pooling(
+                x,
+                INPUT_SCALE,
+                INPUT_ZERO_POINT,
+                output_scale=INPUT_SCALE,
+                output_zero_point=INPUT_ZERO_POINT,
+                window_size=window,
+                strides=stride,
+                start_padding=padding,
+                end_padding=padding,
+                include_padding=case.include_padding,
+                device=device,
+            )
+            return Peer(run, lambda: last[0].int_repr().numpy(), like_input)
+        scalars = {
+            "xs": np.float32(INPUT_SCALE),
+            "xz": x.dtype.type(INPUT_ZERO_POINT),
+            "ys": np.float32(OUTPUT_SCALE),
+            "yz": x.dtype.type(OUTPUT_ZERO_POINT),
+        }
+        options = {
+            "kernel_shape": window,
+            "strides": stride,
+            "pads": padding * 2,
+            "count_include_pad": int(case.include_padding),
+        }
         constants = {key: np.asarray(value) for key, value in scalars.items()}
-        return self._session("QLinearAveragePool", [x], output, constants, options, "com.microsoft")
+        return self._session("QLinearAveragePool", [x], work.output, ours, constants, options, "com.microsoft")
 
     def _session(
         self,
         operator: str,
         inputs: list[Array],
         output: Array,
+        ours: Array,
         constants: dict[str, Array],
         options: dict[str, Any],
         domain: str = "",
-    ) -> Run:
-        """A model of one node, its memory bound."""
+    ) -> Peer:
+        """ONNX Runtime: a model of one node, its memory bound."""
         onnxruntime = self.modules["onnxruntime"]
         helper: Any = import_module("onnx.helper")
         numpy_helper: Any = import_module("onnx.numpy_helper")
@@ -147,12 +276,35 @@ class Peers:
         model = helper.make_model(graph, opset_imports=sets, ir_version=8)
         settings = onnxruntime.SessionOptions()
         settings.intra_op_num_threads = self.threads
+        settings.log_severity_level = 4  # what fails is raised, too
         session = onnxruntime.InferenceSession(model.SerializeToString(), settings, providers=["CPUExecutionProvider"])
         binding = session.io_binding()
         for name, array in zip(names, inputs, strict=True):
             binding.bind_cpu_input(name, array)
         binding.bind_output("y", "cpu", 0, output.dtype, output.shape, output.ctypes.data)
-        return lambda: session.run_with_iobinding(binding)
+        return Peer(lambda: session.run_with_iobinding(binding), lambda: output, ours)
+
+
+def _wrong(case: Case, result: Array, expected: Array) -> str:
+    """What a peer computed otherwise than we, beyond rounding; "" if nothing.
+
+    Sums and products of the floats in `cases.py` are exact in any order. In pooling, the order of a formula's
+    operations decides about what lies halfway between two integers.
+    """
+    if result.shape != expected.shape or result.dtype != expected.dtype:
+        return f"{result.dtype} of shape {result.shape}"
+    if isinstance(case, Pooling):
+        differences = np.subtract(result, expected, dtype=np.int16)
+        most = int(max(differences.max(), -differences.min()))
+        return f"up to {most} off" if most > 1 else ""
+    bits = f"u{result.itemsize}"
+    return "" if np.array_equal(result.view(bits), expected.view(bits)) else "other numbers"
+
+
+def _reason(problem: Exception) -> str:
+    """Of what another library says, what fits in a line."""
+    text = " ".join(str(problem).split()) or type(problem).__name__
+    return text if len(text) <= 160 else f"{text[:157]}..."
 
 
 def processor() -> str:

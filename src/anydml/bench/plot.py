@@ -1,7 +1,8 @@
-"""A chart of what was measured: a line for each row, where we and others stand on it."""
+"""A chart of what was measured of large tensors on all threads: where we and others stand in each cell."""
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Sequence
 from importlib import import_module
 from io import BytesIO
@@ -21,7 +22,7 @@ _PEERS = {
     "onnxruntime": ("D", "#1f9d6b"),
     "jax": ("v", "#b8860b"),
 }
-_INCHES_PER_ROW = 0.16
+_INCHES_PER_CELL = 0.22
 
 
 def check() -> None:
@@ -50,54 +51,113 @@ def plot(result: Result) -> bytes:
     mpl: Any = import_module("matplotlib")
     figures: Any = import_module("matplotlib.figure")
 
-    rows = [row for row in result.rows if not row.error]
-    groups = {name: [row for row in rows if row.operator == name] for name in dict.fromkeys(r.operator for r in rows)}
-    if not groups:
-        groups = {"nothing was measured": []}
-    heights = [len(group) + 2 for group in groups.values()]
+    groups = _groups(result)
+    columns = _columns(groups)
+    height = max(sum(len(groups[name]) + 2 for name in column) for column in columns)
     colours = {key: _TEXT for key in ("text.color", "axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color")}
-    with mpl.rc_context({**colours, "svg.fonttype": "none", "svg.hashsalt": "anydml", "font.size": 8}):
-        figure = figures.Figure(figsize=(10, 1.2 + _INCHES_PER_ROW * sum(heights)), layout="constrained")
-        panels = figure.subplots(len(groups), 1, squeeze=False, sharex=True, height_ratios=heights)[:, 0]
-        for panel, (name, group) in zip(panels, groups.items(), strict=True):
-            _draw(panel, name, group)
-        panels[-1].set_xlabel("time by that of the fastest copy of as many bytes; further left is faster")
-        _legend(figure, groups)
-        header = result.header
-        figure.suptitle(f"{header['processor']}, {header['threads']} threads")
+    with mpl.rc_context({**colours, "svg.fonttype": "none", "svg.hashsalt": "anydml", "font.size": 9}):
+        figure = figures.Figure(figsize=(11, 1.5 + _INCHES_PER_CELL * height), layout="constrained")
+        place = None
+        parts = figure.subfigures(1, len(columns), squeeze=False)[0]
+        for part, column in zip(parts, columns, strict=True):
+            heights = [len(groups[name]) + 2 for name in column]
+            # All cells are of one height: a shorter column leaves a rest, which is the legend's place.
+            rest = [height - sum(heights)] if height > sum(heights) else []
+            panels = part.subplots(len(heights + rest), 1, squeeze=False, height_ratios=heights + rest)[:, 0]
+            for panel, name in zip(panels, column, strict=False):
+                _draw(panel, name, groups[name])
+            if rest:
+                panels[-1].axis("off")
+                place = panels[-1]
+        _legend(figure, place)
+        shown = [row for cells in groups.values() for rows in cells.values() for row in rows]
+        sizes = " and ".join(format_size(size) for size in sorted({row.size for row in shown}, reverse=True))
+        threads = max((row.threads for row in shown), default=result.header["threads"])
+        figure.suptitle(
+            f"Time by that of the fastest copy of as many bytes; further left is faster\n"
+            f"{result.header['processor']}, {threads} threads, tensors of {sizes or 'no size'}",
+            fontsize=10,
+        )
         output = BytesIO()
         figure.savefig(output, format="svg", transparent=True, metadata={"Date": None})
     return output.getvalue()
 
 
-def _draw(panel: Any, name: str, rows: Sequence[Row]) -> None:
-    places = range(len(rows))
-    panel.set_title(name, loc="left", fontweight="bold")
+_Cells = dict[str, list[Row]]
+
+
+def _groups(result: Result) -> dict[str, _Cells]:
+    """The rows of the largest tensors on the most threads, by operator and cell."""
+    rows = [row for row in result.rows if not row.error]
+    groups: dict[str, _Cells] = {}
+    for operator in dict.fromkeys(row.operator for row in rows):
+        mine = [row for row in rows if row.operator == operator]
+        threads = max(row.threads for row in mine)
+        size = max(row.size for row in mine if row.threads == threads)
+        cells = groups.setdefault(operator, {})
+        for row in mine:
+            if (row.threads, row.size) == (threads, size):
+                cells.setdefault(row.cell, []).append(row)
+    return groups or {"nothing was measured": {}}
+
+
+def _columns(groups: dict[str, _Cells]) -> list[list[str]]:
+    """The operators in two columns of about the same length; in one where they are few."""
+    names = list(groups)
+    if len(names) < 3:
+        return [names]
+    lengths = [len(groups[name]) + 2 for name in names]
+    cut = min(range(1, len(names)), key=lambda i: max(sum(lengths[:i]), sum(lengths[i:])))
+    return [names[:cut], names[cut:]]
+
+
+def _draw(panel: Any, name: str, cells: _Cells) -> None:
+    """A line for each cell and library from its best row to its worst, a mark at the median."""
+    panel.set_title(name, loc="left", fontsize=9, fontweight="bold")
     panel.set_xscale("log")
+    panel.set_xlim(0.4, 400)
     panel.axvline(1, color=_TEXT, linewidth=0.8, alpha=0.6)
-    panel.hlines(places, 0.3, 100, color=_TEXT, linewidth=0.3, alpha=0.35)
-    panel.scatter([row.limit for row in rows], places, marker="|", s=60, color=_LIMIT, label="limit")
-    for peer, (marker, colour) in _PEERS.items():
-        there = [(row.peers[peer], place) for place, row in enumerate(rows) if peer in row.peers]
-        if there:
-            x, y = zip(*there, strict=True)
-            panel.scatter(x, y, marker=marker, s=14, color=colour, alpha=0.85, linewidths=0, label=peer)
-    panel.scatter([row.ratio for row in rows], places, s=26, color=_OURS, zorder=3, label="anydml")
-    panel.set_yticks(places, [_label(row) for row in rows])
-    panel.set_ylim(len(rows), -1)
+    for place in range(1, len(cells)):
+        panel.axhline(place - 0.5, color=_TEXT, linewidth=0.3, alpha=0.35)
+    step = 0.8 / (len(_PEERS) + 1)
+    for place, rows in enumerate(cells.values()):
+        limits = {row.limit for row in rows if row.limit is not None and row.plain_ratio is None}
+        if limits:
+            panel.vlines(min(limits), place - 0.4, place + 0.4, color=_LIMIT, linestyle="dotted", label="limit")
+        _mark(panel, place - 2 * step, [row.ratio for row in rows], "anydml", "o", _OURS, 26)
+        for i, (peer, (marker, colour)) in enumerate(_PEERS.items()):
+            ratios = [row.peers[peer] for row in rows if peer in row.peers]
+            _mark(panel, place + (i - 1) * step, ratios, peer, marker, colour, 14)
+    panel.set_yticks(range(len(cells)), cells)
+    panel.set_ylim(max(len(cells), 1) - 0.5, -0.5)
     panel.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
+    panel.xaxis.set_minor_formatter(lambda value, _: "")
     panel.spines[["top", "right", "left"]].set_visible(False)
     panel.tick_params(axis="y", length=0)
 
 
-def _label(row: Row) -> str:
-    threads = ", 1 thread" if row.threads == 1 else ""
-    return f"{row.dtype} {row.name}, {format_size(row.size)}{threads}"
+def _mark(panel: Any, place: float, ratios: Sequence[float], label: str, marker: str, colour: str, size: int) -> None:
+    if ratios:
+        panel.hlines(place, min(ratios), max(ratios), color=colour, linewidth=1.2, alpha=0.6)
+        median = statistics.median(ratios)
+        panel.scatter([median], [place], marker=marker, s=size, color=colour, linewidths=0, zorder=3, label=label)
 
 
-def _legend(figure: Any, groups: Any) -> None:
+def _legend(figure: Any, place: Any) -> None:
     handles: dict[str, Any] = {}
-    for panel in figure.axes:
+    for panel in [axes for part in figure.subfigs for axes in part.get_axes()]:
         for handle, label in zip(*panel.get_legend_handles_labels(), strict=True):
             handles.setdefault(label, handle)
-    figure.legend(handles.values(), handles.keys(), loc="outside upper right", ncols=len(handles), frameon=False)
+    names = [name for name in ("anydml", *_PEERS, "limit") if name in handles]
+    if not names:
+        return
+    options = {
+        "title": "marks: the median case\nlines: from the best case to the worst",
+        "frameon": False,
+        "alignment": "left",
+    }
+    shown = [handles[name] for name in names], names
+    if place is None:
+        figure.legend(*shown, loc="outside lower center", ncols=len(names), **options)
+    else:
+        place.legend(*shown, loc="center", ncols=2, **options)

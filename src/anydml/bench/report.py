@@ -7,18 +7,18 @@ import math
 from typing import Any
 
 from ..cli.pages import Block, Heading, Table
-from . import Result, Row
+from . import FASTER, Result, Row
 from .cases import format_size
 
 
 def page(result: Result) -> list[Block]:
     """The machine, a table for each operator, accuracy and small calls."""
-    blocks: list[Block] = [_machine(result)]
+    blocks: list[Block] = [_machine(result), *result.problems]
     if result.interrupted:
         blocks.append("Interrupted: what follows was measured until then.")
     for operator in dict.fromkeys(row.operator for row in result.rows):
         rows = [_cells(row) for row in result.rows if row.operator == operator]
-        blocks += [Heading(operator), Table(_TITLES, rows)]
+        blocks += [Heading(operator), Table(_TITLES, rows), *_unmeasured(result, operator)]
     if result.accuracy:
         blocks += [Heading("Accuracy of running sums, in units in the last place"), _accuracy(result)]
     if result.small:
@@ -34,19 +34,40 @@ _TITLES = ("type", "case", "size", "threads", "time", "ratio", "limit", "", "bes
 def _cells(row: Row) -> tuple[str, ...]:
     start = (row.dtype, row.name, format_size(row.size), str(row.threads))
     if row.error:
-        return (*start, "", "", f"{row.limit:.2f}", row.verdict, row.error, "", "")
+        return (*start, "", "", "", row.verdict, row.error, "", "")
     name, ratio = row.best_peer or ("", 0.0)
+    limit = "" if row.limit is None else f"{row.limit:.2f}"
+    if row.limit is not None and row.plain_ratio is not None:
+        limit += f" ({row.limit / row.plain_ratio:.1f} x plain)"
     unsteady = "" if row.steady else f" (unsteady, {row.spread:.0%})"
     return (
         *start,
         _time(row.seconds),
         f"{row.ratio:.2f}",
-        f"{row.limit:.2f}",
+        limit,
         row.verdict,
         name,
         f"{ratio:.2f}" if name else "",
         f"{row.yardstick} {_time(row.yardstick_seconds)}{unsteady}",
     )
+
+
+def _unmeasured(result: Result, operator: str) -> list[str]:
+    """Which peers are not in how many rows of an operator, and why: a line for each of them and each reason."""
+    rows: dict[tuple[str, str], list[str]] = {}
+    for row in result.rows:
+        if row.operator == operator:
+            for name, reason in row.unmeasured.items():
+                place = f"{row.dtype} {row.name}"
+                rows.setdefault((name, reason), []).append(place)
+    lines = [f"{name}, not in {_places(places)}: {reason}" for (name, reason), places in sorted(rows.items())]
+    return ["\n".join(lines)] if lines else []
+
+
+def _places(places: list[str]) -> str:
+    """The cases where they are few, else how many rows."""
+    different = list(dict.fromkeys(places))
+    return ", ".join(different) if len(different) <= 2 else f"{len(places)} rows, such as {different[0]}"
 
 
 def _time(seconds: float) -> str:
@@ -80,11 +101,12 @@ def _accuracy(result: Result) -> Table:
 
 
 def _summary(result: Result) -> str:
-    verdicts = [row.verdict for row in result.rows]
-    beaten = sum(bool(row.best_peer and row.best_peer[1] * 1.05 < row.ratio) for row in result.rows if not row.error)
+    words = [word for row in result.rows for word in row.verdict.split()]
+    unsteady = sum(not row.steady for row in result.rows)
     return (
-        f"{len(verdicts)} rows: {verdicts.count('ok')} ok, {verdicts.count('MISS')} MISS, {verdicts.count('WRONG')} "
-        f"WRONG; in {beaten} a peer is faster by more than 5%"
+        f"{len(result.rows)} rows in {result.seconds / 60:.1f} minutes: {words.count('ok')} ok, {words.count('MISS')} "
+        f"MISS, {words.count('WRONG')} WRONG; {words.count('BEATEN')} BEATEN by a peer that is faster by more than "
+        f"{FASTER - 1:.0%}" + (f"; in {unsteady} the yardstick stayed unsteady" if unsteady else "")
     )
 
 
