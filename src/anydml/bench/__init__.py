@@ -255,7 +255,7 @@ def _copies(size: int, peers: Peers) -> Iterator[dict[str, Run]]:
         given, out = torch.from_numpy(source), torch.from_numpy(target)
         copies["torch.copy_"] = lambda: out.copy_(given)
     with ThreadPoolExecutor(threads) as pool:
-        copies[f"memmove, {threads} threads"] = lambda: list(pool.map(lambda part: move(*part), parts))
+        copies[f"memmove, {count_of(threads, 'thread')}"] = lambda: list(pool.map(lambda part: move(*part), parts))
         yield copies
 
 
@@ -276,6 +276,10 @@ def small_calls(device: Device) -> dict[str, float]:
         "np.add.accumulate(out=)": lambda: np.add.accumulate(x, out=out),
     }
     return {name: min(repeat(call, number=1000, repeat=9)) / 1000 for name, call in calls.items()}
+
+
+def count_of(number: int, thing: str) -> str:
+    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
 
 
 def progress_to(file: Any) -> Progress:

@@ -9,7 +9,7 @@ from io import BytesIO
 from typing import Any
 
 from ..errors import Violation, error
-from . import Result, Row
+from . import Result, Row, count_of
 from .cases import format_size
 
 # Readable on white and on black: every colour has a contrast of 3 or more to both.
@@ -75,7 +75,7 @@ def plot(result: Result) -> bytes:
         threads = max((row.threads for row in shown), default=result.header["threads"])
         figure.suptitle(
             f"Time by that of the fastest copy of as many bytes; further left is faster\n"
-            f"{result.header['processor']}, {threads} threads, tensors of {sizes or 'no size'}",
+            f"{result.header['processor']}, {count_of(threads, 'thread')}, tensors of {sizes or 'no size'}",
             fontsize=10,
         )
         output = BytesIO()

@@ -7,7 +7,7 @@ import math
 from typing import Any
 
 from ..cli.pages import Block, Heading, Table
-from . import FASTER, Result, Row
+from . import FASTER, Result, Row, count_of
 from .cases import format_size
 
 
@@ -78,8 +78,9 @@ def _machine(result: Result) -> str:
     header = result.header
     versions = ", ".join(f"{name} {version}" for name, version in header["peers"].items())
     absent = "".join(f"\nabsent: {name} ({problem})" for name, problem in header["absent"].items())
+    counts = f"{count_of(header['cores'], 'core')}, {count_of(header['threads'], 'thread')}"
     return (
-        f"{header['processor']}, {header['cores']} cores, {header['threads']} threads, {header['system']}, "
+        f"{header['processor']}, {counts}, {header['system']}, "
         f"Python {header['python']}\nanydml {header['anydml']} on {header['device']}, beside {versions}{absent}\n"
         "ratio: time by that of the fastest copy of as many bytes in the same run; smaller is better"
     )
@@ -103,8 +104,9 @@ def _accuracy(result: Result) -> Table:
 def _summary(result: Result) -> str:
     words = [word for row in result.rows for word in row.verdict.split()]
     unsteady = sum(not row.steady for row in result.rows)
+    rows = count_of(len(result.rows), "row")
     return (
-        f"{len(result.rows)} rows in {result.seconds / 60:.1f} minutes: {words.count('ok')} ok, {words.count('MISS')} "
+        f"{rows} in {result.seconds / 60:.1f} minutes: {words.count('ok')} ok, {words.count('MISS')} "
         f"MISS, {words.count('WRONG')} WRONG; {words.count('BEATEN')} BEATEN by a peer that is faster by more than "
         f"{FASTER - 1:.0%}" + (f"; in {unsteady} the yardstick stayed unsteady" if unsteady else "")
     )

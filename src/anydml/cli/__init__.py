@@ -368,7 +368,7 @@ A ratio of 1 is what memory allows a copy of as many bytes; every result is chec
 too. A MISS, a ratio above the project's own limit for several threads and tensors of 128 MiB (of pooling, 64 MiB), and
 BEATEN, where a library is faster by more than 5%, are no errors: the exit code is 0, and 1 where a result is wrong.""",
         """
-        anydml bench --quick                     some minutes; without --quick, the better part of an hour
+        anydml bench --quick                     4 minutes on 2 cores; without --quick, half an hour or more
         anydml bench --filter "float16 one row"  rows with this text alone, here on all threads and on 1
         anydml bench --filter JOIN --threads 1
         anydml bench --json bench.json --plot bench.svg
