@@ -34,6 +34,8 @@ FASTER = 1.05
 """A peer that takes less than our time by this counts as faster."""
 _FAR, _SLOW = 3.0, 0.02
 """A peer that takes so many times as long as we, and at least so many seconds, is not worth more runs."""
+_LONG = 0.1
+"""Seconds of a run beyond which it is not taken again for being near ours."""
 
 
 @dataclass
@@ -211,8 +213,9 @@ def _measure_peers(row: Row, case: Case, work: Work, peers: Peers, device: Devic
             for key, samples in interleaved({"copy": copy, "anydml": _dispatch(work), "peer": peer.run}, runs).items():
                 times.setdefault(key, []).extend(samples)
             ours, theirs = statistics.median(times["anydml"]), statistics.median(times["peer"])
-            # Near the threshold more samples decide, whichever way it leans.
-            if not 1 / FASTER**2 < ours / theirs / FASTER < FASTER**2:
+            # Near the threshold more samples decide, whichever way it leans; long ones are steady by themselves.
+            is_near = 1 / FASTER**2 < ours / theirs / FASTER < FASTER**2
+            if not is_near or theirs > _LONG:
                 break
         row.peers[name] = theirs / ours * row.ratio
 
