@@ -69,7 +69,8 @@ struct Approach {
     appends = streams && packed && rows.run() >= kWorthAppending;
     gathers = streams && !appends;
     choose_vectors(rows);
-    const int64_t wanted = std::clamp(inputs * kBytesOfAnInput, kSmallestBlock, kLargestBlock);
+    const int64_t pays = std::max(inputs * kBytesOfAnInput, kPeriods * interleave.rows() * rows.size);
+    const int64_t wanted = std::clamp(pays, kSmallestBlock, kLargestBlock);
     int64_t at_once = wanted / rows.size;
     if (at_once > kVector) at_once = at_once / kVector * kVector;
     block = at_once > 0 ? at_once * rows.size : kSmallestBlock;
@@ -97,6 +98,7 @@ struct Approach {
   static constexpr int64_t kSmallestBlock = 4 << 10;
   static constexpr int64_t kLargestBlock = 256 << 10;
   static constexpr int64_t kBytesOfAnInput = 512;
+  static constexpr int64_t kPeriods = 32;  // that make up for the start of each shuffle
 
   void choose_vectors(const Rows& rows) {
     // Every row has to follow the one before in all inputs.
