@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+import mmap
 import os
 import subprocess
 import sys
@@ -40,6 +42,17 @@ def assert_joined(pieces: list[np.ndarray], axis: int, offset: int = 0) -> None:
         assert (memory[begin + size :] == poison).all()
 
 
+def at_the_end_of_a_page(array: np.ndarray) -> np.ndarray:
+    """A copy behind which there is no memory to be read, where the system lets that be arranged."""
+    size = -(-array.nbytes // mmap.PAGESIZE) * mmap.PAGESIZE
+    memory = np.frombuffer(mmap.mmap(-1, size + mmap.PAGESIZE), np.uint8)
+    if sys.platform == "linux":
+        ctypes.CDLL(None).mprotect(ctypes.c_void_p(memory.ctypes.data + size), mmap.PAGESIZE, 0)
+    copy = memory[size - array.nbytes : size].view(array.dtype).reshape(array.shape)
+    copy[...] = array
+    return copy
+
+
 RUNS = [
     (1, 1),
     (1, 1, 1),
@@ -58,6 +71,18 @@ RUNS = [
     (2047, 2049),
     (4096, 10007),
     (100000, 1),
+    (1,) * 9,
+    (1,) * 15,
+    (2,) * 5,
+    (2,) * 33,
+    (4,) * 3,
+    (3,) * 70,
+    (7,) * 20,
+    tuple(range(1, 31)),
+    (5, 31, 2, 64, 17, 1, 48, 3, 16),
+    (255, 257),
+    (300,) * 20,
+    (63, 1000, 1, 64),
 ]
 
 
@@ -71,6 +96,37 @@ def test_runs_of_every_size(runs: tuple[int, ...], size: int) -> None:
 @pytest.mark.parametrize("runs", RUNS[::2], ids=lambda runs: f"{len(runs)}x{runs[0]}")
 def test_streamed_outputs(runs: tuple[int, ...]) -> None:
     assert_joined(pieces_of(runs, STREAMED), 1, offset=1)
+
+
+@pytest.mark.parametrize("runs", RUNS, ids=lambda runs: f"{len(runs)}x{runs[0]}")
+@pytest.mark.parametrize("rows", [1, 2, 15, 16, 17, 31, 33, 400])
+def test_nothing_is_read_beyond_the_inputs(runs: tuple[int, ...], rows: int) -> None:
+    pieces = [at_the_end_of_a_page(piece[:rows]) for piece in pieces_of(runs, rows * sum(runs))]
+    assert_joined(pieces, 1)
+
+
+def test_nothing_is_read_beyond_inputs_that_are_streamed() -> None:
+    for runs in ((1, 1, 1), (1,) * 9, (7,) * 20, (12, 20), (300,) * 20):
+        assert_joined([at_the_end_of_a_page(piece) for piece in pieces_of(runs, STREAMED)], 1, offset=3)
+
+
+WAYS = [
+    ((1, 1, 1), "interleaved by shuffles"),
+    ((1,) * 20, "transposed in squares"),
+    ((4096, 4096), "long runs, each copied on its own"),
+    ((20, 30), "block by block"),
+]
+
+
+@pytest.mark.parametrize(("runs", "words"), WAYS)
+def test_plans_tell_their_way(runs: tuple[int, ...], words: str) -> None:
+    native = pytest.importorskip("anydml._native")
+    if "baseline" in os.environ.get("ANYDML_CPU", native.build_info()["instruction_sets"][0]) and runs == (1, 1, 1):
+        words = "block by block"
+    row = sum(runs)
+    inputs = [(5, [1000, run], [run, 1]) for run in runs]
+    plan = native.compile("JOIN", inputs, [(5, [1000, row], [row, 1])], [[1]])
+    assert f", {words} (" in plan.description
 
 
 @pytest.mark.parametrize("offset", [0, 2, 16, 63])

@@ -74,7 +74,8 @@ RowPiece make_row_piece(const Layout& in, const Layout& out, size_t axis, int64_
   nest = fold(std::move(nest));
   const Loop elements = take_innermost(nest);
   return {begin,           begin + size, loops_before(in, out, axis), packed,
-          std::move(nest), elements,     choose_copy_of_runs(size)};
+          std::move(nest), elements,     choose_copy_of_runs(size),   0,
+          nullptr};
 }
 
 Rows make_rows(const Request& request, size_t axis) {
@@ -84,6 +85,13 @@ Rows make_rows(const Request& request, size_t axis) {
   for (const Layout& in : request.inputs) {
     rows.pieces.push_back(make_row_piece(in, out, axis, rows.size));
     rows.size = rows.pieces.back().end;
+  }
+  for (RowPiece& piece : rows.pieces) {
+    const int64_t wide = wide_size(piece.size());
+    if (wide > piece.size() && piece.begin + wide <= rows.size) {
+      piece.wide = wide;
+      piece.copy_wide = choose_copy_of_runs(wide);
+    }
   }
   fold_rows(rows.pieces);
   const std::vector<Loop>& loops = rows.pieces[0].rows;
@@ -142,7 +150,11 @@ std::unique_ptr<Plan> make_join(const Request& request, std::string& reason) {
   }
   check(request, axis);
   const std::string description = "join " + type + ", inputs: " + std::to_string(request.inputs.size());
-  if (has_packed_rows(out, axis)) return std::make_unique<RowJoin>(make_rows(request, axis), description);
+  if (has_packed_rows(out, axis)) {
+    Rows rows = make_rows(request, axis);
+    Approach approach(rows);
+    return std::make_unique<RowJoin>(std::move(rows), std::move(approach), description);
+  }
   return std::make_unique<NestJoin>(make_nests(request, axis), size_of(out.type),
                                     description + ", element by element");
 }

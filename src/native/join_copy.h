@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -86,6 +87,13 @@ inline constexpr auto kCopiesOfRuns = copies_of_runs(std::make_index_sequence<64
 inline CopyRuns choose_copy_of_runs(int64_t size) {
   const auto index = static_cast<size_t>(size - 1);
   return index < kCopiesOfRuns.size() ? kCopiesOfRuns[index] : copy_runs_of_any_size;
+}
+
+// The size that as few loads as copy so many bytes could copy; itself where it is too large to gain by that.
+inline int64_t wide_size(int64_t size) {
+  if (size > 64) return size;
+  const auto bytes = static_cast<uint64_t>(size);
+  return static_cast<int64_t>(size > 16 ? (bytes + 15) / 16 * 16 : std::bit_ceil(bytes));
 }
 
 using CopyElements = void (*)(Loop run, const std::byte* in, std::byte* out);

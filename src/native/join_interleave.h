@@ -1,9 +1,9 @@
-// Very short runs of rows that follow each other: many of them to a vector.
+// Very short runs of rows that follow each other in all inputs and in the output: many of them to a vector.
 //
-// Two ways, for joins whose every row follows the one before in all inputs and in the output:
-//  - few inputs: 16 bytes of the output come from a window of at most 16 bytes of each input, whatever the
-//  sizes of
-//    the runs. A shuffle of each window puts its bytes to where they belong, and zeros elsewhere;
+// Two ways:
+//  - 16 bytes of the output come from a window of at most 16 bytes of each input that has a part in them,
+//    whatever the sizes of the runs. A shuffle of each window puts its bytes to where they belong, and zeros
+//    elsewhere;
 //  - many inputs with runs of 1, 2 or 4 bytes: squares of 16, 8 or 4 inputs by as many rows are transposed.
 #pragma once
 
@@ -11,12 +11,14 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <numeric>
+#include <span>
 #include <utility>
 #include <vector>
 
 #include "isa.h"
-#include "memory.h"
+#include "stream.h"
 #if defined(ANYDML_ISA_AVX2) || defined(ANYDML_ISA_AVX512)
 #include <immintrin.h>
 #define ANYDML_SHUFFLES
@@ -51,6 +53,34 @@ inline Bytes16 shuffle(Bytes16 bytes, Bytes16) { return bytes; }
 inline Bytes16 either(Bytes16 a, Bytes16) { return a; }
 #endif
 
+// The rows of one input that are joined at once, `bytes` from `begin` on.
+struct InputRows {
+  const std::byte* begin;
+  int64_t bytes;
+};
+
+// Asks memory for the rows of the inputs some way ahead of the one whose turn it is: of many inputs, each
+// only a few lines at a time, the processor foresees nothing.
+class Ahead {
+ public:
+  explicit Ahead(std::span<const InputRows> in) : in_(in) {
+    // Few are foreseen.
+    if (in.size() <= kFewInputs) next_ = in.size();
+  }
+  void turn_of(size_t input) {
+    for (; next_ < in_.size() && next_ <= input + kInputs; ++next_) {
+      for (int64_t i = 0; i < in_[next_].bytes; i += kLine) prefetch_line(in_[next_].begin + i);
+    }
+  }
+
+ private:
+  static constexpr size_t kFewInputs = 8;
+  static constexpr size_t kInputs = 8;
+
+  std::span<const InputRows> in_;
+  size_t next_ = 0;
+};
+
 // out[i] = in[indices[i]], or 0 where indices[i] is kNone.
 constexpr uint8_t kNone = 0x80;
 
@@ -60,106 +90,114 @@ struct Window {
   std::array<uint8_t, kVector> indices;
 };
 
-// Shuffles for every vector of the output until the pattern repeats.
+inline Bytes16 load_bytes(const std::byte* from) {
+  Bytes16 bytes;
+  std::memcpy(&bytes, from, kVector);
+  return bytes;
+}
+
+// What one vector of every period is made of.
+struct Pattern {
+  const InputRows* in;
+  const int64_t* sizes;
+  int64_t rows;  // of a period
+  const Window* windows;
+  int64_t periods;
+  int64_t out_step;
+};
+
+// A vector of every period, and not period by period, so that the indices stay in registers.
+template <size_t kWays>
+inline void copy_windows(const Pattern pattern, std::byte* out) {
+  const std::byte* at[kWays];
+  int64_t step[kWays];
+  Bytes16 indices[kWays];
+  for (size_t way = 0; way < kWays; ++way) {
+    const Window& window = pattern.windows[way];
+    at[way] = pattern.in[window.input].begin + window.offset;
+    step[way] = pattern.rows * pattern.sizes[window.input];
+    std::memcpy(&indices[way], window.indices.data(), kVector);
+  }
+  for (int64_t period = 0; period < pattern.periods; ++period, out += pattern.out_step) {
+    Bytes16 joined = shuffle(load_bytes(at[0]), indices[0]);
+    at[0] += step[0];
+    for (size_t way = 1; way < kWays; ++way) {
+      joined = either(joined, shuffle(load_bytes(at[way]), indices[way]));
+      at[way] += step[way];
+    }
+    std::memcpy(out, &joined, kVector);
+  }
+}
+
+using CopyWindows = void (*)(Pattern pattern, std::byte* out);
+template <size_t... kWays>
+constexpr std::array<CopyWindows, sizeof...(kWays)> copies_of_windows(std::index_sequence<kWays...>) {
+  return {copy_windows<kWays + 1>...};
+}
+inline constexpr auto kCopiesOfWindows = copies_of_windows(std::make_index_sequence<8>{});
+
+// The windows of every vector of the output until the pattern repeats: a period of several rows.
 class Interleave {
  public:
   Interleave() = default;
   explicit Interleave(std::vector<int64_t> sizes) : sizes_(std::move(sizes)) {
     const int64_t row = std::accumulate(sizes_.begin(), sizes_.end(), int64_t{0});
     const auto inputs = static_cast<int64_t>(sizes_.size());
-    if (!kHasShuffles || inputs > kMostWays || row > kMostPerRun * inputs) return;
+    if (!kHasShuffles || inputs > kMostInputs || row > kMostPerRun * inputs) return;
     rows_ = kVector / std::gcd(row, kVector);
-    while (rows_ * row < kSmallestPeriod) rows_ *= 2;
-    vectors_ = rows_ * row / kVector;
-    make_windows();
+    make_windows(rows_ * row / kVector);
   }
 
-  bool pays() const { return ways_ > 0; }
+  bool pays() const { return !windows_.empty(); }
+  int64_t rows() const { return rows_; }
 
-  // Writes the first rows of `count`, from inputs of which each has `readable` rows from in[i] on, and
-  // returns how many: whole periods, and only such whose windows lie in the inputs.
-  int64_t copy(const std::vector<const std::byte*>& in, int64_t count, int64_t readable,
-               std::byte* out) const {
+  // Writes the first rows of `count`, from inputs of which each has `readable` rows, and returns how many:
+  // whole periods, and only such whose windows lie in the inputs.
+  int64_t copy(std::span<const InputRows> in, int64_t count, int64_t readable, std::byte* out) const {
     int64_t periods = count / rows_;
     for (const Window& window : windows_) {
       const int64_t step = rows_ * sizes_[window.input];
       const int64_t last = readable * sizes_[window.input] - kVector - window.offset;
       periods = std::min(periods, last < 0 ? 0 : last / step + 1);
     }
-    kCopies[static_cast<size_t>(ways_ - 1)](*this, in, periods, out);
+    const int64_t out_step = static_cast<int64_t>(ways_.size()) * kVector;
+    Ahead ahead(in);
+    const Window* window = windows_.data();
+    for (const size_t ways : ways_) {
+      ahead.turn_of(window[ways - 1].input);
+      kCopiesOfWindows[ways - 1]({in.data(), sizes_.data(), rows_, window, periods, out_step}, out);
+      window += ways;
+      out += kVector;
+    }
     return periods * rows_;
   }
 
  private:
-  static constexpr int64_t kMostWays = 8;
+  static constexpr int64_t kMostInputs = 8;
   static constexpr int64_t kMostPerRun = 8;
-  static constexpr int64_t kSmallestPeriod = 256;
 
-  void make_windows() {
-    std::vector<std::vector<Window>> vectors(static_cast<size_t>(vectors_));
+  void make_windows(int64_t vectors) {
     std::vector<int64_t> taken(sizes_.size(), 0);
-    for (int64_t r = 0, place = 0; r < rows_; ++r) {
-      for (size_t input = 0; input < sizes_.size(); ++input) {
-        for (int64_t i = 0; i < sizes_[input]; ++i, ++place) {
-          add(vectors[static_cast<size_t>(place / kVector)], input, taken[input]++, place % kVector);
+    size_t input = 0;
+    int64_t left = sizes_[0];
+    for (int64_t v = 0; v < vectors; ++v) {
+      const auto first = static_cast<int64_t>(windows_.size());
+      for (size_t place = 0; place < kVector; ++place, --left) {
+        while (left == 0) left = sizes_[input = (input + 1) % sizes_.size()];
+        auto window = std::ranges::find(windows_.begin() + first, windows_.end(), input, &Window::input);
+        if (window == windows_.end()) {
+          window = windows_.insert(window, {input, taken[input], {}});
+          window->indices.fill(kNone);
         }
+        window->indices[place] = static_cast<uint8_t>(taken[input]++ - window->offset);
       }
-    }
-    for (const auto& vector : vectors) ways_ = std::max(ways_, static_cast<int64_t>(vector.size()));
-    for (auto& vector : vectors) {
-      // Where there are fewer, one is read again, and gives nothing.
-      Window nothing = vector.front();
-      nothing.indices.fill(kNone);
-      vector.resize(static_cast<size_t>(ways_), nothing);
-      windows_.insert(windows_.end(), vector.begin(), vector.end());
+      ways_.push_back(windows_.size() - static_cast<size_t>(first));
     }
   }
-
-  static void add(std::vector<Window>& vector, size_t input, int64_t offset, int64_t place) {
-    auto window = std::ranges::find(vector, input, &Window::input);
-    if (window == vector.end()) {
-      vector.push_back({input, offset, {}});
-      window = vector.end() - 1;
-      window->indices.fill(kNone);
-    }
-    window->indices[static_cast<size_t>(place)] = static_cast<uint8_t>(offset - window->offset);
-  }
-
-  template <size_t kWays>
-  static void copy_ways(const Interleave& self, const std::vector<const std::byte*>& in, int64_t periods,
-                        std::byte* out) {
-    std::array<const std::byte*, kMostWays> at{};
-    std::array<int64_t, kMostWays> step{};
-    for (size_t i = 0; i < in.size(); ++i) {
-      at[i] = in[i];
-      step[i] = self.rows_ * self.sizes_[i];
-    }
-    const int64_t vectors = self.vectors_;
-    for (int64_t period = 0; period < periods; ++period) {
-      const Window* window = self.windows_.data();
-      for (int64_t v = 0; v < vectors; ++v, out += kVector) {
-        Bytes16 joined = part(at, *window++);
-        for (size_t way = 1; way < kWays; ++way) joined = either(joined, part(at, *window++));
-        store(out, joined);
-      }
-      for (size_t i = 0; i < kMostWays; ++i) at[i] += step[i];
-    }
-  }
-
-  static Bytes16 part(const std::array<const std::byte*, kMostWays>& at, const Window& window) {
-    const auto indices = load<Bytes16>(reinterpret_cast<const std::byte*>(window.indices.data()));
-    return shuffle(load<Bytes16>(at[window.input] + window.offset), indices);
-  }
-
-  using Copy = void (*)(const Interleave&, const std::vector<const std::byte*>&, int64_t, std::byte*);
-  static constexpr std::array<Copy, kMostWays> kCopies{copy_ways<1>, copy_ways<2>, copy_ways<3>,
-                                                       copy_ways<4>, copy_ways<5>, copy_ways<6>,
-                                                       copy_ways<7>, copy_ways<8>};
 
   std::vector<int64_t> sizes_;
-  int64_t rows_ = 0;     // of a period
-  int64_t vectors_ = 0;  // of a period
-  int64_t ways_ = 0;     // windows for each vector
+  int64_t rows_ = 0;          // of a period
+  std::vector<size_t> ways_;  // windows of each vector
   std::vector<Window> windows_;
 };
 
@@ -179,10 +217,13 @@ inline void interleave_halves(const Lanes<Lane>& a, const Lanes<Lane>& b, Lanes<
 
 // A square of lanes: out row r, lane i = in row i, lane r. Each round interleaves row i with row i + half.
 template <class Lane>
-inline void transpose_square(const std::byte* const* in, int64_t offset, std::byte* out, int64_t out_step) {
+inline void transpose_square(std::span<const InputRows> in, int64_t offset, std::byte* out,
+                             int64_t out_step) {
   constexpr size_t kLanes = kVector / sizeof(Lane);
   Lanes<Lane> rows[kLanes];
-  for (size_t i = 0; i < kLanes; ++i) rows[i] = load<Lanes<Lane>>(in[i] + offset);
+  for (size_t i = 0; i < kLanes; ++i) {
+    std::memcpy(&rows[i], in[std::min(i, in.size() - 1)].begin + offset, kVector);
+  }
   for (size_t round = 1; round < kLanes; round *= 2) {
     Lanes<Lane> next[kLanes];
     for (size_t i = 0; i < kLanes / 2; ++i) {
@@ -191,23 +232,35 @@ inline void transpose_square(const std::byte* const* in, int64_t offset, std::by
     }
     std::copy_n(next, kLanes, rows);
   }
-  for (size_t i = 0; i < kLanes; ++i) store(out + static_cast<int64_t>(i) * out_step, rows[i]);
+  for (size_t i = 0; i < kLanes; ++i) {
+    std::memcpy(out + static_cast<int64_t>(i) * out_step, &rows[i], kVector);
+  }
 }
 
-// Inputs by rows, in squares: writes whole squares, and returns how many rows and inputs they cover.
+// Inputs by rows, in squares: writes whole squares of all inputs, and returns how many rows these are. The
+// last square overlaps the one before it; where there are fewer inputs than lanes, the rows of a square
+// overlap, and what the last one writes beyond its end belongs to the row that is left.
 template <class Lane>
-inline std::pair<int64_t, int64_t> transpose(const std::vector<const std::byte*>& in, int64_t count,
-                                             std::byte* out, int64_t out_step) {
-  constexpr int64_t kLanes = kVector / sizeof(Lane);
-  const int64_t rows = count / kLanes * kLanes;
-  const int64_t inputs = static_cast<int64_t>(in.size()) / kLanes * kLanes;
-  for (int64_t i = 0; i < inputs; i += kLanes) {
+inline int64_t transpose(std::span<const InputRows> in, int64_t count, std::byte* out, int64_t out_step) {
+  constexpr int64_t kSize = sizeof(Lane);
+  constexpr int64_t kLanes = kVector / kSize;
+  constexpr int64_t kGroup = kLine / kSize / 4;
+  const auto inputs = static_cast<int64_t>(in.size());
+  const int64_t rows = (inputs < kLanes ? count - 1 : count) / kLanes * kLanes;
+  const int64_t end = std::max<int64_t>(inputs - kLanes, 0);
+  Ahead ahead(in);
+  for (int64_t first = 0; first < inputs; first += kGroup) {
+    const int64_t last = std::min(first + kGroup, inputs);
+    ahead.turn_of(static_cast<size_t>(last));
     for (int64_t row = 0; row < rows; row += kLanes) {
-      constexpr auto kSize = static_cast<int64_t>(sizeof(Lane));
-      transpose_square<Lane>(in.data() + i, row * kSize, out + row * out_step + i * kSize, out_step);
+      for (int64_t each = first; each < last; each += kLanes) {
+        const int64_t i = std::min(each, end);
+        transpose_square<Lane>(in.subspan(static_cast<size_t>(i)), row * kSize,
+                               out + row * out_step + i * kSize, out_step);
+      }
     }
   }
-  return {rows, inputs};
+  return rows;
 }
 #endif
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -9,6 +10,11 @@
 #include "isa.h"
 #include "memory.h"
 #include "pooling_lanes.h"
+#if defined(ANYDML_ISA_AVX2) || defined(ANYDML_ISA_AVX512)
+#include <immintrin.h>
+#elif defined(__x86_64__) || defined(_M_X64)
+#include <emmintrin.h>
+#endif
 
 ANYDML_ISA_BEGIN
 namespace {
@@ -92,6 +98,70 @@ void add_neighbours(Sum* to, const Sum* from, int64_t count, int64_t distance) {
 }
 
 // The sum of consecutive bytes.
+#if defined(ANYDML_ISA_AVX2) || defined(ANYDML_ISA_AVX512)
+using ByteVector = __m256i;
+inline ByteVector load_bytes(const void* from) {
+  return _mm256_loadu_si256(static_cast<const __m256i*>(from));
+}
+inline ByteVector all_bytes(uint8_t value) { return _mm256_set1_epi8(static_cast<char>(value)); }
+inline ByteVector common_bits(ByteVector a, ByteVector b) { return _mm256_and_si256(a, b); }
+inline ByteVector flipped(ByteVector a, ByteVector b) { return _mm256_xor_si256(a, b); }
+inline ByteVector sum_of_eights(ByteVector v) { return _mm256_sad_epu8(v, _mm256_setzero_si256()); }
+inline ByteVector add(ByteVector a, ByteVector b) { return _mm256_add_epi64(a, b); }
+inline __m128i halves(ByteVector v) {
+  return _mm_add_epi64(_mm256_castsi256_si128(v), _mm256_extracti128_si256(v, 1));
+}
+#define ANYDML_SUMS_OF_EIGHTS
+#elif defined(__x86_64__) || defined(_M_X64)
+using ByteVector = __m128i;
+inline ByteVector load_bytes(const void* from) { return _mm_loadu_si128(static_cast<const __m128i*>(from)); }
+inline ByteVector all_bytes(uint8_t value) { return _mm_set1_epi8(static_cast<char>(value)); }
+inline ByteVector common_bits(ByteVector a, ByteVector b) { return _mm_and_si128(a, b); }
+inline ByteVector flipped(ByteVector a, ByteVector b) { return _mm_xor_si128(a, b); }
+inline ByteVector sum_of_eights(ByteVector v) { return _mm_sad_epu8(v, _mm_setzero_si128()); }
+inline ByteVector add(ByteVector a, ByteVector b) { return _mm_add_epi64(a, b); }
+inline __m128i halves(ByteVector v) { return v; }
+#define ANYDML_SUMS_OF_EIGHTS
+#endif
+
+#if defined(ANYDML_SUMS_OF_EIGHTS)
+// At kLastBytes + n: a vector whose last n bytes are set, and no others.
+inline constexpr auto kLastBytes = [] {
+  std::array<uint8_t, 2 * sizeof(ByteVector)> bytes{};
+  std::fill(bytes.begin() + sizeof(ByteVector), bytes.end(), uint8_t{0xff});
+  return bytes;
+}();
+
+inline int64_t sum_bytes(const std::byte* bytes, int64_t count, uint8_t flip) {
+  constexpr int64_t kSize = sizeof(ByteVector);
+  int64_t sum = 0;
+  if (count < kSize) {
+    for (int64_t i = 0; i < count; ++i) sum += load<uint8_t>(bytes + i) ^ flip;
+    return sum;
+  }
+  const ByteVector flips = all_bytes(flip);
+  const auto sums = [=](int64_t i) { return sum_of_eights(flipped(load_bytes(bytes + i), flips)); };
+  ByteVector total = sums(0);
+  int64_t i = kSize;
+  if (count >= 8 * kSize) {
+    // Several chains of sums, each of which waits for itself alone.
+    ByteVector b = sums(kSize), c = sums(2 * kSize), d = sums(3 * kSize);
+    for (i = 4 * kSize; i + 4 * kSize <= count; i += 4 * kSize) {
+      total = add(total, sums(i));
+      b = add(b, sums(i + kSize));
+      c = add(c, sums(i + 2 * kSize));
+      d = add(d, sums(i + 3 * kSize));
+    }
+    total = add(add(total, b), add(c, d));
+  }
+  for (; i + kSize <= count; i += kSize) total = add(total, sums(i));
+  // Of the last vector, what has not been counted.
+  const ByteVector last = flipped(load_bytes(bytes + (count - kSize)), flips);
+  total = add(total, sum_of_eights(common_bits(last, load_bytes(kLastBytes.data() + (count - i)))));
+  const __m128i both = halves(total);
+  return _mm_cvtsi128_si64(_mm_add_epi64(both, _mm_unpackhi_epi64(both, both)));
+}
+#else
 inline int64_t sum_bytes(const std::byte* bytes, int64_t count, uint8_t flip) {
   using Bytes = Lanes<uint8_t, 16>;
   using Sums = Lanes<uint16_t, 16>;
@@ -115,6 +185,7 @@ inline int64_t sum_bytes(const std::byte* bytes, int64_t count, uint8_t flip) {
   for (int64_t i = count / 16 * 16; i < count; ++i) sum += load<uint8_t>(bytes + i) ^ flip;
   return sum;
 }
+#endif
 
 }  // namespace
 ANYDML_ISA_END

@@ -27,6 +27,15 @@ inline int64_t to_next_line(const std::byte* to) {
   return static_cast<int64_t>(-reinterpret_cast<uintptr_t>(to) % kLine);
 }
 
+// Asks memory for the line at `from`, or where that is no memory, for nothing.
+inline void prefetch_line([[maybe_unused]] const std::byte* from) {
+#if defined(ANYDML_STREAM_SSE2)
+  _mm_prefetch(reinterpret_cast<const char*>(from), _MM_HINT_T1);
+#elif defined(__GNUC__)
+  __builtin_prefetch(from, 0, 2);
+#endif
+}
+
 // Writes the line at `to`, which is aligned. 16 bytes at a time, on every instruction set: the processor
 // gathers them, and memory is the limit.
 inline void stream_line(std::byte* to, const std::byte* from) {
@@ -55,6 +64,46 @@ inline void stream_copy(std::byte* to, const std::byte* from, int64_t size) {
   for (; i + kLine <= size; i += kLine) stream_line(to + i, from + i);
   std::memcpy(to + i, from + i, static_cast<size_t>(size - i));
 }
+
+// Streams what comes in pieces, one behind the other: those that end within a line meet in a buffer. As much
+// as does not fill a line, at either end, is stored in the ordinary way.
+class LineStream {
+ public:
+  explicit LineStream(std::byte* to)
+      : begin_((kLine - to_next_line(to)) % kLine), filled_(begin_), line_(to - begin_) {}
+  LineStream(const LineStream&) = delete;
+  LineStream& operator=(const LineStream&) = delete;
+  ~LineStream() { store_ends(); }
+
+  void append(const std::byte* from, int64_t size) {
+    if (filled_ > 0) {
+      const int64_t count = std::min(size, kLine - filled_);
+      std::memcpy(buffer_ + filled_, from, static_cast<size_t>(count));
+      filled_ += count;
+      if (filled_ < kLine) return;
+      if (begin_ > 0) {
+        store_ends();
+      } else {
+        stream_line(line_, buffer_);
+      }
+      begin_ = 0;
+      line_ += kLine;
+      from += count;
+      size -= count;
+    }
+    for (; size >= kLine; size -= kLine, from += kLine, line_ += kLine) stream_line(line_, from);
+    std::memcpy(buffer_, from, static_cast<size_t>(size));
+    filled_ = size;
+  }
+
+ private:
+  void store_ends() { std::memcpy(line_ + begin_, buffer_ + begin_, static_cast<size_t>(filled_ - begin_)); }
+
+  int64_t begin_;   // of what is stored in this line
+  int64_t filled_;  // its end
+  std::byte* line_;
+  alignas(16) std::byte buffer_[kLine];
+};
 
 // Streamed lines before it are seen by whoever sees what is written after it. Each thread that streams calls
 // it once, when it is done.
