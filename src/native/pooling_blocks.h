@@ -36,7 +36,7 @@ class BlockPooling final : public Plan {
       return false;
     }
     const bool one = width.output == 1 || (width.size >= 32 && width.stride >= width.size);
-    if (one || width.stride > 4 * width.size || height.stride > 4 * height.size) return false;
+    if (one || width.stride > 2 || height.stride > 4 * height.size) return false;
     int64_t kinds = 1;
     for (const Window& window : g.windows) {
       if (window.edges() > kMostEdges) return false;
@@ -51,16 +51,13 @@ class BlockPooling final : public Plan {
     for (size_t i = 0; i < 3; ++i) segments_[i] = segments_of(geometry_.windows[i]);
     make_tiles();
     make_counts();
-    const bool gathered = width.stride > 2;
-    const int64_t stride = gathered ? 1 : width.stride;
-    const bool dilated = gathered || (width.size > 1 && width.dilation > 1);
-    sum_rows_ = stride == 1 ? sum_rows_for<1>(width.size, dilated) : sum_rows_for<2>(width.size, dilated);
-    tap_distance_ = gathered ? block_.pitch / width.size : width.dilation;
+    const bool dilated = width.size > 1 && width.dilation > 1;
+    sum_rows_ =
+        width.stride == 1 ? sum_rows_for<1>(width.size, dilated) : sum_rows_for<2>(width.size, dilated);
     const bool unpadded = first_column(0) >= 0 && last_column(width.output - 1) < width.input;
-    reads_input_ = !gathered && unpadded && width.in_stride == 1 && tile_begin(1) >= kStrip &&
+    reads_input_ = unpadded && width.in_stride == 1 && tile_begin(1) >= kStrip &&
                    !(width.size == 1 && width.stride == 2);
-    copies_all_ = !gathered && unpadded && width.in_stride == 1 && tiles_ == 1 &&
-                  height.in_stride == width.input && block_.pitch >= width.input;
+    copies_all_ = unpadded && width.in_stride == 1 && tiles_ == 1 && height.in_stride == width.input;
     if (copies_all_) block_.pitch = width.input;
     const double written = static_cast<double>(geometry_.channels.size * geometry_.batch.size) *
                            static_cast<double>(depth.output * height.output * width.output);
@@ -121,8 +118,7 @@ class BlockPooling final : public Plan {
       b.tiles = (width.output - 1) / most + 1;
       const int64_t outputs = (width.output - 1) / b.tiles + 1;
       b.strips = (outputs - 1) / kStrip + 1;
-      b.pitch =
-          width.stride > 2 ? width.size * (outputs + kSlack) : (outputs - 1) * width.stride + width.extent();
+      b.pitch = (outputs - 1) * width.stride + width.extent();
       const bool deep = depth.size > 1;
       b.ring = deep ? depth.extent() : 0;
       const int64_t rows = std::clamp(kBlockBytes / (b.pitch * height.stride), int64_t{1}, kBlockRows);
@@ -197,6 +193,15 @@ class BlockPooling final : public Plan {
   }
   int64_t last_column(int64_t o) const { return first_column(o) + geometry_.windows[2].extent() - 1; }
 
+  // From that plane's first byte to the input's end, at least, where a plane's rows follow each other.
+  int64_t bytes_from(int64_t batch, int64_t channel) const {
+    const auto& [depth, height, width] = geometry_.windows;
+    const auto beyond = [](int64_t steps, int64_t stride) { return steps * std::max<int64_t>(stride, 0); };
+    return beyond(geometry_.batch.size - 1 - batch, geometry_.batch.in) +
+           beyond(geometry_.channels.size - 1 - channel, geometry_.channels.in) +
+           beyond(depth.input - 1, depth.in_stride) + height.input * width.input;
+  }
+
   int64_t row_blocks() const { return (geometry_.windows[1].output - 1) / block_.rows + 1; }
   int64_t slice_blocks() const { return (geometry_.windows[0].output - 1) / block_.slices + 1; }
   int64_t units_per_channel() const { return geometry_.batch.size * slice_blocks() * tiles_ * row_blocks(); }
@@ -221,7 +226,7 @@ class BlockPooling final : public Plan {
       const size_t* count = plan.count_of_.data();
       for (StripLines& table : tables) {
         for (int64_t place = 0; place < kStrip; ++place) {
-          const int64_t stride = plan.geometry_.windows[2].stride == 2 ? 2 : 1;
+          const int64_t stride = plan.geometry_.windows[2].stride;
           const Line& line = lines[count[line_place(place, stride)]];
           table.slopes[place] = line.slope;
           table.adds[place] = line.add;
@@ -272,13 +277,17 @@ class BlockPooling final : public Plan {
         const int64_t row_block = digit(plan_.row_blocks());
         const int64_t tile = digit(plan_.tiles_);
         const int64_t slice_block = digit(plan_.slice_blocks());
+        // In the order of memory, unless another channel means another quantisation.
+        int64_t channel = own_ ? 0 : digit(g_.channels.size);
         const int64_t batch = digit(g_.batch.size);
-        set_channel(rest);
+        if (own_) channel = rest;
+        set_channel(channel);
         set_tile(tile);
-        in_ = static_cast<const std::byte*>(inputs_[0]) + batch * g_.batch.in + rest * g_.channels.in;
-        out_ = static_cast<std::byte*>(outputs_[0]) + batch * g_.batch.out + rest * g_.channels.out;
+        in_ = static_cast<const std::byte*>(inputs_[0]) + batch * g_.batch.in + channel * g_.channels.in;
+        out_ = static_cast<std::byte*>(outputs_[0]) + batch * g_.batch.out + channel * g_.channels.out;
         row_ = row_block * b_.rows;
         rows_ = std::min(b_.rows, g_.windows[1].output - row_);
+        in_end_ = in_ + plan_.bytes_from(batch, channel);
         const int64_t slice = slice_block * b_.slices;
         pool(slice, std::min(slice + b_.slices, g_.windows[0].output));
       }
@@ -289,9 +298,8 @@ class BlockPooling final : public Plan {
     static constexpr int64_t kNone = INT64_MIN;
 
     void set_channel(int64_t channel) {
-      if (channel == channel_) return;
+      if (own_ && channel != channel_) own_->set(plan_, g_.quantization(inputs_, channel));
       channel_ = channel;
-      if (own_) own_->set(plan_, g_.quantization(inputs_, channel));
       const int64_t zero_point = z_->quantization->input_zero_point;
       if (zero_point == zero_point_) return;
       zero_point_ = zero_point;
@@ -393,6 +401,9 @@ class BlockPooling final : public Plan {
       if (plan_.reads_input_) return rows + plan_.first_column(begin_);
       pitch_ = b_.pitch;
       if (plan_.copies_all_) {
+        // What is read beyond these rows is discarded, but it has to be there.
+        const std::byte* const end = rows + count * width.input;
+        if (in_end_ - end >= kSlack) return rows + plan_.first_column(begin_);
         std::memcpy(copied_input_, rows, static_cast<size_t>(count * width.input));
         return copied_input_ + plan_.first_column(begin_);
       }
@@ -403,25 +414,13 @@ class BlockPooling final : public Plan {
     void copy_row(std::byte* to, const std::byte* row) const {
       const Window& width = g_.windows[2];
       const int64_t first = plan_.first_column(begin_);
-      if (width.stride <= 2) {
-        const int64_t from = std::max<int64_t>(first, 0);
-        const int64_t end = std::min(plan_.last_column(end_ - 1) + 1, width.input);
-        if (from >= end) return;
-        if (width.in_stride == 1) {
-          std::memcpy(to + from - first, row + from, static_cast<size_t>(end - from));
-        } else {
-          for (int64_t x = from; x < end; ++x) to[x - first] = row[x * width.in_stride];
-        }
-        return;
-      }
-      // Each tap's bytes follow each other.
-      for (int64_t k = 0; k < width.size; ++k) {
-        std::byte* tap = to + k * plan_.tap_distance_;
-        const int64_t column = first + k * width.dilation;
-        const int64_t from = column >= 0 ? 0 : (-column - 1) / width.stride + 1;
-        const int64_t room = width.input - column;
-        const int64_t end = room <= 0 ? 0 : std::min(end_ - begin_, (room - 1) / width.stride + 1);
-        for (int64_t x = from; x < end; ++x) tap[x] = row[(column + x * width.stride) * width.in_stride];
+      const int64_t from = std::max<int64_t>(first, 0);
+      const int64_t end = std::min(plan_.last_column(end_ - 1) + 1, width.input);
+      if (from >= end) return;
+      if (width.in_stride == 1) {
+        copy_bytes(to + from - first, row + from, end - from);
+      } else {
+        for (int64_t x = from; x < end; ++x) to[x - first] = row[x * width.in_stride];
       }
     }
 
@@ -431,9 +430,8 @@ class BlockPooling final : public Plan {
       std::fill(row_sums_, row_sums_ + begin_row_ * kStrip, outside);
       std::fill(row_sums_ + end_row_ * kStrip, row_sums_ + input_rows() * kStrip, outside);
       if (begin_row_ == end_row_) return;
-      const int64_t stride = width.stride == 2 ? 2 : 1;
-      plan_.sum_rows_({rows + (strip.begin - begin_) * stride, pitch_, end_row_ - begin_row_}, width.size,
-                      plan_.tap_distance_, g_.in.flip(), row_sums_ + begin_row_ * kStrip);
+      plan_.sum_rows_({rows + (strip.begin - begin_) * width.stride, pitch_, end_row_ - begin_row_},
+                      width.size, width.dilation, g_.in.flip(), row_sums_ + begin_row_ * kStrip);
     }
 
     SumTaps row_taps() {
@@ -563,6 +561,7 @@ class BlockPooling final : public Plan {
     int64_t begin_row_ = 0, end_row_ = 0;
     int64_t pitch_ = 0, out_pitch_ = 0;
     const std::byte* in_ = nullptr;
+    const std::byte* in_end_ = nullptr;  // of the tensor, or of its rows known to be there
     std::byte* out_ = nullptr;
   };
 
@@ -578,7 +577,6 @@ class BlockPooling final : public Plan {
   std::vector<int64_t> counts_;      // all that occur
   std::vector<size_t> count_of_;     // which one, for each class of rows, kind of strip and output of it
   SumRows sum_rows_;
-  int64_t tap_distance_;
   int64_t outputs_per_channel_;
   bool reads_input_;    // in place
   bool copies_all_;     // rows of input that follow each other without a gap

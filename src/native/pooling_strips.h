@@ -98,6 +98,17 @@ StripSums sum_taps(const std::byte* row, int64_t taps, int64_t dilation, Shorts 
   }
 }
 
+// As memcpy, for the sizes of rows.
+inline void copy_bytes(std::byte* to, const std::byte* from, int64_t size) {
+  using Vector = Lanes<uint8_t, 16>;
+  if (size < 16) {
+    std::memcpy(to, from, static_cast<size_t>(size));
+    return;
+  }
+  for (int64_t i = 0; i < size - 16; i += 16) store_lanes(to + i, load_lanes<Vector>(from + i));
+  store_lanes(to + size - 16, load_lanes<Vector>(from + size - 16));
+}
+
 struct StripRows {
   const std::byte* first;
   int64_t pitch;
