@@ -55,8 +55,6 @@ class BlockPooling final : public Plan {
     sum_rows_ =
         width.stride == 1 ? sum_rows_for<1>(width.size, dilated) : sum_rows_for<2>(width.size, dilated);
     const bool unpadded = first_column(0) >= 0 && last_column(width.output - 1) < width.input;
-    reads_input_ = unpadded && width.in_stride == 1 && tile_begin(1) >= kStrip &&
-                   !(width.size == 1 && width.stride == 2);
     copies_all_ = unpadded && width.in_stride == 1 && tiles_ == 1 && height.in_stride == width.input;
     if (copies_all_) block_.pitch = width.input;
     const double written = static_cast<double>(geometry_.channels.size * geometry_.batch.size) *
@@ -133,10 +131,12 @@ class BlockPooling final : public Plan {
   }
 
   // Some 32 outputs from `begin` on. What its outputs divide by, beside the rows' and slices' share, is its
-  // kind; the last strip of a tile overlaps the one before it.
+  // kind; the last strip of a tile overlaps the one before it. Where it needs no padding, its input is read
+  // in place.
   struct Strip {
     int64_t begin;
     size_t kind;
+    bool inside;
   };
   using Counts = std::array<int64_t, kStrip>;
 
@@ -162,7 +162,11 @@ class BlockPooling final : public Plan {
         size_t kind = 0;
         while (kind < kinds_.size() && kinds_[kind] != counts) ++kind;
         if (kind == kinds_.size()) kinds_.push_back(counts);
-        strips_.push_back({from, kind});
+        const Window& width = geometry_.windows[2];
+        const bool inside = width.in_stride == 1 && end - begin >= kStrip && first_column(from) >= 0 &&
+                            last_column(from + kStrip - 1) < width.input &&
+                            !(width.size == 1 && width.stride == 2);
+        strips_.push_back({from, kind, inside});
       }
     }
     first_strip_.push_back(strips_.size());
@@ -316,7 +320,7 @@ class BlockPooling final : public Plan {
       tile_ = tile;
       begin_ = plan_.tile_begin(tile);
       end_ = plan_.tile_begin(tile + 1);
-      if (plan_.reads_input_ || plan_.copies_all_) return;
+      if (plan_.copies_all_) return;
       std::memset(copied_input_, static_cast<int>(zero_point_ ^ g_.in.flip()),
                   static_cast<size_t>(b_.copied_input()));
     }
@@ -387,7 +391,7 @@ class BlockPooling final : public Plan {
     int64_t first_row() const { return row_ * g_.windows[1].stride - g_.windows[1].start_padding; }
     int64_t input_rows() const { return (rows_ - 1) * g_.windows[1].stride + g_.windows[1].extent(); }
 
-    // The block's rows inside the input, of that slice, as sum_columns() reads them.
+    // The block's rows inside the input, of that slice.
     const std::byte* rows_of(int64_t slice) {
       const auto& [depth, height, width] = g_.windows;
       // Neither rows nor slices outside are read; their sums are known.
@@ -397,30 +401,29 @@ class BlockPooling final : public Plan {
       if (begin_row_ == end_row_) return nullptr;
       const int64_t count = end_row_ - begin_row_;
       const std::byte* rows = in_ + slice * depth.in_stride + (first_row() + begin_row_) * height.in_stride;
-      pitch_ = height.in_stride;
-      if (plan_.reads_input_) return rows + plan_.first_column(begin_);
-      pitch_ = b_.pitch;
       if (plan_.copies_all_) {
         // What is read beyond these rows is discarded, but it has to be there.
         const std::byte* const end = rows + count * width.input;
-        if (in_end_ - end >= kSlack) return rows + plan_.first_column(begin_);
-        std::memcpy(copied_input_, rows, static_cast<size_t>(count * width.input));
-        return copied_input_ + plan_.first_column(begin_);
+        if (in_end_ - end < kSlack) {
+          std::memcpy(copied_input_, rows, static_cast<size_t>(count * width.input));
+          rows = copied_input_;
+        }
       }
-      for (int64_t r = 0; r < count; ++r) copy_row(copied_input_ + r * pitch_, rows + r * height.in_stride);
-      return copied_input_;
+      return rows;
     }
 
-    void copy_row(std::byte* to, const std::byte* row) const {
+    // The strip's columns of a row, to where the row begins with padding.
+    void copy_columns(std::byte* to, const std::byte* row, const Strip& strip) const {
       const Window& width = g_.windows[2];
-      const int64_t first = plan_.first_column(begin_);
-      const int64_t from = std::max<int64_t>(first, 0);
-      const int64_t end = std::min(plan_.last_column(end_ - 1) + 1, width.input);
+      const int64_t origin = plan_.first_column(begin_);
+      const int64_t last = std::min(strip.begin + kStrip, end_) - 1;
+      const int64_t from = std::max<int64_t>(plan_.first_column(strip.begin), 0);
+      const int64_t end = std::min(plan_.last_column(last) + 1, width.input);
       if (from >= end) return;
       if (width.in_stride == 1) {
-        copy_bytes(to + from - first, row + from, end - from);
+        copy_bytes(to + from - origin, row + from, end - from);
       } else {
-        for (int64_t x = from; x < end; ++x) to[x - first] = row[x * width.in_stride];
+        for (int64_t x = from; x < end; ++x) to[x - origin] = row[x * width.in_stride];
       }
     }
 
@@ -430,8 +433,16 @@ class BlockPooling final : public Plan {
       std::fill(row_sums_, row_sums_ + begin_row_ * kStrip, outside);
       std::fill(row_sums_ + end_row_ * kStrip, row_sums_ + input_rows() * kStrip, outside);
       if (begin_row_ == end_row_) return;
-      plan_.sum_rows_({rows + (strip.begin - begin_) * width.stride, pitch_, end_row_ - begin_row_},
-                      width.size, width.dilation, g_.in.flip(), row_sums_ + begin_row_ * kStrip);
+      const int64_t pitch = g_.windows[1].in_stride;
+      const int64_t count = end_row_ - begin_row_;
+      StripRows strip_rows{rows + plan_.first_column(strip.begin), pitch, count};
+      if (!strip.inside && !plan_.copies_all_) {
+        for (int64_t r = 0; r < count; ++r) {
+          copy_columns(copied_input_ + r * b_.pitch, rows + r * pitch, strip);
+        }
+        strip_rows = {copied_input_ + (strip.begin - begin_) * width.stride, b_.pitch, count};
+      }
+      plan_.sum_rows_(strip_rows, width.size, width.dilation, g_.in.flip(), row_sums_ + begin_row_ * kStrip);
     }
 
     SumTaps row_taps() {
@@ -559,7 +570,7 @@ class BlockPooling final : public Plan {
     int64_t begin_ = 0, end_ = 0;  // outputs of the tile
     int64_t row_ = 0, rows_ = 0;   // rows of outputs of the block
     int64_t begin_row_ = 0, end_row_ = 0;
-    int64_t pitch_ = 0, out_pitch_ = 0;
+    int64_t out_pitch_ = 0;
     const std::byte* in_ = nullptr;
     const std::byte* in_end_ = nullptr;  // of the tensor, or of its rows known to be there
     std::byte* out_ = nullptr;
@@ -578,8 +589,7 @@ class BlockPooling final : public Plan {
   std::vector<size_t> count_of_;     // which one, for each class of rows, kind of strip and output of it
   SumRows sum_rows_;
   int64_t outputs_per_channel_;
-  bool reads_input_;    // in place
-  bool copies_all_;     // rows of input that follow each other without a gap
+  bool copies_all_;     // rows of input that follow each other, and need no padding, at once
   bool writes_output_;  // in place
   bool streams_;
 };
