@@ -233,6 +233,7 @@ class BlockPooling final : public Plan {
           const int64_t stride = plan.geometry_.windows[2].stride;
           const Line& line = lines[count[line_place(place, stride)]];
           table.slopes[place] = line.slope;
+          if (plain) continue;
           table.adds[place] = line.add;
           table.rounders[place] = line.rounder;
         }
@@ -412,18 +413,23 @@ class BlockPooling final : public Plan {
       return rows;
     }
 
-    // The strip's columns of a row, to where the row begins with padding.
-    void copy_columns(std::byte* to, const std::byte* row, const Strip& strip) const {
+    // The strip's columns of some rows, to where these begin with padding.
+    void copy_columns(const std::byte* rows, int64_t count, const Strip& strip) {
       const Window& width = g_.windows[2];
-      const int64_t origin = plan_.first_column(begin_);
       const int64_t last = std::min(strip.begin + kStrip, end_) - 1;
       const int64_t from = std::max<int64_t>(plan_.first_column(strip.begin), 0);
-      const int64_t end = std::min(plan_.last_column(last) + 1, width.input);
-      if (from >= end) return;
-      if (width.in_stride == 1) {
-        copy_bytes(to + from - origin, row + from, end - from);
-      } else {
-        for (int64_t x = from; x < end; ++x) to[x - origin] = row[x * width.in_stride];
+      const int64_t size = std::min(plan_.last_column(last) + 1, width.input) - from;
+      if (size <= 0) return;
+      // Not read again after each store, which might be to any of these.
+      const int64_t step = width.in_stride, pitch = g_.windows[1].in_stride, copied_pitch = b_.pitch;
+      std::byte* to = copied_input_ + from - plan_.first_column(begin_);
+      const std::byte* row = rows + from * step;
+      for (int64_t r = 0; r < count; ++r, row += pitch, to += copied_pitch) {
+        if (step == 1) {
+          copy_bytes(to, row, size);
+        } else {
+          for (int64_t x = 0; x < size; ++x) to[x] = row[x * step];
+        }
       }
     }
 
@@ -437,9 +443,7 @@ class BlockPooling final : public Plan {
       const int64_t count = end_row_ - begin_row_;
       StripRows strip_rows{rows + plan_.first_column(strip.begin), pitch, count};
       if (!strip.inside && !plan_.copies_all_) {
-        for (int64_t r = 0; r < count; ++r) {
-          copy_columns(copied_input_ + r * b_.pitch, rows + r * pitch, strip);
-        }
+        copy_columns(rows, count, strip);
         strip_rows = {copied_input_ + (strip.begin - begin_) * width.stride, b_.pitch, count};
       }
       plan_.sum_rows_(strip_rows, width.size, width.dilation, g_.in.flip(), row_sums_ + begin_row_ * kStrip);

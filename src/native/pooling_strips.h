@@ -98,15 +98,19 @@ StripSums sum_taps(const std::byte* row, int64_t taps, int64_t dilation, Shorts 
   }
 }
 
-// As memcpy, for the sizes of rows.
+// As memcpy, for the few bytes of a strip.
 inline void copy_bytes(std::byte* to, const std::byte* from, int64_t size) {
-  using Vector = Lanes<uint8_t, 16>;
-  if (size < 16) {
+  using Vector = Lanes<uint8_t, 32>;
+  using Half = Lanes<uint8_t, 16>;
+  if (size >= 32) {
+    for (int64_t i = 0; i < size - 32; i += 32) store_lanes(to + i, load_lanes<Vector>(from + i));
+    store_lanes(to + size - 32, load_lanes<Vector>(from + size - 32));
+  } else if (size >= 16) {
+    store_lanes(to, load_lanes<Half>(from));
+    store_lanes(to + size - 16, load_lanes<Half>(from + size - 16));
+  } else {
     std::memcpy(to, from, static_cast<size_t>(size));
-    return;
   }
-  for (int64_t i = 0; i < size - 16; i += 16) store_lanes(to + i, load_lanes<Vector>(from + i));
-  store_lanes(to + size - 16, load_lanes<Vector>(from + size - 16));
 }
 
 struct StripRows {
