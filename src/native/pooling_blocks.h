@@ -84,7 +84,7 @@ class BlockPooling final : public Plan {
   static constexpr int64_t kMostExtent = 512;
   static constexpr int64_t kMostColumns = 4096;
   static constexpr int64_t kMostEdges = 256;
-  static constexpr int64_t kMostKinds = 1024;
+  static constexpr int64_t kMostKinds = 512;  // of lines for a strip
   static constexpr int64_t kMostScratch = 700 << 10;
   static constexpr int64_t kBlockBytes = 32 << 10;  // of input, so that a block stays in the nearest cache
   static constexpr int64_t kBlockRows = 128;
