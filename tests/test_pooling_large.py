@@ -4,6 +4,7 @@ requantise. Bit for bit against the reference.
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -69,6 +70,62 @@ def test_channels_have_their_own_scales(window: int) -> None:
     arguments = (x, scale, every(rng, np.int8, (50,)))
     expected = anydml.quantized_linear_average_pooling(*arguments, **keywords, device="reference")
     np.testing.assert_array_equal(anydml.quantized_linear_average_pooling(*arguments, **keywords), expected)
+
+
+def assert_exact(x: np.ndarray, y_type: Any, rng: np.random.Generator, **window: Any) -> None:
+    arguments = (x, rng.choice([0.05, 0.3, 0.5]), every(rng, x.dtype, ()))
+    keywords = {"output_scale": rng.choice([0.04, 0.5, 0.7]), "output_zero_point": every(rng, y_type, ()), **window}
+    expected = anydml.quantized_linear_average_pooling(*arguments, **keywords, device="reference")
+    np.testing.assert_array_equal(anydml.quantized_linear_average_pooling(*arguments, **keywords), expected)
+
+
+# Strips are of 32 outputs; the last one overlaps the one before it, or is the only one.
+@pytest.mark.parametrize("stride", [1, 2, 3])
+@pytest.mark.parametrize("outputs", [2, 15, 16, 17, 31, 32, 33, 63, 64, 65, 97])
+def test_strips_and_their_ends(outputs: int, stride: int) -> None:
+    rng = np.random.default_rng(outputs * stride)
+    for size, dilation, padding in itertools.product((1, 2, 3, 5, 7), (1, 2), (0, 1, 3)):
+        width = (outputs - 1) * stride + (size - 1) * dilation + 1 - 2 * padding
+        if width < 1:
+            continue
+        x_type, y_type = rng.choice([np.uint8, np.int8], 2)
+        assert_exact(
+            every(rng, x_type, (1, 2, 12 + size, width)),
+            y_type,
+            rng,
+            window_size=(2, size),
+            strides=(1, stride),
+            dilations=(1, dilation),
+            start_padding=(0, padding),
+            end_padding=(0, padding),
+            include_padding=bool(rng.integers(2)),
+        )
+
+
+# More rows, columns and slices than a block has, and rings of sums that go round.
+@pytest.mark.parametrize(
+    ("shape", "window"),
+    [
+        ((1, 1, 700, 40), {"window_size": 3, "start_padding": 1, "end_padding": 1}),
+        ((1, 1, 700, 40), {"window_size": (9, 3), "strides": (2, 1), "dilations": (1, 2)}),
+        ((1, 2, 20, 5000), {"window_size": 3, "start_padding": 2, "end_padding": 2}),
+        ((1, 1, 300, 20), {"window_size": (7, 2), "dilations": (3, 1)}),
+        ((2, 2, 90, 20, 40), {"window_size": 3, "start_padding": 1, "end_padding": 1}),
+        ((1, 2, 60, 30, 70), {"window_size": (3, 7, 2), "dilations": (2, 1, 1), "strides": (1, 1, 2)}),
+        ((1, 2, 40, 30, 10), {"window_size": (4, 1, 3), "strides": (3, 2, 1), "start_padding": (2, 0, 1)}),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("include_padding", [False, True])
+def test_blocks_and_their_ends(shape: tuple[int, ...], window: dict[str, Any], include_padding: bool) -> None:
+    rng = np.random.default_rng(sum(shape))
+    x = every(rng, np.uint8, shape)
+    assert_exact(x, np.int8, rng, include_padding=include_padding, **window)
+
+
+def test_large_outputs_are_written_whole() -> None:
+    rng = np.random.default_rng(3)
+    assert_exact(every(rng, np.uint8, (3, 50, 331, 355)), np.uint8, rng, window_size=(1, 2))
 
 
 @pytest.mark.parametrize("steps", [(1, 1), (1, -1), (-2, 1), (1, 3)], ids=str)

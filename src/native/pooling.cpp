@@ -5,6 +5,7 @@
 #include "isa.h"
 #include "kernels.h"
 #include "layout.h"
+#include "pooling_blocks.h"
 #include "pooling_direct.h"
 #include "pooling_geometry.h"
 #include "pooling_rows.h"
@@ -109,11 +110,11 @@ std::string describe(const Request& request) {
 }
 
 std::unique_ptr<Plan> make_pooling(const Geometry& geometry, std::string description) {
-  if (RowPooling<uint16_t>::suits(geometry)) {
-    return std::make_unique<RowPooling<uint16_t>>(geometry, description + ", row by row");
+  if (BlockPooling::suits(geometry)) {
+    return std::make_unique<BlockPooling>(geometry, description + ", block by block");
   }
-  if (RowPooling<uint32_t>::suits(geometry)) {
-    return std::make_unique<RowPooling<uint32_t>>(geometry, description + ", row by row, wide sums");
+  if (RowPooling::suits(geometry)) {
+    return std::make_unique<RowPooling>(geometry, description + ", row by row");
   }
   return std::make_unique<DirectPooling>(geometry, description + ", window by window");
 }

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
+#include <vector>
 
 #include "isa.h"
 #include "layout.h"
@@ -51,6 +53,21 @@ struct Window {
             counted};
   }
 
+  int64_t extent() const { return (size - 1) * dilation + 1; }
+  // Outputs from which every tap counts, to before the first from which not.
+  std::pair<int64_t, int64_t> middle() const {
+    const int64_t before = include_padding ? 0 : start_padding;
+    const int64_t after = include_padding ? end_padding : 0;
+    const int64_t begin = std::min((before + stride - 1) / stride, output);
+    const int64_t room = start_padding + input + after - extent();
+    const int64_t end = room < 0 ? 0 : std::min(room / stride + 1, output);
+    return {begin, std::max(begin, end)};
+  }
+  int64_t edges() const {
+    const auto [begin, end] = middle();
+    return output - (end - begin);
+  }
+
  private:
   // How many of the taps lie less than `distance` after the first: min(ceil(distance / dilation), size).
   int64_t taps_before(int64_t distance) const {
@@ -58,6 +75,30 @@ struct Window {
     return std::min(dilation == 1 ? distance : (distance - 1) / dilation + 1, size);
   }
 };
+
+// Outputs along a dimension that divide by equally many taps.
+struct Segment {
+  int64_t begin;
+  int64_t end;
+  int64_t counted;
+};
+
+inline std::vector<Segment> segments_of(const Window& window) {
+  const auto [begin, end] = window.middle();
+  std::vector<Segment> segments;
+  const auto append = [&](int64_t from, int64_t to, int64_t counted) {
+    if (from == to) return;
+    if (!segments.empty() && segments.back().counted == counted) {
+      segments.back().end = to;
+    } else {
+      segments.push_back({from, to, counted});
+    }
+  };
+  for (int64_t o = 0; o < begin; ++o) append(o, o + 1, window.taps(o).counted);
+  append(begin, end, window.size);
+  for (int64_t o = end; o < window.output; ++o) append(o, o + 1, window.taps(o).counted);
+  return segments;
+}
 
 // A scale or zero point: one value per channel, or one for all, and then the step is 0. An absent one is 0.
 struct PerChannel {
@@ -115,6 +156,10 @@ struct Geometry {
             .output_zero_point = plain ? 0 : out.value_at(output_zero_point, inputs, channel),
             .lowest = lowest,
             .highest = lowest + 255};
+  }
+  bool same_quantization() const {
+    return channels.size == 1 || (input_scale.step == 0 && input_zero_point.step == 0 &&
+                                  output_scale.step == 0 && output_zero_point.step == 0);
   }
   int64_t window_taps() const { return windows[0].size * windows[1].size * windows[2].size; }
   int64_t rows() const { return channels.size * batch.size * windows[0].output * windows[1].output; }

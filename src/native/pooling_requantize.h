@@ -1,12 +1,11 @@
 // From sums to outputs, many at a time, with the bits of requantize().
 //
-// For a given count, q(S) is a step function of the integer S that never falls, and has at most 255 steps. So
-// has y(S) = round(float(S) * slope + add): every float operation in it is monotone, as rounding
-// is. Two such functions that agree on both sides of every step of q agree everywhere: between two steps q is
-// constant, and y lies between equal values. So whether a slope will do is found out, not estimated, by
-// comparing both functions at no more than 511 sums, however large the window. Where none of a few candidates
-// will do, a table of q(S) is written from the same steps; where that would be too large, and where there are
-// too few outputs to be worth either, the formula itself is evaluated for each.
+// For a given count, q(S) is a step function of the integer S that never falls. So is
+// y(S) = round(float(S) * slope + add): every float operation in it is monotone, as rounding is. Both are
+// saturated alike. Two such functions that agree on both sides of every step of q agree everywhere: between
+// two steps q is constant, and y lies between equal values. So whether a slope will do is found out, not
+// estimated; with no add, only those steps are looked at that lie so close to an integer that the float's
+// rounding could matter. Where none of a few candidates will do, the formula itself is evaluated.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +14,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <memory>
 
 #include "isa.h"
 #include "pooling_geometry.h"
@@ -25,152 +23,154 @@ ANYDML_ISA_BEGIN
 namespace {
 
 // float(S) * slope + add, rounded to an integer, half to even, by adding `rounder`: 1.5 * 2^23 leaves the
-// nearest integer to a float below 2^22 in the sum's low bits. The output's byte is the low byte of that,
-// plus that of the zero point.
+// nearest integer to a float below 2^22 in the sum's low bits. Values beyond stay beyond every output.
 struct Line {
   static constexpr float kRounder = 0x1.8p23F;
 
-  float slope;
-  float add;
-  float rounder;
-  int32_t zero_point;
+  float slope = 0;
+  float add = 0;
+  float rounder = kRounder;
 
-  int64_t operator()(int64_t sum) const {
-    const float y = static_cast<float>(sum) * slope + add;
-    return std::bit_cast<int32_t>(y + rounder) - std::bit_cast<int32_t>(kRounder) + int64_t{zero_point};
-  }
-  // Only the low byte of each lane counts, and it lacks the zero point.
-  template <class Ints>
-  Ints lanes(Ints sums) const {
-    using Floats = Lanes<float, sizeof(Ints) / sizeof(float)>;
-    const Floats y = convert<Floats>(sums) * all_lanes<Floats>(slope) + all_lanes<Floats>(add);
-    return as<Ints>(y + all_lanes<Floats>(rounder));
-  }
+  bool plain() const { return add == 0 && rounder == kRounder; }
+  // Without the zero point, and not yet saturated.
+  float rounded(int64_t sum) const { return static_cast<float>(sum) * slope + add + rounder; }
 };
 
-class Requantizer {
+// Finds the line for one count.
+class LineFinder {
  public:
-  static constexpr int64_t kTableBytes = 16 << 10;
-
   // The sums are those of `taps` bytes, each less the zero point: below 2^24, so that floats hold them.
-  Requantizer(const Quantization& quantization, int64_t count, int64_t taps, uint8_t* table)
-      : quantization_(&quantization), count_(count), table_(table) {
-    low_ = taps * (0 - quantization.input_zero_point);
-    high_ = taps * (255 - quantization.input_zero_point);
-    find_steps();
-    form_ = find_line() ? Form::kLine : high_ - low_ < kTableBytes ? Form::kTable : Form::kFormula;
-    if (form_ == Form::kTable) fill_table();
-  }
+  LineFinder(const Quantization& quantization, int64_t count, int64_t taps)
+      : z_(quantization),
+        count_(count),
+        least_(taps * (0 - quantization.input_zero_point)),
+        most_(taps * (255 - quantization.input_zero_point)),
+        // So many bits of a slope times a sum are exact.
+        exact_bits_(taps <= 257 ? 0xffff : 0x7fffff) {}
 
-  enum class Form { kLine, kTable, kFormula };
-  Form form() const { return form_; }
-  const Line& line() const { return line_; }
-  // Sums below and above give what these two give.
-  int64_t low() const { return low_; }
-  int64_t high() const { return high_; }
-
-  uint8_t operator()(int64_t sum) const {
-    if (form_ == Form::kFormula) return static_cast<uint8_t>(q(sum));
-    sum = std::clamp(sum, low_, high_);
-    return form_ == Form::kTable ? table_[sum - low_] : static_cast<uint8_t>(line_(sum));
+  // Whether there is one. `thorough`: a search is worth as much as some 500 outputs.
+  bool find(bool thorough, Line& line) const {
+    if (count_ == 0) {
+      line = {};
+      return true;
+    }
+    const double slope = z_.input_scale / (static_cast<double>(count_) * z_.output_scale);
+    if (!(slope > 0)) return false;
+    // Not subnormal, which some threads flush to 0; beyond 1024 every sum but 0 saturates.
+    if (slope < 0x1p-60) {
+      line = {};
+      return true;
+    }
+    line = {.slope = static_cast<float>(std::min(slope, 1024.0))};
+    if (is_exact(slope, line.slope) || fits_near_integers(line, slope, 0x1.2p-23)) return true;
+    // Ties that the scales' own rounding breaks are broken away from 0, or towards it, by some more of it.
+    for (const double factor : {1 + 0x1p-21, 1 - 0x1p-21}) {
+      line.slope = static_cast<float>(slope * factor);
+      if (fits_near_integers(line, slope, 0x1.5p-21)) return true;
+    }
+    if (!thorough) return false;
+    Steps steps;
+    find_steps(steps);
+    // All sums are kept as far from ties as can be.
+    line.slope = static_cast<float>(slope);
+    line.add = between_steps(steps, slope);
+    if (fits(line, steps)) return true;
+    // What is within 2^-9 of a tie, as errors of rounding are, becomes one.
+    line.add = 0x1.8p15F;
+    line.rounder = Line::kRounder - line.add;
+    return fits(line, steps);
   }
 
  private:
-  int64_t q(int64_t sum) const { return requantize(sum, count_, *quantization_); }
+  // least[i] is the least sum of output base + 1 + i or more.
+  struct Steps {
+    int64_t base;
+    int64_t count = 0;
+    int32_t least[255];
+  };
 
-  // The least sum above low_ with an output of at least `level`, if there is one; sought from an estimate,
-  // for which any value would do.
-  int64_t step_to(int64_t level) const {
-    const Quantization& z = *quantization_;
-    const double estimate = (static_cast<double>(level - z.output_zero_point) - 0.5) *
-                            (static_cast<double>(count_) * z.output_scale) / z.input_scale;
-    auto sum = static_cast<int64_t>(
-        std::fmin(std::fmax(estimate, static_cast<double>(low_)), static_cast<double>(high_)));
-    while (sum > low_ && q(sum) >= level) --sum;
-    while (sum < high_ && q(sum) < level) ++sum;
-    return sum;
+  int64_t q(int64_t sum) const { return requantize(sum, count_, z_); }
+
+  int64_t value(const Line& line, int64_t sum) const {
+    const float low = Line::kRounder + static_cast<float>(z_.lowest - z_.output_zero_point);
+    const float high = Line::kRounder + static_cast<float>(z_.highest - z_.output_zero_point);
+    const float y = std::clamp(line.rounded(sum), low, high);
+    return static_cast<int64_t>(y - Line::kRounder) + z_.output_zero_point;
   }
 
-  // Narrows low_ and high_ to where the outputs change: steps_[i] is the least sum of output base_ + 1 + i or
-  // more.
-  void find_steps() {
-    base_ = q(low_);
-    const int64_t last = q(high_);
-    for (steps_count_ = 0; base_ + steps_count_ < last; ++steps_count_) {
-      steps_[steps_count_] = static_cast<int32_t>(step_to(base_ + steps_count_ + 1));
-    }
-    if (steps_count_ == 0) {
-      high_ = low_;
-    } else {
-      high_ = steps_[steps_count_ - 1];
-      low_ = steps_[0] - 1;
-    }
+  // Whether no operation rounds, neither the line's nor the formula's, but to an integer.
+  bool is_exact(double slope, float line) const {
+    return line == slope && (std::bit_cast<uint32_t>(line) & exact_bits_) == 0 &&
+           slope * (static_cast<double>(count_) * z_.output_scale) == z_.input_scale;
   }
 
-  bool find_line() {
-    const Quantization& z = *quantization_;
-    const double slope = z.input_scale / (static_cast<double>(count_) * z.output_scale);
-    const double reach = slope * static_cast<double>(std::max(std::abs(low_), std::abs(high_)));
-    // Neither subnormal, which some threads flush to 0, nor beyond what kRounder rounds.
-    if (!(slope > 0x1p-60) || !(reach < 0x1p20)) return false;
-    line_ = {static_cast<float>(slope), 0, Line::kRounder, static_cast<int32_t>(z.output_zero_point)};
-    if (fits()) return true;
-    // Ties that the scales' own rounding breaks are broken away from 0, or towards it, by some more of it.
-    for (const double factor : {1 + 0x1p-21, 1 - 0x1p-21}) {
-      line_.slope = static_cast<float>(slope * factor);
-      if (fits()) return true;
-    }
-    // All sums are kept as far from ties as can be.
-    line_.slope = static_cast<float>(slope);
-    line_.add = between_steps(slope);
-    if (fits()) return true;
-    // What is within 2^-9 of a tie, as errors of rounding are, becomes one.
-    line_.add = 0x1.8p15F;
-    line_.rounder = Line::kRounder - line_.add;
-    return fits();
-  }
-
-  // The middle of what may be added to S * slope for each step to come neither too late nor too early.
-  float between_steps(double slope) const {
-    double least = -1, most = 1;
-    for (int64_t i = 0; i < steps_count_; ++i) {
-      const double half = static_cast<double>(base_ + i - quantization_->output_zero_point) + 0.5;
-      least = std::max(least, half - slope * static_cast<double>(steps_[i]));
-      most = std::min(most, half - slope * static_cast<double>(steps_[i] - 1));
-    }
-    return static_cast<float>(0.5 * (least + most));
-  }
-
-  // Whether the line gives q on both sides of every step.
-  bool fits() const {
-    if (line_(low_) != base_ || line_(high_) != q(high_)) return false;
-    for (int64_t i = 0; i < steps_count_; ++i) {
-      // Several outputs share a step where one step skips some.
-      const bool skips = i + 1 < steps_count_ && steps_[i + 1] == steps_[i];
-      const bool skipped = i > 0 && steps_[i - 1] == steps_[i];
-      if (!skips && line_(steps_[i]) != base_ + i + 1) return false;
-      if (!skipped && line_(steps_[i] - 1) != base_ + i) return false;
+  // Outputs `level` and `level` + 1 part at the sum t = (level - zero point + 0.5) / slope. Where the line
+  // and the formula together are off by less than the tolerance, they can only differ within t * tolerance of
+  // t.
+  bool fits_near_integers(const Line& line, double slope, double tolerance) const {
+    const double step = 1 / slope;
+    // Sums beyond this are none.
+    const auto reach = static_cast<double>(std::max(-least_, most_)) + 2;
+    if (line.slope == 1024.0F) tolerance = 1;
+    for (int64_t level = z_.lowest; level < z_.highest; ++level) {
+      const double t = (static_cast<double>(level - z_.output_zero_point) + 0.5) * step;
+      const double nearest = (t + 0x1.8p52) - 0x1.8p52;
+      if (std::fabs(t - nearest) > std::fabs(t) * tolerance || std::fabs(t) > reach) continue;
+      const auto sum = static_cast<int64_t>(nearest);
+      const int64_t around = 1 + static_cast<int64_t>(std::fabs(t) * tolerance);
+      for (int64_t s = std::max(sum - around, least_); s <= std::min(sum + around, most_); ++s) {
+        if (value(line, s) != q(s)) return false;
+      }
     }
     return true;
   }
 
-  void fill_table() {
-    int64_t sum = low_;
-    for (int64_t i = 0; i < steps_count_; ++i) {
-      for (; sum < steps_[i]; ++sum) table_[sum - low_] = static_cast<uint8_t>(base_ + i);
-    }
-    table_[high_ - low_] = static_cast<uint8_t>(base_ + steps_count_);
+  // The least sum above the least one with an output of at least `level`, if there is one; sought from an
+  // estimate, for which any value would do.
+  int64_t step_to(int64_t level) const {
+    const double estimate = (static_cast<double>(level - z_.output_zero_point) - 0.5) *
+                            (static_cast<double>(count_) * z_.output_scale) / z_.input_scale;
+    auto sum = static_cast<int64_t>(
+        std::fmin(std::fmax(estimate, static_cast<double>(least_)), static_cast<double>(most_)));
+    while (sum > least_ && q(sum) >= level) --sum;
+    while (sum < most_ && q(sum) < level) ++sum;
+    return sum;
   }
 
-  const Quantization* quantization_;
+  void find_steps(Steps& steps) const {
+    steps.base = q(least_);
+    const int64_t last = q(most_);
+    for (; steps.base + steps.count < last; ++steps.count) {
+      steps.least[steps.count] = static_cast<int32_t>(step_to(steps.base + steps.count + 1));
+    }
+  }
+
+  // The middle of what may be added to S * slope for each step to come neither too late nor too early.
+  float between_steps(const Steps& steps, double slope) const {
+    double least = -1, most = 1;
+    for (int64_t i = 0; i < steps.count; ++i) {
+      const double half = static_cast<double>(steps.base + i - z_.output_zero_point) + 0.5;
+      least = std::max(least, half - slope * static_cast<double>(steps.least[i]));
+      most = std::min(most, half - slope * static_cast<double>(steps.least[i] - 1));
+    }
+    return static_cast<float>(0.5 * (least + most));
+  }
+
+  // Whether the line gives q at both ends and on both sides of every step.
+  bool fits(const Line& line, const Steps& steps) const {
+    if (value(line, least_) != steps.base || value(line, most_) != q(most_)) return false;
+    for (int64_t i = 0; i < steps.count; ++i) {
+      for (int64_t s = steps.least[i] - 1; s <= steps.least[i]; ++s) {
+        if (value(line, s) != q(s)) return false;
+      }
+    }
+    return true;
+  }
+
+  const Quantization& z_;
   int64_t count_;
-  uint8_t* table_;
-  int64_t low_, high_;
-  int64_t base_ = 0;
-  int64_t steps_count_ = 0;
-  int32_t steps_[255];
-  Line line_{};
-  Form form_;
+  int64_t least_, most_;
+  uint32_t exact_bits_;
 };
 
 }  // namespace

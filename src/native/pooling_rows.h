@@ -19,33 +19,24 @@
 ANYDML_ISA_BEGIN
 namespace {
 
-// Outputs along the width that divide by equally many taps.
-struct Segment {
-  int64_t begin;
-  int64_t end;
-  int64_t counted;
-};
-
-// Sum holds the sum of a whole window.
-template <class Sum>
 class RowPooling final : public Plan {
  public:
   // Where it pays, and scratch is bounded; see the limits.
   static bool suits(const Geometry& g) {
     const Window& width = g.windows[2];
-    if (g.window_taps() > kMostTaps || extent(width) > kMostColumns / 2) return false;
+    if (g.window_taps() > kMostTaps || width.extent() > kMostColumns / 2) return false;
     if (width.size / kEight + kEight > kMostNeighbours) return false;
     const bool one = width.output == 1 || (width.size >= 32 && width.stride >= width.size);
     const bool sparse = width.stride > 4 * width.size;
-    return !one && !sparse && edges(width) <= kMostEdges;
+    return !one && !sparse && width.edges() <= kMostEdges;
   }
 
   RowPooling(const Geometry& geometry, std::string description)
       : Plan(std::move(description)), geometry_(geometry), segments_(segments_of(geometry.windows[2])) {
     const auto& [depth, height, width] = geometry_.windows;
-    const int64_t fitting = (kMostColumns - extent(width)) / width.stride + 1;
+    const int64_t fitting = (kMostColumns - width.extent()) / width.stride + 1;
     tile_ = std::min(width.output, fitting);
-    columns_ = (tile_ - 1) * width.stride + extent(width);
+    columns_ = (tile_ - 1) * width.stride + width.extent();
     row_step_ = height.dilation / std::gcd(height.stride, height.dilation);
     has_eights_ = width.size >= kFewNeighbours;
     rows_at_once_ = std::min<int64_t>(depth.size * height.size, kMostRows);
@@ -65,7 +56,7 @@ class RowPooling final : public Plan {
   }
 
  private:
-  static constexpr int64_t kMostTaps = sizeof(Sum) == 2 ? 257 : 65793;  // 255 * 65793 < 2^24
+  static constexpr int64_t kMostTaps = 65793;  // 255 * 65793 < 2^24
   static constexpr int64_t kMostColumns = 16 << 10;
   static constexpr int64_t kMostNeighbours = 256;
   static constexpr int64_t kMostRows = 1024;
@@ -73,38 +64,6 @@ class RowPooling final : public Plan {
   static constexpr int64_t kEight = 8;
   static constexpr int64_t kFewNeighbours = 12;
   static constexpr int64_t kSlack = 64;  // what whole vectors read beyond the last column
-
-  static int64_t extent(const Window& window) { return (window.size - 1) * window.dilation + 1; }
-
-  // Outputs from which every tap counts, to before the first from which not.
-  static std::pair<int64_t, int64_t> middle(const Window& w) {
-    const int64_t before = w.include_padding ? 0 : w.start_padding;
-    const int64_t after = w.include_padding ? w.end_padding : 0;
-    const int64_t begin = std::min((before + w.stride - 1) / w.stride, w.output);
-    const int64_t room = w.start_padding + w.input + after - extent(w);
-    const int64_t end = room < 0 ? 0 : std::min(room / w.stride + 1, w.output);
-    return {begin, std::max(begin, end)};
-  }
-  static int64_t edges(const Window& window) {
-    const auto [begin, end] = middle(window);
-    return window.output - (end - begin);
-  }
-  static std::vector<Segment> segments_of(const Window& window) {
-    const auto [begin, end] = middle(window);
-    std::vector<Segment> segments;
-    const auto append = [&](int64_t from, int64_t to, int64_t counted) {
-      if (from == to) return;
-      if (!segments.empty() && segments.back().counted == counted) {
-        segments.back().end = to;
-      } else {
-        segments.push_back({from, to, counted});
-      }
-    };
-    for (int64_t o = 0; o < begin; ++o) append(o, o + 1, window.taps(o).counted);
-    append(begin, end, window.size);
-    for (int64_t o = end; o < window.output; ++o) append(o, o + 1, window.taps(o).counted);
-    return segments;
-  }
 
   // What one thread needs: at most some 700 KiB.
   struct Scratch {
@@ -117,13 +76,13 @@ class RowPooling final : public Plan {
           removed(added.size()),
           taps(static_cast<size_t>(kMostNeighbours)) {}
 
-    std::vector<Sum> columns;  // sums of columns over the window's rows
-    std::vector<Sum> eights;   // sums of eight taps along the width
+    std::vector<uint32_t> columns;  // sums of columns over the window's rows
+    std::vector<uint32_t> eights;   // sums of eight taps along the width
     std::vector<uint32_t> written;
     std::vector<uint8_t> outputs;
     std::vector<const std::byte*> added, removed;
-    std::vector<const Sum*> taps;
-    Requantizers requantizers;
+    std::vector<const uint32_t*> taps;
+    ChannelLines lines;
   };
 
   // Where eights are made, they are made of what lies behind the last column too.
@@ -141,7 +100,7 @@ class RowPooling final : public Plan {
           static_cast<const std::byte*>(inputs[0]) + rows.batch * g.batch.in + rows.channel * g.channels.in;
       auto* out = static_cast<std::byte*>(outputs[0]) + rows.batch * g.batch.out +
                   rows.channel * g.channels.out + rows.depth * g.windows[0].out_stride;
-      scratch.requantizers.set(g.quantization(inputs, rows.channel), g.window_taps());
+      scratch.lines.set(g.quantization(inputs, rows.channel), g.window_taps());
       const Taps depth = g.windows[0].taps(rows.depth);
       for (int64_t begin = 0; begin < g.windows[2].output; begin += plan.tile_) {
         pool_tile(in, out, depth, rows, begin);
@@ -170,20 +129,20 @@ class RowPooling final : public Plan {
                      int64_t begin, int64_t end) {
       const Window& width = plan.geometry_.windows[2];
       const int64_t origin = begin * width.stride - width.start_padding;
-      const int64_t columns = (end - begin - 1) * width.stride + RowPooling::extent(width);
+      const int64_t columns = (end - begin - 1) * width.stride + width.extent();
       const int64_t first = std::clamp<int64_t>(0 - origin, 0, columns);
       const int64_t last = std::clamp(width.input - origin, first, columns);
-      Sum* sums = scratch.columns.data();
+      uint32_t* sums = scratch.columns.data();
       if (first < last) {
         sum_rows(in + (origin + first) * width.in_stride, depth, now, before, sums + first, last - first);
       }
-      const auto beyond = static_cast<Sum>(zero_point() * depth.inside * now.inside);
+      const auto beyond = static_cast<uint32_t>(zero_point() * depth.inside * now.inside);
       std::fill(sums, sums + first, beyond);
       std::fill(sums + last, sums + columns, beyond);
     }
 
     // The sums over the rows of `now`: those of `before`, carried on, where that is less work.
-    void sum_rows(const std::byte* in, const Taps& depth, const Taps& now, const Taps& before, Sum* sums,
+    void sum_rows(const std::byte* in, const Taps& depth, const Taps& now, const Taps& before, uint32_t* sums,
                   int64_t columns) {
       const Window& height = plan.geometry_.windows[1];
       const int64_t previous_end = before.first + before.inside * height.dilation;
@@ -202,10 +161,11 @@ class RowPooling final : public Plan {
       }
     }
 
-    void sum_afresh(const std::byte* in, const Taps& depth, const Taps& now, Sum* sums, int64_t columns) {
+    void sum_afresh(const std::byte* in, const Taps& depth, const Taps& now, uint32_t* sums,
+                    int64_t columns) {
       const Window& height = plan.geometry_.windows[1];
       bool keep = false;
-      if (depth.inside * now.inside == 0) std::fill_n(sums, columns, Sum{0});
+      if (depth.inside * now.inside == 0) std::fill_n(sums, columns, uint32_t{0});
       if (depth.inside * now.inside <= plan.rows_at_once_) {
         if (depth.inside * now.inside > 0) {
           update(sums, columns, rows_at(in, depth, now.start, now.inside, scratch.added), {}, false);
@@ -224,9 +184,9 @@ class RowPooling final : public Plan {
       }
     }
 
-    void update(Sum* sums, int64_t columns, RowPointers added, RowPointers removed, bool keep) {
+    void update(uint32_t* sums, int64_t columns, RowPointers added, RowPointers removed, bool keep) {
       const Geometry& g = plan.geometry_;
-      ColumnSums<Sum>::update(sums, columns, g.windows[2].in_stride, g.in.flip(), added, removed, keep);
+      ColumnSums::update(sums, columns, g.windows[2].in_stride, g.in.flip(), added, removed, keep);
     }
 
     RowPointers rows_at(const std::byte* in, const Taps& depth, int64_t start, int64_t count,
@@ -245,37 +205,19 @@ class RowPooling final : public Plan {
       const Window& width = plan.geometry_.windows[2];
       const bool packed = width.out_stride == 1;
       auto* row = packed ? reinterpret_cast<uint8_t*>(out + begin) : scratch.outputs.data();
-      const std::span<const Sum* const> taps = neighbours(end - begin, width);
-      const auto finish = [&](const auto& sums) {
-        requantize_segments(sums, depth, height, begin, end, row);
-      };
-      if constexpr (sizeof(Sum) == 2) {
-        if (width.stride == 1) {
-          taps.size() == 3 ? finish(NarrowSums<1, 3>{taps}) : finish(NarrowSums<1, 0>{taps});
-        } else if (width.stride == 2 && taps.size() <= 3) {
-          taps.size() == 2   ? finish(NarrowSums<2, 2>{taps})
-          : taps.size() == 3 ? finish(NarrowSums<2, 3>{taps})
-                             : finish(NarrowSums<2, 0>{taps});
-        } else if (width.stride == 2) {
-          finish(NarrowSums<2, 0>{taps});
-        } else {
-          finish(write_sums(taps, end - begin, width.stride));
-        }
-      } else {
-        finish(write_sums(taps, end - begin, width.stride));
-      }
+      const std::span<const uint32_t* const> taps = neighbours(end - begin, width);
+      requantize_segments(write_sums(taps, end - begin, width.stride), depth, height, begin, end, row);
       if (packed) return;
       for (int64_t o = begin; o < end; ++o) store(out + o * width.out_stride, row[o - begin]);
     }
 
     // The columns, or sums of eight of them, whose sum is a window's.
-    std::span<const Sum* const> neighbours(int64_t outputs, const Window& width) {
-      const Sum* columns = scratch.columns.data();
+    std::span<const uint32_t* const> neighbours(int64_t outputs, const Window& width) {
+      const uint32_t* columns = scratch.columns.data();
       size_t used = 0;
       int64_t k = 0;
       if (plan.has_eights_) {
-        const Sum* eights =
-            make_eights((outputs - 1) * width.stride + RowPooling::extent(width), width.dilation);
+        const uint32_t* eights = make_eights((outputs - 1) * width.stride + width.extent(), width.dilation);
         for (; k + kEight <= width.size; k += kEight) scratch.taps[used++] = eights + k * width.dilation;
       }
       for (; k < width.size; ++k) scratch.taps[used++] = columns + k * width.dilation;
@@ -283,8 +225,8 @@ class RowPooling final : public Plan {
     }
 
     // eights[x] = columns[x] + columns[x + dilation] + ... + columns[x + 7 * dilation]
-    const Sum* make_eights(int64_t columns, int64_t dilation) {
-      Sum* eights = scratch.eights.data();
+    const uint32_t* make_eights(int64_t columns, int64_t dilation) {
+      uint32_t* eights = scratch.eights.data();
       const int64_t count = columns - 7 * dilation;
       add_neighbours(eights, scratch.columns.data(), count + 6 * dilation, dilation);
       add_neighbours(eights, eights, count + 4 * dilation, 2 * dilation);
@@ -292,22 +234,22 @@ class RowPooling final : public Plan {
       return eights;
     }
 
-    WrittenSums write_sums(std::span<const Sum* const> taps, int64_t outputs, int64_t stride) {
+    const uint32_t* write_sums(std::span<const uint32_t* const> taps, int64_t outputs, int64_t stride) {
       uint32_t* sums = scratch.written.data();
       std::fill_n(sums, outputs, 0U);
-      for (const Sum* tap : taps) {
+      for (const uint32_t* tap : taps) {
         if (stride == 1) {
           for (int64_t x = 0; x < outputs; ++x) sums[x] += tap[x];
         } else {
           for (int64_t x = 0; x < outputs; ++x) sums[x] += tap[x * stride];
         }
       }
-      return {sums};
+      return sums;
     }
 
-    template <class Sums>
-    void requantize_segments(const Sums& sums, const Taps& depth, const Taps& height, int64_t begin,
+    void requantize_segments(const uint32_t* sums, const Taps& depth, const Taps& height, int64_t begin,
                              int64_t end, uint8_t* row) {
+      const Quantization& z = scratch.lines.quantization();
       const int64_t rows = depth.inside * height.inside;
       const int64_t offset = rows * plan.geometry_.windows[2].size * zero_point();
       for (const Segment& segment : plan.segments_) {
@@ -315,18 +257,17 @@ class RowPooling final : public Plan {
         const int64_t to = std::min(segment.end, end) - begin;
         if (from >= to) continue;
         const int64_t count = depth.counted * height.counted * segment.counted;
-        if (const Requantizer* fast = count > 0 ? scratch.requantizers.get(count, to - from) : nullptr) {
-          requantize_row(*fast, sums, offset, from, to, row);
+        if (const Line* line = scratch.lines.get(count, to - from)) {
+          requantize_row(*line, z, sums, offset, from, to, row);
           continue;
         }
         for (int64_t x = from; x < to; ++x) {
-          row[x] = static_cast<uint8_t>(
-              requantize(sums.at(x) - offset, count, scratch.requantizers.quantization()));
+          row[x] = static_cast<uint8_t>(requantize(sums[x] - offset, count, z));
         }
       }
     }
 
-    int64_t zero_point() const { return scratch.requantizers.quantization().input_zero_point; }
+    int64_t zero_point() const { return scratch.lines.quantization().input_zero_point; }
   };
 
   Geometry geometry_;

@@ -21,12 +21,11 @@ namespace {
 
 using RowPointers = std::span<const std::byte* const>;
 
-// Sums of columns in Sum, which wraps: only what comes out in the end has to fit.
-template <class Sum>
+// Sums of columns, which wrap: only what comes out in the end has to fit.
 class ColumnSums {
  public:
   // sums[x] = (keep ? sums[x] : 0) + (bytes added at x) - (bytes removed at x)
-  static void update(Sum* sums, int64_t columns, int64_t step, uint8_t flip, RowPointers added,
+  static void update(uint32_t* sums, int64_t columns, int64_t step, uint8_t flip, RowPointers added,
                      RowPointers removed, bool keep) {
     if (step != 1 || columns < kLanes) {
       return update_plainly(sums, columns, step, flip, added, removed, keep);
@@ -45,28 +44,28 @@ class ColumnSums {
   }
 
  private:
-  static constexpr int64_t kLanes = 32 / sizeof(Sum);
-  using Vector = Lanes<Sum, kLanes>;
+  static constexpr int64_t kLanes = 8;
+  using Vector = Lanes<uint32_t, kLanes>;
   using Bytes = Lanes<uint8_t, kLanes>;
 
-  static void update_plainly(Sum* sums, int64_t columns, int64_t step, uint8_t flip, RowPointers added,
+  static void update_plainly(uint32_t* sums, int64_t columns, int64_t step, uint8_t flip, RowPointers added,
                              RowPointers removed, bool keep) {
-    if (!keep) std::fill_n(sums, columns, Sum{0});
+    if (!keep) std::fill_n(sums, columns, uint32_t{0});
     const auto byte = [=](const std::byte* row, int64_t x) {
-      return static_cast<Sum>(load<uint8_t>(row + x * step) ^ flip);
+      return static_cast<uint32_t>(load<uint8_t>(row + x * step) ^ flip);
     };
     for (const std::byte* row : added) {
-      for (int64_t x = 0; x < columns; ++x) sums[x] = static_cast<Sum>(sums[x] + byte(row, x));
+      for (int64_t x = 0; x < columns; ++x) sums[x] = static_cast<uint32_t>(sums[x] + byte(row, x));
     }
     for (const std::byte* row : removed) {
-      for (int64_t x = 0; x < columns; ++x) sums[x] = static_cast<Sum>(sums[x] - byte(row, x));
+      for (int64_t x = 0; x < columns; ++x) sums[x] = static_cast<uint32_t>(sums[x] - byte(row, x));
     }
   }
 
   // As many rows as kAdded and kRemoved say, or, where that is -1, as there are.
   template <int kAdded, int kRemoved>
-  static void update_packed(Sum* sums, int64_t columns, uint8_t flip, RowPointers added, RowPointers removed,
-                            bool keep) {
+  static void update_packed(uint32_t* sums, int64_t columns, uint8_t flip, RowPointers added,
+                            RowPointers removed, bool keep) {
     const size_t added_count = kAdded < 0 ? added.size() : kAdded;
     const size_t removed_count = kRemoved < 0 ? removed.size() : kRemoved;
     const std::byte* const* plus = added.data();
@@ -89,10 +88,9 @@ class ColumnSums {
 };
 
 // to[x] = from[x] + from[x + distance], for whole vectors; `to` may be `from`.
-template <class Sum>
-void add_neighbours(Sum* to, const Sum* from, int64_t count, int64_t distance) {
-  using Vector = Lanes<Sum, 32 / sizeof(Sum)>;
-  for (int64_t x = 0; x < count; x += 32 / static_cast<int64_t>(sizeof(Sum))) {
+inline void add_neighbours(uint32_t* to, const uint32_t* from, int64_t count, int64_t distance) {
+  using Vector = Lanes<uint32_t, 8>;
+  for (int64_t x = 0; x < count; x += 8) {
     store_lanes(to + x, load_lanes<Vector>(from + x) + load_lanes<Vector>(from + x + distance));
   }
 }
