@@ -54,47 +54,106 @@ inline Vector<T> broadcast(T value) {
   return Vector<T>{} + value;
 }
 
+template <class V>
+inline constexpr int kLanesOf = sizeof(V) / sizeof(std::declval<V>()[0]);
+
+// Lanes are traversed upward, or, with kDown, downward: then the last one is the lowest.
+template <class V, bool kDown>
+inline constexpr int kLastLane = kDown ? 0 : kLanesOf<V> - 1;
+
 // Inclusive prefixes (`identity` holds it in every lane): pairs first, then pairs of pairs, so that a vector
 // takes log2(lanes) steps.
-template <class Operation, class V>
-  requires(sizeof(V) / sizeof(std::declval<V>()[0]) == 4)
+template <class Operation, bool kDown, class V>
 inline V prefixes(V v, V identity) {
-  v = Operation::combine(V(__builtin_shufflevector(identity, v, 0, 4, 2, 6)), v);
-  return Operation::combine(V(__builtin_shufflevector(identity, v, 0, 1, 5, 5)), v);
-}
-template <class Operation, class V>
-  requires(sizeof(V) / sizeof(std::declval<V>()[0]) == 8)
-inline V prefixes(V v, V identity) {
-  v = Operation::combine(V(__builtin_shufflevector(identity, v, 0, 8, 9, 10, 4, 12, 13, 14)), v);
-  v = Operation::combine(V(__builtin_shufflevector(identity, v, 0, 1, 8, 9, 4, 5, 12, 13)), v);
-  return Operation::combine(V(__builtin_shufflevector(identity, v, 0, 1, 2, 3, 11, 11, 11, 11)), v);
+  if constexpr (kLanesOf<V> == 4 && !kDown) {
+    v = Operation::combine(V(__builtin_shufflevector(identity, v, 0, 4, 2, 6)), v);
+    return Operation::combine(V(__builtin_shufflevector(identity, v, 0, 1, 5, 5)), v);
+  } else if constexpr (kLanesOf<V> == 4) {
+    v = Operation::combine(V(__builtin_shufflevector(identity, v, 5, 1, 7, 3)), v);
+    return Operation::combine(V(__builtin_shufflevector(identity, v, 6, 6, 2, 3)), v);
+  } else if constexpr (!kDown) {
+    v = Operation::combine(V(__builtin_shufflevector(identity, v, 0, 8, 9, 10, 4, 12, 13, 14)), v);
+    v = Operation::combine(V(__builtin_shufflevector(identity, v, 0, 1, 8, 9, 4, 5, 12, 13)), v);
+    return Operation::combine(V(__builtin_shufflevector(identity, v, 0, 1, 2, 3, 11, 11, 11, 11)), v);
+  } else {
+    v = Operation::combine(V(__builtin_shufflevector(identity, v, 9, 10, 11, 3, 13, 14, 15, 7)), v);
+    v = Operation::combine(V(__builtin_shufflevector(identity, v, 10, 11, 2, 3, 14, 15, 6, 7)), v);
+    return Operation::combine(V(__builtin_shufflevector(identity, v, 12, 12, 12, 12, 4, 5, 6, 7)), v);
+  }
 }
 
-// [first[0], v0, v1, ...].
-template <class V>
-inline V shift_up(V v, V first) {
-  if constexpr (sizeof(V) / sizeof(v[0]) == 4) {
+// v, each lane of it one later, and before them `first`.
+template <bool kDown, class V>
+inline V shift_later(V v, V first) {
+  if constexpr (kLanesOf<V> == 4 && !kDown) {
     return __builtin_shufflevector(first, v, 0, 4, 5, 6);
-  } else {
+  } else if constexpr (kLanesOf<V> == 4) {
+    return __builtin_shufflevector(first, v, 5, 6, 7, 3);
+  } else if constexpr (!kDown) {
     return __builtin_shufflevector(first, v, 0, 8, 9, 10, 11, 12, 13, 14);
+  } else {
+    return __builtin_shufflevector(first, v, 9, 10, 11, 12, 13, 14, 15, 7);
   }
 }
 
-template <class V>
-inline V broadcast_last(V v) {
-  if constexpr (sizeof(V) / sizeof(v[0]) == 4) {
-    return __builtin_shufflevector(v, v, 3, 3, 3, 3);
+template <int kLane, class V>
+inline V broadcast_lane(V v) {
+  if constexpr (kLanesOf<V> == 4) {
+    return __builtin_shufflevector(v, v, kLane, kLane, kLane, kLane);
   } else {
-    return __builtin_shufflevector(v, v, 7, 7, 7, 7, 7, 7, 7, 7);
+    return __builtin_shufflevector(v, v, kLane, kLane, kLane, kLane, kLane, kLane, kLane, kLane);
   }
 }
 
-template <class V>
-inline V reversed(V v) {
-  if constexpr (sizeof(V) / sizeof(v[0]) == 4) {
-    return __builtin_shufflevector(v, v, 3, 2, 1, 0);
+// [last of v[0], last of v[1], ...], of as many vectors as a vector has lanes.
+template <bool kDown, class V>
+inline V last_lanes(const V* v) {
+  if constexpr (kLanesOf<V> == 4 && !kDown) {
+    const V a = __builtin_shufflevector(v[0], v[1], 1, 5, 3, 7);
+    const V b = __builtin_shufflevector(v[2], v[3], 1, 5, 3, 7);
+    return __builtin_shufflevector(a, b, 2, 3, 6, 7);
+  } else if constexpr (kLanesOf<V> == 4) {
+    const V a = __builtin_shufflevector(v[0], v[1], 0, 4, 2, 6);
+    const V b = __builtin_shufflevector(v[2], v[3], 0, 4, 2, 6);
+    return __builtin_shufflevector(a, b, 0, 1, 4, 5);
   } else {
-    return __builtin_shufflevector(v, v, 7, 6, 5, 4, 3, 2, 1, 0);
+    V quads[2];
+    for (int i = 0; i < 2; ++i) {
+      if constexpr (!kDown) {
+        const V a = __builtin_shufflevector(v[4 * i], v[4 * i + 1], 2, 10, 3, 11, 6, 14, 7, 15);
+        const V b = __builtin_shufflevector(v[4 * i + 2], v[4 * i + 3], 2, 10, 3, 11, 6, 14, 7, 15);
+        quads[i] = __builtin_shufflevector(a, b, 2, 3, 10, 11, 6, 7, 14, 15);
+      } else {
+        const V a = __builtin_shufflevector(v[4 * i], v[4 * i + 1], 0, 8, 1, 9, 4, 12, 5, 13);
+        const V b = __builtin_shufflevector(v[4 * i + 2], v[4 * i + 3], 0, 8, 1, 9, 4, 12, 5, 13);
+        quads[i] = __builtin_shufflevector(a, b, 0, 1, 8, 9, 4, 5, 12, 13);
+      }
+    }
+    if constexpr (kDown) return __builtin_shufflevector(quads[0], quads[1], 0, 1, 2, 3, 8, 9, 10, 11);
+    return __builtin_shufflevector(quads[0], quads[1], 4, 5, 6, 7, 12, 13, 14, 15);
+  }
+}
+
+// last_lanes() of the prefixes of each vector, in the same order of combining, without the other lanes.
+template <class Operation, class V>
+inline V totals(const V* v) {
+  if constexpr (kLanesOf<V> == 4) {
+    V pairs[2];
+    for (int i = 0; i < 2; ++i) {
+      pairs[i] = Operation::combine(V(__builtin_shufflevector(v[2 * i], v[2 * i + 1], 0, 4, 2, 6)),
+                                    V(__builtin_shufflevector(v[2 * i], v[2 * i + 1], 1, 5, 3, 7)));
+    }
+    return Operation::combine(V(__builtin_shufflevector(pairs[0], pairs[1], 0, 1, 4, 5)),
+                              V(__builtin_shufflevector(pairs[0], pairs[1], 2, 3, 6, 7)));
+  } else {
+    const auto fold = [](V a, V b) {
+      return Operation::combine(V(__builtin_shufflevector(a, b, 0, 2, 8, 10, 4, 6, 12, 14)),
+                                V(__builtin_shufflevector(a, b, 1, 3, 9, 11, 5, 7, 13, 15)));
+    };
+    const V low = fold(fold(v[0], v[1]), fold(v[2], v[3]));
+    const V high = fold(fold(v[4], v[5]), fold(v[6], v[7]));
+    return Operation::combine(V(__builtin_shufflevector(low, high, 0, 1, 2, 3, 8, 9, 10, 11)),
+                              V(__builtin_shufflevector(low, high, 4, 5, 6, 7, 12, 13, 14, 15)));
   }
 }
 
@@ -186,31 +245,6 @@ inline void narrow(std::byte* to, Wide wide) {
   } else {
     store(to, static_cast<T>(wide));
   }
-}
-
-// Copies past the caches, which an output larger than they are would only push everything else out of: a line
-// written so is not read first. Others see it after stream_fence().
-inline void stream_copy(std::byte* to, const std::byte* from, int64_t bytes) {
-#if defined(__SSE2__) && defined(__GNUC__)
-  constexpr int64_t kLine = 64;
-  const int64_t head = std::min(bytes, static_cast<int64_t>(-reinterpret_cast<uintptr_t>(to) % kLine));
-  std::memcpy(to, from, static_cast<size_t>(head));
-  int64_t i = head;
-  for (; i + kLine <= bytes; i += kLine) {
-    for (int64_t part = i; part < i + kLine; part += 16) {
-      _mm_stream_si128(reinterpret_cast<__m128i*>(to + part), load<__m128i>(from + part));
-    }
-  }
-  std::memcpy(to + i, from + i, static_cast<size_t>(bytes - i));
-#else
-  std::memcpy(to, from, static_cast<size_t>(bytes));
-#endif
-}
-
-inline void stream_fence() {
-#if defined(__SSE2__) && defined(__GNUC__)
-  _mm_sfence();
-#endif
 }
 
 ANYDML_ISA_END
