@@ -78,11 +78,6 @@ struct Share {
   }
 };
 
-// A type without arithmetic, of T's size.
-template <class T>
-using BitsOf =
-    std::conditional_t<sizeof(T) == 2, uint16_t, std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>>;
-
 template <class T>
 int64_t bytes_of(const Geometry& geometry) {
   int64_t bytes = geometry.axis.size * static_cast<int64_t>(sizeof(T));
@@ -228,7 +223,7 @@ class ColumnPlan final : public Plan {
     if (columns_.size <= kMostBlocked) return columns_.size;
     const int64_t columns = columns_.size;
     const int64_t wanted = planes >= threads ? columns : (columns + threads - 1) / threads;
-    const int64_t most = gathers() ? kTileColumns : kStrip;
+    const int64_t most = gathers() ? kTileColumns : std::min(kStrip, Stage::kMost / kSize);
     return std::clamp<int64_t>((wanted + kNarrowest - 1) / kNarrowest * kNarrowest, kNarrowest, most);
   }
 
@@ -282,7 +277,7 @@ class ColumnPlan final : public Plan {
           return totals;
         },
         [&](Tallies& tally, const Tallies& totals) { combine(tally.of, totals.of, width); },
-        [&](int64_t block, const Tallies& before, int64_t) {
+        [&](int64_t block, const Tallies& before, const Tallies&, int64_t) {
           Stage stage(streams);
           Tallies tallies = identity;
           scan_steps<Scan>(in, out, block * block_, rows(block), width, tallies.of, before.of, stage);
@@ -306,14 +301,12 @@ class ColumnPlan final : public Plan {
 };
 
 // Rows of neighbours: several at once on each thread, or a long one on all of them. An input whose rows do
-// not lie as the output's do is brought into that order tile by tile.
+// not lie as the output's do is read across several of them, or brought into order block by block.
 template <class T, class Operation, bool kExclusive, bool kDown>
 class RowPlan final : public Plan {
  public:
   RowPlan(Geometry geometry, std::string description)
-      : Plan(std::move(description)),
-        geometry_(gathers_from(geometry.axis) ? nearest_last(std::move(geometry)) : std::move(geometry)),
-        lines_(geometry_.lines) {}
+      : Plan(std::move(description)), geometry_(nearest_last(std::move(geometry))), lines_(geometry_.lines) {}
 
   void run(const void* const* inputs, void* const* outputs) const override {
     const auto* in = static_cast<const std::byte*>(inputs[0]) + geometry_.in_start;
@@ -323,7 +316,7 @@ class RowPlan final : public Plan {
     const int threads = threads_for(2 * bytes);
     const int64_t rows = lines_.outer_count() * lines_.inner.size;
     const int64_t size = geometry_.axis.size;
-    if (threads > 1 && rows < 4 * threads && rows % threads != 0 && size > 8 * kBlock) {
+    if (threads > 1 && !reads_across() && rows < 4 * threads && rows % threads != 0 && size > 8 * kBlock) {
       lines_.runs(0, rows, in, out, [&](const std::byte* from, std::byte* to, int64_t count) {
         for (int64_t r = 0; r < count; ++r) {
           scan_long(from + r * lines_.inner.in, to + r * lines_.inner.out, threads, streams);
@@ -336,9 +329,9 @@ class RowPlan final : public Plan {
       Stage stage(streams);
       lines_.runs(share.begin(task, rows), share.begin(task + 1, rows), in, out,
                   [&](const std::byte* from, std::byte* to, int64_t count) {
-                    if (gathers()) {
-                      scan_gathered(from, to, count, stage);
-                    } else if (size <= kBlock / 2) {
+                    if (reads_across()) {
+                      scan_across(from, to, count, stage);
+                    } else if (size < kSegmented) {
                       scan_short_rows(from, to, count, stage);
                     } else {
                       scan_rows(from, to, count, stage);
@@ -348,29 +341,28 @@ class RowPlan final : public Plan {
   }
 
  private:
-  using Scan = RowScan<T, Operation, kExclusive ? Output::kExclusive : Output::kInclusive, kDown>;
-  using Reduction = RowScan<T, Operation, Output::kNone, kDown>;
+  using Scan = RowScan<T, Operation, kExclusive, kDown>;
+  using Tally = TallyOf<T>;
   using State = typename Scan::State;
-  using Progress = typename Scan::Progress;
+  using Totals = typename Scan::Totals;
   static constexpr int64_t kSize = sizeof(T);
   // In blocks: what a thread reads to reduce, it finds in its second cache to scan.
-  static constexpr int64_t kChunk = (128 << 10) / (kBlock * kSize);
-  // A tile of the input, 64 KiB and a line for each row, so that rows do not fall into one set of the cache.
-  static constexpr int64_t kTileRows = 256 / kSize;
-  static constexpr int64_t kTileColumns = 1024 / kSize;
-  static constexpr int64_t kTileStep = 1024 + kLine;
-  static_assert(kBlock % kTileColumns == 0);
-  // As many lines as a processor waits for at once.
-  static constexpr int64_t kPart = 1024 / kSize;
+  static constexpr int64_t kChunk = (64 << 10) / (kBlock * kSize);
+  // A piece of rows that are read across: whole lines of the cache of both.
+  static constexpr int64_t kAcross = 256 / kSize;
+  static constexpr int64_t kAlong = 1024 / kSize;
+  static constexpr int64_t kPieceStep = 1024 + kLine;
 
-  static bool gathers_from(const Loop& axis) { return axis.in != axis.out; }
-  bool gathers() const { return gathers_from(geometry_.axis); }
+  bool gathers() const { return geometry_.axis.in != geometry_.axis.out; }
+  bool reads_across() const { return gathers() && lines_.inner.size >= kLines; }
 
-  // The lines nearest to each other in the input go through a tile together.
+  // The lines nearest to each other in an input that is read across.
   static Geometry nearest_last(Geometry geometry) {
     const auto nearest =
         std::ranges::min_element(geometry.lines, {}, [](const Loop& line) { return std::abs(line.in); });
-    if (nearest != geometry.lines.end()) std::rotate(nearest, nearest + 1, geometry.lines.end());
+    if (geometry.axis.in != geometry.axis.out && nearest != geometry.lines.end()) {
+      std::rotate(nearest, nearest + 1, geometry.lines.end());
+    }
     return geometry;
   }
 
@@ -384,136 +376,149 @@ class RowPlan final : public Plan {
     return {in + (kDown ? i + count - 1 : i) * step, row_step, kDown ? -step : step};
   }
 
+  // Where a part of that many elements that follows another one lies lowest.
+  static const std::byte* next_to(const std::byte* part, int64_t size) {
+    return kDown ? part - size * kSize : part + size * kSize;
+  }
+
+  // Of the block that starts with the i-th element; 0 beyond the axis.
+  int64_t block_size(int64_t i) const { return std::clamp<int64_t>(geometry_.axis.size - i, 0, kBlock); }
+
   // The block that starts with the i-th element traversed, in `gathered` where the input's lies otherwise.
-  const std::byte* block_of(const std::byte* in, int64_t i, int64_t size, std::byte* gathered) const {
+  const std::byte* block_of(const std::byte* in, int64_t i, std::byte* gathered) const {
+    const int64_t size = block_size(i);
     if (!gathers()) return in + lowest(i, size);
     gather_tile<BitsOf<T>>(tile_of(in, 0, i, size), 1, size, gathered, 0);
     return gathered;
   }
 
   void scan_rows(const std::byte* in, std::byte* out, int64_t count, Stage& stage) const {
+    alignas(64) std::byte gathered[kBlock * kSize];
     for (int64_t r = 0; r < count; ++r) {
-      Progress progress;
+      State carry = Scan::identity();
       for (int64_t i = 0; i < geometry_.axis.size; i += kBlock) {
-        const int64_t size = std::min(kBlock, geometry_.axis.size - i);
-        const int64_t low = lowest(i, size);
-        std::byte* const to = stage.room(out + r * lines_.inner.out + low, size * kSize);
-        Scan::scan(in + r * lines_.inner.in + low, to, size, progress);
-        progress.end_block();
+        const int64_t size = block_size(i);
+        const std::byte* const from = block_of(in + r * lines_.inner.in, i, gathered);
+        std::byte* const to = stage.room(out + r * lines_.inner.out + lowest(i, size), size * kSize);
+        const Totals totals = Scan::reduce_block(from, size);
+        Scan::scan_block(from, to, size, carry, totals, next_to(from, size));
+        carry = Operation::combine(carry, totals.all);
       }
     }
   }
 
-  // Rows of less than a block, packed ones many at a time.
+  // Packed ones many at a time.
   void scan_short_rows(const std::byte* in, std::byte* out, int64_t count, Stage& stage) const {
     const int64_t size = geometry_.axis.size;
-    in += lowest(0, size);
-    out += lowest(0, size);
-    const bool packed = lines_.inner.out == size * kSize;
-    const int64_t batch = packed ? kBlock / size : 1;
-    for (int64_t r = 0; r < count; r += batch) {
-      const int64_t rows = std::min(batch, count - r);
-      std::byte* const to = stage.room(out + r * lines_.inner.out, rows * size * kSize);
-      scan_batch(in + r * lines_.inner.in, to, size * kSize, rows);
-    }
-  }
-
-  void scan_batch(const std::byte* in, std::byte* out, int64_t out_step, int64_t count) const {
-    const int64_t size = geometry_.axis.size;
     const int64_t in_step = lines_.inner.in;
-    if (size < kShortRow) {
-      for (int64_t r = 0; r < count; ++r) Scan::scan_short(in + r * in_step, out + r * out_step, size);
-    } else {
-      for (int64_t r = 0; r < count; ++r) {
-        Progress progress;
-        Scan::scan(in + r * in_step, out + r * out_step, size, progress);
+    const int64_t out_step = lines_.inner.out;
+    const bool packed = out_step == size * kSize;
+    const int64_t batch = packed ? kBlock / size / kLines * kLines : 1;
+    alignas(64) std::byte gathered[kSegmented * kSize];
+    for (int64_t start = 0; start < count; start += batch) {
+      const int64_t rows = std::min(batch, count - start);
+      std::byte* const to = stage.room(out + start * out_step + lowest(0, size), rows * size * kSize);
+      const std::byte* const from = in + start * in_step;
+      int64_t r = 0;
+      for (; !gathers() && r + kLines <= rows; r += kLines) {
+        Tally tallies[kLines];
+        std::fill_n(tallies, kLines, static_cast<Tally>(Operation::kIdentity));
+        const std::byte* const lines = from + r * in_step + lowest(0, size);
+        Scan::scan_lines(lines, in_step, to + r * out_step, out_step, size, tallies,
+                         lines + kLines * in_step);
+      }
+      for (; r < rows; ++r) {
+        auto tally = static_cast<Tally>(Operation::kIdentity);
+        Scan::scan_line(block_of(from + r * in_step, 0, gathered), to + r * size * kSize, size, tally);
       }
     }
   }
 
-  void scan_gathered(const std::byte* in, std::byte* out, int64_t count, Stage& stage) const {
-    alignas(64) std::byte tile[kTileRows * kTileStep];
+  void scan_across(const std::byte* in, std::byte* out, int64_t count, Stage& stage) const {
     const int64_t size = geometry_.axis.size;
     const auto [lines, in_step, out_step] = lines_.inner;
-    for (int64_t start = 0; start < count; start += kTileRows) {
-      const int64_t rows = std::min(kTileRows, count - start);
-      Progress progress[kTileRows];
-      for (int64_t i = 0; i < size; i += kTileColumns) {
-        const int64_t columns = std::min(kTileColumns, size - i);
-        gather_tile<BitsOf<T>>(tile_of(in + start * in_step, in_step, i, columns), rows, columns, tile,
-                               kTileStep);
-        for (int64_t r = 0; r < rows; ++r) {
-          std::byte* const to = out + (start + r) * out_step + lowest(i, columns);
-          Scan::scan(tile + r * kTileStep, stage.room(to, columns * kSize), columns, progress[r]);
-          if ((i + columns) % kBlock == 0) progress[r].end_block();
+    // Pieces begin with a line of the output's where rows are whole lines apart.
+    const int64_t skew = kDown ? 0 : to_next_line(out) / kSize;
+    for (int64_t start = 0; start < count; start += kAcross) {
+      const int64_t rows = std::min(kAcross, count - start);
+      Tally tallies[kAcross];
+      std::fill_n(tallies, rows, static_cast<Tally>(Operation::kIdentity));
+      for (int64_t i = 0, next; i < size; i = next) {
+        next = std::min(size, i == 0 && skew > 0 ? skew : i + kAlong);
+        for (int64_t r = 0; r < rows; r += kLines) {
+          scan_piece(in + (start + r) * in_step, out + (start + r) * out_step, i, next - i,
+                     std::min(kLines, rows - r), tallies + r, stage);
         }
       }
     }
   }
 
-  struct Totals {
-    State of[kChunk];
+  // Some elements from the i-th on, of `lines` lines.
+  void scan_piece(const std::byte* in, std::byte* out, int64_t i, int64_t size, int64_t lines, Tally* tallies,
+                  const Stage& stage) const {
+    const auto [all_lines, in_step, out_step] = lines_.inner;
+    alignas(64) std::byte piece[kLines * kPieceStep];
+    std::byte* to = out + lowest(i, size);
+    const bool direct = lines == kLines && in_step == kSize;
+    if (!direct) gather_tile<BitsOf<T>>(tile_of(in, in_step, i, size), lines, size, piece, kPieceStep);
+    std::byte* const at = stage.streams() ? piece : to;
+    const int64_t step = stage.streams() ? kPieceStep : out_step;
+    if (direct) {
+      Scan::scan_neighbours(in + i * geometry_.axis.in, geometry_.axis.in, at, step, size, tallies);
+    } else if (lines == kLines) {
+      Scan::scan_lines(piece, kPieceStep, at, step, size, tallies, piece);
+    } else {
+      for (int64_t s = 0; s < lines; ++s)
+        Scan::scan_line(piece + s * kPieceStep, at + s * step, size, tallies[s]);
+    }
+    if (!stage.streams()) return;
+    for (int64_t s = 0; s < lines; ++s) stream_copy(to + s * out_step, piece + s * kPieceStep, size * kSize);
+  }
+
+  struct Chunk {
+    Totals blocks[kChunk];
   };
 
   void scan_long(const std::byte* in, std::byte* out, int threads, bool streams) const {
     const int64_t blocks = (geometry_.axis.size + kBlock - 1) / kBlock;
+    const int64_t chunk_size = kChunk * kBlock;
     scan_in_turn((blocks + kChunk - 1) / kChunk, threads, Scan::identity(),
-                 [&](int64_t chunk) { return reduce_chunk(in, chunk * kChunk * kBlock); },
-                 [](State& tally, const Totals& totals) {
-                   for (const State& total : totals.of) tally = Operation::combine(tally, total);
+                 [&](int64_t chunk) { return reduce_chunk(in, chunk * chunk_size); },
+                 [](State& tally, const Chunk& chunk) {
+                   for (const Totals& totals : chunk.blocks) tally = Operation::combine(tally, totals.all);
                  },
-                 [&](int64_t chunk, State before, int64_t following) {
+                 [&](int64_t chunk, State before, const Chunk& totals, int64_t following) {
                    Stage stage(streams);
-                   scan_chunk(in, out, chunk * kChunk * kBlock, before, (following - chunk) * kChunk * kBlock,
+                   scan_chunk(in, out, chunk * chunk_size, before, totals, (following - chunk) * chunk_size,
                               stage);
                  });
   }
 
-  // Of the block that starts with the i-th element; 0 beyond the axis.
-  int64_t block_size(int64_t i) const { return std::clamp<int64_t>(geometry_.axis.size - i, 0, kBlock); }
-
-  Totals reduce_chunk(const std::byte* in, int64_t start) const {
+  Chunk reduce_chunk(const std::byte* in, int64_t start) const {
     alignas(64) std::byte gathered[kBlock * kSize];
-    Totals totals;
+    Chunk chunk;
     for (int64_t b = 0; b < kChunk; ++b) {
       const int64_t i = start + b * kBlock;
       const int64_t size = block_size(i);
-      typename Reduction::Progress progress;
-      if (size > 0) Reduction::scan(block_of(in, i, size, gathered), nullptr, size, progress);
-      progress.end_block();
-      totals.of[b] = progress.carry;
+      chunk.blocks[b] = Scan::reduce_block(size > 0 ? block_of(in, i, gathered) : in, size);
     }
-    return totals;
+    return chunk;
   }
 
-  // Part by part, so that memory has time to bring the elements `ahead` of it, which come next, into the
-  // second cache.
-  void scan_chunk(const std::byte* in, std::byte* out, int64_t start, State before, int64_t ahead,
-                  Stage& stage) const {
+  // The elements `ahead` come next.
+  void scan_chunk(const std::byte* in, std::byte* out, int64_t start, State carry, const Chunk& chunk,
+                  int64_t ahead, Stage& stage) const {
     alignas(64) std::byte gathered[kBlock * kSize];
-    Progress progress;
-    progress.carry = before;
     for (int64_t b = 0; b < kChunk; ++b) {
       const int64_t i = start + b * kBlock;
       const int64_t size = block_size(i);
       if (size == 0) return;
-      const std::byte* const from = block_of(in, i, size, gathered);
+      const std::byte* const from = block_of(in, i, gathered);
       std::byte* const to = stage.room(out + lowest(i, size), size * kSize);
-      for (int64_t part = 0; part < size; part += kPart) {
-        const int64_t count = std::min(kPart, size - part);
-        if (!gathers() && block_size(i + ahead + part) >= kPart) {
-          prefetch(in + lowest(i + ahead + part, kPart), kPart * kSize);
-        }
-        const int64_t low = (kDown ? size - part - count : part) * kSize;
-        Scan::scan(from + low, to + low, count, progress);
-      }
-      progress.end_block();
+      const std::byte* const coming = gathers() ? from : in + lowest(i + ahead, size);
+      Scan::scan_block(from, to, size, carry, chunk.blocks[b], coming);
+      carry = Operation::combine(carry, chunk.blocks[b].all);
     }
-  }
-
-  // Into the second cache.
-  static void prefetch(const std::byte* from, int64_t size) {
-    for (int64_t i = 0; i < size; i += kLine) __builtin_prefetch(from + i, 0, 2);
   }
 
   Geometry geometry_;

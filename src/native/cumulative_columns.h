@@ -117,24 +117,38 @@ class ColumnScan {
     }
   }
 
+  template <bool kCarried, class V>
+  static void write(std::byte* out, V tally, V next, const Tally* before) {
+    if constexpr (kOutput != Output::kNone) {
+      V y = kOutput == Output::kExclusive ? tally : next;
+      if constexpr (kCarried) {
+        y = Operation::combine(load_vector<V>(reinterpret_cast<const std::byte*>(before)), y);
+      }
+      store_wide<T, Tally>(out, y);
+    }
+  }
+
   template <bool kCarried>
   static void advance(Tally* tallies, const Tally* before, int64_t width, const std::byte* in,
                       std::byte* out) {
     using V = Vector<Tally>;
     constexpr int64_t kLanes = kVectorBytes / sizeof(Tally);
     int64_t j = 0;
-    for (; j + kLanes <= width; j += kLanes) {
-      auto* held = reinterpret_cast<std::byte*>(tallies + j);
-      const V tally = load_vector<V>(held);
-      const V next = Operation::combine(tally, load_wide<T, Tally>(in + j * kSize));
-      if constexpr (kOutput != Output::kNone) {
-        V y = kOutput == Output::kExclusive ? tally : next;
-        if constexpr (kCarried) {
-          y = Operation::combine(load_vector<V>(reinterpret_cast<const std::byte*>(before + j)), y);
-        }
-        store_wide<T, Tally>(out + j * kSize, y);
+    if (width >= kLanes) {
+      // The last vector may overlap the one before it, and so takes what it needs first.
+      const int64_t last = width - kLanes;
+      const V last_tally = load_vector<V>(reinterpret_cast<const std::byte*>(tallies + last));
+      const V last_next = Operation::combine(last_tally, load_wide<T, Tally>(in + last * kSize));
+      for (; j < last; j += kLanes) {
+        auto* held = reinterpret_cast<std::byte*>(tallies + j);
+        const V tally = load_vector<V>(held);
+        const V next = Operation::combine(tally, load_wide<T, Tally>(in + j * kSize));
+        write<kCarried>(out + j * kSize, tally, next, kCarried ? before + j : nullptr);
+        store_vector(held, next);
       }
-      store_vector(held, next);
+      write<kCarried>(out + last * kSize, last_tally, last_next, kCarried ? before + last : nullptr);
+      store_vector(reinterpret_cast<std::byte*>(tallies + last), last_next);
+      return;
     }
     for (; j < width; ++j) {
       const Tally next = Operation::combine(tallies[j], widen<T, Tally>(in + j * kSize));

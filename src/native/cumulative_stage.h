@@ -14,7 +14,7 @@ ANYDML_ISA_BEGIN
 // One thread's. Without `streams`, outputs are written where they belong.
 class Stage {
  public:
-  static constexpr int64_t kMost = 16 << 10;
+  static constexpr int64_t kMost = 8 << 10;
 
   explicit Stage(bool streams) : streams_(streams) {}
   Stage(const Stage&) = delete;

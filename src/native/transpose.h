@@ -20,8 +20,8 @@ template <class Bits>
 using SquareRow __attribute__((vector_size(kSquareBytes))) = Bits;
 
 template <class Bits, size_t... kIndex>
-inline void interleave_halves(const SquareRow<Bits>& a, const SquareRow<Bits>& b, SquareRow<Bits>& low,
-                              SquareRow<Bits>& high, std::index_sequence<kIndex...>) {
+ANYDML_INLINE void interleave_halves(const SquareRow<Bits>& a, const SquareRow<Bits>& b, SquareRow<Bits>& low,
+                                     SquareRow<Bits>& high, std::index_sequence<kIndex...>) {
   constexpr int kLanes = sizeof...(kIndex);
   low = __builtin_shufflevector(a, b,
                                 (static_cast<int>(kIndex) / 2 + static_cast<int>(kIndex) % 2 * kLanes)...);
@@ -29,15 +29,12 @@ inline void interleave_halves(const SquareRow<Bits>& a, const SquareRow<Bits>& b
       a, b, (static_cast<int>(kIndex) / 2 + kLanes / 2 + static_cast<int>(kIndex) % 2 * kLanes)...);
 }
 
-// to(r, c) = from(c, r), for as many rows and columns as 16 bytes hold. Each round interleaves row i with
-// row i + half.
+// rows[r][c] = rows[c][r], of as many rows as a row has elements. Each round interleaves row i with row i +
+// half.
 template <class Bits>
-inline void transpose_square(const std::byte* from, int64_t from_step, std::byte* to, int64_t to_step) {
+ANYDML_INLINE void transpose(SquareRow<Bits>* rows) {
   constexpr size_t kLanes = kSquareBytes / sizeof(Bits);
-  SquareRow<Bits> rows[kLanes];
-  for (size_t i = 0; i < kLanes; ++i) {
-    rows[i] = load<SquareRow<Bits>>(from + static_cast<int64_t>(i) * from_step);
-  }
+#pragma GCC unroll 3
   for (size_t round = 1; round < kLanes; round *= 2) {
     SquareRow<Bits> next[kLanes];
     for (size_t i = 0; i < kLanes / 2; ++i) {
@@ -46,7 +43,15 @@ inline void transpose_square(const std::byte* from, int64_t from_step, std::byte
     }
     std::copy_n(next, kLanes, rows);
   }
-  for (size_t i = 0; i < kLanes; ++i) store(to + static_cast<int64_t>(i) * to_step, rows[i]);
+}
+
+template <class Bits>
+inline void transpose_square(const std::byte* from, int64_t from_step, std::byte* to, int64_t to_step) {
+  constexpr int64_t kLanes = kSquareBytes / sizeof(Bits);
+  SquareRow<Bits> rows[kLanes];
+  for (int64_t i = 0; i < kLanes; ++i) rows[i] = load<SquareRow<Bits>>(from + i * from_step);
+  transpose<Bits>(rows);
+  for (int64_t i = 0; i < kLanes; ++i) store(to + i * to_step, rows[i]);
 }
 #endif
 
