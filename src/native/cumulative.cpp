@@ -326,7 +326,7 @@ class RowPlan final : public Plan {
     }
     const Share share{threads, std::min<int64_t>(threads, rows)};
     parallel_for(share.tasks, threads, [&](int64_t task) {
-      Stage stage(streams);
+      Stage stage(streams, kDown && size >= kSegmented);
       lines_.runs(share.begin(task, rows), share.begin(task + 1, rows), in, out,
                   [&](const std::byte* from, std::byte* to, int64_t count) {
                     if (reads_across()) {
@@ -488,7 +488,7 @@ class RowPlan final : public Plan {
                    for (const Totals& totals : chunk.blocks) tally = Operation::combine(tally, totals.all);
                  },
                  [&](int64_t chunk, State before, const Chunk& totals, int64_t following) {
-                   Stage stage(streams);
+                   Stage stage(streams, kDown);
                    scan_chunk(in, out, chunk * chunk_size, before, totals, (following - chunk) * chunk_size,
                               stage);
                  });
