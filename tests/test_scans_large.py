@@ -14,7 +14,7 @@ import pytest
 from anydml import cumulative_product, cumulative_summation
 from exact import check_last, check_tally
 
-BLOCK = 2048
+BLOCK = 1024
 FUNCTIONS = {"sum": cumulative_summation, "product": cumulative_product}
 INTEGERS = (np.int32, np.uint32, np.int64, np.uint64)
 SHAPES = [

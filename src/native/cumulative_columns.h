@@ -1,57 +1,161 @@
 // Scans along an axis of which several lines lie side by side in memory: a strip of columns goes along the
-// axis together, its tallies in the first cache.
-//   y(i, j) = t(j) o x(i, j),   t'(j) = y(i, j)   (exclusive: y(i, j) = t(j))
+// axis together. With L(j) the tally of column j in its block and C(j) that of the blocks before,
+//   L'(j) = L(j) o x(i, j),   y(i, j) = C(j) o L'(j)   (exclusive: C(j) o L(j)),
+//   and where a block ends, C'(j) = C(j) o L(j).
+// A strip that is not cut into blocks has no C. Where it is, no block's L depends on C, so that one thread
+// that carries C along and several that first reduce blocks to L get the same bits.
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
+#include "cumulative_stage.h"
 #include "cumulative_tally.h"
 #include "isa.h"
-#include "layout.h"
 #include "memory.h"
 #include "vector.h"
 
 ANYDML_ISA_BEGIN
 
+enum class Output { kNone, kInclusive, kExclusive };
+
 #if defined(ANYDML_VECTORS)
 
 inline constexpr int64_t kStrip = 2048;
+// So few columns are told to the compiler, which then keeps their tallies in registers.
+inline constexpr int64_t kFewColumns = 8;
 
-template <class T, class Operation, bool kExclusive>
+// `rows` steps along the axis, of columns that lie side by side.
+struct Steps {
+  int64_t rows;
+  const std::byte* in;
+  int64_t in_step;
+  std::byte* out;
+  int64_t out_step;
+};
+
+template <class T, class Operation, Output kOutput>
 class ColumnScan {
-  using Tally = TallyOf<T>;
-  static constexpr int64_t kSize = sizeof(T);
-
  public:
-  static void scan(Loop axis, int64_t width, const std::byte* in, std::byte* out, bool streams) {
-    alignas(64) Tally tallies[kStrip];
-    alignas(64) std::byte staged[kStrip * kSize];
-    std::fill_n(tallies, width, static_cast<Tally>(Operation::kIdentity));
-    for (int64_t i = 0; i < axis.size; ++i) {
-      std::byte* to = out + i * axis.out;
-      advance(tallies, width, in + i * axis.in, streams ? staged : to);
-      if (streams) stream_copy(to, staged, width * kSize);
-    }
-    if (streams) stream_fence();
+  using Tally = TallyOf<T>;
+
+  // `before` is C, or null where there is none; `tallies` is L, brought up to date.
+  static void scan(const Steps& steps, int64_t width, Tally* tallies, const Tally* before, Stage& stage) {
+    if (before != nullptr) return scan_carried<true>(steps, width, tallies, before, stage);
+    scan_carried<false>(steps, width, tallies, before, stage);
   }
 
  private:
-  static void advance(Tally* tallies, int64_t width, const std::byte* in, std::byte* out) {
+  static constexpr int64_t kSize = sizeof(T);
+  // What is not written in longer pieces leaves in the ordinary way.
+  static constexpr int64_t kWorthStreaming = 512;
+
+  template <bool kCarried>
+  static void scan_carried(const Steps& steps, int64_t width, Tally* tallies, const Tally* before,
+                           Stage& stage) {
+    switch (width) {
+      case 1:
+        return scan_few<1, kCarried>(steps, tallies, before, stage);
+      case 2:
+        return scan_few<2, kCarried>(steps, tallies, before, stage);
+      case 3:
+        return scan_few<3, kCarried>(steps, tallies, before, stage);
+      case 4:
+        return scan_few<4, kCarried>(steps, tallies, before, stage);
+      case 5:
+        return scan_few<5, kCarried>(steps, tallies, before, stage);
+      case 6:
+        return scan_few<6, kCarried>(steps, tallies, before, stage);
+      case 7:
+        return scan_few<7, kCarried>(steps, tallies, before, stage);
+      default:
+        return scan_strip<kCarried>(steps, width, tallies, before, stage);
+    }
+  }
+
+  static Tally output(Tally before, Tally next) { return kOutput == Output::kExclusive ? before : next; }
+
+  // Packed rows many at a time, so that the stage is asked once for all of them.
+  template <int kColumns, bool kCarried>
+  static void scan_few(const Steps& steps, Tally* tallies, const Tally* before, Stage& stage) {
+    Tally tally[kColumns];
+    Tally carry[kColumns];
+    std::copy_n(tallies, kColumns, tally);
+    if constexpr (kCarried) std::copy_n(before, kColumns, carry);
+    const bool packed = steps.out_step == kColumns * kSize;
+    const int64_t batch = packed ? Stage::kMost / 4 / (kColumns * kSize) : steps.rows;
+    for (int64_t start = 0; start < steps.rows; start += batch) {
+      const int64_t rows = std::min(batch, steps.rows - start);
+      const std::byte* from = steps.in + start * steps.in_step;
+      std::byte* to = steps.out + start * steps.out_step;
+      if (kOutput != Output::kNone && packed) to = stage.room(to, rows * kColumns * kSize);
+      for (int64_t i = 0; i < rows; ++i, from += steps.in_step, to += steps.out_step) {
+        for (int j = 0; j < kColumns; ++j) {
+          const Tally next = Operation::combine(tally[j], widen<T, Tally>(from + j * kSize));
+          if constexpr (kOutput != Output::kNone) {
+            const Tally y = output(tally[j], next);
+            narrow<T, Tally>(to + j * kSize, kCarried ? Operation::combine(carry[j], y) : y);
+          }
+          tally[j] = next;
+        }
+      }
+    }
+    std::copy_n(tally, kColumns, tallies);
+  }
+
+  template <bool kCarried>
+  static void scan_strip(const Steps& steps, int64_t width, Tally* tallies, const Tally* before,
+                         Stage& stage) {
+    const int64_t size = width * kSize;
+    const bool stages = steps.out_step == size || size >= kWorthStreaming;
+    for (int64_t i = 0; i < steps.rows; ++i) {
+      std::byte* to = steps.out + i * steps.out_step;
+      if (kOutput != Output::kNone && stages) to = stage.room(to, size);
+      advance<kCarried>(tallies, before, width, steps.in + i * steps.in_step, to);
+    }
+  }
+
+  template <bool kCarried, class V>
+  static void write(std::byte* out, V tally, V next, const Tally* before) {
+    if constexpr (kOutput != Output::kNone) {
+      V y = kOutput == Output::kExclusive ? tally : next;
+      if constexpr (kCarried) {
+        y = Operation::combine(load_vector<V>(reinterpret_cast<const std::byte*>(before)), y);
+      }
+      store_wide<T, Tally>(out, y);
+    }
+  }
+
+  template <bool kCarried>
+  static void advance(Tally* tallies, const Tally* before, int64_t width, const std::byte* in,
+                      std::byte* out) {
     using V = Vector<Tally>;
     constexpr int64_t kLanes = kVectorBytes / sizeof(Tally);
     int64_t j = 0;
-    for (; j + kLanes <= width; j += kLanes) {
-      auto* held = reinterpret_cast<std::byte*>(tallies + j);
-      const V tally = load_vector<V>(held);
-      const V next = Operation::combine(tally, load_wide<T, Tally>(in + j * kSize));
-      store_wide<T, Tally>(out + j * kSize, kExclusive ? tally : next);
-      store_vector(held, next);
+    if (width >= kLanes) {
+      // The last vector may overlap the one before it, and so takes what it needs first.
+      const int64_t last = width - kLanes;
+      const V last_tally = load_vector<V>(reinterpret_cast<const std::byte*>(tallies + last));
+      const V last_next = Operation::combine(last_tally, load_wide<T, Tally>(in + last * kSize));
+      for (; j < last; j += kLanes) {
+        auto* held = reinterpret_cast<std::byte*>(tallies + j);
+        const V tally = load_vector<V>(held);
+        const V next = Operation::combine(tally, load_wide<T, Tally>(in + j * kSize));
+        write<kCarried>(out + j * kSize, tally, next, kCarried ? before + j : nullptr);
+        store_vector(held, next);
+      }
+      write<kCarried>(out + last * kSize, last_tally, last_next, kCarried ? before + last : nullptr);
+      store_vector(reinterpret_cast<std::byte*>(tallies + last), last_next);
+      return;
     }
     for (; j < width; ++j) {
       const Tally next = Operation::combine(tallies[j], widen<T, Tally>(in + j * kSize));
-      narrow<T, Tally>(out + j * kSize, kExclusive ? tallies[j] : next);
+      if constexpr (kOutput != Output::kNone) {
+        const Tally y = output(tallies[j], next);
+        narrow<T, Tally>(out + j * kSize, kCarried ? Operation::combine(before[j], y) : y);
+      }
       tallies[j] = next;
     }
   }

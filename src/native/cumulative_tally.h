@@ -37,6 +37,11 @@ using TallyOf = std::conditional_t<std::is_same_v<T, float>, double,
 template <class T>
 inline constexpr bool kIsFloat = std::is_same_v<T, float> || std::is_same_v<T, Half>;
 
+// A type without arithmetic, of T's size.
+template <class T>
+using BitsOf =
+    std::conditional_t<sizeof(T) == 2, uint16_t, std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>>;
+
 // A product of floats that never leaves its range, m * 2^e, so that factors may be combined in any order: a
 // product that comes back from beyond double's range comes back as what it truly is.
 //

@@ -29,6 +29,13 @@
 #define ANYDML_ISA_POP
 #endif
 
+// For what an inner loop is made of: called for many types, a compiler would rather keep one copy of it.
+#if defined(__GNUC__)
+#define ANYDML_INLINE [[gnu::always_inline]] inline
+#else
+#define ANYDML_INLINE inline
+#endif
+
 #define ANYDML_ISA_BEGIN ANYDML_ISA_PUSH namespace anydml::ANYDML_ISA {
 #define ANYDML_ISA_END \
   }                    \
