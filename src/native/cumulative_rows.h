@@ -64,10 +64,17 @@ class RowScan {
   static Totals reduce_block(const std::byte* in, int64_t size) {
     Totals totals;
     const int64_t length = segment(size);
+    // In the order of memory.
+    State parts[kLines];
+    const int64_t lowest = element(size, 0, kLines * length);
+    for (int64_t k = 0; k < kLines; ++k) {
+      const int64_t s = kDown ? kLines - 1 - k : k;
+      parts[s] = reduce(in + lowest + k * length * kSize, length);
+    }
     State sum = identity();
     for (int64_t s = 0; s < kLines; ++s) {
       totals.before[s] = sum;
-      sum = Operation::combine(sum, reduce(in + element(size, s * length, length), length));
+      sum = Operation::combine(sum, parts[s]);
     }
     totals.before[kLines] = sum;
     const int64_t left = size - kLines * length;
