@@ -19,6 +19,7 @@
 
 #include "isa.h"
 #include "stream.h"
+#include "transpose.h"
 #if defined(ANYDML_ISA_AVX2) || defined(ANYDML_ISA_AVX512)
 #include <immintrin.h>
 #define ANYDML_SHUFFLES
@@ -202,48 +203,27 @@ class Interleave {
 };
 
 #if defined(__GNUC__)
+// Out row r, lane i = in row i, lane r.
 template <class Lane>
-using Lanes __attribute__((vector_size(kVector))) = Lane;
-
-template <class Lane, size_t... kIndex>
-inline void interleave_halves(const Lanes<Lane>& a, const Lanes<Lane>& b, Lanes<Lane>& low, Lanes<Lane>& high,
-                              std::index_sequence<kIndex...>) {
-  constexpr int kLanes = sizeof...(kIndex);
-  low = __builtin_shufflevector(a, b,
-                                (static_cast<int>(kIndex) / 2 + static_cast<int>(kIndex) % 2 * kLanes)...);
-  high = __builtin_shufflevector(
-      a, b, (static_cast<int>(kIndex) / 2 + kLanes / 2 + static_cast<int>(kIndex) % 2 * kLanes)...);
-}
-
-// A square of lanes: out row r, lane i = in row i, lane r. Each round interleaves row i with row i + half.
-template <class Lane>
-inline void transpose_square(std::span<const InputRows> in, int64_t offset, std::byte* out,
-                             int64_t out_step) {
-  constexpr size_t kLanes = kVector / sizeof(Lane);
-  Lanes<Lane> rows[kLanes];
+ANYDML_INLINE void transpose_square(std::span<const InputRows> in, int64_t offset, std::byte* out,
+                                    int64_t out_step) {
+  constexpr size_t kLanes = kSquareBytes / sizeof(Lane);
+  SquareRow<Lane> rows[kLanes];
   for (size_t i = 0; i < kLanes; ++i) {
-    std::memcpy(&rows[i], in[std::min(i, in.size() - 1)].begin + offset, kVector);
+    rows[i] = load<SquareRow<Lane>>(in[std::min(i, in.size() - 1)].begin + offset);
   }
-  for (size_t round = 1; round < kLanes; round *= 2) {
-    Lanes<Lane> next[kLanes];
-    for (size_t i = 0; i < kLanes / 2; ++i) {
-      interleave_halves<Lane>(rows[i], rows[i + kLanes / 2], next[2 * i], next[2 * i + 1],
-                              std::make_index_sequence<kLanes>{});
-    }
-    std::copy_n(next, kLanes, rows);
-  }
-  for (size_t i = 0; i < kLanes; ++i) {
-    std::memcpy(out + static_cast<int64_t>(i) * out_step, &rows[i], kVector);
-  }
+  transpose<Lane>(rows);
+  for (size_t i = 0; i < kLanes; ++i) store(out + static_cast<int64_t>(i) * out_step, rows[i]);
 }
 
 // Inputs by rows, in squares: writes whole squares of all inputs, and returns how many rows these are. The
 // last square overlaps the one before it; where there are fewer inputs than lanes, the rows of a square
 // overlap, and what the last one writes beyond its end belongs to the row that is left.
 template <class Lane>
-inline int64_t transpose(std::span<const InputRows> in, int64_t count, std::byte* out, int64_t out_step) {
+inline int64_t transpose_inputs(std::span<const InputRows> in, int64_t count, std::byte* out,
+                                int64_t out_step) {
   constexpr int64_t kSize = sizeof(Lane);
-  constexpr int64_t kLanes = kVector / kSize;
+  constexpr int64_t kLanes = kSquareBytes / kSize;
   constexpr int64_t kGroup = kLine / kSize / 4;
   const auto inputs = static_cast<int64_t>(in.size());
   const int64_t rows = (inputs < kLanes ? count - 1 : count) / kLanes * kLanes;

@@ -274,9 +274,9 @@ class RowJoin final : public Plan {
   int64_t transpose_lanes(std::span<const InputRows> in, int64_t count, std::byte* to,
                           int64_t out_step) const {
 #if defined(__GNUC__)
-    if (approach_.lane == 1) return transpose<uint8_t>(in, count, to, out_step);
-    if (approach_.lane == 2) return transpose<uint16_t>(in, count, to, out_step);
-    if (approach_.lane == 4) return transpose<uint32_t>(in, count, to, out_step);
+    if (approach_.lane == 1) return transpose_inputs<uint8_t>(in, count, to, out_step);
+    if (approach_.lane == 2) return transpose_inputs<uint16_t>(in, count, to, out_step);
+    if (approach_.lane == 4) return transpose_inputs<uint32_t>(in, count, to, out_step);
 #endif
     return 0;
   }

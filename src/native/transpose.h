@@ -34,7 +34,7 @@ ANYDML_INLINE void interleave_halves(const SquareRow<Bits>& a, const SquareRow<B
 template <class Bits>
 ANYDML_INLINE void transpose(SquareRow<Bits>* rows) {
   constexpr size_t kLanes = kSquareBytes / sizeof(Bits);
-#pragma GCC unroll 3
+#pragma GCC unroll 4
   for (size_t round = 1; round < kLanes; round *= 2) {
     SquareRow<Bits> next[kLanes];
     for (size_t i = 0; i < kLanes / 2; ++i) {
@@ -45,8 +45,9 @@ ANYDML_INLINE void transpose(SquareRow<Bits>* rows) {
   }
 }
 
+// Row r of `to` from column r of `from`.
 template <class Bits>
-inline void transpose_square(const std::byte* from, int64_t from_step, std::byte* to, int64_t to_step) {
+ANYDML_INLINE void gather_square(const std::byte* from, int64_t from_step, std::byte* to, int64_t to_step) {
   constexpr int64_t kLanes = kSquareBytes / sizeof(Bits);
   SquareRow<Bits> rows[kLanes];
   for (int64_t i = 0; i < kLanes; ++i) rows[i] = load<SquareRow<Bits>>(from + i * from_step);
@@ -82,7 +83,7 @@ inline void gather_tile(const Tile tile, int64_t rows, int64_t columns, std::byt
     for (int64_t c = 0; c < whole_columns; c += kLanes) {
       const std::byte* from = tile.first + c * tile.column_step;
       for (int64_t r = 0; r < whole_rows; r += kLanes) {
-        transpose_square<Bits>(from + r * kSize, tile.column_step, to + r * to_step + c * kSize, to_step);
+        gather_square<Bits>(from + r * kSize, tile.column_step, to + r * to_step + c * kSize, to_step);
       }
     }
   }
