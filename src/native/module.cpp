@@ -120,8 +120,8 @@ class Views {
   std::vector<void*> pointers_;
 };
 
-// Buffers of a dispatch that plainly fit their slots, taken without an exception or an allocation: what does
-// not is no error yet, but the rules' to judge.
+// Buffers of a dispatch that plainly fit their slots, taken without an exception, and, where they are few,
+// without an allocation: what does not fit is no error yet, but the rules' to judge.
 class QuickViews {
  public:
   QuickViews() = default;
@@ -133,9 +133,19 @@ class QuickViews {
 
   bool acquire(PyObject* list, const std::vector<Slot>& slots, int flags) {
     if (!PyList_CheckExact(list) || static_cast<size_t>(PyList_Size(list)) != slots.size()) return false;
-    if (slots.size() > kMost) return false;
+    if (slots.size() > kFew) {
+      many_buffers_ = std::make_unique<Py_buffer[]>(slots.size());
+      many_pointers_ = std::make_unique<void*[]>(slots.size());
+      buffers_ = many_buffers_.get();
+      pointers_ = many_pointers_.get();
+    }
     for (const Slot& slot : slots) {
       PyObject* object = PyList_GetItem(list, static_cast<Py_ssize_t>(count_));
+      if (object == Py_None && !slot.layout.present) {
+        buffers_[count_] = {};
+        pointers_[count_++] = nullptr;
+        continue;
+      }
       if (PyObject_GetBuffer(object, &buffers_[count_], flags | PyBUF_FORMAT) != 0) {
         PyErr_Clear();
         return false;
@@ -148,7 +158,7 @@ class QuickViews {
   void* const* pointers() const { return pointers_; }
 
  private:
-  static constexpr size_t kMost = 8;
+  static constexpr size_t kFew = 8;
 
   static bool fits(const Py_buffer& buffer, const Layout& layout) {
     const size_t rank = layout.sizes.size();
@@ -171,8 +181,12 @@ class QuickViews {
   }
 
   size_t count_ = 0;
-  Py_buffer buffers_[kMost];
-  void* pointers_[kMost];
+  Py_buffer few_buffers_[kFew];
+  void* few_pointers_[kFew];
+  std::unique_ptr<Py_buffer[]> many_buffers_;
+  std::unique_ptr<void*[]> many_pointers_;
+  Py_buffer* buffers_ = few_buffers_;
+  void** pointers_ = few_pointers_;
 };
 
 class BoundPlan {
@@ -198,15 +212,7 @@ class BoundPlan {
   bool try_run(nb::handle inputs, nb::handle outputs, bool in_place) const {
     QuickViews in;
     QuickViews out;
-    if (!in.acquire(inputs.ptr(), inputs_, PyBUF_STRIDED_RO) ||
-        !out.acquire(outputs.ptr(), outputs_, PyBUF_STRIDED)) {
-      return false;
-    }
-    for (size_t i = 0; i < inputs_.size(); ++i) {
-      const bool same_elements = in_place && alike_ && in.pointers()[i] == out.pointers()[0];
-      if (!same_elements && overlap(inputs_[i], in.pointers()[i], outputs_[0], out.pointers()[0]))
-        return false;
-    }
+    if (!acquire(in, inputs, out, outputs, in_place)) return false;
     if (bytes_ < kWorthReleasing) {
       plan_->run(in.pointers(), out.pointers());
     } else {
@@ -227,6 +233,21 @@ class BoundPlan {
  private:
   // Below this the interpreter's lock is held for less time than it takes to give it away.
   static constexpr double kWorthReleasing = 8 << 10;
+
+  bool acquire(QuickViews& in, nb::handle inputs, QuickViews& out, nb::handle outputs, bool in_place) const {
+    if (!in.acquire(inputs.ptr(), inputs_, PyBUF_STRIDED_RO) ||
+        !out.acquire(outputs.ptr(), outputs_, PyBUF_STRIDED)) {
+      return false;
+    }
+    for (size_t i = 0; i < inputs_.size(); ++i) {
+      if (in.pointers()[i] == nullptr) continue;
+      const bool same_elements = in_place && alike_ && in.pointers()[i] == out.pointers()[0];
+      if (!same_elements && overlap(inputs_[i], in.pointers()[i], outputs_[0], out.pointers()[0])) {
+        return false;
+      }
+    }
+    return true;
+  }
 
   static bool overlap(const Slot& a, const void* a_at, const Slot& b, const void* b_at) {
     const auto x = static_cast<double>(reinterpret_cast<intptr_t>(a_at));

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, TypeVar
@@ -197,6 +198,8 @@ def _align(desc: _Desc, inputs: Sequence[Layout | None]) -> list[Layout | None]:
 def _check_values(desc: _Desc, inputs: Sequence[Array | None]) -> Iterator[Broken]:
     for name, scale in (("InputScaleTensor", inputs[1]), ("OutputScaleTensor", inputs[3])):
         assert scale is not None
+        if scale.size == 1 and 0 < scale.item() < math.inf:
+            continue
         values = scale.ravel()
         for i in np.flatnonzero(~((values > 0) & np.isfinite(values)))[:1]:
             yield Broken("(V1)", name, f"{values[i]} at channel {i}", "a finite scale greater than 0")
