@@ -120,9 +120,9 @@ class CompiledOperator(Child):
         Raises:
             DMLError: (B1) to (B9), and what the operator demands of values. Nothing is written then.
         """
-        if self._try_run is not None and persistent is None and (self._any_values or self._are_fine(inputs)):
-            if self._try_run(inputs, outputs, self.spec.in_place):
-                return
+        quick = self._try_run if persistent is None and (self._any_values or self._are_fine(inputs)) else None
+        if quick is not None and quick(inputs, outputs, self.spec.in_place):
+            return
         sides = ("inputs", self._inputs, inputs), ("outputs", self._outputs, outputs)
         read, written = bind(self.spec.name, sides, False, bind_array)
         resource = None if persistent is None else DML_BUFFER_BINDING(Buffer=persistent)
