@@ -19,7 +19,7 @@ FUNCTIONS = {"sum": cumulative_summation, "product": cumulative_product}
 INTEGERS = (np.int32, np.uint32, np.int64, np.uint64)
 SHAPES = [
     *[((n,), 0) for n in (15, 16, 17, BLOCK - 1, BLOCK, BLOCK + 1, 2 * BLOCK + 5, 100_003)],
-    *[((50, n), 1) for n in (1, 5, 15, 16, 33, BLOCK // 2, BLOCK // 2 + 1, BLOCK + 2)],
+    *[((50, n), 1) for n in (1, 5, 15, 16, 33, 127, 128, 200, 255, 256, BLOCK // 2, BLOCK // 2 + 1, BLOCK + 2)],
     *[((300, columns), 0) for columns in (3, 8, 9, 65, 100, BLOCK, 2 * BLOCK + 17)],
     *[((7, 40, columns), 1) for columns in (2, 8, 33, 700)],
 ]
@@ -44,6 +44,77 @@ def test_integers(operation: str, dtype: type, shape: tuple[int, ...], axis: int
     before = np.roll(expected, 1, axis)
     before[(slice(None),) * axis + (0,)] = ufunc.identity
     np.testing.assert_array_equal(np.flip(backward, axis), before)
+
+
+STREAMED = 17 << 20
+"""Bytes of outputs that go around the caches."""
+
+
+@pytest.mark.parametrize(("dtype", "reverse", "exclusive"), [(np.int32, False, False), (np.int64, True, True)])
+@pytest.mark.parametrize(
+    ("tail", "axis"),
+    [
+        ((), 0),
+        ((3,), 0),
+        ((7,), 1),
+        ((31,), 1),
+        ((31,), 0),
+        ((256,), 1),
+        ((300,), 0),
+        ((2 * BLOCK + 77,), 1),
+        ((40, 3), 1),
+        ((13, 17), 1),
+    ],
+)
+def test_streamed_integers(dtype: type, reverse: bool, exclusive: bool, tail: tuple[int, ...], axis: int) -> None:
+    """Against NumPy: new memory, in place, unaligned; input transposed, with gaps between rows and elements."""
+    length = STREAMED // np.dtype(dtype).itemsize // max(int(np.prod(tail)), 1) + 5
+    x = rng.integers(0, 2**31, (length, *tail)).astype(dtype)
+    step = slice(None, None, -1) if reverse else slice(None)
+    along = (*[slice(None)] * axis, step)
+    expected = np.add.accumulate(x[along], axis=axis, dtype=dtype)[along]
+    if exclusive:
+        expected = expected - x
+    unaligned = np.zeros(x.nbytes + 1, np.uint8)[1:].view(dtype).reshape(x.shape)
+    unaligned[...] = x
+    wide = np.zeros((*x.shape[:-1], x.shape[-1] + 3), dtype)
+    wide[..., :-3] = x
+    spread = np.zeros((*x.shape[:-1], 2 * x.shape[-1]), dtype)
+    spread[..., ::2] = x
+    options = {"reverse": reverse, "exclusive": exclusive, "device": "cpu"}
+    for given in (x, np.asfortranarray(x), unaligned, wide[..., :-3], spread[..., ::2]):
+        np.testing.assert_array_equal(cumulative_summation(given, axis, **options), expected)
+    np.testing.assert_array_equal(cumulative_summation(unaligned, axis, out=unaligned, **options), expected)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+@pytest.mark.parametrize("operation", FUNCTIONS)
+@pytest.mark.parametrize(
+    ("shape", "axis"), [((70, 3 * BLOCK), 1), ((3 * BLOCK, 70), 0), ((9 * BLOCK, 5), 0), ((90, 300), 1)]
+)
+def test_layouts_of_floats(operation: str, dtype: type, shape: tuple[int, ...], axis: int) -> None:
+    """However the input lies, the last of each line keeps the promise."""
+    x = (1 + rng.standard_normal(shape) / 64).astype(dtype)
+    spread = np.zeros((*shape[:-1], 2 * shape[-1]), dtype)
+    spread[..., ::2] = x
+    for given in (x, np.asfortranarray(x), spread[..., ::2]):
+        y = FUNCTIONS[operation](given, axis, device="cpu")
+        last = np.moveaxis(y, axis, -1)[..., -1]
+        check_last(operation, np.moveaxis(x, axis, -1)[:6], last[:6])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+@pytest.mark.parametrize("exponent", [-3, 3])
+def test_products_that_come_back(dtype: type, exponent: int) -> None:
+    """Out of the tally's range for a whole segment and more, and in it again."""
+    base = dtype(2.0**exponent)
+    size = 4 * BLOCK
+    x = np.where(np.arange(size) % 2000 < 1000, base, 1 / base).astype(dtype)
+    zero = x.copy()
+    zero[3 * BLOCK + 7] = 0
+    for row in (x, x[::-1].copy(), zero):
+        for end in range(1000, size, 331):
+            check_last("product", row[None, :end], cumulative_product(row[:end], device="cpu")[-1:])
 
 
 def extremes(dtype: type, size: int) -> dict[str, np.ndarray]:

@@ -32,7 +32,8 @@ ANYDML_ISA_BEGIN
 inline constexpr int64_t kBlock = 1024;
 inline constexpr int64_t kLines = 8;
 // Rows shorter than that are not cut.
-inline constexpr int64_t kSegmented = 256;
+inline constexpr int64_t kSegmented = 128;
+static_assert(kLines * kSegmented <= kBlock, "as many rows as go abreast fit a block");
 
 #if defined(ANYDML_VECTORS)
 
