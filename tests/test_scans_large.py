@@ -20,7 +20,7 @@ INTEGERS = (np.int32, np.uint32, np.int64, np.uint64)
 SHAPES = [
     *[((n,), 0) for n in (15, 16, 17, BLOCK - 1, BLOCK, BLOCK + 1, 2 * BLOCK + 5, 100_003)],
     *[((50, n), 1) for n in (1, 5, 15, 16, 33, 127, 128, 200, 255, 256, BLOCK // 2, BLOCK // 2 + 1, BLOCK + 2)],
-    *[((300, columns), 0) for columns in (3, 8, 9, 65, 100, BLOCK, 2 * BLOCK + 17)],
+    *[((300, columns), 0) for columns in (3, 8, 9, 65, 100, 128, 129, 200, 256, 257, BLOCK, 2 * BLOCK + 17)],
     *[((7, 40, columns), 1) for columns in (2, 8, 33, 700)],
 ]
 

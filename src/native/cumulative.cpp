@@ -199,15 +199,15 @@ class ColumnPlan final : public Plan {
   using Tally = TallyOf<T>;
   static constexpr int64_t kSize = sizeof(T);
   static constexpr int64_t kNarrowest = 64;
-  // A strip of them is cut into blocks, which several threads may scan: so many columns at most, and so many
-  // bytes to a block, that a thread finds in its second cache what it has reduced.
-  static constexpr int64_t kMostBlocked = 256;
-  static constexpr int64_t kBlockBytes = 64 << 10;
   // A tile of the input, 64 KiB and a line for each row, so that columns do not fall into one set of the
   // cache.
   static constexpr int64_t kTileRows = 256 / kSize;
   static constexpr int64_t kTileColumns = 1024 / kSize;
   static constexpr int64_t kTileStep = 1024 + kLine;
+  // A strip of them is cut into blocks, which several threads may scan: so many columns at most, and so many
+  // bytes to a block, that a thread finds in its second cache what it has reduced.
+  static constexpr int64_t kMostBlocked = std::min<int64_t>(256, kTileColumns);
+  static constexpr int64_t kBlockBytes = 64 << 10;
 
   // Steps of a block, all where there are no blocks: products of floats are not cut, as those of a block
   // might leave their range where the whole does not.
