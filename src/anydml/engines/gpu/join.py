@@ -1,0 +1,192 @@
+"""JOIN on a GPU: one launch, whatever the number of inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import gcd, prod
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+import triton.language as tl
+
+from ...layout import Layout, fold
+from ...schema import OperatorDesc, OperatorSpec
+from .. import Declined, Kernel
+from . import join_kernels
+from .launch import Launch, next_power_of_2, pointer
+
+TILE_BYTES = 16 << 10
+"""That a program copies."""
+SHORT = 16
+"""Words of a run; up to so many of the mean run are interleaved."""
+BLOCK = 1024
+"""Elements that a program copies, where strides allow no more than one by one."""
+_KEPT = 64
+"""Tables of addresses that a compiled operator keeps."""
+
+_WORDS = {1: tl.int8, 2: tl.int16, 4: tl.int32, 8: tl.int64}
+
+
+@dataclass(frozen=True)
+class Piece:
+    """An input, and where it goes: sizes and strides in bytes, of dimensions that both walk, folded."""
+
+    sizes: tuple[int, ...]
+    x: tuple[int, ...]
+    y: tuple[int, ...]
+    start: int
+    """In the output."""
+
+    def as_rows(self, item: int) -> tuple[int, int, int, int] | None:
+        """The number of rows, the bytes of a row and the distances of rows in x and y, where a row is contiguous."""
+        sizes, x, y = self.sizes, self.x, self.y
+        if not sizes or x[-1] != item or y[-1] != item:
+            sizes, x, y = (*sizes, 1), (*x, item), (*y, item)
+        if len(sizes) == 1:
+            sizes, x, y = (1, *sizes), (0, *x), (0, *y)
+        return None if len(sizes) > 2 else (sizes[0], sizes[1] * item, x[0], y[0])
+
+
+def _pieces(inputs: Sequence[Layout], y: Layout, axis: int) -> list[Piece]:
+    pieces = []
+    start = 0
+    for x in inputs:
+        sizes, _, last = fold(x.sizes, [x.strides, y.strides], -1)
+        pieces.append(Piece(sizes, tuple(x.strides[i] for i in last), tuple(y.strides[i] for i in last), start))
+        start += x.sizes[axis] * y.strides[axis]
+    return pieces
+
+
+class Addresses:
+    """Tables of addresses on the device, kept for the inputs that come again.
+
+    The memory that they are copied from is pinned and kept too: the copy is asynchronous.
+    """
+
+    def __init__(self, device: str) -> None:
+        self._device = torch.device(device)
+        self._tables: dict[tuple[int, ...], tuple[torch.Tensor, torch.Tensor]] = {}
+
+    def table(self, key: tuple[int, ...]) -> torch.Tensor:
+        found = self._tables.get(key)
+        if found is None:
+            found = upload(np.array(key, np.int64), self._device)
+            if len(self._tables) >= _KEPT:
+                # Another thread may have been the first to make room.
+                self._tables.pop(next(iter(self._tables)), None)
+            self._tables[key] = found
+        return found[1]
+
+
+def upload(values: Any, device: torch.device) -> tuple[torch.Tensor, torch.Tensor]:
+    """The values in pinned memory, and their copy on the device, which may not have ended."""
+    host = torch.from_numpy(values)
+    if device.type != "cpu":
+        host = host.pin_memory()
+    return host, host.to(device, non_blocking=True)
+
+
+def plan(
+    spec: OperatorSpec, desc: OperatorDesc, inputs: Sequence[Layout | None], outputs: Sequence[Layout], device: str
+) -> Kernel | Declined:
+    (y,) = outputs
+    ((axis,),) = spec.attributes(desc)
+    pieces = _pieces([x for x in inputs if x is not None], y, axis)
+    item = y.dtype.itemsize
+    rows = [piece.as_rows(item) for piece in pieces]
+    shared = {(row[0], row[3]) for row in rows if row is not None}
+    if None in rows or len(shared) > 1:
+        return _kernel(lambda alignment: _by_elements(pieces, item), item, len(pieces), device)
+    ((count, y_row),) = shared
+    runs = [_Run(row[1], row[2], piece.start) for row, piece in zip(rows, pieces, strict=True) if row is not None]
+    step = gcd(16, y_row, *(number for run in runs for number in run))
+
+    def planned(alignment: int) -> _Planned:
+        size = min(alignment, 8)
+        if len(runs) > 1 and count > 1 and sum(run.size for run in runs) <= SHORT * size * len(runs):
+            return _by_columns(runs, count, y_row, size)
+        return _by_runs(runs, count, y_row, size, alignment == 16)
+
+    return _kernel(planned, step, len(pieces), device)
+
+
+class _Run(NamedTuple):
+    """What a row has of an input, in bytes."""
+
+    size: int
+    x_row: int
+    start: int
+    """In the output's row."""
+
+
+class _Planned(NamedTuple):
+    launch: Launch
+    units: list[tuple[int, ...]]
+    word: int
+    """Its size in bytes."""
+    description: str
+
+
+def _kernel(planned: Callable[[int], _Planned], step: int, count: int, device: str) -> Kernel:
+    """A kernel whose words divide `step` bytes, and the addresses that it is given."""
+    addresses = Addresses(device)
+    made: dict[int, tuple[_Planned, torch.Tensor]] = {}
+
+    def make(alignment: int) -> tuple[_Planned, torch.Tensor]:
+        it = planned(alignment)
+        return it, upload(np.array(it.units, np.int64), torch.device(device))[1]
+
+    made[step] = make(step)
+
+    def run(inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
+        out = outputs[0].tensor
+        places = tuple([each.tensor.data_ptr() for each in inputs])
+        alignment = gcd(step, out.data_ptr(), *places)
+        if alignment not in made:
+            made[alignment] = make(alignment)
+        it, units = made[alignment]
+        it.launch(addresses.table(places), units, pointer(out, _WORDS[it.word]))
+
+    return Kernel(f"join of {count} inputs, {made[step][0].description}", run)
+
+
+def _by_runs(runs: list[_Run], rows: int, y_row: int, size: int, even: bool) -> _Planned:
+    columns = min(next_power_of_2(max(run.size for run in runs) // size), TILE_BYTES // size)
+    tall = min(TILE_BYTES // (columns * size), next_power_of_2(rows))
+    units = [
+        (i, first, run.size // size, run.x_row // size, run.start // size)
+        for i, run in enumerate(runs)
+        for first in range(0, run.size // size, columns)
+    ]
+    constants = {"WORD": _WORDS[size], "ROWS": tall, "COLUMNS": columns, "EVEN": even}
+    arguments = len(units), rows, y_row // size
+    launch = Launch(join_kernels.join_runs, len(units) * -(-rows // tall), arguments, constants)
+    return _Planned(launch, units, size, f"{rows} rows of runs, by tiles of {tall} x {columns * size} bytes")
+
+
+def _by_columns(runs: list[_Run], rows: int, y_row: int, size: int) -> _Planned:
+    units = [(i, column, run.x_row // size) for i, run in enumerate(runs) for column in range(run.size // size)]
+    columns = min(next_power_of_2(len(units)), 64)
+    tall = max(TILE_BYTES // 4 // (columns * size), 1)
+    constants = {"WORD": _WORDS[size], "ROWS": tall, "COLUMNS": columns}
+    arguments = len(units), rows, y_row // size
+    programs = -(-rows // tall) * -(-len(units) // columns)
+    launch = Launch(join_kernels.join_columns, programs, arguments, constants)
+    return _Planned(launch, units, size, f"{rows} rows of short runs, by tiles of {tall} x {columns * size} bytes")
+
+
+def _by_elements(pieces: list[Piece], item: int) -> _Planned:
+    loops = max(1, *(len(piece.sizes) for piece in pieces))
+    units: list[tuple[int, ...]] = []
+    for i, piece in enumerate(pieces):
+        numbers: list[int] = []
+        for size, x, y in zip(piece.sizes[::-1], piece.x[::-1], piece.y[::-1], strict=True):
+            numbers += [size, x // item, y // item]
+        numbers += [1, 0, 0] * (loops - len(piece.sizes))
+        count = prod(piece.sizes)
+        units += [(i, first, count, piece.start // item, *numbers) for first in range(0, count, BLOCK)]
+    constants = {"LOOPS": loops, "WORD": _WORDS[item], "BLOCK": BLOCK}
+    launch = Launch(join_kernels.join_elements, len(units), (len(units),), constants)
+    return _Planned(launch, units, item, "by element")

@@ -1,0 +1,94 @@
+"""Triton kernels of JOIN. All copy bits, in words of 1, 2, 4 or 8 bytes; every stride and offset counts words.
+
+Each takes a table of the inputs' addresses, so that their number does not matter, and one of their units, pieces of
+work, which are numbered through.
+"""
+
+from __future__ import annotations
+
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def join_runs(
+    addresses,
+    units,
+    y,
+    unit_count,
+    rows,
+    y_row,
+    WORD: tl.constexpr,
+    ROWS: tl.constexpr,
+    COLUMNS: tl.constexpr,
+    EVEN: tl.constexpr,
+):
+    """Rows of contiguous runs, one run of each input. A program copies ROWS x COLUMNS words of one input.
+
+    units: (unit_count, 5): the input, the first word of its run, the run's words, the input's row stride, the run's
+    place in an output row. EVEN says that all of these are even, and addresses multiples of 16 bytes.
+    """
+    pid = tl.program_id(0)
+    unit = units + pid % unit_count * 5
+    first, run, x_row, y_start = tl.load(unit + 1), tl.load(unit + 2), tl.load(unit + 3), tl.load(unit + 4)
+    x = tl.load(addresses + tl.load(unit)).to(tl.pointer_type(WORD))
+    if EVEN:
+        x = tl.multiple_of(x, 16)
+        first, run, x_row, y_start = (
+            tl.multiple_of(first, 2),
+            tl.multiple_of(run, 2),
+            tl.multiple_of(x_row, 2),
+            tl.multiple_of(y_start, 2),
+        )
+    row = ((pid // unit_count).to(tl.int64) * ROWS + tl.arange(0, ROWS))[:, None]
+    column = first + tl.arange(0, COLUMNS)[None, :]
+    mask = (row < rows) & (column < run)
+    words = tl.load(x + row * x_row + column, mask=mask, eviction_policy="evict_first")
+    tl.store(y + row * y_row + y_start + column, words, mask=mask, eviction_policy="evict_first")
+
+
+@triton.jit
+def join_columns(
+    addresses, units, y, width, rows, y_row, WORD: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr
+):
+    """Rows of runs so short that a program takes a word of each: COLUMNS words of ROWS output rows.
+
+    units: (width, 3): for each word of an output row the input, where in its rows it is, the input's row stride.
+    """
+    pid = tl.program_id(0)
+    blocks = tl.cdiv(width, COLUMNS)
+    column = (pid % blocks) * COLUMNS + tl.arange(0, COLUMNS)
+    row = (pid // blocks).to(tl.int64) * ROWS + tl.arange(0, ROWS)
+    is_column = column < width
+    unit = units + column * 3
+    x = tl.load(addresses + tl.load(unit, mask=is_column, other=0)).to(tl.pointer_type(WORD))
+    x += tl.load(unit + 1, mask=is_column, other=0)
+    x_row = tl.load(unit + 2, mask=is_column, other=0)
+    # Loaded with rows innermost, as they are nearest in most inputs, and turned to be stored.
+    words = tl.load(x[:, None] + row[None, :] * x_row[:, None], mask=is_column[:, None] & (row < rows)[None, :])
+    place = row[:, None] * y_row + column[None, :]
+    tl.store(y + place, tl.trans(words), mask=(row < rows)[:, None] & is_column[None, :])
+
+
+@triton.jit
+def join_elements(
+    addresses, units, y, unit_count, LOOPS: tl.constexpr, WORD: tl.constexpr, BLOCK: tl.constexpr
+):
+    """Any strides. A program copies BLOCK elements of one input.
+
+    units: (unit_count, 4 + 3 * LOOPS): the input, the first element, their number, where in the output they start;
+    then for each loop, innermost first, its size and its strides in the input and the output.
+    """
+    unit = units + tl.program_id(0).to(tl.int64) * (4 + 3 * LOOPS)
+    x = tl.load(addresses + tl.load(unit)).to(tl.pointer_type(WORD))
+    element = tl.load(unit + 1) + tl.arange(0, BLOCK)
+    mask = element < tl.load(unit + 2)
+    x_at = element * 0
+    y_at = element * 0 + tl.load(unit + 3)
+    rest = element
+    for i in tl.static_range(LOOPS):
+        size = tl.load(unit + 4 + 3 * i)
+        x_at += rest % size * tl.load(unit + 5 + 3 * i)
+        y_at += rest % size * tl.load(unit + 6 + 3 * i)
+        rest = rest // size
+    tl.store(y + y_at, tl.load(x + x_at, mask=mask), mask=mask)

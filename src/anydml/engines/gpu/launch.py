@@ -1,0 +1,83 @@
+"""Launches of Triton kernels, prepared as far as they can be before the pointers are known."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+import triton
+
+from ...enums import TensorDataType
+
+INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
+"""Whether kernels run in Triton's interpreter, on the CPU."""
+
+BITS: dict[int, torch.dtype] = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
+"""The integers that stand for all types of a size: sums and products wrap alike, and copies copy bits."""
+
+TYPES: dict[TensorDataType, torch.dtype] = {
+    TensorDataType.FLOAT32: torch.float32,
+    TensorDataType.FLOAT16: torch.float16,
+    TensorDataType.FLOAT64: torch.float64,
+    TensorDataType.UINT8: torch.uint8,
+    TensorDataType.UINT16: torch.uint16,
+    TensorDataType.UINT32: torch.uint32,
+    TensorDataType.UINT64: torch.uint64,
+    TensorDataType.INT8: torch.int8,
+    TensorDataType.INT16: torch.int16,
+    TensorDataType.INT32: torch.int32,
+    TensorDataType.INT64: torch.int64,
+}
+"""PyTorch's type for each data type."""
+
+
+class Launch:
+    """A kernel with its grid and all arguments but the pointers, which come first.
+
+    Args:
+        kernel: decorated with triton.jit.
+        programs: their number.
+        arguments: integers behind the pointers, tuples of them too.
+        constants: by name, in the order of the signature.
+    """
+
+    def __init__(
+        self, kernel: Any, programs: int, arguments: Sequence[Any], constants: dict[str, Any], num_warps: int = 4
+    ) -> None:
+        self._kernel = kernel
+        self._grid = (programs, 1, 1)
+        self._arguments = tuple(arguments)
+        self._constants = constants
+        # No multiplication and addition in one: results do not depend on what a compiler makes of them.
+        self._options = {"num_warps": num_warps, "enable_fp_fusion": False}
+        self._compiled: dict[tuple[bool, ...], Any] = {}
+
+    def __call__(self, *pointers: Any, arguments: Sequence[Any] | None = None) -> None:
+        """Launches on the current stream.
+
+        Args:
+            pointers: tensors, what :func:`pointer` gives, or None.
+            arguments: others than those prepared, of the same types; an integer may differ only where the kernel is not
+                specialised on it.
+        """
+        arguments = self._arguments if arguments is None else arguments
+        # Triton compiles for pointers to multiples of 16 bytes apart from others.
+        key = tuple([each is None or each.data_ptr() % 16 == 0 for each in pointers])
+        compiled = self._compiled.get(key)
+        if compiled is not None:
+            compiled[self._grid](*pointers, *arguments, *self._constants.values())
+            return
+        compiled = self._kernel[self._grid](*pointers, *arguments, **self._constants, **self._options)
+        if compiled is not None:  # the interpreter compiles nothing
+            self._compiled[key] = compiled
+
+
+def next_power_of_2(n: int) -> int:
+    return 1 << max(n - 1, 0).bit_length()
+
+
+def pointer(tensor: torch.Tensor, dtype: Any) -> Any:
+    """A tensor's address as a kernel's argument, as a pointer to elements of a type of Triton's."""
+    return triton.reinterpret(tensor, dtype)
