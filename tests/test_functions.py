@@ -679,6 +679,30 @@ def test_join_wants_one_number_of_dimensions() -> None:
     refused("(A8)", lambda: join([[1], [[1]]]), "arrays[1]: found shape (1, 1)", "(1,), the shape of arrays[0]")
 
 
+def test_a_join_like_one_before_is_judged_anew() -> None:
+    """What was right once is run with few checks; these must see every difference."""
+    pieces = [np.arange(6, dtype=np.int32).reshape(2, 3) + 10 * i for i in range(3)]
+    expected = np.concatenate(pieces, 1)
+    out = np.empty((2, 9), np.int32)
+    for _ in range(3):
+        assert_same(join(pieces, 1), expected)
+        assert_same(join(tuple(pieces), -1), expected)
+        assert join(pieces, 1, out=out) is out
+        assert_same(out, expected)
+    first, second, third = pieces
+    assert_same(join([first, np.asfortranarray(second), third], 1), expected)
+    assert_same(join([second, first, third[:, ::-1]], 1), np.concatenate([second, first, third[:, ::-1]], 1))
+    refused("(A8)", lambda: join([first, second.astype(np.uint32), third], 1), "arrays[1]: found uint32")
+    refused("(A8)", lambda: join([first, second, third.view(np.float32)], 1), "arrays[2]: found float32")
+    refused("(A2)", lambda: join([first, second.astype(">i4"), third], 1), "arrays[1]")
+    refused("(A1)", lambda: join([first, np.ma.MaskedArray(second), third], 1), "arrays[1]")
+    refused("(B7)", lambda: join([first, out[:, 2:5], third], 1, out=out), "arrays[1]")
+    out.flags.writeable = False
+    refused("(A3)", lambda: join(pieces, 1, out=out))
+    refused("(A5)", lambda: join(pieces, 2))
+    assert_same(out, expected)
+
+
 @pytest.mark.parametrize("second", [np.float16([1]), np.int32([1]), np.float64([1])])
 def test_join_wants_one_type(second: np.ndarray) -> None:
     found = f"arrays[1]: found {second.dtype}, expected float32, the type of arrays[0]"
