@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -11,37 +13,58 @@ from anydml import DML_BUFFER_BINDING, DML_BUFFER_TENSOR_DESC, CompiledOperator,
 from anydml.layout import Layout
 from anydml.schema import OperatorDesc
 
-ENGINES = ("reference", "cpu")
+GPU = os.environ.get("ANYDML_TEST_DEVICE", "")
+"""A device that the cases run on beside the CPU's: "cuda", also in Triton's interpreter."""
+ENGINES = ("reference", "cpu", GPU) if GPU else ("reference", "cpu")
 GUARD = 64
 POISONS = (0xA5, 0x5A)
 
 
 class Memory:
-    """A tensor's memory, poisoned all over, with poisoned guards around it."""
+    """A tensor's memory on the device of an engine, poisoned all over, with poisoned guards around it."""
 
-    def __init__(self, tensor: DML_BUFFER_TENSOR_DESC, poison: int, values: np.ndarray | None = None) -> None:
+    def __init__(
+        self, tensor: DML_BUFFER_TENSOR_DESC, poison: int, values: np.ndarray | None = None, engine: str = "cpu"
+    ) -> None:
         self.layout = Layout.of_desc(tensor)
-        self.bytes = np.full(2 * GUARD + (tensor.TotalTensorSizeInBytes or 0), poison, np.uint8)
-        self.size = tensor.TotalTensorSizeInBytes
+        self.size = tensor.TotalTensorSizeInBytes or 0
+        self._before = np.full(2 * GUARD + self.size, poison, np.uint8)
         if values is not None:
-            self.array[...] = values
-        self._before = self.bytes.copy()
+            self.layout.view(self._before, GUARD)[...] = values
+        self.memory = Device(engine).memory
+        self.bytes = self.memory.bring(self._before.copy())
+        if engine == GPU:
+            self.bytes = self.bytes.tensor
 
     @property
-    def array(self) -> np.ndarray:
-        return self.layout.view(self.bytes, GUARD)
+    def array(self) -> Any:
+        """As one passes it to a dispatch."""
+        view = self.memory.view(self.layout, self.memory.bytes_of(self.bytes), GUARD)
+        return view if isinstance(view, np.ndarray) else view.tensor
+
+    @property
+    def flat(self) -> Any:
+        return self.bytes[GUARD : GUARD + self.size]
 
     @property
     def binding(self) -> DML_BUFFER_BINDING:
         return DML_BUFFER_BINDING(Buffer=self.bytes, Offset=GUARD, SizeInBytes=self.size)
 
+    @property
+    def values(self) -> np.ndarray:
+        """The elements now."""
+        return self.layout.view(self._now(), GUARD).copy()
+
+    def _now(self) -> np.ndarray:
+        return self.bytes.copy() if isinstance(self.bytes, np.ndarray) else self.bytes.cpu().numpy().copy()
+
     def assert_untouched(self) -> None:
-        np.testing.assert_array_equal(self.bytes, self._before)
+        np.testing.assert_array_equal(self._now(), self._before)
 
     def assert_only_elements_changed(self) -> None:
         expected = self._before.copy()
-        self.layout.view(expected, GUARD)[...] = self.array
-        np.testing.assert_array_equal(self.bytes, expected)
+        self.layout.view(expected, GUARD)[...] = self.values
+        np.testing.assert_array_equal(self._now(), expected)
 
 
 def compiled(engine: str, desc: OperatorDesc) -> CompiledOperator:
@@ -64,10 +87,10 @@ def run(
     results = []
     for poison in POISONS:
         read = [
-            None if tensor is None or values is None else Memory(tensor, poison, values)
+            None if tensor is None or values is None else Memory(tensor, poison, values, engine)
             for (_, tensor), values in zip(spec.inputs(desc), inputs, strict=True)
         ]
-        written = [Memory(tensor, poison) for _, tensor in spec.outputs(desc)]
+        written = [Memory(tensor, poison, engine=engine) for _, tensor in spec.outputs(desc)]
         if through == "table":
             device = operator.device
             initializer = device.create_operator_initializer([operator])
@@ -77,11 +100,7 @@ def run(
             table.bind_outputs([memory.binding for memory in written])
             device.dispatch(operator, table)
         elif through == "flat":
-            ends = [(memory, None if memory is None else GUARD + memory.size) for memory in read]
-            operator.dispatch(
-                [None if memory is None else memory.bytes[GUARD:end] for memory, end in ends],
-                [memory.bytes[GUARD : GUARD + memory.size] for memory in written],
-            )
+            operator.dispatch([memory and memory.flat for memory in read], [memory.flat for memory in written])
         else:
             operator.dispatch([memory and memory.array for memory in read], [memory.array for memory in written])
         for memory in read:
@@ -89,7 +108,7 @@ def run(
                 memory.assert_untouched()
         for memory in written:
             memory.assert_only_elements_changed()
-        results.append([memory.array.copy() for memory in written])
+        results.append([memory.values for memory in written])
     for first, second in zip(*results, strict=True):
         np.testing.assert_array_equal(first.view(bits(first)), second.view(bits(second)), "an element was not written")
     return results[0]
@@ -106,4 +125,4 @@ def assert_same(actual: np.ndarray, expected: np.ndarray) -> None:
     np.testing.assert_array_equal(actual, expected)
 
 
-__all__ = ["ENGINES", "GUARD", "Memory", "anydml", "assert_same", "bits", "compiled", "run"]
+__all__ = ["ENGINES", "GPU", "GUARD", "Memory", "anydml", "assert_same", "bits", "compiled", "run"]

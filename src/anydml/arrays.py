@@ -13,11 +13,14 @@
      has to be of it already.
 (A10) An option of a pooling is an integer, or one for each spatial dimension; output sizes are at least 1.
 (A11) A flag is True or False, or 1 or 0.
+(A12) A tensor lies on the device that computes, its elements at multiples of their size. What lies in NumPy's arrays,
+      lists and buffers is brought there, and results go back.
 """
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -93,11 +96,13 @@ def _memory_of(value: Any) -> memoryview:
         raise TypeError from None  # that it is no "bytes-like object" is no news for who meant an array
 
 
-def as_output(operator: str, value: Any, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Array:
-    """The array that ``out=`` asks to write to; rules (A1) to (A4)."""
+def as_output(
+    peek: Callable[[str, str, Any], Array], operator: str, value: Any, dtype: np.dtype[Any], shape: tuple[int, ...]
+) -> Array:
+    """The array that ``out=`` asks to write to, as a device's memory sees it; rules (A1) to (A4)."""
     if isinstance(value, (list, tuple)):
         refuse(operator, "(A1)", "out", type(value).__name__, "an array", kind="type")
-    array = as_array(operator, "out", value)
+    array = peek(operator, "out", value)
     if not array.flags.writeable:
         refuse(operator, "(A3)", "out", "a read-only array", "a writable one")
     if array.dtype != dtype or array.shape != shape:

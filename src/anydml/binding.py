@@ -10,6 +10,7 @@
      of the same range.
 (B8) Outputs share no memory with each other.
 (B9) A persistent resource is the one that the operator was initialised with.
+(B10) A binding lies in the memory of the operator's device.
 
 Explicit bindings are judged by the range that their tensors' TotalTensorSizeInBytes covers, arrays by the bytes of
 their elements. An array needs only its own bytes; the rounding up to 4 is for explicit bindings.
@@ -23,10 +24,10 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from .arrays import as_array
 from .enums import DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT, TensorFlags
 from .errors import Violation, error
 from .layout import DATA_TYPES, Array, Layout
+from .memory import Memory, address, restride
 from .schema import Tensor
 from .validate import kind_of
 
@@ -80,11 +81,6 @@ class Bound(NamedTuple):
     end: int
 
 
-def address(array: Array) -> int:
-    """Where element (0, ..., 0) lies."""
-    return int(array.__array_interface__["data"][0])
-
-
 def violation(
     operator: str,
     rule: str,
@@ -99,38 +95,35 @@ def violation(
     )
 
 
-def _bytes_of(operator: str, slot_label: str, buffer: Any, writable: bool) -> Array | Violation:
+def _bytes_of(memory: Memory, operator: str, slot_label: str, buffer: Any, writable: bool) -> Array | Violation:
     """The memory of a buffer object as a flat array of bytes."""
     expected = "writable contiguous memory" if writable else "contiguous memory"
     try:
-        view = memoryview(buffer)
-        if "O" in view.format:
-            raise TypeError("pointers to objects are no memory of numbers")
-        memory = np.frombuffer(view, np.uint8)
+        found = memory.bytes_of(buffer)
     except (TypeError, ValueError, BufferError) as problem:
         return violation(operator, "(B3)", slot_label, f"{type(buffer).__name__} ({problem})", expected)
-    if writable and not memory.flags.writeable:
+    if writable and not found.flags.writeable:
         return violation(operator, "(B3)", slot_label, f"read-only {type(buffer).__name__}", expected)
-    return memory
+    return found
 
 
 def check_range(
-    operator: str, where: str, binding: object, needed: int, alignment: int, writable: bool
+    memory: Memory, operator: str, where: str, binding: object, needed: int, alignment: int, writable: bool
 ) -> tuple[Array, int] | Violation:
     """The memory and the offset of an explicit binding; rules (B3) to (B5)."""
     if not isinstance(binding, DML_BUFFER_BINDING):
         return violation(operator, "(B2)", where, kind_of(binding), "a DML_BUFFER_BINDING")
-    memory = _bytes_of(operator, where, binding.Buffer, writable)
-    if isinstance(memory, Violation):
-        return memory
+    buffer = _bytes_of(memory, operator, where, binding.Buffer, writable)
+    if isinstance(buffer, Violation):
+        return buffer
     offset, size_given = binding.Offset, binding.SizeInBytes
     if type(offset) is not int or type(size_given) not in (int, type(None)):
         found = f"offset {kind_of(offset)}, size {kind_of(size_given)}"
         return violation(operator, "(B4)", where, found, "integers")
-    size = memory.size - offset if size_given is None else size_given
-    if offset < 0 or size < 0 or offset + size > memory.size:
+    size = buffer.size - offset if size_given is None else size_given
+    if offset < 0 or size < 0 or offset + size > buffer.size:
         found = f"bytes {offset} to {offset + size}"
-        return violation(operator, "(B4)", where, found, f"a range inside the buffer's {memory.size} bytes")
+        return violation(operator, "(B4)", where, found, f"a range inside the buffer's {buffer.size} bytes")
     if size < needed:
         rounded = "TotalTensorSizeInBytes is rounded up to a multiple of 4, and so must the binding be"
         remedy = rounded if needed - size < 4 else ""
@@ -138,31 +131,33 @@ def check_range(
     if offset % alignment:
         found = f"offset {offset}"
         return violation(operator, "(B5)", where, found, f"a multiple of {alignment}")
-    return memory, offset
+    return buffer, offset
 
 
-BindOne: TypeAlias = Callable[[str, Slot, Any], Bound | Violation]
+BindOne: TypeAlias = Callable[[Memory, str, Slot, Any], Bound | Violation]
 
 
 Side: TypeAlias = tuple[str, Sequence[Slot], object]
 """What inputs or outputs are called in messages, their slots, and what was given for them."""
 
 
-def bind(operator: str, sides: Sequence[Side], owned: bool, bind_one: BindOne) -> list[list[Bound | None]]:
+def bind(
+    memory: Memory, operator: str, sides: Sequence[Side], owned: bool, bind_one: BindOne
+) -> list[list[Bound | None]]:
     """Binds what a dispatch (`owned` False) or an initialisation (True) takes to its slots; rules (B1) to (B6).
 
     Raises:
         DMLError: every violation, of all sides.
     """
     violations: list[Violation] = []
-    bound = [_bind_side(operator, side, owned, bind_one, violations) for side in sides]
+    bound = [_bind_side(memory, operator, side, owned, bind_one, violations) for side in sides]
     if violations:
         raise error(violations)
     return bound
 
 
 def _bind_side(
-    operator: str, side: Side, owned: bool, bind_one: BindOne, violations: list[Violation]
+    memory: Memory, operator: str, side: Side, owned: bool, bind_one: BindOne, violations: list[Violation]
 ) -> list[Bound | None]:
     where, slots, given = side
     is_list = isinstance(given, (list, tuple))
@@ -175,7 +170,7 @@ def _bind_side(
     for slot, item in zip(slots, given, strict=True):
         bound: Bound | Violation | None = None
         if slot.tensor is not None and slot.owned == owned:
-            bound = bind_one(operator, slot, item)
+            bound = bind_one(memory, operator, slot, item)
         elif item is not None:
             bound = violation(operator, "(B2)", slot.label, kind_of(item), f"None: {_why_absent(slot)}")
         if isinstance(bound, Violation):
@@ -191,20 +186,20 @@ def _why_absent(slot: Slot) -> str:
     return "it is OWNED_BY_DML, bound at initialisation" if slot.owned else "only what is OWNED_BY_DML is initialised"
 
 
-def bind_range(operator: str, slot: Slot, binding: object) -> Bound | Violation:
+def bind_range(memory: Memory, operator: str, slot: Slot, binding: object) -> Bound | Violation:
     """Binds a slot to a range of a buffer."""
     assert slot.tensor is not None and slot.aligned is not None
     needed = slot.tensor.TotalTensorSizeInBytes or 0
     alignment = slot.tensor.GuaranteedBaseOffsetAlignment or DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT
-    place = check_range(operator, slot.label, binding, needed, alignment, slot.is_output)
+    place = check_range(memory, operator, slot.label, binding, needed, alignment, slot.is_output)
     if isinstance(place, Violation):
         return place
-    memory, offset = place
-    start = address(memory) + offset
-    return Bound(slot, slot.aligned.view(memory, offset), start, start + needed)
+    buffer, offset = place
+    start = address(buffer) + offset
+    return Bound(slot, memory.view(slot.aligned, buffer, offset), start, start + needed)
 
 
-def bind_array(operator: str, slot: Slot, given: Any) -> Bound | Violation:
+def bind_array(memory: Memory, operator: str, slot: Slot, given: Any) -> Bound | Violation:
     """Binds a slot to an array that matches its desc, or to a flat one with the tensor's bytes; rules (B3), (B6)."""
     assert slot.layout is not None and slot.aligned is not None
     layout = slot.layout
@@ -212,14 +207,18 @@ def bind_array(operator: str, slot: Slot, given: Any) -> Bound | Violation:
         return violation(operator, "(B2)", slot.label, "None", f"an array of {layout.dtype}, sizes {layout.sizes}")
     if slot.is_output and isinstance(given, (list, tuple)):
         return violation(operator, "(B3)", slot.label, kind_of(given), "an array or a buffer to write to")
-    array = as_array(operator, slot.label, given)
+    array = memory.peek(operator, slot.label, given)
+    if not memory.is_host and isinstance(array, np.ndarray):
+        remedy = "Functions bring it there; here, pass a tensor on the device"
+        found = f"{kind_of(given)} in the CPU's memory"
+        return violation(operator, "(B10)", slot.label, found, "memory of the operator's device", remedy)
     if slot.is_output and not array.flags.writeable:
         return violation(operator, "(B3)", slot.label, "a read-only array", "writable memory")
     data_type = DATA_TYPES.get(array.dtype)
     if data_type == layout.type and Layout(data_type, array.shape, array.strides).same_place(layout):
         low, high = layout.bounds()
         start = address(array)
-        view = array if slot.aligned is layout else _restride(array, slot.aligned)
+        view = array if slot.aligned is layout else restride(array, slot.aligned.sizes, slot.aligned.strides)
         return Bound(slot, view, start + low, start + high)
     span = layout.bounds()[1]
     if array.ndim == 1 and array.flags.c_contiguous and array.dtype in (layout.dtype, np.dtype(np.uint8)):
@@ -227,7 +226,7 @@ def bind_array(operator: str, slot: Slot, given: Any) -> Bound | Violation:
             expected = f"at least {span}, which the tensor spans"
             return violation(operator, "(B6)", slot.label, f"{array.nbytes} bytes", expected)
         start = address(array)
-        return Bound(slot, slot.aligned.view(array.view(np.uint8)), start, start + span)
+        return Bound(slot, memory.view(slot.aligned, array.view(np.uint8), 0), start, start + span)
     strides = tuple(step / array.itemsize for step in array.strides)
     found = f"an array of {array.dtype}, sizes {array.shape}, strides {_numbers(strides)} elements"
     assert slot.tensor is not None
@@ -238,11 +237,6 @@ def bind_array(operator: str, slot: Slot, given: Any) -> Bound | Violation:
 def _numbers(values: Sequence[float]) -> str:
     """As a tuple of numbers is written, whole ones without a point."""
     return str(tuple(int(value) if value == int(value) else value for value in values))
-
-
-def _restride(array: Array, layout: Layout) -> Array:
-    """The same memory under another layout of the same elements."""
-    return np.lib.stride_tricks.as_strided(array, layout.sizes, layout.strides)
 
 
 def check_sharing(operator: str, in_place: bool, inputs: Sequence[Bound], outputs: Sequence[Bound]) -> list[Violation]:

@@ -11,17 +11,18 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from .arrays import has_data_type, refuse
-from .binding import Bound, Slot, address, check_sharing
+from .binding import Bound, Slot, check_sharing
 from .device import Device
 from .dispatchables import Served
 from .engines import Kernel
 from .enums import TensorDataType
 from .errors import Violation, error, listing
 from .layout import DATA_TYPES, DTYPES, Array, Layout
+from .memory import address
 from .operators import spec, spec_of
 from .schema import OperatorDesc, anything_goes
 from .tensor import DML_BUFFER_TENSOR_DESC
-from .validate import check_values, kind_of, validate
+from .validate import kind_of, validate
 
 
 class _Compiled(NamedTuple):
@@ -55,7 +56,8 @@ def run(
     shared = check_sharing(name, operator.in_place, bound, [place])
     if shared:
         raise error(shared)
-    raise_any(_worded(each, compiled.names) for each in check_values(operator, compiled.desc, inputs))
+    wrong = device.check_values(operator, compiled.desc, inputs)
+    raise_any(_worded(each, compiled.names) for each in wrong)
     kernel.run(inputs, [output])
     return kernel
 

@@ -6,6 +6,8 @@
 (D4) Execution flags are ExecutionFlags.
 (D5) A feature is asked for as ``check_feature_support`` says.
 (D6) There is the memory that an engine works in.
+(D7) A GPU is one that PyTorch and Triton, which are installed, reach.
+(D8) An operator of a GPU has a kernel there.
 
 In DirectML a mistake in a method without a return value removes the device. Here it raises, and the device stays.
 """
@@ -17,13 +19,16 @@ from typing import Any
 
 from .binding import BindingTable, Slot, violation
 from .dispatchables import Child, CompiledOperator, Dispatchable, OperatorInitializer, Served
-from .engines import Declined, Kernel, engines
+from .engines import Declined, Engine, Kernel, engines
+from .engines.gpu.devices import NAMES as GPU_NAMES
+from .engines.gpu.devices import find
 from .enums import ExecutionFlags, Feature, FeatureLevel, HResult, TensorDataType
 from .errors import Violation, error, listing
 from .layout import Layout
+from .memory import HOST, Memory
 from .operators import spec_of
 from .schema import OperatorDesc, OperatorSpec
-from .validate import kind_of, level_of, validate
+from .validate import check_values, kind_of, level_of, validate
 
 DEVICE_NAMES = ("cpu", "reference")
 
@@ -32,14 +37,15 @@ class Device:
     """A place to run operators. Thread-safe.
 
     Args:
-        name: "cpu" for native code, "reference" for every operator's reference in NumPy.
+        name: "cpu" for native code, "reference" for every operator's reference in NumPy, "cuda" or "cuda:1" for a GPU
+            of NVIDIA or AMD, "xpu" for one of Intel, as PyTorch names them.
         feature_level: the level whose support tables hold.
         strict: whether DirectML's own limits hold too: 2^32 - 1 elements and 4 GiB for a tensor, and pooling's output
             sizes rounded down.
-        debug: for engines that can look at values only by waiting for them (none yet).
+        debug: whether a GPU, too, is asked for values that break a rule, which means to wait for it.
 
     Raises:
-        DMLError: (D1) or (F7), with DXGI_ERROR_UNSUPPORTED.
+        DMLError: (D1), (D7) or (F7), with DXGI_ERROR_UNSUPPORTED.
 
     >>> import numpy as np
     >>> from anydml import *
@@ -60,13 +66,20 @@ class Device:
         strict: bool = False,
         debug: bool = False,
     ) -> None:
-        if not isinstance(name, str) or name not in DEVICE_NAMES:
-            raise _unsupported("Device", "name", kind_of(name), listing(DEVICE_NAMES), "(D1)")
+        is_gpu = isinstance(name, str) and GPU_NAMES.fullmatch(name) is not None
+        if not is_gpu and (not isinstance(name, str) or name not in DEVICE_NAMES):
+            expected = listing([*DEVICE_NAMES, "cuda", "cuda:0", "xpu"])
+            raise _unsupported("Device", "name", kind_of(name), expected, "(D1)")
         self.feature_level = level_of("Device", feature_level)
         self.name = name
         self.strict = strict
         self.debug = debug
-        self._engines = engines(name)
+        self.memory: Memory = HOST
+        self._engines: tuple[Engine, ...]
+        if is_gpu:
+            self.memory, self._engines = _gpu(name)
+        else:
+            self._engines = engines(name)
 
     def __repr__(self) -> str:
         strict = ", strict=True" if self.strict else ""
@@ -115,7 +128,16 @@ class Device:
             if isinstance(answer, Kernel):
                 return Served(engine, answer, tuple(declined))
             declined.append((engine.name, answer))
-        raise AssertionError("the reference takes every operator")
+        reasons = "; ".join(f"{name}: {each.reason}" for name, each in declined)
+        raise _unsupported(spec.name, "", reasons, f"a kernel on {self}", "(D8)", 'The device "cpu" has one')
+
+    def check_values(self, spec: OperatorSpec, desc: OperatorDesc, inputs: Sequence[Any]) -> list[Violation]:
+        """What an operator demands of the values of its inputs; nothing on a GPU, but with `debug`."""
+        if not self.memory.is_host:
+            if not self.debug:
+                return []
+            inputs = [None if array is None else array.numpy() for array in inputs]
+        return check_values(spec, desc, inputs)
 
     def create_operator_initializer(self, operators: Sequence[CompiledOperator]) -> OperatorInitializer:
         """What initialises compiled operators of this device, once."""
@@ -183,7 +205,20 @@ class Device:
 _ALL_FLAGS = ExecutionFlags(sum(ExecutionFlags))
 
 
-def _unsupported(operator: str, where: str, found: str, expected: str, rule: str) -> Exception:
+def _gpu(name: str) -> tuple[Memory, tuple[Engine, ...]]:
+    found = find(name)
+    if isinstance(found, tuple):
+        problem, remedy = found
+        expected = "a device that PyTorch and Triton reach"
+        raise _unsupported("Device", "name", problem, expected, "(D7)", remedy)
+    # On first use, as PyTorch takes a second to load.
+    from .engines.gpu import GpuEngine
+    from .engines.gpu.memory import TorchMemory
+
+    return TorchMemory(found), (GpuEngine(name, found),)
+
+
+def _unsupported(operator: str, where: str, found: str, expected: str, rule: str, remedy: str = "") -> Exception:
     return error(
         [
             Violation(
@@ -192,6 +227,7 @@ def _unsupported(operator: str, where: str, found: str, expected: str, rule: str
                 found=found,
                 expected=expected,
                 rule=rule,
+                remedy=remedy,
                 hresult=HResult.DXGI_ERROR_UNSUPPORTED,
             )
         ]

@@ -18,7 +18,6 @@ from .binding import (
     BindingTable,
     Bound,
     Slot,
-    address,
     bind,
     bind_array,
     bind_range,
@@ -30,6 +29,7 @@ from .engines import Declined, Engine, Kernel
 from .enums import DML_PERSISTENT_BUFFER_ALIGNMENT
 from .errors import Violation, error
 from .layout import Array
+from .memory import address
 from .schema import OperatorSpec, anything_goes
 from .validate import check_values, kind_of
 
@@ -67,6 +67,26 @@ class BindingProperties(NamedTuple):
     """In bytes; holds what is OWNED_BY_DML."""
 
 
+class _Mark:
+    """Tells an operator's persistent resources: on the CPU they begin with bytes of its own. To look at other memory
+    would mean to wait for a device; of that the addresses are known."""
+
+    def __init__(self) -> None:
+        self._bytes = np.frombuffer(uuid4().bytes, np.uint8)
+        self._addresses: set[int] = set()
+
+    def put(self, memory: Array, offset: int) -> None:
+        if isinstance(memory, np.ndarray):
+            memory[offset : offset + self._bytes.size] = self._bytes
+        else:
+            self._addresses.add(address(memory) + offset)
+
+    def stands(self, memory: Array, offset: int) -> bool:
+        if isinstance(memory, np.ndarray):
+            return np.array_equal(memory[offset : offset + self._bytes.size], self._bytes)
+        return address(memory) + offset in self._addresses
+
+
 class CompiledOperator(Child):
     """An operator with its kernel. Immutable; several threads may dispatch it at once."""
 
@@ -83,9 +103,9 @@ class CompiledOperator(Child):
         self._initialised = False
         # Memory that an operator owns takes more than a glance.
         self._try_run = None if any(slot.owned for slot in inputs) else served.kernel.try_run
-        self._any_values = operator.spec.check_values is anything_goes
-        self._mark = np.frombuffer(uuid4().bytes, np.uint8)
-        """What a persistent resource of this operator begins with."""
+        is_blind = not operator.device.memory.is_host and not operator.device.debug
+        self._any_values = is_blind or operator.spec.check_values is anything_goes
+        self._mark = _Mark()
         self._offsets: dict[str, int] = {}
         """Of owned inputs in the persistent resource."""
         self._persistent_size = 0
@@ -124,7 +144,7 @@ class CompiledOperator(Child):
         if quick is not None and quick(inputs, outputs, self.spec.in_place):
             return
         sides = ("inputs", self._inputs, inputs), ("outputs", self._outputs, outputs)
-        read, written = bind(self.spec.name, sides, False, bind_array)
+        read, written = bind(self.device.memory, self.spec.name, sides, False, bind_array)
         resource = None if persistent is None else DML_BUFFER_BINDING(Buffer=persistent)
         self._run(read, written, resource)
 
@@ -148,17 +168,19 @@ class CompiledOperator(Child):
         Raises:
             DMLError: (B1) to (B6).
         """
-        resource = np.zeros(self._persistent_size, np.uint8)
-        (owned,) = bind(self.spec.name, [("inputs", self._inputs, inputs)], True, bind_array)
+        memory = self.device.memory
+        resource = memory.empty((self._persistent_size,), np.dtype(np.uint8))
+        (owned,) = bind(memory, self.spec.name, [("inputs", self._inputs, inputs)], True, bind_array)
         self._fill(owned, resource, 0)
         return resource
 
     def _fill(self, owned: Sequence[Bound | None], memory: Array, offset: int) -> None:
         for bound in owned:
             if bound is not None and bound.slot.aligned is not None:
-                bound.slot.aligned.view(memory, offset + self._offsets[bound.slot.label])[...] = bound.array
+                place = self.device.memory.view(bound.slot.aligned, memory, offset + self._offsets[bound.slot.label])
+                self.device.memory.copy(place, bound.array)
         if self._persistent_size:
-            memory[offset : offset + self._mark.size] = self._mark
+            self._mark.put(memory, offset)
         self._initialised = True
 
     def _run(
@@ -169,7 +191,7 @@ class CompiledOperator(Child):
             memory, offset = self._check_persistent(name, persistent)
             for i, slot in enumerate(self._inputs):
                 if slot.owned and slot.aligned is not None:
-                    array = slot.aligned.view(memory, offset + self._offsets[slot.label])
+                    array = self.device.memory.view(slot.aligned, memory, offset + self._offsets[slot.label])
                     start = address(memory) + offset
                     read[i] = Bound(slot, array, start, start + self._persistent_size)
         elif persistent is not None:
@@ -179,7 +201,7 @@ class CompiledOperator(Child):
         if shared:
             raise error(shared)
         inputs = [bound.array if bound is not None else None for bound in read]
-        wrong = check_values(self.spec, self.desc, inputs)
+        wrong = self.device.check_values(self.spec, self.desc, inputs)
         if wrong:
             raise error(wrong)
         self._served.kernel.run(inputs, [bound.array for bound in outputs])
@@ -189,11 +211,13 @@ class CompiledOperator(Child):
         remedy = "Pass what initialise() returned, or bind what an OperatorInitializer was dispatched with"
         if given is None:
             raise error([violation(name, "(B9)", where, "None", expected, remedy)])
-        place = check_range(name, where, given, self._persistent_size, DML_PERSISTENT_BUFFER_ALIGNMENT, False)
+        place = check_range(
+            self.device.memory, name, where, given, self._persistent_size, DML_PERSISTENT_BUFFER_ALIGNMENT, False
+        )
         if isinstance(place, Violation):
             raise error([place])
         memory, offset = place
-        if not np.array_equal(memory[offset : offset + self._mark.size], self._mark):
+        if not self._mark.stands(memory, offset):
             raise error([violation(name, "(B9)", where, "another buffer", expected, remedy)])
         return place
 
@@ -203,7 +227,7 @@ class CompiledOperator(Child):
             remedy = "Dispatch an OperatorInitializer first, or call compiled.dispatch, which does"
             raise error([violation(name, "(D3)", "", "an operator not initialised", "an initialised one", remedy)])
         sides = ("bind_inputs", self._inputs, table.inputs), ("bind_outputs", self._outputs, table.outputs)
-        read, written = bind(name, sides, False, bind_range)
+        read, written = bind(self.device.memory, name, sides, False, bind_range)
         self._run(read, written, table.persistent)
 
 
@@ -264,10 +288,10 @@ class OperatorInitializer(Child):
             expected = "a DML_BUFFER_ARRAY_BINDING with the inputs that are OWNED_BY_DML"
             raise error([violation(name, "(B2)", f"bind_inputs[{i}]", kind_of(array), expected)])
         side = f"bind_inputs[{i}].Bindings", operator._inputs, array.Bindings
-        (owned,) = bind(name, [side], True, bind_range)
+        (owned,) = bind(operator.device.memory, name, [side], True, bind_range)
         resource = table.outputs[i] if table.outputs is not None else None
         where = f"bind_outputs[{i}]"
-        place = check_range(name, where, resource, size, DML_PERSISTENT_BUFFER_ALIGNMENT, True)
+        place = check_range(operator.device.memory, name, where, resource, size, DML_PERSISTENT_BUFFER_ALIGNMENT, True)
         if isinstance(place, Violation):
             raise error([place])
         return owned, *place

@@ -13,11 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from .arrays import as_array, like, refuse
+from .arrays import refuse
 from .calling import as_device, data_type_of, raise_any, run, violations_of
 from .device import Device
 from .enums import AxisDirection, TensorDataType
 from .layout import Array
+from .memory import HOST
 from .operands import (
     as_axis,
     as_flag,
@@ -132,28 +133,30 @@ def join(arrays: Sequence[Any], axis: int = 0, *, out: Any = None, device: Devic
     again = _JOINS.get(key)
     if again is not None:
         quick, dtype, joined = again
-        place = result_array(name, None, dtype, joined) if out is None else out
+        place = result_array(HOST, name, None, dtype, joined) if out is None else out
         if quick(arrays if type(arrays) is list else list(arrays), [place], False):
             return place
     if not isinstance(arrays, (list, tuple)) or not arrays:
         remedy = "Write join([a, b])" if hasattr(arrays, "shape") else ""
         refuse(name, "(A8)", "arrays", kind_of(arrays), "a list of at least one array", remedy, kind="type")
-    pieces = [as_array(name, f"arrays[{i}]", each) for i, each in enumerate(arrays)]
+    place = as_device(device)
+    memory = place.memory
+    pieces = [memory.bring(memory.peek(name, f"arrays[{i}]", each)) for i, each in enumerate(arrays)]
     axis = as_axis(name, axis, pieces[0].ndim)
     check_pieces(name, pieces, axis)
     shape = list(pieces[0].shape)
     shape[axis] = sum(piece.shape[axis] for piece in pieces)
-    result = result_array(name, out, pieces[0].dtype, tuple(shape))
+    result = result_array(memory, name, out, pieces[0].dtype, tuple(shape))
     # Numbered before empty ones are skipped.
     kept = {f"arrays[{i}]": piece for i, piece in enumerate(pieces) if piece.shape[axis]} or {"arrays[0]": pieces[0]}
     inputs, (output,), axis = fold_to_8(name, list(kept.values()), [result], axis)
-    kernel = run(name, dict(zip(kept, inputs, strict=True)), output, as_device(device), {"Axis": axis})
-    is_plain = output is result and len(inputs) == len(pieces)
+    kernel = run(name, dict(zip(kept, inputs, strict=True)), output, place, {"Axis": axis})
+    is_plain = memory.is_host and output is result and len(inputs) == len(pieces)
     if key is not None and kernel is not None and kernel.try_run is not None and is_plain:
         if len(_JOINS) >= _MOST_KEPT:
             _JOINS.clear()
         _JOINS[key] = kernel.try_run, result.dtype, result.shape
-    return out if out is not None else like(arrays[0], result)
+    return memory.give(arrays[0], out, result)
 
 
 def quantized_linear_average_pooling(
@@ -208,13 +211,15 @@ def quantized_linear_average_pooling(
     array([[[[8]]]], dtype=uint8)
     """
     name = "QUANTIZED_LINEAR_AVERAGE_POOLING"
-    array = as_array(name, "x", x)
-    dtype = output_dtype_of(name, array, output_zero_point, output_dtype, out)
+    place = as_device(device)
+    memory = place.memory
+    array = memory.bring(memory.peek(name, "x", x))
+    dtype = output_dtype_of(memory, name, array, output_zero_point, output_dtype, out)
     spatial = max(array.ndim - 2, 0)
     channels = array.shape[1] if array.ndim > 1 else 1
     scale_dtype = np.dtype(np.float32)
     quantisation = {
-        where: per_channel(name, where, value, kind, channels, array.ndim)
+        where: per_channel(memory, name, where, value, kind, channels, array.ndim)
         for where, value, kind in (
             ("input_scale", input_scale, scale_dtype),
             ("input_zero_point", input_zero_point, array.dtype),
@@ -230,11 +235,10 @@ def quantized_linear_average_pooling(
         "Dilations": per_dimension(name, "dilations", 1 if dilations is None else dilations, spatial),
         "IncludePadding": as_flag(name, "include_padding", include_padding),
     }
-    place = as_device(device)
     sizes = _pooled_sizes(name, array, out, output_sizes, attributes, place)
-    result = result_array(name, out, dtype, (*array.shape[:2], *sizes))
+    result = result_array(memory, name, out, dtype, (*array.shape[:2], *sizes))
     run(name, {"x": array, **quantisation}, result, place, attributes)
-    return out if out is not None else like(x, result)
+    return memory.give(x, out, result)
 
 
 def _tally(
@@ -246,18 +250,20 @@ def _tally(
         place = np.empty(x.shape, x.dtype) if out is None else out
         if again([x], [place], True):
             return place
-    array = as_array(name, "x", x)
+    device = as_device(device)
+    memory = device.memory
+    array = memory.bring(memory.peek(name, "x", x))
     axis = as_axis(name, axis, array.ndim)
-    result = result_array(name, out, array.dtype, array.shape)
+    result = result_array(memory, name, out, array.dtype, array.shape)
     (folded,), (output,), axis = fold_to_8(name, [array], [result], axis)
     direction = AxisDirection.DECREASING if as_flag(name, "reverse", reverse) else AxisDirection.INCREASING
     attributes = {"Axis": axis, "AxisDirection": direction, exclusive_member: as_flag(name, "exclusive", exclusive)}
-    kernel = run(name, {"x": folded}, output, as_device(device), attributes)
-    if key is not None and kernel is not None and kernel.try_run is not None and folded is array:
+    kernel = run(name, {"x": folded}, output, device, attributes)
+    if key is not None and kernel is not None and kernel.try_run is not None and folded is array and memory.is_host:
         if len(_AGAIN) >= _MOST_KEPT:
             _AGAIN.clear()
         _AGAIN[key] = kernel.try_run
-    return out if out is not None else like(x, result)
+    return memory.give(x, out, result)
 
 
 _MOST_KEPT = 512
@@ -310,8 +316,10 @@ def _pooled_sizes(
         if any(size < 1 for size in sizes):
             refuse(name, "(A10)", "output_sizes", kind_of(sizes), "at least 1 in each dimension")
         return sizes
-    if out is not None and as_array(name, "out", out).ndim == x.ndim:
-        return as_array(name, "out", out).shape[2:]
+    if out is not None:
+        shape = device.memory.peek(name, "out", out).shape
+        if len(shape) == x.ndim:
+            return shape[2:]
     one = DML_BUFFER_TENSOR_DESC(DataType=TensorDataType.FLOAT32, Sizes=(1,) * x.ndim)
     sizes = tuple(size or 1 for size in x.shape[:2]) + x.shape[2:]
     tensor = DML_BUFFER_TENSOR_DESC(DataType=data_type_of(name, "x", x), Sizes=sizes)

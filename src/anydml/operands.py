@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from .arrays import as_array, as_output, refuse
+from .arrays import as_output, refuse
 from .enums import DML_TENSOR_DIMENSION_COUNT_MAX1
 from .layout import DATA_TYPES, Array, fold, overlaps_itself
+from .memory import Memory, restride
 from .validate import kind_of
 
 
@@ -48,19 +49,21 @@ def as_flag(name: str, where: str, value: Any) -> bool:
     return refuse(name, "(A11)", where, kind_of(value), "True or False", kind="type")  # type: ignore[no-any-return]
 
 
-def result_array(name: str, out: Any, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Array:
+def result_array(memory: Memory, name: str, out: Any, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Array:
     """The array to write to: out's memory, or new."""
     if out is None:
         try:
-            return np.empty(shape, dtype)
+            return memory.empty(shape, dtype)
         except (MemoryError, ValueError) as problem:
             expected = "a result that fits in memory"
             return refuse(name, "(A4)", "out", f"{dtype} of shape {shape}: {problem}", expected, kind="memory")  # type: ignore[no-any-return]
-    array = as_output(name, out, dtype, shape)
+    array = as_output(memory.peek, name, out, dtype, shape)
     if array.size and overlaps_itself(array.shape, array.strides, array.itemsize):
         found = f"strides {array.strides} bytes for shape {array.shape}"
         refuse(name, "(A7)", "out", found, "strides that prove that no two elements overlap")
-    return array
+    # What lies elsewhere gets its result by a copy.
+    here = memory.is_host or not isinstance(array, np.ndarray)
+    return array if here else result_array(memory, name, None, dtype, shape)
 
 
 def fold_to_8(name: str, inputs: list[Array], outputs: list[Array], axis: int) -> tuple[list[Array], list[Array], int]:
@@ -76,11 +79,11 @@ def fold_to_8(name: str, inputs: list[Array], outputs: list[Array], axis: int) -
     folded = []
     for array in every:
         shape = tuple(array.shape[axis] if i == new_axis else size for i, size in enumerate(sizes))
-        folded.append(np.lib.stride_tricks.as_strided(array, shape, [array.strides[i] for i in last]))
+        folded.append(restride(array, shape, [array.strides[i] for i in last]))
     return folded[: len(inputs)], folded[len(inputs) :], new_axis
 
 
-def output_dtype_of(name: str, x: Array, zero_point: Any, output_dtype: Any, out: Any) -> np.dtype[Any]:
+def output_dtype_of(memory: Memory, name: str, x: Array, zero_point: Any, output_dtype: Any, out: Any) -> np.dtype[Any]:
     if output_dtype is not None:
         try:
             # The name of another library's type ends in NumPy's: torch.uint8.
@@ -92,20 +95,22 @@ def output_dtype_of(name: str, x: Array, zero_point: Any, output_dtype: Any, out
             refuse(name, "(S3)", "output_dtype", kind_of(output_dtype), "int8 or uint8", kind="type")
         return dtype
     if out is not None:
-        return as_array(name, "out", out).dtype
+        return memory.peek(name, "out", out).dtype
     if zero_point is not None and not isinstance(zero_point, (int, list, tuple)):
-        return as_array(name, "output_zero_point", zero_point).dtype
+        return memory.peek(name, "output_zero_point", zero_point).dtype
     return x.dtype
 
 
-def per_channel(name: str, where: str, value: Any, dtype: np.dtype[Any], channels: int, rank: int) -> Array | None:
+def per_channel(
+    memory: Memory, name: str, where: str, value: Any, dtype: np.dtype[Any], channels: int, rank: int
+) -> Array | None:
     """A scale or a zero point as a tensor {1, 1, 1, 1} or {1, C, 1, 1}; rule (A9)."""
     if value is None and where.endswith("zero_point"):
         return None
     if value is None:
         refuse(name, "(A9)", where, "None", "a number, or one for each channel", kind="type")
     plain = isinstance(value, (int, float, list, tuple)) and not isinstance(value, (bool, np.generic))
-    array = np.array(value) if plain and not isinstance(value, (list, tuple)) else as_array(name, where, value)
+    array = np.array(value) if plain and not isinstance(value, (list, tuple)) else memory.peek(name, where, value)
     is_scale = dtype.kind == "f"
     if array.dtype.kind not in ("fiu" if is_scale else "iu"):
         expected = f"{'a number' if is_scale else 'an integer'} for {dtype}, or one for each channel"
@@ -120,7 +125,7 @@ def per_channel(name: str, where: str, value: Any, dtype: np.dtype[Any], channel
         found = f"shape {array.shape}"
         refuse(name, "(A9)", where, found, f"a number, or {channels} of them, one for each channel")
     with np.errstate(over="ignore"):
-        return array.astype(dtype).reshape((1, -1) + (1,) * max(rank - 2, 0))
+        return memory.bring(array.astype(dtype).reshape((1, -1) + (1,) * max(rank - 2, 0)))
 
 
 def per_dimension(name: str, where: str, value: Any, spatial: int) -> tuple[int, ...]:

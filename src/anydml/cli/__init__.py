@@ -278,6 +278,7 @@ def _size(text: str) -> int:
 def _parser() -> argparse.ArgumentParser:
     from ..device import DEVICE_NAMES
 
+    devices = ", ".join([*DEVICE_NAMES, "cuda, cuda:1 or xpu"])
     parser = _described(
         argparse.ArgumentParser,
         """DirectML's operators on any machine.""",
@@ -304,7 +305,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     _add_model_arguments(run)
     run.add_argument("-i", "--iterations", type=_positive, metavar="N", help="run each dispatch N times and time it")
-    run.add_argument("-d", "--device", choices=DEVICE_NAMES, default="cpu", help="where to run (default: cpu)")
+    run.add_argument("-d", "--device", default="cpu", help=f"where to run: {devices} (default: cpu)")
     run.add_argument("-v", "--verbose", action="store_true", help="tell on standard error which kernels serve")
     run.set_defaults(command=_run)
 
@@ -336,14 +337,14 @@ def _parser() -> argparse.ArgumentParser:
     ops.add_argument("name", nargs="?", metavar="NAME", help="an operator")
     ops.set_defaults(command=_ops)
 
-    devices = _described(
+    listing = _described(
         commands.add_parser,
         """List the devices, and whether this machine can use them.""",
         """anydml devices""",
         name="devices",
         help="list the devices",
     )
-    devices.set_defaults(command=_devices)
+    listing.set_defaults(command=_devices)
 
     draw = _described(
         commands.add_parser,

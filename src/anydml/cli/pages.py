@@ -17,6 +17,8 @@ from .. import enums, functions
 from ..device import DEVICE_NAMES, Device
 from ..draw import EXAMPLES
 from ..engines import Declined, engines
+from ..engines.gpu.devices import gpus
+from ..enums import FeatureLevel
 from ..layout import Layout
 from ..operators import OPERATORS, spec
 from ..schema import OperatorDesc, OperatorSpec
@@ -96,7 +98,10 @@ def operator_page(found: OperatorSpec) -> list[Block]:
 
 def devices_page() -> list[Block]:
     """A line for each device."""
-    return [Table(("Device", "Feature level", "Usable"), [(name, *_device(name)) for name in DEVICE_NAMES])]
+    rows = [(name, *_device(name)) for name in DEVICE_NAMES]
+    level = FeatureLevel.LEVEL_6_4.number
+    rows += [(name, level, usable) for name, usable in gpus()]
+    return [Table(("Device", "Feature level", "Usable"), rows)]
 
 
 def _device(name: str) -> tuple[str, str]:

@@ -45,7 +45,7 @@ class Engine(Protocol):
 
 
 def engines(device: str) -> tuple[Engine, ...]:
-    """The engines of a device, best first. The reference takes everything, and so ends every list."""
+    """The engines of the CPU's devices, best first. The reference takes everything, and so ends every list."""
     from .cpu import CpuEngine
     from .reference import ReferenceEngine
 

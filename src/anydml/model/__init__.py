@@ -39,6 +39,7 @@ from ..enums import PREFIXES, ExecutionFlags, FeatureLevel, HResult, OperatorTyp
 from ..enums import parse as parse_enum
 from ..errors import DMLError, Violation, error, listing
 from ..layout import Array, Layout
+from ..memory import HOST
 from ..operators import OPERATORS, spec
 from ..schema import OperatorDesc, OperatorSpec
 from ..validate import validate
@@ -253,7 +254,7 @@ class Model:
         read, written = self.arrange(used, bindings, memory)
         sides = ("inputs", inputs, read), ("outputs", outputs, written)
         try:
-            bound = bind(name, sides, owned, bind_range)
+            bound = bind(HOST, name, sides, owned, bind_range)
         except DMLError as problem:
             return _of(where, problem.violations)
         there = [[each for each in every if each is not None] for every in bound]

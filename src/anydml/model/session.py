@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from statistics import median
 from time import perf_counter
+from typing import Any
 
 import numpy as np
 
@@ -16,7 +17,19 @@ from ..enums import TensorDataType
 from ..errors import DMLError, error
 from ..layout import Array, Layout
 from ..schema import Tensor
-from . import Command, Dispatch, Dispatchable, Model, Print, WriteFile, at, in_model, model_violation, no_memory
+from . import (
+    Binding,
+    Command,
+    Dispatch,
+    Dispatchable,
+    Model,
+    Print,
+    WriteFile,
+    at,
+    in_model,
+    model_violation,
+    no_memory,
+)
 from .buffers import text_of
 from .files import Refused, write_whole
 
@@ -42,6 +55,8 @@ class Session:
         if violations:
             raise error(violations)
         self.memory = {name: self._create(name) for name in model.resources}
+        self._there = {name: self.device.memory.bring(memory) for name, memory in self.memory.items()}
+        """The same where the device computes, which may be the same memory."""
         self.compiled: dict[str, CompiledOperator] = {}
         self._persistent: dict[str, DML_BUFFER_BINDING | None] = {}
         for name, dispatchable in model.dispatchables.items():
@@ -109,11 +124,11 @@ class Session:
         raise error([violation])
 
     def _initialise(self, compiled: CompiledOperator, dispatchable: Dispatchable) -> DML_BUFFER_BINDING | None:
-        inputs, _ = self.model.arrange(dispatchable, dispatchable.bindings, self.memory)
+        inputs, _ = self.model.arrange(dispatchable, dispatchable.bindings, self._there)
         initializer = self.device.create_operator_initializer([compiled])
         table = self.device.create_binding_table(initializer)
         size = compiled.binding_properties().PersistentResourceSize
-        persistent = DML_BUFFER_BINDING(Buffer=np.zeros(size, np.uint8)) if size else None
+        persistent = DML_BUFFER_BINDING(Buffer=self.device.memory.bring(np.zeros(size, np.uint8))) if size else None
         table.bind_inputs([DML_BUFFER_ARRAY_BINDING(Bindings=inputs) if size else None])
         table.bind_outputs([persistent])
         self.device.dispatch(initializer, table)
@@ -142,10 +157,21 @@ class Session:
             if progress is not None and end - reported > _SECONDS_BETWEEN_REPORTS:
                 progress(command.dispatchable, done + 1, iterations)
                 reported = end
+        if not self.device.memory.is_host:
+            used = self._used(command)
+            outputs = [name for name, _ in used.spec.outputs(used.desc)]
+            self._fetch(binding for name in outputs for binding in command.bindings.get(name, ()))
         return seconds
 
+    def _fetch(self, written: Iterable[Binding | None]) -> None:
+        """What a dispatch wrote, back from the device."""
+        for binding in written:
+            if binding is not None:
+                there: Any = self._there[binding.resource]
+                self.memory[binding.resource][...] = there.numpy()
+
     def _table(self, command: Dispatch, compiled: CompiledOperator) -> BindingTable:
-        inputs, outputs = self.model.arrange(self._used(command), command.bindings, self.memory)
+        inputs, outputs = self.model.arrange(self._used(command), command.bindings, self._there)
         table = self.device.create_binding_table(compiled)
         table.bind_inputs(inputs)
         table.bind_outputs(outputs)

@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from importlib import import_module
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ...layout import Layout
 from ...schema import OperatorDesc, OperatorSpec
 from .. import Declined, Kernel
+from .devices import is_interpreted
 
-Plan = Callable[[OperatorSpec, OperatorDesc, Sequence[Layout | None], Sequence[Layout], str], Kernel | Declined]
+if TYPE_CHECKING:
+    import torch
+
+    from .launch import Planned
+
+Plan: TypeAlias = (
+    "Callable[[OperatorSpec, OperatorDesc, Sequence[Layout | None], Sequence[Layout], str], Planned | Declined]"
+)
 
 _FAMILIES = {
     "JOIN": "join",
@@ -17,15 +27,14 @@ _FAMILIES = {
     "CUMULATIVE_PRODUCT": "scan",
     "QUANTIZED_LINEAR_AVERAGE_POOLING": "pooling",
 }
-"""The module whose `plan` makes an operator's kernel."""
+"""The module whose `plan` plans an operator's kernels."""
 
 
 class GpuEngine:
-    """`device` is PyTorch's name of where its kernels run; "cpu" in Triton's interpreter."""
+    """`device` is PyTorch's, where kernels run; its CPU in Triton's interpreter."""
 
-    name = "gpu"
-
-    def __init__(self, device: str) -> None:
+    def __init__(self, name: str, device: torch.device) -> None:
+        self.name = name
         self.device = device
 
     def compile(
@@ -37,6 +46,77 @@ class GpuEngine:
     ) -> Kernel | Declined:
         if spec.name not in _FAMILIES:
             return Declined("there is no kernel for it yet")
-        # On first use, as PyTorch and Triton take seconds to load.
+        # On first use, as Triton takes a second to load.
         plan: Plan = import_module(f".{_FAMILIES[spec.name]}", __name__).plan
-        return plan(spec, desc, inputs, outputs, self.device)
+        planned = plan(spec, desc, inputs, outputs, str(self.device))
+        if isinstance(planned, Declined):
+            return planned
+        run = planned.run
+
+        def run_arrays(inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
+            with self._current():
+                run([None if each is None else each.tensor for each in inputs], [each.tensor for each in outputs])
+
+        where = ", in Triton's interpreter" if is_interpreted() else ""
+        return Kernel(planned.description + where, run_arrays, self._try_run(planned, inputs, outputs))
+
+    def _current(self) -> Any:
+        """A context in which the device is PyTorch's current one."""
+        import torch
+
+        if self.device.type == "cpu":
+            return nullcontext()
+        backend = getattr(torch, self.device.type)
+        return nullcontext() if backend.current_device() == self.device.index else backend.device(self.device)
+
+    def _try_run(
+        self, planned: Planned, inputs: Sequence[Layout | None], outputs: Sequence[Layout]
+    ) -> Callable[[Sequence[Any], Sequence[Any], bool], bool]:
+        import torch
+
+        from .launch import TYPES
+
+        def told(layout: Layout | None) -> tuple[Any, ...] | None:
+            if layout is None:
+                return None
+            steps = tuple(step // layout.dtype.itemsize for step in layout.strides)
+            return TYPES[layout.type], layout.sizes, steps, layout.bounds()[1], layout.dtype.itemsize
+
+        tensor_type, device = torch.Tensor, self.device
+        wanted = [told(layout) for layout in (*inputs, *outputs)]
+        count = len(inputs)
+
+        def try_run(inputs: Sequence[Any], outputs: Sequence[Any], in_place: bool) -> bool:
+            given = [*inputs, *outputs]
+            if len(given) != len(wanted) or len(inputs) != count:
+                return False
+            ranges = []
+            for tensor, layout in zip(given, wanted, strict=True):
+                if layout is None or tensor is None:
+                    if tensor is not layout:
+                        return False
+                    ranges.append((0, 0))
+                    continue
+                if type(tensor) is not tensor_type:
+                    return False
+                dtype, sizes, steps, span, item = layout
+                start = tensor.data_ptr()
+                if (
+                    tensor.dtype is not dtype
+                    or tensor.shape != sizes
+                    or tensor.stride() != steps
+                    or tensor.device != device
+                    or tensor.requires_grad
+                    or start % item
+                ):
+                    return False
+                ranges.append((start, start + span))
+            for start, end in ranges[count:]:
+                for low, high in ranges[:count]:
+                    if start < high and low < end:
+                        return False
+            with self._current():
+                planned.run(inputs, outputs)
+            return True
+
+        return try_run

@@ -13,9 +13,9 @@ import triton.language as tl
 
 from ...layout import Layout, fold
 from ...schema import OperatorDesc, OperatorSpec
-from .. import Declined, Kernel
+from .. import Declined
 from . import join_kernels
-from .launch import Launch, next_power_of_2, pointer
+from .launch import Launch, Planned, Tensors, next_power_of_2, pointer
 
 TILE_BYTES = 16 << 10
 """That a program copies."""
@@ -90,7 +90,7 @@ def upload(values: Any, device: torch.device) -> tuple[torch.Tensor, torch.Tenso
 
 def plan(
     spec: OperatorSpec, desc: OperatorDesc, inputs: Sequence[Layout | None], outputs: Sequence[Layout], device: str
-) -> Kernel | Declined:
+) -> Planned | Declined:
     (y,) = outputs
     ((axis,),) = spec.attributes(desc)
     pieces = _pieces([x for x in inputs if x is not None], y, axis)
@@ -103,7 +103,7 @@ def plan(
     runs = [_Run(row[1], row[2], piece.start) for row, piece in zip(rows, pieces, strict=True) if row is not None]
     step = gcd(16, y_row, *(number for run in runs for number in run))
 
-    def planned(alignment: int) -> _Planned:
+    def planned(alignment: int) -> _Copy:
         size = min(alignment, 8)
         if len(runs) > 1 and count > 1 and sum(run.size for run in runs) <= SHORT * size * len(runs):
             return _by_columns(runs, count, y_row, size)
@@ -121,7 +121,7 @@ class _Run(NamedTuple):
     """In the output's row."""
 
 
-class _Planned(NamedTuple):
+class _Copy(NamedTuple):
     launch: Launch
     units: list[tuple[int, ...]]
     word: int
@@ -129,33 +129,33 @@ class _Planned(NamedTuple):
     description: str
 
 
-def _kernel(planned: Callable[[int], _Planned], step: int, count: int, device: str) -> Kernel:
+def _kernel(planned: Callable[[int], _Copy], step: int, count: int, device: str) -> Planned:
     """A kernel whose words divide `step` bytes, and the addresses that it is given."""
     addresses = Addresses(device)
-    made: dict[int, tuple[_Planned, torch.Tensor]] = {}
+    made: dict[int, tuple[_Copy, torch.Tensor]] = {}
 
-    def make(alignment: int) -> tuple[_Planned, torch.Tensor]:
+    def make(alignment: int) -> tuple[_Copy, torch.Tensor]:
         it = planned(alignment)
         return it, upload(np.array(it.units, np.int64), torch.device(device))[1]
 
     made[step] = make(step)
 
-    def run(inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
-        out = outputs[0].tensor
-        places = tuple([each.tensor.data_ptr() for each in inputs])
+    def run(inputs: Tensors, outputs: Tensors) -> None:
+        out = outputs[0]
+        places = tuple([each.data_ptr() for each in inputs])
         alignment = gcd(step, out.data_ptr(), *places)
         if alignment not in made:
             made[alignment] = make(alignment)
         it, units = made[alignment]
         it.launch(addresses.table(places), units, pointer(out, _WORDS[it.word]))
 
-    return Kernel(f"join of {count} inputs, {made[step][0].description}", run)
+    return Planned(f"join of {count} inputs, {made[step][0].description}", run)
 
 
-def _by_runs(runs: list[_Run], rows: int, y_row: int, size: int, even: bool) -> _Planned:
+def _by_runs(runs: list[_Run], rows: int, y_row: int, size: int, even: bool) -> _Copy:
     columns = min(next_power_of_2(max(run.size for run in runs) // size), TILE_BYTES // size)
     tall = min(TILE_BYTES // (columns * size), next_power_of_2(rows))
-    units = [
+    units: list[tuple[int, ...]] = [
         (i, first, run.size // size, run.x_row // size, run.start // size)
         for i, run in enumerate(runs)
         for first in range(0, run.size // size, columns)
@@ -163,21 +163,23 @@ def _by_runs(runs: list[_Run], rows: int, y_row: int, size: int, even: bool) -> 
     constants = {"WORD": _WORDS[size], "ROWS": tall, "COLUMNS": columns, "EVEN": even}
     arguments = len(units), rows, y_row // size
     launch = Launch(join_kernels.join_runs, len(units) * -(-rows // tall), arguments, constants)
-    return _Planned(launch, units, size, f"{rows} rows of runs, by tiles of {tall} x {columns * size} bytes")
+    return _Copy(launch, units, size, f"{rows} rows of runs, by tiles of {tall} x {columns * size} bytes")
 
 
-def _by_columns(runs: list[_Run], rows: int, y_row: int, size: int) -> _Planned:
-    units = [(i, column, run.x_row // size) for i, run in enumerate(runs) for column in range(run.size // size)]
+def _by_columns(runs: list[_Run], rows: int, y_row: int, size: int) -> _Copy:
+    units: list[tuple[int, ...]] = [
+        (i, column, run.x_row // size) for i, run in enumerate(runs) for column in range(run.size // size)
+    ]
     columns = min(next_power_of_2(len(units)), 64)
     tall = max(TILE_BYTES // 4 // (columns * size), 1)
     constants = {"WORD": _WORDS[size], "ROWS": tall, "COLUMNS": columns}
     arguments = len(units), rows, y_row // size
     programs = -(-rows // tall) * -(-len(units) // columns)
     launch = Launch(join_kernels.join_columns, programs, arguments, constants)
-    return _Planned(launch, units, size, f"{rows} rows of short runs, by tiles of {tall} x {columns * size} bytes")
+    return _Copy(launch, units, size, f"{rows} rows of short runs, by tiles of {tall} x {columns * size} bytes")
 
 
-def _by_elements(pieces: list[Piece], item: int) -> _Planned:
+def _by_elements(pieces: list[Piece], item: int) -> _Copy:
     loops = max(1, *(len(piece.sizes) for piece in pieces))
     units: list[tuple[int, ...]] = []
     for i, piece in enumerate(pieces):
@@ -189,4 +191,4 @@ def _by_elements(pieces: list[Piece], item: int) -> _Planned:
         units += [(i, first, count, piece.start // item, *numbers) for first in range(0, count, BLOCK)]
     constants = {"LOOPS": loops, "WORD": _WORDS[item], "BLOCK": BLOCK}
     launch = Launch(join_kernels.join_elements, len(units), (len(units),), constants)
-    return _Planned(launch, units, item, "by element")
+    return _Copy(launch, units, item, "by element")

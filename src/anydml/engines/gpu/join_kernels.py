@@ -71,9 +71,7 @@ def join_columns(
 
 
 @triton.jit
-def join_elements(
-    addresses, units, y, unit_count, LOOPS: tl.constexpr, WORD: tl.constexpr, BLOCK: tl.constexpr
-):
+def join_elements(addresses, units, y, unit_count, LOOPS: tl.constexpr, WORD: tl.constexpr, BLOCK: tl.constexpr):
     """Any strides. A program copies BLOCK elements of one input.
 
     units: (unit_count, 4 + 3 * LOOPS): the input, the first element, their number, where in the output they start;

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, TypeAlias
 
 import torch
 import triton
 
 from ...enums import TensorDataType
-
-INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
-"""Whether kernels run in Triton's interpreter, on the CPU."""
 
 BITS: dict[int, torch.dtype] = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 """The integers that stand for all types of a size: sums and products wrap alike, and copies copy bits."""
@@ -31,6 +27,17 @@ TYPES: dict[TensorDataType, torch.dtype] = {
     TensorDataType.INT64: torch.int64,
 }
 """PyTorch's type for each data type."""
+
+
+Tensors: TypeAlias = Sequence[Any]
+"""Tensors in header order, None for what is left out."""
+
+
+class Planned(NamedTuple):
+    """What a family makes of an operator: it launches kernels on the current stream, and never waits."""
+
+    description: str
+    run: Callable[[Tensors, Tensors], None]
 
 
 class Launch:

@@ -13,9 +13,9 @@ import triton.language as tl
 from ...enums import TensorDataType
 from ...layout import Layout
 from ...schema import OperatorDesc, OperatorSpec
-from .. import Declined, Kernel
+from .. import Declined
 from . import pooling_kernels
-from .launch import Launch, next_power_of_2, pointer
+from .launch import Launch, Planned, Tensors, next_power_of_2, pointer
 
 BLOCK = 1024
 """Outputs of a program that takes any window."""
@@ -72,7 +72,9 @@ class Geometry:
     @property
     def reach(self) -> int:
         """The largest of the numbers that places are computed with, or more."""
-        layouts = sum(sum((n - 1) * step for n, step in zip(it.sizes, it.strides, strict=True)) for it in (self.x, self.y))
+        layouts = sum(
+            sum((n - 1) * step for n, step in zip(it.sizes, it.strides, strict=True)) for it in (self.x, self.y)
+        )
         windows = sum(map(sum, (self.starts, self.ends, self.windows, self.dilations)))
         return layouts + windows + sum(n * step for n, step in zip(self.y.sizes[2:], self.strides, strict=True))
 
@@ -94,7 +96,7 @@ def _in_five(layout: Layout) -> Layout:
 
 def plan(
     spec: OperatorSpec, desc: OperatorDesc, inputs: Sequence[Layout | None], outputs: Sequence[Layout], device: str
-) -> Kernel | Declined:
+) -> Planned | Declined:
     geometry = Geometry.of(spec, desc, inputs, outputs[0])
     window = " x ".join(map(str, spec.attributes(desc)[1]))
     count = _count_of_whole_planes(geometry)
@@ -103,15 +105,15 @@ def plan(
     any_window = _any_window(geometry)
     by_rows = _by_rows(geometry)
 
-    def run(inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
-        x, *quantisation = [None if each is None else each.tensor for each in inputs]
-        y = outputs[0].tensor
+    def run(inputs: Tensors, outputs: Tensors) -> None:
+        x, *quantisation = inputs
+        y = outputs[0]
         if by_rows is not None and (x.data_ptr() | y.data_ptr()) % 4 == 0:
             by_rows(pointer(x, tl.int32), pointer(y, tl.int32), *quantisation)
         else:
             any_window(x, y, *quantisation)
 
-    return Kernel(f"pooling by windows of {window}, {'each by itself' if by_rows is None else 'by rows'}", run)
+    return Planned(f"pooling by windows of {window}, {'each by itself' if by_rows is None else 'by rows'}", run)
 
 
 def _any_window(geometry: Geometry) -> Launch:
@@ -200,7 +202,7 @@ def _count_of_whole_planes(geometry: Geometry) -> int | None:
     return count
 
 
-def _whole_planes(geometry: Geometry, count: int) -> Kernel:
+def _whole_planes(geometry: Geometry, count: int) -> Planned:
     x, y = geometry.x, geometry.y
     planes, channels, size = prod(x.sizes[:2]), x.sizes[1], prod(x.sizes[2:])
     x_steps = x.strides[:2]
@@ -212,7 +214,9 @@ def _whole_planes(geometry: Geometry, count: int) -> Kernel:
         return Launch(pooling_kernels.sum_planes, -(-planes // abreast), (planes, channels, size, *steps), tile)
 
     by_bytes = summing(size, x_steps, False)
-    by_words = None if any(each % 4 for each in (size, *x_steps)) else summing(size // 4, [s // 4 for s in x_steps], True)
+    by_words = (
+        None if any(each % 4 for each in (size, *x_steps)) else summing(size // 4, [s // 4 for s in x_steps], True)
+    )
 
     def quantising(added: int) -> Launch:
         arguments = geometry.steps, planes, channels, size, count, added, *y.strides[:2]
@@ -221,14 +225,14 @@ def _whole_planes(geometry: Geometry, count: int) -> Kernel:
 
     plain, biased = quantising(0), quantising(128 if geometry.is_signed else 0)
 
-    def run(inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
-        tensor, *quantisation = [None if each is None else each.tensor for each in inputs]
+    def run(inputs: Tensors, outputs: Tensors) -> None:
+        tensor, *quantisation = inputs
         totals = torch.empty(planes, dtype=torch.int64, device=tensor.device)
         if by_words is not None and tensor.data_ptr() % 4 == 0:
             by_words(pointer(tensor, tl.int32), totals)
-            biased(totals, outputs[0].tensor, *quantisation)
+            biased(totals, outputs[0], *quantisation)
         else:
             by_bytes(tensor, totals)
-            plain(totals, outputs[0].tensor, *quantisation)
+            plain(totals, outputs[0], *quantisation)
 
-    return Kernel(f"pooling of whole planes, by {'bytes' if by_words is None else 'words'}", run)
+    return Planned(f"pooling of whole planes, by {'bytes' if by_words is None else 'words'}", run)

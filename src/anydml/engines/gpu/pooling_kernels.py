@@ -1,4 +1,4 @@
-"""Triton kernels of QUANTIZED_LINEAR_AVERAGE_POOLING: exact integer sums, quantised by the formula of the specification.
+"""Triton kernels of QUANTIZED_LINEAR_AVERAGE_POOLING: exact sums of integers, quantised by the specification's formula.
 
 A scale that is not a finite number above 0 gives the output zero point, as looking at it would mean to wait.
 """
@@ -34,7 +34,7 @@ def _quantise(total, count, given, wanted, is_usable, zero_point, LOWEST: tl.con
     """q = round_half_even((S * input_scale) / (count * output_scale)) + output_zero_point, saturated."""
     is_counted = is_usable & (count > 0)
     q = (total.to(tl.float64) * given) / tl.where(is_counted, count.to(tl.float64) * wanted, 1.0)
-    # Beyond these it saturates whatever the zero point is; within, adding and taking away 1.5 * 2^52 rounds half to even.
+    # Beyond these it saturates whatever the zero point is; within, 1.5 * 2^52 added and taken away rounds half to even.
     q = tl.minimum(tl.maximum(q, -1024.0), 1024.0)
     magic: tl.constexpr = 6755399441055744.0
     q = (q + magic) - magic
@@ -297,8 +297,10 @@ def _rows(
     SHIFT: tl.constexpr,
     SIGNED: tl.constexpr,
 ):
-    """Sums over a window of KD x ROWS x KW bytes for 4 outputs, in pairs as `_add_tap` has them; output 0's first column
-    is SHIFT bytes before word STRIDE * `word`."""
+    """Sums over a window of KD x ROWS x KW bytes for 4 outputs, in pairs as `_add_tap` has them.
+
+    Output 0's first column is SHIFT bytes before word STRIDE * `word`.
+    """
     one = tl.zeros(word.shape, tl.int32)
     two = tl.zeros(word.shape, tl.int32)
     for i in tl.static_range(KD):

@@ -13,9 +13,9 @@ import triton.language as tl
 from ...enums import AxisDirection, TensorDataType
 from ...layout import Layout, fold
 from ...schema import OperatorDesc, OperatorSpec
-from .. import Declined, Kernel
+from .. import Declined
 from . import scan_kernels
-from .launch import BITS, TYPES, Launch, next_power_of_2, pointer
+from .launch import BITS, TYPES, Launch, Planned, Tensors, next_power_of_2, pointer
 
 TILE, TILE_BYTES = 4096, 16 << 10
 """Elements and bytes of a tile where elements of a line lie side by side, at most."""
@@ -59,7 +59,7 @@ class Geometry:
 
     @property
     def is_across(self) -> bool:
-        """Whether lines are nearer to each other than the elements of a line, in what is read and in what is written."""
+        """Whether lines are nearer to each other than the elements of a line, as they are read and written."""
         if not self.lines or self.axis.size == 1:
             return bool(self.lines)
         near = self.lines[0]
@@ -80,7 +80,7 @@ class Geometry:
 
 def plan(
     spec: OperatorSpec, desc: OperatorDesc, inputs: Sequence[Layout | None], outputs: Sequence[Layout], device: str
-) -> Kernel | Declined:
+) -> Planned | Declined:
     (x,), (y,) = inputs, outputs
     assert x is not None
     _, axis, direction, exclusive = (None, *(value for (value,) in spec.attributes(desc)))
@@ -101,9 +101,9 @@ def plan(
         deep = DEEP // 2 if lines > WARP and dtype.itemsize == 8 else DEEP
         along = min(next_power_of_2(geometry.axis.size), deep)
     else:
-        tile = min(TILE, TILE_BYTES // dtype.itemsize) // (2 if scaled else 1)
-        along, warps = min(next_power_of_2(geometry.axis.size), tile), 4
-        lines = min(tile // along, next_power_of_2(geometry.count))
+        elements = min(TILE, TILE_BYTES // dtype.itemsize) // (2 if scaled else 1)
+        along, warps = min(next_power_of_2(geometry.axis.size), elements), 4
+        lines = min(elements // along, next_power_of_2(geometry.count))
     programs = -(-geometry.count // lines)
     if geometry.axis.size > 8 * along and programs < FEW:
         return _in_steps(geometry, constants, dtype, lines, along, programs, warps)
@@ -114,10 +114,10 @@ def plan(
     launch = Launch(scan_kernels.scan_tiles, programs, geometry.arguments(), {**shape, **constants}, warps)
     typed = _TYPED[dtype]
 
-    def run(inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
-        launch(pointer(inputs[0].tensor, typed), pointer(outputs[0].tensor, typed))
+    def run(inputs: Tensors, outputs: Tensors) -> None:
+        launch(pointer(inputs[0], typed), pointer(outputs[0], typed))
 
-    return Kernel(f"scan by tiles of {lines} lines x {along}, {programs} programs", run)
+    return Planned(f"scan by tiles of {lines} lines x {along}, {programs} programs", run)
 
 
 def _in_steps(
@@ -128,7 +128,7 @@ def _in_steps(
     along: int,
     blocks: int,
     warps: int,
-) -> Kernel:
+) -> Planned:
     tiles = -(-geometry.axis.size // along)
     parts = max(1, STEP_BYTES // (blocks * lines * along * dtype.itemsize))
     parts = min(1 << (parts.bit_length() - 1), next_power_of_2(tiles), MOST_PARTS)
@@ -141,9 +141,9 @@ def _in_steps(
     typed = _TYPED[dtype]
     arguments = geometry.arguments()
 
-    def run(inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
-        x, y = pointer(inputs[0].tensor, typed), pointer(outputs[0].tensor, typed)
-        totals = torch.empty(2 * blocks * parts * lines, dtype=wide, device=inputs[0].tensor.device)
+    def run(inputs: Tensors, outputs: Tensors) -> None:
+        x, y = pointer(inputs[0], typed), pointer(outputs[0], typed)
+        totals = torch.empty(2 * blocks * parts * lines, dtype=wide, device=inputs[0].device)
         carries = torch.empty(2 * blocks * lines, dtype=wide, device=totals.device)
         exponents: tuple[torch.Tensor | None, ...] = (None, None)
         if constants["SCALED"]:
@@ -151,7 +151,7 @@ def _in_steps(
         for step in range(steps + 1):
             launch(x, y, totals, exponents[0], carries, exponents[1], arguments=(step, *arguments))
 
-    return Kernel(f"scan by {steps} steps of {parts} tiles of {lines} lines x {along}, {blocks} rows of them", run)
+    return Planned(f"scan by {steps} steps of {parts} tiles of {lines} lines x {along}, {blocks} rows of them", run)
 
 
 _TYPED = {torch.float32: tl.float32, torch.float16: tl.float16, torch.int32: tl.int32, torch.int64: tl.int64}

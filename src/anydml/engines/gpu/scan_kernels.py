@@ -1,14 +1,13 @@
 """Triton kernels of CUMULATIVE_SUMMATION and CUMULATIVE_PRODUCT.
 
 A tensor is lines along an axis, counted through, nearest ones first. A tile is (LINES, AXIS) where elements of a line
-lie side by side (DIM, the axis's dimension, is 1), and (AXIS, LINES) where those of lines do (DIM is 0): threads go along
-the last dimension, and combine what they hold of a line without a word to each other where it is all of it. Backward is a
-matter of addresses and of the scan's direction; exclusive reads each element's predecessor, but for the first of a tile,
-which starts with the identity.
+lie side by side (DIM, the axis's dimension, is 1), and (AXIS, LINES) where those of lines do (DIM is 0). Threads go
+along the last dimension: in the latter each has a line to itself. Backward is a matter of addresses and of the scan's
+direction. Exclusive reads each element's predecessor, but for the first of a tile, which starts with the identity.
 
-Tallies of floats are held in the next wider type. A product's is a pair (mantissa, exponent), value = mantissa * 2^exponent
-with 1 <= |mantissa| < 2, or a mantissa of 0, inf or NaN: parts of a row, multiplied with each other first, would
-otherwise leave the range that the row as a whole stays in.
+Tallies of floats are held in the next wider type. A product's is a mantissa and an exponent, of the value
+mantissa * 2^exponent, with 1 <= |mantissa| < 2, or a mantissa of 0, infinity or NaN: parts of a row, multiplied with
+each other first, might otherwise leave the range that the row as a whole stays in.
 """
 
 from __future__ import annotations
@@ -54,7 +53,7 @@ def split(x):
 
 @triton.jit
 def joined(mantissa, exponent):
-    """mantissa * 2^exponent. An exponent beyond the range is cut off: so far out the output's type has 0 or infinity."""
+    """mantissa * 2^exponent, the exponent cut off where the output's type has long had 0 or infinity."""
     WIDTH: tl.constexpr = 52 if mantissa.dtype == tl.float64 else 23
     BITS: tl.constexpr = tl.int64 if mantissa.dtype == tl.float64 else tl.int32
     BIAS: tl.constexpr = 1023 if mantissa.dtype == tl.float64 else 127
@@ -67,9 +66,9 @@ def joined(mantissa, exponent):
 def _line_offsets(line, zero, sizes, x_strides, y_strides, LOOPS: tl.constexpr, DIM: tl.constexpr):
     """Where the lines of a tile start, in x and in y.
 
-    Threads are to go along lines that lie side by side, each with one of them, and not with several of which it then has
-    fewer elements. The compiler has threads go along what it knows to lie side by side, and gives each as much as it
-    knows to be aligned: `zero` is 0, which it does not know, and so takes nothing for aligned.
+    Threads are to go along lines that lie side by side, each with one of them, and not with several of which it then
+    has fewer elements. The compiler has threads go along what it knows to lie side by side, and gives each as much as
+    it knows to be aligned: `zero` is 0, which it does not know, and so takes nothing for aligned.
     """
     x_at = line * 0
     y_at = line * 0
@@ -128,7 +127,7 @@ def _scan(
     if SCALED:
         # No part's product leaves the range where the sum of |log2 x| over a line does not, nor does it with what comes
         # before. Zeros do no harm then, as nothing is infinite.
-        LIMIT: tl.constexpr = 1000 if TALLY == tl.float64 else 120
+        LIMIT: tl.constexpr = 1000 if tl.float64 == TALLY else 120
         given = given.to(tl.float32)
         logarithms = tl.abs(tl.log2(tl.abs(tl.where(given == 0, 1.0, given))))
         reach = tl.max(tl.sum(logarithms, DIM, keep_dims=True) + tl.abs(carry_exponent).to(tl.float32))
@@ -245,9 +244,7 @@ def scan_tiles(
             # The next tile is on its way while this one is scanned.
             start = (tiles - 2 - tile if REVERSE else tile + 1) * AXIS
             is_next = is_line & (tl.full((1, 1), 1, tl.int32) + tile < tiles)
-            values, ends = _read(
-                x_lines, start, x_axis, is_next, n, AXIS, DIM, INDEX, EXCLUSIVE, REVERSE, IDENTITY
-            )
+            values, ends = _read(x_lines, start, x_axis, is_next, n, AXIS, DIM, INDEX, EXCLUSIVE, REVERSE, IDENTITY)
         result = _scan(given, carry, carry_exponent, DIM, SCALED, PRODUCT, TALLY, REVERSE)
         tl.store(y_lines + at * y_axis, result.to(y.dtype.element_ty), mask=is_line & (at < n))
         if not ONE:
@@ -287,7 +284,7 @@ def scan_step(
     """Long lines go in steps of PARTS tiles. A launch reduces the tiles of step `step` and scans those of the step
     before, which it finds in the second-level cache.
 
-    totals: (2, blocks, PARTS, LINES), carries: (2, blocks, LINES), both used in turn: what a launch reads another wrote.
+    totals: (2, blocks, PARTS, LINES), carries: (2, blocks, LINES), used in turn: what a launch reads another wrote.
     SPAN is PARTS, or the number of threads where that is more: fewer elements than threads make code of many times the
     length.
     """
@@ -333,9 +330,7 @@ def scan_step(
             exponent = tl.zeros(before.shape, tl.int32)
             total, total_exponent = _reduce(earlier, DIM, SCALED, PRODUCT, TALLY)
         carry, carry_exponent = _combine(before, exponent, total, total_exponent, SCALED, PRODUCT)
-        values, _ = _read(
-            x_lines, start, x_axis, is_line, n, AXIS, DIM, INDEX, EXCLUSIVE, REVERSE, IDENTITY
-        )
+        values, _ = _read(x_lines, start, x_axis, is_line, n, AXIS, DIM, INDEX, EXCLUSIVE, REVERSE, IDENTITY)
         result = _scan(values, carry, carry_exponent, DIM, SCALED, PRODUCT, TALLY, REVERSE)
         y_lines = y + _expand(y_at, 1 - DIM)
         mask = is_line & (at < n)

@@ -1,0 +1,419 @@
+"""The GPU engine, beyond the cases: on a device, or in Triton's interpreter where there is none.
+
+``make test-gpu`` runs this file and the cases; elsewhere only what takes neither PyTorch nor Triton is run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from importlib import util
+from typing import Any
+
+import numpy as np
+import pytest
+
+import anydml
+from anydml import (
+    DML_BUFFER_BINDING,
+    DML_CUMULATIVE_SUMMATION_OPERATOR_DESC,
+    DML_JOIN_OPERATOR_DESC,
+    Device,
+    DMLError,
+    HResult,
+)
+from anydml.schema import OperatorDesc
+from cases import tensor
+from exact import check_join, check_last, check_pooling, check_tally
+from harness import GPU
+
+on_gpu = pytest.mark.skipif(not GPU, reason="needs PyTorch and Triton: make test-gpu")
+
+
+def refused(call: Callable[[], Any], *rules: str) -> DMLError:
+    with pytest.raises(DMLError) as raised:
+        call()
+    assert [violation.rule for violation in raised.value.violations] == list(rules)
+    return raised.value
+
+
+# Devices
+
+
+@pytest.mark.parametrize("missing", ["torch", "triton"])
+@pytest.mark.parametrize("name", ["cuda", "cuda:1", "xpu"])
+def test_what_a_gpu_takes_is_not_installed(name: str, missing: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    there = util.find_spec
+
+    def find_spec(module: str) -> Any:
+        return None if module == missing else (there(module) or object())
+
+    monkeypatch.setattr("anydml.engines.gpu.devices.find_spec", find_spec)
+    error = refused(lambda: Device(name), "(D7)")
+    assert error.hresult == HResult.DXGI_ERROR_UNSUPPORTED
+    assert f"{missing} is not installed" in str(error)
+    assert "pip install 'anydml[gpu]'" in str(error)
+
+
+@on_gpu
+def test_a_gpu_that_is_not_there() -> None:
+    torch = pytest.importorskip("torch")
+    if not torch.cuda.is_available():
+        pytest.skip("the interpreter takes any name")
+    assert "of 1" in str(refused(lambda: Device("cuda:999"), "(D7)"))
+
+
+@on_gpu
+def test_it_says_who_serves() -> None:
+    device = Device(GPU)
+    desc = DML_CUMULATIVE_SUMMATION_OPERATOR_DESC(InputTensor=tensor((4,)), OutputTensor=tensor((4,)), Axis=0)
+    operator = device.compile_operator(device.create_operator(desc))
+    assert operator.engine == GPU
+    assert operator.explain().startswith(f"CUMULATIVE_SUMMATION is served by {GPU}: scan by tiles")
+
+
+@on_gpu
+def test_no_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("anydml.engines.gpu._FAMILIES", {})
+    refused(lambda: anydml.cumulative_summation([1, 2], device=Device(GPU)), "(D8)")
+
+
+# Arrays
+
+
+@pytest.fixture
+def torch() -> Any:
+    return pytest.importorskip("torch")
+
+
+@pytest.fixture
+def place(torch: Any) -> Any:
+    """PyTorch's name of the device."""
+    return Device(GPU).memory.device  # type: ignore[attr-defined]
+
+
+@on_gpu
+def test_tensors_in_and_out(torch: Any, place: Any) -> None:
+    x = torch.arange(6, dtype=torch.int32, device=place).reshape(2, 3)
+    sums = anydml.cumulative_summation(x, device=GPU)
+    assert isinstance(sums, torch.Tensor)
+    assert sums.device == place
+    assert sums.tolist() == [[0, 1, 3], [3, 7, 12]]
+    assert anydml.join([x.T, x.T], axis=1, device=GPU).tolist() == [[0, 3, 0, 3], [1, 4, 1, 4], [2, 5, 2, 5]]
+
+
+@on_gpu
+def test_out_is_written_where_it_lies(torch: Any, place: Any) -> None:
+    x = torch.tensor([2, 3, 4], dtype=torch.int64, device=place)
+    out = torch.zeros((3, 2), dtype=torch.int64, device=place)[:, 1]
+    assert anydml.cumulative_product(x, out=out, device=GPU) is out
+    assert out.tolist() == [2, 6, 24]
+    assert anydml.cumulative_product(x, out=x, exclusive=True, device=GPU) is x
+    assert x.tolist() == [1, 2, 6]
+
+
+@on_gpu
+def test_numpy_is_brought_and_taken_back() -> None:
+    x = np.arange(8, dtype=np.uint64)[::-1]
+    sums = anydml.cumulative_summation(x, device=GPU)
+    assert isinstance(sums, np.ndarray)
+    np.testing.assert_array_equal(sums, np.cumsum(x))
+    out = np.zeros((8, 3), np.uint64)[:, 1]
+    assert anydml.cumulative_summation(x, out=out, device=GPU) is out
+    np.testing.assert_array_equal(out, np.cumsum(x))
+    read_only = np.zeros(8, np.uint64)
+    read_only.flags.writeable = False
+    refused(lambda: anydml.cumulative_summation(x, out=read_only, device=GPU), "(A3)")
+    assert anydml.join([[1, 2], [3]], device=GPU).tolist() == [1, 2, 3]
+
+
+@on_gpu
+def test_lists_with_an_empty_piece_and_many_dimensions(torch: Any, place: Any) -> None:
+    empty = torch.empty((0, 2), device=place)
+    assert anydml.join([empty, torch.ones((1, 2), device=place)], device=GPU).tolist() == [[1, 1]]
+    assert anydml.cumulative_summation(empty, device=GPU).shape == (0, 2)
+    x = torch.ones((1, 2, 1, 2, 1, 2, 1, 2, 1, 2), device=place)
+    assert anydml.cumulative_summation(x, axis=3, device=GPU).sum().item() == 48
+
+
+@on_gpu
+def test_tensors_elsewhere_are_refused(torch: Any, place: Any) -> None:
+    elsewhere = torch.ones(3, device="meta")
+    here = torch.ones(3, device=place)
+    error = refused(lambda: anydml.cumulative_summation(elsewhere, device=GPU), "(A12)")
+    assert "meta" in str(error)
+    refused(lambda: anydml.join([here, elsewhere], device=GPU), "(A12)")
+    refused(lambda: anydml.cumulative_summation(here, out=elsewhere, device=GPU), "(A12)")
+
+
+@on_gpu
+def test_tensors_that_are_more_than_numbers_are_refused(torch: Any, place: Any) -> None:
+    x = torch.ones(3, device=place)
+    refused(lambda: anydml.cumulative_summation(x.clone().requires_grad_(), device=GPU), "(A1)")
+    refused(lambda: anydml.cumulative_summation(x.to_sparse(), device=GPU), "(A1)")
+    refused(lambda: anydml.cumulative_summation(x.to(torch.bfloat16), device=GPU), "(S3)")
+    refused(lambda: anydml.cumulative_summation(x.to(torch.float64), device=GPU), "(S3)")
+    refused(lambda: anydml.cumulative_summation(x > 0, device=GPU), "(S3)")
+
+
+@on_gpu
+def test_a_binding_in_the_cpus_memory_is_refused(torch: Any, place: Any) -> None:
+    device = Device(GPU)
+    four = tensor((4,))
+    desc = DML_JOIN_OPERATOR_DESC(InputTensors=[four], OutputTensor=four, Axis=0)
+    operator = device.compile_operator(device.create_operator(desc))
+    x = np.ones(4, np.float32)
+    error = refused(lambda: operator.dispatch([x], [torch.empty(4, device=place)]), "(B10)")
+    assert "pass a tensor on the device" in str(error)
+    operator.initialise([None])
+    table = device.create_binding_table(operator)
+    table.bind_inputs([DML_BUFFER_BINDING(Buffer=x)])
+    table.bind_outputs([DML_BUFFER_BINDING(Buffer=torch.empty(4, device=place))])
+    refused(lambda: device.dispatch(operator, table), "(B3)")
+    shared = torch.ones(4, device=place)
+    refused(lambda: operator.dispatch([shared], [shared]), "(B7)")
+
+
+@on_gpu
+def test_owned_inputs(torch: Any, place: Any) -> None:
+    device = Device(GPU)
+    owned = anydml.DML_BUFFER_TENSOR_DESC(
+        DataType=anydml.TensorDataType.FLOAT32, Sizes=(2,), Flags=anydml.TensorFlags.OWNED_BY_DML
+    )
+    desc = DML_JOIN_OPERATOR_DESC(InputTensors=[owned, tensor((2,))], OutputTensor=tensor((4,)), Axis=0)
+    operator = device.compile_operator(device.create_operator(desc))
+    ones, twos = (torch.full((2,), value, device=place) for value in (1.0, 2.0))
+    resource = operator.initialise([ones, None])
+    out = torch.empty(4, device=place)
+    operator.dispatch([None, twos], [out], persistent=resource)
+    assert out.tolist() == [1, 1, 2, 2]
+    refused(lambda: operator.dispatch([None, twos], [out], persistent=torch.zeros(512, device=place)), "(B9)")
+
+
+@on_gpu
+@pytest.mark.parametrize("scale", [0.0, -1.0, np.inf, np.nan])
+def test_a_scale_that_means_nothing_gives_the_zero_point(scale: float) -> None:
+    x = np.full((1, 2, 4, 4), 9, np.uint8)
+    options = {"output_scale": [1.0, 1.0], "output_zero_point": 7, "window_size": 2}
+    y = anydml.quantized_linear_average_pooling(x, [1.0, scale], **options, device=GPU)
+    assert (y[:, 0] == 16).all()
+    assert (y[:, 1] == 7).all()
+    debug = Device(GPU, debug=True)
+    refused(lambda: anydml.quantized_linear_average_pooling(x, [1.0, scale], **options, device=debug), "(V1)")
+
+
+# Scans
+
+
+@pytest.fixture(params=["as planned", "small tiles", "steps", "wide indices"])
+def tiles(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """The kernels' ways for large tensors, on small ones."""
+    from anydml.calling import _compile
+
+    scan = "anydml.engines.gpu.scan"
+    if request.param == "wide indices":
+        from triton import language
+
+        monkeypatch.setattr(f"{scan}.Geometry.index", property(lambda self: language.int64))
+    elif request.param != "as planned":
+        for name, value in {"TILE": 16, "DEEP": 4, "STEP_BYTES": 512}.items():
+            monkeypatch.setattr(f"{scan}.{name}", value)
+        monkeypatch.setattr(f"{scan}.FEW", 10**6 if request.param == "steps" else 0)
+    _compile.cache_clear()
+    yield request.param
+    _compile.cache_clear()
+
+
+SHAPES = [((170,), 0), ((3, 150), 1), ((50, 5), 0), ((2, 41, 3), 1), ((2, 1, 3), 1), ((2, 3, 1, 9, 2), 3)]
+OPERATIONS = [("sum", np.float32), ("sum", np.uint64), ("product", np.float16), ("product", np.float32)]
+
+
+@on_gpu
+@pytest.mark.parametrize(("shape", "axis"), SHAPES)
+@pytest.mark.parametrize(("operation", "dtype"), OPERATIONS)
+def test_scans(operation: str, dtype: type, shape: tuple[int, ...], axis: int, tiles: str) -> None:
+    """In every mode, also of transposed input."""
+    random = np.random.default_rng(0)
+    x = (random.uniform(-3, 3, shape) if dtype != np.uint64 else random.integers(0, 9, shape)).astype(dtype)
+    call = anydml.cumulative_summation if operation == "sum" else anydml.cumulative_product
+    for i in range(4):
+        mode = {"reverse": bool(i & 1), "exclusive": bool(i & 2)}
+        given = np.asfortranarray(x) if i == 3 else x
+        check_tally(operation, x, call(given, axis, **mode, device=GPU), axis, **mode)
+
+
+SPECIAL = [0.0, -0.0, 1.0, -2.0, 1e30, -1e30, 1e-30, 3e38, 1e-45, np.inf, -np.inf, np.nan]
+
+
+@on_gpu
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+@pytest.mark.parametrize("operation", ["sum", "product"])
+def test_special_values_in_any_place(operation: str, dtype: type, tiles: str) -> None:
+    random = np.random.default_rng(1)
+    with np.errstate(over="ignore"):
+        x = random.choice(np.array(SPECIAL, np.float32), (12, 40), p=[0.04, 0.03, 0.2, 0.2] + [0.1] * 5 + [0.01] * 3)
+        x = x.astype(dtype)
+    call = anydml.cumulative_summation if operation == "sum" else anydml.cumulative_product
+    check_tally(operation, x, call(x, 1, device=GPU), 1)
+    check_tally(operation, x.T, call(np.ascontiguousarray(x.T), 0, device=GPU), 0)
+
+
+def split(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """As the kernels have it, in NumPy."""
+    mantissa, exponent = np.frexp(x)
+    ordinary = np.isfinite(x) & (np.abs(x) >= np.finfo(x.dtype).tiny)
+    return np.where(ordinary, mantissa * 2, x).astype(x.dtype), np.where(ordinary, exponent - 1, 0)
+
+
+def multiply_scaled(a: tuple[Any, Any], b: tuple[Any, Any]) -> tuple[Any, Any]:
+    product = a[0] * b[0]
+    is_large = np.abs(product) >= 2
+    return np.where(is_large, product * product.dtype.type(0.5), product), a[1] + b[1] + is_large
+
+
+def in_any_order(random: np.random.Generator, parts: list[Any], combine: Callable[[Any, Any], Any]) -> Any:
+    """Neighbours combined in a random order, as the scan of some GPU, or of another one, might."""
+    while len(parts) > 1:
+        i = int(random.integers(len(parts) - 1))
+        parts[i : i + 2] = [combine(parts[i], parts[i + 1])]
+    return parts[0]
+
+
+@pytest.mark.parametrize(("dtype", "wide"), [(np.float32, np.float64), (np.float16, np.float32)])
+@pytest.mark.parametrize("operation", ["sum", "product"])
+def test_promises_hold_in_any_order_of_combining(operation: str, dtype: type, wide: type) -> None:
+    """The interpreter combines one element after the other; what a device does may differ from it, and from another."""
+    random = np.random.default_rng(2)
+    for _ in range(150):
+        with np.errstate(all="ignore"):
+            kind = random.integers(3)
+            n = int(random.integers(1, 60))
+            x = random.choice(np.array(SPECIAL[: 9 if kind == 0 else 12], np.float32), n)
+            x = (x if kind < 2 else random.uniform(-3, 3, n)).astype(dtype)
+            if operation == "sum":
+                total = in_any_order(random, list(x.astype(wide)), lambda a, b: a + b)
+            else:
+                mantissa, exponent = in_any_order(random, [split(each) for each in x.astype(wide)], multiply_scaled)
+                limit = np.finfo(wide).maxexp - 1
+                total = mantissa * np.ldexp(wide(1), np.clip(exponent, -limit + 1, limit))
+            y = np.asarray(total).astype(dtype)
+        check_last(operation, x[None], y.reshape(1))
+
+
+@on_gpu
+def test_the_model_combines_as_the_kernels_do(torch: Any, place: Any) -> None:
+    import triton
+
+    from gpu_kernels import multiply_all
+
+    random = np.random.default_rng(3)
+    for dtype in (np.float64, np.float32):
+        x, y = (random.choice(np.array(SPECIAL, np.float32), 256).astype(dtype) for _ in range(2))
+        given = [torch.from_numpy(each).to(place) for each in (x, y)]
+        mantissa, exponent = torch.empty_like(given[0]), torch.empty(256, dtype=torch.int32, device=place)
+        multiply_all[(1,)](*given, mantissa, exponent, N=triton.language.constexpr(256))
+        with np.errstate(all="ignore"):
+            expected = multiply_scaled(split(x), split(y))
+        np.testing.assert_array_equal(mantissa.cpu().numpy(), expected[0])
+        np.testing.assert_array_equal(exponent.cpu().numpy(), expected[1])
+
+
+# Joins
+
+
+@on_gpu
+@pytest.mark.parametrize("dtype", [np.uint8, np.float16, np.float32, np.int64])
+@pytest.mark.parametrize(
+    ("shapes", "axis"),
+    [
+        ([(5, 3), (5, 4)], 1),
+        ([(4, 16)] * 3, 0),
+        ([(6, 1)] * 40, 1),
+        ([(3, 2, 8), (3, 5, 8)], 1),
+        ([(2, 100), (2, 1), (2, 37)], 1),
+        ([(1, 300)] * 3, 0),
+    ],
+)
+def test_joins(torch: Any, place: Any, dtype: type, shapes: list[tuple[int, ...]], axis: int) -> None:
+    """Also of pieces that lie at odd addresses, and transposed."""
+    random = np.random.default_rng(4)
+    pieces = [random.integers(0, 100, shape).astype(dtype) for shape in shapes]
+    tensors = [torch.from_numpy(piece).to(place) for piece in pieces]
+    check_join(pieces, anydml.join(tensors, axis, device=GPU).cpu().numpy(), axis)
+    odd = [torch.empty(t.numel() + 1, dtype=t.dtype, device=place)[1:].reshape(t.shape).copy_(t) for t in tensors]
+    check_join(pieces, anydml.join(odd, axis, device=GPU).cpu().numpy(), axis)
+    turned = [t.T.contiguous().T for t in tensors]
+    check_join(pieces, anydml.join(turned, axis, device=GPU).cpu().numpy(), axis)
+
+
+@on_gpu
+def test_a_join_with_other_addresses_each_time(torch: Any, place: Any) -> None:
+    kept = []
+    for i in range(80):
+        pieces = [torch.full((3,), float(i + k), device=place) for k in range(3)]
+        assert anydml.join(pieces, device=GPU).tolist() == [i] * 3 + [i + 1] * 3 + [i + 2] * 3
+        kept.append(pieces)
+
+
+# Pooling
+
+
+@on_gpu
+@pytest.mark.parametrize("seed", range(25))
+def test_pooling(seed: int) -> None:
+    """Windows by rows of words, by themselves, and over whole planes."""
+    random = np.random.default_rng(seed)
+    spatial = int(random.integers(2, 4))
+    kinds = [(np.uint8, np.int8)[int(random.integers(2))] for _ in range(2)]
+    sizes = [*(int(random.integers(1, 6)) for _ in range(spatial - 1)), int(random.choice([4, 8, 12, 7]))]
+    window = [int(random.integers(1, min(size, 4) + 1)) for size in sizes]
+    strides = [int(random.integers(1, 3)) for _ in sizes]
+    start = [int(random.integers(0, size)) for size in window]
+    end = [int(random.integers(0, size)) for size in window]
+    if seed % 5 == 0:
+        window, start, end = sizes, [0] * spatial, [0] * spatial
+    elif seed % 2 and strides[-1] == 1:
+        start[-1] += -(sizes[-1] + start[-1] + end[-1] - window[-1] + 1) % 4  # rows of whole words come out
+    dilations = [1] * spatial
+    include_padding = bool(seed % 3 == 0)
+    channels = 3
+
+    def every(dtype: type, shape: tuple[int, ...]) -> np.ndarray:
+        limits = np.iinfo(dtype)
+        return random.integers(limits.min, limits.max + 1, shape).astype(dtype)
+
+    x = every(kinds[0], (2, channels, *sizes))
+    scales = [random.choice([0.25, 0.5, 0.3, 1.0], channels).astype(np.float32) for _ in range(2)]
+    zero_points = [every(kind, (channels,)) for kind in kinds]
+    y = anydml.quantized_linear_average_pooling(
+        x,
+        scales[0],
+        zero_points[0],
+        output_scale=scales[1],
+        output_zero_point=zero_points[1],
+        window_size=window,
+        strides=strides,
+        start_padding=start,
+        end_padding=end,
+        include_padding=include_padding,
+        device=GPU,
+    )
+    quantisation = scales[0], zero_points[0], scales[1], zero_points[1]
+    check_pooling(x, y, *quantisation, window, strides, start, end, dilations, include_padding)
+
+
+@on_gpu
+def test_every_layout_of_a_small_desc_is_captured_in_a_graph(torch: Any, place: Any) -> None:
+    if place.type != "cuda":
+        pytest.skip("graphs are CUDA's")
+    device = Device(GPU)
+    t = tensor((4, 1000))
+    desc: OperatorDesc = DML_CUMULATIVE_SUMMATION_OPERATOR_DESC(InputTensor=t, OutputTensor=t, Axis=1)
+    operator = device.compile_operator(device.create_operator(desc))
+    x, y = torch.ones((4, 1000), device=place), torch.empty((4, 1000), device=place)
+    operator.dispatch([x], [y])
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        operator.dispatch([x], [y])
+    x.fill_(2)
+    graph.replay()
+    assert y[0, -1].item() == 2000
