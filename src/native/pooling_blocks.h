@@ -73,9 +73,8 @@ class BlockPooling final : public Plan {
     std::optional<Requantizer> shared;
     if (geometry_.same_quantization()) shared.emplace(*this, geometry_.quantization(inputs, 0));
     parallel_for(parts, threads, [&](int64_t i) {
-      const auto share = [&](int64_t part) { return units / parts * part + std::min(part, units % parts); };
       Worker worker(*this, inputs, outputs, shared ? &*shared : nullptr);
-      worker.run(share(i), share(i + 1));
+      worker.run(share_begin(i, parts, units), share_begin(i + 1, parts, units));
     });
   }
 
