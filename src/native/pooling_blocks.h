@@ -409,6 +409,11 @@ class BlockPooling final : public Plan {
           rows = copied_input_;
         }
       }
+      // Behind a block lies the next one, of the same plane or of another.
+      const int64_t bytes = height.input == 1 ? 0 : rows_ * height.stride * height.in_stride;
+      const auto strips = static_cast<int64_t>(plan_.first_strip_[static_cast<size_t>(tile_) + 1] -
+                                               plan_.first_strip_[static_cast<size_t>(tile_)]);
+      ahead_ = {rows + bytes, bytes / (strips * (count + rows_))};
       return rows;
     }
 
@@ -445,7 +450,9 @@ class BlockPooling final : public Plan {
         copy_columns(rows, count, strip);
         strip_rows = {copied_input_ + (strip.begin - begin_) * width.stride, b_.pitch, count};
       }
-      plan_.sum_rows_(strip_rows, width.size, width.dilation, g_.in.flip(), row_sums_ + begin_row_ * kStrip);
+      plan_.sum_rows_(strip_rows, width.size, width.dilation, g_.in.flip(), ahead_,
+                      row_sums_ + begin_row_ * kStrip);
+      ahead_.from += count * ahead_.step;
     }
 
     SumTaps row_taps() {
@@ -505,10 +512,12 @@ class BlockPooling final : public Plan {
       const StripLines& lines = z_->tables[table];
       const int64_t pitch = out_pitch_;
       with_taps(taps, [&](auto count) {
-        add_rows<count()>(taps, rows, [=, &lines](int64_t y, const StripSums& sums) {
+        add_rows<count()>(taps, rows, [=, &lines, ahead = ahead_](int64_t y, const StripSums& sums) {
+          ahead.ask(y);
           output(sums, lines, out + y * pitch);
         });
       });
+      ahead_.from += rows * ahead_.step;
     }
 
     // By the formula.
@@ -577,6 +586,7 @@ class BlockPooling final : public Plan {
     const std::byte* in_ = nullptr;
     const std::byte* in_end_ = nullptr;  // of the tensor, or of its rows known to be there
     std::byte* out_ = nullptr;
+    Ahead ahead_{};
   };
 
   Geometry geometry_;

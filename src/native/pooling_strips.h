@@ -15,6 +15,7 @@
 #include "pooling_geometry.h"
 #include "pooling_lanes.h"
 #include "pooling_requantize.h"
+#include "stream.h"
 
 #if defined(ANYDML_ISA_AVX2) || defined(ANYDML_ISA_AVX512)
 #include <immintrin.h>
@@ -119,17 +120,30 @@ struct StripRows {
   int64_t count;
 };
 
+// Asks for the bytes of the next block, a few at each step of the work on this one, so that memory never
+// rests: a strip takes too little of each row for the processor to foresee them.
+struct Ahead {
+  const std::byte* from;
+  int64_t step;
+
+  void ask(int64_t i) const { prefetch_line(from + i * step); }
+};
+
 template <int kStride, bool kDilated, int kTaps>
-void sum_rows_of(const StripRows& rows, int64_t taps, int64_t dilation, uint8_t flip, uint16_t* sums) {
+void sum_rows_of(const StripRows& rows, int64_t taps, int64_t dilation, uint8_t flip, const Ahead& ahead,
+                 uint16_t* sums) {
   if (kTaps != 0) taps = kTaps;
   const auto flips = all_lanes<Shorts>(static_cast<uint16_t>(flip * 0x101));
   const std::byte* row = rows.first;
+  const Ahead wanted = ahead;  // not changed by what is stored
   for (int64_t r = 0; r < rows.count; ++r, row += rows.pitch) {
+    wanted.ask(r);
     sum_taps<kStride, kDilated>(row, taps, dilation, flips).store(sums + r * kStrip);
   }
 }
 
-using SumRows = void (*)(const StripRows&, int64_t taps, int64_t dilation, uint8_t flip, uint16_t* sums);
+using SumRows = void (*)(const StripRows&, int64_t taps, int64_t dilation, uint8_t flip, const Ahead&,
+                         uint16_t* sums);
 
 // Counts known to the compiler leave no inner loop.
 template <int kStride>
