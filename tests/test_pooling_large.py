@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import anydml
+from test_join_large import at_the_end_of_a_page
 
 WINDOWS: list[tuple[tuple[int, ...], dict[str, Any]]] = [
     ((2, 3, 34, 129), {"window_size": 2, "strides": 2}),
@@ -140,3 +141,16 @@ def test_any_strides(steps: tuple[int, int]) -> None:
     expected[view] = anydml.quantized_linear_average_pooling(x, 0.02, np.uint8(100), **keywords, device="reference")
     anydml.quantized_linear_average_pooling(x, 0.02, np.uint8(100), **keywords, out=out)
     np.testing.assert_array_equal(memory, expected)
+
+
+# Where a strip ends in padding, what lies there in memory is read and masked: but not beyond the tensor.
+@pytest.mark.parametrize("stride", [1, 2])
+@pytest.mark.parametrize("width", [5, 31, 32, 33, 64, 65, 112])
+def test_padding_is_not_read_beyond_the_tensor(width: int, stride: int) -> None:
+    rng = np.random.default_rng(width)
+    for size, planes in itertools.product((2, 3, 7), (1, 3)):
+        x = at_the_end_of_a_page(every(rng, np.int8, (1, planes, 9, width)))
+        window = {"window_size": size, "strides": stride, "start_padding": size // 2, "end_padding": size // 2}
+        assert_exact(x, np.uint8, rng, **window)
+        assert_exact(x[:, :, ::-1], np.uint8, rng, **window)
+        assert_exact(x[:, :, :, 1:-1], np.uint8, rng, **window)

@@ -8,6 +8,7 @@
 #include "pooling_blocks.h"
 #include "pooling_direct.h"
 #include "pooling_geometry.h"
+#include "pooling_planes.h"
 #include "pooling_rows.h"
 
 ANYDML_ISA_BEGIN
@@ -112,6 +113,9 @@ std::string describe(const Request& request) {
 std::unique_ptr<Plan> make_pooling(const Geometry& geometry, std::string description) {
   if (BlockPooling::suits(geometry)) {
     return std::make_unique<BlockPooling>(geometry, description + ", block by block");
+  }
+  if (PlanePooling::suits(geometry)) {
+    return std::make_unique<PlanePooling>(geometry, description + ", plane by plane");
   }
   if (RowPooling::suits(geometry)) {
     return std::make_unique<RowPooling>(geometry, description + ", row by row");

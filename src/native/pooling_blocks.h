@@ -49,14 +49,15 @@ class BlockPooling final : public Plan {
       : Plan(std::move(description)), geometry_(geometry), block_(*fitted(geometry)) {
     const auto& [depth, height, width] = geometry_.windows;
     for (size_t i = 0; i < 3; ++i) segments_[i] = segments_of(geometry_.windows[i]);
+    const bool dilated = width.size > 1 && width.dilation > 1;
+    const bool single = width.stride == 1;
+    sum_rows_ =
+        single ? sum_rows_for<1, false>(width.size, dilated) : sum_rows_for<2, false>(width.size, dilated);
+    sum_edges_ =
+        single ? sum_rows_for<1, true>(width.size, dilated) : sum_rows_for<2, true>(width.size, dilated);
     make_tiles();
     make_counts();
-    const bool dilated = width.size > 1 && width.dilation > 1;
-    sum_rows_ =
-        width.stride == 1 ? sum_rows_for<1>(width.size, dilated) : sum_rows_for<2>(width.size, dilated);
-    const bool unpadded = first_column(0) >= 0 && last_column(width.output - 1) < width.input;
-    copies_all_ = unpadded && width.in_stride == 1 && tiles_ == 1 && height.in_stride == width.input;
-    if (copies_all_) block_.pitch = width.input;
+    span_ = span();
     const double written = static_cast<double>(geometry_.channels.size * geometry_.batch.size) *
                            static_cast<double>(depth.output * height.output * width.output);
     streams_ = width.out_stride == 1 && height.out_stride == width.output && tiles_ == 1 &&
@@ -73,9 +74,8 @@ class BlockPooling final : public Plan {
     std::optional<Requantizer> shared;
     if (geometry_.same_quantization()) shared.emplace(*this, geometry_.quantization(inputs, 0));
     parallel_for(parts, threads, [&](int64_t i) {
-      const auto share = [&](int64_t part) { return units / parts * part + std::min(part, units % parts); };
       Worker worker(*this, inputs, outputs, shared ? &*shared : nullptr);
-      worker.run(share(i), share(i + 1));
+      worker.run(share_begin(i, parts, units), share_begin(i + 1, parts, units));
     });
   }
 
@@ -131,12 +131,13 @@ class BlockPooling final : public Plan {
   }
 
   // Some 32 outputs from `begin` on. What its outputs divide by, beside the rows' and slices' share, is its
-  // kind; the last strip of a tile overlaps the one before it. Where it needs no padding, its input is read
-  // in place.
+  // kind; the last strip of a tile overlaps the one before it. Its input is read in place where whole vectors
+  // may be: where there is padding, what lies there in memory is masked.
   struct Strip {
     int64_t begin;
     size_t kind;
-    bool inside;
+    bool in_place;
+    StripEdge edge;  // empty where all is inside
   };
   using Counts = std::array<int64_t, kStrip>;
 
@@ -163,13 +164,27 @@ class BlockPooling final : public Plan {
         while (kind < kinds_.size() && kinds_[kind] != counts) ++kind;
         if (kind == kinds_.size()) kinds_.push_back(counts);
         const Window& width = geometry_.windows[2];
-        const bool inside = width.in_stride == 1 && end - begin >= kStrip && first_column(from) >= 0 &&
-                            last_column(from + kStrip - 1) < width.input &&
-                            !(width.size == 1 && width.stride == 2);
-        strips_.push_back({from, kind, inside});
+        const int64_t last = last_column(std::min(from + kStrip, end) - 1);
+        const bool padded = first_column(from) < 0 || last >= width.input;
+        const bool in_place = width.in_stride == 1 && !(width.size == 1 && width.stride == 2);
+        strips_.push_back({from, kind, in_place, padded ? edge_at(from) : StripEdge{}});
       }
     }
     first_strip_.push_back(strips_.size());
+  }
+
+  StripEdge edge_at(int64_t begin) const {
+    const Window& width = geometry_.windows[2];
+    const int64_t columns = kStrip * width.stride + width.extent();
+    StripEdge edge;
+    std::vector<std::byte> outside;
+    for (int64_t x = first_column(begin); x < first_column(begin) + columns; ++x) {
+      const bool inside = 0 <= x && x < width.input;
+      edge.keep.push_back(inside ? 0xff : 0);
+      outside.push_back(std::byte{!inside});
+    }
+    sum_rows_({outside.data(), 0, 1}, width.size, width.dilation, 0, {outside.data(), 0}, edge.taps.data());
+    return edge;
   }
 
   // Rows are of one class where windows have equally many counted rows and slices.
@@ -197,13 +212,16 @@ class BlockPooling final : public Plan {
   }
   int64_t last_column(int64_t o) const { return first_column(o) + geometry_.windows[2].extent() - 1; }
 
-  // From that plane's first byte to the input's end, at least, where a plane's rows follow each other.
-  int64_t bytes_from(int64_t batch, int64_t channel) const {
-    const auto& [depth, height, width] = geometry_.windows;
-    const auto beyond = [](int64_t steps, int64_t stride) { return steps * std::max<int64_t>(stride, 0); };
-    return beyond(geometry_.batch.size - 1 - batch, geometry_.batch.in) +
-           beyond(geometry_.channels.size - 1 - channel, geometry_.channels.in) +
-           beyond(depth.input - 1, depth.in_stride) + height.input * width.input;
+  // The tensor's bytes lie between these two, from its first element on.
+  std::pair<int64_t, int64_t> span() const {
+    std::pair<int64_t, int64_t> span{0, 1};
+    const auto widen = [&](int64_t size, int64_t stride) {
+      if (size > 1) (stride < 0 ? span.first : span.second) += (size - 1) * stride;
+    };
+    widen(geometry_.batch.size, geometry_.batch.in);
+    widen(geometry_.channels.size, geometry_.channels.in);
+    for (const Window& window : geometry_.windows) widen(window.input, window.in_stride);
+    return span;
   }
 
   int64_t row_blocks() const { return (geometry_.windows[1].output - 1) / block_.rows + 1; }
@@ -292,7 +310,6 @@ class BlockPooling final : public Plan {
         out_ = static_cast<std::byte*>(outputs_[0]) + batch * g_.batch.out + channel * g_.channels.out;
         row_ = row_block * b_.rows;
         rows_ = std::min(b_.rows, g_.windows[1].output - row_);
-        in_end_ = in_ + plan_.bytes_from(batch, channel);
         const int64_t slice = slice_block * b_.slices;
         pool(slice, std::min(slice + b_.slices, g_.windows[0].output));
       }
@@ -321,7 +338,6 @@ class BlockPooling final : public Plan {
       tile_ = tile;
       begin_ = plan_.tile_begin(tile);
       end_ = plan_.tile_begin(tile + 1);
-      if (plan_.copies_all_) return;
       std::memset(copied_input_, static_cast<int>(zero_point_ ^ g_.in.flip()),
                   static_cast<size_t>(b_.copied_input()));
     }
@@ -402,14 +418,11 @@ class BlockPooling final : public Plan {
       if (begin_row_ == end_row_) return nullptr;
       const int64_t count = end_row_ - begin_row_;
       const std::byte* rows = in_ + slice * depth.in_stride + (first_row() + begin_row_) * height.in_stride;
-      if (plan_.copies_all_) {
-        // What is read beyond these rows is discarded, but it has to be there.
-        const std::byte* const end = rows + count * width.input;
-        if (in_end_ - end < kSlack) {
-          std::memcpy(copied_input_, rows, static_cast<size_t>(count * width.input));
-          rows = copied_input_;
-        }
-      }
+      // Behind a block lies the next one, of the same plane or of another.
+      const int64_t bytes = height.input == 1 ? 0 : rows_ * height.stride * height.in_stride;
+      const auto strips = static_cast<int64_t>(plan_.first_strip_[static_cast<size_t>(tile_) + 1] -
+                                               plan_.first_strip_[static_cast<size_t>(tile_)]);
+      ahead_ = {rows + bytes, bytes / (strips * (count + rows_))};
       return rows;
     }
 
@@ -441,12 +454,30 @@ class BlockPooling final : public Plan {
       if (begin_row_ == end_row_) return;
       const int64_t pitch = g_.windows[1].in_stride;
       const int64_t count = end_row_ - begin_row_;
-      StripRows strip_rows{rows + plan_.first_column(strip.begin), pitch, count};
-      if (!strip.inside && !plan_.copies_all_) {
+      const bool padded = !strip.edge.keep.empty();
+      if (may_read(rows, pitch, count, strip)) {
+        const StripRows in_place{rows + plan_.first_column(strip.begin), pitch, count, &strip.edge,
+                                 zero_point_};
+        sum(padded ? plan_.sum_edges_ : plan_.sum_rows_, in_place);
+      } else {
         copy_columns(rows, count, strip);
-        strip_rows = {copied_input_ + (strip.begin - begin_) * width.stride, b_.pitch, count};
+        sum(plan_.sum_rows_, {copied_input_ + (strip.begin - begin_) * width.stride, b_.pitch, count});
       }
-      plan_.sum_rows_(strip_rows, width.size, width.dilation, g_.in.flip(), row_sums_ + begin_row_ * kStrip);
+      ahead_.from += count * ahead_.step;
+    }
+
+    void sum(SumRows sum_rows, const StripRows& rows) {
+      const Window& width = g_.windows[2];
+      sum_rows(rows, width.size, width.dilation, g_.in.flip(), ahead_, row_sums_ + begin_row_ * kStrip);
+    }
+
+    // Whether the tensor's memory has all that a strip's vectors take of these rows, padding too.
+    bool may_read(const std::byte* rows, int64_t pitch, int64_t count, const Strip& strip) const {
+      const std::byte* const last = rows + (count - 1) * pitch;
+      const auto [begin, end] = plan_.span_;
+      const auto* in = static_cast<const std::byte*>(inputs_[0]);
+      return strip.in_place && std::min(rows, last) - in + plan_.first_column(strip.begin) >= begin &&
+             std::max(rows, last) - in + plan_.last_column(strip.begin + kStrip - 1) < end;
     }
 
     SumTaps row_taps() {
@@ -506,10 +537,12 @@ class BlockPooling final : public Plan {
       const StripLines& lines = z_->tables[table];
       const int64_t pitch = out_pitch_;
       with_taps(taps, [&](auto count) {
-        add_rows<count()>(taps, rows, [=, &lines](int64_t y, const StripSums& sums) {
+        add_rows<count()>(taps, rows, [=, &lines, ahead = ahead_](int64_t y, const StripSums& sums) {
+          ahead.ask(y);
           output(sums, lines, out + y * pitch);
         });
       });
+      ahead_.from += rows * ahead_.step;
     }
 
     // By the formula.
@@ -576,8 +609,8 @@ class BlockPooling final : public Plan {
     int64_t begin_row_ = 0, end_row_ = 0;
     int64_t out_pitch_ = 0;
     const std::byte* in_ = nullptr;
-    const std::byte* in_end_ = nullptr;  // of the tensor, or of its rows known to be there
     std::byte* out_ = nullptr;
+    Ahead ahead_{};
   };
 
   Geometry geometry_;
@@ -591,9 +624,9 @@ class BlockPooling final : public Plan {
   std::vector<size_t> row_classes_;  // for each segment of slices and of rows
   std::vector<int64_t> counts_;      // all that occur
   std::vector<size_t> count_of_;     // which one, for each class of rows, kind of strip and output of it
-  SumRows sum_rows_;
+  SumRows sum_rows_, sum_edges_;
+  std::pair<int64_t, int64_t> span_;
   int64_t outputs_per_channel_;
-  bool copies_all_;     // rows of input that follow each other, and need no padding, at once
   bool writes_output_;  // in place
   bool streams_;
 };

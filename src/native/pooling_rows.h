@@ -49,9 +49,9 @@ class RowPooling final : public Plan {
     std::vector<Scratch> scratch;
     for (int64_t i = 0; i < parts; ++i) scratch.emplace_back(*this);
     parallel_for(parts, threads, [&](int64_t i) {
-      const auto share = [&](int64_t part) { return rows / parts * part + std::min(part, rows % parts); };
       Worker worker{*this, inputs, outputs, scratch[static_cast<size_t>(i)]};
-      for_each_rows(geometry_, share(i), share(i + 1), [&](const Rows& r) { worker.pool(r); });
+      for_each_rows(geometry_, share_begin(i, parts, rows), share_begin(i + 1, parts, rows),
+                    [&](const Rows& r) { worker.pool(r); });
     });
   }
 

@@ -7,14 +7,17 @@
 // outputs.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <vector>
 
 #include "isa.h"
 #include "pooling_geometry.h"
 #include "pooling_lanes.h"
 #include "pooling_requantize.h"
+#include "stream.h"
 
 #if defined(ANYDML_ISA_AVX2) || defined(ANYDML_ISA_AVX512)
 #include <immintrin.h>
@@ -63,10 +66,14 @@ inline Shorts pair_sums(Shorts v) {
 }
 
 // The sums along the width: tap k of the output at place x of the strip is the byte k * dilation + x *
-// stride. No byte beyond the last output's last tap is read, but for a stride of 2 and one tap.
-template <int kStride, bool kDilated>
-StripSums sum_taps(const std::byte* row, int64_t taps, int64_t dilation, Shorts flips) {
-  const auto bytes = [=](int64_t offset) { return load_lanes<Shorts>(row + offset) ^ flips; };
+// stride. No byte beyond the last output's last tap is read, but for a stride of 2 and one tap. kMasked: only
+// bytes that `keep` has set are taken.
+template <int kStride, bool kDilated, bool kMasked>
+StripSums sum_taps(const std::byte* row, const uint8_t* keep, int64_t taps, int64_t dilation, Shorts flips) {
+  const auto bytes = [=](int64_t offset) {
+    const Shorts v = load_lanes<Shorts>(row + offset) ^ flips;
+    return kMasked ? v & load_lanes<Shorts>(keep + offset) : v;
+  };
   if constexpr (kStride == 1 && kDilated) {
     const Shorts start = bytes(0);
     StripSums sums{even_bytes(start), odd_bytes(start)};
@@ -113,41 +120,72 @@ inline void copy_bytes(std::byte* to, const std::byte* from, int64_t size) {
   }
 }
 
+// What of a strip's columns is padding.
+struct StripEdge {
+  std::vector<uint8_t> keep;            // columns: all bits of those inside the input, none of others
+  std::array<uint16_t, kStrip> taps{};  // outside, of each output in the order of sums
+};
+
 struct StripRows {
   const std::byte* first;
   int64_t pitch;
   int64_t count;
+  const StripEdge* edge = nullptr;
+  int64_t zero_point = 0;  // of the padding at an edge
 };
 
-template <int kStride, bool kDilated, int kTaps>
-void sum_rows_of(const StripRows& rows, int64_t taps, int64_t dilation, uint8_t flip, uint16_t* sums) {
+// Asks for the bytes of the next block, a few at each step of the work on this one, so that memory never
+// rests: a strip takes too little of each row for the processor to foresee them.
+struct Ahead {
+  const std::byte* from;
+  int64_t step;
+
+  void ask(int64_t i) const { prefetch_line(from + i * step); }
+};
+
+template <int kStride, bool kDilated, bool kMasked, int kTaps>
+void sum_rows_of(const StripRows& rows, int64_t taps, int64_t dilation, uint8_t flip, const Ahead& ahead,
+                 uint16_t* sums) {
   if (kTaps != 0) taps = kTaps;
   const auto flips = all_lanes<Shorts>(static_cast<uint16_t>(flip * 0x101));
   const std::byte* row = rows.first;
+  const Ahead wanted = ahead;  // not changed by what is stored
+  const uint8_t* keep = nullptr;
+  StripSums padding{};
+  if constexpr (kMasked) {
+    const auto zero_points = all_lanes<Shorts>(static_cast<uint16_t>(rows.zero_point));
+    keep = rows.edge->keep.data();
+    padding = StripSums::at(rows.edge->taps.data());
+    padding = {padding.first * zero_points, padding.second * zero_points};
+  }
   for (int64_t r = 0; r < rows.count; ++r, row += rows.pitch) {
-    sum_taps<kStride, kDilated>(row, taps, dilation, flips).store(sums + r * kStrip);
+    wanted.ask(r);
+    auto sum = sum_taps<kStride, kDilated, kMasked>(row, keep, taps, dilation, flips);
+    if constexpr (kMasked) sum += padding;
+    sum.store(sums + r * kStrip);
   }
 }
 
-using SumRows = void (*)(const StripRows&, int64_t taps, int64_t dilation, uint8_t flip, uint16_t* sums);
+using SumRows = void (*)(const StripRows&, int64_t taps, int64_t dilation, uint8_t flip, const Ahead&,
+                         uint16_t* sums);
 
 // Counts known to the compiler leave no inner loop.
-template <int kStride>
+template <int kStride, bool kMasked>
 SumRows sum_rows_for(int64_t taps, bool dilated) {
   if (dilated) {
-    return taps == 3 ? sum_rows_of<kStride, true, 3> : sum_rows_of<kStride, true, 0>;
+    return taps == 3 ? sum_rows_of<kStride, true, kMasked, 3> : sum_rows_of<kStride, true, kMasked, 0>;
   }
   switch (taps) {
     case 2:
-      return sum_rows_of<kStride, false, 2>;
+      return sum_rows_of<kStride, false, kMasked, 2>;
     case 3:
-      return sum_rows_of<kStride, false, 3>;
+      return sum_rows_of<kStride, false, kMasked, 3>;
     case 5:
-      return sum_rows_of<kStride, false, 5>;
+      return sum_rows_of<kStride, false, kMasked, 5>;
     case 7:
-      return sum_rows_of<kStride, false, 7>;
+      return sum_rows_of<kStride, false, kMasked, 7>;
     default:
-      return sum_rows_of<kStride, false, 0>;
+      return sum_rows_of<kStride, false, kMasked, 0>;
   }
 }
 

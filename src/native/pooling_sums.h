@@ -109,6 +109,17 @@ inline ByteVector add(ByteVector a, ByteVector b) { return _mm256_add_epi64(a, b
 inline __m128i halves(ByteVector v) {
   return _mm_add_epi64(_mm256_castsi256_si128(v), _mm256_extracti128_si256(v, 1));
 }
+// At place i, the sum of v[i].
+inline ByteVector sums_across(const ByteVector (&v)[4]) {
+  const ByteVector a = add(_mm256_unpacklo_epi64(v[0], v[1]), _mm256_unpackhi_epi64(v[0], v[1]));
+  const ByteVector b = add(_mm256_unpacklo_epi64(v[2], v[3]), _mm256_unpackhi_epi64(v[2], v[3]));
+  return add(_mm256_permute2x128_si256(a, b, 0x20), _mm256_permute2x128_si256(a, b, 0x31));
+}
+// Of integers below 2^52.
+inline void store_doubles(double* to, ByteVector v) {
+  const __m256d base = _mm256_set1_pd(0x1p52);
+  _mm256_storeu_pd(to, _mm256_sub_pd(_mm256_or_pd(_mm256_castsi256_pd(v), base), base));
+}
 #define ANYDML_SUMS_OF_EIGHTS
 #elif defined(__x86_64__) || defined(_M_X64)
 using ByteVector = __m128i;
@@ -119,6 +130,13 @@ inline ByteVector flipped(ByteVector a, ByteVector b) { return _mm_xor_si128(a, 
 inline ByteVector sum_of_eights(ByteVector v) { return _mm_sad_epu8(v, _mm_setzero_si128()); }
 inline ByteVector add(ByteVector a, ByteVector b) { return _mm_add_epi64(a, b); }
 inline __m128i halves(ByteVector v) { return v; }
+inline ByteVector sums_across(const ByteVector (&v)[2]) {
+  return add(_mm_unpacklo_epi64(v[0], v[1]), _mm_unpackhi_epi64(v[0], v[1]));
+}
+inline void store_doubles(double* to, ByteVector v) {
+  const __m128d base = _mm_set1_pd(0x1p52);
+  _mm_storeu_pd(to, _mm_sub_pd(_mm_or_pd(_mm_castsi128_pd(v), base), base));
+}
 #define ANYDML_SUMS_OF_EIGHTS
 #endif
 
@@ -158,6 +176,29 @@ inline int64_t sum_bytes(const std::byte* bytes, int64_t count, uint8_t flip) {
   total = add(total, sum_of_eights(common_bits(last, load_bytes(kLastBytes.data() + (count - i)))));
   const __m128i both = halves(total);
   return _mm_cvtsi128_si64(_mm_add_epi64(both, _mm_unpackhi_epi64(both, both)));
+}
+
+constexpr int64_t kByteVector = sizeof(ByteVector);
+constexpr int64_t kRunsAtOnce = kByteVector / 8;
+
+// The sums of some runs of `count` bytes, each `pitch` after the one before. Where they are shorter than a
+// vector, bytes before them are read, and discarded.
+inline void sum_runs(const std::byte* bytes, int64_t pitch, int64_t count, uint8_t flip, double* sums) {
+  const ByteVector flips = all_bytes(flip);
+  const ByteVector last = load_bytes(kLastBytes.data() + count % kByteVector);
+  ByteVector totals[kRunsAtOnce];
+  const auto vector = [=](int64_t run, int64_t i) {
+    return flipped(load_bytes(bytes + run * pitch + i), flips);
+  };
+  for (int64_t run = 0; run < kRunsAtOnce; ++run) {
+    totals[run] = sum_of_eights(common_bits(vector(run, count - kByteVector), last));
+  }
+  for (int64_t i = 0; i + kByteVector <= count; i += kByteVector) {
+    for (int64_t run = 0; run < kRunsAtOnce; ++run) {
+      totals[run] = add(totals[run], sum_of_eights(vector(run, i)));
+    }
+  }
+  store_doubles(sums, sums_across(totals));
 }
 #else
 inline int64_t sum_bytes(const std::byte* bytes, int64_t count, uint8_t flip) {
