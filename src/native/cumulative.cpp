@@ -68,16 +68,6 @@ struct Lines {
   }
 };
 
-// Bits must not depend on it, nor on anything else that changes from run to run: what each thread does.
-struct Share {
-  int threads;
-  int64_t tasks;
-
-  int64_t begin(int64_t task, int64_t count) const {
-    return count / tasks * task + std::min(task, count % tasks);
-  }
-};
-
 template <class T>
 int64_t bytes_of(const Geometry& geometry) {
   int64_t bytes = geometry.axis.size * static_cast<int64_t>(sizeof(T));
@@ -97,9 +87,9 @@ class PlainPlan final : public Plan {
     auto* out = static_cast<std::byte*>(outputs[0]) + geometry_.out_start;
     const int64_t rows = lines_.outer_count() * lines_.inner.size;
     const int threads = threads_for(2 * bytes_of<T>(geometry_));
-    const Share share{threads, std::min<int64_t>(threads, rows)};
-    parallel_for(share.tasks, threads, [&](int64_t task) {
-      lines_.runs(share.begin(task, rows), share.begin(task + 1, rows), in, out,
+    const int64_t tasks = std::min<int64_t>(threads, rows);
+    parallel_for(tasks, threads, [&](int64_t task) {
+      lines_.runs(share_begin(task, tasks, rows), share_begin(task + 1, tasks, rows), in, out,
                   [&](const std::byte* from, std::byte* to, int64_t count) { scan_run(from, to, count); });
     });
   }
@@ -168,11 +158,11 @@ class ColumnPlan final : public Plan {
     }
     const int64_t width = strip_width(planes, threads);
     const int64_t strips = (columns_.size + width - 1) / width;
-    const Share share{threads, std::min<int64_t>(threads, planes * strips)};
-    parallel_for(share.tasks, threads, [&](int64_t task) {
+    const int64_t tasks = std::min<int64_t>(threads, planes * strips);
+    parallel_for(tasks, threads, [&](int64_t task) {
       Stage stage(streams);
-      int64_t begin = share.begin(task, planes * strips);
-      const int64_t end = share.begin(task + 1, planes * strips);
+      int64_t begin = share_begin(task, tasks, planes * strips);
+      const int64_t end = share_begin(task + 1, tasks, planes * strips);
       while (begin < end) {
         // Strips of a plane, or as many whole planes as follow.
         const int64_t first = begin % strips;
@@ -324,10 +314,10 @@ class RowPlan final : public Plan {
       });
       return;
     }
-    const Share share{threads, std::min<int64_t>(threads, rows)};
-    parallel_for(share.tasks, threads, [&](int64_t task) {
+    const int64_t tasks = std::min<int64_t>(threads, rows);
+    parallel_for(tasks, threads, [&](int64_t task) {
       Stage stage(streams, kDown && size >= kSegmented);
-      lines_.runs(share.begin(task, rows), share.begin(task + 1, rows), in, out,
+      lines_.runs(share_begin(task, tasks, rows), share_begin(task + 1, tasks, rows), in, out,
                   [&](const std::byte* from, std::byte* to, int64_t count) {
                     if (reads_across()) {
                       scan_across(from, to, count, stage);

@@ -1,6 +1,7 @@
 // Threads.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 namespace anydml {
@@ -18,6 +19,12 @@ template <class Body>
 void parallel_for(int64_t count, int threads, const Body& body) {
   parallel_for(
       count, threads, [](const void* context, int64_t i) { (*static_cast<const Body*>(context))(i); }, &body);
+}
+
+// Where a part of `count` things begins that are dealt out to `parts` as evenly as can be; it ends where the
+// next begins.
+inline int64_t share_begin(int64_t part, int64_t parts, int64_t count) {
+  return count / parts * part + std::min(part, count % parts);
 }
 
 }  // namespace anydml
