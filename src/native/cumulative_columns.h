@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
+#include <utility>
 
 #include "cumulative_stage.h"
 #include "cumulative_tally.h"
@@ -24,8 +25,8 @@ enum class Output { kNone, kInclusive, kExclusive };
 #if defined(ANYDML_VECTORS)
 
 inline constexpr int64_t kStrip = 2048;
-// So few columns are told to the compiler, which then keeps their tallies in registers.
-inline constexpr int64_t kFewColumns = 8;
+// Fewer columns than that are told to the compiler, which then keeps their tallies in registers.
+inline constexpr int kFewColumns = 8;
 
 // `rows` steps along the axis, of columns that lie side by side.
 struct Steps {
@@ -55,23 +56,13 @@ class ColumnScan {
   template <bool kCarried>
   static void scan_carried(const Steps& steps, int64_t width, Tally* tallies, const Tally* before,
                            Stage& stage) {
-    switch (width) {
-      case 1:
-        return scan_few<1, kCarried>(steps, tallies, before, stage);
-      case 2:
-        return scan_few<2, kCarried>(steps, tallies, before, stage);
-      case 3:
-        return scan_few<3, kCarried>(steps, tallies, before, stage);
-      case 4:
-        return scan_few<4, kCarried>(steps, tallies, before, stage);
-      case 5:
-        return scan_few<5, kCarried>(steps, tallies, before, stage);
-      case 6:
-        return scan_few<6, kCarried>(steps, tallies, before, stage);
-      case 7:
-        return scan_few<7, kCarried>(steps, tallies, before, stage);
-      default:
-        return scan_strip<kCarried>(steps, width, tallies, before, stage);
+    const auto few = [&]<int... kFewer>(std::integer_sequence<int, kFewer...>) {
+      return (
+          (width == kFewer + 1 && (scan_few<kFewer + 1, kCarried>(steps, tallies, before, stage), true)) ||
+          ...);
+    };
+    if (!few(std::make_integer_sequence<int, kFewColumns - 1>{})) {
+      scan_strip<kCarried>(steps, width, tallies, before, stage);
     }
   }
 

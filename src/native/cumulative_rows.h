@@ -132,14 +132,16 @@ class RowScan {
     squares.store(tallies);
     for (; done < size; ++done) {
       for (int64_t s = 0; s < kLines; ++s) {
-        advance(tallies[s], in + done * in_step + s * kSize, out + s * out_step + element(size, done));
+        advance_one<T, Operation, kExclusive>(tallies[s], in + done * in_step + s * kSize,
+                                              out + s * out_step + element(size, done));
       }
     }
   }
 
   // One line, one by one.
   static void scan_line(const std::byte* in, std::byte* out, int64_t size, Tally& tally) {
-    for (int64_t i = 0; i < size; ++i) advance(tally, in + element(size, i), out + element(size, i));
+    for (int64_t i = 0; i < size; ++i)
+      advance_one<T, Operation, kExclusive>(tally, in + element(size, i), out + element(size, i));
   }
 
   static Tally tally_of(State state) {
@@ -157,12 +159,6 @@ class RowScan {
   // Where the i-th element traversed, or the lowest of the `count` from it on, lies in a part of that size.
   static int64_t element(int64_t size, int64_t i, int64_t count = 1) {
     return kSize * (kDown ? size - i - count : i);
-  }
-
-  static void advance(Tally& tally, const std::byte* in, std::byte* out) {
-    const Tally next = Operation::combine(tally, widen<T, Tally>(in));
-    narrow<T, Tally>(out, kExclusive ? tally : next);
-    tally = next;
   }
 
   // Totals of elements kAbreast apart, and then of these, in pairs; what is left, one by one.
