@@ -123,7 +123,7 @@ class RowPlan final : public Plan {
         const std::byte* const from = block_of(in + r * lines_.inner.in, i, gathered);
         std::byte* const to = stage.room(out + r * lines_.inner.out + lowest(i, size), size * kSize);
         const Totals totals = Scan::reduce_block(from, size);
-        Scan::scan_block(from, to, size, carry, totals, next_to(from, size));
+        Scan::scan_block(from, to, size, carry, totals, next_to(from, size), stage);
         carry = Operation::combine(carry, totals.all);
       }
     }
@@ -146,8 +146,8 @@ class RowPlan final : public Plan {
         Tally tallies[kLines];
         std::fill_n(tallies, kLines, static_cast<Tally>(Operation::kIdentity));
         const std::byte* const lines = from + r * in_step + lowest(0, size);
-        Scan::scan_lines(lines, in_step, to + r * out_step, out_step, size, tallies,
-                         lines + kLines * in_step);
+        Scan::scan_lines(lines, in_step, to + r * out_step, out_step, size, tallies, lines + kLines * in_step,
+                         stage);
       }
       for (; r < rows; ++r) {
         auto tally = static_cast<Tally>(Operation::kIdentity);
@@ -177,7 +177,7 @@ class RowPlan final : public Plan {
 
   // Some elements from the i-th on, of `lines` lines.
   void scan_piece(const std::byte* in, std::byte* out, int64_t i, int64_t size, int64_t lines, Tally* tallies,
-                  const Stage& stage) const {
+                  Stage& stage) const {
     const auto [all_lines, in_step, out_step] = lines_.inner;
     alignas(64) std::byte piece[kLines * kPieceStep];
     std::byte* to = out + lowest(i, size);
@@ -188,7 +188,7 @@ class RowPlan final : public Plan {
     if (direct) {
       Scan::scan_neighbours(in + i * geometry_.axis.in, geometry_.axis.in, at, step, size, tallies);
     } else if (lines == kLines) {
-      Scan::scan_lines(piece, kPieceStep, at, step, size, tallies, piece);
+      Scan::scan_lines(piece, kPieceStep, at, step, size, tallies, piece, stage);
     } else {
       for (int64_t s = 0; s < lines; ++s)
         Scan::scan_line(piece + s * kPieceStep, at + s * step, size, tallies[s]);
@@ -238,7 +238,7 @@ class RowPlan final : public Plan {
       const std::byte* const from = block_of(in, i, gathered);
       std::byte* const to = stage.room(out + lowest(i, size), size * kSize);
       const std::byte* const coming = gathers() ? from : in + lowest(i + ahead, size);
-      Scan::scan_block(from, to, size, carry, chunk.blocks[b], coming);
+      Scan::scan_block(from, to, size, carry, chunk.blocks[b], coming, stage);
       carry = Operation::combine(carry, chunk.blocks[b].all);
     }
   }

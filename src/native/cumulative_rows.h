@@ -19,6 +19,7 @@
 #include <limits>
 #include <type_traits>
 
+#include "cumulative_stage.h"
 #include "cumulative_tally.h"
 #include "isa.h"
 #include "memory.h"
@@ -87,7 +88,7 @@ class RowScan {
   // `before` is C. Meanwhile memory brings the block at `coming`, which is read next: reducing it would wait
   // for each of its lines.
   static void scan_block(const std::byte* in, std::byte* out, int64_t size, State before,
-                         const Totals& totals, const std::byte* coming) {
+                         const Totals& totals, const std::byte* coming, Stage& stage) {
     const int64_t length = segment(size);
     State bases[kLines + 1];
     Tally tallies[kLines];
@@ -96,21 +97,21 @@ class RowScan {
     const int64_t left = size - kLines * length;
     const int64_t rest = element(size, kLines * length, left);
     if constexpr (kScaled) {
-      scan_segments(in, out, size, bases, tallies, totals, coming);
+      scan_segments(in, out, size, bases, tallies, totals, coming, stage);
       scan_scaled(in + rest, out + rest, left, bases[kLines]);
     } else {
       const int64_t first = element(size, 0, length);
       const int64_t step = kDown ? -length * kSize : length * kSize;
-      scan_lines(in + first, step, out + first, step, length, tallies, coming);
+      scan_lines(in + first, step, out + first, step, length, tallies, coming, stage);
       scan_line(in + rest, out + rest, left, bases[kLines]);
     }
   }
 
   // kLines lines of `size` elements, in_step and out_step apart.
   static void scan_lines(const std::byte* in, int64_t in_step, std::byte* out, int64_t out_step, int64_t size,
-                         Tally* tallies, const std::byte* coming) {
+                         Tally* tallies, const std::byte* coming, Stage& stage) {
     Squares squares(tallies);
-    scan_squares(squares, in, in_step, out, out_step, size, coming);
+    scan_squares(squares, in, in_step, out, out_step, size, coming, stage);
     squares.store(tallies);
     const int64_t done = size / kSquare * kSquare;
     if (done == size) return;
@@ -249,12 +250,13 @@ class RowScan {
   // As much of the lines as fills squares.
   ANYDML_INLINE static void scan_squares(Squares& squares, const std::byte* in, int64_t in_step,
                                          std::byte* out, int64_t out_step, int64_t size,
-                                         const std::byte* coming) {
+                                         const std::byte* coming, Stage& stage) {
     for (int64_t done = 0; done + kSquare <= size; done += kSquare) {
       const int64_t at = element(size, done, kSquare);
       squares.scan(in + at, in_step, out + at, out_step);
       for (int64_t i = 0; i < kLines * kSquareBytes; i += kLine) {
         __builtin_prefetch(coming + done * kLines * kSize + i, 0, 1);
+        stage.send_line();
       }
     }
   }
@@ -262,7 +264,8 @@ class RowScan {
   // The segments of a block of floats to multiply. A product that leaves the tally's range on its way through
   // a segment comes back changed; then that segment is scanned again, by products that never leave theirs.
   static void scan_segments(const std::byte* in, std::byte* out, int64_t size, const Scaled* bases,
-                            const Tally* tallies, const Totals& totals, const std::byte* coming) {
+                            const Tally* tallies, const Totals& totals, const std::byte* coming,
+                            Stage& stage) {
     const int64_t length = segment(size);
     alignas(64) std::byte copy[kBlock * kSize];
     if (in == out)
@@ -270,7 +273,7 @@ class RowScan {
     const int64_t first = element(size, 0, length);
     const int64_t step = kDown ? -length * kSize : length * kSize;
     Squares squares(tallies);
-    scan_squares(squares, in + first, step, out + first, step, length, coming);
+    scan_squares(squares, in + first, step, out + first, step, length, coming, stage);
     Tally least[kLines];
     Tally most[kLines];
     squares.store_extremes(least, most);
