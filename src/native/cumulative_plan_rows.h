@@ -122,9 +122,7 @@ class RowPlan final : public Plan {
         const int64_t size = block_size(i);
         const std::byte* const from = block_of(in + r * lines_.inner.in, i, gathered);
         std::byte* const to = stage.room(out + r * lines_.inner.out + lowest(i, size), size * kSize);
-        const Totals totals = Scan::reduce_block(from, size);
-        Scan::scan_block(from, to, size, carry, totals, next_to(from, size), stage);
-        carry = Operation::combine(carry, totals.all);
+        Scan::scan_block(from, to, size, carry, next_to(from, size), stage);
       }
     }
   }
@@ -239,7 +237,6 @@ class RowPlan final : public Plan {
       std::byte* const to = stage.room(out + lowest(i, size), size * kSize);
       const std::byte* const coming = gathers() ? from : in + lowest(i + ahead, size);
       Scan::scan_block(from, to, size, carry, chunk.blocks[b], coming, stage);
-      carry = Operation::combine(carry, chunk.blocks[b].all);
     }
   }
 

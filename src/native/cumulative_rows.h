@@ -19,6 +19,7 @@
 #include <limits>
 #include <type_traits>
 
+#include "cumulative_integers.h"
 #include "cumulative_stage.h"
 #include "cumulative_tally.h"
 #include "isa.h"
@@ -58,52 +59,42 @@ class RowScan {
   }
 
   // What of a block lies before each segment, before what is left, and in all: T(0) o ... o T(s - 1).
-  struct Totals {
+  struct SegmentTotals {
     State before[kLines + 1];
     State all;
   };
+  struct Total {
+    State all;
+  };
+  using Totals = std::conditional_t<kIsFloat<T>, SegmentTotals, Total>;
 
   static Totals reduce_block(const std::byte* in, int64_t size) {
-    Totals totals;
-    const int64_t length = segment(size);
-    // In the order of memory.
-    State parts[kLines];
-    const int64_t lowest = element(size, 0, kLines * length);
-    for (int64_t k = 0; k < kLines; ++k) {
-      const int64_t s = kDown ? kLines - 1 - k : k;
-      parts[s] = reduce(in + lowest + k * length * kSize, length);
+    if constexpr (kIsFloat<T>) {
+      return reduce_segments(in, size);
+    } else {
+      return {reduce(in, size)};
     }
-    State sum = identity();
-    for (int64_t s = 0; s < kLines; ++s) {
-      totals.before[s] = sum;
-      sum = Operation::combine(sum, parts[s]);
-    }
-    totals.before[kLines] = sum;
-    const int64_t left = size - kLines * length;
-    totals.all =
-        left == 0 ? sum : Operation::combine(sum, reduce(in + element(size, kLines * length, left), left));
-    return totals;
   }
 
-  // `before` is C. Meanwhile memory brings the block at `coming`, which is read next: reducing it would wait
-  // for each of its lines.
-  static void scan_block(const std::byte* in, std::byte* out, int64_t size, State before,
+  // `tally` is that of the blocks before, and becomes that of those up to this one. Meanwhile memory brings
+  // the block at `coming`, which is read next: reducing it would wait for each of its lines.
+  static void scan_block(const std::byte* in, std::byte* out, int64_t size, State& tally,
                          const Totals& totals, const std::byte* coming, Stage& stage) {
-    const int64_t length = segment(size);
-    State bases[kLines + 1];
-    Tally tallies[kLines];
-    for (int64_t s = 0; s <= kLines; ++s) bases[s] = Operation::combine(before, totals.before[s]);
-    for (int64_t s = 0; s < kLines; ++s) tallies[s] = tally_of(bases[s]);
-    const int64_t left = size - kLines * length;
-    const int64_t rest = element(size, kLines * length, left);
-    if constexpr (kScaled) {
-      scan_segments(in, out, size, bases, tallies, totals, coming, stage);
-      scan_scaled(in + rest, out + rest, left, bases[kLines]);
+    if constexpr (kIsFloat<T>) {
+      scan_reduced(in, out, size, tally, totals, coming, stage);
+      tally = Operation::combine(tally, totals.all);
     } else {
-      const int64_t first = element(size, 0, length);
-      const int64_t step = kDown ? -length * kSize : length * kSize;
-      scan_lines(in + first, step, out + first, step, length, tallies, coming, stage);
-      scan_line(in + rest, out + rest, left, bases[kLines]);
+      IntegerScan<T, Operation, kExclusive, kDown>::scan(in, out, size, tally, coming, stage);
+    }
+  }
+
+  // The same of a block that is not reduced yet.
+  static void scan_block(const std::byte* in, std::byte* out, int64_t size, State& tally,
+                         const std::byte* coming, Stage& stage) {
+    if constexpr (kIsFloat<T>) {
+      scan_block(in, out, size, tally, reduce_block(in, size), coming, stage);
+    } else {
+      IntegerScan<T, Operation, kExclusive, kDown>::scan(in, out, size, tally, coming, stage);
     }
   }
 
@@ -154,6 +145,49 @@ class RowScan {
   }
 
  private:
+  static SegmentTotals reduce_segments(const std::byte* in, int64_t size) {
+    SegmentTotals totals;
+    const int64_t length = segment(size);
+    // In the order of memory.
+    State parts[kLines];
+    const int64_t lowest = element(size, 0, kLines * length);
+    for (int64_t k = 0; k < kLines; ++k) {
+      const int64_t s = kDown ? kLines - 1 - k : k;
+      parts[s] = reduce(in + lowest + k * length * kSize, length);
+    }
+    State sum = identity();
+    for (int64_t s = 0; s < kLines; ++s) {
+      totals.before[s] = sum;
+      sum = Operation::combine(sum, parts[s]);
+    }
+    totals.before[kLines] = sum;
+    const int64_t left = size - kLines * length;
+    totals.all =
+        left == 0 ? sum : Operation::combine(sum, reduce(in + element(size, kLines * length, left), left));
+    return totals;
+  }
+
+  // `before` is C.
+  static void scan_reduced(const std::byte* in, std::byte* out, int64_t size, State before,
+                           const SegmentTotals& totals, const std::byte* coming, Stage& stage) {
+    const int64_t length = segment(size);
+    State bases[kLines + 1];
+    Tally tallies[kLines];
+    for (int64_t s = 0; s <= kLines; ++s) bases[s] = Operation::combine(before, totals.before[s]);
+    for (int64_t s = 0; s < kLines; ++s) tallies[s] = tally_of(bases[s]);
+    const int64_t left = size - kLines * length;
+    const int64_t rest = element(size, kLines * length, left);
+    if constexpr (kScaled) {
+      scan_segments(in, out, size, bases, tallies, totals, coming, stage);
+      scan_scaled(in + rest, out + rest, left, bases[kLines]);
+    } else {
+      const int64_t first = element(size, 0, length);
+      const int64_t step = kDown ? -length * kSize : length * kSize;
+      scan_lines(in + first, step, out + first, step, length, tallies, coming, stage);
+      scan_line(in + rest, out + rest, left, bases[kLines]);
+    }
+  }
+
   // The elements of a segment, a multiple of those that are reduced at once.
   static int64_t segment(int64_t size) { return size / kLines / kAbreast * kAbreast; }
 
