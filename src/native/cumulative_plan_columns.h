@@ -17,6 +17,7 @@
 #include "isa.h"
 #include "parallel.h"
 #include "plan.h"
+#include "stream.h"
 #include "transpose.h"
 #include "vector.h"
 
@@ -52,7 +53,9 @@ class ColumnPlan final : public Plan {
       return;
     }
     const int64_t width = strip_width(planes, threads);
-    const int64_t strips = (columns_.size + width - 1) / width;
+    // The first strip is wider where its outputs do not begin with a line: no two threads write into one.
+    const int64_t more = columns_.size > kMostBlocked ? to_next_line(out) / kSize : 0;
+    const int64_t strips = std::max<int64_t>(1, (columns_.size - more + width - 1) / width);
     const int64_t tasks = std::min<int64_t>(threads, planes * strips);
     parallel_for(tasks, threads, [&](int64_t task) {
       Stage stage(streams);
@@ -68,8 +71,10 @@ class ColumnPlan final : public Plan {
                      [&](const std::byte* from, std::byte* to, int64_t count) {
                        for (int64_t p = 0; p < count; ++p) {
                          for (int64_t strip = first; strip < last; ++strip) {
-                           scan_strip(from + p * planes_.inner.in, to + p * planes_.inner.out, strip * width,
-                                      std::min(width, columns_.size - strip * width), stage);
+                           const int64_t start = strip > 0 ? strip * width + more : 0;
+                           const int64_t next = std::min((strip + 1) * width + more, columns_.size);
+                           scan_strip(from + p * planes_.inner.in, to + p * planes_.inner.out, start,
+                                      next - start, stage);
                          }
                        }
                      });
@@ -84,6 +89,7 @@ class ColumnPlan final : public Plan {
   using Tally = TallyOf<T>;
   static constexpr int64_t kSize = sizeof(T);
   static constexpr int64_t kNarrowest = 64;
+  static_assert(kNarrowest >= kLine / kSize, "the first strip is wider by less than that");
   // A tile of the input, 64 KiB and a line for each row, so that columns do not fall into one set of the
   // cache.
   static constexpr int64_t kTileRows = 256 / kSize;
@@ -109,7 +115,8 @@ class ColumnPlan final : public Plan {
     const int64_t columns = columns_.size;
     const int64_t wanted = planes >= threads ? columns : (columns + threads - 1) / threads;
     const int64_t most = gathers() ? kTileColumns : std::min(kStrip, Stage::kMost / kSize);
-    return std::clamp<int64_t>((wanted + kNarrowest - 1) / kNarrowest * kNarrowest, kNarrowest, most);
+    return std::clamp<int64_t>((wanted + kNarrowest - 1) / kNarrowest * kNarrowest, kNarrowest,
+                               most - kNarrowest);
   }
 
   void scan_strip(const std::byte* in, std::byte* out, int64_t start, int64_t width, Stage& stage) const {
