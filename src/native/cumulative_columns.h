@@ -10,11 +10,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
+#include <utility>
 
 #include "cumulative_stage.h"
 #include "cumulative_tally.h"
 #include "isa.h"
 #include "memory.h"
+#include "stream.h"
 #include "vector.h"
 
 ANYDML_ISA_BEGIN
@@ -24,8 +26,8 @@ enum class Output { kNone, kInclusive, kExclusive };
 #if defined(ANYDML_VECTORS)
 
 inline constexpr int64_t kStrip = 2048;
-// So few columns are told to the compiler, which then keeps their tallies in registers.
-inline constexpr int64_t kFewColumns = 8;
+// Fewer columns than that are told to the compiler, which then keeps their tallies in registers.
+inline constexpr int kFewColumns = 8;
 
 // `rows` steps along the axis, of columns that lie side by side.
 struct Steps {
@@ -48,6 +50,7 @@ class ColumnScan {
   }
 
  private:
+  using V = Vector<Tally>;
   static constexpr int64_t kSize = sizeof(T);
   // What is not written in longer pieces leaves in the ordinary way.
   static constexpr int64_t kWorthStreaming = 512;
@@ -55,23 +58,13 @@ class ColumnScan {
   template <bool kCarried>
   static void scan_carried(const Steps& steps, int64_t width, Tally* tallies, const Tally* before,
                            Stage& stage) {
-    switch (width) {
-      case 1:
-        return scan_few<1, kCarried>(steps, tallies, before, stage);
-      case 2:
-        return scan_few<2, kCarried>(steps, tallies, before, stage);
-      case 3:
-        return scan_few<3, kCarried>(steps, tallies, before, stage);
-      case 4:
-        return scan_few<4, kCarried>(steps, tallies, before, stage);
-      case 5:
-        return scan_few<5, kCarried>(steps, tallies, before, stage);
-      case 6:
-        return scan_few<6, kCarried>(steps, tallies, before, stage);
-      case 7:
-        return scan_few<7, kCarried>(steps, tallies, before, stage);
-      default:
-        return scan_strip<kCarried>(steps, width, tallies, before, stage);
+    const auto few = [&]<int... kFewer>(std::integer_sequence<int, kFewer...>) {
+      return (
+          (width == kFewer + 1 && (scan_few<kFewer + 1, kCarried>(steps, tallies, before, stage), true)) ||
+          ...);
+    };
+    if (!few(std::make_integer_sequence<int, kFewColumns - 1>{})) {
+      scan_strip<kCarried>(steps, width, tallies, before, stage);
     }
   }
 
@@ -80,6 +73,7 @@ class ColumnScan {
   // Packed rows many at a time, so that the stage is asked once for all of them.
   template <int kColumns, bool kCarried>
   static void scan_few(const Steps& steps, Tally* tallies, const Tally* before, Stage& stage) {
+    constexpr int64_t kRowsPerLine = kLine / (kColumns * kSize);
     Tally tally[kColumns];
     Tally carry[kColumns];
     std::copy_n(tallies, kColumns, tally);
@@ -91,33 +85,81 @@ class ColumnScan {
       const std::byte* from = steps.in + start * steps.in_step;
       std::byte* to = steps.out + start * steps.out_step;
       if (kOutput != Output::kNone && packed) to = stage.room(to, rows * kColumns * kSize);
-      for (int64_t i = 0; i < rows; ++i, from += steps.in_step, to += steps.out_step) {
-        for (int j = 0; j < kColumns; ++j) {
-          const Tally next = Operation::combine(tally[j], widen<T, Tally>(from + j * kSize));
-          if constexpr (kOutput != Output::kNone) {
-            const Tally y = output(tally[j], next);
-            narrow<T, Tally>(to + j * kSize, kCarried ? Operation::combine(carry[j], y) : y);
+      for (int64_t i = 0; i < rows; i += kRowsPerLine) {
+        const int64_t count = std::min(kRowsPerLine, rows - i);
+        for (int64_t r = 0; r < count; ++r, from += steps.in_step, to += steps.out_step) {
+          for (int j = 0; j < kColumns; ++j) {
+            const Tally next = Operation::combine(tally[j], widen<T, Tally>(from + j * kSize));
+            if constexpr (kOutput != Output::kNone) {
+              const Tally y = output(tally[j], next);
+              narrow<T, Tally>(to + j * kSize, kCarried ? Operation::combine(carry[j], y) : y);
+            }
+            tally[j] = next;
           }
-          tally[j] = next;
         }
+        stage.send_line();
       }
     }
     std::copy_n(tally, kColumns, tallies);
   }
 
+  // Packed rows many at a time here too.
   template <bool kCarried>
   static void scan_strip(const Steps& steps, int64_t width, Tally* tallies, const Tally* before,
                          Stage& stage) {
     const int64_t size = width * kSize;
-    const bool stages = steps.out_step == size || size >= kWorthStreaming;
-    for (int64_t i = 0; i < steps.rows; ++i) {
-      std::byte* to = steps.out + i * steps.out_step;
-      if (kOutput != Output::kNone && stages) to = stage.room(to, size);
-      advance<kCarried>(tallies, before, width, steps.in + i * steps.in_step, to);
+    const bool packed = steps.out_step == size;
+    const bool stages = kOutput != Output::kNone && stage.streams() && (packed || size >= kWorthStreaming);
+    const int64_t batch = !stages ? steps.rows : packed ? std::max<int64_t>(1, Stage::kMost / 4 / size) : 1;
+    for (int64_t start = 0; start < steps.rows; start += batch) {
+      const int64_t rows = std::min(batch, steps.rows - start);
+      std::byte* to = steps.out + start * steps.out_step;
+      if (stages) to = stage.room(to, rows * size);
+      scan_rows<kCarried>({rows, steps.in + start * steps.in_step, steps.in_step, to, steps.out_step}, width,
+                          tallies, before, stage);
     }
   }
 
-  template <bool kCarried, class V>
+  static constexpr int64_t kLanes = kVectorBytes / sizeof(Tally);
+  static_assert(kLanes <= kFewColumns, "every strip holds a vector");
+  // Vectors whose outputs fill a line.
+  static constexpr int64_t kPerLine = kLine / (kLanes * kSize);
+
+  // The last vector may overlap the one before it. So it takes what it needs first, and keeps its tallies to
+  // itself: those that the two share come out the same.
+  template <bool kCarried>
+  static void scan_rows(const Steps& steps, int64_t width, Tally* tallies, const Tally* before,
+                        Stage& stage) {
+    const int64_t last = width - kLanes;
+    V last_tally = load_vector<V>(reinterpret_cast<const std::byte*>(tallies + last));
+    const std::byte* in = steps.in;
+    std::byte* out = steps.out;
+    for (int64_t i = 0; i < steps.rows; ++i, in += steps.in_step, out += steps.out_step) {
+      const V last_next = Operation::combine(last_tally, load_wide<T, Tally>(in + last * kSize));
+      const std::byte* const coming = in + steps.in_step;
+      int64_t j = 0;
+      const auto advance = [&] {
+        auto* held = reinterpret_cast<std::byte*>(tallies + j);
+        const V tally = load_vector<V>(held);
+        const V next = Operation::combine(tally, load_wide<T, Tally>(in + j * kSize));
+        write<kCarried>(out + j * kSize, tally, next, kCarried ? before + j : nullptr);
+        store_vector(held, next);
+        j += kLanes;
+      };
+      while (j + kPerLine * kLanes <= last) {
+        prefetch_line(coming + j * kSize);
+        for (int64_t k = 0; k < kPerLine; ++k) advance();
+        stage.send_line();
+      }
+      while (j < last) advance();
+      write<kCarried>(out + last * kSize, last_tally, last_next, kCarried ? before + last : nullptr);
+      stage.send_line();
+      last_tally = last_next;
+    }
+    store_vector(reinterpret_cast<std::byte*>(tallies + last), last_tally);
+  }
+
+  template <bool kCarried>
   static void write(std::byte* out, V tally, V next, const Tally* before) {
     if constexpr (kOutput != Output::kNone) {
       V y = kOutput == Output::kExclusive ? tally : next;
@@ -125,38 +167,6 @@ class ColumnScan {
         y = Operation::combine(load_vector<V>(reinterpret_cast<const std::byte*>(before)), y);
       }
       store_wide<T, Tally>(out, y);
-    }
-  }
-
-  template <bool kCarried>
-  static void advance(Tally* tallies, const Tally* before, int64_t width, const std::byte* in,
-                      std::byte* out) {
-    using V = Vector<Tally>;
-    constexpr int64_t kLanes = kVectorBytes / sizeof(Tally);
-    int64_t j = 0;
-    if (width >= kLanes) {
-      // The last vector may overlap the one before it, and so takes what it needs first.
-      const int64_t last = width - kLanes;
-      const V last_tally = load_vector<V>(reinterpret_cast<const std::byte*>(tallies + last));
-      const V last_next = Operation::combine(last_tally, load_wide<T, Tally>(in + last * kSize));
-      for (; j < last; j += kLanes) {
-        auto* held = reinterpret_cast<std::byte*>(tallies + j);
-        const V tally = load_vector<V>(held);
-        const V next = Operation::combine(tally, load_wide<T, Tally>(in + j * kSize));
-        write<kCarried>(out + j * kSize, tally, next, kCarried ? before + j : nullptr);
-        store_vector(held, next);
-      }
-      write<kCarried>(out + last * kSize, last_tally, last_next, kCarried ? before + last : nullptr);
-      store_vector(reinterpret_cast<std::byte*>(tallies + last), last_next);
-      return;
-    }
-    for (; j < width; ++j) {
-      const Tally next = Operation::combine(tallies[j], widen<T, Tally>(in + j * kSize));
-      if constexpr (kOutput != Output::kNone) {
-        const Tally y = output(tallies[j], next);
-        narrow<T, Tally>(out + j * kSize, kCarried ? Operation::combine(before[j], y) : y);
-      }
-      tallies[j] = next;
     }
   }
 };

@@ -19,6 +19,8 @@
 #include <limits>
 #include <type_traits>
 
+#include "cumulative_integers.h"
+#include "cumulative_stage.h"
 #include "cumulative_tally.h"
 #include "isa.h"
 #include "memory.h"
@@ -57,60 +59,50 @@ class RowScan {
   }
 
   // What of a block lies before each segment, before what is left, and in all: T(0) o ... o T(s - 1).
-  struct Totals {
+  struct SegmentTotals {
     State before[kLines + 1];
     State all;
   };
+  struct Total {
+    State all;
+  };
+  using Totals = std::conditional_t<kIsFloat<T>, SegmentTotals, Total>;
 
   static Totals reduce_block(const std::byte* in, int64_t size) {
-    Totals totals;
-    const int64_t length = segment(size);
-    // In the order of memory.
-    State parts[kLines];
-    const int64_t lowest = element(size, 0, kLines * length);
-    for (int64_t k = 0; k < kLines; ++k) {
-      const int64_t s = kDown ? kLines - 1 - k : k;
-      parts[s] = reduce(in + lowest + k * length * kSize, length);
+    if constexpr (kIsFloat<T>) {
+      return reduce_segments(in, size);
+    } else {
+      return {reduce(in, size)};
     }
-    State sum = identity();
-    for (int64_t s = 0; s < kLines; ++s) {
-      totals.before[s] = sum;
-      sum = Operation::combine(sum, parts[s]);
-    }
-    totals.before[kLines] = sum;
-    const int64_t left = size - kLines * length;
-    totals.all =
-        left == 0 ? sum : Operation::combine(sum, reduce(in + element(size, kLines * length, left), left));
-    return totals;
   }
 
-  // `before` is C. Meanwhile memory brings the block at `coming`, which is read next: reducing it would wait
-  // for each of its lines.
-  static void scan_block(const std::byte* in, std::byte* out, int64_t size, State before,
-                         const Totals& totals, const std::byte* coming) {
-    const int64_t length = segment(size);
-    State bases[kLines + 1];
-    Tally tallies[kLines];
-    for (int64_t s = 0; s <= kLines; ++s) bases[s] = Operation::combine(before, totals.before[s]);
-    for (int64_t s = 0; s < kLines; ++s) tallies[s] = tally_of(bases[s]);
-    const int64_t left = size - kLines * length;
-    const int64_t rest = element(size, kLines * length, left);
-    if constexpr (kScaled) {
-      scan_segments(in, out, size, bases, tallies, totals, coming);
-      scan_scaled(in + rest, out + rest, left, bases[kLines]);
+  // `tally` is that of the blocks before, and becomes that of those up to this one. Meanwhile memory brings
+  // the block at `coming`, which is read next: reducing it would wait for each of its lines.
+  static void scan_block(const std::byte* in, std::byte* out, int64_t size, State& tally,
+                         const Totals& totals, const std::byte* coming, Stage& stage) {
+    if constexpr (kIsFloat<T>) {
+      scan_reduced(in, out, size, tally, totals, coming, stage);
+      tally = Operation::combine(tally, totals.all);
     } else {
-      const int64_t first = element(size, 0, length);
-      const int64_t step = kDown ? -length * kSize : length * kSize;
-      scan_lines(in + first, step, out + first, step, length, tallies, coming);
-      scan_line(in + rest, out + rest, left, bases[kLines]);
+      IntegerScan<T, Operation, kExclusive, kDown>::scan(in, out, size, tally, coming, stage);
+    }
+  }
+
+  // The same of a block that is not reduced yet.
+  static void scan_block(const std::byte* in, std::byte* out, int64_t size, State& tally,
+                         const std::byte* coming, Stage& stage) {
+    if constexpr (kIsFloat<T>) {
+      scan_block(in, out, size, tally, reduce_block(in, size), coming, stage);
+    } else {
+      IntegerScan<T, Operation, kExclusive, kDown>::scan(in, out, size, tally, coming, stage);
     }
   }
 
   // kLines lines of `size` elements, in_step and out_step apart.
   static void scan_lines(const std::byte* in, int64_t in_step, std::byte* out, int64_t out_step, int64_t size,
-                         Tally* tallies, const std::byte* coming) {
+                         Tally* tallies, const std::byte* coming, Stage& stage) {
     Squares squares(tallies);
-    scan_squares(squares, in, in_step, out, out_step, size, coming);
+    scan_squares(squares, in, in_step, out, out_step, size, coming, stage);
     squares.store(tallies);
     const int64_t done = size / kSquare * kSquare;
     if (done == size) return;
@@ -132,14 +124,16 @@ class RowScan {
     squares.store(tallies);
     for (; done < size; ++done) {
       for (int64_t s = 0; s < kLines; ++s) {
-        advance(tallies[s], in + done * in_step + s * kSize, out + s * out_step + element(size, done));
+        advance_one<T, Operation, kExclusive>(tallies[s], in + done * in_step + s * kSize,
+                                              out + s * out_step + element(size, done));
       }
     }
   }
 
   // One line, one by one.
   static void scan_line(const std::byte* in, std::byte* out, int64_t size, Tally& tally) {
-    for (int64_t i = 0; i < size; ++i) advance(tally, in + element(size, i), out + element(size, i));
+    for (int64_t i = 0; i < size; ++i)
+      advance_one<T, Operation, kExclusive>(tally, in + element(size, i), out + element(size, i));
   }
 
   static Tally tally_of(State state) {
@@ -151,18 +145,55 @@ class RowScan {
   }
 
  private:
+  static SegmentTotals reduce_segments(const std::byte* in, int64_t size) {
+    SegmentTotals totals;
+    const int64_t length = segment(size);
+    // In the order of memory.
+    State parts[kLines];
+    const int64_t lowest = element(size, 0, kLines * length);
+    for (int64_t k = 0; k < kLines; ++k) {
+      const int64_t s = kDown ? kLines - 1 - k : k;
+      parts[s] = reduce(in + lowest + k * length * kSize, length);
+    }
+    State sum = identity();
+    for (int64_t s = 0; s < kLines; ++s) {
+      totals.before[s] = sum;
+      sum = Operation::combine(sum, parts[s]);
+    }
+    totals.before[kLines] = sum;
+    const int64_t left = size - kLines * length;
+    totals.all =
+        left == 0 ? sum : Operation::combine(sum, reduce(in + element(size, kLines * length, left), left));
+    return totals;
+  }
+
+  // `before` is C.
+  static void scan_reduced(const std::byte* in, std::byte* out, int64_t size, State before,
+                           const SegmentTotals& totals, const std::byte* coming, Stage& stage) {
+    const int64_t length = segment(size);
+    State bases[kLines + 1];
+    Tally tallies[kLines];
+    for (int64_t s = 0; s <= kLines; ++s) bases[s] = Operation::combine(before, totals.before[s]);
+    for (int64_t s = 0; s < kLines; ++s) tallies[s] = tally_of(bases[s]);
+    const int64_t left = size - kLines * length;
+    const int64_t rest = element(size, kLines * length, left);
+    if constexpr (kScaled) {
+      scan_segments(in, out, size, bases, tallies, totals, coming, stage);
+      scan_scaled(in + rest, out + rest, left, bases[kLines]);
+    } else {
+      const int64_t first = element(size, 0, length);
+      const int64_t step = kDown ? -length * kSize : length * kSize;
+      scan_lines(in + first, step, out + first, step, length, tallies, coming, stage);
+      scan_line(in + rest, out + rest, left, bases[kLines]);
+    }
+  }
+
   // The elements of a segment, a multiple of those that are reduced at once.
   static int64_t segment(int64_t size) { return size / kLines / kAbreast * kAbreast; }
 
   // Where the i-th element traversed, or the lowest of the `count` from it on, lies in a part of that size.
   static int64_t element(int64_t size, int64_t i, int64_t count = 1) {
     return kSize * (kDown ? size - i - count : i);
-  }
-
-  static void advance(Tally& tally, const std::byte* in, std::byte* out) {
-    const Tally next = Operation::combine(tally, widen<T, Tally>(in));
-    narrow<T, Tally>(out, kExclusive ? tally : next);
-    tally = next;
   }
 
   // Totals of elements kAbreast apart, and then of these, in pairs; what is left, one by one.
@@ -253,12 +284,13 @@ class RowScan {
   // As much of the lines as fills squares.
   ANYDML_INLINE static void scan_squares(Squares& squares, const std::byte* in, int64_t in_step,
                                          std::byte* out, int64_t out_step, int64_t size,
-                                         const std::byte* coming) {
+                                         const std::byte* coming, Stage& stage) {
     for (int64_t done = 0; done + kSquare <= size; done += kSquare) {
       const int64_t at = element(size, done, kSquare);
       squares.scan(in + at, in_step, out + at, out_step);
       for (int64_t i = 0; i < kLines * kSquareBytes; i += kLine) {
         __builtin_prefetch(coming + done * kLines * kSize + i, 0, 1);
+        stage.send_line();
       }
     }
   }
@@ -266,7 +298,8 @@ class RowScan {
   // The segments of a block of floats to multiply. A product that leaves the tally's range on its way through
   // a segment comes back changed; then that segment is scanned again, by products that never leave theirs.
   static void scan_segments(const std::byte* in, std::byte* out, int64_t size, const Scaled* bases,
-                            const Tally* tallies, const Totals& totals, const std::byte* coming) {
+                            const Tally* tallies, const Totals& totals, const std::byte* coming,
+                            Stage& stage) {
     const int64_t length = segment(size);
     alignas(64) std::byte copy[kBlock * kSize];
     if (in == out)
@@ -274,7 +307,7 @@ class RowScan {
     const int64_t first = element(size, 0, length);
     const int64_t step = kDown ? -length * kSize : length * kSize;
     Squares squares(tallies);
-    scan_squares(squares, in + first, step, out + first, step, length, coming);
+    scan_squares(squares, in + first, step, out + first, step, length, coming, stage);
     Tally least[kLines];
     Tally most[kLines];
     squares.store_extremes(least, most);

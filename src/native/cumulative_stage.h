@@ -13,6 +13,9 @@ ANYDML_ISA_BEGIN
 
 // One thread's. Without `streams`, outputs are written where they belong. Pieces that follow each other are
 // put together; with `down`, those that lie below each other are.
+//
+// What is complete waits to be sent: a kernel sends as many lines as it writes while it computes the next
+// ones, as memory would stand still while it computed, and it while memory wrote.
 class Stage {
  public:
   static constexpr int64_t kMost = 8 << 10;
@@ -23,6 +26,7 @@ class Stage {
   ~Stage() {
     if (!streams_) return;
     leave(0, used_);
+    send_all();
     stream_fence();
   }
 
@@ -32,43 +36,70 @@ class Stage {
   std::byte* room(std::byte* out, int64_t size) {
     if (!streams_) return out;
     const bool follows = (down_ ? out + size : out) == next_;
-    if (!follows || used_ + size > kCapacity) make_room(down_ ? out + size : out, follows);
+    if (!follows || used_ >= kEnough || used_ + size > kCapacity)
+      make_room(down_ ? out + size : out, follows);
     used_ += size;
     next_ = down_ ? out : out + size;
     return down_ ? lowest() : lowest() + (used_ - size);
   }
 
+  // Sends one of the lines that wait, if any.
+  ANYDML_INLINE void send_line() {
+    if (waiting_ == 0) return;
+    stream_line(target_, source_);
+    source_ += kLine;
+    target_ += kLine;
+    waiting_ -= kLine;
+  }
+
  private:
   static constexpr int64_t kCapacity = kMost + kLine;
+  // So much is sent without waiting for more.
+  static constexpr int64_t kEnough = 2 << 10;
 
-  std::byte* lowest() { return down_ ? staged_ + (kCapacity - used_) : staged_; }
+  std::byte* lowest() { return down_ ? staged_[side_] + (kCapacity - used_) : staged_[side_]; }
 
   // What follows fills the line that is begun, which therefore stays.
   void make_room(std::byte* next, bool follows) {
-    if (!follows) {
-      leave(0, used_);
-      used_ = 0;
-      next_ = next;
-      return;
-    }
     const auto in_line = static_cast<int64_t>(reinterpret_cast<uintptr_t>(next_) % kLine);
-    const int64_t kept = std::min(used_, down_ ? (kLine - in_line) % kLine : in_line);
+    const int64_t kept = follows ? std::min(used_, down_ ? (kLine - in_line) % kLine : in_line) : 0;
     const std::byte* const from = down_ ? lowest() : lowest() + (used_ - kept);
     leave(down_ ? kept : 0, used_ - kept);
+    side_ = !side_;
     used_ = kept;
-    std::memmove(lowest(), from, static_cast<size_t>(kept));
+    next_ = next;
+    std::memcpy(lowest(), from, static_cast<size_t>(kept));
   }
 
-  // `size` bytes from the i-th staged one on.
+  // `size` bytes from the i-th staged one on: the whole lines wait, what is left is stored in the ordinary
+  // way.
   void leave(int64_t i, int64_t size) {
-    if (size > 0) stream_copy((down_ ? next_ : next_ - used_) + i, lowest() + i, size);
+    send_all();
+    if (size == 0) return;
+    std::byte* const to = (down_ ? next_ : next_ - used_) + i;
+    const std::byte* const from = lowest() + i;
+    const int64_t head = std::min(to_next_line(to), size);
+    const int64_t end = head + (size - head) / kLine * kLine;
+    std::memcpy(to, from, static_cast<size_t>(head));
+    std::memcpy(to + end, from + end, static_cast<size_t>(size - end));
+    target_ = to + head;
+    source_ = from + head;
+    waiting_ = end - head;
+  }
+
+  void send_all() {
+    while (waiting_ > 0) send_line();
   }
 
   bool streams_;
   bool down_;
+  bool side_ = false;
   int64_t used_ = 0;
   std::byte* next_ = nullptr;  // where what is staged ends, or, with `down`, begins
-  alignas(64) std::byte staged_[kCapacity];
+  int64_t waiting_ = 0;        // bytes, of whole lines
+  const std::byte* source_ = nullptr;
+  std::byte* target_ = nullptr;
+  alignas(64) std::byte staged_[2][kCapacity];
 };
 
 ANYDML_ISA_END

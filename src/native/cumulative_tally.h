@@ -2,11 +2,13 @@
 #pragma once
 
 #include <bit>
+#include <cstddef>
 #include <cstdint>
 #include <type_traits>
 
 #include "half.h"
 #include "isa.h"
+#include "vector.h"
 
 ANYDML_ISA_BEGIN
 
@@ -41,6 +43,14 @@ inline constexpr bool kIsFloat = std::is_same_v<T, float> || std::is_same_v<T, H
 template <class T>
 using BitsOf =
     std::conditional_t<sizeof(T) == 2, uint16_t, std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>>;
+
+// One element on. x is read before y is written, as the two may be one.
+template <class T, class Operation, bool kExclusive>
+inline void advance_one(TallyOf<T>& tally, const std::byte* x, std::byte* y) {
+  const auto next = Operation::combine(tally, widen<T, TallyOf<T>>(x));
+  narrow<T, TallyOf<T>>(y, kExclusive ? tally : next);
+  tally = next;
+}
 
 // A product of floats that never leaves its range, m * 2^e, so that factors may be combined in any order: a
 // product that comes back from beyond double's range comes back as what it truly is.

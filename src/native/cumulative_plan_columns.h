@@ -1,0 +1,197 @@
+// Strips of columns. An input whose columns do not lie as the output's do is brought into that order tile by
+// tile.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+#include "cumulative_columns.h"
+#include "cumulative_lines.h"
+#include "cumulative_stage.h"
+#include "cumulative_tally.h"
+#include "cumulative_turns.h"
+#include "isa.h"
+#include "parallel.h"
+#include "plan.h"
+#include "stream.h"
+#include "transpose.h"
+#include "vector.h"
+
+ANYDML_ISA_BEGIN
+
+#if defined(ANYDML_VECTORS)
+
+template <class T, class Operation, bool kExclusive>
+class ColumnPlan final : public Plan {
+ public:
+  ColumnPlan(ScanGeometry geometry, std::string description)
+      : Plan(std::move(description)),
+        axis_(geometry.axis),
+        in_start_(geometry.in_start),
+        out_start_(geometry.out_start),
+        bytes_(bytes_of<T>(geometry)),
+        columns_(take_innermost(geometry.lines)),
+        planes_(std::move(geometry.lines)),
+        block_(block_of(axis_.size, columns_.size)) {}
+
+  void run(const void* const* inputs, void* const* outputs) const override {
+    const auto* in = static_cast<const std::byte*>(inputs[0]) + in_start_;
+    auto* out = static_cast<std::byte*>(outputs[0]) + out_start_;
+    const bool streams = bytes_ >= kStreamFrom;
+    const int threads = threads_for(2 * bytes_);
+    const int64_t planes = planes_.outer_count() * planes_.inner.size;
+    if (block_ < axis_.size && threads > 1 && planes < 4 * threads && planes % threads != 0) {
+      planes_.runs(0, planes, in, out, [&](const std::byte* from, std::byte* to, int64_t count) {
+        for (int64_t p = 0; p < count; ++p) {
+          scan_long(from + p * planes_.inner.in, to + p * planes_.inner.out, threads, streams);
+        }
+      });
+      return;
+    }
+    const int64_t width = strip_width(planes, threads);
+    // The first strip is wider where its outputs do not begin with a line: no two threads write into one.
+    const int64_t more = columns_.size > kMostBlocked ? to_next_line(out) / kSize : 0;
+    const int64_t strips = std::max<int64_t>(1, (columns_.size - more + width - 1) / width);
+    const int64_t tasks = std::min<int64_t>(threads, planes * strips);
+    parallel_for(tasks, threads, [&](int64_t task) {
+      Stage stage(streams);
+      int64_t begin = share_begin(task, tasks, planes * strips);
+      const int64_t end = share_begin(task + 1, tasks, planes * strips);
+      while (begin < end) {
+        // Strips of a plane, or as many whole planes as follow.
+        const int64_t first = begin % strips;
+        const int64_t whole = first > 0 ? 0 : (end - begin) / strips;
+        const int64_t last = whole > 0 ? strips : std::min(strips, first + end - begin);
+        const int64_t plane = begin / strips;
+        planes_.runs(plane, plane + std::max<int64_t>(whole, 1), in, out,
+                     [&](const std::byte* from, std::byte* to, int64_t count) {
+                       for (int64_t p = 0; p < count; ++p) {
+                         for (int64_t strip = first; strip < last; ++strip) {
+                           const int64_t start = strip > 0 ? strip * width + more : 0;
+                           const int64_t next = std::min((strip + 1) * width + more, columns_.size);
+                           scan_strip(from + p * planes_.inner.in, to + p * planes_.inner.out, start,
+                                      next - start, stage);
+                         }
+                       }
+                     });
+        begin += whole > 0 ? whole * strips : last - first;
+      }
+    });
+  }
+
+ private:
+  using Scan = ColumnScan<T, Operation, kExclusive ? Output::kExclusive : Output::kInclusive>;
+  using Reduction = ColumnScan<T, Operation, Output::kNone>;
+  using Tally = TallyOf<T>;
+  static constexpr int64_t kSize = sizeof(T);
+  static constexpr int64_t kNarrowest = 64;
+  static_assert(kNarrowest >= kLine / kSize, "the first strip is wider by less than that");
+  // A tile of the input, 64 KiB and a line for each row, so that columns do not fall into one set of the
+  // cache.
+  static constexpr int64_t kTileRows = 256 / kSize;
+  static constexpr int64_t kTileColumns = 1024 / kSize;
+  static constexpr int64_t kTileStep = 1024 + kLine;
+  // A strip of them is cut into blocks, which several threads may scan: so many columns at most, and so many
+  // bytes to a block, that a thread finds in its second cache what it has reduced.
+  static constexpr int64_t kMostBlocked = std::min<int64_t>(256, kTileColumns);
+  static constexpr int64_t kBlockBytes = 64 << 10;
+
+  // Steps of a block, all where there are no blocks: products of floats are not cut, as those of a block
+  // might leave their range where the whole does not.
+  static int64_t block_of(int64_t size, int64_t columns) {
+    if (columns > kMostBlocked || (kIsFloat<T> && std::is_same_v<Operation, Product>)) return size;
+    return std::min(size, kBlockBytes / (columns * kSize));
+  }
+
+  bool gathers() const { return columns_.in != kSize; }
+
+  // Whole lines of the cache, narrower where threads would have nothing to do.
+  int64_t strip_width(int64_t planes, int threads) const {
+    if (columns_.size <= kMostBlocked) return columns_.size;
+    const int64_t columns = columns_.size;
+    const int64_t wanted = planes >= threads ? columns : (columns + threads - 1) / threads;
+    const int64_t most = gathers() ? kTileColumns : std::min(kStrip, Stage::kMost / kSize);
+    return std::clamp<int64_t>((wanted + kNarrowest - 1) / kNarrowest * kNarrowest, kNarrowest,
+                               most - kNarrowest);
+  }
+
+  void scan_strip(const std::byte* in, std::byte* out, int64_t start, int64_t width, Stage& stage) const {
+    alignas(64) Tally tallies[kStrip];
+    Tally before[kMostBlocked];
+    const bool blocked = block_ < axis_.size;
+    in += start * columns_.in;
+    out += start * kSize;
+    clear(tallies, width);
+    if (blocked) clear(before, width);
+    for (int64_t i = 0; i < axis_.size; i += block_) {
+      scan_steps<Scan>(in, out, i, std::min(block_, axis_.size - i), width, tallies,
+                       blocked ? before : nullptr, stage);
+      if (!blocked) continue;
+      combine(before, tallies, width);
+      clear(tallies, width);
+    }
+  }
+
+  // `rows` steps from the i-th on.
+  template <class Kind>
+  void scan_steps(const std::byte* in, std::byte* out, int64_t i, int64_t rows, int64_t width, Tally* tallies,
+                  const Tally* before, Stage& stage) const {
+    in += i * axis_.in;
+    out += i * axis_.out;
+    if (!gathers()) return Kind::scan({rows, in, axis_.in, out, axis_.out}, width, tallies, before, stage);
+    alignas(64) std::byte tile[kTileRows * kTileStep];
+    for (int64_t row = 0; row < rows; row += kTileRows) {
+      const int64_t count = std::min(kTileRows, rows - row);
+      gather_tile<BitsOf<T>>({in + row * axis_.in, axis_.in, columns_.in}, count, width, tile, kTileStep);
+      Kind::scan({count, tile, kTileStep, out + row * axis_.out, axis_.out}, width, tallies, before, stage);
+    }
+  }
+
+  void scan_long(const std::byte* in, std::byte* out, int threads, bool streams) const {
+    struct Tallies {
+      Tally of[kMostBlocked];
+    };
+    const int64_t width = columns_.size;
+    const int64_t blocks = (axis_.size + block_ - 1) / block_;
+    const auto rows = [&](int64_t block) { return std::min(block_, axis_.size - block * block_); };
+    Tallies identity;
+    clear(identity.of, width);
+    scan_in_turn(
+        blocks, threads, identity,
+        [&](int64_t block) {
+          Stage nothing(false);
+          Tallies totals = identity;
+          scan_steps<Reduction>(in, out, block * block_, rows(block), width, totals.of, nullptr, nothing);
+          return totals;
+        },
+        [&](Tallies& tally, const Tallies& totals) { combine(tally.of, totals.of, width); },
+        [&](int64_t block, const Tallies& before, const Tallies&, int64_t) {
+          Stage stage(streams);
+          Tallies tallies = identity;
+          scan_steps<Scan>(in, out, block * block_, rows(block), width, tallies.of, before.of, stage);
+        });
+  }
+
+  static void clear(Tally* tallies, int64_t width) {
+    std::fill_n(tallies, width, static_cast<Tally>(Operation::kIdentity));
+  }
+  static void combine(Tally* before, const Tally* totals, int64_t width) {
+    for (int64_t j = 0; j < width; ++j) before[j] = Operation::combine(before[j], totals[j]);
+  }
+
+  Loop axis_;
+  int64_t in_start_;
+  int64_t out_start_;
+  int64_t bytes_;
+  Loop columns_;
+  Lines planes_;
+  int64_t block_;
+};
+
+#endif  // ANYDML_VECTORS
+
+ANYDML_ISA_END

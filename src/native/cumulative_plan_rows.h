@@ -1,0 +1,249 @@
+// Rows of neighbours: several at once on each thread, or a long one on all of them. An input whose rows do
+// not lie as the output's do is read across several of them, or brought into order block by block.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+#include <utility>
+
+#include "cumulative_lines.h"
+#include "cumulative_rows.h"
+#include "cumulative_stage.h"
+#include "cumulative_tally.h"
+#include "cumulative_turns.h"
+#include "isa.h"
+#include "parallel.h"
+#include "plan.h"
+#include "transpose.h"
+#include "vector.h"
+
+ANYDML_ISA_BEGIN
+
+#if defined(ANYDML_VECTORS)
+
+template <class T, class Operation, bool kExclusive, bool kDown>
+class RowPlan final : public Plan {
+ public:
+  RowPlan(ScanGeometry geometry, std::string description)
+      : Plan(std::move(description)), geometry_(nearest_last(std::move(geometry))), lines_(geometry_.lines) {}
+
+  void run(const void* const* inputs, void* const* outputs) const override {
+    const auto* in = static_cast<const std::byte*>(inputs[0]) + geometry_.in_start;
+    auto* out = static_cast<std::byte*>(outputs[0]) + geometry_.out_start;
+    const int64_t bytes = bytes_of<T>(geometry_);
+    const bool streams = bytes >= kStreamFrom;
+    const int threads = threads_for(2 * bytes);
+    const int64_t rows = lines_.outer_count() * lines_.inner.size;
+    const int64_t size = geometry_.axis.size;
+    if (threads > 1 && !reads_across() && rows < 4 * threads && rows % threads != 0 && size > 8 * kBlock) {
+      lines_.runs(0, rows, in, out, [&](const std::byte* from, std::byte* to, int64_t count) {
+        for (int64_t r = 0; r < count; ++r) {
+          scan_long(from + r * lines_.inner.in, to + r * lines_.inner.out, threads, streams);
+        }
+      });
+      return;
+    }
+    const int64_t tasks = std::min<int64_t>(threads, rows);
+    parallel_for(tasks, threads, [&](int64_t task) {
+      Stage stage(streams, kDown && size >= kSegmented);
+      lines_.runs(share_begin(task, tasks, rows), share_begin(task + 1, tasks, rows), in, out,
+                  [&](const std::byte* from, std::byte* to, int64_t count) {
+                    if (reads_across()) {
+                      scan_across(from, to, count, stage);
+                    } else if (size < kSegmented) {
+                      scan_short_rows(from, to, count, stage);
+                    } else {
+                      scan_rows(from, to, count, stage);
+                    }
+                  });
+    });
+  }
+
+ private:
+  using Scan = RowScan<T, Operation, kExclusive, kDown>;
+  using Tally = TallyOf<T>;
+  using State = typename Scan::State;
+  using Totals = typename Scan::Totals;
+  static constexpr int64_t kSize = sizeof(T);
+  // In blocks: what a thread reads to reduce, it finds in its second cache to scan.
+  static constexpr int64_t kChunk = (64 << 10) / (kBlock * kSize);
+  // A piece of rows that are read across: whole lines of the cache of both.
+  static constexpr int64_t kAcross = 256 / kSize;
+  static constexpr int64_t kAlong = 1024 / kSize;
+  static constexpr int64_t kPieceStep = 1024 + kLine;
+
+  bool gathers() const { return geometry_.axis.in != geometry_.axis.out; }
+  bool reads_across() const { return gathers() && lines_.inner.size >= kLines; }
+
+  // The lines nearest to each other in an input that is read across.
+  static ScanGeometry nearest_last(ScanGeometry geometry) {
+    const auto nearest =
+        std::ranges::min_element(geometry.lines, {}, [](const Loop& line) { return std::abs(line.in); });
+    if (geometry.axis.in != geometry.axis.out && nearest != geometry.lines.end()) {
+      std::rotate(nearest, nearest + 1, geometry.lines.end());
+    }
+    return geometry;
+  }
+
+  // Where the part of `count` elements from the i-th traversed on lies lowest, from where the first lies.
+  static int64_t lowest(int64_t i, int64_t count) { return kDown ? -(i + count - 1) * kSize : i * kSize; }
+
+  // `count` elements of the input from the i-th traversed on, of lines `row_step` apart, as they lie in the
+  // output.
+  Tile tile_of(const std::byte* in, int64_t row_step, int64_t i, int64_t count) const {
+    const int64_t step = geometry_.axis.in;
+    return {in + (kDown ? i + count - 1 : i) * step, row_step, kDown ? -step : step};
+  }
+
+  // Where a part of that many elements that follows another one lies lowest.
+  static const std::byte* next_to(const std::byte* part, int64_t size) {
+    return kDown ? part - size * kSize : part + size * kSize;
+  }
+
+  // Of the block that starts with the i-th element; 0 beyond the axis.
+  int64_t block_size(int64_t i) const { return std::clamp<int64_t>(geometry_.axis.size - i, 0, kBlock); }
+
+  // The block that starts with the i-th element traversed, in `gathered` where the input's lies otherwise.
+  const std::byte* block_of(const std::byte* in, int64_t i, std::byte* gathered) const {
+    const int64_t size = block_size(i);
+    if (!gathers()) return in + lowest(i, size);
+    gather_tile<BitsOf<T>>(tile_of(in, 0, i, size), 1, size, gathered, 0);
+    return gathered;
+  }
+
+  void scan_rows(const std::byte* in, std::byte* out, int64_t count, Stage& stage) const {
+    alignas(64) std::byte gathered[kBlock * kSize];
+    for (int64_t r = 0; r < count; ++r) {
+      State carry = Scan::identity();
+      for (int64_t i = 0; i < geometry_.axis.size; i += kBlock) {
+        const int64_t size = block_size(i);
+        const std::byte* const from = block_of(in + r * lines_.inner.in, i, gathered);
+        std::byte* const to = stage.room(out + r * lines_.inner.out + lowest(i, size), size * kSize);
+        Scan::scan_block(from, to, size, carry, next_to(from, size), stage);
+      }
+    }
+  }
+
+  // Packed ones many at a time.
+  void scan_short_rows(const std::byte* in, std::byte* out, int64_t count, Stage& stage) const {
+    const int64_t size = geometry_.axis.size;
+    const int64_t in_step = lines_.inner.in;
+    const int64_t out_step = lines_.inner.out;
+    const bool packed = out_step == size * kSize;
+    const int64_t batch = packed ? kBlock / size / kLines * kLines : 1;
+    alignas(64) std::byte gathered[kSegmented * kSize];
+    for (int64_t start = 0; start < count; start += batch) {
+      const int64_t rows = std::min(batch, count - start);
+      std::byte* const to = stage.room(out + start * out_step + lowest(0, size), rows * size * kSize);
+      const std::byte* const from = in + start * in_step;
+      int64_t r = 0;
+      for (; !gathers() && r + kLines <= rows; r += kLines) {
+        Tally tallies[kLines];
+        std::fill_n(tallies, kLines, static_cast<Tally>(Operation::kIdentity));
+        const std::byte* const lines = from + r * in_step + lowest(0, size);
+        Scan::scan_lines(lines, in_step, to + r * out_step, out_step, size, tallies, lines + kLines * in_step,
+                         stage);
+      }
+      for (; r < rows; ++r) {
+        auto tally = static_cast<Tally>(Operation::kIdentity);
+        Scan::scan_line(block_of(from + r * in_step, 0, gathered), to + r * size * kSize, size, tally);
+      }
+    }
+  }
+
+  void scan_across(const std::byte* in, std::byte* out, int64_t count, Stage& stage) const {
+    const int64_t size = geometry_.axis.size;
+    const auto [lines, in_step, out_step] = lines_.inner;
+    // Pieces begin with a line of the output's where rows are whole lines apart.
+    const int64_t skew = kDown ? 0 : to_next_line(out) / kSize;
+    for (int64_t start = 0; start < count; start += kAcross) {
+      const int64_t rows = std::min(kAcross, count - start);
+      Tally tallies[kAcross];
+      std::fill_n(tallies, rows, static_cast<Tally>(Operation::kIdentity));
+      for (int64_t i = 0, next; i < size; i = next) {
+        next = std::min(size, i == 0 && skew > 0 ? skew : i + kAlong);
+        for (int64_t r = 0; r < rows; r += kLines) {
+          scan_piece(in + (start + r) * in_step, out + (start + r) * out_step, i, next - i,
+                     std::min(kLines, rows - r), tallies + r, stage);
+        }
+      }
+    }
+  }
+
+  // Some elements from the i-th on, of `lines` lines.
+  void scan_piece(const std::byte* in, std::byte* out, int64_t i, int64_t size, int64_t lines, Tally* tallies,
+                  Stage& stage) const {
+    const auto [all_lines, in_step, out_step] = lines_.inner;
+    alignas(64) std::byte piece[kLines * kPieceStep];
+    std::byte* to = out + lowest(i, size);
+    const bool direct = lines == kLines && in_step == kSize;
+    if (!direct) gather_tile<BitsOf<T>>(tile_of(in, in_step, i, size), lines, size, piece, kPieceStep);
+    std::byte* const at = stage.streams() ? piece : to;
+    const int64_t step = stage.streams() ? kPieceStep : out_step;
+    if (direct) {
+      Scan::scan_neighbours(in + i * geometry_.axis.in, geometry_.axis.in, at, step, size, tallies);
+    } else if (lines == kLines) {
+      Scan::scan_lines(piece, kPieceStep, at, step, size, tallies, piece, stage);
+    } else {
+      for (int64_t s = 0; s < lines; ++s)
+        Scan::scan_line(piece + s * kPieceStep, at + s * step, size, tallies[s]);
+    }
+    if (!stage.streams()) return;
+    for (int64_t s = 0; s < lines; ++s) stream_copy(to + s * out_step, piece + s * kPieceStep, size * kSize);
+  }
+
+  struct Chunk {
+    Totals blocks[kChunk];
+  };
+
+  void scan_long(const std::byte* in, std::byte* out, int threads, bool streams) const {
+    const int64_t blocks = (geometry_.axis.size + kBlock - 1) / kBlock;
+    const int64_t chunk_size = kChunk * kBlock;
+    scan_in_turn((blocks + kChunk - 1) / kChunk, threads, Scan::identity(),
+                 [&](int64_t chunk) { return reduce_chunk(in, chunk * chunk_size); },
+                 [](State& tally, const Chunk& chunk) {
+                   for (const Totals& totals : chunk.blocks) tally = Operation::combine(tally, totals.all);
+                 },
+                 [&](int64_t chunk, State before, const Chunk& totals, int64_t following) {
+                   Stage stage(streams, kDown);
+                   scan_chunk(in, out, chunk * chunk_size, before, totals, (following - chunk) * chunk_size,
+                              stage);
+                 });
+  }
+
+  Chunk reduce_chunk(const std::byte* in, int64_t start) const {
+    alignas(64) std::byte gathered[kBlock * kSize];
+    Chunk chunk;
+    for (int64_t b = 0; b < kChunk; ++b) {
+      const int64_t i = start + b * kBlock;
+      const int64_t size = block_size(i);
+      chunk.blocks[b] = Scan::reduce_block(size > 0 ? block_of(in, i, gathered) : in, size);
+    }
+    return chunk;
+  }
+
+  // The elements `ahead` come next.
+  void scan_chunk(const std::byte* in, std::byte* out, int64_t start, State carry, const Chunk& chunk,
+                  int64_t ahead, Stage& stage) const {
+    alignas(64) std::byte gathered[kBlock * kSize];
+    for (int64_t b = 0; b < kChunk; ++b) {
+      const int64_t i = start + b * kBlock;
+      const int64_t size = block_size(i);
+      if (size == 0) return;
+      const std::byte* const from = block_of(in, i, gathered);
+      std::byte* const to = stage.room(out + lowest(i, size), size * kSize);
+      const std::byte* const coming = gathers() ? from : in + lowest(i + ahead, size);
+      Scan::scan_block(from, to, size, carry, chunk.blocks[b], coming, stage);
+    }
+  }
+
+  ScanGeometry geometry_;
+  Lines lines_;
+};
+
+#endif  // ANYDML_VECTORS
+
+ANYDML_ISA_END
