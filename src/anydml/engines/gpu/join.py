@@ -15,7 +15,7 @@ from ...layout import Layout, fold
 from ...schema import OperatorDesc, OperatorSpec
 from .. import Declined
 from . import join_kernels
-from .launch import Launch, Planned, Tensors, next_power_of_2, pointer
+from .launch import Launch, Planned, Tensors, next_power_of_2
 
 TILE_BYTES = 16 << 10
 """That a program copies."""
@@ -124,8 +124,6 @@ class _Run(NamedTuple):
 class _Copy(NamedTuple):
     launch: Launch
     units: list[tuple[int, ...]]
-    word: int
-    """Its size in bytes."""
     description: str
 
 
@@ -147,7 +145,7 @@ def _kernel(planned: Callable[[int], _Copy], step: int, count: int, device: str)
         if alignment not in made:
             made[alignment] = make(alignment)
         it, units = made[alignment]
-        it.launch(addresses.table(places), units, pointer(out, _WORDS[it.word]))
+        it.launch(addresses.table(places), units, out)
 
     return Planned(f"join of {count} inputs, {made[step][0].description}", run)
 
@@ -162,8 +160,10 @@ def _by_runs(runs: list[_Run], rows: int, y_row: int, size: int, even: bool) -> 
     ]
     constants = {"WORD": _WORDS[size], "ROWS": tall, "COLUMNS": columns, "EVEN": even}
     arguments = len(units), rows, y_row // size
-    launch = Launch(join_kernels.join_runs, len(units) * -(-rows // tall), arguments, constants)
-    return _Copy(launch, units, size, f"{rows} rows of runs, by tiles of {tall} x {columns * size} bytes")
+    launch = Launch(
+        join_kernels.join_runs, len(units) * -(-rows // tall), arguments, constants, (None, None, _WORDS[size])
+    )
+    return _Copy(launch, units, f"{rows} rows of runs, by tiles of {tall} x {columns * size} bytes")
 
 
 def _by_columns(runs: list[_Run], rows: int, y_row: int, size: int) -> _Copy:
@@ -175,8 +175,8 @@ def _by_columns(runs: list[_Run], rows: int, y_row: int, size: int) -> _Copy:
     constants = {"WORD": _WORDS[size], "ROWS": tall, "COLUMNS": columns}
     arguments = len(units), rows, y_row // size
     programs = -(-rows // tall) * -(-len(units) // columns)
-    launch = Launch(join_kernels.join_columns, programs, arguments, constants)
-    return _Copy(launch, units, size, f"{rows} rows of short runs, by tiles of {tall} x {columns * size} bytes")
+    launch = Launch(join_kernels.join_columns, programs, arguments, constants, (None, None, _WORDS[size]))
+    return _Copy(launch, units, f"{rows} rows of short runs, by tiles of {tall} x {columns * size} bytes")
 
 
 def _by_elements(pieces: list[Piece], item: int) -> _Copy:
@@ -190,5 +190,5 @@ def _by_elements(pieces: list[Piece], item: int) -> _Copy:
         count = prod(piece.sizes)
         units += [(i, first, count, piece.start // item, *numbers) for first in range(0, count, BLOCK)]
     constants = {"LOOPS": loops, "WORD": _WORDS[item], "BLOCK": BLOCK}
-    launch = Launch(join_kernels.join_elements, len(units), (len(units),), constants)
-    return _Copy(launch, units, item, "by element")
+    launch = Launch(join_kernels.join_elements, len(units), (len(units),), constants, (None, None, _WORDS[item]))
+    return _Copy(launch, units, "by element")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import zip_longest
 from typing import Any, NamedTuple, TypeAlias
 
 import torch
@@ -48,43 +49,52 @@ class Launch:
         programs: their number.
         arguments: integers behind the pointers, tuples of them too.
         constants: by name, in the order of the signature.
+        types: what the pointers point to, of Triton's types; None for the tensor's own.
     """
 
     def __init__(
-        self, kernel: Any, programs: int, arguments: Sequence[Any], constants: dict[str, Any], num_warps: int = 4
+        self,
+        kernel: Any,
+        programs: int,
+        arguments: Sequence[Any],
+        constants: dict[str, Any],
+        types: Sequence[Any] = (),
+        num_warps: int = 4,
     ) -> None:
         self._kernel = kernel
         self._grid = (programs, 1, 1)
         self._arguments = tuple(arguments)
         self._constants = constants
+        self._values = tuple(constants.values())
+        self._types = types
         # No multiplication and addition in one: results do not depend on what a compiler makes of them.
         self._options = {"num_warps": num_warps, "enable_fp_fusion": False}
-        self._compiled: dict[tuple[bool, ...], Any] = {}
+        self._compiled: dict[tuple[int, ...], Callable[..., None]] = {}
 
-    def __call__(self, *pointers: Any, arguments: Sequence[Any] | None = None) -> None:
+    def __call__(self, *tensors: torch.Tensor | None, arguments: Sequence[Any] | None = None) -> None:
         """Launches on the current stream.
 
         Args:
-            pointers: tensors, what :func:`pointer` gives, or None.
+            tensors: what the pointers point to; None where the kernel takes it.
             arguments: others than those prepared, of the same types; an integer may differ only where the kernel is not
                 specialised on it.
         """
         arguments = self._arguments if arguments is None else arguments
-        # Triton compiles for pointers to multiples of 16 bytes apart from others.
-        key = tuple([each is None or each.data_ptr() % 16 == 0 for each in pointers])
-        compiled = self._compiled.get(key)
-        if compiled is not None:
-            compiled[self._grid](*pointers, *arguments, *self._constants.values())
+        addresses = [None if tensor is None else tensor.data_ptr() for tensor in tensors]
+        # Triton compiles for pointers to multiples of 16 bytes apart from others. What it has compiled takes addresses.
+        key = tuple([address % 16 if address else 0 for address in addresses])
+        launch = self._compiled.get(key)
+        if launch is not None:
+            launch(*addresses, *arguments, *self._values)
             return
+        pointers = [
+            triton.reinterpret(tensor, dtype) if dtype is not None else tensor
+            for tensor, dtype in zip_longest(tensors, self._types[: len(tensors)])
+        ]
         compiled = self._kernel[self._grid](*pointers, *arguments, **self._constants, **self._options)
         if compiled is not None:  # the interpreter compiles nothing
-            self._compiled[key] = compiled
+            self._compiled[key] = compiled[self._grid]
 
 
 def next_power_of_2(n: int) -> int:
     return 1 << max(n - 1, 0).bit_length()
-
-
-def pointer(tensor: torch.Tensor, dtype: Any) -> Any:
-    """A tensor's address as a kernel's argument, as a pointer to elements of a type of Triton's."""
-    return triton.reinterpret(tensor, dtype)

@@ -15,7 +15,7 @@ from ...layout import Layout
 from ...schema import OperatorDesc, OperatorSpec
 from .. import Declined
 from . import pooling_kernels
-from .launch import Launch, Planned, Tensors, next_power_of_2, pointer
+from .launch import Launch, Planned, Tensors, next_power_of_2
 
 BLOCK = 1024
 """Outputs of a program that takes any window."""
@@ -109,7 +109,7 @@ def plan(
         x, *quantisation = inputs
         y = outputs[0]
         if by_rows is not None and (x.data_ptr() | y.data_ptr()) % 4 == 0:
-            by_rows(pointer(x, tl.int32), pointer(y, tl.int32), *quantisation)
+            by_rows(x, y, *quantisation)
         else:
             any_window(x, y, *quantisation)
 
@@ -185,7 +185,7 @@ def _by_rows(geometry: Geometry) -> Launch | None:
         "SIGNED": geometry.is_signed,
         "INCLUDE_PADDING": geometry.include_padding,
     }
-    return Launch(pooling_kernels.pool_rows, -(-lanes // LANES), arguments, constants)
+    return Launch(pooling_kernels.pool_rows, -(-lanes // LANES), arguments, constants, (tl.int32, tl.int32))
 
 
 def _count_of_whole_planes(geometry: Geometry) -> int | None:
@@ -211,7 +211,8 @@ def _whole_planes(geometry: Geometry, count: int) -> Planned:
         block = min(next_power_of_2(size), PLANE_TILE)
         abreast = PLANE_TILE // block
         tile = {"PLANES": abreast, "BLOCK": block, "WORDS": in_words, "SIGNED": geometry.is_signed}
-        return Launch(pooling_kernels.sum_planes, -(-planes // abreast), (planes, channels, size, *steps), tile)
+        types = (tl.int32,) if in_words else ()
+        return Launch(pooling_kernels.sum_planes, -(-planes // abreast), (planes, channels, size, *steps), tile, types)
 
     by_bytes = summing(size, x_steps, False)
     by_words = (
@@ -229,7 +230,7 @@ def _whole_planes(geometry: Geometry, count: int) -> Planned:
         tensor, *quantisation = inputs
         totals = torch.empty(planes, dtype=torch.int64, device=tensor.device)
         if by_words is not None and tensor.data_ptr() % 4 == 0:
-            by_words(pointer(tensor, tl.int32), totals)
+            by_words(tensor, totals)
             biased(totals, outputs[0], *quantisation)
         else:
             by_bytes(tensor, totals)

@@ -15,13 +15,15 @@ from ...layout import Layout, fold
 from ...schema import OperatorDesc, OperatorSpec
 from .. import Declined
 from . import scan_kernels
-from .launch import BITS, TYPES, Launch, Planned, Tensors, next_power_of_2, pointer
+from .launch import BITS, TYPES, Launch, Planned, Tensors, next_power_of_2
 
 TILE, TILE_BYTES = 4096, 16 << 10
 """Elements and bytes of a tile where elements of a line lie side by side, at most."""
 WARP = 32
 DEEP = 32
 """Elements of a line in a tile of lines side by side, one or two for each thread of a warp."""
+NARROW = 8
+"""Fewer lines side by side are read along the axis: they lie in the lines of a cache that a thread reads next."""
 FEW = 256
 """Programs that keep a GPU busy; fewer long lines are cut."""
 STEP_BYTES, MOST_PARTS = 16 << 20, 1024
@@ -95,9 +97,14 @@ def plan(
         "REVERSE": direction == AxisDirection.DECREASING,
         "INDEX": geometry.index,
     }
-    if geometry.is_across:
+    is_across = geometry.is_across
+    is_narrow = is_across and geometry.lines[0].size < NARROW
+    if is_narrow:
+        lines, along, warps = WARP // 2, min(next_power_of_2(geometry.axis.size), DEEP), 1
+        is_across = False
+    elif is_across:
         # Two lines for a thread where there are many: wider pieces are read.
-        lines, warps = (2 * WARP if geometry.count >= 8 * WARP * FEW else WARP), 1
+        lines, warps = (2 * WARP if geometry.count >= 8 * WARP * FEW and not scaled else WARP), 1
         deep = DEEP // 2 if lines > WARP and dtype.itemsize == 8 else DEEP
         along = min(next_power_of_2(geometry.axis.size), deep)
     else:
@@ -106,16 +113,23 @@ def plan(
         lines = min(elements // along, next_power_of_2(geometry.count))
     programs = -(-geometry.count // lines)
     if geometry.axis.size > 8 * along and programs < FEW:
-        return _in_steps(geometry, constants, dtype, lines, along, programs, warps)
+        return _in_steps(geometry, constants, dtype, lines, along, int(not is_across), is_narrow, programs, warps)
     if programs >= 2**31:
         return Declined(f"{programs} programs are more than a launch takes")
-    tile = {"LINES": lines, "AXIS": along, "DIM": int(not geometry.is_across), "ONE": geometry.axis.size <= along}
+    tile = {
+        "LINES": lines,
+        "AXIS": along,
+        "DIM": int(not is_across),
+        "NARROW": is_narrow,
+        "ONE": geometry.axis.size <= along,
+    }
     shape = {"LOOPS": max(len(geometry.lines), 1), **tile}
-    launch = Launch(scan_kernels.scan_tiles, programs, geometry.arguments(), {**shape, **constants}, warps)
     typed = _TYPED[dtype]
+    arguments = geometry.arguments()
+    launch = Launch(scan_kernels.scan_tiles, programs, arguments, {**shape, **constants}, (typed, typed), warps)
 
     def run(inputs: Tensors, outputs: Tensors) -> None:
-        launch(pointer(inputs[0], typed), pointer(outputs[0], typed))
+        launch(inputs[0], outputs[0])
 
     return Planned(f"scan by tiles of {lines} lines x {along}, {programs} programs", run)
 
@@ -126,6 +140,8 @@ def _in_steps(
     dtype: torch.dtype,
     lines: int,
     along: int,
+    dim: int,
+    narrow: bool,
     blocks: int,
     warps: int,
 ) -> Planned:
@@ -134,16 +150,16 @@ def _in_steps(
     parts = min(1 << (parts.bit_length() - 1), next_power_of_2(tiles), MOST_PARTS)
     steps = -(-tiles // parts)
     span = max(parts, WARP * warps) if lines == 1 else parts
-    tile = {"PARTS": parts, "SPAN": span, "LINES": lines, "AXIS": along, "DIM": int(not geometry.is_across)}
+    tile = {"PARTS": parts, "SPAN": span, "LINES": lines, "AXIS": along, "DIM": dim, "NARROW": narrow}
     shape = {"LOOPS": max(len(geometry.lines), 1), **tile}
-    launch = Launch(scan_kernels.scan_step, 2 * parts * blocks, (), {**shape, **constants}, warps)
-    wide = _WIDE[constants["TALLY"]]
     typed = _TYPED[dtype]
+    launch = Launch(scan_kernels.scan_step, 2 * parts * blocks, (), {**shape, **constants}, (typed, typed), warps)
+    wide = _WIDE[constants["TALLY"]]
     arguments = geometry.arguments()
 
     def run(inputs: Tensors, outputs: Tensors) -> None:
-        x, y = pointer(inputs[0], typed), pointer(outputs[0], typed)
-        totals = torch.empty(2 * blocks * parts * lines, dtype=wide, device=inputs[0].device)
+        x, y = inputs[0], outputs[0]
+        totals = torch.empty(2 * blocks * parts * lines, dtype=wide, device=x.device)
         carries = torch.empty(2 * blocks * lines, dtype=wide, device=totals.device)
         exponents: tuple[torch.Tensor | None, ...] = (None, None)
         if constants["SCALED"]:

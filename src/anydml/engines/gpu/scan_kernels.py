@@ -63,12 +63,15 @@ def joined(mantissa, exponent):
 
 
 @triton.jit
-def _line_offsets(line, zero, sizes, x_strides, y_strides, LOOPS: tl.constexpr, DIM: tl.constexpr):
+def _line_offsets(
+    line, zero, sizes, x_strides, y_strides, LOOPS: tl.constexpr, DIM: tl.constexpr, NARROW: tl.constexpr
+):
     """Where the lines of a tile start, in x and in y.
 
     Threads are to go along lines that lie side by side, each with one of them, and not with several of which it then
     has fewer elements. The compiler has threads go along what it knows to lie side by side, and gives each as much as
-    it knows to be aligned: `zero` is 0, which it does not know, and so takes nothing for aligned.
+    it knows to be aligned: `zero` is 0, which it does not know, and so takes nothing for aligned. NARROW has threads go
+    along the axis in the same way.
     """
     x_at = line * 0
     y_at = line * 0
@@ -80,6 +83,9 @@ def _line_offsets(line, zero, sizes, x_strides, y_strides, LOOPS: tl.constexpr, 
     if DIM == 0:
         x_at = tl.max_contiguous(x_at + zero, 2)
         y_at = tl.max_contiguous(y_at + zero, 2)
+    elif NARROW:
+        x_at += zero
+        y_at += zero
     return x_at, y_at
 
 
@@ -157,9 +163,18 @@ def _expand(vector, DIM: tl.constexpr):
 
 
 @triton.jit
-def _load(lines, at, stride, mask, n, IDENTITY: tl.constexpr, POLICY: tl.constexpr):
+def _along(at, stride, NARROW: tl.constexpr):
+    offset = at * stride
+    if NARROW:
+        offset = tl.max_contiguous(offset, [1, 2])
+    return offset
+
+
+@triton.jit
+def _load(lines, at, stride, mask, n, NARROW: tl.constexpr, IDENTITY: tl.constexpr, POLICY: tl.constexpr):
     """The elements `at` along the axis, the identity beyond it."""
-    return tl.load(lines + at * stride, mask=mask & (at < n), other=IDENTITY, eviction_policy=POLICY)
+    place = lines + _along(at, stride, NARROW)
+    return tl.load(place, mask=mask & (at < n), other=IDENTITY, eviction_policy=POLICY)
 
 
 @triton.jit
@@ -171,6 +186,7 @@ def _read(
     n,
     AXIS: tl.constexpr,
     DIM: tl.constexpr,
+    NARROW: tl.constexpr,
     INDEX: tl.constexpr,
     EXCLUSIVE: tl.constexpr,
     REVERSE: tl.constexpr,
@@ -184,13 +200,13 @@ def _read(
     if EXCLUSIVE:
         before = along + (1 if REVERSE else -1)
         has_before = (before >= 0) & (before < AXIS)
-        values = _load(lines, before + start, stride, mask & has_before, n, IDENTITY, "evict_first")
+        values = _load(lines, before + start, stride, mask & has_before, n, NARROW, IDENTITY, "evict_first")
         last = tl.full((1, 1), 0 if REVERSE else AXIS - 1, INDEX) + start
-        ends = _load(lines, last, stride, mask, n, IDENTITY, "evict_first")
+        ends = _load(lines, last, stride, mask, n, NARROW, IDENTITY, "evict_first")
         # In-place, all is read before a neighbour writes.
         tl.debug_barrier()
     else:
-        values = _load(lines, along + start, stride, mask, n, IDENTITY, "evict_first")
+        values = _load(lines, along + start, stride, mask, n, NARROW, IDENTITY, "evict_first")
         ends = values
     return values, ends
 
@@ -211,6 +227,7 @@ def scan_tiles(
     LINES: tl.constexpr,
     AXIS: tl.constexpr,
     DIM: tl.constexpr,
+    NARROW: tl.constexpr,
     ONE: tl.constexpr,
     PRODUCT: tl.constexpr,
     SCALED: tl.constexpr,
@@ -222,7 +239,7 @@ def scan_tiles(
     """A program scans so many lines, tile after tile along the axis; ONE says that a tile has all of it."""
     IDENTITY: tl.constexpr = 1 if PRODUCT else 0
     line = tl.program_id(0).to(INDEX) * LINES + tl.arange(0, LINES)
-    x_at, y_at = _line_offsets(line, zero, sizes, x_strides, y_strides, LOOPS, DIM)
+    x_at, y_at = _line_offsets(line, zero, sizes, x_strides, y_strides, LOOPS, DIM, NARROW)
     is_line = _expand(line < line_count, 1 - DIM)
     x_lines = x + _expand(x_at, 1 - DIM)
     y_lines = y + _expand(y_at, 1 - DIM)
@@ -232,7 +249,7 @@ def scan_tiles(
     carry_exponent = tl.zeros(is_line.shape, tl.int32)
     tiles = 1 if ONE else tl.cdiv(n, AXIS)
     start = (tiles - 1) * AXIS if REVERSE else 0
-    values, ends = _read(x_lines, start, x_axis, is_line, n, AXIS, DIM, INDEX, EXCLUSIVE, REVERSE, IDENTITY)
+    values, ends = _read(x_lines, start, x_axis, is_line, n, AXIS, DIM, NARROW, INDEX, EXCLUSIVE, REVERSE, IDENTITY)
     for tile in range(tiles):
         at = along + start
         given = values
@@ -244,9 +261,11 @@ def scan_tiles(
             # The next tile is on its way while this one is scanned.
             start = (tiles - 2 - tile if REVERSE else tile + 1) * AXIS
             is_next = is_line & (tl.full((1, 1), 1, tl.int32) + tile < tiles)
-            values, ends = _read(x_lines, start, x_axis, is_next, n, AXIS, DIM, INDEX, EXCLUSIVE, REVERSE, IDENTITY)
+            values, ends = _read(
+                x_lines, start, x_axis, is_next, n, AXIS, DIM, NARROW, INDEX, EXCLUSIVE, REVERSE, IDENTITY
+            )
         result = _scan(given, carry, carry_exponent, DIM, SCALED, PRODUCT, TALLY, REVERSE)
-        tl.store(y_lines + at * y_axis, result.to(y.dtype.element_ty), mask=is_line & (at < n))
+        tl.store(y_lines + _along(at, y_axis, NARROW), result.to(y.dtype.element_ty), mask=is_line & (at < n))
         if not ONE:
             carry, carry_exponent = _combine(carry, carry_exponent, total, exponent, SCALED, PRODUCT)
 
@@ -274,6 +293,7 @@ def scan_step(
     LINES: tl.constexpr,
     AXIS: tl.constexpr,
     DIM: tl.constexpr,
+    NARROW: tl.constexpr,
     PRODUCT: tl.constexpr,
     SCALED: tl.constexpr,
     TALLY: tl.constexpr,
@@ -296,7 +316,7 @@ def scan_step(
     blocks = tl.cdiv(line_count, LINES)
     column = tl.arange(0, LINES)
     line = block.to(INDEX) * LINES + column
-    x_at, y_at = _line_offsets(line, zero, sizes, x_strides, y_strides, LOOPS, DIM)
+    x_at, y_at = _line_offsets(line, zero, sizes, x_strides, y_strides, LOOPS, DIM, NARROW)
     is_line = _expand(line < line_count, 1 - DIM)
     x_lines = x + _expand(x_at, 1 - DIM)
     column = _expand(column, 1 - DIM)
@@ -309,7 +329,7 @@ def scan_step(
     this, last = step % 2, (step + 1) % 2
     if scans == 0:
         if is_tile:
-            values = _load(x_lines, at, x_axis, is_line, n, IDENTITY, "evict_last")
+            values = _load(x_lines, at, x_axis, is_line, n, NARROW, IDENTITY, "evict_last")
             total, exponent = _reduce(values, DIM, SCALED, PRODUCT, TALLY)
             place = ((this * blocks + block) * PARTS + part) * LINES + column
             tl.store(totals + place, total)
@@ -330,11 +350,16 @@ def scan_step(
             exponent = tl.zeros(before.shape, tl.int32)
             total, total_exponent = _reduce(earlier, DIM, SCALED, PRODUCT, TALLY)
         carry, carry_exponent = _combine(before, exponent, total, total_exponent, SCALED, PRODUCT)
-        values, _ = _read(x_lines, start, x_axis, is_line, n, AXIS, DIM, INDEX, EXCLUSIVE, REVERSE, IDENTITY)
+        values, _ = _read(x_lines, start, x_axis, is_line, n, AXIS, DIM, NARROW, INDEX, EXCLUSIVE, REVERSE, IDENTITY)
         result = _scan(values, carry, carry_exponent, DIM, SCALED, PRODUCT, TALLY, REVERSE)
         y_lines = y + _expand(y_at, 1 - DIM)
         mask = is_line & (at < n)
-        tl.store(y_lines + at * y_axis, result.to(y.dtype.element_ty), mask=mask, eviction_policy="evict_first")
+        tl.store(
+            y_lines + _along(at, y_axis, NARROW),
+            result.to(y.dtype.element_ty),
+            mask=mask,
+            eviction_policy="evict_first",
+        )
         if part == PARTS - 1:
             here = ((last * blocks + block) * PARTS + part) * LINES + column
             total = tl.load(totals + here)
