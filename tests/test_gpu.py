@@ -5,8 +5,12 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from importlib import util
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -75,6 +79,26 @@ def test_it_says_who_serves() -> None:
 def test_no_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("anydml.engines.gpu._FAMILIES", {})
     refused(lambda: anydml.cumulative_summation([1, 2], device=Device(GPU)), "(D8)")
+
+
+@on_gpu
+def test_all_kernels_compile() -> None:
+    environment = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
+    script = [sys.executable, str(Path(__file__).with_name("gpu_compile.py"))]
+    done = subprocess.run(script, env=environment, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stderr[-5000:]
+    _, *kernels = done.stdout.split()
+    assert kernels == [
+        "join_columns",
+        "join_elements",
+        "join_runs",
+        "pool_rows",
+        "pool_windows",
+        "quantise_planes",
+        "scan_step",
+        "scan_tiles",
+        "sum_planes",
+    ]
 
 
 # Arrays

@@ -87,13 +87,16 @@ class Launch:
         if launch is not None:
             launch(*addresses, *arguments, *self._values)
             return
-        pointers = [
+        compiled = self._kernel[self._grid](*self.pointers(tensors), *arguments, **self._constants, **self._options)
+        if compiled is not None:  # the interpreter compiles nothing
+            self._compiled[key] = compiled[self._grid]
+
+    def pointers(self, tensors: Sequence[torch.Tensor | None]) -> list[Any]:
+        """What Triton takes for tensors, of the kernel's types."""
+        return [
             triton.reinterpret(tensor, dtype) if dtype is not None else tensor
             for tensor, dtype in zip_longest(tensors, self._types[: len(tensors)])
         ]
-        compiled = self._kernel[self._grid](*pointers, *arguments, **self._constants, **self._options)
-        if compiled is not None:  # the interpreter compiles nothing
-            self._compiled[key] = compiled[self._grid]
 
 
 def next_power_of_2(n: int) -> int:

@@ -165,7 +165,7 @@ def _expand(vector, DIM: tl.constexpr):
 @triton.jit
 def _along(at, stride, NARROW: tl.constexpr):
     offset = at * stride
-    if NARROW:
+    if NARROW and at.shape[1] > 1:
         offset = tl.max_contiguous(offset, [1, 2])
     return offset
 

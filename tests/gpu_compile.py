@@ -1,0 +1,80 @@
+"""Compiles kernels for an NVIDIA GPU on a machine without one: the interpreter cannot tell what a compiler refuses.
+
+A script, as Triton decides when it is loaded whether it interprets.
+"""
+
+from __future__ import annotations
+
+import sys
+from itertools import product
+from typing import Any
+
+import numpy as np
+import torch
+import triton
+from triton.backends.compiler import GPUTarget
+
+import anydml
+from anydml.engines.gpu import scan
+from anydml.engines.gpu.launch import Launch
+
+
+class Driver:
+    """Of a GPU that is not there."""
+
+    def get_current_device(self) -> int:
+        return 0
+
+    def get_current_stream(self, device: int) -> int:
+        return 0
+
+    def get_current_target(self) -> GPUTarget:
+        return GPUTarget("cuda", 90, 32)
+
+
+compiled: list[str] = []
+
+
+def compile_only(launch: Launch, *tensors: torch.Tensor | None, arguments: Any = None) -> None:
+    arguments = launch._arguments if arguments is None else arguments
+    pointers = launch.pointers(tensors)
+    launch._kernel.warmup(*pointers, *arguments, grid=(1,), **launch._constants, **launch._options)
+    compiled.append(launch._kernel.__name__)
+
+
+def scans() -> None:
+    shapes = [((3, 70), 1), ((2, 40, 64), 1), ((40, 5), 0), ((9,), 0)]
+    for (shape, axis), reverse, exclusive in product(shapes, (False, True), (False, True)):
+        for dtype in (np.float32, np.float16, np.int64):
+            x = torch.from_numpy(np.ones(shape, dtype))
+            mode = {"reverse": reverse, "exclusive": exclusive, "device": "cuda"}
+            anydml.cumulative_summation(x, axis, **mode)
+            if reverse == exclusive:
+                anydml.cumulative_product(x, axis, **mode)
+
+
+def main() -> None:
+    triton.runtime.driver.set_active(Driver())
+    anydml.device.find = lambda name: torch.device("cpu")
+    Launch.__call__ = compile_only  # type: ignore[method-assign]
+    scans()
+    # The same shapes as long lines.
+    scan.TILE, scan.DEEP, scan.FEW, scan.STEP_BYTES = 8, 4, 10**6, 64
+    from anydml.calling import _compile
+
+    _compile.cache_clear()
+    scans()
+    for shape, count in (((6, 1), 3), ((4, 100), 2)):
+        x = torch.ones(shape)
+        anydml.join([x] * count, 1, device="cuda")
+        anydml.join([x.mT] * count, 1, device="cuda")
+    for kind, size, window in product((torch.uint8, torch.int8), (8, 7), (2, 5, 7)):
+        x = torch.ones((1, 2, size, size), dtype=kind)
+        anydml.quantized_linear_average_pooling(
+            x, 0.5, 1, output_scale=[0.5, 1.0], window_size=min(window, size), strides=2, device="cuda"
+        )
+    print(len(compiled), *sorted(set(compiled)))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
