@@ -1,4 +1,8 @@
-"""CUMULATIVE_SUMMATION and CUMULATIVE_PRODUCT on a GPU: which kernel walks a tensor, and in what tiles."""
+"""CUMULATIVE_SUMMATION and CUMULATIVE_PRODUCT on a GPU: which kernel walks a tensor, and in what tiles.
+
+The order in which floats are combined depends on sizes, strides and type alone, on every run and in every launch; the
+number of lines is among the sizes, as few long ones are cut.
+"""
 
 from __future__ import annotations
 
