@@ -151,6 +151,20 @@ def test_numpy_is_brought_and_taken_back() -> None:
 
 
 @on_gpu
+def test_no_room(torch: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*arguments: Any, **options: Any) -> Any:
+        raise torch.OutOfMemoryError("Tried to allocate 8 bytes. GPU 0 is full")
+
+    x = np.ones(2, np.float32)
+    monkeypatch.setattr(torch, "empty", full)
+    refused(lambda: anydml.cumulative_summation(x, device=GPU), "(A4)")
+    monkeypatch.setattr(torch, "from_numpy", full)
+    error = refused(lambda: anydml.cumulative_summation(x, device=GPU), "(D6)")
+    assert isinstance(error, MemoryError)
+    assert "Tried to allocate 8 bytes" in str(error)
+
+
+@on_gpu
 def test_lists_with_an_empty_piece_and_many_dimensions(torch: Any, place: Any) -> None:
     empty = torch.empty((0, 2), device=place)
     assert anydml.join([empty, torch.ones((1, 2), device=place)], device=GPU).tolist() == [[1, 1]]

@@ -11,6 +11,7 @@ import numpy as np
 import torch
 
 from ...arrays import as_array, refuse
+from ...errors import Violation, error
 from ...layout import DATA_TYPES, Array, Layout
 from ...validate import kind_of
 from .launch import TYPES
@@ -137,11 +138,26 @@ class TorchMemory:
     def bring(self, array: Any) -> Any:
         if isinstance(array, TensorArray) or array.dtype not in DATA_TYPES:
             return array
-        # The CPU's memory may change as soon as we return: PyTorch waits for a copy that is not from pinned memory.
-        tensor = torch.from_numpy(np.array(array, order="C"))
-        if self.device.type != "cpu" and array.nbytes <= _SMALL:
-            tensor = tensor.pin_memory()
-        return TensorArray(tensor.to(self.device, non_blocking=tensor.is_pinned()), array.dtype)
+        try:
+            # The CPU's memory may change as soon as we return: PyTorch waits for a copy that is not from pinned memory.
+            tensor = torch.from_numpy(np.array(array, order="C"))
+            if self.device.type != "cpu" and array.nbytes <= _SMALL:
+                tensor = tensor.pin_memory()
+            return TensorArray(tensor.to(self.device, non_blocking=tensor.is_pinned()), array.dtype)
+        except (RuntimeError, MemoryError) as problem:  # torch.OutOfMemoryError is the former
+            raise error([self._no_memory(array.nbytes, problem)]) from None
+
+    def _no_memory(self, size: int, problem: Exception) -> Violation:
+        reason = " ".join(str(problem).split(". ")[0].split())
+        return Violation(
+            operator="Device",
+            where="",
+            found=f"no room for {size} bytes on {self.device} ({reason})",
+            expected="memory for what is brought there",
+            rule="(D6)",
+            remedy="Free what is not needed there, or go in parts",
+            kind="memory",
+        )
 
     def empty(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
         try:
