@@ -1050,3 +1050,19 @@ def test_a_flag_is_true_or_false(name: str, flag: Any) -> None:
 def test_a_number_too_large_for_float32_is_named() -> None:
     with pytest.raises(DMLError, match=r"1e\+300 is too large for float32"):
         anydml.cumulative_summation([1.0, 1e300])
+
+
+@pytest.mark.parametrize("call", [lambda x: anydml.cumulative_summation(x), lambda x: anydml.join([x, x])])
+def test_no_room_for_a_result_the_second_time(call: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A call like the one before takes a shorter way, which says the same."""
+    x = np.ones(3, np.float32)
+    call(x)
+
+    def full(*arguments: Any) -> Any:
+        raise MemoryError("Unable to allocate 12 bytes")
+
+    monkeypatch.setattr("anydml.memory.HostMemory.empty", full)
+    with pytest.raises(DMLError) as raised:
+        call(x)
+    assert raised.value.violations[0].rule == "(A4)"
+    assert isinstance(raised.value, MemoryError)

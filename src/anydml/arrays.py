@@ -20,7 +20,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -94,21 +93,6 @@ def _memory_of(value: Any) -> memoryview:
         return memoryview(value)
     except TypeError:
         raise TypeError from None  # that it is no "bytes-like object" is no news for who meant an array
-
-
-def as_output(
-    peek: Callable[[str, str, Any], Array], operator: str, value: Any, dtype: np.dtype[Any], shape: tuple[int, ...]
-) -> Array:
-    """The array that ``out=`` asks to write to, as a device's memory sees it; rules (A1) to (A4)."""
-    if isinstance(value, (list, tuple)):
-        refuse(operator, "(A1)", "out", type(value).__name__, "an array", kind="type")
-    array = peek(operator, "out", value)
-    if not array.flags.writeable:
-        refuse(operator, "(A3)", "out", "a read-only array", "a writable one")
-    if array.dtype != dtype or array.shape != shape:
-        found = f"{array.dtype} of shape {array.shape}"
-        refuse(operator, "(A4)", "out", found, f"{dtype} of shape {shape}")
-    return array
 
 
 def like(value: Any, result: Array) -> Any:

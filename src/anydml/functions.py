@@ -16,6 +16,7 @@ import numpy as np
 from .arrays import refuse
 from .calling import as_device, data_type_of, raise_any, run, violations_of
 from .device import Device
+from .engines import Kernel
 from .enums import AxisDirection, TensorDataType
 from .layout import Array
 from .memory import HOST
@@ -130,7 +131,7 @@ def join(arrays: Sequence[Any], axis: int = 0, *, out: Any = None, device: Devic
     """
     name = "JOIN"
     key = _key_of_join(arrays, axis, out, device)
-    again = _JOINS.get(key)
+    again = _AGAIN.get(key)
     if again is not None:
         quick, dtype, joined = again
         place = result_array(HOST, name, None, dtype, joined) if out is None else out
@@ -151,11 +152,8 @@ def join(arrays: Sequence[Any], axis: int = 0, *, out: Any = None, device: Devic
     kept = {f"arrays[{i}]": piece for i, piece in enumerate(pieces) if piece.shape[axis]} or {"arrays[0]": pieces[0]}
     inputs, (output,), axis = fold_to_8(name, list(kept.values()), [result], axis)
     kernel = run(name, dict(zip(kept, inputs, strict=True)), output, place, {"Axis": axis})
-    is_plain = memory.is_host and output is result and len(inputs) == len(pieces)
-    if key is not None and kernel is not None and kernel.try_run is not None and is_plain:
-        if len(_JOINS) >= _MOST_KEPT:
-            _JOINS.clear()
-        _JOINS[key] = kernel.try_run, result.dtype, result.shape
+    if memory.is_host and output is result and len(inputs) == len(pieces):
+        _keep(key, kernel, result)
     return memory.give(arrays[0], out, result)
 
 
@@ -247,8 +245,9 @@ def _tally(
     key = _key_of(name, x, axis, exclusive, reverse, out, device)
     again = _AGAIN.get(key)
     if again is not None:
-        place = np.empty(x.shape, x.dtype) if out is None else out
-        if again([x], [place], True):
+        quick, dtype, shape = again
+        place = result_array(HOST, name, None, dtype, shape) if out is None else out
+        if quick([x], [place], True):
             return place
     device = as_device(device)
     memory = device.memory
@@ -259,20 +258,22 @@ def _tally(
     direction = AxisDirection.DECREASING if as_flag(name, "reverse", reverse) else AxisDirection.INCREASING
     attributes = {"Axis": axis, "AxisDirection": direction, exclusive_member: as_flag(name, "exclusive", exclusive)}
     kernel = run(name, {"x": folded}, output, device, attributes)
-    if key is not None and kernel is not None and kernel.try_run is not None and folded is array and memory.is_host:
-        if len(_AGAIN) >= _MOST_KEPT:
-            _AGAIN.clear()
-        _AGAIN[key] = kernel.try_run
+    if memory.is_host and folded is array:
+        _keep(key, kernel, result)
     return memory.give(x, out, result)
 
 
 _MOST_KEPT = 512
-_AGAIN: dict[Any, Callable[[Sequence[Any], Sequence[Any], bool], bool]] = {}
-"""How to run once more what was right before: a small array costs more to check than to tally."""
+_AGAIN: dict[Any, tuple[Callable[[Sequence[Any], Sequence[Any], bool], bool], np.dtype[Any], tuple[int, ...]]] = {}
+"""How to run once more what was right before, and what comes out: a small array costs more to check than to compute."""
 
 
-_JOINS: dict[Any, tuple[Callable[[Sequence[Any], Sequence[Any], bool], bool], np.dtype[Any], tuple[int, ...]]] = {}
-"""The same for joins, and what they result in."""
+def _keep(key: Any, kernel: Kernel | None, result: Array) -> None:
+    if key is None or kernel is None or kernel.try_run is None:
+        return
+    if len(_AGAIN) >= _MOST_KEPT:
+        _AGAIN.clear()
+    _AGAIN[key] = kernel.try_run, result.dtype, result.shape
 
 
 def _key_of_join(arrays: Any, axis: Any, out: Any, device: Any) -> Any:
@@ -284,10 +285,10 @@ def _key_of_join(arrays: Any, axis: Any, out: Any, device: Any) -> Any:
     first = arrays[0]
     shapes = tuple([each.shape for each in arrays])
     if out is None:
-        return axis, device, first.dtype, first.strides, shapes
+        return "JOIN", axis, device, first.dtype, first.strides, shapes
     if type(out) is not np.ndarray:
         return None
-    return axis, device, first.dtype, first.strides, shapes, out.dtype, out.shape, out.strides
+    return "JOIN", axis, device, first.dtype, first.strides, shapes, out.dtype, out.shape, out.strides
 
 
 _PLAIN = {np.ndarray}

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .arrays import as_output, refuse
+from .arrays import refuse
 from .enums import DML_TENSOR_DIMENSION_COUNT_MAX1
 from .layout import DATA_TYPES, Array, fold, overlaps_itself
 from .memory import Memory, restride
@@ -50,14 +50,21 @@ def as_flag(name: str, where: str, value: Any) -> bool:
 
 
 def result_array(memory: Memory, name: str, out: Any, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Array:
-    """The array to write to: out's memory, or new."""
+    """The array to write to: out's memory, or new; rules (A1) to (A4) and (A7)."""
     if out is None:
         try:
             return memory.empty(shape, dtype)
         except (MemoryError, ValueError) as problem:
             expected = "a result that fits in memory"
             return refuse(name, "(A4)", "out", f"{dtype} of shape {shape}: {problem}", expected, kind="memory")  # type: ignore[no-any-return]
-    array = as_output(memory.peek, name, out, dtype, shape)
+    if isinstance(out, (list, tuple)):
+        refuse(name, "(A1)", "out", type(out).__name__, "an array", kind="type")
+    array = memory.peek(name, "out", out)
+    if not array.flags.writeable:
+        refuse(name, "(A3)", "out", "a read-only array", "a writable one")
+    if array.dtype != dtype or array.shape != shape:
+        found = f"{array.dtype} of shape {array.shape}"
+        refuse(name, "(A4)", "out", found, f"{dtype} of shape {shape}")
     if array.size and overlaps_itself(array.shape, array.strides, array.itemsize):
         found = f"strides {array.strides} bytes for shape {array.shape}"
         refuse(name, "(A7)", "out", found, "strides that prove that no two elements overlap")
