@@ -19,11 +19,14 @@ import pytest
 import anydml
 from anydml import (
     DML_BUFFER_BINDING,
+    DML_CUMULATIVE_PRODUCT_OPERATOR_DESC,
     DML_CUMULATIVE_SUMMATION_OPERATOR_DESC,
     DML_JOIN_OPERATOR_DESC,
+    DML_QUANTIZED_LINEAR_AVERAGE_POOLING_OPERATOR_DESC,
     Device,
     DMLError,
     HResult,
+    TensorDataType,
 )
 from anydml.schema import OperatorDesc
 from cases import tensor
@@ -98,7 +101,15 @@ def test_all_kernels_compile() -> None:
         "scan_step",
         "scan_tiles",
         "sum_planes",
+        "write_addresses",
     ]
+
+
+@on_gpu
+def test_nothing_is_compiled_during_a_capture(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("anydml.engines.gpu.launch.is_capturing", lambda device: True)
+    x = np.ones((1, 2, 3, 4, 5), np.int64)
+    assert "before the capture" in str(refused(lambda: anydml.cumulative_summation(x, 2, device=GPU), "(D9)"))
 
 
 # Arrays
@@ -209,6 +220,44 @@ def test_a_binding_in_the_cpus_memory_is_refused(torch: Any, place: Any) -> None
     refused(lambda: device.dispatch(operator, table), "(B3)")
     shared = torch.ones(4, device=place)
     refused(lambda: operator.dispatch([shared], [shared]), "(B7)")
+
+
+@on_gpu
+def test_memory_at_odd_addresses_is_refused(torch: Any, place: Any) -> None:
+    device = Device(GPU)
+    four = tensor((4,))
+    desc = DML_JOIN_OPERATOR_DESC(InputTensors=[four], OutputTensor=four, Axis=0)
+    operator = device.compile_operator(device.create_operator(desc))
+    odd, even = torch.zeros(101, dtype=torch.uint8, device=place)[1:], torch.empty(4, device=place)
+    assert "multiple of 4" in str(refused(lambda: operator.dispatch([odd], [even]), "(A12)"))
+    operator.initialise([None])
+    table = device.create_binding_table(operator)
+    table.bind_inputs([DML_BUFFER_BINDING(Buffer=odd)])
+    table.bind_outputs([DML_BUFFER_BINDING(Buffer=even)])
+    assert "multiple of 8" in str(refused(lambda: device.dispatch(operator, table), "(B3)"))
+
+
+@on_gpu
+def test_in_place_needs_no_second_look(torch: Any, place: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    device = Device(GPU)
+    t = tensor((2, 3))
+    desc = DML_CUMULATIVE_SUMMATION_OPERATOR_DESC(InputTensor=t, OutputTensor=t, Axis=1)
+    operator = device.compile_operator(device.create_operator(desc))
+    x = torch.ones((2, 3), device=place)
+    monkeypatch.setattr("anydml.dispatchables.bind", None)
+    operator.dispatch([x], [x])
+    assert x.tolist() == [[1, 2, 3]] * 2
+
+
+@on_gpu
+def test_in_place_of_shifted_memory_is_refused(torch: Any, place: Any) -> None:
+    device = Device(GPU)
+    t = tensor((3,))
+    desc = DML_CUMULATIVE_SUMMATION_OPERATOR_DESC(InputTensor=t, OutputTensor=t, Axis=0)
+    operator = device.compile_operator(device.create_operator(desc))
+    x = torch.ones(4, device=place)
+    refused(lambda: operator.dispatch([x[:3]], [x[1:]]), "(B7)")
+    assert x.tolist() == [1] * 4
 
 
 @on_gpu
@@ -392,6 +441,43 @@ def test_a_join_with_other_addresses_each_time(torch: Any, place: Any) -> None:
         kept.append(pieces)
 
 
+@on_gpu
+def test_a_join_of_more_inputs_than_a_launch_takes_addresses(torch: Any, place: Any) -> None:
+    pieces = [torch.full((2,), i, dtype=torch.int32, device=place) for i in range(150)]
+    assert anydml.join(pieces, device=GPU).tolist() == [i for i in range(150) for _ in range(2)]
+
+
+@on_gpu
+def test_streams_and_graphs_have_addresses_of_their_own(
+    torch: Any, place: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A table that one stream has only begun to write must not be read by another."""
+    from anydml.engines.gpu import join
+
+    stream, recorded = [1], [False]
+    monkeypatch.setattr(join, "stream_of", lambda device: stream[0])
+    monkeypatch.setattr(join, "is_capturing", lambda device: recorded[0])
+    written = []
+    write = join.Addresses.write
+    monkeypatch.setattr(join.Addresses, "write", lambda self, places: written.append(places) or write(self, places))
+    device = Device(GPU)
+    three = tensor((3,))
+    desc = DML_JOIN_OPERATOR_DESC(InputTensors=[three, three], OutputTensor=tensor((6,)), Axis=0)
+    operator = device.compile_operator(device.create_operator(desc))
+    pieces, out = [torch.ones(3, device=place)] * 2, torch.empty(6, device=place)
+
+    def tables_for(stream_number: int, in_graph: bool) -> int:
+        stream[0], recorded[0] = stream_number, in_graph
+        before = len(written)
+        operator.dispatch(pieces, [out])
+        assert out.tolist() == [1] * 6
+        out.zero_()
+        return len(written) - before
+
+    assert [tables_for(1, False), tables_for(1, False), tables_for(2, False), tables_for(2, False)] == [1, 0, 1, 0]
+    assert [tables_for(2, True), tables_for(2, True), tables_for(2, False)] == [1, 1, 0]
+
+
 # Pooling
 
 
@@ -439,19 +525,50 @@ def test_pooling(seed: int) -> None:
     check_pooling(x, y, *quantisation, window, strides, start, end, dilations, include_padding)
 
 
+def small_descs() -> list[OperatorDesc]:
+    rows, long = tensor((4, 1000)), tensor((1, 1 << 20))
+    images, windows = tensor((2, 3, 8, 8), "UINT8"), tensor((2, 3, 4, 4), "UINT8")
+    plane, one = tensor((2, 3, 1, 1), "UINT8"), tensor((1, 1, 1, 1))
+    pooling = {"InputTensor": images, "InputScaleTensor": one, "OutputScaleTensor": one}
+    pooling |= {"StartPadding": (0, 0), "EndPadding": (0, 0), "Dilations": (1, 1)}
+    return [
+        DML_CUMULATIVE_SUMMATION_OPERATOR_DESC(InputTensor=rows, OutputTensor=rows, Axis=1),
+        DML_CUMULATIVE_SUMMATION_OPERATOR_DESC(InputTensor=long, OutputTensor=long, Axis=1),
+        DML_CUMULATIVE_PRODUCT_OPERATOR_DESC(InputTensor=long, OutputTensor=long, Axis=1),
+        DML_JOIN_OPERATOR_DESC(InputTensors=[rows, rows], OutputTensor=tensor((4, 2000)), Axis=1),
+        DML_QUANTIZED_LINEAR_AVERAGE_POOLING_OPERATOR_DESC(
+            **pooling, OutputTensor=windows, WindowSize=(2, 2), Strides=(2, 2)
+        ),
+        DML_QUANTIZED_LINEAR_AVERAGE_POOLING_OPERATOR_DESC(
+            **pooling, OutputTensor=plane, WindowSize=(8, 8), Strides=(1, 1)
+        ),
+    ]
+
+
 @on_gpu
-def test_every_layout_of_a_small_desc_is_captured_in_a_graph(torch: Any, place: Any) -> None:
+@pytest.mark.parametrize("number", range(len(small_descs())))
+def test_a_graph_replays_a_dispatch(torch: Any, place: Any, number: int) -> None:
+    """The first dispatch may be the captured one, and the operator may be gone when the graph is replayed."""
     if place.type != "cuda":
         pytest.skip("graphs are CUDA's")
     device = Device(GPU)
-    t = tensor((4, 1000))
-    desc: OperatorDesc = DML_CUMULATIVE_SUMMATION_OPERATOR_DESC(InputTensor=t, OutputTensor=t, Axis=1)
-    operator = device.compile_operator(device.create_operator(desc))
-    x, y = torch.ones((4, 1000), device=place), torch.empty((4, 1000), device=place)
-    operator.dispatch([x], [y])
+    operator = device.compile_operator(device.create_operator(small_descs()[number]))
+    kinds = {TensorDataType.FLOAT32: torch.float32, TensorDataType.UINT8: torch.uint8}
+
+    def ones(tensors: Any) -> list[Any]:
+        return [it and torch.ones(it.Sizes, dtype=kinds[it.DataType], device=place) for _, it in tensors]
+
+    inputs, outputs = ones(operator.spec.inputs(operator.desc)), ones(operator.spec.outputs(operator.desc))
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
-        operator.dispatch([x], [y])
-    x.fill_(2)
-    graph.replay()
-    assert y[0, -1].item() == 2000
+        operator.dispatch(inputs, outputs)
+    for i, each in enumerate(inputs[:1] if len(inputs) > 2 else inputs):
+        each.fill_(1 + i)
+    wanted = [torch.empty_like(each) for each in outputs]
+    operator.dispatch(inputs, wanted)
+    for again in range(2):
+        outputs[0].fill_(99)
+        graph.replay()
+        assert torch.equal(outputs[0], wanted[0])
+        if again == 0:
+            del operator

@@ -2,7 +2,8 @@
 
 (B1) There are as many bindings as inputs (or outputs), optional ones included.
 (B2) What the desc has is bound; what it leaves out is None, as is an OWNED_BY_DML input at dispatch.
-(B3) A buffer is contiguous memory, writable where it is an output or is initialised.
+(B3) A buffer is contiguous memory, writable where it is an output or is initialised; on a GPU it begins at a multiple
+     of 8 bytes.
 (B4) A binding lies inside its buffer, and has at least the tensor's TotalTensorSizeInBytes.
 (B5) Its offset is a multiple of GuaranteedBaseOffsetAlignment, or of 16 where that is 0.
 (B6) An array has the desc's type, sizes and strides, or is flat and contiguous with all the bytes of the tensor.
@@ -226,6 +227,9 @@ def bind_array(memory: Memory, operator: str, slot: Slot, given: Any) -> Bound |
             expected = f"at least {span}, which the tensor spans"
             return violation(operator, "(B6)", slot.label, f"{array.nbytes} bytes", expected)
         start = address(array)
+        if not memory.is_host and start % layout.dtype.itemsize:
+            found = f"an address that is no multiple of {layout.dtype.itemsize}"
+            return violation(operator, "(A12)", slot.label, found, "elements at multiples of their size")
         return Bound(slot, memory.view(slot.aligned, array.view(np.uint8), 0), start, start + span)
     strides = tuple(step / array.itemsize for step in array.strides)
     found = f"an array of {array.dtype}, sizes {array.shape}, strides {_numbers(strides)} elements"

@@ -8,6 +8,7 @@
 (D6) There is the memory that an engine works in.
 (D7) A GPU is one that PyTorch and Triton, which are installed, reach.
 (D8) An operator of a GPU has a kernel there.
+(D9) An operator is compiled before a graph is captured that has it, not while.
 
 In DirectML a mistake in a method without a return value removes the device. Here it raises, and the device stays.
 """

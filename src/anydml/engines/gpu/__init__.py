@@ -7,6 +7,7 @@ from contextlib import nullcontext
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from ...errors import Violation, error
 from ...layout import Layout
 from ...schema import OperatorDesc, OperatorSpec
 from .. import Declined, Kernel
@@ -46,11 +47,29 @@ class GpuEngine:
     ) -> Kernel | Declined:
         if spec.name not in _FAMILIES:
             return Declined("there is no kernel for it yet")
+        from .launch import is_capturing
+
+        if is_capturing(self.device):
+            raise error(
+                [
+                    Violation(
+                        operator=spec.name,
+                        where="",
+                        found="to be compiled while a graph is captured",
+                        expected="an operator compiled before",
+                        rule="(D9)",
+                        remedy="Run it once before the capture",
+                    )
+                ]
+            )
         # On first use, as Triton takes a second to load.
         plan: Plan = import_module(f".{_FAMILIES[spec.name]}", __name__).plan
-        planned = plan(spec, desc, inputs, outputs, str(self.device))
-        if isinstance(planned, Declined):
-            return planned
+        with self._current():
+            planned = plan(spec, desc, inputs, outputs, str(self.device))
+            if isinstance(planned, Declined):
+                return planned
+            for launch in planned.launches:
+                launch.compile(self.device)
         run = planned.run
 
         def run_arrays(inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
@@ -111,9 +130,10 @@ class GpuEngine:
                 ):
                     return False
                 ranges.append((start, start + span))
-            for start, end in ranges[count:]:
-                for low, high in ranges[:count]:
-                    if start < high and low < end:
+            for layout, (start, end) in zip(wanted[count:], ranges[count:], strict=True):
+                for other, (low, high) in zip(wanted, ranges[:count], strict=False):
+                    is_same = in_place and (start, end, layout) == (low, high, other)
+                    if start < high and low < end and not is_same:
                         return False
             with self._current():
                 planned.run(inputs, outputs)

@@ -1,13 +1,12 @@
-"""JOIN on a GPU: one launch, whatever the number of inputs."""
+"""JOIN on a GPU: one launch, whatever the number of inputs; where these lie is written to a table before."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import gcd, prod
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import numpy as np
 import torch
 import triton.language as tl
 
@@ -15,16 +14,18 @@ from ...layout import Layout, fold
 from ...schema import OperatorDesc, OperatorSpec
 from .. import Declined
 from . import join_kernels
-from .launch import Launch, Planned, Tensors, next_power_of_2
+from .launch import Launch, Planned, Tensors, is_capturing, next_power_of_2, stream_of
 
 TILE_BYTES = 16 << 10
 """That a program copies."""
 SHORT = 16
 """Words of a run; up to so many of the mean run are interleaved."""
-BLOCK = 1024
-"""Elements that a program copies, where strides allow no more than one by one."""
+BLOCK, BLOCKS = 1024, 16
+"""Elements that a program copies at once, and how often, where strides allow no more than one by one."""
 _KEPT = 64
 """Tables of addresses that a compiled operator keeps."""
+_WRITTEN = (4, 16, 64)
+"""Addresses that a launch takes as arguments: the fewest that do."""
 
 _WORDS = {1: tl.int8, 2: tl.int16, 4: tl.int32, 8: tl.int64}
 
@@ -62,30 +63,38 @@ def _pieces(inputs: Sequence[Layout], y: Layout, axis: int) -> list[Piece]:
 class Addresses:
     """Tables of addresses on the device, kept for the inputs that come again.
 
-    The memory that they are copied from is pinned and kept too: the copy is asynchronous.
+    A kernel writes them, from its arguments: whatever uses a table on the same stream comes behind, and a graph that is
+    captured writes its own at each replay. So none is shared with another stream, or with a graph.
     """
 
-    def __init__(self, device: str) -> None:
-        self._device = torch.device(device)
-        self._tables: dict[tuple[int, ...], tuple[torch.Tensor, torch.Tensor]] = {}
+    def __init__(self, count: int, device: torch.device) -> None:
+        self._device = device
+        self._size = next((size for size in _WRITTEN if size >= count), _WRITTEN[-1])
+        self._launches = -(-count // self._size)
+        # Of a number that takes 64 bits and is a multiple of nothing: Triton compiles for what it sees.
+        arguments = ((1 << 40) + 1,) * self._size
+        constants = {"COUNT": self._size}
+        self.launch = Launch(join_kernels.write_addresses, 1, (0, arguments), constants, (tl.int64,), 1)
+        self._tables: dict[tuple[int, tuple[int, ...]], torch.Tensor] = {}
 
-    def table(self, key: tuple[int, ...]) -> torch.Tensor:
+    def table(self, places: tuple[int, ...]) -> torch.Tensor:
+        key = stream_of(self._device), places
         found = self._tables.get(key)
         if found is None:
-            found = upload(np.array(key, np.int64), self._device)
+            found = self.write(places)
             if len(self._tables) >= _KEPT:
                 # Another thread may have been the first to make room.
                 self._tables.pop(next(iter(self._tables)), None)
             self._tables[key] = found
-        return found[1]
+        return found
 
-
-def upload(values: Any, device: torch.device) -> tuple[torch.Tensor, torch.Tensor]:
-    """The values in pinned memory, and their copy on the device, which may not have ended."""
-    host = torch.from_numpy(values)
-    if device.type != "cpu":
-        host = host.pin_memory()
-    return host, host.to(device, non_blocking=True)
+    def write(self, places: tuple[int, ...]) -> torch.Tensor:
+        size = self._size
+        table = torch.empty(size * self._launches, dtype=torch.int64, device=self._device)
+        for first in range(0, size * self._launches, size):
+            part = places[first : first + size]
+            self.launch(table, arguments=(first, part + (0,) * (size - len(part))))
+        return table
 
 
 def plan(
@@ -98,7 +107,7 @@ def plan(
     rows = [piece.as_rows(item) for piece in pieces]
     shared = {(row[0], row[3]) for row in rows if row is not None}
     if None in rows or len(shared) > 1:
-        return _kernel(lambda alignment: _by_elements(pieces, item), item, len(pieces), device)
+        return _kernel(lambda alignment: _by_elements(pieces, item), item, item, len(pieces), device)
     ((count, y_row),) = shared
     runs = [_Run(row[1], row[2], piece.start) for row, piece in zip(rows, pieces, strict=True) if row is not None]
     step = gcd(16, y_row, *(number for run in runs for number in run))
@@ -109,7 +118,7 @@ def plan(
             return _by_columns(runs, count, y_row, size)
         return _by_runs(runs, count, y_row, size, alignment == 16)
 
-    return _kernel(planned, step, len(pieces), device)
+    return _kernel(planned, step, item, len(pieces), device)
 
 
 class _Run(NamedTuple):
@@ -127,27 +136,31 @@ class _Copy(NamedTuple):
     description: str
 
 
-def _kernel(planned: Callable[[int], _Copy], step: int, count: int, device: str) -> Planned:
-    """A kernel whose words divide `step` bytes, and the addresses that it is given."""
-    addresses = Addresses(device)
-    made: dict[int, tuple[_Copy, torch.Tensor]] = {}
+_units_of_graphs: dict[int, torch.Tensor] = {}
+"""What captured graphs read, which may outlive the operator: kept for ever."""
 
-    def make(alignment: int) -> tuple[_Copy, torch.Tensor]:
-        it = planned(alignment)
-        return it, upload(np.array(it.units, np.int64), torch.device(device))[1]
 
-    made[step] = make(step)
+def _kernel(planned: Callable[[int], _Copy], step: int, item: int, count: int, device: str) -> Planned:
+    """A kernel whose words divide `step` bytes, one for each alignment that addresses may have."""
+    place = torch.device(device)
+    addresses = Addresses(count, place)
+    copies = {step >> i: planned(step >> i) for i in range(5) if step >> i >= min(item, step)}
+    # Copied while we wait, so that every stream may read them.
+    units_of = {alignment: torch.tensor(it.units, dtype=torch.int64).to(place) for alignment, it in copies.items()}
 
     def run(inputs: Tensors, outputs: Tensors) -> None:
         out = outputs[0]
         places = tuple([each.data_ptr() for each in inputs])
         alignment = gcd(step, out.data_ptr(), *places)
-        if alignment not in made:
-            made[alignment] = make(alignment)
-        it, units = made[alignment]
-        it.launch(addresses.table(places), units, out)
+        launch, units = copies[alignment].launch, units_of[alignment]
+        if is_capturing(place):
+            _units_of_graphs[id(units)] = units
+            launch(addresses.write(places), units, out)
+        else:
+            launch(addresses.table(places), units, out)
 
-    return Planned(f"join of {count} inputs, {made[step][0].description}", run)
+    usual = copies[step]
+    return Planned(f"join of {count} inputs, {usual.description}", run, (usual.launch, addresses.launch))
 
 
 def _by_runs(runs: list[_Run], rows: int, y_row: int, size: int, even: bool) -> _Copy:
@@ -161,7 +174,7 @@ def _by_runs(runs: list[_Run], rows: int, y_row: int, size: int, even: bool) -> 
     constants = {"WORD": _WORDS[size], "ROWS": tall, "COLUMNS": columns, "EVEN": even}
     arguments = len(units), rows, y_row // size
     launch = Launch(
-        join_kernels.join_runs, len(units) * -(-rows // tall), arguments, constants, (None, None, _WORDS[size])
+        join_kernels.join_runs, len(units) * -(-rows // tall), arguments, constants, (tl.int64, tl.int64, _WORDS[size])
     )
     return _Copy(launch, units, f"{rows} rows of runs, by tiles of {tall} x {columns * size} bytes")
 
@@ -175,7 +188,7 @@ def _by_columns(runs: list[_Run], rows: int, y_row: int, size: int) -> _Copy:
     constants = {"WORD": _WORDS[size], "ROWS": tall, "COLUMNS": columns}
     arguments = len(units), rows, y_row // size
     programs = -(-rows // tall) * -(-len(units) // columns)
-    launch = Launch(join_kernels.join_columns, programs, arguments, constants, (None, None, _WORDS[size]))
+    launch = Launch(join_kernels.join_columns, programs, arguments, constants, (tl.int64, tl.int64, _WORDS[size]))
     return _Copy(launch, units, f"{rows} rows of short runs, by tiles of {tall} x {columns * size} bytes")
 
 
@@ -188,7 +201,9 @@ def _by_elements(pieces: list[Piece], item: int) -> _Copy:
             numbers += [size, x // item, y // item]
         numbers += [1, 0, 0] * (loops - len(piece.sizes))
         count = prod(piece.sizes)
-        units += [(i, first, count, piece.start // item, *numbers) for first in range(0, count, BLOCK)]
-    constants = {"LOOPS": loops, "WORD": _WORDS[item], "BLOCK": BLOCK}
-    launch = Launch(join_kernels.join_elements, len(units), (len(units),), constants, (None, None, _WORDS[item]))
+        units += [(i, first, count, piece.start // item, *numbers) for first in range(0, count, BLOCK * BLOCKS)]
+    constants = {"LOOPS": loops, "WORD": _WORDS[item], "BLOCK": BLOCK, "BLOCKS": BLOCKS}
+    launch = Launch(
+        join_kernels.join_elements, len(units), (len(units),), constants, (tl.int64, tl.int64, _WORDS[item])
+    )
     return _Copy(launch, units, "by element")

@@ -10,6 +10,13 @@ import triton
 import triton.language as tl
 
 
+@triton.jit(do_not_specialize=["first"])
+def write_addresses(table, first, addresses, COUNT: tl.constexpr):
+    """Writes the COUNT numbers of a tuple to a table, from number `first` on."""
+    for i in tl.static_range(COUNT):
+        tl.store(table + first + i, addresses[i])
+
+
 @triton.jit
 def join_runs(
     addresses,
@@ -71,22 +78,26 @@ def join_columns(
 
 
 @triton.jit
-def join_elements(addresses, units, y, unit_count, LOOPS: tl.constexpr, WORD: tl.constexpr, BLOCK: tl.constexpr):
-    """Any strides. A program copies BLOCK elements of one input.
+def join_elements(
+    addresses, units, y, unit_count, LOOPS: tl.constexpr, WORD: tl.constexpr, BLOCK: tl.constexpr, BLOCKS: tl.constexpr
+):
+    """Any strides. A program copies BLOCKS times BLOCK elements of one input.
 
-    units: (unit_count, 4 + 3 * LOOPS): the input, the first element, their number, where in the output they start;
-    then for each loop, innermost first, its size and its strides in the input and the output.
+    units: (unit_count, 4 + 3 * LOOPS): the input, the first element, the input's elements, where in the output they
+    start; then for each loop, innermost first, its size and its strides in the input and the output.
     """
     unit = units + tl.program_id(0).to(tl.int64) * (4 + 3 * LOOPS)
     x = tl.load(addresses + tl.load(unit)).to(tl.pointer_type(WORD))
-    element = tl.load(unit + 1) + tl.arange(0, BLOCK)
-    mask = element < tl.load(unit + 2)
-    x_at = element * 0
-    y_at = element * 0 + tl.load(unit + 3)
-    rest = element
-    for i in tl.static_range(LOOPS):
-        size = tl.load(unit + 4 + 3 * i)
-        x_at += rest % size * tl.load(unit + 5 + 3 * i)
-        y_at += rest % size * tl.load(unit + 6 + 3 * i)
-        rest = rest // size
-    tl.store(y + y_at, tl.load(x + x_at, mask=mask), mask=mask)
+    first = tl.load(unit + 1)
+    for block in range(BLOCKS):
+        element = first + block * BLOCK + tl.arange(0, BLOCK)
+        mask = element < tl.load(unit + 2)
+        x_at = element * 0
+        y_at = element * 0 + tl.load(unit + 3)
+        rest = element
+        for i in tl.static_range(LOOPS):
+            size = tl.load(unit + 4 + 3 * i)
+            x_at += rest % size * tl.load(unit + 5 + 3 * i)
+            y_at += rest % size * tl.load(unit + 6 + 3 * i)
+            rest = rest // size
+        tl.store(y + y_at, tl.load(x + x_at, mask=mask), mask=mask)

@@ -10,6 +10,7 @@ import torch
 import triton
 
 from ...enums import TensorDataType
+from .devices import is_interpreted
 
 BITS: dict[int, torch.dtype] = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 """The integers that stand for all types of a size: sums and products wrap alike, and copies copy bits."""
@@ -39,6 +40,8 @@ class Planned(NamedTuple):
 
     description: str
     run: Callable[[Tensors, Tensors], None]
+    launches: Sequence[Launch] = ()
+    """Those that are compiled at once, as nearly every dispatch uses them; others when they are needed."""
 
 
 class Launch:
@@ -91,12 +94,32 @@ class Launch:
         if compiled is not None:  # the interpreter compiles nothing
             self._compiled[key] = compiled[self._grid]
 
+    def compile(self, device: torch.device) -> None:
+        """Compiles and loads the kernel for tensors at multiples of 16 bytes, on PyTorch's current device."""
+        if is_interpreted():
+            return
+        some = torch.empty(16, dtype=torch.uint8, device=device)
+        pointers = self.pointers([some] * len(self._types))
+        compiled = self._kernel.warmup(*pointers, *self._arguments, grid=self._grid, **self._constants, **self._options)
+        self._compiled[(0,) * len(pointers)] = compiled[self._grid]
+
     def pointers(self, tensors: Sequence[torch.Tensor | None]) -> list[Any]:
         """What Triton takes for tensors, of the kernel's types."""
         return [
             triton.reinterpret(tensor, dtype) if dtype is not None else tensor
             for tensor, dtype in zip_longest(tensors, self._types[: len(tensors)])
         ]
+
+
+def stream_of(device: torch.device) -> int:
+    """The number of PyTorch's current stream."""
+    return 0 if device.type == "cpu" else int(triton.runtime.driver.active.get_current_stream(device.index))
+
+
+def is_capturing(device: torch.device) -> bool:
+    """Whether what is launched is not run but becomes part of a graph."""
+    asked = getattr(getattr(torch, device.type), "is_current_stream_capturing", None)
+    return asked is not None and asked()
 
 
 def next_power_of_2(n: int) -> int:

@@ -19,6 +19,8 @@ from .launch import TYPES
 _NUMPY: dict[torch.dtype, np.dtype[Any]] = {
     TYPES[data_type]: dtype for dtype, data_type in DATA_TYPES.items() if data_type in TYPES
 }
+_LARGEST = max(dtype.itemsize for dtype in DATA_TYPES)
+"""Bytes of an element."""
 _SMALL = 1 << 20
 """Bytes that are copied through pinned memory, without waiting."""
 
@@ -126,10 +128,9 @@ class TorchMemory:
             refuse(operator, "(A1)", where, "a tensor that requires grad", expected, "Use .detach()", kind="type")
         if tensor.layout != torch.strided or tensor.is_conj() or tensor.is_neg() or tensor.is_quantized:
             refuse(operator, "(A1)", where, f"a tensor of layout {tensor.layout}", expected, kind="type")
-        # What has no data type goes on as a type that no rule takes.
-        dtype = _NUMPY.get(tensor.dtype, np.dtype(np.complex64) if tensor.is_complex() else np.dtype(np.bool_))
-        if tensor.dtype not in _NUMPY and tensor.dtype not in (torch.complex64, torch.bool):
+        if tensor.dtype not in _NUMPY:
             refuse(operator, "(S3)", where, str(tensor.dtype), "one of DirectML's data types", kind="type")
+        dtype = _NUMPY[tensor.dtype]
         if tensor.data_ptr() % dtype.itemsize:
             found = f"an address that is no multiple of {dtype.itemsize}"
             refuse(operator, "(A12)", where, found, "elements at multiples of their size")
@@ -169,7 +170,8 @@ class TorchMemory:
 
     def give(self, value: Any, out: Any, result: Any) -> Any:
         if out is not None:
-            if result.tensor is not out and self._is_host(out):
+            if self._is_host(out):
+                # It was looked at as an operand before.
                 as_array("", "out", out)[...] = result.numpy()
             return out
         if isinstance(value, torch.Tensor):
@@ -195,6 +197,8 @@ class TorchMemory:
             raise TypeError(f"it is on {buffer.device}, not on {self.device}")
         if not buffer.is_contiguous():
             raise ValueError("it has gaps")
+        if buffer.data_ptr() % _LARGEST:
+            raise ValueError(f"it begins at an address that is no multiple of {_LARGEST}")
         return TensorArray(buffer.detach().reshape(-1).view(torch.uint8), np.dtype(np.uint8))
 
     def view(self, layout: Layout, memory: Any, offset: int) -> Any:
