@@ -28,6 +28,7 @@ EXAMPLES = ROOT / "examples"
 SAMPLES = ROOT.parent / "shared" / "dxdispatch"
 
 PRODUCT = str(EXAMPLES / "cumulative_product.json")
+SUMMATION = str(EXAMPLES / "cumulative_summation.json")
 
 
 @pytest.fixture
@@ -356,6 +357,19 @@ def test_devices(anydml_: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "by the reference only: the compiled module cannot be loaded" in out
 
 
+def test_warmup(anydml_: Any, tmp_path: Path) -> None:
+    code, out, err = anydml_("warmup", PRODUCT, SUMMATION, "-d", "reference")
+    assert (code, err) == (0, "")
+    assert [line.split(": ")[:2] for line in out.splitlines()] == [[PRODUCT, "product"], [SUMMATION, "sum"]]
+    assert "CUMULATIVE_PRODUCT is served by reference" in out
+    code, out, err = anydml_("warmup", SUMMATION, PRODUCT, "-d", "cpu", "--feature-level", "2.1")
+    assert (code, len(out.splitlines())) == (1, 1)
+    assert err.startswith(f"{PRODUCT}: ")
+    code, out, err = anydml_("warmup", PRODUCT, "-d", "cuda:99x")
+    assert (code, out) == (1, "")
+    assert err.startswith("anydml: Device.name: found str 'cuda:99x'")
+
+
 @pytest.mark.parametrize("page", [pages.operators_page, pages.devices_page, lambda: pages.operator_page(spec("JOIN"))])
 def test_pages_on_a_terminal(page: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("rich", reason="rich is not installed")
@@ -428,7 +442,7 @@ def test_version_and_help(capsys: pytest.CaptureFixture[str]) -> None:
     for arguments in (
         ["--version"],
         ["--help"],
-        *([word, "--help"] for word in ("run", "check", "ops", "devices", "draw")),
+        *([word, "--help"] for word in ("run", "check", "ops", "devices", "draw", "bench", "warmup")),
     ):
         with pytest.raises(SystemExit) as caught:
             cli.main(arguments)

@@ -1,4 +1,4 @@
-"""The command line: ``anydml run``, ``check``, ``ops``, ``devices``, ``draw`` and ``bench``.
+"""The command line: ``anydml run``, ``check``, ``ops``, ``devices``, ``draw``, ``bench`` and ``warmup``.
 
 Exit codes: 0, all is well; 1, the model or what it needs is wrong, as standard error says; 2, the command line is
 wrong; 130, interrupted.
@@ -173,6 +173,27 @@ def _bench(arguments: argparse.Namespace) -> int:
     )
 
 
+def _warmup(arguments: argparse.Namespace) -> int:
+    from time import perf_counter
+
+    from ..device import Device
+
+    device = Device(arguments.device, arguments.feature_level, arguments.strict)
+    for source in arguments.models:
+        arguments.model = source
+        model = _load(source, arguments.allow_outside)
+        violations = model.check(device.feature_level, device.strict)
+        if violations:
+            raise error(violations)
+        for name, dispatchable in model.dispatchables.items():
+            assert dispatchable is not None
+            start = perf_counter()
+            compiled = device.compile_operator(device.create_operator(dispatchable.desc), dispatchable.flags)
+            seconds = perf_counter() - start
+            print(f"{_title(source)}: {name}: {seconds:.2f} s, {compiled.explain()}", flush=True)
+    return 0
+
+
 def _pictures(arguments: argparse.Namespace) -> list[str]:
     from ..draw import draw_operator
 
@@ -253,6 +274,9 @@ class _Progress:
 
 
 # Arguments
+
+
+_ALLOW_OUTSIDE = "let files lie outside of the model's folder"
 
 
 def _feature_level(text: str) -> FeatureLevel:
@@ -386,6 +410,25 @@ BEATEN, where a library is faster by more than 5%, are no errors: the exit code 
     bench.add_argument("--json", metavar="FILE", help="write all that was measured as JSON")
     bench.add_argument("--plot", metavar="FILE", help="draw a chart as SVG; needs matplotlib, the extra plot")
     bench.set_defaults(command=_bench)
+
+    warmup = _described(
+        commands.add_parser,
+        """Compile the kernels of models' operators for a GPU, and run nothing.
+
+The compiler takes up to some seconds for a kernel that it has not seen before, and keeps what it has made in its cache
+(TRITON_CACHE_DIR; ~/.triton/cache by default): later processes load that.""",
+        """
+        anydml warmup model.json other.json
+        anydml warmup model.json -d cuda:1
+        """,
+        name="warmup",
+        help="compile a GPU's kernels beforehand",
+    )
+    warmup.add_argument("models", nargs="+", metavar="MODEL", help="a model's file")
+    warmup.add_argument("-d", "--device", default="cuda", help=f"for which device: {devices} (default: cuda)")
+    _add_level_arguments(warmup)
+    warmup.add_argument("--allow-outside", action="store_true", help=_ALLOW_OUTSIDE)
+    warmup.set_defaults(command=_warmup)
     return parser
 
 
@@ -404,6 +447,11 @@ def _described(make: Callable[..., Any], description: str, examples: str, **opti
 
 def _add_model_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("model", metavar="MODEL", help="a model's file, or - for standard input")
+    _add_level_arguments(parser)
+    _add_file_arguments(parser)
+
+
+def _add_level_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--feature-level",
         type=_feature_level,
@@ -412,11 +460,10 @@ def _add_model_arguments(parser: argparse.ArgumentParser) -> None:
         help="the level whose support tables hold (default: 6.4)",
     )
     parser.add_argument("--strict", action="store_true", help="hold DirectML's own limits, too")
-    _add_file_arguments(parser)
 
 
 def _add_file_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--allow-outside", action="store_true", help="let files lie outside of the model's folder")
+    parser.add_argument("--allow-outside", action="store_true", help=_ALLOW_OUTSIDE)
     parser.add_argument(
         "--memory-limit",
         type=_size,
