@@ -33,27 +33,29 @@ struct BlockPlan {
       if (window.edges() > kMostEdges) return false;
       kinds *= window.edges() + 1;
     }
+    if (without_padding(width).edges() > kMostColumns) return false;
     return kinds <= kMostKinds && fitted(g).has_value();
   }
 
-  explicit BlockPlan(const Geometry& geometry) : geometry_(geometry), block_(*fitted(geometry)) {
-    const auto& [depth, height, width] = geometry_.windows;
-    for (size_t i = 0; i < 3; ++i) segments_[i] = segments_of(geometry_.windows[i]);
+  explicit BlockPlan(const Geometry& geometry) : geometry(geometry), block(*fitted(geometry)) {
+    const auto& [depth, height, width] = geometry.windows;
+    for (size_t i = 0; i < 3; ++i) segments[i] = segments_of(geometry.windows[i]);
     const bool dilated = width.size > 1 && width.dilation > 1;
     const bool single = width.stride == 1;
-    sum_rows_ =
+    sum_rows =
         single ? sum_rows_for<1, false>(width.size, dilated) : sum_rows_for<2, false>(width.size, dilated);
-    sum_edges_ =
+    sum_edges =
         single ? sum_rows_for<1, true>(width.size, dilated) : sum_rows_for<2, true>(width.size, dilated);
-    make_tiles();
+    make_strips();
     make_counts();
-    span_ = span();
-    const double written = static_cast<double>(geometry_.channels.size * geometry_.batch.size) *
+    spanned = bytes_spanned();
+    const double written = static_cast<double>(geometry.channels.size * geometry.batch.size) *
                            static_cast<double>(depth.output * height.output * width.output);
-    streams_ = width.out_stride == 1 && height.out_stride == width.output && tiles_ == 1 &&
-               written >= static_cast<double>(kStreamFrom);
-    writes_output_ = width.out_stride == 1 && tile_begin(1) >= kStrip && !streams_;
-    outputs_per_channel_ = geometry_.batch.size * depth.output * height.output * width.output;
+    streams = width.out_stride == 1 && height.out_stride == width.output && block.tiles == 1 &&
+              written >= static_cast<double>(kStreamFrom);
+    reads_input = width.in_stride == 1 && !(width.size == 1 && width.stride == 2);
+    writes_output = width.out_stride == 1 && tile_begin(1) >= kStrip && !streams;
+    outputs_per_channel = geometry.batch.size * depth.output * height.output * width.output;
   }
 
   static constexpr int64_t kMostTaps = 257;  // so that 16 bits hold a sum
@@ -108,51 +110,68 @@ struct BlockPlan {
     return std::nullopt;
   }
 
-  // Some 32 outputs from `begin` on. What its outputs divide by, beside the rows' and slices' share, is its
-  // kind; the last strip of a tile overlaps the one before it. Its input is read in place where whole vectors
-  // may be: where there is padding, what lies there in memory is masked.
+  // Some 32 outputs from `begin` on; the last of a tile overlaps the one before it. What its outputs divide
+  // by, beside the rows' and slices' share, is its kind.
   struct Strip {
     int64_t begin;
     size_t kind;
-    bool in_place;
     StripEdge edge;  // empty where all is inside
   };
   using Counts = std::array<int64_t, kStrip>;
 
-  int64_t tile_begin(int64_t tile) const { return geometry_.windows[2].output * tile / tiles_; }
+  int64_t tile_begin(int64_t tile) const { return geometry.windows[2].output * tile / block.tiles; }
+  int64_t strips_of(int64_t tile) const { return (tile_begin(tile + 1) - tile_begin(tile) - 1) / kStrip + 1; }
+  int64_t strip_begin(int64_t tile, int64_t i) const {
+    const int64_t begin = tile_begin(tile);
+    return std::max(begin, std::min(begin + i * kStrip, tile_begin(tile + 1) - kStrip));
+  }
+  int64_t strip_end(int64_t tile, int64_t begin) const {
+    return std::min(begin + kStrip, tile_begin(tile + 1));
+  }
 
-  void make_tiles() {
-    tiles_ = block_.tiles;
+  // Most strips of a wide row are alike: all inside the input. Those that are not are made once.
+  bool is_inside(int64_t begin, int64_t end) const { return inside.first <= begin && end <= inside.second; }
+  const Strip& strip_at_edge(int64_t begin) const {
+    return *std::lower_bound(edges.begin(), edges.end(), begin,
+                             [](const Strip& strip, int64_t value) { return strip.begin < value; });
+  }
+
+  static Window without_padding(Window window) {
+    window.include_padding = false;
+    return window;
+  }
+
+  void make_strips() {
+    const Window& width = geometry.windows[2];
+    inside = without_padding(width).middle();
     Counts middle;
-    middle.fill(geometry_.windows[2].size);
-    kinds_.push_back(middle);
-    size_t segment = 0;
-    for (int64_t tile = 0; tile < tiles_; ++tile) {
-      const int64_t begin = tile_begin(tile), end = tile_begin(tile + 1);
-      first_strip_.push_back(strips_.size());
-      for (int64_t x = begin; x < end; x += kStrip) {
-        const int64_t from = std::max(begin, std::min(x, end - kStrip));
-        Counts counts;
-        while (segment > 0 && segments_[2][segment].begin > from) --segment;
-        for (int64_t i = 0; i < kStrip; ++i) {
-          while (segment + 1 < segments_[2].size() && segments_[2][segment].end <= from + i) ++segment;
-          counts[static_cast<size_t>(i)] = segments_[2][segment].counted;
-        }
-        size_t kind = 0;
-        while (kind < kinds_.size() && kinds_[kind] != counts) ++kind;
-        if (kind == kinds_.size()) kinds_.push_back(counts);
-        const Window& width = geometry_.windows[2];
-        const int64_t last = last_column(std::min(from + kStrip, end) - 1);
-        const bool padded = first_column(from) < 0 || last >= width.input;
-        const bool in_place = width.in_stride == 1 && !(width.size == 1 && width.stride == 2);
-        strips_.push_back({from, kind, in_place, padded ? edge_at(from) : StripEdge{}});
+    middle.fill(width.size);
+    kinds.push_back(middle);
+    for (int64_t tile = 0; tile < block.tiles; ++tile) {
+      for (int64_t i = 0; i < strips_of(tile); ++i) {
+        const int64_t begin = strip_begin(tile, i), end = strip_end(tile, begin);
+        if (is_inside(begin, end)) continue;
+        const bool padded = first_column(begin) < 0 || last_column(end - 1) >= width.input;
+        edges.push_back({begin, kind_at(begin), padded ? edge_at(begin) : StripEdge{}});
       }
     }
-    first_strip_.push_back(strips_.size());
+  }
+
+  size_t kind_at(int64_t begin) {
+    Counts counts;
+    size_t segment = 0;
+    for (int64_t i = 0; i < kStrip; ++i) {
+      while (segment + 1 < segments[2].size() && segments[2][segment].end <= begin + i) ++segment;
+      counts[static_cast<size_t>(i)] = segments[2][segment].counted;
+    }
+    const auto found = std::find(kinds.begin(), kinds.end(), counts);
+    if (found != kinds.end()) return static_cast<size_t>(found - kinds.begin());
+    kinds.push_back(counts);
+    return kinds.size() - 1;
   }
 
   StripEdge edge_at(int64_t begin) const {
-    const Window& width = geometry_.windows[2];
+    const Window& width = geometry.windows[2];
     const int64_t columns = kStrip * width.stride + width.extent();
     StripEdge edge;
     std::vector<std::byte> outside;
@@ -161,20 +180,20 @@ struct BlockPlan {
       edge.keep.push_back(inside ? 0xff : 0);
       outside.push_back(std::byte{!inside});
     }
-    sum_rows_({outside.data(), 0, 1}, width.size, width.dilation, 0, {outside.data(), 0}, edge.taps.data());
+    sum_rows({outside.data(), 0, 1}, width.size, width.dilation, 0, {outside.data(), 0}, edge.taps.data());
     return edge;
   }
 
   // Rows are of one class where windows have equally many counted rows and slices.
   void make_counts() {
-    for (const Segment& slices : segments_[0]) {
-      for (const Segment& rows : segments_[1]) {
-        row_classes_.push_back(index_of(slices.counted * rows.counted, row_counts_));
+    for (const Segment& slices : segments[0]) {
+      for (const Segment& rows : segments[1]) {
+        row_classes.push_back(index_of(slices.counted * rows.counted, row_counts));
       }
     }
-    for (const int64_t rows : row_counts_) {
-      for (const Counts& kind : kinds_) {
-        for (const int64_t columns : kind) count_of_.push_back(index_of(rows * columns, counts_));
+    for (const int64_t rows : row_counts) {
+      for (const Counts& kind : kinds) {
+        for (const int64_t columns : kind) count_of.push_back(index_of(rows * columns, counts));
       }
     }
   }
@@ -186,65 +205,67 @@ struct BlockPlan {
   }
 
   int64_t first_column(int64_t o) const {
-    return o * geometry_.windows[2].stride - geometry_.windows[2].start_padding;
+    return o * geometry.windows[2].stride - geometry.windows[2].start_padding;
   }
-  int64_t last_column(int64_t o) const { return first_column(o) + geometry_.windows[2].extent() - 1; }
+  int64_t last_column(int64_t o) const { return first_column(o) + geometry.windows[2].extent() - 1; }
 
   // The tensor's bytes lie between these two, from its first element on.
-  std::pair<int64_t, int64_t> span() const {
+  std::pair<int64_t, int64_t> bytes_spanned() const {
     std::pair<int64_t, int64_t> span{0, 1};
     const auto widen = [&](int64_t size, int64_t stride) {
       if (size > 1) (stride < 0 ? span.first : span.second) += (size - 1) * stride;
     };
-    widen(geometry_.batch.size, geometry_.batch.in);
-    widen(geometry_.channels.size, geometry_.channels.in);
-    for (const Window& window : geometry_.windows) widen(window.input, window.in_stride);
+    widen(geometry.batch.size, geometry.batch.in);
+    widen(geometry.channels.size, geometry.channels.in);
+    for (const Window& window : geometry.windows) widen(window.input, window.in_stride);
     return span;
   }
 
-  int64_t row_blocks() const { return (geometry_.windows[1].output - 1) / block_.rows + 1; }
-  int64_t slice_blocks() const { return (geometry_.windows[0].output - 1) / block_.slices + 1; }
-  int64_t units_per_channel() const { return geometry_.batch.size * slice_blocks() * tiles_ * row_blocks(); }
+  int64_t row_blocks() const { return (geometry.windows[1].output - 1) / block.rows + 1; }
+  int64_t slice_blocks() const { return (geometry.windows[0].output - 1) / block.slices + 1; }
+  int64_t units_per_channel() const {
+    return geometry.batch.size * slice_blocks() * block.tiles * row_blocks();
+  }
 
-  Geometry geometry_;
-  Block block_;
-  int64_t tiles_ = 1;
-  std::array<std::vector<Segment>, 3> segments_;
-  std::vector<Strip> strips_;
-  std::vector<size_t> first_strip_;  // of each tile
-  std::vector<Counts> kinds_;
-  std::vector<int64_t> row_counts_;  // of each class of rows
-  std::vector<size_t> row_classes_;  // for each segment of slices and of rows
-  std::vector<int64_t> counts_;      // all that occur
-  std::vector<size_t> count_of_;     // which one, for each class of rows, kind of strip and output of it
-  SumRows sum_rows_, sum_edges_;
-  std::pair<int64_t, int64_t> span_;
-  int64_t outputs_per_channel_;
-  bool writes_output_;  // in place
-  bool streams_;
+  Geometry geometry;
+  Block block;
+  std::array<std::vector<Segment>, 3> segments;
+  std::pair<int64_t, int64_t> inside;  // outputs along the width whose windows have no padding
+  std::vector<Strip> edges;            // strips with others, in the order of their outputs
+  std::vector<Counts> kinds;
+  std::vector<int64_t> row_counts;  // of each class of rows
+  std::vector<size_t> row_classes;  // for each segment of slices and of rows
+  std::vector<int64_t> counts;      // all that occur
+  std::vector<size_t> count_of;     // which one, for each class of rows, kind of strip and output of it
+  SumRows sum_rows, sum_edges;
+  std::pair<int64_t, int64_t> spanned;
+  int64_t outputs_per_channel;
+  // In place, where whole vectors may be: what is padding there is masked.
+  bool reads_input, writes_output;
+  bool streams;
 };
 
 // The lines of one quantisation.
 struct BlockRequantizer {
-  explicit BlockRequantizer(const BlockPlan& plan) : tables(plan.row_counts_.size() * plan.kinds_.size()) {}
+  explicit BlockRequantizer(const BlockPlan& plan) : tables(plan.row_counts.size() * plan.kinds.size()) {}
   BlockRequantizer(const BlockPlan& plan, const Quantization& z) : BlockRequantizer(plan) { set(plan, z); }
 
   void set(const BlockPlan& plan, const Quantization& z) {
     if (quantization == z) return;
     quantization = z;
-    lines.resize(plan.counts_.size());
+    lines.resize(plan.counts.size());
     plain = has_lines = true;
-    const int64_t taps = plan.geometry_.window_taps();
-    const bool thorough = plan.outputs_per_channel_ >= 512;
+    const int64_t taps = plan.geometry.window_taps();
+    const bool thorough = plan.outputs_per_channel >= 512;
     for (size_t i = 0; i < lines.size() && has_lines; ++i) {
-      has_lines = LineFinder(z, plan.counts_[i], taps).find(thorough, lines[i]);
+      has_lines = LineFinder(z, plan.counts[i], taps).find(thorough, lines[i]);
       plain = plain && lines[i].plain();
     }
     if (!has_lines) return;
-    const size_t* count = plan.count_of_.data();
+    const size_t* count = plan.count_of.data();
     for (StripLines& table : tables) {
       for (int64_t place = 0; place < kStrip; ++place) {
-        const int64_t stride = plan.geometry_.windows[2].stride;
+        const int64_t stride = plan.geometry.windows[2].stride;
         const Line& line = lines[count[line_place(place, stride)]];
         table.slopes[place] = line.slope;
         if (plain) continue;

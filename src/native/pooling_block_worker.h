@@ -30,8 +30,8 @@ class BlockWorker {
   BlockWorker(const BlockPlan& plan, const void* const* inputs, void* const* outputs,
               const BlockRequantizer* shared)
       : plan_(plan),
-        g_(plan.geometry_),
-        b_(plan.block_),
+        g_(plan.geometry),
+        b_(plan.block),
         inputs_(inputs),
         outputs_(outputs),
         own_(shared ? std::nullopt : std::optional<BlockRequantizer>(plan)),
@@ -57,7 +57,7 @@ class BlockWorker {
         return value;
       };
       const int64_t row_block = digit(plan_.row_blocks());
-      const int64_t tile = digit(plan_.tiles_);
+      const int64_t tile = digit(b_.tiles);
       const int64_t slice_block = digit(plan_.slice_blocks());
       // In the order of memory, unless another channel means another quantisation.
       int64_t channel = own_ ? 0 : digit(g_.channels.size);
@@ -72,7 +72,7 @@ class BlockWorker {
       const int64_t slice = slice_block * b_.slices;
       pool(slice, std::min(slice + b_.slices, g_.windows[0].output));
     }
-    if (plan_.streams_) stream_fence();
+    if (plan_.streams) stream_fence();
   }
 
  private:
@@ -108,9 +108,9 @@ class BlockWorker {
     std::fill(slot_slices_.begin(), slot_slices_.end(), kNone);
     size_t segment = 0;
     for (int64_t o = slice; o < end; ++o) {
-      while (plan_.segments_[0][segment].end <= o) ++segment;
-      std::byte* out = plan_.writes_output_ ? out_at(o, row_) + begin_ : copied_output_;
-      out_pitch_ = plan_.writes_output_ ? g_.windows[1].out_stride : end_ - begin_;
+      while (plan_.segments[0][segment].end <= o) ++segment;
+      std::byte* out = plan_.writes_output ? out_at(o, row_) + begin_ : copied_output_;
+      out_pitch_ = plan_.writes_output ? g_.windows[1].out_stride : end_ - begin_;
       const int64_t first = o * depth.stride - depth.start_padding;
       if (b_.ring > 0) {
         pool_slices(first, segment, out);
@@ -122,7 +122,7 @@ class BlockWorker {
           finish(taps, strip, segment, out);
         });
       }
-      if (!plan_.writes_output_) write_out(o);
+      if (!plan_.writes_output) write_out(o);
     }
   }
 
@@ -161,9 +161,12 @@ class BlockWorker {
 
   template <class Body>
   void for_each_strip(const Body& body) const {
-    const size_t first = plan_.first_strip_[static_cast<size_t>(tile_)];
-    const size_t end = plan_.first_strip_[static_cast<size_t>(tile_) + 1];
-    for (size_t i = first; i < end; ++i) body(plan_.strips_[i], static_cast<int64_t>(i - first));
+    Strip inside{};
+    for (int64_t i = 0; i < plan_.strips_of(tile_); ++i) {
+      inside.begin = plan_.strip_begin(tile_, i);
+      const bool all = plan_.is_inside(inside.begin, plan_.strip_end(tile_, inside.begin));
+      body(all ? inside : plan_.strip_at_edge(inside.begin), i);
+    }
   }
 
   int64_t first_row() const { return row_ * g_.windows[1].stride - g_.windows[1].start_padding; }
@@ -181,9 +184,7 @@ class BlockWorker {
     const std::byte* rows = in_ + slice * depth.in_stride + (first_row() + begin_row_) * height.in_stride;
     // Behind a block lies the next one, of the same plane or of another.
     const int64_t bytes = height.input == 1 ? 0 : rows_ * height.stride * height.in_stride;
-    const auto strips = static_cast<int64_t>(plan_.first_strip_[static_cast<size_t>(tile_) + 1] -
-                                             plan_.first_strip_[static_cast<size_t>(tile_)]);
-    ahead_ = {rows + bytes, bytes / (strips * (count + rows_))};
+    ahead_ = {rows + bytes, bytes / (plan_.strips_of(tile_) * (count + rows_))};
     return rows;
   }
 
@@ -219,10 +220,10 @@ class BlockWorker {
     if (may_read(rows, pitch, count, strip)) {
       const StripRows in_place{rows + plan_.first_column(strip.begin), pitch, count, &strip.edge,
                                zero_point_};
-      sum(padded ? plan_.sum_edges_ : plan_.sum_rows_, in_place);
+      sum(padded ? plan_.sum_edges : plan_.sum_rows, in_place);
     } else {
       copy_columns(rows, count, strip);
-      sum(plan_.sum_rows_, {copied_input_ + (strip.begin - begin_) * width.stride, b_.pitch, count});
+      sum(plan_.sum_rows, {copied_input_ + (strip.begin - begin_) * width.stride, b_.pitch, count});
     }
     ahead_.from += count * ahead_.step;
   }
@@ -235,9 +236,9 @@ class BlockWorker {
   // Whether the tensor's memory has all that a strip's vectors take of these rows, padding too.
   bool may_read(const std::byte* rows, int64_t pitch, int64_t count, const Strip& strip) const {
     const std::byte* const last = rows + (count - 1) * pitch;
-    const auto [begin, end] = plan_.span_;
+    const auto [begin, end] = plan_.spanned;
     const auto* in = static_cast<const std::byte*>(inputs_[0]);
-    return strip.in_place && std::min(rows, last) - in + plan_.first_column(strip.begin) >= begin &&
+    return plan_.reads_input && std::min(rows, last) - in + plan_.first_column(strip.begin) >= begin &&
            std::max(rows, last) - in + plan_.last_column(strip.begin + kStrip - 1) < end;
   }
 
@@ -261,12 +262,12 @@ class BlockWorker {
   // All rows of a strip of the block.
   void finish(const SumTaps& taps, const Strip& strip, size_t slice_segment, std::byte* out) {
     out += strip.begin - begin_;
-    const auto& segments = plan_.segments_[1];
+    const auto& segments = plan_.segments[1];
     for (size_t i = 0; i < segments.size(); ++i) {
       const int64_t from = std::max(segments[i].begin - row_, int64_t{0});
       const int64_t rows = std::min(segments[i].end - row_, rows_) - from;
       if (rows <= 0) continue;
-      const size_t table = plan_.row_classes_[slice_segment * segments.size() + i] * plan_.kinds_.size();
+      const size_t table = plan_.row_classes[slice_segment * segments.size() + i] * plan_.kinds.size();
       SumTaps part = taps;
       std::array<const uint16_t*, BlockPlan::kMostTaps> moved;
       if (from > 0) {
@@ -308,7 +309,7 @@ class BlockWorker {
 
   // By the formula.
   void evaluate(const SumTaps& taps, int64_t rows, size_t table, std::byte* out) {
-    const size_t* counts = plan_.count_of_.data() + table * kStrip;
+    const size_t* counts = plan_.count_of.data() + table * kStrip;
     const int64_t outputs = std::min(kStrip, end_ - begin_);
     for (int64_t y = 0; y < rows; ++y) {
       for (int64_t x = 0; x < outputs; ++x) {
@@ -318,7 +319,7 @@ class BlockWorker {
           sum = static_cast<uint16_t>(sum + taps.taps[k][y * taps.step + place]);
         }
         store(out + y * out_pitch_ + x,
-              static_cast<uint8_t>(requantize(sum - offset(), plan_.counts_[counts[x]], *z_->quantization)));
+              static_cast<uint8_t>(requantize(sum - offset(), plan_.counts[counts[x]], *z_->quantization)));
       }
     }
   }
@@ -331,7 +332,7 @@ class BlockWorker {
     const Window& width = g_.windows[2];
     const int64_t outputs = end_ - begin_;
     std::byte* to = out_at(slice, row_) + begin_ * width.out_stride;
-    if (plan_.streams_) return stream_copy(to, copied_output_, rows_ * outputs);
+    if (plan_.streams) return stream_copy(to, copied_output_, rows_ * outputs);
     if (width.out_stride == 1 && g_.windows[1].out_stride == outputs) {
       std::memcpy(to, copied_output_, static_cast<size_t>(rows_ * outputs));
       return;

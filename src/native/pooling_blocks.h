@@ -28,12 +28,12 @@ class BlockPooling final : public Plan {
       : Plan(std::move(description)), plan_(geometry) {}
 
   void run(const void* const* inputs, void* const* outputs) const override {
-    const int threads = threads_for(plan_.geometry_.bytes());
-    const int64_t units = plan_.geometry_.channels.size * plan_.units_per_channel();
+    const int threads = threads_for(plan_.geometry.bytes());
+    const int64_t units = plan_.geometry.channels.size * plan_.units_per_channel();
     const int64_t parts = std::min<int64_t>(threads, units);
     // Of all channels, where these do not differ.
     std::optional<BlockRequantizer> shared;
-    if (plan_.geometry_.same_quantization()) shared.emplace(plan_, plan_.geometry_.quantization(inputs, 0));
+    if (plan_.geometry.same_quantization()) shared.emplace(plan_, plan_.geometry.quantization(inputs, 0));
     parallel_for(parts, threads, [&](int64_t i) {
       BlockWorker worker(plan_, inputs, outputs, shared ? &*shared : nullptr);
       worker.run(share_begin(i, parts, units), share_begin(i + 1, parts, units));
