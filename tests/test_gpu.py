@@ -250,6 +250,21 @@ def test_in_place_needs_no_second_look(torch: Any, place: Any, monkeypatch: pyte
 
 
 @on_gpu
+@pytest.mark.parametrize("sizes", [(1, 1, 6), (6, 1), (1, 2, 1, 3, 1)])
+def test_sizes_of_1_need_no_second_look(
+    torch: Any, place: Any, sizes: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    device = Device(GPU)
+    t = tensor(sizes)
+    desc = DML_JOIN_OPERATOR_DESC(InputTensors=[t], OutputTensor=t, Axis=0)
+    operator = device.compile_operator(device.create_operator(desc))
+    monkeypatch.setattr("anydml.dispatchables.bind", None)
+    x, y = torch.rand(sizes, device=place), torch.empty(sizes, device=place)
+    operator.dispatch([x], [y])
+    assert torch.equal(x, y)
+
+
+@on_gpu
 def test_in_place_of_shifted_memory_is_refused(torch: Any, place: Any) -> None:
     device = Device(GPU)
     t = tensor((3,))

@@ -73,10 +73,11 @@ def _import(operator: str, where: str, value: Any) -> Array:
         return np.asarray(_memory_of(value))
     except Exception as problem:  # what a foreign array raises is its own business; here it is one more wrong operand
         reason = " ".join(str(problem).split())
-        expected = "an array in the CPU's memory, or lists of numbers"
+        expected = "an array of numbers in the CPU's memory, or lists of numbers"
+        remedy = "Use .detach()" if getattr(value, "requires_grad", False) is True else ""
         element = f" of {value.dtype}" if hasattr(value, "dtype") else ""
         found = f"{type(value).__name__}{element} ({reason})" if reason else kind_of(value)
-        return refuse(operator, "(A1)", where, found, expected, kind="type")  # type: ignore[no-any-return]
+        return refuse(operator, "(A1)", where, found, expected, remedy, kind="type")  # type: ignore[no-any-return]
 
 
 def _to_float32(array: Array) -> Array:
@@ -103,6 +104,11 @@ def like(value: Any, result: Array) -> Any:
         return value.__array_namespace__().from_dlpack(result)
     library = sys.modules[type(value).__module__.partition(".")[0]]
     return library.from_dlpack(result) if hasattr(library, "from_dlpack") else result
+
+
+def converted(dtype: np.dtype[Any]) -> str:
+    """The remedy for a wrong type of array, whatever its library."""
+    return f"Convert it to {dtype}, as .astype(np.{dtype}) does"
 
 
 def has_data_type(array: Array) -> bool:

@@ -113,7 +113,7 @@ def check_range(
 ) -> tuple[Array, int] | Violation:
     """The memory and the offset of an explicit binding; rules (B3) to (B5)."""
     if not isinstance(binding, DML_BUFFER_BINDING):
-        return violation(operator, "(B2)", where, kind_of(binding), "a DML_BUFFER_BINDING")
+        return violation(operator, "(B2)", where, kind_of(binding), "a DML_BUFFER_BINDING(Buffer=...)")
     buffer = _bytes_of(memory, operator, where, binding.Buffer, writable)
     if isinstance(buffer, Violation):
         return buffer

@@ -6,23 +6,24 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from types import NoneType
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from .arrays import has_data_type, refuse
+from .arrays import converted, has_data_type, refuse
 from .binding import Bound, Slot, check_sharing
 from .device import Device
 from .dispatchables import Served
 from .engines import Kernel
-from .enums import TensorDataType
+from .enums import FeatureLevel, TensorDataType
 from .errors import Violation, error, listing
 from .layout import DATA_TYPES, DTYPES, Array, Layout
 from .memory import address
 from .operators import spec, spec_of
 from .schema import OperatorDesc, anything_goes
 from .tensor import DML_BUFFER_TENSOR_DESC
-from .validate import kind_of, validate
+from .validate import validate
 
 
 class _Compiled(NamedTuple):
@@ -114,7 +115,7 @@ def _device_named(name: str) -> Device:
 def as_device(device: Any) -> Device:
     if isinstance(device, Device):
         return device
-    return _device_named("cpu" if device is None else device if isinstance(device, str) else kind_of(device))
+    return _device_named("cpu" if device is None else device) if isinstance(device, (str, NoneType)) else Device(device)
 
 
 def _layout(name: str, where: str, array: Array) -> Layout:
@@ -135,7 +136,7 @@ def _conversion(found: np.dtype[Any], data_types: Sequence[TensorDataType]) -> s
     floats = [d for d in (np.float32, np.float64) if DATA_TYPES[np.dtype(d)] in data_types]
     integers = [d for d in (np.int32, np.int64, np.uint32, np.uint64) if DATA_TYPES[np.dtype(d)] in data_types]
     fitting = floats if found.kind == "f" else [d for d in integers if np.can_cast(found, d)]
-    return f"Convert it with .astype(np.{fitting[0].__name__})" if fitting else ""
+    return converted(np.dtype(fitting[0])) if fitting else ""
 
 
 def violations_of(desc: OperatorDesc, device: Device, names: Mapping[str, str]) -> Iterator[Violation]:
@@ -152,10 +153,13 @@ def violations_of(desc: OperatorDesc, device: Device, names: Mapping[str, str]) 
         if violation.rule == "(S3)" and not remedy:
             remedy = _conversion(DTYPES[TensorDataType[violation.found]], row.data_types)
         elif violation.rule == "(S2)" and not remedy and int(violation.found) < min(row.dimension_counts):
-            remedy = "x[np.newaxis] adds a dimension"
+            missing = min(row.dimension_counts) - int(violation.found)
+            remedy = f"x[{', '.join(['np.newaxis'] * missing)}] adds {'a dimension' if missing == 1 else 'them'}"
         # NumPy and PyTorch raise TypeError for a data type that they don't take.
         kind: Literal["value", "type"] = "type" if violation.rule == "(S3)" else "value"
-        yield replace(worded, remedy=remedy, kind=kind)
+        # Who calls a function has mostly chosen no level.
+        level = None if device.feature_level == max(FeatureLevel) else worded.feature_level
+        yield replace(worded, remedy=remedy, kind=kind, feature_level=level)
 
 
 _HEADER_WORD = re.compile(r"\b[A-Z][A-Za-z0-9]*\b")

@@ -29,7 +29,7 @@ from .layout import Layout
 from .memory import HOST, Memory
 from .operators import spec_of
 from .schema import OperatorDesc, OperatorSpec
-from .validate import check_values, kind_of, level_of, validate
+from .validate import check_values, flag_of, kind_of, level_of, validate
 
 DEVICE_NAMES = ("cpu", "reference")
 
@@ -39,14 +39,14 @@ class Device:
 
     Args:
         name: "cpu" for native code, "reference" for every operator's reference in NumPy, "cuda" or "cuda:1" for a GPU
-            of NVIDIA or AMD, "xpu" for one of Intel, as PyTorch names them.
+            of NVIDIA or AMD, "xpu" for one of Intel, as PyTorch names them; or a torch.device.
         feature_level: the level whose support tables hold.
         strict: whether DirectML's own limits hold too: 2^32 - 1 elements and 4 GiB for a tensor, and pooling's output
             sizes rounded down.
         debug: whether a GPU, too, is asked for values that break a rule, which means to wait for it.
 
     Raises:
-        DMLError: (D1), (D7) or (F7), with DXGI_ERROR_UNSUPPORTED.
+        DMLError: (D1), (D7) or (F7), with DXGI_ERROR_UNSUPPORTED; (F3).
 
     >>> import numpy as np
     >>> from anydml import *
@@ -67,14 +67,17 @@ class Device:
         strict: bool = False,
         debug: bool = False,
     ) -> None:
+        if type(name).__module__ == "torch" and type(name).__name__ == "device":
+            name = str(name)
         is_gpu = isinstance(name, str) and GPU_NAMES.fullmatch(name) is not None
         if not is_gpu and (not isinstance(name, str) or name not in DEVICE_NAMES):
-            expected = listing([*DEVICE_NAMES, "cuda", "cuda:0", "xpu"])
-            raise _unsupported("Device", "name", kind_of(name), expected, "(D1)")
+            expected = listing([*DEVICE_NAMES, "cuda", "cuda:1", "xpu"])
+            remedy = "Names are PyTorch's: cuda is a GPU of NVIDIA or AMD, xpu one of Intel"
+            raise _unsupported("Device", "name", kind_of(name), expected, "(D1)", remedy)
         self.feature_level = level_of("Device", feature_level)
         self.name = name
-        self.strict = strict
-        self.debug = debug
+        self.strict = flag_of("Device", "strict", strict)
+        self.debug = flag_of("Device", "debug", debug)
         self.memory: Memory = HOST
         self._engines: tuple[Engine, ...]
         if is_gpu:
@@ -200,7 +203,8 @@ class Device:
             expected = listing(kind.__name__ for kind in kinds)
             raise error([violation(method, "(D2)", "", kind_of(child), expected, kind="type")])
         if child.device is not self:
-            raise error([violation(method, "(D2)", "", f"an object of {child.device}", f"one of {self}")])
+            found = f"an object of another device, {child.device}"
+            raise error([violation(method, "(D2)", "", found, f"one of this device, {self}")])
 
 
 _ALL_FLAGS = ExecutionFlags(sum(ExecutionFlags))

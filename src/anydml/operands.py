@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .arrays import refuse
+from .arrays import converted, refuse
 from .enums import DML_TENSOR_DIMENSION_COUNT_MAX1
 from .layout import DATA_TYPES, Array, fold, overlaps_itself
 from .memory import Memory, restride
@@ -24,7 +24,8 @@ def check_pieces(name: str, pieces: Sequence[Array], axis: int) -> None:
     rest = (*first.shape[:axis], *first.shape[axis + 1 :])
     for i, piece in enumerate(pieces):
         if piece.dtype != first.dtype:
-            refuse(name, "(A8)", f"arrays[{i}]", str(piece.dtype), f"{first.dtype}, the type of arrays[0]")
+            expected = f"{first.dtype}, the type of arrays[0]"
+            refuse(name, "(A8)", f"arrays[{i}]", str(piece.dtype), expected, converted(first.dtype))
         if piece.ndim != first.ndim or (*piece.shape[:axis], *piece.shape[axis + 1 :]) != rest:
             expected = f"{first.shape}, the shape of arrays[0], but along axis {axis}"
             refuse(name, "(A8)", f"arrays[{i}]", f"shape {piece.shape}", expected)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from math import prod
 from typing import Any, cast
@@ -68,7 +69,8 @@ class DML_BUFFER_TENSOR_DESC:
 def plain(value: Any) -> Any:
     """Lists as tuples and NumPy's integers as Python's, so that a desc is immutable and never overflows."""
     if getattr(value, "shape", ()) and hasattr(value, "tolist"):
-        value = value.tolist()
+        with suppress(Exception):  # of a class, for instance, which the validator names
+            value = value.tolist()
     if isinstance(value, (list, tuple)):
         return tuple([item if type(item) is int else _plain_number(item) for item in value])
     return _plain_number(value)

@@ -30,6 +30,7 @@ E_INVALIDARG.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from functools import cache
 from math import prod
 from typing import Any
@@ -59,7 +60,7 @@ def validate(
             for each tensor, and pooling's output sizes rounded down.
 
     Raises:
-        DMLError: (F7), with DXGI_ERROR_UNSUPPORTED.
+        DMLError: (F7), with DXGI_ERROR_UNSUPPORTED, or (F3).
 
     >>> from anydml import *
     >>> x = DML_BUFFER_TENSOR_DESC(DataType=TensorDataType.FLOAT32, Sizes=(3, 4))
@@ -70,6 +71,7 @@ def validate(
     JOIN.OutputTensor.Sizes[0]: found 3, expected 6 (C6)
     """
     feature_level = level_of("validate", feature_level)
+    strict = flag_of("validate", "strict", strict)
     spec = spec_of(desc)
     if spec is None:
         known = listing(f"DML_{name}_OPERATOR_DESC" for name in OPERATORS)
@@ -92,13 +94,25 @@ def level_of(operator: str, level: object) -> FeatureLevel:
     """A feature level, given by its member or its value; rule (F7)."""
     if isinstance(level, int) and level in FeatureLevel.__members__.values():
         return FeatureLevel(level)
+    meant = [each.name for each in FeatureLevel if level in (each.number, each.name)]
     violation = Violation(
         operator=operator,
         where="feature_level",
         found=kind_of(level),
         expected=listing(f"FeatureLevel.{name}" for name in FeatureLevel.__members__),
         rule="(F7)",
+        remedy=f"Write FeatureLevel.{meant[0]}" if meant else "",
         hresult=HResult.DXGI_ERROR_UNSUPPORTED,
+    )
+    raise error([violation])
+
+
+def flag_of(operator: str, where: str, value: object) -> bool:
+    """A flag of a method; rule (F3)."""
+    if isinstance(value, int) and value in (0, 1):
+        return bool(value)
+    violation = Violation(
+        operator=operator, where=where, found=kind_of(value), expected="True or False", rule="(F3)", kind="type"
     )
     raise error([violation])
 
@@ -118,11 +132,13 @@ def kind_of(value: object) -> str:
     if value is None:
         return "None"
     kind = type(value).__name__
-    if hasattr(value, "shape") and hasattr(value, "dtype"):
-        return f"{kind} of {value.dtype}, shape {tuple(value.shape)}"
+    # Anything may stand here: classes have `shape` too, and Python prints no integer of thousands of digits.
+    with suppress(Exception):
+        array: Any = value
+        return f"{kind} of {array.dtype}, shape {tuple(array.shape)}"
     try:
         text = " ".join(repr(value).split())
-    except Exception as problem:  # anything may stand here; Python prints no integer of thousands of digits either
+    except Exception as problem:
         text = f"whose repr raises {type(problem).__name__}"
     text = text if len(text) <= 40 else text[:37] + "..."
     return text if text.startswith(kind) else f"{kind} {text}"
@@ -219,7 +235,7 @@ def _tensor_fields(tensor: DML_BUFFER_TENSOR_DESC) -> Iterator[tuple[str, object
         return type(value) is int and value.bit_length() <= 1024
 
     if not isinstance(tensor.DataType, TensorDataType):
-        yield "DataType", tensor.DataType, "a TensorDataType", "(T1)"
+        yield "DataType", tensor.DataType, "a TensorDataType, such as TensorDataType.FLOAT32", "(T1)"
     if not are_integers(tensor.Sizes):
         yield "Sizes", tensor.Sizes, "a list of integers below 2^64", "(T2)"
     if tensor.Strides is not None and not are_integers(tensor.Strides):

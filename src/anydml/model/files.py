@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from collections.abc import Callable
@@ -116,7 +117,8 @@ def write_whole(path: Path, write: Callable[[IO[bytes]], object]) -> None:
     Raises:
         OSError: it can't be written.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
+    if not path.parent.is_dir():
+        raise FileNotFoundError(errno.ENOENT, "there is no such folder", str(path.parent))
     temporary = path.parent / f".{uuid4().hex}.tmp"
     try:
         with open(temporary, "xb") as file:

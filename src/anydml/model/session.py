@@ -194,6 +194,7 @@ class Session:
     def _write_file(self, command: WriteFile) -> None:
         elements = self.elements(command.resource)
         try:
+            command.path.parent.mkdir(parents=True, exist_ok=True)
             if command.path.suffix.lower() == ".npy":
                 shaped = elements.reshape(command.dimensions or -1)
                 write_whole(command.path, lambda file: np.lib.format.write_array(file, shaped, allow_pickle=False))

@@ -98,8 +98,12 @@ class GpuEngine:
         def told(layout: Layout | None) -> tuple[Any, ...] | None:
             if layout is None:
                 return None
-            steps = tuple(step // layout.dtype.itemsize for step in layout.strides)
-            return TYPES[layout.type], layout.sizes, steps, layout.bounds()[1], layout.dtype.itemsize
+            # Steps along a size of 1, which move nothing, as PyTorch has them in packed tensors.
+            steps: list[int] = []
+            for size, step in zip(layout.sizes[::-1], layout.strides[::-1], strict=True):
+                packed = steps[0] * layout.sizes[-len(steps)] if steps else 1
+                steps.insert(0, step // layout.dtype.itemsize if size > 1 else packed)
+            return TYPES[layout.type], layout.sizes, tuple(steps), layout.bounds()[1], layout.dtype.itemsize
 
         tensor_type, device = torch.Tensor, self.device
         wanted = [told(layout) for layout in (*inputs, *outputs)]
