@@ -39,7 +39,7 @@ test: tools ## All tests
 test-gpu: tools ## The cases on a GPU, or in Triton's interpreter where there is none
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(GPU_TOOLS)
 	$(BIN)/python -c "import torch; raise SystemExit(not torch.cuda.is_available())" || export TRITON_INTERPRET=1; \
-		ANYDML_TEST_DEVICE=cuda $(BIN)/python -m pytest tests/test_cases.py tests/test_gpu.py -k "cuda or test_gpu"
+		ANYDML_TEST_DEVICE=cuda $(BIN)/python -m pytest tests/test_cases.py tests/test_gpu.py tests/test_gpu_bench.py -k "cuda or test_gpu"
 
 lint: tools ## Style of Python and C++, and types
 	$(BIN)/ruff check .

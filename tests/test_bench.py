@@ -14,9 +14,9 @@ import pytest
 from anydml import Device, DMLError
 from anydml.bench import Result, Row, header, measure, spread, wrong
 from anydml.bench.accuracy import accuracy
-from anydml.bench.cases import LARGE, Case, Pooling, Scan, matrix
+from anydml.bench.cases import LARGE, LARGE_ON_GPU, Case, Pooling, Scan, matrix, matrix_on_gpu
 from anydml.bench.command import bench
-from anydml.bench.peers import Peer, Peers
+from anydml.bench.peers import HostPeers, Peer
 from anydml.bench.report import as_json, page
 from anydml.cli import main
 from anydml.cli.pages import plain_text
@@ -90,8 +90,8 @@ def test_an_element_left_out_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_what_is_wrong_has_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("anydml.bench.cases.Scan._check", lambda self, x, y: "all wrong")
-    row = measure(matrix(sizes=[TINY])[0], Device("cpu"), Peers(1), runs=1)
+    monkeypatch.setattr("anydml.bench.cases.Scan._check", lambda self, place, x, y: "all wrong")
+    row = measure(matrix(sizes=[TINY])[0], Device("cpu"), HostPeers(1), runs=1)
     assert (row.error, row.verdict, row.seconds, row.peers) == ("all wrong", "WRONG", 0, {})
 
 
@@ -100,7 +100,7 @@ def test_the_command_prints_and_writes_what_it_measured(tmp_path: Path, capsys: 
     assert bench(text="rows of 32", quick=True, threads=1, json_file=str(path), sizes=[TINY]) == 0
     out, err = capsys.readouterr()
     written = json.loads(path.read_text())
-    assert set(written) == {"header", "rows", "accuracy", "small", "problems", "seconds", "interrupted"}
+    assert set(written) == {"header", "rows", "accuracy", "small", "compiling", "problems", "seconds", "interrupted"}
     assert {"processor", "cores", "threads", "python", "anydml", "peers", "absent"} <= set(written["header"])
     assert set(written["header"]["absent"]) == {"torch", "onnxruntime", "jax"}
     assert len(written["rows"]) == 4
@@ -116,7 +116,7 @@ def test_the_command_prints_and_writes_what_it_measured(tmp_path: Path, capsys: 
 
 
 def test_a_wrong_result_is_the_exit_code(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr("anydml.bench.cases.Scan._check", lambda self, x, y: "all wrong")
+    monkeypatch.setattr("anydml.bench.cases.Scan._check", lambda self, place, x, y: "all wrong")
     assert bench(text="int64 one row", quick=True, threads=1, sizes=[TINY]) == 1
     assert "all wrong" in capsys.readouterr().out
 
@@ -143,7 +143,7 @@ def test_one_thread_is_measured_beside_several(tmp_path: Path, monkeypatch: pyte
 
 
 def test_accuracy_is_within_the_promise() -> None:
-    lines = [line for line in accuracy(Peers(1), Device("cpu"), 1 << 17) if line["library"] == "anydml"]
+    lines = [line for line in accuracy(HostPeers(1), Device("cpu"), 1 << 17) if line["library"] == "anydml"]
     assert [(line["dtype"], line["range"]) for line in lines] == [
         (dtype, range_) for dtype in ("float32", "float16") for range_ in ("(0, 1)", "(-1, 1)")
     ]
@@ -156,7 +156,7 @@ def test_spread_is_that_of_the_middle_half() -> None:
 
 
 def test_infinities_are_json() -> None:
-    result = Result(header(Device("cpu"), Peers(1)), accuracy=[{"worst": np.inf}])
+    result = Result(header(Device("cpu"), HostPeers(1)), accuracy=[{"worst": np.inf}])
     assert json.loads(as_json(result))["accuracy"] == [{"worst": "inf"}]
     assert page(Result(result.header))
 
@@ -184,7 +184,7 @@ def test_a_chart_of_nothing_is_drawn() -> None:
     pytest.importorskip("matplotlib")
     from anydml.bench.plot import plot
 
-    assert b"nothing was measured" in plot(Result(header(Device("cpu"), Peers(1))))
+    assert b"nothing was measured" in plot(Result(header(Device("cpu"), HostPeers(1))))
 
 
 def test_a_verdict_names_each_thing_that_is_wrong() -> None:
@@ -198,15 +198,15 @@ def test_a_verdict_names_each_thing_that_is_wrong() -> None:
 
 def test_limits_are_for_large_tensors_on_several_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     case, device = matrix(sizes=[TINY])[0], Device("cpu")
-    assert measure(case, device, Peers(2), runs=1).limit is None
+    assert measure(case, device, HostPeers(2), runs=1).limit is None
     monkeypatch.setattr("anydml.bench.cases.LARGE", TINY)
-    assert measure(case, device, Peers(2), runs=1).limit == case.limit
-    assert measure(case, device, Peers(1), runs=1).limit is None
+    assert measure(case, device, HostPeers(2), runs=1).limit == case.limit
+    assert measure(case, device, HostPeers(1), runs=1).limit is None
     assert a_row(limit=None, ratio=9.0).verdict == "ok"
 
 
 def test_what_is_beaten_is_seen_in_its_row() -> None:
-    result = Result(header(Device("cpu"), Peers(1)), [a_row(ratio=0.9, peers={"numpy": 0.5})])
+    result = Result(header(Device("cpu"), HostPeers(1)), [a_row(ratio=0.9, peers={"numpy": 0.5})])
     text = plain_text(page(result))
     assert re.search(r"0\.90 +1\.00 +BEATEN +numpy +0\.50", text)
     assert "1 BEATEN" in text
@@ -218,13 +218,13 @@ def test_padding_is_judged_beside_the_plain_case(monkeypatch: pytest.MonkeyPatch
     plain = case.plain()
     assert isinstance(plain, Pooling)
     assert (plain.padding, plain.dilation, plain.per_channel, plain.plain()) == (0, 1, False, None)
-    row = measure(case, Device("cpu"), Peers(2), runs=1)
+    row = measure(case, Device("cpu"), HostPeers(2), runs=1)
     assert row.plain_ratio is not None
     assert row.limit == pytest.approx(1.3 * row.plain_ratio)
-    assert "(1.3 x plain)" in plain_text(page(Result(header(Device("cpu"), Peers(1)), [row])))
+    assert "(1.3 x plain)" in plain_text(page(Result(header(Device("cpu"), HostPeers(1)), [row])))
 
 
-class Library(Peers):
+class Library(HostPeers):
     """What says that it has JOIN alone, and how it computes it."""
 
     def __init__(self, change: int = 0, problem: str = "") -> None:
@@ -257,7 +257,7 @@ def test_a_peer_with_a_wrong_result_does_not_count() -> None:
 def test_why_a_peer_is_absent_is_told() -> None:
     row = measure(a_join(), Device("cpu"), Library(problem="not implemented"), runs=1)
     assert row.unmeasured == {"numpy": "no kernel: not implemented at line 1"}
-    result = Result(header(Device("cpu"), Peers(1)), [row, row, row])
+    result = Result(header(Device("cpu"), HostPeers(1)), [row, row, row])
     assert "numpy, not in uint8 2 runs of 2048 B: no kernel: not implemented at line 1" in plain_text(page(result))
     assert json.loads(as_json(result))["rows"][0]["unmeasured"] == row.unmeasured
 
@@ -280,7 +280,7 @@ def test_libraries_compute_what_we_do(library: str, monkeypatch: pytest.MonkeyPa
     pytest.importorskip(library)
     if library == "onnxruntime":
         pytest.importorskip("onnx")
-    peers, device = Peers(1), Device("cpu")
+    peers, device = HostPeers(1), Device("cpu")
     assert library in peers.modules
     peers.modules = {library: peers.modules[library]}
     measured, reasons = 0, set()
@@ -294,3 +294,39 @@ def test_libraries_compute_what_we_do(library: str, monkeypatch: pytest.MonkeyPa
     known = "no kernel: .*(not implemented|NOT_IMPLEMENTED)|no cumulative product|no option|no quantisation|no dilation"
     known += "|no quantised pooling|no tensors with negative strides|takes packed arrays only"
     assert not [reason for reason in reasons if not re.match(known, reason)]
+
+
+def test_rows_of_a_gpu_have_the_limits_of_their_cells() -> None:
+    rows = matrix_on_gpu()
+    assert len(set(titles(rows))) == len(rows)
+    large = [row for row in rows if row.is_large]
+    assert {row.cell: row.limit for row in large if row.dtype != "float16" or "float16" in row.cell} == {
+        "many rows": 1.12,
+        "outer axis": 1.15,
+        "one long row or few": 1.45,
+        "many rows, float16": 1.25,
+        "outer axis, float16": 1.25,
+        "one long row or few, float16": 1.6,
+        "middle axis, inner 1 to 31": 1.4,
+        "long runs": 1.06,
+        "runs of 1 to 20 B": 1.5,
+        "2x2 and 3x3 stride 2": 1.3,
+        "3x3 stride 1": 1.6,
+        "7x7 and 3x3x3 stride 1": 3.0,
+        "global": 1.2,
+    }
+    assert min(row.size for row in large) >= LARGE_ON_GPU
+    assert {row.size for row in rows if not row.is_large} == {1 << 20}
+    assert {row.cell for row in matrix_on_gpu(quick=True)} == {row.cell for row in large}
+
+
+def test_without_a_gpu_it_says_why(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench", "--device", "cuda"]) == 1
+    assert "torch is not installed, expected a device that PyTorch and Triton reach (D7)" in capsys.readouterr().err
+
+
+def test_threads_are_for_the_cpu(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as raised:
+        main(["bench", "--device", "cuda", "--threads", "2"])
+    assert raised.value.code == 2
+    assert "argument --threads: chooses the CPU's threads, not for cuda" in capsys.readouterr().err

@@ -1,35 +1,32 @@
 """``anydml bench``: how near the operators are to the limit that memory sets, and where others are.
 
 Every time is divided by that of the fastest copy that the machine shows in the same run: one that reads and writes as
-many bytes, by memmove on all threads, by NumPy, or by PyTorch. Rows count only once their results have been checked.
+many bytes, by memmove on all threads, by NumPy, or by PyTorch; on a GPU, from its memory to its memory. Rows count only
+once their results have been checked.
 """
 
 from __future__ import annotations
 
-import ctypes
 import platform
 import statistics
-import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-import numpy as np
-
 from .. import __version__
 from ..device import Device
-from ..layout import Array
-from .cases import Case, Work
-from .peers import Peers, Run, cores, processor
+from ..errors import Violation
+from .cases import Case, Scan, Work, format_size
+from .peers import Peers, cores, processor
+from .places import Place, Run, place_of
 
-RUNS, QUICK_RUNS = 7, 3
+RUNS, QUICK_RUNS, SMALL_RUNS = 7, 3, 25
 STEADY = 0.15
 """A yardstick whose middle half spreads wider, relative to its median, is taken again."""
 ATTEMPTS = 3
-_LEAST_SECONDS = 1e-3
-"""What is shorter is repeated, and the time divided."""
+DISPATCH_LIMIT, COMPILE_LIMIT = 1.3, 3.0
+"""On a GPU: of a dispatch of 12 elements beside PyTorch's call, and of the seconds of an operator's first run."""
 FASTER = 1.05
 """A peer that takes less than our time by this counts as faster."""
 _FAR, _SLOW = 3.0, 0.02
@@ -48,8 +45,9 @@ class Row:
     dtype: str
     size: int
     threads: int
+    """0 on a GPU."""
     limit: float | None
-    """Of the ratio: for large tensors on several threads. Elsewhere what counts is that no peer is faster."""
+    """Of the ratio: for large tensors, on several threads or a GPU. Elsewhere what counts is that no peer is faster."""
     engine: str = ""
     error: str = ""
     """What is wrong with the result; no times then."""
@@ -92,6 +90,8 @@ class Result:
     accuracy: list[dict[str, Any]] = field(default_factory=list)
     small: dict[str, float] = field(default_factory=dict)
     """Seconds of a call with 12 elements."""
+    compiling: dict[str, float] = field(default_factory=dict)
+    """Seconds of each operator's first run on a GPU, with nothing compiled before."""
     problems: list[str] = field(default_factory=list)
     """What could not be measured at all."""
     seconds: float = 0.0
@@ -108,40 +108,52 @@ Progress = Callable[[str, int, int], None]
 
 def header(device: Device, peers: Peers) -> dict[str, Any]:
     """The machine, and the versions of all that is measured."""
-    info: dict[str, Any] = {
-        "processor": processor(),
+    place = place_of(device)
+    return {
+        "processor": place.name or processor(),
         "cores": cores(),
         "threads": peers.threads,
         "system": f"{platform.system()} {platform.machine()}",
         "python": platform.python_version(),
         "anydml": __version__,
         "device": device.name,
+        "build": place.build(),
         "peers": peers.versions,
         "absent": peers.absent,
     }
-    try:
-        from .. import _native
-
-        info["build"] = _native.build_info()
-    except ImportError as problem:
-        info["build"] = str(problem)
-    return info
 
 
 def run(
-    cases: Sequence[Case], device: Device, peers: Peers, runs: int = RUNS, progress: Progress | None = None
-) -> Iterator[Row]:
-    """Measures the cases one by one; the arrays of one are gone before the next are made."""
+    cases: Sequence[Case], device: Device, peers: Peers, runs: int = RUNS, progress: Progress = lambda *at: None
+) -> Iterator[Row | Violation]:
+    """Measures the cases one by one, or tells that there is no room for one; the arrays of one are gone before the next
+    are made."""
+    place = place_of(device)
     for i, case in enumerate(cases):
-        if progress is not None:
-            progress(f"{case.operator} {case.title}", i, len(cases))
-        yield measure(case, device, peers, runs)
+
+        def tell(text: str, case: Case = case, i: int = i) -> None:
+            progress(f"{case.operator} {case.title}{text and ': '}{text}", i, len(cases))
+
+        tell("")
+        peers.tell = tell
+        row: Row | None = None
+        with suppress(*place.no_memory):
+            row = measure(case, device, peers, runs)
+        place.release()  # only here what was made is gone, as an exception holds it
+        yield row or _no_room(case, device)
+
+
+def _no_room(case: Case, device: Device) -> Violation:
+    remedy = "Free what others hold there, or choose smaller rows with --filter"
+    found = f"no room for {case.dtype} {case.name}"
+    expected = f"a few times {format_size(case.size)} on {device.name}"
+    return Violation(operator=case.operator, where="", found=found, expected=expected, rule="(D6)", remedy=remedy)
 
 
 def measure(case: Case, device: Device, peers: Peers, runs: int = RUNS) -> Row:
     """One row: the check, then the times."""
     work = case.make(device)
-    has_limit = case.is_large and peers.threads > 1
+    has_limit = case.is_large and peers.threads != 1
     limit = case.limit if has_limit else None
     row = Row(case.operator, case.cell, case.name, case.dtype, case.size, peers.threads, limit)
     row.engine = work.compiled.engine
@@ -150,7 +162,7 @@ def measure(case: Case, device: Device, peers: Peers, runs: int = RUNS) -> Row:
         return row
     plain = case.plain() if has_limit else None
     beside = None if plain is None else plain.make(device)
-    with _copies(work.bytes_moved // 2, peers) as copies:
+    with work.place.copies(work.bytes_moved // 2, peers.modules, peers.threads) as copies:
         for _ in range(ATTEMPTS):
             _measure(row, case, work, beside, copies, runs)
             if row.steady:
@@ -162,14 +174,13 @@ def measure(case: Case, device: Device, peers: Peers, runs: int = RUNS) -> Row:
 def wrong(work: Work) -> str:
     """What is wrong with the operator's result, "" if nothing: two runs into differently poisoned outputs agree, which
     an element left out would not, and hold what the case expects."""
-    first: Array | None = None
+    first: Any = None
     for poison in (0xA5, 0x5A):
-        work.output.reshape(-1).view(np.uint8)[...] = poison
+        work.place.poison(work.output, poison)
         work.compiled.dispatch(work.inputs, [work.output])
         if first is None:
-            first = work.output.copy()
-    bits = f"u{work.output.itemsize}"
-    if not np.array_equal(first.view(bits), work.output.view(bits)):  # type: ignore[union-attr]
+            first = work.place.copy(work.output)
+    if not work.place.are_same(first, work.output):
         return "two runs differ, or left elements out"
     del first
     return work.check(work.output)
@@ -179,7 +190,7 @@ def _measure(row: Row, case: Case, work: Work, beside: Work | None, copies: dict
     ours: dict[str, Run] = {"anydml": _dispatch(work)}
     if beside is not None:
         ours["plain"] = _dispatch(beside)
-    times = interleaved({**copies, **ours}, runs)
+    times = interleaved({**copies, **ours}, runs, work.place)
     row.yardstick = min(copies, key=lambda name: statistics.median(times[name]))
     samples = times[row.yardstick]
     row.yardstick_seconds = statistics.median(samples)
@@ -210,7 +221,8 @@ def _measure_peers(row: Row, case: Case, work: Work, peers: Peers, device: Devic
             continue
         times: dict[str, list[float]] = {}
         for _ in range(ATTEMPTS):
-            for key, samples in interleaved({"copy": copy, "anydml": _dispatch(work), "peer": peer.run}, runs).items():
+            functions = {"copy": copy, "anydml": _dispatch(work), "peer": peer.run}
+            for key, samples in interleaved(functions, runs, work.place).items():
                 times.setdefault(key, []).extend(samples)
             ours, theirs = statistics.median(times["anydml"]), statistics.median(times["peer"])
             # Near the threshold more samples decide, whichever way it leans; long ones are steady by themselves.
@@ -226,63 +238,33 @@ def spread(samples: Sequence[float]) -> float:
     return (high - low) / statistics.median(samples)
 
 
-def interleaved(functions: dict[str, Run], runs: int) -> dict[str, list[float]]:
+def interleaved(functions: dict[str, Run], runs: int, place: Place) -> dict[str, list[float]]:
     """Seconds of each in turn, so that what disturbs the machine disturbs all; short ones repeated within a run."""
     repeats = {}
     for name, function in functions.items():
         function()
-        start = time.perf_counter()
-        function()
-        repeats[name] = max(1, round(_LEAST_SECONDS / max(time.perf_counter() - start, 1e-8)))
+        repeats[name] = max(1, round(place.least_seconds / max(place.seconds(function), 1e-8)))
     times: dict[str, list[float]] = {name: [] for name in functions}
     for _ in range(runs):
         for name, function in functions.items():
-            start = time.perf_counter()
-            for _ in range(repeats[name]):
-                function()
-            times[name].append((time.perf_counter() - start) / repeats[name])
+            times[name].append(place.seconds(function, repeats[name]))
     return times
-
-
-@contextmanager
-def _copies(size: int, peers: Peers) -> Iterator[dict[str, Run]]:
-    """Copies of that many bytes, by all that may be fastest."""
-    source, target = np.ones(size, np.uint8), np.zeros(size, np.uint8)
-    move = ctypes.memmove
-    threads = peers.threads
-    step = -(-size // threads // 64) * 64 or 64
-    parts = [(target.ctypes.data + i, source.ctypes.data + i, min(step, size - i)) for i in range(0, size, step)]
-    copies: dict[str, Run] = {"np.copyto": lambda: np.copyto(target, source)}
-    torch = peers.modules.get("torch")
-    if torch is not None:
-        given, out = torch.from_numpy(source), torch.from_numpy(target)
-        copies["torch.copy_"] = lambda: out.copy_(given)
-    with ThreadPoolExecutor(threads) as pool:
-        copies[f"memmove, {count_of(threads, 'thread')}"] = lambda: list(pool.map(lambda part: move(*part), parts))
-        yield copies
 
 
 def small_calls(device: Device) -> dict[str, float]:
     """Seconds of a call with 12 elements: the best of many runs, as only what disturbs makes one longer."""
-    from timeit import repeat
-
     from ..functions import cumulative_summation
-    from .cases import Scan
 
     work = Scan("CUMULATIVE_SUMMATION", "12 elements", 1.0, "float32", size=48, shape=lambda n: (n,)).make(device)
     x, out = work.inputs[0], work.output
-    assert x is not None
     inputs, outputs = [x], [out]
+    library, theirs = work.place.summation(x, out)
     calls: dict[str, Run] = {
         "compiled.dispatch": lambda: work.compiled.dispatch(inputs, outputs),
         "cumulative_summation(out=)": lambda: cumulative_summation(x, out=out, device=device),
-        "np.add.accumulate(out=)": lambda: np.add.accumulate(x, out=out),
+        library: theirs,
     }
-    return {name: min(repeat(call, number=1000, repeat=9)) / 1000 for name, call in calls.items()}
-
-
-def count_of(number: int, thing: str) -> str:
-    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
+    return {name: min(samples) for name, samples in interleaved(calls, SMALL_RUNS, work.place).items()}
 
 
 def progress_to(file: Any) -> Progress:

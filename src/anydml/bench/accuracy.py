@@ -65,10 +65,12 @@ def _scaled(kind: Kind, low: int, values: int) -> Array:
 
 def _libraries(peers: Peers, device: Any, x: Array) -> Iterator[tuple[str, Callable[[], Array]]]:
     yield "anydml", lambda: cumulative_summation(x, 1, device=device)
-    yield "numpy", lambda: np.add.accumulate(x, 1, dtype=x.dtype)
+    if "numpy" in peers.modules:
+        yield "numpy", lambda: np.add.accumulate(x, 1, dtype=x.dtype)
     torch = peers.modules.get("torch")
     if torch is not None:
-        yield "torch", lambda: torch.cumsum(torch.from_numpy(x), 1).numpy()
+        given = torch.from_numpy(x).to(getattr(device.memory, "device", "cpu"))
+        yield "torch", lambda: torch.cumsum(given, 1).cpu().numpy()
 
 
 def _errors(y: Array, scaled: Array, unit: float) -> tuple[float, float]:

@@ -19,30 +19,32 @@ from ..layout import DATA_TYPES, Array
 from ..operators import spec
 from ..schema import OperatorDesc
 from ..tensor import DML_BUFFER_TENSOR_DESC
+from .places import SEED, UFUNCS, Host, Place, count_of, place_of
 
 LARGE, MIDDLE, SMALL = 128 << 20, 1 << 20, 64 << 10
 """Bytes of a tensor; the limits hold for large ones, which for pooling are half as large."""
+LARGE_ON_GPU, LITTLE_ON_GPU = 512 << 20, 1 << 20
+"""Likewise; of the little ones the checks are the CPU's, by the specification's own NumPy code."""
 GAP = 16
 """Elements between the rows of a gapped input."""
 INPUT_SCALE, INPUT_ZERO_POINT, OUTPUT_SCALE, OUTPUT_ZERO_POINT = 0.05, 3, 0.04, 5
-
-UFUNCS = {"CUMULATIVE_SUMMATION": np.add, "CUMULATIVE_PRODUCT": np.multiply}
 
 
 @dataclass
 class Work:
     """A row made ready: its arrays, and its operator compiled for them."""
 
-    inputs: list[Array | None]
-    output: Array
+    place: Place
+    inputs: list[Any]
+    output: Any
     compiled: CompiledOperator
-    check: Callable[[Array], str]
+    check: Callable[[Any], str]
     """What is wrong with an output, "" if nothing is."""
 
     @property
     def bytes_moved(self) -> int:
         """Read once and written once; what is broadcast or left out by strides does not count."""
-        return sum(array.nbytes for array in [*self.inputs, self.output] if array is not None)
+        return sum(array.nbytes for array in [*self.inputs, self.output])
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,8 @@ class Case(ABC):
     """The ratio to a copy that is allowed a large tensor; or to the plain case, where there is one."""
     dtype: str
     size: int = LARGE
+    group: str = ""
+    """On a GPU, the cell; the limit there is always one beside a copy."""
 
     @property
     def title(self) -> str:
@@ -71,7 +75,7 @@ class Case(ABC):
 
     @property
     def is_large(self) -> bool:
-        return self.size == self.scaled(LARGE).size
+        return self.size >= LARGE_ON_GPU if self.group else self.size == self.scaled(LARGE).size
 
     def plain(self) -> Case | None:
         """The case beside which this one is judged; None where that is a copy."""
@@ -79,9 +83,6 @@ class Case(ABC):
 
     def scaled(self, size: int) -> Case:
         return replace(self, size=size)
-
-    def _random(self) -> np.random.Generator:
-        return np.random.default_rng(0)
 
 
 @dataclass(frozen=True)
@@ -95,49 +96,56 @@ class Scan(Case):
 
     @property
     def cell(self) -> str:
+        if self.group:
+            return self.group
         if self.layout != "packed":
             return "transposed or gapped input"
         is_odd = self.decreasing or self.exclusive or any(self.name == name for name, _, _ in _ODD)
         return f"{self.dtype}, odd shapes, options" if is_odd else self.dtype
 
     def make(self, device: Device) -> Work:
-        dtype = np.dtype(self.dtype)
+        place, dtype = place_of(device), np.dtype(self.dtype)
         shape = tuple(max(1, size) for size in self.shape(self.size // dtype.itemsize))
-        x = self._lay(self._values(shape, dtype))
-        output = np.empty(shape, dtype)
+        x = self._lay(self._values(place, shape, dtype))
+        output = place.empty(shape, dtype)
         member = "HasExclusiveSum" if self.operator == "CUMULATIVE_SUMMATION" else "HasExclusiveProduct"
         direction = AxisDirection.DECREASING if self.decreasing else AxisDirection.INCREASING
         desc = _desc(
             self.operator,
-            InputTensor=_tensor(x),
-            OutputTensor=_tensor(output),
+            InputTensor=_tensor(device, x),
+            OutputTensor=_tensor(device, output),
             Axis=self.axis,
             AxisDirection=direction,
             **{member: self.exclusive},
         )
-        return Work([x], output, _compile(device, desc), lambda y: self._check(x, y))
+        return Work(place, [x], output, _compile(device, desc), lambda y: self._check(place, x, y))
 
-    def _values(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+    def _values(self, place: Place, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
         """Floats whose tallies are exact and near 1, whatever the order of combining: what differs is wrong, nothing
         overflows, and no subnormals slow anyone down. Integers whose products never come to 0."""
-        random, axis = self._random(), self.axis
+        axis = self.axis
         if dtype.kind == "f":
             summing = self.operator == "CUMULATIVE_SUMMATION"
-            tallies = random.integers(*((-32, 32) if summing else (-1, 1)), shape, np.int8)
-            steps = tallies.copy()
+            if summing or place.is_host:
+                tallies = place.integers(*((-32, 32) if summing else (-1, 1)), shape)
+            else:  # factors of 1 but for few: kernels there take longer where products may leave a type's range
+                tallies = -place.cast(place.integers(0, 256, shape, np.uint8) == 0, np.int8)
+            steps = place.copy(tallies)
             later, earlier = [(slice(None),) * axis + (part,) for part in (slice(1, None), slice(None, -1))]
             steps[later] -= tallies[earlier]
             if summing:  # multiples of 1/32
-                sums: Array = np.multiply(steps, 2.0**-5, dtype=np.float32).astype(dtype, copy=False)
-                return sums
+                sums = place.cast(steps, np.float32)
+                sums *= 2.0**-5
+                return place.cast(sums, dtype)
             # Powers of 2, by their exponents.
             form = np.finfo(dtype)
-            bits = np.dtype(f"i{dtype.itemsize}").type
-            products: Array = ((steps + bits(form.maxexp - 1)) << bits(form.nmant)).view(dtype)
-            return products
+            exponents = place.cast(steps, f"i{dtype.itemsize}")
+            exponents += form.maxexp - 1
+            exponents <<= form.nmant
+            return place.view(exponents, dtype)
         if self.operator == "CUMULATIVE_SUMMATION":
-            return random.integers(0, 100, shape, np.int8).astype(dtype)
-        return (random.integers(0, 4, shape, np.int8) * np.int8(2) + np.int8(1)).astype(dtype)
+            return place.cast(place.integers(0, 100, shape), dtype)
+        return place.cast(place.integers(0, 4, shape) * 2 + 1, dtype)
 
     def _lay(self, x: Array) -> Array:
         if self.layout == "transposed":
@@ -149,8 +157,13 @@ class Scan(Case):
             return wide[..., :-GAP]
         return x
 
-    def _check(self, x: Array, y: Array) -> str:
-        """Lines along the axis, tallied by NumPy in the next wider type; all of them where there are few."""
+    def _check(self, place: Place, x: Any, y: Any) -> str:
+        """Lines along the axis, tallied by NumPy in the next wider type; all of them where there are few. What is large
+        on a GPU is tallied there, in whole."""
+        if not place.is_host and y.nbytes > LITTLE_ON_GPU:
+            expected = place.cast(place.tally(self.operator, x, self.axis, self._wide), self.dtype)
+            return "" if place.are_same(y, expected) else "it differs from PyTorch's in the next wider type"
+        x, y = place.numpy(x), place.numpy(y)
         x, y = np.moveaxis(x, self.axis, -1), np.moveaxis(y, self.axis, -1)
         lines = [np.unravel_index(i, x.shape[:-1]) for i in self._sample(prod(x.shape[:-1]), x.shape[-1])]
         for line in lines:
@@ -163,16 +176,19 @@ class Scan(Case):
         most = max(1, min(256, (1 << 20) // length))
         if lines <= most:
             return range(lines)
-        return sorted({0, lines - 1, *map(int, self._random().integers(0, lines, most))})
+        return sorted({0, lines - 1, *map(int, np.random.default_rng(SEED).integers(0, lines, most))})
+
+    @property
+    def _wide(self) -> Any:
+        return {"float32": np.float64, "float16": np.float32}.get(self.dtype, self.dtype)
 
     def _tally(self, line: Array) -> Array:
-        wide = {"float32": np.float64, "float16": np.float32}.get(self.dtype, line.dtype)
         step = -1 if self.decreasing else 1
-        ufunc = UFUNCS[self.operator]
         with np.errstate(all="ignore"):
-            tallies = ufunc.accumulate(line[::step], dtype=wide)
+            tallies = Host().tally(self.operator, line[::step], 0, self._wide)
             if self.exclusive:
-                tallies = np.concatenate([np.array([ufunc.identity], tallies.dtype), tallies[:-1]])
+                identity = UFUNCS[self.operator].identity
+                tallies = np.concatenate([np.array([identity], tallies.dtype), tallies[:-1]])
             return tallies.astype(line.dtype)[::step]
 
 
@@ -182,34 +198,38 @@ class Join(Case):
     """Bytes of each input's run in a row."""
     inputs: int = 0
     """So many inputs, of the runs in turn; as many as runs where 0."""
+    rows: int = 0
+    """So many rows, of one run of each input, as long as the size allows; where 0, as many as the size allows."""
 
     @property
     def cell(self) -> str:
+        if self.group:
+            return self.group
         longest = max(self.runs)
         return f"runs of {'2 KiB and longer' if longest >= 2048 else '65 B to 2 KiB' if longest > 64 else '1 to 64 B'}"
 
     def make(self, device: Device) -> Work:
-        dtype = np.dtype(self.dtype)
+        place, dtype = place_of(device), np.dtype(self.dtype)
         runs = [self.runs[i % len(self.runs)] for i in range(self.inputs or len(self.runs))]
-        rows = max(1, self.size // sum(runs))
-        random = self._random()
-        inputs: list[Array | None] = []
-        for run in runs:
-            values = random.integers(0, 256, (rows, max(1, run // dtype.itemsize)), np.uint8)
-            inputs.append(values.astype(dtype, copy=False))
-        pieces = [piece for piece in inputs if piece is not None]
-        output = np.empty((rows, sum(piece.shape[1] for piece in pieces)), dtype)
-        desc = _desc("JOIN", InputTensors=[_tensor(piece) for piece in pieces], OutputTensor=_tensor(output), Axis=1)
+        if self.rows:
+            runs = [self.size // self.rows // len(runs)] * len(runs)
+        rows = self.rows or max(1, self.size // sum(runs))
+        outer = () if self.rows == 1 else (rows,)
+        sizes = [max(1, run // dtype.itemsize) for run in runs]
+        pieces = [place.cast(place.integers(0, 256, (*outer, size), np.uint8), dtype) for size in sizes]
+        output = place.empty((*outer, sum(sizes)), dtype)
+        tensors = [_tensor(device, piece) for piece in pieces]
+        desc = _desc("JOIN", InputTensors=tensors, OutputTensor=_tensor(device, output), Axis=len(outer))
 
-        def check(y: Array) -> str:
+        def check(y: Any) -> str:
             start = 0
-            for i, piece in enumerate(pieces):
-                if not np.array_equal(y[:, start : start + piece.shape[1]], piece):
+            for i, (piece, size) in enumerate(zip(pieces, sizes, strict=True)):
+                if not place.are_same(y[..., start : start + size], piece):
                     return f"input {i} is not where it belongs"
-                start += piece.shape[1]
+                start += size
             return ""
 
-        return Work(inputs, output, _compile(device, desc), check)
+        return Work(place, [*pieces], output, _compile(device, desc), check)
 
 
 @dataclass(frozen=True)
@@ -226,25 +246,27 @@ class Pooling(Case):
 
     @property
     def cell(self) -> str:
+        if self.group:
+            return self.group
         if self.plain() is not None:
             return "per channel, dilated or padded"
         return "global" if self.name.startswith("global") else self.name
 
     def plain(self) -> Case | None:
         plain = replace(self, padding=0, dilation=1, per_channel=False, include_padding=False)
-        return None if plain == self else plain
+        return None if plain == self or self.group else plain
 
     def scaled(self, size: int) -> Case:
-        return replace(self, size=min(size, LARGE // 2))
+        return replace(self, size=size if self.group else min(size, LARGE // 2))
 
     def make(self, device: Device) -> Work:
-        dtype = np.dtype(self.dtype)
+        place, dtype = place_of(device), np.dtype(self.dtype)
         limits = np.iinfo(dtype)
         batch, channels = self._batch()
-        x = self._random().integers(limits.min, limits.max, (batch, channels, *self.spatial), dtype, endpoint=True)
+        x = place.integers(limits.min, limits.max + 1, (batch, channels, *self.spatial), dtype)
         extent = (self.window - 1) * self.dilation + 1
         pooled = [(size + 2 * self.padding - extent) // self.stride + 1 for size in self.spatial]
-        output = np.empty((batch, channels, *pooled), dtype)
+        output = place.empty((batch, channels, *pooled), dtype)
         per = channels if self.per_channel else 1
         values = (
             np.full(per, INPUT_SCALE, np.float32),
@@ -252,8 +274,8 @@ class Pooling(Case):
             np.full(per, OUTPUT_SCALE, np.float32),
             np.full(per, OUTPUT_ZERO_POINT, dtype),
         )
-        quantisation = [value.reshape(1, per, 1, 1) for value in values]
         dimensions = len(self.spatial)
+        quantisation = [place.bring(value.reshape(1, per, *[1] * dimensions)) for value in values]
         options: dict[str, Any] = {
             "window_size": [self.window] * dimensions,
             "strides": [self.stride] * dimensions,
@@ -264,23 +286,23 @@ class Pooling(Case):
         members = dict(
             zip(("WindowSize", "Strides", "StartPadding", "EndPadding", "Dilations"), options.values(), strict=True)
         )
-        scale, zero_point, out_scale, out_zero_point = map(_tensor, quantisation)
+        scale, zero_point, out_scale, out_zero_point = [_tensor(device, each) for each in quantisation]
         desc = _desc(
             "QUANTIZED_LINEAR_AVERAGE_POOLING",
-            InputTensor=_tensor(x),
+            InputTensor=_tensor(device, x),
             InputScaleTensor=scale,
             InputZeroPointTensor=zero_point,
             OutputScaleTensor=out_scale,
             OutputZeroPointTensor=out_zero_point,
-            OutputTensor=_tensor(output),
+            OutputTensor=_tensor(device, output),
             IncludePadding=self.include_padding,
             **members,
         )
 
-        def check(y: Array) -> str:
-            for place in ((slice(0, 1), slice(0, 2)), (slice(-1, None), slice(-2, None))):
+        def check(y: Any) -> str:
+            for part in ((slice(0, 1), slice(0, 2)), (slice(-1, None), slice(-2, None))):
                 expected = quantized_linear_average_pooling(
-                    np.ascontiguousarray(x[place]),
+                    np.ascontiguousarray(place.numpy(x[part])),
                     INPUT_SCALE,
                     INPUT_ZERO_POINT,
                     output_scale=OUTPUT_SCALE,
@@ -289,11 +311,11 @@ class Pooling(Case):
                     device="reference",
                     **options,
                 )
-                if not np.array_equal(y[place], expected):
+                if not np.array_equal(place.numpy(y[part]), expected):
                     return "a channel differs from the reference's"
             return ""
 
-        return Work([x, *quantisation], output, _compile(device, desc), check)
+        return Work(place, [x, *quantisation], output, _compile(device, desc), check)
 
     def _batch(self) -> tuple[int, int]:
         images = max(1, self.size // prod(self.spatial))
@@ -301,7 +323,8 @@ class Pooling(Case):
         return max(1, images // channels), channels
 
 
-def _tensor(array: Array) -> DML_BUFFER_TENSOR_DESC:
+def _tensor(device: Device, given: Any) -> DML_BUFFER_TENSOR_DESC:
+    array = device.memory.peek("bench", "", given)
     strides = tuple(stride // array.itemsize for stride in array.strides)
     return DML_BUFFER_TENSOR_DESC(DataType=DATA_TYPES[array.dtype], Sizes=array.shape, Strides=strides)
 
@@ -339,9 +362,9 @@ def _short(n: int) -> tuple[int, ...]:
     return (n // 32, 32)
 
 
-def _inner(width: int) -> Callable[[int], tuple[int, ...]]:
+def _inner(width: int, most: int = 1021) -> Callable[[int], tuple[int, ...]]:
     def shape(n: int) -> tuple[int, ...]:
-        length = min(1021, max(1, n // width))
+        length = min(most, max(1, n // width))
         return (n // width // length, length, width)
 
     return shape
@@ -434,7 +457,7 @@ def _poolings() -> Iterator[Pooling]:
 
 
 def matrix(quick: bool = False, sizes: Sequence[int] = (LARGE, MIDDLE, SMALL)) -> list[Case]:
-    """All rows, by operator; where quick, a few of each operator."""
+    """All rows for a CPU, by operator; where quick, a few of each operator."""
     scans, joins, poolings = list(_scans()), list(_joins()), list(_poolings())
     if quick:
         scans = [row for row in scans if row.cell in ("float32", "int64")]
@@ -442,3 +465,81 @@ def matrix(quick: bool = False, sizes: Sequence[int] = (LARGE, MIDDLE, SMALL)) -
         poolings = [row for row in poolings if row.dtype == "uint8" and (row.plain() is None or row == poolings[-1])]
     rows: list[Case] = [*scans, *joins, *poolings]
     return [row.scaled(size) for size in sizes for row in rows]
+
+
+# For a GPU: tensors of 2^28 elements, and bytes for JOIN and pooling as they come out
+
+
+def _rows(length: int) -> Callable[[int], tuple[int, ...]]:
+    return lambda n: (n // min(length, n), min(length, n))
+
+
+_SHAPES_ON_GPU: tuple[tuple[str, str, Callable[[int], tuple[int, ...]], int, float, float], ...] = (
+    # cell, name, shape, axis, limit, that of float16
+    *(("many rows", f"rows of {length}", _rows(length), 1, 1.12, 1.25) for length in (32, 512, 16384, 65536)),
+    ("outer axis", "columns", _square, 0, 1.15, 1.25),
+    ("outer axis", "middle axis", lambda n: (4, 64, *_square(n // 256)), 1, 1.15, 1.25),
+    ("one long row or few", "one row", lambda n: (n,), 0, 1.45, 1.6),
+    ("one long row or few", "4 rows", lambda n: (4, n // 4), 1, 1.45, 1.6),
+    ("one long row or few", "256 rows", lambda n: (256, n // 256), 1, 1.45, 1.6),
+    *(
+        ("middle axis, inner 1 to 31", f"middle axis of {length}, inner {width}", _inner(width, length), 1, 1.4, 1.4)
+        for length, width in ((700, 3), (1 << 18, 16), (512, 17))
+    ),
+)
+
+
+def _scans_on_gpu() -> Iterator[Scan]:
+    for operator, dtypes in (
+        ("CUMULATIVE_SUMMATION", ("float32", "float16", "int32", "int64")),
+        ("CUMULATIVE_PRODUCT", ("float32", "int64")),
+    ):
+        for dtype in dtypes:
+            size = np.dtype(dtype).itemsize << 28
+            for cell, name, shape, axis, limit, half in _SHAPES_ON_GPU:
+                group = f"{cell}, float16" if dtype == "float16" and half != limit else cell
+                yield Scan(operator, name, half if dtype == "float16" else limit, dtype, size, group, shape, axis)
+
+
+def _joins_on_gpu() -> Iterator[Join]:
+    for inputs, rows, dtype in ((2, 1, "float32"), (2, 16384, "float32"), (16, 16, "float32"), (512, 1, "float16")):
+        name = f"{inputs} runs in each of {count_of(rows, 'row')}"
+        yield Join("JOIN", name, 1.06, dtype, 1 << 30, "long runs", inputs=inputs, rows=rows)
+    for name, dtype, size, runs, inputs in (
+        ("runs of 12 and 20 B", "float32", 1 << 30, (12, 20), 0),
+        ("16 runs of 20 B", "uint8", 640 << 20, (20,), 16),
+        ("3 runs of 1 B", "uint8", 768 << 20, (1,), 3),
+    ):
+        yield Join("JOIN", name, 1.5, dtype, size, "runs of 1 to 20 B", runs=runs, inputs=inputs)
+
+
+def _poolings_on_gpu() -> Iterator[Pooling]:
+    wide, deep = (112, 112), (16, 112, 112)
+    for group, name, limit, spatial, window, stride, padding in (
+        ("2x2 and 3x3 stride 2", "2x2 stride 2", 1.3, wide, 2, 2, 0),
+        ("2x2 and 3x3 stride 2", "3x3 stride 2, padded", 1.3, wide, 3, 2, 1),
+        ("3x3 stride 1", "3x3 stride 1, padded", 1.6, wide, 3, 1, 1),
+        ("7x7 and 3x3x3 stride 1", "7x7 stride 1, padded", 3.0, wide, 7, 1, 3),
+        ("7x7 and 3x3x3 stride 1", "3x3x3 stride 1, padded", 3.0, deep, 3, 1, 1),
+        ("global", "global 32x32", 1.2, (32, 32), 32, 1, 0),
+        ("global", "global 14x14", 1.2, (14, 14), 14, 1, 0),
+    ):
+        options: dict[str, Any] = {"spatial": spatial, "window": window, "stride": stride, "padding": padding}
+        yield Pooling("QUANTIZED_LINEAR_AVERAGE_POOLING", name, limit, "uint8", 784 << 20, group, **options)
+
+
+_LITTLE = ("float32 rows of 512", "float32 columns", "float32 one row", "runs of 12 and 20 B", "uint8 2x2 stride 2")
+
+
+def matrix_on_gpu(quick: bool = False, sizes: Sequence[int] | None = None) -> list[Case]:
+    """All rows for a GPU, by operator, and a few of little tensors; where quick, one of each cell. All of the given
+    sizes, where there are any."""
+    rows: list[Case] = [*_scans_on_gpu(), *_joins_on_gpu(), *_poolings_on_gpu()]
+    summing = [row for row in rows if row.operator != "CUMULATIVE_PRODUCT"]
+    little = [row.scaled(LITTLE_ON_GPU) for row in summing if f"{row.dtype} {row.name}".endswith(_LITTLE)]
+    if quick:
+        cells: dict[tuple[str, str], Case] = {}
+        for row in rows:
+            cells.setdefault((row.operator, row.cell), row)
+        rows = list(cells.values())
+    return rows + little if sizes is None else [row.scaled(size) for size in sizes for row in rows]

@@ -13,11 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from ..cli.pages import show
-from ..device import Device
+from ..device import DEVICE_NAMES, Device
+from ..errors import Violation
 from ..model.files import write_whole
 from . import QUICK_RUNS, RUNS, Result, Row, header, progress_to, run, small_calls
-from .cases import LARGE, MIDDLE, SMALL, Case, matrix
-from .peers import Peers, cores
+from .cases import LARGE, LITTLE_ON_GPU, MIDDLE, SMALL, Case, matrix, matrix_on_gpu
+from .peers import HostPeers, Peers, cores
+from .places import place_of
 from .report import as_json, page
 
 
@@ -29,7 +31,7 @@ def bench(
     threads: int | None = None,
     json_file: str | None = None,
     plot_file: str | None = None,
-    sizes: Sequence[int] = (LARGE, MIDDLE, SMALL),
+    sizes: Sequence[int] | None = None,
     rows_only: bool = False,
 ) -> int:
     """Measures, prints and writes; `sizes` is for tests.
@@ -41,17 +43,28 @@ def bench(
         from .plot import check
 
         check()
-    every = threads is None
-    threads = threads or int(os.environ.get("OMP_NUM_THREADS", "0").partition(",")[0] or 0) or cores()
-    # Before any OpenMP runtime is loaded, which looks at it once.
-    os.environ["OMP_NUM_THREADS"] = str(threads)
-    place, peers = Device(device), Peers(threads)
-    cases = [case for case in matrix(quick, sizes) if text.lower() in f"{case.operator} {case.title}".lower()]
+    is_cpu, every = device in DEVICE_NAMES, threads is None
+    peers: Peers
+    if is_cpu:
+        threads = threads or int(os.environ.get("OMP_NUM_THREADS", "0").partition(",")[0] or 0) or cores()
+        # Before any OpenMP runtime is loaded, which looks at it once.
+        os.environ["OMP_NUM_THREADS"] = str(threads)
+        place, peers = Device(device), HostPeers(threads)
+        cases = matrix(quick, sizes or (LARGE, MIDDLE, SMALL))
+    else:
+        from .gpu_peers import GpuPeers
+
+        place = Device(device)
+        peers = GpuPeers(place_of(place))
+        cases = matrix_on_gpu(quick, sizes)
+    cases = [case for case in cases if text.lower() in f"{case.operator} {case.title}".lower()]
     result = Result(header(place, peers))
     start = time.monotonic()
     try:
-        _measure(result, cases, place, peers, quick, not (text or rows_only))
-        if every and threads > 1 and device == "cpu":
+        _measure(result, cases, place, peers, quick)
+        if not (text or rows_only):
+            _measure_more(result, place, peers, quick, sizes)
+        if every and peers.threads > 1 and device == "cpu":
             _measure_on_one_thread(result, text, quick, sizes)
     except KeyboardInterrupt:
         result.interrupted = True
@@ -72,28 +85,41 @@ def bench(
     return 1 if result.problems or any(row.error for row in result.rows) else 0
 
 
-def _measure(result: Result, cases: Sequence[Case], device: Device, peers: Peers, quick: bool, all_: bool) -> None:
+def _measure(result: Result, cases: Sequence[Case], device: Device, peers: Peers, quick: bool) -> None:
     """Adds to the result as it goes, so that what there is at an interruption is kept."""
-    progress = progress_to(sys.stderr)
-    for row in run(cases, device, peers, QUICK_RUNS if quick else RUNS, progress):
-        result.rows.append(row)
-    if not all_:
-        return
+    for row in run(cases, device, peers, QUICK_RUNS if quick else RUNS, progress_to(sys.stderr)):
+        if isinstance(row, Violation):
+            result.problems.append(str(row))
+        else:
+            result.rows.append(row)
+
+
+def _measure_more(result: Result, device: Device, peers: Peers, quick: bool, sizes: Sequence[int] | None) -> None:
+    """What is no row."""
     from .accuracy import QUICK_VALUES, VALUES, accuracy
 
-    progress("a call with 12 elements", len(cases), len(cases) + 2)
+    progress = progress_to(sys.stderr)
+    progress("a call with 12 elements", 0, 3)
     result.small = small_calls(device)
-    progress("accuracy", len(cases) + 1, len(cases) + 2)
+    if not device.memory.is_host:
+        from .first import first_runs
+
+        progress("first runs, with nothing compiled", 1, 3)
+        try:
+            result.compiling = first_runs(device.name, min(sizes or [LITTLE_ON_GPU]))
+        except RuntimeError as problem:
+            result.problems.append(f"first runs were not measured: {problem}")
+    progress("accuracy", 2, 3)
     for line in accuracy(peers, device, QUICK_VALUES if quick else VALUES):
         result.accuracy.append(line)
 
 
-def _measure_on_one_thread(result: Result, text: str, quick: bool, sizes: Sequence[int]) -> None:
+def _measure_on_one_thread(result: Result, text: str, quick: bool, sizes: Sequence[int] | None) -> None:
     """The same rows in a process of its own, as an OpenMP runtime asks for the number of threads when it is loaded."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "rows.json"
         options: dict[str, Any] = {"text": text, "quick": quick, "threads": 1, "json_file": str(path)}
-        options |= {"sizes": tuple(sizes), "rows_only": True}
+        options |= {"sizes": sizes and tuple(sizes), "rows_only": True}
         code = f"from anydml.bench.command import bench; bench(**{options!r})"
         environment = {**os.environ, "OMP_NUM_THREADS": "1"}
         command = [sys.executable, "-c", code]

@@ -1,15 +1,14 @@
-"""The libraries beside which the operators are measured, as far as they are installed."""
+"""The libraries beside which the operators are measured, as far as they are installed; here those of the CPU."""
 
 from __future__ import annotations
 
 import contextlib
 import os
-import time
 import warnings
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from importlib import import_module
-from importlib.metadata import PackageNotFoundError, version
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -22,62 +21,56 @@ from .cases import (
     INPUT_ZERO_POINT,
     OUTPUT_SCALE,
     OUTPUT_ZERO_POINT,
-    UFUNCS,
     Case,
     Join,
     Pooling,
     Scan,
     Work,
 )
-
-PEERS = ("numpy", "torch", "onnxruntime", "jax")
-Run = Callable[[], object]
+from .places import UFUNCS, Run
 
 
 class Peer(NamedTuple):
     """A library that has the operator, made ready for a row."""
 
     run: Run
-    result: Callable[[], Array]
+    result: Callable[[], Any]
     """What the last run computed."""
-    expected: Array
+    expected: Any
     """What it is to compute, where that differs from what we do by its parameters."""
     seconds: float = 0.0
     """Of the run that was checked."""
 
 
-class _Absent(Exception):
+class Absent(Exception):
     """Why a library is not measured in a row."""
 
 
-class Peers:
-    """What is there, loaded once."""
+class Peers(ABC):
+    """What is there of a device's libraries, loaded once."""
+
+    names: ClassVar[tuple[str, ...]]
 
     def __init__(self, threads: int) -> None:
         self.threads = threads
-        self.modules: dict[str, Any] = {"numpy": np}
-        self.versions = {"numpy": np.__version__}
+        """0 on a GPU."""
+        self.modules: dict[str, Any] = {}
+        self.versions: dict[str, str] = {}
         self.absent: dict[str, str] = {}
-        for name in PEERS[1:]:
+        self.tell: Callable[[str], None] = lambda text: None
+        """Takes what a library is at, where that takes long."""
+        for name in self.names:
             try:
-                self._load(name)
+                self.modules[name] = self._load(name)
             except Exception as problem:  # an installed library may fail in any way when it is loaded
                 self.absent[name] = _reason(problem)
 
-    def _load(self, name: str) -> None:
-        if name == "onnxruntime":
-            import_module("onnx")
-        if name == "jax":
-            # What its runtime, once loaded, takes for the number of processors.
-            os.environ["NPROC"] = os.environ["PJRT_NPROC"] = str(self.threads)
-        module = import_module(name)
-        if name == "torch":
-            module.set_num_threads(self.threads)
+    def _load(self, name: str) -> Any:
+        module: Any = import_module(name)
         if name == "jax":
             module.config.update("jax_enable_x64", True)
-        self.modules[name] = module
-        with contextlib.suppress(PackageNotFoundError):
-            self.versions[name] = version(name)
+        self.versions[name] = module.__version__
+        return module
 
     def of(self, case: Case, work: Work, device: Device) -> Iterator[tuple[str, Peer | str]]:
         """Each peer, or why it is not measured: it has no kernel, or computes something else.
@@ -85,27 +78,113 @@ class Peers:
         Peers write into the row's output, or into memory of their own where they only can so.
         """
         make: Any = {Scan: self._scan, Join: self._join, Pooling: self._pooling}[type(case)]
+        place = work.place
         work.compiled.dispatch(work.inputs, [work.output])
-        ours = work.output.copy()
+        ours = place.copy(work.output)
         for name in self.modules:
             peer: Peer | None = None
+            place.release()
             try:
                 peer = make(name, case, work, ours, device)
-                work.output.reshape(-1).view(np.uint8)[...] = 0xA5
-                start = time.perf_counter()
-                peer.run()
-                peer = peer._replace(seconds=time.perf_counter() - start)
-                wrong = _wrong(case, peer.result(), peer.expected)
-            except _Absent as problem:
+                if not place.is_host:
+                    peer.run()  # what is loaded and compiled then shall not count as slow
+                place.poison(work.output, 0xA5)
+                peer = peer._replace(seconds=place.seconds(peer.run))
+                wrong = _wrong(case, work, peer)
+            except Absent as problem:
                 yield name, str(problem)
-            except Exception as problem:  # no kernel for the type, no memory, ...: peers raise what they like
+            except place.no_memory:
+                yield name, "no room for what it needs beside the row's tensors"
+            except Exception as problem:  # no kernel for the type, or another reason: peers raise what they like
                 yield name, f"no kernel: {_reason(problem)}"
             else:
                 yield name, f"not counted, its result is wrong: {wrong}" if wrong else peer
 
+    @abstractmethod
+    def _scan(self, name: str, case: Scan, work: Work, ours: Any, device: Device) -> Peer: ...
+
+    @abstractmethod
+    def _join(self, name: str, case: Join, work: Work, ours: Any, device: Device) -> Peer: ...
+
+    @abstractmethod
+    def _pooling(self, name: str, case: Pooling, work: Work, ours: Any, device: Device) -> Peer: ...
+
+    # JAX, which is asked alike everywhere
+
+    @abstractmethod
+    def _to_jax(self, array: Any) -> Any: ...
+
+    @abstractmethod
+    def _from_jax(self, array: Any) -> Any: ...
+
+    def _await_jax(self, array: Any) -> Any:
+        return array.block_until_ready()
+
+    def _jax_scan(self, case: Scan, x: Any, ours: Any) -> Peer:
+        """Strided input as a view that the compiler sees, of the packed memory that holds it."""
+        if case.exclusive:
+            raise Absent("no option for exclusive")
+        jax: Any = self.modules["jax"]
+        function = jax.lax.cumsum if case.operator == "CUMULATIVE_SUMMATION" else jax.lax.cumprod
+        packed, order = x, tuple(reversed(range(x.ndim)))
+        if case.layout == "transposed":
+            packed = x.transpose(order)
+        elif case.layout == "gapped" and x.base is not None:
+            packed = x.base
+
+        def scan(given: Any) -> Any:
+            if case.layout == "transposed":
+                given = given.transpose(order)
+            elif case.layout == "gapped":
+                given = given[..., :-GAP]
+            return function(given, axis=case.axis, reverse=case.decreasing)
+
+        return self._compiled(scan, [packed], ours)
+
+    def _jax_join(self, pieces: list[Any], ours: Any) -> Peer:
+        jax: Any = self.modules["jax"]
+        return self._compiled(lambda *arrays: jax.numpy.concatenate(arrays, -1), pieces, ours)
+
+    def _compiled(self, function: Callable[..., Any], inputs: list[Any], ours: Any) -> Peer:
+        """What gives out new memory at each run."""
+        jax: Any = self.modules["jax"]
+        arrays = [self._to_jax(each) for each in inputs]
+        compiled = jax.jit(function)
+        last: list[Any] = [compiled(*arrays).block_until_ready()]
+
+        def run() -> Any:
+            # What was computed before makes room first, as another's output would be written over.
+            last.clear()
+            last.append(self._await_jax(compiled(*arrays)))
+            return last[0]
+
+        return Peer(run, lambda: self._from_jax(last[0]), ours)
+
+
+class HostPeers(Peers):
+    """Of the CPU."""
+
+    names = ("numpy", "torch", "onnxruntime", "jax")
+
+    def _load(self, name: str) -> Any:
+        if name == "onnxruntime":
+            import_module("onnx")
+        if name == "jax":
+            # What its runtime, once loaded, takes for the number of processors.
+            os.environ["NPROC"] = os.environ["PJRT_NPROC"] = str(self.threads)
+        module = super()._load(name)
+        if name == "torch":
+            module.set_num_threads(self.threads)
+        return module
+
+    def _to_jax(self, array: Any) -> Any:
+        return self.modules["jax"].numpy.asarray(array)
+
+    def _from_jax(self, array: Any) -> Any:
+        return np.asarray(array)
+
     def _scan(self, name: str, case: Scan, work: Work, ours: Array, device: Device) -> Peer:
         x, output, axis = work.inputs[0], work.output, case.axis
-        assert x is not None
         summing = case.operator == "CUMULATIVE_SUMMATION"
         given, out = x, output
         if case.decreasing:
@@ -125,7 +204,7 @@ class Peers:
         if name == "torch":
             torch = self.modules["torch"]
             if case.decreasing:
-                raise _Absent("no tensors with negative strides, and no option for the direction")
+                raise Absent("no tensors with negative strides, and no option for the direction")
             function = torch.cumsum if summing else torch.cumprod
             tensor, target = torch.from_numpy(given), torch.from_numpy(out)
 
@@ -138,49 +217,14 @@ class Peers:
         if name == "jax":
             return self._jax_scan(case, x, ours)
         if not summing:
-            raise _Absent("no cumulative product in ONNX")
+            raise Absent("no cumulative product in ONNX")
         if not x.flags.c_contiguous:
-            raise _Absent("takes packed arrays only")
+            raise Absent("takes packed arrays only")
         options = {"exclusive": int(case.exclusive), "reverse": int(case.decreasing)}
         return self._session("CumSum", [x], output, ours, {"a": np.array(axis, np.int64)}, options)
 
-    def _jax_scan(self, case: Scan, x: Array, ours: Array) -> Peer:
-        """Strided input as a view that the compiler sees, of the packed memory that holds it."""
-        if case.exclusive:
-            raise _Absent("no option for exclusive")
-        jax: Any = self.modules["jax"]
-        function = jax.lax.cumsum if case.operator == "CUMULATIVE_SUMMATION" else jax.lax.cumprod
-        packed, order = x, tuple(reversed(range(x.ndim)))
-        if case.layout == "transposed":
-            packed = x.transpose(order)
-        elif case.layout == "gapped" and x.base is not None:
-            packed = x.base
-
-        def scan(given: Any) -> Any:
-            if case.layout == "transposed":
-                given = given.transpose(order)
-            elif case.layout == "gapped":
-                given = given[..., :-GAP]
-            return function(given, axis=case.axis, reverse=case.decreasing)
-
-        return self._compiled(scan, [packed], ours)
-
-    def _compiled(self, function: Callable[..., Any], inputs: list[Array], ours: Array) -> Peer:
-        """JAX, which gives out new memory at each run."""
-        jax: Any = self.modules["jax"]
-        arrays = [jax.numpy.asarray(each) for each in inputs]
-        compiled = jax.jit(function)
-        last: list[Any] = [compiled(*arrays).block_until_ready()]
-
-        def run() -> None:
-            # What was computed before makes room first, as another's output would be written over.
-            last.clear()
-            last.append(compiled(*arrays).block_until_ready())
-
-        return Peer(run, lambda: np.asarray(last[0]), ours)
-
     def _join(self, name: str, case: Join, work: Work, ours: Array, device: Device) -> Peer:
-        pieces, output = [piece for piece in work.inputs if piece is not None], work.output
+        pieces, output = work.inputs, work.output
         if name == "numpy":
             return Peer(lambda: np.concatenate(pieces, 1, out=output), lambda: output, ours)
         if name == "torch":
@@ -188,21 +232,19 @@ class Peers:
             given, out = [torch.from_numpy(piece) for piece in pieces], torch.from_numpy(output)
             return Peer(lambda: torch.cat(given, 1, out=out), lambda: output, ours)
         if name == "jax":
-            jax: Any = self.modules["jax"]
-            return self._compiled(lambda *arrays: jax.numpy.concatenate(arrays, 1), pieces, ours)
+            return self._jax_join(pieces, ours)
         return self._session("Concat", pieces, output, ours, {}, {"axis": 1})
 
     def _pooling(self, name: str, case: Pooling, work: Work, ours: Array, device: Device) -> Peer:
         x = work.inputs[0]
-        assert x is not None
         spatial = x.ndim - 2
         window, stride, padding = ([value] * spatial for value in (case.window, case.stride, case.padding))
         if name in ("numpy", "jax"):
-            raise _Absent("no quantised pooling")
+            raise Absent("no quantised pooling")
         if case.per_channel:
-            raise _Absent("no quantisation per channel in its average pooling")
+            raise Absent("no quantisation per channel in its average pooling")
         if case.dilation > 1:
-            raise _Absent("no dilation in its quantised average pooling")
+            raise Absent("no dilation in its quantised average pooling")
         if name == "torch":
             torch = self.modules["torch"]
             with warnings.catch_warnings():
@@ -285,20 +327,19 @@ class Peers:
         return Peer(lambda: session.run_with_iobinding(binding), lambda: output, ours)
 
 
-def _wrong(case: Case, result: Array, expected: Array) -> str:
+def _wrong(case: Case, work: Work, peer: Peer) -> str:
     """What a peer computed otherwise than we, beyond rounding; "" if nothing.
 
     Sums and products of the floats in `cases.py` are exact in any order. In pooling, the order of a formula's
     operations decides about what lies halfway between two integers.
     """
+    result, expected = peer.result(), peer.expected
     if result.shape != expected.shape or result.dtype != expected.dtype:
-        return f"{result.dtype} of shape {result.shape}"
+        return f"{result.dtype} of shape {tuple(result.shape)}"
     if isinstance(case, Pooling):
-        differences = np.subtract(result, expected, dtype=np.int16)
-        most = int(max(differences.max(), -differences.min()))
+        most = work.place.most_apart(result, expected)
         return f"up to {most} off" if most > 1 else ""
-    bits = f"u{result.itemsize}"
-    return "" if np.array_equal(result.view(bits), expected.view(bits)) else "other numbers"
+    return "" if work.place.are_same(result, expected) else "other numbers"
 
 
 def _reason(problem: Exception) -> str:

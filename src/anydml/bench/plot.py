@@ -9,8 +9,9 @@ from io import BytesIO
 from typing import Any
 
 from ..errors import Violation, error
-from . import Result, Row, count_of
+from . import Result, Row
 from .cases import format_size
+from .places import count_of
 
 # Readable on white and on black: every colour has a contrast of 3 or more to both.
 _TEXT = "#7d8590"
@@ -19,6 +20,8 @@ _LIMIT = "#7d8590"
 _PEERS = {
     "numpy": ("s", "#3b82c4"),
     "torch": ("^", "#a855c7"),
+    "torch.compile": ("<", "#d16ba5"),
+    "cupy": ("P", "#1f9d6b"),
     "onnxruntime": ("D", "#1f9d6b"),
     "jax": ("v", "#b8860b"),
 }
@@ -53,6 +56,8 @@ def plot(result: Result) -> bytes:
 
     groups = _groups(result)
     columns = _columns(groups)
+    shown = [row for cells in groups.values() for rows in cells.values() for row in rows]
+    peers = [name for name in _PEERS if any(name in row.peers for row in shown)]
     height = max(sum(len(groups[name]) + 2 for name in column) for column in columns)
     colours = {key: _TEXT for key in ("text.color", "axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color")}
     with mpl.rc_context({**colours, "svg.fonttype": "none", "svg.hashsalt": "anydml", "font.size": 9}):
@@ -65,17 +70,18 @@ def plot(result: Result) -> bytes:
             rest = [height - sum(heights)] if height > sum(heights) else []
             panels = part.subplots(len(heights + rest), 1, squeeze=False, height_ratios=heights + rest)[:, 0]
             for panel, name in zip(panels, column, strict=False):
-                _draw(panel, name, groups[name])
+                _draw(panel, name, groups[name], peers)
             if rest:
                 panels[-1].axis("off")
                 place = panels[-1]
         _legend(figure, place)
-        shown = [row for cells in groups.values() for rows in cells.values() for row in rows]
-        sizes = " and ".join(format_size(size) for size in sorted({row.size for row in shown}, reverse=True))
+        sizes = sorted({row.size for row in shown})
+        ends = " to ".join(map(format_size, sorted({sizes[0], sizes[-1]}))) if sizes else "no size"
         threads = max((row.threads for row in shown), default=result.header["threads"])
+        counts = f", {count_of(threads, 'thread')}" if threads else ""
         figure.suptitle(
             f"Time by that of the fastest copy of as many bytes; further left is faster\n"
-            f"{result.header['processor']}, {count_of(threads, 'thread')}, tensors of {sizes or 'no size'}",
+            f"{result.header['processor']}{counts}, tensors of {ends}",
             fontsize=10,
         )
         output = BytesIO()
@@ -87,17 +93,17 @@ _Cells = dict[str, list[Row]]
 
 
 def _groups(result: Result) -> dict[str, _Cells]:
-    """The rows of the largest tensors on the most threads, by operator and cell."""
+    """The rows that have limits, else those of the largest tensors, on the most threads; by operator and cell."""
     rows = [row for row in result.rows if not row.error]
     groups: dict[str, _Cells] = {}
     for operator in dict.fromkeys(row.operator for row in rows):
         mine = [row for row in rows if row.operator == operator]
         threads = max(row.threads for row in mine)
-        size = max(row.size for row in mine if row.threads == threads)
+        mine = [row for row in mine if row.threads == threads]
+        size = max(row.size for row in mine)
         cells = groups.setdefault(operator, {})
-        for row in mine:
-            if (row.threads, row.size) == (threads, size):
-                cells.setdefault(row.cell, []).append(row)
+        for row in [row for row in mine if row.limit is not None] or [row for row in mine if row.size == size]:
+            cells.setdefault(row.cell, []).append(row)
     return groups or {"nothing was measured": {}}
 
 
@@ -111,7 +117,7 @@ def _columns(groups: dict[str, _Cells]) -> list[list[str]]:
     return [names[:cut], names[cut:]]
 
 
-def _draw(panel: Any, name: str, cells: _Cells) -> None:
+def _draw(panel: Any, name: str, cells: _Cells, peers: Sequence[str]) -> None:
     """A line for each cell and library from its best row to its worst, a mark at the median."""
     panel.set_title(name, loc="left", fontsize=9, fontweight="bold")
     panel.set_xscale("log")
@@ -119,15 +125,16 @@ def _draw(panel: Any, name: str, cells: _Cells) -> None:
     panel.axvline(1, color=_TEXT, linewidth=0.8, alpha=0.6)
     for place in range(1, len(cells)):
         panel.axhline(place - 0.5, color=_TEXT, linewidth=0.3, alpha=0.35)
-    step = 0.8 / (len(_PEERS) + 1)
+    step = 0.8 / (len(peers) + 1)
     for place, rows in enumerate(cells.values()):
         limits = {row.limit for row in rows if row.limit is not None and row.plain_ratio is None}
         if limits:
             panel.vlines(min(limits), place - 0.4, place + 0.4, color=_LIMIT, linestyle="dotted", label="limit")
-        _mark(panel, place - 2 * step, [row.ratio for row in rows], "anydml", "o", _OURS, 26)
-        for i, (peer, (marker, colour)) in enumerate(_PEERS.items()):
+        start = place - len(peers) / 2 * step
+        _mark(panel, start, [row.ratio for row in rows], "anydml", "o", _OURS, 26)
+        for i, peer in enumerate(peers, 1):
             ratios = [row.peers[peer] for row in rows if peer in row.peers]
-            _mark(panel, place + (i - 1) * step, ratios, peer, marker, colour, 14)
+            _mark(panel, start + i * step, ratios, peer, *_PEERS[peer], 14)
     panel.set_yticks(range(len(cells)), cells)
     panel.set_ylim(max(len(cells), 1) - 0.5, -0.5)
     panel.xaxis.set_major_formatter(lambda value, _: f"{value:g}")

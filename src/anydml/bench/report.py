@@ -7,8 +7,9 @@ import math
 from typing import Any
 
 from ..cli.pages import Block, Heading, Table
-from . import FASTER, Result, Row, count_of
+from . import COMPILE_LIMIT, DISPATCH_LIMIT, FASTER, Result, Row
 from .cases import format_size
+from .places import count_of
 
 
 def page(result: Result) -> list[Block]:
@@ -17,18 +18,27 @@ def page(result: Result) -> list[Block]:
     if result.interrupted:
         blocks.append("Interrupted: what follows was measured until then.")
     for operator in dict.fromkeys(row.operator for row in result.rows):
-        rows = [_cells(row) for row in result.rows if row.operator == operator]
-        blocks += [Heading(operator), Table(_TITLES, rows), *_unmeasured(result, operator)]
+        rows = [row for row in result.rows if row.operator == operator]
+        blocks += [Heading(operator), _table(rows), *_unmeasured(result, operator)]
     if result.accuracy:
         blocks += [Heading("Accuracy of running sums, in units in the last place"), _accuracy(result)]
     if result.small:
-        rows = [(name, f"{seconds * 1e6:.2f} us") for name, seconds in result.small.items()]
-        blocks += [Heading("A call with 12 elements"), Table(("call", "time"), rows)]
+        blocks += [Heading("A call with 12 elements"), _small(result)]
+    if result.compiling:
+        blocks += [Heading("The longest first run, with nothing compiled before"), _compiling(result)]
     blocks.append(_summary(result))
     return blocks
 
 
 _TITLES = ("type", "case", "size", "threads", "time", "ratio", "limit", "", "best peer", "its ratio", "yardstick")
+
+
+def _table(rows: list[Row]) -> Table:
+    table = [_TITLES, *map(_cells, rows)]
+    if not any(row.threads for row in rows):
+        column = _TITLES.index("threads")
+        table = [(*cells[:column], *cells[column + 1 :]) for cells in table]
+    return Table(table[0], table[1:])
 
 
 def _cells(row: Row) -> tuple[str, ...]:
@@ -78,12 +88,34 @@ def _machine(result: Result) -> str:
     header = result.header
     versions = ", ".join(f"{name} {version}" for name, version in header["peers"].items())
     absent = "".join(f"\nabsent: {name} ({problem})" for name, problem in header["absent"].items())
-    counts = f"{count_of(header['cores'], 'core')}, {count_of(header['threads'], 'thread')}"
+    counts, build = "", f", {header['build']}"
+    if header["threads"]:
+        counts, build = f"{count_of(header['cores'], 'core')}, {count_of(header['threads'], 'thread')}, ", ""
     return (
-        f"{header['processor']}, {counts}, {header['system']}, "
-        f"Python {header['python']}\nanydml {header['anydml']} on {header['device']}, beside {versions}{absent}\n"
+        f"{header['processor']}, {counts}{header['system']}, Python {header['python']}\n"
+        f"anydml {header['anydml']} on {header['device']}{build}, beside {versions}{absent}\n"
         "ratio: time by that of the fastest copy of as many bytes in the same run; smaller is better"
     )
+
+
+def _small(result: Result) -> Table:
+    """On a GPU a dispatch has a limit beside the library's call, which is the last."""
+    *_, theirs = result.small.values()
+    rows = []
+    for name, seconds in result.small.items():
+        ratio, cells = seconds / theirs, ("", "")
+        if name == "compiled.dispatch" and not result.header["threads"]:
+            cells = f"{DISPATCH_LIMIT:.2f}", "MISS" if ratio > DISPATCH_LIMIT else "ok"
+        rows.append((name, f"{seconds * 1e6:.2f} us", f"{ratio:.2f}", *cells))
+    return Table(("call", "time", "ratio to the last", "limit", ""), rows)
+
+
+def _compiling(result: Result) -> Table:
+    rows = [
+        (name, f"{seconds:.2f} s", f"{COMPILE_LIMIT:.2f} s", "MISS" if seconds > COMPILE_LIMIT else "ok")
+        for name, seconds in result.compiling.items()
+    ]
+    return Table(("operator", "time", "limit", ""), rows)
 
 
 def _accuracy(result: Result) -> Table:

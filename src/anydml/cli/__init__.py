@@ -162,7 +162,10 @@ def _draw(arguments: argparse.Namespace) -> int:
 
 def _bench(arguments: argparse.Namespace) -> int:
     from ..bench.command import bench
+    from ..device import DEVICE_NAMES
 
+    if arguments.threads is not None and arguments.device not in DEVICE_NAMES:
+        arguments.parser.error(f"argument --threads: chooses the CPU's threads, not for {arguments.device}")
     return bench(
         device=arguments.device,
         text=arguments.filter,
@@ -390,26 +393,32 @@ def _parser() -> argparse.ArgumentParser:
         """Measure the operators beside the fastest copy that this machine shows, and beside the libraries installed.
 
 A ratio of 1 is what memory allows a copy of as many bytes; every result is checked before it counts, other libraries'
-too. A MISS, a ratio above the project's own limit for several threads and tensors of 128 MiB (of pooling, 64 MiB), and
-BEATEN, where a library is faster by more than 5%, are no errors: the exit code is 0, and 1 where a result is wrong.""",
+too. A MISS, a ratio above the project's own limit for several threads and tensors of 128 MiB (of pooling, 64 MiB; on a
+GPU, 512 MiB and more), and BEATEN, where a library is faster by more than 5%, are no errors: the exit code is 0, and 1
+where a result is wrong, or there is no room for a row.""",
         """
         anydml bench --quick                     4 minutes on 2 cores; without --quick, half an hour or more
         anydml bench --filter "float16 one row"  rows with this text alone, here on all threads and on 1
         anydml bench --filter JOIN --threads 1
         anydml bench --json bench.json --plot bench.svg
+        anydml bench --device cuda --quick       a GPU, beside PyTorch and its compiler, CuPy and JAX: a minute or two
+        anydml bench --device cuda > gpu.txt     all rows; most of the time is that of PyTorch's compiler
         """,
         name="bench",
         help="measure speed and accuracy",
     )
-    bench.add_argument("-d", "--device", choices=DEVICE_NAMES, default="cpu", help="what to measure (default: cpu)")
+    bench.add_argument("-d", "--device", default="cpu", help=f"what to measure: {devices} (default: cpu)")
     bench.add_argument("--filter", default="", metavar="TEXT", help="only rows with this text in operator or case")
     bench.add_argument("--quick", action="store_true", help="fewer rows, runs and values")
     bench.add_argument(
-        "--threads", type=_positive, metavar="N", help="on N threads alone (default: on all that there are, and on 1)"
+        "--threads",
+        type=_positive,
+        metavar="N",
+        help="on N threads of the CPU alone (default: on all that there are, and on 1)",
     )
     bench.add_argument("--json", metavar="FILE", help="write all that was measured as JSON")
     bench.add_argument("--plot", metavar="FILE", help="draw a chart as SVG; needs matplotlib, the extra plot")
-    bench.set_defaults(command=_bench)
+    bench.set_defaults(command=_bench, parser=bench)
 
     warmup = _described(
         commands.add_parser,

@@ -1,0 +1,47 @@
+"""How long operators run on a GPU for the first time, when their kernels are compiled.
+
+In a process of its own with an empty cache, as Triton keeps what it compiled in memory and on disk.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from tempfile import TemporaryDirectory
+
+from ..device import Device
+from .cases import LITTLE_ON_GPU, matrix_on_gpu
+from .places import place_of
+
+
+def first_runs(device: str, size: int = LITTLE_ON_GPU) -> dict[str, float]:
+    """Seconds of each operator's longest first run, over a row of each cell.
+
+    Raises:
+        RuntimeError: what the process says that failed.
+    """
+    with TemporaryDirectory() as folder:
+        environment = {**os.environ, "TRITON_CACHE_DIR": folder}
+        command = [sys.executable, "-m", __name__, device, str(size)]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    if done.returncode:
+        lines = done.stderr.strip().splitlines() or [f"it ended with {done.returncode}"]
+        raise RuntimeError(lines[-1])
+    longest: dict[str, float] = json.loads(done.stdout)
+    return longest
+
+
+def _main(name: str, size: str) -> None:
+    device = Device(name)
+    longest: dict[str, float] = {}
+    for case in matrix_on_gpu(quick=True, sizes=[int(size)]):
+        work = case.make(device)
+        seconds = place_of(device).seconds(lambda work=work: work.compiled.dispatch(work.inputs, [work.output]))  # type: ignore[misc]
+        longest[case.operator] = max(seconds, longest.get(case.operator, 0.0))
+    print(json.dumps(longest))
+
+
+if __name__ == "__main__":
+    _main(*sys.argv[1:])

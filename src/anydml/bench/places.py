@@ -1,0 +1,228 @@
+"""Where the arrays of a row lie, which copy they are measured by, and by which clock: on the CPU, or on a GPU.
+
+Arrays are NumPy's on the CPU and PyTorch's tensors on a GPU. What is asked of both in the same words, such as shapes,
+slices and arithmetic, is asked of them directly; the rest is asked of a place: `Host` tells what its words mean.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from ..device import Device
+from ..layout import Array
+
+Run = Callable[[], object]
+
+UFUNCS = {"CUMULATIVE_SUMMATION": np.add, "CUMULATIVE_PRODUCT": np.multiply}
+SEED = 0
+
+
+class Host:
+    """The CPU."""
+
+    is_host = True
+    name = ""
+    """Of a GPU, as its driver gives it."""
+    least_seconds = 1e-3
+    """What is shorter is repeated, and the time divided."""
+    no_memory: tuple[type[Exception], ...] = (MemoryError,)
+    """What is raised where there is no room for an array."""
+
+    def __init__(self) -> None:
+        self._random = np.random.default_rng(SEED)
+
+    def build(self) -> Any:
+        """What the kernels are compiled with and for."""
+        try:
+            from .. import _native
+        except ImportError as problem:
+            return str(problem)
+        return _native.build_info()
+
+    def empty(self, shape: Sequence[int], dtype: Any) -> Array:
+        return np.empty(shape, dtype)
+
+    def integers(self, low: int, high: int, shape: Sequence[int], dtype: Any = np.int8) -> Array:
+        """Random ones below `high`, the same in every process."""
+        return self._random.integers(low, high, shape, dtype)
+
+    def bring(self, array: Array) -> Array:
+        """An array of the CPU's memory here."""
+        return array
+
+    def cast(self, array: Array, dtype: Any) -> Array:
+        """The values as another type: itself where it is of that type."""
+        cast: Array = array.astype(dtype, copy=False)
+        return cast
+
+    def view(self, array: Array, dtype: Any) -> Array:
+        """The bits as another type."""
+        return array.view(dtype)
+
+    def copy(self, array: Array) -> Array:
+        return array.copy()
+
+    def numpy(self, array: Array) -> Array:
+        """The values in the CPU's memory."""
+        return array
+
+    def poison(self, array: Array, byte: int) -> None:
+        """Fills a packed array with a byte."""
+        array.reshape(-1).view(np.uint8)[...] = byte
+
+    def are_same(self, one: Array, other: Array) -> bool:
+        """Whether two arrays of a type have the same bits."""
+        bits = f"u{one.itemsize}"
+        return np.array_equal(one.view(bits), other.view(bits))
+
+    def most_apart(self, one: Array, other: Array) -> int:
+        """How far two arrays of 8-bit integers are from each other."""
+        differences = np.subtract(one, other, dtype=np.int16)
+        return int(max(differences.max(), -differences.min()))
+
+    def tally(self, operator: str, x: Array, axis: int, dtype: Any) -> Array:
+        """Running sums or products in that type, by the library that the arrays are of."""
+        tallies: Array = UFUNCS[operator].accumulate(x, axis, dtype=dtype)
+        return tallies
+
+    def summation(self, x: Array, out: Array) -> tuple[str, Run]:
+        """A running sum by the library whose calls are the shortest, and the words for it."""
+        return "np.add.accumulate(out=)", lambda: np.add.accumulate(x, out=out)
+
+    def seconds(self, run: Run, repeats: int = 1) -> float:
+        """That a run takes, once all is done that was asked for before."""
+        start = time.perf_counter()
+        for _ in range(repeats):
+            run()
+        return (time.perf_counter() - start) / repeats
+
+    @contextmanager
+    def copies(self, size: int, modules: dict[str, Any], threads: int) -> Iterator[dict[str, Run]]:
+        """Copies of that many bytes, by all that may be fastest."""
+        source, target = np.ones(size, np.uint8), np.zeros(size, np.uint8)
+        move = ctypes.memmove
+        step = -(-size // threads // 64) * 64 or 64
+        parts = [(target.ctypes.data + i, source.ctypes.data + i, min(step, size - i)) for i in range(0, size, step)]
+        copies: dict[str, Run] = {"np.copyto": lambda: np.copyto(target, source)}
+        torch = modules.get("torch")
+        if torch is not None:
+            given, out = torch.from_numpy(source), torch.from_numpy(target)
+            copies["torch.copy_"] = lambda: out.copy_(given)
+        with ThreadPoolExecutor(threads) as pool:
+            copies[f"memmove, {count_of(threads, 'thread')}"] = lambda: list(pool.map(lambda part: move(*part), parts))
+            yield copies
+
+    def release(self) -> None:
+        """Gives back what is kept for arrays to come; NumPy keeps nothing."""
+
+
+class Gpu:
+    """A device that PyTorch reaches, on its current stream; its CPU in Triton's interpreter."""
+
+    is_host = False
+    least_seconds = 5e-3
+    """Several runs in a row, so that the host's work for one passes beside another's."""
+
+    def __init__(self, place: Any) -> None:
+        import torch
+
+        self.device = place
+        self._torch: Any = torch
+        self._backend: Any = getattr(torch, place.type)
+        self._backend.set_device(place)
+        is_cpu = place.type == "cpu"
+        self.name = "Triton's interpreter" if is_cpu else self._backend.get_device_name(place)
+        self._random = torch.Generator(place).manual_seed(SEED)
+        self.no_memory: tuple[type[Exception], ...] = (MemoryError, torch.OutOfMemoryError)
+
+    def _type(self, dtype: Any) -> Any:
+        return getattr(self._torch, np.dtype(dtype).name)
+
+    def build(self) -> str:
+        import triton
+
+        return f"Triton {triton.__version__}"
+
+    def empty(self, shape: Sequence[int], dtype: Any) -> Any:
+        return self._torch.empty(tuple(shape), dtype=self._type(dtype), device=self.device)
+
+    def integers(self, low: int, high: int, shape: Sequence[int], dtype: Any = np.int8) -> Any:
+        options = {"dtype": self._type(dtype), "device": self.device, "generator": self._random}
+        return self._torch.randint(low, high, tuple(shape), **options)
+
+    def bring(self, array: Array) -> Any:
+        return self._torch.from_numpy(array).to(self.device)
+
+    def cast(self, array: Any, dtype: Any) -> Any:
+        return array.to(self._type(dtype))
+
+    def view(self, array: Any, dtype: Any) -> Any:
+        return array.view(self._type(dtype))
+
+    def copy(self, array: Any) -> Any:
+        return array.clone()
+
+    def numpy(self, array: Any) -> Array:
+        values: Array = array.cpu().numpy()
+        return values
+
+    def poison(self, array: Any, byte: int) -> None:
+        array.reshape(-1).view(self._torch.uint8).fill_(byte)
+
+    def are_same(self, one: Any, other: Any) -> bool:
+        bits = self._type(f"i{one.itemsize}")
+        return bool(self._torch.equal(one.view(bits), other.view(bits)))
+
+    def most_apart(self, one: Any, other: Any) -> int:
+        return int((one.to(self._torch.int16) - other.to(self._torch.int16)).abs_().max())
+
+    def tally(self, operator: str, x: Any, axis: int, dtype: Any) -> Any:
+        function = self._torch.cumsum if operator == "CUMULATIVE_SUMMATION" else self._torch.cumprod
+        return function(x, axis, dtype=self._type(dtype))
+
+    def summation(self, x: Any, out: Any) -> tuple[str, Run]:
+        return "torch.cumsum(out=)", lambda: self._torch.cumsum(x, 0, out=out)
+
+    def seconds(self, run: Run, repeats: int = 1) -> float:
+        """By the device's own events, which a library on a stream of its own is waited for in between."""
+        if self.device.type == "cpu":
+            return Host().seconds(run, repeats)
+        self._backend.synchronize()
+        start, end = (self._backend.Event(enable_timing=True) for _ in range(2))
+        start.record()
+        for _ in range(repeats):
+            last = run()
+        if hasattr(last, "block_until_ready"):
+            last.block_until_ready()
+        end.record()
+        end.synchronize()
+        return float(start.elapsed_time(end)) / 1e3 / repeats
+
+    @contextmanager
+    def copies(self, size: int, modules: dict[str, Any], threads: int) -> Iterator[dict[str, Run]]:
+        source, target = self.integers(0, 256, (size,), np.uint8), self.empty((size,), np.uint8)
+        yield {"torch.copy_": lambda: target.copy_(source)}
+
+    def release(self) -> None:
+        gc.collect()
+        if self.device.type != "cpu":
+            self._backend.empty_cache()
+
+
+Place: TypeAlias = Host | Gpu
+
+
+def place_of(device: Device) -> Place:
+    return Host() if device.memory.is_host else Gpu(device.memory.device)  # type: ignore[attr-defined]
+
+
+def count_of(number: int, thing: str) -> str:
+    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
