@@ -180,6 +180,11 @@ def test_a_chart_shows_every_cell_of_the_largest_tensors(tmp_path: Path) -> None
     assert not [text for text in texts if text not in chart]
 
 
+def test_a_filter_without_rows_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
+    assert bench(text="zzz", quick=True, threads=1, sizes=[TINY]) == 1
+    assert "no row has 'zzz'" in capsys.readouterr().err
+
+
 def test_a_chart_of_nothing_is_drawn() -> None:
     pytest.importorskip("matplotlib")
     from anydml.bench.plot import plot

@@ -37,7 +37,7 @@ def bench(
     """Measures, prints and writes; `sizes` is for tests.
 
     Returns:
-        1 where a result is wrong or rows could not be measured, 130 where interrupted, else 0.
+        1 where a result is wrong, where rows could not be measured or there are none, 130 where interrupted, else 0.
     """
     if plot_file is not None:
         from .plot import check
@@ -58,6 +58,9 @@ def bench(
         peers = GpuPeers(place_of(place))
         cases = matrix_on_gpu(quick, sizes)
     cases = [case for case in cases if text.lower() in f"{case.operator} {case.title}".lower()]
+    if not cases:
+        print(f"anydml: no row has {text!r} in its operator or case, such as JOIN or one row", file=sys.stderr)
+        return 1
     result = Result(header(place, peers))
     start = time.monotonic()
     try:
