@@ -540,6 +540,18 @@ def test_pooling(seed: int) -> None:
     check_pooling(x, y, *quantisation, window, strides, start, end, dilations, include_padding)
 
 
+@on_gpu
+def test_pooling_of_channels_far_apart(torch: Any, place: Any) -> None:
+    """More than 2^31 bytes lie between channels 0 and 2. Of those, only the pages with elements are ever touched."""
+    shape, strides = (1, 3, 1, 4), (0, 2**30 + 16, 4, 1)
+    x, y = (torch.from_numpy(np.zeros(2**31 + 64, np.uint8)).to(place).as_strided(shape, strides) for _ in range(2))
+    x[0, 0], x[0, 1], x[0, 2] = 3, 7, 11
+    for window in ((1, 4), (1, 2)):
+        out = y[..., : 5 - window[1]]
+        anydml.quantized_linear_average_pooling(x, 1.0, output_scale=1.0, window_size=window, out=out, device=GPU)
+        assert (out == x[..., : out.shape[-1]]).all()
+
+
 def small_descs() -> list[OperatorDesc]:
     rows, long = tensor((4, 1000)), tensor((1, 1 << 20))
     images, windows = tensor((2, 3, 8, 8), "UINT8"), tensor((2, 3, 4, 4), "UINT8")

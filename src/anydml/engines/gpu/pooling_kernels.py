@@ -172,7 +172,7 @@ def sum_planes(
     have 128 added."""
     plane = tl.program_id(0) * PLANES + tl.arange(0, PLANES)
     mask = plane < planes
-    start = x + (plane // channels).to(tl.int64) * x_batch + plane % channels * x_channel
+    start = x + (plane // channels).to(tl.int64) * x_batch + (plane % channels).to(tl.int64) * x_channel
     total = tl.zeros((PLANES,), tl.int64)
     for first in range(0, size, BLOCK):
         at = first + tl.arange(0, BLOCK)
@@ -216,7 +216,7 @@ def quantise_planes(
     counts = tl.zeros((BLOCK,), tl.float64) + count
     out_zero_point = _zero_point(output_zero_point, channel * steps[3], mask)
     q = _quantise(total, counts, given, wanted, is_usable, out_zero_point, LOWEST)
-    place = (plane // channels).to(tl.int64) * y_batch + channel * y_channel
+    place = (plane // channels).to(tl.int64) * y_batch + channel.to(tl.int64) * y_channel
     tl.store(y + place, q.to(y.dtype.element_ty), mask=mask)
 
 
