@@ -69,11 +69,14 @@ def main() -> None:
         x = torch.ones(shape)
         anydml.join([x] * count, 1, device="cuda")
         anydml.join([x.mT] * count, 1, device="cuda")
-    for kind, size, window in product((torch.uint8, torch.int8), (8, 7), (2, 5, 7)):
-        x = torch.ones((1, 2, size, size), dtype=kind)
-        anydml.quantized_linear_average_pooling(
-            x, 0.5, 1, output_scale=[0.5, 1.0], window_size=min(window, size), strides=2, device="cuda"
-        )
+    for size, window, stride in product((8, 9), (2, 5), (1, 2, 3)):
+        x = torch.ones((1, 2, size, size), dtype=(torch.uint8, torch.int8)[(size + window) % 2])
+        options = {"window_size": window, "strides": stride, "start_padding": window // 3, "device": "cuda"}
+        anydml.quantized_linear_average_pooling(x, 0.5, 1, output_scale=[0.5, 1.0], **options)
+    for sizes, window in (((3, 8, 8), 3), ((2, 9, 1), 1), ((1, 1, 9), 1), ((40, 40), 40), ((200, 300), (200, 300))):
+        x = torch.ones((3, 1, *sizes), dtype=torch.uint8)
+        anydml.quantized_linear_average_pooling(x, 0.5, output_scale=0.5, window_size=window, device="cuda")
+        anydml.quantized_linear_average_pooling(x[::2], 0.5, output_scale=0.5, window_size=window, device="cuda")
     print(len(compiled), *sorted(set(compiled)))
 
 

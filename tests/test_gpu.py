@@ -92,15 +92,14 @@ def test_all_kernels_compile() -> None:
     assert done.returncode == 0, done.stderr[-5000:]
     _, *kernels = done.stdout.split()
     assert kernels == [
+        "average_planes",
         "join_columns",
         "join_elements",
         "join_runs",
         "pool_rows",
         "pool_windows",
-        "quantise_planes",
         "scan_step",
         "scan_tiles",
-        "sum_planes",
         "write_addresses",
     ]
 
@@ -496,35 +495,63 @@ def test_streams_and_graphs_have_addresses_of_their_own(
 # Pooling
 
 
+@pytest.fixture(params=["as planned", "small strips and tiles"])
+def parts(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The kernels' ways for large tensors, on small ones."""
+    from anydml.calling import _compile
+
+    if request.param != "as planned":
+        for name, value in {"STRIP": 5, "PLANE_TILE": 64, "PROGRAMS": 1}.items():
+            monkeypatch.setattr(f"anydml.engines.gpu.pooling.{name}", value)
+    _compile.cache_clear()
+    yield
+    _compile.cache_clear()
+
+
+def every(random: np.random.Generator, dtype: Any, shape: tuple[int, ...]) -> np.ndarray:
+    limits = np.iinfo(dtype)
+    return random.integers(limits.min, limits.max + 1, shape).astype(dtype)
+
+
 @on_gpu
 @pytest.mark.parametrize("seed", range(25))
-def test_pooling(seed: int) -> None:
-    """Windows by rows of words, by themselves, and over whole planes."""
+def test_pooling(seed: int, parts: None, torch: Any, place: Any) -> None:
+    """Windows by rows, by themselves, and over whole planes, from and to any address; gaps keep their bytes."""
     random = np.random.default_rng(seed)
     spatial = int(random.integers(2, 4))
     kinds = [(np.uint8, np.int8)[int(random.integers(2))] for _ in range(2)]
-    sizes = [*(int(random.integers(1, 6)) for _ in range(spatial - 1)), int(random.choice([4, 8, 12, 7]))]
+    sizes = [*(int(random.integers(1, 6 if seed % 3 else 12)) for _ in range(spatial - 1)), int(random.integers(1, 15))]
     window = [int(random.integers(1, min(size, 4) + 1)) for size in sizes]
     strides = [int(random.integers(1, 3)) for _ in sizes]
     start = [int(random.integers(0, size)) for size in window]
     end = [int(random.integers(0, size)) for size in window]
     if seed % 5 == 0:
         window, start, end = sizes, [0] * spatial, [0] * spatial
-    elif seed % 2 and strides[-1] == 1:
-        start[-1] += -(sizes[-1] + start[-1] + end[-1] - window[-1] + 1) % 4  # rows of whole words come out
+    elif seed % 2:
+        # Rows of whole words come in and, of stride 1, out.
+        sizes[-1] += -sizes[-1] % 4
+        start[-1] += -(sizes[-1] + start[-1] + end[-1] - window[-1] + 1) % 4
     dilations = [1] * spatial
     include_padding = bool(seed % 3 == 0)
     channels = 3
+    out_sizes = [
+        (size + before + after - width) // step + 1
+        for size, before, after, width, step in zip(sizes, start, end, window, strides, strict=True)
+    ]
+    offsets = [0 if seed % 2 else int(random.integers(4)) for _ in range(2)]
 
-    def every(dtype: type, shape: tuple[int, ...]) -> np.ndarray:
-        limits = np.iinfo(dtype)
-        return random.integers(limits.min, limits.max + 1, shape).astype(dtype)
+    def lay(array: np.ndarray, offset: int) -> Any:
+        """On the device, `offset` bytes and more behind a multiple of 16; the rest of the memory is 77."""
+        memory = torch.full((array.size + 8,), 77, device=place, dtype=getattr(torch, array.dtype.name))
+        return memory, memory[offset : offset + array.size].reshape(array.shape).copy_(torch.from_numpy(array))
 
-    x = every(kinds[0], (2, channels, *sizes))
-    scales = [random.choice([0.25, 0.5, 0.3, 1.0], channels).astype(np.float32) for _ in range(2)]
-    zero_points = [every(kind, (channels,)) for kind in kinds]
-    y = anydml.quantized_linear_average_pooling(
-        x,
+    x = every(random, kinds[0], (2, channels, *sizes))
+    _, given = lay(x, offsets[0])
+    memory, out = lay(np.zeros((2, channels, *out_sizes), kinds[1]), offsets[1])
+    scales = [random.choice([0.25, 0.5, 0.3, 1.0, 0.05, 0.04, 1e30], channels).astype(np.float32) for _ in range(2)]
+    zero_points = [every(random, kind, (channels,)) for kind in kinds]
+    anydml.quantized_linear_average_pooling(
+        given,
         scales[0],
         zero_points[0],
         output_scale=scales[1],
@@ -534,10 +561,40 @@ def test_pooling(seed: int) -> None:
         start_padding=start,
         end_padding=end,
         include_padding=include_padding,
+        out=out,
         device=GPU,
     )
     quantisation = scales[0], zero_points[0], scales[1], zero_points[1]
-    check_pooling(x, y, *quantisation, window, strides, start, end, dilations, include_padding)
+    check_pooling(x, out.cpu().numpy(), *quantisation, window, strides, start, end, dilations, include_padding)
+    assert (memory[: offsets[1]] == 77).all()
+    assert (memory[offsets[1] + out.numel() :] == 77).all()
+
+
+@on_gpu
+def test_averages_are_rounded_as_in_double_precision(torch: Any, place: Any) -> None:
+    """At half steps and as near to them as scales can be, of sums and counts of any window that goes by rows."""
+    import triton
+
+    from gpu_kernels import round_all
+
+    random = np.random.default_rng(5)
+    number = 2**16
+    height, left = (random.integers(1, 17, number) for _ in range(2))
+    inside, width = np.minimum(height, left), random.integers(1, 256, number) // height + 1
+    count = inside * width
+    total = random.integers(1, 255 * np.minimum(count, 257) + 1)
+    wanted = np.ldexp(random.integers(1, 2**24, number), -random.integers(0, 24, number)).astype(np.float32)
+    half = random.integers(0, 256, number) + 0.5
+    given = (half * count * wanted.astype(np.float64) / total).astype(np.float32)
+    given = np.where(random.random(number) < 0.3, np.nextafter(given, np.float32(random.choice([0, 1e9]))), given)
+    total *= random.choice([-1, 1], number)
+    exact = np.rint((total * given.astype(np.float64)) / (count * wanted.astype(np.float64)))
+    # Of windows that lie inside but for some rows, whose share of the rows is a factor apart.
+    factor = given / (height * width * wanted.astype(np.float64)) * (height / inside)
+    y = torch.empty(number, dtype=torch.int32, device=place)
+    arguments = (torch.from_numpy(each.astype(np.float64)).to(place) for each in (total, factor))
+    round_all[(1,)](*arguments, y, N=triton.language.constexpr(number))
+    np.testing.assert_array_equal(np.clip(y.cpu().numpy(), -255, 255), np.clip(exact, -255, 255))
 
 
 @on_gpu

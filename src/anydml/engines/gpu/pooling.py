@@ -1,13 +1,13 @@
-"""QUANTIZED_LINEAR_AVERAGE_POOLING on a GPU: whole planes, rows of words of 4 elements, or any window."""
+"""QUANTIZED_LINEAR_AVERAGE_POOLING on a GPU: whole planes, dense windows row by row, or any window."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from math import prod
 from typing import Any
 
-import torch
 import triton.language as tl
 
 from ...enums import TensorDataType
@@ -23,10 +23,16 @@ UNROLLED = 32
 """Taps of a window whose loops are unrolled."""
 MOST_TAPS = 257
 """Of a window whose sum of bytes 16 bits hold."""
-LANES, ROWS = 128, 28
-"""Of a program that goes down the rows: its groups of 4 columns, and rows."""
-PLANE_TILE = 4096
-"""Elements, or words, of whole planes that a program reads at once."""
+HIGHEST = 16
+"""Of windows whose rows' sums a thread keeps."""
+LANES, STRIP, ROWS = 128, 56, 4
+"""Of a program that goes down the rows: its groups of 4 columns, its rows of outputs at most, and those in a group."""
+MOST_WORDS = 48
+"""Words read for a group, about: fewer rows are in one where it took more."""
+PLANE_TILE = 2048
+"""Words of whole planes that a program reads at once."""
+PROGRAMS = 1024
+"""So many there are, before one takes several planes."""
 
 
 @dataclass(frozen=True)
@@ -100,20 +106,18 @@ def plan(
     geometry = Geometry.of(spec, desc, inputs, outputs[0])
     window = " x ".join(map(str, spec.attributes(desc)[1]))
     count = _count_of_whole_planes(geometry)
-    if count is not None:
+    if count is not None and prod(geometry.x.sizes[:2]) < 2**31 - PLANE_TILE:
         return _whole_planes(geometry, count)
-    any_window = _any_window(geometry)
     by_rows = _by_rows(geometry)
+    if by_rows is not None:
+        return Planned(f"pooling by windows of {window}, by rows", by_rows)
+    any_window = _any_window(geometry)
 
     def run(inputs: Tensors, outputs: Tensors) -> None:
         x, *quantisation = inputs
-        y = outputs[0]
-        if by_rows is not None and (x.data_ptr() | y.data_ptr()) % 4 == 0:
-            by_rows(x, y, *quantisation)
-        else:
-            any_window(x, y, *quantisation)
+        any_window(x, outputs[0], *quantisation)
 
-    return Planned(f"pooling by windows of {window}, {'each by itself' if by_rows is None else 'by rows'}", run)
+    return Planned(f"pooling by windows of {window}, each by itself", run)
 
 
 def _any_window(geometry: Geometry) -> Launch:
@@ -145,47 +149,65 @@ def _any_window(geometry: Geometry) -> Launch:
     return Launch(pooling_kernels.pool_windows, -(-number // BLOCK), arguments, constants)
 
 
-def _by_rows(geometry: Geometry) -> Launch | None:
-    """Where rows are whole words of 4 elements and windows are dense."""
+def _by_rows(geometry: Geometry) -> Callable[[Tensors, Tensors], None] | None:
+    """Where rows are packed and windows dense."""
     x, y = geometry.x, geometry.y
-    sizes_and_steps = (x.sizes[4], y.sizes[4], *x.strides[:4], *y.strides[:4])
     if (
         x.strides[4] != 1
         or y.strides[4] != 1
-        or any(each % 4 for each in sizes_and_steps)
         or set(geometry.dilations) != {1}
+        or not geometry.strides[1] <= geometry.windows[1] <= HIGHEST
         or geometry.strides[2] not in (1, 2)
-        or geometry.windows[1] < geometry.strides[1]
         or prod(geometry.windows) > MOST_TAPS
-        or geometry.reach >= 2**31
+        or max(*x.sizes[2:], *y.sizes[2:], *geometry.starts, *geometry.ends) >= 2**28
     ):
         return None
-    rows = min(ROWS, y.sizes[3])
-    lanes = prod(y.sizes[:3]) * -(-y.sizes[3] // rows) * (y.sizes[4] // 4)
-    arguments = (
-        geometry.steps,
-        lanes,
-        x.sizes[1],
-        x.sizes[4] // 4,
-        y.sizes[4] // 4,
-        x.sizes[2:],
-        y.sizes[2:],
-        tuple(step // 4 for step in x.strides[:4]),
-        tuple(step // 4 for step in y.strides[:4]),
-        geometry.starts,
-        geometry.ends,
-    )
-    constants = {
-        "ROWS": rows,
-        **dict(zip(("KD", "KH", "KW"), geometry.windows, strict=True)),
-        **dict(zip(("STRIDE_D", "STRIDE_H", "STRIDE"), geometry.strides, strict=True)),
-        "SHIFT": geometry.starts[2],
-        "BLOCK": LANES,
-        **geometry.constants,
-        "SIGNED": geometry.is_signed,
-        "INCLUDE_PADDING": geometry.include_padding,
-    }
-    return Launch(pooling_kernels.pool_rows, -(-lanes // LANES), arguments, constants, (tl.int32, tl.int32))
+    strips = -(-y.sizes[3] // STRIP)
+    most = -(-y.sizes[3] // strips)
+    words = geometry.windows[0] * geometry.strides[1] * (3 * geometry.strides[2] + geometry.windows[2] + 6) // 4
+    rows = min(ROWS, most, max(MOST_WORDS // words, 1))
+    groups = -(-most // rows)
+    lanes = prod(y.sizes[:3]) * -(-y.sizes[4] // 4)
+
+    @cache
+    def launch(in_words: bool, out_words: bool) -> Launch:
+        arguments = (
+            geometry.steps,
+            lanes,
+            strips,
+            groups,
+            x.sizes[1],
+            x.sizes[2:],
+            y.sizes[2:],
+            x.strides[:4],
+            y.strides[:4],
+            geometry.starts,
+            geometry.ends,
+        )
+        constants = {
+            "ROWS": rows,
+            **dict(zip(("KD", "KH", "KW"), geometry.windows, strict=True)),
+            **dict(zip(("STRIDE_D", "STRIDE_H", "STRIDE"), geometry.strides, strict=True)),
+            "SHIFT": -geometry.starts[2] % 4 if in_words else 0,
+            "BLOCK": LANES,
+            **geometry.constants,
+            "SIGNED": geometry.is_signed,
+            "INCLUDE_PADDING": geometry.include_padding,
+            "IN_WORDS": in_words,
+            "OUT_WORDS": out_words,
+            "INDEX": tl.int64 if lanes >= 2**31 - LANES else tl.int32,
+        }
+        return Launch(pooling_kernels.pool_rows, -(-lanes // LANES) * strips, arguments, constants)
+
+    x_in_words, y_in_words = (not any(each % 4 for each in (it.sizes[4], *it.strides[:4])) for it in (x, y))
+
+    def run(inputs: Tensors, outputs: Tensors) -> None:
+        x, *quantisation = inputs
+        y = outputs[0]
+        in_words = x_in_words and x.data_ptr() % 4 == 0
+        launch(in_words, y_in_words and y.data_ptr() % 4 == 0)(x, y, *quantisation)
+
+    return run
 
 
 def _count_of_whole_planes(geometry: Geometry) -> int | None:
@@ -205,35 +227,44 @@ def _count_of_whole_planes(geometry: Geometry) -> int | None:
 def _whole_planes(geometry: Geometry, count: int) -> Planned:
     x, y = geometry.x, geometry.y
     planes, channels, size = prod(x.sizes[:2]), x.sizes[1], prod(x.sizes[2:])
-    x_steps = x.strides[:2]
+    x_batch, x_channel = x.strides[:2]
 
-    def summing(size: int, steps: Sequence[int], in_words: bool) -> Launch:
-        block = min(next_power_of_2(size), PLANE_TILE)
-        abreast = PLANE_TILE // block
-        tile = {"PLANES": abreast, "BLOCK": block, "WORDS": in_words, "SIGNED": geometry.is_signed}
-        types = (tl.int32,) if in_words else ()
-        return Launch(pooling_kernels.sum_planes, -(-planes // abreast), (planes, channels, size, *steps), tile, types)
-
-    by_bytes = summing(size, x_steps, False)
-    by_words = (
-        None if any(each % 4 for each in (size, *x_steps)) else summing(size // 4, [s // 4 for s in x_steps], True)
-    )
-
-    def quantising(added: int) -> Launch:
-        arguments = geometry.steps, planes, channels, size, count, added, *y.strides[:2]
-        constants = {"BLOCK": LANES, **geometry.constants}
-        return Launch(pooling_kernels.quantise_planes, -(-planes // LANES), arguments, constants)
-
-    plain, biased = quantising(0), quantising(128 if geometry.is_signed else 0)
+    @cache
+    def launch(alignment: int) -> Launch:
+        unit = max(alignment // 4, 1)
+        # A word more where planes begin anywhere.
+        words = size // alignment if alignment > 1 else size // 4 + 2
+        block = min(max(next_power_of_2(words * unit) // 2, 32 * unit), PLANE_TILE)
+        blocks = -(-words * unit // block)
+        abreast = min(PLANE_TILE // block, next_power_of_2(planes // PROGRAMS + 1))
+        arguments = (
+            geometry.steps,
+            planes,
+            channels,
+            size,
+            count,
+            words,
+            x_batch // alignment,
+            x_channel // alignment,
+            *y.strides[:2],
+        )
+        constants = {
+            "PLANES": abreast,
+            "BLOCK": block,
+            "BLOCKS": blocks if blocks <= 2 else 0,
+            "UNIT": unit,
+            "IN_WORDS": alignment > 1,
+            "IN_ONE": x.sizes[0] == 1 or x_batch == channels * x_channel,
+            "SIGNED": geometry.is_signed,
+            **geometry.constants,
+            "TOTAL": tl.int64 if size * 255 >= 2**31 - 2**20 else tl.int32,
+        }
+        types = (tl.int32,) if alignment > 1 else ()
+        return Launch(pooling_kernels.average_planes, -(-planes // abreast), arguments, constants, types)
 
     def run(inputs: Tensors, outputs: Tensors) -> None:
         tensor, *quantisation = inputs
-        totals = torch.empty(planes, dtype=torch.int64, device=tensor.device)
-        if by_words is not None and tensor.data_ptr() % 4 == 0:
-            by_words(tensor, totals)
-            biased(totals, outputs[0], *quantisation)
-        else:
-            by_bytes(tensor, totals)
-            plain(totals, outputs[0], *quantisation)
+        bits = tensor.data_ptr() | size | x_channel | x_batch
+        launch(16 if bits % 16 == 0 else 4 if bits % 4 == 0 else 1)(tensor, outputs[0], *quantisation)
 
-    return Planned(f"pooling of whole planes, by {'bytes' if by_words is None else 'words'}", run)
+    return Planned("pooling of whole planes", run)

@@ -43,28 +43,22 @@ def _quantise(total, count, given, wanted, is_usable, zero_point, LOWEST: tl.con
 
 
 @triton.jit
-def _double(i):
-    """An integer of 32 bits in double precision: a conversion takes longer than an addition to 2^52 + 2^31."""
-    bits = (i ^ -0x80000000).to(tl.int64) & 0xFFFFFFFF | 0x4330000000000000
-    return bits.to(tl.float64, bitcast=True) - 4503601774854144.0
+def _above(i):
+    """2^52 + i, of an integer that is not negative, in double precision: its bits need no conversion."""
+    return (i.to(tl.int64) | 0x4330000000000000).to(tl.float64, bitcast=True)
 
 
 @triton.jit
-def _quantise_near(total, near, divisor, given, is_counted, zero_point, LOWEST: tl.constexpr):
-    """The same as `_quantise`, by a quotient `near` in single precision and without a division.
+def _rounded(total, factor):
+    """round_half_even(total * (input_scale / (count * output_scale))), by a `factor` near that quotient.
 
-    It rounds to m or m + 1. Of S * input_scale and (m + 1/2) * divisor, which double precision has exactly (24 + 17 and
-    10 + 17 + 24 bits), the larger decides, and where they are equal the even one of m and m + 1. The quotient in double
-    precision is as far from m + 1/2 as the exact one: they differ by more than it is rounded by.
+    With |total| < 2^16, count < 2^9 and scales of 24 bits, the exact v is k + 1/2 of an integer k, or more than 2^-41
+    away from it. Where |v| < 256 and `factor` is within 2^-51 of the quotient, by rounding, total * factor is within
+    2^-42 of v. Added to 3072 it is rounded to a multiple of 2^-41: if v is k + 1/2 to that, else to one on its side.
+    Added to 1.5 * 2^52 that is rounded half to even, into the lowest bits. Where |v| is more, the output saturates.
     """
-    near = tl.minimum(tl.maximum(near, -1024.0), 1024.0)
-    # 1.5 * 2^23 rounds to an integer, which then stands in the lowest bits.
-    rounded = (near - 0.5) + 12582912.0
-    m = rounded.to(tl.int32, bitcast=True) - 0x4B400000
-    above = _double(total) * given - (_double(2 * m + 1) * 0.5) * divisor
-    q = m + ((above > 0) | ((above == 0) & (m % 2 != 0))).to(tl.int32)
-    q = tl.where(is_counted, q, 0) + zero_point
-    return tl.minimum(tl.maximum(q, LOWEST), LOWEST + 255)
+    grid = tl.fma(total, factor, 3072.0)
+    return (grid + (6755399441055744.0 - 3072.0)).to(tl.int64, bitcast=True).to(tl.int32)
 
 
 @triton.jit
@@ -155,40 +149,45 @@ def pool_windows(
 
 
 @triton.jit
-def sum_planes(
-    x,
-    totals,
-    planes,
-    channels,
-    size,
-    x_batch,
-    x_channel,
-    PLANES: tl.constexpr,
-    BLOCK: tl.constexpr,
-    WORDS: tl.constexpr,
-    SIGNED: tl.constexpr,
-):
-    """The sum of each packed plane of `size` elements; in WORDS, `size` and strides count words of 4, and signed ones
-    have 128 added."""
-    plane = tl.program_id(0) * PLANES + tl.arange(0, PLANES)
-    mask = plane < planes
-    start = x + (plane // channels).to(tl.int64) * x_batch + (plane % channels).to(tl.int64) * x_channel
-    total = tl.zeros((PLANES,), tl.int64)
-    for first in range(0, size, BLOCK):
-        at = first + tl.arange(0, BLOCK)
-        is_inside = mask[:, None] & (at < size)[None, :]
-        values = tl.load(start[:, None] + at[None, :], mask=is_inside, other=0)
-        if WORDS:
-            even, odd = _pairs(values, is_inside, SIGNED)
-            pairs = even + odd
-            values = (pairs & 0xFFFF) + (pairs >> 16)
-        total += tl.sum(values.to(tl.int32), 1)
-    tl.store(totals + plane, total, mask=mask)
+def _pairs(word, SIGNED: tl.constexpr):
+    """Bytes 0 and 2, and 1 and 3, of words, each in 16 bits; signed ones with 128 added."""
+    if SIGNED:
+        word = word ^ -0x7F7F7F80
+    return word & 0x00FF00FF, (word >> 8) & 0x00FF00FF
 
 
 @triton.jit
-def quantise_planes(
-    totals,
+def _bytes_inside(column, width):
+    """A mask of the bytes of a word at `column` that are in a row, or a plane, of `width` bytes."""
+    before = tl.minimum(tl.maximum(-column, 0), 4).to(tl.int64)
+    until = tl.minimum(tl.maximum(width - column, 0), 4).to(tl.int64)
+    every = tl.full(column.shape, 1, tl.int64)
+    return ((every << (8 * until)) - (every << (8 * tl.minimum(before, until)))).to(tl.int32)
+
+
+@triton.jit
+def _sum_bytes(
+    start, skipped, is_plane, first, words, size, BLOCK: tl.constexpr, IN_WORDS: tl.constexpr, SIGNED: tl.constexpr
+):
+    """The sums of the bytes in each of BLOCK words of planes, signed ones with 128 added."""
+    nothing: tl.constexpr = -0x7F7F7F80 if SIGNED else 0
+    at = first + tl.arange(0, BLOCK)
+    if IN_WORDS:
+        is_inside = is_plane[:, None] & (at < words)[None, :]
+        word = tl.load(start[:, None] + at[None, :], mask=is_inside, other=nothing)
+    else:
+        column = 4 * at[None, :] - skipped[:, None]
+        is_inside = is_plane[:, None] & (column < size)
+        mask = _bytes_inside(column, size)
+        word = (tl.load(start[:, None] + at[None, :], mask=is_inside, other=nothing) & mask) | (nothing & ~mask)
+    even, odd = _pairs(word, SIGNED)
+    pairs = even + odd
+    return (pairs & 0xFFFF) + (pairs >> 16)
+
+
+@triton.jit
+def average_planes(
+    x,
     y,
     input_scale,
     input_zero_point,
@@ -197,123 +196,123 @@ def quantise_planes(
     steps,
     planes,
     channels,
-    inside,
+    size,
     count,
-    added,
+    words,
+    x_batch,
+    x_channel,
     y_batch,
     y_channel,
+    PLANES: tl.constexpr,
     BLOCK: tl.constexpr,
+    BLOCKS: tl.constexpr,
+    UNIT: tl.constexpr,
+    IN_WORDS: tl.constexpr,
+    IN_ONE: tl.constexpr,
+    SIGNED: tl.constexpr,
     LOWEST: tl.constexpr,
+    TOTAL: tl.constexpr,
 ):
-    """The averages of planes, from their sums, of which each element has `added`. A kernel apart, as threads that sum a
-    plane together would all compute its average."""
-    plane = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    mask = plane < planes
-    channel = plane % channels
-    total = tl.load(totals + plane, mask=mask, other=0)
-    total -= inside * (_zero_point(input_zero_point, channel * steps[1], mask) + added).to(tl.int64)
-    given, wanted, is_usable = _scales(channel, input_scale, output_scale, steps, mask)
-    counts = tl.zeros((BLOCK,), tl.float64) + count
-    out_zero_point = _zero_point(output_zero_point, channel * steps[3], mask)
-    q = _quantise(total, counts, given, wanted, is_usable, out_zero_point, LOWEST)
-    place = (plane // channels).to(tl.int64) * y_batch + channel.to(tl.int64) * y_channel
-    tl.store(y + place, q.to(y.dtype.element_ty), mask=mask)
+    """Averages of packed planes of `size` elements, which are `words` * UNIT words of 4.
 
-
-@triton.jit
-def _pairs(word, mask, SIGNED: tl.constexpr):
-    """Bytes 0 and 2, and 1 and 3, of words, each in 16 bits; signed ones with 128 added where `mask` is."""
-    if SIGNED:
-        word = tl.where(mask, word ^ -0x7F7F7F80, 0)
-    return word & 0x00FF00FF, (word >> 8) & 0x00FF00FF
-
-
-@triton.jit
-def _add_tap(one, two, even, odd, at: tl.constexpr, STRIDE: tl.constexpr):
-    """Adds to 4 outputs, in pairs of 16 bits, their taps that lie in a word: output j's is byte j * STRIDE + at.
-
-    Of stride 1, `one` is of outputs 0 and 2, and `two` of 1 and 3; of stride 2, `one` of 0 and 1, `two` of 2 and 3.
+    x_batch and x_channel count UNIT words, or elements where planes are not IN_WORDS. IN_ONE, a batch begins where the
+    channels of the one before end.
     """
-    if STRIDE == 1:
-        if at == 0:
-            one += even
-            two += odd
-        elif at == 1:
-            one += odd
-            two += (even >> 16) & 0xFFFF
-        elif at == 2:
-            one += (even >> 16) & 0xFFFF
-            two += (odd >> 16) & 0xFFFF
-        elif at == 3:
-            one += (odd >> 16) & 0xFFFF
-        elif at == -1:
-            one += (odd & 0xFFFF) << 16
-            two += even
-        elif at == -2:
-            one += (even & 0xFFFF) << 16
-            two += (odd & 0xFFFF) << 16
-        elif at == -3:
-            two += (even & 0xFFFF) << 16
+    plane = tl.program_id(0) * PLANES + tl.arange(0, PLANES)
+    is_plane = plane < planes
+    channel = (plane % channels).to(tl.int64)
+    batch = (plane // channels).to(tl.int64)
+    offset = plane.to(tl.int64) * (x_channel * UNIT)
+    if not IN_ONE:
+        offset = batch * (x_batch * UNIT) + channel * (x_channel * UNIT)
+    start = x + offset
+    skipped = tl.zeros((PLANES,), tl.int32)
+    if not IN_WORDS:
+        # From the multiple of 4 at or before it; no word without an element is read.
+        skipped = (start.to(tl.int64) & 3).to(tl.int32)
+        start = (start.to(tl.int64) & -4).to(tl.pointer_type(tl.int32))
+    # These are on their way while planes are summed.
+    given, wanted, is_usable = _scales(channel, input_scale, output_scale, steps, is_plane)
+    each = _zero_point(input_zero_point, channel * steps[1], is_plane) + (128 if SIGNED else 0)
+    out_zero_point = _zero_point(output_zero_point, channel * steps[3], is_plane)
+    total = tl.zeros((PLANES, BLOCK), TOTAL)
+    if BLOCKS > 0:
+        for i in tl.static_range(BLOCKS):
+            total += _sum_bytes(start, skipped, is_plane, i * BLOCK, words * UNIT, size, BLOCK, IN_WORDS, SIGNED)
     else:
-        if at == 0:
-            one += even
-        elif at == 1:
-            one += odd
-        elif at == 2:
-            one += (even >> 16) & 0xFFFF
-        elif at == 3:
-            one += (odd >> 16) & 0xFFFF
-        elif at == -1:
-            one += (odd & 0xFFFF) << 16
-            two += (odd >> 16) & 0xFFFF
-        elif at == -2:
-            one += (even & 0xFFFF) << 16
-            two += (even >> 16) & 0xFFFF
-        elif at == -3:
-            two += odd
-        elif at == -4:
-            two += even
-        elif at == -5:
-            two += (odd & 0xFFFF) << 16
-        elif at == -6:
-            two += (even & 0xFFFF) << 16
-    return one, two
+        for first in range(0, words * UNIT, BLOCK):
+            total += _sum_bytes(start, skipped, is_plane, first, words * UNIT, size, BLOCK, IN_WORDS, SIGNED)
+    counts = tl.zeros((PLANES,), tl.float64) + count
+    difference = tl.sum(total, 1).to(tl.int64) - each.to(tl.int64) * size
+    q = _quantise(difference, counts, given, wanted, is_usable, out_zero_point, LOWEST)
+    tl.store(y + batch * y_batch + channel * y_channel, q.to(y.dtype.element_ty), mask=is_plane)
 
 
 @triton.jit
-def _rows(
-    plane,
-    from_d,
-    from_h,
-    word,
-    width,
-    mask,
-    sizes,
-    x_strides,
+def _pair(evens, odds, k: tl.constexpr):
+    """Bytes k and k + 2 of a row of words, from the even and the odd ones of each."""
+    halves = evens if k % 2 == 0 else odds
+    pair = halves[k // 4]
+    if k % 4 >= 2:
+        pair = ((pair >> 16) & 0xFFFF) | (halves[k // 4 + 1] << 16)
+    return pair
+
+
+@triton.jit
+def _words(start, edges, width, step_d, KD: tl.constexpr, WORDS: tl.constexpr, IN_WORDS: tl.constexpr):
+    """The words from `start` on of the same row in KD depths; what is outside the input is filled."""
+    column, masks, is_depth, fill = edges
+    words = ()
+    for i in tl.static_range(KD):
+        if IN_WORDS:
+            at = start.to(tl.pointer_type(tl.int32))
+            for k in tl.static_range(WORDS):
+                words += (tl.load(at + k, mask=is_depth[i] & masks[k], other=fill),)
+        else:
+            # A word at any address is a part of two at multiples of 4, of which no one without an element is read.
+            address = start.to(tl.int64)
+            skipped = (address & 3).to(tl.int32)
+            at = (address & -4).to(tl.pointer_type(tl.int32))
+            low = fill
+            for k in tl.static_range(WORDS + 1):
+                is_inside = (column - skipped + (4 * k + 3)).to(tl.uint32) < width + 3
+                high = tl.load(at + k, mask=is_depth[i] & is_inside, other=0)
+                if k > 0:
+                    both = (high.to(tl.int64) << 32) | (low.to(tl.int64) & 0xFFFFFFFF)
+                    mask = tl.where(is_depth[i], masks[k - 1], 0)
+                    words += (((both >> (skipped * 8)).to(tl.int32) & mask) | (fill & ~mask),)
+                low = high
+        start += step_d
+    return words
+
+
+@triton.jit
+def _sums(
+    words,
     KD: tl.constexpr,
-    ROWS: tl.constexpr,
     KW: tl.constexpr,
     STRIDE: tl.constexpr,
     SHIFT: tl.constexpr,
+    WORDS: tl.constexpr,
     SIGNED: tl.constexpr,
 ):
-    """Sums over a window of KD x ROWS x KW bytes for 4 outputs, in pairs as `_add_tap` has them.
-
-    Output 0's first column is SHIFT bytes before word STRIDE * `word`.
-    """
-    one = tl.zeros(word.shape, tl.int32)
-    two = tl.zeros(word.shape, tl.int32)
-    for i in tl.static_range(KD):
-        for j in tl.static_range(ROWS):
-            d, h = from_d + i, from_h + j
-            is_row = mask & (d >= 0) & (d < sizes[0]) & (h >= 0) & (h < sizes[1])
-            row = plane + d * x_strides[2] + h * x_strides[3]
-            for w in tl.static_range(-((SHIFT + 3) // 4), (3 * STRIDE + KW - 1 - SHIFT) // 4 + 1):
-                at = word * STRIDE + w
-                is_inside = is_row & (at >= 0) & (at < width)
-                even, odd = _pairs(tl.load(row + at, mask=is_inside, other=0), is_inside, SIGNED)
-                for k in tl.static_range(KW):
-                    one, two = _add_tap(one, two, even, odd, k - SHIFT - 4 * w, STRIDE)
+    """Sums over KD x 1 x KW bytes for 4 outputs, in pairs of 16 bits: of stride 1, of outputs 0 and 2, and 1 and 3; of
+    stride 2, of 0 and 1, and 2 and 3. Output 0's are from byte SHIFT on."""
+    evens = ()
+    odds = ()
+    for k in tl.static_range(WORDS):
+        even, odd = _pairs(words[k], SIGNED)
+        for i in tl.static_range(1, KD):
+            more_even, more_odd = _pairs(words[i * WORDS + k], SIGNED)
+            even += more_even
+            odd += more_odd
+        evens += (even,)
+        odds += (odd,)
+    one = _pair(evens, odds, SHIFT)
+    two = _pair(evens, odds, SHIFT + KW if STRIDE == 1 else SHIFT + 4)
+    for k in tl.static_range(SHIFT + 1, SHIFT + KW):
+        one += _pair(evens, odds, k)
+        two += _pair(evens, odds, k if STRIDE == 1 else k + 4)
     return one, two
 
 
@@ -327,9 +326,9 @@ def pool_rows(
     output_zero_point,
     steps,
     lanes,
+    strips,
+    groups,
     channels,
-    width,
-    out_words,
     sizes,
     out_sizes,
     x_strides,
@@ -348,82 +347,142 @@ def pool_rows(
     LOWEST: tl.constexpr,
     SIGNED: tl.constexpr,
     INCLUDE_PADDING: tl.constexpr,
+    IN_WORDS: tl.constexpr,
+    OUT_WORDS: tl.constexpr,
+    INDEX: tl.constexpr,
 ):
-    """Dense windows over rows of whole words of 4 elements: a thread computes 4 neighbours in each of ROWS output rows,
-    from sums of pairs of bytes, and goes down the rows with a running sum where that reads fewer.
+    """Dense windows over rows: a thread computes 4 neighbours in each row of a strip, from sums of pairs of bytes.
 
-    Strides of x and y count words; x_strides and y_strides are of batch, channel, depth and height.
+    Strides count bytes; sizes, starts and ends are of depth, height and width, strides of batch, channel, depth and
+    height. SHIFT is how far before output 0's first column the first word begins.
     """
-    lane = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
-    mask = lane < lanes
-    word = (lane % out_words).to(tl.int32)
-    rest = lane // out_words
-    strips = tl.cdiv(out_sizes[1], ROWS)
-    top = (rest % strips).to(tl.int32) * ROWS
-    rest = rest // strips
+    top = tl.program_id(0) % strips * (groups * ROWS)
+    lane = (tl.program_id(0) // strips).to(INDEX) * BLOCK + tl.arange(0, BLOCK)
+    is_lane = lane < lanes
+    lane = tl.minimum(lane, lanes - 1)
+    across = tl.cdiv(out_sizes[2], 4)
+    word = (lane % across).to(tl.int32)
+    rest = lane // across
     d = (rest % out_sizes[0]).to(tl.int32)
     rest = rest // out_sizes[0]
-    channel = (rest % channels).to(tl.int32)
-    batch = rest // channels
-    x_plane = x + batch * x_strides[0] + channel * x_strides[1]
-    y_plane = y + batch * y_strides[0] + channel * y_strides[1] + d * y_strides[2]
-    from_d = d * STRIDE_D - starts[0]
+    channel = (rest % channels).to(tl.int64)
+    batch = (rest // channels).to(tl.int64)
 
-    zero_point = _zero_point(input_zero_point, channel * steps[1], mask) + (128 if SIGNED else 0)
-    given, wanted, is_usable = _scales(channel, input_scale, output_scale, steps, mask)
-    out_zero_point = _zero_point(output_zero_point, channel * steps[3], mask)
+    given, wanted, is_usable = _scales(channel, input_scale, output_scale, steps, is_lane)
+    in_zero_point = _zero_point(input_zero_point, channel * steps[1], is_lane)
+    out_zero_point = _zero_point(output_zero_point, channel * steps[3], is_lane)
+    # What is outside the input is taken to be the zero point: it adds nothing to a sum of differences from it.
+    fill = (in_zero_point & 0xFF) * 0x01010101
+    each = in_zero_point + (128 if SIGNED else 0)
+    fill_row = each * (KD * KW * 0x10001)
+    bias = _above(each * (KD * KH * KW))
+
+    from_d = d * STRIDE_D - starts[0]
     _, inside_d, declared_d = _taps(from_d, sizes[0], ends[0], KD, 1)
-    # With many rows in a window, it is cheaper to add those that come in and to take away those that go out.
-    RUNNING: tl.constexpr = KH > 2 * STRIDE_H
-    from_h = top * STRIDE_H - starts[1]
-    one = tl.zeros((BLOCK,), tl.int32)
-    two = tl.zeros((BLOCK,), tl.int32)
-    if RUNNING:
-        one, two = _rows(
-            x_plane, from_d, from_h, word, width, mask, sizes, x_strides, KD, KH - STRIDE_H, KW, STRIDE, SHIFT, SIGNED
-        )
-    for r in range(ROWS):
-        out_h = top + r
-        is_out = mask & (out_h < out_sizes[1])
-        if RUNNING:
-            coming = from_h + (KH - STRIDE_H)
-            a, b = _rows(
-                x_plane, from_d, coming, word, width, is_out, sizes, x_strides, KD, STRIDE_H, KW, STRIDE, SHIFT, SIGNED
-            )
-            one += a
-            two += b
-        else:
-            one, two = _rows(
-                x_plane, from_d, from_h, word, width, is_out, sizes, x_strides, KD, KH, KW, STRIDE, SHIFT, SIGNED
-            )
-        _, inside_h, declared_h = _taps(from_h, sizes[1], ends[1], KH, 1)
-        inside_dh = inside_d * inside_h
-        count_dh = declared_d * declared_h if INCLUDE_PADDING else inside_dh
-        share = 1.0 / tl.maximum(count_dh, 1).to(tl.float32)
-        count_dh = _double(count_dh)
-        packed = tl.zeros((BLOCK,), tl.int32)
-        for j in tl.static_range(4):
-            if STRIDE == 1:
-                half = one if j % 2 == 0 else two
-                total = (half >> 16) & 0xFFFF if j >= 2 else half & 0xFFFF
-            else:
-                half = one if j < 2 else two
-                total = (half >> 16) & 0xFFFF if j % 2 == 1 else half & 0xFFFF
-            _, inside_w, declared_w = _taps((word * 4 + j) * STRIDE - SHIFT, sizes[2], ends[2], KW, 1)
-            total -= inside_dh * inside_w * zero_point
-            # The same for all rows, and kept between them.
-            divisor_w = _double(declared_w if INCLUDE_PADDING else inside_w) * wanted
-            ratio = tl.minimum(given / tl.where(divisor_w > 0, divisor_w, 1.0), 1e30).to(tl.float32)
-            divisor = count_dh * divisor_w
-            is_counted = is_usable & (divisor > 0)
-            near = total.to(tl.float32) * (ratio * share)
-            q = _quantise_near(total, near, divisor, given, is_counted, out_zero_point, LOWEST)
-            packed |= (q & 0xFF) << (8 * j)
-        tl.store(y_plane + out_h * y_strides[3] + word, packed, mask=is_out)
-        if RUNNING:
-            a, b = _rows(
-                x_plane, from_d, from_h, word, width, is_out, sizes, x_strides, KD, STRIDE_H, KW, STRIDE, SHIFT, SIGNED
-            )
-            one -= a
-            two -= b
-        from_h += STRIDE_H
+    factors = ()
+    for j in tl.static_range(4):
+        _, inside_w, declared_w = _taps((word * 4 + j) * STRIDE - starts[2], sizes[2], ends[2], KW, 1)
+        counted = KH * (declared_d * declared_w if INCLUDE_PADDING else inside_d * inside_w)
+        factor = given / (tl.maximum(counted, 1).to(tl.float64) * wanted)
+        # From 512 on, every total but 0 saturates.
+        factors += (tl.where(is_usable, tl.minimum(factor, 512.0), 0.0),)
+
+    column = word * (4 * STRIDE) - starts[2] - SHIFT
+    WORDS: tl.constexpr = (SHIFT + 3 * STRIDE + KW - 1) // 4 + 1
+    masks = ()
+    for k in tl.static_range(WORDS):
+        at = column + 4 * k
+        masks += ((at >= 0) & (at < sizes[2]) if IN_WORDS else _bytes_inside(at, sizes[2]),)
+    is_depth = ()
+    for i in tl.static_range(KD):
+        is_depth += ((from_d + i >= 0) & (from_d + i < sizes[0]),)
+    edges = (column, masks, is_depth, fill)
+    height = tl.where(is_lane, out_sizes[1], 0)
+
+    # Rows are read in groups: while one is averaged, what the next one takes besides is on its way. So a strip begins
+    # before its first average.
+    NEW: tl.constexpr = ROWS * STRIDE_H
+    HELD: tl.constexpr = KH - STRIDE_H + NEW
+    BEFORE: tl.constexpr = (HELD + NEW - 1) // NEW
+    h = (top - BEFORE * ROWS) * STRIDE_H - starts[1]
+    # From the last row of a strip, or of the input, on, the same is read again.
+    last = tl.minimum((top + groups * ROWS - 1) * STRIDE_H - starts[1] + KH, sizes[1]) - 1
+    start = x + batch * x_strides[0] + channel * x_strides[1] + from_d.to(tl.int64) * x_strides[2] + column
+    start += tl.minimum(tl.maximum(h + HELD, 0), sizes[1] - 1).to(tl.int64) * x_strides[3]
+    y_row = y + batch * y_strides[0] + channel * y_strides[1] + d.to(tl.int64) * y_strides[2] + word * 4
+    y_row += top.to(tl.int64) * y_strides[3]
+    ones = (fill_row,) * HELD
+    twos = (fill_row,) * HELD
+    for group in range(-BEFORE, groups):
+        read = h + HELD
+        step = tl.full((), 0, tl.int64) + x_strides[3]
+        steps_to = (step,) * NEW
+        if (read < 0) | (read + NEW > last):
+            steps_to = ()
+            for i in tl.static_range(NEW):
+                steps_to += (tl.where((read + i >= 0) & (read + i < last), step, 0),)
+        words = ()
+        for i in tl.static_range(NEW):
+            words += _words(start, edges, sizes[2], x_strides[2], KD, WORDS, IN_WORDS)
+            start += steps_to[i]
+
+        if group >= 0:
+            # A factor takes all rows of a window to count: where fewer do, it grows.
+            shares = (tl.full((), 1.0, tl.float64),) * ROWS
+            if (h < 0) | (h + HELD > sizes[1]):
+                shares = ()
+                for r in tl.static_range(ROWS):
+                    of_height = _taps(h + r * STRIDE_H, sizes[1], ends[1], KH, 1)
+                    counted_h = tl.maximum(of_height[2 if INCLUDE_PADDING else 1], 1)
+                    shares += (KH / counted_h.to(tl.float64),)
+            one = ones[0]
+            two = twos[0]
+            for r in tl.static_range(ROWS):
+                # Of a high window it is cheaper to add the rows that come in, and to take away those that go out.
+                if r == 0 or KH <= 2 * STRIDE_H:
+                    one = ones[r * STRIDE_H]
+                    two = twos[r * STRIDE_H]
+                    for i in tl.static_range(r * STRIDE_H + 1, r * STRIDE_H + KH):
+                        one += ones[i]
+                        two += twos[i]
+                else:
+                    for i in tl.static_range((r - 1) * STRIDE_H, r * STRIDE_H):
+                        one += ones[i + KH] - ones[i]
+                        two += twos[i + KH] - twos[i]
+                is_out = top + r < height
+                packed = (out_zero_point - LOWEST) * 0x01010101
+                for j in tl.static_range(4):
+                    half = one if j // STRIDE % 2 == 0 else two
+                    total = (half >> 16) & 0xFFFF if j * STRIDE // 2 % 2 == 1 else half & 0xFFFF
+                    q = _rounded(_above(total) - bias, factors[j] * shares[r])
+                    q = tl.minimum(tl.maximum(q, LOWEST - out_zero_point), LOWEST + 255 - out_zero_point)
+                    if OUT_WORDS:
+                        packed += q << (8 * j)
+                    else:
+                        is_column = is_out & (word * 4 + j < out_sizes[2])
+                        tl.store(y_row + j, (q + out_zero_point).to(y.dtype.element_ty), mask=is_column)
+                if OUT_WORDS:
+                    if LOWEST < 0:
+                        packed = packed ^ -0x7F7F7F80
+                    tl.store(y_row.to(tl.pointer_type(tl.int32)), packed, mask=is_out)
+                y_row += y_strides[3]
+            top += ROWS
+
+        more_ones = ()
+        more_twos = ()
+        for i in tl.static_range(NEW):
+            one, two = _sums(words[i * KD * WORDS :], KD, KW, STRIDE, SHIFT, WORDS, SIGNED)
+            more_ones += (one,)
+            more_twos += (two,)
+        if (read < 0) | (read + NEW > sizes[1]):
+            inside_ones = ()
+            inside_twos = ()
+            for i in tl.static_range(NEW):
+                is_row = (read >= -i) & (read < sizes[1] - i)
+                inside_ones += (tl.where(is_row, more_ones[i], fill_row),)
+                inside_twos += (tl.where(is_row, more_twos[i], fill_row),)
+            more_ones = inside_ones
+            more_twos = inside_twos
+        ones = ones[NEW:] + more_ones
+        twos = twos[NEW:] + more_twos
+        h += NEW
