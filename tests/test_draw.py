@@ -463,7 +463,7 @@ def test_an_operator_without_a_design_gets_its_tensors(picture: Picture, monkeyp
 
 
 def test_p1_an_operator_without_an_example() -> None:
-    with pytest.raises(DMLError, match=r"'CONVOLUTION', expected JOIN, .* \(P1\)"):
+    with pytest.raises(DMLError, match=r"'CONVOLUTION', expected one of the .* \(P1\)"):
         draw_operator("CONVOLUTION")
 
 

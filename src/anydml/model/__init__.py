@@ -40,7 +40,7 @@ from ..enums import parse as parse_enum
 from ..errors import DMLError, Violation, error, listing
 from ..layout import Array, Layout
 from ..memory import HOST
-from ..operators import OPERATORS, spec
+from ..operators import ANY, OPERATORS, spec
 from ..schema import OperatorDesc, OperatorSpec
 from ..validate import validate
 from .buffers import Buffer, describe
@@ -382,10 +382,10 @@ def operator_named(where: str, name: str) -> OperatorSpec | Violation:
         known = [each for each in OperatorType.__members__ if each != "INVALID"]
         remedy = hint(name.removeprefix(PREFIXES[OperatorType]), known)
         text = f"{describe(name)}, no operator of DirectML"
-        return model_violation(where, "(M11)", text, listing(OPERATORS), remedy)
+        return model_violation(where, "(M11)", text, ANY, remedy)
     if found.name not in OPERATORS:
         text = f"{found.name}, which this version does not have yet"
-        return model_violation(where, "(M11)", text, listing(OPERATORS))
+        return model_violation(where, "(M11)", text, ANY)
     return spec(found.name)
 
 

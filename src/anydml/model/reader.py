@@ -11,7 +11,7 @@ from typing import Any
 from .. import enums
 from ..enums import ExecutionFlags, TensorDataType, TensorFlags, TensorType
 from ..errors import listing
-from ..operators import OPERATORS
+from ..operators import ANY
 from ..schema import OperatorDesc, OperatorSpec
 from ..tensor import DML_BUFFER_TENSOR_DESC
 from . import (
@@ -98,7 +98,7 @@ class Reader(Resources):
         if name is None:
             return None
         if name.lower() in _OTHER_KINDS:
-            self.refuse(where, "(M11)", f"{describe(name)}, {_OTHER_KINDS[name.lower()]}", listing(OPERATORS))
+            self.refuse(where, "(M11)", f"{describe(name)}, {_OTHER_KINDS[name.lower()]}", ANY)
             return None
         found = operator_named(where, name)
         if isinstance(found, OperatorSpec):

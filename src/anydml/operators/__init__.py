@@ -24,6 +24,9 @@ OPERATORS = {
 }
 """Operator to family file, in the order of DML_OPERATOR_TYPE."""
 
+ANY = f"one of the {len(OPERATORS)} operators that `anydml ops` lists"
+"""What a message expects; all their names would bury it."""
+
 
 @cache
 def spec(name: str) -> OperatorSpec:
