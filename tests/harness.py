@@ -16,6 +16,8 @@ from anydml.schema import OperatorDesc
 GPU = os.environ.get("ANYDML_TEST_DEVICE", "")
 """A device that the cases run on beside the CPU's: "cuda", also in Triton's interpreter."""
 ENGINES = ("reference", "cpu", GPU) if GPU else ("reference", "cpu")
+WITHOUT_KERNELS = ("ELEMENT_WISE_",)
+"""What begins so is served by the reference alone, on the CPU too."""
 GUARD = 64
 POISONS = (0xA5, 0x5A)
 
@@ -65,6 +67,12 @@ class Memory:
         expected = self._before.copy()
         self.layout.view(expected, GUARD)[...] = self.values
         np.testing.assert_array_equal(self._now(), expected)
+
+
+def engines_of(desc: OperatorDesc) -> tuple[str, ...]:
+    """The engines that serve a desc by themselves."""
+    name = type(desc).__name__.removeprefix("DML_")
+    return ("reference",) if name.startswith(WITHOUT_KERNELS) else ENGINES
 
 
 def compiled(engine: str, desc: OperatorDesc) -> CompiledOperator:
@@ -125,4 +133,4 @@ def assert_same(actual: np.ndarray, expected: np.ndarray) -> None:
     np.testing.assert_array_equal(actual, expected)
 
 
-__all__ = ["ENGINES", "GPU", "GUARD", "Memory", "anydml", "assert_same", "bits", "compiled", "run"]
+__all__ = ["ENGINES", "GPU", "GUARD", "Memory", "anydml", "assert_same", "bits", "compiled", "engines_of", "run"]

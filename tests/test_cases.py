@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import anydml
+from anydml.operators import spec_of
 from cases import Case, all_cases
-from harness import ENGINES, Memory, assert_same, bits, compiled, run
+from harness import Memory, assert_same, bits, compiled, engines_of, run
 
 CASES = all_cases()
-case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
-engine = pytest.mark.parametrize("engine", ENGINES)
+
+
+def on_every_engine(cases: list[Case]) -> pytest.MarkDecorator:
+    pairs = [(case, engine) for case in cases for engine in engines_of(case.desc)]
+    return pytest.mark.parametrize(("case", "engine"), pairs, ids=[f"{engine}-{case.id}" for case, engine in pairs])
 
 
 def check(case: Case, outputs: list[np.ndarray]) -> None:
@@ -21,22 +27,19 @@ def check(case: Case, outputs: list[np.ndarray]) -> None:
         assert_same(actual, expected)
 
 
-@case
-@engine
+@on_every_engine(CASES)
 @pytest.mark.parametrize("through", ["dispatch", "flat", "table"])
 def test_desc(case: Case, engine: str, through: str) -> None:
     check(case, run(engine, case.desc, case.inputs, through))
 
 
-@case
-@engine
+@on_every_engine([case for case in CASES if case.function])
 def test_function(case: Case, engine: str) -> None:
     call = getattr(anydml, case.function)
     check(case, [call(*case.arguments, **case.options, device=engine)])
 
 
-@case
-@engine
+@on_every_engine([case for case in CASES if case.function])
 def test_function_out(case: Case, engine: str) -> None:
     """Into memory of the desc's strides."""
     call = getattr(anydml, case.function)
@@ -47,17 +50,15 @@ def test_function_out(case: Case, engine: str) -> None:
     memory.assert_only_elements_changed()
 
 
-@pytest.mark.parametrize(
-    "case", [case for case in CASES if case.function.startswith("cumulative")], ids=lambda case: case.id
-)
-@engine
+@on_every_engine([case for case in CASES if spec_of(case.desc).in_place])  # type: ignore[union-attr]
 def test_in_place(case: Case, engine: str) -> None:
-    desc = case.desc
-    if desc.InputTensor.Strides != desc.OutputTensor.Strides:
-        desc = type(desc)(
-            **{**{name: getattr(desc, name) for name in desc.__slots__}, "InputTensor": desc.OutputTensor}
-        )
+    """Over the first input, laid out as the output is."""
+    spec = spec_of(case.desc)
+    assert spec is not None
+    first = spec.inputs(case.desc)[0][0]
+    desc = replace(case.desc, **{first: case.desc.OutputTensor})
     memory = Memory(desc.OutputTensor, 0xA5, case.inputs[0], engine)
-    compiled(engine, desc).dispatch([memory.array], [memory.array])
+    rest = [Memory(t, 0xA5, x, engine) for (_, t), x in zip(spec.inputs(desc)[1:], case.inputs[1:], strict=True)]
+    compiled(engine, desc).dispatch([memory.array, *(each.array for each in rest)], [memory.array])
     check(case, [memory.values])
     memory.assert_only_elements_changed()

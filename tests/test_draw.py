@@ -23,6 +23,7 @@ from anydml import (
 )
 from anydml import draw as draw_module
 from anydml.draw import EXAMPLES, draw, draw_operator
+from anydml.draw.text import number
 from anydml.layout import DATA_TYPES, Array, Layout
 from anydml.operators import OPERATORS, spec_of
 
@@ -245,7 +246,7 @@ def test_small_tensors_are_drawn_whole() -> None:
     for desc, inputs in EXAMPLES.values():
         values = [value for array in outputs_of(desc, inputs) for value in array.ravel()]
         shown = [text for text, _, _ in cells(draw(desc, inputs, outputs_of(desc, inputs)))]
-        assert shown[-len(values) :] == [f"{value:.0f}" for value in values]
+        assert shown[-len(values) :] == [number(value).replace("\N{MINUS SIGN}", "-") for value in values]
 
 
 def test_of_large_tensors_the_ends_are_drawn() -> None:

@@ -446,7 +446,10 @@ TYPE = "resources/A/initialValuesDataType"
         ({"resources/A/sizeInBytes": "16"}, 'sizeInBytes: found "16", expected an integer.*(M4)'),
         ({"resources/A/initialValuesOffsetInBytes": -4}, "found -4, expected an integer from 0 to 2^63 - 1 (M4)"),
         # Dispatchables
-        ({TYPED: "DML_OPERATOR_GEMM"}, "product.type: found GEMM, which this version does not have yet, expected one of the .*(M11)"),
+        (
+            {TYPED: "DML_OPERATOR_GEMM"},
+            "product.type: found GEMM, which this version does not have yet, expected one of the .*(M11)",
+        ),
         (
             {TYPED: "CUMULATIVE_PRODCUT"},
             '"CUMULATIVE_PRODCUT", no operator of DirectML.*Did you mean CUMULATIVE_PRODUCT?',

@@ -36,7 +36,7 @@ from .enums import (
 from .errors import DMLError, DMLMemoryError, DMLTypeError, DMLValueError, Violation
 from .functions import cumulative_product, cumulative_summation, join, quantized_linear_average_pooling
 from .operators import OPERATORS, spec
-from .tensor import DML_BUFFER_TENSOR_DESC
+from .tensor import DML_BUFFER_TENSOR_DESC, DML_SCALE_BIAS
 from .validate import validate
 
 if TYPE_CHECKING:
@@ -50,6 +50,7 @@ __all__ = [
     "DML_BUFFER_TENSOR_DESC",
     "DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT",
     "DML_PERSISTENT_BUFFER_ALIGNMENT",
+    "DML_SCALE_BIAS",
     "DML_TEMPORARY_BUFFER_ALIGNMENT",
     "DML_TENSOR_DIMENSION_COUNT_MAX",
     "DML_TENSOR_DIMENSION_COUNT_MAX1",

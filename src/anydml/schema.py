@@ -7,6 +7,7 @@ reads it from there.
 from __future__ import annotations
 
 import re
+import struct
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import Field, dataclass, fields
 from functools import cached_property
@@ -14,7 +15,7 @@ from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 from .enums import FeatureLevel, OperatorType, TensorDataType, parse
 from .layout import Array, Layout
-from .tensor import DML_BUFFER_TENSOR_DESC, plain
+from .tensor import DML_BUFFER_TENSOR_DESC, DML_SCALE_BIAS, plain, single
 
 # The header's words for the types of members. `validate.py` checks a member by the annotation that its class gives it.
 Tensor: TypeAlias = DML_BUFFER_TENSOR_DESC
@@ -23,6 +24,9 @@ OptionalTensor: TypeAlias = DML_BUFFER_TENSOR_DESC | None
 UINT: TypeAlias = int
 UINTs: TypeAlias = Sequence[int]
 BOOL: TypeAlias = bool
+FLOAT: TypeAlias = float
+SCALAR: TypeAlias = int | float
+OptionalScaleBias: TypeAlias = DML_SCALE_BIAS | None
 Count: TypeAlias = int | None
 
 
@@ -37,9 +41,9 @@ class OperatorDesc:
     counts: ClassVar[Mapping[str, tuple[str, ...]]] = {}
 
     def __post_init__(self) -> None:
-        for name in self.__slots__:
+        for name, field in self.__dataclass_fields__.items():
             value = getattr(self, name)
-            simple = plain(value)
+            simple = single(plain(value)) if field.type == "FLOAT" else plain(value)
             if simple is not value:
                 object.__setattr__(self, name, simple)
         for count, arrays in self.counts.items():
@@ -112,6 +116,16 @@ Choices: TypeAlias = tuple[tuple[int, ...], ...]
 """For each dimension the sizes that are right there, the documented one first."""
 
 
+def _as_integers(value: Any) -> tuple[int, ...]:
+    if isinstance(value, tuple):
+        return value
+    if isinstance(value, float):
+        return struct.unpack("q", struct.pack("d", value))
+    if isinstance(value, DML_SCALE_BIAS):
+        return _as_integers(value.Scale) + _as_integers(value.Bias)
+    return () if value is None else (int(value),)
+
+
 def anything_goes(desc: Any, inputs: Sequence[Array | None]) -> Iterator[Broken]:
     """No demands on values."""
     return iter(())
@@ -164,9 +178,9 @@ class OperatorSpec:
         return tuple(name for name in self.members if name not in self.tensors and name not in self.desc.counts)
 
     def attributes(self, desc: OperatorDesc) -> list[tuple[int, ...]]:
-        """The values of those members for a native kernel: a scalar as one element."""
-        values = [getattr(desc, name) for name in self.attribute_names]
-        return [value if isinstance(value, tuple) else (int(value),) for value in values]
+        """The values of those members for a native kernel: a scalar as one element, a float by the bits of a double,
+        a ScaleBias as two of them, or none."""
+        return [_as_integers(getattr(desc, name)) for name in self.attribute_names]
 
     def inputs(self, desc: OperatorDesc) -> list[tuple[str, Tensor | None]]:
         """Labels and descs of the inputs in header order, arrays taken apart: ``InputTensors[0]``."""

@@ -1,4 +1,4 @@
-"""``DML_BUFFER_TENSOR_DESC``: the data type, sizes and strides of a tensor in a buffer."""
+"""The structs that descs are made of: ``DML_BUFFER_TENSOR_DESC``, ``DML_SCALE_BIAS``."""
 
 from __future__ import annotations
 
@@ -66,8 +66,27 @@ class DML_BUFFER_TENSOR_DESC:
         return packed_strides(self.Sizes) if self.Strides is None else cast("tuple[int, ...]", self.Strides)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DML_SCALE_BIAS:
+    """What is applied to each element that an operator reads: g(x) = x * Scale + Bias.
+
+    Args:
+        Scale: a number of single precision.
+        Bias: likewise.
+
+    Source: the page of DML_SCALE_BIAS; every feature level.
+    """
+
+    Scale: float
+    Bias: float
+
+    def __post_init__(self) -> None:
+        for name in ("Scale", "Bias"):
+            object.__setattr__(self, name, single(plain(getattr(self, name))))
+
+
 def plain(value: Any) -> Any:
-    """Lists as tuples and NumPy's integers as Python's, so that a desc is immutable and never overflows."""
+    """Lists as tuples and NumPy's numbers as Python's, so that a desc is immutable and never overflows."""
     if getattr(value, "shape", ()) and hasattr(value, "tolist"):
         with suppress(Exception):  # of a class, for instance, which the validator names
             value = value.tolist()
@@ -77,7 +96,18 @@ def plain(value: Any) -> Any:
 
 
 def _plain_number(value: Any) -> Any:
-    return value.item() if isinstance(value, (np.integer, np.bool_)) else value
+    return value.item() if isinstance(value, (np.integer, np.floating, np.bool_)) else value
+
+
+def single(value: Any) -> Any:
+    """A number as the header's FLOAT holds it, in single precision; one that is too large for it stays what it is."""
+    if type(value) not in (int, float) or abs(value) >= SINGLE_END:
+        return value
+    return float(np.float32(value))
+
+
+SINGLE_END = 2.0**128 - 2.0**103
+"""What rounds to infinity in single precision."""
 
 
 def are_integers(value: object) -> bool:

@@ -9,6 +9,8 @@ Rules of every operator, beside the labelled constraints in ``operators/``:
 (F5) A count agrees with every array that it counts.
 (F6) A desc is a desc of an operator in this package.
 (F7) A feature level is one of FeatureLevel, by its member or its value.
+(F8) A FLOAT is a real number that single precision holds, infinities and NaN among them; a SCALAR any real number.
+(F9) A ScaleBias is a DML_SCALE_BIAS of two FLOATs, or None.
 (T1) DataType is a member of TensorDataType, not UNKNOWN.
 (T2) A tensor has 1 to 8 dimensions, each of at least 1 element.
 (T3) Strides, where given, are as many as Sizes, and not negative.
@@ -32,7 +34,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from functools import cache
-from math import prod
+from math import inf, prod
 from typing import Any
 
 from . import enums
@@ -41,7 +43,7 @@ from .errors import Violation, error, listing
 from .layout import overlaps_itself
 from .operators import ANY, spec_of
 from .schema import Broken, OperatorDesc, OperatorSpec, SupportRow
-from .tensor import DML_BUFFER_TENSOR_DESC, are_integers, minimum_size_in_bytes
+from .tensor import DML_BUFFER_TENSOR_DESC, DML_SCALE_BIAS, SINGLE_END, are_integers, minimum_size_in_bytes
 
 UINT_MAX = 2**32 - 1
 
@@ -151,6 +153,20 @@ def _is_uint(value: object) -> bool:
     return type(value) is int and 0 <= value <= UINT_MAX
 
 
+def _is_number(value: object) -> bool:
+    # An integer of more bits might be no float.
+    return type(value) is float or (type(value) is int and value.bit_length() <= 64)
+
+
+def _is_float(value: object) -> bool:
+    # The desc has rounded all but what single precision does not hold.
+    return type(value) is float and not SINGLE_END <= abs(value) < inf
+
+
+def _is_scale_bias(value: object) -> bool:
+    return isinstance(value, DML_SCALE_BIAS) and _is_float(value.Scale) and _is_float(value.Bias)
+
+
 def _is_tensor(value: object) -> bool:
     return isinstance(value, DML_BUFFER_TENSOR_DESC)
 
@@ -160,6 +176,13 @@ _CHECKS: dict[str, tuple[str, str, Callable[[object], bool]]] = {
     "OptionalTensor": ("(F1)", "a DML_BUFFER_TENSOR_DESC or None", lambda value: value is None or _is_tensor(value)),
     "UINT": ("(F2)", "an integer from 0 to 2^32 - 1", _is_uint),
     "BOOL": ("(F3)", "True or False", lambda value: isinstance(value, int) and value in (0, 1)),
+    "FLOAT": ("(F8)", "a number of single precision", _is_float),
+    "SCALAR": ("(F8)", "a real number", _is_number),
+    "OptionalScaleBias": (
+        "(F9)",
+        "a DML_SCALE_BIAS of two numbers, or None",
+        lambda value: value is None or _is_scale_bias(value),
+    ),
     # None where what it counts is malformed, which is said already.
     "Count": ("(F2)", "an integer from 0 to 2^32 - 1", lambda value: value is None or _is_uint(value)),
 }

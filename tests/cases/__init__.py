@@ -21,8 +21,8 @@ class Case:
     desc: OperatorDesc
     inputs: Sequence[np.ndarray | None]
     outputs: Sequence[np.ndarray]
-    function: str
-    """The function that does the same."""
+    function: str = ""
+    """The function that does the same, where there is one."""
     arguments: Sequence[Any] = ()
     options: Mapping[str, Any] = field(default_factory=dict)
 
@@ -38,6 +38,6 @@ def tensor_of(array: np.ndarray, strides: Sequence[int] | None = None) -> DML_BU
 
 
 def all_cases() -> list[Case]:
-    from . import cumulative, join, pooling
+    from . import cumulative, element_wise, join, pooling
 
-    return [*cumulative.CASES, *join.CASES, *pooling.CASES]
+    return [*element_wise.CASES, *cumulative.CASES, *join.CASES, *pooling.CASES]

@@ -146,6 +146,9 @@ _TYPE_WORDS = {
     "UINT": "integer",
     "UINTs": "list of integers",
     "BOOL": "bool",
+    "FLOAT": "number",
+    "SCALAR": "number",
+    "OptionalScaleBias": "DML_SCALE_BIAS or None",
     "Count": "integer, derived",
 }
 

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
+from ..enums import TensorDataType
 from ..layout import DATA_TYPES, Array
+from ..operators import element_wise_binary as binary
+from ..operators import element_wise_unary as unary
 from ..operators.cumulative import DML_CUMULATIVE_PRODUCT_OPERATOR_DESC, DML_CUMULATIVE_SUMMATION_OPERATOR_DESC
 from ..operators.join import DML_JOIN_OPERATOR_DESC
 from ..operators.pooling import DML_QUANTIZED_LINEAR_AVERAGE_POOLING_OPERATOR_DESC
 from ..schema import OperatorDesc
-from ..tensor import DML_BUFFER_TENSOR_DESC
+from ..tensor import DML_BUFFER_TENSOR_DESC, DML_SCALE_BIAS
 
 
 def _packed(array: Array) -> DML_BUFFER_TENSOR_DESC:
@@ -22,12 +26,47 @@ def _one(value: float, dtype: type[np.generic]) -> Array:
     return np.array(value, dtype).reshape(1, 1, 1, 1)
 
 
+def _of_one(desc: Any, x: Array, **options: Any) -> tuple[OperatorDesc, list[Array | None]]:
+    return desc(InputTensor=_packed(x), OutputTensor=_packed(x), **options), [x]
+
+
+def _of_two(desc: Any, a: Array, b: Array) -> tuple[OperatorDesc, list[Array | None]]:
+    return desc(ATensor=_packed(a), BTensor=_packed(b), OutputTensor=_packed(a)), [a, b]
+
+
+_SIGNED = np.array([[[[-2.5, -1, 0], [0.5, 1, 4]]]], np.float32)
+_POSITIVE = np.array([[[[0.25, 1, 2], [4, 9, 10]]]], np.float32)
+_A = np.array([[[[7, -7, 4], [1, 2, 9]]]], np.float32)
+_B = np.array([[[[2, 2, -3], [4, 5, 3]]]], np.float32)
 _TABLE = np.array([[[[2, 1, 3, 5], [3, 8, 7, 3], [9, 6, 2, 4]]]], np.float32)
 _LEFT = np.arange(1, 7, dtype=np.float32).reshape(1, 1, 2, 3)
 _RIGHT = np.arange(7, 15, dtype=np.float32).reshape(1, 1, 2, 4)
 _IMAGE = np.array([[[[12, 15, 11, 18], [16, 17, 20, 13], [14, 10, 22, 19], [21, 12, 16, 24]]]], np.uint8)
 
 EXAMPLES: Mapping[str, tuple[OperatorDesc, Sequence[Array | None]]] = {
+    "ELEMENT_WISE_IDENTITY": _of_one(
+        unary.DML_ELEMENT_WISE_IDENTITY_OPERATOR_DESC, _SIGNED, ScaleBias=DML_SCALE_BIAS(Scale=2, Bias=10)
+    ),
+    "ELEMENT_WISE_ABS": _of_one(unary.DML_ELEMENT_WISE_ABS_OPERATOR_DESC, _SIGNED),
+    "ELEMENT_WISE_ADD": _of_two(binary.DML_ELEMENT_WISE_ADD_OPERATOR_DESC, _A, _B),
+    "ELEMENT_WISE_CLIP": _of_one(unary.DML_ELEMENT_WISE_CLIP_OPERATOR_DESC, _SIGNED, Min=-1, Max=0.75),
+    "ELEMENT_WISE_DIVIDE": _of_two(binary.DML_ELEMENT_WISE_DIVIDE_OPERATOR_DESC, _A, _B),
+    "ELEMENT_WISE_EXP": _of_one(unary.DML_ELEMENT_WISE_EXP_OPERATOR_DESC, _SIGNED),
+    "ELEMENT_WISE_LOG": _of_one(unary.DML_ELEMENT_WISE_LOG_OPERATOR_DESC, _POSITIVE),
+    "ELEMENT_WISE_MAX": _of_two(binary.DML_ELEMENT_WISE_MAX_OPERATOR_DESC, _A, _B),
+    "ELEMENT_WISE_MEAN": _of_two(binary.DML_ELEMENT_WISE_MEAN_OPERATOR_DESC, _A, _B),
+    "ELEMENT_WISE_MIN": _of_two(binary.DML_ELEMENT_WISE_MIN_OPERATOR_DESC, _A, _B),
+    "ELEMENT_WISE_MULTIPLY": _of_two(binary.DML_ELEMENT_WISE_MULTIPLY_OPERATOR_DESC, _A, _B),
+    "ELEMENT_WISE_POW": (
+        binary.DML_ELEMENT_WISE_POW_OPERATOR_DESC(
+            InputTensor=_packed(_A), ExponentTensor=_packed(_B), OutputTensor=_packed(_A)
+        ),
+        [_A, _B],
+    ),
+    "ELEMENT_WISE_RECIP": _of_one(unary.DML_ELEMENT_WISE_RECIP_OPERATOR_DESC, _POSITIVE),
+    "ELEMENT_WISE_SQRT": _of_one(unary.DML_ELEMENT_WISE_SQRT_OPERATOR_DESC, _POSITIVE),
+    "ELEMENT_WISE_SUBTRACT": _of_two(binary.DML_ELEMENT_WISE_SUBTRACT_OPERATOR_DESC, _A, _B),
+    "ELEMENT_WISE_THRESHOLD": _of_one(unary.DML_ELEMENT_WISE_THRESHOLD_OPERATOR_DESC, _SIGNED, Min=0),
     "JOIN": (
         DML_JOIN_OPERATOR_DESC(
             InputTensors=[_packed(_LEFT), _packed(_RIGHT)],
@@ -36,6 +75,7 @@ EXAMPLES: Mapping[str, tuple[OperatorDesc, Sequence[Array | None]]] = {
         ),
         [_LEFT, _RIGHT],
     ),
+    "ELEMENT_WISE_MODULUS_TRUNCATE": _of_two(binary.DML_ELEMENT_WISE_MODULUS_TRUNCATE_OPERATOR_DESC, _A, _B),
     "CUMULATIVE_SUMMATION": (
         DML_CUMULATIVE_SUMMATION_OPERATOR_DESC(InputTensor=_packed(_TABLE), OutputTensor=_packed(_TABLE), Axis=3),
         [_TABLE],
@@ -44,6 +84,14 @@ EXAMPLES: Mapping[str, tuple[OperatorDesc, Sequence[Array | None]]] = {
         DML_CUMULATIVE_PRODUCT_OPERATOR_DESC(InputTensor=_packed(_TABLE), OutputTensor=_packed(_TABLE), Axis=3),
         [_TABLE],
     ),
+    "ELEMENT_WISE_CLIP1": _of_one(
+        unary.DML_ELEMENT_WISE_CLIP1_OPERATOR_DESC,
+        _SIGNED,
+        MinMaxDataType=TensorDataType.FLOAT32,
+        Min=-1,
+        Max=0.75,
+    ),
+    "ELEMENT_WISE_NEGATE": _of_one(unary.DML_ELEMENT_WISE_NEGATE_OPERATOR_DESC, _SIGNED),
     "QUANTIZED_LINEAR_AVERAGE_POOLING": (
         DML_QUANTIZED_LINEAR_AVERAGE_POOLING_OPERATOR_DESC(
             InputTensor=_packed(_IMAGE),

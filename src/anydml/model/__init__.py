@@ -8,7 +8,7 @@ the end of its resource, and one of elements is rounded up to the 4 bytes that a
 (M1) A model is a file that can be read, of at most 256 MiB.
 (M2) Its text is JSON in UTF-8, with comments and trailing commas allowed; lists and objects nest at most 64 deep.
 (M3) Fields are those that there are, each given once, and none that is needed is missing.
-(M4) A field holds what it is for: an object, a list, a string, an integer in range.
+(M4) A field holds what it is for: an object, a list, a string, a number, an integer in range.
 (M5) A resource or a dispatchable that is named exists; names are printable.
 (M6) The name of an enum's member is one, in full or short.
 (M7) An initial value is one of its data type.

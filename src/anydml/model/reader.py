@@ -13,7 +13,7 @@ from ..enums import ExecutionFlags, TensorDataType, TensorFlags, TensorType
 from ..errors import listing
 from ..operators import ANY
 from ..schema import OperatorDesc, OperatorSpec
-from ..tensor import DML_BUFFER_TENSOR_DESC
+from ..tensor import DML_BUFFER_TENSOR_DESC, DML_SCALE_BIAS
 from . import (
     Binding,
     Bindings,
@@ -123,9 +123,29 @@ class Reader(Resources):
             return [self.tensor(f"{where}[{i}]", each) for i, each in enumerate(value)]
         if annotation == "Tensor" or (annotation == "OptionalTensor" and value is not None):
             return self.tensor(where, value)
+        if annotation in ("FLOAT", "SCALAR"):
+            return self.real(where, value)
+        if annotation == "OptionalScaleBias" and value is not None:
+            return self.scale_bias(where, value)
         if annotation.startswith("enums."):
             return self.enum(where, getattr(enums, annotation.removeprefix("enums.")), value)
         return value
+
+    def scale_bias(self, where: str, value: object) -> DML_SCALE_BIAS | None:
+        given = self.mapping(where, value, ("Scale", "Bias"))
+        if given is None or "Scale" not in given or "Bias" not in given:
+            return None
+        scale, bias = (self.real(at(where, name), given[name]) for name in ("Scale", "Bias"))
+        return None if scale is None or bias is None else DML_SCALE_BIAS(Scale=scale, Bias=bias)
+
+    def real(self, where: str, value: object) -> float | None:
+        """A number, which the validator looks at, or the name of one that JSON does not have."""
+        if isinstance(value, str) and value.lower() in ("nan", "inf", "-inf"):
+            return float(value)
+        if isinstance(value, (int, float)) and not isinstance(value, bool):
+            return value
+        self.refuse(where, "(M4)", describe(value), 'a number that a double holds, or "nan", "inf" or "-inf"')
+        return None
 
     def tensor(self, where: str, value: object) -> DML_BUFFER_TENSOR_DESC | None:
         if isinstance(value, Object) and "Desc" in value:

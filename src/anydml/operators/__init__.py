@@ -11,15 +11,55 @@ from ..schema import OperatorSpec
 if TYPE_CHECKING:
     from .cumulative import DML_CUMULATIVE_PRODUCT_OPERATOR_DESC as DML_CUMULATIVE_PRODUCT_OPERATOR_DESC
     from .cumulative import DML_CUMULATIVE_SUMMATION_OPERATOR_DESC as DML_CUMULATIVE_SUMMATION_OPERATOR_DESC
+    from .element_wise_binary import DML_ELEMENT_WISE_ADD_OPERATOR_DESC as DML_ELEMENT_WISE_ADD_OPERATOR_DESC
+    from .element_wise_binary import DML_ELEMENT_WISE_DIVIDE_OPERATOR_DESC as DML_ELEMENT_WISE_DIVIDE_OPERATOR_DESC
+    from .element_wise_binary import DML_ELEMENT_WISE_MAX_OPERATOR_DESC as DML_ELEMENT_WISE_MAX_OPERATOR_DESC
+    from .element_wise_binary import DML_ELEMENT_WISE_MEAN_OPERATOR_DESC as DML_ELEMENT_WISE_MEAN_OPERATOR_DESC
+    from .element_wise_binary import DML_ELEMENT_WISE_MIN_OPERATOR_DESC as DML_ELEMENT_WISE_MIN_OPERATOR_DESC
+    from .element_wise_binary import (
+        DML_ELEMENT_WISE_MODULUS_TRUNCATE_OPERATOR_DESC as DML_ELEMENT_WISE_MODULUS_TRUNCATE_OPERATOR_DESC,
+    )
+    from .element_wise_binary import DML_ELEMENT_WISE_MULTIPLY_OPERATOR_DESC as DML_ELEMENT_WISE_MULTIPLY_OPERATOR_DESC
+    from .element_wise_binary import DML_ELEMENT_WISE_POW_OPERATOR_DESC as DML_ELEMENT_WISE_POW_OPERATOR_DESC
+    from .element_wise_binary import DML_ELEMENT_WISE_SUBTRACT_OPERATOR_DESC as DML_ELEMENT_WISE_SUBTRACT_OPERATOR_DESC
+    from .element_wise_unary import DML_ELEMENT_WISE_ABS_OPERATOR_DESC as DML_ELEMENT_WISE_ABS_OPERATOR_DESC
+    from .element_wise_unary import DML_ELEMENT_WISE_CLIP1_OPERATOR_DESC as DML_ELEMENT_WISE_CLIP1_OPERATOR_DESC
+    from .element_wise_unary import DML_ELEMENT_WISE_CLIP_OPERATOR_DESC as DML_ELEMENT_WISE_CLIP_OPERATOR_DESC
+    from .element_wise_unary import DML_ELEMENT_WISE_EXP_OPERATOR_DESC as DML_ELEMENT_WISE_EXP_OPERATOR_DESC
+    from .element_wise_unary import DML_ELEMENT_WISE_IDENTITY_OPERATOR_DESC as DML_ELEMENT_WISE_IDENTITY_OPERATOR_DESC
+    from .element_wise_unary import DML_ELEMENT_WISE_LOG_OPERATOR_DESC as DML_ELEMENT_WISE_LOG_OPERATOR_DESC
+    from .element_wise_unary import DML_ELEMENT_WISE_NEGATE_OPERATOR_DESC as DML_ELEMENT_WISE_NEGATE_OPERATOR_DESC
+    from .element_wise_unary import DML_ELEMENT_WISE_RECIP_OPERATOR_DESC as DML_ELEMENT_WISE_RECIP_OPERATOR_DESC
+    from .element_wise_unary import DML_ELEMENT_WISE_SQRT_OPERATOR_DESC as DML_ELEMENT_WISE_SQRT_OPERATOR_DESC
+    from .element_wise_unary import DML_ELEMENT_WISE_THRESHOLD_OPERATOR_DESC as DML_ELEMENT_WISE_THRESHOLD_OPERATOR_DESC
     from .join import DML_JOIN_OPERATOR_DESC as DML_JOIN_OPERATOR_DESC
     from .pooling import (
         DML_QUANTIZED_LINEAR_AVERAGE_POOLING_OPERATOR_DESC as DML_QUANTIZED_LINEAR_AVERAGE_POOLING_OPERATOR_DESC,
     )
 
 OPERATORS = {
+    "ELEMENT_WISE_IDENTITY": "element_wise_unary",
+    "ELEMENT_WISE_ABS": "element_wise_unary",
+    "ELEMENT_WISE_ADD": "element_wise_binary",
+    "ELEMENT_WISE_CLIP": "element_wise_unary",
+    "ELEMENT_WISE_DIVIDE": "element_wise_binary",
+    "ELEMENT_WISE_EXP": "element_wise_unary",
+    "ELEMENT_WISE_LOG": "element_wise_unary",
+    "ELEMENT_WISE_MAX": "element_wise_binary",
+    "ELEMENT_WISE_MEAN": "element_wise_binary",
+    "ELEMENT_WISE_MIN": "element_wise_binary",
+    "ELEMENT_WISE_MULTIPLY": "element_wise_binary",
+    "ELEMENT_WISE_POW": "element_wise_binary",
+    "ELEMENT_WISE_RECIP": "element_wise_unary",
+    "ELEMENT_WISE_SQRT": "element_wise_unary",
+    "ELEMENT_WISE_SUBTRACT": "element_wise_binary",
+    "ELEMENT_WISE_THRESHOLD": "element_wise_unary",
     "JOIN": "join",
+    "ELEMENT_WISE_MODULUS_TRUNCATE": "element_wise_binary",
     "CUMULATIVE_SUMMATION": "cumulative",
     "CUMULATIVE_PRODUCT": "cumulative",
+    "ELEMENT_WISE_CLIP1": "element_wise_unary",
+    "ELEMENT_WISE_NEGATE": "element_wise_unary",
     "QUANTIZED_LINEAR_AVERAGE_POOLING": "pooling",
 }
 """Operator to family file, in the order of DML_OPERATOR_TYPE."""

@@ -11,6 +11,7 @@ from .. import enums
 from ..enums import OperatorType
 from ..layout import Array
 from ..schema import BOOL, UINT, Broken, Choices, OperatorDesc, OperatorSpec, Tensor, support_table
+from .common import widened
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,12 +92,9 @@ def _infer_sizes(desc: _Desc) -> dict[str, Choices]:
     return {"OutputTensor": tuple((size,) for size in desc.InputTensor.Sizes)}
 
 
-_WIDE = {np.dtype(np.float32): np.float64, np.dtype(np.float16): np.float32}
-
-
 def _tally(operation: np.ufunc, desc: _Desc, exclusive: bool, x: Array) -> Array:
     """y[i] = operation over x[0..i], or over x[0..i-1] where exclusive, i counted in the axis's direction."""
-    wide = np.moveaxis(x, desc.Axis, -1).astype(_WIDE.get(x.dtype, x.dtype))
+    wide = widened(np.moveaxis(x, desc.Axis, -1))
     if desc.AxisDirection == enums.AxisDirection.DECREASING:
         wide = wide[..., ::-1]
     if exclusive:

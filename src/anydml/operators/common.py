@@ -1,0 +1,69 @@
+"""What specifications share: the commonest constraints, and how values are computed and rounded.
+
+Floats are computed in the next wider type and rounded once, integers as they are, modulo 2^n. What is computed from
+integers by floats becomes an integer again by truncation, saturated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from ..layout import Array
+from ..schema import Broken, Choices, OperatorDesc, Tensor
+
+WIDER: dict[np.dtype[Any], np.dtype[Any]] = {
+    np.dtype(np.float32): np.dtype(np.float64),
+    np.dtype(np.float16): np.dtype(np.float32),
+}
+"""The type that floats are computed in."""
+
+
+def widened(x: Array) -> Array:
+    return x.astype(WIDER.get(x.dtype, x.dtype))
+
+
+def scaled(desc: OperatorDesc, x: Array) -> Array:
+    """g(x) = x * Scale + Bias, where the desc has a ScaleBias."""
+    scale_bias = getattr(desc, "ScaleBias", None)
+    if scale_bias is None:
+        return widened(x)
+    # In float64 also for FLOAT16: Scale and Bias are of single precision, and products of such are exact there.
+    g: Array = x.astype(np.float64) * scale_bias.Scale + scale_bias.Bias
+    return g
+
+
+def rounded(y: Array, dtype: np.dtype[Any]) -> Array:
+    """What was computed, as values of the output's type."""
+    if y.dtype.kind != "f" or dtype.kind == "f":
+        return y.astype(dtype)
+    limits = np.iinfo(dtype)
+    # No float of fewer bits than the limits' is beside them: compared as floats, and set as integers.
+    y = np.trunc(np.where(np.isnan(y), 0.0, y))
+    inside = (y >= float(limits.min)) & (y < float(limits.max) + 1)
+    result = np.where(inside, y, 0.0).astype(dtype)
+    result[y < float(limits.min)] = limits.min
+    result[y >= float(limits.max) + 1] = limits.max
+    return result
+
+
+def same(desc: OperatorDesc, label: str, member: str, first: str, *others: str) -> Iterator[Broken]:
+    """That tensors agree with the first in a member: DataType, DimensionCount or Sizes of as many dimensions."""
+    wanted = _shown(getattr(desc, first), member)
+    count = len(getattr(desc, first).Sizes)
+    for name in others:
+        found = _shown(getattr(desc, name), member)
+        if found != wanted and (member != "Sizes" or len(getattr(desc, name).Sizes) == count):
+            yield Broken(label, f"{name}.{member}", found, f"{wanted}, that of {first}")
+
+
+def _shown(tensor: Tensor, member: str) -> str:
+    value = getattr(tensor, member)
+    return value.name if member == "DataType" else str(value)
+
+
+def sizes_of(tensor: Tensor) -> Choices:
+    """Those, and no others."""
+    return tuple((size,) for size in tensor.Sizes)

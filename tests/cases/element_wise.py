@@ -1,0 +1,158 @@
+"""The element-wise operators: every type, what is special about floats, and what integers do at their ends."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+import anydml
+from anydml import DML_SCALE_BIAS, TensorDataType
+
+from . import Case, tensor_of
+
+INF, NAN = np.inf, np.nan
+
+
+def _case(
+    id: str, operator: str, inputs: Sequence[np.ndarray], y: Any, strides: Sequence[int] | None = None, **options: Any
+) -> Case:
+    """`strides` are those of the last input."""
+    names = ["InputTensor"] if len(inputs) == 1 else ["ATensor", "BTensor"]
+    names = ["InputTensor", "ExponentTensor"] if operator == "POW" else names
+    output = np.asarray(y, inputs[0].dtype)
+    tensors = {name: tensor_of(x) for name, x in zip(names, inputs, strict=True)}
+    tensors[names[-1]] = tensor_of(inputs[-1], strides)
+    desc = getattr(anydml, f"DML_ELEMENT_WISE_{operator}_OPERATOR_DESC")
+    return Case(
+        f"{operator.lower()}-{id}", desc(**tensors, OutputTensor=tensor_of(output), **options), list(inputs), [output]
+    )
+
+
+def _floats() -> list[Case]:
+    cases = []
+    for dtype in (np.float32, np.float16):
+        lowest, largest = -np.finfo(dtype).max, np.finfo(dtype).max
+        a = np.array([7, -7, 0, INF, -INF, NAN, largest, lowest, 3], dtype)
+        b = np.array([2, 2, 5, INF, 1, 4, largest, largest, NAN], dtype)
+        unit = np.finfo(dtype).eps
+        near = np.array([1, 1, 3], dtype), np.array([unit / 2, unit, 1], dtype)
+        with np.errstate(all="ignore"):
+            expected = {
+                "ADD": [9, -5, 5, INF, -INF, NAN, INF, 0, NAN],
+                "SUBTRACT": [5, -9, -5, NAN, -INF, NAN, 0, -INF, NAN],
+                "MULTIPLY": [14, -14, 0, INF, -INF, NAN, INF, -INF, NAN],
+                "DIVIDE": [3.5, -3.5, 0, NAN, -INF, NAN, 1, -1, NAN],
+                "MAX": [7, 2, 5, INF, 1, 4, largest, largest, 3],
+                "MIN": [2, -7, 0, INF, -INF, 4, largest, lowest, 3],
+                # The sum of the largest is held in the wider type.
+                "MEAN": [4.5, -2.5, 2.5, INF, -INF, NAN, largest, 0, NAN],
+                "MODULUS_TRUNCATE": [1, -1, 0, NAN, NAN, NAN, 0, 0, NAN],
+            }
+        kind = np.dtype(dtype).name
+        cases += [_case(kind, operator, [a, b], y) for operator, y in expected.items()]
+        cases.append(_case(f"{kind}-rounds-once", "ADD", near, [1, 1 + unit, 4]))
+        x = np.array([-2, -0.5, 0, 0.25, 1, 9, INF, -INF, NAN], dtype)
+        alone = {
+            "IDENTITY": x,
+            "ABS": [2, 0.5, 0, 0.25, 1, 9, INF, INF, NAN],
+            "NEGATE": [2, 0.5, 0, -0.25, -1, -9, -INF, INF, NAN],
+            "RECIP": [-0.5, -2, INF, 4, 1, dtype(1) / dtype(9), 0, 0, NAN],
+            "SQRT": [NAN, NAN, 0, 0.5, 1, 3, INF, NAN, NAN],
+        }
+        cases += [_case(kind, operator, [x], y) for operator, y in alone.items()]
+        # 0.6065306597126334, 2.718281828459045, 8103.083927575384 and 0.1353352832366127 rounded
+        cases.append(_case(kind, "EXP", [x], [0.1353352832366127, 0.6065306597126334, 1, 1.2840254166877414,
+            2.718281828459045, 8103.083927575384, INF, 0, NAN]))  # fmt: skip
+        cases.append(
+            _case(kind, "LOG", [x], [NAN, NAN, -INF, -1.3862943611198906, 0, 2.1972245773362196, INF, NAN, NAN])
+        )
+        ends = {"Min": -1, "Max": 2.5}
+        cases.append(_case(kind, "CLIP", [x], [-1, -0.5, 0, 0.25, 1, 2.5, 2.5, -1, -1], **ends))
+        cases.append(_case(f"{kind}-ends-crossed", "CLIP", [x], [-1] * 9, Min=2.5, Max=-1))
+        cases.append(_case(kind, "THRESHOLD", [x], [0.5, 0.5, 0.5, 0.5, 1, 9, INF, 0.5, 0.5], Min=0.5))
+        kinds = {"MinMaxDataType": TensorDataType.FLOAT32 if dtype == np.float32 else TensorDataType.FLOAT16}
+        cases.append(_case(kind, "CLIP1", [x], [-1, -0.5, 0, 0.25, 1, 2.5, 2.5, -1, 2.5], **ends, **kinds))
+        cases.append(_case(f"{kind}-ends-crossed", "CLIP1", [x], [2.5] * 9, Min=2.5, Max=-1, **kinds))
+        base = np.array([2, -2, -2, 4, 0, 0, NAN, 9], dtype)
+        exponent = np.array([3, 3, 0.5, -0.5, 0, -1, 0, INF], dtype)
+        cases.append(_case(kind, "POW", [base, exponent], [8, -8, NAN, 0.5, 1, INF, 1, INF]))
+        cases.append(_case(f"{kind}-of-integers", "POW", [base, np.array([3, 3, 0, -1, 1, 2, 1, 2], np.int8)],
+            [8, -8, 1, 0.25, 0, 0, NAN, 81]))  # fmt: skip
+    return cases
+
+
+def _integers() -> list[Case]:
+    cases = []
+    for name in ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"):
+        dtype = np.dtype(name)
+        low, high = np.iinfo(dtype).min, np.iinfo(dtype).max
+        ones = -1 if low else high
+        if low:
+            a, b = [7, -7, 7, -7, high, low, low, 5], [2, 2, -2, -2, 1, -1, 1, 0]
+            expected = {
+                "ADD": [9, -5, 5, -9, low, high, low + 1, 5],
+                "SUBTRACT": [5, -9, 9, -5, high - 1, low + 1, high, 5],
+                "MULTIPLY": [14, -14, -14, 14, high, low, low, 0],
+                "DIVIDE": [3, -3, -3, 3, high, low, low, ones],
+                "MODULUS_TRUNCATE": [1, -1, 1, -1, 0, 0, 0, ones],
+                "MAX": [7, 2, 7, -2, high, -1, 1, 5],
+                "MIN": [2, -7, -2, -7, 1, low, low, 0],
+            }
+            mean = [4, -2, 2, -4, (high + 1) // 2, -((-low + 1) // 2), -((-low - 1) // 2), 2]
+        else:
+            a, b = [7, high, 0, high, 5], [2, 1, 1, high, 0]
+            expected = {
+                "ADD": [9, 0, 1, high - 1, 5],
+                "SUBTRACT": [5, high - 1, high, 0, 5],
+                "MULTIPLY": [14, high, 0, 1, 0],
+                "DIVIDE": [3, high, 0, 1, ones],
+                "MODULUS_TRUNCATE": [1, 0, 0, 0, ones],
+                "MAX": [7, high, 1, high, 5],
+                "MIN": [2, 1, 0, high, 0],
+            }
+            mean = [4, (high + 1) // 2, 0, high, 2]
+        pair = [np.array(a, dtype), np.array(b, dtype)]
+        cases += [_case(name, operator, pair, np.array(y, dtype)) for operator, y in expected.items()]
+        if dtype.itemsize == 4:
+            cases.append(_case(name, "MEAN", pair, np.array(mean, dtype)))
+        x = np.array([0, 3, 100, high, low], dtype)
+        cases.append(_case(name, "IDENTITY", [x], x))
+        cases.append(_case(name, "CLIP", [x], np.array([3, 3, 99, 99, 3], dtype), Min=2.5, Max=99.5))
+        cases.append(_case(f"{name}-beyond", "CLIP", [x], x, Min=-1e30, Max=INF))
+        ends = {"MinMaxDataType": TensorDataType[name.upper()], "Min": 3, "Max": 99}
+        cases.append(_case(name, "CLIP1", [x], np.array([3, 3, 99, 99, 3], dtype), **ends))
+        scaled = {**ends, "Min": 2, "Max": 100, "ScaleBias": DML_SCALE_BIAS(Scale=0.5, Bias=1.75)}
+        cases.append(_case(f"{name}-scaled", "CLIP1", [x[:3]], np.array([2, 3, 51], dtype), **scaled))
+        if low:
+            negative = [0, -3, -100, -high, low]
+            cases.append(_case(name, "NEGATE", [x], np.array(negative, dtype)))
+            cases.append(_case(name, "ABS", [np.array(negative, dtype)], x))
+        if dtype.itemsize < 8:
+            cases.append(_case(name, "THRESHOLD", [x], np.array([3, 3, 100, high, 3], dtype), Min=2.5))
+            base, power = np.array([3, 2, 1, 0, 0, 2, 5], dtype), np.array([3, 40, -4, 0, -1, -1, 1], np.int8)
+            powers = [27, 2**40 & (high - low), 1, 1, ones, 0, 5]
+            cases.append(_case(name, "POW", [base, power], np.array(powers, np.int64).astype(dtype)))
+    signed = np.array([-1, -1, -2], np.int8)
+    cases.append(_case("int8-below-0", "POW", [signed, np.array([-3, -2, -1], np.int8)], np.array([-1, 1, 0], np.int8)))
+    # Scaled integers are truncated, and saturated.
+    x = np.array([-100, -3, 0, 3, 100], np.int8)
+    y = np.array([-128, -4, 0, 4, 127], np.int8)
+    cases.append(_case("int8-scaled", "IDENTITY", [x], y, ScaleBias=DML_SCALE_BIAS(Scale=1.5, Bias=0)))
+    return cases
+
+
+def _layouts() -> list[Case]:
+    a, b = np.arange(6, dtype=np.float32).reshape(2, 3), np.array([[10, 10, 10], [20, 20, 20]], np.float32)
+    x = np.array([1.5, -2], np.float16)
+    return [
+        _case("broadcast", "ADD", [a, b], a + b, strides=(1, 0)),
+        _case("transposed", "NEGATE", [a], -a, strides=(1, 2)),
+        _case("float16-scaled", "ABS", [x], [4, 3], ScaleBias=DML_SCALE_BIAS(Scale=2, Bias=1)),
+        _case("double", "IDENTITY", [np.array([1e300, -0.1])], [1e300, -0.1]),
+        _case("nan-payload", "IDENTITY", [np.array([0x7FC12345], np.uint32).view(np.float32)], [NAN]),
+    ]
+
+
+CASES = [*_floats(), *_integers(), *_layouts()]
