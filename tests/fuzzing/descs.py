@@ -15,6 +15,7 @@ from anydml import (
     DML_CUMULATIVE_SUMMATION_OPERATOR_DESC,
     DML_JOIN_OPERATOR_DESC,
     DML_QUANTIZED_LINEAR_AVERAGE_POOLING_OPERATOR_DESC,
+    DML_SCALE_BIAS,
     AxisDirection,
     CompiledOperator,
     Device,
@@ -23,7 +24,7 @@ from anydml import (
     validate,
 )
 from anydml.layout import DTYPES, Layout
-from anydml.operators import spec_of
+from anydml.operators import OPERATORS, spec, spec_of
 from anydml.schema import OperatorDesc
 from fuzzing.common import ENGINES, check_violation, expect, junk, note, number, outcome, small_sizes, tensor_of
 
@@ -98,8 +99,27 @@ def good_pooling(random: Random) -> OperatorDesc:
     )
 
 
+def good_element_wise(random: Random) -> OperatorDesc:
+    found = spec(random.choice([name for name in OPERATORS if name.startswith("ELEMENT_WISE_")]))
+    sizes, data_type = small_sizes(random), random.choice(found.tensors["OutputTensor"].data_types)
+    members: dict[str, Any] = {
+        name: tensor_of(random, data_type, sizes, name == "OutputTensor") for name in found.tensors
+    }
+    if "ExponentTensor" in members:
+        kind = random.choice(found.tensors["ExponentTensor"].data_types)
+        members["ExponentTensor"] = tensor_of(random, kind, sizes)
+    for name, kind in found.members.items():
+        if kind in ("FLOAT", "SCALAR"):
+            members[name] = random.choice([0, 1, 2, 100])
+        elif kind == "OptionalScaleBias" and random.random() < 0.5:
+            members[name] = DML_SCALE_BIAS(Scale=random.choice([0, 1, -0.5, 1e30]), Bias=random.choice([0, 3]))
+        elif kind == "enums.TensorDataType":
+            members[name] = data_type
+    return found.desc(**members)
+
+
 def good_desc(random: Random) -> OperatorDesc:
-    return random.choice([good_tally, good_tally, good_join, good_pooling])(random)
+    return random.choice([good_tally, good_tally, good_join, good_pooling, good_element_wise])(random)
 
 
 def members_of(desc: Any) -> dict[str, Any]:
@@ -117,7 +137,7 @@ def mutated_number(random: Random, value: Any) -> Any:
 
 def mutated(random: Random, value: Any) -> Any:
     """The value with something else in one place, or another value."""
-    if isinstance(value, (DML_BUFFER_TENSOR_DESC, OperatorDesc)) and random.random() < 0.9:
+    if isinstance(value, (DML_BUFFER_TENSOR_DESC, DML_SCALE_BIAS, OperatorDesc)) and random.random() < 0.9:
         members = members_of(value)
         name = random.choice(list(members))
         members[name] = mutated(random, members[name])

@@ -18,8 +18,10 @@ import numpy as np
 
 from anydml import (
     DML_BUFFER_TENSOR_DESC,
+    DML_SCALE_BIAS,
     AxisDirection,
     Device,
+    TensorDataType,
     model,
 )
 from anydml.operators import spec_of
@@ -262,9 +264,11 @@ def json_tensor(tensor: DML_BUFFER_TENSOR_DESC) -> dict[str, Any]:
 def json_value(value: Any) -> Any:
     if isinstance(value, DML_BUFFER_TENSOR_DESC):
         return json_tensor(value)
+    if isinstance(value, DML_SCALE_BIAS):
+        return {"Scale": value.Scale, "Bias": value.Bias}
     if isinstance(value, tuple):
         return [json_value(each) for each in value]
-    return value.name if isinstance(value, AxisDirection) else value
+    return value.name if isinstance(value, AxisDirection | TensorDataType) else value
 
 
 def made_up(random: Random) -> str:

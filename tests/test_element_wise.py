@@ -1,0 +1,201 @@
+"""The element-wise operators, over random values and the ends of each type, against exact arithmetic."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from decimal import Context, Decimal
+from fractions import Fraction
+from math import isqrt
+from typing import Any
+
+import numpy as np
+import pytest
+
+import anydml
+from anydml import TensorDataType
+from anydml.layout import DTYPES
+from anydml.operators import spec
+from cases import tensor_of
+from exact import FLOATS
+from harness import bits, run
+
+COUNT = 400
+INTEGERS = [data_type for data_type, dtype in DTYPES.items() if dtype.kind in "iu"]
+
+
+def computed(operator: str, *inputs: np.ndarray, **options: Any) -> np.ndarray:
+    found = spec(f"ELEMENT_WISE_{operator}")
+    *names, output = found.tensors
+    tensors = {name: tensor_of(x) for name, x in zip(names, inputs, strict=True)}
+    desc = found.desc(**tensors, **{output: tensor_of(inputs[0])}, **options)
+    return run("reference", desc, inputs)[0]
+
+
+def integers(data_type: TensorDataType, seed: int) -> np.ndarray:
+    """Of all sizes, the ends and what is next to them and to 0 among them."""
+    rng = np.random.default_rng(seed)
+    dtype = DTYPES[data_type]
+    limits = np.iinfo(dtype)
+    x = rng.integers(limits.min, limits.max, COUNT, dtype, endpoint=True) >> rng.integers(0, limits.bits, COUNT, dtype)
+    ends = [limits.min, limits.min + 1, limits.max - 1, limits.max, 0, 1, 2, 3] + [-1, -2, -3] * (limits.min < 0)
+    return np.concatenate([x, rng.choice(np.array(ends, dtype), COUNT)])[rng.permutation(2 * COUNT)]
+
+
+def floats(dtype: type[np.floating[Any]], seed: int) -> np.ndarray:
+    """Any bits that are a finite number, among them some of ordinary size."""
+    rng = np.random.default_rng(seed)
+    x = np.frombuffer(rng.bytes(COUNT * np.dtype(dtype).itemsize), dtype)
+    return np.concatenate([x[np.isfinite(x)], rng.uniform(-8, 8, COUNT).astype(dtype)])
+
+
+def wrapped(value: int, dtype: np.dtype[Any]) -> int:
+    limits = np.iinfo(dtype)
+    return (value - int(limits.min)) % 2**limits.bits + int(limits.min)
+
+
+def truncated(a: int, b: int) -> int:
+    return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1) if b else -1
+
+
+INTEGER_RESULTS: dict[str, Callable[[int, int], int]] = {
+    "ADD": lambda a, b: a + b,
+    "SUBTRACT": lambda a, b: a - b,
+    "MULTIPLY": lambda a, b: a * b,
+    "DIVIDE": truncated,
+    "MODULUS_TRUNCATE": lambda a, b: a - b * truncated(a, b) if b else -1,
+    "MAX": max,
+    "MIN": min,
+    "MEAN": lambda a, b: truncated(a + b, 2),
+    "POW": lambda x, e: x**e if e >= 0 else -1 if x == 0 else x ** (-e) if abs(x) == 1 else 0,
+}
+
+
+def types_of(operator: str) -> list[TensorDataType]:
+    rows = spec(f"ELEMENT_WISE_{operator}").tensors
+    return [data_type for data_type in INTEGERS if data_type in rows["OutputTensor"].data_types]
+
+
+@pytest.mark.parametrize(
+    ("operator", "data_type"),
+    [(operator, data_type) for operator in INTEGER_RESULTS for data_type in types_of(operator)],
+    ids=lambda each: each if isinstance(each, str) else each.name,
+)
+def test_integers_of_two(operator: str, data_type: TensorDataType) -> None:
+    a, b = integers(data_type, 1), integers(data_type, 2)
+    if operator == "POW":  # the exact power has to fit into memory
+        b = (b % 40 - (20 if a.dtype.kind == "i" else 0)).astype(b.dtype)
+    exact = [wrapped(INTEGER_RESULTS[operator](x, y), a.dtype) for x, y in zip(a.tolist(), b.tolist(), strict=True)]
+    np.testing.assert_array_equal(computed(operator, a, b), np.array(exact, a.dtype))
+
+
+@pytest.mark.parametrize("data_type", INTEGERS, ids=lambda each: each.name)
+def test_integers_of_one(data_type: TensorDataType) -> None:
+    x = integers(data_type, 3)
+    kinds = {operator: types_of(operator) for operator in ("IDENTITY", "ABS", "NEGATE", "CLIP1", "CLIP", "THRESHOLD")}
+    low, high = sorted(integers(data_type, 4)[:2].tolist())
+    exact: dict[str, Callable[[int], int]] = {"IDENTITY": int, "ABS": abs, "NEGATE": lambda value: -value}
+    for operator, function in exact.items():
+        if data_type in kinds[operator]:
+            expected = [wrapped(function(value), x.dtype) for value in x.tolist()]
+            np.testing.assert_array_equal(computed(operator, x), np.array(expected, x.dtype))
+    limited = np.array([max(low, min(value, high)) for value in x.tolist()], x.dtype)
+    ends = {"MinMaxDataType": data_type, "Min": low, "Max": high}
+    np.testing.assert_array_equal(computed("CLIP1", x, **ends), limited)
+    # These ends are integers of single precision, and between integers.
+    limited = np.array([max(3, min(value, 100)) for value in x.tolist()], x.dtype)
+    np.testing.assert_array_equal(computed("CLIP", x, Min=2.5, Max=100.5), limited)
+    if data_type in kinds["THRESHOLD"]:
+        raised = np.array([max(3, value) for value in x.tolist()], x.dtype)
+        np.testing.assert_array_equal(computed("THRESHOLD", x, Min=2.5), raised)
+
+
+FLOAT_RESULTS: dict[str, Callable[[Fraction, Fraction], Fraction]] = {
+    "ADD": lambda a, b: a + b,
+    "SUBTRACT": lambda a, b: a - b,
+    "MULTIPLY": lambda a, b: a * b,
+    "DIVIDE": lambda a, b: a / b,
+    "MEAN": lambda a, b: (a + b) / 2,
+    "MODULUS_TRUNCATE": lambda a, b: a - b * int(a / b),
+    "MAX": max,
+    "MIN": min,
+}
+
+
+def assert_nearest(y: np.ndarray, exact: list[Fraction]) -> None:
+    np.testing.assert_array_equal(y, np.array([FLOATS[y.dtype].rounded(each) for each in exact]))
+
+
+@pytest.mark.parametrize("dtype", [each.type for each in FLOATS])
+@pytest.mark.parametrize("operator", FLOAT_RESULTS)
+def test_floats_of_two_are_rounded_once(operator: str, dtype: type[np.floating[Any]]) -> None:
+    a, b = floats(dtype, 5), floats(dtype, 6)
+    count = min(len(a), len(b))
+    a, b = a[-count:], b[-count:]
+    a, b = a[b != 0], b[b != 0]
+    pairs = zip(a.tolist(), b.tolist(), strict=True)
+    exact = [FLOAT_RESULTS[operator](Fraction(x), Fraction(y)) for x, y in pairs]
+    assert_nearest(computed(operator, a, b), exact)
+
+
+def root(x: Fraction) -> Fraction:
+    """To 300 bits, and odd there where it is no square: on the right side of every tie."""
+    scaled = x.numerator * 2**600 // x.denominator
+    whole = isqrt(scaled)
+    return Fraction(whole + (0 if Fraction(whole, 2**300) ** 2 == x else Fraction(1, 2))) / 2**300
+
+
+@pytest.mark.parametrize("dtype", [each.type for each in FLOATS])
+def test_floats_of_one_are_rounded_once(dtype: type[np.floating[Any]]) -> None:
+    x = floats(dtype, 7)
+    x = x[x != 0]
+    exact = [Fraction(value) for value in x.tolist()]
+    assert_nearest(computed("RECIP", x), [1 / value for value in exact])
+    assert_nearest(computed("NEGATE", x), [-value for value in exact])
+    assert_nearest(computed("ABS", x), [abs(value) for value in exact])
+    assert_nearest(computed("SQRT", np.abs(x)), [root(abs(value)) for value in exact])
+
+
+@pytest.mark.parametrize("dtype", [each.type for each in FLOATS])
+@pytest.mark.parametrize("operator", ["EXP", "LOG", "POW"])
+def test_what_is_no_fraction_is_within_a_unit(operator: str, dtype: type[np.floating[Any]]) -> None:
+    x = floats(dtype, 8)
+    x = x if operator == "EXP" else np.abs(x[x != 0])
+    e = floats(dtype, 9)[-len(x) :]
+    x = x[-len(e) :]
+    y = computed(operator, x, e) if operator == "POW" else computed(operator, x)
+    context = Context(prec=60, Emax=10**15, Emin=-(10**15))
+    limits = np.finfo(dtype)
+    for value, power, result in zip(x.tolist(), e.tolist(), y, strict=True):
+        if operator == "LOG":
+            exact = context.ln(Decimal(value))
+        else:
+            exponent = (
+                Decimal(value) if operator == "EXP" else context.multiply(context.ln(Decimal(value)), Decimal(power))
+            )
+            if abs(exponent) > 1000:
+                assert result == (np.inf if exponent > 0 else 0)
+                continue
+            exact = context.exp(exponent)
+        if np.isinf(result):
+            assert abs(exact) > Decimal(float(limits.max))
+        else:
+            unit = Decimal(float(max(np.spacing(np.abs(result)), limits.smallest_subnormal)))
+            assert abs(exact - Decimal(float(result))) <= unit, (value, power)
+
+
+@pytest.mark.parametrize("data_type", TensorDataType)
+def test_a_copy_is_one_of_bits(data_type: TensorDataType) -> None:
+    if data_type not in spec("ELEMENT_WISE_IDENTITY").tensors["OutputTensor"].data_types:
+        return
+    dtype = DTYPES[data_type]
+    x = np.frombuffer(np.random.default_rng(10).bytes(COUNT * dtype.itemsize), dtype)
+    np.testing.assert_array_equal(computed("IDENTITY", x).view(bits(x)), x.view(bits(x)))
+
+
+@pytest.mark.parametrize("dtype", [each.type for each in FLOATS])
+def test_scale_and_bias_and_their_function_are_rounded_once(dtype: type[np.floating[Any]]) -> None:
+    x = np.random.default_rng(11).uniform(-8, 8, COUNT).astype(dtype)
+    scale_bias = anydml.DML_SCALE_BIAS(Scale=0.3, Bias=0.75)
+    exact = [Fraction(scale_bias.Scale) * Fraction(value) + Fraction(scale_bias.Bias) for value in x.tolist()]
+    assert_nearest(computed("IDENTITY", x, ScaleBias=scale_bias), exact)
+    assert_nearest(computed("RECIP", x, ScaleBias=scale_bias), [1 / value for value in exact])
