@@ -108,7 +108,8 @@ def test_every_annotation_is_known_to_the_validator(name: str) -> None:
 @each_operator
 def test_every_table_has_a_row_for_every_tensor(name: str) -> None:
     found = spec(name)
-    tensors = {member for member, kind in found.members.items() if "Tensor" in kind}
+    kinds = ("Tensor", "OptionalTensor", "Tensors")
+    tensors = {member for member, kind in found.members.items() if kind in kinds}
     for _, rows in found.support.levels:
         assert set(rows) == tensors
 

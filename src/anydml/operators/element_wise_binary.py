@@ -409,7 +409,31 @@ ELEMENT_WISE_POW = OperatorSpec(
 )
 
 ELEMENT_WISE_SUBTRACT = _spec(
-    OperatorType.ELEMENT_WISE_SUBTRACT, DML_ELEMENT_WISE_SUBTRACT_OPERATOR_DESC, np.subtract, _SUMS
+    OperatorType.ELEMENT_WISE_SUBTRACT,
+    DML_ELEMENT_WISE_SUBTRACT_OPERATOR_DESC,
+    np.subtract,
+    support_table("""
+        DML_FEATURE_LEVEL_5_1 and above
+        ATensor      | Input  | 1 to 8 | FLOAT32, FLOAT16, INT64, INT32, INT16, INT8, UINT64, UINT32, UINT16, UINT8
+        BTensor      | Input  | 1 to 8 | FLOAT32, FLOAT16, INT64, INT32, INT16, INT8, UINT64, UINT32, UINT16, UINT8
+        OutputTensor | Output | 1 to 8 | FLOAT32, FLOAT16, INT64, INT32, INT16, INT8, UINT64, UINT32, UINT16, UINT8
+        DML_FEATURE_LEVEL_4_1 and above
+        ATensor      | Input  | 1 to 8 | FLOAT32, FLOAT16, INT64, INT32, UINT64, UINT32
+        BTensor      | Input  | 1 to 8 | FLOAT32, FLOAT16, INT64, INT32, UINT64, UINT32
+        OutputTensor | Output | 1 to 8 | FLOAT32, FLOAT16, INT64, INT32, UINT64, UINT32
+        DML_FEATURE_LEVEL_3_0 and above
+        ATensor      | Input  | 1 to 8 | FLOAT32, FLOAT16, INT32, UINT32
+        BTensor      | Input  | 1 to 8 | FLOAT32, FLOAT16, INT32, UINT32
+        OutputTensor | Output | 1 to 8 | FLOAT32, FLOAT16, INT32, UINT32
+        DML_FEATURE_LEVEL_2_1 and above
+        ATensor      | Input  | 4      | FLOAT32, FLOAT16, INT32, UINT32
+        BTensor      | Input  | 4      | FLOAT32, FLOAT16, INT32, UINT32
+        OutputTensor | Output | 4      | FLOAT32, FLOAT16, INT32, UINT32
+        DML_FEATURE_LEVEL_1_0 and above
+        ATensor      | Input  | 4      | FLOAT32, FLOAT16
+        BTensor      | Input  | 4      | FLOAT32, FLOAT16
+        OutputTensor | Output | 4      | FLOAT32, FLOAT16
+    """),
 )
 
 ELEMENT_WISE_MODULUS_TRUNCATE = _spec(
