@@ -57,7 +57,7 @@ def main() -> None:
     triton.runtime.driver.set_active(Driver())
     anydml.device.find = lambda name: torch.device("cpu")
     Launch.__call__ = compile_only  # type: ignore[method-assign]
-    Launch.compile = lambda launch, device: None  # type: ignore[method-assign]
+    Launch.compile = lambda launch, device, types: None  # type: ignore[method-assign]
     scans()
     # The same shapes as long lines.
     scan.TILE, scan.DEEP, scan.FEW, scan.STEP_BYTES = 8, 4, 10**6, 64

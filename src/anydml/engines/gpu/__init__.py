@@ -68,8 +68,8 @@ class GpuEngine:
             planned = plan(spec, desc, inputs, outputs, str(self.device))
             if isinstance(planned, Declined):
                 return planned
-            for launch in planned.launches:
-                launch.compile(self.device)
+            for launch, types in planned.launches:
+                launch.compile(self.device, types)
         run = planned.run
 
         def run_arrays(inputs: Sequence[Any], outputs: Sequence[Any]) -> None:

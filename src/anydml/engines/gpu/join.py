@@ -160,7 +160,8 @@ def _kernel(planned: Callable[[int], _Copy], step: int, item: int, count: int, d
             launch(addresses.table(places), units, out)
 
     usual = copies[step]
-    return Planned(f"join of {count} inputs, {usual.description}", run, (usual.launch, addresses.launch))
+    launches = (usual.launch, [torch.int64] * 3), (addresses.launch, [torch.int64])
+    return Planned(f"join of {count} inputs, {usual.description}", run, launches)
 
 
 def _by_runs(runs: list[_Run], rows: int, y_row: int, size: int, even: bool) -> _Copy:

@@ -40,8 +40,9 @@ class Planned(NamedTuple):
 
     description: str
     run: Callable[[Tensors, Tensors], None]
-    launches: Sequence[Launch] = ()
-    """Those that are compiled at once, as nearly every dispatch uses them; others when they are needed."""
+    launches: Sequence[tuple[Launch, Sequence[torch.dtype | None]]] = ()
+    """Those that are compiled at once, as nearly every dispatch uses them, with the types of the tensors that they get;
+    others are compiled when they are needed."""
 
 
 class Launch:
@@ -94,12 +95,16 @@ class Launch:
         if compiled is not None:  # the interpreter compiles nothing
             self._compiled[key] = compiled[self._grid]
 
-    def compile(self, device: torch.device) -> None:
-        """Compiles and loads the kernel for tensors at multiples of 16 bytes, on PyTorch's current device."""
+    def compile(self, device: torch.device, types: Sequence[torch.dtype | None]) -> None:
+        """Compiles and loads the kernel for tensors at multiples of 16 bytes, on PyTorch's current device.
+
+        Args:
+            types: of the tensors; None for one that is left out.
+        """
         if is_interpreted():
             return
-        some = torch.empty(16, dtype=torch.uint8, device=device)
-        pointers = self.pointers([some] * len(self._types))
+        some = [None if dtype is None else torch.empty(1, dtype=dtype, device=device) for dtype in types]
+        pointers = self.pointers(some)
         compiled = self._kernel.warmup(*pointers, *self._arguments, grid=self._grid, **self._constants, **self._options)
         self._compiled[(0,) * len(pointers)] = compiled[self._grid]
 

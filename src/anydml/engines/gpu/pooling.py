@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from math import prod
 from typing import Any
 
+import torch
 import triton.language as tl
 
 from ...enums import TensorDataType
@@ -15,7 +16,7 @@ from ...layout import Layout
 from ...schema import OperatorDesc, OperatorSpec
 from .. import Declined
 from . import pooling_kernels
-from .launch import Launch, Planned, Tensors, next_power_of_2
+from .launch import TYPES, Launch, Planned, Tensors, next_power_of_2
 
 BLOCK = 1024
 """Outputs of a program that takes any window."""
@@ -49,6 +50,8 @@ class Geometry:
     y: Layout
     steps: tuple[int, ...]
     """Of scales and zero points from channel to channel; 0 where all share one value."""
+    types: tuple[torch.dtype | None, ...]
+    """Of the input, the output, and scales and zero points."""
 
     @classmethod
     def of(cls, spec: OperatorSpec, desc: OperatorDesc, inputs: Sequence[Layout | None], y: Layout) -> Geometry:
@@ -67,6 +70,7 @@ class Geometry:
             _in_five(x),
             _in_five(y),
             tuple(steps),
+            tuple(None if each is None else TYPES[each.type] for each in (x, y, *quantisation)),
         )
 
     @property
@@ -108,16 +112,17 @@ def plan(
     count = _count_of_whole_planes(geometry)
     if count is not None and prod(geometry.x.sizes[:2]) < 2**31 - PLANE_TILE:
         return _whole_planes(geometry, count)
-    by_rows = _by_rows(geometry)
+    by_rows = _by_rows(geometry, f"pooling by windows of {window}, by rows")
     if by_rows is not None:
-        return Planned(f"pooling by windows of {window}, by rows", by_rows)
+        return by_rows
     any_window = _any_window(geometry)
 
     def run(inputs: Tensors, outputs: Tensors) -> None:
         x, *quantisation = inputs
         any_window(x, outputs[0], *quantisation)
 
-    return Planned(f"pooling by windows of {window}, each by itself", run)
+    launches = [(any_window, geometry.types)]
+    return Planned(f"pooling by windows of {window}, each by itself", run, launches)
 
 
 def _any_window(geometry: Geometry) -> Launch:
@@ -149,7 +154,7 @@ def _any_window(geometry: Geometry) -> Launch:
     return Launch(pooling_kernels.pool_windows, -(-number // BLOCK), arguments, constants)
 
 
-def _by_rows(geometry: Geometry) -> Callable[[Tensors, Tensors], None] | None:
+def _by_rows(geometry: Geometry, description: str) -> Planned | None:
     """Where rows are packed and windows dense."""
     x, y = geometry.x, geometry.y
     if (
@@ -207,7 +212,7 @@ def _by_rows(geometry: Geometry) -> Callable[[Tensors, Tensors], None] | None:
         in_words = x_in_words and x.data_ptr() % 4 == 0
         launch(in_words, y_in_words and y.data_ptr() % 4 == 0)(x, y, *quantisation)
 
-    return run
+    return Planned(description, run, [(launch(x_in_words, y_in_words), geometry.types)])
 
 
 def _count_of_whole_planes(geometry: Geometry) -> int | None:
@@ -262,9 +267,12 @@ def _whole_planes(geometry: Geometry, count: int) -> Planned:
         types = (tl.int32,) if alignment > 1 else ()
         return Launch(pooling_kernels.average_planes, -(-planes // abreast), arguments, constants, types)
 
+    def launch_for(address: int) -> Launch:
+        bits = address | size | x_channel | x_batch
+        return launch(16 if bits % 16 == 0 else 4 if bits % 4 == 0 else 1)
+
     def run(inputs: Tensors, outputs: Tensors) -> None:
         tensor, *quantisation = inputs
-        bits = tensor.data_ptr() | size | x_channel | x_batch
-        launch(16 if bits % 16 == 0 else 4 if bits % 4 == 0 else 1)(tensor, outputs[0], *quantisation)
+        launch_for(tensor.data_ptr())(tensor, outputs[0], *quantisation)
 
-    return Planned("pooling of whole planes", run)
+    return Planned("pooling of whole planes", run, [(launch_for(0), geometry.types)])
