@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <string>
 #include <utility>
 
@@ -38,7 +39,8 @@ class RowPlan final : public Plan {
     const int threads = threads_for(2 * bytes);
     const int64_t rows = lines_.outer_count() * lines_.inner.size;
     const int64_t size = geometry_.axis.size;
-    if (threads > 1 && !reads_across() && rows < 4 * threads && rows % threads != 0 && size > 8 * kBlock) {
+    if (threads > 1 && !reads_across() && !goes_abreast(rows) && rows < 4 * threads && rows % threads != 0 &&
+        size > 8 * kBlock) {
       lines_.runs(0, rows, in, out, [&](const std::byte* from, std::byte* to, int64_t count) {
         for (int64_t r = 0; r < count; ++r) {
           scan_long(from + r * lines_.inner.in, to + r * lines_.inner.out, threads, streams);
@@ -47,12 +49,19 @@ class RowPlan final : public Plan {
       return;
     }
     const int64_t tasks = std::min<int64_t>(threads, rows);
+    // Rows that go abreast stay together, however many threads there are.
+    const auto begin = [&](int64_t task) {
+      const int64_t row = share_begin(task, tasks, rows);
+      return goes_abreast(rows) && task < tasks ? row - row % lines_.inner.size % kLines : row;
+    };
     parallel_for(tasks, threads, [&](int64_t task) {
       Stage stage(streams, kDown && size >= kSegmented);
-      lines_.runs(share_begin(task, tasks, rows), share_begin(task + 1, tasks, rows), in, out,
+      lines_.runs(begin(task), begin(task + 1), in, out,
                   [&](const std::byte* from, std::byte* to, int64_t count) {
                     if (reads_across()) {
                       scan_across(from, to, count, stage);
+                    } else if (goes_abreast(rows)) {
+                      scan_abreast(from, to, count, stage);
                     } else if (size < kSegmented) {
                       scan_short_rows(from, to, count, stage);
                     } else {
@@ -77,6 +86,14 @@ class RowPlan final : public Plan {
 
   bool gathers() const { return geometry_.axis.in != geometry_.axis.out; }
   bool reads_across() const { return gathers() && lines_.inner.size >= kLines; }
+
+  // Floats of rows that are not packed many at a time: enough of them for every thread of a large machine, or
+  // too short to be worth more than one.
+  bool goes_abreast(int64_t rows) const {
+    const int64_t size = geometry_.axis.size;
+    return kIsFloat<T> && !gathers() && size >= kSegmented && lines_.inner.size >= kLines &&
+           (rows >= 64 * kLines || size <= kBlock);
+  }
 
   // The lines nearest to each other in an input that is read across.
   static ScanGeometry nearest_last(ScanGeometry geometry) {
@@ -144,14 +161,48 @@ class RowPlan final : public Plan {
         Tally tallies[kLines];
         std::fill_n(tallies, kLines, static_cast<Tally>(Operation::kIdentity));
         const std::byte* const lines = from + r * in_step + lowest(0, size);
-        Scan::scan_lines(lines, in_step, to + r * out_step, out_step, size, tallies, lines + kLines * in_step,
-                         stage);
+        Scan::scan_lines(lines, in_step, to + r * out_step, out_step, size, tallies,
+                         Ahead(lines + kLines * in_step), stage);
       }
       for (; r < rows; ++r) {
         auto tally = static_cast<Tally>(Operation::kIdentity);
         Scan::scan_line(block_of(from + r * in_step, 0, gathered), to + r * size * kSize, size, tally);
       }
     }
+  }
+
+  // Some elements of kLines rows at a time.
+  void scan_abreast(const std::byte* in, std::byte* out, int64_t count, Stage& stage) const {
+    const int64_t size = geometry_.axis.size;
+    const auto [lines, in_step, out_step] = lines_.inner;
+    // The lines of the cache that rows so far apart would share do not hold them all.
+    const bool apart = stage.streams() || out_step % (4 << 10) == 0;
+    alignas(64) std::byte piece[kLines * kPieceStep];
+    int64_t r = 0;
+    for (; r + kLines <= count; r += kLines) {
+      Tally tallies[kLines];
+      std::fill_n(tallies, kLines, static_cast<Tally>(Operation::kIdentity));
+      for (int64_t i = 0, next; i < size; i = next) {
+        next = std::min(size, i + kAlong);
+        const std::byte* const from = in + r * in_step + lowest(i, next - i);
+        std::byte* const to = out + r * out_step + lowest(i, next - i);
+        const int64_t length = std::min(kAlong, size - next);
+        const std::byte* const coming =
+            length > 0 ? in + r * in_step + lowest(next, length) : from + kLines * in_step;
+        Scan::scan_lines(from, in_step, apart ? piece : to, apart ? kPieceStep : out_step, next - i, tallies,
+                         Ahead(coming, kAlong * kSize, in_step), stage);
+        if (!apart) continue;
+        for (int64_t s = 0; s < kLines; ++s) {
+          std::byte* const line = to + s * out_step;
+          if (stage.streams()) {
+            stream_copy(line, piece + s * kPieceStep, (next - i) * kSize);
+          } else {
+            std::memcpy(line, piece + s * kPieceStep, static_cast<size_t>((next - i) * kSize));
+          }
+        }
+      }
+    }
+    if (r < count) scan_rows(in + r * in_step, out + r * out_step, count - r, stage);
   }
 
   void scan_across(const std::byte* in, std::byte* out, int64_t count, Stage& stage) const {
@@ -186,7 +237,7 @@ class RowPlan final : public Plan {
     if (direct) {
       Scan::scan_neighbours(in + i * geometry_.axis.in, geometry_.axis.in, at, step, size, tallies);
     } else if (lines == kLines) {
-      Scan::scan_lines(piece, kPieceStep, at, step, size, tallies, piece, stage);
+      Scan::scan_lines(piece, kPieceStep, at, step, size, tallies, Ahead(piece), stage);
     } else {
       for (int64_t s = 0; s < lines; ++s)
         Scan::scan_line(piece + s * kPieceStep, at + s * step, size, tallies[s]);

@@ -39,6 +39,28 @@ static_assert(kLines * kSegmented <= kBlock, "as many rows as go abreast fit a b
 
 #if defined(ANYDML_VECTORS)
 
+// What is read next, which memory brings meanwhile, two lines at a time: rows of `width` bytes, `step` apart.
+class Ahead {
+ public:
+  explicit Ahead(const std::byte* first, int64_t width = 1 << 30, int64_t step = 0)
+      : at_(first), left_(width), width_(width), step_(step - width) {}
+  ANYDML_INLINE void bring_lines() {
+    __builtin_prefetch(at_, 0, 1);
+    __builtin_prefetch(at_ + kLine, 0, 1);
+    at_ += 2 * kLine;
+    left_ -= 2 * kLine;
+    if (left_ > 0) return;
+    at_ += step_;
+    left_ = width_;
+  }
+
+ private:
+  const std::byte* at_;
+  int64_t left_;
+  int64_t width_;
+  int64_t step_;
+};
+
 // Walking up or down in memory. `in` and `out` are where a part's elements lie lowest, and may be the same.
 template <class T, class Operation, bool kExclusive, bool kDown>
 class RowScan {
@@ -100,7 +122,7 @@ class RowScan {
 
   // kLines lines of `size` elements, in_step and out_step apart.
   static void scan_lines(const std::byte* in, int64_t in_step, std::byte* out, int64_t out_step, int64_t size,
-                         Tally* tallies, const std::byte* coming, Stage& stage) {
+                         Tally* tallies, Ahead coming, Stage& stage) {
     Squares squares(tallies);
     scan_squares(squares, in, in_step, out, out_step, size, coming, stage);
     squares.store(tallies);
@@ -183,7 +205,7 @@ class RowScan {
     } else {
       const int64_t first = element(size, 0, length);
       const int64_t step = kDown ? -length * kSize : length * kSize;
-      scan_lines(in + first, step, out + first, step, length, tallies, coming, stage);
+      scan_lines(in + first, step, out + first, step, length, tallies, Ahead(coming), stage);
       scan_line(in + rest, out + rest, left, bases[kLines]);
     }
   }
@@ -283,15 +305,15 @@ class RowScan {
 
   // As much of the lines as fills squares.
   ANYDML_INLINE static void scan_squares(Squares& squares, const std::byte* in, int64_t in_step,
-                                         std::byte* out, int64_t out_step, int64_t size,
-                                         const std::byte* coming, Stage& stage) {
+                                         std::byte* out, int64_t out_step, int64_t size, Ahead coming,
+                                         Stage& stage) {
     for (int64_t done = 0; done + kSquare <= size; done += kSquare) {
       const int64_t at = element(size, done, kSquare);
       squares.scan(in + at, in_step, out + at, out_step);
-      for (int64_t i = 0; i < kLines * kSquareBytes; i += kLine) {
-        __builtin_prefetch(coming + done * kLines * kSize + i, 0, 1);
-        stage.send_line();
-      }
+      static_assert(kLines * kSquareBytes == 2 * kLine);
+      coming.bring_lines();
+      stage.send_line();
+      stage.send_line();
     }
   }
 
@@ -307,7 +329,7 @@ class RowScan {
     const int64_t first = element(size, 0, length);
     const int64_t step = kDown ? -length * kSize : length * kSize;
     Squares squares(tallies);
-    scan_squares(squares, in + first, step, out + first, step, length, coming, stage);
+    scan_squares(squares, in + first, step, out + first, step, length, Ahead(coming), stage);
     Tally least[kLines];
     Tally most[kLines];
     squares.store_extremes(least, most);
