@@ -23,6 +23,12 @@ ANYDML_ISA_BEGIN
 template <class T, class Operation, bool kExclusive, bool kDown>
 class IntegerScan {
  public:
+  using State = T;
+  struct Totals {
+    T all;
+  };
+  static T identity() { return static_cast<T>(Operation::kIdentity); }
+
   // `in` and `out` are where the elements lie lowest, and may be the same. Meanwhile memory brings what lies
   // at `coming`, and the stage's lines leave.
   static void scan(const std::byte* in, std::byte* out, int64_t size, T& tally, const std::byte* coming,
@@ -51,6 +57,21 @@ class IntegerScan {
     for (; i < size; ++i) {
       advance_one<T, Operation, kExclusive>(tally, in + element(size, i), out + element(size, i));
     }
+  }
+
+  static Totals reduce(const std::byte* in, int64_t size) {
+    V totals[2] = {identities(), identities()};
+    int64_t i = 0;
+    for (; i + 2 * kLanes <= size; i += 2 * kLanes) {
+      for (int64_t k = 0; k < 2; ++k) {
+        totals[k] = Operation::combine(totals[k], load_vector<V>(in + (i + k * kLanes) * kSize));
+      }
+    }
+    totals[0] = Operation::combine(totals[0], totals[1]);
+    T all = identity();
+    for (int k = 0; k < kLanes; ++k) all = Operation::combine(all, totals[0][k]);
+    for (; i < size; ++i) all = Operation::combine(all, load<T>(in + i * kSize));
+    return {all};
   }
 
  private:
@@ -95,13 +116,13 @@ class IntegerScan {
   template <int kDistance, int... kPlace>
   ANYDML_INLINE static V shifted(V x, std::integer_sequence<int, kPlace...>) {
     constexpr auto from = [](int i) { return i % (kLanes / 2) < kDistance ? kLanes : place(i - kDistance); };
-    return __builtin_shufflevector(x, identity(), from(place(kPlace))...);
+    return __builtin_shufflevector(x, identities(), from(place(kPlace))...);
   }
   // The first half's tally, to each of the second.
   template <int... kPlace>
   ANYDML_INLINE static V carried_over(V x, std::integer_sequence<int, kPlace...>) {
     constexpr auto from = [](int i) { return i < kLanes / 2 ? kLanes : place(kLanes / 2 - 1); };
-    return __builtin_shufflevector(x, identity(), from(place(kPlace))...);
+    return __builtin_shufflevector(x, identities(), from(place(kPlace))...);
   }
   template <int... kPlace>
   ANYDML_INLINE static V last_of(V x, std::integer_sequence<int, kPlace...>) {
@@ -113,7 +134,7 @@ class IntegerScan {
     return __builtin_shufflevector(y, before, from(place(kPlace))...);
   }
 
-  static V identity() { return broadcast(static_cast<T>(Operation::kIdentity)); }
+  static V identities() { return broadcast(identity()); }
 };
 
 #endif  // ANYDML_VECTORS
