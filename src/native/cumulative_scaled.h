@@ -60,6 +60,7 @@ struct Form<double> {
   static constexpr Bits kExponents = 0x7ff;
   static constexpr Bits kLeast = kBias - 128;  // exponents of moderate tallies: from here on,
   static constexpr int kBits = 8;              // so many bits' worth
+  static constexpr Exponent kLeastScale = -760;
   static constexpr Exponent kMostScale = 1000;
 };
 template <>
@@ -71,6 +72,7 @@ struct Form<float> {
   static constexpr Bits kExponents = 0xff;
   static constexpr Bits kLeast = kBias - 28;
   static constexpr int kBits = 6;
+  static constexpr Exponent kLeastScale = -95;
   static constexpr Exponent kMostScale = 126;
 };
 inline constexpr int64_t kFactors = 4;
@@ -132,9 +134,9 @@ struct ScaledLanes {
     m = (V)((bits & special) | (one_to_two & ~special));
   }
 
-  // 2^e, as far as any difference is seen: beyond, all is infinite, or 0.
+  // 2^e, as far as any difference is seen: beyond, all that kFactors make of it is infinite, or 0.
   ANYDML_INLINE V scale() const {
-    const Exponents least = Exponents{} - F::kMostScale;
+    const Exponents least = Exponents{} + F::kLeastScale;
     const Exponents most = Exponents{} + F::kMostScale;
     const Exponents above = e < least ? least : e;
     const Exponents limited = above > most ? most : above;
