@@ -125,38 +125,67 @@ class ColumnScan {
   // Vectors whose outputs fill a line.
   static constexpr int64_t kPerLine = kLine / (kLanes * kSize);
 
-  // The last vector may overlap the one before it. So it takes what it needs first, and keeps its tallies to
-  // itself: those that the two share come out the same.
+  // Rows that are not staged several at a time, so that tallies stay in registers for as long.
   template <bool kCarried>
   static void scan_rows(const Steps& steps, int64_t width, Tally* tallies, const Tally* before,
                         Stage& stage) {
-    const int64_t last = width - kLanes;
-    V last_tally = load_vector<V>(reinterpret_cast<const std::byte*>(tallies + last));
-    const std::byte* in = steps.in;
-    std::byte* out = steps.out;
-    for (int64_t i = 0; i < steps.rows; ++i, in += steps.in_step, out += steps.out_step) {
-      const V last_next = Operation::combine(last_tally, load_wide<T, Tally>(in + last * kSize));
-      const std::byte* const coming = in + steps.in_step;
-      int64_t j = 0;
-      const auto advance = [&] {
-        auto* held = reinterpret_cast<std::byte*>(tallies + j);
-        const V tally = load_vector<V>(held);
-        const V next = Operation::combine(tally, load_wide<T, Tally>(in + j * kSize));
-        write<kCarried>(out + j * kSize, tally, next, kCarried ? before + j : nullptr);
-        store_vector(held, next);
-        j += kLanes;
-      };
-      while (j + kPerLine * kLanes <= last) {
-        prefetch_line(coming + j * kSize);
-        for (int64_t k = 0; k < kPerLine; ++k) advance();
-        stage.send_line();
+    constexpr int64_t kTogether = 4;
+    Steps left = steps;
+    const auto go = [&]<int64_t kRows>(std::integral_constant<int64_t, kRows>) {
+      while (left.rows >= kRows) {
+        advance_rows<kCarried, kRows>(left, width, tallies, before, stage);
+        left.rows -= kRows;
+        left.in += kRows * left.in_step;
+        left.out += kRows * left.out_step;
       }
-      while (j < last) advance();
-      write<kCarried>(out + last * kSize, last_tally, last_next, kCarried ? before + last : nullptr);
+    };
+    if (!stage.streams()) go(std::integral_constant<int64_t, kTogether>{});
+    go(std::integral_constant<int64_t, 1>{});
+  }
+
+  // The last vector may overlap the one before it. So it takes what it needs first, and leaves the tallies
+  // that the two share as they were.
+  template <bool kCarried, int64_t kRows>
+  ANYDML_INLINE static void advance_rows(const Steps& steps, int64_t width, Tally* tallies,
+                                         const Tally* before, Stage& stage) {
+    const int64_t last = width - kLanes;
+    V last_tally = load_tallies(tallies + last);
+    V last_x[kRows];
+    for (int64_t r = 0; r < kRows; ++r) {
+      last_x[r] = load_wide<T, Tally>(steps.in + r * steps.in_step + last * kSize);
+    }
+    const std::byte* const coming = steps.in + kRows * steps.in_step;
+    int64_t j = 0;
+    const auto advance = [&] {
+      V tally = load_tallies(tallies + j);
+      for (int64_t r = 0; r < kRows; ++r) {
+        const V next =
+            Operation::combine(tally, load_wide<T, Tally>(steps.in + r * steps.in_step + j * kSize));
+        write<kCarried>(steps.out + r * steps.out_step + j * kSize, tally, next,
+                        kCarried ? before + j : nullptr);
+        tally = next;
+      }
+      store_vector(reinterpret_cast<std::byte*>(tallies + j), tally);
+      j += kLanes;
+    };
+    while (j + kPerLine * kLanes <= last) {
+      for (int64_t r = 0; r < kRows; ++r) prefetch_line(coming + r * steps.in_step + j * kSize);
+      for (int64_t k = 0; k < kPerLine; ++k) advance();
       stage.send_line();
-      last_tally = last_next;
+    }
+    while (j < last) advance();
+    for (int64_t r = 0; r < kRows; ++r) {
+      const V next = Operation::combine(last_tally, last_x[r]);
+      write<kCarried>(steps.out + r * steps.out_step + last * kSize, last_tally, next,
+                      kCarried ? before + last : nullptr);
+      last_tally = next;
     }
     store_vector(reinterpret_cast<std::byte*>(tallies + last), last_tally);
+    stage.send_line();
+  }
+
+  static V load_tallies(const Tally* tallies) {
+    return load_vector<V>(reinterpret_cast<const std::byte*>(tallies));
   }
 
   template <bool kCarried>
