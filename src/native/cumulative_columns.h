@@ -85,7 +85,16 @@ class ColumnScan {
       const std::byte* from = steps.in + start * steps.in_step;
       std::byte* to = steps.out + start * steps.out_step;
       if (kOutput != Output::kNone && packed) to = stage.room(to, rows * kColumns * kSize);
-      for (int64_t i = 0; i < rows; i += kRowsPerLine) {
+      int64_t i = 0;
+      if constexpr (kIsFloat<T>) {
+        constexpr int64_t kBytes = kTogether * kColumns * kSize;
+        const bool in_packed = steps.in_step == kColumns * kSize;
+        for (; packed && in_packed && i + kTogether <= rows; i += kTogether, from += kBytes, to += kBytes) {
+          scan_together<kColumns, kCarried>(from, to, tally, carry);
+          for (int64_t line = 0; line < kBytes; line += kLine) stage.send_line();
+        }
+      }
+      for (; i < rows; i += kRowsPerLine) {
         const int64_t count = std::min(kRowsPerLine, rows - i);
         for (int64_t r = 0; r < count; ++r, from += steps.in_step, to += steps.out_step) {
           for (int j = 0; j < kColumns; ++j) {
@@ -101,6 +110,28 @@ class ColumnScan {
       }
     }
     std::copy_n(tally, kColumns, tallies);
+  }
+
+  // So many packed rows are made wide together, and narrow again: a vector at a time, not one by one.
+  static constexpr int64_t kTogether = 64;
+  template <int kColumns, bool kCarried>
+  static void scan_together(const std::byte* in, std::byte* out, Tally* tallies, const Tally* carry) {
+    constexpr int64_t kCount = kTogether * kColumns;
+    alignas(64) Tally wide[kCount];
+    const auto place = [&](int64_t i) { return reinterpret_cast<std::byte*>(wide + i); };
+    for (int64_t i = 0; i < kCount; i += kLanes) store_vector(place(i), load_wide<T, Tally>(in + i * kSize));
+    for (int64_t i = 0; i < kCount; i += kColumns) {
+      for (int j = 0; j < kColumns; ++j) {
+        const Tally next = Operation::combine(tallies[j], wide[i + j]);
+        const Tally y = output(tallies[j], next);
+        wide[i + j] = kCarried ? Operation::combine(carry[j], y) : y;
+        tallies[j] = next;
+      }
+    }
+    if constexpr (kOutput == Output::kNone) return;
+    for (int64_t i = 0; i < kCount; i += kLanes) {
+      store_wide<T, Tally>(out + i * kSize, load_vector<V>(place(i)));
+    }
   }
 
   // Packed rows many at a time here too.
@@ -129,7 +160,7 @@ class ColumnScan {
   template <bool kCarried>
   static void scan_rows(const Steps& steps, int64_t width, Tally* tallies, const Tally* before,
                         Stage& stage) {
-    constexpr int64_t kTogether = 4;
+    constexpr int64_t kAtOnce = 4;
     Steps left = steps;
     const auto go = [&]<int64_t kRows>(std::integral_constant<int64_t, kRows>) {
       while (left.rows >= kRows) {
@@ -139,7 +170,7 @@ class ColumnScan {
         left.out += kRows * left.out_step;
       }
     };
-    if (!stage.streams()) go(std::integral_constant<int64_t, kTogether>{});
+    if (!stage.streams()) go(std::integral_constant<int64_t, kAtOnce>{});
     go(std::integral_constant<int64_t, 1>{});
   }
 
