@@ -126,7 +126,8 @@ class IntegerScan {
   }
   template <int... kPlace>
   ANYDML_INLINE static V last_of(V x, std::integer_sequence<int, kPlace...>) {
-    return __builtin_shufflevector(x, x, (kPlace * 0 + place(kLanes - 1))...);
+    constexpr auto last = [](int) { return place(kLanes - 1); };
+    return __builtin_shufflevector(x, x, last(kPlace)...);
   }
   template <int... kPlace>
   ANYDML_INLINE static V moved_on(V before, V y, std::integer_sequence<int, kPlace...>) {
