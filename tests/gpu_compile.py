@@ -60,7 +60,7 @@ def main() -> None:
     Launch.compile = lambda launch, device, types: None  # type: ignore[method-assign]
     scans()
     # The same shapes as long lines.
-    scan.TILE, scan.DEEP, scan.FEW, scan.STEP_BYTES = 8, 4, 10**6, 64
+    scan.TILE, scan.LONG, scan.DEEP, scan.FEW = 8, 4, 4, 10**6
     from anydml.calling import _compile
 
     _compile.cache_clear()

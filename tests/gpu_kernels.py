@@ -6,17 +6,16 @@ import triton
 import triton.language as tl
 
 from anydml.engines.gpu.pooling_kernels import _rounded
-from anydml.engines.gpu.scan_kernels import multiply_scaled, split
+from anydml.engines.gpu.scan_kernels import joined, split
 
 
 @triton.jit
-def multiply_all(x, y, mantissa, exponent, N: tl.constexpr):
+def take_apart(x, mantissas, exponents, whole, N: tl.constexpr):
     at = tl.arange(0, N)
-    a, a_exponent = split(tl.load(x + at))
-    b, b_exponent = split(tl.load(y + at))
-    m, e = multiply_scaled(a, a_exponent, b, b_exponent)
-    tl.store(mantissa + at, m)
-    tl.store(exponent + at, e)
+    mantissa, exponent = split(tl.load(x + at))
+    tl.store(mantissas + at, mantissa)
+    tl.store(exponents + at, exponent)
+    tl.store(whole + at, joined(mantissa, exponent))
 
 
 @triton.jit

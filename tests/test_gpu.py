@@ -98,7 +98,7 @@ def test_all_kernels_compile() -> None:
         "join_runs",
         "pool_rows",
         "pool_windows",
-        "scan_step",
+        "scan_chain",
         "scan_tiles",
         "write_addresses",
     ]
@@ -305,7 +305,7 @@ def test_a_scale_that_means_nothing_gives_the_zero_point(scale: float) -> None:
 # Scans
 
 
-@pytest.fixture(params=["as planned", "small tiles", "steps", "wide indices"])
+@pytest.fixture(params=["as planned", "small tiles", "chain", "wide indices"])
 def tiles(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """The kernels' ways for large tensors, on small ones."""
     from anydml.calling import _compile
@@ -316,9 +316,10 @@ def tiles(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> It
 
         monkeypatch.setattr(f"{scan}.Geometry.index", property(lambda self: language.int64))
     elif request.param != "as planned":
-        for name, value in {"TILE": 32, "DEEP": 4, "STEP_BYTES": 512}.items():
+        small = {"TILE": 32, "LONG": 16, "DEEP": 4, "FLAT": 16, "PIECE": 32, "TILES": 2, "GROUPS": (2, 4)}
+        small["FEW"] = 10**6 if request.param == "chain" else 0
+        for name, value in small.items():
             monkeypatch.setattr(f"{scan}.{name}", value)
-        monkeypatch.setattr(f"{scan}.FEW", 10**6 if request.param == "steps" else 0)
     _compile.cache_clear()
     yield request.param
     _compile.cache_clear()
@@ -361,14 +362,10 @@ def test_special_values_in_any_place(operation: str, dtype: type, tiles: str) ->
 def split(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """As the kernels have it, in NumPy."""
     mantissa, exponent = np.frexp(x)
-    ordinary = np.isfinite(x) & (np.abs(x) >= np.finfo(x.dtype).tiny)
-    return np.where(ordinary, mantissa * 2, x).astype(x.dtype), np.where(ordinary, exponent - 1, 0)
-
-
-def multiply_scaled(a: tuple[Any, Any], b: tuple[Any, Any]) -> tuple[Any, Any]:
-    product = a[0] * b[0]
-    is_large = np.abs(product) >= 2
-    return np.where(is_large, product * product.dtype.type(0.5), product), a[1] + b[1] + is_large
+    is_small = np.abs(mantissa) < np.sqrt(0.5)
+    mantissa, exponent = np.where(is_small, mantissa * 2, mantissa), exponent - is_small
+    is_ordinary = np.isfinite(x) & (x != 0)
+    return np.where(is_ordinary, mantissa, x), np.where(is_ordinary, exponent, 0)
 
 
 def in_any_order(random: np.random.Generator, parts: list[Any], combine: Callable[[Any, Any], Any]) -> Any:
@@ -379,9 +376,9 @@ def in_any_order(random: np.random.Generator, parts: list[Any], combine: Callabl
     return parts[0]
 
 
-@pytest.mark.parametrize(("dtype", "wide"), [(np.float32, np.float64), (np.float16, np.float32)])
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
 @pytest.mark.parametrize("operation", ["sum", "product"])
-def test_promises_hold_in_any_order_of_combining(operation: str, dtype: type, wide: type) -> None:
+def test_promises_hold_in_any_order_of_combining(operation: str, dtype: type) -> None:
     """The interpreter combines one element after the other; what a device does may differ from it, and from another."""
     random = np.random.default_rng(2)
     for _ in range(150):
@@ -391,31 +388,49 @@ def test_promises_hold_in_any_order_of_combining(operation: str, dtype: type, wi
             x = random.choice(np.array(SPECIAL[: 9 if kind == 0 else 12], np.float32), n)
             x = (x if kind < 2 else random.uniform(-3, 3, n)).astype(dtype)
             if operation == "sum":
+                wide = np.float64 if dtype == np.float32 else np.float32
                 total = in_any_order(random, list(x.astype(wide)), lambda a, b: a + b)
             else:
-                mantissa, exponent = in_any_order(random, [split(each) for each in x.astype(wide)], multiply_scaled)
-                limit = np.finfo(wide).maxexp - 1
-                total = mantissa * np.ldexp(wide(1), np.clip(exponent, -limit + 1, limit))
+                mantissas, exponents = split(x.astype(np.float64))
+                mantissa, exponent = split(in_any_order(random, list(mantissas), lambda a, b: a * b))
+                total = mantissa * np.ldexp(1.0, np.clip(exponent + exponents.sum(), -1022, 1023))
             y = np.asarray(total).astype(dtype)
         check_last(operation, x[None], y.reshape(1))
 
 
 @on_gpu
-def test_the_model_combines_as_the_kernels_do(torch: Any, place: Any) -> None:
+def test_the_model_splits_as_the_kernels_do(torch: Any, place: Any) -> None:
     import triton
 
-    from gpu_kernels import multiply_all
+    from gpu_kernels import take_apart
 
-    random = np.random.default_rng(3)
-    for dtype in (np.float64, np.float32):
-        x, y = (random.choice(np.array(SPECIAL, np.float32), 256).astype(dtype) for _ in range(2))
-        given = [torch.from_numpy(each).to(place) for each in (x, y)]
-        mantissa, exponent = torch.empty_like(given[0]), torch.empty(256, dtype=torch.int32, device=place)
-        multiply_all[(1,)](*given, mantissa, exponent, N=triton.language.constexpr(256))
-        with np.errstate(all="ignore"):
-            expected = multiply_scaled(split(x), split(y))
-        np.testing.assert_array_equal(mantissa.cpu().numpy(), expected[0])
-        np.testing.assert_array_equal(exponent.cpu().numpy(), expected[1])
+    x = np.random.default_rng(3).choice(np.array([*SPECIAL, 1e300, 3.1, 0.7, 0.708], np.float64), 256)
+    mantissa, exponent = split(x)
+    found = [torch.empty(256, dtype=each, device=place) for each in (torch.float64, torch.int32, torch.float64)]
+    take_apart[(1,)](torch.from_numpy(x).to(place), *found, N=triton.language.constexpr(256))
+    for got, expected in zip(found, (mantissa, exponent, x), strict=True):
+        np.testing.assert_array_equal(got.cpu().numpy(), expected)
+
+
+@on_gpu
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("values", [(2.0**100, 2.0**-100), (1e-40, 1e38, 100.0), (1.41, 0.7092), (-1.3, 0.769)])
+def test_no_part_of_a_product_leaves_the_range(values: tuple[float, ...], axis: int, tiles: str) -> None:
+    """Elements as a tree may bring them together: all large ones, or all small ones, or all mantissas on one side."""
+    count = 240 if tiles in ("small tiles", "chain") else 2400
+    x = np.tile(np.array(values, np.float32), count // len(values))
+    wide = np.cumprod(x.astype(np.float64))
+    x, wide = (each.reshape(1, -1) if axis else each.reshape(-1, 1) for each in (x, wide))
+    y = anydml.cumulative_product(x, axis, device=GPU)
+    np.testing.assert_allclose(y, wide.astype(np.float32), rtol=2e-7, atol=1e-45)
+
+
+@on_gpu
+def test_a_product_that_is_far_beyond_the_range_stays_there() -> None:
+    x = np.repeat(np.array([[1e-40, 1e38]], np.float32).T, 3000, 1)
+    y = anydml.cumulative_product(x, 1, device=GPU)
+    assert (y[0, 2:] == 0).all()
+    assert np.isposinf(y[1, 1:]).all()
 
 
 # Joins
@@ -656,3 +671,23 @@ def test_a_graph_replays_a_dispatch(torch: Any, place: Any, number: int) -> None
         assert torch.equal(outputs[0], wanted[0])
         if again == 0:
             del operator
+
+
+@on_gpu
+@pytest.mark.parametrize("shape", [(4, 1000), (1, 300_000)])
+@pytest.mark.parametrize("call", [anydml.cumulative_summation, anydml.cumulative_product])
+def test_what_a_graph_captures_is_replayed(torch: Any, place: Any, call: Any, shape: tuple[int, int]) -> None:
+    """One tile of several lines, and a chain, whose words each replay begins anew."""
+    if place.type != "cuda":
+        pytest.skip("graphs are CUDA's")
+    x, y = torch.ones(shape, device=place), torch.empty(shape, device=place)
+    call(x, 1, out=y, device=GPU)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        call(x, 1, out=y, device=GPU)
+    for i in range(3):
+        x.fill_(1).view(-1)[-1] = i
+        y.zero_()
+        graph.replay()
+        expected = shape[1] - 1 + i if call is anydml.cumulative_summation else i
+        assert y.view(-1)[-1].item() == expected

@@ -23,15 +23,22 @@ from .launch import BITS, TYPES, Launch, Planned, Tensors, next_power_of_2
 
 TILE, TILE_BYTES = 4096, 16 << 10
 """Elements and bytes of a tile where elements of a line lie side by side, at most."""
-WARP = 32
-DEEP = 32
-"""Elements of a line in a tile of lines side by side, one or two for each thread of a warp."""
-NARROW = 8
-"""Fewer lines side by side are read along the axis: they lie in the lines of a cache that a thread reads next."""
-FEW = 256
-"""Programs that keep a GPU busy; fewer long lines are cut."""
-STEP_BYTES, MOST_PARTS = 16 << 20, 1024
-"""What is reduced, and then found again in the second-level cache: its bytes, and in so many tiles at most."""
+LONG = 1024
+"""Elements of a part of a product, at most: so many mantissas stay in range."""
+WARP, WARPS = 32, 4
+DEEP = 16
+"""Elements of a part where many lines lie side by side, and half as many as where few do: a thread has them all."""
+NARROW, FLAT = 8, 64
+"""Fewer lines side by side are read along the axis: they lie in the lines of a cache that a thread reads next. Elements
+of a part there; of products a quarter."""
+FEW, MANY = 256, 1 << 18
+"""Programs that keep a GPU busy: fewer long lines go in chains. Lines that keep it busy with a warp for each tile."""
+PIECE, TILES = 8 << 10, 4
+"""Bytes of a tile in a chain, at most, and tiles of a piece."""
+GROUPS = 8, 48
+"""Pieces in a group of a chain, and groups in a great group: of several lines, and of one. The exponents of a great
+group's elements, of 48 * 48 pieces of 4096, add up to less than 2^31 even if each is -149.
+"""
 
 
 class Loop(NamedTuple):
@@ -101,81 +108,74 @@ def plan(
         "REVERSE": direction == AxisDirection.DECREASING,
         "INDEX": geometry.index,
     }
-    is_across = geometry.is_across
-    is_narrow = is_across and geometry.lines[0].size < NARROW
-    if is_narrow:
-        lines, along, warps = WARP // 2, min(next_power_of_2(geometry.axis.size), DEEP), 1
-        is_across = False
-    elif is_across:
-        # Two lines for a thread where there are many: wider pieces are read.
-        lines, warps = (2 * WARP if geometry.count >= 8 * WARP * FEW and not scaled else WARP), 1
-        deep = DEEP // 2 if lines > WARP and dtype.itemsize == 8 else DEEP
-        along = min(next_power_of_2(geometry.axis.size), deep)
-    else:
-        elements = min(TILE, TILE_BYTES // dtype.itemsize) // (2 if scaled else 1)
-        along, warps = min(next_power_of_2(geometry.axis.size), elements), 4
-        lines = min(elements // along, next_power_of_2(geometry.count))
-    programs = -(-geometry.count // lines)
-    if geometry.axis.size > 8 * along and programs < FEW:
-        return _in_steps(geometry, constants, dtype, lines, along, int(not is_across), is_narrow, programs, warps)
+    tile, warps = _tile(geometry, dtype, scaled)
+    size = tile["PARTS"] * tile["DEPTH"]
+    programs = -(-geometry.count // tile["LINES"])
+    loops = {"LOOPS": max(len(geometry.lines), 1)}
+    # A tile of a product is small along the axis.
+    if geometry.axis.size > 4 * size and programs < FEW * (2 if scaled and tile["DIM"] == 2 else 1):
+        return _in_a_chain(geometry, {**loops, **tile, **constants}, dtype, warps)
     if programs >= 2**31:
         return Declined(f"{programs} programs are more than a launch takes")
-    tile = {
-        "LINES": lines,
-        "AXIS": along,
-        "DIM": int(not is_across),
-        "NARROW": is_narrow,
-        "ONE": geometry.axis.size <= along,
-    }
-    shape = {"LOOPS": max(len(geometry.lines), 1), **tile}
     typed = _TYPED[dtype]
-    arguments = geometry.arguments()
-    launch = Launch(scan_kernels.scan_tiles, programs, arguments, {**shape, **constants}, (typed, typed), warps)
+    constants = {**loops, **tile, "ONE": geometry.axis.size <= size, **constants}
+    launch = Launch(scan_kernels.scan_tiles, programs, geometry.arguments(), constants, (typed, typed), warps)
 
     def run(inputs: Tensors, outputs: Tensors) -> None:
         launch(inputs[0], outputs[0])
 
-    return Planned(f"scan by tiles of {lines} lines x {along}, {programs} programs", run)
+    return Planned(f"scan by tiles of {tile['LINES']} lines x {size}, {programs} programs", run)
 
 
-def _in_steps(
-    geometry: Geometry,
-    constants: dict[str, Any],
-    dtype: torch.dtype,
-    lines: int,
-    along: int,
-    dim: int,
-    narrow: bool,
-    blocks: int,
-    warps: int,
-) -> Planned:
-    tiles = -(-geometry.axis.size // along)
-    parts = max(1, STEP_BYTES // (blocks * lines * along * dtype.itemsize))
-    parts = min(1 << (parts.bit_length() - 1), next_power_of_2(tiles), MOST_PARTS)
-    steps = -(-tiles // parts)
-    span = max(parts, WARP * warps) if lines == 1 else parts
-    tile = {"PARTS": parts, "SPAN": span, "LINES": lines, "AXIS": along, "DIM": dim, "NARROW": narrow}
-    shape = {"LOOPS": max(len(geometry.lines), 1), **tile}
+def _tile(geometry: Geometry, dtype: torch.dtype, scaled: bool) -> tuple[dict[str, Any], int]:
+    """A tile, in the kernels' words, and the warps that share it."""
+    axis, count = geometry.axis.size, geometry.count
+    whole = next_power_of_2(axis)
+    near = geometry.lines[0].size if geometry.is_across else 0
+    is_narrow = 0 < near < NARROW
+    if is_narrow:
+        lines, parts, depth, warps = WARP // 2, 1, min(whole, FLAT // (4 if scaled else 1)), 1
+    elif near >= 2 * WARP:
+        # 256 bytes side by side: memory is slow at pieces that are shorter and far from each other.
+        lines, depth = 2 * WARP if dtype.itemsize <= 4 else WARP, min(whole, DEEP)
+        parts = warps = 1 if count >= MANY else min(WARPS, next_power_of_2(-(-axis // depth)))
+    elif near:
+        lines, depth = min(next_power_of_2(near), WARP), min(whole, 2 * DEEP)
+        warps = min(WARPS, next_power_of_2(-(-axis // depth)))
+        parts = warps * WARP // lines
+    else:
+        elements = LONG if scaled else min(TILE, TILE_BYTES // dtype.itemsize)
+        parts, depth, warps = 1, min(whole, elements), WARPS
+        lines = min(elements // depth, next_power_of_2(count))
+    dim = 2 if is_narrow or not near else 1
+    return {"LINES": lines, "PARTS": parts, "DEPTH": depth, "DIM": dim, "NARROW": is_narrow}, warps
+
+
+def _in_a_chain(geometry: Geometry, constants: dict[str, Any], dtype: torch.dtype, warps: int) -> Planned:
+    lines, tally = constants["LINES"], constants["TALLY"]
+    tiles = 1
+    if constants["DIM"] == 2:
+        tiles = TILES
+        constants["DEPTH"] = min(constants["DEPTH"], PIECE // dtype.itemsize)
+    size = tiles * constants["PARTS"] * constants["DEPTH"]
+    blocks, pieces = -(-geometry.count // lines), -(-geometry.axis.size // size)
+    group = GROUPS[lines == 1]
+    span = max(group, WARP * warps) if lines == 1 else group
+    width = tally.primitive_bitwidth // 32 + constants["SCALED"]
+    words = 16 + (pieces + -(-pieces // group) + pieces // group**2 + 1) * blocks * lines * width
+    constants = {"GROUP": group, "SPAN": span, "WORDS": width, "TILES": tiles, **constants}
     typed = _TYPED[dtype]
-    launch = Launch(scan_kernels.scan_step, 2 * parts * blocks, (), {**shape, **constants}, (typed, typed), warps)
-    wide = _WIDE[constants["TALLY"]]
     arguments = geometry.arguments()
+    launch = Launch(scan_kernels.scan_chain, blocks * pieces, arguments, constants, (typed, typed), warps)
 
     def run(inputs: Tensors, outputs: Tensors) -> None:
         x, y = inputs[0], outputs[0]
-        totals = torch.empty(2 * blocks * parts * lines, dtype=wide, device=x.device)
-        carries = torch.empty(2 * blocks * lines, dtype=wide, device=totals.device)
-        exponents: tuple[torch.Tensor | None, ...] = (None, None)
-        if constants["SCALED"]:
-            exponents = tuple(torch.empty_like(each, dtype=torch.int32) for each in (totals, carries))
-        for step in range(steps + 1):
-            launch(x, y, totals, exponents[0], carries, exponents[1], arguments=(step, *arguments))
+        launch(x, y, torch.zeros(words, dtype=torch.int64, device=x.device))
 
-    return Planned(f"scan by {steps} steps of {parts} tiles of {lines} lines x {along}, {blocks} rows of them", run)
+    return Planned(f"scan by a chain of {pieces} pieces of {lines} lines x {size}, {blocks} of them side by side", run)
 
 
 _TYPED = {torch.float32: tl.float32, torch.float16: tl.float16, torch.int32: tl.int32, torch.int64: tl.int64}
-_WIDE = {tl.float64: torch.float64, tl.float32: torch.float32, tl.int32: torch.int32, tl.int64: torch.int64}
 
 
 def _types(data_type: TensorDataType, product: bool) -> tuple[torch.dtype, Any, bool]:
@@ -183,6 +183,6 @@ def _types(data_type: TensorDataType, product: bool) -> tuple[torch.dtype, Any, 
     if data_type == TensorDataType.FLOAT32:
         return torch.float32, tl.float64, product
     if data_type == TensorDataType.FLOAT16:
-        return torch.float16, tl.float32, product
+        return torch.float16, tl.float64 if product else tl.float32, product
     bits = BITS[TYPES[data_type].itemsize]
     return bits, {torch.int32: tl.int32, torch.int64: tl.int64}[bits], False

@@ -1,13 +1,16 @@
 """Triton kernels of CUMULATIVE_SUMMATION and CUMULATIVE_PRODUCT.
 
-A tensor is lines along an axis, counted through, nearest ones first. A tile is (LINES, AXIS) where elements of a line
-lie side by side (DIM, the axis's dimension, is 1), and (AXIS, LINES) where those of lines do (DIM is 0). Threads go
-along the last dimension: in the latter each has a line to itself. Backward is a matter of addresses and of the scan's
+A tensor is lines along an axis, counted through, nearest ones first. A tile is some lines, or a piece of them, each cut
+into PARTS of DEPTH elements: (PARTS, LINES, DEPTH) where elements of a line lie side by side (DIM, the dimension along
+which a part goes, is 2), and (PARTS, DEPTH, LINES) where those of lines do (DIM is 1). Threads go along the last
+dimension and warps along the first: in the latter each thread has a part to itself. What is one for each part, or for
+each line, is a tile too, of size 1 in the other dimensions. Backward is a matter of addresses and of the scan's
 direction. Exclusive reads each element's predecessor, but for the first of a tile, which starts with the identity.
 
-Tallies of floats are held in the next wider type. A product's is a mantissa and an exponent, of the value
-mantissa * 2^exponent, with 1 <= |mantissa| < 2, or a mantissa of 0, infinity or NaN: parts of a row, multiplied with
-each other first, might otherwise leave the range that the row as a whole stays in.
+Tallies of floats are held in the next wider type, products in float64. Parts of a row, multiplied with each other
+first, might leave the range that the row as a whole stays in. So a product beyond a part is a mantissa and an exponent,
+of the value mantissa * 2^exponent; the mantissa is within the roots of 1/2 and of 2, so that a thousand of them stay in
+range, or 0, infinite or NaN.
 """
 
 from __future__ import annotations
@@ -27,39 +30,42 @@ def _multiply(a, b):
 
 
 @triton.jit
-def multiply_scaled(a, a_exponent, b, b_exponent):
-    """(a * 2^a_exponent) * (b * 2^b_exponent), normalised."""
-    product = a * b
-    is_large = tl.abs(product) >= 2
-    product = tl.where(is_large, product * 0.5, product)
-    return product, a_exponent + b_exponent + is_large.to(tl.int32)
-
-
-@triton.jit
 def split(x):
     """x as mantissa and exponent; 0, infinities and NaN as they are, with exponent 0."""
-    WIDTH: tl.constexpr = 52 if x.dtype == tl.float64 else 23
-    BITS: tl.constexpr = tl.int64 if x.dtype == tl.float64 else tl.int32
-    MOST: tl.constexpr = 0x7FF if x.dtype == tl.float64 else 0xFF
-    BIAS: tl.constexpr = 1023 if x.dtype == tl.float64 else 127
-    bits = x.to(BITS, bitcast=True)
-    biased = (bits >> WIDTH) & MOST
-    ordinary = (biased > 0) & (biased < MOST)
-    mantissa = (bits & ~(MOST << WIDTH)) | (BIAS << WIDTH)
-    return tl.where(ordinary, mantissa, bits).to(x.dtype, bitcast=True), tl.where(ordinary, biased - BIAS, 0).to(
-        tl.int32
-    )
+    ROOT: tl.constexpr = 0x3FE6A09E  # the upper half of the root of 1/2
+    bits = x.to(tl.int64, bitcast=True)
+    upper = (bits >> 32).to(tl.int32) & 0x7FFFFFFF
+    is_ordinary = (upper >= 1 << 20) & (upper < 0x7FF << 20)
+    exponent = tl.where(is_ordinary, (upper - ROOT) >> 20, 0)
+    return (bits - (exponent.to(tl.int64) << 52)).to(tl.float64, bitcast=True), exponent
 
 
 @triton.jit
 def joined(mantissa, exponent):
-    """mantissa * 2^exponent, the exponent cut off where the output's type has long had 0 or infinity."""
-    WIDTH: tl.constexpr = 52 if mantissa.dtype == tl.float64 else 23
-    BITS: tl.constexpr = tl.int64 if mantissa.dtype == tl.float64 else tl.int32
-    BIAS: tl.constexpr = 1023 if mantissa.dtype == tl.float64 else 127
-    within = tl.minimum(tl.maximum(exponent, 1 - BIAS), BIAS)
-    power = ((within.to(BITS) + BIAS) << WIDTH).to(mantissa.dtype, bitcast=True)
-    return mantissa * power
+    """mantissa * 2^exponent, the exponent cut off where no product with elements of a part comes back from."""
+    within = tl.minimum(tl.maximum(exponent, -1022), 1023)
+    return mantissa * ((within.to(tl.int64) + 1023) << 52).to(tl.float64, bitcast=True)
+
+
+@triton.jit
+def _along_axis(PARTS: tl.constexpr, DEPTH: tl.constexpr, DIM: tl.constexpr, INDEX: tl.constexpr):
+    """Where elements of a tile are along the axis."""
+    part = tl.arange(0, PARTS).to(INDEX)[:, None, None] * DEPTH
+    depth = tl.arange(0, DEPTH).to(INDEX)
+    if DIM == 1:
+        along = part + depth[None, :, None]
+    else:
+        along = part + depth[None, None, :]
+    return along
+
+
+@triton.jit
+def _along_lines(vector, DIM: tl.constexpr):
+    if DIM == 1:
+        tile = vector[None, None, :]
+    else:
+        tile = vector[None, :, None]
+    return tile
 
 
 @triton.jit
@@ -80,9 +86,9 @@ def _line_offsets(
         x_at += at * x_strides[i]
         y_at += at * y_strides[i]
         line = line // sizes[i]
-    if DIM == 0:
-        x_at = tl.max_contiguous(x_at + zero, 2)
-        y_at = tl.max_contiguous(y_at + zero, 2)
+    if DIM == 1:
+        x_at = tl.max_contiguous(x_at + zero, 4)
+        y_at = tl.max_contiguous(y_at + zero, 4)
     elif NARROW:
         x_at += zero
         y_at += zero
@@ -90,17 +96,15 @@ def _line_offsets(
 
 
 @triton.jit
-def _reduce(values, DIM: tl.constexpr, SCALED: tl.constexpr, PRODUCT: tl.constexpr, TALLY: tl.constexpr):
-    """The total of each line, as mantissa and exponent."""
-    values = values.to(TALLY)
+def _reduce(totals, exponents, DIM: tl.constexpr, SCALED: tl.constexpr, PRODUCT: tl.constexpr):
     if SCALED:
-        mantissas, exponents = split(values)
-        total, exponent = tl.reduce((mantissas, exponents), DIM, multiply_scaled, keep_dims=True)
+        total, exponent = split(tl.reduce(totals, DIM, _multiply, keep_dims=True))
+        exponent += tl.sum(exponents, DIM, keep_dims=True)
     elif PRODUCT:
-        total = tl.reduce(values, DIM, _multiply, keep_dims=True)
+        total = tl.reduce(totals, DIM, _multiply, keep_dims=True)
         exponent = tl.zeros(total.shape, tl.int32)
     else:
-        total = tl.reduce(values, DIM, _add, keep_dims=True)
+        total = tl.reduce(totals, DIM, _add, keep_dims=True)
         exponent = tl.zeros(total.shape, tl.int32)
     return total, exponent
 
@@ -108,7 +112,8 @@ def _reduce(values, DIM: tl.constexpr, SCALED: tl.constexpr, PRODUCT: tl.constex
 @triton.jit
 def _combine(a, a_exponent, b, b_exponent, SCALED: tl.constexpr, PRODUCT: tl.constexpr):
     if SCALED:
-        result, exponent = multiply_scaled(a, a_exponent, b, b_exponent)
+        result, exponent = split(a * b)
+        exponent += a_exponent + b_exponent
     elif PRODUCT:
         result, exponent = a * b, a_exponent
     else:
@@ -117,77 +122,125 @@ def _combine(a, a_exponent, b, b_exponent, SCALED: tl.constexpr, PRODUCT: tl.con
 
 
 @triton.jit
+def _onward(a, a_exponent, b, b_exponent, SCALED: tl.constexpr, PRODUCT: tl.constexpr):
+    """A line's tally up to here. A product that is far beyond float64 stays there, and exponents within int32."""
+    result, exponent = _combine(a, a_exponent, b, b_exponent, SCALED, PRODUCT)
+    if SCALED:
+        FAR: tl.constexpr = 1 << 28
+        result = tl.where(exponent < -FAR, 0.0, tl.where(exponent > FAR, result * float("inf"), result))
+        exponent = tl.where(tl.abs(exponent) > FAR, 0, exponent)
+    return result, exponent
+
+
+@triton.jit
+def _totals(values, DIM: tl.constexpr, SCALED: tl.constexpr, PRODUCT: tl.constexpr, TALLY: tl.constexpr):
+    """What the elements along DIM come to."""
+    totals = values.to(TALLY)
+    if SCALED:
+        totals, exponents = split(totals)
+    else:
+        exponents = tl.zeros(totals.shape, tl.int32)
+    return _reduce(totals, exponents, DIM, SCALED, PRODUCT)
+
+
+@triton.jit
 def _scan(
     values,
-    carry,
-    carry_exponent,
     DIM: tl.constexpr,
     SCALED: tl.constexpr,
     PRODUCT: tl.constexpr,
     TALLY: tl.constexpr,
     REVERSE: tl.constexpr,
 ):
-    """The tallies of each line, behind those of the tiles before."""
-    given = values
+    """The tallies within each part and their exponents, and the parts' totals."""
+    DEPTH: tl.constexpr = values.shape[DIM]
     values = values.to(TALLY)
     if SCALED:
-        # No part's product leaves the range where the sum of |log2 x| over a line does not, nor does it with what comes
-        # before. Zeros do no harm then, as nothing is infinite.
-        LIMIT: tl.constexpr = 1000 if tl.float64 == TALLY else 120
-        given = given.to(tl.float32)
-        logarithms = tl.abs(tl.log2(tl.abs(tl.where(given == 0, 1.0, given))))
-        reach = tl.max(tl.sum(logarithms, DIM, keep_dims=True) + tl.abs(carry_exponent).to(tl.float32))
-        if reach < LIMIT:
-            result = carry * tl.associative_scan(values, DIM, _multiply, REVERSE)
-            result = joined(result, carry_exponent)
-        else:
-            mantissas, exponents = split(values)
-            mantissas, exponents = tl.associative_scan((mantissas, exponents), DIM, multiply_scaled, REVERSE)
-            mantissas, exponents = multiply_scaled(carry, carry_exponent, mantissas, exponents)
-            result = joined(mantissas, exponents)
-    elif PRODUCT:
-        result = carry * tl.associative_scan(values, DIM, _multiply, REVERSE)
+        values, powers = split(values)
+        exponents = tl.associative_scan(powers, DIM, _add, REVERSE)
+    if PRODUCT:
+        prefixes = tl.associative_scan(values, DIM, _multiply, REVERSE)
     else:
-        result = carry + tl.associative_scan(values, DIM, _add, REVERSE)
+        prefixes = tl.associative_scan(values, DIM, _add, REVERSE)
+    is_last = _along_axis(1, DEPTH, DIM, tl.int32) == (0 if REVERSE else DEPTH - 1)
+    total = tl.sum(tl.where(is_last, prefixes, 0), DIM, keep_dims=True).to(TALLY)
+    if SCALED:
+        total, exponent = split(total)
+        exponent += tl.sum(tl.where(is_last, exponents, 0), DIM, keep_dims=True)
+    else:
+        exponent = tl.zeros(total.shape, tl.int32)
+        exponents = exponent
+    return prefixes, exponents, total, exponent
+
+
+@triton.jit
+def _tallies(
+    prefixes,
+    exponents,
+    totals,
+    total_exponents,
+    carry,
+    carry_exponent,
+    DIM: tl.constexpr,
+    SCALED: tl.constexpr,
+    PRODUCT: tl.constexpr,
+    REVERSE: tl.constexpr,
+):
+    """The tallies of each line: those within its parts, behind the parts before and the tiles before."""
+    PARTS: tl.constexpr = totals.shape[0]
+    if PARTS > 1:
+        IDENTITY: tl.constexpr = 1 if PRODUCT else 0
+        # For each part the others, along DIM.
+        other = _along_axis(1, PARTS, DIM, tl.int32)
+        part = tl.arange(0, PARTS)[:, None, None]
+        is_before = (other > part) if REVERSE else (other < part)
+        if DIM == 1:
+            others, other_exponents = tl.permute(totals, (1, 0, 2)), tl.permute(total_exponents, (1, 0, 2))
+        else:
+            others, other_exponents = tl.permute(totals, (2, 1, 0)), tl.permute(total_exponents, (2, 1, 0))
+        others = tl.where(is_before, others, IDENTITY).to(totals.dtype)
+        other_exponents = tl.where(is_before, other_exponents, 0)
+        before, exponent = _reduce(others, other_exponents, DIM, SCALED, PRODUCT)
+        carry, carry_exponent = _combine(carry, carry_exponent, before, exponent, SCALED, PRODUCT)
+    if SCALED:
+        result = joined(carry * prefixes, carry_exponent + exponents)
+    elif PRODUCT:
+        result = carry * prefixes
+    else:
+        result = carry + prefixes
     return result
 
 
 @triton.jit
-def _expand(vector, DIM: tl.constexpr):
-    """A vector along dimension DIM of a tile."""
-    if DIM == 0:
-        tile = vector[:, None]
-    else:
-        tile = vector[None, :]
-    return tile
-
-
-@triton.jit
-def _along(at, stride, NARROW: tl.constexpr):
+def _offset(at, stride, DIM: tl.constexpr, NARROW: tl.constexpr):
     offset = at * stride
-    if NARROW and at.shape[1] > 1:
-        offset = tl.max_contiguous(offset, [1, 2])
+    if NARROW and at.shape[2] > 1:
+        offset = tl.max_contiguous(offset, [1, 1, 2])
+    elif DIM == 1 and at.shape[0] > 1:
+        offset = tl.max_contiguous(offset, [2, 1, 1])
     return offset
 
 
 @triton.jit
-def _load(lines, at, stride, mask, n, NARROW: tl.constexpr, IDENTITY: tl.constexpr, POLICY: tl.constexpr):
+def _load(
+    lines, at, stride, mask, n, DIM: tl.constexpr, NARROW: tl.constexpr, IDENTITY: tl.constexpr, POLICY: tl.constexpr
+):
     """The elements `at` along the axis, the identity beyond it."""
-    place = lines + _along(at, stride, NARROW)
+    place = lines + _offset(at, stride, DIM, NARROW)
     return tl.load(place, mask=mask & (at < n), other=IDENTITY, eviction_policy=POLICY)
 
 
 @triton.jit
 def _read(
     lines,
+    along,
     start,
     stride,
     mask,
     n,
-    AXIS: tl.constexpr,
+    SIZE: tl.constexpr,
     DIM: tl.constexpr,
     NARROW: tl.constexpr,
-    INDEX: tl.constexpr,
     EXCLUSIVE: tl.constexpr,
     REVERSE: tl.constexpr,
     IDENTITY: tl.constexpr,
@@ -196,19 +249,74 @@ def _read(
 
     EXCLUSIVE, that is of each element the one before, the identity where this is another tile's, and the tile's last.
     """
-    along = _expand(tl.arange(0, AXIS).to(INDEX), DIM)
     if EXCLUSIVE:
         before = along + (1 if REVERSE else -1)
-        has_before = (before >= 0) & (before < AXIS)
-        values = _load(lines, before + start, stride, mask & has_before, n, NARROW, IDENTITY, "evict_first")
-        last = tl.full((1, 1), 0 if REVERSE else AXIS - 1, INDEX) + start
-        ends = _load(lines, last, stride, mask, n, NARROW, IDENTITY, "evict_first")
+        has_before = (before >= 0) & (before < SIZE)
+        values = _load(lines, before + start, stride, mask & has_before, n, DIM, NARROW, IDENTITY, "evict_first")
+        last = tl.full((1, 1, 1), 0 if REVERSE else SIZE - 1, along.dtype) + start
+        ends = _load(lines, last, stride, mask, n, DIM, NARROW, IDENTITY, "evict_first")
         # In-place, all is read before a neighbour writes.
         tl.debug_barrier()
     else:
-        values = _load(lines, along + start, stride, mask, n, NARROW, IDENTITY, "evict_first")
+        values = _load(lines, along + start, stride, mask, n, DIM, NARROW, IDENTITY, "evict_first")
         ends = values
     return values, ends
+
+
+@triton.jit
+def _walk(
+    x_lines,
+    y_lines,
+    start,
+    tiles,
+    x_axis,
+    y_axis,
+    is_line,
+    n,
+    carry,
+    carry_exponent,
+    PARTS: tl.constexpr,
+    DEPTH: tl.constexpr,
+    DIM: tl.constexpr,
+    NARROW: tl.constexpr,
+    ONE: tl.constexpr,
+    PRODUCT: tl.constexpr,
+    SCALED: tl.constexpr,
+    TALLY: tl.constexpr,
+    EXCLUSIVE: tl.constexpr,
+    REVERSE: tl.constexpr,
+    INDEX: tl.constexpr,
+):
+    """Scans so many tiles along the axis, of which that at `start` is the first in memory; ONE, the one there is."""
+    IDENTITY: tl.constexpr = 1 if PRODUCT else 0
+    SIZE: tl.constexpr = PARTS * DEPTH
+    along = _along_axis(PARTS, DEPTH, DIM, INDEX)
+    next_start = start + tl.cast(tiles - 1 if REVERSE else 0, INDEX) * SIZE
+    values, ends = _read(
+        x_lines, along, next_start, x_axis, is_line, n, SIZE, DIM, NARROW, EXCLUSIVE, REVERSE, IDENTITY
+    )
+    for tile in range(tiles):
+        at = along + next_start
+        given = values
+        beside = ends
+        if not ONE:
+            # The next tile is on its way while this one is scanned.
+            next_start = start + tl.cast(tiles - 2 - tile if REVERSE else tile + 1, INDEX) * SIZE
+            is_next = is_line & (tl.full((1, 1, 1), 1, tl.int32) + tile < tiles)
+            values, ends = _read(
+                x_lines, along, next_start, x_axis, is_next, n, SIZE, DIM, NARROW, EXCLUSIVE, REVERSE, IDENTITY
+            )
+        prefixes, exponents, totals, powers = _scan(given, DIM, SCALED, PRODUCT, TALLY, REVERSE)
+        result = _tallies(prefixes, exponents, totals, powers, carry, carry_exponent, DIM, SCALED, PRODUCT, REVERSE)
+        place = y_lines + _offset(at, y_axis, DIM, NARROW)
+        tl.store(place, result.to(y_lines.dtype.element_ty), mask=is_line & (at < n))
+        if not ONE:
+            if PARTS > 1:
+                totals, powers = _reduce(totals, powers, 0, SCALED, PRODUCT)
+            if EXCLUSIVE:
+                last, last_exponent = _totals(beside, DIM, SCALED, PRODUCT, TALLY)
+                totals, powers = _combine(totals, powers, last, last_exponent, SCALED, PRODUCT)
+            carry, carry_exponent = _onward(carry, carry_exponent, totals, powers, SCALED, PRODUCT)
 
 
 @triton.jit(do_not_specialize=["zero"])
@@ -225,7 +333,8 @@ def scan_tiles(
     y_strides,
     LOOPS: tl.constexpr,
     LINES: tl.constexpr,
-    AXIS: tl.constexpr,
+    PARTS: tl.constexpr,
+    DEPTH: tl.constexpr,
     DIM: tl.constexpr,
     NARROW: tl.constexpr,
     ONE: tl.constexpr,
@@ -237,48 +346,76 @@ def scan_tiles(
     INDEX: tl.constexpr,
 ):
     """A program scans so many lines, tile after tile along the axis; ONE says that a tile has all of it."""
-    IDENTITY: tl.constexpr = 1 if PRODUCT else 0
     line = tl.program_id(0).to(INDEX) * LINES + tl.arange(0, LINES)
     x_at, y_at = _line_offsets(line, zero, sizes, x_strides, y_strides, LOOPS, DIM, NARROW)
-    is_line = _expand(line < line_count, 1 - DIM)
-    x_lines = x + _expand(x_at, 1 - DIM)
-    y_lines = y + _expand(y_at, 1 - DIM)
-    along = _expand(tl.arange(0, AXIS).to(INDEX), DIM)
-
-    carry = tl.full(is_line.shape, IDENTITY, TALLY)
-    carry_exponent = tl.zeros(is_line.shape, tl.int32)
-    tiles = 1 if ONE else tl.cdiv(n, AXIS)
-    start = (tiles - 1) * AXIS if REVERSE else 0
-    values, ends = _read(x_lines, start, x_axis, is_line, n, AXIS, DIM, NARROW, INDEX, EXCLUSIVE, REVERSE, IDENTITY)
-    for tile in range(tiles):
-        at = along + start
-        given = values
-        if not ONE:
-            total, exponent = _reduce(given, DIM, SCALED, PRODUCT, TALLY)
-            if EXCLUSIVE:
-                last, last_exponent = _reduce(ends, DIM, SCALED, PRODUCT, TALLY)
-                total, exponent = _combine(total, exponent, last, last_exponent, SCALED, PRODUCT)
-            # The next tile is on its way while this one is scanned.
-            start = (tiles - 2 - tile if REVERSE else tile + 1) * AXIS
-            is_next = is_line & (tl.full((1, 1), 1, tl.int32) + tile < tiles)
-            values, ends = _read(
-                x_lines, start, x_axis, is_next, n, AXIS, DIM, NARROW, INDEX, EXCLUSIVE, REVERSE, IDENTITY
-            )
-        result = _scan(given, carry, carry_exponent, DIM, SCALED, PRODUCT, TALLY, REVERSE)
-        tl.store(y_lines + _along(at, y_axis, NARROW), result.to(y.dtype.element_ty), mask=is_line & (at < n))
-        if not ONE:
-            carry, carry_exponent = _combine(carry, carry_exponent, total, exponent, SCALED, PRODUCT)
+    is_line = _along_lines(line < line_count, DIM)
+    x_lines = x + _along_lines(x_at, DIM)
+    y_lines = y + _along_lines(y_at, DIM)
+    carry = tl.full(is_line.shape, 1 if PRODUCT else 0, TALLY)
+    exponent = tl.zeros(is_line.shape, tl.int32)
+    tiles = 1 if ONE else tl.cdiv(n, PARTS * DEPTH)
+    _walk(
+        x_lines, y_lines, 0, tiles, x_axis, y_axis, is_line, n, carry, exponent,
+        PARTS, DEPTH, DIM, NARROW, ONE, PRODUCT, SCALED, TALLY, EXCLUSIVE, REVERSE, INDEX,
+    )  # fmt: skip
 
 
-@triton.jit(do_not_specialize=["zero", "step"])
-def scan_step(
+@triton.jit
+def _halves(tally):
+    """The bits of a tally as integers of 32 bits each, in int64; the upper one only of 64."""
+    if tally.dtype.primitive_bitwidth == 64:
+        bits = tally.to(tl.int64, bitcast=True)
+    else:
+        bits = tally.to(tl.int32, bitcast=True).to(tl.int64)
+    return bits & 0xFFFFFFFF, (bits >> 32) & 0xFFFFFFFF
+
+
+@triton.jit
+def _publish(words, tally, exponent, mask, SCALED: tl.constexpr, STRIDE: tl.constexpr):
+    """Writes a tally for other programs to await: in words of 64 bits, of which the 33rd says that it is written.
+
+    So nothing depends on the order in which words become visible.
+    """
+    lower, upper = _halves(tally)
+    WRITTEN: tl.constexpr = 1 << 32
+    tl.atomic_xchg(words, lower | WRITTEN, mask=mask, sem="relaxed")
+    if tally.dtype.primitive_bitwidth == 64:
+        tl.atomic_xchg(words + STRIDE, upper | WRITTEN, mask=mask, sem="relaxed")
+    if SCALED:
+        tl.atomic_xchg(words + 2 * STRIDE, (exponent.to(tl.int64) & 0xFFFFFFFF) | WRITTEN, mask=mask, sem="relaxed")
+
+
+@triton.jit
+def _await(words, mask, IDENTITY: tl.constexpr, SCALED: tl.constexpr, TALLY: tl.constexpr, STRIDE: tl.constexpr):
+    """Tallies that programs publish or have published; the identity elsewhere."""
+    WRITTEN: tl.constexpr = 1 << 32
+    WIDE: tl.constexpr = TALLY.primitive_bitwidth == 64
+    lower = tl.zeros(mask.shape, tl.int64)
+    upper = tl.zeros(mask.shape, tl.int64)
+    power = tl.zeros(mask.shape, tl.int64)
+    is_written = False
+    while not is_written:
+        lower = tl.load(words, mask=mask, other=WRITTEN, volatile=True)
+        written = lower
+        if WIDE:
+            upper = tl.load(words + STRIDE, mask=mask, other=WRITTEN, volatile=True)
+            written &= upper
+        if SCALED:
+            power = tl.load(words + 2 * STRIDE, mask=mask, other=WRITTEN, volatile=True)
+            written &= power
+        is_written = tl.min((written >> 32).to(tl.int32)) != 0
+    if WIDE:
+        tally = ((lower & 0xFFFFFFFF) | (upper << 32)).to(TALLY, bitcast=True)
+    else:
+        tally = lower.to(tl.int32).to(TALLY, bitcast=True)
+    return tl.where(mask, tally, IDENTITY).to(TALLY), power.to(tl.int32)
+
+
+@triton.jit(do_not_specialize=["zero"])
+def scan_chain(
     x,
     y,
-    totals,
-    total_exponents,
-    carries,
-    carry_exponents,
-    step,
+    words,
     zero,
     n,
     x_axis,
@@ -287,11 +424,14 @@ def scan_step(
     sizes,
     x_strides,
     y_strides,
-    LOOPS: tl.constexpr,
-    PARTS: tl.constexpr,
+    GROUP: tl.constexpr,
     SPAN: tl.constexpr,
+    WORDS: tl.constexpr,
+    TILES: tl.constexpr,
+    LOOPS: tl.constexpr,
     LINES: tl.constexpr,
-    AXIS: tl.constexpr,
+    PARTS: tl.constexpr,
+    DEPTH: tl.constexpr,
     DIM: tl.constexpr,
     NARROW: tl.constexpr,
     PRODUCT: tl.constexpr,
@@ -301,73 +441,78 @@ def scan_step(
     REVERSE: tl.constexpr,
     INDEX: tl.constexpr,
 ):
-    """Long lines go in steps of PARTS tiles. A launch reduces the tiles of step `step` and scans those of the step
-    before, which it finds in the second-level cache.
+    """A program scans a piece of its lines, TILES tiles, behind the total of all before it, which others publish.
 
-    totals: (2, blocks, PARTS, LINES), carries: (2, blocks, LINES), used in turn: what a launch reads another wrote.
-    SPAN is PARTS, or the number of threads where that is more: fewer elements than threads make code of many times the
+    GROUP pieces are a group, GROUP groups a great group; the last piece of each publishes what it comes to, of a great
+    group with all before. A program awaits the pieces before in its group, the groups before in its great group, and
+    the great groups before: the order of combining is the same on every run. Pieces are taken in turn by a counter, so
+    that those awaited are of programs that run already, whatever else does.
+
+    words: 0 all; the counter in the first of 16; then for each piece, group and great group, WORDS for each line.
+    SPAN is GROUP, or the number of threads where that is more: fewer elements than threads make code of many times the
     length.
     """
     IDENTITY: tl.constexpr = 1 if PRODUCT else 0
-    pid = tl.program_id(0)
-    scans = pid % 2
-    part = pid // 2 % PARTS
-    block = pid // 2 // PARTS
+    SIZE: tl.constexpr = TILES * PARTS * DEPTH
     blocks = tl.cdiv(line_count, LINES)
+    pieces = tl.cdiv(n, SIZE)
+    turn = tl.atomic_add(words, 1, sem="relaxed").to(tl.int32)
+    block = turn % blocks
+    piece = turn // blocks
     column = tl.arange(0, LINES)
     line = block.to(INDEX) * LINES + column
     x_at, y_at = _line_offsets(line, zero, sizes, x_strides, y_strides, LOOPS, DIM, NARROW)
-    is_line = _expand(line < line_count, 1 - DIM)
-    x_lines = x + _expand(x_at, 1 - DIM)
-    column = _expand(column, 1 - DIM)
-    tiles = tl.cdiv(n, AXIS)
-    number = (step - scans) * PARTS + part
-    is_tile = (number >= 0) & (number < tiles)
-    start = (tiles - 1 - number if REVERSE else number) * AXIS
-    at = _expand(tl.arange(0, AXIS).to(INDEX), DIM) + start
-
-    this, last = step % 2, (step + 1) % 2
-    if scans == 0:
-        if is_tile:
-            values = _load(x_lines, at, x_axis, is_line, n, NARROW, IDENTITY, "evict_last")
-            total, exponent = _reduce(values, DIM, SCALED, PRODUCT, TALLY)
-            place = ((this * blocks + block) * PARTS + part) * LINES + column
-            tl.store(totals + place, total)
-            if SCALED:
-                tl.store(total_exponents + place, exponent)
-    elif is_tile:
-        part_of = _expand(tl.arange(0, SPAN), DIM)
-        places = ((last * blocks + block) * PARTS + part_of) * LINES + column
-        place = (last * blocks + block) * LINES + column
-        # Of a step with all its parts up to this one.
-        earlier = tl.load(totals + places, mask=part_of < part, other=IDENTITY)
-        before = tl.load(carries + place, mask=(step + column * 0 > 1), other=IDENTITY)
-        if SCALED:
-            exponents = tl.load(total_exponents + places, mask=part_of < part, other=0)
-            exponent = tl.load(carry_exponents + place, mask=(step + column * 0 > 1), other=0)
-            total, total_exponent = tl.reduce((earlier, exponents), DIM, multiply_scaled, keep_dims=True)
+    is_line = _along_lines(line < line_count, DIM)
+    x_lines = x + _along_lines(x_at, DIM)
+    y_lines = y + _along_lines(y_at, DIM)
+    start = tl.cast(pieces - 1 - piece if REVERSE else piece, INDEX) * SIZE
+    if SCALED or DIM == 1:
+        # By fours first: four elements multiplied plainly stay in the range of float64, and only what they come to is
+        # split; and what is combined at once holds few registers.
+        if DIM == 1:
+            at = _along_axis(SIZE // 4, 4, DIM, INDEX) + start
         else:
-            exponent = tl.zeros(before.shape, tl.int32)
-            total, total_exponent = _reduce(earlier, DIM, SCALED, PRODUCT, TALLY)
-        carry, carry_exponent = _combine(before, exponent, total, total_exponent, SCALED, PRODUCT)
-        values, _ = _read(x_lines, start, x_axis, is_line, n, AXIS, DIM, NARROW, INDEX, EXCLUSIVE, REVERSE, IDENTITY)
-        result = _scan(values, carry, carry_exponent, DIM, SCALED, PRODUCT, TALLY, REVERSE)
-        y_lines = y + _expand(y_at, 1 - DIM)
-        mask = is_line & (at < n)
-        tl.store(
-            y_lines + _along(at, y_axis, NARROW),
-            result.to(y.dtype.element_ty),
-            mask=mask,
-            eviction_policy="evict_first",
-        )
-        if part == PARTS - 1:
-            here = ((last * blocks + block) * PARTS + part) * LINES + column
-            total = tl.load(totals + here)
-            total_exponent = tl.zeros(total.shape, tl.int32)
-            if SCALED:
-                total_exponent = tl.load(total_exponents + here)
-            carry, carry_exponent = _combine(carry, carry_exponent, total, total_exponent, SCALED, PRODUCT)
-            place = (this * blocks + block) * LINES + column
-            tl.store(carries + place, carry)
-            if SCALED:
-                tl.store(carry_exponents + place, carry_exponent)
+            at = _along_axis(4, SIZE // 4, DIM, INDEX) + start
+        values = _load(x_lines, at, x_axis, is_line, n, DIM, NARROW, IDENTITY, "").to(TALLY)
+        fours, _ = _reduce(values, values, 2 - DIM, False, PRODUCT)
+        total, power = _totals(fours, 2 * DIM - 2, SCALED, PRODUCT, TALLY)
+    else:
+        at = _along_axis(TILES * PARTS, DEPTH, DIM, INDEX) + start
+        values = _load(x_lines, at, x_axis, is_line, n, DIM, NARROW, IDENTITY, "")
+        totals, powers = _totals(values, DIM, SCALED, PRODUCT, TALLY)
+        total, power = _reduce(totals, powers, 0, SCALED, PRODUCT)
+
+    # (piece, group or great group, block, word, line)
+    STRIDE: tl.constexpr = LINES
+    step = blocks * (WORDS * LINES)
+    of_pieces = words + 16 + block * (WORDS * LINES) + _along_lines(column, DIM)
+    of_groups = of_pieces + pieces * step
+    of_greats = of_groups + tl.cdiv(pieces, GROUP) * step
+    here = tl.full((1, 1, 1), 0, tl.int32)
+    slot = _along_axis(1, SPAN, DIM, tl.int32)
+    group = piece // GROUP
+    great = group // GROUP
+    if (piece + 1) % GROUP:
+        _publish(of_pieces + (piece + here) * step, total, power, is_line, SCALED, STRIDE)
+    is_before = is_line & (slot < piece % GROUP)
+    earlier, exponent = _await(of_pieces + (group * GROUP + slot) * step, is_before, IDENTITY, SCALED, TALLY, STRIDE)
+    inside, inside_exponent = _reduce(earlier, exponent, DIM, SCALED, PRODUCT)
+    if (piece + 1) % GROUP == 0:
+        whole, whole_exponent = _combine(inside, inside_exponent, total, power, SCALED, PRODUCT)
+        _publish(of_groups + (group + here) * step, whole, whole_exponent, is_line, SCALED, STRIDE)
+    # All great groups before in the first place, then the groups before in this one.
+    is_before = is_line & (slot <= group % GROUP) & (slot + great > 0)
+    place = tl.where(slot == 0, of_greats + great * step, of_groups + (great * GROUP + slot - 1) * step)
+    earlier, exponent = _await(place, is_before, IDENTITY, SCALED, TALLY, STRIDE)
+    carry, carry_exponent = _reduce(earlier, exponent, DIM, SCALED, PRODUCT)
+    carry, carry_exponent = _combine(carry, carry_exponent, inside, inside_exponent, SCALED, PRODUCT)
+    if (piece + 1) % (GROUP * GROUP) == 0:
+        all_so_far, last_exponent = _onward(carry, carry_exponent, total, power, SCALED, PRODUCT)
+        _publish(of_greats + (great + 1 + here) * step, all_so_far, last_exponent, is_line, SCALED, STRIDE)
+    # Read again, from a cache: what waits should hold few registers, so that many do.
+    if DIM == 1:
+        x_lines += zero
+    _walk(
+        x_lines, y_lines, start, TILES, x_axis, y_axis, is_line, n, carry, carry_exponent,
+        PARTS, DEPTH, DIM, NARROW, TILES == 1, PRODUCT, SCALED, TALLY, EXCLUSIVE, REVERSE, INDEX,
+    )  # fmt: skip
