@@ -124,7 +124,8 @@ def plan(
     def run(inputs: Tensors, outputs: Tensors) -> None:
         launch(inputs[0], outputs[0])
 
-    return Planned(f"scan by tiles of {tile['LINES']} lines x {size}, {programs} programs", run)
+    description = f"scan by tiles of {tile['LINES']} lines x {size}, {programs} programs"
+    return Planned(description, run, [(launch, [dtype, dtype])])
 
 
 def _tile(geometry: Geometry, dtype: torch.dtype, scaled: bool) -> tuple[dict[str, Any], int]:
@@ -172,7 +173,8 @@ def _in_a_chain(geometry: Geometry, constants: dict[str, Any], dtype: torch.dtyp
         x, y = inputs[0], outputs[0]
         launch(x, y, torch.zeros(words, dtype=torch.int64, device=x.device))
 
-    return Planned(f"scan by a chain of {pieces} pieces of {lines} lines x {size}, {blocks} of them side by side", run)
+    description = f"scan by a chain of {pieces} pieces of {lines} lines x {size}, {blocks} of them side by side"
+    return Planned(description, run, [(launch, [dtype, dtype, torch.int64])])
 
 
 _TYPED = {torch.float32: tl.float32, torch.float16: tl.float16, torch.int32: tl.int32, torch.int64: tl.int64}
