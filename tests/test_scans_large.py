@@ -87,10 +87,40 @@ def test_streamed_integers(dtype: type, reverse: bool, exclusive: bool, tail: tu
     np.testing.assert_array_equal(cumulative_summation(unaligned, axis, out=unaligned, **options), expected)
 
 
+@pytest.mark.parametrize("operation", FUNCTIONS)
+@pytest.mark.parametrize(("dtype", "reverse", "exclusive"), [(np.float32, False, False), (np.float16, True, True)])
+@pytest.mark.parametrize(
+    ("tail", "axis"), [((), 0), ((3,), 0), ((31,), 1), ((300,), 0), ((1021,), 1), ((2 * BLOCK,), 1), ((13, 17), 1)]
+)
+def test_streamed_floats(
+    operation: str, dtype: type, reverse: bool, exclusive: bool, tail: tuple[int, ...], axis: int
+) -> None:
+    """Of tallies that any order of combining finds exactly: new memory, in place, unaligned, gapped, transposed."""
+    length = STREAMED // np.dtype(dtype).itemsize // max(int(np.prod(tail)), 1) + 5
+    tallies = rng.integers(-1, 2, (length, *tail)).astype(np.int8)
+    steps = np.diff(tallies, axis=axis, prepend=np.int8(0))
+    x = (steps if operation == "sum" else np.exp2(steps, dtype=np.float32)).astype(dtype)
+    expected = (tallies if operation == "sum" else np.exp2(tallies, dtype=np.float32)).astype(dtype)
+    if exclusive:
+        expected = np.roll(expected, 1, axis)
+        expected[(slice(None),) * axis + (0,)] = dtype(operation == "product")
+    if reverse:
+        x, expected = (np.ascontiguousarray(np.flip(each, axis)) for each in (x, expected))
+    unaligned = np.zeros(x.nbytes + 1, np.uint8)[1:].view(dtype).reshape(x.shape)
+    unaligned[...] = x
+    wide = np.zeros((*x.shape[:-1], x.shape[-1] + 3), dtype)
+    wide[..., :-3] = x
+    options = {"reverse": reverse, "exclusive": exclusive, "device": "cpu"}
+    for given in (x, unaligned, wide[..., :-3], np.asfortranarray(x)):
+        np.testing.assert_array_equal(FUNCTIONS[operation](given, axis, **options), expected)
+    np.testing.assert_array_equal(FUNCTIONS[operation](unaligned, axis, out=unaligned, **options), expected)
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float16])
 @pytest.mark.parametrize("operation", FUNCTIONS)
 @pytest.mark.parametrize(
-    ("shape", "axis"), [((70, 3 * BLOCK), 1), ((3 * BLOCK, 70), 0), ((9 * BLOCK, 5), 0), ((90, 300), 1)]
+    ("shape", "axis"),
+    [((70, 3 * BLOCK), 1), ((3 * BLOCK, 70), 0), ((9 * BLOCK, 5), 0), ((90, 300), 1), ((523, 4 * BLOCK), 1)],
 )
 def test_layouts_of_floats(operation: str, dtype: type, shape: tuple[int, ...], axis: int) -> None:
     """However the input lies, the last of each line keeps the promise."""
