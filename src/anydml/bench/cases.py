@@ -126,10 +126,7 @@ class Scan(Case):
         axis = self.axis
         if dtype.kind == "f":
             summing = self.operator == "CUMULATIVE_SUMMATION"
-            if summing or place.is_host:
-                tallies = place.integers(*((-32, 32) if summing else (-1, 1)), shape)
-            else:  # factors of 1 but for few: kernels there take longer where products may leave a type's range
-                tallies = -place.cast(place.integers(0, 256, shape, np.uint8) == 0, np.int8)
+            tallies = place.integers(*((-32, 32) if summing else (-1, 1)), shape)
             steps = place.copy(tallies)
             later, earlier = [(slice(None),) * axis + (part,) for part in (slice(1, None), slice(None, -1))]
             steps[later] -= tallies[earlier]
