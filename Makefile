@@ -7,8 +7,10 @@ BIN := $(VENV)/bin
 SOURCES := $(shell find src CMakeLists.txt pyproject.toml README.md -type f -not -path '*/__pycache__/*')
 SANITIZED := build/sanitized
 
-# Triton's interpreter works with today's NumPy from 3.9 on.
-GPU_TOOLS ?= torch==2.13.0 'triton>=3.9'
+# With a GPU, Triton is the one that PyTorch brings. Its interpreter works with today's NumPy from 3.9 on, whatever a build
+# of PyTorch for GPUs asks for.
+TORCH ?= torch==2.13.0
+INTERPRETER ?= 'triton>=3.9'
 
 .PHONY: help env tools run test test-gpu lint format bench fuzz sanitize sanitize-threads neon clean
 
@@ -37,8 +39,10 @@ test: tools ## All tests
 	$(BIN)/python -m pytest
 
 test-gpu: tools ## The cases on a GPU, or in Triton's interpreter where there is none
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(GPU_TOOLS)
-	$(BIN)/python -c "import torch; raise SystemExit(not torch.cuda.is_available())" || export TRITON_INTERPRET=1; \
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(TORCH)
+	$(BIN)/python -c "import torch; raise SystemExit(not torch.cuda.is_available())" || \
+		{ $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps $(INTERPRETER) && \
+		export TRITON_INTERPRET=1; }; \
 		ANYDML_TEST_DEVICE=cuda $(BIN)/python -m pytest tests/test_cases.py tests/test_gpu.py tests/test_gpu_bench.py -k "cuda or test_gpu"
 
 lint: tools ## Style of Python and C++, and types
