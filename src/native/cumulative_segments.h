@@ -72,8 +72,9 @@ class SegmentScan {
     for (int64_t s = 0; s <= kLines; ++s) bases[s] = Operation::combine(before, totals.before[s]);
     const int64_t first = element(size, 0, length);
     const Lines lines{in + first, out + first, kDown ? -length * kSize : length * kSize, length};
+    // What is scanned twice, where the first scan writes over it; the rest of the block is read from it too.
+    alignas(64) std::byte copy[kScaled ? kBlock * kSize : 1];
     if constexpr (kScaled) {
-      alignas(64) std::byte copy[kBlock * kSize];
       if (in == out)
         in = static_cast<const std::byte*>(std::memcpy(copy, in, static_cast<size_t>(size * kSize)));
       if (!scan_watched(lines, bases, Ahead(coming), stage)) {
@@ -82,6 +83,7 @@ class SegmentScan {
                             stage);
       }
     } else {
+      static_cast<void>(copy);
       Squares<T, Operation, kExclusive, kDown> squares(bases);
       scan_squares<kDown>(squares, lines.in, lines.step, lines.out, lines.step, length, Ahead(coming), stage);
     }
