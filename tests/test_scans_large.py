@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ import pytest
 
 from anydml import cumulative_product, cumulative_summation
 from exact import check_last, check_tally
+from harness import bits
 
 BLOCK = 1024
 FUNCTIONS = {"sum": cumulative_summation, "product": cumulative_product}
@@ -187,6 +189,21 @@ def test_extreme_floats(operation: str, dtype: type, reverse: bool) -> None:
 def test_extreme_floats_across_blocks(operation: str, dtype: type, size: int) -> None:
     x = np.stack(list(extremes(dtype, size).values())).astype(dtype)
     check_last(operation, x, FUNCTIONS[operation](x, device="cpu")[:, -1])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+@pytest.mark.parametrize("operation", FUNCTIONS)
+@pytest.mark.parametrize("size", [BLOCK - 1, BLOCK + 37, 3 * BLOCK + 37])
+def test_in_place_gives_the_same_bits(operation: str, dtype: type, size: int) -> None:
+    """Of one row, whose last block has elements beyond its segments; in range, and where a product leaves it."""
+    for values in (rng.uniform(0.9, 1.1, size), *extremes(dtype, size).values()):
+        x = values.astype(dtype)
+        for reverse, exclusive in product((False, True), repeat=2):
+            mode = {"reverse": reverse, "exclusive": exclusive, "device": "cpu"}
+            y = FUNCTIONS[operation](x, **mode)
+            written = x.copy()
+            FUNCTIONS[operation](written, out=written, **mode)
+            np.testing.assert_array_equal(written.view(bits(y)), y.view(bits(y)))
 
 
 @pytest.mark.parametrize("place", [BLOCK - 1, BLOCK, BLOCK + 1])

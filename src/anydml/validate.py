@@ -111,10 +111,11 @@ def level_of(operator: str, level: object) -> FeatureLevel:
 
 def flag_of(operator: str, where: str, value: object) -> bool:
     """A flag of a method; rule (F3)."""
-    if isinstance(value, int) and value in (0, 1):
+    rule, expected, is_flag = _CHECKS["BOOL"]
+    if is_flag(value):
         return bool(value)
     violation = Violation(
-        operator=operator, where=where, found=kind_of(value), expected="True or False", rule="(F3)", kind="type"
+        operator=operator, where=where, found=kind_of(value), expected=expected, rule=rule, kind="type"
     )
     raise error([violation])
 
