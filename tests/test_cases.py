@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -20,8 +21,11 @@ def on_every_engine(cases: list[Case]) -> pytest.MarkDecorator:
     return pytest.mark.parametrize(("case", "engine"), pairs, ids=[f"{engine}-{case.id}" for case, engine in pairs])
 
 
-def check(case: Case, outputs: list[np.ndarray]) -> None:
+def check(case: Case, outputs: Sequence[np.ndarray | None]) -> None:
     for actual, expected in zip(outputs, case.outputs, strict=True):
+        if actual is None or expected is None:
+            assert actual is expected
+            continue
         if case.function == "join":
             actual, expected = (np.ascontiguousarray(each).view(bits(each)) for each in (actual, expected))
         assert_same(actual, expected)

@@ -10,6 +10,8 @@ import signal
 import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
+from dataclasses import fields
+from enum import Enum
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +19,12 @@ import numpy as np
 import pytest
 
 import anydml
-from anydml import DML_BUFFER_TENSOR_DESC, DML_SCALE_BIAS, FeatureLevel, cli, enums
+from anydml import DML_BUFFER_TENSOR_DESC, DML_SCALE_BIAS, DML_SIZE_2D, FeatureLevel, cli
 from anydml.cli import pages
 from anydml.device import DEVICE_NAMES
 from anydml.layout import Layout
 from anydml.operators import ANY, OPERATORS, spec, spec_of
+from anydml.schema import OperatorDesc
 from cases import Case, all_cases
 
 ROOT = Path(__file__).parent.parent
@@ -119,13 +122,15 @@ def _json(value: Any) -> Any:
     """A member of a desc as a model has it."""
     if isinstance(value, DML_BUFFER_TENSOR_DESC):
         return _tensor(value)
-    if isinstance(value, DML_SCALE_BIAS):
-        return {"Scale": _json(value.Scale), "Bias": _json(value.Bias)}
+    if isinstance(value, (DML_SCALE_BIAS, DML_SIZE_2D, OperatorDesc)):
+        found = spec_of(value)
+        members = {each.name: _json(getattr(value, each.name)) for each in fields(value)}
+        return members if found is None else {"Type": found.name, **members}
     if isinstance(value, tuple):
         return [_json(each) for each in value]
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
-    return value.name if isinstance(value, enums.AxisDirection | enums.TensorDataType) else value
+    return value.name if isinstance(value, Enum) else value
 
 
 def _model_of(case: Case, folder: Path) -> Path:
@@ -134,6 +139,14 @@ def _model_of(case: Case, folder: Path) -> Path:
     assert found is not None
     resources: dict[str, Any] = {}
     bindings: dict[str, Any] = {}
+
+    def bind(label: str) -> None:
+        member, bracket, _ = label.partition("[")
+        if bracket:
+            bindings.setdefault(member, []).append(label)
+        else:
+            bindings[member] = label
+
     for (label, tensor), array in zip(found.inputs(case.desc), case.inputs, strict=True):
         if tensor is None or array is None:
             continue
@@ -141,22 +154,19 @@ def _model_of(case: Case, folder: Path) -> Path:
         Layout.of_desc(tensor).view(memory)[...] = array
         (folder / f"{label}.bin").write_bytes(memory.tobytes())
         resources[label] = {"initialValuesDataType": "UINT8", "initialValues": {"sourcePath": f"{label}.bin"}}
-        member, bracket, _ = label.partition("[")
-        if bracket:
-            bindings.setdefault(member, []).append(label)
-        else:
-            bindings[member] = label
-    ((output, tensor),) = found.outputs(case.desc)
-    zeros = {"valueCount": tensor.TotalTensorSizeInBytes, "value": 0}
-    resources[output] = {"initialValuesDataType": "UINT8", "initialValues": zeros}
-    bindings[output] = output
+        bind(label)
+    outputs = {label: tensor for label, tensor in found.outputs(case.desc) if tensor is not None}
+    for label, tensor in outputs.items():
+        zeros = {"valueCount": tensor.TotalTensorSizeInBytes, "value": 0}
+        resources[label] = {"initialValuesDataType": "UINT8", "initialValues": zeros}
+        bind(label)
     desc = {name: _json(getattr(case.desc, name)) for name in found.members if getattr(case.desc, name) is not None}
     model = {
         "resources": resources,
         "dispatchables": {"it": {"type": f"DML_OPERATOR_{found.name}", "desc": desc}},
         "commands": [
             {"type": "dispatch", "dispatchable": "it", "bindings": bindings},
-            {"type": "writeFile", "resource": output, "targetPath": "output.bin"},
+            *({"type": "writeFile", "resource": label, "targetPath": f"{label}.out"} for label in outputs),
         ],
     }
     path = folder / "model.json"
@@ -172,9 +182,10 @@ def test_cases(anydml_: Any, tmp_path: Path, case: Case, device: str) -> None:
     assert (code, err) == (0, "")
     found = spec_of(case.desc)
     assert found is not None
-    ((_, tensor),) = found.outputs(case.desc)
-    written = np.frombuffer((tmp_path / "output.bin").read_bytes(), np.uint8)
-    np.testing.assert_array_equal(Layout.of_desc(tensor).view(written), case.outputs[0])
+    for (label, tensor), expected in zip(found.outputs(case.desc), case.outputs, strict=True):
+        if tensor is not None:
+            written = np.frombuffer((tmp_path / f"{label}.out").read_bytes(), np.uint8)
+            np.testing.assert_array_equal(Layout.of_desc(tensor).view(written), expected)
 
 
 def test_run_tells_more_on_standard_error(anydml_: Any) -> None:

@@ -24,11 +24,20 @@ from .enums import (
     DML_TENSOR_DIMENSION_COUNT_MAX1,
     AxisDirection,
     BindingType,
+    ConvolutionDirection,
+    ConvolutionMode,
     ExecutionFlags,
     Feature,
     FeatureLevel,
+    GraphEdgeType,
+    GraphNodeType,
     HResult,
+    InterpolationMode,
+    MatrixTransform,
     OperatorType,
+    PaddingMode,
+    RecurrentNetworkDirection,
+    ReduceFunction,
     TensorDataType,
     TensorFlags,
     TensorType,
@@ -36,7 +45,7 @@ from .enums import (
 from .errors import DMLError, DMLMemoryError, DMLTypeError, DMLValueError, Violation
 from .functions import cumulative_product, cumulative_summation, join, quantized_linear_average_pooling
 from .operators import OPERATORS, spec
-from .tensor import DML_BUFFER_TENSOR_DESC, DML_SCALE_BIAS
+from .tensor import DML_BUFFER_TENSOR_DESC, DML_SCALE_BIAS, DML_SIZE_2D
 from .validate import validate
 
 if TYPE_CHECKING:
@@ -51,6 +60,7 @@ __all__ = [
     "DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT",
     "DML_PERSISTENT_BUFFER_ALIGNMENT",
     "DML_SCALE_BIAS",
+    "DML_SIZE_2D",
     "DML_TEMPORARY_BUFFER_ALIGNMENT",
     "DML_TENSOR_DIMENSION_COUNT_MAX",
     "DML_TENSOR_DIMENSION_COUNT_MAX1",
@@ -59,6 +69,8 @@ __all__ = [
     "BindingTable",
     "BindingType",
     "CompiledOperator",
+    "ConvolutionDirection",
+    "ConvolutionMode",
     "DMLError",
     "DMLMemoryError",
     "DMLTypeError",
@@ -67,10 +79,17 @@ __all__ = [
     "ExecutionFlags",
     "Feature",
     "FeatureLevel",
+    "GraphEdgeType",
+    "GraphNodeType",
     "HResult",
+    "InterpolationMode",
+    "MatrixTransform",
     "Operator",
     "OperatorInitializer",
     "OperatorType",
+    "PaddingMode",
+    "RecurrentNetworkDirection",
+    "ReduceFunction",
     "TensorDataType",
     "TensorFlags",
     "TensorType",

@@ -18,7 +18,7 @@ class Plan:
 def compile(
     name: str,
     inputs: Sequence[Layout | None],
-    outputs: Sequence[Layout],
+    outputs: Sequence[Layout | None],
     attributes: Sequence[Sequence[int]],
 ) -> Plan | str:
     """A plan, or the reason why there is none."""

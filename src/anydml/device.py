@@ -115,7 +115,8 @@ class Device:
             raise error([found])
         spec, desc = operator.spec, operator.desc
         inputs = [(label, tensor, Layout.of_desc(tensor) if tensor else None) for label, tensor in spec.inputs(desc)]
-        outputs = [Slot(label, t, layout := Layout.of_desc(t), layout, True) for label, t in spec.outputs(desc)]
+        written = [(label, tensor, Layout.of_desc(tensor) if tensor else None) for label, tensor in spec.outputs(desc)]
+        outputs = [Slot(label, tensor, layout, layout, True) for label, tensor, layout in written]
         aligned = spec.align(desc, [layout for _, _, layout in inputs])
         slots = [Slot(*member, engine_sees) for member, engine_sees in zip(inputs, aligned, strict=True)]
         return CompiledOperator(operator, self.compile(spec, desc, slots, outputs), slots, outputs)
@@ -126,9 +127,7 @@ class Device:
         """Asks the engines in turn; the functions compile here too, for the layouts of their arrays."""
         declined: list[tuple[str, Declined]] = []
         for engine in self._engines:
-            answer = engine.compile(
-                spec, desc, [slot.aligned for slot in inputs], [slot.aligned for slot in outputs if slot.aligned]
-            )
+            answer = engine.compile(spec, desc, [slot.aligned for slot in inputs], [slot.aligned for slot in outputs])
             if isinstance(answer, Kernel):
                 return Served(engine, answer, tuple(declined))
             declined.append((engine.name, answer))

@@ -196,15 +196,16 @@ class CompiledOperator(Child):
                     read[i] = Bound(slot, array, start, start + self._persistent_size)
         elif persistent is not None:
             raise error([violation(name, "(B9)", "persistent", kind_of(persistent), "None: nothing is OWNED_BY_DML")])
-        outputs = [bound for bound in written if bound is not None]
-        shared = check_sharing(name, self.spec.in_place, [bound for bound in read if bound is not None], outputs)
+        there = [[bound for bound in side if bound is not None] for side in (read, written)]
+        shared = check_sharing(name, self.spec.in_place, *there)
         if shared:
             raise error(shared)
         inputs = [bound.array if bound is not None else None for bound in read]
         wrong = self.device.check_values(self.spec, self.desc, inputs)
         if wrong:
             raise error(wrong)
-        self._served.kernel.run(inputs, [bound.array for bound in outputs])
+        outputs = [bound.array if bound is not None else None for bound in written]
+        self._served.kernel.run(inputs, outputs)
 
     def _check_persistent(self, name: str, given: object) -> tuple[Array, int]:
         where, expected = "persistent", "the persistent resource that this operator was initialised with"

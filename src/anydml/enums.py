@@ -84,6 +84,86 @@ class AxisDirection(IntEnum):
     DECREASING = 1
 
 
+class MatrixTransform(IntEnum):
+    """``DML_MATRIX_TRANSFORM``."""
+
+    NONE = 0
+    TRANSPOSE = 1
+
+
+class ConvolutionMode(IntEnum):
+    """``DML_CONVOLUTION_MODE``: whether a forward convolution turns its filter round (CONVOLUTION) or not."""
+
+    CONVOLUTION = 0
+    CROSS_CORRELATION = 1
+
+
+class ConvolutionDirection(IntEnum):
+    """``DML_CONVOLUTION_DIRECTION``: BACKWARD is a transposed convolution."""
+
+    FORWARD = 0
+    BACKWARD = 1
+
+
+class PaddingMode(IntEnum):
+    """``DML_PADDING_MODE``."""
+
+    CONSTANT = 0
+    EDGE = 1
+    REFLECTION = 2
+    SYMMETRIC = 3
+    WRAP = 4
+
+
+class InterpolationMode(IntEnum):
+    """``DML_INTERPOLATION_MODE``."""
+
+    NEAREST_NEIGHBOR = 0
+    LINEAR = 1
+
+
+class ReduceFunction(IntEnum):
+    """``DML_REDUCE_FUNCTION``."""
+
+    ARGMAX = 0
+    ARGMIN = 1
+    AVERAGE = 2
+    L1 = 3
+    L2 = 4
+    LOG_SUM = 5
+    LOG_SUM_EXP = 6
+    MAX = 7
+    MIN = 8
+    MULTIPLY = 9
+    SUM = 10
+    SUM_SQUARE = 11
+
+
+class RecurrentNetworkDirection(IntEnum):
+    """``DML_RECURRENT_NETWORK_DIRECTION``."""
+
+    FORWARD = 0
+    BACKWARD = 1
+    BIDIRECTIONAL = 2
+
+
+class GraphNodeType(IntEnum):
+    """``DML_GRAPH_NODE_TYPE``."""
+
+    INVALID = 0
+    OPERATOR = 1
+    CONSTANT = 2
+
+
+class GraphEdgeType(IntEnum):
+    """``DML_GRAPH_EDGE_TYPE``."""
+
+    INVALID = 0
+    INPUT = 1
+    OUTPUT = 2
+    INTERMEDIATE = 3
+
+
 class Feature(IntEnum):
     """``DML_FEATURE``: what ``check_feature_support`` can be asked."""
 
@@ -329,6 +409,15 @@ PREFIXES: Final[dict[type[Enum], str]] = {
     ExecutionFlags: "DML_EXECUTION_FLAG_",
     BindingType: "DML_BINDING_TYPE_",
     AxisDirection: "DML_AXIS_DIRECTION_",
+    MatrixTransform: "DML_MATRIX_TRANSFORM_",
+    ConvolutionMode: "DML_CONVOLUTION_MODE_",
+    ConvolutionDirection: "DML_CONVOLUTION_DIRECTION_",
+    PaddingMode: "DML_PADDING_MODE_",
+    InterpolationMode: "DML_INTERPOLATION_MODE_",
+    ReduceFunction: "DML_REDUCE_FUNCTION_",
+    RecurrentNetworkDirection: "DML_RECURRENT_NETWORK_DIRECTION_",
+    GraphNodeType: "DML_GRAPH_NODE_TYPE_",
+    GraphEdgeType: "DML_GRAPH_EDGE_TYPE_",
     Feature: "DML_FEATURE_",
     FeatureLevel: "DML_FEATURE_",
     OperatorType: "DML_OPERATOR_",

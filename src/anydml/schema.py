@@ -15,7 +15,7 @@ from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 from .enums import FeatureLevel, OperatorType, TensorDataType, parse
 from .layout import Array, Layout
-from .tensor import DML_BUFFER_TENSOR_DESC, DML_SCALE_BIAS, plain, single
+from .tensor import DML_BUFFER_TENSOR_DESC, DML_SCALE_BIAS, DML_SIZE_2D, plain, single
 
 # The header's words for the types of members. `validate.py` checks a member by the annotation that its class gives it.
 Tensor: TypeAlias = DML_BUFFER_TENSOR_DESC
@@ -23,10 +23,15 @@ Tensors: TypeAlias = Sequence[DML_BUFFER_TENSOR_DESC]
 OptionalTensor: TypeAlias = DML_BUFFER_TENSOR_DESC | None
 UINT: TypeAlias = int
 UINTs: TypeAlias = Sequence[int]
+INTs: TypeAlias = Sequence[int]
 BOOL: TypeAlias = bool
 FLOAT: TypeAlias = float
+FLOATs: TypeAlias = Sequence[float]
 SCALAR: TypeAlias = int | float
 OptionalScaleBias: TypeAlias = DML_SCALE_BIAS | None
+Size2D: TypeAlias = DML_SIZE_2D
+OptionalActivation: TypeAlias = "OperatorDesc | None"
+Activations: TypeAlias = Sequence["OperatorDesc"]
 Count: TypeAlias = int | None
 
 
@@ -43,7 +48,11 @@ class OperatorDesc:
     def __post_init__(self) -> None:
         for name, field in self.__dataclass_fields__.items():
             value = getattr(self, name)
-            simple = single(plain(value)) if field.type == "FLOAT" else plain(value)
+            simple = plain(value)
+            if field.type == "FLOAT":
+                simple = single(simple)
+            elif field.type == "FLOATs" and isinstance(simple, tuple):
+                simple = tuple([single(each) for each in simple])
             if simple is not value:
                 object.__setattr__(self, name, simple)
         for count, arrays in self.counts.items():
@@ -56,7 +65,7 @@ class SupportRow(NamedTuple):
     """A line of a support table: what a tensor may be from a feature level on."""
 
     kind: str
-    """As the page has it: Input, Optional input, Input array, Output."""
+    """As the page has it: Input, Optional input, Input array, Output, Optional output, Output array."""
     dimension_counts: tuple[int, ...]
     data_types: tuple[TensorDataType, ...]
 
@@ -112,17 +121,23 @@ class Broken(NamedTuple):
     remedy: str = ""
 
 
+FUSED: Any = None
+"""What stands for the tensors of an activation that is fused into another operator."""
+
 Choices: TypeAlias = tuple[tuple[int, ...], ...]
 """For each dimension the sizes that are right there, the documented one first."""
 
 
 def _as_integers(value: Any) -> tuple[int, ...]:
     if isinstance(value, tuple):
-        return value
+        return tuple([integer for item in value for integer in _as_integers(item)])
     if isinstance(value, float):
         return struct.unpack("q", struct.pack("d", value))
-    if isinstance(value, DML_SCALE_BIAS):
-        return _as_integers(value.Scale) + _as_integers(value.Bias)
+    if isinstance(value, OperatorDesc):
+        name = type(value).__name__.removeprefix("DML_").removesuffix("_OPERATOR_DESC")
+        return (OperatorType[name], *_as_integers(tuple([getattr(value, each.name) for each in fields(value)])))
+    if isinstance(value, (DML_SCALE_BIAS, DML_SIZE_2D)):
+        return _as_integers(tuple([getattr(value, each.name) for each in fields(value)]))
     return () if value is None else (int(value),)
 
 
@@ -148,8 +163,9 @@ class OperatorSpec:
     """The sizes of the outputs, by member; empty where a broken constraint leaves them open."""
     sizes_rule: str
     """The label of the constraint that outputs have the inferred sizes."""
-    reference: Callable[..., Array]
-    """``reference(desc, *inputs)``: the output, by NumPy, in the plainest way that keeps the promises."""
+    reference: Callable[..., Array | tuple[Array, ...]]
+    """``reference(desc, *inputs)``: the output, by NumPy, in the plainest way that keeps the promises; where there are
+    several, a tuple of all, of those that are left out too."""
     check_values: Callable[[Any, Sequence[Array | None]], Iterator[Broken]] = anything_goes
     """What inputs must hold, looked at before a dispatch writes anything."""
     align: Callable[[Any, Sequence[Layout | None]], Sequence[Layout | None]] = _as_they_are
@@ -179,23 +195,26 @@ class OperatorSpec:
 
     def attributes(self, desc: OperatorDesc) -> list[tuple[int, ...]]:
         """The values of those members for a native kernel: a scalar as one element, a float by the bits of a double,
-        a ScaleBias as two of them, or none."""
+        a ScaleBias as two of them, or none; an activation as its operator type and its own members."""
         return [_as_integers(getattr(desc, name)) for name in self.attribute_names]
 
     def inputs(self, desc: OperatorDesc) -> list[tuple[str, Tensor | None]]:
         """Labels and descs of the inputs in header order, arrays taken apart: ``InputTensors[0]``."""
+        return self._bound(desc, "input")
+
+    def outputs(self, desc: OperatorDesc) -> list[tuple[str, Tensor | None]]:
+        """Likewise of the outputs."""
+        return self._bound(desc, "output")
+
+    def _bound(self, desc: OperatorDesc, role: str) -> list[tuple[str, Tensor | None]]:
         bound: list[tuple[str, Tensor | None]] = []
-        for name in self._roles["input"]:
+        for name in self._roles[role]:
             value = getattr(desc, name)
             if isinstance(value, tuple):
                 bound += [(f"{name}[{i}]", item) for i, item in enumerate(value)]
             else:
                 bound.append((name, value))
         return bound
-
-    def outputs(self, desc: OperatorDesc) -> list[tuple[str, Tensor]]:
-        """Names and descs of the outputs in header order."""
-        return [(name, getattr(desc, name)) for name in self._roles["output"]]
 
     @cached_property
     def _roles(self) -> dict[str, list[str]]:

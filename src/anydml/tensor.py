@@ -1,4 +1,4 @@
-"""The structs that descs are made of: ``DML_BUFFER_TENSOR_DESC``, ``DML_SCALE_BIAS``."""
+"""The structs that descs are made of: ``DML_BUFFER_TENSOR_DESC``, ``DML_SCALE_BIAS``, ``DML_SIZE_2D``."""
 
 from __future__ import annotations
 
@@ -83,6 +83,25 @@ class DML_SCALE_BIAS:
     def __post_init__(self) -> None:
         for name in ("Scale", "Bias"):
             object.__setattr__(self, name, single(plain(getattr(self, name))))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DML_SIZE_2D:
+    """A size, or a scale, in two dimensions.
+
+    Args:
+        Width: along the last dimension.
+        Height: along the one before.
+
+    Source: the page of DML_SIZE_2D; every feature level.
+    """
+
+    Width: int
+    Height: int
+
+    def __post_init__(self) -> None:
+        for name in ("Width", "Height"):
+            object.__setattr__(self, name, plain(getattr(self, name)))
 
 
 def plain(value: Any) -> Any:

@@ -3,7 +3,7 @@
 Rules of every operator, beside the labelled constraints in ``operators/``:
 
 (F1) A tensor member is a DML_BUFFER_TENSOR_DESC, a member of several tensors a list of them.
-(F2) A UINT is an integer from 0 to 2^32 - 1; a member of several is a list of them.
+(F2) A UINT is an integer from 0 to 2^32 - 1, an INT one from -2^31 to 2^31 - 1; a member of several is a list of them.
 (F3) A BOOL is True or False, or 1 or 0.
 (F4) An enum member holds a member of its enum.
 (F5) A count agrees with every array that it counts.
@@ -11,6 +11,9 @@ Rules of every operator, beside the labelled constraints in ``operators/``:
 (F7) A feature level is one of FeatureLevel, by its member or its value.
 (F8) A FLOAT is a real number that single precision holds, infinities and NaN among them; a SCALAR any real number.
 (F9) A ScaleBias is a DML_SCALE_BIAS of two FLOATs, or None.
+(F10) A size is a DML_SIZE_2D of two UINTs.
+(F11) An operator as a member is the desc of an activation that may be fused, its tensors None, its other members well
+      formed; a FusedActivation may be None.
 (T1) DataType is a member of TensorDataType, not UNKNOWN.
 (T2) A tensor has 1 to 8 dimensions, each of at least 1 element.
 (T3) Strides, where given, are as many as Sizes, and not negative.
@@ -24,14 +27,15 @@ Rules of every operator, beside the labelled constraints in ``operators/``:
 (S1) The operator is there at the feature level.
 (S2) A tensor's dimension count is in the support table of the feature level.
 (S3) A tensor's data type is in the support table of the feature level.
+(S4) An activation that is a member may be there, at the feature level.
 
-A violation of (S1) to (S3) that a higher level would lift carries DXGI_ERROR_UNSUPPORTED, every other one
+A violation of (S1) to (S4) that a higher level would lift carries DXGI_ERROR_UNSUPPORTED, every other one
 E_INVALIDARG.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import cache
 from math import inf, prod
@@ -42,8 +46,16 @@ from .enums import DML_TENSOR_DIMENSION_COUNT_MAX1, FeatureLevel, HResult, Tenso
 from .errors import Violation, error, listing
 from .layout import overlaps_itself
 from .operators import ANY, spec_of
+from .operators.fused import FUSIBLE, fused_since
 from .schema import Broken, OperatorDesc, OperatorSpec, SupportRow
-from .tensor import DML_BUFFER_TENSOR_DESC, DML_SCALE_BIAS, SINGLE_END, are_integers, minimum_size_in_bytes
+from .tensor import (
+    DML_BUFFER_TENSOR_DESC,
+    DML_SCALE_BIAS,
+    DML_SIZE_2D,
+    SINGLE_END,
+    are_integers,
+    minimum_size_in_bytes,
+)
 
 UINT_MAX = 2**32 - 1
 
@@ -87,6 +99,7 @@ def validate(
             violations.append(_violation(spec, Broken(rule, f"{name}.{where}", found, expected, remedy)))
     violations += _support(spec, tensors, feature_level)
     if is_well_formed:
+        violations += _activations(spec, desc, feature_level)
         violations += [_violation(spec, broken) for broken in spec.constraints(desc)]
         violations += _sizes(spec, desc, strict)
     return violations
@@ -154,6 +167,10 @@ def _is_uint(value: object) -> bool:
     return type(value) is int and 0 <= value <= UINT_MAX
 
 
+def _is_int(value: object) -> bool:
+    return type(value) is int and -(2**31) <= value < 2**31
+
+
 def _is_number(value: object) -> bool:
     # An integer of more bits might be no float.
     return type(value) is float or (type(value) is int and value.bit_length() <= 64)
@@ -168,10 +185,20 @@ def _is_scale_bias(value: object) -> bool:
     return isinstance(value, DML_SCALE_BIAS) and _is_float(value.Scale) and _is_float(value.Bias)
 
 
+def _is_size(value: object) -> bool:
+    return isinstance(value, DML_SIZE_2D) and _is_uint(value.Width) and _is_uint(value.Height)
+
+
+def _is_activation(value: object) -> bool:
+    spec = spec_of(value)
+    return spec is not None and spec.name in FUSIBLE
+
+
 def _is_tensor(value: object) -> bool:
     return isinstance(value, DML_BUFFER_TENSOR_DESC)
 
 
+_ACTIVATION = "the desc of an activation that may be fused"
 _CHECKS: dict[str, tuple[str, str, Callable[[object], bool]]] = {
     "Tensor": ("(F1)", "a DML_BUFFER_TENSOR_DESC", _is_tensor),
     "OptionalTensor": ("(F1)", "a DML_BUFFER_TENSOR_DESC or None", lambda value: value is None or _is_tensor(value)),
@@ -184,12 +211,16 @@ _CHECKS: dict[str, tuple[str, str, Callable[[object], bool]]] = {
         "a DML_SCALE_BIAS of two numbers, or None",
         lambda value: value is None or _is_scale_bias(value),
     ),
+    "INT": ("(F2)", "an integer from -2^31 to 2^31 - 1", _is_int),
+    "Size2D": ("(F10)", "a DML_SIZE_2D of two integers from 0 to 2^32 - 1", _is_size),
+    "Activation": ("(F11)", _ACTIVATION, _is_activation),
+    "OptionalActivation": ("(F11)", f"{_ACTIVATION}, or None", lambda value: value is None or _is_activation(value)),
     # None where what it counts is malformed, which is said already.
     "Count": ("(F2)", "an integer from 0 to 2^32 - 1", lambda value: value is None or _is_uint(value)),
 }
 """Rule, expectation and check by a member's annotation; any that is not here is the name of an enum."""
 
-_ELEMENTS = {"Tensors": "Tensor", "UINTs": "UINT"}
+_ELEMENTS = {"Tensors": "Tensor", "UINTs": "UINT", "INTs": "INT", "FLOATs": "FLOAT", "Activations": "Activation"}
 """What a list is of, by its annotation."""
 
 
@@ -203,27 +234,49 @@ def _check_of(annotation: str) -> tuple[str, str, Callable[[object], bool]]:
 
 
 def _fields(spec: OperatorSpec, desc: OperatorDesc) -> Iterator[Violation]:
-    for name, annotation in spec.members.items():
+    yield from _members(spec, spec, desc, spec.members, "")
+    for label, tensor in _all_tensors(spec, desc):
+        for member, found, expected, rule in _tensor_fields(tensor):
+            yield _malformed(spec, rule, f"{label}.{member}", found, expected)
+
+
+def _members(
+    owner: OperatorSpec, spec: OperatorSpec, desc: object, members: Mapping[str, str], prefix: str
+) -> Iterator[Violation]:
+    """Of a desc, or of an activation in it, whose members a prefix tells from its own."""
+    for name, annotation in members.items():
         value = getattr(desc, name)
         rule, expected, check = _check_of(_ELEMENTS.get(annotation, annotation))
-        if annotation not in _ELEMENTS:
-            if not check(value):
-                yield _malformed(spec, rule, name, value, expected)
-        elif not isinstance(value, tuple):
-            yield _malformed(spec, rule, name, value, f"a list, each {expected}")
-        else:
-            for i, item in enumerate(value):
-                if not check(item):
-                    yield _malformed(spec, rule, f"{name}[{i}]", item, expected)
+        items = {f"{prefix}{name}": value}
+        if annotation in _ELEMENTS:
+            if not isinstance(value, tuple):
+                yield _malformed(owner, rule, f"{prefix}{name}", value, f"a list, each {expected}")
+                continue
+            items = {f"{prefix}{name}[{i}]": item for i, item in enumerate(value)}
+        for where, item in items.items():
+            if not check(item):
+                yield _malformed(owner, rule, where, item, expected)
+            elif isinstance(item, OperatorDesc):
+                yield from _activation(owner, item, where)
     for count, arrays in spec.desc.counts.items():
         given = getattr(desc, count)
         for name in arrays:
             array = getattr(desc, name)
             if isinstance(array, tuple) and _is_uint(given) and len(array) != given:
-                yield _violation(spec, Broken("(F5)", name, f"{len(array)} elements", f"{given}, which {count} says"))
-    for label, tensor in _all_tensors(spec, desc):
-        for member, found, expected, rule in _tensor_fields(tensor):
-            yield _malformed(spec, rule, f"{label}.{member}", found, expected)
+                found, expected = f"{len(array)} elements", f"{given}, which {count} says"
+                yield _violation(owner, Broken("(F5)", f"{prefix}{name}", found, expected))
+
+
+def _activation(owner: OperatorSpec, activation: OperatorDesc, where: str) -> Iterator[Violation]:
+    spec = spec_of(activation)
+    assert spec is not None
+    for name in spec.tensors:
+        value = getattr(activation, name)
+        if value is not None:
+            remedy = f"{owner.name} has the tensors"
+            yield _violation(owner, Broken("(F11)", f"{where}.{name}", kind_of(value), "None", remedy))
+    rest = {name: kind for name, kind in spec.members.items() if name not in spec.tensors}
+    yield from _members(owner, spec, activation, rest, f"{where}.")
 
 
 def _all_tensors(spec: OperatorSpec, desc: OperatorDesc) -> Iterator[tuple[str, DML_BUFFER_TENSOR_DESC]]:
@@ -331,7 +384,7 @@ def _alignment(data_type: TensorDataType, alignment: int) -> Iterator[Broken]:
         yield Broken("(T7)", "GuaranteedBaseOffsetAlignment", str(alignment), expected)
 
 
-# Feature levels: (S1) to (S3)
+# Feature levels: (S1) to (S4)
 
 
 def _support(
@@ -360,6 +413,20 @@ def _support(
             higher = _level_with(spec, name, level, lambda row: data_type in row.data_types)  # noqa: B023
             expected = listing(kind.name for kind in row.data_types)
             yield _unsupported(spec, f"{label}.DataType", data_type.name, expected, "(S3)", level, higher)
+
+
+def _activations(spec: OperatorSpec, desc: OperatorDesc, level: FeatureLevel) -> Iterator[Violation]:
+    for member, kind in spec.members.items():
+        given = getattr(desc, member) if kind in ("OptionalActivation", "Activations") else None
+        for i, each in enumerate(given if isinstance(given, tuple) else (given,)):
+            activation = spec_of(each)
+            if activation is None:
+                continue
+            since = fused_since(activation.name, spec.name)
+            if since is None or since > level:
+                where = f"{member}[{i}]" if isinstance(given, tuple) else member
+                expected = listing(name for name in FUSIBLE if (fused_since(name, spec.name) or level + 1) <= level)
+                yield _unsupported(spec, where, activation.name, expected, "(S4)", level, since)
 
 
 def _level_with(
@@ -397,7 +464,8 @@ def _unsupported(
 def _sizes(spec: OperatorSpec, desc: OperatorDesc, strict: bool) -> Iterator[Violation]:
     outputs = dict(spec.outputs(desc))
     for label, choices in spec.infer_sizes(desc).items():
-        sizes = outputs[label].Sizes
+        output = outputs[label]
+        sizes = () if output is None else output.Sizes
         if len(sizes) != len(choices):
             continue  # a labelled constraint of the operator says this
         for i, (size, right) in enumerate(zip(sizes, choices, strict=True)):

@@ -321,7 +321,7 @@ NB_MODULE(_native, m) {
           "Runs on lists of buffers that plainly fit; False, and nothing done, where the rules have to look.")
       .def_prop_ro("description", &anydml::BoundPlan::description);
   m.def("compile", &anydml::compile, "name"_a, "inputs"_a, "outputs"_a, "attributes"_a,
-        nb::sig("def compile(name: str, inputs: Sequence[Layout | None], outputs: Sequence[Layout], "
+        nb::sig("def compile(name: str, inputs: Sequence[Layout | None], outputs: Sequence[Layout | None], "
                 "attributes: Sequence[Sequence[int]]) -> Plan | str"),
         "A plan, or the reason why there is none. A layout is (data type, sizes, strides in bytes).");
   m.def("build_info", &anydml::build_info, "How this module was built.");

@@ -20,7 +20,7 @@ class Case:
     id: str
     desc: OperatorDesc
     inputs: Sequence[np.ndarray | None]
-    outputs: Sequence[np.ndarray]
+    outputs: Sequence[np.ndarray | None]
     function: str = ""
     """The function that does the same, where there is one."""
     arguments: Sequence[Any] = ()

@@ -145,10 +145,15 @@ _TYPE_WORDS = {
     "Tensors": "list of tensors",
     "UINT": "integer",
     "UINTs": "list of integers",
+    "INTs": "list of integers",
     "BOOL": "bool",
     "FLOAT": "number",
+    "FLOATs": "list of numbers",
     "SCALAR": "number",
     "OptionalScaleBias": "DML_SCALE_BIAS or None",
+    "Size2D": "DML_SIZE_2D",
+    "OptionalActivation": "desc of an activation without tensors, or None",
+    "Activations": "list of such descs",
     "Count": "integer, derived",
 }
 
@@ -184,7 +189,7 @@ def _answers(found: OperatorSpec) -> Iterator[tuple[str, Any]]:
         return
     desc, _ = EXAMPLES[found.name]
     inputs = [None if tensor is None else Layout.of_desc(tensor) for _, tensor in found.inputs(desc)]
-    outputs = [Layout.of_desc(tensor) for _, tensor in found.outputs(desc)]
+    outputs = [None if tensor is None else Layout.of_desc(tensor) for _, tensor in found.outputs(desc)]
     for engine in engines("cpu"):
         yield engine.name, engine.compile(found, desc, found.align(desc, inputs), outputs)
 
@@ -205,14 +210,17 @@ def _function(function: Any) -> str:
     return f"{line}\n\n{text[text.index('>>>') :]}" if ">>>" in text else line
 
 
+_STRUCTS = (OperatorDesc, DML_BUFFER_TENSOR_DESC)
+
+
 def _code(value: object, indent: str = "") -> str:
     """A desc as one writes it in Python, without what is derived or left at its default."""
-    if isinstance(value, (tuple, list)) and any(isinstance(each, DML_BUFFER_TENSOR_DESC) for each in value):
+    if isinstance(value, (tuple, list)) and any(isinstance(each, _STRUCTS) for each in value):
         inner = "".join(f"{indent}    {_code(each, indent + '    ')},\n" for each in value)
         return f"[\n{inner}{indent}]"
     if isinstance(value, Enum):
         return f"{type(value).__name__}.{value.name}"
-    if not isinstance(value, (OperatorDesc, DML_BUFFER_TENSOR_DESC)):
+    if not isinstance(value, _STRUCTS):
         return repr(value)
     defaults = {field.name: field.default for field in fields(value)}
     derived = (

@@ -30,7 +30,7 @@ from .parts import Operand, Picture, plain
 from .text import braces
 
 
-def draw(desc: OperatorDesc, inputs: Sequence[Array | None], outputs: Sequence[Array]) -> str:
+def draw(desc: OperatorDesc, inputs: Sequence[Array | None], outputs: Sequence[Array | None]) -> str:
     """The picture of one dispatch of an operator.
 
     Args:
@@ -79,8 +79,8 @@ def draw_operator(name: str) -> str:
     desc, inputs = EXAMPLES[name]
     device = Device()
     operator = device.create_operator(desc)
-    layouts = [Layout.of_desc(tensor) for _, tensor in operator.spec.outputs(desc)]
-    outputs = [np.empty(layout.sizes, layout.dtype) for layout in layouts]
+    layouts = [None if tensor is None else Layout.of_desc(tensor) for _, tensor in operator.spec.outputs(desc)]
+    outputs = [None if layout is None else np.empty(layout.sizes, layout.dtype) for layout in layouts]
     device.compile_operator(operator).dispatch(inputs, outputs)
     return draw(desc, inputs, outputs)
 
@@ -134,12 +134,22 @@ def _document(operator: OperatorSpec, desc: OperatorDesc, operands: Sequence[Ope
     return svg.encode("ascii", "xmlcharrefreplace").decode()
 
 
+def _words(value: object) -> str:
+    """A member as a picture has it: an enum's or an operator's name, numbers in braces."""
+    activation = spec_of(value)
+    if activation is not None:
+        return activation.name
+    if isinstance(value, tuple):
+        return braces([_words(each) for each in value])
+    return getattr(value, "name", None) or str(value).upper()
+
+
 def _attributes(operator: OperatorSpec, desc: OperatorDesc) -> list[Box]:
     """The members that are no tensors, in lines of bearable length."""
     lines = [""]
     for name in operator.attribute_names:
         value = getattr(desc, name)
-        text = getattr(value, "name", None) or (braces(value) if isinstance(value, tuple) else str(value).upper())
+        text = _words(value)
         if lines[-1] and len(lines[-1]) + len(name) + len(text) > 96:
             lines.append("")
         lines[-1] += f"{' · ' if lines[-1] else ''}{name} {text}"

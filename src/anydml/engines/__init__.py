@@ -15,7 +15,7 @@ class Kernel:
     """What serves one compiled operator. It holds no state: several threads may run it at once."""
 
     description: str
-    run: Callable[[Sequence[Array | None], Sequence[Array]], None]
+    run: Callable[[Sequence[Array | None], Sequence[Array | None]], None]
     """Takes arrays of exactly the layouts compiled for; writes every element of the outputs, and nothing else."""
     try_run: Callable[[Sequence[Any], Sequence[Any], bool], bool] | None = None
     """The same for lists of any objects and a word on whether the operator may run in-place. Returns False, having done
@@ -37,7 +37,7 @@ class Engine(Protocol):
         spec: OperatorSpec,
         desc: OperatorDesc,
         inputs: Sequence[Layout | None],
-        outputs: Sequence[Layout],
+        outputs: Sequence[Layout | None],
     ) -> Kernel | Declined:
         """The kernel for a valid desc whose tensors lie as the layouts say; they differ from the desc's own where a
         function was given arrays with strides that no desc can have."""

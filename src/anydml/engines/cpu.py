@@ -17,7 +17,7 @@ class CpuEngine:
         spec: OperatorSpec,
         desc: OperatorDesc,
         inputs: Sequence[Layout | None],
-        outputs: Sequence[Layout],
+        outputs: Sequence[Layout | None],
     ) -> Kernel | Declined:
         # On first use, so that anydml works where there is no compiled module for the platform.
         try:

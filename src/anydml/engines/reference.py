@@ -30,12 +30,15 @@ class ReferenceEngine:
         spec: OperatorSpec,
         desc: OperatorDesc,
         inputs: Sequence[Layout | None],
-        outputs: Sequence[Layout],
+        outputs: Sequence[Layout | None],
     ) -> Kernel:
-        def run(inputs: Sequence[Array | None], outputs: Sequence[Array]) -> None:
+        def run(inputs: Sequence[Array | None], outputs: Sequence[Array | None]) -> None:
             try:
-                outputs[0][...] = spec.reference(desc, *inputs)
+                found = spec.reference(desc, *inputs)
             except MemoryError as problem:
                 raise error([_no_memory(spec.name, problem)]) from None
+            for output, result in zip(outputs, found if isinstance(found, tuple) else (found,), strict=True):
+                if output is not None:
+                    output[...] = result
 
         return Kernel(f"the specification's own reference, in {spec.reference.__module__}", run)

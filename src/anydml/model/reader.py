@@ -13,7 +13,7 @@ from ..enums import ExecutionFlags, TensorDataType, TensorFlags, TensorType
 from ..errors import listing
 from ..operators import ANY
 from ..schema import OperatorDesc, OperatorSpec
-from ..tensor import DML_BUFFER_TENSOR_DESC, DML_SCALE_BIAS
+from ..tensor import DML_BUFFER_TENSOR_DESC, DML_SCALE_BIAS, DML_SIZE_2D
 from . import (
     Binding,
     Bindings,
@@ -121,10 +121,18 @@ class Reader(Resources):
         """A member of a desc. What is neither tensor nor enum stays as it is; the validator looks at it."""
         if annotation == "Tensors" and isinstance(value, list):
             return [self.tensor(f"{where}[{i}]", each) for i, each in enumerate(value)]
-        if annotation == "Tensor" or (annotation == "OptionalTensor" and value is not None):
+        if annotation in ("Tensor", "OptionalTensor") and value is not None:
             return self.tensor(where, value)
         if annotation in ("FLOAT", "SCALAR"):
             return self.real(where, value)
+        if annotation == "FLOATs" and isinstance(value, list):
+            return [self.real(f"{where}[{i}]", each) for i, each in enumerate(value)]
+        if annotation == "Activations" and isinstance(value, list):
+            return [self.activation(f"{where}[{i}]", each) for i, each in enumerate(value)]
+        if annotation == "OptionalActivation" and value is not None:
+            return self.activation(where, value)
+        if annotation == "Size2D":
+            return self.size_2d(where, value)
         if annotation == "OptionalScaleBias" and value is not None:
             return self.scale_bias(where, value)
         if annotation.startswith("enums."):
@@ -137,6 +145,30 @@ class Reader(Resources):
             return None
         scale, bias = (self.real(at(where, name), given[name]) for name in ("Scale", "Bias"))
         return None if scale is None or bias is None else DML_SCALE_BIAS(Scale=scale, Bias=bias)
+
+    def size_2d(self, where: str, value: object) -> DML_SIZE_2D | None:
+        given = self.mapping(where, value, ("Width", "Height"))
+        if given is None or "Width" not in given or "Height" not in given:
+            return None
+        width, height = (self.integer(at(where, name), given[name]) for name in ("Width", "Height"))
+        return None if width is None or height is None else DML_SIZE_2D(Width=width, Height=height)
+
+    def activation(self, where: str, value: object) -> OperatorDesc | None:
+        """An operator's type and its members, beside each other or in an object of their own."""
+        if not isinstance(value, Object):
+            self.refuse(where, "(M4)", describe(value), "an object")
+            return None
+        value = value.changed((_ALIASES.get(key, key), each) for key, each in value.items())
+        operator = self.operator(where, value)
+        if operator is None:
+            return None
+        if "desc" in value:
+            self.mapping(where, value, ("type", "desc"))
+            where, value = at(where, "desc"), value["desc"]
+        if not isinstance(value, Object):
+            return self.desc(where, operator, value)
+        members = {**dict.fromkeys(operator.tensors), **{name: each for name, each in value.items() if name != "type"}}
+        return self.desc(where, operator, value.changed(members.items()))
 
     def real(self, where: str, value: object) -> float | None:
         """A number, which the validator looks at, or the name of one that JSON does not have."""

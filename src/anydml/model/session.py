@@ -159,7 +159,7 @@ class Session:
                 reported = end
         if not self.device.memory.is_host:
             used = self._used(command)
-            outputs = [name for name, _ in used.spec.outputs(used.desc)]
+            outputs = dict.fromkeys(label.partition("[")[0] for label, _ in used.spec.outputs(used.desc))
             self._fetch(binding for name in outputs for binding in command.bindings.get(name, ()))
         return seconds
 

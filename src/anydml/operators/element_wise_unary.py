@@ -292,7 +292,9 @@ def _identity(desc: DML_ELEMENT_WISE_IDENTITY_OPERATOR_DESC, x: Array) -> Array:
 
 def _clip(desc: DML_ELEMENT_WISE_CLIP_OPERATOR_DESC, x: Array) -> Any:
     """min(Max, max(Min, x)), of integers with the lowest and the highest between Min and Max."""
-    low, high = _limits(desc.OutputTensor.DataType, desc.Min, desc.Max)
+    # Fused into another operator, whose results are floats, it has no tensors.
+    data_type = TensorDataType.FLOAT32 if desc.OutputTensor is None else desc.OutputTensor.DataType
+    low, high = _limits(data_type, desc.Min, desc.Max)
     return np.fmin(_of(x, high), np.fmax(_of(x, low), x))
 
 

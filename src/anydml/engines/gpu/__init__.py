@@ -43,7 +43,7 @@ class GpuEngine:
         spec: OperatorSpec,
         desc: OperatorDesc,
         inputs: Sequence[Layout | None],
-        outputs: Sequence[Layout],
+        outputs: Sequence[Layout | None],
     ) -> Kernel | Declined:
         if spec.name not in _FAMILIES:
             return Declined("there is no kernel for it yet")
@@ -65,7 +65,8 @@ class GpuEngine:
         # On first use, as Triton takes a second to load.
         plan: Plan = import_module(f".{_FAMILIES[spec.name]}", __name__).plan
         with self._current():
-            planned = plan(spec, desc, inputs, outputs, str(self.device))
+            written = [layout for layout in outputs if layout is not None]
+            planned = plan(spec, desc, inputs, written, str(self.device))
             if isinstance(planned, Declined):
                 return planned
             for launch, types in planned.launches:
@@ -74,7 +75,7 @@ class GpuEngine:
 
         def run_arrays(inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
             with self._current():
-                run([None if each is None else each.tensor for each in inputs], [each.tensor for each in outputs])
+                run(*[[None if each is None else each.tensor for each in side] for side in (inputs, outputs)])
 
         where = ", in Triton's interpreter" if is_interpreted() else ""
         return Kernel(planned.description + where, run_arrays, self._try_run(planned, inputs, outputs))
@@ -89,7 +90,7 @@ class GpuEngine:
         return nullcontext() if backend.current_device() == self.device.index else backend.device(self.device)
 
     def _try_run(
-        self, planned: Planned, inputs: Sequence[Layout | None], outputs: Sequence[Layout]
+        self, planned: Planned, inputs: Sequence[Layout | None], outputs: Sequence[Layout | None]
     ) -> Callable[[Sequence[Any], Sequence[Any], bool], bool]:
         import torch
 
