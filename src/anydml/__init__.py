@@ -14,8 +14,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from .binding import DML_BUFFER_ARRAY_BINDING, DML_BUFFER_BINDING, BindingTable
-from .device import Device, Operator
-from .dispatchables import BindingProperties, CompiledOperator, OperatorInitializer
+from .device import Device
+from .dispatchables import BindingProperties, CompiledOperator, Operator, OperatorInitializer
 from .enums import (
     DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT,
     DML_PERSISTENT_BUFFER_ALIGNMENT,
@@ -29,8 +29,6 @@ from .enums import (
     ExecutionFlags,
     Feature,
     FeatureLevel,
-    GraphEdgeType,
-    GraphNodeType,
     HResult,
     InterpolationMode,
     MatrixTransform,
@@ -44,6 +42,15 @@ from .enums import (
 )
 from .errors import DMLError, DMLMemoryError, DMLTypeError, DMLValueError, Violation
 from .functions import cumulative_product, cumulative_summation, join, quantized_linear_average_pooling
+from .graph import (
+    DML_CONSTANT_DATA_GRAPH_NODE_DESC,
+    DML_GRAPH_DESC,
+    DML_INPUT_GRAPH_EDGE_DESC,
+    DML_INTERMEDIATE_GRAPH_EDGE_DESC,
+    DML_OPERATOR_GRAPH_NODE_DESC,
+    DML_OUTPUT_GRAPH_EDGE_DESC,
+)
+from .graph.compiled import CompiledGraph
 from .operators import OPERATORS, spec
 from .tensor import DML_BUFFER_TENSOR_DESC, DML_SCALE_BIAS, DML_SIZE_2D
 from .validate import validate
@@ -57,6 +64,12 @@ __all__ = [
     "DML_BUFFER_ARRAY_BINDING",
     "DML_BUFFER_BINDING",
     "DML_BUFFER_TENSOR_DESC",
+    "DML_CONSTANT_DATA_GRAPH_NODE_DESC",
+    "DML_GRAPH_DESC",
+    "DML_INPUT_GRAPH_EDGE_DESC",
+    "DML_INTERMEDIATE_GRAPH_EDGE_DESC",
+    "DML_OPERATOR_GRAPH_NODE_DESC",
+    "DML_OUTPUT_GRAPH_EDGE_DESC",
     "DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT",
     "DML_PERSISTENT_BUFFER_ALIGNMENT",
     "DML_SCALE_BIAS",
@@ -68,6 +81,7 @@ __all__ = [
     "BindingProperties",
     "BindingTable",
     "BindingType",
+    "CompiledGraph",
     "CompiledOperator",
     "ConvolutionDirection",
     "ConvolutionMode",
@@ -79,8 +93,6 @@ __all__ = [
     "ExecutionFlags",
     "Feature",
     "FeatureLevel",
-    "GraphEdgeType",
-    "GraphNodeType",
     "HResult",
     "InterpolationMode",
     "MatrixTransform",

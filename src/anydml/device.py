@@ -19,12 +19,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from .binding import BindingTable, Slot, violation
-from .dispatchables import Child, CompiledOperator, Dispatchable, OperatorInitializer, Served
+from .dispatchables import Child, Compiled, CompiledOperator, Dispatchable, Operator, OperatorInitializer, Served
 from .engines import Declined, Engine, Kernel, engines
 from .engines.gpu.devices import NAMES as GPU_NAMES
 from .engines.gpu.devices import find
 from .enums import ExecutionFlags, Feature, FeatureLevel, HResult, TensorDataType
 from .errors import Violation, error, listing
+from .graph import DML_GRAPH_DESC
+from .graph.compiled import CompiledGraph
+from .graph.rules import check as check_graph
 from .layout import Layout
 from .memory import HOST, Memory
 from .operators import spec_of
@@ -110,9 +113,7 @@ class Device:
             flags: accepted as DirectML accepts them; no engine here needs any.
         """
         self._owns("compile_operator", operator, Operator)
-        if not isinstance(flags, ExecutionFlags) or flags not in _ALL_FLAGS:
-            found = violation("compile_operator", "(D4)", "flags", kind_of(flags), "ExecutionFlags")
-            raise error([found])
+        _check_flags("compile_operator", flags)
         spec, desc = operator.spec, operator.desc
         inputs = [(label, tensor, Layout.of_desc(tensor) if tensor else None) for label, tensor in spec.inputs(desc)]
         written = [(label, tensor, Layout.of_desc(tensor) if tensor else None) for label, tensor in spec.outputs(desc)]
@@ -142,19 +143,35 @@ class Device:
             inputs = [None if array is None else array.numpy() for array in inputs]
         return check_values(spec, desc, inputs)
 
-    def create_operator_initializer(self, operators: Sequence[CompiledOperator]) -> OperatorInitializer:
-        """What initialises compiled operators of this device, once."""
+    def compile_graph(self, desc: DML_GRAPH_DESC, flags: ExecutionFlags = ExecutionFlags.NONE) -> CompiledGraph:
+        """Plans a graph: folds what is constant, fuses activations, lays out the memory between its operators.
+
+        Args:
+            desc: the graph, of operators of this device.
+            flags: as for :meth:`compile_operator`.
+
+        Raises:
+            DMLError: (G1) to (G8).
+        """
+        _check_flags("compile_graph", flags)
+        violations = check_graph(desc, self)
+        if violations:
+            raise error(violations)
+        return CompiledGraph(self, desc)
+
+    def create_operator_initializer(self, operators: Sequence[Compiled]) -> OperatorInitializer:
+        """What initialises compiled operators and graphs of this device, once."""
         if not isinstance(operators, (list, tuple)):
             expected = "a list of CompiledOperator"
             raise error([violation("create_operator_initializer", "(D2)", "", kind_of(operators), expected)])
         compiled = list(operators)
         for operator in compiled:
-            self._owns("create_operator_initializer", operator, CompiledOperator)
+            self._owns("create_operator_initializer", operator, CompiledOperator, CompiledGraph)
         return OperatorInitializer(self, compiled)
 
     def create_binding_table(self, dispatchable: Dispatchable) -> BindingTable:
         """What holds the bindings of an initializer or a compiled operator."""
-        self._owns("create_binding_table", dispatchable, OperatorInitializer, CompiledOperator)
+        self._owns("create_binding_table", dispatchable, OperatorInitializer, CompiledOperator, CompiledGraph)
         return BindingTable(dispatchable)
 
     def dispatch(self, dispatchable: Dispatchable, bindings: BindingTable) -> None:
@@ -163,7 +180,7 @@ class Device:
         Raises:
             DMLError: (B1) to (B9), (D2), (D3), and what the operator demands of values. Nothing is written then.
         """
-        self._owns("dispatch", dispatchable, OperatorInitializer, CompiledOperator)
+        self._owns("dispatch", dispatchable, OperatorInitializer, CompiledOperator, CompiledGraph)
         if not isinstance(bindings, BindingTable) or bindings.dispatchable is not dispatchable:
             raise error(
                 [violation("dispatch", "(D2)", "bindings", kind_of(bindings), "the table of this dispatchable")]
@@ -209,6 +226,11 @@ class Device:
 _ALL_FLAGS = ExecutionFlags(sum(ExecutionFlags))
 
 
+def _check_flags(method: str, flags: object) -> None:
+    if not isinstance(flags, ExecutionFlags) or flags not in _ALL_FLAGS:
+        raise error([violation(method, "(D4)", "flags", kind_of(flags), "ExecutionFlags")])
+
+
 def _gpu(name: str) -> tuple[Memory, tuple[Engine, ...]]:
     found = find(name)
     if isinstance(found, tuple):
@@ -236,15 +258,3 @@ def _unsupported(operator: str, where: str, found: str, expected: str, rule: str
             )
         ]
     )
-
-
-class Operator(Child):
-    """A desc that passed the rules, on a device."""
-
-    def __repr__(self) -> str:
-        return f"<Operator {self.spec.name} of {self.device}>"
-
-    def __init__(self, device: Device, spec: OperatorSpec, desc: OperatorDesc) -> None:
-        super().__init__(device)
-        self.spec = spec
-        self.desc = desc

@@ -30,11 +30,11 @@ from .enums import DML_PERSISTENT_BUFFER_ALIGNMENT
 from .errors import Violation, error
 from .layout import Array
 from .memory import address
-from .schema import OperatorSpec, anything_goes
+from .schema import OperatorDesc, OperatorSpec, anything_goes
 from .validate import check_values, kind_of
 
 if TYPE_CHECKING:
-    from .device import Device, Operator
+    from .device import Device
 
 
 class Served(NamedTuple):
@@ -55,6 +55,18 @@ class Child:
 
     def __init__(self, device: Device) -> None:
         self.device = device
+
+
+class Operator(Child):
+    """A desc that passed the rules, on a device."""
+
+    def __repr__(self) -> str:
+        return f"<Operator {self.spec.name} of {self.device}>"
+
+    def __init__(self, device: Device, spec: OperatorSpec, desc: OperatorDesc) -> None:
+        super().__init__(device)
+        self.spec = spec
+        self.desc = desc
 
 
 class BindingProperties(NamedTuple):
@@ -87,24 +99,25 @@ class _Mark:
         return address(memory) + offset in self._addresses
 
 
-class CompiledOperator(Child):
-    """An operator with its kernel. Immutable; several threads may dispatch it at once."""
+class Compiled(Child):
+    """What reads and writes memory that is bound to it: an operator or a graph, with its kernel. Immutable; several
+    threads may dispatch it at once."""
 
-    def __repr__(self) -> str:
-        return f"<CompiledOperator {self.spec.name} served by {self.engine}>"
+    _any_values = True
+    """Whether no value breaks a rule."""
 
-    def __init__(self, operator: Operator, served: Served, inputs: list[Slot], outputs: list[Slot]) -> None:
-        super().__init__(operator.device)
-        self.spec = operator.spec
-        self.desc = operator.desc
-        self._served = served
+    def __init__(
+        self, device: Device, name: str, kernel: Kernel, in_place: bool, inputs: list[Slot], outputs: list[Slot]
+    ) -> None:
+        super().__init__(device)
+        self.name = name
+        self._kernel = kernel
+        self._in_place = in_place
         self._inputs = inputs
         self._outputs = outputs
         self._initialised = False
         # Memory that an operator owns takes more than a glance.
-        self._try_run = None if any(slot.owned for slot in inputs) else served.kernel.try_run
-        is_blind = not operator.device.memory.is_host and not operator.device.debug
-        self._any_values = is_blind or operator.spec.check_values is anything_goes
+        self._try_run = None if any(slot.owned for slot in inputs) else kernel.try_run
         self._mark = _Mark()
         self._offsets: dict[str, int] = {}
         """Of owned inputs in the persistent resource."""
@@ -115,24 +128,15 @@ class CompiledOperator(Child):
                 blocks = -(-(slot.tensor.TotalTensorSizeInBytes or 0) // DML_PERSISTENT_BUFFER_ALIGNMENT)
                 self._persistent_size = self._offsets[slot.label] + blocks * DML_PERSISTENT_BUFFER_ALIGNMENT
 
-    @property
-    def engine(self) -> str:
-        """The engine that serves it: "cpu" or "reference"."""
-        return self._served.engine.name
-
-    def explain(self) -> str:
-        """Which kernel serves it, and why other engines declined."""
-        return self._served.explain(self.spec)
-
     def binding_properties(self) -> BindingProperties:
         """What has to be bound for a dispatch."""
         return BindingProperties(len(self._inputs) + len(self._outputs), 0, self._persistent_size)
 
     def dispatch(self, inputs: Sequence[Any], outputs: Sequence[Any], *, persistent: Array | None = None) -> None:
-        """Runs the operator on arrays.
+        """Runs it on arrays.
 
         Args:
-            inputs: in header order, None for what the desc leaves out and for what is OWNED_BY_DML. Each is an array of
+            inputs: in order, None for what the desc leaves out and for what is OWNED_BY_DML. Each is an array of
                 the desc's data type, sizes and strides, or a flat buffer with the bytes of the tensor.
             outputs: likewise. An output may be the input's array where the operator runs in-place.
             persistent: what :meth:`initialise` returned, where an input is OWNED_BY_DML.
@@ -141,23 +145,20 @@ class CompiledOperator(Child):
             DMLError: (B1) to (B9), and what the operator demands of values. Nothing is written then.
         """
         quick = self._try_run if persistent is None and (self._any_values or self._are_fine(inputs)) else None
-        if quick is not None and quick(inputs, outputs, self.spec.in_place):
+        if quick is not None and quick(inputs, outputs, self._in_place):
             return
         sides = ("inputs", self._inputs, inputs), ("outputs", self._outputs, outputs)
-        read, written = bind(self.device.memory, self.spec.name, sides, False, bind_array)
+        read, written = bind(self.device.memory, self.name, sides, False, bind_array)
         resource = None if persistent is None else DML_BUFFER_BINDING(Buffer=persistent)
         self._run(read, written, resource)
 
     def _are_fine(self, inputs: Sequence[Any]) -> bool:
-        """Whether one sees at a glance that no value breaks a rule."""
-        if type(inputs) is not list or len(inputs) != len(self._inputs):
-            return False
-        for x, slot in zip(inputs, self._inputs, strict=True):
-            if (x is None) != (slot.layout is None):
-                return False
-            if slot.layout is not None and (type(x) is not np.ndarray or x.dtype != slot.layout.dtype):
-                return False
-        return not check_values(self.spec, self.desc, inputs)
+        """Whether one sees at a glance that these values break none."""
+        return False
+
+    def _check(self, inputs: list[Any]) -> list[Violation]:
+        """What is wrong with values, before anything is written."""
+        return []
 
     def initialise(self, inputs: Sequence[Any]) -> Array:
         """Copies the inputs that are OWNED_BY_DML into a new persistent resource, and returns it for `dispatch`.
@@ -170,7 +171,7 @@ class CompiledOperator(Child):
         """
         memory = self.device.memory
         resource = memory.empty((self._persistent_size,), np.dtype(np.uint8))
-        (owned,) = bind(memory, self.spec.name, [("inputs", self._inputs, inputs)], True, bind_array)
+        (owned,) = bind(memory, self.name, [("inputs", self._inputs, inputs)], True, bind_array)
         self._fill(owned, resource, 0)
         return resource
 
@@ -186,7 +187,7 @@ class CompiledOperator(Child):
     def _run(
         self, read: list[Bound | None], written: list[Bound | None], persistent: DML_BUFFER_BINDING | None
     ) -> None:
-        name = self.spec.name
+        name = self.name
         if self._persistent_size:
             memory, offset = self._check_persistent(name, persistent)
             for i, slot in enumerate(self._inputs):
@@ -197,15 +198,14 @@ class CompiledOperator(Child):
         elif persistent is not None:
             raise error([violation(name, "(B9)", "persistent", kind_of(persistent), "None: nothing is OWNED_BY_DML")])
         there = [[bound for bound in side if bound is not None] for side in (read, written)]
-        shared = check_sharing(name, self.spec.in_place, *there)
+        shared = check_sharing(name, self._in_place, *there)
         if shared:
             raise error(shared)
         inputs = [bound.array if bound is not None else None for bound in read]
-        wrong = self.device.check_values(self.spec, self.desc, inputs)
+        wrong = self._check(inputs)
         if wrong:
             raise error(wrong)
-        outputs = [bound.array if bound is not None else None for bound in written]
-        self._served.kernel.run(inputs, outputs)
+        self._kernel.run(inputs, [bound.array if bound is not None else None for bound in written])
 
     def _check_persistent(self, name: str, given: object) -> tuple[Array, int]:
         where, expected = "persistent", "the persistent resource that this operator was initialised with"
@@ -223,7 +223,7 @@ class CompiledOperator(Child):
         return place
 
     def _dispatch_table(self, table: BindingTable) -> None:
-        name = self.spec.name
+        name = self.name
         if not self._initialised:
             remedy = "Dispatch an OperatorInitializer first, or call compiled.dispatch, which does"
             raise error([violation(name, "(D3)", "", "an operator not initialised", "an initialised one", remedy)])
@@ -232,15 +232,53 @@ class CompiledOperator(Child):
         self._run(read, written, table.persistent)
 
 
+class CompiledOperator(Compiled):
+    """An operator with its kernel. Immutable; several threads may dispatch it at once."""
+
+    def __repr__(self) -> str:
+        return f"<CompiledOperator {self.name} served by {self.engine}>"
+
+    def __init__(self, operator: Operator, served: Served, inputs: list[Slot], outputs: list[Slot]) -> None:
+        spec, device = operator.spec, operator.device
+        super().__init__(device, spec.name, served.kernel, spec.in_place, inputs, outputs)
+        self.spec = spec
+        self.desc = operator.desc
+        self._served = served
+        is_blind = not device.memory.is_host and not device.debug
+        self._any_values = is_blind or spec.check_values is anything_goes
+
+    @property
+    def engine(self) -> str:
+        """The engine that serves it: "cpu" or "reference"."""
+        return self._served.engine.name
+
+    def explain(self) -> str:
+        """Which kernel serves it, and why other engines declined."""
+        return self._served.explain(self.spec)
+
+    def _are_fine(self, inputs: Sequence[Any]) -> bool:
+        if type(inputs) is not list or len(inputs) != len(self._inputs):
+            return False
+        for x, slot in zip(inputs, self._inputs, strict=True):
+            if (x is None) != (slot.layout is None):
+                return False
+            if slot.layout is not None and (type(x) is not np.ndarray or x.dtype != slot.layout.dtype):
+                return False
+        return not check_values(self.spec, self.desc, inputs)
+
+    def _check(self, inputs: list[Any]) -> list[Violation]:
+        return self.device.check_values(self.spec, self.desc, inputs)
+
+
 class OperatorInitializer(Child):
-    """Initialises compiled operators, once: copies what is OWNED_BY_DML into their persistent resources.
+    """Initialises compiled operators and graphs, once: copies what is OWNED_BY_DML into their persistent resources.
 
     Its table binds as inputs, for each operator, a DML_BUFFER_ARRAY_BINDING with a binding for each of the operator's
     inputs (None for those not owned), or None where nothing is owned; and as outputs, for each operator, its persistent
     resource, or None where it needs none.
     """
 
-    def __init__(self, device: Device, operators: list[CompiledOperator]) -> None:
+    def __init__(self, device: Device, operators: Sequence[Compiled]) -> None:
         super().__init__(device)
         self._operators = operators
         self._dispatched = False
@@ -279,9 +317,9 @@ class OperatorInitializer(Child):
             raise error(shared)
 
     @staticmethod
-    def _plan(operator: CompiledOperator, i: int, table: BindingTable) -> tuple[list[Bound | None], Array, int]:
+    def _plan(operator: Compiled, i: int, table: BindingTable) -> tuple[list[Bound | None], Array, int]:
         """All that can be wrong is found before anything is written."""
-        name, size = operator.spec.name, operator._persistent_size
+        name, size = operator.name, operator._persistent_size
         if not size:
             return [], np.empty(0, np.uint8), 0
         array = table.inputs[i] if table.inputs is not None else None
@@ -298,4 +336,4 @@ class OperatorInitializer(Child):
         return owned, *place
 
 
-Dispatchable: TypeAlias = CompiledOperator | OperatorInitializer
+Dispatchable: TypeAlias = Compiled | OperatorInitializer

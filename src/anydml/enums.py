@@ -147,23 +147,6 @@ class RecurrentNetworkDirection(IntEnum):
     BIDIRECTIONAL = 2
 
 
-class GraphNodeType(IntEnum):
-    """``DML_GRAPH_NODE_TYPE``."""
-
-    INVALID = 0
-    OPERATOR = 1
-    CONSTANT = 2
-
-
-class GraphEdgeType(IntEnum):
-    """``DML_GRAPH_EDGE_TYPE``."""
-
-    INVALID = 0
-    INPUT = 1
-    OUTPUT = 2
-    INTERMEDIATE = 3
-
-
 class Feature(IntEnum):
     """``DML_FEATURE``: what ``check_feature_support`` can be asked."""
 
@@ -416,8 +399,6 @@ PREFIXES: Final[dict[type[Enum], str]] = {
     InterpolationMode: "DML_INTERPOLATION_MODE_",
     ReduceFunction: "DML_REDUCE_FUNCTION_",
     RecurrentNetworkDirection: "DML_RECURRENT_NETWORK_DIRECTION_",
-    GraphNodeType: "DML_GRAPH_NODE_TYPE_",
-    GraphEdgeType: "DML_GRAPH_EDGE_TYPE_",
     Feature: "DML_FEATURE_",
     FeatureLevel: "DML_FEATURE_",
     OperatorType: "DML_OPERATOR_",

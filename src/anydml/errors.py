@@ -10,6 +10,7 @@ the remedy. Labels are searchable: a label's letter tells where its rule stands.
 (C1)..  an operator's own constraints, in its file in ``operators/``
 (V1)..  an operator's demands on values, found at dispatch, ibidem
 (D1)..  devices and the life cycle, ``device.py``
+(G1)..  graphs, ``graph/``
 (B1)..  bindings, ``binding.py``
 (A1)..  arrays given to functions, ``arrays.py``
 (M1)..  models, ``model/``

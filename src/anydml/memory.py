@@ -49,6 +49,11 @@ class Memory(Protocol):
         """Copies elements; both are here."""
         ...
 
+    def lane(self) -> int | None:
+        """What memory that work here is done with may be used for: work of the same lane is done in turn. None where it
+        must not be used again, as a graph is captured."""
+        ...
+
 
 class HostMemory:
     """The CPU's."""
@@ -79,6 +84,9 @@ class HostMemory:
     def copy(self, target: Array, source: Array) -> None:
         target[...] = source
 
+    def lane(self) -> int | None:
+        return 0
+
 
 HOST = HostMemory()
 
@@ -88,6 +96,11 @@ def address(array: Array) -> int:
     if isinstance(array, np.ndarray):
         return int(array.__array_interface__["data"][0])
     return int(array.address)
+
+
+def bytes_behind(array: Array, count: int) -> Array:
+    """The bytes from element (0, ..., 0) on, as a flat array."""
+    return restride(restride(array, (1,), (array.itemsize,)).view(np.uint8), (count,), (1,))
 
 
 def restride(array: Array, shape: Sequence[int], strides: Sequence[int]) -> Array:

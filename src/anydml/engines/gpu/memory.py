@@ -14,7 +14,7 @@ from ...arrays import as_array, refuse
 from ...errors import Violation, error
 from ...layout import DATA_TYPES, Array, Layout
 from ...validate import kind_of
-from .launch import TYPES
+from .launch import TYPES, is_capturing, stream_of
 
 _NUMPY: dict[torch.dtype, np.dtype[Any]] = {
     TYPES[data_type]: dtype for dtype, data_type in DATA_TYPES.items() if data_type in TYPES
@@ -210,3 +210,6 @@ class TorchMemory:
 
     def copy(self, target: Any, source: Any) -> None:
         target.tensor.copy_(source.tensor)
+
+    def lane(self) -> int | None:
+        return None if is_capturing(self.device) else stream_of(self.device)

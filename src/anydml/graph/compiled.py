@@ -1,0 +1,208 @@
+"""A graph, compiled: a list of kernels, and one piece of memory for all that lies between them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from ..binding import Slot
+from ..dispatchables import Compiled
+from ..engines import Kernel
+from ..enums import TensorDataType
+from ..layout import Array, Layout
+from ..memory import bytes_behind
+from ..schema import Tensor
+from ..tensor import DML_BUFFER_TENSOR_DESC
+from . import DML_CONSTANT_DATA_GRAPH_NODE_DESC, DML_GRAPH_DESC
+from .arena import Life, largest_alive, plan
+from .network import Network, Place, Step
+from .rules import GRAPH, Port
+
+if TYPE_CHECKING:
+    from ..device import Device
+
+
+class _Hole(NamedTuple):
+    """Where what a dispatch brings is put."""
+
+    arrays: list[Array | None]
+    position: int
+    place: Place
+    is_output: bool
+    number: int
+    """Of the input or output of the graph."""
+
+
+class _Workspace(NamedTuple):
+    """Memory of the intermediate tensors, with the arrays of each step; one dispatch at a time has it."""
+
+    memory: Array
+    arrays: list[tuple[list[Array | None], list[Array | None]]]
+    holes: list[_Hole]
+
+
+class CompiledGraph(Compiled):
+    """A graph with its kernels. Immutable; several threads may dispatch it at once.
+
+    Inputs and outputs are those of the graph, in order; None for an input that no edge leads from. An array for one
+    that feeds several tensors has the sizes and strides of the first in the order of InputEdges, or is flat.
+    """
+
+    def __repr__(self) -> str:
+        return f"<CompiledGraph of {len(self._steps)} kernels on {self.device}>"
+
+    def __init__(self, device: Device, desc: DML_GRAPH_DESC) -> None:
+        network = Network(desc, device)
+        self._steps = [Step.of(vertex, node, device) for node, vertex in network.vertices.items()]
+        self._constants = network.constants
+        self._notes = network.notes
+        # Where a kernel may refuse a value that another has computed, nothing is given before all have run.
+        is_careful = any(step.demands is not None for step in self._steps)
+        self._direct: dict[Port, int] = {}
+        self._copied: list[tuple[int, Port]] = []
+        for number, port in network.targets.items():
+            if is_careful or port in network.constants or port in self._direct:
+                self._copied.append((number, port))
+            else:
+                self._direct[port] = number
+        self._between, self._size = self._planned()
+        self._free: dict[int, list[_Workspace]] = {}
+        inputs = [_slot(f"inputs[{i}]", tensor, False) for i, tensor in enumerate(_inputs(desc))]
+        outputs = [_slot(f"outputs[{i}]", tensor, True) for i, tensor in enumerate(_outputs(desc))]
+        kernel = Kernel(f"{len(self._steps)} kernels", self._run_steps)
+        super().__init__(device, "graph", kernel, False, inputs, outputs)
+
+    def explain(self) -> str:
+        """What was folded and fused, the memory between the kernels, and which engine serves each operator."""
+        lines = [f"graph: {len(self._steps)} kernels; {self._size} bytes of intermediate tensors, of which at most "]
+        lines[0] += f"{self._alive} are alive at once"
+        lines += self._notes
+        lines += [f"{step.vertex.name}: {step.served.explain(step.vertex.spec)}" for step in self._steps]
+        return "\n".join(lines)
+
+    def _planned(self) -> tuple[dict[Port, int], int]:
+        """The offsets of what lies between the kernels, and the bytes of all."""
+        end = len(self._steps)
+        last = {port: end for _, port in self._copied}
+        for i, step in enumerate(self._steps):
+            for place in step.reads:
+                if place is not None:
+                    last[place.port] = max(last.get(place.port, 0), i)
+        lives: list[Life] = []
+        buffers: dict[Port, int] = {}
+        for i, step in enumerate(self._steps):
+            for place in step.writes:
+                if place is None or place.port in self._direct:
+                    continue
+                size, until = place.layout.bounds()[1], last.get(place.port, i)
+                taken = self._taken_over(step, place, i, last, buffers)
+                if taken is None:
+                    buffers[place.port] = len(lives)
+                    lives.append(Life(size, i, until))
+                else:
+                    buffers[place.port] = taken
+                    lives[taken] = lives[taken]._replace(last=until)
+        self._alive = largest_alive(lives)
+        offsets, total = plan(lives)
+        return {port: offsets[buffer] for port, buffer in buffers.items()}, total
+
+    def _taken_over(
+        self, step: Step, place: Place, now: int, last: dict[Port, int], buffers: dict[Port, int]
+    ) -> int | None:
+        """The buffer of an input that an operator which runs in-place may write over, as nothing reads it later."""
+        if not step.vertex.spec.in_place:
+            return None
+        for read in step.reads:
+            if (
+                read is not None
+                and read.port in buffers
+                and last[read.port] == now
+                and read.layout.same_place(place.layout)
+                and sum(other is not None and other.port == read.port for other in step.reads) == 1
+            ):
+                return buffers[read.port]
+        return None
+
+    def _run_steps(self, inputs: Sequence[Array | None], outputs: Sequence[Array | None]) -> None:
+        memory = self.device.memory
+        lane = memory.lane()
+        free = self._free.setdefault(lane, []) if lane is not None else []
+        try:
+            workspace = free.pop()
+        except IndexError:
+            workspace = self._workspace()
+        for hole in workspace.holes:
+            hole.arrays[hole.position] = self._filling(hole, inputs, outputs)
+        for step, (read, written) in zip(self._steps, workspace.arrays, strict=True):
+            step.run(read, written)
+        for number, port in self._copied:
+            target: Any = outputs[number]
+            if port in self._direct:
+                memory.copy(target, outputs[self._direct[port]])  # type: ignore[arg-type]
+            else:
+                layout = self._outputs[number].layout
+                flat, offset = self._known(workspace.memory, port)
+                memory.copy(target, memory.view(layout, flat, offset))  # type: ignore[arg-type]
+        for hole in workspace.holes:
+            hole.arrays[hole.position] = None
+        free.append(workspace)
+
+    def _filling(self, hole: _Hole, inputs: Sequence[Array | None], outputs: Sequence[Array | None]) -> Array:
+        side, slots = (outputs, self._outputs) if hole.is_output else (inputs, self._inputs)
+        array, own, wanted = side[hole.number], slots[hole.number].layout, hole.place.layout
+        assert array is not None and own is not None
+        if wanted.same_place(own):
+            return array
+        return self.device.memory.view(wanted, bytes_behind(array, wanted.bounds()[1]), 0)
+
+    def _known(self, memory: Array, port: Port) -> tuple[Array, int]:
+        return (self._constants[port], 0) if port in self._constants else (memory, self._between[port])
+
+    def _workspace(self) -> _Workspace:
+        memory = self.device.memory.empty((self._size,), np.dtype(np.uint8))
+        workspace = _Workspace(memory, [], [])
+        for step in self._steps:
+            sides: list[list[Array | None]] = []
+            for places in (step.reads, step.writes):
+                arrays: list[Array | None] = []
+                for position, place in enumerate(places):
+                    arrays.append(None)
+                    if place is None:
+                        continue
+                    is_output = place.port in self._direct
+                    if is_output or place.port.node == GRAPH:
+                        number = self._direct[place.port] if is_output else place.port.number
+                        workspace.holes.append(_Hole(arrays, position, place, is_output, number))
+                    else:
+                        arrays[position] = self.device.memory.view(place.layout, *self._known(memory, place.port))
+                sides.append(arrays)
+            workspace.arrays.append((sides[0], sides[1]))
+        return workspace
+
+
+def _slot(label: str, tensor: Tensor | None, is_output: bool) -> Slot:
+    layout = None if tensor is None else Layout.of_desc(tensor)
+    return Slot(label, tensor, layout, layout, is_output)
+
+
+def _inputs(desc: DML_GRAPH_DESC) -> list[Tensor | None]:
+    """The tensor that each input of the graph feeds first; None where it feeds none."""
+    found: list[Tensor | None] = [None] * desc.InputCount
+    for edge in reversed(desc.InputEdges):
+        node: Any = desc.Nodes[edge.ToNodeIndex]
+        found[edge.GraphInputIndex] = node.Operator.spec.inputs(node.Operator.desc)[edge.ToNodeInputIndex][1]
+    return found
+
+
+def _outputs(desc: DML_GRAPH_DESC) -> list[Tensor]:
+    found: dict[int, Tensor] = {}
+    for edge in desc.OutputEdges:
+        node: Any = desc.Nodes[edge.FromNodeIndex]
+        if isinstance(node, DML_CONSTANT_DATA_GRAPH_NODE_DESC):
+            tensor = DML_BUFFER_TENSOR_DESC(DataType=TensorDataType.UINT8, Sizes=(node.DataSize or 0,))
+        else:
+            tensor = node.Operator.spec.outputs(node.Operator.desc)[edge.FromNodeOutputIndex][1]
+        found[edge.GraphOutputIndex] = tensor
+    return [found[i] for i in range(desc.OutputCount)]

@@ -1,0 +1,164 @@
+"""What compiling makes of a graph's nodes before it asks for kernels: constants are folded, activations fused."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from ..binding import Slot
+from ..dispatchables import Served
+from ..errors import error
+from ..layout import Array, Layout
+from ..operators.fused import FUSIBLE, fused_since
+from ..schema import OperatorDesc, OperatorSpec, anything_goes
+from ..validate import validate
+from . import DML_CONSTANT_DATA_GRAPH_NODE_DESC, DML_GRAPH_DESC
+from .rules import Port, named, order, wiring
+
+if TYPE_CHECKING:
+    from ..device import Device
+
+
+@dataclass
+class Vertex:
+    """An operator of the graph. `sources` says where its inputs come from; None for one that the desc leaves out."""
+
+    name: str
+    spec: OperatorSpec
+    desc: OperatorDesc
+    sources: list[Port | None]
+
+
+class Network:
+    """The nodes that are left, in an order in which they can run.
+
+    Attributes:
+        vertices: operators by the number of their node.
+        constants: the bytes of what is known.
+        targets: what each output of the graph is.
+        notes: what was done, in words.
+    """
+
+    def __init__(self, desc: DML_GRAPH_DESC, device: Device) -> None:
+        sources, self.targets = wiring(desc)
+        self.device = device
+        self.vertices: dict[int, Vertex] = {}
+        self.constants: dict[Port, Array] = {}
+        self.notes: list[str] = []
+        for i in order(desc):
+            node = desc.Nodes[i]
+            if isinstance(node, DML_CONSTANT_DATA_GRAPH_NODE_DESC):
+                flat = np.frombuffer(node.Data, np.uint8).copy()
+                self.constants[Port(i, 0)] = device.memory.bring(flat)
+            else:
+                spec, inner = node.Operator.spec, node.Operator.desc
+                fed = [sources.get(Port(i, j)) for j in range(len(spec.inputs(inner)))]
+                self.vertices[i] = Vertex(named(desc, i), spec, inner, fed)
+        self._fold()
+        self._fuse()
+
+    def _fold(self) -> None:
+        """Runs what depends on constants alone."""
+        folded = []
+        for i, vertex in list(self.vertices.items()):
+            if any(port is not None and port not in self.constants for port in vertex.sources):
+                continue
+            step = Step.of(vertex, i, self.device)
+            memory = self.device.memory
+            outputs = {
+                place.port: memory.empty((place.layout.bounds()[1],), np.dtype(np.uint8))
+                for place in step.writes
+                if place is not None
+            }
+            known = {**self.constants, **outputs}
+            step.run(*[
+                [None if place is None else memory.view(place.layout, known[place.port], 0) for place in side]
+                for side in (step.reads, step.writes)
+            ])  # fmt: skip
+            self.constants |= outputs
+            folded.append(vertex.name)
+            del self.vertices[i]
+        if folded:
+            self.notes.append(f"folded into constants: {', '.join(folded)}")
+
+    def _fuse(self) -> None:
+        """Makes an activation a member of the operator whose result nothing else reads."""
+        for i, activation in list(self.vertices.items()):
+            source = activation.sources[0] if activation.sources else None
+            if activation.spec.name not in FUSIBLE or source is None or source.node not in self.vertices:
+                continue
+            producer = self.vertices[source.node]
+            fused = self._fused(producer, activation)
+            if fused is None or self._readers(source) != 1:
+                continue
+            producer.desc = fused
+            self.notes.append(f"{activation.name} fused into {producer.name}")
+            del self.vertices[i]
+            for vertex in self.vertices.values():
+                vertex.sources = [source if port == Port(i, 0) else port for port in vertex.sources]
+            self.targets = {n: source if port == Port(i, 0) else port for n, port in self.targets.items()}
+
+    def _fused(self, producer: Vertex, activation: Vertex) -> OperatorDesc | None:
+        """The desc of both in one, where the rules allow it."""
+        since = fused_since(activation.spec.name, producer.spec.name)
+        inner: Any = activation.desc
+        outer: Any = producer.desc
+        if since is None or since > self.device.feature_level or getattr(outer, "FusedActivation", self) is not None:
+            return None
+        between = Layout.of_desc(outer.OutputTensor), Layout.of_desc(inner.InputTensor)
+        if not between[0].same_place(between[1]):
+            return None
+        alone = replace(inner, **dict.fromkeys(activation.spec.tensors))
+        both: OperatorDesc = replace(outer, FusedActivation=alone, OutputTensor=inner.OutputTensor)
+        return None if validate(both, self.device.feature_level, self.device.strict) else both
+
+    def _readers(self, port: Port) -> int:
+        read = sum(vertex.sources.count(port) for vertex in self.vertices.values())
+        return read + list(self.targets.values()).count(port)
+
+
+class Place(NamedTuple):
+    """A tensor that a kernel reads or writes, and how it lies there."""
+
+    port: Port
+    layout: Layout
+
+
+class Step(NamedTuple):
+    """A kernel, and what it reads and writes; None for what the desc leaves out."""
+
+    vertex: Vertex
+    served: Served
+    reads: list[Place | None]
+    writes: list[Place | None]
+    demands: Device | None
+    """The device, where it is asked whether values break a rule."""
+
+    @classmethod
+    def of(cls, vertex: Vertex, node: int, device: Device) -> Step:
+        spec, desc = vertex.spec, vertex.desc
+        layouts = [None if t is None else Layout.of_desc(t) for _, t in spec.inputs(desc)]
+        aligned = spec.align(desc, layouts)
+        results = [None if t is None else Layout.of_desc(t) for _, t in spec.outputs(desc)]
+        slots = [Slot(label, t, None, each) for (label, t), each in zip(spec.inputs(desc), aligned, strict=True)]
+        written = [
+            Slot(label, t, each, each, True) for (label, t), each in zip(spec.outputs(desc), results, strict=True)
+        ]
+        reads = [
+            None if port is None or layout is None else Place(port, layout)
+            for port, layout in zip(vertex.sources, aligned, strict=True)
+        ]
+        writes = [None if layout is None else Place(Port(node, i), layout) for i, layout in enumerate(results)]
+        is_blind = not device.memory.is_host and not device.debug
+        demands = None if is_blind or spec.check_values is anything_goes else device
+        return cls(vertex, device.compile(spec, desc, slots, written), reads, writes, demands)
+
+    def run(self, inputs: Sequence[Array | None], outputs: Sequence[Array | None]) -> None:
+        if self.demands is not None:
+            wrong = self.demands.check_values(self.vertex.spec, self.vertex.desc, inputs)
+            if wrong:
+                raise error(replace(each, where=f"{self.vertex.name}.{each.where}") for each in wrong)
+        self.served.kernel.run(inputs, outputs)

@@ -1,0 +1,415 @@
+"""Graphs: their rules, what compiling makes of them, and that they give what their operators give one by one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from anydml import (
+    DML_BUFFER_BINDING,
+    DML_BUFFER_TENSOR_DESC,
+    DML_CONSTANT_DATA_GRAPH_NODE_DESC,
+    DML_CUMULATIVE_SUMMATION_OPERATOR_DESC,
+    DML_ELEMENT_WISE_ADD_OPERATOR_DESC,
+    DML_ELEMENT_WISE_EXP_OPERATOR_DESC,
+    DML_ELEMENT_WISE_IDENTITY_OPERATOR_DESC,
+    DML_ELEMENT_WISE_NEGATE_OPERATOR_DESC,
+    DML_GRAPH_DESC,
+    DML_INPUT_GRAPH_EDGE_DESC,
+    DML_INTERMEDIATE_GRAPH_EDGE_DESC,
+    DML_JOIN_OPERATOR_DESC,
+    DML_OPERATOR_GRAPH_NODE_DESC,
+    DML_OUTPUT_GRAPH_EDGE_DESC,
+    Device,
+    DMLError,
+    FeatureLevel,
+    HResult,
+    TensorDataType,
+    TensorFlags,
+)
+from anydml.graph.arena import ALIGNMENT, Life, largest_alive, plan
+from anydml.schema import OperatorDesc
+from cases import tensor
+
+DEVICE = Device("cpu")
+X = tensor([2, 3])
+
+
+def node(desc: OperatorDesc, device: Device = DEVICE, name: str = "") -> DML_OPERATOR_GRAPH_NODE_DESC:
+    return DML_OPERATOR_GRAPH_NODE_DESC(Operator=device.create_operator(desc), Name=name)
+
+
+def sums(tensor: DML_BUFFER_TENSOR_DESC = X, **members: Any) -> DML_CUMULATIVE_SUMMATION_OPERATOR_DESC:
+    return DML_CUMULATIVE_SUMMATION_OPERATOR_DESC(InputTensor=tensor, OutputTensor=tensor, Axis=1, **members)
+
+
+def negated(tensor: DML_BUFFER_TENSOR_DESC = X) -> DML_ELEMENT_WISE_NEGATE_OPERATOR_DESC:
+    return DML_ELEMENT_WISE_NEGATE_OPERATOR_DESC(InputTensor=tensor, OutputTensor=tensor)
+
+
+def added(tensor: DML_BUFFER_TENSOR_DESC = X) -> DML_ELEMENT_WISE_ADD_OPERATOR_DESC:
+    return DML_ELEMENT_WISE_ADD_OPERATOR_DESC(ATensor=tensor, BTensor=tensor, OutputTensor=tensor)
+
+
+def into(graph_input: int, node: int, number: int = 0) -> DML_INPUT_GRAPH_EDGE_DESC:
+    return DML_INPUT_GRAPH_EDGE_DESC(GraphInputIndex=graph_input, ToNodeIndex=node, ToNodeInputIndex=number)
+
+
+def out_of(node: int, graph_output: int = 0, number: int = 0) -> DML_OUTPUT_GRAPH_EDGE_DESC:
+    return DML_OUTPUT_GRAPH_EDGE_DESC(FromNodeIndex=node, FromNodeOutputIndex=number, GraphOutputIndex=graph_output)
+
+
+def between(source: int, target: int, number: int = 0) -> DML_INTERMEDIATE_GRAPH_EDGE_DESC:
+    return DML_INTERMEDIATE_GRAPH_EDGE_DESC(
+        FromNodeIndex=source, FromNodeOutputIndex=0, ToNodeIndex=target, ToNodeInputIndex=number
+    )
+
+
+def chain() -> DML_GRAPH_DESC:
+    """The sums of x, negated, and x added."""
+    return DML_GRAPH_DESC(
+        InputCount=1,
+        OutputCount=1,
+        Nodes=[node(sums()), node(negated(), name="turn"), node(added())],
+        InputEdges=[into(0, 0), into(0, 2, 1)],
+        IntermediateEdges=[between(0, 1), between(1, 2)],
+        OutputEdges=[out_of(2)],
+    )
+
+
+def changed(desc: DML_GRAPH_DESC, **members: Any) -> DML_GRAPH_DESC:
+    """With other members, and the counts of these."""
+    counts = dict.fromkeys(("NodeCount", "InputEdgeCount", "OutputEdgeCount", "IntermediateEdgeCount"))
+    return replace(desc, **{**counts, **members})
+
+
+x = np.array([[1, 2, 3], [4, 5, 6]], np.float32)
+CHAIN = x - np.cumsum(x, axis=1)
+
+
+def refused(desc: Any, device: Device = DEVICE) -> list[tuple[str, str]]:
+    with pytest.raises(DMLError) as caught:
+        device.compile_graph(desc)
+    return [(violation.rule, violation.where) for violation in caught.value.violations]
+
+
+# What a graph gives
+
+
+@pytest.mark.parametrize("device", ["cpu", "reference"])
+def test_a_chain_of_operators(device: str) -> None:
+    there = Device(device)
+    desc = changed(chain(), Nodes=[node(each, there) for each in (sums(), negated(), added())])
+    graph = there.compile_graph(desc)
+    for poison in (0, np.nan):
+        y = np.full_like(x, poison)
+        graph.dispatch([x], [y])
+        np.testing.assert_array_equal(y, CHAIN)
+
+
+def test_through_a_binding_table() -> None:
+    graph = DEVICE.compile_graph(chain())
+    initializer = DEVICE.create_operator_initializer([graph])
+    DEVICE.dispatch(initializer, DEVICE.create_binding_table(initializer))
+    memory = np.zeros(256, np.uint8)
+    memory[:24] = x.view(np.uint8).ravel()
+    table = DEVICE.create_binding_table(graph)
+    table.bind_inputs([DML_BUFFER_BINDING(Buffer=memory, SizeInBytes=24)])
+    table.bind_outputs([DML_BUFFER_BINDING(Buffer=memory, Offset=128)])
+    DEVICE.dispatch(graph, table)
+    np.testing.assert_array_equal(memory[128:152].view(np.float32).reshape(2, 3), CHAIN)
+    assert not memory[152:].any()
+
+
+def test_constants_are_read_and_folded() -> None:
+    constant = DML_CONSTANT_DATA_GRAPH_NODE_DESC(Data=x)
+    desc = DML_GRAPH_DESC(
+        InputCount=1,
+        OutputCount=2,
+        Nodes=[constant, node(sums()), node(added())],
+        InputEdges=[into(0, 2, 1)],
+        IntermediateEdges=[between(0, 1), between(1, 2)],
+        OutputEdges=[out_of(2), out_of(1, 1)],
+    )
+    graph = DEVICE.compile_graph(desc)
+    assert "folded into constants: Nodes[1] (CUMULATIVE_SUMMATION)" in graph.explain()
+    y, z = np.empty_like(x), np.empty_like(x)
+    graph.dispatch([x], [y, z])
+    np.testing.assert_array_equal(z, np.cumsum(x, axis=1))
+    np.testing.assert_array_equal(y, z + x)
+
+
+def test_a_constant_may_be_an_output() -> None:
+    constant = DML_CONSTANT_DATA_GRAPH_NODE_DESC(Data=b"abc")
+    graph = DEVICE.compile_graph(DML_GRAPH_DESC(InputCount=0, OutputCount=1, Nodes=[constant], OutputEdges=[out_of(0)]))
+    y = np.zeros(3, np.uint8)
+    graph.dispatch([], [y])
+    assert y.tobytes() == b"abc"
+
+
+def test_bytes_are_read_anew() -> None:
+    """As other sizes and another type, from an input of the graph, from between and into two outputs."""
+    whole = tensor([6], "INT32")
+    desc = DML_GRAPH_DESC(
+        InputCount=1,
+        OutputCount=2,
+        Nodes=[
+            node(sums()),
+            node(negated(whole)),
+            node(DML_CUMULATIVE_SUMMATION_OPERATOR_DESC(InputTensor=whole, OutputTensor=whole, Axis=0)),
+        ],
+        InputEdges=[into(0, 0), into(0, 1)],
+        IntermediateEdges=[between(0, 2)],
+        OutputEdges=[out_of(1), out_of(2, 1)],
+    )
+    y, z = np.empty(6, np.int32), np.empty(6, np.int32)
+    DEVICE.compile_graph(desc).dispatch([x], [y, z])
+    np.testing.assert_array_equal(y, -x.view(np.int32).ravel())
+    np.testing.assert_array_equal(
+        z, np.cumsum(np.cumsum(x, axis=1, dtype=np.float32).view(np.int32).ravel(), dtype=np.int32)
+    )
+
+
+def test_one_tensor_as_two_outputs_that_is_read_besides() -> None:
+    desc = changed(chain(), OutputCount=3, OutputEdges=[out_of(2), out_of(1, 1), out_of(1, 2)])
+    outputs = [np.empty_like(x) for _ in range(3)]
+    DEVICE.compile_graph(desc).dispatch([x], outputs)
+    np.testing.assert_array_equal(outputs[0], CHAIN)
+    np.testing.assert_array_equal(outputs[1], -np.cumsum(x, axis=1))
+    np.testing.assert_array_equal(outputs[2], outputs[1])
+
+
+def test_owned_inputs_are_bound_at_initialisation() -> None:
+    owned = DML_BUFFER_TENSOR_DESC(DataType=TensorDataType.FLOAT32, Sizes=(2, 3), Flags=TensorFlags.OWNED_BY_DML)
+    add = DML_ELEMENT_WISE_ADD_OPERATOR_DESC(ATensor=X, BTensor=owned, OutputTensor=X)
+    desc = DML_GRAPH_DESC(
+        InputCount=2,
+        OutputCount=1,
+        Nodes=[node(sums()), node(add)],
+        InputEdges=[into(0, 0), into(1, 1, 1)],
+        IntermediateEdges=[between(0, 1)],
+        OutputEdges=[out_of(1)],
+    )
+    graph = DEVICE.compile_graph(desc)
+    weights = np.array([[10, 20, 30], [40, 50, 60]], np.float32)
+    persistent = graph.initialise([None, weights.copy()])
+    y = np.empty_like(x)
+    graph.dispatch([x, None], [y], persistent=persistent)
+    np.testing.assert_array_equal(y, np.cumsum(x, axis=1) + weights)
+
+
+def test_an_input_without_an_edge_is_none() -> None:
+    graph = DEVICE.compile_graph(changed(chain(), InputCount=2))
+    y = np.empty_like(x)
+    graph.dispatch([x, None], [y])
+    np.testing.assert_array_equal(y, CHAIN)
+    with pytest.raises(DMLError, match=r"\(B2\)"):
+        graph.dispatch([x, x], [y])
+
+
+def test_outputs_share_no_memory_with_inputs() -> None:
+    y = x.copy()
+    with pytest.raises(DMLError, match=r"graph.outputs\[0\]: found memory shared with inputs\[0\].*\(B7\)"):
+        DEVICE.compile_graph(chain()).dispatch([y], [y])
+    np.testing.assert_array_equal(y, x)
+
+
+def test_explain_names_every_kernel() -> None:
+    text = DEVICE.compile_graph(chain()).explain()
+    assert "graph: 3 kernels; 64 bytes of intermediate tensors, of which at most 64 are alive at once" in text
+    assert "Nodes[1] (ELEMENT_WISE_NEGATE, 'turn'): ELEMENT_WISE_NEGATE is served by" in text
+
+
+@given(st.data())
+def test_random_graphs_give_what_their_operators_give(data: st.DataObject) -> None:
+    """Of additions, negations and sums of earlier values; what nobody reads is an output of the graph."""
+    values = [data.draw(st.integers(-9, 9)) + np.arange(6, dtype=np.int32).reshape(2, 3) for _ in range(2)]
+    kind = tensor([2, 3], "INT32")
+    nodes, edges, inputs = [], [], []
+    read = set()
+    for i in range(data.draw(st.integers(1, 12))):
+        choice = data.draw(st.sampled_from(["add", "negate", "sum"]))
+        desc: OperatorDesc = {"add": added, "negate": negated, "sum": sums}[choice](kind)
+        taken = [data.draw(st.integers(0, len(values) - 1)) for _ in range(1 + (choice == "add"))]
+        for number, source in enumerate(taken):
+            if source < 2:
+                inputs.append(into(source, i, number))
+            else:
+                edges.append(between(source - 2, i, number))
+                read.add(source)
+        first = values[taken[0]]
+        results = {"add": first + values[taken[-1]], "negate": -first, "sum": first.cumsum(1, np.int32)}
+        values.append(results[choice])
+        nodes.append(node(desc))
+    unread = [i for i in range(2, len(values)) if i not in read]
+    unread += data.draw(st.lists(st.sampled_from(range(2, len(values))), max_size=3))
+    desc = DML_GRAPH_DESC(
+        InputCount=2,
+        OutputCount=len(unread),
+        Nodes=nodes,
+        InputEdges=inputs,
+        IntermediateEdges=edges,
+        OutputEdges=[out_of(source - 2, i) for i, source in enumerate(unread)],
+    )
+    graph = DEVICE.compile_graph(desc)
+    fed = {edge.GraphInputIndex for edge in inputs}
+    for _ in range(2):
+        outputs = [np.full((2, 3), 99, np.int32) for _ in unread]
+        graph.dispatch([values[i] if i in fed else None for i in range(2)], outputs)
+        for i, y in zip(unread, outputs, strict=True):
+            np.testing.assert_array_equal(y, values[i])
+
+
+# Rules
+
+
+def test_what_is_no_graph() -> None:
+    good = chain()
+    assert refused(None) == [("(G1)", "desc")]
+    assert refused(changed(good, Nodes=None)) == [("(G1)", "Nodes")]
+    assert refused(changed(good, Nodes=[*good.Nodes[:2], 7])) == [("(G1)", "Nodes[2]")]
+    assert refused(changed(good, NodeCount=4)) == [("(G1)", "NodeCount")]
+    assert refused(changed(good, InputCount=-1)) == [("(G1)", "InputCount")]
+    assert refused(changed(good, OutputCount=2**32 - 1)) == [("(G1)", "OutputCount")]
+    wrong = replace(good.InputEdges[0], ToNodeIndex="0")
+    assert refused(changed(good, InputEdges=[wrong, good.InputEdges[1]])) == [("(G1)", "InputEdges[0].ToNodeIndex")]
+    nameless = replace(good.Nodes[0], Name=None)
+    assert refused(changed(good, Nodes=[nameless, *good.Nodes[1:]])) == [("(G1)", "Nodes[0].Name")]
+    assert refused(changed(good, Nodes=[node(sums(), Device()), *good.Nodes[1:]])) == [("(G1)", "Nodes[0].Operator")]
+    bad = replace(good.Nodes[0], Operator=sums())
+    assert refused(changed(good, Nodes=[bad, *good.Nodes[1:]])) == [("(G1)", "Nodes[0].Operator")]
+    for data in (None, x[:, ::2], np.array([None])):
+        constant = DML_CONSTANT_DATA_GRAPH_NODE_DESC(Data=data, DataSize=8)
+        assert refused(changed(good, Nodes=[constant, *good.Nodes[1:]])) == [("(G1)", "Nodes[0].Data")]
+    constant = DML_CONSTANT_DATA_GRAPH_NODE_DESC(Data=b"1234", DataSize=8)
+    assert refused(changed(good, Nodes=[constant, *good.Nodes[1:]])) == [("(G1)", "Nodes[0].DataSize")]
+
+
+def test_edges_lead_to_what_there_is() -> None:
+    good = chain()
+    assert refused(changed(good, InputEdges=[into(0, 3), good.InputEdges[1]])) == [
+        ("(G2)", "InputEdges[0].ToNodeIndex")
+    ]
+    assert refused(changed(good, InputEdges=[into(1, 0), good.InputEdges[1]])) == [
+        ("(G2)", "InputEdges[0].GraphInputIndex")
+    ]
+    assert refused(changed(good, IntermediateEdges=[between(0, 1, 1), between(1, 2)])) == [
+        ("(G2)", "IntermediateEdges[0].ToNodeInputIndex")
+    ]
+    assert refused(changed(good, OutputEdges=[out_of(2, number=1)])) == [("(G2)", "OutputEdges[0].FromNodeOutputIndex")]
+    assert refused(changed(good, OutputEdges=[out_of(2, 1)])) == [("(G2)", "OutputEdges[0].GraphOutputIndex")]
+
+
+def test_everything_is_connected_once() -> None:
+    good = chain()
+    twice = [*good.IntermediateEdges, between(0, 2)]
+    assert refused(changed(good, IntermediateEdges=twice)) == [("(G3)", "Nodes[2] (ELEMENT_WISE_ADD).ATensor")]
+    assert refused(changed(good, InputEdges=[into(0, 0)])) == [("(G3)", "Nodes[2] (ELEMENT_WISE_ADD).BTensor")]
+    unread = [*good.Nodes, DML_CONSTANT_DATA_GRAPH_NODE_DESC(Data=x)]
+    assert refused(changed(good, Nodes=unread)) == [("(G3)", "Nodes[3] (constant).Data")]
+    assert refused(changed(good, OutputCount=2)) == [("(G4)", "outputs[1]")]
+    two = [out_of(2), out_of(1)]
+    assert refused(changed(good, OutputEdges=two)) == [("(G4)", "outputs[0]")]
+
+
+def test_there_is_no_cycle() -> None:
+    good = chain()
+    nodes = [node(added()), *good.Nodes[1:]]
+    edges = [between(0, 1), between(1, 2), between(1, 0, 1)]
+    desc = changed(good, Nodes=nodes, IntermediateEdges=edges)
+    with pytest.raises(DMLError, match=r"a cycle of 2 nodes: Nodes.0. .* -> Nodes.1. .*'turn'. -> Nodes.0.") as caught:
+        DEVICE.compile_graph(desc)
+    assert [violation.rule for violation in caught.value.violations] == ["(G5)"]
+
+
+def test_connected_tensors_have_the_same_bytes() -> None:
+    good = chain()
+    larger = [good.Nodes[0], node(negated(tensor([2, 4]))), good.Nodes[2]]
+    assert refused(changed(good, Nodes=larger)) == [("(G6)", "IntermediateEdges[0]"), ("(G6)", "IntermediateEdges[1]")]
+    constant = [DML_CONSTANT_DATA_GRAPH_NODE_DESC(Data=x[0]), *good.Nodes[1:]]
+    assert refused(changed(good, Nodes=constant, InputEdges=[into(0, 2, 1)])) == [("(G6)", "IntermediateEdges[0]")]
+    other = [node(sums(tensor([2, 2]))), node(negated(tensor([2, 2]))), good.Nodes[2]]
+    found = refused(changed(good, Nodes=other))
+    assert ("(G6)", "InputEdges[1]") in found
+
+
+def test_what_is_owned_comes_from_outside() -> None:
+    good = chain()
+    owned = replace(X, Flags=TensorFlags.OWNED_BY_DML)
+    turn = node(DML_ELEMENT_WISE_NEGATE_OPERATOR_DESC(InputTensor=owned, OutputTensor=X))
+    assert refused(changed(good, Nodes=[good.Nodes[0], turn, good.Nodes[2]])) == [("(G7)", "IntermediateEdges[0]")]
+    add = node(DML_ELEMENT_WISE_ADD_OPERATOR_DESC(ATensor=X, BTensor=owned, OutputTensor=X))
+    assert refused(changed(good, Nodes=[*good.Nodes[:2], add])) == [("(G7)", "InputEdges[1]")]
+
+
+def test_levels() -> None:
+    for level, constant in ((FeatureLevel.LEVEL_2_0, False), (FeatureLevel.LEVEL_6_1, True)):
+        device = Device("cpu", level)
+        four = tensor([1, 1, 2, 3])
+        copy = DML_ELEMENT_WISE_IDENTITY_OPERATOR_DESC(InputTensor=four, OutputTensor=four)
+        first = DML_CONSTANT_DATA_GRAPH_NODE_DESC(Data=x) if constant else node(copy, device)
+        desc = DML_GRAPH_DESC(
+            InputCount=1,
+            OutputCount=1,
+            Nodes=[first, node(copy, device)],
+            InputEdges=[] if constant else [into(0, 0)],
+            IntermediateEdges=[between(0, 1)],
+            OutputEdges=[out_of(1)],
+        )
+        with pytest.raises(DMLError, match=r"\(G8\)") as caught:
+            device.compile_graph(desc)
+        assert caught.value.hresult == HResult.DXGI_ERROR_UNSUPPORTED
+
+
+def test_objects_of_a_graph_are_of_its_device() -> None:
+    graph = DEVICE.compile_graph(chain())
+    other = Device()
+    with pytest.raises(DMLError, match=r"\(D2\)"):
+        other.create_binding_table(graph)
+    with pytest.raises(DMLError, match=r"\(D4\)"):
+        DEVICE.compile_graph(chain(), 1)  # type: ignore[arg-type]
+
+
+# Memory between
+
+
+@given(st.lists(st.tuples(st.integers(1, 500), st.integers(0, 12), st.integers(0, 12)), max_size=30))
+def test_what_is_alive_together_lies_apart(drawn: list[tuple[int, int, int]]) -> None:
+    lives = [Life(size, min(a, b), max(a, b)) for size, a, b in drawn]
+    offsets, total = plan(lives)
+    assert total >= largest_alive(lives)
+    for i, (life, offset) in enumerate(zip(lives, offsets, strict=True)):
+        assert offset % ALIGNMENT == 0
+        assert offset + life.size <= total
+        for other, start in zip(lives[:i], offsets[:i], strict=True):
+            together = life.first <= other.last and other.first <= life.last
+            assert not together or offset + life.size <= start or start + other.size <= offset
+
+
+def test_a_chain_takes_two_buffers_and_one_where_it_runs_in_place() -> None:
+    steps = 20
+    desc = DML_GRAPH_DESC(
+        InputCount=1,
+        OutputCount=1,
+        Nodes=[node(DML_JOIN_OPERATOR_DESC(InputTensors=[X], OutputTensor=X, Axis=0)) for _ in range(steps)],
+        InputEdges=[into(0, 0)],
+        IntermediateEdges=[between(i, i + 1) for i in range(steps - 1)],
+        OutputEdges=[out_of(steps - 1)],
+    )
+    assert "; 128 bytes of intermediate" in DEVICE.compile_graph(desc).explain()
+    desc = changed(desc, Nodes=[node(negated()) for _ in range(steps)])
+    assert "; 64 bytes of intermediate" in DEVICE.compile_graph(desc).explain()
+
+
+def test_exp_is_not_run_before_it_is_dispatched() -> None:
+    """What depends on an input is not folded."""
+    exp = DML_ELEMENT_WISE_EXP_OPERATOR_DESC(InputTensor=X, OutputTensor=X)
+    graph = DEVICE.compile_graph(
+        DML_GRAPH_DESC(InputCount=1, OutputCount=1, Nodes=[node(exp)], InputEdges=[into(0, 0)], OutputEdges=[out_of(0)])
+    )
+    assert "folded" not in graph.explain()
