@@ -11,10 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anydml import (
+    DML_ACTIVATION_RELU_OPERATOR_DESC,
     DML_BUFFER_BINDING,
     DML_BUFFER_TENSOR_DESC,
     DML_CONSTANT_DATA_GRAPH_NODE_DESC,
     DML_CUMULATIVE_SUMMATION_OPERATOR_DESC,
+    DML_ELEMENT_WISE_ADD1_OPERATOR_DESC,
     DML_ELEMENT_WISE_ADD_OPERATOR_DESC,
     DML_ELEMENT_WISE_EXP_OPERATOR_DESC,
     DML_ELEMENT_WISE_IDENTITY_OPERATOR_DESC,
@@ -28,6 +30,7 @@ from anydml import (
     Device,
     DMLError,
     FeatureLevel,
+    Graph,
     HResult,
     TensorDataType,
     TensorFlags,
@@ -311,7 +314,10 @@ def test_everything_is_connected_once() -> None:
     assert refused(changed(good, IntermediateEdges=twice)) == [("(G3)", "Nodes[2] (ELEMENT_WISE_ADD).ATensor")]
     assert refused(changed(good, InputEdges=[into(0, 0)])) == [("(G3)", "Nodes[2] (ELEMENT_WISE_ADD).BTensor")]
     unread = [*good.Nodes, DML_CONSTANT_DATA_GRAPH_NODE_DESC(Data=x)]
-    assert refused(changed(good, Nodes=unread)) == [("(G3)", "Nodes[3] (constant).Data")]
+    DEVICE.compile_graph(changed(good, Nodes=unread))
+    strict = Device("cpu", strict=True)
+    nodes = [node(each, strict) for each in (sums(), negated(), added())]
+    assert refused(changed(good, Nodes=[*nodes, unread[3]]), strict) == [("(G3)", "Nodes[3] (constant).Data")]
     assert refused(changed(good, OutputCount=2)) == [("(G4)", "outputs[1]")]
     two = [out_of(2), out_of(1)]
     assert refused(changed(good, OutputEdges=two)) == [("(G4)", "outputs[0]")]
@@ -413,3 +419,94 @@ def test_exp_is_not_run_before_it_is_dispatched() -> None:
         DML_GRAPH_DESC(InputCount=1, OutputCount=1, Nodes=[node(exp)], InputEdges=[into(0, 0)], OutputEdges=[out_of(0)])
     )
     assert "folded" not in graph.explain()
+
+
+# Expressions
+
+
+def test_operators_of_expressions() -> None:
+    graph = Graph(DEVICE)
+    a, b = graph.input(X), graph.input(X)
+    values = np.array([[1, -2, 3], [4, 5, -6]], np.float32), np.array([[2, 4, 8], [-2, 1, 4]], np.float32)
+    built = [a + b, a - b, a * b, a / b, a % b, -a, a + 1, 1 + a, a - 1, 1 - a, a * 2, 2 * a, a / 4, 8 / b]
+    p, q = values
+    remainders = np.fmod(p, q)
+    expected = [p + q, p - q, p * q, p / q, remainders, -p, p + 1, 1 + p, p - 1, 1 - p, p * 2, 2 * p, p / 4, 8 / q]
+    outputs = [np.empty_like(p) for _ in built]
+    graph.compile(built).dispatch(list(values), outputs)
+    for y, right in zip(outputs, expected, strict=True):
+        np.testing.assert_array_equal(y, right)
+    with pytest.raises(TypeError):
+        a % 2
+    assert repr(a) == "<Expression of FLOAT32 (2, 3)>"
+
+
+def test_outputs_are_inferred() -> None:
+    graph = Graph(DEVICE)
+    a, b = graph.input(tensor([2, 3])), graph.input(tensor([2, 5]))
+    (joined,) = graph.operator(DML_JOIN_OPERATOR_DESC, InputTensors=[a, b], Axis=1)
+    assert tuple(joined.tensor.Sizes) == (2, 8)
+    wanted = tensor([2, 8], strides=[1, 2])
+    (strided,) = graph.operator(DML_JOIN_OPERATOR_DESC, InputTensors=[a, b], Axis=1, OutputTensor=wanted)
+    assert strided.tensor == wanted
+    y = np.empty((8, 2), np.float32).T
+    graph.compile([strided]).dispatch([x, np.ones((2, 5), np.float32)], [y])
+    np.testing.assert_array_equal(y, np.hstack([x, np.ones((2, 5))]))
+    with pytest.raises(DMLError, match=r"JOIN.Axis: found 2, expected less than 2, the DimensionCount \(C4\)"):
+        graph.operator(DML_JOIN_OPERATOR_DESC, InputTensors=[a, b], Axis=2)
+
+
+def test_what_outputs_do_not_need_is_not_compiled() -> None:
+    graph = Graph(DEVICE)
+    a = graph.input(X)
+    graph.operator(DML_ELEMENT_WISE_EXP_OPERATOR_DESC, InputTensor=a)
+    assert "graph: 1 kernels" in graph.compile([-a]).explain()
+
+
+def test_inputs_and_bytes_read_anew_are_outputs_too() -> None:
+    graph = Graph(DEVICE)
+    a = graph.input(X)
+    flat = (-a).reinterpret(TensorDataType.FLOAT32, [6])
+    y, z = np.empty_like(x), np.empty(6, np.float32)
+    graph.compile([a, flat]).dispatch([x], [y, z])
+    np.testing.assert_array_equal(y, x)
+    np.testing.assert_array_equal(z, -x.ravel())
+    wrong = a.reinterpret(TensorDataType.FLOAT32, [7])
+    with pytest.raises(DMLError, match=r"\(T6\)"):
+        graph.compile([wrong + wrong])
+
+
+def test_a_constant_of_a_graph() -> None:
+    graph = Graph(DEVICE)
+    y = np.empty_like(x)
+    graph.compile([graph.input(X) + graph.constant(X, x)]).dispatch([x], [y])
+    np.testing.assert_array_equal(y, x + x)
+
+
+def test_expressions_of_two_graphs_do_not_meet() -> None:
+    graph, other = Graph(DEVICE), Graph(DEVICE)
+    a, b = graph.input(X), other.input(X)
+    with pytest.raises(DMLError, match=r"ELEMENT_WISE_ADD.BTensor: found an expression of another graph.*\(G9\)"):
+        a + b
+    with pytest.raises(DMLError, match=r"compile.outputs\[0\]: found an expression of another graph.*\(G9\)"):
+        graph.compile([b])
+    with pytest.raises(DMLError, match=r"JOIN.InputTensors: found .*, expected an Expression \(G9\)"):
+        graph.operator(DML_JOIN_OPERATOR_DESC, InputTensors=[x], Axis=0)
+    with pytest.raises(DMLError, match=r"input.index: found 0, expected .* \(G9\)"):
+        graph.input(X, 0)
+
+
+def test_activations_are_fused_where_nothing_else_reads_the_result() -> None:
+    graph = Graph(DEVICE)
+    a = graph.input(X)
+    (added,) = graph.operator(DML_ELEMENT_WISE_ADD1_OPERATOR_DESC, ATensor=a, BTensor=a)
+    (relu,) = graph.operator(DML_ACTIVATION_RELU_OPERATOR_DESC, InputTensor=added)
+    y, z = np.empty_like(x), np.empty_like(x)
+    compiled = graph.compile([relu])
+    assert "Nodes[1] (ACTIVATION_RELU) fused into Nodes[0] (ELEMENT_WISE_ADD1)" in compiled.explain()
+    compiled.dispatch([x - 3], [y])
+    np.testing.assert_array_equal(y, np.maximum(0, 2 * (x - 3)))
+    both = graph.compile([relu, added])
+    assert "fused" not in both.explain()
+    both.dispatch([x - 3], [y, z])
+    np.testing.assert_array_equal(z, 2 * (x - 3))

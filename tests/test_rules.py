@@ -63,15 +63,14 @@ def join(**members: Any) -> OperatorDesc:
 
 
 def element_wise(operator: str, **members: Any) -> OperatorDesc:
-    found = spec(f"ELEMENT_WISE_{operator}")
-    right = {name: GOOD for name in found.tensors}
-    right.update(
-        {
-            "CLIP": {"Min": 0, "Max": 1},
-            "CLIP1": {"MinMaxDataType": FLOAT32, "Min": 0, "Max": 1},
-            "THRESHOLD": {"Min": 0},
-        }.get(operator, {})
-    )
+    return uniform(f"ELEMENT_WISE_{operator}", **members)
+
+
+def uniform(operator: str, **members: Any) -> OperatorDesc:
+    """An operator whose tensors are all alike."""
+    found = spec(operator)
+    values = {"Tensor": GOOD, "FLOAT": 1, "SCALAR": 1, "enums.TensorDataType": FLOAT32}
+    right = {name: values[kind] for name, kind in found.members.items() if kind in values}
     return found.desc(**{**right, **members})
 
 
@@ -81,7 +80,7 @@ def clip1(data_type: TensorDataType, **members: Any) -> OperatorDesc:
     return element_wise("CLIP1", **{"InputTensor": x, "OutputTensor": x, "MinMaxDataType": data_type, **members})
 
 
-ELEMENT_WISE = [name.removeprefix("ELEMENT_WISE_") for name in OPERATORS if name.startswith("ELEMENT_WISE_")]
+UNIFORM = [name for name in OPERATORS if name.startswith(("ELEMENT_WISE_", "ACTIVATION_"))]
 
 
 def pooling(**members: Any) -> OperatorDesc:
@@ -279,28 +278,28 @@ NEGATIVES = [
             Negative("(C3)", operator(Axis=2), "Axis", "2", "less than 2, the DimensionCount"),
         )
     ),
-    # ELEMENT_WISE_...
+    # ELEMENT_WISE_... and ACTIVATION_...
     *(
         negative
-        for operator in ELEMENT_WISE
+        for operator in UNIFORM
         for negative in (
             Negative(
                 "(C1)",
-                element_wise(operator, InputTensor=bad(DataType=TensorDataType.FLOAT16))
-                if operator in ("CLIP1", "POW")
-                else element_wise(operator, OutputTensor=bad(DataType=TensorDataType.FLOAT16)),
+                uniform(operator, InputTensor=bad(DataType=TensorDataType.FLOAT16))
+                if operator in ("ELEMENT_WISE_CLIP1", "ELEMENT_WISE_POW")
+                else uniform(operator, OutputTensor=bad(DataType=TensorDataType.FLOAT16)),
                 "OutputTensor.DataType",
                 "FLOAT",
                 "that of",
             ),
             Negative(
                 "(C2)",
-                element_wise(operator, OutputTensor=bad(Sizes=(2, 3, 1))),
+                uniform(operator, OutputTensor=bad(Sizes=(2, 3, 1))),
                 "OutputTensor.DimensionCount",
                 "3",
                 "2, that of",
             ),
-            Negative("(C2)", element_wise(operator, OutputTensor=bad(Sizes=(2, 4))), "OutputTensor.Sizes[1]", "4", "3"),
+            Negative("(C2)", uniform(operator, OutputTensor=bad(Sizes=(2, 4))), "OutputTensor.Sizes[1]", "4", "3"),
         )
     ),
     Negative(
@@ -445,7 +444,7 @@ def test_all_rules_on_members_and_tensors_are_broken_here() -> None:
 
 
 def test_right_descs_are_right() -> None:
-    for desc in (summation(), multiplication(), join(), pooling(), *map(element_wise, ELEMENT_WISE)):
+    for desc in (summation(), multiplication(), join(), pooling(), *map(uniform, UNIFORM)):
         assert validate(desc) == []
         assert validate(desc, strict=True) == []
 

@@ -33,9 +33,11 @@ _SIGNED_32 = "FLOAT32 FLOAT16 INT32 INT16 INT8"
 _SIGNED_64 = "FLOAT32 FLOAT16 INT64 INT32 INT16 INT8"
 _ALL_BUT_DOUBLE = "FLOAT32 FLOAT16 INT64 INT32 INT16 INT8 UINT64 UINT32 UINT16 UINT8"
 
+_ACTIVATION = [("1.0", 4, 4, _FLOATS), ("2.0", 4, 5, _FLOATS), ("3.0", 1, 8, _FLOATS)]
+
 # fmt: off
 # Operators whose tensors all have the same line at each level.
-ELEMENT_WISE: dict[str, list[tuple[str, int, int, str]]] = {
+UNIFORM: dict[str, list[tuple[str, int, int, str]]] = {
     "ELEMENT_WISE_IDENTITY": [
         ("1.0", 4, 5, _FLOATS),
         ("2.1", 4, 5, _JOIN_2_1),
@@ -108,13 +110,29 @@ ELEMENT_WISE: dict[str, list[tuple[str, int, int, str]]] = {
     ],
     "ELEMENT_WISE_CLIP1": [("5.0", 1, 8, _ALL_BUT_DOUBLE)],
     "ELEMENT_WISE_NEGATE": [("5.0", 1, 8, _SIGNED_64)],
+    "ACTIVATION_ELU": _ACTIVATION,
+    "ACTIVATION_HARD_SIGMOID": _ACTIVATION,
+    "ACTIVATION_IDENTITY": _ACTIVATION,
+    "ACTIVATION_LEAKY_RELU": _ACTIVATION,
+    "ACTIVATION_LINEAR": _ACTIVATION,
+    "ACTIVATION_PARAMETERIZED_RELU": [*_ACTIVATION, ("5.1", 1, 8, _SIGNED_32)],
+    "ACTIVATION_PARAMETRIC_SOFTPLUS": _ACTIVATION,
+    "ACTIVATION_RELU": [*_ACTIVATION, ("5.1", 1, 8, _SIGNED_32)],
+    "ACTIVATION_SCALED_ELU": _ACTIVATION,
+    "ACTIVATION_SCALED_TANH": _ACTIVATION,
+    "ACTIVATION_SIGMOID": _ACTIVATION,
+    "ACTIVATION_SOFTPLUS": _ACTIVATION,
+    "ACTIVATION_SOFTSIGN": _ACTIVATION,
+    "ACTIVATION_TANH": _ACTIVATION,
+    "ACTIVATION_THRESHOLDED_RELU": _ACTIVATION,
+    "ACTIVATION_SHRINK": [("2.0", 4, 5, _FLOATS), ("3.0", 1, 8, _FLOATS), ("5.1", 1, 8, _JOIN_2_1)],
 }
 
 # Operator and tensor: what holds from a level on, as (level, fewest dimensions, most dimensions, data types).
 PAGES: dict[str, dict[str, list[tuple[str, int, int, str]]]] = {
     **{
         name: {tensor: rows for tensor in spec(name).members if tensor.endswith("Tensor")}
-        for name, rows in ELEMENT_WISE.items()
+        for name, rows in UNIFORM.items()
     },
     "CUMULATIVE_SUMMATION": {
         "InputTensor": [("2.1", 4, 4, _TALLY_32), ("4.0", 1, 8, _TALLY_32), ("5.0", 1, 8, _TALLY_64)],
@@ -160,11 +178,11 @@ def plain(operator: str, **tensors: Shape) -> OperatorDesc:
     options: dict[str, dict[str, Any]] = {
         "CUMULATIVE_SUMMATION": {"Axis": 0},
         "CUMULATIVE_PRODUCT": {"Axis": 0},
-        "ELEMENT_WISE_CLIP": {"Min": 0, "Max": 1},
         "ELEMENT_WISE_CLIP1": {"MinMaxDataType": tensors["OutputTensor"][1], "Min": 0, "Max": 1},
-        "ELEMENT_WISE_THRESHOLD": {"Min": 0},
     }
-    return spec(operator).desc(**{name: ones(shape) for name, shape in tensors.items()}, **options.get(operator, {}))
+    numbers = {name: 1 for name, kind in spec(operator).members.items() if kind == "FLOAT"}
+    members = {name: ones(shape) for name, shape in tensors.items()}
+    return spec(operator).desc(**members, **numbers, **options.get(operator, {}))
 
 
 def joined(InputTensors: Shape, OutputTensor: Shape) -> OperatorDesc:

@@ -50,6 +50,7 @@ from .graph import (
     DML_OPERATOR_GRAPH_NODE_DESC,
     DML_OUTPUT_GRAPH_EDGE_DESC,
 )
+from .graph.build import Expression, Graph
 from .graph.compiled import CompiledGraph
 from .operators import OPERATORS, spec
 from .tensor import DML_BUFFER_TENSOR_DESC, DML_SCALE_BIAS, DML_SIZE_2D
@@ -68,9 +69,9 @@ __all__ = [
     "DML_GRAPH_DESC",
     "DML_INPUT_GRAPH_EDGE_DESC",
     "DML_INTERMEDIATE_GRAPH_EDGE_DESC",
+    "DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT",
     "DML_OPERATOR_GRAPH_NODE_DESC",
     "DML_OUTPUT_GRAPH_EDGE_DESC",
-    "DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT",
     "DML_PERSISTENT_BUFFER_ALIGNMENT",
     "DML_SCALE_BIAS",
     "DML_SIZE_2D",
@@ -91,8 +92,10 @@ __all__ = [
     "DMLValueError",
     "Device",
     "ExecutionFlags",
+    "Expression",
     "Feature",
     "FeatureLevel",
+    "Graph",
     "HResult",
     "InterpolationMode",
     "MatrixTransform",

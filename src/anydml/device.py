@@ -26,8 +26,7 @@ from .engines.gpu.devices import find
 from .enums import ExecutionFlags, Feature, FeatureLevel, HResult, TensorDataType
 from .errors import Violation, error, listing
 from .graph import DML_GRAPH_DESC
-from .graph.compiled import CompiledGraph
-from .graph.rules import check as check_graph
+from .graph.compiled import CompiledGraph, compile_graph
 from .layout import Layout
 from .memory import HOST, Memory
 from .operators import spec_of
@@ -154,10 +153,7 @@ class Device:
             DMLError: (G1) to (G8).
         """
         _check_flags("compile_graph", flags)
-        violations = check_graph(desc, self)
-        if violations:
-            raise error(violations)
-        return CompiledGraph(self, desc)
+        return compile_graph(self, desc)
 
     def create_operator_initializer(self, operators: Sequence[Compiled]) -> OperatorInitializer:
         """What initialises compiled operators and graphs of this device, once."""

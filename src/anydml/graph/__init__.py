@@ -2,12 +2,13 @@
 
 (G1) A graph is a DML_GRAPH_DESC; its nodes, edges and counts are of the header's kinds, its operators the device's own.
 (G2) An edge leads from and to what there is: inputs and outputs of the graph, and tensors that nodes have.
-(G3) Each input tensor of a node has one edge, and each output tensor at least one.
+(G3) Each input tensor of a node has one edge; on a strict device, each output tensor has at least one.
 (G4) Each output of the graph has one edge.
 (G5) There is no cycle.
 (G6) Connected tensors have the same TotalTensorSizeInBytes, and a constant has as many bytes.
 (G7) What is OWNED_BY_DML is fed by an input of the graph; all tensors that one input feeds are owned, or none is.
 (G8) Graphs are there from feature level 2.1 on, constant nodes from 6.2 on.
+(G9) What a graph is built from are expressions of its own.
 
 Sizes and data types of connected tensors may differ: the bytes are read anew. Not in-place.
 """

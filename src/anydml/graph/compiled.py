@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -11,6 +11,7 @@ from ..binding import Slot
 from ..dispatchables import Compiled
 from ..engines import Kernel
 from ..enums import TensorDataType
+from ..errors import error
 from ..layout import Array, Layout
 from ..memory import bytes_behind
 from ..schema import Tensor
@@ -18,7 +19,7 @@ from ..tensor import DML_BUFFER_TENSOR_DESC
 from . import DML_CONSTANT_DATA_GRAPH_NODE_DESC, DML_GRAPH_DESC
 from .arena import Life, largest_alive, plan
 from .network import Network, Place, Step
-from .rules import GRAPH, Port
+from .rules import GRAPH, Port, check
 
 if TYPE_CHECKING:
     from ..device import Device
@@ -43,6 +44,20 @@ class _Workspace(NamedTuple):
     holes: list[_Hole]
 
 
+def compile_graph(device: Device, desc: DML_GRAPH_DESC, ends: Mapping[int, Tensor] | None = None) -> CompiledGraph:
+    """A graph that keeps the rules, compiled.
+
+    Args:
+        device: where it will run.
+        desc: the graph.
+        ends: what outputs are bound as, by their numbers, where that is not as their nodes have them.
+    """
+    violations = check(desc, device)
+    if violations:
+        raise error(violations)
+    return CompiledGraph(device, desc, ends or {})
+
+
 class CompiledGraph(Compiled):
     """A graph with its kernels. Immutable; several threads may dispatch it at once.
 
@@ -53,7 +68,7 @@ class CompiledGraph(Compiled):
     def __repr__(self) -> str:
         return f"<CompiledGraph of {len(self._steps)} kernels on {self.device}>"
 
-    def __init__(self, device: Device, desc: DML_GRAPH_DESC) -> None:
+    def __init__(self, device: Device, desc: DML_GRAPH_DESC, ends: Mapping[int, Tensor]) -> None:
         network = Network(desc, device)
         self._steps = [Step.of(vertex, node, device) for node, vertex in network.vertices.items()]
         self._constants = network.constants
@@ -70,7 +85,7 @@ class CompiledGraph(Compiled):
         self._between, self._size = self._planned()
         self._free: dict[int, list[_Workspace]] = {}
         inputs = [_slot(f"inputs[{i}]", tensor, False) for i, tensor in enumerate(_inputs(desc))]
-        outputs = [_slot(f"outputs[{i}]", tensor, True) for i, tensor in enumerate(_outputs(desc))]
+        outputs = [_slot(f"outputs[{i}]", ends.get(i, tensor), True) for i, tensor in enumerate(_outputs(desc))]
         kernel = Kernel(f"{len(self._steps)} kernels", self._run_steps)
         super().__init__(device, "graph", kernel, False, inputs, outputs)
 
