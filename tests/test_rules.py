@@ -69,7 +69,7 @@ def element_wise(operator: str, **members: Any) -> OperatorDesc:
 def uniform(operator: str, **members: Any) -> OperatorDesc:
     """An operator whose tensors are all alike."""
     found = spec(operator)
-    values = {"Tensor": GOOD, "FLOAT": 1, "SCALAR": 1, "enums.TensorDataType": FLOAT32}
+    values = {"Tensor": GOOD, "FLOAT": 1, "SCALAR": 1, "UINTs": (0,), "enums.TensorDataType": FLOAT32}
     right = {name: values[kind] for name, kind in found.members.items() if kind in values}
     return found.desc(**{**right, **members})
 
@@ -316,6 +316,47 @@ NEGATIVES = [
     Negative("(C4)", clip1(UINT8, Max=1.5), "Max", "1.5", "an integer from 0 to 255"),
     Negative("(C4)", clip1(UINT8, Max=np.inf), "Max", "inf", "an integer from 0 to 255"),
     Negative("(C4)", clip1(UINT8, Max=np.nan), "Max", "nan", "an integer from 0 to 255"),
+    Negative(
+        "(C1)",
+        uniform("ACTIVATION_PARAMETERIZED_RELU", SlopeTensor=bad(DataType=TensorDataType.INT8)),
+        "SlopeTensor.DataType",
+        "INT8",
+        "FLOAT32, that of InputTensor",
+    ),
+    Negative(
+        "(C2)",
+        uniform("ACTIVATION_PARAMETERIZED_RELU", SlopeTensor=bad(Sizes=(3,))),
+        "SlopeTensor.DimensionCount",
+        "1",
+        "2, that of InputTensor",
+    ),
+    Negative(
+        "(C2)",
+        uniform("ACTIVATION_PARAMETERIZED_RELU", SlopeTensor=bad(Sizes=(1, 3))),
+        "SlopeTensor.Sizes",
+        "(1, 3)",
+        "(2, 3), that of InputTensor",
+    ),
+    *(
+        Negative(
+            "(C3)",
+            uniform(f"ACTIVATION_{operator}", InputTensor=tensor((1, 2, 3, 1)), OutputTensor=tensor((1, 2, 3, 1))),
+            "InputTensor.Sizes[1]",
+            "2",
+            "1, before the last two",
+        )
+        for operator in ("HARDMAX", "LOG_SOFTMAX", "SOFTMAX")
+    ),
+    *(
+        negative
+        for operator in ("ACTIVATION_HARDMAX1", "ACTIVATION_LOG_SOFTMAX1", "ACTIVATION_SOFTMAX1")
+        for negative in (
+            Negative("(C3)", uniform(operator, Axes=()), "AxisCount", "0", "at least 1"),
+            Negative("(C4)", uniform(operator, Axes=(0, 2)), "Axes[1]", "2", "less than 2, the DimensionCount"),
+            Negative("(C5)", uniform(operator, Axes=(0, 1, 0)), "Axes[2]", "0 again", "every axis once"),
+            Negative("(F5)", uniform(operator, AxisCount=2), "Axes", "1 elements", "2, which AxisCount says"),
+        )
+    ),
     # JOIN
     Negative("(C1)", join(InputTensors=[]), "InputCount", "0", "at least 1"),
     Negative(

@@ -125,6 +125,13 @@ UNIFORM: dict[str, list[tuple[str, int, int, str]]] = {
     "ACTIVATION_SOFTSIGN": _ACTIVATION,
     "ACTIVATION_TANH": _ACTIVATION,
     "ACTIVATION_THRESHOLDED_RELU": _ACTIVATION,
+    "ACTIVATION_HARDMAX": _ACTIVATION,
+    "ACTIVATION_LOG_SOFTMAX": _ACTIVATION,
+    "ACTIVATION_SOFTMAX": _ACTIVATION,
+    "ACTIVATION_SOFTMAX1": [("5.1", 1, 8, _FLOATS)],
+    "ACTIVATION_LOG_SOFTMAX1": [("5.1", 1, 8, _FLOATS)],
+    "ACTIVATION_HARDMAX1": [("5.1", 1, 8, _FLOATS)],
+    "ELEMENT_WISE_ADD1": [("2.0", 4, 5, _FLOATS), ("3.0", 1, 8, _FLOATS)],
     "ACTIVATION_SHRINK": [("2.0", 4, 5, _FLOATS), ("3.0", 1, 8, _FLOATS), ("5.1", 1, 8, _JOIN_2_1)],
 }
 
@@ -178,6 +185,9 @@ def plain(operator: str, **tensors: Shape) -> OperatorDesc:
     options: dict[str, dict[str, Any]] = {
         "CUMULATIVE_SUMMATION": {"Axis": 0},
         "CUMULATIVE_PRODUCT": {"Axis": 0},
+        "ACTIVATION_SOFTMAX1": {"Axes": [0]},
+        "ACTIVATION_LOG_SOFTMAX1": {"Axes": [0]},
+        "ACTIVATION_HARDMAX1": {"Axes": [0]},
         "ELEMENT_WISE_CLIP1": {"MinMaxDataType": tensors["OutputTensor"][1], "Min": 0, "Max": 1},
     }
     numbers = {name: 1 for name, kind in spec(operator).members.items() if kind == "FLOAT"}

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 import anydml
+from anydml.schema import OperatorDesc
 
 from . import Case, tensor_of
 
@@ -117,4 +118,86 @@ def _layouts() -> list[Case]:
     ]  # fmt: skip
 
 
-CASES = [*_floats(), *_integers(), *_layouts()]
+def _hardmax() -> list[Case]:
+    page = np.array([[[12, 0], [-101, 11]], [[3, 234], [0, -101]]], np.float32)
+    both = [[[0, 0], [0, 1]], [[0, 1], [0, 0]]]
+    return [
+        _case("page-1", "HARDMAX1", [page], [[[1, 0], [0, 1]], [[1, 1], [0, 0]]], Axes=[1]),
+        _case("page-2", "HARDMAX1", [page], [[[1, 0], [0, 1]], [[0, 1], [1, 0]]], Axes=[0]),
+        _case("page-3", "HARDMAX1", [page], both, Axes=[0, 2]),
+        _case("any-order", "HARDMAX1", [page], both, Axes=[2, 0]),
+        _case("nan", "HARDMAX", [np.array([[NAN, NAN], [NAN, -INF]], np.float32)], [[1, 0], [0, 1]]),
+    ]
+
+
+# The softmax of (0, 1, 2) and of (1, -1), and their logarithms
+THREE = [0.09003057317038046, 0.24472847105479764, 0.6652409557748219]
+LOG_THREE = [-2.40760596444438, -1.4076059644443804, -0.4076059644443803]
+TWO = [0.8807970779778824, 0.11920292202211756]
+LOG_TWO = [-0.1269280110429725, -2.1269280110429727]
+NONE = [NAN, NAN, NAN]
+
+
+def _along_axes() -> list[Case]:
+    cases = [*_hardmax()]
+    for dtype in (np.float32, np.float16):
+        kind, largest = np.dtype(dtype).name, np.finfo(dtype).max
+        # A softmax is that of the differences: e to the power of 60000 would be too large.
+        up = 60000 if dtype == np.float32 else 0
+        rows = np.array([[up, up + 1, up + 2], [1, -1, -INF], [0, INF, 1], [NAN, 1, 2], [-INF, -INF, -INF],
+            [-largest, largest, 0]], dtype)  # fmt: skip
+        y = [THREE, [*TWO, 0], NONE, NONE, NONE, [0, 1, 0]]
+        log_y = [LOG_THREE, [*LOG_TWO, -INF], NONE, NONE, NONE, [-INF, 0, -largest]]
+        one_hot = [[0, 0, 1], [1, 0, 0], [0, 1, 0], [0, 0, 1], [1, 0, 0], [0, 1, 0]]
+        columns = rows[:2, :2].T
+        turned = np.array([[1 / (1 + np.e), TWO[0]], [1 / (1 + 1 / np.e), TWO[1]]])
+        block = np.array([0, 5, 1, 5, 2, 5], dtype).reshape(1, 3, 2)
+        beside = np.stack([THREE, [1 / 3] * 3], axis=1)[None]
+        cases += [
+            _case(kind, "SOFTMAX", [rows], y),
+            _case(kind, "LOG_SOFTMAX", [rows], log_y),
+            _case(kind, "HARDMAX", [rows], one_hot),
+            _case(f"{kind}-five-dimensions", "SOFTMAX", [rows[:2].reshape(1, 1, 1, 2, 3)], [[[y[:2]]]]),
+            _case(f"{kind}-one-element", "SOFTMAX", [rows[:1, :1]], [[1]]),
+            _case(f"{kind}-columns", "SOFTMAX1", [columns], turned, Axes=[0], strides=(1, 2)),
+            _case(f"{kind}-columns", "LOG_SOFTMAX1", [columns], np.log(turned), Axes=[0], strides=(1, 2)),
+            _case(f"{kind}-middle", "SOFTMAX1", [block], beside, Axes=[1]),
+            _case(
+                f"{kind}-all", "SOFTMAX1", [np.full((2, 1, 4), -7, dtype)], np.full((2, 1, 4), 0.125), Axes=[2, 0, 1]
+            ),
+        ]
+    # ln(1 - 4e-18), where 1 - 4e-18 would be 1
+    far = np.array([0, -40], np.float32)
+    return [*cases, _case("far", "LOG_SOFTMAX", [far], [-4.248354255291589e-18, -40])]
+
+
+def _fused() -> list[Case]:
+    a = np.array([-3, -1, 0, 1.5, INF, NAN], np.float32)
+    b = np.array([2, 1, 0, 0.5, 1, 1], np.float32)
+    activations = [
+        (None, [-1, 0, 0, 2, INF, NAN]),
+        (anydml.DML_ACTIVATION_RELU_OPERATOR_DESC(), [0, 0, 0, 2, INF, NAN]),
+        (anydml.DML_ACTIVATION_LINEAR_OPERATOR_DESC(Alpha=-2, Beta=0.5), [2.5, 0.5, 0.5, -3.5, -INF, NAN]),
+        (anydml.DML_ACTIVATION_HARD_SIGMOID_OPERATOR_DESC(Alpha=0.25, Beta=0.5), [0.25, 0.5, 0.5, 1, 1, NAN]),
+        (anydml.DML_ACTIVATION_SHRINK_OPERATOR_DESC(Bias=INF, Threshold=1), [0, 0, 0, -INF, NAN, NAN]),
+    ]
+
+    def case(id: str, a: np.ndarray, b: np.ndarray, y: Any, activation: OperatorDesc | None) -> Case:
+        tensors = dict.fromkeys(("ATensor", "BTensor", "OutputTensor"), tensor_of(a))
+        desc = anydml.DML_ELEMENT_WISE_ADD1_OPERATOR_DESC(**tensors, FusedActivation=activation)
+        return Case(f"add1-{id}", desc, [a, b], [np.array(y, a.dtype)])
+
+    # 2^24 + 1 is no float32, but the sum that the activation sees: nothing is rounded between the two.
+    large, one = np.array([2.0**24], np.float32), np.array([1], np.float32)
+    linear = anydml.DML_ACTIVATION_LINEAR_OPERATOR_DESC(Alpha=1, Beta=-(2.0**24))
+    return [
+        *(
+            case(f"{kind}-{i}", a.astype(kind), b.astype(kind), y, activation)
+            for kind in ("float32", "float16")
+            for i, (activation, y) in enumerate(activations)
+        ),
+        case("rounds-once", large, one, [1], linear),
+    ]
+
+
+CASES = [*_floats(), *_integers(), *_layouts(), *_along_axes(), *_fused()]

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..enums import TensorDataType
 from ..layout import DATA_TYPES, Array
+from ..operators import activation, activation_softmax
 from ..operators import element_wise_binary as binary
 from ..operators import element_wise_unary as unary
 from ..operators.cumulative import DML_CUMULATIVE_PRODUCT_OPERATOR_DESC, DML_CUMULATIVE_SUMMATION_OPERATOR_DESC
@@ -30,8 +31,8 @@ def _of_one(desc: Any, x: Array, **options: Any) -> tuple[OperatorDesc, list[Arr
     return desc(InputTensor=_packed(x), OutputTensor=_packed(x), **options), [x]
 
 
-def _of_two(desc: Any, a: Array, b: Array) -> tuple[OperatorDesc, list[Array | None]]:
-    return desc(ATensor=_packed(a), BTensor=_packed(b), OutputTensor=_packed(a)), [a, b]
+def _of_two(desc: Any, a: Array, b: Array, **options: Any) -> tuple[OperatorDesc, list[Array | None]]:
+    return desc(ATensor=_packed(a), BTensor=_packed(b), OutputTensor=_packed(a), **options), [a, b]
 
 
 _SIGNED = np.array([[[[-2.5, -1, 0], [0.5, 1, 4]]]], np.float32)
@@ -67,6 +68,37 @@ EXAMPLES: Mapping[str, tuple[OperatorDesc, Sequence[Array | None]]] = {
     "ELEMENT_WISE_SQRT": _of_one(unary.DML_ELEMENT_WISE_SQRT_OPERATOR_DESC, _POSITIVE),
     "ELEMENT_WISE_SUBTRACT": _of_two(binary.DML_ELEMENT_WISE_SUBTRACT_OPERATOR_DESC, _A, _B),
     "ELEMENT_WISE_THRESHOLD": _of_one(unary.DML_ELEMENT_WISE_THRESHOLD_OPERATOR_DESC, _SIGNED, Min=0),
+    "ACTIVATION_ELU": _of_one(activation.DML_ACTIVATION_ELU_OPERATOR_DESC, _SIGNED, Alpha=1),
+    "ACTIVATION_HARDMAX": _of_one(activation_softmax.DML_ACTIVATION_HARDMAX_OPERATOR_DESC, _SIGNED),
+    "ACTIVATION_HARD_SIGMOID": _of_one(
+        activation.DML_ACTIVATION_HARD_SIGMOID_OPERATOR_DESC, _SIGNED, Alpha=0.25, Beta=0.5
+    ),
+    "ACTIVATION_IDENTITY": _of_one(activation.DML_ACTIVATION_IDENTITY_OPERATOR_DESC, _SIGNED),
+    "ACTIVATION_LEAKY_RELU": _of_one(activation.DML_ACTIVATION_LEAKY_RELU_OPERATOR_DESC, _SIGNED, Alpha=0.25),
+    "ACTIVATION_LINEAR": _of_one(activation.DML_ACTIVATION_LINEAR_OPERATOR_DESC, _SIGNED, Alpha=2, Beta=1),
+    "ACTIVATION_LOG_SOFTMAX": _of_one(activation_softmax.DML_ACTIVATION_LOG_SOFTMAX_OPERATOR_DESC, _SIGNED),
+    "ACTIVATION_PARAMETERIZED_RELU": (
+        activation.DML_ACTIVATION_PARAMETERIZED_RELU_OPERATOR_DESC(
+            InputTensor=_packed(_SIGNED), SlopeTensor=_packed(_POSITIVE), OutputTensor=_packed(_SIGNED)
+        ),
+        [_SIGNED, _POSITIVE],
+    ),
+    "ACTIVATION_PARAMETRIC_SOFTPLUS": _of_one(
+        activation.DML_ACTIVATION_PARAMETRIC_SOFTPLUS_OPERATOR_DESC, _SIGNED, Alpha=2, Beta=0.5
+    ),
+    "ACTIVATION_RELU": _of_one(activation.DML_ACTIVATION_RELU_OPERATOR_DESC, _SIGNED),
+    "ACTIVATION_SCALED_ELU": _of_one(
+        activation.DML_ACTIVATION_SCALED_ELU_OPERATOR_DESC, _SIGNED, Alpha=1.6732, Gamma=1.0507
+    ),
+    "ACTIVATION_SCALED_TANH": _of_one(activation.DML_ACTIVATION_SCALED_TANH_OPERATOR_DESC, _SIGNED, Alpha=1, Beta=0.5),
+    "ACTIVATION_SIGMOID": _of_one(activation.DML_ACTIVATION_SIGMOID_OPERATOR_DESC, _SIGNED),
+    "ACTIVATION_SOFTMAX": _of_one(activation_softmax.DML_ACTIVATION_SOFTMAX_OPERATOR_DESC, _SIGNED),
+    "ACTIVATION_SOFTPLUS": _of_one(activation.DML_ACTIVATION_SOFTPLUS_OPERATOR_DESC, _SIGNED, Steepness=1),
+    "ACTIVATION_SOFTSIGN": _of_one(activation.DML_ACTIVATION_SOFTSIGN_OPERATOR_DESC, _SIGNED),
+    "ACTIVATION_TANH": _of_one(activation.DML_ACTIVATION_TANH_OPERATOR_DESC, _SIGNED),
+    "ACTIVATION_THRESHOLDED_RELU": _of_one(
+        activation.DML_ACTIVATION_THRESHOLDED_RELU_OPERATOR_DESC, _SIGNED, Alpha=0.5
+    ),
     "JOIN": (
         DML_JOIN_OPERATOR_DESC(
             InputTensors=[_packed(_LEFT), _packed(_RIGHT)],
@@ -75,6 +107,13 @@ EXAMPLES: Mapping[str, tuple[OperatorDesc, Sequence[Array | None]]] = {
         ),
         [_LEFT, _RIGHT],
     ),
+    "ELEMENT_WISE_ADD1": _of_two(
+        binary.DML_ELEMENT_WISE_ADD1_OPERATOR_DESC,
+        _A,
+        _B,
+        FusedActivation=activation.DML_ACTIVATION_LEAKY_RELU_OPERATOR_DESC(Alpha=0.25),
+    ),
+    "ACTIVATION_SHRINK": _of_one(activation.DML_ACTIVATION_SHRINK_OPERATOR_DESC, _SIGNED, Bias=0.5, Threshold=0.5),
     "ELEMENT_WISE_MODULUS_TRUNCATE": _of_two(binary.DML_ELEMENT_WISE_MODULUS_TRUNCATE_OPERATOR_DESC, _A, _B),
     "CUMULATIVE_SUMMATION": (
         DML_CUMULATIVE_SUMMATION_OPERATOR_DESC(InputTensor=_packed(_TABLE), OutputTensor=_packed(_TABLE), Axis=3),
@@ -92,6 +131,11 @@ EXAMPLES: Mapping[str, tuple[OperatorDesc, Sequence[Array | None]]] = {
         Max=0.75,
     ),
     "ELEMENT_WISE_NEGATE": _of_one(unary.DML_ELEMENT_WISE_NEGATE_OPERATOR_DESC, _SIGNED),
+    "ACTIVATION_SOFTMAX1": _of_one(activation_softmax.DML_ACTIVATION_SOFTMAX1_OPERATOR_DESC, _SIGNED, Axes=(2,)),
+    "ACTIVATION_LOG_SOFTMAX1": _of_one(
+        activation_softmax.DML_ACTIVATION_LOG_SOFTMAX1_OPERATOR_DESC, _SIGNED, Axes=(2,)
+    ),
+    "ACTIVATION_HARDMAX1": _of_one(activation_softmax.DML_ACTIVATION_HARDMAX1_OPERATOR_DESC, _SIGNED, Axes=(2,)),
     "QUANTIZED_LINEAR_AVERAGE_POOLING": (
         DML_QUANTIZED_LINEAR_AVERAGE_POOLING_OPERATOR_DESC(
             InputTensor=_packed(_IMAGE),

@@ -31,8 +31,17 @@ if TYPE_CHECKING:
     from .activation import (
         DML_ACTIVATION_THRESHOLDED_RELU_OPERATOR_DESC as DML_ACTIVATION_THRESHOLDED_RELU_OPERATOR_DESC,
     )
+    from .activation_softmax import DML_ACTIVATION_HARDMAX1_OPERATOR_DESC as DML_ACTIVATION_HARDMAX1_OPERATOR_DESC
+    from .activation_softmax import DML_ACTIVATION_HARDMAX_OPERATOR_DESC as DML_ACTIVATION_HARDMAX_OPERATOR_DESC
+    from .activation_softmax import (
+        DML_ACTIVATION_LOG_SOFTMAX1_OPERATOR_DESC as DML_ACTIVATION_LOG_SOFTMAX1_OPERATOR_DESC,
+    )
+    from .activation_softmax import DML_ACTIVATION_LOG_SOFTMAX_OPERATOR_DESC as DML_ACTIVATION_LOG_SOFTMAX_OPERATOR_DESC
+    from .activation_softmax import DML_ACTIVATION_SOFTMAX1_OPERATOR_DESC as DML_ACTIVATION_SOFTMAX1_OPERATOR_DESC
+    from .activation_softmax import DML_ACTIVATION_SOFTMAX_OPERATOR_DESC as DML_ACTIVATION_SOFTMAX_OPERATOR_DESC
     from .cumulative import DML_CUMULATIVE_PRODUCT_OPERATOR_DESC as DML_CUMULATIVE_PRODUCT_OPERATOR_DESC
     from .cumulative import DML_CUMULATIVE_SUMMATION_OPERATOR_DESC as DML_CUMULATIVE_SUMMATION_OPERATOR_DESC
+    from .element_wise_binary import DML_ELEMENT_WISE_ADD1_OPERATOR_DESC as DML_ELEMENT_WISE_ADD1_OPERATOR_DESC
     from .element_wise_binary import DML_ELEMENT_WISE_ADD_OPERATOR_DESC as DML_ELEMENT_WISE_ADD_OPERATOR_DESC
     from .element_wise_binary import DML_ELEMENT_WISE_DIVIDE_OPERATOR_DESC as DML_ELEMENT_WISE_DIVIDE_OPERATOR_DESC
     from .element_wise_binary import DML_ELEMENT_WISE_MAX_OPERATOR_DESC as DML_ELEMENT_WISE_MAX_OPERATOR_DESC
@@ -77,27 +86,34 @@ OPERATORS = {
     "ELEMENT_WISE_SUBTRACT": "element_wise_binary",
     "ELEMENT_WISE_THRESHOLD": "element_wise_unary",
     "ACTIVATION_ELU": "activation",
+    "ACTIVATION_HARDMAX": "activation_softmax",
     "ACTIVATION_HARD_SIGMOID": "activation",
     "ACTIVATION_IDENTITY": "activation",
     "ACTIVATION_LEAKY_RELU": "activation",
     "ACTIVATION_LINEAR": "activation",
+    "ACTIVATION_LOG_SOFTMAX": "activation_softmax",
     "ACTIVATION_PARAMETERIZED_RELU": "activation",
     "ACTIVATION_PARAMETRIC_SOFTPLUS": "activation",
     "ACTIVATION_RELU": "activation",
     "ACTIVATION_SCALED_ELU": "activation",
     "ACTIVATION_SCALED_TANH": "activation",
     "ACTIVATION_SIGMOID": "activation",
+    "ACTIVATION_SOFTMAX": "activation_softmax",
     "ACTIVATION_SOFTPLUS": "activation",
     "ACTIVATION_SOFTSIGN": "activation",
     "ACTIVATION_TANH": "activation",
     "ACTIVATION_THRESHOLDED_RELU": "activation",
     "JOIN": "join",
+    "ELEMENT_WISE_ADD1": "element_wise_binary",
     "ACTIVATION_SHRINK": "activation",
     "ELEMENT_WISE_MODULUS_TRUNCATE": "element_wise_binary",
     "CUMULATIVE_SUMMATION": "cumulative",
     "CUMULATIVE_PRODUCT": "cumulative",
     "ELEMENT_WISE_CLIP1": "element_wise_unary",
     "ELEMENT_WISE_NEGATE": "element_wise_unary",
+    "ACTIVATION_SOFTMAX1": "activation_softmax",
+    "ACTIVATION_LOG_SOFTMAX1": "activation_softmax",
+    "ACTIVATION_HARDMAX1": "activation_softmax",
     "QUANTIZED_LINEAR_AVERAGE_POOLING": "pooling",
 }
 """Operator to family file, in the order of DML_OPERATOR_TYPE."""

@@ -59,6 +59,18 @@ def same(desc: OperatorDesc, label: str, member: str, first: str, *others: str) 
             yield Broken(label, f"{name}.{member}", found, f"{wanted}, that of {first}")
 
 
+def axes_within(desc: Any, none: str, beyond: str, twice: str) -> Iterator[Broken]:
+    """That there are Axes, each of them one of InputTensor's, and each once."""
+    count = len(desc.InputTensor.Sizes)
+    if not desc.Axes:
+        yield Broken(none, "AxisCount", "0", "at least 1")
+    for i, axis in enumerate(desc.Axes):
+        if axis >= count:
+            yield Broken(beyond, f"Axes[{i}]", str(axis), f"less than {count}, the DimensionCount of InputTensor")
+        elif axis in desc.Axes[:i]:
+            yield Broken(twice, f"Axes[{i}]", f"{axis} again", "every axis once")
+
+
 def _shown(tensor: Tensor, member: str) -> str:
     value = getattr(tensor, member)
     return value.name if member == "DataType" else str(value)

@@ -20,12 +20,14 @@ from ..schema import (
     Choices,
     OperatorDesc,
     OperatorSpec,
+    OptionalActivation,
     OptionalScaleBias,
     SupportTable,
     Tensor,
     support_table,
 )
 from .common import rounded, same, scaled, sizes_of, widened
+from .fused import activated
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -180,6 +182,26 @@ class DML_ELEMENT_WISE_SUBTRACT_OPERATOR_DESC(_Binary):
 
     Source: the page of DML_ELEMENT_WISE_SUBTRACT_OPERATOR_DESC; since feature level 1.0.
     """
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DML_ELEMENT_WISE_ADD1_OPERATOR_DESC(_Binary):
+    """f(a + b) for each pair of elements, with an activation f. May run in-place.
+
+    Args:
+        ATensor: the elements a.
+        BTensor: the elements b.
+        OutputTensor: the results, of the same type and sizes.
+        FusedActivation: the activation, its tensors None; the sum itself where absent.
+
+    Constraints:
+        (C1) ATensor, BTensor and OutputTensor have the same DataType.
+        (C2) ATensor, BTensor and OutputTensor have the same DimensionCount and Sizes.
+
+    Source: the page of DML_ELEMENT_WISE_ADD1_OPERATOR_DESC; since feature level 2.0.
+    """
+
+    FusedActivation: OptionalActivation = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -433,6 +455,32 @@ ELEMENT_WISE_SUBTRACT = _spec(
         ATensor      | Input  | 4      | FLOAT32, FLOAT16
         BTensor      | Input  | 4      | FLOAT32, FLOAT16
         OutputTensor | Output | 4      | FLOAT32, FLOAT16
+    """),
+)
+
+
+def _reference_of_add1(desc: DML_ELEMENT_WISE_ADD1_OPERATOR_DESC, a: Array, b: Array) -> Array:
+    with np.errstate(all="ignore"):
+        return rounded(activated(desc.FusedActivation, widened(a) + widened(b)), a.dtype)
+
+
+ELEMENT_WISE_ADD1 = OperatorSpec(
+    operator_type=OperatorType.ELEMENT_WISE_ADD1,
+    desc=DML_ELEMENT_WISE_ADD1_OPERATOR_DESC,
+    constraints=_constraints,
+    infer_sizes=_infer_sizes,
+    sizes_rule="(C2)",
+    reference=_reference_of_add1,
+    in_place=True,
+    support=support_table("""
+        DML_FEATURE_LEVEL_3_0 and above
+        ATensor      | Input  | 1 to 8 | FLOAT32, FLOAT16
+        BTensor      | Input  | 1 to 8 | FLOAT32, FLOAT16
+        OutputTensor | Output | 1 to 8 | FLOAT32, FLOAT16
+        DML_FEATURE_LEVEL_2_0 and above
+        ATensor      | Input  | 4 to 5 | FLOAT32, FLOAT16
+        BTensor      | Input  | 4 to 5 | FLOAT32, FLOAT16
+        OutputTensor | Output | 4 to 5 | FLOAT32, FLOAT16
     """),
 )
 
