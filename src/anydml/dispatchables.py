@@ -30,7 +30,7 @@ from .enums import DML_PERSISTENT_BUFFER_ALIGNMENT
 from .errors import Violation, error
 from .layout import Array
 from .memory import address
-from .schema import OperatorDesc, OperatorSpec, anything_goes
+from .schema import OperatorDesc, OperatorSpec, Tensor, anything_goes
 from .validate import check_values, kind_of
 
 if TYPE_CHECKING:
@@ -127,6 +127,16 @@ class Compiled(Child):
                 self._offsets[slot.label] = max(self._persistent_size, DML_PERSISTENT_BUFFER_ALIGNMENT)
                 blocks = -(-(slot.tensor.TotalTensorSizeInBytes or 0) // DML_PERSISTENT_BUFFER_ALIGNMENT)
                 self._persistent_size = self._offsets[slot.label] + blocks * DML_PERSISTENT_BUFFER_ALIGNMENT
+
+    @property
+    def inputs(self) -> list[Tensor | None]:
+        """The descs of what a dispatch takes as inputs, in order; None for what is left out."""
+        return [slot.tensor for slot in self._inputs]
+
+    @property
+    def outputs(self) -> list[Tensor | None]:
+        """Likewise of the outputs."""
+        return [slot.tensor for slot in self._outputs]
 
     def binding_properties(self) -> BindingProperties:
         """What has to be bound for a dispatch."""
