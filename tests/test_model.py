@@ -17,6 +17,7 @@ import pytest
 from anydml import DMLError, DMLMemoryError, DMLValueError, FeatureLevel, model
 from anydml.model.jsonc import MAX_DEPTH, parse
 from anydml.model.limits import _container_limits, default_limit, format_size, parse_size
+from anydml.model.session import Session
 
 BASE: dict[str, Any] = {
     "resources": {
@@ -799,3 +800,16 @@ def test_limits_of_control_groups(tmp_path: Path) -> None:
 
 def test_default_limit_is_below_the_machine() -> None:
     assert 0 < default_limit() < 1 << 60
+
+
+def test_a_dispatchable_may_be_a_graph_of_its_own() -> None:
+    graph = model.loads(changed({"dispatchables/product/dmlCompileType": "DmlCompileGraph"}))
+    results = graph.run(write=lambda text: None)
+    np.testing.assert_array_equal(results["Out"], np.array([2, 8, 64, 192], np.float32))
+    explained = Session(graph).compiled["product"].explain()
+    assert explained.startswith("graph: 1 kernels")
+    # A graph does not run in-place, which the operator does.
+    over = {"commands/0/bindings/OutputTensor": "A"}
+    assert model.loads(changed(over)).check() == []
+    (violation,) = model.loads(changed({"dispatchables/product/dmlCompileType": "DmlCompileGraph", **over})).check()
+    assert violation.rule == "(B7)"

@@ -162,6 +162,10 @@ class Compiled(Child):
         resource = None if persistent is None else DML_BUFFER_BINDING(Buffer=persistent)
         self._run(read, written, resource)
 
+    def explain(self) -> str:
+        """Which kernels serve it, and why other engines declined."""
+        raise NotImplementedError
+
     def _are_fine(self, inputs: Sequence[Any]) -> bool:
         """Whether one sees at a glance that these values break none."""
         return False

@@ -219,7 +219,9 @@ def _picture(session: Session, command: Any) -> str:
     before = [None if array is None else array.copy() for array in inputs]
     session.execute(command)
     _, outputs = session.tensors(command)
-    return draw(session.compiled[command.dispatchable].desc, before, outputs)
+    used = session.model.dispatchables[command.dispatchable]
+    assert used is not None
+    return draw(used.desc, before, outputs)
 
 
 def _no_picture(found: str, expected: str, remedy: str = "") -> Violation:

@@ -161,3 +161,23 @@ LISTS: dict[str, tuple[str, tuple[type, ...]]] = {
     "IntermediateEdges": ("IntermediateEdgeCount", (DML_INTERMEDIATE_GRAPH_EDGE_DESC,)),
 }
 """The lists of a graph: what counts them, and what they are of."""
+
+
+def graph_of(operator: Operator) -> DML_GRAPH_DESC:
+    """The graph of one operator, with its inputs and those of its outputs that there are."""
+    inputs, outputs = operator.spec.inputs(operator.desc), operator.spec.outputs(operator.desc)
+    there = [i for i, (_, tensor) in enumerate(outputs) if tensor is not None]
+    return DML_GRAPH_DESC(
+        InputCount=len(inputs),
+        OutputCount=len(there),
+        Nodes=[DML_OPERATOR_GRAPH_NODE_DESC(Operator=operator)],
+        InputEdges=[
+            DML_INPUT_GRAPH_EDGE_DESC(GraphInputIndex=i, ToNodeIndex=0, ToNodeInputIndex=i)
+            for i, (_, tensor) in enumerate(inputs)
+            if tensor is not None
+        ],
+        OutputEdges=[
+            DML_OUTPUT_GRAPH_EDGE_DESC(FromNodeIndex=0, FromNodeOutputIndex=number, GraphOutputIndex=i)
+            for i, number in enumerate(there)
+        ],
+    )

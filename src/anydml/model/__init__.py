@@ -89,6 +89,12 @@ class Dispatchable:
     desc: OperatorDesc
     flags: ExecutionFlags
     bindings: Bindings
+    as_graph: bool = False
+    """Whether it is compiled as a graph of its own, which does not run in-place."""
+
+    @property
+    def in_place(self) -> bool:
+        return self.spec.in_place and not self.as_graph
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,7 +264,7 @@ class Model:
         except DMLError as problem:
             return _of(where, problem.violations)
         there = [[each for each in every if each is not None] for every in bound]
-        return _of(where, check_sharing(name, used.spec.in_place, *there))
+        return _of(where, check_sharing(name, used.in_place, *there))
 
     def arrange(
         self, used: Dispatchable, bindings: Bindings, memory: Mapping[str, Array]

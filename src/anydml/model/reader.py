@@ -82,7 +82,7 @@ class Reader(Resources):
         bindings = self.bindings(at(where, "bindings"), value.get("bindings", Object([])))
         if desc is None or flags is None or bindings is None or len(self.violations) > before:
             return None
-        return Dispatchable(where, operator, desc, flags, bindings)
+        return Dispatchable(where, operator, desc, flags, bindings, how == "DmlCompileGraph")
 
     def type_of(self, where: str, value: Object) -> str | None:
         """What kind of dispatchable or command it is, which says what fields it has."""

@@ -12,9 +12,10 @@ import numpy as np
 
 from ..binding import DML_BUFFER_ARRAY_BINDING, DML_BUFFER_BINDING, BindingTable
 from ..device import Device
-from ..dispatchables import CompiledOperator
+from ..dispatchables import Compiled
 from ..enums import TensorDataType
 from ..errors import DMLError, error
+from ..graph import graph_of
 from ..layout import Array, Layout
 from ..schema import Tensor
 from . import (
@@ -57,12 +58,15 @@ class Session:
         self.memory = {name: self._create(name) for name in model.resources}
         self._there = {name: self.device.memory.bring(memory) for name, memory in self.memory.items()}
         """The same where the device computes, which may be the same memory."""
-        self.compiled: dict[str, CompiledOperator] = {}
+        self.compiled: dict[str, Compiled] = {}
         self._persistent: dict[str, DML_BUFFER_BINDING | None] = {}
         for name, dispatchable in model.dispatchables.items():
             assert dispatchable is not None
             operator = self.device.create_operator(dispatchable.desc)
-            self.compiled[name] = self.device.compile_operator(operator, dispatchable.flags)
+            if dispatchable.as_graph:
+                self.compiled[name] = self.device.compile_graph(graph_of(operator), dispatchable.flags)
+            else:
+                self.compiled[name] = self.device.compile_operator(operator, dispatchable.flags)
             self._persistent[name] = self._initialise(self.compiled[name], dispatchable)
 
     def elements(self, name: str) -> Array:
@@ -123,7 +127,7 @@ class Session:
             violation = no_memory(where, buffer.size)
         raise error([violation])
 
-    def _initialise(self, compiled: CompiledOperator, dispatchable: Dispatchable) -> DML_BUFFER_BINDING | None:
+    def _initialise(self, compiled: Compiled, dispatchable: Dispatchable) -> DML_BUFFER_BINDING | None:
         inputs, _ = self.model.arrange(dispatchable, dispatchable.bindings, self._there)
         initializer = self.device.create_operator_initializer([compiled])
         table = self.device.create_binding_table(initializer)
@@ -170,11 +174,12 @@ class Session:
                 there: Any = self._there[binding.resource]
                 self.memory[binding.resource][...] = there.numpy()
 
-    def _table(self, command: Dispatch, compiled: CompiledOperator) -> BindingTable:
+    def _table(self, command: Dispatch, compiled: Compiled) -> BindingTable:
         inputs, outputs = self.model.arrange(self._used(command), command.bindings, self._there)
         table = self.device.create_binding_table(compiled)
         table.bind_inputs(inputs)
-        table.bind_outputs(outputs)
+        # A graph has no outputs that are left out.
+        table.bind_outputs(outputs if len(outputs) == len(compiled.outputs) else [each for each in outputs if each])
         table.bind_persistent_resource(self._persistent[command.dispatchable])
         return table
 
