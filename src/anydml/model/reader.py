@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import MISSING, fields
 from math import prod
 from pathlib import Path
@@ -106,13 +106,19 @@ class Reader(Resources):
         self.violations.append(found)
         return None
 
-    def desc(self, where: str, operator: OperatorSpec, value: object) -> OperatorDesc | None:
-        required = [field.name for field in fields(operator.desc) if field.default is MISSING]
+    def desc(
+        self, where: str, operator: OperatorSpec, value: object, absent: Sequence[str] = ()
+    ) -> OperatorDesc | None:
+        """A desc; members in `absent` may be null, or not said."""
+        required = [each.name for each in fields(operator.desc) if each.default is MISSING and each.name not in absent]
         given = self.mapping(where, value, required, [name for name in operator.members if name not in required])
         if given is None:
             return None
         known = {name: kind for name, kind in operator.members.items() if name in given}
-        members = {name: self.member(at(where, name), kind, given[name]) for name, kind in known.items()}
+        members: dict[str, Any] = dict.fromkeys(absent)
+        for name, kind in known.items():
+            if name not in absent or given[name] is not None:
+                members[name] = self.member(at(where, name), kind, given[name])
         if any(name not in members for name in required):
             return None
         return operator.desc(**members)
@@ -121,7 +127,7 @@ class Reader(Resources):
         """A member of a desc. What is neither tensor nor enum stays as it is; the validator looks at it."""
         if annotation == "Tensors" and isinstance(value, list):
             return [self.tensor(f"{where}[{i}]", each) for i, each in enumerate(value)]
-        if annotation in ("Tensor", "OptionalTensor") and value is not None:
+        if annotation == "Tensor" or (annotation == "OptionalTensor" and value is not None):
             return self.tensor(where, value)
         if annotation in ("FLOAT", "SCALAR"):
             return self.real(where, value)
@@ -164,11 +170,9 @@ class Reader(Resources):
             return None
         if "desc" in value:
             self.mapping(where, value, ("type", "desc"))
-            where, value = at(where, "desc"), value["desc"]
-        if not isinstance(value, Object):
-            return self.desc(where, operator, value)
-        members = {**dict.fromkeys(operator.tensors), **{name: each for name, each in value.items() if name != "type"}}
-        return self.desc(where, operator, value.changed(members.items()))
+            return self.desc(at(where, "desc"), operator, value["desc"], tuple(operator.tensors))
+        members = value.changed(each for each in value.items() if each[0] != "type")
+        return self.desc(where, operator, members, tuple(operator.tensors))
 
     def real(self, where: str, value: object) -> float | None:
         """A number, which the validator looks at, or the name of one that JSON does not have."""
