@@ -85,7 +85,7 @@ SAMPLES_PRINTED = {
     "dml_element_wise_add_npy": "Resource 'Out': 2, 4, 6, 8, 10, 12\n"
     "Resource 'Out' written to 'dml_element_wise_add_output.npy'\n"
     "Resource 'Out' written to 'dml_element_wise_add_output.dat'\n",
-    "dml_element_wise_add1": "Resource 'Out': 6, 10, -0.43233237\n",
+    "dml_element_wise_add1": "Resource 'Out': 6, 10, -0.432332\n",
     "dml_element_wise_clip": "Resource 'A': -2.5, -2.5, -2, -1, 0, 1, 2, 2.5, 2.5\n",
     "dml_element_wise_identity": "Resource 'Out': 12, 14, 16\n",
     "dml_cumulative_product": "Resource 'Out': 2, 8, 64, 192\n",

@@ -450,6 +450,10 @@ def test_a_picture_by_name_is_that_of_the_example(name: str) -> None:
     assert draw_operator(name) == drawn((desc, list(inputs)))
 
 
+def test_a_fused_activation_is_named() -> None:
+    assert "FusedActivation ACTIVATION_LEAKY_RELU" in texts(draw_operator("ELEMENT_WISE_ADD1"))
+
+
 @each_picture
 def test_an_operator_without_a_design_gets_its_tensors(picture: Picture, monkeypatch: pytest.MonkeyPatch) -> None:
     designed = cells(drawn(picture))

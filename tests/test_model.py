@@ -249,6 +249,62 @@ def test_members_of_a_desc_may_stand_in_the_dispatchable() -> None:
     assert run(joining(aliases, ["A", "A"])) == "Resource 'Out': 1, 2, 1, 2\n"
 
 
+def adding(activation: object) -> str:
+    """A model that adds A = 2, -2 to itself, with an activation."""
+    tensor = {"DataType": "FLOAT32", "Sizes": [2]}
+    names = ("ATensor", "BTensor", "OutputTensor")
+    desc = {**dict.fromkeys(names, tensor), "FusedActivation": activation}
+    resources = {"A": values("FLOAT32", [2, -2]), "Out": values("FLOAT32", [0, 0])}
+    bindings = dict(zip(names, ("A", "A", "Out"), strict=True))
+    commands = [
+        {"type": "dispatch", "dispatchable": "add", "bindings": bindings},
+        {"type": "print", "resource": "Out"},
+    ]
+    dispatchables = {"add": {"type": "ELEMENT_WISE_ADD1", "desc": desc}}
+    return json.dumps({"resources": resources, "dispatchables": dispatchables, "commands": commands})
+
+
+@pytest.mark.parametrize(
+    ("activation", "output"),
+    [
+        (None, "4, -4"),
+        ({"Type": "ACTIVATION_RELU"}, "4, 0"),
+        ({"type": "DML_OPERATOR_ACTIVATION_RELU", "InputTensor": None}, "4, 0"),
+        ({"Type": "ACTIVATION_RELU", "Desc": {}}, "4, 0"),
+        ({"Type": "ACTIVATION_LEAKY_RELU", "Alpha": 0.5}, "4, -2"),
+        ({"type": "ACTIVATION_LEAKY_RELU", "desc": {"Alpha": "inf"}}, "4, -inf"),
+    ],
+)
+def test_a_fused_activation(activation: object, output: str) -> None:
+    assert run(adding(activation)) == f"Resource 'Out': {output}\n"
+
+
+TENSOR = {"DataType": "FLOAT32", "Sizes": [2]}
+
+
+@pytest.mark.parametrize(
+    ("activation", "message"),
+    [
+        ("ACTIVATION_RELU", r'add.desc.FusedActivation: found "ACTIVATION_RELU", expected an object \(M4\)'),
+        ([], r"add.desc.FusedActivation: found a list of 0, expected an object \(M4\)"),
+        ({}, r"add.desc.FusedActivation: found no type, expected an object with type \(M3\)"),
+        ({"Type": "ACTIVATION_LEAKY_RELU"}, r"FusedActivation: found no Alpha, .* \(M3\)"),
+        ({"Type": "ACTIVATION_ELU", "Alfa": 1}, r"FusedActivation.Alfa: .* \(M3\). Did you mean Alpha\?"),
+        ({"Type": "ACTIVATION_ELU", "Desc": {}, "Alpha": 1}, r"FusedActivation.Alpha: found an unknown .* \(M3\)"),
+        ({"Type": "ACTIVATION_ELU", "Desc": {"Alpha": "a"}}, r'FusedActivation.desc.Alpha: found "a", .* \(M4\)'),
+        ({"Type": "ACTIVATION_RELU", "Desc": None}, r"FusedActivation.desc: found null, expected an object \(M4\)"),
+        ({"Type": "ACTIVATION_RELOU"}, r"FusedActivation.type: .* \(M11\). Did you mean ACTIVATION_RELU\?"),
+        ({"Type": "JOIN"}, r'FusedActivation.type: found "JOIN", expected an activation that may be fused \(M11\)'),
+        ({"Type": "ACTIVATION_ELU", "Alpha": 1e39}, r"ADD1.FusedActivation.Alpha: found float 1e\+39, .* \(F8\)"),
+        ({"Type": "ACTIVATION_RELU", "OutputTensor": TENSOR}, r"ADD1.FusedActivation.OutputTensor: .* \(F11\)"),
+        ({"Type": "ACTIVATION_SOFTMAX"}, r"ADD1.FusedActivation: found ACTIVATION_SOFTMAX .* \(S4\)"),
+    ],
+)
+def test_a_wrong_activation_is_named_with_its_place(activation: object, message: str) -> None:
+    with pytest.raises(DMLError, match=message):
+        run(adding(activation))
+
+
 def desc_of_join(sizes: list[int], data_type: str = "INT32", **first: Any) -> dict[str, Any]:
     tensors: list[dict[str, Any]] = [{"DataType": data_type, "Sizes": [size]} for size in sizes]
     tensors[0].update(first)

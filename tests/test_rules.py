@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from itertools import product
 from typing import Any, NamedTuple
 
@@ -38,6 +39,7 @@ from anydml.schema import OperatorDesc
 from cases import tensor
 from harness import ENGINES, compiled
 
+validation = import_module("anydml.validate")  # the name in the package is the function's
 FLOAT32, UINT8 = TensorDataType.FLOAT32, TensorDataType.UINT8
 
 
@@ -72,6 +74,15 @@ def uniform(operator: str, **members: Any) -> OperatorDesc:
     values = {"Tensor": GOOD, "FLOAT": 1, "SCALAR": 1, "UINTs": (0,), "enums.TensorDataType": FLOAT32}
     right = {name: values[kind] for name, kind in found.members.items() if kind in values}
     return found.desc(**{**right, **members})
+
+
+def activation(name: str, **members: Any) -> OperatorDesc:
+    """One that is fused."""
+    return spec(f"ACTIVATION_{name}").desc(**members)
+
+
+def add1(fused: Any, **members: Any) -> OperatorDesc:
+    return element_wise("ADD1", FusedActivation=fused, **members)
 
 
 def clip1(data_type: TensorDataType, **members: Any) -> OperatorDesc:
@@ -157,6 +168,40 @@ NEGATIVES = [
         "ScaleBias",
         "DML_SCALE_BIAS",
         "a DML_SCALE_BIAS of two numbers",
+    ),
+    Negative("(F11)", add1(3), "FusedActivation", "int 3", "the desc of an activation that may be fused, or None"),
+    Negative("(F11)", add1(GOOD), "FusedActivation", "DML_BUFFER_TENSOR_DESC", "that may be fused"),
+    Negative("(F11)", add1([activation("RELU")]), "FusedActivation", "tuple", "that may be fused"),
+    Negative("(F11)", add1(type(activation("RELU"))), "FusedActivation", "type", "that may be fused"),
+    Negative("(F11)", add1(activation("HARDMAX")), "FusedActivation", "DML_ACTIVATION_HARDMAX", "that may be fused"),
+    Negative("(F11)", add1(element_wise("ADD1")), "FusedActivation", "DML_ELEMENT_WISE_ADD1", "that may be fused"),
+    Negative(
+        "(F11)",
+        add1(uniform("ACTIVATION_PARAMETERIZED_RELU")),
+        "FusedActivation",
+        "DML_ACTIVATION_PARAMETERIZED_RELU_OPERATOR_DESC(...",
+        "that may be fused",
+    ),
+    Negative(
+        "(F11)",
+        add1(activation("RELU", OutputTensor=GOOD)),
+        "FusedActivation.OutputTensor",
+        "DML_BUFFER_TENSOR_DESC",
+        "None",
+    ),
+    Negative("(F8)", add1(activation("ELU", Alpha="1")), "FusedActivation.Alpha", "str '1'", "of single precision"),
+    Negative("(F2)", add1(activation("SOFTMAX1", Axes=[-1])), "FusedActivation.Axes[0]", "int -1", "an integer from 0"),
+    Negative("(F5)", add1(activation("SOFTMAX1", Axes=[1], AxisCount=2)), "FusedActivation.Axes", "1 elements", "2"),
+    Negative(
+        "(S4)",
+        add1(spec("ELEMENT_WISE_CLIP").desc(InputTensor=None, OutputTensor=None, Min=0, Max=1)),
+        "FusedActivation",
+        "ELEMENT_WISE_CLIP",
+        "ACTIVATION_RELU",
+    ),
+    Negative("(S4)", add1(activation("SOFTMAX")), "FusedActivation", "ACTIVATION_SOFTMAX", "ACTIVATION_RELU"),
+    Negative(
+        "(S4)", add1(activation("SOFTMAX1", Axes=[9])), "FusedActivation", "ACTIVATION_SOFTMAX1", "or ACTIVATION_S"
     ),
     Negative("(F6)", None, "desc", "None", "operators that `anydml ops` lists"),
     Negative("(F6)", "JOIN", "desc", "str 'JOIN'", "DML_..._OPERATOR_DESC"),
@@ -481,13 +526,53 @@ def test_every_constraint_of_every_operator_is_broken_here(operator: str) -> Non
 
 def test_all_rules_on_members_and_tensors_are_broken_here() -> None:
     broken = {negative.rule for negative in NEGATIVES}
-    assert {f"(F{i})" for i in (1, 2, 3, 4, 5, 6, 8, 9)} | {f"(T{i})" for i in range(1, 11)} - {"(T1)"} <= broken
+    assert {f"(F{i})" for i in (1, 2, 3, 4, 5, 6, 8, 9, 11)} | {f"(T{i})" for i in range(1, 11)} - {"(T1)"} <= broken
 
 
 def test_right_descs_are_right() -> None:
     for desc in (summation(), multiplication(), join(), pooling(), *map(uniform, UNIFORM)):
         assert validate(desc) == []
         assert validate(desc, strict=True) == []
+
+
+FUSED_ANYWHERE = (
+    *("ELU", "HARD_SIGMOID", "IDENTITY", "LEAKY_RELU", "LINEAR", "PARAMETRIC_SOFTPLUS", "RELU", "SCALED_ELU"),
+    *("SCALED_TANH", "SIGMOID", "SOFTPLUS", "SOFTSIGN", "TANH", "THRESHOLDED_RELU", "SHRINK"),
+)
+
+
+def fused(name: str) -> OperatorDesc:
+    """An activation of ordinary numbers."""
+    members = spec(f"ACTIVATION_{name}").members
+    return activation(name, **{member: 1 for member, kind in members.items() if kind == "FLOAT"})
+
+
+@pytest.mark.parametrize("level", [FeatureLevel.LEVEL_2_0, FeatureLevel.LEVEL_6_4], ids=lambda level: level.number)
+def test_what_may_be_fused(level: FeatureLevel) -> None:
+    x = tensor((1, 1, 2, 3))
+    tensors = dict.fromkeys(("ATensor", "BTensor", "OutputTensor"), x)
+    assert {name for name in FUSED_ANYWHERE if validate(add1(fused(name), **tensors), level)} == set()
+
+
+def test_an_activation_is_fused_from_its_level_on() -> None:
+    missing, early = validate(add1(fused("SHRINK")), FeatureLevel.LEVEL_1_0)
+    assert (missing.rule, early.rule) == ("(S1)", "(S4)")
+    assert (early.where, early.found) == ("FusedActivation", "ACTIVATION_SHRINK")
+    assert early.remedy == "ACTIVATION_SHRINK needs feature level 2.0"
+    assert early.hresult == HResult.DXGI_ERROR_UNSUPPORTED
+
+
+def test_a_fused_activation_keeps_its_own_constraints(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those that depend on tensors, were they fused here."""
+    monkeypatch.setattr(validation, "fused_since", lambda *names: FeatureLevel.LEVEL_1_0)
+    (violation,) = validate(add1(activation("SOFTMAX1", Axes=[1, 2])))
+    assert (violation.rule, violation.where) == ("(F11)", "FusedActivation.Axes[1]")
+    assert (violation.operator, violation.found) == ("ELEMENT_WISE_ADD1", "2")
+    x = tensor((2, 1, 3))
+    (violation,) = validate(add1(activation("SOFTMAX"), ATensor=x, BTensor=x, OutputTensor=x))
+    assert (violation.rule, violation.where) == ("(F11)", "FusedActivation.InputTensor.Sizes[0]")
+    assert violation.remedy == "DML_ACTIVATION_SOFTMAX1_OPERATOR_DESC takes any axes"
+    assert validate(add1(activation("SOFTMAX1", Axes=[1, 0]))) == []
 
 
 def test_numpy_integers_and_lists_are_numbers_and_tuples() -> None:

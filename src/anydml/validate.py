@@ -13,7 +13,7 @@ Rules of every operator, beside the labelled constraints in ``operators/``:
 (F9) A ScaleBias is a DML_SCALE_BIAS of two FLOATs, or None.
 (F10) A size is a DML_SIZE_2D of two UINTs.
 (F11) An operator as a member is the desc of an activation that may be fused, its tensors None, its other members well
-      formed; a FusedActivation may be None.
+      formed; a FusedActivation may be None, and keeps its own constraints on the OutputTensor that it is applied to.
 (T1) DataType is a member of TensorDataType, not UNKNOWN.
 (T2) A tensor has 1 to 8 dimensions, each of at least 1 element.
 (T3) Strides, where given, are as many as Sizes, and not negative.
@@ -37,6 +37,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from functools import cache
 from math import inf, prod
 from typing import Any
@@ -156,8 +157,13 @@ def kind_of(value: object) -> str:
         text = " ".join(repr(value).split())
     except Exception as problem:
         text = f"whose repr raises {type(problem).__name__}"
-    text = text if len(text) <= 40 else text[:37] + "..."
-    return text if text.startswith(kind) else f"{kind} {text}"
+    if not text.startswith(kind):
+        return f"{kind} {_cut(text, 40)}"
+    return _cut(text, max(40, len(kind) + 4))
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else text[: most - 3] + "..."
 
 
 # Members: (F1) to (F5)
@@ -415,7 +421,7 @@ def _support(
             yield _unsupported(spec, f"{label}.DataType", data_type.name, expected, "(S3)", level, higher)
 
 
-def _activations(spec: OperatorSpec, desc: OperatorDesc, level: FeatureLevel) -> Iterator[Violation]:
+def _activations(spec: OperatorSpec, desc: Any, level: FeatureLevel) -> Iterator[Violation]:
     for member, kind in spec.members.items():
         given = getattr(desc, member) if kind in ("OptionalActivation", "Activations") else None
         for i, each in enumerate(given if isinstance(given, tuple) else (given,)):
@@ -427,6 +433,11 @@ def _activations(spec: OperatorSpec, desc: OperatorDesc, level: FeatureLevel) ->
                 where = f"{member}[{i}]" if isinstance(given, tuple) else member
                 expected = listing(name for name in FUSIBLE if (fused_since(name, spec.name) or level + 1) <= level)
                 yield _unsupported(spec, where, activation.name, expected, "(S4)", level, since)
+            elif kind == "OptionalActivation":
+                applied = replace(each, **dict.fromkeys(activation.tensors, desc.OutputTensor))
+                for broken in activation.constraints(applied):
+                    where = f"{member}.{broken.where}"
+                    yield _violation(spec, broken._replace(rule="(F11)", where=where))
 
 
 def _level_with(

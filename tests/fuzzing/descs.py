@@ -25,6 +25,7 @@ from anydml import (
 )
 from anydml.layout import DTYPES, Layout
 from anydml.operators import OPERATORS, spec, spec_of
+from anydml.operators.fused import FUSIBLE
 from anydml.schema import OperatorDesc
 from fuzzing.common import ENGINES, check_violation, expect, junk, note, number, outcome, small_sizes, tensor_of
 
@@ -113,13 +114,49 @@ def good_element_wise(random: Random) -> OperatorDesc:
             members[name] = random.choice([0, 1, 2, 100])
         elif kind == "OptionalScaleBias" and random.random() < 0.5:
             members[name] = DML_SCALE_BIAS(Scale=random.choice([0, 1, -0.5, 1e30]), Bias=random.choice([0, 3]))
+        elif kind == "OptionalActivation" and random.random() < 0.8:
+            members[name] = fused(random)
         elif kind == "enums.TensorDataType":
             members[name] = data_type
     return found.desc(**members)
 
 
+FLOATS = [0.0, 1.0, -1.0, 0.25, 100.0, 1e30, float("inf"), float("-inf"), float("nan")]
+
+
+def good_activation(random: Random) -> OperatorDesc:
+    found = spec(random.choice([name for name in OPERATORS if name.startswith("ACTIVATION_")]))
+    sizes, data_type = small_sizes(random), random.choice(found.tensors["OutputTensor"].data_types)
+    if "Axes" not in found.members and "MAX" in found.name:
+        sizes = (*[1] * len(sizes[:-2]), *sizes[-2:])
+    members: dict[str, Any] = {
+        name: tensor_of(random, data_type, sizes, name == "OutputTensor") for name in found.tensors
+    }
+    for name, kind in found.members.items():
+        if kind == "FLOAT":
+            members[name] = random.choice(FLOATS)
+        elif kind == "UINTs":
+            members[name] = random.sample(range(len(sizes)), random.randint(1, len(sizes)))
+    return found.desc(**members)
+
+
+def fused(random: Random) -> OperatorDesc:
+    """An activation that may be fused into some operator."""
+    found = spec(random.choice(FUSIBLE))
+    members: dict[str, Any] = dict.fromkeys(found.tensors)
+    for name, kind in found.members.items():
+        if kind == "FLOAT":
+            members[name] = random.choice(FLOATS)
+        elif kind == "UINTs":
+            members[name] = [random.randrange(4)]
+    return found.desc(**members)
+
+
+GOOD = [good_tally, good_tally, good_join, good_pooling, good_element_wise, good_activation]
+
+
 def good_desc(random: Random) -> OperatorDesc:
-    return random.choice([good_tally, good_tally, good_join, good_pooling, good_element_wise])(random)
+    return random.choice(GOOD)(random)
 
 
 def members_of(desc: Any) -> dict[str, Any]:

@@ -15,7 +15,7 @@ the end of its resource, and one of elements is rounded up to the 4 bytes that a
 (M8) Initial values are at least one, of one kind, of a known data type, and inside sizeInBytes.
 (M9) Paths stay in the model's folder, unless allow_outside is given; and no command overwrites the model.
 (M10) A file with initial values is a regular file that can be read, with whole elements; a .npy file of the type said.
-(M11) A dispatchable is an operator that this package has.
+(M11) A dispatchable is an operator that this package has, an activation in it one that may be fused.
 (M12) Bindings name tensors of the desc, and every tensor that wants one has one.
 (M13) All resources together take no more memory than the limit.
 (M14) What is written fits: a path that can be written to, dimensions that hold the elements.

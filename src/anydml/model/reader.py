@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import MISSING, fields
 from math import prod
 from pathlib import Path
@@ -12,6 +12,7 @@ from .. import enums
 from ..enums import ExecutionFlags, TensorDataType, TensorFlags, TensorType
 from ..errors import listing
 from ..operators import ANY
+from ..operators.fused import FUSIBLE
 from ..schema import OperatorDesc, OperatorSpec
 from ..tensor import DML_BUFFER_TENSOR_DESC, DML_SCALE_BIAS, DML_SIZE_2D
 from . import (
@@ -107,21 +108,19 @@ class Reader(Resources):
         return None
 
     def desc(
-        self, where: str, operator: OperatorSpec, value: object, absent: Sequence[str] = ()
+        self, where: str, operator: OperatorSpec, value: object, absent: Iterable[str] = ()
     ) -> OperatorDesc | None:
-        """A desc; members in `absent` may be null, or not said."""
-        required = [each.name for each in fields(operator.desc) if each.default is MISSING and each.name not in absent]
+        """A desc; members that may be absent are None then."""
+        defaults = {each.name for each in fields(operator.desc) if each.default is not MISSING}
+        required = [name for name in operator.members if name not in {*defaults, *absent}]
         given = self.mapping(where, value, required, [name for name in operator.members if name not in required])
         if given is None:
             return None
         known = {name: kind for name, kind in operator.members.items() if name in given}
-        members: dict[str, Any] = dict.fromkeys(absent)
-        for name, kind in known.items():
-            if name not in absent or given[name] is not None:
-                members[name] = self.member(at(where, name), kind, given[name])
+        members = {name: self.member(at(where, name), kind, given[name]) for name, kind in known.items()}
         if any(name not in members for name in required):
             return None
-        return operator.desc(**members)
+        return operator.desc(**{**dict.fromkeys(absent), **members})
 
     def member(self, where: str, annotation: str, value: Any) -> Any:
         """A member of a desc. What is neither tensor nor enum stays as it is; the validator looks at it."""
@@ -168,11 +167,16 @@ class Reader(Resources):
         operator = self.operator(where, value)
         if operator is None:
             return None
+        if operator.name not in FUSIBLE:
+            self.refuse(at(where, "type"), "(M11)", describe(operator.name), "an activation that may be fused")
+            return None
         if "desc" in value:
             self.mapping(where, value, ("type", "desc"))
-            return self.desc(at(where, "desc"), operator, value["desc"], tuple(operator.tensors))
-        members = value.changed(each for each in value.items() if each[0] != "type")
-        return self.desc(where, operator, members, tuple(operator.tensors))
+            where, value = at(where, "desc"), value["desc"]
+        if isinstance(value, Object):
+            unset = [name for name in operator.tensors if value.get(name) is None]
+            value = value.changed(each for each in value.items() if each[0] not in ("type", *unset))
+        return self.desc(where, operator, value, operator.tensors)
 
     def real(self, where: str, value: object) -> float | None:
         """A number, which the validator looks at, or the name of one that JSON does not have."""
