@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import xml.etree.ElementTree as ElementTree
 from dataclasses import replace
 from typing import Any
 
@@ -35,6 +36,7 @@ from anydml import (
     TensorDataType,
     TensorFlags,
 )
+from anydml.draw import draw_graph
 from anydml.graph.arena import ALIGNMENT, Life, largest_alive, plan
 from anydml.schema import OperatorDesc
 from cases import tensor
@@ -510,3 +512,23 @@ def test_activations_are_fused_where_nothing_else_reads_the_result() -> None:
     assert "fused" not in both.explain()
     both.dispatch([x - 3], [y, z])
     np.testing.assert_array_equal(z, 2 * (x - 3))
+
+
+def test_the_picture_of_a_graph() -> None:
+    graph = Graph(DEVICE)
+    a = graph.input(X)
+    owned = graph.input(replace(X, Flags=TensorFlags.OWNED_BY_DML))
+    (added,) = graph.operator(DML_ELEMENT_WISE_ADD1_OPERATOR_DESC, ATensor=a, BTensor=owned)
+    (relu,) = graph.operator(DML_ACTIVATION_RELU_OPERATOR_DESC, InputTensor=added)
+    compiled = graph.compile([relu * relu])
+    persistent = compiled.initialise([None, x])
+    times = compiled.times([x, None], [np.empty_like(x)], persistent=persistent)
+    assert len(times) == len(compiled.steps) == 2
+    assert min(times) > 0
+    svg = draw_graph(compiled, times)
+    texts = [each.text for each in ElementTree.fromstring(svg).iter() if each.tag.endswith("text")]
+    for text in ("inputs[0]", "ELEMENT_WISE_ADD1", "+ ACTIVATION_RELU", "weights {2, 3}", "to outputs[0]"):
+        assert text in texts
+    assert "inputs[1]" not in texts
+    assert sum(" us" in str(text) or " ms" in str(text) for text in texts) == 2
+    assert draw_graph(compiled) == draw_graph(compiled)

@@ -14,6 +14,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from enum import IntEnum
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,7 @@ from anydml import (
     TensorDataType,
     TensorFlags,
 )
+from anydml.draw import draw_graph
 from anydml.engines.gpu.devices import gpus
 from anydml.errors import Violation, error, listing
 from anydml.graph.build import Expression as _Built
@@ -307,6 +309,10 @@ class Model:
     def explain(self) -> str:
         """What was folded and fused, and which engine serves each operator."""
         return self._graph.explain()
+
+    def draw(self, path: str | os.PathLike[str]) -> None:
+        """Writes a picture of it, an SVG."""
+        Path(path).write_text(draw_graph(self._graph))
 
     def _is_initialised(self, owned: list[Array | None]) -> bool:
         """With these very data: a Binding never changes its."""

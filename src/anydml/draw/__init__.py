@@ -26,6 +26,7 @@ from ..validate import kind_of, validate
 from . import cumulative, join, pooling
 from .boxes import FONT, MUTED, WHITE, Box, placed, stacked, text_line
 from .examples import EXAMPLES as EXAMPLES
+from .graph import draw_graph as draw_graph
 from .parts import Operand, Picture, plain
 from .text import braces
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import copy
+from statistics import median
+from time import perf_counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -65,16 +68,19 @@ class CompiledGraph(Compiled):
     that feeds several tensors has the sizes and strides of the first in the order of InputEdges, or is flat.
     """
 
+    steps: list[Step]
+    """The kernels, in the order in which they run."""
+
     def __repr__(self) -> str:
-        return f"<CompiledGraph of {len(self._steps)} kernels on {self.device}>"
+        return f"<CompiledGraph of {len(self.steps)} kernels on {self.device}>"
 
     def __init__(self, device: Device, desc: DML_GRAPH_DESC, ends: Mapping[int, Tensor]) -> None:
         network = Network(desc, device)
-        self._steps = [Step.of(vertex, node, device) for node, vertex in network.vertices.items()]
+        self.steps = [Step.of(vertex, node, device) for node, vertex in network.vertices.items()]
         self._constants = network.constants
         self._notes = network.notes
         # Where a kernel may refuse a value that another has computed, nothing is given before all have run.
-        is_careful = any(step.demands is not None for step in self._steps)
+        is_careful = any(step.demands is not None for step in self.steps)
         self._direct: dict[Port, int] = {}
         self._copied: list[tuple[int, Port]] = []
         for number, port in network.targets.items():
@@ -86,28 +92,58 @@ class CompiledGraph(Compiled):
         self._free: dict[int, list[_Workspace]] = {}
         inputs = [_slot(f"inputs[{i}]", tensor, False) for i, tensor in enumerate(_inputs(desc))]
         outputs = [_slot(f"outputs[{i}]", ends.get(i, tensor), True) for i, tensor in enumerate(_outputs(desc))]
-        kernel = Kernel(f"{len(self._steps)} kernels", self._run_steps)
+        kernel = Kernel(f"{len(self.steps)} kernels", self._run_steps)
         super().__init__(device, "graph", kernel, False, inputs, outputs)
 
     def explain(self) -> str:
         """What was folded and fused, the memory between the kernels, and which engine serves each operator."""
-        lines = [f"graph: {len(self._steps)} kernels; {self._size} bytes of intermediate tensors, of which at most "]
+        lines = [f"graph: {len(self.steps)} kernels; {self._size} bytes of intermediate tensors, of which at most "]
         lines[0] += f"{self._alive} are alive at once"
         lines += self._notes
-        lines += [f"{step.vertex.name}: {step.served.explain(step.vertex.spec)}" for step in self._steps]
+        lines += [f"{step.vertex.name}: {step.served.explain(step.vertex.spec)}" for step in self.steps]
         return "\n".join(lines)
+
+    def named_outputs(self, step: Step) -> list[str]:
+        """The outputs of the graph that a step gives, as a dispatch calls them."""
+        given = {place.port for place in step.writes if place is not None}
+        ends = {number: port for port, number in self._direct.items()} | dict(self._copied)
+        return [f"outputs[{number}]" for number in sorted(ends) if ends[number] in given]
+
+    def times(
+        self, inputs: Sequence[Any], outputs: Sequence[Any], *, persistent: Array | None = None, runs: int = 7
+    ) -> list[float]:
+        """How long each kernel takes, in seconds: the median of several runs.
+
+        Args:
+            inputs: as for :meth:`dispatch`.
+            outputs: likewise.
+            persistent: likewise.
+            runs: how many, after one that is not counted. On a GPU, which works on while a dispatch returns, the times
+                are those of giving it the work.
+        """
+        measured: list[list[float]] = []
+
+        def run(read: Sequence[Array | None], written: Sequence[Array | None]) -> None:
+            measured.append([])
+            self._run_steps(read, written, measured[-1])
+
+        timed = copy(self)
+        timed._kernel = Kernel("timed", run)
+        for _ in range(runs + 1):
+            timed.dispatch(inputs, outputs, persistent=persistent)
+        return [median(each) for each in zip(*measured[1:], strict=True)]
 
     def _planned(self) -> tuple[dict[Port, int], int]:
         """The offsets of what lies between the kernels, and the bytes of all."""
-        end = len(self._steps)
+        end = len(self.steps)
         last = {port: end for _, port in self._copied}
-        for i, step in enumerate(self._steps):
+        for i, step in enumerate(self.steps):
             for place in step.reads:
                 if place is not None:
                     last[place.port] = max(last.get(place.port, 0), i)
         lives: list[Life] = []
         buffers: dict[Port, int] = {}
-        for i, step in enumerate(self._steps):
+        for i, step in enumerate(self.steps):
             for place in step.writes:
                 if place is None or place.port in self._direct:
                     continue
@@ -140,7 +176,12 @@ class CompiledGraph(Compiled):
                 return buffers[read.port]
         return None
 
-    def _run_steps(self, inputs: Sequence[Array | None], outputs: Sequence[Array | None]) -> None:
+    def _run_steps(
+        self,
+        inputs: Sequence[Array | None],
+        outputs: Sequence[Array | None],
+        seconds: list[float] | None = None,
+    ) -> None:
         memory = self.device.memory
         lane = memory.lane()
         free = self._free.setdefault(lane, []) if lane is not None else []
@@ -150,8 +191,11 @@ class CompiledGraph(Compiled):
             workspace = self._workspace()
         for hole in workspace.holes:
             hole.arrays[hole.position] = self._filling(hole, inputs, outputs)
-        for step, (read, written) in zip(self._steps, workspace.arrays, strict=True):
+        for step, (read, written) in zip(self.steps, workspace.arrays, strict=True):
+            begin = perf_counter() if seconds is not None else 0.0
             step.run(read, written)
+            if seconds is not None:
+                seconds.append(perf_counter() - begin)
         for number, port in self._copied:
             target: Any = outputs[number]
             if port in self._direct:
@@ -178,7 +222,7 @@ class CompiledGraph(Compiled):
     def _workspace(self) -> _Workspace:
         memory = self.device.memory.empty((self._size,), np.dtype(np.uint8))
         workspace = _Workspace(memory, [], [])
-        for step in self._steps:
+        for step in self.steps:
             sides: list[list[Array | None]] = []
             for places in (step.reads, step.writes):
                 arrays: list[Array | None] = []
