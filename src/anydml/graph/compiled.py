@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from copy import copy
-from statistics import median
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -131,7 +130,7 @@ class CompiledGraph(Compiled):
         timed._kernel = Kernel("timed", run)
         for _ in range(runs + 1):
             timed.dispatch(inputs, outputs, persistent=persistent)
-        return [median(each) for each in zip(*measured[1:], strict=True)]
+        return [float(np.median(each)) for each in zip(*measured[1:], strict=True)]
 
     def _planned(self) -> tuple[dict[Port, int], int]:
         """The offsets of what lies between the kernels, and the bytes of all."""
