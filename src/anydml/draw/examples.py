@@ -9,7 +9,7 @@ import numpy as np
 
 from ..enums import TensorDataType
 from ..layout import DATA_TYPES, Array
-from ..operators import activation, activation_softmax
+from ..operators import activation, activation_prelu, activation_softmax
 from ..operators import element_wise_binary as binary
 from ..operators import element_wise_unary as unary
 from ..operators.cumulative import DML_CUMULATIVE_PRODUCT_OPERATOR_DESC, DML_CUMULATIVE_SUMMATION_OPERATOR_DESC
@@ -78,7 +78,7 @@ EXAMPLES: Mapping[str, tuple[OperatorDesc, Sequence[Array | None]]] = {
     "ACTIVATION_LINEAR": _of_one(activation.DML_ACTIVATION_LINEAR_OPERATOR_DESC, _SIGNED, Alpha=2, Beta=1),
     "ACTIVATION_LOG_SOFTMAX": _of_one(activation_softmax.DML_ACTIVATION_LOG_SOFTMAX_OPERATOR_DESC, _SIGNED),
     "ACTIVATION_PARAMETERIZED_RELU": (
-        activation.DML_ACTIVATION_PARAMETERIZED_RELU_OPERATOR_DESC(
+        activation_prelu.DML_ACTIVATION_PARAMETERIZED_RELU_OPERATOR_DESC(
             InputTensor=_packed(_SIGNED), SlopeTensor=_packed(_POSITIVE), OutputTensor=_packed(_SIGNED)
         ),
         [_SIGNED, _POSITIVE],

@@ -1,4 +1,4 @@
-"""Activations of each element: f(x). Most may be fused into other operators, and then have no tensors.
+"""Activations of each element: f(x). All may be fused into other operators, and then have no tensors.
 
 Decisions where the pages are silent: floats are computed in double precision and rounded once; NaN stays NaN, as in
 PyTorch, also where a formula's comparison would make a number of it; formulas are taken at their limits where they
@@ -27,7 +27,7 @@ from ..schema import (
     Tensor,
     support_table,
 )
-from .common import rounded, same, sizes_of, widened
+from .common import rounded, same, sizes_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,27 +131,6 @@ class DML_ACTIVATION_LINEAR_OPERATOR_DESC(_OfAlphaAndBeta):
 
     Source: the page of DML_ACTIVATION_LINEAR_OPERATOR_DESC; since feature level 1.0.
     """
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DML_ACTIVATION_PARAMETERIZED_RELU_OPERATOR_DESC(OperatorDesc):
-    """f(x) = x where x >= 0, else slope * x, modulo 2^n of integers. May run in-place.
-
-    Args:
-        InputTensor: the elements.
-        SlopeTensor: a slope for each element, of the same type and sizes.
-        OutputTensor: the results, of the same type and sizes.
-
-    Constraints:
-        (C1) InputTensor, SlopeTensor and OutputTensor have the same DataType.
-        (C2) InputTensor, SlopeTensor and OutputTensor have the same DimensionCount and Sizes.
-
-    Source: the page of DML_ACTIVATION_PARAMETERIZED_RELU_OPERATOR_DESC; since feature level 1.0.
-    """
-
-    InputTensor: Tensor
-    SlopeTensor: Tensor
-    OutputTensor: Tensor
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -338,12 +317,6 @@ def _constraints(desc: Any) -> Iterator[Broken]:
     yield from same(desc, "(C2)", "DimensionCount", "InputTensor", "OutputTensor")
 
 
-def _constraints_of_parameterized_relu(desc: DML_ACTIVATION_PARAMETERIZED_RELU_OPERATOR_DESC) -> Iterator[Broken]:
-    yield from same(desc, "(C1)", "DataType", "InputTensor", "SlopeTensor", "OutputTensor")
-    yield from same(desc, "(C2)", "DimensionCount", "InputTensor", "SlopeTensor", "OutputTensor")
-    yield from same(desc, "(C2)", "Sizes", "InputTensor", "SlopeTensor")
-
-
 def _infer_sizes(desc: Any) -> dict[str, Choices]:
     return {"OutputTensor": sizes_of(desc.InputTensor)}
 
@@ -357,11 +330,6 @@ def _each(function: Callable[[Any, Array], Any]) -> Callable[..., Array]:
             return rounded(np.where(np.isnan(wide), wide, function(desc, wide)), x.dtype)
 
     return reference
-
-
-def _parameterized_relu(desc: Any, x: Array, slope: Array) -> Array:
-    with np.errstate(all="ignore"):
-        return rounded(np.where(x >= 0, widened(x), widened(slope) * widened(x)), x.dtype)
 
 
 def _shrink(desc: DML_ACTIVATION_SHRINK_OPERATOR_DESC, x: Array) -> Array:
@@ -390,12 +358,11 @@ def _spec(
     desc: type[OperatorDesc],
     reference: Callable[..., Array],
     support: SupportTable = _FLOATS,
-    constraints: Callable[[Any], Iterator[Broken]] = _constraints,
 ) -> OperatorSpec:
     return OperatorSpec(
         operator_type=operator_type,
         desc=desc,
-        constraints=constraints,
+        constraints=_constraints,
         infer_sizes=_infer_sizes,
         sizes_rule="(C2)",
         reference=reference,
@@ -432,31 +399,6 @@ ACTIVATION_LINEAR = _spec(
     OperatorType.ACTIVATION_LINEAR,
     DML_ACTIVATION_LINEAR_OPERATOR_DESC,
     _each(lambda desc, x: desc.Alpha * x + desc.Beta),
-)
-
-ACTIVATION_PARAMETERIZED_RELU = _spec(
-    OperatorType.ACTIVATION_PARAMETERIZED_RELU,
-    DML_ACTIVATION_PARAMETERIZED_RELU_OPERATOR_DESC,
-    _parameterized_relu,
-    support_table("""
-        DML_FEATURE_LEVEL_5_1 and above
-        InputTensor  | Input  | 1 to 8 | FLOAT32, FLOAT16, INT32, INT16, INT8
-        SlopeTensor  | Input  | 1 to 8 | FLOAT32, FLOAT16, INT32, INT16, INT8
-        OutputTensor | Output | 1 to 8 | FLOAT32, FLOAT16, INT32, INT16, INT8
-        DML_FEATURE_LEVEL_3_0 and above
-        InputTensor  | Input  | 1 to 8 | FLOAT32, FLOAT16
-        SlopeTensor  | Input  | 1 to 8 | FLOAT32, FLOAT16
-        OutputTensor | Output | 1 to 8 | FLOAT32, FLOAT16
-        DML_FEATURE_LEVEL_2_0 and above
-        InputTensor  | Input  | 4 to 5 | FLOAT32, FLOAT16
-        SlopeTensor  | Input  | 4 to 5 | FLOAT32, FLOAT16
-        OutputTensor | Output | 4 to 5 | FLOAT32, FLOAT16
-        DML_FEATURE_LEVEL_1_0 and above
-        InputTensor  | Input  | 4      | FLOAT32, FLOAT16
-        SlopeTensor  | Input  | 4      | FLOAT32, FLOAT16
-        OutputTensor | Output | 4      | FLOAT32, FLOAT16
-    """),
-    _constraints_of_parameterized_relu,
 )
 
 ACTIVATION_PARAMETRIC_SOFTPLUS = _spec(
