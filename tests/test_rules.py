@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from anydml import (
+    DML_ACTIVATION_TANH_OPERATOR_DESC,
     DML_BUFFER_TENSOR_DESC,
     DML_CUMULATIVE_PRODUCT_OPERATOR_DESC,
     DML_CUMULATIVE_SUMMATION_OPERATOR_DESC,
@@ -110,6 +111,23 @@ def pooling(**members: Any) -> OperatorDesc:
         "Dilations": (1, 1),
     }
     return DML_QUANTIZED_LINEAR_AVERAGE_POOLING_OPERATOR_DESC(**{**right, **members})
+
+
+def recurrent(operator: str, **members: Any) -> OperatorDesc:
+    """Four steps of five sequences, from sizes of 3 to 2."""
+    gates, activations = {"RNN": (1, 1), "LSTM": (4, 3), "GRU": (3, 2)}[operator]
+    right = {
+        "InputTensor": tensor((1, 4, 5, 3)),
+        "WeightTensor": tensor((1, 1, 2 * gates, 3)),
+        "RecurrenceTensor": tensor((1, 1, 2 * gates, 2)),
+        "OutputSingleTensor": tensor((1, 1, 5, 2)),
+        "ActivationDescs": [DML_ACTIVATION_TANH_OPERATOR_DESC()] * activations,
+        **({"ClipThreshold": 1} if operator == "LSTM" else {}),
+    }
+    return spec(operator).desc(**{**right, **members})
+
+
+RECURRENT = ("RNN", "LSTM", "GRU")
 
 
 class Negative(NamedTuple):
@@ -428,6 +446,32 @@ NEGATIVES = [
     ),
     Negative("(C6)", join(OutputTensor=tensor((5, 3))), "OutputTensor.Sizes[0]", "5", "4"),
     Negative("(C6)", join(OutputTensor=tensor((4, 2))), "OutputTensor.Sizes[1]", "2", "3"),
+    # RNN, LSTM and GRU; more of them in test_recurrent.py
+    *(
+        Negative(rule, recurrent(operator, **members), where, found, expected)
+        for operator in RECURRENT
+        for rule, members, where, found, expected in [
+            (
+                "(C1)",
+                {"HiddenInitTensor": tensor((1, 1, 5, 2), "FLOAT16")},
+                "HiddenInitTensor.DataType",
+                "FLOAT16",
+                "FLOAT32, that of InputTensor",
+            ),
+            (
+                "(C2)",
+                {"InputTensor": bad(Sizes=(1, 4, 5, 3), Flags=TensorFlags.OWNED_BY_DML)},
+                "InputTensor.Flags",
+                "OWNED_BY_DML",
+                "NONE",
+            ),
+            ("(C3)", {"HiddenInitTensor": tensor((1, 1, 5, 3))}, "HiddenInitTensor.Sizes[3]", "3", "2, hidden_size"),
+            ("(C4)", {"OutputSequenceTensor": tensor((3, 1, 5, 2))}, "OutputSequenceTensor.Sizes[0]", "3", "4"),
+            ("(C5)", {"ActivationDescs": []}, "ActivationDescs", "0 activations", "for each direction"),
+            ("(C6)", {"OutputSingleTensor": None}, "OutputSequenceTensor", "None", "or as OutputSingleTensor"),
+        ]
+    ),
+    Negative("(C7)", recurrent("LSTM", ClipThreshold=-1, UseClipThreshold=True), "ClipThreshold", "-1.0", "at least 0"),
     # QUANTIZED_LINEAR_AVERAGE_POOLING
     Negative(
         "(C1)",
@@ -530,7 +574,7 @@ def test_all_rules_on_members_and_tensors_are_broken_here() -> None:
 
 
 def test_right_descs_are_right() -> None:
-    for desc in (summation(), multiplication(), join(), pooling(), *map(uniform, UNIFORM)):
+    for desc in (summation(), multiplication(), join(), pooling(), *map(uniform, UNIFORM), *map(recurrent, RECURRENT)):
         assert validate(desc) == []
         assert validate(desc, strict=True) == []
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from anydml import (
+    DML_ACTIVATION_TANH_OPERATOR_DESC,
     DML_BUFFER_TENSOR_DESC,
     DML_JOIN_OPERATOR_DESC,
     DML_QUANTIZED_LINEAR_AVERAGE_POOLING_OPERATOR_DESC,
@@ -163,6 +164,39 @@ PAGES: dict[str, dict[str, list[tuple[str, int, int, str]]]] = {
             ("4.1", 1, 8, _JOIN_4_1),
         ],
     },
+    "RNN": {
+        "InputTensor": [("1.0", 4, 4, _FLOATS)],
+        "WeightTensor": [("1.0", 4, 4, _FLOATS)],
+        "RecurrenceTensor": [("1.0", 4, 4, _FLOATS)],
+        "BiasTensor": [("1.0", 4, 4, _FLOATS)],
+        "HiddenInitTensor": [("1.0", 4, 4, _FLOATS)],
+        "SequenceLengthsTensor": [("1.0", 4, 4, "UINT32")],
+        "OutputSequenceTensor": [("1.0", 4, 4, _FLOATS)],
+        "OutputSingleTensor": [("1.0", 4, 4, _FLOATS)],
+    },
+    "LSTM": {
+        "InputTensor": [("1.0", 4, 4, _FLOATS)],
+        "WeightTensor": [("1.0", 4, 4, _FLOATS)],
+        "RecurrenceTensor": [("1.0", 4, 4, _FLOATS)],
+        "BiasTensor": [("1.0", 4, 4, _FLOATS)],
+        "HiddenInitTensor": [("1.0", 4, 4, _FLOATS)],
+        "CellMemInitTensor": [("1.0", 4, 4, _FLOATS)],
+        "SequenceLengthsTensor": [("1.0", 4, 4, "UINT32")],
+        "PeepholeTensor": [("1.0", 4, 4, _FLOATS)],
+        "OutputSequenceTensor": [("1.0", 4, 4, _FLOATS)],
+        "OutputSingleTensor": [("1.0", 4, 4, _FLOATS)],
+        "OutputCellSingleTensor": [("1.0", 4, 4, _FLOATS)],
+    },
+    "GRU": {
+        "InputTensor": [("1.0", 4, 4, _FLOATS)],
+        "WeightTensor": [("1.0", 4, 4, _FLOATS)],
+        "RecurrenceTensor": [("1.0", 4, 4, _FLOATS)],
+        "BiasTensor": [("1.0", 4, 4, _FLOATS)],
+        "HiddenInitTensor": [("1.0", 4, 4, _FLOATS)],
+        "SequenceLengthsTensor": [("1.0", 4, 4, "UINT32")],
+        "OutputSequenceTensor": [("1.0", 4, 4, _FLOATS)],
+        "OutputSingleTensor": [("1.0", 4, 4, _FLOATS)],
+    },
     "QUANTIZED_LINEAR_AVERAGE_POOLING": {
         "InputTensor": [("6.2", 4, 5, _BYTE)],
         "InputScaleTensor": [("6.2", 1, 5, "FLOAT32")],
@@ -211,6 +245,36 @@ def pooled(**tensors: Shape) -> OperatorDesc:
     )
 
 
+RECURRENT = {"RNN": (1, 1), "LSTM": (4, 3), "GRU": (3, 2)}
+"""Gates and activations."""
+
+
+def unrolled(operator: str, **tensors: Shape) -> OperatorDesc:
+    """One step of one sequence, from a size of 1 to a size of 1."""
+    gates, activations = RECURRENT[operator]
+    sizes = {
+        "WeightTensor": (1, 1, gates, 1),
+        "RecurrenceTensor": (1, 1, gates, 1),
+        "BiasTensor": (1, 1, 1, 2 * gates),
+        "PeepholeTensor": (1, 1, 1, 3),
+    }
+    members = {
+        name: DML_BUFFER_TENSOR_DESC(DataType=shape[1], Sizes=sizes[name])
+        if shape[0] == 4 and name in sizes
+        else ones(shape)
+        for name, shape in tensors.items()
+    }
+    clip = {"ClipThreshold": 1} if operator == "LSTM" else {}
+    return spec(operator).desc(**members, **clip, ActivationDescs=[DML_ACTIVATION_TANH_OPERATOR_DESC()] * activations)
+
+
+def recurrent_partners(operator: str, tensor: str, shape: Shape) -> dict[str, Shape]:
+    """As for pooling."""
+    length, real = TensorDataType.UINT32, TensorDataType.FLOAT32 if tensor == "SequenceLengthsTensor" else shape[1]
+    others = {name: (4, length if name == "SequenceLengthsTensor" else real) for name in PAGES[operator]}
+    return {**others, tensor: shape}
+
+
 def pooling_partners(tensor: str, shape: Shape) -> dict[str, Shape]:
     """The other tensors, such that no rule but the support table can be broken wherever that is possible."""
     byte, real = TensorDataType.INT8, TensorDataType.FLOAT32
@@ -236,6 +300,9 @@ def build(operator: str, tensor: str, shape: Shape) -> tuple[OperatorDesc, Mappi
     if operator == "QUANTIZED_LINEAR_AVERAGE_POOLING":
         shapes = pooling_partners(tensor, shape)
         return pooled(**shapes), shapes
+    if operator in RECURRENT:
+        shapes = recurrent_partners(operator, tensor, shape)
+        return unrolled(operator, **shapes), shapes
     shapes = dict.fromkeys(PAGES[operator], shape)
     if operator == "JOIN":
         return joined(**shapes), shapes
@@ -314,6 +381,8 @@ def test_a_tensor_alone_can_break_the_table(operator: str) -> None:
             desc = joined(**shapes)
         elif operator == "QUANTIZED_LINEAR_AVERAGE_POOLING":
             desc = pooled(**shapes)
+        elif operator in RECURRENT:
+            desc = unrolled(operator, **shapes)
         else:
             desc = plain(operator, **shapes)
         refused = [v.where for v in validate(desc) if v.rule == "(S3)"]

@@ -23,9 +23,10 @@ from anydml import (
     TensorDataType,
     validate,
 )
+from anydml.enums import RecurrentNetworkDirection
 from anydml.layout import DTYPES, Layout
 from anydml.operators import OPERATORS, spec, spec_of
-from anydml.operators.fused import FUSIBLE
+from anydml.operators.fused import FUSIBLE, fused_since
 from anydml.schema import OperatorDesc
 from fuzzing.common import ENGINES, check_violation, expect, junk, note, number, outcome, small_sizes, tensor_of
 
@@ -140,9 +141,9 @@ def good_activation(random: Random) -> OperatorDesc:
     return found.desc(**members)
 
 
-def fused(random: Random) -> OperatorDesc:
-    """An activation that may be fused into some operator."""
-    found = spec(random.choice(FUSIBLE))
+def fused(random: Random, operator: str = "") -> OperatorDesc:
+    """An activation that may be fused into an operator; where none is named, into some."""
+    found = spec(random.choice([name for name in FUSIBLE if not operator or fused_since(name, operator) is not None]))
     members: dict[str, Any] = dict.fromkeys(found.tensors)
     for name, kind in found.members.items():
         if kind == "FLOAT":
@@ -152,7 +153,38 @@ def fused(random: Random) -> OperatorDesc:
     return found.desc(**members)
 
 
-GOOD = [good_tally, good_tally, good_join, good_pooling, good_element_wise, good_activation]
+def good_recurrent(random: Random) -> OperatorDesc:
+    operator, gates, activations = random.choice([("RNN", 1, 1), ("LSTM", 4, 3), ("GRU", 3, 2)])
+    found, data_type = spec(operator), random.choice([TensorDataType.FLOAT32, TensorDataType.FLOAT16])
+    steps, batch, read, hidden = (random.randint(1, 3) for _ in range(4))
+    direction = random.choice(list(RecurrentNetworkDirection))
+    directions = 2 if direction == RecurrentNetworkDirection.BIDIRECTIONAL else 1
+    state = (1, directions, batch, hidden)
+    sizes = {
+        "InputTensor": (1, steps, batch, read),
+        "WeightTensor": (1, directions, gates * hidden, read),
+        "RecurrenceTensor": (1, directions, gates * hidden, hidden),
+        "BiasTensor": (1, 1, directions, 2 * gates * hidden),
+        "SequenceLengthsTensor": (1, 1, 1, batch),
+        "PeepholeTensor": (1, 1, directions, 3 * hidden),
+        "OutputSequenceTensor": (steps, directions, batch, hidden),
+    }
+    kept = random.choice([name for name in found.tensors if name.startswith("Output")])
+    members: dict[str, Any] = {}
+    for name, row in found.tensors.items():
+        if name == kept or "Optional" not in row.kind or random.random() < 0.6:
+            kind = TensorDataType.UINT32 if "Lengths" in name else data_type
+            members[name] = tensor_of(random, kind, sizes.get(name, state), name.startswith("Output"))
+    for name, kind in found.members.items():
+        if kind == "BOOL":
+            members[name] = random.choice([True, False])
+        elif kind == "FLOAT":
+            members[name] = random.choice([0, 1, 2.5])
+    descs = [fused(random, operator) for _ in range(activations * directions)]
+    return found.desc(**members, ActivationDescs=descs, Direction=direction)
+
+
+GOOD = [good_tally, good_tally, good_join, good_pooling, good_element_wise, good_activation, good_recurrent]
 
 
 def good_desc(random: Random) -> OperatorDesc:
@@ -163,7 +195,7 @@ def members_of(desc: Any) -> dict[str, Any]:
     return {field.name: getattr(desc, field.name) for field in fields(desc)}
 
 
-DERIVED = ("TotalTensorSizeInBytes", "DimensionCount", "InputCount")
+DERIVED = ("TotalTensorSizeInBytes", "DimensionCount", "InputCount", "ActivationDescCount")
 
 
 def mutated_number(random: Random, value: Any) -> Any:
@@ -206,10 +238,12 @@ def elements(desc: OperatorDesc) -> int:
     )
 
 
-def fill(random: Random, layout: Layout, is_scale: bool) -> np.ndarray:
+def fill(random: Random, layout: Layout, label: str) -> np.ndarray:
     """Values whose sums and products are exact, so that engines have to agree."""
-    if is_scale:
+    if "Scale" in label:
         choices: list[float] = [1, 1, 0.5, 0.1, 3, 1e-3] + [0, -1, float("nan")] * (random.random() < 0.05)
+    elif label == "SequenceLengthsTensor":
+        choices = [0, 1, 1] + [2, 3, 2**32 - 1] * (random.random() < 0.5)
     elif layout.dtype.kind == "f":
         choices = [0, 1, 1, -1, 2, 0.5]
         choices += [float("inf"), float("nan")] if random.random() < 0.1 else []
@@ -230,40 +264,41 @@ def run_desc(random: Random, desc: OperatorDesc) -> None:
         if tensor is not None:
             layout = Layout.of_desc(tensor)
             memory = np.full(layout.bounds()[1], 0xA5, np.uint8)
-            layout.view(memory)[...] = fill(random, layout, "Scale" in label)
+            layout.view(memory)[...] = fill(random, layout, label)
         memories.append(memory)
-    (label, output) = found.outputs(desc)[0]
-    layout = Layout.of_desc(output)
+    layouts = [None if tensor is None else Layout.of_desc(tensor) for _, tensor in found.outputs(desc)]
     owned = [tensor is not None and bool(tensor.Flags) for _, tensor in found.inputs(desc)]
     seen = []
     for engine in ENGINES:
         device = Device(engine)
         operator = device.compile_operator(device.create_operator(desc))
-        memory = np.full(layout.bounds()[1] + 16, 0x5A, np.uint8)
+        written = [None if each is None else np.full(each.bounds()[1] + 16, 0x5A, np.uint8) for each in layouts]
 
-        def dispatch(operator: CompiledOperator = operator, memory: np.ndarray = memory) -> None:
+        def dispatch(operator: CompiledOperator = operator, written: list[np.ndarray | None] = written) -> None:
             persistent = None
             if any(owned):
                 bound = [given if own else None for given, own in zip(memories, owned, strict=True)]
                 persistent = operator.initialise(bound)
             inputs = [None if own else given for given, own in zip(memories, owned, strict=True)]
-            operator.dispatch(inputs, [memory], persistent=persistent)
+            operator.dispatch(inputs, written, persistent=persistent)
 
         before = [None if given is None else given.copy() for given in memories]
         result = outcome(dispatch)
         for given, kept in zip(memories, before, strict=True):
             expect(given is None or bytes(given) == bytes(kept), engine, "wrote to an input")  # type: ignore[arg-type]
-        if result.rules is not None:
-            expect((memory == 0x5A).all(), engine, "refused", result.rules, "and wrote")
-            expect(all(rule[1] == "V" for rule, _ in result.rules), engine, "refused", result.rules)
-        else:
-            untouched = memory.copy()
-            layout.view(untouched)[...] = layout.view(memory)
+        there = [each for each in zip(layouts, written, strict=True) if each[1] is not None]
+        for layout, memory in there:
+            if result.rules is not None:
+                expect((memory == 0x5A).all(), engine, "refused", result.rules, "and wrote")
+                continue
             expected = np.full_like(memory, 0x5A)
             layout.view(expected)[...] = layout.view(memory)
             expect(bytes(expected) == bytes(memory), engine, "wrote into gaps")
-        seen.append((result.rules, layout.view(memory).copy()))
-    same_results(desc, *seen[0], *seen[1])
+        expect(all(rule[1] == "V" for rule, _ in result.rules or ()), engine, "refused", result.rules)
+        seen.append((result.rules, [layout.view(memory).copy() for layout, memory in there]))
+    (rules, results), (other_rules, others) = seen
+    for values, other_values in zip(results, others, strict=True):
+        same_results(desc, rules, values, other_rules, other_values)
 
 
 def same_results(what: object, rules: Any, values: np.ndarray, other_rules: Any, other_values: np.ndarray) -> None:

@@ -9,6 +9,7 @@ import re
 import shutil
 import tempfile
 from collections.abc import Iterator
+from enum import Enum
 from functools import cache
 from pathlib import Path
 from random import Random
@@ -19,12 +20,11 @@ import numpy as np
 from anydml import (
     DML_BUFFER_TENSOR_DESC,
     DML_SCALE_BIAS,
-    AxisDirection,
     Device,
-    TensorDataType,
     model,
 )
 from anydml.operators import spec_of
+from anydml.schema import OperatorDesc
 from fuzzing.common import ENGINES, check_violation, expect, note, outcome
 from fuzzing.descs import any_level, elements, good_desc, members_of, same_results
 
@@ -266,9 +266,12 @@ def json_value(value: Any) -> Any:
         return json_tensor(value)
     if isinstance(value, DML_SCALE_BIAS):
         return {"Scale": value.Scale, "Bias": value.Bias}
+    if isinstance(value, OperatorDesc):
+        members = {name: json_value(each) for name, each in members_of(value).items() if each is not None}
+        return {"Type": spec_of(value).name, **members}  # type: ignore[union-attr]
     if isinstance(value, tuple):
         return [json_value(each) for each in value]
-    return value.name if isinstance(value, AxisDirection | TensorDataType) else value
+    return value.name if isinstance(value, Enum) else value
 
 
 def made_up(random: Random) -> str:
@@ -283,7 +286,7 @@ def made_up(random: Random) -> str:
             continue
         name = f"R{len(resources)}"
         size = (tensor.TotalTensorSizeInBytes or 0) // (tensor.DataType.bits // 8) + 1
-        value: Any = 1 if "Scale" in label else random.choice([0, 1, 2])
+        value: Any = 1 if "Scale" in label or "Lengths" in label else random.choice([0, 1, 2])
         sequence = {"valueCount": size, "valueStart": value, "valueDelta": random.choice([0, 1])}
         resources[name] = {
             "initialValuesDataType": tensor.DataType.name,

@@ -153,7 +153,7 @@ _TYPE_WORDS = {
     "OptionalScaleBias": "DML_SCALE_BIAS or None",
     "Size2D": "DML_SIZE_2D",
     "OptionalActivation": "desc of an activation without tensors, or None",
-    "Activations": "list of such descs",
+    "Activations": "list of descs of activations without tensors",
     "Count": "integer, derived",
 }
 
@@ -230,7 +230,8 @@ def _code(value: object, indent: str = "") -> str:
     given = {name: each for name, each in members.items() if each != defaults[name]}
     name = type(value).__name__
     line = f"{name}({', '.join(f'{key}={_code(each)}' for key, each in given.items())})"
-    if isinstance(value, DML_BUFFER_TENSOR_DESC) and len(indent + line) <= WIDTH:
+    is_plain = "\n" not in line and not any(isinstance(each, _STRUCTS) for each in given.values())
+    if is_plain and len(indent + line) <= WIDTH:
         return line
     inner = "".join(f"{indent}    {key}={_code(each, indent + '    ')},\n" for key, each in given.items())
     return f"{name}(\n{inner}{indent})"

@@ -15,6 +15,7 @@ from ..operators import element_wise_unary as unary
 from ..operators.cumulative import DML_CUMULATIVE_PRODUCT_OPERATOR_DESC, DML_CUMULATIVE_SUMMATION_OPERATOR_DESC
 from ..operators.join import DML_JOIN_OPERATOR_DESC
 from ..operators.pooling import DML_QUANTIZED_LINEAR_AVERAGE_POOLING_OPERATOR_DESC
+from ..operators.recurrent import DML_GRU_OPERATOR_DESC, DML_LSTM_OPERATOR_DESC, DML_RNN_OPERATOR_DESC
 from ..schema import OperatorDesc
 from ..tensor import DML_BUFFER_TENSOR_DESC, DML_SCALE_BIAS
 
@@ -35,6 +36,17 @@ def _of_two(desc: Any, a: Array, b: Array, **options: Any) -> tuple[OperatorDesc
     return desc(ATensor=_packed(a), BTensor=_packed(b), OutputTensor=_packed(a), **options), [a, b]
 
 
+def _recurrent(
+    desc: Any, w: Array, r: Array, optional: int, outputs: dict[str, int], **options: Any
+) -> tuple[OperatorDesc, list[Array | None]]:
+    """Without the `optional` inputs, and with outputs of so many steps."""
+    tensors = {name: _packed(np.empty((steps, 1, 1, r.shape[3]), np.float32)) for name, steps in outputs.items()}
+    found = desc(
+        InputTensor=_packed(_SEQUENCE), WeightTensor=_packed(w), RecurrenceTensor=_packed(r), **tensors, **options
+    )
+    return found, [_SEQUENCE, w, r, *[None] * optional]
+
+
 _SIGNED = np.array([[[[-2.5, -1, 0], [0.5, 1, 4]]]], np.float32)
 _POSITIVE = np.array([[[[0.25, 1, 2], [4, 9, 10]]]], np.float32)
 _A = np.array([[[[7, -7, 4], [1, 2, 9]]]], np.float32)
@@ -42,6 +54,9 @@ _B = np.array([[[[2, 2, -3], [4, 5, 3]]]], np.float32)
 _TABLE = np.array([[[[2, 1, 3, 5], [3, 8, 7, 3], [9, 6, 2, 4]]]], np.float32)
 _LEFT = np.arange(1, 7, dtype=np.float32).reshape(1, 1, 2, 3)
 _RIGHT = np.arange(7, 15, dtype=np.float32).reshape(1, 1, 2, 4)
+_SEQUENCE = np.array([[[[1, 2]], [[0.5, -1]], [[-2, 0.25]]]], np.float32)
+_GATES = np.array([[[[1, 0.5], [-0.5, 1], [0.25, 0.25], [2, -1]]]], np.float32)
+_STATES = np.array([[[[0.5], [-1], [0.25], [1]]]], np.float32)
 _IMAGE = np.array([[[[12, 15, 11, 18], [16, 17, 20, 13], [14, 10, 22, 19], [21, 12, 16, 24]]]], np.uint8)
 
 EXAMPLES: Mapping[str, tuple[OperatorDesc, Sequence[Array | None]]] = {
@@ -106,6 +121,39 @@ EXAMPLES: Mapping[str, tuple[OperatorDesc, Sequence[Array | None]]] = {
             Axis=3,
         ),
         [_LEFT, _RIGHT],
+    ),
+    "RNN": _recurrent(
+        DML_RNN_OPERATOR_DESC,
+        _GATES[:, :, :2],
+        np.array([[[[0.5, 1], [-1, 0.5]]]], np.float32),
+        3,
+        {"OutputSequenceTensor": 3, "OutputSingleTensor": 1},
+        ActivationDescs=[activation.DML_ACTIVATION_RELU_OPERATOR_DESC()],
+    ),
+    "LSTM": _recurrent(
+        DML_LSTM_OPERATOR_DESC,
+        _GATES,
+        _STATES,
+        5,
+        {"OutputSingleTensor": 1, "OutputCellSingleTensor": 1},
+        ActivationDescs=[
+            activation.DML_ACTIVATION_SIGMOID_OPERATOR_DESC(),
+            activation.DML_ACTIVATION_TANH_OPERATOR_DESC(),
+            activation.DML_ACTIVATION_TANH_OPERATOR_DESC(),
+        ],
+        ClipThreshold=1,
+        UseClipThreshold=True,
+    ),
+    "GRU": _recurrent(
+        DML_GRU_OPERATOR_DESC,
+        _GATES[:, :, :3],
+        _STATES[:, :, :3],
+        3,
+        {"OutputSequenceTensor": 3},
+        ActivationDescs=[
+            activation.DML_ACTIVATION_SIGMOID_OPERATOR_DESC(),
+            activation.DML_ACTIVATION_TANH_OPERATOR_DESC(),
+        ],
     ),
     "ELEMENT_WISE_ADD1": _of_two(
         binary.DML_ELEMENT_WISE_ADD1_OPERATOR_DESC,

@@ -257,7 +257,7 @@ class Graph:
             if not _is_input(found, name)
         }
         open_ones = {name: kind for name, kind in wanted.items() if isinstance(kind, TensorDataType)}
-        complete = {**members, **{name: each for name, each in wanted.items() if name not in open_ones}}
+        complete = {name: each for name, each in {**members, **wanted}.items() if name not in open_ones}
         if not open_ones or first is None:
             return found.desc(**complete)
         # Sizes are inferred from a desc that is right but for those of its outputs.

@@ -67,6 +67,9 @@ if TYPE_CHECKING:
     from .pooling import (
         DML_QUANTIZED_LINEAR_AVERAGE_POOLING_OPERATOR_DESC as DML_QUANTIZED_LINEAR_AVERAGE_POOLING_OPERATOR_DESC,
     )
+    from .recurrent import DML_GRU_OPERATOR_DESC as DML_GRU_OPERATOR_DESC
+    from .recurrent import DML_LSTM_OPERATOR_DESC as DML_LSTM_OPERATOR_DESC
+    from .recurrent import DML_RNN_OPERATOR_DESC as DML_RNN_OPERATOR_DESC
 
 OPERATORS = {
     "ELEMENT_WISE_IDENTITY": "element_wise_unary",
@@ -104,6 +107,9 @@ OPERATORS = {
     "ACTIVATION_TANH": "activation",
     "ACTIVATION_THRESHOLDED_RELU": "activation",
     "JOIN": "join",
+    "RNN": "recurrent",
+    "LSTM": "recurrent",
+    "GRU": "recurrent",
     "ELEMENT_WISE_ADD1": "element_wise_binary",
     "ACTIVATION_SHRINK": "activation",
     "ELEMENT_WISE_MODULUS_TRUNCATE": "element_wise_binary",
