@@ -208,6 +208,27 @@ def test_owned_inputs_are_bound_at_initialisation() -> None:
     np.testing.assert_array_equal(y, np.cumsum(x, axis=1) + weights)
 
 
+def test_what_depends_on_owned_tensors_alone_runs_once() -> None:
+    """When they are bound: -w and exp(-w) here, whose sum with x is wanted, and -w itself."""
+    graph = Graph(DEVICE)
+    a, w = graph.input(X), graph.input(replace(X, Flags=TensorFlags.OWNED_BY_DML))
+    negative = -w
+    (power,) = graph.operator(DML_ELEMENT_WISE_EXP_OPERATOR_DESC, InputTensor=negative)
+    compiled = graph.compile([a + power, negative, negative.reinterpret(TensorDataType.INT32, [6])])
+    text = compiled.explain()
+    assert text.startswith("graph: 1 kernels")
+    assert "run once, when it is initialised: Nodes[0] (ELEMENT_WISE_IDENTITY), Nodes[1] (ELEMENT_WISE_EXP)" in text
+    for weights in (np.log(x + 1), np.ones_like(x)):
+        persistent = compiled.initialise([None, weights])
+        outputs = [np.empty_like(x), np.empty_like(x), np.empty(6, np.int32)]
+        compiled.dispatch([x, None], outputs, persistent=persistent)
+        np.testing.assert_allclose(outputs[0], x + 1 / np.exp(weights), rtol=1e-6)
+        np.testing.assert_array_equal(outputs[1], -weights)
+        np.testing.assert_array_equal(outputs[2], (-weights).view(np.int32).ravel())
+    with pytest.raises(DMLError, match=r"\(B9\)"):
+        compiled.dispatch([x, None], outputs)
+
+
 def test_an_input_without_an_edge_is_none() -> None:
     graph = DEVICE.compile_graph(changed(chain(), InputCount=2))
     y = np.empty_like(x)
@@ -288,7 +309,7 @@ def test_what_is_no_graph() -> None:
     assert refused(changed(good, Nodes=[node(sums(), Device()), *good.Nodes[1:]])) == [("(G1)", "Nodes[0].Operator")]
     bad = replace(good.Nodes[0], Operator=sums())
     assert refused(changed(good, Nodes=[bad, *good.Nodes[1:]])) == [("(G1)", "Nodes[0].Operator")]
-    for data in (None, x[:, ::2], np.array([None])):
+    for data in (None, x[:, ::2], np.array([None]), b""):
         constant = DML_CONSTANT_DATA_GRAPH_NODE_DESC(Data=data, DataSize=8)
         assert refused(changed(good, Nodes=[constant, *good.Nodes[1:]])) == [("(G1)", "Nodes[0].Data")]
     constant = DML_CONSTANT_DATA_GRAPH_NODE_DESC(Data=b"1234", DataSize=8)

@@ -202,8 +202,10 @@ class Compiled(Child):
         self, read: list[Bound | None], written: list[Bound | None], persistent: DML_BUFFER_BINDING | None
     ) -> None:
         name = self.name
+        prepared: Sequence[Array] = ()
         if self._persistent_size:
             memory, offset = self._check_persistent(name, persistent)
+            prepared = self._prepared_in(memory, offset)
             for i, slot in enumerate(self._inputs):
                 if slot.owned and slot.aligned is not None:
                     array = self.device.memory.view(slot.aligned, memory, offset + self._offsets[slot.label])
@@ -215,11 +217,15 @@ class Compiled(Child):
         shared = check_sharing(name, self._in_place, *there)
         if shared:
             raise error(shared)
-        inputs = [bound.array if bound is not None else None for bound in read]
+        inputs: list[Array | None] = [bound.array if bound is not None else None for bound in read]
         wrong = self._check(inputs)
         if wrong:
             raise error(wrong)
-        self._kernel.run(inputs, [bound.array if bound is not None else None for bound in written])
+        self._kernel.run([*inputs, *prepared], [bound.array if bound is not None else None for bound in written])
+
+    def _prepared_in(self, memory: Array, offset: int) -> Sequence[Array]:
+        """What was computed when a persistent resource was filled; a kernel gets it behind the inputs."""
+        return ()
 
     def _check_persistent(self, name: str, given: object) -> tuple[Array, int]:
         where, expected = "persistent", "the persistent resource that this operator was initialised with"

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..binding import Slot
+from ..binding import Bound, Slot
 from ..dispatchables import Compiled
 from ..engines import Kernel
-from ..enums import TensorDataType
+from ..enums import DML_PERSISTENT_BUFFER_ALIGNMENT, TensorDataType
 from ..errors import error
 from ..layout import Array, Layout
 from ..memory import bytes_behind
@@ -35,7 +35,7 @@ class _Hole(NamedTuple):
     place: Place
     is_output: bool
     number: int
-    """Of the input or output of the graph."""
+    """Among the outputs of the graph; or among its inputs, behind which stands what was prepared."""
 
 
 class _Workspace(NamedTuple):
@@ -76,14 +76,18 @@ class CompiledGraph(Compiled):
     def __init__(self, device: Device, desc: DML_GRAPH_DESC, ends: Mapping[int, Tensor]) -> None:
         network = Network(desc, device)
         self.steps = [Step.of(vertex, node, device) for node, vertex in network.vertices.items()]
+        self._preparation = [Step.of(vertex, node, device) for node, vertex in network.prepared.items()]
         self._constants = network.constants
         self._notes = network.notes
+        made = [place for step in self._preparation for place in step.writes if place is not None]
+        # Behind the inputs of the graph, in what a kernel gets.
+        self._prepared = {place.port: desc.InputCount + i for i, place in enumerate(made)}
         # Where a kernel may refuse a value that another has computed, nothing is given before all have run.
         is_careful = any(step.demands is not None for step in self.steps)
         self._direct: dict[Port, int] = {}
         self._copied: list[tuple[int, Port]] = []
         for number, port in network.targets.items():
-            if is_careful or port in network.constants or port in self._direct:
+            if is_careful or port in network.constants or port in self._prepared or port in self._direct:
                 self._copied.append((number, port))
             else:
                 self._direct[port] = number
@@ -93,6 +97,12 @@ class CompiledGraph(Compiled):
         outputs = [_slot(f"outputs[{i}]", ends.get(i, tensor), True) for i, tensor in enumerate(_outputs(desc))]
         kernel = Kernel(f"{len(self.steps)} kernels", self._run_steps)
         super().__init__(device, "graph", kernel, False, inputs, outputs)
+        self._places: list[tuple[int, int]] = []
+        """Where in the persistent resource lies what is prepared, and how many bytes it has."""
+        for place in made:
+            size = place.layout.bounds()[1]
+            self._places.append((self._persistent_size, size))
+            self._persistent_size += -(-size // DML_PERSISTENT_BUFFER_ALIGNMENT) * DML_PERSISTENT_BUFFER_ALIGNMENT
 
     def explain(self) -> str:
         """What was folded and fused, the memory between the kernels, and which engine serves each operator."""
@@ -131,6 +141,28 @@ class CompiledGraph(Compiled):
         for _ in range(runs + 1):
             timed.dispatch(inputs, outputs, persistent=persistent)
         return [float(np.median(each)) for each in zip(*measured[1:], strict=True)]
+
+    def _fill(self, owned: Sequence[Bound | None], memory: Array, offset: int) -> None:
+        super()._fill(owned, memory, offset)
+        prepared = self._prepared_in(memory, offset)
+
+        def array(place: Place | None) -> Array | None:
+            if place is None:
+                return None
+            if place.port in self._constants:
+                return self.device.memory.view(place.layout, self._constants[place.port], 0)
+            if place.port in self._prepared:
+                flat = prepared[self._prepared[place.port] - len(self._inputs)]
+                return self.device.memory.view(place.layout, flat, 0)
+            label = self._inputs[place.port.number].label
+            return self.device.memory.view(place.layout, memory, offset + self._offsets[label])
+
+        for step in self._preparation:
+            step.run([array(place) for place in step.reads], [array(place) for place in step.writes])
+
+    def _prepared_in(self, memory: Array, offset: int) -> Sequence[Array]:
+        views = [(offset + start, Layout(TensorDataType.UINT8, (size,), (1,))) for start, size in self._places]
+        return [self.device.memory.view(layout, memory, start) for start, layout in views]
 
     def _planned(self) -> tuple[dict[Port, int], int]:
         """The offsets of what lies between the kernels, and the bytes of all."""
@@ -201,16 +233,25 @@ class CompiledGraph(Compiled):
                 memory.copy(target, outputs[self._direct[port]])  # type: ignore[arg-type]
             else:
                 layout = self._outputs[number].layout
-                flat, offset = self._known(workspace.memory, port)
-                memory.copy(target, memory.view(layout, flat, offset))  # type: ignore[arg-type]
+                assert layout is not None
+                if port in self._prepared:
+                    known, offset = inputs[self._prepared[port]], 0
+                else:
+                    known, offset = self._known(workspace.memory, port)
+                assert known is not None
+                memory.copy(target, memory.view(layout, known, offset))
         for hole in workspace.holes:
             hole.arrays[hole.position] = None
         free.append(workspace)
 
     def _filling(self, hole: _Hole, inputs: Sequence[Array | None], outputs: Sequence[Array | None]) -> Array:
         side, slots = (outputs, self._outputs) if hole.is_output else (inputs, self._inputs)
-        array, own, wanted = side[hole.number], slots[hole.number].layout, hole.place.layout
-        assert array is not None and own is not None
+        array, wanted = side[hole.number], hole.place.layout
+        assert array is not None
+        if hole.number >= len(slots):
+            return self.device.memory.view(wanted, array, 0)
+        own = slots[hole.number].layout
+        assert own is not None
         if wanted.same_place(own):
             return array
         return self.device.memory.view(wanted, bytes_behind(array, wanted.bounds()[1]), 0)
@@ -230,8 +271,8 @@ class CompiledGraph(Compiled):
                     if place is None:
                         continue
                     is_output = place.port in self._direct
-                    if is_output or place.port.node == GRAPH:
-                        number = self._direct[place.port] if is_output else place.port.number
+                    if is_output or place.port in self._prepared or place.port.node == GRAPH:
+                        number = (self._direct if is_output else self._prepared).get(place.port, place.port.number)
                         workspace.holes.append(_Hole(arrays, position, place, is_output, number))
                     else:
                         arrays[position] = self.device.memory.view(place.layout, *self._known(memory, place.port))

@@ -16,7 +16,7 @@ from ..operators.fused import FUSIBLE, fused_since
 from ..schema import OperatorDesc, OperatorSpec, anything_goes
 from ..validate import validate
 from . import DML_CONSTANT_DATA_GRAPH_NODE_DESC, DML_GRAPH_DESC
-from .rules import Port, named, order, wiring
+from .rules import GRAPH, Port, named, order, wiring
 
 if TYPE_CHECKING:
     from ..device import Device
@@ -37,6 +37,7 @@ class Network:
 
     Attributes:
         vertices: operators by the number of their node.
+        prepared: those that depend on what is OWNED_BY_DML alone, and so run once, when that is bound.
         constants: the bytes of what is known.
         targets: what each output of the graph is.
         notes: what was done, in words.
@@ -59,6 +60,24 @@ class Network:
                 self.vertices[i] = Vertex(named(desc, i), spec, inner, fed)
         self._fold()
         self._fuse()
+        self.prepared = self._take_prepared(desc)
+
+    def _take_prepared(self, desc: DML_GRAPH_DESC) -> dict[int, Vertex]:
+        owned = set()
+        for edge in desc.InputEdges:
+            node: Any = desc.Nodes[edge.ToNodeIndex]
+            tensor = node.Operator.spec.inputs(node.Operator.desc)[edge.ToNodeInputIndex][1]
+            if tensor.Flags:
+                owned.add(Port(GRAPH, edge.GraphInputIndex))
+        prepared: dict[int, Vertex] = {}
+        for i, vertex in list(self.vertices.items()):
+            fed = [port for port in vertex.sources if port is not None and port not in self.constants]
+            if all(port in owned or port.node in prepared for port in fed):
+                prepared[i] = self.vertices.pop(i)
+        if prepared:
+            names = ", ".join(vertex.name for vertex in prepared.values())
+            self.notes.append(f"run once, when it is initialised: {names}")
+        return prepared
 
     def _fold(self) -> None:
         """Runs what depends on constants alone."""

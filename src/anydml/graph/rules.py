@@ -136,8 +136,8 @@ def _members(item: Any, where: str, device: Device) -> Iterator[Violation]:
             size = view.nbytes if view.c_contiguous and "O" not in view.format else None
         except TypeError:
             size = None
-        if size is None:
-            yield _violation("(G1)", f"{where}.Data", kind_of(item.Data), "contiguous memory")
+        if not size:
+            yield _violation("(G1)", f"{where}.Data", kind_of(item.Data), "contiguous memory of at least a byte")
         elif item.DataSize != size:
             yield _violation("(G1)", f"{where}.DataSize", kind_of(item.DataSize), f"{size}, the bytes of Data")
     else:
