@@ -89,6 +89,7 @@ SAMPLES_PRINTED = {
     "dml_element_wise_clip": "Resource 'A': -2.5, -2.5, -2, -1, 0, 1, 2, 2.5, 2.5\n",
     "dml_element_wise_identity": "Resource 'Out': 12, 14, 16\n",
     "dml_cumulative_product": "Resource 'Out': 2, 8, 64, 192\n",
+    "dml_reduce": "Resource 'input': 1, 2, 3, 4, 5, 6, 7, 8, 9\nResource 'output': 6, 15, 24\n",
     "dml_join": "Resource 'Out': 1, 2, 3, 100, 115, 5, 6, 7, 8, 9\n",
 }
 

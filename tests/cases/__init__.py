@@ -38,6 +38,14 @@ def tensor_of(array: np.ndarray, strides: Sequence[int] | None = None) -> DML_BU
 
 
 def all_cases() -> list[Case]:
-    from . import activation, cumulative, element_wise, join, pooling
+    from . import activation, cumulative, element_wise, join, normalization, pooling, reduce
 
-    return [*element_wise.CASES, *activation.CASES, *cumulative.CASES, *join.CASES, *pooling.CASES]
+    return [
+        *element_wise.CASES,
+        *activation.CASES,
+        *cumulative.CASES,
+        *join.CASES,
+        *pooling.CASES,
+        *reduce.CASES,
+        *normalization.CASES,
+    ]

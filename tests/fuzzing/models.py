@@ -9,22 +9,18 @@ import re
 import shutil
 import tempfile
 from collections.abc import Iterator
+from enum import Enum
 from functools import cache
+from math import isfinite
 from pathlib import Path
 from random import Random
 from typing import Any
 
 import numpy as np
 
-from anydml import (
-    DML_BUFFER_TENSOR_DESC,
-    DML_SCALE_BIAS,
-    AxisDirection,
-    Device,
-    TensorDataType,
-    model,
-)
+from anydml import DML_BUFFER_TENSOR_DESC, DML_SCALE_BIAS, Device, model
 from anydml.operators import spec_of
+from anydml.schema import OperatorDesc
 from fuzzing.common import ENGINES, check_violation, expect, note, outcome
 from fuzzing.descs import any_level, elements, good_desc, members_of, same_results
 
@@ -266,9 +262,14 @@ def json_value(value: Any) -> Any:
         return json_tensor(value)
     if isinstance(value, DML_SCALE_BIAS):
         return {"Scale": value.Scale, "Bias": value.Bias}
+    if isinstance(value, OperatorDesc):
+        members = {name: json_value(each) for name, each in members_of(value).items() if each is not None}
+        return {"Type": spec_of(value).name, **members}  # type: ignore[union-attr]
     if isinstance(value, tuple):
         return [json_value(each) for each in value]
-    return value.name if isinstance(value, AxisDirection | TensorDataType) else value
+    if isinstance(value, float) and not isfinite(value):
+        return str(value)
+    return value.name if isinstance(value, Enum) else value
 
 
 def made_up(random: Random) -> str:
