@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -37,7 +38,17 @@ def tensor_of(array: np.ndarray, strides: Sequence[int] | None = None) -> DML_BU
     return DML_BUFFER_TENSOR_DESC(DataType=DATA_TYPES[array.dtype], Sizes=array.shape, Strides=strides)
 
 
-def all_cases() -> list[Case]:
-    from . import activation, cumulative, element_wise, join, pooling, recurrent
+FAMILIES = (
+    "element_wise",
+    "activation",
+    "cumulative",
+    "join",
+    "pooling",
+    "recurrent",
+    "reduce",
+    "normalization",
+)
 
-    return [*element_wise.CASES, *activation.CASES, *cumulative.CASES, *join.CASES, *pooling.CASES, *recurrent.CASES]
+
+def all_cases() -> list[Case]:
+    return [case for family in FAMILIES for case in import_module(f".{family}", __name__).CASES]

@@ -11,6 +11,7 @@ import tempfile
 from collections.abc import Iterator
 from enum import Enum
 from functools import cache
+from math import isfinite
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -271,6 +272,8 @@ def json_value(value: Any) -> Any:
         return {"Type": spec_of(value).name, **members}  # type: ignore[union-attr]
     if isinstance(value, tuple):
         return [json_value(each) for each in value]
+    if isinstance(value, float) and not isfinite(value):
+        return str(value)
     return value.name if isinstance(value, Enum) else value
 
 
