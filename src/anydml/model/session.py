@@ -71,7 +71,7 @@ class Session:
         assert buffer is not None
         return buffer.elements(self.memory[name])
 
-    def tensors(self, command: Dispatch) -> tuple[list[Array | None], list[Array]]:
+    def tensors(self, command: Dispatch) -> tuple[list[Array | None], list[Array | None]]:
         """What a dispatch reads and writes, as arrays of its tensors' sizes; None for what is left out.
 
         What is OWNED_BY_DML is shown as the resource that it was initialised with.
@@ -87,7 +87,7 @@ class Session:
 
         read = [view(tensor, each) for (_, tensor), each in zip(used.spec.inputs(used.desc), inputs, strict=True)]
         written = [view(tensor, each) for (_, tensor), each in zip(used.spec.outputs(used.desc), outputs, strict=True)]
-        return read, [array for array in written if array is not None]
+        return read, written
 
     def execute(
         self,
