@@ -88,6 +88,9 @@ SAMPLES_PRINTED = {
     "dml_element_wise_clip": "Resource 'A': -2.5, -2.5, -2, -1, 0, 1, 2, 2.5, 2.5\n",
     "dml_element_wise_identity": "Resource 'Out': 12, 14, 16\n",
     "dml_cumulative_product": "Resource 'Out': 2, 8, 64, 192\n",
+    "dml_fill_value_sequence": "Resource 'Out': 3.2, 4.7, 6.2, 7.7, 9.2\n",
+    "dml_slice": "Resource 'output': 7, 9, 12, 14, 17, 19\n",
+    "dml_split": "Resource 'Out1': 1, 2\nResource 'Out2': 3, 4\nResource 'Out3': 5, 6\n",
     "dml_join": "Resource 'Out': 1, 2, 3, 100, 115, 5, 6, 7, 8, 9\n",
 }
 

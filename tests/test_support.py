@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import product
 from typing import Any
 
@@ -11,11 +11,16 @@ import pytest
 from anydml import (
     DML_BUFFER_TENSOR_DESC,
     DML_JOIN_OPERATOR_DESC,
+    DML_PADDING_OPERATOR_DESC,
     DML_QUANTIZED_LINEAR_AVERAGE_POOLING_OPERATOR_DESC,
+    DML_SIZE_2D,
+    DML_SPLIT_OPERATOR_DESC,
     Device,
     DMLValueError,
     FeatureLevel,
     HResult,
+    InterpolationMode,
+    PaddingMode,
     TensorDataType,
     validate,
 )
@@ -35,7 +40,7 @@ _ALL_BUT_DOUBLE = "FLOAT32 FLOAT16 INT64 INT32 INT16 INT8 UINT64 UINT32 UINT16 U
 
 # fmt: off
 # Operators whose tensors all have the same line at each level.
-ELEMENT_WISE: dict[str, list[tuple[str, int, int, str]]] = {
+UNIFORM: dict[str, list[tuple[str, int, int, str]]] = {
     "ELEMENT_WISE_IDENTITY": [
         ("1.0", 4, 5, _FLOATS),
         ("2.1", 4, 5, _JOIN_2_1),
@@ -108,13 +113,54 @@ ELEMENT_WISE: dict[str, list[tuple[str, int, int, str]]] = {
     ],
     "ELEMENT_WISE_CLIP1": [("5.0", 1, 8, _ALL_BUT_DOUBLE)],
     "ELEMENT_WISE_NEGATE": [("5.0", 1, 8, _SIGNED_64)],
+    "SLICE": [
+        ("1.0", 4, 5, "FLOAT32 FLOAT16 INT32 INT16 UINT32 UINT16"),
+        ("2.1", 4, 5, "FLOAT32 FLOAT16 INT32 INT16 INT8 UINT32 UINT16 UINT8"),
+        ("3.0", 1, 8, "FLOAT32 FLOAT16 INT32 INT16 INT8 UINT32 UINT16 UINT8"),
+        ("4.1", 1, 8, "FLOAT64 FLOAT32 FLOAT16 INT64 INT32 INT16 INT8 UINT64 UINT32 UINT16 UINT8"),
+    ],
+    "SLICE1": [
+        ("2.1", 4, 5, "FLOAT32 FLOAT16 INT32 INT16 INT8 UINT32 UINT16 UINT8"),
+        ("3.0", 1, 8, "FLOAT32 FLOAT16 INT32 INT16 INT8 UINT32 UINT16 UINT8"),
+        ("4.1", 1, 8, "FLOAT64 FLOAT32 FLOAT16 INT64 INT32 INT16 INT8 UINT64 UINT32 UINT16 UINT8"),
+    ],
+    "SPLIT": [
+        ("1.0", 4, 4, "FLOAT32 FLOAT16 INT32 INT16 UINT32 UINT16"),
+        ("2.1", 4, 4, "FLOAT32 FLOAT16 INT32 INT16 INT8 UINT32 UINT16 UINT8"),
+        ("3.0", 1, 8, "FLOAT32 FLOAT16 INT32 INT16 INT8 UINT32 UINT16 UINT8"),
+        ("4.1", 1, 8, "FLOAT64 FLOAT32 FLOAT16 INT64 INT32 INT16 INT8 UINT64 UINT32 UINT16 UINT8"),
+    ],
+    "PADDING": [
+        ("1.0", 4, 5, "FLOAT32 FLOAT16"),
+        ("2.1", 4, 5, "FLOAT32 FLOAT16 INT32 INT16 INT8 UINT32 UINT16 UINT8"),
+        ("3.1", 1, 8, "FLOAT32 FLOAT16 INT32 INT16 INT8 UINT32 UINT16 UINT8"),
+        ("5.0", 1, 8, "FLOAT64 FLOAT32 FLOAT16 INT64 INT32 INT16 INT8 UINT64 UINT32 UINT16 UINT8"),
+    ],
+    "CAST": [
+        ("1.0", 4, 4, "FLOAT32 FLOAT16 INT16 INT8 UINT16 UINT8"),
+        ("3.0", 4, 4, "FLOAT32 FLOAT16 INT64 INT32 INT16 INT8 UINT64 UINT32 UINT16 UINT8"),
+        ("3.1", 1, 8, "FLOAT32 FLOAT16 INT64 INT32 INT16 INT8 UINT64 UINT32 UINT16 UINT8"),
+        ("4.1", 1, 8, "FLOAT64 FLOAT32 FLOAT16 INT64 INT32 INT16 INT8 UINT64 UINT32 UINT16 UINT8"),
+    ],
+    "UPSAMPLE_2D": [("1.0", 4, 5, "FLOAT32 FLOAT16")],
+    "VALUE_SCALE_2D": [("1.0", 4, 4, "FLOAT32 FLOAT16")],
+    "FILL_VALUE_CONSTANT": [
+        ("2.1", 4, 4, "FLOAT32 FLOAT16 INT32 INT16 INT8 UINT32 UINT16 UINT8"),
+        ("4.0", 1, 8, "FLOAT32 FLOAT16 INT32 INT16 INT8 UINT32 UINT16 UINT8"),
+        ("4.1", 1, 8, "FLOAT64 FLOAT32 FLOAT16 INT64 INT32 INT16 INT8 UINT64 UINT32 UINT16 UINT8"),
+    ],
+    "FILL_VALUE_SEQUENCE": [
+        ("2.1", 4, 4, "FLOAT32 FLOAT16 INT32 INT16 INT8 UINT32 UINT16 UINT8"),
+        ("4.0", 1, 8, "FLOAT32 FLOAT16 INT32 INT16 INT8 UINT32 UINT16 UINT8"),
+        ("5.0", 1, 8, "FLOAT32 FLOAT16 INT64 INT32 INT16 INT8 UINT64 UINT32 UINT16 UINT8"),
+    ],
 }
 
 # Operator and tensor: what holds from a level on, as (level, fewest dimensions, most dimensions, data types).
 PAGES: dict[str, dict[str, list[tuple[str, int, int, str]]]] = {
     **{
-        name: {tensor: rows for tensor in spec(name).members if tensor.endswith("Tensor")}
-        for name, rows in ELEMENT_WISE.items()
+        name: {tensor: rows for tensor in spec(name).members if tensor.endswith(("Tensor", "Tensors"))}
+        for name, rows in UNIFORM.items()
     },
     "CUMULATIVE_SUMMATION": {
         "InputTensor": [("2.1", 4, 4, _TALLY_32), ("4.0", 1, 8, _TALLY_32), ("5.0", 1, 8, _TALLY_64)],
@@ -138,6 +184,21 @@ PAGES: dict[str, dict[str, list[tuple[str, int, int, str]]]] = {
             ("4.1", 1, 8, _JOIN_4_1),
         ],
     },
+    "GATHER": {
+        "InputTensor": [
+            ("1.0", 4, 4, "FLOAT32 FLOAT16"),
+            ("2.1", 4, 4, "FLOAT32 FLOAT16 INT32 INT16 INT8 UINT32 UINT16 UINT8"),
+            ("3.0", 1, 8, "FLOAT32 FLOAT16 INT32 INT16 INT8 UINT32 UINT16 UINT8"),
+            ("4.1", 1, 8, "FLOAT64 FLOAT32 FLOAT16 INT64 INT32 INT16 INT8 UINT64 UINT32 UINT16 UINT8"),
+        ],
+        "IndicesTensor": [("1.0", 4, 4, "UINT32"), ("3.0", 1, 8, "INT64 INT32 UINT64 UINT32")],
+        "OutputTensor": [
+            ("1.0", 4, 4, "FLOAT32 FLOAT16"),
+            ("2.1", 4, 4, "FLOAT32 FLOAT16 INT32 INT16 INT8 UINT32 UINT16 UINT8"),
+            ("3.0", 1, 8, "FLOAT32 FLOAT16 INT32 INT16 INT8 UINT32 UINT16 UINT8"),
+            ("4.1", 1, 8, "FLOAT64 FLOAT32 FLOAT16 INT64 INT32 INT16 INT8 UINT64 UINT32 UINT16 UINT8"),
+        ],
+    },
     "QUANTIZED_LINEAR_AVERAGE_POOLING": {
         "InputTensor": [("6.2", 4, 5, _BYTE)],
         "InputScaleTensor": [("6.2", 1, 5, "FLOAT32")],
@@ -157,18 +218,40 @@ def ones(shape: Shape) -> DML_BUFFER_TENSOR_DESC:
 
 
 def plain(operator: str, **tensors: Shape) -> OperatorDesc:
+    rank, data_type = tensors["OutputTensor"]
+    zeros, ones_ = (0,) * rank, (1,) * rank
     options: dict[str, dict[str, Any]] = {
         "CUMULATIVE_SUMMATION": {"Axis": 0},
         "CUMULATIVE_PRODUCT": {"Axis": 0},
         "ELEMENT_WISE_CLIP": {"Min": 0, "Max": 1},
-        "ELEMENT_WISE_CLIP1": {"MinMaxDataType": tensors["OutputTensor"][1], "Min": 0, "Max": 1},
+        "ELEMENT_WISE_CLIP1": {"MinMaxDataType": data_type, "Min": 0, "Max": 1},
         "ELEMENT_WISE_THRESHOLD": {"Min": 0},
+        "SLICE": {"Offsets": zeros, "Sizes": ones_, "Strides": ones_},
+        "SLICE1": {"InputWindowOffsets": zeros, "InputWindowSizes": ones_, "InputWindowStrides": ones_},
+        "PADDING": {
+            "PaddingMode": PaddingMode.EDGE,
+            "PaddingValue": 0,
+            "StartPadding": zeros,
+            "EndPadding": zeros,
+        },
+        "GATHER": {"Axis": 0, "IndexDimensions": 1},
+        "UPSAMPLE_2D": {
+            "ScaleSize": DML_SIZE_2D(Width=1, Height=1),
+            "InterpolationMode": InterpolationMode.NEAREST_NEIGHBOR,
+        },
+        "VALUE_SCALE_2D": {"Scale": 1, "Bias": [0]},
+        "FILL_VALUE_CONSTANT": {"ValueDataType": data_type, "Value": 0},
+        "FILL_VALUE_SEQUENCE": {"ValueDataType": data_type, "ValueStart": 0, "ValueDelta": 0},
     }
     return spec(operator).desc(**{name: ones(shape) for name, shape in tensors.items()}, **options.get(operator, {}))
 
 
 def joined(InputTensors: Shape, OutputTensor: Shape) -> OperatorDesc:
     return DML_JOIN_OPERATOR_DESC(InputTensors=[ones(InputTensors)], OutputTensor=ones(OutputTensor), Axis=0)
+
+
+def cut(InputTensor: Shape, OutputTensors: Shape) -> OperatorDesc:
+    return DML_SPLIT_OPERATOR_DESC(InputTensor=ones(InputTensor), OutputTensors=[ones(OutputTensors)], Axis=0)
 
 
 def pooled(**tensors: Shape) -> OperatorDesc:
@@ -204,14 +287,32 @@ def pooling_partners(tensor: str, shape: Shape) -> dict[str, Shape]:
     return {**others, tensor: shape}
 
 
+def gather_partners(tensor: str, shape: Shape) -> dict[str, Shape]:
+    """Likewise: indices of a type that every level has, or of what is gathered a type that every level has."""
+    data = (shape[0], TensorDataType.FLOAT32) if tensor == "IndicesTensor" else shape
+    return {
+        "InputTensor": data,
+        "IndicesTensor": (shape[0], TensorDataType.UINT32),
+        "OutputTensor": data,
+        tensor: shape,
+    }
+
+
+BUILDERS: dict[str, Callable[..., OperatorDesc]] = {
+    "JOIN": joined,
+    "SPLIT": cut,
+    "QUANTIZED_LINEAR_AVERAGE_POOLING": pooled,
+}
+PARTNERS = {"GATHER": gather_partners, "QUANTIZED_LINEAR_AVERAGE_POOLING": pooling_partners}
+
+
 def build(operator: str, tensor: str, shape: Shape) -> tuple[OperatorDesc, Mapping[str, Shape]]:
-    if operator == "QUANTIZED_LINEAR_AVERAGE_POOLING":
-        shapes = pooling_partners(tensor, shape)
-        return pooled(**shapes), shapes
-    shapes = dict.fromkeys(PAGES[operator], shape)
-    if operator == "JOIN":
-        return joined(**shapes), shapes
-    return plain(operator, **shapes), shapes
+    shapes = PARTNERS[operator](tensor, shape) if operator in PARTNERS else dict.fromkeys(PAGES[operator], shape)
+    return built(operator, shapes), shapes
+
+
+def built(operator: str, shapes: Mapping[str, Shape]) -> OperatorDesc:
+    return BUILDERS[operator](**shapes) if operator in BUILDERS else plain(operator, **shapes)
 
 
 def row_at(operator: str, tensor: str, level: FeatureLevel) -> tuple[range, frozenset[str]] | None:
@@ -232,10 +333,14 @@ Finding = tuple[str, str, HResult]
 """Rule, place, code."""
 
 
+def labelled(tensor: str) -> str:
+    return f"{tensor}[0]" if tensor.endswith("s") else tensor
+
+
 def expected_findings(operator: str, shapes: Mapping[str, Shape], level: FeatureLevel) -> Iterator[Finding]:
     later = [higher for higher in FeatureLevel if higher > level]
     for tensor, (count, data_type) in shapes.items():
-        label = f"{tensor}[0]" if tensor == "InputTensors" else tensor
+        label = labelled(tensor)
         if not 1 <= count <= 8:
             yield "(T2)", f"{label}.Sizes", HResult.E_INVALIDARG
         if data_type == TensorDataType.UNKNOWN:
@@ -282,14 +387,8 @@ def test_a_tensor_alone_can_break_the_table(operator: str) -> None:
             name: (4, TensorDataType[rows[0][3].split()[0]]) for name, rows in PAGES[operator].items()
         }
         shapes[tensor] = (4, TensorDataType.UINT4)
-        if operator == "JOIN":
-            desc = joined(**shapes)
-        elif operator == "QUANTIZED_LINEAR_AVERAGE_POOLING":
-            desc = pooled(**shapes)
-        else:
-            desc = plain(operator, **shapes)
-        refused = [v.where for v in validate(desc) if v.rule == "(S3)"]
-        assert refused == [f"{tensor}[0].DataType" if tensor == "InputTensors" else f"{tensor}.DataType"]
+        refused = [v.where for v in validate(built(operator, shapes)) if v.rule == "(S3)"]
+        assert refused == [f"{labelled(tensor)}.DataType"]
 
 
 def test_the_remedy_names_the_first_level_that_helps() -> None:
@@ -314,3 +413,20 @@ def test_cumulative_integers_are_there_from_the_first_level_on() -> None:
     for data_type, accepted in (("INT32", True), ("UINT32", True), ("UINT16", False)):
         desc, _ = build("CUMULATIVE_PRODUCT", "InputTensor", (4, TensorDataType[data_type]))
         assert (not validate(desc, FeatureLevel.LEVEL_3_1)) == accepted
+
+
+def test_a_value_of_an_enum_may_be_newer_than_its_operator() -> None:
+    x = DML_BUFFER_TENSOR_DESC(DataType=TensorDataType.FLOAT32, Sizes=(1, 1, 2, 3))
+    ends = {"StartPadding": (0,) * 4, "EndPadding": (0,) * 4, "PaddingValue": 0}
+    later = {PaddingMode.SYMMETRIC: FeatureLevel.LEVEL_3_0, PaddingMode.WRAP: FeatureLevel.LEVEL_6_4}
+    for mode, level in product(PaddingMode, FeatureLevel):
+        desc = DML_PADDING_OPERATOR_DESC(InputTensor=x, OutputTensor=x, PaddingMode=mode, **ends)
+        violations = validate(desc, level)
+        since = later.get(mode, FeatureLevel.LEVEL_1_0)
+        assert [(v.rule, v.where, v.hresult) for v in violations] == (
+            [("(S5)", "PaddingMode", HResult.DXGI_ERROR_UNSUPPORTED)] if level < since else []
+        )
+        for violation in violations:
+            assert violation.found == mode.name
+            assert violation.remedy == f"{mode.name} needs feature level {since.number}"
+            assert ("SYMMETRIC" in violation.expected) == (level >= FeatureLevel.LEVEL_3_0)

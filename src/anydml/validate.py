@@ -28,8 +28,9 @@ Rules of every operator, beside the labelled constraints in ``operators/``:
 (S2) A tensor's dimension count is in the support table of the feature level.
 (S3) A tensor's data type is in the support table of the feature level.
 (S4) An activation that is a member may be there, at the feature level.
+(S5) A value of an enum is there at the feature level.
 
-A violation of (S1) to (S4) that a higher level would lift carries DXGI_ERROR_UNSUPPORTED, every other one
+A violation of (S1) to (S5) that a higher level would lift carries DXGI_ERROR_UNSUPPORTED, every other one
 E_INVALIDARG.
 """
 
@@ -100,6 +101,7 @@ def validate(
     violations += _support(spec, tensors, feature_level)
     if is_well_formed:
         violations += _activations(spec, desc, feature_level)
+        violations += _values(spec, desc, feature_level)
         violations += [_violation(spec, broken) for broken in spec.constraints(desc)]
         violations += _sizes(spec, desc, strict)
     return violations
@@ -384,7 +386,7 @@ def _alignment(data_type: TensorDataType, alignment: int) -> Iterator[Broken]:
         yield Broken("(T7)", "GuaranteedBaseOffsetAlignment", str(alignment), expected)
 
 
-# Feature levels: (S1) to (S4)
+# Feature levels: (S1) to (S5)
 
 
 def _support(
@@ -427,6 +429,15 @@ def _activations(spec: OperatorSpec, desc: OperatorDesc, level: FeatureLevel) ->
                 where = f"{member}[{i}]" if isinstance(given, tuple) else member
                 expected = listing(name for name in FUSIBLE if (fused_since(name, spec.name) or level + 1) <= level)
                 yield _unsupported(spec, where, activation.name, expected, "(S4)", level, since)
+
+
+def _values(spec: OperatorSpec, desc: OperatorDesc, level: FeatureLevel) -> Iterator[Violation]:
+    for member in spec.members:
+        value: Any = getattr(desc, member)
+        since = getattr(value, "since", level)
+        if since > level:
+            expected = listing(each.name for each in type(value) if each.since <= level)
+            yield _unsupported(spec, member, value.name, expected, "(S5)", level, since)
 
 
 def _level_with(

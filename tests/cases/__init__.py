@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -27,6 +27,17 @@ class Case:
     options: Mapping[str, Any] = field(default_factory=dict)
 
 
+class Negative(NamedTuple):
+    """A desc that breaks one rule, at one place."""
+
+    rule: str
+    desc: Any
+    where: str
+    found: str
+    expected: str
+    strict: bool = False
+
+
 def tensor(
     sizes: Sequence[int], data_type: str = "FLOAT32", strides: Sequence[int] | None = None
 ) -> DML_BUFFER_TENSOR_DESC:
@@ -38,6 +49,14 @@ def tensor_of(array: np.ndarray, strides: Sequence[int] | None = None) -> DML_BU
 
 
 def all_cases() -> list[Case]:
-    from . import cumulative, element_wise, join, pooling
+    from . import cast, cumulative, element_wise, fill, gather, image, join, padding, pooling, slice
 
-    return [*element_wise.CASES, *cumulative.CASES, *join.CASES, *pooling.CASES]
+    families = (element_wise, cumulative, join, slice, padding, gather, image, cast, fill, pooling)
+    return [case for family in families for case in family.CASES]
+
+
+def negatives_beside_cases() -> list[Negative]:
+    from . import cast, fill, gather, image, join, padding, slice
+
+    families = (join, slice, padding, gather, image, cast, fill)
+    return [negative for family in families for negative in family.NEGATIVES]

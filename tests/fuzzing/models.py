@@ -5,10 +5,12 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import math
 import re
 import shutil
 import tempfile
 from collections.abc import Iterator
+from enum import Enum
 from functools import cache
 from pathlib import Path
 from random import Random
@@ -19,9 +21,8 @@ import numpy as np
 from anydml import (
     DML_BUFFER_TENSOR_DESC,
     DML_SCALE_BIAS,
-    AxisDirection,
+    DML_SIZE_2D,
     Device,
-    TensorDataType,
     model,
 )
 from anydml.operators import spec_of
@@ -264,11 +265,13 @@ def json_tensor(tensor: DML_BUFFER_TENSOR_DESC) -> dict[str, Any]:
 def json_value(value: Any) -> Any:
     if isinstance(value, DML_BUFFER_TENSOR_DESC):
         return json_tensor(value)
-    if isinstance(value, DML_SCALE_BIAS):
-        return {"Scale": value.Scale, "Bias": value.Bias}
+    if isinstance(value, (DML_SCALE_BIAS, DML_SIZE_2D)):
+        return members_of(value)
     if isinstance(value, tuple):
         return [json_value(each) for each in value]
-    return value.name if isinstance(value, AxisDirection | TensorDataType) else value
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    return value.name if isinstance(value, Enum) else value
 
 
 def made_up(random: Random) -> str:

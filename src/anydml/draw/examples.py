@@ -7,19 +7,29 @@ from typing import Any
 
 import numpy as np
 
-from ..enums import TensorDataType
+from ..enums import InterpolationMode, PaddingMode, TensorDataType
 from ..layout import DATA_TYPES, Array
 from ..operators import element_wise_binary as binary
 from ..operators import element_wise_unary as unary
+from ..operators.cast import DML_CAST_OPERATOR_DESC
 from ..operators.cumulative import DML_CUMULATIVE_PRODUCT_OPERATOR_DESC, DML_CUMULATIVE_SUMMATION_OPERATOR_DESC
-from ..operators.join import DML_JOIN_OPERATOR_DESC
+from ..operators.fill import DML_FILL_VALUE_CONSTANT_OPERATOR_DESC, DML_FILL_VALUE_SEQUENCE_OPERATOR_DESC
+from ..operators.gather import DML_GATHER_OPERATOR_DESC
+from ..operators.image import DML_UPSAMPLE_2D_OPERATOR_DESC, DML_VALUE_SCALE_2D_OPERATOR_DESC
+from ..operators.join import DML_JOIN_OPERATOR_DESC, DML_SPLIT_OPERATOR_DESC
+from ..operators.padding import DML_PADDING_OPERATOR_DESC
 from ..operators.pooling import DML_QUANTIZED_LINEAR_AVERAGE_POOLING_OPERATOR_DESC
+from ..operators.slice import DML_SLICE1_OPERATOR_DESC, DML_SLICE_OPERATOR_DESC
 from ..schema import OperatorDesc
-from ..tensor import DML_BUFFER_TENSOR_DESC, DML_SCALE_BIAS
+from ..tensor import DML_BUFFER_TENSOR_DESC, DML_SCALE_BIAS, DML_SIZE_2D
 
 
 def _packed(array: Array) -> DML_BUFFER_TENSOR_DESC:
     return DML_BUFFER_TENSOR_DESC(DataType=DATA_TYPES[array.dtype], Sizes=array.shape)
+
+
+def _tensor(*sizes: int, data_type: TensorDataType = TensorDataType.FLOAT32) -> DML_BUFFER_TENSOR_DESC:
+    return DML_BUFFER_TENSOR_DESC(DataType=data_type, Sizes=sizes)
 
 
 def _one(value: float, dtype: type[np.generic]) -> Array:
@@ -41,6 +51,10 @@ _B = np.array([[[[2, 2, -3], [4, 5, 3]]]], np.float32)
 _TABLE = np.array([[[[2, 1, 3, 5], [3, 8, 7, 3], [9, 6, 2, 4]]]], np.float32)
 _LEFT = np.arange(1, 7, dtype=np.float32).reshape(1, 1, 2, 3)
 _RIGHT = np.arange(7, 15, dtype=np.float32).reshape(1, 1, 2, 4)
+_SQUARE = np.arange(1, 17, dtype=np.float32).reshape(1, 1, 4, 4)
+_CHANNELS = np.arange(1, 10, dtype=np.float32).reshape(1, 3, 1, 3)
+_INDICES = np.array([[[[2, 0, 0, -1]]]], np.int32)
+_INT8 = TensorDataType.INT8
 _IMAGE = np.array([[[[12, 15, 11, 18], [16, 17, 20, 13], [14, 10, 22, 19], [21, 12, 16, 24]]]], np.uint8)
 
 EXAMPLES: Mapping[str, tuple[OperatorDesc, Sequence[Array | None]]] = {
@@ -67,6 +81,26 @@ EXAMPLES: Mapping[str, tuple[OperatorDesc, Sequence[Array | None]]] = {
     "ELEMENT_WISE_SQRT": _of_one(unary.DML_ELEMENT_WISE_SQRT_OPERATOR_DESC, _POSITIVE),
     "ELEMENT_WISE_SUBTRACT": _of_two(binary.DML_ELEMENT_WISE_SUBTRACT_OPERATOR_DESC, _A, _B),
     "ELEMENT_WISE_THRESHOLD": _of_one(unary.DML_ELEMENT_WISE_THRESHOLD_OPERATOR_DESC, _SIGNED, Min=0),
+    "SLICE": (
+        DML_SLICE_OPERATOR_DESC(
+            InputTensor=_packed(_SQUARE),
+            OutputTensor=_tensor(1, 1, 2, 2),
+            Offsets=(0, 0, 1, 0),
+            Sizes=(1, 1, 2, 2),
+            Strides=(1, 1, 2, 3),
+        ),
+        [_SQUARE],
+    ),
+    "CAST": (
+        DML_CAST_OPERATOR_DESC(InputTensor=_packed(_SIGNED), OutputTensor=_tensor(1, 1, 2, 3, data_type=_INT8)),
+        [_SIGNED],
+    ),
+    "SPLIT": (
+        DML_SPLIT_OPERATOR_DESC(
+            InputTensor=_packed(_TABLE), OutputTensors=[_tensor(1, 1, 1, 4), _tensor(1, 1, 2, 4)], Axis=2
+        ),
+        [_TABLE],
+    ),
     "JOIN": (
         DML_JOIN_OPERATOR_DESC(
             InputTensors=[_packed(_LEFT), _packed(_RIGHT)],
@@ -75,10 +109,68 @@ EXAMPLES: Mapping[str, tuple[OperatorDesc, Sequence[Array | None]]] = {
         ),
         [_LEFT, _RIGHT],
     ),
+    "PADDING": (
+        DML_PADDING_OPERATOR_DESC(
+            InputTensor=_packed(_LEFT),
+            OutputTensor=_tensor(1, 1, 4, 7),
+            PaddingMode=PaddingMode.REFLECTION,
+            PaddingValue=0,
+            StartPadding=(0, 0, 1, 2),
+            EndPadding=(0, 0, 1, 2),
+        ),
+        [_LEFT],
+    ),
+    "VALUE_SCALE_2D": (
+        DML_VALUE_SCALE_2D_OPERATOR_DESC(
+            InputTensor=_packed(_CHANNELS), OutputTensor=_packed(_CHANNELS), Scale=0.5, Bias=(10, 20, 30)
+        ),
+        [_CHANNELS],
+    ),
+    "UPSAMPLE_2D": (
+        DML_UPSAMPLE_2D_OPERATOR_DESC(
+            InputTensor=_packed(_LEFT),
+            OutputTensor=_tensor(1, 1, 4, 6),
+            ScaleSize=DML_SIZE_2D(Width=2, Height=2),
+            InterpolationMode=InterpolationMode.LINEAR,
+        ),
+        [_LEFT],
+    ),
+    "GATHER": (
+        DML_GATHER_OPERATOR_DESC(
+            InputTensor=_packed(_TABLE),
+            IndicesTensor=_packed(_INDICES),
+            OutputTensor=_tensor(1, 1, 4, 4),
+            Axis=2,
+            IndexDimensions=1,
+        ),
+        [_TABLE, _INDICES],
+    ),
     "ELEMENT_WISE_MODULUS_TRUNCATE": _of_two(binary.DML_ELEMENT_WISE_MODULUS_TRUNCATE_OPERATOR_DESC, _A, _B),
+    "FILL_VALUE_CONSTANT": (
+        DML_FILL_VALUE_CONSTANT_OPERATOR_DESC(
+            OutputTensor=_tensor(1, 1, 2, 4), ValueDataType=TensorDataType.FLOAT32, Value=13
+        ),
+        [],
+    ),
+    "FILL_VALUE_SEQUENCE": (
+        DML_FILL_VALUE_SEQUENCE_OPERATOR_DESC(
+            OutputTensor=_tensor(1, 1, 2, 4), ValueDataType=TensorDataType.FLOAT32, ValueStart=3, ValueDelta=2
+        ),
+        [],
+    ),
     "CUMULATIVE_SUMMATION": (
         DML_CUMULATIVE_SUMMATION_OPERATOR_DESC(InputTensor=_packed(_TABLE), OutputTensor=_packed(_TABLE), Axis=3),
         [_TABLE],
+    ),
+    "SLICE1": (
+        DML_SLICE1_OPERATOR_DESC(
+            InputTensor=_packed(_SQUARE),
+            OutputTensor=_tensor(1, 1, 2, 2),
+            InputWindowOffsets=(0, 0, 0, 1),
+            InputWindowSizes=(1, 1, 4, 3),
+            InputWindowStrides=(1, 1, -2, 2),
+        ),
+        [_SQUARE],
     ),
     "CUMULATIVE_PRODUCT": (
         DML_CUMULATIVE_PRODUCT_OPERATOR_DESC(InputTensor=_packed(_TABLE), OutputTensor=_packed(_TABLE), Axis=3),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from ..schema import OperatorSpec
 
 if TYPE_CHECKING:
+    from .cast import DML_CAST_OPERATOR_DESC as DML_CAST_OPERATOR_DESC
     from .cumulative import DML_CUMULATIVE_PRODUCT_OPERATOR_DESC as DML_CUMULATIVE_PRODUCT_OPERATOR_DESC
     from .cumulative import DML_CUMULATIVE_SUMMATION_OPERATOR_DESC as DML_CUMULATIVE_SUMMATION_OPERATOR_DESC
     from .element_wise_binary import DML_ELEMENT_WISE_ADD_OPERATOR_DESC as DML_ELEMENT_WISE_ADD_OPERATOR_DESC
@@ -32,10 +33,19 @@ if TYPE_CHECKING:
     from .element_wise_unary import DML_ELEMENT_WISE_RECIP_OPERATOR_DESC as DML_ELEMENT_WISE_RECIP_OPERATOR_DESC
     from .element_wise_unary import DML_ELEMENT_WISE_SQRT_OPERATOR_DESC as DML_ELEMENT_WISE_SQRT_OPERATOR_DESC
     from .element_wise_unary import DML_ELEMENT_WISE_THRESHOLD_OPERATOR_DESC as DML_ELEMENT_WISE_THRESHOLD_OPERATOR_DESC
+    from .fill import DML_FILL_VALUE_CONSTANT_OPERATOR_DESC as DML_FILL_VALUE_CONSTANT_OPERATOR_DESC
+    from .fill import DML_FILL_VALUE_SEQUENCE_OPERATOR_DESC as DML_FILL_VALUE_SEQUENCE_OPERATOR_DESC
+    from .gather import DML_GATHER_OPERATOR_DESC as DML_GATHER_OPERATOR_DESC
+    from .image import DML_UPSAMPLE_2D_OPERATOR_DESC as DML_UPSAMPLE_2D_OPERATOR_DESC
+    from .image import DML_VALUE_SCALE_2D_OPERATOR_DESC as DML_VALUE_SCALE_2D_OPERATOR_DESC
     from .join import DML_JOIN_OPERATOR_DESC as DML_JOIN_OPERATOR_DESC
+    from .join import DML_SPLIT_OPERATOR_DESC as DML_SPLIT_OPERATOR_DESC
+    from .padding import DML_PADDING_OPERATOR_DESC as DML_PADDING_OPERATOR_DESC
     from .pooling import (
         DML_QUANTIZED_LINEAR_AVERAGE_POOLING_OPERATOR_DESC as DML_QUANTIZED_LINEAR_AVERAGE_POOLING_OPERATOR_DESC,
     )
+    from .slice import DML_SLICE1_OPERATOR_DESC as DML_SLICE1_OPERATOR_DESC
+    from .slice import DML_SLICE_OPERATOR_DESC as DML_SLICE_OPERATOR_DESC
 
 OPERATORS = {
     "ELEMENT_WISE_IDENTITY": "element_wise_unary",
@@ -54,9 +64,19 @@ OPERATORS = {
     "ELEMENT_WISE_SQRT": "element_wise_unary",
     "ELEMENT_WISE_SUBTRACT": "element_wise_binary",
     "ELEMENT_WISE_THRESHOLD": "element_wise_unary",
+    "SLICE": "slice",
+    "CAST": "cast",
+    "SPLIT": "join",
     "JOIN": "join",
+    "PADDING": "padding",
+    "VALUE_SCALE_2D": "image",
+    "UPSAMPLE_2D": "image",
+    "GATHER": "gather",
     "ELEMENT_WISE_MODULUS_TRUNCATE": "element_wise_binary",
+    "FILL_VALUE_CONSTANT": "fill",
+    "FILL_VALUE_SEQUENCE": "fill",
     "CUMULATIVE_SUMMATION": "cumulative",
+    "SLICE1": "slice",
     "CUMULATIVE_PRODUCT": "cumulative",
     "ELEMENT_WISE_CLIP1": "element_wise_unary",
     "ELEMENT_WISE_NEGATE": "element_wise_unary",
