@@ -16,16 +16,18 @@ from anydml import (
     DML_BUFFER_BINDING,
     DML_BUFFER_TENSOR_DESC,
     DML_CUMULATIVE_SUMMATION_OPERATOR_DESC,
+    DML_FILL_VALUE_SEQUENCE_OPERATOR_DESC,
     DML_JOIN_OPERATOR_DESC,
     DML_QUANTIZED_LINEAR_AVERAGE_POOLING_OPERATOR_DESC,
+    DML_SPLIT_OPERATOR_DESC,
     BindingTable,
     CompiledOperator,
+    Device,
     DMLError,
     TensorDataType,
     TensorFlags,
 )
-from anydml.binding import Bound, Slot, address, check_sharing
-from anydml.layout import Layout
+from anydml.binding import address
 from anydml.schema import OperatorDesc
 from cases import tensor
 from harness import ENGINES, compiled
@@ -524,21 +526,57 @@ def test_explicit_bindings_are_judged_with_their_padding(engine: str) -> None:
     np.testing.assert_array_equal(memory[:8], [0, 1, 2, 0, 0, 1, 3, 7])
 
 
-def test_outputs_share_nothing() -> None:
-    """No operator here has two outputs yet; the rule stands for those to come."""
-    memory = np.zeros(12, np.float32)
+# Several outputs, no inputs
 
-    def output(label: str, part: np.ndarray) -> Bound:
-        layout = Layout.of_array(part)
-        return Bound(Slot(label, None, layout, layout, True), part, address(part), address(part) + part.nbytes)
 
-    first, beside, over = output("A", memory[:4]), output("B", memory[4:8]), output("C", memory[3:7])
-    assert check_sharing("NAME", True, [], [first, beside]) == []
-    violations = check_sharing("NAME", True, [], [first, beside, over])
-    assert [(v.rule, v.where, v.found) for v in violations] == [
-        ("(B8)", "C", "memory shared with A"),
-        ("(B8)", "C", "memory shared with B"),
-    ]
+@engine
+def test_pieces_share_no_memory(engine: str) -> None:
+    x, memory = np.arange(6, dtype=np.float32), np.full(12, 9, np.float32)
+    desc = DML_SPLIT_OPERATOR_DESC(InputTensor=tensor((6,)), OutputTensors=[tensor((4,)), tensor((2,))], Axis=0)
+    device = Device(engine)
+    operator = device.compile_operator(device.create_operator(desc))
+    with pytest.raises(DMLError, match=r"OutputTensors\[1\]: found memory shared with OutputTensors\[0\].*\(B8\)"):
+        operator.dispatch([x], [memory[:4], memory[3:5]])
+    with pytest.raises(DMLError, match=r"OutputTensors\[1\]: found memory shared with InputTensor, .*\(B7\)"):
+        operator.dispatch([x], [memory[:4], x[:2]])
+    with pytest.raises(DMLError, match=r"outputs: found 1, expected a list of 2: OutputTensors\[0\], Out.*\(B1\)"):
+        operator.dispatch([x], [memory[:4]])
+    with pytest.raises(DMLError, match=r"OutputTensors\[1\]: found None, expected an array of float32.*\(B2\)"):
+        operator.dispatch([x], [memory[:4], None])
+    assert (memory == 9).all()
+    operator.dispatch([x], [memory[:4], memory[4:6]])
+    np.testing.assert_array_equal(memory[:7], [0, 1, 2, 3, 4, 5, 9])
+    assert operator.binding_properties().RequiredDescriptorCount == 3
+    initializer = device.create_operator_initializer([operator])
+    device.dispatch(initializer, device.create_binding_table(initializer))
+    table = device.create_binding_table(operator)
+    table.bind_inputs([DML_BUFFER_BINDING(Buffer=x)])
+    for second, rule in ((0, "(B8)"), (16, ""), (12, "(B5)")):
+        table.bind_outputs([DML_BUFFER_BINDING(Buffer=memory, Offset=offset) for offset in (0, second)])
+        if rule:
+            with pytest.raises(DMLError) as raised:
+                device.dispatch(operator, table)
+            assert [violation.rule for violation in raised.value.violations] == [rule]
+        else:
+            device.dispatch(operator, table)
+
+
+@engine
+def test_an_operator_without_inputs_takes_an_empty_list(engine: str) -> None:
+    desc = DML_FILL_VALUE_SEQUENCE_OPERATOR_DESC(
+        OutputTensor=tensor((3,)), ValueDataType=TensorDataType.FLOAT32, ValueStart=1, ValueDelta=2
+    )
+    device = Device(engine)
+    operator = device.compile_operator(device.create_operator(desc))
+    assert "FILL_VALUE_SEQUENCE is served by " in operator.explain()
+    y = np.zeros(3, np.float32)
+    for inputs, found in (([y], "1"), ([None], "1"), (None, "None"), (y, "ndarray")):
+        with pytest.raises(DMLError, match=rf"inputs: found {found}.*an empty list: the operator has none \(B1\)"):
+            operator.dispatch(inputs, [y])  # type: ignore[arg-type]
+    operator.dispatch([], [y])
+    np.testing.assert_array_equal(y, [1, 3, 5])
+    assert operator.initialise([]).size == 0
+    assert operator.binding_properties()[0] == 1
 
 
 # OWNED_BY_DML

@@ -96,6 +96,9 @@ SAMPLES_PRINTED = {
     "472.4, 539.6, 606.8, 674, 558.8, 651.6, 744.4, 837.2, 930, 712.4, 830.8, 949.2, 1067.6, 1186, 866, 1010, 1154, "
     "1298, 1442, 1019.6, 1189.2, 1358.8, 1528.4, 1698, 1173.2, 1368.4, 1563.6, 1758.8, 1954\n",
     "dml_reduce": "Resource 'input': 1, 2, 3, 4, 5, 6, 7, 8, 9\nResource 'output': 6, 15, 24\n",
+    "dml_fill_value_sequence": "Resource 'Out': 3.2, 4.7, 6.2, 7.7, 9.2\n",
+    "dml_slice": "Resource 'output': 7, 9, 12, 14, 17, 19\n",
+    "dml_split": "Resource 'Out1': 1, 2\nResource 'Out2': 3, 4\nResource 'Out3': 5, 6\n",
     "dml_join": "Resource 'Out': 1, 2, 3, 100, 115, 5, 6, 7, 8, 9\n",
 }
 

@@ -569,11 +569,125 @@ TYPE = "resources/A/initialValuesDataType"
     ],
 )
 def test_what_is_wrong_is_said(changes: dict[str, Any], message: str) -> None:
-    violations = [str(violation) for violation in model.loads(changed(changes)).check()]
-    pattern = re.escape(message).replace(r"\.\*", ".*")
-    assert any(re.search(pattern, violation) for violation in violations), violations
+    assert_said(changed(changes), message)
     with pytest.raises(DMLError):
         run(changed(changes))
+
+
+def assert_said(text: str, message: str) -> None:
+    violations = [str(violation) for violation in model.loads(text).check()]
+    pattern = re.escape(message).replace(r"\.\*", ".*")
+    assert any(re.search(pattern, violation) for violation in violations), violations
+
+
+def one_operator(kind: str, desc: dict[str, Any], **bindings: Any) -> str:
+    """Float32 in resources of 8 elements that begin with 1, 2, 3."""
+    names = [name for each in bindings.values() for name in (each if isinstance(each, list) else [each])]
+    resource = values("FLOAT32", {"valueCount": 8, "valueStart": 1, "valueDelta": 1})
+    commands = [{"type": "dispatch", "dispatchable": "it", "bindings": bindings}]
+    commands += [{"type": "print", "resource": name} for name in names]
+    return json.dumps(
+        {
+            "resources": dict.fromkeys(names, resource),
+            "dispatchables": {"it": {"type": kind, "desc": desc}},
+            "commands": commands,
+        }
+    )
+
+
+def image_to_image(kind: str, desc: dict[str, Any]) -> str:
+    return one_operator(kind, desc, InputTensor="X", OutputTensor="Y")
+
+
+def float32(*sizes: int) -> dict[str, Any]:
+    return {"DataType": "FLOAT32", "Sizes": sizes}
+
+
+UPSAMPLE = {
+    "InputTensor": float32(1, 1, 1, 2),
+    "OutputTensor": float32(1, 1, 2, 4),
+    "ScaleSize": {"Width": 2, "Height": 2},
+    "InterpolationMode": "DML_INTERPOLATION_MODE_NEAREST_NEIGHBOR",
+}
+IMAGE = float32(1, 3, 1, 2)
+VALUE_SCALE = {"InputTensor": IMAGE, "OutputTensor": IMAGE, "Scale": 2, "ChannelCount": 3, "Bias": [0, 0.5, "-inf"]}
+
+
+def test_sizes_in_two_dimensions_and_lists_of_numbers() -> None:
+    assert (
+        run(image_to_image("DML_OPERATOR_UPSAMPLE_2D", UPSAMPLE)).splitlines()[1]
+        == "Resource 'Y': 1, 1, 2, 2, 1, 1, 2, 2"
+    )
+    assert (
+        run(image_to_image("DML_OPERATOR_VALUE_SCALE_2D", VALUE_SCALE)).splitlines()[1]
+        == "Resource 'Y': 2, 4, 6.5, 8.5, -inf, -inf, 7, 8"
+    )
+
+
+@pytest.mark.parametrize(
+    ("size", "message"),
+    [
+        (2, "ScaleSize: found 2, expected an object (M4)"),
+        ([2, 2], "ScaleSize: found a list.*expected an object (M4)"),
+        (None, "ScaleSize: found null, expected an object (M4)"),
+        ({"Width": 2}, "ScaleSize: found no Height.*(M3)"),
+        ({"Width": 2, "Height": 2, "Depth": 2}, "ScaleSize.Depth: found an unknown field.*(M3)"),
+        ({"Width": "2", "Height": 2}, 'ScaleSize.Width: found "2", expected an integer.*(M4)'),
+        ({"Width": 2.5, "Height": 2}, "ScaleSize.Width: found 2.5, expected an integer.*(M4)"),
+        ({"Width": 0, "Height": 2}, "UPSAMPLE_2D.ScaleSize.Width: found 0, expected from 1.*(C3)"),
+        ({"Width": -1, "Height": 2}, "ScaleSize.*found.*-1.*expected"),
+        ({"Width": 2**32, "Height": 2}, "UPSAMPLE_2D.ScaleSize: found DML_SIZE_2D.*(F10)"),
+    ],
+)
+def test_sizes_in_two_dimensions_that_are_none(size: Any, message: str) -> None:
+    assert_said(
+        one_operator("UPSAMPLE_2D", {**UPSAMPLE, "ScaleSize": size}, InputTensor="X", OutputTensor="Y"), message
+    )
+
+
+@pytest.mark.parametrize(
+    ("bias", "message"),
+    [
+        ([0, 0], "Bias: found 2 elements, expected 3, which ChannelCount says (F5)"),
+        ([0, "x", 0], 'Bias[1]: found "x", expected a number.*(M4)'),
+        ([0, True, 0], "Bias[1]: found true, expected a number.*(M4)"),
+        ([0, 0, 1e39], "VALUE_SCALE_2D.Bias[2]: found float 1e+39, expected a number of single precision (F8)"),
+        (1, "VALUE_SCALE_2D.Bias: found int 1, expected a list, each a number.*(F8)"),
+        (None, "VALUE_SCALE_2D.Bias: found None, expected a list.*(F8)"),
+    ],
+)
+def test_lists_of_numbers_that_are_none(bias: Any, message: str) -> None:
+    assert_said(
+        one_operator("VALUE_SCALE_2D", {**VALUE_SCALE, "Bias": bias}, InputTensor="X", OutputTensor="Y"), message
+    )
+
+
+SPLIT = {"InputTensor": float32(3), "OutputTensors": [float32(2), float32(1)], "Axis": 0}
+
+
+@pytest.mark.parametrize(
+    ("outputs", "message"),
+    [
+        (["A"], "commands[0].bindings.OutputTensors: found 1 bindings, expected 2, one for each tensor (M12)"),
+        ("A", "commands[0].bindings.OutputTensors: found 1 bindings, expected 2.*(M12)"),
+        (["A", "A"], "SPLIT.OutputTensors[1]: found memory shared with OutputTensors[0].*(B8)"),
+        (["A", "X"], "SPLIT.OutputTensors[1]: found memory shared with InputTensor.*(B7)"),
+    ],
+)
+def test_several_outputs_that_are_bound_wrongly(outputs: Any, message: str) -> None:
+    assert_said(one_operator("SPLIT", SPLIT, InputTensor="X", OutputTensors=outputs), message)
+
+
+def test_several_outputs() -> None:
+    printed = run(one_operator("SPLIT", SPLIT, InputTensor="X", OutputTensors=["A", "B"])).splitlines()
+    assert printed[1:] == ["Resource 'A': 1, 2, 3, 4, 5, 6, 7, 8", "Resource 'B': 3, 2, 3, 4, 5, 6, 7, 8"]
+
+
+def test_no_inputs() -> None:
+    desc = {"OutputTensor": float32(4), "ValueDataType": "FLOAT32", "Value": "-inf"}
+    assert run(one_operator("FILL_VALUE_CONSTANT", desc, OutputTensor="A")) == (
+        "Resource 'A': -inf, -inf, -inf, -inf, 5, 6, 7, 8\n"
+    )
 
 
 def test_text_keeps_what_python_would_lose() -> None:

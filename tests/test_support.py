@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -12,11 +13,16 @@ from anydml import (
     DML_ACTIVATION_TANH_OPERATOR_DESC,
     DML_BUFFER_TENSOR_DESC,
     DML_JOIN_OPERATOR_DESC,
+    DML_PADDING_OPERATOR_DESC,
     DML_QUANTIZED_LINEAR_AVERAGE_POOLING_OPERATOR_DESC,
+    DML_SIZE_2D,
+    DML_SPLIT_OPERATOR_DESC,
     Device,
     DMLValueError,
     FeatureLevel,
     HResult,
+    InterpolationMode,
+    PaddingMode,
     ReduceFunction,
     TensorDataType,
     validate,
@@ -139,13 +145,54 @@ UNIFORM: dict[str, list[tuple[str, int, int, str]]] = {
     "MEAN_VARIANCE_NORMALIZATION1": [("2.1", 4, 4, _FLOATS), ("3.1", 1, 8, _FLOATS)],
     "LOCAL_RESPONSE_NORMALIZATION": [("1.0", 4, 4, _FLOATS)],
     "ACTIVATION_SHRINK": [("2.0", 4, 5, _FLOATS), ("3.0", 1, 8, _FLOATS), ("5.1", 1, 8, _JOIN_2_1)],
+    "SLICE": [
+        ("1.0", 4, 5, "FLOAT32 FLOAT16 INT32 INT16 UINT32 UINT16"),
+        ("2.1", 4, 5, "FLOAT32 FLOAT16 INT32 INT16 INT8 UINT32 UINT16 UINT8"),
+        ("3.0", 1, 8, "FLOAT32 FLOAT16 INT32 INT16 INT8 UINT32 UINT16 UINT8"),
+        ("4.1", 1, 8, "FLOAT64 FLOAT32 FLOAT16 INT64 INT32 INT16 INT8 UINT64 UINT32 UINT16 UINT8"),
+    ],
+    "SLICE1": [
+        ("2.1", 4, 5, "FLOAT32 FLOAT16 INT32 INT16 INT8 UINT32 UINT16 UINT8"),
+        ("3.0", 1, 8, "FLOAT32 FLOAT16 INT32 INT16 INT8 UINT32 UINT16 UINT8"),
+        ("4.1", 1, 8, "FLOAT64 FLOAT32 FLOAT16 INT64 INT32 INT16 INT8 UINT64 UINT32 UINT16 UINT8"),
+    ],
+    "SPLIT": [
+        ("1.0", 4, 4, "FLOAT32 FLOAT16 INT32 INT16 UINT32 UINT16"),
+        ("2.1", 4, 4, "FLOAT32 FLOAT16 INT32 INT16 INT8 UINT32 UINT16 UINT8"),
+        ("3.0", 1, 8, "FLOAT32 FLOAT16 INT32 INT16 INT8 UINT32 UINT16 UINT8"),
+        ("4.1", 1, 8, "FLOAT64 FLOAT32 FLOAT16 INT64 INT32 INT16 INT8 UINT64 UINT32 UINT16 UINT8"),
+    ],
+    "PADDING": [
+        ("1.0", 4, 5, "FLOAT32 FLOAT16"),
+        ("2.1", 4, 5, "FLOAT32 FLOAT16 INT32 INT16 INT8 UINT32 UINT16 UINT8"),
+        ("3.1", 1, 8, "FLOAT32 FLOAT16 INT32 INT16 INT8 UINT32 UINT16 UINT8"),
+        ("5.0", 1, 8, "FLOAT64 FLOAT32 FLOAT16 INT64 INT32 INT16 INT8 UINT64 UINT32 UINT16 UINT8"),
+    ],
+    "CAST": [
+        ("1.0", 4, 4, "FLOAT32 FLOAT16 INT16 INT8 UINT16 UINT8"),
+        ("3.0", 4, 4, "FLOAT32 FLOAT16 INT64 INT32 INT16 INT8 UINT64 UINT32 UINT16 UINT8"),
+        ("3.1", 1, 8, "FLOAT32 FLOAT16 INT64 INT32 INT16 INT8 UINT64 UINT32 UINT16 UINT8"),
+        ("4.1", 1, 8, "FLOAT64 FLOAT32 FLOAT16 INT64 INT32 INT16 INT8 UINT64 UINT32 UINT16 UINT8"),
+    ],
+    "UPSAMPLE_2D": [("1.0", 4, 5, "FLOAT32 FLOAT16")],
+    "VALUE_SCALE_2D": [("1.0", 4, 4, "FLOAT32 FLOAT16")],
+    "FILL_VALUE_CONSTANT": [
+        ("2.1", 4, 4, "FLOAT32 FLOAT16 INT32 INT16 INT8 UINT32 UINT16 UINT8"),
+        ("4.0", 1, 8, "FLOAT32 FLOAT16 INT32 INT16 INT8 UINT32 UINT16 UINT8"),
+        ("4.1", 1, 8, "FLOAT64 FLOAT32 FLOAT16 INT64 INT32 INT16 INT8 UINT64 UINT32 UINT16 UINT8"),
+    ],
+    "FILL_VALUE_SEQUENCE": [
+        ("2.1", 4, 4, "FLOAT32 FLOAT16 INT32 INT16 INT8 UINT32 UINT16 UINT8"),
+        ("4.0", 1, 8, "FLOAT32 FLOAT16 INT32 INT16 INT8 UINT32 UINT16 UINT8"),
+        ("5.0", 1, 8, "FLOAT32 FLOAT16 INT64 INT32 INT16 INT8 UINT64 UINT32 UINT16 UINT8"),
+    ],
 }
 
 # Operator, with the function that a table is for, and tensor: what holds from a level on, as
 # (level, fewest dimensions, most dimensions, data types).
 PAGES: dict[str, dict[str, list[tuple[str, int, int, str]]]] = {
     **{
-        name: {tensor: rows for tensor in spec(name).members if tensor.endswith("Tensor")}
+        name: {tensor: rows for tensor in spec(name).members if tensor.endswith(("Tensor", "Tensors"))}
         for name, rows in UNIFORM.items()
     },
     "CUMULATIVE_SUMMATION": {
@@ -235,6 +282,21 @@ PAGES: dict[str, dict[str, list[tuple[str, int, int, str]]]] = {
         "OutputSequenceTensor": [("1.0", 4, 4, _FLOATS)],
         "OutputSingleTensor": [("1.0", 4, 4, _FLOATS)],
     },
+    "GATHER": {
+        "InputTensor": [
+            ("1.0", 4, 4, "FLOAT32 FLOAT16"),
+            ("2.1", 4, 4, "FLOAT32 FLOAT16 INT32 INT16 INT8 UINT32 UINT16 UINT8"),
+            ("3.0", 1, 8, "FLOAT32 FLOAT16 INT32 INT16 INT8 UINT32 UINT16 UINT8"),
+            ("4.1", 1, 8, "FLOAT64 FLOAT32 FLOAT16 INT64 INT32 INT16 INT8 UINT64 UINT32 UINT16 UINT8"),
+        ],
+        "IndicesTensor": [("1.0", 4, 4, "UINT32"), ("3.0", 1, 8, "INT64 INT32 UINT64 UINT32")],
+        "OutputTensor": [
+            ("1.0", 4, 4, "FLOAT32 FLOAT16"),
+            ("2.1", 4, 4, "FLOAT32 FLOAT16 INT32 INT16 INT8 UINT32 UINT16 UINT8"),
+            ("3.0", 1, 8, "FLOAT32 FLOAT16 INT32 INT16 INT8 UINT32 UINT16 UINT8"),
+            ("4.1", 1, 8, "FLOAT64 FLOAT32 FLOAT16 INT64 INT32 INT16 INT8 UINT64 UINT32 UINT16 UINT8"),
+        ],
+    },
     "QUANTIZED_LINEAR_AVERAGE_POOLING": {
         "InputTensor": [("6.2", 4, 5, _BYTE)],
         "InputScaleTensor": [("6.2", 1, 5, "FLOAT32")],
@@ -254,18 +316,35 @@ def ones(shape: Shape) -> DML_BUFFER_TENSOR_DESC:
 
 
 def plain(operator: str, **tensors: Shape) -> OperatorDesc:
+    rank, data_type = tensors["OutputTensor"]
+    zeros, ones_ = (0,) * rank, (1,) * rank
     options: dict[str, dict[str, Any]] = {
         "CUMULATIVE_SUMMATION": {"Axis": 0},
         "CUMULATIVE_PRODUCT": {"Axis": 0},
         "ACTIVATION_SOFTMAX1": {"Axes": [0]},
         "ACTIVATION_LOG_SOFTMAX1": {"Axes": [0]},
         "ACTIVATION_HARDMAX1": {"Axes": [0]},
-        "ELEMENT_WISE_CLIP1": {"MinMaxDataType": tensors["OutputTensor"][1], "Min": 0, "Max": 1},
         "REDUCE": {"Axes": [0]},
         "BATCH_NORMALIZATION": {"Spatial": True},
         "MEAN_VARIANCE_NORMALIZATION": {"CrossChannel": True, "NormalizeVariance": True},
         "MEAN_VARIANCE_NORMALIZATION1": {"Axes": [0], "NormalizeVariance": True},
         "LOCAL_RESPONSE_NORMALIZATION": {"CrossChannel": True, "LocalSize": 1},
+        "ELEMENT_WISE_CLIP1": {"MinMaxDataType": data_type, "Min": 0, "Max": 1},
+        "SLICE": {"Offsets": zeros, "Sizes": ones_, "Strides": ones_},
+        "SLICE1": {"InputWindowOffsets": zeros, "InputWindowSizes": ones_, "InputWindowStrides": ones_},
+        "PADDING": {
+            "PaddingMode": PaddingMode.EDGE,
+            "StartPadding": zeros,
+            "EndPadding": zeros,
+        },
+        "GATHER": {"Axis": 0, "IndexDimensions": 1},
+        "UPSAMPLE_2D": {
+            "ScaleSize": DML_SIZE_2D(Width=1, Height=1),
+            "InterpolationMode": InterpolationMode.NEAREST_NEIGHBOR,
+        },
+        "VALUE_SCALE_2D": {"Bias": [0]},
+        "FILL_VALUE_CONSTANT": {"ValueDataType": data_type, "Value": 0},
+        "FILL_VALUE_SEQUENCE": {"ValueDataType": data_type, "ValueStart": 0, "ValueDelta": 0},
     }
     operator, _, function = operator.partition(" ")
     members: dict[str, Any] = {"Function": ReduceFunction[function]} if function else {}
@@ -276,6 +355,10 @@ def plain(operator: str, **tensors: Shape) -> OperatorDesc:
 
 def joined(InputTensors: Shape, OutputTensor: Shape) -> OperatorDesc:
     return DML_JOIN_OPERATOR_DESC(InputTensors=[ones(InputTensors)], OutputTensor=ones(OutputTensor), Axis=0)
+
+
+def cut(InputTensor: Shape, OutputTensors: Shape) -> OperatorDesc:
+    return DML_SPLIT_OPERATOR_DESC(InputTensor=ones(InputTensor), OutputTensors=[ones(OutputTensors)], Axis=0)
 
 
 def pooled(**tensors: Shape) -> OperatorDesc:
@@ -341,17 +424,35 @@ def pooling_partners(tensor: str, shape: Shape) -> dict[str, Shape]:
     return {**others, tensor: shape}
 
 
+def gather_partners(tensor: str, shape: Shape) -> dict[str, Shape]:
+    """Likewise: indices of a type that every level has, or of what is gathered a type that every level has."""
+    data = (shape[0], TensorDataType.FLOAT32) if tensor == "IndicesTensor" else shape
+    return {
+        "InputTensor": data,
+        "IndicesTensor": (shape[0], TensorDataType.UINT32),
+        "OutputTensor": data,
+        tensor: shape,
+    }
+
+
+BUILDERS: dict[str, Callable[..., OperatorDesc]] = {
+    "JOIN": joined,
+    "SPLIT": cut,
+    "QUANTIZED_LINEAR_AVERAGE_POOLING": pooled,
+}
+PARTNERS = {"GATHER": gather_partners, "QUANTIZED_LINEAR_AVERAGE_POOLING": pooling_partners}
+for _name in RECURRENT:
+    BUILDERS[_name] = partial(unrolled, _name)
+    PARTNERS[_name] = partial(recurrent_partners, _name)
+
+
 def build(operator: str, tensor: str, shape: Shape) -> tuple[OperatorDesc, Mapping[str, Shape]]:
-    if operator == "QUANTIZED_LINEAR_AVERAGE_POOLING":
-        shapes = pooling_partners(tensor, shape)
-        return pooled(**shapes), shapes
-    if operator in RECURRENT:
-        shapes = recurrent_partners(operator, tensor, shape)
-        return unrolled(operator, **shapes), shapes
-    shapes = dict.fromkeys(PAGES[operator], shape)
-    if operator == "JOIN":
-        return joined(**shapes), shapes
-    return plain(operator, **shapes), shapes
+    shapes = PARTNERS[operator](tensor, shape) if operator in PARTNERS else dict.fromkeys(PAGES[operator], shape)
+    return built(operator, shapes), shapes
+
+
+def built(operator: str, shapes: Mapping[str, Shape]) -> OperatorDesc:
+    return BUILDERS[operator](**shapes) if operator in BUILDERS else plain(operator, **shapes)
 
 
 def row_at(operator: str, tensor: str, level: FeatureLevel) -> tuple[range, frozenset[str]] | None:
@@ -372,10 +473,14 @@ Finding = tuple[str, str, HResult]
 """Rule, place, code."""
 
 
+def labelled(tensor: str) -> str:
+    return f"{tensor}[0]" if tensor.endswith("s") else tensor
+
+
 def expected_findings(operator: str, shapes: Mapping[str, Shape], level: FeatureLevel) -> Iterator[Finding]:
     later = [higher for higher in FeatureLevel if higher > level]
     for tensor, (count, data_type) in shapes.items():
-        label = f"{tensor}[0]" if tensor == "InputTensors" else tensor
+        label = labelled(tensor)
         if not 1 <= count <= 8:
             yield "(T2)", f"{label}.Sizes", HResult.E_INVALIDARG
         if data_type == TensorDataType.UNKNOWN:
@@ -397,12 +502,20 @@ def test_every_operator_is_transcribed() -> None:
     assert {name for name in PAGES if name.startswith("REDUCE")} == {f"REDUCE {each.name}" for each in ReduceFunction}
 
 
+# Every count and every type, and some of both that only one of two tables has.
+SHAPES = [
+    *product(range(10), [TensorDataType.FLOAT32]),
+    *product([4], TensorDataType),
+    *product([1, 8], [TensorDataType.INT8, TensorDataType.UINT64]),
+]
+
+
 @pytest.mark.parametrize("level", FeatureLevel, ids=lambda level: level.number)
 @pytest.mark.parametrize(
     ("operator", "tensor"), [(operator, tensor) for operator in PAGES for tensor in PAGES[operator]]
 )
 def test_accepts_and_refuses_as_the_page_says(operator: str, tensor: str, level: FeatureLevel) -> None:
-    for shape in product(range(10), TensorDataType):
+    for shape in SHAPES:
         desc, shapes = build(operator, tensor, shape)
         expected = set(expected_findings(operator, shapes, level))
         violations = validate(desc, level)
@@ -423,16 +536,8 @@ def test_a_tensor_alone_can_break_the_table(operator: str) -> None:
             name: (4, TensorDataType[rows[0][3].split()[0]]) for name, rows in PAGES[operator].items()
         }
         shapes[tensor] = (4, TensorDataType.UINT4)
-        if operator == "JOIN":
-            desc = joined(**shapes)
-        elif operator == "QUANTIZED_LINEAR_AVERAGE_POOLING":
-            desc = pooled(**shapes)
-        elif operator in RECURRENT:
-            desc = unrolled(operator, **shapes)
-        else:
-            desc = plain(operator, **shapes)
-        refused = [v.where for v in validate(desc) if v.rule == "(S3)"]
-        assert refused == [f"{tensor}[0].DataType" if tensor == "InputTensors" else f"{tensor}.DataType"]
+        refused = [v.where for v in validate(built(operator, shapes)) if v.rule == "(S3)"]
+        assert refused == [f"{labelled(tensor)}.DataType"]
 
 
 def test_the_remedy_names_the_first_level_that_helps() -> None:
@@ -457,3 +562,20 @@ def test_cumulative_integers_are_there_from_the_first_level_on() -> None:
     for data_type, accepted in (("INT32", True), ("UINT32", True), ("UINT16", False)):
         desc, _ = build("CUMULATIVE_PRODUCT", "InputTensor", (4, TensorDataType[data_type]))
         assert (not validate(desc, FeatureLevel.LEVEL_3_1)) == accepted
+
+
+def test_a_value_of_an_enum_may_be_newer_than_its_operator() -> None:
+    x = DML_BUFFER_TENSOR_DESC(DataType=TensorDataType.FLOAT32, Sizes=(1, 1, 2, 3))
+    ends = {"StartPadding": (0,) * 4, "EndPadding": (0,) * 4, "PaddingValue": 0}
+    later = {PaddingMode.SYMMETRIC: FeatureLevel.LEVEL_3_0, PaddingMode.WRAP: FeatureLevel.LEVEL_6_4}
+    for mode, level in product(PaddingMode, FeatureLevel):
+        desc = DML_PADDING_OPERATOR_DESC(InputTensor=x, OutputTensor=x, PaddingMode=mode, **ends)
+        violations = validate(desc, level)
+        since = later.get(mode, FeatureLevel.LEVEL_1_0)
+        assert [(v.rule, v.where, v.hresult) for v in violations] == (
+            [("(S5)", "PaddingMode", HResult.DXGI_ERROR_UNSUPPORTED)] if level < since else []
+        )
+        for violation in violations:
+            assert violation.found == mode.name
+            assert violation.remedy == f"{mode.name} needs feature level {since.number}"
+            assert ("SYMMETRIC" in violation.expected) == (level >= FeatureLevel.LEVEL_3_0)

@@ -164,7 +164,8 @@ def _bind_side(
     is_list = isinstance(given, (list, tuple))
     if not isinstance(given, (list, tuple)) or len(given) != len(slots):
         found = str(len(given)) if isinstance(given, (list, tuple)) else kind_of(given)
-        expected = f"a list of {len(slots)}: {', '.join(slot.label for slot in slots)}"
+        labels = ", ".join(slot.label for slot in slots)
+        expected = f"a list of {len(slots)}: {labels}" if slots else "an empty list: the operator has none"
         violations.append(violation(operator, "(B1)", where, found, expected, kind="value" if is_list else "type"))
         return []
     every: list[Bound | None] = []

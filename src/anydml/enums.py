@@ -106,13 +106,19 @@ class ConvolutionDirection(IntEnum):
 
 
 class PaddingMode(IntEnum):
-    """``DML_PADDING_MODE``."""
+    """``DML_PADDING_MODE``. SYMMETRIC came with feature level 3.0, WRAP with 6.4."""
 
     CONSTANT = 0
     EDGE = 1
     REFLECTION = 2
     SYMMETRIC = 3
     WRAP = 4
+
+    @property
+    def since(self) -> FeatureLevel:
+        """The first feature level that has it."""
+        later = {PaddingMode.SYMMETRIC: FeatureLevel.LEVEL_3_0, PaddingMode.WRAP: FeatureLevel.LEVEL_6_4}
+        return later.get(self, FeatureLevel.LEVEL_1_0)
 
 
 class InterpolationMode(IntEnum):

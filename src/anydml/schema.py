@@ -164,7 +164,8 @@ def _as_integers(value: Any) -> tuple[int, ...]:
         return (OperatorType[name], *_as_integers(tuple([getattr(value, each.name) for each in fields(value)])))
     if isinstance(value, (DML_SCALE_BIAS, DML_SIZE_2D)):
         return _as_integers(tuple([getattr(value, each.name) for each in fields(value)]))
-    return () if value is None else (int(value),)
+    # As a signed integer of the same 64 bits.
+    return () if value is None else ((int(value) + 2**63) % 2**64 - 2**63,)
 
 
 def anything_goes(desc: Any, inputs: Sequence[Array | None]) -> Iterator[Broken]:
@@ -235,7 +236,7 @@ class OperatorSpec:
         return tuple(name for name in self.members if name not in self.tensors and name not in self.desc.counts)
 
     def attributes(self, desc: OperatorDesc) -> list[tuple[int, ...]]:
-        """The values of those members for a native kernel: a scalar as one element, a float by the bits of a double,
+        """The values of those members for a native kernel, each in 64 bits: a scalar as one, a float by a double's,
         a ScaleBias as two of them, or none; an activation as its operator type and its own members."""
         return [_as_integers(getattr(desc, name)) for name in self.attribute_names]
 

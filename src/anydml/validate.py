@@ -28,7 +28,7 @@ Rules of every operator, beside the labelled constraints in ``operators/``:
 (S2) A tensor's dimension count is in the support table of the feature level.
 (S3) A tensor's data type is in the support table of the feature level.
 (S4) An activation that is a member may be there, at the feature level.
-(S5) What an operator takes from a later feature level on, it takes from that level on.
+(S5) What an operator takes from a later feature level on, values of enums among it, it takes from that level on.
 
 A violation of (S1) to (S5) that a higher level would lift carries DXGI_ERROR_UNSUPPORTED, every other one
 E_INVALIDARG.
@@ -447,6 +447,12 @@ def _activations(spec: OperatorSpec, desc: Any, level: FeatureLevel) -> Iterator
 
 
 def _needs(spec: OperatorSpec, desc: OperatorDesc, level: FeatureLevel) -> Iterator[Violation]:
+    for member in spec.members:
+        value: Any = getattr(desc, member)
+        since = getattr(value, "since", level)
+        if since > level:
+            expected = listing(each.name for each in type(value) if each.since <= level)
+            yield _unsupported(spec, member, value.name, expected, "(S5)", level, since)
     for since, where, found, expected in spec.needs(desc):
         if since > level:
             yield _unsupported(spec, where, found, expected, "(S5)", level, since)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -28,6 +28,17 @@ class Case:
     options: Mapping[str, Any] = field(default_factory=dict)
 
 
+class Negative(NamedTuple):
+    """A desc that breaks one rule, at one place."""
+
+    rule: str
+    desc: Any
+    where: str
+    found: str
+    expected: str
+    strict: bool = False
+
+
 def tensor(
     sizes: Sequence[int], data_type: str = "FLOAT32", strides: Sequence[int] | None = None
 ) -> DML_BUFFER_TENSOR_DESC:
@@ -43,6 +54,12 @@ FAMILIES = (
     "activation",
     "cumulative",
     "join",
+    "slice",
+    "padding",
+    "gather",
+    "image",
+    "cast",
+    "fill",
     "pooling",
     "recurrent",
     "reduce",
@@ -52,3 +69,8 @@ FAMILIES = (
 
 def all_cases() -> list[Case]:
     return [case for family in FAMILIES for case in import_module(f".{family}", __name__).CASES]
+
+
+def negatives_beside_cases() -> list[Negative]:
+    families = (import_module(f".{family}", __name__) for family in FAMILIES)
+    return [negative for family in families for negative in getattr(family, "NEGATIVES", ())]

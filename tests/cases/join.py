@@ -1,15 +1,16 @@
-"""JOIN: the page's examples, every data type, strides."""
+"""JOIN and SPLIT: the pages' examples, every data type, strides."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
-from anydml import DML_JOIN_OPERATOR_DESC
+from anydml import DML_JOIN_OPERATOR_DESC, DML_SPLIT_OPERATOR_DESC
 from anydml.layout import DATA_TYPES
 
-from . import Case, tensor_of
+from . import Case, Negative, tensor, tensor_of
 
 
 def _case(
@@ -85,4 +86,69 @@ LAYOUTS = [
     ),
 ]
 
-CASES = [*PAGES, *TYPES, *LAYOUTS]
+
+def _split(
+    id: str,
+    x: np.ndarray,
+    pieces: Sequence[object],
+    axis: int,
+    strides: Sequence[int] | None = None,
+    out_strides: Sequence[Sequence[int] | None] | None = None,
+) -> Case:
+    outputs = [np.array(piece, x.dtype) for piece in pieces]
+    tensors = [tensor_of(y, stride) for y, stride in zip(outputs, out_strides or [None] * len(outputs), strict=True)]
+    desc = DML_SPLIT_OPERATOR_DESC(InputTensor=tensor_of(x, strides), OutputTensors=tensors, Axis=axis)
+    return Case(f"split-{id}", desc, [x], outputs)
+
+
+_PAIRS = np.arange(1, 13, dtype=np.float32).reshape(1, 1, 6, 2)
+_GRID = np.arange(12, dtype=np.int16).reshape(3, 4)
+
+SPLITS = [
+    _split("page-1", _PAIRS, [[[[[1, 2], [3, 4]]]], [[[[5, 6]]]], [[[[7, 8], [9, 10], [11, 12]]]]], 2),
+    _split("page-2", _PAIRS, [[[[[1], [3], [5], [7], [9], [11]]]], [[[[2], [4], [6], [8], [10], [12]]]]], 3),
+    *(_split(dtype.name, np.arange(6).astype(dtype), [[0], [1, 2, 3], [4, 5]], 0) for dtype in DATA_TYPES),
+    _split("into-one-is-a-copy", _GRID, [_GRID], 1),
+    _split("nan-payloads", _NANS, [_NANS[:1], _NANS[1:]], 0),
+    _split("into-many", np.arange(100, dtype=np.uint8), [[i] for i in range(100)], 0),
+    _split("transposed-to-gapped", _GRID, [_GRID[:1], _GRID[1:]], 0, (1, 3), [(7, 2), (1, 2)]),
+    _split("broadcast", np.full((3, 4), 7, np.int8), [np.full((3, 1), 7), np.full((3, 3), 7)], 1, (0, 0)),
+    _split(
+        "eight-dimensions",
+        _ROW.reshape(1, 2, 1, 3, 1, 1, 1, 1),
+        [_ROW[:3].reshape(1, 1, 1, 3, 1, 1, 1, 1), _ROW[3:].reshape(1, 1, 1, 3, 1, 1, 1, 1)],
+        1,
+    ),
+]
+
+CASES = [*PAGES, *TYPES, *LAYOUTS, *SPLITS]
+
+
+def _cut(**members: Any) -> DML_SPLIT_OPERATOR_DESC:
+    right = {"InputTensor": tensor((3, 4)), "OutputTensors": [tensor((3, 1)), tensor((3, 3))], "Axis": 1}
+    return DML_SPLIT_OPERATOR_DESC(**{**right, **members})
+
+
+NEGATIVES = [
+    Negative("(F1)", _cut(OutputTensors=tensor((3, 4))), "OutputTensors", "DML_BUFFER_TENSOR_DESC", "a list, each a D"),
+    Negative("(F1)", _cut(OutputTensors=[tensor((3, 4)), None]), "OutputTensors[1]", "None", "a DML_BUFFER_TENSOR"),
+    Negative("(F5)", _cut(OutputCount=3), "OutputTensors", "2 elements", "3, which OutputCount says"),
+    Negative("(C1)", _cut(OutputTensors=[]), "OutputCount", "0", "at least 1"),
+    Negative(
+        "(C2)",
+        _cut(OutputTensors=[tensor((3, 1)), tensor((3, 3), "INT8")]),
+        "OutputTensors[1].DataType",
+        "INT8",
+        "FLOAT32, that of InputTensor",
+    ),
+    Negative(
+        "(C3)",
+        _cut(InputTensor=tensor((4, 3)), OutputTensors=[tensor((4,))], Axis=0),
+        "OutputTensors[0].DimensionCount",
+        "1",
+        "2, that of InputTensor",
+    ),
+    Negative("(C4)", _cut(Axis=2), "Axis", "2", "less than 2, the DimensionCount"),
+    Negative("(C5)", _cut(OutputTensors=[tensor((3, 1)), tensor((2, 3))]), "OutputTensors[1].Sizes[0]", "2", "3"),
+    Negative("(C6)", _cut(OutputTensors=[tensor((3, 1))] * 2), "OutputTensors", "that add up to 2", "4, that of Input"),
+]

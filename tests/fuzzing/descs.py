@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import fields
 from random import Random
 from typing import Any
 
@@ -10,16 +11,27 @@ import numpy as np
 
 from anydml import (
     DML_BUFFER_TENSOR_DESC,
+    DML_CAST_OPERATOR_DESC,
     DML_CUMULATIVE_PRODUCT_OPERATOR_DESC,
     DML_CUMULATIVE_SUMMATION_OPERATOR_DESC,
+    DML_GATHER_OPERATOR_DESC,
     DML_JOIN_OPERATOR_DESC,
+    DML_PADDING_OPERATOR_DESC,
     DML_QUANTIZED_LINEAR_AVERAGE_POOLING_OPERATOR_DESC,
     DML_REDUCE_OPERATOR_DESC,
     DML_SCALE_BIAS,
+    DML_SIZE_2D,
+    DML_SLICE1_OPERATOR_DESC,
+    DML_SLICE_OPERATOR_DESC,
+    DML_SPLIT_OPERATOR_DESC,
+    DML_UPSAMPLE_2D_OPERATOR_DESC,
+    DML_VALUE_SCALE_2D_OPERATOR_DESC,
     AxisDirection,
     CompiledOperator,
     Device,
     FeatureLevel,
+    InterpolationMode,
+    PaddingMode,
     ReduceFunction,
     TensorDataType,
     validate,
@@ -121,6 +133,107 @@ def good_element_wise(random: Random) -> OperatorDesc:
         elif kind == "enums.TensorDataType":
             members[name] = data_type
     return found.desc(**members)
+
+
+def good_split(random: Random) -> OperatorDesc:
+    desc: Any = good_join(random)
+    pieces = [tensor_of(random, piece.DataType, piece.Sizes, True) for piece in desc.InputTensors]
+    whole = tensor_of(random, desc.OutputTensor.DataType, desc.OutputTensor.Sizes)
+    return DML_SPLIT_OPERATOR_DESC(InputTensor=whole, OutputTensors=pieces, Axis=desc.Axis)
+
+
+def good_slice(random: Random) -> OperatorDesc:
+    sizes, data_type = small_sizes(random), random.choice(JOINED)
+    offsets = [random.randrange(size) for size in sizes]
+    windows = [random.randint(1, size - offset) for size, offset in zip(sizes, offsets, strict=True)]
+    strides = [random.choice([1, 1, 2, 7]) for _ in sizes]
+    taken = [random.randint(1, (window - 1) // stride + 1) for window, stride in zip(windows, strides, strict=True)]
+    tensors = {
+        "InputTensor": tensor_of(random, data_type, sizes),
+        "OutputTensor": tensor_of(random, data_type, taken, True),
+    }
+    if random.random() < 0.5:
+        return DML_SLICE_OPERATOR_DESC(**tensors, Offsets=offsets, Sizes=taken, Strides=strides)
+    return DML_SLICE1_OPERATOR_DESC(
+        **tensors,
+        InputWindowOffsets=offsets,
+        InputWindowSizes=windows,
+        InputWindowStrides=[stride * random.choice([1, -1]) for stride in strides],
+    )
+
+
+def good_padding(random: Random) -> OperatorDesc:
+    sizes, data_type = small_sizes(random, most=64), random.choice(JOINED)
+    start, end = ([random.choice([0, 0, 0, 1, 2, 9]) for _ in sizes] for _ in range(2))
+    start, end = ([n if size < 4 else 0 for n, size in zip(each, sizes, strict=True)] for each in (start, end))
+    padded = [sum(each) for each in zip(sizes, start, end, strict=True)]
+    if np.prod(padded) > 4096:
+        padded, start, end = list(sizes), [0] * len(sizes), [0] * len(sizes)
+    return DML_PADDING_OPERATOR_DESC(
+        InputTensor=tensor_of(random, data_type, sizes),
+        OutputTensor=tensor_of(random, data_type, padded, True),
+        PaddingMode=random.choice(list(PaddingMode)),
+        PaddingValue=random.choice([0, 1.5, -3, 1e30, float("nan")]),
+        StartPadding=start,
+        EndPadding=end,
+    )
+
+
+def good_gather(random: Random) -> OperatorDesc:
+    sizes, data_type = small_sizes(random, most=64), random.choice(JOINED)
+    axis, rank = random.randrange(len(sizes)), len(sizes)
+    indices = small_sizes(random, random.choice([0, 1, 1, min(2, rank)]), 32)
+    result = [*sizes[:axis], *indices, *sizes[axis + 1 :]]
+    while len(result) > rank and result[0] == 1:
+        del result[0]
+    if len(result) > rank:
+        indices, result = (3,), [*sizes[:axis], 3, *sizes[axis + 1 :]]
+    kind = random.choice([TensorDataType[name] for name in ("INT64", "INT32", "UINT64", "UINT32")])
+    return DML_GATHER_OPERATOR_DESC(
+        InputTensor=tensor_of(random, data_type, sizes),
+        IndicesTensor=tensor_of(random, kind, (*(1,) * (rank - len(indices)), *indices)),
+        OutputTensor=tensor_of(random, data_type, (*(1,) * (rank - len(result)), *result), True),
+        Axis=axis,
+        IndexDimensions=len(indices),
+    )
+
+
+def good_cast(random: Random) -> OperatorDesc:
+    sizes = small_sizes(random)
+    return DML_CAST_OPERATOR_DESC(
+        InputTensor=tensor_of(random, random.choice(JOINED), sizes),
+        OutputTensor=tensor_of(random, random.choice(JOINED), sizes, True),
+    )
+
+
+def good_image(random: Random) -> OperatorDesc:
+    data_type = random.choice([TensorDataType.FLOAT32, TensorDataType.FLOAT16])
+    if random.random() < 0.5:
+        sizes: tuple[int, ...] = (random.randint(1, 2), random.choice([1, 3]), *small_sizes(random, 2, 64))
+        return DML_VALUE_SCALE_2D_OPERATOR_DESC(
+            InputTensor=tensor_of(random, data_type, sizes),
+            OutputTensor=tensor_of(random, data_type, sizes, True),
+            Scale=random.choice([1, 0.5, -2, float("inf")]),
+            Bias=[random.choice([0, 1, -0.5, 1e30]) for _ in range(sizes[1])],
+        )
+    sizes = small_sizes(random, random.choice([4, 5]), 64)
+    height, width = random.choice([1, 2, 3]), random.choice([1, 2, 5])
+    return DML_UPSAMPLE_2D_OPERATOR_DESC(
+        InputTensor=tensor_of(random, data_type, sizes),
+        OutputTensor=tensor_of(random, data_type, (*sizes[:-2], sizes[-2] * height, sizes[-1] * width), True),
+        ScaleSize=DML_SIZE_2D(Width=width, Height=height),
+        InterpolationMode=random.choice(list(InterpolationMode)),
+    )
+
+
+def good_fill(random: Random) -> OperatorDesc:
+    is_constant = random.random() < 0.5
+    name = "FILL_VALUE_CONSTANT" if is_constant else "FILL_VALUE_SEQUENCE"
+    data_type = random.choice(spec(name).tensors["OutputTensor"].data_types)
+    number = random.choice([0, 1, 7, 100])
+    members = {"Value": number} if is_constant else {"ValueStart": number, "ValueDelta": random.choice([0, 1, -1])}
+    output = tensor_of(random, data_type, small_sizes(random), True)
+    return spec(name).desc(OutputTensor=output, ValueDataType=data_type, **members)
 
 
 FLOATS = [0.0, 1.0, -1.0, 0.25, 100.0, 1e30, float("inf"), float("-inf"), float("nan")]
@@ -240,6 +353,13 @@ GOOD = [
     good_recurrent,
     good_reduce,
     good_normalization,
+    good_split,
+    good_slice,
+    good_padding,
+    good_gather,
+    good_cast,
+    good_image,
+    good_fill,
 ]
 
 
@@ -251,7 +371,15 @@ def members_of(desc: Any) -> dict[str, Any]:
     return {field.name: getattr(desc, field.name) for field in fields(desc)}
 
 
-DERIVED = ("TotalTensorSizeInBytes", "DimensionCount", "InputCount", "AxisCount", "ActivationDescCount")
+DERIVED = (
+    "TotalTensorSizeInBytes",
+    "DimensionCount",
+    "InputCount",
+    "OutputCount",
+    "AxisCount",
+    "ChannelCount",
+    "ActivationDescCount",
+)
 
 
 def mutated_number(random: Random, value: Any) -> Any:
@@ -262,7 +390,7 @@ def mutated_number(random: Random, value: Any) -> Any:
 
 def mutated(random: Random, value: Any) -> Any:
     """The value with something else in one place, or another value."""
-    if isinstance(value, (DML_BUFFER_TENSOR_DESC, DML_SCALE_BIAS, OperatorDesc)) and random.random() < 0.9:
+    if isinstance(value, (DML_BUFFER_TENSOR_DESC, DML_SCALE_BIAS, DML_SIZE_2D, OperatorDesc)) and random.random() < 0.9:
         members = members_of(value)
         name = random.choice(list(members))
         members[name] = mutated(random, members[name])
@@ -295,9 +423,13 @@ def elements(desc: OperatorDesc) -> int:
 
 
 def fill(random: Random, layout: Layout, label: str) -> np.ndarray:
-    """Values whose sums and products are exact, so that engines have to agree."""
-    if "Scale" in label:
-        choices: list[float] = [1, 1, 0.5, 0.1, 3, 1e-3] + [0, -1, float("nan")] * (random.random() < 0.05)
+    """Values whose sums and products are exact, so that engines have to agree; of indices most that are right."""
+    choices: list[float]
+    if "Indices" in label:
+        choices = [0] if random.random() < 0.9 else [0, 1, 2, np.iinfo(layout.dtype).max]
+        choices += [-1] if layout.dtype.kind == "i" else []
+    elif "Scale" in label:
+        choices = [1, 1, 0.5, 0.1, 3, 1e-3] + [0, -1, float("nan")] * (random.random() < 0.05)
     elif label == "SequenceLengthsTensor":
         choices = [0, 1, 1] + [2, 3, 2**32 - 1] * (random.random() < 0.5)
     elif layout.dtype.kind == "f":
@@ -322,15 +454,15 @@ def run_desc(random: Random, desc: OperatorDesc) -> None:
             memory = np.full(layout.bounds()[1], 0xA5, np.uint8)
             layout.view(memory)[...] = fill(random, layout, label)
         memories.append(memory)
-    layouts = [None if tensor is None else Layout.of_desc(tensor) for _, tensor in found.outputs(desc)]
+    outputs = [None if tensor is None else Layout.of_desc(tensor) for _, tensor in found.outputs(desc)]
     owned = [tensor is not None and bool(tensor.Flags) for _, tensor in found.inputs(desc)]
     seen = []
     for engine in ENGINES:
         device = Device(engine)
         operator = device.compile_operator(device.create_operator(desc))
-        written = [None if each is None else np.full(each.bounds()[1] + 16, 0x5A, np.uint8) for each in layouts]
+        written = [None if each is None else np.full(each.bounds()[1] + 16, 0x5A, np.uint8) for each in outputs]
 
-        def dispatch(operator: CompiledOperator = operator, written: list[np.ndarray | None] = written) -> None:
+        def dispatch(operator: CompiledOperator = operator, written: Sequence[Any] = written) -> None:
             persistent = None
             if any(owned):
                 bound = [given if own else None for given, own in zip(memories, owned, strict=True)]
@@ -342,19 +474,20 @@ def run_desc(random: Random, desc: OperatorDesc) -> None:
         result = outcome(dispatch)
         for given, kept in zip(memories, before, strict=True):
             expect(given is None or bytes(given) == bytes(kept), engine, "wrote to an input")  # type: ignore[arg-type]
-        there = [each for each in zip(layouts, written, strict=True) if each[1] is not None]
-        for layout, memory in there:
-            if result.rules is not None:
-                expect((memory == 0x5A).all(), engine, "refused", result.rules, "and wrote")
+        values = []
+        for layout, memory in zip(outputs, written, strict=True):
+            if layout is None or memory is None:
                 continue
+            values.append(layout.view(memory).copy())
             expected = np.full_like(memory, 0x5A)
-            layout.view(expected)[...] = layout.view(memory)
-            expect(bytes(expected) == bytes(memory), engine, "wrote into gaps")
+            if result.rules is None:
+                layout.view(expected)[...] = values[-1]
+            expect(bytes(expected) == bytes(memory), engine, "wrote into gaps, or refused and wrote:", result.rules)
         expect(all(rule[1] == "V" for rule, _ in result.rules or ()), engine, "refused", result.rules)
-        seen.append((result.rules, [layout.view(memory).copy() for layout, memory in there]))
-    (rules, results), (other_rules, others) = seen
-    for values, other_values in zip(results, others, strict=True):
-        same_results(desc, rules, values, other_rules, other_values)
+        seen.append((result.rules, values))
+    (rules, first), (other_rules, second) = seen
+    for one, other in zip(first, second, strict=True):
+        same_results(desc, rules, one, other_rules, other)
 
 
 def same_results(what: object, rules: Any, values: np.ndarray, other_rules: Any, other_values: np.ndarray) -> None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import math
 import re
 import shutil
 import tempfile
 from collections.abc import Iterator
 from enum import Enum
 from functools import cache
-from math import isfinite
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -21,6 +21,7 @@ import numpy as np
 from anydml import (
     DML_BUFFER_TENSOR_DESC,
     DML_SCALE_BIAS,
+    DML_SIZE_2D,
     Device,
     model,
 )
@@ -265,14 +266,14 @@ def json_tensor(tensor: DML_BUFFER_TENSOR_DESC) -> dict[str, Any]:
 def json_value(value: Any) -> Any:
     if isinstance(value, DML_BUFFER_TENSOR_DESC):
         return json_tensor(value)
-    if isinstance(value, DML_SCALE_BIAS):
-        return {"Scale": value.Scale, "Bias": value.Bias}
+    if isinstance(value, (DML_SCALE_BIAS, DML_SIZE_2D)):
+        return members_of(value)
     if isinstance(value, OperatorDesc):
         members = {name: json_value(each) for name, each in members_of(value).items() if each is not None}
         return {"Type": spec_of(value).name, **members}  # type: ignore[union-attr]
     if isinstance(value, tuple):
         return [json_value(each) for each in value]
-    if isinstance(value, float) and not isfinite(value):
+    if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     return value.name if isinstance(value, Enum) else value
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from html import escape
 
 import numpy as np
@@ -21,14 +22,14 @@ from ..errors import Violation, error
 from ..layout import Array, Layout
 from ..operators import ANY, spec_of
 from ..schema import OperatorDesc, OperatorSpec
-from ..tensor import DML_BUFFER_TENSOR_DESC
+from ..tensor import DML_BUFFER_TENSOR_DESC, DML_SCALE_BIAS, DML_SIZE_2D
 from ..validate import kind_of, validate
 from . import cumulative, join, pooling
 from .boxes import FONT, MUTED, WHITE, Box, placed, stacked, text_line
 from .examples import EXAMPLES as EXAMPLES
 from .graph import draw_graph as draw_graph
 from .parts import Operand, Picture, plain
-from .text import braces
+from .text import braces, number
 
 
 def draw(desc: OperatorDesc, inputs: Sequence[Array | None], outputs: Sequence[Array | None]) -> str:
@@ -140,8 +141,12 @@ def _words(value: object) -> str:
     activation = spec_of(value)
     if activation is not None:
         return activation.name
+    if isinstance(value, (DML_SCALE_BIAS, DML_SIZE_2D)):
+        return braces([f"{each.name} {_words(getattr(value, each.name))}" for each in fields(value)])
     if isinstance(value, tuple):
         return braces([_words(each) for each in value])
+    if isinstance(value, float):
+        return number(value)
     return getattr(value, "name", None) or str(value).upper()
 
 

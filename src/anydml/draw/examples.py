@@ -7,24 +7,30 @@ from typing import Any
 
 import numpy as np
 
-from ..enums import ReduceFunction, TensorDataType
+from ..enums import InterpolationMode, PaddingMode, ReduceFunction, TensorDataType
 from ..layout import DATA_TYPES, Array
 from ..operators import activation, activation_prelu, activation_softmax
 from ..operators import element_wise_binary as binary
 from ..operators import element_wise_unary as unary
+from ..operators.cast import DML_CAST_OPERATOR_DESC
 from ..operators.cumulative import DML_CUMULATIVE_PRODUCT_OPERATOR_DESC, DML_CUMULATIVE_SUMMATION_OPERATOR_DESC
-from ..operators.join import DML_JOIN_OPERATOR_DESC
+from ..operators.fill import DML_FILL_VALUE_CONSTANT_OPERATOR_DESC, DML_FILL_VALUE_SEQUENCE_OPERATOR_DESC
+from ..operators.gather import DML_GATHER_OPERATOR_DESC
+from ..operators.image import DML_UPSAMPLE_2D_OPERATOR_DESC, DML_VALUE_SCALE_2D_OPERATOR_DESC
+from ..operators.join import DML_JOIN_OPERATOR_DESC, DML_SPLIT_OPERATOR_DESC
 from ..operators.normalization import (
     DML_BATCH_NORMALIZATION_OPERATOR_DESC,
     DML_LOCAL_RESPONSE_NORMALIZATION_OPERATOR_DESC,
     DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DESC,
     DML_MEAN_VARIANCE_NORMALIZATION_OPERATOR_DESC,
 )
+from ..operators.padding import DML_PADDING_OPERATOR_DESC
 from ..operators.pooling import DML_QUANTIZED_LINEAR_AVERAGE_POOLING_OPERATOR_DESC
 from ..operators.recurrent import DML_GRU_OPERATOR_DESC, DML_LSTM_OPERATOR_DESC, DML_RNN_OPERATOR_DESC
 from ..operators.reduce import DML_REDUCE_OPERATOR_DESC
+from ..operators.slice import DML_SLICE1_OPERATOR_DESC, DML_SLICE_OPERATOR_DESC
 from ..schema import OperatorDesc
-from ..tensor import DML_BUFFER_TENSOR_DESC, DML_SCALE_BIAS
+from ..tensor import DML_BUFFER_TENSOR_DESC, DML_SCALE_BIAS, DML_SIZE_2D
 
 
 def _packed(array: Array) -> DML_BUFFER_TENSOR_DESC:
@@ -54,6 +60,10 @@ def _recurrent(
     return found, [_SEQUENCE, w, r, *[None] * optional]
 
 
+def _tensor(*sizes: int, data_type: TensorDataType = TensorDataType.FLOAT32) -> DML_BUFFER_TENSOR_DESC:
+    return DML_BUFFER_TENSOR_DESC(DataType=data_type, Sizes=sizes)
+
+
 _SIGNED = np.array([[[[-2.5, -1, 0], [0.5, 1, 4]]]], np.float32)
 _POSITIVE = np.array([[[[0.25, 1, 2], [4, 9, 10]]]], np.float32)
 _A = np.array([[[[7, -7, 4], [1, 2, 9]]]], np.float32)
@@ -69,6 +79,10 @@ _SEQUENCE = np.array([[[[1, 2]], [[0.5, -1]], [[-2, 0.25]]]], np.float32)
 _GATES = np.array([[[[1, 0.5], [-0.5, 1], [0.25, 0.25], [2, -1]]]], np.float32)
 _STATES = np.array([[[[0.5], [-1], [0.25], [1]]]], np.float32)
 _IMAGE = np.array([[[[12, 15, 11, 18], [16, 17, 20, 13], [14, 10, 22, 19], [21, 12, 16, 24]]]], np.uint8)
+_SQUARE = np.arange(1, 17, dtype=np.float32).reshape(1, 1, 4, 4)
+_COLOURS = np.arange(1, 10, dtype=np.float32).reshape(1, 3, 1, 3)
+_INDICES = np.array([[[[2, 0, 0, -1]]]], np.int32)
+_INT8 = TensorDataType.INT8
 
 EXAMPLES: Mapping[str, tuple[OperatorDesc, Sequence[Array | None]]] = {
     "ELEMENT_WISE_IDENTITY": _of_one(
@@ -134,6 +148,26 @@ EXAMPLES: Mapping[str, tuple[OperatorDesc, Sequence[Array | None]]] = {
         ),
         [_TABLE],
     ),
+    "SLICE": (
+        DML_SLICE_OPERATOR_DESC(
+            InputTensor=_packed(_SQUARE),
+            OutputTensor=_tensor(1, 1, 2, 2),
+            Offsets=(0, 0, 1, 0),
+            Sizes=(1, 1, 2, 2),
+            Strides=(1, 1, 2, 3),
+        ),
+        [_SQUARE],
+    ),
+    "CAST": (
+        DML_CAST_OPERATOR_DESC(InputTensor=_packed(_SIGNED), OutputTensor=_tensor(1, 1, 2, 3, data_type=_INT8)),
+        [_SIGNED],
+    ),
+    "SPLIT": (
+        DML_SPLIT_OPERATOR_DESC(
+            InputTensor=_packed(_TABLE), OutputTensors=[_tensor(1, 1, 1, 4), _tensor(1, 1, 2, 4)], Axis=2
+        ),
+        [_TABLE],
+    ),
     "JOIN": (
         DML_JOIN_OPERATOR_DESC(
             InputTensors=[_packed(_LEFT), _packed(_RIGHT)],
@@ -142,38 +176,41 @@ EXAMPLES: Mapping[str, tuple[OperatorDesc, Sequence[Array | None]]] = {
         ),
         [_LEFT, _RIGHT],
     ),
-    "RNN": _recurrent(
-        DML_RNN_OPERATOR_DESC,
-        _GATES[:, :, :2],
-        np.array([[[[0.5, 1], [-1, 0.5]]]], np.float32),
-        3,
-        {"OutputSequenceTensor": 3, "OutputSingleTensor": 1},
-        ActivationDescs=[activation.DML_ACTIVATION_RELU_OPERATOR_DESC()],
+    "PADDING": (
+        DML_PADDING_OPERATOR_DESC(
+            InputTensor=_packed(_LEFT),
+            OutputTensor=_tensor(1, 1, 4, 7),
+            PaddingMode=PaddingMode.REFLECTION,
+            PaddingValue=0,
+            StartPadding=(0, 0, 1, 2),
+            EndPadding=(0, 0, 1, 2),
+        ),
+        [_LEFT],
     ),
-    "LSTM": _recurrent(
-        DML_LSTM_OPERATOR_DESC,
-        _GATES,
-        _STATES,
-        5,
-        {"OutputSingleTensor": 1, "OutputCellSingleTensor": 1},
-        ActivationDescs=[
-            activation.DML_ACTIVATION_SIGMOID_OPERATOR_DESC(),
-            activation.DML_ACTIVATION_TANH_OPERATOR_DESC(),
-            activation.DML_ACTIVATION_TANH_OPERATOR_DESC(),
-        ],
-        ClipThreshold=1,
-        UseClipThreshold=True,
+    "VALUE_SCALE_2D": (
+        DML_VALUE_SCALE_2D_OPERATOR_DESC(
+            InputTensor=_packed(_COLOURS), OutputTensor=_packed(_COLOURS), Scale=0.5, Bias=(10, 20, 30)
+        ),
+        [_COLOURS],
     ),
-    "GRU": _recurrent(
-        DML_GRU_OPERATOR_DESC,
-        _GATES[:, :, :3],
-        _STATES[:, :, :3],
-        3,
-        {"OutputSequenceTensor": 3},
-        ActivationDescs=[
-            activation.DML_ACTIVATION_SIGMOID_OPERATOR_DESC(),
-            activation.DML_ACTIVATION_TANH_OPERATOR_DESC(),
-        ],
+    "UPSAMPLE_2D": (
+        DML_UPSAMPLE_2D_OPERATOR_DESC(
+            InputTensor=_packed(_LEFT),
+            OutputTensor=_tensor(1, 1, 4, 6),
+            ScaleSize=DML_SIZE_2D(Width=2, Height=2),
+            InterpolationMode=InterpolationMode.LINEAR,
+        ),
+        [_LEFT],
+    ),
+    "GATHER": (
+        DML_GATHER_OPERATOR_DESC(
+            InputTensor=_packed(_TABLE),
+            IndicesTensor=_packed(_INDICES),
+            OutputTensor=_tensor(1, 1, 4, 4),
+            Axis=2,
+            IndexDimensions=1,
+        ),
+        [_TABLE, _INDICES],
     ),
     "BATCH_NORMALIZATION": (
         DML_BATCH_NORMALIZATION_OPERATOR_DESC(
@@ -209,6 +246,39 @@ EXAMPLES: Mapping[str, tuple[OperatorDesc, Sequence[Array | None]]] = {
         Beta=0.5,
         Bias=1,
     ),
+    "RNN": _recurrent(
+        DML_RNN_OPERATOR_DESC,
+        _GATES[:, :, :2],
+        np.array([[[[0.5, 1], [-1, 0.5]]]], np.float32),
+        3,
+        {"OutputSequenceTensor": 3, "OutputSingleTensor": 1},
+        ActivationDescs=[activation.DML_ACTIVATION_RELU_OPERATOR_DESC()],
+    ),
+    "LSTM": _recurrent(
+        DML_LSTM_OPERATOR_DESC,
+        _GATES,
+        _STATES,
+        5,
+        {"OutputSingleTensor": 1, "OutputCellSingleTensor": 1},
+        ActivationDescs=[
+            activation.DML_ACTIVATION_SIGMOID_OPERATOR_DESC(),
+            activation.DML_ACTIVATION_TANH_OPERATOR_DESC(),
+            activation.DML_ACTIVATION_TANH_OPERATOR_DESC(),
+        ],
+        ClipThreshold=1,
+        UseClipThreshold=True,
+    ),
+    "GRU": _recurrent(
+        DML_GRU_OPERATOR_DESC,
+        _GATES[:, :, :3],
+        _STATES[:, :, :3],
+        3,
+        {"OutputSequenceTensor": 3},
+        ActivationDescs=[
+            activation.DML_ACTIVATION_SIGMOID_OPERATOR_DESC(),
+            activation.DML_ACTIVATION_TANH_OPERATOR_DESC(),
+        ],
+    ),
     "ELEMENT_WISE_ADD1": _of_two(
         binary.DML_ELEMENT_WISE_ADD1_OPERATOR_DESC,
         _A,
@@ -217,9 +287,31 @@ EXAMPLES: Mapping[str, tuple[OperatorDesc, Sequence[Array | None]]] = {
     ),
     "ACTIVATION_SHRINK": _of_one(activation.DML_ACTIVATION_SHRINK_OPERATOR_DESC, _SIGNED, Bias=0.5, Threshold=0.5),
     "ELEMENT_WISE_MODULUS_TRUNCATE": _of_two(binary.DML_ELEMENT_WISE_MODULUS_TRUNCATE_OPERATOR_DESC, _A, _B),
+    "FILL_VALUE_CONSTANT": (
+        DML_FILL_VALUE_CONSTANT_OPERATOR_DESC(
+            OutputTensor=_tensor(1, 1, 2, 4), ValueDataType=TensorDataType.FLOAT32, Value=13
+        ),
+        [],
+    ),
+    "FILL_VALUE_SEQUENCE": (
+        DML_FILL_VALUE_SEQUENCE_OPERATOR_DESC(
+            OutputTensor=_tensor(1, 1, 2, 4), ValueDataType=TensorDataType.FLOAT32, ValueStart=3, ValueDelta=2
+        ),
+        [],
+    ),
     "CUMULATIVE_SUMMATION": (
         DML_CUMULATIVE_SUMMATION_OPERATOR_DESC(InputTensor=_packed(_TABLE), OutputTensor=_packed(_TABLE), Axis=3),
         [_TABLE],
+    ),
+    "SLICE1": (
+        DML_SLICE1_OPERATOR_DESC(
+            InputTensor=_packed(_SQUARE),
+            OutputTensor=_tensor(1, 1, 2, 2),
+            InputWindowOffsets=(0, 0, 0, 1),
+            InputWindowSizes=(1, 1, 4, 3),
+            InputWindowStrides=(1, 1, -2, 2),
+        ),
+        [_SQUARE],
     ),
     "MEAN_VARIANCE_NORMALIZATION1": (
         DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DESC(

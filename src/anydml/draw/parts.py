@@ -53,6 +53,5 @@ def equations(calculation: Calculation, width: float) -> Box:
 
 
 def plain(desc: Any, inputs: list[Operand], outputs: list[Operand]) -> list[Box]:
-    read = wrapped([_values(each).box() for each in inputs]) if inputs else Box(0, 0, "")
-    written = wrapped([_values(each).box() for each in outputs])
-    return [from_to(read, [], written)]
+    read, written = ([_values(each).box() for each in side] for side in (inputs, outputs))
+    return [from_to(wrapped(read), [], wrapped(written)) if read else wrapped(written)]

@@ -7,12 +7,13 @@ integers by floats becomes an integer again by truncation, saturated.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from math import prod
+from math import isfinite, prod
 from typing import Any
 
 import numpy as np
 
-from ..layout import Array
+from ..enums import TensorDataType
+from ..layout import DTYPES, Array
 from ..schema import Broken, Choices, OperatorDesc, Tensor
 
 WIDER: dict[np.dtype[Any], np.dtype[Any]] = {
@@ -70,6 +71,50 @@ def axes_within(desc: Any, none: str, beyond: str, twice: str) -> Iterator[Broke
             yield Broken(beyond, f"Axes[{i}]", str(axis), f"less than {count}, the DimensionCount of InputTensor")
         elif axis in desc.Axes[:i]:
             yield Broken(twice, f"Axes[{i}]", f"{axis} again", "every axis once")
+
+
+def as_many(desc: Any, label: str) -> Iterator[Broken]:
+    """That the arrays which DimensionCount counts have an element for each dimension of InputTensor."""
+    rank = len(desc.InputTensor.Sizes)
+    if desc.DimensionCount != rank:
+        yield Broken(label, "DimensionCount", str(desc.DimensionCount), f"{rank}, that of InputTensor")
+
+
+def at_least_1(desc: OperatorDesc, label: str, *names: str) -> Iterator[Broken]:
+    """That every element of some arrays is."""
+    for name in names:
+        for i, value in enumerate(getattr(desc, name)):
+            if value < 1:
+                yield Broken(label, f"{name}[{i}]", str(value), "at least 1")
+
+
+def type_of_output(desc: Any, label: str, member: str) -> Iterator[Broken]:
+    """That a member which says the type of scalars says the output's."""
+    found, wanted = getattr(desc, member), desc.OutputTensor.DataType
+    if found != wanted:
+        yield Broken(label, member, found.name, f"{wanted.name}, that of OutputTensor")
+
+
+def is_held(
+    desc: OperatorDesc, label: str, member: str, data_type: TensorDataType, signed: bool = False
+) -> Iterator[Broken]:
+    """That a SCALAR is a value of a type, or, where `signed` says so, of the signed integers of its size."""
+    value, dtype = getattr(desc, member), DTYPES.get(data_type)
+    if dtype is None:
+        return
+    if dtype.kind == "f":
+        with np.errstate(over="ignore"):
+            if isfinite(value) and np.isinf(np.array(float(value)).astype(dtype)):
+                largest = np.finfo(dtype).max
+                yield Broken(
+                    label, member, str(value), f"a number from {-largest} to {largest}, as {data_type.name} has"
+                )
+        return
+    limits = np.iinfo(dtype)
+    lowest = -(2 ** (limits.bits - 1)) if signed else int(limits.min)
+    if not isfinite(value) or not lowest <= value <= limits.max or value != int(value):
+        expected = f"an integer from {lowest} to {limits.max}, which {data_type.name} holds"
+        yield Broken(label, member, str(value), expected)
 
 
 def _shown(tensor: Tensor, member: str) -> str:

@@ -29,7 +29,7 @@ from ..schema import (
     Tensor,
     support_table,
 )
-from .common import rounded, same, scaled, sizes_of
+from .common import is_held, rounded, same, scaled, sizes_of, type_of_output
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -203,7 +203,7 @@ class DML_ELEMENT_WISE_CLIP1_OPERATOR_DESC(_Unary):
         (C1) InputTensor and OutputTensor have the same DataType.
         (C2) InputTensor and OutputTensor have the same DimensionCount and Sizes.
         (C3) MinMaxDataType is the DataType of OutputTensor.
-        (C4) Min and Max are values of MinMaxDataType: integers that it holds, or any number where it is a float's.
+        (C4) Min and Max are values of MinMaxDataType: integers that it holds, or numbers in the range of its floats.
 
     Source: the page of DML_ELEMENT_WISE_CLIP1_OPERATOR_DESC; since feature level 5.0.
     """
@@ -240,17 +240,9 @@ def _constraints(desc: Any) -> Iterator[Broken]:
 def _constraints_of_clip1(desc: DML_ELEMENT_WISE_CLIP1_OPERATOR_DESC) -> Iterator[Broken]:
     yield from same(desc, "(C1)", "DataType", "InputTensor", "OutputTensor")
     yield from same(desc, "(C2)", "DimensionCount", "InputTensor", "OutputTensor")
-    data_type = desc.MinMaxDataType
-    if data_type != desc.OutputTensor.DataType:
-        expected = f"{desc.OutputTensor.DataType.name}, that of OutputTensor"
-        yield Broken("(C3)", "MinMaxDataType", data_type.name, expected)
-    elif data_type in DTYPES and DTYPES[data_type].kind != "f":
-        limits = np.iinfo(DTYPES[data_type])
-        for name in ("Min", "Max"):
-            value = getattr(desc, name)
-            if value != value or not limits.min <= value <= limits.max or value != int(value):
-                expected = f"an integer from {limits.min} to {limits.max}, which {data_type.name} holds"
-                yield Broken("(C4)", name, str(value), expected)
+    yield from type_of_output(desc, "(C3)", "MinMaxDataType")
+    for name in ("Min", "Max"):
+        yield from is_held(desc, "(C4)", name, desc.MinMaxDataType)
 
 
 def _infer_sizes(desc: Any) -> dict[str, Choices]:
