@@ -29,6 +29,7 @@ from anydml import (
     validate,
 )
 from anydml.layout import DATA_TYPES, DTYPES, Array
+from anydml.operators import spec
 from anydml.schema import OperatorDesc
 from cases import tensor, tensor_of
 from exact import FLOATS
@@ -91,6 +92,19 @@ def test_slices_are_those_of_numpy(sizes: tuple[int, ...], data: st.DataObject) 
             Strides=[each.step for each in slices],
         )
         same_bits(computed(desc, x), expected)
+
+
+def test_any_part_of_a_window_is_right_but_the_whole_is_inferred() -> None:
+    for size in range(1, 6):
+        desc = DML_SLICE1_OPERATOR_DESC(
+            InputTensor=tensor((9,)),
+            OutputTensor=tensor((size,)),
+            InputWindowOffsets=[1],
+            InputWindowSizes=[8],
+            InputWindowStrides=[-2],
+        )
+        assert [v.rule for v in validate(desc, strict=True)] == ["(C7)"] * (size > 4)
+        assert spec("SLICE1").infer_sizes(desc) == {"OutputTensor": ((4,),)}
 
 
 @property_test

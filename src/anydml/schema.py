@@ -194,7 +194,7 @@ class OperatorSpec:
     infer_sizes: Callable[[Any], Mapping[str, Choices]]
     """The sizes of the outputs, by member; empty where a broken constraint leaves them open."""
     sizes_rule: str
-    """The label of the constraint that outputs have the inferred sizes."""
+    """The label of the constraint that outputs have the inferred sizes; "" where they may have others."""
     reference: Callable[..., Array | tuple[Array, ...]]
     """``reference(desc, *inputs)``: the output, by NumPy, in the plainest way that keeps the promises; where there are
     several, a tuple of all, of those that are left out too."""

@@ -492,7 +492,7 @@ def _unsupported(
 
 def _sizes(spec: OperatorSpec, desc: OperatorDesc, strict: bool) -> Iterator[Violation]:
     outputs = dict(spec.outputs(desc))
-    for label, choices in spec.infer_sizes(desc).items():
+    for label, choices in spec.infer_sizes(desc).items() if spec.sizes_rule else ():
         output = outputs[label]
         sizes = () if output is None else output.Sizes
         if len(sizes) != len(choices):

@@ -119,20 +119,21 @@ def _constraints_of_slice1(desc: DML_SLICE1_OPERATOR_DESC) -> Iterator[Broken]:
     for i, stride in enumerate(desc.InputWindowStrides):
         if stride == 0:
             yield Broken("(C6)", f"InputWindowStrides[{i}]", "0", "a stride that is not 0")
-    sizes = zip(desc.InputWindowSizes, desc.InputWindowStrides, strict=True)
-    for i, (size, (window, stride)) in enumerate(zip(desc.OutputTensor.Sizes, sizes, strict=False)):
-        if window and stride and size > (most := (window - 1) // abs(stride) + 1):
-            found, expected = str(size), f"at most {most}, which the window has"
-            yield Broken("(C7)", f"OutputTensor.Sizes[{i}]", found, expected)
+    largest = _largest_sizes(desc).get("OutputTensor", ())
+    for i, (size, (most,)) in enumerate(zip(desc.OutputTensor.Sizes, largest, strict=False)):
+        if size > most:
+            yield Broken("(C7)", f"OutputTensor.Sizes[{i}]", str(size), f"at most {most}, which the window has")
 
 
 def _infer_sizes(desc: DML_SLICE_OPERATOR_DESC) -> dict[str, Choices]:
     return {"OutputTensor": tuple((size,) for size in desc.Sizes)} if all(desc.Sizes) else {}
 
 
-def _any_up_to_the_largest(desc: DML_SLICE1_OPERATOR_DESC) -> dict[str, Choices]:
-    """Too many to be listed; (C7) is looked at with the other constraints."""
-    return {}
+def _largest_sizes(desc: DML_SLICE1_OPERATOR_DESC) -> dict[str, Choices]:
+    if not all((*desc.InputWindowSizes, *desc.InputWindowStrides)):
+        return {}
+    windows = zip(desc.InputWindowSizes, desc.InputWindowStrides, strict=True)
+    return {"OutputTensor": tuple(((size - 1) // abs(stride) + 1,) for size, stride in windows)}
 
 
 def _from(x: Array, starts: Sequence[int], strides: Sequence[int], sizes: Sequence[int]) -> Array:
@@ -177,8 +178,8 @@ SLICE1 = OperatorSpec(
     operator_type=OperatorType.SLICE1,
     desc=DML_SLICE1_OPERATOR_DESC,
     constraints=_constraints_of_slice1,
-    infer_sizes=_any_up_to_the_largest,
-    sizes_rule="(C7)",
+    infer_sizes=_largest_sizes,
+    sizes_rule="",
     reference=_slice1,
     support=support_table("""
         DML_FEATURE_LEVEL_4_1 and above
