@@ -14,11 +14,15 @@ import pytest
 
 from anydml import (
     DML_ACTIVATION_TANH_OPERATOR_DESC,
+    DML_ACTIVATION_ELU_OPERATOR_DESC,
+    DML_ACTIVATION_RELU_OPERATOR_DESC,
+    DML_ACTIVATION_SOFTMAX_OPERATOR_DESC,
     DML_BUFFER_TENSOR_DESC,
     DML_CUMULATIVE_PRODUCT_OPERATOR_DESC,
     DML_CUMULATIVE_SUMMATION_OPERATOR_DESC,
     DML_JOIN_OPERATOR_DESC,
     DML_QUANTIZED_LINEAR_AVERAGE_POOLING_OPERATOR_DESC,
+    DML_REDUCE_OPERATOR_DESC,
     DML_SCALE_BIAS,
     AxisDirection,
     Device,
@@ -28,6 +32,7 @@ from anydml import (
     DMLValueError,
     FeatureLevel,
     HResult,
+    ReduceFunction,
     TensorDataType,
     TensorFlags,
     Violation,
@@ -128,6 +133,32 @@ def recurrent(operator: str, **members: Any) -> OperatorDesc:
 
 
 RECURRENT = ("RNN", "LSTM", "GRU")
+def reduce(function: str = "SUM", **members: Any) -> OperatorDesc:
+    right = {"InputTensor": GOOD, "OutputTensor": tensor((1, 3)), "Axes": (0,)}
+    return DML_REDUCE_OPERATOR_DESC(**{"Function": ReduceFunction[function], **right, **members})
+
+
+def reduce_many(size: int) -> OperatorDesc:
+    """The index among so many elements, as an INT32."""
+    x = tensor((size,), "UINT8", (0,))
+    return reduce("ARGMAX", InputTensor=x, OutputTensor=tensor((1,), "INT32"))
+
+
+IMAGE = tensor((2, 3, 4, 5))
+CHANNELS = tensor((1, 3, 1, 1))
+NORMALIZATIONS: dict[str, dict[str, Any]] = {
+    "BATCH_NORMALIZATION": {"Spatial": True, "Epsilon": 0},
+    "MEAN_VARIANCE_NORMALIZATION": {"CrossChannel": True, "NormalizeVariance": True, "Epsilon": 0},
+    "MEAN_VARIANCE_NORMALIZATION1": {"Axes": (2, 3), "NormalizeVariance": True, "Epsilon": 0},
+    "LOCAL_RESPONSE_NORMALIZATION": {"CrossChannel": True, "LocalSize": 5, "Alpha": 1, "Beta": 1, "Bias": 1},
+}
+
+
+def normalization(operator: str, **members: Any) -> OperatorDesc:
+    """With a parameter for each channel."""
+    found = spec(operator)
+    tensors = {name: IMAGE if name in ("InputTensor", "OutputTensor") else CHANNELS for name in found.tensors}
+    return found.desc(**{**tensors, **NORMALIZATIONS[operator], **members})
 
 
 class Negative(NamedTuple):
@@ -472,6 +503,90 @@ NEGATIVES = [
         ]
     ),
     Negative("(C7)", recurrent("LSTM", ClipThreshold=-1, UseClipThreshold=True), "ClipThreshold", "-1.0", "at least 0"),
+    # REDUCE
+    Negative(
+        "(C1)", reduce(OutputTensor=tensor((1, 3), "INT32")), "OutputTensor.DataType", "INT32", "FLOAT32, that of"
+    ),
+    Negative("(C2)", reduce(OutputTensor=tensor((3,))), "OutputTensor.DimensionCount", "1", "2, that of InputTensor"),
+    Negative("(C3)", reduce(Axes=(), OutputTensor=GOOD), "AxisCount", "0", "at least 1"),
+    Negative("(C4)", reduce(Axes=(0, 2)), "Axes[1]", "2", "less than 2, the DimensionCount of InputTensor"),
+    Negative("(C5)", reduce(Axes=(0, 0)), "Axes[1]", "0 again", "every axis once"),
+    Negative("(C6)", reduce(OutputTensor=GOOD), "OutputTensor.Sizes[0]", "2", "1"),
+    Negative("(C6)", reduce(OutputTensor=tensor((1, 4))), "OutputTensor.Sizes[1]", "4", "3"),
+    Negative("(C7)", reduce_many(2**31 + 1), "OutputTensor.DataType", "INT32", "a type that holds 2147483648"),
+    Negative("(F5)", reduce(AxisCount=2), "Axes", "1 elements", "2, which AxisCount says"),
+    # ..._NORMALIZATION
+    *(
+        negative
+        for operator in NORMALIZATIONS
+        for name in spec(operator).tensors
+        if name != "InputTensor"
+        for negative in (
+            Negative(
+                "(C1)",
+                normalization(operator, **{name: tensor((2, 3, 4, 5), "FLOAT16")}),
+                f"{name}.DataType",
+                "FLOAT16",
+                "FLOAT32, that of InputTensor",
+            ),
+            Negative(
+                "(C2)" if name == "OutputTensor" else "(C3)",
+                normalization(operator, **{name: tensor((2, 3, 4, 6))}),
+                f"{name}.Sizes[3]",
+                "6",
+                "5",
+            ),
+        )
+    ),
+    *(
+        negative
+        for operator in NORMALIZATIONS
+        if operator != "LOCAL_RESPONSE_NORMALIZATION"
+        for negative in (
+            Negative(
+                "(F11)", normalization(operator, FusedActivation="RELU"), "FusedActivation", "str 'RELU'", "or None"
+            ),
+            Negative("(F11)", normalization(operator, FusedActivation=reduce()), "FusedActivation", "DML_RED", "fused"),
+            Negative(
+                "(F11)",
+                normalization(operator, FusedActivation=DML_ACTIVATION_RELU_OPERATOR_DESC(OutputTensor=IMAGE)),
+                "FusedActivation.OutputTensor",
+                "DML_BUFFER_TENSOR_DESC",
+                "None",
+            ),
+            Negative(
+                "(F8)",
+                normalization(operator, FusedActivation=DML_ACTIVATION_ELU_OPERATOR_DESC(Alpha=None)),
+                "FusedActivation.Alpha",
+                "None",
+                "a number of single precision",
+            ),
+            Negative(
+                "(S4)",
+                normalization(operator, FusedActivation=DML_ACTIVATION_SOFTMAX_OPERATOR_DESC()),
+                "FusedActivation",
+                "ACTIVATION_SOFTMAX",
+                "ACTIVATION_RELU",
+            ),
+        )
+    ),
+    # The others take 4 dimensions only.
+    *(
+        Negative(
+            "(C2)",
+            normalization(operator, **{name: tensor((1,))}),
+            f"{name}.DimensionCount",
+            "1",
+            "4, that of InputTensor",
+        )
+        for operator in ("BATCH_NORMALIZATION", "MEAN_VARIANCE_NORMALIZATION1")
+        for name in spec(operator).tensors
+        if name != "InputTensor"
+    ),
+    Negative("(C4)", normalization("MEAN_VARIANCE_NORMALIZATION1", Axes=()), "AxisCount", "0", "at least 1"),
+    Negative("(C5)", normalization("MEAN_VARIANCE_NORMALIZATION1", Axes=(4,)), "Axes[0]", "4", "less than 4"),
+    Negative("(C6)", normalization("MEAN_VARIANCE_NORMALIZATION1", Axes=(2, 3, 2)), "Axes[2]", "2 again", "axis once"),
+    Negative("(C3)", normalization("LOCAL_RESPONSE_NORMALIZATION", LocalSize=0), "LocalSize", "0", "at least 1"),
     # QUANTIZED_LINEAR_AVERAGE_POOLING
     Negative(
         "(C1)",
@@ -575,6 +690,8 @@ def test_all_rules_on_members_and_tensors_are_broken_here() -> None:
 
 def test_right_descs_are_right() -> None:
     for desc in (summation(), multiplication(), join(), pooling(), *map(uniform, UNIFORM), *map(recurrent, RECURRENT)):
+    others = [*map(uniform, UNIFORM), *map(normalization, NORMALIZATIONS)]
+    for desc in (summation(), multiplication(), join(), pooling(), reduce(), *others):
         assert validate(desc) == []
         assert validate(desc, strict=True) == []
 
@@ -636,6 +753,78 @@ def test_a_power_of_another_type_is_not_refused_below_3_0() -> None:
     x, e = (tensor((1, 1, 2, 3), data_type) for data_type in ("FLOAT32", "FLOAT16"))
     desc = element_wise("POW", InputTensor=x, ExponentTensor=e, OutputTensor=x)
     assert validate(desc, FeatureLevel.LEVEL_2_1) == []
+
+
+@pytest.mark.parametrize(
+    ("desc", "level", "where", "found"),
+    [
+        (
+            normalization(operator, **{name: None}),
+            FeatureLevel.LEVEL_5_2,
+            name,
+            "None beside a " + {"ScaleTensor": "BiasTensor", "BiasTensor": "ScaleTensor"}[name],
+        )
+        for operator in ("MEAN_VARIANCE_NORMALIZATION", "MEAN_VARIANCE_NORMALIZATION1")
+        for name in ("ScaleTensor", "BiasTensor")
+    ]
+    + [
+        (
+            normalization(operator, **{name: tensor((1, 1, 4, 5))}),
+            FeatureLevel.LEVEL_4_0,
+            f"{name}.Sizes[1]",
+            "1",
+        )
+        for operator in ("BATCH_NORMALIZATION", "MEAN_VARIANCE_NORMALIZATION1")
+        for name in spec(operator).tensors
+        if name not in ("InputTensor", "OutputTensor")
+    ]
+    + [
+        (
+            normalization("BATCH_NORMALIZATION", Spatial=False, **{name: tensor(sizes), other: tensor((1, 3, 4, 5))}),
+            FeatureLevel.LEVEL_4_0,
+            f"{name}.Sizes[{sizes.index(1, 1)}]",
+            "1",
+        )
+        for name, other in (("MeanTensor", "VarianceTensor"), ("VarianceTensor", "MeanTensor"))
+        for sizes in ((1, 3, 4, 1), (1, 3, 1, 5))
+    ],
+    ids=lambda each: "",
+)
+def test_what_a_later_level_takes(desc: OperatorDesc, level: FeatureLevel, where: str, found: str) -> None:
+    assert validate(desc, level) == []
+    before = [each for each in FeatureLevel if each < level][-1]
+    (violation,) = validate(desc, before)
+    assert (violation.rule, violation.where, violation.found) == ("(S5)", where, found)
+    assert violation.hresult == HResult.DXGI_ERROR_UNSUPPORTED
+    assert violation.remedy == f"{found} needs feature level {level.number}"
+
+
+def test_what_an_earlier_level_takes_too() -> None:
+    for operator in ("MEAN_VARIANCE_NORMALIZATION", "MEAN_VARIANCE_NORMALIZATION1"):
+        without = normalization(operator, ScaleTensor=None, BiasTensor=None)
+        assert validate(without, FeatureLevel.LEVEL_2_1) == []
+    assert validate(normalization("BATCH_NORMALIZATION", Spatial=True), FeatureLevel.LEVEL_1_0) == []
+    of_pixels = tensor((1, 3, 4, 5))
+    desc = normalization("BATCH_NORMALIZATION", Spatial=False, MeanTensor=of_pixels, VarianceTensor=of_pixels)
+    assert validate(desc, FeatureLevel.LEVEL_1_0) == []
+
+
+def test_a_table_is_that_of_the_function() -> None:
+    x = tensor((2, 3, 1, 1), "INT32")
+    y = tensor((1, 3, 1, 1), "INT32")
+    assert validate(reduce("SUM", InputTensor=x, OutputTensor=y), FeatureLevel.LEVEL_2_1) == []
+    refused = validate(reduce("L1", InputTensor=x, OutputTensor=y), FeatureLevel.LEVEL_2_1)
+    assert {v.remedy for v in refused} == {"INT32 needs feature level 5.0"}
+    refused = validate(reduce("L2", InputTensor=x, OutputTensor=y))
+    assert [(v.rule, v.where, v.remedy) for v in refused] == [
+        ("(S3)", f"{name}.DataType", "") for name in ("InputTensor", "OutputTensor")
+    ]
+
+
+def test_without_a_function_its_operators_table_holds() -> None:
+    x = tensor((2, 3), "FLOAT64")
+    desc = reduce(Function=7, InputTensor=x, OutputTensor=tensor((1, 3), "INT32"))
+    assert [v.rule for v in validate(desc)] == ["(F4)", "(S3)"]
 
 
 def test_a_float_member_has_single_precision() -> None:

@@ -17,6 +17,7 @@ from anydml import (
     DMLValueError,
     FeatureLevel,
     HResult,
+    ReduceFunction,
     TensorDataType,
     validate,
 )
@@ -133,10 +134,15 @@ UNIFORM: dict[str, list[tuple[str, int, int, str]]] = {
     "ACTIVATION_LOG_SOFTMAX1": [("5.1", 1, 8, _FLOATS)],
     "ACTIVATION_HARDMAX1": [("5.1", 1, 8, _FLOATS)],
     "ELEMENT_WISE_ADD1": [("2.0", 4, 5, _FLOATS), ("3.0", 1, 8, _FLOATS)],
+    "BATCH_NORMALIZATION": [("1.0", 4, 4, _FLOATS), ("3.1", 1, 8, _FLOATS)],
+    "MEAN_VARIANCE_NORMALIZATION": [("1.0", 4, 4, _FLOATS)],
+    "MEAN_VARIANCE_NORMALIZATION1": [("2.1", 4, 4, _FLOATS), ("3.1", 1, 8, _FLOATS)],
+    "LOCAL_RESPONSE_NORMALIZATION": [("1.0", 4, 4, _FLOATS)],
     "ACTIVATION_SHRINK": [("2.0", 4, 5, _FLOATS), ("3.0", 1, 8, _FLOATS), ("5.1", 1, 8, _JOIN_2_1)],
 }
 
-# Operator and tensor: what holds from a level on, as (level, fewest dimensions, most dimensions, data types).
+# Operator, with the function that a table is for, and tensor: what holds from a level on, as
+# (level, fewest dimensions, most dimensions, data types).
 PAGES: dict[str, dict[str, list[tuple[str, int, int, str]]]] = {
     **{
         name: {tensor: rows for tensor in spec(name).members if tensor.endswith("Tensor")}
@@ -149,6 +155,38 @@ PAGES: dict[str, dict[str, list[tuple[str, int, int, str]]]] = {
     "CUMULATIVE_PRODUCT": {
         "InputTensor": [("3.1", 4, 4, _TALLY_32), ("4.0", 1, 8, _TALLY_32), ("5.0", 1, 8, _TALLY_64)],
         "OutputTensor": [("3.1", 4, 4, _TALLY_32), ("4.0", 1, 8, _TALLY_32), ("5.0", 1, 8, _TALLY_64)],
+    },
+    **{
+        f"REDUCE {function}": {"InputTensor": rows, "OutputTensor": rows}
+        for functions, rows in {
+            "AVERAGE L2 LOG_SUM LOG_SUM_EXP": [("1.0", 4, 4, _FLOATS), ("3.0", 1, 8, _FLOATS)],
+            "L1 SUM_SQUARE": [("1.0", 4, 4, _FLOATS), ("3.0", 1, 8, _FLOATS), ("5.0", 1, 8, _TALLY_64)],
+            "MIN MAX": [
+                ("1.0", 4, 4, _FLOATS),
+                ("2.1", 4, 4, _TALLY_32),
+                ("3.0", 1, 8, _JOIN_2_1),
+                ("5.0", 1, 8, _ALL_BUT_DOUBLE),
+            ],
+            "MULTIPLY SUM": [
+                ("1.0", 4, 4, _FLOATS),
+                ("2.1", 4, 4, _TALLY_32),
+                ("3.0", 1, 8, _TALLY_32),
+                ("5.0", 1, 8, _TALLY_64),
+            ],
+        }.items()
+        for function in functions.split()
+    },
+    **{
+        f"REDUCE {function}": {
+            "InputTensor": [
+                ("1.0", 4, 4, _FLOATS),
+                ("2.1", 4, 4, _JOIN_2_1),
+                ("3.0", 1, 8, _JOIN_2_1),
+                ("4.1", 1, 8, _ALL_BUT_DOUBLE),
+            ],
+            "OutputTensor": [("1.0", 4, 4, "UINT32"), ("3.0", 1, 8, "INT64 INT32 UINT64 UINT32")],
+        }
+        for function in ("ARGMIN", "ARGMAX")
     },
     "JOIN": {
         "InputTensors": [
@@ -223,10 +261,17 @@ def plain(operator: str, **tensors: Shape) -> OperatorDesc:
         "ACTIVATION_LOG_SOFTMAX1": {"Axes": [0]},
         "ACTIVATION_HARDMAX1": {"Axes": [0]},
         "ELEMENT_WISE_CLIP1": {"MinMaxDataType": tensors["OutputTensor"][1], "Min": 0, "Max": 1},
+        "REDUCE": {"Axes": [0]},
+        "BATCH_NORMALIZATION": {"Spatial": True},
+        "MEAN_VARIANCE_NORMALIZATION": {"CrossChannel": True, "NormalizeVariance": True},
+        "MEAN_VARIANCE_NORMALIZATION1": {"Axes": [0], "NormalizeVariance": True},
+        "LOCAL_RESPONSE_NORMALIZATION": {"CrossChannel": True, "LocalSize": 1},
     }
-    numbers = {name: 1 for name, kind in spec(operator).members.items() if kind == "FLOAT"}
-    members = {name: ones(shape) for name, shape in tensors.items()}
-    return spec(operator).desc(**members, **numbers, **options.get(operator, {}))
+    operator, _, function = operator.partition(" ")
+    members: dict[str, Any] = {"Function": ReduceFunction[function]} if function else {}
+    members |= {name: 1 for name, kind in spec(operator).members.items() if kind == "FLOAT"}
+    members |= {name: ones(shape) for name, shape in tensors.items()}
+    return spec(operator).desc(**members, **options.get(operator, {}))
 
 
 def joined(InputTensors: Shape, OutputTensor: Shape) -> OperatorDesc:
@@ -348,7 +393,8 @@ def expected_findings(operator: str, shapes: Mapping[str, Shape], level: Feature
 
 
 def test_every_operator_is_transcribed() -> None:
-    assert set(PAGES) == set(OPERATORS)
+    assert {name.split()[0] for name in PAGES} == set(OPERATORS)
+    assert {name for name in PAGES if name.startswith("REDUCE")} == {f"REDUCE {each.name}" for each in ReduceFunction}
 
 
 @pytest.mark.parametrize("level", FeatureLevel, ids=lambda level: level.number)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import struct
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import Field, dataclass, fields
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, TypeAlias
@@ -89,6 +89,22 @@ class SupportTable(NamedTuple):
         return next((rows for since, rows in self.levels if since <= feature_level), None)
 
 
+def any_of(tables: Collection[SupportTable]) -> SupportTable:
+    """What at least one of several tables has, level by level."""
+    levels = sorted({level for table in tables for level, _ in table.levels}, reverse=True)
+    merged = []
+    for level in levels:
+        every = [rows for table in tables if (rows := table.at(level))]
+        merged.append((level, {tensor: _merged([rows[tensor] for rows in every]) for tensor in every[0]}))
+    return SupportTable(tuple(merged))
+
+
+def _merged(rows: Sequence[SupportRow]) -> SupportRow:
+    counts = sorted({count for row in rows for count in row.dimension_counts})
+    types = dict.fromkeys(data_type for row in rows for data_type in row.data_types)
+    return SupportRow(rows[0].kind, tuple(counts), tuple(types))
+
+
 def support_table(text: str) -> SupportTable:
     """Reads support tables as the documentation writes them.
 
@@ -121,6 +137,16 @@ class Broken(NamedTuple):
     remedy: str = ""
 
 
+class Need(NamedTuple):
+    """What a desc asks of an operator that only a later feature level than the operator's first has."""
+
+    level: FeatureLevel
+    where: str
+    found: str
+    expected: str
+    """Below that level."""
+
+
 FUSED: Any = None
 """What stands for the tensors of an activation that is fused into another operator."""
 
@@ -143,6 +169,11 @@ def _as_integers(value: Any) -> tuple[int, ...]:
 
 def anything_goes(desc: Any, inputs: Sequence[Array | None]) -> Iterator[Broken]:
     """No demands on values."""
+    return iter(())
+
+
+def anywhere(desc: Any) -> Iterator[Need]:
+    """No demands on the feature level."""
     return iter(())
 
 
@@ -170,6 +201,11 @@ class OperatorSpec:
     """What inputs must hold, looked at before a dispatch writes anything."""
     align: Callable[[Any, Sequence[Layout | None]], Sequence[Layout | None]] = _as_they_are
     """Gives inputs of lower rank the place of their dimensions among those of the others, for the engines."""
+    needs: Callable[[Any], Iterator[Need]] = anywhere
+    """What later feature levels have lifted."""
+    support_by: tuple[str, Mapping[Any, SupportTable]] | None = None
+    """Of an operator whose tables differ by the value of a member: the member, and the table for each of its values.
+    `support` then has what any of them has."""
     in_place: bool = False
     """Whether the output may be bound to the input's memory."""
 
@@ -187,6 +223,11 @@ class OperatorSpec:
     def tensors(self) -> dict[str, SupportRow]:
         """The tensor members in header order, with what the newest table says of them."""
         return {name: self.support.newest[name] for name in self.members if name in self.support.newest}
+
+    def support_of(self, desc: OperatorDesc) -> SupportTable:
+        """The table that holds for a desc."""
+        member, tables = self.support_by or ("", {})
+        return next((table for value, table in tables.items() if value is getattr(desc, member)), self.support)
 
     @cached_property
     def attribute_names(self) -> tuple[str, ...]:

@@ -28,8 +28,9 @@ Rules of every operator, beside the labelled constraints in ``operators/``:
 (S2) A tensor's dimension count is in the support table of the feature level.
 (S3) A tensor's data type is in the support table of the feature level.
 (S4) An activation that is a member may be there, at the feature level.
+(S5) What an operator takes from a later feature level on, it takes from that level on.
 
-A violation of (S1) to (S4) that a higher level would lift carries DXGI_ERROR_UNSUPPORTED, every other one
+A violation of (S1) to (S5) that a higher level would lift carries DXGI_ERROR_UNSUPPORTED, every other one
 E_INVALIDARG.
 """
 
@@ -48,7 +49,7 @@ from .errors import Violation, error, listing
 from .layout import overlaps_itself
 from .operators import ANY, spec_of
 from .operators.fused import FUSIBLE, fused_since
-from .schema import Broken, OperatorDesc, OperatorSpec, SupportRow
+from .schema import Broken, OperatorDesc, OperatorSpec, SupportRow, SupportTable
 from .tensor import (
     DML_BUFFER_TENSOR_DESC,
     DML_SCALE_BIAS,
@@ -98,9 +99,10 @@ def validate(
         is_output = "output" in spec.tensors[name.partition("[")[0]].kind.lower()
         for rule, where, found, expected, remedy in _tensor(tensor, is_output, strict):
             violations.append(_violation(spec, Broken(rule, f"{name}.{where}", found, expected, remedy)))
-    violations += _support(spec, tensors, feature_level)
+    violations += _support(spec, desc, tensors, feature_level)
     if is_well_formed:
         violations += _activations(spec, desc, feature_level)
+        violations += _needs(spec, desc, feature_level)
         violations += [_violation(spec, broken) for broken in spec.constraints(desc)]
         violations += _sizes(spec, desc, strict)
     return violations
@@ -390,19 +392,23 @@ def _alignment(data_type: TensorDataType, alignment: int) -> Iterator[Broken]:
         yield Broken("(T7)", "GuaranteedBaseOffsetAlignment", str(alignment), expected)
 
 
-# Feature levels: (S1) to (S4)
+# Feature levels: (S1) to (S5)
 
 
 def _support(
-    spec: OperatorSpec, tensors: Iterable[tuple[str, DML_BUFFER_TENSOR_DESC]], level: FeatureLevel
+    spec: OperatorSpec,
+    desc: OperatorDesc,
+    tensors: Iterable[tuple[str, DML_BUFFER_TENSOR_DESC]],
+    level: FeatureLevel,
 ) -> Iterator[Violation]:
-    rows = spec.support.at(level)
+    support = spec.support_of(desc)
+    rows = support.at(level)
     if rows is None:
         yield Violation(
             operator=spec.name,
             where="",
             found="no such operator",
-            expected=f"feature level {spec.support.introduced.number} or higher",
+            expected=f"feature level {support.introduced.number} or higher",
             rule="(S1)",
             feature_level=level,
             hresult=HResult.DXGI_ERROR_UNSUPPORTED,
@@ -412,11 +418,11 @@ def _support(
         name = label.partition("[")[0]
         row, count, data_type = rows[name], len(tensor.Sizes), tensor.DataType
         if count not in row.dimension_counts and 1 <= count <= DML_TENSOR_DIMENSION_COUNT_MAX1:
-            higher = _level_with(spec, name, level, lambda row: count in row.dimension_counts)  # noqa: B023
+            higher = _level_with(support, name, level, lambda row: count in row.dimension_counts)  # noqa: B023
             expected = listing(row.dimension_counts)
             yield _unsupported(spec, f"{label}.DimensionCount", str(count), expected, "(S2)", level, higher)
         if data_type not in row.data_types and data_type != TensorDataType.UNKNOWN:
-            higher = _level_with(spec, name, level, lambda row: data_type in row.data_types)  # noqa: B023
+            higher = _level_with(support, name, level, lambda row: data_type in row.data_types)  # noqa: B023
             expected = listing(kind.name for kind in row.data_types)
             yield _unsupported(spec, f"{label}.DataType", data_type.name, expected, "(S3)", level, higher)
 
@@ -440,11 +446,17 @@ def _activations(spec: OperatorSpec, desc: Any, level: FeatureLevel) -> Iterator
                     yield _violation(spec, broken._replace(rule="(F11)", where=where))
 
 
+def _needs(spec: OperatorSpec, desc: OperatorDesc, level: FeatureLevel) -> Iterator[Violation]:
+    for since, where, found, expected in spec.needs(desc):
+        if since > level:
+            yield _unsupported(spec, where, found, expected, "(S5)", level, since)
+
+
 def _level_with(
-    spec: OperatorSpec, name: str, level: FeatureLevel, fits: Callable[[SupportRow], bool]
+    support: SupportTable, name: str, level: FeatureLevel, fits: Callable[[SupportRow], bool]
 ) -> FeatureLevel | None:
     """The first level above `level` whose table has a fitting row."""
-    tables = reversed(spec.support.levels)
+    tables = reversed(support.levels)
     return next((since for since, rows in tables if since > level and fits(rows[name])), None)
 
 

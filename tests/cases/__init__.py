@@ -41,3 +41,14 @@ def all_cases() -> list[Case]:
     from . import activation, cumulative, element_wise, join, pooling, recurrent
 
     return [*element_wise.CASES, *activation.CASES, *cumulative.CASES, *join.CASES, *pooling.CASES, *recurrent.CASES]
+    from . import activation, cumulative, element_wise, join, normalization, pooling, reduce
+
+    return [
+        *element_wise.CASES,
+        *activation.CASES,
+        *cumulative.CASES,
+        *join.CASES,
+        *pooling.CASES,
+        *reduce.CASES,
+        *normalization.CASES,
+    ]

@@ -15,11 +15,13 @@ from anydml import (
     DML_CUMULATIVE_SUMMATION_OPERATOR_DESC,
     DML_JOIN_OPERATOR_DESC,
     DML_QUANTIZED_LINEAR_AVERAGE_POOLING_OPERATOR_DESC,
+    DML_REDUCE_OPERATOR_DESC,
     DML_SCALE_BIAS,
     AxisDirection,
     CompiledOperator,
     Device,
     FeatureLevel,
+    ReduceFunction,
     TensorDataType,
     validate,
 )
@@ -189,6 +191,55 @@ GOOD = [good_tally, good_tally, good_join, good_pooling, good_element_wise, good
 
 def good_desc(random: Random) -> OperatorDesc:
     return random.choice(GOOD)(random)
+def good_reduce(random: Random) -> OperatorDesc:
+    function, sizes = random.choice(list(ReduceFunction)), small_sizes(random)
+    rows = spec("REDUCE").support_by[1][function].newest  # type: ignore[index]
+    data_type = random.choice(rows["InputTensor"].data_types)
+    of_output = data_type
+    if function in (ReduceFunction.ARGMAX, ReduceFunction.ARGMIN):
+        of_output = random.choice(rows["OutputTensor"].data_types)
+    axes = random.sample(range(len(sizes)), random.randint(1, len(sizes)))
+    return DML_REDUCE_OPERATOR_DESC(
+        Function=function,
+        InputTensor=tensor_of(random, data_type, sizes),
+        OutputTensor=tensor_of(random, of_output, [1 if i in axes else n for i, n in enumerate(sizes)], True),
+        Axes=axes,
+    )
+
+
+NORMALIZATIONS = [name for name in OPERATORS if "_NORMALIZATION" in name]
+FUSED = [name for name in FUSIBLE if fused_since(name, "BATCH_NORMALIZATION")]
+
+
+def good_normalization(random: Random) -> OperatorDesc:
+    found = spec(random.choice(NORMALIZATIONS))
+    row = found.tensors["InputTensor"]
+    sizes, data_type = small_sizes(random, random.choice(row.dimension_counts)), random.choice(row.data_types)
+    members: dict[str, Any] = {}
+    for name, kind in found.members.items():
+        if name in ("InputTensor", "OutputTensor"):
+            members[name] = tensor_of(random, data_type, sizes, name == "OutputTensor")
+        elif kind == "Tensor" or (kind == "OptionalTensor" and random.random() < 0.7):
+            members[name] = tensor_of(random, data_type, [random.choice([1, size]) for size in sizes])
+        elif kind == "BOOL":
+            members[name] = random.choice([True, False])
+        elif kind == "FLOAT":
+            members[name] = random.choice([0, 0.5, 1, 1e-5, -1])
+        elif kind == "OptionalActivation" and random.random() < 0.4:
+            fused = spec(random.choice(FUSED))
+            numbers = {each: random.choice([0, 0.5, 2]) for each, kind in fused.members.items() if kind == "FLOAT"}
+            members[name] = fused.desc(**numbers)
+    if "Axes" in found.members:
+        members["Axes"] = random.sample(range(len(sizes)), random.randint(1, len(sizes)))
+    if "LocalSize" in found.members:
+        members["LocalSize"] = random.choice([1, 2, 3, 5, 2**32 - 1])
+    return found.desc(**members)
+
+
+def good_desc(random: Random) -> OperatorDesc:
+    return random.choice(
+        [good_tally, good_tally, good_join, good_pooling, good_element_wise, good_reduce, good_normalization]
+    )(random)
 
 
 def members_of(desc: Any) -> dict[str, Any]:
@@ -196,6 +247,7 @@ def members_of(desc: Any) -> dict[str, Any]:
 
 
 DERIVED = ("TotalTensorSizeInBytes", "DimensionCount", "InputCount", "ActivationDescCount")
+DERIVED = ("TotalTensorSizeInBytes", "DimensionCount", "InputCount", "AxisCount")
 
 
 def mutated_number(random: Random, value: Any) -> Any:

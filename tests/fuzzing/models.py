@@ -11,6 +11,7 @@ import tempfile
 from collections.abc import Iterator
 from enum import Enum
 from functools import cache
+from math import isfinite
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -23,6 +24,7 @@ from anydml import (
     Device,
     model,
 )
+from anydml import DML_BUFFER_TENSOR_DESC, DML_SCALE_BIAS, Device, model
 from anydml.operators import spec_of
 from anydml.schema import OperatorDesc
 from fuzzing.common import ENGINES, check_violation, expect, note, outcome
@@ -271,6 +273,8 @@ def json_value(value: Any) -> Any:
         return {"Type": spec_of(value).name, **members}  # type: ignore[union-attr]
     if isinstance(value, tuple):
         return [json_value(each) for each in value]
+    if isinstance(value, float) and not isfinite(value):
+        return str(value)
     return value.name if isinstance(value, Enum) else value
 
 

@@ -19,9 +19,10 @@ from ..draw import EXAMPLES
 from ..engines import Declined, engines
 from ..engines.gpu.devices import gpus
 from ..enums import FeatureLevel
+from ..errors import listing
 from ..layout import Layout
 from ..operators import OPERATORS, spec
-from ..schema import OperatorDesc, OperatorSpec
+from ..schema import OperatorDesc, OperatorSpec, SupportTable
 from ..tensor import DML_BUFFER_TENSOR_DESC
 
 _NARROW = 72
@@ -83,8 +84,7 @@ def operator_page(found: OperatorSpec) -> list[Block]:
         Table(("Member", "Type", "Meaning"), list(_members(found, sections["Args"]))),
         Heading("Constraints"),
         Table(("Label", "Rule"), [(f"({label})", rule) for label, rule in sections["Constraints"].items()]),
-        Heading("Support"),
-        Table(("Feature level", "Tensor", "Kind", "Dimensions", "Data types"), list(_support(found))),
+        *_support(found),
         Heading("Engines"),
         Table(("Engine", "How it serves the example below"), list(_engine_rows(found))),
     ]
@@ -173,8 +173,17 @@ def _members(found: OperatorSpec, meanings: dict[str, str]) -> Iterator[tuple[st
         yield field.name, words, meanings[field.name]
 
 
-def _support(found: OperatorSpec) -> Iterator[tuple[str, ...]]:
-    for level, rows in found.support.levels:
+def _support(found: OperatorSpec) -> Iterator[Block]:
+    """The support tables, each once, with the values of the member that it holds for."""
+    member, by_value = found.support_by or ("", {"": found.support})
+    for table in {id(each): each for each in by_value.values()}.values():
+        values = [getattr(value, "name", value) for value, each in by_value.items() if each is table]
+        yield Heading(f"Support, with {member} {listing(values)}" if member else "Support")
+        yield Table(("Feature level", "Tensor", "Kind", "Dimensions", "Data types"), list(_support_rows(table)))
+
+
+def _support_rows(table: SupportTable) -> Iterator[tuple[str, ...]]:
+    for level, rows in table.levels:
         since = f"{level.number} and above"
         for tensor, row in rows.items():
             low, high = row.dimension_counts[0], row.dimension_counts[-1]

@@ -7,15 +7,22 @@ from typing import Any
 
 import numpy as np
 
-from ..enums import TensorDataType
+from ..enums import ReduceFunction, TensorDataType
 from ..layout import DATA_TYPES, Array
 from ..operators import activation, activation_prelu, activation_softmax
 from ..operators import element_wise_binary as binary
 from ..operators import element_wise_unary as unary
 from ..operators.cumulative import DML_CUMULATIVE_PRODUCT_OPERATOR_DESC, DML_CUMULATIVE_SUMMATION_OPERATOR_DESC
 from ..operators.join import DML_JOIN_OPERATOR_DESC
+from ..operators.normalization import (
+    DML_BATCH_NORMALIZATION_OPERATOR_DESC,
+    DML_LOCAL_RESPONSE_NORMALIZATION_OPERATOR_DESC,
+    DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DESC,
+    DML_MEAN_VARIANCE_NORMALIZATION_OPERATOR_DESC,
+)
 from ..operators.pooling import DML_QUANTIZED_LINEAR_AVERAGE_POOLING_OPERATOR_DESC
 from ..operators.recurrent import DML_GRU_OPERATOR_DESC, DML_LSTM_OPERATOR_DESC, DML_RNN_OPERATOR_DESC
+from ..operators.reduce import DML_REDUCE_OPERATOR_DESC
 from ..schema import OperatorDesc
 from ..tensor import DML_BUFFER_TENSOR_DESC, DML_SCALE_BIAS
 
@@ -52,6 +59,10 @@ _POSITIVE = np.array([[[[0.25, 1, 2], [4, 9, 10]]]], np.float32)
 _A = np.array([[[[7, -7, 4], [1, 2, 9]]]], np.float32)
 _B = np.array([[[[2, 2, -3], [4, 5, 3]]]], np.float32)
 _TABLE = np.array([[[[2, 1, 3, 5], [3, 8, 7, 3], [9, 6, 2, 4]]]], np.float32)
+_CHANNELS = np.array([[[[1, 3], [5, 7]], [[4, 4], [8, 8]]]], np.float32)
+_MEANS = np.array([4, 6], np.float32).reshape(1, 2, 1, 1)
+_VARIANCES = np.array([4, 16], np.float32).reshape(1, 2, 1, 1)
+_SCALES = np.array([1, 2], np.float32).reshape(1, 2, 1, 1)
 _LEFT = np.arange(1, 7, dtype=np.float32).reshape(1, 1, 2, 3)
 _RIGHT = np.arange(7, 15, dtype=np.float32).reshape(1, 1, 2, 4)
 _SEQUENCE = np.array([[[[1, 2]], [[0.5, -1]], [[-2, 0.25]]]], np.float32)
@@ -114,6 +125,15 @@ EXAMPLES: Mapping[str, tuple[OperatorDesc, Sequence[Array | None]]] = {
     "ACTIVATION_THRESHOLDED_RELU": _of_one(
         activation.DML_ACTIVATION_THRESHOLDED_RELU_OPERATOR_DESC, _SIGNED, Alpha=0.5
     ),
+    "REDUCE": (
+        DML_REDUCE_OPERATOR_DESC(
+            Function=ReduceFunction.SUM,
+            InputTensor=_packed(_TABLE),
+            OutputTensor=_packed(_TABLE[..., :1]),
+            Axes=(3,),
+        ),
+        [_TABLE],
+    ),
     "JOIN": (
         DML_JOIN_OPERATOR_DESC(
             InputTensors=[_packed(_LEFT), _packed(_RIGHT)],
@@ -154,6 +174,39 @@ EXAMPLES: Mapping[str, tuple[OperatorDesc, Sequence[Array | None]]] = {
             activation.DML_ACTIVATION_SIGMOID_OPERATOR_DESC(),
             activation.DML_ACTIVATION_TANH_OPERATOR_DESC(),
         ],
+    "BATCH_NORMALIZATION": (
+        DML_BATCH_NORMALIZATION_OPERATOR_DESC(
+            InputTensor=_packed(_CHANNELS),
+            MeanTensor=_packed(_MEANS),
+            VarianceTensor=_packed(_VARIANCES),
+            ScaleTensor=_packed(_SCALES),
+            BiasTensor=_packed(_MEANS),
+            OutputTensor=_packed(_CHANNELS),
+            Spatial=True,
+            Epsilon=0,
+        ),
+        [_CHANNELS, _MEANS, _VARIANCES, _SCALES, _MEANS],
+    ),
+    "MEAN_VARIANCE_NORMALIZATION": (
+        DML_MEAN_VARIANCE_NORMALIZATION_OPERATOR_DESC(
+            InputTensor=_packed(_CHANNELS),
+            ScaleTensor=_packed(_SCALES),
+            BiasTensor=_packed(_MEANS),
+            OutputTensor=_packed(_CHANNELS),
+            CrossChannel=False,
+            NormalizeVariance=True,
+            Epsilon=0.00001,
+        ),
+        [_CHANNELS, _SCALES, _MEANS],
+    ),
+    "LOCAL_RESPONSE_NORMALIZATION": _of_one(
+        DML_LOCAL_RESPONSE_NORMALIZATION_OPERATOR_DESC,
+        _CHANNELS,
+        CrossChannel=True,
+        LocalSize=3,
+        Alpha=0.75,
+        Beta=0.5,
+        Bias=1,
     ),
     "ELEMENT_WISE_ADD1": _of_two(
         binary.DML_ELEMENT_WISE_ADD1_OPERATOR_DESC,
@@ -166,6 +219,12 @@ EXAMPLES: Mapping[str, tuple[OperatorDesc, Sequence[Array | None]]] = {
     "CUMULATIVE_SUMMATION": (
         DML_CUMULATIVE_SUMMATION_OPERATOR_DESC(InputTensor=_packed(_TABLE), OutputTensor=_packed(_TABLE), Axis=3),
         [_TABLE],
+    ),
+    "MEAN_VARIANCE_NORMALIZATION1": (
+        DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DESC(
+            InputTensor=_packed(_TABLE), OutputTensor=_packed(_TABLE), Axes=(3,), NormalizeVariance=False, Epsilon=0
+        ),
+        [_TABLE, None, None],
     ),
     "CUMULATIVE_PRODUCT": (
         DML_CUMULATIVE_PRODUCT_OPERATOR_DESC(InputTensor=_packed(_TABLE), OutputTensor=_packed(_TABLE), Axis=3),

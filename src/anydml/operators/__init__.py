@@ -64,12 +64,23 @@ if TYPE_CHECKING:
     from .element_wise_unary import DML_ELEMENT_WISE_SQRT_OPERATOR_DESC as DML_ELEMENT_WISE_SQRT_OPERATOR_DESC
     from .element_wise_unary import DML_ELEMENT_WISE_THRESHOLD_OPERATOR_DESC as DML_ELEMENT_WISE_THRESHOLD_OPERATOR_DESC
     from .join import DML_JOIN_OPERATOR_DESC as DML_JOIN_OPERATOR_DESC
+    from .normalization import DML_BATCH_NORMALIZATION_OPERATOR_DESC as DML_BATCH_NORMALIZATION_OPERATOR_DESC
+    from .normalization import (
+        DML_LOCAL_RESPONSE_NORMALIZATION_OPERATOR_DESC as DML_LOCAL_RESPONSE_NORMALIZATION_OPERATOR_DESC,
+    )
+    from .normalization import (
+        DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DESC as DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DESC,
+    )
+    from .normalization import (
+        DML_MEAN_VARIANCE_NORMALIZATION_OPERATOR_DESC as DML_MEAN_VARIANCE_NORMALIZATION_OPERATOR_DESC,
+    )
     from .pooling import (
         DML_QUANTIZED_LINEAR_AVERAGE_POOLING_OPERATOR_DESC as DML_QUANTIZED_LINEAR_AVERAGE_POOLING_OPERATOR_DESC,
     )
     from .recurrent import DML_GRU_OPERATOR_DESC as DML_GRU_OPERATOR_DESC
     from .recurrent import DML_LSTM_OPERATOR_DESC as DML_LSTM_OPERATOR_DESC
     from .recurrent import DML_RNN_OPERATOR_DESC as DML_RNN_OPERATOR_DESC
+    from .reduce import DML_REDUCE_OPERATOR_DESC as DML_REDUCE_OPERATOR_DESC
 
 OPERATORS = {
     "ELEMENT_WISE_IDENTITY": "element_wise_unary",
@@ -106,14 +117,19 @@ OPERATORS = {
     "ACTIVATION_SOFTSIGN": "activation",
     "ACTIVATION_TANH": "activation",
     "ACTIVATION_THRESHOLDED_RELU": "activation",
+    "REDUCE": "reduce",
     "JOIN": "join",
     "RNN": "recurrent",
     "LSTM": "recurrent",
     "GRU": "recurrent",
+    "BATCH_NORMALIZATION": "normalization",
+    "MEAN_VARIANCE_NORMALIZATION": "normalization",
+    "LOCAL_RESPONSE_NORMALIZATION": "normalization",
     "ELEMENT_WISE_ADD1": "element_wise_binary",
     "ACTIVATION_SHRINK": "activation",
     "ELEMENT_WISE_MODULUS_TRUNCATE": "element_wise_binary",
     "CUMULATIVE_SUMMATION": "cumulative",
+    "MEAN_VARIANCE_NORMALIZATION1": "normalization",
     "CUMULATIVE_PRODUCT": "cumulative",
     "ELEMENT_WISE_CLIP1": "element_wise_unary",
     "ELEMENT_WISE_NEGATE": "element_wise_unary",

@@ -6,7 +6,8 @@ integers by floats becomes an integer again by truncation, saturated.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -79,3 +80,13 @@ def _shown(tensor: Tensor, member: str) -> str:
 def sizes_of(tensor: Tensor) -> Choices:
     """Those, and no others."""
     return tuple((size,) for size in tensor.Sizes)
+
+
+def gathered(x: Array, axes: Sequence[int]) -> Array:
+    """A matrix whose rows are the elements along some axes, in row-major order.
+
+    It is packed, so that the order in which NumPy combines a row depends on no stride.
+    """
+    kept = [i for i in range(x.ndim) if i not in axes]
+    rows = x.transpose(*kept, *sorted(axes)).reshape(-1, prod(x.shape[axis] for axis in axes))
+    return np.ascontiguousarray(rows)
