@@ -12,6 +12,9 @@ SANITIZED := build/sanitized
 TORCH ?= torch==2.13.0
 INTERPRETER ?= 'triton>=3.9'
 
+# Tests that run on the GPU, whole, beside its cases.
+ON_GPU := gpu gpu_bench element_wise activation
+
 .PHONY: help env tools run test test-gpu lint format bench fuzz sanitize sanitize-threads neon clean
 
 help: ## This list
@@ -43,7 +46,8 @@ test-gpu: tools ## The cases on a GPU, or in Triton's interpreter where there is
 	$(BIN)/python -c "import torch; raise SystemExit(not torch.cuda.is_available())" || \
 		{ $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps $(INTERPRETER) && \
 		export TRITON_INTERPRET=1; }; \
-		ANYDML_TEST_DEVICE=cuda $(BIN)/python -m pytest tests/test_cases.py tests/test_gpu.py tests/test_gpu_bench.py -k "cuda or test_gpu"
+		ANYDML_TEST_DEVICE=cuda $(BIN)/python -m pytest tests/test_cases.py $(ON_GPU:%=tests/test_%.py) \
+			-k "cuda$(ON_GPU:%= or test_%)"
 
 lint: tools ## Style of Python and C++, and types
 	$(BIN)/ruff check .

@@ -10,6 +10,8 @@ import numpy as np
 
 import anydml
 from anydml import DML_BUFFER_BINDING, DML_BUFFER_TENSOR_DESC, CompiledOperator, Device
+from anydml.engines import calls
+from anydml.engines.gpu import KERNELS
 from anydml.layout import Layout
 from anydml.schema import OperatorDesc
 
@@ -17,7 +19,11 @@ GPU = os.environ.get("ANYDML_TEST_DEVICE", "")
 """A device that the cases run on beside the CPU's: "cuda", also in Triton's interpreter."""
 ENGINES = ("reference", "cpu", GPU) if GPU else ("reference", "cpu")
 WITH_KERNELS = ("CUMULATIVE_", "JOIN_", "QUANTIZED_LINEAR_AVERAGE_POOLING_")
-"""What does not begin so is served by the reference alone, on the CPU too."""
+"""What does not begin so is served by the reference on the CPU too, but where it is large."""
+ON_GPUS = {*calls.FAMILIES, *KERNELS}
+"""What a GPU serves."""
+ENGINE = GPU or "reference"
+"""Where properties are tested that the cases of all engines have no room for."""
 GUARD = 64
 POISONS = (0xA5, 0x5A)
 
@@ -72,7 +78,8 @@ class Memory:
 def engines_of(desc: OperatorDesc) -> tuple[str, ...]:
     """The engines that serve a desc by themselves."""
     name = type(desc).__name__.removeprefix("DML_")
-    return ENGINES if name.startswith(WITH_KERNELS) else ("reference",)
+    is_served = {"cpu": name.startswith(WITH_KERNELS), "reference": True}
+    return tuple(engine for engine in ENGINES if is_served.get(engine, name.removesuffix("_OPERATOR_DESC") in ON_GPUS))
 
 
 def compiled(engine: str, desc: OperatorDesc) -> CompiledOperator:
@@ -138,4 +145,16 @@ def assert_same(actual: np.ndarray, expected: np.ndarray) -> None:
     np.testing.assert_array_equal(actual, expected)
 
 
-__all__ = ["ENGINES", "GPU", "GUARD", "Memory", "anydml", "assert_same", "bits", "compiled", "engines_of", "run"]
+__all__ = [
+    "ENGINE",
+    "ENGINES",
+    "GPU",
+    "GUARD",
+    "Memory",
+    "anydml",
+    "assert_same",
+    "bits",
+    "compiled",
+    "engines_of",
+    "run",
+]

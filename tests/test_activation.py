@@ -18,7 +18,7 @@ from anydml.layout import Array
 from anydml.operators import spec
 from cases import tensor_of
 from exact import FLOATS
-from harness import run
+from harness import ENGINE, run
 
 TYPES = [each.type for each in FLOATS]
 DIGITS = Context(prec=120, Emax=10**17, Emin=-(10**17))
@@ -29,7 +29,7 @@ def computed(operator: str, *inputs: Array, **options: Any) -> Array:
     found = spec(f"ACTIVATION_{operator}")
     *names, output = found.tensors
     tensors = {name: tensor_of(x) for name, x in zip(names, inputs, strict=True)}
-    (result,) = run("reference", found.desc(**tensors, **{output: tensor_of(inputs[0])}, **options), inputs)
+    (result,) = run(ENGINE, found.desc(**tensors, **{output: tensor_of(inputs[0])}, **options), inputs)
     assert result is not None
     return result
 
@@ -170,7 +170,7 @@ def test_nan_stays_nan(operator: str, dtype: type[np.floating[Any]]) -> None:
 def added(a: Array, b: Array, activation: Any) -> Array:
     tensors = dict(zip(("ATensor", "BTensor", "OutputTensor"), map(tensor_of, (a, b, a)), strict=True))
     desc = anydml.DML_ELEMENT_WISE_ADD1_OPERATOR_DESC(**tensors, FusedActivation=activation)
-    (result,) = run("reference", desc, [a, b])
+    (result,) = run(ENGINE, desc, [a, b])
     assert result is not None
     return result
 

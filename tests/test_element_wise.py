@@ -17,7 +17,7 @@ from anydml.layout import DTYPES
 from anydml.operators import spec
 from cases import tensor_of
 from exact import FLOATS
-from harness import bits, run
+from harness import ENGINE, bits, run
 
 COUNT = 400
 INTEGERS = [data_type for data_type, dtype in DTYPES.items() if dtype.kind in "iu"]
@@ -28,7 +28,7 @@ def computed(operator: str, *inputs: np.ndarray, **options: Any) -> np.ndarray:
     *names, output = found.tensors
     tensors = {name: tensor_of(x) for name, x in zip(names, inputs, strict=True)}
     desc = found.desc(**tensors, **{output: tensor_of(inputs[0])}, **options)
-    return run("reference", desc, inputs)[0]
+    return run(ENGINE, desc, inputs)[0]
 
 
 def integers(data_type: TensorDataType, seed: int) -> np.ndarray:

@@ -80,7 +80,7 @@ def test_it_says_who_serves() -> None:
 
 @on_gpu
 def test_no_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("anydml.engines.gpu._FAMILIES", {})
+    monkeypatch.setattr("anydml.engines.gpu.KERNELS", {})
     refused(lambda: anydml.cumulative_summation([1, 2], device=Device(GPU)), "(D8)")
 
 

@@ -286,21 +286,21 @@ def _clip(desc: DML_ELEMENT_WISE_CLIP_OPERATOR_DESC, x: Array) -> Any:
     """min(Max, max(Min, x)), of integers with the lowest and the highest between Min and Max."""
     # Fused into another operator, whose results are floats, it has no tensors.
     data_type = TensorDataType.FLOAT32 if desc.OutputTensor is None else desc.OutputTensor.DataType
-    low, high = _limits(data_type, desc.Min, desc.Max)
+    low, high = limits(data_type, desc.Min, desc.Max)
     return np.fmin(_of(x, high), np.fmax(_of(x, low), x))
 
 
 def _threshold(desc: DML_ELEMENT_WISE_THRESHOLD_OPERATOR_DESC, x: Array) -> Any:
-    low, _ = _limits(desc.OutputTensor.DataType, desc.Min, math.inf)
+    low, _ = limits(desc.OutputTensor.DataType, desc.Min, math.inf)
     return np.fmax(x, _of(x, low))
 
 
 def _clip1(desc: DML_ELEMENT_WISE_CLIP1_OPERATOR_DESC, x: Array) -> Any:
-    low, high = _limits(desc.OutputTensor.DataType, desc.Min, desc.Max)
+    low, high = limits(desc.OutputTensor.DataType, desc.Min, desc.Max)
     return np.fmax(_of(x, low), np.fmin(x, _of(x, high)))
 
 
-def _limits(data_type: TensorDataType, low: float, high: float) -> tuple[float, float]:
+def limits(data_type: TensorDataType, low: float, high: float) -> tuple[float, float]:
     """The ends of an interval as values of a type; NaN, which limits nothing, as the type's own."""
     dtype = DTYPES[data_type]
     if dtype.kind == "f":

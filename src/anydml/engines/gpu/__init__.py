@@ -1,4 +1,4 @@
-"""The engine of Triton kernels over PyTorch's tensors, for every device that both reach."""
+"""The engine of Triton kernels and calls of PyTorch over its tensors, for every device that both reach."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from ...errors import Violation, error
 from ...layout import Layout
 from ...schema import OperatorDesc, OperatorSpec
-from .. import Declined, Kernel
+from .. import Declined, Kernel, calls
 from .devices import is_interpreted
 
 if TYPE_CHECKING:
@@ -22,13 +22,13 @@ Plan: TypeAlias = (
     "Callable[[OperatorSpec, OperatorDesc, Sequence[Layout | None], Sequence[Layout], str], Planned | Declined]"
 )
 
-_FAMILIES = {
+KERNELS = {
     "JOIN": "join",
     "CUMULATIVE_SUMMATION": "scan",
     "CUMULATIVE_PRODUCT": "scan",
     "QUANTIZED_LINEAR_AVERAGE_POOLING": "pooling",
 }
-"""The module whose `plan` plans an operator's kernels."""
+"""The module whose `plan` plans an operator's kernels; all others are calls of PyTorch."""
 
 
 class GpuEngine:
@@ -45,8 +45,6 @@ class GpuEngine:
         inputs: Sequence[Layout | None],
         outputs: Sequence[Layout | None],
     ) -> Kernel | Declined:
-        if spec.name not in _FAMILIES:
-            return Declined("there is no kernel for it yet")
         from .launch import is_capturing
 
         if is_capturing(self.device):
@@ -62,8 +60,28 @@ class GpuEngine:
                     )
                 ]
             )
+        planned = self._planned(spec, desc, inputs, outputs)
+        if isinstance(planned, Declined):
+            return planned
+        run = planned.run
+
+        def run_arrays(inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
+            with self._current():
+                run(*[[None if each is None else each.tensor for each in side] for side in (inputs, outputs)])
+
+        return Kernel(planned.description, run_arrays, self._try_run(run, inputs, outputs))
+
+    def _planned(
+        self,
+        spec: OperatorSpec,
+        desc: OperatorDesc,
+        inputs: Sequence[Layout | None],
+        outputs: Sequence[Layout | None],
+    ) -> calls.Plan | Declined:
+        if spec.name not in KERNELS:
+            return calls.plan(spec, desc, inputs, outputs)
         # On first use, as Triton takes a second to load.
-        plan: Plan = import_module(f".{_FAMILIES[spec.name]}", __name__).plan
+        plan: Plan = import_module(f".{KERNELS[spec.name]}", __name__).plan
         with self._current():
             written = [layout for layout in outputs if layout is not None]
             planned = plan(spec, desc, inputs, written, str(self.device))
@@ -71,14 +89,8 @@ class GpuEngine:
                 return planned
             for launch, types in planned.launches:
                 launch.compile(self.device, types)
-        run = planned.run
-
-        def run_arrays(inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
-            with self._current():
-                run(*[[None if each is None else each.tensor for each in side] for side in (inputs, outputs)])
-
         where = ", in Triton's interpreter" if is_interpreted() else ""
-        return Kernel(planned.description + where, run_arrays, self._try_run(planned, inputs, outputs))
+        return calls.Plan(planned.description + where, planned.run)
 
     def _current(self) -> Any:
         """A context in which the device is PyTorch's current one."""
@@ -90,7 +102,7 @@ class GpuEngine:
         return nullcontext() if backend.current_device() == self.device.index else backend.device(self.device)
 
     def _try_run(
-        self, planned: Planned, inputs: Sequence[Layout | None], outputs: Sequence[Layout | None]
+        self, run: calls.Run, inputs: Sequence[Layout | None], outputs: Sequence[Layout | None]
     ) -> Callable[[Sequence[Any], Sequence[Any], bool], bool]:
         import torch
 
@@ -141,7 +153,7 @@ class GpuEngine:
                     if start < high and low < end and not is_same:
                         return False
             with self._current():
-                planned.run(inputs, outputs)
+                run(inputs, outputs)
             return True
 
         return try_run

@@ -1,0 +1,126 @@
+"""Operators as calls of PyTorch, on tensors of any strides: for GPUs, and for what is large on the CPU.
+
+A family's module has `plan`, which decides all that depends on the desc and the layouts, and returns what a dispatch
+does: a few calls that write the elements of the outputs. No call waits for a device or looks at a value, so that
+a graph may capture them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from typing import Any, NamedTuple, TypeAlias
+
+from ...errors import Violation, error
+from ...layout import Layout
+from ...schema import OperatorDesc, OperatorSpec
+from .. import Declined
+
+Tensors: TypeAlias = Sequence[Any]
+"""PyTorch's, in header order, None for what is left out."""
+
+Run: TypeAlias = Callable[[Tensors, Tensors], None]
+"""Takes inputs and outputs of the layouts planned for."""
+
+FAMILIES = {
+    **dict.fromkeys(
+        (
+            "ELEMENT_WISE_IDENTITY",
+            "ELEMENT_WISE_ABS",
+            "ELEMENT_WISE_ADD",
+            "ELEMENT_WISE_CLIP",
+            "ELEMENT_WISE_DIVIDE",
+            "ELEMENT_WISE_EXP",
+            "ELEMENT_WISE_LOG",
+            "ELEMENT_WISE_MAX",
+            "ELEMENT_WISE_MEAN",
+            "ELEMENT_WISE_MIN",
+            "ELEMENT_WISE_MULTIPLY",
+            "ELEMENT_WISE_POW",
+            "ELEMENT_WISE_RECIP",
+            "ELEMENT_WISE_SQRT",
+            "ELEMENT_WISE_SUBTRACT",
+            "ELEMENT_WISE_THRESHOLD",
+            "ELEMENT_WISE_ADD1",
+            "ELEMENT_WISE_MODULUS_TRUNCATE",
+            "ELEMENT_WISE_CLIP1",
+            "ELEMENT_WISE_NEGATE",
+        ),
+        "element_wise",
+    ),
+    **dict.fromkeys(
+        (
+            "ACTIVATION_ELU",
+            "ACTIVATION_HARDMAX",
+            "ACTIVATION_HARD_SIGMOID",
+            "ACTIVATION_IDENTITY",
+            "ACTIVATION_LEAKY_RELU",
+            "ACTIVATION_LINEAR",
+            "ACTIVATION_LOG_SOFTMAX",
+            "ACTIVATION_PARAMETERIZED_RELU",
+            "ACTIVATION_PARAMETRIC_SOFTPLUS",
+            "ACTIVATION_RELU",
+            "ACTIVATION_SCALED_ELU",
+            "ACTIVATION_SCALED_TANH",
+            "ACTIVATION_SIGMOID",
+            "ACTIVATION_SOFTMAX",
+            "ACTIVATION_SOFTPLUS",
+            "ACTIVATION_SOFTSIGN",
+            "ACTIVATION_TANH",
+            "ACTIVATION_THRESHOLDED_RELU",
+            "ACTIVATION_SHRINK",
+            "ACTIVATION_SOFTMAX1",
+            "ACTIVATION_LOG_SOFTMAX1",
+            "ACTIVATION_HARDMAX1",
+        ),
+        "activation",
+    ),
+}
+"""The module that plans an operator, loaded on first use, as PyTorch takes a second."""
+
+
+class Plan(NamedTuple):
+    description: str
+    run: Run
+
+
+def plan(
+    spec: OperatorSpec,
+    desc: OperatorDesc,
+    inputs: Sequence[Layout | None],
+    outputs: Sequence[Layout | None],
+) -> Plan | Declined:
+    if spec.name not in FAMILIES:
+        return Declined("there is no kernel for it yet")
+    for layout in (*inputs, *outputs):
+        if layout is not None and any(stride < 0 or stride % layout.dtype.itemsize for stride in layout.strides):
+            return Declined("PyTorch has no strides that are negative or no multiple of an element")
+    family = import_module(f".{FAMILIES[spec.name]}", __name__)
+    calls = family.plan(spec, desc, inputs, outputs)
+    if isinstance(calls, Declined):
+        return calls
+    import torch
+
+    def run(inputs: Tensors, outputs: Tensors) -> None:
+        try:
+            # Also for tensors that were made in this mode, which nothing else may write.
+            with torch.inference_mode():
+                calls(inputs, outputs)
+        except RuntimeError as problem:
+            if not isinstance(problem, torch.OutOfMemoryError) and "allocate memory" not in str(problem):
+                raise
+            raise error([_no_memory(spec.name, problem)]) from None
+
+    return Plan(f"calls of PyTorch {torch.__version__}, in {family.__name__}", run)
+
+
+def _no_memory(operator: str, problem: Exception) -> Violation:
+    return Violation(
+        operator=operator,
+        where="",
+        found=" ".join(str(problem).split(". ")[0].split()),
+        expected="memory for intermediate results",
+        rule="(D6)",
+        remedy="Free what is not needed there, or go in parts",
+        kind="memory",
+    )
