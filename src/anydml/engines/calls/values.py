@@ -68,8 +68,8 @@ def _truncated(y: Any, dtype: torch.dtype) -> Any:
     y = torch.nan_to_num(double(y), nan=0.0, posinf=float("inf"), neginf=float("-inf"))
     if limits.bits < 64:
         return y.clamp(limits.min, limits.max).to(torch.int64)
-    # No double is beside the highest integer: what reaches the power of 2 behind it is set as an integer. The upper half
-    # of an unsigned type is shifted into the signed one.
+    # No double is beside the highest integer: what reaches the power of 2 behind it is set as an integer. The upper
+    # half of an unsigned type is shifted into the signed one.
     end = float(limits.max + 1)
     is_upper = y >= end / 2 if limits.min == 0 else torch.zeros_like(y, dtype=torch.bool)
     y = y.clamp(min=float(limits.min))
