@@ -185,11 +185,10 @@ def _model_of(case: Case, folder: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize("device", DEVICE_NAMES)
 @pytest.mark.parametrize("case", all_cases(), ids=lambda case: case.id)
-def test_cases(anydml_: Any, tmp_path: Path, case: Case, device: str) -> None:
+def test_cases(anydml_: Any, tmp_path: Path, case: Case) -> None:
     path = _model_of(case, tmp_path)
-    code, _, err = anydml_("run", path, "--device", device)
+    code, _, err = anydml_("run", path)
     assert (code, err) == (0, "")
     found = spec_of(case.desc)
     assert found is not None
