@@ -372,7 +372,7 @@ def test_names_that_people_give(anydml_: Any, name: str) -> None:
     [
         ("JION", 'found "JION", no operator of DirectML, expected one of the .* (M11). Did you mean JOIN?'),
         ("cumulative-sumation", "Did you mean CUMULATIVE_SUMMATION?"),
-        ("gemm", "found GEMM, which this version does not have yet, expected one of the"),
+        ("diagonal-matrix", "found DIAGONAL_MATRIX, which this version does not have yet, expected one of the"),
         ("", "no operator of DirectML"),
     ],
 )

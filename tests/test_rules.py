@@ -163,6 +163,22 @@ def normalization(operator: str, **members: Any) -> OperatorDesc:
     return found.desc(**{**tensors, **NORMALIZATIONS[operator], **members})
 
 
+def windowed(operator: str, **members: Any) -> OperatorDesc:
+    """Pooling of floats, by a window of 2 by 2 over {1, 3, 4, 5}."""
+    right = {
+        "InputTensor": tensor((1, 3, 4, 5)),
+        "OutputTensor": tensor((1, 3, 3, 4)),
+        "Strides": (1, 1),
+        "WindowSize": (2, 2),
+        "StartPadding": (0, 0),
+        "EndPadding": (0, 0),
+    }
+    more = {"P": 2, "OutputIndicesTensor": tensor((1, 3, 3, 4), "UINT32"), "Dilations": (1, 1)}
+    found = spec(operator)
+    right.update({name: value for name, value in more.items() if name in found.members})
+    return found.desc(**{**right, **members})
+
+
 class Negative(NamedTuple):
     """A desc that breaks one rule, at one place."""
 
@@ -173,6 +189,8 @@ class Negative(NamedTuple):
     expected: str
     strict: bool = False
 
+
+WINDOWED = ("AVERAGE_POOLING", "LP_POOLING", "MAX_POOLING", "MAX_POOLING1", "MAX_POOLING2")
 
 NEGATIVES = [
     # Members
@@ -589,6 +607,95 @@ NEGATIVES = [
     Negative("(C5)", normalization("MEAN_VARIANCE_NORMALIZATION1", Axes=(4,)), "Axes[0]", "4", "less than 4"),
     Negative("(C6)", normalization("MEAN_VARIANCE_NORMALIZATION1", Axes=(2, 3, 2)), "Axes[2]", "2 again", "axis once"),
     Negative("(C3)", normalization("LOCAL_RESPONSE_NORMALIZATION", LocalSize=0), "LocalSize", "0", "at least 1"),
+    # Pooling of floats
+    *(
+        negative
+        for operator in WINDOWED
+        for negative in (
+            Negative(
+                "(C1)",
+                windowed(operator, OutputTensor=tensor((1, 3, 3, 4), "FLOAT16")),
+                "OutputTensor.DataType",
+                "FLOAT16",
+                "FLOAT32, that of I",
+            ),
+            Negative(
+                "(C2)",
+                windowed(operator, OutputTensor=tensor((1, 3, 3, 4, 1))),
+                "OutputTensor.DimensionCount",
+                "5",
+                "4, that of InputTensor",
+            ),
+            Negative(
+                "(C3)",
+                windowed(operator, **{name: (1,) * 3 for name in spec(operator).desc.counts["DimensionCount"]}),
+                "DimensionCount",
+                "3",
+                "2, 2 less than",
+            ),
+            Negative("(C4)", windowed(operator, Strides=(0, 1)), "Strides[0]", "0", "at least 1"),
+            Negative("(C4)", windowed(operator, WindowSize=(2, 0)), "WindowSize[1]", "0", "at least 1"),
+            Negative(
+                "(C5)",
+                windowed(operator, WindowSize=(5, 2)),
+                "WindowSize[0]",
+                "5",
+                "an extent of at most 4, the padded size",
+            ),
+            Negative("(C6)", windowed(operator, OutputTensor=tensor((1, 3, 3, 5))), "OutputTensor.Sizes[3]", "5", "4"),
+            Negative("(C6)", windowed(operator, OutputTensor=tensor((2, 3, 3, 4))), "OutputTensor.Sizes[0]", "2", "1"),
+        )
+    ),
+    Negative("(C7)", windowed("LP_POOLING", P=0), "P", "0", "at least 1"),
+    Negative("(C4)", windowed("MAX_POOLING2", Dilations=(0, 1)), "Dilations[0]", "0", "at least 1"),
+    Negative(
+        "(C5)",
+        windowed("MAX_POOLING2", Dilations=(1, 5)),
+        "WindowSize[1]",
+        "2, with a dilation of 5 an extent of 6",
+        "at most 5",
+    ),
+    *(
+        negative
+        for operator in ("MAX_POOLING1", "MAX_POOLING2")
+        for negative in (
+            Negative(
+                "(C2)",
+                windowed(operator, OutputIndicesTensor=tensor((1, 3, 3, 4, 1), "UINT32")),
+                "OutputIndicesTensor.DimensionCount",
+                "5",
+                "4, that of InputTensor",
+            ),
+            Negative(
+                "(C6)",
+                windowed(operator, OutputIndicesTensor=tensor((1, 3, 3, 5), "UINT32")),
+                "OutputIndicesTensor.Sizes[3]",
+                "5",
+                "4",
+            ),
+            # Rounded down, and rounded up
+            Negative(
+                "(C7)",
+                windowed(
+                    operator,
+                    InputTensor=tensor((1, 3, 4, 8)),
+                    Strides=(1, 2),
+                    WindowSize=(2, 1),
+                    OutputIndicesTensor=tensor((1, 3, 3, 5), "UINT32"),
+                ),
+                "OutputIndicesTensor.Sizes",
+                "(1, 3, 3, 5)",
+                "(1, 3, 3, 4), that of OutputTensor",
+            ),
+            Negative(
+                "(C8)",
+                windowed(operator, InputTensor=tensor((1, 3, 2**16, 2**16)), WindowSize=(2**16 - 2, 2**16 - 3)),
+                "OutputIndicesTensor.DataType",
+                "UINT32, of 12884901888 elements",
+                "UINT64",
+            ),
+        )
+    ),
     # QUANTIZED_LINEAR_AVERAGE_POOLING
     Negative(
         "(C1)",
@@ -691,8 +798,9 @@ def test_all_rules_on_members_and_tensors_are_broken_here() -> None:
 
 
 def test_right_descs_are_right() -> None:
-    others = [*map(uniform, UNIFORM), *map(recurrent, RECURRENT), *map(normalization, NORMALIZATIONS)]
-    for desc in (summation(), multiplication(), join(), pooling(), reduce(), *others):
+    families = (uniform, UNIFORM), (recurrent, RECURRENT), (normalization, NORMALIZATIONS), (windowed, WINDOWED)
+    ones = summation(), multiplication(), join(), pooling(), reduce()
+    for desc in (*ones, *[make(name) for make, names in families for name in names]):
         assert validate(desc) == []
         assert validate(desc, strict=True) == []
 

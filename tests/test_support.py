@@ -12,7 +12,6 @@ from anydml import (
     DML_ACTIVATION_TANH_OPERATOR_DESC,
     DML_BUFFER_TENSOR_DESC,
     DML_JOIN_OPERATOR_DESC,
-    DML_QUANTIZED_LINEAR_AVERAGE_POOLING_OPERATOR_DESC,
     Device,
     DMLValueError,
     FeatureLevel,
@@ -36,6 +35,8 @@ _SIGNED_64 = "FLOAT32 FLOAT16 INT64 INT32 INT16 INT8"
 _ALL_BUT_DOUBLE = "FLOAT32 FLOAT16 INT64 INT32 INT16 INT8 UINT64 UINT32 UINT16 UINT8"
 
 _ACTIVATION = [("1.0", 4, 4, _FLOATS), ("2.0", 4, 5, _FLOATS), ("3.0", 1, 8, _FLOATS)]
+
+_MAXIMUM = [("3.0", 4, 5, f"{_FLOATS} {_BYTE}"), ("5.0", 4, 5, _ALL_BUT_DOUBLE)]
 
 # fmt: off
 # Operators whose tensors all have the same line at each level.
@@ -110,6 +111,9 @@ UNIFORM: dict[str, list[tuple[str, int, int, str]]] = {
         ("3.0", 1, 8, _JOIN_2_1),
         ("6.0", 1, 8, _ALL_BUT_DOUBLE),
     ],
+    "AVERAGE_POOLING": [("1.0", 4, 5, _FLOATS)],
+    "LP_POOLING": [("1.0", 4, 5, _FLOATS)],
+    "MAX_POOLING": [("1.0", 4, 5, _FLOATS), *_MAXIMUM],
     "ELEMENT_WISE_CLIP1": [("5.0", 1, 8, _ALL_BUT_DOUBLE)],
     "ELEMENT_WISE_NEGATE": [("5.0", 1, 8, _SIGNED_64)],
     "ACTIVATION_ELU": _ACTIVATION,
@@ -147,6 +151,16 @@ PAGES: dict[str, dict[str, list[tuple[str, int, int, str]]]] = {
     **{
         name: {tensor: rows for tensor in spec(name).members if tensor.endswith("Tensor")}
         for name, rows in UNIFORM.items()
+    },
+    "MAX_POOLING1": {
+        "InputTensor": [("2.0", 4, 5, _FLOATS), *_MAXIMUM],
+        "OutputTensor": [("2.0", 4, 5, _FLOATS), *_MAXIMUM],
+        "OutputIndicesTensor": [("2.0", 4, 5, "UINT32"), ("5.0", 4, 5, "UINT32 UINT64")],
+    },
+    "MAX_POOLING2": {
+        "InputTensor": [("2.1", 4, 5, _FLOATS), *_MAXIMUM],
+        "OutputTensor": [("2.1", 4, 5, _FLOATS), *_MAXIMUM],
+        "OutputIndicesTensor": [("2.1", 4, 5, "UINT32"), ("5.0", 4, 5, "UINT32 UINT64")],
     },
     "CUMULATIVE_SUMMATION": {
         "InputTensor": [("2.1", 4, 4, _TALLY_32), ("4.0", 1, 8, _TALLY_32), ("5.0", 1, 8, _TALLY_64)],
@@ -278,16 +292,12 @@ def joined(InputTensors: Shape, OutputTensor: Shape) -> OperatorDesc:
     return DML_JOIN_OPERATOR_DESC(InputTensors=[ones(InputTensors)], OutputTensor=ones(OutputTensor), Axis=0)
 
 
-def pooled(**tensors: Shape) -> OperatorDesc:
-    spatial = max(0, tensors["InputTensor"][0] - 2)
-    return DML_QUANTIZED_LINEAR_AVERAGE_POOLING_OPERATOR_DESC(
-        **{name: ones(shape) for name, shape in tensors.items()},
-        Strides=[1] * spatial,
-        WindowSize=[1] * spatial,
-        StartPadding=[0] * spatial,
-        EndPadding=[0] * spatial,
-        Dilations=[1] * spatial,
-    )
+def pooled(operator: str, **tensors: Shape) -> OperatorDesc:
+    """A window of one tap in each dimension."""
+    found, spatial = spec(operator), max(0, tensors["InputTensor"][0] - 2)
+    numbers = {"P": 1} if "P" in found.members else {}
+    arrays = {name: [int("Padding" not in name)] * spatial for name, kind in found.members.items() if kind == "UINTs"}
+    return found.desc(**{name: ones(shape) for name, shape in tensors.items()}, **arrays, **numbers)
 
 
 RECURRENT = {"RNN": (1, 1), "LSTM": (4, 3), "GRU": (3, 2)}
@@ -344,11 +354,17 @@ def pooling_partners(tensor: str, shape: Shape) -> dict[str, Shape]:
 def build(operator: str, tensor: str, shape: Shape) -> tuple[OperatorDesc, Mapping[str, Shape]]:
     if operator == "QUANTIZED_LINEAR_AVERAGE_POOLING":
         shapes = pooling_partners(tensor, shape)
-        return pooled(**shapes), shapes
+        return pooled(operator, **shapes), shapes
     if operator in RECURRENT:
         shapes = recurrent_partners(operator, tensor, shape)
         return unrolled(operator, **shapes), shapes
     shapes = dict.fromkeys(PAGES[operator], shape)
+    if "OutputIndicesTensor" in shapes and tensor != "OutputIndicesTensor":
+        shapes["OutputIndicesTensor"] = (shape[0], TensorDataType.UINT32)
+    elif tensor == "OutputIndicesTensor":
+        shapes["InputTensor"] = shapes["OutputTensor"] = (shape[0], TensorDataType.FLOAT32)
+    if "Strides" in spec(operator).members:
+        return pooled(operator, **shapes), shapes
     if operator == "JOIN":
         return joined(**shapes), shapes
     return plain(operator, **shapes), shapes
@@ -425,8 +441,8 @@ def test_a_tensor_alone_can_break_the_table(operator: str) -> None:
         shapes[tensor] = (4, TensorDataType.UINT4)
         if operator == "JOIN":
             desc = joined(**shapes)
-        elif operator == "QUANTIZED_LINEAR_AVERAGE_POOLING":
-            desc = pooled(**shapes)
+        elif "Strides" in spec(operator).members:
+            desc = pooled(operator, **shapes)
         elif operator in RECURRENT:
             desc = unrolled(operator, **shapes)
         else:

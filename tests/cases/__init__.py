@@ -41,6 +41,7 @@ def tensor_of(array: np.ndarray, strides: Sequence[int] | None = None) -> DML_BU
 FAMILIES = (
     "element_wise",
     "activation",
+    "max_pooling",
     "cumulative",
     "join",
     "pooling",

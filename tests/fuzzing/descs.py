@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import fields
 from random import Random
 from typing import Any
 
@@ -63,7 +64,9 @@ def good_join(random: Random) -> OperatorDesc:
     )
 
 
-def pooling_numbers(random: Random, sizes: Sequence[int]) -> tuple[dict[str, list[int]], list[int]]:
+def pooling_numbers(
+    random: Random, sizes: Sequence[int], dilated: bool = True
+) -> tuple[dict[str, list[int]], list[int]]:
     """Options that fit, and the output sizes that they give."""
     options: dict[str, list[int]] = {
         name: [] for name in ("Strides", "WindowSize", "StartPadding", "EndPadding", "Dilations")
@@ -71,7 +74,7 @@ def pooling_numbers(random: Random, sizes: Sequence[int]) -> tuple[dict[str, lis
     places = []
     for size in sizes:
         start, end = random.choice([0, 0, 1, 2]), random.choice([0, 0, 1, 3])
-        dilation, stride = random.choice([1, 1, 2, 3]), random.choice([1, 1, 2, 5])
+        dilation, stride = random.choice([1, 1, 2, 3] if dilated else [1]), random.choice([1, 1, 2, 5])
         window = random.randint(1, (size + start + end - 1) // dilation + 1)
         rest = size + start + end - ((window - 1) * dilation + 1)
         places.append(rest // stride + 1 + (rest % stride > 0 and random.random() < 0.3))
@@ -100,6 +103,26 @@ def good_pooling(random: Random) -> OperatorDesc:
         **options,
         IncludePadding=random.choice([True, False]),
     )
+
+
+def good_float_pooling(random: Random) -> OperatorDesc:
+    found = spec(random.choice(["AVERAGE_POOLING", "LP_POOLING", "MAX_POOLING", "MAX_POOLING1", "MAX_POOLING2"]))
+    sizes = (random.randint(1, 2), random.randint(1, 3), *small_sizes(random, random.choice([2, 3]), 64))
+    options, places = pooling_numbers(random, sizes[2:], "Dilations" in found.members)
+    data_type, output = random.choice(found.tensors["InputTensor"].data_types), (*sizes[:2], *places)
+    more = {
+        "IncludePadding": random.choice([True, False]),
+        "P": random.choice([1, 2, 3, 2**32 - 1]),
+        "OutputIndicesTensor": random.choice(
+            [None, tensor_of(random, random.choice([TensorDataType.UINT32, TensorDataType.UINT64]), output, True)]
+        ),
+    }
+    members: dict[str, Any] = {
+        "InputTensor": tensor_of(random, data_type, sizes),
+        "OutputTensor": tensor_of(random, data_type, output, True),
+        **{name: value for name, value in {**options, **more}.items() if name in found.members},
+    }
+    return found.desc(**members)
 
 
 def good_element_wise(random: Random) -> OperatorDesc:
@@ -240,6 +263,7 @@ GOOD = [
     good_recurrent,
     good_reduce,
     good_normalization,
+    good_float_pooling,
 ]
 
 

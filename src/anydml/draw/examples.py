@@ -9,7 +9,7 @@ import numpy as np
 
 from ..enums import ReduceFunction, TensorDataType
 from ..layout import DATA_TYPES, Array
-from ..operators import activation, activation_prelu, activation_softmax
+from ..operators import activation, activation_prelu, activation_softmax, max_pooling, pooling
 from ..operators import element_wise_binary as binary
 from ..operators import element_wise_unary as unary
 from ..operators.cumulative import DML_CUMULATIVE_PRODUCT_OPERATOR_DESC, DML_CUMULATIVE_SUMMATION_OPERATOR_DESC
@@ -20,7 +20,6 @@ from ..operators.normalization import (
     DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DESC,
     DML_MEAN_VARIANCE_NORMALIZATION_OPERATOR_DESC,
 )
-from ..operators.pooling import DML_QUANTIZED_LINEAR_AVERAGE_POOLING_OPERATOR_DESC
 from ..operators.recurrent import DML_GRU_OPERATOR_DESC, DML_LSTM_OPERATOR_DESC, DML_RNN_OPERATOR_DESC
 from ..operators.reduce import DML_REDUCE_OPERATOR_DESC
 from ..schema import OperatorDesc
@@ -36,7 +35,7 @@ def _one(value: float, dtype: type[np.generic]) -> Array:
 
 
 def _of_one(desc: Any, x: Array, **options: Any) -> tuple[OperatorDesc, list[Array | None]]:
-    return desc(InputTensor=_packed(x), OutputTensor=_packed(x), **options), [x]
+    return desc(**{"InputTensor": _packed(x), "OutputTensor": _packed(x), **options}), [x]
 
 
 def _of_two(desc: Any, a: Array, b: Array, **options: Any) -> tuple[OperatorDesc, list[Array | None]]:
@@ -52,6 +51,15 @@ def _recurrent(
         InputTensor=_packed(_SEQUENCE), WeightTensor=_packed(w), RecurrenceTensor=_packed(r), **tensors, **options
     )
     return found, [_SEQUENCE, w, r, *[None] * optional]
+
+
+def _pooled(desc: Any, places: int, indices: bool = False, **options: Any) -> tuple[OperatorDesc, list[Array | None]]:
+    """By a window of 2 by 2, over a small image in single precision."""
+    x, y = _IMAGE.astype(np.float32), np.empty((1, 1, places, places), np.float32)
+    if indices:
+        options["OutputIndicesTensor"] = _packed(np.empty(y.shape, np.uint32))
+    numbers = {"Strides": (1, 1), "WindowSize": (2, 2), "StartPadding": (0, 0), "EndPadding": (0, 0)}
+    return _of_one(desc, x, **{"OutputTensor": _packed(y), **numbers, **options})
 
 
 _SIGNED = np.array([[[[-2.5, -1, 0], [0.5, 1, 4]]]], np.float32)
@@ -134,6 +142,9 @@ EXAMPLES: Mapping[str, tuple[OperatorDesc, Sequence[Array | None]]] = {
         ),
         [_TABLE],
     ),
+    "AVERAGE_POOLING": _pooled(pooling.DML_AVERAGE_POOLING_OPERATOR_DESC, 3),
+    "LP_POOLING": _pooled(pooling.DML_LP_POOLING_OPERATOR_DESC, 3, P=2),
+    "MAX_POOLING": _pooled(max_pooling.DML_MAX_POOLING_OPERATOR_DESC, 3),
     "JOIN": (
         DML_JOIN_OPERATOR_DESC(
             InputTensors=[_packed(_LEFT), _packed(_RIGHT)],
@@ -141,39 +152,6 @@ EXAMPLES: Mapping[str, tuple[OperatorDesc, Sequence[Array | None]]] = {
             Axis=3,
         ),
         [_LEFT, _RIGHT],
-    ),
-    "RNN": _recurrent(
-        DML_RNN_OPERATOR_DESC,
-        _GATES[:, :, :2],
-        np.array([[[[0.5, 1], [-1, 0.5]]]], np.float32),
-        3,
-        {"OutputSequenceTensor": 3, "OutputSingleTensor": 1},
-        ActivationDescs=[activation.DML_ACTIVATION_RELU_OPERATOR_DESC()],
-    ),
-    "LSTM": _recurrent(
-        DML_LSTM_OPERATOR_DESC,
-        _GATES,
-        _STATES,
-        5,
-        {"OutputSingleTensor": 1, "OutputCellSingleTensor": 1},
-        ActivationDescs=[
-            activation.DML_ACTIVATION_SIGMOID_OPERATOR_DESC(),
-            activation.DML_ACTIVATION_TANH_OPERATOR_DESC(),
-            activation.DML_ACTIVATION_TANH_OPERATOR_DESC(),
-        ],
-        ClipThreshold=1,
-        UseClipThreshold=True,
-    ),
-    "GRU": _recurrent(
-        DML_GRU_OPERATOR_DESC,
-        _GATES[:, :, :3],
-        _STATES[:, :, :3],
-        3,
-        {"OutputSequenceTensor": 3},
-        ActivationDescs=[
-            activation.DML_ACTIVATION_SIGMOID_OPERATOR_DESC(),
-            activation.DML_ACTIVATION_TANH_OPERATOR_DESC(),
-        ],
     ),
     "BATCH_NORMALIZATION": (
         DML_BATCH_NORMALIZATION_OPERATOR_DESC(
@@ -209,6 +187,39 @@ EXAMPLES: Mapping[str, tuple[OperatorDesc, Sequence[Array | None]]] = {
         Beta=0.5,
         Bias=1,
     ),
+    "RNN": _recurrent(
+        DML_RNN_OPERATOR_DESC,
+        _GATES[:, :, :2],
+        np.array([[[[0.5, 1], [-1, 0.5]]]], np.float32),
+        3,
+        {"OutputSequenceTensor": 3, "OutputSingleTensor": 1},
+        ActivationDescs=[activation.DML_ACTIVATION_RELU_OPERATOR_DESC()],
+    ),
+    "LSTM": _recurrent(
+        DML_LSTM_OPERATOR_DESC,
+        _GATES,
+        _STATES,
+        5,
+        {"OutputSingleTensor": 1, "OutputCellSingleTensor": 1},
+        ActivationDescs=[
+            activation.DML_ACTIVATION_SIGMOID_OPERATOR_DESC(),
+            activation.DML_ACTIVATION_TANH_OPERATOR_DESC(),
+            activation.DML_ACTIVATION_TANH_OPERATOR_DESC(),
+        ],
+        ClipThreshold=1,
+        UseClipThreshold=True,
+    ),
+    "GRU": _recurrent(
+        DML_GRU_OPERATOR_DESC,
+        _GATES[:, :, :3],
+        _STATES[:, :, :3],
+        3,
+        {"OutputSequenceTensor": 3},
+        ActivationDescs=[
+            activation.DML_ACTIVATION_SIGMOID_OPERATOR_DESC(),
+            activation.DML_ACTIVATION_TANH_OPERATOR_DESC(),
+        ],
+    ),
     "ELEMENT_WISE_ADD1": _of_two(
         binary.DML_ELEMENT_WISE_ADD1_OPERATOR_DESC,
         _A,
@@ -216,11 +227,13 @@ EXAMPLES: Mapping[str, tuple[OperatorDesc, Sequence[Array | None]]] = {
         FusedActivation=activation.DML_ACTIVATION_LEAKY_RELU_OPERATOR_DESC(Alpha=0.25),
     ),
     "ACTIVATION_SHRINK": _of_one(activation.DML_ACTIVATION_SHRINK_OPERATOR_DESC, _SIGNED, Bias=0.5, Threshold=0.5),
+    "MAX_POOLING1": _pooled(max_pooling.DML_MAX_POOLING1_OPERATOR_DESC, 3, indices=True),
     "ELEMENT_WISE_MODULUS_TRUNCATE": _of_two(binary.DML_ELEMENT_WISE_MODULUS_TRUNCATE_OPERATOR_DESC, _A, _B),
     "CUMULATIVE_SUMMATION": (
         DML_CUMULATIVE_SUMMATION_OPERATOR_DESC(InputTensor=_packed(_TABLE), OutputTensor=_packed(_TABLE), Axis=3),
         [_TABLE],
     ),
+    "MAX_POOLING2": _pooled(max_pooling.DML_MAX_POOLING2_OPERATOR_DESC, 2, indices=True, Dilations=(2, 2)),
     "MEAN_VARIANCE_NORMALIZATION1": (
         DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DESC(
             InputTensor=_packed(_TABLE), OutputTensor=_packed(_TABLE), Axes=(3,), NormalizeVariance=False, Epsilon=0
@@ -245,7 +258,7 @@ EXAMPLES: Mapping[str, tuple[OperatorDesc, Sequence[Array | None]]] = {
     ),
     "ACTIVATION_HARDMAX1": _of_one(activation_softmax.DML_ACTIVATION_HARDMAX1_OPERATOR_DESC, _SIGNED, Axes=(2,)),
     "QUANTIZED_LINEAR_AVERAGE_POOLING": (
-        DML_QUANTIZED_LINEAR_AVERAGE_POOLING_OPERATOR_DESC(
+        pooling.DML_QUANTIZED_LINEAR_AVERAGE_POOLING_OPERATOR_DESC(
             InputTensor=_packed(_IMAGE),
             InputScaleTensor=_packed(_one(0.5, np.float32)),
             InputZeroPointTensor=_packed(_one(10, np.uint8)),

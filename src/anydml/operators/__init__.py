@@ -64,6 +64,9 @@ if TYPE_CHECKING:
     from .element_wise_unary import DML_ELEMENT_WISE_SQRT_OPERATOR_DESC as DML_ELEMENT_WISE_SQRT_OPERATOR_DESC
     from .element_wise_unary import DML_ELEMENT_WISE_THRESHOLD_OPERATOR_DESC as DML_ELEMENT_WISE_THRESHOLD_OPERATOR_DESC
     from .join import DML_JOIN_OPERATOR_DESC as DML_JOIN_OPERATOR_DESC
+    from .max_pooling import DML_MAX_POOLING1_OPERATOR_DESC as DML_MAX_POOLING1_OPERATOR_DESC
+    from .max_pooling import DML_MAX_POOLING2_OPERATOR_DESC as DML_MAX_POOLING2_OPERATOR_DESC
+    from .max_pooling import DML_MAX_POOLING_OPERATOR_DESC as DML_MAX_POOLING_OPERATOR_DESC
     from .normalization import DML_BATCH_NORMALIZATION_OPERATOR_DESC as DML_BATCH_NORMALIZATION_OPERATOR_DESC
     from .normalization import (
         DML_LOCAL_RESPONSE_NORMALIZATION_OPERATOR_DESC as DML_LOCAL_RESPONSE_NORMALIZATION_OPERATOR_DESC,
@@ -74,6 +77,8 @@ if TYPE_CHECKING:
     from .normalization import (
         DML_MEAN_VARIANCE_NORMALIZATION_OPERATOR_DESC as DML_MEAN_VARIANCE_NORMALIZATION_OPERATOR_DESC,
     )
+    from .pooling import DML_AVERAGE_POOLING_OPERATOR_DESC as DML_AVERAGE_POOLING_OPERATOR_DESC
+    from .pooling import DML_LP_POOLING_OPERATOR_DESC as DML_LP_POOLING_OPERATOR_DESC
     from .pooling import (
         DML_QUANTIZED_LINEAR_AVERAGE_POOLING_OPERATOR_DESC as DML_QUANTIZED_LINEAR_AVERAGE_POOLING_OPERATOR_DESC,
     )
@@ -118,6 +123,9 @@ OPERATORS = {
     "ACTIVATION_TANH": "activation",
     "ACTIVATION_THRESHOLDED_RELU": "activation",
     "REDUCE": "reduce",
+    "AVERAGE_POOLING": "pooling",
+    "LP_POOLING": "pooling",
+    "MAX_POOLING": "max_pooling",
     "JOIN": "join",
     "BATCH_NORMALIZATION": "normalization",
     "MEAN_VARIANCE_NORMALIZATION": "normalization",
@@ -127,8 +135,10 @@ OPERATORS = {
     "GRU": "recurrent",
     "ELEMENT_WISE_ADD1": "element_wise_binary",
     "ACTIVATION_SHRINK": "activation",
+    "MAX_POOLING1": "max_pooling",
     "ELEMENT_WISE_MODULUS_TRUNCATE": "element_wise_binary",
     "CUMULATIVE_SUMMATION": "cumulative",
+    "MAX_POOLING2": "max_pooling",
     "MEAN_VARIANCE_NORMALIZATION1": "normalization",
     "CUMULATIVE_PRODUCT": "cumulative",
     "ELEMENT_WISE_CLIP1": "element_wise_unary",
