@@ -20,6 +20,7 @@ from anydml import (
     TensorDataType,
     validate,
 )
+from anydml.enums import ConvolutionDirection, ConvolutionMode, MatrixTransform
 from anydml.operators import OPERATORS, spec
 from anydml.schema import OperatorDesc
 
@@ -111,6 +112,8 @@ UNIFORM: dict[str, list[tuple[str, int, int, str]]] = {
         ("3.0", 1, 8, _JOIN_2_1),
         ("6.0", 1, 8, _ALL_BUT_DOUBLE),
     ],
+    "CONVOLUTION": [("1.0", 4, 5, _FLOATS), ("4.0", 3, 5, _FLOATS)],
+    "GEMM": [("1.0", 4, 4, _FLOATS), ("4.0", 2, 4, _FLOATS)],
     "AVERAGE_POOLING": [("1.0", 4, 5, _FLOATS)],
     "LP_POOLING": [("1.0", 4, 5, _FLOATS)],
     "MAX_POOLING": [("1.0", 4, 5, _FLOATS), *_MAXIMUM],
@@ -274,6 +277,7 @@ def plain(operator: str, **tensors: Shape) -> OperatorDesc:
         "ACTIVATION_SOFTMAX1": {"Axes": [0]},
         "ACTIVATION_LOG_SOFTMAX1": {"Axes": [0]},
         "ACTIVATION_HARDMAX1": {"Axes": [0]},
+        "GEMM": {"TransA": MatrixTransform.NONE, "TransB": MatrixTransform.NONE},
         "ELEMENT_WISE_CLIP1": {"MinMaxDataType": tensors["OutputTensor"][1], "Min": 0, "Max": 1},
         "REDUCE": {"Axes": [0]},
         "BATCH_NORMALIZATION": {"Spatial": True},
@@ -293,11 +297,13 @@ def joined(InputTensors: Shape, OutputTensor: Shape) -> OperatorDesc:
 
 
 def pooled(operator: str, **tensors: Shape) -> OperatorDesc:
-    """A window of one tap in each dimension."""
+    """A window, or a filter, of one tap in each dimension."""
     found, spatial = spec(operator), max(0, tensors["InputTensor"][0] - 2)
-    numbers = {"P": 1} if "P" in found.members else {}
+    numbers = dict.fromkeys(("GroupCount", "P"), 1)
     arrays = {name: [int("Padding" not in name)] * spatial for name, kind in found.members.items() if kind == "UINTs"}
-    return found.desc(**{name: ones(shape) for name, shape in tensors.items()}, **arrays, **numbers)
+    enums = {"Mode": ConvolutionMode.CONVOLUTION, "Direction": ConvolutionDirection.FORWARD}
+    members = {name: value for name, value in {**numbers, **enums}.items() if name in found.members}
+    return found.desc(**{name: ones(shape) for name, shape in tensors.items()}, **arrays, **members)
 
 
 RECURRENT = {"RNN": (1, 1), "LSTM": (4, 3), "GRU": (3, 2)}

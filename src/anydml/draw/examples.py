@@ -7,12 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from ..enums import ReduceFunction, TensorDataType
+from ..enums import ConvolutionDirection, ConvolutionMode, MatrixTransform, ReduceFunction, TensorDataType
 from ..layout import DATA_TYPES, Array
 from ..operators import activation, activation_prelu, activation_softmax, max_pooling, pooling
 from ..operators import element_wise_binary as binary
 from ..operators import element_wise_unary as unary
+from ..operators.convolution import DML_CONVOLUTION_OPERATOR_DESC
 from ..operators.cumulative import DML_CUMULATIVE_PRODUCT_OPERATOR_DESC, DML_CUMULATIVE_SUMMATION_OPERATOR_DESC
+from ..operators.gemm import DML_GEMM_OPERATOR_DESC
 from ..operators.join import DML_JOIN_OPERATOR_DESC
 from ..operators.normalization import (
     DML_BATCH_NORMALIZATION_OPERATOR_DESC,
@@ -76,6 +78,7 @@ _RIGHT = np.arange(7, 15, dtype=np.float32).reshape(1, 1, 2, 4)
 _SEQUENCE = np.array([[[[1, 2]], [[0.5, -1]], [[-2, 0.25]]]], np.float32)
 _GATES = np.array([[[[1, 0.5], [-0.5, 1], [0.25, 0.25], [2, -1]]]], np.float32)
 _STATES = np.array([[[[0.5], [-1], [0.25], [1]]]], np.float32)
+_EDGE = np.array([[[[1, 0, -1], [2, 0, -2], [1, 0, -1]]]], np.float32)
 _IMAGE = np.array([[[[12, 15, 11, 18], [16, 17, 20, 13], [14, 10, 22, 19], [21, 12, 16, 24]]]], np.uint8)
 
 EXAMPLES: Mapping[str, tuple[OperatorDesc, Sequence[Array | None]]] = {
@@ -132,6 +135,34 @@ EXAMPLES: Mapping[str, tuple[OperatorDesc, Sequence[Array | None]]] = {
     "ACTIVATION_TANH": _of_one(activation.DML_ACTIVATION_TANH_OPERATOR_DESC, _SIGNED),
     "ACTIVATION_THRESHOLDED_RELU": _of_one(
         activation.DML_ACTIVATION_THRESHOLDED_RELU_OPERATOR_DESC, _SIGNED, Alpha=0.5
+    ),
+    "CONVOLUTION": (
+        DML_CONVOLUTION_OPERATOR_DESC(
+            InputTensor=_packed(_IMAGE.astype(np.float32)),
+            FilterTensor=_packed(_EDGE),
+            OutputTensor=_packed(_EDGE[..., :2, :2]),
+            Mode=ConvolutionMode.CROSS_CORRELATION,
+            Direction=ConvolutionDirection.FORWARD,
+            Strides=(1, 1),
+            Dilations=(1, 1),
+            StartPadding=(0, 0),
+            EndPadding=(0, 0),
+            OutputPadding=(0, 0),
+            GroupCount=1,
+        ),
+        [_IMAGE.astype(np.float32), _EDGE, None],
+    ),
+    "GEMM": (
+        DML_GEMM_OPERATOR_DESC(
+            ATensor=_packed(_LEFT),
+            BTensor=_packed(_RIGHT),
+            OutputTensor=_packed(np.empty((1, 1, 3, 4), np.float32)),
+            TransA=MatrixTransform.TRANSPOSE,
+            TransB=MatrixTransform.NONE,
+            Alpha=0.5,
+            Beta=0,
+        ),
+        [_LEFT, _RIGHT, None],
     ),
     "REDUCE": (
         DML_REDUCE_OPERATOR_DESC(

@@ -51,6 +51,27 @@ class Window(NamedTuple):
             return self.taps_before(self.size + self.end, place).stop
         return len(self.taps_before(self.size, place))
 
+    def tap_slices(self, places: int) -> Iterator[tuple[int, slice, slice]]:
+        """For each tap that lies on an element at some place: those places, and those elements."""
+        for tap in self._taps_on_elements(places):
+            shift = tap * self.dilation - self.start
+            first = max(0, -(shift // self.stride))
+            last = min(places, (self.size - 1 - shift) // self.stride + 1)
+            if first < last:
+                begin = first * self.stride + shift
+                yield tap, slice(first, last), slice(begin, begin + (last - first) * self.stride, self.stride)
+
+    def _taps_on_elements(self, places: int) -> Iterator[int]:
+        """In no more steps than there are taps, or, of a filter that strides of 0 make huge, places and such taps."""
+        if self.taps <= places:
+            yield from range(self.taps)
+            return
+        end = 0
+        for place in reversed(range(places)):
+            taps = self.taps_before(self.size, place)
+            yield from range(max(end, taps.start), taps.stop)
+            end = max(end, taps.stop)
+
 
 def windows_of(
     sizes: Sequence[int],
