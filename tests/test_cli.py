@@ -88,6 +88,9 @@ SAMPLES_PRINTED = {
     "dml_element_wise_add1": "Resource 'Out': 6, 10, -0.432332\n",
     "dml_element_wise_clip": "Resource 'A': -2.5, -2.5, -2, -1, 0, 1, 2, 2.5, 2.5\n",
     "dml_element_wise_identity": "Resource 'Out': 12, 14, 16\n",
+    "dml_gemm": "Resource 'output': 6, 7, 8, 10, 12, 14, 14, 17, 20\n",
+    "dml_gemm_graph": f"Resource 'output': {', '.join(['32'] * 1024)}\n",
+    "dml_convolution_2d": "Resource 'output': 6, 8, 12, 14\n",
     "dml_cumulative_product": "Resource 'Out': 2, 8, 64, 192\n",
     # Of 1 step: row b of 4b + 1.. 4b + 4, times column j of 1, 1.4, 1.8 .. in fours
     "dml_rnn": "Resource 'output': 18, 34, 50, 66, 82, 43.6, 85.2, 126.8, 168.4, 210, 69.2, 136.4, 203.6, 270.8, 338, "
@@ -374,7 +377,7 @@ def test_names_that_people_give(anydml_: Any, name: str) -> None:
     [
         ("JION", 'found "JION", no operator of DirectML, expected one of the .* (M11). Did you mean JOIN?'),
         ("cumulative-sumation", "Did you mean CUMULATIVE_SUMMATION?"),
-        ("gemm", "found GEMM, which this version does not have yet, expected one of the"),
+        ("diagonal-matrix", "found DIAGONAL_MATRIX, which this version does not have yet, expected one of the"),
         ("", "no operator of DirectML"),
     ],
 )

@@ -468,8 +468,8 @@ def test_an_operator_without_a_design_gets_its_tensors(picture: Picture, monkeyp
 
 
 def test_p1_an_operator_without_an_example() -> None:
-    with pytest.raises(DMLError, match=r"'CONVOLUTION', expected one of the .* \(P1\)"):
-        draw_operator("CONVOLUTION")
+    with pytest.raises(DMLError, match=r"'INVALID', expected one of the .* \(P1\)"):
+        draw_operator("INVALID")
 
 
 @pytest.mark.parametrize(

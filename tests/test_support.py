@@ -14,7 +14,6 @@ from anydml import (
     DML_BUFFER_TENSOR_DESC,
     DML_JOIN_OPERATOR_DESC,
     DML_PADDING_OPERATOR_DESC,
-    DML_QUANTIZED_LINEAR_AVERAGE_POOLING_OPERATOR_DESC,
     DML_SIZE_2D,
     DML_SPLIT_OPERATOR_DESC,
     Device,
@@ -27,6 +26,7 @@ from anydml import (
     TensorDataType,
     validate,
 )
+from anydml.enums import ConvolutionDirection, ConvolutionMode, MatrixTransform
 from anydml.operators import OPERATORS, spec
 from anydml.schema import OperatorDesc
 
@@ -42,6 +42,8 @@ _SIGNED_64 = "FLOAT32 FLOAT16 INT64 INT32 INT16 INT8"
 _ALL_BUT_DOUBLE = "FLOAT32 FLOAT16 INT64 INT32 INT16 INT8 UINT64 UINT32 UINT16 UINT8"
 
 _ACTIVATION = [("1.0", 4, 4, _FLOATS), ("2.0", 4, 5, _FLOATS), ("3.0", 1, 8, _FLOATS)]
+
+_MAXIMUM = [("3.0", 4, 5, f"{_FLOATS} {_BYTE}"), ("5.0", 4, 5, _ALL_BUT_DOUBLE)]
 
 # fmt: off
 # Operators whose tensors all have the same line at each level.
@@ -116,6 +118,11 @@ UNIFORM: dict[str, list[tuple[str, int, int, str]]] = {
         ("3.0", 1, 8, _JOIN_2_1),
         ("6.0", 1, 8, _ALL_BUT_DOUBLE),
     ],
+    "CONVOLUTION": [("1.0", 4, 5, _FLOATS), ("4.0", 3, 5, _FLOATS)],
+    "GEMM": [("1.0", 4, 4, _FLOATS), ("4.0", 2, 4, _FLOATS)],
+    "AVERAGE_POOLING": [("1.0", 4, 5, _FLOATS)],
+    "LP_POOLING": [("1.0", 4, 5, _FLOATS)],
+    "MAX_POOLING": [("1.0", 4, 5, _FLOATS), *_MAXIMUM],
     "ELEMENT_WISE_CLIP1": [("5.0", 1, 8, _ALL_BUT_DOUBLE)],
     "ELEMENT_WISE_NEGATE": [("5.0", 1, 8, _SIGNED_64)],
     "ACTIVATION_ELU": _ACTIVATION,
@@ -194,6 +201,16 @@ PAGES: dict[str, dict[str, list[tuple[str, int, int, str]]]] = {
     **{
         name: {tensor: rows for tensor in spec(name).members if tensor.endswith(("Tensor", "Tensors"))}
         for name, rows in UNIFORM.items()
+    },
+    "MAX_POOLING1": {
+        "InputTensor": [("2.0", 4, 5, _FLOATS), *_MAXIMUM],
+        "OutputTensor": [("2.0", 4, 5, _FLOATS), *_MAXIMUM],
+        "OutputIndicesTensor": [("2.0", 4, 5, "UINT32"), ("5.0", 4, 5, "UINT32 UINT64")],
+    },
+    "MAX_POOLING2": {
+        "InputTensor": [("2.1", 4, 5, _FLOATS), *_MAXIMUM],
+        "OutputTensor": [("2.1", 4, 5, _FLOATS), *_MAXIMUM],
+        "OutputIndicesTensor": [("2.1", 4, 5, "UINT32"), ("5.0", 4, 5, "UINT32 UINT64")],
     },
     "CUMULATIVE_SUMMATION": {
         "InputTensor": [("2.1", 4, 4, _TALLY_32), ("4.0", 1, 8, _TALLY_32), ("5.0", 1, 8, _TALLY_64)],
@@ -324,6 +341,7 @@ def plain(operator: str, **tensors: Shape) -> OperatorDesc:
         "ACTIVATION_SOFTMAX1": {"Axes": [0]},
         "ACTIVATION_LOG_SOFTMAX1": {"Axes": [0]},
         "ACTIVATION_HARDMAX1": {"Axes": [0]},
+        "GEMM": {"TransA": MatrixTransform.NONE, "TransB": MatrixTransform.NONE},
         "REDUCE": {"Axes": [0]},
         "BATCH_NORMALIZATION": {"Spatial": True},
         "MEAN_VARIANCE_NORMALIZATION": {"CrossChannel": True, "NormalizeVariance": True},
@@ -361,16 +379,14 @@ def cut(InputTensor: Shape, OutputTensors: Shape) -> OperatorDesc:
     return DML_SPLIT_OPERATOR_DESC(InputTensor=ones(InputTensor), OutputTensors=[ones(OutputTensors)], Axis=0)
 
 
-def pooled(**tensors: Shape) -> OperatorDesc:
-    spatial = max(0, tensors["InputTensor"][0] - 2)
-    return DML_QUANTIZED_LINEAR_AVERAGE_POOLING_OPERATOR_DESC(
-        **{name: ones(shape) for name, shape in tensors.items()},
-        Strides=[1] * spatial,
-        WindowSize=[1] * spatial,
-        StartPadding=[0] * spatial,
-        EndPadding=[0] * spatial,
-        Dilations=[1] * spatial,
-    )
+def pooled(operator: str, **tensors: Shape) -> OperatorDesc:
+    """A window, or a filter, of one tap in each dimension."""
+    found, spatial = spec(operator), max(0, tensors["InputTensor"][0] - 2)
+    numbers = dict.fromkeys(("GroupCount", "P"), 1)
+    arrays = {name: [int("Padding" not in name)] * spatial for name, kind in found.members.items() if kind == "UINTs"}
+    enums = {"Mode": ConvolutionMode.CONVOLUTION, "Direction": ConvolutionDirection.FORWARD}
+    members = {name: value for name, value in {**numbers, **enums}.items() if name in found.members}
+    return found.desc(**{name: ones(shape) for name, shape in tensors.items()}, **arrays, **members)
 
 
 RECURRENT = {"RNN": (1, 1), "LSTM": (4, 3), "GRU": (3, 2)}
@@ -438,7 +454,6 @@ def gather_partners(tensor: str, shape: Shape) -> dict[str, Shape]:
 BUILDERS: dict[str, Callable[..., OperatorDesc]] = {
     "JOIN": joined,
     "SPLIT": cut,
-    "QUANTIZED_LINEAR_AVERAGE_POOLING": pooled,
 }
 PARTNERS = {"GATHER": gather_partners, "QUANTIZED_LINEAR_AVERAGE_POOLING": pooling_partners}
 for _name in RECURRENT:
@@ -453,6 +468,21 @@ def build(operator: str, tensor: str, shape: Shape) -> tuple[OperatorDesc, Mappi
 
 def built(operator: str, shapes: Mapping[str, Shape]) -> OperatorDesc:
     return BUILDERS[operator](**shapes) if operator in BUILDERS else plain(operator, **shapes)
+
+
+def indexed_partners(tensor: str, shape: Shape) -> dict[str, Shape]:
+    """Indices are of a type of their own."""
+    is_index = tensor == "OutputIndicesTensor"
+    values = (shape[0], TensorDataType.FLOAT32) if is_index else shape
+    indices = shape if is_index else (shape[0], TensorDataType.UINT32)
+    return {"InputTensor": values, "OutputTensor": values, "OutputIndicesTensor": indices}
+
+
+for _name in OPERATORS:
+    if {"WindowSize", "FilterTensor"} & {*spec(_name).members}:
+        BUILDERS[_name] = partial(pooled, _name)
+    if "OutputIndicesTensor" in spec(_name).members:
+        PARTNERS[_name] = indexed_partners
 
 
 def row_at(operator: str, tensor: str, level: FeatureLevel) -> tuple[range, frozenset[str]] | None:

@@ -150,8 +150,9 @@ class Need(NamedTuple):
 FUSED: Any = None
 """What stands for the tensors of an activation that is fused into another operator."""
 
-Choices: TypeAlias = tuple[tuple[int, ...], ...]
-"""For each dimension the sizes that are right there, the documented one first."""
+Choices: TypeAlias = tuple[tuple[int, ...] | range, ...]
+"""For each dimension the sizes that are right there: a tuple has the documented one first, the only one that a strict
+device takes; those of a range are equally right."""
 
 
 def _as_integers(value: Any) -> tuple[int, ...]:

@@ -498,7 +498,8 @@ def _sizes(spec: OperatorSpec, desc: OperatorDesc, strict: bool) -> Iterator[Vio
         if len(sizes) != len(choices):
             continue  # a labelled constraint of the operator says this
         for i, (size, right) in enumerate(zip(sizes, choices, strict=True)):
-            if size not in (right[:1] if strict else right):
+            if size not in (right[:1] if strict and isinstance(right, tuple) else right):
                 note = " (a strict device takes the first only)" if strict and size in right else ""
-                expected = listing(right) + note
+                is_long = isinstance(right, range) and len(right) > 2
+                expected = f"{right[0]} to {right[-1]}" if is_long else listing(right) + note
                 yield _violation(spec, Broken(spec.sizes_rule, f"{label}.Sizes[{i}]", str(size), expected))

@@ -52,6 +52,9 @@ def tensor_of(array: np.ndarray, strides: Sequence[int] | None = None) -> DML_BU
 FAMILIES = (
     "element_wise",
     "activation",
+    "convolution",
+    "gemm",
+    "max_pooling",
     "cumulative",
     "join",
     "slice",

@@ -1,6 +1,7 @@
-"""QUANTIZED_LINEAR_AVERAGE_POOLING: ties, saturation, padding, dilation, output sizes, per channel and per tensor.
+"""AVERAGE_POOLING and LP_POOLING: padding, output sizes, what is held in the wider type.
+QUANTIZED_LINEAR_AVERAGE_POOLING: ties, saturation, padding, dilation, output sizes, per channel and per tensor.
 
-The page has no worked example; numbers here are worked by hand from its formulas.
+The pages have no worked example; numbers here are worked by hand from their formulas.
 """
 
 from __future__ import annotations
@@ -10,7 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from anydml import DML_QUANTIZED_LINEAR_AVERAGE_POOLING_OPERATOR_DESC
+from anydml import (
+    DML_AVERAGE_POOLING_OPERATOR_DESC,
+    DML_LP_POOLING_OPERATOR_DESC,
+    DML_QUANTIZED_LINEAR_AVERAGE_POOLING_OPERATOR_DESC,
+)
 
 from . import Case, tensor_of
 
@@ -80,10 +85,103 @@ def _case(
     return Case(f"pooling-{id}", desc, inputs, [y], "quantized_linear_average_pooling", arguments, options)
 
 
+def _plain(
+    id: str,
+    x: Any,
+    y: Any,
+    *,
+    window: Sequence[int],
+    dtype: Any = np.float32,
+    p: int | None = None,
+    strides: Sequence[int] | None = None,
+    start: Sequence[int] | None = None,
+    end: Sequence[int] | None = None,
+    include_padding: bool = False,
+    layouts: Sequence[Any] = (None, None),
+) -> Case:
+    """LP_POOLING with a `p`, AVERAGE_POOLING without; `layouts` are the strides of input and output."""
+    x, y = np.array(x, dtype), np.array(y, dtype)
+    ones, zeros = [1] * len(window), [0] * len(window)
+    members: dict[str, Any] = {
+        "InputTensor": tensor_of(x, layouts[0]),
+        "OutputTensor": tensor_of(y, layouts[1]),
+        "WindowSize": window,
+        "Strides": strides or ones,
+        "StartPadding": start or zeros,
+        "EndPadding": end or zeros,
+    }
+    if p is not None:
+        return Case(f"lp-pooling-{id}", DML_LP_POOLING_OPERATOR_DESC(**members, P=p), [x], [y])
+    desc = DML_AVERAGE_POOLING_OPERATOR_DESC(**members, IncludePadding=include_padding)
+    return Case(f"average-pooling-{id}", desc, [x], [y])
+
+
 _SQUARE = [[[[1, 2, 3], [4, 5, 6], [7, 8, 9]]]]
 _ROW = [[[[10, 20, 30, 40, 50]]]]
 
+INF, NAN = np.inf, np.nan
+_PADDED: dict[str, Any] = {"window": [1, 2], "start": [0, 1], "end": [0, 1]}
+_BEYOND: dict[str, Any] = {"window": [1, 2], "strides": [1, 2]}
+
 CASES = [
+    *(
+        _plain(np.dtype(dtype).name, _SQUARE, [[[[3, 4], [6, 7]]]], window=[2, 2], dtype=dtype)
+        for dtype in (np.float32, np.float16)
+    ),
+    _plain("padding", [[[[6, 9]]]], [[[[6, 7.5, 9]]]], **_PADDED),
+    _plain("padding-included", [[[[6, 9]]]], [[[[3, 7.5, 4.5]]]], include_padding=True, **_PADDED),
+    _plain("padding-alone", [[[[6]]]], [[[[0, 6, 0, 0]]]], window=[1, 1], start=[0, 1], end=[0, 2]),
+    _plain(
+        "padding-both-ways",
+        [[[[4]]]],
+        [[[[1, 1], [1, 1]]]],
+        window=[2, 2],
+        start=[1, 1],
+        end=[1, 1],
+        include_padding=True,
+    ),
+    _plain("stride", _ROW, [[[[15, 35]]]], **_BEYOND),
+    # Rounded up, the second tap of the last window is beyond the padded extent, and never counted.
+    _plain("stride-rounded-up", _ROW, [[[[15, 35, 50]]]], include_padding=True, **_BEYOND),
+    _plain("window-beyond", _ROW, [[[[10, 0]]]], window=[1, 1], strides=[1, 7]),
+    _plain("three-dimensions", np.arange(8).reshape(1, 1, 2, 2, 2), [[[[[3.5]]]]], window=[2, 2, 2]),
+    _plain("global", np.arange(12).reshape(2, 2, 1, 3), [[[[1]], [[4]]], [[[7]], [[10]]]], window=[1, 3]),
+    _plain("specials", [[[[INF, 1, -INF, INF, NAN]]]], [[[[INF, -INF, NAN, NAN]]]], window=[1, 2]),
+    _plain("float16-held-wide", [[[[60000, 60000, -60000]]]], [[[[60000, 0]]]], window=[1, 2], dtype=np.float16),
+    _plain("float32-held-wide", [[[[3e38, 3e38, -3e38]]]], [[[[3e38, 0]]]], window=[1, 2]),
+    _plain(
+        "huge-padding",
+        [[[[2**31]]]],
+        [[[[1]]]],
+        window=[1, 2**31],
+        start=[0, 2**30],
+        end=[0, 2**30 - 1],
+        include_padding=True,
+    ),
+    _plain("strided", _SQUARE, [[[[3, 4], [6, 7]]]], window=[2, 2], layouts=[(9, 9, 1, 3), (20, 20, 2, 7)]),
+    _plain("broadcast", np.full((1, 3, 2, 2), 5), np.full((1, 3, 1, 1), 5), window=[2, 2], layouts=[(0,) * 4, None]),
+    *(
+        _plain(np.dtype(dtype).name, [[[[3, -4, 0, 12]]]], [[[[5, 4, 12]]]], window=[1, 2], dtype=dtype, p=2)
+        for dtype in (np.float32, np.float16)
+    ),
+    _plain("sum-of-absolute-values", [[[[3, -4, 0, 12]]]], [[[[7, 4, 12]]]], window=[1, 2], p=1),
+    # 3^3 + 4^3 + 5^3 = 6^3, whatever the signs
+    _plain("cubes", [[[[3, -4], [-5, 0]]]], [[[[6]]]], window=[2, 2], p=3),
+    _plain("padding", [[[[-3, 4]]]], [[[[3, 5, 4, 0]]]], window=[1, 2], start=[0, 1], end=[0, 2], p=2),
+    _plain("stride-rounded-up", [[[[3, 4, -7]]]], [[[[5, 7]]]], p=2, **_BEYOND),
+    _plain("three-dimensions", np.ones((1, 1, 2, 2, 4)), [[[[[4]]]]], window=[2, 2, 4], p=2),
+    _plain("specials", [[[[-INF, 1, NAN]]]], [[[[INF, NAN]]]], window=[1, 2], p=3),
+    _plain("held-wide", [[[[3e30, 4e30]]]], [[[[5e30]]]], window=[1, 2], p=2),
+    _plain("float16-held-wide", [[[[300, 400]]]], [[[[500]]]], window=[1, 2], dtype=np.float16, p=2),
+    _plain(
+        "strided",
+        _SQUARE,
+        [[[[3, 5], [15, 17]]]],
+        window=[1, 2],
+        p=1,
+        strides=[2, 1],
+        layouts=[(9, 9, 3, 1), (20, 20, 2, 7)],
+    ),
     _case("average", _SQUARE, [[[[3, 4], [6, 7]]]], window=[2, 2]),
     _case("int8", [[[[-1, -2], [-3, -6]]]], [[[[-3]]]], window=[2, 2], dtype=np.int8),
     # (5 - 3) * 0.5 = 1 and so on: the average of 1, 2, 3, 4 is 2.5; 2.5 / 0.25 + 7 = 17

@@ -10,11 +10,14 @@ from typing import Any
 import numpy as np
 
 from anydml import (
+    DML_ACTIVATION_SOFTMAX_OPERATOR_DESC,
     DML_BUFFER_TENSOR_DESC,
     DML_CAST_OPERATOR_DESC,
+    DML_CONVOLUTION_OPERATOR_DESC,
     DML_CUMULATIVE_PRODUCT_OPERATOR_DESC,
     DML_CUMULATIVE_SUMMATION_OPERATOR_DESC,
     DML_GATHER_OPERATOR_DESC,
+    DML_GEMM_OPERATOR_DESC,
     DML_JOIN_OPERATOR_DESC,
     DML_PADDING_OPERATOR_DESC,
     DML_QUANTIZED_LINEAR_AVERAGE_POOLING_OPERATOR_DESC,
@@ -36,7 +39,7 @@ from anydml import (
     TensorDataType,
     validate,
 )
-from anydml.enums import RecurrentNetworkDirection
+from anydml.enums import ConvolutionDirection, ConvolutionMode, MatrixTransform, RecurrentNetworkDirection
 from anydml.layout import DTYPES, Layout
 from anydml.operators import OPERATORS, spec, spec_of
 from anydml.operators.fused import FUSIBLE, fused_since
@@ -45,6 +48,7 @@ from fuzzing.common import ENGINES, check_violation, expect, junk, note, number,
 
 TALLIED = [TensorDataType[name] for name in ("FLOAT32", "FLOAT16", "INT32", "UINT32", "INT64", "UINT64")]
 JOINED = list(DTYPES)
+REALS = [TensorDataType.FLOAT32, TensorDataType.FLOAT16]
 BYTES = [TensorDataType.INT8, TensorDataType.UINT8]
 
 
@@ -75,7 +79,9 @@ def good_join(random: Random) -> OperatorDesc:
     )
 
 
-def pooling_numbers(random: Random, sizes: Sequence[int]) -> tuple[dict[str, list[int]], list[int]]:
+def pooling_numbers(
+    random: Random, sizes: Sequence[int], dilated: bool = True, ceiling: bool = True
+) -> tuple[dict[str, list[int]], list[int]]:
     """Options that fit, and the output sizes that they give."""
     options: dict[str, list[int]] = {
         name: [] for name in ("Strides", "WindowSize", "StartPadding", "EndPadding", "Dilations")
@@ -83,10 +89,10 @@ def pooling_numbers(random: Random, sizes: Sequence[int]) -> tuple[dict[str, lis
     places = []
     for size in sizes:
         start, end = random.choice([0, 0, 1, 2]), random.choice([0, 0, 1, 3])
-        dilation, stride = random.choice([1, 1, 2, 3]), random.choice([1, 1, 2, 5])
+        dilation, stride = random.choice([1, 1, 2, 3] if dilated else [1]), random.choice([1, 1, 2, 5])
         window = random.randint(1, (size + start + end - 1) // dilation + 1)
         rest = size + start + end - ((window - 1) * dilation + 1)
-        places.append(rest // stride + 1 + (rest % stride > 0 and random.random() < 0.3))
+        places.append(rest // stride + 1 + (ceiling and rest % stride > 0 and random.random() < 0.3))
         for name, value in zip(options, (stride, window, start, end, dilation), strict=True):
             options[name].append(value)
     return options, places
@@ -111,6 +117,74 @@ def good_pooling(random: Random) -> OperatorDesc:
         OutputTensor=tensor_of(random, types[1], (*sizes[:2], *places), True),
         **options,
         IncludePadding=random.choice([True, False]),
+    )
+
+
+def good_float_pooling(random: Random) -> OperatorDesc:
+    found = spec(random.choice(["AVERAGE_POOLING", "LP_POOLING", "MAX_POOLING", "MAX_POOLING1", "MAX_POOLING2"]))
+    sizes = (random.randint(1, 2), random.randint(1, 3), *small_sizes(random, random.choice([2, 3]), 64))
+    options, places = pooling_numbers(random, sizes[2:], "Dilations" in found.members)
+    data_type, output = random.choice(found.tensors["InputTensor"].data_types), (*sizes[:2], *places)
+    more = {
+        "IncludePadding": random.choice([True, False]),
+        "P": random.choice([1, 2, 3, 2**32 - 1]),
+        "OutputIndicesTensor": random.choice(
+            [None, tensor_of(random, random.choice([TensorDataType.UINT32, TensorDataType.UINT64]), output, True)]
+        ),
+    }
+    members: dict[str, Any] = {
+        "InputTensor": tensor_of(random, data_type, sizes),
+        "OutputTensor": tensor_of(random, data_type, output, True),
+        **{name: value for name, value in {**options, **more}.items() if name in found.members},
+    }
+    return found.desc(**members)
+
+
+def good_gemm(random: Random) -> OperatorDesc:
+    activation = random.choice([None, fused(random, "GEMM")])
+    # SOFTMAX is of matrices only.
+    most = 1 if isinstance(activation, DML_ACTIVATION_SOFTMAX_OPERATOR_DESC) else 2
+    batch = [random.randint(1, most) for _ in range(random.randint(0, 2))]
+    m, k, n = (random.choice([1, 1, 2, 3, 7]) for _ in range(3))
+    data_type = random.choice(REALS)
+    transforms = [random.choice(list(MatrixTransform)) for _ in range(2)]
+    (a, b) = ([*batch, *shape[:: 1 - 2 * turn]] for shape, turn in zip(((m, k), (k, n)), transforms, strict=True))
+    output = [*batch, m, n]
+    return DML_GEMM_OPERATOR_DESC(
+        ATensor=tensor_of(random, data_type, a),
+        BTensor=tensor_of(random, data_type, b),
+        CTensor=random.choice([None, tensor_of(random, data_type, output)]),
+        OutputTensor=tensor_of(random, data_type, output, True),
+        TransA=transforms[0],
+        TransB=transforms[1],
+        Alpha=random.choice([0, 1, -0.5]),
+        Beta=random.choice([0, 1, 2]),
+        FusedActivation=activation,
+    )
+
+
+def good_convolution(random: Random) -> OperatorDesc:
+    large = small_sizes(random, random.choice([1, 2, 3]), 64)
+    options, small = pooling_numbers(random, large, ceiling=False)
+    forward, data_type = random.random() < 0.5, random.choice(REALS)
+    groups, batch = random.choice([1, 1, 2, 3]), random.randint(1, 2)
+    inputs, outputs = groups * random.randint(1, 2), groups * random.randint(1, 2)
+    padding = [random.choice([0, 0, 1]) for _ in large]
+    read, written = (large, small) if forward else (small, large)
+    sizes = [place + more for place, more in zip(written, padding, strict=True)]
+    channels = (outputs, inputs // groups) if forward else (inputs, outputs // groups)
+    bias = (1, outputs, *[1] * len(large))
+    return DML_CONVOLUTION_OPERATOR_DESC(
+        InputTensor=tensor_of(random, data_type, (batch, inputs, *read)),
+        FilterTensor=tensor_of(random, data_type, (*channels, *options.pop("WindowSize"))),
+        BiasTensor=random.choice([None, tensor_of(random, data_type, bias)]),
+        OutputTensor=tensor_of(random, data_type, (batch, outputs, *sizes), True),
+        Mode=random.choice(list(ConvolutionMode)),
+        Direction=ConvolutionDirection.FORWARD if forward else ConvolutionDirection.BACKWARD,
+        **options,
+        OutputPadding=padding,
+        GroupCount=groups,
+        FusedActivation=random.choice([None, fused(random, "CONVOLUTION")]),
     )
 
 
@@ -263,7 +337,7 @@ def fused(random: Random, operator: str = "") -> OperatorDesc:
         if kind == "FLOAT":
             members[name] = random.choice(FLOATS)
         elif kind == "UINTs":
-            members[name] = [random.randrange(4)]
+            members[name] = [random.randrange(2 if operator else 4)]
     return found.desc(**members)
 
 
@@ -360,6 +434,9 @@ GOOD = [
     good_cast,
     good_image,
     good_fill,
+    good_float_pooling,
+    good_gemm,
+    good_convolution,
 ]
 
 

@@ -7,15 +7,25 @@ from typing import Any
 
 import numpy as np
 
-from ..enums import InterpolationMode, PaddingMode, ReduceFunction, TensorDataType
+from ..enums import (
+    ConvolutionDirection,
+    ConvolutionMode,
+    InterpolationMode,
+    MatrixTransform,
+    PaddingMode,
+    ReduceFunction,
+    TensorDataType,
+)
 from ..layout import DATA_TYPES, Array
-from ..operators import activation, activation_prelu, activation_softmax
+from ..operators import activation, activation_prelu, activation_softmax, max_pooling, pooling
 from ..operators import element_wise_binary as binary
 from ..operators import element_wise_unary as unary
 from ..operators.cast import DML_CAST_OPERATOR_DESC
+from ..operators.convolution import DML_CONVOLUTION_OPERATOR_DESC
 from ..operators.cumulative import DML_CUMULATIVE_PRODUCT_OPERATOR_DESC, DML_CUMULATIVE_SUMMATION_OPERATOR_DESC
 from ..operators.fill import DML_FILL_VALUE_CONSTANT_OPERATOR_DESC, DML_FILL_VALUE_SEQUENCE_OPERATOR_DESC
 from ..operators.gather import DML_GATHER_OPERATOR_DESC
+from ..operators.gemm import DML_GEMM_OPERATOR_DESC
 from ..operators.image import DML_UPSAMPLE_2D_OPERATOR_DESC, DML_VALUE_SCALE_2D_OPERATOR_DESC
 from ..operators.join import DML_JOIN_OPERATOR_DESC, DML_SPLIT_OPERATOR_DESC
 from ..operators.normalization import (
@@ -42,7 +52,7 @@ def _one(value: float, dtype: type[np.generic]) -> Array:
 
 
 def _of_one(desc: Any, x: Array, **options: Any) -> tuple[OperatorDesc, list[Array | None]]:
-    return desc(InputTensor=_packed(x), OutputTensor=_packed(x), **options), [x]
+    return desc(**{"InputTensor": _packed(x), "OutputTensor": _packed(x), **options}), [x]
 
 
 def _of_two(desc: Any, a: Array, b: Array, **options: Any) -> tuple[OperatorDesc, list[Array | None]]:
@@ -64,6 +74,15 @@ def _tensor(*sizes: int, data_type: TensorDataType = TensorDataType.FLOAT32) -> 
     return DML_BUFFER_TENSOR_DESC(DataType=data_type, Sizes=sizes)
 
 
+def _pooled(desc: Any, places: int, indices: bool = False, **options: Any) -> tuple[OperatorDesc, list[Array | None]]:
+    """By a window of 2 by 2, over a small image in single precision."""
+    x, y = _IMAGE.astype(np.float32), np.empty((1, 1, places, places), np.float32)
+    if indices:
+        options["OutputIndicesTensor"] = _packed(np.empty(y.shape, np.uint32))
+    numbers = {"Strides": (1, 1), "WindowSize": (2, 2), "StartPadding": (0, 0), "EndPadding": (0, 0)}
+    return _of_one(desc, x, **{"OutputTensor": _packed(y), **numbers, **options})
+
+
 _SIGNED = np.array([[[[-2.5, -1, 0], [0.5, 1, 4]]]], np.float32)
 _POSITIVE = np.array([[[[0.25, 1, 2], [4, 9, 10]]]], np.float32)
 _A = np.array([[[[7, -7, 4], [1, 2, 9]]]], np.float32)
@@ -83,6 +102,7 @@ _SQUARE = np.arange(1, 17, dtype=np.float32).reshape(1, 1, 4, 4)
 _COLOURS = np.arange(1, 10, dtype=np.float32).reshape(1, 3, 1, 3)
 _INDICES = np.array([[[[2, 0, 0, -1]]]], np.int32)
 _INT8 = TensorDataType.INT8
+_EDGE = np.array([[[[1, 0, -1], [2, 0, -2], [1, 0, -1]]]], np.float32)
 
 EXAMPLES: Mapping[str, tuple[OperatorDesc, Sequence[Array | None]]] = {
     "ELEMENT_WISE_IDENTITY": _of_one(
@@ -139,6 +159,34 @@ EXAMPLES: Mapping[str, tuple[OperatorDesc, Sequence[Array | None]]] = {
     "ACTIVATION_THRESHOLDED_RELU": _of_one(
         activation.DML_ACTIVATION_THRESHOLDED_RELU_OPERATOR_DESC, _SIGNED, Alpha=0.5
     ),
+    "CONVOLUTION": (
+        DML_CONVOLUTION_OPERATOR_DESC(
+            InputTensor=_packed(_IMAGE.astype(np.float32)),
+            FilterTensor=_packed(_EDGE),
+            OutputTensor=_packed(_EDGE[..., :2, :2]),
+            Mode=ConvolutionMode.CROSS_CORRELATION,
+            Direction=ConvolutionDirection.FORWARD,
+            Strides=(1, 1),
+            Dilations=(1, 1),
+            StartPadding=(0, 0),
+            EndPadding=(0, 0),
+            OutputPadding=(0, 0),
+            GroupCount=1,
+        ),
+        [_IMAGE.astype(np.float32), _EDGE, None],
+    ),
+    "GEMM": (
+        DML_GEMM_OPERATOR_DESC(
+            ATensor=_packed(_LEFT),
+            BTensor=_packed(_RIGHT),
+            OutputTensor=_packed(np.empty((1, 1, 3, 4), np.float32)),
+            TransA=MatrixTransform.TRANSPOSE,
+            TransB=MatrixTransform.NONE,
+            Alpha=0.5,
+            Beta=0,
+        ),
+        [_LEFT, _RIGHT, None],
+    ),
     "REDUCE": (
         DML_REDUCE_OPERATOR_DESC(
             Function=ReduceFunction.SUM,
@@ -148,6 +196,9 @@ EXAMPLES: Mapping[str, tuple[OperatorDesc, Sequence[Array | None]]] = {
         ),
         [_TABLE],
     ),
+    "AVERAGE_POOLING": _pooled(pooling.DML_AVERAGE_POOLING_OPERATOR_DESC, 3),
+    "LP_POOLING": _pooled(pooling.DML_LP_POOLING_OPERATOR_DESC, 3, P=2),
+    "MAX_POOLING": _pooled(max_pooling.DML_MAX_POOLING_OPERATOR_DESC, 3),
     "SLICE": (
         DML_SLICE_OPERATOR_DESC(
             InputTensor=_packed(_SQUARE),
@@ -286,6 +337,7 @@ EXAMPLES: Mapping[str, tuple[OperatorDesc, Sequence[Array | None]]] = {
         FusedActivation=activation.DML_ACTIVATION_LEAKY_RELU_OPERATOR_DESC(Alpha=0.25),
     ),
     "ACTIVATION_SHRINK": _of_one(activation.DML_ACTIVATION_SHRINK_OPERATOR_DESC, _SIGNED, Bias=0.5, Threshold=0.5),
+    "MAX_POOLING1": _pooled(max_pooling.DML_MAX_POOLING1_OPERATOR_DESC, 3, indices=True),
     "ELEMENT_WISE_MODULUS_TRUNCATE": _of_two(binary.DML_ELEMENT_WISE_MODULUS_TRUNCATE_OPERATOR_DESC, _A, _B),
     "FILL_VALUE_CONSTANT": (
         DML_FILL_VALUE_CONSTANT_OPERATOR_DESC(
@@ -303,6 +355,7 @@ EXAMPLES: Mapping[str, tuple[OperatorDesc, Sequence[Array | None]]] = {
         DML_CUMULATIVE_SUMMATION_OPERATOR_DESC(InputTensor=_packed(_TABLE), OutputTensor=_packed(_TABLE), Axis=3),
         [_TABLE],
     ),
+    "MAX_POOLING2": _pooled(max_pooling.DML_MAX_POOLING2_OPERATOR_DESC, 2, indices=True, Dilations=(2, 2)),
     "SLICE1": (
         DML_SLICE1_OPERATOR_DESC(
             InputTensor=_packed(_SQUARE),

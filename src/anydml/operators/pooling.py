@@ -1,11 +1,17 @@
-"""QUANTIZED_LINEAR_AVERAGE_POOLING: averages of quantised values in a sliding window."""
+"""AVERAGE_POOLING, LP_POOLING, QUANTIZED_LINEAR_AVERAGE_POOLING: averages and norms in a sliding window.
+
+Decisions where the pages are silent: an output size may be rounded up, but on a strict device, and then a tap beyond the
+padded extent is never counted; an average over no tap is 0; norms are of absolute values, held as powers in the wider
+type.
+"""
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
@@ -13,8 +19,8 @@ from ..enums import OperatorType
 from ..layout import Array, Layout
 from ..schema import (
     BOOL,
+    UINT,
     Broken,
-    Choices,
     Count,
     OperatorDesc,
     OperatorSpec,
@@ -23,6 +29,87 @@ from ..schema import (
     UINTs,
     support_table,
 )
+from .common import rounded, widened
+from .windows import below_1, pooled_sizes, pooling_constraints, pooling_windows, too_large, wrong_dimension_count
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Pooling(OperatorDesc):
+    InputTensor: Tensor
+    OutputTensor: Tensor
+    DimensionCount: Count = None
+    Strides: UINTs
+    WindowSize: UINTs
+    StartPadding: UINTs
+    EndPadding: UINTs
+
+    counts: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        "DimensionCount": ("Strides", "WindowSize", "StartPadding", "EndPadding")
+    }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DML_AVERAGE_POOLING_OPERATOR_DESC(_Pooling):
+    """The average of the elements in a sliding window. Not in-place.
+
+    Padding counts as 0, and is counted where IncludePadding is true. FLOAT32 is summed in double and FLOAT16 in single
+    precision; the average is rounded once.
+
+    Args:
+        InputTensor: {BatchCount, ChannelCount, Height, Width}, or {..., Depth, Height, Width} in 5-D.
+        OutputTensor: the averages.
+        DimensionCount: the number of spatial dimensions, 2 or 3; derived from the arrays that follow.
+        Strides: steps of the window, for each spatial dimension.
+        WindowSize: taps of the window.
+        StartPadding: elements of padding before the input.
+        EndPadding: elements of padding behind the input.
+        IncludePadding: whether padding counts in the divisor.
+
+    Constraints:
+        (C1) InputTensor and OutputTensor have the same DataType.
+        (C2) InputTensor and OutputTensor have the same DimensionCount.
+        (C3) DimensionCount is 2 less than the DimensionCount of InputTensor.
+        (C4) Strides and WindowSize are at least 1.
+        (C5) WindowSize is at most the padded size.
+        (C6) OutputTensor has the sizes of the batch and the channels, and in each spatial dimension
+            floor((padded size - WindowSize) / stride) + 1, or the same rounded up, but on a strict device.
+
+    Source: the page of DML_AVERAGE_POOLING_OPERATOR_DESC; since feature level 1.0.
+    """
+
+    IncludePadding: BOOL = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DML_LP_POOLING_OPERATOR_DESC(_Pooling):
+    """(|x1|^P + ... + |xn|^P)^(1/P) of the elements in a sliding window. Padding counts as 0. Not in-place.
+
+    FLOAT32 is computed in double and FLOAT16 in single precision, and rounded once.
+
+    Args:
+        InputTensor: {BatchCount, ChannelCount, Height, Width}, or {..., Depth, Height, Width} in 5-D.
+        OutputTensor: the norms.
+        DimensionCount: the number of spatial dimensions, 2 or 3; derived from the arrays that follow.
+        Strides: steps of the window, for each spatial dimension.
+        WindowSize: taps of the window.
+        StartPadding: elements of padding before the input.
+        EndPadding: elements of padding behind the input.
+        P: the exponent; 1 for the sum of absolute values, 2 for the Euclidean norm.
+
+    Constraints:
+        (C1) InputTensor and OutputTensor have the same DataType.
+        (C2) InputTensor and OutputTensor have the same DimensionCount.
+        (C3) DimensionCount is 2 less than the DimensionCount of InputTensor.
+        (C4) Strides and WindowSize are at least 1.
+        (C5) WindowSize is at most the padded size.
+        (C6) OutputTensor has the sizes of the batch and the channels, and in each spatial dimension
+            floor((padded size - WindowSize) / stride) + 1, or the same rounded up, but on a strict device.
+        (C7) P is at least 1.
+
+    Source: the page of DML_LP_POOLING_OPERATOR_DESC; since feature level 1.0.
+    """
+
+    P: UINT
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,11 +174,55 @@ class DML_QUANTIZED_LINEAR_AVERAGE_POOLING_OPERATOR_DESC(OperatorDesc):
     }
 
 
+def _constraints(desc: DML_AVERAGE_POOLING_OPERATOR_DESC) -> Iterator[Broken]:
+    return pooling_constraints(desc, "(C1)", "(C2)", "(C3)", "(C4)", "(C5)")
+
+
+def _constraints_of_lp(desc: DML_LP_POOLING_OPERATOR_DESC) -> Iterator[Broken]:
+    yield from pooling_constraints(desc, "(C1)", "(C2)", "(C3)", "(C4)", "(C5)")
+    if desc.P < 1:
+        yield Broken("(C7)", "P", str(desc.P), "at least 1")
+
+
+def _sums(desc: Any, x: Array) -> Array:
+    """The sum under the window at each place, along one dimension after the other."""
+    for axis, window in enumerate(pooling_windows(desc), 2):
+        before = (slice(None),) * axis
+        places = range(desc.OutputTensor.Sizes[axis])
+        x = np.stack([x[(*before, window.elements(o))].sum(axis=axis) for o in places], axis=axis)
+    return x
+
+
+def _averages(desc: Any, total: Array, scale: Any = 1.0) -> Array:
+    """total / (count * scale), in double precision; 0 where nothing is counted."""
+    # Python's integers: with padding there may be more than 2^63 taps.
+    counts = [
+        np.array([window.counted(o, bool(desc.IncludePadding)) for o in range(places)], object)
+        for window, places in zip(pooling_windows(desc), desc.OutputTensor.Sizes[2:], strict=True)
+    ]
+    count = functools.reduce(np.multiply.outer, counts).astype(np.float64)
+    with np.errstate(all="ignore"):
+        average: Array = np.where(count > 0, total / (count * scale), 0.0)
+    return average
+
+
+def _average(desc: DML_AVERAGE_POOLING_OPERATOR_DESC, x: Array) -> Array:
+    with np.errstate(all="ignore"):
+        return rounded(_averages(desc, _sums(desc, widened(x))), x.dtype)
+
+
+def _norm(desc: DML_LP_POOLING_OPERATOR_DESC, x: Array) -> Array:
+    with np.errstate(all="ignore"):
+        return rounded(_sums(desc, np.abs(widened(x)) ** desc.P) ** (1 / desc.P), x.dtype)
+
+
+# QUANTIZED_LINEAR_AVERAGE_POOLING
+
 _Desc = DML_QUANTIZED_LINEAR_AVERAGE_POOLING_OPERATOR_DESC
 _QUANTISATION = ("InputScaleTensor", "InputZeroPointTensor", "OutputScaleTensor", "OutputZeroPointTensor")
 
 
-def _constraints(desc: _Desc) -> Iterator[Broken]:
+def _constraints_of_quantized(desc: _Desc) -> Iterator[Broken]:
     x, y = desc.InputTensor, desc.OutputTensor
     rank = len(x.Sizes)
     if len(y.Sizes) != rank:
@@ -104,13 +235,8 @@ def _constraints(desc: _Desc) -> Iterator[Broken]:
         if zero_point is not None and zero_point.DataType != tensor.DataType:
             expected = f"{tensor.DataType.name}, that of {side}Tensor"
             yield Broken(rule, f"{side}ZeroPointTensor.DataType", zero_point.DataType.name, expected)
-    if rank > 2 and desc.DimensionCount != rank - 2:
-        expected = f"{rank - 2}, 2 less than the DimensionCount of InputTensor"
-        yield Broken("(C4)", "DimensionCount", str(desc.DimensionCount), expected)
-    for name in ("Strides", "WindowSize", "Dilations"):
-        for i, value in enumerate(getattr(desc, name)):
-            if value < 1:
-                yield Broken("(C5)", f"{name}[{i}]", str(value), "at least 1")
+    yield from wrong_dimension_count(desc, "(C4)")
+    yield from below_1(desc, "(C5)", "Strides", "WindowSize", "Dilations")
     if rank >= 2:
         channels = x.Sizes[1]
         for name in _QUANTISATION:
@@ -120,44 +246,11 @@ def _constraints(desc: _Desc) -> Iterator[Broken]:
                 expected = f"{_braces((1, 1, 1, 1))} or {sizes}"
                 remedy = f"Fewer dimensions are the input's trailing ones; for one value per channel write {sizes}"
                 yield Broken("(C6)", f"{name}.Sizes", _braces(tensor.Sizes), expected, remedy)
-    if _is_computable(desc):
-        for i, (padded, extent) in enumerate(_extents(desc)):
-            if extent > padded:
-                found = f"{desc.WindowSize[i]}, with Dilations[{i}] {desc.Dilations[i]} an extent of {extent}"
-                yield Broken("(C7)", f"WindowSize[{i}]", found, f"an extent of at most {padded}, the padded size")
+    yield from too_large("(C7)", pooling_windows(desc), "WindowSize")
 
 
 def _braces(sizes: Sequence[int]) -> str:
     return "{" + ", ".join(map(str, sizes)) + "}"
-
-
-def _is_computable(desc: _Desc) -> bool:
-    rank = len(desc.InputTensor.Sizes)
-    positive = all(value >= 1 for value in (*desc.Strides, *desc.WindowSize, *desc.Dilations))
-    return desc.DimensionCount == rank - 2 and positive
-
-
-def _extents(desc: _Desc) -> Iterator[tuple[int, int]]:
-    """The padded size and the window's extent, for each spatial dimension."""
-    for size, window, start, end, dilation in zip(
-        desc.InputTensor.Sizes[2:],
-        desc.WindowSize,
-        desc.StartPadding,
-        desc.EndPadding,
-        desc.Dilations,
-        strict=True,
-    ):
-        yield size + start + end, (window - 1) * dilation + 1
-
-
-def _infer_sizes(desc: _Desc) -> dict[str, Choices]:
-    if not _is_computable(desc) or any(extent > padded for padded, extent in _extents(desc)):
-        return {}
-    choices: list[tuple[int, ...]] = [(size,) for size in desc.InputTensor.Sizes[:2]]
-    for (padded, extent), stride in zip(_extents(desc), desc.Strides, strict=True):
-        whole, rest = divmod(padded - extent, stride)
-        choices.append((whole + 1, whole + 2) if rest else (whole + 1,))
-    return {"OutputTensor": tuple(choices)}
 
 
 _Dimension = TypeVar("_Dimension")
@@ -205,22 +298,6 @@ def _check_values(desc: _Desc, inputs: Sequence[Array | None]) -> Iterator[Broke
             yield Broken("(V1)", name, f"{values[i]} at channel {i}", "a finite scale greater than 0")
 
 
-def _taps(desc: _Desc, i: int) -> Iterator[tuple[slice, int]]:
-    """For each window along spatial dimension i: the slice of taps inside the input, and how many taps count.
-
-    Window o has its tap k at o * stride - start + k * dilation.
-    """
-    size, start, end = desc.InputTensor.Sizes[i + 2], desc.StartPadding[i], desc.EndPadding[i]
-    window, dilation = desc.WindowSize[i], desc.Dilations[i]
-    for o in range(desc.OutputTensor.Sizes[i + 2]):
-        origin = o * desc.Strides[i] - start
-        first = max(0, -(origin // dilation))
-        inside = max(0, min(window, (size - 1 - origin) // dilation + 1) - first)
-        begin = origin + first * dilation
-        declared = max(0, min(window, (size + end - 1 - origin) // dilation + 1))
-        yield slice(begin, begin + inside * dilation, dilation), declared if desc.IncludePadding else inside
-
-
 def _reference(
     desc: _Desc,
     x: Array,
@@ -230,19 +307,9 @@ def _reference(
     output_zero_point: Array | None,
 ) -> Array:
     total = x.astype(np.int64) - (0 if input_zero_point is None else input_zero_point.astype(np.int64))
-    count = np.ones((1,) * x.ndim, object)  # Python's integers: with padding there may be more than 2^63 taps
-    for axis in range(2, x.ndim):
-        taps = list(_taps(desc, axis - 2))
-        before = (slice(None),) * axis
-        total = np.stack([total[(*before, tap)].sum(axis=axis) for tap, _ in taps], axis=axis)
-        along = [len(taps) if i == axis else 1 for i in range(x.ndim)]
-        count = count * np.array([counted for _, counted in taps], object).reshape(along)
     # q = round_half_even((S * input_scale) / (count * output_scale)) + output_zero_point, saturated
-    with np.errstate(invalid="ignore", divide="ignore"):
-        q = np.rint(
-            (total * input_scale.astype(np.float64)) / (count.astype(np.float64) * output_scale.astype(np.float64))
-        )
-    q = np.where(count > 0, q, 0)
+    scaled = _sums(desc, total) * input_scale.astype(np.float64)
+    q = np.rint(_averages(desc, scaled, output_scale.astype(np.float64)))
     if output_zero_point is not None:
         q = q + output_zero_point
     dtype = Layout.of_desc(desc.OutputTensor).dtype
@@ -250,11 +317,35 @@ def _reference(
     return np.clip(q, limits.min, limits.max).astype(dtype)
 
 
+AVERAGE_POOLING = OperatorSpec(
+    operator_type=OperatorType.AVERAGE_POOLING,
+    desc=DML_AVERAGE_POOLING_OPERATOR_DESC,
+    constraints=_constraints,
+    infer_sizes=pooled_sizes,
+    sizes_rule="(C6)",
+    reference=_average,
+    support=support_table("""
+        DML_FEATURE_LEVEL_1_0 and above
+        InputTensor  | Input  | 4 to 5 | FLOAT32, FLOAT16
+        OutputTensor | Output | 4 to 5 | FLOAT32, FLOAT16
+    """),
+)
+
+LP_POOLING = OperatorSpec(
+    operator_type=OperatorType.LP_POOLING,
+    desc=DML_LP_POOLING_OPERATOR_DESC,
+    constraints=_constraints_of_lp,
+    infer_sizes=pooled_sizes,
+    sizes_rule="(C6)",
+    reference=_norm,
+    support=AVERAGE_POOLING.support,
+)
+
 QUANTIZED_LINEAR_AVERAGE_POOLING = OperatorSpec(
     operator_type=OperatorType.QUANTIZED_LINEAR_AVERAGE_POOLING,
     desc=DML_QUANTIZED_LINEAR_AVERAGE_POOLING_OPERATOR_DESC,
-    constraints=_constraints,
-    infer_sizes=_infer_sizes,
+    constraints=_constraints_of_quantized,
+    infer_sizes=pooled_sizes,
     sizes_rule="(C8)",
     reference=_reference,
     check_values=_check_values,

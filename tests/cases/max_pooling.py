@@ -1,0 +1,134 @@
+"""MAX_POOLING and its revisions: every type, ties, padding, NaN, and indices into the whole input."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+import anydml
+
+from . import Case, tensor_of
+
+INF, NAN = np.inf, np.nan
+
+
+def _case(
+    id: str,
+    x: Any,
+    y: Any,
+    indices: Any = None,
+    *,
+    window: Sequence[int],
+    dtype: Any = np.float32,
+    index_dtype: Any = np.uint32,
+    strides: Sequence[int] | None = None,
+    start: Sequence[int] | None = None,
+    end: Sequence[int] | None = None,
+    dilations: Sequence[int] | None = None,
+    revision: str = "",
+    layouts: Sequence[Any] = (None, None, None),
+) -> Case:
+    """`layouts` are the strides of input, output and indices."""
+    x, y = np.array(x, dtype), np.array(y, dtype)
+    ones, zeros = [1] * len(window), [0] * len(window)
+    members: dict[str, Any] = {} if dilations is None else {"Dilations": dilations}
+    revision = "2" if dilations else "1" if indices is not None else revision
+    outputs: list[np.ndarray | None] = [y]
+    if revision:
+        outputs.append(None if indices is None else np.array(indices, index_dtype))
+    if indices is not None:
+        members["OutputIndicesTensor"] = tensor_of(outputs[1], layouts[2])
+    desc = getattr(anydml, f"DML_MAX_POOLING{revision}_OPERATOR_DESC")(
+        InputTensor=tensor_of(x, layouts[0]),
+        OutputTensor=tensor_of(y, layouts[1]),
+        WindowSize=window,
+        Strides=strides or ones,
+        StartPadding=start or zeros,
+        EndPadding=end or zeros,
+        **members,
+    )
+    return Case(f"max-pooling{revision}-{id}", desc, [x], outputs)
+
+
+def _types() -> list[Case]:
+    cases = []
+    for name in ("float32", "float16", "int64", "int32", "int16", "int8", "uint64", "uint32", "uint16", "uint8"):
+        dtype = np.dtype(name)
+        limits: Any = np.finfo(dtype) if dtype.kind == "f" else np.iinfo(dtype)
+        low, high = limits.min, limits.max
+        x = [[[[low, 3, high, 7]]]]
+        cases.append(_case(name, x, [[[[3, high, high]]]], window=[1, 2], dtype=dtype))
+        cases.append(_case(name, x, [[[[3, high, high]]]], [[[[1, 2, 2]]]], window=[1, 2], dtype=dtype))
+        # A window on padding alone
+        lowest = -INF if dtype.kind == "f" else low
+        y, indices = [[[[lowest, low, 3]]]], [[[[0, 0, 1]]]]
+        cases.append(_case(f"{name}-padding", [[[[low, 3]]]], y, indices, window=[1, 1], start=[0, 1], dtype=dtype))
+    return cases
+
+
+_SQUARE = [[[[1, 2, 3], [4, 5, 6], [7, 8, 9]]]]
+_PAGE = [[[[3, 5, 7, 1], [9, 4, 2, 8]]]]
+
+CASES = [
+    *_types(),
+    _case("page", _PAGE, [[[[7, 7], [9, 8]]]], [[[[2, 2], [4, 7]]]], window=[1, 3]),
+    _case("without-indices", _PAGE, [[[[7, 7], [9, 8]]]], window=[1, 3], revision="1"),
+    _case("square", _SQUARE, [[[[5, 6], [8, 9]]]], window=[2, 2]),
+    # Of equal maxima the first in memory: in row 0 though row 1 has one further left
+    _case("ties", [[[[1, 9], [9, 9]]]], [[[[9]]]], [[[[1]]]], window=[2, 2]),
+    _case("ties-of-zeros", [[[[-1, -0.0, 0.0]]]], [[[[0]]]], [[[[1]]]], window=[1, 3]),
+    # Batch and channels count
+    _case(
+        "whole-input",
+        [[[[1, 2]], [[4, 3]]], [[[5, 6]], [[8, 7]]]],
+        [[[[2]], [[4]]], [[[6]], [[8]]]],
+        [[[[1]], [[2]]], [[[5]], [[6]]]],
+        window=[1, 2],
+    ),
+    _case("uint64", _PAGE, [[[[9]]]], [[[[4]]]], window=[2, 4], index_dtype=np.uint64),
+    _case("padding", [[[[-5, -7]]]], [[[[-5, -5, -7]]]], [[[[0, 0, 1]]]], window=[1, 2], start=[0, 1], end=[0, 1]),
+    _case("infinities", [[[[-INF, -INF, INF]]]], [[[[-INF, INF]]]], [[[[0, 2]]]], window=[1, 2]),
+    _case("nan", [[[[NAN, -INF, NAN, NAN, 3]]]], [[[[-INF, -INF, NAN, 3]]]], [[[[1, 1, 2, 4]]]], window=[1, 2]),
+    _case("nan-in-rows", [[[[NAN, NAN], [NAN, 2]]]], [[[[2]]]], [[[[3]]]], window=[2, 2]),
+    _case("nan-alone", [[[[NAN, NAN], [NAN, NAN]]]], [[[[NAN]]]], [[[[0]]]], window=[2, 2]),
+    _case("stride", [[[[1, 2, 3, 4, 5]]]], [[[[2, 4]]]], [[[[1, 3]]]], window=[1, 2], strides=[1, 2]),
+    _case("stride-rounded-up", [[[[1, 2, 3, 4, 5]]]], [[[[2, 4, 5]]]], [[[[1, 3, 4]]]], window=[1, 2], strides=[1, 2]),
+    _case("window-beyond", [[[[1, 2, 3, 4, 5]]]], [[[[1, -INF]]]], [[[[0, 0]]]], window=[1, 1], strides=[1, 7]),
+    _case("dilation", [[[[1, 9, 2, 3, 4]]]], [[[[2, 9, 4]]]], [[[[2, 1, 4]]]], window=[1, 2], dilations=[1, 2]),
+    _case("dilation-without-indices", [[[[1, 9, 2]]]], [[[[2]]]], window=[1, 2], dilations=[1, 2]),
+    _case(
+        "dilation-both-ways", np.arange(9).reshape(1, 1, 3, 3), [[[[8]]]], [[[[8]]]], window=[2, 2], dilations=[2, 2]
+    ),
+    _case(
+        "dilation-padding",
+        [[[[5, 4]]]],
+        [[[[4, 5, 4]]]],
+        [[[[1, 0, 1]]]],
+        window=[1, 2],
+        start=[0, 1],
+        end=[0, 2],
+        dilations=[1, 2],
+    ),
+    _case("three-dimensions", np.arange(8)[::-1].reshape(1, 1, 2, 2, 2), [[[[[7]]]]], [[[[[0]]]]], window=[2, 2, 2]),
+    _case(
+        "three-dimensions-ties",
+        np.ones((1, 2, 2, 2, 2)),
+        np.ones((1, 2, 1, 1, 2)),
+        [[[[[0, 1]]], [[[8, 9]]]]],
+        window=[2, 2, 1],
+    ),
+    _case("huge-padding", [[[[7]]]], [[[[7]]]], [[[[0]]]], window=[1, 2**31], start=[0, 2**30], end=[0, 2**30 - 1]),
+    _case(
+        "strided",
+        _PAGE,
+        [[[[7, 7], [9, 8]]]],
+        [[[[2, 2], [4, 7]]]],
+        window=[1, 3],
+        layouts=[(16, 16, 1, 2), (9, 9, 4, 2), (9, 9, 2, 4)],
+    ),
+    _case(
+        "broadcast", np.full((1, 1, 2, 3), 4), [[[[4, 4]]]], [[[[0, 1]]]], window=[2, 2], layouts=[(0,) * 4, None, None]
+    ),
+]

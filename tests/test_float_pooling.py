@@ -1,0 +1,126 @@
+"""AVERAGE_POOLING, LP_POOLING and MAX_POOLING against PyTorch's."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from anydml import validate
+from anydml.operators import spec
+from cases import tensor, tensor_of
+from harness import assert_same, run
+from test_properties import property_test
+
+MAXIMA = ["float32", "float16", "int64", "int32", "int16", "int8", "uint64", "uint32", "uint16", "uint8"]
+
+
+@pytest.fixture(scope="module")
+def torch() -> Any:
+    return pytest.importorskip("torch")
+
+
+@st.composite
+def windows(draw: st.DrawFn, dilated: bool = False) -> dict[str, Any]:
+    """That PyTorch takes: no larger than the input, equal paddings at both ends, of half a window at most."""
+    found: dict[str, Any] = {name: [] for name in ("sizes", "window", "strides", "padding", "dilations")}
+    for _ in range(draw(st.integers(2, 3))):
+        window, dilation = draw(st.integers(1, 4)), draw(st.integers(1, 3)) if dilated else 1
+        size = draw(st.integers((window - 1) * dilation + 1, 10))
+        numbers = size, window, draw(st.integers(1, 4)), draw(st.integers(0, window // 2)), dilation
+        for name, number in zip(found, numbers, strict=True):
+            found[name].append(number)
+    return {**found, "ceil_mode": draw(st.booleans()), "seed": draw(st.integers(0, 2**32 - 1))}
+
+
+def pooled(
+    operator: str, x: np.ndarray, sizes: Sequence[int], given: dict[str, Any], **options: Any
+) -> list[np.ndarray | None]:
+    desc = spec(operator).desc(
+        InputTensor=tensor_of(x),
+        OutputTensor=tensor_of(np.empty(sizes, x.dtype)),
+        Strides=given["strides"],
+        WindowSize=given["window"],
+        StartPadding=given["padding"],
+        EndPadding=given["padding"],
+        **options,
+    )
+    return run("reference", desc, [x])
+
+
+@property_test
+@given(given=windows(), includes=st.booleans(), dtype=st.sampled_from([np.float32, np.float16]))
+def test_averages_are_those_of_pytorch(torch: Any, given: dict[str, Any], includes: bool, dtype: Any) -> None:
+    """Of integers, whose sums are exact and whose averages are rounded once."""
+    x = np.random.default_rng(given["seed"]).integers(-9, 10, (2, 3, *given["sizes"])).astype(dtype)
+    expected = getattr(torch.nn.functional, f"avg_pool{x.ndim - 2}d")(
+        torch.from_numpy(x.astype(np.float64)),
+        given["window"],
+        given["strides"],
+        given["padding"],
+        ceil_mode=given["ceil_mode"],
+        count_include_pad=includes,
+    ).numpy()
+    (y,) = pooled("AVERAGE_POOLING", x, expected.shape, given, IncludePadding=includes)
+    assert_same(y, expected.astype(dtype))
+
+
+@property_test
+@given(given=windows(), p=st.integers(1, 5), dtype=st.sampled_from([np.float32, np.float16]))
+def test_norms_are_those_of_pytorch(torch: Any, given: dict[str, Any], p: int, dtype: Any) -> None:
+    """Of absolute values: PyTorch takes odd powers with their signs. It pads nothing."""
+    x = np.random.default_rng(given["seed"]).uniform(-9, 9, (2, 3, *given["sizes"])).astype(dtype)
+    expected = getattr(torch.nn.functional, f"lp_pool{x.ndim - 2}d")(
+        torch.from_numpy(np.abs(x.astype(np.float64))), p, given["window"], given["strides"]
+    ).numpy()
+    (y,) = pooled("LP_POOLING", x, expected.shape, {**given, "padding": [0] * (x.ndim - 2)}, P=p)
+    np.testing.assert_array_max_ulp(y, expected.astype(dtype))
+
+
+@property_test
+@given(given=windows(dilated=True), name=st.sampled_from(MAXIMA), index=st.sampled_from([np.uint32, np.uint64]))
+def test_maxima_and_their_indices_are_those_of_pytorch(
+    torch: Any, given: dict[str, Any], name: str, index: Any
+) -> None:
+    """Of few different numbers, so that many are equal. PyTorch counts in one image of one channel."""
+    x = np.random.default_rng(given["seed"]).integers(0, 5, (2, 3, *given["sizes"])).astype(name)
+    values, places = getattr(torch.nn.functional, f"max_pool{x.ndim - 2}d")(
+        torch.from_numpy(x.astype(np.float64)),
+        given["window"],
+        given["strides"],
+        given["padding"],
+        given["dilations"],
+        ceil_mode=given["ceil_mode"],
+        return_indices=True,
+    )
+    planes = np.arange(6).reshape(2, 3, *[1] * (x.ndim - 2)) * np.prod(given["sizes"])
+    indices = (places.numpy() + planes).astype(index)
+    options: dict[str, Any] = {"OutputIndicesTensor": tensor_of(indices)}
+    both = pooled("MAX_POOLING2", x, values.shape, given, **options, Dilations=given["dilations"])
+    assert_same(both[0], values.numpy().astype(name))
+    assert_same(both[1], indices)
+    if set(given["dilations"]) == {1}:
+        assert_same(pooled("MAX_POOLING1", x, values.shape, given, **options)[1], indices)
+        assert_same(pooled("MAX_POOLING", x, values.shape, given)[0], both[0])
+
+
+@pytest.mark.parametrize("operator", ["AVERAGE_POOLING", "LP_POOLING", "MAX_POOLING", "MAX_POOLING1", "MAX_POOLING2"])
+def test_a_strict_device_takes_sizes_rounded_down_only(operator: str) -> None:
+    options = {"P": 1} if operator == "LP_POOLING" else {"Dilations": [1, 1]} if operator == "MAX_POOLING2" else {}
+    zeros = [0, 0]
+    for places, rules in ((2, []), (3, ["(C6)"])):
+        desc = spec(operator).desc(
+            InputTensor=tensor((1, 1, 1, 5)),
+            OutputTensor=tensor((1, 1, 1, places)),
+            Strides=[1, 2],
+            WindowSize=[1, 2],
+            StartPadding=zeros,
+            EndPadding=zeros,
+            **options,
+        )
+        assert validate(desc) == []
+        assert [violation.rule for violation in validate(desc, strict=True)] == rules
