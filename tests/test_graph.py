@@ -22,12 +22,14 @@ from anydml import (
     DML_ELEMENT_WISE_EXP_OPERATOR_DESC,
     DML_ELEMENT_WISE_IDENTITY_OPERATOR_DESC,
     DML_ELEMENT_WISE_NEGATE_OPERATOR_DESC,
+    DML_FILL_VALUE_SEQUENCE_OPERATOR_DESC,
     DML_GRAPH_DESC,
     DML_INPUT_GRAPH_EDGE_DESC,
     DML_INTERMEDIATE_GRAPH_EDGE_DESC,
     DML_JOIN_OPERATOR_DESC,
     DML_OPERATOR_GRAPH_NODE_DESC,
     DML_OUTPUT_GRAPH_EDGE_DESC,
+    DML_SPLIT_OPERATOR_DESC,
     Device,
     DMLError,
     FeatureLevel,
@@ -477,6 +479,33 @@ def test_outputs_are_inferred() -> None:
     np.testing.assert_array_equal(y, np.hstack([x, np.ones((2, 5))]))
     with pytest.raises(DMLError, match=r"JOIN.Axis: found 2, expected less than 2, the DimensionCount \(C4\)"):
         graph.operator(DML_JOIN_OPERATOR_DESC, InputTensors=[a, b], Axis=2)
+
+
+def test_several_outputs_are_given() -> None:
+    graph = Graph(DEVICE)
+    a = graph.input(X)
+    pieces = [tensor([2, 2]), tensor([2, 1])]
+    left, right = graph.operator(DML_SPLIT_OPERATOR_DESC, InputTensor=a, OutputTensors=pieces, Axis=1)
+    y, z = np.empty((2, 1), np.float32), np.empty((2, 2), np.float32)
+    graph.compile([-right, left]).dispatch([x], [y, z])
+    np.testing.assert_array_equal(y, -x[:, 2:])
+    np.testing.assert_array_equal(z, x[:, :2])
+    for outputs in ({}, {"OutputTensors": TensorDataType.FLOAT32}):
+        with pytest.raises(DMLError, match=r"SPLIT.OutputTensors: found .*, expected a list, each a .* \(F1\)"):
+            graph.operator(DML_SPLIT_OPERATOR_DESC, InputTensor=a, Axis=1, **outputs)
+
+
+def test_what_has_no_inputs_is_folded() -> None:
+    graph = Graph(DEVICE)
+    members = {"ValueDataType": TensorDataType.FLOAT32, "ValueStart": 1, "ValueDelta": 2}
+    (odd,) = graph.operator(DML_FILL_VALUE_SEQUENCE_OPERATOR_DESC, OutputTensor=X, **members)
+    compiled = graph.compile([graph.input(X) + odd])
+    assert "folded into constants: Nodes[0] (FILL_VALUE_SEQUENCE)" in compiled.explain()
+    y = np.empty_like(x)
+    compiled.dispatch([x], [y])
+    np.testing.assert_array_equal(y, x + np.arange(1, 13, 2).reshape(2, 3))
+    with pytest.raises(DMLError, match=r"FILL_VALUE_SEQUENCE.OutputTensor: found None, .* \(F1\)"):
+        graph.operator(DML_FILL_VALUE_SEQUENCE_OPERATOR_DESC, **members)
 
 
 def test_what_outputs_do_not_need_is_not_compiled() -> None:

@@ -252,11 +252,16 @@ class Graph:
     def _inferred(self, found: OperatorSpec, members: Mapping[str, Any], first: Tensor | None) -> OperatorDesc:
         """The desc with the outputs that are not given."""
         wanted = {
-            name: members.get(name, first.DataType if "Optional" not in row.kind and first is not None else None)
+            name: members.get(name, first.DataType if row.kind == "Output" and first is not None else None)
             for name, row in found.tensors.items()
             if not _is_input(found, name)
         }
-        open_ones = {name: kind for name, kind in wanted.items() if isinstance(kind, TensorDataType)}
+        # Of an array of outputs nobody but the caller knows how many there are.
+        open_ones = {
+            name: kind
+            for name, kind in wanted.items()
+            if isinstance(kind, TensorDataType) and "array" not in found.tensors[name].kind
+        }
         complete = {name: each for name, each in {**members, **wanted}.items() if name not in open_ones}
         if not open_ones or first is None:
             return found.desc(**complete)

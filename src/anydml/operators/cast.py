@@ -48,7 +48,7 @@ def _reference(desc: DML_CAST_OPERATOR_DESC, x: Array) -> Array:
     dtype = DTYPES[desc.OutputTensor.DataType]
     if dtype == x.dtype:
         return x
-    with np.errstate(over="ignore"):
+    with np.errstate(all="ignore"):
         return rounded(widened(x), dtype)
 
 
