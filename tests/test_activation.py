@@ -14,9 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import anydml
+from anydml import FeatureLevel
 from anydml.layout import Array
 from anydml.operators import spec
-from cases import tensor_of
+from cases import tensor, tensor_of
 from exact import FLOATS
 from harness import ENGINE, run
 
@@ -162,6 +163,22 @@ def test_nan_stays_nan(operator: str, dtype: type[np.floating[Any]]) -> None:
     for seed in range(8, 11):
         (y,) = computed(operator, np.array([np.nan], dtype), **members(operator, seed))
         assert np.isnan(y)
+
+
+@pytest.mark.parametrize("steepness", [0.5, -1.0, np.nan])
+@pytest.mark.parametrize("is_fused", [False, True])
+def test_a_steepness_below_1_needs_a_level(steepness: float, is_fused: bool) -> None:
+    x = tensor((1, 1, 1, 2))
+    softplus = anydml.DML_ACTIVATION_SOFTPLUS_OPERATOR_DESC
+    desc: Any = softplus(InputTensor=x, OutputTensor=x, Steepness=steepness)
+    if is_fused:
+        tensors = dict.fromkeys(("ATensor", "BTensor", "OutputTensor"), x)
+        desc = anydml.DML_ELEMENT_WISE_ADD1_OPERATOR_DESC(**tensors, FusedActivation=softplus(Steepness=steepness))
+    assert anydml.validate(desc) == []
+    (violation,) = anydml.validate(desc, FeatureLevel.LEVEL_6_3)
+    assert (violation.rule, violation.found) == ("(S5)", str(steepness))
+    assert violation.where == ("FusedActivation.Steepness" if is_fused else "Steepness")
+    assert violation.remedy == f"{steepness} needs feature level 6.4"
 
 
 # Fused

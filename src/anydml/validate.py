@@ -102,7 +102,7 @@ def validate(
     violations += _support(spec, desc, tensors, feature_level)
     if is_well_formed:
         violations += _activations(spec, desc, feature_level)
-        violations += _needs(spec, desc, feature_level)
+        violations += _needs(spec, spec, desc, feature_level)
         violations += [_violation(spec, broken) for broken in spec.constraints(desc)]
         violations += _sizes(spec, desc, strict)
     return violations
@@ -434,28 +434,31 @@ def _activations(spec: OperatorSpec, desc: Any, level: FeatureLevel) -> Iterator
             activation = spec_of(each)
             if activation is None:
                 continue
+            where = f"{member}[{i}]" if isinstance(given, tuple) else member
+            yield from _needs(spec, activation, each, level, f"{where}.")
             since = fused_since(activation.name, spec.name)
             if since is None or since > level:
-                where = f"{member}[{i}]" if isinstance(given, tuple) else member
                 expected = listing(name for name in FUSIBLE if (fused_since(name, spec.name) or level + 1) <= level)
                 yield _unsupported(spec, where, activation.name, expected, "(S4)", level, since)
             elif kind == "OptionalActivation":
                 applied = replace(each, **dict.fromkeys(activation.tensors, desc.OutputTensor))
                 for broken in activation.constraints(applied):
-                    where = f"{member}.{broken.where}"
-                    yield _violation(spec, broken._replace(rule="(F11)", where=where))
+                    yield _violation(spec, broken._replace(rule="(F11)", where=f"{where}.{broken.where}"))
 
 
-def _needs(spec: OperatorSpec, desc: OperatorDesc, level: FeatureLevel) -> Iterator[Violation]:
+def _needs(
+    owner: OperatorSpec, spec: OperatorSpec, desc: object, level: FeatureLevel, prefix: str = ""
+) -> Iterator[Violation]:
+    """Of a desc, or of an activation in it, whose members a prefix tells from its own."""
     for member in spec.members:
         value: Any = getattr(desc, member)
         since = getattr(value, "since", level)
         if since > level:
             expected = listing(each.name for each in type(value) if each.since <= level)
-            yield _unsupported(spec, member, value.name, expected, "(S5)", level, since)
+            yield _unsupported(owner, f"{prefix}{member}", value.name, expected, "(S5)", level, since)
     for since, where, found, expected in spec.needs(desc):
         if since > level:
-            yield _unsupported(spec, where, found, expected, "(S5)", level, since)
+            yield _unsupported(owner, f"{prefix}{where}", found, expected, "(S5)", level, since)
 
 
 def _level_with(

@@ -14,17 +14,19 @@ from typing import Any
 
 import numpy as np
 
-from ..enums import OperatorType
+from ..enums import FeatureLevel, OperatorType
 from ..layout import Array
 from ..schema import (
     FLOAT,
     FUSED,
     Broken,
     Choices,
+    Need,
     OperatorDesc,
     OperatorSpec,
     SupportTable,
     Tensor,
+    anywhere,
     support_table,
 )
 from .common import rounded, same, sizes_of
@@ -229,8 +231,7 @@ class DML_ACTIVATION_SOFTPLUS_OPERATOR_DESC(_Activation):
     Args:
         InputTensor: the elements.
         OutputTensor: the results, of the same type and sizes.
-        Steepness: how close to RELU; commonly 1. Below feature level 6.4 DirectML wants at least 1, which is not
-            checked: constraints do not depend on the level.
+        Steepness: how close to RELU; commonly 1. Below feature level 6.4 at least 1.
 
     Constraints:
         (C1) InputTensor and OutputTensor have the same DataType.
@@ -321,6 +322,11 @@ def _infer_sizes(desc: Any) -> dict[str, Choices]:
     return {"OutputTensor": sizes_of(desc.InputTensor)}
 
 
+def _needs_of_softplus(desc: DML_ACTIVATION_SOFTPLUS_OPERATOR_DESC) -> Iterator[Need]:
+    if not desc.Steepness >= 1:
+        yield Need(FeatureLevel.LEVEL_6_4, "Steepness", str(desc.Steepness), "at least 1")
+
+
 def _each(function: Callable[[Any, Array], Any]) -> Callable[..., Array]:
     """The reference of ``function(desc, x)``, computed in double precision; NaN stays NaN."""
 
@@ -358,6 +364,7 @@ def _spec(
     desc: type[OperatorDesc],
     reference: Callable[..., Array],
     support: SupportTable = _FLOATS,
+    needs: Callable[[Any], Iterator[Need]] = anywhere,
 ) -> OperatorSpec:
     return OperatorSpec(
         operator_type=operator_type,
@@ -366,6 +373,7 @@ def _spec(
         infer_sizes=_infer_sizes,
         sizes_rule="(C2)",
         reference=reference,
+        needs=needs,
         in_place=True,
         support=support,
     )
@@ -449,6 +457,7 @@ ACTIVATION_SOFTPLUS = _spec(
     OperatorType.ACTIVATION_SOFTPLUS,
     DML_ACTIVATION_SOFTPLUS_OPERATOR_DESC,
     _each(lambda desc, x: np.logaddexp(0, desc.Steepness * x) / desc.Steepness),
+    needs=_needs_of_softplus,
 )
 
 ACTIVATION_SOFTSIGN = _spec(
