@@ -114,7 +114,7 @@ class Graph:
     >>> from anydml import *
     >>> graph = Graph(Device("cpu"))
     >>> x = graph.input(DML_BUFFER_TENSOR_DESC(DataType=TensorDataType.FLOAT32, Sizes=(3,)))
-    >>> sums, = graph.operator(DML_CUMULATIVE_SUMMATION_OPERATOR_DESC, InputTensor=x, Axis=0)
+    >>> (sums,) = graph.operator(DML_CUMULATIVE_SUMMATION_OPERATOR_DESC, InputTensor=x, Axis=0)
     >>> y = np.empty(3, np.float32)
     >>> graph.compile([sums * 10 + x]).dispatch([np.array([1, 2, 3], np.float32)], [y])
     >>> y
