@@ -1,17 +1,18 @@
-"""RNN, LSTM, GRU: one layer of a recurrent network, over sequences of one batch, in one direction or in both.
+"""RNN, LSTM, GRU: one layer of a recurrent network over the sequences of a batch, in one direction or in both.
 
-Beside what the pages say, for all three: an activation may be any that may be fused into every operator that takes one.
-Values and states are held in the next wider type from the first step to the last, and each output is rounded once.
+Values and states are held in the next wider type from the first step to the last; each output is rounded once.
 
 Decisions where the pages are silent:
 
-- Sequences of several lengths are as ONNX has them. BACKWARD begins at the last step of each sequence; OutputSequenceTensor
-  holds each state at the step of its input, and zeros behind the end of a sequence; OutputSingleTensor and
-  OutputCellSingleTensor hold the states after the last step that a sequence has. That of a sequence of length 0 are the
-  initial ones, so that a sequence may be cut anywhere, and its states carried from part to part.
-- LSTM is ONNX's, too, where the text of the page has C_(t-1), or a `ct`, that leads elsewhere: the peephole of the output
-  gate looks at C_t, and H_t = o . h(C_t). The peepholes of the backward direction are its own. Clipping is for what enters
-  f and g, as printed; what enters h is not clipped.
+- Sequences of several lengths are as ONNX has them. BACKWARD begins at the last step of each sequence;
+  OutputSequenceTensor holds a state at the step of its input, and zeros behind the end of a sequence; OutputSingleTensor
+  and OutputCellSingleTensor hold the states after the last step that a sequence has. Where it has none, they are the
+  initial ones, so that a sequence may be cut anywhere and its states carried from part to part.
+- So is LSTM, where the text of its page leads elsewhere: the peephole of the output gate looks at C_t (there C_(t-1)), and
+  H_t = o . h(C_t) (there of `ct`). The backward direction has peepholes of its own. What enters f and g is clipped, as the
+  text has it, and what enters h is not.
+- Activations are those that may be fused into any operator that has a FusedActivation.
+- One output has to be there, and a limit must not be negative.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf, prod
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -318,11 +319,11 @@ def _infer_sizes(desc: _Recurrent) -> dict[str, Choices]:
 
 
 def _check_values(desc: _Recurrent, inputs: Sequence[Array | None]) -> Iterator[Broken]:
-    lengths = inputs[list(_tensors(desc, False)).index("SequenceLengthsTensor")]
-    if lengths is not None:
-        steps = desc.InputTensor.Sizes[1]
-        for i in np.flatnonzero(lengths.ravel() > steps)[:1]:
-            found = f"{lengths.ravel()[i]} for sequence {i}"
+    given = inputs[list(_tensors(desc, False)).index("SequenceLengthsTensor")]
+    if given is not None:
+        lengths, steps = given.ravel(), desc.InputTensor.Sizes[1]
+        for i in np.flatnonzero(lengths > steps)[:1]:
+            found = f"{lengths[i]} for sequence {i}"
             yield Broken("(V1)", "SequenceLengthsTensor", found, f"at most {steps}, seq_length")
 
 
@@ -335,8 +336,9 @@ class _Linear(NamedTuple):
     """{num_directions, gates, 1, hidden_size}"""
 
     def __call__(self, direction: int, x: Array) -> Array:
-        """{gates, batch_size, hidden_size}, of x {batch_size, its size}."""
-        # By einsum's own loops: a library for matrices may add in another order on another machine.
+        """{gates, batch_size, hidden_size}, of x {batch_size, its size}; in the type of x, which is the wider one."""
+        # By einsum's own loops, which widen as they go: a library for matrices would take copies, and may add in
+        # another order on another machine.
         y: Array = np.einsum("bi,ghi->gbh", x, self.a[direction]) + self.b[direction]
         return y
 
@@ -345,19 +347,18 @@ def _linear(desc: _Recurrent, w: Array, r: Array, bias: Array | None) -> tuple[_
     """Of X_t, and of H_(t-1)."""
     directions, hidden = w.shape[1], r.shape[3]
     shape = (directions, 2, desc.gates, 1, hidden)
-    b = np.zeros(shape, WIDER[w.dtype]) if bias is None else widened(bias).reshape(shape)
-    wide = [widened(each).reshape(directions, desc.gates, hidden, each.shape[3]) for each in (w, r)]
-    return _Linear(wide[0], b[:, 0]), _Linear(wide[1], b[:, 1])
+    b = np.zeros(shape, w.dtype) if bias is None else bias.reshape(shape)
+    of_x, of_h = (each.reshape(directions, desc.gates, hidden, each.shape[3]) for each in (w, r))
+    return _Linear(of_x, b[:, 0]), _Linear(of_h, b[:, 1])
 
 
-_Step = Callable[..., tuple[Array, ...]]
+_Maybe: TypeAlias = Array | None
+_Step: TypeAlias = Callable[..., tuple[Array, ...]]
 """Of a direction, X_t and the states before, each {batch_size, size}: the states after. The first of them is H."""
 
 
 @np.errstate(all="ignore")
-def _unrolled(
-    desc: Any, step: _Step, x: Array, initial: Sequence[Array | None], lengths: Array | None
-) -> tuple[Array, ...]:
+def _unrolled(desc: Any, step: _Step, x: Array, initial: Sequence[_Maybe], lengths: _Maybe) -> tuple[Array, ...]:
     """H_t for all t, then the states after the last step."""
     _, steps, batch, _ = x.shape
     directions, hidden = _directions(desc), desc.RecurrenceTensor.Sizes[3]
@@ -378,14 +379,8 @@ def _unrolled(
     return sequence, *(rounded(each, x.dtype) for each in last)
 
 
-def _reference_of_rnn(
-    desc: DML_RNN_OPERATOR_DESC,
-    x: Array,
-    w: Array,
-    r: Array,
-    bias: Array | None,
-    initial: Array | None,
-    lengths: Array | None,
+def _rnn(
+    desc: DML_RNN_OPERATOR_DESC, x: Array, w: Array, r: Array, bias: _Maybe, initial: _Maybe, lengths: _Maybe
 ) -> tuple[Array, ...]:
     of_x, of_h = _linear(desc, w, r, bias)
 
@@ -397,19 +392,19 @@ def _reference_of_rnn(
     return _unrolled(desc, step, x, [initial], lengths)
 
 
-def _reference_of_lstm(
+def _lstm(
     desc: DML_LSTM_OPERATOR_DESC,
     x: Array,
     w: Array,
     r: Array,
-    bias: Array | None,
-    initial: Array | None,
-    initial_cell: Array | None,
-    lengths: Array | None,
-    peephole: Array | None,
+    bias: _Maybe,
+    initial: _Maybe,
+    initial_cell: _Maybe,
+    lengths: _Maybe,
+    peephole: _Maybe,
 ) -> tuple[Array, ...]:
     of_x, of_h = _linear(desc, w, r, bias)
-    peepholes = None if peephole is None else widened(peephole).reshape(-1, 3, r.shape[3])
+    peepholes = None if peephole is None else peephole.reshape(-1, 3, r.shape[3])
     limit = desc.ClipThreshold if desc.UseClipThreshold else inf
 
     def step(direction: int, x: Array, h: Array, c: Array) -> tuple[Array, Array]:
@@ -432,14 +427,8 @@ def _reference_of_lstm(
     return _unrolled(desc, step, x, [initial, initial_cell], lengths)
 
 
-def _reference_of_gru(
-    desc: DML_GRU_OPERATOR_DESC,
-    x: Array,
-    w: Array,
-    r: Array,
-    bias: Array | None,
-    initial: Array | None,
-    lengths: Array | None,
+def _gru(
+    desc: DML_GRU_OPERATOR_DESC, x: Array, w: Array, r: Array, bias: _Maybe, initial: _Maybe, lengths: _Maybe
 ) -> tuple[Array, ...]:
     of_x, of_h = _linear(desc, w, r, bias)
 
@@ -475,7 +464,7 @@ RNN = OperatorSpec(
     constraints=_constraints,
     infer_sizes=_infer_sizes,
     sizes_rule="(C4)",
-    reference=_reference_of_rnn,
+    reference=_rnn,
     check_values=_check_values,
     support=_SUPPORT_OF_ONE_STATE,
 )
@@ -486,7 +475,7 @@ LSTM = OperatorSpec(
     constraints=_constraints_of_lstm,
     infer_sizes=_infer_sizes,
     sizes_rule="(C4)",
-    reference=_reference_of_lstm,
+    reference=_lstm,
     check_values=_check_values,
     support=support_table("""
         DML_FEATURE_LEVEL_1_0 and above
@@ -510,7 +499,7 @@ GRU = OperatorSpec(
     constraints=_constraints,
     infer_sizes=_infer_sizes,
     sizes_rule="(C4)",
-    reference=_reference_of_gru,
+    reference=_gru,
     check_values=_check_values,
     support=_SUPPORT_OF_ONE_STATE,
 )
