@@ -221,6 +221,14 @@ def test_the_bits_depend_on_no_stride(function: ReduceFunction, dtype: np.dtype[
             np.testing.assert_array_equal(first.view(bits(first)), other.view(bits(other)))
 
 
+def test_the_order_of_a_sum_depends_on_no_stride() -> None:
+    """What is left of these depends on which of the ones meet before the large numbers do."""
+    x = np.ones((37, 64), np.float32)
+    x[:, 0], x[:, -1] = 2**54, -(2**54)
+    first, second = (reduced("SUM", x, [1], layout=layout) for layout in ((64, 1), (1, 37)))
+    np.testing.assert_array_equal(first, second)
+
+
 def test_a_long_sum_of_half_precision() -> None:
     """A running sum of FLOAT16 would stay at 2048, one of FLOAT32 at 2^24."""
     x = tensor((1, 2**25), "FLOAT16", (0, 0))
