@@ -11,6 +11,7 @@ Descs and devices carry the names of directml.h; functions take and give arrays:
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from .binding import DML_BUFFER_ARRAY_BINDING, DML_BUFFER_BINDING, BindingTable
@@ -42,21 +43,21 @@ from .enums import (
 )
 from .errors import DMLError, DMLMemoryError, DMLTypeError, DMLValueError, Violation
 from .functions import cumulative_product, cumulative_summation, join, quantized_linear_average_pooling
-from .graph import (
-    DML_CONSTANT_DATA_GRAPH_NODE_DESC,
-    DML_GRAPH_DESC,
-    DML_INPUT_GRAPH_EDGE_DESC,
-    DML_INTERMEDIATE_GRAPH_EDGE_DESC,
-    DML_OPERATOR_GRAPH_NODE_DESC,
-    DML_OUTPUT_GRAPH_EDGE_DESC,
-)
-from .graph.build import Expression, Graph
-from .graph.compiled import CompiledGraph
 from .operators import OPERATORS, spec
 from .tensor import DML_BUFFER_TENSOR_DESC, DML_SCALE_BIAS, DML_SIZE_2D
 from .validate import validate
 
 if TYPE_CHECKING:
+    from .graph import (
+        DML_CONSTANT_DATA_GRAPH_NODE_DESC,
+        DML_GRAPH_DESC,
+        DML_INPUT_GRAPH_EDGE_DESC,
+        DML_INTERMEDIATE_GRAPH_EDGE_DESC,
+        DML_OPERATOR_GRAPH_NODE_DESC,
+        DML_OUTPUT_GRAPH_EDGE_DESC,
+    )
+    from .graph.build import Expression, Graph
+    from .graph.compiled import CompiledGraph
     from .operators import *  # noqa: F403
 
 __version__ = "0.1.0"
@@ -118,7 +119,18 @@ __all__ = [
 ]
 
 
+_GRAPHS = {
+    **dict.fromkeys((name for name in __all__ if name.startswith("DML_") and "_GRAPH_" in name), "graph"),
+    "CompiledGraph": "graph.compiled",
+    "Expression": "graph.build",
+    "Graph": "graph.build",
+}
+"""Names that are loaded on first use, by their modules."""
+
+
 def __getattr__(name: str) -> Any:
+    if name in _GRAPHS:
+        return getattr(import_module(f".{_GRAPHS[name]}", __name__), name)
     operator = name.removeprefix("DML_").removesuffix("_OPERATOR_DESC")
     if operator in OPERATORS and name == f"DML_{operator}_OPERATOR_DESC":
         return spec(operator).desc

@@ -16,7 +16,7 @@ In DirectML a mistake in a method without a return value removes the device. Her
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .binding import BindingTable, Slot, violation
 from .dispatchables import Child, Compiled, CompiledOperator, Dispatchable, Operator, OperatorInitializer, Served
@@ -25,13 +25,15 @@ from .engines.gpu.devices import NAMES as GPU_NAMES
 from .engines.gpu.devices import find
 from .enums import ExecutionFlags, Feature, FeatureLevel, HResult, TensorDataType
 from .errors import Violation, error, listing
-from .graph import DML_GRAPH_DESC
-from .graph.compiled import CompiledGraph, compile_graph
 from .layout import Layout
 from .memory import HOST, Memory
 from .operators import spec_of
 from .schema import OperatorDesc, OperatorSpec
 from .validate import check_values, flag_of, kind_of, level_of, validate
+
+if TYPE_CHECKING:
+    from .graph import DML_GRAPH_DESC
+    from .graph.compiled import CompiledGraph
 
 DEVICE_NAMES = ("cpu", "reference")
 
@@ -152,6 +154,9 @@ class Device:
         Raises:
             DMLError: (G1) to (G8).
         """
+        # On first use, as most never use graphs.
+        from .graph.compiled import compile_graph
+
         _check_flags("compile_graph", flags)
         return compile_graph(self, desc)
 
@@ -162,12 +167,12 @@ class Device:
             raise error([violation("create_operator_initializer", "(D2)", "", kind_of(operators), expected)])
         compiled = list(operators)
         for operator in compiled:
-            self._owns("create_operator_initializer", operator, CompiledOperator, CompiledGraph)
+            self._owns("create_operator_initializer", operator, Compiled)
         return OperatorInitializer(self, compiled)
 
     def create_binding_table(self, dispatchable: Dispatchable) -> BindingTable:
         """What holds the bindings of an initializer or a compiled operator."""
-        self._owns("create_binding_table", dispatchable, OperatorInitializer, CompiledOperator, CompiledGraph)
+        self._owns("create_binding_table", dispatchable, OperatorInitializer, Compiled)
         return BindingTable(dispatchable)
 
     def dispatch(self, dispatchable: Dispatchable, bindings: BindingTable) -> None:
@@ -176,7 +181,7 @@ class Device:
         Raises:
             DMLError: (B1) to (B9), (D2), (D3), and what the operator demands of values. Nothing is written then.
         """
-        self._owns("dispatch", dispatchable, OperatorInitializer, CompiledOperator, CompiledGraph)
+        self._owns("dispatch", dispatchable, OperatorInitializer, Compiled)
         if not isinstance(bindings, BindingTable) or bindings.dispatchable is not dispatchable:
             raise error(
                 [violation("dispatch", "(D2)", "bindings", kind_of(bindings), "the table of this dispatchable")]
@@ -212,7 +217,7 @@ class Device:
 
     def _owns(self, method: str, child: object, *kinds: type[Child]) -> None:
         if not isinstance(child, kinds):
-            expected = listing(kind.__name__ for kind in kinds)
+            expected = listing(kind.noun or kind.__name__ for kind in kinds)
             raise error([violation(method, "(D2)", "", kind_of(child), expected, kind="type")])
         if child.device is not self:
             found = f"an object of another device, {child.device}"

@@ -53,6 +53,9 @@ class Served(NamedTuple):
 class Child:
     """What belongs to a device."""
 
+    noun = ""
+    """What messages call it, where that is not its class."""
+
     def __init__(self, device: Device) -> None:
         self.device = device
 
@@ -103,6 +106,7 @@ class Compiled(Child):
     """What reads and writes memory that is bound to it: an operator or a graph, with its kernel. Immutable; several
     threads may dispatch it at once."""
 
+    noun = "CompiledOperator or CompiledGraph"
     _any_values = True
     """Whether no value breaks a rule."""
 
