@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from decimal import Context, Decimal
+from decimal import Context, Decimal, localcontext
 from fractions import Fraction
 from itertools import product
 from math import isqrt, prod
@@ -19,7 +19,7 @@ from anydml.layout import DTYPES
 from anydml.operators import spec
 from cases import tensor, tensor_of
 from exact import FLOATS, Float, _near
-from harness import bits, run
+from harness import ENGINE, bits, run
 from test_properties import shapes, strides, values
 
 property_test = settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
@@ -34,7 +34,7 @@ def reduced(
     desc = DML_REDUCE_OPERATOR_DESC(
         Function=ReduceFunction[function], InputTensor=tensor_of(x, layout), OutputTensor=tensor_of(y), Axes=axes
     )
-    (result,) = run("reference", desc, [x])
+    (result,) = run(ENGINE, desc, [x])
     assert result is not None
     return result
 
@@ -198,8 +198,8 @@ def test_logarithms_of_sums_of_exponentials(dtype: np.dtype[Any], data: st.DataO
     unit = FLOATS[dtype].unit
     for row, value in zip(rows(x, axes), y.ravel(), strict=True):
         largest = Decimal(float(max(row)))
-        rest = sum((CONTEXT.exp(Decimal(float(each)) - largest) for each in row), Decimal(0)) - 1
-        logarithm = CONTEXT.ln(1 + rest)
+        with localcontext(CONTEXT):
+            logarithm = sum(((Decimal(float(each)) - largest).exp() for each in row), Decimal(0)).ln()
         exact = CONTEXT.add(largest, logarithm)
         # e^d is as good as the d of the wider type, |d| roundings of it, is.
         slack = unit * fraction(abs(largest) + (len(row) + 4 + 2 * Decimal(float(np.ptp(row)))) * logarithm)
@@ -226,7 +226,7 @@ def test_a_long_sum_of_half_precision() -> None:
     desc = DML_REDUCE_OPERATOR_DESC(
         Function=ReduceFunction.AVERAGE, InputTensor=x, OutputTensor=tensor((1, 1), "FLOAT16"), Axes=[1]
     )
-    (y,) = run("reference", desc, [np.float16([[1]])])
+    (y,) = run(ENGINE, desc, [np.float16([[1]])])
     assert y is not None
     assert y.item() == 1
 
