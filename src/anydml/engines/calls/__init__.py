@@ -75,6 +75,24 @@ FAMILIES = {
         ),
         "activation",
     ),
+    **dict.fromkeys(
+        (
+            "SLICE",
+            "CAST",
+            "SPLIT",
+            "PADDING",
+            "VALUE_SCALE_2D",
+            "UPSAMPLE_2D",
+            "GATHER",
+            "FILL_VALUE_CONSTANT",
+            "FILL_VALUE_SEQUENCE",
+            "SLICE1",
+        ),
+        "movement",
+    ),
+    **dict.fromkeys(
+        ("REDUCE", "BATCH_NORMALIZATION", "MEAN_VARIANCE_NORMALIZATION", "MEAN_VARIANCE_NORMALIZATION1"), "statistics"
+    ),
 }
 """The module that plans an operator, loaded on first use, as PyTorch takes a second."""
 
