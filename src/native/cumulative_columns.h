@@ -150,9 +150,44 @@ class ColumnScan {
       const int64_t rows = std::min(batch, steps.rows - start);
       std::byte* to = steps.out + start * steps.out_step;
       if (stages) to = stage.room(to, rows * size);
-      scan_rows<kCarried>({rows, steps.in + start * steps.in_step, steps.in_step, to, steps.out_step}, width,
-                          tallies, before, stage);
+      const Steps some{rows, steps.in + start * steps.in_step, steps.in_step, to, steps.out_step};
+      const auto vectors = [&]<int... kFewer>(std::integer_sequence<int, kFewer...>) {
+        const int64_t count = (width + kLanes - 1) / kLanes;
+        return ((count == kFewer + 1 &&
+                 (scan_vectors<kFewer + 1, kCarried>(some, width, tallies, before, stage), true)) ||
+                ...);
+      };
+      if (!vectors(std::make_integer_sequence<int, kFewVectors>{})) {
+        scan_rows<kCarried>(some, width, tallies, before, stage);
+      }
     }
+  }
+
+  // So few vectors that their tallies stay in registers. The last may overlap the one before it: what the two
+  // share is the same in both.
+  static constexpr int kFewVectors = 8;
+  template <int kVectors, bool kCarried>
+  static void scan_vectors(const Steps& steps, int64_t width, Tally* tallies, const Tally* before,
+                           Stage& stage) {
+    const int64_t last = width - kLanes;
+    const auto column = [&](int k) { return k < kVectors - 1 ? k * kLanes : last; };
+    V tally[kVectors];
+    for (int k = 0; k < kVectors; ++k) tally[k] = load_tallies(tallies + column(k));
+    const std::byte* in = steps.in;
+    std::byte* out = steps.out;
+    for (int64_t r = 0; r < steps.rows; ++r, in += steps.in_step, out += steps.out_step) {
+      const V last_x = load_wide<T, Tally>(in + last * kSize);
+      for (int k = 0; k < kVectors; ++k) {
+        const int64_t j = column(k);
+        const V next =
+            Operation::combine(tally[k], k < kVectors - 1 ? load_wide<T, Tally>(in + j * kSize) : last_x);
+        write<kCarried>(out + j * kSize, tally[k], next, kCarried ? before + j : nullptr);
+        tally[k] = next;
+      }
+      for (int64_t line = 0; line < kVectors * kLanes * kSize; line += kLine) stage.send_line();
+    }
+    for (int k = 0; k < kVectors; ++k)
+      store_vector(reinterpret_cast<std::byte*>(tallies + column(k)), tally[k]);
   }
 
   // A line of columns at a time, on the output's lines, so that none is put together first. At a row's ends
