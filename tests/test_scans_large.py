@@ -63,6 +63,10 @@ STREAMED = 17 << 20
         ((31,), 0),
         ((256,), 1),
         ((300,), 0),
+        ((700,), 0),
+        ((9 * BLOCK,), 0),
+        ((9 * BLOCK + 5,), 0),
+        ((5, 1029), 1),
         ((2 * BLOCK + 77,), 1),
         ((40, 3), 1),
         ((13, 17), 1),
@@ -92,7 +96,20 @@ def test_streamed_integers(dtype: type, reverse: bool, exclusive: bool, tail: tu
 @pytest.mark.parametrize("operation", FUNCTIONS)
 @pytest.mark.parametrize(("dtype", "reverse", "exclusive"), [(np.float32, False, False), (np.float16, True, True)])
 @pytest.mark.parametrize(
-    ("tail", "axis"), [((), 0), ((3,), 0), ((31,), 1), ((300,), 0), ((1021,), 1), ((2 * BLOCK,), 1), ((13, 17), 1)]
+    ("tail", "axis"),
+    [
+        ((), 0),
+        ((3,), 0),
+        ((31,), 1),
+        ((300,), 0),
+        ((1021,), 1),
+        ((2 * BLOCK,), 1),
+        ((13, 17), 1),
+        ((29, 9), 1),
+        ((29, 65), 1),
+        ((9 * BLOCK + 5,), 0),
+        ((5, 1283), 1),
+    ],
 )
 def test_streamed_floats(
     operation: str, dtype: type, reverse: bool, exclusive: bool, tail: tuple[int, ...], axis: int
@@ -222,7 +239,8 @@ import hashlib, numpy as np
 from anydml import cumulative_product, cumulative_summation
 rng, digest = np.random.default_rng(7), hashlib.sha256()
 for dtype in (np.float32, np.float16):
-    for shape, axis in (((300_001,), 0), ((3, 70_000), 1), ((999, 77), 1), ((500, 333), 0), ((9, 50, 40), 1)):
+    for shape, axis in (((300_001,), 0), ((3, 70_000), 1), ((999, 77), 1), ((500, 333), 0), ((9, 50, 40), 1),
+                        ((9, 5000, 17), 1), ((1000, 9221), 0)):
         x = rng.standard_normal(shape).astype(dtype)
         for reverse in (False, True):
             for y in (cumulative_summation(x, axis, reverse=reverse, device="cpu"),

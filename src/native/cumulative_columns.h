@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <type_traits>
 #include <utility>
 
@@ -25,7 +26,6 @@ enum class Output { kNone, kInclusive, kExclusive };
 
 #if defined(ANYDML_VECTORS)
 
-inline constexpr int64_t kStrip = 2048;
 // Fewer columns than that are told to the compiler, which then keeps their tallies in registers.
 inline constexpr int kFewColumns = 8;
 
@@ -54,6 +54,7 @@ class ColumnScan {
   static constexpr int64_t kSize = sizeof(T);
   // What is not written in longer pieces leaves in the ordinary way.
   static constexpr int64_t kWorthStreaming = 512;
+  static constexpr int64_t kMostStaged = 2 << 10;
 
   template <bool kCarried>
   static void scan_carried(const Steps& steps, int64_t width, Tally* tallies, const Tally* before,
@@ -134,24 +135,121 @@ class ColumnScan {
     }
   }
 
-  // Packed rows many at a time here too.
+  // Short packed rows many at a time here too; long ones go straight around the caches.
   template <bool kCarried>
   static void scan_strip(const Steps& steps, int64_t width, Tally* tallies, const Tally* before,
                          Stage& stage) {
     const int64_t size = width * kSize;
-    const bool packed = steps.out_step == size;
-    const bool stages = kOutput != Output::kNone && stage.streams() && (packed || size >= kWorthStreaming);
-    const int64_t batch = !stages ? steps.rows : packed ? std::max<int64_t>(1, Stage::kMost / 4 / size) : 1;
+    const bool writes = kOutput != Output::kNone && stage.streams();
+    const bool stages = writes && steps.out_step == size && size <= kMostStaged;
+    if (writes && !stages && size >= kWorthStreaming && is_aligned(steps)) {
+      return stream_rows<kCarried>(steps, width, tallies, before);
+    }
+    const int64_t batch = stages ? kMostStaged / size : steps.rows;
     for (int64_t start = 0; start < steps.rows; start += batch) {
       const int64_t rows = std::min(batch, steps.rows - start);
       std::byte* to = steps.out + start * steps.out_step;
       if (stages) to = stage.room(to, rows * size);
-      scan_rows<kCarried>({rows, steps.in + start * steps.in_step, steps.in_step, to, steps.out_step}, width,
-                          tallies, before, stage);
+      const Steps some{rows, steps.in + start * steps.in_step, steps.in_step, to, steps.out_step};
+      const auto vectors = [&]<int... kFewer>(std::integer_sequence<int, kFewer...>) {
+        const int64_t count = (width + kLanes - 1) / kLanes;
+        return ((count == kFewer + 1 &&
+                 (scan_vectors<kFewer + 1, kCarried>(some, width, tallies, before, stage), true)) ||
+                ...);
+      };
+      if (!vectors(std::make_integer_sequence<int, kFewVectors>{})) {
+        scan_rows<kCarried>(some, width, tallies, before, stage);
+      }
     }
   }
 
+  // So few vectors that their tallies stay in registers. The last may overlap the one before it: what the two
+  // share is the same in both.
+  static constexpr int kFewVectors = 8;
+  template <int kVectors, bool kCarried>
+  static void scan_vectors(const Steps& steps, int64_t width, Tally* tallies, const Tally* before,
+                           Stage& stage) {
+    const int64_t last = width - kLanes;
+    const auto column = [&](int k) { return k < kVectors - 1 ? k * kLanes : last; };
+    V tally[kVectors];
+    for (int k = 0; k < kVectors; ++k) tally[k] = load_tallies(tallies + column(k));
+    const std::byte* in = steps.in;
+    std::byte* out = steps.out;
+    for (int64_t r = 0; r < steps.rows; ++r, in += steps.in_step, out += steps.out_step) {
+      const V last_x = load_wide<T, Tally>(in + last * kSize);
+      for (int k = 0; k < kVectors; ++k) {
+        const int64_t j = column(k);
+        const V next =
+            Operation::combine(tally[k], k < kVectors - 1 ? load_wide<T, Tally>(in + j * kSize) : last_x);
+        write<kCarried>(out + j * kSize, tally[k], next, kCarried ? before + j : nullptr);
+        tally[k] = next;
+      }
+      for (int64_t line = 0; line < kVectors * kLanes * kSize; line += kLine) stage.send_line();
+    }
+    for (int k = 0; k < kVectors; ++k)
+      store_vector(reinterpret_cast<std::byte*>(tallies + column(k)), tally[k]);
+  }
+
+  // A line of columns at a time, on the output's lines, so that none is put together first. At a row's ends
+  // it takes as much of a line as belongs to the row.
+  template <bool kCarried>
+  static void stream_rows(const Steps& steps, int64_t width, Tally* tallies, const Tally* before) {
+    const std::byte* in = steps.in;
+    std::byte* out = steps.out;
+    for (int64_t r = 0; r < steps.rows; ++r, in += steps.in_step, out += steps.out_step) {
+      const int64_t head = to_next_line(out) / kSize;
+      const int64_t tail = (width - head) % kColumns;
+      stream_edge<kCarried>(in, out, tallies, before, 0, head);
+      const int64_t last = width - kColumns;
+      stream_edge<kCarried>(in + last * kSize, out + last * kSize, tallies + last,
+                            kCarried ? before + last : nullptr, kColumns - tail, tail);
+      for (int64_t j = head; j < width - tail; j += kColumns) {
+        prefetch_line(in + steps.in_step + j * kSize);
+        advance_line<kCarried>(in + j * kSize, tallies + j, kCarried ? before + j : nullptr,
+                               [&](int64_t at, auto y) { stream_vector(out + j * kSize + at, y); });
+      }
+    }
+  }
+
+  // `count` columns of a line of them, from the i-th on.
+  template <bool kCarried>
+  static void stream_edge(const std::byte* in, std::byte* out, Tally* tallies, const Tally* before, int64_t i,
+                          int64_t count) {
+    if (count == 0) return;
+    Tally next[kColumns];
+    std::byte line[kLine];
+    std::copy_n(tallies, kColumns, next);
+    advance_line<kCarried>(in, next, before, [&](int64_t at, auto y) { store_vector(line + at, y); });
+    std::copy_n(next + i, count, tallies + i);
+    std::memcpy(out + i * kSize, line + i * kSize, static_cast<size_t>(count * kSize));
+  }
+
+  // Calls put(at, y) for each vector of a line's outputs.
+  template <bool kCarried, class Put>
+  ANYDML_INLINE static void advance_line(const std::byte* in, Tally* tallies, const Tally* before,
+                                         const Put& put) {
+    for (int64_t at = 0; at < kLine; at += kVectorBytes) {
+      V y[kWides];
+      for (int64_t k = 0; k < kWides; ++k) {
+        const int64_t j = at / kSize + k * kLanes;
+        const V tally = load_tallies(tallies + j);
+        const V next = Operation::combine(tally, load_wide<T, Tally>(in + j * kSize));
+        store_vector(reinterpret_cast<std::byte*>(tallies + j), next);
+        y[k] = kOutput == Output::kExclusive ? tally : next;
+        if constexpr (kCarried) y[k] = Operation::combine(load_tallies(before + j), y[k]);
+      }
+      put(at, narrow_vector<T, Tally>(y));
+    }
+  }
+
+  static bool is_aligned(const Steps& steps) {
+    return (reinterpret_cast<uintptr_t>(steps.out) | static_cast<uintptr_t>(steps.out_step)) % kSize == 0;
+  }
+
   static constexpr int64_t kLanes = kVectorBytes / sizeof(Tally);
+  // Columns whose outputs fill a line, and vectors of tallies whose outputs fill one.
+  static constexpr int64_t kColumns = kLine / kSize;
+  static constexpr int64_t kWides = sizeof(Tally) / kSize;
   static_assert(kLanes <= kFewColumns, "every strip holds a vector");
   // Vectors whose outputs fill a line.
   static constexpr int64_t kPerLine = kLine / (kLanes * kSize);

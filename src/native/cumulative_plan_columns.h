@@ -52,7 +52,7 @@ class ColumnPlan final : public Plan {
       });
       return;
     }
-    const int64_t width = strip_width(planes, threads);
+    const int64_t width = strip_width(planes, threads, streams);
     // The first strip is wider where its outputs do not begin with a line: no two threads write into one.
     const int64_t more = columns_.size > kMostBlocked ? to_next_line(out) / kSize : 0;
     const int64_t strips = std::max<int64_t>(1, (columns_.size - more + width - 1) / width);
@@ -88,6 +88,10 @@ class ColumnPlan final : public Plan {
   using Reduction = ColumnScan<T, Operation, Output::kNone>;
   using Tally = TallyOf<T>;
   static constexpr int64_t kSize = sizeof(T);
+  // Memory reads and writes rows of strips that wide nearly as fast as it copies; a quarter of that takes
+  // half as long again, and 512 bytes twice as long.
+  static constexpr int64_t kMostStreamed = (16 << 10) / kSize;
+  static constexpr int64_t kMostCached = std::min<int64_t>(2048, (8 << 10) / kSize);
   static constexpr int64_t kNarrowest = 64;
   static_assert(kNarrowest >= kLine / kSize, "the first strip is wider by less than that");
   // A tile of the input, 64 KiB and a line for each row, so that columns do not fall into one set of the
@@ -109,18 +113,18 @@ class ColumnPlan final : public Plan {
 
   bool gathers() const { return columns_.in != kSize; }
 
-  // Whole lines of the cache, narrower where threads would have nothing to do.
-  int64_t strip_width(int64_t planes, int threads) const {
+  // Whole lines of the cache: as many strips, equally wide, as are within the limit and keep all threads
+  // busy.
+  int64_t strip_width(int64_t planes, int threads, bool streams) const {
     if (columns_.size <= kMostBlocked) return columns_.size;
-    const int64_t columns = columns_.size;
-    const int64_t wanted = planes >= threads ? columns : (columns + threads - 1) / threads;
-    const int64_t most = gathers() ? kTileColumns : std::min(kStrip, Stage::kMost / kSize);
-    return std::clamp<int64_t>((wanted + kNarrowest - 1) / kNarrowest * kNarrowest, kNarrowest,
-                               most - kNarrowest);
+    const auto parts = [](int64_t size, int64_t part) { return (size + part - 1) / part; };
+    const int64_t wanted = planes >= threads ? columns_.size : parts(columns_.size, threads);
+    const int64_t most = gathers() ? kTileColumns - kNarrowest : streams ? kMostStreamed : kMostCached;
+    return parts(parts(wanted, parts(wanted, most)), kNarrowest) * kNarrowest;
   }
 
   void scan_strip(const std::byte* in, std::byte* out, int64_t start, int64_t width, Stage& stage) const {
-    alignas(64) Tally tallies[kStrip];
+    alignas(64) Tally tallies[kMostStreamed + kNarrowest];
     Tally before[kMostBlocked];
     const bool blocked = block_ < axis_.size;
     in += start * columns_.in;

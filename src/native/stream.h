@@ -10,12 +10,18 @@
 #include <cstdint>
 #include <cstring>
 
+#include "isa.h"
+
 #if defined(__SSE2__) || defined(_M_X64)
+#if defined(__GNUC__)
+#include <immintrin.h>
+#else
 #include <emmintrin.h>
+#endif
 #define ANYDML_STREAM_SSE2
 #endif
 
-namespace anydml {
+ANYDML_ISA_BEGIN
 
 inline constexpr int64_t kLine = 64;
 
@@ -36,10 +42,17 @@ inline void prefetch_line([[maybe_unused]] const std::byte* from) {
 #endif
 }
 
-// Writes the line at `to`, which is aligned. 16 bytes at a time, on every instruction set: the processor
-// gathers them, and memory is the limit.
-inline void stream_line(std::byte* to, const std::byte* from) {
-#if defined(ANYDML_STREAM_SSE2)
+// Writes the line at `to`, which is aligned. The processor gathers what it is given in pieces; the fewer they
+// are, the less often it waits for memory.
+ANYDML_INLINE void stream_line(std::byte* to, const std::byte* from) {
+#if defined(ANYDML_ISA_AVX2) || defined(ANYDML_ISA_AVX512)
+  auto* const line = reinterpret_cast<__m256i*>(to);
+  const auto* const source = reinterpret_cast<const __m256i*>(from);
+  const __m256i a = _mm256_loadu_si256(source);
+  const __m256i b = _mm256_loadu_si256(source + 1);
+  _mm256_stream_si256(line, a);
+  _mm256_stream_si256(line + 1, b);
+#elif defined(ANYDML_STREAM_SSE2)
   auto* const line = reinterpret_cast<__m128i*>(to);
   const auto* const source = reinterpret_cast<const __m128i*>(from);
   const __m128i a = _mm_loadu_si128(source);
@@ -102,7 +115,7 @@ class LineStream {
   int64_t begin_;   // of what is stored in this line
   int64_t filled_;  // its end
   std::byte* line_;
-  alignas(16) std::byte buffer_[kLine];
+  alignas(32) std::byte buffer_[kLine];
 };
 
 // Streamed lines before it are seen by whoever sees what is written after it. Each thread that streams calls
@@ -113,4 +126,4 @@ inline void stream_fence() {
 #endif
 }
 
-}  // namespace anydml
+ANYDML_ISA_END

@@ -134,6 +134,32 @@ ANYDML_INLINE void store_wide(std::byte* to, Vector<Wide> wide) {
   }
 }
 
+// A vector of elements of T, from as many vectors of numbers as that takes.
+template <class T, class Wide>
+ANYDML_INLINE Vector<uint16_t> narrow_vector(const Vector<Wide>* wide) {
+  if constexpr (std::is_same_v<T, Wide>) {
+    return (Vector<uint16_t>)wide[0];
+  } else {
+    using Row = Vector<uint16_t, 8>;
+    const Row low = narrow_row<T, Row>(wide[0]);
+    const Row high = narrow_row<T, Row>(wide[1]);
+    return __builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+  }
+}
+
+// Around the caches, to an address that is aligned.
+ANYDML_INLINE void stream_vector(std::byte* to, Vector<uint16_t> v) {
+#if defined(ANYDML_ISA_AVX2) || defined(ANYDML_ISA_AVX512)
+  _mm256_stream_si256(reinterpret_cast<__m256i*>(to), (__m256i)v);
+#elif defined(__SSE2__)
+  auto* const half = reinterpret_cast<__m128i*>(to);
+  _mm_stream_si128(half, (__m128i)__builtin_shufflevector(v, v, 0, 1, 2, 3, 4, 5, 6, 7));
+  _mm_stream_si128(half + 1, (__m128i)__builtin_shufflevector(v, v, 8, 9, 10, 11, 12, 13, 14, 15));
+#else
+  store_vector(to, v);
+#endif
+}
+
 #endif  // ANYDML_VECTORS
 
 // One element as a number of type Wide, and back.
