@@ -66,6 +66,15 @@ def microseconds(statement: str, names: dict[str, object], repeats: int = 15, nu
     return min(times), statistics.median(times)
 
 
+def chain(device: anydml.Device, length: int) -> dict[str, object]:
+    """A graph of so many operators, each of which reads the one before it."""
+    graph = anydml.Graph(device)
+    end = graph.input(DML_BUFFER_TENSOR_DESC(DataType=TensorDataType.FLOAT32, Sizes=(1, 1, 3, 4)))
+    for i in range(length):
+        end = end + end if i % 2 else graph.operator(DML_CUMULATIVE_SUMMATION_OPERATOR_DESC, InputTensor=end, Axis=3)[0]
+    return {"graph": graph, "end": end}
+
+
 def main() -> None:
     versions = f"Python {platform.python_version()}, NumPy {np.__version__}, anydml {anydml.__version__}"
     print(f"{platform.platform()}, {versions}")
@@ -76,6 +85,8 @@ def main() -> None:
     for name, desc in descs().items():
         best, median = microseconds(create, {"device": device, "desc": desc})
         print(f"create and compile {name}: {best:.0f} us best, {median:.0f} us median, limit 150 us")
+    best, median = microseconds("graph.compile([end])", chain(device, 2000), repeats=5, number=1)
+    print(f"compile a graph of 2000 nodes: {best / 1e3:.0f} ms best, {median / 1e3:.0f} ms median, limit 1000 ms")
     x = np.ones((1, 1, 3, 4), np.float32)
     compiled = device.compile_operator(device.create_operator(descs()["CUMULATIVE_SUMMATION"]))
     names = {"compiled": compiled, "x": x, "out": np.empty_like(x), "np": np, "anydml": anydml}
