@@ -23,7 +23,7 @@ from anydml import DML_BUFFER_TENSOR_DESC, DML_SCALE_BIAS, DML_SIZE_2D, FeatureL
 from anydml.cli import pages
 from anydml.device import DEVICE_NAMES
 from anydml.layout import Layout
-from anydml.operators import ANY, OPERATORS, spec, spec_of
+from anydml.operators import OPERATORS, spec, spec_of
 from anydml.schema import OperatorDesc
 from cases import Case, all_cases
 
@@ -116,15 +116,8 @@ def test_samples_of_dxdispatch(anydml_: Any, tmp_path: Path, name: str, device: 
 
 
 @needs_samples
-def test_other_samples_name_the_operator_that_is_missing(anydml_: Any) -> None:
-    others = [path for path in SAMPLES.glob("dml_*.json") if path.stem not in SAMPLES_PRINTED]
-    assert others
-    for path in others:
-        for word in ("run", "check"):
-            code, out, err = anydml_(word, path)
-            (line,) = (out + err).splitlines()
-            assert code == 1
-            assert f"which this version does not have yet, expected {ANY} (M11)" in line
+def test_every_sample_of_dxdispatch_runs() -> None:
+    assert {path.stem for path in SAMPLES.glob("dml_*.json")} == set(SAMPLES_PRINTED)
 
 
 def _tensor(tensor: DML_BUFFER_TENSOR_DESC) -> dict[str, Any]:

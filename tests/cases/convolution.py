@@ -9,8 +9,9 @@ import numpy as np
 
 from anydml import DML_CONVOLUTION_OPERATOR_DESC, DML_ELEMENT_WISE_CLIP_OPERATOR_DESC
 from anydml.enums import ConvolutionDirection, ConvolutionMode
+from anydml.schema import OperatorDesc
 
-from . import Case, tensor_of
+from . import Case, Negative, tensor, tensor_of
 
 INF, NAN = np.inf, np.nan
 BACKWARD, TURNED = ConvolutionDirection.BACKWARD, ConvolutionMode.CONVOLUTION
@@ -175,4 +176,130 @@ CASES = [
         direction=BACKWARD,
     ),
     _case("backward-fused-clip", _PAIR, _DIGITS, [[[2, 12, 13, 13]]], direction=BACKWARD, activation=_CLIP),
+]
+
+
+def _convolution(**members: Any) -> OperatorDesc:
+    """A filter of 3 by 3 over {1, 4, 5, 6}, in 2 groups."""
+    right = {
+        "InputTensor": tensor((1, 4, 5, 6)),
+        "FilterTensor": tensor((6, 2, 3, 3)),
+        "BiasTensor": tensor((1, 6, 1, 1)),
+        "OutputTensor": tensor((1, 6, 3, 4)),
+        "Mode": ConvolutionMode.CROSS_CORRELATION,
+        "Direction": ConvolutionDirection.FORWARD,
+        "Strides": (1, 1),
+        "Dilations": (1, 1),
+        "StartPadding": (0, 0),
+        "EndPadding": (0, 0),
+        "OutputPadding": (0, 0),
+        "GroupCount": 2,
+    }
+    return DML_CONVOLUTION_OPERATOR_DESC(**{**right, **members})
+
+
+def _backward(**members: Any) -> OperatorDesc:
+    """From {1, 6, 3, 4} back, each second row and column."""
+    right = {
+        "InputTensor": tensor((1, 6, 3, 4)),
+        "BiasTensor": tensor((1, 4, 1, 1)),
+        "OutputTensor": tensor((1, 4, 7, 10)),
+        "Direction": ConvolutionDirection.BACKWARD,
+        "Strides": (2, 2),
+    }
+    return _convolution(**{**right, **members})
+
+
+NEGATIVES = [
+    Negative(
+        "(C1)",
+        _convolution(FilterTensor=tensor((6, 2, 3, 3), "FLOAT16")),
+        "FilterTensor.DataType",
+        "FLOAT16",
+        "FLOAT32, that of I",
+    ),
+    Negative(
+        "(C1)",
+        _convolution(BiasTensor=tensor((1, 6, 1, 1), "FLOAT16")),
+        "BiasTensor.DataType",
+        "FLOAT16",
+        "FLOAT32, that of I",
+    ),
+    Negative(
+        "(C2)", _convolution(BiasTensor=tensor((6, 1, 1))), "BiasTensor.DimensionCount", "3", "4, that of InputTensor"
+    ),
+    Negative(
+        "(C2)",
+        _convolution(OutputTensor=tensor((1, 6, 3, 4, 1))),
+        "OutputTensor.DimensionCount",
+        "5",
+        "4, that of InputTensor",
+    ),
+    Negative(
+        "(C3)",
+        _convolution(**{name: (1,) * 3 for name in DML_CONVOLUTION_OPERATOR_DESC.counts["DimensionCount"]}),
+        "DimensionCount",
+        "3",
+        "2, 2 less than",
+    ),
+    Negative("(C4)", _convolution(Strides=(1, 0)), "Strides[1]", "0", "at least 1"),
+    Negative("(C4)", _convolution(Dilations=(0, 1)), "Dilations[0]", "0", "at least 1"),
+    Negative("(C4)", _convolution(GroupCount=0), "GroupCount", "0", "at least 1"),
+    Negative("(C5)", _convolution(GroupCount=3), "GroupCount", "3", "a divisor of 4, the channels of InputTensor"),
+    Negative(
+        "(C5)",
+        _convolution(GroupCount=4, FilterTensor=tensor((6, 1, 3, 3))),
+        "GroupCount",
+        "4",
+        "a divisor of 6, the channels of OutputTensor",
+    ),
+    Negative(
+        "(C5)",
+        _backward(GroupCount=4, BiasTensor=None, OutputTensor=tensor((1, 8, 7, 10))),
+        "GroupCount",
+        "4",
+        "a divisor of 6, the channels of InputTensor",
+    ),
+    Negative(
+        "(C6)",
+        _convolution(FilterTensor=tensor((6, 4, 3, 3))),
+        "FilterTensor.Sizes[1]",
+        "4",
+        "2, the channels of a group of InputTensor",
+    ),
+    Negative(
+        "(C6)",
+        _backward(FilterTensor=tensor((4, 2, 3, 3))),
+        "FilterTensor.Sizes[0]",
+        "4",
+        "6, the channels of InputTensor",
+    ),
+    Negative("(C7)", _convolution(BiasTensor=tensor((1, 1, 1, 1))), "BiasTensor.Sizes", "(1, 1, 1, 1)", "(1, 6, 1, 1)"),
+    Negative("(C7)", _backward(BiasTensor=tensor((1, 6, 1, 1))), "BiasTensor.Sizes", "(1, 6, 1, 1)", "(1, 4, 1, 1)"),
+    Negative(
+        "(C8)",
+        _convolution(FilterTensor=tensor((6, 2, 6, 3))),
+        "FilterTensor.Sizes[2]",
+        "6",
+        "at most 5, the padded size",
+    ),
+    Negative(
+        "(C8)", _convolution(Dilations=(1, 3)), "FilterTensor.Sizes[3]", "an extent of 7", "at most 6, the padded size"
+    ),
+    # 7 rows, or 8, of which padding may cut off 7.
+    Negative(
+        "(C8)",
+        _backward(StartPadding=(4, 0), EndPadding=(4, 0)),
+        "StartPadding[0]",
+        "4, with an EndPadding of 4",
+        "leave at least one element",
+    ),
+    Negative("(C9)", _convolution(OutputTensor=tensor((1, 6, 4, 4))), "OutputTensor.Sizes[2]", "4", "3"),
+    Negative(
+        "(C9)", _convolution(OutputTensor=tensor((1, 4, 3, 4)), BiasTensor=None), "OutputTensor.Sizes[1]", "4", "6"
+    ),
+    Negative("(C9)", _convolution(OutputPadding=(0, 1)), "OutputTensor.Sizes[3]", "4", "5"),
+    Negative("(C9)", _backward(OutputTensor=tensor((1, 4, 7, 8))), "OutputTensor.Sizes[3]", "8", "9 or 10"),
+    Negative("(C9)", _backward(OutputTensor=tensor((1, 4, 9, 10))), "OutputTensor.Sizes[2]", "9", "7 or 8"),
+    Negative("(C9)", _backward(Strides=(2, 5)), "OutputTensor.Sizes[3]", "10", "18 to 22"),
 ]

@@ -8,8 +8,9 @@ import numpy as np
 
 from anydml import DML_ELEMENT_WISE_CLIP_OPERATOR_DESC, DML_GEMM_OPERATOR_DESC
 from anydml.enums import MatrixTransform
+from anydml.schema import OperatorDesc
 
-from . import Case, tensor_of
+from . import Case, Negative, tensor, tensor_of
 
 INF, NAN = np.inf, np.nan
 
@@ -90,4 +91,46 @@ CASES = [
     _case("fused-clip", _A, _B, [[20, 22], [43, 45]], activation=_CLIP),
     # Applied before rounding: 60000 + 60000 is beyond float16, 45 is not
     _case("float16-fused-clip", [[60000, 60000]], [[1], [1]], [[45]], dtype=np.float16, activation=_CLIP),
+]
+
+
+def _gemm(**members: Any) -> OperatorDesc:
+    right = {
+        "ATensor": tensor((2, 3, 4)),
+        "BTensor": tensor((2, 4, 5)),
+        "CTensor": tensor((2, 3, 5)),
+        "OutputTensor": tensor((2, 3, 5)),
+        "TransA": MatrixTransform.NONE,
+        "TransB": MatrixTransform.NONE,
+        "Alpha": 1,
+        "Beta": 1,
+    }
+    return DML_GEMM_OPERATOR_DESC(**{**right, **members})
+
+
+NEGATIVES = [
+    Negative("(C1)", _gemm(BTensor=tensor((2, 4, 5), "FLOAT16")), "BTensor.DataType", "FLOAT16", "FLOAT32, that of A"),
+    Negative("(C1)", _gemm(CTensor=tensor((2, 3, 5), "FLOAT16")), "CTensor.DataType", "FLOAT16", "FLOAT32, that of A"),
+    Negative("(C2)", _gemm(BTensor=tensor((4, 5))), "BTensor.DimensionCount", "2", "3, that of ATensor"),
+    Negative("(C2)", _gemm(CTensor=tensor((3, 5))), "CTensor.DimensionCount", "2", "3, that of ATensor"),
+    Negative("(C3)", _gemm(BTensor=tensor((1, 4, 5))), "BTensor.Sizes[0]", "1", "2, that of ATensor"),
+    Negative("(C4)", _gemm(BTensor=tensor((2, 3, 5))), "BTensor.Sizes[1]", "3", "4, that of ATensor.Sizes[2]"),
+    Negative(
+        "(C4)",
+        _gemm(ATensor=tensor((2, 6, 3)), TransA=MatrixTransform.TRANSPOSE),
+        "BTensor.Sizes[1]",
+        "4",
+        "6, that of ATensor.Sizes[1]",
+    ),
+    Negative(
+        "(C4)",
+        _gemm(BTensor=tensor((2, 5, 6)), TransB=MatrixTransform.TRANSPOSE),
+        "BTensor.Sizes[2]",
+        "6",
+        "4, that of ATensor.Sizes[2]",
+    ),
+    Negative("(C5)", _gemm(CTensor=tensor((1, 3, 5))), "CTensor.Sizes", "(1, 3, 5)", "(2, 3, 5), that of Output"),
+    Negative("(C6)", _gemm(CTensor=None, OutputTensor=tensor((2, 3, 4))), "OutputTensor.Sizes[2]", "4", "5"),
+    Negative("(C6)", _gemm(CTensor=None, OutputTensor=tensor((1, 3, 5))), "OutputTensor.Sizes[0]", "1", "2"),
+    Negative("(F4)", _gemm(TransA=1), "TransA", "int 1", "MatrixTransform.TRANSPOSE"),
 ]

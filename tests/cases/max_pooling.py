@@ -1,4 +1,7 @@
-"""MAX_POOLING and its revisions: every type, ties, padding, NaN, and indices into the whole input."""
+"""MAX_POOLING and its revisions: every type, ties, padding, NaN, and indices into the whole input.
+
+What all pooling of floats refuses is here too.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +11,10 @@ from typing import Any
 import numpy as np
 
 import anydml
+from anydml.operators import spec
+from anydml.schema import OperatorDesc
 
-from . import Case, tensor_of
+from . import Case, Negative, tensor, tensor_of
 
 INF, NAN = np.inf, np.nan
 
@@ -130,5 +135,116 @@ CASES = [
     ),
     _case(
         "broadcast", np.full((1, 1, 2, 3), 4), [[[[4, 4]]]], [[[[0, 1]]]], window=[2, 2], layouts=[(0,) * 4, None, None]
+    ),
+]
+
+
+WINDOWED = ("AVERAGE_POOLING", "LP_POOLING", "MAX_POOLING", "MAX_POOLING1", "MAX_POOLING2")
+
+
+def _windowed(operator: str, **members: Any) -> OperatorDesc:
+    """Pooling of floats, by a window of 2 by 2 over {1, 3, 4, 5}."""
+    right = {
+        "InputTensor": tensor((1, 3, 4, 5)),
+        "OutputTensor": tensor((1, 3, 3, 4)),
+        "Strides": (1, 1),
+        "WindowSize": (2, 2),
+        "StartPadding": (0, 0),
+        "EndPadding": (0, 0),
+    }
+    more = {"P": 2, "OutputIndicesTensor": tensor((1, 3, 3, 4), "UINT32"), "Dilations": (1, 1)}
+    found = spec(operator)
+    right.update({name: value for name, value in more.items() if name in found.members})
+    return found.desc(**{**right, **members})
+
+
+NEGATIVES = [
+    *(
+        negative
+        for operator in WINDOWED
+        for negative in (
+            Negative(
+                "(C1)",
+                _windowed(operator, OutputTensor=tensor((1, 3, 3, 4), "FLOAT16")),
+                "OutputTensor.DataType",
+                "FLOAT16",
+                "FLOAT32, that of I",
+            ),
+            Negative(
+                "(C2)",
+                _windowed(operator, OutputTensor=tensor((1, 3, 3, 4, 1))),
+                "OutputTensor.DimensionCount",
+                "5",
+                "4, that of InputTensor",
+            ),
+            Negative(
+                "(C3)",
+                _windowed(operator, **{name: (1,) * 3 for name in spec(operator).desc.counts["DimensionCount"]}),
+                "DimensionCount",
+                "3",
+                "2, 2 less than",
+            ),
+            Negative("(C4)", _windowed(operator, Strides=(0, 1)), "Strides[0]", "0", "at least 1"),
+            Negative("(C4)", _windowed(operator, WindowSize=(2, 0)), "WindowSize[1]", "0", "at least 1"),
+            Negative(
+                "(C5)",
+                _windowed(operator, WindowSize=(5, 2)),
+                "WindowSize[0]",
+                "5",
+                "an extent of at most 4, the padded size",
+            ),
+            Negative("(C6)", _windowed(operator, OutputTensor=tensor((1, 3, 3, 5))), "OutputTensor.Sizes[3]", "5", "4"),
+            Negative("(C6)", _windowed(operator, OutputTensor=tensor((2, 3, 3, 4))), "OutputTensor.Sizes[0]", "2", "1"),
+        )
+    ),
+    Negative("(C7)", _windowed("LP_POOLING", P=0), "P", "0", "at least 1"),
+    Negative("(C4)", _windowed("MAX_POOLING2", Dilations=(0, 1)), "Dilations[0]", "0", "at least 1"),
+    Negative(
+        "(C5)",
+        _windowed("MAX_POOLING2", Dilations=(1, 5)),
+        "WindowSize[1]",
+        "2, with a dilation of 5 an extent of 6",
+        "at most 5",
+    ),
+    *(
+        negative
+        for operator in ("MAX_POOLING1", "MAX_POOLING2")
+        for negative in (
+            Negative(
+                "(C2)",
+                _windowed(operator, OutputIndicesTensor=tensor((1, 3, 3, 4, 1), "UINT32")),
+                "OutputIndicesTensor.DimensionCount",
+                "5",
+                "4, that of InputTensor",
+            ),
+            Negative(
+                "(C6)",
+                _windowed(operator, OutputIndicesTensor=tensor((1, 3, 3, 5), "UINT32")),
+                "OutputIndicesTensor.Sizes[3]",
+                "5",
+                "4",
+            ),
+            # Rounded down, and rounded up
+            Negative(
+                "(C7)",
+                _windowed(
+                    operator,
+                    InputTensor=tensor((1, 3, 4, 8)),
+                    Strides=(1, 2),
+                    WindowSize=(2, 1),
+                    OutputIndicesTensor=tensor((1, 3, 3, 5), "UINT32"),
+                ),
+                "OutputIndicesTensor.Sizes",
+                "(1, 3, 3, 5)",
+                "(1, 3, 3, 4), that of OutputTensor",
+            ),
+            Negative(
+                "(C8)",
+                _windowed(operator, InputTensor=tensor((1, 3, 2**16, 2**16)), WindowSize=(2**16 - 2, 2**16 - 3)),
+                "OutputIndicesTensor.DataType",
+                "UINT32, of 12884901888 elements",
+                "UINT64",
+            ),
+        )
     ),
 ]

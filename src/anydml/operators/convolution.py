@@ -32,9 +32,9 @@ from ..schema import (
     UINTs,
     support_table,
 )
-from .common import WIDER, rounded, same, widened
+from .common import WIDER, at_least_1, rounded, same, widened
 from .fused import activated
-from .windows import Window, below_1, too_large, windows_of, wrong_dimension_count
+from .windows import Window, too_large, windows_of, wrong_dimension_count
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,7 +146,7 @@ def _constraints(desc: _Desc) -> Iterator[Broken]:
     yield from same(desc, "(C1)", "DataType", *names)
     yield from same(desc, "(C2)", "DimensionCount", *names)
     yield from wrong_dimension_count(desc, "(C3)")
-    yield from below_1(desc, "(C4)", "Strides", "Dilations")
+    yield from at_least_1(desc, "(C4)", "Strides", "Dilations")
     if desc.GroupCount < 1:
         yield Broken("(C4)", "GroupCount", str(desc.GroupCount), "at least 1")
     if len(desc.InputTensor.Sizes) == len(desc.FilterTensor.Sizes) >= 2 and desc.GroupCount >= 1:

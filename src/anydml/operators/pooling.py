@@ -29,8 +29,8 @@ from ..schema import (
     UINTs,
     support_table,
 )
-from .common import rounded, widened
-from .windows import below_1, pooled_sizes, pooling_constraints, pooling_windows, too_large, wrong_dimension_count
+from .common import at_least_1, rounded, widened
+from .windows import pooled_sizes, pooling_constraints, pooling_windows, too_large, wrong_dimension_count
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -236,7 +236,7 @@ def _constraints_of_quantized(desc: _Desc) -> Iterator[Broken]:
             expected = f"{tensor.DataType.name}, that of {side}Tensor"
             yield Broken(rule, f"{side}ZeroPointTensor.DataType", zero_point.DataType.name, expected)
     yield from wrong_dimension_count(desc, "(C4)")
-    yield from below_1(desc, "(C5)", "Strides", "WindowSize", "Dilations")
+    yield from at_least_1(desc, "(C5)", "Strides", "WindowSize", "Dilations")
     if rank >= 2:
         channels = x.Sizes[1]
         for name in _QUANTISATION:

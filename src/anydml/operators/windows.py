@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from ..schema import Broken, Choices
-from .common import same
+from .common import at_least_1, same
 
 
 class Window(NamedTuple):
@@ -96,14 +96,6 @@ def wrong_dimension_count(desc: Any, label: str) -> Iterator[Broken]:
         yield Broken(label, "DimensionCount", str(desc.DimensionCount), expected)
 
 
-def below_1(desc: Any, label: str, *names: str) -> Iterator[Broken]:
-    """Steps and sizes of a window that are less than 1."""
-    for name in names:
-        for i, value in enumerate(getattr(desc, name)):
-            if value < 1:
-                yield Broken(label, f"{name}[{i}]", str(value), "at least 1")
-
-
 def too_large(label: str, windows: Sequence[Window], where: str, first: int = 0) -> Iterator[Broken]:
     """Windows that fit at no place; `where` is the array of their sizes, from index `first` on."""
     for i, window in enumerate(windows):
@@ -133,7 +125,7 @@ def pooling_constraints(desc: Any, same_type: str, same_rank: str, count: str, z
     yield from same(desc, same_type, "DataType", "InputTensor", "OutputTensor")
     yield from same(desc, same_rank, "DimensionCount", "InputTensor", "OutputTensor")
     yield from wrong_dimension_count(desc, count)
-    yield from below_1(desc, zero, "Strides", "WindowSize", *(["Dilations"] if hasattr(desc, "Dilations") else []))
+    yield from at_least_1(desc, zero, "Strides", "WindowSize", *(["Dilations"] if hasattr(desc, "Dilations") else []))
     yield from too_large(fit, pooling_windows(desc), "WindowSize")
 
 
