@@ -22,6 +22,8 @@ WITH_KERNELS = ("CUMULATIVE_", "JOIN_", "QUANTIZED_LINEAR_AVERAGE_POOLING_")
 """What does not begin so is served by the reference on the CPU too, but where it is large."""
 ON_GPUS = {*calls.FAMILIES, *KERNELS}
 """What a GPU serves."""
+DEVICES = {"torch": "cpu"}
+"""Where an engine is the device's second."""
 ENGINE = GPU or "reference"
 """Where properties are tested that the cases of all engines have no room for."""
 GUARD = 64
@@ -39,7 +41,7 @@ class Memory:
         self._before = np.full(2 * GUARD + self.size, poison, np.uint8)
         if values is not None:
             self.layout.view(self._before, GUARD)[...] = values
-        self.memory = Device(engine).memory
+        self.memory = Device(DEVICES.get(engine, engine)).memory
         self.bytes = self.memory.bring(self._before.copy())
         if engine == GPU:
             self.bytes = self.bytes.tensor
@@ -84,7 +86,7 @@ def engines_of(desc: OperatorDesc) -> tuple[str, ...]:
 
 def compiled(engine: str, desc: OperatorDesc) -> CompiledOperator:
     """The operator, compiled on an engine, which serves it and no other."""
-    device = Device(engine)
+    device = Device(DEVICES.get(engine, engine))
     operator = device.compile_operator(device.create_operator(desc))
     assert operator.engine == engine, operator.explain()
     return operator

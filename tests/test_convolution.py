@@ -17,7 +17,7 @@ from anydml.operators.fused import FUSIBLE, fused_since
 from anydml.schema import OperatorDesc
 from cases import tensor, tensor_of
 from fusing import activation, unfused
-from harness import assert_same, run
+from harness import ENGINE, assert_same, run
 from test_properties import property_test
 
 FORWARD, BACKWARD = ConvolutionDirection.FORWARD, ConvolutionDirection.BACKWARD
@@ -54,7 +54,7 @@ def convolution(
         FusedActivation=fused,
         **{**members, **numbers},
     )
-    (y,) = run("reference", desc, [x, w, bias])
+    (y,) = run(ENGINE, desc, [x, w, bias])
     assert y is not None
     return y
 

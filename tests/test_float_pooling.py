@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from anydml import validate
 from anydml.operators import spec
 from cases import tensor, tensor_of
-from harness import assert_same, run
+from harness import ENGINE, assert_same, run
 from test_properties import property_test
 
 MAXIMA = ["float32", "float16", "int64", "int32", "int16", "int8", "uint64", "uint32", "uint16", "uint8"]
@@ -49,7 +49,7 @@ def pooled(
         EndPadding=given["padding"],
         **options,
     )
-    return run("reference", desc, [x])
+    return run(ENGINE, desc, [x])
 
 
 @property_test

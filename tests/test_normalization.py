@@ -19,7 +19,7 @@ from anydml.operators.fused import FUSIBLE, fused_since
 from cases import tensor, tensor_of
 from cases.normalization import NAMES
 from exact import FLOATS, _near
-from harness import bits, run
+from harness import ENGINE, bits, run
 from test_properties import shapes, strides
 
 property_test = settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
@@ -39,7 +39,7 @@ def computed(
     assert x is not None
     tensors["InputTensor"] = tensor_of(x, layout)
     desc = getattr(anydml, f"DML_{operator}_OPERATOR_DESC")(**tensors, OutputTensor=tensor_of(x), **options)
-    (y,) = run("reference", desc, inputs)
+    (y,) = run(ENGINE, desc, inputs)
     assert y is not None
     return y
 
@@ -232,5 +232,5 @@ def test_a_region_of_any_size_takes_no_longer_than_its_tensor() -> None:
         Alpha=2**32 - 1, Beta=1, Bias=0,
     )  # fmt: skip
     assert validate(desc) == []
-    (y,) = run("reference", desc, [np.ones(sizes, np.float32)])
+    (y,) = run(ENGINE, desc, [np.ones(sizes, np.float32)])
     np.testing.assert_array_equal(y, np.full(sizes, np.float32(1 / 200_000)))

@@ -47,6 +47,7 @@ class Engine(Protocol):
 def engines(device: str) -> tuple[Engine, ...]:
     """The engines of the CPU's devices, best first. The reference takes everything, and so ends every list."""
     from .cpu import CpuEngine
+    from .library import TorchEngine
     from .reference import ReferenceEngine
 
-    return {"cpu": (CpuEngine(), ReferenceEngine()), "reference": (ReferenceEngine(),)}[device]
+    return {"cpu": (CpuEngine(), TorchEngine(), ReferenceEngine()), "reference": (ReferenceEngine(),)}[device]

@@ -90,6 +90,18 @@ FAMILIES = {
         ),
         "movement",
     ),
+    **dict.fromkeys(("CONVOLUTION", "GEMM"), "dense"),
+    **dict.fromkeys(
+        (
+            "AVERAGE_POOLING",
+            "LP_POOLING",
+            "MAX_POOLING",
+            "MAX_POOLING1",
+            "MAX_POOLING2",
+            "LOCAL_RESPONSE_NORMALIZATION",
+        ),
+        "windows",
+    ),
     **dict.fromkeys(
         ("REDUCE", "BATCH_NORMALIZATION", "MEAN_VARIANCE_NORMALIZATION", "MEAN_VARIANCE_NORMALIZATION1"), "statistics"
     ),

@@ -1,0 +1,105 @@
+"""The engine of PyTorch's calls on the CPU, for dense arithmetic that is large enough to pay for PyTorch's loading."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from functools import cache
+from importlib.util import find_spec
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from ..enums import ConvolutionDirection, MatrixTransform
+from ..layout import Array, Layout
+from ..schema import OperatorDesc, OperatorSpec
+from . import Declined, Kernel, calls
+
+
+def _of_convolution(desc: Any) -> int:
+    """Each element of what the filter's taps are counted from, times the taps, times the channels of a group."""
+    is_forward = desc.Direction == ConvolutionDirection.FORWARD
+    counted = desc.OutputTensor if is_forward else desc.InputTensor
+    return int(prod(counted.Sizes) * prod(desc.FilterTensor.Sizes[1:]))
+
+
+def _of_gemm(desc: Any) -> int:
+    inner = -2 if desc.TransA == MatrixTransform.TRANSPOSE else -1
+    return int(prod(desc.OutputTensor.Sizes) * desc.ATensor.Sizes[inner])
+
+
+_SERVED: dict[str, tuple[Callable[[Any], int], int]] = {
+    "CONVOLUTION": (_of_convolution, 1 << 18),
+    "GEMM": (_of_gemm, 1 << 20),
+}
+"""How the multiplications are counted, and from how many on a dispatch by PyTorch is faster than the reference."""
+
+
+class TorchEngine:
+    name = "torch"
+
+    def compile(
+        self,
+        spec: OperatorSpec,
+        desc: OperatorDesc,
+        inputs: Sequence[Layout | None],
+        outputs: Sequence[Layout | None],
+    ) -> Kernel | Declined:
+        if spec.name not in _SERVED:
+            return Declined(f"it serves {' and '.join(_SERVED)} alone")
+        counted, large = _SERVED[spec.name]
+        count = counted(desc)
+        if count < large:
+            return Declined(f"{count} multiplications, fewer than the {large} from which on PyTorch is faster")
+        reason = missing()
+        if reason:
+            return Declined(reason)
+        plan = calls.plan(spec, desc, inputs, outputs)
+        if isinstance(plan, Declined):
+            return plan
+
+        import torch
+
+        def run(inputs: Sequence[Array | None], outputs: Sequence[Array | None]) -> None:
+            sides = [[None if each is None else torch.from_numpy(_plain(each)) for each in inputs], []]
+            # PyTorch wants elements at multiples of their size.
+            places = [each if each is None or each.flags.aligned else np.empty_like(each) for each in outputs]
+            sides[1] = [None if each is None else torch.from_numpy(each) for each in places]
+            plan.run(*sides)
+            for place, output in zip(places, outputs, strict=True):
+                if place is not output and output is not None:
+                    output[...] = place
+
+        return Kernel(plan.description, run)
+
+
+class _Writeable:
+    """An array's memory, said to be writeable: PyTorch knows no other, and warns of all others."""
+
+    def __init__(self, array: Array) -> None:
+        self._array = array
+        interface = array.__array_interface__
+        self.__array_interface__ = {**interface, "data": (interface["data"][0], False)}
+
+
+def _plain(x: Array) -> Array:
+    """An input as PyTorch takes it, with no copy but of what is not aligned."""
+    if not x.flags.aligned:
+        return x.copy()
+    return x if x.flags.writeable else np.asarray(_Writeable(x))
+
+
+@cache
+def missing() -> str:
+    """Why PyTorch cannot be used; nothing where it can."""
+    if find_spec("torch") is None:
+        return "PyTorch is not installed: pip install 'anydml[gpu]'"
+    try:
+        import torch
+    except Exception as problem:  # a broken installation raises what it likes
+        return f"PyTorch cannot be loaded: {' '.join(str(problem).split())}"
+    if hasattr(os, "register_at_fork"):
+        # The threads of its library are not there in a forked child, which would wait for them.
+        os.register_at_fork(after_in_child=lambda: torch.set_num_threads(1))
+    return ""

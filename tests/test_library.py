@@ -1,0 +1,212 @@
+"""The engine of PyTorch's calls on the CPU: what it takes, and how near it is to the references."""
+
+from __future__ import annotations
+
+import os
+import signal
+from typing import Any
+
+import numpy as np
+import pytest
+
+from anydml import DML_ACTIVATION_RELU_OPERATOR_DESC, DML_CONVOLUTION_OPERATOR_DESC, DML_GEMM_OPERATOR_DESC, Device
+from anydml.engines import library
+from anydml.enums import ConvolutionDirection, ConvolutionMode, MatrixTransform
+from anydml.operators import spec_of
+from anydml.schema import OperatorDesc
+from cases import tensor
+from harness import run
+from test_import import run_python
+
+BOUND = 4e-6
+"""Of the sum of absolute products, by which a result in single precision may differ; half precision rounds it."""
+
+
+def convolution(
+    x: tuple[int, ...],
+    w: tuple[int, ...],
+    y: tuple[int, ...],
+    *,
+    data_type: str = "FLOAT32",
+    groups: int = 1,
+    stride: int = 1,
+    start: int = 0,
+    end: int = 0,
+    **members: Any,
+) -> DML_CONVOLUTION_OPERATOR_DESC:
+    ones, zeros = [1] * (len(x) - 2), [0] * (len(x) - 2)
+    options = {
+        "Mode": ConvolutionMode.CROSS_CORRELATION,
+        "Direction": ConvolutionDirection.FORWARD,
+        "Dilations": ones,
+        "OutputPadding": zeros,
+        "FusedActivation": DML_ACTIVATION_RELU_OPERATOR_DESC(),
+    }
+    return DML_CONVOLUTION_OPERATOR_DESC(
+        InputTensor=tensor(x, data_type),
+        FilterTensor=tensor(w, data_type),
+        BiasTensor=tensor((1, y[1], *ones), data_type),
+        OutputTensor=tensor(y, data_type),
+        Strides=[stride for _ in ones],
+        StartPadding=[start for _ in ones],
+        EndPadding=[end for _ in ones],
+        GroupCount=groups,
+        **{**options, **members},
+    )
+
+
+def product(m: int, k: int, n: int, data_type: str = "FLOAT32") -> DML_GEMM_OPERATOR_DESC:
+    return DML_GEMM_OPERATOR_DESC(
+        ATensor=tensor((1, 1, m, k), data_type),
+        BTensor=tensor((1, 1, n, k), data_type),
+        CTensor=tensor((1, 1, m, n), data_type, strides=(0, 0, 0, 1)),
+        OutputTensor=tensor((1, 1, m, n), data_type),
+        TransA=MatrixTransform.NONE,
+        TransB=MatrixTransform.TRANSPOSE,
+        Alpha=0.5,
+        Beta=2,
+    )
+
+
+TURN = {"Direction": ConvolutionDirection.BACKWARD}
+LARGE: dict[str, OperatorDesc] = {
+    "first": convolution((1, 3, 63, 65), (16, 3, 3, 3), (1, 16, 31, 32), stride=2),
+    "uneven": convolution((1, 16, 30, 30), (16, 16, 3, 3), (1, 16, 15, 15), stride=2, end=1),
+    "depthwise": convolution((1, 48, 30, 30), (48, 1, 3, 3), (1, 48, 30, 30), groups=48, start=1, end=1),
+    "groups": convolution((2, 16, 20, 20), (32, 4, 3, 3), (2, 32, 18, 18), groups=4),
+    "turned": convolution((1, 8, 24, 24), (16, 8, 5, 5), (1, 16, 20, 20), Mode=ConvolutionMode.CONVOLUTION),
+    "zeros-behind": convolution((1, 8, 24, 24), (16, 8, 3, 3), (1, 16, 24, 24), OutputPadding=[2, 2]),
+    "lines": convolution((2, 16, 1000), (16, 16, 9), (2, 16, 992)),
+    "volumes": convolution((1, 8, 9, 9, 9), (16, 8, 3, 3, 3), (1, 16, 7, 7, 7)),
+    "backward": convolution((1, 16, 20, 20), (16, 8, 3, 3), (1, 8, 40, 40), stride=2, start=1, end=1, **TURN),
+    "backward-uneven": convolution((1, 16, 20, 20), (16, 4, 4, 4), (1, 8, 40, 40), groups=2, stride=2, end=2, **TURN),
+    "padding-alone": convolution((1, 32, 20, 20), (32, 32, 1, 1), (1, 32, 24, 24), start=2, end=2),
+    "half": convolution((1, 8, 30, 30), (16, 8, 3, 3), (1, 16, 28, 28), data_type="FLOAT16"),
+    "product": product(100, 130, 120),
+    "product-half": product(100, 130, 120, "FLOAT16"),
+    "product-row": product(1, 1024, 1100),
+}
+
+
+@pytest.fixture
+def torch() -> Any:
+    return pytest.importorskip("torch")
+
+
+def dispatched(desc: OperatorDesc, *arrays: np.ndarray | None, device: str = "cpu") -> str:
+    """On arrays, the output's last; returns what explains it."""
+    place = Device(device)
+    operator = place.compile_operator(place.create_operator(desc))
+    operator.dispatch(list(arrays[:-1]), [arrays[-1]])
+    return operator.explain()
+
+
+@pytest.mark.usefixtures("torch")
+@pytest.mark.parametrize("name", LARGE)
+def test_what_is_large_is_computed_in_single_precision(name: str) -> None:
+    desc = LARGE[name]
+    rng = np.random.default_rng(3)
+    spec = spec_of(desc)
+    assert spec is not None
+    inputs = [rng.standard_normal(t.Sizes).astype(t.DataType.name.lower()) for _, t in spec.inputs(desc) if t]
+    if name.startswith("product"):
+        inputs[2][...] = inputs[2][:, :, :1]  # which its strides broadcast
+    (found,), (expected,) = run("torch", desc, inputs), run("reference", desc, inputs)
+    (magnitude,) = run("reference", desc, [np.abs(x) for x in inputs])
+    assert found is not None
+    assert expected is not None
+    unit = np.finfo(np.float16).eps if expected.dtype == np.float16 else 0
+    error = np.abs(found.astype(np.float64) - expected)
+    assert (error <= BOUND * np.float64(magnitude) + unit * np.abs(np.float64(expected))).all()
+
+
+SQUARE = product(128, 128, 128)
+
+
+def square() -> tuple[np.ndarray, ...]:
+    rng = np.random.default_rng(4)
+    a, b = (rng.integers(-4, 5, (1, 1, 128, 128)).astype(np.float32) for _ in range(2))
+    c = np.lib.stride_tricks.as_strided(np.ones(128, np.float32), (1, 1, 128, 128), (0, 0, 0, 4))
+    return a, b, c, (a @ b.swapaxes(2, 3)) / 2 + 2
+
+
+@pytest.mark.usefixtures("torch")
+def test_it_says_who_serves() -> None:
+    *inputs, expected = square()
+    y = np.empty_like(expected)
+    first, *_, last = dispatched(SQUARE, *inputs, y).splitlines()
+    assert first.startswith("GEMM is served by torch: calls of PyTorch ")
+    assert last.startswith("cpu declined: ")
+    np.testing.assert_array_equal(y, expected)
+
+
+@pytest.mark.usefixtures("torch")
+@pytest.mark.filterwarnings("error")
+def test_arrays_that_are_read_only_or_lie_anywhere() -> None:
+    a, b, c, expected = square()
+    a.flags.writeable = False
+    memory = np.zeros(2 * b.nbytes + 2, np.uint8)
+    odd, y = memory[1 : b.nbytes + 1], memory[b.nbytes + 2 :]
+    odd[...] = b.view(np.uint8).ravel()
+    dispatched(SQUARE, a, odd, c, y[: y.size])
+    np.testing.assert_array_equal(y[: b.nbytes].tobytes(), expected.astype(np.float32).tobytes())
+
+
+def test_without_pytorch_the_reference_serves(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(library, "find_spec", lambda name: None)
+    library.missing.cache_clear()
+    try:
+        *inputs, expected = square()
+        y = np.empty_like(expected)
+        lines = dispatched(SQUARE, *inputs, y).splitlines()
+    finally:
+        library.missing.cache_clear()
+    assert lines[0].startswith("GEMM is served by reference: ")
+    assert lines[-1] == "torch declined: PyTorch is not installed: pip install 'anydml[gpu]'"
+    np.testing.assert_array_equal(y, expected)
+
+
+def test_what_is_small_loads_no_pytorch() -> None:
+    said = run_python("""
+import sys
+sys.path.insert(0, "tests")
+import numpy as np
+from test_library import dispatched, product
+x, y = np.ones((1, 1, 8, 8), np.float32), np.empty((1, 1, 8, 8), np.float32)
+print(dispatched(product(8, 8, 8), x, x, np.lib.stride_tricks.as_strided(x, x.shape, (0, 0, 0, 4)), y))
+print("torch" in sys.modules)
+""").splitlines()
+    assert said[0].startswith("GEMM is served by reference: ")
+    assert "torch declined: 512 multiplications, fewer than the 1048576" in said[-2]
+    assert said[-1] == "False"
+
+
+@pytest.mark.usefixtures("torch")
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+def test_a_forked_child_computes_too() -> None:
+    """Not on the threads of its parent, which are not there."""
+    *inputs, expected = square()
+    y = np.empty_like(expected)
+    dispatched(SQUARE, *inputs, y)
+    y[...] = 0
+    child = os.fork()
+    if not child:
+        signal.alarm(30)
+        dispatched(SQUARE, *inputs, y)
+        os._exit(0 if np.array_equal(y, expected) else 1)
+    assert os.waitpid(child, 0)[1] == 0
+
+
+def test_less_than_single_precision_is_undone_for_a_call(torch: Any) -> None:
+    from anydml.engines.calls import dense
+
+    allowed = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("medium")
+    try:
+        with dense._single_precision():
+            assert torch.backends.mkldnn.matmul.fp32_precision == "ieee"
+        assert torch.get_float32_matmul_precision() == "medium"
+        assert torch.backends.mkldnn.matmul.fp32_precision == "bf16"
+    finally:
+        torch.set_float32_matmul_precision(allowed)
