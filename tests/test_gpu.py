@@ -28,6 +28,8 @@ from anydml import (
     HResult,
     TensorDataType,
 )
+from anydml.engines.calls import FAMILIES
+from anydml.engines.gpu import KERNELS
 from anydml.schema import OperatorDesc
 from cases import tensor
 from exact import check_join, check_last, check_pooling, check_tally
@@ -76,6 +78,11 @@ def test_it_says_who_serves() -> None:
     operator = device.compile_operator(device.create_operator(desc))
     assert operator.engine == GPU
     assert operator.explain().startswith(f"CUMULATIVE_SUMMATION is served by {GPU}: scan by tiles")
+
+
+def test_every_operator_has_a_kernel_or_calls() -> None:
+    assert {*KERNELS, *FAMILIES} == set(anydml.OPERATORS)
+    assert not set(KERNELS) & set(FAMILIES)
 
 
 @on_gpu

@@ -42,6 +42,7 @@ from anydml.draw import draw_graph
 from anydml.graph.arena import ALIGNMENT, Life, largest_alive, plan
 from anydml.schema import OperatorDesc
 from cases import tensor
+from harness import ENGINES, POISONS, Memory
 
 DEVICE = Device("cpu")
 X = tensor([2, 3])
@@ -108,15 +109,17 @@ def refused(desc: Any, device: Device = DEVICE) -> list[tuple[str, str]]:
 # What a graph gives
 
 
-@pytest.mark.parametrize("device", ["cpu", "reference"])
-def test_a_chain_of_operators(device: str) -> None:
-    there = Device(device)
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_chain_of_operators(engine: str) -> None:
+    there = Device(engine)
     desc = changed(chain(), Nodes=[node(each, there) for each in (sums(), negated(), added())])
     graph = there.compile_graph(desc)
-    for poison in (0, np.nan):
-        y = np.full_like(x, poison)
-        graph.dispatch([x], [y])
-        np.testing.assert_array_equal(y, CHAIN)
+    for poison in POISONS:
+        read, written = Memory(X, poison, x, engine), Memory(X, poison, engine=engine)
+        graph.dispatch([read.array], [written.array])
+        np.testing.assert_array_equal(written.values, CHAIN)
+        read.assert_untouched()
+        written.assert_only_elements_changed()
 
 
 def test_through_a_binding_table() -> None:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import pydirectml as dml
+from harness import GPU
 from networks import SHARED, Built, Eager, candy, mnist, mobilenet, squeezenet, super_resolution
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
@@ -30,9 +31,10 @@ def picture(sizes: tuple[int, ...]) -> np.ndarray:
 
 
 @pytest.mark.parametrize(("network", "sizes"), NETWORKS.items(), ids=lambda value: getattr(value, "__name__", ""))
-def test_networks(network: Callable[..., Any], sizes: tuple[int, ...]) -> None:
+def test_networks(network: Callable[..., Any], sizes: tuple[int, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ANYDML_DEVICE", GPU or "cpu")
     image = picture(sizes) * (255 if network is candy else 1)
-    built, eager = Built(dml.Device(False)), Eager()
+    built, eager = Built(dml.Device()), Eager()
     y = built.computed(network(built, image))
     expected = eager.computed(network(eager, image))
     assert y.shape == expected.shape

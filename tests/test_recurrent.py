@@ -32,7 +32,7 @@ from anydml.operators import spec
 from anydml.schema import OperatorDesc
 from cases import tensor, tensor_of
 from exact import FLOATS
-from harness import compiled, run
+from harness import ENGINE, compiled, run
 
 OPERATORS = ("RNN", "LSTM", "GRU")
 FORWARD, BACKWARD, BIDIRECTIONAL = RecurrentNetworkDirection
@@ -110,7 +110,7 @@ def computed(operator: str, inputs: Mapping[str, np.ndarray | None], **options: 
     clip = {"ClipThreshold": 0} if operator == "LSTM" else {}
     desc = found.desc(**tensors, **outputs, **{"ActivationDescs": USUAL[operator] * r.shape[1], **clip, **options})
     given_ = [inputs.get(name) for name, _ in found.inputs(desc)]
-    return [array for array in run("reference", desc, given_) if array is not None]
+    return [array for array in run(ENGINE, desc, given_) if array is not None]
 
 
 # PyTorch
@@ -408,9 +408,9 @@ def some_outputs(operator: str) -> Iterator[tuple[str, ...]]:
 def test_what_is_left_out_changes_nothing_else(operator: str, absent: Sequence[str], through: str) -> None:
     desc = whole(operator)
     inputs = list(values(operator, np.random.default_rng(4), steps=4, batch=5, read=3, hidden=2, directions=1).values())
-    every = run("reference", desc, inputs)
+    every = run(ENGINE, desc, inputs)
     labels = [label for label, _ in spec(operator).outputs(desc)]
-    some = run("reference", replace(desc, **dict.fromkeys(absent)), inputs, through)
+    some = run(ENGINE, replace(desc, **dict.fromkeys(absent)), inputs, through)
     for label, actual, expected in zip(labels, some, every, strict=True):
         if label in absent:
             assert actual is None

@@ -91,6 +91,7 @@ FAMILIES = {
         "movement",
     ),
     **dict.fromkeys(("CONVOLUTION", "GEMM"), "dense"),
+    **dict.fromkeys(("RNN", "LSTM", "GRU"), "recurrent"),
     **dict.fromkeys(
         (
             "AVERAGE_POOLING",
