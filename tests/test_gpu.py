@@ -99,6 +99,7 @@ def test_all_kernels_compile() -> None:
         "pool_rows",
         "pool_windows",
         "scan_chain",
+        "scan_narrow",
         "scan_tiles",
         "write_addresses",
     ]
@@ -316,7 +317,8 @@ def tiles(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> It
 
         monkeypatch.setattr(f"{scan}.Geometry.index", property(lambda self: language.int64))
     elif request.param != "as planned":
-        small = {"TILE": 32, "LONG": 16, "DEEP": 4, "FLAT": 16, "PIECE": 32, "TILES": 2, "GROUPS": (2, 4)}
+        small = {"TILE": 32, "LONG": 16, "DEEP": 4, "PIECE": 32, "TILES": 2, "GROUPS": (2, 4, 4)}
+        small["PIECES"] = {size: 512 * size for size in (2, 4, 8)}
         small["FEW"] = 10**6 if request.param == "chain" else 0
         for name, value in small.items():
             monkeypatch.setattr(f"{scan}.{name}", value)
@@ -391,9 +393,14 @@ def test_promises_hold_in_any_order_of_combining(operation: str, dtype: type) ->
                 wide = np.float64 if dtype == np.float32 else np.float32
                 total = in_any_order(random, list(x.astype(wide)), lambda a, b: a + b)
             else:
-                mantissas, exponents = split(x.astype(np.float64))
-                mantissa, exponent = split(in_any_order(random, list(mantissas), lambda a, b: a * b))
-                total = mantissa * np.ldexp(1.0, np.clip(exponent + exponents.sum(), -1022, 1023))
+                # Some of what comes together is split anew, as at the end of a part, a tile or a piece.
+                def multiply(a: Any, b: Any) -> Any:
+                    mantissa, more = split(a[0] * b[0]) if random.integers(2) else (a[0] * b[0], 0)
+                    return mantissa, a[1] + b[1] + more
+
+                factors = list(zip(*split(x.astype(np.float64)), strict=True))
+                mantissa, exponent = in_any_order(random, factors, multiply)
+                total = mantissa * np.ldexp(1.0, np.clip(exponent, -1022, 1023))
             y = np.asarray(total).astype(dtype)
         check_last(operation, x[None], y.reshape(1))
 
