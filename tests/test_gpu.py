@@ -95,6 +95,7 @@ def test_all_kernels_compile() -> None:
         "average_planes",
         "join_columns",
         "join_elements",
+        "join_pieces",
         "join_runs",
         "pool_rows",
         "pool_windows",
@@ -454,6 +455,8 @@ def test_a_product_that_is_far_beyond_the_range_stays_there() -> None:
         ([(3, 2, 8), (3, 5, 8)], 1),
         ([(2, 100), (2, 1), (2, 37)], 1),
         ([(1, 300)] * 3, 0),
+        ([(1300, 1)] * 3, 1),
+        ([(6, 1), (6, 1)], 1),
     ],
 )
 def test_joins(torch: Any, place: Any, dtype: type, shapes: list[tuple[int, ...]], axis: int) -> None:
