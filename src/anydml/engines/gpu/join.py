@@ -160,7 +160,7 @@ def _kernel(
 
     def run(inputs: Tensors, outputs: Tensors) -> None:
         out = outputs[0]
-        places = tuple([each.data_ptr() for each in inputs])
+        places = tuple(map(torch.Tensor.data_ptr, inputs))
         is_even = together is not None and out.data_ptr() % 4 == 0
         copy = usual if is_even else copies[gcd(step, out.data_ptr(), *places)]
         launch, units = copy.launch, units_of[id(copy)]
