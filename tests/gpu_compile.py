@@ -65,10 +65,11 @@ def main() -> None:
 
     _compile.cache_clear()
     scans()
-    for shape, count in (((6, 1), 3), ((4, 100), 2)):
+    for shape, count in (((8, 1), 3), ((4, 100), 2)):
         x = torch.ones(shape)
         anydml.join([x] * count, 1, device="cuda")
         anydml.join([x.mT] * count, 1, device="cuda")
+        anydml.join([x.to(torch.uint8)] * count, 1, device="cuda")
     for size, window, stride in product((8, 9), (2, 5), (1, 2, 3)):
         x = torch.ones((1, 2, size, size), dtype=(torch.uint8, torch.int8)[(size + window) % 2])
         options = {"window_size": window, "strides": stride, "start_padding": window // 3, "device": "cuda"}

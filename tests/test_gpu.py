@@ -102,10 +102,12 @@ def test_all_kernels_compile() -> None:
         "average_planes",
         "join_columns",
         "join_elements",
+        "join_pieces",
         "join_runs",
         "pool_rows",
         "pool_windows",
         "scan_chain",
+        "scan_narrow",
         "scan_tiles",
         "write_addresses",
     ]
@@ -323,7 +325,8 @@ def tiles(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> It
 
         monkeypatch.setattr(f"{scan}.Geometry.index", property(lambda self: language.int64))
     elif request.param != "as planned":
-        small = {"TILE": 32, "LONG": 16, "DEEP": 4, "FLAT": 16, "PIECE": 32, "TILES": 2, "GROUPS": (2, 4)}
+        small = {"TILE": 32, "LONG": 16, "DEEP": 4, "PIECE": 32, "TILES": 2, "GROUPS": (2, 4, 4)}
+        small["PIECES"] = {size: 512 * size for size in (2, 4, 8)}
         small["FEW"] = 10**6 if request.param == "chain" else 0
         for name, value in small.items():
             monkeypatch.setattr(f"{scan}.{name}", value)
@@ -398,9 +401,14 @@ def test_promises_hold_in_any_order_of_combining(operation: str, dtype: type) ->
                 wide = np.float64 if dtype == np.float32 else np.float32
                 total = in_any_order(random, list(x.astype(wide)), lambda a, b: a + b)
             else:
-                mantissas, exponents = split(x.astype(np.float64))
-                mantissa, exponent = split(in_any_order(random, list(mantissas), lambda a, b: a * b))
-                total = mantissa * np.ldexp(1.0, np.clip(exponent + exponents.sum(), -1022, 1023))
+                # Some of what comes together is split anew, as at the end of a part, a tile or a piece.
+                def multiply(a: Any, b: Any) -> Any:
+                    mantissa, more = split(a[0] * b[0]) if random.integers(2) else (a[0] * b[0], 0)
+                    return mantissa, a[1] + b[1] + more
+
+                factors = list(zip(*split(x.astype(np.float64)), strict=True))
+                mantissa, exponent = in_any_order(random, factors, multiply)
+                total = mantissa * np.ldexp(1.0, np.clip(exponent, -1022, 1023))
             y = np.asarray(total).astype(dtype)
         check_last(operation, x[None], y.reshape(1))
 
@@ -454,6 +462,8 @@ def test_a_product_that_is_far_beyond_the_range_stays_there() -> None:
         ([(3, 2, 8), (3, 5, 8)], 1),
         ([(2, 100), (2, 1), (2, 37)], 1),
         ([(1, 300)] * 3, 0),
+        ([(1300, 1)] * 3, 1),
+        ([(6, 1), (6, 1)], 1),
     ],
 )
 def test_joins(torch: Any, place: Any, dtype: type, shapes: list[tuple[int, ...]], axis: int) -> None:

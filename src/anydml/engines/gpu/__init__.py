@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from importlib import import_module
+from operator import add, attrgetter, mod
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ...errors import Violation, error
@@ -63,11 +64,10 @@ class GpuEngine:
         planned = self._planned(spec, desc, inputs, outputs)
         if isinstance(planned, Declined):
             return planned
-        run = planned.run
+        run = self._run_there(planned.run)
 
         def run_arrays(inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
-            with self._current():
-                run(*[[None if each is None else each.tensor for each in side] for side in (inputs, outputs)])
+            run(*[[None if each is None else each.tensor for each in side] for side in (inputs, outputs)])
 
         return Kernel(planned.description, run_arrays, self._try_run(run, inputs, outputs))
 
@@ -101,59 +101,75 @@ class GpuEngine:
         backend = getattr(torch, self.device.type)
         return nullcontext() if backend.current_device() == self.device.index else backend.device(self.device)
 
+    def _run_there(self, run: calls.Run) -> calls.Run:
+        """`run` while the device is PyTorch's current one, with no context where it is already."""
+        import torch
+
+        if self.device.type == "cpu":
+            return run
+        backend, device, index = getattr(torch, self.device.type), self.device, self.device.index
+
+        def run_there(inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
+            if backend.current_device() == index:
+                run(inputs, outputs)
+            else:
+                with backend.device(device):
+                    run(inputs, outputs)
+
+        return run_there
+
     def _try_run(
         self, run: calls.Run, inputs: Sequence[Layout | None], outputs: Sequence[Layout | None]
     ) -> Callable[[Sequence[Any], Sequence[Any], bool], bool]:
-        import torch
+        from torch import Tensor
 
         from .launch import TYPES
 
-        def told(layout: Layout | None) -> tuple[Any, ...] | None:
-            if layout is None:
-                return None
-            # Steps along a size of 1, which move nothing, as PyTorch has them in packed tensors.
+        def steps_of(layout: Layout) -> tuple[int, ...]:
+            """Strides; along a size of 1, which move nothing, as PyTorch has them in packed tensors."""
             steps: list[int] = []
             for size, step in zip(layout.sizes[::-1], layout.strides[::-1], strict=True):
                 packed = steps[0] * layout.sizes[-len(steps)] if steps else 1
                 steps.insert(0, step // layout.dtype.itemsize if size > 1 else packed)
-            return TYPES[layout.type], layout.sizes, tuple(steps), layout.bounds()[1], layout.dtype.itemsize
+            return tuple(steps)
 
-        tensor_type, device = torch.Tensor, self.device
-        wanted = [told(layout) for layout in (*inputs, *outputs)]
-        count = len(inputs)
+        # Asked of all tensors at once, as there may be hundreds.
+        facts, strides, address = (
+            attrgetter("dtype", "shape", "device", "requires_grad"),
+            Tensor.stride,
+            Tensor.data_ptr,
+        )
+        kinds = [type(None) if layout is None else Tensor for layout in (*inputs, *outputs)]
+        layouts = [layout for layout in (*inputs, *outputs) if layout is not None]
+        wanted_facts = [(TYPES[layout.type], layout.sizes, self.device, False) for layout in layouts]
+        wanted_strides = [steps_of(layout) for layout in layouts]
+        items = [layout.dtype.itemsize for layout in layouts]
+        spans = [layout.bounds()[1] for layout in layouts]
+        count, is_whole = len(inputs), len(layouts) == len(kinds)
+        first_output = sum(layout is not None for layout in inputs)
+        alike = [
+            {i for i in range(first_output) if wanted_facts[i] == facts and wanted_strides[i] == steps}
+            for facts, steps in zip(wanted_facts[first_output:], wanted_strides[first_output:], strict=True)
+        ]
+        """Of each output the inputs that lie as it does."""
 
         def try_run(inputs: Sequence[Any], outputs: Sequence[Any], in_place: bool) -> bool:
             given = [*inputs, *outputs]
-            if len(given) != len(wanted) or len(inputs) != count:
+            if len(inputs) != count or list(map(type, given)) != kinds:
                 return False
-            ranges = []
-            for tensor, layout in zip(given, wanted, strict=True):
-                if layout is None or tensor is None:
-                    if tensor is not layout:
+            tensors = given if is_whole else [tensor for tensor in given if tensor is not None]
+            if list(map(facts, tensors)) != wanted_facts or list(map(strides, tensors)) != wanted_strides:
+                return False
+            starts = list(map(address, tensors))
+            if any(map(mod, starts, items)):
+                return False
+            ends = list(map(add, starts, spans))
+            for output, inputs_alike in enumerate(alike, first_output):
+                start, end = starts[output], ends[output]
+                for i in [i for i in range(output) if starts[i] < end and ends[i] > start]:
+                    if not (in_place and starts[i] == start and i in inputs_alike):
                         return False
-                    ranges.append((0, 0))
-                    continue
-                if type(tensor) is not tensor_type:
-                    return False
-                dtype, sizes, steps, span, item = layout
-                start = tensor.data_ptr()
-                if (
-                    tensor.dtype is not dtype
-                    or tensor.shape != sizes
-                    or tensor.stride() != steps
-                    or tensor.device != device
-                    or tensor.requires_grad
-                    or start % item
-                ):
-                    return False
-                ranges.append((start, start + span))
-            for layout, (start, end) in zip(wanted[count:], ranges[count:], strict=True):
-                for other, (low, high) in zip(wanted, ranges[:count], strict=False):
-                    is_same = in_place and (start, end, layout) == (low, high, other)
-                    if start < high and low < end and not is_same:
-                        return False
-            with self._current():
-                run(inputs, outputs)
+            run(inputs, outputs)
             return True
 
         return try_run

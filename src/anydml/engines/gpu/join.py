@@ -20,6 +20,8 @@ TILE_BYTES = 16 << 10
 """That a program copies."""
 SHORT = 16
 """Words of a run; up to so many of the mean run are interleaved."""
+FEW = 4
+"""Words of a row, at most, that are put together to larger ones."""
 BLOCK, BLOCKS = 1024, 16
 """Elements that a program copies at once, and how often, where strides allow no more than one by one."""
 _KEPT = 64
@@ -118,7 +120,11 @@ def plan(
             return _by_columns(runs, count, y_row, size)
         return _by_runs(runs, count, y_row, size, alignment == 16)
 
-    return _kernel(planned, step, item, len(pieces), device)
+    width = sum(run.size for run in runs)
+    is_short = count > 1 and len(runs) >= 2 and width <= FEW * step and step < 4
+    is_even = y_row == width and width * count % 4 == 0 and len({run.x_row for run in runs}) == 1
+    together = _by_pieces(runs, count, step) if is_short and is_even else None
+    return _kernel(planned, step, item, len(pieces), device, together)
 
 
 class _Run(NamedTuple):
@@ -140,26 +146,30 @@ _units_of_graphs: dict[int, torch.Tensor] = {}
 """What captured graphs read, which may outlive the operator: kept for ever."""
 
 
-def _kernel(planned: Callable[[int], _Copy], step: int, item: int, count: int, device: str) -> Planned:
-    """A kernel whose words divide `step` bytes, one for each alignment that addresses may have."""
+def _kernel(
+    planned: Callable[[int], _Copy], step: int, item: int, count: int, device: str, together: _Copy | None = None
+) -> Planned:
+    """A kernel whose words divide `step` bytes, one for each alignment that addresses may have; and `together`, where
+    there is one, where the output alone begins at a multiple of 4."""
     place = torch.device(device)
     addresses = Addresses(count, place)
     copies = {step >> i: planned(step >> i) for i in range(5) if step >> i >= min(item, step)}
     # Copied while we wait, so that every stream may read them.
-    units_of = {alignment: torch.tensor(it.units, dtype=torch.int64).to(place) for alignment, it in copies.items()}
+    usual = together or copies[step]
+    units_of = {id(it): torch.tensor(it.units, dtype=torch.int64).to(place) for it in (usual, *copies.values())}
 
     def run(inputs: Tensors, outputs: Tensors) -> None:
         out = outputs[0]
-        places = tuple([each.data_ptr() for each in inputs])
-        alignment = gcd(step, out.data_ptr(), *places)
-        launch, units = copies[alignment].launch, units_of[alignment]
+        places = tuple(map(torch.Tensor.data_ptr, inputs))
+        is_even = together is not None and out.data_ptr() % 4 == 0
+        copy = usual if is_even else copies[gcd(step, out.data_ptr(), *places)]
+        launch, units = copy.launch, units_of[id(copy)]
         if is_capturing(place):
             _units_of_graphs[id(units)] = units
             launch(addresses.write(places), units, out)
         else:
             launch(addresses.table(places), units, out)
 
-    usual = copies[step]
     launches = (usual.launch, [torch.int64] * 3), (addresses.launch, [torch.int64])
     return Planned(f"join of {count} inputs, {usual.description}", run, launches)
 
@@ -191,6 +201,22 @@ def _by_columns(runs: list[_Run], rows: int, y_row: int, size: int) -> _Copy:
     programs = -(-rows // tall) * -(-len(units) // columns)
     launch = Launch(join_kernels.join_columns, programs, arguments, constants, (tl.int64, tl.int64, _WORDS[size]))
     return _Copy(launch, units, f"{rows} rows of short runs, by tiles of {tall} x {columns * size} bytes")
+
+
+def _by_pieces(runs: list[_Run], rows: int, size: int) -> _Copy:
+    units: list[tuple[int, ...]] = [
+        (i, column, run.x_row // size) for i, run in enumerate(runs) for column in range(run.size // size)
+    ]
+    width, count = len(units), rows * len(units) * size // 4
+    constants = {"WORD": _WORDS[size], "WIDTH": width, "COLUMNS": next_power_of_2(width), "BLOCK": BLOCK}
+    launch = Launch(
+        join_kernels.join_pieces,
+        -(-count // (BLOCK * width)),
+        (count, runs[0].x_row // size),
+        constants,
+        (tl.int64, tl.int64, tl.int32),
+    )
+    return _Copy(launch, units, f"{rows} rows of {width} words, put together by {4 // size}")
 
 
 def _by_elements(pieces: list[Piece], item: int) -> _Copy:

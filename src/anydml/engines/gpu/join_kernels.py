@@ -78,6 +78,45 @@ def join_columns(
 
 
 @triton.jit
+def join_pieces(
+    addresses,
+    units,
+    y,
+    count,
+    x_row,
+    WORD: tl.constexpr,
+    WIDTH: tl.constexpr,
+    COLUMNS: tl.constexpr,
+    BLOCK: tl.constexpr,
+):
+    """Rows of WIDTH words of 1 or 2 bytes, on end in the output, rows of all inputs being x_row words apart: put
+    together to `count` words of 4 bytes. A program writes BLOCK times WIDTH of those, COLUMNS being no less.
+
+    units: as for join_columns.
+    """
+    SIZE: tl.constexpr = WORD.primitive_bitwidth // 8
+    PIECES: tl.constexpr = 4 // SIZE
+    start = tl.program_id(0).to(tl.int64) * BLOCK
+    column = tl.arange(0, COLUMNS)[None, :]
+    group = tl.arange(0, BLOCK)[:, None]
+    place = group * WIDTH + column
+    mask = (column < WIDTH) & (place < count - start * WIDTH)
+    together = tl.zeros((BLOCK, COLUMNS), tl.int32)
+    for i in tl.static_range(PIECES):
+        # PIECES rows have WIDTH larger words: what each is made of is the same in all of them.
+        piece = column * PIECES + i
+        x = tl.zeros((1, COLUMNS), tl.int64)
+        for k in tl.static_range(WIDTH):
+            unit = units + 3 * k
+            first = tl.load(addresses + tl.load(unit)) + (tl.load(unit + 1) + start * PIECES * x_row) * SIZE
+            x = tl.where(piece % WIDTH == k, first, x)
+        x = (x + piece // WIDTH * x_row * SIZE).to(tl.pointer_type(WORD))
+        value = tl.load(x + group * PIECES * x_row, mask=mask, other=0)
+        together |= (value.to(tl.int32) & ((1 << 8 * SIZE) - 1)) << (8 * SIZE * i)
+    tl.store(y + start * WIDTH + place, together, mask=mask)
+
+
+@triton.jit
 def join_elements(
     addresses, units, y, unit_count, LOOPS: tl.constexpr, WORD: tl.constexpr, BLOCK: tl.constexpr, BLOCKS: tl.constexpr
 ):

@@ -93,7 +93,18 @@ class Launch:
             return
         compiled = self._kernel[self._grid](*self.pointers(tensors), *arguments, **self._constants, **self._options)
         if compiled is not None:  # the interpreter compiles nothing
-            self._compiled[key] = compiled[self._grid]
+            self._compiled[key] = self._launcher(compiled)
+
+    def _launcher(self, compiled: Any) -> Callable[..., None]:
+        """As `compiled[grid]`, without the hooks of Triton's profiler, which take as long as all else to look for."""
+        driver, grid = triton.runtime.driver.active, self._grid
+        run, function, metadata = compiled.run, compiled.function, compiled.packed_metadata
+
+        def launch(*arguments: Any) -> None:
+            stream = driver.get_current_stream(driver.get_current_device())
+            run(*grid, stream, function, metadata, None, None, None, *arguments)
+
+        return launch
 
     def compile(self, device: torch.device, types: Sequence[torch.dtype | None]) -> None:
         """Compiles and loads the kernel for tensors at multiples of 16 bytes, on PyTorch's current device.
@@ -106,7 +117,7 @@ class Launch:
         some = [None if dtype is None else torch.empty(1, dtype=dtype, device=device) for dtype in types]
         pointers = self.pointers(some)
         compiled = self._kernel.warmup(*pointers, *self._arguments, grid=self._grid, **self._constants, **self._options)
-        self._compiled[(0,) * len(pointers)] = compiled[self._grid]
+        self._compiled[(0,) * len(pointers)] = self._launcher(compiled)
 
     def pointers(self, tensors: Sequence[torch.Tensor | None]) -> list[Any]:
         """What Triton takes for tensors, of the kernel's types."""

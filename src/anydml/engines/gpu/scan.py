@@ -27,17 +27,19 @@ LONG = 1024
 """Elements of a part of a product, at most: so many mantissas stay in range."""
 WARP, WARPS = 32, 4
 DEEP = 16
-"""Elements of a part where many lines lie side by side, and half as many as where few do: a thread has them all."""
-NARROW, FLAT = 8, 64
-"""Fewer lines side by side are read along the axis: they lie in the lines of a cache that a thread reads next. Elements
-of a part there; of products a quarter."""
+"""Elements of a part where lines lie side by side, and half as many as where a thread reads pairs: it has them all."""
+NEAR = 2 * WARP
+"""Fewer lines side by side than threads of a small program are read and written in the order of memory."""
 FEW, MANY = 256, 1 << 18
 """Programs that keep a GPU busy: fewer long lines go in chains. Lines that keep it busy with a warp for each tile."""
 PIECE, TILES = 8 << 10, 4
-"""Bytes of a tile in a chain, at most, and tiles of a piece."""
-GROUPS = 8, 48
-"""Pieces in a group of a chain, and groups in a great group: of several lines, and of one. The exponents of a great
-group's elements, of 48 * 48 pieces of 4096, add up to less than 2^31 even if each is -149.
+"""Bytes of a tile in a chain along a line, at most, and tiles of a piece; twice as many of products."""
+PIECES = {2: 16 << 10, 4: 20 << 10, 8: 16 << 10}
+"""Bytes of a piece where lines lie side by side, by those of an element: all that are read before they are scanned
+are to stay in the cache until they are."""
+GROUPS = 8, 32, 48
+"""Pieces in a group of a chain, and groups in a great group: of several lines, of one of products, of one of sums. The
+exponents of a great group's elements, of 32 * 32 pieces of 8192, add up to less than 2^31 even if each is -149.
 """
 
 
@@ -78,6 +80,13 @@ class Geometry:
         near = self.lines[0]
         return min(near.x, near.y) < min(self.axis.x, self.axis.y) or near.x + near.y < self.axis.x + self.axis.y
 
+    @property
+    def is_even(self) -> bool:
+        """Whether lines lie side by side so that two by two they begin at even places."""
+        near, *others = self.lines
+        strides = [stride for loop in (self.axis, *others) for stride in (loop.x, loop.y)]
+        return near.x == near.y == 1 and not any(number % 2 for number in (near.size, *strides))
+
     def arguments(self) -> tuple[Any, ...]:
         """In the order of the kernels' signatures."""
         lines = self.lines or (Loop(1, 0, 0),)
@@ -108,63 +117,108 @@ def plan(
         "REVERSE": direction == AxisDirection.DECREASING,
         "INDEX": geometry.index,
     }
-    tile, warps = _tile(geometry, dtype, scaled)
-    size = tile["PARTS"] * tile["DEPTH"]
-    programs = -(-geometry.count // tile["LINES"])
-    loops = {"LOOPS": max(len(geometry.lines), 1)}
+    near = geometry.lines[0].size if geometry.is_across else 0
+    if 0 < near < NEAR:
+        kernel, warps = scan_kernels.scan_narrow, WARPS // 2
+        tile = _narrow_tile(geometry, near, dtype, scaled)
+    else:
+        kernel = scan_kernels.scan_tiles
+        tile, warps = _tile(geometry, near, dtype, scaled)
+    lines, size = tile.get("USED", tile["LINES"]), tile["PARTS"] * tile["DEPTH"]
+    programs = -(-geometry.count // lines)
     # A tile of a product is small along the axis.
-    if geometry.axis.size > 4 * size and programs < FEW * (2 if scaled and tile["DIM"] == 2 else 1):
-        return _in_a_chain(geometry, {**loops, **tile, **constants}, dtype, warps)
+    busy = FEW * WARPS // warps * (2 if scaled and not near else 1)
+    if geometry.axis.size > 4 * size and programs < busy:
+        return _in_a_chain(geometry, near, tile, constants, dtype)
     if programs >= 2**31:
         return Declined(f"{programs} programs are more than a launch takes")
     typed = _TYPED[dtype]
-    constants = {**loops, **tile, "ONE": geometry.axis.size <= size, **constants}
-    launch = Launch(scan_kernels.scan_tiles, programs, geometry.arguments(), constants, (typed, typed), warps)
+    constants = {"LOOPS": max(len(geometry.lines), 1), **tile, **constants}
+    launch = Launch(kernel, programs, geometry.arguments(), constants, (typed, typed), warps)
 
     def run(inputs: Tensors, outputs: Tensors) -> None:
         launch(inputs[0], outputs[0])
 
-    description = f"scan by tiles of {tile['LINES']} lines x {size}, {programs} programs"
+    description = f"scan by tiles of {lines} lines x {size}, {programs} programs"
     return Planned(description, run, [(launch, [dtype, dtype])])
 
 
-def _tile(geometry: Geometry, dtype: torch.dtype, scaled: bool) -> tuple[dict[str, Any], int]:
+def _tile(geometry: Geometry, near: int, dtype: torch.dtype, scaled: bool) -> tuple[dict[str, Any], int]:
     """A tile, in the kernels' words, and the warps that share it."""
     axis, count = geometry.axis.size, geometry.count
     whole = next_power_of_2(axis)
-    near = geometry.lines[0].size if geometry.is_across else 0
-    is_narrow = 0 < near < NARROW
-    if is_narrow:
-        lines, parts, depth, warps = WARP // 2, 1, min(whole, FLAT // (4 if scaled else 1)), 1
-    elif near >= 2 * WARP:
+    pairs = False
+    if near:
         # 256 bytes side by side: memory is slow at pieces that are shorter and far from each other.
-        lines, depth = 2 * WARP if dtype.itemsize <= 4 else WARP, min(whole, DEEP)
+        pairs = dtype.itemsize == 2 and not scaled and geometry.is_even
+        lines, depth = WARP if dtype.itemsize == 8 else 2 * WARP, min(whole, DEEP)
         parts = warps = 1 if count >= MANY else min(WARPS, next_power_of_2(-(-axis // depth)))
-    elif near:
-        lines, depth = min(next_power_of_2(near), WARP), min(whole, 2 * DEEP)
-        warps = min(WARPS, next_power_of_2(-(-axis // depth)))
-        parts = warps * WARP // lines
+        if pairs and parts == 1:
+            lines *= 2
+        elif pairs:
+            depth = min(whole, 2 * DEEP)
     else:
         elements = LONG if scaled else min(TILE, TILE_BYTES // dtype.itemsize)
-        parts, depth, warps = 1, min(whole, elements), WARPS
+        depth, warps = min(whole, elements), WARPS
         lines = min(elements // depth, next_power_of_2(count))
-    dim = 2 if is_narrow or not near else 1
-    return {"LINES": lines, "PARTS": parts, "DEPTH": depth, "DIM": dim, "NARROW": is_narrow}, warps
+        parts = 2 if scaled and axis > depth else 1
+    dim, one = 1 if near else 2, axis <= parts * depth
+    return {"LINES": lines, "PARTS": parts, "DEPTH": depth, "DIM": dim, "PAIRS": pairs, "ONE": one}, warps
 
 
-def _in_a_chain(geometry: Geometry, constants: dict[str, Any], dtype: torch.dtype, warps: int) -> Planned:
-    lines, tally = constants["LINES"], constants["TALLY"]
-    tiles = 1
-    if constants["DIM"] == 2:
-        tiles = TILES
-        constants["DEPTH"] = min(constants["DEPTH"], PIECE // dtype.itemsize)
-    size = tiles * constants["PARTS"] * constants["DEPTH"]
-    blocks, pieces = -(-geometry.count // lines), -(-geometry.axis.size // size)
-    group = GROUPS[lines == 1]
+def _narrow_tile(geometry: Geometry, near: int, dtype: torch.dtype, scaled: bool) -> dict[str, Any]:
+    """A tile of few lines side by side, for two warps: as many steps along the axis as leave few threads idle."""
+    lines = next((lines for lines in (16, 32) if lines // near * near >= 0.75 * lines), NEAR)
+    parts = min(NEAR // lines, next_power_of_2(geometry.axis.size))
+    lines = NEAR // parts
+    depth = min(DEEP, next_power_of_2(-(-geometry.axis.size // parts)))
+    size, groups = parts * depth, lines // near
+    gap = 1 if groups * (size + 1) * near <= size * lines else 0
+    low = 1 if scaled or near >= 8 else min(depth, 16 // dtype.itemsize)
+    return {
+        "LINES": lines,
+        "PARTS": parts,
+        "DEPTH": depth,
+        "NEAR": near,
+        "USED": groups * near,
+        "APART": (size + gap) * near,
+        "LOW": low,
+        "SAME": all(loop.x == loop.y for loop in (geometry.axis, *geometry.lines)),
+    }
+
+
+def _in_a_chain(
+    geometry: Geometry, near: int, tile: dict[str, Any], constants: dict[str, Any], dtype: torch.dtype
+) -> Planned:
+    tally, scaled = constants["TALLY"], constants["SCALED"]
+    lines, parts, depth, warps = tile["LINES"], 1, tile["DEPTH"], WARPS
+    if near:
+        if near < NEAR:
+            lines, warps = next_power_of_2(near), WARPS // 2
+        parts, depth = WARPS if near >= NEAR else NEAR // lines, DEEP
+        tiles = max(1, PIECES[dtype.itemsize] // (lines * parts * depth * dtype.itemsize))
+    else:
+        depth = min(depth, PIECE // dtype.itemsize)
+        tiles = 2 * TILES if scaled else TILES
+    size = tiles * parts * depth
+    group = GROUPS[0] if lines > 1 else GROUPS[1 if scaled else 2]
     span = max(group, WARP * warps) if lines == 1 else group
-    width = tally.primitive_bitwidth // 32 + constants["SCALED"]
+    blocks, pieces = -(-geometry.count // lines), -(-geometry.axis.size // size)
+    width = tally.primitive_bitwidth // 32 + scaled
     words = 16 + (pieces + -(-pieces // group) + pieces // group**2 + 1) * blocks * lines * width
-    constants = {"GROUP": group, "SPAN": span, "WORDS": width, "TILES": tiles, **constants}
+    constants = {
+        "GROUP": group,
+        "SPAN": span,
+        "WORDS": width,
+        "TILES": tiles,
+        "LOOPS": max(len(geometry.lines), 1),
+        "LINES": lines,
+        "PARTS": parts,
+        "DEPTH": depth,
+        "DIM": 1 if near else 2,
+        "PAIRS": tile.get("PAIRS", False),
+        **constants,
+    }
     typed = _TYPED[dtype]
     arguments = geometry.arguments()
     launch = Launch(scan_kernels.scan_chain, blocks * pieces, arguments, constants, (typed, typed), warps)
