@@ -9,7 +9,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from anydml import DML_ACTIVATION_RELU_OPERATOR_DESC, DML_CONVOLUTION_OPERATOR_DESC, DML_GEMM_OPERATOR_DESC, Device
+from anydml import (
+    DML_ACTIVATION_RELU_OPERATOR_DESC,
+    DML_BATCH_NORMALIZATION_OPERATOR_DESC,
+    DML_CONVOLUTION_OPERATOR_DESC,
+    DML_GEMM_OPERATOR_DESC,
+    DML_MAX_POOLING2_OPERATOR_DESC,
+    DML_MAX_POOLING_OPERATOR_DESC,
+    Device,
+)
 from anydml.engines import library
 from anydml.enums import ConvolutionDirection, ConvolutionMode, MatrixTransform
 from anydml.operators import spec_of
@@ -118,6 +126,44 @@ def test_what_is_large_is_computed_in_single_precision(name: str) -> None:
     unit = np.finfo(np.float16).eps if expected.dtype == np.float16 else 0
     error = np.abs(found.astype(np.float64) - expected)
     assert (error <= BOUND * np.float64(magnitude) + unit * np.abs(np.float64(expected))).all()
+
+
+IMAGE = tensor((2, 16, 70, 80))
+CHANNELS = tensor((1, 16, 1, 1))
+WINDOW = {"Strides": (2, 2), "WindowSize": (3, 3), "StartPadding": (1, 0), "EndPadding": (0, 1)}
+EXACT: dict[str, OperatorDesc] = {
+    "maximum": DML_MAX_POOLING_OPERATOR_DESC(InputTensor=IMAGE, OutputTensor=tensor((2, 16, 35, 40)), **WINDOW),
+    "maximum-and-indices": DML_MAX_POOLING2_OPERATOR_DESC(
+        InputTensor=IMAGE,
+        OutputTensor=tensor((2, 16, 34, 39)),
+        OutputIndicesTensor=tensor((2, 16, 34, 39), "UINT32"),
+        **WINDOW,
+        Dilations=(2, 2),
+    ),
+    "batch": DML_BATCH_NORMALIZATION_OPERATOR_DESC(
+        InputTensor=IMAGE,
+        MeanTensor=CHANNELS,
+        VarianceTensor=CHANNELS,
+        ScaleTensor=CHANNELS,
+        BiasTensor=CHANNELS,
+        OutputTensor=IMAGE,
+        Spatial=True,
+        Epsilon=1e-5,
+        FusedActivation=DML_ACTIVATION_RELU_OPERATOR_DESC(),
+    ),
+}
+
+
+@pytest.mark.usefixtures("torch")
+@pytest.mark.parametrize("name", EXACT)
+def test_what_sums_nothing_is_that_of_the_reference(name: str) -> None:
+    desc = EXACT[name]
+    spec = spec_of(desc)
+    assert spec is not None
+    rng = np.random.default_rng(5)
+    inputs = [np.abs(rng.standard_normal(t.Sizes)).astype(np.float32) for _, t in spec.inputs(desc) if t]
+    for found, expected in zip(run("torch", desc, inputs), run("reference", desc, inputs), strict=True):
+        np.testing.assert_array_equal(found, expected)
 
 
 SQUARE = product(128, 128, 128)

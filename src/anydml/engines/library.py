@@ -1,4 +1,4 @@
-"""The engine of PyTorch's calls on the CPU, for dense arithmetic that is large enough to pay for PyTorch's loading."""
+"""The engine of PyTorch's calls on the CPU, for what is large enough to pay for them, and for PyTorch's loading."""
 
 from __future__ import annotations
 
@@ -29,11 +29,18 @@ def _of_gemm(desc: Any) -> int:
     return int(prod(desc.OutputTensor.Sizes) * desc.ATensor.Sizes[inner])
 
 
-_SERVED: dict[str, tuple[Callable[[Any], int], int]] = {
-    "CONVOLUTION": (_of_convolution, 1 << 18),
-    "GEMM": (_of_gemm, 1 << 20),
+def _elements(desc: Any) -> int:
+    return prod(desc.InputTensor.Sizes)
+
+
+_SERVED: dict[str, tuple[Callable[[Any], int], str, int]] = {
+    "CONVOLUTION": (_of_convolution, "multiplications", 1 << 18),
+    "GEMM": (_of_gemm, "multiplications", 1 << 20),
+    "BATCH_NORMALIZATION": (_elements, "elements", 1 << 16),
+    **dict.fromkeys(("MEAN_VARIANCE_NORMALIZATION", "MEAN_VARIANCE_NORMALIZATION1"), (_elements, "elements", 1 << 17)),
+    **dict.fromkeys(("MAX_POOLING", "MAX_POOLING1", "MAX_POOLING2"), (_elements, "elements", 1 << 14)),
 }
-"""How the multiplications are counted, and from how many on a dispatch by PyTorch is faster than the reference."""
+"""How much work it is, in which words, and how much from which on PyTorch is faster than the reference."""
 
 
 class TorchEngine:
@@ -47,11 +54,11 @@ class TorchEngine:
         outputs: Sequence[Layout | None],
     ) -> Kernel | Declined:
         if spec.name not in _SERVED:
-            return Declined(f"it serves {' and '.join(_SERVED)} alone")
-        counted, large = _SERVED[spec.name]
+            return Declined(f"it serves {', '.join(_SERVED)} alone")
+        counted, what, large = _SERVED[spec.name]
         count = counted(desc)
         if count < large:
-            return Declined(f"{count} multiplications, fewer than the {large} from which on PyTorch is faster")
+            return Declined(f"{count} {what}, fewer than the {large} from which on PyTorch is faster")
         reason = missing()
         if reason:
             return Declined(reason)

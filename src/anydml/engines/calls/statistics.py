@@ -22,29 +22,28 @@ def plan(
         assert inputs[0] is not None
         return _reduce(desc, inputs[0])
     if spec.name == "BATCH_NORMALIZATION":
-        return _normalization(desc, lambda x, mean, variance, *rest: (x, mean, variance, *rest))
+        return _normalization(desc, lambda x, mean, variance, *rest: (x.sub_(mean), variance, *rest))
     axes = getattr(desc, "Axes", (1, 2, 3) if getattr(desc, "CrossChannel", False) else (2, 3))
-    return _normalization(desc, lambda x, *rest: (x, *_moments(desc, x, axes), *rest))
+
+    def centred(x: Any, *rest: Any) -> Sequence[Any]:
+        x.sub_(x.mean(axes, keepdim=True))
+        return x, x.square().mean(axes, keepdim=True) if desc.NormalizeVariance else None, *rest  # type: ignore[attr-defined]
+
+    return _normalization(desc, centred)
 
 
-def _moments(desc: Any, x: Any, axes: Sequence[int]) -> tuple[Any, Any]:
-    mean = x.mean(axes, keepdim=True)
-    return mean, ((x - mean) ** 2).mean(axes, keepdim=True) if desc.NormalizeVariance else None
-
-
-def _normalization(desc: Any, prepared: Callable[..., Sequence[Any]]) -> Run:
+def _normalization(desc: Any, centred: Callable[..., Sequence[Any]]) -> Run:
     activation = fused(desc.FusedActivation)
 
     def run(read: Tensors, written: Tensors) -> None:
-        # f(Scale * (x - Mean) / sqrt(Variance + Epsilon) + Bias)
-        x, mean, variance, scale, bias = prepared(*[None if each is None else widened(each) for each in read])
-        y = x - mean
+        # f(Scale * (x - Mean) / sqrt(Variance + Epsilon) + Bias), over what was widened
+        y, variance, scale, bias = centred(*[None if each is None else widened(each) for each in read])
         if variance is not None:
-            y /= torch.sqrt(variance + desc.Epsilon)
+            y.div_(torch.sqrt(variance + desc.Epsilon))
         if scale is not None:
-            y *= scale
+            y.mul_(scale)
         if bias is not None:
-            y += bias
+            y.add_(bias)
         store(activation(y), written[0])
 
     return run
