@@ -33,7 +33,7 @@ from anydml.engines.gpu import KERNELS
 from anydml.schema import OperatorDesc
 from cases import tensor
 from exact import check_join, check_last, check_pooling, check_tally
-from harness import GPU
+from harness import GPU, run
 
 on_gpu = pytest.mark.skipif(not GPU, reason="needs PyTorch and Triton: make test-gpu")
 
@@ -118,6 +118,18 @@ def test_nothing_is_compiled_during_a_capture(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr("anydml.engines.gpu.launch.is_capturing", lambda device: True)
     x = np.ones((1, 2, 3, 4, 5), np.int64)
     assert "before the capture" in str(refused(lambda: anydml.cumulative_summation(x, 2, device=GPU), "(D9)"))
+
+
+@on_gpu
+def test_an_index_that_the_axis_lacks_stays_within_the_tensor() -> None:
+    """A GPU is not asked for values but with `debug`, and a read elsewhere would end the process's use of it."""
+    x, indices, y = tensor((1, 3)), tensor((1, 4), "INT64"), tensor((1, 4))
+    desc = anydml.DML_GATHER_OPERATOR_DESC(
+        InputTensor=x, IndicesTensor=indices, OutputTensor=y, Axis=1, IndexDimensions=1
+    )
+    (found,) = run(GPU, desc, [np.float32([[1, 2, 3]]), np.array([[-4, 3, 2**62, -(2**63)]])])
+    assert found is not None
+    assert set(found.ravel()) <= {1, 2, 3}
 
 
 # Arrays
