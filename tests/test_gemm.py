@@ -94,10 +94,11 @@ def test_a_product_is_rounded_once(k: int, dtype: Any, seed: int) -> None:
 
 @pytest.mark.parametrize("name", [name for name in FUSIBLE if fused_since(name, "GEMM")])
 @pytest.mark.parametrize("dtype", [np.float32, np.float16])
-def test_a_fused_activation_is_the_unfused_one(name: str, dtype: Any) -> None:
+@pytest.mark.parametrize("batch", [(1,), (2,)])
+def test_a_fused_activation_is_the_unfused_one(name: str, dtype: Any, batch: tuple[int, ...]) -> None:
     """Of integers, which the product gives exactly."""
     rng = np.random.default_rng(7)
-    batch = () if name == "ACTIVATION_SOFTMAX" else (2,)
+    batch = () if name == "ACTIVATION_SOFTMAX" else batch
     a, b = (rng.integers(-2, 3, (*batch, *shape)).astype(dtype) for shape in ((3, 5), (5, 4)))
     assert_same(product(a, b, fused=activation(name)), unfused(name, product(a, b)))
 

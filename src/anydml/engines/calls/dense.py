@@ -78,16 +78,17 @@ def plan(
 
 def _gemm(desc: DML_GEMM_OPERATOR_DESC) -> Callable[..., Any]:
     turn = [transform == MatrixTransform.TRANSPOSE for transform in (desc.TransA, desc.TransB)]
-    is_one_product = all(size == 1 for size in desc.OutputTensor.Sizes[:-2])
-    first = (0,) * (len(desc.OutputTensor.Sizes) - 2) if is_one_product else ()
+    sizes = desc.OutputTensor.Sizes
+    is_one_product = all(size == 1 for size in sizes[:-2])
+    first = (0,) * (len(sizes) - 2) if is_one_product else ()
 
     def function(a: Any, b: Any, c: Any) -> Any:
         a, b = (x[first].mT if is_turned else x[first] for x, is_turned in zip((a, b), turn, strict=True))
-        c = None if c is None else c[first]
         # A Beta of 0 would leave out what is infinite in C.
         if is_one_product and c is not None and desc.Beta != 0:
-            return torch.addmm(c, a, b, beta=desc.Beta, alpha=desc.Alpha)
-        y = torch.matmul(a, b)
+            c = c[first]
+            return torch.addmm(c, a, b, beta=desc.Beta, alpha=desc.Alpha).reshape(sizes)
+        y = torch.matmul(a, b).reshape(sizes)
         if desc.Alpha != 1:
             y.mul_(desc.Alpha)
         return y if c is None else y.add_(c * desc.Beta)
