@@ -23,6 +23,7 @@ from anydml import (
     DML_ELEMENT_WISE_IDENTITY_OPERATOR_DESC,
     DML_ELEMENT_WISE_NEGATE_OPERATOR_DESC,
     DML_FILL_VALUE_SEQUENCE_OPERATOR_DESC,
+    DML_GEMM_OPERATOR_DESC,
     DML_GRAPH_DESC,
     DML_INPUT_GRAPH_EDGE_DESC,
     DML_INTERMEDIATE_GRAPH_EDGE_DESC,
@@ -35,6 +36,7 @@ from anydml import (
     FeatureLevel,
     Graph,
     HResult,
+    MatrixTransform,
     TensorDataType,
     TensorFlags,
 )
@@ -482,6 +484,17 @@ def test_outputs_are_inferred() -> None:
     np.testing.assert_array_equal(y, np.hstack([x, np.ones((2, 5))]))
     with pytest.raises(DMLError, match=r"JOIN.Axis: found 2, expected less than 2, the DimensionCount \(C4\)"):
         graph.operator(DML_JOIN_OPERATOR_DESC, InputTensors=[a, b], Axis=2)
+
+
+def test_outputs_are_inferred_beside_inputs_of_their_sizes() -> None:
+    graph = Graph(DEVICE)
+    a, b, right, wrong = (graph.input(tensor(sizes)) for sizes in ([2, 3], [3, 5], [2, 5], [2, 3]))
+    none = MatrixTransform.NONE
+    product = {"ATensor": a, "BTensor": b, "TransA": none, "TransB": none, "Alpha": 1, "Beta": 1}
+    (y,) = graph.operator(DML_GEMM_OPERATOR_DESC, CTensor=right, **product)
+    assert tuple(y.tensor.Sizes) == (2, 5)
+    with pytest.raises(DMLError, match=r"GEMM.CTensor.Sizes: found \(2, 3\), expected \(2, 5\), .* \(C5\)"):
+        graph.operator(DML_GEMM_OPERATOR_DESC, CTensor=wrong, **product)
 
 
 def test_several_outputs_are_given() -> None:

@@ -87,7 +87,10 @@ def _constraints(desc: DML_GEMM_OPERATOR_DESC) -> Iterator[Broken]:
             expected = f"{a[inner]}, that of ATensor.Sizes[{len(a) + inner}]"
             yield Broken("(C4)", f"BTensor.Sizes[{len(b) + rows}]", str(b[rows]), expected)
     if desc.CTensor is not None:
-        yield from same(desc, "(C5)", "Sizes", "OutputTensor", "CTensor")
+        # Those that A and B give: while outputs are inferred, OutputTensor has others.
+        sizes = tuple([size for (size,) in _infer_sizes(desc).get("OutputTensor", ())])
+        if len(desc.CTensor.Sizes) == len(sizes) and desc.CTensor.Sizes != sizes:
+            yield Broken("(C5)", "CTensor.Sizes", str(desc.CTensor.Sizes), f"{sizes}, that of OutputTensor")
 
 
 def _infer_sizes(desc: DML_GEMM_OPERATOR_DESC) -> dict[str, Choices]:
