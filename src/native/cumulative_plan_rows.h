@@ -79,8 +79,9 @@ class RowPlan final : public Plan {
   static constexpr int64_t kSize = sizeof(T);
   // In blocks: what a thread reads to reduce, it finds in its second cache to scan.
   static constexpr int64_t kChunk = (64 << 10) / (kBlock * kSize);
-  // A piece of rows that are read across: whole lines of the cache of both.
-  static constexpr int64_t kAcross = 256 / kSize;
+  // A piece of rows that are read across, which fits the second cache: memory reads so many bytes of the
+  // input at a stretch, and writes so many of the output.
+  static constexpr int64_t kAcross = 512 / kSize;
   static constexpr int64_t kAlong = 1024 / kSize;
   static constexpr int64_t kPieceStep = 1024 + kLine;
 
@@ -216,12 +217,44 @@ class RowPlan final : public Plan {
       std::fill_n(tallies, rows, static_cast<Tally>(Operation::kIdentity));
       for (int64_t i = 0, next; i < size; i = next) {
         next = std::min(size, i == 0 && skew > 0 ? skew : i + kAlong);
-        for (int64_t r = 0; r < rows; r += kLines) {
+        int64_t r = 0;
+        if (in_step == kSize) {
+          r = rows / kLines * kLines;
+          scan_beside(in + start * in_step, out + start * out_step, i, next - i, r, tallies, stage);
+        }
+        for (; r < rows; r += kLines) {
           scan_piece(in + (start + r) * in_step, out + (start + r) * out_step, i, next - i,
                      std::min(kLines, rows - r), tallies + r, stage);
         }
       }
     }
+  }
+
+  // Some elements from the i-th on, of lines that are neighbours in the input: a square of each before the
+  // next, so that memory reads rows as long as there are lines. In the caches, where an output's lines may
+  // fall into one set, a few lines after the others.
+  void scan_beside(const std::byte* in, std::byte* out, int64_t i, int64_t size, int64_t lines,
+                   Tally* tallies, Stage& stage) const {
+    const auto [all_lines, in_step, out_step] = lines_.inner;
+    const int64_t along = geometry_.axis.in;
+    alignas(64) std::byte piece[kAcross * kPieceStep];
+    std::byte* const to = out + lowest(i, size);
+    std::byte* const at = stage.streams() ? piece : to;
+    const int64_t step = stage.streams() ? kPieceStep : out_step;
+    const int64_t at_once = stage.streams() ? Scan::kSquare : size;
+    for (int64_t done = 0, count; done < size; done += count) {
+      count = std::min(at_once, size - done);
+      const std::byte* const from = in + (i + done) * along;
+      const int64_t place = (kDown ? size - done - count : done) * kSize;
+      for (int64_t r = 0; r < lines; r += kLines) {
+        if (stage.streams() && r * kSize % kLine == 0) {
+          for (int64_t k = count; k < 2 * count; ++k) prefetch_line(from + k * along + r * kSize);
+        }
+        Scan::scan_neighbours(from + r * kSize, along, at + r * step + place, step, count, tallies + r);
+      }
+    }
+    if (!stage.streams()) return;
+    for (int64_t r = 0; r < lines; ++r) stream_copy(to + r * out_step, piece + r * kPieceStep, size * kSize);
   }
 
   // Some elements from the i-th on, of `lines` lines.
@@ -230,13 +263,10 @@ class RowPlan final : public Plan {
     const auto [all_lines, in_step, out_step] = lines_.inner;
     alignas(64) std::byte piece[kLines * kPieceStep];
     std::byte* to = out + lowest(i, size);
-    const bool direct = lines == kLines && in_step == kSize;
-    if (!direct) gather_tile<BitsOf<T>>(tile_of(in, in_step, i, size), lines, size, piece, kPieceStep);
+    gather_tile<BitsOf<T>>(tile_of(in, in_step, i, size), lines, size, piece, kPieceStep);
     std::byte* const at = stage.streams() ? piece : to;
     const int64_t step = stage.streams() ? kPieceStep : out_step;
-    if (direct) {
-      Scan::scan_neighbours(in + i * geometry_.axis.in, geometry_.axis.in, at, step, size, tallies);
-    } else if (lines == kLines) {
+    if (lines == kLines) {
       Scan::scan_lines(piece, kPieceStep, at, step, size, tallies, Ahead(piece), stage);
     } else {
       for (int64_t s = 0; s < lines; ++s)

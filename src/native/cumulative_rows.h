@@ -42,6 +42,8 @@ class RowScan {
   using State = typename Long::State;
   using Totals = typename Long::Totals;
 
+  static constexpr int64_t kSquare = Squares<T, Operation, kExclusive, kDown>::kSquare;
+
   static State identity() { return Long::identity(); }
   static Totals reduce_block(const std::byte* in, int64_t size) { return Long::reduce(in, size); }
 
@@ -107,7 +109,6 @@ class RowScan {
 
  private:
   using Lines = Squares<T, Operation, kExclusive, kDown>;
-  static constexpr int64_t kSquare = Lines::kSquare;
 
   // Where the i-th element traversed, or the lowest of the `count` from it on, lies in a part of that size.
   static int64_t element(int64_t size, int64_t i, int64_t count = 1) {
