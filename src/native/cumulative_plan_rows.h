@@ -231,7 +231,8 @@ class RowPlan final : public Plan {
   }
 
   // Some elements from the i-th on, of lines that are neighbours in the input: a square of each before the
-  // next, so that the input is read in rows as long as there are lines.
+  // next, so that memory reads rows as long as there are lines. In the caches, where an output's lines may
+  // fall into one set, a few lines after the others.
   void scan_beside(const std::byte* in, std::byte* out, int64_t i, int64_t size, int64_t lines,
                    Tally* tallies, Stage& stage) const {
     const auto [all_lines, in_step, out_step] = lines_.inner;
@@ -240,12 +241,13 @@ class RowPlan final : public Plan {
     std::byte* const to = out + lowest(i, size);
     std::byte* const at = stage.streams() ? piece : to;
     const int64_t step = stage.streams() ? kPieceStep : out_step;
+    const int64_t at_once = stage.streams() ? Scan::kSquare : size;
     for (int64_t done = 0, count; done < size; done += count) {
-      count = std::min(Scan::kSquare, size - done);
+      count = std::min(at_once, size - done);
       const std::byte* const from = in + (i + done) * along;
       const int64_t place = (kDown ? size - done - count : done) * kSize;
       for (int64_t r = 0; r < lines; r += kLines) {
-        if (r * kSize % kLine == 0) {
+        if (stage.streams() && r * kSize % kLine == 0) {
           for (int64_t k = count; k < 2 * count; ++k) prefetch_line(from + k * along + r * kSize);
         }
         Scan::scan_neighbours(from + r * kSize, along, at + r * step + place, step, count, tallies + r);
