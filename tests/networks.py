@@ -5,6 +5,7 @@ Their trained weights are in ../shared, which a public clone does not have.
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -232,7 +233,9 @@ EPSILON = 9.999999747378752e-06
 
 def _weights(folder: str) -> Any:
     def load(name: str) -> np.ndarray:
-        return np.load(SHARED / folder / f"{name}.npy")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # of files that Python 2 wrote
+            return np.load(SHARED / folder / f"{name}.npy")
 
     return load
 

@@ -334,7 +334,7 @@ def test_errors_name_what_was_written() -> None:
         "x.dtype: found int32, expected int8 or uint8 (S3)": (
             lambda: quantized_linear_average_pooling(image, 1, output_scale=1, window_size=2)
         ),
-        "window_size[0]: found 7, with dilations[0] 1 an extent of 7": (
+        "window_size[0]: found 7, expected an extent of at most 4, the padded size (C7)": (
             lambda: quantized_linear_average_pooling(bytes_, 1, output_scale=1, window_size=7)
         ),
         "out.shape[2]: found 7, expected 3 (C8)": (
