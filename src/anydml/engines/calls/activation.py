@@ -12,7 +12,7 @@ from ...layout import Layout
 from ...operators import spec_of
 from ...schema import OperatorDesc, OperatorSpec
 from . import Run, Tensors
-from .values import bits, double, store
+from .values import bits, clipped, double, store
 
 
 def _softplus(x: Any) -> Any:
@@ -86,8 +86,6 @@ def fused(desc: OperatorDesc | None) -> Callable[[Any], Any]:
     if desc is None or spec is None:
         return lambda y: y
     if spec.name == "ELEMENT_WISE_CLIP":
-        from .element_wise import clipped
-
         return clipped(desc, TensorDataType.FLOAT32)
     return _function(spec.name.removeprefix("ACTIVATION_"), desc)
 

@@ -6,20 +6,17 @@ wider type.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
 import torch
 
 from ...enums import TensorDataType
 from ...layout import DTYPES, Layout
-from ...operators.element_wise_unary import limits
 from ...schema import OperatorDesc, OperatorSpec
 from . import Run, Tensors
 from .activation import fused
-from .values import bits, double, flipped, modular, store, widened
+from .values import bits, clipped, double, flipped, modular, store, widened
 
 _EXACT: dict[str, Callable[..., Any]] = {
     "ABS": torch.abs,
@@ -105,28 +102,6 @@ def _function(name: str, desc: Any, layout: Layout) -> Callable[..., Any]:
         return lambda a, b: torch.fmod(double(a), double(b))
     of_integers = (_OF_LONG if is_long else _OF_INTEGERS)[name]
     return lambda a, b: of_integers(widened(a), widened(b))
-
-
-def clipped(desc: Any, data_type: TensorDataType, shift: int = 0) -> Callable[[Any], Any]:
-    """CLIP, CLIP1 or THRESHOLD of values of a type, or of integers that are shifted down."""
-    low, high = limits(data_type, getattr(desc, "Min", -math.inf), getattr(desc, "Max", math.inf))
-    if data_type == TensorDataType.FLOAT32:
-        # PyTorch refuses an end that the type does not hold.
-        with np.errstate(over="ignore"):
-            low, high = (float(np.float32(end)) for end in (low, high))
-    is_clip1 = hasattr(desc, "MinMaxDataType")
-    # Of a NaN and a number the smaller and the larger is the number, and so an end that is NaN limits nothing.
-    of_nan = float(np.fmax(low, np.fmin(math.nan, high)) if is_clip1 else np.fmin(high, np.fmax(low, math.nan)))
-    low = -math.inf if low != low else low - shift
-    high = math.inf if high != high else high - shift
-
-    def clip(x: Any) -> Any:
-        if x.is_floating_point():
-            x = torch.nan_to_num(x, nan=of_nan, posinf=math.inf, neginf=-math.inf)
-        # Where the ends are crossed, the last one holds.
-        return x.clamp(max=high).clamp(min=low) if is_clip1 else x.clamp(min=low).clamp(max=high)
-
-    return clip
 
 
 # Integers of 64 bits, which hold those of 32

@@ -6,9 +6,15 @@ the signed ones of their size; all else computes UINT16 and UINT32 in a wider si
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import torch
+
+from ...enums import TensorDataType
+from ...operators.element_wise_unary import limits
 
 LOWEST = -(1 << 63)
 _SIGNED = {torch.uint16: torch.int16, torch.uint32: torch.int32, torch.uint64: torch.int64}
@@ -76,3 +82,25 @@ def _truncated(y: Any, dtype: torch.dtype) -> Any:
     whole = torch.where(y < end, torch.where(is_upper, y - float(1 << 63), y), 0.0).to(torch.int64)
     whole = torch.where(is_upper, flipped(whole), whole)
     return torch.where(y < end, whole, -1 if limits.min == 0 else limits.max)
+
+
+def clipped(desc: Any, data_type: TensorDataType, shift: int = 0) -> Callable[[Any], Any]:
+    """CLIP, CLIP1 or THRESHOLD of values of a type, or of integers that are shifted down."""
+    low, high = limits(data_type, getattr(desc, "Min", -math.inf), getattr(desc, "Max", math.inf))
+    if data_type == TensorDataType.FLOAT32:
+        # PyTorch refuses an end that the type does not hold.
+        with np.errstate(over="ignore"):
+            low, high = (float(np.float32(end)) for end in (low, high))
+    is_clip1 = hasattr(desc, "MinMaxDataType")
+    # Of a NaN and a number the smaller and the larger is the number, and so an end that is NaN limits nothing.
+    of_nan = float(np.fmax(low, np.fmin(math.nan, high)) if is_clip1 else np.fmin(high, np.fmax(low, math.nan)))
+    low = -math.inf if low != low else low - shift
+    high = math.inf if high != high else high - shift
+
+    def clip(x: Any) -> Any:
+        if x.is_floating_point():
+            x = torch.nan_to_num(x, nan=of_nan, posinf=math.inf, neginf=-math.inf)
+        # Where the ends are crossed, the last one holds.
+        return x.clamp(max=high).clamp(min=low) if is_clip1 else x.clamp(min=low).clamp(max=high)
+
+    return clip
