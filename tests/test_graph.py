@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from anydml import (
     DML_ACTIVATION_RELU_OPERATOR_DESC,
+    DML_BUFFER_ARRAY_BINDING,
     DML_BUFFER_BINDING,
     DML_BUFFER_TENSOR_DESC,
     DML_CONSTANT_DATA_GRAPH_NODE_DESC,
@@ -23,6 +24,7 @@ from anydml import (
     DML_ELEMENT_WISE_IDENTITY_OPERATOR_DESC,
     DML_ELEMENT_WISE_NEGATE_OPERATOR_DESC,
     DML_FILL_VALUE_SEQUENCE_OPERATOR_DESC,
+    DML_GATHER_OPERATOR_DESC,
     DML_GEMM_OPERATOR_DESC,
     DML_GRAPH_DESC,
     DML_INPUT_GRAPH_EDGE_DESC,
@@ -194,6 +196,96 @@ def test_one_tensor_as_two_outputs_that_is_read_besides() -> None:
     np.testing.assert_array_equal(outputs[0], CHAIN)
     np.testing.assert_array_equal(outputs[1], -np.cumsum(x, axis=1))
     np.testing.assert_array_equal(outputs[2], outputs[1])
+
+
+BYTES = [tensor([n], "UINT8") for n in (3, 4)]
+"""Of different spans, but the same TotalTensorSizeInBytes."""
+
+
+def copied(source: DML_BUFFER_TENSOR_DESC) -> DML_ELEMENT_WISE_IDENTITY_OPERATOR_DESC:
+    return DML_ELEMENT_WISE_IDENTITY_OPERATOR_DESC(InputTensor=source, OutputTensor=source)
+
+
+@pytest.mark.parametrize("written", BYTES)
+@pytest.mark.parametrize("wanted", [3, 4])
+def test_an_output_is_written_no_further_than_it_is_bound(written: DML_BUFFER_TENSOR_DESC, wanted: int) -> None:
+    graph = Graph(DEVICE)
+    (y,) = graph.operator(DML_ELEMENT_WISE_IDENTITY_OPERATOR_DESC, InputTensor=graph.input(written))
+    memory = np.full(8, 99, np.uint8)
+    given_bytes = np.arange(1, 1 + written.Sizes[0], dtype=np.uint8)
+    graph.compile([y.reinterpret(TensorDataType.UINT8, [wanted])]).dispatch([given_bytes], [memory[:wanted]])
+    assert memory[:3].tolist() == [1, 2, 3]
+    assert (memory[wanted:] == 99).all()
+
+
+def test_an_input_has_the_bytes_of_all_that_it_feeds() -> None:
+    """Whichever comes first; and an output that is read, too."""
+    for first, second in (BYTES, BYTES[::-1]):
+        desc = DML_GRAPH_DESC(
+            InputCount=1,
+            OutputCount=2,
+            Nodes=[node(copied(first)), node(copied(second))],
+            InputEdges=[into(0, 0), into(0, 1)],
+            OutputEdges=[out_of(0), out_of(1, 1)],
+        )
+        graph = DEVICE.compile_graph(desc)
+        outputs = [np.zeros(each.Sizes, np.uint8) for each in (first, second)]
+        graph.dispatch([np.array([1, 2, 3, 4], np.uint8)], outputs)
+        assert [each.tolist() for each in outputs] == [[1, 2, 3, 4][: each.Sizes[0]] for each in (first, second)]
+        with pytest.raises(DMLError, match=r"graph.inputs\[0\]: found 3 bytes, expected at least 4.*\(B6\)"):
+            graph.dispatch([np.array([1, 2, 3], np.uint8)], outputs)
+    chained = DML_GRAPH_DESC(
+        InputCount=1,
+        OutputCount=2,
+        Nodes=[node(copied(BYTES[0])), node(copied(BYTES[1]))],
+        InputEdges=[into(0, 0)],
+        IntermediateEdges=[between(0, 1)],
+        OutputEdges=[out_of(0), out_of(1, 1)],
+    )
+    memory = np.full(8, 99, np.uint8)
+    y = np.zeros(4, np.uint8)
+    DEVICE.compile_graph(chained).dispatch([np.array([1, 2, 3], np.uint8)], [memory[:3], y])
+    assert memory[:3].tolist() == y[:3].tolist() == [1, 2, 3]
+    assert (memory[3:] == 99).all()
+
+
+def test_what_is_folded_may_be_read_as_more_bytes() -> None:
+    graph = Graph(DEVICE)
+    constant = graph.constant(BYTES[0], b"abcd")
+    (copy,) = graph.operator(DML_ELEMENT_WISE_IDENTITY_OPERATOR_DESC, InputTensor=constant)
+    y = np.zeros(4, np.uint8)
+    graph.compile([copy.reinterpret(TensorDataType.UINT8, [4])]).dispatch([], [y])
+    assert y[:3].tobytes() == b"abc"
+
+
+def test_a_preparation_that_fails_leaves_nothing_initialised() -> None:
+    indices = DML_BUFFER_TENSOR_DESC(DataType=TensorDataType.UINT32, Sizes=(1, 2), Flags=TensorFlags.OWNED_BY_DML)
+    owned = replace(X, Flags=TensorFlags.OWNED_BY_DML)
+    gather = DML_GATHER_OPERATOR_DESC(
+        InputTensor=owned, IndicesTensor=indices, OutputTensor=tensor([2, 2]), Axis=1, IndexDimensions=1
+    )
+    desc = DML_GRAPH_DESC(
+        InputCount=2,
+        OutputCount=1,
+        Nodes=[node(gather)],
+        InputEdges=[into(0, 0), into(1, 0, 1)],
+        OutputEdges=[out_of(0)],
+    )
+    graph = DEVICE.compile_graph(desc)
+    assert "Nodes[0] (GATHER): GATHER is served by" in graph.explain()
+    bindings = [
+        DML_BUFFER_BINDING(Buffer=np.pad(x.view(np.uint8).ravel(), (0, 8))),
+        DML_BUFFER_BINDING(Buffer=np.array([0, 7], np.uint32)),
+    ]
+    resource = DML_BUFFER_BINDING(Buffer=np.zeros(graph.binding_properties().PersistentResourceSize, np.uint8))
+    initializer = DEVICE.create_operator_initializer([graph])
+    table = DEVICE.create_binding_table(initializer)
+    table.bind_inputs([DML_BUFFER_ARRAY_BINDING(Bindings=bindings)])
+    table.bind_outputs([resource])
+    with pytest.raises(DMLError, match=r"Nodes\[0\] \(GATHER\).IndicesTensor: .*\(V1\)"):
+        DEVICE.dispatch(initializer, table)
+    with pytest.raises(DMLError, match=r"\(B9\)"):
+        graph.dispatch([None, None], [np.empty((2, 2), np.float32)], persistent=resource.Buffer)
 
 
 def test_owned_inputs_are_bound_at_initialisation() -> None:

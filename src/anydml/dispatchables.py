@@ -198,6 +198,7 @@ class Compiled(Child):
             if bound is not None and bound.slot.aligned is not None:
                 place = self.device.memory.view(bound.slot.aligned, memory, offset + self._offsets[bound.slot.label])
                 self.device.memory.copy(place, bound.array)
+        self._prepare(memory, offset)
         if self._persistent_size:
             self._mark.put(memory, offset)
         self._initialised = True
@@ -226,6 +227,9 @@ class Compiled(Child):
         if wrong:
             raise error(wrong)
         self._kernel.run([*inputs, *prepared], [bound.array if bound is not None else None for bound in written])
+
+    def _prepare(self, memory: Array, offset: int) -> None:
+        """Computes what depends on a persistent resource alone; what fails leaves one that is not initialised."""
 
     def _prepared_in(self, memory: Array, offset: int) -> Sequence[Array]:
         """What was computed when a persistent resource was filled; a kernel gets it behind the inputs."""

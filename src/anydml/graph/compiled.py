@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..binding import Bound, Slot
+from ..binding import Slot
 from ..dispatchables import Compiled
 from ..engines import Kernel
 from ..enums import DML_PERSISTENT_BUFFER_ALIGNMENT, TensorDataType
@@ -64,7 +64,8 @@ class CompiledGraph(Compiled):
     """A graph with its kernels. Immutable; several threads may dispatch it at once.
 
     Inputs and outputs are those of the graph, in order; None for an input that no edge leads from. An array for one
-    that feeds several tensors has the sizes and strides of the first in the order of InputEdges, or is flat.
+    that feeds several tensors has the sizes and strides of that which spans most bytes, of equals the first in the
+    order of InputEdges; or it is flat.
     """
 
     steps: list[Step]
@@ -84,32 +85,40 @@ class CompiledGraph(Compiled):
         self._prepared = {place.port: desc.InputCount + i for i, place in enumerate(made)}
         # Where a kernel may refuse a value that another has computed, nothing is given before all have run.
         is_careful = any(step.demands is not None for step in self.steps)
+        inputs = [_slot(f"inputs[{i}]", tensor, False) for i, tensor in enumerate(_inputs(desc))]
+        outputs = [_slot(f"outputs[{i}]", ends.get(i, tensor), True) for i, tensor in enumerate(_outputs(desc))]
+        # What is bound has the bytes that its own tensor spans; those that are connected to it may span more.
+        spans = {place.port: 0 for step in self.steps for place in step.writes if place is not None}
+        for place in (place for step in self.steps for place in (*step.reads, *step.writes)):
+            if place is not None and place.port in spans:
+                spans[place.port] = max(spans[place.port], place.layout.bounds()[1])
         self._direct: dict[Port, int] = {}
         self._copied: list[tuple[int, Port]] = []
         for number, port in network.targets.items():
-            if is_careful or port in network.constants or port in self._prepared or port in self._direct:
-                self._copied.append((number, port))
-            else:
+            layout = outputs[number].layout
+            fits = port in spans and layout is not None and spans[port] <= layout.bounds()[1]
+            if fits and not is_careful and port not in self._direct:
                 self._direct[port] = number
+            else:
+                self._copied.append((number, port))
         self._between, self._size = self._planned()
         self._free: dict[int, list[_Workspace]] = {}
-        inputs = [_slot(f"inputs[{i}]", tensor, False) for i, tensor in enumerate(_inputs(desc))]
-        outputs = [_slot(f"outputs[{i}]", ends.get(i, tensor), True) for i, tensor in enumerate(_outputs(desc))]
         kernel = Kernel(f"{len(self.steps)} kernels", self._run_steps)
         super().__init__(device, "graph", kernel, False, inputs, outputs)
         self._places: list[tuple[int, int]] = []
         """Where in the persistent resource lies what is prepared, and how many bytes it has."""
         for place in made:
-            size = place.layout.bounds()[1]
-            self._places.append((self._persistent_size, size))
-            self._persistent_size += -(-size // DML_PERSISTENT_BUFFER_ALIGNMENT) * DML_PERSISTENT_BUFFER_ALIGNMENT
+            self._places.append((self._persistent_size, place.room))
+            blocks = -(-place.room // DML_PERSISTENT_BUFFER_ALIGNMENT)
+            self._persistent_size += blocks * DML_PERSISTENT_BUFFER_ALIGNMENT
 
     def explain(self) -> str:
         """What was folded and fused, the memory between the kernels, and which engine serves each operator."""
         lines = [f"graph: {len(self.steps)} kernels; {self._size} bytes of intermediate tensors, of which at most "]
         lines[0] += f"{self._alive} are alive at once"
         lines += self._notes
-        lines += [f"{step.vertex.name}: {step.served.explain(step.vertex.spec)}" for step in self.steps]
+        steps = (*self._preparation, *self.steps)
+        lines += [f"{step.vertex.name}: {step.served.explain(step.vertex.spec)}" for step in steps]
         return "\n".join(lines)
 
     def named_outputs(self, step: Step) -> list[str]:
@@ -142,8 +151,7 @@ class CompiledGraph(Compiled):
             timed.dispatch(inputs, outputs, persistent=persistent)
         return [float(np.median(each)) for each in zip(*measured[1:], strict=True)]
 
-    def _fill(self, owned: Sequence[Bound | None], memory: Array, offset: int) -> None:
-        super()._fill(owned, memory, offset)
+    def _prepare(self, memory: Array, offset: int) -> None:
         prepared = self._prepared_in(memory, offset)
 
         def array(place: Place | None) -> Array | None:
@@ -178,11 +186,11 @@ class CompiledGraph(Compiled):
             for place in step.writes:
                 if place is None or place.port in self._direct:
                     continue
-                size, until = place.layout.bounds()[1], last.get(place.port, i)
+                until = last.get(place.port, i)
                 taken = self._taken_over(step, place, i, last, buffers)
                 if taken is None:
                     buffers[place.port] = len(lives)
-                    lives.append(Life(size, i, until))
+                    lives.append(Life(place.room, i, until))
                 else:
                     buffers[place.port] = taken
                     lives[taken] = lives[taken]._replace(last=until)
@@ -194,7 +202,7 @@ class CompiledGraph(Compiled):
         self, step: Step, place: Place, now: int, last: dict[Port, int], buffers: dict[Port, int]
     ) -> int | None:
         """The buffer of an input that an operator which runs in-place may write over, as nothing reads it later."""
-        if not step.vertex.spec.in_place:
+        if not step.vertex.spec.in_place or len(step.writes) > 1:
             return None
         for read in step.reads:
             if (
@@ -287,11 +295,14 @@ def _slot(label: str, tensor: Tensor | None, is_output: bool) -> Slot:
 
 
 def _inputs(desc: DML_GRAPH_DESC) -> list[Tensor | None]:
-    """The tensor that each input of the graph feeds first; None where it feeds none."""
+    """Of the tensors that each input of the graph feeds the first that spans most bytes; None where it feeds none."""
     found: list[Tensor | None] = [None] * desc.InputCount
-    for edge in reversed(desc.InputEdges):
+    for edge in desc.InputEdges:
         node: Any = desc.Nodes[edge.ToNodeIndex]
-        found[edge.GraphInputIndex] = node.Operator.spec.inputs(node.Operator.desc)[edge.ToNodeInputIndex][1]
+        tensor = node.Operator.spec.inputs(node.Operator.desc)[edge.ToNodeInputIndex][1]
+        before = found[edge.GraphInputIndex]
+        if before is None or Layout.of_desc(before).bounds()[1] < Layout.of_desc(tensor).bounds()[1]:
+            found[edge.GraphInputIndex] = tensor
     return found
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -13,7 +14,7 @@ from ..dispatchables import Served
 from ..errors import error
 from ..layout import Array, Layout
 from ..operators.fused import FUSIBLE, fused_since
-from ..schema import OperatorDesc, OperatorSpec, anything_goes
+from ..schema import OperatorDesc, OperatorSpec, Tensor, anything_goes
 from ..validate import validate
 from . import DML_CONSTANT_DATA_GRAPH_NODE_DESC, DML_GRAPH_DESC
 from .rules import GRAPH, Port, named, order, wiring
@@ -88,7 +89,7 @@ class Network:
             step = Step.of(vertex, i, self.device)
             memory = self.device.memory
             outputs = {
-                place.port: memory.empty((place.layout.bounds()[1],), np.dtype(np.uint8))
+                place.port: memory.empty((place.room,), np.dtype(np.uint8))
                 for place in step.writes
                 if place is not None
             }
@@ -105,20 +106,24 @@ class Network:
 
     def _fuse(self) -> None:
         """Makes an activation a member of the operator whose result nothing else reads."""
+        readers = Counter(port for vertex in self.vertices.values() for port in vertex.sources)
+        readers.update(self.targets.values())
+        given_by: dict[Port | None, Port] = {}
         for i, activation in list(self.vertices.items()):
             source = activation.sources[0] if activation.sources else None
-            if activation.spec.name not in FUSIBLE or source is None or source.node not in self.vertices:
+            if activation.spec.name not in FUSIBLE or source is None or readers[source] != 1:
                 continue
-            producer = self.vertices[source.node]
-            fused = self._fused(producer, activation)
-            if fused is None or self._readers(source) != 1:
+            producer = self.vertices.get(source.node)
+            fused = None if producer is None else self._fused(producer, activation)
+            if producer is None or fused is None:
                 continue
             producer.desc = fused
+            given_by[Port(i, 0)] = source
             self.notes.append(f"{activation.name} fused into {producer.name}")
             del self.vertices[i]
-            for vertex in self.vertices.values():
-                vertex.sources = [source if port == Port(i, 0) else port for port in vertex.sources]
-            self.targets = {n: source if port == Port(i, 0) else port for n, port in self.targets.items()}
+        for vertex in self.vertices.values():
+            vertex.sources = [given_by.get(port, port) for port in vertex.sources]
+        self.targets = {number: given_by.get(port, port) for number, port in self.targets.items()}
 
     def _fused(self, producer: Vertex, activation: Vertex) -> OperatorDesc | None:
         """The desc of both in one, where the rules allow it."""
@@ -134,16 +139,14 @@ class Network:
         both: OperatorDesc = replace(outer, FusedActivation=alone, OutputTensor=inner.OutputTensor)
         return None if validate(both, self.device.feature_level, self.device.strict) else both
 
-    def _readers(self, port: Port) -> int:
-        read = sum(vertex.sources.count(port) for vertex in self.vertices.values())
-        return read + list(self.targets.values()).count(port)
-
 
 class Place(NamedTuple):
     """A tensor that a kernel reads or writes, and how it lies there."""
 
     port: Port
     layout: Layout
+    room: int
+    """The tensor's TotalTensorSizeInBytes, which connected tensors share, however many of its bytes each spans."""
 
 
 class Step(NamedTuple):
@@ -167,10 +170,13 @@ class Step(NamedTuple):
             Slot(label, t, each, each, True) for (label, t), each in zip(spec.outputs(desc), results, strict=True)
         ]
         reads = [
-            None if port is None or layout is None else Place(port, layout)
-            for port, layout in zip(vertex.sources, aligned, strict=True)
+            None if port is None or slot.aligned is None else Place(port, slot.aligned, _room(slot.tensor))
+            for port, slot in zip(vertex.sources, slots, strict=True)
         ]
-        writes = [None if layout is None else Place(Port(node, i), layout) for i, layout in enumerate(results)]
+        writes = [
+            None if slot.aligned is None else Place(Port(node, i), slot.aligned, _room(slot.tensor))
+            for i, slot in enumerate(written)
+        ]
         is_blind = not device.memory.is_host and not device.debug
         demands = None if is_blind or spec.check_values is anything_goes else device
         return cls(vertex, device.compile(spec, desc, slots, written), reads, writes, demands)
@@ -181,3 +187,7 @@ class Step(NamedTuple):
             if wrong:
                 raise error(replace(each, where=f"{self.vertex.name}.{each.where}") for each in wrong)
         self.served.kernel.run(inputs, outputs)
+
+
+def _room(tensor: Tensor | None) -> int:
+    return 0 if tensor is None else tensor.TotalTensorSizeInBytes or 0
