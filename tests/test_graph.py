@@ -656,6 +656,21 @@ def test_expressions_of_two_graphs_do_not_meet() -> None:
         graph.input(X, 0)
 
 
+@pytest.mark.parametrize("kind", ["JOIN", DML_BUFFER_TENSOR_DESC, None, negated()])
+def test_an_operator_is_applied_by_the_class_of_its_desc(kind: Any) -> None:
+    with pytest.raises(DMLError, match=r"operator.kind: found .*, expected the class of the desc.*\(G9\)"):
+        Graph(DEVICE).operator(kind)
+
+
+def test_what_a_graph_is_not_built_from() -> None:
+    graph = Graph(DEVICE)
+    for wrong in (None, 3, [2, 3]):
+        with pytest.raises(DMLError, match=r"input.tensor: found .*, expected a DML_BUFFER_TENSOR_DESC \(G9\)"):
+            graph.input(wrong)  # type: ignore[arg-type]
+    with pytest.raises(DMLError, match=r"compile.outputs: found Expression.*, expected a list of Expression \(G9\)"):
+        graph.compile(graph.input(X))  # type: ignore[arg-type]
+
+
 def test_activations_are_fused_where_nothing_else_reads_the_result() -> None:
     graph = Graph(DEVICE)
     a = graph.input(X)

@@ -167,5 +167,7 @@ def test_what_is_no_expression_is_named() -> None:
         dml.add(x, dml.Expression())
     with pytest.raises(DMLError, match=r"compute.outputs: found an expression that the model was not built with"):
         dml.Device(False).compute(builder.build(dml.NONE, [x + 1]), [dml.Binding(x, [1, 2])], [x])
+    with pytest.raises(DMLError, match=r"compute.model: found None, expected a Model"):
+        dml.Device(False).compute(None, [], [])
     with pytest.raises(TypeError, match=r"GraphBuilder.build"):
         dml.Model()

@@ -362,6 +362,8 @@ class Device:
         Returns:
             The outputs' data.
         """
+        if not isinstance(model, Model):
+            raise _wrong("compute", kind_of(model), "a Model", "model")
         memory = self._device.memory
         tensors = model._graph.inputs
         bound: list[Array | None] = [None] * len(tensors)

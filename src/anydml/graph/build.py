@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..enums import TensorDataType
 from ..errors import Violation, error
-from ..operators import spec
+from ..operators import ANY, OPERATORS, spec
 from ..schema import OperatorDesc, OperatorSpec, Tensor
 from ..tensor import DML_BUFFER_TENSOR_DESC, DML_SCALE_BIAS
 from ..validate import kind_of, validate
@@ -134,6 +134,8 @@ class Graph:
             tensor: its desc.
             index: its number in a dispatch; the next one where None.
         """
+        if not isinstance(tensor, DML_BUFFER_TENSOR_DESC):
+            raise _error("input", "tensor", kind_of(tensor), "a DML_BUFFER_TENSOR_DESC", "(G9)")
         number = len(self._inputs) if index is None else index
         if number in self._inputs or not 0 <= number < 2**20:
             raise _error("input", "index", str(number), "an input that is not there yet", "(G9)")
@@ -162,7 +164,12 @@ class Graph:
         Raises:
             DMLError: what is wrong with the desc; (G9).
         """
-        found = spec(kind.__name__.removeprefix("DML_").removesuffix("_OPERATOR_DESC"))
+        name_of_kind = getattr(kind, "__name__", "").removeprefix("DML_").removesuffix("_OPERATOR_DESC")
+        if name_of_kind not in OPERATORS or spec(name_of_kind).desc is not kind:
+            raise _error(
+                "operator", "kind", kind_of(kind), f"the class of the desc, DML_..._OPERATOR_DESC, of {ANY}", "(G9)"
+            )
+        found = spec(name_of_kind)
         sources: list[Port | None] = []
         first: Tensor | None = None
         for member in found.tensors:
@@ -193,6 +200,8 @@ class Graph:
         Raises:
             DMLError: (G1) to (G9).
         """
+        if not isinstance(outputs, (list, tuple)):
+            raise _error("compile", "outputs", kind_of(outputs), "a list of Expression", "(G9)")
         for i, each in enumerate(outputs):
             self._own("compile", f"outputs[{i}]", each)
         # What is an input, or its bytes, is copied: an input is not wired to an output.
