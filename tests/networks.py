@@ -5,7 +5,7 @@ Their trained weights are in ../shared, which a public clone does not have.
 
 from __future__ import annotations
 
-import warnings
+import ast
 from pathlib import Path
 from typing import Any
 
@@ -104,9 +104,9 @@ class Built:
 
     def soft_max(self, x: Any) -> Any:
         sizes = x.get_output_desc().sizes
-        classes = max(sizes)
-        row = [1, 1, 1, classes], [classes, classes, classes, 1]
-        return dml.activation_soft_max(dml.reinterpret(x, dml.TensorDataType.FLOAT32, *row))
+        classes = max(sizes[1:])
+        rows = [1, 1, sizes[0], classes], [sizes[0] * classes, sizes[0] * classes, classes, 1]
+        return dml.activation_soft_max(dml.reinterpret(x, dml.TensorDataType.FLOAT32, *rows))
 
     def relu(self, x: Any) -> Any:
         return dml.activation_relu(x)
@@ -206,7 +206,7 @@ class Eager:
         return self.functional.pad(x, (pad, pad, pad, pad), mode="reflect")
 
     def soft_max(self, x: Any) -> Any:
-        return self.torch.softmax(x.reshape(1, 1, 1, -1), -1)
+        return self.torch.softmax(x.reshape(1, 1, len(x), -1), -1)
 
     def relu(self, x: Any) -> Any:
         return self.torch.relu(x)
@@ -233,9 +233,12 @@ EPSILON = 9.999999747378752e-06
 
 def _weights(folder: str) -> Any:
     def load(name: str) -> np.ndarray:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # of files that Python 2 wrote
-            return np.load(SHARED / folder / f"{name}.npy")
+        # Their headers end with blanks behind a line's end, which NumPy refuses from 2.5 on.
+        data = (SHARED / folder / f"{name}.npy").read_bytes()
+        end = 10 + int.from_bytes(data[8:10], "little")
+        header = ast.literal_eval(data[10:end].decode().strip())
+        order = "F" if header["fortran_order"] else "C"
+        return np.frombuffer(data, header["descr"], offset=end).reshape(header["shape"], order=order)
 
     return load
 

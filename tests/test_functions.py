@@ -1075,7 +1075,7 @@ class Odd:
     dtype = "odd"
 
 
-@pytest.mark.parametrize("odd", [np.float32, np, Odd(), type, ...], ids=str)
+@pytest.mark.parametrize("odd", [np.float32, np, Odd(), type, ...], ids=["class", "module", "object", "type", "..."])
 def test_anything_odd_is_a_named_error(odd: Any) -> None:
     """Classes have NumPy's words for arrays, too."""
     x = np.ones((1, 1, 2, 2), np.float32)

@@ -175,6 +175,9 @@ class HostPeers(Peers):
         module = super()._load(name)
         if name == "torch":
             module.set_num_threads(self.threads)
+        if name == "jax":
+            # Where it has a GPU, it would compute there, and the CPU see but the call.
+            module.config.update("jax_platforms", "cpu")
         return module
 
     def _to_jax(self, array: Any) -> Any:
