@@ -6,6 +6,7 @@ Their trained weights are in ../shared, which a public clone does not have.
 from __future__ import annotations
 
 import ast
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -146,7 +147,7 @@ class Eager:
         self.dtype = dtype or torch.float64
 
     def input(self, data: np.ndarray) -> Any:
-        return self.torch.from_numpy(np.ascontiguousarray(data)).to(self.dtype)
+        return self.torch.tensor(data, dtype=self.dtype)
 
     def convolution(
         self,
@@ -296,8 +297,13 @@ def mobilenet(library: Any, image: np.ndarray) -> Any:
     x = library.average_pooling(layer(x, "", 1), 7)
     # The last layer's weights are too large for some copies of the samples.
     has_last = (SHARED / "mobile_net_data" / "mobilenetv20_output_pred_weight.npy").exists()
-    some = np.random.default_rng(0).standard_normal((1000, 1280, 1, 1), np.float32) / 32
-    return library.soft_max(library.convolution(x, load("mobilenetv20_output_pred_weight") if has_last else some, None))
+    last = load("mobilenetv20_output_pred_weight") if has_last else _some_weights()
+    return library.soft_max(library.convolution(x, last, None))
+
+
+@cache
+def _some_weights() -> np.ndarray:
+    return np.random.default_rng(0).standard_normal((1000, 1280, 1, 1), np.float32) / 32
 
 
 def super_resolution(library: Any, image: np.ndarray) -> Any:

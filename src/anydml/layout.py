@@ -63,6 +63,15 @@ class Layout(NamedTuple):
         """The tensor at `offset` in a flat array of bytes."""
         return np.ndarray(self.sizes, self.dtype, memory, offset, self.strides)
 
+    def is_packed(self) -> bool:
+        """Whether the elements follow each other without a gap, the last dimension's first."""
+        step = self.dtype.itemsize
+        for size, stride in zip(self.sizes[::-1], self.strides[::-1], strict=True):
+            if size > 1 and stride != step:
+                return False
+            step *= size
+        return True
+
     def same_place(self, other: Layout) -> bool:
         """Whether both put the same elements at the same bytes; the stride of a size of 1 does not matter."""
         return (

@@ -90,6 +90,19 @@ def fused(desc: OperatorDesc | None) -> Callable[[Any], Any]:
     return _function(spec.name.removeprefix("ACTIVATION_"), desc)
 
 
+def finish(desc: OperatorDesc | None) -> Callable[[Any, Any], None]:
+    """Writes what another operator has computed, after an activation."""
+    spec, activation = spec_of(desc), fused(desc)
+
+    def write(y: Any, out: Any) -> None:
+        if spec is not None and spec.name == "ACTIVATION_RELU" and y.dtype == out.dtype:
+            torch.clamp(y, min=0, out=out)  # in one pass
+        else:
+            store(activation(y), out)
+
+    return write
+
+
 def _function(name: str, desc: OperatorDesc) -> Callable[[Any], Any]:
     if name in _AS_THEY_ARE:
         return lambda x: _EACH[name](desc, x)

@@ -22,8 +22,7 @@ from ...operators.gemm import DML_GEMM_OPERATOR_DESC
 from ...operators.windows import Window, windows_of
 from ...schema import OperatorDesc, OperatorSpec
 from . import Run, Tensors
-from .activation import fused
-from .values import store
+from .activation import finish
 
 _LARGEST = 2**31 - 1
 """Strides and paddings that libraries take."""
@@ -66,12 +65,12 @@ def plan(
     spec: OperatorSpec, desc: OperatorDesc, inputs: Sequence[Layout | None], outputs: Sequence[Layout | None]
 ) -> Run:
     function = _gemm(desc) if isinstance(desc, DML_GEMM_OPERATOR_DESC) else _convolution(desc)  # type: ignore[arg-type]
-    activation = fused(desc.FusedActivation)  # type: ignore[attr-defined]
+    write = finish(desc.FusedActivation)  # type: ignore[attr-defined]
 
     def run(read: Tensors, written: Tensors) -> None:
         with _single_precision():
             y = function(*[None if x is None else x.float() for x in read])
-        store(activation(y), written[0])
+        write(y, written[0])
 
     return run
 

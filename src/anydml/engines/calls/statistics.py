@@ -11,7 +11,7 @@ from ...enums import ReduceFunction, TensorDataType
 from ...layout import Layout
 from ...schema import OperatorDesc, OperatorSpec
 from . import Run, Tensors
-from .activation import fused
+from .activation import finish
 from .values import flipped, store, widened
 
 
@@ -33,7 +33,7 @@ def plan(
 
 
 def _normalization(desc: Any, centred: Callable[..., Sequence[Any]]) -> Run:
-    activation = fused(desc.FusedActivation)
+    write = finish(desc.FusedActivation)
 
     def run(read: Tensors, written: Tensors) -> None:
         # f(Scale * (x - Mean) / sqrt(Variance + Epsilon) + Bias), over what was widened
@@ -44,7 +44,7 @@ def _normalization(desc: Any, centred: Callable[..., Sequence[Any]]) -> Run:
             y.mul_(scale)
         if bias is not None:
             y.add_(bias)
-        store(activation(y), written[0])
+        write(y, written[0])
 
     return run
 

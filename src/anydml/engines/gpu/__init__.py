@@ -28,8 +28,10 @@ KERNELS = {
     "CUMULATIVE_SUMMATION": "scan",
     "CUMULATIVE_PRODUCT": "scan",
     "QUANTIZED_LINEAR_AVERAGE_POOLING": "pooling",
+    **dict.fromkeys(("AVERAGE_POOLING", "MAX_POOLING", "MAX_POOLING1", "MAX_POOLING2"), "float_pooling"),
+    "BATCH_NORMALIZATION": "normalization",
 }
-"""The module whose `plan` plans an operator's kernels; all others are calls of PyTorch."""
+"""The module whose `plan` plans an operator's kernels; all others, and what it declines, are calls of PyTorch."""
 
 
 class GpuEngine:
@@ -86,7 +88,7 @@ class GpuEngine:
             written = [layout for layout in outputs if layout is not None]
             planned = plan(spec, desc, inputs, written, str(self.device))
             if isinstance(planned, Declined):
-                return planned
+                return calls.plan(spec, desc, inputs, outputs) if spec.name in calls.FAMILIES else planned
             for launch, types in planned.launches:
                 launch.compile(self.device, types)
         where = ", in Triton's interpreter" if is_interpreted() else ""
