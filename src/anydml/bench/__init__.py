@@ -129,6 +129,7 @@ def run(
     """Measures the cases one by one, or tells that there is no room for one; the arrays of one are gone before the next
     are made."""
     place = place_of(device)
+    place.wake()
     for i, case in enumerate(cases):
 
         def tell(text: str, case: Case = case, i: int = i) -> None:

@@ -23,6 +23,8 @@ Run = Callable[[], object]
 
 UFUNCS = {"CUMULATIVE_SUMMATION": np.add, "CUMULATIVE_PRODUCT": np.multiply}
 SEED = 0
+_WAKING = 1.0
+"""Seconds of work after which a device has its full speed."""
 
 
 class Host:
@@ -120,6 +122,9 @@ class Host:
             copies[f"memmove, {count_of(threads, 'thread')}"] = lambda: list(pool.map(lambda part: move(*part), parts))
             yield copies
 
+    def wake(self) -> None:
+        """Makes a device ready that idled; processors are at once."""
+
     def release(self) -> None:
         """Gives back what is kept for arrays to come; NumPy keeps nothing."""
 
@@ -210,6 +215,13 @@ class Gpu:
     def copies(self, size: int, modules: dict[str, Any], threads: int) -> Iterator[dict[str, Run]]:
         source, target = self.integers(0, 256, (size,), np.uint8), self.empty((size,), np.uint8)
         yield {"torch.copy_": lambda: target.copy_(source)}
+
+    def wake(self) -> None:
+        # Idle ones lower the clocks of their processors more than that of memory: a kernel is slower beside a copy.
+        matrix = self._torch.ones((2048, 2048), device=self.device)
+        end = time.monotonic() + (_WAKING if self.device.type != "cpu" else 0)
+        while time.monotonic() < end:
+            self.seconds(lambda: matrix @ matrix, 10)
 
     def release(self) -> None:
         gc.collect()

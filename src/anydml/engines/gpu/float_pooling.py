@@ -42,8 +42,10 @@ def plan(
         "IS_MAXIMUM": spec.name != "AVERAGE_POOLING",
         "WITH_PADDING": bool(getattr(d, "IncludePadding", False)),
         "UNROLLED": taps <= UNROLLED,
-        "ROWS": tuple(rows[1:]),
-        "COLUMNS": tuple(columns[1:]),
+        "HEIGHT": rows.taps,
+        "WIDTH": columns.taps,
+        "ROWS": tuple(rows[2:]),
+        "COLUMNS": tuple(columns[2:]),
         "BLOCK": BLOCK,
     }
     count = prod(y.sizes)

@@ -13,9 +13,9 @@ def _tap(
 ):  # fmt: skip
     """What a tap adds to the best, or the sum, and how many taps counted before and with it.
 
-    ROWS and COLUMNS: a window's taps, stride, padding before and behind, and dilation.
+    ROWS and COLUMNS: a window's stride, padding before and behind, and dilation.
     """
-    row, column = top + i * ROWS[4], left + j * COLUMNS[4]
+    row, column = top + i * ROWS[3], left + j * COLUMNS[3]
     is_inside = mask & (row >= 0) & (row < height) & (column >= 0) & (column < width)
     if IS_MAXIMUM:
         # Of a NaN and a number the number.
@@ -25,7 +25,7 @@ def _tap(
         best += tl.load(x + row * width + column, mask=is_inside, other=0.0).to(tl.float64)
         if WITH_PADDING:
             # Not what lies beyond the padding, where the last place was rounded up.
-            count += ((row < height + ROWS[3]) & (column < width + COLUMNS[3])).to(tl.int32)
+            count += ((row < height + ROWS[2]) & (column < width + COLUMNS[2])).to(tl.int32)
         else:
             count += is_inside.to(tl.int32)
     return best, count
@@ -35,15 +35,15 @@ def _tap(
 def pool(
     x, y, outputs, height, width, out_height, out_width,
     IS_MAXIMUM: tl.constexpr, WITH_PADDING: tl.constexpr, UNROLLED: tl.constexpr,
-    ROWS: tl.constexpr, COLUMNS: tl.constexpr, BLOCK: tl.constexpr,
+    HEIGHT: tl.constexpr, WIDTH: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """Maxima or averages of windows of planes that follow each other."""
+    """Maxima or averages of windows of HEIGHT x WIDTH taps, of planes that follow each other."""
     at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     mask = at < outputs
     row = at // out_width
     plane = row // out_height
-    top = (row - plane * out_height) * ROWS[1] - ROWS[2]
-    left = (at - row * out_width) * COLUMNS[1] - COLUMNS[2]
+    top = (row - plane * out_height) * ROWS[0] - ROWS[1]
+    left = (at - row * out_width) * COLUMNS[0] - COLUMNS[1]
     x += plane.to(tl.int64) * height * width
     count = tl.zeros((BLOCK,), tl.int32)
     if IS_MAXIMUM:
@@ -51,14 +51,14 @@ def pool(
     else:
         best = tl.zeros((BLOCK,), tl.float64)
     if UNROLLED:
-        for i in tl.static_range(ROWS[0]):
-            for j in tl.static_range(COLUMNS[0]):
+        for i in tl.static_range(HEIGHT):
+            for j in tl.static_range(WIDTH):
                 best, count = _tap(
                     x, best, count, mask, top, left, height, width, i, j, ROWS, COLUMNS, IS_MAXIMUM, WITH_PADDING
                 )
     else:
-        for i in range(ROWS[0]):
-            for j in range(COLUMNS[0]):
+        for i in range(HEIGHT):
+            for j in range(WIDTH):
                 best, count = _tap(
                     x, best, count, mask, top, left, height, width, i, j, ROWS, COLUMNS, IS_MAXIMUM, WITH_PADDING
                 )
