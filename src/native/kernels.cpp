@@ -15,8 +15,10 @@ namespace {
       {"QUANTIZED_LINEAR_AVERAGE_POOLING", isa::make_quantized_linear_average_pooling}, \
   };
 ANYDML_TABLE(baseline)
-#if defined(ANYDML_X86)
+#if defined(ANYDML_HAS_AVX2)
 ANYDML_TABLE(avx2)
+#endif
+#if defined(ANYDML_HAS_AVX512)
 ANYDML_TABLE(avx512)
 #endif
 #undef ANYDML_TABLE
@@ -29,13 +31,15 @@ struct InstructionSet {
 };
 
 const InstructionSet kInstructionSets[] = {
-#if defined(ANYDML_X86)
+#if defined(ANYDML_HAS_AVX512)
     {"avx512",
      [] {
        return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
               __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
      },
      std::begin(avx512_kernels), std::end(avx512_kernels)},
+#endif
+#if defined(ANYDML_HAS_AVX2)
     {"avx2", [] { return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("f16c"); },
      std::begin(avx2_kernels), std::end(avx2_kernels)},
 #endif
