@@ -650,7 +650,7 @@ def test_expressions_of_two_graphs_do_not_meet() -> None:
         a + b
     with pytest.raises(DMLError, match=r"compile.outputs\[0\]: found an expression of another graph.*\(G9\)"):
         graph.compile([b])
-    with pytest.raises(DMLError, match=r"JOIN.InputTensors: found .*, expected an Expression \(G9\)"):
+    with pytest.raises(DMLError, match=r"JOIN.InputTensors\[0\]: found .*, expected an Expression \(G9\)"):
         graph.operator(DML_JOIN_OPERATOR_DESC, InputTensors=[x], Axis=0)
     with pytest.raises(DMLError, match=r"input.index: found 0, expected .* \(G9\)"):
         graph.input(X, 0)

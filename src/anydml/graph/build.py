@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..enums import TensorDataType
 from ..errors import Violation, error
+from ..inference import complete, is_input
 from ..operators import ANY, OPERATORS, spec
-from ..schema import OperatorDesc, OperatorSpec, Tensor
+from ..schema import OperatorDesc, Tensor
 from ..tensor import DML_BUFFER_TENSOR_DESC, DML_SCALE_BIAS
-from ..validate import kind_of, validate
+from ..validate import kind_of
 from . import (
     DML_CONSTANT_DATA_GRAPH_NODE_DESC,
     DML_GRAPH_DESC,
@@ -171,20 +172,19 @@ class Graph:
             )
         found = spec(name_of_kind)
         sources: list[Port | None] = []
-        first: Tensor | None = None
         for member in found.tensors:
             given = members.get(member)
-            if not _is_input(found, member):
+            if not is_input(found, member):
                 continue
             if given is None:
                 sources.append(None)
                 continue
             many = given if isinstance(given, (list, tuple)) else [given]
-            each = [self._own(found.name, member, expression) for expression in many]
+            labels = [f"{member}[{i}]" for i in range(len(many))] if many is given else [member]
+            each = [self._own(found.name, label, one) for label, one in zip(labels, many, strict=True)]
             members[member] = [one.tensor for one in each] if many is given else each[0].tensor
             sources += [one.port for one in each]
-            first = first or (each[0].tensor if each else None)
-        desc = self._inferred(found, members, first)
+        desc = complete(found, members, self.device.feature_level)
         node = DML_OPERATOR_GRAPH_NODE_DESC(Operator=self.device.create_operator(desc), Name=name)
         self._nodes.append(node)
         self._sources.append(sources)
@@ -238,7 +238,7 @@ class Graph:
                 for i, end in enumerate(ends)
             ],
         )
-        return compile_graph(self.device, desc, {i: each.tensor for i, each in enumerate(outputs)})
+        return compile_graph(self.device, desc, self._inputs, {i: each.tensor for i, each in enumerate(outputs)})
 
     def _needed(self, ends: Iterable[int]) -> list[int]:
         """The nodes that outputs depend on, in the order in which they were made."""
@@ -257,37 +257,6 @@ class Graph:
         if given.graph is not self:
             raise _error(method, where, "an expression of another graph", "one of this graph", "(G9)")
         return given
-
-    def _inferred(self, found: OperatorSpec, members: Mapping[str, Any], first: Tensor | None) -> OperatorDesc:
-        """The desc with the outputs that are not given."""
-        wanted = {
-            name: members.get(name, first.DataType if row.kind == "Output" and first is not None else None)
-            for name, row in found.tensors.items()
-            if not _is_input(found, name)
-        }
-        # Of an array of outputs nobody but the caller knows how many there are.
-        open_ones = {
-            name: kind
-            for name, kind in wanted.items()
-            if isinstance(kind, TensorDataType) and "array" not in found.tensors[name].kind
-        }
-        complete = {name: each for name, each in {**members, **wanted}.items() if name not in open_ones}
-        if not open_ones or first is None:
-            return found.desc(**complete)
-        # Sizes are inferred from a desc that is right but for those of its outputs.
-        likely = {name: DML_BUFFER_TENSOR_DESC(DataType=kind, Sizes=first.Sizes) for name, kind in open_ones.items()}
-        desc = found.desc(**complete, **likely)
-        outside = [v for v in validate(desc, self.device.feature_level) if v.where.partition(".")[0] not in open_ones]
-        if outside:
-            raise error(outside)
-        choices = found.infer_sizes(desc)
-        sizes = {name: [right[0] for right in choices[name]] for name in open_ones if name in choices}
-        likely |= {name: DML_BUFFER_TENSOR_DESC(DataType=open_ones[name], Sizes=each) for name, each in sizes.items()}
-        return found.desc(**complete, **likely)
-
-
-def _is_input(found: OperatorSpec, member: str) -> bool:
-    return "output" not in found.tensors[member].kind.lower()
 
 
 def _error(operator: str, where: str, found: str, expected: str, rule: str) -> Exception:

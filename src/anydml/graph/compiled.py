@@ -46,18 +46,24 @@ class _Workspace(NamedTuple):
     holes: list[_Hole]
 
 
-def compile_graph(device: Device, desc: DML_GRAPH_DESC, ends: Mapping[int, Tensor] | None = None) -> CompiledGraph:
+def compile_graph(
+    device: Device,
+    desc: DML_GRAPH_DESC,
+    starts: Mapping[int, Tensor] | None = None,
+    ends: Mapping[int, Tensor] | None = None,
+) -> CompiledGraph:
     """A graph that keeps the rules, compiled.
 
     Args:
         device: where it will run.
         desc: the graph.
+        starts: what inputs are bound as, by their numbers, where that spans no less than what they feed.
         ends: what outputs are bound as, by their numbers, where that is not as their nodes have them.
     """
     violations = check(desc, device)
     if violations:
         raise error(violations)
-    return CompiledGraph(device, desc, ends or {})
+    return CompiledGraph(device, desc, starts or {}, ends or {})
 
 
 class CompiledGraph(Compiled):
@@ -65,7 +71,7 @@ class CompiledGraph(Compiled):
 
     Inputs and outputs are those of the graph, in order; None for an input that no edge leads from. An array for one
     that feeds several tensors has the sizes and strides of that which spans most bytes, of equals the first in the
-    order of InputEdges; or it is flat.
+    order of InputEdges; of a graph of expressions those of its input, where that spans as many; or it is flat.
     """
 
     steps: list[Step]
@@ -74,7 +80,9 @@ class CompiledGraph(Compiled):
     def __repr__(self) -> str:
         return f"<CompiledGraph of {len(self.steps)} kernels on {self.device}>"
 
-    def __init__(self, device: Device, desc: DML_GRAPH_DESC, ends: Mapping[int, Tensor]) -> None:
+    def __init__(
+        self, device: Device, desc: DML_GRAPH_DESC, starts: Mapping[int, Tensor], ends: Mapping[int, Tensor]
+    ) -> None:
         network = Network(desc, device)
         self.steps = [Step.of(vertex, node, device) for node, vertex in network.vertices.items()]
         self._preparation = [Step.of(vertex, node, device) for node, vertex in network.prepared.items()]
@@ -85,7 +93,7 @@ class CompiledGraph(Compiled):
         self._prepared = {place.port: desc.InputCount + i for i, place in enumerate(made)}
         # Where a kernel may refuse a value that another has computed, nothing is given before all have run.
         is_careful = any(step.demands is not None for step in self.steps)
-        inputs = [_slot(f"inputs[{i}]", tensor, False) for i, tensor in enumerate(_inputs(desc))]
+        inputs = [_slot(f"inputs[{i}]", tensor, False) for i, tensor in enumerate(_inputs(desc, starts))]
         outputs = [_slot(f"outputs[{i}]", ends.get(i, tensor), True) for i, tensor in enumerate(_outputs(desc))]
         # What is bound has the bytes that its own tensor spans; those that are connected to it may span more.
         spans = {place.port: 0 for step in self.steps for place in step.writes if place is not None}
@@ -294,8 +302,9 @@ def _slot(label: str, tensor: Tensor | None, is_output: bool) -> Slot:
     return Slot(label, tensor, layout, layout, is_output)
 
 
-def _inputs(desc: DML_GRAPH_DESC) -> list[Tensor | None]:
-    """Of the tensors that each input of the graph feeds the first that spans most bytes; None where it feeds none."""
+def _inputs(desc: DML_GRAPH_DESC, starts: Mapping[int, Tensor]) -> list[Tensor | None]:
+    """Of the tensors that each input of the graph is, and feeds, the first that spans most bytes; None where it feeds
+    none."""
     found: list[Tensor | None] = [None] * desc.InputCount
     for edge in desc.InputEdges:
         node: Any = desc.Nodes[edge.ToNodeIndex]
@@ -303,6 +312,10 @@ def _inputs(desc: DML_GRAPH_DESC) -> list[Tensor | None]:
         before = found[edge.GraphInputIndex]
         if before is None or Layout.of_desc(before).bounds()[1] < Layout.of_desc(tensor).bounds()[1]:
             found[edge.GraphInputIndex] = tensor
+    for i, tensor in starts.items():
+        fed = found[i]
+        if fed is not None and Layout.of_desc(tensor).bounds()[1] >= Layout.of_desc(fed).bounds()[1]:
+            found[i] = tensor
     return found
 
 
