@@ -42,12 +42,13 @@ from .enums import (
     TensorType,
 )
 from .errors import DMLError, DMLMemoryError, DMLTypeError, DMLValueError, Violation
-from .functions import cumulative_product, cumulative_summation, join, quantized_linear_average_pooling
+from .functions import BUILTINS, FUNCTIONS
 from .operators import OPERATORS, spec
 from .tensor import DML_BUFFER_TENSOR_DESC, DML_SCALE_BIAS, DML_SIZE_2D
 from .validate import validate
 
 if TYPE_CHECKING:
+    from .functions import *  # noqa: F403
     from .graph import (
         DML_CONSTANT_DATA_GRAPH_NODE_DESC,
         DML_GRAPH_DESC,
@@ -110,27 +111,26 @@ __all__ = [
     "TensorFlags",
     "TensorType",
     "Violation",
-    "cumulative_product",
-    "cumulative_summation",
-    "join",
-    "quantized_linear_average_pooling",
     "validate",
     *(f"DML_{name}_OPERATOR_DESC" for name in OPERATORS),
+    *(name for name in FUNCTIONS if name not in BUILTINS),
 ]
 
 
-_GRAPHS = {
+_ELSEWHERE = {
     **dict.fromkeys((name for name in __all__ if name.startswith("DML_") and "_GRAPH_" in name), "graph"),
     "CompiledGraph": "graph.compiled",
     "Expression": "graph.build",
     "Graph": "graph.build",
+    **{name: f"functions.{file}" for name, file in FUNCTIONS.items()},
 }
 """Names that are loaded on first use, by their modules."""
 
 
 def __getattr__(name: str) -> Any:
-    if name in _GRAPHS:
-        return getattr(import_module(f".{_GRAPHS[name]}", __name__), name)
+    if name in _ELSEWHERE:
+        # Kept, as a function may be called often.
+        return globals().setdefault(name, getattr(import_module(f".{_ELSEWHERE[name]}", __name__), name))
     operator = name.removeprefix("DML_").removesuffix("_OPERATOR_DESC")
     if operator in OPERATORS and name == f"DML_{operator}_OPERATOR_DESC":
         return spec(operator).desc
@@ -138,4 +138,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *__all__, *FUNCTIONS})

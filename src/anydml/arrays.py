@@ -15,6 +15,9 @@
 (A11) A flag is True or False, or 1 or 0.
 (A12) A tensor lies on the device that computes, its elements at multiples of their size. What lies in NumPy's arrays,
       lists and buffers is brought there, and results go back.
+(A13) Operands of an element-wise operator broadcast, as NumPy's do; one of them may be a number of Python's that the
+      data type of the other holds.
+(A14) Sizes of pieces add up to the size of the axis that they are cut from; a number of equal pieces divides it.
 """
 
 from __future__ import annotations

@@ -1,65 +1,195 @@
-"""How functions run an operator on arrays: validated, compiled once for each layout, errors in a function's words."""
+"""How functions run an operator on arrays: described, validated and compiled once for each layout."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 from types import NoneType
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from .arrays import converted, has_data_type, refuse
+from .arrays import has_data_type, refuse
 from .binding import Bound, Slot, check_sharing
 from .device import Device
 from .dispatchables import Served
 from .engines import Kernel
-from .enums import FeatureLevel, TensorDataType
-from .errors import Violation, error, listing
+from .enums import TensorDataType
+from .errors import DMLError, Violation, error, listing
+from .inference import complete, inferred_sizes, is_input
 from .layout import DATA_TYPES, DTYPES, Array, Layout
 from .memory import address
-from .operators import spec, spec_of
-from .schema import OperatorDesc, anything_goes
-from .tensor import DML_BUFFER_TENSOR_DESC
+from .operators import spec
+from .schema import OperatorDesc, OperatorSpec, anything_goes
+from .tensor import DML_BUFFER_TENSOR_DESC, DML_SCALE_BIAS
 from .validate import validate
+from .wording import conversion, row_of, worded
+
+Shapes: TypeAlias = tuple[tuple[str, tuple[TensorDataType, tuple[int, ...]] | None], ...]
+"""Data types and sizes of operands, by their names; None for those left out."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Described:
+    """An operator on operands of given types and sizes, which passed the rules."""
+
+    spec: OperatorSpec
+    desc: OperatorDesc
+    """Where an operand is empty, as if it had one element: there are no empty tensors."""
+    names: Mapping[str, str]
+    """Of the operands, by the header's labels."""
+    results: tuple[tuple[np.dtype[Any], tuple[int, ...]], ...]
+    """Types and shapes of the outputs that there are."""
+    is_empty: bool
 
 
 class _Compiled(NamedTuple):
     served: Served
-    desc: OperatorDesc
     inputs: list[Slot]
-    output: Slot
-    names: Mapping[str, str]
-    """Of the operands, by the header's labels."""
+    outputs: list[Slot]
+
+
+_MOST_KEPT = 512
+_DESCRIBED: dict[Any, Described] = {}
+
+
+def describe(
+    name: str,
+    operands: Mapping[str, Array | None],
+    device: Device,
+    members: Mapping[str, Any],
+    last_sizes: tuple[int, ...] = (),
+) -> Described:
+    """What an operator makes of operands, in header order; what was right before is kept.
+
+    Args:
+        name: the operator.
+        operands: by what messages call them.
+        device: where it will run.
+        members: all others; outputs as :func:`anydml.inference.complete` has them.
+        last_sizes: those of the last dimensions of outputs, where several are right.
+    """
+    shapes = tuple(
+        [(w, None if x is None else (data_type_of(name, w, x), tuple(x.shape))) for w, x in operands.items()]
+    )
+    key = device, name, shapes, tuple([(member, _exact(value)) for member, value in members.items()]), last_sizes
+    try:
+        found = _DESCRIBED.get(key)
+    except TypeError:  # what can't be hashed is refused
+        return _described(name, shapes, device, members, last_sizes)
+    if found is None:
+        found = _described(name, shapes, device, members, last_sizes)
+        if len(_DESCRIBED) >= _MOST_KEPT:
+            _DESCRIBED.clear()
+        _DESCRIBED[key] = found
+    return found
+
+
+def _exact(value: Any) -> Any:
+    """Tells values apart that are equal: 0.0 and -0.0, 1 and True."""
+    if isinstance(value, tuple):
+        return tuple(map(_exact, value))
+    if isinstance(value, (OperatorDesc, DML_SCALE_BIAS)):
+        return type(value), *[_exact(getattr(value, each.name)) for each in fields(value)]
+    return value.hex() if type(value) is float else (type(value), value)
+
+
+def _described(
+    name: str, shapes: Shapes, device: Device, members: Mapping[str, Any], last_sizes: tuple[int, ...]
+) -> Described:
+    found = spec(name)
+    labels: list[str] = []
+    for member, row in found.tensors.items():
+        if is_input(found, member):
+            count = len(shapes) - len(labels)
+            labels += [f"{member}[{i}]" for i in range(count)] if "array" in row.kind else [member]
+    names = dict(zip(labels, [where for where, _ in shapes], strict=True))
+    try:
+        desc = complete(found, _tensors(found, shapes, members, 1), device.feature_level, last_sizes)
+        raise_any(validate(desc, device.feature_level, device.strict))
+        true = _tensors(found, shapes, members, 0)
+        true = {member: each for member, each in true.items() if not isinstance(each, TensorDataType)}
+        is_empty = any(0 in tensor.Sizes for tensor in _every(true.values()))
+        sizes = _true_sizes(found, replace(desc, **true), true, last_sizes) if is_empty else {}
+        results = []
+        for label, tensor in found.outputs(desc):
+            if tensor is not None:
+                results.append((DTYPES[tensor.DataType], tuple(sizes.get(label, tensor.Sizes))))
+        if is_empty and not all(0 in shape for _, shape in results):
+            # Something from nothing: there is no such tensor.
+            raise_any(validate(replace(desc, **true), device.feature_level, device.strict))
+    except DMLError as problem:
+        raise error(worded(problem.violations, device, names)) from None
+    return Described(found, desc, names, tuple(results), is_empty)
+
+
+def _tensors(found: OperatorSpec, shapes: Shapes, members: Mapping[str, Any], least: int) -> dict[str, Any]:
+    """The members with the operands as tensors, whose sizes are at least so large."""
+
+    def tensor(data_type: TensorDataType, sizes: Sequence[int]) -> DML_BUFFER_TENSOR_DESC:
+        return DML_BUFFER_TENSOR_DESC(DataType=data_type, Sizes=[max(size, least) for size in sizes])
+
+    def resized(given: Any) -> Any:
+        if isinstance(given, tuple):
+            return tuple(map(resized, given))
+        return tensor(given.DataType, given.Sizes) if isinstance(given, DML_BUFFER_TENSOR_DESC) else given
+
+    rest = [None if shape is None else tensor(*shape) for _, shape in shapes]
+    made = {member: resized(value) for member, value in members.items()}
+    for member, row in found.tensors.items():
+        if is_input(found, member):
+            made[member] = rest if "array" in row.kind else rest.pop(0)
+    return made
+
+
+def _every(values: Iterable[Any]) -> Iterator[DML_BUFFER_TENSOR_DESC]:
+    for value in values:
+        many = value if isinstance(value, (list, tuple)) else [value]
+        yield from (each for each in many if isinstance(each, DML_BUFFER_TENSOR_DESC))
+
+
+def _true_sizes(
+    found: OperatorSpec, given: OperatorDesc, true: Mapping[str, Any], last_sizes: tuple[int, ...]
+) -> dict[str, Sequence[int]]:
+    """Of outputs, by label, where an operand is empty."""
+    outputs = [(label, tensor) for label, tensor in found.outputs(given) if label.partition("[")[0] in true]
+    whole = {label: tensor.Sizes for label, tensor in outputs if tensor is not None}
+    return {**inferred_sizes(found, given, last_sizes), **whole}
 
 
 def run(
-    name: str, operands: Mapping[str, Array | None], output: Array, device: Device, attributes: Mapping[str, Any]
+    described: Described, operands: Sequence[Array | None], outputs: Sequence[Array], device: Device
 ) -> Kernel | None:
-    """Validates, compiles and runs an operator on arrays; compiled operators are kept.
+    """Compiles and runs an operator on arrays; compiled operators are kept.
 
-    Returns what served, or None where there was nothing to compute.
+    Args:
+        described: the operator, on operands like these.
+        operands: in header order, None for those left out.
+        outputs: what to write to, of the described results.
+        device: where the arrays lie.
+
+    Returns:
+        What served, or None where there was nothing to compute.
     """
-    named = tuple([(where, x if x is None else _layout(name, where, x)) for where, x in operands.items()])
-    compiled = _compile(device, name, named, _layout(name, "out", output), tuple(attributes.items()))
-    if compiled is None:
+    if described.is_empty:
         return None
-    inputs = list(operands.values())
-    kernel, operator = compiled.served.kernel, spec(name)
+    inputs, operator = list(operands), described.spec
+    layouts = tuple([None if x is None else Layout.of_array(x) for x in inputs])
+    compiled = _compile(device, described, layouts, tuple([Layout.of_array(y) for y in outputs]))
+    kernel = compiled.served.kernel
+    places = iter(outputs)
+    written = [None if slot.layout is None else next(places) for slot in compiled.outputs]
     # To see that nothing is shared takes longer here than in the kernel's own language.
     quick = kernel.try_run if operator.check_values is anything_goes else None
-    if quick is not None and quick(inputs, [output], operator.in_place):
+    if quick is not None and quick(inputs, written, operator.in_place):
         return kernel
     bound = [_bound(slot, array) for slot, array in zip(compiled.inputs, inputs, strict=True) if array is not None]
-    place = _bound(compiled.output, output)
-    shared = check_sharing(name, operator.in_place, bound, [place])
-    if shared:
-        raise error(shared)
-    wrong = device.check_values(operator, compiled.desc, inputs)
-    raise_any(_worded(each, compiled.names) for each in wrong)
-    kernel.run(inputs, [output])
+    targets = [_bound(slot, array) for slot, array in zip(compiled.outputs, written, strict=True) if array is not None]
+    raise_any(check_sharing(operator.name, operator.in_place, bound, targets))
+    wrong = device.check_values(operator, described.desc, inputs)
+    raise_any(worded(wrong, device, described.names))
+    kernel.run(inputs, written)
     return kernel
 
 
@@ -69,42 +199,18 @@ def _bound(slot: Slot, array: Array) -> Bound:
     return Bound(slot, array, start + low, start + high)
 
 
-@lru_cache(maxsize=512)
+@lru_cache(maxsize=_MOST_KEPT)
 def _compile(
-    device: Device,
-    name: str,
-    operands: tuple[tuple[str, Layout | None], ...],
-    output: Layout,
-    attributes: tuple[tuple[str, Any], ...],
-) -> _Compiled | None:
-    """None where there is nothing to compute, though it is right."""
-    operator = spec(name)
-    is_empty = 0 in output.sizes
-
-    def tensor(layout: Layout | None) -> DML_BUFFER_TENSOR_DESC | None:
-        # Descs have no empty tensors; the rules on everything else are looked at as if there were one element.
-        sizes = () if layout is None else tuple(max(size, 1) for size in layout.sizes) if is_empty else layout.sizes
-        return None if layout is None else DML_BUFFER_TENSOR_DESC(DataType=layout.type, Sizes=sizes)
-
-    inputs = [layout for _, layout in operands]
-    rest = [tensor(layout) for layout in inputs]
-    members: dict[str, Any] = dict(attributes)
-    for member, row in operator.tensors.items():
-        if "output" in row.kind.lower():
-            members[member] = tensor(output)
-        else:
-            members[member] = rest if "array" in row.kind else rest.pop(0)
-    desc = operator.desc(**members)
-    labels = [label for label, _ in operator.inputs(desc)]
-    names = dict(zip(labels, [where for where, _ in operands], strict=True))
-    raise_any(violations_of(desc, device, names))
-    if is_empty:
-        return None
-    aligned = operator.align(desc, inputs)
-    seen = zip(names.values(), inputs, aligned, strict=True)
+    device: Device, described: Described, operands: tuple[Layout | None, ...], outputs: tuple[Layout, ...]
+) -> _Compiled:
+    operator, desc = described.spec, described.desc
+    aligned = operator.align(desc, operands)
+    seen = zip(described.names.values(), operands, aligned, strict=True)
     slots = [Slot(where, None, layout, sees) for where, layout, sees in seen]
-    result = Slot("out", None, output, output, True)
-    return _Compiled(device.compile(operator, desc, slots, [result]), desc, slots, result, names)
+    many, places = len(outputs) > 1, iter(outputs)
+    there = [None if tensor is None else next(places) for _, tensor in operator.outputs(desc)]
+    results = [Slot(f"out[{i}]" if many else "out", None, layout, layout, True) for i, layout in enumerate(there)]
+    return _Compiled(device.compile(operator, desc, slots, results), slots, results)
 
 
 @lru_cache
@@ -118,74 +224,12 @@ def as_device(device: Any) -> Device:
     return _device_named("cpu" if device is None else device) if isinstance(device, (str, NoneType)) else Device(device)
 
 
-def _layout(name: str, where: str, array: Array) -> Layout:
-    data_type_of(name, where, array)
-    return Layout.of_array(array)
-
-
 def data_type_of(name: str, where: str, array: Array) -> TensorDataType:
     if not has_data_type(array):
-        row = next(iter(spec(name).tensors.values()))
+        row = row_of(name, where)
         expected = listing(DTYPES[data_type].name for data_type in row.data_types)
-        refuse(name, "(S3)", where, str(array.dtype), expected, _conversion(array.dtype, row.data_types), "type")
+        refuse(name, "(S3)", where, str(array.dtype), expected, conversion(array.dtype, row.data_types), "type")
     return DATA_TYPES[array.dtype]
-
-
-def _conversion(found: np.dtype[Any], data_types: Sequence[TensorDataType]) -> str:
-    """How to come to a data type that an operator takes."""
-    floats = [d for d in (np.float32, np.float64) if DATA_TYPES[np.dtype(d)] in data_types]
-    integers = [d for d in (np.int32, np.int64, np.uint32, np.uint64) if DATA_TYPES[np.dtype(d)] in data_types]
-    fitting = floats if found.kind == "f" else [d for d in integers if np.can_cast(found, d)]
-    return converted(np.dtype(fitting[0])) if fitting else ""
-
-
-def violations_of(desc: OperatorDesc, device: Device, names: Mapping[str, str]) -> Iterator[Violation]:
-    """What the validator says, in the function's words, with the remedies that an array has and a desc has not."""
-    row = next(iter(spec_of(desc).tensors.values()))  # type: ignore[union-attr]
-    said = set()
-    for violation in validate(desc, device.feature_level, device.strict):
-        worded = _worded(violation, names)
-        # The result is like the operands: what is wrong with both is said once.
-        if worded.where.startswith("out.") and (worded.rule, worded.found) in said:
-            continue
-        said.add((worded.rule, worded.found))
-        remedy = worded.remedy
-        if violation.rule == "(S3)" and not remedy:
-            remedy = _conversion(DTYPES[TensorDataType[violation.found]], row.data_types)
-        elif violation.rule == "(S2)" and not remedy and int(violation.found) < min(row.dimension_counts):
-            missing = min(row.dimension_counts) - int(violation.found)
-            remedy = f"x[{', '.join(['np.newaxis'] * missing)}] adds {'a dimension' if missing == 1 else 'them'}"
-        # NumPy and PyTorch raise TypeError for a data type that they don't take.
-        kind: Literal["value", "type"] = "type" if violation.rule == "(S3)" else "value"
-        # Who calls a function has mostly chosen no level.
-        level = None if device.feature_level == max(FeatureLevel) else worded.feature_level
-        yield replace(worded, remedy=remedy, kind=kind, feature_level=level)
-
-
-_HEADER_WORD = re.compile(r"\b[A-Z][A-Za-z0-9]*\b")
-_WORDS = {"OutputTensor": "out", "DataType": "dtype", "DimensionCount": "ndim", "Sizes": "shape"} | {
-    data_type.name: data_type.name.lower() for data_type in TensorDataType
-}
-"""How NumPy calls what the header names otherwise."""
-
-
-def _worded(violation: Violation, names: Mapping[str, str]) -> Violation:
-    """A violation in the function's words: ``x.shape`` for InputTensor.Sizes, ``window_size[0]`` for WindowSize[0]."""
-    options = spec(violation.operator).members
-
-    def word(match: re.Match[str]) -> str:
-        name = match[0]
-        option = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower() if name in options else name
-        return names.get(name) or _WORDS.get(name, option)
-
-    def worded(text: str) -> str:
-        return _HEADER_WORD.sub(word, text)
-
-    # Labels such as InputTensors[0] are looked up whole.
-    member, dot, rest = violation.where.partition(".")
-    where = f"{names[member] if member in names else worded(member)}{dot}{worded(rest)}"
-    found, expected, remedy = map(worded, (violation.found, violation.expected, violation.remedy))
-    return replace(violation, where=where, found=found, expected=expected, remedy=remedy)
 
 
 def raise_any(violations: Iterable[Violation]) -> None:

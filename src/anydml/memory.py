@@ -34,7 +34,7 @@ class Memory(Protocol):
         ...
 
     def give(self, value: Any, out: Any, result: Array) -> Any:
-        """A function's result: `out` where that was given, holding it, else an array like `value`."""
+        """A function's result: `out` where that was given, holding it, else an array like `value`, which may be it."""
         ...
 
     def bytes_of(self, buffer: Any) -> Array:

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from .arrays import converted, refuse
-from .enums import DML_TENSOR_DIMENSION_COUNT_MAX1
-from .layout import DATA_TYPES, Array, fold, overlaps_itself
+from .enums import DML_TENSOR_DIMENSION_COUNT_MAX1, TensorDataType
+from .layout import DATA_TYPES, DTYPES, Array, fold, overlaps_itself
 from .memory import Memory, restride
 from .validate import kind_of
 
@@ -42,6 +42,41 @@ def as_axis(name: str, axis: Any, ndim: int) -> int:
         )
         refuse(name, "(A5)", "axis", kind_of(found), expected)
     return found % ndim
+
+
+def as_axes(name: str, axes: Any, ndim: int) -> tuple[int, ...]:
+    """All where None."""
+    if axes is None:
+        return tuple(range(ndim))
+    return tuple([as_axis(name, axis, ndim) for axis in (axes if hasattr(axes, "__len__") else [axes])])
+
+
+def as_number(name: str, where: str, value: float, dtype: np.dtype[Any]) -> Array:
+    """One of Python's numbers beside an array, of its type; rule (A13)."""
+    if dtype.kind == "f":
+        with np.errstate(over="ignore"):
+            number = np.array(value, np.float64 if type(value) is float else None).astype(dtype)
+        if np.isfinite(number) or not np.isfinite(value):
+            return number
+    elif dtype.kind in "iu" and type(value) is int and np.iinfo(dtype).min <= value <= np.iinfo(dtype).max:
+        return np.array(value, dtype)
+    expected = f"a number that {dtype}, the type of the array beside it, holds"
+    return refuse(name, "(A13)", where, kind_of(value), expected, "Convert the array, or pass a typed number")  # type: ignore[no-any-return]
+
+
+def as_dtype(name: str, where: str, value: Any, expected: str = "a data type, such as np.float32") -> np.dtype[Any]:
+    """A data type of any library, or of DirectML."""
+    if isinstance(value, TensorDataType) and value in DTYPES:
+        return DTYPES[value]
+    try:
+        # The name of another library's type ends in NumPy's: torch.uint8.
+        foreign = not isinstance(value, (str, type, np.dtype))
+        dtype = np.dtype(str(value).rpartition(".")[2] if foreign else value)
+    except Exception:  # str() and NumPy's parser may raise anything, which all means: no type
+        dtype = np.dtype(object)
+    if value is None or dtype not in DATA_TYPES:
+        refuse(name, "(S3)", where, kind_of(value), expected, kind="type")
+    return dtype
 
 
 def as_flag(name: str, where: str, value: Any) -> bool:
@@ -91,24 +126,6 @@ def fold_to_8(name: str, inputs: list[Array], outputs: list[Array], axis: int) -
     return folded[: len(inputs)], folded[len(inputs) :], new_axis
 
 
-def output_dtype_of(memory: Memory, name: str, x: Array, zero_point: Any, output_dtype: Any, out: Any) -> np.dtype[Any]:
-    if output_dtype is not None:
-        try:
-            # The name of another library's type ends in NumPy's: torch.uint8.
-            foreign = not isinstance(output_dtype, (str, type, np.dtype))
-            dtype = np.dtype(str(output_dtype).rpartition(".")[2] if foreign else output_dtype)
-        except Exception:  # str() and NumPy's parser may raise anything, which all means: no type
-            dtype = np.dtype(object)
-        if dtype not in DATA_TYPES:
-            refuse(name, "(S3)", "output_dtype", kind_of(output_dtype), "int8 or uint8", kind="type")
-        return dtype
-    if out is not None:
-        return memory.peek(name, "out", out).dtype
-    if zero_point is not None and not isinstance(zero_point, (int, list, tuple)):
-        return memory.peek(name, "output_zero_point", zero_point).dtype
-    return x.dtype
-
-
 def per_channel(
     memory: Memory, name: str, where: str, value: Any, dtype: np.dtype[Any], channels: int, rank: int
 ) -> Array | None:
@@ -129,7 +146,8 @@ def per_channel(
         limits = np.iinfo(dtype) if dtype.kind in "iu" else np.iinfo(np.int8)
         if array.size and not limits.min <= array.min() <= array.max() <= limits.max:
             refuse(name, "(A9)", where, kind_of(value), f"{limits.min} to {limits.max}, which {dtype} holds")
-    if array.shape not in ((), (1,), (channels,), (1, channels) + (1,) * (rank - 2)):
+    shapes = (channels,), (1, channels, 1, 1), (1, channels) + (1,) * (rank - 2)
+    if array.size != 1 and array.shape not in shapes:
         found = f"shape {array.shape}"
         refuse(name, "(A9)", where, found, f"a number, or {channels} of them, one for each channel")
     with np.errstate(over="ignore"):

@@ -88,9 +88,8 @@ def operator_page(found: OperatorSpec) -> list[Block]:
         Heading("Engines"),
         Table(("Engine", "How it serves the example below"), list(_engine_rows(found))),
     ]
-    function = getattr(functions, found.name.lower(), None)
-    if function is not None:
-        page += [Heading("As a function"), Code(_function(function))]
+    function = getattr(functions, functions.function_of(found.name))
+    page += [Heading("As a function"), Code(_function(function))]
     if found.name in EXAMPLES:
         page += [Heading("As a desc"), Code(_code(EXAMPLES[found.name][0]))]
     return [*page, f"Source: {sections['Source']['']}"]
@@ -213,6 +212,8 @@ def _function(function: Any) -> str:
     signature = inspect.signature(function)
     bare = [each.replace(annotation=inspect.Parameter.empty) for each in signature.parameters.values()]
     line = f"{function.__name__}{signature.replace(parameters=bare, return_annotation=inspect.Signature.empty)}"
+    # An enum's member, and a type of NumPy's, as one writes them.
+    line = re.sub(r"<class 'numpy\.(\w+)'>", r"np.\1", re.sub(r"<(\w+\.\w+): \d+>", r"\1", line))
     if len(line) > _NARROW:
         line = line.replace("(", "(\n    ", 1).replace(", ", ",\n    ")[:-1] + ",\n)"
     text = inspect.getdoc(function) or ""

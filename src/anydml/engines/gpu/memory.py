@@ -174,7 +174,7 @@ class TorchMemory:
                 # It was looked at as an operand before.
                 as_array("", "out", out)[...] = result.numpy()
             return out
-        if isinstance(value, torch.Tensor):
+        if isinstance(value, torch.Tensor) or value is result:
             return result.tensor
         if self._is_host(value):
             return result.numpy()

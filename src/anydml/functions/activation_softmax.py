@@ -1,0 +1,100 @@
+"""Activations along axes: softmax, its logarithm, and hardmax."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..device import Device
+from ..operands import as_axes
+from ..operate import operate, side_of
+
+
+def softmax(x: Any, axes: int | Sequence[int] = -1, *, out: Any = None, device: Device | str | None = None) -> Any:
+    """e^x / sum(e^x) for each element x: DML_OPERATOR_ACTIVATION_SOFTMAX1.
+
+    The sum is along axes, which together make a group. Along the last axis of one row, or of a matrix of them, it is
+    DML_OPERATOR_ACTIVATION_SOFTMAX.
+
+    Args:
+        x: an array or an expression of float32 or float16.
+        axes: an axis, or several; negative ones count from the last. None for all.
+        out: where to write, of x's type and shape and of any strides; no memory shared with x. Returned.
+        device: a Device or its name; "cpu" where None.
+
+    Returns:
+        An array like `x`, of its type and shape.
+
+    Raises:
+        DMLError: a ValueError or TypeError that names the rule; `out` is untouched then.
+
+    Source: the page of DML_ACTIVATION_SOFTMAX_OPERATOR_DESC, feature level 1.0, and that of
+    DML_ACTIVATION_SOFTMAX1_OPERATOR_DESC, 5.1.
+
+    >>> softmax([[0.0, 0.0], [0.0, 100.0]])
+    array([[5.0e-01, 5.0e-01],
+           [3.8e-44, 1.0e+00]], dtype=float32)
+    """
+    return _along("ACTIVATION_SOFTMAX", x, axes, out, device)
+
+
+def log_softmax(x: Any, axes: int | Sequence[int] = -1, *, out: Any = None, device: Device | str | None = None) -> Any:
+    """ln(e^x / sum(e^x)) for each element x: DML_OPERATOR_ACTIVATION_LOG_SOFTMAX1.
+
+    The sum is along axes, which together make a group. Along the last axis of one row, or of a matrix of them, it is
+    DML_OPERATOR_ACTIVATION_LOG_SOFTMAX.
+
+    Args:
+        x: an array or an expression of float32 or float16.
+        axes: an axis, or several; negative ones count from the last. None for all.
+        out: where to write, of x's type and shape and of any strides; no memory shared with x. Returned.
+        device: a Device or its name; "cpu" where None.
+
+    Returns:
+        An array like `x`, of its type and shape.
+
+    Raises:
+        DMLError: a ValueError or TypeError that names the rule; `out` is untouched then.
+
+    Source: the page of DML_ACTIVATION_LOG_SOFTMAX_OPERATOR_DESC, feature level 1.0, and that of
+    DML_ACTIVATION_LOG_SOFTMAX1_OPERATOR_DESC, 5.1.
+
+    >>> log_softmax([0.0, 0.0])
+    array([-0.6931472, -0.6931472], dtype=float32)
+    """
+    return _along("ACTIVATION_LOG_SOFTMAX", x, axes, out, device)
+
+
+def hardmax(x: Any, axes: int | Sequence[int] = -1, *, out: Any = None, device: Device | str | None = None) -> Any:
+    """1 for the largest element along axes, 0 for all others: DML_OPERATOR_ACTIVATION_HARDMAX1.
+
+    Along the last axis of one row, or of a matrix of them, it is DML_OPERATOR_ACTIVATION_HARDMAX.
+
+    Args:
+        x: an array or an expression of float32 or float16.
+        axes: an axis, or several; negative ones count from the last. None for all.
+        out: where to write, of x's type and shape and of any strides; no memory shared with x. Returned.
+        device: a Device or its name; "cpu" where None.
+
+    Returns:
+        An array like `x`, of its type and shape; of equal elements the first has the 1.
+
+    Raises:
+        DMLError: a ValueError or TypeError that names the rule; `out` is untouched then.
+
+    Source: the page of DML_ACTIVATION_HARDMAX_OPERATOR_DESC, feature level 1.0, and that of
+    DML_ACTIVATION_HARDMAX1_OPERATOR_DESC, 5.1.
+
+    >>> hardmax([[1.0, 3.0, 3.0]])
+    array([[0., 1., 0.]], dtype=float32)
+    """
+    return _along("ACTIVATION_HARDMAX", x, axes, out, device)
+
+
+def _along(name: str, x: Any, axes: Any, out: Any, device: Any) -> Any:
+    side = side_of(name, [x], out, device)
+    shape = side.shape(side.take("x", x))
+    each = as_axes(name, axes, len(shape))
+    if each == (len(shape) - 1,) and all(size == 1 for size in shape[:-2]):
+        return operate(name, out, device, InputTensor=x)
+    return operate(f"{name}1", out, device, InputTensor=x, Axes=each)

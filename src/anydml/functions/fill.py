@@ -1,0 +1,99 @@
+"""Arrays made of a number or two."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from operator import index
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..arrays import refuse
+from ..device import Device
+from ..layout import DATA_TYPES
+from ..operands import as_dtype
+from ..operate import operate
+from ..tensor import DML_BUFFER_TENSOR_DESC
+from ..validate import kind_of
+
+if TYPE_CHECKING:
+    from ..graph.build import Graph
+
+
+def fill_value_constant(
+    shape: int | Sequence[int],
+    value: float,
+    dtype: Any = np.float32,
+    *,
+    graph: Graph | None = None,
+    out: Any = None,
+    device: Device | str | None = None,
+) -> Any:
+    """Every element the same value: DML_OPERATOR_FILL_VALUE_CONSTANT.
+
+    Args:
+        shape: the result's, 1 to 8 dimensions.
+        value: what every element is.
+        dtype: any of DirectML's data types, NumPy's, another library's or DirectML's.
+        graph: the graph that an expression of it is wanted in; None for an array.
+        out: where to write, of any strides. Returned.
+        device: a Device or its name; "cpu" where None.
+
+    Returns:
+        An array in the memory of the device, or an expression.
+
+    Raises:
+        DMLError: a ValueError or TypeError that names the rule; `out` is untouched then.
+
+    Source: the page of DML_FILL_VALUE_CONSTANT_OPERATOR_DESC, feature level 2.1.
+
+    >>> fill_value_constant((1, 3), 7, np.int8)
+    array([[7, 7, 7]], dtype=int8)
+    """
+    return _filled("FILL_VALUE_CONSTANT", shape, dtype, graph, out, device, Value=value)
+
+
+def fill_value_sequence(
+    shape: int | Sequence[int],
+    start: float = 0,
+    delta: float = 1,
+    dtype: Any = np.float32,
+    *,
+    graph: Graph | None = None,
+    out: Any = None,
+    device: Device | str | None = None,
+) -> Any:
+    """Counts in equal steps through the elements, in row-major order: DML_OPERATOR_FILL_VALUE_SEQUENCE.
+
+    Args:
+        shape: the result's, 1 to 8 dimensions.
+        start: the first element.
+        delta: the step from each to the next.
+        dtype: any of DirectML's data types but float64, NumPy's, another library's or DirectML's.
+        graph: the graph that an expression of it is wanted in; None for an array.
+        out: where to write, of any strides. Returned.
+        device: a Device or its name; "cpu" where None.
+
+    Returns:
+        An array in the memory of the device, or an expression. Integers wrap.
+
+    Raises:
+        DMLError: a ValueError or TypeError that names the rule; `out` is untouched then.
+
+    Source: the page of DML_FILL_VALUE_SEQUENCE_OPERATOR_DESC, feature level 2.1.
+
+    >>> fill_value_sequence(4, 10, -0.5)
+    array([10. ,  9.5,  9. ,  8.5], dtype=float32)
+    """
+    return _filled("FILL_VALUE_SEQUENCE", shape, dtype, graph, out, device, ValueStart=start, ValueDelta=delta)
+
+
+def _filled(name: str, shape: Any, dtype: Any, graph: Graph | None, out: Any, device: Any, **values: Any) -> Any:
+    data_type = DATA_TYPES[as_dtype(name, "dtype", dtype)]
+    try:
+        sizes = tuple(map(index, shape if hasattr(shape, "__len__") else [shape]))
+    except TypeError:
+        expected = "a list of integers, or an integer"
+        return refuse(name, "(A10)", "shape", kind_of(shape), expected, kind="type")
+    tensor = DML_BUFFER_TENSOR_DESC(DataType=data_type, Sizes=sizes)
+    return operate(name, out, device, graph=graph, OutputTensor=tensor, ValueDataType=data_type, **values)

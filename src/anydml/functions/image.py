@@ -1,0 +1,73 @@
+"""Images enlarged, scaled and shifted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..device import Device
+from ..enums import InterpolationMode
+from ..operands import per_dimension
+from ..operate import operate
+from ..tensor import DML_SIZE_2D
+
+
+def upsample_2d(
+    x: Any,
+    scale_size: DML_SIZE_2D | int | Sequence[int],
+    interpolation_mode: InterpolationMode = InterpolationMode.NEAREST_NEIGHBOR,
+    *,
+    out: Any = None,
+    device: Device | str | None = None,
+) -> Any:
+    """Enlarges height and width by whole factors: DML_OPERATOR_UPSAMPLE_2D.
+
+    Args:
+        x: an array or an expression of shape (N, C, H, W) or (N, C, D, H, W); its types `anydml ops UPSAMPLE_2D` lists.
+        scale_size: the factors, a DML_SIZE_2D, (height, width) or one number for both.
+        interpolation_mode: the nearest element, or LINEAR between four.
+        out: where to write, of any strides; no memory shared with x. Returned.
+        device: a Device or its name; "cpu" where None.
+
+    Returns:
+        An array like `x`, of its type.
+
+    Raises:
+        DMLError: a ValueError or TypeError that names the rule; `out` is untouched then.
+
+    Source: the page of DML_UPSAMPLE_2D_OPERATOR_DESC, feature level 1.0.
+
+    >>> upsample_2d([[[[1.0, 2.0]]]], (1, 2))
+    array([[[[1., 1., 2., 2.]]]], dtype=float32)
+    """
+    size = scale_size
+    if not isinstance(size, DML_SIZE_2D):
+        height, width = per_dimension("UPSAMPLE_2D", "scale_size", size, 2)
+        size = DML_SIZE_2D(Width=width, Height=height)
+    return operate("UPSAMPLE_2D", out, device, InputTensor=x, ScaleSize=size, InterpolationMode=interpolation_mode)
+
+
+def value_scale_2d(
+    x: Any, scale: float, bias: Sequence[float], *, out: Any = None, device: Device | str | None = None
+) -> Any:
+    """scale * x + bias[channel] for each element x: DML_OPERATOR_VALUE_SCALE_2D.
+
+    Args:
+        x: an array or an expression, float32 or float16 of shape (N, C, H, W), of 1 or 3 channels.
+        scale: the factor of all elements.
+        bias: what is added, for each channel.
+        out: where to write, of any strides; no memory shared with x. Returned.
+        device: a Device or its name; "cpu" where None.
+
+    Returns:
+        An array like `x`, of its type and shape.
+
+    Raises:
+        DMLError: a ValueError or TypeError that names the rule; `out` is untouched then.
+
+    Source: the page of DML_VALUE_SCALE_2D_OPERATOR_DESC, feature level 1.0.
+
+    >>> value_scale_2d([[[[1.0, 2.0]]]], 10, [0.5])
+    array([[[[10.5, 20.5]]]], dtype=float32)
+    """
+    return operate("VALUE_SCALE_2D", out, device, InputTensor=x, Scale=scale, Bias=bias)

@@ -1,0 +1,174 @@
+"""Normalisations: by a given mean and variance, by those of the array itself, by what lies around an element."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..device import Device
+from ..operands import as_axes
+from ..operate import operate, side_of
+from ..schema import OperatorDesc
+
+
+def batch_normalization(
+    x: Any,
+    mean: Any,
+    variance: Any,
+    scale: Any,
+    bias: Any,
+    *,
+    spatial: bool = True,
+    epsilon: float = 1e-5,
+    activation: OperatorDesc | None = None,
+    out: Any = None,
+    device: Device | str | None = None,
+) -> Any:
+    """scale * (x - mean) / sqrt(variance + epsilon) + bias: DML_OPERATOR_BATCH_NORMALIZATION.
+
+    Args:
+        x: an array or an expression, float32 or float16.
+        mean: likewise, of as many dimensions, each of x's size or 1.
+        variance: likewise.
+        scale: likewise.
+        bias: likewise.
+        spatial: of no effect from feature level 4.0 on.
+        epsilon: added to the variance, so that it is not 0.
+        activation: the desc of an activation, without tensors, that is applied to the result; none where None.
+        out: where to write, of any strides; no memory shared with an input. Returned.
+        device: a Device or its name; "cpu" where None.
+
+    Returns:
+        An array like `x`, of its type and shape.
+
+    Raises:
+        DMLError: a ValueError or TypeError that names the rule; `out` is untouched then.
+
+    Source: the page of DML_BATCH_NORMALIZATION_OPERATOR_DESC, feature level 1.0.
+
+    >>> batch_normalization([[1.0, 3.0]], [[2.0]], [[4.0]], [[10.0]], [[0.5]], epsilon=0)
+    array([[-4.5,  5.5]], dtype=float32)
+    """
+    return operate(
+        "BATCH_NORMALIZATION",
+        out,
+        device,
+        InputTensor=x,
+        MeanTensor=mean,
+        VarianceTensor=variance,
+        ScaleTensor=scale,
+        BiasTensor=bias,
+        Spatial=spatial,
+        Epsilon=epsilon,
+        FusedActivation=activation,
+    )
+
+
+def mean_variance_normalization(
+    x: Any,
+    scale: Any = None,
+    bias: Any = None,
+    *,
+    axes: int | Sequence[int],
+    normalize_variance: bool = True,
+    epsilon: float = 1e-5,
+    activation: OperatorDesc | None = None,
+    out: Any = None,
+    device: Device | str | None = None,
+) -> Any:
+    """scale * (x - mean) / sqrt(variance + epsilon) + bias, along axes: DML_OPERATOR_MEAN_VARIANCE_NORMALIZATION1.
+
+    Along the axes (2, 3) or (1, 2, 3) of 4 dimensions it is DML_OPERATOR_MEAN_VARIANCE_NORMALIZATION.
+
+    Args:
+        x: an array or an expression, float32 or float16.
+        scale: likewise, of as many dimensions, each of x's size or 1; none where None.
+        bias: likewise; none where None.
+        axes: the axes along which mean and variance are taken; negative ones count from the last. None for all.
+        normalize_variance: whether is divided by sqrt(variance + epsilon).
+        epsilon: added to the variance, so that it is not 0.
+        activation: the desc of an activation, without tensors, that is applied to the result; none where None.
+        out: where to write, of any strides; no memory shared with an input. Returned.
+        device: a Device or its name; "cpu" where None.
+
+    Returns:
+        An array like `x`, of its type and shape.
+
+    Raises:
+        DMLError: a ValueError or TypeError that names the rule; `out` is untouched then.
+
+    Source: the page of DML_MEAN_VARIANCE_NORMALIZATION_OPERATOR_DESC, feature level 1.0, and that of
+    DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DESC, 2.1.
+
+    >>> mean_variance_normalization([[1.0, 3.0], [10.0, 14.0]], axes=-1, epsilon=0)
+    array([[-1.,  1.],
+           [-1.,  1.]], dtype=float32)
+    """
+    name = "MEAN_VARIANCE_NORMALIZATION"
+    side = side_of(name, [x, scale, bias], out, device)
+    rank = len(side.shape(side.take("x", x)))
+    along = as_axes(name, axes, rank)
+    options: dict[str, Any] = {"Axes": along}
+    if rank == 4 and tuple(sorted(along)) in ((2, 3), (1, 2, 3)):
+        options = {"CrossChannel": len(along) == 3}
+    return operate(
+        f"{name}1" if "Axes" in options else name,
+        out,
+        device,
+        InputTensor=x,
+        ScaleTensor=scale,
+        BiasTensor=bias,
+        NormalizeVariance=normalize_variance,
+        Epsilon=epsilon,
+        FusedActivation=activation,
+        **options,
+    )
+
+
+def local_response_normalization(
+    x: Any,
+    local_size: int,
+    *,
+    cross_channel: bool = True,
+    alpha: float = 1e-4,
+    beta: float = 0.75,
+    bias: float = 1.0,
+    out: Any = None,
+    device: Device | str | None = None,
+) -> Any:
+    """x / (bias + alpha / local_size * the sum of squares around x)^beta: DML_OPERATOR_LOCAL_RESPONSE_NORMALIZATION.
+
+    Args:
+        x: an array or an expression, float32 or float16 of shape (N, C, H, W).
+        local_size: elements that are summed, along each dimension concerned.
+        cross_channel: whether they are summed across channels, or in a square of one channel.
+        alpha: the factor of the sum.
+        beta: the exponent.
+        bias: added to the sum.
+        out: where to write, of any strides; no memory shared with x. Returned.
+        device: a Device or its name; "cpu" where None.
+
+    Returns:
+        An array like `x`, of its type and shape.
+
+    Raises:
+        DMLError: a ValueError or TypeError that names the rule; `out` is untouched then.
+
+    Source: the page of DML_LOCAL_RESPONSE_NORMALIZATION_OPERATOR_DESC, feature level 1.0.
+
+    >>> local_response_normalization([[[[1.0]], [[2.0]]]], 2, alpha=2, beta=1)
+    array([[[[0.16666667]],
+    <BLANKLINE>
+            [[0.4       ]]]], dtype=float32)
+    """
+    return operate(
+        "LOCAL_RESPONSE_NORMALIZATION",
+        out,
+        device,
+        InputTensor=x,
+        CrossChannel=cross_channel,
+        LocalSize=local_size,
+        Alpha=alpha,
+        Beta=beta,
+        Bias=bias,
+    )

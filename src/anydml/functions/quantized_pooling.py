@@ -1,0 +1,103 @@
+"""Averages of quantised values in a sliding window."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..calling import data_type_of
+from ..device import Device
+from ..operands import as_dtype, per_channel
+from ..operate import graph_among, operate, side_of
+
+
+def quantized_linear_average_pooling(
+    x: Any,
+    input_scale: Any,
+    input_zero_point: Any = None,
+    *,
+    output_scale: Any,
+    output_zero_point: Any = None,
+    window_size: int | Sequence[int],
+    strides: int | Sequence[int] | None = None,
+    start_padding: int | Sequence[int] | None = None,
+    end_padding: int | Sequence[int] | None = None,
+    dilations: int | Sequence[int] | None = None,
+    include_padding: bool = False,
+    output_sizes: Sequence[int] | None = None,
+    output_dtype: Any = None,
+    out: Any = None,
+    device: Device | str | None = None,
+) -> Any:
+    """Averages of quantised values in a sliding window: DML_OPERATOR_QUANTIZED_LINEAR_AVERAGE_POOLING.
+
+    Args:
+        x: an array or an expression, int8 or uint8 of shape (N, C, H, W) or (N, C, D, H, W).
+        input_scale: a number, or one for each channel; greater than 0.
+        input_zero_point: an integer, or one for each channel; 0 where None.
+        output_scale: as input_scale.
+        output_zero_point: as input_zero_point.
+        window_size: taps for each spatial dimension, or one number for all.
+        strides: steps of the window; 1 where None.
+        start_padding: padding before the input; 0 where None.
+        end_padding: padding behind the input; 0 where None, whatever start_padding is.
+        dilations: distance of taps; 1 where None.
+        include_padding: whether padding counts in the divisor.
+        output_sizes: the spatial sizes of the result, rounded down (as where None) or up.
+        output_dtype: int8 or uint8; where None that of `out`, else of a typed output_zero_point, else of x.
+        out: where to write, of any strides; no memory shared with an input. Returned.
+        device: a Device or its name; "cpu" where None.
+
+    Returns:
+        An array like `x`, of output_dtype: round_half_even((S * input_scale) / (count * output_scale)) +
+        output_zero_point, saturated, S being the sum of (x - input_zero_point) over the taps counted.
+
+    Raises:
+        DMLError: a ValueError or TypeError that names the rule; `out` is untouched then.
+
+    Source: the page of DML_QUANTIZED_LINEAR_AVERAGE_POOLING_OPERATOR_DESC, feature level 6.2.
+
+    >>> import numpy as np
+    >>> x = np.array([[[[1, 3], [5, 7]]]], np.uint8)
+    >>> quantized_linear_average_pooling(x, 0.5, output_scale=0.25, window_size=2)
+    array([[[[8]]]], dtype=uint8)
+    """
+    name = "QUANTIZED_LINEAR_AVERAGE_POOLING"
+    side = side_of(name, [x, input_scale, input_zero_point, output_scale, output_zero_point], out, device)
+    operand = side.take("x", x)
+    shape, x_dtype = side.shape(operand), side.dtype(operand)
+    is_typed = output_zero_point is not None and not isinstance(output_zero_point, (int, list, tuple))
+    if output_dtype is not None:
+        dtype = as_dtype(name, "output_dtype", output_dtype, "int8 or uint8")
+    elif out is not None:
+        dtype = side.memory.peek(name, "out", out).dtype
+    else:
+        dtype = side.dtype(side.take("output_zero_point", output_zero_point)) if is_typed else x_dtype
+    quantisation = {
+        f"{member}Tensor": value
+        if graph_among([value]) is not None
+        else per_channel(side.memory, name, where, value, kind, shape[1] if len(shape) > 1 else 1, len(shape))
+        for member, where, value, kind in (
+            ("InputScale", "input_scale", input_scale, np.dtype(np.float32)),
+            ("InputZeroPoint", "input_zero_point", input_zero_point, x_dtype),
+            ("OutputScale", "output_scale", output_scale, np.dtype(np.float32)),
+            ("OutputZeroPoint", "output_zero_point", output_zero_point, dtype),
+        )
+    }
+    return operate(
+        name,
+        out,
+        device,
+        output_sizes=output_sizes,
+        InputTensor=x,
+        **quantisation,
+        OutputTensor=data_type_of(name, "out", np.empty(0, dtype)),
+        Strides=strides,
+        WindowSize=window_size,
+        StartPadding=start_padding,
+        EndPadding=end_padding,
+        Dilations=dilations,
+        IncludePadding=include_padding,
+    )

@@ -1,0 +1,212 @@
+"""Layers of recurrent networks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..device import Device
+from ..enums import RecurrentNetworkDirection
+from ..operate import outputs_of, side_of
+from ..operators import spec
+from ..schema import OperatorDesc
+
+
+def rnn(
+    x: Any,
+    weight: Any,
+    recurrence: Any,
+    bias: Any = None,
+    hidden_init: Any = None,
+    sequence_lengths: Any = None,
+    *,
+    activations: Sequence[OperatorDesc] | None = None,
+    direction: RecurrentNetworkDirection = RecurrentNetworkDirection.FORWARD,
+    out: Any = None,
+    device: Device | str | None = None,
+) -> list[Any]:
+    """One layer of a simple recurrent network: DML_OPERATOR_RNN.
+
+    Args:
+        x: an array or an expression, float32 or float16 of shape (1, steps, batch, input size).
+        weight: likewise, (1, directions, hidden size, input size).
+        recurrence: likewise, (1, directions, hidden size, hidden size).
+        bias: likewise, (1, 1, directions, 2 * hidden size); 0 where None.
+        hidden_init: likewise, (1, directions, batch, hidden size); 0 where None.
+        sequence_lengths: uint32 of shape (1, 1, 1, batch); all steps where None.
+        activations: the desc of f, without tensors, for each direction; tanh where None.
+        direction: FORWARD, BACKWARD or BIDIRECTIONAL.
+        out: a list of what to write to, of any strides; no memory shared with an input. Returned.
+        device: a Device or its name; "cpu" where None.
+
+    Returns:
+        Arrays like `x`: the states of all steps, (steps, directions, batch, hidden size), and the last one,
+        (1, directions, batch, hidden size).
+
+    Raises:
+        DMLError: a ValueError or TypeError that names the rule; `out` is untouched then.
+
+    Source: the page of DML_RNN_OPERATOR_DESC, feature level 1.0.
+
+    >>> states, last = rnn([[[[1.0]], [[0.0]]]], [[[[1.0]]]], [[[[0.5]]]])
+    >>> states.ravel()
+    array([0.7615942 , 0.36339948], dtype=float32)
+    """
+    return _layer(
+        "RNN",
+        ["TANH"],
+        activations,
+        direction,
+        out,
+        device,
+        InputTensor=x,
+        WeightTensor=weight,
+        RecurrenceTensor=recurrence,
+        BiasTensor=bias,
+        HiddenInitTensor=hidden_init,
+        SequenceLengthsTensor=sequence_lengths,
+    )
+
+
+def lstm(
+    x: Any,
+    weight: Any,
+    recurrence: Any,
+    bias: Any = None,
+    hidden_init: Any = None,
+    cell_mem_init: Any = None,
+    sequence_lengths: Any = None,
+    peephole: Any = None,
+    *,
+    activations: Sequence[OperatorDesc] | None = None,
+    direction: RecurrentNetworkDirection = RecurrentNetworkDirection.FORWARD,
+    clip_threshold: float | None = None,
+    couple_input_forget: bool = False,
+    out: Any = None,
+    device: Device | str | None = None,
+) -> list[Any]:
+    """One layer of a long short-term memory network: DML_OPERATOR_LSTM.
+
+    Args:
+        x: an array or an expression, float32 or float16 of shape (1, steps, batch, input size).
+        weight: likewise, of the gates i, o, f, c, (1, directions, 4 * hidden size, input size).
+        recurrence: likewise, (1, directions, 4 * hidden size, hidden size).
+        bias: likewise, (1, 1, directions, 8 * hidden size); 0 where None.
+        hidden_init: likewise, (1, directions, batch, hidden size); 0 where None.
+        cell_mem_init: likewise; 0 where None.
+        sequence_lengths: uint32 of shape (1, 1, 1, batch); all steps where None.
+        peephole: like x, of the gates i, o, f, (1, 1, directions, 3 * hidden size); none where None.
+        activations: the descs of f, g and h, without tensors, for each direction; sigmoid, tanh, tanh where None.
+        direction: FORWARD, BACKWARD or BIDIRECTIONAL.
+        clip_threshold: limits what enters f and g; nothing does where None.
+        couple_input_forget: whether the forget gate is 1 - i.
+        out: a list of what to write to, of any strides; no memory shared with an input. Returned.
+        device: a Device or its name; "cpu" where None.
+
+    Returns:
+        Arrays like `x`: the states of all steps, (steps, directions, batch, hidden size), the last one, (1, directions,
+        batch, hidden size), and the last cell.
+
+    Raises:
+        DMLError: a ValueError or TypeError that names the rule; `out` is untouched then.
+
+    Source: the page of DML_LSTM_OPERATOR_DESC, feature level 1.0.
+
+    >>> x = np.ones((1, 2, 1, 1), np.float32)
+    >>> states, last, cell = lstm(x, np.ones((1, 1, 4, 1), np.float32), np.zeros((1, 1, 4, 1), np.float32))
+    >>> cell.ravel()
+    array([0.9638014], dtype=float32)
+    """
+    return _layer(
+        "LSTM",
+        ["SIGMOID", "TANH", "TANH"],
+        activations,
+        direction,
+        out,
+        device,
+        InputTensor=x,
+        WeightTensor=weight,
+        RecurrenceTensor=recurrence,
+        BiasTensor=bias,
+        HiddenInitTensor=hidden_init,
+        CellMemInitTensor=cell_mem_init,
+        SequenceLengthsTensor=sequence_lengths,
+        PeepholeTensor=peephole,
+        ClipThreshold=0.0 if clip_threshold is None else clip_threshold,
+        UseClipThreshold=clip_threshold is not None,
+        CoupleInputForget=couple_input_forget,
+    )
+
+
+def gru(
+    x: Any,
+    weight: Any,
+    recurrence: Any,
+    bias: Any = None,
+    hidden_init: Any = None,
+    sequence_lengths: Any = None,
+    *,
+    activations: Sequence[OperatorDesc] | None = None,
+    direction: RecurrentNetworkDirection = RecurrentNetworkDirection.FORWARD,
+    linear_before_reset: bool = False,
+    out: Any = None,
+    device: Device | str | None = None,
+) -> list[Any]:
+    """One layer of a network of gated recurrent units: DML_OPERATOR_GRU.
+
+    Args:
+        x: an array or an expression, float32 or float16 of shape (1, steps, batch, input size).
+        weight: likewise, of the gates z, r, h, (1, directions, 3 * hidden size, input size).
+        recurrence: likewise, (1, directions, 3 * hidden size, hidden size).
+        bias: likewise, (1, 1, directions, 6 * hidden size); 0 where None.
+        hidden_init: likewise, (1, directions, batch, hidden size); 0 where None.
+        sequence_lengths: uint32 of shape (1, 1, 1, batch); all steps where None.
+        activations: the descs of f and g, without tensors, for each direction; sigmoid and tanh where None.
+        direction: FORWARD, BACKWARD or BIDIRECTIONAL.
+        linear_before_reset: whether the reset gate is applied behind the linear transformation of the state.
+        out: a list of what to write to, of any strides; no memory shared with an input. Returned.
+        device: a Device or its name; "cpu" where None.
+
+    Returns:
+        Arrays like `x`: the states of all steps, (steps, directions, batch, hidden size), and the last one,
+        (1, directions, batch, hidden size).
+
+    Raises:
+        DMLError: a ValueError or TypeError that names the rule; `out` is untouched then.
+
+    Source: the page of DML_GRU_OPERATOR_DESC, feature level 1.0.
+
+    >>> x = np.ones((1, 2, 1, 1), np.float32)
+    >>> states, last = gru(x, np.ones((1, 1, 3, 1), np.float32), np.zeros((1, 1, 3, 1), np.float32))
+    >>> last.ravel()
+    array([0.3545627], dtype=float32)
+    """
+    return _layer(
+        "GRU",
+        ["SIGMOID", "TANH"],
+        activations,
+        direction,
+        out,
+        device,
+        InputTensor=x,
+        WeightTensor=weight,
+        RecurrenceTensor=recurrence,
+        BiasTensor=bias,
+        HiddenInitTensor=hidden_init,
+        SequenceLengthsTensor=sequence_lengths,
+        LinearBeforeReset=linear_before_reset,
+    )
+
+
+def _layer(
+    name: str, usual: Sequence[str], activations: Any, direction: Any, out: Any, device: Any, **members: Any
+) -> list[Any]:
+    """With all outputs that the operator has."""
+    if activations is None:
+        directions = 2 if direction == RecurrentNetworkDirection.BIDIRECTIONAL else 1
+        activations = [spec(f"ACTIVATION_{each}").desc() for each in usual] * directions
+    operands = [value for member, value in members.items() if member.endswith("Tensor")]
+    side = side_of(name, operands, None, device)
+    data_type = side.data_type(side.take("x", members["InputTensor"]))
+    members |= {member: data_type for member, row in spec(name).tensors.items() if row.kind == "Optional output"}
+    return outputs_of(name, out, device, **members, ActivationDescs=activations, Direction=direction)

@@ -1,0 +1,124 @@
+"""The call of a function that does what a desc says, as data for tests."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import fields
+from typing import Any
+
+import anydml
+from anydml import AxisDirection
+from anydml.layout import DTYPES
+from anydml.operators import spec_of
+from anydml.schema import OperatorDesc
+
+NAMES = {
+    "Axes": "axes",
+    "FusedActivation": "activation",
+    "ActivationDescs": "activations",
+    "HasExclusiveSum": "exclusive",
+    "HasExclusiveProduct": "exclusive",
+    "PaddingMode": "mode",
+    "PaddingValue": "value",
+    "ValueStart": "start",
+    "ValueDelta": "delta",
+    "InputWindowOffsets": "offsets",
+    "InputWindowSizes": "sizes",
+    "InputWindowStrides": "strides",
+}
+"""Arguments that are not called as their members are."""
+
+WITH_SIZES = ("CONVOLUTION", "AVERAGE_POOLING", "LP_POOLING", "QUANTIZED_LINEAR_AVERAGE_POOLING")
+
+
+def function_of(operator: str) -> str:
+    """Its name: without what groups operators, and without its revision."""
+    return re.sub(r"(?<=[A-Z])[12]$", "", re.sub(r"^(ELEMENT_WISE|ACTIVATION)_", "", operator)).lower()
+
+
+def options_of(desc: Any) -> dict[str, Any]:
+    """All arguments that are no operands."""
+    spec = spec_of(desc)
+    assert spec is not None
+    options = {}
+    for each in fields(desc):
+        if each.name not in spec.tensors and each.name not in spec.desc.counts:
+            name = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", each.name).lower()
+            options[NAMES.get(each.name, name)] = getattr(desc, each.name)
+    output = getattr(desc, "OutputTensor", None)
+    name = spec.name
+    if name in WITH_SIZES or name.startswith("MAX_POOLING"):
+        options["output_sizes"] = output.Sizes[2:]
+    if name.startswith("MAX_POOLING") and getattr(desc, "OutputIndicesTensor", None) is not None:
+        options["indices_dtype"] = DTYPES[desc.OutputIndicesTensor.DataType]
+    if name == "QUANTIZED_LINEAR_AVERAGE_POOLING":
+        options["output_dtype"] = DTYPES[output.DataType]
+    return _SPECIAL.get(name, lambda desc, options: options)(desc, options)
+
+
+def _tally(desc: Any, options: dict[str, Any]) -> dict[str, Any]:
+    reverse = options.pop("axis_direction") == AxisDirection.DECREASING
+    return {**options, "reverse": reverse}
+
+
+def _slice(desc: Any, options: dict[str, Any]) -> dict[str, Any]:
+    """The window that holds the elements."""
+    pairs = zip(desc.Sizes, desc.Strides, strict=True)
+    return {**options, "sizes": [(size - 1) * stride + 1 for size, stride in pairs]}
+
+
+def _filled(desc: Any, options: dict[str, Any]) -> dict[str, Any]:
+    kind = options.pop("value_data_type")
+    return {**options, "shape": desc.OutputTensor.Sizes, "dtype": DTYPES[kind]}
+
+
+def _lstm(desc: Any, options: dict[str, Any]) -> dict[str, Any]:
+    is_used = options.pop("use_clip_threshold")
+    return {**options, "clip_threshold": options["clip_threshold"] if is_used else None}
+
+
+def _mean_variance(desc: Any, options: dict[str, Any]) -> dict[str, Any]:
+    across = options.pop("cross_channel")
+    return {**options, "axes": (1, 2, 3) if across else (2, 3)}
+
+
+def _clip1(desc: Any, options: dict[str, Any]) -> dict[str, Any]:
+    options.pop("min_max_data_type")
+    return options
+
+
+_SPECIAL: dict[str, Callable[[Any, dict[str, Any]], dict[str, Any]]] = {
+    "CAST": lambda desc, options: {"dtype": DTYPES[desc.OutputTensor.DataType]},
+    "CUMULATIVE_PRODUCT": _tally,
+    "CUMULATIVE_SUMMATION": _tally,
+    "ELEMENT_WISE_CLIP1": _clip1,
+    "FILL_VALUE_CONSTANT": _filled,
+    "FILL_VALUE_SEQUENCE": _filled,
+    "LSTM": _lstm,
+    "MEAN_VARIANCE_NORMALIZATION": _mean_variance,
+    "REDUCE": lambda desc, options: {**options, "output_dtype": DTYPES[desc.OutputTensor.DataType]},
+    "SLICE": _slice,
+    "SPLIT": lambda desc, options: {**options, "sizes": [each.Sizes[desc.Axis] for each in desc.OutputTensors]},
+}
+
+
+def arguments_of(desc: OperatorDesc, operands: Sequence[Any]) -> dict[str, Any]:
+    """All arguments of a desc's function, by name."""
+    spec = spec_of(desc)
+    assert spec is not None
+    if spec.name == "JOIN":
+        return {"arrays": list(operands), **options_of(desc)}
+    inputs = [member for member, row in spec.tensors.items() if "output" not in row.kind.lower()]
+    words = [re.sub(r"(?<=[a-z])(?=[A-Z])", "_", member.removesuffix("Tensor")).lower() for member in inputs]
+    names = ["x" if word == "input" else word for word in words]
+    return {**dict(zip(names, operands, strict=True)), **options_of(desc)}
+
+
+def applied(desc: OperatorDesc, operands: Sequence[Any], **more: Any) -> list[Any]:
+    """The outputs of a desc's function on arrays or expressions, in header order; None for what it leaves out."""
+    spec = spec_of(desc)
+    assert spec is not None
+    result = getattr(anydml, function_of(spec.name))(**arguments_of(desc, operands), **more)
+    outputs = result if isinstance(result, list) else [result]
+    return [*outputs, None] if spec.name in ("MAX_POOLING1", "MAX_POOLING2") and len(outputs) == 1 else outputs
