@@ -455,6 +455,89 @@ def test_draw_several_dispatches(anydml_: Any, tmp_path: Path) -> None:
     assert "found a model of 2 dispatches, expected one, for standard output (P3)" in err
 
 
+def _chain(tmp_path: Path, printed: str = "C", written: str = "C", read: Any = "M", sizes: Any = (1, 1, 2, 2)) -> Path:
+    """A model of C = relu(A x B), with the product in M, in two dispatches."""
+    matrix, limited = ({"DataType": "FLOAT32", "Sizes": each} for each in ((1, 1, 2, 2), sizes))
+    values = {"initialValuesDataType": "FLOAT32", "initialValues": [1, -2, 3, -4]}
+    product = {
+        "ATensor": matrix,
+        "BTensor": {**matrix, "Flags": "DML_TENSOR_FLAG_OWNED_BY_DML"},
+        "OutputTensor": matrix,
+        "TransA": "DML_MATRIX_TRANSFORM_NONE",
+        "TransB": "DML_MATRIX_TRANSFORM_NONE",
+        "Alpha": 1,
+        "Beta": 0,
+    }
+    limit = {"InputTensor": limited, "OutputTensor": limited}
+    bindings = {
+        "product": {"ATensor": "A", "OutputTensor": "M"},
+        "limit": {"InputTensor": read, "OutputTensor": written},
+    }
+    model = {
+        "resources": dict.fromkeys("ABMC", values),
+        "dispatchables": {
+            "product": {"type": "DML_OPERATOR_GEMM", "desc": product, "bindings": {"BTensor": "B"}},
+            "limit": {"type": "DML_OPERATOR_ACTIVATION_RELU", "desc": limit},
+        },
+        "commands": [
+            *({"type": "dispatch", "dispatchable": name, "bindings": each} for name, each in bindings.items()),
+            {"type": "print", "resource": printed},
+        ],
+    }
+    path = tmp_path / "chain.json"
+    path.write_text(json.dumps(model))
+    return path
+
+
+def test_draw_graph(anydml_: Any, tmp_path: Path) -> None:
+    path = _chain(tmp_path)
+    assert anydml_("run", path)[1] == "Resource 'C': 0, 6, 0, 10\n"
+    code, out, err = anydml_("draw", "--graph", path)
+    assert (code, err) == (0, "")
+    texts = list(ElementTree.fromstring(out).itertext())
+    for text in (
+        "GEMM",
+        "+ ACTIVATION_RELU",
+        "FLOAT32 {1, 1, 2, 2}",
+        "weights {1, 1, 2, 2}",
+        "to outputs[0]",
+        "inputs[0]",
+    ):
+        assert text in texts, text
+    assert not any(text.endswith((" us", " ms")) for text in texts)
+    code, out, err = anydml_("draw", "--graph", "--times", path)
+    assert (code, err) == (0, "")
+    assert sum(text.endswith((" us", " ms")) for text in ElementTree.fromstring(out).itertext()) == 1
+
+
+def test_what_is_printed_is_an_output_and_not_fused(anydml_: Any, tmp_path: Path) -> None:
+    texts = ElementTree.fromstring(anydml_("draw", "--graph", _chain(tmp_path, printed="M"))[1]).itertext()
+    assert {"GEMM", "ACTIVATION_RELU", "to outputs[0]", "to outputs[1]"} <= {*texts}
+
+
+def test_a_dispatch_in_place_is_a_node_like_others(anydml_: Any, tmp_path: Path) -> None:
+    texts = ElementTree.fromstring(anydml_("draw", "--graph", _chain(tmp_path, written="M"))[1]).itertext()
+    assert {"GEMM", "+ ACTIVATION_RELU"} <= {*texts}
+
+
+def test_a_dispatch_that_reads_parts_of_results_is_no_node(anydml_: Any, tmp_path: Path) -> None:
+    path = _chain(tmp_path, read={"name": "M", "elementCount": 3}, sizes=[3])
+    assert anydml_("run", path)[0] == 0
+    code, out, err = anydml_("draw", "--graph", path)
+    assert (code, out) == (1, "")
+    assert "limit.InputTensor: found other bytes of 'M' than 'product' wrote" in err
+    assert "(P4). Without --graph, each dispatch is drawn for itself" in err
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_draw_graph_of_an_operator(anydml_: Any, name: str) -> None:
+    code, out, err = anydml_("draw", "--graph", "--times", name)
+    assert (code, err) == (0, "")
+    # What depends on nothing is folded into a constant.
+    has_time = any(text.endswith((" us", " ms")) for text in ElementTree.fromstring(out).itertext())
+    assert has_time != name.startswith("FILL_VALUE")
+
+
 # The program
 
 
@@ -465,6 +548,7 @@ def test_draw_several_dispatches(anydml_: Any, tmp_path: Path) -> None:
         ["walk"],
         ["run"],
         ["run", PRODUCT, "-i", "0"],
+        ["draw", PRODUCT, "--times"],
         ["run", PRODUCT, "-i", "9" * 5000],
         ["run", PRODUCT, "--memory-limit", "lots"],
         ["check", PRODUCT, "--feature-level", "7.0"],

@@ -137,10 +137,12 @@ def _devices(arguments: argparse.Namespace) -> int:
 
 def _draw(arguments: argparse.Namespace) -> int:
     output: str = arguments.output
+    if arguments.times and not arguments.graph:
+        arguments.parser.error("argument --times: measures kernels, which --graph draws")
     if output != "-" and Path(output).suffix.lower() != ".svg":
         # Any other name might be that of a model, or promise another format.
         raise error([_no_picture(repr(output), "a name that ends in .svg, or - for standard output")])
-    pictures = _pictures(arguments)
+    pictures = [_graph_picture(arguments)] if arguments.graph else _pictures(arguments)
     if output == "-":
         if len(pictures) > 1:
             found = f"a model of {len(pictures)} dispatches"
@@ -200,16 +202,35 @@ def _warmup(arguments: argparse.Namespace) -> int:
 def _pictures(arguments: argparse.Namespace) -> list[str]:
     from ..draw import draw_operator
 
-    source: str = arguments.model
-    if source != "-" and not Path(source).suffix and not Path(source).exists():
-        return [draw_operator(_operator(source).name)]
-    from ..device import Device
+    if _is_operator(arguments.model):
+        return [draw_operator(_operator(arguments.model).name)]
     from ..model import Dispatch
+
+    session = _session(arguments)
+    return [_picture(session, command) for command in session.model.commands if isinstance(command, Dispatch)]
+
+
+def _graph_picture(arguments: argparse.Namespace) -> str:
+    from ..draw import draw_graph, example_graph
+    from ..draw.connected import Connected
+
+    if _is_operator(arguments.model):
+        graph, times = example_graph(_operator(arguments.model).name)
+    else:
+        connected = Connected(_session(arguments))
+        graph, times = connected.compiled, connected.times
+    return draw_graph(graph, times() if arguments.times else None)
+
+
+def _is_operator(source: str) -> bool:
+    return source != "-" and not Path(source).suffix and not Path(source).exists()
+
+
+def _session(arguments: argparse.Namespace) -> Session:
+    from ..device import Device
     from ..model.session import Session
 
-    model = _load(source, arguments.allow_outside)
-    session = Session(model, Device("cpu"), arguments.memory_limit)
-    return [_picture(session, command) for command in model.commands if isinstance(command, Dispatch)]
+    return Session(_load(arguments.model, arguments.allow_outside), Device("cpu"), arguments.memory_limit)
 
 
 def _picture(session: Session, command: Any) -> str:
@@ -377,18 +398,25 @@ def _parser() -> argparse.ArgumentParser:
 
     draw = _described(
         commands.add_parser,
-        """Draw an operator's small example, or the dispatches of a model, as SVG.""",
+        """Draw an operator's small example, or the dispatches of a model, as SVG.
+
+With --graph a model is drawn as the one graph that its dispatches are, each connected to the one whose results it
+reads: the kernels that it is compiled to for the CPU, the sizes of what they give, and what was fused into them.""",
         """
         anydml draw CUMULATIVE_SUMMATION -o summation.svg
         anydml draw model.json -o model.svg      model-1.svg and so on, where it has several dispatches
+        anydml draw --graph model.json -o g.svg  all dispatches in one picture
+        anydml draw --graph --times model.json -o times.svg
         """,
         name="draw",
         help="draw an operator or a model",
     )
     draw.add_argument("model", metavar="NAME|MODEL", help="an operator, or the file of a model")
     draw.add_argument("-o", "--output", default="-", metavar="FILE", help="where to write (default: standard output)")
+    draw.add_argument("--graph", action="store_true", help="draw the kernels of one graph")
+    draw.add_argument("--times", action="store_true", help="with --graph, measure each kernel and show its time")
     _add_file_arguments(draw)
-    draw.set_defaults(command=_draw)
+    draw.set_defaults(command=_draw, parser=draw)
 
     bench = _described(
         commands.add_parser,

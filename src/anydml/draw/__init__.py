@@ -6,12 +6,13 @@ white card, so that it can be read on a dark page too. Its colours are those of 
 (P1) A picture by name needs an operator that has an example here.
 (P2) Arrays are as many as the desc's tensors, None for those left out, and of the sizes that the desc says.
 (P3) A file for a picture is named .svg, so that none is written over a model; standard output takes one picture.
+(P4) A model is one graph where each dispatch reads the very bytes that one before it wrote, or none that any did.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from html import escape
 
@@ -19,6 +20,8 @@ import numpy as np
 
 from ..device import Device
 from ..errors import Violation, error
+from ..graph import graph_of
+from ..graph.compiled import CompiledGraph
 from ..layout import Array, Layout
 from ..operators import ANY, spec_of
 from ..schema import OperatorDesc, OperatorSpec
@@ -76,15 +79,36 @@ def draw_operator(name: str) -> str:
     Raises:
         DMLError: (P1).
     """
-    if name not in EXAMPLES:
-        raise _error("draw_operator", "name", kind_of(name), ANY, "(P1)")
-    desc, inputs = EXAMPLES[name]
+    desc, inputs, outputs = _example("draw_operator", name)
     device = Device()
-    operator = device.create_operator(desc)
-    layouts = [None if tensor is None else Layout.of_desc(tensor) for _, tensor in operator.spec.outputs(desc)]
-    outputs = [None if layout is None else np.empty(layout.sizes, layout.dtype) for layout in layouts]
-    device.compile_operator(operator).dispatch(inputs, outputs)
+    device.compile_operator(device.create_operator(desc)).dispatch(inputs, outputs)
     return draw(desc, inputs, outputs)
+
+
+def example_graph(name: str) -> tuple[CompiledGraph, Callable[[], list[float]]]:
+    """An operator's small example as a graph on the device "cpu", and what measures its kernel.
+
+    Args:
+        name: the header's name without its prefix: "JOIN".
+
+    Raises:
+        DMLError: (P1).
+    """
+    desc, inputs, outputs = _example("example_graph", name)
+    device = Device()
+    graph = device.compile_graph(graph_of(device.create_operator(desc)))
+    return graph, lambda: graph.times(inputs, [each for each in outputs if each is not None])
+
+
+def _example(caller: str, name: str) -> tuple[OperatorDesc, list[Array | None], list[Array | None]]:
+    """The desc of an example, its inputs, and room for its outputs."""
+    if name not in EXAMPLES:
+        raise _error(caller, "name", kind_of(name), ANY, "(P1)")
+    desc, inputs = EXAMPLES[name]
+    operator = spec_of(desc)
+    assert operator is not None
+    layouts = [None if tensor is None else Layout.of_desc(tensor) for _, tensor in operator.outputs(desc)]
+    return desc, list(inputs), [None if each is None else np.empty(each.sizes, each.dtype) for each in layouts]
 
 
 def _error(operator: str, where: str, found: str, expected: str, rule: str) -> Exception:
