@@ -772,11 +772,9 @@ def test_outside_files_work_where_allowed(folder: Path) -> None:
 def test_sources_are_regular_files(folder: Path) -> None:
     os.mkfifo(folder / "pipe.npy")
     (folder / "sub").mkdir()
-    (folder / "picture.png").write_bytes(b"x")
     for path, found in {
         "pipe.npy": "the pipe",
         "sub": "the folder",
-        "picture.png": "the image",
         "no.npy": "No such",
     }.items():
         message = only_violation(sourcing(path), folder)
@@ -854,7 +852,7 @@ def test_a_file_that_changes_after_the_check_is_refused(folder: Path, name: str)
 def test_targets_that_do_not_do(folder: Path) -> None:
     (folder / "sub").mkdir()
     (folder / "file").write_bytes(b"")
-    for path in ("sub", "file/below.npy", "picture.jpg", "."):
+    for path in ("sub", "file/below.npy", "."):
         assert "commands[1].targetPath: found" in only_violation(writing(path), folder)
         assert "(M14)" in only_violation(writing(path), folder)
     for dimensions in ([2, 3], [4, -1, -1], [0], [1] * 33, [2.0, 2.0]):

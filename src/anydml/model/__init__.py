@@ -19,6 +19,8 @@ the end of its resource, and one of elements is rounded up to the 4 bytes that a
 (M12) Bindings name tensors of the desc, and every tensor that wants one has one.
 (M13) All resources together take no more memory than the limit.
 (M14) What is written fits: a path that can be written to, dimensions that hold the elements.
+(M15) An image, .jpg or .png, has FLOAT32 or FLOAT16 elements; one that is read a resampleSize of 3 or 4 channels, one
+      that is written dimensions of 1, 3 or 4 channels, no more than the resource has. Pillow reads and writes it.
 
 All of a model is checked before any of it runs.
 """
@@ -124,7 +126,7 @@ class WriteFile:
     """As the model has it."""
     path: Path
     dimensions: tuple[int, ...] | None
-    """Of a .npy file; None for one dimension."""
+    """Of a .npy file, None for one dimension; or of an image."""
 
 
 Command = Dispatch | Print | WriteFile

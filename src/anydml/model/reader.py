@@ -30,6 +30,7 @@ from . import (
 )
 from .buffers import describe
 from .files import Refused, check_target
+from .images import SUFFIXES, check_image
 from .jsonc import Object
 from .resources import Resources
 
@@ -304,6 +305,8 @@ class Reader(Resources):
         if name is None or path is None or (dimensions is None and "dimensions" in given):
             return None
         buffer = self.resources[name]
+        if path.suffix.lower() in SUFFIXES:
+            return self.write_image(where, name, given["targetPath"], path, dimensions)
         is_npy = path.suffix.lower() == ".npy"
         if buffer is not None and is_npy and buffer.data_type == TensorDataType.UNKNOWN:
             expected = "another file name for its bytes; a .npy file has one data type"
@@ -315,15 +318,24 @@ class Reader(Resources):
             return None
         return WriteFile(where, name, given["targetPath"], path, dimensions or None)
 
+    def write_image(
+        self, where: str, name: str, target: str, path: Path, dimensions: tuple[int, ...] | None
+    ) -> WriteFile | None:
+        buffer = self.resources[name]
+        try:
+            if buffer is not None:
+                check_image(path, buffer.data_type, buffer.count, dimensions)
+        except Refused as problem:
+            self.refuse(at(where, "targetPath"), "(M15)", problem.found, problem.expected, problem.remedy)
+            return None
+        return WriteFile(where, name, target, path, dimensions)
+
     def target(self, where: str, value: object) -> Path | None:
         path = self.path(where, value)
         if path is None:
             return None
         if self.file is not None and path == self.file.resolve():
             self.refuse(where, "(M9)", "the model itself", "another file")
-            return None
-        if path.suffix.lower() in (".jpg", ".png"):
-            self.refuse(where, "(M14)", f"the image {path.name!r}", "a .npy file, or any other name for raw bytes")
             return None
         try:
             check_target(path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,14 +27,17 @@ from .buffers import (
 )
 from .fields import Fields
 from .files import Refused, npy_array, source_size
+from .images import SUFFIXES, image_file
 from .jsonc import Object
+
+_OF_IMAGES = ("resampleSize", "resampleMode")
 
 
 class Resources(Fields):
     """Reads resources."""
 
     def buffer(self, where: str, value: object) -> Buffer | None:
-        optional = ("type", "initialValuesDataType", "sizeInBytes", "initialValuesOffsetInBytes")
+        optional = ("type", "initialValuesDataType", "sizeInBytes", "initialValuesOffsetInBytes", *_OF_IMAGES)
         given = self.mapping(where, value, ("initialValues",), optional)
         if given is None or "initialValues" not in given:
             return None
@@ -49,7 +53,8 @@ class Resources(Fields):
             expected = listing(kind.name for kind in DTYPES)
             self.refuse(at(where, "initialValuesDataType"), "(M8)", data_type.name, expected)
             return None
-        initial = self.initial(at(where, "initialValues"), data_type, given["initialValues"])
+        scaled = self.scaling(where, given)
+        initial = self.initial(at(where, "initialValues"), data_type, given["initialValues"], scaled)
         offset = self.integer(at(where, "initialValuesOffsetInBytes"), given.get("initialValuesOffsetInBytes", 0))
         if initial is None or offset is None:
             return None
@@ -70,7 +75,16 @@ class Resources(Fields):
             return None
         return Buffer(data_type=data_type, size=-(-size // 4) * 4, offset=offset, initial=initial)
 
-    def initial(self, where: str, data_type: TensorDataType, value: object) -> Initial | None:
+    def scaling(self, where: str, given: Object) -> tuple[int, ...] | None:
+        """The size of an image."""
+        mode = given.get("resampleMode", "scale")
+        if mode != "scale":
+            self.refuse(at(where, "resampleMode"), "(M4)", describe(mode), '"scale"')
+        return self.integers(at(where, "resampleSize"), given["resampleSize"]) if "resampleSize" in given else None
+
+    def initial(
+        self, where: str, data_type: TensorDataType, value: object, size: Sequence[int] | None
+    ) -> Initial | None:
         if isinstance(value, list):
             if data_type == TensorDataType.UNKNOWN:
                 return self.mixed(where, value)
@@ -88,7 +102,7 @@ class Resources(Fields):
             self.refuse(where, "(M8)", found, "one of value, valueStart and sourcePath")
             return None
         if kinds == ["sourcePath"]:
-            return self.from_file(where, data_type, value)
+            return self.from_file(where, data_type, value, size)
         return self.counted(where, data_type, value)
 
     def listed(self, where: str, data_type: TensorDataType, values: list[Any]) -> Values | None:
@@ -143,7 +157,9 @@ class Resources(Fields):
             return None
         return Constant(count, first) if not rest else Sequential(count, first, rest[0])  # type: ignore[arg-type]
 
-    def from_file(self, where: str, data_type: TensorDataType, value: Object) -> Initial | None:
+    def from_file(
+        self, where: str, data_type: TensorDataType, value: Object, image_size: Sequence[int] | None
+    ) -> Initial | None:
         given = self.mapping(where, value, ("sourcePath",))
         place = at(where, "sourcePath")
         path = None if given is None else self.path(place, given["sourcePath"])
@@ -156,9 +172,12 @@ class Resources(Fields):
         except Refused as problem:
             self.refuse(place, "(M10)", problem.found, problem.expected)
             return None
-        if path.suffix.lower() in (".jpg", ".png"):
-            self.refuse(place, "(M10)", f"the image {path.name!r}", "a .npy file, or raw bytes (.bin, .dat)")
-            return None
+        if path.suffix.lower() in SUFFIXES:
+            try:
+                return image_file(path, data_type, image_size)
+            except Refused as problem:
+                self.refuse(place, "(M15)", problem.found, problem.expected, problem.remedy)
+                return None
         if data_type == TensorDataType.UNKNOWN:
             self.refuse(where, "(M8)", "no initialValuesDataType", "the data type of the file's bytes")
             return None

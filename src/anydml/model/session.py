@@ -33,6 +33,7 @@ from . import (
 )
 from .buffers import text_of
 from .files import Refused, write_whole
+from .images import SUFFIXES, write_image
 
 _SECONDS_BETWEEN_REPORTS = 0.1
 
@@ -200,7 +201,10 @@ class Session:
         elements = self.elements(command.resource)
         try:
             command.path.parent.mkdir(parents=True, exist_ok=True)
-            if command.path.suffix.lower() == ".npy":
+            if command.path.suffix.lower() in SUFFIXES:
+                dimensions = command.dimensions or ()
+                write_whole(command.path, lambda file: write_image(file, command.path, elements, dimensions))
+            elif command.path.suffix.lower() == ".npy":
                 shaped = elements.reshape(command.dimensions or -1)
                 write_whole(command.path, lambda file: np.lib.format.write_array(file, shaped, allow_pickle=False))
             else:
