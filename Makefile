@@ -14,7 +14,7 @@ INTERPRETER ?= 'triton>=3.9'
 
 # Tests that run on the GPU, whole, beside its cases.
 ON_GPU := gpu gpu_bench activation convolution element_wise float_pooling gemm graph movement normalization \
-	networks recurrent reduce
+	networks operate recurrent reduce
 
 .PHONY: help env tools run test test-gpu lint format bench fuzz sanitize sanitize-threads neon clean
 

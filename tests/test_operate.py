@@ -29,7 +29,8 @@ from anydml.layout import DTYPES
 from anydml.operators import OPERATORS, spec_of
 from applied import applied, arguments_of, function_of
 from cases import Case, all_cases, tensor, tensor_of
-from harness import assert_same
+from harness import GPU, assert_same, engines_of
+from test_cases import UNPROMISED
 
 OTHERWISE = {
     "clip1-float": "of NaN, and of ends that are crossed, the function has what CLIP has, as NumPy",
@@ -62,6 +63,16 @@ def values(outputs: Sequence[Expression | None], inputs: Sequence[np.ndarray]) -
 @every_case
 def test_arrays(case: Case) -> None:
     check(case, applied(case.desc, case.inputs))
+
+
+ELSEWHERE = [case for case in CASES if GPU in engines_of(case.desc) and case.id not in UNPROMISED] if GPU else []
+
+
+@pytest.mark.parametrize("case", ELSEWHERE, ids=[case.id for case in ELSEWHERE])
+def test_arrays_on_a_gpu(case: Case) -> None:
+    outputs = applied(case.desc, case.inputs, device=GPU)
+    # What has no operand to be like is a tensor there.
+    check(case, outputs if case.inputs else [each.cpu() for each in outputs])
 
 
 @every_case
