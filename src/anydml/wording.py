@@ -67,6 +67,8 @@ def worded(violations: Iterable[Violation], device: Device, names: Mapping[str, 
         said.add((each.rule, each.found))
         # NumPy and PyTorch raise TypeError for a data type that they don't take.
         kind: Literal["value", "type", "memory"] = "type" if violation.rule == "(S3)" else violation.kind
+        # A result that no memory holds.
+        kind = "memory" if each.where.startswith("out.") and violation.rule == "(T5)" else kind
         # Who calls a function has mostly chosen no level.
         level = None if device.feature_level == max(FeatureLevel) else each.feature_level
         yield replace(each, remedy=each.remedy or _remedy(violation), kind=kind, feature_level=level)
