@@ -224,7 +224,8 @@ def as_device(device: Any) -> Device:
     return _device_named("cpu" if device is None else device) if isinstance(device, (str, NoneType)) else Device(device)
 
 
-def data_type_of(name: str, where: str, array: Array) -> TensorDataType:
+def data_type_of(name: str, where: str, array: Any) -> TensorDataType:
+    """Of what has a dtype."""
     if not has_data_type(array):
         row = row_of(name, where)
         expected = listing(DTYPES[data_type].name for data_type in row.data_types)

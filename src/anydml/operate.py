@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from .arrays import refuse
 from .calling import as_device, data_type_of, describe, run
 from .device import Device
-from .enums import TensorDataType
 from .errors import DMLError, error
 from .inference import complete, is_input
 from .layout import DTYPES, Array
@@ -162,6 +161,13 @@ def _output_sizes(name: str, side: Side, rank: int, given: Any) -> Shape:
     return sizes
 
 
+class Seen(NamedTuple):
+    """What is to be known of an operand before it is taken."""
+
+    shape: Shape
+    dtype: np.dtype[Any]
+
+
 class _Arrays:
     """Operands in the memory of a device."""
 
@@ -181,8 +187,9 @@ class _Arrays:
         dtype: np.dtype[Any] = operand.dtype
         return dtype
 
-    def data_type(self, operand: Any) -> TensorDataType:
-        return data_type_of(self.name, "x", operand)
+    def look(self, where: str, value: Any) -> Seen:
+        array = self.memory.peek(self.name, where, value)
+        return Seen(tuple(array.shape), array.dtype)
 
     def spread(self, operand: Any, shape: Shape) -> Any:
         if operand.shape == shape:
@@ -245,9 +252,11 @@ class _Expressions:
     def dtype(self, operand: Any) -> np.dtype[Any]:
         return DTYPES[operand.tensor.DataType]
 
-    def data_type(self, operand: Any) -> TensorDataType:
-        data_type: TensorDataType = operand.tensor.DataType
-        return data_type
+    def look(self, where: str, value: Any) -> Seen:
+        if graph_among([value]) is not None:
+            return Seen(self.shape(value), self.dtype(value))
+        array = self.memory.peek(self.name, where, value)
+        return Seen(tuple(array.shape), array.dtype)
 
     def spread(self, operand: Any, shape: Shape) -> Any:
         tensor = operand.tensor

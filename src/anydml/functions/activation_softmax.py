@@ -93,7 +93,7 @@ def hardmax(x: Any, axes: int | Sequence[int] = -1, *, out: Any = None, device: 
 
 def _along(name: str, x: Any, axes: Any, out: Any, device: Any) -> Any:
     side = side_of(name, [x], out, device)
-    shape = side.shape(side.take("x", x))
+    shape = side.look("x", x).shape
     each = as_axes(name, axes, len(shape))
     if each == (len(shape) - 1,) and all(size == 1 for size in shape[:-2]):
         return operate(name, out, device, InputTensor=x)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..calling import data_type_of
 from ..device import Device
 from ..operate import operate, side_of
 from ..tensor import DML_SCALE_BIAS, plain, single
@@ -96,14 +97,14 @@ def clip(
     array([2, 5, 7])
     """
     side = side_of("ELEMENT_WISE_CLIP", [x], out, device)
-    operand = side.take("x", x)
+    seen = side.look("x", x)
     ends = {"Min": plain(min), "Max": plain(max)}
     is_long = {*map(type, ends.values())} == {int} and any(single(end) != end for end in ends.values())
-    if not is_long or side.dtype(operand).kind == "f":
+    if not is_long or seen.dtype.kind == "f":
         return operate("ELEMENT_WISE_CLIP", out, device, InputTensor=x, ScaleBias=scale_bias, **ends)
     # It takes the other one of ends that are crossed.
     ends["Min"] = sorted(ends.values())[0]
-    ends["MinMaxDataType"] = side.data_type(operand)
+    ends["MinMaxDataType"] = data_type_of("ELEMENT_WISE_CLIP1", "x", seen)
     return operate("ELEMENT_WISE_CLIP1", out, device, InputTensor=x, ScaleBias=scale_bias, **ends)
 
 

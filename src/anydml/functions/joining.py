@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays import refuse
-from ..calling import as_device, describe, run
+from ..calling import as_device, data_type_of, describe, run
 from ..device import Device
 from ..memory import HOST
 from ..operands import as_axis, check_pieces, fold_to_8, result_array
@@ -96,11 +96,11 @@ def split(
     """
     name = "SPLIT"
     side = side_of(name, [x], None, device)
-    operand = side.take("x", x)
-    shape = side.shape(operand)
+    seen = side.look("x", x)
+    shape = seen.shape
     axis = as_axis(name, axis, len(shape))
     each = _sizes_of_pieces(name, sizes, shape[axis])
-    data_type = side.data_type(operand)
+    data_type = data_type_of(name, "x", seen)
     pieces = [
         DML_BUFFER_TENSOR_DESC(DataType=data_type, Sizes=(*shape[:axis], size, *shape[axis + 1 :])) for size in each
     ]

@@ -75,7 +75,7 @@ def gather(
     name = "GATHER"
     if index_dimensions is None:
         side = side_of(name, [x, indices], out, device)
-        index_dimensions = len(side.shape(side.take("indices", indices)))
+        index_dimensions = len(side.look("indices", indices).shape)
     operands = {"InputTensor": x, "IndicesTensor": indices}
     return operate(name, out, device, spread=_of_one_rank, **operands, Axis=axis, IndexDimensions=index_dimensions)
 
@@ -154,7 +154,7 @@ def slice(
     array([5, 3, 1])
     """
     side = side_of("SLICE1", [x], out, device)
-    steps = per_dimension("SLICE1", "strides", strides, len(side.shape(side.take("x", x))))
+    steps = per_dimension("SLICE1", "strides", strides, len(side.look("x", x).shape))
     if all(step == 1 for step in steps):
         return operate("SLICE", out, device, InputTensor=x, Offsets=offsets, Sizes=sizes, Strides=steps)
     window = {"InputWindowOffsets": offsets, "InputWindowSizes": sizes, "InputWindowStrides": steps}

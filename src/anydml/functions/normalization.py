@@ -106,7 +106,7 @@ def mean_variance_normalization(
     """
     name = "MEAN_VARIANCE_NORMALIZATION"
     side = side_of(name, [x, scale, bias], out, device)
-    rank = len(side.shape(side.take("x", x)))
+    rank = len(side.look("x", x).shape)
     along = as_axes(name, axes, rank)
     options: dict[str, Any] = {"Axes": along}
     if rank == 4 and tuple(sorted(along)) in ((2, 3), (1, 2, 3)):

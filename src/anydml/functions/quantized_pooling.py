@@ -66,15 +66,14 @@ def quantized_linear_average_pooling(
     """
     name = "QUANTIZED_LINEAR_AVERAGE_POOLING"
     side = side_of(name, [x, input_scale, input_zero_point, output_scale, output_zero_point], out, device)
-    operand = side.take("x", x)
-    shape, x_dtype = side.shape(operand), side.dtype(operand)
+    shape, x_dtype = side.look("x", x)
     is_typed = output_zero_point is not None and not isinstance(output_zero_point, (int, list, tuple))
     if output_dtype is not None:
         dtype = as_dtype(name, "output_dtype", output_dtype, "int8 or uint8")
     elif out is not None:
         dtype = side.memory.peek(name, "out", out).dtype
     else:
-        dtype = side.dtype(side.take("output_zero_point", output_zero_point)) if is_typed else x_dtype
+        dtype = side.look("output_zero_point", output_zero_point).dtype if is_typed else x_dtype
     quantisation = {
         f"{member}Tensor": value
         if graph_among([value]) is not None

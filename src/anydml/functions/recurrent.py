@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ..calling import data_type_of
 from ..device import Device
 from ..enums import RecurrentNetworkDirection
 from ..operate import outputs_of, side_of
@@ -207,6 +208,6 @@ def _layer(
         activations = [spec(f"ACTIVATION_{each}").desc() for each in usual] * directions
     operands = [value for member, value in members.items() if member.endswith("Tensor")]
     side = side_of(name, operands, None, device)
-    data_type = side.data_type(side.take("x", members["InputTensor"]))
+    data_type = data_type_of(name, "x", side.look("x", members["InputTensor"]))
     members |= {member: data_type for member, row in spec(name).tensors.items() if row.kind == "Optional output"}
     return outputs_of(name, out, device, **members, ActivationDescs=activations, Direction=direction)
