@@ -62,6 +62,7 @@ def outputs_of(
             the operator wants.
         output_sizes: the spatial sizes of an output that has a choice, one number or one for each dimension; where
             None those of `out`, or else the documented ones.
+        graph: where an expression is wanted of an operator without operands.
         members: the desc's, but arrays or expressions for its inputs. An axis may be negative; what has a number for
             each dimension may be one for all, or None for what changes nothing. An output is as
             :func:`anydml.inference.complete` has it.
@@ -113,9 +114,9 @@ def _argument(label: str) -> str:
 
 def _taken(side: Side, found: OperatorSpec, given: Mapping[str, Any], with_numbers: bool) -> dict[str, Any]:
     """The operands; Python's numbers, where they may be, as what lies beside them."""
-    numbers = {label for label, value in given.items() if with_numbers and type(value) in (int, float)}
+    numbers = [label for label, value in given.items() if with_numbers and type(value) in (int, float)]
     if len(numbers) == len(given):
-        numbers = set()
+        numbers = []
     taken: dict[str, Any] = dict.fromkeys(given)
     for label, value in given.items():
         is_absent = value is None and "Optional" in found.tensors[label.partition("[")[0]].kind

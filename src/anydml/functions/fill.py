@@ -89,6 +89,11 @@ def fill_value_sequence(
 
 
 def _filled(name: str, shape: Any, dtype: Any, graph: Graph | None, out: Any, device: Any, **values: Any) -> Any:
+    if graph is not None:
+        from ..graph.build import Graph
+
+        if not isinstance(graph, Graph):
+            refuse(name, "(G9)", "graph", kind_of(graph), "a Graph", kind="type")
     data_type = DATA_TYPES[as_dtype(name, "dtype", dtype)]
     try:
         sizes = tuple(map(index, shape if hasattr(shape, "__len__") else [shape]))
