@@ -11,15 +11,17 @@ import numpy as np
 import anydml
 from anydml import DML_BUFFER_BINDING, DML_BUFFER_TENSOR_DESC, CompiledOperator, Device
 from anydml.engines import calls
+from anydml.engines.elementwise import NoProgram, program_of
 from anydml.engines.gpu import KERNELS
 from anydml.layout import Layout
+from anydml.operators import spec_of
 from anydml.schema import OperatorDesc
 
 GPU = os.environ.get("ANYDML_TEST_DEVICE", "")
 """A device that the cases run on beside the CPU's: "cuda", also in Triton's interpreter."""
 ENGINES = ("reference", "cpu", GPU) if GPU else ("reference", "cpu")
 WITH_KERNELS = ("CUMULATIVE_", "JOIN_", "QUANTIZED_LINEAR_AVERAGE_POOLING_")
-"""What does not begin so is served by the reference on the CPU too, but where it is large."""
+"""What neither begins so nor has a program is served by the reference on the CPU too, but where it is large."""
 ON_GPUS = {*calls.FAMILIES, *KERNELS}
 """What a GPU serves."""
 DEVICES = {"torch": "cpu"}
@@ -80,8 +82,21 @@ class Memory:
 def engines_of(desc: OperatorDesc) -> tuple[str, ...]:
     """The engines that serve a desc by themselves."""
     name = type(desc).__name__.removeprefix("DML_")
-    is_served = {"cpu": name.startswith(WITH_KERNELS), "reference": True}
+    is_served = {"cpu": name.startswith(WITH_KERNELS) or has_program(desc), "reference": True}
     return tuple(engine for engine in ENGINES if is_served.get(engine, name.removesuffix("_OPERATOR_DESC") in ON_GPUS))
+
+
+def has_program(desc: OperatorDesc) -> bool:
+    """Whether it is element-wise, and what the CPU's kernels compute."""
+    spec = spec_of(desc)
+    assert spec is not None
+    if not spec.name.startswith(("ELEMENT_WISE_", "ACTIVATION_")):
+        return False
+    try:
+        program_of(desc, [tensor.DataType for _, tensor in spec.inputs(desc) if tensor is not None])
+    except NoProgram:
+        return False
+    return True
 
 
 def compiled(engine: str, desc: OperatorDesc) -> CompiledOperator:

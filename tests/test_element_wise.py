@@ -17,10 +17,18 @@ from anydml.layout import DTYPES
 from anydml.operators import spec
 from cases import tensor_of
 from exact import FLOATS
-from harness import ENGINE, bits, run
+from harness import ENGINE, bits, engines_of, run
 
 COUNT = 400
 INTEGERS = [data_type for data_type, dtype in DTYPES.items() if dtype.kind in "iu"]
+
+
+@pytest.fixture(scope="module", autouse=True, params=dict.fromkeys((ENGINE, "cpu")))
+def engine(request: pytest.FixtureRequest) -> str:
+    """Where all is computed; by the reference what that does not serve."""
+    global where
+    where = request.param
+    return where
 
 
 def computed(operator: str, *inputs: np.ndarray, **options: Any) -> np.ndarray:
@@ -28,7 +36,7 @@ def computed(operator: str, *inputs: np.ndarray, **options: Any) -> np.ndarray:
     *names, output = found.tensors
     tensors = {name: tensor_of(x) for name, x in zip(names, inputs, strict=True)}
     desc = found.desc(**tensors, **{output: tensor_of(inputs[0])}, **options)
-    return run(ENGINE, desc, inputs)[0]
+    return run(where if where in engines_of(desc) else ENGINE, desc, inputs)[0]
 
 
 def integers(data_type: TensorDataType, seed: int) -> np.ndarray:

@@ -10,6 +10,7 @@ namespace {
 #define ANYDML_TABLE(isa)                                                               \
   constexpr Kernel isa##_kernels[] = {                                                  \
       {"JOIN", isa::make_join},                                                         \
+      {"ELEMENT_WISE", isa::make_element_wise},                                         \
       {"CUMULATIVE_SUMMATION", isa::make_cumulative_summation},                         \
       {"CUMULATIVE_PRODUCT", isa::make_cumulative_product},                             \
       {"QUANTIZED_LINEAR_AVERAGE_POOLING", isa::make_quantized_linear_average_pooling}, \

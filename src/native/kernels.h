@@ -15,6 +15,7 @@ namespace anydml {
   namespace isa {                                                                                           \
   std::unique_ptr<Plan> make_cumulative_summation(const Request& request, std::string& reason);             \
   std::unique_ptr<Plan> make_cumulative_product(const Request& request, std::string& reason);               \
+  std::unique_ptr<Plan> make_element_wise(const Request& request, std::string& reason);                     \
   std::unique_ptr<Plan> make_join(const Request& request, std::string& reason);                             \
   std::unique_ptr<Plan> make_quantized_linear_average_pooling(const Request& request, std::string& reason); \
   }

@@ -200,10 +200,11 @@ class BoundPlan {
     for (const auto* side : {&inputs_, &outputs_}) {
       for (const Slot& slot : *side) bytes_ += slot.extent.high - slot.extent.low;
     }
-    const auto same = [](const Layout& a, const Layout& b) {
-      return a.type == b.type && a.sizes == b.sizes && a.strides == b.strides;
-    };
-    alike_ = inputs_.size() == 1 && outputs_.size() == 1 && same(inputs_[0].layout, outputs_[0].layout);
+    for (const Slot& slot : inputs_) {
+      const Layout& a = slot.layout;
+      const Layout& b = outputs_[0].layout;
+      alike_.push_back(a.type == b.type && a.sizes == b.sizes && a.strides == b.strides);
+    }
   }
 
   // Runs where every buffer is plainly what the plan was made for and no output shares memory with an input,
@@ -241,7 +242,7 @@ class BoundPlan {
     }
     for (size_t i = 0; i < inputs_.size(); ++i) {
       if (in.pointers()[i] == nullptr) continue;
-      const bool same_elements = in_place && alike_ && in.pointers()[i] == out.pointers()[0];
+      const bool same_elements = in_place && alike_[i] && in.pointers()[i] == out.pointers()[0];
       if (!same_elements && overlap(inputs_[i], in.pointers()[i], outputs_[0], out.pointers()[0])) {
         return false;
       }
@@ -260,7 +261,7 @@ class BoundPlan {
   std::vector<Slot> inputs_;
   std::vector<Slot> outputs_;
   double bytes_ = 0;
-  bool alike_;
+  std::vector<bool> alike_;  // inputs that lie as the output does
 };
 
 std::vector<Layout> to_layouts(const std::vector<PythonLayout>& layouts) {

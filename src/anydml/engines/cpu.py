@@ -25,7 +25,16 @@ class CpuEngine:
         except ImportError as error:
             return Declined(f"the compiled module cannot be loaded: {error}")
 
-        plan = _native.compile(spec.name, inputs, outputs, spec.attributes(desc))
+        name, attributes, words = spec.name, spec.attributes(desc), ""
+        if name.startswith(("ELEMENT_WISE_", "ACTIVATION_")):
+            from . import elementwise
+
+            try:
+                program = elementwise.program_of(desc, [each.type for each in inputs if each is not None])
+            except elementwise.NoProgram as reason:
+                return Declined(str(reason))
+            name, attributes, words = "ELEMENT_WISE", program, f"{elementwise.described(program)}, "
+        plan = _native.compile(name, inputs, outputs, attributes)
         if isinstance(plan, str):
             return Declined(plan)
-        return Kernel(plan.description, plan.run, plan.try_run)
+        return Kernel(words + plan.description, plan.run, plan.try_run)

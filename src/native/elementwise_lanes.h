@@ -1,0 +1,107 @@
+// What element-wise operations compute on: vectors, or single numbers where the compiler has no vectors.
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+#include "half.h"
+#include "isa.h"
+#include "vector.h"
+
+ANYDML_ISA_BEGIN
+
+#if defined(ANYDML_VECTORS)
+template <class T>
+inline constexpr int kLanesOf = kVectorBytes / sizeof(T);
+template <class T, int kLanes>
+using Lanes = Vector<T, kLanes>;
+#else
+template <class T>
+inline constexpr int kLanesOf = 1;
+template <class T, int kLanes>
+using Lanes = T;
+#endif
+
+template <class To, class From>
+ANYDML_INLINE To bits_as(From from) {
+  static_assert(sizeof(To) == sizeof(From));
+  To to;
+  std::memcpy(&to, &from, sizeof(To));
+  return to;
+}
+
+// A function of each lane, where no instruction is one of them all.
+template <class T, class V, class Function>
+ANYDML_INLINE V by_lane(V v, const Function& function) {
+  T lanes[sizeof(V) / sizeof(T)];
+  std::memcpy(lanes, &v, sizeof(V));
+  for (T& lane : lanes) lane = function(lane);
+  std::memcpy(&v, lanes, sizeof(V));
+  return v;
+}
+
+// Of IEEE 754, and so rounded once.
+template <class T, class V>
+ANYDML_INLINE V square_root(V v) {
+#if defined(ANYDML_ISA_AVX2) || defined(ANYDML_ISA_AVX512)
+  if constexpr (std::is_same_v<T, float>) return (V)_mm256_sqrt_ps((__m256)v);
+  if constexpr (std::is_same_v<T, double>) return (V)_mm256_sqrt_pd((__m256d)v);
+#else
+  return by_lane<T>(v, [](T lane) { return std::sqrt(lane); });
+#endif
+}
+
+// Singles from which halves are rounded as from the doubles themselves: what 24 bits do not hold is left in the
+// last of them, which no half has.
+template <int kLanes>
+ANYDML_INLINE Lanes<float, kLanes> singles_to_odd(Lanes<double, kLanes> v) {
+  using Bits = Lanes<uint64_t, kLanes>;
+  constexpr uint64_t kLast = uint64_t{1} << (52 - 23);
+  const Bits bits = bits_as<Bits>(v);
+  const Bits odd = (((bits & (kLast - 1)) + (kLast - 1)) | bits) & kLast;
+  const auto rest = bits_as<Lanes<double, kLanes>>((bits & ~(2 * kLast - 1)) | odd);
+#if defined(ANYDML_VECTORS)
+  return to_singles(rest);
+#else
+  return static_cast<float>(rest);
+#endif
+}
+
+// Elements of type From as numbers of T, and numbers of T as elements of To, rounded once.
+
+template <class From, class T>
+ANYDML_INLINE Lanes<T, kLanesOf<T>> load_lanes(const std::byte* from) {
+#if defined(ANYDML_VECTORS)
+  return load_wide<From, T>(from);
+#else
+  return widen<From, T>(from);
+#endif
+}
+
+template <class To, class T>
+ANYDML_INLINE void store_lanes(std::byte* to, Lanes<T, kLanesOf<T>> v) {
+  if constexpr (std::is_same_v<To, T>) {
+    std::memcpy(to, &v, sizeof(v));
+  } else if constexpr (std::is_same_v<To, Half> && std::is_same_v<T, double>) {
+    const auto singles = singles_to_odd<kLanesOf<T>>(v);
+#if defined(ANYDML_ISA_AVX2) || defined(ANYDML_ISA_AVX512)
+    const __m128i halves = _mm_cvtps_ph((__m128)singles, _MM_FROUND_TO_NEAREST_INT);
+    _mm_storel_epi64(reinterpret_cast<__m128i*>(to), halves);
+#else
+    float each[kLanesOf<T>];
+    std::memcpy(each, &singles, sizeof(each));
+    for (int i = 0; i < kLanesOf<T>; ++i) store(to + i * 2, Half(each[i]));
+#endif
+  } else {
+#if defined(ANYDML_VECTORS)
+    store_wide<To, T>(to, v);
+#else
+    narrow<To, T>(to, v);
+#endif
+  }
+}
+
+ANYDML_ISA_END

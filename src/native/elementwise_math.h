@@ -1,0 +1,113 @@
+// Exponentials and logarithms in double precision, to within 2^-36 of the result: rounded to a single, within
+// 0.501 units in the last place of the exact one. Of additions, multiplications, divisions and what is done with
+// bits alone, and so of the same bits on every machine.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+
+#include "elementwise_lanes.h"
+#include "isa.h"
+
+ANYDML_ISA_BEGIN
+
+using Doubles = Lanes<double, kLanesOf<double>>;
+using DoubleBits = Lanes<uint64_t, kLanesOf<double>>;
+
+template <class V>
+ANYDML_INLINE Doubles polynomial(V, double last) {
+  return V{} + last;
+}
+// first + x * (second + x * ...)
+template <class V, class... Coefficients>
+ANYDML_INLINE Doubles polynomial(V x, double first, Coefficients... rest) {
+  return polynomial(x, rest...) * x + first;
+}
+
+inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
+inline constexpr double kLog2E = 0x1.71547652b82fep+0;
+// ln 2 in two parts, products of the first and an exponent being exact.
+inline constexpr double kLn2High = 0x1.62e42fee00000p-1;
+inline constexpr double kLn2Low = 0x1.a39ef35793c76p-33;
+// Added to a number and taken away it leaves the nearest integer, whose bits are the sum's last.
+inline constexpr double kRounds = 0x1.8p52;
+// Beyond these e^x is nothing but infinity and 0 for whoever makes a single of it.
+inline constexpr double kMostExponent = 709;
+
+// e^x - 1 = scale * part + (scale - 1), e^x = scale * part + scale.
+struct Exponential {
+  Doubles scale;
+  Doubles part;
+};
+
+// x = k * ln 2 + r, |r| <= ln 2 / 2; scale = 2^k; part = e^r - 1 = r + r^2 * q(r), q interpolated at the nodes of
+// Chebyshev.
+ANYDML_INLINE Exponential exponential(Doubles x) {
+  x = x > kMostExponent ? Doubles{} + kMostExponent : x;
+  x = x < -kMostExponent ? Doubles{} - kMostExponent : x;
+  const Doubles shifted = x * kLog2E + kRounds;
+  const Doubles k = shifted - kRounds;
+  const Doubles r = (x - k * kLn2High) - k * kLn2Low;
+  const Doubles q = polynomial(r, 0.5, 0x1.55555567532adp-3, 0x1.5555555c87148p-5, 0x1.1110c632a3088p-7,
+                               0x1.6c16858b7acb9p-10, 0x1.a15179d80ae96p-13, 0x1.a1132015ba37ep-16);
+  constexpr uint64_t kOne = uint64_t{1023} << 52;
+  const auto scale = bits_as<Doubles>((bits_as<DoubleBits>(shifted) << 52) + kOne);
+  return {scale, r * r * q + r};
+}
+
+ANYDML_INLINE Doubles exp_of(Doubles x) {
+  const Exponential e = exponential(x);
+  return e.scale * e.part + e.scale;
+}
+
+ANYDML_INLINE Doubles expm1_of(Doubles x) {
+  const Exponential e = exponential(x);
+  return e.scale * e.part + (e.scale - 1.0);
+}
+
+// ln(1 + t) for t from 0 to 1: s = t / (2 + t), 2 * atanh(s) = 2 * s * (1 + s^2 * g(s^2))
+ANYDML_INLINE Doubles log1p_of(Doubles t) {
+  const Doubles s = t / (t + 2.0);
+  const Doubles z = s * s;
+  const Doubles g = polynomial(z, 0.33333333325011805, 0.2000000538497483, 0.1428515286094183,
+                               0.11132355604500663, 0.08732351232720387, 0.10393808427873376);
+  return (s + s) * (z * g + 1.0);
+}
+
+// x = m * 2^k, sqrt(1/2) <= m < sqrt(2); ln x = k * ln 2 + 2 * atanh((m - 1) / (m + 1))
+ANYDML_INLINE Doubles log_of(Doubles x) {
+  constexpr uint64_t kMantissa = (uint64_t{1} << 52) - 1;
+  const DoubleBits bits = bits_as<DoubleBits>(x);
+  // From the bits of sqrt(1/2), rounded up in the leading 32, an exponent begins.
+  constexpr uint64_t kRoot = uint64_t{0x3fe6a09f} << 32;
+  const DoubleBits above = bits - kRoot;
+  const auto m = bits_as<Doubles>((above & kMantissa) + kRoot);
+  // The exponent's 11 bits behind those of 2^52, which is taken away with their bias.
+  constexpr uint64_t kTwo52 = uint64_t{1023 + 52} << 52;
+  const DoubleBits exponent = ((above + (uint64_t{1024} << 52)) >> 52) & 0xfff;
+  const auto k = bits_as<Doubles>(exponent | kTwo52) - (0x1p52 + 1024);
+  const Doubles s = (m - 1.0) / (m + 1.0);
+  const Doubles z = s * s;
+  const Doubles g = polynomial(z, 0.33333333277021004, 0.20000061105905326, 0.14275389316595982, 0.11665807235921749);
+  const Doubles y = k * kLn2High + (k * kLn2Low + (s + s) * (z * g + 1.0));
+  // Neither 0 nor what is not finite has a mantissa, and what is below 0 no logarithm.
+  const Doubles none = x == 0.0 ? Doubles{} - kInfinity : Doubles{} + std::numeric_limits<double>::quiet_NaN();
+  return (x > 0.0) & (x < kInfinity) ? y : x == kInfinity ? x : none;
+}
+
+// With t = e^-2|x| - 1: tanh |x| = -t / (t + 2)
+ANYDML_INLINE Doubles tanh_of(Doubles x) {
+  const Doubles magnitude = x < 0.0 ? -x : x;
+  const Doubles t = expm1_of(magnitude * -2.0);
+  const Doubles y = -t / (t + 2.0);
+  return x < 0.0 ? -y : y;
+}
+
+// ln(1 + e^x) = max(x, 0) + ln(1 + e^-|x|)
+ANYDML_INLINE Doubles softplus_of(Doubles x) {
+  const Doubles magnitude = x < 0.0 ? -x : x;
+  const Doubles positive = x < 0.0 ? Doubles{} : x;
+  return positive + log1p_of(exp_of(-magnitude));
+}
+
+ANYDML_ISA_END
