@@ -136,6 +136,13 @@ class Device:
         reasons = "; ".join(f"{name}: {each.reason}" for name, each in declined)
         raise _unsupported(spec.name, "", reasons, f"a kernel on {self}", "(D8)", 'The device "cpu" has one')
 
+    def takes_chain(
+        self, spec: OperatorSpec, desc: OperatorDesc, inputs: Sequence[Layout | None], outputs: Sequence[Layout | None]
+    ) -> bool:
+        """Whether a chain of operators of a graph is better given to the engines as one."""
+        engine = self._engines[0]
+        return engine.takes_chains and isinstance(engine.compile(spec, desc, inputs, outputs), Kernel)
+
     def check_values(self, spec: OperatorSpec, desc: OperatorDesc, inputs: Sequence[Any]) -> list[Violation]:
         """What an operator demands of the values of its inputs; nothing on a GPU, but with `debug`."""
         if not self.memory.is_host:

@@ -166,6 +166,11 @@ class Compiled(Child):
         resource = None if persistent is None else DML_BUFFER_BINDING(Buffer=persistent)
         self._run(read, written, resource)
 
+    @property
+    def engine(self) -> str:
+        """Who serves it: "cpu", for instance, or "reference"."""
+        raise NotImplementedError
+
     def explain(self) -> str:
         """Which kernels serve it, and why other engines declined."""
         raise NotImplementedError

@@ -1,4 +1,5 @@
 // Element-wise operators and activations, alone and in chains: programs of operations on elements.
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -204,8 +205,8 @@ Pass find(Opcode opcode, DataType type) {
   }
 }
 
-// Where values are: of the inputs and the result that is known, what lies between goes where nothing is that is
-// still needed, operands among it, as they may be of another size.
+// Where values are: of the inputs and the result that is known, what lies between goes where nothing is that
+// is still needed, operands among it, as they may be of another size.
 class Places {
  public:
   Places(size_t inputs, const std::vector<std::vector<int64_t>>& program) : inputs_(inputs) {
@@ -246,9 +247,9 @@ class Places {
 
 }  // namespace
 
-// Each attribute is an instruction: its opcode, the type of its result, two operands, of which the second is the first
-// where it has one, and three constants, of floats by a double's bits. Operands are numbers of values: the inputs, then
-// what each instruction gives; the last gives the output.
+// Each attribute is an instruction: its opcode, the type of its result, two operands, of which the second is
+// the first where it has one, and three constants, of floats by a double's bits. Operands are numbers of
+// values: the inputs, then what each instruction gives; the last gives the output.
 std::unique_ptr<Plan> make_element_wise(const Request& request, std::string& reason) {
   const Layout& output = tensor(request.outputs, 0);
   const size_t inputs = request.inputs.size();
@@ -286,7 +287,9 @@ std::unique_ptr<Plan> make_element_wise(const Request& request, std::string& rea
     types.push_back(out);
   }
   require(types.back() == output.type, "a program's result is of another type");
-  Tiles tiles(request.inputs, output);
+  int64_t widest = 1;
+  for (const DataType type : types) widest = std::max(widest, size_of(type));
+  Tiles tiles(request.inputs, output, widest);
   std::string description = tiles.describe();
   return std::make_unique<ElementPlan>(std::move(tiles), inputs, std::move(program), std::move(description));
 }

@@ -54,8 +54,8 @@ ANYDML_INLINE V square_root(V v) {
 #endif
 }
 
-// Singles from which halves are rounded as from the doubles themselves: what 24 bits do not hold is left in the
-// last of them, which no half has.
+// Singles from which halves are rounded as from the doubles themselves: what 24 bits do not hold is left in
+// the last of them, which no half has.
 template <int kLanes>
 ANYDML_INLINE Lanes<float, kLanes> singles_to_odd(Lanes<double, kLanes> v) {
   using Bits = Lanes<uint64_t, kLanes>;

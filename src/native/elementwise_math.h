@@ -1,6 +1,6 @@
 // Exponentials and logarithms in double precision, to within 2^-36 of the result: rounded to a single, within
-// 0.501 units in the last place of the exact one. Of additions, multiplications, divisions and what is done with
-// bits alone, and so of the same bits on every machine.
+// 0.501 units in the last place of the exact one. Of additions, multiplications, divisions and what is done
+// with bits alone, and so of the same bits on every machine.
 #pragma once
 
 #include <cstdint>
@@ -14,21 +14,25 @@ ANYDML_ISA_BEGIN
 using Doubles = Lanes<double, kLanesOf<double>>;
 using DoubleBits = Lanes<uint64_t, kLanesOf<double>>;
 
-template <class V>
-ANYDML_INLINE Doubles polynomial(V, double last) {
-  return V{} + last;
+// The smaller and the larger of a number and x, where x is NaN that.
+ANYDML_INLINE Doubles at_most(double limit, Doubles x) {
+#if defined(ANYDML_ISA_AVX2) || defined(ANYDML_ISA_AVX512)
+  return (Doubles)_mm256_min_pd(_mm256_set1_pd(limit), (__m256d)x);
+#else
+  return x > limit ? Doubles{} + limit : x;
+#endif
 }
-// first + x * (second + x * ...)
-template <class V, class... Coefficients>
-ANYDML_INLINE Doubles polynomial(V x, double first, Coefficients... rest) {
-  return polynomial(x, rest...) * x + first;
+ANYDML_INLINE Doubles at_least(double limit, Doubles x) {
+#if defined(ANYDML_ISA_AVX2) || defined(ANYDML_ISA_AVX512)
+  return (Doubles)_mm256_max_pd(_mm256_set1_pd(limit), (__m256d)x);
+#else
+  return x < limit ? Doubles{} + limit : x;
+#endif
 }
 
 inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
 inline constexpr double kLog2E = 0x1.71547652b82fep+0;
-// ln 2 in two parts, products of the first and an exponent being exact.
-inline constexpr double kLn2High = 0x1.62e42fee00000p-1;
-inline constexpr double kLn2Low = 0x1.a39ef35793c76p-33;
+inline constexpr double kLn2 = 0x1.62e42fefa39efp-1;
 // Added to a number and taken away it leaves the nearest integer, whose bits are the sum's last.
 inline constexpr double kRounds = 0x1.8p52;
 // Beyond these e^x is nothing but infinity and 0 for whoever makes a single of it.
@@ -40,19 +44,22 @@ struct Exponential {
   Doubles part;
 };
 
-// x = k * ln 2 + r, |r| <= ln 2 / 2; scale = 2^k; part = e^r - 1 = r + r^2 * q(r), q interpolated at the nodes of
-// Chebyshev.
+// x = k * ln 2 + r, |r| <= ln 2 / 2; scale = 2^k; part = e^r - 1 = r + r^2 * q(r), q interpolated at the
+// nodes of Chebyshev.
 ANYDML_INLINE Exponential exponential(Doubles x) {
-  x = x > kMostExponent ? Doubles{} + kMostExponent : x;
-  x = x < -kMostExponent ? Doubles{} - kMostExponent : x;
+  x = at_least(-kMostExponent, at_most(kMostExponent, x));
   const Doubles shifted = x * kLog2E + kRounds;
   const Doubles k = shifted - kRounds;
-  const Doubles r = (x - k * kLn2High) - k * kLn2Low;
-  const Doubles q = polynomial(r, 0.5, 0x1.55555567532adp-3, 0x1.5555555c87148p-5, 0x1.1110c632a3088p-7,
-                               0x1.6c16858b7acb9p-10, 0x1.a15179d80ae96p-13, 0x1.a1132015ba37ep-16);
+  const Doubles r = x - k * kLn2;
+  const Doubles r2 = r * r;
+  // In pairs, as a chain of 14 operations would be waited for.
+  const Doubles q01 = r * 0x1.55555567532adp-3 + 0.5;
+  const Doubles q23 = r * 0x1.1110c632a3088p-7 + 0x1.5555555c87148p-5;
+  const Doubles q45 = r * 0x1.a15179d80ae96p-13 + 0x1.6c16858b7acb9p-10;
+  const Doubles q = (r2 * 0x1.a1132015ba37ep-16 + q45) * (r2 * r2) + (q23 * r2 + q01);
   constexpr uint64_t kOne = uint64_t{1023} << 52;
   const auto scale = bits_as<Doubles>((bits_as<DoubleBits>(shifted) << 52) + kOne);
-  return {scale, r * r * q + r};
+  return {scale, r2 * q + r};
 }
 
 ANYDML_INLINE Doubles exp_of(Doubles x) {
@@ -69,8 +76,11 @@ ANYDML_INLINE Doubles expm1_of(Doubles x) {
 ANYDML_INLINE Doubles log1p_of(Doubles t) {
   const Doubles s = t / (t + 2.0);
   const Doubles z = s * s;
-  const Doubles g = polynomial(z, 0.33333333325011805, 0.2000000538497483, 0.1428515286094183,
-                               0.11132355604500663, 0.08732351232720387, 0.10393808427873376);
+  const Doubles z2 = z * z;
+  const Doubles g01 = z * 0.2000000538497483 + 0.33333333325011805;
+  const Doubles g23 = z * 0.11132355604500663 + 0.1428515286094183;
+  const Doubles g45 = z * 0.10393808427873376 + 0.08732351232720387;
+  const Doubles g = (g45 * z2 + g23) * z2 + g01;
   return (s + s) * (z * g + 1.0);
 }
 
@@ -88,10 +98,13 @@ ANYDML_INLINE Doubles log_of(Doubles x) {
   const auto k = bits_as<Doubles>(exponent | kTwo52) - (0x1p52 + 1024);
   const Doubles s = (m - 1.0) / (m + 1.0);
   const Doubles z = s * s;
-  const Doubles g = polynomial(z, 0.33333333277021004, 0.20000061105905326, 0.14275389316595982, 0.11665807235921749);
-  const Doubles y = k * kLn2High + (k * kLn2Low + (s + s) * (z * g + 1.0));
+  const Doubles g01 = z * 0.20000061105905326 + 0.33333333277021004;
+  const Doubles g23 = z * 0.11665807235921749 + 0.14275389316595982;
+  const Doubles g = g23 * (z * z) + g01;
+  const Doubles y = k * kLn2 + (s + s) * (z * g + 1.0);
   // Neither 0 nor what is not finite has a mantissa, and what is below 0 no logarithm.
-  const Doubles none = x == 0.0 ? Doubles{} - kInfinity : Doubles{} + std::numeric_limits<double>::quiet_NaN();
+  const Doubles none =
+      x == 0.0 ? Doubles{} - kInfinity : Doubles{} + std::numeric_limits<double>::quiet_NaN();
   return (x > 0.0) & (x < kInfinity) ? y : x == kInfinity ? x : none;
 }
 
@@ -99,7 +112,7 @@ ANYDML_INLINE Doubles log_of(Doubles x) {
 ANYDML_INLINE Doubles tanh_of(Doubles x) {
   const Doubles magnitude = x < 0.0 ? -x : x;
   const Doubles t = expm1_of(magnitude * -2.0);
-  const Doubles y = -t / (t + 2.0);
+  const Doubles y = (0.0 - t) / (t + 2.0);
   return x < 0.0 ? -y : y;
 }
 

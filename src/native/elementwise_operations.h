@@ -1,7 +1,7 @@
 // The operations on elements, each on lanes of numbers of type T: the references' formulas, in their order.
 //
-// Comparisons are such that NaN goes where the specification has it. Integers are computed as unsigned ones, which
-// wrap.
+// Comparisons are such that NaN goes where the specification has it. Integers are computed as unsigned ones,
+// which wrap.
 #pragma once
 
 #include <cstdint>
@@ -36,19 +36,23 @@ using UnsignedLanes = Lanes<std::make_unsigned_t<T>, static_cast<int>(sizeof(V) 
 
 template <class T, class V>
 ANYDML_INLINE V negative(V x) {
-  if constexpr (std::is_floating_point_v<T>) return -x;
-  else return bits_as<V>(UnsignedLanes<T, V>{} - bits_as<UnsignedLanes<T, V>>(x));
+  if constexpr (std::is_floating_point_v<T>)
+    return -x;
+  else
+    return bits_as<V>(UnsignedLanes<T, V>{} - bits_as<UnsignedLanes<T, V>>(x));
 }
 template <class T, class V>
 ANYDML_INLINE V product(V x, V y) {
-  if constexpr (std::is_floating_point_v<T>) return x * y;
-  else return bits_as<V>(bits_as<UnsignedLanes<T, V>>(x) * bits_as<UnsignedLanes<T, V>>(y));
+  if constexpr (std::is_floating_point_v<T>)
+    return x * y;
+  else
+    return bits_as<V>(bits_as<UnsignedLanes<T, V>>(x) * bits_as<UnsignedLanes<T, V>>(y));
 }
 
 // An operation's function takes the constants and two operands; where it has one, that comes twice.
-#define ANYDML_OPERATION(name)                        \
-  struct name {                                       \
-    template <class T, class V>                       \
+#define ANYDML_OPERATION(name)  \
+  struct name {                 \
+    template <class T, class V> \
     ANYDML_INLINE static V of([[maybe_unused]] const Constants<T>& k, V x, [[maybe_unused]] V y)
 
 // clang-format off

@@ -1,4 +1,5 @@
-// Programs of element-wise operations, run tile by tile: each instruction goes over a tile before the next one does.
+// Programs of element-wise operations, run tile by tile: each instruction goes over a tile before the next
+// one does.
 #pragma once
 
 #include <algorithm>
@@ -36,8 +37,8 @@ void pass(const int64_t* constants, const std::byte* x, const std::byte* y, std:
   }
 }
 
-// Where an instruction finds its operands and leaves its result: the inputs come first, then the output, then what
-// lies between.
+// Where an instruction finds its operands and leaves its result: the inputs come first, then the output, then
+// what lies between.
 struct Instruction {
   Pass pass;
   int x;
@@ -51,7 +52,10 @@ inline constexpr int kMostPlaces = 16;
 class ElementPlan final : public Plan {
  public:
   ElementPlan(Tiles tiles, size_t inputs, std::vector<Instruction> program, std::string description)
-      : Plan(std::move(description)), tiles_(std::move(tiles)), inputs_(inputs), program_(std::move(program)) {
+      : Plan(std::move(description)),
+        tiles_(std::move(tiles)),
+        inputs_(inputs),
+        program_(std::move(program)) {
     for (size_t k = 0; k <= inputs_; ++k) is_packed_[k] = tiles_.is_packed(k);
     for (size_t k = 0; k <= inputs_; ++k) bytes_ += tiles_.elements() * tiles_.item(k);
   }
@@ -78,7 +82,7 @@ class ElementPlan final : public Plan {
   // More than any vector has.
   static constexpr int64_t kWhole = 64;
   // One after the other, and so that equal elements of neighbours lie in different sets of a cache.
-  static constexpr int64_t kRoom = kTile * 8 + 192;
+  static constexpr int64_t kRoom = kTileBytes + 192;
 
   // One thread's.
   class Worker {

@@ -19,8 +19,9 @@
 ANYDML_ISA_BEGIN
 
 inline constexpr int kMostTensors = 9;
-// Elements of a tile: few enough that a program's intermediate results stay in the first cache.
-inline constexpr int64_t kTile = 512;
+// That the widest numbers of a tile have: few enough that a program's intermediate results stay in the first
+// cache.
+inline constexpr int64_t kTileBytes = 4096;
 
 // The inputs, and behind them the output.
 struct Dimension {
@@ -28,10 +29,13 @@ struct Dimension {
   std::array<int64_t, kMostTensors> strides{};
 };
 
-// Tiles of rows and columns, the two innermost dimensions once neighbours that all tensors walk as one are merged.
+// Tiles of rows and columns, the two innermost dimensions once neighbours that all tensors walk as one are
+// merged.
 class Tiles {
  public:
-  Tiles(const std::vector<Layout>& inputs, const Layout& output) {
+  // Of numbers of `widest` bytes at most.
+  Tiles(const std::vector<Layout>& inputs, const Layout& output, int64_t widest)
+      : most_(kTileBytes / widest) {
     for (const Layout& each : inputs) items_.push_back(size_of(each.type));
     items_.push_back(size_of(output.type));
     for (size_t d = 0; d < output.sizes.size(); ++d) {
@@ -65,7 +69,8 @@ class Tiles {
       tile.offsets[k] = row * rows_.strides[k] + column * columns_.strides[k];
     i /= per_plane_;
     for (auto dimension = outer_.rbegin(); dimension != outer_.rend(); ++dimension) {
-      for (size_t k = 0; k < items_.size(); ++k) tile.offsets[k] += i % dimension->size * dimension->strides[k];
+      for (size_t k = 0; k < items_.size(); ++k)
+        tile.offsets[k] += i % dimension->size * dimension->strides[k];
       i /= dimension->size;
     }
     return tile;
@@ -149,8 +154,8 @@ class Tiles {
     return taken;
   }
 
-  // Where some tensor lies across, tiles are such that whole lines are read of it as well; where columns are few,
-  // there are as many rows as a tile has room for.
+  // Where some tensor lies across, tiles are such that whole lines are read of it as well; where columns are
+  // few, there are as many rows as a tile has room for.
   void choose_rows() {
     for (size_t k = 0; k < items_.size(); ++k) {
       if (std::abs(columns_.strides[k]) <= kAcross) continue;
@@ -158,19 +163,20 @@ class Tiles {
         if (std::abs(outer_[d - 1].strides[k]) != items_[k]) continue;
         rows_ = take(d);
         width_ = kAcrossWidth;
-        height_ = kTile / kAcrossWidth;
+        height_ = most_ / kAcrossWidth;
         return;
       }
     }
-    width_ = std::min(columns_.size, kTile);
-    if (columns_.size > kTile / 2 || outer_.empty()) return;
+    width_ = std::min(columns_.size, most_);
+    if (columns_.size > most_ / 2 || outer_.empty()) return;
     rows_ = take(outer_.size());
-    height_ = kTile / width_;
+    height_ = most_ / width_;
   }
 
   template <class T>
   void copy(size_t k, const Tile& tile, const std::byte* from, std::byte* to) const {
     const int64_t stride = columns_.strides[k];
+    if (tile.rows > 1 && rows_.strides[k] == sizeof(T)) return copy_columns<T>(tile, stride, from, to);
     for (int64_t row = 0; row < tile.rows; ++row, from += rows_.strides[k], to += tile.columns * sizeof(T)) {
       if (stride == sizeof(T)) {
         std::memcpy(to, from, static_cast<size_t>(tile.columns) * sizeof(T));
@@ -182,9 +188,19 @@ class Tiles {
     }
   }
 
+  // Along what lies together.
+  template <class T>
+  static void copy_columns(const Tile& tile, int64_t stride, const std::byte* from, std::byte* to) {
+    for (int64_t i = 0; i < tile.columns; ++i, from += stride, to += sizeof(T)) {
+      for (int64_t row = 0; row < tile.rows; ++row)
+        store(to + row * tile.columns * sizeof(T), load<T>(from + row * sizeof(T)));
+    }
+  }
+
   static constexpr int64_t kAcross = 64;
   static constexpr int64_t kAcrossWidth = 32;
 
+  int64_t most_;
   std::vector<int64_t> items_;
   std::vector<Dimension> outer_;
   Dimension rows_;

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..device import Device
-from ..dispatchables import CompiledOperator
+from ..dispatchables import Compiled, CompiledOperator
 from ..enums import AxisDirection
 from ..functions import quantized_linear_average_pooling
 from ..layout import DATA_TYPES, Array
@@ -37,14 +37,15 @@ class Work:
     place: Place
     inputs: list[Any]
     output: Any
-    compiled: CompiledOperator
+    compiled: Compiled
     check: Callable[[Any], str]
     """What is wrong with an output, "" if nothing is."""
 
     @property
     def bytes_moved(self) -> int:
         """Read once and written once; what is broadcast or left out by strides does not count."""
-        return sum(array.nbytes for array in [*self.inputs, self.output])
+        arrays = [*self.inputs, self.output]
+        return sum(array.nbytes for array in arrays if not isinstance(array, np.ndarray) or 0 not in array.strides)
 
 
 @dataclass(frozen=True)
@@ -455,12 +456,16 @@ def _poolings() -> Iterator[Pooling]:
 
 def matrix(quick: bool = False, sizes: Sequence[int] = (LARGE, MIDDLE, SMALL)) -> list[Case]:
     """All rows for a CPU, by operator; where quick, a few of each operator."""
-    scans, joins, poolings = list(_scans()), list(_joins()), list(_poolings())
+    # On call, as they are cases themselves.
+    from .element_wise import element_wise
+
+    scans, joins, poolings, others = list(_scans()), list(_joins()), list(_poolings()), list(element_wise())
     if quick:
         scans = [row for row in scans if row.cell in ("float32", "int64")]
         joins = joins[::3]
         poolings = [row for row in poolings if row.dtype == "uint8" and (row.plain() is None or row == poolings[-1])]
-    rows: list[Case] = [*scans, *joins, *poolings]
+        others = others[::3]
+    rows: list[Case] = [*scans, *joins, *poolings, *others]
     return [row.scaled(size) for size in sizes for row in rows]
 
 

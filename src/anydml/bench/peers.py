@@ -27,6 +27,7 @@ from .cases import (
     Scan,
     Work,
 )
+from .element_wise import ElementWise, are_near, function_of
 from .places import UFUNCS, Run
 
 
@@ -77,7 +78,8 @@ class Peers(ABC):
 
         Peers write into the row's output, or into memory of their own where they only can so.
         """
-        make: Any = {Scan: self._scan, Join: self._join, Pooling: self._pooling}[type(case)]
+        makers = {Scan: self._scan, Join: self._join, Pooling: self._pooling, ElementWise: self._element_wise}
+        make: Any = makers[type(case)]
         place = work.place
         work.compiled.dispatch(work.inputs, [work.output])
         ours = place.copy(work.output)
@@ -108,6 +110,9 @@ class Peers(ABC):
 
     @abstractmethod
     def _pooling(self, name: str, case: Pooling, work: Work, ours: Any, device: Device) -> Peer: ...
+
+    def _element_wise(self, name: str, case: ElementWise, work: Work, ours: Any, device: Device) -> Peer:
+        raise Absent("not measured there")
 
     # JAX, which is asked alike everywhere
 
@@ -291,6 +296,37 @@ class HostPeers(Peers):
         constants = {key: np.asarray(value) for key, value in scalars.items()}
         return self._session("QLinearAveragePool", [x], work.output, ours, constants, options, "com.microsoft")
 
+    def _element_wise(self, name: str, case: ElementWise, work: Work, ours: Array, device: Device) -> Peer:
+        """The library's function for each operator, one after the other, into the output."""
+        module, output = self.modules[name], work.output
+        if name == "jax":
+            raise Absent("not asked: it fuses only what it compiles into new memory")
+        names = [operator.partition("_")[2].removeprefix("WISE_") for operator, _ in case.steps]
+        if name == "onnxruntime":
+            words = {"ADD": "Add", "MULTIPLY": "Mul", "DIVIDE": "Div", "MAX": "Max", "RELU": "Relu", "EXP": "Exp"}
+            words |= {"SIGMOID": "Sigmoid", "TANH": "Tanh"}
+            if len(names) > 1 or names[0] not in words or case.broadcast:
+                raise Absent("not asked for more than one operator on packed tensors")
+            return self._session(words[names[0]], work.inputs, output, ours, {}, {})
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # of what is broadcast, and only read
+            arrays = [each if name == "numpy" else module.from_numpy(each) for each in (*work.inputs, output)]
+        target = arrays.pop()
+        functions = []
+        for each in names:
+            found = function_of(name, module, each)
+            if found is None:
+                raise Absent(f"no function of one call for {each}")
+            functions.append(found)
+
+        def run() -> None:
+            rest = list(arrays)
+            result = rest.pop(0)
+            for function, takes in functions:
+                result = function(result, *[rest.pop(0) for _ in range(takes - 1)], target)
+
+        return Peer(run, lambda: output, ours)
+
     def _session(
         self,
         operator: str,
@@ -342,7 +378,8 @@ def _wrong(case: Case, work: Work, peer: Peer) -> str:
     if isinstance(case, Pooling):
         most = work.place.most_apart(result, expected)
         return f"up to {most} off" if most > 1 else ""
-    return "" if work.place.are_same(result, expected) else "other numbers"
+    same = are_near if isinstance(case, ElementWise) else work.place.are_same
+    return "" if same(result, expected) else "other numbers"
 
 
 def _reason(problem: Exception) -> str:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from ..graph.compiled import CompiledGraph
 from ..graph.network import Step
 from ..graph.rules import GRAPH
+from ..operators.chain import names_of
 from .boxes import (
     FONT,
     INK,
@@ -106,11 +107,8 @@ def _vertices(graph: CompiledGraph, seconds: Sequence[float] | None) -> list[_Ve
 
 def _lines(step: Step, outputs: Sequence[str], time: tuple[float, float] | None) -> list[Box]:
     spec, desc = step.vertex.spec, step.vertex.desc
-    activation = getattr(desc, "FusedActivation", None)
-    lines = [text_line(spec.name, 14, INK, bold=True)]
-    if activation is not None:
-        name = type(activation).__name__.removeprefix("DML_").removesuffix("_OPERATOR_DESC")
-        lines.append(text_line(f"+ {name}", 13, TRACED))
+    first, *others = names_of(desc)
+    lines = [text_line(first, 14, INK, bold=True), *[text_line(f"+ {name}", 13, TRACED) for name in others]]
     written = [tensor for _, tensor in spec.outputs(desc) if tensor is not None]
     lines += [text_line(f"{tensor.DataType.name} {braces(tensor.Sizes)}", 12) for tensor in written]
     weights = [tensor for _, tensor in spec.inputs(desc) if tensor is not None and tensor.Flags]

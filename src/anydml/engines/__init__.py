@@ -31,6 +31,8 @@ class Declined:
 
 class Engine(Protocol):
     name: str
+    takes_chains: bool
+    """Whether a chain of element-wise operators is one pass over memory."""
 
     def compile(
         self,

@@ -11,6 +11,7 @@ from . import Declined, Kernel
 
 class CpuEngine:
     name = "cpu"
+    takes_chains = True
 
     def compile(
         self,
@@ -25,15 +26,17 @@ class CpuEngine:
         except ImportError as error:
             return Declined(f"the compiled module cannot be loaded: {error}")
 
-        name, attributes, words = spec.name, spec.attributes(desc), ""
+        name, words = spec.name, ""
         if name.startswith(("ELEMENT_WISE_", "ACTIVATION_")):
             from . import elementwise
 
             try:
-                program = elementwise.program_of(desc, [each.type for each in inputs if each is not None])
+                attributes = elementwise.program_of(desc, [each.type for each in inputs if each is not None])
             except elementwise.NoProgram as reason:
                 return Declined(str(reason))
-            name, attributes, words = "ELEMENT_WISE", program, f"{elementwise.described(program)}, "
+            name, words = "ELEMENT_WISE", f"{elementwise.described(attributes)}, "
+        else:
+            attributes = spec.attributes(desc)
         plan = _native.compile(name, inputs, outputs, attributes)
         if isinstance(plan, str):
             return Declined(plan)

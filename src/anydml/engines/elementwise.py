@@ -17,6 +17,7 @@ from typing import Any
 
 from ..enums import TensorDataType
 from ..operators import spec_of
+from ..operators.chain import Chain, Link
 from ..operators.element_wise_unary import limits
 from ..schema import OperatorDesc
 
@@ -93,14 +94,13 @@ def program_of(desc: OperatorDesc, data_types: Sequence[TensorDataType]) -> list
         NoProgram: where nothing does.
     """
     program = Program(list(data_types))
-    result = lower(program, desc, range(len(data_types)))
-    if not program.instructions:
-        raise NoProgram("nothing is computed")
-    assert result == len(program.types) - 1
+    values = list(range(len(data_types)))
+    for link in desc.links if isinstance(desc, Chain) else (Link(desc, tuple(values)),):
+        values.append(_lower(program, link.desc, [values[operand] for operand in link.operands]))
     return program.instructions
 
 
-def lower(program: Program, desc: OperatorDesc, operands: Sequence[int]) -> int:
+def _lower(program: Program, desc: OperatorDesc, operands: Sequence[int]) -> int:
     """Appends what an operator computes of some values; the number of the result, of the type of the first."""
     spec = spec_of(desc)
     assert spec is not None
@@ -260,4 +260,3 @@ def described(program: Sequence[tuple[int, ...]]) -> str:
     opcodes = [Opcode(instruction[0]) for instruction in program]
     words = [opcode.name.lower().replace("_", " ") for opcode in opcodes if opcode != Opcode.COPY]
     return ", ".join(words) or "copy"
-

@@ -45,6 +45,7 @@ _SERVED: dict[str, tuple[Callable[[Any], int], str, int]] = {
 
 class TorchEngine:
     name = "torch"
+    takes_chains = False
 
     def compile(
         self,

@@ -120,6 +120,11 @@ class CompiledGraph(Compiled):
             blocks = -(-place.room // DML_PERSISTENT_BUFFER_ALIGNMENT)
             self._persistent_size += blocks * DML_PERSISTENT_BUFFER_ALIGNMENT
 
+    @property
+    def engine(self) -> str:
+        """The engines that serve its kernels."""
+        return ", ".join(dict.fromkeys(step.served.engine.name for step in self.steps))
+
     def explain(self) -> str:
         """What was folded and fused, the memory between the kernels, and which engine serves each operator."""
         lines = [f"graph: {len(self.steps)} kernels; {self._size} bytes of intermediate tensors, of which at most "]

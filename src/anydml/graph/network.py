@@ -1,4 +1,5 @@
-"""What compiling makes of a graph's nodes before it asks for kernels: constants are folded, activations fused."""
+"""What compiling makes of a graph's nodes before it asks for kernels: constants are folded, activations fused,
+element-wise operators chained."""
 
 from __future__ import annotations
 
@@ -13,10 +14,12 @@ from ..binding import Slot
 from ..dispatchables import Served
 from ..errors import error
 from ..layout import Array, Layout
+from ..operators.chain import Chain
 from ..operators.fused import FUSIBLE, fused_since
 from ..schema import OperatorDesc, OperatorSpec, Tensor, anything_goes
 from ..validate import validate
 from . import DML_CONSTANT_DATA_GRAPH_NODE_DESC, DML_GRAPH_DESC
+from .chains import chained
 from .rules import GRAPH, Port, named, order, wiring
 
 if TYPE_CHECKING:
@@ -62,6 +65,9 @@ class Network:
         self._fold()
         self._fuse()
         self.prepared = self._take_prepared(desc)
+        self.vertices = chained(self.vertices, self.targets.values(), device)
+        chains = [vertex.name for vertex in self.vertices.values() if isinstance(vertex.desc, Chain)]
+        self.notes += [f"in one pass: {name}" for name in chains]
 
     def _take_prepared(self, desc: DML_GRAPH_DESC) -> dict[int, Vertex]:
         owned = set()

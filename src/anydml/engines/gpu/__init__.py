@@ -37,6 +37,8 @@ KERNELS = {
 class GpuEngine:
     """`device` is PyTorch's, where kernels run; its CPU in Triton's interpreter."""
 
+    takes_chains = False
+
     def __init__(self, name: str, device: torch.device) -> None:
         self.name = name
         self.device = device
