@@ -70,21 +70,30 @@ Pass of_bits(DataType type) {
   }
 }
 
-// Singles alone, or doubles as well, as whoever rounds later needs them.
+// What singles hold as exactly as the specification's wider numbers do, halves being rounded from singles.
 template <class Operation>
 Pass of_singles(DataType type) {
+  if (type == DataType::kFloat16) return pass<Operation, Half, float, Half>;
   return type == DataType::kFloat32 ? of_numbers<Operation, float> : nullptr;
 }
+// Doubles as well, as whoever rounds later needs them.
 template <class Operation>
 Pass of_floats(DataType type) {
   return type == DataType::kFloat64 ? of_numbers<Operation, double> : of_singles<Operation>(type);
 }
 
-// Singles computed as doubles.
+// What doubles hold so.
 template <class Operation>
 Pass of_wide(DataType type) {
+  if (type == DataType::kFloat16) return pass<Operation, Half, double, Half>;
   if (type == DataType::kFloat32) return pass<Operation, float, double, float>;
   return type == DataType::kFloat64 ? of_numbers<Operation, double> : nullptr;
+}
+
+// Where the operands' product, or sum, is of elements and of constants, which have more bits than halves.
+template <class Operation>
+Pass of_constants(DataType type) {
+  return type == DataType::kFloat16 ? of_wide<Operation>(type) : of_floats<Operation>(type);
 }
 
 template <class Operation>
@@ -175,11 +184,11 @@ Pass find(Opcode opcode, DataType type) {
     case Opcode::kParameterizedRelu:
       return floats ? of_singles<ParameterizedRelu>(type) : of_signed<ParameterizedRelu>(type);
     case Opcode::kLeakyRelu:
-      return of_floats<LeakyRelu>(type);
+      return of_constants<LeakyRelu>(type);
     case Opcode::kThresholdedRelu:
       return of_floats<ThresholdedRelu>(type);
     case Opcode::kShrink:
-      return of_floats<Shrink>(type);
+      return of_constants<Shrink>(type);
     case Opcode::kLinear:
       return of_wide<Linear>(type);
     case Opcode::kHardSigmoid:

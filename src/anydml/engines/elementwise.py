@@ -1,9 +1,8 @@
 """Element-wise operators and activations as programs for the CPU's kernels, which run an instruction after the other on
 a few hundred elements at a time.
 
-What is computed of floats follows the specification: in the next wider type, or in double precision, and rounded once.
-Sums, differences, products, quotients and roots are the same where they are computed in the elements' own type, and so
-are results that are one of the operands; of FLOAT16, in single precision.
+What is computed of floats follows the specification: in a wider type, and rounded once. An instruction on FLOAT32 or
+FLOAT16 does so by itself; where several are one operator, all but the last give FLOAT64.
 """
 
 from __future__ import annotations
@@ -117,9 +116,7 @@ def _lower(program: Program, desc: OperatorDesc, operands: Sequence[int]) -> int
 def _of_two(program: Program, opcode: Opcode, data_type: TensorDataType, operands: Sequence[int]) -> int:
     if opcode == Opcode.REMAINDER and _is_float(data_type):
         raise NoProgram(f"no remainders of {data_type.name}")
-    own = FLOAT32 if data_type == FLOAT16 else data_type
-    x, y = [program.cast(operand, own) for operand in operands]
-    return program.cast(program.add(opcode, own, x, y), data_type)
+    return program.add(opcode, data_type, *operands)
 
 
 def _add1(program: Program, desc: Any, data_type: TensorDataType, operands: Sequence[int]) -> int:
@@ -151,10 +148,7 @@ def _of_one(program: Program, name: str, desc: Any, data_type: TensorDataType, x
             opcode, constants = Opcode.LINEAR, scaling
         else:
             x = program.add(Opcode.LINEAR, FLOAT64, program.cast(x, FLOAT64), None, *scaling)
-    own = program.types[x]
-    if own == FLOAT16 and opcode != Opcode.COPY:
-        own = FLOAT32 if opcode in _EXACT_IN_SINGLES else FLOAT64
-    return program.cast(program.add(opcode, own, program.cast(x, own), None, *constants), data_type)
+    return program.cast(program.add(opcode, program.types[x], x, None, *constants), data_type)
 
 
 def _is_float(data_type: TensorDataType) -> bool:
@@ -240,17 +234,6 @@ _OF_ONE: dict[str, _Lowering] = {
     "ACTIVATION_SCALED_ELU": _plain(Opcode.SCALED_ELU, "Alpha", "Gamma"),
 }
 
-_EXACT_IN_SINGLES = {
-    Opcode.NEGATE,
-    Opcode.ABS,
-    Opcode.SQRT,
-    Opcode.RECIP,
-    Opcode.CLIP,
-    Opcode.CLIP_FROM_ABOVE,
-    Opcode.RELU,
-    Opcode.THRESHOLDED_RELU,
-}
-"""What of FLOAT16, rounded from single precision, is as if rounded once."""
 _OF_FLOATS = {Opcode.SHRINK}
 """What is of integers as well, but not here."""
 
