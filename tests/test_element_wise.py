@@ -191,6 +191,25 @@ def test_what_is_no_fraction_is_within_a_unit(operator: str, dtype: type[np.floa
             assert abs(exact - Decimal(float(result))) <= unit, (value, power)
 
 
+@pytest.mark.parametrize("dtype", [each.type for each in FLOATS])
+def test_powers_of_integers_are_rounded_once(dtype: type[np.floating[Any]]) -> None:
+    """Which an approximation could not: some lie halfway between two floats."""
+    pairs = [(x, e) for e in range(2, 16) for x in (*range(-20, 20), 65, 257, 4097) if abs(x) ** e < 2**53]
+    x, e = (np.array(each, dtype) for each in zip(*pairs, strict=True))
+    exact = [Fraction(base) ** int(power) for base, power in zip(x.tolist(), e.tolist(), strict=True)]
+    assert_nearest(computed("POW", x, e), exact)
+
+
+@pytest.mark.parametrize("dtype", [each.type for each in FLOATS])
+def test_powers_of_what_is_special(dtype: type[np.floating[Any]]) -> None:
+    """As in C, by NumPy's double precision, the signs of infinities too."""
+    values = [0, -0.0, 1, -1, np.inf, -np.inf, np.nan, 2, -2, 0.5, -0.5, 3, -3, 17, -17, 0.75, -0.75, 60000, -60000]
+    x, e = (np.array(each, dtype).ravel() for each in np.meshgrid(values, values))
+    with np.errstate(all="ignore"):
+        expected = np.power(x.astype(np.float64), e.astype(np.float64)).astype(dtype)
+    np.testing.assert_array_equal(computed("POW", x, e), expected)
+
+
 @pytest.mark.parametrize("data_type", TensorDataType)
 def test_a_copy_is_one_of_bits(data_type: TensorDataType) -> None:
     if data_type not in spec("ELEMENT_WISE_IDENTITY").tensors["OutputTensor"].data_types:

@@ -152,7 +152,7 @@ class Device:
         return check_values(spec, desc, inputs)
 
     def compile_graph(self, desc: DML_GRAPH_DESC, flags: ExecutionFlags = ExecutionFlags.NONE) -> CompiledGraph:
-        """Plans a graph: folds what is constant, fuses activations, lays out the memory between its operators.
+        """Plans a graph: folds what is constant, fuses activations, chains element-wise operators, lays out the memory.
 
         Args:
             desc: the graph, of operators of this device.

@@ -42,6 +42,7 @@ enum class Opcode : int64_t {
   kLinear,
   kHardSigmoid,
   kSoftsign,
+  kPow,
   kExp,
   kLog,
   kSigmoid,
@@ -160,7 +161,7 @@ Pass find(Opcode opcode, DataType type) {
     case Opcode::kDivide:
       return floats ? of_singles<Divide>(type) : of_integers<Divide>(type);
     case Opcode::kRemainder:
-      return of_integers<Remainder>(type);
+      return floats ? of_singles<Remainder>(type) : of_integers<Remainder>(type);
     case Opcode::kMax:
       return floats ? of_singles<Larger>(type) : of_integers<Larger>(type);
     case Opcode::kMin:
@@ -195,6 +196,8 @@ Pass find(Opcode opcode, DataType type) {
       return of_wide<HardSigmoid>(type);
     case Opcode::kSoftsign:
       return of_wide<Softsign>(type);
+    case Opcode::kPow:
+      return of_wide<Pow>(type);
     case Opcode::kExp:
       return of_wide<Exp>(type);
     case Opcode::kLog:

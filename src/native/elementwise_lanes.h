@@ -43,6 +43,14 @@ ANYDML_INLINE V by_lane(V v, const Function& function) {
   return v;
 }
 
+template <class T, class V, class Function>
+ANYDML_INLINE V by_lane(V x, V y, const Function& function) {
+  T others[sizeof(V) / sizeof(T)];
+  std::memcpy(others, &y, sizeof(V));
+  const T* other = others;
+  return by_lane<T>(x, [&](T lane) { return function(lane, *other++); });
+}
+
 // Of IEEE 754, and so rounded once.
 template <class T, class V>
 ANYDML_INLINE V square_root(V v) {

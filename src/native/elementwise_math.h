@@ -108,6 +108,40 @@ ANYDML_INLINE Doubles log_of(Doubles x) {
   return (x > 0.0) & (x < kInfinity) ? y : x == kInfinity ? x : none;
 }
 
+// x to the power of an integer from 0 to 15, by squaring: only of these a result may lie halfway between two
+// singles, and then it is exact.
+ANYDML_INLINE Doubles few_times(Doubles x, Doubles e) {
+  const DoubleBits bits = bits_as<DoubleBits>(e + kRounds);
+  Doubles power = Doubles{} + 1.0;
+  for (uint64_t bit = 1; bit < 16; bit *= 2) {
+    power = (bits & bit) != 0 ? power * x : power;
+    x = x * x;
+  }
+  return power;
+}
+
+// |x|^e = e^(e * ln |x|), of a number below 0 with the sign of an odd e, and where e is no integer, none;
+// whatever to the power of 0 is 1, and so is 1 to whatever power.
+ANYDML_INLINE Doubles pow_of(Doubles x, Doubles e) {
+  constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+  const Doubles magnitude = x < 0.0 ? -x : x;
+  const Doubles power = exp_of(e * log_of(magnitude));
+  const auto one = (e == 0.0) | (x == 1.0) | ((magnitude == 1.0) & (e * 0.0 != e * 0.0) & (e == e));
+  const Doubles y = one ? Doubles{} + 1.0 : power;
+  // Of what is larger than 2^51 there are no halves left, nor of what is not finite.
+  const Doubles half = e * 0.5;
+  const auto small = (half < 0x1p51) & (half > -0x1p51);
+  const auto whole = (((e + kRounds) - kRounds) == e) | (small == 0);
+  const auto odd = (((half + kRounds) - kRounds) != half) & whole & small;
+  constexpr uint64_t kSign = uint64_t{1} << 63;
+  const Doubles turned = bits_as<Doubles>(bits_as<DoubleBits>(y) | kSign);
+  const auto below = (bits_as<DoubleBits>(x) & kSign) != 0;
+  const Doubles signed_y = below & odd ? turned : y;
+  const Doubles approximate =
+      (x < 0.0) & (magnitude < kInfinity) & (whole == 0) ? Doubles{} + kNone : signed_y;
+  return whole & (e >= 0.0) & (e < 16.0) ? few_times(x, e) : approximate;
+}
+
 // With t = e^-2|x| - 1: tanh |x| = -t / (t + 2)
 ANYDML_INLINE Doubles tanh_of(Doubles x) {
   const Doubles magnitude = x < 0.0 ? -x : x;

@@ -4,6 +4,7 @@
 // which wrap.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <type_traits>
@@ -93,8 +94,9 @@ ANYDML_OPERATION(Divide) {
   }
 } };
 ANYDML_OPERATION(Remainder) {
-  const V remainder = x % divisor_of<T>(y);
-  return y == T{0} ? ~V{} : remainder;
+  // Which is exact.
+  if constexpr (std::is_floating_point_v<T>) return by_lane<T>(x, y, [](T a, T b) { return std::fmod(a, b); });
+  else return y == T{0} ? ~V{} : x % divisor_of<T>(y);
 } };
 
 // Half of the sum, and where that overflows, the sum of the halves, whose last bits count for nothing there.
@@ -147,6 +149,7 @@ ANYDML_OPERATION(Softsign) {
   const V sign = x < T{0} ? V{} - T{1} : V{} + T{1};
   return magnitude == std::numeric_limits<T>::infinity() ? sign : x / (magnitude + T{1});
 } };
+ANYDML_OPERATION(Pow) { return pow_of(x, y); } };
 ANYDML_OPERATION(Exp) { return exp_of(x); } };
 ANYDML_OPERATION(Log) { return log_of(x); } };
 ANYDML_OPERATION(Sigmoid) { return T{1} / (exp_of(-x) + T{1}); } };

@@ -53,6 +53,7 @@ class Opcode(IntEnum):
     LINEAR = auto()
     HARD_SIGMOID = auto()
     SOFTSIGN = auto()
+    POW = auto()
     EXP = auto()
     LOG = auto()
     SIGMOID = auto()
@@ -105,7 +106,9 @@ def _lower(program: Program, desc: OperatorDesc, operands: Sequence[int]) -> int
     assert spec is not None
     data_type = program.types[operands[0]]
     if spec.name in _OF_TWO:
-        return _of_two(program, _OF_TWO[spec.name], data_type, operands)
+        return program.add(_OF_TWO[spec.name], data_type, *operands)
+    if spec.name == "ELEMENT_WISE_POW":
+        return _pow(program, desc, data_type, operands)
     if spec.name == "ELEMENT_WISE_ADD1":
         return _add1(program, desc, data_type, operands)
     if spec.name not in _OF_ONE:
@@ -113,19 +116,25 @@ def _lower(program: Program, desc: OperatorDesc, operands: Sequence[int]) -> int
     return _of_one(program, spec.name, desc, data_type, operands[0])
 
 
-def _of_two(program: Program, opcode: Opcode, data_type: TensorDataType, operands: Sequence[int]) -> int:
-    if opcode == Opcode.REMAINDER and _is_float(data_type):
-        raise NoProgram(f"no remainders of {data_type.name}")
-    return program.add(opcode, data_type, *operands)
+def _pow(program: Program, desc: Any, data_type: TensorDataType, operands: Sequence[int]) -> int:
+    x, exponent = operands
+    if not _is_float(data_type) or not _is_float(program.types[exponent]):
+        raise NoProgram(f"no {data_type.name} to the power of {program.types[exponent].name}")
+    if desc.ScaleBias is None and program.types[exponent] == data_type:
+        return program.add(Opcode.POW, data_type, x, exponent)
+    x, exponent = program.cast(x, FLOAT64), program.cast(exponent, FLOAT64)
+    if desc.ScaleBias is not None:
+        x = program.add(Opcode.LINEAR, FLOAT64, x, None, desc.ScaleBias.Scale, desc.ScaleBias.Bias)
+    return program.cast(program.add(Opcode.POW, FLOAT64, x, exponent), data_type)
 
 
 def _add1(program: Program, desc: Any, data_type: TensorDataType, operands: Sequence[int]) -> int:
     activation = spec_of(desc.FusedActivation)
     if activation is None or activation.name == "ACTIVATION_IDENTITY":
-        return _of_two(program, Opcode.ADD, data_type, operands)
+        return program.add(Opcode.ADD, data_type, *operands)
     # Rounding changes nothing about what is below 0.
     if activation.name == "ACTIVATION_RELU":
-        total = _of_two(program, Opcode.ADD, data_type, operands)
+        total = program.add(Opcode.ADD, data_type, *operands)
         return _of_one(program, activation.name, desc.FusedActivation, data_type, total)
     x, y = [program.cast(operand, FLOAT64) for operand in operands]
     total = program.add(Opcode.ADD, FLOAT64, x, y)

@@ -126,7 +126,7 @@ class CompiledGraph(Compiled):
         return ", ".join(dict.fromkeys(step.served.engine.name for step in self.steps))
 
     def explain(self) -> str:
-        """What was folded and fused, the memory between the kernels, and which engine serves each operator."""
+        """What was folded, fused and chained, the memory between the kernels, and which engine serves each operator."""
         lines = [f"graph: {len(self.steps)} kernels; {self._size} bytes of intermediate tensors, of which at most "]
         lines[0] += f"{self._alive} are alive at once"
         lines += self._notes
