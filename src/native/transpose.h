@@ -41,8 +41,8 @@ ANYDML_INLINE void transpose(SquareRow<Bits>* rows) {
       interleave_halves<Bits>(rows[i], rows[i + kLanes / 2], next[2 * i], next[2 * i + 1],
                               std::make_index_sequence<kLanes>{});
     }
-    // One by one, so that they stay in registers: copied as a whole they go through memory, stored by 16 bytes and
-    // loaded by up to 64, for which processors wait.
+    // One by one, so that they stay in registers: copied as a whole they go through memory, stored by 16
+    // bytes and loaded by up to 64, for which processors wait.
 #pragma GCC unroll 16
     for (size_t i = 0; i < kLanes; ++i) rows[i] = next[i];
   }
