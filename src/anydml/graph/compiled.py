@@ -252,7 +252,8 @@ class CompiledGraph(Compiled):
         return None
 
     def _work(self, prepared: Any, inputs: Sequence[Array | None], outputs: Sequence[Array | None]) -> None:
-        work: _Work = prepared or self._alone
+        work: _Work | None = prepared or self._alone
+        assert work is not None
         memory = self.device.memory
         lane = memory.lane()
         free = work.free.setdefault(lane, []) if lane is not None else []

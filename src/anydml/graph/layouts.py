@@ -69,12 +69,11 @@ def _ends(network: Network) -> dict[Port, list[_End]]:
 
 def _may_change(network: Network, port: Port, ends: Sequence[_End], faster: set[int]) -> bool:
     first = ends[0].tensor
-    packed = replace(first, Strides=None)
-    if len(first.Sizes) != 4 or first.Sizes[1] == 1 or port in network.targets.values():
+    packed = Layout.of_desc(first)
+    if len(first.Sizes) != 4 or first.Sizes[1] == 1 or not packed.is_packed() or port in network.targets.values():
         return False
     return all(
-        Layout.of_desc(end.tensor).same_place(Layout.of_desc(packed))
-        and (end.node in faster or end.vertex.spec.name in _IN_ANY_ORDER)
+        Layout.of_desc(end.tensor).same_place(packed) and (end.node in faster or end.vertex.spec.name in _IN_ANY_ORDER)
         for end in ends
     )
 

@@ -33,13 +33,11 @@ from torch.nn import functional
 
 from ...enums import ConvolutionDirection, ConvolutionMode, TensorDataType
 from ...layout import Layout, fold
-from ...operators.activation import DML_ACTIVATION_RELU_OPERATOR_DESC
 from ...operators.convolution import DML_CONVOLUTION_OPERATOR_DESC
 from ...operators.windows import Window, windows_of
 from . import Run, Tensors
-from .activation import fused
+from .activation import finish
 from .dense import SETTINGS, is_extreme, single_precision
-from .values import store
 
 Prepare = Callable[[Tensors], Run | None]
 """Takes the inputs that stay, None for the others."""
@@ -140,8 +138,7 @@ def _stays(desc: DML_CONVOLUTION_OPERATOR_DESC, fixed: Tensors) -> tuple[Any, An
 
 
 def _product(desc: DML_CONVOLUTION_OPERATOR_DESC, by: Callable[[Any, Any], Callable[[Any, Any], Any]]) -> Prepare:
-    activation = fused(desc.FusedActivation)
-    is_relu = isinstance(desc.FusedActivation, DML_ACTIVATION_RELU_OPERATOR_DESC)
+    write = finish(desc.FusedActivation)
 
     def prepare(fixed: Tensors) -> Run | None:
         parameters = _stays(desc, fixed)
@@ -151,10 +148,8 @@ def _product(desc: DML_CONVOLUTION_OPERATOR_DESC, by: Callable[[Any, Any], Calla
 
         def run(read: Tensors, written: Tensors) -> None:
             y = _exactly(product, read[0], written[0])
-            if is_relu:
-                y.clamp_(min=0)
-            elif desc.FusedActivation is not None:
-                store(activation(y), y)
+            if desc.FusedActivation is not None:
+                write(y, y)
 
         return run
 
@@ -162,8 +157,7 @@ def _product(desc: DML_CONVOLUTION_OPERATOR_DESC, by: Callable[[Any, Any], Calla
 
 
 def _by_library(desc: DML_CONVOLUTION_OPERATOR_DESC, windows: Sequence[Window]) -> Prepare:
-    activation = fused(desc.FusedActivation)
-    is_relu = isinstance(desc.FusedActivation, DML_ACTIVATION_RELU_OPERATOR_DESC)
+    write = finish(desc.FusedActivation)
     is_even = all(window.start == window.end for window in windows)
     padding = [window.start if is_even else 0 for window in windows]
     ends = [] if is_even else [each for window in reversed(windows) for each in (window.start, window.end)]
@@ -183,10 +177,7 @@ def _by_library(desc: DML_CONVOLUTION_OPERATOR_DESC, windows: Sequence[Window]) 
             x = read[0].float()
             x = functional.pad(x, ends) if ends else x
             y = _exactly(call, x, w, bias, *numbers, "none", [], "")
-            if is_relu and written[0].dtype == y.dtype:
-                torch.clamp(y, min=0, out=written[0])
-            else:
-                store(activation(y), written[0])
+            write(y, written[0])
 
         return run
 

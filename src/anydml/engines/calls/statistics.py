@@ -34,7 +34,7 @@ def plan(
 
 def single_normalization(desc: Any) -> Run:
     """BATCH_NORMALIZATION of FLOAT32 in single precision, but for what each channel has once."""
-    activation = fused(desc.FusedActivation)
+    write = finish(desc.FusedActivation)
 
     def run(read: Tensors, written: Tensors) -> None:
         # f((x - Mean) * k + Bias), k = Scale / sqrt(Variance + Epsilon)
@@ -43,7 +43,7 @@ def single_normalization(desc: Any) -> Run:
         y = torch.sub(x, mean, out=written[0])
         torch.addcmul(bias, y, k, out=y)
         if desc.FusedActivation is not None:
-            store(activation(y), y)
+            write(y, y)
 
     return run
 
