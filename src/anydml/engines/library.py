@@ -79,8 +79,6 @@ class TorchEngine:
 def _convolution(
     description: str, run: Run, desc: Any, inputs: Sequence[Layout | None], outputs: Sequence[Layout | None]
 ) -> Kernel:
-    import torch
-
     from .calls import packed
 
     if not packed.is_served(desc):
@@ -92,9 +90,9 @@ def _convolution(
         return Kernel(f"{description}; a filter is prepared where channels lie last", run, channels_last=True)
 
     def prepare(fixed: Sequence[Array | None]) -> Run | None:
-        with torch.inference_mode():
-            prepared = planned(_tensors(fixed))
-        return None if prepared is None else _on_arrays(calls.guarded("CONVOLUTION", prepared))
+        found: list[calls.Run | None] = []
+        calls.guarded("CONVOLUTION", lambda read, _: found.append(planned(read)))(_tensors(fixed), [])
+        return None if found[0] is None else _on_arrays(calls.guarded("CONVOLUTION", found[0]))
 
     return Kernel(f"{description}; a filter that stays is prepared once", run, prepare=prepare, channels_last=True)
 
