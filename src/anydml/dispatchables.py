@@ -6,10 +6,8 @@ Their rules are (D3) in ``device.py`` and (B1) to (B9) in ``binding.py``.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import count
 from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
-from uuid import uuid4
 
 import numpy as np
 
@@ -31,6 +29,7 @@ from .enums import DML_PERSISTENT_BUFFER_ALIGNMENT
 from .errors import Violation, error
 from .layout import Array
 from .memory import address
+from .persistent import KEPT, Filled, Mark
 from .schema import OperatorDesc, OperatorSpec, Tensor, anything_goes
 from .validate import check_values, kind_of
 
@@ -83,54 +82,6 @@ class BindingProperties(NamedTuple):
     """In bytes; holds what is OWNED_BY_DML."""
 
 
-class _Mark:
-    """Tells an operator's persistent resources: on the CPU they begin with bytes of its own, and a number of each
-    initialisation. To look at other memory would mean to wait for a device; of that the addresses are known."""
-
-    _NUMBER = 8
-    """Bytes of a number."""
-
-    def __init__(self) -> None:
-        self._bytes = uuid4().bytes
-        self._size = len(self._bytes) + self._NUMBER
-        self._numbers = count(1)
-        self._addresses: dict[int, int] = {}
-
-    def put(self, memory: Array, offset: int) -> None:
-        number = next(self._numbers)
-        if isinstance(memory, np.ndarray):
-            mark = self._bytes + number.to_bytes(self._NUMBER, "little")
-            memory[offset : offset + self._size] = np.frombuffer(mark, np.uint8)
-        else:
-            self._addresses[address(memory) + offset] = number
-
-    def remove(self, memory: Array, offset: int) -> None:
-        if isinstance(memory, np.ndarray):
-            memory[offset : offset + self._size] = 0
-        else:
-            self._addresses.pop(address(memory) + offset, None)
-
-    def number(self, memory: Array, offset: int) -> int | None:
-        """Of the initialisation that filled the memory; None where none of this operator did."""
-        if not isinstance(memory, np.ndarray):
-            return self._addresses.get(address(memory) + offset)
-        mark = memory[offset : offset + self._size].tobytes()
-        return int.from_bytes(mark[len(self._bytes) :], "little") if mark.startswith(self._bytes) else None
-
-
-class Filled(NamedTuple):
-    """A persistent resource, as long as it is as it was filled."""
-
-    inputs: dict[int, Bound]
-    """What is OWNED_BY_DML, by the number of the input."""
-    work: Any
-    """What was prepared for it: of an operator what runs, of a graph all that its kernels want."""
-
-
-_KEPT = 4
-"""Of how many persistent resources an operator keeps what it has prepared; for others it prepares anew."""
-
-
 class Compiled(Child):
     """What reads and writes memory that is bound to it: an operator or a graph, with its kernel. Immutable; several
     threads may dispatch it at once."""
@@ -151,7 +102,7 @@ class Compiled(Child):
         self._initialised = False
         # Memory that an operator owns takes more than a glance.
         self._try_run = None if any(slot.owned for slot in inputs) else kernel.try_run
-        self._mark = _Mark()
+        self._mark = Mark()
         self._offsets: dict[str, int] = {}
         """Of owned inputs in the persistent resource."""
         self._persistent_size = 0
@@ -276,7 +227,7 @@ class Compiled(Child):
                     inputs[i] = Bound(slot, array, start, start + self._persistent_size)
             filled = Filled(inputs, self._prepared(inputs, memory, offset))
         self._kept[key] = filled
-        for old in list(self._kept)[:-_KEPT]:
+        for old in list(self._kept)[:-KEPT]:
             self._kept.pop(old, None)
         return filled
 
