@@ -43,13 +43,6 @@ class Prepared(networks.Eager):
         return self._tensors[id(data)][1]
 
 
-class Owned(networks.Built):
-    """With all parameters OWNED_BY_DML."""
-
-    def _vector(self, data: np.ndarray, owned: bool = True) -> Any:
-        return super()._vector(data)
-
-
 class Exported:
     """The same as a model of ONNX, for the operators that the classifiers have."""
 
@@ -153,7 +146,7 @@ def main() -> None:
     image = np.random.default_rng(0).random((1, 3, 224, 224), np.float32)
     for network, builders in (
         (networks.squeezenet, {"anydml": networks.Built}),
-        (networks.mobilenet, {"anydml": networks.Built, "anydml, all owned": Owned}),
+        (networks.mobilenet, {"anydml": networks.Built, "anydml, all owned": networks.Owned}),
     ):
         eager, exported = Prepared(), Exported()
         runs = {name: built(builder(dml.Device(False)), network, image) for name, builder in builders.items()}
