@@ -132,6 +132,13 @@ class Built:
         return np.array(result)
 
 
+class Owned(Built):
+    """With all parameters OWNED_BY_DML, those too that the samples give with each picture."""
+
+    def _vector(self, data: np.ndarray, owned: bool = True) -> Any:
+        return super()._vector(data)
+
+
 def _fused(activation: str) -> dml.FusedActivation:
     return dml.FusedActivation(dml.OperatorType[activation])
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,15 +12,21 @@ import pytest
 
 from anydml import (
     DML_ACTIVATION_RELU_OPERATOR_DESC,
+    DML_ACTIVATION_TANH_OPERATOR_DESC,
     DML_BATCH_NORMALIZATION_OPERATOR_DESC,
+    DML_BUFFER_ARRAY_BINDING,
+    DML_BUFFER_BINDING,
     DML_CONVOLUTION_OPERATOR_DESC,
     DML_GEMM_OPERATOR_DESC,
     DML_MAX_POOLING2_OPERATOR_DESC,
     DML_MAX_POOLING_OPERATOR_DESC,
     Device,
+    TensorFlags,
 )
-from anydml.engines import library
+from anydml.engines import Kernel, library
+from anydml.engines.library import TorchEngine
 from anydml.enums import ConvolutionDirection, ConvolutionMode, MatrixTransform
+from anydml.layout import Layout
 from anydml.operators import spec_of
 from anydml.schema import OperatorDesc
 from cases import tensor
@@ -140,18 +147,33 @@ EXACT: dict[str, OperatorDesc] = {
         **WINDOW,
         Dilations=(2, 2),
     ),
-    "batch": DML_BATCH_NORMALIZATION_OPERATOR_DESC(
-        InputTensor=IMAGE,
-        MeanTensor=CHANNELS,
-        VarianceTensor=CHANNELS,
-        ScaleTensor=CHANNELS,
-        BiasTensor=CHANNELS,
-        OutputTensor=IMAGE,
-        Spatial=True,
-        Epsilon=1e-5,
-        FusedActivation=DML_ACTIVATION_RELU_OPERATOR_DESC(),
-    ),
 }
+
+
+BATCH = DML_BATCH_NORMALIZATION_OPERATOR_DESC(
+    InputTensor=IMAGE,
+    MeanTensor=CHANNELS,
+    VarianceTensor=CHANNELS,
+    ScaleTensor=CHANNELS,
+    BiasTensor=CHANNELS,
+    OutputTensor=IMAGE,
+    Spatial=True,
+    Epsilon=1e-5,
+    FusedActivation=DML_ACTIVATION_RELU_OPERATOR_DESC(),
+)
+
+
+@pytest.mark.usefixtures("torch")
+def test_a_normalisation_is_as_near_as_single_precision_allows() -> None:
+    """Also where the mean is large: it is subtracted before anything is rounded."""
+    rng = np.random.default_rng(5)
+    x, mean, variance, scale, bias = (rng.standard_normal(t.Sizes) for _, t in spec_of(BATCH).inputs(BATCH) if t)  # type: ignore[union-attr]
+    inputs = [each.astype(np.float32) for each in (x + 1000 * mean, 1000 * mean, np.abs(variance), scale, bias)]
+    (found,), (expected,) = run("torch", BATCH, inputs), run("reference", BATCH, inputs)
+    x, mean, variance, scale, bias = (each.astype(np.float64) for each in inputs)
+    k = scale / np.sqrt(variance + 1e-5)
+    bound = 2.0**-22 * (np.abs((x - mean) * k) + np.abs(bias))
+    assert (np.abs(found.astype(np.float64) - expected) <= bound).all()  # type: ignore[union-attr]
 
 
 @pytest.mark.usefixtures("torch")
@@ -250,9 +272,132 @@ def test_less_than_single_precision_is_undone_for_a_call(torch: Any) -> None:
     allowed = torch.get_float32_matmul_precision()
     torch.set_float32_matmul_precision("medium")
     try:
-        with dense._single_precision():
+        with dense.single_precision():
             assert torch.backends.mkldnn.matmul.fp32_precision == "ieee"
         assert torch.get_float32_matmul_precision() == "medium"
         assert torch.backends.mkldnn.matmul.fp32_precision == "bf16"
     finally:
         torch.set_float32_matmul_precision(allowed)
+
+
+# What is prepared for a filter that stays
+
+
+def laid_last(desc: Any, *members: str) -> Any:
+    """With the channels of some tensors last."""
+
+    def last(t: Any) -> Any:
+        _, c, h, w = t.Sizes
+        return replace(t, Strides=(c * h * w, 1, w * c, c))
+
+    return replace(desc, **{name: last(getattr(desc, name)) for name in members})
+
+
+LAST = "InputTensor", "OutputTensor"
+ONE_TAP = convolution((2, 32, 20, 20), (48, 32, 1, 1), (2, 48, 20, 20))
+THREE_TAPS = convolution((1, 16, 30, 30), (16, 16, 3, 3), (1, 16, 30, 30), start=1, end=1)
+PREPARED: dict[str, Any] = {
+    "one-tap": ONE_TAP,
+    "one-tap-last": laid_last(ONE_TAP, *LAST),
+    "one-tap-to-last": laid_last(ONE_TAP, "OutputTensor"),
+    "one-tap-strided": laid_last(convolution((1, 32, 30, 30), (48, 32, 1, 1), (1, 48, 15, 15), stride=2), *LAST),
+    "one-place": laid_last(convolution((1, 512, 1, 1), (300, 512, 1, 1), (1, 300, 1, 1)), *LAST),
+    "last": laid_last(THREE_TAPS, *LAST),
+    "to-last": laid_last(THREE_TAPS, "OutputTensor"),
+    "uneven": laid_last(LARGE["uneven"], *LAST),
+    "depthwise": laid_last(LARGE["depthwise"], *LAST),
+    "groups": laid_last(LARGE["groups"], *LAST),
+    "turned": laid_last(LARGE["turned"], *LAST),
+    "half": laid_last(LARGE["half"], *LAST),
+    "no-activation": replace(laid_last(THREE_TAPS, *LAST), FusedActivation=None),
+    "no-bias": replace(laid_last(THREE_TAPS, *LAST), BiasTensor=None),
+    "tanh": replace(laid_last(THREE_TAPS, *LAST), FusedActivation=DML_ACTIVATION_TANH_OPERATOR_DESC()),
+    "one-tap-tanh": replace(ONE_TAP, FusedActivation=DML_ACTIVATION_TANH_OPERATOR_DESC()),
+}
+
+
+def lying(t: Any, values: np.ndarray) -> np.ndarray:
+    """Values as a tensor has them in memory."""
+    layout = Layout.of_desc(t)
+    array = layout.view(np.zeros(layout.bounds()[1], np.uint8))
+    array[...] = values
+    return array
+
+
+@pytest.mark.usefixtures("torch")
+@pytest.mark.parametrize("name", PREPARED)
+@pytest.mark.parametrize("with_nan", [False, True])
+def test_a_prepared_filter_gives_what_the_reference_gives(name: str, with_nan: bool) -> None:
+    desc = PREPARED[name]
+    spec = spec_of(desc)
+    assert spec is not None
+    rng = np.random.default_rng(7)
+    tensors = [t for _, t in spec.inputs(desc)]
+    dtype = desc.InputTensor.DataType.name.lower()
+    inputs = [None if t is None else lying(t, rng.standard_normal(t.Sizes).astype(dtype)) for t in tensors]
+    if with_nan:
+        inputs[0][0, 0, 0, 0] = np.nan  # type: ignore[index]
+    kernel = TorchEngine().compile(
+        spec, desc, [None if t is None else Layout.of_desc(t) for t in tensors], [Layout.of_desc(desc.OutputTensor)]
+    )
+    assert isinstance(kernel, Kernel)
+    assert kernel.prepare is not None
+    prepared = kernel.prepare([None, *inputs[1:]])
+    assert prepared is not None
+    assert kernel.prepare([inputs[0], None, *inputs[2:]]) is None
+    found = lying(desc.OutputTensor, np.full(desc.OutputTensor.Sizes, 99, dtype))
+    prepared(inputs, [found])
+    (expected,) = run("reference", desc, inputs)
+    (magnitude,) = run(
+        "reference", replace(desc, FusedActivation=None), [x if x is None else np.abs(x) for x in inputs]
+    )
+    assert expected is not None
+    is_number = ~np.isnan(expected)
+    np.testing.assert_array_equal(np.isnan(found), ~is_number)
+    unit = np.finfo(np.float16).eps if dtype == "float16" else 0
+    error = np.abs(found.astype(np.float64) - expected)[is_number]
+    allowed = BOUND * np.float64(magnitude) + unit * np.abs(np.float64(expected))
+    assert (error <= allowed[is_number]).all()
+
+
+@pytest.mark.usefixtures("torch")
+def test_what_is_not_prepared_says_so() -> None:
+    plain = Device()
+    for name, words in (
+        ("depthwise", "a filter is prepared where channels lie last"),
+        ("backward", "no filter of this kind is prepared"),
+    ):
+        assert words in plain.compile_operator(plain.create_operator(LARGE[name])).explain()
+
+
+@pytest.mark.usefixtures("torch")
+def test_each_persistent_resource_has_what_was_prepared_for_it() -> None:
+    """Whichever is used next, wherever it was copied to, and whatever it was filled with before."""
+    owned = replace(ONE_TAP, FilterTensor=replace(ONE_TAP.FilterTensor, Flags=TensorFlags.OWNED_BY_DML))
+    owned = replace(owned, BiasTensor=None, FusedActivation=None)
+    device = Device()
+    compiled = device.compile_operator(device.create_operator(owned))
+    assert "a filter that stays is prepared once" in compiled.explain()
+    x, y = np.ones((2, 32, 20, 20), np.float32), np.empty((2, 48, 20, 20), np.float32)
+
+    def result(persistent: np.ndarray) -> float:
+        compiled.dispatch([x, None, None], [y], persistent=persistent)
+        assert (y == y[0, 0, 0, 0]).all()
+        return float(y[0, 0, 0, 0])
+
+    def filled(value: float) -> np.ndarray:
+        return compiled.initialise([None, np.full((48, 32, 1, 1), value, np.float32), None])
+
+    many = [filled(value) for value in range(1, 8)]
+    for _ in range(2):
+        assert [result(each) for each in many] == [32.0 * value for value in range(1, 8)]
+    many[0][...] = many[1]
+    assert result(many[0]) == 64
+    initializer = device.create_operator_initializer([compiled])
+    table = device.create_binding_table(initializer)
+    weights = DML_BUFFER_BINDING(Buffer=np.full((48, 32, 1, 1), 9, np.float32))
+    table.bind_inputs([DML_BUFFER_ARRAY_BINDING(Bindings=[None, weights, None])])
+    table.bind_outputs([DML_BUFFER_BINDING(Buffer=many[1])])
+    device.dispatch(initializer, table)
+    assert result(many[1]) == 288
+    assert result(many[0]) == 64

@@ -10,7 +10,7 @@ import pytest
 
 import pydirectml as dml
 from harness import GPU
-from networks import SHARED, Built, Eager, candy, mnist, mobilenet, squeezenet, super_resolution
+from networks import SHARED, Built, Eager, Owned, candy, mnist, mobilenet, squeezenet, super_resolution
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 pytestmark = pytest.mark.skipif(not SHARED.is_dir(), reason=f"PyDirectML's weights are not in {SHARED}")
@@ -30,11 +30,14 @@ def picture(sizes: tuple[int, ...]) -> np.ndarray:
     return (0.5 + 0.5 * np.sin(0.11 * h * (1 + c) + 0.07 * w + n)).astype(np.float32)
 
 
+@pytest.mark.parametrize("kind", [Built, Owned])
 @pytest.mark.parametrize(("network", "sizes"), NETWORKS.items(), ids=lambda value: getattr(value, "__name__", ""))
-def test_networks(network: Callable[..., Any], sizes: tuple[int, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_networks(
+    network: Callable[..., Any], sizes: tuple[int, ...], kind: type[Built], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("ANYDML_DEVICE", GPU or "cpu")
     image = picture(sizes) * (255 if network is candy else 1)
-    built, eager = Built(dml.Device()), Eager()
+    built, eager = kind(dml.Device()), Eager()
     y = built.computed(network(built, image))
     expected = eager.computed(network(eager, image))
     assert y.shape == expected.shape

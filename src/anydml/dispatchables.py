@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
-from uuid import uuid4
 
 import numpy as np
 
@@ -25,11 +24,12 @@ from .binding import (
     check_sharing,
     violation,
 )
-from .engines import Declined, Engine, Kernel
+from .engines import Declined, Engine, Kernel, Run
 from .enums import DML_PERSISTENT_BUFFER_ALIGNMENT
 from .errors import Violation, error
 from .layout import Array
 from .memory import address
+from .persistent import KEPT, Filled, Mark
 from .schema import OperatorDesc, OperatorSpec, Tensor, anything_goes
 from .validate import check_values, kind_of
 
@@ -82,26 +82,6 @@ class BindingProperties(NamedTuple):
     """In bytes; holds what is OWNED_BY_DML."""
 
 
-class _Mark:
-    """Tells an operator's persistent resources: on the CPU they begin with bytes of its own. To look at other memory
-    would mean to wait for a device; of that the addresses are known."""
-
-    def __init__(self) -> None:
-        self._bytes = np.frombuffer(uuid4().bytes, np.uint8)
-        self._addresses: set[int] = set()
-
-    def put(self, memory: Array, offset: int) -> None:
-        if isinstance(memory, np.ndarray):
-            memory[offset : offset + self._bytes.size] = self._bytes
-        else:
-            self._addresses.add(address(memory) + offset)
-
-    def stands(self, memory: Array, offset: int) -> bool:
-        if isinstance(memory, np.ndarray):
-            return np.array_equal(memory[offset : offset + self._bytes.size], self._bytes)
-        return address(memory) + offset in self._addresses
-
-
 class Compiled(Child):
     """What reads and writes memory that is bound to it: an operator or a graph, with its kernel. Immutable; several
     threads may dispatch it at once."""
@@ -122,10 +102,12 @@ class Compiled(Child):
         self._initialised = False
         # Memory that an operator owns takes more than a glance.
         self._try_run = None if any(slot.owned for slot in inputs) else kernel.try_run
-        self._mark = _Mark()
+        self._mark = Mark()
         self._offsets: dict[str, int] = {}
         """Of owned inputs in the persistent resource."""
         self._persistent_size = 0
+        self._kept: dict[tuple[int, int], Filled] = {}
+        """By address and number of the initialisation, the one used last at the end."""
         for slot in inputs:
             if slot.owned and slot.tensor is not None:
                 self._offsets[slot.label] = max(self._persistent_size, DML_PERSISTENT_BUFFER_ALIGNMENT)
@@ -199,6 +181,11 @@ class Compiled(Child):
         return resource
 
     def _fill(self, owned: Sequence[Bound | None], memory: Array, offset: int) -> None:
+        if self._persistent_size:
+            self._mark.remove(memory, offset)
+            start = address(memory) + offset
+            for key in [key for key in list(self._kept) if key[0] == start]:
+                self._kept.pop(key, None)
         for bound in owned:
             if bound is not None and bound.slot.aligned is not None:
                 place = self.device.memory.view(bound.slot.aligned, memory, offset + self._offsets[bound.slot.label])
@@ -212,15 +199,12 @@ class Compiled(Child):
         self, read: list[Bound | None], written: list[Bound | None], persistent: DML_BUFFER_BINDING | None
     ) -> None:
         name = self.name
-        prepared: Sequence[Array] = ()
+        work = None
         if self._persistent_size:
-            memory, offset = self._check_persistent(name, persistent)
-            prepared = self._prepared_in(memory, offset)
-            for i, slot in enumerate(self._inputs):
-                if slot.owned and slot.aligned is not None:
-                    array = self.device.memory.view(slot.aligned, memory, offset + self._offsets[slot.label])
-                    start = address(memory) + offset
-                    read[i] = Bound(slot, array, start, start + self._persistent_size)
+            filled = self._filled(*self._check_persistent(name, persistent))
+            work = filled.work
+            for i, bound in filled.inputs.items():
+                read[i] = bound
         elif persistent is not None:
             raise error([violation(name, "(B9)", "persistent", kind_of(persistent), "None: nothing is OWNED_BY_DML")])
         there = [[bound for bound in side if bound is not None] for side in (read, written)]
@@ -231,14 +215,34 @@ class Compiled(Child):
         wrong = self._check(inputs)
         if wrong:
             raise error(wrong)
-        self._kernel.run([*inputs, *prepared], [bound.array if bound is not None else None for bound in written])
+        self._work(work, inputs, [bound.array if bound is not None else None for bound in written])
 
     def _prepare(self, memory: Array, offset: int) -> None:
         """Computes what depends on a persistent resource alone; what fails leaves one that is not initialised."""
 
-    def _prepared_in(self, memory: Array, offset: int) -> Sequence[Array]:
-        """What was computed when a persistent resource was filled; a kernel gets it behind the inputs."""
-        return ()
+    def _filled(self, memory: Array, offset: int) -> Filled:
+        start = address(memory) + offset
+        key = start, self._mark.number(memory, offset) or 0
+        filled = self._kept.pop(key, None)
+        if filled is None:
+            inputs = {}
+            for i, slot in enumerate(self._inputs):
+                if slot.owned and slot.aligned is not None:
+                    array = self.device.memory.view(slot.aligned, memory, offset + self._offsets[slot.label])
+                    inputs[i] = Bound(slot, array, start, start + self._persistent_size)
+            filled = Filled(inputs, self._prepared(inputs, memory, offset))
+        self._kept[key] = filled
+        for old in list(self._kept)[:-KEPT]:
+            self._kept.pop(old, None)
+        return filled
+
+    def _prepared(self, inputs: dict[int, Bound], memory: Array, offset: int) -> Any:
+        """What `_work` gets with a persistent resource."""
+        raise NotImplementedError
+
+    def _work(self, prepared: Any, inputs: Sequence[Array | None], outputs: Sequence[Array | None]) -> None:
+        """Computes the outputs, with what was prepared, or with None."""
+        raise NotImplementedError
 
     def _check_persistent(self, name: str, given: object) -> tuple[Array, int]:
         where, expected = "persistent", "the persistent resource that this operator was initialised with"
@@ -251,7 +255,7 @@ class Compiled(Child):
         if isinstance(place, Violation):
             raise error([place])
         memory, offset = place
-        if not self._mark.stands(memory, offset):
+        if self._mark.number(memory, offset) is None:
             raise error([violation(name, "(B9)", where, "another buffer", expected, remedy)])
         return place
 
@@ -288,6 +292,14 @@ class CompiledOperator(Compiled):
     def explain(self) -> str:
         """Which kernel serves it, and why other engines declined."""
         return self._served.explain(self.spec)
+
+    def _prepared(self, inputs: dict[int, Bound], memory: Array, offset: int) -> Run | None:
+        if self._kernel.prepare is None:
+            return None
+        return self._kernel.prepare([inputs[i].array if i in inputs else None for i in range(len(self._inputs))])
+
+    def _work(self, prepared: Run | None, inputs: Sequence[Array | None], outputs: Sequence[Array | None]) -> None:
+        (prepared or self._kernel.run)(inputs, outputs)
 
     def _are_fine(self, inputs: Sequence[Any]) -> bool:
         if type(inputs) is not list or len(inputs) != len(self._inputs):

@@ -74,17 +74,26 @@ class Layout(NamedTuple):
 
     def same_place(self, other: Layout) -> bool:
         """Whether both put the same elements at the same bytes; the stride of a size of 1 does not matter."""
-        return (
-            self.type == other.type
-            and self.sizes == other.sizes
-            and all(a == b for n, a, b in zip(self.sizes, self.strides, other.strides, strict=True) if n > 1)
-        )
+        if self.type != other.type or self.sizes != other.sizes:
+            return False
+        if self.strides == other.strides:
+            return True
+        for size, a, b in zip(self.sizes, self.strides, other.strides, strict=True):
+            if size > 1 and a != b:
+                return False
+        return True
 
 
 def bounds(sizes: Sequence[int], strides: Sequence[int], item: int) -> tuple[int, int]:
     """The first byte of a tensor and the byte after its last, relative to its element (0, ..., 0)."""
-    steps = [(size - 1) * stride for size, stride in zip(sizes, strides, strict=True)]
-    return sum(step for step in steps if step < 0), sum(step for step in steps if step > 0) + item
+    low, high = 0, item
+    for size, stride in zip(sizes, strides, strict=True):
+        step = (size - 1) * stride
+        if step < 0:
+            low += step
+        else:
+            high += step
+    return low, high
 
 
 def overlaps_itself(sizes: Sequence[int], strides: Sequence[int], item: int) -> bool:

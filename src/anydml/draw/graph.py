@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from html import escape
 from typing import NamedTuple
 
 from ..graph.compiled import CompiledGraph
 from ..graph.network import Step
-from ..graph.rules import GRAPH
+from ..graph.rules import GRAPH, Port
 from ..operators.chain import names_of
 from .boxes import (
     FONT,
@@ -96,7 +96,9 @@ def _vertices(graph: CompiledGraph, seconds: Sequence[float] | None) -> list[_Ve
     for i, step in enumerate(graph.steps):
         fed = [place.port for place in step.reads if place is not None]
         sources = {GRAPH - port.number if port.node == GRAPH else port.node for port in fed}
-        lines = _lines(step, graph.named_outputs(step), None if seconds is None else (seconds[i], longest))
+        lines = _lines(
+            step, graph.named_outputs(step), graph.prepared, None if seconds is None else (seconds[i], longest)
+        )
         feeding = [numbers[source] for source in sorted(sources) if source in numbers]
         for place in step.writes:
             if place is not None:
@@ -105,13 +107,18 @@ def _vertices(graph: CompiledGraph, seconds: Sequence[float] | None) -> list[_Ve
     return vertices
 
 
-def _lines(step: Step, outputs: Sequence[str], time: tuple[float, float] | None) -> list[Box]:
+def _lines(
+    step: Step, outputs: Sequence[str], prepared: Collection[Port], time: tuple[float, float] | None
+) -> list[Box]:
     spec, desc = step.vertex.spec, step.vertex.desc
     first, *others = names_of(desc)
+    if step.vertex.folded:
+        others.insert(0, step.vertex.folded)
     lines = [text_line(first, 14, INK, bold=True), *[text_line(f"+ {name}", 13, TRACED) for name in others]]
     written = [tensor for _, tensor in spec.outputs(desc) if tensor is not None]
     lines += [text_line(f"{tensor.DataType.name} {braces(tensor.Sizes)}", 12) for tensor in written]
-    weights = [tensor for _, tensor in spec.inputs(desc) if tensor is not None and tensor.Flags]
+    inputs = zip(step.vertex.sources, spec.inputs(desc), strict=True)
+    weights = [each for port, (_, each) in inputs if each is not None and (each.Flags or port in prepared)]
     lines += [text_line(f"weights {braces(tensor.Sizes)}", 11, MUTED) for tensor in weights]
     lines += [text_line(f"to {each}", 11, MUTED) for each in outputs]
     served = step.served.engine.name

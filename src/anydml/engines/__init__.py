@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 from ..layout import Array, Layout
 from ..schema import OperatorDesc, OperatorSpec
+
+Run: TypeAlias = Callable[[Sequence[Array | None], Sequence[Array | None]], None]
+"""Takes arrays of exactly the layouts compiled for; writes every element of the outputs, and nothing else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,11 +18,15 @@ class Kernel:
     """What serves one compiled operator. It holds no state: several threads may run it at once."""
 
     description: str
-    run: Callable[[Sequence[Array | None], Sequence[Array | None]], None]
-    """Takes arrays of exactly the layouts compiled for; writes every element of the outputs, and nothing else."""
+    run: Run
     try_run: Callable[[Sequence[Any], Sequence[Any], bool], bool] | None = None
     """The same for lists of any objects and a word on whether the operator may run in-place. Returns False, having done
     nothing, wherever it would take more than a glance to see that the rules on bindings hold."""
+    prepare: Callable[[Sequence[Array | None]], Run | None] | None = None
+    """Takes the inputs whose values stay, None for the others; returns what runs in place of `run` as long as they do,
+    having done with them beforehand what takes time. None where there is nothing to gain."""
+    channels_last: bool = False
+    """Whether, prepared, it is faster where the channels of its tensors lie last."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from ..enums import ConvolutionDirection, MatrixTransform
+from ..enums import ConvolutionDirection, MatrixTransform, TensorDataType
 from ..layout import Array, Layout
 from ..schema import OperatorDesc, OperatorSpec
-from . import Declined, Kernel, calls
+from . import Declined, Kernel, Run, calls
 
 
 def _of_convolution(desc: Any) -> int:
@@ -34,9 +34,9 @@ def _elements(desc: Any) -> int:
 
 
 _SERVED: dict[str, tuple[Callable[[Any], int], str, int]] = {
-    "CONVOLUTION": (_of_convolution, "multiplications", 1 << 18),
+    "CONVOLUTION": (_of_convolution, "multiplications", 1 << 16),
     "GEMM": (_of_gemm, "multiplications", 1 << 20),
-    "BATCH_NORMALIZATION": (_elements, "elements", 1 << 16),
+    "BATCH_NORMALIZATION": (_elements, "elements", 1 << 13),
     **dict.fromkeys(("MEAN_VARIANCE_NORMALIZATION", "MEAN_VARIANCE_NORMALIZATION1"), (_elements, "elements", 1 << 17)),
     **dict.fromkeys(("MAX_POOLING", "MAX_POOLING1", "MAX_POOLING2"), (_elements, "elements", 1 << 14)),
 }
@@ -67,19 +67,56 @@ class TorchEngine:
         if isinstance(plan, Declined):
             return plan
 
-        import torch
+        if spec.name == "BATCH_NORMALIZATION" and outputs[0] is not None and outputs[0].type == TensorDataType.FLOAT32:
+            from .calls.statistics import single_normalization
 
-        def run(inputs: Sequence[Array | None], outputs: Sequence[Array | None]) -> None:
-            sides = [[None if each is None else torch.from_numpy(_plain(each)) for each in inputs], []]
-            # PyTorch wants elements at multiples of their size.
-            places = [each if each is None or each.flags.aligned else np.empty_like(each) for each in outputs]
-            sides[1] = [None if each is None else torch.from_numpy(each) for each in places]
-            plan.run(*sides)
-            for place, output in zip(places, outputs, strict=True):
-                if place is not output and output is not None:
-                    output[...] = place
+            return Kernel(plan.description, _on_arrays(calls.guarded(spec.name, single_normalization(desc))))
+        run = _on_arrays(plan.run)
+        if spec.name != "CONVOLUTION":
+            return Kernel(plan.description, run)
+        return _convolution(plan.description, run, desc, inputs, outputs)
 
-        return Kernel(plan.description, run)
+
+def _convolution(
+    description: str, run: Run, desc: Any, inputs: Sequence[Layout | None], outputs: Sequence[Layout | None]
+) -> Kernel:
+    from .calls import packed
+
+    if not packed.is_served(desc):
+        return Kernel(f"{description}; {packed.missing() or 'no filter of this kind is prepared'}", run)
+    x, y = inputs[0], outputs[0]
+    assert x is not None and y is not None
+    planned = packed.prepares(desc, x, y)
+    if planned is None:
+        return Kernel(f"{description}; a filter is prepared where channels lie last", run, channels_last=True)
+
+    def prepare(fixed: Sequence[Array | None]) -> Run | None:
+        found: list[calls.Run | None] = []
+        calls.guarded("CONVOLUTION", lambda read, _: found.append(planned(read)))(_tensors(fixed), [])
+        return None if found[0] is None else _on_arrays(calls.guarded("CONVOLUTION", found[0]))
+
+    return Kernel(f"{description}; a filter that stays is prepared once", run, prepare=prepare, channels_last=True)
+
+
+def _on_arrays(run: calls.Run) -> Run:
+    """A run of PyTorch's tensors as one of NumPy's arrays."""
+    import torch
+
+    def on_arrays(inputs: Sequence[Array | None], outputs: Sequence[Array | None]) -> None:
+        # PyTorch wants elements at multiples of their size.
+        places = [each if each is None or each.flags.aligned else np.empty_like(each) for each in outputs]
+        run(_tensors(inputs), [None if each is None else torch.from_numpy(each) for each in places])
+        for place, output in zip(places, outputs, strict=True):
+            if place is not output and output is not None:
+                output[...] = place
+
+    return on_arrays
+
+
+def _tensors(arrays: Sequence[Array | None]) -> calls.Tensors:
+    import torch
+
+    return [None if each is None else torch.from_numpy(_plain(each)) for each in arrays]
 
 
 class _Writeable:

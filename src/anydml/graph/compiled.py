@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from copy import copy
+from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..binding import Slot
+from ..binding import Bound, Slot
 from ..dispatchables import Compiled
-from ..engines import Kernel
+from ..engines import Kernel, Run
 from ..enums import DML_PERSISTENT_BUFFER_ALIGNMENT, TensorDataType
 from ..errors import error
 from ..layout import Array, Layout
@@ -35,7 +36,9 @@ class _Hole(NamedTuple):
     place: Place
     is_output: bool
     number: int
-    """Among the outputs of the graph; or among its inputs, behind which stands what was prepared."""
+    """Among the inputs or the outputs of the graph."""
+    is_whole: bool
+    """Whether it is the very tensor that is bound."""
 
 
 class _Workspace(NamedTuple):
@@ -44,6 +47,17 @@ class _Workspace(NamedTuple):
     memory: Array
     arrays: list[tuple[list[Array | None], list[Array | None]]]
     holes: list[_Hole]
+
+
+class _Work(NamedTuple):
+    """What the kernels want beside a dispatch's inputs and outputs, as long as the persistent resource stays."""
+
+    known: dict[Port, tuple[Array, int]]
+    """Memory and offset of what is constant, owned or prepared."""
+    runs: list[Run]
+    """Each step's, prepared for what is known."""
+    free: dict[int, list[_Workspace]]
+    """By lane."""
 
 
 def compile_graph(
@@ -88,9 +102,6 @@ class CompiledGraph(Compiled):
         self._preparation = [Step.of(vertex, node, device) for node, vertex in network.prepared.items()]
         self._constants = network.constants
         self._notes = network.notes
-        made = [place for step in self._preparation for place in step.writes if place is not None]
-        # Behind the inputs of the graph, in what a kernel gets.
-        self._prepared = {place.port: desc.InputCount + i for i, place in enumerate(made)}
         # Where a kernel may refuse a value that another has computed, nothing is given before all have run.
         is_careful = any(step.demands is not None for step in self.steps)
         inputs = [_slot(f"inputs[{i}]", tensor, False) for i, tensor in enumerate(_inputs(desc, starts))]
@@ -110,15 +121,20 @@ class CompiledGraph(Compiled):
             else:
                 self._copied.append((number, port))
         self._between, self._size = self._planned()
-        self._free: dict[int, list[_Workspace]] = {}
-        kernel = Kernel(f"{len(self.steps)} kernels", self._run_steps)
-        super().__init__(device, "graph", kernel, False, inputs, outputs)
-        self._places: list[tuple[int, int]] = []
-        """Where in the persistent resource lies what is prepared, and how many bytes it has."""
-        for place in made:
-            self._places.append((self._persistent_size, place.room))
+        self._seconds: list[list[float]] | None = None
+        """Of each step in each dispatch, where they are measured."""
+        super().__init__(
+            device, "graph", Kernel(f"{len(self.steps)} kernels", partial(self._work, None)), False, inputs, outputs
+        )
+        self._places: dict[Port, int] = {}
+        """Where in the persistent resource lies what is prepared."""
+        for place in (place for step in self._preparation for place in step.writes if place is not None):
+            self._places[place.port] = self._persistent_size
             blocks = -(-place.room // DML_PERSISTENT_BUFFER_ALIGNMENT)
             self._persistent_size += blocks * DML_PERSISTENT_BUFFER_ALIGNMENT
+        self._alone: _Work | None = None
+        if not self._persistent_size:
+            self._alone = self._work_with({port: (each, 0) for port, each in self._constants.items()})
 
     @property
     def engine(self) -> str:
@@ -133,6 +149,11 @@ class CompiledGraph(Compiled):
         steps = (*self._preparation, *self.steps)
         lines += [f"{step.vertex.name}: {step.served.explain(step.vertex.spec)}" for step in steps]
         return "\n".join(lines)
+
+    @property
+    def prepared(self) -> Collection[Port]:
+        """What is computed when weights are bound, once."""
+        return self._places
 
     def named_outputs(self, step: Step) -> list[str]:
         """The outputs of the graph that a step gives, as a dispatch calls them."""
@@ -152,38 +173,45 @@ class CompiledGraph(Compiled):
             runs: how many, after one that is not counted. On a GPU, which works on while a dispatch returns, the times
                 are those of giving it the work.
         """
-        measured: list[list[float]] = []
-
-        def run(read: Sequence[Array | None], written: Sequence[Array | None]) -> None:
-            measured.append([])
-            self._run_steps(read, written, measured[-1])
-
         timed = copy(self)
-        timed._kernel = Kernel("timed", run)
+        timed._seconds = []
         for _ in range(runs + 1):
             timed.dispatch(inputs, outputs, persistent=persistent)
-        return [float(np.median(each)) for each in zip(*measured[1:], strict=True)]
+        return [float(np.median(each)) for each in zip(*timed._seconds[1:], strict=True)]
+
+    def _known_in(self, memory: Array, offset: int) -> dict[Port, tuple[Array, int]]:
+        known = {port: (each, 0) for port, each in self._constants.items()}
+        known |= {port: (memory, offset + start) for port, start in self._places.items()}
+        for i, slot in enumerate(self._inputs):
+            if slot.owned:
+                known[Port(GRAPH, i)] = memory, offset + self._offsets[slot.label]
+        return known
+
+    def _array(self, place: Place | None, known: Mapping[Port, tuple[Array, int]]) -> Array | None:
+        """A tensor that is known; None for others."""
+        if place is None or place.port not in known:
+            return None
+        return self.device.memory.view(place.layout, *known[place.port])
 
     def _prepare(self, memory: Array, offset: int) -> None:
-        prepared = self._prepared_in(memory, offset)
-
-        def array(place: Place | None) -> Array | None:
-            if place is None:
-                return None
-            if place.port in self._constants:
-                return self.device.memory.view(place.layout, self._constants[place.port], 0)
-            if place.port in self._prepared:
-                flat = prepared[self._prepared[place.port] - len(self._inputs)]
-                return self.device.memory.view(place.layout, flat, 0)
-            label = self._inputs[place.port.number].label
-            return self.device.memory.view(place.layout, memory, offset + self._offsets[label])
-
+        known = self._known_in(memory, offset)
         for step in self._preparation:
-            step.run([array(place) for place in step.reads], [array(place) for place in step.writes])
+            sides = [[self._array(place, known) for place in side] for side in (step.reads, step.writes)]
+            step.check(sides[0])
+            step.served.kernel.run(*sides)
 
-    def _prepared_in(self, memory: Array, offset: int) -> Sequence[Array]:
-        views = [(offset + start, Layout(TensorDataType.UINT8, (size,), (1,))) for start, size in self._places]
-        return [self.device.memory.view(layout, memory, start) for start, layout in views]
+    def _prepared(self, inputs: Mapping[int, Bound], memory: Array, offset: int) -> _Work:
+        return self._work_with(self._known_in(memory, offset))
+
+    def _work_with(self, known: dict[Port, tuple[Array, int]]) -> _Work:
+        runs = []
+        for step in self.steps:
+            kernel = step.served.kernel
+            ready = None
+            if kernel.prepare is not None:
+                ready = kernel.prepare([self._array(place, known) for place in step.reads])
+            runs.append(ready or kernel.run)
+        return _Work(known, runs, {})
 
     def _planned(self) -> tuple[dict[Port, int], int]:
         """The offsets of what lies between the kernels, and the bytes of all."""
@@ -228,26 +256,26 @@ class CompiledGraph(Compiled):
                 return buffers[read.port]
         return None
 
-    def _run_steps(
-        self,
-        inputs: Sequence[Array | None],
-        outputs: Sequence[Array | None],
-        seconds: list[float] | None = None,
-    ) -> None:
+    def _work(self, prepared: Any, inputs: Sequence[Array | None], outputs: Sequence[Array | None]) -> None:
+        work: _Work | None = prepared or self._alone
+        assert work is not None
         memory = self.device.memory
         lane = memory.lane()
-        free = self._free.setdefault(lane, []) if lane is not None else []
+        free = work.free.setdefault(lane, []) if lane is not None else []
         try:
             workspace = free.pop()
         except IndexError:
-            workspace = self._workspace()
+            workspace = self._workspace(work)
         for hole in workspace.holes:
             hole.arrays[hole.position] = self._filling(hole, inputs, outputs)
-        for step, (read, written) in zip(self.steps, workspace.arrays, strict=True):
-            begin = perf_counter() if seconds is not None else 0.0
-            step.run(read, written)
-            if seconds is not None:
-                seconds.append(perf_counter() - begin)
+        if self._seconds is not None:
+            self._seconds.append([])
+        for step, run, (read, written) in zip(self.steps, work.runs, workspace.arrays, strict=True):
+            begin = perf_counter() if self._seconds is not None else 0.0
+            step.check(read)
+            run(read, written)
+            if self._seconds is not None:
+                self._seconds[-1].append(perf_counter() - begin)
         for number, port in self._copied:
             target: Any = outputs[number]
             if port in self._direct:
@@ -255,32 +283,23 @@ class CompiledGraph(Compiled):
             else:
                 layout = self._outputs[number].layout
                 assert layout is not None
-                if port in self._prepared:
-                    known, offset = inputs[self._prepared[port]], 0
-                else:
-                    known, offset = self._known(workspace.memory, port)
-                assert known is not None
-                memory.copy(target, memory.view(layout, known, offset))
+                memory.copy(target, memory.view(layout, *self._place(work, workspace.memory, port)))
         for hole in workspace.holes:
             hole.arrays[hole.position] = None
         free.append(workspace)
 
     def _filling(self, hole: _Hole, inputs: Sequence[Array | None], outputs: Sequence[Array | None]) -> Array:
-        side, slots = (outputs, self._outputs) if hole.is_output else (inputs, self._inputs)
-        array, wanted = side[hole.number], hole.place.layout
+        array = (outputs if hole.is_output else inputs)[hole.number]
         assert array is not None
-        if hole.number >= len(slots):
-            return self.device.memory.view(wanted, array, 0)
-        own = slots[hole.number].layout
-        assert own is not None
-        if wanted.same_place(own):
+        if hole.is_whole:
             return array
+        wanted = hole.place.layout
         return self.device.memory.view(wanted, bytes_behind(array, wanted.bounds()[1]), 0)
 
-    def _known(self, memory: Array, port: Port) -> tuple[Array, int]:
-        return (self._constants[port], 0) if port in self._constants else (memory, self._between[port])
+    def _place(self, work: _Work, memory: Array, port: Port) -> tuple[Array, int]:
+        return work.known[port] if port in work.known else (memory, self._between[port])
 
-    def _workspace(self) -> _Workspace:
+    def _workspace(self, work: _Work) -> _Workspace:
         memory = self.device.memory.empty((self._size,), np.dtype(np.uint8))
         workspace = _Workspace(memory, [], [])
         for step in self.steps:
@@ -292,11 +311,14 @@ class CompiledGraph(Compiled):
                     if place is None:
                         continue
                     is_output = place.port in self._direct
-                    if is_output or place.port in self._prepared or place.port.node == GRAPH:
-                        number = (self._direct if is_output else self._prepared).get(place.port, place.port.number)
-                        workspace.holes.append(_Hole(arrays, position, place, is_output, number))
+                    if is_output or (place.port.node == GRAPH and place.port not in work.known):
+                        number = self._direct[place.port] if is_output else place.port.number
+                        own = (self._outputs if is_output else self._inputs)[number].layout
+                        is_whole = own is not None and place.layout.same_place(own)
+                        workspace.holes.append(_Hole(arrays, position, place, is_output, number, is_whole))
                     else:
-                        arrays[position] = self.device.memory.view(place.layout, *self._known(memory, place.port))
+                        where = self._place(work, memory, place.port)
+                        arrays[position] = self.device.memory.view(place.layout, *where)
                 sides.append(arrays)
             workspace.arrays.append((sides[0], sides[1]))
         return workspace

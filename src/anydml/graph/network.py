@@ -4,8 +4,9 @@ element-wise operators chained."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import count
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -20,6 +21,8 @@ from ..schema import OperatorDesc, OperatorSpec, Tensor, anything_goes
 from ..validate import validate
 from . import DML_CONSTANT_DATA_GRAPH_NODE_DESC, DML_GRAPH_DESC
 from .chains import chained
+from .folding import fold_normalizations
+from .layouts import lay_channels_last
 from .rules import GRAPH, Port, named, order, wiring
 
 if TYPE_CHECKING:
@@ -34,6 +37,8 @@ class Vertex:
     spec: OperatorSpec
     desc: OperatorDesc
     sources: list[Port | None]
+    folded: str = ""
+    """The operator that became part of it."""
 
 
 class Network:
@@ -62,20 +67,44 @@ class Network:
                 spec, inner = node.Operator.spec, node.Operator.desc
                 fed = [sources.get(Port(i, j)) for j in range(len(spec.inputs(inner)))]
                 self.vertices[i] = Vertex(named(desc, i), spec, inner, fed)
+        self._numbers = count(len(desc.Nodes))
+        owned = _owned(desc)
         self._fold()
         self._fuse()
-        self.prepared = self._take_prepared(desc)
+        fold_normalizations(self, owned)
+        self._fold()
+        self.prepared = self._take_prepared(owned)
+        lay_channels_last(self)
         self.vertices = chained(self.vertices, self.targets.values(), device)
         chains = [vertex.name for vertex in self.vertices.values() if isinstance(vertex.desc, Chain)]
         self.notes += [f"in one pass: {name}" for name in chains]
 
-    def _take_prepared(self, desc: DML_GRAPH_DESC) -> dict[int, Vertex]:
-        owned = set()
-        for edge in desc.InputEdges:
-            node: Any = desc.Nodes[edge.ToNodeIndex]
-            tensor = node.Operator.spec.inputs(node.Operator.desc)[edge.ToNodeInputIndex][1]
-            if tensor.Flags:
-                owned.add(Port(GRAPH, edge.GraphInputIndex))
+    def constant(self, array: Array) -> Port:
+        """Adds what is known."""
+        port = Port(next(self._numbers), 0)
+        self.constants[port] = self.device.memory.bring(array.view(np.uint8))
+        return port
+
+    def add(self, vertex: Vertex) -> Port:
+        """Adds an operator behind all others."""
+        port = Port(next(self._numbers), 0)
+        self.vertices[port.node] = vertex
+        return port
+
+    def replace(self, given_by: Mapping[Port | None, Port]) -> None:
+        """Reads tensors from where others give them; the operators that gave them are no longer there."""
+        for port in given_by:
+            if port is not None:
+                del self.vertices[port.node]
+        for vertex in self.vertices.values():
+            vertex.sources = [given_by.get(port, port) for port in vertex.sources]
+        self.targets = {number: given_by.get(port, port) for number, port in self.targets.items()}
+
+    def prefers_channels_last(self, vertex: Vertex) -> bool:
+        """Whether the engine that serves it says so."""
+        return Step.of(vertex, 0, self.device).served.kernel.channels_last
+
+    def _take_prepared(self, owned: set[Port]) -> dict[int, Vertex]:
         prepared: dict[int, Vertex] = {}
         for i, vertex in list(self.vertices.items()):
             fed = [port for port in vertex.sources if port is not None and port not in self.constants]
@@ -100,10 +129,12 @@ class Network:
                 if place is not None
             }
             known = {**self.constants, **outputs}
-            step.run(*[
+            read, written = (
                 [None if place is None else memory.view(place.layout, known[place.port], 0) for place in side]
                 for side in (step.reads, step.writes)
-            ])  # fmt: skip
+            )
+            step.check(read)
+            step.served.kernel.run(read, written)
             self.constants |= outputs
             folded.append(vertex.name)
             del self.vertices[i]
@@ -126,10 +157,7 @@ class Network:
             producer.desc = fused
             given_by[Port(i, 0)] = source
             self.notes.append(f"{activation.name} fused into {producer.name}")
-            del self.vertices[i]
-        for vertex in self.vertices.values():
-            vertex.sources = [given_by.get(port, port) for port in vertex.sources]
-        self.targets = {number: given_by.get(port, port) for number, port in self.targets.items()}
+        self.replace(given_by)
 
     def _fused(self, producer: Vertex, activation: Vertex) -> OperatorDesc | None:
         """The desc of both in one, where the rules allow it."""
@@ -144,6 +172,17 @@ class Network:
         alone = replace(inner, **dict.fromkeys(activation.spec.tensors))
         both: OperatorDesc = replace(outer, FusedActivation=alone, OutputTensor=inner.OutputTensor)
         return None if validate(both, self.device.feature_level, self.device.strict) else both
+
+
+def _owned(desc: DML_GRAPH_DESC) -> set[Port]:
+    """The inputs of a graph that are OWNED_BY_DML."""
+    owned = set()
+    for edge in desc.InputEdges:
+        node: Any = desc.Nodes[edge.ToNodeIndex]
+        tensor = node.Operator.spec.inputs(node.Operator.desc)[edge.ToNodeInputIndex][1]
+        if tensor.Flags:
+            owned.add(Port(GRAPH, edge.GraphInputIndex))
+    return owned
 
 
 class Place(NamedTuple):
@@ -187,12 +226,12 @@ class Step(NamedTuple):
         demands = None if is_blind or spec.check_values is anything_goes else device
         return cls(vertex, device.compile(spec, desc, slots, written), reads, writes, demands)
 
-    def run(self, inputs: Sequence[Array | None], outputs: Sequence[Array | None]) -> None:
+    def check(self, inputs: Sequence[Array | None]) -> None:
+        """Refuses values that break a rule."""
         if self.demands is not None:
             wrong = self.demands.check_values(self.vertex.spec, self.vertex.desc, inputs)
             if wrong:
                 raise error(replace(each, where=f"{self.vertex.name}.{each.where}") for each in wrong)
-        self.served.kernel.run(inputs, outputs)
 
 
 def _room(tensor: Tensor | None) -> int:

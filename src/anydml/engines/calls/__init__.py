@@ -132,6 +132,13 @@ def plan(
         return calls
     import torch
 
+    return Plan(f"calls of PyTorch {torch.__version__}, in {family.__name__}", guarded(spec.name, calls))
+
+
+def guarded(name: str, calls: Run) -> Run:
+    """An operator's calls, which take no part in differentiation, with a named error where there is no memory."""
+    import torch
+
     def run(inputs: Tensors, outputs: Tensors) -> None:
         try:
             # Also for tensors that were made in this mode, which nothing else may write.
@@ -140,9 +147,9 @@ def plan(
         except RuntimeError as problem:
             if not isinstance(problem, torch.OutOfMemoryError) and "allocate memory" not in str(problem):
                 raise
-            raise error([_no_memory(spec.name, problem)]) from None
+            raise error([_no_memory(name, problem)]) from None
 
-    return Plan(f"calls of PyTorch {torch.__version__}, in {family.__name__}", run)
+    return run
 
 
 def _no_memory(operator: str, problem: Exception) -> Violation:

@@ -28,7 +28,7 @@ _LARGEST = 2**31 - 1
 """Strides and paddings that libraries take."""
 
 _backends = torch.backends
-_SETTINGS: list[Any] = [
+SETTINGS: list[Any] = [
     setting
     for setting in (
         _backends.cuda.matmul,
@@ -41,9 +41,9 @@ _SETTINGS: list[Any] = [
 
 
 @contextmanager
-def _single_precision() -> Iterator[None]:
+def single_precision() -> Iterator[None]:
     """Undoes for a call what a process has allowed; where it has allowed nothing, nothing is set."""
-    if not _SETTINGS:
+    if not SETTINGS:
         allowed = torch.get_float32_matmul_precision()
         torch.set_float32_matmul_precision("highest")
         try:
@@ -51,7 +51,7 @@ def _single_precision() -> Iterator[None]:
         finally:
             torch.set_float32_matmul_precision(allowed)
         return
-    reduced = [(each, each.fp32_precision) for each in _SETTINGS if each.fp32_precision not in ("none", "ieee")]
+    reduced = [(each, each.fp32_precision) for each in SETTINGS if each.fp32_precision not in ("none", "ieee")]
     for setting, _ in reduced:
         setting.fp32_precision = "ieee"
     try:
@@ -68,7 +68,7 @@ def plan(
     write = finish(desc.FusedActivation)  # type: ignore[attr-defined]
 
     def run(read: Tensors, written: Tensors) -> None:
-        with _single_precision():
+        with single_precision():
             y = function(*[None if x is None else x.float() for x in read])
         write(y, written[0])
 
@@ -104,7 +104,7 @@ def _convolution(desc: DML_CONVOLUTION_OPERATOR_DESC) -> Callable[..., Any]:
     windows = windows_of(
         sizes, desc.FilterTensor.Sizes[2:], desc.Strides, desc.StartPadding, desc.EndPadding, desc.Dilations
     )
-    by = _by_taps if any(map(_is_extreme, windows)) else _forward if is_forward else _backward
+    by = _by_taps if any(map(is_extreme, windows)) else _forward if is_forward else _backward
     convolve = by(desc, windows, found)
     is_turned = desc.Mode == ConvolutionMode.CONVOLUTION and by is not _by_taps
     behind = [number for padding in reversed(desc.OutputPadding) for number in (0, padding)]
@@ -119,7 +119,7 @@ def _convolution(desc: DML_CONVOLUTION_OPERATOR_DESC) -> Callable[..., Any]:
     return function
 
 
-def _is_extreme(window: Window) -> bool:
+def is_extreme(window: Window) -> bool:
     """Whether it lies on padding alone at some places, or is beyond what libraries count."""
     return max(window.start, window.end) >= window.extent or max(window.padded, window.stride) > _LARGEST
 

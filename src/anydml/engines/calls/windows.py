@@ -48,12 +48,25 @@ class _Walk:
         self.window = window
         self.places = places
         before = (slice(None),) * axis
-        self._steps = [((*before, written), (*before, read)) for _, written, read in window.tap_slices(places)]
+        slices = list(window.tap_slices(places))
+        self._steps = [((*before, written), (*before, read)) for _, written, read in slices]
+        self._starts_whole = bool(slices) and slices[0][1] == slice(0, places)
+        """Whether the first tap lies on an element at every place."""
 
     def reduced(self, x: Any, start: float, combine: Callable[..., Any]) -> Any:
-        """What `combine` makes of a start value and the elements under the taps."""
-        y = x.new_full((*x.shape[: self.axis], self.places, *x.shape[self.axis + 1 :]), start)
-        for written, read in self._steps:
+        """What `combine` makes of the elements under the taps; `start` is its neutral element."""
+        sizes = (*x.shape[: self.axis], self.places, *x.shape[self.axis + 1 :])
+        # Two tensors that lie otherwise would be walked against the memory of one.
+        is_last = x.ndim == 4 and x.is_contiguous(memory_format=torch.channels_last)
+        order = torch.channels_last if is_last else torch.contiguous_format
+        y = torch.empty(sizes, dtype=x.dtype, device=x.device, memory_format=order)
+        steps = self._steps
+        if self._starts_whole:
+            y.copy_(x[steps[0][1]])
+            steps = steps[1:]
+        else:
+            y.fill_(start)
+        for written, read in steps:
             part = y[written]
             combine(part, x[read], out=part)
         return y
@@ -93,9 +106,7 @@ def _lowest(x: Any) -> Any:
 
 
 def _summed(x: Any, walks: Sequence[_Walk]) -> Any:
-    for walk in walks:
-        x = walk.reduced(x, 0, torch.add)
-    return x
+    return _reduced(x, walks, 0, torch.add)
 
 
 def _average(desc: Any, walks: Sequence[_Walk]) -> Run:
@@ -128,6 +139,20 @@ def _norm(desc: Any, walks: Sequence[_Walk]) -> Run:
     return run
 
 
+def _reduced(x: Any, walks: Sequence[_Walk], start: float, combine: Callable[..., Any]) -> Any:
+    for walk in walks:
+        x = walk.reduced(x, start, combine)
+    return x
+
+
+def _largest_number(x: Any, walks: Sequence[_Walk]) -> Any:
+    """Of each window; NaN where it has no number."""
+    # To pass NaN on takes a tenth of the time of passing numbers on, and is the same where no NaN is in the sum. To
+    # look means to wait for a GPU.
+    y = _reduced(x, walks, -inf, torch.maximum) if x.device.type == "cpu" else None
+    return _reduced(x, walks, nan, torch.fmax) if y is None or y.sum().isnan() else y
+
+
 def _maximum(layout: Layout, walks: Sequence[_Walk]) -> Run:
     is_long = layout.type == TensorDataType.UINT64
     is_float = layout.dtype.kind == "f"
@@ -142,8 +167,7 @@ def _maximum(layout: Layout, walks: Sequence[_Walk]) -> Run:
                 x, index = walk.first_maximum(x, index)
             store(index, written[1])
         else:
-            for walk in walks:
-                x = walk.reduced(x, nan if is_float else LOWEST, torch.fmax if is_float else torch.maximum)
+            x = _largest_number(x, walks) if is_float else _reduced(x, walks, LOWEST, torch.maximum)
         for places in empty:
             x[places] = -inf if is_float else LOWEST if is_long else int(torch.iinfo(written[0].dtype).min)
         store(flipped(x) if is_long else x, written[0])
