@@ -100,6 +100,7 @@ def test_all_kernels_compile() -> None:
     _, *kernels = done.stdout.split()
     assert kernels == [
         "average_planes",
+        "finish",
         "join_columns",
         "join_elements",
         "join_pieces",

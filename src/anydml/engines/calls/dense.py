@@ -64,7 +64,7 @@ def single_precision() -> Iterator[None]:
 def plan(
     spec: OperatorSpec, desc: OperatorDesc, inputs: Sequence[Layout | None], outputs: Sequence[Layout | None]
 ) -> Run:
-    function = _gemm(desc) if isinstance(desc, DML_GEMM_OPERATOR_DESC) else _convolution(desc)  # type: ignore[arg-type]
+    function = _gemm(desc) if isinstance(desc, DML_GEMM_OPERATOR_DESC) else convolution(desc)  # type: ignore[arg-type]
     write = finish(desc.FusedActivation)  # type: ignore[attr-defined]
 
     def run(read: Tensors, written: Tensors) -> None:
@@ -95,8 +95,8 @@ def _gemm(desc: DML_GEMM_OPERATOR_DESC) -> Callable[..., Any]:
     return function
 
 
-def _convolution(desc: DML_CONVOLUTION_OPERATOR_DESC) -> Callable[..., Any]:
-    """The result with its OutputPadding, and then the bias."""
+def convolution(desc: DML_CONVOLUTION_OPERATOR_DESC) -> Callable[..., Any]:
+    """What computes it of the input, the filter and the bias: the result with its OutputPadding, and then the bias."""
     axes = tuple(range(2, len(desc.InputTensor.Sizes)))
     found = [size - padding for size, padding in zip(desc.OutputTensor.Sizes[2:], desc.OutputPadding, strict=True)]
     is_forward = desc.Direction == ConvolutionDirection.FORWARD

@@ -30,6 +30,7 @@ KERNELS = {
     "QUANTIZED_LINEAR_AVERAGE_POOLING": "pooling",
     **dict.fromkeys(("AVERAGE_POOLING", "MAX_POOLING", "MAX_POOLING1", "MAX_POOLING2"), "float_pooling"),
     "BATCH_NORMALIZATION": "normalization",
+    "CONVOLUTION": "convolution",
 }
 """The module whose `plan` plans an operator's kernels; all others, and what it declines, are calls of PyTorch."""
 

@@ -1,0 +1,52 @@
+"""CONVOLUTION of FLOAT32 on a GPU: PyTorch's call, and a bias and RELU in one pass behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import torch
+
+from ...enums import TensorDataType
+from ...layout import Layout
+from ...operators import spec_of
+from ...schema import OperatorDesc, OperatorSpec
+from .. import Declined, calls
+from ..calls import dense
+from . import convolution_kernels
+from .launch import Launch, Planned, Tensors, next_power_of_2
+from .normalization import LARGEST, MOST, SMALLEST
+
+
+def plan(
+    spec: OperatorSpec, desc: OperatorDesc, inputs: Sequence[Layout | None], outputs: Sequence[Layout], device: str
+) -> Planned | Declined:
+    d: Any = desc
+    bias, y = inputs[2], outputs[0]
+    if y.type != TensorDataType.FLOAT32 or not y.is_packed() or not (bias is None or bias.is_packed()):
+        return Declined("this kernel takes a packed output of FLOAT32, and a packed bias")
+    activation = spec_of(d.FusedActivation)
+    if activation is not None and activation.name != "ACTIVATION_RELU":
+        return Declined("this kernel fuses no activation but ACTIVATION_RELU")
+    if activation is None and bias is None:
+        return Declined("there is nothing to do behind the convolution")
+    inner = prod(y.sizes[2:])
+    block = min(max(next_power_of_2(inner), SMALLEST), LARGEST)
+    blocks = -(-inner // block)
+    programs = prod(y.sizes[:2]) * blocks
+    if max(programs, inner) >= MOST:
+        return Declined(f"this kernel takes less than {MOST} elements of a channel, and programs")
+    constants = {"HAS_BIAS": bias is not None, "HAS_RELU": activation is not None, "BLOCK": block}
+    launch = Launch(convolution_kernels.finish, programs, (inner, y.sizes[1], blocks), constants)
+    convolve = dense.convolution(d)
+
+    def run(inputs: Tensors, outputs: Tensors) -> None:
+        x, w, bias = inputs
+        with dense.single_precision():
+            result = convolve(x, w, None)
+        launch(result.contiguous(), bias, outputs[0])
+
+    words = "a call of PyTorch, and what follows in one pass"
+    types = [torch.float32, None if bias is None else torch.float32, torch.float32]
+    return Planned(words, calls.guarded(spec.name, run), ((launch, types),))
