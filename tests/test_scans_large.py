@@ -105,7 +105,9 @@ def test_streamed_integers(dtype: type, reverse: bool, exclusive: bool, tail: tu
         ((1021,), 1),
         ((2 * BLOCK,), 1),
         ((13, 17), 1),
+        ((29, 7), 1),
         ((29, 9), 1),
+        ((1021, 3), 1),
         ((29, 65), 1),
         ((9 * BLOCK + 5,), 0),
         ((5, 1283), 1),
@@ -133,6 +135,31 @@ def test_streamed_floats(
     for given in (x, unaligned, wide[..., :-3], np.asfortranarray(x)):
         np.testing.assert_array_equal(FUNCTIONS[operation](given, axis, **options), expected)
     np.testing.assert_array_equal(FUNCTIONS[operation](unaligned, axis, out=unaligned, **options), expected)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+@pytest.mark.parametrize("operation", FUNCTIONS)
+@pytest.mark.parametrize(("reverse", "exclusive"), [(False, False), (True, True)])
+@pytest.mark.parametrize("columns", range(2, 9))
+def test_few_columns(operation: str, dtype: type, reverse: bool, exclusive: bool, columns: int) -> None:
+    """Of tallies that any order of combining finds exactly, and rows that end within a vector, or within a pair: in
+    place, with gaps, and cut into blocks."""
+    options = {"reverse": reverse, "exclusive": exclusive, "device": "cpu"}
+    for length in (1, 2, 3, 5, 8, 341, 1021, 40_000):
+        tallies = rng.integers(-1, 2, (3, length, columns)).astype(np.int8)
+        steps = np.diff(tallies, axis=1, prepend=np.int8(0))
+        x = (steps if operation == "sum" else np.exp2(steps, dtype=np.float32)).astype(dtype)
+        expected = (tallies if operation == "sum" else np.exp2(tallies, dtype=np.float32)).astype(dtype)
+        if exclusive:
+            expected = np.roll(expected, 1, 1)
+            expected[:, 0] = operation == "product"
+        if reverse:
+            x, expected = (np.ascontiguousarray(np.flip(each, 1)) for each in (x, expected))
+        wide = np.full((3, length, columns + 1), np.nan, dtype)
+        wide[..., :-1] = x
+        for given, out in ((x, None), (wide[..., :-1], None), (x, x), (wide[..., :-1], wide[..., :-1])):
+            np.testing.assert_array_equal(FUNCTIONS[operation](given, 1, out=out, **options), expected)
+        assert np.isnan(wide[..., -1]).all()
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float16])
@@ -240,7 +267,7 @@ from anydml import cumulative_product, cumulative_summation
 rng, digest = np.random.default_rng(7), hashlib.sha256()
 for dtype in (np.float32, np.float16):
     for shape, axis in (((300_001,), 0), ((3, 70_000), 1), ((999, 77), 1), ((500, 333), 0), ((9, 50, 40), 1),
-                        ((9, 5000, 17), 1), ((1000, 9221), 0)):
+                        ((9, 5000, 17), 1), ((1000, 9221), 0), ((70_001, 3), 0), ((9, 1021, 7), 1)):
         x = rng.standard_normal(shape).astype(dtype)
         for reverse in (False, True):
             for y in (cumulative_summation(x, axis, reverse=reverse, device="cpu"),

@@ -13,6 +13,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "cumulative_few.h"
 #include "cumulative_stage.h"
 #include "cumulative_tally.h"
 #include "isa.h"
@@ -22,21 +23,10 @@
 
 ANYDML_ISA_BEGIN
 
-enum class Output { kNone, kInclusive, kExclusive };
-
 #if defined(ANYDML_VECTORS)
 
 // Fewer columns than that are told to the compiler, which then keeps their tallies in registers.
 inline constexpr int kFewColumns = 8;
-
-// `rows` steps along the axis, of columns that lie side by side.
-struct Steps {
-  int64_t rows;
-  const std::byte* in;
-  int64_t in_step;
-  std::byte* out;
-  int64_t out_step;
-};
 
 template <class T, class Operation, Output kOutput>
 class ColumnScan {
@@ -56,86 +46,26 @@ class ColumnScan {
   static constexpr int64_t kWorthStreaming = 512;
   static constexpr int64_t kMostStaged = 2 << 10;
 
+  static constexpr int64_t kLanes = kVectorBytes / sizeof(Tally);
+  // Floats that fill a vector go as vectors.
+  static constexpr int kFewest = kIsFloat<T> ? static_cast<int>(kLanes) : kFewColumns;
+  static_assert(kFewest <= kFewColumns, "every strip holds a vector, or is of few columns");
+
   template <bool kCarried>
   static void scan_carried(const Steps& steps, int64_t width, Tally* tallies, const Tally* before,
                            Stage& stage) {
     const auto few = [&]<int... kFewer>(std::integer_sequence<int, kFewer...>) {
-      return (
-          (width == kFewer + 1 && (scan_few<kFewer + 1, kCarried>(steps, tallies, before, stage), true)) ||
-          ...);
+      return ((width == kFewer + 1 &&
+               (FewColumns<T, Operation, kOutput, kFewer + 1, kCarried>::scan(steps, tallies, before, stage),
+                true)) ||
+              ...);
     };
-    if (!few(std::make_integer_sequence<int, kFewColumns - 1>{})) {
+    if (!few(std::make_integer_sequence<int, kFewest - 1>{})) {
       scan_strip<kCarried>(steps, width, tallies, before, stage);
     }
   }
 
-  static Tally output(Tally before, Tally next) { return kOutput == Output::kExclusive ? before : next; }
-
-  // Packed rows many at a time, so that the stage is asked once for all of them.
-  template <int kColumns, bool kCarried>
-  static void scan_few(const Steps& steps, Tally* tallies, const Tally* before, Stage& stage) {
-    constexpr int64_t kRowsPerLine = kLine / (kColumns * kSize);
-    Tally tally[kColumns];
-    Tally carry[kColumns];
-    std::copy_n(tallies, kColumns, tally);
-    if constexpr (kCarried) std::copy_n(before, kColumns, carry);
-    const bool packed = steps.out_step == kColumns * kSize;
-    const int64_t batch = packed ? Stage::kMost / 4 / (kColumns * kSize) : steps.rows;
-    for (int64_t start = 0; start < steps.rows; start += batch) {
-      const int64_t rows = std::min(batch, steps.rows - start);
-      const std::byte* from = steps.in + start * steps.in_step;
-      std::byte* to = steps.out + start * steps.out_step;
-      if (kOutput != Output::kNone && packed) to = stage.room(to, rows * kColumns * kSize);
-      int64_t i = 0;
-      if constexpr (kIsFloat<T>) {
-        constexpr int64_t kBytes = kTogether * kColumns * kSize;
-        const bool in_packed = steps.in_step == kColumns * kSize;
-        for (; packed && in_packed && i + kTogether <= rows; i += kTogether, from += kBytes, to += kBytes) {
-          scan_together<kColumns, kCarried>(from, to, tally, carry);
-          for (int64_t line = 0; line < kBytes; line += kLine) stage.send_line();
-        }
-      }
-      for (; i < rows; i += kRowsPerLine) {
-        const int64_t count = std::min(kRowsPerLine, rows - i);
-        for (int64_t r = 0; r < count; ++r, from += steps.in_step, to += steps.out_step) {
-          for (int j = 0; j < kColumns; ++j) {
-            const Tally next = Operation::combine(tally[j], widen<T, Tally>(from + j * kSize));
-            if constexpr (kOutput != Output::kNone) {
-              const Tally y = output(tally[j], next);
-              narrow<T, Tally>(to + j * kSize, kCarried ? Operation::combine(carry[j], y) : y);
-            }
-            tally[j] = next;
-          }
-        }
-        stage.send_line();
-      }
-    }
-    std::copy_n(tally, kColumns, tallies);
-  }
-
-  // So many packed rows are made wide together, and narrow again: a vector at a time, not one by one.
-  static constexpr int64_t kTogether = 64;
-  template <int kColumns, bool kCarried>
-  static void scan_together(const std::byte* in, std::byte* out, Tally* tallies, const Tally* carry) {
-    constexpr int64_t kCount = kTogether * kColumns;
-    alignas(64) Tally wide[kCount];
-    const auto place = [&](int64_t i) { return reinterpret_cast<std::byte*>(wide + i); };
-    for (int64_t i = 0; i < kCount; i += kLanes) store_vector(place(i), load_wide<T, Tally>(in + i * kSize));
-    for (int64_t i = 0; i < kCount; i += kColumns) {
-      for (int j = 0; j < kColumns; ++j) {
-        const Tally next = Operation::combine(tallies[j], wide[i + j]);
-        const Tally y = output(tallies[j], next);
-        wide[i + j] = kCarried ? Operation::combine(carry[j], y) : y;
-        tallies[j] = next;
-      }
-    }
-    if constexpr (kOutput == Output::kNone) return;
-    for (int64_t i = 0; i < kCount; i += kLanes) {
-      store_wide<T, Tally>(out + i * kSize, load_vector<V>(place(i)));
-    }
-  }
-
-  // Short packed rows many at a time here too; long ones go straight around the caches.
+  // Short packed rows many at a time; long ones go straight around the caches.
   template <bool kCarried>
   static void scan_strip(const Steps& steps, int64_t width, Tally* tallies, const Tally* before,
                          Stage& stage) {
@@ -246,11 +176,9 @@ class ColumnScan {
     return (reinterpret_cast<uintptr_t>(steps.out) | static_cast<uintptr_t>(steps.out_step)) % kSize == 0;
   }
 
-  static constexpr int64_t kLanes = kVectorBytes / sizeof(Tally);
   // Columns whose outputs fill a line, and vectors of tallies whose outputs fill one.
   static constexpr int64_t kColumns = kLine / kSize;
   static constexpr int64_t kWides = sizeof(Tally) / kSize;
-  static_assert(kLanes <= kFewColumns, "every strip holds a vector");
   // Vectors whose outputs fill a line.
   static constexpr int64_t kPerLine = kLine / (kLanes * kSize);
 

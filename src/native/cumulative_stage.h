@@ -32,7 +32,8 @@ class Stage {
 
   bool streams() const { return streams_; }
 
-  // Where to write the `size` bytes that belong to `out`, kMost of them at most, before the next call.
+  // Where to write the `size` bytes that belong to `out`, kMost of them at most, before the next call. Where
+  // it streams, a vector may reach beyond them.
   std::byte* room(std::byte* out, int64_t size) {
     if (!streams_) return out;
     const bool follows = (down_ ? out + size : out) == next_;
@@ -99,7 +100,7 @@ class Stage {
   int64_t waiting_ = 0;        // bytes, of whole lines
   const std::byte* source_ = nullptr;
   std::byte* target_ = nullptr;
-  alignas(64) std::byte staged_[2][kCapacity];
+  alignas(64) std::byte staged_[2][kCapacity + kLine];
 };
 
 ANYDML_ISA_END

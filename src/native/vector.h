@@ -147,6 +147,26 @@ ANYDML_INLINE Vector<uint16_t> narrow_vector(const Vector<Wide>* wide) {
   }
 }
 
+// The first kBytes of a vector alone, in two pieces that may overlap.
+template <int64_t kBytes>
+ANYDML_INLINE void store_first(std::byte* to, Vector<uint16_t, 8> v) {
+  if constexpr (kBytes < 4) {
+    const uint16_t only = v[0];
+    std::memcpy(to, &only, sizeof(only));
+  } else {
+    constexpr bool kShort = kBytes < 8;
+    using Piece = std::conditional_t<kShort, uint32_t, uint64_t>;
+    constexpr int kFrom = (kBytes - sizeof(Piece)) / 2;
+    const auto moved = [&]<int... kPlace>(std::integer_sequence<int, kPlace...>) {
+      return __builtin_shufflevector(v, v, ((kPlace + kFrom) % 8)...);
+    }(std::make_integer_sequence<int, 8>{});
+    const Piece first = ((Vector<Piece, 16 / sizeof(Piece)>)v)[0];
+    const Piece last = ((Vector<Piece, 16 / sizeof(Piece)>)moved)[0];
+    std::memcpy(to, &first, sizeof(Piece));
+    if (kFrom > 0) std::memcpy(to + kFrom * 2, &last, sizeof(Piece));
+  }
+}
+
 // Around the caches, to an address that is aligned.
 ANYDML_INLINE void stream_vector(std::byte* to, Vector<uint16_t> v) {
 #if defined(ANYDML_ISA_AVX2) || defined(ANYDML_ISA_AVX512)

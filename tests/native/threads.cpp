@@ -96,6 +96,8 @@ std::vector<Case> cases() {
       all.push_back(scan(name, type, {20'000, 9}, 1, 0, 0));
       all.push_back(scan(name, type, {400, 901}, 0, 0, 1));
       all.push_back(scan(name, type, {30, 300, 31}, 1, 1, 0));
+      all.push_back(scan(name, type, {30, 1021, 3}, 1, 0, 0));
+      all.push_back(scan(name, type, {90'001, 5}, 0, 1, 1));
       all.push_back(scan(name, type, {500, 9001}, 0, 1, 0));  // around the caches
     }
   }

@@ -1,0 +1,176 @@
+// Scans of so few columns side by side that they do not fill a vector. Floats go in pairs of rows,
+//   L(i + 1) = L(i - 1) o (x(i) o x(i + 1)),
+// as each L waits for the one before it, and for little else.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <utility>
+
+#include "cumulative_stage.h"
+#include "cumulative_tally.h"
+#include "isa.h"
+#include "stream.h"
+#include "vector.h"
+
+ANYDML_ISA_BEGIN
+
+enum class Output { kNone, kInclusive, kExclusive };
+
+#if defined(ANYDML_VECTORS)
+
+// `rows` steps along the axis, of columns that lie side by side.
+struct Steps {
+  int64_t rows;
+  const std::byte* in;
+  int64_t in_step;
+  std::byte* out;
+  int64_t out_step;
+
+  Steps part(int64_t begin, int64_t end) const {
+    return {end - begin, in + begin * in_step, in_step, out + begin * out_step, out_step};
+  }
+};
+
+// kCarried: with a tally of the blocks before.
+template <class T, class Operation, Output kOutput, int kColumns, bool kCarried>
+class FewColumns {
+ public:
+  using Tally = TallyOf<T>;
+
+  // Packed rows many at a time, so that the stage is asked once for all of them.
+  static void scan(const Steps& steps, Tally* tallies, const Tally* before, Stage& stage) {
+    FewColumns columns(tallies, before);
+    const bool packed = steps.out_step == kRow;
+    const int64_t batch = packed ? Stage::kMost / 4 / kRow : steps.rows;
+    for (int64_t start = 0; start < steps.rows; start += batch) {
+      Steps some = steps.part(start, std::min(start + batch, steps.rows));
+      if (kOutput != Output::kNone && packed) some.out = stage.room(some.out, some.rows * kRow);
+      if constexpr (kIsFloat<T>) {
+        columns.scan_floats(some, stage);
+      } else {
+        columns.scan_singly(some, stage);
+      }
+    }
+    std::copy_n(columns.tallies_, kColumns, tallies);
+  }
+
+ private:
+  using V = Vector<Tally>;
+  static constexpr int64_t kSize = sizeof(T);
+  static constexpr int64_t kLanes = kVectorBytes / sizeof(Tally);
+  static constexpr int64_t kRow = kColumns * kSize;
+  // Rows of floats are in pairs.
+  static constexpr int kPair = kIsFloat<T> ? 2 : 1;
+  static constexpr int64_t kRowsPerLine = std::max<int64_t>(1, kLine / kRow / kPair) * kPair;
+
+  FewColumns(const Tally* tallies, const Tally* before) {
+    std::copy_n(tallies, kColumns, tallies_);
+    if constexpr (kCarried) std::copy_n(before, kColumns, before_);
+  }
+
+  void scan_floats(const Steps& steps, Stage& stage) {
+    const auto [begin, end] = readable_rows(steps);
+    const Steps readable = steps.part(begin, end);
+    scan_singly(steps.part(0, begin), stage);
+    if (stage.streams() && steps.in_step == kRow && steps.out_step == kRow) {
+      scan_as_vectors<true>(readable, stage);
+    } else {
+      scan_as_vectors<false>(readable, stage);
+    }
+    scan_singly(steps.part(end, steps.rows), stage);
+  }
+
+  // Rows, from an even one to another, of which a whole vector may be read: what lies behind them belongs to
+  // other rows.
+  static std::pair<int64_t, int64_t> readable_rows(const Steps& steps) {
+    const int64_t step = std::abs(steps.in_step);
+    if (step == 0) return {0, 0};
+    constexpr int64_t kBeyond = (kLanes - kColumns) * kSize;
+    const int64_t last = (kBeyond + step - 1) / step;
+    if (steps.in_step < 0) {
+      const int64_t begin = std::min(steps.rows, last + last % 2);
+      return {begin, steps.rows - (steps.rows - begin) % 2};
+    }
+    const int64_t end = std::max<int64_t>(0, steps.rows - last);
+    return {0, end - end % 2};
+  }
+
+  // One row, or two, which are both read before one is written.
+  template <int kRows, class Wide, class Load, class Store>
+  ANYDML_INLINE static void advance(Wide& tally, const Load& load, const Store& store) {
+    Wide x[kRows];
+    for (int r = 0; r < kRows; ++r) x[r] = load(r);
+    const Wide next = Operation::combine(tally, x[0]);
+    store(0, kOutput == Output::kExclusive ? tally : next);
+    if constexpr (kRows == 1) {
+      tally = next;
+    } else {
+      tally = Operation::combine(tally, Operation::combine(x[0], x[1]));
+      store(1, kOutput == Output::kExclusive ? next : tally);
+    }
+  }
+
+  void scan_singly(const Steps& steps, Stage& stage) {
+    for (int64_t i = 0; i < steps.rows;) {
+      const int64_t end = std::min(steps.rows, i + kRowsPerLine);
+      for (; i + kPair <= end; i += kPair) advance_singly<kPair>(steps.part(i, end));
+      for (; i < end; ++i) advance_singly<1>(steps.part(i, end));
+      stage.send_line();
+    }
+  }
+
+  template <int kRows>
+  ANYDML_INLINE void advance_singly(const Steps& steps) {
+    for (int j = 0; j < kColumns; ++j) {
+      advance<kRows>(
+          tallies_[j], [&](int r) { return widen<T, Tally>(steps.in + r * steps.in_step + j * kSize); },
+          [&](int r, Tally y) {
+            if constexpr (kCarried) y = Operation::combine(before_[j], y);
+            if constexpr (kOutput != Output::kNone) {
+              narrow<T, Tally>(steps.out + r * steps.out_step + j * kSize, y);
+            }
+          });
+    }
+  }
+
+  // A row's columns in one vector, with some of what lies behind them. kStaged: rows are packed, and the next
+  // one is written over what this one writes too much.
+  template <bool kStaged>
+  void scan_as_vectors(const Steps& steps, Stage& stage) {
+    const int64_t in_step = kStaged ? kRow : steps.in_step;
+    const int64_t out_step = kStaged ? kRow : steps.out_step;
+    V tally = load_vector<V>(reinterpret_cast<const std::byte*>(tallies_));
+    const V before = load_vector<V>(reinterpret_cast<const std::byte*>(before_));
+    const std::byte* from = steps.in;
+    std::byte* to = steps.out;
+    const auto load = [&](int r) { return load_wide<T, Tally>(from + r * in_step); };
+    const auto store = [&](int r, V y) {
+      if constexpr (kCarried) y = Operation::combine(before, y);
+      if constexpr (kOutput == Output::kNone) return;
+      if constexpr (kStaged) {
+        store_wide<T, Tally>(to + r * out_step, y);
+      } else {
+        store_first<kRow>(to + r * out_step, narrow_row<T, Vector<uint16_t, 8>>(y));
+      }
+    };
+    for (int64_t i = 0; i < steps.rows;) {
+      const int64_t end = std::min(steps.rows, i + kRowsPerLine);
+      for (; i < end; i += kPair, from += kPair * in_step, to += kPair * out_step) {
+        advance<kPair>(tally, load, store);
+      }
+      stage.send_line();
+    }
+    store_vector(reinterpret_cast<std::byte*>(tallies_), tally);
+  }
+
+  // What is beyond the columns, no output is made of.
+  Tally tallies_[std::max<int64_t>(kColumns, kLanes)] = {};
+  Tally before_[std::max<int64_t>(kColumns, kLanes)] = {};
+};
+
+#endif  // ANYDML_VECTORS
+
+ANYDML_ISA_END
