@@ -14,8 +14,9 @@ import pytest
 from anydml import Device, DMLError
 from anydml.bench import Result, Row, header, measure, spread, wrong
 from anydml.bench.accuracy import accuracy
-from anydml.bench.cases import LARGE, LARGE_ON_GPU, Case, Pooling, Scan, matrix, matrix_on_gpu
+from anydml.bench.cases import LARGE, LARGE_ON_GPU, Case, Pooling, Scan
 from anydml.bench.command import bench
+from anydml.bench.matrix import matrix, matrix_on_gpu
 from anydml.bench.peers import HostPeers, Peer
 from anydml.bench.report import as_json, page
 from anydml.cli import main

@@ -15,9 +15,10 @@ import pytest
 from anydml import Device
 from anydml.bench import Row, measure, run, small_calls, wrong
 from anydml.bench.accuracy import accuracy
-from anydml.bench.cases import Case, matrix_on_gpu
+from anydml.bench.cases import Case
 from anydml.bench.command import bench
 from anydml.bench.first import first_runs
+from anydml.bench.matrix import matrix_on_gpu
 from anydml.bench.peers import Peer
 from anydml.bench.places import place_of
 from anydml.engines.gpu.devices import is_interpreted
@@ -62,7 +63,7 @@ def test_every_cell_computes_what_its_check_expects() -> None:
 @pytest.mark.parametrize("little", [0, 1 << 20])
 def test_checks_notice_a_wrong_element(text: str, little: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """On the device, as of large tensors, and on the CPU."""
-    monkeypatch.setattr("anydml.bench.cases.LITTLE_ON_GPU", little)
+    monkeypatch.setattr("anydml.bench.matrix.LITTLE_ON_GPU", little)
     (case,) = rows(text)
     work = case.make(Device(GPU))
     work.compiled.dispatch(work.inputs, [work.output])

@@ -17,7 +17,8 @@ from ..device import DEVICE_NAMES, Device
 from ..errors import Violation
 from ..model.files import write_whole
 from . import QUICK_RUNS, RUNS, Result, Row, header, progress_to, run, small_calls
-from .cases import LARGE, LITTLE_ON_GPU, MIDDLE, SMALL, Case, matrix, matrix_on_gpu
+from .cases import LARGE, LITTLE_ON_GPU, MIDDLE, SMALL, Case
+from .matrix import matrix, matrix_on_gpu
 from .peers import HostPeers, Peers, cores
 from .places import place_of
 from .report import as_json, page

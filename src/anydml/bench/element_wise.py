@@ -13,7 +13,7 @@ from ..dispatchables import Compiled
 from ..graph.build import Graph
 from ..operators import spec
 from ..tensor import DML_SCALE_BIAS
-from .cases import Case, Work, _compile, _desc, _tensor
+from .cases import Case, Work, compiled_of, desc_of, tensor_of
 from .places import place_of
 
 WIDTH = 1024
@@ -52,14 +52,14 @@ class ElementWise(Case):
 
     def _operator(self, device: Device, inputs: list[Any], output: Any) -> Compiled:
         ((operator, members),) = self.steps
-        tensors = [_tensor(device, array) for array in (*inputs, output)]
-        return _compile(
-            device, _desc(operator, **dict(zip(spec(operator).tensors, tensors, strict=True)), **dict(members))
+        tensors = [tensor_of(device, array) for array in (*inputs, output)]
+        return compiled_of(
+            device, desc_of(operator, **dict(zip(spec(operator).tensors, tensors, strict=True)), **dict(members))
         )
 
     def _graph(self, device: Device, inputs: list[Any]) -> Compiled:
         graph = Graph(device)
-        values = [graph.input(_tensor(device, array)) for array in inputs]
+        values = [graph.input(tensor_of(device, array)) for array in inputs]
         result = values.pop(0)
         for operator, members in self.steps:
             first, *others = [name for name in spec(operator).tensors if name != "OutputTensor"]
@@ -74,7 +74,7 @@ class ElementWise(Case):
             result = given.pop(0)
             for operator, members in self.steps:
                 found = spec(operator)
-                tensors = dict.fromkeys(found.tensors, _tensor(Device("reference"), result))
+                tensors = dict.fromkeys(found.tensors, tensor_of(Device("reference"), result))
                 others = [given.pop(0) for _ in range(len(tensors) - 2)]
                 result = found.reference(found.desc(**tensors, **dict(members)), result, *others)
             if not are_near(y[part], result):

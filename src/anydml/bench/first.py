@@ -13,7 +13,8 @@ import time
 from tempfile import TemporaryDirectory
 
 from ..device import Device
-from .cases import LITTLE_ON_GPU, Case, matrix_on_gpu
+from .cases import LITTLE_ON_GPU, Case
+from .matrix import matrix_on_gpu
 from .places import place_of
 
 
