@@ -1,0 +1,98 @@
+"""SqueezeNet and MobileNet by PyDirectML's names on a GPU, beside the same networks in PyTorch, eager, many pictures.
+
+    PYTHONPATH=tests python benchmarks/classifiers_gpu.py [DEVICE] [BATCH]
+
+All tensors lie on the device, "cuda" where none is named, whose own events count: the medians of runs that take turns.
+PyTorch is measured in single precision, as anydml computes, and as it is by default, where its convolutions may use
+TF32, whose results are apart by up to a hundredth. Weights are as for classifiers.py.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+import torch
+
+import anydml
+import networks
+import pydirectml as dml
+from anydml.bench import interleaved
+from anydml.bench.places import Gpu
+
+RUNS = 11
+
+
+class Prepared(networks.Eager):
+    """In single precision, each weight brought to the device once."""
+
+    def __init__(self, device: torch.device) -> None:
+        super().__init__(torch.float32)
+        self._device = device
+        self._tensors: dict[int, tuple[np.ndarray, Any]] = {}
+
+    def input(self, data: np.ndarray) -> Any:
+        if id(data) not in self._tensors:
+            self._tensors[id(data)] = data, super().input(data).to(self._device)
+        return self._tensors[id(data)][1]
+
+
+def dispatching(library: networks.Built, output: Any, device: torch.device) -> tuple[Callable[[], None], torch.Tensor]:
+    """What dispatches a network, and where it writes its output."""
+    graph = library.build(output)._graph
+    bound: list[Any] = [None] * len(graph.inputs)
+    for binding in library.bindings:
+        number = binding._expr.port.number
+        if graph.inputs[number] is not None:
+            data = np.ascontiguousarray(binding._data).reshape(-1)
+            bound[number] = torch.tensor(data.view(np.uint8)).to(device)
+    owned = [tensor is not None and bool(tensor.Flags) for tensor in graph.inputs]
+    sides = list(zip(bound, owned, strict=True))
+    persistent = graph.initialise([each if own else None for each, own in sides])
+    inputs = [None if own else each for each, own in sides]
+    (tensor,) = graph.outputs
+    y = torch.empty(tensor.TotalTensorSizeInBytes or 0, dtype=torch.uint8, device=device)
+    return lambda: graph.dispatch(inputs, [y], persistent=persistent), y
+
+
+def main(name: str = "cuda", batch: int = 64) -> None:
+    os.environ["ANYDML_DEVICE"] = name
+    read = cache(networks._weights)
+    networks._weights = cache(lambda folder: cache(read(folder)))
+    device = anydml.Device(name).memory.device
+    place = Gpu(device)
+    print(f"{place.name}, anydml {anydml.__version__}, PyTorch {torch.__version__}, batch of {batch}")
+    image = np.random.default_rng(0).random((batch, 3, 224, 224), np.float32)
+    for network, builders in (
+        (networks.squeezenet, {"anydml": networks.Built}),
+        (networks.mobilenet, {"anydml": networks.Built, "anydml, all owned": networks.Owned}),
+    ):
+        eager = Prepared(device)
+        made = {}
+        for title, builder in builders.items():
+            library = builder(dml.Device())
+            made[title] = dispatching(library, network(library, image), device)
+        runs: dict[str, Callable[[], object]] = {title: run for title, (run, _) in made.items()}
+        runs["PyTorch"] = lambda: network(eager, image)  # noqa: B023
+        for allowed in (False, True):
+            torch.backends.cudnn.allow_tf32 = allowed
+            with torch.inference_mode():
+                wanted = network(eager, image).reshape(-1)
+                for title, (run, y) in made.items():
+                    run()
+                    error = float((y.view(torch.float32) - wanted).abs().max() / wanted.abs().max())
+                    assert error < (2e-2 if allowed else 1e-4), (title, error)
+                found = {title: np.median(each) * 1e3 for title, each in interleaved(runs, RUNS, place).items()}
+            words = "PyTorch with TF32" if allowed else "PyTorch in single precision"
+            ratios = ", ".join(
+                f"{title} {found[title]:.2f} ms, {found[title] / found['PyTorch']:.2f}" for title in made
+            )
+            print(f"{network.__name__}: {words} {found['PyTorch']:.2f} ms; {ratios}")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:2], *map(int, sys.argv[2:3]))
