@@ -109,6 +109,8 @@ class Exported:
         model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = THREADS
+        # Its threads would wait busily while others are measured.
+        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
         return lambda: session.run(None, {"picture": image})[0]
 
