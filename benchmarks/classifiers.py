@@ -14,7 +14,6 @@ import platform
 import statistics
 import time
 from collections.abc import Callable, Mapping
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -28,19 +27,6 @@ import networks
 import pydirectml as dml
 
 THREADS = 2
-
-
-class Prepared(networks.Eager):
-    """In single precision, each weight brought to PyTorch once."""
-
-    def __init__(self) -> None:
-        super().__init__(torch.float32)
-        self._tensors: dict[int, tuple[np.ndarray, Any]] = {}
-
-    def input(self, data: np.ndarray) -> Any:
-        if id(data) not in self._tensors:
-            self._tensors[id(data)] = data, super().input(data)
-        return self._tensors[id(data)][1]
 
 
 class Exported:
@@ -121,14 +107,6 @@ def built(library: networks.Built, network: Callable[..., Any], image: np.ndarra
     return lambda: np.asarray(library.device.compute(model, library.bindings, [output])[0])
 
 
-def weights(folder: str) -> Callable[[str], np.ndarray]:
-    """As tests/networks.py has them, but each read once."""
-    return cache(_READ(folder))
-
-
-_READ = cache(networks._weights)
-
-
 def milliseconds(runs: Mapping[str, Callable[[], object]], rounds: int = 25) -> dict[str, float]:
     """The median of each, in turns."""
     times: dict[str, list[float]] = {name: [] for name in runs}
@@ -141,7 +119,6 @@ def milliseconds(runs: Mapping[str, Callable[[], object]], rounds: int = 25) -> 
 
 
 def main() -> None:
-    networks._weights = cache(weights)
     torch.set_num_threads(THREADS)
     print(f"{platform.platform()}, anydml {anydml.__version__}, PyTorch {torch.__version__}, ", end="")
     print(f"ONNX {onnx.__version__}, ONNX Runtime {onnxruntime.__version__}, {THREADS} threads")
@@ -150,7 +127,7 @@ def main() -> None:
         (networks.squeezenet, {"anydml": networks.Built}),
         (networks.mobilenet, {"anydml": networks.Built, "anydml, all owned": networks.Owned}),
     ):
-        eager, exported = Prepared(), Exported()
+        eager, exported = networks.Prepared(), Exported()
         runs = {name: built(builder(dml.Device(False)), network, image) for name, builder in builders.items()}
         runs["PyTorch"] = lambda: network(eager, image).numpy()  # noqa: B023
         runs["ONNX Runtime"] = exported.computed(network(exported, image), image)

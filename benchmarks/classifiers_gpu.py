@@ -12,7 +12,6 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -25,20 +24,6 @@ from anydml.bench import interleaved
 from anydml.bench.places import Gpu
 
 RUNS = 11
-
-
-class Prepared(networks.Eager):
-    """In single precision, each weight brought to the device once."""
-
-    def __init__(self, device: torch.device) -> None:
-        super().__init__(torch.float32)
-        self._device = device
-        self._tensors: dict[int, tuple[np.ndarray, Any]] = {}
-
-    def input(self, data: np.ndarray) -> Any:
-        if id(data) not in self._tensors:
-            self._tensors[id(data)] = data, super().input(data).to(self._device)
-        return self._tensors[id(data)][1]
 
 
 def dispatching(library: networks.Built, output: Any, device: torch.device) -> tuple[Callable[[], None], torch.Tensor]:
@@ -61,8 +46,6 @@ def dispatching(library: networks.Built, output: Any, device: torch.device) -> t
 
 def main(name: str = "cuda", batch: int = 64) -> None:
     os.environ["ANYDML_DEVICE"] = name
-    read = cache(networks._weights)
-    networks._weights = cache(lambda folder: cache(read(folder)))
     device = anydml.Device(name).memory.device
     place = Gpu(device)
     print(f"{place.name}, anydml {anydml.__version__}, PyTorch {torch.__version__}, batch of {batch}")
@@ -71,7 +54,7 @@ def main(name: str = "cuda", batch: int = 64) -> None:
         (networks.squeezenet, {"anydml": networks.Built}),
         (networks.mobilenet, {"anydml": networks.Built, "anydml, all owned": networks.Owned}),
     ):
-        eager = Prepared(device)
+        eager = networks.Prepared(device)
         made = {}
         for title, builder in builders.items():
             library = builder(dml.Device())

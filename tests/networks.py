@@ -235,11 +235,30 @@ class Eager:
         return output.numpy()
 
 
+class Prepared(Eager):
+    """In single precision, each weight brought to a device once."""
+
+    def __init__(self, device: Any = "cpu") -> None:
+        import torch
+
+        super().__init__(torch.float32)
+        self._device = device
+        self._tensors: dict[int, tuple[np.ndarray, Any]] = {}
+
+    def input(self, data: np.ndarray) -> Any:
+        if id(data) not in self._tensors:
+            # Kept with it, as another array might be where it was.
+            self._tensors[id(data)] = data, super().input(data).to(self._device)
+        return self._tensors[id(data)][1]
+
+
 RELU = "ACTIVATION_RELU"
 EPSILON = 9.999999747378752e-06
 
 
+@cache
 def _weights(folder: str) -> Any:
+    @cache
     def load(name: str) -> np.ndarray:
         # Their headers end with blanks behind a line's end, which NumPy refuses from 2.5 on.
         data = (SHARED / folder / f"{name}.npy").read_bytes()
