@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import prod
 from typing import Any
 
 import torch
@@ -15,8 +14,8 @@ from ...schema import OperatorDesc, OperatorSpec
 from .. import Declined, calls
 from ..calls import dense
 from . import convolution_kernels
-from .launch import Launch, Planned, Tensors, next_power_of_2
-from .normalization import LARGEST, MOST, SMALLEST
+from .launch import Planned, Tensors
+from .normalization import by_channel
 
 
 def plan(
@@ -31,14 +30,10 @@ def plan(
         return Declined("this kernel fuses no activation but ACTIVATION_RELU")
     if activation is None and bias is None:
         return Declined("there is nothing to do behind the convolution")
-    inner = prod(y.sizes[2:])
-    block = min(max(next_power_of_2(inner), SMALLEST), LARGEST)
-    blocks = -(-inner // block)
-    programs = prod(y.sizes[:2]) * blocks
-    if max(programs, inner) >= MOST:
-        return Declined(f"this kernel takes less than {MOST} elements of a channel, and programs")
-    constants = {"HAS_BIAS": bias is not None, "HAS_RELU": activation is not None, "BLOCK": block}
-    launch = Launch(convolution_kernels.finish, programs, (inner, y.sizes[1], blocks), constants)
+    constants = {"HAS_BIAS": bias is not None, "HAS_RELU": activation is not None}
+    launch = by_channel(convolution_kernels.finish, y.sizes, constants)
+    if isinstance(launch, Declined):
+        return launch
     convolve = dense.convolution(d)
 
     def run(inputs: Tensors, outputs: Tensors) -> None:

@@ -41,22 +41,24 @@ def plan(
         if any(strides) or channel % 4:
             return Declined("this kernel takes parameters by channel")
         steps.append(channel // 4)
-    inner = prod(x.sizes[2:])
-    block = min(max(next_power_of_2(inner), SMALLEST), LARGEST)
-    blocks = -(-inner // block)
-    programs = prod(x.sizes[:2]) * blocks
-    if max(programs, inner) >= MOST:
-        return Declined(f"this kernel takes less than {MOST} elements of a channel, and programs")
-    constants = {
-        "STEPS": tuple(steps),
-        "EPSILON": d.Epsilon,
-        "HAS_RELU": activation is not None,
-        "BLOCK": block,
-    }
-    launch = Launch(normalization_kernels.normalize, programs, (inner, x.sizes[1], blocks), constants)
+    constants = {"STEPS": tuple(steps), "EPSILON": d.Epsilon, "HAS_RELU": activation is not None}
+    launch = by_channel(normalization_kernels.normalize, x.sizes, constants)
+    if isinstance(launch, Declined):
+        return launch
 
     def run(inputs: Tensors, outputs: Tensors) -> None:
         launch(*inputs, outputs[0])
 
-    words = f"{prod(x.sizes[:2])} rows by channel, in blocks of {block}"
-    return Planned(words, run, ((launch, [torch.float32] * 6),))
+    return Planned(f"{prod(x.sizes[:2])} rows by channel", run, ((launch, [torch.float32] * 6),))
+
+
+def by_channel(kernel: Any, sizes: Sequence[int], constants: dict[str, Any]) -> Launch | Declined:
+    """A launch on rows of one channel each, of packed sizes, in blocks: the kernel takes `inner`, `channels` and
+    `blocks`, and BLOCK behind the other constants."""
+    inner = prod(sizes[2:])
+    block = min(max(next_power_of_2(inner), SMALLEST), LARGEST)
+    blocks = -(-inner // block)
+    programs = prod(sizes[:2]) * blocks
+    if max(programs, inner) >= MOST:
+        return Declined(f"this kernel takes less than {MOST} elements of a channel, and programs")
+    return Launch(kernel, programs, (inner, sizes[1], blocks), {**constants, "BLOCK": block})
