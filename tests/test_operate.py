@@ -310,7 +310,7 @@ IMAGE = np.ones((1, 2, 4, 4), np.float32)
         (lambda: anydml.abs(X, scale_bias=2), "ABS.scale_bias: found int 2, expected a DML_SCALE_BIAS of two numbers"),
         (
             lambda: anydml.softmax(X, 2),
-            "SOFTMAX.axis: found int 2, expected -2 to 1, for an array of 2 dimensions (A5)",
+            "SOFTMAX.axes: found int 2, expected -2 to 1, for an array of 2 dimensions (A5)",
         ),
         (lambda: anydml.softmax(X, [0, 0]), "SOFTMAX1.axes[1]: found 0 again, expected every axis once (C5)"),
         (lambda: anydml.softmax(X, []), "SOFTMAX1.axis_count: found 0, expected at least 1 (C3)"),
@@ -386,7 +386,7 @@ IMAGE = np.ones((1, 2, 4, 4), np.float32)
             lambda: anydml.fill_value_constant((), 1),
             "FILL_VALUE_CONSTANT.out.shape: found 0 dimensions, expected 1 to 8",
         ),
-        (lambda: anydml.mean_variance_normalization(X, axes=[2]), "axis: found int 2, expected -2 to 1"),
+        (lambda: anydml.mean_variance_normalization(X, axes=[2]), "axes: found int 2, expected -2 to 1"),
         (
             lambda: anydml.batch_normalization(X, X, X, X, X[:1, :2]),
             "bias.shape[1]: found 2, expected 3, that of x, or 1",

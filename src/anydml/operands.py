@@ -31,16 +31,16 @@ def check_pieces(name: str, pieces: Sequence[Array], axis: int) -> None:
             refuse(name, "(A8)", f"arrays[{i}]", f"shape {piece.shape}", expected)
 
 
-def as_axis(name: str, axis: Any, ndim: int) -> int:
+def as_axis(name: str, axis: Any, ndim: int, where: str = "axis") -> int:
     try:
         found = index(axis)
     except TypeError:
-        return refuse(name, "(A5)", "axis", kind_of(axis), "an integer", kind="type")  # type: ignore[no-any-return]
+        return refuse(name, "(A5)", where, kind_of(axis), "an integer", kind="type")  # type: ignore[no-any-return]
     if not -ndim <= found < ndim:
         expected = (
             f"{-ndim} to {ndim - 1}, for an array of {ndim} dimensions" if ndim else "an array of 1 or more dimensions"
         )
-        refuse(name, "(A5)", "axis", kind_of(found), expected)
+        refuse(name, "(A5)", where, kind_of(found), expected)
     return found % ndim
 
 
@@ -48,7 +48,7 @@ def as_axes(name: str, axes: Any, ndim: int) -> tuple[int, ...]:
     """All where None."""
     if axes is None:
         return tuple(range(ndim))
-    return tuple([as_axis(name, axis, ndim) for axis in (axes if hasattr(axes, "__len__") else [axes])])
+    return tuple([as_axis(name, axis, ndim, "axes") for axis in (axes if hasattr(axes, "__len__") else [axes])])
 
 
 def as_number(name: str, where: str, value: float, dtype: np.dtype[Any]) -> Array:
