@@ -5,6 +5,7 @@ Their rules are (D3) in ``device.py`` and (B1) to (B9) in ``binding.py``.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
@@ -24,7 +25,7 @@ from .binding import (
     check_sharing,
     violation,
 )
-from .engines import Declined, Engine, Kernel, Run
+from .engines import Declined, Engine, Kernel, Run, TryRun
 from .enums import DML_PERSISTENT_BUFFER_ALIGNMENT
 from .errors import Violation, error
 from .layout import Array
@@ -82,7 +83,7 @@ class BindingProperties(NamedTuple):
     """In bytes; holds what is OWNED_BY_DML."""
 
 
-class Compiled(Child):
+class Compiled(Child, ABC):
     """What reads and writes memory that is bound to it: an operator or a graph, with its kernel. Immutable; several
     threads may dispatch it at once."""
 
@@ -91,17 +92,15 @@ class Compiled(Child):
     """Whether no value breaks a rule."""
 
     def __init__(
-        self, device: Device, name: str, kernel: Kernel, in_place: bool, inputs: list[Slot], outputs: list[Slot]
+        self, device: Device, name: str, inputs: list[Slot], outputs: list[Slot], in_place: bool = False
     ) -> None:
         super().__init__(device)
         self.name = name
-        self._kernel = kernel
         self._in_place = in_place
         self._inputs = inputs
         self._outputs = outputs
         self._initialised = False
-        # Memory that an operator owns takes more than a glance.
-        self._try_run = None if any(slot.owned for slot in inputs) else kernel.try_run
+        self._try_run: TryRun | None = None
         self._mark = Mark()
         self._offsets: dict[str, int] = {}
         """Of owned inputs in the persistent resource."""
@@ -149,13 +148,13 @@ class Compiled(Child):
         self._run(read, written, resource)
 
     @property
+    @abstractmethod
     def engine(self) -> str:
         """Who serves it: "cpu", for instance, or "reference"."""
-        raise NotImplementedError
 
+    @abstractmethod
     def explain(self) -> str:
         """Which kernels serve it, and why other engines declined."""
-        raise NotImplementedError
 
     def _are_fine(self, inputs: Sequence[Any]) -> bool:
         """Whether one sees at a glance that these values break none."""
@@ -236,13 +235,13 @@ class Compiled(Child):
             self._kept.pop(old, None)
         return filled
 
+    @abstractmethod
     def _prepared(self, inputs: dict[int, Bound], memory: Array, offset: int) -> Any:
         """What `_work` gets with a persistent resource."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _work(self, prepared: Any, inputs: Sequence[Array | None], outputs: Sequence[Array | None]) -> None:
         """Computes the outputs, with what was prepared, or with None."""
-        raise NotImplementedError
 
     def _check_persistent(self, name: str, given: object) -> tuple[Array, int]:
         where, expected = "persistent", "the persistent resource that this operator was initialised with"
@@ -277,10 +276,12 @@ class CompiledOperator(Compiled):
 
     def __init__(self, operator: Operator, served: Served, inputs: list[Slot], outputs: list[Slot]) -> None:
         spec, device = operator.spec, operator.device
-        super().__init__(device, spec.name, served.kernel, spec.in_place, inputs, outputs)
+        super().__init__(device, spec.name, inputs, outputs, spec.in_place)
         self.spec = spec
         self.desc = operator.desc
         self._served = served
+        # Memory that an operator owns takes more than a glance.
+        self._try_run = None if any(slot.owned for slot in inputs) else served.kernel.try_run
         is_blind = not device.memory.is_host and not device.debug
         self._any_values = is_blind or spec.check_values is anything_goes
 
@@ -294,12 +295,13 @@ class CompiledOperator(Compiled):
         return self._served.explain(self.spec)
 
     def _prepared(self, inputs: dict[int, Bound], memory: Array, offset: int) -> Run | None:
-        if self._kernel.prepare is None:
+        prepare = self._served.kernel.prepare
+        if prepare is None:
             return None
-        return self._kernel.prepare([inputs[i].array if i in inputs else None for i in range(len(self._inputs))])
+        return prepare([inputs[i].array if i in inputs else None for i in range(len(self._inputs))])
 
     def _work(self, prepared: Run | None, inputs: Sequence[Array | None], outputs: Sequence[Array | None]) -> None:
-        (prepared or self._kernel.run)(inputs, outputs)
+        (prepared or self._served.kernel.run)(inputs, outputs)
 
     def _are_fine(self, inputs: Sequence[Any]) -> bool:
         if type(inputs) is not list or len(inputs) != len(self._inputs):

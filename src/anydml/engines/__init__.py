@@ -12,6 +12,10 @@ from ..schema import OperatorDesc, OperatorSpec
 Run: TypeAlias = Callable[[Sequence[Array | None], Sequence[Array | None]], None]
 """Takes arrays of exactly the layouts compiled for; writes every element of the outputs, and nothing else."""
 
+TryRun: TypeAlias = Callable[[Sequence[Any], Sequence[Any], bool], bool]
+"""The same for lists of any objects and a word on whether the operator may run in-place. Returns False, having done
+nothing, wherever it would take more than a glance to see that the rules on bindings hold."""
+
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
@@ -19,9 +23,7 @@ class Kernel:
 
     description: str
     run: Run
-    try_run: Callable[[Sequence[Any], Sequence[Any], bool], bool] | None = None
-    """The same for lists of any objects and a word on whether the operator may run in-place. Returns False, having done
-    nothing, wherever it would take more than a glance to see that the rules on bindings hold."""
+    try_run: TryRun | None = None
     prepare: Callable[[Sequence[Array | None]], Run | None] | None = None
     """Takes the inputs whose values stay, None for the others; returns what runs in place of `run` as long as they do,
     having done with them beforehand what takes time. None where there is nothing to gain."""

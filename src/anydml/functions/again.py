@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from ..engines import Kernel
+from ..engines import Kernel, TryRun
 from ..layout import Array
 
 _MOST_KEPT = 512
 
-AGAIN: dict[Any, tuple[Callable[[Sequence[Any], Sequence[Any], bool], bool], np.dtype[Any], tuple[int, ...]]] = {}
+AGAIN: dict[Any, tuple[TryRun, np.dtype[Any], tuple[int, ...]]] = {}
 """What runs a call, by all that tells it from others, and the type and shape of what comes out."""
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from copy import copy
-from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -12,7 +11,7 @@ import numpy as np
 
 from ..binding import Bound, Slot
 from ..dispatchables import Compiled
-from ..engines import Kernel, Run
+from ..engines import Run
 from ..enums import DML_PERSISTENT_BUFFER_ALIGNMENT, TensorDataType
 from ..errors import error
 from ..layout import Array, Layout
@@ -123,9 +122,7 @@ class CompiledGraph(Compiled):
         self._between, self._size = self._planned()
         self._seconds: list[list[float]] | None = None
         """Of each step in each dispatch, where they are measured."""
-        super().__init__(
-            device, "graph", Kernel(f"{len(self.steps)} kernels", partial(self._work, None)), False, inputs, outputs
-        )
+        super().__init__(device, "graph", inputs, outputs)
         self._places: dict[Port, int] = {}
         """Where in the persistent resource lies what is prepared."""
         for place in (place for step in self._preparation for place in step.writes if place is not None):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from ...errors import Violation, error
 from ...layout import Layout
 from ...schema import OperatorDesc, OperatorSpec
-from .. import Declined, Kernel, calls
+from .. import Declined, Kernel, TryRun, calls
 from .devices import is_interpreted
 
 if TYPE_CHECKING:
@@ -125,7 +125,7 @@ class GpuEngine:
 
     def _try_run(
         self, run: calls.Run, inputs: Sequence[Layout | None], outputs: Sequence[Layout | None]
-    ) -> Callable[[Sequence[Any], Sequence[Any], bool], bool]:
+    ) -> TryRun:
         from torch import Tensor
 
         from .launch import TYPES
