@@ -123,9 +123,7 @@ class GpuEngine:
 
         return run_there
 
-    def _try_run(
-        self, run: calls.Run, inputs: Sequence[Layout | None], outputs: Sequence[Layout | None]
-    ) -> TryRun:
+    def _try_run(self, run: calls.Run, inputs: Sequence[Layout | None], outputs: Sequence[Layout | None]) -> TryRun:
         from torch import Tensor
 
         from .launch import TYPES
