@@ -6,7 +6,7 @@ import triton
 import triton.language as tl
 
 from anydml.engines.gpu.pooling_kernels import _rounded
-from anydml.engines.gpu.scan_kernels import joined, split
+from anydml.engines.gpu.scan_steps_kernels import joined, split
 
 
 @triton.jit

@@ -349,7 +349,15 @@ def tiles(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> It
     _compile.cache_clear()
 
 
-SHAPES = [((90,), 0), ((2, 70), 1), ((40, 5), 0), ((2, 21, 9), 1), ((2, 1, 3), 1), ((2, 3, 1, 9, 2), 3)]
+SHAPES = [
+    ((90,), 0),
+    ((2, 70), 1),
+    ((40, 5), 0),
+    ((2, 21, 9), 1),
+    ((2, 21, 18), 1),
+    ((2, 1, 3), 1),
+    ((2, 3, 1, 9, 2), 3),
+]
 OPERATIONS = [("sum", np.float32), ("sum", np.uint64), ("product", np.float16), ("product", np.float32)]
 
 

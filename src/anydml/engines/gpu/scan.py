@@ -18,11 +18,12 @@ from ...enums import AxisDirection, TensorDataType
 from ...layout import Layout, fold
 from ...schema import OperatorDesc, OperatorSpec
 from .. import Declined
-from . import scan_kernels
+from . import scan_chain_kernels, scan_kernels, scan_narrow_kernels
 from .launch import BITS, TYPES, Launch, Planned, Tensors, next_power_of_2
 
-TILE, TILE_BYTES = 4096, 16 << 10
-"""Elements and bytes of a tile where elements of a line lie side by side, at most."""
+TILE, TILE_BYTES, SHORT_BYTES = 4096, 16 << 10, 4 << 10
+"""Elements and bytes of a tile where elements of a line lie side by side, at most; bytes of one of whole lines that are
+no longer: the more programs share the GPU, the less it waits."""
 LONG = 1024
 """Elements of a part of a product, at most: so many mantissas stay in range."""
 WARP, WARPS = 32, 4
@@ -30,7 +31,10 @@ DEEP = 16
 """Elements of a part where lines lie side by side, and half as many as where a thread reads pairs: it has them all."""
 NEAR = 2 * WARP
 """Fewer lines side by side than threads of a small program are read and written in the order of memory."""
-FEW, MANY = 256, 1 << 18
+FLAT = 3
+"""So few of them are read in chains as if each lay alone, in tiles of half a piece: threads that go along the axis meet
+in a cache's sectors."""
+FEW, MANY = 256, 1 << 16
 """Programs that keep a GPU busy: fewer long lines go in chains. Lines that keep it busy with a warp for each tile."""
 PIECE, TILES = 8 << 10, 4
 """Bytes of a tile in a chain along a line, at most, and tiles of a piece; twice as many of products."""
@@ -119,7 +123,7 @@ def plan(
     }
     near = geometry.lines[0].size if geometry.is_across else 0
     if 0 < near < NEAR:
-        kernel, warps = scan_kernels.scan_narrow, WARPS // 2
+        kernel, warps = scan_narrow_kernels.scan_narrow, WARPS // 2
         tile = _narrow_tile(geometry, near, dtype, scaled)
     else:
         kernel = scan_kernels.scan_tiles
@@ -153,12 +157,13 @@ def _tile(geometry: Geometry, near: int, dtype: torch.dtype, scaled: bool) -> tu
         pairs = dtype.itemsize == 2 and not scaled and geometry.is_even
         lines, depth = WARP if dtype.itemsize == 8 else 2 * WARP, min(whole, DEEP)
         parts = warps = 1 if count >= MANY else min(WARPS, next_power_of_2(-(-axis // depth)))
-        if pairs and parts == 1:
+        if pairs and count >= 4 * MANY:
             lines *= 2
         elif pairs:
             depth = min(whole, 2 * DEEP)
     else:
-        elements = LONG if scaled else min(TILE, TILE_BYTES // dtype.itemsize)
+        is_short = whole * dtype.itemsize <= SHORT_BYTES
+        elements = LONG if scaled else min(TILE, (SHORT_BYTES if is_short else TILE_BYTES) // dtype.itemsize)
         depth, warps = min(whole, elements), WARPS
         lines = min(elements // depth, next_power_of_2(count))
         parts = 2 if scaled and axis > depth else 1
@@ -191,37 +196,39 @@ def _in_a_chain(
     geometry: Geometry, near: int, tile: dict[str, Any], constants: dict[str, Any], dtype: torch.dtype
 ) -> Planned:
     tally, scaled = constants["TALLY"], constants["SCALED"]
-    lines, parts, depth, warps = tile["LINES"], 1, tile["DEPTH"], WARPS
-    if near:
+    lines, parts, warps = tile["LINES"], 1, WARPS
+    if 0 < near < NEAR:
+        lines = next_power_of_2(near)
+    if near > FLAT:
+        parts, depth = WARPS, DEEP
         if near < NEAR:
-            lines, warps = next_power_of_2(near), WARPS // 2
-        parts, depth = WARPS if near >= NEAR else NEAR // lines, DEEP
+            parts, warps = NEAR // lines, WARPS // 2
+            depth *= 2 if dtype.itemsize == 2 and not scaled else 1
         tiles = max(1, PIECES[dtype.itemsize] // (lines * parts * depth * dtype.itemsize))
     else:
-        depth = min(depth, PIECE // dtype.itemsize)
+        depth = min(LONG if scaled else TILE, PIECE // (2 if near else 1) // dtype.itemsize // lines)
         tiles = 2 * TILES if scaled else TILES
     size = tiles * parts * depth
     group = GROUPS[0] if lines > 1 else GROUPS[1 if scaled else 2]
-    span = max(group, WARP * warps) if lines == 1 else group
     blocks, pieces = -(-geometry.count // lines), -(-geometry.axis.size // size)
     width = tally.primitive_bitwidth // 32 + scaled
     words = 16 + (pieces + -(-pieces // group) + pieces // group**2 + 1) * blocks * lines * width
     constants = {
         "GROUP": group,
-        "SPAN": span,
+        "SPAN": max(group, WARP * warps // lines),
         "WORDS": width,
         "TILES": tiles,
         "LOOPS": max(len(geometry.lines), 1),
         "LINES": lines,
         "PARTS": parts,
         "DEPTH": depth,
-        "DIM": 1 if near else 2,
+        "DIM": 1 if near > FLAT else 2,
         "PAIRS": tile.get("PAIRS", False),
         **constants,
     }
     typed = _TYPED[dtype]
     arguments = geometry.arguments()
-    launch = Launch(scan_kernels.scan_chain, blocks * pieces, arguments, constants, (typed, typed), warps)
+    launch = Launch(scan_chain_kernels.scan_chain, blocks * pieces, arguments, constants, (typed, typed), warps)
 
     def run(inputs: Tensors, outputs: Tensors) -> None:
         x, y = inputs[0], outputs[0]
