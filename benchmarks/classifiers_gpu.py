@@ -32,9 +32,9 @@ def dispatching(library: networks.Built, output: Any, device: torch.device) -> t
     bound: list[Any] = [None] * len(graph.inputs)
     for binding in library.bindings:
         number = binding._expr.port.number
-        if graph.inputs[number] is not None:
-            data = np.ascontiguousarray(binding._data).reshape(-1)
-            bound[number] = torch.tensor(data.view(np.uint8)).to(device)
+        wanted = graph.inputs[number]
+        if wanted is not None:
+            bound[number] = torch.tensor(np.reshape(binding._data, wanted.Sizes)).to(device)
     owned = [tensor is not None and bool(tensor.Flags) for tensor in graph.inputs]
     sides = list(zip(bound, owned, strict=True))
     persistent = graph.initialise([each if own else None for each, own in sides])

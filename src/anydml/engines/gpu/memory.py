@@ -134,7 +134,7 @@ class TorchMemory:
         if tensor.data_ptr() % dtype.itemsize:
             found = f"an address that is no multiple of {dtype.itemsize}"
             refuse(operator, "(A12)", where, found, "elements at multiples of their size")
-        return TensorArray(tensor.detach(), dtype)
+        return TensorArray(tensor.detach() if tensor.requires_grad else tensor, dtype)
 
     def bring(self, array: Any) -> Any:
         if isinstance(array, TensorArray) or array.dtype not in DATA_TYPES:
