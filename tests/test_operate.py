@@ -296,6 +296,12 @@ IMAGE = np.ones((1, 2, 4, 4), np.float32)
             "GATHER.indices: found 3 at (0, 0), expected from -2 to 1, the indices of axis 0",
         ),
         (lambda: anydml.sqrt(np.float32(4)), "x.shape: found 0 dimensions, expected 1 to 8 (T2). x[np.newaxis] adds a"),
+        (lambda: anydml.convolution(np.ones((1, 1, 4, 4)), np.ones((3, 3))), "filter[np.newaxis] adds a dimension"),
+        (
+            lambda: anydml.convolution(np.ones((1, 1, 4, 4)), np.ones((1, 1, 3, 3)), activation="relu"),
+            "CONVOLUTION.activation: found str 'relu', expected the desc of an activation that may be fused, such as "
+            "DML_ACTIVATION_RELU_OPERATOR_DESC(), or None (F11)",
+        ),
         (lambda: anydml.sqrt(4.0), "ELEMENT_WISE_SQRT.x: found float 4.0, expected an array of numbers"),
         (lambda: anydml.add(1, 2), "ELEMENT_WISE_ADD.a: found int 1, expected an array of numbers"),
         (lambda: anydml.add(X, None), "ELEMENT_WISE_ADD.b: found None, expected an array of numbers"),

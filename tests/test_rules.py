@@ -209,7 +209,7 @@ NEGATIVES = [
         "DML_SCALE_BIAS",
         "a DML_SCALE_BIAS of two numbers",
     ),
-    Negative("(F11)", add1(3), "FusedActivation", "int 3", "the desc of an activation that may be fused, or None"),
+    Negative("(F11)", add1(3), "FusedActivation", "int 3", "such as DML_ACTIVATION_RELU_OPERATOR_DESC(), or None"),
     Negative("(F11)", add1(GOOD), "FusedActivation", "DML_BUFFER_TENSOR_DESC", "that may be fused"),
     Negative("(F11)", add1([activation("RELU")]), "FusedActivation", "tuple", "that may be fused"),
     Negative("(F11)", add1(type(activation("RELU"))), "FusedActivation", "type", "that may be fused"),

@@ -206,7 +206,7 @@ def _is_tensor(value: object) -> bool:
     return isinstance(value, DML_BUFFER_TENSOR_DESC)
 
 
-_ACTIVATION = "the desc of an activation that may be fused"
+_ACTIVATION = "the desc of an activation that may be fused, such as DML_ACTIVATION_RELU_OPERATOR_DESC()"
 _CHECKS: dict[str, tuple[str, str, Callable[[object], bool]]] = {
     "Tensor": ("(F1)", "a DML_BUFFER_TENSOR_DESC", _is_tensor),
     "OptionalTensor": ("(F1)", "a DML_BUFFER_TENSOR_DESC or None", lambda value: value is None or _is_tensor(value)),

@@ -71,11 +71,12 @@ def worded(violations: Iterable[Violation], device: Device, names: Mapping[str, 
         kind = "memory" if each.where.startswith("out.") and violation.rule == "(T5)" else kind
         # Who calls a function has mostly chosen no level.
         level = None if device.feature_level == max(FeatureLevel) else each.feature_level
-        yield replace(each, remedy=each.remedy or _remedy(violation), kind=kind, feature_level=level)
+        remedy = each.remedy or _remedy(violation, each.where.partition(".")[0])
+        yield replace(each, remedy=remedy, kind=kind, feature_level=level)
 
 
-def _remedy(violation: Violation) -> str:
-    """What can be done about an array of a wrong type or rank."""
+def _remedy(violation: Violation, argument: str) -> str:
+    """What can be done about an argument of a wrong type or rank."""
     row = spec(violation.operator).tensors.get(re.split(r"[\[.]", violation.where)[0])
     if row is None:
         return ""
@@ -83,12 +84,12 @@ def _remedy(violation: Violation) -> str:
         allowed = [each for each in TensorDataType if each.name in re.findall(r"\w+", violation.expected)]
         return conversion(DTYPES.get(TensorDataType[violation.found]), allowed)
     if violation.rule == "(S2)" and int(violation.found) < min(row.dimension_counts):
-        return _more_dimensions(min(row.dimension_counts) - int(violation.found))
-    return _more_dimensions(1) if (violation.rule, violation.found) == ("(T2)", "0 dimensions") else ""
+        return _more_dimensions(argument, min(row.dimension_counts) - int(violation.found))
+    return _more_dimensions(argument, 1) if (violation.rule, violation.found) == ("(T2)", "0 dimensions") else ""
 
 
-def _more_dimensions(missing: int) -> str:
-    return f"x[{', '.join(['np.newaxis'] * missing)}] adds {'a dimension' if missing == 1 else 'them'}"
+def _more_dimensions(argument: str, missing: int) -> str:
+    return f"{argument}[{', '.join(['np.newaxis'] * missing)}] adds {'a dimension' if missing == 1 else 'them'}"
 
 
 def row_of(name: str, where: str) -> SupportRow:
