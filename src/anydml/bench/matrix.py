@@ -151,7 +151,7 @@ _SHAPES_ON_GPU: tuple[tuple[str, str, Callable[[int], tuple[int, ...]], int, flo
     ("one long row or few", "256 rows", lambda n: (256, n // 256), 1, 1.45, 1.6),
     *(
         ("middle axis, inner 1 to 31", f"middle axis of {length}, inner {width}", _inner(width, length), 1, 1.4, 1.4)
-        for length, width in ((700, 3), (1 << 18, 16), (512, 17))
+        for length, width in ((700, 3), (1 << 20, 3), (1 << 18, 16), (512, 17))
     ),
 )
 
