@@ -158,6 +158,7 @@ def scan_chain(
     PARTS: tl.constexpr,
     DEPTH: tl.constexpr,
     DIM: tl.constexpr,
+    TURNED: tl.constexpr,
     PAIRS: tl.constexpr,
     PRODUCT: tl.constexpr,
     SCALED: tl.constexpr,
@@ -168,7 +169,8 @@ def scan_chain(
 ):
     """A program scans a piece of its lines, TILES tiles, behind the total of all before it, which others publish.
 
-    DIM being 1, a piece's parts are TILES * DEPTH long, as so the threads need each other once for all tiles.
+    DIM being 1, a piece's parts are TILES * DEPTH long, as so the threads need each other once for all tiles; TURNED,
+    it has one part, which all threads scan, line by line.
     """
     IDENTITY: tl.constexpr = 1 if PRODUCT else 0
     SIZE: tl.constexpr = TILES * PARTS * DEPTH
@@ -215,7 +217,9 @@ def scan_chain(
         DIM, GROUP, SPAN, WORDS, LINES, PRODUCT, SCALED, TALLY,
     )  # fmt: skip
     # Read again, from a cache: what waits should hold few registers, so that many do.
-    if DIM == 1:
+    if TURNED:
+        carry, carry_exponent = tl.permute(carry, (0, 2, 1)), tl.permute(carry_exponent, (0, 2, 1))
+    if DIM == 1 and not TURNED:
         carry, carry_exponent = behind(carry, carry_exponent, totals, powers, 1, SCALED, PRODUCT, REVERSE)
         depth = along_axis(1, DEPTH, 1, INDEX)
         last = along_axis(PARTS, 1, 1, INDEX, TILES * DEPTH) + (0 if REVERSE else DEPTH - 1)
@@ -240,5 +244,5 @@ def scan_chain(
     else:
         walk(
             x_lines, y_lines, start, TILES, x_axis, y_axis, is_line, n, carry, carry_exponent,
-            PARTS, DEPTH, 2, TILES == 1, PRODUCT, SCALED, TALLY, EXCLUSIVE, REVERSE, INDEX,
+            PARTS, DEPTH, 2, TURNED, TILES == 1, PRODUCT, SCALED, TALLY, EXCLUSIVE, REVERSE, INDEX,
         )  # fmt: skip

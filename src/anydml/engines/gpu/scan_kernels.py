@@ -53,6 +53,7 @@ def walk(
     PARTS: tl.constexpr,
     DEPTH: tl.constexpr,
     DIM: tl.constexpr,
+    TURNED: tl.constexpr,
     ONE: tl.constexpr,
     PRODUCT: tl.constexpr,
     SCALED: tl.constexpr,
@@ -61,14 +62,18 @@ def walk(
     REVERSE: tl.constexpr,
     INDEX: tl.constexpr,
 ):
-    """Scans so many tiles along the axis, of which that at `start` is the first in memory; ONE, the one there is."""
+    """Scans so many tiles along the axis, of which that at `start` is the first in memory; ONE, the one there is.
+
+    TURNED, memory's tiles, and so the lines that are given, are of DIM 1, and turned to be scanned.
+    """
     IDENTITY: tl.constexpr = 1 if PRODUCT else 0
     SIZE: tl.constexpr = PARTS * DEPTH
-    along = along_axis(PARTS, DEPTH, DIM, INDEX)
+    FROM: tl.constexpr = 1 if TURNED else DIM
+    along = along_axis(PARTS, DEPTH, FROM, INDEX)
     last = tl.full((1, 1, 1), 0 if REVERSE else SIZE - 1, INDEX)
     next_start = start + tl.cast(tiles - 1 if REVERSE else 0, INDEX) * SIZE
     values, ends = read_along(
-        x_lines, along, along, last, next_start, x_axis, is_line, n, SIZE, DIM, EXCLUSIVE, REVERSE, IDENTITY
+        x_lines, along, along, last, next_start, x_axis, is_line, n, SIZE, FROM, EXCLUSIVE, REVERSE, IDENTITY
     )
     for tile in range(tiles):
         at = along + next_start
@@ -79,12 +84,17 @@ def walk(
             next_start = start + tl.cast(tiles - 2 - tile if REVERSE else tile + 1, INDEX) * SIZE
             is_next = is_line & (tl.full((1, 1, 1), 1, tl.int32) + tile < tiles)
             values, ends = read_along(
-                x_lines, along, along, last, next_start, x_axis, is_next, n, SIZE, DIM, EXCLUSIVE, REVERSE, IDENTITY
+                x_lines, along, along, last, next_start, x_axis, is_next, n, SIZE, FROM, EXCLUSIVE, REVERSE, IDENTITY
             )
+        if TURNED:
+            given = tl.permute(given, (0, 2, 1))
+            beside = tl.permute(beside, (0, 2, 1))
         prefixes, exponents, totals, powers = scan_parts(given, DIM, SCALED, PRODUCT, TALLY, REVERSE)
         before, before_exponent = behind(carry, carry_exponent, totals, powers, DIM, SCALED, PRODUCT, REVERSE)
         result = tallies_of(before, before_exponent, prefixes, exponents, SCALED, PRODUCT)
-        place = y_lines + offset_along(at, y_axis, DIM)
+        if TURNED:
+            result = tl.permute(result, (0, 2, 1))
+        place = y_lines + offset_along(at, y_axis, FROM)
         tl.store(place, result.to(y_lines.dtype.element_ty), mask=is_line & (at < n))
         if not ONE:
             if PARTS > 1:
@@ -132,5 +142,5 @@ def scan_tiles(
     tiles = 1 if ONE else tl.cdiv(n, PARTS * DEPTH)
     walk(
         x_lines, y_lines, 0, tiles, x_axis, y_axis, is_line, n, carry, exponent,
-        PARTS, DEPTH, DIM, ONE, PRODUCT, SCALED, TALLY, EXCLUSIVE, REVERSE, INDEX,
+        PARTS, DEPTH, DIM, False, ONE, PRODUCT, SCALED, TALLY, EXCLUSIVE, REVERSE, INDEX,
     )  # fmt: skip
