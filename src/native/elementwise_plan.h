@@ -1,5 +1,5 @@
-// Programs of element-wise operations, run tile by tile: each instruction goes over a tile before the next
-// one does.
+// Programs of element-wise operations, run strip by strip of a tile: each instruction goes over a strip before
+// the next one does.
 #pragma once
 
 #include <algorithm>
@@ -81,6 +81,9 @@ class ElementPlan final : public Plan {
  private:
   // More than any vector has.
   static constexpr int64_t kWhole = 64;
+  // Into as many a tile is cut that is streamed: memory is as fast as in a copy where it is read and written
+  // by short turns.
+  static constexpr int64_t kTurns = 8;
   // One after the other, and so that equal elements of neighbours lie in different sets of a cache.
   static constexpr int64_t kRoom = kTileBytes + 192;
 
@@ -89,7 +92,11 @@ class ElementPlan final : public Plan {
    public:
     Worker(const ElementPlan& plan, const std::array<const std::byte*, kMostTensors>& from, std::byte* to,
            bool streams)
-        : plan_(plan), from_(from), to_(to), streams_(streams) {}
+        : plan_(plan),
+          from_(from),
+          to_(to),
+          streams_(streams),
+          strip_(plan.tiles_.most() / (streams ? kTurns : 1)) {}
     ~Worker() {
       stream_.reset();
       if (streams_) stream_fence();
@@ -102,35 +109,63 @@ class ElementPlan final : public Plan {
       for (size_t k = 0; k < out; ++k) {
         if (!plan_.is_packed_[k]) gather(k, tile);
       }
-      const bool direct = plan_.is_packed_[out] && !streams_;
       std::byte* const to = to_ + tile.offsets[out];
+      if (streams_) return stream(tile, to);
+      const bool direct = plan_.is_packed_[out];
       const int64_t count = tile.rows * tile.columns;
       const int64_t whole = count / kWhole * kWhole;
-      if (whole > 0) compute(tile, 0, whole, direct ? to : room(out));
-      if (whole < count) compute_rest(tile, whole, count - whole, direct ? to : nullptr);
-      if (streams_) {
-        append(to, count * plan_.tiles_.item(out));
-      } else if (!direct) {
-        plan_.tiles_.scatter(out, tile, room(out), to);
+      for (int64_t start = 0; start < whole; start += strip_) {
+        std::byte* const first = (direct ? to : room(out)) + start * plan_.tiles_.item(out);
+        compute(tile, start, std::min(strip_, whole - start), first);
       }
+      if (whole < count) compute_rest(tile, whole, count - whole, direct ? to : nullptr);
+      if (!direct) plan_.tiles_.scatter(out, tile, room(out), to);
     }
 
    private:
     std::byte* room(size_t place) { return memory_ + static_cast<int64_t>(place) * kRoom; }
 
-    void gather(size_t k, const Tiles::Tile& tile) {
+    // Strip by strip, each but the last up to a line's end.
+    void stream(const Tiles::Tile& tile, std::byte* to) {
+      const size_t out = plan_.inputs_;
+      const int64_t item = plan_.tiles_.item(out);
+      const int64_t count = tile.rows * tile.columns;
+      int64_t size = strip_ - (kLine - to_next_line(to)) % kLine / item;
+      for (int64_t start = 0; start < count; start += size, size = strip_) {
+        size = std::min(size, count - start);
+        const int64_t whole = (size + kWhole - 1) / kWhole * kWhole;
+        // Nothing beyond the tile is read: rather what comes before is computed once more.
+        const int64_t first = std::min(start, count - whole);
+        if (first >= 0) {
+          compute(tile, first, whole, room(out));
+          append(to + start * item, room(out) + (start - first) * item, size * item);
+        } else {
+          compute_rest(tile, start, size, nullptr);
+          append(to + start * item, room(out) + start * item, size * item);
+        }
+      }
+    }
+
+    void gather(size_t k, Tiles::Tile tile) {
       const std::byte* const from = from_[k] + tile.offsets[k];
-      const bool is_there = plan_.tiles_.is_same(k) && gathered_[k] == from && columns_[k] >= tile.columns;
-      if (is_there) return;
+      if (plan_.tiles_.is_same(k)) {
+        tile.columns = std::min(tile.columns, strip_);
+        if (gathered_[k] == from && columns_[k] >= tile.columns) return;
+        gathered_[k] = from;
+        columns_[k] = tile.columns;
+      }
       plan_.tiles_.gather(k, tile, from, room(k));
-      gathered_[k] = from;
-      columns_[k] = tile.columns;
+    }
+
+    // Where an input's elements are that were gathered.
+    std::byte* gathered(size_t k, int64_t start) {
+      return room(k) + (plan_.tiles_.is_same(k) ? 0 : start * plan_.tiles_.item(k));
     }
 
     void compute(const Tiles::Tile& tile, int64_t start, int64_t count, std::byte* out) {
       for (size_t k = 0; k < plan_.inputs_; ++k) {
-        const std::byte* const first = plan_.is_packed_[k] ? from_[k] + tile.offsets[k] : room(k);
-        places_[k] = const_cast<std::byte*>(first) + start * plan_.tiles_.item(k);
+        const std::byte* const packed = from_[k] + tile.offsets[k] + start * plan_.tiles_.item(k);
+        places_[k] = plan_.is_packed_[k] ? const_cast<std::byte*>(packed) : gathered(k, start);
       }
       execute(count, out);
     }
@@ -139,15 +174,15 @@ class ElementPlan final : public Plan {
     void compute_rest(const Tiles::Tile& tile, int64_t start, int64_t count, std::byte* direct) {
       for (size_t k = 0; k < plan_.inputs_; ++k) {
         const int64_t item = plan_.tiles_.item(k);
-        places_[k] = room(k) + (plan_.is_packed_[k] ? 0 : start * item);
+        places_[k] = plan_.is_packed_[k] ? room(k) : gathered(k, start);
         if (!plan_.is_packed_[k]) continue;
         std::memcpy(room(k), from_[k] + tile.offsets[k] + start * item, static_cast<size_t>(count * item));
       }
       const size_t out = plan_.inputs_;
       const int64_t item = plan_.tiles_.item(out);
-      execute(count, room(out) + start * item);
-      if (direct != nullptr)
-        std::memcpy(direct + start * item, room(out) + start * item, static_cast<size_t>(count * item));
+      std::byte* const first = room(out) + (direct == nullptr ? start * item : 0);
+      execute(count, first);
+      if (direct != nullptr) std::memcpy(direct + start * item, first, static_cast<size_t>(count * item));
     }
 
     void execute(int64_t count, std::byte* out) {
@@ -160,9 +195,9 @@ class ElementPlan final : public Plan {
       return index <= plan_.inputs_ ? places_[index] : room(index);
     }
 
-    void append(std::byte* to, int64_t size) {
+    void append(std::byte* to, const std::byte* from, int64_t size) {
       if (!stream_ || next_ != to) stream_.emplace(to);
-      stream_->append(room(plan_.inputs_), size);
+      stream_->append(from, size);
       next_ = to + size;
     }
 
@@ -170,6 +205,7 @@ class ElementPlan final : public Plan {
     const std::array<const std::byte*, kMostTensors>& from_;
     std::byte* const to_;
     const bool streams_;
+    const int64_t strip_;
     std::array<std::byte*, kMostTensors> places_{};
     std::array<const std::byte*, kMostTensors> gathered_{};
     std::array<int64_t, kMostTensors> columns_{};

@@ -22,6 +22,8 @@ inline constexpr int kMostTensors = 9;
 // That the widest numbers of a tile have: few enough that a program's intermediate results stay in the first
 // cache.
 inline constexpr int64_t kTileBytes = 4096;
+// As many tiles make one where nothing has to be brought together first.
+inline constexpr int64_t kLongTile = 8;
 
 // The inputs, and behind them the output.
 struct Dimension {
@@ -47,6 +49,7 @@ class Tiles {
     fold();
     columns_ = take(outer_.size());
     choose_rows();
+    if (is_long()) width_ = std::min(columns_.size, most_ * kLongTile);
     per_row_ = (columns_.size + width_ - 1) / width_;
     per_plane_ = per_row_ * ((rows_.size + height_ - 1) / height_);
     for (const Dimension& dimension : outer_) planes_ *= dimension.size;
@@ -77,6 +80,9 @@ class Tiles {
   }
 
   int64_t item(size_t tensor) const { return items_[tensor]; }
+
+  // How many elements of any type fill kTileBytes at most.
+  int64_t most() const { return most_; }
 
   // Whether the elements of a tile follow each other in a tensor's memory.
   bool is_packed(size_t k) const {
@@ -122,6 +128,13 @@ class Tiles {
  private:
   static bool follows(size_t k, const Dimension& outer, const Dimension& inner) {
     return outer.strides[k] == inner.size * inner.strides[k];
+  }
+
+  // Whether all have the elements of a row together, or one for all of them.
+  bool is_long() const {
+    bool all = height_ == 1;
+    for (size_t k = 0; k < items_.size(); ++k) all = all && (is_packed(k) || is_same(k));
+    return all;
   }
 
   // In the order of the output's memory, what all walk as one merged.
