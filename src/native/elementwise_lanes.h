@@ -51,6 +51,25 @@ ANYDML_INLINE V by_lane(V x, V y, const Function& function) {
   return by_lane<T>(x, [&](T lane) { return function(lane, *other++); });
 }
 
+// x where it is above, or below, y, else y, and so where one of them is NaN: of floats one instruction on x86,
+// which compilers do not find.
+template <class T, class V>
+ANYDML_INLINE V above(V x, V y) {
+#if defined(ANYDML_ISA_AVX2) || defined(ANYDML_ISA_AVX512)
+  if constexpr (std::is_same_v<T, float>) return (V)_mm256_max_ps((__m256)x, (__m256)y);
+  if constexpr (std::is_same_v<T, double>) return (V)_mm256_max_pd((__m256d)x, (__m256d)y);
+#endif
+  return x > y ? x : y;
+}
+template <class T, class V>
+ANYDML_INLINE V below(V x, V y) {
+#if defined(ANYDML_ISA_AVX2) || defined(ANYDML_ISA_AVX512)
+  if constexpr (std::is_same_v<T, float>) return (V)_mm256_min_ps((__m256)x, (__m256)y);
+  if constexpr (std::is_same_v<T, double>) return (V)_mm256_min_pd((__m256d)x, (__m256d)y);
+#endif
+  return x < y ? x : y;
+}
+
 // Of IEEE 754, and so rounded once.
 template <class T, class V>
 ANYDML_INLINE V square_root(V v) {

@@ -1,5 +1,5 @@
-// Exponentials and logarithms in double precision, to within 2^-36 of the result: rounded to a single, within
-// 0.501 units in the last place of the exact one. Of additions, multiplications, divisions and what is done
+// Exponentials and logarithms in double precision, to within 2^-31 of the result: rounded to a single, within
+// 0.51 units in the last place of the exact one. Of additions, multiplications, divisions and what is done
 // with bits alone, and so of the same bits on every machine.
 #pragma once
 
@@ -14,62 +14,56 @@ ANYDML_ISA_BEGIN
 using Doubles = Lanes<double, kLanesOf<double>>;
 using DoubleBits = Lanes<uint64_t, kLanesOf<double>>;
 
-// The smaller and the larger of a number and x, where x is NaN that.
-ANYDML_INLINE Doubles at_most(double limit, Doubles x) {
-#if defined(ANYDML_ISA_AVX2) || defined(ANYDML_ISA_AVX512)
-  return (Doubles)_mm256_min_pd(_mm256_set1_pd(limit), (__m256d)x);
-#else
-  return x > limit ? Doubles{} + limit : x;
-#endif
-}
-ANYDML_INLINE Doubles at_least(double limit, Doubles x) {
-#if defined(ANYDML_ISA_AVX2) || defined(ANYDML_ISA_AVX512)
-  return (Doubles)_mm256_max_pd(_mm256_set1_pd(limit), (__m256d)x);
-#else
-  return x < limit ? Doubles{} + limit : x;
-#endif
-}
-
 inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
 inline constexpr double kLog2E = 0x1.71547652b82fep+0;
 inline constexpr double kLn2 = 0x1.62e42fefa39efp-1;
 // Added to a number and taken away it leaves the nearest integer, whose bits are the sum's last.
 inline constexpr double kRounds = 0x1.8p52;
-// Beyond these e^x is nothing but infinity and 0 for whoever makes a single of it.
-inline constexpr double kMostExponent = 709;
+// Beyond these 2^t is nothing but infinity and 0 for whoever makes a single of it.
+inline constexpr double kMostExponent = 1022;
 
-// e^x - 1 = scale * part + (scale - 1), e^x = scale * part + scale.
+// 2^t = 2^k * (1 + part)
 struct Exponential {
-  Doubles scale;
+  DoubleBits k;  // its last bits
   Doubles part;
 };
 
-// x = k * ln 2 + r, |r| <= ln 2 / 2; scale = 2^k; part = e^r - 1 = r + r^2 * q(r), q interpolated at the
-// nodes of Chebyshev.
-ANYDML_INLINE Exponential exponential(Doubles x) {
-  x = at_least(-kMostExponent, at_most(kMostExponent, x));
-  const Doubles shifted = x * kLog2E + kRounds;
-  const Doubles k = shifted - kRounds;
-  const Doubles r = x - k * kLn2;
-  const Doubles r2 = r * r;
-  // In pairs, as a chain of 14 operations would be waited for.
-  const Doubles q01 = r * 0x1.55555567532adp-3 + 0.5;
-  const Doubles q23 = r * 0x1.1110c632a3088p-7 + 0x1.5555555c87148p-5;
-  const Doubles q45 = r * 0x1.a15179d80ae96p-13 + 0x1.6c16858b7acb9p-10;
-  const Doubles q = (r2 * 0x1.a1132015ba37ep-16 + q45) * (r2 * r2) + (q23 * r2 + q01);
+// t = k + f, |f| <= 1/2; part = 2^f - 1 = f * q(f), q interpolated at the nodes of Chebyshev.
+ANYDML_INLINE Exponential exponential(Doubles t) {
+  t = above<double>(Doubles{} - kMostExponent, below<double>(Doubles{} + kMostExponent, t));
+  const Doubles shifted = t + kRounds;
+  const Doubles f = t - (shifted - kRounds);
+  const Doubles f2 = f * f;
+  // In pairs, as a chain of 12 operations would be waited for.
+  const Doubles q01 = f * 0x1.ebfbe0460cc0bp-3 + 0x1.62e42fefa39efp-1;
+  const Doubles q23 = f * 0x1.3b2a1b516ca7fp-7 + 0x1.c6b08d884527ep-5;
+  const Doubles q45 = f * 0x1.44401fae30efep-13 + 0x1.5d879e9962406p-10;
+  const Doubles q = (f2 * 0x1.00a594fd058bap-16 + q45) * (f2 * f2) + (q23 * f2 + q01);
+  return {bits_as<DoubleBits>(shifted) << 52, f * q};
+}
+
+// 2^t: k is added to the exponent's bits. A NaN stays one, as its last bits are 0 where it was a single.
+ANYDML_INLINE Doubles exp2_of(Doubles t) {
+  const Exponential e = exponential(t);
+  return bits_as<Doubles>(bits_as<DoubleBits>(e.part + 1.0) + e.k);
+}
+
+// 2^t - 1 = 2^k * part + (2^k - 1)
+ANYDML_INLINE Doubles exp2m1_of(Doubles t) {
+  const Exponential e = exponential(t);
   constexpr uint64_t kOne = uint64_t{1023} << 52;
-  const auto scale = bits_as<Doubles>((bits_as<DoubleBits>(shifted) << 52) + kOne);
-  return {scale, r2 * q + r};
+  const auto scale = bits_as<Doubles>(e.k + kOne);
+  return scale * e.part + (scale - 1.0);
 }
 
-ANYDML_INLINE Doubles exp_of(Doubles x) {
-  const Exponential e = exponential(x);
-  return e.scale * e.part + e.scale;
-}
+ANYDML_INLINE Doubles exp_of(Doubles x) { return exp2_of(x * kLog2E); }
+ANYDML_INLINE Doubles expm1_of(Doubles x) { return exp2m1_of(x * kLog2E); }
+ANYDML_INLINE Doubles sigmoid_of(Doubles x) { return 1.0 / (exp2_of(x * -kLog2E) + 1.0); }
 
-ANYDML_INLINE Doubles expm1_of(Doubles x) {
-  const Exponential e = exponential(x);
-  return e.scale * e.part + (e.scale - 1.0);
+// With t = e^-2x - 1: tanh x = -t / (t + 2)
+ANYDML_INLINE Doubles tanh_of(Doubles x) {
+  const Doubles t = exp2m1_of(x * (-2 * kLog2E));
+  return (0.0 - t) / (t + 2.0);
 }
 
 // ln(1 + t) for t from 0 to 1: s = t / (2 + t), 2 * atanh(s) = 2 * s * (1 + s^2 * g(s^2))
@@ -142,19 +136,11 @@ ANYDML_INLINE Doubles pow_of(Doubles x, Doubles e) {
   return whole & (e >= 0.0) & (e < 16.0) ? few_times(x, e) : approximate;
 }
 
-// With t = e^-2|x| - 1: tanh |x| = -t / (t + 2)
-ANYDML_INLINE Doubles tanh_of(Doubles x) {
-  const Doubles magnitude = x < 0.0 ? -x : x;
-  const Doubles t = expm1_of(magnitude * -2.0);
-  const Doubles y = (0.0 - t) / (t + 2.0);
-  return x < 0.0 ? -y : y;
-}
-
 // ln(1 + e^x) = max(x, 0) + ln(1 + e^-|x|)
 ANYDML_INLINE Doubles softplus_of(Doubles x) {
   const Doubles magnitude = x < 0.0 ? -x : x;
   const Doubles positive = x < 0.0 ? Doubles{} : x;
-  return positive + log1p_of(exp_of(-magnitude));
+  return positive + log1p_of(exp2_of(magnitude * -kLog2E));
 }
 
 ANYDML_ISA_END

@@ -67,14 +67,16 @@ ANYDML_OPERATION(Absolute) { return x < T{0} ? negative<T>(x) : x; } };
 ANYDML_OPERATION(SquareRoot) { return square_root<T>(x); } };
 ANYDML_OPERATION(Reciprocal) { return T{1} / x; } };
 
-// Of a NaN and a number the number.
+// Of a NaN and a number the number, of 0 and -0 the first.
 ANYDML_OPERATION(Larger) {
-  if constexpr (std::is_floating_point_v<T>) return (x >= y) | (y != y) ? x : y;
-  return x >= y ? x : y;
+  const V larger = above<T>(y, x);
+  if constexpr (std::is_floating_point_v<T>) return x != x ? y : larger;
+  return larger;
 } };
 ANYDML_OPERATION(Smaller) {
-  if constexpr (std::is_floating_point_v<T>) return (x <= y) | (y != y) ? x : y;
-  return x <= y ? x : y;
+  const V smaller = below<T>(y, x);
+  if constexpr (std::is_floating_point_v<T>) return x != x ? y : smaller;
+  return smaller;
 } };
 
 // Of a division by 0 all bits are 1; the lowest integer divided by -1, which processors refuse, is itself.
@@ -125,7 +127,7 @@ ANYDML_OPERATION(ClipFromAbove) {
   return Larger::of<T>(k, low, Smaller::of<T>(k, high, x));
 } };
 
-ANYDML_OPERATION(Relu) { return x < T{0} ? V{} : x; } };
+ANYDML_OPERATION(Relu) { return above<T>(V{}, x); } };
 ANYDML_OPERATION(ParameterizedRelu) { const V below = product<T>(y, x); return x >= T{0} ? x : below; } };
 ANYDML_OPERATION(LeakyRelu) { const V below = x * k[0]; return x >= T{0} ? x : below; } };
 ANYDML_OPERATION(ThresholdedRelu) { return (x > k[0]) | (x != x) ? x : V{}; } };
@@ -152,7 +154,7 @@ ANYDML_OPERATION(Softsign) {
 ANYDML_OPERATION(Pow) { return pow_of(x, y); } };
 ANYDML_OPERATION(Exp) { return exp_of(x); } };
 ANYDML_OPERATION(Log) { return log_of(x); } };
-ANYDML_OPERATION(Sigmoid) { return T{1} / (exp_of(-x) + T{1}); } };
+ANYDML_OPERATION(Sigmoid) { return sigmoid_of(x); } };
 ANYDML_OPERATION(ScaledTanh) { return tanh_of(x * k[1]) * k[0]; } };
 ANYDML_OPERATION(ScaledSoftplus) { return softplus_of(x * k[1]) * k[0]; } };
 ANYDML_OPERATION(Elu) { const V below = expm1_of(x) * k[0]; return x >= T{0} ? x : below; } };
