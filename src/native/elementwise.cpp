@@ -52,6 +52,9 @@ enum class Opcode : int64_t {
   kScaledElu,
 };
 
+// In bytes that could be moved in the same time; next to nothing but for exponentials and logarithms.
+constexpr int64_t cost_of(Opcode opcode) { return opcode >= Opcode::kPow ? 32 : 0; }
+
 template <class Operation, class T>
 constexpr Pass of_numbers = pass<Operation, T, T, T>;
 
@@ -277,6 +280,7 @@ std::unique_ptr<Plan> make_element_wise(const Request& request, std::string& rea
   require(!request.attributes.empty(), "a program has no instruction");
   Places places(inputs, request.attributes);
   std::vector<Instruction> program;
+  int64_t cost = 0;
   for (const std::vector<int64_t>& each : request.attributes) {
     const auto opcode = static_cast<Opcode>(each.at(0));
     const auto out = static_cast<DataType>(each.at(1));
@@ -297,13 +301,15 @@ std::unique_ptr<Plan> make_element_wise(const Request& request, std::string& rea
     }
     program.push_back({pass, x, y, to, {each.at(4), each.at(5), each.at(6)}});
     types.push_back(out);
+    cost += cost_of(opcode);
   }
   require(types.back() == output.type, "a program's result is of another type");
   int64_t widest = 1;
   for (const DataType type : types) widest = std::max(widest, size_of(type));
   Tiles tiles(request.inputs, output, widest);
   std::string description = tiles.describe();
-  return std::make_unique<ElementPlan>(std::move(tiles), inputs, std::move(program), std::move(description));
+  return std::make_unique<ElementPlan>(std::move(tiles), inputs, std::move(program), cost,
+                                       std::move(description));
 }
 
 ANYDML_ISA_END

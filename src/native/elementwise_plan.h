@@ -51,13 +51,16 @@ inline constexpr int kMostPlaces = 16;
 
 class ElementPlan final : public Plan {
  public:
-  ElementPlan(Tiles tiles, size_t inputs, std::vector<Instruction> program, std::string description)
+  // `cost` is what computing an element takes, in bytes that could be moved in the same time.
+  ElementPlan(Tiles tiles, size_t inputs, std::vector<Instruction> program, int64_t cost,
+              std::string description)
       : Plan(std::move(description)),
         tiles_(std::move(tiles)),
         inputs_(inputs),
-        program_(std::move(program)) {
+        program_(std::move(program)),
+        work_(tiles_.elements() * cost) {
     for (size_t k = 0; k <= inputs_; ++k) is_packed_[k] = tiles_.is_packed(k);
-    for (size_t k = 0; k <= inputs_; ++k) bytes_ += tiles_.elements() * tiles_.item(k);
+    for (size_t k = 0; k <= inputs_; ++k) work_ += tiles_.elements() * tiles_.item(k);
   }
 
   void run(const void* const* inputs, void* const* outputs) const override {
@@ -69,7 +72,7 @@ class ElementPlan final : public Plan {
       from[k] = static_cast<const std::byte*>(inputs[k]);
       streams = streams && from[k] != to;
     }
-    const int threads = threads_for(bytes_);
+    const int threads = threads_for(work_);
     const int64_t tasks = std::min<int64_t>(threads, tiles_.count());
     parallel_for(tasks, threads, [&](int64_t task) {
       Worker worker(*this, from, to, streams);
@@ -218,7 +221,7 @@ class ElementPlan final : public Plan {
   size_t inputs_;
   std::vector<Instruction> program_;
   std::array<bool, kMostTensors> is_packed_{};
-  int64_t bytes_ = 0;
+  int64_t work_;  // in bytes
 };
 
 ANYDML_ISA_END

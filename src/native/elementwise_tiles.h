@@ -23,7 +23,7 @@ inline constexpr int kMostTensors = 9;
 // cache.
 inline constexpr int64_t kTileBytes = 4096;
 // As many tiles make one where nothing has to be brought together first.
-inline constexpr int64_t kLongTile = 8;
+inline constexpr int64_t kLongTile = 4;
 
 // The inputs, and behind them the output.
 struct Dimension {
