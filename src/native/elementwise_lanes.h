@@ -51,8 +51,8 @@ ANYDML_INLINE V by_lane(V x, V y, const Function& function) {
   return by_lane<T>(x, [&](T lane) { return function(lane, *other++); });
 }
 
-// x where it is above, or below, y, else y, and so where one of them is NaN: of floats one instruction on x86,
-// which compilers do not find.
+// x where it is above, or below, y, else y, and so where one of them is NaN: of floats one instruction on
+// x86, which compilers do not find.
 template <class T, class V>
 ANYDML_INLINE V above(V x, V y) {
 #if defined(ANYDML_ISA_AVX2) || defined(ANYDML_ISA_AVX512)

@@ -1,9 +1,10 @@
-// Programs of element-wise operations, run strip by strip of a tile: each instruction goes over a strip before
-// the next one does.
+// Programs of element-wise operations, run strip by strip of a tile: each instruction goes over a strip
+// before the next one does.
 #pragma once
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -74,14 +75,22 @@ class ElementPlan final : public Plan {
     }
     const int threads = threads_for(work_);
     const int64_t tasks = std::min<int64_t>(threads, tiles_.count());
+    // What is not in a thread's caches anyway is taken by whoever is free, as some share their core with
+    // others.
+    const int64_t parts = streams && tasks > 1 ? std::min(tasks * kParts, tiles_.count()) : tasks;
+    std::atomic<int64_t> next{tasks};
     parallel_for(tasks, threads, [&](int64_t task) {
       Worker worker(*this, from, to, streams);
-      const int64_t end = share_begin(task + 1, tasks, tiles_.count());
-      for (int64_t i = share_begin(task, tasks, tiles_.count()); i < end; ++i) worker.run(tiles_.at(i));
+      for (int64_t part = task; part < parts; part = next++) {
+        const int64_t end = share_begin(part + 1, parts, tiles_.count());
+        for (int64_t i = share_begin(part, parts, tiles_.count()); i < end; ++i) worker.run(tiles_.at(i));
+      }
     });
   }
 
  private:
+  // Of a thread.
+  static constexpr int64_t kParts = 16;
   // More than any vector has.
   static constexpr int64_t kWhole = 64;
   // Into as many a tile is cut that is streamed: memory is as fast as in a copy where it is read and written

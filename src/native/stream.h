@@ -105,8 +105,8 @@ class LineStream {
       size -= count;
     }
     for (; size >= kLine; size -= kLine, from += kLine, line_ += kLine) stream_line(line_, from);
-    std::memcpy(buffer_, from, static_cast<size_t>(size));
     filled_ = size;
+    if (size > 0) std::memcpy(buffer_, from, static_cast<size_t>(size));
   }
 
  private:

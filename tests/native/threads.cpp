@@ -3,6 +3,7 @@
 // output, so that another processor's run can be compared.
 //
 // Built with ANYDML_STD_THREADS: the sanitizer knows nothing of OpenMP's runtime.
+#include <bit>
 #include <cinttypes>
 #include <cstdio>
 #include <cstring>
@@ -86,6 +87,26 @@ Case pool(DataType type, std::vector<int64_t> input, std::vector<int64_t> output
             {0}}}};
 }
 
+// An instruction is its opcode, the type of its result, two operands and three constants, here doubles.
+struct Instruction {
+  int64_t opcode;
+  int64_t x;
+  int64_t y;
+  double first = 0;
+  double second = 0;
+};
+
+Case element_wise(DataType type, std::vector<int64_t> sizes, size_t inputs,
+                  const std::vector<Instruction>& program) {
+  const Layout layout = packed(type, std::move(sizes));
+  Request request{std::vector<Layout>(inputs, layout), {layout}, {}};
+  for (const Instruction& each : program)
+    request.attributes.push_back({each.opcode, static_cast<int64_t>(type), each.x, each.y,
+                                  std::bit_cast<int64_t>(each.first), std::bit_cast<int64_t>(each.second),
+                                  0});
+  return {"ELEMENT_WISE", std::move(request)};
+}
+
 std::vector<Case> cases() {
   std::vector<Case> all;
   for (const char* name : {"CUMULATIVE_SUMMATION", "CUMULATIVE_PRODUCT"}) {
@@ -113,6 +134,26 @@ std::vector<Case> cases() {
     all.push_back(pool(type, {2, 8, 120, 120}, {2, 8, 120, 120}, {.size = 3, .padding = 2, .dilation = 2}));
     all.push_back(pool(type, {2, 8, 90, 90}, {2, 8, 90, 90}, {.size = 7, .padding = 3}));
     all.push_back(pool(type, {1, 4, 9, 50, 50}, {1, 4, 9, 50, 50}, {.size = 3, .padding = 1}));
+  }
+  enum : int64_t {
+    kAdd = 1,
+    kMultiply = 3,
+    kMax = 6,
+    kClip = 13,
+    kRelu = 15,
+    kLinear = 20,
+    kPow = 23,
+    kLog = 25
+  };
+  for (const DataType type : {DataType::kFloat32, DataType::kFloat16}) {
+    all.push_back(element_wise(type, {300, 1001}, 1, {{kPow, 0, 0}, {kLog, 1, 1}}));
+    const Instruction spread = {kLinear, 0, 0, 640, -640};  // from -10 to 10
+    for (const int64_t opcode : {15, 21, 22, 24, 26, 27, 28, 29, 30})
+      all.push_back(element_wise(type, {300, 1001}, 1, {spread, {opcode, 1, 1, 0.75, 1.25}}));
+    all.push_back(element_wise(type, {300, 1001}, 2, {spread, {kMax, 2, 1}, {kRelu, 3, 3}}));
+    // Around the caches
+    all.push_back(
+        element_wise(type, {9'000'001}, 3, {{kMultiply, 0, 1}, {kAdd, 3, 2}, {kClip, 4, 4, -2, 2}}));
   }
   all.push_back(pool(DataType::kUint8, {4, 200, 30, 30}, {4, 200, 1, 1}, {.size = 30}));
   return all;
