@@ -23,18 +23,25 @@
 
 ANYDML_ISA_BEGIN
 
-// An instruction on `count` elements, or as many more as fill a vector.
+// An instruction on `count` elements, or as many more as fill two vectors.
 using Pass = void (*)(const int64_t* constants, const std::byte* x, const std::byte* y, std::byte* out,
                       int64_t count);
 
-// Of elements of type In, as numbers of T, one of type Out.
+// Of elements of type In, as numbers of T, one of type Out. Two vectors at a time, as the operations on one
+// of them fill the time in which the other's are waited for.
 template <class Operation, class In, class T, class Out>
 void pass(const int64_t* constants, const std::byte* x, const std::byte* y, std::byte* out, int64_t count) {
   const Constants<T> k(constants);
-  for (int64_t i = 0; i < count; i += kLanesOf<T>) {
+  constexpr int kLanes = kLanesOf<T>;
+  for (int64_t i = 0; i < count; i += 2 * kLanes) {
     const auto a = load_lanes<In, T>(x + i * sizeof(In));
     const auto b = load_lanes<In, T>(y + i * sizeof(In));
-    store_lanes<Out, T>(out + i * sizeof(Out), Operation::template of<T>(k, a, b));
+    const auto c = load_lanes<In, T>(x + (i + kLanes) * sizeof(In));
+    const auto d = load_lanes<In, T>(y + (i + kLanes) * sizeof(In));
+    const auto first = Operation::template of<T>(k, a, b);
+    const auto second = Operation::template of<T>(k, c, d);
+    store_lanes<Out, T>(out + i * sizeof(Out), first);
+    store_lanes<Out, T>(out + (i + kLanes) * sizeof(Out), second);
   }
 }
 
@@ -91,7 +98,7 @@ class ElementPlan final : public Plan {
  private:
   // Of a thread.
   static constexpr int64_t kParts = 16;
-  // More than any vector has.
+  // Two vectors have no more.
   static constexpr int64_t kWhole = 64;
   // Into as many a tile is cut that is streamed: memory is as fast as in a copy where it is read and written
   // by short turns.
