@@ -9,7 +9,15 @@ from typing import Any
 import numpy as np
 
 import anydml
-from anydml import DML_BUFFER_BINDING, DML_BUFFER_TENSOR_DESC, CompiledOperator, Device
+from anydml import (
+    DML_ACTIVATION_RELU_OPERATOR_DESC,
+    DML_BATCH_NORMALIZATION_OPERATOR_DESC,
+    DML_BUFFER_BINDING,
+    DML_BUFFER_TENSOR_DESC,
+    CompiledOperator,
+    Device,
+    TensorDataType,
+)
 from anydml.engines import calls
 from anydml.engines.elementwise import NoProgram, program_of
 from anydml.engines.gpu import KERNELS
@@ -21,7 +29,8 @@ GPU = os.environ.get("ANYDML_TEST_DEVICE", "")
 """A device that the cases run on beside the CPU's: "cuda", also in Triton's interpreter."""
 ENGINES = ("reference", "cpu", GPU) if GPU else ("reference", "cpu")
 WITH_KERNELS = ("CUMULATIVE_", "JOIN_", "QUANTIZED_LINEAR_AVERAGE_POOLING_")
-"""What neither begins so nor has a program is served by the reference on the CPU too, but where it is large."""
+"""What neither begins so, nor has a program, nor is by channel, is served by the reference on the CPU too, but where it
+is large or its channels lie last."""
 ON_GPUS = {*calls.FAMILIES, *KERNELS}
 """What a GPU serves."""
 DEVICES = {"torch": "cpu"}
@@ -82,7 +91,8 @@ class Memory:
 def engines_of(desc: OperatorDesc) -> tuple[str, ...]:
     """The engines that serve a desc by themselves."""
     name = type(desc).__name__.removeprefix("DML_")
-    is_served = {"cpu": name.startswith(WITH_KERNELS) or has_program(desc), "reference": True}
+    is_native = name.startswith(WITH_KERNELS) or has_program(desc) or is_by_channel(desc)
+    is_served = {"cpu": is_native, "reference": True}
     return tuple(engine for engine in ENGINES if is_served.get(engine, name.removesuffix("_OPERATOR_DESC") in ON_GPUS))
 
 
@@ -97,6 +107,18 @@ def has_program(desc: OperatorDesc) -> bool:
     except NoProgram:
         return False
     return True
+
+
+def is_by_channel(desc: Any) -> bool:
+    """Whether it is a normalisation by numbers that each channel has once, and what the CPU's kernels compute."""
+    if not isinstance(desc, DML_BATCH_NORMALIZATION_OPERATOR_DESC):
+        return False
+    parameters = desc.MeanTensor, desc.VarianceTensor, desc.ScaleTensor, desc.BiasTensor
+    sizes = [size for each in parameters for axis, size in enumerate(each.Sizes) if axis != 1]
+    is_fused = desc.FusedActivation is None or isinstance(desc.FusedActivation, DML_ACTIVATION_RELU_OPERATOR_DESC)
+    is_single = desc.InputTensor.DataType == TensorDataType.FLOAT32
+    follow = 1 in (*desc.InputTensor.strides, *desc.OutputTensor.strides)
+    return is_single and is_fused and follow and len(desc.InputTensor.Sizes) > 1 and set(sizes) == {1}
 
 
 def compiled(engine: str, desc: OperatorDesc) -> CompiledOperator:

@@ -11,6 +11,12 @@ namespace {
   constexpr Kernel isa##_kernels[] = {                                                  \
       {"JOIN", isa::make_join},                                                         \
       {"ELEMENT_WISE", isa::make_element_wise},                                         \
+      {"AVERAGE_POOLING", isa::make_average_pooling},                                   \
+      {"BATCH_NORMALIZATION", isa::make_batch_normalization},                           \
+      {"CONVOLUTION", isa::make_convolution},                                           \
+      {"MAX_POOLING", isa::make_max_pooling},                                           \
+      {"MAX_POOLING1", isa::make_max_pooling},                                          \
+      {"MAX_POOLING2", isa::make_max_pooling},                                          \
       {"CUMULATIVE_SUMMATION", isa::make_cumulative_summation},                         \
       {"CUMULATIVE_PRODUCT", isa::make_cumulative_product},                             \
       {"QUANTIZED_LINEAR_AVERAGE_POOLING", isa::make_quantized_linear_average_pooling}, \

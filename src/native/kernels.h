@@ -13,10 +13,14 @@ namespace anydml {
 // A family's file, compiled for an instruction set, defines its factories in the namespace of that name.
 #define ANYDML_FACTORIES(isa)                                                                               \
   namespace isa {                                                                                           \
+  std::unique_ptr<Plan> make_average_pooling(const Request& request, std::string& reason);                  \
+  std::unique_ptr<Plan> make_batch_normalization(const Request& request, std::string& reason);              \
+  std::unique_ptr<Plan> make_convolution(const Request& request, std::string& reason);                      \
   std::unique_ptr<Plan> make_cumulative_summation(const Request& request, std::string& reason);             \
   std::unique_ptr<Plan> make_cumulative_product(const Request& request, std::string& reason);               \
   std::unique_ptr<Plan> make_element_wise(const Request& request, std::string& reason);                     \
   std::unique_ptr<Plan> make_join(const Request& request, std::string& reason);                             \
+  std::unique_ptr<Plan> make_max_pooling(const Request& request, std::string& reason);                      \
   std::unique_ptr<Plan> make_quantized_linear_average_pooling(const Request& request, std::string& reason); \
   }
 ANYDML_FACTORIES(baseline)

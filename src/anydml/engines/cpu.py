@@ -40,4 +40,10 @@ class CpuEngine:
         plan = _native.compile(name, inputs, outputs, attributes)
         if isinstance(plan, str):
             return Declined(plan)
-        return Kernel(words + plan.description, plan.run, plan.try_run)
+        return Kernel(
+            words + plan.description,
+            plan.run,
+            plan.try_run,
+            channels_last=name == "CONVOLUTION",
+            over_input=name == "BATCH_NORMALIZATION",
+        )

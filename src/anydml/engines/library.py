@@ -66,11 +66,6 @@ class TorchEngine:
         plan = calls.plan(spec, desc, inputs, outputs)
         if isinstance(plan, Declined):
             return plan
-
-        if spec.name == "BATCH_NORMALIZATION" and outputs[0] is not None and outputs[0].type == TensorDataType.FLOAT32:
-            from .calls.statistics import single_normalization
-
-            return Kernel(plan.description, _on_arrays(calls.guarded(spec.name, single_normalization(desc))))
         run = _on_arrays(plan.run)
         if spec.name != "CONVOLUTION":
             return Kernel(plan.description, run)

@@ -240,9 +240,10 @@ class CompiledGraph(Compiled):
         self, step: Step, place: Place, now: int, last: dict[Port, int], buffers: dict[Port, int]
     ) -> int | None:
         """The buffer of an input that an operator which runs in-place may write over, as nothing reads it later."""
-        if not step.vertex.spec.in_place or len(step.writes) > 1:
+        may_be_over = step.vertex.spec.in_place or step.served.kernel.over_input
+        if not may_be_over or len(step.writes) > 1:
             return None
-        for read in step.reads:
+        for read in step.reads if step.vertex.spec.in_place else step.reads[:1]:
             if (
                 read is not None
                 and read.port in buffers

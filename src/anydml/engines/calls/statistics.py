@@ -32,22 +32,6 @@ def plan(
     return _normalization(desc, centred)
 
 
-def single_normalization(desc: Any) -> Run:
-    """BATCH_NORMALIZATION of FLOAT32 in single precision, but for what each channel has once."""
-    write = finish(desc.FusedActivation)
-
-    def run(read: Tensors, written: Tensors) -> None:
-        # f((x - Mean) * k + Bias), k = Scale / sqrt(Variance + Epsilon)
-        x, mean, variance, scale, bias = read
-        k = (scale.double() / torch.sqrt(variance.double() + desc.Epsilon)).float()
-        y = torch.sub(x, mean, out=written[0])
-        torch.addcmul(bias, y, k, out=y)
-        if desc.FusedActivation is not None:
-            write(y, y)
-
-    return run
-
-
 def _normalization(desc: Any, centred: Callable[..., Sequence[Any]]) -> Run:
     write = finish(desc.FusedActivation)
 
