@@ -15,6 +15,13 @@ class Plan:
     def try_run(self, inputs: Sequence[Any], outputs: Sequence[Any], in_place: bool) -> bool:
         """Runs on lists of buffers that plainly fit; False, and nothing done, where the rules have to look."""
 
+class Fit:
+    """The layouts of a dispatch's inputs."""
+
+    def __init__(self, inputs: Sequence[Layout | None], array_type: type) -> None: ...
+    def fits(self, inputs: Sequence[Any], written: Sequence[tuple[int, int]]) -> bool:
+        """Whether a list of arrays is plainly laid out so, and apart from ranges of addresses."""
+
 def compile(
     name: str,
     inputs: Sequence[Layout | None],

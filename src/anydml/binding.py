@@ -157,6 +157,13 @@ def bind(
     return bound
 
 
+def try_bind(memory: Memory, operator: str, side: Side, bind_one: BindOne) -> list[Bound | None] | None:
+    """One side of what `bind` gives for a dispatch; None where something is wrong with it."""
+    violations: list[Violation] = []
+    bound = _bind_side(memory, operator, side, False, bind_one, violations)
+    return None if violations else bound
+
+
 def _bind_side(
     memory: Memory, operator: str, side: Side, owned: bool, bind_one: BindOne, violations: list[Violation]
 ) -> list[Bound | None]:

@@ -23,6 +23,7 @@ from .binding import (
     bind_range,
     check_range,
     check_sharing,
+    try_bind,
     violation,
 )
 from .engines import Declined, Engine, Kernel, Run, TryRun
@@ -35,6 +36,7 @@ from .schema import OperatorDesc, OperatorSpec, Tensor, anything_goes
 from .validate import check_values, kind_of
 
 if TYPE_CHECKING:
+    from ._native import Fit
     from .device import Device
 
 
@@ -101,6 +103,8 @@ class Compiled(Child, ABC):
         self._outputs = outputs
         self._initialised = False
         self._try_run: TryRun | None = None
+        self._fit: Fit | None = None
+        """What sees at a glance that inputs, which may be many, are as they should be."""
         self._mark = Mark()
         self._offsets: dict[str, int] = {}
         """Of owned inputs in the persistent resource."""
@@ -142,9 +146,14 @@ class Compiled(Child, ABC):
         quick = self._try_run if persistent is None and (self._any_values or self._are_fine(inputs)) else None
         if quick is not None and quick(inputs, outputs, self._in_place):
             return
-        sides = ("inputs", self._inputs, inputs), ("outputs", self._outputs, outputs)
-        read, written = bind(self.device.memory, self.name, sides, False, bind_array)
         resource = None if persistent is None else DML_BUFFER_BINDING(Buffer=persistent)
+        sides = ("inputs", self._inputs, inputs), ("outputs", self._outputs, outputs)
+        if self._fit is not None:
+            found = try_bind(self.device.memory, self.name, sides[1], bind_array)
+            if found is not None and self._fit.fits(inputs, [(each.start, each.end) for each in found if each]):
+                self._run([None] * len(inputs), found, resource, inputs)
+                return
+        read, written = bind(self.device.memory, self.name, sides, False, bind_array)
         self._run(read, written, resource)
 
     @property
@@ -195,22 +204,27 @@ class Compiled(Child, ABC):
         self._initialised = True
 
     def _run(
-        self, read: list[Bound | None], written: list[Bound | None], persistent: DML_BUFFER_BINDING | None
+        self,
+        read: list[Bound | None],
+        written: list[Bound | None],
+        persistent: DML_BUFFER_BINDING | None,
+        fitting: Sequence[Array | None] | None = None,
     ) -> None:
+        """With inputs that are bound; or with arrays that fit, and share no memory with what is written."""
         name = self.name
         work = None
+        inputs = [bound.array if bound is not None else None for bound in read] if fitting is None else [*fitting]
         if self._persistent_size:
             filled = self._filled(*self._check_persistent(name, persistent))
             work = filled.work
             for i, bound in filled.inputs.items():
-                read[i] = bound
+                read[i], inputs[i] = bound, bound.array
         elif persistent is not None:
             raise error([violation(name, "(B9)", "persistent", kind_of(persistent), "None: nothing is OWNED_BY_DML")])
         there = [[bound for bound in side if bound is not None] for side in (read, written)]
         shared = check_sharing(name, self._in_place, *there)
         if shared:
             raise error(shared)
-        inputs: list[Array | None] = [bound.array if bound is not None else None for bound in read]
         wrong = self._check(inputs)
         if wrong:
             raise error(wrong)

@@ -1,6 +1,7 @@
 // The binding, one for all kernels.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
@@ -264,6 +265,34 @@ class BoundPlan {
   std::vector<bool> alike_;  // inputs that lie as the output does
 };
 
+// The inputs of a dispatch that has many.
+class Fit {
+ public:
+  Fit(const std::vector<PythonLayout>& inputs, nb::handle array_type);
+
+  // Whether every input is plainly an array that its layout describes, and none shares memory with a range of
+  // addresses. False: the rules have to say what is wrong, or that nothing is.
+  bool fits(nb::handle inputs, const std::vector<std::pair<uint64_t, uint64_t>>& written) const {
+    QuickViews views;
+    if (!views.acquire(inputs.ptr(), slots_, PyBUF_STRIDED_RO)) return false;
+    for (size_t i = 0; i < slots_.size(); ++i) {
+      if (!slots_[i].layout.present) continue;
+      if (Py_TYPE(PyList_GetItem(inputs.ptr(), static_cast<Py_ssize_t>(i))) != array_type_) return false;
+      const auto at = static_cast<double>(reinterpret_cast<uintptr_t>(views.pointers()[i]));
+      const Extent& extent = slots_[i].extent;
+      for (const auto& [begin, end] : written) {
+        if (at + extent.low < static_cast<double>(end) && static_cast<double>(begin) < at + extent.high)
+          return false;
+      }
+    }
+    return true;
+  }
+
+ private:
+  std::vector<Slot> slots_;
+  PyTypeObject* array_type_;
+};
+
 std::vector<Layout> to_layouts(const std::vector<PythonLayout>& layouts) {
   std::vector<Layout> converted;
   for (const PythonLayout& layout : layouts) converted.push_back(to_layout(layout));
@@ -275,6 +304,9 @@ std::vector<Slot> to_slots(const std::vector<Layout>& layouts) {
   for (const Layout& layout : layouts) slots.push_back(to_slot(layout));
   return slots;
 }
+
+Fit::Fit(const std::vector<PythonLayout>& inputs, nb::handle array_type)
+    : slots_(to_slots(to_layouts(inputs))), array_type_(reinterpret_cast<PyTypeObject*>(array_type.ptr())) {}
 
 bool too_large(const Slot& slot) { return slot.extent.high - slot.extent.low > kLargestExtent; }
 
@@ -321,6 +353,11 @@ NB_MODULE(_native, m) {
           "try_run", &anydml::BoundPlan::try_run, "inputs"_a.none(), "outputs"_a.none(), "in_place"_a,
           "Runs on lists of buffers that plainly fit; False, and nothing done, where the rules have to look.")
       .def_prop_ro("description", &anydml::BoundPlan::description);
+  nb::class_<anydml::Fit>(m, "Fit", "The layouts of a dispatch's inputs.")
+      .def(nb::init<const std::vector<anydml::PythonLayout>&, nb::handle>(), "inputs"_a, "array_type"_a,
+           nb::keep_alive<1, 3>())
+      .def("fits", &anydml::Fit::fits, "inputs"_a.none(), "written"_a,
+           "Whether a list of arrays is plainly laid out so, and apart from ranges of addresses.");
   m.def("compile", &anydml::compile, "name"_a, "inputs"_a, "outputs"_a, "attributes"_a,
         nb::sig("def compile(name: str, inputs: Sequence[Layout | None], outputs: Sequence[Layout | None], "
                 "attributes: Sequence[Sequence[int]]) -> Plan | str"),

@@ -222,6 +222,10 @@ class Binding:
         self._expr = _built("Binding", "expr", expr)
         dtype = DTYPES[self._expr.tensor.DataType]
         self._data: Array = np.array(data, dtype, order="C").reshape(-1)
+        layout = Layout.of_desc(self._expr.tensor)
+        # As the desc has it, where that can be, it is bound at a glance.
+        is_enough = layout.bounds()[1] <= self._data.nbytes
+        self._shaped: Array = layout.view(self._data.view(np.uint8)) if is_enough else self._data
 
 
 class TensorData:
@@ -370,7 +374,7 @@ class Device:
         for binding in inputs:
             # What no output needs is no input of the graph.
             if binding is not None and tensors[binding._expr.port.number] is not None:
-                bound[binding._expr.port.number] = binding._data
+                bound[binding._expr.port.number] = binding._shaped if memory.is_host else binding._data
         is_owned = [tensor is not None and bool(tensor.Flags) for tensor in tensors]
 
         def there(wanted: bool) -> list[Any]:

@@ -24,6 +24,7 @@ from .network import Network, Place, Step
 from .rules import GRAPH, Port, check
 
 if TYPE_CHECKING:
+    from .._native import Fit
     from ..device import Device
 
 
@@ -123,6 +124,7 @@ class CompiledGraph(Compiled):
         self._seconds: list[list[float]] | None = None
         """Of each step in each dispatch, where they are measured."""
         super().__init__(device, "graph", inputs, outputs)
+        self._fit = _fit(inputs) if device.memory.is_host else None
         self._places: dict[Port, int] = {}
         """Where in the persistent resource lies what is prepared."""
         for place in (place for step in self._preparation for place in step.writes if place is not None):
@@ -320,6 +322,15 @@ class CompiledGraph(Compiled):
                 sides.append(arrays)
             workspace.arrays.append((sides[0], sides[1]))
         return workspace
+
+
+def _fit(inputs: Sequence[Slot]) -> Fit | None:
+    """None where there is no compiled module for the platform."""
+    try:
+        from .._native import Fit
+    except ImportError:
+        return None
+    return Fit([None if slot.owned else slot.layout for slot in inputs], np.ndarray)
 
 
 def _slot(label: str, tensor: Tensor | None, is_output: bool) -> Slot:
