@@ -138,6 +138,23 @@ def test_a_normalisation_is_folded_into_a_filter(kind: str, options: dict[str, A
     assert_near(found, expected)
 
 
+def test_what_is_given_with_each_dispatch_normalises_in_place() -> None:
+    """So that what lies between has the memory of one tensor; beside it, the first filter is prepared."""
+
+    def network(net: Net) -> Expression:
+        return net.convolution(net.normalized(net.convolution(net.input(1, 16, 20, 20), 32), kind="given"), 8)
+
+    net, reference = Net(), Net("reference")
+    text, found = net.results(network(net))
+    between, filters = 4 * 32 * 20 * 20, 4 * (32 * 16 * 9 + 32)
+    assert text.startswith(
+        f"graph: 3 kernels; {between} bytes of intermediate tensors, of which at most {between} are alive at once; "
+        f"{filters} bytes of prepared filters\n"
+    )
+    assert "BATCH_NORMALIZATION is served by cpu: normalization, a row of channels at a time" in text
+    assert_near(found, reference.results(network(reference))[1])
+
+
 def test_what_is_not_folded() -> None:
     """Where parameters come with each dispatch, something else reads the result, or lies between."""
 

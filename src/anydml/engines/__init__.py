@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
@@ -11,6 +12,24 @@ from ..schema import OperatorDesc, OperatorSpec
 
 Run: TypeAlias = Callable[[Sequence[Array | None], Sequence[Array | None]], None]
 """Takes arrays of exactly the layouts compiled for; writes every element of the outputs, and nothing else."""
+
+
+class BindableRun(ABC):
+    """A Run that takes less time where its arrays stay what they are.
+
+    Attributes:
+        size: bytes of what was prepared for it.
+    """
+
+    size: int
+
+    @abstractmethod
+    def __call__(self, inputs: Sequence[Array | None], outputs: Sequence[Array | None]) -> None: ...
+
+    @abstractmethod
+    def bound(self, inputs: Sequence[Array | None], outputs: Sequence[Array | None]) -> Callable[[], None]:
+        """What runs on these arrays, again and again."""
+
 
 TryRun: TypeAlias = Callable[[Sequence[Any], Sequence[Any], bool], bool]
 """The same for lists of any objects and a word on whether the operator may run in-place. Returns False, having done

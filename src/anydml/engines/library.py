@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, partial
 from importlib.util import find_spec
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..enums import ConvolutionDirection, MatrixTransform, TensorDataType
+from ..enums import ConvolutionDirection, MatrixTransform
 from ..layout import Array, Layout
 from ..schema import OperatorDesc, OperatorSpec
-from . import Declined, Kernel, Run, calls
+from . import BindableRun, Declined, Kernel, Run, calls
+
+if TYPE_CHECKING:
+    from .calls import packed
 
 
 def _of_convolution(desc: Any) -> int:
@@ -86,11 +89,28 @@ def _convolution(
         return Kernel(f"{description}; a filter is prepared where channels lie last", run, channels_last=True)
 
     def prepare(fixed: Sequence[Array | None]) -> Run | None:
-        found: list[calls.Run | None] = []
-        calls.guarded("CONVOLUTION", lambda read, _: found.append(planned(read)))(_tensors(fixed), [])
-        return None if found[0] is None else _on_arrays(calls.guarded("CONVOLUTION", found[0]))
+        found: list[packed.Packed | None] = []
+        calls.guarded("CONVOLUTION", lambda: found.append(planned(_tensors(fixed))))()
+        return None if found[0] is None else _OnTensors("CONVOLUTION", found[0])
 
     return Kernel(f"{description}; a filter that stays is prepared once", run, prepare=prepare, channels_last=True)
+
+
+class _OnTensors(BindableRun):
+    """What is bound to PyTorch's tensors, on NumPy's arrays."""
+
+    def __init__(self, name: str, prepared: packed.Packed) -> None:
+        self._name = name
+        self._bind, self.size = prepared
+        self._run = _on_arrays(calls.guarded(name, lambda read, written: prepared.bind(read, written)()))
+
+    def __call__(self, inputs: Sequence[Array | None], outputs: Sequence[Array | None]) -> None:
+        self._run(inputs, outputs)
+
+    def bound(self, inputs: Sequence[Array | None], outputs: Sequence[Array | None]) -> Callable[[], None]:
+        if not all(each is None or each.flags.aligned for each in (*inputs, *outputs)):
+            return partial(self._run, inputs, outputs)
+        return calls.guarded(self._name, self._bind(_tensors(inputs), _tensors(outputs)))
 
 
 def _on_arrays(run: calls.Run) -> Run:

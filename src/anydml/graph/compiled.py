@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from copy import copy
+from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -11,7 +12,7 @@ import numpy as np
 
 from ..binding import Bound, Slot
 from ..dispatchables import Compiled
-from ..engines import Run
+from ..engines import BindableRun, Run
 from ..enums import DML_PERSISTENT_BUFFER_ALIGNMENT, TensorDataType
 from ..errors import error
 from ..layout import Array, Layout
@@ -46,6 +47,8 @@ class _Workspace(NamedTuple):
 
     memory: Array
     arrays: list[tuple[list[Array | None], list[Array | None]]]
+    calls: list[Callable[[], None]]
+    """What runs each step."""
     holes: list[_Hole]
 
 
@@ -144,6 +147,9 @@ class CompiledGraph(Compiled):
         """What was folded, fused and chained, the memory between the kernels, and which engine serves each operator."""
         lines = [f"graph: {len(self.steps)} kernels; {self._size} bytes of intermediate tensors, of which at most "]
         lines[0] += f"{self._alive} are alive at once"
+        works = [self._alone] if self._alone is not None else [filled.work for filled in list(self._kept.values())]
+        packed = sum(run.size for work in works for run in work.runs if isinstance(run, BindableRun))
+        lines[0] += f"; {packed} bytes of prepared filters" if packed else ""
         lines += self._notes
         steps = (*self._preparation, *self.steps)
         lines += [f"{step.vertex.name}: {step.served.explain(step.vertex.spec)}" for step in steps]
@@ -270,10 +276,10 @@ class CompiledGraph(Compiled):
             hole.arrays[hole.position] = self._filling(hole, inputs, outputs)
         if self._seconds is not None:
             self._seconds.append([])
-        for step, run, (read, written) in zip(self.steps, work.runs, workspace.arrays, strict=True):
+        for step, (read, _), call in zip(self.steps, workspace.arrays, workspace.calls, strict=True):
             begin = perf_counter() if self._seconds is not None else 0.0
             step.check(read)
-            run(read, written)
+            call()
             if self._seconds is not None:
                 self._seconds[-1].append(perf_counter() - begin)
         for number, port in self._copied:
@@ -301,8 +307,9 @@ class CompiledGraph(Compiled):
 
     def _workspace(self, work: _Work) -> _Workspace:
         memory = self.device.memory.empty((self._size,), np.dtype(np.uint8))
-        workspace = _Workspace(memory, [], [])
-        for step in self.steps:
+        workspace = _Workspace(memory, [], [], [])
+        for step, run in zip(self.steps, work.runs, strict=True):
+            holes = len(workspace.holes)
             sides: list[list[Array | None]] = []
             for places in (step.reads, step.writes):
                 arrays: list[Array | None] = []
@@ -321,6 +328,10 @@ class CompiledGraph(Compiled):
                         arrays[position] = self.device.memory.view(place.layout, *where)
                 sides.append(arrays)
             workspace.arrays.append((sides[0], sides[1]))
+            if isinstance(run, BindableRun) and len(workspace.holes) == holes:
+                workspace.calls.append(run.bound(*sides))
+            else:
+                workspace.calls.append(partial(run, *sides))
         return workspace
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from importlib import import_module
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, ParamSpec, TypeAlias
 
 from ...errors import Violation, error
 from ...layout import Layout
@@ -21,6 +21,8 @@ Tensors: TypeAlias = Sequence[Any]
 
 Run: TypeAlias = Callable[[Tensors, Tensors], None]
 """Takes inputs and outputs of the layouts planned for."""
+
+Given = ParamSpec("Given")
 
 FAMILIES = {
     **dict.fromkeys(
@@ -135,15 +137,15 @@ def plan(
     return Plan(f"calls of PyTorch {torch.__version__}, in {family.__name__}", guarded(spec.name, calls))
 
 
-def guarded(name: str, calls: Run) -> Run:
+def guarded(name: str, calls: Callable[Given, None]) -> Callable[Given, None]:
     """An operator's calls, which take no part in differentiation, with a named error where there is no memory."""
     import torch
 
-    def run(inputs: Tensors, outputs: Tensors) -> None:
+    def run(*given: Given.args, **named: Given.kwargs) -> None:
         try:
             # Also for tensors that were made in this mode, which nothing else may write.
             with torch.inference_mode():
-                calls(inputs, outputs)
+                calls(*given, **named)
         except RuntimeError as problem:
             if not isinstance(problem, torch.OutOfMemoryError) and "allocate memory" not in str(problem):
                 raise

@@ -26,7 +26,8 @@ processor.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 import torch
 from torch.nn import functional
@@ -35,11 +36,23 @@ from ...enums import ConvolutionDirection, ConvolutionMode, TensorDataType
 from ...layout import Layout, fold
 from ...operators.convolution import DML_CONVOLUTION_OPERATOR_DESC
 from ...operators.windows import Window, windows_of
-from . import Run, Tensors
+from . import Tensors
 from .activation import finish
 from .dense import SETTINGS, is_extreme, single_precision
 
-Prepare = Callable[[Tensors], Run | None]
+Bind = Callable[[Tensors, Tensors], Callable[[], None]]
+"""Takes the tensors of a dispatch, or of many, and gives what computes it."""
+
+
+class Packed(NamedTuple):
+    """What was prepared."""
+
+    bind: Bind
+    size: int
+    """In bytes."""
+
+
+Prepare = Callable[[Tensors], Packed | None]
 """Takes the inputs that stay, None for the others."""
 
 _LAST = (0, 2, 3, 1)
@@ -98,24 +111,31 @@ def _is_columns(layout: Layout) -> bool:
     return strides[1] == layout.dtype.itemsize and strides[0] == sizes[1] * strides[1] and min(sizes) > 1
 
 
-def _by_rows(w: Any, bias: Any) -> Callable[[Any, Any], Any]:
+_Product = Callable[[Any, Any], Callable[[], Any]]
+"""Takes what is multiplied, and where the result goes."""
+
+
+def _by_rows(w: Any, bias: Any) -> _Product:
     w = w.flatten(1).mT.contiguous()
 
-    def product(x: Any, y: Any) -> Any:
+    def product(x: Any, y: Any) -> Callable[[], Any]:
         x, y = (each.permute(_LAST).flatten(0, 2) for each in (x, y))
-        return torch.addmm(bias, x, w, out=y)
+        return partial(torch.addmm, bias, x, w, out=y)
 
     return product
 
 
-def _by_columns(w: Any, bias: Any) -> Callable[[Any, Any], Any]:
+def _by_columns(w: Any, bias: Any) -> _Product:
     w, bias = w.flatten(1), bias[:, None]
 
-    def product(x: Any, y: Any) -> Any:
-        x, y = x.flatten(2), y.flatten(2)
-        for image, result in zip(x, y, strict=True):
-            torch.addmm(bias, w, image, out=result)
-        return y
+    def product(x: Any, y: Any) -> Callable[[], Any]:
+        pairs = list(zip(x.flatten(2), y.flatten(2), strict=True))
+
+        def each() -> None:
+            for image, result in pairs:
+                torch.addmm(bias, w, image, out=result)
+
+        return each
 
     return product
 
@@ -137,21 +157,31 @@ def _stays(desc: DML_CONVOLUTION_OPERATOR_DESC, fixed: Tensors) -> tuple[Any, An
     return w, w.new_zeros(len(w)) if bias is None else bias.reshape(-1).to(w.dtype, copy=True)
 
 
-def _product(desc: DML_CONVOLUTION_OPERATOR_DESC, by: Callable[[Any, Any], Callable[[Any, Any], Any]]) -> Prepare:
+def _bytes(tensors: Sequence[Any]) -> int:
+    return sum(each.numel() * each.element_size() for each in tensors)
+
+
+def _product(desc: DML_CONVOLUTION_OPERATOR_DESC, by: Callable[[Any, Any], _Product]) -> Prepare:
     write = finish(desc.FusedActivation)
 
-    def prepare(fixed: Tensors) -> Run | None:
+    def prepare(fixed: Tensors) -> Packed | None:
         parameters = _stays(desc, fixed)
         if parameters is None:
             return None
         product = by(*parameters)
 
-        def run(read: Tensors, written: Tensors) -> None:
-            y = _exactly(product, read[0], written[0])
-            if desc.FusedActivation is not None:
-                write(y, y)
+        def bind(read: Tensors, written: Tensors) -> Callable[[], None]:
+            y = written[0]
+            call = product(read[0], y)
 
-        return run
+            def run() -> None:
+                _exactly(call)
+                if desc.FusedActivation is not None:
+                    write(y, y)
+
+            return run
+
+        return Packed(bind, _bytes(parameters))
 
     return prepare
 
@@ -165,7 +195,7 @@ def _by_library(desc: DML_CONVOLUTION_OPERATOR_DESC, windows: Sequence[Window]) 
     padded = [window.padded if ends else window.size for window in windows]
     sizes = [*desc.InputTensor.Sizes[:2], *padded]
 
-    def prepare(fixed: Tensors) -> Run | None:
+    def prepare(fixed: Tensors) -> Packed | None:
         parameters = _stays(desc, fixed)
         if parameters is None:
             return None
@@ -173,12 +203,15 @@ def _by_library(desc: DML_CONVOLUTION_OPERATOR_DESC, windows: Sequence[Window]) 
         w = torch.ops.mkldnn._reorder_convolution_weight(parameters[0], *numbers, sizes)
         call = torch.ops.mkldnn._convolution_pointwise.default
 
-        def run(read: Tensors, written: Tensors) -> None:
-            x = read[0].float()
-            x = functional.pad(x, ends) if ends else x
-            y = _exactly(call, x, w, bias, *numbers, "none", [], "")
-            write(y, written[0])
+        def bind(read: Tensors, written: Tensors) -> Callable[[], None]:
+            def run() -> None:
+                x = read[0].float()
+                x = functional.pad(x, ends) if ends else x
+                y = _exactly(call, x, w, bias, *numbers, "none", [], "")
+                write(y, written[0])
 
-        return run
+            return run
+
+        return Packed(bind, _bytes((w, bias)))
 
     return prepare
