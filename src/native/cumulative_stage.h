@@ -47,9 +47,7 @@ class Stage {
   // Sends one of the lines that wait, if any.
   ANYDML_INLINE void send_line() {
     if (waiting_ == 0) return;
-    stream_line(target_, source_);
-    source_ += kLine;
-    target_ += kLine;
+    stream_line(target_ - waiting_, source_ - waiting_);
     waiting_ -= kLine;
   }
 
@@ -83,8 +81,8 @@ class Stage {
     const int64_t end = head + (size - head) / kLine * kLine;
     std::memcpy(to, from, static_cast<size_t>(head));
     std::memcpy(to + end, from + end, static_cast<size_t>(size - end));
-    target_ = to + head;
-    source_ = from + head;
+    target_ = to + end;
+    source_ = from + end;
     waiting_ = end - head;
   }
 
@@ -97,7 +95,7 @@ class Stage {
   bool side_ = false;
   int64_t used_ = 0;
   std::byte* next_ = nullptr;  // where what is staged ends, or, with `down`, begins
-  int64_t waiting_ = 0;        // bytes, of whole lines
+  int64_t waiting_ = 0;        // bytes, of whole lines, that end at source_ and belong before target_
   const std::byte* source_ = nullptr;
   std::byte* target_ = nullptr;
   alignas(64) std::byte staged_[2][kCapacity + kLine];
