@@ -59,7 +59,7 @@ class IntegerScan {
     }
   }
 
-  static Totals reduce(const std::byte* in, int64_t size) {
+  static void reduce(const std::byte* in, int64_t size, Totals& total) {
     V totals[2] = {identities(), identities()};
     int64_t i = 0;
     for (; i + 2 * kLanes <= size; i += 2 * kLanes) {
@@ -71,7 +71,7 @@ class IntegerScan {
     T all = identity();
     for (int k = 0; k < kLanes; ++k) all = Operation::combine(all, totals[0][k]);
     for (; i < size; ++i) all = Operation::combine(all, load<T>(in + i * kSize));
-    return {all};
+    total = {all};
   }
 
  private:

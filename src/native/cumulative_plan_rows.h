@@ -77,7 +77,7 @@ class RowPlan final : public Plan {
   using State = typename Scan::State;
   using Totals = typename Scan::Totals;
   static constexpr int64_t kSize = sizeof(T);
-  // In blocks: what a thread reads to reduce, it finds in its second cache to scan.
+  // In blocks: what a thread reads to reduce, or tallies, it finds in its second cache to scan.
   static constexpr int64_t kChunk = (64 << 10) / (kBlock * kSize);
   // A piece of rows that are read across, which fits the second cache: memory reads so many bytes of the
   // input at a stretch, and writes so many of the output.
@@ -301,7 +301,7 @@ class RowPlan final : public Plan {
     for (int64_t b = 0; b < kChunk; ++b) {
       const int64_t i = start + b * kBlock;
       const int64_t size = block_size(i);
-      chunk.blocks[b] = Scan::reduce_block(size > 0 ? block_of(in, i, gathered) : in, size);
+      Scan::reduce_block(size > 0 ? block_of(in, i, gathered) : in, size, chunk.blocks[b]);
     }
     return chunk;
   }

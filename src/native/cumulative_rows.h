@@ -45,7 +45,9 @@ class RowScan {
   static constexpr int64_t kSquare = Squares<T, Operation, kExclusive, kDown>::kSquare;
 
   static State identity() { return Long::identity(); }
-  static Totals reduce_block(const std::byte* in, int64_t size) { return Long::reduce(in, size); }
+  static void reduce_block(const std::byte* in, int64_t size, Totals& totals) {
+    Long::reduce(in, size, totals);
+  }
 
   // `tally` is that of the blocks before, and becomes that of those up to this one. Meanwhile memory brings
   // the block at `coming`, which is read next: reducing it would wait for each of its lines.
@@ -63,7 +65,9 @@ class RowScan {
   static void scan_block(const std::byte* in, std::byte* out, int64_t size, State& tally,
                          const std::byte* coming, Stage& stage) {
     if constexpr (kIsFloat<T>) {
-      scan_block(in, out, size, tally, Segments::reduce(in, size), coming, stage);
+      Totals totals;
+      Segments::reduce(in, size, totals);
+      scan_block(in, out, size, tally, totals, coming, stage);
     } else {
       Integers::scan(in, out, size, tally, coming, stage);
     }

@@ -2,7 +2,9 @@
 // With T(s) the total of segment s and C the tally of the blocks before, the tally of segment s begins with
 //   t(s) = C o (T(0) o ... o T(s - 1)),   C' = C o (T(0) o ... o T(kLines - 1) o what is left of the block):
 // no T depends on C, so that one thread that carries C along and several that first reduce blocks to their
-// totals get the same bits.
+// totals get the same bits. Sums are tallied on the way to the totals, and kept in the cache:
+//   y(s, i) = t(s) + L(s, i),   L(s, i) = x(s, 0) + ... + x(s, i)   (exclusive: up to x(s, i - 1)).
+// Products' L might leave their range where y does not; with t(s) known they are scanned anew.
 #pragma once
 
 #include <algorithm>
@@ -42,17 +44,23 @@ class SegmentScan {
     }
   }
 
-  // What of a block lies before each segment, before what is left, and in all: T(0) o ... o T(s - 1).
+  // What of a block lies before each segment, before what is left, and in all: T(0) o ... o T(s - 1). Of sums
+  // all L.
   struct Totals {
     State before[kLines + 1];
     State all;
+    alignas(64) Tally tallies[kScaled ? 1 : kBlock];
   };
 
-  static Totals reduce(const std::byte* in, int64_t size) {
+  static void reduce(const std::byte* in, int64_t size, Totals& totals) {
     const int64_t length = segment(size);
     State parts[kLines];
-    reduce_segments(in + element(size, 0, length), kDown ? -length * kSize : length * kSize, length, parts);
-    Totals totals;
+    const std::byte* const first = in + element(size, 0, length);
+    if constexpr (kScaled) {
+      reduce_segments(first, line_step(length), length, parts);
+    } else {
+      tally_segments(first, length, totals.tallies, parts);
+    }
     State sum = identity();
     for (int64_t s = 0; s < kLines; ++s) {
       totals.before[s] = sum;
@@ -61,7 +69,6 @@ class SegmentScan {
     totals.before[kLines] = sum;
     for (int64_t i = kLines * length; i < size; ++i) sum = combine_one(sum, in + element(size, i));
     totals.all = sum;
-    return totals;
   }
 
   // `before` is C. Meanwhile memory brings what is at `coming`.
@@ -71,10 +78,10 @@ class SegmentScan {
     State bases[kLines + 1];
     for (int64_t s = 0; s <= kLines; ++s) bases[s] = Operation::combine(before, totals.before[s]);
     const int64_t first = element(size, 0, length);
-    const Lines lines{in + first, out + first, kDown ? -length * kSize : length * kSize, length};
     // What is scanned twice, where the first scan writes over it; the rest of the block is read from it too.
     alignas(64) std::byte copy[kScaled ? kBlock * kSize : 1];
     if constexpr (kScaled) {
+      const Lines lines{in + first, out + first, line_step(length), length};
       if (in == out)
         in = static_cast<const std::byte*>(std::memcpy(copy, in, static_cast<size_t>(size * kSize)));
       if (!scan_watched(lines, bases, Ahead(coming), stage)) {
@@ -84,8 +91,7 @@ class SegmentScan {
       }
     } else {
       static_cast<void>(copy);
-      Squares<T, Operation, kExclusive, kDown> squares(bases);
-      scan_squares<kDown>(squares, lines.in, lines.step, lines.out, lines.step, length, Ahead(coming), stage);
+      write_segments(totals.tallies, out + first, length, bases, Ahead(coming), stage);
     }
     State tally = bases[kLines];
     for (int64_t i = kLines * length; i < size; ++i) {
@@ -98,6 +104,7 @@ class SegmentScan {
 
  private:
   using V = Vector<Tally>;
+  using Sums = Squares<T, Operation, kExclusive, kDown>;
   static constexpr int64_t kLanes = kVectorBytes / sizeof(Tally);
 
   struct Lines {
@@ -107,8 +114,11 @@ class SegmentScan {
     int64_t length;
   };
 
-  // The elements of a segment.
+  // The elements of a segment, which fill rows of squares.
   static int64_t segment(int64_t size) { return size / kLines / kLanes / 2 * kLanes * 2; }
+  static_assert(2 * kLanes % (kSquaresBeside * Sums::kSquare) == 0);
+  // From a segment to the next one traversed.
+  static int64_t line_step(int64_t length) { return kDown ? -length * kSize : length * kSize; }
 
   // Where the i-th element traversed, or the lowest of the `count` from it on, lies in a part of that size.
   static int64_t element(int64_t size, int64_t i, int64_t count = 1) {
@@ -128,6 +138,31 @@ class SegmentScan {
     } else {
       narrow<T, Tally>(y, tally);
     }
+  }
+
+  // Calls body(at, i) for each row of squares: where it lies in its segment, from the i-th element traversed
+  // on.
+  template <class Body>
+  ANYDML_INLINE static void for_each_row(int64_t length, const Body& body) {
+    constexpr int64_t kRow = kSquaresBeside * Sums::kSquare;
+    for (int64_t i = 0; i < length; i += kRow) body(element(length, i, kRow), i);
+  }
+
+  static void tally_segments(const std::byte* in, int64_t length, Tally* tallies, Tally* parts) {
+    std::fill_n(parts, kLines, identity());
+    Sums squares(parts);
+    for_each_row(length, [&](int64_t at, int64_t i) {
+      squares.template tally<kSquaresBeside>(in + at, line_step(length), tallies + i * kLines);
+    });
+    squares.store(parts);
+  }
+  static void write_segments(const Tally* tallies, std::byte* out, int64_t length, const Tally* bases,
+                             Ahead ahead, Stage& stage) {
+    const Sums squares(bases);
+    for_each_row(length, [&](int64_t at, int64_t i) {
+      squares.template write<kSquaresBeside>(tallies + i * kLines, out + at, line_step(length));
+      meanwhile<kSquaresBeside>(ahead, stage);
+    });
   }
 
   // Whether each product stayed what the tally's type holds, and so what was written is right.

@@ -70,12 +70,42 @@ class Squares {
   }
   bool stayed_moderate() const { return watch_.all_moderate(); }
 
+  // kSquares squares of each line, side by side.
+  template <int64_t kSquares>
   ANYDML_INLINE void scan(const std::byte* in, int64_t in_step, std::byte* out, int64_t out_step) {
     for (int64_t g = 0; g < kGroups; ++g) {
-      Row rows[kSquare];
-      for (int64_t r = 0; r < kSquare; ++r) rows[r] = load<Row>(in + (g * kSquare + r) * in_step);
-      transpose<BitsOf<T>>(rows);
-      advance(g, rows, out, out_step);
+      Rows<kSquares> rows[kSquare];
+      load_rows<kSquares>(rows, in + g * kSquare * in_step, in_step);
+      advance_rows<kSquares>(g, rows, out, out_step);
+    }
+  }
+
+  // In two steps, for tallies that begin with what is known later: wide ones to `to`,
+  template <int64_t kSquares>
+  ANYDML_INLINE void tally(const std::byte* in, int64_t in_step, Tally* to) {
+    for (int64_t g = 0; g < kGroups; ++g) {
+      Rows<kSquares> rows[kSquare];
+      load_rows<kSquares>(rows, in + g * kSquare * in_step, in_step);
+      V tally = tallies_[g];
+      traverse<kSquares>([&](int64_t at, int64_t square, int64_t i) {
+        store_vector(reinterpret_cast<std::byte*>(to),
+                     advance(g, tally, square_of<Row>(rows[at], square), i));
+        to += kSquare;
+      });
+      tallies_[g] = tally;
+    }
+  }
+  // and from there, each combined with what this holds of its line, to the output.
+  template <int64_t kSquares>
+  ANYDML_INLINE void write(const Tally* from, std::byte* out, int64_t out_step) const {
+    for (int64_t g = 0; g < kGroups; ++g) {
+      Row outputs[kSquare][kSquares];
+      traverse<kSquares>([&](int64_t at, int64_t square, int64_t) {
+        const V y = Operation::combine(tallies_[g], load_vector<V>(reinterpret_cast<const std::byte*>(from)));
+        outputs[at][square] = narrow_row<T, Row>(y);
+        from += kSquare;
+      });
+      store_rows<kSquares>(outputs, out + g * kSquare * out_step, out_step);
     }
   }
 
@@ -87,7 +117,7 @@ class Squares {
       for (int64_t i = 0; i < kSquare; ++i) {
         rows[kDown ? kSquare - 1 - i : i] = load<Row>(in + i * in_step + g * kSquareBytes);
       }
-      advance(g, rows, out, out_step);
+      advance_rows<1>(g, rows, out, out_step);
     }
   }
 
@@ -96,6 +126,8 @@ class Squares {
   static_assert(kSquare % kFactors == 0 || kRange == Range::kAny, "watched, or scaled, in time");
   using V = Vector<Tally, kSquare>;
   using Row = SquareRow<BitsOf<T>>;
+  template <int64_t kSquares>
+  using Rows = SquareRow<BitsOf<T>, kSquares>;
   struct Nothing {};
   template <Range kOf, class Kind>
   using Only = std::conditional_t<kRange == kOf, Kind, Nothing>;
@@ -106,28 +138,59 @@ class Squares {
     scales_[g] = scaled_[g].scale();
   }
 
-  ANYDML_INLINE void advance(int64_t g, Row* rows, std::byte* out, int64_t out_step) {
-    V tally = tallies_[g];
-    for (int64_t i = 0; i < kSquare; ++i) {
-      Row& row = rows[kDown ? kSquare - 1 - i : i];
-      const V next = Operation::combine(tally, widen_row<T, V>(row));
-      V y = kExclusive ? tally : next;
-      if constexpr (kRange == Range::kScaled) y *= scales_[g];
-      row = narrow_row<T, Row>(y);
-      tally = next;
-      if constexpr (kRange != Range::kAny) {
-        if (i % kFactors != kFactors - 1) continue;
-        if constexpr (kRange == Range::kWatched) watch_.look(tally);
-        if constexpr (kRange == Range::kScaled) {
-          scaled_[g].m = tally;
-          take_scaled(g);
-          tally = tallies_[g];
-        }
+  // The tally up to an element, or before it; `i` counts a square's elements.
+  ANYDML_INLINE V advance(int64_t g, V& tally, Row x, int64_t i) {
+    const V next = Operation::combine(tally, widen_row<T, V>(x));
+    V y = kExclusive ? tally : next;
+    if constexpr (kRange == Range::kScaled) y *= scales_[g];
+    tally = next;
+    if constexpr (kRange != Range::kAny) {
+      if (i % kFactors != kFactors - 1) return y;
+      if constexpr (kRange == Range::kWatched) watch_.look(tally);
+      if constexpr (kRange == Range::kScaled) {
+        scaled_[g].m = tally;
+        take_scaled(g);
+        tally = tallies_[g];
       }
     }
+    return y;
+  }
+
+  // Calls body(at, square, i) for every element of a line in some squares, in the order of traversal.
+  template <int64_t kSquares, class Body>
+  ANYDML_INLINE static void traverse(const Body& body) {
+#pragma GCC unroll 2
+    for (int64_t s = 0; s < kSquares; ++s) {
+#pragma GCC unroll 8
+      for (int64_t i = 0; i < kSquare; ++i) {
+        body(kDown ? kSquare - 1 - i : i, kDown ? kSquares - 1 - s : s, i);
+      }
+    }
+  }
+
+  template <int64_t kSquares>
+  ANYDML_INLINE static void load_rows(Rows<kSquares>* rows, const std::byte* in, int64_t in_step) {
+    for (int64_t r = 0; r < kSquare; ++r) rows[r] = load_vector<Rows<kSquares>>(in + r * in_step);
+    transpose<BitsOf<T>, kSquares>(rows);
+  }
+
+  template <int64_t kSquares>
+  ANYDML_INLINE static void store_rows(const Row (*outputs)[kSquares], std::byte* out, int64_t out_step) {
+    Rows<kSquares> rows[kSquare];
+    for (int64_t i = 0; i < kSquare; ++i) rows[i] = side_by_side<Rows<kSquares>>(outputs[i]);
+    transpose<BitsOf<T>, kSquares>(rows);
+    for (int64_t r = 0; r < kSquare; ++r) store_vector(out + r * out_step, rows[r]);
+  }
+
+  template <int64_t kSquares>
+  ANYDML_INLINE void advance_rows(int64_t g, const Rows<kSquares>* rows, std::byte* out, int64_t out_step) {
+    V tally = tallies_[g];
+    Row outputs[kSquare][kSquares];
+    traverse<kSquares>([&](int64_t at, int64_t square, int64_t i) {
+      outputs[at][square] = narrow_row<T, Row>(advance(g, tally, square_of<Row>(rows[at], square), i));
+    });
     tallies_[g] = tally;
-    transpose<BitsOf<T>>(rows);
-    for (int64_t r = 0; r < kSquare; ++r) anydml::store(out + (g * kSquare + r) * out_step, rows[r]);
+    store_rows<kSquares>(outputs, out + g * kSquare * out_step, out_step);
   }
 
   V tallies_[kGroups];
@@ -136,20 +199,41 @@ class Squares {
   Only<Range::kScaled, V> scales_[kGroups];
 };
 
-// As much of kLines lines of `size` elements as fills squares, in_step and out_step apart. Meanwhile memory
-// brings what is ahead, and the stage's lines leave.
-template <bool kDown, class Squares>
-ANYDML_INLINE void scan_squares(Squares& squares, const std::byte* in, int64_t in_step, std::byte* out,
-                                int64_t out_step, int64_t size, Ahead ahead, Stage& stage) {
-  constexpr int64_t kSquare = Squares::kSquare;
-  constexpr int64_t kSize = kSquareBytes / kSquare;
-  for (int64_t done = 0; done + kSquare <= size; done += kSquare) {
-    const int64_t at = kSize * (kDown ? size - done - kSquare : done);
-    squares.scan(in + at, in_step, out + at, out_step);
-    static_assert(kLines * kSquareBytes == 2 * kLine);
+// While so many squares of each line are scanned, memory brings as many bytes, and the stage sends them.
+template <int64_t kSquares>
+ANYDML_INLINE void meanwhile(Ahead& ahead, Stage& stage) {
+  static_assert(kLines * kSquareBytes == 2 * kLine);
+  for (int64_t s = 0; s < kSquares; ++s) {
     ahead.bring_lines();
     stage.send_line();
     stage.send_line();
+  }
+}
+
+// As much of kLines lines of `size` elements, from the `done`-th on, as fills rows of squares, in_step and
+// out_step apart; returns how many are done then. Meanwhile memory brings what is ahead, and the stage's
+// lines leave.
+template <bool kDown, int64_t kSquares, class Squares>
+ANYDML_INLINE int64_t scan_squares_beside(Squares& squares, const std::byte* in, int64_t in_step,
+                                          std::byte* out, int64_t out_step, int64_t size, int64_t done,
+                                          Ahead& ahead, Stage& stage) {
+  constexpr int64_t kSize = kSquareBytes / Squares::kSquare;
+  constexpr int64_t kCount = kSquares * Squares::kSquare;
+  for (; done + kCount <= size; done += kCount) {
+    const int64_t at = kSize * (kDown ? size - done - kCount : done);
+    squares.template scan<kSquares>(in + at, in_step, out + at, out_step);
+    meanwhile<kSquares>(ahead, stage);
+  }
+  return done;
+}
+
+template <bool kDown, class Squares>
+ANYDML_INLINE void scan_squares(Squares& squares, const std::byte* in, int64_t in_step, std::byte* out,
+                                int64_t out_step, int64_t size, Ahead ahead, Stage& stage) {
+  int64_t done =
+      scan_squares_beside<kDown, kSquaresBeside>(squares, in, in_step, out, out_step, size, 0, ahead, stage);
+  if constexpr (kSquaresBeside > 1) {
+    scan_squares_beside<kDown, 1>(squares, in, in_step, out, out_step, size, done, ahead, stage);
   }
 }
 

@@ -15,36 +15,72 @@ namespace {
 #if defined(__GNUC__)
 inline constexpr int64_t kSquareBytes = 16;
 
-template <class Bits>
-using SquareRow __attribute__((vector_size(kSquareBytes))) = Bits;
+// A row of as many squares side by side as a register holds, or of one.
+#if defined(ANYDML_ISA_AVX2) || defined(ANYDML_ISA_AVX512)
+inline constexpr int64_t kSquaresBeside = 2;
+#else
+inline constexpr int64_t kSquaresBeside = 1;
+#endif
 
-template <class Bits, size_t... kIndex>
-ANYDML_INLINE void interleave_halves(const SquareRow<Bits>& a, const SquareRow<Bits>& b, SquareRow<Bits>& low,
-                                     SquareRow<Bits>& high, std::index_sequence<kIndex...>) {
-  constexpr int kLanes = sizeof...(kIndex);
-  low = __builtin_shufflevector(a, b,
-                                (static_cast<int>(kIndex) / 2 + static_cast<int>(kIndex) % 2 * kLanes)...);
-  high = __builtin_shufflevector(
-      a, b, (static_cast<int>(kIndex) / 2 + kLanes / 2 + static_cast<int>(kIndex) % 2 * kLanes)...);
+template <class Bits, int64_t kSquares = 1>
+using SquareRow __attribute__((vector_size(kSquares * kSquareBytes))) = Bits;
+
+// Which of the two rows' lanes comes to that place, where the lower halves of their squares are interleaved.
+constexpr int interleaved(int place, int lanes_of_square, int lanes) {
+  const int lane = place % lanes_of_square;
+  return place - lane + lane / 2 + lane % 2 * lanes;
 }
 
-// rows[r][c] = rows[c][r], of as many rows as a row has elements. Each round interleaves row i with row i +
-// half.
-template <class Bits>
-ANYDML_INLINE void transpose(SquareRow<Bits>* rows) {
+template <class Row, size_t... kIndex>
+ANYDML_INLINE void interleave_halves(const Row& a, const Row& b, Row& low, Row& high,
+                                     std::index_sequence<kIndex...>) {
+  constexpr int kAll = sizeof...(kIndex);
+  constexpr int kLanes = kAll * static_cast<int>(kSquareBytes) / static_cast<int>(sizeof(Row));
+  low = __builtin_shufflevector(a, b, interleaved(static_cast<int>(kIndex), kLanes, kAll)...);
+  high = __builtin_shufflevector(a, b, (interleaved(static_cast<int>(kIndex), kLanes, kAll) + kLanes / 2)...);
+}
+
+// rows[r][c] = rows[c][r] within each square, of as many rows as a square's row has elements. Each round
+// interleaves row i with row i + half.
+template <class Bits, int64_t kSquares = 1>
+ANYDML_INLINE void transpose(SquareRow<Bits, kSquares>* rows) {
   constexpr size_t kLanes = kSquareBytes / sizeof(Bits);
 #pragma GCC unroll 4
   for (size_t round = 1; round < kLanes; round *= 2) {
-    SquareRow<Bits> next[kLanes];
+    SquareRow<Bits, kSquares> next[kLanes];
 #pragma GCC unroll 16
     for (size_t i = 0; i < kLanes / 2; ++i) {
-      interleave_halves<Bits>(rows[i], rows[i + kLanes / 2], next[2 * i], next[2 * i + 1],
-                              std::make_index_sequence<kLanes>{});
+      interleave_halves(rows[i], rows[i + kLanes / 2], next[2 * i], next[2 * i + 1],
+                        std::make_index_sequence<kLanes * kSquares>{});
     }
     // One by one, so that they stay in registers: copied as a whole they go through memory, stored by 16
     // bytes and loaded by up to 64, for which processors wait.
 #pragma GCC unroll 16
     for (size_t i = 0; i < kLanes; ++i) rows[i] = next[i];
+  }
+}
+
+// The part of a row that is in one square, and a row of several parts.
+template <class One, class Row>
+ANYDML_INLINE One square_of(const Row& row, int64_t square) {
+  if constexpr (sizeof(Row) == sizeof(One)) {
+    return row;
+  } else {
+    return [&]<int... kIndex>(std::integer_sequence<int, kIndex...>) {
+      constexpr int kCount = sizeof...(kIndex);
+      return square == 0 ? __builtin_shufflevector(row, row, kIndex...)
+                         : __builtin_shufflevector(row, row, (kIndex + kCount)...);
+    }(std::make_integer_sequence<int, sizeof(One) / sizeof(One{}[0])>{});
+  }
+}
+template <class Row, class One>
+ANYDML_INLINE Row side_by_side(const One* squares) {
+  if constexpr (sizeof(Row) == sizeof(One)) {
+    return squares[0];
+  } else {
+    return [&]<int... kIndex>(std::integer_sequence<int, kIndex...>) {
+      return __builtin_shufflevector(squares[0], squares[1], kIndex...);
+    }(std::make_integer_sequence<int, sizeof(Row) / sizeof(Row{}[0])>{});
   }
 }
 
