@@ -32,10 +32,13 @@ inline void copy_ends(std::byte* to, const std::byte* from, int64_t size) {
   store(to + last, back);
 }
 
-// A memcpy without the call, for sizes that vary and are mostly small.
+// A memcpy without the call, where that takes longer than what it saves.
 inline void copy_short(std::byte* to, const std::byte* from, int64_t size) {
   constexpr int64_t kChunk = sizeof(Chunk);
-  if (size >= kChunk) {
+  constexpr int64_t kMostShort = 256;
+  if (size > kMostShort) {
+    std::memcpy(to, from, static_cast<size_t>(size));
+  } else if (size >= kChunk) {
     for (int64_t i = 0; i < size - kChunk; i += kChunk) store(to + i, load<Chunk>(from + i));
     store(to + size - kChunk, load<Chunk>(from + size - kChunk));
   } else if (size >= 8) {

@@ -69,7 +69,8 @@ struct Approach {
     appends = streams && packed && rows.run() >= kWorthAppending;
     gathers = streams && !appends;
     choose_vectors(rows);
-    const int64_t pays = std::max(inputs * kBytesOfAnInput, kPeriods * interleave.rows() * rows.size);
+    const int64_t of_an_input = gathers ? kBytesOfAnInput : kBytesInPlace;
+    const int64_t pays = std::max(inputs * of_an_input, kPeriods * interleave.rows() * rows.size);
     const int64_t wanted = std::clamp(pays, kSmallestBlock, kLargestBlock);
     int64_t at_once = wanted / rows.size;
     if (at_once > kVector) at_once = at_once / kVector * kVector;
@@ -98,6 +99,8 @@ struct Approach {
   static constexpr int64_t kSmallestBlock = 4 << 10;
   static constexpr int64_t kLargestBlock = 256 << 10;
   static constexpr int64_t kBytesOfAnInput = 512;
+  // Where nothing is put together first, of each so much that what is done once for it is little beside.
+  static constexpr int64_t kBytesInPlace = 2048;
   static constexpr int64_t kPeriods = 32;  // that make up for the start of each shuffle
 
   void choose_vectors(const Rows& rows) {
