@@ -187,11 +187,12 @@ class RowPlan final : public Plan {
         next = std::min(size, i + kAlong);
         const std::byte* const from = in + r * in_step + lowest(i, next - i);
         std::byte* const to = out + r * out_step + lowest(i, next - i);
-        const int64_t length = std::min(kAlong, size - next);
-        const std::byte* const coming =
-            length > 0 ? in + r * in_step + lowest(next, length) : from + kLines * in_step;
+        // The next piece of these rows, or the first of the next ones.
+        const int64_t begin = next < size ? next : 0;
+        const int64_t length = std::min(kAlong, size - begin);
+        const std::byte* const coming = in + (next < size ? r : r + kLines) * in_step + lowest(begin, length);
         Scan::scan_lines(from, in_step, apart ? piece : to, apart ? kPieceStep : out_step, next - i, tallies,
-                         Ahead(coming, kAlong * kSize, in_step), stage);
+                         Ahead(coming, length * kSize, in_step, kDown), stage);
         if (!apart) continue;
         for (int64_t s = 0; s < kLines; ++s) {
           std::byte* const line = to + s * out_step;

@@ -18,26 +18,34 @@ inline constexpr int64_t kLines = 8;
 
 #if defined(ANYDML_VECTORS)
 
-// What is read next, which memory brings meanwhile, two lines at a time: rows of `width` bytes, `step` apart.
+// What is read next, which memory brings meanwhile, two lines at a time: rows of `width` bytes, `step` apart,
+// and with `down` each from its end, as it is read.
 class Ahead {
  public:
-  explicit Ahead(const std::byte* first, int64_t width = 1 << 30, int64_t step = 0)
-      : at_(first), left_(width), width_(width), step_(step - width) {}
+  explicit Ahead(const std::byte* first, int64_t width = 1 << 30, int64_t step = 0, bool down = false)
+      : at_(down ? first + width - kAtOnce : first),
+        move_(down ? -kAtOnce : kAtOnce),
+        left_(width),
+        width_(width),
+        to_next_row_(step - (width + kAtOnce - 1) / kAtOnce * move_) {}
   ANYDML_INLINE void bring_lines() {
     __builtin_prefetch(at_, 0, 1);
     __builtin_prefetch(at_ + kLine, 0, 1);
-    at_ += 2 * kLine;
-    left_ -= 2 * kLine;
+    at_ += move_;
+    left_ -= kAtOnce;
     if (left_ > 0) return;
-    at_ += step_;
+    at_ += to_next_row_;
     left_ = width_;
   }
 
  private:
+  static constexpr int64_t kAtOnce = 2 * kLine;
+
   const std::byte* at_;
+  int64_t move_;
   int64_t left_;
   int64_t width_;
-  int64_t step_;
+  int64_t to_next_row_;
 };
 
 // Of tallies: whatever they are; told where they are not moderate; or never left.
