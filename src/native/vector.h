@@ -94,7 +94,7 @@ ANYDML_INLINE Row narrow_row(V wide) {
 #if defined(ANYDML_ISA_AVX2) || defined(ANYDML_ISA_AVX512)
     return (Row)_mm256_cvtps_ph((__m256)wide, _MM_FROUND_TO_NEAREST_INT);
 #else
-    Row row;
+    Row row{};  // compilers do not see that every element is set
     for (int i = 0; i < 8; ++i) row[i] = std::bit_cast<uint16_t>(Half(wide[i]));
     return row;
 #endif
