@@ -75,8 +75,8 @@ sanitize: tools ## The cases on native code with address and undefined behaviour
 		--config-settings cmake.define.ANYDML_SANITIZE=ON .
 	LD_PRELOAD="$(RUNTIME)" ASAN_OPTIONS=detect_leaks=0 $(BIN)/python -c \
 		"from anydml import _native; assert _native.build_info()['sanitizers'] == 'address,undefined', _native"
-	LD_PRELOAD="$(RUNTIME)" ASAN_OPTIONS=detect_leaks=0 $(BIN)/python -m pytest -n auto -q -k "cpu- or in_place_gives" \
-		tests/test_cases.py tests/test_scans_large.py
+	LD_PRELOAD="$(RUNTIME)" ASAN_OPTIONS=detect_leaks=0 $(BIN)/python -m pytest -n auto -q \
+		-k "cpu- or in_place_gives or channels_large" tests/test_cases.py tests/test_scans_large.py tests/test_channels_large.py
 
 THREADED := build/threads
 NATIVE := $(filter-out src/native/module.cpp,$(wildcard src/native/*.cpp))
