@@ -61,7 +61,7 @@ def main() -> None:
     Launch.compile = lambda launch, device, types: None  # type: ignore[method-assign]
     scans()
     # The same shapes as long lines.
-    scan.TILE, scan.LONG, scan.DEEP, scan.FEW = 8, 4, 4, 10**6
+    scan.TILE, scan.LONG, scan.DEEP, scan.FLAT_TILE, scan.FEW = 8, 4, 4, 32, 10**6
     from anydml.calling import _compile
 
     _compile.cache_clear()

@@ -340,6 +340,7 @@ def tiles(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> It
         monkeypatch.setattr(f"{scan}.Geometry.index", property(lambda self: language.int64))
     elif request.param != "as planned":
         small = {"TILE": 32, "LONG": 16, "DEEP": 4, "PIECE": 32, "TILES": 2, "GROUPS": (2, 4, 4)}
+        small["FLAT_TILE"] = 32
         small["PIECES"] = {size: 512 * size for size in (2, 4, 8)}
         small["FEW"] = 10**6 if request.param == "chain" else 0
         for name, value in small.items():

@@ -8,6 +8,11 @@ from ..layout import Layout
 from ..schema import OperatorDesc, OperatorSpec
 from . import Declined, Kernel
 
+CHANNELS_LAST = ("CONVOLUTION",)
+"""Whose kernels are there, or faster, where channels lie last."""
+OVER_INPUT = ("BATCH_NORMALIZATION",)
+"""Whose kernels read each element before they write it, and never again."""
+
 
 class CpuEngine:
     name = "cpu"
@@ -44,6 +49,6 @@ class CpuEngine:
             words + plan.description,
             plan.run,
             plan.try_run,
-            channels_last=name == "CONVOLUTION",
-            over_input=name == "BATCH_NORMALIZATION",
+            channels_last=name in CHANNELS_LAST,
+            over_input=name in OVER_INPUT,
         )

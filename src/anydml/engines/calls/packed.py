@@ -111,11 +111,11 @@ def _is_columns(layout: Layout) -> bool:
     return strides[1] == layout.dtype.itemsize and strides[0] == sizes[1] * strides[1] and min(sizes) > 1
 
 
-_Product = Callable[[Any, Any], Callable[[], Any]]
-"""Takes what is multiplied, and where the result goes."""
+_Multiply = Callable[[Any, Any], Callable[[], Any]]
+"""Takes what is multiplied, and where the result goes; gives what does it."""
 
 
-def _by_rows(w: Any, bias: Any) -> _Product:
+def _by_rows(w: Any, bias: Any) -> _Multiply:
     w = w.flatten(1).mT.contiguous()
 
     def product(x: Any, y: Any) -> Callable[[], Any]:
@@ -125,7 +125,7 @@ def _by_rows(w: Any, bias: Any) -> _Product:
     return product
 
 
-def _by_columns(w: Any, bias: Any) -> _Product:
+def _by_columns(w: Any, bias: Any) -> _Multiply:
     w, bias = w.flatten(1), bias[:, None]
 
     def product(x: Any, y: Any) -> Callable[[], Any]:
@@ -161,7 +161,7 @@ def _bytes(tensors: Sequence[Any]) -> int:
     return sum(each.numel() * each.element_size() for each in tensors)
 
 
-def _product(desc: DML_CONVOLUTION_OPERATOR_DESC, by: Callable[[Any, Any], _Product]) -> Prepare:
+def _product(desc: DML_CONVOLUTION_OPERATOR_DESC, by: Callable[[Any, Any], _Multiply]) -> Prepare:
     write = finish(desc.FusedActivation)
 
     def prepare(fixed: Tensors) -> Packed | None:

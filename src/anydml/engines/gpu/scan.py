@@ -31,9 +31,9 @@ DEEP = 16
 """Elements of a part where lines lie side by side, and half as many as where a thread reads pairs: it has them all."""
 NEAR = 2 * WARP
 """Fewer lines side by side than threads of a small program are read and written in the order of memory."""
-FLAT = 7
-"""So few long lines are scanned in chains by all threads, one after the other: threads with lines of their own would
-read pieces of sectors."""
+FLAT, FLAT_TILE = 7, 1024
+"""So few long lines are scanned in chains by all threads, one after the other, as threads with lines of their own would
+read pieces of sectors. Elements of a tile of them."""
 FEW, MANY = 256, 1 << 16
 """Programs that keep a GPU busy: fewer long lines go in chains. Lines that keep it busy with a warp for each tile."""
 PIECE, TILES = 8 << 10, 4
@@ -206,7 +206,7 @@ def _in_a_chain(
             depth *= 2 if dtype.itemsize == 2 and not scaled else 1
         tiles = max(1, PIECES[dtype.itemsize] // (lines * parts * depth * dtype.itemsize))
     else:
-        depth = max(LONG // lines, 4) if near else min(LONG if scaled else TILE, PIECE // dtype.itemsize)
+        depth = FLAT_TILE // lines if near else min(LONG if scaled else TILE, PIECE // dtype.itemsize)
         tiles = 2 * TILES if scaled else TILES
     size = tiles * parts * depth
     group = GROUPS[0] if lines > 1 else GROUPS[1 if scaled else 2]
