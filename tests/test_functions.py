@@ -1028,6 +1028,8 @@ def test_torch_refusals(torch: Any) -> None:
     refused("(A1)", lambda: cumulative_summation(torch.ones(3, requires_grad=True)), "detach()")
     refused("(A1)", lambda: cumulative_summation(torch.ones(3, device="meta")), "meta")
     refused("(A1)", lambda: cumulative_summation(torch.ones(3), out=torch.ones(3, requires_grad=True)), "out: ")
+    # Whose memory holds the opposite of what is read.
+    refused("(A1)", lambda: cumulative_summation((torch.ones(3) * 1j).conj().imag), "resolve_neg()")
     refused("(S3)", lambda: cumulative_summation(torch.ones(3, dtype=torch.float64)), "float64")
     refused("(A7)", lambda: cumulative_summation(torch.ones(3), out=torch.zeros(1).expand(3)))
 

@@ -19,6 +19,7 @@ import pytest
 import anydml
 from anydml import (
     DML_BUFFER_BINDING,
+    DML_BUFFER_TENSOR_DESC,
     DML_CUMULATIVE_PRODUCT_OPERATOR_DESC,
     DML_CUMULATIVE_SUMMATION_OPERATOR_DESC,
     DML_JOIN_OPERATOR_DESC,
@@ -260,6 +261,19 @@ def test_memory_at_odd_addresses_is_refused(torch: Any, place: Any) -> None:
 
 
 @on_gpu
+def test_views_that_are_negated_when_read_are_refused(torch: Any, place: Any) -> None:
+    x = torch.tensor([1 + 1j, 2 + 2j], device=place).conj().imag
+    assert "resolve_neg()" in str(refused(lambda: anydml.cumulative_summation(x, 0, device=GPU), "(A1)"))
+    device = Device(GPU)
+    t = DML_BUFFER_TENSOR_DESC(DataType=TensorDataType.FLOAT32, Sizes=(2,), Strides=(2,))
+    desc = DML_CUMULATIVE_SUMMATION_OPERATOR_DESC(InputTensor=t, OutputTensor=tensor((2,)), Axis=0)
+    operator = device.compile_operator(device.create_operator(desc))
+    out = torch.zeros(2, device=place)
+    refused(lambda: operator.dispatch([x], [out]), "(A1)")
+    assert out.tolist() == [0, 0]
+
+
+@on_gpu
 def test_in_place_needs_no_second_look(torch: Any, place: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     device = Device(GPU)
     t = tensor((2, 3))
@@ -374,6 +388,34 @@ def test_scans(operation: str, dtype: type, shape: tuple[int, ...], axis: int, t
         mode = {"reverse": bool(i & 1), "exclusive": bool(i & 2)}
         given = np.asfortranarray(x) if i == 3 else x
         check_tally(operation, x, call(given, axis, **mode, device=GPU), axis, **mode)
+
+
+@on_gpu
+def test_a_scan_runs_again_and_again(torch: Any, place: Any, tiles: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A chain uses its words again: beyond their last mark, beside another stream, and after a launch that failed."""
+    from anydml.engines.gpu.launch import Launch
+
+    monkeypatch.setattr("anydml.engines.gpu.scan.LAST_MARK", 2)
+    device, t = Device(GPU), tensor((2, 70))
+    desc = DML_CUMULATIVE_SUMMATION_OPERATOR_DESC(InputTensor=t, OutputTensor=t, Axis=1)
+    operator = device.compile_operator(device.create_operator(desc))
+    x, y = torch.ones((2, 70), device=place), torch.empty((2, 70), device=place)
+
+    def check(value: int) -> None:
+        x.fill_(value)
+        operator.dispatch([x], [y])
+        assert y.tolist() == [[value * (i + 1) for i in range(70)]] * 2
+
+    for value in (1, 2, 3, 4):
+        check(value)
+    if place.type == "cuda":
+        with torch.cuda.stream(torch.cuda.Stream()):
+            check(5)
+    with monkeypatch.context() as patch:
+        patch.setattr(Launch, "__call__", None)
+        with pytest.raises(TypeError):
+            operator.dispatch([x], [y])
+    check(6)
 
 
 SPECIAL = [0.0, -0.0, 1.0, -2.0, 1e30, -1e30, 1e-30, 3e38, 1e-45, np.inf, -np.inf, np.nan]

@@ -1,4 +1,4 @@
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 Layout: TypeAlias = tuple[int, Sequence[int], Sequence[int]]
@@ -21,6 +21,27 @@ class Fit:
     def __init__(self, inputs: Sequence[Layout | None], array_type: type) -> None: ...
     def fits(self, inputs: Sequence[Any], written: Sequence[tuple[int, int]]) -> bool:
         """Whether a list of arrays is plainly laid out so, and apart from ranges of addresses."""
+
+class TensorFit:
+    """The layouts of a dispatch's tensors on a device.
+
+    Args:
+        tensor_type: whose functions for C DLPack tells of; of a type that has none, no tensor fits.
+        device: as DLPack numbers it.
+        questions: asked of each tensor; the answers have to be False.
+    """
+
+    def __init__(
+        self,
+        tensor_type: type,
+        inputs: Sequence[Layout | None],
+        outputs: Sequence[Layout | None],
+        device: tuple[int, int],
+        questions: Sequence[Callable[[Any], bool]],
+    ) -> None: ...
+    def places(self, inputs: Sequence[Any], outputs: Sequence[Any], in_place: bool) -> bytes | None:
+        """The addresses of lists of tensors, 8 bytes each, where they are plainly laid out so and no output shares
+        memory with another tensor; else None."""
 
 def compile(
     name: str,

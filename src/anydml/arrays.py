@@ -72,6 +72,9 @@ def _import(operator: str, where: str, value: Any) -> Array:
         if isinstance(value, (np.ndarray, np.generic)) or hasattr(value, "__array_interface__"):
             return np.asarray(value)
         if hasattr(value, "__dlpack__"):
+            # Of this DLPack tells nothing: PyTorch's views of conjugated numbers.
+            if getattr(value, "is_neg", bool)():
+                raise TypeError("a view negated when it is read; use .resolve_neg()")
             return np.from_dlpack(value)
         return np.asarray(_memory_of(value))
     except Exception as problem:  # what a foreign array raises is its own business; here it is one more wrong operand

@@ -17,52 +17,15 @@
 #include "build_info.h"
 #include "kernels.h"
 #include "layout.h"
+#include "slots.h"
+#include "tensor_fit.h"
 
 namespace nb = nanobind;
 
 namespace anydml {
 namespace {
 
-// (data type, sizes, strides in bytes), or None for an absent tensor.
-using PythonLayout = std::optional<std::tuple<int, std::vector<int64_t>, std::vector<int64_t>>>;
 using Attributes = std::vector<std::vector<int64_t>>;
-
-// The bytes that a tensor touches, relative to its element [0, ..., 0]. In doubles, which cannot overflow and
-// are exact as far as any memory reaches.
-struct Extent {
-  double low = 0;
-  double high = 0;
-
-  void add_dimension(int64_t size, int64_t stride) {
-    const double reach = (static_cast<double>(size) - 1) * static_cast<double>(stride);
-    (reach < 0 ? low : high) += reach;
-  }
-  bool covers(const Extent& other) const { return low <= other.low && other.high <= high; }
-};
-
-// Offsets within this many bytes leave int64 arithmetic room for a sum or two.
-constexpr double kLargestExtent = 0x1p53;
-
-struct Slot {
-  Layout layout;
-  Extent extent;
-};
-
-Layout to_layout(const PythonLayout& layout) {
-  if (!layout) return {};
-  const auto& [type, sizes, strides] = *layout;
-  if (sizes.size() != strides.size()) throw nb::value_error("a layout has as many strides as sizes");
-  for (const int64_t size : sizes) {
-    if (size < 1) throw nb::value_error("a layout's sizes are at least 1");
-  }
-  return {static_cast<DataType>(type), sizes, strides, true};
-}
-
-Slot to_slot(const Layout& layout) {
-  Extent extent{0, static_cast<double>(size_of(layout.type))};
-  for (size_t d = 0; d < layout.sizes.size(); ++d) extent.add_dimension(layout.sizes[d], layout.strides[d]);
-  return {layout, extent};
-}
 
 // A buffer held for as long as this lives.
 class View {
@@ -201,11 +164,7 @@ class BoundPlan {
     for (const auto* side : {&inputs_, &outputs_}) {
       for (const Slot& slot : *side) bytes_ += slot.extent.high - slot.extent.low;
     }
-    for (const Slot& slot : inputs_) {
-      const Layout& a = slot.layout;
-      const Layout& b = outputs_[0].layout;
-      alike_.push_back(a.type == b.type && a.sizes == b.sizes && a.strides == b.strides);
-    }
+    for (const Slot& slot : inputs_) alike_.push_back(lies_as(slot.layout, outputs_[0].layout));
   }
 
   // Runs where every buffer is plainly what the plan was made for and no output shares memory with an input,
@@ -251,12 +210,6 @@ class BoundPlan {
     return true;
   }
 
-  static bool overlap(const Slot& a, const void* a_at, const Slot& b, const void* b_at) {
-    const auto x = static_cast<double>(reinterpret_cast<intptr_t>(a_at));
-    const auto y = static_cast<double>(reinterpret_cast<intptr_t>(b_at));
-    return x + a.extent.low < y + b.extent.high && y + b.extent.low < x + a.extent.high;
-  }
-
   std::unique_ptr<Plan> plan_;
   std::string description_;
   std::vector<Slot> inputs_;
@@ -292,18 +245,6 @@ class Fit {
   std::vector<Slot> slots_;
   PyTypeObject* array_type_;
 };
-
-std::vector<Layout> to_layouts(const std::vector<PythonLayout>& layouts) {
-  std::vector<Layout> converted;
-  for (const PythonLayout& layout : layouts) converted.push_back(to_layout(layout));
-  return converted;
-}
-
-std::vector<Slot> to_slots(const std::vector<Layout>& layouts) {
-  std::vector<Slot> slots;
-  for (const Layout& layout : layouts) slots.push_back(to_slot(layout));
-  return slots;
-}
 
 Fit::Fit(const std::vector<PythonLayout>& inputs, nb::handle array_type)
     : slots_(to_slots(to_layouts(inputs))), array_type_(reinterpret_cast<PyTypeObject*>(array_type.ptr())) {}
@@ -358,6 +299,16 @@ NB_MODULE(_native, m) {
            nb::keep_alive<1, 3>())
       .def("fits", &anydml::Fit::fits, "inputs"_a.none(), "written"_a,
            "Whether a list of arrays is plainly laid out so, and apart from ranges of addresses.");
+  nb::class_<anydml::TensorFit>(m, "TensorFit", "The layouts of a dispatch's tensors on a device.")
+      .def(nb::init<nb::handle, const std::vector<anydml::PythonLayout>&,
+                    const std::vector<anydml::PythonLayout>&, std::pair<int, int>, std::vector<nb::object>>(),
+           "tensor_type"_a, "inputs"_a, "outputs"_a, "device"_a, "questions"_a,
+           "Of tensors of that very type, on a device as DLPack numbers it; what is asked of each has to be "
+           "False.")
+      .def("places", &anydml::TensorFit::places, "inputs"_a.none(), "outputs"_a.none(), "in_place"_a,
+           "The addresses of lists of tensors, 8 bytes each, where they are plainly laid out so and no "
+           "output shares "
+           "memory with another tensor; else None.");
   m.def("compile", &anydml::compile, "name"_a, "inputs"_a, "outputs"_a, "attributes"_a,
         nb::sig("def compile(name: str, inputs: Sequence[Layout | None], outputs: Sequence[Layout | None], "
                 "attributes: Sequence[Sequence[int]]) -> Plan | str"),

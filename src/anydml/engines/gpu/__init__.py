@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from importlib import import_module
-from operator import add, attrgetter, mod
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ...errors import Violation, error
@@ -69,12 +69,15 @@ class GpuEngine:
         planned = self._planned(spec, desc, inputs, outputs)
         if isinstance(planned, Declined):
             return planned
-        run = self._run_there(planned.run)
+        run = self._there(planned.run)
 
         def run_arrays(inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
             run(*[[None if each is None else each.tensor for each in side] for side in (inputs, outputs)])
 
-        return Kernel(planned.description, run_arrays, self._try_run(run, inputs, outputs))
+        run_at = getattr(planned, "run_at", None)
+        return Kernel(
+            planned.description, run_arrays, self._try_run(run, run_at and self._there(run_at), inputs, outputs)
+        )
 
     def _planned(
         self,
@@ -82,7 +85,7 @@ class GpuEngine:
         desc: OperatorDesc,
         inputs: Sequence[Layout | None],
         outputs: Sequence[Layout | None],
-    ) -> calls.Plan | Declined:
+    ) -> Planned | calls.Plan | Declined:
         if spec.name not in KERNELS:
             return calls.plan(spec, desc, inputs, outputs)
         # On first use, as Triton takes a second to load.
@@ -95,7 +98,7 @@ class GpuEngine:
             for launch, types in planned.launches:
                 launch.compile(self.device, types)
         where = ", in Triton's interpreter" if is_interpreted() else ""
-        return calls.Plan(planned.description + where, planned.run)
+        return planned._replace(description=planned.description + where)
 
     def _current(self) -> Any:
         """A context in which the device is PyTorch's current one."""
@@ -106,7 +109,7 @@ class GpuEngine:
         backend = getattr(torch, self.device.type)
         return nullcontext() if backend.current_device() == self.device.index else backend.device(self.device)
 
-    def _run_there(self, run: calls.Run) -> calls.Run:
+    def _there(self, run: Callable[..., None]) -> Callable[..., None]:
         """`run` while the device is PyTorch's current one, with no context where it is already."""
         import torch
 
@@ -114,65 +117,42 @@ class GpuEngine:
             return run
         backend, device, index = getattr(torch, self.device.type), self.device, self.device.index
 
-        def run_there(inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
+        def run_there(*given: Any) -> None:
             if backend.current_device() == index:
-                run(inputs, outputs)
+                run(*given)
             else:
                 with backend.device(device):
-                    run(inputs, outputs)
+                    run(*given)
 
         return run_there
 
-    def _try_run(self, run: calls.Run, inputs: Sequence[Layout | None], outputs: Sequence[Layout | None]) -> TryRun:
-        from torch import Tensor
+    def _try_run(
+        self,
+        run: Callable[..., None],
+        run_at: Callable[..., None] | None,
+        inputs: Sequence[Layout | None],
+        outputs: Sequence[Layout | None],
+    ) -> TryRun | None:
+        """`run` where all tensors, of which there may be hundreds, are seen to fit by one native call."""
+        import torch
 
-        from .launch import TYPES
-
-        def steps_of(layout: Layout) -> tuple[int, ...]:
-            """Strides; along a size of 1, which move nothing, as PyTorch has them in packed tensors."""
-            steps: list[int] = []
-            for size, step in zip(layout.sizes[::-1], layout.strides[::-1], strict=True):
-                packed = steps[0] * layout.sizes[-len(steps)] if steps else 1
-                steps.insert(0, step // layout.dtype.itemsize if size > 1 else packed)
-            return tuple(steps)
-
-        # Asked of all tensors at once, as there may be hundreds.
-        facts, strides, address = (
-            attrgetter("dtype", "shape", "device", "requires_grad"),
-            Tensor.stride,
-            Tensor.data_ptr,
-        )
-        kinds = [type(None) if layout is None else Tensor for layout in (*inputs, *outputs)]
-        layouts = [layout for layout in (*inputs, *outputs) if layout is not None]
-        wanted_facts = [(TYPES[layout.type], layout.sizes, self.device, False) for layout in layouts]
-        wanted_strides = [steps_of(layout) for layout in layouts]
-        items = [layout.dtype.itemsize for layout in layouts]
-        spans = [layout.bounds()[1] for layout in layouts]
-        count, is_whole = len(inputs), len(layouts) == len(kinds)
-        first_output = sum(layout is not None for layout in inputs)
-        alike = [
-            {i for i in range(first_output) if wanted_facts[i] == facts and wanted_strides[i] == steps}
-            for facts, steps in zip(wanted_facts[first_output:], wanted_strides[first_output:], strict=True)
-        ]
-        """Of each output the inputs that lie as it does."""
+        try:
+            from ..._native import TensorFit
+        except ImportError:
+            return None
+        kind, index = torch.empty(0, device=self.device).__dlpack_device__()
+        # What DLPack does not tell, and is wrong with a tensor where it is so.
+        questions = [attrgetter("requires_grad"), torch.Tensor.is_neg]
+        find = TensorFit(torch.Tensor, inputs, outputs, (int(kind), index), questions).places
 
         def try_run(inputs: Sequence[Any], outputs: Sequence[Any], in_place: bool) -> bool:
-            given = [*inputs, *outputs]
-            if len(inputs) != count or list(map(type, given)) != kinds:
+            places = find(inputs, outputs, in_place)
+            if places is None:
                 return False
-            tensors = given if is_whole else [tensor for tensor in given if tensor is not None]
-            if list(map(facts, tensors)) != wanted_facts or list(map(strides, tensors)) != wanted_strides:
-                return False
-            starts = list(map(address, tensors))
-            if any(map(mod, starts, items)):
-                return False
-            ends = list(map(add, starts, spans))
-            for output, inputs_alike in enumerate(alike, first_output):
-                start, end = starts[output], ends[output]
-                for i in [i for i in range(output) if starts[i] < end and ends[i] > start]:
-                    if not (in_place and starts[i] == start and i in inputs_alike):
-                        return False
-            run(inputs, outputs)
+            if run_at is None:
+                run(inputs, outputs)
+            else:
+                run_at(inputs, outputs, places)
             return True
 
         return try_run

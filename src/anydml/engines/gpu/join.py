@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from math import gcd, prod
 from typing import NamedTuple
 
+import numpy as np
 import torch
 import triton.language as tl
 
@@ -77,9 +78,10 @@ class Addresses:
         arguments = ((1 << 40) + 1,) * self._size
         constants = {"COUNT": self._size}
         self.launch = Launch(join_kernels.write_addresses, 1, (0, arguments), constants, (tl.int64,), 1)
-        self._tables: dict[tuple[int, tuple[int, ...]], torch.Tensor] = {}
+        self._tables: dict[tuple[int, bytes], _Table] = {}
 
-    def table(self, places: tuple[int, ...]) -> torch.Tensor:
+    def table(self, places: bytes) -> _Table:
+        """Of addresses of 8 bytes each."""
         key = stream_of(self._device), places
         found = self._tables.get(key)
         if found is None:
@@ -90,13 +92,19 @@ class Addresses:
             self._tables[key] = found
         return found
 
-    def write(self, places: tuple[int, ...]) -> torch.Tensor:
-        size = self._size
+    def write(self, places: bytes) -> _Table:
+        size, addresses = self._size, np.frombuffer(places, np.int64).tolist()
         table = torch.empty(size * self._launches, dtype=torch.int64, device=self._device)
         for first in range(0, size * self._launches, size):
-            part = places[first : first + size]
-            self.launch(table, arguments=(first, part + (0,) * (size - len(part))))
-        return table
+            part = addresses[first : first + size]
+            self.launch(table, arguments=(first, (*part, *[0] * (size - len(part)))))
+        return _Table(table, gcd(16, *addresses))
+
+
+class _Table(NamedTuple):
+    addresses: torch.Tensor
+    alignment: int
+    """That all of them have, up to 16."""
 
 
 def plan(
@@ -158,20 +166,21 @@ def _kernel(
     usual = together or copies[step]
     units_of = {id(it): torch.tensor(it.units, dtype=torch.int64).to(place) for it in (usual, *copies.values())}
 
-    def run(inputs: Tensors, outputs: Tensors) -> None:
-        out = outputs[0]
-        places = tuple(map(torch.Tensor.data_ptr, inputs))
+    def run_at(inputs: Tensors, outputs: Tensors, places: bytes) -> None:
+        out, captures = outputs[0], is_capturing(place)
+        table = (addresses.write if captures else addresses.table)(places[: 8 * count])
         is_even = together is not None and out.data_ptr() % 4 == 0
-        copy = usual if is_even else copies[gcd(step, out.data_ptr(), *places)]
-        launch, units = copy.launch, units_of[id(copy)]
-        if is_capturing(place):
+        copy = usual if is_even else copies[gcd(step, out.data_ptr(), table.alignment)]
+        units = units_of[id(copy)]
+        if captures:
             _units_of_graphs[id(units)] = units
-            launch(addresses.write(places), units, out)
-        else:
-            launch(addresses.table(places), units, out)
+        copy.launch(table.addresses, units, out)
+
+    def run(inputs: Tensors, outputs: Tensors) -> None:
+        run_at(inputs, outputs, np.array([x.data_ptr() for x in inputs], np.int64).tobytes())
 
     launches = (usual.launch, [torch.int64] * 3), (addresses.launch, [torch.int64])
-    return Planned(f"join of {count} inputs, {usual.description}", run, launches)
+    return Planned(f"join of {count} inputs, {usual.description}", run, launches, run_at)
 
 
 def _by_runs(runs: list[_Run], rows: int, y_row: int, size: int, even: bool) -> _Copy:

@@ -43,6 +43,8 @@ class Planned(NamedTuple):
     launches: Sequence[tuple[Launch, Sequence[torch.dtype | None]]] = ()
     """Those that are compiled at once, as nearly every dispatch uses them, with the types of the tensors that they get;
     others are compiled when they are needed."""
+    run_at: Callable[[Tensors, Tensors, bytes], None] | None = None
+    """As `run`, also given the addresses of inputs and outputs, 8 bytes each, where asking for them takes time."""
 
 
 class Launch:
@@ -125,6 +127,10 @@ class Launch:
             triton.reinterpret(tensor, dtype) if dtype is not None else tensor
             for tensor, dtype in zip_longest(tensors, self._types[: len(tensors)])
         ]
+
+
+DEFAULT_STREAM = 0
+"""The number of the stream that is there from the beginning, to the end, and never captured."""
 
 
 def stream_of(device: torch.device) -> int:

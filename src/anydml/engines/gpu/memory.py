@@ -126,7 +126,11 @@ class TorchMemory:
         expected = "a strided tensor that takes no part in automatic differentiation"
         if tensor.requires_grad and torch.is_grad_enabled():
             refuse(operator, "(A1)", where, "a tensor that requires grad", expected, "Use .detach()", kind="type")
-        if tensor.layout != torch.strided or tensor.is_conj() or tensor.is_neg() or tensor.is_quantized:
+        if tensor.is_neg():
+            refuse(
+                operator, "(A1)", where, "a view negated when it is read", expected, "Use .resolve_neg()", kind="type"
+            )
+        if tensor.layout != torch.strided or tensor.is_conj() or tensor.is_quantized:
             refuse(operator, "(A1)", where, f"a tensor of layout {tensor.layout}", expected, kind="type")
         if tensor.dtype not in _NUMPY:
             refuse(operator, "(S3)", where, str(tensor.dtype), "one of DirectML's data types", kind="type")

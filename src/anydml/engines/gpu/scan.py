@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
+from threading import Lock
 from typing import Any, NamedTuple
 
 import torch
@@ -19,7 +20,7 @@ from ...layout import Layout, fold
 from ...schema import OperatorDesc, OperatorSpec
 from .. import Declined
 from . import scan_chain_kernels, scan_kernels, scan_narrow_kernels
-from .launch import BITS, TYPES, Launch, Planned, Tensors, next_power_of_2
+from .launch import BITS, DEFAULT_STREAM, TYPES, Launch, Planned, Tensors, next_power_of_2, stream_of
 
 TILE, TILE_BYTES, SHORT_BYTES = 4096, 16 << 10, 4 << 10
 """Elements and bytes of a tile where elements of a line lie side by side, at most; bytes of one of whole lines that are
@@ -45,6 +46,8 @@ GROUPS = 8, 32, 48
 """Pieces in a group of a chain, and groups in a great group: of several lines, of one of products, of one of sums. The
 exponents of a great group's elements, of 32 * 32 pieces of 8192, add up to less than 2^31 even if each is -149.
 """
+LAST_MARK = 2**31 - 1
+"""Of launches that use the same words one after the other: a mark is a word's upper half."""
 
 
 class Loop(NamedTuple):
@@ -133,7 +136,7 @@ def plan(
     # A tile of a product is small along the axis.
     busy = FEW * WARPS // warps * (2 if scaled and not near else 1)
     if geometry.axis.size > 4 * size and programs < busy:
-        return _in_a_chain(geometry, near, tile, constants, dtype)
+        return _in_a_chain(geometry, near, tile, constants, dtype, device)
     if programs >= 2**31:
         return Declined(f"{programs} programs are more than a launch takes")
     typed = _TYPED[dtype]
@@ -193,7 +196,7 @@ def _narrow_tile(geometry: Geometry, near: int, dtype: torch.dtype, scaled: bool
 
 
 def _in_a_chain(
-    geometry: Geometry, near: int, tile: dict[str, Any], constants: dict[str, Any], dtype: torch.dtype
+    geometry: Geometry, near: int, tile: dict[str, Any], constants: dict[str, Any], dtype: torch.dtype, device: str
 ) -> Planned:
     tally, scaled = constants["TALLY"], constants["SCALED"]
     lines, parts, warps = tile["LINES"], 1, WARPS
@@ -228,15 +231,51 @@ def _in_a_chain(
         **constants,
     }
     typed = _TYPED[dtype]
-    arguments = geometry.arguments()
-    launch = Launch(scan_chain_kernels.scan_chain, blocks * pieces, arguments, constants, (typed, typed), warps)
-
-    def run(inputs: Tensors, outputs: Tensors) -> None:
-        x, y = inputs[0], outputs[0]
-        launch(x, y, torch.zeros(words, dtype=torch.int64, device=x.device))
-
+    programs, others = blocks * pieces, geometry.arguments()
+    # Two numbers that each launch has its own of: of 32 bits, and of 64.
+    arguments = (1, (1 << 40) + 1, *others)
+    launch = Launch(scan_chain_kernels.scan_chain, programs, arguments, constants, (typed, typed), warps)
+    run = _Chain(launch, programs, others, words, torch.device(device))
     description = f"scan by a chain of {pieces} pieces of {lines} lines x {size}, {blocks} of them side by side"
     return Planned(description, run, [(launch, [dtype, dtype, torch.int64])])
+
+
+class _Chain:
+    """Launches a chain, with words in which its programs tell each other what they have tallied.
+
+    Each launch has a mark of its own, so that nothing has to be cleared on the stream where all of them run in order
+    and none is captured. Elsewhere each has words of its own.
+    """
+
+    def __init__(
+        self, launch: Launch, programs: int, arguments: tuple[Any, ...], words: int, device: torch.device
+    ) -> None:
+        self._launch, self._programs, self._arguments = launch, programs, arguments
+        self._count, self._device = words, device
+        self._lock = Lock()
+        self._kept: torch.Tensor | None = None
+        self._mark = 0
+
+    def __call__(self, inputs: Tensors, outputs: Tensors) -> None:
+        if stream_of(self._device) != DEFAULT_STREAM:
+            return self._run(inputs[0], outputs[0], self._new(), 1)
+        # They run in the order of their marks.
+        with self._lock:
+            if self._kept is None or self._mark == LAST_MARK:
+                self._kept, self._mark = self._new(), 0
+            self._mark += 1
+            try:
+                self._run(inputs[0], outputs[0], self._kept, self._mark)
+            except BaseException:
+                # Whether it runs is not known, and so not what the words will hold.
+                self._kept = None
+                raise
+
+    def _run(self, x: torch.Tensor, y: torch.Tensor, words: torch.Tensor, mark: int) -> None:
+        self._launch(x, y, words, arguments=(mark, (mark - 1) * self._programs, *self._arguments))
+
+    def _new(self) -> torch.Tensor:
+        return torch.zeros(self._count, dtype=torch.int64, device=self._device)
 
 
 _TYPED = {torch.float32: tl.float32, torch.float16: tl.float16, torch.int32: tl.int32, torch.int64: tl.int64}

@@ -35,39 +35,37 @@ def _halves(tally):
 
 
 @triton.jit
-def _publish(words, tally, exponent, mask, SCALED: tl.constexpr, STRIDE: tl.constexpr):
-    """Writes a tally for other programs to await: in words of 64 bits, of which the 33rd says that it is written.
+def _publish(words, tally, exponent, mask, mark, SCALED: tl.constexpr, STRIDE: tl.constexpr):
+    """Writes a tally for other programs to await: in words of 64 bits, of which the upper half is this launch's mark.
 
     So nothing depends on the order in which words become visible.
     """
     lower, upper = _halves(tally)
-    WRITTEN: tl.constexpr = 1 << 32
-    tl.atomic_xchg(words, lower | WRITTEN, mask=mask, sem="relaxed")
+    tl.atomic_xchg(words, lower | mark, mask=mask, sem="relaxed")
     if tally.dtype.primitive_bitwidth == 64:
-        tl.atomic_xchg(words + STRIDE, upper | WRITTEN, mask=mask, sem="relaxed")
+        tl.atomic_xchg(words + STRIDE, upper | mark, mask=mask, sem="relaxed")
     if SCALED:
-        tl.atomic_xchg(words + 2 * STRIDE, (exponent.to(tl.int64) & 0xFFFFFFFF) | WRITTEN, mask=mask, sem="relaxed")
+        tl.atomic_xchg(words + 2 * STRIDE, (exponent.to(tl.int64) & 0xFFFFFFFF) | mark, mask=mask, sem="relaxed")
 
 
 @triton.jit
-def _await(words, mask, IDENTITY: tl.constexpr, SCALED: tl.constexpr, TALLY: tl.constexpr, STRIDE: tl.constexpr):
+def _await(words, mask, mark, IDENTITY: tl.constexpr, SCALED: tl.constexpr, TALLY: tl.constexpr, STRIDE: tl.constexpr):
     """Tallies that programs publish or have published; the identity elsewhere."""
-    WRITTEN: tl.constexpr = 1 << 32
     WIDE: tl.constexpr = TALLY.primitive_bitwidth == 64
     lower = tl.zeros(mask.shape, tl.int64)
     upper = tl.zeros(mask.shape, tl.int64)
     power = tl.zeros(mask.shape, tl.int64)
     is_written = False
     while not is_written:
-        lower = tl.load(words, mask=mask, other=WRITTEN, volatile=True)
-        written = lower
+        lower = tl.load(words, mask=mask, other=mark, volatile=True)
+        other_marks = lower ^ mark
         if WIDE:
-            upper = tl.load(words + STRIDE, mask=mask, other=WRITTEN, volatile=True)
-            written &= upper
+            upper = tl.load(words + STRIDE, mask=mask, other=mark, volatile=True)
+            other_marks |= upper ^ mark
         if SCALED:
-            power = tl.load(words + 2 * STRIDE, mask=mask, other=WRITTEN, volatile=True)
-            written &= power
-        is_written = tl.min((written >> 32).to(tl.int32)) != 0
+            power = tl.load(words + 2 * STRIDE, mask=mask, other=mark, volatile=True)
+            other_marks |= power ^ mark
+        is_written = tl.max((other_marks >> 32).to(tl.int32)) == 0
     if WIDE:
         tally = ((lower & 0xFFFFFFFF) | (upper << 32)).to(TALLY, bitcast=True)
     else:
@@ -78,6 +76,7 @@ def _await(words, mask, IDENTITY: tl.constexpr, SCALED: tl.constexpr, TALLY: tl.
 @triton.jit
 def _before_piece(
     words,
+    mark,
     block,
     blocks,
     piece,
@@ -102,9 +101,9 @@ def _before_piece(
     the great groups before: the order of combining is the same on every run. Pieces are taken in turn by a counter, so
     that those awaited are of programs that run already, whatever else does.
 
-    words: 0 all; the counter in the first of 16; then for each piece, group and great group, WORDS for each of the
-    LINES lines, numbered by `column`, of a block. SPAN is GROUP, or as many as give each thread an element: fewer
-    elements than threads make code of many times the length.
+    words: the counter in the first of 16; then for each piece, group and great group, WORDS for each of the LINES
+    lines, numbered by `column`, of a block. SPAN is GROUP, or as many as give each thread an element: fewer elements
+    than threads make code of many times the length.
     """
     IDENTITY: tl.constexpr = 1 if PRODUCT else 0
     # (piece, group or great group, block, word, line)
@@ -117,30 +116,34 @@ def _before_piece(
     group = piece // GROUP
     great = group // GROUP
     if (piece + 1) % GROUP:
-        _publish(of_pieces + (piece + here) * step, total, power, is_line, SCALED, LINES)
+        _publish(of_pieces + (piece + here) * step, total, power, is_line, mark, SCALED, LINES)
     is_before = is_line & (slot < piece % GROUP)
-    earlier, exponent = _await(of_pieces + (group * GROUP + slot) * step, is_before, IDENTITY, SCALED, TALLY, LINES)
+    earlier, exponent = _await(
+        of_pieces + (group * GROUP + slot) * step, is_before, mark, IDENTITY, SCALED, TALLY, LINES
+    )
     inside, inside_exponent = reduced(earlier, exponent, DIM, SCALED, PRODUCT)
     if (piece + 1) % GROUP == 0:
         whole, whole_exponent = combined(inside, inside_exponent, total, power, SCALED, PRODUCT)
-        _publish(of_groups + (group + here) * step, whole, whole_exponent, is_line, SCALED, LINES)
+        _publish(of_groups + (group + here) * step, whole, whole_exponent, is_line, mark, SCALED, LINES)
     # All great groups before in the first place, then the groups before in this one.
     is_before = is_line & (slot <= group % GROUP) & (slot + great > 0)
     place = tl.where(slot == 0, of_greats + great * step, of_groups + (great * GROUP + slot - 1) * step)
-    earlier, exponent = _await(place, is_before, IDENTITY, SCALED, TALLY, LINES)
+    earlier, exponent = _await(place, is_before, mark, IDENTITY, SCALED, TALLY, LINES)
     carry, carry_exponent = reduced(earlier, exponent, DIM, SCALED, PRODUCT)
     carry, carry_exponent = combined(carry, carry_exponent, inside, inside_exponent, SCALED, PRODUCT)
     if (piece + 1) % (GROUP * GROUP) == 0:
         all_so_far, last_exponent = onward(carry, carry_exponent, total, power, SCALED, PRODUCT)
-        _publish(of_greats + (great + 1 + here) * step, all_so_far, last_exponent, is_line, SCALED, LINES)
+        _publish(of_greats + (great + 1 + here) * step, all_so_far, last_exponent, is_line, mark, SCALED, LINES)
     return carry, carry_exponent
 
 
-@triton.jit(do_not_specialize=["zero"])
+@triton.jit(do_not_specialize=["mark", "taken", "zero"])
 def scan_chain(
     x,
     y,
     words,
+    mark,
+    taken,
     zero,
     n,
     x_axis,
@@ -169,6 +172,9 @@ def scan_chain(
 ):
     """A program scans a piece of its lines, TILES tiles, behind the total of all before it, which others publish.
 
+    words: written by launches before, with other marks from 1 to 2^31 - 1, which have taken `taken` pieces in all, or
+    all 0.
+
     DIM being 1, a piece's parts are TILES * DEPTH long, as so the threads need each other once for all tiles; TURNED,
     it has one part, which all threads scan, line by line.
     """
@@ -176,7 +182,8 @@ def scan_chain(
     SIZE: tl.constexpr = TILES * PARTS * DEPTH
     blocks = tl.cdiv(line_count, LINES)
     pieces = tl.cdiv(n, SIZE)
-    turn = tl.atomic_add(words, 1, sem="relaxed").to(tl.int32)
+    mark = tl.cast(mark, tl.int64) << 32
+    turn = (tl.atomic_add(words, 1, sem="relaxed") - taken).to(tl.int32)
     block = turn % blocks
     piece = turn // blocks
     column = tl.arange(0, LINES)
@@ -213,7 +220,7 @@ def scan_chain(
         total, power = reduced(totals, powers, 0, SCALED, PRODUCT)
 
     carry, carry_exponent = _before_piece(
-        words, block, blocks, piece, pieces, column, is_line, total, power,
+        words, mark, block, blocks, piece, pieces, column, is_line, total, power,
         DIM, GROUP, SPAN, WORDS, LINES, PRODUCT, SCALED, TALLY,
     )  # fmt: skip
     # Read again, from a cache: what waits should hold few registers, so that many do.
