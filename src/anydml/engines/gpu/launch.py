@@ -98,13 +98,14 @@ class Launch:
             self._compiled[key] = self._launcher(compiled)
 
     def _launcher(self, compiled: Any) -> Callable[..., None]:
-        """As `compiled[grid]`, without the hooks of Triton's profiler, which take as long as all else to look for."""
+        """As `compiled[grid]` on the device that is PyTorch's current one now, as whoever launches sees to; without the
+        hooks of Triton's profiler, which take as long as all else to look for."""
         driver, grid = triton.runtime.driver.active, self._grid
+        stream_on, device = driver.get_current_stream, driver.get_current_device()
         run, function, metadata = compiled.run, compiled.function, compiled.packed_metadata
 
         def launch(*arguments: Any) -> None:
-            stream = driver.get_current_stream(driver.get_current_device())
-            run(*grid, stream, function, metadata, None, None, None, *arguments)
+            run(*grid, stream_on(device), function, metadata, None, None, None, *arguments)
 
         return launch
 

@@ -38,7 +38,8 @@ read pieces of sectors. Elements of a tile of them."""
 FEW, MANY = 256, 1 << 16
 """Programs that keep a GPU busy: fewer long lines go in chains. Lines that keep it busy with a warp for each tile."""
 PIECE, TILES = 8 << 10, 4
-"""Bytes of a tile in a chain along a line, at most, and tiles of a piece; twice as many of products."""
+"""Bytes of a tile in a chain along a line, at most, and tiles of a piece; twice as many of products, and of few lines of
+halves."""
 PIECES = {2: 16 << 10, 4: 20 << 10, 8: 16 << 10}
 """Bytes of a piece where lines lie side by side, by those of an element: all that are read before they are scanned
 are to stay in the cache until they are."""
@@ -210,7 +211,7 @@ def _in_a_chain(
         tiles = max(1, PIECES[dtype.itemsize] // (lines * parts * depth * dtype.itemsize))
     else:
         depth = FLAT_TILE // lines if near else min(LONG if scaled else TILE, PIECE // dtype.itemsize)
-        tiles = 2 * TILES if scaled else TILES
+        tiles = 2 * TILES if scaled or (near and dtype.itemsize == 2) else TILES
     size = tiles * parts * depth
     group = GROUPS[0] if lines > 1 else GROUPS[1 if scaled else 2]
     blocks, pieces = -(-geometry.count // lines), -(-geometry.axis.size // size)
