@@ -17,7 +17,7 @@ from .. import Declined
 from . import join_kernels
 from .launch import Launch, Planned, Tensors, is_capturing, next_power_of_2, stream_of
 
-TILE_BYTES = 16 << 10
+TILE_BYTES = 32 << 10
 """That a program copies."""
 SHORT = 16
 """Words of a run; up to so many of the mean run are interleaved."""
@@ -204,7 +204,7 @@ def _by_columns(runs: list[_Run], rows: int, y_row: int, size: int) -> _Copy:
         (i, column, run.x_row // size) for i, run in enumerate(runs) for column in range(run.size // size)
     ]
     columns = min(next_power_of_2(len(units)), 64)
-    tall = max(TILE_BYTES // 4 // (columns * size), 1)
+    tall = max(TILE_BYTES // 8 // (columns * size), 1)
     constants = {"WORD": _WORDS[size], "ROWS": tall, "COLUMNS": columns}
     arguments = len(units), rows, y_row // size
     programs = -(-rows // tall) * -(-len(units) // columns)
