@@ -70,6 +70,47 @@ ANYDML_INLINE Vector<float, 4> to_singles(Vector<double> v) {
 #endif
 }
 
+#if !defined(ANYDML_ISA_AVX2) && !defined(ANYDML_ISA_AVX512)
+// What half.h does, for several at once: without branches, every case is computed and one chosen. In 16
+// bytes, as compilers compare longer vectors element by element where there are no such registers.
+template <class T>
+struct Parts {
+  Vector<T, 4> low;
+  Vector<T, 4> high;
+};
+ANYDML_INLINE Vector<float, 4> from_halves(Vector<uint32_t, 4> bits) {
+  using namespace half_detail;
+  using Bits = Vector<uint32_t, 4>;
+  using Ints = Vector<int32_t, 4>;
+  const auto magnitude = (Ints)(bits & 0x7fff);
+  const Bits normal = ((Bits)magnitude << kMantissaShift) + kRebias;
+  const Bits special = (normal + kRebias) | ((Bits)(magnitude > 0x7c00) & kFloatQuietBit);
+  const auto subnormal = (Bits)(__builtin_convertvector(magnitude, Vector<float, 4>) * 0x1p-24F);
+  const Bits finite = magnitude < 0x0400 ? subnormal : normal;
+  return (Vector<float, 4>)((bits & 0x8000) << 16 | (magnitude < 0x7c00 ? finite : special));
+}
+ANYDML_INLINE Vector<uint32_t, 4> to_halves(Vector<float, 4> singles) {
+  using namespace half_detail;
+  using Bits = Vector<uint32_t, 4>;
+  using Ints = Vector<int32_t, 4>;
+  const auto bits = (Bits)singles;
+  const auto magnitude = (Ints)(bits & 0x7fffffff);
+  const Bits value = (Bits)magnitude - kRebias;
+  const auto rounded = (Ints)((value + 0xfff + (value >> kMantissaShift & 1)) >> kMantissaShift);
+  const Ints normal = rounded < 0x7c00 ? rounded : Ints{} + 0x7c00;
+  const Ints nan = 0x7e00 | (magnitude >> kMantissaShift & 0x3ff);
+  // Below 2^-14: how many times 2^-24, and what is left of one.
+  const Ints is_small = magnitude < 0x38800000;
+  const auto times = (Vector<float, 4>)(magnitude & is_small) * 0x1p24F;
+  const Ints whole = __builtin_convertvector(times, Ints);
+  const Vector<float, 4> left = times - __builtin_convertvector(whole, Vector<float, 4>);
+  const Ints rounds_up = (left > 0.5F) | ((left == 0.5F) & ((whole & 1) != 0));
+  const Ints number = is_small ? whole - rounds_up : normal;
+  const Ints half = magnitude > static_cast<int32_t>(kFloatInfinity) ? nan : number;
+  return (Bits)half | (bits >> 16 & 0x8000);
+}
+#endif
+
 // 16 bytes of elements of T as numbers, and back, each rounded.
 template <class T, class V, class Row>
 ANYDML_INLINE V widen_row(Row row) {
@@ -77,10 +118,9 @@ ANYDML_INLINE V widen_row(Row row) {
 #if defined(ANYDML_ISA_AVX2) || defined(ANYDML_ISA_AVX512)
     return (V)_mm256_cvtph_ps((__m128i)row);
 #else
-    V wide;
-    for (int i = 0; i < 8; ++i)
-      wide[i] = static_cast<float>(std::bit_cast<Half>(static_cast<uint16_t>(row[i])));
-    return wide;
+    const auto bits = __builtin_convertvector((Vector<uint16_t, 8>)row, Vector<uint32_t>);
+    const auto parts = std::bit_cast<Parts<uint32_t>>(bits);
+    return std::bit_cast<V>(Parts<float>{from_halves(parts.low), from_halves(parts.high)});
 #endif
   } else if constexpr (std::is_same_v<T, float>) {
     return to_doubles((Vector<float, 4>)row);
@@ -94,9 +134,10 @@ ANYDML_INLINE Row narrow_row(V wide) {
 #if defined(ANYDML_ISA_AVX2) || defined(ANYDML_ISA_AVX512)
     return (Row)_mm256_cvtps_ph((__m256)wide, _MM_FROUND_TO_NEAREST_INT);
 #else
-    Row row{};  // compilers do not see that every element is set
-    for (int i = 0; i < 8; ++i) row[i] = std::bit_cast<uint16_t>(Half(wide[i]));
-    return row;
+    const auto parts = std::bit_cast<Parts<float>>(wide);
+    const Parts<uint32_t> halves{to_halves(parts.low), to_halves(parts.high)};
+    const auto bits = std::bit_cast<Vector<uint32_t>>(halves);
+    return (Row) __builtin_convertvector(bits, Vector<uint16_t, 8>);
 #endif
   } else if constexpr (std::is_same_v<T, float>) {
     return (Row)to_singles(wide);
