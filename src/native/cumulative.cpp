@@ -40,8 +40,8 @@ std::string describe(const char* operation, DataType type, const ScanGeometry& g
          std::to_string(rows) + (rows == 1 ? " row" : " rows");
 }
 
-template <class T, class Operation, bool kExclusive>
-std::unique_ptr<Plan> choose_plan(ScanGeometry geometry, std::string description) {
+template <class T, class Operation>
+std::unique_ptr<Plan> make_scan(ScanGeometry geometry, bool exclusive, std::string description) {
 #if defined(ANYDML_VECTORS)
   constexpr int64_t kSize = sizeof(T);
   const Loop axis = geometry.axis;
@@ -49,25 +49,16 @@ std::unique_ptr<Plan> choose_plan(ScanGeometry geometry, std::string description
   if (std::abs(axis.out) == kSize && !(columns && axis.size == 1)) {
     const bool packed = axis.in == axis.out;
     description += packed ? ", by rows" : ", by rows, gathered";
-    if (axis.out < 0) {
-      return std::make_unique<RowPlan<T, Operation, kExclusive, true>>(std::move(geometry), description);
-    }
-    return std::make_unique<RowPlan<T, Operation, kExclusive, false>>(std::move(geometry), description);
+    return std::make_unique<RowPlan<T, Operation>>(std::move(geometry), exclusive, description);
   }
   if (columns) {
     const bool packed = geometry.lines.back().in == kSize;
     description += packed ? ", by columns" : ", by columns, gathered";
-    return std::make_unique<ColumnPlan<T, Operation, kExclusive>>(std::move(geometry), description);
+    return std::make_unique<ColumnPlan<T, Operation>>(std::move(geometry), exclusive, description);
   }
 #endif
-  return std::make_unique<PlainPlan<T, Operation, kExclusive>>(std::move(geometry),
-                                                               description + ", by element");
-}
-
-template <class T, class Operation>
-std::unique_ptr<Plan> make_scan(ScanGeometry geometry, std::string description, bool exclusive) {
-  if (exclusive) return choose_plan<T, Operation, true>(std::move(geometry), std::move(description));
-  return choose_plan<T, Operation, false>(std::move(geometry), std::move(description));
+  return std::make_unique<PlainPlan<T, Operation>>(std::move(geometry), exclusive,
+                                                   description + ", by element");
 }
 
 template <class Operation>
@@ -83,15 +74,15 @@ std::unique_ptr<Plan> make_cumulative(const Request& request, std::string& reaso
   std::string description = describe(Operation::kName, in.type, geometry, decreasing, exclusive);
   switch (in.type) {
     case DataType::kFloat32:
-      return make_scan<float, Operation>(std::move(geometry), std::move(description), exclusive);
+      return make_scan<float, Operation>(std::move(geometry), exclusive, std::move(description));
     case DataType::kFloat16:
-      return make_scan<Half, Operation>(std::move(geometry), std::move(description), exclusive);
+      return make_scan<Half, Operation>(std::move(geometry), exclusive, std::move(description));
     case DataType::kInt32:
     case DataType::kUint32:
-      return make_scan<uint32_t, Operation>(std::move(geometry), std::move(description), exclusive);
+      return make_scan<uint32_t, Operation>(std::move(geometry), exclusive, std::move(description));
     case DataType::kInt64:
     case DataType::kUint64:
-      return make_scan<uint64_t, Operation>(std::move(geometry), std::move(description), exclusive);
+      return make_scan<uint64_t, Operation>(std::move(geometry), exclusive, std::move(description));
     default:
       reason = "no scan of " + std::string(name_of(in.type));
       return nullptr;

@@ -3,14 +3,14 @@
 //   L'(j) = L(j) o x(i, j),   y(i, j) = C(j) o L'(j)   (exclusive: C(j) o L(j)),
 //   and where a block ends, C'(j) = C(j) o L(j).
 // A strip that is not cut into blocks has no C. Where it is, no block's L depends on C, so that one thread
-// that carries C along and several that first reduce blocks to L get the same bits.
+// that carries C along and several that first reduce blocks to L get the same bits. Integers have them in any
+// order, and so no C: a block's L begins with it.
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <type_traits>
 #include <utility>
 
 #include "cumulative_few.h"
@@ -35,7 +35,9 @@ class ColumnScan {
 
   // `before` is C, or null where there is none; `tallies` is L, brought up to date.
   static void scan(const Steps& steps, int64_t width, Tally* tallies, const Tally* before, Stage& stage) {
-    if (before != nullptr) return scan_carried<true>(steps, width, tallies, before, stage);
+    if constexpr (kCarries<T, Operation> && kOutput != Output::kNone) {
+      if (before != nullptr) return scan_carried<true>(steps, width, tallies, before, stage);
+    }
     scan_carried<false>(steps, width, tallies, before, stage);
   }
 
@@ -93,19 +95,19 @@ class ColumnScan {
     }
   }
 
-  // So few vectors that their tallies stay in registers. The last may overlap the one before it: what the two
-  // share is the same in both.
+  // So few vectors that their tallies stay in registers, for which no loop over them may be left. The last
+  // may overlap the one before it: what the two share is the same in both.
   static constexpr int kFewVectors = 8;
   template <int kVectors, bool kCarried>
-  static void scan_vectors(const Steps& steps, int64_t width, Tally* tallies, const Tally* before,
-                           Stage& stage) {
+  ANYDML_APART static void scan_vectors(const Steps& steps, int64_t width, Tally* tallies,
+                                        const Tally* before, Stage& stage) {
     const int64_t last = width - kLanes;
     const auto column = [&](int k) { return k < kVectors - 1 ? k * kLanes : last; };
     V tally[kVectors];
+#pragma GCC unroll 8
     for (int k = 0; k < kVectors; ++k) tally[k] = load_tallies(tallies + column(k));
-    const std::byte* in = steps.in;
-    std::byte* out = steps.out;
-    for (int64_t r = 0; r < steps.rows; ++r, in += steps.in_step, out += steps.out_step) {
+    auto [rows, in, in_step, out, out_step] = steps;
+    for (int64_t r = 0; r < rows; ++r, in += in_step, out += out_step) {
       const V last_x = load_wide<T, Tally>(in + last * kSize);
       for (int k = 0; k < kVectors; ++k) {
         const int64_t j = column(k);
@@ -114,8 +116,12 @@ class ColumnScan {
         write<kCarried>(out + j * kSize, tally[k], next, kCarried ? before + j : nullptr);
         tally[k] = next;
       }
+      // Where none waits, the caches hold all, and each jump counts.
+      if (!stage.waits()) [[likely]]
+        continue;
       for (int64_t line = 0; line < kVectors * kLanes * kSize; line += kLine) stage.send_line();
     }
+#pragma GCC unroll 8
     for (int k = 0; k < kVectors; ++k)
       store_vector(reinterpret_cast<std::byte*>(tallies + column(k)), tally[k]);
   }
@@ -123,7 +129,8 @@ class ColumnScan {
   // A line of columns at a time, on the output's lines, so that none is put together first. At a row's ends
   // it takes as much of a line as belongs to the row.
   template <bool kCarried>
-  static void stream_rows(const Steps& steps, int64_t width, Tally* tallies, const Tally* before) {
+  ANYDML_APART static void stream_rows(const Steps& steps, int64_t width, Tally* tallies,
+                                       const Tally* before) {
     const std::byte* in = steps.in;
     std::byte* out = steps.out;
     for (int64_t r = 0; r < steps.rows; ++r, in += steps.in_step, out += steps.out_step) {
@@ -143,8 +150,8 @@ class ColumnScan {
 
   // `count` columns of a line of them, from the i-th on.
   template <bool kCarried>
-  static void stream_edge(const std::byte* in, std::byte* out, Tally* tallies, const Tally* before, int64_t i,
-                          int64_t count) {
+  ANYDML_APART static void stream_edge(const std::byte* in, std::byte* out, Tally* tallies,
+                                       const Tally* before, int64_t i, int64_t count) {
     if (count == 0) return;
     Tally next[kColumns];
     std::byte line[kLine];
@@ -184,8 +191,8 @@ class ColumnScan {
 
   // Rows that are not staged several at a time, so that tallies stay in registers for as long.
   template <bool kCarried>
-  static void scan_rows(const Steps& steps, int64_t width, Tally* tallies, const Tally* before,
-                        Stage& stage) {
+  ANYDML_APART static void scan_rows(const Steps& steps, int64_t width, Tally* tallies, const Tally* before,
+                                     Stage& stage) {
     constexpr int64_t kAtOnce = 4;
     Steps left = steps;
     const auto go = [&]<int64_t kRows>(std::integral_constant<int64_t, kRows>) {

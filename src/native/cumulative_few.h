@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <type_traits>
 #include <utility>
 
 #include "cumulative_stage.h"
@@ -34,68 +35,18 @@ struct Steps {
   }
 };
 
-// kCarried: with a tally of the blocks before.
-template <class T, class Operation, Output kOutput, int kColumns, bool kCarried>
-class FewColumns {
- public:
+// Column by column, as many as there are. kCarried: with a tally of the blocks before.
+template <class T, class Operation, Output kOutput, bool kCarried>
+class SingleColumns {
   using Tally = TallyOf<T>;
-
-  // Packed rows many at a time, so that the stage is asked once for all of them.
-  static void scan(const Steps& steps, Tally* tallies, const Tally* before, Stage& stage) {
-    FewColumns columns(tallies, before);
-    const bool packed = steps.out_step == kRow;
-    const int64_t batch = packed ? Stage::kMost / 4 / kRow : steps.rows;
-    for (int64_t start = 0; start < steps.rows; start += batch) {
-      Steps some = steps.part(start, std::min(start + batch, steps.rows));
-      if (kOutput != Output::kNone && packed) some.out = stage.room(some.out, some.rows * kRow);
-      if constexpr (kIsFloat<T>) {
-        columns.scan_floats(some, stage);
-      } else {
-        columns.scan_singly(some, stage);
-      }
-    }
-    std::copy_n(columns.tallies_, kColumns, tallies);
-  }
-
- private:
-  using V = Vector<Tally>;
   static constexpr int64_t kSize = sizeof(T);
-  static constexpr int64_t kLanes = kVectorBytes / sizeof(Tally);
-  static constexpr int64_t kRow = kColumns * kSize;
+
+ public:
   // Rows of floats are in pairs.
   static constexpr int kPair = kIsFloat<T> ? 2 : 1;
-  static constexpr int64_t kRowsPerLine = std::max<int64_t>(1, kLine / kRow / kPair) * kPair;
 
-  FewColumns(const Tally* tallies, const Tally* before) {
-    std::copy_n(tallies, kColumns, tallies_);
-    if constexpr (kCarried) std::copy_n(before, kColumns, before_);
-  }
-
-  void scan_floats(const Steps& steps, Stage& stage) {
-    const auto [begin, end] = readable_rows(steps);
-    const Steps readable = steps.part(begin, end);
-    scan_singly(steps.part(0, begin), stage);
-    if (stage.streams() && steps.in_step == kRow && steps.out_step == kRow) {
-      scan_as_vectors<true>(readable, stage);
-    } else {
-      scan_as_vectors<false>(readable, stage);
-    }
-    scan_singly(steps.part(end, steps.rows), stage);
-  }
-
-  // Rows, from an even one to another, of which a whole vector may be read: what lies behind them belongs to
-  // other rows.
-  static std::pair<int64_t, int64_t> readable_rows(const Steps& steps) {
-    const int64_t step = std::abs(steps.in_step);
-    if (step == 0) return {0, 0};
-    constexpr int64_t kBeyond = (kLanes - kColumns) * kSize;
-    const int64_t last = (kBeyond + step - 1) / step;
-    if (steps.in_step < 0) {
-      const int64_t begin = std::min(steps.rows, last + last % 2);
-      return {begin, steps.rows - (steps.rows - begin) % 2};
-    }
-    const int64_t end = std::max<int64_t>(0, steps.rows - last);
-    return {0, end - end % 2};
+  static constexpr int64_t rows_per_line(int columns) {
+    return std::max<int64_t>(1, kLine / (columns * kSize) / kPair) * kPair;
   }
 
   // One row, or two, which are both read before one is written.
@@ -113,26 +64,107 @@ class FewColumns {
     }
   }
 
-  void scan_singly(const Steps& steps, Stage& stage) {
+  ANYDML_INLINE static void scan(const Steps& steps, int columns, Tally* tallies, const Tally* before,
+                                 Stage& stage) {
     for (int64_t i = 0; i < steps.rows;) {
-      const int64_t end = std::min(steps.rows, i + kRowsPerLine);
-      for (; i + kPair <= end; i += kPair) advance_singly<kPair>(steps.part(i, end));
-      for (; i < end; ++i) advance_singly<1>(steps.part(i, end));
+      const int64_t end = std::min(steps.rows, i + rows_per_line(columns));
+      for (; i + kPair <= end; i += kPair) advance_row<kPair>(steps.part(i, end), columns, tallies, before);
+      for (; i < end; ++i) advance_row<1>(steps.part(i, end), columns, tallies, before);
       stage.send_line();
     }
   }
 
+  // The same, compiled once for any number of columns: converting halves takes much code.
+  ANYDML_APART static void scan_apart(const Steps& steps, int columns, Tally* tallies, const Tally* before,
+                                      Stage& stage) {
+    scan(steps, columns, tallies, before, stage);
+  }
+
+ private:
   template <int kRows>
-  ANYDML_INLINE void advance_singly(const Steps& steps) {
-    for (int j = 0; j < kColumns; ++j) {
+  ANYDML_INLINE static void advance_row(const Steps& steps, int columns, Tally* tallies,
+                                        const Tally* before) {
+    for (int j = 0; j < columns; ++j) {
       advance<kRows>(
-          tallies_[j], [&](int r) { return widen<T, Tally>(steps.in + r * steps.in_step + j * kSize); },
+          tallies[j], [&](int r) { return widen<T, Tally>(steps.in + r * steps.in_step + j * kSize); },
           [&](int r, Tally y) {
-            if constexpr (kCarried) y = Operation::combine(before_[j], y);
+            if constexpr (kCarried) y = Operation::combine(before[j], y);
             if constexpr (kOutput != Output::kNone) {
               narrow<T, Tally>(steps.out + r * steps.out_step + j * kSize, y);
             }
           });
+    }
+  }
+};
+
+// As many as the compiler knows: floats in one vector, integers in registers.
+template <class T, class Operation, Output kOutput, int kColumns, bool kCarried>
+class FewColumns {
+ public:
+  using Tally = TallyOf<T>;
+
+  // Packed rows many at a time, so that the stage is asked once for all of them.
+  ANYDML_APART static void scan(const Steps& steps, Tally* tallies, const Tally* before, Stage& stage) {
+    FewColumns columns(tallies, before);
+    const bool packed = steps.out_step == kRow;
+    const int64_t batch = packed ? Stage::kMost / 4 / kRow : steps.rows;
+    for (int64_t start = 0; start < steps.rows; start += batch) {
+      Steps some = steps.part(start, std::min(start + batch, steps.rows));
+      if (kOutput != Output::kNone && packed) some.out = stage.room(some.out, some.rows * kRow);
+      if constexpr (kIsFloat<T>) {
+        columns.scan_floats(some, stage);
+      } else {
+        Singly::scan(some, kColumns, columns.tallies_, nullptr, stage);
+      }
+    }
+    std::copy_n(columns.tallies_, kColumns, tallies);
+  }
+
+ private:
+  using V = Vector<Tally>;
+  using Singly = SingleColumns<T, Operation, kOutput, kCarried>;
+  static constexpr int64_t kSize = sizeof(T);
+  static constexpr int64_t kLanes = kVectorBytes / sizeof(Tally);
+  static constexpr int64_t kRow = kColumns * kSize;
+  static constexpr int kPair = Singly::kPair;
+
+  FewColumns(const Tally* tallies, const Tally* before) {
+    std::copy_n(tallies, kColumns, tallies_);
+    if constexpr (kCarried) std::copy_n(before, kColumns, before_);
+  }
+
+  void scan_floats(const Steps& steps, Stage& stage) {
+    const auto [begin, end] = readable_rows(steps);
+    const Steps readable = steps.part(begin, end);
+    scan_edge(steps.part(0, begin), stage);
+    if (stage.streams() && steps.in_step == kRow && steps.out_step == kRow) {
+      scan_as_vectors<true>(readable, stage);
+    } else {
+      scan_as_vectors<false>(readable, stage);
+    }
+    scan_edge(steps.part(end, steps.rows), stage);
+  }
+
+  // Rows, from an even one to another, of which a whole vector may be read: what lies behind them belongs to
+  // other rows.
+  static std::pair<int64_t, int64_t> readable_rows(const Steps& steps) {
+    const int64_t step = std::abs(steps.in_step);
+    if (step == 0) return {0, 0};
+    constexpr int64_t kBeyond = (kLanes - kColumns) * kSize;
+    const int64_t last = (kBeyond + step - 1) / step;
+    if (steps.in_step < 0) {
+      const int64_t begin = std::min(steps.rows, last + last % 2);
+      return {begin, steps.rows - (steps.rows - begin) % 2};
+    }
+    const int64_t end = std::max<int64_t>(0, steps.rows - last);
+    return {0, end - end % 2};
+  }
+
+  void scan_edge(const Steps& steps, Stage& stage) {
+    if constexpr (std::is_same_v<T, Half>) {
+      Singly::scan_apart(steps, kColumns, tallies_, before_, stage);
+    } else {
+      Singly::scan(steps, kColumns, tallies_, before_, stage);
     }
   }
 
@@ -157,9 +189,9 @@ class FewColumns {
       }
     };
     for (int64_t i = 0; i < steps.rows;) {
-      const int64_t end = std::min(steps.rows, i + kRowsPerLine);
+      const int64_t end = std::min(steps.rows, i + Singly::rows_per_line(kColumns));
       for (; i < end; i += kPair, from += kPair * in_step, to += kPair * out_step) {
-        advance<kPair>(tally, load, store);
+        Singly::template advance<kPair>(tally, load, store);
       }
       stage.send_line();
     }

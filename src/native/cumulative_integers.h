@@ -20,19 +20,23 @@ ANYDML_ISA_BEGIN
 
 #if defined(ANYDML_VECTORS)
 
+template <class T>
+struct IntegerTotals {
+  T all;
+};
+
 template <class T, class Operation, bool kExclusive, bool kDown>
 class IntegerScan {
  public:
   using State = T;
-  struct Totals {
-    T all;
-  };
+  using Totals = IntegerTotals<T>;
   static T identity() { return static_cast<T>(Operation::kIdentity); }
 
   // `in` and `out` are where the elements lie lowest, and may be the same. Meanwhile memory brings what lies
   // at `coming`, and the stage's lines leave.
-  static void scan(const std::byte* in, std::byte* out, int64_t size, T& tally, const std::byte* coming,
-                   Stage& stage) {
+  ANYDML_APART static void scan(const std::byte* in, std::byte* out, int64_t size, T& total,
+                                const std::byte* coming, Stage& stage) {
+    T tally = total;
     int64_t i = 0;
     if constexpr (!kMultipliesSingly) {
       V before = broadcast(tally);
@@ -57,9 +61,10 @@ class IntegerScan {
     for (; i < size; ++i) {
       advance_one<T, Operation, kExclusive>(tally, in + element(size, i), out + element(size, i));
     }
+    total = tally;
   }
 
-  static void reduce(const std::byte* in, int64_t size, Totals& total) {
+  ANYDML_APART static void reduce(const std::byte* in, int64_t size, Totals& total) {
     V totals[2] = {identities(), identities()};
     int64_t i = 0;
     for (; i + 2 * kLanes <= size; i += 2 * kLanes) {
@@ -90,8 +95,11 @@ class IntegerScan {
   static void scan_pair(const std::byte* in, std::byte* out, int64_t at, T& tally) {
     constexpr int64_t kStep = kDown ? -kSize : kSize;
     const T first = load<T>(in + at);
-    const T both = Operation::combine(first, load<T>(in + at + kStep));
-    const T next = Operation::combine(tally, first);
+    T both = Operation::combine(first, load<T>(in + at + kStep));
+    T next = Operation::combine(tally, first);
+    // Compilers see no further than here, and so keep this order, and do not multiply in vectors.
+    asm("" : "+r"(both));
+    if constexpr (kDown) asm("" : "+r"(next));
     const T last = Operation::combine(tally, both);
     store(out + at, kExclusive ? tally : next);
     store(out + at + kStep, kExclusive ? next : last);

@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
-#include <type_traits>
 #include <utility>
 
 #include "cumulative_columns.h"
@@ -25,10 +24,10 @@ ANYDML_ISA_BEGIN
 
 #if defined(ANYDML_VECTORS)
 
-template <class T, class Operation, bool kExclusive>
+template <class T, class Operation>
 class ColumnPlan final : public Plan {
  public:
-  ColumnPlan(ScanGeometry geometry, std::string description)
+  ColumnPlan(ScanGeometry geometry, bool exclusive, std::string description)
       : Plan(std::move(description)),
         axis_(geometry.axis),
         in_start_(geometry.in_start),
@@ -36,7 +35,9 @@ class ColumnPlan final : public Plan {
         bytes_(bytes_of<T>(geometry)),
         columns_(take_innermost(geometry.lines)),
         planes_(std::move(geometry.lines)),
-        block_(block_of(axis_.size, columns_.size)) {}
+        block_(block_of(axis_.size, columns_.size)),
+        scan_(exclusive ? ColumnScan<T, Operation, Output::kExclusive>::scan
+                        : ColumnScan<T, Operation, Output::kInclusive>::scan) {}
 
   void run(const void* const* inputs, void* const* outputs) const override {
     const auto* in = static_cast<const std::byte*>(inputs[0]) + in_start_;
@@ -44,13 +45,15 @@ class ColumnPlan final : public Plan {
     const bool streams = bytes_ >= kStreamFrom;
     const int threads = threads_for(2 * bytes_);
     const int64_t planes = planes_.outer_count() * planes_.inner.size;
-    if (block_ < axis_.size && threads > 1 && planes < 4 * threads && planes % threads != 0) {
-      planes_.runs(0, planes, in, out, [&](const std::byte* from, std::byte* to, int64_t count) {
-        for (int64_t p = 0; p < count; ++p) {
-          scan_long(from + p * planes_.inner.in, to + p * planes_.inner.out, threads, streams);
-        }
-      });
-      return;
+    if constexpr (kIsCut<T, Operation>) {
+      if (block_ < axis_.size && threads > 1 && planes < 4 * threads && planes % threads != 0) {
+        planes_.runs(0, planes, in, out, [&](const std::byte* from, std::byte* to, int64_t count) {
+          for (int64_t p = 0; p < count; ++p) {
+            scan_long(from + p * planes_.inner.in, to + p * planes_.inner.out, threads, streams);
+          }
+        });
+        return;
+      }
     }
     const int64_t width = strip_width(planes, threads, streams);
     // The first strip is wider where its outputs do not begin with a line: no two threads write into one.
@@ -84,8 +87,8 @@ class ColumnPlan final : public Plan {
   }
 
  private:
-  using Scan = ColumnScan<T, Operation, kExclusive ? Output::kExclusive : Output::kInclusive>;
   using Reduction = ColumnScan<T, Operation, Output::kNone>;
+  using Kernel = decltype(&Reduction::scan);
   using Tally = TallyOf<T>;
   static constexpr int64_t kSize = sizeof(T);
   // Memory reads and writes rows of strips that wide nearly as fast as it copies; a quarter of that takes
@@ -104,10 +107,9 @@ class ColumnPlan final : public Plan {
   static constexpr int64_t kMostBlocked = std::min<int64_t>(256, kTileColumns);
   static constexpr int64_t kBlockBytes = 64 << 10;
 
-  // Steps of a block, all where there are no blocks: products of floats are not cut, as those of a block
-  // might leave their range where the whole does not.
+  // Steps of a block, all where there are no blocks.
   static int64_t block_of(int64_t size, int64_t columns) {
-    if (columns > kMostBlocked || (kIsFloat<T> && std::is_same_v<Operation, Product>)) return size;
+    if (columns > kMostBlocked || !kIsCut<T, Operation>) return size;
     return std::min(size, kBlockBytes / (columns * kSize));
   }
 
@@ -126,14 +128,15 @@ class ColumnPlan final : public Plan {
   void scan_strip(const std::byte* in, std::byte* out, int64_t start, int64_t width, Stage& stage) const {
     alignas(64) Tally tallies[kMostStreamed + kNarrowest];
     Tally before[kMostBlocked];
-    const bool blocked = block_ < axis_.size;
+    const int64_t block = kCarries<T, Operation> ? block_ : axis_.size;
+    const bool blocked = block < axis_.size;
     in += start * columns_.in;
     out += start * kSize;
     clear(tallies, width);
     if (blocked) clear(before, width);
-    for (int64_t i = 0; i < axis_.size; i += block_) {
-      scan_steps<Scan>(in, out, i, std::min(block_, axis_.size - i), width, tallies,
-                       blocked ? before : nullptr, stage);
+    for (int64_t i = 0; i < axis_.size; i += block) {
+      scan_steps(scan_, in, out, i, std::min(block, axis_.size - i), width, tallies,
+                 blocked ? before : nullptr, stage);
       if (!blocked) continue;
       combine(before, tallies, width);
       clear(tallies, width);
@@ -141,17 +144,16 @@ class ColumnPlan final : public Plan {
   }
 
   // `rows` steps from the i-th on.
-  template <class Kind>
-  void scan_steps(const std::byte* in, std::byte* out, int64_t i, int64_t rows, int64_t width, Tally* tallies,
-                  const Tally* before, Stage& stage) const {
+  void scan_steps(Kernel kernel, const std::byte* in, std::byte* out, int64_t i, int64_t rows, int64_t width,
+                  Tally* tallies, const Tally* before, Stage& stage) const {
     in += i * axis_.in;
     out += i * axis_.out;
-    if (!gathers()) return Kind::scan({rows, in, axis_.in, out, axis_.out}, width, tallies, before, stage);
+    if (!gathers()) return kernel({rows, in, axis_.in, out, axis_.out}, width, tallies, before, stage);
     alignas(64) std::byte tile[kTileRows * kTileStep];
     for (int64_t row = 0; row < rows; row += kTileRows) {
       const int64_t count = std::min(kTileRows, rows - row);
       gather_tile<BitsOf<T>>({in + row * axis_.in, axis_.in, columns_.in}, count, width, tile, kTileStep);
-      Kind::scan({count, tile, kTileStep, out + row * axis_.out, axis_.out}, width, tallies, before, stage);
+      kernel({count, tile, kTileStep, out + row * axis_.out, axis_.out}, width, tallies, before, stage);
     }
   }
 
@@ -169,14 +171,15 @@ class ColumnPlan final : public Plan {
         [&](int64_t block) {
           Stage nothing(false);
           Tallies totals = identity;
-          scan_steps<Reduction>(in, out, block * block_, rows(block), width, totals.of, nullptr, nothing);
+          scan_steps(Reduction::scan, in, out, block * block_, rows(block), width, totals.of, nullptr,
+                     nothing);
           return totals;
         },
         [&](Tallies& tally, const Tallies& totals) { combine(tally.of, totals.of, width); },
         [&](int64_t block, const Tallies& before, const Tallies&, int64_t) {
           Stage stage(streams);
-          Tallies tallies = identity;
-          scan_steps<Scan>(in, out, block * block_, rows(block), width, tallies.of, before.of, stage);
+          Tallies tallies = kCarries<T, Operation> ? identity : before;
+          scan_steps(scan_, in, out, block * block_, rows(block), width, tallies.of, before.of, stage);
         });
   }
 
@@ -194,6 +197,7 @@ class ColumnPlan final : public Plan {
   Loop columns_;
   Lines planes_;
   int64_t block_;
+  Kernel scan_;
 };
 
 #endif  // ANYDML_VECTORS

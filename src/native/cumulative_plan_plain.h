@@ -15,11 +15,14 @@
 
 ANYDML_ISA_BEGIN
 
-template <class T, class Operation, bool kExclusive>
+template <class T, class Operation>
 class PlainPlan final : public Plan {
  public:
-  PlainPlan(ScanGeometry geometry, std::string description)
-      : Plan(std::move(description)), geometry_(std::move(geometry)), lines_(geometry_.lines) {}
+  PlainPlan(ScanGeometry geometry, bool exclusive, std::string description)
+      : Plan(std::move(description)),
+        geometry_(std::move(geometry)),
+        lines_(geometry_.lines),
+        exclusive_(exclusive) {}
 
   void run(const void* const* inputs, void* const* outputs) const override {
     const auto* in = static_cast<const std::byte*>(inputs[0]) + geometry_.in_start;
@@ -29,7 +32,13 @@ class PlainPlan final : public Plan {
     const int64_t tasks = std::min<int64_t>(threads, rows);
     parallel_for(tasks, threads, [&](int64_t task) {
       lines_.runs(share_begin(task, tasks, rows), share_begin(task + 1, tasks, rows), in, out,
-                  [&](const std::byte* from, std::byte* to, int64_t count) { scan_run(from, to, count); });
+                  [&](const std::byte* from, std::byte* to, int64_t count) {
+                    if (exclusive_) {
+                      scan_run<true>(from, to, count);
+                    } else {
+                      scan_run<false>(from, to, count);
+                    }
+                  });
     });
   }
 
@@ -38,6 +47,7 @@ class PlainPlan final : public Plan {
   static constexpr int64_t kAbreast = 64;
 
   // Lines abreast, so that what lies side by side is read together.
+  template <bool kExclusive>
   void scan_run(const std::byte* in, std::byte* out, int64_t count) const {
     const Loop axis = geometry_.axis;
     const Loop line = lines_.inner;
@@ -56,6 +66,7 @@ class PlainPlan final : public Plan {
 
   ScanGeometry geometry_;
   Lines lines_;
+  bool exclusive_;
 };
 
 ANYDML_ISA_END

@@ -25,11 +25,15 @@ ANYDML_ISA_BEGIN
 
 #if defined(ANYDML_VECTORS)
 
-template <class T, class Operation, bool kExclusive, bool kDown>
+template <class T, class Operation>
 class RowPlan final : public Plan {
  public:
-  RowPlan(ScanGeometry geometry, std::string description)
-      : Plan(std::move(description)), geometry_(nearest_last(std::move(geometry))), lines_(geometry_.lines) {}
+  RowPlan(ScanGeometry geometry, bool exclusive, std::string description)
+      : Plan(std::move(description)),
+        geometry_(nearest_last(std::move(geometry))),
+        lines_(geometry_.lines),
+        down_(geometry_.axis.out < 0),
+        kernels_(Kernels::choose(exclusive, down_)) {}
 
   void run(const void* const* inputs, void* const* outputs) const override {
     const auto* in = static_cast<const std::byte*>(inputs[0]) + geometry_.in_start;
@@ -55,7 +59,7 @@ class RowPlan final : public Plan {
       return goes_abreast(rows) && task < tasks ? row - row % lines_.inner.size % kLines : row;
     };
     parallel_for(tasks, threads, [&](int64_t task) {
-      Stage stage(streams, kDown && size >= kSegmented);
+      Stage stage(streams, down_ && size >= kSegmented);
       lines_.runs(begin(task), begin(task + 1), in, out,
                   [&](const std::byte* from, std::byte* to, int64_t count) {
                     if (reads_across()) {
@@ -72,10 +76,10 @@ class RowPlan final : public Plan {
   }
 
  private:
-  using Scan = RowScan<T, Operation, kExclusive, kDown>;
+  using Kernels = RowKernels<T, Operation>;
   using Tally = TallyOf<T>;
-  using State = typename Scan::State;
-  using Totals = typename Scan::Totals;
+  using State = typename Kernels::State;
+  using Totals = typename Kernels::Totals;
   static constexpr int64_t kSize = sizeof(T);
   // In blocks: what a thread reads to reduce, or tallies, it finds in its second cache to scan.
   static constexpr int64_t kChunk = (64 << 10) / (kBlock * kSize);
@@ -107,18 +111,18 @@ class RowPlan final : public Plan {
   }
 
   // Where the part of `count` elements from the i-th traversed on lies lowest, from where the first lies.
-  static int64_t lowest(int64_t i, int64_t count) { return kDown ? -(i + count - 1) * kSize : i * kSize; }
+  int64_t lowest(int64_t i, int64_t count) const { return down_ ? -(i + count - 1) * kSize : i * kSize; }
 
   // `count` elements of the input from the i-th traversed on, of lines `row_step` apart, as they lie in the
   // output.
   Tile tile_of(const std::byte* in, int64_t row_step, int64_t i, int64_t count) const {
     const int64_t step = geometry_.axis.in;
-    return {in + (kDown ? i + count - 1 : i) * step, row_step, kDown ? -step : step};
+    return {in + (down_ ? i + count - 1 : i) * step, row_step, down_ ? -step : step};
   }
 
   // Where a part of that many elements that follows another one lies lowest.
-  static const std::byte* next_to(const std::byte* part, int64_t size) {
-    return kDown ? part - size * kSize : part + size * kSize;
+  const std::byte* next_to(const std::byte* part, int64_t size) const {
+    return down_ ? part - size * kSize : part + size * kSize;
   }
 
   // Of the block that starts with the i-th element; 0 beyond the axis.
@@ -135,12 +139,12 @@ class RowPlan final : public Plan {
   void scan_rows(const std::byte* in, std::byte* out, int64_t count, Stage& stage) const {
     alignas(64) std::byte gathered[kBlock * kSize];
     for (int64_t r = 0; r < count; ++r) {
-      State carry = Scan::identity();
+      State carry = Kernels::identity();
       for (int64_t i = 0; i < geometry_.axis.size; i += kBlock) {
         const int64_t size = block_size(i);
         const std::byte* const from = block_of(in + r * lines_.inner.in, i, gathered);
         std::byte* const to = stage.room(out + r * lines_.inner.out + lowest(i, size), size * kSize);
-        Scan::scan_block(from, to, size, carry, next_to(from, size), stage);
+        kernels_.scan_block(from, to, size, carry, next_to(from, size), stage);
       }
     }
   }
@@ -162,12 +166,12 @@ class RowPlan final : public Plan {
         Tally tallies[kLines];
         std::fill_n(tallies, kLines, static_cast<Tally>(Operation::kIdentity));
         const std::byte* const lines = from + r * in_step + lowest(0, size);
-        Scan::scan_lines(lines, in_step, to + r * out_step, out_step, size, tallies,
-                         Ahead(lines + kLines * in_step), stage);
+        kernels_.scan_lines(lines, in_step, to + r * out_step, out_step, size, tallies,
+                            Ahead(lines + kLines * in_step), stage);
       }
       for (; r < rows; ++r) {
         auto tally = static_cast<Tally>(Operation::kIdentity);
-        Scan::scan_line(block_of(from + r * in_step, 0, gathered), to + r * size * kSize, size, tally);
+        kernels_.scan_line(block_of(from + r * in_step, 0, gathered), to + r * size * kSize, size, tally);
       }
     }
   }
@@ -191,8 +195,8 @@ class RowPlan final : public Plan {
         const int64_t begin = next < size ? next : 0;
         const int64_t length = std::min(kAlong, size - begin);
         const std::byte* const coming = in + (next < size ? r : r + kLines) * in_step + lowest(begin, length);
-        Scan::scan_lines(from, in_step, apart ? piece : to, apart ? kPieceStep : out_step, next - i, tallies,
-                         Ahead(coming, length * kSize, in_step, kDown), stage);
+        kernels_.scan_lines(from, in_step, apart ? piece : to, apart ? kPieceStep : out_step, next - i,
+                            tallies, Ahead(coming, length * kSize, in_step, down_), stage);
         if (!apart) continue;
         for (int64_t s = 0; s < kLines; ++s) {
           std::byte* const line = to + s * out_step;
@@ -211,7 +215,7 @@ class RowPlan final : public Plan {
     const int64_t size = geometry_.axis.size;
     const auto [lines, in_step, out_step] = lines_.inner;
     // Pieces begin with a line of the output's where rows are whole lines apart.
-    const int64_t skew = kDown ? 0 : to_next_line(out) / kSize;
+    const int64_t skew = down_ ? 0 : to_next_line(out) / kSize;
     for (int64_t start = 0; start < count; start += kAcross) {
       const int64_t rows = std::min(kAcross, count - start);
       Tally tallies[kAcross];
@@ -242,17 +246,12 @@ class RowPlan final : public Plan {
     std::byte* const to = out + lowest(i, size);
     std::byte* const at = stage.streams() ? piece : to;
     const int64_t step = stage.streams() ? kPieceStep : out_step;
-    const int64_t at_once = stage.streams() ? Scan::kSquare : size;
+    const int64_t at_once = stage.streams() ? Kernels::kSquare : size;
     for (int64_t done = 0, count; done < size; done += count) {
       count = std::min(at_once, size - done);
       const std::byte* const from = in + (i + done) * along;
-      const int64_t place = (kDown ? size - done - count : done) * kSize;
-      for (int64_t r = 0; r < lines; r += kLines) {
-        if (stage.streams() && r * kSize % kLine == 0) {
-          for (int64_t k = count; k < 2 * count; ++k) prefetch_line(from + k * along + r * kSize);
-        }
-        Scan::scan_neighbours(from + r * kSize, along, at + r * step + place, step, count, tallies + r);
-      }
+      const int64_t place = (down_ ? size - done - count : done) * kSize;
+      kernels_.scan_neighbours(from, along, at + place, step, count, lines, tallies, stage.streams());
     }
     if (!stage.streams()) return;
     for (int64_t r = 0; r < lines; ++r) stream_copy(to + r * out_step, piece + r * kPieceStep, size * kSize);
@@ -268,10 +267,10 @@ class RowPlan final : public Plan {
     std::byte* const at = stage.streams() ? piece : to;
     const int64_t step = stage.streams() ? kPieceStep : out_step;
     if (lines == kLines) {
-      Scan::scan_lines(piece, kPieceStep, at, step, size, tallies, Ahead(piece), stage);
+      kernels_.scan_lines(piece, kPieceStep, at, step, size, tallies, Ahead(piece), stage);
     } else {
       for (int64_t s = 0; s < lines; ++s)
-        Scan::scan_line(piece + s * kPieceStep, at + s * step, size, tallies[s]);
+        kernels_.scan_line(piece + s * kPieceStep, at + s * step, size, tallies[s]);
     }
     if (!stage.streams()) return;
     for (int64_t s = 0; s < lines; ++s) stream_copy(to + s * out_step, piece + s * kPieceStep, size * kSize);
@@ -284,13 +283,13 @@ class RowPlan final : public Plan {
   void scan_long(const std::byte* in, std::byte* out, int threads, bool streams) const {
     const int64_t blocks = (geometry_.axis.size + kBlock - 1) / kBlock;
     const int64_t chunk_size = kChunk * kBlock;
-    scan_in_turn((blocks + kChunk - 1) / kChunk, threads, Scan::identity(),
+    scan_in_turn((blocks + kChunk - 1) / kChunk, threads, Kernels::identity(),
                  [&](int64_t chunk) { return reduce_chunk(in, chunk * chunk_size); },
                  [](State& tally, const Chunk& chunk) {
                    for (const Totals& totals : chunk.blocks) tally = Operation::combine(tally, totals.all);
                  },
                  [&](int64_t chunk, State before, const Chunk& totals, int64_t following) {
-                   Stage stage(streams, kDown);
+                   Stage stage(streams, down_);
                    scan_chunk(in, out, chunk * chunk_size, before, totals, (following - chunk) * chunk_size,
                               stage);
                  });
@@ -302,7 +301,7 @@ class RowPlan final : public Plan {
     for (int64_t b = 0; b < kChunk; ++b) {
       const int64_t i = start + b * kBlock;
       const int64_t size = block_size(i);
-      Scan::reduce_block(size > 0 ? block_of(in, i, gathered) : in, size, chunk.blocks[b]);
+      kernels_.reduce_block(size > 0 ? block_of(in, i, gathered) : in, size, chunk.blocks[b]);
     }
     return chunk;
   }
@@ -318,12 +317,14 @@ class RowPlan final : public Plan {
       const std::byte* const from = block_of(in, i, gathered);
       std::byte* const to = stage.room(out + lowest(i, size), size * kSize);
       const std::byte* const coming = gathers() ? from : in + lowest(i + ahead, size);
-      Scan::scan_block(from, to, size, carry, chunk.blocks[b], coming, stage);
+      kernels_.scan_reduced_block(from, to, size, carry, chunk.blocks[b], coming, stage);
     }
   }
 
   ScanGeometry geometry_;
   Lines lines_;
+  bool down_;
+  Kernels kernels_;
 };
 
 #endif  // ANYDML_VECTORS

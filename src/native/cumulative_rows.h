@@ -17,6 +17,7 @@
 #include "cumulative_stage.h"
 #include "cumulative_tally.h"
 #include "isa.h"
+#include "stream.h"
 #include "vector.h"
 
 ANYDML_ISA_BEGIN
@@ -51,8 +52,8 @@ class RowScan {
 
   // `tally` is that of the blocks before, and becomes that of those up to this one. Meanwhile memory brings
   // the block at `coming`, which is read next: reducing it would wait for each of its lines.
-  static void scan_block(const std::byte* in, std::byte* out, int64_t size, State& tally,
-                         const Totals& totals, const std::byte* coming, Stage& stage) {
+  static void scan_reduced_block(const std::byte* in, std::byte* out, int64_t size, State& tally,
+                                 const Totals& totals, const std::byte* coming, Stage& stage) {
     if constexpr (kIsFloat<T>) {
       Segments::scan(in, out, size, tally, totals, coming, stage);
       tally = Operation::combine(tally, totals.all);
@@ -67,15 +68,15 @@ class RowScan {
     if constexpr (kIsFloat<T>) {
       Totals totals;
       Segments::reduce(in, size, totals);
-      scan_block(in, out, size, tally, totals, coming, stage);
+      scan_reduced_block(in, out, size, tally, totals, coming, stage);
     } else {
       Integers::scan(in, out, size, tally, coming, stage);
     }
   }
 
   // kLines lines of `size` elements, in_step and out_step apart.
-  static void scan_lines(const std::byte* in, int64_t in_step, std::byte* out, int64_t out_step, int64_t size,
-                         Tally* tallies, Ahead coming, Stage& stage) {
+  ANYDML_APART static void scan_lines(const std::byte* in, int64_t in_step, std::byte* out, int64_t out_step,
+                                      int64_t size, Tally* tallies, Ahead coming, Stage& stage) {
     Lines squares(tallies);
     scan_squares<kDown>(squares, in, in_step, out, out_step, size, coming, stage);
     squares.store(tallies);
@@ -87,10 +88,29 @@ class RowScan {
     }
   }
 
-  // The same of an input in which the lines are neighbours, and their elements in_step apart; `in` is the
-  // first that is traversed.
-  static void scan_neighbours(const std::byte* in, int64_t in_step, std::byte* out, int64_t out_step,
-                              int64_t size, Tally* tallies) {
+  // The same of an input in which `lines` lines, a multiple of kLines, are neighbours, and their elements
+  // in_step apart; `in` is the first that is traversed. With `brings`, memory brings as many that come next.
+  ANYDML_APART static void scan_neighbours(const std::byte* in, int64_t in_step, std::byte* out,
+                                           int64_t out_step, int64_t size, int64_t lines, Tally* tallies,
+                                           bool brings) {
+    for (int64_t r = 0; r < lines; r += kLines) {
+      if (brings && r * kSize % kLine == 0) {
+        for (int64_t k = size; k < 2 * size; ++k) prefetch_line(in + k * in_step + r * kSize);
+      }
+      scan_eight(in + r * kSize, in_step, out + r * out_step, out_step, size, tallies + r);
+    }
+  }
+
+  // One line, one by one.
+  static void scan_line(const std::byte* in, std::byte* out, int64_t size, Tally& tally) {
+    for (int64_t i = 0; i < size; ++i)
+      advance_one<T, Operation, kExclusive>(tally, in + element(size, i), out + element(size, i));
+  }
+
+ private:
+  // kLines neighbours.
+  ANYDML_INLINE static void scan_eight(const std::byte* in, int64_t in_step, std::byte* out, int64_t out_step,
+                                       int64_t size, Tally* tallies) {
     int64_t done = 0;
     Lines squares(tallies);
     for (; done + kSquare <= size; done += kSquare) {
@@ -105,18 +125,41 @@ class RowScan {
     }
   }
 
-  // One line, one by one.
-  static void scan_line(const std::byte* in, std::byte* out, int64_t size, Tally& tally) {
-    for (int64_t i = 0; i < size; ++i)
-      advance_one<T, Operation, kExclusive>(tally, in + element(size, i), out + element(size, i));
-  }
-
- private:
   using Lines = Squares<T, Operation, kExclusive, kDown>;
 
   // Where the i-th element traversed, or the lowest of the `count` from it on, lies in a part of that size.
   static int64_t element(int64_t size, int64_t i, int64_t count = 1) {
     return kSize * (kDown ? size - i - count : i);
+  }
+};
+
+// The kernels of one way to walk. What calls them is compiled once for all.
+template <class T, class Operation>
+struct RowKernels {
+  using Any = RowScan<T, Operation, false, false>;
+  using State = typename Any::State;
+  using Totals = typename Any::Totals;
+  static constexpr int64_t kSquare = Any::kSquare;
+  static State identity() { return Any::identity(); }
+
+  decltype(&Any::reduce_block) reduce_block;
+  decltype(&Any::scan_reduced_block) scan_reduced_block;
+  decltype(&Any::scan_block) scan_block;
+  decltype(&Any::scan_lines) scan_lines;
+  decltype(&Any::scan_neighbours) scan_neighbours;
+  decltype(&Any::scan_line) scan_line;
+
+  static RowKernels choose(bool exclusive, bool down) {
+    if (exclusive) return down ? of<true, true>() : of<true, false>();
+    return down ? of<false, true>() : of<false, false>();
+  }
+
+ private:
+  template <bool kExclusive, bool kDown>
+  static RowKernels of() {
+    using Scan = RowScan<T, Operation, kExclusive, kDown>;
+    return {Scan::reduce_block, Scan::scan_reduced_block, Scan::scan_block,
+            Scan::scan_lines,   Scan::scan_neighbours,    Scan::scan_line};
   }
 };
 

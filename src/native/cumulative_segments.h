@@ -25,16 +25,28 @@ ANYDML_ISA_BEGIN
 
 #if defined(ANYDML_VECTORS)
 
+// What of a block lies before each segment, before what is left, and in all: T(0) o ... o T(s - 1). Of sums
+// all L.
+template <class T, class Operation, int64_t kBlock>
+struct SegmentTotals {
+  // Where an order of combining might take what is combined out of range.
+  static constexpr bool kScaled = std::is_same_v<Operation, Product>;
+  using State = std::conditional_t<kScaled, Scaled, TallyOf<T>>;
+
+  State before[kLines + 1];
+  State all;
+  alignas(64) TallyOf<T> tallies[kScaled ? 1 : kBlock];
+};
+
 // Walking up or down in memory. `in` and `out` are where a block's elements lie lowest, and may be the same.
 template <class T, class Operation, bool kExclusive, bool kDown, int64_t kBlock>
 class SegmentScan {
   static constexpr int64_t kSize = sizeof(T);
-  // Where an order of combining might take what is combined out of range.
-  static constexpr bool kScaled = std::is_same_v<Operation, Product>;
 
  public:
   using Tally = TallyOf<T>;
-  using State = std::conditional_t<kScaled, Scaled, Tally>;
+  using Totals = SegmentTotals<T, Operation, kBlock>;
+  using State = typename Totals::State;
 
   static State identity() {
     if constexpr (kScaled) {
@@ -44,15 +56,7 @@ class SegmentScan {
     }
   }
 
-  // What of a block lies before each segment, before what is left, and in all: T(0) o ... o T(s - 1). Of sums
-  // all L.
-  struct Totals {
-    State before[kLines + 1];
-    State all;
-    alignas(64) Tally tallies[kScaled ? 1 : kBlock];
-  };
-
-  static void reduce(const std::byte* in, int64_t size, Totals& totals) {
+  ANYDML_APART static void reduce(const std::byte* in, int64_t size, Totals& totals) {
     const int64_t length = segment(size);
     State parts[kLines];
     const std::byte* const first = in + element(size, 0, length);
@@ -62,6 +66,7 @@ class SegmentScan {
       tally_segments(first, length, totals.tallies, parts);
     }
     State sum = identity();
+#pragma GCC unroll 9
     for (int64_t s = 0; s < kLines; ++s) {
       totals.before[s] = sum;
       sum = Operation::combine(sum, parts[s]);
@@ -72,10 +77,11 @@ class SegmentScan {
   }
 
   // `before` is C. Meanwhile memory brings what is at `coming`.
-  static void scan(const std::byte* in, std::byte* out, int64_t size, State before, const Totals& totals,
-                   const std::byte* coming, Stage& stage) {
+  ANYDML_APART static void scan(const std::byte* in, std::byte* out, int64_t size, State before,
+                                const Totals& totals, const std::byte* coming, Stage& stage) {
     const int64_t length = segment(size);
     State bases[kLines + 1];
+#pragma GCC unroll 9
     for (int64_t s = 0; s <= kLines; ++s) bases[s] = Operation::combine(before, totals.before[s]);
     const int64_t first = element(size, 0, length);
     // What is scanned twice, where the first scan writes over it; the rest of the block is read from it too.
@@ -103,6 +109,7 @@ class SegmentScan {
   }
 
  private:
+  static constexpr bool kScaled = Totals::kScaled;
   using V = Vector<Tally>;
   using Sums = Squares<T, Operation, kExclusive, kDown>;
   static constexpr int64_t kLanes = kVectorBytes / sizeof(Tally);

@@ -44,6 +44,8 @@ class Stage {
     return down_ ? lowest() : lowest() + (used_ - size);
   }
 
+  bool waits() const { return waiting_ > 0; }
+
   // Sends one of the lines that wait, if any.
   ANYDML_INLINE void send_line() {
     if (waiting_ == 0) return;

@@ -38,6 +38,14 @@ using TallyOf = std::conditional_t<std::is_same_v<T, float>, double,
 template <class T>
 inline constexpr bool kIsFloat = std::is_same_v<T, float> || std::is_same_v<T, Half>;
 
+// Scans that are cut into blocks carry what the blocks before come to beside a block's own tally: sums of
+// floats do, whose order matters. Integers' does not, so that their tallies go on from block to block.
+// Products of floats are not cut, as those of a block might leave their range where the whole does not.
+template <class T, class Operation>
+inline constexpr bool kCarries = kIsFloat<T> && std::is_same_v<Operation, Sum>;
+template <class T, class Operation>
+inline constexpr bool kIsCut = !kIsFloat<T> || std::is_same_v<Operation, Sum>;
+
 // A type without arithmetic, of T's size.
 template <class T>
 using BitsOf =

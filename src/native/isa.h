@@ -36,6 +36,17 @@
 #define ANYDML_INLINE inline
 #endif
 
+// For an inner loop itself: called from several places, a compiler would rather make as many copies of it.
+// What is loaded before that loop and stored after it is told to unroll: compilers unroll by themselves what
+// is within another loop alone, and an array whose index is not known stays in memory.
+#if defined(__clang__)
+#define ANYDML_APART [[gnu::noinline]]
+#elif defined(__GNUC__)
+#define ANYDML_APART [[gnu::noinline, gnu::noclone]]
+#else
+#define ANYDML_APART
+#endif
+
 #define ANYDML_ISA_BEGIN ANYDML_ISA_PUSH namespace anydml::ANYDML_ISA {
 #define ANYDML_ISA_END \
   }                    \
