@@ -24,7 +24,7 @@ help: ## This list
 env: $(VENV)/installed ## The package, built and installed into a virtual environment
 
 $(VENV)/installed: $(SOURCES)
-	@echo "Building anydml in $(VENV), which takes a minute or two ..."
+	@echo "Building anydml in $(VENV), which takes some minutes ..."
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check '.[cli]'
 	@touch $@
@@ -78,46 +78,58 @@ sanitize: tools ## The cases on native code with address and undefined behaviour
 	LD_PRELOAD="$(RUNTIME)" ASAN_OPTIONS=detect_leaks=0 $(BIN)/python -m pytest -n auto -q \
 		-k "cpu- or in_place_gives or channels_large" tests/test_cases.py tests/test_scans_large.py tests/test_channels_large.py
 
-THREADED := build/threads
+# What follows compiles the kernels in ways of its own, without Python: each file by itself, so that every core has one.
+# $(CHECKED)/WAY/file.o is what $(COMPILE_WAY) makes of file.cpp.
+CHECKED := build/checked
+CORES := $(shell getconf _NPROCESSORS_ONLN)
+MAKE_CHECKED := $(MAKE) --no-print-directory -j$(CORES)
+DRIVER := tests/native/threads.cpp
 NATIVE := $(filter-out src/native/module.cpp,$(wildcard src/native/*.cpp))
+HEADERS := $(wildcard src/native/*.h)
+objects = $(patsubst %.cpp,$(CHECKED)/$(1)/%.o,$(notdir $(2)))
+
+$(CHECKED)/%.o: $(DRIVER) $(NATIVE) $(HEADERS)
+	@mkdir -p $(@D)
+	$(COMPILE_$(*D)) -std=c++20 -ffp-contract=off -Wall -Wextra -Wno-psabi -DANYDML_STD_THREADS -Isrc/native \
+		-c $(filter %/$(*F).cpp,$^) -o $@
+
+COMPILE_threads = $(CXX) -O1 -g -fsanitize=thread
 sanitize-threads: ## The kernels from several threads at once, under ThreadSanitizer
-	@mkdir -p build
-	$(CXX) -std=c++20 -O1 -g -fsanitize=thread -ffp-contract=off -Wno-psabi -DANYDML_STD_THREADS -Isrc/native \
-		tests/native/threads.cpp $(NATIVE) -o $(THREADED) -pthread
-	$(THREADED)
+	$(MAKE_CHECKED) $(CHECKED)/with-threads
+	$(CHECKED)/with-threads
+
+$(CHECKED)/with-threads: $(call objects,threads,$(DRIVER) $(NATIVE))
+	$(CXX) -fsanitize=thread $^ -o $@ -pthread
 
 # Digests of the kernels' outputs, here and on an emulated ARM processor. A family's file is compiled once for each
-# instruction set, as in CMakeLists.txt; `-r` makes one object of several files.
+# instruction set, as in CMakeLists.txt.
 NEON_CXX ?= aarch64-linux-gnu-g++
 QEMU ?= qemu-aarch64
-DIGESTS := build/digests
-DIGEST_FLAGS := -std=c++20 -O2 -ffp-contract=off -Wall -Wextra -Wno-psabi -DANYDML_STD_THREADS -Isrc/native
-COMMON := $(addprefix src/native/,kernels.cpp layout.cpp parallel.cpp)
+COMMON := $(DRIVER) $(addprefix src/native/,kernels.cpp layout.cpp parallel.cpp)
 FAMILIES := $(filter-out $(COMMON),$(NATIVE))
-HEADERS := $(wildcard src/native/*.h)
 IS_X86 := $(filter x86_64 amd64,$(shell uname -m))
 HERE := $(if $(IS_X86),BASELINE AVX2 AVX512,BASELINE)
 
+COMPILE_arm = $(NEON_CXX) -O2
+COMPILE_here = $(CXX) -O2 $(HERE:%=-DANYDML_HAS_%)
+COMPILE_BASELINE = $(CXX) -O2
+COMPILE_AVX2 = $(CXX) -O2 -DANYDML_ISA_AVX2
+COMPILE_AVX512 = $(CXX) -O2 -DANYDML_ISA_AVX512
+
 neon: ## The kernels compiled for ARM give the same bits as here
 	@command -v $(NEON_CXX) > /dev/null || { echo "There is no $(NEON_CXX): install g++-aarch64-linux-gnu"; exit 1; }
-	$(MAKE) --no-print-directory -j2 $(DIGESTS)/arm $(DIGESTS)/here
-	$(DIGESTS)/here > $(DIGESTS)/here.txt
+	$(MAKE_CHECKED) $(CHECKED)/digests-arm $(CHECKED)/digests-here
+	$(CHECKED)/digests-here > $(CHECKED)/here.txt
 	@if command -v $(QEMU) > /dev/null; then \
-		$(QEMU) $(DIGESTS)/arm > $(DIGESTS)/arm.txt && diff $(DIGESTS)/here.txt $(DIGESTS)/arm.txt && \
-		echo "NEON: the same bits as here in $$(wc -l < $(DIGESTS)/arm.txt) cases"; \
+		$(QEMU) $(CHECKED)/digests-arm > $(CHECKED)/arm.txt && diff $(CHECKED)/here.txt $(CHECKED)/arm.txt && \
+		echo "NEON: the same bits as here in $$(wc -l < $(CHECKED)/arm.txt) cases"; \
 	else echo "NEON: compiled, but not run: no $(QEMU)"; fi
 
-$(DIGESTS)/arm: tests/native/threads.cpp $(NATIVE) $(HEADERS)
-	@mkdir -p $(DIGESTS)
-	$(NEON_CXX) $(DIGEST_FLAGS) -static tests/native/threads.cpp $(NATIVE) -o $@ -pthread
+$(CHECKED)/digests-arm: $(call objects,arm,$(DRIVER) $(NATIVE))
+	$(NEON_CXX) -static $^ -o $@ -pthread
 
-$(DIGESTS)/%.o: $(FAMILIES) $(HEADERS)
-	@mkdir -p $(DIGESTS)
-	$(CXX) $(DIGEST_FLAGS) -DANYDML_ISA_$* -r -nostdlib $(FAMILIES) -o $@
-
-$(DIGESTS)/here: tests/native/threads.cpp $(COMMON) $(HEADERS) $(HERE:%=$(DIGESTS)/%.o)
-	$(CXX) $(DIGEST_FLAGS) $(HERE:%=-DANYDML_HAS_%) tests/native/threads.cpp $(COMMON) $(HERE:%=$(DIGESTS)/%.o) \
-		-o $@ -pthread
+$(CHECKED)/digests-here: $(foreach set,$(HERE),$(call objects,$(set),$(FAMILIES))) $(call objects,here,$(COMMON))
+	$(CXX) $^ -o $@ -pthread
 
 clean: ## Remove what was built
 	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
