@@ -20,6 +20,7 @@ WINDOWS: list[tuple[tuple[int, ...], dict[str, Any]]] = [
     ((2, 2, 40, 80), {"window_size": 3, "start_padding": 1, "end_padding": 1}),
     ((1, 2, 40, 81), {"window_size": 3, "start_padding": 2, "end_padding": 2, "include_padding": True}),
     ((1, 2, 40, 64), {"window_size": 3, "dilations": 2, "start_padding": 2, "end_padding": 2}),
+    ((1, 2, 41, 97), {"window_size": 3, "strides": 2, "dilations": 2, "start_padding": 2, "end_padding": 2}),
     ((2, 2, 40, 65), {"window_size": 7, "start_padding": 3, "end_padding": 3}),
     ((1, 2, 61, 50), {"window_size": 7, "dilations": (3, 2), "strides": (2, 1)}),
     ((1, 2, 50, 100), {"window_size": (5, 16), "strides": (1, 2)}),

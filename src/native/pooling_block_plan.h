@@ -53,6 +53,7 @@ struct BlockPlan {
                            static_cast<double>(depth.output * height.output * width.output);
     streams = width.out_stride == 1 && height.out_stride == width.output && block.tiles == 1 &&
               written >= static_cast<double>(kStreamFrom);
+    has_window_kind = with_window_kind(height, width, [](auto) {});
     reads_input = width.in_stride == 1 && !(width.size == 1 && width.stride == 2);
     writes_output = width.out_stride == 1 && tile_begin(1) >= kStrip && !streams;
     outputs_per_channel = geometry.batch.size * depth.output * height.output * width.output;
@@ -82,7 +83,8 @@ struct BlockPlan {
 
     int64_t sums() const { return input_rows * kStrip; }
     int64_t slice_sums() const { return strips * rows * kStrip; }
-    int64_t copied_input() const { return input_rows * pitch + kSlack; }
+    // And a row of padding.
+    int64_t copied_input() const { return (input_rows + 1) * pitch + kSlack; }
     int64_t copied_output() const { return rows * strips * kStrip + kSlack; }
     int64_t scratch() const {
       return 2 * (sums() + ring * slice_sums() + rows * kStrip) + copied_input() + copied_output();
@@ -180,7 +182,7 @@ struct BlockPlan {
       edge.keep.push_back(inside ? 0xff : 0);
       outside.push_back(std::byte{!inside});
     }
-    sum_rows({outside.data(), 0, 1}, width.size, width.dilation, 0, {outside.data(), 0}, edge.taps.data());
+    sum_rows({outside.data(), 0, 1, 0}, width.size, width.dilation, 0, edge.taps.data());
     return edge;
   }
 
@@ -243,6 +245,7 @@ struct BlockPlan {
   // In place, where whole vectors may be: what is padding there is masked.
   bool reads_input, writes_output;
   bool streams;
+  bool has_window_kind;  // whose sums are kept in registers
 };
 
 // The lines of one quantisation.

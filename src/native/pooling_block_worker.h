@@ -38,6 +38,7 @@ class BlockWorker {
         z_(shared ? shared : &*own_),
         memory_(std::make_unique_for_overwrite<std::byte[]>(static_cast<size_t>(b_.scratch() + kLine))),
         slot_slices_(static_cast<size_t>(b_.ring), kNone),
+        in_rows_(static_cast<size_t>(b_.input_rows)),
         taps_(static_cast<size_t>(std::max(g_.windows[0].size, g_.windows[1].size))) {
     auto* memory = memory_.get() + to_next_line(memory_.get());
     const auto take = [&](int64_t bytes) { return std::exchange(memory, memory + bytes); };
@@ -116,11 +117,8 @@ class BlockWorker {
         pool_slices(first, segment, out);
       } else {
         const std::byte* rows = rows_of(first);
-        for_each_strip([&](const Strip& strip, int64_t) {
-          sum_columns(rows, strip);
-          const SumTaps taps = row_taps();
-          finish(taps, strip, segment, out);
-        });
+        for_each_strip(
+            [&](const Strip& strip, int64_t) { finish(sums_of(rows, strip), strip, segment, out); });
       }
       if (!plan_.writes_output) write_out(o);
     }
@@ -135,13 +133,7 @@ class BlockWorker {
       if (std::exchange(slot_slices_[slot], slice) == slice) continue;
       const std::byte* rows = rows_of(slice);
       for_each_strip([&](const Strip& strip, int64_t i) {
-        sum_columns(rows, strip);
-        uint16_t* to = slot_sums(slot, i);
-        const SumTaps taps = row_taps();
-        with_taps(taps, [&](auto count) {
-          add_rows<count()>(taps, rows_,
-                            [&](int64_t y, const StripSums& sums) { sums.store(to + y * kStrip); });
-        });
+        add_up<0>(sums_of(rows, strip), rows_, StoredSums{slot_sums(slot, i)});
       });
     }
     for_each_strip([&](const Strip& strip, int64_t i) {
@@ -151,7 +143,7 @@ class BlockWorker {
         taps_[static_cast<size_t>(k)] =
             inside ? slot_sums(static_cast<size_t>(slice % b_.ring), i) : outside_;
       }
-      finish({taps_.data(), depth.size, kStrip, 0, 0, 0}, strip, segment, out);
+      finish({{taps_.data(), depth.size, kStrip, 0, 0, 0}, std::nullopt}, strip, segment, out);
     });
   }
 
@@ -180,12 +172,77 @@ class BlockWorker {
     end_row_ = std::clamp(height.input - first_row(), begin_row_, input_rows());
     if (slice < 0 || slice >= depth.input) end_row_ = begin_row_;
     if (begin_row_ == end_row_) return nullptr;
-    const int64_t count = end_row_ - begin_row_;
     const std::byte* rows = in_ + slice * depth.in_stride + (first_row() + begin_row_) * height.in_stride;
-    // Behind a block lies the next one, of the same plane or of another.
-    const int64_t bytes = height.input == 1 ? 0 : rows_ * height.stride * height.in_stride;
-    ahead_ = {rows + bytes, bytes / (plan_.strips_of(tile_) * (count + rows_))};
+    // Behind a block lies the next one, of the same plane or of another; with a quantisation of each channel,
+    // of the same channel.
+    const int64_t step = height.input == 1 ? 0 : height.stride * height.in_stride;
+    const bool ends_plane = depth.input == 1 && row_ + rows_ == height.output;
+    ahead_ = own_ && ends_plane && g_.batch.size > 1 ? g_.batch.in - row_ * step : rows_ * step;
+    if (!plan_.has_window_kind) return rows;
+    for (int64_t r = 0; r < input_rows(); ++r) {
+      const bool inside = begin_row_ <= r && r < end_row_;
+      in_rows_[static_cast<size_t>(r)] = inside ? rows + (r - begin_row_) * height.in_stride : padding_row();
+    }
     return rows;
+  }
+
+  // One line of each row of a strip is asked for. It is found as if strips did not overlap: they are a line
+  // apart, and none is left out.
+  int64_t ahead_of(const Strip& strip) const {
+    const int64_t strips = (strip.begin - begin_ + kStrip - 1) / kStrip;
+    return ahead_ + (begin_ + strips * kStrip - strip.begin) * g_.windows[2].stride;
+  }
+
+  // A row of padding, behind those to which rows are copied; as others it is told by the input's first
+  // column.
+  const std::byte* padding_row() const {
+    return copied_input_ + b_.input_rows * b_.pitch - plan_.first_column(begin_);
+  }
+
+  // What the sums of a strip's windows are made of.
+  struct Sums {
+    SumTaps taps;                       // rows of sums,
+    std::optional<WindowRows> windows;  // or the input
+  };
+
+  Sums sums_of(const std::byte* rows, const Strip& strip) {
+    const auto& [depth, height, width] = g_.windows;
+    const int64_t count = end_row_ - begin_row_;
+    const SumTaps taps = row_taps();
+    // Where the formula is evaluated, it is so from rows of sums.
+    if (!plan_.has_window_kind || !z_->has_lines || taps.grid == 0 || count == 0 ||
+        !may_read(rows, height.in_stride, count, strip)) {
+      sum_columns(rows, strip);
+      return {taps, std::nullopt};
+    }
+    const WindowRows windows{in_rows_.data(),
+                             plan_.first_column(strip.begin),
+                             height.stride,
+                             height.dilation,
+                             taps.grid,
+                             ahead_of(strip),
+                             strip.edge.keep.empty() ? nullptr : &strip.edge,
+                             zero_point_};
+    return {taps, windows};
+  }
+
+  // Gives the sums of that many rows of outputs to `results`.
+  // kStride: that along the width, or 0 where any may be.
+  template <int kStride, class Results>
+  void add_up(const Sums& sums, int64_t rows, const Results& results) const {
+    const auto& [depth, height, width] = g_.windows;
+    if (!sums.windows) {
+      return with_taps(sums.taps, [&](auto count) { add_rows<count()>(sums.taps, rows, results); });
+    }
+    with_window_kind(height, width, [&, dilation = width.dilation](auto kind) {
+      if constexpr (kStride == 0 || kStride == kind.stride) {
+        if (sums.windows->edge != nullptr) {
+          kind.template sum<true>(*sums.windows, dilation, g_.in.flip(), rows, results);
+        } else {
+          kind.template sum<false>(*sums.windows, dilation, g_.in.flip(), rows, results);
+        }
+      }
+    });
   }
 
   // The strip's columns of some rows, to where these begin with padding.
@@ -196,10 +253,12 @@ class BlockWorker {
     const int64_t size = std::min(plan_.last_column(last) + 1, width.input) - from;
     if (size <= 0) return;
     // Not read again after each store, which might be to any of these.
-    const int64_t step = width.in_stride, pitch = g_.windows[1].in_stride, copied_pitch = b_.pitch;
+    const int64_t step = width.in_stride, pitch = g_.windows[1].in_stride, copied_pitch = b_.pitch,
+                  ahead = ahead_;
     std::byte* to = copied_input_ + from - plan_.first_column(begin_);
     const std::byte* row = rows + from * step;
     for (int64_t r = 0; r < count; ++r, row += pitch, to += copied_pitch) {
+      prefetch_line(row + ahead);
       if (step == 1) {
         copy_bytes(to, row, size);
       } else {
@@ -218,19 +277,18 @@ class BlockWorker {
     const int64_t count = end_row_ - begin_row_;
     const bool padded = !strip.edge.keep.empty();
     if (may_read(rows, pitch, count, strip)) {
-      const StripRows in_place{rows + plan_.first_column(strip.begin), pitch, count, &strip.edge,
-                               zero_point_};
+      const StripRows in_place{
+          rows + plan_.first_column(strip.begin), pitch, count, ahead_of(strip), &strip.edge, zero_point_};
       sum(padded ? plan_.sum_edges : plan_.sum_rows, in_place);
     } else {
       copy_columns(rows, count, strip);
-      sum(plan_.sum_rows, {copied_input_ + (strip.begin - begin_) * width.stride, b_.pitch, count});
+      sum(plan_.sum_rows, {copied_input_ + (strip.begin - begin_) * width.stride, b_.pitch, count, 0});
     }
-    ahead_.from += count * ahead_.step;
   }
 
   void sum(SumRows sum_rows, const StripRows& rows) {
     const Window& width = g_.windows[2];
-    sum_rows(rows, width.size, width.dilation, g_.in.flip(), ahead_, row_sums_ + begin_row_ * kStrip);
+    sum_rows(rows, width.size, width.dilation, g_.in.flip(), row_sums_ + begin_row_ * kStrip);
   }
 
   // Whether the tensor's memory has all that a strip's vectors take of these rows, padding too.
@@ -260,7 +318,7 @@ class BlockWorker {
   }
 
   // All rows of a strip of the block.
-  void finish(const SumTaps& taps, const Strip& strip, size_t slice_segment, std::byte* out) {
+  void finish(const Sums& sums, const Strip& strip, size_t slice_segment, std::byte* out) {
     out += strip.begin - begin_;
     const auto& segments = plan_.segments[1];
     for (size_t i = 0; i < segments.size(); ++i) {
@@ -268,43 +326,38 @@ class BlockWorker {
       const int64_t rows = std::min(segments[i].end - row_, rows_) - from;
       if (rows <= 0) continue;
       const size_t table = plan_.row_classes[slice_segment * segments.size() + i] * plan_.kinds.size();
-      SumTaps part = taps;
+      Sums part = sums;
       std::array<const uint16_t*, BlockPlan::kMostTaps> moved;
-      if (from > 0) {
-        for (int64_t k = 0; k < taps.count; ++k) {
-          moved[static_cast<size_t>(k)] = taps.taps[k] + from * taps.step;
+      if (part.windows) {
+        part.windows->rows += from * part.windows->step;
+      } else if (from > 0) {
+        for (int64_t k = 0; k < sums.taps.count; ++k) {
+          moved[static_cast<size_t>(k)] = sums.taps.taps[k] + from * sums.taps.step;
         }
-        part.taps = moved.data();
+        part.taps.taps = moved.data();
       }
       finish_rows(part, rows, table + strip.kind, out + from * out_pitch_);
     }
   }
 
-  void finish_rows(const SumTaps& taps, int64_t rows, size_t table, std::byte* out) {
-    if (!z_->has_lines) return evaluate(taps, rows, table, out);
+  void finish_rows(const Sums& sums, int64_t rows, size_t table, std::byte* out) {
+    if (!z_->has_lines) return evaluate(sums.taps, rows, table, out);
     if (g_.windows[2].stride == 2) {
-      z_->plain ? finish_with<2, true>(taps, rows, table, out)
-                : finish_with<2, false>(taps, rows, table, out);
+      z_->plain ? finish_with<2, true>(sums, rows, table, out)
+                : finish_with<2, false>(sums, rows, table, out);
     } else {
-      z_->plain ? finish_with<1, true>(taps, rows, table, out)
-                : finish_with<1, false>(taps, rows, table, out);
+      z_->plain ? finish_with<1, true>(sums, rows, table, out)
+                : finish_with<1, false>(sums, rows, table, out);
     }
   }
 
   int64_t offset() const { return g_.window_taps() * zero_point_; }
 
   template <int kStride, bool kPlain>
-  void finish_with(const SumTaps& taps, int64_t rows, size_t table, std::byte* out) {
-    const StripOutputs<kStride, kPlain> output(*z_->quantization, offset(), g_.out.is_signed);
-    const StripLines& lines = z_->tables[table];
-    const int64_t pitch = out_pitch_;
-    with_taps(taps, [&](auto count) {
-      add_rows<count()>(taps, rows, [=, &lines, ahead = ahead_](int64_t y, const StripSums& sums) {
-        ahead.ask(y);
-        output(sums, lines, out + y * pitch);
-      });
-    });
-    ahead_.from += rows * ahead_.step;
+  void finish_with(const Sums& sums, int64_t rows, size_t table, std::byte* out) {
+    add_up<kStride>(sums, rows,
+                    StripOutputs<kStride, kPlain>(*z_->quantization, offset(), g_.out.is_signed,
+                                                  z_->tables[table], out, out_pitch_));
   }
 
   // By the formula.
@@ -360,7 +413,8 @@ class BlockWorker {
   uint16_t* outside_;     // those of a slice outside the input
   std::byte* copied_input_;
   std::byte* copied_output_;
-  std::vector<int64_t> slot_slices_;  // which slice is in each slot
+  std::vector<int64_t> slot_slices_;       // which slice is in each slot
+  std::vector<const std::byte*> in_rows_;  // of the block, padding too
   std::vector<const uint16_t*> taps_;
 
   int64_t channel_ = kNone;
@@ -372,7 +426,7 @@ class BlockWorker {
   int64_t out_pitch_ = 0;
   const std::byte* in_ = nullptr;
   std::byte* out_ = nullptr;
-  Ahead ahead_{};
+  int64_t ahead_ = 0;
 };
 
 }  // namespace
