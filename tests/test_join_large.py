@@ -78,6 +78,8 @@ RUNS = [
     (4,) * 3,
     (3,) * 70,
     (7,) * 20,
+    (96,) * 48,
+    (65, 3, 200) * 21,
     tuple(range(1, 31)),
     (5, 31, 2, 64, 17, 1, 48, 3, 16),
     (255, 257),
@@ -106,7 +108,7 @@ def test_nothing_is_read_beyond_the_inputs(runs: tuple[int, ...], rows: int) -> 
 
 
 def test_nothing_is_read_beyond_inputs_that_are_streamed() -> None:
-    for runs in ((1, 1, 1), (1,) * 9, (7,) * 20, (12, 20), (300,) * 20):
+    for runs in ((1, 1, 1), (1,) * 9, (7,) * 20, (12, 20), (300,) * 20, (96,) * 48, (65, 3, 200) * 21):
         assert_joined([at_the_end_of_a_page(piece) for piece in pieces_of(runs, STREAMED)], 1, offset=3)
 
 

@@ -54,6 +54,7 @@ struct Rows {
   int64_t bytes() const { return count * size; }
   int64_t run() const { return size / static_cast<int64_t>(pieces.size()); }  // the average
   bool runs_are_long() const { return run() >= kLongRun; }
+  int64_t longest() const { return std::ranges::max_element(pieces, {}, &RowPiece::size)->size(); }
   bool packed() const {
     return std::ranges::all_of(pieces, [](const RowPiece& piece) { return piece.packed; });
   }
@@ -72,6 +73,13 @@ struct Approach {
     const int64_t of_an_input = gathers ? kBytesOfAnInput : kBytesInPlace;
     const int64_t pays = std::max(inputs * of_an_input, kPeriods * interleave.rows() * rows.size);
     const int64_t wanted = std::clamp(pays, kSmallestBlock, kLargestBlock);
+    tiled = gathers && packed && rows.run() >= kWorthTiling && rows.longest() <= kTileWidth &&
+            rows.size >= 4 * kTileWidth;
+    if (tiled) {
+      block = kTileRows * (kTileWidth + rows.longest());
+      words = ", tile by tile";
+      return;
+    }
     int64_t at_once = wanted / rows.size;
     if (at_once > kVector) at_once = at_once / kVector * kVector;
     block = at_once > 0 ? at_once * rows.size : kSmallestBlock;
@@ -85,14 +93,20 @@ struct Approach {
   bool streams;   // the output goes around the caches
   bool appends;   // run by run
   bool gathers;   // first into a block of the thread's own, and from there to the output
+  bool tiled;     // rows of some inputs at a time
   int64_t block;  // in bytes: some whole rows, or a part of one
   Interleave interleave;
   int64_t lane = 0;  // with many inputs whose runs are of 1, 2 or 4 bytes: their size
   const char* words;
 
+  // Of a tile: from each of its inputs it takes so many rows together, and more inputs would be more pages.
+  static constexpr int64_t kTileRows = 64;
+  static constexpr int64_t kTileWidth = 1 << 10;
+
  private:
   // Shorter runs cost less in blocks, and leave no lines of the inputs half read.
   static constexpr int64_t kWorthAppending = 256;
+  static constexpr int64_t kWorthTiling = 64;
 
   // Of the output: what is being put together stays in the first cache, with what it is made of. With many
   // inputs, in the second: from each it takes several lines together, or memory would be read line by line.
@@ -151,6 +165,8 @@ class RowJoin final : public Plan {
       const int64_t end = start_of(part + 1, threads, out);
       if (approach_.appends) {
         append(job, begin, end);
+      } else if (approach_.tiled) {
+        write_by_tiles(job, begin, end);
       } else {
         write(job, begin, end);
       }
@@ -205,6 +221,43 @@ class RowJoin final : public Plan {
         stream_copy(job.out + begin, job.block, next - begin);
       } else {
         assemble(job, {nullptr, 0}, begin, next);
+      }
+    }
+  }
+
+  // The bytes [begin, end) of the rows, with tiles of some inputs by some rows where there are whole ones.
+  void write_by_tiles(const Job& job, int64_t begin, int64_t end) const {
+    for (int64_t next; begin < end; begin = next) {
+      const int64_t row = begin / rows_.size;
+      const int64_t rows = std::min((end - begin) / rows_.size, rows_.neighbours - row % rows_.neighbours);
+      if (begin % rows_.size == 0 && rows > 1) {
+        const int64_t count = std::min(rows, Approach::kTileRows);
+        write_tiles(job, row, count);
+        next = begin + count * rows_.size;
+      } else {
+        next = std::min(end, (row + 1) * rows_.size);
+        write(job, begin, next);
+      }
+    }
+  }
+
+  void write_tiles(const Job& job, int64_t row, int64_t count) const {
+    const std::span<const InputRows> in = places_of(job, row, count);
+    Ahead ahead(in);
+    for (size_t first = 0, last; first < in.size(); first = last) {
+      const int64_t begin = rows_.pieces[first].begin;
+      for (last = first + 1; last < in.size() && rows_.pieces[last].begin - begin < Approach::kTileWidth;)
+        ++last;
+      const int64_t width = rows_.pieces[last - 1].end - begin;
+      for (size_t i = first; i < last; ++i) {
+        const RowPiece& piece = rows_.pieces[i];
+        ahead.turn_of(i);
+        const int64_t in_step = piece.rows.back().in;
+        piece.copy_runs({count, piece.size(), in_step, width}, in[i].begin,
+                        job.block + (piece.begin - begin));
+      }
+      for (int64_t r = 0; r < count; ++r) {
+        stream_copy(job.out + ((row + r) * rows_.size + begin), job.block + r * width, width);
       }
     }
   }
