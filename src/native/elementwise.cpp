@@ -46,10 +46,12 @@ enum class Opcode : int64_t {
   kExp,
   kLog,
   kSigmoid,
-  kScaledTanh,
-  kScaledSoftplus,
+  kTanh,
+  kSoftplus,
   kElu,
   kScaledElu,
+  kScaledTanh,
+  kScaledSoftplus,
 };
 
 // In bytes that could be moved in the same time; next to nothing but for exponentials and logarithms.
@@ -74,7 +76,8 @@ Pass of_bits(DataType type) {
   }
 }
 
-// What singles hold as exactly as the specification's wider numbers do, halves being rounded from singles.
+// What singles hold as exactly as the specification's wider numbers do, halves being rounded from singles;
+// and exponentials, of which they hold a unit less.
 template <class Operation>
 Pass of_singles(DataType type) {
   if (type == DataType::kFloat16) return pass<Operation, Half, float, Half>;
@@ -202,19 +205,23 @@ Pass find(Opcode opcode, DataType type) {
     case Opcode::kPow:
       return of_wide<Pow>(type);
     case Opcode::kExp:
-      return of_wide<Exp>(type);
+      return of_floats<Exp>(type);
     case Opcode::kLog:
-      return of_wide<Log>(type);
+      return of_floats<Log>(type);
     case Opcode::kSigmoid:
-      return of_wide<Sigmoid>(type);
+      return of_floats<Sigmoid>(type);
+    case Opcode::kTanh:
+      return of_floats<Tanh>(type);
+    case Opcode::kSoftplus:
+      return of_floats<Softplus>(type);
     case Opcode::kScaledTanh:
       return of_wide<ScaledTanh>(type);
     case Opcode::kScaledSoftplus:
       return of_wide<ScaledSoftplus>(type);
     case Opcode::kElu:
-      return of_wide<Elu>(type);
+      return of_floats<Elu>(type);
     case Opcode::kScaledElu:
-      return of_wide<ScaledElu>(type);
+      return of_floats<ScaledElu>(type);
     default:
       return nullptr;
   }

@@ -1,6 +1,7 @@
 // What element-wise operations compute on: vectors, or single numbers where the compiler has no vectors.
 #pragma once
 
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -78,6 +79,46 @@ ANYDML_INLINE V square_root(V v) {
   if constexpr (std::is_same_v<T, double>) return (V)_mm256_sqrt_pd((__m256d)v);
 #else
   return by_lane<T>(v, [](T lane) { return std::sqrt(lane); });
+#endif
+}
+
+using Singles = Lanes<float, kLanesOf<float>>;
+
+#if defined(ANYDML_VECTORS)
+// x * y + z in double precision, where the product of singles is exact; what 53 bits do not hold of the sum
+// is left in the last of them, so that a single is rounded as from the exact sum.
+ANYDML_INLINE Vector<double> multiply_add_to_odd(Vector<double> x, Vector<double> y, Vector<double> z) {
+  using Bits = Vector<uint64_t>;
+  const Vector<double> product = x * y;
+  const Vector<double> sum = product + z;
+  const Vector<double> added = sum - product;
+  const Vector<double> error = (product - (sum - added)) + (z - added);
+  const Bits bits = bits_as<Bits>(sum);
+  const auto away = (error > 0.0) == (sum > 0.0);
+  const Bits odd = (bits & 1) != 0 ? bits : away ? bits + 1 : bits - 1;
+  // Of what is not finite the error is none.
+  return bits_as<Vector<double>>((error > 0.0) | (error < 0.0) ? odd : bits);
+}
+#endif
+
+// x * y + z, rounded once.
+ANYDML_INLINE Singles multiply_add(Singles x, Singles y, Singles z) {
+#if defined(ANYDML_ISA_AVX2) || defined(ANYDML_ISA_AVX512)
+  return (Singles)_mm256_fmadd_ps((__m256)x, (__m256)y, (__m256)z);
+#elif defined(ANYDML_VECTORS)
+  const auto x4 = bits_as<std::array<Vector<float, 4>, 2>>(x);
+  const auto y4 = bits_as<std::array<Vector<float, 4>, 2>>(y);
+  auto z4 = bits_as<std::array<Vector<float, 4>, 2>>(z);
+  for (size_t i = 0; i < 2; ++i) {
+#if defined(__aarch64__)
+    z4[i] = vfmaq_f32(z4[i], x4[i], y4[i]);
+#else
+    z4[i] = to_singles(multiply_add_to_odd(to_doubles(x4[i]), to_doubles(y4[i]), to_doubles(z4[i])));
+#endif
+  }
+  return bits_as<Singles>(z4);
+#else
+  return std::fma(x, y, z);
 #endif
 }
 

@@ -11,6 +11,7 @@
 
 #include "elementwise_lanes.h"
 #include "elementwise_math.h"
+#include "elementwise_singles.h"
 #include "isa.h"
 
 ANYDML_ISA_BEGIN
@@ -138,6 +139,19 @@ ANYDML_OPERATION(Shrink) {
   return x > k[1] ? lower : inner;
 } };
 
+// Of singles or of doubles.
+
+ANYDML_OPERATION(Exp) { return exp_of(x); } };
+ANYDML_OPERATION(Log) { return log_of(x); } };
+ANYDML_OPERATION(Sigmoid) { return sigmoid_of(x); } };
+ANYDML_OPERATION(Tanh) { return tanh_of(x); } };
+ANYDML_OPERATION(Softplus) { return softplus_of(x); } };
+ANYDML_OPERATION(Elu) { const V below = scaled_expm1_of(x, k[0]); return x >= T{0} ? x : below; } };
+ANYDML_OPERATION(ScaledElu) {
+  const V below = scaled_expm1_of(x, static_cast<double>(k[0]) * static_cast<double>(k[1]));
+  return x > T{0} ? x * k[1] : below;
+} };
+
 // From here on of doubles, which are rounded afterwards.
 
 ANYDML_OPERATION(Linear) { return x * k[0] + k[1]; } };
@@ -152,16 +166,8 @@ ANYDML_OPERATION(Softsign) {
   return magnitude == std::numeric_limits<T>::infinity() ? sign : x / (magnitude + T{1});
 } };
 ANYDML_OPERATION(Pow) { return pow_of(x, y); } };
-ANYDML_OPERATION(Exp) { return exp_of(x); } };
-ANYDML_OPERATION(Log) { return log_of(x); } };
-ANYDML_OPERATION(Sigmoid) { return sigmoid_of(x); } };
 ANYDML_OPERATION(ScaledTanh) { return tanh_of(x * k[1]) * k[0]; } };
 ANYDML_OPERATION(ScaledSoftplus) { return softplus_of(x * k[1]) * k[0]; } };
-ANYDML_OPERATION(Elu) { const V below = expm1_of(x) * k[0]; return x >= T{0} ? x : below; } };
-ANYDML_OPERATION(ScaledElu) {
-  const V below = expm1_of(x) * k[0];
-  return (x > T{0} ? x : below) * k[1];
-} };
 
 // clang-format on
 

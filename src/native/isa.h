@@ -14,11 +14,11 @@
 #define ANYDML_ISA avx512
 #define ANYDML_ISA_PUSH           \
   ANYDML_PRAGMA(GCC push_options) \
-  ANYDML_PRAGMA(GCC target("avx2,f16c,bmi2,avx512f,avx512bw,avx512dq,avx512vl"))
+  ANYDML_PRAGMA(GCC target("avx2,fma,f16c,bmi2,avx512f,avx512bw,avx512dq,avx512vl"))
 #define ANYDML_ISA_POP ANYDML_PRAGMA(GCC pop_options)
 #elif defined(ANYDML_ISA_AVX2)
 #define ANYDML_ISA avx2
-#define ANYDML_ISA_PUSH ANYDML_PRAGMA(GCC push_options) ANYDML_PRAGMA(GCC target("avx2,f16c,bmi2"))
+#define ANYDML_ISA_PUSH ANYDML_PRAGMA(GCC push_options) ANYDML_PRAGMA(GCC target("avx2,fma,f16c,bmi2"))
 #define ANYDML_ISA_POP ANYDML_PRAGMA(GCC pop_options)
 #endif
 #endif

@@ -47,7 +47,11 @@ const InstructionSet kInstructionSets[] = {
      std::begin(avx512_kernels), std::end(avx512_kernels)},
 #endif
 #if defined(ANYDML_HAS_AVX2)
-    {"avx2", [] { return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("f16c"); },
+    {"avx2",
+     [] {
+       return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+              __builtin_cpu_supports("f16c");
+     },
      std::begin(avx2_kernels), std::end(avx2_kernels)},
 #endif
     {"baseline", [] { return true; }, std::begin(baseline_kernels), std::end(baseline_kernels)},

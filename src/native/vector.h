@@ -19,6 +19,8 @@
 #define ANYDML_VECTORS
 #if defined(__SSE2__)
 #include <immintrin.h>
+#elif defined(__aarch64__)
+#include <arm_neon.h>
 #endif
 // Every function here is inlined or internal, so that no other compiler ever meets its calling convention.
 #pragma GCC diagnostic ignored "-Wpsabi"

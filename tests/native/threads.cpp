@@ -148,7 +148,7 @@ std::vector<Case> cases() {
   for (const DataType type : {DataType::kFloat32, DataType::kFloat16}) {
     all.push_back(element_wise(type, {300, 1001}, 1, {{kPow, 0, 0}, {kLog, 1, 1}}));
     const Instruction spread = {kLinear, 0, 0, 640, -640};  // from -10 to 10
-    for (const int64_t opcode : {15, 21, 22, 24, 26, 27, 28, 29, 30})
+    for (const int64_t opcode : {15, 21, 22, 24, 26, 27, 28, 29, 30, 31, 32})
       all.push_back(element_wise(type, {300, 1001}, 1, {spread, {opcode, 1, 1, 0.75, 1.25}}));
     all.push_back(element_wise(type, {300, 1001}, 2, {spread, {kMax, 2, 1}, {kRelu, 3, 3}}));
     // Around the caches

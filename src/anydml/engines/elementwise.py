@@ -2,7 +2,9 @@
 a few hundred elements at a time.
 
 What is computed of floats follows the specification: in a wider type, and rounded once. An instruction on FLOAT32 or
-FLOAT16 does so by itself; where several are one operator, all but the last give FLOAT64.
+FLOAT16 does so by itself; where several are one operator, all but the last give FLOAT64. Exponentials and logarithms of
+FLOAT32 and FLOAT16 are computed in single precision, within a unit in its last place, so that they keep up with memory;
+where something is scaled before, in double precision, as they would make more of an error there.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum, auto
-from math import copysign, inf
+from math import copysign, inf, prod
 from typing import Any
 
 from ..enums import TensorDataType
@@ -57,10 +59,12 @@ class Opcode(IntEnum):
     EXP = auto()
     LOG = auto()
     SIGMOID = auto()
-    SCALED_TANH = auto()
-    SCALED_SOFTPLUS = auto()
+    TANH = auto()
+    SOFTPLUS = auto()
     ELU = auto()
     SCALED_ELU = auto()
+    SCALED_TANH = auto()
+    SCALED_SOFTPLUS = auto()
 
 
 class NoProgram(Exception):
@@ -157,6 +161,8 @@ def _of_one(program: Program, name: str, desc: Any, data_type: TensorDataType, x
             opcode, constants = Opcode.LINEAR, scaling
         else:
             x = program.add(Opcode.LINEAR, FLOAT64, program.cast(x, FLOAT64), None, *scaling)
+    elif opcode in _SCALED and not _TINY < abs(prod(constants)) < _HUGE:
+        x = program.cast(x, FLOAT64)
     return program.cast(program.add(opcode, program.types[x], x, None, *constants), data_type)
 
 
@@ -212,6 +218,8 @@ def _clip1(desc: Any, data_type: TensorDataType) -> tuple[Opcode, tuple[float, .
 
 def _softplus(desc: Any, data_type: TensorDataType) -> tuple[Opcode, tuple[float, ...]]:
     steepness = desc.Steepness
+    if steepness == 1:
+        return Opcode.SOFTPLUS, ()
     return Opcode.SCALED_SOFTPLUS, (1 / steepness if steepness else copysign(inf, steepness), steepness)
 
 
@@ -235,7 +243,7 @@ _OF_ONE: dict[str, _Lowering] = {
     "ACTIVATION_HARD_SIGMOID": _plain(Opcode.HARD_SIGMOID, "Alpha", "Beta"),
     "ACTIVATION_SOFTSIGN": _plain(Opcode.SOFTSIGN),
     "ACTIVATION_SIGMOID": _plain(Opcode.SIGMOID),
-    "ACTIVATION_TANH": _plain(Opcode.SCALED_TANH, 1.0, 1.0),
+    "ACTIVATION_TANH": _plain(Opcode.TANH),
     "ACTIVATION_SCALED_TANH": _plain(Opcode.SCALED_TANH, "Alpha", "Beta"),
     "ACTIVATION_SOFTPLUS": _softplus,
     "ACTIVATION_PARAMETRIC_SOFTPLUS": _plain(Opcode.SCALED_SOFTPLUS, "Alpha", "Beta"),
@@ -245,6 +253,10 @@ _OF_ONE: dict[str, _Lowering] = {
 
 _OF_FLOATS = {Opcode.SHRINK}
 """What is of integers as well, but not here."""
+
+_SCALED = {Opcode.ELU, Opcode.SCALED_ELU}
+_TINY, _HUGE = 2.0**-100, 2.0**100
+"""Between them the factor of these, in two parts, is in the range of FLOAT32."""
 
 
 def described(program: Sequence[tuple[int, ...]]) -> str:

@@ -1,0 +1,111 @@
+"""Exponentials and logarithms on the CPU, on every instruction set: all numbers of half precision, and of single
+precision every 65521st and what lies around the ends, against double precision, whose own error is next to none here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from anydml import _native
+from anydml.layout import Array
+from anydml.operators import spec
+from cases import tensor_of
+from harness import engines_of, run
+
+SETS = _native.build_info()["instruction_sets"]
+ALPHA, GAMMA = float(np.float32(1.6732632)), float(np.float32(1.050701))
+
+
+def elu(x: Array, alpha: float = 1.0) -> Array:
+    return np.where(x > 0, x, alpha * np.expm1(x))
+
+
+def softplus(x: Array) -> Array:
+    return np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x)))
+
+
+def sigmoid(x: Array) -> Array:
+    return np.exp(np.minimum(x, 0)) / (1 + np.exp(-np.abs(x)))
+
+
+FUNCTIONS: dict[str, tuple[dict[str, float], Callable[[Array], Array]]] = {
+    "ELEMENT_WISE_EXP": ({}, np.exp),
+    "ELEMENT_WISE_LOG": ({}, np.log),
+    "ACTIVATION_ELU": ({"Alpha": 1.0}, elu),
+    "ACTIVATION_SCALED_ELU": ({"Alpha": ALPHA, "Gamma": GAMMA}, lambda x: GAMMA * elu(x, ALPHA)),
+    "ACTIVATION_SIGMOID": ({}, sigmoid),
+    "ACTIVATION_SOFTPLUS": ({"Steepness": 1.0}, softplus),
+    "ACTIVATION_TANH": ({}, np.tanh),
+}
+ENDS = (
+    *(0.0, 2.0**-149, 2.0**-126, 2.0**-25, 2.0**-24, 2.0**-12, 0.25, 0.288, 0.406, 0.5, 0.6, 0.6931472, 0.7071068),
+    *(1.0, 1.4142135, 2.0, 8.5, 10.0, 16.6, 17.33, 20.0, 32.0, 87.33655, 88.72284, 90.0, 103.97208, 105.0),
+    *(2.0**22, 2.0**23, 3.4028235e38),
+)
+"""Where results overflow and underflow, where formulas meet, and where they saturate."""
+
+
+def halves() -> Array:
+    return np.arange(2**16, dtype=np.uint16).view(np.float16)
+
+
+def singles() -> Array:
+    every = np.arange(0, 2**32, 65521, dtype=np.uint64).astype(np.uint32)
+    around = np.array(ENDS, np.float32).view(np.uint32)[:, None] + np.arange(-200, 201)
+    around = around[around >= 0].astype(np.uint32)
+    special = np.array([np.inf, -np.inf, np.nan], np.float32).view(np.uint32)
+    return np.concatenate([every, around, around | 0x80000000, special, special + 1]).astype(np.uint32).view(np.float32)
+
+
+def all_bits(name: str, x: Array, members: dict[str, float], monkeypatch: pytest.MonkeyPatch) -> Iterator[Array]:
+    """The results of every instruction set."""
+    found = spec(name)
+    desc: Any = found.desc(InputTensor=tensor_of(x), OutputTensor=tensor_of(x), **members)
+    assert "cpu" in engines_of(desc)
+    for instruction_set in SETS:
+        monkeypatch.setenv("ANYDML_CPU", instruction_set)
+        (y,) = run("cpu", desc, [x])
+        assert y is not None
+        yield y
+
+
+@pytest.mark.parametrize("values", [halves, singles])
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_within_a_unit_of_single_precision(
+    name: str, values: Callable[[], Array], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And so of half precision next to nothing beyond half a unit."""
+    x = values()
+    members, function = FUNCTIONS[name]
+    with np.errstate(all="ignore"):
+        exact = function(x.astype(np.float64))
+        nearest = exact.astype(x.dtype)
+    limits = np.finfo(x.dtype)
+    units = np.ldexp(1.0, np.maximum(np.frexp(exact)[1] - 1, limits.minexp) - limits.nmant)
+    most = 1 + 2**-20 if x.dtype == np.float32 else 0.5 + 2**-12
+    finite = np.isfinite(nearest)
+    first: Array | None = None
+    for y in all_bits(name, x, members, monkeypatch):
+        np.testing.assert_array_equal(y[~finite], nearest[~finite])
+        errors = np.abs(y[finite].astype(np.float64) - exact[finite]) / units[finite]
+        assert errors.max() <= most, (x[finite][errors.argmax()], errors.max())
+        if name != "ACTIVATION_SCALED_ELU":  # of whose 0 the sign is that of a factor
+            np.testing.assert_array_equal(np.signbit(y[exact == 0]), np.signbit(exact[exact == 0]))
+        first = y if first is None else first
+        kept = ~np.isnan(y)
+        np.testing.assert_array_equal(y[kept].view(f"u{y.itemsize}"), first[kept].view(f"u{y.itemsize}"))
+
+
+@pytest.mark.parametrize(("alpha", "gamma"), [(2.0**90, 2.0**90), (2.0**-90, 2.0**-90), (0.0, 3.0), (np.inf, 1.0)])
+def test_factors_beyond_single_precision(alpha: float, gamma: float) -> None:
+    x = np.array([-np.inf, -100, -1, -(2.0**-60), -(2.0**-140), 1, np.nan], np.float32)
+    found = spec("ACTIVATION_SCALED_ELU")
+    desc: Any = found.desc(InputTensor=tensor_of(x), OutputTensor=tensor_of(x), Alpha=alpha, Gamma=gamma)
+    (y,) = run("cpu", desc, [x])
+    with np.errstate(all="ignore"):
+        expected = (gamma * elu(x.astype(np.float64), alpha)).astype(np.float32)
+    np.testing.assert_allclose(y, expected, rtol=2**-23)
