@@ -1,8 +1,9 @@
 """Element-wise operators of one tensor: f(g(x)) for each element x, g(x) = x * Scale + Bias where there is a ScaleBias.
 
 Decisions where the pages are silent: floats are computed in the next wider type, g and f together, and rounded once,
-but for EXP and LOG of FLOAT32 without a ScaleBias, which are within 1 unit in the last place; integers that have a ScaleBias are computed in double precision, truncated and saturated. Of a NaN and a number, the
-larger and the smaller is the number, as in Direct3D.
+but for EXP and LOG of FLOAT32 without a ScaleBias, which are within 1 unit in the last place; integers that have a
+ScaleBias are computed in double precision, truncated and saturated. Of a NaN and a number, the larger and the smaller is
+the number, as in Direct3D.
 """
 
 from __future__ import annotations

@@ -38,8 +38,8 @@ read pieces of sectors. Elements of a tile of them."""
 FEW, MANY = 256, 1 << 16
 """Programs that keep a GPU busy: fewer long lines go in chains. Lines that keep it busy with a warp for each tile."""
 PIECE, TILES = 8 << 10, 4
-"""Bytes of a tile in a chain along a line, at most, and tiles of a piece; twice as many of products, and of few lines of
-halves."""
+"""Bytes of a tile in a chain along a line, at most, and tiles of a piece; twice as many of products, and of few lines
+of halves."""
 PIECES = {2: 16 << 10, 4: 20 << 10, 8: 16 << 10}
 """Bytes of a piece where lines lie side by side, by those of an element: all that are read before they are scanned
 are to stay in the cache until they are."""
