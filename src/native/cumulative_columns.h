@@ -111,10 +111,11 @@ class ColumnScan {
       const V last_x = load_wide<T, Tally>(in + last * kSize);
       for (int k = 0; k < kVectors; ++k) {
         const int64_t j = column(k);
-        const V next =
-            Operation::combine(tally[k], k < kVectors - 1 ? load_wide<T, Tally>(in + j * kSize) : last_x);
-        write<kCarried>(out + j * kSize, tally[k], next, kCarried ? before + j : nullptr);
-        tally[k] = next;
+        const Tally* const carried = kCarried ? before + j : nullptr;
+        const V x = k < kVectors - 1 ? load_wide<T, Tally>(in + j * kSize) : last_x;
+        if constexpr (kOutput == Output::kExclusive) put<kCarried>(out + j * kSize, tally[k], carried);
+        tally[k] = Operation::combine(tally[k], x);
+        if constexpr (kOutput == Output::kInclusive) put<kCarried>(out + j * kSize, tally[k], carried);
       }
       // Where none waits, the caches hold all, and each jump counts.
       if (!stage.waits()) [[likely]]
@@ -255,12 +256,13 @@ class ColumnScan {
   template <bool kCarried>
   static void write(std::byte* out, V tally, V next, const Tally* before) {
     if constexpr (kOutput != Output::kNone) {
-      V y = kOutput == Output::kExclusive ? tally : next;
-      if constexpr (kCarried) {
-        y = Operation::combine(load_vector<V>(reinterpret_cast<const std::byte*>(before)), y);
-      }
-      store_wide<T, Tally>(out, y);
+      put<kCarried>(out, kOutput == Output::kExclusive ? tally : next, before);
     }
+  }
+  template <bool kCarried>
+  static void put(std::byte* out, V y, const Tally* before) {
+    if constexpr (kCarried) y = Operation::combine(load_tallies(before), y);
+    store_wide<T, Tally>(out, y);
   }
 };
 

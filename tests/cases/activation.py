@@ -25,6 +25,7 @@ def _case(
     tensors["InputTensor"] = tensor_of(inputs[0], strides)
     desc = getattr(anydml, f"DML_ACTIVATION_{operator}_OPERATOR_DESC")
     in_singles = operator in ("ELU", "SCALED_ELU", "SIGMOID", "SOFTPLUS", "TANH") and output.dtype == np.float32
+    in_singles &= options.get("Steepness", 1) == 1
     return Case(
         f"{operator.lower()}-{id}",
         desc(**tensors, OutputTensor=tensor_of(output), **options),
