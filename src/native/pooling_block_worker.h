@@ -179,10 +179,11 @@ class BlockWorker {
     const bool ends_plane = depth.input == 1 && row_ + rows_ == height.output;
     ahead_ = own_ && ends_plane && g_.batch.size > 1 ? g_.batch.in - row_ * step : rows_ * step;
     if (!plan_.has_window_kind) return rows;
-    for (int64_t r = 0; r < input_rows(); ++r) {
-      const bool inside = begin_row_ <= r && r < end_row_;
-      in_rows_[static_cast<size_t>(r)] = inside ? rows + (r - begin_row_) * height.in_stride : padding_row();
-    }
+    const std::byte** const table = in_rows_.data();
+    const int64_t count = end_row_ - begin_row_, pitch = height.in_stride;
+    std::fill(table, table + begin_row_, padding_row());
+    std::fill(table + end_row_, table + input_rows(), padding_row());
+    for (int64_t r = 0; r < count; ++r) table[begin_row_ + r] = rows + r * pitch;
     return rows;
   }
 
