@@ -11,7 +11,7 @@ import pytest
 import anydml
 from anydml.operators import spec_of
 from cases import Case, all_cases
-from harness import GPU, Memory, assert_same, bits, compiled, engines_of, run
+from harness import GPU, Memory, assert_same, bits, compiled, engines_of, run, units_of
 
 CASES = all_cases()
 UNPROMISED = ("convolution-padding-adds-nothing", "gemm-float32-held-wide")
@@ -35,7 +35,7 @@ def check(case: Case, outputs: Sequence[np.ndarray | None], engine: str) -> None
             continue
         if case.function == "join":
             actual, expected = (np.ascontiguousarray(each).view(bits(each)) for each in (actual, expected))
-        assert_same(actual, expected, case.units if engine == "cpu" else 0)
+        assert_same(actual, expected, units_of(case.desc) if engine == "cpu" else 0)
 
 
 @on_every_engine(CASES)

@@ -27,6 +27,7 @@ from anydml.operators import OPERATORS, spec, spec_of
 from anydml.schema import OperatorDesc
 from applied import function_of
 from cases import Case, all_cases
+from harness import assert_same, units_of
 
 ROOT = Path(__file__).parent.parent
 EXAMPLES = ROOT / "examples"
@@ -192,7 +193,7 @@ def test_cases(anydml_: Any, tmp_path: Path, case: Case) -> None:
     for (label, tensor), expected in zip(found.outputs(case.desc), case.outputs, strict=True):
         if tensor is not None:
             written = np.frombuffer((tmp_path / f"{label}.out").read_bytes(), np.uint8)
-            np.testing.assert_array_equal(Layout.of_desc(tensor).view(written), expected)
+            assert_same(Layout.of_desc(tensor).view(written), expected, units_of(case.desc))
 
 
 def test_run_tells_more_on_standard_error(anydml_: Any) -> None:

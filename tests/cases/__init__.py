@@ -26,8 +26,6 @@ class Case:
     """The function that does the same, where there is one."""
     arguments: Sequence[Any] = ()
     options: Mapping[str, Any] = field(default_factory=dict)
-    units: int = 0
-    """In the last place, by which the CPU's kernels may be off."""
 
 
 class Negative(NamedTuple):

@@ -24,14 +24,8 @@ def _case(
     tensors = {name: tensor_of(x) for name, x in zip(names, inputs, strict=True)}
     tensors["InputTensor"] = tensor_of(inputs[0], strides)
     desc = getattr(anydml, f"DML_ACTIVATION_{operator}_OPERATOR_DESC")
-    in_singles = operator in ("ELU", "SCALED_ELU", "SIGMOID", "SOFTPLUS", "TANH") and output.dtype == np.float32
-    in_singles &= options.get("Steepness", 1) == 1
     return Case(
-        f"{operator.lower()}-{id}",
-        desc(**tensors, OutputTensor=tensor_of(output), **options),
-        list(inputs),
-        [output],
-        units=int(in_singles),
+        f"{operator.lower()}-{id}", desc(**tensors, OutputTensor=tensor_of(output), **options), list(inputs), [output]
     )
 
 

@@ -25,13 +25,8 @@ def _case(
     tensors = {name: tensor_of(x) for name, x in zip(names, inputs, strict=True)}
     tensors[names[-1]] = tensor_of(inputs[-1], strides)
     desc = getattr(anydml, f"DML_ELEMENT_WISE_{operator}_OPERATOR_DESC")
-    in_singles = operator in ("EXP", "LOG") and output.dtype == np.float32 and "ScaleBias" not in options
     return Case(
-        f"{operator.lower()}-{id}",
-        desc(**tensors, OutputTensor=tensor_of(output), **options),
-        list(inputs),
-        [output],
-        units=int(in_singles),
+        f"{operator.lower()}-{id}", desc(**tensors, OutputTensor=tensor_of(output), **options), list(inputs), [output]
     )
 
 

@@ -45,6 +45,7 @@ from anydml.operators import OPERATORS, spec, spec_of
 from anydml.operators.fused import FUSIBLE, fused_since
 from anydml.schema import OperatorDesc
 from fuzzing.common import ENGINES, check_violation, expect, junk, note, number, outcome, small_sizes, tensor_of
+from harness import units_of, within
 
 TALLIED = [TensorDataType[name] for name in ("FLOAT32", "FLOAT16", "INT32", "UINT32", "INT64", "UINT64")]
 JOINED = list(DTYPES)
@@ -564,12 +565,14 @@ def run_desc(random: Random, desc: OperatorDesc) -> None:
         seen.append((result.rules, values))
     (rules, first), (other_rules, second) = seen
     for one, other in zip(first, second, strict=True):
-        same_results(desc, rules, one, other_rules, other)
+        same_results(desc, rules, one, other_rules, other, units_of(desc))
 
 
-def same_results(what: object, rules: Any, values: np.ndarray, other_rules: Any, other_values: np.ndarray) -> None:
+def same_results(
+    what: object, rules: Any, values: np.ndarray, other_rules: Any, other_values: np.ndarray, units: int = 0
+) -> None:
     expect(rules == other_rules, "engines refuse differently:", rules, other_rules, what)
-    same = np.array_equal(values, other_values, equal_nan=values.dtype.kind == "f")
+    same = np.array_equal(within(units, other_values, values), values, equal_nan=values.dtype.kind == "f")
     expect(same, "engines differ:", values.tolist(), other_values.tolist(), what)
 
 
