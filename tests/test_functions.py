@@ -1054,6 +1054,12 @@ def test_a_number_too_large_for_float32_is_named() -> None:
         anydml.cumulative_summation([1.0, 1e300])
 
 
+@pytest.mark.parametrize("x", [[2**63, 1], [-1, 2**63], [[1, 2], [-3, 2**64 - 1]]])
+def test_integers_that_numpy_would_round_are_refused(x: list[Any]) -> None:
+    with pytest.raises(DMLError, match=r"integers that no data type holds together.*\(A1\)"):
+        anydml.cumulative_summation(x)
+
+
 @pytest.mark.parametrize("call", [lambda x: anydml.cumulative_summation(x), lambda x: anydml.join([x, x])])
 def test_no_room_for_a_result_the_second_time(call: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """A call like the one before takes a shorter way, which says the same."""

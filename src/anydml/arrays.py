@@ -68,7 +68,11 @@ def _import(operator: str, where: str, value: Any) -> Array:
             raise TypeError("a mask has no meaning here; use .filled()")
         if isinstance(value, (list, tuple)):
             array = np.array(value)
-            return _to_float32(array) if array.dtype == np.float64 else array
+            if array.dtype != np.float64:
+                return array
+            if array.size and all(isinstance(each, int) for each in np.array(value, object).flat):
+                raise ValueError("integers that no data type holds together")
+            return _to_float32(array)
         if isinstance(value, (np.ndarray, np.generic)) or hasattr(value, "__array_interface__"):
             return np.asarray(value)
         if hasattr(value, "__dlpack__"):
