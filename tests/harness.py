@@ -200,14 +200,14 @@ IN_SINGLES = {
 }
 
 
-def units_of(desc: OperatorDesc) -> int:
+def units_of(desc: Any) -> int:
     """In the last place, by which the CPU's kernels may be off: 1 for exponentials and logarithms of FLOAT32, which are
     computed in single precision where nothing is scaled before."""
-    found: Any = spec_of(desc)
-    if found is None or found.name not in IN_SINGLES or desc.OutputTensor is None:  # type: ignore[attr-defined]
+    found = spec_of(desc)
+    if found is None or found.name not in IN_SINGLES or desc.OutputTensor is None:
         return 0
     is_scaled = getattr(desc, "ScaleBias", None) is not None or getattr(desc, "Steepness", 1) != 1
-    return int(not is_scaled and desc.OutputTensor.DataType == TensorDataType.FLOAT32)  # type: ignore[attr-defined]
+    return int(not is_scaled and desc.OutputTensor.DataType == TensorDataType.FLOAT32)
 
 
 __all__ = [

@@ -305,10 +305,10 @@ NB_MODULE(_native, m) {
            "tensor_type"_a, "inputs"_a, "outputs"_a, "device"_a, "questions"_a,
            "Of tensors of that very type, on a device as DLPack numbers it; what is asked of each has to be "
            "False.")
-      .def("places", &anydml::TensorFit::places, "inputs"_a.none(), "outputs"_a.none(), "in_place"_a,
-           "The addresses of lists of tensors, 8 bytes each, where they are plainly laid out so and no "
-           "output shares "
-           "memory with another tensor; else None.");
+      .def(
+          "places", &anydml::TensorFit::places, "inputs"_a.none(), "outputs"_a.none(), "in_place"_a,
+          "The addresses of lists of tensors, 8 bytes each, where they are plainly laid out so and no output "
+          "shares memory with another; else None.");
   m.def("compile", &anydml::compile, "name"_a, "inputs"_a, "outputs"_a, "attributes"_a,
         nb::sig("def compile(name: str, inputs: Sequence[Layout | None], outputs: Sequence[Layout | None], "
                 "attributes: Sequence[Sequence[int]]) -> Plan | str"),
