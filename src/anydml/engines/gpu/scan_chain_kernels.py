@@ -247,7 +247,9 @@ def scan_chain(
                 carry, carry_exponent, given, beside, SCALED, PRODUCT, TALLY, EXCLUSIVE, REVERSE
             )
             target = y_lines + offset_along(at, y_axis, 1)
-            tl.store(target, result.to(y_lines.dtype.element_ty), mask=is_line & (at < n))
+            tl.store(
+                target, result.to(y_lines.dtype.element_ty), mask=is_line & (at < n), eviction_policy="evict_first"
+            )
     else:
         walk(
             x_lines, y_lines, start, TILES, x_axis, y_axis, is_line, n, carry, carry_exponent,

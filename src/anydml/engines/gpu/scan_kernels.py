@@ -95,7 +95,7 @@ def walk(
         if TURNED:
             result = tl.permute(result, (0, 2, 1))
         place = y_lines + offset_along(at, y_axis, FROM)
-        tl.store(place, result.to(y_lines.dtype.element_ty), mask=is_line & (at < n))
+        tl.store(place, result.to(y_lines.dtype.element_ty), mask=is_line & (at < n), eviction_policy="evict_first")
         if not ONE:
             if PARTS > 1:
                 totals, powers = reduced(totals, powers, 0, SCALED, PRODUCT)
