@@ -118,7 +118,7 @@ def test_all_kernels_compile() -> None:
 
 @on_gpu
 def test_nothing_is_compiled_during_a_capture(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("anydml.engines.gpu.launch.is_capturing", lambda device: True)
+    monkeypatch.setattr("anydml.engines.gpu.launch.lane_of", lambda device: None)
     x = np.ones((1, 2, 3, 4, 5), np.int64)
     assert "before the capture" in str(refused(lambda: anydml.cumulative_summation(x, 2, device=GPU), "(D9)"))
 
@@ -566,8 +566,7 @@ def test_streams_and_graphs_have_addresses_of_their_own(
     from anydml.engines.gpu import join
 
     stream, recorded = [1], [False]
-    monkeypatch.setattr(join, "stream_of", lambda device: stream[0])
-    monkeypatch.setattr(join, "is_capturing", lambda device: recorded[0])
+    monkeypatch.setattr(join, "lane_of", lambda device: None if recorded[0] else stream[0])
     written = []
     write = join.Addresses.write
     monkeypatch.setattr(join.Addresses, "write", lambda self, places: written.append(places) or write(self, places))

@@ -51,9 +51,9 @@ class GpuEngine:
         inputs: Sequence[Layout | None],
         outputs: Sequence[Layout | None],
     ) -> Kernel | Declined:
-        from .launch import is_capturing
+        from .launch import lane_of
 
-        if is_capturing(self.device):
+        if lane_of(self.device) is None:
             raise error(
                 [
                     Violation(
@@ -74,10 +74,8 @@ class GpuEngine:
         def run_arrays(inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
             run(*[[None if each is None else each.tensor for each in side] for side in (inputs, outputs)])
 
-        run_at = getattr(planned, "run_at", None)
-        return Kernel(
-            planned.description, run_arrays, self._try_run(run, run_at and self._there(run_at), inputs, outputs)
-        )
+        run_at = planned.run_at and self._there(planned.run_at)
+        return Kernel(planned.description, run_arrays, self._try_run(run, run_at, inputs, outputs))
 
     def _planned(
         self,
@@ -85,20 +83,32 @@ class GpuEngine:
         desc: OperatorDesc,
         inputs: Sequence[Layout | None],
         outputs: Sequence[Layout | None],
-    ) -> Planned | calls.Plan | Declined:
+    ) -> Planned | Declined:
         if spec.name not in KERNELS:
-            return calls.plan(spec, desc, inputs, outputs)
+            return self._called(spec, desc, inputs, outputs)
         # On first use, as Triton takes a second to load.
         plan: Plan = import_module(f".{KERNELS[spec.name]}", __name__).plan
         with self._current():
             written = [layout for layout in outputs if layout is not None]
             planned = plan(spec, desc, inputs, written, str(self.device))
             if isinstance(planned, Declined):
-                return calls.plan(spec, desc, inputs, outputs) if spec.name in calls.FAMILIES else planned
+                return self._called(spec, desc, inputs, outputs) if spec.name in calls.FAMILIES else planned
             for launch, types in planned.launches:
                 launch.compile(self.device, types)
         where = ", in Triton's interpreter" if is_interpreted() else ""
         return planned._replace(description=planned.description + where)
+
+    @staticmethod
+    def _called(
+        spec: OperatorSpec,
+        desc: OperatorDesc,
+        inputs: Sequence[Layout | None],
+        outputs: Sequence[Layout | None],
+    ) -> Planned | Declined:
+        from .launch import Planned
+
+        plan = calls.plan(spec, desc, inputs, outputs)
+        return plan if isinstance(plan, Declined) else Planned(*plan)
 
     def _current(self) -> Any:
         """A context in which the device is PyTorch's current one."""
@@ -113,9 +123,9 @@ class GpuEngine:
         """`run` while the device is PyTorch's current one, with no context where it is already."""
         import torch
 
-        if self.device.type == "cpu":
-            return run
         backend, device, index = getattr(torch, self.device.type), self.device, self.device.index
+        if self.device.type == "cpu" or backend.device_count() == 1:
+            return run
 
         def run_there(*given: Any) -> None:
             if backend.current_device() == index:

@@ -15,7 +15,7 @@ from ...layout import Layout, fold
 from ...schema import OperatorDesc, OperatorSpec
 from .. import Declined
 from . import join_kernels
-from .launch import Launch, Planned, Tensors, is_capturing, next_power_of_2, stream_of
+from .launch import LARGE, Launch, Planned, Tensors, lane_of, next_power_of_2
 
 TILE_BYTES = 32 << 10
 """That a program copies."""
@@ -74,15 +74,13 @@ class Addresses:
         self._device = device
         self._size = next((size for size in _WRITTEN if size >= count), _WRITTEN[-1])
         self._launches = -(-count // self._size)
-        # Of a number that takes 64 bits and is a multiple of nothing: Triton compiles for what it sees.
-        arguments = ((1 << 40) + 1,) * self._size
         constants = {"COUNT": self._size}
-        self.launch = Launch(join_kernels.write_addresses, 1, (0, arguments), constants, (tl.int64,), 1)
+        self.launch = Launch(join_kernels.write_addresses, 1, (0, (LARGE,) * self._size), constants, (tl.int64,), 1)
         self._tables: dict[tuple[int, bytes], _Table] = {}
 
-    def table(self, places: bytes) -> _Table:
-        """Of addresses of 8 bytes each."""
-        key = stream_of(self._device), places
+    def table(self, lane: int, places: bytes) -> _Table:
+        """Of addresses of 8 bytes each, for what is launched on a stream."""
+        key = lane, places
         found = self._tables.get(key)
         if found is None:
             found = self.write(places)
@@ -167,12 +165,13 @@ def _kernel(
     units_of = {id(it): torch.tensor(it.units, dtype=torch.int64).to(place) for it in (usual, *copies.values())}
 
     def run_at(inputs: Tensors, outputs: Tensors, places: bytes) -> None:
-        out, captures = outputs[0], is_capturing(place)
-        table = (addresses.write if captures else addresses.table)(places[: 8 * count])
+        lane, read = lane_of(place), places[: 8 * count]
+        table = addresses.write(read) if lane is None else addresses.table(lane, read)
+        out = outputs[0]
         is_even = together is not None and out.data_ptr() % 4 == 0
         copy = usual if is_even else copies[gcd(step, out.data_ptr(), table.alignment)]
         units = units_of[id(copy)]
-        if captures:
+        if lane is None:
             _units_of_graphs[id(units)] = units
         copy.launch(table.addresses, units, out)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache
 from itertools import zip_longest
 from typing import Any, NamedTuple, TypeAlias
 
@@ -33,6 +34,9 @@ TYPES: dict[TensorDataType, torch.dtype] = {
 
 Tensors: TypeAlias = Sequence[Any]
 """Tensors in header order, None for what is left out."""
+
+LARGE = (1 << 40) + 1
+"""An argument of 64 bits that is a multiple of nothing: Triton compiles for what it sees."""
 
 
 class Planned(NamedTuple):
@@ -134,13 +138,22 @@ DEFAULT_STREAM = 0
 """The number of the stream that is there from the beginning, to the end, and never captured."""
 
 
-def stream_of(device: torch.device) -> int:
-    """The number of PyTorch's current stream."""
-    return 0 if device.type == "cpu" else int(triton.runtime.driver.active.get_current_stream(device.index))
+def lane_of(device: torch.device) -> int | None:
+    """The number of PyTorch's current stream; None where what is launched on it is not run but becomes part of a
+    graph."""
+    if device.type == "cpu":
+        return DEFAULT_STREAM
+    stream = _stream_on()(device.index)
+    return None if stream != DEFAULT_STREAM and _is_capturing(device) else stream
 
 
-def is_capturing(device: torch.device) -> bool:
-    """Whether what is launched is not run but becomes part of a graph."""
+@cache
+def _stream_on() -> Callable[[int], int]:
+    stream_on: Callable[[int], int] = triton.runtime.driver.active.get_current_stream
+    return stream_on
+
+
+def _is_capturing(device: torch.device) -> bool:
     asked = getattr(getattr(torch, device.type), "is_current_stream_capturing", None)
     return asked is not None and asked()
 

@@ -14,7 +14,7 @@ from ...arrays import as_array, refuse
 from ...errors import Violation, error
 from ...layout import DATA_TYPES, Array, Layout
 from ...validate import kind_of
-from .launch import TYPES, is_capturing, stream_of
+from .launch import TYPES, lane_of
 
 _NUMPY: dict[torch.dtype, np.dtype[Any]] = {
     TYPES[data_type]: dtype for dtype, data_type in DATA_TYPES.items() if data_type in TYPES
@@ -130,7 +130,7 @@ class TorchMemory:
             refuse(
                 operator, "(A1)", where, "a view negated when it is read", expected, "Use .resolve_neg()", kind="type"
             )
-        if tensor.layout != torch.strided or tensor.is_conj() or tensor.is_quantized:
+        if tensor.layout != torch.strided:
             refuse(operator, "(A1)", where, f"a tensor of layout {tensor.layout}", expected, kind="type")
         if tensor.dtype not in _NUMPY:
             refuse(operator, "(S3)", where, str(tensor.dtype), "one of DirectML's data types", kind="type")
@@ -216,4 +216,4 @@ class TorchMemory:
         target.tensor.copy_(source.tensor)
 
     def lane(self) -> int | None:
-        return None if is_capturing(self.device) else stream_of(self.device)
+        return lane_of(self.device)

@@ -20,7 +20,7 @@ from ...layout import Layout, fold
 from ...schema import OperatorDesc, OperatorSpec
 from .. import Declined
 from . import scan_chain_kernels, scan_kernels, scan_narrow_kernels
-from .launch import BITS, DEFAULT_STREAM, TYPES, Launch, Planned, Tensors, next_power_of_2, stream_of
+from .launch import BITS, DEFAULT_STREAM, LARGE, TYPES, Launch, Planned, Tensors, lane_of, next_power_of_2
 
 TILE, TILE_BYTES, SHORT_BYTES = 4096, 16 << 10, 4 << 10
 """Elements and bytes of a tile where elements of a line lie side by side, at most; bytes of one of whole lines that are
@@ -234,7 +234,7 @@ def _in_a_chain(
     typed = _TYPED[dtype]
     programs, others = blocks * pieces, geometry.arguments()
     # Two numbers that each launch has its own of: of 32 bits, and of 64.
-    arguments = (1, (1 << 40) + 1, *others)
+    arguments = (1, LARGE, *others)
     launch = Launch(scan_chain_kernels.scan_chain, programs, arguments, constants, (typed, typed), warps)
     run = _Chain(launch, programs, others, words, torch.device(device))
     description = f"scan by a chain of {pieces} pieces of {lines} lines x {size}, {blocks} of them side by side"
@@ -258,7 +258,7 @@ class _Chain:
         self._mark = 0
 
     def __call__(self, inputs: Tensors, outputs: Tensors) -> None:
-        if stream_of(self._device) != DEFAULT_STREAM:
+        if lane_of(self._device) != DEFAULT_STREAM:
             return self._run(inputs[0], outputs[0], self._new(), 1)
         # They run in the order of their marks.
         with self._lock:
