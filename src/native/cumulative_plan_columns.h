@@ -95,8 +95,10 @@ class ColumnPlan final : public Plan {
   // half as long again, and 512 bytes twice as long.
   static constexpr int64_t kMostStreamed = (16 << 10) / kSize;
   static constexpr int64_t kMostCached = std::min<int64_t>(2048, (8 << 10) / kSize);
-  static constexpr int64_t kNarrowest = 64;
-  static_assert(kNarrowest >= kLine / kSize, "the first strip is wider by less than that");
+  // Strips are as many of those wide, whose tallies stay in registers; the first is wider by less than that.
+  static constexpr int64_t kNarrowest = 2 * kLine / kSize;
+  // Input and output of that many bytes each fit a thread's second cache, as far as one counts on that.
+  static constexpr int64_t kNear = 1 << 20;
   // A tile of the input, 64 KiB and a line for each row, so that columns do not fall into one set of the
   // cache.
   static constexpr int64_t kTileRows = 256 / kSize;
@@ -116,11 +118,15 @@ class ColumnPlan final : public Plan {
   bool gathers() const { return columns_.in != kSize; }
 
   // Whole lines of the cache: as many strips, equally wide, as are within the limit and keep all threads
-  // busy.
+  // busy. Where threads write the same rows in their second caches, strips are the narrowest: beyond the end
+  // of a longer row a processor fetches what another thread is about to write, out of that one's cache, and
+  // all take several times as long.
   int64_t strip_width(int64_t planes, int threads, bool streams) const {
     if (columns_.size <= kMostBlocked) return columns_.size;
     const auto parts = [](int64_t size, int64_t part) { return (size + part - 1) / part; };
-    const int64_t wanted = planes >= threads ? columns_.size : parts(columns_.size, threads);
+    const bool shares = planes < threads;
+    if (shares && !streams && bytes_ <= threads * kNear) return kNarrowest;
+    const int64_t wanted = shares ? parts(columns_.size, threads) : columns_.size;
     const int64_t most = gathers() ? kTileColumns - kNarrowest : streams ? kMostStreamed : kMostCached;
     return parts(parts(wanted, parts(wanted, most)), kNarrowest) * kNarrowest;
   }
