@@ -13,6 +13,7 @@
 #include "cumulative_stage.h"
 #include "cumulative_tally.h"
 #include "isa.h"
+#include "memory.h"
 #include "stream.h"
 #include "vector.h"
 
@@ -114,7 +115,7 @@ class FewColumns {
       if constexpr (kIsFloat<T>) {
         columns.scan_floats(some, stage);
       } else {
-        Singly::scan(some, kColumns, columns.tallies_, nullptr, stage);
+        columns.scan_integers(some, std::make_integer_sequence<int, kColumns>{}, stage);
       }
     }
     std::copy_n(columns.tallies_, kColumns, tallies);
@@ -131,6 +132,25 @@ class FewColumns {
   FewColumns(const Tally* tallies, const Tally* before) {
     std::copy_n(tallies, kColumns, tallies_);
     if constexpr (kCarried) std::copy_n(before, kColumns, before_);
+  }
+
+  // Without a loop over the columns, or compilers would keep tallies in memory; a row is read before it is
+  // written, so that they see vectors.
+  template <int... kColumn>
+  void scan_integers(const Steps& steps, std::integer_sequence<int, kColumn...>, Stage& stage) {
+    T tally[] = {tallies_[kColumn]...};
+    auto [rows, in, in_step, out, out_step] = steps;
+    for (int64_t i = 0; i < rows;) {
+      const int64_t end = std::min(rows, i + Singly::rows_per_line(kColumns));
+      for (; i < end; ++i, in += in_step, out += out_step) {
+        const T x[] = {load<T>(in + kColumn * kSize)...};
+        if constexpr (kOutput == Output::kExclusive) (store(out + kColumn * kSize, tally[kColumn]), ...);
+        ((tally[kColumn] = Operation::combine(tally[kColumn], x[kColumn])), ...);
+        if constexpr (kOutput == Output::kInclusive) (store(out + kColumn * kSize, tally[kColumn]), ...);
+      }
+      stage.send_line();
+    }
+    ((tallies_[kColumn] = tally[kColumn]), ...);
   }
 
   void scan_floats(const Steps& steps, Stage& stage) {
