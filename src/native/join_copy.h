@@ -17,9 +17,12 @@
 ANYDML_ISA_BEGIN
 namespace {
 
-// 16 bytes, the widest that every instruction set moves at once.
+// 16 bytes, the widest that every instruction set moves at once, and 32, which most do.
 struct Chunk {
   uint64_t halves[2];
+};
+struct WideChunk {
+  uint64_t quarters[4];
 };
 
 // Two values that overlap where size < 2 * sizeof(T): to[0 .. size) = from[0 .. size).
@@ -34,13 +37,15 @@ inline void copy_ends(std::byte* to, const std::byte* from, int64_t size) {
 
 // A memcpy without the call, where that takes longer than what it saves.
 inline void copy_short(std::byte* to, const std::byte* from, int64_t size) {
-  constexpr int64_t kChunk = sizeof(Chunk);
+  constexpr int64_t kChunk = sizeof(WideChunk);
   constexpr int64_t kMostShort = 256;
   if (size > kMostShort) {
     std::memcpy(to, from, static_cast<size_t>(size));
   } else if (size >= kChunk) {
-    for (int64_t i = 0; i < size - kChunk; i += kChunk) store(to + i, load<Chunk>(from + i));
-    store(to + size - kChunk, load<Chunk>(from + size - kChunk));
+    for (int64_t i = 0; i < size - kChunk; i += kChunk) store(to + i, load<WideChunk>(from + i));
+    store(to + size - kChunk, load<WideChunk>(from + size - kChunk));
+  } else if (size >= 16) {
+    copy_ends<Chunk>(to, from, size);
   } else if (size >= 8) {
     copy_ends<uint64_t>(to, from, size);
   } else if (size >= 4) {

@@ -67,12 +67,11 @@ struct Approach {
     const bool packed = rows.packed();
     is_long = rows.runs_are_long();
     streams = rows.contiguous && rows.bytes() >= kStreamFrom;
-    appends = streams && packed && rows.run() >= kWorthAppending;
+    appends = streams && packed && rows.run() >= (inputs > kForeseen ? kWorthAppending : kWorthForeseen);
     gathers = streams && !appends;
     choose_vectors(rows);
-    const int64_t of_an_input = gathers ? kBytesOfAnInput : kBytesInPlace;
-    const int64_t pays = std::max(inputs * of_an_input, kPeriods * interleave.rows() * rows.size);
-    const int64_t wanted = std::clamp(pays, kSmallestBlock, kLargestBlock);
+    const int64_t pays = std::max(inputs * kBytesOfAnInput, kPeriods * interleave.rows() * rows.size);
+    const int64_t wanted = gathers ? std::clamp(pays, kSmallestBlock, kLargestBlock) : kLargestBlock;
     tiled = gathers && packed && rows.run() >= kWorthTiling && rows.longest() <= kTileWidth &&
             rows.size >= 4 * kTileWidth;
     if (tiled) {
@@ -104,17 +103,20 @@ struct Approach {
   static constexpr int64_t kTileWidth = 1 << 10;
 
  private:
-  // Shorter runs cost less in blocks, and leave no lines of the inputs half read.
+  // Shorter runs cost less in blocks, and leave no lines of the inputs half read. Of so many inputs a
+  // processor foresees what is read next, run by run.
   static constexpr int64_t kWorthAppending = 256;
+  static constexpr int64_t kWorthForeseen = 128;
+  static constexpr int64_t kForeseen = 16;
   static constexpr int64_t kWorthTiling = 64;
 
   // Of the output: what is being put together stays in the first cache, with what it is made of. With many
   // inputs, in the second: from each it takes several lines together, or memory would be read line by line.
+  // Where nothing is put together first, as much as that holds: the longer an input's turn, the better it
+  // is foreseen.
   static constexpr int64_t kSmallestBlock = 4 << 10;
   static constexpr int64_t kLargestBlock = 256 << 10;
   static constexpr int64_t kBytesOfAnInput = 512;
-  // Where nothing is put together first, of each so much that what is done once for it is little beside.
-  static constexpr int64_t kBytesInPlace = 2048;
   static constexpr int64_t kPeriods = 32;  // that make up for the start of each shuffle
 
   void choose_vectors(const Rows& rows) {
