@@ -111,12 +111,12 @@ struct Approach {
   static constexpr int64_t kWorthTiling = 64;
 
   // Of the output: what is being put together stays in the first cache, with what it is made of. With many
-  // inputs, in the second: from each it takes several lines together, or memory would be read line by line.
-  // Where nothing is put together first, as much as that holds: the longer an input's turn, the better it
-  // is foreseen.
+  // inputs, in the second: from each it takes many lines together, as memory is read at its speed only where
+  // it is foreseen. Where nothing is put together first, as much as that holds: the longer an input's turn,
+  // the better it is foreseen.
   static constexpr int64_t kSmallestBlock = 4 << 10;
   static constexpr int64_t kLargestBlock = 256 << 10;
-  static constexpr int64_t kBytesOfAnInput = 512;
+  static constexpr int64_t kBytesOfAnInput = 2048;
   static constexpr int64_t kPeriods = 32;  // that make up for the start of each shuffle
 
   void choose_vectors(const Rows& rows) {
