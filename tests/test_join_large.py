@@ -89,7 +89,7 @@ RUNS = [
 
 
 @pytest.mark.parametrize("runs", RUNS, ids=lambda runs: f"{len(runs)}x{runs[0]}")
-@pytest.mark.parametrize("size", [100, 5000, 200_001])
+@pytest.mark.parametrize("size", [100, 5000, 700_001])
 def test_runs_of_every_size(runs: tuple[int, ...], size: int) -> None:
     for offset in (0, 1):
         assert_joined(pieces_of(runs, size), 1, offset)
