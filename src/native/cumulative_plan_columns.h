@@ -95,8 +95,9 @@ class ColumnPlan final : public Plan {
   // half as long again, and 512 bytes twice as long.
   static constexpr int64_t kMostStreamed = (16 << 10) / kSize;
   static constexpr int64_t kMostCached = std::min<int64_t>(2048, (8 << 10) / kSize);
-  // Strips are as many of those wide, whose tallies stay in registers; the first is wider by less than that.
-  static constexpr int64_t kNarrowest = 2 * kLine / kSize;
+  // Strips are as many of those wide, whose tallies stay in registers: two lines, or four where tallies are
+  // no wider than elements. The first strip is wider by less than that.
+  static constexpr int64_t kNarrowest = 256 / sizeof(Tally);
   // Input and output of that many bytes each fit a thread's second cache, as far as one counts on that.
   static constexpr int64_t kNear = 1 << 20;
   // A tile of the input, 64 KiB and a line for each row, so that columns do not fall into one set of the
