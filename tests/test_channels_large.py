@@ -1,5 +1,5 @@
-"""The CPU's kernels that treat each channel by itself: pooling and depthwise CONVOLUTION where channels lie last, and
-BATCH_NORMALIZATION, against the references."""
+"""The CPU's kernels of FLOAT32 by channel: pooling and CONVOLUTION where channels lie last, and BATCH_NORMALIZATION,
+against the references."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from threadpoolctl import threadpool_limits
 
 from anydml import (
     DML_ACTIVATION_ELU_OPERATOR_DESC,
@@ -20,7 +21,10 @@ from anydml import (
     DML_ELEMENT_WISE_CLIP_OPERATOR_DESC,
     Device,
 )
+from anydml.engines import Kernel
+from anydml.engines.cpu import CpuEngine
 from anydml.enums import ConvolutionDirection, ConvolutionMode
+from anydml.layout import Layout
 from anydml.operators import spec
 from anydml.schema import OperatorDesc
 from cases import tensor, tensor_of
@@ -108,6 +112,122 @@ def test_depthwise_convolutions(
         FusedActivation=activation,
     )
     assert_like_reference(desc, [x, w, bias if has_bias else None])
+
+
+ONE_TAP = {"window": [1, 1], "start": [0, 0], "end": [0, 0]}
+NINE_TAPS = {"window": [3, 3], "start": [1, 1], "end": [1, 1]}
+
+
+def dense(given: dict[str, Any], results: int, taken_last: bool = True, **members: Any) -> Any:
+    """A convolution with a bias, and its inputs, of integers, whose sums are exact."""
+    rng = np.random.default_rng(given["seed"])
+    sizes = {"sizes": sizes_of(given, "sizes"), "places": (given["batch"], results, *given["places"])}
+    x, w, bias = (
+        rng.integers(-3, 4, each).astype(np.float32)
+        for each in (sizes["sizes"], (results, given["channels"], *given["window"]), (1, results, 1, 1))
+    )
+    desc = DML_CONVOLUTION_OPERATOR_DESC(
+        InputTensor=laid(x, given) if taken_last else tensor_of(x),
+        FilterTensor=tensor_of(w),
+        BiasTensor=tensor_of(bias),
+        OutputTensor=laid(np.empty(sizes["places"], np.float32), given),
+        Mode=members.pop("Mode", ConvolutionMode.CROSS_CORRELATION),
+        Direction=ConvolutionDirection.FORWARD,
+        Strides=given["strides"],
+        Dilations=given["dilations"],
+        StartPadding=given["start"],
+        EndPadding=given["end"],
+        OutputPadding=[0, 0],
+        GroupCount=1,
+        **members,
+    )
+    return desc, [x, w, bias]
+
+
+@pytest.fixture(scope="module")
+def fused(native: Any) -> None:
+    """Whether there are instructions that multiply and add."""
+    given = {"sizes": [1, 1], "places": [1, 1], "batch": 1, "gap": 0, "seed": 0, "channels": 8, **ONE_TAP}
+    desc, _ = dense({**given, "strides": [1, 1], "dilations": [1, 1]}, 8)
+    device = Device("cpu")
+    found = device.compile_operator(device.create_operator(desc))
+    if found.engine != "cpu":
+        pytest.skip(found.explain())
+
+
+@pytest.mark.usefixtures("fused")
+@property_test
+@given(
+    given=geometries(),
+    results=st.integers(8, 70),
+    taken_last=st.booleans(),
+    has_bias=st.booleans(),
+    mode=st.sampled_from(list(ConvolutionMode)),
+    activation=st.sampled_from([None, RELU, CLIP]),
+)
+def test_convolutions_of_all_channels(
+    given: dict[str, Any],
+    results: int,
+    taken_last: bool,
+    has_bias: bool,
+    mode: ConvolutionMode,
+    activation: OperatorDesc | None,
+) -> None:
+    desc, (x, w, bias) = dense(given, results, taken_last, Mode=mode, FusedActivation=activation)
+    if has_bias:
+        assert_like_reference(desc, [x, w, bias])
+    else:
+        assert_like_reference(replace(desc, BiasTensor=None), [x, w, None])
+
+
+@pytest.mark.usefixtures("fused")
+@pytest.mark.parametrize(
+    ("channels", "results", "size", "window"),
+    [
+        *[(16, 64, 55, window) for window in (ONE_TAP, NINE_TAPS)],
+        (40, 300, 7, NINE_TAPS),
+        (300, 1000, 1, ONE_TAP),
+        (3, 8, 90, NINE_TAPS),
+    ],
+)
+def test_large_convolutions(native: Any, channels: int, results: int, size: int, window: dict[str, Any]) -> None:
+    """The same of a filter that is prepared; of fractions the same bits on each instruction set that has them, and on
+    one thread."""
+    places = [size, size]
+    given = {"sizes": places, "places": places, "batch": 1, "gap": 0, "seed": 1, **window}
+    desc, inputs = dense({**given, "channels": channels, "strides": [1, 1], "dilations": [1, 1]}, results)
+    assert_like_reference(desc, inputs)
+    layouts = [Layout.of_desc(each) for each in (desc.InputTensor, desc.FilterTensor, desc.BiasTensor)]
+    written = Layout.of_desc(desc.OutputTensor)
+    rng = np.random.default_rng(2)
+    fractions = [lying(each, rng.uniform(-1, 1, each.sizes)) for each in layouts]
+
+    def computed(is_prepared: bool) -> np.ndarray:
+        kernel = CpuEngine().compile(spec("CONVOLUTION"), desc, layouts, [written])
+        assert isinstance(kernel, Kernel)
+        assert kernel.prepare is not None
+        assert kernel.prepare([fractions[0], None, fractions[2]]) is None
+        run = kernel.prepare([None, *fractions[1:]]) if is_prepared else kernel.run
+        assert run is not None
+        y = lying(written, np.full(written.sizes, np.nan))
+        run(fractions, [y])
+        return y.view(np.uint32)
+
+    whole = computed(is_prepared=False)
+    np.testing.assert_array_equal(computed(is_prepared=True), whole)
+    with threadpool_limits(1, "openmp"):
+        np.testing.assert_array_equal(computed(is_prepared=False), whole)
+    if {"avx2", "avx512"} <= set(native.build_info()["instruction_sets"]):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("ANYDML_CPU", "avx2")
+            np.testing.assert_array_equal(computed(is_prepared=True), whole)
+
+
+def lying(layout: Layout, values: np.ndarray) -> np.ndarray:
+    """Values as a tensor has them in memory."""
+    array = layout.view(np.zeros(layout.bounds()[1], np.uint8))
+    array[...] = values
+    return array
 
 
 def pooling(operator: str, x: np.ndarray, given: dict[str, Any], **options: Any) -> OperatorDesc:
@@ -237,7 +357,10 @@ PACKED = {name: tensor((1, 16, 40, 40)) for name in ("InputTensor", "OutputTenso
     [
         ({"FusedActivation": ELU}, "no activation but RELU and CLIP"),
         (PACKED, "8 channels or more that lie last alone"),
-        ({"GroupCount": 1, "FilterTensor": tensor((16, 16, 3, 3))}, "a forward depthwise convolution alone"),
+        (
+            {"GroupCount": 2, "FilterTensor": tensor((16, 8, 3, 3))},
+            "a forward convolution of one group, or of one for each channel, alone",
+        ),
     ],
     ids=str,
 )

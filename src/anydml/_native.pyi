@@ -9,6 +9,16 @@ class Plan:
 
     @property
     def description(self) -> str: ...
+    @property
+    def prepares(self) -> bool:
+        """Whether there is anything to prepare."""
+
+    @property
+    def prepared_bytes(self) -> int: ...
+    def prepare(self, inputs: Sequence[Any]) -> Plan | None:
+        """A plan that has prepared what takes time, of inputs that stay as they are, None for the others; None where it
+        is of no use."""
+
     def run(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
         """Runs on buffers, each the address of its element [0, ..., 0]; None for an absent tensor."""
 

@@ -1,4 +1,4 @@
-// What treats each channel of FLOAT32 by itself: pooling and depthwise CONVOLUTION where channels lie last,
+// What treats FLOAT32 channel by channel: pooling and CONVOLUTION where channels lie last,
 // BATCH_NORMALIZATION.
 #include <memory>
 #include <optional>
@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "channels_dense.h"
 #include "channels_normalization.h"
 #include "channels_operations.h"
 #include "channels_windows.h"
@@ -49,6 +50,19 @@ std::string declined(const Layout& in, const Layout& out) {
   const bool last = in.strides[1] == size_of(in.type) && out.strides[1] == size_of(out.type);
   if (!last || in.sizes[1] < 8) return "8 channels or more that lie last alone";
   return "";
+}
+
+std::string declined_dense([[maybe_unused]] const Layout& in, [[maybe_unused]] const Layout& out) {
+#if defined(ANYDML_DENSE)
+  require(in.sizes.size() == out.sizes.size(), "the ranks of input and output differ");
+  if (in.type != DataType::kFloat32) return "no convolution of " + std::string(name_of(in.type));
+  if (in.sizes.size() != 4) return "windows along two dimensions alone";
+  require(in.sizes[0] == out.sizes[0], "the sizes of input and output differ");
+  if (out.strides[1] != size_of(out.type) || out.sizes[1] < 8) return "8 results or more that lie last alone";
+  return "";
+#else
+  return "a depthwise convolution alone, where no instruction multiplies and adds";
+#endif
 }
 
 Sides sides_of(const Layout& in, const Layout& out, const Members& members) {
@@ -95,7 +109,7 @@ std::unique_ptr<Plan> make_average_pooling(const Request& request, std::string& 
   return windows(sides, average, "averages" + window_of(members.taps));
 }
 
-// Of the dense ones libraries are the masters.
+// Those that treat each channel by itself, and those that have all channels in every result.
 std::unique_ptr<Plan> make_convolution(const Request& request, std::string& reason) {
   const Layout& in = tensor(request.inputs, 0);
   const Layout& filter = tensor(request.inputs, 1);
@@ -105,17 +119,20 @@ std::unique_ptr<Plan> make_convolution(const Request& request, std::string& reas
   const bool turned = each.at(0).at(0) == 0;
   const bool forward = each.at(1).at(0) == 0;
   const int64_t groups = each.at(7).at(0);
-  if (!forward || groups != in.sizes.at(1) || groups != out.sizes.at(1) || groups == 1) {
-    reason = "a forward depthwise convolution alone";
+  const bool depthwise = groups > 1 && groups == in.sizes.at(1) && groups == out.sizes.at(1);
+  if (!forward || !(depthwise || groups == 1)) {
+    reason = "a forward convolution of one group, or of one for each channel, alone";
     return nullptr;
   }
-  reason = declined(in, out);
+  reason = depthwise ? declined(in, out) : declined_dense(in, out);
   const std::optional<Fused> fused = Fused::of(each.at(8));
   if (reason.empty() && !fused) reason = "no activation but RELU and CLIP";
   if (!reason.empty()) return nullptr;
-  require(filter.type == in.type && filter.sizes.at(0) == groups && filter.sizes.at(1) == 1,
+  const int64_t results = out.sizes[1];
+  require(filter.type == in.type && filter.sizes.at(0) == results &&
+              filter.sizes.at(1) == in.sizes[1] / groups && filter.sizes.size() == 4,
           "a filter is wrong");
-  require(!bias.present || (bias.type == in.type && bias.sizes.at(1) == groups), "a bias is wrong");
+  require(!bias.present || (bias.type == in.type && bias.sizes.at(1) == results), "a bias is wrong");
   for (const int64_t padding : each.at(6)) {
     if (padding > 0) reason = "no OutputPadding";
   }
@@ -131,8 +148,16 @@ std::unique_ptr<Plan> make_convolution(const Request& request, std::string& reas
     }
   }
   const Members members{each.at(2), taps, each.at(4), each.at(5), each.at(3)};
-  const Weighted weighted{groups,  taps[0] * taps[1], filter.strides[0],
-                          offsets, bias.present,      bias.present ? bias.strides[1] : 0,
+  const int64_t bias_step = bias.present ? bias.strides[1] : 0;
+#if defined(ANYDML_DENSE)
+  if (!depthwise) {
+    return std::make_unique<DenseConvolution>(
+        DenseShape{sides_of(in, out, members), in.strides[1], results, offsets, filter.strides[1],
+                   filter.strides[0], bias.present, bias_step, *fused},
+        "convolution" + window_of(taps));
+  }
+#endif
+  const Weighted weighted{groups, taps[0] * taps[1], filter.strides[0], offsets, bias.present, bias_step,
                           *fused};
   return windows(sides_of(in, out, members), weighted, "depthwise convolution" + window_of(taps));
 }

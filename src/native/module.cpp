@@ -4,6 +4,7 @@
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
+#include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
@@ -55,7 +56,8 @@ class View {
 // The buffers of one side of a run. Views stay where they are: a Py_buffer may point into itself.
 class Views {
  public:
-  Views(nb::sequence objects, const std::vector<Slot>& slots, int flags, const char* side)
+  Views(nb::sequence objects, const std::vector<Slot>& slots, int flags, const char* side,
+        bool may_lack = false)
       : views_(std::make_unique<View[]>(slots.size())), pointers_(slots.size(), nullptr) {
     const size_t count = nb::len(objects);
     if (count != slots.size()) {
@@ -64,7 +66,7 @@ class Views {
     }
     for (size_t i = 0; i < count; ++i) {
       const nb::object object = objects[i];
-      if (!slots[i].layout.present && object.is_none()) continue;
+      if ((may_lack || !slots[i].layout.present) && object.is_none()) continue;
       if (object.is_none()) refuse(side, i, "is absent, but present in the plan");
       if (!slots[i].layout.present) refuse(side, i, "is present, but absent in the plan");
       views_[i].acquire(object, flags);
@@ -191,6 +193,15 @@ class BoundPlan {
   }
   const std::string& description() const { return description_; }
 
+  bool prepares() const { return plan_->prepares(); }
+  std::unique_ptr<BoundPlan> prepare(nb::sequence inputs) const {
+    const Views known(inputs, inputs_, PyBUF_STRIDED_RO, "inputs", true);
+    std::unique_ptr<Plan> plan = plan_->prepared(known.pointers());
+    if (plan == nullptr) return nullptr;
+    return std::make_unique<BoundPlan>(std::move(plan), description_, inputs_, outputs_);
+  }
+  int64_t prepared_bytes() const { return plan_->prepared_bytes(); }
+
  private:
   // Below this the interpreter's lock is held for less time than it takes to give it away.
   static constexpr double kWorthReleasing = 8 << 10;
@@ -293,6 +304,12 @@ NB_MODULE(_native, m) {
       .def(
           "try_run", &anydml::BoundPlan::try_run, "inputs"_a.none(), "outputs"_a.none(), "in_place"_a,
           "Runs on lists of buffers that plainly fit; False, and nothing done, where the rules have to look.")
+      .def("prepare", &anydml::BoundPlan::prepare, "inputs"_a,
+           "A plan that has prepared what takes time, of inputs that stay as they are, None for the others; "
+           "None "
+           "where it is of no use.")
+      .def_prop_ro("prepares", &anydml::BoundPlan::prepares)
+      .def_prop_ro("prepared_bytes", &anydml::BoundPlan::prepared_bytes)
       .def_prop_ro("description", &anydml::BoundPlan::description);
   nb::class_<anydml::Fit>(m, "Fit", "The layouts of a dispatch's inputs.")
       .def(nb::init<const std::vector<anydml::PythonLayout>&, nb::handle>(), "inputs"_a, "array_type"_a,

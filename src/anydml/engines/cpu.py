@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
 
-from ..layout import Layout
+from ..layout import Array, Layout
 from ..schema import OperatorDesc, OperatorSpec
-from . import Declined, Kernel
+from . import BindableRun, Declined, Kernel
+
+if TYPE_CHECKING:
+    from .._native import Plan
 
 CHANNELS_LAST = ("CONVOLUTION",)
 """Whose kernels are there, or faster, where channels lie last."""
@@ -49,6 +54,24 @@ class CpuEngine:
             words + plan.description,
             plan.run,
             plan.try_run,
+            partial(_prepared, plan) if plan.prepares else None,
             channels_last=name in CHANNELS_LAST,
             over_input=name in OVER_INPUT,
         )
+
+
+def _prepared(plan: Plan, fixed: Sequence[Array | None]) -> BindableRun | None:
+    ready = plan.prepare(fixed)
+    return None if ready is None else _Prepared(ready)
+
+
+class _Prepared(BindableRun):
+    def __init__(self, plan: Plan) -> None:
+        self._run = plan.run
+        self.size = plan.prepared_bytes
+
+    def __call__(self, inputs: Sequence[Array | None], outputs: Sequence[Array | None]) -> None:
+        self._run(inputs, outputs)
+
+    def bound(self, inputs: Sequence[Array | None], outputs: Sequence[Array | None]) -> Callable[[], None]:
+        return partial(self._run, inputs, outputs)
