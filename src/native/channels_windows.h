@@ -78,6 +78,8 @@ class ChannelWindows final : public Plan {
     while (right_ < width.places && is_whole(right_)) ++right_;
     const int64_t rows = sides_.batch * sides_.height.places;
     const int64_t most = sides_.channels / kStep;
+    const int64_t under = sides_.height.taps * width.size * kStep * kItem;
+    near_ = std::max<int64_t>(1, kNear / under) * kStep;
     parts_ = std::clamp<int64_t>((kFewRows + rows - 1) / rows, 1, std::max<int64_t>(most, 1));
   }
 
@@ -89,13 +91,20 @@ class ChannelWindows final : public Plan {
     const auto taps = [](const Sliding& along) { return std::min({along.taps, along.size, kManyTaps}); };
     const int64_t read =
         rows * sides_.width.places * sides_.channels * kItem * taps(sides_.height) * taps(sides_.width);
-    parallel_for(rows * parts_, threads_for(read), [&](int64_t i) {
-      const Row row(*this, parameters, from, to, i / parts_);
+    const int threads = threads_for(read);
+    const int64_t bands = std::min<int64_t>(rows, threads * kBands);
+    parallel_for(bands * parts_, threads, [&](int64_t i) {
       // Shares of whole steps, as far as there are any.
       const auto begin = [&](int64_t part) {
         return part == parts_ ? sides_.channels : share_begin(part, parts_, sides_.channels / kStep) * kStep;
       };
-      row.run(begin(i % parts_), begin(i % parts_ + 1));
+      const int64_t band = i / parts_;
+      const int64_t end = begin(i % parts_ + 1);
+      for (int64_t c = begin(i % parts_); c < end; c += near_) {
+        for (int64_t r = share_begin(band, bands, rows); r < share_begin(band + 1, bands, rows); ++r) {
+          Row(*this, parameters, from, to, r).run(c, std::min(c + near_, end));
+        }
+      }
     });
   }
 
@@ -109,6 +118,10 @@ class ChannelWindows final : public Plan {
   static constexpr int kPlaces = 4;
   static constexpr int64_t kStep = kWide * kLanes;
   static constexpr int64_t kFewRows = 8;
+  // For each thread.
+  static constexpr int64_t kBands = 4;
+  // Bytes under the windows of a row, which stay in the first cache for the next row's.
+  static constexpr int64_t kNear = 24 << 10;
   // As many as are worth several threads wherever they are read.
   static constexpr int64_t kManyTaps = 64;
 
@@ -128,9 +141,10 @@ class ChannelWindows final : public Plan {
     void run(int64_t begin, int64_t end) const {
       const int64_t places = plan_.sides_.width.places;
       for (int64_t place = 0; place < places;) {
-        if (place >= plan_.left_ && place + kPlaces <= plan_.right_) {
-          channels<kPlaces>(place, begin, end);
-          place += kPlaces;
+        if (place >= plan_.left_ && place < plan_.right_ && plan_.right_ - plan_.left_ >= kPlaces) {
+          // The last ones with some that are done.
+          channels<kPlaces>(std::min(place, plan_.right_ - kPlaces), begin, end);
+          place = std::min(place + kPlaces, plan_.right_);
         } else {
           channels<1>(place, begin, end);
           ++place;
@@ -141,18 +155,20 @@ class ChannelWindows final : public Plan {
    private:
     template <int kCount>
     void channels(int64_t place, int64_t begin, int64_t end) const {
+      const auto taps = plan_.sides_.width.inside(place);
       int64_t c = begin;
-      for (; c + kStep <= end; c += kStep) tile<kCount, kWide>(place, c);
-      for (; c + kLanes <= end; c += kLanes) tile<kCount, 1>(place, c);
+      for (; c + kStep <= end; c += kStep) tile<kCount, kWide>(place, taps, c);
+      for (; c + kLanes <= end; c += kLanes) tile<kCount, 1>(place, taps, c);
       // What is left, with some that are done: nothing is read that was written.
-      if (c < end) tile<kCount, 1>(place, plan_.sides_.channels - kLanes);
+      if (c < end) tile<kCount, 1>(place, taps, plan_.sides_.channels - kLanes);
     }
 
     template <int kCount, int kVectors>
-    void tile(int64_t place, int64_t c) const {
+    void tile(int64_t place, std::pair<int64_t, int64_t> taps, int64_t c) const {
       const Sliding& width = plan_.sides_.width;
       const Sliding& height = plan_.sides_.height;
-      const auto [first, last] = width.inside(place);
+      const auto [first, last] = taps;
+      const int64_t step = width.stride * width.in_stride;
       const std::byte* const column = from_ + c * kItem;
       std::array<std::array<V, kVectors>, kCount> sums;
       for (int v = 0; v < kVectors; ++v) {
@@ -162,13 +178,12 @@ class ChannelWindows final : public Plan {
       }
       for (int64_t y = first_; y < last_; ++y) {
         const std::byte* const line = column + (height.origin(row_) + y * height.dilation) * height.in_stride;
-        for (int64_t x = first; x < last; ++x) {
-          const int64_t element = width.origin(place) + x * width.dilation;
+        const std::byte* at = line + (width.origin(place) + first * width.dilation) * width.in_stride;
+        for (int64_t x = first; x < last; ++x, at += width.dilation * width.in_stride) {
           for (int i = 0; i < kCount; ++i) {
-            const std::byte* const at = line + (element + i * width.stride) * width.in_stride;
             for (int v = 0; v < kVectors; ++v) {
-              sums[i][v] = plan_.operation_.add(parameters_, sums[i][v],
-                                                load_lanes<float, Number>(at + v * kLanes * kItem),
+              const auto* const from = at + i * step + v * kLanes * kItem;
+              sums[i][v] = plan_.operation_.add(parameters_, sums[i][v], load_lanes<float, Number>(from),
                                                 y * width.taps + x, c + v * kLanes);
             }
           }
@@ -198,6 +213,8 @@ class ChannelWindows final : public Plan {
   int64_t left_ = 0;
   int64_t right_ = 0;
   int64_t parts_ = 1;
+  // Channels of a band that are done before the others.
+  int64_t near_ = kStep;
 };
 
 ANYDML_ISA_END

@@ -1,8 +1,10 @@
 // Activations that other operators apply to their results.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
+#include <tuple>
 #include <vector>
 
 #include "elementwise_operations.h"
@@ -25,7 +27,7 @@ class Fused {
   template <class T, class V>
   ANYDML_INLINE V applied(V y) const {
     if (kind_ == Kind::kNone) return y;
-    const Constants<T> limits(limits_);
+    const auto& limits = std::get<Constants<T>>(limits_);
     return kind_ == Kind::kRelu ? Relu::of<T>(limits, y, y) : Clip::of<T>(limits, y, y);
   }
 
@@ -36,11 +38,14 @@ class Fused {
   static constexpr int64_t kRelu = 44;
   enum class Kind { kNone, kRelu, kClip };
 
-  explicit Fused(Kind kind, int64_t low = 0, int64_t high = 0) : kind_(kind), limits_{low, high, 0} {}
+  // The limits by a double's bits.
+  explicit Fused(Kind kind, int64_t low = 0, int64_t high = 0)
+      : Fused(kind, std::array<int64_t, 3>{low, high, 0}) {}
+  Fused(Kind kind, const std::array<int64_t, 3>& limits)
+      : kind_(kind), limits_(Constants<float>(limits.data()), Constants<double>(limits.data())) {}
 
   Kind kind_;
-  // By a double's bits.
-  int64_t limits_[3];
+  std::tuple<Constants<float>, Constants<double>> limits_;
 };
 
 ANYDML_ISA_END
