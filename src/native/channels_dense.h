@@ -293,39 +293,64 @@ class DenseConvolution final : public Plan {
 
   // What lies under the filter at some places, a row for each, zeros for padding.
   void gather(const std::byte* from, int64_t begin, int64_t end, float* to) const {
-    const Sides& sides = shape_.sides;
-    const auto& [batch, batch_in, batch_out, channels, height, width] = sides;
-    // Whether neighbouring taps lie side by side.
-    const bool is_line =
-        shape_.channel_in == kItem && width.dilation == 1 && width.in_stride == channels * kItem;
-    Place place(sides, begin);
-    for (int64_t row = begin; row < end; ++row, place.move(sides)) {
+    const auto& [batch, batch_in, batch_out, channels, height, width] = shape_.sides;
+    Place place(shape_.sides, begin);
+    for (int64_t row = begin; row < end;) {
+      // Of places side by side.
+      const int64_t count = std::min(end - row, width.places - place.x);
       const auto [top, bottom] = height.inside(place.y);
-      const auto [left, right] = width.inside(place.x);
-      const std::byte* const image = from + place.image * batch_in + width.origin(place.x) * width.in_stride;
+      const std::byte* const image = from + place.image * batch_in;
       for (int64_t y = 0; y < height.taps; ++y) {
-        const std::byte* const line =
-            image + (height.origin(place.y) + y * height.dilation) * height.in_stride;
-        const bool is_inside = y >= top && y < bottom;
-        const int64_t first = is_inside ? left : width.taps;
-        const int64_t last = is_inside ? right : width.taps;
-        std::fill_n(to, first * channels, 0.0f);
-        if (is_line) {
-          std::memcpy(to + first * channels, line + first * width.in_stride,
-                      static_cast<size_t>((last - first) * channels * kItem));
-        } else {
-          for (int64_t x = first; x < last; ++x) {
-            const std::byte* at = line + x * width.dilation * width.in_stride;
-            float* const tap = to + x * channels;
-            if (shape_.channel_in == kItem) {
-              std::memcpy(tap, at, static_cast<size_t>(channels * kItem));
-            } else {
-              for (int64_t c = 0; c < channels; ++c, at += shape_.channel_in) tap[c] = load<float>(at);
-            }
+        const int64_t line = height.origin(place.y) + y * height.dilation;
+        float* const part = to + y * width.taps * channels;
+        if (y < top || y >= bottom) {
+          for (int64_t i = 0; i < count; ++i) {
+            std::fill_n(part + i * depth_, width.taps * channels, 0.0f);
           }
+        } else if (shape_.channel_in == kItem) {
+          gather_channels(image + line * height.in_stride, place.x, count, part);
+        } else {
+          gather_places(image + line * height.in_stride, place.x, count, part);
         }
-        std::fill_n(to + last * channels, (width.taps - last) * channels, 0.0f);
-        to += width.taps * channels;
+      }
+      row += count;
+      to += count * depth_;
+      place = Place(shape_.sides, row);
+    }
+  }
+
+  // Where channels follow each other.
+  void gather_channels(const std::byte* line, int64_t place, int64_t count, float* to) const {
+    const int64_t channels = shape_.sides.channels;
+    const Sliding& width = shape_.sides.width;
+    const bool is_line = width.dilation == 1 && width.in_stride == channels * kItem;
+    for (int64_t i = 0; i < count; ++i, to += depth_) {
+      const auto [first, last] = width.inside(place + i);
+      const std::byte* const at = line + width.origin(place + i) * width.in_stride;
+      std::fill_n(to, first * channels, 0.0f);
+      const int64_t step = is_line ? last - first : 1;
+      for (int64_t x = first; x < last; x += step) {
+        std::memcpy(to + x * channels, at + x * width.dilation * width.in_stride,
+                    static_cast<size_t>(step * channels * kItem));
+      }
+      std::fill_n(to + last * channels, (width.taps - last) * channels, 0.0f);
+    }
+  }
+
+  // Where they do not: one tap and channel of all places after the other, as channels may be few.
+  void gather_places(const std::byte* line, int64_t place, int64_t count, float* to) const {
+    const Sliding& width = shape_.sides.width;
+    for (int64_t x = 0; x < width.taps; ++x) {
+      const int64_t first = width.origin(place) + x * width.dilation;
+      // Those before which, and at which, the tap lies on an element: 0 <= first + i * stride < size.
+      const int64_t begin = std::clamp<int64_t>((width.stride - 1 - first) / width.stride, 0, count);
+      const int64_t end =
+          std::clamp<int64_t>((width.size - first + width.stride - 1) / width.stride, begin, count);
+      for (int64_t c = 0; c < shape_.sides.channels; ++c, ++to) {
+        const std::byte* const from = line + first * width.in_stride + c * shape_.channel_in;
+        for (int64_t i = 0; i < begin; ++i) to[i * depth_] = 0;
+        for (int64_t i = begin; i < end; ++i) to[i * depth_] = load<float>(from + i * step_);
+        for (int64_t i = end; i < count; ++i) to[i * depth_] = 0;
       }
     }
   }
