@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -88,16 +87,12 @@ class DenseConvolution final : public Plan {
     const int64_t room = is_direct_ ? 0 : (tiles + blocks - 1) / blocks * kMostRows * depth_;
     const int64_t workers = std::min<int64_t>(threads, blocks * parts);
     const std::unique_ptr<float[]> gathered(new float[static_cast<size_t>(workers * room)]);
-    // By whoever is free: a thread that has to share its processor does less.
-    std::atomic<int64_t> next{0};
-    parallel_for(workers, threads, [&](int64_t worker) {
-      for (int64_t i = next++; i < blocks * parts; i = next++) {
-        const int64_t block = i / parts;
-        const int64_t part = i % parts;
-        compute(*weights, from, to, gathered.get() + worker * room, tiles,
-                {share_begin(block, blocks, tiles), share_begin(block + 1, blocks, tiles)},
-                {share_begin(part, parts, panels()), share_begin(part + 1, parts, panels())});
-      }
+    parallel_for(blocks * parts, threads, [&](int64_t i, int worker) {
+      const int64_t block = i / parts;
+      const int64_t part = i % parts;
+      compute(*weights, from, to, gathered.get() + worker * room, tiles,
+              {share_begin(block, blocks, tiles), share_begin(block + 1, blocks, tiles)},
+              {share_begin(part, parts, panels()), share_begin(part + 1, parts, panels())});
     });
   }
 

@@ -67,7 +67,7 @@ class ChannelNormalization final : public Plan {
     const auto* const from = static_cast<const std::byte*>(inputs[0]);
     auto* const to = static_cast<std::byte*>(outputs[0]);
     const int threads = threads_for(2 * count_ * length_ * kItem);
-    const int64_t tasks = std::min<int64_t>(threads, count_);
+    const int64_t tasks = std::min<int64_t>(threads * kTasks, count_);
     parallel_for(tasks, threads, [&](int64_t task) {
       const int64_t end = share_begin(task + 1, tasks, count_);
       for (int64_t i = share_begin(task, tasks, count_); i < end; ++i) row(numbers, i, from, to);
@@ -76,6 +76,8 @@ class ChannelNormalization final : public Plan {
 
  private:
   static constexpr int64_t kItem = sizeof(float);
+  // For each thread.
+  static constexpr int64_t kTasks = 4;
   static constexpr int64_t kLanes = kLanesOf<Number>;
   using V = Lanes<Number, kLanesOf<Number>>;
 

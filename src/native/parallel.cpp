@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <memory>
 
 #if defined(ANYDML_STD_THREADS)
 #include <thread>
@@ -44,31 +45,48 @@ int available_threads() {
 #endif
 }
 
+// Of a thread, on a line of the caches of its own.
+struct alignas(64) Share {
+  std::atomic<int64_t> next;
+  int64_t end;
+};
+
 }  // namespace
 
 int threads_for(int64_t bytes) { return bytes < kWorthTheirStart ? 1 : available_threads(); }
 
-void parallel_for(int64_t count, int threads, void (*body)(const void* context, int64_t i),
+void parallel_for(int64_t count, int threads, void (*body)(const void* context, int64_t i, int worker),
                   const void* context) {
   threads = static_cast<int>(std::min<int64_t>(threads, count));
-  if (threads > 1) {
-#if defined(ANYDML_STD_THREADS)
-    std::atomic<int64_t> next{0};
-    const auto work = [&] {
-      for (int64_t i = next++; i < count; i = next++) body(context, i);
-    };
-    std::vector<std::thread> helpers;
-    for (int t = 1; t < threads; ++t) helpers.emplace_back(work);
-    work();
-    for (std::thread& helper : helpers) helper.join();
+  if (threads < 2) {
+    for (int64_t i = 0; i < count; ++i) body(context, i, 0);
     return;
-#elif defined(_OPENMP)
-#pragma omp parallel for schedule(static) num_threads(threads)
-    for (int64_t i = 0; i < count; ++i) body(context, i);
-    return;
-#endif
   }
-  for (int64_t i = 0; i < count; ++i) body(context, i);
+  // Neighbours go to one thread, which has what they share in its caches, as it may have what the same calls
+  // left there before. Whoever is done takes from others' shares: a thread that has to wait for its processor
+  // holds up none but itself.
+  const std::unique_ptr<Share[]> shares(new Share[static_cast<size_t>(threads)]);
+  for (int t = 0; t < threads; ++t) {
+    shares[static_cast<size_t>(t)].next = share_begin(t, threads, count);
+    shares[static_cast<size_t>(t)].end = share_begin(t + 1, threads, count);
+  }
+  [[maybe_unused]] const auto work = [&](int worker) {
+    for (int t = 0; t < threads; ++t) {
+      Share& share = shares[static_cast<size_t>((worker + t) % threads)];
+      for (int64_t i = share.next++; i < share.end; i = share.next++) body(context, i, worker);
+    }
+  };
+#if defined(ANYDML_STD_THREADS)
+  std::vector<std::thread> helpers;
+  for (int t = 1; t < threads; ++t) helpers.emplace_back(work, t);
+  work(0);
+  for (std::thread& helper : helpers) helper.join();
+#elif defined(_OPENMP)
+#pragma omp parallel num_threads(threads)
+  work(omp_get_thread_num());
+#else
+  work(0);
+#endif
 }
 
 }  // namespace anydml
