@@ -30,15 +30,12 @@
 
 ANYDML_ISA_BEGIN
 
-// Lanes are columns, which know nothing of each other, and so may be as many as registers hold.
+// Of a row.
+using Columns = Singles;
+// Two vectors of each of so many rows are as many sums as registers hold.
 #if defined(ANYDML_ISA_AVX512)
-using Columns = Vector<float, 16>;
-ANYDML_INLINE Columns multiply_add(Columns x, Columns y, Columns z) {
-  return (Columns)_mm512_fmadd_ps((__m512)x, (__m512)y, (__m512)z);
-}
 inline constexpr int kMostRows = 12;
 #else
-using Columns = Singles;
 inline constexpr int kMostRows = 6;
 #endif
 
@@ -210,7 +207,7 @@ class DenseConvolution final : public Plan {
       std::byte* const to = tile.to[static_cast<size_t>(i)];
       for (int64_t c = 0; c < tile.columns; c += kStep) {
         const auto* const from = reinterpret_cast<const std::byte*>(results + c);
-        const Singles y = tile.fused.applied<float>(load_lanes<float, float>(from));
+        const FewSingles y = tile.fused.applied<float>(load_lanes<float, float>(from));
         if (c + kStep <= tile.columns) {
           store_lanes<float, float>(to + c * kItem, y);
         } else {

@@ -52,20 +52,39 @@ ANYDML_INLINE V by_lane(V x, V y, const Function& function) {
   return by_lane<T>(x, [&](T lane) { return function(lane, *other++); });
 }
 
+#if defined(ANYDML_ISA_AVX512)
+// GCC warns of what its own header does where there is no mask.
+inline constexpr uint16_t kAllLanes = 0xffff;
+#endif
+
 // x where it is above, or below, y, else y, and so where one of them is NaN: of floats one instruction on
 // x86, which compilers do not find.
 template <class T, class V>
 ANYDML_INLINE V above(V x, V y) {
+#if defined(ANYDML_ISA_AVX512)
+  if constexpr (std::is_same_v<T, float> && sizeof(V) == 64) {
+    return (V)_mm512_maskz_max_ps(kAllLanes, (__m512)x, (__m512)y);
+  }
+#endif
 #if defined(ANYDML_ISA_AVX2) || defined(ANYDML_ISA_AVX512)
-  if constexpr (std::is_same_v<T, float>) return (V)_mm256_max_ps((__m256)x, (__m256)y);
+  if constexpr (std::is_same_v<T, float> && sizeof(V) == kVectorBytes) {
+    return (V)_mm256_max_ps((__m256)x, (__m256)y);
+  }
   if constexpr (std::is_same_v<T, double>) return (V)_mm256_max_pd((__m256d)x, (__m256d)y);
 #endif
   return x > y ? x : y;
 }
 template <class T, class V>
 ANYDML_INLINE V below(V x, V y) {
+#if defined(ANYDML_ISA_AVX512)
+  if constexpr (std::is_same_v<T, float> && sizeof(V) == 64) {
+    return (V)_mm512_maskz_min_ps(kAllLanes, (__m512)x, (__m512)y);
+  }
+#endif
 #if defined(ANYDML_ISA_AVX2) || defined(ANYDML_ISA_AVX512)
-  if constexpr (std::is_same_v<T, float>) return (V)_mm256_min_ps((__m256)x, (__m256)y);
+  if constexpr (std::is_same_v<T, float> && sizeof(V) == kVectorBytes) {
+    return (V)_mm256_min_ps((__m256)x, (__m256)y);
+  }
   if constexpr (std::is_same_v<T, double>) return (V)_mm256_min_pd((__m256d)x, (__m256d)y);
 #endif
   return x < y ? x : y;
@@ -82,7 +101,7 @@ ANYDML_INLINE V square_root(V v) {
 #endif
 }
 
-using Singles = Lanes<float, kLanesOf<float>>;
+using FewSingles = Lanes<float, kLanesOf<float>>;
 
 #if defined(ANYDML_VECTORS)
 // x * y + z in double precision, where the product of singles is exact; what 53 bits do not hold of the sum
@@ -102,9 +121,9 @@ ANYDML_INLINE Vector<double> multiply_add_to_odd(Vector<double> x, Vector<double
 #endif
 
 // x * y + z, rounded once.
-ANYDML_INLINE Singles multiply_add(Singles x, Singles y, Singles z) {
+ANYDML_INLINE FewSingles multiply_add(FewSingles x, FewSingles y, FewSingles z) {
 #if defined(ANYDML_ISA_AVX2) || defined(ANYDML_ISA_AVX512)
-  return (Singles)_mm256_fmadd_ps((__m256)x, (__m256)y, (__m256)z);
+  return (FewSingles)_mm256_fmadd_ps((__m256)x, (__m256)y, (__m256)z);
 #elif defined(ANYDML_VECTORS)
   const auto x4 = bits_as<std::array<Vector<float, 4>, 2>>(x);
   const auto y4 = bits_as<std::array<Vector<float, 4>, 2>>(y);
@@ -116,11 +135,22 @@ ANYDML_INLINE Singles multiply_add(Singles x, Singles y, Singles z) {
     z4[i] = to_singles(multiply_add_to_odd(to_doubles(x4[i]), to_doubles(y4[i]), to_doubles(z4[i])));
 #endif
   }
-  return bits_as<Singles>(z4);
+  return bits_as<FewSingles>(z4);
 #else
   return std::fma(x, y, z);
 #endif
 }
+
+// For long computations, whose lanes know nothing of each other: as many as a register holds. Of half as
+// many instructions twice as many elements are under way.
+#if defined(ANYDML_ISA_AVX512)
+using Singles = Vector<float, 16>;
+ANYDML_INLINE Singles multiply_add(Singles x, Singles y, Singles z) {
+  return (Singles)_mm512_fmadd_ps((__m512)x, (__m512)y, (__m512)z);
+}
+#else
+using Singles = FewSingles;
+#endif
 
 // Singles from which halves are rounded as from the doubles themselves: what 24 bits do not hold is left in
 // the last of them, which no half has.
@@ -170,6 +200,40 @@ ANYDML_INLINE void store_lanes(std::byte* to, Lanes<T, kLanesOf<T>> v) {
     narrow<To, T>(to, v);
 #endif
   }
+}
+
+// The same of as many as V has.
+template <class From, class T, class V>
+ANYDML_INLINE V load_numbers(const std::byte* from) {
+#if defined(ANYDML_ISA_AVX512)
+  if constexpr (sizeof(V) == kVectorBytes) {
+    return load_lanes<From, T>(from);
+  } else if constexpr (std::is_same_v<From, T>) {
+    return load_vector<V>(from);
+  } else {
+    const auto low = load_lanes<From, T>(from);
+    const auto high = load_lanes<From, T>(from + kLanesOf<T> * sizeof(From));
+    return __builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+  }
+#else
+  return load_lanes<From, T>(from);
+#endif
+}
+template <class To, class T, class V>
+ANYDML_INLINE void store_numbers(std::byte* to, V v) {
+#if defined(ANYDML_ISA_AVX512)
+  if constexpr (sizeof(V) == kVectorBytes) {
+    store_lanes<To, T>(to, v);
+  } else if constexpr (std::is_same_v<To, T>) {
+    store_vector(to, v);
+  } else {
+    store_lanes<To, T>(to, __builtin_shufflevector(v, v, 0, 1, 2, 3, 4, 5, 6, 7));
+    store_lanes<To, T>(to + kLanesOf<T> * sizeof(To),
+                       __builtin_shufflevector(v, v, 8, 9, 10, 11, 12, 13, 14, 15));
+  }
+#else
+  store_lanes<To, T>(to, v);
+#endif
 }
 
 ANYDML_ISA_END

@@ -139,7 +139,7 @@ ANYDML_OPERATION(Shrink) {
   return x > k[1] ? lower : inner;
 } };
 
-// Of singles or of doubles.
+// Of singles or of doubles; NumbersOf lists them.
 
 ANYDML_OPERATION(Exp) { return exp_of(x); } };
 ANYDML_OPERATION(Log) { return log_of(x); } };
@@ -172,5 +172,15 @@ ANYDML_OPERATION(ScaledSoftplus) { return softplus_of(x * k[1]) * k[0]; } };
 // clang-format on
 
 #undef ANYDML_OPERATION
+
+template <class Operation, class... Others>
+inline constexpr bool kIsOneOf = (std::is_same_v<Operation, Others> || ...);
+
+// On vectors of which an operation works: those that have functions of Singles on these.
+template <class Operation, class T>
+using NumbersOf =
+    std::conditional_t<std::is_same_v<T, float> &&
+                           kIsOneOf<Operation, Exp, Log, Sigmoid, Tanh, Softplus, Elu, ScaledElu>,
+                       Singles, Lanes<T, kLanesOf<T>>>;
 
 ANYDML_ISA_END

@@ -32,16 +32,17 @@ using Pass = void (*)(const int64_t* constants, const std::byte* x, const std::b
 template <class Operation, class In, class T, class Out>
 void pass(const int64_t* constants, const std::byte* x, const std::byte* y, std::byte* out, int64_t count) {
   const Constants<T> k(constants);
-  constexpr int kLanes = kLanesOf<T>;
+  using V = NumbersOf<Operation, T>;
+  constexpr int kLanes = sizeof(V) / sizeof(T);
   for (int64_t i = 0; i < count; i += 2 * kLanes) {
-    const auto a = load_lanes<In, T>(x + i * sizeof(In));
-    const auto b = load_lanes<In, T>(y + i * sizeof(In));
-    const auto c = load_lanes<In, T>(x + (i + kLanes) * sizeof(In));
-    const auto d = load_lanes<In, T>(y + (i + kLanes) * sizeof(In));
+    const auto a = load_numbers<In, T, V>(x + i * sizeof(In));
+    const auto b = load_numbers<In, T, V>(y + i * sizeof(In));
+    const auto c = load_numbers<In, T, V>(x + (i + kLanes) * sizeof(In));
+    const auto d = load_numbers<In, T, V>(y + (i + kLanes) * sizeof(In));
     const auto first = Operation::template of<T>(k, a, b);
     const auto second = Operation::template of<T>(k, c, d);
-    store_lanes<Out, T>(out + i * sizeof(Out), first);
-    store_lanes<Out, T>(out + (i + kLanes) * sizeof(Out), second);
+    store_numbers<Out, T>(out + i * sizeof(Out), first);
+    store_numbers<Out, T>(out + (i + kLanes) * sizeof(Out), second);
   }
 }
 

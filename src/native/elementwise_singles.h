@@ -17,7 +17,7 @@ ANYDML_ISA_BEGIN
 inline constexpr float kLn2High = 0x1.62e430p-1f;
 inline constexpr float kLn2Low = -0x1.05c610p-29f;
 
-using SingleBits = Lanes<uint32_t, kLanesOf<float>>;
+using SingleBits = Lanes<uint32_t, sizeof(Singles) / sizeof(float)>;
 
 // A number and what its rounding has left off.
 struct SinglePair {

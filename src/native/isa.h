@@ -5,7 +5,7 @@
 // run.
 //
 // Vectors have one logical width, kVectorBytes, on every instruction set, so that the order of operations is
-// the same, and so are the bits.
+// the same, and so are the bits; but for those whose lanes know nothing of each other.
 #pragma once
 
 #if defined(__GNUC__)
