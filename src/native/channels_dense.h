@@ -30,10 +30,15 @@
 
 ANYDML_ISA_BEGIN
 
-// Of a row.
+// Of a row: as many as one register holds, as GCC keeps what takes two in memory.
+#if defined(__aarch64__)
+using Columns = Vector<float, 4>;
+ANYDML_INLINE Columns multiply_add(Columns x, Columns y, Columns z) { return vfmaq_f32(z, x, y); }
+#else
 using Columns = Singles;
-// Two vectors of each of so many rows are as many sums as registers hold.
-#if defined(ANYDML_ISA_AVX512)
+#endif
+// Two vectors of each of so many rows are as many sums as registers hold: of 32, or of 16.
+#if defined(ANYDML_ISA_AVX512) || defined(__aarch64__)
 inline constexpr int kMostRows = 12;
 #else
 inline constexpr int kMostRows = 6;
@@ -195,10 +200,11 @@ class DenseConvolution final : public Plan {
 #pragma GCC unroll 4
       for (int g = 0; g < kGroups; ++g) at[g] += kItem;
     }
-    alignas(sizeof(Columns)) float results[kRows][kVectors * kLanes];
+    // With room for what is read with the last.
+    alignas(sizeof(Columns)) float results[kRows * kVectors * kLanes + kLanesOf<float>];
 #pragma GCC unroll 16
-    for (int i = 0; i < kRows; ++i) std::memcpy(results[i], sums[i], sizeof(results[i]));
-    finish(tile, results[0], kRows, kVectors * kLanes);
+    for (int i = 0; i < kRows; ++i) std::memcpy(results + i * kVectors * kLanes, sums[i], sizeof(sums[i]));
+    finish(tile, results, kRows, kVectors * kLanes);
   }
 
   ANYDML_APART static void finish(const Tile& tile, const float* results, int64_t rows, int64_t width) {
