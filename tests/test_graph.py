@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import xml.etree.ElementTree as ElementTree
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -36,6 +37,7 @@ from anydml import (
     DML_SPLIT_OPERATOR_DESC,
     Device,
     DMLError,
+    Expression,
     FeatureLevel,
     Graph,
     HResult,
@@ -45,6 +47,7 @@ from anydml import (
 )
 from anydml.draw import draw_graph
 from anydml.graph.arena import ALIGNMENT, Life, largest_alive, plan
+from anydml.layout import DATA_TYPES, DTYPES
 from anydml.operators import spec
 from anydml.schema import OperatorDesc
 from cases import tensor
@@ -653,9 +656,88 @@ def test_operators_of_expressions() -> None:
     graph.compile(built).dispatch(list(values), outputs)
     for y, right in zip(outputs, expected, strict=True):
         np.testing.assert_array_equal(y, right)
-    with pytest.raises(TypeError):
-        a % 2
     assert repr(a) == "<Expression of FLOAT32 (2, 3)>"
+
+
+def computed(function: Callable[[Any], Expression], value: np.ndarray) -> np.ndarray:
+    """What a graph makes of its only input."""
+    graph = Graph(DEVICE)
+    built = function(graph.input(tensor(value.shape, DATA_TYPES[value.dtype].name)))
+    y = np.empty(built.tensor.Sizes, DTYPES[built.tensor.DataType])
+    graph.compile([built]).dispatch([value], [y])
+    return y
+
+
+ROW = np.array([1, -2, 0.5], np.float32)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda a: a + ROW,
+        lambda a: ROW + a,
+        lambda a: a - ROW,
+        lambda a: ROW - a,
+        lambda a: a * ROW[:, np.newaxis, np.newaxis],
+        lambda a: ROW * a,
+        lambda a: a / ROW,
+        lambda a: ROW / a,
+        lambda a: a**ROW,
+        lambda a: ROW**a,
+        lambda a: a * [1.0, 2.0, 3.0],
+        lambda a: [1.0, 2.0, 3.0] - a,
+        lambda a: a * np.array(3, np.float32),
+        lambda a: a**2,
+        lambda a: 2**a,
+        lambda a: abs(a),
+        lambda a: a / 0,
+        lambda a: a / -0.0,
+        lambda a: a / 1e-39,
+        lambda a: a - np.uint8(1),
+        lambda a: np.float64(2) * a,
+    ],
+)
+def test_operators_of_expressions_take_arrays_and_numbers(function: Callable[[Any], Any]) -> None:
+    with np.errstate(all="ignore"):
+        expected = np.float32(function(x - 3))
+    np.testing.assert_array_max_ulp(computed(function, x - 3), expected, 1)
+
+
+def test_remainders_of_expressions_have_the_sign_of_the_left() -> None:
+    values = np.array([-3, 3, -5], np.float32)
+    np.testing.assert_array_equal(computed(lambda a: a % 2, values), np.fmod(values, 2))
+    np.testing.assert_array_equal(computed(lambda a: -2 % a, values), np.fmod(-2, values))
+    np.testing.assert_array_equal(computed(lambda a: [4.0, 4, -4] % a, values), np.fmod([4, 4, -4], values))
+
+
+def test_integers_and_integers_are_exact_and_wrap() -> None:
+    long, short = np.array([2**60 + 1, -(2**60) - 1]), np.array([49, -98, 2**31 - 1], np.int32)
+    for function in (lambda a: a + 1, lambda a: 2**62 + 1 - a, lambda a: a * 3, lambda a: -a, lambda a: a - np.int8(1)):
+        np.testing.assert_array_equal(computed(function, long), function(long))
+    np.testing.assert_array_equal(computed(lambda a: a / 49, short), [1, -2, (2**31 - 1) // 49])
+    np.testing.assert_array_equal(computed(lambda a: 98 / a, short), [2, -1, 0])
+    np.testing.assert_array_equal(computed(lambda a: a + 2, short), [51, -96, -(2**31) + 1])
+    np.testing.assert_array_equal(computed(lambda a: a**2, short), [49**2, 98**2, 1])
+    # A fraction scales, and what it gives is truncated and saturated.
+    np.testing.assert_array_equal(computed(lambda a: a * 1.5, short), [73, -147, 2**31 - 1])
+
+
+@pytest.mark.parametrize(
+    ("function", "text"),
+    [
+        (lambda a: a + np.ones(3), r"ELEMENT_WISE_ADD.b.dtype: found float64, .*\(S3\). Convert it to float32"),
+        (lambda a: np.ones(3) * a, r"ELEMENT_WISE_MULTIPLY.b.dtype: found float64, .* Convert it to float32"),
+        (lambda a: a + np.ones(4, np.float32), r"ELEMENT_WISE_ADD.b: found shape \(4,\), .* broadcasts .*\(A13\)"),
+        (lambda a: a - "1", r"ELEMENT_WISE_SUBTRACT.b: found str '1', expected an array of numbers.*\(A1\)"),
+        (lambda a: None / a, r"ELEMENT_WISE_DIVIDE.a: found None, expected an array of numbers.*\(A1\)"),
+        (lambda a: a * True, r"ELEMENT_WISE_MULTIPLY.b: found bool True, expected an array of numbers.*\(A1\)"),
+        (lambda a: a + 1e39, r"ELEMENT_WISE_ADD.b: found float 1e\+39, expected a number that float32.*\(A13\)"),
+        (lambda a: a * 10**400, r"ELEMENT_WISE_MULTIPLY.b: found int 1000.*, expected a number that float32.*\(A13\)"),
+    ],
+)
+def test_what_operators_of_expressions_do_not_take(function: Callable[[Any], Any], text: str) -> None:
+    with pytest.raises(DMLError, match=text):
+        function(Graph(DEVICE).input(X))
 
 
 def test_outputs_are_inferred() -> None:
@@ -741,7 +823,7 @@ def test_a_constant_of_a_graph() -> None:
 def test_expressions_of_two_graphs_do_not_meet() -> None:
     graph, other = Graph(DEVICE), Graph(DEVICE)
     a, b = graph.input(X), other.input(X)
-    with pytest.raises(DMLError, match=r"ELEMENT_WISE_ADD.BTensor: found an expression of another graph.*\(G9\)"):
+    with pytest.raises(DMLError, match=r"ELEMENT_WISE_ADD.b: found an expression of another graph.*\(G9\)"):
         a + b
     with pytest.raises(DMLError, match=r"compile.outputs\[0\]: found an expression of another graph.*\(G9\)"):
         graph.compile([b])

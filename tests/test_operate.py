@@ -168,6 +168,7 @@ def test_a_number_is_of_the_type_beside_it() -> None:
     (found,) = values([anydml.divide(1, graph.input(tensor((2,))))], [np.array([2, 4], np.float32)])
     assert_same(found, np.array([0.5, 0.25], np.float32))  # type: ignore[arg-type]
     assert np.isinf(anydml.max(np.ones(1, np.float16), float("inf"))[0])
+    assert_same(anydml.add(np.zeros(1, np.float32), 2**100), np.array([2**100], np.float32))
 
 
 @pytest.mark.parametrize(

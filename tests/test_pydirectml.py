@@ -158,6 +158,16 @@ def test_a_fused_activation_is_one_that_may_be() -> None:
         dml.add(x, x, dml.FusedActivation(dml.OperatorType.ACTIVATION_SOFTMAX))
 
 
+def test_operators_of_expressions_take_numbers_and_arrays_of_numpy() -> None:
+    builder = dml.GraphBuilder(dml.Device(False))
+    x = dml.input_tensor(builder, 0, dml.TensorDesc(dml.TensorDataType.FLOAT32, [2]))
+    row = np.array([3, 5], np.float32)
+    y = np.float32(2) * (row - x) % 3
+    model = builder.build(dml.NONE, [y])
+    (result,) = dml.Device(False).compute(model, [dml.Binding(x, [1, 1])], [y])
+    np.testing.assert_array_equal(np.array(result), [1, 2])
+
+
 def test_what_is_no_expression_is_named() -> None:
     builder = dml.GraphBuilder(dml.Device(False))
     x = dml.input_tensor(builder, 0, dml.TensorDesc(dml.TensorDataType.FLOAT32, [2]))

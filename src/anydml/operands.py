@@ -6,6 +6,7 @@ The rules are those of ``arrays.py``.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from operator import index
 from typing import Any
 
@@ -54,10 +55,12 @@ def as_axes(name: str, axes: Any, ndim: int) -> tuple[int, ...]:
 def as_number(name: str, where: str, value: float, dtype: np.dtype[Any]) -> Array:
     """One of Python's numbers beside an array, of its type; rule (A13)."""
     if dtype.kind == "f":
-        with np.errstate(over="ignore"):
-            number = np.array(value, np.float64 if type(value) is float else None).astype(dtype)
-        if np.isfinite(number) or not np.isfinite(value):
-            return number
+        with suppress(OverflowError), np.errstate(over="ignore"):
+            # NumPy has no integers of more than 64 bits.
+            known = value if type(value) is int and value.bit_length() <= 64 else float(value)
+            number: Array = np.array(known).astype(dtype)
+            if np.isfinite(number) or not np.isfinite(known):
+                return number
     elif dtype.kind in "iu" and type(value) is int and np.iinfo(dtype).min <= value <= np.iinfo(dtype).max:
         return np.array(value, dtype)
     expected = f"a number that {dtype}, the type of the array beside it, holds"

@@ -176,7 +176,10 @@ def _wrong(function: str, found: str, expected: str, where: str = "") -> Excepti
 
 
 class Expression:
-    """A tensor of a graph that is being built. ``+ - * / %`` take another one; all but ``%`` a number."""
+    """A tensor of a graph that is being built. ``+ - * / %`` take another one, a number or an array, a constant."""
+
+    # NumPy leaves an operator with a number or an array of its own to this class.
+    __array_ufunc__ = None
 
     def __init__(self, built: _Built | None = None) -> None:
         self._built = built
@@ -196,7 +199,7 @@ class Expression:
     def __truediv__(self, other: Expression | float) -> Expression:
         return Expression(_own(self) / _own(other))
 
-    def __mod__(self, other: Expression) -> Expression:
+    def __mod__(self, other: Expression | float) -> Expression:
         return Expression(_own(self) % _own(other))
 
     def __radd__(self, other: float) -> Expression:

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from math import copysign, inf
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from ..enums import TensorDataType
 from ..errors import Violation, error
+from ..functions import element_wise_pairs as pairs
+from ..functions.element_wise import abs as absolute
+from ..functions.element_wise import identity, recip
 from ..inference import complete, is_input
 from ..operators import ANY, OPERATORS, spec
 from ..schema import OperatorDesc, Tensor
-from ..tensor import DML_BUFFER_TENSOR_DESC, DML_SCALE_BIAS
+from ..tensor import DML_BUFFER_TENSOR_DESC, DML_SCALE_BIAS, SINGLE_END
 from ..validate import kind_of
 from . import (
     DML_CONSTANT_DATA_GRAPH_NODE_DESC,
@@ -31,14 +37,16 @@ if TYPE_CHECKING:
 class Expression:
     """A tensor of a graph that is being built: what an operator will give, an input or a constant.
 
-    ``+ - * / %`` with another expression are element-wise operators; with a number they are an identity that scales.
+    ``+ - * / % **`` and ``abs`` are element-wise operators, as functions apply them: operands broadcast, and an array
+    is a constant of the graph. With a number ``+ - * /`` are an identity that scales, but for integers with an integer.
+    ``%`` is MODULUS_TRUNCATE, whose remainder has the sign of the left operand, as C's has.
 
     Attributes:
         graph: the graph.
         tensor: its desc.
     """
 
-    # NumPy leaves an operator with a number of its own to this class.
+    # NumPy leaves an operator with a number or an array of its own to this class.
     __array_ufunc__ = None
 
     def __init__(self, graph: Graph, port: Port, tensor: Tensor) -> None:
@@ -63,46 +71,80 @@ class Expression:
         )
         return Expression(self.graph, self.port, tensor)
 
-    def __add__(self, other: Expression | float) -> Expression:
-        return self._binary("ADD", other) if isinstance(other, Expression) else self._scaled(1, other)
+    def __add__(self, other: Any) -> Expression:
+        number = self._scale_of(other)
+        return _paired(pairs.add, self, other) if number is None else self._scaled(1, number)
 
-    def __sub__(self, other: Expression | float) -> Expression:
-        return self._binary("SUBTRACT", other) if isinstance(other, Expression) else self._scaled(1, -other)
+    def __sub__(self, other: Any) -> Expression:
+        number = self._scale_of(other)
+        return _paired(pairs.subtract, self, other) if number is None else self._scaled(1, -number)
 
-    def __mul__(self, other: Expression | float) -> Expression:
-        return self._binary("MULTIPLY", other) if isinstance(other, Expression) else self._scaled(other, 0)
+    def __mul__(self, other: Any) -> Expression:
+        number = self._scale_of(other)
+        return _paired(pairs.multiply, self, other) if number is None else self._scaled(number, 0)
 
-    def __truediv__(self, other: Expression | float) -> Expression:
-        if isinstance(other, Expression):
-            return self._binary("DIVIDE", other)
-        return self._scaled(1 / other, 0)
+    def __truediv__(self, other: Any) -> Expression:
+        number = self._scale_of(other)
+        inverse = None if number is None else self._scale_of(1 / number if number else copysign(inf, number))
+        return _paired(pairs.divide, self, other) if inverse is None else self._scaled(inverse, 0)
 
-    def __mod__(self, other: Expression) -> Expression:
-        return self._binary("MODULUS_TRUNCATE", other) if isinstance(other, Expression) else NotImplemented
+    def __mod__(self, other: Any) -> Expression:
+        return _paired(pairs.modulus_truncate, self, other)
 
-    def __radd__(self, other: float) -> Expression:
-        return self._scaled(1, other)
+    def __pow__(self, other: Any) -> Expression:
+        return _paired(pairs.pow, self, other)
 
-    def __rsub__(self, other: float) -> Expression:
-        return self._scaled(-1, other)
+    def __radd__(self, other: Any) -> Expression:
+        return self.__add__(other)
 
-    def __rmul__(self, other: float) -> Expression:
-        return self._scaled(other, 0)
+    def __rsub__(self, other: Any) -> Expression:
+        number = self._scale_of(other)
+        return _paired(pairs.subtract, other, self) if number is None else self._scaled(-1, number)
 
-    def __rtruediv__(self, other: float) -> Expression:
-        return self._scaled(other, 0, self._unary("RECIP"))
+    def __rmul__(self, other: Any) -> Expression:
+        return self.__mul__(other)
+
+    def __rtruediv__(self, other: Any) -> Expression:
+        number = self._scale_of(other)
+        return _paired(pairs.divide, other, self) if number is None else self._unary(recip)._scaled(number, 0)
+
+    def __rmod__(self, other: Any) -> Expression:
+        return _paired(pairs.modulus_truncate, other, self)
+
+    def __rpow__(self, other: Any) -> Expression:
+        return _paired(pairs.pow, other, self)
 
     def __neg__(self) -> Expression:
-        return self._scaled(-1, 0)
+        return 0 - self
 
-    def _binary(self, name: str, other: Expression) -> Expression:
-        return self.graph.operator(spec(f"ELEMENT_WISE_{name}").desc, ATensor=self, BTensor=other)[0]
+    def __abs__(self) -> Expression:
+        return self._unary(absolute)
 
-    def _unary(self, name: str, **members: Any) -> Expression:
-        return self.graph.operator(spec(f"ELEMENT_WISE_{name}").desc, InputTensor=self, **members)[0]
+    def _scale_of(self, other: Any) -> float | None:
+        """A number that an identity may scale by or add: one of single precision, but no integer beside integers, which
+        scaling would not take exactly, nor let wrap."""
+        number = _plain(other)
+        if type(number) not in (int, float) or SINGLE_END <= abs(number) < inf:
+            return None
+        is_exact = type(number) is int and self.tensor.DataType.name.startswith(("INT", "UINT"))
+        return None if is_exact else number
 
-    def _scaled(self, scale: float, bias: float, of: Expression | None = None) -> Expression:
-        return (of or self)._unary("IDENTITY", ScaleBias=DML_SCALE_BIAS(Scale=scale, Bias=bias))
+    def _scaled(self, scale: float, bias: float) -> Expression:
+        return self._unary(identity, scale_bias=DML_SCALE_BIAS(Scale=scale, Bias=bias))
+
+    def _unary(self, function: Callable[..., Any], **options: Any) -> Expression:
+        result: Expression = function(self, **options)
+        return result
+
+
+def _paired(function: Callable[[Any, Any], Any], a: Any, b: Any) -> Expression:
+    result: Expression = function(_plain(a), _plain(b))
+    return result
+
+
+def _plain(other: Any) -> Any:
+    """NumPy's numbers as Python's, which have no type of their own beside an expression."""
+    return other.item() if isinstance(other, np.generic) else other
 
 
 class Graph:
