@@ -15,9 +15,9 @@ import numpy as np
 from .arrays import refuse
 from .calling import as_device, data_type_of, describe, run
 from .device import Device
-from .errors import DMLError, error
+from .errors import DMLError, error, listing
 from .inference import complete, is_input
-from .layout import DTYPES, Array
+from .layout import DATA_TYPES, DTYPES, Array
 from .memory import restride
 from .operands import as_axes, as_axis, as_flag, as_number, per_dimension, result_array
 from .operators import spec
@@ -251,7 +251,10 @@ class _Expressions:
         return tuple(operand.tensor.Sizes)
 
     def dtype(self, operand: Any) -> np.dtype[Any]:
-        return DTYPES[operand.tensor.DataType]
+        data_type = operand.tensor.DataType
+        if data_type not in DTYPES:
+            refuse(self.name, "(S3)", "", f"an expression of {data_type.name}", listing(DATA_TYPES), kind="type")
+        return DTYPES[data_type]
 
     def look(self, where: str, value: Any) -> Seen:
         if graph_among([value]) is not None:
