@@ -359,10 +359,12 @@ def test_byte_swapped_input_is_named(dtype: str) -> None:
 
 # Axes
 
+TRUTHS = (True, np.True_, np.array(True))
+
 
 @engine
 @tally
-@pytest.mark.parametrize("axis", [0, 1, 2, -1, -2, -3, np.int64(1), np.uint8(2), np.array(1), True])
+@pytest.mark.parametrize("axis", [0, 1, 2, -1, -2, -3, np.int64(1), np.uint8(2), np.array(1)])
 def test_axes(engine: str, tally: Any, axis: Any) -> None:
     x = np.arange(1, 25, dtype=np.int32).reshape(2, 3, 4)
     numpy = np.cumsum if tally is cumulative_summation else np.cumprod
@@ -376,7 +378,7 @@ def test_axes_outside(axis: int) -> None:
     refused("(A5)", lambda: join([x], axis), "-3 to 2")
 
 
-@pytest.mark.parametrize("axis", [1.0, "0", None, (0,), [0], np.array([0, 1]), np.float32(1)])
+@pytest.mark.parametrize("axis", [1.0, "0", None, (0,), [0], np.array([0, 1]), np.float32(1), *TRUTHS])
 def test_axes_that_are_no_integers(axis: Any) -> None:
     for call in (lambda: cumulative_summation([[1]], axis), lambda: join([[[1]]], axis)):
         error = refused("(A5)", call, "an integer")
@@ -890,7 +892,7 @@ def test_an_out_of_other_dimensions_is_told_the_right_shape() -> None:
 
 
 @engine
-@pytest.mark.parametrize("one", [2, np.int64(2), [2, 2], (2, 2), np.array([2, 2]), [np.uint8(2), 2]])
+@pytest.mark.parametrize("one", [2, np.int64(2), np.array(2), [2, 2], (2, 2), np.array([2, 2]), [np.uint8(2), 2]])
 def test_options_are_a_number_or_one_for_each_dimension(engine: str, one: Any) -> None:
     x = image(1, 1, 5, 5)
     pooled = pool(x, window_size=one, strides=one, device=engine)
@@ -899,9 +901,37 @@ def test_options_are_a_number_or_one_for_each_dimension(engine: str, one: Any) -
 
 
 @pytest.mark.parametrize("name", ["window_size", "strides", "start_padding", "end_padding", "dilations"])
-@pytest.mark.parametrize("value", [[1], [1, 1, 1], 1.0, "11", [1.0, 1], {}, [[1, 1]]])
+@pytest.mark.parametrize("value", [[1], [1, 1, 1], 1.0, "11", [1.0, 1], {}, [[1, 1]], *TRUTHS, [1, True]])
 def test_other_options_are_refused(name: str, value: Any) -> None:
     refused("(A10)", lambda: pool(image(1, 1, 5, 5), **{name: value}), name, "an integer, or 2 of them")
+
+
+@pytest.mark.parametrize("truth", TRUTHS)
+def test_truth_values_are_no_integers(truth: Any) -> None:
+    x = np.ones((1, 4), np.float32)
+    for rule, call, name in (
+        ("(A5)", lambda: anydml.reduce(x, anydml.ReduceFunction.SUM, axes=truth), "axes"),
+        ("(A5)", lambda: anydml.reduce(x, anydml.ReduceFunction.SUM, axes=[truth]), "axes"),
+        ("(A5)", lambda: anydml.gather(x, [[0]], axis=truth), "axis"),
+        ("(A10)", lambda: anydml.padding(x, truth, 0), "start_padding"),
+        ("(A10)", lambda: anydml.slice(x, 0, [1, truth]), "sizes"),
+        ("(A10)", lambda: anydml.fill_value_constant([2, truth], 1), "shape"),
+        ("(A14)", lambda: anydml.split(x, truth), "sizes"),
+        ("(A14)", lambda: anydml.split(x, [truth, 3], 1), "sizes"),
+    ):
+        refused(rule, call, f"{name}: found ", "integer")
+
+
+def test_a_tensor_of_truth_is_no_integer_either() -> None:
+    truth = pytest.importorskip("torch").tensor(True)
+    refused("(A5)", lambda: cumulative_summation([[1]], truth), "an integer")
+
+
+def test_an_array_that_is_one_number_is_a_number() -> None:
+    x = np.ones((2, 4), np.float32)
+    np.testing.assert_array_equal(anydml.reduce(x, anydml.ReduceFunction.SUM, axes=np.array(1)), [[4], [4]])
+    assert anydml.fill_value_constant(np.array(2), 1).shape == (2,)
+    assert len(anydml.split(x, np.array(2))) == 2
 
 
 @pytest.mark.parametrize(

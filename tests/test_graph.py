@@ -496,6 +496,7 @@ def test_what_is_no_graph() -> None:
     assert refused(changed(good, Nodes=None)) == [("(G1)", "Nodes")]
     assert refused(changed(good, Nodes=[*good.Nodes[:2], 7])) == [("(G1)", "Nodes[2]")]
     assert refused(changed(good, NodeCount=4)) == [("(G1)", "NodeCount")]
+    assert refused(changed(good, NodeCount=float(len(good.Nodes)))) == [("(G1)", "NodeCount")]
     assert refused(changed(good, InputCount=-1)) == [("(G1)", "InputCount")]
     assert refused(changed(good, OutputCount=2**32 - 1)) == [("(G1)", "OutputCount")]
     wrong = replace(good.InputEdges[0], ToNodeIndex="0")
@@ -829,8 +830,9 @@ def test_expressions_of_two_graphs_do_not_meet() -> None:
         graph.compile([b])
     with pytest.raises(DMLError, match=r"JOIN.InputTensors\[0\]: found .*, expected an Expression \(G9\)"):
         graph.operator(DML_JOIN_OPERATOR_DESC, InputTensors=[x], Axis=0)
-    with pytest.raises(DMLError, match=r"input.index: found 0, expected .* \(G9\)"):
-        graph.input(X, 0)
+    for index in (0, -1, 2**32, True, 1.0, "1"):
+        with pytest.raises(DMLError, match=r"input.index: found .*, expected an integer, of an input .* \(G9\)"):
+            graph.input(X, index)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("kind", ["JOIN", DML_BUFFER_TENSOR_DESC, None, negated()])

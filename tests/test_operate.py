@@ -174,7 +174,9 @@ def test_a_number_is_of_the_type_beside_it() -> None:
 def test_a_number_has_no_type_beside_one_that_numpy_has_not() -> None:
     x = Graph(Device("cpu")).input(tensor((2,), "UINT4"))
     for call in (lambda: x + 1, lambda: anydml.pow(x, 2), lambda: anydml.clip(x, 1, 2)):
-        with pytest.raises(DMLError, match=r"ELEMENT_WISE_.*: found an expression of UINT4, expected .*float32.* \(S3\)"):
+        with pytest.raises(
+            DMLError, match=r"ELEMENT_WISE_.*: found an expression of UINT4, expected .*float32.* \(S3\)"
+        ):
             call()
 
 

@@ -5,13 +5,14 @@
 (A2) Its bytes are in the machine's order.
 (A3) ``out`` is writable.
 (A4) ``out`` has the result's data type and shape.
-(A5) An axis is an integer from -ndim to ndim - 1, of an array that has at least one.
+(A5) An axis is an integer, no truth value, from -ndim to ndim - 1, of an array that has at least one.
 (A6) More than 8 dimensions fold into 8: neighbours that memory walks as one become one.
 (A7) No two elements of ``out`` share memory.
 (A8) Arrays to be joined are at least one, of one data type, and of one shape but along the axis; empty ones too.
 (A9) A scale or a zero point is a number, or one for each channel; an integer has to fit its type, a typed zero point
      has to be of it already.
-(A10) An option of a pooling is an integer, or one for each spatial dimension; output sizes are at least 1.
+(A10) An option of a pooling is an integer, no truth value, or one for each spatial dimension; output sizes are at least
+      1.
 (A11) A flag is True or False, or 1 or 0.
 (A12) A tensor lies on the device that computes, its elements at multiples of their size. What lies in NumPy's arrays,
       lists and buffers is brought there, and results go back.

@@ -32,9 +32,21 @@ def check_pieces(name: str, pieces: Sequence[Array], axis: int) -> None:
             refuse(name, "(A8)", f"arrays[{i}]", f"shape {piece.shape}", expected)
 
 
+def as_index(value: Any) -> int:
+    """An integer of any library; TypeError for all else, truth values among it, which Python counts to its integers."""
+    if isinstance(value, bool) or str(getattr(value, "dtype", "")).endswith("bool"):
+        raise TypeError
+    return index(value)
+
+
+def is_several(value: Any) -> bool:
+    """Whether an option is a number for each dimension: a list, or an array that is no scalar."""
+    return hasattr(value, "__len__") and getattr(value, "ndim", 1) != 0
+
+
 def as_axis(name: str, axis: Any, ndim: int, where: str = "axis") -> int:
     try:
-        found = index(axis)
+        found = as_index(axis)
     except TypeError:
         return refuse(name, "(A5)", where, kind_of(axis), "an integer", kind="type")  # type: ignore[no-any-return]
     if not -ndim <= found < ndim:
@@ -49,7 +61,7 @@ def as_axes(name: str, axes: Any, ndim: int) -> tuple[int, ...]:
     """All where None."""
     if axes is None:
         return tuple(range(ndim))
-    return tuple([as_axis(name, axis, ndim, "axes") for axis in (axes if hasattr(axes, "__len__") else [axes])])
+    return tuple([as_axis(name, axis, ndim, "axes") for axis in (axes if is_several(axes) else [axes])])
 
 
 def as_number(name: str, where: str, value: float, dtype: np.dtype[Any]) -> Array:
@@ -160,7 +172,7 @@ def per_channel(
 def per_dimension(name: str, where: str, value: Any, spatial: int) -> tuple[int, ...]:
     """An option as a number for each spatial dimension; rule (A10)."""
     try:
-        values = (index(value),) * spatial if not hasattr(value, "__len__") else tuple(map(index, value))
+        values = tuple(map(as_index, value)) if is_several(value) else (as_index(value),) * spatial
     except TypeError:
         expected = f"an integer, or {spatial} of them"
         return refuse(name, "(A10)", where, kind_of(value), expected, kind="type")  # type: ignore[no-any-return]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from operator import index
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,7 +10,7 @@ import numpy as np
 from ..arrays import refuse
 from ..device import Device
 from ..layout import DATA_TYPES
-from ..operands import as_dtype
+from ..operands import as_dtype, as_index, is_several
 from ..operate import operate
 from ..tensor import DML_BUFFER_TENSOR_DESC
 from ..validate import kind_of
@@ -96,7 +95,7 @@ def _filled(name: str, shape: Any, dtype: Any, graph: Graph | None, out: Any, de
             refuse(name, "(G9)", "graph", kind_of(graph), "a Graph", kind="type")
     data_type = DATA_TYPES[as_dtype(name, "dtype", dtype)]
     try:
-        sizes = tuple(map(index, shape if hasattr(shape, "__len__") else [shape]))
+        sizes = tuple(map(as_index, shape if is_several(shape) else [shape]))
     except TypeError:
         expected = "a list of integers, or an integer"
         return refuse(name, "(A10)", "shape", kind_of(shape), expected, kind="type")

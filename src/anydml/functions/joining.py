@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from operator import index
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ from ..arrays import refuse
 from ..calling import as_device, data_type_of, describe, run
 from ..device import Device
 from ..memory import HOST
-from ..operands import as_axis, check_pieces, fold_to_8, result_array
+from ..operands import as_axis, as_index, check_pieces, fold_to_8, is_several, result_array
 from ..operate import graph_among, operate, outputs_of, side_of
 from ..tensor import DML_BUFFER_TENSOR_DESC
 from ..validate import kind_of
@@ -111,8 +110,8 @@ def split(
 def _sizes_of_pieces(name: str, sizes: Any, size: int) -> tuple[int, ...]:
     """Rule (A14)."""
     try:
-        count = None if hasattr(sizes, "__len__") else index(sizes)
-        each = tuple(map(index, sizes)) if count is None else (size // max(count, 1),) * min(count, size + 1)
+        count = None if is_several(sizes) else as_index(sizes)
+        each = tuple(map(as_index, sizes)) if count is None else (size // max(count, 1),) * min(count, size + 1)
     except TypeError:
         return refuse(name, "(A14)", "sizes", kind_of(sizes), "a list of integers, or an integer", kind="type")  # type: ignore[no-any-return]
     if sum(each) != size or not each or min(each) < 0:

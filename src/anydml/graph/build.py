@@ -16,7 +16,7 @@ from ..functions.element_wise import identity, recip
 from ..inference import complete, is_input
 from ..operators import ANY, OPERATORS, spec
 from ..schema import OperatorDesc, Tensor
-from ..tensor import DML_BUFFER_TENSOR_DESC, DML_SCALE_BIAS, SINGLE_END
+from ..tensor import DML_BUFFER_TENSOR_DESC, DML_SCALE_BIAS, SINGLE_END, plain
 from ..validate import kind_of
 from . import (
     DML_CONSTANT_DATA_GRAPH_NODE_DESC,
@@ -179,9 +179,9 @@ class Graph:
         """
         if not isinstance(tensor, DML_BUFFER_TENSOR_DESC):
             raise _error("input", "tensor", kind_of(tensor), "a DML_BUFFER_TENSOR_DESC", "(G9)")
-        number = len(self._inputs) if index is None else index
-        if number in self._inputs or not 0 <= number < 2**20:
-            raise _error("input", "index", str(number), "an input that is not there yet", "(G9)")
+        number = len(self._inputs) if index is None else plain(index)
+        if type(number) is not int or number in self._inputs or not 0 <= number < 2**20:
+            raise _error("input", "index", kind_of(index), "an integer, of an input that is not there yet", "(G9)")
         self._inputs[number] = tensor
         return Expression(self, Port(GRAPH, number), tensor)
 

@@ -111,7 +111,7 @@ def _fields(desc: object, device: Device) -> Iterator[Violation]:
         if not isinstance(items, tuple):
             yield _violation("(G1)", name, kind_of(items), f"a list, each {expected}")
             continue
-        if getattr(desc, counted) != len(items):
+        if not _is_uint(getattr(desc, counted)) or getattr(desc, counted) != len(items):
             yield _violation("(G1)", counted, kind_of(getattr(desc, counted)), f"{len(items)}, the length of {name}")
         for i, item in enumerate(items):
             if not isinstance(item, kinds):
