@@ -1227,6 +1227,15 @@ def test_limits_of_4_gib_hold_on_strict_devices_only() -> None:
         assert {v.rule for v in validate(desc, strict=True)} == {"(T10)"}
 
 
+def test_a_stride_of_more_than_32_bits_is_named_on_a_strict_device() -> None:
+    far = tensor((1, 3), "FLOAT32", (2**32, 1))
+    desc = summation(InputTensor=far, OutputTensor=far)
+    assert validate(desc) == []
+    said = [str(each).partition(": ")[2] for each in validate(desc, strict=True)]
+    assert said == ["found 4294967296, expected at most 4294967295 on a strict device (T10)"] * 2
+    assert [each.where for each in validate(desc, strict=True)] == ["InputTensor.Strides[0]", "OutputTensor.Strides[0]"]
+
+
 def test_the_limits_themselves_are_fine_on_a_strict_device() -> None:
     most = tensor((2**32 - 1,), "UINT8")
     assert validate(DML_JOIN_OPERATOR_DESC(InputTensors=[most], OutputTensor=most, Axis=0), strict=True) == []

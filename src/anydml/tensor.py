@@ -19,7 +19,8 @@ class DML_BUFFER_TENSOR_DESC:
 
     Args:
         DataType: type of the elements.
-        Sizes: elements along each of 1 to 8 dimensions, each at least 1.
+        Sizes: elements along each of 1 to 8 dimensions, each at least 1. Sizes and strides of more than 32 bits, which
+            DirectML has not, are refused where `validate` or the device is strict.
         Strides: distance of neighbours along each dimension, in elements (not bytes) and unsigned; 0 broadcasts,
             gaps are allowed. None: packed, row major.
         Flags: ``TensorFlags.OWNED_BY_DML`` for an input that is bound when the operator is initialised.

@@ -377,7 +377,10 @@ def _tensor(tensor: DML_BUFFER_TENSOR_DESC, is_output: bool, strict: bool) -> It
         expected = "strides that prove that no two elements overlap"
         yield Broken("(T9)", "Strides", found, expected, "Leave Strides out for a packed output")
     if strict:
-        if prod(sizes) > UINT_MAX or max(*sizes, *(strides or ()), 0) > UINT_MAX:
+        for i, stride in enumerate(strides or ()):
+            if stride > UINT_MAX:
+                yield Broken("(T10)", f"Strides[{i}]", str(stride), f"at most {UINT_MAX} on a strict device")
+        if prod(sizes) > UINT_MAX:
             expected = f"at most {UINT_MAX} elements on a strict device"
             yield Broken("(T10)", "Sizes", f"{prod(sizes)} elements", expected)
         if max(minimum, total or 0) > 2**32:
