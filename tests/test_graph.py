@@ -846,8 +846,13 @@ def test_what_a_graph_is_not_built_from() -> None:
     for wrong in (None, 3, [2, 3]):
         with pytest.raises(DMLError, match=r"input.tensor: found .*, expected a DML_BUFFER_TENSOR_DESC \(G9\)"):
             graph.input(wrong)  # type: ignore[arg-type]
-    with pytest.raises(DMLError, match=r"compile.outputs: found Expression.*, expected a list of Expression \(G9\)"):
-        graph.compile(graph.input(X))  # type: ignore[arg-type]
+    a = graph.input(X)
+    for none in (a, (each for each in [a]), [], ()):
+        with pytest.raises(DMLError, match=r"compile.outputs: .*, expected a list of at least one Expression \(G9\)"):
+            graph.compile(none)  # type: ignore[arg-type]
+    for odd in ("INT32", 6, None):
+        with pytest.raises(DMLError, match=r"reinterpret.data_type: .*, such as TensorDataType.FLOAT32 \(G9\)"):
+            a.reinterpret(odd, [6])  # type: ignore[arg-type]
 
 
 def test_activations_are_fused_where_nothing_else_reads_the_result() -> None:

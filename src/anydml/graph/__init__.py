@@ -8,8 +8,8 @@
 (G6) Connected tensors have the same TotalTensorSizeInBytes, and a constant has as many bytes.
 (G7) What is OWNED_BY_DML is fed by an input of the graph; all tensors that one input feeds are owned, or none is.
 (G8) Graphs are there from feature level 2.1 on, constant nodes from 6.2 on.
-(G9) A graph is built from the header's descs, and from expressions of its own. Functions applied to them take neither
-     `out` nor another device.
+(G9) A graph is built from the header's descs, and from expressions of its own, for at least one output. Functions
+     applied to them take neither `out` nor another device.
 
 Sizes and data types of connected tensors may differ: the bytes are read anew. Not in-place.
 """

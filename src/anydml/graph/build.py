@@ -61,6 +61,9 @@ class Expression:
         self, data_type: TensorDataType, sizes: Sequence[int], strides: Sequence[int] | None = None
     ) -> Expression:
         """The same bytes as another tensor."""
+        if not isinstance(data_type, TensorDataType):
+            expected = "a TensorDataType, such as TensorDataType.FLOAT32"
+            raise _error("reinterpret", "data_type", kind_of(data_type), expected, "(G9)")
         tensor = DML_BUFFER_TENSOR_DESC(
             DataType=data_type,
             Sizes=sizes,
@@ -242,8 +245,8 @@ class Graph:
         Raises:
             DMLError: (G1) to (G9).
         """
-        if not isinstance(outputs, (list, tuple)):
-            raise _error("compile", "outputs", kind_of(outputs), "a list of Expression", "(G9)")
+        if not isinstance(outputs, (list, tuple)) or not outputs:
+            raise _error("compile", "outputs", kind_of(outputs), "a list of at least one Expression", "(G9)")
         for i, each in enumerate(outputs):
             self._own("compile", f"outputs[{i}]", each)
         # What is an input, or its bytes, is copied: an input is not wired to an output.
