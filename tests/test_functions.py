@@ -658,8 +658,10 @@ def test_an_out_of_another_type_or_shape(out: Any, found: str) -> None:
 
 @pytest.mark.parametrize("out", [[0.0] * 3, (0.0,) * 3, "out", 7])
 def test_an_out_that_is_no_array(out: Any) -> None:
-    error = refused("(A1)", lambda: cumulative_summation(np.ones(3, np.float32), out=out), "out: ")
-    assert isinstance(error, TypeError)
+    expected = "that can be written to, or None for a new one"
+    for call in (cumulative_summation, anydml.relu, lambda x, out: join([x], out=out)):
+        error = refused("(A1)", lambda: call(np.ones(3, np.float32), out=out), "out: ", expected)  # noqa: B023
+        assert isinstance(error, TypeError)
 
 
 def test_a_read_only_out_is_named() -> None:
@@ -1064,12 +1066,33 @@ def test_torch_refusals(torch: Any) -> None:
     refused("(A7)", lambda: cumulative_summation(torch.ones(3), out=torch.zeros(1).expand(3)))
 
 
-def test_torch_bfloat16_is_refused(torch: Any) -> None:
-    refused("(A1)", lambda: cumulative_summation(torch.ones(3, dtype=torch.bfloat16)), "dtype")
-
-
 def test_torch_bfloat16_is_named(torch: Any) -> None:
-    refused("(A1)", lambda: cumulative_summation(torch.ones(3, dtype=torch.bfloat16)), "bfloat16")
+    x = torch.ones(3, dtype=torch.bfloat16)
+    for call in (lambda: cumulative_summation(x), lambda: join([x]), lambda: anydml.relu(x)):
+        refused("(A1)", call, "torch.bfloat16", "Convert it with .float() or .half()")
+    np.testing.assert_array_equal(cumulative_summation(x.half()), [1, 2, 3])
+    refused("(A1)", lambda: anydml.relu(torch.ones(3), out=x), "out: found Tensor of torch.bfloat16")
+    # Of a tensor that is refused for another reason the type is no matter.
+    assert "half" not in str(refused("(A1)", lambda: cumulative_summation(torch.ones(3, device="meta")), "meta"))
+
+
+@pytest.mark.parametrize("name", ["bfloat16", "float8_e4m3fn"])
+def test_floats_of_ml_dtypes_come_with_a_remedy(name: str) -> None:
+    x = np.ones(3, getattr(pytest.importorskip("ml_dtypes"), name))
+    for call in (lambda: cumulative_summation(x), lambda: anydml.relu(x)):
+        refused("(S3)", call, name, "Convert it to float32, as .astype(np.float32) does")
+
+
+@pytest.mark.parametrize("dtype", ["UINT8", "uint8", np.uint8, anydml.TensorDataType.UINT8])
+def test_a_data_type_may_be_its_name(dtype: Any) -> None:
+    assert anydml.cast([1.0, 2.0], dtype).dtype == np.uint8
+    assert anydml.fill_value_constant(2, 1, dtype).dtype == np.uint8
+    assert pool(image(1, 1, 2, 2), output_dtype=dtype).dtype == np.uint8
+
+
+@pytest.mark.parametrize("dtype", ["UNKNOWN", "UINT4", "Uint8", "bfloat16", ""])
+def test_other_names_are_no_data_types(dtype: str) -> None:
+    refused("(S3)", lambda: anydml.cast([1.0, 2.0], dtype), "dtype: found ", "a data type, such as np.float32")
 
 
 @pytest.mark.parametrize("flag", [2, "yes", None, np.zeros(2), 0.5])

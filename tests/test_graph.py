@@ -17,6 +17,7 @@ from anydml import (
     DML_BUFFER_ARRAY_BINDING,
     DML_BUFFER_BINDING,
     DML_BUFFER_TENSOR_DESC,
+    DML_CAST_OPERATOR_DESC,
     DML_CONSTANT_DATA_GRAPH_NODE_DESC,
     DML_CUMULATIVE_SUMMATION_OPERATOR_DESC,
     DML_ELEMENT_WISE_ADD1_OPERATOR_DESC,
@@ -850,6 +851,10 @@ def test_what_a_graph_is_not_built_from() -> None:
     for none in (a, (each for each in [a]), [], ()):
         with pytest.raises(DMLError, match=r"compile.outputs: .*, expected a list of at least one Expression \(G9\)"):
             graph.compile(none)  # type: ignore[arg-type]
+    with pytest.raises(
+        DMLError, match=r"CAST.OutputTensor: found str 'UINT8', .* such as TensorDataType.FLOAT32 \(G9\)"
+    ):
+        graph.operator(DML_CAST_OPERATOR_DESC, InputTensor=a, OutputTensor="UINT8")
     for odd in ("INT32", 6, None):
         with pytest.raises(DMLError, match=r"reinterpret.data_type: .*, such as TensorDataType.FLOAT32 \(G9\)"):
             a.reinterpret(odd, [6])  # type: ignore[arg-type]

@@ -84,8 +84,11 @@ def _import(operator: str, where: str, value: Any) -> Array:
         return np.asarray(_memory_of(value))
     except Exception as problem:  # what a foreign array raises is its own business; here it is one more wrong operand
         reason = " ".join(str(problem).split())
-        expected = "an array of numbers in the CPU's memory, or lists of numbers"
-        remedy = "Use .detach()" if getattr(value, "requires_grad", False) is True else ""
+        is_out = where == "out"
+        what = " that can be written to, or None for a new one" if is_out else ", or lists of numbers"
+        expected = f"an array of numbers in the CPU's memory{what}"
+        needs_grad = getattr(value, "requires_grad", False) is True
+        remedy = "Use .detach()" if needs_grad else "" if is_out else remedy_of_float(value)
         element = f" of {value.dtype}" if hasattr(value, "dtype") else ""
         found = f"{type(value).__name__}{element} ({reason})" if reason else kind_of(value)
         return refuse(operator, "(A1)", where, found, expected, remedy, kind="type")  # type: ignore[no-any-return]
@@ -120,6 +123,14 @@ def like(value: Any, result: Array) -> Any:
 def converted(dtype: np.dtype[Any]) -> str:
     """The remedy for a wrong type of array, whatever its library."""
     return f"Convert it to {dtype}, as .astype(np.{dtype}) does"
+
+
+def remedy_of_float(value: Any) -> str:
+    """The remedy for a float of a type that neither DirectML nor NumPy has, such as bfloat16."""
+    name = str(getattr(value, "dtype", "")).rpartition(".")[2]
+    if "float" not in name or name in {dtype.name for dtype in DATA_TYPES}:
+        return ""
+    return "Convert it with .float() or .half()" if hasattr(value, "half") else converted(np.dtype(np.float32))
 
 
 def has_data_type(array: Array) -> bool:

@@ -81,6 +81,8 @@ def as_number(name: str, where: str, value: float, dtype: np.dtype[Any]) -> Arra
 
 def as_dtype(name: str, where: str, value: Any, expected: str = "a data type, such as np.float32") -> np.dtype[Any]:
     """A data type of any library, or of DirectML."""
+    if isinstance(value, str):
+        value = TensorDataType.__members__.get(value, value)
     if isinstance(value, TensorDataType) and value in DTYPES:
         return DTYPES[value]
     try:
@@ -109,7 +111,8 @@ def result_array(memory: Memory, name: str, out: Any, dtype: np.dtype[Any], shap
             expected = "a result that fits in memory"
             return refuse(name, "(A4)", "out", f"{dtype} of shape {shape}: {problem}", expected, kind="memory")  # type: ignore[no-any-return]
     if isinstance(out, (list, tuple)):
-        refuse(name, "(A1)", "out", type(out).__name__, "an array", kind="type")
+        expected = "an array that can be written to, or None for a new one"
+        refuse(name, "(A1)", "out", kind_of(out), expected, kind="type")
     array = memory.peek(name, "out", out)
     if not array.flags.writeable:
         refuse(name, "(A3)", "out", "a read-only array", "a writable one")

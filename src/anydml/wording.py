@@ -104,7 +104,8 @@ def conversion(found: np.dtype | None, data_types: Sequence[TensorDataType]) -> 
         return ""
     floats = [d for d in (np.float32, np.float64) if DATA_TYPES[np.dtype(d)] in data_types]
     integers = [d for d in (np.int32, np.int64, np.uint32, np.uint64) if DATA_TYPES[np.dtype(d)] in data_types]
-    fitting = floats if found.kind == "f" else [d for d in integers if np.can_cast(found, d)]
+    # Floats of other libraries, such as bfloat16, are of no kind that NumPy knows.
+    fitting = floats if "float" in found.name else [d for d in integers if np.can_cast(found, d)]
     if not fitting and found.kind in "iu":
         fitting = floats
     return converted(np.dtype(fitting[0])) if fitting else ""

@@ -33,7 +33,7 @@ def fill_value_constant(
     Args:
         shape: the result's, 1 to 8 dimensions.
         value: what every element is.
-        dtype: any of DirectML's data types, NumPy's, another library's or DirectML's.
+        dtype: any of DirectML's data types, NumPy's, another library's or DirectML's, or its name.
         graph: the graph that an expression of it is wanted in; None for an array.
         out: where to write, of any strides. Returned.
         device: a Device or its name; "cpu" where None.
@@ -68,7 +68,7 @@ def fill_value_sequence(
         shape: the result's, 1 to 8 dimensions.
         start: the first element.
         delta: the step from each to the next.
-        dtype: any of DirectML's data types but float64, NumPy's, another library's or DirectML's.
+        dtype: any of DirectML's data types but float64, NumPy's, another library's or DirectML's, or its name.
         graph: the graph that an expression of it is wanted in; None for an array.
         out: where to write, of any strides. Returned.
         device: a Device or its name; "cpu" where None.

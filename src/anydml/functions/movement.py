@@ -17,7 +17,7 @@ def cast(x: Any, dtype: Any, *, out: Any = None, device: Device | str | None = N
 
     Args:
         x: an array or an expression of any of DirectML's data types.
-        dtype: the type, NumPy's, another library's or DirectML's.
+        dtype: the type, NumPy's, another library's or DirectML's, or its name, such as "uint8" or "UINT8".
         out: where to write, of any strides; no memory shared with x. Returned.
         device: a Device or its name; "cpu" where None.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from math import copysign, inf
+from types import NoneType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from ..functions.element_wise import abs as absolute
 from ..functions.element_wise import identity, recip
 from ..inference import complete, is_input
 from ..operators import ANY, OPERATORS, spec
-from ..schema import OperatorDesc, Tensor
+from ..schema import OperatorDesc, OperatorSpec, Tensor
 from ..tensor import DML_BUFFER_TENSOR_DESC, DML_SCALE_BIAS, SINGLE_END, plain
 from ..validate import kind_of
 from . import (
@@ -220,6 +221,7 @@ class Graph:
         for member in found.tensors:
             given = members.get(member)
             if not is_input(found, member):
+                self._check_output(found, member, given)
                 continue
             if given is None:
                 sources.append(None)
@@ -284,6 +286,12 @@ class Graph:
             ],
         )
         return compile_graph(self.device, desc, self._inputs, {i: each.tensor for i, each in enumerate(outputs)})
+
+    def _check_output(self, found: OperatorSpec, member: str, given: object) -> None:
+        is_one = "array" not in found.tensors[member].kind
+        if is_one and not isinstance(given, (DML_BUFFER_TENSOR_DESC, TensorDataType, NoneType)):
+            expected = "a DML_BUFFER_TENSOR_DESC, or a TensorDataType, such as TensorDataType.FLOAT32"
+            raise _error(found.name, member, kind_of(given), expected, "(G9)")
 
     def _needed(self, ends: Iterable[int]) -> list[int]:
         """The nodes that outputs depend on, in the order in which they were made."""

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from ...arrays import as_array, refuse
+from ...arrays import as_array, refuse, remedy_of_float
 from ...errors import Violation, error
 from ...layout import DATA_TYPES, Array, Layout
 from ...validate import kind_of
@@ -133,7 +133,8 @@ class TorchMemory:
         if tensor.layout != torch.strided:
             refuse(operator, "(A1)", where, f"a tensor of layout {tensor.layout}", expected, kind="type")
         if tensor.dtype not in _NUMPY:
-            refuse(operator, "(S3)", where, str(tensor.dtype), "one of DirectML's data types", kind="type")
+            expected, remedy = "one of DirectML's data types", remedy_of_float(tensor)
+            refuse(operator, "(S3)", where, str(tensor.dtype), expected, remedy, kind="type")
         dtype = _NUMPY[tensor.dtype]
         if tensor.data_ptr() % dtype.itemsize:
             found = f"an address that is no multiple of {dtype.itemsize}"
