@@ -229,9 +229,31 @@ def test_what_is_wrong_goes_to_standard_error(anydml_: Any, tmp_path: Path) -> N
     assert (code, out) == (1, "")
     assert [re.findall(r"\([A-Z]\d\)", line) for line in err.splitlines()] == [["(M5)"], ["(C3)"]]
     assert all(line.startswith(f"{path}: ") for line in err.splitlines())
-    code, out, err = anydml_("run", tmp_path / "none.json")
-    assert (code, out) == (1, "")
-    assert err.endswith("none.json' (No such file or directory), expected a file that can be read (M1)\n")
+
+
+@pytest.mark.parametrize("name", ["none.json", "", ".", "no/where.json", "a\0b.json"])
+def test_a_model_that_cannot_be_read_is_a_wrong_command_line(
+    anydml_: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for words in (("run",), ("draw",), ("draw", "--graph"), ("warmup", "-d", "cpu"), ("check",)):
+        code, out, err = anydml_(*words, name)
+        line = out if words == ("check",) else err
+        assert (code, out + err) == (2, line)
+        assert re.fullmatch(
+            rf"{re.escape(name or 'anydml')}: the model: found '.*' \(.*\), expected a file that can be read \(M1\)\n",
+            line,
+        )
+    code, out, err = anydml_("check", "--json", name)
+    assert (code, [each["rule"] for each in json.loads(out)], err) == (2, ["(M1)"], "")
+
+
+def test_where_nothing_can_be_written_nothing_is_begun(anydml_: Any, tmp_path: Path) -> None:
+    for words in (("draw", "JOIN", "-o"), ("bench", "--json"), ("bench", "--plot")):
+        for name in ("", tmp_path, tmp_path / "no" / "where.svg"):
+            with pytest.raises(SystemExit) as raised:
+                anydml_(*words, name)
+            assert raised.value.code == 2
 
 
 def test_allow_outside(anydml_: Any, tmp_path: Path) -> None:
@@ -372,7 +394,13 @@ def test_names_that_people_give(anydml_: Any, name: str) -> None:
         ("JION", 'found "JION", no operator of DirectML, expected one of the .* (M11). Did you mean JOIN?'),
         ("cumulative-sumation", "Did you mean CUMULATIVE_SUMMATION?"),
         ("diagonal-matrix", "found DIAGONAL_MATRIX, which this version does not have yet, expected one of the"),
-        ("", "no operator of DirectML"),
+        ("EXP", 'found "EXP", no operator of DirectML, .*. Did you mean ELEMENT_WISE_EXP?'),
+        ("exqp", "Did you mean ELEMENT_WISE_EXP?"),
+        ("relu", "Did you mean ACTIVATION_RELU, ACTIVATION_LEAKY_RELU, ACTIVATION_THRESHOLDED_RELU or"),
+        ("pooling", "Did you mean LP_POOLING, MAX_POOLING, AVERAGE_POOLING, QUANTIZED_LINEAR_AVERAGE_POOLING, "),
+        ("dml-operator-softmax", "Did you mean ACTIVATION_SOFTMAX, "),
+        ("x", "that `anydml ops` lists (M11)\n"),
+        ("", "that `anydml ops` lists (M11)\n"),
     ],
 )
 def test_names_that_are_none(anydml_: Any, name: str, message: str) -> None:

@@ -1,7 +1,7 @@
 """The command line: ``anydml run``, ``check``, ``ops``, ``devices``, ``draw``, ``bench`` and ``warmup``.
 
 Exit codes: 0, all is well; 1, the model or what it needs is wrong, as standard error says; 2, the command line is
-wrong; 130, interrupted.
+wrong, or the model that it names can't be read; 130, interrupted.
 """
 
 from __future__ import annotations
@@ -44,6 +44,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except DMLError as problem:
         for violation in problem.violations:
             print(f"{_prefix(arguments)}: {violation}", file=sys.stderr)
+        return _code_of(problem.violations)
     except BrokenPipeError:
         # Whoever read the output has gone. What is left in the buffer must not raise again at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -56,13 +57,19 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 1
 
 
+def _code_of(violations: Sequence[Violation]) -> int:
+    if any(violation.rule == "(M1)" for violation in violations):
+        return 2
+    return 1 if violations else 0
+
+
 def _prefix(arguments: argparse.Namespace) -> str:
     """What stands before a message: the model, as compilers put the file."""
     return _title(getattr(arguments, "model", "anydml"))
 
 
 def _title(model: str) -> str:
-    return "standard input" if model == "-" else model
+    return "standard input" if model == "-" else model or "anydml"
 
 
 # Commands
@@ -103,7 +110,7 @@ def _check(arguments: argparse.Namespace) -> int:
             print(f"{title}: {violation}")
     else:
         print(f"{title}: no violations at feature level {level.number}")
-    return 1 if violations else 0
+    return _code_of(violations)
 
 
 def _as_json(violation: Violation) -> dict[str, Any]:
@@ -325,6 +332,13 @@ def _size(text: str) -> int:
     return size
 
 
+def _new_file(text: str) -> str:
+    """What is written at the end is known to have a folder at the beginning."""
+    if not text or Path(text).is_dir() or not Path(text).parent.is_dir():
+        raise argparse.ArgumentTypeError(f"{text!r} is no file in a folder that there is")
+    return text
+
+
 def _parser() -> argparse.ArgumentParser:
     from ..device import DEVICE_NAMES
 
@@ -412,7 +426,9 @@ reads: the kernels that it is compiled to for the CPU, the sizes of what they gi
         help="draw an operator or a model",
     )
     draw.add_argument("model", metavar="NAME|MODEL", help="an operator, or the file of a model")
-    draw.add_argument("-o", "--output", default="-", metavar="FILE", help="where to write (default: standard output)")
+    draw.add_argument(
+        "-o", "--output", type=_new_file, default="-", metavar="FILE", help="where to write (default: standard output)"
+    )
     draw.add_argument("--graph", action="store_true", help="draw the kernels of one graph")
     draw.add_argument("--times", action="store_true", help="with --graph, measure each kernel and show its time")
     _add_file_arguments(draw)
@@ -446,8 +462,10 @@ where a result is wrong, or there is no room for a row.""",
         metavar="N",
         help="on N threads of the CPU alone (default: on all that there are, and on 1)",
     )
-    bench.add_argument("--json", metavar="FILE", help="write all that was measured as JSON")
-    bench.add_argument("--plot", metavar="FILE", help="draw a chart as SVG; needs matplotlib, the extra plot")
+    bench.add_argument("--json", type=_new_file, metavar="FILE", help="write all that was measured as JSON")
+    bench.add_argument(
+        "--plot", type=_new_file, metavar="FILE", help="draw a chart as SVG; needs matplotlib, the extra plot"
+    )
     bench.set_defaults(command=_bench, parser=bench)
 
     warmup = _described(

@@ -300,7 +300,8 @@ def load(path: str | os.PathLike[str], *, allow_outside: bool = False) -> Model:
     """
     file = Path(path)
     try:
-        with open(file, "rb") as stream:
+        # Not of the path made from it, which for "" is the current folder.
+        with open(path, "rb") as stream:
             text = read_text(stream)
     except (OSError, ValueError) as problem:
         if isinstance(problem, DMLError):
@@ -387,14 +388,27 @@ def operator_named(where: str, name: str) -> OperatorSpec | Violation:
     """The operator of a name, in full (``DML_OPERATOR_JOIN``) or short; or what rule (M11) says of it."""
     found = parse_enum(OperatorType, name)
     if found is None or found == OperatorType.INVALID:
-        known = [each for each in OperatorType.__members__ if each != "INVALID"]
-        remedy = hint(name.removeprefix(PREFIXES[OperatorType]), known)
+        like = _operators_like(name.upper().removeprefix(PREFIXES[OperatorType]))
+        remedy = f"Did you mean {listing(like)}?" if like else ""
         text = f"{describe(name)}, no operator of DirectML"
         return model_violation(where, "(M11)", text, ANY, remedy)
     if found.name not in OPERATORS:
         text = f"{found.name}, which this version does not have yet"
         return model_violation(where, "(M11)", text, ANY)
     return spec(found.name)
+
+
+def _operators_like(word: str) -> list[str]:
+    """Those that end in a word, those that have it, and the one that is closest, with or without its family's name."""
+    known = {name: name for name in OperatorType.__members__ if name != "INVALID"}
+    short = {name.removeprefix("ACTIVATION_").removeprefix("ELEMENT_WISE_"): name for name in OPERATORS}
+    having = [name for name in OPERATORS if len(word) > 1 and word in name]
+    having.sort(key=lambda name: (not name.endswith(f"_{word}"), len(name)))
+    closest = [(short | known)[each] for each in get_close_matches(word[:100], short | known, 1)]
+    return [*dict.fromkeys([*having[:_MOST_LIKE], *closest])]
+
+
+_MOST_LIKE = 6
 
 
 def in_model(where: str, problem: DMLError) -> DMLError:
