@@ -221,6 +221,16 @@ def test_standard_input(anydml_: Any, monkeypatch: pytest.MonkeyPatch, tmp_path:
     )
 
 
+def test_comments_may_stand_in_a_model(anydml_: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "model.json"
+    text = Path(PRODUCT).read_text().replace("{", "{ // one\n/* two */", 1)
+    path.write_text(text)
+    assert anydml_("run", path) == (0, "Resource 'Out': 2, 8, 64, 192\n", "")
+    with pytest.raises(SystemExit):
+        anydml_("run", "--help")
+    assert "// and /* */ comments and trailing commas may stand in it." in capsys.readouterr().out
+
+
 def test_what_is_wrong_goes_to_standard_error(anydml_: Any, tmp_path: Path) -> None:
     path = tmp_path / "wrong.json"
     text = (EXAMPLES / "cumulative_product.json").read_text()

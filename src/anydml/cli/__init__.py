@@ -358,7 +358,9 @@ def _parser() -> argparse.ArgumentParser:
 
     run = _described(
         commands.add_parser,
-        """Run a model: all of it is checked first, then its commands are executed in order.""",
+        """Run a model: all of it is checked first, then its commands are executed in order.
+
+A model is JSON as DxDispatch has it; // and /* */ comments and trailing commas may stand in it.""",
         """
         anydml run model.json
         anydml run model.json -i 1000            time each dispatch; one in-place takes its own results as inputs
