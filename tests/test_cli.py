@@ -385,6 +385,15 @@ def test_an_operators_page_has_all_that_its_file_has(anydml_: Any, name: str) ->
 
 
 @pytest.mark.parametrize("name", OPERATORS)
+def test_a_page_tells_what_is_decided_of_the_family(anydml_: Any, name: str) -> None:
+    out = " ".join(anydml_("ops", name)[1].split())
+    first, _, decisions = (sys.modules[spec(name).desc.__module__].__doc__ or "").partition("\n\n")
+    assert " ".join(decisions.split()) in out
+    assert (" Decisions Decision" in out) == ("Decision" in decisions and name not in ("RNN", "LSTM", "GRU"))
+    assert " ".join(first.split()) not in out
+
+
+@pytest.mark.parametrize("name", OPERATORS)
 def test_the_desc_on_a_page_is_python(anydml_: Any, name: str) -> None:
     out = anydml_("ops", name)[1]
     code = out.partition("As a desc\n")[2].partition("\n\nSource")[0]

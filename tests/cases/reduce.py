@@ -62,23 +62,26 @@ def _floats() -> list[Case]:
         cases += [_case(kind, name, x, [1], np.array(y, dtype)[:, None]) for name, y in expected.items()]
         cases.append(_case(kind, "ARGMAX", x, [1], np.uint32([[2], [2]])))
         cases.append(_case(kind, "ARGMIN", x, [1], np.int64([[1], [0]])))
-        # Infinities of one sign, of both, NaN among numbers, NaN alone, minus infinity alone, infinity among zeros.
-        odd = np.array([[INF, 1, INF], [INF, -INF, 2], [NAN, -5, 3], [NAN] * 3, [-INF] * 3, [0, INF, 0]], dtype)
+        # Infinities of one sign, of both, NaN among numbers, NaN alone, minus infinity alone, infinity among zeros, NaN
+        # beside infinity.
+        odd = np.array(
+            [[INF, 1, INF], [INF, -INF, 2], [NAN, -5, 3], [NAN] * 3, [-INF] * 3, [0, INF, 0], [NAN, INF, 1]], dtype
+        )
         specials = {
-            "AVERAGE": [INF, NAN, NAN, NAN, -INF, INF],
-            "L1": [INF, INF, NAN, NAN, INF, INF],
-            "L2": [INF, INF, NAN, NAN, INF, INF],
-            "LOG_SUM": [INF, NAN, NAN, NAN, NAN, INF],
-            "LOG_SUM_EXP": [INF, INF, NAN, NAN, -INF, INF],
-            "MAX": [INF, INF, 3, NAN, -INF, INF],
-            "MIN": [1, -INF, -5, NAN, -INF, 0],
-            "MULTIPLY": [INF, -INF, NAN, NAN, -INF, NAN],
-            "SUM": [INF, NAN, NAN, NAN, -INF, INF],
-            "SUM_SQUARE": [INF, INF, NAN, NAN, INF, INF],
+            "AVERAGE": [INF, NAN, NAN, NAN, -INF, INF, NAN],
+            "L1": [INF, INF, NAN, NAN, INF, INF, NAN],
+            "L2": [INF, INF, NAN, NAN, INF, INF, NAN],
+            "LOG_SUM": [INF, NAN, NAN, NAN, NAN, INF, NAN],
+            "LOG_SUM_EXP": [INF, INF, NAN, NAN, -INF, INF, NAN],
+            "MAX": [INF, INF, 3, NAN, -INF, INF, INF],
+            "MIN": [1, -INF, -5, NAN, -INF, 0, 1],
+            "MULTIPLY": [INF, -INF, NAN, NAN, -INF, NAN, NAN],
+            "SUM": [INF, NAN, NAN, NAN, -INF, INF, NAN],
+            "SUM_SQUARE": [INF, INF, NAN, NAN, INF, INF, NAN],
         }
         cases += [_case(f"{kind}-special", name, odd, [1], np.array(y, dtype)[:, None]) for name, y in specials.items()]
-        cases.append(_case(f"{kind}-special", "ARGMAX", odd, [1], np.uint32([0, 0, 2, 0, 0, 1])[:, None]))
-        cases.append(_case(f"{kind}-special", "ARGMIN", odd, [1], np.uint32([1, 1, 1, 0, 0, 0])[:, None]))
+        cases.append(_case(f"{kind}-special", "ARGMAX", odd, [1], np.uint32([0, 0, 2, 0, 0, 1, 1])[:, None]))
+        cases.append(_case(f"{kind}-special", "ARGMIN", odd, [1], np.uint32([1, 1, 1, 0, 0, 0, 2])[:, None]))
         hidden = np.array([NAN, -INF], dtype)
         cases.append(_case(f"{kind}-minus-infinity-beside-nan", "ARGMAX", hidden, [0], np.uint64([1])))
         largest, smallest = np.finfo(dtype).max, np.finfo(dtype).smallest_subnormal

@@ -84,6 +84,7 @@ def operator_page(found: OperatorSpec) -> list[Block]:
         Table(("Member", "Type", "Meaning"), list(_members(found, sections["Args"]))),
         Heading("Constraints"),
         Table(("Label", "Rule"), [(f"({label})", rule) for label, rule in sections["Constraints"].items()]),
+        *_decisions(found),
         *_support(found),
         Heading("Engines"),
         Table(("Engine", "How it serves the example below"), list(_engine_rows(found))),
@@ -124,8 +125,20 @@ def _docstring(desc: type[OperatorDesc]) -> tuple[list[str], Sections]:
     """The paragraphs of a desc's docstring, and its sections by title; items by what stands before the colon."""
     text = inspect.getdoc(desc) or ""
     parts = re.split(r"^(Args|Constraints|Source):\s*", text, flags=re.MULTILINE)
-    paragraphs = [" ".join(paragraph.split()) for paragraph in parts[0].split("\n\n") if paragraph.strip()]
-    return paragraphs, {title: _items(body) for title, body in zip(parts[1::2], parts[2::2], strict=True)}
+    return _paragraphs(parts[0]), {title: _items(body) for title, body in zip(parts[1::2], parts[2::2], strict=True)}
+
+
+def _paragraphs(text: str) -> list[str]:
+    """Each in one line; points of a list are some of their own."""
+    return [" ".join(each.split()) for each in re.split(r"\n\n|\n(?=- )", text) if each.strip()]
+
+
+def _decisions(found: OperatorSpec) -> Iterator[Block]:
+    """What the operator's file says of all in it, behind its first sentence."""
+    _, *decisions = _paragraphs(sys.modules[found.desc.__module__].__doc__ or "")
+    if decisions:
+        yield Heading("Decisions")
+        yield from decisions
 
 
 def _items(body: str) -> dict[str, str]:

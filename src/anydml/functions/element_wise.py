@@ -221,7 +221,7 @@ def threshold(
         device: a Device or its name; "cpu" where None.
 
     Returns:
-        An array like `x`, of its type and shape: max(x, min) for each element x.
+        An array like `x`, of its type and shape: max(x, min) for each element x, min for a NaN.
 
     Raises:
         DMLError: a ValueError or TypeError that names the rule; `out` is untouched then.

@@ -143,6 +143,7 @@ def max_pooling(
 
     Returns:
         An array like `x`, of its type; with indices two arrays. An index counts all elements of x, the first is 0.
+        NaNs beside numbers are passed over.
 
     Raises:
         DMLError: a ValueError or TypeError that names the rule; `out` is untouched then.

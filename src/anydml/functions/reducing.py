@@ -37,6 +37,7 @@ def reduce(
 
     Returns:
         An array like `x`, of its type, or of output_dtype. Integers wrap; an index along several axes is row-major.
+        MAX, MIN, ARGMAX and ARGMIN pass over NaNs beside numbers, as np.fmax does; the others give NaN.
 
     Raises:
         DMLError: a ValueError or TypeError that names the rule; `out` is untouched then.

@@ -74,7 +74,7 @@ class DML_ELEMENT_WISE_DIVIDE_OPERATOR_DESC(_Binary):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DML_ELEMENT_WISE_MAX_OPERATOR_DESC(_Binary):
-    """The larger of each pair of elements. May run in-place.
+    """The larger of each pair of elements, the number of a number and a NaN. May run in-place.
 
     Args:
         ATensor: the elements a.
@@ -108,7 +108,7 @@ class DML_ELEMENT_WISE_MEAN_OPERATOR_DESC(_Binary):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DML_ELEMENT_WISE_MIN_OPERATOR_DESC(_Binary):
-    """The smaller of each pair of elements. May run in-place.
+    """The smaller of each pair of elements, the number of a number and a NaN. May run in-place.
 
     Args:
         ATensor: the elements a.

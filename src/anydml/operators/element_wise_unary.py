@@ -80,7 +80,7 @@ class DML_ELEMENT_WISE_ABS_OPERATOR_DESC(_Unary):
 class DML_ELEMENT_WISE_CLIP_OPERATOR_DESC(_Unary):
     """Limits each element to an interval: f(x) = min(Max, max(Min, x)). May run in-place.
 
-    Integers are limited to those in the interval.
+    Integers are limited to those in the interval. A NaN becomes Min, or Max where that is below Min.
 
     Args:
         InputTensor: the elements.
@@ -170,7 +170,7 @@ class DML_ELEMENT_WISE_SQRT_OPERATOR_DESC(_Unary):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DML_ELEMENT_WISE_THRESHOLD_OPERATOR_DESC(_Unary):
-    """Raises each element to a lower end: f(x) = max(x, Min). May run in-place.
+    """Raises each element to a lower end: f(x) = max(x, Min), and so a NaN. May run in-place.
 
     Args:
         InputTensor: the elements.
@@ -191,6 +191,8 @@ class DML_ELEMENT_WISE_THRESHOLD_OPERATOR_DESC(_Unary):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DML_ELEMENT_WISE_CLIP1_OPERATOR_DESC(_Unary):
     """Limits each element to an interval of its own type: f(x) = max(Min, min(x, Max)). May run in-place.
+
+    A NaN becomes Max, or Min where that is above Max.
 
     Args:
         InputTensor: the elements.

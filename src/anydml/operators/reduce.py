@@ -3,7 +3,8 @@
 Decisions where the page is silent: integers are computed modulo 2^n, floats in the next wider type and rounded once. A
 product or a LOG_SUM_EXP whose result is finite does not overflow on the way. Of a NaN and a number, the larger and the
 smaller is the number, and ARGMAX and ARGMIN find that number; where all are NaN, MAX and MIN give NaN, ARGMAX and
-ARGMIN 0. Among equals the first wins. An index along several axes is row-major, in the order of the dimensions.
+ARGMIN 0. All other functions give NaN where there is one. Among equals the first wins. An index along several axes is
+row-major, in the order of the dimensions.
 """
 
 from __future__ import annotations
