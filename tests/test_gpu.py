@@ -357,6 +357,7 @@ def tiles(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> It
         small = {"TILE": 32, "LONG": 16, "DEEP": 4, "PIECE": 32, "TILES": 2, "GROUPS": (2, 4, 4)}
         small["FLAT_TILE"] = 32
         small["PIECES"] = {size: 512 * size for size in (2, 4, 8)}
+        small["FACTORS"] = 512
         small["FEW"] = 10**6 if request.param == "chain" else 0
         for name, value in small.items():
             monkeypatch.setattr(f"{scan}.{name}", value)

@@ -41,8 +41,10 @@ PIECE, TILES = 8 << 10, 4
 """Bytes of a tile in a chain along a line, at most, and tiles of a piece; twice as many of products, and of few lines
 of halves."""
 PIECES = {2: 16 << 10, 4: 20 << 10, 8: 16 << 10}
-"""Bytes of a piece where lines lie side by side, by those of an element: all that are read before they are scanned
-are to stay in the cache until they are."""
+"""Bytes of a piece of sums where lines lie side by side, by those of an element: all that are read before they are
+scanned are to stay in the cache until they are."""
+FACTORS = 8 << 10
+"""Elements of a piece of products there."""
 GROUPS = 8, 32, 48
 """Pieces in a group of a chain, and groups in a great group: of several lines, of one of products, of one of sums. The
 exponents of a great group's elements, of 32 * 32 pieces of 8192, add up to less than 2^31 even if each is -149.
@@ -159,8 +161,10 @@ def _tile(geometry: Geometry, near: int, dtype: torch.dtype, scaled: bool) -> tu
     if near:
         # 256 bytes side by side: memory is slow at pieces that are shorter and far from each other.
         pairs = dtype.itemsize == 2 and not scaled and geometry.is_even
-        lines, depth = WARP if dtype.itemsize == 8 else 2 * WARP, min(whole, DEEP)
-        parts = warps = 1 if count >= MANY else min(WARPS, next_power_of_2(-(-axis // depth)))
+        lines, depth, most = WARP if dtype.itemsize == 8 else 2 * WARP, min(whole, DEEP), WARPS
+        if scaled and count < MANY:
+            lines, depth, most = WARP, min(whole, 2 * DEEP), WARPS // 2
+        parts = warps = 1 if count >= MANY else min(most, next_power_of_2(-(-axis // depth)))
         if pairs and count >= 4 * MANY:
             lines *= 2
         elif pairs:
@@ -208,7 +212,8 @@ def _in_a_chain(
         if near < NEAR:
             parts, warps = NEAR // lines, WARPS // 2
             depth *= 2 if dtype.itemsize == 2 and not scaled else 1
-        tiles = max(1, PIECES[dtype.itemsize] // (lines * parts * depth * dtype.itemsize))
+        elements = FACTORS if scaled else PIECES[dtype.itemsize] // dtype.itemsize
+        tiles = max(1, elements // (lines * parts * depth))
     else:
         depth = FLAT_TILE // lines if near else min(LONG if scaled else TILE, PIECE // dtype.itemsize)
         tiles = 2 * TILES if scaled or (near and dtype.itemsize == 2) else TILES
