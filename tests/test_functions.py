@@ -122,6 +122,19 @@ class Capsule:
         return self.memory.__dlpack_device__()
 
 
+class OnGpu(Capsule):
+    """One whose memory is a device's."""
+
+    def __dlpack_device__(self) -> Any:
+        return 2, 1
+
+
+def test_memory_of_a_gpu_is_refused_with_its_device() -> None:
+    x = np.ones(3, np.float32)
+    parts = "OnGpu on cuda:1", "pass device='cuda:1'"
+    refused("(A12)", lambda: anydml.cumulative_summation(OnGpu(x), device="cpu"), *parts)
+
+
 KINDS: dict[str, Callable[[np.ndarray], Any]] = {
     "NumPy": lambda x: x,
     "view": lambda x: x[:],

@@ -28,9 +28,12 @@ from typing import Any
 
 import numpy as np
 
-from .errors import Violation, error
+from .errors import DMLError, Violation, error
 from .layout import DATA_TYPES, Array
 from .validate import kind_of
+
+_DEVICES = {2: "cuda", 10: "cuda", 14: "xpu"}
+"""Whose memory is not the CPU's: DLPack's numbers of them, and PyTorch's names."""
 
 
 def refuse(
@@ -77,11 +80,18 @@ def _import(operator: str, where: str, value: Any) -> Array:
         if isinstance(value, (np.ndarray, np.generic)) or hasattr(value, "__array_interface__"):
             return np.asarray(value)
         if hasattr(value, "__dlpack__"):
+            kind, number = value.__dlpack_device__()
+            if kind in _DEVICES:
+                device = f"{_DEVICES[kind]}:{number}"
+                remedy = f"Copy it to the CPU, or pass device={device!r}"
+                refuse(operator, "(A12)", where, f"{type(value).__name__} on {device}", "one on the CPU", remedy)
             # Of this DLPack tells nothing: PyTorch's views of conjugated numbers.
             if getattr(value, "is_neg", bool)():
                 raise TypeError("a view negated when it is read; use .resolve_neg()")
             return np.from_dlpack(value)
         return np.asarray(_memory_of(value))
+    except DMLError:
+        raise
     except Exception as problem:  # what a foreign array raises is its own business; here it is one more wrong operand
         reason = " ".join(str(problem).split())
         is_out = where == "out"
