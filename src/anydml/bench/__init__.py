@@ -248,6 +248,7 @@ def interleaved(functions: dict[str, Run], runs: int, place: Place) -> dict[str,
     times: dict[str, list[float]] = {name: [] for name in functions}
     for _ in range(runs):
         for name, function in functions.items():
+            place.calm()
             times[name].append(place.seconds(function, repeats[name]))
     return times
 

@@ -25,6 +25,8 @@ UFUNCS = {"CUMULATIVE_SUMMATION": np.add, "CUMULATIVE_PRODUCT": np.multiply}
 SEED = 0
 _WAKING = 1.0
 """Seconds of work after which a device has its full speed."""
+_CALMING = 5e-3
+"""Seconds after which threads no longer spin."""
 
 
 class Host:
@@ -121,6 +123,10 @@ class Host:
         with ThreadPoolExecutor(threads) as pool:
             copies[f"memmove, {count_of(threads, 'thread')}"] = lambda: list(pool.map(lambda part: move(*part), parts))
             yield copies
+
+    def calm(self) -> None:
+        """Waits until threads sleep that a library lets spin behind its work, or they would slow whoever comes next."""
+        time.sleep(_CALMING)
 
     def wake(self) -> None:
         """Makes a device ready that idled; processors are at once."""
@@ -222,6 +228,9 @@ class Gpu:
     def copies(self, size: int, modules: dict[str, Any], threads: int) -> Iterator[dict[str, Run]]:
         source, target = self.integers(0, 256, (size,), np.uint8), self.empty((size,), np.uint8)
         yield {"torch.copy_": lambda: target.copy_(source)}
+
+    def calm(self) -> None:
+        """Nothing of others runs on it by itself."""
 
     def wake(self) -> None:
         # Idle ones lower the clocks of their processors more than that of memory: a kernel is slower beside a copy.
