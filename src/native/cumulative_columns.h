@@ -33,6 +33,11 @@ class ColumnScan {
  public:
   using Tally = TallyOf<T>;
 
+  // Fewer columns go by themselves. Floats that fill a vector go as vectors.
+  static constexpr int64_t kLanes = kVectorBytes / sizeof(Tally);
+  static constexpr int kFewest = kIsFloat<T> ? static_cast<int>(kLanes) : kFewColumns;
+  static_assert(kFewest <= kFewColumns, "every strip holds a vector, or is of few columns");
+
   // `before` is C, or null where there is none; `tallies` is L, brought up to date.
   static void scan(const Steps& steps, int64_t width, Tally* tallies, const Tally* before, Stage& stage) {
     if constexpr (kCarries<T, Operation> && kOutput != Output::kNone) {
@@ -47,11 +52,6 @@ class ColumnScan {
   // What is not written in longer pieces leaves in the ordinary way.
   static constexpr int64_t kWorthStreaming = 512;
   static constexpr int64_t kMostStaged = 2 << 10;
-
-  static constexpr int64_t kLanes = kVectorBytes / sizeof(Tally);
-  // Floats that fill a vector go as vectors.
-  static constexpr int kFewest = kIsFloat<T> ? static_cast<int>(kLanes) : kFewColumns;
-  static_assert(kFewest <= kFewColumns, "every strip holds a vector, or is of few columns");
 
   template <bool kCarried>
   static void scan_carried(const Steps& steps, int64_t width, Tally* tallies, const Tally* before,

@@ -58,7 +58,9 @@ class ColumnPlan final : public Plan {
     const int64_t width = strip_width(planes, threads, streams);
     // The first strip is wider where its outputs do not begin with a line: no two threads write into one.
     const int64_t more = columns_.size > kMostBlocked ? to_next_line(out) / kSize : 0;
-    const int64_t strips = std::max<int64_t>(1, (columns_.size - more + width - 1) / width);
+    // So is the last one where few columns are left, which as a strip would be combined in another order.
+    const int64_t least = ColumnScan<T, Operation, Output::kNone>::kFewest;
+    const int64_t strips = std::max<int64_t>(1, (columns_.size - more - least + width) / width);
     const int64_t tasks = std::min<int64_t>(threads, planes * strips);
     parallel_for(tasks, threads, [&](int64_t task) {
       Stage stage(streams);
@@ -75,7 +77,8 @@ class ColumnPlan final : public Plan {
                        for (int64_t p = 0; p < count; ++p) {
                          for (int64_t strip = first; strip < last; ++strip) {
                            const int64_t start = strip > 0 ? strip * width + more : 0;
-                           const int64_t next = std::min((strip + 1) * width + more, columns_.size);
+                           const int64_t next =
+                               strip + 1 < strips ? (strip + 1) * width + more : columns_.size;
                            scan_strip(from + p * planes_.inner.in, to + p * planes_.inner.out, start,
                                       next - start, stage);
                          }
@@ -96,8 +99,10 @@ class ColumnPlan final : public Plan {
   static constexpr int64_t kMostStreamed = (16 << 10) / kSize;
   static constexpr int64_t kMostCached = std::min<int64_t>(2048, (8 << 10) / kSize);
   // Strips are as many of those wide, whose tallies stay in registers: two lines, or four where tallies are
-  // no wider than elements. The first strip is wider by less than that.
+  // no wider than elements.
   static constexpr int64_t kNarrowest = 256 / sizeof(Tally);
+  // By as many at most the first strip is wider, or the last.
+  static constexpr int64_t kWider = kLine / kSize + kFewColumns;
   // Input and output of that many bytes each fit a thread's second cache, as far as one counts on that.
   static constexpr int64_t kNear = 1 << 20;
   // A tile of the input, 64 KiB and a line for each row, so that columns do not fall into one set of the
@@ -105,6 +110,7 @@ class ColumnPlan final : public Plan {
   static constexpr int64_t kTileRows = 256 / kSize;
   static constexpr int64_t kTileColumns = 1024 / kSize;
   static constexpr int64_t kTileStep = 1024 + kLine;
+  static_assert(kTileColumns - kNarrowest + kWider <= kTileStep / kSize, "a strip fits a tile");
   // A strip of them is cut into blocks, which several threads may scan: so many columns at most, and so many
   // bytes to a block, that a thread finds in its second cache what it has reduced.
   static constexpr int64_t kMostBlocked = std::min<int64_t>(256, kTileColumns);
@@ -133,7 +139,7 @@ class ColumnPlan final : public Plan {
   }
 
   void scan_strip(const std::byte* in, std::byte* out, int64_t start, int64_t width, Stage& stage) const {
-    alignas(64) Tally tallies[kMostStreamed + kNarrowest];
+    alignas(64) Tally tallies[kMostStreamed + kWider];
     Tally before[kMostBlocked];
     const int64_t block = kCarries<T, Operation> ? block_ : axis_.size;
     const bool blocked = block < axis_.size;
