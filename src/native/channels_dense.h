@@ -3,7 +3,8 @@
 // A row of the left one is what lies under the filter at a place; in each column of the right one stands what
 // that weighs in a channel of the result. Every result is one chain of fused multiply-adds, from the bias on,
 // through the taps in their order and each tap's channels: the same bits wherever there are such
-// instructions. Elsewhere there is no such kernel, as libraries are faster.
+// instructions. Elsewhere there is no such kernel, as libraries are faster. Padding is multiplied as zeros,
+// so that an infinite weight on it gives NaN, as libraries have it too.
 #pragma once
 
 #include <algorithm>

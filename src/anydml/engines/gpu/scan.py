@@ -163,6 +163,7 @@ def _tile(geometry: Geometry, near: int, dtype: torch.dtype, scaled: bool) -> tu
         pairs = dtype.itemsize == 2 and not scaled and geometry.is_even
         lines, depth, most = WARP if dtype.itemsize == 8 else 2 * WARP, min(whole, DEEP), WARPS
         if scaled and count < MANY:
+            # An element takes more instructions: threads with more of them each, and fewer that wait for others.
             lines, depth, most = WARP, min(whole, 2 * DEEP), WARPS // 2
         parts = warps = 1 if count >= MANY else min(most, next_power_of_2(-(-axis // depth)))
         if pairs and count >= 4 * MANY:
