@@ -25,8 +25,8 @@ UFUNCS = {"CUMULATIVE_SUMMATION": np.add, "CUMULATIVE_PRODUCT": np.multiply}
 SEED = 0
 _WAKING = 1.0
 """Seconds of work after which a device has its full speed."""
-_CALMING = 5e-3
-"""Seconds after which threads no longer spin."""
+_CALMING, _CALMINGS = 5e-3, 40
+"""Seconds after which threads may no longer spin, and how often they are waited for."""
 
 
 class Host:
@@ -126,7 +126,11 @@ class Host:
 
     def calm(self) -> None:
         """Waits until threads sleep that a library lets spin behind its work, or they would slow whoever comes next."""
-        time.sleep(_CALMING)
+        for _ in range(_CALMINGS):
+            before = time.process_time()
+            time.sleep(_CALMING)
+            if time.process_time() - before < _CALMING / 10:
+                return
 
     def wake(self) -> None:
         """Makes a device ready that idled; processors are at once."""
