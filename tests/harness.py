@@ -16,6 +16,7 @@ from anydml import (
     DML_BUFFER_TENSOR_DESC,
     CompiledOperator,
     Device,
+    ExecutionFlags,
     TensorDataType,
 )
 from anydml.engines import calls
@@ -121,22 +122,26 @@ def is_by_channel(desc: Any) -> bool:
     return is_single and is_fused and follow and len(desc.InputTensor.Sizes) > 1 and set(sizes) == {1}
 
 
-def compiled(engine: str, desc: OperatorDesc) -> CompiledOperator:
+def compiled(engine: str, desc: OperatorDesc, flags: ExecutionFlags = ExecutionFlags.NONE) -> CompiledOperator:
     """The operator, compiled on an engine, which serves it and no other."""
     device = Device(DEVICES.get(engine, engine))
-    operator = device.compile_operator(device.create_operator(desc))
+    operator = device.compile_operator(device.create_operator(desc), flags)
     assert operator.engine == engine, operator.explain()
     return operator
 
 
 def run(
-    engine: str, desc: OperatorDesc, inputs: Sequence[np.ndarray | None], through: str = "dispatch"
+    engine: str,
+    desc: OperatorDesc,
+    inputs: Sequence[np.ndarray | None],
+    through: str = "dispatch",
+    flags: ExecutionFlags = ExecutionFlags.NONE,
 ) -> list[np.ndarray | None]:
     """The outputs for the given inputs, the same from either poison; checks that nothing else was written.
 
     `through` is "dispatch" (arrays as the desc has them), "flat" (their memory as flat bytes) or "table".
     """
-    operator = compiled(engine, desc)
+    operator = compiled(engine, desc, flags)
     spec = operator.spec
     results = []
     for poison in POISONS:

@@ -20,8 +20,9 @@ SHARED = Path(__file__).parents[2] / "shared" / "pydirectml"
 class Built:
     """A network of pydirectml. Weights are OWNED_BY_DML, as in the samples."""
 
-    def __init__(self, device: dml.Device) -> None:
+    def __init__(self, device: dml.Device, flags: dml.ExecutionFlags = dml.ExecutionFlags.NONE) -> None:
         self.device = device
+        self.flags = flags
         self.builder = dml.GraphBuilder(device)
         self.bindings: list[dml.Binding] = []
 
@@ -125,7 +126,7 @@ class Built:
         return dml.join(each, 1)
 
     def build(self, output: Any) -> dml.Model:
-        return self.builder.build(dml.ExecutionFlags.NONE, [output])
+        return self.builder.build(self.flags, [output])
 
     def computed(self, output: Any) -> np.ndarray:
         (result,) = self.device.compute(self.build(output), self.bindings, [output])

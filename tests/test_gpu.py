@@ -26,6 +26,7 @@ from anydml import (
     DML_QUANTIZED_LINEAR_AVERAGE_POOLING_OPERATOR_DESC,
     Device,
     DMLError,
+    ExecutionFlags,
     HResult,
     TensorDataType,
 )
@@ -35,6 +36,7 @@ from anydml.schema import OperatorDesc
 from cases import tensor
 from exact import check_join, check_last, check_pooling, check_tally
 from harness import GPU, run
+from test_library import LARGE, check_large
 
 on_gpu = pytest.mark.skipif(not GPU, reason="needs PyTorch and Triton: make test-gpu")
 
@@ -226,6 +228,27 @@ def test_tensors_that_are_more_than_numbers_are_refused(torch: Any, place: Any) 
     assert "found torch.bfloat16, expected one of DirectML's data types (S3). Convert it with .float()" in str(error)
     refused(lambda: anydml.cumulative_summation(x.to(torch.float64), device=GPU), "(S3)")
     refused(lambda: anydml.cumulative_summation(x > 0, device=GPU), "(S3)")
+
+
+@on_gpu
+@pytest.mark.parametrize("name", LARGE)
+def test_half_precision_where_it_is_allowed(name: str) -> None:
+    device = Device(GPU)
+    operator = device.create_operator(LARGE[name])
+    assert "TF32" not in device.compile_operator(operator).explain()
+    allowed = ExecutionFlags.ALLOW_HALF_PRECISION_COMPUTATION
+    assert "TF32 allowed" in device.compile_operator(operator, allowed).explain()
+    check_large(name, GPU, 2.0**-10, allowed)
+
+
+@on_gpu
+def test_half_precision_in_a_graph() -> None:
+    graph = anydml.Graph(Device(GPU))
+    x, w = (graph.input(tensor(sizes)) for sizes in ((1, 3, 8, 8), (4, 3, 3, 3)))
+    y = anydml.convolution(x, w)
+    assert "TF32 allowed" in graph.compile([y], ExecutionFlags.ALLOW_HALF_PRECISION_COMPUTATION).explain()
+    assert "TF32" not in graph.compile([y]).explain()
+    refused(lambda: graph.compile([y], 1), "(D4)")  # type: ignore[arg-type]
 
 
 @on_gpu

@@ -19,7 +19,16 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from .binding import BindingTable, Slot, violation
-from .dispatchables import Child, Compiled, CompiledOperator, Dispatchable, Operator, OperatorInitializer, Served
+from .dispatchables import (
+    Child,
+    Compiled,
+    CompiledOperator,
+    Dispatchable,
+    Operator,
+    OperatorInitializer,
+    Served,
+    check_flags,
+)
 from .engines import Declined, Engine, Kernel, engines
 from .engines.gpu.devices import NAMES as GPU_NAMES
 from .engines.gpu.devices import find
@@ -84,10 +93,12 @@ class Device:
         self.debug = flag_of("Device", "debug", debug)
         self.memory: Memory = HOST
         self._engines: tuple[Engine, ...]
+        self._reduced: tuple[Engine, ...]
+        """Where half precision is allowed."""
         if is_gpu:
-            self.memory, self._engines = _gpu(name)
+            self.memory, self._engines, self._reduced = _gpu(name)
         else:
-            self._engines = engines(name)
+            self._engines = self._reduced = engines(name)
 
     def __repr__(self) -> str:
         strict = ", strict=True" if self.strict else ""
@@ -111,24 +122,31 @@ class Device:
 
         Args:
             operator: of this device.
-            flags: accepted as DirectML accepts them; no engine here needs any.
+            flags: ALLOW_HALF_PRECISION_COMPUTATION lets a GPU round what CONVOLUTION and GEMM multiply to TF32; the
+                others are accepted, and no engine here needs them.
         """
         self._owns("compile_operator", operator, Operator)
-        _check_flags("compile_operator", flags)
+        check_flags("compile_operator", flags)
         spec, desc = operator.spec, operator.desc
         inputs = [(label, tensor, Layout.of_desc(tensor) if tensor else None) for label, tensor in spec.inputs(desc)]
         written = [(label, tensor, Layout.of_desc(tensor) if tensor else None) for label, tensor in spec.outputs(desc)]
         outputs = [Slot(label, tensor, layout, layout, True) for label, tensor, layout in written]
         aligned = spec.align(desc, [layout for _, _, layout in inputs])
         slots = [Slot(*member, engine_sees) for member, engine_sees in zip(inputs, aligned, strict=True)]
-        return CompiledOperator(operator, self.compile(spec, desc, slots, outputs), slots, outputs)
+        return CompiledOperator(operator, self.compile(spec, desc, slots, outputs, flags), slots, outputs)
 
     def compile(
-        self, spec: OperatorSpec, desc: OperatorDesc, inputs: Sequence[Slot], outputs: Sequence[Slot]
+        self,
+        spec: OperatorSpec,
+        desc: OperatorDesc,
+        inputs: Sequence[Slot],
+        outputs: Sequence[Slot],
+        flags: ExecutionFlags = ExecutionFlags.NONE,
     ) -> Served:
         """Asks the engines in turn; the functions compile here too, for the layouts of their arrays."""
         declined: list[tuple[str, Declined]] = []
-        for engine in self._engines:
+        is_reduced = ExecutionFlags.ALLOW_HALF_PRECISION_COMPUTATION in flags
+        for engine in self._reduced if is_reduced else self._engines:
             answer = engine.compile(spec, desc, [slot.aligned for slot in inputs], [slot.aligned for slot in outputs])
             if isinstance(answer, Kernel):
                 return Served(engine, answer, tuple(declined))
@@ -159,13 +177,12 @@ class Device:
             flags: as for :meth:`compile_operator`.
 
         Raises:
-            DMLError: (G1) to (G8).
+            DMLError: (G1) to (G8), (D4).
         """
         # On first use, as most never use graphs.
         from .graph.compiled import compile_graph
 
-        _check_flags("compile_graph", flags)
-        return compile_graph(self, desc)
+        return compile_graph(self, desc, flags)
 
     def create_operator_initializer(self, operators: Sequence[Compiled]) -> OperatorInitializer:
         """What initialises compiled operators and graphs of this device, once."""
@@ -231,15 +248,7 @@ class Device:
             raise error([violation(method, "(D2)", "", found, f"one of this device, {self}")])
 
 
-_ALL_FLAGS = ExecutionFlags(sum(ExecutionFlags))
-
-
-def _check_flags(method: str, flags: object) -> None:
-    if not isinstance(flags, ExecutionFlags) or flags not in _ALL_FLAGS:
-        raise error([violation(method, "(D4)", "flags", kind_of(flags), "ExecutionFlags")])
-
-
-def _gpu(name: str) -> tuple[Memory, tuple[Engine, ...]]:
+def _gpu(name: str) -> tuple[Memory, tuple[Engine, ...], tuple[Engine, ...]]:
     found = find(name)
     if isinstance(found, tuple):
         problem, remedy = found
@@ -249,7 +258,7 @@ def _gpu(name: str) -> tuple[Memory, tuple[Engine, ...]]:
     from .engines.gpu import GpuEngine
     from .engines.gpu.memory import TorchMemory
 
-    return TorchMemory(found), (GpuEngine(name, found),)
+    return TorchMemory(found), (GpuEngine(name, found),), (GpuEngine(name, found, allow_tf32=True),)
 
 
 def _unsupported(operator: str, where: str, found: str, expected: str, rule: str, remedy: str = "") -> Exception:

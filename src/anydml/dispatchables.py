@@ -1,6 +1,6 @@
 """What a device runs: compiled operators, and the initializers that fill the memory which they own.
 
-Their rules are (D3) in ``device.py`` and (B1) to (B9) in ``binding.py``.
+Their rules are (D3) and (D4) in ``device.py`` and (B1) to (B9) in ``binding.py``.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from .binding import (
     violation,
 )
 from .engines import Declined, Engine, Kernel, Run, TryRun
-from .enums import DML_PERSISTENT_BUFFER_ALIGNMENT
+from .enums import DML_PERSISTENT_BUFFER_ALIGNMENT, ExecutionFlags
 from .errors import Violation, error
 from .layout import Array
 from .memory import address
@@ -38,6 +38,15 @@ from .validate import check_values, kind_of
 if TYPE_CHECKING:
     from ._native import Fit
     from .device import Device
+
+
+_ALL_FLAGS = ExecutionFlags(sum(ExecutionFlags))
+
+
+def check_flags(method: str, flags: object) -> None:
+    """Refuses what are no flags; rule (D4)."""
+    if not isinstance(flags, ExecutionFlags) or flags not in _ALL_FLAGS:
+        raise error([violation(method, "(D4)", "flags", kind_of(flags), "ExecutionFlags")])
 
 
 class Served(NamedTuple):

@@ -61,7 +61,8 @@ class TensorFlags(IntFlag):
 
 
 class ExecutionFlags(IntFlag):
-    """``DML_EXECUTION_FLAGS``, accepted by ``compile_operator``; no engine here needs any of them."""
+    """``DML_EXECUTION_FLAGS``. ALLOW_HALF_PRECISION_COMPUTATION lets a GPU round what CONVOLUTION and GEMM multiply to
+    TF32, which has FLOAT16's bits behind the point and FLOAT32's range; no engine here needs the others."""
 
     NONE = 0
     ALLOW_HALF_PRECISION_COMPUTATION = 1

@@ -409,7 +409,7 @@ class GraphBuilder:
     def build(self, flags: ExecutionFlags, outputs: Sequence[Expression], /) -> Model:
         """Compiles what the outputs need."""
         built = [_built("build", f"outputs[{i}]", each) for i, each in enumerate(outputs)]
-        return Model._of(self._graph.compile(built), built)
+        return Model._of(self._graph.compile(built, flags), built)
 
 
 def _apply(name: str, **members: Any) -> list[Expression]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..enums import TensorDataType
+from ..enums import ExecutionFlags, TensorDataType
 from ..errors import Violation, error
 from ..functions import element_wise_pairs as pairs
 from ..functions.element_wise import abs as absolute
@@ -238,14 +238,15 @@ class Graph:
         outputs = [(Port(len(self._nodes) - 1, i), tensor) for i, (_, tensor) in enumerate(found.outputs(desc))]
         return [Expression(self, port, tensor) for port, tensor in outputs if tensor is not None]
 
-    def compile(self, outputs: Sequence[Expression]) -> CompiledGraph:
+    def compile(self, outputs: Sequence[Expression], flags: ExecutionFlags = ExecutionFlags.NONE) -> CompiledGraph:
         """Compiles what the outputs need.
 
         Args:
             outputs: the graph's, in the order of a dispatch.
+            flags: as for :meth:`anydml.Device.compile_operator`.
 
         Raises:
-            DMLError: (G1) to (G9).
+            DMLError: (G1) to (G9), (D4).
         """
         if not isinstance(outputs, (list, tuple)) or not outputs:
             raise _error("compile", "outputs", kind_of(outputs), "a list of at least one Expression", "(G9)")
@@ -285,7 +286,8 @@ class Graph:
                 for i, end in enumerate(ends)
             ],
         )
-        return compile_graph(self.device, desc, self._inputs, {i: each.tensor for i, each in enumerate(outputs)})
+        written = {i: each.tensor for i, each in enumerate(outputs)}
+        return compile_graph(self.device, desc, flags, self._inputs, written)
 
     def _check_output(self, found: OperatorSpec, member: str, given: object) -> None:
         is_one = "array" not in found.tensors[member].kind

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..binding import Bound, Slot
-from ..dispatchables import Compiled
+from ..dispatchables import Compiled, check_flags
 from ..engines import BindableRun, Run
-from ..enums import DML_PERSISTENT_BUFFER_ALIGNMENT, TensorDataType
+from ..enums import DML_PERSISTENT_BUFFER_ALIGNMENT, ExecutionFlags, TensorDataType
 from ..errors import error
 from ..layout import Array, Layout
 from ..memory import bytes_behind
@@ -66,6 +66,7 @@ class _Work(NamedTuple):
 def compile_graph(
     device: Device,
     desc: DML_GRAPH_DESC,
+    flags: ExecutionFlags = ExecutionFlags.NONE,
     starts: Mapping[int, Tensor] | None = None,
     ends: Mapping[int, Tensor] | None = None,
 ) -> CompiledGraph:
@@ -74,13 +75,15 @@ def compile_graph(
     Args:
         device: where it will run.
         desc: the graph.
+        flags: as for an operator.
         starts: what inputs are bound as, by their numbers, where that spans no less than what they feed.
         ends: what outputs are bound as, by their numbers, where that is not as their nodes have them.
     """
+    check_flags("compile_graph", flags)
     violations = check(desc, device)
     if violations:
         raise error(violations)
-    return CompiledGraph(device, desc, starts or {}, ends or {})
+    return CompiledGraph(device, desc, flags, starts or {}, ends or {})
 
 
 class CompiledGraph(Compiled):
@@ -98,11 +101,16 @@ class CompiledGraph(Compiled):
         return f"<CompiledGraph of {len(self.steps)} kernels on {self.device}>"
 
     def __init__(
-        self, device: Device, desc: DML_GRAPH_DESC, starts: Mapping[int, Tensor], ends: Mapping[int, Tensor]
+        self,
+        device: Device,
+        desc: DML_GRAPH_DESC,
+        flags: ExecutionFlags,
+        starts: Mapping[int, Tensor],
+        ends: Mapping[int, Tensor],
     ) -> None:
-        network = Network(desc, device)
-        self.steps = [Step.of(vertex, node, device) for node, vertex in network.vertices.items()]
-        self._preparation = [Step.of(vertex, node, device) for node, vertex in network.prepared.items()]
+        network = Network(desc, device, flags)
+        self.steps = [network.step(vertex, node) for node, vertex in network.vertices.items()]
+        self._preparation = [network.step(vertex, node) for node, vertex in network.prepared.items()]
         self._constants = network.constants
         self._notes = network.notes
         # Where a kernel may refuse a value that another has computed, nothing is given before all have run.

@@ -13,6 +13,7 @@ import numpy as np
 
 from ..binding import Slot
 from ..dispatchables import Served
+from ..enums import ExecutionFlags
 from ..errors import error
 from ..layout import Array, Layout
 from ..operators.chain import Chain
@@ -52,9 +53,10 @@ class Network:
         notes: what was done, in words.
     """
 
-    def __init__(self, desc: DML_GRAPH_DESC, device: Device) -> None:
+    def __init__(self, desc: DML_GRAPH_DESC, device: Device, flags: ExecutionFlags) -> None:
         sources, self.targets = wiring(desc)
         self.device = device
+        self._flags = flags
         self.vertices: dict[int, Vertex] = {}
         self.constants: dict[Port, Array] = {}
         self.notes: list[str] = []
@@ -100,9 +102,13 @@ class Network:
             vertex.sources = [given_by.get(port, port) for port in vertex.sources]
         self.targets = {number: given_by.get(port, port) for number, port in self.targets.items()}
 
+    def step(self, vertex: Vertex, node: int) -> Step:
+        """An operator with its kernel."""
+        return Step.of(vertex, node, self.device, self._flags)
+
     def prefers_channels_last(self, vertex: Vertex) -> bool:
         """Whether the engine that serves it says so."""
-        return Step.of(vertex, 0, self.device).served.kernel.channels_last
+        return self.step(vertex, 0).served.kernel.channels_last
 
     def _take_prepared(self, owned: set[Port]) -> dict[int, Vertex]:
         prepared: dict[int, Vertex] = {}
@@ -121,7 +127,7 @@ class Network:
         for i, vertex in list(self.vertices.items()):
             if any(port is not None and port not in self.constants for port in vertex.sources):
                 continue
-            step = Step.of(vertex, i, self.device)
+            step = self.step(vertex, i)
             memory = self.device.memory
             outputs = {
                 place.port: memory.empty((place.room,), np.dtype(np.uint8))
@@ -205,7 +211,7 @@ class Step(NamedTuple):
     """The device, where it is asked whether values break a rule."""
 
     @classmethod
-    def of(cls, vertex: Vertex, node: int, device: Device) -> Step:
+    def of(cls, vertex: Vertex, node: int, device: Device, flags: ExecutionFlags) -> Step:
         spec, desc = vertex.spec, vertex.desc
         layouts = [None if t is None else Layout.of_desc(t) for _, t in spec.inputs(desc)]
         aligned = spec.align(desc, layouts)
@@ -224,7 +230,7 @@ class Step(NamedTuple):
         ]
         is_blind = not device.memory.is_host and not device.debug
         demands = None if is_blind or spec.check_values is anything_goes else device
-        return cls(vertex, device.compile(spec, desc, slots, written), reads, writes, demands)
+        return cls(vertex, device.compile(spec, desc, slots, written, flags), reads, writes, demands)
 
     def check(self, inputs: Sequence[Array | None]) -> None:
         """Refuses values that break a rule."""

@@ -122,14 +122,20 @@ def plan(
     desc: OperatorDesc,
     inputs: Sequence[Layout | None],
     outputs: Sequence[Layout | None],
+    **options: Any,
 ) -> Plan | Declined:
+    """What runs an operator.
+
+    Args:
+        options: what the family's own `plan` takes beside these.
+    """
     if spec.name not in FAMILIES:
         return Declined("there is no kernel for it yet")
     for layout in (*inputs, *outputs):
         if layout is not None and any(stride < 0 or stride % layout.dtype.itemsize for stride in layout.strides):
             return Declined("PyTorch has no strides that are negative or no multiple of an element")
     family = import_module(f".{FAMILIES[spec.name]}", __name__)
-    calls = family.plan(spec, desc, inputs, outputs)
+    calls = family.plan(spec, desc, inputs, outputs, **options)
     if isinstance(calls, Declined):
         return calls
     import torch

@@ -7,7 +7,7 @@ product with 0, which is NaN where the filter has an infinity.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from itertools import product
 from typing import Any
 
@@ -61,14 +61,30 @@ def single_precision() -> Iterator[None]:
             setting.fp32_precision = precision
 
 
+def precision(allow_tf32: bool) -> AbstractContextManager[None]:
+    """In which calls are made: of single precision, or of what the process allows."""
+    return nullcontext() if allow_tf32 else single_precision()
+
+
 def plan(
-    spec: OperatorSpec, desc: OperatorDesc, inputs: Sequence[Layout | None], outputs: Sequence[Layout | None]
+    spec: OperatorSpec,
+    desc: OperatorDesc,
+    inputs: Sequence[Layout | None],
+    outputs: Sequence[Layout | None],
+    allow_tf32: bool = False,
 ) -> Run:
-    function = _gemm(desc) if isinstance(desc, DML_GEMM_OPERATOR_DESC) else convolution(desc)  # type: ignore[arg-type]
+    """What a dispatch does.
+
+    Args:
+        allow_tf32: whether convolutions may round their operands to TF32, and products of matrices as the process
+            allows: PyTorch has no call that allows it to one product alone.
+    """
+    is_product = isinstance(desc, DML_GEMM_OPERATOR_DESC)
+    function = _gemm(desc) if is_product else convolution(desc, allow_tf32)  # type: ignore[arg-type]
     write = finish(desc.FusedActivation)  # type: ignore[attr-defined]
 
     def run(read: Tensors, written: Tensors) -> None:
-        with single_precision():
+        with precision(allow_tf32):
             y = function(*[None if x is None else x.float() for x in read])
         write(y, written[0])
 
@@ -95,7 +111,7 @@ def _gemm(desc: DML_GEMM_OPERATOR_DESC) -> Callable[..., Any]:
     return function
 
 
-def convolution(desc: DML_CONVOLUTION_OPERATOR_DESC) -> Callable[..., Any]:
+def convolution(desc: DML_CONVOLUTION_OPERATOR_DESC, allow_tf32: bool = False) -> Callable[..., Any]:
     """What computes it of the input, the filter and the bias: the result with its OutputPadding, and then the bias."""
     axes = tuple(range(2, len(desc.InputTensor.Sizes)))
     found = [size - padding for size, padding in zip(desc.OutputTensor.Sizes[2:], desc.OutputPadding, strict=True)]
@@ -105,7 +121,7 @@ def convolution(desc: DML_CONVOLUTION_OPERATOR_DESC) -> Callable[..., Any]:
         sizes, desc.FilterTensor.Sizes[2:], desc.Strides, desc.StartPadding, desc.EndPadding, desc.Dilations
     )
     by = _by_taps if any(map(is_extreme, windows)) else _forward if is_forward else _backward
-    convolve = by(desc, windows, found)
+    convolve = by(desc, windows, found, allow_tf32)
     is_turned = desc.Mode == ConvolutionMode.CONVOLUTION and by is not _by_taps
     behind = [number for padding in reversed(desc.OutputPadding) for number in (0, padding)]
 
@@ -124,26 +140,32 @@ def is_extreme(window: Window) -> bool:
     return max(window.start, window.end) >= window.extent or max(window.padded, window.stride) > _LARGEST
 
 
-def _called(desc: DML_CONVOLUTION_OPERATOR_DESC, padding: Sequence[int], extra: Sequence[int] | None) -> Any:
-    """PyTorch's own call, as its public ones allow cuDNN less than single precision, by settings of the process.
+def _called(
+    desc: DML_CONVOLUTION_OPERATOR_DESC, padding: Sequence[int], extra: Sequence[int] | None, allow_tf32: bool
+) -> Any:
+    """PyTorch's own call, as its public ones allow cuDNN less than single precision by settings of the process alone.
 
     Args:
         extra: elements beyond the end of a transposed convolution; None for a forward one.
     """
     last = (list(desc.Strides), list(padding), list(desc.Dilations), extra is not None, extra or [0] * len(padding))
-    flags = {"benchmark": False, "deterministic": True, "cudnn_enabled": True, "allow_tf32": False}
+    flags = {"benchmark": False, "deterministic": True, "cudnn_enabled": True, "allow_tf32": allow_tf32}
     return lambda x, w, bias: torch._convolution(x, w, bias, *last, desc.GroupCount, **flags)
 
 
-def _forward(desc: DML_CONVOLUTION_OPERATOR_DESC, windows: Sequence[Window], found: Sequence[int]) -> Any:
+def _forward(
+    desc: DML_CONVOLUTION_OPERATOR_DESC, windows: Sequence[Window], found: Sequence[int], allow_tf32: bool
+) -> Any:
     if all(window.start == window.end for window in windows):
-        return _called(desc, [window.start for window in windows], None)
-    call = _called(desc, [0] * len(windows), None)
+        return _called(desc, [window.start for window in windows], None, allow_tf32)
+    call = _called(desc, [0] * len(windows), None, allow_tf32)
     ends = [padding for window in reversed(windows) for padding in (window.start, window.end)]
     return lambda x, w, bias: call(functional.pad(x, ends), w, bias)
 
 
-def _backward(desc: DML_CONVOLUTION_OPERATOR_DESC, windows: Sequence[Window], found: Sequence[int]) -> Any:
+def _backward(
+    desc: DML_CONVOLUTION_OPERATOR_DESC, windows: Sequence[Window], found: Sequence[int], allow_tf32: bool
+) -> Any:
     """What both paddings cut is not computed; the rest that one of them cuts is left out of the result."""
     padding = [min(window.start, window.end) for window in windows]
     places = zip(desc.InputTensor.Sizes[2:], windows, padding, found, strict=True)
@@ -152,11 +174,13 @@ def _backward(desc: DML_CONVOLUTION_OPERATOR_DESC, windows: Sequence[Window], fo
         whole = (size - 1) * window.stride + window.extent
         cuts.append(slice(window.start - both, window.start - both + wanted))
         extra.append(max(0, window.start + wanted + both - whole))
-    call = _called(desc, padding, extra)
+    call = _called(desc, padding, extra, allow_tf32)
     return lambda x, w, bias: call(x, w, bias)[tuple(cuts)]
 
 
-def _by_taps(desc: DML_CONVOLUTION_OPERATOR_DESC, windows: Sequence[Window], found: Sequence[int]) -> Any:
+def _by_taps(
+    desc: DML_CONVOLUTION_OPERATOR_DESC, windows: Sequence[Window], found: Sequence[int], allow_tf32: bool
+) -> Any:
     """As the reference does it: a product of matrices for each tap that lies on elements somewhere."""
     is_forward = desc.Direction == ConvolutionDirection.FORWARD
     sizes, groups = desc.InputTensor.Sizes, desc.GroupCount

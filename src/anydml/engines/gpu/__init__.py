@@ -34,15 +34,20 @@ KERNELS = {
 }
 """The module whose `plan` plans an operator's kernels; all others, and what it declines, are calls of PyTorch."""
 
+REDUCED = {**KERNELS, **dict.fromkeys(("CONVOLUTION", "GEMM"), "tf32")}
+"""Likewise where TF32 is allowed."""
+
 
 class GpuEngine:
-    """`device` is PyTorch's, where kernels run; its CPU in Triton's interpreter."""
+    """`device` is PyTorch's, where kernels run; its CPU in Triton's interpreter. `allow_tf32` is about CONVOLUTION and
+    GEMM."""
 
     takes_chains = False
 
-    def __init__(self, name: str, device: torch.device) -> None:
+    def __init__(self, name: str, device: torch.device, allow_tf32: bool = False) -> None:
         self.name = name
         self.device = device
+        self._allow_tf32 = allow_tf32
 
     def compile(
         self,
@@ -84,10 +89,11 @@ class GpuEngine:
         inputs: Sequence[Layout | None],
         outputs: Sequence[Layout | None],
     ) -> Planned | Declined:
-        if spec.name not in KERNELS:
+        modules = REDUCED if self._allow_tf32 else KERNELS
+        if spec.name not in modules:
             return self._called(spec, desc, inputs, outputs)
         # On first use, as Triton takes a second to load.
-        plan: Plan = import_module(f".{KERNELS[spec.name]}", __name__).plan
+        plan: Plan = import_module(f".{modules[spec.name]}", __name__).plan
         with self._current():
             written = [layout for layout in outputs if layout is not None]
             planned = plan(spec, desc, inputs, written, str(self.device))

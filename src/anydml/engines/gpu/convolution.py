@@ -19,7 +19,12 @@ from .normalization import by_channel
 
 
 def plan(
-    spec: OperatorSpec, desc: OperatorDesc, inputs: Sequence[Layout | None], outputs: Sequence[Layout], device: str
+    spec: OperatorSpec,
+    desc: OperatorDesc,
+    inputs: Sequence[Layout | None],
+    outputs: Sequence[Layout],
+    device: str,
+    allow_tf32: bool = False,
 ) -> Planned | Declined:
     d: Any = desc
     bias, y = inputs[2], outputs[0]
@@ -34,14 +39,14 @@ def plan(
     launch = by_channel(convolution_kernels.finish, y.sizes, constants)
     if isinstance(launch, Declined):
         return launch
-    convolve = dense.convolution(d)
+    convolve = dense.convolution(d, allow_tf32)
 
     def run(inputs: Tensors, outputs: Tensors) -> None:
         x, w, bias = inputs
-        with dense.single_precision():
+        with dense.precision(allow_tf32):
             result = convolve(x, w, None)
         launch(result.contiguous(), bias, outputs[0])
 
-    words = "a call of PyTorch, and what follows in one pass"
+    words = "a call of PyTorch, and what follows in one pass" + (", TF32 allowed" if allow_tf32 else "")
     types = [torch.float32, None if bias is None else torch.float32, torch.float32]
     return Planned(words, calls.guarded(spec.name, run), ((launch, types),))
