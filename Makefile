@@ -84,19 +84,21 @@ CHECKED := build/checked
 CORES := $(shell getconf _NPROCESSORS_ONLN)
 MAKE_CHECKED := $(MAKE) --no-print-directory -j$(CORES)
 DRIVER := tests/native/threads.cpp
+# However many processors there are.
+RUN := OMP_NUM_THREADS=3
 NATIVE := $(filter-out src/native/module.cpp,$(wildcard src/native/*.cpp))
 HEADERS := $(wildcard src/native/*.h)
 objects = $(patsubst %.cpp,$(CHECKED)/$(1)/%.o,$(notdir $(2)))
 
 $(CHECKED)/%.o: $(DRIVER) $(NATIVE) $(HEADERS)
 	@mkdir -p $(@D)
-	$(COMPILE_$(*D)) -std=c++20 -ffp-contract=off -Wall -Wextra -Wno-psabi -DANYDML_STD_THREADS -Isrc/native \
+	$(COMPILE_$(*D)) -std=c++20 -ffp-contract=off -Wall -Wextra -Wno-psabi -Isrc/native \
 		-c $(filter %/$(*F).cpp,$^) -o $@
 
 COMPILE_threads = $(CXX) -O1 -g -fsanitize=thread
 sanitize-threads: ## The kernels from several threads at once, under ThreadSanitizer
 	$(MAKE_CHECKED) $(CHECKED)/with-threads
-	$(CHECKED)/with-threads
+	$(RUN) $(CHECKED)/with-threads
 
 $(CHECKED)/with-threads: $(call objects,threads,$(DRIVER) $(NATIVE))
 	$(CXX) -fsanitize=thread $^ -o $@ -pthread
@@ -119,9 +121,9 @@ COMPILE_AVX512 = $(CXX) -O2 -DANYDML_ISA_AVX512
 neon: ## The kernels compiled for ARM give the same bits as here
 	@command -v $(NEON_CXX) > /dev/null || { echo "There is no $(NEON_CXX): install g++-aarch64-linux-gnu"; exit 1; }
 	$(MAKE_CHECKED) $(CHECKED)/digests-arm $(CHECKED)/digests-here
-	$(CHECKED)/digests-here > $(CHECKED)/here.txt
+	$(RUN) $(CHECKED)/digests-here > $(CHECKED)/here.txt
 	@if command -v $(QEMU) > /dev/null; then \
-		$(QEMU) $(CHECKED)/digests-arm > $(CHECKED)/arm.txt && diff $(CHECKED)/here.txt $(CHECKED)/arm.txt && \
+		$(RUN) $(QEMU) $(CHECKED)/digests-arm > $(CHECKED)/arm.txt && diff $(CHECKED)/here.txt $(CHECKED)/arm.txt && \
 		echo "NEON: the same bits as here in $$(wc -l < $(CHECKED)/arm.txt) cases"; \
 	else echo "NEON: compiled, but not run: no $(QEMU)"; fi
 

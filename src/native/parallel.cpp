@@ -1,20 +1,29 @@
-// OpenMP, so that OMP_NUM_THREADS and threadpoolctl work as for NumPy; std::thread where ANYDML_STD_THREADS
-// is set (ThreadSanitizer knows nothing of OpenMP's runtime); the calling thread alone where there is
-// neither.
+// Threads of this process's own, which wait for work. A caller does all of it that no other thread has begun,
+// and so waits for none but those at work: one that the system has not woken yet, or has no processor for,
+// holds up nobody, where OpenMP's barrier would wait for it (for two ticks of the system's clock, where it
+// wakes beside a caller that spins). OpenMP tells how many threads there may be, so that OMP_NUM_THREADS and
+// threadpoolctl work as for NumPy.
 #include "parallel.h"
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdlib>
 #include <memory>
-
-#if defined(ANYDML_STD_THREADS)
+#include <mutex>
+#include <system_error>
 #include <thread>
 #include <vector>
-#elif defined(_OPENMP)
+
+#if defined(_OPENMP)
 #include <omp.h>
 #endif
 #if defined(__unix__) || defined(__APPLE__)
 #include <pthread.h>
+#endif
+#if defined(__SSE2__) || defined(_M_X64)
+#include <emmintrin.h>
 #endif
 
 namespace anydml {
@@ -23,26 +32,39 @@ namespace {
 // About what two threads do in the time that it takes to start them.
 constexpr int64_t kWorthTheirStart = 512 << 10;
 
-// GNU's OpenMP runtime does not survive fork(): a child's parallel region would wait for threads that are its
-// parent's.
-std::atomic<bool> is_forked_child{false};
-
-[[maybe_unused]] const bool kWatchesForks = [] {
-#if defined(__unix__) || defined(__APPLE__)
-  pthread_atfork(nullptr, nullptr, [] { is_forked_child = true; });
-#endif
-  return true;
-}();
-
 int available_threads() {
-  if (is_forked_child) return 1;
-#if defined(ANYDML_STD_THREADS)
-  return std::max(2, static_cast<int>(std::thread::hardware_concurrency()));
-#elif defined(_OPENMP)
+#if defined(_OPENMP)
   return omp_get_max_threads();
 #else
-  return 1;
+  static const int threads = [] {
+    const char* const wanted = std::getenv("OMP_NUM_THREADS");
+    const int given = wanted == nullptr ? 0 : std::atoi(wanted);
+    return std::max(1, given > 0 ? given : static_cast<int>(std::thread::hardware_concurrency()));
+  }();
+  return threads;
 #endif
+}
+
+// Leaves a processor's arithmetic to the thread that it may be running beside this one.
+void relax() {
+#if defined(__SSE2__) || defined(_M_X64)
+  _mm_pause();
+#elif defined(__aarch64__) && defined(__GNUC__)
+  asm volatile("yield");
+#endif
+}
+
+// Whether it came true before the time was over.
+template <class Condition>
+bool spin(std::chrono::microseconds most, const Condition& is_true) {
+  const auto end = std::chrono::steady_clock::now() + most;
+  do {
+    for (int i = 0; i < 64; ++i) {
+      if (is_true()) return true;
+      relax();
+    }
+  } while (std::chrono::steady_clock::now() < end);
+  return is_true();
 }
 
 // Of a thread, on a line of the caches of its own.
@@ -50,6 +72,149 @@ struct alignas(64) Share {
   std::atomic<int64_t> next;
   int64_t end;
 };
+
+// What a caller wants done, for as long as it waits.
+class Job {
+ public:
+  Job(int64_t count, int threads, void (*body)(const void*, int64_t, int), const void* context)
+      : seats(threads - 1), body_(body), context_(context), shares_(new Share[static_cast<size_t>(threads)]) {
+    for (int t = 0; t < threads; ++t) {
+      shares_[static_cast<size_t>(t)].next = share_begin(t, threads, count);
+      shares_[static_cast<size_t>(t)].end = share_begin(t + 1, threads, count);
+    }
+  }
+
+  // Neighbours go to one thread, which has what they share in its caches, as it may have what the same calls
+  // left there before. Whoever is done takes from others' shares: a thread that has to wait for its processor
+  // holds up none but itself.
+  void work(int worker) const {
+    const int threads = seats + 1;
+    for (int t = 0; t < threads; ++t) {
+      Share& share = shares_[static_cast<size_t>((worker + t) % threads)];
+      for (int64_t i = share.next++; i < share.end; i = share.next++) body_(context_, i, worker);
+    }
+  }
+
+  const int seats;  // for others than the caller
+  int taken = 0;
+  std::atomic<bool> is_full{false};
+  std::atomic<int> working{0};  // of those who took one
+
+ private:
+  void (*body_)(const void*, int64_t, int);
+  const void* context_;
+  std::unique_ptr<Share[]> shares_;
+};
+
+class Pool {
+ public:
+  void run(Job& job) {
+    {
+      const auto lock = locked();
+      while (static_cast<int>(workers_.size()) < job.seats && start()) continue;
+      jobs_.push_back(&job);
+      ++posted_;
+      if (sleeping_ > 0) keep_off_this_processor();
+    }
+    wake(job);
+    job.work(0);
+    if (!job.is_full) {
+      const auto lock = locked();
+      std::erase(jobs_, &job);
+    }
+    const auto is_done = [&] { return job.working.load(std::memory_order_acquire) == 0; };
+    while (!spin(kPatience, is_done)) std::this_thread::yield();
+  }
+
+ private:
+  static constexpr std::chrono::microseconds kPatience{50};
+  static constexpr std::chrono::microseconds kAwake{300};
+
+  // Held for so short a time that to sleep until it is free would take longer.
+  std::unique_lock<std::mutex> locked() {
+    std::unique_lock lock(mutex_, std::defer_lock);
+    if (!spin(kPatience, [&] { return lock.try_lock(); })) lock.lock();
+    return lock;
+  }
+
+  // Where the system has no more threads, those that there are will do.
+  bool start() {
+    try {
+      std::thread worker([this] { live(); });
+      workers_.push_back(worker.native_handle());
+      worker.detach();
+    } catch (const std::system_error&) {
+      return false;
+    }
+    return true;
+  }
+
+  // Linux on a virtual machine takes a processor that sleeps for one that is taken away, and wakes a thread
+  // beside the caller, which leaves it no time before the next ticks of the clock but one.
+  void keep_off_this_processor() {
+#if defined(__linux__)
+    const int here = sched_getcpu();
+    if (here < 0 || here == avoided_) return;
+    cpu_set_t allowed;
+    if (pthread_getaffinity_np(pthread_self(), sizeof(allowed), &allowed) != 0) return;
+    if (CPU_COUNT(&allowed) > 1) CPU_CLR(here, &allowed);
+    for (const auto worker : workers_) pthread_setaffinity_np(worker, sizeof(allowed), &allowed);
+    avoided_ = here;
+#endif
+  }
+
+  // Two, who wake others in turn.
+  void wake(const Job& job) {
+    wakes_.notify_one();
+    if (job.seats > 1) wakes_.notify_one();
+  }
+
+  [[noreturn]] void live() {
+    constexpr int64_t kNone = -1;
+    int64_t seen = kNone;
+    for (;;) {
+      // Whoever dispatches one operator after another has the next one soon.
+      spin(kAwake, [&] { return posted_ != seen; });
+      auto lock = locked();
+      ++sleeping_;
+      wakes_.wait(lock, [this] { return !jobs_.empty(); });
+      --sleeping_;
+      Job& job = *jobs_.front();
+      const int seat = ++job.taken;
+      ++job.working;
+      const bool is_last = seat == job.seats;
+      if (is_last) {
+        jobs_.erase(jobs_.begin());
+        job.is_full = true;
+      }
+      seen = jobs_.empty() ? posted_.load() : kNone;
+      lock.unlock();
+      if (!is_last) wake(job);
+      job.work(seat);
+      // The job is its caller's again, and may be gone.
+      job.working.fetch_sub(1, std::memory_order_release);
+    }
+  }
+
+  std::mutex mutex_;
+  std::condition_variable wakes_;
+  std::vector<Job*> jobs_;  // that have a seat left
+  std::vector<std::thread::native_handle_type> workers_;
+  int sleeping_ = 0;
+  int avoided_ = -1;
+  std::atomic<int64_t> posted_{0};
+};
+
+// Never destroyed, as its threads wait to the process's end.
+Pool* the_pool = new Pool;
+
+// A forked child has none of its parent's threads.
+[[maybe_unused]] const bool kWatchesForks = [] {
+#if defined(__unix__) || defined(__APPLE__)
+  pthread_atfork(nullptr, nullptr, [] { the_pool = new Pool; });
+#endif
+  return true;
+}();
 
 }  // namespace
 
@@ -62,31 +227,8 @@ void parallel_for(int64_t count, int threads, void (*body)(const void* context, 
     for (int64_t i = 0; i < count; ++i) body(context, i, 0);
     return;
   }
-  // Neighbours go to one thread, which has what they share in its caches, as it may have what the same calls
-  // left there before. Whoever is done takes from others' shares: a thread that has to wait for its processor
-  // holds up none but itself.
-  const std::unique_ptr<Share[]> shares(new Share[static_cast<size_t>(threads)]);
-  for (int t = 0; t < threads; ++t) {
-    shares[static_cast<size_t>(t)].next = share_begin(t, threads, count);
-    shares[static_cast<size_t>(t)].end = share_begin(t + 1, threads, count);
-  }
-  [[maybe_unused]] const auto work = [&](int worker) {
-    for (int t = 0; t < threads; ++t) {
-      Share& share = shares[static_cast<size_t>((worker + t) % threads)];
-      for (int64_t i = share.next++; i < share.end; i = share.next++) body(context, i, worker);
-    }
-  };
-#if defined(ANYDML_STD_THREADS)
-  std::vector<std::thread> helpers;
-  for (int t = 1; t < threads; ++t) helpers.emplace_back(work, t);
-  work(0);
-  for (std::thread& helper : helpers) helper.join();
-#elif defined(_OPENMP)
-#pragma omp parallel num_threads(threads)
-  work(omp_get_thread_num());
-#else
-  work(0);
-#endif
+  Job job(count, threads, body, context);
+  the_pool->run(job);
 }
 
 }  // namespace anydml

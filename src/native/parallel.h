@@ -7,7 +7,7 @@
 
 namespace anydml {
 
-// How many threads work on that many bytes, read and written: one where starting others would cost more than
+// How many threads work on that many bytes, read and written: one where waking others would cost more than
 // they save.
 int threads_for(int64_t bytes);
 

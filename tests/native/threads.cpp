@@ -2,7 +2,8 @@
 // machine has: for ThreadSanitizer to watch, and to show that all give the same bits. Prints a digest of each
 // output, so that another processor's run can be compared.
 //
-// Built with ANYDML_STD_THREADS: the sanitizer knows nothing of OpenMP's runtime.
+// Built without OpenMP, of whose runtime the sanitizer knows nothing: OMP_NUM_THREADS alone tells how many
+// threads.
 #include <bit>
 #include <cinttypes>
 #include <cstdio>
