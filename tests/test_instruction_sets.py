@@ -62,7 +62,7 @@ def test_the_same_bits_for_every_number_of_threads() -> None:
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
 def test_a_forked_child_computes() -> None:
-    """Threads are the parent's; a child that waited for them would wait for ever. It has its own, and so has its child."""
+    """A child has none of its parent's threads, and would wait for ever for them; it starts its own."""
     code = """
 import os, sys, numpy as np, anydml
 x = np.ones((64, 40_000), np.float32)
