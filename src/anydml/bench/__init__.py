@@ -31,6 +31,8 @@ FASTER = 1.05
 """A peer that takes less than our time by this counts as faster."""
 _FAR, _SLOW = 3.0, 0.02
 """A peer that takes so many times as long as we, and at least so many seconds, is not worth more runs."""
+_TRIALS = 3
+"""That tell how often a short run is repeated."""
 _LONG = 0.1
 """Seconds of a run beyond which it is not taken again for being near ours."""
 
@@ -243,8 +245,9 @@ def interleaved(functions: dict[str, Run], runs: int, place: Place) -> dict[str,
     """Seconds of each in turn, so that what disturbs the machine disturbs all; short ones repeated within a run."""
     repeats = {}
     for name, function in functions.items():
-        function()
-        repeats[name] = max(1, round(place.least_seconds / max(place.seconds(function), 1e-8)))
+        # The least, as the first ones wake threads, and load what is called.
+        least = min(place.seconds(function) for _ in range(_TRIALS))
+        repeats[name] = max(1, round(place.least_seconds / max(least, 1e-8)))
     times: dict[str, list[float]] = {name: [] for name in functions}
     for _ in range(runs):
         for name, function in functions.items():
