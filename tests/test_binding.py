@@ -159,6 +159,7 @@ DISPATCH_NEGATIVES: list[tuple[str, Any, Any, str, str]] = [
     ("(B6)", [np.float32(3)], [OUT], "InputTensor", "sizes ()"),
     ("(B6)", [bytes(15)], [OUT], "InputTensor", "15 bytes"),
     ("(B6)", [np.zeros(4, object)], [OUT], "InputTensor", "object"),
+    ("(A1)", [np.ma.masked_equal(X, 0)], [OUT], "InputTensor", "MaskedArray"),
     ("(B6)", [X], [poisoned(15)], "OutputTensor", "15 bytes"),
     ("(B6)", [X], [np.zeros(4, np.float32)[::-1]], "OutputTensor", "strides (-1,) elements"),
     ("(B6)", [X], [np.zeros((4, 1), np.float32)], "OutputTensor", "sizes (4, 1)"),

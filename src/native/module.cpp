@@ -86,6 +86,10 @@ class Views {
   std::vector<void*> pointers_;
 };
 
+// NumPy's own, while this module is loaded. No subclass is taken at a glance: what a masked array's memory
+// holds is not all that it means.
+PyObject* array_type = nullptr;
+
 // Buffers of a dispatch that plainly fit their slots, taken without an exception, and, where they are few,
 // without an allocation: what does not fit is no error yet, but the rules' to judge.
 class QuickViews {
@@ -112,6 +116,7 @@ class QuickViews {
         pointers_[count_++] = nullptr;
         continue;
       }
+      if (reinterpret_cast<PyObject*>(Py_TYPE(object)) != array_type) return false;
       if (PyObject_GetBuffer(object, &buffers_[count_], flags | PyBUF_FORMAT) != 0) {
         PyErr_Clear();
         return false;
@@ -297,6 +302,7 @@ NB_MODULE(_native, m) {
   // What the functions have compiled lives as long as the interpreter, which nanobind would call a leak.
   nb::set_leak_warnings(false);
   m.doc() = "The kernels of the CPU engine. Requests must have been validated.";
+  anydml::array_type = nb::object(nb::module_::import_("numpy").attr("ndarray")).release().ptr();
 
   nb::class_<anydml::BoundPlan>(m, "Plan", "An operator made ready; several threads may run it at once.")
       .def("run", &anydml::BoundPlan::run, "inputs"_a, "outputs"_a,

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..binding import Bound, Slot
 from ..dispatchables import Compiled, check_flags
-from ..engines import BindableRun, Run
+from ..engines import BindableRun, Run, TryRun
 from ..enums import DML_PERSISTENT_BUFFER_ALIGNMENT, ExecutionFlags, TensorDataType
 from ..errors import error
 from ..layout import Array, Layout
@@ -143,6 +143,7 @@ class CompiledGraph(Compiled):
             blocks = -(-place.room // DML_PERSISTENT_BUFFER_ALIGNMENT)
             self._persistent_size += blocks * DML_PERSISTENT_BUFFER_ALIGNMENT
         self._alone: _Work | None = None
+        self._try_run = self._only_kernel()
         if not self._persistent_size:
             self._alone = self._work_with({port: (each, 0) for port, each in self._constants.items()})
 
@@ -187,10 +188,28 @@ class CompiledGraph(Compiled):
                 are those of giving it the work.
         """
         timed = copy(self)
-        timed._seconds = []
+        timed._seconds, timed._try_run = [], None
         for _ in range(runs + 1):
             timed.dispatch(inputs, outputs, persistent=persistent)
         return [float(np.median(each)) for each in zip(*timed._seconds[1:], strict=True)]
+
+    def _only_kernel(self) -> TryRun | None:
+        """That of a graph of one kernel, which takes the graph's inputs and outputs as they are, in the same order."""
+        if len(self.steps) != 1 or self._preparation or self._constants or self._copied:
+            return None
+        (step,) = self.steps
+        if step.demands is not None or any(slot.owned for slot in self._inputs):
+            return None
+        reads = [Port(GRAPH, number) for number in range(len(self._inputs))]
+        writes = sorted(self._direct, key=self._direct.__getitem__)
+        for places, ports, slots in (step.reads, reads, self._inputs), (step.writes, writes, self._outputs):
+            layouts = [slot.layout for slot in slots]
+            if [None if place is None else place.port for place in places] != ports or not all(
+                place is not None and layout is not None and place.layout.same_place(layout)
+                for place, layout in zip(places, layouts, strict=True)
+            ):
+                return None
+        return step.served.kernel.try_run
 
     def _known_in(self, memory: Array, offset: int) -> dict[Port, tuple[Array, int]]:
         known = {port: (each, 0) for port, each in self._constants.items()}
