@@ -143,6 +143,13 @@ def test_one_thread_is_measured_beside_several(tmp_path: Path, monkeypatch: pyte
     assert [row["threads"] for row in json.loads(path.read_text())["rows"]] == [2, 2, 1, 1]
 
 
+def test_the_page_tells_how_much_threads_compute_together() -> None:
+    result = Result(header(Device("cpu"), HostPeers(2)))
+    assert result.header["together"] > 0
+    assert "2 threads, which compute " in plain_text(page(result))
+    assert "1 thread, Linux" in plain_text(page(Result({**header(Device("cpu"), HostPeers(1)), "system": "Linux"})))
+
+
 def test_accuracy_is_within_the_promise() -> None:
     lines = [line for line in accuracy(HostPeers(1), Device("cpu"), 1 << 17) if line["library"] == "anydml"]
     assert [(line["dtype"], line["range"]) for line in lines] == [

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import statistics
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from threading import Barrier
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -25,8 +27,35 @@ UFUNCS = {"CUMULATIVE_SUMMATION": np.add, "CUMULATIVE_PRODUCT": np.multiply}
 SEED = 0
 _WAKING = 1.0
 """Seconds of work after which a device has its full speed."""
+_ROUNDS, _EXPONENTIALS = 5, 500
 _CALMING, _CALMINGS = 5e-3, 40
 """Seconds after which threads may no longer spin, and how often they are waited for."""
+
+
+def together(threads: int) -> float:
+    """How many times as much as one thread so many of them compute, each in its caches.
+
+    Less than their number, where what the system calls cores are threads of one, which share its arithmetic, or are
+    others' as well.
+    """
+    arrays = [np.ones(1 << 13) for _ in range(threads)]
+    outputs = [np.empty_like(x) for x in arrays]
+    barrier = Barrier(threads)
+
+    def work(i: int, alone: bool) -> float:
+        if not alone:
+            barrier.wait()
+        start = time.perf_counter()
+        for _ in range(_EXPONENTIALS):
+            np.exp(arrays[i], out=outputs[i])
+        return time.perf_counter() - start
+
+    ratios = []
+    with ThreadPoolExecutor(threads) as pool:
+        for _ in range(_ROUNDS):
+            one = work(0, True)
+            ratios.append(threads * one / max(pool.map(work, range(threads), [False] * threads)))
+    return statistics.median(ratios)
 
 
 class Host:
