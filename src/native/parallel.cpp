@@ -154,12 +154,13 @@ class Pool {
   void keep_off_this_processor() {
 #if defined(__linux__)
     const int here = sched_getcpu();
-    if (here < 0 || here == avoided_) return;
     cpu_set_t allowed;
-    if (pthread_getaffinity_np(pthread_self(), sizeof(allowed), &allowed) != 0) return;
+    if (here < 0 || pthread_getaffinity_np(pthread_self(), sizeof(allowed), &allowed) != 0) return;
     if (CPU_COUNT(&allowed) > 1) CPU_CLR(here, &allowed);
+    if (placed_ == workers_.size() && CPU_EQUAL(&allowed, &allowed_)) return;
     for (const auto worker : workers_) pthread_setaffinity_np(worker, sizeof(allowed), &allowed);
-    avoided_ = here;
+    placed_ = workers_.size();
+    allowed_ = allowed;
 #endif
   }
 
@@ -201,7 +202,10 @@ class Pool {
   std::vector<Job*> jobs_;  // that have a seat left
   std::vector<std::thread::native_handle_type> workers_;
   int sleeping_ = 0;
-  int avoided_ = -1;
+#if defined(__linux__)
+  size_t placed_ = 0;  // workers that were told the processors they are allowed
+  cpu_set_t allowed_{};
+#endif
   std::atomic<int64_t> posted_{0};
 };
 
