@@ -145,7 +145,7 @@ def test_one_thread_is_measured_beside_several(tmp_path: Path, monkeypatch: pyte
 
 def test_the_page_tells_how_much_threads_compute_together() -> None:
     result = Result(header(Device("cpu"), HostPeers(2)))
-    assert result.header["together"] > 0
+    assert result.header["speedup"] > 0
     assert "2 threads, which compute " in plain_text(page(result))
     assert "1 thread, Linux" in plain_text(page(Result({**header(Device("cpu"), HostPeers(1)), "system": "Linux"})))
 

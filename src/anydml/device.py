@@ -122,8 +122,8 @@ class Device:
 
         Args:
             operator: of this device.
-            flags: ALLOW_HALF_PRECISION_COMPUTATION lets a GPU round what CONVOLUTION and GEMM multiply to TF32; the
-                others are accepted, and no engine here needs them.
+            flags: ALLOW_HALF_PRECISION_COMPUTATION lets a GPU compute in TF32, as ExecutionFlags tells; the others are
+                accepted, and no engine here needs them.
         """
         self._owns("compile_operator", operator, Operator)
         check_flags("compile_operator", flags)

@@ -46,7 +46,7 @@ _ALL_FLAGS = ExecutionFlags(sum(ExecutionFlags))
 def check_flags(method: str, flags: object) -> None:
     """Refuses what are no flags; rule (D4)."""
     if not isinstance(flags, ExecutionFlags) or flags not in _ALL_FLAGS:
-        raise error([violation(method, "(D4)", "flags", kind_of(flags), "ExecutionFlags")])
+        raise error([violation(method, "(D4)", "flags", kind_of(flags), "ExecutionFlags, such as ExecutionFlags.NONE")])
 
 
 class Served(NamedTuple):

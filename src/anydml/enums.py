@@ -61,8 +61,12 @@ class TensorFlags(IntFlag):
 
 
 class ExecutionFlags(IntFlag):
-    """``DML_EXECUTION_FLAGS``. ALLOW_HALF_PRECISION_COMPUTATION lets a GPU round what CONVOLUTION and GEMM multiply to
-    TF32, which has FLOAT16's bits behind the point and FLOAT32's range; no engine here needs the others."""
+    """``DML_EXECUTION_FLAGS``.
+
+    ALLOW_HALF_PRECISION_COMPUTATION lets a GPU round what CONVOLUTION multiplies to TF32, which has FLOAT16's bits
+    behind the point and FLOAT32's range; and what GEMM multiplies, where the process allows PyTorch as much. No engine
+    here needs the others.
+    """
 
     NONE = 0
     ALLOW_HALF_PRECISION_COMPUTATION = 1

@@ -19,7 +19,7 @@ from ..device import Device
 from ..errors import Violation
 from .cases import Case, Scan, Work, format_size
 from .peers import Peers, cores, processor
-from .places import Place, Run, place_of, together
+from .places import Place, Run, place_of, speedup
 
 RUNS, QUICK_RUNS, SMALL_RUNS = 7, 3, 25
 STEADY = 0.15
@@ -115,7 +115,7 @@ def header(device: Device, peers: Peers) -> dict[str, Any]:
         "processor": place.name or processor(),
         "cores": cores(),
         "threads": peers.threads,
-        "together": together(peers.threads) if peers.threads > 1 else None,
+        "speedup": speedup(peers.threads) if peers.threads > 1 else None,
         "system": f"{platform.system()} {platform.machine()}",
         "python": platform.python_version(),
         "anydml": __version__,

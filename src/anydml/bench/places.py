@@ -32,7 +32,7 @@ _CALMING, _CALMINGS = 5e-3, 40
 """Seconds after which threads may no longer spin, and how often they are waited for."""
 
 
-def together(threads: int) -> float:
+def speedup(threads: int) -> float:
     """How many times as much as one thread so many of them compute, each in its caches.
 
     Less than their number, where what the system calls cores are threads of one, which share its arithmetic, or are

@@ -91,8 +91,8 @@ def _machine(result: Result) -> str:
     counts, build = "", f", {header['build']}"
     if header["threads"]:
         counts, build = f"{count_of(header['cores'], 'core')}, {count_of(header['threads'], 'thread')}, ", ""
-        if header["together"] is not None:
-            counts += f"which compute {header['together']:.1f} times as much as one, "
+        if header["speedup"] is not None:
+            counts += f"which compute {header['speedup']:.1f} times as much as one, "
     return (
         f"{header['processor']}, {counts}{header['system']}, Python {header['python']}\n"
         f"anydml {header['anydml']} on {header['device']}{build}, beside {versions}{absent}\n"

@@ -76,8 +76,8 @@ def plan(
     """What a dispatch does.
 
     Args:
-        allow_tf32: whether convolutions may round their operands to TF32, and products of matrices as the process
-            allows: PyTorch has no call that allows it to one product alone.
+        allow_tf32: whether convolutions may round their operands to TF32, and products of matrices as far as the
+            process allows it.
     """
     is_product = isinstance(desc, DML_GEMM_OPERATOR_DESC)
     function = _gemm(desc) if is_product else convolution(desc, allow_tf32)  # type: ignore[arg-type]

@@ -1,5 +1,7 @@
 """CONVOLUTION and GEMM where ALLOW_HALF_PRECISION_COMPUTATION is set: operands may be rounded to TF32.
 
+Those of GEMM where the process allows it, as PyTorch has no call that allows it to one product alone.
+
 TF32 has the 10 bits behind the point that FLOAT16 has, and the range of FLOAT32, so that nothing overflows; sums are
 held in single precision.
 """
