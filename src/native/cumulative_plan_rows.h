@@ -66,6 +66,8 @@ class RowPlan final : public Plan {
                       scan_across(from, to, count, stage);
                     } else if (goes_abreast(rows)) {
                       scan_abreast(from, to, count, stage);
+                    } else if (goes_as_vectors()) {
+                      scan_as_vectors(from, to, count, stage);
                     } else if (size < kSegmented) {
                       scan_short_rows(from, to, count, stage);
                     } else {
@@ -92,11 +94,11 @@ class RowPlan final : public Plan {
   bool gathers() const { return geometry_.axis.in != geometry_.axis.out; }
   bool reads_across() const { return gathers() && lines_.inner.size >= kLines; }
 
-  // Floats of rows that are not packed many at a time: enough of them for every thread of a large machine, or
-  // too short to be worth more than one.
+  // Of what does not go as vectors, rows that are not packed many at a time: enough of them for every thread
+  // of a large machine, or too short to be worth more than one.
   bool goes_abreast(int64_t rows) const {
     const int64_t size = geometry_.axis.size;
-    return kIsFloat<T> && !gathers() && size >= kSegmented && lines_.inner.size >= kLines &&
+    return !Kernels::kAsVectors && !gathers() && size >= kSegmented && lines_.inner.size >= kLines &&
            (rows >= 64 * kLines || size <= kBlock);
   }
 
@@ -118,6 +120,21 @@ class RowPlan final : public Plan {
   Tile tile_of(const std::byte* in, int64_t row_step, int64_t i, int64_t count) const {
     const int64_t step = geometry_.axis.in;
     return {in + (down_ ? i + count - 1 : i) * step, row_step, down_ ? -step : step};
+  }
+
+  // Rows that need no more than one call, and are worth one of their own.
+  bool goes_as_vectors() const {
+    const int64_t size = geometry_.axis.size;
+    return Kernels::kAsVectors && !gathers() && size >= kVectorsFrom && size <= kBlock;
+  }
+
+  // Whether outputs go past the caches from where they are computed, by halves of vectors, as libraries hand
+  // out memory aligned for these: to parts of rows of `size` elements that lie from `out` on and `step`
+  // apart.
+  bool streams_to(const std::byte* out, int64_t size, int64_t step, const Stage& stage) const {
+    const auto first = reinterpret_cast<uintptr_t>(down_ ? out + size * kSize : out);
+    return Kernels::kStreams && stage.streams() &&
+           (first | static_cast<uintptr_t>(step)) % (kVectorBytes / 2) == 0;
   }
 
   // Where a part of that many elements that follows another one lies lowest.
@@ -143,9 +160,27 @@ class RowPlan final : public Plan {
       for (int64_t i = 0; i < geometry_.axis.size; i += kBlock) {
         const int64_t size = block_size(i);
         const std::byte* const from = block_of(in + r * lines_.inner.in, i, gathered);
-        std::byte* const to = stage.room(out + r * lines_.inner.out + lowest(i, size), size * kSize);
-        kernels_.scan_block(from, to, size, carry, next_to(from, size), stage);
+        std::byte* const to = out + r * lines_.inner.out + lowest(i, size);
+        const bool streams = streams_to(to, size, 0, stage);
+        kernels_.scan_block(from, streams ? to : stage.room(to, size * kSize), size, carry,
+                            next_to(from, size), stage, streams);
       }
+    }
+  }
+
+  // Where they are not streamed from where they are computed, packed ones many at a time.
+  void scan_as_vectors(const std::byte* in, std::byte* out, int64_t count, Stage& stage) const {
+    const int64_t size = geometry_.axis.size;
+    const auto [lines, in_step, out_step] = lines_.inner;
+    in += lowest(0, size);
+    out += lowest(0, size);
+    const bool streams = streams_to(out, size, out_step, stage);
+    const int64_t batch = streams ? count : out_step == size * kSize ? kBlock / size : 1;
+    for (int64_t start = 0; start < count; start += batch) {
+      const int64_t rows = std::min(batch, count - start);
+      std::byte* const to = out + start * out_step;
+      kernels_.scan_rows(in + start * in_step, in_step, streams ? to : stage.room(to, rows * size * kSize),
+                         out_step, size, rows, stage, streams);
     }
   }
 
@@ -315,9 +350,11 @@ class RowPlan final : public Plan {
       const int64_t size = block_size(i);
       if (size == 0) return;
       const std::byte* const from = block_of(in, i, gathered);
-      std::byte* const to = stage.room(out + lowest(i, size), size * kSize);
+      std::byte* const to = out + lowest(i, size);
+      const bool streams = streams_to(to, size, 0, stage);
       const std::byte* const coming = gathers() ? from : in + lowest(i + ahead, size);
-      kernels_.scan_reduced_block(from, to, size, carry, chunk.blocks[b], coming, stage);
+      kernels_.scan_reduced_block(from, streams ? to : stage.room(to, size * kSize), size, carry,
+                                  chunk.blocks[b], coming, stage, streams);
     }
   }
 

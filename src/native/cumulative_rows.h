@@ -1,9 +1,11 @@
 // Scans along an axis whose elements lie next to each other in memory, in either direction.
 //
-// What depends on the element before can't be done for neighbours at once, so lines abreast are: kLines of
-// them, whose elements are brought across into vectors and back. With t(s) the tally of line s,
+// Where the elements of a row may be combined among themselves first, they go a vector at a time. What
+// depends on the element before can't be done for neighbours at once, so lines abreast are: kLines of them,
+// whose elements are brought across into vectors and back. With t(s) the tally of line s,
 //   y(s, i) = t(s) o x(s, i),   t'(s) = y(s, i)   (exclusive: y(s, i) = t(s)).
-// Each of several rows is a line; of a long row of floats, segments are. Integers' order does not matter.
+// Each of several rows is a line, where they are short, lie across, or hold factors that are floats; of a
+// long row of such factors, segments are.
 #pragma once
 
 #include <algorithm>
@@ -11,11 +13,11 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "cumulative_integers.h"
 #include "cumulative_segments.h"
 #include "cumulative_squares.h"
 #include "cumulative_stage.h"
 #include "cumulative_tally.h"
+#include "cumulative_vectors.h"
 #include "isa.h"
 #include "stream.h"
 #include "vector.h"
@@ -26,6 +28,8 @@ ANYDML_ISA_BEGIN
 inline constexpr int64_t kBlock = 1024;
 // Rows shorter than that are not cut.
 inline constexpr int64_t kSegmented = 128;
+// Rows shorter than that go abreast, whatever they hold.
+inline constexpr int64_t kVectorsFrom = 16;
 static_assert(kLines * kSegmented <= kBlock, "as many rows as go abreast fit a block");
 
 #if defined(ANYDML_VECTORS)
@@ -34,9 +38,9 @@ static_assert(kLines * kSegmented <= kBlock, "as many rows as go abreast fit a b
 template <class T, class Operation, bool kExclusive, bool kDown>
 class RowScan {
   static constexpr int64_t kSize = sizeof(T);
-  using Segments = SegmentScan<T, Operation, kExclusive, kDown, kBlock>;
-  using Integers = IntegerScan<T, Operation, kExclusive, kDown>;
-  using Long = std::conditional_t<kIsFloat<T>, Segments, Integers>;
+  using Products = SegmentScan<T, kExclusive, kDown, kBlock>;
+  using Vectors = VectorScan<T, Operation, kExclusive, kDown>;
+  using Long = std::conditional_t<kIsCut<T, Operation>, Vectors, Products>;
 
  public:
   using Tally = TallyOf<T>;
@@ -44,6 +48,9 @@ class RowScan {
   using Totals = typename Long::Totals;
 
   static constexpr int64_t kSquare = Squares<T, Operation, kExclusive, kDown>::kSquare;
+  // Whether elements go a vector at a time, and whether these can go past the caches.
+  static constexpr bool kAsVectors = kIsCut<T, Operation>;
+  static constexpr bool kStreams = kAsVectors && !Vectors::kSingly;
 
   static State identity() { return Long::identity(); }
   static void reduce_block(const std::byte* in, int64_t size, Totals& totals) {
@@ -51,26 +58,33 @@ class RowScan {
   }
 
   // `tally` is that of the blocks before, and becomes that of those up to this one. Meanwhile memory brings
-  // the block at `coming`, which is read next: reducing it would wait for each of its lines.
+  // the block at `coming`, which is read next: reducing it would wait for each of its lines. With `streams`,
+  // outputs go past the caches, which takes what kStreams and streams_to() ask for.
   static void scan_reduced_block(const std::byte* in, std::byte* out, int64_t size, State& tally,
-                                 const Totals& totals, const std::byte* coming, Stage& stage) {
-    if constexpr (kIsFloat<T>) {
-      Segments::scan(in, out, size, tally, totals, coming, stage);
-      tally = Operation::combine(tally, totals.all);
+                                 const Totals& totals, const std::byte* coming, Stage& stage, bool streams) {
+    if constexpr (kAsVectors) {
+      const auto scan = streams ? Vectors::template scan_block<true> : Vectors::template scan_block<false>;
+      scan(in, out, size, tally, coming, stage);
     } else {
-      Integers::scan(in, out, size, tally, coming, stage);
+      Products::scan(in, out, size, tally, totals, coming, stage);
+      tally = Operation::combine(tally, totals.all);
     }
   }
 
   // The same of a block that is not reduced yet.
   static void scan_block(const std::byte* in, std::byte* out, int64_t size, State& tally,
-                         const std::byte* coming, Stage& stage) {
-    if constexpr (kIsFloat<T>) {
-      Totals totals;
-      Segments::reduce(in, size, totals);
-      scan_reduced_block(in, out, size, tally, totals, coming, stage);
-    } else {
-      Integers::scan(in, out, size, tally, coming, stage);
+                         const std::byte* coming, Stage& stage, bool streams) {
+    Totals totals;
+    if constexpr (!kAsVectors) Products::reduce(in, size, totals);
+    scan_reduced_block(in, out, size, tally, totals, coming, stage, streams);
+  }
+
+  // Rows that are no longer than a block.
+  static void scan_rows(const std::byte* in, int64_t in_step, std::byte* out, int64_t out_step, int64_t size,
+                        int64_t rows, Stage& stage, bool streams) {
+    if constexpr (kAsVectors) {
+      const auto scan = streams ? Vectors::template scan_rows<true> : Vectors::template scan_rows<false>;
+      scan(in, in_step, out, out_step, size, rows, stage);
     }
   }
 
@@ -140,11 +154,14 @@ struct RowKernels {
   using State = typename Any::State;
   using Totals = typename Any::Totals;
   static constexpr int64_t kSquare = Any::kSquare;
+  static constexpr bool kAsVectors = Any::kAsVectors;
+  static constexpr bool kStreams = Any::kStreams;
   static State identity() { return Any::identity(); }
 
   decltype(&Any::reduce_block) reduce_block;
   decltype(&Any::scan_reduced_block) scan_reduced_block;
   decltype(&Any::scan_block) scan_block;
+  decltype(&Any::scan_rows) scan_rows;
   decltype(&Any::scan_lines) scan_lines;
   decltype(&Any::scan_neighbours) scan_neighbours;
   decltype(&Any::scan_line) scan_line;
@@ -158,7 +175,7 @@ struct RowKernels {
   template <bool kExclusive, bool kDown>
   static RowKernels of() {
     using Scan = RowScan<T, Operation, kExclusive, kDown>;
-    return {Scan::reduce_block, Scan::scan_reduced_block, Scan::scan_block,
+    return {Scan::reduce_block, Scan::scan_reduced_block, Scan::scan_block, Scan::scan_rows,
             Scan::scan_lines,   Scan::scan_neighbours,    Scan::scan_line};
   }
 };

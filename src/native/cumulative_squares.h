@@ -88,35 +88,6 @@ class Squares {
     }
   }
 
-  // In two steps, for tallies that begin with what is known later: wide ones to `to`,
-  template <int64_t kSquares>
-  ANYDML_INLINE void tally(const std::byte* in, int64_t in_step, Tally* to) {
-    for (int64_t g = 0; g < kGroups; ++g) {
-      Rows<kSquares> rows[kSquare];
-      load_rows<kSquares>(rows, in + g * kSquare * in_step, in_step);
-      V tally = tallies_[g];
-      traverse<kSquares>([&](int64_t at, int64_t square, int64_t i) {
-        store_vector(reinterpret_cast<std::byte*>(to),
-                     advance(g, tally, square_of<Row>(rows[at], square), i));
-        to += kSquare;
-      });
-      tallies_[g] = tally;
-    }
-  }
-  // and from there, each combined with what this holds of its line, to the output.
-  template <int64_t kSquares>
-  ANYDML_INLINE void write(const Tally* from, std::byte* out, int64_t out_step) const {
-    for (int64_t g = 0; g < kGroups; ++g) {
-      Row outputs[kSquare][kSquares];
-      traverse<kSquares>([&](int64_t at, int64_t square, int64_t) {
-        const V y = Operation::combine(tallies_[g], load_vector<V>(reinterpret_cast<const std::byte*>(from)));
-        outputs[at][square] = narrow_row<T, Row>(y);
-        from += kSquare;
-      });
-      store_rows<kSquares>(outputs, out + g * kSquare * out_step, out_step);
-    }
-  }
-
   // The same of an input in which the lines are neighbours, and their elements in_step apart; `in` is the
   // first that is traversed.
   ANYDML_INLINE void scan_neighbours(const std::byte* in, int64_t in_step, std::byte* out, int64_t out_step) {

@@ -29,6 +29,21 @@ struct Product {
   }
 };
 
+#if defined(ANYDML_VECTORS)
+// a o b, for what no next step waits for. Some processors add in two places, and multiply and add in two
+// others, which sums would leave idle: 1 * a + b, rounded once, is a + b.
+template <class Operation, class V>
+ANYDML_INLINE V combine_aside(V a, V b) {
+#if defined(ANYDML_ISA_AVX2) || defined(ANYDML_ISA_AVX512)
+  if constexpr (std::is_same_v<Operation, Sum> && std::is_same_v<V, Vector<double>>)
+    return (V)_mm256_fmadd_pd((__m256d)a, _mm256_set1_pd(1), (__m256d)b);
+  if constexpr (std::is_same_v<Operation, Sum> && std::is_same_v<V, Vector<float>>)
+    return (V)_mm256_fmadd_ps((__m256)a, _mm256_set1_ps(1), (__m256)b);
+#endif
+  return Operation::combine(a, b);
+}
+#endif
+
 // Floats are tallied wide and rounded once per output; unsigned integers wrap, and give signed ones' bits
 // too.
 template <class T>
