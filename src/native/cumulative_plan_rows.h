@@ -43,8 +43,7 @@ class RowPlan final : public Plan {
     const int threads = threads_for(2 * bytes);
     const int64_t rows = lines_.outer_count() * lines_.inner.size;
     const int64_t size = geometry_.axis.size;
-    if (threads > 1 && !reads_across() && !goes_abreast(rows) && rows < 4 * threads && rows % threads != 0 &&
-        size > 8 * kBlock) {
+    if (threads > 1 && may_be_shared(rows) && rows < 4 * threads && rows % threads != 0) {
       lines_.runs(0, rows, in, out, [&](const std::byte* from, std::byte* to, int64_t count) {
         for (int64_t r = 0; r < count; ++r) {
           scan_long(from + r * lines_.inner.in, to + r * lines_.inner.out, threads, streams);
@@ -53,25 +52,18 @@ class RowPlan final : public Plan {
       return;
     }
     const int64_t tasks = std::min<int64_t>(threads, rows);
-    // Rows that go abreast stay together, however many threads there are.
-    const auto begin = [&](int64_t task) {
-      const int64_t row = share_begin(task, tasks, rows);
-      return goes_abreast(rows) && task < tasks ? row - row % lines_.inner.size % kLines : row;
-    };
     parallel_for(tasks, threads, [&](int64_t task) {
-      Stage stage(streams, down_ && size >= kSegmented);
-      lines_.runs(begin(task), begin(task + 1), in, out,
+      Stage stage(streams, down_ && size > kBlock);
+      lines_.runs(share_begin(task, tasks, rows), share_begin(task + 1, tasks, rows), in, out,
                   [&](const std::byte* from, std::byte* to, int64_t count) {
                     if (reads_across()) {
                       scan_across(from, to, count, stage);
-                    } else if (goes_abreast(rows)) {
-                      scan_abreast(from, to, count, stage);
-                    } else if (goes_as_vectors()) {
-                      scan_as_vectors(from, to, count, stage);
-                    } else if (size < kSegmented) {
+                    } else if (size < kVectorsFrom) {
                       scan_short_rows(from, to, count, stage);
+                    } else if (size <= kBlock && !gathers()) {
+                      scan_as_vectors(from, to, count, stage);
                     } else {
-                      scan_rows(from, to, count, stage);
+                      scan_rows(from, to, count, may_be_shared(rows), stage);
                     }
                   });
     });
@@ -94,12 +86,9 @@ class RowPlan final : public Plan {
   bool gathers() const { return geometry_.axis.in != geometry_.axis.out; }
   bool reads_across() const { return gathers() && lines_.inner.size >= kLines; }
 
-  // Of what does not go as vectors, rows that are not packed many at a time: enough of them for every thread
-  // of a large machine, or too short to be worth more than one.
-  bool goes_abreast(int64_t rows) const {
-    const int64_t size = geometry_.axis.size;
-    return !Kernels::kAsVectors && !gathers() && size >= kSegmented && lines_.inner.size >= kLines &&
-           (rows >= 64 * kLines || size <= kBlock);
+  // Whether there are rows too few for every thread of a large machine, which may share each one then.
+  bool may_be_shared(int64_t rows) const {
+    return !reads_across() && rows < 512 && geometry_.axis.size > 8 * kBlock;
   }
 
   // The lines nearest to each other in an input that is read across.
@@ -120,12 +109,6 @@ class RowPlan final : public Plan {
   Tile tile_of(const std::byte* in, int64_t row_step, int64_t i, int64_t count) const {
     const int64_t step = geometry_.axis.in;
     return {in + (down_ ? i + count - 1 : i) * step, row_step, down_ ? -step : step};
-  }
-
-  // Rows that need no more than one call, and are worth one of their own.
-  bool goes_as_vectors() const {
-    const int64_t size = geometry_.axis.size;
-    return Kernels::kAsVectors && !gathers() && size >= kVectorsFrom && size <= kBlock;
   }
 
   // Whether outputs go past the caches from where they are computed, by halves of vectors, as libraries hand
@@ -153,17 +136,32 @@ class RowPlan final : public Plan {
     return gathered;
   }
 
-  void scan_rows(const std::byte* in, std::byte* out, int64_t count, Stage& stage) const {
+  // The block that starts with the i-th element of a row, on from `carry`. With `totals`, the next one goes
+  // on from what the block was reduced to, as if another thread scanned this one.
+  void scan_block(const std::byte* from, std::byte* out, int64_t i, State& carry, const Totals* totals,
+                  const std::byte* coming, Stage& stage) const {
+    const int64_t size = block_size(i);
+    std::byte* const to = out + lowest(i, size);
+    const bool streams = streams_to(to, size, 0, stage);
+    State running = carry;
+    kernels_.scan_block(from, streams ? to : stage.room(to, size * kSize), size, running, coming, stage,
+                        streams);
+    carry = totals != nullptr ? Operation::combine(carry, totals->all) : running;
+  }
+
+  void scan_rows(const std::byte* in, std::byte* out, int64_t count, bool shared, Stage& stage) const {
+    // Others' tallies go on from totals anyway, or come to the same.
+    const bool reduces = shared && !kIsCut<T, Operation>;
     alignas(64) std::byte gathered[kBlock * kSize];
     for (int64_t r = 0; r < count; ++r) {
       State carry = Kernels::identity();
       for (int64_t i = 0; i < geometry_.axis.size; i += kBlock) {
         const int64_t size = block_size(i);
         const std::byte* const from = block_of(in + r * lines_.inner.in, i, gathered);
-        std::byte* const to = out + r * lines_.inner.out + lowest(i, size);
-        const bool streams = streams_to(to, size, 0, stage);
-        kernels_.scan_block(from, streams ? to : stage.room(to, size * kSize), size, carry,
-                            next_to(from, size), stage, streams);
+        Totals totals;
+        if (reduces) kernels_.reduce_block(from, size, totals);
+        scan_block(from, out + r * lines_.inner.out, i, carry, reduces ? &totals : nullptr,
+                   next_to(from, size), stage);
       }
     }
   }
@@ -191,7 +189,7 @@ class RowPlan final : public Plan {
     const int64_t out_step = lines_.inner.out;
     const bool packed = out_step == size * kSize;
     const int64_t batch = packed ? kBlock / size / kLines * kLines : 1;
-    alignas(64) std::byte gathered[kSegmented * kSize];
+    alignas(64) std::byte gathered[kVectorsFrom * kSize];
     for (int64_t start = 0; start < count; start += batch) {
       const int64_t rows = std::min(batch, count - start);
       std::byte* const to = stage.room(out + start * out_step + lowest(0, size), rows * size * kSize);
@@ -209,41 +207,6 @@ class RowPlan final : public Plan {
         kernels_.scan_line(block_of(from + r * in_step, 0, gathered), to + r * size * kSize, size, tally);
       }
     }
-  }
-
-  // Some elements of kLines rows at a time.
-  void scan_abreast(const std::byte* in, std::byte* out, int64_t count, Stage& stage) const {
-    const int64_t size = geometry_.axis.size;
-    const auto [lines, in_step, out_step] = lines_.inner;
-    // The lines of the cache that rows so far apart would share do not hold them all.
-    const bool apart = stage.streams() || out_step % (4 << 10) == 0;
-    alignas(64) std::byte piece[kLines * kPieceStep];
-    int64_t r = 0;
-    for (; r + kLines <= count; r += kLines) {
-      Tally tallies[kLines];
-      std::fill_n(tallies, kLines, static_cast<Tally>(Operation::kIdentity));
-      for (int64_t i = 0, next; i < size; i = next) {
-        next = std::min(size, i + kAlong);
-        const std::byte* const from = in + r * in_step + lowest(i, next - i);
-        std::byte* const to = out + r * out_step + lowest(i, next - i);
-        // The next piece of these rows, or the first of the next ones.
-        const int64_t begin = next < size ? next : 0;
-        const int64_t length = std::min(kAlong, size - begin);
-        const std::byte* const coming = in + (next < size ? r : r + kLines) * in_step + lowest(begin, length);
-        kernels_.scan_lines(from, in_step, apart ? piece : to, apart ? kPieceStep : out_step, next - i,
-                            tallies, Ahead(coming, length * kSize, in_step, down_), stage);
-        if (!apart) continue;
-        for (int64_t s = 0; s < kLines; ++s) {
-          std::byte* const line = to + s * out_step;
-          if (stage.streams()) {
-            stream_copy(line, piece + s * kPieceStep, (next - i) * kSize);
-          } else {
-            std::memcpy(line, piece + s * kPieceStep, static_cast<size_t>((next - i) * kSize));
-          }
-        }
-      }
-    }
-    if (r < count) scan_rows(in + r * in_step, out + r * out_step, count - r, stage);
   }
 
   void scan_across(const std::byte* in, std::byte* out, int64_t count, Stage& stage) const {
@@ -350,11 +313,8 @@ class RowPlan final : public Plan {
       const int64_t size = block_size(i);
       if (size == 0) return;
       const std::byte* const from = block_of(in, i, gathered);
-      std::byte* const to = out + lowest(i, size);
-      const bool streams = streams_to(to, size, 0, stage);
       const std::byte* const coming = gathers() ? from : in + lowest(i + ahead, size);
-      kernels_.scan_reduced_block(from, streams ? to : stage.room(to, size * kSize), size, carry,
-                                  chunk.blocks[b], coming, stage, streams);
+      scan_block(from, out, i, carry, &chunk.blocks[b], coming, stage);
     }
   }
 

@@ -1,11 +1,9 @@
 // Scans along an axis whose elements lie next to each other in memory, in either direction.
 //
-// Where the elements of a row may be combined among themselves first, they go a vector at a time. What
-// depends on the element before can't be done for neighbours at once, so lines abreast are: kLines of them,
-// whose elements are brought across into vectors and back. With t(s) the tally of line s,
+// Rows go a vector at a time, whose elements are combined among themselves first. Of rows that are shorter,
+// or lie across, kLines go abreast, whose elements are brought across into vectors and back. With t(s) the
+// tally of line s,
 //   y(s, i) = t(s) o x(s, i),   t'(s) = y(s, i)   (exclusive: y(s, i) = t(s)).
-// Each of several rows is a line, where they are short, lie across, or hold factors that are floats; of a
-// long row of such factors, segments are.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +11,7 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "cumulative_segments.h"
+#include "cumulative_products.h"
 #include "cumulative_squares.h"
 #include "cumulative_stage.h"
 #include "cumulative_tally.h"
@@ -26,11 +24,9 @@ ANYDML_ISA_BEGIN
 
 // A block, the one that comes next and the stage of outputs share the first cache.
 inline constexpr int64_t kBlock = 1024;
-// Rows shorter than that are not cut.
-inline constexpr int64_t kSegmented = 128;
-// Rows shorter than that go abreast, whatever they hold.
+// Rows shorter than that go abreast.
 inline constexpr int64_t kVectorsFrom = 16;
-static_assert(kLines * kSegmented <= kBlock, "as many rows as go abreast fit a block");
+static_assert(kLines * kVectorsFrom <= kBlock, "as many rows as go abreast fit a block");
 
 #if defined(ANYDML_VECTORS)
 
@@ -38,54 +34,37 @@ static_assert(kLines * kSegmented <= kBlock, "as many rows as go abreast fit a b
 template <class T, class Operation, bool kExclusive, bool kDown>
 class RowScan {
   static constexpr int64_t kSize = sizeof(T);
-  using Products = SegmentScan<T, kExclusive, kDown, kBlock>;
-  using Vectors = VectorScan<T, Operation, kExclusive, kDown>;
-  using Long = std::conditional_t<kIsCut<T, Operation>, Vectors, Products>;
+  using Scan = std::conditional_t<kIsCut<T, Operation>, VectorScan<T, Operation, kExclusive, kDown>,
+                                  ProductScan<T, kExclusive, kDown>>;
 
  public:
   using Tally = TallyOf<T>;
-  using State = typename Long::State;
-  using Totals = typename Long::Totals;
+  using State = typename Scan::State;
+  using Totals = typename Scan::Totals;
 
   static constexpr int64_t kSquare = Squares<T, Operation, kExclusive, kDown>::kSquare;
-  // Whether elements go a vector at a time, and whether these can go past the caches.
-  static constexpr bool kAsVectors = kIsCut<T, Operation>;
-  static constexpr bool kStreams = kAsVectors && !Vectors::kSingly;
+  // Whether vectors can go past the caches.
+  static constexpr bool kStreams = !(sizeof(T) == 8 && std::is_same_v<Operation, Product>);
 
-  static State identity() { return Long::identity(); }
+  static State identity() { return Scan::identity(); }
   static void reduce_block(const std::byte* in, int64_t size, Totals& totals) {
-    Long::reduce(in, size, totals);
+    Scan::reduce(in, size, totals);
   }
 
   // `tally` is that of the blocks before, and becomes that of those up to this one. Meanwhile memory brings
-  // the block at `coming`, which is read next: reducing it would wait for each of its lines. With `streams`,
-  // outputs go past the caches, which takes what kStreams and streams_to() ask for.
-  static void scan_reduced_block(const std::byte* in, std::byte* out, int64_t size, State& tally,
-                                 const Totals& totals, const std::byte* coming, Stage& stage, bool streams) {
-    if constexpr (kAsVectors) {
-      const auto scan = streams ? Vectors::template scan_block<true> : Vectors::template scan_block<false>;
-      scan(in, out, size, tally, coming, stage);
-    } else {
-      Products::scan(in, out, size, tally, totals, coming, stage);
-      tally = Operation::combine(tally, totals.all);
-    }
-  }
-
-  // The same of a block that is not reduced yet.
+  // the block at `coming`, which is read next. With `streams`, outputs go past the caches, which takes what
+  // kStreams and streams_to() ask for.
   static void scan_block(const std::byte* in, std::byte* out, int64_t size, State& tally,
                          const std::byte* coming, Stage& stage, bool streams) {
-    Totals totals;
-    if constexpr (!kAsVectors) Products::reduce(in, size, totals);
-    scan_reduced_block(in, out, size, tally, totals, coming, stage, streams);
+    const auto scan = streams ? Scan::template scan_block<true> : Scan::template scan_block<false>;
+    scan(in, out, size, tally, coming, stage);
   }
 
   // Rows that are no longer than a block.
   static void scan_rows(const std::byte* in, int64_t in_step, std::byte* out, int64_t out_step, int64_t size,
                         int64_t rows, Stage& stage, bool streams) {
-    if constexpr (kAsVectors) {
-      const auto scan = streams ? Vectors::template scan_rows<true> : Vectors::template scan_rows<false>;
-      scan(in, in_step, out, out_step, size, rows, stage);
-    }
+    const auto scan = streams ? Scan::template scan_rows<true> : Scan::template scan_rows<false>;
+    scan(in, in_step, out, out_step, size, rows, stage);
   }
 
   // kLines lines of `size` elements, in_step and out_step apart.
@@ -154,12 +133,10 @@ struct RowKernels {
   using State = typename Any::State;
   using Totals = typename Any::Totals;
   static constexpr int64_t kSquare = Any::kSquare;
-  static constexpr bool kAsVectors = Any::kAsVectors;
   static constexpr bool kStreams = Any::kStreams;
   static State identity() { return Any::identity(); }
 
   decltype(&Any::reduce_block) reduce_block;
-  decltype(&Any::scan_reduced_block) scan_reduced_block;
   decltype(&Any::scan_block) scan_block;
   decltype(&Any::scan_rows) scan_rows;
   decltype(&Any::scan_lines) scan_lines;
@@ -175,8 +152,8 @@ struct RowKernels {
   template <bool kExclusive, bool kDown>
   static RowKernels of() {
     using Scan = RowScan<T, Operation, kExclusive, kDown>;
-    return {Scan::reduce_block, Scan::scan_reduced_block, Scan::scan_block, Scan::scan_rows,
-            Scan::scan_lines,   Scan::scan_neighbours,    Scan::scan_line};
+    return {Scan::reduce_block, Scan::scan_block,      Scan::scan_rows,
+            Scan::scan_lines,   Scan::scan_neighbours, Scan::scan_line};
   }
 };
 

@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "cumulative_scaled.h"
 #include "cumulative_tally.h"
 #include "isa.h"
 #include "memory.h"
@@ -18,41 +17,22 @@ inline constexpr int64_t kLines = 8;
 
 #if defined(ANYDML_VECTORS)
 
-// What is read next, which memory brings meanwhile, two lines at a time: rows of `width` bytes, `step` apart,
-// and with `down` each from its end, as it is read.
+// What is read next, which memory brings meanwhile, two lines at a time.
 class Ahead {
  public:
-  explicit Ahead(const std::byte* first, int64_t width = 1 << 30, int64_t step = 0, bool down = false)
-      : at_(down ? first + width - kAtOnce : first),
-        move_(down ? -kAtOnce : kAtOnce),
-        left_(width),
-        width_(width),
-        to_next_row_(step - (width + kAtOnce - 1) / kAtOnce * move_) {}
+  explicit Ahead(const std::byte* first) : at_(first) {}
   ANYDML_INLINE void bring_lines() {
     __builtin_prefetch(at_, 0, 1);
     __builtin_prefetch(at_ + kLine, 0, 1);
-    at_ += move_;
-    left_ -= kAtOnce;
-    if (left_ > 0) return;
-    at_ += to_next_row_;
-    left_ = width_;
+    at_ += 2 * kLine;
   }
 
  private:
-  static constexpr int64_t kAtOnce = 2 * kLine;
-
   const std::byte* at_;
-  int64_t move_;
-  int64_t left_;
-  int64_t width_;
-  int64_t to_next_row_;
 };
 
-// Of tallies: whatever they are; told where they are not moderate; or never left.
-enum class Range { kAny, kWatched, kScaled };
-
 // Walking up or down in memory.
-template <class T, class Operation, bool kExclusive, bool kDown, Range kRange = Range::kAny>
+template <class T, class Operation, bool kExclusive, bool kDown>
 class Squares {
  public:
   using Tally = TallyOf<T>;
@@ -62,13 +42,6 @@ class Squares {
   explicit Squares(const Tally* tallies) {
     for (int64_t g = 0; g < kGroups; ++g) {
       tallies_[g] = load_vector<V>(reinterpret_cast<const std::byte*>(tallies + g * kSquare));
-      if constexpr (kRange == Range::kWatched) watch_.look(tallies_[g]);
-    }
-  }
-  explicit Squares(const Scaled* tallies) {
-    for (int64_t g = 0; g < kGroups; ++g) {
-      for (int k = 0; k < kSquare; ++k) scaled_[g].set(k, tallies[g * kSquare + k]);
-      take_scaled(g);
     }
   }
   void store(Tally* tallies) const {
@@ -76,7 +49,6 @@ class Squares {
       store_vector(reinterpret_cast<std::byte*>(tallies + g * kSquare), tallies_[g]);
     }
   }
-  bool stayed_moderate() const { return watch_.all_moderate(); }
 
   // kSquares squares of each line, side by side.
   template <int64_t kSquares>
@@ -102,47 +74,27 @@ class Squares {
 
  private:
   static constexpr int64_t kGroups = kLines / kSquare;
-  static_assert(kSquare % kFactors == 0 || kRange == Range::kAny, "watched, or scaled, in time");
   using V = Vector<Tally, kSquare>;
   using Row = SquareRow<BitsOf<T>>;
   template <int64_t kSquares>
   using Rows = SquareRow<BitsOf<T>, kSquares>;
-  struct Nothing {};
-  template <Range kOf, class Kind>
-  using Only = std::conditional_t<kRange == kOf, Kind, Nothing>;
 
-  void take_scaled(int64_t g) {
-    scaled_[g].normalise();
-    tallies_[g] = scaled_[g].m;
-    scales_[g] = scaled_[g].scale();
-  }
-
-  // The tally up to an element, or before it; `i` counts a square's elements.
-  ANYDML_INLINE V advance(int64_t g, V& tally, Row x, int64_t i) {
+  // The tally up to an element, or before it.
+  ANYDML_INLINE static V advance(V& tally, Row x) {
     const V next = Operation::combine(tally, widen_row<T, V>(x));
-    V y = kExclusive ? tally : next;
-    if constexpr (kRange == Range::kScaled) y *= scales_[g];
+    const V y = kExclusive ? tally : next;
     tally = next;
-    if constexpr (kRange != Range::kAny) {
-      if (i % kFactors != kFactors - 1) return y;
-      if constexpr (kRange == Range::kWatched) watch_.look(tally);
-      if constexpr (kRange == Range::kScaled) {
-        scaled_[g].m = tally;
-        take_scaled(g);
-        tally = tallies_[g];
-      }
-    }
     return y;
   }
 
-  // Calls body(at, square, i) for every element of a line in some squares, in the order of traversal.
+  // Calls body(at, square) for every element of a line in some squares, in the order of traversal.
   template <int64_t kSquares, class Body>
   ANYDML_INLINE static void traverse(const Body& body) {
 #pragma GCC unroll 2
     for (int64_t s = 0; s < kSquares; ++s) {
 #pragma GCC unroll 8
       for (int64_t i = 0; i < kSquare; ++i) {
-        body(kDown ? kSquare - 1 - i : i, kDown ? kSquares - 1 - s : s, i);
+        body(kDown ? kSquare - 1 - i : i, kDown ? kSquares - 1 - s : s);
       }
     }
   }
@@ -165,17 +117,14 @@ class Squares {
   ANYDML_INLINE void advance_rows(int64_t g, const Rows<kSquares>* rows, std::byte* out, int64_t out_step) {
     V tally = tallies_[g];
     Row outputs[kSquare][kSquares];
-    traverse<kSquares>([&](int64_t at, int64_t square, int64_t i) {
-      outputs[at][square] = narrow_row<T, Row>(advance(g, tally, square_of<Row>(rows[at], square), i));
+    traverse<kSquares>([&](int64_t at, int64_t square) {
+      outputs[at][square] = narrow_row<T, Row>(advance(tally, square_of<Row>(rows[at], square)));
     });
     tallies_[g] = tally;
     store_rows<kSquares>(outputs, out + g * kSquare * out_step, out_step);
   }
 
   V tallies_[kGroups];
-  Only<Range::kWatched, Watch<Tally, kSquare>> watch_;
-  Only<Range::kScaled, ScaledLanes<Tally, kSquare>> scaled_[kGroups];
-  Only<Range::kScaled, V> scales_[kGroups];
 };
 
 // While so many squares of each line are scanned, memory brings as many bytes, and the stage sends them.

@@ -1,7 +1,7 @@
 // Scans of elements that lie next to each other in memory, in either direction, a vector at a time: of
-// integers, and of sums of floats. With p the tallies of a vector's elements among themselves and t the tally
+// integers, and of sums of floats. With p what a vector's elements come to among themselves and t the tally
 // before it,
-//   p'(i) = p(i - d) o p(i)  for d = 1, 2, ...,   y(i) = t o p(i),   t' = t o p(last).
+//   y(i) = t o p(i),   t' = t o p(last).
 // Where the order matters, a long row goes in blocks: C' = C o T, with T the total of a block, which does not
 // depend on C; so one thread that carries C along and several that first reduce blocks get the same bits.
 #pragma once
@@ -13,6 +13,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "cumulative_prefix.h"
 #include "cumulative_stage.h"
 #include "cumulative_tally.h"
 #include "isa.h"
@@ -105,36 +106,19 @@ class VectorScan {
   ANYDML_APART static void reduce(const std::byte* in, int64_t size, Totals& totals) {
     Parts parts;
     int64_t i = 0;
-    for (; i + kPerLine <= size; i += kPerLine) reduce_line(in + element(size, i, kPerLine), parts);
-    if (i < size) reduce_line(Rest(in + element(size, i, size - i), size - i).elements, parts);
+    for (; i + kPerLine <= size; i += kPerLine) reduce_line(in + At::element(size, i, kPerLine), parts);
+    if (i < size) reduce_line(Rest(in + At::element(size, i, size - i), size - i).elements, parts);
     totals.all = parts.all();
   }
 
  private:
   using V = Vector<Tally>;
   using Parts = VectorParts<T, Operation>;
+  using Prefix = VectorPrefix<Tally, Operation, kDown>;
+  using At = Walk<T, kDown>;
+  using Rest = LineRest<T, Operation, kDown>;
   static constexpr int64_t kSize = sizeof(T);
-  static constexpr int kLanes = kVectorBytes / sizeof(Tally);
-  static constexpr int64_t kPerLine = kLine / kSize;
-
-  // Fewer elements than fill a line, with as many behind them as do.
-  struct Rest {
-    alignas(64) std::byte elements[kLine];
-    std::byte* at;
-    size_t bytes;
-
-    Rest(const std::byte* in, int64_t count)
-        : at(elements + (kDown ? kPerLine - count : 0) * kSize), bytes(static_cast<size_t>(count * kSize)) {
-      for (int64_t i = 0; i < kPerLine; ++i) narrow<T, Tally>(elements + i * kSize, identity());
-      std::memcpy(at, in, bytes);
-    }
-  };
-
-  static int64_t element(int64_t size, int64_t i, int64_t count = 1) {
-    return kSize * (kDown ? size - i - count : i);
-  }
-  // Where the k-th traversed of a line's vectors lies, of `count`.
-  static constexpr int64_t piece(int k, int count) { return (kDown ? count - 1 - k : k) * (kLine / count); }
+  static constexpr int64_t kPerLine = At::kPerLine;
 
   // `parts`, where it is one, gets what the elements come to without `tally`.
   template <bool kStreams, class Parts>
@@ -143,13 +127,13 @@ class VectorScan {
     V before = broadcast(tally);
     int64_t i = 0;
     for (; i + kPerLine <= size; i += kPerLine) {
-      const int64_t at = element(size, i, kPerLine);
+      const int64_t at = At::element(size, i, kPerLine);
       if constexpr (!kStreams) prefetch_line(coming + at);
       scan_line<kStreams>(in + at, out + at, before, parts);
       if constexpr (!kStreams) stage.send_line();
     }
     if (i < size) {
-      const int64_t at = element(size, i, size - i);
+      const int64_t at = At::element(size, i, size - i);
       Rest rest(in + at, size - i);
       scan_line<false>(rest.elements, rest.elements, before, parts);
       std::memcpy(out + at, rest.at, rest.bytes);
@@ -159,16 +143,16 @@ class VectorScan {
 
   template <bool kStreams, class Parts>
   ANYDML_INLINE static void scan_line(const std::byte* in, std::byte* out, V& before, Parts parts) {
-    constexpr int kVectors = kPerLine / kLanes;
+    constexpr int kVectors = kPerLine / Prefix::kLanes;
 #pragma GCC unroll 4
     for (int k = 0; k < kVectors; ++k) {
-      const V x = load_wide<T, Tally>(in + piece(k, kVectors));
+      const V x = load_wide<T, Tally>(in + At::piece(k, kVectors));
       if constexpr (!std::is_null_pointer_v<Parts>) parts->add(k, x);
       const V y = scan_vector(x, before);
       if constexpr (kStreams) {
-        stream_wide<T, Tally>(out + piece(k, kVectors), y);
+        stream_wide<T, Tally>(out + At::piece(k, kVectors), y);
       } else {
-        store_wide<T, Tally>(out + piece(k, kVectors), y);
+        store_wide<T, Tally>(out + At::piece(k, kVectors), y);
       }
     }
   }
@@ -176,7 +160,7 @@ class VectorScan {
   ANYDML_INLINE static void reduce_line(const std::byte* in, Parts& parts) {
 #pragma GCC unroll 4
     for (int part = 0; part < Parts::kParts; ++part) {
-      parts.add(part, load_wide<T, Tally>(in + piece(part, Parts::kParts)));
+      parts.add(part, load_wide<T, Tally>(in + At::piece(part, Parts::kParts)));
     }
   }
 
@@ -185,12 +169,12 @@ class VectorScan {
                                          const std::byte* coming, Stage& stage) {
     int64_t i = 0;
     for (; i + kPerLine <= size; i += kPerLine) {
-      prefetch_line(coming + element(size, i, kPerLine));
-      for (int64_t k = i; k < i + kPerLine; k += 2) scan_pair(in, out, element(size, k), tally);
+      prefetch_line(coming + At::element(size, i, kPerLine));
+      for (int64_t k = i; k < i + kPerLine; k += 2) scan_pair(in, out, At::element(size, k), tally);
       stage.send_line();
     }
     for (; i < size; ++i) {
-      advance_one<T, Operation, kExclusive>(tally, in + element(size, i), out + element(size, i));
+      advance_one<T, Operation, kExclusive>(tally, in + At::element(size, i), out + At::element(size, i));
     }
     return tally;
   }
@@ -209,68 +193,12 @@ class VectorScan {
   }
 
   ANYDML_INLINE static V scan_vector(V x, V& before) {
-    constexpr auto kAll = std::make_integer_sequence<int, kLanes>{};
-    x = combine_aside<Operation>(shifted<1>(x, kAll), x);
-    if constexpr (kLanes > 4) x = combine_aside<Operation>(shifted<2>(x, kAll), x);
-    x = combine_aside<Operation>(carried_over(x, kAll), x);
-    const V y = combine_aside<Operation>(before, x);
-    const V written = kExclusive ? moved_on(before, y, kAll) : y;
-    before = Operation::combine(before, last_of(x, kAll));
+    const V p = Prefix::all(x);
+    const V y = combine_aside<Operation>(before, p);
+    const V written = kExclusive ? Prefix::moved_on(before, y) : y;
+    before = Operation::combine(before, Prefix::last_of(p));
     return written;
   }
-
-  // The place in a vector of the i-th traversed of its elements, and the other way round.
-  static constexpr int place(int i) { return kDown ? kLanes - 1 - i : i; }
-
-  // Within halves, as processors shift no further at once. Of sums, zeros come in, which they do in the same
-  // step; compilers do not find it.
-  template <int kDistance, int... kPlace>
-  ANYDML_INLINE static V shifted(V x, std::integer_sequence<int, kPlace...>) {
-#if defined(ANYDML_ISA_AVX2) || defined(ANYDML_ISA_AVX512)
-    if constexpr (std::is_same_v<Operation, Sum>) {
-      constexpr int kBytes = kDistance * sizeof(Tally);
-      const auto bits = (__m256i)x;
-      return (V)(kDown ? _mm256_srli_si256(bits, kBytes) : _mm256_slli_si256(bits, kBytes));
-    }
-#endif
-    constexpr auto from = [](int to) {
-      const int i = place(to);
-      return i % (kLanes / 2) < kDistance ? kLanes + to : place(i - kDistance);
-    };
-    return __builtin_shufflevector(x, identities(), from(kPlace)...);
-  }
-  // The first half's tally, to each of the second.
-  template <int... kPlace>
-  ANYDML_INLINE static V carried_over(V x, std::integer_sequence<int, kPlace...>) {
-#if defined(ANYDML_ISA_AVX512)
-    if constexpr (std::is_same_v<Operation, Sum>) {
-      constexpr int kHalf = (1 << kLanes / 2) - 1;
-      constexpr __mmask8 kSecond = kDown ? kHalf : kHalf << kLanes / 2;
-      const auto bits = (__m256i)x;
-      if constexpr (kLanes == 4) return (V)_mm256_maskz_permutex_epi64(kSecond, bits, kDown ? 0xaa : 0x55);
-      if constexpr (kLanes == 8)
-        return (V)_mm256_maskz_permutexvar_epi32(kSecond, _mm256_set1_epi32(place(3)), bits);
-    }
-#endif
-    constexpr auto from = [](int to) { return place(to) < kLanes / 2 ? kLanes + to : place(kLanes / 2 - 1); };
-    return __builtin_shufflevector(x, identities(), from(kPlace)...);
-  }
-  template <int... kPlace>
-  ANYDML_INLINE static V last_of(V x, std::integer_sequence<int, kPlace...>) {
-#if defined(ANYDML_ISA_AVX2) || defined(ANYDML_ISA_AVX512)
-    if constexpr (kLanes == 8)
-      return (V)_mm256_permutevar8x32_epi32((__m256i)x, _mm256_set1_epi32(place(kLanes - 1)));
-#endif
-    constexpr auto last = [](int) { return place(kLanes - 1); };
-    return __builtin_shufflevector(x, x, last(kPlace)...);
-  }
-  template <int... kPlace>
-  ANYDML_INLINE static V moved_on(V before, V y, std::integer_sequence<int, kPlace...>) {
-    constexpr auto from = [](int to) { return place(to) == 0 ? kLanes + to : place(place(to) - 1); };
-    return __builtin_shufflevector(y, before, from(kPlace)...);
-  }
-
-  static V identities() { return broadcast(identity()); }
 };
 
 #endif  // ANYDML_VECTORS

@@ -1,0 +1,141 @@
+// Elements that lie next to each other, a line and a vector at a time, in either direction.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+#include <utility>
+
+#include "cumulative_tally.h"
+#include "isa.h"
+#include "stream.h"
+#include "vector.h"
+
+ANYDML_ISA_BEGIN
+
+#if defined(ANYDML_VECTORS)
+
+// Where the elements of a part of a row lie, whose lowest is at 0.
+template <class T, bool kDown>
+struct Walk {
+  static constexpr int64_t kSize = sizeof(T);
+  static constexpr int64_t kPerLine = kLine / kSize;
+
+  // The i-th traversed of `size`, or the lowest of the `count` from it on.
+  static int64_t element(int64_t size, int64_t i, int64_t count = 1) {
+    return kSize * (kDown ? size - i - count : i);
+  }
+  // The k-th traversed of the `count` vectors that make up a line.
+  static constexpr int64_t piece(int k, int count) { return (kDown ? count - 1 - k : k) * (kLine / count); }
+};
+
+// Fewer elements than fill a line, with as many behind them as do, which change nothing.
+template <class T, class Operation, bool kDown>
+struct LineRest {
+  alignas(64) std::byte elements[kLine];
+  std::byte* at;
+  size_t bytes;
+
+  LineRest(const std::byte* in, int64_t count)
+      : at(elements + Walk<T, kDown>::element(Walk<T, kDown>::kPerLine, 0, count)),
+        bytes(static_cast<size_t>(count) * sizeof(T)) {
+    for (size_t i = 0; i < kLine; i += sizeof(T)) {
+      narrow<T, TallyOf<T>>(elements + i, static_cast<TallyOf<T>>(Operation::kIdentity));
+    }
+    std::memcpy(at, in, bytes);
+  }
+};
+
+// A vector's elements, combined among themselves. With p what they come to so far,
+//   p'(i) = p(i - d) o p(i)  for d = 1, 2, ...
+template <class Tally, class Operation, bool kDown>
+class VectorPrefix {
+ public:
+  using V = Vector<Tally>;
+  static constexpr int kLanes = kVectorBytes / sizeof(Tally);
+
+  // Up to each element,
+  ANYDML_INLINE static V all(V x) {
+    x = combine_aside<Operation>(shifted<1>(x, kAll), x);
+    if constexpr (kLanes > 4) x = combine_aside<Operation>(shifted<2>(x, kAll), x);
+    return combine_aside<Operation>(carried_over(x, kAll), x);
+  }
+  // or, of eight, from the middle on up to each.
+  ANYDML_INLINE static V fours(V x) {
+    if constexpr (kLanes == 4) return all(x);
+    x = combine_aside<Operation>(shifted<1>(x, kAll), x);
+    return combine_aside<Operation>(shifted<2>(x, kAll), x);
+  }
+
+  // The first half's elements of one, the second's of the other.
+  ANYDML_INLINE static V halves_of(V first, V second) { return halves_of(first, second, kAll); }
+  // The last traversed of the first half, or of all, to each element.
+  ANYDML_INLINE static V middle_of(V x) { return spread<kLanes / 2 - 1>(x, kAll); }
+  ANYDML_INLINE static V last_of(V x) { return spread<kLanes - 1>(x, kAll); }
+  // Each moved on by one, to make room for the first of `before`.
+  ANYDML_INLINE static V moved_on(V before, V y) { return moved_on(before, y, kAll); }
+
+ private:
+  static constexpr auto kAll = std::make_integer_sequence<int, kLanes>{};
+
+  // The place in a vector of the i-th traversed of its elements, and the other way round.
+  static constexpr int place(int i) { return kDown ? kLanes - 1 - i : i; }
+
+  // Within halves, as processors shift no further at once. Of sums, zeros come in, which they do in the same
+  // step; compilers do not find it.
+  template <int kDistance, int... kPlace>
+  ANYDML_INLINE static V shifted(V x, std::integer_sequence<int, kPlace...>) {
+#if defined(ANYDML_ISA_AVX2) || defined(ANYDML_ISA_AVX512)
+    if constexpr (std::is_same_v<Operation, Sum>) {
+      constexpr int kBytes = kDistance * sizeof(Tally);
+      const auto bits = (__m256i)x;
+      return (V)(kDown ? _mm256_srli_si256(bits, kBytes) : _mm256_slli_si256(bits, kBytes));
+    }
+#endif
+    constexpr auto from = [](int to) {
+      const int i = place(to);
+      return i % (kLanes / 2) < kDistance ? kLanes + to : place(i - kDistance);
+    };
+    return __builtin_shufflevector(x, broadcast(static_cast<Tally>(Operation::kIdentity)), from(kPlace)...);
+  }
+  // The first half's tally, to each of the second.
+  template <int... kPlace>
+  ANYDML_INLINE static V carried_over(V x, std::integer_sequence<int, kPlace...>) {
+#if defined(ANYDML_ISA_AVX512)
+    if constexpr (std::is_same_v<Operation, Sum>) {
+      constexpr int kHalf = (1 << kLanes / 2) - 1;
+      constexpr __mmask8 kSecond = kDown ? kHalf : kHalf << kLanes / 2;
+      const auto bits = (__m256i)x;
+      if constexpr (kLanes == 4) return (V)_mm256_maskz_permutex_epi64(kSecond, bits, kDown ? 0xaa : 0x55);
+      if constexpr (kLanes == 8)
+        return (V)_mm256_maskz_permutexvar_epi32(kSecond, _mm256_set1_epi32(place(3)), bits);
+    }
+#endif
+    constexpr auto from = [](int to) { return place(to) < kLanes / 2 ? kLanes + to : place(kLanes / 2 - 1); };
+    return __builtin_shufflevector(x, broadcast(static_cast<Tally>(Operation::kIdentity)), from(kPlace)...);
+  }
+  template <int kFrom, int... kPlace>
+  ANYDML_INLINE static V spread(V x, std::integer_sequence<int, kPlace...>) {
+#if defined(ANYDML_ISA_AVX2) || defined(ANYDML_ISA_AVX512)
+    if constexpr (kLanes == 8)
+      return (V)_mm256_permutevar8x32_epi32((__m256i)x, _mm256_set1_epi32(place(kFrom)));
+#endif
+    constexpr auto from = [](int) { return place(kFrom); };
+    return __builtin_shufflevector(x, x, from(kPlace)...);
+  }
+  template <int... kPlace>
+  ANYDML_INLINE static V halves_of(V first, V second, std::integer_sequence<int, kPlace...>) {
+    constexpr auto from = [](int to) { return place(to) < kLanes / 2 ? to : kLanes + to; };
+    return __builtin_shufflevector(first, second, from(kPlace)...);
+  }
+  template <int... kPlace>
+  ANYDML_INLINE static V moved_on(V before, V y, std::integer_sequence<int, kPlace...>) {
+    constexpr auto from = [](int to) { return place(to) == 0 ? kLanes + to : place(place(to) - 1); };
+    return __builtin_shufflevector(y, before, from(kPlace)...);
+  }
+};
+
+#endif  // ANYDML_VECTORS
+
+ANYDML_ISA_END
