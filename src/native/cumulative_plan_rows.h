@@ -79,7 +79,7 @@ class RowPlan final : public Plan {
   static constexpr int64_t kChunk = (64 << 10) / (kBlock * kSize);
   // A piece of rows that are read across, which fits the second cache: memory reads so many bytes of the
   // input at a stretch, and writes so many of the output.
-  static constexpr int64_t kAcross = 512 / kSize;
+  static constexpr int64_t kAcross = std::min<int64_t>(1024 / kSize, 256);
   static constexpr int64_t kAlong = 1024 / kSize;
   static constexpr int64_t kPieceStep = 1024 + kLine;
 
