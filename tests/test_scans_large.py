@@ -180,9 +180,9 @@ def test_layouts_of_floats(operation: str, dtype: type, shape: tuple[int, ...], 
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float16])
-@pytest.mark.parametrize("exponent", [-3, 3])
+@pytest.mark.parametrize("exponent", [-14, -3, 3, 14])
 def test_products_that_come_back(dtype: type, exponent: int) -> None:
-    """Out of the tally's range for a whole segment and more, and in it again."""
+    """Out of the tally's range for most of a block, or so far that lines are skipped, and in it again."""
     base = dtype(2.0**exponent)
     size = 4 * BLOCK
     x = np.where(np.arange(size) % 2000 < 1000, base, 1 / base).astype(dtype)
@@ -191,6 +191,20 @@ def test_products_that_come_back(dtype: type, exponent: int) -> None:
     for row in (x, x[::-1].copy(), zero):
         for end in range(1000, size, 331):
             check_last("product", row[None, :end], cumulative_product(row[:end], device="cpu")[-1:])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+@pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan])
+def test_what_is_not_finite_far_below(dtype: type, value: float) -> None:
+    """Where a product is nothing but 0 for long: whichever of infinity and NaN follows, it stays."""
+    for size, place in ((900, 700), (900, 703), (3 * BLOCK, 2 * BLOCK + 5)):
+        x = np.full(size, 2.0**-14, dtype)
+        x[place] = value
+        for exclusive in (False, True):
+            y = cumulative_product(x, exclusive=exclusive, device="cpu")
+            first = place + exclusive
+            assert (y[40:first] == 0).all()
+            assert not np.isfinite(y[first:]).any()
 
 
 def extremes(dtype: type, size: int) -> dict[str, np.ndarray]:
@@ -239,7 +253,7 @@ def test_extreme_floats_across_blocks(operation: str, dtype: type, size: int) ->
 @pytest.mark.parametrize("operation", FUNCTIONS)
 @pytest.mark.parametrize("size", [BLOCK - 1, BLOCK + 37, 3 * BLOCK + 37])
 def test_in_place_gives_the_same_bits(operation: str, dtype: type, size: int) -> None:
-    """Of one row, whose last block has elements beyond its segments; in range, and where a product leaves it."""
+    """Of one row, whose last block does not fill a line; in range, and where a product leaves it."""
     for values in (rng.uniform(0.9, 1.1, size), *extremes(dtype, size).values()):
         x = values.astype(dtype)
         for reverse, exclusive in product((False, True), repeat=2):
