@@ -16,6 +16,9 @@ ANYDML_ISA_BEGIN
 
 #if defined(ANYDML_VECTORS)
 
+// So far ahead of short rows memory is asked for more of them.
+inline constexpr int64_t kAhead = 4 << 10;
+
 // Where the elements of a part of a row lie, whose lowest is at 0.
 template <class T, bool kDown>
 struct Walk {

@@ -55,12 +55,12 @@ class ProductScan {
                                      int64_t size, int64_t rows, Stage& stage) {
     for (int64_t r = 0; r < rows; ++r, in += in_step, out += out_step) {
       V before = broadcast(Tally{1});
-      const int64_t done = scan_moderate<kStreams>(in, out, size, 0, before, in + in_step, stage);
+      const int64_t done = scan_moderate<kStreams>(in, out, size, 0, before, in + kAhead, stage);
       if (done == size) continue;
       Scaled total = normalised(before[0], 0);
       const int64_t left = size - done;
       const int64_t at = At::element(size, done, left);
-      scan_block<kStreams>(in + at, out + at, left, total, in + in_step, stage);
+      scan_block<kStreams>(in + at, out + at, left, total, in + at + kAhead, stage);
     }
   }
 
@@ -113,7 +113,7 @@ class ProductScan {
                                              V& before, const std::byte* coming, Stage& stage) {
     for (; i + kPerLine <= size; i += kPerLine) {
       const int64_t at = At::element(size, i, kPerLine);
-      if constexpr (!kStreams) prefetch_line(coming + at);
+      prefetch_line(coming + at);
       if (!scan_line<kStreams>(in + at, out + at, before)) break;
       if constexpr (!kStreams) stage.send_line();
     }

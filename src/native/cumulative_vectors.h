@@ -74,8 +74,8 @@ class VectorScan {
   static constexpr bool kSingly = sizeof(T) == 8 && std::is_same_v<Operation, Product>;
 
   // A row of `size` elements, or a block of one: `in` and `out` are where the elements lie lowest, and may be
-  // the same. kStreams: past the caches, by stream_wide(). Else memory brings what lies
-  // at `coming` meanwhile, and the stage's lines leave.
+  // the same. Meanwhile memory brings what lies at `coming`: some processors foresee no further than a page.
+  // kStreams: past the caches, by stream_wide(). Else the stage's lines leave.
   template <bool kStreams>
   ANYDML_APART static void scan_block(const std::byte* in, std::byte* out, int64_t size, Tally& total,
                                       const std::byte* coming, Stage& stage) {
@@ -90,15 +90,15 @@ class VectorScan {
     }
   }
 
-  // Rows that are no longer than a block.
+  // Rows that are no longer than a block, one behind the other.
   template <bool kStreams>
   ANYDML_APART static void scan_rows(const std::byte* in, int64_t in_step, std::byte* out, int64_t out_step,
                                      int64_t size, int64_t rows, Stage& stage) {
     for (int64_t r = 0; r < rows; ++r, in += in_step, out += out_step) {
       if constexpr (kSingly) {
-        scan_singly(in, out, size, identity(), in + in_step, stage);
+        scan_singly(in, out, size, identity(), in + kAhead, stage);
       } else {
-        scan<kStreams>(in, out, size, identity(), nullptr, in + in_step, stage);
+        scan<kStreams>(in, out, size, identity(), nullptr, in + kAhead, stage);
       }
     }
   }
@@ -128,7 +128,7 @@ class VectorScan {
     int64_t i = 0;
     for (; i + kPerLine <= size; i += kPerLine) {
       const int64_t at = At::element(size, i, kPerLine);
-      if constexpr (!kStreams) prefetch_line(coming + at);
+      prefetch_line(coming + at);
       scan_line<kStreams>(in + at, out + at, before, parts);
       if constexpr (!kStreams) stage.send_line();
     }
