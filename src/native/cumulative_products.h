@@ -94,9 +94,11 @@ class ProductScan {
   // So many of them are combined with a moderate product, and come to a normal number still.
   static constexpr int kFactors = 4;
 
+  // As a tally, which might be infinite or 0 where it is not.
   static bool is_moderate(Scaled total) {
-    return total.e == 0 && Moderate<Tally>::holds(static_cast<Tally>(total.m)) &&
-           static_cast<double>(static_cast<Tally>(total.m)) == total.m;
+    const auto tally = static_cast<Tally>(total.m);
+    return total.e == 0 && Moderate<Tally>::holds(tally) && std::isinf(tally) == std::isinf(total.m) &&
+           (tally == 0) == (total.m == 0);
   }
   static bool are_moderate(const V* parts) {
     using M = Moderate<Tally>;
@@ -223,9 +225,7 @@ class ProductScan {
       p *= load_wide<T, double>(line + At::piece(k, kPieces * kSteps));
     }
     Scaled t = total;
-    for (int lane = 0; lane < Doubles::kLanes; ++lane) {
-      take(t, p[lane]);
-    }
+    for (int lane = 0; lane < Doubles::kLanes; ++lane) take(t, p[lane]);
     if (!std::isfinite(t.m)) return false;
     total = normalised(t.m, t.e);
     return true;
