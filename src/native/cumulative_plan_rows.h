@@ -116,7 +116,7 @@ class RowPlan final : public Plan {
   // apart.
   bool streams_to(const std::byte* out, int64_t size, int64_t step, const Stage& stage) const {
     const auto first = reinterpret_cast<uintptr_t>(down_ ? out + size * kSize : out);
-    return Kernels::kStreams && stage.streams() &&
+    return Kernels::kCanStream && stage.streams() &&
            (first | static_cast<uintptr_t>(step)) % (kVectorBytes / 2) == 0;
   }
 

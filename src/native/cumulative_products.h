@@ -34,6 +34,7 @@ class ProductScan {
  public:
   using State = Scaled;
   using Totals = ProductTotals;
+  static constexpr bool kCanStream = true;
   static State identity() { return {}; }
 
   // As VectorScan's; a block's product goes on from that of the blocks before.
@@ -165,9 +166,6 @@ class ProductScan {
 
   // From the i-th element on, a line or what is left of one, and on until the product is moderate; returns
   // where.
-  //
-  // Within it m waits for multiplications alone, by what is within 1 to 2; for as many steps it stays
-  // moderate. From 2^-700 down, and from 2^900 up, four factors more make 0 and infinity of floats.
   template <bool kStreams>
   ANYDML_INLINE static int64_t scan_scaled(const std::byte* in, std::byte* out, int64_t size, int64_t i,
                                            Scaled& total) {
@@ -186,6 +184,8 @@ class ProductScan {
     return i;
   }
 
+  // Within a line m waits for multiplications alone, by what is within 1 to 2; for as many steps it stays
+  // moderate. From 2^-700 down, and from 2^900 up, four factors more make 0 and infinity of floats.
   template <bool kStreams>
   ANYDML_INLINE static void scale_line(const std::byte* in, std::byte* out, Scaled& total) {
     if (total.e < kFar && skip_line(in, total)) {

@@ -43,8 +43,8 @@ class RowScan {
   using Totals = typename Scan::Totals;
 
   static constexpr int64_t kSquare = Squares<T, Operation, kExclusive, kDown>::kSquare;
-  // Whether vectors can go past the caches.
-  static constexpr bool kStreams = !(sizeof(T) == 8 && std::is_same_v<Operation, Product>);
+  // Whether outputs can go past the caches from where they are computed.
+  static constexpr bool kCanStream = Scan::kCanStream;
 
   static State identity() { return Scan::identity(); }
   static void reduce_block(const std::byte* in, int64_t size, Totals& totals) {
@@ -53,7 +53,7 @@ class RowScan {
 
   // `tally` is that of the blocks before, and becomes that of those up to this one. Meanwhile memory brings
   // the block at `coming`, which is read next. With `streams`, outputs go past the caches, which takes what
-  // kStreams and streams_to() ask for.
+  // kCanStream and streams_to() ask for.
   static void scan_block(const std::byte* in, std::byte* out, int64_t size, State& tally,
                          const std::byte* coming, Stage& stage, bool streams) {
     const auto scan = streams ? Scan::template scan_block<true> : Scan::template scan_block<false>;
@@ -133,7 +133,7 @@ struct RowKernels {
   using State = typename Any::State;
   using Totals = typename Any::Totals;
   static constexpr int64_t kSquare = Any::kSquare;
-  static constexpr bool kStreams = Any::kStreams;
+  static constexpr bool kCanStream = Any::kCanStream;
   static State identity() { return Any::identity(); }
 
   decltype(&Any::reduce_block) reduce_block;

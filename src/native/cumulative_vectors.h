@@ -70,8 +70,9 @@ class VectorScan {
   using Totals = VectorTotals<T>;
   static State identity() { return static_cast<Tally>(Operation::kIdentity); }
 
-  // Most processors multiply 64 bits at a time, and not in vectors.
+  // Most processors multiply 64 bits at a time, and not in vectors, which alone can go past the caches.
   static constexpr bool kSingly = sizeof(T) == 8 && std::is_same_v<Operation, Product>;
+  static constexpr bool kCanStream = !kSingly;
 
   // A row of `size` elements, or a block of one: `in` and `out` are where the elements lie lowest, and may be
   // the same. Meanwhile memory brings what lies at `coming`: some processors foresee no further than a page.
