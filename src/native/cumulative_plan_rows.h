@@ -73,7 +73,6 @@ class RowPlan final : public Plan {
   using Kernels = RowKernels<T, Operation>;
   using Tally = TallyOf<T>;
   using State = typename Kernels::State;
-  using Totals = typename Kernels::Totals;
   static constexpr int64_t kSize = sizeof(T);
   // In blocks: what a thread reads to reduce, or tallies, it finds in its second cache to scan.
   static constexpr int64_t kChunk = (64 << 10) / (kBlock * kSize);
@@ -136,9 +135,9 @@ class RowPlan final : public Plan {
     return gathered;
   }
 
-  // The block that starts with the i-th element of a row, on from `carry`. With `totals`, the next one goes
+  // The block that starts with the i-th element of a row, on from `carry`. With `total`, the next one goes
   // on from what the block was reduced to, as if another thread scanned this one.
-  void scan_block(const std::byte* from, std::byte* out, int64_t i, State& carry, const Totals* totals,
+  void scan_block(const std::byte* from, std::byte* out, int64_t i, State& carry, const State* total,
                   const std::byte* coming, Stage& stage) const {
     const int64_t size = block_size(i);
     std::byte* const to = out + lowest(i, size);
@@ -146,7 +145,7 @@ class RowPlan final : public Plan {
     State running = carry;
     kernels_.scan_block(from, streams ? to : stage.room(to, size * kSize), size, running, coming, stage,
                         streams);
-    carry = totals != nullptr ? Operation::combine(carry, totals->all) : running;
+    carry = total != nullptr ? Operation::combine(carry, *total) : running;
   }
 
   void scan_rows(const std::byte* in, std::byte* out, int64_t count, bool shared, Stage& stage) const {
@@ -158,9 +157,8 @@ class RowPlan final : public Plan {
       for (int64_t i = 0; i < geometry_.axis.size; i += kBlock) {
         const int64_t size = block_size(i);
         const std::byte* const from = block_of(in + r * lines_.inner.in, i, gathered);
-        Totals totals;
-        if (reduces) kernels_.reduce_block(from, size, totals);
-        scan_block(from, out + r * lines_.inner.out, i, carry, reduces ? &totals : nullptr,
+        const State total = reduces ? kernels_.reduce_block(from, size) : Kernels::identity();
+        scan_block(from, out + r * lines_.inner.out, i, carry, reduces ? &total : nullptr,
                    next_to(from, size), stage);
       }
     }
@@ -275,7 +273,7 @@ class RowPlan final : public Plan {
   }
 
   struct Chunk {
-    Totals blocks[kChunk];
+    State blocks[kChunk];
   };
 
   void scan_long(const std::byte* in, std::byte* out, int threads, bool streams) const {
@@ -284,7 +282,7 @@ class RowPlan final : public Plan {
     scan_in_turn((blocks + kChunk - 1) / kChunk, threads, Kernels::identity(),
                  [&](int64_t chunk) { return reduce_chunk(in, chunk * chunk_size); },
                  [](State& tally, const Chunk& chunk) {
-                   for (const Totals& totals : chunk.blocks) tally = Operation::combine(tally, totals.all);
+                   for (const State& total : chunk.blocks) tally = Operation::combine(tally, total);
                  },
                  [&](int64_t chunk, State before, const Chunk& totals, int64_t following) {
                    Stage stage(streams, down_);
@@ -299,7 +297,7 @@ class RowPlan final : public Plan {
     for (int64_t b = 0; b < kChunk; ++b) {
       const int64_t i = start + b * kBlock;
       const int64_t size = block_size(i);
-      kernels_.reduce_block(size > 0 ? block_of(in, i, gathered) : in, size, chunk.blocks[b]);
+      chunk.blocks[b] = kernels_.reduce_block(size > 0 ? block_of(in, i, gathered) : in, size);
     }
     return chunk;
   }

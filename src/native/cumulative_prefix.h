@@ -33,6 +33,16 @@ struct Walk {
   static constexpr int64_t piece(int k, int count) { return (kDown ? count - 1 - k : k) * (kLine / count); }
 };
 
+// A vector of outputs, kStreams: past the caches.
+template <class T, bool kStreams>
+ANYDML_INLINE void put_wide(std::byte* to, Vector<TallyOf<T>> y) {
+  if constexpr (kStreams) {
+    stream_wide<T, TallyOf<T>>(to, y);
+  } else {
+    store_wide<T, TallyOf<T>>(to, y);
+  }
+}
+
 // Fewer elements than fill a line, with as many behind them as do, which change nothing.
 template <class T, class Operation, bool kDown>
 struct LineRest {
@@ -58,17 +68,17 @@ class VectorPrefix {
   using V = Vector<Tally>;
   static constexpr int kLanes = kVectorBytes / sizeof(Tally);
 
-  // Up to each element,
-  ANYDML_INLINE static V all(V x) {
-    x = combine_aside<Operation>(shifted<1>(x, kAll), x);
-    if constexpr (kLanes > 4) x = combine_aside<Operation>(shifted<2>(x, kAll), x);
-    return combine_aside<Operation>(carried_over(x, kAll), x);
-  }
-  // or, of eight, from the middle on up to each.
+  // Up to each element, of each four on end,
   ANYDML_INLINE static V fours(V x) {
-    if constexpr (kLanes == 4) return all(x);
     x = combine_aside<Operation>(shifted<1>(x, kAll), x);
+    if constexpr (kLanes <= 4) return combine_aside<Operation>(carried_over(x, kAll), x);
     return combine_aside<Operation>(shifted<2>(x, kAll), x);
+  }
+  // and of all.
+  ANYDML_INLINE static V all(V x) {
+    x = fours(x);
+    if constexpr (kLanes <= 4) return x;
+    return combine_aside<Operation>(carried_over(x, kAll), x);
   }
 
   // The first half's elements of one, the second's of the other.

@@ -25,15 +25,10 @@ ANYDML_ISA_BEGIN
 
 #if defined(ANYDML_VECTORS)
 
-struct ProductTotals {
-  Scaled all;
-};
-
 template <class T, bool kExclusive, bool kDown>
 class ProductScan {
  public:
   using State = Scaled;
-  using Totals = ProductTotals;
   static constexpr bool kCanStream = true;
   static State identity() { return {}; }
 
@@ -65,21 +60,20 @@ class ProductScan {
     }
   }
 
-  ANYDML_APART static void reduce(const std::byte* in, int64_t size, Totals& totals) {
+  ANYDML_APART static Scaled reduce(const std::byte* in, int64_t size) {
     V parts[kVectors];
     std::fill_n(parts, kVectors, broadcast(Tally{1}));
     int64_t i = 0;
     for (; i + kPerLine <= size; i += kPerLine) {
       const std::byte* const line = in + At::element(size, i, kPerLine);
       for (int k = 0; k < kVectors; ++k) parts[k] *= load_wide<T, Tally>(line + At::piece(k, kVectors));
-      if (i / kPerLine % kFactors == kFactors - 1 && !are_moderate(parts))
-        return reduce_scaled(in, size, totals);
+      if (i / kPerLine % kFactors == kFactors - 1 && !are_moderate(parts)) return reduce_scaled(in, size);
     }
-    if (!are_moderate(parts)) return reduce_scaled(in, size, totals);
+    if (!are_moderate(parts)) return reduce_scaled(in, size);
     Scaled product;
     for (const V& part : parts) product = times_all(product, part);
     for (; i < size; ++i) product = times(product, widen<T, double>(in + At::element(size, i)));
-    totals.all = product;
+    return product;
   }
 
  private:
@@ -152,14 +146,7 @@ class ProductScan {
       t *= Prefix::last_of(p);
     }
 #pragma GCC unroll 4
-    for (int k = 0; k < kVectors; ++k) {
-      std::byte* const to = out + At::piece(k, kVectors);
-      if constexpr (kStreams) {
-        stream_wide<T, Tally>(to, outputs[k]);
-      } else {
-        store_wide<T, Tally>(to, outputs[k]);
-      }
-    }
+    for (int k = 0; k < kVectors; ++k) put_wide<T, kStreams>(out + At::piece(k, kVectors), outputs[k]);
     before = t;
     return true;
   }
@@ -231,8 +218,8 @@ class ProductScan {
     return true;
   }
 
-  // Of 16 bytes, as many steps of four elements.
-  static constexpr int kPieces = kLine / kSquareBytes;
+  // Of half a vector's bytes, as many steps of four elements.
+  static constexpr int kPieces = kLine / (kVectorBytes / 2);
   static constexpr int kSteps = kPerLine / kPieces / Doubles::kLanes;
 
   // The products of four elements of a line among themselves, the k-th of as many.
@@ -267,7 +254,7 @@ class ProductScan {
     return product;
   }
 
-  static void reduce_scaled(const std::byte* in, int64_t size, Totals& totals) {
+  static Scaled reduce_scaled(const std::byte* in, int64_t size) {
     Scaled product;
     const auto take_line = [&](const std::byte* line) {
       for (int k = 0; k < kPieces * kSteps; ++k) take(product, Doubles::last_of(four_of(line, k))[0]);
@@ -276,7 +263,7 @@ class ProductScan {
     int64_t i = 0;
     for (; i + kPerLine <= size; i += kPerLine) take_line(in + At::element(size, i, kPerLine));
     if (i < size) take_line(Rest(in + At::element(size, i, size - i), size - i).elements);
-    totals.all = product;
+    return product;
   }
 };
 

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "cumulative_prefix.h"
 #include "cumulative_products.h"
 #include "cumulative_squares.h"
 #include "cumulative_stage.h"
@@ -40,16 +41,13 @@ class RowScan {
  public:
   using Tally = TallyOf<T>;
   using State = typename Scan::State;
-  using Totals = typename Scan::Totals;
 
   static constexpr int64_t kSquare = Squares<T, Operation, kExclusive, kDown>::kSquare;
   // Whether outputs can go past the caches from where they are computed.
   static constexpr bool kCanStream = Scan::kCanStream;
 
   static State identity() { return Scan::identity(); }
-  static void reduce_block(const std::byte* in, int64_t size, Totals& totals) {
-    Scan::reduce(in, size, totals);
-  }
+  static State reduce_block(const std::byte* in, int64_t size) { return Scan::reduce(in, size); }
 
   // `tally` is that of the blocks before, and becomes that of those up to this one. Meanwhile memory brings
   // the block at `coming`, which is read next. With `streams`, outputs go past the caches, which takes what
@@ -75,7 +73,7 @@ class RowScan {
     squares.store(tallies);
     const int64_t done = size / kSquare * kSquare;
     if (done == size) return;
-    const int64_t rest = element(size, done, size - done);
+    const int64_t rest = At::element(size, done, size - done);
     for (int64_t s = 0; s < kLines; ++s) {
       scan_line(in + s * in_step + rest, out + s * out_step + rest, size - done, tallies[s]);
     }
@@ -97,7 +95,7 @@ class RowScan {
   // One line, one by one.
   static void scan_line(const std::byte* in, std::byte* out, int64_t size, Tally& tally) {
     for (int64_t i = 0; i < size; ++i)
-      advance_one<T, Operation, kExclusive>(tally, in + element(size, i), out + element(size, i));
+      advance_one<T, Operation, kExclusive>(tally, in + At::element(size, i), out + At::element(size, i));
   }
 
  private:
@@ -107,23 +105,19 @@ class RowScan {
     int64_t done = 0;
     Lines squares(tallies);
     for (; done + kSquare <= size; done += kSquare) {
-      squares.scan_neighbours(in + done * in_step, in_step, out + element(size, done, kSquare), out_step);
+      squares.scan_neighbours(in + done * in_step, in_step, out + At::element(size, done, kSquare), out_step);
     }
     squares.store(tallies);
     for (; done < size; ++done) {
       for (int64_t s = 0; s < kLines; ++s) {
         advance_one<T, Operation, kExclusive>(tallies[s], in + done * in_step + s * kSize,
-                                              out + s * out_step + element(size, done));
+                                              out + s * out_step + At::element(size, done));
       }
     }
   }
 
   using Lines = Squares<T, Operation, kExclusive, kDown>;
-
-  // Where the i-th element traversed, or the lowest of the `count` from it on, lies in a part of that size.
-  static int64_t element(int64_t size, int64_t i, int64_t count = 1) {
-    return kSize * (kDown ? size - i - count : i);
-  }
+  using At = Walk<T, kDown>;
 };
 
 // The kernels of one way to walk. What calls them is compiled once for all.
@@ -131,7 +125,6 @@ template <class T, class Operation>
 struct RowKernels {
   using Any = RowScan<T, Operation, false, false>;
   using State = typename Any::State;
-  using Totals = typename Any::Totals;
   static constexpr int64_t kSquare = Any::kSquare;
   static constexpr bool kCanStream = Any::kCanStream;
   static State identity() { return Any::identity(); }

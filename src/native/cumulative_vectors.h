@@ -11,7 +11,6 @@
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
-#include <utility>
 
 #include "cumulative_prefix.h"
 #include "cumulative_stage.h"
@@ -24,11 +23,6 @@
 ANYDML_ISA_BEGIN
 
 #if defined(ANYDML_VECTORS)
-
-template <class T>
-struct VectorTotals {
-  TallyOf<T> all;
-};
 
 // A block's total, in as many parts as a line's elements make vectors, which wait for each other less than
 // one would for itself.
@@ -67,7 +61,6 @@ class VectorScan {
  public:
   using Tally = TallyOf<T>;
   using State = Tally;
-  using Totals = VectorTotals<T>;
   static State identity() { return static_cast<Tally>(Operation::kIdentity); }
 
   // Most processors multiply 64 bits at a time, and not in vectors, which alone can go past the caches.
@@ -104,12 +97,12 @@ class VectorScan {
     }
   }
 
-  ANYDML_APART static void reduce(const std::byte* in, int64_t size, Totals& totals) {
+  ANYDML_APART static State reduce(const std::byte* in, int64_t size) {
     Parts parts;
     int64_t i = 0;
     for (; i + kPerLine <= size; i += kPerLine) reduce_line(in + At::element(size, i, kPerLine), parts);
     if (i < size) reduce_line(Rest(in + At::element(size, i, size - i), size - i).elements, parts);
-    totals.all = parts.all();
+    return parts.all();
   }
 
  private:
@@ -150,11 +143,7 @@ class VectorScan {
       const V x = load_wide<T, Tally>(in + At::piece(k, kVectors));
       if constexpr (!std::is_null_pointer_v<Parts>) parts->add(k, x);
       const V y = scan_vector(x, before);
-      if constexpr (kStreams) {
-        stream_wide<T, Tally>(out + At::piece(k, kVectors), y);
-      } else {
-        store_wide<T, Tally>(out + At::piece(k, kVectors), y);
-      }
+      put_wide<T, kStreams>(out + At::piece(k, kVectors), y);
     }
   }
 
