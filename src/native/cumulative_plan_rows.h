@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "cumulative_lines.h"
+#include "cumulative_outlet.h"
 #include "cumulative_rows.h"
 #include "cumulative_stage.h"
 #include "cumulative_tally.h"
@@ -53,7 +54,8 @@ class RowPlan final : public Plan {
     }
     const int64_t tasks = std::min<int64_t>(threads, rows);
     parallel_for(tasks, threads, [&](int64_t task) {
-      Stage stage(streams, down_ && size > kBlock);
+      Stage stage(streams);
+      Outlet outlet(streams, down_);
       lines_.runs(share_begin(task, tasks, rows), share_begin(task + 1, tasks, rows), in, out,
                   [&](const std::byte* from, std::byte* to, int64_t count) {
                     if (reads_across()) {
@@ -61,9 +63,9 @@ class RowPlan final : public Plan {
                     } else if (size < kVectorsFrom) {
                       scan_short_rows(from, to, count, stage);
                     } else if (size <= kBlock && !gathers()) {
-                      scan_as_vectors(from, to, count, stage);
+                      scan_as_vectors(from, to, count, outlet);
                     } else {
-                      scan_rows(from, to, count, may_be_shared(rows), stage);
+                      scan_rows(from, to, count, may_be_shared(rows), outlet);
                     }
                   });
     });
@@ -110,15 +112,19 @@ class RowPlan final : public Plan {
     return {in + (down_ ? i + count - 1 : i) * step, row_step, down_ ? -step : step};
   }
 
-  // Whether outputs go past the caches from where they are computed, by halves of vectors, as libraries hand
-  // out memory aligned for these: to parts of rows of `size` elements that lie from `out` on and `step`
-  // apart.
-  bool streams_to(const std::byte* out, int64_t size, int64_t step, const Stage& stage) const {
-    const auto first = reinterpret_cast<uintptr_t>(down_ ? out + size * kSize : out);
-    return Kernels::kCanStream && stage.streams() &&
-           (first | static_cast<uintptr_t>(step)) % (kVectorBytes / 2) == 0;
+  // Rows in the order in which they lie along the walk, which leads down their elements too.
+  Loop along_walk(int64_t count, const std::byte*& in, std::byte*& out) const {
+    const auto [lines, in_step, out_step] = lines_.inner;
+    if (!down_) return {count, in_step, out_step};
+    in += (count - 1) * in_step;
+    out += (count - 1) * out_step;
+    return {count, -in_step, -out_step};
   }
 
+  // Where the walk begins through a part of that many elements that lies from `part` on.
+  const std::byte* begin_of(const std::byte* part, int64_t size) const {
+    return down_ ? part + size * kSize : part;
+  }
   // Where a part of that many elements that follows another one lies lowest.
   const std::byte* next_to(const std::byte* part, int64_t size) const {
     return down_ ? part - size * kSize : part + size * kSize;
@@ -127,57 +133,54 @@ class RowPlan final : public Plan {
   // Of the block that starts with the i-th element; 0 beyond the axis.
   int64_t block_size(int64_t i) const { return std::clamp<int64_t>(geometry_.axis.size - i, 0, kBlock); }
 
+  // A block, before which a piece may be read, as LineRest does.
+  struct Gathered {
+    alignas(64) std::byte before[kLine];
+    std::byte block[kBlock * kSize];
+  };
+
   // The block that starts with the i-th element traversed, in `gathered` where the input's lies otherwise.
-  const std::byte* block_of(const std::byte* in, int64_t i, std::byte* gathered) const {
+  const std::byte* block_of(const std::byte* in, int64_t i, Gathered& gathered) const {
     const int64_t size = block_size(i);
     if (!gathers()) return in + lowest(i, size);
-    gather_tile<BitsOf<T>>(tile_of(in, 0, i, size), 1, size, gathered, 0);
-    return gathered;
+    gather_tile<BitsOf<T>>(tile_of(in, 0, i, size), 1, size, gathered.block, 0);
+    return gathered.block;
   }
 
   // The block that starts with the i-th element of a row, on from `carry`. With `total`, the next one goes
   // on from what the block was reduced to, as if another thread scanned this one.
   void scan_block(const std::byte* from, std::byte* out, int64_t i, State& carry, const State* total,
-                  const std::byte* coming, Stage& stage) const {
+                  const std::byte* coming, Outlet& outlet) const {
     const int64_t size = block_size(i);
     std::byte* const to = out + lowest(i, size);
-    const bool streams = streams_to(to, size, 0, stage);
     State running = carry;
-    kernels_.scan_block(from, streams ? to : stage.room(to, size * kSize), size, running, coming, stage,
-                        streams);
+    kernels_.scan_block(from, to, size, running, coming, outlet, outlet.way(begin_of(to, size), 0));
     carry = total != nullptr ? Operation::combine(carry, *total) : running;
   }
 
-  void scan_rows(const std::byte* in, std::byte* out, int64_t count, bool shared, Stage& stage) const {
+  void scan_rows(const std::byte* in, std::byte* out, int64_t count, bool shared, Outlet& outlet) const {
     // Others' tallies go on from totals anyway, or come to the same.
     const bool reduces = shared && !kIsCut<T, Operation>;
-    alignas(64) std::byte gathered[kBlock * kSize];
+    const Loop rows = along_walk(count, in, out);
+    Gathered gathered;
     for (int64_t r = 0; r < count; ++r) {
       State carry = Kernels::identity();
       for (int64_t i = 0; i < geometry_.axis.size; i += kBlock) {
         const int64_t size = block_size(i);
-        const std::byte* const from = block_of(in + r * lines_.inner.in, i, gathered);
+        const std::byte* const from = block_of(in + r * rows.in, i, gathered);
         const State total = reduces ? kernels_.reduce_block(from, size) : Kernels::identity();
-        scan_block(from, out + r * lines_.inner.out, i, carry, reduces ? &total : nullptr,
-                   next_to(from, size), stage);
+        scan_block(from, out + r * rows.out, i, carry, reduces ? &total : nullptr, next_to(from, size),
+                   outlet);
       }
     }
   }
 
-  // Where they are not streamed from where they are computed, packed ones many at a time.
-  void scan_as_vectors(const std::byte* in, std::byte* out, int64_t count, Stage& stage) const {
+  void scan_as_vectors(const std::byte* in, std::byte* out, int64_t count, Outlet& outlet) const {
     const int64_t size = geometry_.axis.size;
-    const auto [lines, in_step, out_step] = lines_.inner;
-    in += lowest(0, size);
+    const Loop rows = along_walk(count, in, out);
     out += lowest(0, size);
-    const bool streams = streams_to(out, size, out_step, stage);
-    const int64_t batch = streams ? count : out_step == size * kSize ? kBlock / size : 1;
-    for (int64_t start = 0; start < count; start += batch) {
-      const int64_t rows = std::min(batch, count - start);
-      std::byte* const to = out + start * out_step;
-      kernels_.scan_rows(in + start * in_step, in_step, streams ? to : stage.room(to, rows * size * kSize),
-                         out_step, size, rows, stage, streams);
-    }
+    kernels_.scan_rows(in + lowest(0, size), rows.in, out, rows.out, size, count, outlet,
+                       outlet.way(begin_of(out, size), rows.out));
   }
 
   // Packed ones many at a time.
@@ -187,7 +190,7 @@ class RowPlan final : public Plan {
     const int64_t out_step = lines_.inner.out;
     const bool packed = out_step == size * kSize;
     const int64_t batch = packed ? kBlock / size / kLines * kLines : 1;
-    alignas(64) std::byte gathered[kVectorsFrom * kSize];
+    Gathered gathered;
     for (int64_t start = 0; start < count; start += batch) {
       const int64_t rows = std::min(batch, count - start);
       std::byte* const to = stage.room(out + start * out_step + lowest(0, size), rows * size * kSize);
@@ -285,14 +288,14 @@ class RowPlan final : public Plan {
                    for (const State& total : chunk.blocks) tally = Operation::combine(tally, total);
                  },
                  [&](int64_t chunk, State before, const Chunk& totals, int64_t following) {
-                   Stage stage(streams, down_);
+                   Outlet outlet(streams, down_);
                    scan_chunk(in, out, chunk * chunk_size, before, totals, (following - chunk) * chunk_size,
-                              stage);
+                              outlet);
                  });
   }
 
   Chunk reduce_chunk(const std::byte* in, int64_t start) const {
-    alignas(64) std::byte gathered[kBlock * kSize];
+    Gathered gathered;
     Chunk chunk;
     for (int64_t b = 0; b < kChunk; ++b) {
       const int64_t i = start + b * kBlock;
@@ -304,15 +307,15 @@ class RowPlan final : public Plan {
 
   // The elements `ahead` come next.
   void scan_chunk(const std::byte* in, std::byte* out, int64_t start, State carry, const Chunk& chunk,
-                  int64_t ahead, Stage& stage) const {
-    alignas(64) std::byte gathered[kBlock * kSize];
+                  int64_t ahead, Outlet& outlet) const {
+    Gathered gathered;
     for (int64_t b = 0; b < kChunk; ++b) {
       const int64_t i = start + b * kBlock;
       const int64_t size = block_size(i);
       if (size == 0) return;
       const std::byte* const from = block_of(in, i, gathered);
       const std::byte* const coming = gathers() ? from : in + lowest(i + ahead, size);
-      scan_block(from, out, i, carry, &chunk.blocks[b], coming, stage);
+      scan_block(from, out, i, carry, &chunk.blocks[b], coming, outlet);
     }
   }
 

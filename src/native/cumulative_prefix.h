@@ -7,6 +7,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "cumulative_outlet.h"
 #include "cumulative_tally.h"
 #include "isa.h"
 #include "stream.h"
@@ -29,35 +30,56 @@ struct Walk {
   static int64_t element(int64_t size, int64_t i, int64_t count = 1) {
     return kSize * (kDown ? size - i - count : i);
   }
+  // What is read so much later than `from`.
+  static const std::byte* ahead(const std::byte* from) { return kDown ? from - kAhead : from + kAhead; }
   // The k-th traversed of the `count` vectors that make up a line.
   static constexpr int64_t piece(int k, int count) { return (kDown ? count - 1 - k : k) * (kLine / count); }
 };
 
-// A vector of outputs, kStreams: past the caches.
-template <class T, bool kStreams>
-ANYDML_INLINE void put_wide(std::byte* to, Vector<TallyOf<T>> y) {
-  if constexpr (kStreams) {
-    stream_wide<T, TallyOf<T>>(to, y);
-  } else {
-    store_wide<T, TallyOf<T>>(to, y);
-  }
-}
-
-// Fewer elements than fill a line, with as many behind them as do, which change nothing.
+// A line's elements, or fewer with as many behind them as fill one, which change nothing. What lies before
+// them on the walk may be read, as much as makes a piece.
 template <class T, class Operation, bool kDown>
-struct LineRest {
-  alignas(64) std::byte elements[kLine];
-  std::byte* at;
-  size_t bytes;
-
-  LineRest(const std::byte* in, int64_t count)
-      : at(elements + Walk<T, kDown>::element(Walk<T, kDown>::kPerLine, 0, count)),
-        bytes(static_cast<size_t>(count) * sizeof(T)) {
-    for (size_t i = 0; i < kLine; i += sizeof(T)) {
-      narrow<T, TallyOf<T>>(elements + i, static_cast<TallyOf<T>>(Operation::kIdentity));
+class LineRest {
+ public:
+  LineRest(const std::byte* in, int64_t count) {
+    constexpr int64_t kSize = sizeof(T);
+    std::byte one[kSize];
+    narrow<T, TallyOf<T>>(one, static_cast<TallyOf<T>>(Operation::kIdentity));
+    const auto nothing = (Piece)(Vector<BitsOf<T>, kPiece / kSize>{} + load<BitsOf<T>>(one));
+    const int64_t size = count * kSize;
+#pragma GCC unroll 4
+    for (int k = 0; k < kPieces; ++k) {
+      const int64_t left = size - k * kPiece;
+      Piece& piece = pieces_[At::piece(k, kPieces) / kPiece];
+      if (left >= kPiece) {
+        piece = load_vector<Piece>(in + (kDown ? left - kPiece : k * kPiece));
+      } else if (left <= 0) {
+        piece = nothing;
+      } else if (kDown) {
+        piece = Window(left).of(nothing, load_vector<Piece>(in));
+      } else {
+        piece = Window(kPiece - left).of(load_vector<Piece>(in + size - kPiece), nothing);
+      }
     }
-    std::memcpy(at, in, bytes);
   }
+
+  const std::byte* bytes() const { return reinterpret_cast<const std::byte*>(pieces_); }
+  // The k-th on the walk of the pieces, or of the vectors.
+  ANYDML_INLINE Piece piece(int k) const { return pieces_[At::piece(k, kPieces) / kPiece]; }
+  ANYDML_INLINE Vector<TallyOf<T>> vector(int k) const {
+    if constexpr (std::is_same_v<T, TallyOf<T>>) {
+      const int at = At::piece(k, kPieces / 2) / kPiece;
+      return (Vector<T>)side_by_side(pieces_[at], pieces_[at + 1]);
+    } else {
+      return widen_row<T, Vector<TallyOf<T>>>(piece(k));
+    }
+  }
+
+ private:
+  using At = Walk<T, kDown>;
+  static constexpr int kPieces = kLine / kPiece;
+
+  Piece pieces_[kPieces];
 };
 
 // A vector's elements, combined among themselves. With p what they come to so far,

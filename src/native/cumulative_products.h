@@ -13,9 +13,9 @@
 #include <cstring>
 #include <type_traits>
 
+#include "cumulative_outlet.h"
 #include "cumulative_prefix.h"
 #include "cumulative_scaled.h"
-#include "cumulative_stage.h"
 #include "cumulative_tally.h"
 #include "isa.h"
 #include "stream.h"
@@ -29,34 +29,39 @@ template <class T, bool kExclusive, bool kDown>
 class ProductScan {
  public:
   using State = Scaled;
-  static constexpr bool kCanStream = true;
   static State identity() { return {}; }
 
   // As VectorScan's; a block's product goes on from that of the blocks before.
-  template <bool kStreams>
+  template <Way kWay>
   ANYDML_APART static void scan_block(const std::byte* in, std::byte* out, int64_t size, Scaled& total,
-                                      const std::byte* coming, Stage& stage) {
+                                      const std::byte* coming, Outlet& outlet) {
+    Sink<kWay, kDown> sink(outlet);
+    sink.begin(out, size * kSize);
     for (int64_t i = 0; i < size;) {
       if (is_moderate(total)) {
         V before = broadcast(static_cast<Tally>(total.m));
-        i = scan_moderate<kStreams>(in, out, size, i, before, coming, stage);
+        i = scan_moderate(in, out, size, i, before, coming, sink);
         total = normalised(before[0], 0);
       }
-      if (i < size) i = scan_scaled<kStreams>(in, out, size, i, total);
+      if (i < size) i = scan_scaled(in, out, size, i, total, sink);
     }
   }
 
-  template <bool kStreams>
+  template <Way kWay>
   ANYDML_APART static void scan_rows(const std::byte* in, int64_t in_step, std::byte* out, int64_t out_step,
-                                     int64_t size, int64_t rows, Stage& stage) {
+                                     int64_t size, int64_t rows, Outlet& outlet) {
+    Sink<kWay, kDown> sink(outlet);
     for (int64_t r = 0; r < rows; ++r, in += in_step, out += out_step) {
       V before = broadcast(Tally{1});
-      const int64_t done = scan_moderate<kStreams>(in, out, size, 0, before, in + kAhead, stage);
+      sink.begin(out, size * kSize);
+      const int64_t done = scan_moderate(in, out, size, 0, before, At::ahead(in), sink);
       if (done == size) continue;
       Scaled total = normalised(before[0], 0);
       const int64_t left = size - done;
       const int64_t at = At::element(size, done, left);
-      scan_block<kStreams>(in + at, out + at, left, total, in + at + kAhead, stage);
+      sink.leave();
+      scan_block<kWay>(in + at, out + at, left, total, At::ahead(in + at), outlet);
+      sink.enter();
     }
   }
 
@@ -83,6 +88,7 @@ class ProductScan {
   using Doubles = VectorPrefix<double, Product, kDown>;
   using At = Walk<T, kDown>;
   using Rest = LineRest<T, Product, kDown>;
+  static constexpr int64_t kSize = sizeof(T);
   static constexpr int64_t kPerLine = At::kPerLine;
   static constexpr int kLanes = Prefix::kLanes;
   static constexpr int kVectors = kPerLine / kLanes;
@@ -105,34 +111,56 @@ class ProductScan {
   }
 
   // From the i-th element on, as long as the product stays moderate; returns where it did not, at a line.
-  template <bool kStreams>
+  template <class Outputs>
   ANYDML_INLINE static int64_t scan_moderate(const std::byte* in, std::byte* out, int64_t size, int64_t i,
-                                             V& before, const std::byte* coming, Stage& stage) {
-    for (; i + kPerLine <= size; i += kPerLine) {
-      const int64_t at = At::element(size, i, kPerLine);
-      prefetch_line(coming + at);
-      if (!scan_line<kStreams>(in + at, out + at, before)) break;
-      if constexpr (!kStreams) stage.send_line();
-    }
-    if (i < size && i + kPerLine > size) {
-      const int64_t at = At::element(size, i, size - i);
-      Rest rest(in + at, size - i);
-      if (scan_line<false>(rest.elements, rest.elements, before)) {
-        std::memcpy(out + at, rest.at, rest.bytes);
-        i = size;
+                                             V& before, const std::byte* coming, Outputs& outputs) {
+    while (i < size) {
+      if (!outputs.is_amid()) {
+        for (; i + kPerLine <= size; i += kPerLine) {
+          const int64_t at = At::element(size, i, kPerLine);
+          prefetch_line(coming + at);
+          if (!scan_line(in + at, out + at, before, outputs)) return i;
+        }
+      }
+      if (const int64_t count = std::min(kPerLine, size - i); count > 0) {
+        const int64_t at = At::element(size, i, count);
+        if (!scan_rest(in + at, count, out + at, before, outputs)) return i;
+        i += count;
       }
     }
     return i;
   }
 
   // Whether all went well; else nothing is written.
-  template <bool kStreams>
-  ANYDML_INLINE static bool scan_line(const std::byte* in, std::byte* out, V& before) {
-    V outputs[kVectors];
+  template <class Outputs>
+  ANYDML_INLINE static bool scan_line(const std::byte* in, std::byte* out, V& before, Outputs& outputs) {
+    V y[kVectors];
+    const auto x = [&](int k) { return load_wide<T, Tally>(in + At::piece(k, kVectors)); };
+    if (!multiply(x, before, y)) return false;
+#pragma GCC unroll 4
+    for (int k = 0; k < kVectors; ++k) outputs.template put<T>(out + At::piece(k, kVectors), y[k]);
+    return true;
+  }
+  // Of a line, or less.
+  template <class Outputs>
+  ANYDML_INLINE static bool scan_rest(const std::byte* in, int64_t count, std::byte* out, V& before,
+                                      Outputs& outputs) {
+    const Rest rest(in, count);
+    V y[kVectors];
+    if (!multiply([&](int k) { return rest.vector(k); }, before, y)) return false;
+    Piece pieces[kVectors];
+    for (int k = 0; k < kVectors; ++k) pieces[k] = narrow_row<T, Piece>(y[k]);
+    put_pieces<kDown>(outputs, out, pieces, count * kSize);
+    return true;
+  }
+
+  // A line's vectors x(k), as long as the product is moderate.
+  template <class Load>
+  ANYDML_INLINE static bool multiply(const Load& x, V& before, V* y) {
     V t = before;
 #pragma GCC unroll 4
     for (int k = 0; k < kVectors; ++k) {
-      const V p = Prefix::fours(load_wide<T, Tally>(in + At::piece(k, kVectors)));
+      const V p = Prefix::fours(x(k));
       if (!Moderate<Tally>::holds(t[0])) return false;
       V from = t;
       if constexpr (kLanes > kFactors) {
@@ -141,63 +169,58 @@ class ProductScan {
         from = Prefix::halves_of(t, middle);
         t = middle;
       }
-      const V y = from * p;
-      outputs[k] = kExclusive ? Prefix::moved_on(from, y) : y;
+      y[k] = from * p;
+      if constexpr (kExclusive) y[k] = Prefix::moved_on(from, y[k]);
       t *= Prefix::last_of(p);
     }
-#pragma GCC unroll 4
-    for (int k = 0; k < kVectors; ++k) put_wide<T, kStreams>(out + At::piece(k, kVectors), outputs[k]);
     before = t;
     return true;
   }
 
   // From the i-th element on, a line or what is left of one, and on until the product is moderate; returns
   // where.
-  template <bool kStreams>
+  template <class Outputs>
   ANYDML_INLINE static int64_t scan_scaled(const std::byte* in, std::byte* out, int64_t size, int64_t i,
-                                           Scaled& total) {
+                                           Scaled& total, Outputs& outputs) {
     do {
-      const int64_t end = std::min(size, i + kPerLine);
-      const int64_t at = At::element(size, i, end - i);
-      if (end - i == kPerLine) {
-        scale_line<kStreams>(in + at, out + at, total);
+      const int64_t count = std::min(kPerLine, size - i);
+      const int64_t at = At::element(size, i, count);
+      if (count == kPerLine && !outputs.is_amid()) {
+        scale_line(in + at, out + at, total, outputs);
       } else {
-        Rest rest(in + at, end - i);
-        scale_line<false>(rest.elements, rest.elements, total);
-        std::memcpy(out + at, rest.at, rest.bytes);
+        alignas(kPiece) std::byte line[kLine];
+        Sink<Way::kStored, kDown> beside;
+        scale_line(Rest(in + at, count).bytes(), line, total, beside);
+        Piece pieces[kPieces];
+        for (int k = 0; k < kPieces; ++k) pieces[k] = load_vector<Piece>(line + At::piece(k, kPieces));
+        put_pieces<kDown>(outputs, out + at, pieces, count * kSize);
       }
-      i = end;
+      i += count;
     } while (i < size && !is_moderate(total));
     return i;
   }
 
   // Within a line m waits for multiplications alone, by what is within 1 to 2; for as many steps it stays
   // moderate. From 2^-700 down, and from 2^900 up, four factors more make 0 and infinity of floats.
-  template <bool kStreams>
-  ANYDML_INLINE static void scale_line(const std::byte* in, std::byte* out, Scaled& total) {
+  template <class Outputs>
+  ANYDML_INLINE static void scale_line(const std::byte* in, std::byte* out, Scaled& total, Outputs& outputs) {
     if (total.e < kFar && skip_line(in, total)) {
-      std::memset(out, 0, kLine);
+      for (int k = 0; k < kPieces; ++k) outputs.put_piece(out + At::piece(k, kPieces), Piece{});
       return;
     }
     Scaled t = total;
 #pragma GCC unroll 4
     for (int k = 0; k < kPieces; ++k) {
-      Vector<float, 4> outputs[kSteps];
+      Vector<float, 4> y[kSteps];
 #pragma GCC unroll 2
       for (int step = 0; step < kSteps; ++step) {
         const Vector<double> p = four_of(in, k * kSteps + step);
         const Vector<double> before = broadcast(t.m * power_of_two(std::clamp<int64_t>(t.e, -700, 900)));
-        const Vector<double> y = before * p;
-        outputs[kDown ? kSteps - 1 - step : step] = to_singles(kExclusive ? Doubles::moved_on(before, y) : y);
+        const Vector<double> next = before * p;
+        y[kDown ? kSteps - 1 - step : step] = to_singles(kExclusive ? Doubles::moved_on(before, next) : next);
         take(t, Doubles::last_of(p)[0]);
       }
-      std::byte* const to = out + At::piece(k, kPieces);
-      const auto written = as_elements(outputs);
-      if constexpr (kStreams) {
-        stream_half<uint16_t>(to, written);
-      } else {
-        store_vector(to, written);
-      }
+      outputs.put_piece(out + At::piece(k, kPieces), as_elements(y));
     }
     total = normalised(t.m, t.e);
   }
@@ -218,8 +241,8 @@ class ProductScan {
     return true;
   }
 
-  // Of half a vector's bytes, as many steps of four elements.
-  static constexpr int kPieces = kLine / (kVectorBytes / 2);
+  // Steps of four elements.
+  static constexpr int kPieces = kLine / kPiece;
   static constexpr int kSteps = kPerLine / kPieces / Doubles::kLanes;
 
   // The products of four elements of a line among themselves, the k-th of as many.
@@ -232,12 +255,11 @@ class ProductScan {
     t.m *= factor.m;
     t.e += factor.e;
   }
-  ANYDML_INLINE static Vector<uint16_t, 8> as_elements(const Vector<float, 4>* singles) {
+  ANYDML_INLINE static Piece as_elements(const Vector<float, 4>* singles) {
     if constexpr (kSteps == 1) {
-      return (Vector<uint16_t, 8>)singles[0];
+      return (Piece)singles[0];
     } else {
-      return narrow_row<T, Vector<uint16_t, 8>>(
-          __builtin_shufflevector(singles[0], singles[1], 0, 1, 2, 3, 4, 5, 6, 7));
+      return narrow_row<T, Piece>(__builtin_shufflevector(singles[0], singles[1], 0, 1, 2, 3, 4, 5, 6, 7));
     }
   }
 
@@ -262,7 +284,7 @@ class ProductScan {
     };
     int64_t i = 0;
     for (; i + kPerLine <= size; i += kPerLine) take_line(in + At::element(size, i, kPerLine));
-    if (i < size) take_line(Rest(in + At::element(size, i, size - i), size - i).elements);
+    if (i < size) take_line(Rest(in + At::element(size, i, size - i), size - i).bytes());
     return product;
   }
 };

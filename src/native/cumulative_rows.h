@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "cumulative_outlet.h"
 #include "cumulative_prefix.h"
 #include "cumulative_products.h"
 #include "cumulative_squares.h"
@@ -43,26 +44,27 @@ class RowScan {
   using State = typename Scan::State;
 
   static constexpr int64_t kSquare = Squares<T, Operation, kExclusive, kDown>::kSquare;
-  // Whether outputs can go past the caches from where they are computed.
-  static constexpr bool kCanStream = Scan::kCanStream;
 
   static State identity() { return Scan::identity(); }
   static State reduce_block(const std::byte* in, int64_t size) { return Scan::reduce(in, size); }
 
   // `tally` is that of the blocks before, and becomes that of those up to this one. Meanwhile memory brings
-  // the block at `coming`, which is read next. With `streams`, outputs go past the caches, which takes what
-  // kCanStream and streams_to() ask for.
+  // the block at `coming`, which is read next.
   static void scan_block(const std::byte* in, std::byte* out, int64_t size, State& tally,
-                         const std::byte* coming, Stage& stage, bool streams) {
-    const auto scan = streams ? Scan::template scan_block<true> : Scan::template scan_block<false>;
-    scan(in, out, size, tally, coming, stage);
+                         const std::byte* coming, Outlet& outlet, Way way) {
+    const auto scan = way == Way::kStored     ? Scan::template scan_block<Way::kStored>
+                      : way == Way::kStreamed ? Scan::template scan_block<Way::kStreamed>
+                                              : Scan::template scan_block<Way::kShifted>;
+    scan(in, out, size, tally, coming, outlet);
   }
 
   // Rows that are no longer than a block.
   static void scan_rows(const std::byte* in, int64_t in_step, std::byte* out, int64_t out_step, int64_t size,
-                        int64_t rows, Stage& stage, bool streams) {
-    const auto scan = streams ? Scan::template scan_rows<true> : Scan::template scan_rows<false>;
-    scan(in, in_step, out, out_step, size, rows, stage);
+                        int64_t rows, Outlet& outlet, Way way) {
+    const auto scan = way == Way::kStored     ? Scan::template scan_rows<Way::kStored>
+                      : way == Way::kStreamed ? Scan::template scan_rows<Way::kStreamed>
+                                              : Scan::template scan_rows<Way::kShifted>;
+    scan(in, in_step, out, out_step, size, rows, outlet);
   }
 
   // kLines lines of `size` elements, in_step and out_step apart.
@@ -126,7 +128,6 @@ struct RowKernels {
   using Any = RowScan<T, Operation, false, false>;
   using State = typename Any::State;
   static constexpr int64_t kSquare = Any::kSquare;
-  static constexpr bool kCanStream = Any::kCanStream;
   static State identity() { return Any::identity(); }
 
   decltype(&Any::reduce_block) reduce_block;

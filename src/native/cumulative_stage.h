@@ -12,7 +12,7 @@
 ANYDML_ISA_BEGIN
 
 // One thread's. Without `streams`, outputs are written where they belong. Pieces that follow each other are
-// put together; with `down`, those that lie below each other are.
+// put together.
 //
 // What is complete waits to be sent: a kernel sends as many lines as it writes while it computes the next
 // ones, as memory would stand still while it computed, and it while memory wrote.
@@ -20,12 +20,12 @@ class Stage {
  public:
   static constexpr int64_t kMost = 8 << 10;
 
-  explicit Stage(bool streams, bool down = false) : streams_(streams), down_(down) {}
+  explicit Stage(bool streams) : streams_(streams) {}
   Stage(const Stage&) = delete;
   Stage& operator=(const Stage&) = delete;
   ~Stage() {
     if (!streams_) return;
-    leave(0, used_);
+    leave(used_);
     send_all();
     stream_fence();
   }
@@ -36,12 +36,11 @@ class Stage {
   // it streams, a vector may reach beyond them.
   std::byte* room(std::byte* out, int64_t size) {
     if (!streams_) return out;
-    const bool follows = (down_ ? out + size : out) == next_;
-    if (!follows || used_ >= kEnough || used_ + size > kCapacity)
-      make_room(down_ ? out + size : out, follows);
+    const bool follows = out == next_;
+    if (!follows || used_ >= kEnough || used_ + size > kCapacity) make_room(out, follows);
     used_ += size;
-    next_ = down_ ? out : out + size;
-    return down_ ? lowest() : lowest() + (used_ - size);
+    next_ = out + size;
+    return staged_[side_] + (used_ - size);
   }
 
   bool waits() const { return waiting_ > 0; }
@@ -58,27 +57,24 @@ class Stage {
   // So much is sent without waiting for more.
   static constexpr int64_t kEnough = 2 << 10;
 
-  std::byte* lowest() { return down_ ? staged_[side_] + (kCapacity - used_) : staged_[side_]; }
-
   // What follows fills the line that is begun, which therefore stays.
   void make_room(std::byte* next, bool follows) {
     const auto in_line = static_cast<int64_t>(reinterpret_cast<uintptr_t>(next_) % kLine);
-    const int64_t kept = follows ? std::min(used_, down_ ? (kLine - in_line) % kLine : in_line) : 0;
-    const std::byte* const from = down_ ? lowest() : lowest() + (used_ - kept);
-    leave(down_ ? kept : 0, used_ - kept);
+    const int64_t kept = follows ? std::min(used_, in_line) : 0;
+    const std::byte* const from = staged_[side_] + (used_ - kept);
+    leave(used_ - kept);
     side_ = !side_;
     used_ = kept;
     next_ = next;
-    std::memcpy(lowest(), from, static_cast<size_t>(kept));
+    std::memcpy(staged_[side_], from, static_cast<size_t>(kept));
   }
 
-  // `size` bytes from the i-th staged one on: the whole lines wait, what is left is stored in the ordinary
-  // way.
-  void leave(int64_t i, int64_t size) {
+  // The first `size` staged bytes: the whole lines wait, what is left is stored in the ordinary way.
+  void leave(int64_t size) {
     send_all();
     if (size == 0) return;
-    std::byte* const to = (down_ ? next_ : next_ - used_) + i;
-    const std::byte* const from = lowest() + i;
+    std::byte* const to = next_ - used_;
+    const std::byte* const from = staged_[side_];
     const int64_t head = std::min(to_next_line(to), size);
     const int64_t end = head + (size - head) / kLine * kLine;
     std::memcpy(to, from, static_cast<size_t>(head));
@@ -93,10 +89,9 @@ class Stage {
   }
 
   bool streams_;
-  bool down_;
   bool side_ = false;
   int64_t used_ = 0;
-  std::byte* next_ = nullptr;  // where what is staged ends, or, with `down`, begins
+  std::byte* next_ = nullptr;  // where what is staged ends
   int64_t waiting_ = 0;        // bytes, of whole lines, that end at source_ and belong before target_
   const std::byte* source_ = nullptr;
   std::byte* target_ = nullptr;

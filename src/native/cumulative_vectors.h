@@ -11,9 +11,10 @@
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
+#include <utility>
 
+#include "cumulative_outlet.h"
 #include "cumulative_prefix.h"
-#include "cumulative_stage.h"
 #include "cumulative_tally.h"
 #include "isa.h"
 #include "memory.h"
@@ -63,37 +64,28 @@ class VectorScan {
   using State = Tally;
   static State identity() { return static_cast<Tally>(Operation::kIdentity); }
 
-  // Most processors multiply 64 bits at a time, and not in vectors, which alone can go past the caches.
-  static constexpr bool kSingly = sizeof(T) == 8 && std::is_same_v<Operation, Product>;
-  static constexpr bool kCanStream = !kSingly;
-
   // A row of `size` elements, or a block of one: `in` and `out` are where the elements lie lowest, and may be
   // the same. Meanwhile memory brings what lies at `coming`: some processors foresee no further than a page.
-  // kStreams: past the caches, by stream_wide(). Else the stage's lines leave.
-  template <bool kStreams>
+  template <Way kWay>
   ANYDML_APART static void scan_block(const std::byte* in, std::byte* out, int64_t size, Tally& total,
-                                      const std::byte* coming, Stage& stage) {
+                                      const std::byte* coming, Outlet& outlet) {
+    Sink<kWay, kDown> sink(outlet);
     if constexpr (kIsFloat<T>) {
       Parts parts;
-      scan<kStreams>(in, out, size, total, &parts, coming, stage);
+      scan(in, out, size, total, &parts, coming, sink);
       total = Operation::combine(total, parts.all());
-    } else if constexpr (kSingly) {
-      total = scan_singly(in, out, size, total, coming, stage);
     } else {
-      total = scan<kStreams>(in, out, size, total, nullptr, coming, stage);
+      total = scan(in, out, size, total, nullptr, coming, sink);
     }
   }
 
   // Rows that are no longer than a block, one behind the other.
-  template <bool kStreams>
+  template <Way kWay>
   ANYDML_APART static void scan_rows(const std::byte* in, int64_t in_step, std::byte* out, int64_t out_step,
-                                     int64_t size, int64_t rows, Stage& stage) {
+                                     int64_t size, int64_t rows, Outlet& outlet) {
+    Sink<kWay, kDown> sink(outlet);
     for (int64_t r = 0; r < rows; ++r, in += in_step, out += out_step) {
-      if constexpr (kSingly) {
-        scan_singly(in, out, size, identity(), in + kAhead, stage);
-      } else {
-        scan<kStreams>(in, out, size, identity(), nullptr, in + kAhead, stage);
-      }
+      scan(in, out, size, identity(), nullptr, At::ahead(in), sink);
     }
   }
 
@@ -101,7 +93,10 @@ class VectorScan {
     Parts parts;
     int64_t i = 0;
     for (; i + kPerLine <= size; i += kPerLine) reduce_line(in + At::element(size, i, kPerLine), parts);
-    if (i < size) reduce_line(Rest(in + At::element(size, i, size - i), size - i).elements, parts);
+    if (i < size) {
+      const Rest rest(in + At::element(size, i, size - i), size - i);
+      for (int k = 0; k < kVectors; ++k) parts.add(k, rest.vector(k));
+    }
     return parts.all();
   }
 
@@ -114,37 +109,98 @@ class VectorScan {
   static constexpr int64_t kSize = sizeof(T);
   static constexpr int64_t kPerLine = At::kPerLine;
 
+  // Most processors multiply 64 bits one by one, and not in vectors.
+  static constexpr bool kSingly = sizeof(T) == 8 && std::is_same_v<Operation, Product>;
+  // The tally before what comes next, where it is of use in all its lanes.
+  using Running = std::conditional_t<kSingly, Tally, V>;
+
   // `parts`, where it is one, gets what the elements come to without `tally`.
-  template <bool kStreams, class Parts>
+  template <class Parts, class Outputs>
   ANYDML_INLINE static Tally scan(const std::byte* in, std::byte* out, int64_t size, Tally tally, Parts parts,
-                                  const std::byte* coming, Stage& stage) {
-    V before = broadcast(tally);
-    int64_t i = 0;
-    for (; i + kPerLine <= size; i += kPerLine) {
-      const int64_t at = At::element(size, i, kPerLine);
-      prefetch_line(coming + at);
-      scan_line<kStreams>(in + at, out + at, before, parts);
-      if constexpr (!kStreams) stage.send_line();
+                                  const std::byte* coming, Outputs& outputs) {
+    Running before = Running{} + tally;
+    outputs.begin(out, size * kSize);
+    for (int64_t i = 0; i < size;) {
+      if (!outputs.is_amid()) {
+        for (; i + kPerLine <= size; i += kPerLine) {
+          const int64_t at = At::element(size, i, kPerLine);
+          prefetch_line(coming + at);
+          scan_line(in + at, out + at, before, parts, outputs);
+        }
+      }
+      if (const int64_t count = std::min(kPerLine, size - i); count > 0) {
+        const int64_t at = At::element(size, i, count);
+        scan_rest(in + at, count, out + at, before, parts, outputs);
+        i += count;
+      }
     }
-    if (i < size) {
-      const int64_t at = At::element(size, i, size - i);
-      Rest rest(in + at, size - i);
-      scan_line<false>(rest.elements, rest.elements, before, parts);
-      std::memcpy(out + at, rest.at, rest.bytes);
+    if constexpr (kSingly) {
+      return before;
+    } else {
+      return before[0];
     }
-    return before[0];
   }
 
-  template <bool kStreams, class Parts>
-  ANYDML_INLINE static void scan_line(const std::byte* in, std::byte* out, V& before, Parts parts) {
-    constexpr int kVectors = kPerLine / Prefix::kLanes;
+  static constexpr int kVectors = kLine / (Prefix::kLanes * kSize);
+  static constexpr int kPieces = kLine / kPiece;
+
+  template <class Parts, class Outputs>
+  ANYDML_INLINE static void scan_line(const std::byte* in, std::byte* out, Running& before, Parts parts,
+                                      Outputs& outputs) {
+    if constexpr (kSingly) {
 #pragma GCC unroll 4
-    for (int k = 0; k < kVectors; ++k) {
-      const V x = load_wide<T, Tally>(in + At::piece(k, kVectors));
-      if constexpr (!std::is_null_pointer_v<Parts>) parts->add(k, x);
-      const V y = scan_vector(x, before);
-      put_wide<T, kStreams>(out + At::piece(k, kVectors), y);
+      for (int k = 0; k < kPieces; ++k) {
+        const int64_t at = At::piece(k, kPieces);
+        const T x[] = {load<T>(in + at + At::element(2, 0)), load<T>(in + at + At::element(2, 1))};
+        const auto [first, second] = scan_pair(x[0], x[1], before);
+        outputs.template put_pair<T>(out + at, first, second);
+      }
+    } else {
+#pragma GCC unroll 4
+      for (int k = 0; k < kVectors; ++k) {
+        const V x = load_wide<T, Tally>(in + At::piece(k, kVectors));
+        if constexpr (!std::is_null_pointer_v<Parts>) parts->add(k, x);
+        outputs.template put<T>(out + At::piece(k, kVectors), scan_vector(x, before));
+      }
     }
+  }
+
+  // A line, or less.
+  template <class Parts, class Outputs>
+  ANYDML_INLINE static void scan_rest(const std::byte* in, int64_t count, std::byte* out, Running& before,
+                                      Parts parts, Outputs& outputs) {
+    const Rest rest(in, count);
+    Piece y[kPieces] = {};
+    if constexpr (kSingly) {
+#pragma GCC unroll 4
+      for (int k = 0; k < kPieces; ++k) {
+        const auto x = (Vector<T, 2>)rest.piece(k);
+        const auto [first, second] = scan_pair(x[kDown ? 1 : 0], x[kDown ? 0 : 1], before);
+        y[k] = piece_of<T, kDown>(first, second);
+      }
+    } else {
+#pragma GCC unroll 4
+      for (int k = 0; k < kVectors; ++k) {
+        if (k * Prefix::kLanes >= count) break;
+        const V x = rest.vector(k);
+        if constexpr (!std::is_null_pointer_v<Parts>) parts->add(k, x);
+        const auto pieces = pieces_of<T, kDown>(scan_vector(x, before));
+        for (int p = 0; p < kPiecesOf<T>; ++p) y[k * kPiecesOf<T> + p] = pieces[p];
+      }
+    }
+    put_pieces<kDown>(outputs, out, y, count * kSize);
+  }
+
+  // Two, of which the second waits for the tally before them alone.
+  ANYDML_INLINE static std::pair<T, T> scan_pair(T first, T second, T& tally) {
+    T both = Operation::combine(first, second);
+    T next = Operation::combine(tally, first);
+    // Compilers see no further than here, and so keep this order, and do not multiply in vectors.
+    asm("" : "+r"(both));
+    asm("" : "+r"(next));
+    const T last = Operation::combine(tally, both);
+    const T before = std::exchange(tally, last);
+    return kExclusive ? std::pair(before, next) : std::pair(next, last);
   }
 
   ANYDML_INLINE static void reduce_line(const std::byte* in, Parts& parts) {
@@ -152,34 +208,6 @@ class VectorScan {
     for (int part = 0; part < Parts::kParts; ++part) {
       parts.add(part, load_wide<T, Tally>(in + At::piece(part, Parts::kParts)));
     }
-  }
-
-  // One by one, for pairs whose second waits for the tally before the pair alone.
-  ANYDML_INLINE static Tally scan_singly(const std::byte* in, std::byte* out, int64_t size, Tally tally,
-                                         const std::byte* coming, Stage& stage) {
-    int64_t i = 0;
-    for (; i + kPerLine <= size; i += kPerLine) {
-      prefetch_line(coming + At::element(size, i, kPerLine));
-      for (int64_t k = i; k < i + kPerLine; k += 2) scan_pair(in, out, At::element(size, k), tally);
-      stage.send_line();
-    }
-    for (; i < size; ++i) {
-      advance_one<T, Operation, kExclusive>(tally, in + At::element(size, i), out + At::element(size, i));
-    }
-    return tally;
-  }
-  static void scan_pair(const std::byte* in, std::byte* out, int64_t at, T& tally) {
-    constexpr int64_t kStep = kDown ? -kSize : kSize;
-    const T first = load<T>(in + at);
-    T both = Operation::combine(first, load<T>(in + at + kStep));
-    T next = Operation::combine(tally, first);
-    // Compilers see no further than here, and so keep this order, and do not multiply in vectors.
-    asm("" : "+r"(both));
-    if constexpr (kDown) asm("" : "+r"(next));
-    const T last = Operation::combine(tally, both);
-    store(out + at, kExclusive ? tally : next);
-    store(out + at + kStep, kExclusive ? next : last);
-    tally = last;
   }
 
   ANYDML_INLINE static V scan_vector(V x, V& before) {
