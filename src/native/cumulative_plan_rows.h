@@ -10,6 +10,7 @@
 #include <string>
 #include <utility>
 
+#include "cumulative_departure.h"
 #include "cumulative_lines.h"
 #include "cumulative_outlet.h"
 #include "cumulative_rows.h"
@@ -81,8 +82,8 @@ class RowPlan final : public Plan {
   // A piece of rows that are read across, which fits the second cache: memory reads so many bytes of the
   // input at a stretch, and writes so many of the output.
   static constexpr int64_t kAcross = std::min<int64_t>(1024 / kSize, 256);
-  static constexpr int64_t kAlong = 1024 / kSize;
-  static constexpr int64_t kPieceStep = 1024 + kLine;
+  static constexpr int64_t kAlong = 512 / kSize;
+  static constexpr int64_t kPieceStep = 512 + kLine;
 
   bool gathers() const { return geometry_.axis.in != geometry_.axis.out; }
   bool reads_across() const { return gathers() && lines_.inner.size >= kLines; }
@@ -215,6 +216,9 @@ class RowPlan final : public Plan {
     const auto [lines, in_step, out_step] = lines_.inner;
     // Pieces begin with a line of the output's where rows are whole lines apart.
     const int64_t skew = down_ ? 0 : to_next_line(out) / kSize;
+    alignas(64) std::byte pieces[2][kAcross * kPieceStep];
+    bool side = false;
+    Departure departure;
     for (int64_t start = 0; start < count; start += kAcross) {
       const int64_t rows = std::min(kAcross, count - start);
       Tally tallies[kAcross];
@@ -224,7 +228,9 @@ class RowPlan final : public Plan {
         int64_t r = 0;
         if (in_step == kSize) {
           r = rows / kLines * kLines;
-          scan_beside(in + start * in_step, out + start * out_step, i, next - i, r, tallies, stage);
+          scan_beside(in + start * in_step, out + start * out_step, i, next - i, r, tallies,
+                      stage.streams() ? pieces[side] : nullptr, departure);
+          side = !side;
         }
         for (; r < rows; r += kLines) {
           scan_piece(in + (start + r) * in_step, out + (start + r) * out_step, i, next - i,
@@ -235,25 +241,25 @@ class RowPlan final : public Plan {
   }
 
   // Some elements from the i-th on, of lines that are neighbours in the input: a square of each before the
-  // next, so that memory reads rows as long as there are lines. In the caches, where an output's lines may
-  // fall into one set, a few lines after the others.
+  // next, so that memory reads rows as long as there are lines, to a piece that departs while the next one is
+  // computed. Without one, in the caches, where an output's lines may fall into one set, a few lines after
+  // the others.
   void scan_beside(const std::byte* in, std::byte* out, int64_t i, int64_t size, int64_t lines,
-                   Tally* tallies, Stage& stage) const {
-    const auto [all_lines, in_step, out_step] = lines_.inner;
+                   Tally* tallies, std::byte* piece, Departure& departure) const {
+    const int64_t out_step = lines_.inner.out;
     const int64_t along = geometry_.axis.in;
-    alignas(64) std::byte piece[kAcross * kPieceStep];
     std::byte* const to = out + lowest(i, size);
-    std::byte* const at = stage.streams() ? piece : to;
-    const int64_t step = stage.streams() ? kPieceStep : out_step;
-    const int64_t at_once = stage.streams() ? Kernels::kSquare : size;
+    std::byte* const at = piece != nullptr ? piece : to;
+    const int64_t step = piece != nullptr ? kPieceStep : out_step;
+    const int64_t at_once = piece != nullptr ? Kernels::kSquare : size;
     for (int64_t done = 0, count; done < size; done += count) {
       count = std::min(at_once, size - done);
       const std::byte* const from = in + (i + done) * along;
       const int64_t place = (down_ ? size - done - count : done) * kSize;
-      kernels_.scan_neighbours(from, along, at + place, step, count, lines, tallies, stage.streams());
+      kernels_.scan_neighbours(from, along, at + place, step, count, lines, tallies,
+                               piece != nullptr ? &departure : nullptr);
     }
-    if (!stage.streams()) return;
-    for (int64_t r = 0; r < lines; ++r) stream_copy(to + r * out_step, piece + r * kPieceStep, size * kSize);
+    if (piece != nullptr) departure.begin(piece, kPieceStep, to, out_step, lines, size * kSize);
   }
 
   // Some elements from the i-th on, of `lines` lines.

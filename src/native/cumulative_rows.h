@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "cumulative_departure.h"
 #include "cumulative_outlet.h"
 #include "cumulative_prefix.h"
 #include "cumulative_products.h"
@@ -82,13 +83,19 @@ class RowScan {
   }
 
   // The same of an input in which `lines` lines, a multiple of kLines, are neighbours, and their elements
-  // in_step apart; `in` is the first that is traversed. With `brings`, memory brings as many that come next.
+  // in_step apart; `in` is the first that is traversed. With a departure, its lines leave meanwhile, and
+  // memory brings as many elements that come next.
   ANYDML_APART static void scan_neighbours(const std::byte* in, int64_t in_step, std::byte* out,
                                            int64_t out_step, int64_t size, int64_t lines, Tally* tallies,
-                                           bool brings) {
+                                           Departure* departure) {
     for (int64_t r = 0; r < lines; r += kLines) {
-      if (brings && r * kSize % kLine == 0) {
-        for (int64_t k = size; k < 2 * size; ++k) prefetch_line(in + k * in_step + r * kSize);
+      if (departure != nullptr) {
+        if (r * kSize % kLine == 0) {
+          for (int64_t k = size; k < 2 * size; ++k) prefetch_line(in + k * in_step + r * kSize);
+        }
+        static_assert(kLines * kSquareBytes == 2 * kLine);
+        departure->send_line();
+        departure->send_line();
       }
       scan_eight(in + r * kSize, in_step, out + r * out_step, out_step, size, tallies + r);
     }
