@@ -93,6 +93,29 @@ def test_streamed_integers(dtype: type, reverse: bool, exclusive: bool, tail: tu
     np.testing.assert_array_equal(cumulative_summation(unaligned, axis, out=unaligned, **options), expected)
 
 
+def exact(
+    operation: str, dtype: type, shape: tuple[int, ...], axis: int, reverse: bool, exclusive: bool
+) -> tuple[np.ndarray, np.ndarray]:
+    """Values whose tallies any order of combining finds exactly, and these: from -1 to 1, or of products a half to 2;
+    of integers 1 and -1."""
+    tallies = rng.integers(-1, 2, shape).astype(np.int8)
+    if operation == "product" and np.dtype(dtype).kind != "f":
+        tallies |= np.int8(1)
+        earlier = np.roll(tallies, 1, axis)
+        earlier[(slice(None),) * axis + (0,)] = 1
+        x, expected = (tallies * earlier).astype(dtype), tallies.astype(dtype)
+    else:
+        steps = np.diff(tallies, axis=axis, prepend=np.int8(0))
+        x = (steps if operation == "sum" else np.exp2(steps, dtype=np.float32)).astype(dtype)
+        expected = (tallies if operation == "sum" else np.exp2(tallies, dtype=np.float32)).astype(dtype)
+    if exclusive:
+        expected = np.roll(expected, 1, axis)
+        expected[(slice(None),) * axis + (0,)] = dtype(operation == "product")
+    if reverse:
+        x, expected = (np.ascontiguousarray(np.flip(each, axis)) for each in (x, expected))
+    return x, expected
+
+
 @pytest.mark.parametrize("operation", FUNCTIONS)
 @pytest.mark.parametrize(("dtype", "reverse", "exclusive"), [(np.float32, False, False), (np.float16, True, True)])
 @pytest.mark.parametrize(
@@ -118,15 +141,7 @@ def test_streamed_floats(
 ) -> None:
     """Of tallies that any order of combining finds exactly: new memory, in place, unaligned, gapped, transposed."""
     length = STREAMED // np.dtype(dtype).itemsize // max(int(np.prod(tail)), 1) + 5
-    tallies = rng.integers(-1, 2, (length, *tail)).astype(np.int8)
-    steps = np.diff(tallies, axis=axis, prepend=np.int8(0))
-    x = (steps if operation == "sum" else np.exp2(steps, dtype=np.float32)).astype(dtype)
-    expected = (tallies if operation == "sum" else np.exp2(tallies, dtype=np.float32)).astype(dtype)
-    if exclusive:
-        expected = np.roll(expected, 1, axis)
-        expected[(slice(None),) * axis + (0,)] = dtype(operation == "product")
-    if reverse:
-        x, expected = (np.ascontiguousarray(np.flip(each, axis)) for each in (x, expected))
+    x, expected = exact(operation, dtype, (length, *tail), axis, reverse, exclusive)
     unaligned = np.zeros(x.nbytes + 1, np.uint8)[1:].view(dtype).reshape(x.shape)
     unaligned[...] = x
     wide = np.zeros((*x.shape[:-1], x.shape[-1] + 3), dtype)
@@ -135,6 +150,27 @@ def test_streamed_floats(
     for given in (x, unaligned, wide[..., :-3], np.asfortranarray(x)):
         np.testing.assert_array_equal(FUNCTIONS[operation](given, axis, **options), expected)
     np.testing.assert_array_equal(FUNCTIONS[operation](unaligned, axis, out=unaligned, **options), expected)
+
+
+@pytest.mark.parametrize("operation", FUNCTIONS)
+@pytest.mark.parametrize("dtype", [np.float32, np.float16, np.int32, np.int64])
+@pytest.mark.parametrize("size", [16, 17, 23, 31, 100, 1000, 1021, 3 * BLOCK + 5])
+def test_streamed_rows_that_begin_anywhere(operation: str, dtype: type, size: int) -> None:
+    """Some elements from where memory is aligned, one behind the other or with gaps, which stay as they are."""
+    rows = STREAMED // np.dtype(dtype).itemsize // size + 3
+    for start, gap, reverse, exclusive in (
+        (1, 0, False, False),
+        (3, 0, True, True),
+        (2, 1, True, False),
+        (5, 8, False, True),
+    ):
+        x, expected = exact(operation, dtype, (rows, size), 1, reverse, exclusive)
+        around = np.full(rows * (size + gap) + 64, 77, dtype)
+        out = around[start : start + rows * (size + gap)].reshape(rows, size + gap)[:, :size]
+        FUNCTIONS[operation](x, 1, out=out, reverse=reverse, exclusive=exclusive, device="cpu")
+        np.testing.assert_array_equal(out, expected)
+        out[...] = 77
+        assert (around == 77).all()
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float16])
@@ -146,15 +182,7 @@ def test_few_columns(operation: str, dtype: type, reverse: bool, exclusive: bool
     place, with gaps, and cut into blocks."""
     options = {"reverse": reverse, "exclusive": exclusive, "device": "cpu"}
     for length in (1, 2, 3, 5, 8, 341, 1021, 40_000):
-        tallies = rng.integers(-1, 2, (3, length, columns)).astype(np.int8)
-        steps = np.diff(tallies, axis=1, prepend=np.int8(0))
-        x = (steps if operation == "sum" else np.exp2(steps, dtype=np.float32)).astype(dtype)
-        expected = (tallies if operation == "sum" else np.exp2(tallies, dtype=np.float32)).astype(dtype)
-        if exclusive:
-            expected = np.roll(expected, 1, 1)
-            expected[:, 0] = operation == "product"
-        if reverse:
-            x, expected = (np.ascontiguousarray(np.flip(each, 1)) for each in (x, expected))
+        x, expected = exact(operation, dtype, (3, length, columns), 1, reverse, exclusive)
         wide = np.full((3, length, columns + 1), np.nan, dtype)
         wide[..., :-1] = x
         for given, out in ((x, None), (wide[..., :-1], None), (x, x), (wide[..., :-1], wide[..., :-1])):

@@ -128,6 +128,7 @@ class FewColumns {
   static constexpr int64_t kLanes = kVectorBytes / sizeof(Tally);
   static constexpr int64_t kRow = kColumns * kSize;
   static constexpr int kPair = Singly::kPair;
+  static constexpr bool kPairsFit = 2 * kColumns <= kLanes;
 
   FewColumns(const Tally* tallies, const Tally* before) {
     std::copy_n(tallies, kColumns, tallies_);
@@ -155,14 +156,19 @@ class FewColumns {
 
   void scan_floats(const Steps& steps, Stage& stage) {
     const auto [begin, end] = readable_rows(steps);
-    const Steps readable = steps.part(begin, end);
     scan_edge(steps.part(0, begin), stage);
-    if (stage.streams() && steps.in_step == kRow && steps.out_step == kRow) {
-      scan_as_vectors<true>(readable, stage);
-    } else {
-      scan_as_vectors<false>(readable, stage);
-    }
+    scan_readable(steps.part(begin, end), stage);
     scan_edge(steps.part(end, steps.rows), stage);
+  }
+
+  void scan_readable(const Steps& steps, Stage& stage) {
+    const bool packed = steps.in_step == steps.out_step && std::abs(steps.out_step) == kRow;
+    if constexpr (kPairsFit) {
+      if (packed && steps.out_step < 0) return scan_as_pairs<true>(steps, stage);
+      if (packed) return scan_as_pairs<false>(steps, stage);
+    }
+    if (packed && steps.out_step > 0 && stage.streams()) return scan_as_vectors<true>(steps, stage);
+    scan_as_vectors<false>(steps, stage);
   }
 
   // Rows, from an even one to another, of which a whole vector may be read: what lies behind them belongs to
@@ -212,6 +218,66 @@ class FewColumns {
       const int64_t end = std::min(steps.rows, i + Singly::rows_per_line(kColumns));
       for (; i < end; i += kPair, from += kPair * in_step, to += kPair * out_step) {
         Singly::template advance<kPair>(tally, load, store);
+      }
+      stage.send_line();
+    }
+    store_vector(reinterpret_cast<std::byte*>(tallies_), tally);
+  }
+
+  // Two rows that lie side by side, in the lanes of one vector.
+  template <bool kDown>
+  class RowPair {
+   public:
+    // Where the first row on the walk begins, and the second.
+    static constexpr int kFirst = kDown ? kColumns : 0;
+    static constexpr int kSecond = kDown ? 0 : kColumns;
+
+    // What is in the lowest lanes, twice; and the second row.
+    ANYDML_INLINE static V twice(V row) { return twice<0>(row, kAll); }
+    ANYDML_INLINE static V second_twice(V pair) { return twice<kSecond>(pair, kAll); }
+    // The first row of one, and as the second the first of the other.
+    ANYDML_INLINE static V moved_on(V before, V pair) { return moved_on(before, pair, kAll); }
+
+   private:
+    static constexpr auto kAll = std::make_integer_sequence<int, static_cast<int>(kLanes)>{};
+
+    template <int kFrom, int... kLane>
+    ANYDML_INLINE static V twice(V v, std::integer_sequence<int, kLane...>) {
+      return __builtin_shufflevector(v, v, (kFrom + kLane % kColumns)...);
+    }
+    template <int... kLane>
+    ANYDML_INLINE static V moved_on(V before, V v, std::integer_sequence<int, kLane...>) {
+      constexpr auto from = [](int i) {
+        const bool second = i >= kSecond && i < kSecond + kColumns;
+        return second ? static_cast<int>(kLanes) + kFirst + i % kColumns : i;
+      };
+      return __builtin_shufflevector(before, v, from(kLane)...);
+    }
+  };
+
+  // With p what a pair's rows come to among themselves,
+  //   p = (x(i), x(i) o x(i + 1)),   y = (L, L) o p,   L' = L o p(i + 1).
+  template <bool kDown>
+  void scan_as_pairs(const Steps& steps, Stage& stage) {
+    using Pair = RowPair<kDown>;
+    constexpr int64_t kStep = (kDown ? -kPair : kPair) * kRow;
+    const V identity = broadcast(static_cast<Tally>(Operation::kIdentity));
+    V tally = Pair::twice(load_vector<V>(reinterpret_cast<const std::byte*>(tallies_)));
+    const V before = Pair::twice(load_vector<V>(reinterpret_cast<const std::byte*>(before_)));
+    const std::byte* from = steps.in - (kDown ? kRow : 0);
+    std::byte* to = steps.out - (kDown ? kRow : 0);
+    for (int64_t i = 0; i < steps.rows;) {
+      const int64_t end = std::min(steps.rows, i + Singly::rows_per_line(kColumns));
+      for (; i < end; i += kPair, from += kStep, to += kStep) {
+        const V x = load_wide<T, Tally>(from);
+        const V p = Operation::combine(Pair::moved_on(identity, x), x);
+        V y = Operation::combine(tally, p);
+        if constexpr (kOutput == Output::kExclusive) y = Pair::moved_on(tally, y);
+        if constexpr (kCarried) y = Operation::combine(before, y);
+        if constexpr (kOutput != Output::kNone) {
+          store_first<2 * kRow>(to, narrow_row<T, Vector<uint16_t, 8>>(y));
+        }
+        tally = Operation::combine(tally, Pair::second_twice(p));
       }
       stage.send_line();
     }

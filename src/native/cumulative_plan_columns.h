@@ -74,7 +74,9 @@ class ColumnPlan final : public Plan {
         const int64_t plane = begin / strips;
         planes_.runs(plane, plane + std::max<int64_t>(whole, 1), in, out,
                      [&](const std::byte* from, std::byte* to, int64_t count) {
-                       for (int64_t p = 0; p < count; ++p) {
+                       for (int64_t i = 0; i < count; ++i) {
+                         // Planes as the axis goes: memory foresees one way alone.
+                         const int64_t p = axis_.out < 0 ? count - 1 - i : i;
                          for (int64_t strip = first; strip < last; ++strip) {
                            const int64_t start = strip > 0 ? strip * width + more : 0;
                            const int64_t next =
