@@ -16,6 +16,7 @@
 #include "isa.h"
 #include "memory.h"
 #include "stream.h"
+#include "transpose.h"
 #include "vector.h"
 
 ANYDML_ISA_BEGIN
@@ -25,10 +26,6 @@ ANYDML_ISA_BEGIN
 inline constexpr int kPiece = kVectorBytes / 2;
 using Piece = Vector<uint8_t, kPiece>;
 
-ANYDML_INLINE Vector<uint64_t> side_by_side(Piece low, Piece high) {
-  return __builtin_shufflevector((Vector<uint64_t, 2>)low, (Vector<uint64_t, 2>)high, 0, 1, 2, 3);
-}
-
 // What a vector of tallies gives, in the order of the walk.
 template <class T>
 inline constexpr int kPiecesOf = sizeof(T) == sizeof(TallyOf<T>) ? 2 : 1;
@@ -37,10 +34,8 @@ ANYDML_INLINE std::array<Piece, kPiecesOf<T>> pieces_of(Vector<TallyOf<T>> y) {
   if constexpr (kPiecesOf<T> == 1) {
     return {narrow_row<T, Piece>(y)};
   } else {
-    const auto bits = (Vector<uint64_t>)y;
-    const auto low = (Piece)__builtin_shufflevector(bits, bits, 0, 1);
-    const auto high = (Piece)__builtin_shufflevector(bits, bits, 2, 3);
-    return {kDown ? high : low, kDown ? low : high};
+    const auto bytes = (Vector<uint8_t>)y;
+    return {square_of<Piece>(bytes, kDown ? 1 : 0), square_of<Piece>(bytes, kDown ? 0 : 1)};
   }
 }
 template <class T, bool kDown>

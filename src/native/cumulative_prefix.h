@@ -11,6 +11,7 @@
 #include "cumulative_tally.h"
 #include "isa.h"
 #include "stream.h"
+#include "transpose.h"
 #include "vector.h"
 
 ANYDML_ISA_BEGIN
@@ -68,8 +69,7 @@ class LineRest {
   ANYDML_INLINE Piece piece(int k) const { return pieces_[At::piece(k, kPieces) / kPiece]; }
   ANYDML_INLINE Vector<TallyOf<T>> vector(int k) const {
     if constexpr (std::is_same_v<T, TallyOf<T>>) {
-      const int at = At::piece(k, kPieces / 2) / kPiece;
-      return (Vector<T>)side_by_side(pieces_[at], pieces_[at + 1]);
+      return (Vector<T>)side_by_side<Vector<uint8_t>>(pieces_ + At::piece(k, kPieces / 2) / kPiece);
     } else {
       return widen_row<T, Vector<TallyOf<T>>>(piece(k));
     }

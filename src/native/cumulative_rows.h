@@ -53,19 +53,14 @@ class RowScan {
   // the block at `coming`, which is read next.
   static void scan_block(const std::byte* in, std::byte* out, int64_t size, State& tally,
                          const std::byte* coming, Outlet& outlet, Way way) {
-    const auto scan = way == Way::kStored     ? Scan::template scan_block<Way::kStored>
-                      : way == Way::kStreamed ? Scan::template scan_block<Way::kStreamed>
-                                              : Scan::template scan_block<Way::kShifted>;
-    scan(in, out, size, tally, coming, outlet);
+    on(way, [&]<Way kWay> { Scan::template scan_block<kWay>(in, out, size, tally, coming, outlet); });
   }
 
   // Rows that are no longer than a block.
   static void scan_rows(const std::byte* in, int64_t in_step, std::byte* out, int64_t out_step, int64_t size,
                         int64_t rows, Outlet& outlet, Way way) {
-    const auto scan = way == Way::kStored     ? Scan::template scan_rows<Way::kStored>
-                      : way == Way::kStreamed ? Scan::template scan_rows<Way::kStreamed>
-                                              : Scan::template scan_rows<Way::kShifted>;
-    scan(in, in_step, out, out_step, size, rows, outlet);
+    on(way,
+       [&]<Way kWay> { Scan::template scan_rows<kWay>(in, in_step, out, out_step, size, rows, outlet); });
   }
 
   // kLines lines of `size` elements, in_step and out_step apart.
@@ -108,6 +103,18 @@ class RowScan {
   }
 
  private:
+  template <class Body>
+  static void on(Way way, const Body& body) {
+    switch (way) {
+      case Way::kStored:
+        return body.template operator()<Way::kStored>();
+      case Way::kStreamed:
+        return body.template operator()<Way::kStreamed>();
+      case Way::kShifted:
+        return body.template operator()<Way::kShifted>();
+    }
+  }
+
   // kLines neighbours.
   ANYDML_INLINE static void scan_eight(const std::byte* in, int64_t in_step, std::byte* out, int64_t out_step,
                                        int64_t size, Tally* tallies) {

@@ -219,30 +219,15 @@ ANYDML_INLINE void stream_half(std::byte* to, Vector<T, kVectorBytes / 2 / sizeo
   store_vector(to, v);
 #endif
 }
-// both halves of one,
-template <class T>
-ANYDML_INLINE void stream_halves(std::byte* to, Vector<T> v) {
-  const auto bits = (Vector<uint64_t>)v;
-  stream_half<uint64_t>(to, __builtin_shufflevector(bits, bits, 0, 1));
-  stream_half<uint64_t>(to + kVectorBytes / 2, __builtin_shufflevector(bits, bits, 2, 3));
-}
 // and one as a whole.
 ANYDML_INLINE void stream_vector(std::byte* to, Vector<uint16_t> v) {
 #if defined(ANYDML_ISA_AVX2) || defined(ANYDML_ISA_AVX512)
   _mm256_stream_si256(reinterpret_cast<__m256i*>(to), (__m256i)v);
 #else
-  stream_halves<uint16_t>(to, v);
+  const auto bits = (Vector<uint64_t>)v;
+  stream_half<uint64_t>(to, __builtin_shufflevector(bits, bits, 0, 1));
+  stream_half<uint64_t>(to + kVectorBytes / 2, __builtin_shufflevector(bits, bits, 2, 3));
 #endif
-}
-
-// As store_wide(), by halves of vectors.
-template <class T, class Wide>
-ANYDML_INLINE void stream_wide(std::byte* to, Vector<Wide> wide) {
-  if constexpr (std::is_same_v<T, Wide>) {
-    stream_halves<T>(to, wide);
-  } else {
-    stream_half<uint16_t>(to, narrow_row<T, Vector<uint16_t, 8>>(wide));
-  }
 }
 
 #endif  // ANYDML_VECTORS
