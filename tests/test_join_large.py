@@ -85,6 +85,12 @@ RUNS = [
     (255, 257),
     (300,) * 20,
     (63, 1000, 1, 64),
+    (57, 1, 1, 1, 1, 1, 1, 1),
+    (15, 1),
+    (1000,) * 20,
+    (9,) * 500,
+    (2050, 1, 4000) * 9,
+    (65,) * 64,
 ]
 
 
@@ -95,7 +101,7 @@ def test_runs_of_every_size(runs: tuple[int, ...], size: int) -> None:
         assert_joined(pieces_of(runs, size), 1, offset)
 
 
-@pytest.mark.parametrize("runs", RUNS[::2], ids=lambda runs: f"{len(runs)}x{runs[0]}")
+@pytest.mark.parametrize("runs", RUNS, ids=lambda runs: f"{len(runs)}x{runs[0]}")
 def test_streamed_outputs(runs: tuple[int, ...]) -> None:
     assert_joined(pieces_of(runs, STREAMED), 1, offset=1)
 
@@ -108,7 +114,7 @@ def test_nothing_is_read_beyond_the_inputs(runs: tuple[int, ...], rows: int) -> 
 
 
 def test_nothing_is_read_beyond_inputs_that_are_streamed() -> None:
-    for runs in ((1, 1, 1), (1,) * 9, (7,) * 20, (12, 20), (300,) * 20, (96,) * 48, (65, 3, 200) * 21):
+    for runs in ((1, 1, 1), (1,) * 9, (7,) * 20, (12, 20), (300,) * 20, (96,) * 48, (65, 3, 200) * 21, *RUNS[-6:]):
         assert_joined([at_the_end_of_a_page(piece) for piece in pieces_of(runs, STREAMED)], 1, offset=3)
 
 

@@ -1,9 +1,9 @@
 // Very short runs of rows that follow each other in all inputs and in the output: many of them to a vector.
 //
 // Two ways:
-//  - 16 bytes of the output come from a window of at most 16 bytes of each input that has a part in them,
-//    whatever the sizes of the runs. A shuffle of each window puts its bytes to where they belong, and zeros
-//    elsewhere;
+//  - 16 bytes of the output, or where the processor can, 64, come from a window of each input that has a part
+//    in them, whatever the sizes of the runs. A shuffle of each window puts its bytes to where they belong,
+//    and zeros elsewhere;
 //  - many inputs with runs of 1, 2 or 4 bytes: squares of 16, 8 or 4 inputs by as many rows are transposed.
 #pragma once
 
@@ -32,6 +32,7 @@ ANYDML_ISA_BEGIN
 namespace {
 
 constexpr int64_t kVector = 16;
+constexpr int64_t kMostVector = 64;
 
 #if defined(ANYDML_SHUFFLES)
 constexpr bool kHasShuffles = true;
@@ -60,35 +61,45 @@ struct InputRows {
   int64_t bytes;
 };
 
-// Asks memory for the rows of the inputs some way ahead of the one whose turn it is: of many inputs, each
-// only a few lines at a time, the processor foresees nothing.
+// Asks memory for the rows of the inputs, in the order in which they are copied and some way ahead of that:
+// of many inputs, each only a few lines at a time, the processor foresees nothing. Line by line, as what is
+// asked for all at once is waited for.
 class Ahead {
  public:
-  explicit Ahead(std::span<const InputRows> in) : in_(in) {
+  explicit Ahead(std::span<const InputRows> in, int64_t bytes = 4 << 10) : in_(in) {
     // Few are foreseen.
-    if (in.size() <= kFewInputs) next_ = in.size();
+    if (in.size() <= kFewInputs) input_ = in.size();
+    advance(bytes);
   }
-  void turn_of(size_t input) {
-    for (; next_ < in_.size() && next_ <= input + kInputs; ++next_) {
-      for (int64_t i = 0; i < in_[next_].bytes; i += kLine) prefetch_line(in_[next_].begin + i);
+
+  // So many bytes have been copied.
+  void advance(int64_t bytes) {
+    for (due_ += bytes; due_ >= kLine && input_ < in_.size(); due_ -= kLine) {
+      prefetch_line(in_[input_].begin + next_);
+      next_ += kLine;
+      if (next_ >= in_[input_].bytes) {
+        next_ = 0;
+        ++input_;
+      }
     }
   }
 
  private:
   static constexpr size_t kFewInputs = 8;
-  static constexpr size_t kInputs = 8;
 
   std::span<const InputRows> in_;
-  size_t next_ = 0;
+  size_t input_ = 0;
+  int64_t next_ = 0;  // of its bytes
+  int64_t due_ = 0;
 };
 
-// out[i] = in[indices[i]], or 0 where indices[i] is kNone.
+// out[i] = window[indices[i]], or 0 where indices[i] is kNone.
 constexpr uint8_t kNone = 0x80;
 
 struct Window {
   size_t input;
   int64_t offset;  // from the period's first byte in the input
-  std::array<uint8_t, kVector> indices;
+  std::array<uint8_t, kMostVector> indices;
 };
 
 inline Bytes16 load_bytes(const std::byte* from) {
@@ -103,6 +114,7 @@ struct Pattern {
   const int64_t* sizes;
   int64_t rows;  // of a period
   const Window* windows;
+  int64_t first;  // of so many periods
   int64_t periods;
   int64_t out_step;
 };
@@ -115,8 +127,8 @@ inline void copy_windows(const Pattern pattern, std::byte* out) {
   Bytes16 indices[kWays];
   for (size_t way = 0; way < kWays; ++way) {
     const Window& window = pattern.windows[way];
-    at[way] = pattern.in[window.input].begin + window.offset;
     step[way] = pattern.rows * pattern.sizes[window.input];
+    at[way] = pattern.in[window.input].begin + (pattern.first * step[way] + window.offset);
     std::memcpy(&indices[way], window.indices.data(), kVector);
   }
   for (int64_t period = 0; period < pattern.periods; ++period, out += pattern.out_step) {
@@ -130,12 +142,69 @@ inline void copy_windows(const Pattern pattern, std::byte* out) {
   }
 }
 
-using CopyWindows = void (*)(Pattern pattern, std::byte* out);
-template <size_t... kWays>
-constexpr std::array<CopyWindows, sizeof...(kWays)> copies_of_windows(std::index_sequence<kWays...>) {
-  return {copy_windows<kWays + 1>...};
+#if defined(ANYDML_ISA_AVX512)
+// 64 bytes of the output, from windows of 32: whole vectors, across two lines of an input each, would take
+// twice the time from memory.
+inline __m512i load_half(const std::byte* from) {
+  return _mm512_castsi256_si512(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)));
 }
-inline constexpr auto kCopiesOfWindows = copies_of_windows(std::make_index_sequence<8>{});
+
+template <size_t kWays>
+[[gnu::target("avx512vbmi")]] inline void copy_wide_windows(const Pattern pattern, std::byte* out) {
+  const std::byte* at[kWays];
+  int64_t step[kWays];
+  __m512i indices[kWays];
+  __mmask64 taken[kWays];
+  for (size_t way = 0; way < kWays; ++way) {
+    const Window& window = pattern.windows[way];
+    step[way] = pattern.rows * pattern.sizes[window.input];
+    at[way] = pattern.in[window.input].begin + (pattern.first * step[way] + window.offset);
+    indices[way] = _mm512_loadu_si512(window.indices.data());
+    taken[way] = ~_mm512_movepi8_mask(indices[way]);
+  }
+  for (int64_t period = 0; period < pattern.periods; ++period, out += pattern.out_step) {
+    __m512i joined = _mm512_maskz_permutexvar_epi8(taken[0], indices[0], load_half(at[0]));
+    at[0] += step[0];
+    for (size_t way = 1; way < kWays; ++way) {
+      const __m512i bytes = load_half(at[way]);
+      joined = _mm512_mask_permutexvar_epi8(joined, taken[way], indices[way], bytes);
+      at[way] += step[way];
+    }
+    _mm512_storeu_si512(out, joined);
+  }
+}
+#endif
+
+using CopyWindows = void (*)(Pattern pattern, std::byte* out);
+
+// Of at most 8 inputs, one of which may have more bytes in a vector than a window has.
+constexpr size_t kMostWays = 10;
+
+// How many bytes of the output are made at once, of windows of so many, and by what: for each number of them.
+struct Shuffles {
+  int64_t bytes;
+  int64_t window;
+  std::array<CopyWindows, kMostWays> copies;
+};
+
+template <size_t... kWays>
+constexpr Shuffles shuffles_of_16(std::index_sequence<kWays...>) {
+  return {16, 16, {copy_windows<kWays + 1>...}};
+}
+#if defined(ANYDML_ISA_AVX512)
+template <size_t... kWays>
+constexpr Shuffles shuffles_of_64(std::index_sequence<kWays...>) {
+  return {64, 32, {copy_wide_windows<kWays + 1>...}};
+}
+#endif
+
+inline Shuffles choose_shuffles() {
+  constexpr std::make_index_sequence<kMostWays> kWays;
+#if defined(ANYDML_ISA_AVX512)
+  if (__builtin_cpu_supports("avx512vbmi")) return shuffles_of_64(kWays);
+#endif
+  return shuffles_of_16(kWays);
+}
 
 // The windows of every vector of the output until the pattern repeats: a period of several rows.
 class Interleave {
@@ -144,11 +213,15 @@ class Interleave {
   explicit Interleave(std::vector<int64_t> sizes) : sizes_(std::move(sizes)) {
     const int64_t row = std::accumulate(sizes_.begin(), sizes_.end(), int64_t{0});
     const auto inputs = static_cast<int64_t>(sizes_.size());
-    if (!kHasShuffles || inputs > kMostInputs || row > kMostPerRun * inputs) return;
-    rows_ = kVector / std::gcd(row, kVector);
-    make_windows(rows_ * row / kVector);
+    const int64_t rows = shuffles_.bytes / std::gcd(row, shuffles_.bytes);
+    const int64_t vectors = rows * row / shuffles_.bytes;
+    const int64_t most = vectors <= 2 ? 2 * kMostPerRun : kMostPerRun;
+    if (!kHasShuffles || inputs > kMostInputs || row > most * inputs) return;
+    rows_ = rows;
+    make_windows(vectors);
   }
 
+  int64_t vector() const { return shuffles_.bytes; }
   bool pays() const { return !windows_.empty(); }
   int64_t rows() const { return rows_; }
 
@@ -158,24 +231,30 @@ class Interleave {
     int64_t periods = count / rows_;
     for (const Window& window : windows_) {
       const int64_t step = rows_ * sizes_[window.input];
-      const int64_t last = readable * sizes_[window.input] - kVector - window.offset;
+      const int64_t last = readable * sizes_[window.input] - shuffles_.window - window.offset;
       periods = std::min(periods, last < 0 ? 0 : last / step + 1);
     }
-    const int64_t out_step = static_cast<int64_t>(ways_.size()) * kVector;
-    Ahead ahead(in);
-    const Window* window = windows_.data();
-    for (const size_t ways : ways_) {
-      ahead.turn_of(window[ways - 1].input);
-      kCopiesOfWindows[ways - 1]({in.data(), sizes_.data(), rows_, window, periods, out_step}, out);
-      window += ways;
-      out += kVector;
+    const int64_t out_step = static_cast<int64_t>(ways_.size()) * shuffles_.bytes;
+    // So many periods at a time as the nearest cache holds.
+    const int64_t most = std::max(kFewestPeriods, kPeriodBytes / out_step);
+    for (int64_t first = 0; first < periods; first += most) {
+      const int64_t some = std::min(most, periods - first);
+      const Window* window = windows_.data();
+      std::byte* to = out + first * out_step;
+      for (const size_t ways : ways_) {
+        shuffles_.copies[ways - 1]({in.data(), sizes_.data(), rows_, window, first, some, out_step}, to);
+        window += ways;
+        to += shuffles_.bytes;
+      }
     }
     return periods * rows_;
   }
 
  private:
   static constexpr int64_t kMostInputs = 8;
-  static constexpr int64_t kMostPerRun = 8;
+  static constexpr int64_t kMostPerRun = 8;      // bytes; twice as many where a period has few vectors
+  static constexpr int64_t kFewestPeriods = 16;  // that make up for the start of each shuffle
+  static constexpr int64_t kPeriodBytes = 16384;
 
   void make_windows(int64_t vectors) {
     std::vector<int64_t> taken(sizes_.size(), 0);
@@ -183,9 +262,11 @@ class Interleave {
     int64_t left = sizes_[0];
     for (int64_t v = 0; v < vectors; ++v) {
       const auto first = static_cast<int64_t>(windows_.size());
-      for (size_t place = 0; place < kVector; ++place, --left) {
+      for (size_t place = 0; place < static_cast<size_t>(shuffles_.bytes); ++place, --left) {
         while (left == 0) left = sizes_[input = (input + 1) % sizes_.size()];
-        auto window = std::ranges::find(windows_.begin() + first, windows_.end(), input, &Window::input);
+        auto window = std::ranges::find_if(windows_.begin() + first, windows_.end(), [&](const Window& w) {
+          return w.input == input && taken[input] - w.offset < shuffles_.window;
+        });
         if (window == windows_.end()) {
           window = windows_.insert(window, {input, taken[input], {}});
           window->indices.fill(kNone);
@@ -196,6 +277,7 @@ class Interleave {
     }
   }
 
+  Shuffles shuffles_ = choose_shuffles();
   std::vector<int64_t> sizes_;
   int64_t rows_ = 0;          // of a period
   std::vector<size_t> ways_;  // windows of each vector
@@ -231,10 +313,10 @@ inline int64_t transpose_inputs(std::span<const InputRows> in, int64_t count, st
   Ahead ahead(in);
   for (int64_t first = 0; first < inputs; first += kGroup) {
     const int64_t last = std::min(first + kGroup, inputs);
-    ahead.turn_of(static_cast<size_t>(last));
     for (int64_t row = 0; row < rows; row += kLanes) {
       for (int64_t each = first; each < last; each += kLanes) {
         const int64_t i = std::min(each, end);
+        ahead.advance(kLanes * kSquareBytes);
         transpose_square<Lane>(in.subspan(static_cast<size_t>(i)), row * kSize,
                                out + row * out_step + i * kSize, out_step);
       }

@@ -17,6 +17,7 @@
 #include "isa.h"
 #include "join_copy.h"
 #include "join_interleave.h"
+#include "join_streams.h"
 #include "layout.h"
 #include "parallel.h"
 #include "plan.h"
@@ -69,55 +70,71 @@ struct Approach {
     streams = rows.contiguous && rows.bytes() >= kStreamFrom;
     appends = streams && packed && rows.run() >= (inputs > kForeseen ? kWorthAppending : kWorthForeseen);
     gathers = streams && !appends;
-    choose_vectors(rows);
-    const int64_t pays = std::max(inputs * kBytesOfAnInput, kPeriods * interleave.rows() * rows.size);
-    const int64_t wanted = gathers ? std::clamp(pays, kSmallestBlock, kLargestBlock) : kLargestBlock;
-    tiled = gathers && packed && rows.run() >= kWorthTiling && rows.longest() <= kTileWidth &&
-            rows.size >= 4 * kTileWidth;
-    if (tiled) {
-      block = kTileRows * (kTileWidth + rows.longest());
-      words = ", tile by tile";
-      return;
+    if (appends && inputs >= kForeseen && rows.run() >= kWorthRowsAbreast) {
+      abreast = std::clamp<int64_t>(kBytesAbreast / rows.run(), 1, kMostRowsAbreast);
     }
-    int64_t at_once = wanted / rows.size;
-    if (at_once > kVector) at_once = at_once / kVector * kVector;
-    block = at_once > 0 ? at_once * rows.size : kSmallestBlock;
+    choose_vectors(rows);
+    tiled = gathers && packed && lane == 0 && inputs > kForeseen && rows.longest() <= kTileWidth &&
+            rows.run() >= kWorthTiling && rows.size >= kWorthTilingRows;
+    block = tiled ? kTileRows * pitch(rows) : block_of(rows);
     words = lane > 0                         ? ", transposed in squares"
             : interleave.pays()              ? ", interleaved by shuffles"
+            : tiled                          ? ", tile by tile"
             : appends || (is_long && packed) ? ", long runs, each copied on its own"
                                              : ", block by block";
   }
 
-  bool is_long;   // every run is worth a copy of its own
-  bool streams;   // the output goes around the caches
-  bool appends;   // run by run
-  bool gathers;   // first into a block of the thread's own, and from there to the output
-  bool tiled;     // rows of some inputs at a time
-  int64_t block;  // in bytes: some whole rows, or a part of one
+  bool is_long;         // every run is worth a copy of its own
+  bool streams;         // the output goes around the caches
+  bool appends;         // run by run,
+  int64_t abreast = 1;  // of so many rows at a time, as an input's runs in these are read without a break
+  bool gathers;         // first into a block of the thread's own, and from there to the output
+  bool tiled;           // rows of some inputs at a time
+  int64_t block;        // in bytes: some whole rows, or a part of one
   Interleave interleave;
   int64_t lane = 0;  // with many inputs whose runs are of 1, 2 or 4 bytes: their size
   const char* words;
 
-  // Of a tile: from each of its inputs it takes so many rows together, and more inputs would be more pages.
-  static constexpr int64_t kTileRows = 64;
+  // A tile stays in the nearest cache.
+  static constexpr int64_t kTileRows = 16;
   static constexpr int64_t kTileWidth = 1 << 10;
+
+  // From a tile's row to the next. An odd number of lines, for an even one leaves rows fewer places there.
+  static int64_t pitch(const Rows& rows) { return ((kTileWidth + rows.longest()) / kLine | 1) * kLine; }
 
  private:
   // Shorter runs cost less in blocks, and leave no lines of the inputs half read. Of so many inputs a
   // processor foresees what is read next, run by run.
   static constexpr int64_t kWorthAppending = 256;
-  static constexpr int64_t kWorthForeseen = 128;
+  static constexpr int64_t kWorthForeseen = 192;
   static constexpr int64_t kForeseen = 16;
-  static constexpr int64_t kWorthTiling = 64;
+  static constexpr int64_t kWorthTiling = 8;
+  static constexpr int64_t kWorthTilingRows = 4 << 10;
+  static constexpr int64_t kWorthRowsAbreast = 768;
+  static constexpr int64_t kBytesAbreast = 16 << 10;
+  static constexpr int64_t kMostRowsAbreast = 16;
 
   // Of the output: what is being put together stays in the first cache, with what it is made of. With many
   // inputs, in the second: from each it takes many lines together, as memory is read at its speed only where
-  // it is foreseen. Where nothing is put together first, as much as that holds: the longer an input's turn,
-  // the better it is foreseen.
+  // it is foreseen. Where nothing is put together first, as much as that holds, or of long runs, all of it:
+  // the longer an input's turn, the better it is foreseen.
   static constexpr int64_t kSmallestBlock = 4 << 10;
   static constexpr int64_t kLargestBlock = 256 << 10;
+  static constexpr int64_t kBlockOfLongRuns = 1 << 20;
   static constexpr int64_t kBytesOfAnInput = 2048;
   static constexpr int64_t kPeriods = 32;  // that make up for the start of each shuffle
+
+  int64_t block_of(const Rows& rows) const {
+    const auto inputs = static_cast<int64_t>(rows.pieces.size());
+    const int64_t pays = std::max(inputs * kBytesOfAnInput, kPeriods * interleave.rows() * rows.size);
+    const int64_t wanted = gathers   ? std::clamp(pays, kSmallestBlock, kLargestBlock)
+                           : is_long ? kBlockOfLongRuns
+                                     : kLargestBlock;
+    int64_t at_once = wanted / rows.size;
+    const int64_t vector = interleave.vector();
+    if (at_once > vector) at_once = at_once / vector * vector;
+    return at_once > 0 ? at_once * rows.size : gathers ? kSmallestBlock : wanted;
+  }
 
   void choose_vectors(const Rows& rows) {
     // Every row has to follow the one before in all inputs.
@@ -129,12 +146,10 @@ struct Approach {
     for (const RowPiece& piece : rows.pieces) sizes.push_back(piece.size());
     const int64_t size = sizes.front();
     const bool equal = std::ranges::all_of(sizes, [size](int64_t each) { return each == size; });
-    const bool lanes = size == 1 || size == 2 || size == 4;
-    if (equal && lanes && static_cast<int64_t>(sizes.size()) * size > kVector / 2) {
-      lane = size;
-    } else {
-      interleave = Interleave(std::move(sizes));
-    }
+    const bool lanes = equal && (size == 1 || size == 2 || size == 4) && rows.size > kVector / 2;
+    // Of a square's width or more, rows are transposed in less time than they are shuffled.
+    if (!lanes || rows.size <= interleave.vector() / 2) interleave = Interleave(std::move(sizes));
+    if (lanes && !interleave.pays()) lane = size;
   }
 };
 
@@ -145,6 +160,7 @@ class RowJoin final : public Plan {
         rows_(std::move(rows)),
         approach_(std::move(approach)),
         copy_elements_(choose_copy_of_elements(rows_.element_size)),
+        pitch_(Approach::pitch(rows_)),
         out_step_(rows_.pieces[0].rows.empty() ? 0 : rows_.pieces[0].rows.back().out),
         pieces_ahead_(static_cast<size_t>(std::max<int64_t>(1, kBytesAhead / rows_.run()))) {}
 
@@ -152,16 +168,17 @@ class RowJoin final : public Plan {
     auto* const out = static_cast<std::byte*>(outputs[0]);
     const int threads = threads_for(2 * rows_.bytes());
     const size_t pieces = rows_.pieces.size();
-    std::unique_ptr<std::byte[]> blocks;
+    const int64_t block_step = (approach_.block / kPage + 1) * kPage;
+    std::unique_ptr<std::byte[]> memory;
+    std::byte* blocks = nullptr;
     if (approach_.gathers) {
-      blocks = std::make_unique_for_overwrite<std::byte[]>(static_cast<size_t>(threads * approach_.block));
+      memory = std::make_unique_for_overwrite<std::byte[]>(static_cast<size_t>((threads + 1) * block_step));
+      const auto address = reinterpret_cast<uintptr_t>(memory.get());
+      blocks = memory.get() + (kInPage - address) % kPage;
     }
-    std::unique_ptr<InputRows[]> places;
-    if (!approach_.is_long) {
-      places = std::make_unique_for_overwrite<InputRows[]>(static_cast<size_t>(threads) * pieces);
-    }
+    const auto places = std::make_unique_for_overwrite<InputRows[]>(static_cast<size_t>(threads) * pieces);
     parallel_for(threads, threads, [&](int64_t part) {
-      const Job job{inputs, out, blocks.get() + part * approach_.block,
+      const Job job{inputs, out, blocks == nullptr ? nullptr : blocks + part * block_step,
                     places.get() + static_cast<size_t>(part) * pieces};
       const int64_t begin = start_of(part, threads, out);
       const int64_t end = start_of(part + 1, threads, out);
@@ -177,6 +194,10 @@ class RowJoin final : public Plan {
   }
 
  private:
+  // Where in a page a block begins: one that begins anywhere, and so mostly lies across pages and its vectors
+  // across lines, takes up to twice the time. With neither the page nor the lines where large arrays begin.
+  static constexpr int64_t kPage = 4096;
+  static constexpr uintptr_t kInPage = 2 * kLine;
   static constexpr int64_t kBytesAhead = 2048;
   static constexpr size_t kFewInputs = 8;
 
@@ -199,16 +220,45 @@ class RowJoin final : public Plan {
 
   // The bytes [begin, end) of the rows, streamed run by run.
   void append(const Job& job, int64_t begin, int64_t end) const {
-    LineStream stream(job.out + begin);
+    RowStreams streams(job.out + begin);
+    int64_t row = begin / rows_.size;
     int64_t from = begin % rows_.size;
-    for (int64_t row = begin / rows_.size; begin < end; ++row, from = 0) {
-      const int64_t to = std::min(rows_.size, from + end - begin);
-      for_each_run(job, row, from, to,
-                   [&](const RowPiece&, int64_t first, int64_t last, const std::byte* in) {
-                     stream.append(in + first, last - first);
-                   });
-      begin += to - from;
+    while (begin < end) {
+      const int64_t count = from == 0 && approach_.abreast > 1 ? rows_abreast(row, end - begin) : 1;
+      if (count > 1) {
+        append_rows(job, streams, row, count);
+        begin += count * rows_.size;
+      } else {
+        const int64_t to = std::min(rows_.size, from + end - begin);
+        append_row(job, streams.first(), row, from, to);
+        begin += to - from;
+      }
+      row += count;
+      from = 0;
     }
+  }
+
+  int64_t rows_abreast(int64_t row, int64_t bytes) const {
+    return std::min({approach_.abreast, bytes / rows_.size, rows_.neighbours - row % rows_.neighbours});
+  }
+
+  void append_row(const Job& job, LineStream& stream, int64_t row, int64_t from, int64_t to) const {
+    for_each_run(job, row, from, to, [&](size_t i, int64_t first, int64_t last, const std::byte* in) {
+      ask_for(job, row, i + pieces_ahead_);
+      stream.append(in + first, last - first);
+    });
+  }
+
+  void append_rows(const Job& job, RowStreams& streams, int64_t row, int64_t count) const {
+    streams.begin(count, job.out + row * rows_.size, rows_.size);
+    for_each_run(job, row, 0, rows_.size, [&](size_t i, int64_t, int64_t size, const std::byte* in) {
+      const int64_t step = rows_.pieces[i].rows.back().in;
+      const auto [ahead, ahead_step] = runs_after(job, row, i, count);
+      for (int64_t r = 0; r < count; ++r) {
+        streams.append(r, in + r * step, size, ahead != nullptr ? ahead + r * ahead_step : nullptr);
+      }
+    });
+    streams.end(count);
   }
 
   // The bytes [begin, end) of the rows. Short runs block by block, so that a line of the output is in the
@@ -229,39 +279,46 @@ class RowJoin final : public Plan {
 
   // The bytes [begin, end) of the rows, with tiles of some inputs by some rows where there are whole ones.
   void write_by_tiles(const Job& job, int64_t begin, int64_t end) const {
+    RowStreams streams(job.out + begin);
     for (int64_t next; begin < end; begin = next) {
       const int64_t row = begin / rows_.size;
-      const int64_t rows = std::min((end - begin) / rows_.size, rows_.neighbours - row % rows_.neighbours);
+      const int64_t neighbours = rows_.neighbours - row % rows_.neighbours;
+      const int64_t rows = std::min({(end - begin) / rows_.size, neighbours, RowStreams::kMost});
       if (begin % rows_.size == 0 && rows > 1) {
-        const int64_t count = std::min(rows, Approach::kTileRows);
-        write_tiles(job, row, count);
-        next = begin + count * rows_.size;
+        write_tiles(job, streams, row, rows);
+        next = begin + rows * rows_.size;
       } else {
-        next = std::min(end, (row + 1) * rows_.size);
-        write(job, begin, next);
+        next = std::min({end, (row + 1) * rows_.size, begin + approach_.block});
+        assemble(job, {job.block, begin}, begin, next);
+        streams.first().append(job.block, next - begin);
       }
     }
   }
 
-  void write_tiles(const Job& job, int64_t row, int64_t count) const {
+  void write_tiles(const Job& job, RowStreams& streams, int64_t row, int64_t count) const {
     const std::span<const InputRows> in = places_of(job, row, count);
-    Ahead ahead(in);
+    Ahead ahead(in, count * Approach::kTileWidth);
+    streams.begin(count, job.out + row * rows_.size, rows_.size);
     for (size_t first = 0, last; first < in.size(); first = last) {
       const int64_t begin = rows_.pieces[first].begin;
       for (last = first + 1; last < in.size() && rows_.pieces[last].begin - begin < Approach::kTileWidth;)
         ++last;
       const int64_t width = rows_.pieces[last - 1].end - begin;
-      for (size_t i = first; i < last; ++i) {
-        const RowPiece& piece = rows_.pieces[i];
-        ahead.turn_of(i);
-        const int64_t in_step = piece.rows.back().in;
-        piece.copy_runs({count, piece.size(), in_step, width}, in[i].begin,
-                        job.block + (piece.begin - begin));
-      }
-      for (int64_t r = 0; r < count; ++r) {
-        stream_copy(job.out + ((row + r) * rows_.size + begin), job.block + r * width, width);
+      for (int64_t r = 0; r < count; r += Approach::kTileRows) {
+        const int64_t rows = std::min(Approach::kTileRows, count - r);
+        for (size_t i = first; i < last; ++i) {
+          const RowPiece& piece = rows_.pieces[i];
+          const int64_t in_step = piece.rows.back().in;
+          ahead.advance(rows * piece.size());
+          piece.copy_runs({rows, piece.size(), in_step, pitch_}, in[i].begin + r * in_step,
+                          job.block + (piece.begin - begin));
+        }
+        for (int64_t i = 0; i < rows; ++i) {
+          streams.append(r + i, job.block + i * pitch_, width, nullptr);
+        }
       }
     }
+    streams.end(count);
   }
 
   // Where bytes of rows go: into a block that holds those from `first` on, or, without one, to their place.
@@ -275,7 +332,7 @@ class RowJoin final : public Plan {
       const int64_t row = begin / rows_.size;
       const int64_t from = begin % rows_.size;
       const int64_t whole = from > 0 ? 0 : (end - begin) / rows_.size;
-      if (whole > 1 && !approach_.is_long) {
+      if (whole > 1) {
         const int64_t count = std::min(whole, rows_.neighbours - row % rows_.neighbours);
         copy_rows(job, target, row, count);
         begin += count * rows_.size;
@@ -306,14 +363,20 @@ class RowJoin final : public Plan {
       rows = transpose_lanes(in, count, to, out_step);
     }
     if (rows == count) return;
-    Ahead ahead(rows == 0 ? in : in.first(0));
+    Ahead ahead(rows == 0 && !approach_.is_long ? in : in.first(0));
     for (size_t i = 0; i < in.size(); ++i) {
       const RowPiece& piece = rows_.pieces[i];
-      ahead.turn_of(i);
       const int64_t in_step = piece.rows.empty() ? 0 : piece.rows.back().in;
+      if (approach_.gathers && in.size() <= kFewInputs) ask_for_more(in[i]);
+      ahead.advance(in[i].bytes);
       copy_runs(piece, {count - rows, piece.size(), in_step, out_step}, readable - rows,
                 in[i].begin + rows * in_step, to + (piece.begin + rows * out_step));
     }
+  }
+
+  // Asks memory for what the next block takes of an input.
+  static void ask_for_more(const InputRows& in) {
+    for (int64_t i = in.bytes; i < 2 * in.bytes; i += kLine) prefetch_line(in.begin + i);
   }
 
   std::span<const InputRows> places_of(const Job& job, int64_t row, int64_t count) const {
@@ -363,25 +426,35 @@ class RowJoin final : public Plan {
   // The bytes [from, to) of a row.
   void copy_part(const Job& job, const Target& target, int64_t row, int64_t from, int64_t to) const {
     std::byte* out = place_in(job, target, row, from);
-    for_each_run(job, row, from, to,
-                 [&](const RowPiece& piece, int64_t first, int64_t last, const std::byte* in) {
-                   copy_run(piece, first, last, in, out);
-                   out += last - first;
-                 });
+    for_each_run(job, row, from, to, [&](size_t i, int64_t first, int64_t last, const std::byte* in) {
+      ask_for(job, row, i + pieces_ahead_);
+      copy_run(rows_.pieces[i], first, last, in, out);
+      out += last - first;
+    });
   }
 
-  // Calls body(piece, first, last, in) for the bytes [from, to) of a row, which are [first, last) of runs at
-  // `in`.
+  // Calls body(i, first, last, in) for the bytes [from, to) of a row, which are [first, last) of the run of
+  // input i at `in`.
   template <class Body>
   void for_each_run(const Job& job, int64_t row, int64_t from, int64_t to, const Body& body) const {
     const auto start = std::ranges::upper_bound(rows_.pieces, from, {}, &RowPiece::end);
     for (auto i = static_cast<size_t>(start - rows_.pieces.begin()); from < to; ++i) {
       const RowPiece& piece = rows_.pieces[i];
       const int64_t end = std::min(to, piece.end);
-      ask_for(job, row, i + pieces_ahead_);
-      body(piece, from - piece.begin, end - piece.begin, place_of_run(job, i, row));
+      body(i, from - piece.begin, end - piece.begin, place_of_run(job, i, row));
       from = end;
     }
+  }
+
+  // Where the runs begin that are copied after those of input i in some rows, and how far apart these are.
+  std::pair<const std::byte*, int64_t> runs_after(const Job& job, int64_t row, size_t i,
+                                                  int64_t count) const {
+    if (++i == rows_.pieces.size()) {
+      i = 0;
+      row += count;
+    }
+    if (row + count > rows_.count) return {nullptr, 0};
+    return {place_of_run(job, i, row), rows_.pieces[i].rows.back().in};
   }
 
   // Asks memory for the first lines of a run, maybe of the next row; the rest is foreseen, as are the runs of
@@ -414,6 +487,7 @@ class RowJoin final : public Plan {
   Rows rows_;
   Approach approach_;
   CopyElements copy_elements_;
+  int64_t pitch_;        // from a row of a tile to the next
   int64_t out_step_;     // from a row to its neighbour, in the output
   size_t pieces_ahead_;  // of the one whose run is copied
 };

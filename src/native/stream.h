@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <utility>
 
 #include "isa.h"
 
@@ -82,13 +83,21 @@ inline void stream_copy(std::byte* to, const std::byte* from, int64_t size) {
 // as does not fill a line, at either end, is stored in the ordinary way.
 class LineStream {
  public:
-  explicit LineStream(std::byte* to)
-      : begin_((kLine - to_next_line(to)) % kLine), filled_(begin_), line_(to - begin_) {}
+  LineStream() = default;
+  explicit LineStream(std::byte* to) { start(to); }
   LineStream(const LineStream&) = delete;
   LineStream& operator=(const LineStream&) = delete;
   ~LineStream() { store_ends(); }
 
-  void append(const std::byte* from, int64_t size) {
+  // What comes next goes to `to`; nothing of what came before may be left.
+  void start(std::byte* to) {
+    begin_ = filled_ = (kLine - to_next_line(to)) % kLine;
+    line_ = to - begin_;
+  }
+
+  // Asks memory for as many lines at `ahead`, unless that is null, one by one: asked for all at once they are
+  // waited for.
+  void append(const std::byte* from, int64_t size, const std::byte* ahead = nullptr) {
     if (filled_ > 0) {
       const int64_t count = std::min(size, kLine - filled_);
       std::memcpy(buffer_ + filled_, from, static_cast<size_t>(count));
@@ -104,17 +113,24 @@ class LineStream {
       from += count;
       size -= count;
     }
-    for (; size >= kLine; size -= kLine, from += kLine, line_ += kLine) stream_line(line_, from);
+    for (; size >= kLine; size -= kLine, from += kLine, line_ += kLine) {
+      stream_line(line_, from);
+      if (ahead != nullptr) prefetch_line(std::exchange(ahead, ahead + kLine));
+    }
     filled_ = size;
     if (size > 0) std::memcpy(buffer_, from, static_cast<size_t>(size));
   }
 
  private:
-  void store_ends() { std::memcpy(line_ + begin_, buffer_ + begin_, static_cast<size_t>(filled_ - begin_)); }
+  void store_ends() {
+    if (filled_ > begin_) {
+      std::memcpy(line_ + begin_, buffer_ + begin_, static_cast<size_t>(filled_ - begin_));
+    }
+  }
 
-  int64_t begin_;   // of what is stored in this line
-  int64_t filled_;  // its end
-  std::byte* line_;
+  int64_t begin_ = 0;   // of what is stored in this line
+  int64_t filled_ = 0;  // its end
+  std::byte* line_ = nullptr;
   alignas(32) std::byte buffer_[kLine];
 };
 
