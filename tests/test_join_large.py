@@ -53,7 +53,7 @@ def at_the_end_of_a_page(array: np.ndarray) -> np.ndarray:
     return copy
 
 
-RUNS = [
+RUNS: list[tuple[int, ...]] = [
     (1, 1),
     (1, 1, 1),
     (1, 2, 3, 4),
@@ -91,6 +91,7 @@ RUNS = [
     (9,) * 500,
     (2050, 1, 4000) * 9,
     (65,) * 64,
+    ((31,) * 33 + (96,)) * 4,
 ]
 
 

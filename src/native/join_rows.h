@@ -99,8 +99,9 @@ struct Approach {
   static constexpr int64_t kTileRows = 16;
   static constexpr int64_t kTileWidth = 1 << 10;
 
-  // From a tile's row to the next. An odd number of lines, for an even one leaves rows fewer places there.
-  static int64_t pitch(const Rows& rows) { return ((kTileWidth + rows.longest()) / kLine | 1) * kLine; }
+  // From a tile's row to the next, whose last run begins within the width. An odd number of lines, for an
+  // even one leaves rows fewer places there.
+  static int64_t pitch(const Rows& rows) { return (((kTileWidth + rows.longest()) / kLine + 1) | 1) * kLine; }
 
  private:
   // Shorter runs cost less in blocks, and leave no lines of the inputs half read. Of so many inputs a
@@ -108,8 +109,10 @@ struct Approach {
   static constexpr int64_t kWorthAppending = 256;
   static constexpr int64_t kWorthForeseen = 192;
   static constexpr int64_t kForeseen = 16;
+  // Runs, and rows, from which on tiles take less time than blocks.
   static constexpr int64_t kWorthTiling = 8;
   static constexpr int64_t kWorthTilingRows = 4 << 10;
+  // Runs from which on a stream for each row pays, and what an input has for all of them.
   static constexpr int64_t kWorthRowsAbreast = 768;
   static constexpr int64_t kBytesAbreast = 16 << 10;
   static constexpr int64_t kMostRowsAbreast = 16;
