@@ -33,6 +33,9 @@ static_assert(kLines * kVectorsFrom <= kBlock, "as many rows as go abreast fit a
 
 #if defined(ANYDML_VECTORS)
 
+// So many squares ahead of neighbouring lines memory is asked for more of them.
+inline constexpr int64_t kAheadAcross = 8;
+
 // Walking up or down in memory. `in` and `out` are where a part's elements lie lowest, and may be the same.
 template <class T, class Operation, bool kExclusive, bool kDown>
 class RowScan {
@@ -79,14 +82,15 @@ class RowScan {
 
   // The same of an input in which `lines` lines, a multiple of kLines, are neighbours, and their elements
   // in_step apart; `in` is the first that is traversed. With a departure, its lines leave meanwhile, and
-  // memory brings as many elements that come next.
+  // memory brings as many elements that come later.
   ANYDML_APART static void scan_neighbours(const std::byte* in, int64_t in_step, std::byte* out,
                                            int64_t out_step, int64_t size, int64_t lines, Tally* tallies,
                                            Departure* departure) {
     for (int64_t r = 0; r < lines; r += kLines) {
       if (departure != nullptr) {
         if (r * kSize % kLine == 0) {
-          for (int64_t k = size; k < 2 * size; ++k) prefetch_line(in + k * in_step + r * kSize);
+          for (int64_t k = 0; k < size; ++k)
+            prefetch_line(in + (kAheadAcross * size + k) * in_step + r * kSize);
         }
         static_assert(kLines * kSquareBytes == 2 * kLine);
         departure->send_line();

@@ -34,8 +34,9 @@ inline int64_t to_next_line(const std::byte* to) {
   return static_cast<int64_t>(-reinterpret_cast<uintptr_t>(to) % kLine);
 }
 
-// Asks memory for the line at `from`, or where that is no memory, for nothing.
-inline void prefetch_line([[maybe_unused]] const std::byte* from) {
+// Asks memory for the line at `from`, or where that is no memory, for nothing. Compilers take calls of it for
+// calls of what does nothing, and leave them out, unless they see its body in their place.
+ANYDML_INLINE void prefetch_line([[maybe_unused]] const std::byte* from) {
 #if defined(ANYDML_STREAM_SSE2)
   _mm_prefetch(reinterpret_cast<const char*>(from), _MM_HINT_T1);
 #elif defined(__GNUC__)

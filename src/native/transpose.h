@@ -8,6 +8,7 @@
 
 #include "isa.h"
 #include "memory.h"
+#include "stream.h"
 
 ANYDML_ISA_BEGIN
 namespace {
@@ -102,9 +103,11 @@ struct Tile {
   int64_t column_step;
 };
 
-// Row r of the tile to to + r * to_step, its elements side by side.
+// Row r of the tile to to + r * to_step, its elements side by side. Where columns lie together in memory, it
+// is asked meanwhile for what they have `ahead` bytes later, unless that is 0.
 template <class Bits>
-inline void gather_tile(const Tile tile, int64_t rows, int64_t columns, std::byte* to, int64_t to_step) {
+inline void gather_tile(const Tile tile, int64_t rows, int64_t columns, std::byte* to, int64_t to_step,
+                        int64_t ahead = 0) {
   constexpr int64_t kSize = sizeof(Bits);
   if (tile.column_step == kSize) {
     for (int64_t r = 0; r < rows; ++r) {
@@ -122,6 +125,9 @@ inline void gather_tile(const Tile tile, int64_t rows, int64_t columns, std::byt
     for (int64_t c = 0; c < whole_columns; c += kLanes) {
       const std::byte* from = tile.first + c * tile.column_step;
       for (int64_t r = 0; r < whole_rows; r += kLanes) {
+        if (ahead != 0 && r * kSize % kLine == 0) {
+          for (int64_t k = 0; k < kLanes; ++k) prefetch_line(from + r * kSize + ahead + k * tile.column_step);
+        }
         gather_square<Bits>(from + r * kSize, tile.column_step, to + r * to_step + c * kSize, to_step);
       }
     }
