@@ -332,3 +332,19 @@ def test_same_bits_for_every_thread_count_and_instruction_set() -> None:
         done = subprocess.run([sys.executable, "-c", HASH], env=environment, capture_output=True, text=True, check=True)
         hashes.add(done.stdout)
     assert len(hashes) == 1
+
+
+@pytest.mark.parametrize("operation", FUNCTIONS)
+@pytest.mark.parametrize("dtype", [np.float32, np.float16, np.int32, np.int64])
+@pytest.mark.parametrize("width", [8, 9, 15, 17, 31, 33, 64, 65, 130, 513])
+def test_streamed_columns_that_begin_anywhere(operation: str, dtype: type, width: int) -> None:
+    """Columns side by side, in planes that follow each other: what lies around these stays as it is."""
+    planes = STREAMED // np.dtype(dtype).itemsize // width // 70 + 1
+    for start, reverse, exclusive in ((0, False, True), (1, False, False), (3, True, True), (8, False, False)):
+        x, expected = exact(operation, dtype, (planes, 70, width), 1, reverse, exclusive)
+        around = np.full(x.size + 64, 77, dtype)
+        out = around[start : start + x.size].reshape(x.shape)
+        FUNCTIONS[operation](x, 1, out=out, reverse=reverse, exclusive=exclusive, device="cpu")
+        np.testing.assert_array_equal(out, expected)
+        out[...] = 77
+        assert (around == 77).all()

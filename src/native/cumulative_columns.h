@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "cumulative_few.h"
+#include "cumulative_outlet.h"
 #include "cumulative_stage.h"
 #include "cumulative_tally.h"
 #include "isa.h"
@@ -28,6 +29,14 @@ ANYDML_ISA_BEGIN
 // Fewer columns than that are told to the compiler, which then keeps their tallies in registers.
 inline constexpr int kFewColumns = 8;
 
+// What one thread holds back of its outputs: of a few columns in the stage, of more in the outlet.
+struct ColumnOutputs {
+  explicit ColumnOutputs(bool streams) : stage(streams), outlet(streams, false) {}
+
+  Stage stage;
+  Outlet outlet;
+};
+
 template <class T, class Operation, Output kOutput>
 class ColumnScan {
  public:
@@ -39,11 +48,12 @@ class ColumnScan {
   static_assert(kFewest <= kFewColumns, "every strip holds a vector, or is of few columns");
 
   // `before` is C, or null where there is none; `tallies` is L, brought up to date.
-  static void scan(const Steps& steps, int64_t width, Tally* tallies, const Tally* before, Stage& stage) {
+  static void scan(const Steps& steps, int64_t width, Tally* tallies, const Tally* before,
+                   ColumnOutputs& outputs) {
     if constexpr (kCarries<T, Operation> && kOutput != Output::kNone) {
-      if (before != nullptr) return scan_carried<true>(steps, width, tallies, before, stage);
+      if (before != nullptr) return scan_carried<true>(steps, width, tallies, before, outputs);
     }
-    scan_carried<false>(steps, width, tallies, before, stage);
+    scan_carried<false>(steps, width, tallies, before, outputs);
   }
 
  private:
@@ -51,48 +61,65 @@ class ColumnScan {
   static constexpr int64_t kSize = sizeof(T);
   // What is not written in longer pieces leaves in the ordinary way.
   static constexpr int64_t kWorthStreaming = 512;
-  static constexpr int64_t kMostStaged = 2 << 10;
+  // Packed rows that are longer leave line by line.
+  static constexpr int64_t kMostAsOne = 2 << 10;
 
   template <bool kCarried>
   static void scan_carried(const Steps& steps, int64_t width, Tally* tallies, const Tally* before,
-                           Stage& stage) {
+                           ColumnOutputs& outputs) {
     const auto few = [&]<int... kFewer>(std::integer_sequence<int, kFewer...>) {
-      return ((width == kFewer + 1 &&
-               (FewColumns<T, Operation, kOutput, kFewer + 1, kCarried>::scan(steps, tallies, before, stage),
-                true)) ||
+      return ((width == kFewer + 1 && (FewColumns<T, Operation, kOutput, kFewer + 1, kCarried>::scan(
+                                           steps, tallies, before, outputs.stage),
+                                       true)) ||
               ...);
     };
     if (!few(std::make_integer_sequence<int, kFewest - 1>{})) {
-      scan_strip<kCarried>(steps, width, tallies, before, stage);
+      scan_strip<kCarried>(steps, width, tallies, before, outputs.outlet);
     }
   }
 
-  // Short packed rows many at a time; long ones go straight around the caches.
+  // Short packed rows leave as one; long ones as lines.
   template <bool kCarried>
   static void scan_strip(const Steps& steps, int64_t width, Tally* tallies, const Tally* before,
-                         Stage& stage) {
+                         Outlet& outlet) {
     const int64_t size = width * kSize;
-    const bool writes = kOutput != Output::kNone && stage.streams();
-    const bool stages = writes && steps.out_step == size && size <= kMostStaged;
-    if (writes && !stages && size >= kWorthStreaming && is_aligned(steps)) {
-      return stream_rows<kCarried>(steps, width, tallies, before);
-    }
-    const int64_t batch = stages ? kMostStaged / size : steps.rows;
-    for (int64_t start = 0; start < steps.rows; start += batch) {
-      const int64_t rows = std::min(batch, steps.rows - start);
-      std::byte* to = steps.out + start * steps.out_step;
-      if (stages) to = stage.room(to, rows * size);
-      const Steps some{rows, steps.in + start * steps.in_step, steps.in_step, to, steps.out_step};
-      const auto vectors = [&]<int... kFewer>(std::integer_sequence<int, kFewer...>) {
-        const int64_t count = (width + kLanes - 1) / kLanes;
-        return ((count == kFewer + 1 &&
-                 (scan_vectors<kFewer + 1, kCarried>(some, width, tallies, before, stage), true)) ||
-                ...);
-      };
-      if (!vectors(std::make_integer_sequence<int, kFewVectors>{})) {
-        scan_rows<kCarried>(some, width, tallies, before, stage);
+    if (kOutput != Output::kNone && outlet.streams()) {
+      if (steps.out_step == size && size <= kMostAsOne) {
+        const Way way = outlet.way(steps.out, size);
+        if (way == Way::kStreamed) {
+          return stream_packed<kCarried, Way::kStreamed>(steps, width, tallies, before, outlet);
+        }
+        if (way == Way::kShifted) {
+          return stream_packed<kCarried, Way::kShifted>(steps, width, tallies, before, outlet);
+        }
+      } else if (size >= kWorthStreaming && is_aligned(steps)) {
+        return stream_rows<kCarried>(steps, width, tallies, before);
       }
     }
+    if (!on_few(width, [&]<int kVectors>(std::integral_constant<int, kVectors>) {
+          scan_vectors<kVectors, kCarried>(steps, width, tallies, before);
+        })) {
+      scan_rows<kCarried>(steps, width, tallies, before);
+    }
+  }
+
+  template <bool kCarried, Way kWay>
+  static void stream_packed(const Steps& steps, int64_t width, Tally* tallies, const Tally* before,
+                            Outlet& outlet) {
+    if (!on_few(width, [&]<int kVectors>(std::integral_constant<int, kVectors>) {
+          stream_vectors<kVectors, kCarried, kWay>(steps, width, tallies, before, outlet);
+        })) {
+      stream_more<kCarried, kWay>(steps, width, tallies, before, outlet);
+    }
+  }
+
+  // Calls body with the number of vectors, where they are few; returns whether they are.
+  template <class Body>
+  static bool on_few(int64_t width, const Body& body) {
+    const int64_t count = (width + kLanes - 1) / kLanes;
+    return [&]<int... kFewer>(std::integer_sequence<int, kFewer...>) {
+      return ((count == kFewer + 1 && (body(std::integral_constant<int, kFewer + 1>{}), true)) || ...);
+    }(std::make_integer_sequence<int, kFewVectors>{});
   }
 
   // So few vectors that their tallies stay in registers, for which no loop over them may be left. The last
@@ -100,7 +127,7 @@ class ColumnScan {
   static constexpr int kFewVectors = 8;
   template <int kVectors, bool kCarried>
   ANYDML_APART static void scan_vectors(const Steps& steps, int64_t width, Tally* tallies,
-                                        const Tally* before, Stage& stage) {
+                                        const Tally* before) {
     const int64_t last = width - kLanes;
     const auto column = [&](int k) { return k < kVectors - 1 ? k * kLanes : last; };
     V tally[kVectors];
@@ -111,20 +138,108 @@ class ColumnScan {
       const V last_x = load_wide<T, Tally>(in + last * kSize);
       for (int k = 0; k < kVectors; ++k) {
         const int64_t j = column(k);
-        const Tally* const carried = kCarried ? before + j : nullptr;
         const V x = k < kVectors - 1 ? load_wide<T, Tally>(in + j * kSize) : last_x;
-        if constexpr (kOutput == Output::kExclusive) put<kCarried>(out + j * kSize, tally[k], carried);
-        tally[k] = Operation::combine(tally[k], x);
-        if constexpr (kOutput == Output::kInclusive) put<kCarried>(out + j * kSize, tally[k], carried);
+        store_outputs(out + j * kSize, advance<kCarried>(tally[k], x, before, j));
       }
-      // Where none waits, the caches hold all, and each jump counts.
-      if (!stage.waits()) [[likely]]
-        continue;
-      for (int64_t line = 0; line < kVectors * kLanes * kSize; line += kLine) stage.send_line();
     }
 #pragma GCC unroll 8
     for (int k = 0; k < kVectors; ++k)
       store_vector(reinterpret_cast<std::byte*>(tallies + column(k)), tally[k]);
+  }
+
+  // Where the last vector of a row overlaps the one before it, what is its own leaves.
+  struct RowEnd {
+    explicit RowEnd(int64_t width)
+        : size((width - 1) % kLanes * kSize + kSize), own(kPiece - (size - 1) % kPiece - 1) {}
+
+    int64_t size;  // bytes
+    Window own;
+  };
+
+  template <class Outputs>
+  ANYDML_INLINE static void put_part(Outputs& outputs, Piece piece, int64_t size) {
+    if (size == kPiece && !outputs.is_amid()) [[likely]] {
+      outputs.put_piece(nullptr, piece);
+    } else {
+      outputs.put_part(nullptr, piece, size);
+    }
+  }
+  template <class Outputs>
+  ANYDML_INLINE static void put_all(Outputs& outputs, V y) {
+    for (const Piece piece : pieces_of<T, false>(y)) put_part(outputs, piece, kPiece);
+  }
+  template <class Outputs>
+  ANYDML_INLINE static void put_end(Outputs& outputs, V y, const RowEnd& end) {
+    const auto pieces = pieces_of<T, false>(y);
+    int64_t size = end.size;
+    if (size > kPiece) {
+      put_part(outputs, end.own.of(pieces.front(), pieces.back()), kPiece);
+      size -= kPiece;
+    }
+    put_part(outputs, end.own.of(pieces.back(), pieces.back()), size);
+  }
+
+  // Packed rows, straight from registers.
+  template <int kVectors, bool kCarried, Way kWay>
+  ANYDML_APART static void stream_vectors(const Steps& steps, int64_t width, Tally* tallies,
+                                          const Tally* before, Outlet& outlet) {
+    const int64_t last = width - kLanes;
+    const auto column = [&](int k) { return k < kVectors - 1 ? k * kLanes : last; };
+    V tally[kVectors];
+#pragma GCC unroll 8
+    for (int k = 0; k < kVectors; ++k) tally[k] = load_tallies(tallies + column(k));
+    const RowEnd end(width);
+    Sink<kWay, false> outputs(outlet);
+    outputs.begin(steps.out, steps.rows * steps.out_step);
+    const std::byte* in = steps.in;
+    for (int64_t r = 0; r < steps.rows; ++r, in += steps.in_step) {
+      V y[kVectors];
+#pragma GCC unroll 8
+      for (int k = 0; k < kVectors; ++k) {
+        const int64_t j = column(k);
+        y[k] = advance<kCarried>(tally[k], load_wide<T, Tally>(in + j * kSize), before, j);
+      }
+#pragma GCC unroll 8
+      for (int k = 0; k < kVectors - 1; ++k) put_all(outputs, y[k]);
+      put_end(outputs, y[kVectors - 1], end);
+    }
+#pragma GCC unroll 8
+    for (int k = 0; k < kVectors; ++k)
+      store_vector(reinterpret_cast<std::byte*>(tallies + column(k)), tally[k]);
+  }
+
+  // More vectors than that. The last one takes what it needs first, and leaves the tallies that it shares
+  // with the one before it as they were.
+  template <bool kCarried, Way kWay>
+  ANYDML_APART static void stream_more(const Steps& steps, int64_t width, Tally* tallies, const Tally* before,
+                                       Outlet& outlet) {
+    const int64_t last = width - kLanes;
+    const RowEnd end(width);
+    Sink<kWay, false> outputs(outlet);
+    outputs.begin(steps.out, steps.rows * steps.out_step);
+    const std::byte* in = steps.in;
+    for (int64_t r = 0; r < steps.rows; ++r, in += steps.in_step) {
+      V last_tally = load_tallies(tallies + last);
+      const V last_x = load_wide<T, Tally>(in + last * kSize);
+      for (int64_t j = 0; j < last; j += kLanes) {
+        V tally = load_tallies(tallies + j);
+        const V y = advance<kCarried>(tally, load_wide<T, Tally>(in + j * kSize), before, j);
+        store_vector(reinterpret_cast<std::byte*>(tallies + j), tally);
+        put_all(outputs, y);
+      }
+      put_end(outputs, advance<kCarried>(last_tally, last_x, before, last), end);
+      store_vector(reinterpret_cast<std::byte*>(tallies + last), last_tally);
+    }
+  }
+
+  // What a vector of columns, from the j-th on, gives; its tallies go on.
+  template <bool kCarried>
+  ANYDML_INLINE static V advance(V& tally, V x, const Tally* before, int64_t j) {
+    const V next = Operation::combine(tally, x);
+    V y = kOutput == Output::kExclusive ? tally : next;
+    if constexpr (kCarried) y = Operation::combine(load_tallies(before + j), y);
+    tally = next;
+    return y;
   }
 
   // A line of columns at a time, on the output's lines, so that none is put together first. At a row's ends
@@ -170,11 +285,9 @@ class ColumnScan {
       V y[kWides];
       for (int64_t k = 0; k < kWides; ++k) {
         const int64_t j = at / kSize + k * kLanes;
-        const V tally = load_tallies(tallies + j);
-        const V next = Operation::combine(tally, load_wide<T, Tally>(in + j * kSize));
-        store_vector(reinterpret_cast<std::byte*>(tallies + j), next);
-        y[k] = kOutput == Output::kExclusive ? tally : next;
-        if constexpr (kCarried) y[k] = Operation::combine(load_tallies(before + j), y[k]);
+        V tally = load_tallies(tallies + j);
+        y[k] = advance<kCarried>(tally, load_wide<T, Tally>(in + j * kSize), before, j);
+        store_vector(reinterpret_cast<std::byte*>(tallies + j), tally);
       }
       put(at, narrow_vector<T, Tally>(y));
     }
@@ -190,21 +303,20 @@ class ColumnScan {
   // Vectors whose outputs fill a line.
   static constexpr int64_t kPerLine = kLine / (kLanes * kSize);
 
-  // Rows that are not staged several at a time, so that tallies stay in registers for as long.
+  // Several rows at a time, so that tallies stay in registers for as long.
   template <bool kCarried>
-  ANYDML_APART static void scan_rows(const Steps& steps, int64_t width, Tally* tallies, const Tally* before,
-                                     Stage& stage) {
+  ANYDML_APART static void scan_rows(const Steps& steps, int64_t width, Tally* tallies, const Tally* before) {
     constexpr int64_t kAtOnce = 4;
     Steps left = steps;
     const auto go = [&]<int64_t kRows>(std::integral_constant<int64_t, kRows>) {
       while (left.rows >= kRows) {
-        advance_rows<kCarried, kRows>(left, width, tallies, before, stage);
+        advance_rows<kCarried, kRows>(left, width, tallies, before);
         left.rows -= kRows;
         left.in += kRows * left.in_step;
         left.out += kRows * left.out_step;
       }
     };
-    if (!stage.streams()) go(std::integral_constant<int64_t, kAtOnce>{});
+    go(std::integral_constant<int64_t, kAtOnce>{});
     go(std::integral_constant<int64_t, 1>{});
   }
 
@@ -212,7 +324,7 @@ class ColumnScan {
   // that the two share as they were.
   template <bool kCarried, int64_t kRows>
   ANYDML_INLINE static void advance_rows(const Steps& steps, int64_t width, Tally* tallies,
-                                         const Tally* before, Stage& stage) {
+                                         const Tally* before) {
     const int64_t last = width - kLanes;
     V last_tally = load_tallies(tallies + last);
     V last_x[kRows];
@@ -221,48 +333,33 @@ class ColumnScan {
     }
     const std::byte* const coming = steps.in + kRows * steps.in_step;
     int64_t j = 0;
-    const auto advance = [&] {
+    const auto advance_vector = [&] {
       V tally = load_tallies(tallies + j);
       for (int64_t r = 0; r < kRows; ++r) {
-        const V next =
-            Operation::combine(tally, load_wide<T, Tally>(steps.in + r * steps.in_step + j * kSize));
-        write<kCarried>(steps.out + r * steps.out_step + j * kSize, tally, next,
-                        kCarried ? before + j : nullptr);
-        tally = next;
+        const V x = load_wide<T, Tally>(steps.in + r * steps.in_step + j * kSize);
+        store_outputs(steps.out + r * steps.out_step + j * kSize, advance<kCarried>(tally, x, before, j));
       }
       store_vector(reinterpret_cast<std::byte*>(tallies + j), tally);
       j += kLanes;
     };
     while (j + kPerLine * kLanes <= last) {
       for (int64_t r = 0; r < kRows; ++r) prefetch_line(coming + r * steps.in_step + j * kSize);
-      for (int64_t k = 0; k < kPerLine; ++k) advance();
-      stage.send_line();
+      for (int64_t k = 0; k < kPerLine; ++k) advance_vector();
     }
-    while (j < last) advance();
+    while (j < last) advance_vector();
     for (int64_t r = 0; r < kRows; ++r) {
-      const V next = Operation::combine(last_tally, last_x[r]);
-      write<kCarried>(steps.out + r * steps.out_step + last * kSize, last_tally, next,
-                      kCarried ? before + last : nullptr);
-      last_tally = next;
+      store_outputs(steps.out + r * steps.out_step + last * kSize,
+                    advance<kCarried>(last_tally, last_x[r], before, last));
     }
     store_vector(reinterpret_cast<std::byte*>(tallies + last), last_tally);
-    stage.send_line();
   }
 
   static V load_tallies(const Tally* tallies) {
     return load_vector<V>(reinterpret_cast<const std::byte*>(tallies));
   }
 
-  template <bool kCarried>
-  static void write(std::byte* out, V tally, V next, const Tally* before) {
-    if constexpr (kOutput != Output::kNone) {
-      put<kCarried>(out, kOutput == Output::kExclusive ? tally : next, before);
-    }
-  }
-  template <bool kCarried>
-  static void put(std::byte* out, V y, const Tally* before) {
-    if constexpr (kCarried) y = Operation::combine(load_tallies(before), y);
-    store_wide<T, Tally>(out, y);
+  static void store_outputs(std::byte* out, V y) {
+    if constexpr (kOutput != Output::kNone) store_wide<T, Tally>(out, y);
   }
 };
 

@@ -125,6 +125,8 @@ class Outlet {
     stream_fence();
   }
 
+  bool streams() const { return streams_; }
+
   // How rows do whose walks begin at `first`, and others `step` bytes apart.
   Way way(const std::byte* first, int64_t step) const {
     const auto begins = reinterpret_cast<uintptr_t>(first) | static_cast<uintptr_t>(step);

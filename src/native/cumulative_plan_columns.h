@@ -10,7 +10,6 @@
 
 #include "cumulative_columns.h"
 #include "cumulative_lines.h"
-#include "cumulative_stage.h"
 #include "cumulative_tally.h"
 #include "cumulative_turns.h"
 #include "isa.h"
@@ -35,7 +34,7 @@ class ColumnPlan final : public Plan {
         bytes_(bytes_of<T>(geometry)),
         columns_(take_innermost(geometry.lines)),
         planes_(std::move(geometry.lines)),
-        block_(block_of(axis_.size, columns_.size)),
+        block_(block_of(axis_.size, columns_.size, planes_.outer_count() * planes_.inner.size)),
         scan_(exclusive ? ColumnScan<T, Operation, Output::kExclusive>::scan
                         : ColumnScan<T, Operation, Output::kInclusive>::scan) {}
 
@@ -63,7 +62,7 @@ class ColumnPlan final : public Plan {
     const int64_t strips = std::max<int64_t>(1, (columns_.size - more - least + width) / width);
     const int64_t tasks = std::min<int64_t>(threads, planes * strips);
     parallel_for(tasks, threads, [&](int64_t task) {
-      Stage stage(streams);
+      ColumnOutputs held(streams);
       int64_t begin = share_begin(task, tasks, planes * strips);
       const int64_t end = share_begin(task + 1, tasks, planes * strips);
       while (begin < end) {
@@ -82,7 +81,7 @@ class ColumnPlan final : public Plan {
                            const int64_t next =
                                strip + 1 < strips ? (strip + 1) * width + more : columns_.size;
                            scan_strip(from + p * planes_.inner.in, to + p * planes_.inner.out, start,
-                                      next - start, stage);
+                                      next - start, held);
                          }
                        }
                      });
@@ -113,14 +112,20 @@ class ColumnPlan final : public Plan {
   static constexpr int64_t kTileColumns = 1024 / kSize;
   static constexpr int64_t kTileStep = 1024 + kLine;
   static_assert(kTileColumns - kNarrowest + kWider <= kTileStep / kSize, "a strip fits a tile");
+  // Memory is asked for tiles so much earlier than they are gathered: a column's part is too short for
+  // processors to foresee the next.
+  static constexpr int64_t kTilesAhead = 2;
   // A strip of them is cut into blocks, which several threads may scan: so many columns at most, and so many
   // bytes to a block, that a thread finds in its second cache what it has reduced.
   static constexpr int64_t kMostBlocked = std::min<int64_t>(256, kTileColumns);
   static constexpr int64_t kBlockBytes = 64 << 10;
+  // So many planes keep threads busy without being cut. Halves are: sums of blocks are more accurate.
+  static constexpr int64_t kManyPlanes = 512;
 
   // Steps of a block, all where there are no blocks.
-  static int64_t block_of(int64_t size, int64_t columns) {
+  static int64_t block_of(int64_t size, int64_t columns, int64_t planes) {
     if (columns > kMostBlocked || !kIsCut<T, Operation>) return size;
+    if (planes >= kManyPlanes && sizeof(Tally) > sizeof(float)) return size;
     return std::min(size, kBlockBytes / (columns * kSize));
   }
 
@@ -140,7 +145,8 @@ class ColumnPlan final : public Plan {
     return parts(parts(wanted, parts(wanted, most)), kNarrowest) * kNarrowest;
   }
 
-  void scan_strip(const std::byte* in, std::byte* out, int64_t start, int64_t width, Stage& stage) const {
+  void scan_strip(const std::byte* in, std::byte* out, int64_t start, int64_t width,
+                  ColumnOutputs& held) const {
     alignas(64) Tally tallies[kMostStreamed + kWider];
     Tally before[kMostBlocked];
     const int64_t block = kCarries<T, Operation> ? block_ : axis_.size;
@@ -151,7 +157,7 @@ class ColumnPlan final : public Plan {
     if (blocked) clear(before, width);
     for (int64_t i = 0; i < axis_.size; i += block) {
       scan_steps(scan_, in, out, i, std::min(block, axis_.size - i), width, tallies,
-                 blocked ? before : nullptr, stage);
+                 blocked ? before : nullptr, held);
       if (!blocked) continue;
       combine(before, tallies, width);
       clear(tallies, width);
@@ -160,15 +166,17 @@ class ColumnPlan final : public Plan {
 
   // `rows` steps from the i-th on.
   void scan_steps(Kernel kernel, const std::byte* in, std::byte* out, int64_t i, int64_t rows, int64_t width,
-                  Tally* tallies, const Tally* before, Stage& stage) const {
+                  Tally* tallies, const Tally* before, ColumnOutputs& held) const {
     in += i * axis_.in;
     out += i * axis_.out;
-    if (!gathers()) return kernel({rows, in, axis_.in, out, axis_.out}, width, tallies, before, stage);
+    if (!gathers()) return kernel({rows, in, axis_.in, out, axis_.out}, width, tallies, before, held);
     alignas(64) std::byte tile[kTileRows * kTileStep];
+    const int64_t ahead = held.outlet.streams() ? kTilesAhead * kTileRows * kSize : 0;
     for (int64_t row = 0; row < rows; row += kTileRows) {
       const int64_t count = std::min(kTileRows, rows - row);
-      gather_tile<BitsOf<T>>({in + row * axis_.in, axis_.in, columns_.in}, count, width, tile, kTileStep);
-      kernel({count, tile, kTileStep, out + row * axis_.out, axis_.out}, width, tallies, before, stage);
+      const Tile from{in + row * axis_.in, axis_.in, columns_.in};
+      gather_tile<BitsOf<T>>(from, count, width, tile, kTileStep, ahead);
+      kernel({count, tile, kTileStep, out + row * axis_.out, axis_.out}, width, tallies, before, held);
     }
   }
 
@@ -184,7 +192,7 @@ class ColumnPlan final : public Plan {
     scan_in_turn(
         blocks, threads, identity,
         [&](int64_t block) {
-          Stage nothing(false);
+          ColumnOutputs nothing(false);
           Tallies totals = identity;
           scan_steps(Reduction::scan, in, out, block * block_, rows(block), width, totals.of, nullptr,
                      nothing);
@@ -192,9 +200,9 @@ class ColumnPlan final : public Plan {
         },
         [&](Tallies& tally, const Tallies& totals) { combine(tally.of, totals.of, width); },
         [&](int64_t block, const Tallies& before, const Tallies&, int64_t) {
-          Stage stage(streams);
+          ColumnOutputs held(streams);
           Tallies tallies = kCarries<T, Operation> ? identity : before;
-          scan_steps(scan_, in, out, block * block_, rows(block), width, tallies.of, before.of, stage);
+          scan_steps(scan_, in, out, block * block_, rows(block), width, tallies.of, before.of, held);
         });
   }
 

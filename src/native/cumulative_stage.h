@@ -43,8 +43,6 @@ class Stage {
     return staged_[side_] + (used_ - size);
   }
 
-  bool waits() const { return waiting_ > 0; }
-
   // Sends one of the lines that wait, if any.
   ANYDML_INLINE void send_line() {
     if (waiting_ == 0) return;
