@@ -189,7 +189,7 @@ class ColumnPlan final : public Plan {
     const auto rows = [&](int64_t block) { return std::min(block_, axis_.size - block * block_); };
     Tallies identity;
     clear(identity.of, width);
-    scan_in_turn(
+    scan_in_turn<Tallies>(
         blocks, threads, identity,
         [&](int64_t block) {
           ColumnOutputs nothing(false);
@@ -199,10 +199,15 @@ class ColumnPlan final : public Plan {
           return totals;
         },
         [&](Tallies& tally, const Tallies& totals) { combine(tally.of, totals.of, width); },
-        [&](int64_t block, const Tallies& before, const Tallies&, int64_t) {
+        [&](int64_t block, Tallies& tally, const Tallies*) {
           ColumnOutputs held(streams);
-          Tallies tallies = kCarries<T, Operation> ? identity : before;
-          scan_steps(scan_, in, out, block * block_, rows(block), width, tallies.of, before.of, held);
+          Tallies tallies = kCarries<T, Operation> ? identity : tally;
+          scan_steps(scan_, in, out, block * block_, rows(block), width, tallies.of, tally.of, held);
+          if constexpr (kCarries<T, Operation>) {
+            combine(tally.of, tallies.of, width);
+          } else {
+            tally = tallies;
+          }
         });
   }
 

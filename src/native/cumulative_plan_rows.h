@@ -159,19 +159,27 @@ class RowPlan final : public Plan {
     carry = total != nullptr ? Operation::combine(carry, *total) : running;
   }
 
+  // A block of a row that may be shared, which nobody has reduced. Most kernels total it while they scan.
+  void scan_block_at_once(const std::byte* from, std::byte* out, int64_t i, State& carry,
+                          Outlet& outlet) const {
+    const int64_t size = block_size(i);
+    State total = Kernels::identity();
+    if constexpr (!kIsCut<T, Operation>) total = kernels_.reduce_block(from, size);
+    scan_block(from, out, i, carry, kIsCut<T, Operation> ? nullptr : &total, next_to(from, size), outlet);
+  }
+
   void scan_rows(const std::byte* in, std::byte* out, int64_t count, bool shared, Outlet& outlet) const {
-    // Others' tallies go on from totals anyway, or come to the same.
-    const bool reduces = shared && !kIsCut<T, Operation>;
     const Loop rows = along_walk(count, in, out);
     Gathered gathered;
     for (int64_t r = 0; r < count; ++r) {
       State carry = Kernels::identity();
       for (int64_t i = 0; i < geometry_.axis.size; i += kBlock) {
-        const int64_t size = block_size(i);
         const std::byte* const from = block_of(in + r * rows.in, i, gathered);
-        const State total = reduces ? kernels_.reduce_block(from, size) : Kernels::identity();
-        scan_block(from, out + r * rows.out, i, carry, reduces ? &total : nullptr, next_to(from, size),
-                   outlet);
+        if (shared) {
+          scan_block_at_once(from, out + r * rows.out, i, carry, outlet);
+        } else {
+          scan_block(from, out + r * rows.out, i, carry, nullptr, next_to(from, block_size(i)), outlet);
+        }
       }
     }
   }
@@ -288,16 +296,15 @@ class RowPlan final : public Plan {
   void scan_long(const std::byte* in, std::byte* out, int threads, bool streams) const {
     const int64_t blocks = (geometry_.axis.size + kBlock - 1) / kBlock;
     const int64_t chunk_size = kChunk * kBlock;
-    scan_in_turn((blocks + kChunk - 1) / kChunk, threads, Kernels::identity(),
-                 [&](int64_t chunk) { return reduce_chunk(in, chunk * chunk_size); },
-                 [](State& tally, const Chunk& chunk) {
-                   for (const State& total : chunk.blocks) tally = Operation::combine(tally, total);
-                 },
-                 [&](int64_t chunk, State before, const Chunk& totals, int64_t following) {
-                   Outlet outlet(streams, down_);
-                   scan_chunk(in, out, chunk * chunk_size, before, totals, (following - chunk) * chunk_size,
-                              outlet);
-                 });
+    scan_in_turn<Chunk>((blocks + kChunk - 1) / kChunk, threads, Kernels::identity(),
+                        [&](int64_t chunk) { return reduce_chunk(in, chunk * chunk_size); },
+                        [](State& tally, const Chunk& chunk) {
+                          for (const State& total : chunk.blocks) tally = Operation::combine(tally, total);
+                        },
+                        [&](int64_t chunk, State& carry, const Chunk* totals) {
+                          Outlet outlet(streams, down_);
+                          scan_chunk(in, out, chunk * chunk_size, carry, totals, outlet);
+                        });
   }
 
   Chunk reduce_chunk(const std::byte* in, int64_t start) const {
@@ -311,17 +318,22 @@ class RowPlan final : public Plan {
     return chunk;
   }
 
-  // The elements `ahead` come next.
-  void scan_chunk(const std::byte* in, std::byte* out, int64_t start, State carry, const Chunk& chunk,
-                  int64_t ahead, Outlet& outlet) const {
+  void scan_chunk(const std::byte* in, std::byte* out, int64_t start, State& carry, const Chunk* chunk,
+                  Outlet& outlet) const {
     Gathered gathered;
     for (int64_t b = 0; b < kChunk; ++b) {
       const int64_t i = start + b * kBlock;
       const int64_t size = block_size(i);
       if (size == 0) return;
       const std::byte* const from = block_of(in, i, gathered);
-      const std::byte* const coming = gathers() ? from : in + lowest(i + ahead, size);
-      scan_block(from, out, i, carry, &chunk.blocks[b], coming, outlet);
+      if (chunk != nullptr) {
+        // About what is taken next: others take some meanwhile.
+        constexpr int64_t kAway = kMostReduced * kChunk * kBlock;
+        const std::byte* const coming = gathers() ? from : in + lowest(i + kAway, size);
+        scan_block(from, out, i, carry, &chunk->blocks[b], coming, outlet);
+      } else {
+        scan_block_at_once(from, out, i, carry, outlet);
+      }
     }
   }
 
