@@ -336,12 +336,15 @@ def test_same_bits_for_every_thread_count_and_instruction_set() -> None:
 
 @pytest.mark.parametrize("operation", FUNCTIONS)
 @pytest.mark.parametrize("dtype", [np.float32, np.float16, np.int32, np.int64])
-@pytest.mark.parametrize("width", [8, 9, 15, 17, 31, 33, 64, 65, 130, 513])
-def test_streamed_columns_that_begin_anywhere(operation: str, dtype: type, width: int) -> None:
-    """Columns side by side, in planes that follow each other: what lies around these stays as it is."""
-    planes = STREAMED // np.dtype(dtype).itemsize // width // 70 + 1
+@pytest.mark.parametrize(
+    ("rows", "width"), [*((70, n) for n in (2, 3, 7, 8, 9, 15, 17, 31, 33, 64, 65, 130, 513)), (20_011, 3), (20_011, 7)]
+)
+def test_streamed_columns_that_begin_anywhere(operation: str, dtype: type, rows: int, width: int) -> None:
+    """Columns side by side, in planes that follow each other, also cut into blocks: what lies around these stays as it
+    is."""
+    planes = STREAMED // np.dtype(dtype).itemsize // width // rows + 1
     for start, reverse, exclusive in ((0, False, True), (1, False, False), (3, True, True), (8, False, False)):
-        x, expected = exact(operation, dtype, (planes, 70, width), 1, reverse, exclusive)
+        x, expected = exact(operation, dtype, (planes, rows, width), 1, reverse, exclusive)
         around = np.full(x.size + 64, 77, dtype)
         out = around[start : start + x.size].reshape(x.shape)
         FUNCTIONS[operation](x, 1, out=out, reverse=reverse, exclusive=exclusive, device="cpu")

@@ -15,7 +15,6 @@
 
 #include "cumulative_few.h"
 #include "cumulative_outlet.h"
-#include "cumulative_stage.h"
 #include "cumulative_tally.h"
 #include "isa.h"
 #include "memory.h"
@@ -28,14 +27,6 @@ ANYDML_ISA_BEGIN
 
 // Fewer columns than that are told to the compiler, which then keeps their tallies in registers.
 inline constexpr int kFewColumns = 8;
-
-// What one thread holds back of its outputs: of a few columns in the stage, of more in the outlet.
-struct ColumnOutputs {
-  explicit ColumnOutputs(bool streams) : stage(streams), outlet(streams, false) {}
-
-  Stage stage;
-  Outlet outlet;
-};
 
 template <class T, class Operation, Output kOutput>
 class ColumnScan {
@@ -69,7 +60,7 @@ class ColumnScan {
                            ColumnOutputs& outputs) {
     const auto few = [&]<int... kFewer>(std::integer_sequence<int, kFewer...>) {
       return ((width == kFewer + 1 && (FewColumns<T, Operation, kOutput, kFewer + 1, kCarried>::scan(
-                                           steps, tallies, before, outputs.stage),
+                                           steps, tallies, before, outputs),
                                        true)) ||
               ...);
     };
@@ -157,26 +148,18 @@ class ColumnScan {
   };
 
   template <class Outputs>
-  ANYDML_INLINE static void put_part(Outputs& outputs, Piece piece, int64_t size) {
-    if (size == kPiece && !outputs.is_amid()) [[likely]] {
-      outputs.put_piece(nullptr, piece);
-    } else {
-      outputs.put_part(nullptr, piece, size);
-    }
-  }
-  template <class Outputs>
   ANYDML_INLINE static void put_all(Outputs& outputs, V y) {
-    for (const Piece piece : pieces_of<T, false>(y)) put_part(outputs, piece, kPiece);
+    for (const Piece piece : pieces_of<T, false>(y)) put_first(outputs, nullptr, piece, kPiece);
   }
   template <class Outputs>
   ANYDML_INLINE static void put_end(Outputs& outputs, V y, const RowEnd& end) {
     const auto pieces = pieces_of<T, false>(y);
     int64_t size = end.size;
     if (size > kPiece) {
-      put_part(outputs, end.own.of(pieces.front(), pieces.back()), kPiece);
+      put_first(outputs, nullptr, end.own.of(pieces.front(), pieces.back()), kPiece);
       size -= kPiece;
     }
-    put_part(outputs, end.own.of(pieces.back(), pieces.back()), size);
+    put_first(outputs, nullptr, end.own.of(pieces.back(), pieces.back()), size);
   }
 
   // Packed rows, straight from registers.

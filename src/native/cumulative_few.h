@@ -7,9 +7,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <type_traits>
 #include <utility>
 
+#include "cumulative_groups.h"
+#include "cumulative_outlet.h"
 #include "cumulative_stage.h"
 #include "cumulative_tally.h"
 #include "isa.h"
@@ -22,6 +25,15 @@ ANYDML_ISA_BEGIN
 enum class Output { kNone, kInclusive, kExclusive };
 
 #if defined(ANYDML_VECTORS)
+
+// What one thread holds back of its outputs: in the stage, of a few columns of integers or in rows with gaps;
+// else in the outlet.
+struct ColumnOutputs {
+  explicit ColumnOutputs(bool streams) : stage(streams), outlet(streams, false) {}
+
+  Stage stage;
+  Outlet outlet;
+};
 
 // `rows` steps along the axis, of columns that lie side by side.
 struct Steps {
@@ -98,26 +110,17 @@ class SingleColumns {
   }
 };
 
-// As many as the compiler knows: floats in one vector, integers in registers.
+// As many as the compiler knows: packed floats in groups of rows, others in one vector; integers in
+// registers.
 template <class T, class Operation, Output kOutput, int kColumns, bool kCarried>
 class FewColumns {
  public:
   using Tally = TallyOf<T>;
 
-  // Packed rows many at a time, so that the stage is asked once for all of them.
-  ANYDML_APART static void scan(const Steps& steps, Tally* tallies, const Tally* before, Stage& stage) {
+  ANYDML_APART static void scan(const Steps& steps, Tally* tallies, const Tally* before,
+                                ColumnOutputs& outputs) {
     FewColumns columns(tallies, before);
-    const bool packed = steps.out_step == kRow;
-    const int64_t batch = packed ? Stage::kMost / 4 / kRow : steps.rows;
-    for (int64_t start = 0; start < steps.rows; start += batch) {
-      Steps some = steps.part(start, std::min(start + batch, steps.rows));
-      if (kOutput != Output::kNone && packed) some.out = stage.room(some.out, some.rows * kRow);
-      if constexpr (kIsFloat<T>) {
-        columns.scan_floats(some, stage);
-      } else {
-        columns.scan_integers(some, std::make_integer_sequence<int, kColumns>{}, stage);
-      }
-    }
+    columns.scan_all(steps, outputs);
     std::copy_n(columns.tallies_, kColumns, tallies);
   }
 
@@ -128,11 +131,33 @@ class FewColumns {
   static constexpr int64_t kLanes = kVectorBytes / sizeof(Tally);
   static constexpr int64_t kRow = kColumns * kSize;
   static constexpr int kPair = Singly::kPair;
-  static constexpr bool kPairsFit = 2 * kColumns <= kLanes;
 
   FewColumns(const Tally* tallies, const Tally* before) {
     std::copy_n(tallies, kColumns, tallies_);
     if constexpr (kCarried) std::copy_n(before, kColumns, before_);
+  }
+
+  void scan_all(const Steps& steps, ColumnOutputs& outputs) {
+    if constexpr (kIsFloat<T>) {
+      const bool packed = steps.in_step == steps.out_step && std::abs(steps.out_step) == kRow;
+      if (packed) return scan_packed(steps, outputs.outlet);
+    }
+    scan_staged(steps, outputs.stage);
+  }
+
+  // Packed outputs many rows at a time, so that the stage is asked once for all of them.
+  void scan_staged(const Steps& steps, Stage& stage) {
+    const bool packed = steps.out_step == kRow;
+    const int64_t batch = packed ? Stage::kMost / 4 / kRow / kPair * kPair : steps.rows;
+    for (int64_t start = 0; start < steps.rows; start += batch) {
+      Steps some = steps.part(start, std::min(start + batch, steps.rows));
+      if (kOutput != Output::kNone && packed) some.out = stage.room(some.out, some.rows * kRow);
+      if constexpr (kIsFloat<T>) {
+        scan_floats(some, stage);
+      } else {
+        scan_integers(some, std::make_integer_sequence<int, kColumns>{}, stage);
+      }
+    }
   }
 
   // Without a loop over the columns, or compilers would keep tallies in memory; a row is read before it is
@@ -157,18 +182,8 @@ class FewColumns {
   void scan_floats(const Steps& steps, Stage& stage) {
     const auto [begin, end] = readable_rows(steps);
     scan_edge(steps.part(0, begin), stage);
-    scan_readable(steps.part(begin, end), stage);
+    scan_as_vectors(steps.part(begin, end), stage);
     scan_edge(steps.part(end, steps.rows), stage);
-  }
-
-  void scan_readable(const Steps& steps, Stage& stage) {
-    const bool packed = steps.in_step == steps.out_step && std::abs(steps.out_step) == kRow;
-    if constexpr (kPairsFit) {
-      if (packed && steps.out_step < 0) return scan_as_pairs<true>(steps, stage);
-      if (packed) return scan_as_pairs<false>(steps, stage);
-    }
-    if (packed && steps.out_step > 0 && stage.streams()) return scan_as_vectors<true>(steps, stage);
-    scan_as_vectors<false>(steps, stage);
   }
 
   // Rows, from an even one to another, of which a whole vector may be read: what lies behind them belongs to
@@ -194,29 +209,21 @@ class FewColumns {
     }
   }
 
-  // A row's columns in one vector, with some of what lies behind them. kStaged: rows are packed, and the next
-  // one is written over what this one writes too much.
-  template <bool kStaged>
+  // A row's columns in one vector, with some of what lies behind them.
   void scan_as_vectors(const Steps& steps, Stage& stage) {
-    const int64_t in_step = kStaged ? kRow : steps.in_step;
-    const int64_t out_step = kStaged ? kRow : steps.out_step;
     V tally = load_vector<V>(reinterpret_cast<const std::byte*>(tallies_));
     const V before = load_vector<V>(reinterpret_cast<const std::byte*>(before_));
     const std::byte* from = steps.in;
     std::byte* to = steps.out;
-    const auto load = [&](int r) { return load_wide<T, Tally>(from + r * in_step); };
+    const auto load = [&](int r) { return load_wide<T, Tally>(from + r * steps.in_step); };
     const auto store = [&](int r, V y) {
       if constexpr (kCarried) y = Operation::combine(before, y);
       if constexpr (kOutput == Output::kNone) return;
-      if constexpr (kStaged) {
-        store_wide<T, Tally>(to + r * out_step, y);
-      } else {
-        store_first<kRow>(to + r * out_step, narrow_row<T, Vector<uint16_t, 8>>(y));
-      }
+      store_first<kRow>(to + r * steps.out_step, narrow_row<T, Vector<uint16_t, 8>>(y));
     };
     for (int64_t i = 0; i < steps.rows;) {
       const int64_t end = std::min(steps.rows, i + Singly::rows_per_line(kColumns));
-      for (; i < end; i += kPair, from += kPair * in_step, to += kPair * out_step) {
+      for (; i < end; i += kPair, from += kPair * steps.in_step, to += kPair * steps.out_step) {
         Singly::template advance<kPair>(tally, load, store);
       }
       stage.send_line();
@@ -224,64 +231,91 @@ class FewColumns {
     store_vector(reinterpret_cast<std::byte*>(tallies_), tally);
   }
 
-  // Two rows that lie side by side, in the lanes of one vector.
-  template <bool kDown>
-  class RowPair {
-   public:
-    // Where the first row on the walk begins, and the second.
-    static constexpr int kFirst = kDown ? kColumns : 0;
-    static constexpr int kSecond = kDown ? 0 : kColumns;
-
-    // What is in the lowest lanes, twice; and the second row.
-    ANYDML_INLINE static V twice(V row) { return twice<0>(row, kAll); }
-    ANYDML_INLINE static V second_twice(V pair) { return twice<kSecond>(pair, kAll); }
-    // The first row of one, and as the second the first of the other.
-    ANYDML_INLINE static V moved_on(V before, V pair) { return moved_on(before, pair, kAll); }
-
-   private:
-    static constexpr auto kAll = std::make_integer_sequence<int, static_cast<int>(kLanes)>{};
-
-    template <int kFrom, int... kLane>
-    ANYDML_INLINE static V twice(V v, std::integer_sequence<int, kLane...>) {
-      return __builtin_shufflevector(v, v, (kFrom + kLane % kColumns)...);
+  void scan_packed(const Steps& steps, Outlet& outlet) {
+    if (steps.out_step < 0) return scan_packed<true, Way::kStored>(steps, outlet);
+    if constexpr (kShifts && kOutput != Output::kNone) {
+      if (outlet.way(steps.out, kRow) != Way::kStored) {
+        return scan_packed<false, Way::kShifted>(steps, outlet);
+      }
     }
-    template <int... kLane>
-    ANYDML_INLINE static V moved_on(V before, V v, std::integer_sequence<int, kLane...>) {
-      constexpr auto from = [](int i) {
-        const bool second = i >= kSecond && i < kSecond + kColumns;
-        return second ? static_cast<int>(kLanes) + kFirst + i % kColumns : i;
-      };
-      return __builtin_shufflevector(before, v, from(kLane)...);
+    scan_packed<false, Way::kStored>(steps, outlet);
+  }
+
+  // What does not make a group is filled up with the identity, beside.
+  template <bool kDown, Way kWay>
+  void scan_packed(const Steps& steps, Outlet& outlet) {
+    constexpr int64_t kGroup = RowGroup<Tally, kColumns, kDown>::kRows;
+    const int64_t whole = steps.rows / kGroup * kGroup;
+    if (whole > 0) scan_groups<kDown, kWay>(steps.part(0, whole), outlet);
+    if (whole == steps.rows) return;
+    const Steps rest = steps.part(whole, steps.rows);
+    const int64_t size = rest.rows * kRow;
+    constexpr int64_t kBytes = kGroup * kRow;
+    std::byte group[kBytes];
+    for (int64_t i = 0; i < kBytes; i += kSize) narrow<T, Tally>(group + i, Operation::kIdentity);
+    std::byte* const rows = group + (kDown ? kBytes - size : 0);
+    std::byte* const first = group + (kDown ? kBytes - kRow : 0);
+    std::byte* const out = lowest_of<kDown>(rest);
+    std::memcpy(rows, rest.in + (out - rest.out), static_cast<size_t>(size));
+    scan_groups<kDown, Way::kStored>({kGroup, first, rest.in_step, first, rest.out_step}, outlet);
+    if (kOutput == Output::kNone) return;
+    Sink<kWay, kDown> outputs(outlet);
+    outputs.begin(out, size);
+    for (int64_t done = 0; done < size; done += kPiece) {
+      const int64_t count = std::min<int64_t>(kPiece, size - done);
+      outputs.put_part(out + (kDown ? size - done - count : done),
+                       load_vector<Piece>(group + (kDown ? kBytes - done - kPiece : done)), count);
     }
-  };
+  }
 
   // With p what a pair's rows come to among themselves,
   //   p = (x(i), x(i) o x(i + 1)),   y = (L, L) o p,   L' = L o p(i + 1).
-  template <bool kDown>
-  void scan_as_pairs(const Steps& steps, Stage& stage) {
-    using Pair = RowPair<kDown>;
-    constexpr int64_t kStep = (kDown ? -kPair : kPair) * kRow;
-    const V identity = broadcast(static_cast<Tally>(Operation::kIdentity));
-    V tally = Pair::twice(load_vector<V>(reinterpret_cast<const std::byte*>(tallies_)));
-    const V before = Pair::twice(load_vector<V>(reinterpret_cast<const std::byte*>(before_)));
-    const std::byte* from = steps.in - (kDown ? kRow : 0);
-    std::byte* to = steps.out - (kDown ? kRow : 0);
-    for (int64_t i = 0; i < steps.rows;) {
-      const int64_t end = std::min(steps.rows, i + Singly::rows_per_line(kColumns));
-      for (; i < end; i += kPair, from += kStep, to += kStep) {
-        const V x = load_wide<T, Tally>(from);
-        const V p = Operation::combine(Pair::moved_on(identity, x), x);
-        V y = Operation::combine(tally, p);
-        if constexpr (kOutput == Output::kExclusive) y = Pair::moved_on(tally, y);
-        if constexpr (kCarried) y = Operation::combine(before, y);
-        if constexpr (kOutput != Output::kNone) {
-          store_first<2 * kRow>(to, narrow_row<T, Vector<uint16_t, 8>>(y));
-        }
-        tally = Operation::combine(tally, Pair::second_twice(p));
-      }
-      stage.send_line();
+  template <bool kDown, Way kWay>
+  ANYDML_APART void scan_groups(const Steps& steps, Outlet& outlet) {
+    using Group = RowGroup<Tally, kColumns, kDown>;
+    constexpr int kVectors = Group::kVectors;
+    constexpr int64_t kBytes = Group::kRows * kRow;
+    constexpr int64_t kStep = kDown ? -kBytes : kBytes;
+    V tallies[Group::kPairs + 1];
+    V& tally = tallies[Group::kPairs];
+    tally = load_vector<V>(reinterpret_cast<const std::byte*>(tallies_));
+    V before[kVectors];
+    if constexpr (kCarried) {
+      std::fill_n(tallies, Group::kPairs, load_vector<V>(reinterpret_cast<const std::byte*>(before_)));
+      for_each_index<kVectors>([&]<int k> { before[k] = Group::template spread<k>(tallies); });
+    }
+    Sink<kWay, kDown> outputs(outlet);
+    outputs.begin(lowest_of<kDown>(steps), steps.rows * kRow);
+    const std::byte* from = steps.in - (kDown ? kBytes - kRow : 0);
+    std::byte* to = steps.out - (kDown ? kBytes - kRow : 0);
+    for (int64_t i = 0; i < steps.rows; i += Group::kRows, from += kStep, to += kStep) {
+      V x[kVectors];
+      V first[kVectors];
+      V p[kVectors];
+      for_each_index<kVectors>([&]<int k> { x[k] = load_wide<T, Tally>(from + k * kPiece); });
+      for_each_index<kVectors>([&]<int k> {
+        first[k] = Group::template first_rows<k>(x);
+        p[k] = Group::template either<k>(x[k], Operation::combine(first[k], x[k]));
+      });
+      tallies[0] = tally;
+      for_each_index<Group::kPairs>(
+          [&]<int k> { tallies[k + 1] = Operation::combine(tallies[k], Group::template second_row<k>(p)); });
+      if constexpr (kOutput == Output::kNone) continue;
+      for_each_index<kVectors>([&]<int k> {
+        const V until = Group::template spread<k>(tallies);
+        V y = Operation::combine(until, kOutput == Output::kExclusive ? first[k] : p[k]);
+        if constexpr (kOutput == Output::kExclusive) y = Group::template either<k>(until, y);
+        if constexpr (kCarried) y = Operation::combine(before[k], y);
+        put_first(outputs, to + k * kPiece, narrow_row<T, Piece>(y), kPiece);
+      });
     }
     store_vector(reinterpret_cast<std::byte*>(tallies_), tally);
+  }
+
+  // Where rows lie lowest.
+  template <bool kDown>
+  static std::byte* lowest_of(const Steps& steps) {
+    return steps.out - (kDown ? (steps.rows - 1) * kRow : 0);
   }
 
   // What is beyond the columns, no output is made of.

@@ -273,6 +273,16 @@ class Sink<Way::kStored, kDown> {
   void enter() {}
 };
 
+// A piece, or its first `size` bytes on the walk, which lie at `to`, also amid others'.
+template <class Outputs>
+ANYDML_INLINE void put_first(Outputs& outputs, std::byte* to, Piece piece, int64_t size) {
+  if (size == kPiece && !outputs.is_amid()) [[likely]] {
+    outputs.put_piece(to, piece);
+  } else {
+    outputs.put_part(to, piece, size);
+  }
+}
+
 // A line's outputs, or the first `size` bytes of them on the walk, which lie at `out`.
 template <bool kDown, class Outputs>
 ANYDML_INLINE void put_pieces(Outputs& outputs, std::byte* out, const Piece* pieces, int64_t size) {

@@ -159,13 +159,14 @@ class RowPlan final : public Plan {
     carry = total != nullptr ? Operation::combine(carry, *total) : running;
   }
 
-  // A block of a row that may be shared, which nobody has reduced. Most kernels total it while they scan.
-  void scan_block_at_once(const std::byte* from, std::byte* out, int64_t i, State& carry,
+  // A block that nobody has reduced. Most kernels total it while they scan; those that do not reduce it
+  // before where the row may be shared, for the same bits however it is.
+  void scan_block_at_once(const std::byte* from, std::byte* out, int64_t i, State& carry, bool shared,
                           Outlet& outlet) const {
     const int64_t size = block_size(i);
-    State total = Kernels::identity();
-    if constexpr (!kIsCut<T, Operation>) total = kernels_.reduce_block(from, size);
-    scan_block(from, out, i, carry, kIsCut<T, Operation> ? nullptr : &total, next_to(from, size), outlet);
+    const bool reduces = shared && !kIsCut<T, Operation>;
+    const State total = reduces ? kernels_.reduce_block(from, size) : Kernels::identity();
+    scan_block(from, out, i, carry, reduces ? &total : nullptr, next_to(from, size), outlet);
   }
 
   void scan_rows(const std::byte* in, std::byte* out, int64_t count, bool shared, Outlet& outlet) const {
@@ -175,11 +176,7 @@ class RowPlan final : public Plan {
       State carry = Kernels::identity();
       for (int64_t i = 0; i < geometry_.axis.size; i += kBlock) {
         const std::byte* const from = block_of(in + r * rows.in, i, gathered);
-        if (shared) {
-          scan_block_at_once(from, out + r * rows.out, i, carry, outlet);
-        } else {
-          scan_block(from, out + r * rows.out, i, carry, nullptr, next_to(from, block_size(i)), outlet);
-        }
+        scan_block_at_once(from, out + r * rows.out, i, carry, shared, outlet);
       }
     }
   }
@@ -332,7 +329,7 @@ class RowPlan final : public Plan {
         const std::byte* const coming = gathers() ? from : in + lowest(i + kAway, size);
         scan_block(from, out, i, carry, &chunk->blocks[b], coming, outlet);
       } else {
-        scan_block_at_once(from, out, i, carry, outlet);
+        scan_block_at_once(from, out, i, carry, true, outlet);
       }
     }
   }

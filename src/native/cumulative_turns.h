@@ -90,9 +90,9 @@ class Turns {
 // Chunk by chunk, which the threads take in order. Who takes one before which the tally is known,
 // scan(chunk, tally, null), which brings the tally on. Else it reduces, totals = reduce(chunk), that chunk
 // and those that follow, which needs no other, until the tally before its first one is known; then
-// scan(chunk, tally, &totals). So two threads that reduce twice as fast as they scan go through two chunks of
-// five twice, and not through all; and one that wakes late makes nobody reduce. Who waits, waits for threads
-// that are at work on earlier chunks.
+// scan(chunk, tally, &totals). So two threads that reduce three times as fast as they scan go through three
+// chunks of seven twice, and not through all; and one that wakes late makes nobody reduce. Who waits, waits
+// for threads that are at work on earlier chunks.
 template <class Totals, class Tally, class Reduce, class Advance, class Scan>
 void scan_in_turn(int64_t chunks, int threads, const Tally& identity, const Reduce& reduce,
                   const Advance& advance, const Scan& scan) {
