@@ -15,6 +15,7 @@
 
 #include "cumulative_few.h"
 #include "cumulative_outlet.h"
+#include "cumulative_steps.h"
 #include "cumulative_tally.h"
 #include "isa.h"
 #include "memory.h"
@@ -80,8 +81,10 @@ class ColumnScan {
         if (way == Way::kStreamed) {
           return stream_packed<kCarried, Way::kStreamed>(steps, width, tallies, before, outlet);
         }
-        if (way == Way::kShifted) {
-          return stream_packed<kCarried, Way::kShifted>(steps, width, tallies, before, outlet);
+        if constexpr (kShifts) {
+          if (way == Way::kShifted) {
+            return stream_packed<kCarried, Way::kShifted>(steps, width, tallies, before, outlet);
+          }
         }
       } else if (size >= kWorthStreaming && is_aligned(steps)) {
         return stream_rows<kCarried>(steps, width, tallies, before);
@@ -97,11 +100,22 @@ class ColumnScan {
   template <bool kCarried, Way kWay>
   static void stream_packed(const Steps& steps, int64_t width, Tally* tallies, const Tally* before,
                             Outlet& outlet) {
+    const int64_t begun = begins_amid<kWay>(steps, outlet) ? 1 : 0;
+    stream_more<kCarried, kWay, true>(steps.part(0, begun), width, tallies, before, outlet);
+    const Steps rest = steps.part(begun, steps.rows);
     if (!on_few(width, [&]<int kVectors>(std::integral_constant<int, kVectors>) {
-          stream_vectors<kVectors, kCarried, kWay>(steps, width, tallies, before, outlet);
+          stream_vectors<kVectors, kCarried, kWay>(rest, width, tallies, before, outlet);
         })) {
-      stream_more<kCarried, kWay>(steps, width, tallies, before, outlet);
+      stream_more<kCarried, kWay, false>(rest, width, tallies, before, outlet);
     }
+  }
+
+  // Whether the first row begins amid others' bytes; the next ones do not.
+  template <Way kWay>
+  static bool begins_amid(const Steps& steps, Outlet& outlet) {
+    Sink<kWay, false> outputs(outlet);
+    outputs.begin(steps.out, steps.rows * steps.out_step);
+    return outputs.is_amid();
   }
 
   // Calls body with the number of vectors, where they are few; returns whether they are.
@@ -147,19 +161,33 @@ class ColumnScan {
     Window own;
   };
 
-  template <class Outputs>
-  ANYDML_INLINE static void put_all(Outputs& outputs, V y) {
-    for (const Piece piece : pieces_of<T, false>(y)) put_first(outputs, nullptr, piece, kPiece);
+  // kFirst: perhaps amid others' bytes.
+  template <bool kFirst, class Outputs>
+  ANYDML_INLINE static void put_whole(Outputs& outputs, Piece piece) {
+    if constexpr (kFirst) {
+      outputs.put_part(nullptr, piece, kPiece);
+    } else {
+      outputs.put_piece(nullptr, piece);
+    }
   }
-  template <class Outputs>
+  template <bool kFirst, class Outputs>
+  ANYDML_INLINE static void put_all(Outputs& outputs, V y) {
+    for (const Piece piece : pieces_of<T, false>(y)) put_whole<kFirst>(outputs, piece);
+  }
+  template <bool kFirst, class Outputs>
   ANYDML_INLINE static void put_end(Outputs& outputs, V y, const RowEnd& end) {
     const auto pieces = pieces_of<T, false>(y);
     int64_t size = end.size;
     if (size > kPiece) {
-      put_first(outputs, nullptr, end.own.of(pieces.front(), pieces.back()), kPiece);
+      put_whole<kFirst>(outputs, end.own.of(pieces.front(), pieces.back()));
       size -= kPiece;
     }
-    put_first(outputs, nullptr, end.own.of(pieces.back(), pieces.back()), size);
+    const Piece last = end.own.of(pieces.back(), pieces.back());
+    if (size == kPiece) {
+      put_whole<kFirst>(outputs, last);
+    } else {
+      outputs.put_part(nullptr, last, size);
+    }
   }
 
   // Packed rows, straight from registers.
@@ -173,7 +201,6 @@ class ColumnScan {
     for (int k = 0; k < kVectors; ++k) tally[k] = load_tallies(tallies + column(k));
     const RowEnd end(width);
     Sink<kWay, false> outputs(outlet);
-    outputs.begin(steps.out, steps.rows * steps.out_step);
     const std::byte* in = steps.in;
     for (int64_t r = 0; r < steps.rows; ++r, in += steps.in_step) {
       V y[kVectors];
@@ -183,36 +210,35 @@ class ColumnScan {
         y[k] = advance<kCarried>(tally[k], load_wide<T, Tally>(in + j * kSize), before, j);
       }
 #pragma GCC unroll 8
-      for (int k = 0; k < kVectors - 1; ++k) put_all(outputs, y[k]);
-      put_end(outputs, y[kVectors - 1], end);
+      for (int k = 0; k < kVectors - 1; ++k) put_all<false>(outputs, y[k]);
+      put_end<false>(outputs, y[kVectors - 1], end);
     }
 #pragma GCC unroll 8
     for (int k = 0; k < kVectors; ++k)
       store_vector(reinterpret_cast<std::byte*>(tallies + column(k)), tally[k]);
   }
 
-  // More vectors than that. The last one takes what it needs first, and leaves the tallies that it shares
-  // with the one before it as they were.
-  template <bool kCarried, Way kWay>
+  // More vectors than that. The last one takes what it needs first, and keeps its tallies, some of which the
+  // one before it has too: what two stores wrote, a load waits for.
+  template <bool kCarried, Way kWay, bool kFirst>
   ANYDML_APART static void stream_more(const Steps& steps, int64_t width, Tally* tallies, const Tally* before,
                                        Outlet& outlet) {
     const int64_t last = width - kLanes;
     const RowEnd end(width);
     Sink<kWay, false> outputs(outlet);
-    outputs.begin(steps.out, steps.rows * steps.out_step);
     const std::byte* in = steps.in;
+    V last_tally = load_tallies(tallies + last);
     for (int64_t r = 0; r < steps.rows; ++r, in += steps.in_step) {
-      V last_tally = load_tallies(tallies + last);
       const V last_x = load_wide<T, Tally>(in + last * kSize);
       for (int64_t j = 0; j < last; j += kLanes) {
         V tally = load_tallies(tallies + j);
         const V y = advance<kCarried>(tally, load_wide<T, Tally>(in + j * kSize), before, j);
         store_vector(reinterpret_cast<std::byte*>(tallies + j), tally);
-        put_all(outputs, y);
+        put_all<kFirst>(outputs, y);
       }
-      put_end(outputs, advance<kCarried>(last_tally, last_x, before, last), end);
-      store_vector(reinterpret_cast<std::byte*>(tallies + last), last_tally);
+      put_end<kFirst>(outputs, advance<kCarried>(last_tally, last_x, before, last), end);
     }
+    store_vector(reinterpret_cast<std::byte*>(tallies + last), last_tally);
   }
 
   // What a vector of columns, from the j-th on, gives; its tallies go on.

@@ -8,12 +8,12 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
-#include <type_traits>
 #include <utility>
 
-#include "cumulative_groups.h"
 #include "cumulative_outlet.h"
+#include "cumulative_packed.h"
 #include "cumulative_stage.h"
+#include "cumulative_steps.h"
 #include "cumulative_tally.h"
 #include "isa.h"
 #include "memory.h"
@@ -21,8 +21,6 @@
 #include "vector.h"
 
 ANYDML_ISA_BEGIN
-
-enum class Output { kNone, kInclusive, kExclusive };
 
 #if defined(ANYDML_VECTORS)
 
@@ -33,19 +31,6 @@ struct ColumnOutputs {
 
   Stage stage;
   Outlet outlet;
-};
-
-// `rows` steps along the axis, of columns that lie side by side.
-struct Steps {
-  int64_t rows;
-  const std::byte* in;
-  int64_t in_step;
-  std::byte* out;
-  int64_t out_step;
-
-  Steps part(int64_t begin, int64_t end) const {
-    return {end - begin, in + begin * in_step, in_step, out + begin * out_step, out_step};
-  }
 };
 
 // Column by column, as many as there are. kCarried: with a tally of the blocks before.
@@ -77,20 +62,15 @@ class SingleColumns {
     }
   }
 
-  ANYDML_INLINE static void scan(const Steps& steps, int columns, Tally* tallies, const Tally* before,
-                                 Stage& stage) {
+  // Compiled once for any number of columns.
+  ANYDML_APART static void scan(const Steps& steps, int columns, Tally* tallies, const Tally* before,
+                                Stage& stage) {
     for (int64_t i = 0; i < steps.rows;) {
       const int64_t end = std::min(steps.rows, i + rows_per_line(columns));
       for (; i + kPair <= end; i += kPair) advance_row<kPair>(steps.part(i, end), columns, tallies, before);
       for (; i < end; ++i) advance_row<1>(steps.part(i, end), columns, tallies, before);
       stage.send_line();
     }
-  }
-
-  // The same, compiled once for any number of columns: converting halves takes much code.
-  ANYDML_APART static void scan_apart(const Steps& steps, int columns, Tally* tallies, const Tally* before,
-                                      Stage& stage) {
-    scan(steps, columns, tallies, before, stage);
   }
 
  private:
@@ -110,8 +90,7 @@ class SingleColumns {
   }
 };
 
-// As many as the compiler knows: packed floats in groups of rows, others in one vector; integers in
-// registers.
+// As many as the compiler knows: floats in one vector, unless rows are packed; integers in registers.
 template <class T, class Operation, Output kOutput, int kColumns, bool kCarried>
 class FewColumns {
  public:
@@ -119,8 +98,14 @@ class FewColumns {
 
   ANYDML_APART static void scan(const Steps& steps, Tally* tallies, const Tally* before,
                                 ColumnOutputs& outputs) {
+    if constexpr (kIsFloat<T>) {
+      if (steps.in_step == steps.out_step && std::abs(steps.out_step) == kRow) {
+        using Packed = PackedColumns<T, Operation, kOutput, kColumns, kCarried>;
+        return Packed::scan(steps, tallies, before, outputs.outlet);
+      }
+    }
     FewColumns columns(tallies, before);
-    columns.scan_all(steps, outputs);
+    columns.scan_all(steps, outputs.stage);
     std::copy_n(columns.tallies_, kColumns, tallies);
   }
 
@@ -137,16 +122,8 @@ class FewColumns {
     if constexpr (kCarried) std::copy_n(before, kColumns, before_);
   }
 
-  void scan_all(const Steps& steps, ColumnOutputs& outputs) {
-    if constexpr (kIsFloat<T>) {
-      const bool packed = steps.in_step == steps.out_step && std::abs(steps.out_step) == kRow;
-      if (packed) return scan_packed(steps, outputs.outlet);
-    }
-    scan_staged(steps, outputs.stage);
-  }
-
   // Packed outputs many rows at a time, so that the stage is asked once for all of them.
-  void scan_staged(const Steps& steps, Stage& stage) {
+  void scan_all(const Steps& steps, Stage& stage) {
     const bool packed = steps.out_step == kRow;
     const int64_t batch = packed ? Stage::kMost / 4 / kRow / kPair * kPair : steps.rows;
     for (int64_t start = 0; start < steps.rows; start += batch) {
@@ -168,6 +145,7 @@ class FewColumns {
     auto [rows, in, in_step, out, out_step] = steps;
     for (int64_t i = 0; i < rows;) {
       const int64_t end = std::min(rows, i + Singly::rows_per_line(kColumns));
+#pragma GCC unroll 4
       for (; i < end; ++i, in += in_step, out += out_step) {
         const T x[] = {load<T>(in + kColumn * kSize)...};
         if constexpr (kOutput == Output::kExclusive) (store(out + kColumn * kSize, tally[kColumn]), ...);
@@ -181,9 +159,9 @@ class FewColumns {
 
   void scan_floats(const Steps& steps, Stage& stage) {
     const auto [begin, end] = readable_rows(steps);
-    scan_edge(steps.part(0, begin), stage);
+    Singly::scan(steps.part(0, begin), kColumns, tallies_, before_, stage);
     scan_as_vectors(steps.part(begin, end), stage);
-    scan_edge(steps.part(end, steps.rows), stage);
+    Singly::scan(steps.part(end, steps.rows), kColumns, tallies_, before_, stage);
   }
 
   // Rows, from an even one to another, of which a whole vector may be read: what lies behind them belongs to
@@ -199,14 +177,6 @@ class FewColumns {
     }
     const int64_t end = std::max<int64_t>(0, steps.rows - last);
     return {0, end - end % 2};
-  }
-
-  void scan_edge(const Steps& steps, Stage& stage) {
-    if constexpr (std::is_same_v<T, Half>) {
-      Singly::scan_apart(steps, kColumns, tallies_, before_, stage);
-    } else {
-      Singly::scan(steps, kColumns, tallies_, before_, stage);
-    }
   }
 
   // A row's columns in one vector, with some of what lies behind them.
@@ -229,93 +199,6 @@ class FewColumns {
       stage.send_line();
     }
     store_vector(reinterpret_cast<std::byte*>(tallies_), tally);
-  }
-
-  void scan_packed(const Steps& steps, Outlet& outlet) {
-    if (steps.out_step < 0) return scan_packed<true, Way::kStored>(steps, outlet);
-    if constexpr (kShifts && kOutput != Output::kNone) {
-      if (outlet.way(steps.out, kRow) != Way::kStored) {
-        return scan_packed<false, Way::kShifted>(steps, outlet);
-      }
-    }
-    scan_packed<false, Way::kStored>(steps, outlet);
-  }
-
-  // What does not make a group is filled up with the identity, beside.
-  template <bool kDown, Way kWay>
-  void scan_packed(const Steps& steps, Outlet& outlet) {
-    constexpr int64_t kGroup = RowGroup<Tally, kColumns, kDown>::kRows;
-    const int64_t whole = steps.rows / kGroup * kGroup;
-    if (whole > 0) scan_groups<kDown, kWay>(steps.part(0, whole), outlet);
-    if (whole == steps.rows) return;
-    const Steps rest = steps.part(whole, steps.rows);
-    const int64_t size = rest.rows * kRow;
-    constexpr int64_t kBytes = kGroup * kRow;
-    std::byte group[kBytes];
-    for (int64_t i = 0; i < kBytes; i += kSize) narrow<T, Tally>(group + i, Operation::kIdentity);
-    std::byte* const rows = group + (kDown ? kBytes - size : 0);
-    std::byte* const first = group + (kDown ? kBytes - kRow : 0);
-    std::byte* const out = lowest_of<kDown>(rest);
-    std::memcpy(rows, rest.in + (out - rest.out), static_cast<size_t>(size));
-    scan_groups<kDown, Way::kStored>({kGroup, first, rest.in_step, first, rest.out_step}, outlet);
-    if (kOutput == Output::kNone) return;
-    Sink<kWay, kDown> outputs(outlet);
-    outputs.begin(out, size);
-    for (int64_t done = 0; done < size; done += kPiece) {
-      const int64_t count = std::min<int64_t>(kPiece, size - done);
-      outputs.put_part(out + (kDown ? size - done - count : done),
-                       load_vector<Piece>(group + (kDown ? kBytes - done - kPiece : done)), count);
-    }
-  }
-
-  // With p what a pair's rows come to among themselves,
-  //   p = (x(i), x(i) o x(i + 1)),   y = (L, L) o p,   L' = L o p(i + 1).
-  template <bool kDown, Way kWay>
-  ANYDML_APART void scan_groups(const Steps& steps, Outlet& outlet) {
-    using Group = RowGroup<Tally, kColumns, kDown>;
-    constexpr int kVectors = Group::kVectors;
-    constexpr int64_t kBytes = Group::kRows * kRow;
-    constexpr int64_t kStep = kDown ? -kBytes : kBytes;
-    V tallies[Group::kPairs + 1];
-    V& tally = tallies[Group::kPairs];
-    tally = load_vector<V>(reinterpret_cast<const std::byte*>(tallies_));
-    V before[kVectors];
-    if constexpr (kCarried) {
-      std::fill_n(tallies, Group::kPairs, load_vector<V>(reinterpret_cast<const std::byte*>(before_)));
-      for_each_index<kVectors>([&]<int k> { before[k] = Group::template spread<k>(tallies); });
-    }
-    Sink<kWay, kDown> outputs(outlet);
-    outputs.begin(lowest_of<kDown>(steps), steps.rows * kRow);
-    const std::byte* from = steps.in - (kDown ? kBytes - kRow : 0);
-    std::byte* to = steps.out - (kDown ? kBytes - kRow : 0);
-    for (int64_t i = 0; i < steps.rows; i += Group::kRows, from += kStep, to += kStep) {
-      V x[kVectors];
-      V first[kVectors];
-      V p[kVectors];
-      for_each_index<kVectors>([&]<int k> { x[k] = load_wide<T, Tally>(from + k * kPiece); });
-      for_each_index<kVectors>([&]<int k> {
-        first[k] = Group::template first_rows<k>(x);
-        p[k] = Group::template either<k>(x[k], Operation::combine(first[k], x[k]));
-      });
-      tallies[0] = tally;
-      for_each_index<Group::kPairs>(
-          [&]<int k> { tallies[k + 1] = Operation::combine(tallies[k], Group::template second_row<k>(p)); });
-      if constexpr (kOutput == Output::kNone) continue;
-      for_each_index<kVectors>([&]<int k> {
-        const V until = Group::template spread<k>(tallies);
-        V y = Operation::combine(until, kOutput == Output::kExclusive ? first[k] : p[k]);
-        if constexpr (kOutput == Output::kExclusive) y = Group::template either<k>(until, y);
-        if constexpr (kCarried) y = Operation::combine(before[k], y);
-        put_first(outputs, to + k * kPiece, narrow_row<T, Piece>(y), kPiece);
-      });
-    }
-    store_vector(reinterpret_cast<std::byte*>(tallies_), tally);
-  }
-
-  // Where rows lie lowest.
-  template <bool kDown>
-  static std::byte* lowest_of(const Steps& steps) {
-    return steps.out - (kDown ? (steps.rows - 1) * kRow : 0);
   }
 
   // What is beyond the columns, no output is made of.

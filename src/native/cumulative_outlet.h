@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <utility>
 
 #include "cumulative_tally.h"
 #include "isa.h"
@@ -139,6 +140,14 @@ class Outlet {
   template <Way kWay, bool kDown>
   friend class Sink;
 
+  // A walk that begins at `first`, and does not go on from where the one before it ended.
+  ANYDML_APART void begin(std::byte* first) {
+    store_held();
+    const auto at = reinterpret_cast<uintptr_t>(first);
+    filled_ = skipped_ = static_cast<int64_t>((down_ ? -at : at) % kPiece);
+    to_ = down_ ? first + filled_ - kPiece : first - filled_;
+  }
+
   void store_held() {
     const int64_t size = filled_ - skipped_;
     std::byte* const to = to_ + (down_ ? kPiece - filled_ : skipped_);
@@ -157,6 +166,8 @@ class Outlet {
 template <Way kWay, bool kDown>
 class Sink {
  public:
+  static constexpr bool kStreams = true;
+
   explicit Sink(Outlet& outlet) : outlet_(outlet) { enter(); }
   Sink(const Sink&) = delete;
   Sink& operator=(const Sink&) = delete;
@@ -164,14 +175,11 @@ class Sink {
 
   // What follows belongs to the `size` bytes at `out`.
   void begin(std::byte* out, int64_t size) {
-    const std::byte* const first = kDown ? out + size : out;
+    std::byte* const first = kDown ? out + size : out;
     if (first - (kDown ? kPiece - filled_ : filled_) == to_) return;
     leave();
-    outlet_.store_held();
-    const auto at = reinterpret_cast<uintptr_t>(first);
-    filled_ = skipped_ = static_cast<int64_t>((kDown ? -at : at) % kPiece);
-    to_ = kDown ? out + size + filled_ - kPiece : out - filled_;
-    aim();
+    outlet_.begin(first);
+    enter();
   }
   // Whether what comes next meets others' bytes in its piece; only put_part() may put it there.
   bool is_amid() const { return skipped_ > 0; }
@@ -196,9 +204,7 @@ class Sink {
     if (filled_ >= kPiece) {
       const Piece whole = filled_up(piece);
       if (is_amid()) {
-        store_bytes(to_ + (kDown ? 0 : skipped_), kDown ? whole : Window(skipped_).of(whole, whole),
-                    kPiece - skipped_);
-        skipped_ = 0;
+        store_own(to_, whole, std::exchange(skipped_, 0));
       } else {
         stream_half<uint8_t>(to_, whole);
       }
@@ -232,6 +238,11 @@ class Sink {
   ANYDML_INLINE static Piece window(const Window& window, Piece before, Piece piece) {
     return kDown ? window.of(piece, before) : window.of(before, piece);
   }
+  // A piece of which others have the first bytes.
+  ANYDML_APART static void store_own(std::byte* to, Piece whole, int64_t skipped) {
+    store_bytes(to + (kDown ? 0 : skipped), kDown ? whole : Window(skipped).of(whole, whole),
+                kPiece - skipped);
+  }
   // What the piece that is begun becomes with the first bytes of the one that comes.
   ANYDML_INLINE Piece filled_up(Piece piece) const { return window(fill_, held_, piece); }
   void aim() { fill_ = Window(kDown ? filled_ : kPiece - filled_); }
@@ -249,6 +260,8 @@ class Sink {
 template <bool kDown>
 class Sink<Way::kStored, kDown> {
  public:
+  static constexpr bool kStreams = false;
+
   Sink() = default;
   explicit Sink(Outlet&) {}
 
@@ -273,13 +286,25 @@ class Sink<Way::kStored, kDown> {
   void enter() {}
 };
 
-// A piece, or its first `size` bytes on the walk, which lie at `to`, also amid others'.
+// A piece, perhaps the first, amid others' bytes.
 template <class Outputs>
-ANYDML_INLINE void put_first(Outputs& outputs, std::byte* to, Piece piece, int64_t size) {
-  if (size == kPiece && !outputs.is_amid()) [[likely]] {
+ANYDML_INLINE void put_first(Outputs& outputs, std::byte* to, Piece piece) {
+  if (!outputs.is_amid()) [[likely]] {
     outputs.put_piece(to, piece);
   } else {
-    outputs.put_part(to, piece, size);
+    outputs.put_part(to, piece, kPiece);
+  }
+}
+
+// `size` bytes that a walk up or down leaves at `out`, from `in`; a piece may be read there.
+template <Way kWay, bool kDown>
+ANYDML_APART void put_bytes(Outlet& outlet, std::byte* out, const std::byte* in, int64_t size) {
+  Sink<kWay, kDown> outputs(outlet);
+  outputs.begin(out, size);
+  for (int64_t done = 0; done < size; done += kPiece) {
+    const int64_t count = std::min<int64_t>(kPiece, size - done);
+    outputs.put_part(out + (kDown ? size - done - count : done),
+                     load_vector<Piece>(in + (kDown ? size - done - kPiece : done)), count);
   }
 }
 

@@ -10,6 +10,7 @@
 #include "cumulative_outlet.h"
 #include "cumulative_tally.h"
 #include "isa.h"
+#include "memory.h"
 #include "stream.h"
 #include "transpose.h"
 #include "vector.h"
@@ -36,6 +37,53 @@ struct Walk {
   // The k-th traversed of the `count` vectors that make up a line.
   static constexpr int64_t piece(int k, int count) { return (kDown ? count - 1 - k : k) * (kLine / count); }
 };
+
+// A line's elements, on the walk: as vectors of tallies, or one by one.
+template <class T, class X, bool kDown>
+struct Line {
+  static constexpr int64_t kSize = sizeof(T);
+  static constexpr int kCount = kLine / kSize * sizeof(TallyOf<T>) / sizeof(X);
+
+  explicit Line(const std::byte* in) {
+#pragma GCC unroll 8
+    for (int k = 0; k < kCount; ++k) {
+      const std::byte* const from = in + Walk<T, kDown>::piece(k, kCount);
+      if constexpr (std::is_same_v<X, T>) {
+        x[k] = load<T>(from);
+      } else {
+        x[k] = load_wide<T, TallyOf<T>>(from);
+      }
+    }
+  }
+
+  X x[kCount];
+};
+
+// Calls body(line, at) for each whole line of the `size` elements at `in` from the i-th on, as long as it
+// returns true, with where the line lies; returns how far it came. Of outputs that go around the caches, each
+// line is read before those of the one before it leave: where a store and a load behind it fall into the same
+// place of two pages, some processors let the load wait until the store is done.
+template <class T, class X, bool kDown, bool kStreams, class Body>
+ANYDML_INLINE int64_t over_lines(const std::byte* in, int64_t size, int64_t i, const Body& body) {
+  using At = Walk<T, kDown>;
+  constexpr int64_t kPerLine = At::kPerLine;
+  if constexpr (!kStreams) {
+    for (; i + kPerLine <= size; i += kPerLine) {
+      const int64_t at = At::element(size, i, kPerLine);
+      if (!body(Line<T, X, kDown>(in + at), at)) break;
+    }
+    return i;
+  }
+  if (i + kPerLine > size) return i;
+  Line<T, X, kDown> next(in + At::element(size, i, kPerLine));
+  for (bool is_last = false; !is_last; i += kPerLine) {
+    const auto line = next;
+    is_last = i + 2 * kPerLine > size;
+    if (!is_last) next = Line<T, X, kDown>(in + At::element(size, i + kPerLine, kPerLine));
+    if (!body(line, At::element(size, i, kPerLine))) return i;
+  }
+  return i;
+}
 
 // A line's elements, or fewer with as many behind them as fill one, which change nothing. What lies before
 // them on the walk may be read, as much as makes a piece.

@@ -116,11 +116,12 @@ class ProductScan {
                                              V& before, const std::byte* coming, Outputs& outputs) {
     while (i < size) {
       if (!outputs.is_amid()) {
-        for (; i + kPerLine <= size; i += kPerLine) {
-          const int64_t at = At::element(size, i, kPerLine);
+        bool went_well = true;
+        i = over_lines<T, V, kDown, Outputs::kStreams>(in, size, i, [&](const auto& line, int64_t at) {
           prefetch_line(coming + at);
-          if (!scan_line(in + at, out + at, before, outputs)) return i;
-        }
+          return went_well = scan_line(line, out + at, before, outputs);
+        });
+        if (!went_well) return i;
       }
       if (const int64_t count = std::min(kPerLine, size - i); count > 0) {
         const int64_t at = At::element(size, i, count);
@@ -133,10 +134,10 @@ class ProductScan {
 
   // Whether all went well; else nothing is written.
   template <class Outputs>
-  ANYDML_INLINE static bool scan_line(const std::byte* in, std::byte* out, V& before, Outputs& outputs) {
+  ANYDML_INLINE static bool scan_line(const Line<T, V, kDown>& line, std::byte* out, V& before,
+                                      Outputs& outputs) {
     V y[kVectors];
-    const auto x = [&](int k) { return load_wide<T, Tally>(in + At::piece(k, kVectors)); };
-    if (!multiply(x, before, y)) return false;
+    if (!multiply([&](int k) { return line.x[k]; }, before, y)) return false;
 #pragma GCC unroll 4
     for (int k = 0; k < kVectors; ++k) outputs.template put<T>(out + At::piece(k, kVectors), y[k]);
     return true;
@@ -185,15 +186,13 @@ class ProductScan {
     do {
       const int64_t count = std::min(kPerLine, size - i);
       const int64_t at = At::element(size, i, count);
+      Piece y[kPieces];
       if (count == kPerLine && !outputs.is_amid()) {
-        scale_line(in + at, out + at, total, outputs);
+        scale_line(in + at, y, total);
+        for (int k = 0; k < kPieces; ++k) outputs.put_piece(out + at + At::piece(k, kPieces), y[k]);
       } else {
-        alignas(kPiece) std::byte line[kLine];
-        Sink<Way::kStored, kDown> beside;
-        scale_line(Rest(in + at, count).bytes(), line, total, beside);
-        Piece pieces[kPieces];
-        for (int k = 0; k < kPieces; ++k) pieces[k] = load_vector<Piece>(line + At::piece(k, kPieces));
-        put_pieces<kDown>(outputs, out + at, pieces, count * kSize);
+        scale_line(Rest(in + at, count).bytes(), y, total);
+        put_pieces<kDown>(outputs, out + at, y, count * kSize);
       }
       i += count;
     } while (i < size && !is_moderate(total));
@@ -202,10 +201,9 @@ class ProductScan {
 
   // Within a line m waits for multiplications alone, by what is within 1 to 2; for as many steps it stays
   // moderate. From 2^-700 down, and from 2^900 up, four factors more make 0 and infinity of floats.
-  template <class Outputs>
-  ANYDML_INLINE static void scale_line(const std::byte* in, std::byte* out, Scaled& total, Outputs& outputs) {
+  ANYDML_APART static void scale_line(const std::byte* in, Piece* out, Scaled& total) {
     if (total.e < kFar && skip_line(in, total)) {
-      for (int k = 0; k < kPieces; ++k) outputs.put_piece(out + At::piece(k, kPieces), Piece{});
+      std::fill_n(out, kPieces, Piece{});
       return;
     }
     Scaled t = total;
@@ -220,7 +218,7 @@ class ProductScan {
         y[kDown ? kSteps - 1 - step : step] = to_singles(kExclusive ? Doubles::moved_on(before, next) : next);
         take(t, Doubles::last_of(p)[0]);
       }
-      outputs.put_piece(out + At::piece(k, kPieces), as_elements(y));
+      out[k] = as_elements(y);
     }
     total = normalised(t.m, t.e);
   }

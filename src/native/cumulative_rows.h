@@ -115,7 +115,7 @@ class RowScan {
       case Way::kStreamed:
         return body.template operator()<Way::kStreamed>();
       case Way::kShifted:
-        return body.template operator()<Way::kShifted>();
+        if constexpr (kShifts) return body.template operator()<Way::kShifted>();
     }
   }
 

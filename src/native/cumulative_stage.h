@@ -32,8 +32,7 @@ class Stage {
 
   bool streams() const { return streams_; }
 
-  // Where to write the `size` bytes that belong to `out`, kMost of them at most, before the next call. Where
-  // it streams, a vector may reach beyond them.
+  // Where to write the `size` bytes that belong to `out`, kMost of them at most, before the next call.
   std::byte* room(std::byte* out, int64_t size) {
     if (!streams_) return out;
     const bool follows = out == next_;
@@ -56,7 +55,7 @@ class Stage {
   static constexpr int64_t kEnough = 2 << 10;
 
   // What follows fills the line that is begun, which therefore stays.
-  void make_room(std::byte* next, bool follows) {
+  ANYDML_APART void make_room(std::byte* next, bool follows) {
     const auto in_line = static_cast<int64_t>(reinterpret_cast<uintptr_t>(next_) % kLine);
     const int64_t kept = follows ? std::min(used_, in_line) : 0;
     const std::byte* const from = staged_[side_] + (used_ - kept);
@@ -93,7 +92,7 @@ class Stage {
   int64_t waiting_ = 0;        // bytes, of whole lines, that end at source_ and belong before target_
   const std::byte* source_ = nullptr;
   std::byte* target_ = nullptr;
-  alignas(64) std::byte staged_[2][kCapacity + kLine];
+  alignas(64) std::byte staged_[2][kCapacity];
 };
 
 ANYDML_ISA_END

@@ -122,11 +122,11 @@ class VectorScan {
     outputs.begin(out, size * kSize);
     for (int64_t i = 0; i < size;) {
       if (!outputs.is_amid()) {
-        for (; i + kPerLine <= size; i += kPerLine) {
-          const int64_t at = At::element(size, i, kPerLine);
+        i = over_lines<T, Running, kDown, Outputs::kStreams>(in, size, i, [&](const auto& line, int64_t at) {
           prefetch_line(coming + at);
-          scan_line(in + at, out + at, before, parts, outputs);
-        }
+          scan_line(line, out + at, before, parts, outputs);
+          return true;
+        });
       }
       if (const int64_t count = std::min(kPerLine, size - i); count > 0) {
         const int64_t at = At::element(size, i, count);
@@ -145,20 +145,18 @@ class VectorScan {
   static constexpr int kPieces = kLine / kPiece;
 
   template <class Parts, class Outputs>
-  ANYDML_INLINE static void scan_line(const std::byte* in, std::byte* out, Running& before, Parts parts,
-                                      Outputs& outputs) {
+  ANYDML_INLINE static void scan_line(const Line<T, Running, kDown>& line, std::byte* out, Running& before,
+                                      Parts parts, Outputs& outputs) {
     if constexpr (kSingly) {
 #pragma GCC unroll 4
       for (int k = 0; k < kPieces; ++k) {
-        const int64_t at = At::piece(k, kPieces);
-        const T x[] = {load<T>(in + at + At::element(2, 0)), load<T>(in + at + At::element(2, 1))};
-        const auto [first, second] = scan_pair(x[0], x[1], before);
-        outputs.template put_pair<T>(out + at, first, second);
+        const auto [first, second] = scan_pair(line.x[2 * k], line.x[2 * k + 1], before);
+        outputs.template put_pair<T>(out + At::piece(k, kPieces), first, second);
       }
     } else {
 #pragma GCC unroll 4
       for (int k = 0; k < kVectors; ++k) {
-        const V x = load_wide<T, Tally>(in + At::piece(k, kVectors));
+        const V x = line.x[k];
         if constexpr (!std::is_null_pointer_v<Parts>) parts->add(k, x);
         outputs.template put<T>(out + At::piece(k, kVectors), scan_vector(x, before));
       }
