@@ -399,8 +399,9 @@ def test_axes_that_are_no_integers(axis: Any) -> None:
 
 
 def test_scalars_have_no_axis() -> None:
-    refused("(A5)", lambda: cumulative_summation(np.float32(3)), "1 or more dimensions")
-    refused("(A5)", lambda: join([np.array(3)]), "1 or more dimensions")
+    found = "found an array of 0 dimensions, expected 1 or more"
+    refused("(A5)", lambda: cumulative_summation(np.float32(3)), found, "x.reshape(1)")
+    refused("(A5)", lambda: join([np.array(3)]), found)
 
 
 # Flags
@@ -693,7 +694,7 @@ def test_join_takes_a_list_of_arrays(arrays: Any) -> None:
 
 
 def test_join_wants_one_number_of_dimensions() -> None:
-    refused("(A8)", lambda: join([[1], [[1]]]), "arrays[1]: found shape (1, 1)", "(1,), the shape of arrays[0]")
+    refused("(A8)", lambda: join([[1], [[1]]]), "arrays[1]: found 2 dimensions, shape (1, 1), expected 1, those")
 
 
 def test_a_join_like_one_before_is_judged_anew() -> None:

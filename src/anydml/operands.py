@@ -27,7 +27,10 @@ def check_pieces(name: str, pieces: Sequence[Array], axis: int) -> None:
         if piece.dtype != first.dtype:
             expected = f"{first.dtype}, the type of arrays[0]"
             refuse(name, "(A8)", f"arrays[{i}]", str(piece.dtype), expected, converted(first.dtype))
-        if piece.ndim != first.ndim or (*piece.shape[:axis], *piece.shape[axis + 1 :]) != rest:
+        if piece.ndim != first.ndim:
+            expected = f"{first.ndim}, those of arrays[0], of shape {first.shape}"
+            refuse(name, "(A8)", f"arrays[{i}]", f"{piece.ndim} dimensions, shape {piece.shape}", expected)
+        if (*piece.shape[:axis], *piece.shape[axis + 1 :]) != rest:
             expected = f"{first.shape}, the shape of arrays[0], but along axis {axis}"
             refuse(name, "(A8)", f"arrays[{i}]", f"shape {piece.shape}", expected)
 
@@ -49,11 +52,10 @@ def as_axis(name: str, axis: Any, ndim: int, where: str = "axis") -> int:
         found = as_index(axis)
     except TypeError:
         return refuse(name, "(A5)", where, kind_of(axis), "an integer", kind="type")  # type: ignore[no-any-return]
+    if ndim == 0:
+        refuse(name, "(A5)", where, "an array of 0 dimensions", "1 or more dimensions", "Reshape it, x.reshape(1)")
     if not -ndim <= found < ndim:
-        expected = (
-            f"{-ndim} to {ndim - 1}, for an array of {ndim} dimensions" if ndim else "an array of 1 or more dimensions"
-        )
-        refuse(name, "(A5)", where, kind_of(found), expected)
+        refuse(name, "(A5)", where, kind_of(found), f"{-ndim} to {ndim - 1}, for an array of {ndim} dimensions")
     return found % ndim
 
 
