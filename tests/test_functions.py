@@ -694,7 +694,7 @@ def test_join_takes_a_list_of_arrays(arrays: Any) -> None:
 
 
 def test_join_wants_one_number_of_dimensions() -> None:
-    refused("(A8)", lambda: join([[1], [[1]]]), "arrays[1]: found 2 dimensions, shape (1, 1), expected 1, those")
+    refused("(A8)", lambda: join([[1], [[1]]]), "found ndim 2, shape (1, 1), expected ndim 1, that of arrays[0]")
 
 
 def test_a_join_like_one_before_is_judged_anew() -> None:

@@ -28,8 +28,8 @@ def check_pieces(name: str, pieces: Sequence[Array], axis: int) -> None:
             expected = f"{first.dtype}, the type of arrays[0]"
             refuse(name, "(A8)", f"arrays[{i}]", str(piece.dtype), expected, converted(first.dtype))
         if piece.ndim != first.ndim:
-            expected = f"{first.ndim}, those of arrays[0], of shape {first.shape}"
-            refuse(name, "(A8)", f"arrays[{i}]", f"{piece.ndim} dimensions, shape {piece.shape}", expected)
+            expected = f"ndim {first.ndim}, that of arrays[0], of shape {first.shape}"
+            refuse(name, "(A8)", f"arrays[{i}]", f"ndim {piece.ndim}, shape {piece.shape}", expected)
         if (*piece.shape[:axis], *piece.shape[axis + 1 :]) != rest:
             expected = f"{first.shape}, the shape of arrays[0], but along axis {axis}"
             refuse(name, "(A8)", f"arrays[{i}]", f"shape {piece.shape}", expected)
