@@ -190,6 +190,11 @@ class ColumnScan {
     }
   }
 
+  // How far from a packed row the one lies that is read kAhead bytes later.
+  static int64_t rows_ahead(const Steps& steps, int64_t width) {
+    return kAhead / (width * kSize) * steps.in_step;
+  }
+
   // Packed rows, straight from registers.
   template <int kVectors, bool kCarried, Way kWay>
   ANYDML_APART static void stream_vectors(const Steps& steps, int64_t width, Tally* tallies,
@@ -202,7 +207,9 @@ class ColumnScan {
     const RowEnd end(width);
     Sink<kWay, false> outputs(outlet);
     const std::byte* in = steps.in;
+    const int64_t ahead = rows_ahead(steps, width);
     for (int64_t r = 0; r < steps.rows; ++r, in += steps.in_step) {
+      for (int64_t at = 0; at < kVectors * kPiece; at += kLine) prefetch_line(in + ahead + at);
       V y[kVectors];
 #pragma GCC unroll 8
       for (int k = 0; k < kVectors; ++k) {
@@ -228,7 +235,9 @@ class ColumnScan {
     Sink<kWay, false> outputs(outlet);
     const std::byte* in = steps.in;
     V last_tally = load_tallies(tallies + last);
+    const int64_t ahead = rows_ahead(steps, width);
     for (int64_t r = 0; r < steps.rows; ++r, in += steps.in_step) {
+      for (int64_t at = 0; at < width * kSize; at += kLine) prefetch_line(in + ahead + at);
       const V last_x = load_wide<T, Tally>(in + last * kSize);
       for (int64_t j = 0; j < last; j += kLanes) {
         V tally = load_tallies(tallies + j);

@@ -13,6 +13,7 @@
 #include "cumulative_steps.h"
 #include "cumulative_tally.h"
 #include "isa.h"
+#include "stream.h"
 #include "vector.h"
 
 ANYDML_ISA_BEGIN
@@ -95,6 +96,9 @@ class PackedColumns {
       V x[kVectors];
       V first[kVectors];
       V p[kVectors];
+      if constexpr (kWay != Way::kStored) {
+        for (int64_t at = 0; at < kBytes; at += kLine) prefetch_line(ahead_of(from, kDown) + at);
+      }
       for_each_index<kVectors>([&]<int k> { x[k] = load_wide<T, Tally>(from + k * kPiece); });
       for_each_index<kVectors>([&]<int k> {
         first[k] = Group::template first_rows<k>(x);

@@ -19,9 +19,6 @@ ANYDML_ISA_BEGIN
 
 #if defined(ANYDML_VECTORS)
 
-// So far ahead of short rows memory is asked for more of them.
-inline constexpr int64_t kAhead = 4 << 10;
-
 // Where the elements of a part of a row lie, whose lowest is at 0.
 template <class T, bool kDown>
 struct Walk {
@@ -33,7 +30,7 @@ struct Walk {
     return kSize * (kDown ? size - i - count : i);
   }
   // What is read so much later than `from`.
-  static const std::byte* ahead(const std::byte* from) { return kDown ? from - kAhead : from + kAhead; }
+  static const std::byte* ahead(const std::byte* from) { return ahead_of(from, kDown); }
   // The k-th traversed of the `count` vectors that make up a line.
   static constexpr int64_t piece(int k, int count) { return (kDown ? count - 1 - k : k) * (kLine / count); }
 };

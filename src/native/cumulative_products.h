@@ -71,6 +71,7 @@ class ProductScan {
     int64_t i = 0;
     for (; i + kPerLine <= size; i += kPerLine) {
       const std::byte* const line = in + At::element(size, i, kPerLine);
+      prefetch_line(At::ahead(line));
       for (int k = 0; k < kVectors; ++k) parts[k] *= load_wide<T, Tally>(line + At::piece(k, kVectors));
       if (i / kPerLine % kFactors == kFactors - 1 && !are_moderate(parts)) return reduce_scaled(in, size);
     }

@@ -92,7 +92,11 @@ class VectorScan {
   ANYDML_APART static State reduce(const std::byte* in, int64_t size) {
     Parts parts;
     int64_t i = 0;
-    for (; i + kPerLine <= size; i += kPerLine) reduce_line(in + At::element(size, i, kPerLine), parts);
+    for (; i + kPerLine <= size; i += kPerLine) {
+      const std::byte* const line = in + At::element(size, i, kPerLine);
+      prefetch_line(At::ahead(line));
+      reduce_line(line, parts);
+    }
     if (i < size) {
       const Rest rest(in + At::element(size, i, size - i), size - i);
       for (int k = 0; k < kVectors; ++k) parts.add(k, rest.vector(k));

@@ -144,7 +144,6 @@ class PlanePooling final : public Plan {
     }
   }
 
-  static constexpr int64_t kAhead = 4096;  // bytes
   static constexpr int64_t kBlockBytes = 16 << 10;
   static constexpr int64_t kShort = 1024;  // bytes, of which more take longer than what is done once for all
 
