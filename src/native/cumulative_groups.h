@@ -13,14 +13,6 @@ ANYDML_ISA_BEGIN
 
 #if defined(ANYDML_VECTORS)
 
-// Calls body with each index below kCount, which it knows when it is compiled.
-template <int kCount, class Body>
-ANYDML_INLINE void for_each_index(const Body& body) {
-  [&]<int... kIndex>(std::integer_sequence<int, kIndex...>) {
-    (body.template operator()<kIndex>(), ...);
-  }(std::make_integer_sequence<int, kCount>{});
-}
-
 // Rows come in the order of the walk, up or down in memory; vectors lie as memory does.
 template <class Tally, int kColumns, bool kDown>
 class RowGroup {

@@ -106,9 +106,7 @@ class ProductScan {
     using M = Moderate<Tally>;
     Vector<typename M::Bits> beyond = {};
     for (int k = 0; k < kVectors; ++k) beyond |= M::beyond(parts[k]);
-    typename M::Bits any = 0;
-    for (int lane = 0; lane < kLanes; ++lane) any |= beyond[lane];
-    return any == 0;
+    return M::none_of(beyond);
   }
 
   // From the i-th element on, as long as the product stays moderate; returns where it did not, at a line.
@@ -156,27 +154,34 @@ class ProductScan {
     return true;
   }
 
-  // A line's vectors x(k), as long as the product is moderate.
+  // A line's vectors x(k); whether the product was moderate wherever it went on from. Else `before` stays. Of
+  // halves those are as many places as a vector has lanes, which are asked at once; singles' are asked one by
+  // one, as there are too few.
   template <class Load>
   ANYDML_INLINE static bool multiply(const Load& x, V& before, V* y) {
+    constexpr bool kHalves = kLanes > kFactors;
+    using M = Moderate<Tally>;
     V t = before;
-#pragma GCC unroll 4
-    for (int k = 0; k < kVectors; ++k) {
+    V passed = t;
+    bool holds = true;
+    for_each_index<kVectors>([&]<int k> {
       const V p = Prefix::fours(x(k));
-      if (!Moderate<Tally>::holds(t[0])) return false;
       V from = t;
-      if constexpr (kLanes > kFactors) {
+      if constexpr (kHalves) {
         const V middle = t * Prefix::middle_of(p);
-        if (!Moderate<Tally>::holds(middle[0])) return false;
+        passed = with_lane<2 * k + 1>(with_lane<2 * k>(passed, t), middle);
         from = Prefix::halves_of(t, middle);
         t = middle;
+      } else {
+        holds = holds && M::holds(t[0]);
       }
       y[k] = from * p;
       if constexpr (kExclusive) y[k] = Prefix::moved_on(from, y[k]);
       t *= Prefix::last_of(p);
-    }
-    before = t;
-    return true;
+    });
+    if constexpr (kHalves) holds = M::none_of(M::beyond(passed));
+    if (holds) before = t;
+    return holds;
   }
 
   // From the i-th element on, a line or what is left of one, and on until the product is moderate; returns

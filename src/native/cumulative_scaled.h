@@ -80,6 +80,16 @@ struct Moderate {
     const Vector<Bits> bits = (Vector<Bits>)values << 1;
     return (Vector<Bits>)((bits - kFirst >= kCount) & (bits != 0) & (bits < kInfinity));
   }
+  // Whether these are nothing but zeros.
+  ANYDML_INLINE static bool none_of(Vector<Bits> lanes) {
+#if defined(ANYDML_ISA_AVX2) || defined(ANYDML_ISA_AVX512)
+    return _mm256_testz_si256((__m256i)lanes, (__m256i)lanes) != 0;
+#else
+    Bits any = 0;
+    for (int lane = 0; lane < static_cast<int>(sizeof(lanes) / sizeof(Bits)); ++lane) any |= lanes[lane];
+    return any == 0;
+#endif
+  }
 #endif
 };
 

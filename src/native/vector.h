@@ -56,6 +56,23 @@ inline Vector<T> broadcast(T value) {
   return Vector<T>{} + value;
 }
 
+// Calls body with each index below kCount, which it knows when it is compiled.
+template <int kCount, class Body>
+ANYDML_INLINE void for_each_index(const Body& body) {
+  [&]<int... kIndex>(std::integer_sequence<int, kIndex...>) {
+    (body.template operator()<kIndex>(), ...);
+  }(std::make_integer_sequence<int, kCount>{});
+}
+
+// The lanes of one, but for this one of another.
+template <int kLane, class V>
+ANYDML_INLINE V with_lane(V lanes, V other) {
+  constexpr int kLanes = sizeof(V) / sizeof(lanes[0]);
+  return [&]<int... kPlace>(std::integer_sequence<int, kPlace...>) {
+    return __builtin_shufflevector(lanes, other, (kPlace == kLane ? kLanes + kPlace : kPlace)...);
+  }(std::make_integer_sequence<int, kLanes>{});
+}
+
 // Compilers convert between vectors of different sizes element by element; one instruction does it.
 ANYDML_INLINE Vector<double> to_doubles(Vector<float, 4> v) {
 #if defined(ANYDML_ISA_AVX2) || defined(ANYDML_ISA_AVX512)
