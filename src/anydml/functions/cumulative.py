@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
+from numpy import ndarray
 
 from ..calling import as_device, describe, run
 from ..device import Device
@@ -91,13 +91,25 @@ def cumulative_product(
 def _tally(
     name: str, exclusive_member: str, x: Any, axis: int, exclusive: bool, reverse: bool, out: Any, device: Any
 ) -> Any:
-    key = _key_of(name, x, axis, exclusive, reverse, out, device)
-    again = AGAIN.get(key)
-    if again is not None:
-        quick, dtype, shape = again
-        place = result_array(HOST, name, None, dtype, shape) if out is None else out
-        if quick([x], [place], True):
-            return place
+    # What tells calls apart that are alike but for the memory of their arrays; that `out` is of x's type and shape,
+    # what has run before looks itself. In no function of its own, which would take a twentieth of a small call.
+    key = None
+    if (
+        type(x) is ndarray
+        and (out is None or type(out) is ndarray)
+        and type(axis) is int
+        and type(exclusive) is bool
+        and type(reverse) is bool
+        and (device is None or type(device) is str or type(device) is Device)
+    ):
+        strides = None if out is None else out.strides
+        key = name, axis, exclusive, reverse, device, x.dtype, x.shape, x.strides, strides
+        again = AGAIN.get(key)
+        if again is not None:
+            quick, dtype, shape = again
+            place = result_array(HOST, name, None, dtype, shape) if out is None else out
+            if quick([x], [place], True):
+                return place
     if graph_among([x]) is not None:
         options = {"Axis": axis, "AxisDirection": _direction(name, reverse), exclusive_member: exclusive}
         return operate(name, out, device, InputTensor=x, **options)
@@ -117,19 +129,3 @@ def _tally(
 
 def _direction(name: str, reverse: Any) -> AxisDirection:
     return AxisDirection.DECREASING if as_flag(name, "reverse", reverse) else AxisDirection.INCREASING
-
-
-def _key_of(name: str, x: Any, axis: Any, exclusive: Any, reverse: Any, out: Any, device: Any) -> Any:
-    """What tells calls apart that are alike but for the memory of their arrays; None where it would take longer to see.
-
-    That `out` is of x's type and shape, what has run before looks itself.
-    """
-    if type(x) is not np.ndarray or type(axis) is not int or type(exclusive) is not bool or type(reverse) is not bool:
-        return None
-    if device is not None and type(device) is not str and type(device) is not Device:
-        return None
-    if out is None:
-        return name, axis, exclusive, reverse, device, x.dtype, x.shape, x.strides
-    if type(out) is not np.ndarray:
-        return None
-    return name, axis, exclusive, reverse, device, x.dtype, x.shape, x.strides, out.strides
