@@ -191,7 +191,7 @@ class ColumnScan {
   }
 
   // How far from a packed row the one lies that is read kAhead bytes later.
-  static int64_t rows_ahead(const Steps& steps, int64_t width) {
+  static int64_t row_ahead(const Steps& steps, int64_t width) {
     return kAhead / (width * kSize) * steps.in_step;
   }
 
@@ -207,7 +207,7 @@ class ColumnScan {
     const RowEnd end(width);
     Sink<kWay, false> outputs(outlet);
     const std::byte* in = steps.in;
-    const int64_t ahead = rows_ahead(steps, width);
+    const int64_t ahead = row_ahead(steps, width);
     for (int64_t r = 0; r < steps.rows; ++r, in += steps.in_step) {
       for (int64_t at = 0; at < kVectors * kPiece; at += kLine) prefetch_line(in + ahead + at);
       V y[kVectors];
@@ -235,7 +235,7 @@ class ColumnScan {
     Sink<kWay, false> outputs(outlet);
     const std::byte* in = steps.in;
     V last_tally = load_tallies(tallies + last);
-    const int64_t ahead = rows_ahead(steps, width);
+    const int64_t ahead = row_ahead(steps, width);
     for (int64_t r = 0; r < steps.rows; ++r, in += steps.in_step) {
       for (int64_t at = 0; at < width * kSize; at += kLine) prefetch_line(in + ahead + at);
       const V last_x = load_wide<T, Tally>(in + last * kSize);

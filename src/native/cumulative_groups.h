@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <numeric>
-#include <utility>
 
 #include "isa.h"
 #include "vector.h"
@@ -82,14 +81,6 @@ class RowGroup {
   static constexpr int row_of(int place) { return kDown ? kRows - 1 - place / kColumns : place / kColumns; }
   static constexpr int pair_of(int place) { return row_of(place) / 2; }
   static constexpr bool is_second(int place) { return row_of(place) % 2 == 1; }
-
-  // For each lane, the one of two vectors' that From says.
-  template <class From>
-  ANYDML_INLINE static V shuffled(V a, V b, From) {
-    return [&]<int... kLane>(std::integer_sequence<int, kLane...>) {
-      return __builtin_shufflevector(a, b, From{}(kLane)...);
-    }(std::make_integer_sequence<int, kLanes>{});
-  }
 };
 
 #endif  // ANYDML_VECTORS

@@ -64,13 +64,20 @@ ANYDML_INLINE void for_each_index(const Body& body) {
   }(std::make_integer_sequence<int, kCount>{});
 }
 
+// For each lane, the one that From says, counted through both vectors.
+template <class V, class From>
+ANYDML_INLINE V shuffled(V a, V b, From) {
+  return [&]<int... kLane>(std::integer_sequence<int, kLane...>) {
+    return __builtin_shufflevector(a, b, From{}(kLane)...);
+  }(std::make_integer_sequence<int, static_cast<int>(sizeof(V) / sizeof(a[0]))>{});
+}
+
 // The lanes of one, but for this one of another.
 template <int kLane, class V>
 ANYDML_INLINE V with_lane(V lanes, V other) {
-  constexpr int kLanes = sizeof(V) / sizeof(lanes[0]);
-  return [&]<int... kPlace>(std::integer_sequence<int, kPlace...>) {
-    return __builtin_shufflevector(lanes, other, (kPlace == kLane ? kLanes + kPlace : kPlace)...);
-  }(std::make_integer_sequence<int, kLanes>{});
+  return shuffled(lanes, other, [](int lane) {
+    return lane == kLane ? static_cast<int>(sizeof(V) / sizeof(other[0])) + lane : lane;
+  });
 }
 
 // Compilers convert between vectors of different sizes element by element; one instruction does it.
