@@ -6,6 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SOURCES := $(shell find src CMakeLists.txt pyproject.toml README.md -type f -not -path '*/__pycache__/*')
 SANITIZED := build/sanitized
+NATIVE_SOURCES := $(shell find src/native -name '*.cpp' -o -name '*.h')
 
 # With a GPU, Triton is the one that PyTorch brings. Its interpreter works with today's NumPy from 3.9 on, whatever a build
 # of PyTorch for GPUs asks for.
@@ -53,13 +54,13 @@ test-gpu: tools ## The cases on a GPU, or in Triton's interpreter where there is
 lint: tools ## Style of Python and C++, and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/clang-format --dry-run --Werror src/native/*.cpp src/native/*.h
+	$(BIN)/clang-format --dry-run --Werror $(NATIVE_SOURCES)
 	$(BIN)/mypy
 
 format: tools ## Put Python and C++ into shape
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
-	$(BIN)/clang-format -i src/native/*.cpp src/native/*.h
+	$(BIN)/clang-format -i $(NATIVE_SOURCES)
 
 bench: env ## What importing, creating and compiling cost
 	$(BIN)/python benchmarks/overhead.py
@@ -86,8 +87,8 @@ MAKE_CHECKED := $(MAKE) --no-print-directory -j$(CORES)
 DRIVER := tests/native/threads.cpp
 # However many processors there are.
 RUN := OMP_NUM_THREADS=3
-NATIVE := $(filter-out src/native/module.cpp,$(wildcard src/native/*.cpp))
-HEADERS := $(wildcard src/native/*.h)
+NATIVE := $(filter-out src/native/python/%,$(filter %.cpp,$(NATIVE_SOURCES)))
+HEADERS := $(filter %.h,$(NATIVE_SOURCES))
 objects = $(patsubst %.cpp,$(CHECKED)/$(1)/%.o,$(notdir $(2)))
 
 $(CHECKED)/%.o: $(DRIVER) $(NATIVE) $(HEADERS)
@@ -107,7 +108,7 @@ $(CHECKED)/with-threads: $(call objects,threads,$(DRIVER) $(NATIVE))
 # instruction set, as in CMakeLists.txt.
 NEON_CXX ?= aarch64-linux-gnu-g++
 QEMU ?= qemu-aarch64
-COMMON := $(DRIVER) $(addprefix src/native/,kernels.cpp layout.cpp parallel.cpp)
+COMMON := $(DRIVER) $(filter src/native/core/% src/native/platform/%,$(NATIVE))
 FAMILIES := $(filter-out $(COMMON),$(NATIVE))
 IS_X86 := $(filter x86_64 amd64,$(shell uname -m))
 HERE := $(if $(IS_X86),BASELINE AVX2 AVX512,BASELINE)

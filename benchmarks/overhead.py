@@ -25,7 +25,7 @@ from anydml import (
     DML_QUANTIZED_LINEAR_AVERAGE_POOLING_OPERATOR_DESC,
     TensorDataType,
 )
-from anydml.schema import OperatorDesc
+from anydml.operators.schema import OperatorDesc
 
 _IMPORT = "import time, numpy; start = time.perf_counter(); import anydml; print(time.perf_counter() - start)"
 

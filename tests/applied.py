@@ -9,9 +9,9 @@ from typing import Any
 
 import anydml
 from anydml import AxisDirection
-from anydml.layout import DTYPES
+from anydml.core.strided_layout import DTYPES
 from anydml.operators import spec_of
-from anydml.schema import OperatorDesc
+from anydml.operators.schema import OperatorDesc
 
 NAMES = {
     "Axes": "axes",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from anydml.operators import spec
-from anydml.schema import OperatorDesc
+from anydml.operators.schema import OperatorDesc
 from cases import tensor_of
 from harness import run
 

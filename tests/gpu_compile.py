@@ -15,8 +15,9 @@ import triton
 from triton.backends.compiler import GPUTarget
 
 import anydml
-from anydml.engines.gpu import KERNELS, scan
-from anydml.engines.gpu.launch import Launch
+from anydml.backends.triton import KERNELS
+from anydml.backends.triton.launch import Launch
+from anydml.backends.triton.scan import plan as scan
 from cases import all_cases
 
 
@@ -56,13 +57,13 @@ def scans() -> None:
 
 def main() -> None:
     triton.runtime.driver.set_active(Driver())
-    anydml.device.find = lambda name: torch.device("cpu")
+    anydml.runtime.device.find = lambda name: torch.device("cpu")
     Launch.__call__ = compile_only  # type: ignore[method-assign]
     Launch.compile = lambda launch, device, types: None  # type: ignore[method-assign]
     scans()
     # The same shapes as long lines.
     scan.TILE, scan.LONG, scan.DEEP, scan.FLAT_TILE, scan.FEW = 8, 4, 4, 32, 10**6
-    from anydml.calling import _compile
+    from anydml.functions._call import _compile
 
     _compile.cache_clear()
     scans()

@@ -5,8 +5,8 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from anydml.engines.gpu.pooling_kernels import _rounded
-from anydml.engines.gpu.scan_steps_kernels import joined, split
+from anydml.backends.triton.pooling.quantized_kernels import _rounded
+from anydml.backends.triton.scan.ops import joined, split
 
 
 @triton.jit

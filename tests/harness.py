@@ -19,12 +19,12 @@ from anydml import (
     ExecutionFlags,
     TensorDataType,
 )
-from anydml.engines import calls
-from anydml.engines.elementwise import NoProgram, program_of
-from anydml.engines.gpu import KERNELS
-from anydml.layout import Layout
+from anydml.backends.native.pointwise_lowering import NoProgram, program_of
+from anydml.backends.torch import lowering as calls
+from anydml.backends.triton import KERNELS
+from anydml.core.strided_layout import Layout
 from anydml.operators import spec_of
-from anydml.schema import OperatorDesc
+from anydml.operators.schema import OperatorDesc
 
 GPU = os.environ.get("ANYDML_TEST_DEVICE", "")
 """A device that the cases run on beside the CPU's: "cuda", also in Triton's interpreter."""

@@ -11,7 +11,7 @@ import numpy as np
 
 import anydml
 from anydml import DML_BUFFER_TENSOR_DESC, DML_SIZE_2D, Device, DMLError, Graph, TensorDataType
-from anydml.enums import (
+from anydml.core.enums import (
     ConvolutionDirection,
     ConvolutionMode,
     InterpolationMode,
@@ -20,9 +20,9 @@ from anydml.enums import (
     RecurrentNetworkDirection,
     ReduceFunction,
 )
-from anydml.graph.build import Expression
-from anydml.layout import DATA_TYPES, DTYPES
-from anydml.tensor import packed_strides
+from anydml.core.strided_layout import DATA_TYPES, DTYPES
+from anydml.core.tensor_desc import packed_strides
+from anydml.graph.builder import Expression
 
 
 class NotSaid(Exception):

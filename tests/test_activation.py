@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import anydml
 from anydml import FeatureLevel
-from anydml.layout import Array
+from anydml.core.strided_layout import Array
 from anydml.operators import spec
 from cases import tensor, tensor_of
 from exact import FLOATS

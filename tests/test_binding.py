@@ -27,8 +27,8 @@ from anydml import (
     TensorDataType,
     TensorFlags,
 )
-from anydml.binding import address
-from anydml.schema import OperatorDesc
+from anydml.operators.schema import OperatorDesc
+from anydml.runtime.binding import address
 from cases import tensor
 from harness import ENGINES, compiled
 

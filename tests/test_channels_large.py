@@ -21,12 +21,12 @@ from anydml import (
     DML_ELEMENT_WISE_CLIP_OPERATOR_DESC,
     Device,
 )
-from anydml.engines import Kernel
-from anydml.engines.cpu import CpuEngine
-from anydml.enums import ConvolutionDirection, ConvolutionMode
-from anydml.layout import Layout
+from anydml.backends import Kernel
+from anydml.backends.native.engine import CpuEngine
+from anydml.core.enums import ConvolutionDirection, ConvolutionMode
+from anydml.core.strided_layout import Layout
 from anydml.operators import spec
-from anydml.schema import OperatorDesc
+from anydml.operators.schema import OperatorDesc
 from cases import tensor, tensor_of
 from harness import assert_same, compiled, run
 from test_properties import property_test

@@ -21,10 +21,10 @@ import pytest
 import anydml
 from anydml import DML_BUFFER_TENSOR_DESC, DML_SCALE_BIAS, DML_SIZE_2D, FeatureLevel, cli
 from anydml.cli import pages
-from anydml.device import DEVICE_NAMES
-from anydml.layout import Layout
+from anydml.core.strided_layout import Layout
 from anydml.operators import OPERATORS, spec, spec_of
-from anydml.schema import OperatorDesc
+from anydml.operators.schema import OperatorDesc
+from anydml.runtime.device import DEVICE_NAMES
 from applied import function_of
 from cases import Case, all_cases
 from harness import assert_same, units_of
@@ -643,7 +643,7 @@ def test_no_traceback(
     def fail(*_: object, **__: object) -> None:
         raise problem
 
-    monkeypatch.setattr("anydml.model.session.Session.execute", fail)
+    monkeypatch.setattr("anydml.frontends.dxdispatch.session.Session.execute", fail)
     assert anydml_("run", PRODUCT) == (code, "", message)
 
 

@@ -10,11 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anydml import DML_CONVOLUTION_OPERATOR_DESC, FeatureLevel, validate
-from anydml.enums import ConvolutionDirection, ConvolutionMode
+from anydml import DML_CONVOLUTION_OPERATOR_DESC, FeatureLevel
+from anydml.core.enums import ConvolutionDirection, ConvolutionMode
+from anydml import validate
 from anydml.operators import spec
-from anydml.operators.fused import FUSIBLE, fused_since
-from anydml.schema import OperatorDesc
+from anydml.operators.fused_activation import FUSIBLE, fused_since
+from anydml.operators.schema import OperatorDesc
 from cases import tensor, tensor_of
 from fusing import activation, unfused
 from harness import ENGINE, assert_same, run

@@ -22,9 +22,9 @@ from anydml import (
     DMLError,
 )
 from anydml import draw as draw_module
+from anydml.core.strided_layout import DATA_TYPES, Array, Layout
 from anydml.draw import EXAMPLES, draw, draw_operator
 from anydml.draw.text import number
-from anydml.layout import DATA_TYPES, Array, Layout
 from anydml.operators import OPERATORS, spec_of
 
 Picture = tuple[Any, list[Array | None]]

@@ -13,7 +13,7 @@ import pytest
 
 import anydml
 from anydml import TensorDataType
-from anydml.layout import DTYPES
+from anydml.core.strided_layout import DTYPES
 from anydml.operators import spec
 from cases import tensor_of
 from exact import FLOATS

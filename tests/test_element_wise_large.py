@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from anydml import DML_BUFFER_TENSOR_DESC, Device
-from anydml.engines.elementwise import Opcode
-from anydml.layout import DATA_TYPES
+from anydml.backends.native.pointwise_lowering import Opcode
+from anydml.core.strided_layout import DATA_TYPES
 from anydml.operators import spec
 from harness import GUARD
 
@@ -147,7 +147,7 @@ def test_opcodes_are_those_of_the_kernels() -> None:
 HASH = """
 import hashlib, numpy as np
 from anydml import *
-from anydml.engines.elementwise import NoProgram, program_of
+from anydml.backends.native.pointwise_lowering import NoProgram, program_of
 from anydml.operators import OPERATORS, spec
 rng, digest = np.random.default_rng(7), hashlib.sha256()
 device, values = Device("cpu"), {"FLOAT": 0.75, "SCALAR": 1, "OptionalScaleBias": DML_SCALE_BIAS(Scale=0.5, Bias=0.25)}

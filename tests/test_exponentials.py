@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from anydml import _native
-from anydml.layout import Array
+from anydml.core.strided_layout import Array
 from anydml.operators import spec
 from cases import tensor_of
 from harness import engines_of, run

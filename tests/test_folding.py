@@ -22,8 +22,8 @@ from anydml import (
     Graph,
     TensorFlags,
 )
+from anydml.core.enums import ConvolutionDirection, ConvolutionMode
 from anydml.draw import draw_graph
-from anydml.enums import ConvolutionDirection, ConvolutionMode
 from cases import tensor
 
 pytestmark = pytest.mark.usefixtures("torch")

@@ -30,9 +30,9 @@ from anydml import (
     HResult,
     TensorDataType,
 )
-from anydml.engines.calls import FAMILIES
-from anydml.engines.gpu import KERNELS
-from anydml.schema import OperatorDesc
+from anydml.backends.torch.lowering import FAMILIES
+from anydml.backends.triton import KERNELS
+from anydml.operators.schema import OperatorDesc
 from cases import tensor
 from exact import check_join, check_last, check_pooling, check_tally
 from harness import GPU, run
@@ -59,7 +59,7 @@ def test_what_a_gpu_takes_is_not_installed(name: str, missing: str, monkeypatch:
     def find_spec(module: str) -> Any:
         return None if module == missing else (there(module) or object())
 
-    monkeypatch.setattr("anydml.engines.gpu.devices.find_spec", find_spec)
+    monkeypatch.setattr("anydml.backends.torch.devices.find_spec", find_spec)
     error = refused(lambda: Device(name), "(D7)")
     assert error.hresult == HResult.DXGI_ERROR_UNSUPPORTED
     assert f"{missing} is not installed" in str(error)
@@ -89,7 +89,7 @@ def test_every_operator_has_a_kernel_or_calls() -> None:
 
 @on_gpu
 def test_no_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("anydml.engines.gpu.KERNELS", {})
+    monkeypatch.setattr("anydml.backends.triton.KERNELS", {})
     refused(lambda: anydml.cumulative_summation([1, 2], device=Device(GPU)), "(D8)")
 
 
@@ -120,7 +120,7 @@ def test_all_kernels_compile() -> None:
 
 @on_gpu
 def test_nothing_is_compiled_during_a_capture(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("anydml.engines.gpu.launch.lane_of", lambda device: None)
+    monkeypatch.setattr("anydml.backends.triton.launch.lane_of", lambda device: None)
     x = np.ones((1, 2, 3, 4, 5), np.int64)
     assert "before the capture" in str(refused(lambda: anydml.cumulative_summation(x, 2, device=GPU), "(D9)"))
 
@@ -304,7 +304,7 @@ def test_in_place_needs_no_second_look(torch: Any, place: Any, monkeypatch: pyte
     desc = DML_CUMULATIVE_SUMMATION_OPERATOR_DESC(InputTensor=t, OutputTensor=t, Axis=1)
     operator = device.compile_operator(device.create_operator(desc))
     x = torch.ones((2, 3), device=place)
-    monkeypatch.setattr("anydml.dispatchables.bind", None)
+    monkeypatch.setattr("anydml.runtime.compiled.bind", None)
     operator.dispatch([x], [x])
     assert x.tolist() == [[1, 2, 3]] * 2
 
@@ -318,7 +318,7 @@ def test_sizes_of_1_need_no_second_look(
     t = tensor(sizes)
     desc = DML_JOIN_OPERATOR_DESC(InputTensors=[t], OutputTensor=t, Axis=0)
     operator = device.compile_operator(device.create_operator(desc))
-    monkeypatch.setattr("anydml.dispatchables.bind", None)
+    monkeypatch.setattr("anydml.runtime.compiled.bind", None)
     x, y = torch.rand(sizes, device=place), torch.empty(sizes, device=place)
     operator.dispatch([x], [y])
     assert torch.equal(x, y)
@@ -369,9 +369,9 @@ def test_a_scale_that_means_nothing_gives_the_zero_point(scale: float) -> None:
 @pytest.fixture(params=["as planned", "small tiles", "chain", "wide indices"])
 def tiles(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """The kernels' ways for large tensors, on small ones."""
-    from anydml.calling import _compile
+    from anydml.functions._call import _compile
 
-    scan = "anydml.engines.gpu.scan"
+    scan = "anydml.backends.triton.scan.plan"
     if request.param == "wide indices":
         from triton import language
 
@@ -418,9 +418,9 @@ def test_scans(operation: str, dtype: type, shape: tuple[int, ...], axis: int, t
 @on_gpu
 def test_a_scan_runs_again_and_again(torch: Any, place: Any, tiles: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A chain uses its words again: beyond their last mark, beside another stream, and after a launch that failed."""
-    from anydml.engines.gpu.launch import Launch
+    from anydml.backends.triton.launch import Launch
 
-    monkeypatch.setattr("anydml.engines.gpu.scan.LAST_MARK", 2)
+    monkeypatch.setattr("anydml.backends.triton.scan.plan.LAST_MARK", 2)
     device, t = Device(GPU), tensor((2, 70))
     desc = DML_CUMULATIVE_SUMMATION_OPERATOR_DESC(InputTensor=t, OutputTensor=t, Axis=1)
     operator = device.compile_operator(device.create_operator(desc))
@@ -588,7 +588,7 @@ def test_streams_and_graphs_have_addresses_of_their_own(
     torch: Any, place: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A table that one stream has only begun to write must not be read by another."""
-    from anydml.engines.gpu import join
+    from anydml.backends.triton.join import plan as join
 
     stream, recorded = [1], [False]
     monkeypatch.setattr(join, "lane_of", lambda device: None if recorded[0] else stream[0])
@@ -619,11 +619,11 @@ def test_streams_and_graphs_have_addresses_of_their_own(
 @pytest.fixture(params=["as planned", "small strips and tiles"])
 def parts(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The kernels' ways for large tensors, on small ones."""
-    from anydml.calling import _compile
+    from anydml.functions._call import _compile
 
     if request.param != "as planned":
         for name, value in {"STRIP": 5, "PLANE_TILE": 64, "PROGRAMS": 1}.items():
-            monkeypatch.setattr(f"anydml.engines.gpu.pooling.{name}", value)
+            monkeypatch.setattr(f"anydml.backends.triton.pooling.quantized.{name}", value)
     _compile.cache_clear()
     yield
     _compile.cache_clear()

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from anydml import Device
+from anydml.backends.torch.devices import is_interpreted
 from anydml.bench import Row, measure, run, small_calls, wrong
 from anydml.bench.accuracy import accuracy
 from anydml.bench.cases import Case
@@ -21,8 +22,7 @@ from anydml.bench.first import first_runs
 from anydml.bench.matrix import matrix_on_gpu
 from anydml.bench.peers import Peer
 from anydml.bench.places import place_of
-from anydml.engines.gpu.devices import is_interpreted
-from anydml.errors import Violation
+from anydml.core.errors import Violation
 from harness import GPU
 
 pytestmark = pytest.mark.skipif(not GPU, reason="needs PyTorch and Triton: make test-gpu")

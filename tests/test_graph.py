@@ -46,11 +46,11 @@ from anydml import (
     TensorDataType,
     TensorFlags,
 )
+from anydml.core.strided_layout import DATA_TYPES, DTYPES
 from anydml.draw import draw_graph
-from anydml.graph.arena import ALIGNMENT, Life, largest_alive, plan
-from anydml.layout import DATA_TYPES, DTYPES
+from anydml.graph.memory_plan import ALIGNMENT, Life, largest_alive, plan
 from anydml.operators import spec
-from anydml.schema import OperatorDesc
+from anydml.operators.schema import OperatorDesc
 from cases import tensor
 from harness import ENGINES, POISONS, Memory
 

@@ -19,8 +19,8 @@ from anydml import (
     Graph,
     TensorFlags,
 )
-from anydml.graph.compiled import CompiledGraph
-from anydml.tensor import DML_BUFFER_TENSOR_DESC
+from anydml.core.tensor_desc import DML_BUFFER_TENSOR_DESC
+from anydml.graph.compile import CompiledGraph
 from cases import tensor
 
 X = tensor([2, 3])

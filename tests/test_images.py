@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from anydml import DMLError, model
+from anydml import DMLError
+from anydml.frontends import dxdispatch as model
 
 Image = pytest.importorskip("PIL.Image", reason="Pillow is not installed")
 
@@ -135,7 +136,7 @@ def test_an_image_that_is_cut_off_is_named(folder: Path) -> None:
 
 
 def test_without_pillow_images_are_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("anydml.model.images.find_spec", lambda name: None)
+    monkeypatch.setattr("anydml.frontends.dxdispatch.images.find_spec", lambda name: None)
     for text in (copying([1, 3, 4, 5], target="o"), copying([1, 3, 4, 5])):
         violations = model.loads(text, folder).check()
         assert "(M15). Install it: pip install 'anydml[image]'" in str(violations[0])

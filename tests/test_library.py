@@ -23,12 +23,13 @@ from anydml import (
     ExecutionFlags,
     TensorFlags,
 )
-from anydml.engines import Kernel, library
-from anydml.engines.library import TorchEngine
-from anydml.enums import ConvolutionDirection, ConvolutionMode, MatrixTransform
-from anydml.layout import Layout
+from anydml.backends import Kernel
+from anydml.backends.torch import cpu_engine as library
+from anydml.backends.torch.cpu_engine import TorchEngine
+from anydml.core.enums import ConvolutionDirection, ConvolutionMode, MatrixTransform
+from anydml.core.strided_layout import Layout
 from anydml.operators import spec_of
-from anydml.schema import OperatorDesc
+from anydml.operators.schema import OperatorDesc
 from cases import tensor
 from harness import run
 from test_import import run_python
@@ -245,7 +246,7 @@ def test_a_forked_child_computes_too() -> None:
 
 
 def test_less_than_single_precision_is_undone_for_a_call(torch: Any) -> None:
-    from anydml.engines.calls import dense
+    from anydml.backends.torch.lowering import dense
 
     allowed = torch.get_float32_matmul_precision()
     torch.set_float32_matmul_precision("medium")

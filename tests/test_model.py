@@ -14,10 +14,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from anydml import DMLError, DMLMemoryError, DMLValueError, FeatureLevel, model
-from anydml.model.jsonc import MAX_DEPTH, parse
-from anydml.model.limits import _container_limits, default_limit, format_size, parse_size
-from anydml.model.session import Session
+from anydml import DMLError, DMLMemoryError, DMLValueError, FeatureLevel
+from anydml.frontends import dxdispatch as model
+from anydml.frontends.dxdispatch.jsonc import MAX_DEPTH, parse
+from anydml.frontends.dxdispatch.limits import _container_limits, default_limit, format_size, parse_size
+from anydml.frontends.dxdispatch.session import Session
 
 BASE: dict[str, Any] = {
     "resources": {
@@ -353,7 +354,7 @@ def test_owned_inputs_are_bound_in_the_dispatchable() -> None:
 
 def test_iterations_are_timed(monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[tuple[str, int, int]] = []
-    monkeypatch.setattr("anydml.model.session._SECONDS_BETWEEN_REPORTS", -1)
+    monkeypatch.setattr("anydml.frontends.dxdispatch.session._SECONDS_BETWEEN_REPORTS", -1)
     text = run(json.dumps(BASE), iterations=20, progress=lambda *call: calls.append(call))
     first, second = text.splitlines()
     assert re.fullmatch(r"Dispatch 'product': 20 iterations, \d+\.\d{4} ms median \(CPU\)", first)
@@ -920,7 +921,7 @@ def test_memory_that_is_not_there_after_all(monkeypatch: pytest.MonkeyPatch) -> 
     wide = changed({"resources/Out/sizeInBytes": 2**62})
     with pytest.raises(DMLMemoryError, match=r"resources: found .*, expected a size that there is memory for \(M13\)"):
         run(wide, memory_limit=2**63)
-    monkeypatch.setattr("anydml.model.buffers.Constant.fill", none)
+    monkeypatch.setattr("anydml.frontends.dxdispatch.buffers.Constant.fill", none)
     with pytest.raises(
         DMLMemoryError, match=r"resources.Out: found 16 bytes, expected a size that there is memory for"
     ):

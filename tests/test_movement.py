@@ -26,11 +26,13 @@ from anydml import (
     InterpolationMode,
     PaddingMode,
     TensorDataType,
+)
+from anydml.core.strided_layout import DATA_TYPES, DTYPES, Array
+from anydml.operators import (
+    spec,
     validate,
 )
-from anydml.layout import DATA_TYPES, DTYPES, Array
-from anydml.operators import spec
-from anydml.schema import OperatorDesc
+from anydml.operators.schema import OperatorDesc
 from cases import tensor, tensor_of
 from exact import FLOATS
 from harness import ENGINE, ENGINES, GPU, bits, run

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import anydml
 from anydml import validate
 from anydml.operators import spec
-from anydml.operators.fused import FUSIBLE, fused_since
+from anydml.operators.fused_activation import FUSIBLE, fused_since
 from cases import tensor, tensor_of
 from cases.normalization import NAMES
 from exact import FLOATS, _near

@@ -24,8 +24,8 @@ from anydml import (
     ReduceFunction,
     TensorDataType,
 )
+from anydml.core.strided_layout import DTYPES
 from anydml.functions import BUILTINS, FUNCTIONS
-from anydml.layout import DTYPES
 from anydml.operators import OPERATORS, spec_of
 from applied import applied, arguments_of, function_of
 from cases import Case, all_cases, tensor, tensor_of

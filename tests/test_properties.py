@@ -20,7 +20,7 @@ from anydml import (
     DML_QUANTIZED_LINEAR_AVERAGE_POOLING_OPERATOR_DESC,
     AxisDirection,
 )
-from anydml.layout import DATA_TYPES
+from anydml.core.strided_layout import DATA_TYPES
 from exact import check_join, check_last, check_pooling, check_tally
 from harness import ENGINES, POISONS, Memory, bits, compiled, run
 

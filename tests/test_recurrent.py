@@ -25,11 +25,13 @@ from anydml import (
     HResult,
     TensorDataType,
     TensorFlags,
+)
+from anydml.core.enums import RecurrentNetworkDirection
+from anydml.operators import (
+    spec,
     validate,
 )
-from anydml.enums import RecurrentNetworkDirection
-from anydml.operators import spec
-from anydml.schema import OperatorDesc
+from anydml.operators.schema import OperatorDesc
 from cases import tensor, tensor_of
 from exact import FLOATS
 from harness import ENGINE, compiled, run

@@ -37,15 +37,19 @@ from anydml import (
     TensorFlags,
     Violation,
     quantized_linear_average_pooling,
+)
+from anydml.core.errors import error
+from anydml.operators import (
+    OPERATORS,
+    spec,
+    spec_of,
     validate,
 )
-from anydml.errors import error
-from anydml.operators import OPERATORS, spec, spec_of
-from anydml.schema import OperatorDesc
+from anydml.operators.schema import OperatorDesc
 from cases import Negative, negatives_beside_cases, tensor
 from harness import ENGINES, compiled
 
-validation = import_module("anydml.validate")  # the name in the package is the function's
+validation = import_module("anydml.operators.validate")  # the name in the package is the function's
 FLOAT32, UINT8 = TensorDataType.FLOAT32, TensorDataType.UINT8
 
 

@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 import anydml
-import anydml.errors
-from anydml import enums
-from anydml.enums import (
+import anydml.core.errors
+from anydml.core import enums
+from anydml.core.enums import (
     AxisDirection,
     BindingType,
     ConvolutionDirection,
@@ -41,7 +41,7 @@ from cases import all_cases
 
 SOURCE = Path(anydml.__file__).parent
 TESTS = Path(__file__).parent
-validation = import_module("anydml.validate")  # the name in the package is the function's
+validation = import_module("anydml.operators.validate")  # the name in the package is the function's
 LABEL = re.compile(r"\([A-Z]\d+\)")
 
 each_operator = pytest.mark.parametrize("name", OPERATORS)
@@ -214,7 +214,9 @@ def test_labels_of_a_module_are_numbered_without_a_gap(module: str) -> None:
 
 def test_a_letter_has_one_home_and_errors_name_it() -> None:
     assert len(set(DOCUMENTED)) == len(DOCUMENTED)
-    table = dict(re.findall(r"^\(([FTSDGBAMP])1\)\.\. .*``([\w./]+)``$", anydml.errors.__doc__ or "", re.MULTILINE))
+    table = dict(
+        re.findall(r"^\(([FTSDGBAMP])1\)\.\. .*``([\w./]+)``$", anydml.core.errors.__doc__ or "", re.MULTILINE)
+    )
     homes = {letter: home.removesuffix(".py").rstrip("/") for letter, home in table.items()}
     for module, labels in HOMES.items():
         for label in labels:

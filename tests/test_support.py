@@ -24,11 +24,14 @@ from anydml import (
     PaddingMode,
     ReduceFunction,
     TensorDataType,
+)
+from anydml.core.enums import ConvolutionDirection, ConvolutionMode, MatrixTransform
+from anydml.operators import (
+    OPERATORS,
+    spec,
     validate,
 )
-from anydml.enums import ConvolutionDirection, ConvolutionMode, MatrixTransform
-from anydml.operators import OPERATORS, spec
-from anydml.schema import OperatorDesc
+from anydml.operators.schema import OperatorDesc
 
 _TALLY_32 = "FLOAT32 FLOAT16 INT32 UINT32"
 _TALLY_64 = "FLOAT32 FLOAT16 INT64 INT32 UINT64 UINT32"

@@ -14,10 +14,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from .binding import DML_BUFFER_ARRAY_BINDING, DML_BUFFER_BINDING, BindingTable
-from .device import Device
-from .dispatchables import BindingProperties, CompiledOperator, Operator, OperatorInitializer
-from .enums import (
+from .core.enums import (
     DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT,
     DML_PERSISTENT_BUFFER_ALIGNMENT,
     DML_TEMPORARY_BUFFER_ALIGNMENT,
@@ -41,11 +38,14 @@ from .enums import (
     TensorFlags,
     TensorType,
 )
-from .errors import DMLError, DMLMemoryError, DMLTypeError, DMLValueError, Violation
+from .core.errors import DMLError, DMLMemoryError, DMLTypeError, DMLValueError, Violation
+from .core.tensor_desc import DML_BUFFER_TENSOR_DESC, DML_SCALE_BIAS, DML_SIZE_2D
 from .functions import BUILTINS, FUNCTIONS
 from .operators import OPERATORS, spec
-from .tensor import DML_BUFFER_TENSOR_DESC, DML_SCALE_BIAS, DML_SIZE_2D
-from .validate import validate
+from .operators.validate import validate
+from .runtime.binding import DML_BUFFER_ARRAY_BINDING, DML_BUFFER_BINDING, BindingTable
+from .runtime.compiled import BindingProperties, CompiledOperator, Operator, OperatorInitializer
+from .runtime.device import Device
 
 if TYPE_CHECKING:
     from .functions import *  # noqa: F403
@@ -57,8 +57,8 @@ if TYPE_CHECKING:
         DML_OPERATOR_GRAPH_NODE_DESC,
         DML_OUTPUT_GRAPH_EDGE_DESC,
     )
-    from .graph.build import Expression, Graph
-    from .graph.compiled import CompiledGraph
+    from .graph.builder import Expression, Graph
+    from .graph.compile import CompiledGraph
     from .operators import *  # noqa: F403
 
 __version__ = "0.1.0"
@@ -119,9 +119,9 @@ __all__ = [
 
 _ELSEWHERE = {
     **dict.fromkeys((name for name in __all__ if name.startswith("DML_") and "_GRAPH_" in name), "graph"),
-    "CompiledGraph": "graph.compiled",
-    "Expression": "graph.build",
-    "Graph": "graph.build",
+    "CompiledGraph": "graph.compile",
+    "Expression": "graph.builder",
+    "Graph": "graph.builder",
     **{name: f"functions.{file}" for name, file in FUNCTIONS.items()},
 }
 """Names that are loaded on first use, by their modules."""

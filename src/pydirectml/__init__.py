@@ -34,17 +34,17 @@ from anydml import (
     TensorDataType,
     TensorFlags,
 )
+from anydml.backends.torch.devices import gpus
+from anydml.core.errors import Violation, error, listing
+from anydml.core.strided_layout import DTYPES, Array, Layout
 from anydml.draw import draw_graph
-from anydml.engines.gpu.devices import gpus
-from anydml.errors import Violation, error, listing
-from anydml.graph.build import Expression as _Built
-from anydml.graph.compiled import CompiledGraph
-from anydml.layout import DTYPES, Array, Layout
-from anydml.memory import Memory
+from anydml.graph.builder import Expression as _Built
+from anydml.graph.compile import CompiledGraph
 from anydml.operators import spec
-from anydml.operators.fused import FUSIBLE
-from anydml.schema import FUSED
-from anydml.validate import kind_of
+from anydml.operators.fused_activation import FUSIBLE
+from anydml.operators.schema import FUSED
+from anydml.operators.validate import kind_of
+from anydml.runtime.memory import Memory
 
 
 class OutputOptions(IntEnum):

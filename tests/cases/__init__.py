@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from anydml import DML_BUFFER_TENSOR_DESC, TensorDataType
-from anydml.layout import DATA_TYPES
-from anydml.schema import OperatorDesc
+from anydml.core.strided_layout import DATA_TYPES
+from anydml.operators.schema import OperatorDesc
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import anydml
-from anydml.schema import OperatorDesc
+from anydml.operators.schema import OperatorDesc
 
 from . import Case, tensor_of
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from anydml import DML_CAST_OPERATOR_DESC
-from anydml.layout import DATA_TYPES
+from anydml.core.strided_layout import DATA_TYPES
 
 from . import Case, Negative, tensor, tensor_of
 

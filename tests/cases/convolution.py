@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from anydml import DML_CONVOLUTION_OPERATOR_DESC, DML_ELEMENT_WISE_CLIP_OPERATOR_DESC
-from anydml.enums import ConvolutionDirection, ConvolutionMode
-from anydml.schema import OperatorDesc
+from anydml.core.enums import ConvolutionDirection, ConvolutionMode
+from anydml.operators.schema import OperatorDesc
 
 from . import Case, Negative, tensor, tensor_of
 

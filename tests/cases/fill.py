@@ -12,7 +12,7 @@ from anydml import (
     DML_FILL_VALUE_SEQUENCE_OPERATOR_DESC,
     TensorDataType,
 )
-from anydml.layout import DATA_TYPES
+from anydml.core.strided_layout import DATA_TYPES
 
 from . import Case, Negative, tensor, tensor_of
 

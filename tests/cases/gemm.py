@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from anydml import DML_ELEMENT_WISE_CLIP_OPERATOR_DESC, DML_GEMM_OPERATOR_DESC
-from anydml.enums import MatrixTransform
-from anydml.schema import OperatorDesc
+from anydml.core.enums import MatrixTransform
+from anydml.operators.schema import OperatorDesc
 
 from . import Case, Negative, tensor, tensor_of
 

@@ -12,7 +12,7 @@ import numpy as np
 
 import anydml
 from anydml.operators import spec
-from anydml.schema import OperatorDesc
+from anydml.operators.schema import OperatorDesc
 
 from . import Case, Negative, tensor, tensor_of
 

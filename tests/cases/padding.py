@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from anydml import DML_PADDING_OPERATOR_DESC, PaddingMode
-from anydml.layout import DATA_TYPES
+from anydml.core.strided_layout import DATA_TYPES
 
 from . import Case, Negative, tensor, tensor_of
 

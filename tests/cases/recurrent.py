@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 import anydml
-from anydml.enums import RecurrentNetworkDirection
+from anydml.core.enums import RecurrentNetworkDirection
 from anydml.operators import spec
-from anydml.schema import OperatorDesc
+from anydml.operators.schema import OperatorDesc
 
 from . import Case, tensor_of
 

@@ -14,7 +14,7 @@ from anydml import (
     CompiledOperator,
     Device,
 )
-from anydml.layout import Layout
+from anydml.core.strided_layout import Layout
 from anydml.operators import spec_of
 from fuzzing.common import ENGINES, expect, junk, note, outcome
 from fuzzing.descs import good_desc, same_results

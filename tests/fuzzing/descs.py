@@ -37,13 +37,17 @@ from anydml import (
     PaddingMode,
     ReduceFunction,
     TensorDataType,
+)
+from anydml.core.enums import ConvolutionDirection, ConvolutionMode, MatrixTransform, RecurrentNetworkDirection
+from anydml.core.strided_layout import DTYPES, Layout
+from anydml.operators import (
+    OPERATORS,
+    spec,
+    spec_of,
     validate,
 )
-from anydml.enums import ConvolutionDirection, ConvolutionMode, MatrixTransform, RecurrentNetworkDirection
-from anydml.layout import DTYPES, Layout
-from anydml.operators import OPERATORS, spec, spec_of
-from anydml.operators.fused import FUSIBLE, fused_since
-from anydml.schema import OperatorDesc
+from anydml.operators.fused_activation import FUSIBLE, fused_since
+from anydml.operators.schema import OperatorDesc
 from fuzzing.common import ENGINES, check_violation, expect, junk, note, number, outcome, small_sizes, tensor_of
 from harness import units_of, within
 

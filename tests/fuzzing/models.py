@@ -23,10 +23,12 @@ from anydml import (
     DML_SCALE_BIAS,
     DML_SIZE_2D,
     Device,
-    model,
+)
+from anydml.frontends import (
+    dxdispatch as model,
 )
 from anydml.operators import spec_of
-from anydml.schema import OperatorDesc
+from anydml.operators.schema import OperatorDesc
 from fuzzing.common import ENGINES, check_violation, expect, note, outcome
 from fuzzing.descs import any_level, elements, good_desc, members_of, same_results
 from harness import units_of

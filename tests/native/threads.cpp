@@ -13,9 +13,9 @@
 #include <thread>
 #include <vector>
 
-#include "half.h"
-#include "kernels.h"
-#include "layout.h"
+#include "simd/half.h"
+#include "core/registry.h"
+#include "core/layout.h"
 
 namespace {
 

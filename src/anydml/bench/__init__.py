@@ -15,8 +15,8 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from .. import __version__
-from ..device import Device
-from ..errors import Violation
+from ..core.errors import Violation
+from ..runtime.device import Device
 from .cases import Case, Scan, Work, format_size
 from .peers import Peers, cores, processor
 from .places import Place, Run, place_of, speedup

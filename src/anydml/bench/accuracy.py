@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from ..core.strided_layout import Array
 from ..functions import cumulative_summation
-from ..layout import Array
 from .peers import Peers
 
 VALUES, QUICK_VALUES = 1 << 26, 1 << 22

@@ -10,14 +10,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..device import Device
-from ..dispatchables import Compiled, CompiledOperator
-from ..enums import AxisDirection
+from ..core.enums import AxisDirection
+from ..core.strided_layout import DATA_TYPES, Array
+from ..core.tensor_desc import DML_BUFFER_TENSOR_DESC
 from ..functions import quantized_linear_average_pooling
-from ..layout import DATA_TYPES, Array
 from ..operators import spec
-from ..schema import OperatorDesc
-from ..tensor import DML_BUFFER_TENSOR_DESC
+from ..operators.schema import OperatorDesc
+from ..runtime.compiled import Compiled, CompiledOperator
+from ..runtime.device import Device
 from .places import SEED, UFUNCS, Host, Place, place_of
 
 LARGE, MIDDLE, SMALL = 128 << 20, 1 << 20, 64 << 10

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from ..cli.pages import show
-from ..device import DEVICE_NAMES, Device
-from ..errors import Violation
-from ..model.files import write_whole
+from ..core.errors import Violation
+from ..frontends.dxdispatch.files import write_whole
+from ..runtime.device import DEVICE_NAMES, Device
 from . import QUICK_RUNS, RUNS, Result, Row, header, progress_to, run, small_calls
 from .cases import LARGE, LITTLE_ON_GPU, MIDDLE, SMALL, Case
 from .matrix import matrix, matrix_on_gpu

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from ..device import Device
-from ..dispatchables import Compiled
-from ..graph.build import Graph
+from ..core.tensor_desc import DML_SCALE_BIAS
+from ..graph.builder import Graph
 from ..operators import spec
-from ..tensor import DML_SCALE_BIAS
+from ..runtime.compiled import Compiled
+from ..runtime.device import Device
 from .cases import Case, Work, compiled_of, desc_of, tensor_of
 from .places import place_of
 

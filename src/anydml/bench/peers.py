@@ -12,9 +12,9 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ..device import Device
+from ..core.strided_layout import Array
 from ..functions import quantized_linear_average_pooling
-from ..layout import Array
+from ..runtime.device import Device
 from .cases import (
     GAP,
     INPUT_SCALE,

@@ -18,8 +18,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from ..device import Device
-from ..layout import Array
+from ..core.strided_layout import Array
+from ..runtime.device import Device
 
 Run = Callable[[], object]
 

@@ -8,7 +8,7 @@ from importlib import import_module
 from io import BytesIO
 from typing import Any
 
-from ..errors import Violation, error
+from ..core.errors import Violation, error
 from . import Result, Row
 from .cases import format_size
 from .places import count_of

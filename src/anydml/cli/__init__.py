@@ -14,14 +14,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO, cast
 
 from .. import __version__
-from ..enums import FeatureLevel
-from ..errors import DMLError, Violation, error
-from ..model.limits import parse_size
+from ..core.enums import FeatureLevel
+from ..core.errors import DMLError, Violation, error
+from ..frontends.dxdispatch.limits import parse_size
 
 if TYPE_CHECKING:
-    from ..model import Model
-    from ..model.session import Session
-    from ..schema import OperatorSpec
+    from ..frontends.dxdispatch import Model
+    from ..frontends.dxdispatch.session import Session
+    from ..operators.schema import OperatorSpec
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -76,8 +76,8 @@ def _title(model: str) -> str:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    from ..device import Device
-    from ..model.session import Session
+    from ..frontends.dxdispatch.session import Session
+    from ..runtime.device import Device
 
     model = _load(arguments.model, arguments.allow_outside)
     device = Device(arguments.device, arguments.feature_level, arguments.strict)
@@ -157,7 +157,7 @@ def _draw(arguments: argparse.Namespace) -> int:
             raise error([_no_picture(found, "one, for standard output", remedy)])
         sys.stdout.writelines(pictures)
         return 0
-    from ..model.files import write_whole
+    from ..frontends.dxdispatch.files import write_whole
 
     for i, picture in enumerate(pictures, 1):
         path = Path(output)
@@ -171,7 +171,7 @@ def _draw(arguments: argparse.Namespace) -> int:
 
 def _bench(arguments: argparse.Namespace) -> int:
     from ..bench.command import bench
-    from ..device import DEVICE_NAMES
+    from ..runtime.device import DEVICE_NAMES
 
     if arguments.threads is not None and arguments.device not in DEVICE_NAMES:
         arguments.parser.error(f"argument --threads: chooses the CPU's threads, not for {arguments.device}")
@@ -188,7 +188,7 @@ def _bench(arguments: argparse.Namespace) -> int:
 def _warmup(arguments: argparse.Namespace) -> int:
     from time import perf_counter
 
-    from ..device import Device
+    from ..runtime.device import Device
 
     device = Device(arguments.device, arguments.feature_level, arguments.strict)
     for source in arguments.models:
@@ -211,7 +211,7 @@ def _pictures(arguments: argparse.Namespace) -> list[str]:
 
     if _is_operator(arguments.model):
         return [draw_operator(_operator(arguments.model).name)]
-    from ..model import Dispatch
+    from ..frontends.dxdispatch import Dispatch
 
     session = _session(arguments)
     return [_picture(session, command) for command in session.model.commands if isinstance(command, Dispatch)]
@@ -234,8 +234,8 @@ def _is_operator(source: str) -> bool:
 
 
 def _session(arguments: argparse.Namespace) -> Session:
-    from ..device import Device
-    from ..model.session import Session
+    from ..frontends.dxdispatch.session import Session
+    from ..runtime.device import Device
 
     return Session(_load(arguments.model, arguments.allow_outside), Device("cpu"), arguments.memory_limit)
 
@@ -257,7 +257,7 @@ def _no_picture(found: str, expected: str, remedy: str = "") -> Violation:
 
 
 def _load(source: str, allow_outside: bool) -> Model:
-    from ..model import load, loads, read_text
+    from ..frontends.dxdispatch import load, loads, read_text
 
     if source == "-":
         return loads(read_text(sys.stdin.buffer), allow_outside=allow_outside)
@@ -266,7 +266,7 @@ def _load(source: str, allow_outside: bool) -> Model:
 
 def _operator(name: str) -> OperatorSpec:
     """The operator that someone means: ``join``, ``DML_OPERATOR_JOIN``, ``DML_JOIN_OPERATOR_DESC``."""
-    from ..model import operator_named
+    from ..frontends.dxdispatch import operator_named
 
     word = name.strip().upper().replace("-", "_").removesuffix("_OPERATOR_DESC")
     found = operator_named("operator", word.removeprefix("DML_").removeprefix("OPERATOR_"))
@@ -340,7 +340,7 @@ def _new_file(text: str) -> str:
 
 
 def _parser() -> argparse.ArgumentParser:
-    from ..device import DEVICE_NAMES
+    from ..runtime.device import DEVICE_NAMES
 
     devices = ", ".join([*DEVICE_NAMES, "cuda, cuda:1 or xpu"])
     parser = _described(

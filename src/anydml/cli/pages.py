@@ -13,17 +13,18 @@ from typing import Any, NamedTuple, TextIO
 
 import numpy as np
 
-from .. import enums, functions
-from ..device import DEVICE_NAMES, Device
+from .. import functions
+from ..backends import Declined, engines
+from ..backends.torch.devices import gpus
+from ..core import enums
+from ..core.enums import FeatureLevel
+from ..core.errors import listing
+from ..core.strided_layout import Layout
+from ..core.tensor_desc import DML_BUFFER_TENSOR_DESC
 from ..draw import EXAMPLES
-from ..engines import Declined, engines
-from ..engines.gpu.devices import gpus
-from ..enums import FeatureLevel
-from ..errors import listing
-from ..layout import Layout
 from ..operators import OPERATORS, spec
-from ..schema import OperatorDesc, OperatorSpec, SupportTable
-from ..tensor import DML_BUFFER_TENSOR_DESC
+from ..operators.schema import OperatorDesc, OperatorSpec, SupportTable
+from ..runtime.device import DEVICE_NAMES, Device
 
 _NARROW = 72
 """Columns of a terminal below which its own wrapping reads better than a table's."""

@@ -18,15 +18,15 @@ from html import escape
 
 import numpy as np
 
-from ..device import Device
-from ..errors import Violation, error
+from ..core.errors import Violation, error
+from ..core.strided_layout import Array, Layout
+from ..core.tensor_desc import DML_BUFFER_TENSOR_DESC, DML_SCALE_BIAS, DML_SIZE_2D
 from ..graph import graph_of
-from ..graph.compiled import CompiledGraph
-from ..layout import Array, Layout
+from ..graph.compile import CompiledGraph
 from ..operators import ANY, spec_of
-from ..schema import OperatorDesc, OperatorSpec
-from ..tensor import DML_BUFFER_TENSOR_DESC, DML_SCALE_BIAS, DML_SIZE_2D
-from ..validate import kind_of, validate
+from ..operators.schema import OperatorDesc, OperatorSpec
+from ..operators.validate import kind_of, validate
+from ..runtime.device import Device
 from . import cumulative, join, pooling
 from .boxes import FONT, MUTED, WHITE, Box, placed, stacked, text_line
 from .examples import EXAMPLES as EXAMPLES

@@ -7,15 +7,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..binding import DML_BUFFER_BINDING
-from ..errors import Violation, error, listing
-from ..graph.build import Expression, Graph
-from ..graph.compiled import CompiledGraph
-from ..inference import is_input
-from ..layout import Array
-from ..model import Dispatch, Dispatchable
-from ..model.session import Session
-from ..schema import Tensor
+from ..core.errors import Violation, error, listing
+from ..core.strided_layout import Array
+from ..frontends.dxdispatch import Dispatch, Dispatchable
+from ..frontends.dxdispatch.session import Session
+from ..graph.builder import Expression, Graph
+from ..graph.compile import CompiledGraph
+from ..operators.schema import Tensor
+from ..operators.shape_inference import is_input
+from ..runtime.binding import DML_BUFFER_BINDING
 
 
 class _Written(NamedTuple):

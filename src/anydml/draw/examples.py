@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..enums import (
+from ..core.enums import (
     ConvolutionDirection,
     ConvolutionMode,
     InterpolationMode,
@@ -16,31 +16,31 @@ from ..enums import (
     ReduceFunction,
     TensorDataType,
 )
-from ..layout import DATA_TYPES, Array
-from ..operators import activation, activation_prelu, activation_softmax, max_pooling, pooling
-from ..operators import element_wise_binary as binary
-from ..operators import element_wise_unary as unary
-from ..operators.cast import DML_CAST_OPERATOR_DESC
-from ..operators.convolution import DML_CONVOLUTION_OPERATOR_DESC
-from ..operators.cumulative import DML_CUMULATIVE_PRODUCT_OPERATOR_DESC, DML_CUMULATIVE_SUMMATION_OPERATOR_DESC
-from ..operators.fill import DML_FILL_VALUE_CONSTANT_OPERATOR_DESC, DML_FILL_VALUE_SEQUENCE_OPERATOR_DESC
-from ..operators.gather import DML_GATHER_OPERATOR_DESC
-from ..operators.gemm import DML_GEMM_OPERATOR_DESC
-from ..operators.image import DML_UPSAMPLE_2D_OPERATOR_DESC, DML_VALUE_SCALE_2D_OPERATOR_DESC
-from ..operators.join import DML_JOIN_OPERATOR_DESC, DML_SPLIT_OPERATOR_DESC
-from ..operators.normalization import (
+from ..core.strided_layout import DATA_TYPES, Array
+from ..core.tensor_desc import DML_BUFFER_TENSOR_DESC, DML_SCALE_BIAS, DML_SIZE_2D
+from ..operators.schema import OperatorDesc
+from ..operators.specs import activation, activation_prelu, activation_softmax, max_pooling, pooling
+from ..operators.specs import element_wise_binary as binary
+from ..operators.specs import element_wise_unary as unary
+from ..operators.specs.cast import DML_CAST_OPERATOR_DESC
+from ..operators.specs.convolution import DML_CONVOLUTION_OPERATOR_DESC
+from ..operators.specs.cumulative import DML_CUMULATIVE_PRODUCT_OPERATOR_DESC, DML_CUMULATIVE_SUMMATION_OPERATOR_DESC
+from ..operators.specs.fill import DML_FILL_VALUE_CONSTANT_OPERATOR_DESC, DML_FILL_VALUE_SEQUENCE_OPERATOR_DESC
+from ..operators.specs.gather import DML_GATHER_OPERATOR_DESC
+from ..operators.specs.gemm import DML_GEMM_OPERATOR_DESC
+from ..operators.specs.image import DML_UPSAMPLE_2D_OPERATOR_DESC, DML_VALUE_SCALE_2D_OPERATOR_DESC
+from ..operators.specs.join import DML_JOIN_OPERATOR_DESC, DML_SPLIT_OPERATOR_DESC
+from ..operators.specs.normalization import (
     DML_BATCH_NORMALIZATION_OPERATOR_DESC,
     DML_LOCAL_RESPONSE_NORMALIZATION_OPERATOR_DESC,
     DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DESC,
     DML_MEAN_VARIANCE_NORMALIZATION_OPERATOR_DESC,
 )
-from ..operators.padding import DML_PADDING_OPERATOR_DESC
-from ..operators.pooling import DML_QUANTIZED_LINEAR_AVERAGE_POOLING_OPERATOR_DESC
-from ..operators.recurrent import DML_GRU_OPERATOR_DESC, DML_LSTM_OPERATOR_DESC, DML_RNN_OPERATOR_DESC
-from ..operators.reduce import DML_REDUCE_OPERATOR_DESC
-from ..operators.slice import DML_SLICE1_OPERATOR_DESC, DML_SLICE_OPERATOR_DESC
-from ..schema import OperatorDesc
-from ..tensor import DML_BUFFER_TENSOR_DESC, DML_SCALE_BIAS, DML_SIZE_2D
+from ..operators.specs.padding import DML_PADDING_OPERATOR_DESC
+from ..operators.specs.pooling import DML_QUANTIZED_LINEAR_AVERAGE_POOLING_OPERATOR_DESC
+from ..operators.specs.recurrent import DML_GRU_OPERATOR_DESC, DML_LSTM_OPERATOR_DESC, DML_RNN_OPERATOR_DESC
+from ..operators.specs.reduce import DML_REDUCE_OPERATOR_DESC
+from ..operators.specs.slice import DML_SLICE1_OPERATOR_DESC, DML_SLICE_OPERATOR_DESC
 
 
 def _packed(array: Array) -> DML_BUFFER_TENSOR_DESC:

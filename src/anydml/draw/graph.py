@@ -6,10 +6,10 @@ from collections.abc import Collection, Sequence
 from html import escape
 from typing import NamedTuple
 
-from ..graph.compiled import CompiledGraph
-from ..graph.network import Step
-from ..graph.rules import GRAPH, Port
-from ..operators.chain import names_of
+from ..graph.compile import CompiledGraph
+from ..graph.ir import Step
+from ..graph.verify import GRAPH, Port
+from ..operators.pointwise_chain import names_of
 from .boxes import (
     FONT,
     INK,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from ..layout import Array
+from ..core.strided_layout import Array
 from .boxes import MUTED, PANEL, WIDEST, Box, beside, placed, stacked, step_between, text_line, wrapped
 from .tensors import Look, Tensor
 from .text import number

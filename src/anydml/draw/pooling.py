@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..layout import Array
+from ..core.strided_layout import Array
 from .boxes import TRACED_FILL, WHITE, Box
 from .parts import Calculation, Operand, equations, from_to
 from .tensors import Look, Tensor, visible

@@ -32,34 +32,35 @@ if TYPE_CHECKING:
     from .activation_softmax import hardmax as hardmax
     from .activation_softmax import log_softmax as log_softmax
     from .activation_softmax import softmax as softmax
-    from .convolutions import convolution as convolution
+    from .convolution import convolution as convolution
     from .cumulative import cumulative_product as cumulative_product
     from .cumulative import cumulative_summation as cumulative_summation
-    from .element_wise import abs as abs
-    from .element_wise import clip as clip
-    from .element_wise import exp as exp
-    from .element_wise import identity as identity
-    from .element_wise import log as log
-    from .element_wise import negate as negate
-    from .element_wise import recip as recip
-    from .element_wise import sqrt as sqrt
-    from .element_wise import threshold as threshold
-    from .element_wise_pairs import add as add
-    from .element_wise_pairs import divide as divide
-    from .element_wise_pairs import max as max
-    from .element_wise_pairs import mean as mean
-    from .element_wise_pairs import min as min
-    from .element_wise_pairs import modulus_truncate as modulus_truncate
-    from .element_wise_pairs import multiply as multiply
-    from .element_wise_pairs import parameterized_relu as parameterized_relu
-    from .element_wise_pairs import pow as pow
-    from .element_wise_pairs import subtract as subtract
+    from .element_wise_binary import add as add
+    from .element_wise_binary import divide as divide
+    from .element_wise_binary import max as max
+    from .element_wise_binary import mean as mean
+    from .element_wise_binary import min as min
+    from .element_wise_binary import modulus_truncate as modulus_truncate
+    from .element_wise_binary import multiply as multiply
+    from .element_wise_binary import parameterized_relu as parameterized_relu
+    from .element_wise_binary import pow as pow
+    from .element_wise_binary import subtract as subtract
+    from .element_wise_unary import abs as abs
+    from .element_wise_unary import clip as clip
+    from .element_wise_unary import exp as exp
+    from .element_wise_unary import identity as identity
+    from .element_wise_unary import log as log
+    from .element_wise_unary import negate as negate
+    from .element_wise_unary import recip as recip
+    from .element_wise_unary import sqrt as sqrt
+    from .element_wise_unary import threshold as threshold
     from .fill import fill_value_constant as fill_value_constant
     from .fill import fill_value_sequence as fill_value_sequence
+    from .gemm import gemm as gemm
     from .image import upsample_2d as upsample_2d
     from .image import value_scale_2d as value_scale_2d
-    from .joining import join as join
-    from .joining import split as split
+    from .join import join as join
+    from .join import split as split
     from .movement import cast as cast
     from .movement import gather as gather
     from .movement import padding as padding
@@ -70,57 +71,56 @@ if TYPE_CHECKING:
     from .pooling import average_pooling as average_pooling
     from .pooling import lp_pooling as lp_pooling
     from .pooling import max_pooling as max_pooling
-    from .products import gemm as gemm
     from .quantized_pooling import quantized_linear_average_pooling as quantized_linear_average_pooling
     from .recurrent import gru as gru
     from .recurrent import lstm as lstm
     from .recurrent import rnn as rnn
-    from .reducing import reduce as reduce
+    from .reduce import reduce as reduce
 
 FUNCTIONS = {
-    "abs": "element_wise",
-    "add": "element_wise_pairs",
+    "abs": "element_wise_unary",
+    "add": "element_wise_binary",
     "average_pooling": "pooling",
     "batch_normalization": "normalization",
     "cast": "movement",
-    "clip": "element_wise",
-    "convolution": "convolutions",
+    "clip": "element_wise_unary",
+    "convolution": "convolution",
     "cumulative_product": "cumulative",
     "cumulative_summation": "cumulative",
-    "divide": "element_wise_pairs",
+    "divide": "element_wise_binary",
     "elu": "activation",
-    "exp": "element_wise",
+    "exp": "element_wise_unary",
     "fill_value_constant": "fill",
     "fill_value_sequence": "fill",
     "gather": "movement",
-    "gemm": "products",
+    "gemm": "gemm",
     "gru": "recurrent",
     "hard_sigmoid": "activation",
     "hardmax": "activation_softmax",
-    "identity": "element_wise",
-    "join": "joining",
+    "identity": "element_wise_unary",
+    "join": "join",
     "leaky_relu": "activation",
     "linear": "activation",
     "local_response_normalization": "normalization",
-    "log": "element_wise",
+    "log": "element_wise_unary",
     "log_softmax": "activation_softmax",
     "lp_pooling": "pooling",
     "lstm": "recurrent",
-    "max": "element_wise_pairs",
+    "max": "element_wise_binary",
     "max_pooling": "pooling",
-    "mean": "element_wise_pairs",
+    "mean": "element_wise_binary",
     "mean_variance_normalization": "normalization",
-    "min": "element_wise_pairs",
-    "modulus_truncate": "element_wise_pairs",
-    "multiply": "element_wise_pairs",
-    "negate": "element_wise",
+    "min": "element_wise_binary",
+    "modulus_truncate": "element_wise_binary",
+    "multiply": "element_wise_binary",
+    "negate": "element_wise_unary",
     "padding": "movement",
-    "parameterized_relu": "element_wise_pairs",
+    "parameterized_relu": "element_wise_binary",
     "parametric_softplus": "activation",
-    "pow": "element_wise_pairs",
+    "pow": "element_wise_binary",
     "quantized_linear_average_pooling": "quantized_pooling",
-    "recip": "element_wise",
-    "reduce": "reducing",
+    "recip": "element_wise_unary",
+    "reduce": "reduce",
     "relu": "activation",
     "rnn": "recurrent",
     "scaled_elu": "activation",
@@ -131,11 +131,11 @@ FUNCTIONS = {
     "softmax": "activation_softmax",
     "softplus": "activation",
     "softsign": "activation",
-    "split": "joining",
-    "sqrt": "element_wise",
-    "subtract": "element_wise_pairs",
+    "split": "join",
+    "sqrt": "element_wise_unary",
+    "subtract": "element_wise_binary",
     "tanh": "activation",
-    "threshold": "element_wise",
+    "threshold": "element_wise_unary",
     "thresholded_relu": "activation",
     "upsample_2d": "image",
     "value_scale_2d": "image",

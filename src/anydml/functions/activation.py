@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..device import Device
-from ..operate import operate
+from ..runtime.device import Device
+from ._apply import operate
 
 
 def elu(x: Any, alpha: float = 1.0, *, out: Any = None, device: Device | str | None = None) -> Any:

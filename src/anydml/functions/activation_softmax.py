@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..device import Device
-from ..operands import as_axes
-from ..operate import operate, side_of
+from ..runtime.device import Device
+from ._apply import operate, side_of
+from ._arguments import as_axes
 
 
 def softmax(x: Any, axes: int | Sequence[int] = -1, *, out: Any = None, device: Device | str | None = None) -> Any:

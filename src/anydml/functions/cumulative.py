@@ -6,13 +6,13 @@ from typing import Any
 
 from numpy import ndarray
 
-from ..calling import as_device, describe, run
-from ..device import Device
-from ..enums import AxisDirection
-from ..memory import HOST
-from ..operands import as_axis, as_flag, fold_to_8, result_array
-from ..operate import graph_among, operate
-from .again import AGAIN, keep
+from ..core.enums import AxisDirection
+from ..runtime.device import Device
+from ..runtime.memory import HOST
+from ._apply import graph_among, operate
+from ._arguments import as_axis, as_flag, fold_to_8, result_array
+from ._call import as_device, describe, run
+from ._call_cache import AGAIN, keep
 
 
 def cumulative_summation(

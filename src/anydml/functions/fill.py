@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..arrays import refuse
-from ..device import Device
-from ..layout import DATA_TYPES
-from ..operands import as_dtype, as_index, is_several
-from ..operate import operate
-from ..tensor import DML_BUFFER_TENSOR_DESC
-from ..validate import kind_of
+from ..core.strided_layout import DATA_TYPES
+from ..core.tensor_desc import DML_BUFFER_TENSOR_DESC
+from ..operators.validate import kind_of
+from ..runtime.device import Device
+from ..runtime.interop import refuse
+from ._apply import operate
+from ._arguments import as_dtype, as_index, is_several
 
 if TYPE_CHECKING:
-    from ..graph.build import Graph
+    from ..graph.builder import Graph
 
 
 def fill_value_constant(
@@ -89,7 +89,7 @@ def fill_value_sequence(
 
 def _filled(name: str, shape: Any, dtype: Any, graph: Graph | None, out: Any, device: Any, **values: Any) -> Any:
     if graph is not None:
-        from ..graph.build import Graph
+        from ..graph.builder import Graph
 
         if not isinstance(graph, Graph):
             refuse(name, "(G9)", "graph", kind_of(graph), "a Graph", kind="type")

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..device import Device
-from ..enums import InterpolationMode
-from ..operands import per_dimension
-from ..operate import operate
-from ..tensor import DML_SIZE_2D
+from ..core.enums import InterpolationMode
+from ..core.tensor_desc import DML_SIZE_2D
+from ..runtime.device import Device
+from ._apply import operate
+from ._arguments import per_dimension
 
 
 def upsample_2d(

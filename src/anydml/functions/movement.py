@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..device import Device
-from ..enums import PaddingMode
-from ..layout import DATA_TYPES
-from ..operands import as_dtype, per_dimension
-from ..operate import Shape, operate, side_of
+from ..core.enums import PaddingMode
+from ..core.strided_layout import DATA_TYPES
+from ..runtime.device import Device
+from ._apply import Shape, operate, side_of
+from ._arguments import as_dtype, per_dimension
 
 
 def cast(x: Any, dtype: Any, *, out: Any = None, device: Device | str | None = None) -> Any:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..device import Device
-from ..operands import as_axes
-from ..operate import operate, side_of
-from ..schema import OperatorDesc
+from ..operators.schema import OperatorDesc
+from ..runtime.device import Device
+from ._apply import operate, side_of
+from ._arguments import as_axes
 
 
 def batch_normalization(

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..device import Device
-from ..layout import DATA_TYPES
-from ..operands import as_dtype
-from ..operate import operate, outputs_of
+from ..core.strided_layout import DATA_TYPES
+from ..runtime.device import Device
+from ._apply import operate, outputs_of
+from ._arguments import as_dtype
 
 
 def average_pooling(

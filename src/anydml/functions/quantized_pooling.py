@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from ..calling import data_type_of
-from ..device import Device
-from ..operands import as_dtype, per_channel
-from ..operate import graph_among, operate, side_of
+from ..runtime.device import Device
+from ._apply import graph_among, operate, side_of
+from ._arguments import as_dtype, per_channel
+from ._call import data_type_of
 
 
 def quantized_linear_average_pooling(

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..calling import data_type_of
-from ..device import Device
-from ..enums import RecurrentNetworkDirection
-from ..operate import outputs_of, side_of
+from ..core.enums import RecurrentNetworkDirection
 from ..operators import spec
-from ..schema import OperatorDesc
+from ..operators.schema import OperatorDesc
+from ..runtime.device import Device
+from ._apply import outputs_of, side_of
+from ._call import data_type_of
 
 
 def rnn(

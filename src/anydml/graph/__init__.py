@@ -20,8 +20,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any, TypeAlias
 
-from ..dispatchables import Operator
-from ..tensor import plain
+from ..core.tensor_desc import plain
+from ..runtime.compiled import Operator
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,45 @@
+"""The engine that runs every operator's own reference, in NumPy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..core.errors import Violation, error
+from ..core.strided_layout import Array, Layout
+from ..operators.schema import OperatorDesc, OperatorSpec
+from . import Kernel
+
+
+def _no_memory(operator: str, problem: MemoryError) -> Violation:
+    return Violation(
+        operator=operator,
+        where="",
+        found=" ".join(str(problem).split()) or "too little memory",
+        expected="memory for the reference's intermediate results",
+        rule="(D6)",
+        remedy='The device "cpu" works without',
+        kind="memory",
+    )
+
+
+class ReferenceEngine:
+    name = "reference"
+    takes_chains = False
+
+    def compile(
+        self,
+        spec: OperatorSpec,
+        desc: OperatorDesc,
+        inputs: Sequence[Layout | None],
+        outputs: Sequence[Layout | None],
+    ) -> Kernel:
+        def run(inputs: Sequence[Array | None], outputs: Sequence[Array | None]) -> None:
+            try:
+                found = spec.reference(desc, *inputs)
+            except MemoryError as problem:
+                raise error([_no_memory(spec.name, problem)]) from None
+            for output, result in zip(outputs, found if isinstance(found, tuple) else (found,), strict=True):
+                if output is not None:
+                    output[...] = result
+
+        return Kernel(f"the specification's own reference, in {spec.reference.__module__}", run)

@@ -1,0 +1,244 @@
+"""JOIN on a GPU: one launch, whatever the number of inputs; where these lie is written to a table before."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import gcd, prod
+from typing import NamedTuple
+
+import numpy as np
+import torch
+import triton.language as tl
+
+from ....core.strided_layout import Layout, fold
+from ....operators.schema import OperatorDesc, OperatorSpec
+from ... import Declined
+from ..launch import LARGE, Launch, Planned, Tensors, lane_of, next_power_of_2
+from . import kernels as join_kernels
+
+TILE_BYTES = 32 << 10
+"""That a program copies."""
+SHORT = 16
+"""Words of a run; up to so many of the mean run are interleaved."""
+FEW = 4
+"""Words of a row, at most, that are put together to larger ones."""
+BLOCK, BLOCKS = 1024, 16
+"""Elements that a program copies at once, and how often, where strides allow no more than one by one."""
+_KEPT = 64
+"""Tables of addresses that a compiled operator keeps."""
+_WRITTEN = (4, 16, 64)
+"""Addresses that a launch takes as arguments: the fewest that do."""
+
+_WORDS = {1: tl.int8, 2: tl.int16, 4: tl.int32, 8: tl.int64}
+
+
+@dataclass(frozen=True)
+class Piece:
+    """An input, and where it goes: sizes and strides in bytes, of dimensions that both walk, folded."""
+
+    sizes: tuple[int, ...]
+    x: tuple[int, ...]
+    y: tuple[int, ...]
+    start: int
+    """In the output."""
+
+    def as_rows(self, item: int) -> tuple[int, int, int, int] | None:
+        """The number of rows, the bytes of a row and the distances of rows in x and y, where a row is contiguous."""
+        sizes, x, y = self.sizes, self.x, self.y
+        if not sizes or x[-1] != item or y[-1] != item:
+            sizes, x, y = (*sizes, 1), (*x, item), (*y, item)
+        if len(sizes) == 1:
+            sizes, x, y = (1, *sizes), (0, *x), (0, *y)
+        return None if len(sizes) > 2 else (sizes[0], sizes[1] * item, x[0], y[0])
+
+
+def _pieces(inputs: Sequence[Layout], y: Layout, axis: int) -> list[Piece]:
+    pieces = []
+    start = 0
+    for x in inputs:
+        sizes, _, last = fold(x.sizes, [x.strides, y.strides], -1)
+        pieces.append(Piece(sizes, tuple(x.strides[i] for i in last), tuple(y.strides[i] for i in last), start))
+        start += x.sizes[axis] * y.strides[axis]
+    return pieces
+
+
+class Addresses:
+    """Tables of addresses on the device, kept for the inputs that come again.
+
+    A kernel writes them, from its arguments: whatever uses a table on the same stream comes behind, and a graph that is
+    captured writes its own at each replay. So none is shared with another stream, or with a graph.
+    """
+
+    def __init__(self, count: int, device: torch.device) -> None:
+        self._device = device
+        self._size = next((size for size in _WRITTEN if size >= count), _WRITTEN[-1])
+        self._launches = -(-count // self._size)
+        constants = {"COUNT": self._size}
+        self.launch = Launch(join_kernels.write_addresses, 1, (0, (LARGE,) * self._size), constants, (tl.int64,), 1)
+        self._tables: dict[tuple[int, bytes], _Table] = {}
+
+    def table(self, lane: int, places: bytes) -> _Table:
+        """Of addresses of 8 bytes each, for what is launched on a stream."""
+        key = lane, places
+        found = self._tables.get(key)
+        if found is None:
+            found = self.write(places)
+            if len(self._tables) >= _KEPT:
+                # Another thread may have been the first to make room.
+                self._tables.pop(next(iter(self._tables)), None)
+            self._tables[key] = found
+        return found
+
+    def write(self, places: bytes) -> _Table:
+        size, addresses = self._size, np.frombuffer(places, np.int64).tolist()
+        table = torch.empty(size * self._launches, dtype=torch.int64, device=self._device)
+        for first in range(0, size * self._launches, size):
+            part = addresses[first : first + size]
+            self.launch(table, arguments=(first, (*part, *[0] * (size - len(part)))))
+        return _Table(table, gcd(16, *addresses))
+
+
+class _Table(NamedTuple):
+    addresses: torch.Tensor
+    alignment: int
+    """That all of them have, up to 16."""
+
+
+def plan(
+    spec: OperatorSpec, desc: OperatorDesc, inputs: Sequence[Layout | None], outputs: Sequence[Layout], device: str
+) -> Planned | Declined:
+    (y,) = outputs
+    ((axis,),) = spec.attributes(desc)
+    pieces = _pieces([x for x in inputs if x is not None], y, axis)
+    item = y.dtype.itemsize
+    rows = [piece.as_rows(item) for piece in pieces]
+    shared = {(row[0], row[3]) for row in rows if row is not None}
+    if None in rows or len(shared) > 1:
+        return _kernel(lambda alignment: _by_elements(pieces, item), item, item, len(pieces), device)
+    ((count, y_row),) = shared
+    runs = [_Run(row[1], row[2], piece.start) for row, piece in zip(rows, pieces, strict=True) if row is not None]
+    step = gcd(16, y_row, *(number for run in runs for number in run))
+
+    def planned(alignment: int) -> _Copy:
+        size = min(alignment, 8)
+        if len(runs) > 1 and count > 1 and sum(run.size for run in runs) <= SHORT * size * len(runs):
+            return _by_columns(runs, count, y_row, size)
+        return _by_runs(runs, count, y_row, size, alignment == 16)
+
+    width = sum(run.size for run in runs)
+    is_short = count > 1 and len(runs) >= 2 and width <= FEW * step and step < 4
+    is_even = y_row == width and width * count % 4 == 0 and len({run.x_row for run in runs}) == 1
+    together = _by_pieces(runs, count, step) if is_short and is_even else None
+    return _kernel(planned, step, item, len(pieces), device, together)
+
+
+class _Run(NamedTuple):
+    """What a row has of an input, in bytes."""
+
+    size: int
+    x_row: int
+    start: int
+    """In the output's row."""
+
+
+class _Copy(NamedTuple):
+    launch: Launch
+    units: list[tuple[int, ...]]
+    description: str
+
+
+_units_of_graphs: dict[int, torch.Tensor] = {}
+"""What captured graphs read, which may outlive the operator: kept for ever."""
+
+
+def _kernel(
+    planned: Callable[[int], _Copy], step: int, item: int, count: int, device: str, together: _Copy | None = None
+) -> Planned:
+    """A kernel whose words divide `step` bytes, one for each alignment that addresses may have; and `together`, where
+    there is one, where the output alone begins at a multiple of 4."""
+    place = torch.device(device)
+    addresses = Addresses(count, place)
+    copies = {step >> i: planned(step >> i) for i in range(5) if step >> i >= min(item, step)}
+    # Copied while we wait, so that every stream may read them.
+    usual = together or copies[step]
+    units_of = {id(it): torch.tensor(it.units, dtype=torch.int64).to(place) for it in (usual, *copies.values())}
+
+    def run_at(inputs: Tensors, outputs: Tensors, places: bytes) -> None:
+        lane, read = lane_of(place), places[: 8 * count]
+        table = addresses.write(read) if lane is None else addresses.table(lane, read)
+        out = outputs[0]
+        is_even = together is not None and out.data_ptr() % 4 == 0
+        copy = usual if is_even else copies[gcd(step, out.data_ptr(), table.alignment)]
+        units = units_of[id(copy)]
+        if lane is None:
+            _units_of_graphs[id(units)] = units
+        copy.launch(table.addresses, units, out)
+
+    def run(inputs: Tensors, outputs: Tensors) -> None:
+        run_at(inputs, outputs, np.array([x.data_ptr() for x in inputs], np.int64).tobytes())
+
+    launches = (usual.launch, [torch.int64] * 3), (addresses.launch, [torch.int64])
+    return Planned(f"join of {count} inputs, {usual.description}", run, launches, run_at)
+
+
+def _by_runs(runs: list[_Run], rows: int, y_row: int, size: int, even: bool) -> _Copy:
+    columns = min(next_power_of_2(max(run.size for run in runs) // size), TILE_BYTES // size)
+    tall = min(TILE_BYTES // (columns * size), next_power_of_2(rows))
+    units: list[tuple[int, ...]] = [
+        (i, first, run.size // size, run.x_row // size, run.start // size)
+        for i, run in enumerate(runs)
+        for first in range(0, run.size // size, columns)
+    ]
+    constants = {"WORD": _WORDS[size], "ROWS": tall, "COLUMNS": columns, "EVEN": even}
+    arguments = len(units), rows, y_row // size
+    launch = Launch(
+        join_kernels.join_runs, len(units) * -(-rows // tall), arguments, constants, (tl.int64, tl.int64, _WORDS[size])
+    )
+    return _Copy(launch, units, f"{rows} rows of runs, by tiles of {tall} x {columns * size} bytes")
+
+
+def _by_columns(runs: list[_Run], rows: int, y_row: int, size: int) -> _Copy:
+    units: list[tuple[int, ...]] = [
+        (i, column, run.x_row // size) for i, run in enumerate(runs) for column in range(run.size // size)
+    ]
+    columns = min(next_power_of_2(len(units)), 64)
+    tall = max(TILE_BYTES // 8 // (columns * size), 1)
+    constants = {"WORD": _WORDS[size], "ROWS": tall, "COLUMNS": columns}
+    arguments = len(units), rows, y_row // size
+    programs = -(-rows // tall) * -(-len(units) // columns)
+    launch = Launch(join_kernels.join_columns, programs, arguments, constants, (tl.int64, tl.int64, _WORDS[size]))
+    return _Copy(launch, units, f"{rows} rows of short runs, by tiles of {tall} x {columns * size} bytes")
+
+
+def _by_pieces(runs: list[_Run], rows: int, size: int) -> _Copy:
+    units: list[tuple[int, ...]] = [
+        (i, column, run.x_row // size) for i, run in enumerate(runs) for column in range(run.size // size)
+    ]
+    width, count = len(units), rows * len(units) * size // 4
+    constants = {"WORD": _WORDS[size], "WIDTH": width, "COLUMNS": next_power_of_2(width), "BLOCK": BLOCK}
+    launch = Launch(
+        join_kernels.join_pieces,
+        -(-count // (BLOCK * width)),
+        (count, runs[0].x_row // size),
+        constants,
+        (tl.int64, tl.int64, tl.int32),
+    )
+    return _Copy(launch, units, f"{rows} rows of {width} words, put together by {4 // size}")
+
+
+def _by_elements(pieces: list[Piece], item: int) -> _Copy:
+    loops = max(1, *(len(piece.sizes) for piece in pieces))
+    units: list[tuple[int, ...]] = []
+    for i, piece in enumerate(pieces):
+        numbers: list[int] = []
+        for size, x, y in zip(piece.sizes[::-1], piece.x[::-1], piece.y[::-1], strict=True):
+            numbers += [size, x // item, y // item]
+        numbers += [1, 0, 0] * (loops - len(piece.sizes))
+        count = prod(piece.sizes)
+        units += [(i, first, count, piece.start // item, *numbers) for first in range(0, count, BLOCK * BLOCKS)]
+    constants = {"LOOPS": loops, "WORD": _WORDS[item], "BLOCK": BLOCK, "BLOCKS": BLOCKS}
+    launch = Launch(
+        join_kernels.join_elements, len(units), (len(units),), constants, (tl.int64, tl.int64, _WORDS[item])
+    )
+    return _Copy(launch, units, "by element")

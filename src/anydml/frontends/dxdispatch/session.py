@@ -1,0 +1,215 @@
+"""A model being run: its resources in memory, its operators compiled and initialised."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from statistics import median
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from ...core.enums import TensorDataType
+from ...core.errors import DMLError, error
+from ...core.strided_layout import Array, Layout
+from ...graph import graph_of
+from ...operators.schema import Tensor
+from ...runtime.binding import DML_BUFFER_ARRAY_BINDING, DML_BUFFER_BINDING, BindingTable
+from ...runtime.compiled import Compiled
+from ...runtime.device import Device
+from . import (
+    Binding,
+    Command,
+    Dispatch,
+    Dispatchable,
+    Model,
+    Print,
+    WriteFile,
+    at,
+    in_model,
+    model_violation,
+    no_memory,
+)
+from .buffers import text_of
+from .files import Refused, write_whole
+from .images import SUFFIXES, write_image
+
+_SECONDS_BETWEEN_REPORTS = 0.1
+
+
+class Session:
+    """A model on a device.
+
+    Args:
+        model: the model, which is checked in full first.
+        device: a Device or its name.
+        memory_limit: as for :meth:`Model.check`.
+
+    Raises:
+        DMLError: every violation; or a file that can't be read any more.
+    """
+
+    def __init__(self, model: Model, device: Device | str = "cpu", memory_limit: int | None = None) -> None:
+        self.model = model
+        self.device = device if isinstance(device, Device) else Device(device)
+        violations = model.check(self.device.feature_level, self.device.strict, memory_limit)
+        if violations:
+            raise error(violations)
+        self.memory = {name: self._create(name) for name in model.resources}
+        self._there = {name: self.device.memory.bring(memory) for name, memory in self.memory.items()}
+        """The same where the device computes, which may be the same memory."""
+        self.compiled: dict[str, Compiled] = {}
+        self._persistent: dict[str, DML_BUFFER_BINDING | None] = {}
+        for name, dispatchable in model.dispatchables.items():
+            assert dispatchable is not None
+            operator = self.device.create_operator(dispatchable.desc)
+            if dispatchable.as_graph:
+                self.compiled[name] = self.device.compile_graph(graph_of(operator), dispatchable.flags)
+            else:
+                self.compiled[name] = self.device.compile_operator(operator, dispatchable.flags)
+            self._persistent[name] = self._initialise(self.compiled[name], dispatchable)
+
+    def elements(self, name: str) -> Array:
+        """A resource's elements, in one dimension; it is memory that dispatches write to."""
+        buffer = self.model.resources[name]
+        assert buffer is not None
+        return buffer.elements(self.memory[name])
+
+    def tensors(self, command: Dispatch) -> tuple[list[Array | None], list[Array | None]]:
+        """What a dispatch reads and writes, as arrays of its tensors' sizes; None for what is left out.
+
+        What is OWNED_BY_DML is shown as the resource that it was initialised with.
+        """
+        used = self._used(command)
+        operands = {**used.bindings, **command.bindings}
+        inputs, outputs = self.model.arrange(used, operands, self.memory)
+
+        def view(tensor: Tensor | None, binding: DML_BUFFER_BINDING | None) -> Array | None:
+            if tensor is None or binding is None:
+                return None
+            return Layout.of_desc(tensor).view(binding.Buffer, binding.Offset)
+
+        read = [view(tensor, each) for (_, tensor), each in zip(used.spec.inputs(used.desc), inputs, strict=True)]
+        written = [view(tensor, each) for (_, tensor), each in zip(used.spec.outputs(used.desc), outputs, strict=True)]
+        return read, written
+
+    def execute(
+        self,
+        command: Command,
+        iterations: int | None = None,
+        write: Callable[[str], object] | None = None,
+        progress: Callable[[str, int, int], object] | None = None,
+    ) -> None:
+        """Runs a command; arguments as for :meth:`Model.run`."""
+        write = write or sys.stdout.write
+        if isinstance(command, Dispatch):
+            seconds = self._dispatch(command, iterations or 1, progress)
+            if iterations is not None:
+                milliseconds = median(seconds) * 1000
+                write(
+                    f"Dispatch '{command.dispatchable}': {iterations} iterations, {milliseconds:.4f} ms median (CPU)\n"
+                )
+        elif isinstance(command, Print):
+            self._print(command, write)
+        else:
+            self._write_file(command)
+            write(f"Resource '{command.resource}' written to '{command.target}'\n")
+
+    def _create(self, name: str) -> Array:
+        buffer = self.model.resources[name]
+        assert buffer is not None
+        where = at("resources", name)
+        try:
+            return buffer.create()
+        except Refused as problem:
+            violation = model_violation(where, "(M10)", problem.found, problem.expected)
+        except MemoryError:
+            violation = no_memory(where, buffer.size)
+        raise error([violation])
+
+    def _initialise(self, compiled: Compiled, dispatchable: Dispatchable) -> DML_BUFFER_BINDING | None:
+        inputs, _ = self.model.arrange(dispatchable, dispatchable.bindings, self._there)
+        initializer = self.device.create_operator_initializer([compiled])
+        table = self.device.create_binding_table(initializer)
+        size = compiled.binding_properties().PersistentResourceSize
+        persistent = DML_BUFFER_BINDING(Buffer=self.device.memory.bring(np.zeros(size, np.uint8))) if size else None
+        table.bind_inputs([DML_BUFFER_ARRAY_BINDING(Bindings=inputs) if size else None])
+        table.bind_outputs([persistent])
+        self.device.dispatch(initializer, table)
+        return persistent
+
+    def _used(self, command: Dispatch) -> Dispatchable:
+        used = self.model.dispatchables[command.dispatchable]
+        assert used is not None
+        return used
+
+    def _dispatch(
+        self, command: Dispatch, iterations: int, progress: Callable[[str, int, int], object] | None
+    ) -> Sequence[float]:
+        compiled = self.compiled[command.dispatchable]
+        table = self._table(command, compiled)
+        seconds = []
+        reported = perf_counter()
+        for done in range(iterations):
+            begin = perf_counter()
+            try:
+                self.device.dispatch(compiled, table)
+            except DMLError as problem:
+                raise in_model(command.where, problem) from None
+            end = perf_counter()
+            seconds.append(end - begin)
+            if progress is not None and end - reported > _SECONDS_BETWEEN_REPORTS:
+                progress(command.dispatchable, done + 1, iterations)
+                reported = end
+        if not self.device.memory.is_host:
+            used = self._used(command)
+            outputs = dict.fromkeys(label.partition("[")[0] for label, _ in used.spec.outputs(used.desc))
+            self._fetch(binding for name in outputs for binding in command.bindings.get(name, ()))
+        return seconds
+
+    def _fetch(self, written: Iterable[Binding | None]) -> None:
+        """What a dispatch wrote, back from the device."""
+        for binding in written:
+            if binding is not None:
+                there: Any = self._there[binding.resource]
+                self.memory[binding.resource][...] = there.numpy()
+
+    def _table(self, command: Dispatch, compiled: Compiled) -> BindingTable:
+        inputs, outputs = self.model.arrange(self._used(command), command.bindings, self._there)
+        table = self.device.create_binding_table(compiled)
+        table.bind_inputs(inputs)
+        # A graph has no outputs that are left out.
+        table.bind_outputs(outputs if len(outputs) == len(compiled.outputs) else [each for each in outputs if each])
+        table.bind_persistent_resource(self._persistent[command.dispatchable])
+        return table
+
+    def _print(self, command: Print, write: Callable[[str], object]) -> None:
+        buffer = self.model.resources[command.resource]
+        elements = self.elements(command.resource)
+        write(f"Resource '{command.resource}':")
+        if buffer is not None and buffer.data_type == TensorDataType.UNKNOWN:
+            write(f" {elements.tobytes().hex(' ').upper()}\n")
+            return
+        if not command.verbose:
+            write(" ")
+        for piece in text_of(elements, command.verbose):
+            write(piece)
+        write("\n")
+
+    def _write_file(self, command: WriteFile) -> None:
+        elements = self.elements(command.resource)
+        try:
+            command.path.parent.mkdir(parents=True, exist_ok=True)
+            if command.path.suffix.lower() in SUFFIXES:
+                dimensions = command.dimensions or ()
+                write_whole(command.path, lambda file: write_image(file, command.path, elements, dimensions))
+            elif command.path.suffix.lower() == ".npy":
+                shaped = elements.reshape(command.dimensions or -1)
+                write_whole(command.path, lambda file: np.lib.format.write_array(file, shaped, allow_pickle=False))
+            else:
+                write_whole(command.path, lambda file: file.write(elements.data))
+        except OSError as problem:
+            found = f"{str(command.path)!r} ({problem.strerror})"
+            expected = "a file that can be written"
+            raise error([model_violation(at(command.where, "targetPath"), "(M14)", found, expected)]) from None

@@ -1,0 +1,131 @@
+"""Errors in a function's words: ``x.shape`` for InputTensor.Sizes; with remedies that an array has, too."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Literal
+
+import numpy as np
+
+from ..core.enums import FeatureLevel, TensorDataType
+from ..core.errors import Violation
+from ..core.strided_layout import DATA_TYPES, DTYPES
+from ..operators import spec
+from ..operators.schema import SupportRow
+from ..runtime.device import Device
+from ..runtime.interop import converted
+
+_ARGUMENTS = {
+    "InputTensor": "x",
+    "InputTensors": "arrays",
+    "OutputTensor": "out",
+    "OutputTensors": "out",
+    "FusedActivation": "activation",
+    "ActivationDescs": "activations",
+    "InputWindowOffsets": "offsets",
+    "InputWindowSizes": "sizes",
+    "InputWindowStrides": "strides",
+    "PaddingMode": "mode",
+    "PaddingValue": "value",
+    "ValueStart": "start",
+    "ValueDelta": "delta",
+}
+"""What functions call members otherwise than by their names in snake case."""
+
+_WORDS = {"DataType": "dtype", "DimensionCount": "ndim", "Sizes": "shape"} | {
+    data_type.name: data_type.name.lower() for data_type in TensorDataType
+}
+"""How NumPy calls what the header names otherwise."""
+
+_HEADER_WORD = re.compile(r"\b[A-Z][A-Za-z0-9]*\b(?!\.[A-Z][A-Z0-9_])")
+"""But for an enum's, such as PaddingMode.EDGE, which a member may be called as."""
+
+
+def argument_of(member: str) -> str:
+    """A function's argument for a member: ``window_size`` for WindowSize, ``filter`` for FilterTensor."""
+    if member in _ARGUMENTS:
+        return _ARGUMENTS[member]
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", member.removesuffix("Tensor")).lower()
+
+
+def worded(violations: Iterable[Violation], device: Device, names: Mapping[str, str]) -> Iterator[Violation]:
+    """Violations of a desc as those of a call.
+
+    Args:
+        violations: of one desc.
+        device: whose rules hold.
+        names: the arguments for labels of tensors where they are not what :func:`argument_of` says.
+    """
+    said = set()
+    for violation in violations:
+        each = _reworded(violation, names)
+        # The result is like the operands: what is wrong with both is said once.
+        if each.where.startswith("out.") and (each.rule, each.found) in said:
+            continue
+        said.add((each.rule, each.found))
+        # NumPy and PyTorch raise TypeError for a data type that they don't take.
+        kind: Literal["value", "type", "memory"] = "type" if violation.rule == "(S3)" else violation.kind
+        # A result that no memory holds.
+        kind = "memory" if each.where.startswith("out.") and violation.rule == "(T5)" else kind
+        # Who calls a function has mostly chosen no level.
+        level = None if device.feature_level == max(FeatureLevel) else each.feature_level
+        remedy = each.remedy or _remedy(violation, each.where.partition(".")[0])
+        yield replace(each, remedy=remedy, kind=kind, feature_level=level)
+
+
+def _remedy(violation: Violation, argument: str) -> str:
+    """What can be done about an argument of a wrong type or rank."""
+    row = spec(violation.operator).tensors.get(re.split(r"[\[.]", violation.where)[0])
+    if row is None:
+        return ""
+    if violation.rule == "(S3)" and violation.found in TensorDataType.__members__:
+        allowed = [each for each in TensorDataType if each.name in re.findall(r"\w+", violation.expected)]
+        return conversion(DTYPES.get(TensorDataType[violation.found]), allowed)
+    if violation.rule == "(S2)" and int(violation.found) < min(row.dimension_counts):
+        return _more_dimensions(argument, min(row.dimension_counts) - int(violation.found))
+    return _more_dimensions(argument, 1) if (violation.rule, violation.found) == ("(T2)", "0 dimensions") else ""
+
+
+def _more_dimensions(argument: str, missing: int) -> str:
+    return f"{argument}[{', '.join(['np.newaxis'] * missing)}] adds {'a dimension' if missing == 1 else 'them'}"
+
+
+def row_of(name: str, where: str) -> SupportRow:
+    """What an operator's newest table says of the tensor that an argument is."""
+    rows = {argument_of(member): row for member, row in spec(name).tensors.items()}
+    return rows.get(where.partition("[")[0]) or next(iter(rows.values()))
+
+
+def conversion(found: np.dtype | None, data_types: Sequence[TensorDataType]) -> str:
+    """How to come to a data type that an operator takes."""
+    if found is None:
+        return ""
+    floats = [d for d in (np.float32, np.float64) if DATA_TYPES[np.dtype(d)] in data_types]
+    integers = [d for d in (np.int32, np.int64, np.uint32, np.uint64) if DATA_TYPES[np.dtype(d)] in data_types]
+    # Floats of other libraries, such as bfloat16, are of no kind that NumPy knows.
+    fitting = floats if "float" in found.name else [d for d in integers if np.can_cast(found, d)]
+    if not fitting and found.kind in "iu":
+        fitting = floats
+    return converted(np.dtype(fitting[0])) if fitting else ""
+
+
+def _reworded(violation: Violation, names: Mapping[str, str]) -> Violation:
+    members = spec(violation.operator).members
+    # SLICE has Sizes of its own beside those of its tensors.
+    own = {"Sizes": "sizes"} if "Sizes" in members else {}
+
+    def word(match: re.Match[str]) -> str:
+        name = match[0]
+        return names.get(name) or own.get(name) or _WORDS.get(name) or (argument_of(name) if name in members else name)
+
+    def text(given: str) -> str:
+        return _HEADER_WORD.sub(word, given)
+
+    # Labels such as InputTensors[0] are looked up whole.
+    member, dot, rest = violation.where.partition(".")
+    of_tensor = re.sub(r"^[A-Za-z]+", lambda match: _WORDS.get(match[0], match[0]), rest)
+    where = f"{names[member] if member in names else text(member)}{dot}{of_tensor}"
+    found, expected, remedy = map(text, (violation.found, violation.expected, violation.remedy))
+    return replace(violation, where=where, found=found, expected=expected, remedy=remedy)

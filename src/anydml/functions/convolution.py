@@ -1,0 +1,80 @@
+"""Convolutions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..core.enums import ConvolutionDirection, ConvolutionMode
+from ..operators.schema import OperatorDesc
+from ..runtime.device import Device
+from ._apply import operate
+
+
+def convolution(
+    x: Any,
+    filter: Any,
+    bias: Any = None,
+    *,
+    mode: ConvolutionMode = ConvolutionMode.CROSS_CORRELATION,
+    direction: ConvolutionDirection = ConvolutionDirection.FORWARD,
+    strides: int | Sequence[int] | None = None,
+    dilations: int | Sequence[int] | None = None,
+    start_padding: int | Sequence[int] | None = None,
+    end_padding: int | Sequence[int] | None = None,
+    output_padding: int | Sequence[int] | None = None,
+    group_count: int = 1,
+    activation: OperatorDesc | None = None,
+    output_sizes: int | Sequence[int] | None = None,
+    out: Any = None,
+    device: Device | str | None = None,
+) -> Any:
+    """A convolution with a filter, in groups of channels: DML_OPERATOR_CONVOLUTION.
+
+    Args:
+        x: an array or an expression, float32 or float16 of shape (N, C, W), (N, C, H, W) or (N, C, D, H, W).
+        filter: likewise, of shape (output channels, C / group_count, ...); BACKWARD (C, output channels / group_count,
+            ...).
+        bias: likewise, of shape (1, output channels, 1, ...); none where None.
+        mode: CROSS_CORRELATION takes the filter as it is, CONVOLUTION turns it round.
+        direction: FORWARD, or BACKWARD for a transposed convolution.
+        strides: steps of the filter, for each spatial dimension or one number for all; 1 where None.
+        dilations: distance of taps; 1 where None.
+        start_padding: padding before the input, BACKWARD what is cut off before the output; 0 where None.
+        end_padding: likewise behind it; 0 where None, whatever start_padding is.
+        output_padding: zeros behind the result; 0 where None.
+        group_count: groups that the channels are divided into.
+        activation: the desc of an activation, without tensors, that is applied to the result; none where None.
+        output_sizes: the spatial sizes of the result, of which BACKWARD several may be right; the least where None.
+        out: where to write, of any strides; no memory shared with an input. Returned.
+        device: a Device or its name; "cpu" where None.
+
+    Returns:
+        An array like `x`, of its type.
+
+    Raises:
+        DMLError: a ValueError or TypeError that names the rule; `out` is untouched then.
+
+    Source: the page of DML_CONVOLUTION_OPERATOR_DESC, feature level 1.0.
+
+    >>> convolution([[[1.0, 2.0, 3.0, 4.0]]], [[[1.0, 10.0]]], strides=2)
+    array([[[21., 43.]]], dtype=float32)
+    """
+    return operate(
+        "CONVOLUTION",
+        out,
+        device,
+        output_sizes=output_sizes,
+        InputTensor=x,
+        FilterTensor=filter,
+        BiasTensor=bias,
+        Mode=mode,
+        Direction=direction,
+        Strides=strides,
+        Dilations=dilations,
+        StartPadding=start_padding,
+        EndPadding=end_padding,
+        OutputPadding=output_padding,
+        GroupCount=group_count,
+        FusedActivation=activation,
+    )

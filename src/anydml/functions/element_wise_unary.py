@@ -1,0 +1,256 @@
+"""Element-wise functions of one operand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..core.tensor_desc import DML_SCALE_BIAS, plain, single
+from ..runtime.device import Device
+from ._apply import operate, side_of
+from ._call import data_type_of
+
+
+def identity(
+    x: Any, *, scale_bias: DML_SCALE_BIAS | None = None, out: Any = None, device: Device | str | None = None
+) -> Any:
+    """Copies each element: DML_OPERATOR_ELEMENT_WISE_IDENTITY.
+
+    It does what DML_OPERATOR_ACTIVATION_IDENTITY does, too.
+
+    Args:
+        x: an array or an expression of float64, float32, float16 or an integer type.
+        scale_bias: a DML_SCALE_BIAS, applied to each element first; none where None.
+        out: where to write, of the result's type and shape and of any strides; may be the operand itself. Returned.
+        device: a Device or its name; "cpu" where None.
+
+    Returns:
+        An array like `x`, of its type and shape; without a scale_bias a copy of bits.
+
+    Raises:
+        DMLError: a ValueError or TypeError that names the rule; `out` is untouched then.
+
+    Source: the page of DML_ELEMENT_WISE_IDENTITY_OPERATOR_DESC, feature level 1.0.
+
+    >>> identity([1.0, 2.0], scale_bias=DML_SCALE_BIAS(Scale=10, Bias=1))
+    array([11., 21.], dtype=float32)
+    """
+    return operate("ELEMENT_WISE_IDENTITY", out, device, InputTensor=x, ScaleBias=scale_bias)
+
+
+def abs(
+    x: Any, *, scale_bias: DML_SCALE_BIAS | None = None, out: Any = None, device: Device | str | None = None
+) -> Any:
+    """The absolute value of each element: DML_OPERATOR_ELEMENT_WISE_ABS.
+
+    Args:
+        x: an array or an expression of float32, float16 or a signed integer type.
+        scale_bias: a DML_SCALE_BIAS, applied to each element first; none where None.
+        out: where to write, of the result's type and shape and of any strides; may be the operand itself. Returned.
+        device: a Device or its name; "cpu" where None.
+
+    Returns:
+        An array like `x`, of its type and shape; the lowest integer, which has none, stays what it is.
+
+    Raises:
+        DMLError: a ValueError or TypeError that names the rule; `out` is untouched then.
+
+    Source: the page of DML_ELEMENT_WISE_ABS_OPERATOR_DESC, feature level 1.0.
+
+    >>> abs([-1.5, 2.0])
+    array([1.5, 2. ], dtype=float32)
+    """
+    return operate("ELEMENT_WISE_ABS", out, device, InputTensor=x, ScaleBias=scale_bias)
+
+
+def clip(
+    x: Any,
+    min: float,
+    max: float,
+    *,
+    scale_bias: DML_SCALE_BIAS | None = None,
+    out: Any = None,
+    device: Device | str | None = None,
+) -> Any:
+    """Limits each element to an interval: DML_OPERATOR_ELEMENT_WISE_CLIP.
+
+    f(x) = min(max, max(min, x)), and min of a NaN. Of integers, ends that single precision does not hold are taken
+    exactly, by DML_OPERATOR_ELEMENT_WISE_CLIP1.
+
+    Args:
+        x: an array or an expression of float32, float16 or an integer type.
+        min: the lower end.
+        max: the upper end; where it is below min, every result.
+        scale_bias: a DML_SCALE_BIAS, applied to each element first; none where None.
+        out: where to write, of the result's type and shape and of any strides; may be the operand itself. Returned.
+        device: a Device or its name; "cpu" where None.
+
+    Returns:
+        An array like `x`, of its type and shape.
+
+    Raises:
+        DMLError: a ValueError or TypeError that names the rule; `out` is untouched then.
+
+    Source: the page of DML_ELEMENT_WISE_CLIP_OPERATOR_DESC, feature level 1.0, and that of
+    DML_ELEMENT_WISE_CLIP1_OPERATOR_DESC, 5.0.
+
+    >>> clip([1, 5, 9], 2, 7)
+    array([2, 5, 7])
+    """
+    side = side_of("ELEMENT_WISE_CLIP", [x], out, device)
+    seen = side.look("x", x)
+    ends = {"Min": plain(min), "Max": plain(max)}
+    is_long = {*map(type, ends.values())} == {int} and any(single(end) != end for end in ends.values())
+    if not is_long or seen.dtype.kind == "f":
+        return operate("ELEMENT_WISE_CLIP", out, device, InputTensor=x, ScaleBias=scale_bias, **ends)
+    # It takes the other one of ends that are crossed.
+    ends["Min"] = sorted(ends.values())[0]
+    ends["MinMaxDataType"] = data_type_of("ELEMENT_WISE_CLIP1", "x", seen)
+    return operate("ELEMENT_WISE_CLIP1", out, device, InputTensor=x, ScaleBias=scale_bias, **ends)
+
+
+def exp(
+    x: Any, *, scale_bias: DML_SCALE_BIAS | None = None, out: Any = None, device: Device | str | None = None
+) -> Any:
+    """e to the power of each element: DML_OPERATOR_ELEMENT_WISE_EXP.
+
+    Args:
+        x: an array or an expression of float32 or float16.
+        scale_bias: a DML_SCALE_BIAS, applied to each element first; none where None.
+        out: where to write, of the result's type and shape and of any strides; may be the operand itself. Returned.
+        device: a Device or its name; "cpu" where None.
+
+    Returns:
+        An array like `x`, of its type and shape.
+
+    Raises:
+        DMLError: a ValueError or TypeError that names the rule; `out` is untouched then.
+
+    Source: the page of DML_ELEMENT_WISE_EXP_OPERATOR_DESC, feature level 1.0.
+
+    >>> exp([0.0, 1.0])
+    array([1.       , 2.7182817], dtype=float32)
+    """
+    return operate("ELEMENT_WISE_EXP", out, device, InputTensor=x, ScaleBias=scale_bias)
+
+
+def log(
+    x: Any, *, scale_bias: DML_SCALE_BIAS | None = None, out: Any = None, device: Device | str | None = None
+) -> Any:
+    """The natural logarithm of each element: DML_OPERATOR_ELEMENT_WISE_LOG.
+
+    Args:
+        x: an array or an expression of float32 or float16.
+        scale_bias: a DML_SCALE_BIAS, applied to each element first; none where None.
+        out: where to write, of the result's type and shape and of any strides; may be the operand itself. Returned.
+        device: a Device or its name; "cpu" where None.
+
+    Returns:
+        An array like `x`, of its type and shape; of 0 minus infinity, of what is below NaN.
+
+    Raises:
+        DMLError: a ValueError or TypeError that names the rule; `out` is untouched then.
+
+    Source: the page of DML_ELEMENT_WISE_LOG_OPERATOR_DESC, feature level 1.0.
+
+    >>> log([1.0, 0.0])
+    array([  0., -inf], dtype=float32)
+    """
+    return operate("ELEMENT_WISE_LOG", out, device, InputTensor=x, ScaleBias=scale_bias)
+
+
+def recip(
+    x: Any, *, scale_bias: DML_SCALE_BIAS | None = None, out: Any = None, device: Device | str | None = None
+) -> Any:
+    """1 / x for each element x: DML_OPERATOR_ELEMENT_WISE_RECIP.
+
+    Args:
+        x: an array or an expression of float32 or float16.
+        scale_bias: a DML_SCALE_BIAS, applied to each element first; none where None.
+        out: where to write, of the result's type and shape and of any strides; may be the operand itself. Returned.
+        device: a Device or its name; "cpu" where None.
+
+    Returns:
+        An array like `x`, of its type and shape.
+
+    Raises:
+        DMLError: a ValueError or TypeError that names the rule; `out` is untouched then.
+
+    Source: the page of DML_ELEMENT_WISE_RECIP_OPERATOR_DESC, feature level 1.0.
+
+    >>> recip([2.0, 0.25])
+    array([0.5, 4. ], dtype=float32)
+    """
+    return operate("ELEMENT_WISE_RECIP", out, device, InputTensor=x, ScaleBias=scale_bias)
+
+
+def sqrt(
+    x: Any, *, scale_bias: DML_SCALE_BIAS | None = None, out: Any = None, device: Device | str | None = None
+) -> Any:
+    """The square root of each element: DML_OPERATOR_ELEMENT_WISE_SQRT.
+
+    Args:
+        x: an array or an expression of float32 or float16.
+        scale_bias: a DML_SCALE_BIAS, applied to each element first; none where None.
+        out: where to write, of the result's type and shape and of any strides; may be the operand itself. Returned.
+        device: a Device or its name; "cpu" where None.
+
+    Returns:
+        An array like `x`, of its type and shape; NaN of what is below 0.
+
+    Raises:
+        DMLError: a ValueError or TypeError that names the rule; `out` is untouched then.
+
+    Source: the page of DML_ELEMENT_WISE_SQRT_OPERATOR_DESC, feature level 1.0.
+
+    >>> sqrt([9.0, 2.25])
+    array([3. , 1.5], dtype=float32)
+    """
+    return operate("ELEMENT_WISE_SQRT", out, device, InputTensor=x, ScaleBias=scale_bias)
+
+
+def threshold(
+    x: Any, min: float, *, scale_bias: DML_SCALE_BIAS | None = None, out: Any = None, device: Device | str | None = None
+) -> Any:
+    """Raises each element to a lower end: DML_OPERATOR_ELEMENT_WISE_THRESHOLD.
+
+    Args:
+        x: an array or an expression of float32, float16 or an integer type of at most 32 bits.
+        min: the lower end; of integers the lowest that is not below it.
+        scale_bias: a DML_SCALE_BIAS, applied to each element first; none where None.
+        out: where to write, of the result's type and shape and of any strides; may be the operand itself. Returned.
+        device: a Device or its name; "cpu" where None.
+
+    Returns:
+        An array like `x`, of its type and shape: max(x, min) for each element x, min for a NaN.
+
+    Raises:
+        DMLError: a ValueError or TypeError that names the rule; `out` is untouched then.
+
+    Source: the page of DML_ELEMENT_WISE_THRESHOLD_OPERATOR_DESC, feature level 1.0.
+
+    >>> threshold([1.0, 3.0], 2)
+    array([2., 3.], dtype=float32)
+    """
+    return operate("ELEMENT_WISE_THRESHOLD", out, device, InputTensor=x, Min=min, ScaleBias=scale_bias)
+
+
+def negate(x: Any, *, out: Any = None, device: Device | str | None = None) -> Any:
+    """-x for each element x: DML_OPERATOR_ELEMENT_WISE_NEGATE.
+
+    Args:
+        x: an array or an expression of float32, float16 or a signed integer type.
+        out: where to write, of the result's type and shape and of any strides; may be the operand itself. Returned.
+        device: a Device or its name; "cpu" where None.
+
+    Returns:
+        An array like `x`, of its type and shape; the lowest integer stays what it is.
+
+    Raises:
+        DMLError: a ValueError or TypeError that names the rule; `out` is untouched then.
+
+    Source: the page of DML_ELEMENT_WISE_NEGATE_OPERATOR_DESC, feature level 5.0.
+
+    >>> negate([1, -2])
+    array([-1,  2])
+    """
+    return operate("ELEMENT_WISE_NEGATE", out, device, InputTensor=x)

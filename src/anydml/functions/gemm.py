@@ -1,0 +1,87 @@
+"""Products of matrices."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ..core.enums import MatrixTransform
+from ..operators.schema import OperatorDesc
+from ..runtime.device import Device
+from ._apply import Shape, Spread, operate
+
+
+def gemm(
+    a: Any,
+    b: Any,
+    c: Any = None,
+    *,
+    trans_a: MatrixTransform = MatrixTransform.NONE,
+    trans_b: MatrixTransform = MatrixTransform.NONE,
+    alpha: float = 1.0,
+    beta: float = 1.0,
+    activation: OperatorDesc | None = None,
+    out: Any = None,
+    device: Device | str | None = None,
+) -> Any:
+    """alpha * a x b + beta * c, one product of matrices for each place of a batch: DML_OPERATOR_GEMM.
+
+    Args:
+        a: an array or an expression, float32 or float16 of shape (..., M, K); (..., K, M) where it is transposed.
+        b: likewise, of shape (..., K, N); (..., N, K) where it is transposed. The dimensions before these two
+            broadcast, as NumPy's do.
+        c: likewise, what broadcasts to the result; a number for all; none where None.
+        trans_a: whether the matrices of a are transposed.
+        trans_b: whether those of b are.
+        alpha: the factor of the product.
+        beta: the factor of c.
+        activation: the desc of an activation, without tensors, that is applied to the result; none where None.
+        out: where to write, of any strides; no memory shared with an input. Returned.
+        device: a Device or its name; "cpu" where None.
+
+    Returns:
+        An array like `a`, of shape (..., M, N).
+
+    Raises:
+        DMLError: a ValueError or TypeError that names the rule; `out` is untouched then.
+
+    Source: the page of DML_GEMM_OPERATOR_DESC, feature level 1.0.
+
+    >>> gemm([[1.0, 2.0], [3.0, 4.0]], [[1.0], [10.0]], [[0.5]])
+    array([[21.5],
+           [43.5]], dtype=float32)
+    """
+    return operate(
+        "GEMM",
+        out,
+        device,
+        spread=_matrices(trans_a, trans_b),
+        ATensor=a,
+        BTensor=b,
+        CTensor=c,
+        TransA=trans_a,
+        TransB=trans_b,
+        Alpha=alpha,
+        Beta=beta,
+        FusedActivation=activation,
+    )
+
+
+def _matrices(trans_a: Any, trans_b: Any) -> Spread:
+    def spread(name: str, shapes: Mapping[str, Shape]) -> dict[str, Shape]:
+        a, b = shapes["ATensor"], shapes["BTensor"]
+        try:
+            batch = np.broadcast_shapes(a[:-2], b[:-2])
+            rows = a[-1 if trans_a == MatrixTransform.TRANSPOSE else -2]
+            columns = b[-2 if trans_b == MatrixTransform.TRANSPOSE else -1]
+            wanted = {"ATensor": (*batch, *a[-2:]), "BTensor": (*batch, *b[-2:])}
+            result = (*batch, rows, columns)
+            if "CTensor" in shapes and np.broadcast_shapes(shapes["CTensor"], result) == result:
+                wanted["CTensor"] = result
+            return wanted
+        except (ValueError, IndexError):
+            return {}  # the operator's own rules say what is wrong
+
+    return spread

@@ -1,0 +1,138 @@
+"""Arrays joined along an axis, and cut."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..core.tensor_desc import DML_BUFFER_TENSOR_DESC
+from ..operators.validate import kind_of
+from ..runtime.device import Device
+from ..runtime.interop import refuse
+from ..runtime.memory import HOST
+from ._apply import graph_among, operate, outputs_of, side_of
+from ._arguments import as_axis, as_index, check_pieces, fold_to_8, is_several, result_array
+from ._call import as_device, data_type_of, describe, run
+from ._call_cache import AGAIN, keep
+
+
+def join(arrays: Sequence[Any], axis: int = 0, *, out: Any = None, device: Device | str | None = None) -> Any:
+    """Joins arrays along an axis: DML_OPERATOR_JOIN.
+
+    Args:
+        arrays: one or more arrays or expressions, of one data type, and of one shape but along the axis. Empty pieces
+            are skipped, lists of floats become float32.
+        axis: the dimension along which they are joined; negative counts from the last.
+        out: where to write, of the joined type and shape and of any strides; no memory shared with an input. Returned.
+        device: a Device or its name; "cpu" where None.
+
+    Returns:
+        An array like the first of `arrays`; a copy of bits.
+
+    Raises:
+        DMLError: a ValueError or TypeError that names the rule; `out` is untouched then.
+
+    Source: the page of DML_JOIN_OPERATOR_DESC, feature level 1.0.
+
+    >>> join([[[1, 2]], [[3, 4]]], axis=1)
+    array([[1, 2, 3, 4]])
+    """
+    name = "JOIN"
+    key = _key_of_join(arrays, axis, out, device)
+    again = AGAIN.get(key)
+    if again is not None:
+        quick, dtype, joined = again
+        place = result_array(HOST, name, None, dtype, joined) if out is None else out
+        if quick(arrays if type(arrays) is list else list(arrays), [place], False):
+            return place
+    if not isinstance(arrays, (list, tuple)) or not arrays:
+        remedy = "Write join([a, b])" if hasattr(arrays, "shape") else ""
+        refuse(name, "(A8)", "arrays", kind_of(arrays), "a list of at least one array", remedy, kind="type")
+    if graph_among(arrays if isinstance(arrays, (list, tuple)) else ()) is not None:
+        return operate(name, out, device, InputTensors=arrays, Axis=axis)
+    place = as_device(device)
+    memory = place.memory
+    pieces = [memory.bring(memory.peek(name, f"arrays[{i}]", each)) for i, each in enumerate(arrays)]
+    axis = as_axis(name, axis, pieces[0].ndim)
+    check_pieces(name, pieces, axis)
+    shape = list(pieces[0].shape)
+    shape[axis] = sum(piece.shape[axis] for piece in pieces)
+    result = result_array(memory, name, out, pieces[0].dtype, tuple(shape))
+    # Numbered before empty ones are skipped.
+    kept = {f"arrays[{i}]": piece for i, piece in enumerate(pieces) if piece.shape[axis]} or {"arrays[0]": pieces[0]}
+    inputs, (output,), axis = fold_to_8(name, list(kept.values()), [result], axis)
+    described = describe(name, dict(zip(kept, inputs, strict=True)), place, {"Axis": axis})
+    kernel = run(described, inputs, [output], place)
+    if memory.is_host and output is result and len(inputs) == len(pieces):
+        keep(key, kernel, result)
+    return memory.give(arrays[0], out, result)
+
+
+def split(
+    x: Any, sizes: int | Sequence[int], axis: int = 0, *, out: Any = None, device: Device | str | None = None
+) -> list[Any]:
+    """Cuts an array into pieces along an axis: DML_OPERATOR_SPLIT.
+
+    Args:
+        x: an array or an expression of any of DirectML's data types, of 1 to 8 dimensions.
+        sizes: the size of each piece along the axis, which add up to x's; or a number of equal pieces.
+        axis: the dimension along which is cut; negative counts from the last.
+        out: a list of what to write to, an array for each piece, of any strides. Returned.
+        device: a Device or its name; "cpu" where None.
+
+    Returns:
+        The pieces, arrays like `x`; a copy of bits.
+
+    Raises:
+        DMLError: a ValueError or TypeError that names the rule; `out` is untouched then.
+
+    Source: the page of DML_SPLIT_OPERATOR_DESC, feature level 1.0.
+
+    >>> split([1, 2, 3, 4, 5], [2, 3])
+    [array([1, 2]), array([3, 4, 5])]
+    """
+    name = "SPLIT"
+    side = side_of(name, [x], None, device)
+    seen = side.look("x", x)
+    shape = seen.shape
+    axis = as_axis(name, axis, len(shape))
+    each = _sizes_of_pieces(name, sizes, shape[axis])
+    data_type = data_type_of(name, "x", seen)
+    pieces = [
+        DML_BUFFER_TENSOR_DESC(DataType=data_type, Sizes=(*shape[:axis], size, *shape[axis + 1 :])) for size in each
+    ]
+    given = out if out is None or isinstance(out, (list, tuple)) else [out]
+    return outputs_of(name, given, device, InputTensor=x, OutputTensors=pieces, Axis=axis)
+
+
+def _sizes_of_pieces(name: str, sizes: Any, size: int) -> tuple[int, ...]:
+    """Rule (A14)."""
+    try:
+        count = None if is_several(sizes) else as_index(sizes)
+        each = tuple(map(as_index, sizes)) if count is None else (size // max(count, 1),) * min(count, size + 1)
+    except TypeError:
+        return refuse(name, "(A14)", "sizes", kind_of(sizes), "a list of integers, or an integer", kind="type")  # type: ignore[no-any-return]
+    if sum(each) != size or not each or min(each) < 0:
+        expected = f"sizes that add up to {size}, that of x along the axis, or a number that divides it"
+        refuse(name, "(A14)", "sizes", kind_of(sizes), expected)
+    return each
+
+
+def _key_of_join(arrays: Any, axis: Any, out: Any, device: Any) -> Any:
+    """What tells joins apart that might be alike; whether they are, the buffers tell, all but those of subclasses."""
+    if type(arrays) not in (list, tuple) or {*map(type, arrays)} != _PLAIN or type(axis) is not int:
+        return None
+    if type(device) not in (type(None), str, Device):
+        return None
+    first = arrays[0]
+    shapes = tuple([each.shape for each in arrays])
+    if out is None:
+        return "JOIN", axis, device, first.dtype, first.strides, shapes
+    if type(out) is not np.ndarray:
+        return None
+    return "JOIN", axis, device, first.dtype, first.strides, shapes, out.dtype, out.shape, out.strides
+
+
+_PLAIN = {np.ndarray}

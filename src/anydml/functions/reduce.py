@@ -1,0 +1,60 @@
+"""One value from the elements along some axes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..core.enums import ReduceFunction
+from ..core.strided_layout import DATA_TYPES
+from ..runtime.device import Device
+from ._apply import operate
+from ._arguments import as_dtype
+
+
+def reduce(
+    x: Any,
+    function: ReduceFunction,
+    axes: int | Sequence[int] | None = None,
+    *,
+    output_dtype: Any = None,
+    out: Any = None,
+    device: Device | str | None = None,
+) -> Any:
+    """Reduces the elements along axes to one value, which keeps their dimensions at a size of 1: DML_OPERATOR_REDUCE.
+
+    Args:
+        x: an array or an expression, float32 or float16; ARGMAX, ARGMIN, MAX and MIN take all integers too, L1,
+            MULTIPLY, SUM and SUM_SQUARE those of 32 and 64 bits.
+        function: what is computed, such as ReduceFunction.SUM.
+        axes: an axis, or several; negative ones count from the last. None for all.
+        output_dtype: the type of indices, of ARGMAX and ARGMIN, an integer one of 32 or 64 bits; where None that of
+            `out`, or else uint32.
+        out: where to write, of any strides; no memory shared with x. Returned.
+        device: a Device or its name; "cpu" where None.
+
+    Returns:
+        An array like `x`, of its type, or of output_dtype. Integers wrap; an index along several axes is row-major.
+        MAX, MIN, ARGMAX and ARGMIN pass over NaNs beside numbers, as np.fmax does; the others give NaN.
+
+    Raises:
+        DMLError: a ValueError or TypeError that names the rule; `out` is untouched then.
+
+    Source: the page of DML_REDUCE_OPERATOR_DESC, feature level 1.0.
+
+    >>> reduce([[1.0, 5.0], [4.0, 2.0]], ReduceFunction.SUM, axes=-1)
+    array([[6.],
+           [6.]], dtype=float32)
+    >>> reduce([[1.0, 5.0], [4.0, 2.0]], ReduceFunction.ARGMAX, axes=0)
+    array([[1, 0]], dtype=uint32)
+    """
+    options: dict[str, Any] = {}
+    if isinstance(function, ReduceFunction) and function in (ReduceFunction.ARGMAX, ReduceFunction.ARGMIN):
+        dtype = getattr(out, "dtype", np.uint32) if output_dtype is None else output_dtype
+        found = as_dtype("REDUCE", "output_dtype", dtype, "an integer type of 32 or 64 bits")
+        options["OutputTensor"] = DATA_TYPES[found]
+    elif output_dtype is not None:
+        options["OutputTensor"] = DATA_TYPES[as_dtype("REDUCE", "output_dtype", output_dtype)]
+    return operate("REDUCE", out, device, Function=function, InputTensor=x, Axes=axes, **options)

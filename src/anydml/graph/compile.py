@@ -1,0 +1,405 @@
+"""A graph, compiled: a list of kernels, and one piece of memory for all that lies between them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from copy import copy
+from functools import partial
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from ..backends import BindableRun, Run, TryRun
+from ..core.enums import DML_PERSISTENT_BUFFER_ALIGNMENT, ExecutionFlags, TensorDataType
+from ..core.errors import error
+from ..core.strided_layout import Array, Layout
+from ..core.tensor_desc import DML_BUFFER_TENSOR_DESC
+from ..operators.schema import Tensor
+from ..runtime.binding import Bound, Slot
+from ..runtime.compiled import Compiled, check_flags
+from ..runtime.memory import bytes_behind
+from . import DML_CONSTANT_DATA_GRAPH_NODE_DESC, DML_GRAPH_DESC
+from .ir import Network, Place, Step
+from .memory_plan import Life, largest_alive, plan
+from .verify import GRAPH, Port, check
+
+if TYPE_CHECKING:
+    from .._native import Fit
+    from ..runtime.device import Device
+
+
+class _Hole(NamedTuple):
+    """Where what a dispatch brings is put."""
+
+    arrays: list[Array | None]
+    position: int
+    place: Place
+    is_output: bool
+    number: int
+    """Among the inputs or the outputs of the graph."""
+    is_whole: bool
+    """Whether it is the very tensor that is bound."""
+
+
+class _Workspace(NamedTuple):
+    """Memory of the intermediate tensors, with the arrays of each step; one dispatch at a time has it."""
+
+    memory: Array
+    arrays: list[tuple[list[Array | None], list[Array | None]]]
+    calls: list[Callable[[], None]]
+    """What runs each step."""
+    holes: list[_Hole]
+
+
+class _Work(NamedTuple):
+    """What the kernels want beside a dispatch's inputs and outputs, as long as the persistent resource stays."""
+
+    known: dict[Port, tuple[Array, int]]
+    """Memory and offset of what is constant, owned or prepared."""
+    runs: list[Run]
+    """Each step's, prepared for what is known."""
+    free: dict[int, list[_Workspace]]
+    """By lane."""
+
+
+def compile_graph(
+    device: Device,
+    desc: DML_GRAPH_DESC,
+    flags: ExecutionFlags = ExecutionFlags.NONE,
+    starts: Mapping[int, Tensor] | None = None,
+    ends: Mapping[int, Tensor] | None = None,
+) -> CompiledGraph:
+    """A graph that keeps the rules, compiled.
+
+    Args:
+        device: where it will run.
+        desc: the graph.
+        flags: as for an operator.
+        starts: what inputs are bound as, by their numbers, where that spans no less than what they feed.
+        ends: what outputs are bound as, by their numbers, where that is not as their nodes have them.
+    """
+    check_flags("compile_graph", flags)
+    violations = check(desc, device)
+    if violations:
+        raise error(violations)
+    return CompiledGraph(device, desc, flags, starts or {}, ends or {})
+
+
+class CompiledGraph(Compiled):
+    """A graph with its kernels. Immutable; several threads may dispatch it at once.
+
+    Inputs and outputs are those of the graph, in order; None for an input that no edge leads from. An array for one
+    that feeds several tensors has the sizes and strides of that which spans most bytes, of equals the first in the
+    order of InputEdges; of a graph of expressions those of its input, where that spans as many; or it is flat.
+    """
+
+    steps: list[Step]
+    """The kernels, in the order in which they run."""
+
+    def __repr__(self) -> str:
+        return f"<CompiledGraph of {len(self.steps)} kernels on {self.device}>"
+
+    def __init__(
+        self,
+        device: Device,
+        desc: DML_GRAPH_DESC,
+        flags: ExecutionFlags,
+        starts: Mapping[int, Tensor],
+        ends: Mapping[int, Tensor],
+    ) -> None:
+        network = Network(desc, device, flags)
+        self.steps = [network.step(vertex, node) for node, vertex in network.vertices.items()]
+        self._preparation = [network.step(vertex, node) for node, vertex in network.prepared.items()]
+        self._constants = network.constants
+        self._notes = network.notes
+        # Where a kernel may refuse a value that another has computed, nothing is given before all have run.
+        is_careful = any(step.demands is not None for step in self.steps)
+        inputs = [_slot(f"inputs[{i}]", tensor, False) for i, tensor in enumerate(_inputs(desc, starts))]
+        outputs = [_slot(f"outputs[{i}]", ends.get(i, tensor), True) for i, tensor in enumerate(_outputs(desc))]
+        # What is bound has the bytes that its own tensor spans; those that are connected to it may span more.
+        spans = {place.port: 0 for step in self.steps for place in step.writes if place is not None}
+        for place in (place for step in self.steps for place in (*step.reads, *step.writes)):
+            if place is not None and place.port in spans:
+                spans[place.port] = max(spans[place.port], place.layout.bounds()[1])
+        self._direct: dict[Port, int] = {}
+        self._copied: list[tuple[int, Port]] = []
+        for number, port in network.targets.items():
+            layout = outputs[number].layout
+            fits = port in spans and layout is not None and spans[port] <= layout.bounds()[1]
+            if fits and not is_careful and port not in self._direct:
+                self._direct[port] = number
+            else:
+                self._copied.append((number, port))
+        self._between, self._size = self._planned()
+        self._seconds: list[list[float]] | None = None
+        """Of each step in each dispatch, where they are measured."""
+        super().__init__(device, "graph", inputs, outputs)
+        self._fit = _fit(inputs) if device.memory.is_host else None
+        self._places: dict[Port, int] = {}
+        """Where in the persistent resource lies what is prepared."""
+        for place in (place for step in self._preparation for place in step.writes if place is not None):
+            self._places[place.port] = self._persistent_size
+            blocks = -(-place.room // DML_PERSISTENT_BUFFER_ALIGNMENT)
+            self._persistent_size += blocks * DML_PERSISTENT_BUFFER_ALIGNMENT
+        self._alone: _Work | None = None
+        self._try_run = self._only_kernel()
+        if not self._persistent_size:
+            self._alone = self._work_with({port: (each, 0) for port, each in self._constants.items()})
+
+    @property
+    def engine(self) -> str:
+        """The engines that serve its kernels."""
+        return ", ".join(dict.fromkeys(step.served.engine.name for step in self.steps))
+
+    def explain(self) -> str:
+        """What was folded, fused and chained, the memory between the kernels, and which engine serves each operator."""
+        lines = [f"graph: {len(self.steps)} kernels; {self._size} bytes of intermediate tensors, of which at most "]
+        lines[0] += f"{self._alive} are alive at once"
+        works = [self._alone] if self._alone is not None else [filled.work for filled in list(self._kept.values())]
+        packed = sum(run.size for work in works for run in work.runs if isinstance(run, BindableRun))
+        lines[0] += f"; {packed} bytes of prepared filters" if packed else ""
+        lines += self._notes
+        steps = (*self._preparation, *self.steps)
+        lines += [f"{step.vertex.name}: {step.served.explain(step.vertex.spec)}" for step in steps]
+        return "\n".join(lines)
+
+    @property
+    def prepared(self) -> Collection[Port]:
+        """What is computed when weights are bound, once."""
+        return self._places
+
+    def named_outputs(self, step: Step) -> list[str]:
+        """The outputs of the graph that a step gives, as a dispatch calls them."""
+        given = {place.port for place in step.writes if place is not None}
+        ends = {number: port for port, number in self._direct.items()} | dict(self._copied)
+        return [f"outputs[{number}]" for number in sorted(ends) if ends[number] in given]
+
+    def times(
+        self, inputs: Sequence[Any], outputs: Sequence[Any], *, persistent: Array | None = None, runs: int = 7
+    ) -> list[float]:
+        """How long each kernel takes, in seconds: the median of several runs.
+
+        Args:
+            inputs: as for :meth:`dispatch`.
+            outputs: likewise.
+            persistent: likewise.
+            runs: how many, after one that is not counted. On a GPU, which works on while a dispatch returns, the times
+                are those of giving it the work.
+        """
+        timed = copy(self)
+        timed._seconds, timed._try_run = [], None
+        for _ in range(runs + 1):
+            timed.dispatch(inputs, outputs, persistent=persistent)
+        return [float(np.median(each)) for each in zip(*timed._seconds[1:], strict=True)]
+
+    def _only_kernel(self) -> TryRun | None:
+        """That of a graph of one kernel, which takes the graph's inputs and outputs as they are, in the same order."""
+        if len(self.steps) != 1 or self._preparation or self._constants or self._copied:
+            return None
+        (step,) = self.steps
+        if step.demands is not None or any(slot.owned for slot in self._inputs):
+            return None
+        reads = [Port(GRAPH, number) for number in range(len(self._inputs))]
+        writes = sorted(self._direct, key=self._direct.__getitem__)
+        for places, ports, slots in (step.reads, reads, self._inputs), (step.writes, writes, self._outputs):
+            layouts = [slot.layout for slot in slots]
+            if [None if place is None else place.port for place in places] != ports or not all(
+                place is not None and layout is not None and place.layout.same_place(layout)
+                for place, layout in zip(places, layouts, strict=True)
+            ):
+                return None
+        return step.served.kernel.try_run
+
+    def _known_in(self, memory: Array, offset: int) -> dict[Port, tuple[Array, int]]:
+        known = {port: (each, 0) for port, each in self._constants.items()}
+        known |= {port: (memory, offset + start) for port, start in self._places.items()}
+        for i, slot in enumerate(self._inputs):
+            if slot.owned:
+                known[Port(GRAPH, i)] = memory, offset + self._offsets[slot.label]
+        return known
+
+    def _array(self, place: Place | None, known: Mapping[Port, tuple[Array, int]]) -> Array | None:
+        """A tensor that is known; None for others."""
+        if place is None or place.port not in known:
+            return None
+        return self.device.memory.view(place.layout, *known[place.port])
+
+    def _prepare(self, memory: Array, offset: int) -> None:
+        known = self._known_in(memory, offset)
+        for step in self._preparation:
+            sides = [[self._array(place, known) for place in side] for side in (step.reads, step.writes)]
+            step.check(sides[0])
+            step.served.kernel.run(*sides)
+
+    def _prepared(self, inputs: Mapping[int, Bound], memory: Array, offset: int) -> _Work:
+        return self._work_with(self._known_in(memory, offset))
+
+    def _work_with(self, known: dict[Port, tuple[Array, int]]) -> _Work:
+        runs = []
+        for step in self.steps:
+            kernel = step.served.kernel
+            ready = None
+            if kernel.prepare is not None:
+                ready = kernel.prepare([self._array(place, known) for place in step.reads])
+            runs.append(ready or kernel.run)
+        return _Work(known, runs, {})
+
+    def _planned(self) -> tuple[dict[Port, int], int]:
+        """The offsets of what lies between the kernels, and the bytes of all."""
+        end = len(self.steps)
+        last = {port: end for _, port in self._copied}
+        for i, step in enumerate(self.steps):
+            for place in step.reads:
+                if place is not None:
+                    last[place.port] = max(last.get(place.port, 0), i)
+        lives: list[Life] = []
+        buffers: dict[Port, int] = {}
+        for i, step in enumerate(self.steps):
+            for place in step.writes:
+                if place is None or place.port in self._direct:
+                    continue
+                until = last.get(place.port, i)
+                taken = self._taken_over(step, place, i, last, buffers)
+                if taken is None:
+                    buffers[place.port] = len(lives)
+                    lives.append(Life(place.room, i, until))
+                else:
+                    buffers[place.port] = taken
+                    lives[taken] = lives[taken]._replace(last=until)
+        self._alive = largest_alive(lives)
+        offsets, total = plan(lives)
+        return {port: offsets[buffer] for port, buffer in buffers.items()}, total
+
+    def _taken_over(
+        self, step: Step, place: Place, now: int, last: dict[Port, int], buffers: dict[Port, int]
+    ) -> int | None:
+        """The buffer of an input that an operator which runs in-place may write over, as nothing reads it later."""
+        may_be_over = step.vertex.spec.in_place or step.served.kernel.over_input
+        if not may_be_over or len(step.writes) > 1:
+            return None
+        for read in step.reads if step.vertex.spec.in_place else step.reads[:1]:
+            if (
+                read is not None
+                and read.port in buffers
+                and last[read.port] == now
+                and read.layout.same_place(place.layout)
+                and sum(other is not None and other.port == read.port for other in step.reads) == 1
+            ):
+                return buffers[read.port]
+        return None
+
+    def _work(self, prepared: Any, inputs: Sequence[Array | None], outputs: Sequence[Array | None]) -> None:
+        work: _Work | None = prepared or self._alone
+        assert work is not None
+        memory = self.device.memory
+        lane = memory.lane()
+        free = work.free.setdefault(lane, []) if lane is not None else []
+        try:
+            workspace = free.pop()
+        except IndexError:
+            workspace = self._workspace(work)
+        for hole in workspace.holes:
+            hole.arrays[hole.position] = self._filling(hole, inputs, outputs)
+        if self._seconds is not None:
+            self._seconds.append([])
+        for step, (read, _), call in zip(self.steps, workspace.arrays, workspace.calls, strict=True):
+            begin = perf_counter() if self._seconds is not None else 0.0
+            step.check(read)
+            call()
+            if self._seconds is not None:
+                self._seconds[-1].append(perf_counter() - begin)
+        for number, port in self._copied:
+            target: Any = outputs[number]
+            if port in self._direct:
+                memory.copy(target, outputs[self._direct[port]])  # type: ignore[arg-type]
+            else:
+                layout = self._outputs[number].layout
+                assert layout is not None
+                memory.copy(target, memory.view(layout, *self._place(work, workspace.memory, port)))
+        for hole in workspace.holes:
+            hole.arrays[hole.position] = None
+        free.append(workspace)
+
+    def _filling(self, hole: _Hole, inputs: Sequence[Array | None], outputs: Sequence[Array | None]) -> Array:
+        array = (outputs if hole.is_output else inputs)[hole.number]
+        assert array is not None
+        if hole.is_whole:
+            return array
+        wanted = hole.place.layout
+        return self.device.memory.view(wanted, bytes_behind(array, wanted.bounds()[1]), 0)
+
+    def _place(self, work: _Work, memory: Array, port: Port) -> tuple[Array, int]:
+        return work.known[port] if port in work.known else (memory, self._between[port])
+
+    def _workspace(self, work: _Work) -> _Workspace:
+        memory = self.device.memory.empty((self._size,), np.dtype(np.uint8))
+        workspace = _Workspace(memory, [], [], [])
+        for step, run in zip(self.steps, work.runs, strict=True):
+            holes = len(workspace.holes)
+            sides: list[list[Array | None]] = []
+            for places in (step.reads, step.writes):
+                arrays: list[Array | None] = []
+                for position, place in enumerate(places):
+                    arrays.append(None)
+                    if place is None:
+                        continue
+                    is_output = place.port in self._direct
+                    if is_output or (place.port.node == GRAPH and place.port not in work.known):
+                        number = self._direct[place.port] if is_output else place.port.number
+                        own = (self._outputs if is_output else self._inputs)[number].layout
+                        is_whole = own is not None and place.layout.same_place(own)
+                        workspace.holes.append(_Hole(arrays, position, place, is_output, number, is_whole))
+                    else:
+                        where = self._place(work, memory, place.port)
+                        arrays[position] = self.device.memory.view(place.layout, *where)
+                sides.append(arrays)
+            workspace.arrays.append((sides[0], sides[1]))
+            if isinstance(run, BindableRun) and len(workspace.holes) == holes:
+                workspace.calls.append(run.bound(*sides))
+            else:
+                workspace.calls.append(partial(run, *sides))
+        return workspace
+
+
+def _fit(inputs: Sequence[Slot]) -> Fit | None:
+    """None where there is no compiled module for the platform."""
+    try:
+        from .._native import Fit
+    except ImportError:
+        return None
+    return Fit([None if slot.owned else slot.layout for slot in inputs], np.ndarray)
+
+
+def _slot(label: str, tensor: Tensor | None, is_output: bool) -> Slot:
+    layout = None if tensor is None else Layout.of_desc(tensor)
+    return Slot(label, tensor, layout, layout, is_output)
+
+
+def _inputs(desc: DML_GRAPH_DESC, starts: Mapping[int, Tensor]) -> list[Tensor | None]:
+    """Of the tensors that each input of the graph is, and feeds, the first that spans most bytes; None where it feeds
+    none."""
+    found: list[Tensor | None] = [None] * desc.InputCount
+    for edge in desc.InputEdges:
+        node: Any = desc.Nodes[edge.ToNodeIndex]
+        tensor = node.Operator.spec.inputs(node.Operator.desc)[edge.ToNodeInputIndex][1]
+        before = found[edge.GraphInputIndex]
+        if before is None or Layout.of_desc(before).bounds()[1] < Layout.of_desc(tensor).bounds()[1]:
+            found[edge.GraphInputIndex] = tensor
+    for i, tensor in starts.items():
+        fed = found[i]
+        if fed is not None and Layout.of_desc(tensor).bounds()[1] >= Layout.of_desc(fed).bounds()[1]:
+            found[i] = tensor
+    return found
+
+
+def _outputs(desc: DML_GRAPH_DESC) -> list[Tensor]:
+    found: dict[int, Tensor] = {}
+    for edge in desc.OutputEdges:
+        node: Any = desc.Nodes[edge.FromNodeIndex]
+        if isinstance(node, DML_CONSTANT_DATA_GRAPH_NODE_DESC):
+            tensor = DML_BUFFER_TENSOR_DESC(DataType=TensorDataType.UINT8, Sizes=(node.DataSize or 0,))
+        else:
+            tensor = node.Operator.spec.outputs(node.Operator.desc)[edge.FromNodeOutputIndex][1]
+        found[edge.GraphOutputIndex] = tensor
+    return [found[i] for i in range(desc.OutputCount)]

@@ -1,0 +1,125 @@
+"""Tensors between the operators of a graph, laid out with their channels last where the kernels are faster so.
+
+Nobody sees such a tensor: it has the same bytes in another order, in the desc of the operator that writes it and of
+those that read it. It lies so where each of them is as fast in that order, and one of them faster.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
+
+from ...core.strided_layout import Layout
+from ...operators import OPERATORS
+from ...operators.schema import OperatorDesc, Tensor
+from ...operators.validate import validate
+from ..verify import Port
+
+if TYPE_CHECKING:
+    from ..ir import Network, Vertex
+
+_IN_ANY_ORDER = {
+    *(name for name in OPERATORS if name.startswith("ELEMENT_WISE_")),
+    *(name for name in OPERATORS if name.startswith("ACTIVATION_") and "MAX" not in name),
+    *("AVERAGE_POOLING", "BATCH_NORMALIZATION", "JOIN", "MAX_POOLING", "MAX_POOLING1", "MAX_POOLING2"),
+}
+"""Operators that are as fast in any order of the elements, as long as their tensors agree."""
+
+
+class _End(NamedTuple):
+    """Where an operator has a tensor."""
+
+    node: int
+    vertex: Vertex
+    label: str
+    tensor: Tensor
+
+
+def lay_channels_last(network: Network) -> None:
+    """Gives tensors other strides."""
+    faster = {
+        node
+        for node, vertex in network.vertices.items()
+        if vertex.spec.name == "CONVOLUTION" and network.prefers_channels_last(vertex)
+    }
+    if not faster:
+        return
+    ends = _ends(network)
+    free = {port for port, each in ends.items() if _may_change(network, port, each, faster)}
+    reached = _reached(network, free, faster)
+    count = sum(_lay(network, ends[port]) for port in free if port in reached)
+    if count:
+        network.notes.append(f"laid out with the channels last: {count} tensors between operators")
+
+
+def _ends(network: Network) -> dict[Port, list[_End]]:
+    """Of what operators write: who writes it, and who reads it."""
+    ends: dict[Port, list[_End]] = {}
+    for node, vertex in network.vertices.items():
+        for i, (label, tensor) in enumerate(vertex.spec.outputs(vertex.desc)):
+            if tensor is not None:
+                ends[Port(node, i)] = [_End(node, vertex, label, tensor)]
+    for node, vertex in network.vertices.items():
+        for port, (label, tensor) in zip(vertex.sources, vertex.spec.inputs(vertex.desc), strict=True):
+            if port in ends and tensor is not None:
+                ends[port].append(_End(node, vertex, label, tensor))
+    return ends
+
+
+def _may_change(network: Network, port: Port, ends: Sequence[_End], faster: set[int]) -> bool:
+    first = ends[0].tensor
+    packed = Layout.of_desc(first)
+    if len(first.Sizes) != 4 or first.Sizes[1] == 1 or not packed.is_packed() or port in network.targets.values():
+        return False
+    return all(
+        Layout.of_desc(end.tensor).same_place(packed) and (end.node in faster or end.vertex.spec.name in _IN_ANY_ORDER)
+        for end in ends
+    )
+
+
+def _reached(network: Network, free: set[Port], faster: set[int]) -> set[Port]:
+    """What a faster operator reads or writes, and what stands beside it at operators that want one order."""
+    beside: dict[Port, list[int]] = {}
+    at: dict[int, list[Port]] = {}
+    for node, vertex in network.vertices.items():
+        written = [Port(node, i) for i in range(len(vertex.spec.outputs(vertex.desc)))]
+        at[node] = [port for port in (*vertex.sources, *written) if port in free]
+        for port in at[node]:
+            beside.setdefault(port, []).append(node)
+    waiting, seen = list(faster), set(faster)
+    reached: set[Port] = set()
+    while waiting:
+        for port in at[waiting.pop()]:
+            reached.add(port)
+            for node in beside[port]:
+                if node not in seen:
+                    seen.add(node)
+                    waiting.append(node)
+    return reached
+
+
+def _lay(network: Network, ends: Sequence[_End]) -> bool:
+    """Changes the descs of all operators that have a tensor, where each of them stays valid."""
+    _, c, h, w = ends[0].tensor.Sizes
+    changed: dict[int, OperatorDesc] = {}
+    for end in ends:
+        desc = changed.get(end.node, end.vertex.desc)
+        tensor = replace(end.tensor, Strides=(h * w * c, 1, w * c, c))
+        changed[end.node] = _with_tensor(desc, end.label, tensor)
+    device = network.device
+    if any(validate(desc, device.feature_level, device.strict) for desc in changed.values()):
+        return False
+    for end in ends:
+        end.vertex.desc = changed[end.node]
+    return True
+
+
+def _with_tensor(desc: OperatorDesc, label: str, tensor: Tensor) -> OperatorDesc:
+    """A desc with another tensor, by its label: ``InputTensors[0]``."""
+    member, bracket, index = label.partition("[")
+    if not bracket:
+        return replace(desc, **{member: tensor})
+    every = list(getattr(desc, member))
+    every[int(index[:-1])] = tensor
+    return replace(desc, **{member: every})

@@ -1,0 +1,108 @@
+"""Element-wise operators that feed each other, and nothing else, made one."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from ...core.strided_layout import Layout
+from ...operators.pointwise_chain import CHAIN, Chain, Link
+from ...operators.schema import Tensor
+from ..verify import Port
+
+if TYPE_CHECKING:
+    from ...runtime.device import Device
+    from ..ir import Vertex
+
+
+def chained(vertices: dict[int, Vertex], targets: Iterable[Port], device: Device) -> dict[int, Vertex]:
+    """The vertices, those that the device runs as one in the place of the last of them."""
+    left = dict(vertices)
+    readers = Counter(port for vertex in vertices.values() for port in vertex.sources)
+    readers.update(targets)
+    for i in vertices:
+        while (merged := _with_one_more(left, i, readers, device)) is not None:
+            left[i] = merged
+    return left
+
+
+def _with_one_more(left: dict[int, Vertex], i: int, readers: Counter[Port | None], device: Device) -> Vertex | None:
+    """A vertex with one of those that feed it, removed; None where it is to be with none."""
+    vertex = left[i]
+    if not _is_element_wise(vertex):
+        return None
+    for port in dict.fromkeys(vertex.sources):
+        producer = None if port is None else left.get(port.node)
+        if port is None or producer is None or not _is_element_wise(producer):
+            continue
+        if readers[port] != vertex.sources.count(port):
+            continue
+        both = _both(producer, vertex, port)
+        if both is None or not _is_taken(both, device):
+            continue
+        del left[port.node]
+        # What both read is read once now.
+        readers.subtract(producer.sources)
+        readers.subtract(vertex.sources)
+        readers.update(both.sources)
+        return both
+    return None
+
+
+def _is_element_wise(vertex: Vertex) -> bool:
+    return vertex.spec.name.startswith(("ELEMENT_WISE_", "ACTIVATION_"))
+
+
+def _is_taken(vertex: Vertex, device: Device) -> bool:
+    layouts = [
+        [_layout(tensor) for _, tensor in side(vertex.desc)] for side in (vertex.spec.inputs, vertex.spec.outputs)
+    ]
+    return device.takes_chain(vertex.spec, vertex.desc, *layouts)
+
+
+def _layout(tensor: Tensor | None) -> Layout | None:
+    return None if tensor is None else Layout.of_desc(tensor)
+
+
+def _both(producer: Vertex, vertex: Vertex, port: Port) -> Vertex | None:
+    """The chain of both, where what lies between them lies for both alike."""
+    first, last = _as_chain(producer), _as_chain(vertex)
+    between = Layout.of_desc(first.OutputTensor)
+    inputs: list[tuple[Port | None, Any]] = list(zip(producer.sources, first.Inputs, strict=True))
+    places: list[int] = []
+    """Of the vertex's inputs: numbers of inputs of the chain, -1 for what lies between."""
+    for source, tensor in zip(vertex.sources, last.Inputs, strict=True):
+        if source == port:
+            if not between.same_place(Layout.of_desc(tensor)):
+                return None
+            places.append(-1)
+            continue
+        found = [k for k, (other, known) in enumerate(inputs) if other == source and known == tensor]
+        places.append(found[0] if found else len(inputs))
+        if not found:
+            inputs.append((source, tensor))
+    count, before = len(inputs), len(first.Inputs)
+    links = [replace(link, operands=_moved(link, before, count)) for link in first.links]
+    given = count + len(links)
+    # What the vertex's own numbers are in the chain of both.
+    places = [given - 1 if place < 0 else place for place in places]
+    for link in last.links:
+        numbers = [places[n] if n < len(places) else given + n - len(places) for n in link.operands]
+        links.append(replace(link, operands=tuple(numbers)))
+    chain = Chain(Inputs=tuple([tensor for _, tensor in inputs]), OutputTensor=last.OutputTensor, links=tuple(links))
+    return type(vertex)(f"{producer.name} + {vertex.name}", CHAIN, chain, [source for source, _ in inputs])
+
+
+def _moved(link: Link, before: int, count: int) -> tuple[int, ...]:
+    """The operands of a link of a chain that has more inputs now."""
+    return tuple([operand if operand < before else operand + count - before for operand in link.operands])
+
+
+def _as_chain(vertex: Vertex) -> Chain:
+    if isinstance(vertex.desc, Chain):
+        return vertex.desc
+    tensors: list[Any] = [tensor for _, tensor in vertex.spec.inputs(vertex.desc)]
+    output: Any = vertex.spec.outputs(vertex.desc)[0][1]
+    return Chain(Inputs=tuple(tensors), OutputTensor=output, links=(Link(vertex.desc, tuple(range(len(tensors)))),))

@@ -1,0 +1,79 @@
+"""A chain of element-wise operators as one: what a graph makes of those whose results nothing else reads.
+
+It is no operator of DirectML's. Every operator in it gives what it gives by itself, rounded to its tensor's type.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ..core.enums import OperatorType
+from ..core.strided_layout import Array
+from . import spec_of
+from .constraints import sizes_of
+from .schema import Broken, OperatorDesc, OperatorSpec, Tensor, Tensors, support_table
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """An operator of a chain."""
+
+    desc: OperatorDesc
+    operands: tuple[int, ...]
+    """Numbers of values: the chain's inputs first, then what each operator gives."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chain(OperatorDesc):
+    """Operators one behind the other, the last of which gives the output."""
+
+    Inputs: Tensors
+    OutputTensor: Tensor
+    links: tuple[Link, ...]
+
+
+def names_of(desc: OperatorDesc | None) -> list[str]:
+    """The operators that a desc stands for, with the activations fused into them, in their order."""
+    if isinstance(desc, Chain):
+        return [name for link in desc.links for name in names_of(link.desc)]
+    spec = spec_of(desc)
+    return [] if spec is None else [spec.name, *names_of(getattr(desc, "FusedActivation", None))]
+
+
+class _ChainSpec(OperatorSpec):
+    @property
+    def name(self) -> str:
+        return "ELEMENT_WISE_CHAIN"
+
+
+def _no_constraints(desc: Chain) -> Iterator[Broken]:
+    return iter(())
+
+
+def _reference(desc: Chain, *inputs: Array) -> Array:
+    values = list(inputs)
+    for link in desc.links:
+        spec = spec_of(link.desc)
+        assert spec is not None
+        result = spec.reference(link.desc, *[values[operand] for operand in link.operands])
+        assert not isinstance(result, tuple)
+        values.append(result)
+    return values[-1]
+
+
+CHAIN = _ChainSpec(
+    operator_type=OperatorType.INVALID,
+    desc=Chain,
+    constraints=_no_constraints,
+    infer_sizes=lambda desc: {"OutputTensor": sizes_of(desc.OutputTensor)},
+    sizes_rule="",
+    reference=_reference,
+    in_place=True,
+    support=support_table("""
+        DML_FEATURE_LEVEL_1_0 and above
+        Inputs       | Input array | 1 to 8 | FLOAT32
+        OutputTensor | Output      | 1 to 8 | FLOAT32
+    """),
+)
+"""`support` says which members are tensors, and no more: the operators' own have been checked."""

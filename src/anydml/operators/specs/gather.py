@@ -1,0 +1,143 @@
+"""GATHER: elements along an axis, by their indices.
+
+Decisions where the page is silent or disagrees with itself: an index that the axis does not have is an error, and
+nothing is written. IndexDimensions may be all of IndicesTensor's dimensions, or 0, which takes the axis away. Where a
+result has more dimensions than its tensor, 1s are left out that lead it, and then those that lead the indices: so the
+page's example of IndexDimensions 2 has a result of 2 dimensions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...core.enums import OperatorType
+from ...core.strided_layout import Array
+from ..constraints import same
+from ..schema import UINT, Broken, Choices, OperatorDesc, OperatorSpec, Tensor, support_table
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DML_GATHER_OPERATOR_DESC(OperatorDesc):
+    """Copies elements along an axis: output[..., i, ...] = input[..., indices[i], ...].
+
+    The indices' dimensions stand where the axis stood. Negative indices, of signed types, count from its end. A copy
+    of bits: NaN payloads survive. Not in-place.
+
+    Args:
+        InputTensor: the elements.
+        IndicesTensor: which of them are copied; 1 in every dimension before the last IndexDimensions.
+        OutputTensor: the copied elements.
+        Axis: the dimension of InputTensor that the indices are of.
+        IndexDimensions: how many of the last dimensions of IndicesTensor make up the indices.
+
+    Constraints:
+        (C1) InputTensor and OutputTensor have the same DataType.
+        (C2) Every tensor has the same DimensionCount.
+        (C3) Axis is less than that DimensionCount.
+        (C4) IndexDimensions is at most that DimensionCount.
+        (C5) IndicesTensor has sizes of 1 before its last IndexDimensions.
+        (C6) The result has no more dimensions than that DimensionCount, leading 1s left out.
+        (C7) OutputTensor has the sizes of InputTensor before Axis, then the last IndexDimensions of IndicesTensor,
+            then those of InputTensor behind Axis; 1s before them where they are fewer.
+        (V1) An index is less than the size of the axis, and at least 0, or at least minus that size where its type is
+            signed.
+
+    Source: the page of DML_GATHER_OPERATOR_DESC; since feature level 1.0.
+    """
+
+    InputTensor: Tensor
+    IndicesTensor: Tensor
+    OutputTensor: Tensor
+    Axis: UINT
+    IndexDimensions: UINT
+
+
+def _constraints(desc: DML_GATHER_OPERATOR_DESC) -> Iterator[Broken]:
+    yield from same(desc, "(C1)", "DataType", "InputTensor", "OutputTensor")
+    yield from same(desc, "(C2)", "DimensionCount", "InputTensor", "IndicesTensor", "OutputTensor")
+    rank = len(desc.InputTensor.Sizes)
+    if desc.Axis >= rank:
+        yield Broken("(C3)", "Axis", str(desc.Axis), f"less than {rank}, the DimensionCount")
+    if desc.IndexDimensions > rank:
+        yield Broken("(C4)", "IndexDimensions", str(desc.IndexDimensions), f"at most {rank}, the DimensionCount")
+    leading = max(len(desc.IndicesTensor.Sizes) - desc.IndexDimensions, 0)
+    for i, size in enumerate(desc.IndicesTensor.Sizes[:leading]):
+        if size != 1:
+            expected = f"1, before the last IndexDimensions, which are {desc.IndexDimensions}"
+            yield Broken("(C5)", f"IndicesTensor.Sizes[{i}]", str(size), expected)
+    if _is_computable(desc) and len(sizes := _sizes(desc)) > rank:
+        found = f"{desc.IndexDimensions}, and so a result of sizes {tuple(sizes)}"
+        yield Broken("(C6)", "IndexDimensions", found, f"a result of at most {rank} dimensions")
+
+
+def _is_computable(desc: DML_GATHER_OPERATOR_DESC) -> bool:
+    rank = len(desc.InputTensor.Sizes)
+    return rank == len(desc.IndicesTensor.Sizes) and desc.Axis < rank and desc.IndexDimensions <= rank
+
+
+def _sizes(desc: DML_GATHER_OPERATOR_DESC) -> list[int]:
+    """The result's, without leading 1s that would be too many."""
+    sizes, axis = list(desc.InputTensor.Sizes), desc.Axis
+    rank = len(sizes)
+    before, indices, after = (
+        sizes[:axis],
+        list(desc.IndicesTensor.Sizes[rank - desc.IndexDimensions :]),
+        sizes[axis + 1 :],
+    )
+    for leading in (before, indices):
+        while len(before + indices + after) > rank and leading[:1] == [1]:
+            del leading[0]
+    return [1] * (rank - len(before + indices + after)) + before + indices + after
+
+
+def _infer_sizes(desc: DML_GATHER_OPERATOR_DESC) -> dict[str, Choices]:
+    return {"OutputTensor": tuple((size,) for size in _sizes(desc))} if _is_computable(desc) else {}
+
+
+def _check_values(desc: DML_GATHER_OPERATOR_DESC, inputs: Sequence[Array | None]) -> Iterator[Broken]:
+    _, indices = inputs
+    assert indices is not None
+    size = desc.InputTensor.Sizes[desc.Axis]
+    lowest = -size if indices.dtype.kind == "i" else 0
+    if lowest <= indices.min() and indices.max() < size:
+        return
+    place = tuple(np.argwhere((indices < lowest) | (indices >= size))[0].tolist())
+    expected = f"from {lowest} to {size - 1}, the indices of axis {desc.Axis} of InputTensor"
+    yield Broken("(V1)", "IndicesTensor", f"{indices[place]} at {place}", expected)
+
+
+def _reference(desc: DML_GATHER_OPERATOR_DESC, x: Array, indices: Array) -> Array:
+    those = indices.reshape(indices.shape[x.ndim - desc.IndexDimensions :]).astype(np.intp)
+    return np.take(x, those, desc.Axis).reshape(desc.OutputTensor.Sizes)
+
+
+GATHER = OperatorSpec(
+    operator_type=OperatorType.GATHER,
+    desc=DML_GATHER_OPERATOR_DESC,
+    constraints=_constraints,
+    infer_sizes=_infer_sizes,
+    sizes_rule="(C7)",
+    reference=_reference,
+    check_values=_check_values,
+    support=support_table("""
+        DML_FEATURE_LEVEL_4_1 and above
+        InputTensor   | Input  | 1 to 8 | FLOAT64, FLOAT32, FLOAT16, INT64, INT32, INT16, INT8, UINT64, UINT32, UINT16, UINT8
+        IndicesTensor | Input  | 1 to 8 | INT64, INT32, UINT64, UINT32
+        OutputTensor  | Output | 1 to 8 | FLOAT64, FLOAT32, FLOAT16, INT64, INT32, INT16, INT8, UINT64, UINT32, UINT16, UINT8
+        DML_FEATURE_LEVEL_3_0 and above
+        InputTensor   | Input  | 1 to 8 | FLOAT32, FLOAT16, INT32, INT16, INT8, UINT32, UINT16, UINT8
+        IndicesTensor | Input  | 1 to 8 | INT64, INT32, UINT64, UINT32
+        OutputTensor  | Output | 1 to 8 | FLOAT32, FLOAT16, INT32, INT16, INT8, UINT32, UINT16, UINT8
+        DML_FEATURE_LEVEL_2_1 and above
+        InputTensor   | Input  | 4      | FLOAT32, FLOAT16, INT32, INT16, INT8, UINT32, UINT16, UINT8
+        IndicesTensor | Input  | 4      | UINT32
+        OutputTensor  | Output | 4      | FLOAT32, FLOAT16, INT32, INT16, INT8, UINT32, UINT16, UINT8
+        DML_FEATURE_LEVEL_1_0 and above
+        InputTensor   | Input  | 4      | FLOAT32, FLOAT16
+        IndicesTensor | Input  | 4      | UINT32
+        OutputTensor  | Output | 4      | FLOAT32, FLOAT16
+    """),
+)

@@ -1,0 +1,408 @@
+"""Normalisations: by a given mean and variance, by those of the tensor itself, by what lies around an element.
+
+Decisions where the pages are silent: all is computed in the next wider type and rounded once, after the activation. A
+variance is the mean of squares (n, not n - 1), taken of differences from the mean. A local region is ONNX's: LocalSize
+elements, of which (LocalSize - 1) / 2, rounded down, lie before; what lies outside of the tensor counts as 0. With
+CrossChannel it runs along the channels alone, as ONNX's does, though the page's words could mean the rest as well;
+without, it is a square in one channel. The divisor is LocalSize, as printed, of a square too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ...core.enums import FeatureLevel, OperatorType
+from ...core.strided_layout import Array
+from ..constraints import axes_within, gathered, rounded, same, sizes_of, widened
+from ..fused_activation import activated
+from ..schema import (
+    BOOL,
+    FLOAT,
+    UINT,
+    Broken,
+    Choices,
+    Count,
+    Need,
+    OperatorDesc,
+    OperatorSpec,
+    OptionalActivation,
+    OptionalTensor,
+    Tensor,
+    UINTs,
+    support_table,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DML_BATCH_NORMALIZATION_OPERATOR_DESC(OperatorDesc):
+    """FusedActivation(Scale * (Input - Mean) / sqrt(Variance + Epsilon) + Bias), by a given mean and variance.
+
+    A size of 1 in one of these four broadcasts; from feature level 4.0 on also that of the channels. Not in-place.
+
+    Args:
+        InputTensor: the elements.
+        MeanTensor: the means.
+        VarianceTensor: the variances.
+        ScaleTensor: the scales.
+        BiasTensor: what is added.
+        OutputTensor: the results.
+        Spatial: of no effect; below feature level 4.0, False wants means and variances that do not broadcast along
+            height and width.
+        Epsilon: added to the variance, so that it is not 0.
+        FusedActivation: applied to the results; none where absent.
+
+    Constraints:
+        (C1) All tensors have the same DataType.
+        (C2) All tensors have the same DimensionCount, InputTensor and OutputTensor the same Sizes.
+        (C3) Sizes of MeanTensor, VarianceTensor, ScaleTensor and BiasTensor are those of InputTensor, or 1.
+
+    Source: the page of DML_BATCH_NORMALIZATION_OPERATOR_DESC; since feature level 1.0.
+    """
+
+    InputTensor: Tensor
+    MeanTensor: Tensor
+    VarianceTensor: Tensor
+    ScaleTensor: Tensor
+    BiasTensor: Tensor
+    OutputTensor: Tensor
+    Spatial: BOOL
+    Epsilon: FLOAT
+    FusedActivation: OptionalActivation = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DML_MEAN_VARIANCE_NORMALIZATION_OPERATOR_DESC(OperatorDesc):
+    """FusedActivation(Scale * (Input - Mean) / sqrt(Variance + Epsilon) + Bias), by the tensor's own mean and variance.
+
+    A size of 1 in a scale or a bias broadcasts. Below feature level 5.2 both are there, or neither. Not in-place.
+
+    Args:
+        InputTensor: {BatchCount, ChannelCount, Height, Width}.
+        ScaleTensor: the scales; none where absent.
+        BiasTensor: what is added; none where absent.
+        OutputTensor: the results.
+        CrossChannel: whether mean and variance are those of all channels of an image, or each channel has its own.
+        NormalizeVariance: whether is divided by the root of Variance + Epsilon.
+        Epsilon: added to the variance, so that it is not 0; 0.00001 is recommended.
+        FusedActivation: applied to the results; none where absent.
+
+    Constraints:
+        (C1) All tensors have the same DataType.
+        (C2) All tensors have the same DimensionCount, InputTensor and OutputTensor the same Sizes.
+        (C3) Sizes of ScaleTensor and BiasTensor are those of InputTensor, or 1.
+
+    Source: the page of DML_MEAN_VARIANCE_NORMALIZATION_OPERATOR_DESC; since feature level 1.0.
+    """
+
+    InputTensor: Tensor
+    ScaleTensor: OptionalTensor = None
+    BiasTensor: OptionalTensor = None
+    OutputTensor: Tensor
+    CrossChannel: BOOL
+    NormalizeVariance: BOOL
+    Epsilon: FLOAT
+    FusedActivation: OptionalActivation = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DML_LOCAL_RESPONSE_NORMALIZATION_OPERATOR_DESC(OperatorDesc):
+    """Input / (Bias + Alpha / LocalSize * sum of squares around the element) ^ Beta.
+
+    Around an element are LocalSize elements, (LocalSize - 1) / 2 of them, rounded down, before it, and 0 outside of the
+    tensor: along the channels, or in a square of one channel, of LocalSize in height and in width. Not in-place.
+
+    Args:
+        InputTensor: {BatchCount, ChannelCount, Height, Width}.
+        OutputTensor: the results, of the same type and sizes.
+        CrossChannel: whether squares are summed across channels, or in one channel.
+        LocalSize: elements that are summed, along each dimension concerned.
+        Alpha: the factor of the sum; 0.0001 is recommended.
+        Beta: the exponent; 0.75 is recommended.
+        Bias: added to the sum; 1 is recommended.
+
+    Constraints:
+        (C1) InputTensor and OutputTensor have the same DataType.
+        (C2) InputTensor and OutputTensor have the same DimensionCount and Sizes.
+        (C3) LocalSize is at least 1.
+
+    Source: the page of DML_LOCAL_RESPONSE_NORMALIZATION_OPERATOR_DESC; since feature level 1.0.
+    """
+
+    InputTensor: Tensor
+    OutputTensor: Tensor
+    CrossChannel: BOOL
+    LocalSize: UINT
+    Alpha: FLOAT
+    Beta: FLOAT
+    Bias: FLOAT
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DESC(OperatorDesc):
+    """FusedActivation(Scale * (Input - Mean) / sqrt(Variance + Epsilon) + Bias), mean and variance along some axes.
+
+    A size of 1 in a scale or a bias broadcasts; from feature level 4.0 on also that of the channels. Below 5.2 both are
+    there, or neither. Not in-place.
+
+    Args:
+        InputTensor: the elements.
+        ScaleTensor: the scales; none where absent.
+        BiasTensor: what is added; none where absent.
+        OutputTensor: the results.
+        AxisCount: how many axes there are; derived from Axes.
+        Axes: the dimensions along which mean and variance are taken.
+        NormalizeVariance: whether is divided by the root of Variance + Epsilon.
+        Epsilon: added to the variance, so that it is not 0; 0.00001 is recommended.
+        FusedActivation: applied to the results; none where absent.
+
+    Constraints:
+        (C1) All tensors have the same DataType.
+        (C2) All tensors have the same DimensionCount, InputTensor and OutputTensor the same Sizes.
+        (C3) Sizes of ScaleTensor and BiasTensor are those of InputTensor, or 1.
+        (C4) AxisCount is at least 1.
+        (C5) Axes are less than the DimensionCount of InputTensor.
+        (C6) No axis comes twice.
+
+    Source: the page of DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DESC; since feature level 2.1.
+    """
+
+    InputTensor: Tensor
+    ScaleTensor: OptionalTensor = None
+    BiasTensor: OptionalTensor = None
+    OutputTensor: Tensor
+    AxisCount: Count = None
+    Axes: UINTs
+    NormalizeVariance: BOOL
+    Epsilon: FLOAT
+    FusedActivation: OptionalActivation = None
+
+    counts: ClassVar[Mapping[str, tuple[str, ...]]] = {"AxisCount": ("Axes",)}
+
+
+_PARAMETERS = ("MeanTensor", "VarianceTensor", "ScaleTensor", "BiasTensor")
+
+
+def _parameters(desc: Any) -> list[str]:
+    """Those that a desc has."""
+    return [name for name in _PARAMETERS if getattr(desc, name, None) is not None]
+
+
+def _alike(desc: Any, types: str, counts: str, sizes: str) -> Iterator[Broken]:
+    """That tensors agree in DataType and DimensionCount, and parameters in Sizes, but for those of 1."""
+    parameters = _parameters(desc)
+    yield from same(desc, types, "DataType", "InputTensor", *parameters, "OutputTensor")
+    yield from same(desc, counts, "DimensionCount", "InputTensor", *parameters, "OutputTensor")
+    wanted = desc.InputTensor.Sizes
+    for name in parameters:
+        found = getattr(desc, name).Sizes
+        for i, (size, right) in enumerate(zip(found, wanted, strict=False)):
+            if len(found) == len(wanted) and size not in (1, right):
+                yield Broken(sizes, f"{name}.Sizes[{i}]", str(size), f"{right}, that of InputTensor, or 1")
+
+
+def _constraints(desc: Any) -> Iterator[Broken]:
+    yield from _alike(desc, "(C1)", "(C2)", "(C3)")
+
+
+def _constraints_with_axes(desc: DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DESC) -> Iterator[Broken]:
+    yield from _alike(desc, "(C1)", "(C2)", "(C3)")
+    yield from axes_within(desc, "(C4)", "(C5)", "(C6)")
+
+
+def _constraints_with_local_size(desc: DML_LOCAL_RESPONSE_NORMALIZATION_OPERATOR_DESC) -> Iterator[Broken]:
+    yield from same(desc, "(C1)", "DataType", "InputTensor", "OutputTensor")
+    yield from same(desc, "(C2)", "DimensionCount", "InputTensor", "OutputTensor")
+    if desc.LocalSize < 1:
+        yield Broken("(C3)", "LocalSize", str(desc.LocalSize), "at least 1")
+
+
+def _infer_sizes(desc: Any) -> dict[str, Choices]:
+    return {"OutputTensor": sizes_of(desc.InputTensor)}
+
+
+def _broadcast_needs(desc: Any, names: Sequence[str], axes: Sequence[int]) -> Iterator[Need]:
+    """That sizes of 1 along some axes broadcast."""
+    wanted = desc.InputTensor.Sizes
+    for name in names:
+        found = getattr(desc, name).Sizes
+        for i in axes:
+            if len(found) == len(wanted) > i and found[i] == 1 < wanted[i]:
+                yield Need(FeatureLevel.LEVEL_4_0, f"{name}.Sizes[{i}]", "1", f"{wanted[i]}, that of InputTensor")
+
+
+def _needs_of_batch(desc: DML_BATCH_NORMALIZATION_OPERATOR_DESC) -> Iterator[Need]:
+    yield from _broadcast_needs(desc, _PARAMETERS, [1])
+    if not desc.Spatial:
+        yield from _broadcast_needs(desc, ["MeanTensor", "VarianceTensor"], range(2, len(desc.InputTensor.Sizes)))
+
+
+def _needs_of_mean_variance(desc: Any) -> Iterator[Need]:
+    for name, other in (("ScaleTensor", "BiasTensor"), ("BiasTensor", "ScaleTensor")):
+        if getattr(desc, name) is None and getattr(desc, other) is not None:
+            yield Need(FeatureLevel.LEVEL_5_2, name, f"None beside a {other}", f"a tensor, or no {other}")
+
+
+def _needs_of_mean_variance1(desc: DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DESC) -> Iterator[Need]:
+    yield from _needs_of_mean_variance(desc)
+    yield from _broadcast_needs(desc, _parameters(desc), [1])
+
+
+def _normalized(
+    desc: Any, x: Array, mean: Array, variance: Array | None, scale: Array | None, bias: Array | None, dtype: Any
+) -> Array:
+    """FusedActivation(Scale * (x - Mean) / sqrt(Variance + Epsilon) + Bias), of values in the wider type."""
+    with np.errstate(all="ignore"):
+        y = x - mean
+        if variance is not None:
+            y = y / np.sqrt(variance + desc.Epsilon)
+        if scale is not None:
+            y = y * widened(scale)
+        if bias is not None:
+            y = y + widened(bias)
+        return rounded(activated(desc.FusedActivation, y), dtype)
+
+
+def _batch(
+    desc: DML_BATCH_NORMALIZATION_OPERATOR_DESC, x: Array, mean: Array, variance: Array, scale: Array, bias: Array
+) -> Array:
+    return _normalized(desc, widened(x), widened(mean), widened(variance), scale, bias, x.dtype)
+
+
+def _mean(x: Array, axes: Sequence[int]) -> Array:
+    rows = gathered(x, axes)
+    sizes = [1 if i in axes else size for i, size in enumerate(x.shape)]
+    mean: Array = np.add.reduce(rows, axis=-1) / rows.shape[1]
+    return mean.reshape(sizes)
+
+
+def _along(desc: Any, axes: Sequence[int], x: Array, scale: Array | None, bias: Array | None) -> Array:
+    wide = widened(x)
+    with np.errstate(all="ignore"):
+        mean = _mean(wide, axes)
+        variance = _mean((wide - mean) ** 2, axes) if desc.NormalizeVariance else None
+    return _normalized(desc, wide, mean, variance, scale, bias, x.dtype)
+
+
+def _mean_variance(
+    desc: DML_MEAN_VARIANCE_NORMALIZATION_OPERATOR_DESC, x: Array, scale: Array | None, bias: Array | None
+) -> Array:
+    return _along(desc, (1, 2, 3) if desc.CrossChannel else (2, 3), x, scale, bias)
+
+
+def _mean_variance1(
+    desc: DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DESC, x: Array, scale: Array | None, bias: Array | None
+) -> Array:
+    return _along(desc, desc.Axes, x, scale, bias)
+
+
+def _sums_around(x: Array, axis: int, count: int) -> Array:
+    """s[i] = x[i - (count - 1) // 2] + ... + x[i + count // 2], 0 outside, put together from sums of 1, 2, 4... elements.
+
+    Sums of sums, not differences of running ones: what is small survives beside what is large, and NaN stays where it is.
+    """
+    x = np.moveaxis(x, axis, -1)
+    size = x.shape[-1]
+    before, after = min((count - 1) // 2, size - 1), min(count // 2, size - 1)
+    sums = np.pad(x, [(0, 0)] * (x.ndim - 1) + [(before, after)])
+    total, done, length = np.zeros_like(x), 0, 1
+    while done < before + 1 + after:
+        if (before + 1 + after) & length:
+            total = total + sums[..., done : done + size]
+            done += length
+        sums = sums[..., :-length] + sums[..., length:]
+        length *= 2
+    return np.moveaxis(total, -1, axis)
+
+
+def _local_response(desc: DML_LOCAL_RESPONSE_NORMALIZATION_OPERATOR_DESC, x: Array) -> Array:
+    wide = widened(x)
+    with np.errstate(all="ignore"):
+        sums = wide * wide
+        for axis in (1,) if desc.CrossChannel else (2, 3):
+            sums = _sums_around(sums, axis, desc.LocalSize)
+        y = wide / (desc.Bias + desc.Alpha / desc.LocalSize * sums) ** desc.Beta
+        return rounded(y, x.dtype)
+
+
+BATCH_NORMALIZATION = OperatorSpec(
+    operator_type=OperatorType.BATCH_NORMALIZATION,
+    desc=DML_BATCH_NORMALIZATION_OPERATOR_DESC,
+    constraints=_constraints,
+    infer_sizes=_infer_sizes,
+    sizes_rule="(C2)",
+    reference=_batch,
+    needs=_needs_of_batch,
+    support=support_table("""
+        DML_FEATURE_LEVEL_3_1 and above
+        InputTensor    | Input  | 1 to 8 | FLOAT32, FLOAT16
+        MeanTensor     | Input  | 1 to 8 | FLOAT32, FLOAT16
+        VarianceTensor | Input  | 1 to 8 | FLOAT32, FLOAT16
+        ScaleTensor    | Input  | 1 to 8 | FLOAT32, FLOAT16
+        BiasTensor     | Input  | 1 to 8 | FLOAT32, FLOAT16
+        OutputTensor   | Output | 1 to 8 | FLOAT32, FLOAT16
+        DML_FEATURE_LEVEL_1_0 and above
+        InputTensor    | Input  | 4      | FLOAT32, FLOAT16
+        MeanTensor     | Input  | 4      | FLOAT32, FLOAT16
+        VarianceTensor | Input  | 4      | FLOAT32, FLOAT16
+        ScaleTensor    | Input  | 4      | FLOAT32, FLOAT16
+        BiasTensor     | Input  | 4      | FLOAT32, FLOAT16
+        OutputTensor   | Output | 4      | FLOAT32, FLOAT16
+    """),
+)
+
+MEAN_VARIANCE_NORMALIZATION = OperatorSpec(
+    operator_type=OperatorType.MEAN_VARIANCE_NORMALIZATION,
+    desc=DML_MEAN_VARIANCE_NORMALIZATION_OPERATOR_DESC,
+    constraints=_constraints,
+    infer_sizes=_infer_sizes,
+    sizes_rule="(C2)",
+    reference=_mean_variance,
+    needs=_needs_of_mean_variance,
+    support=support_table("""
+        DML_FEATURE_LEVEL_1_0 and above
+        InputTensor  | Input          | 4 | FLOAT32, FLOAT16
+        ScaleTensor  | Optional input | 4 | FLOAT32, FLOAT16
+        BiasTensor   | Optional input | 4 | FLOAT32, FLOAT16
+        OutputTensor | Output         | 4 | FLOAT32, FLOAT16
+    """),
+)
+
+LOCAL_RESPONSE_NORMALIZATION = OperatorSpec(
+    operator_type=OperatorType.LOCAL_RESPONSE_NORMALIZATION,
+    desc=DML_LOCAL_RESPONSE_NORMALIZATION_OPERATOR_DESC,
+    constraints=_constraints_with_local_size,
+    infer_sizes=_infer_sizes,
+    sizes_rule="(C2)",
+    reference=_local_response,
+    support=support_table("""
+        DML_FEATURE_LEVEL_1_0 and above
+        InputTensor  | Input  | 4 | FLOAT32, FLOAT16
+        OutputTensor | Output | 4 | FLOAT32, FLOAT16
+    """),
+)
+
+MEAN_VARIANCE_NORMALIZATION1 = OperatorSpec(
+    operator_type=OperatorType.MEAN_VARIANCE_NORMALIZATION1,
+    desc=DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DESC,
+    constraints=_constraints_with_axes,
+    infer_sizes=_infer_sizes,
+    sizes_rule="(C2)",
+    reference=_mean_variance1,
+    needs=_needs_of_mean_variance1,
+    support=support_table("""
+        DML_FEATURE_LEVEL_3_1 and above
+        InputTensor  | Input          | 1 to 8 | FLOAT32, FLOAT16
+        ScaleTensor  | Optional input | 1 to 8 | FLOAT32, FLOAT16
+        BiasTensor   | Optional input | 1 to 8 | FLOAT32, FLOAT16
+        OutputTensor | Output         | 1 to 8 | FLOAT32, FLOAT16
+        DML_FEATURE_LEVEL_2_1 and above
+        InputTensor  | Input          | 4      | FLOAT32, FLOAT16
+        ScaleTensor  | Optional input | 4      | FLOAT32, FLOAT16
+        BiasTensor   | Optional input | 4      | FLOAT32, FLOAT16
+        OutputTensor | Output         | 4      | FLOAT32, FLOAT16
+    """),
+)

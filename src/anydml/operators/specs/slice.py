@@ -1,0 +1,195 @@
+"""SLICE and SLICE1: every so many elements of a window.
+
+Decisions where the pages are silent: a stride of 0 is refused by SLICE too. Both copy bits, so that NaN payloads
+survive; neither runs in-place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from ...core.enums import OperatorType
+from ...core.strided_layout import Array
+from ..constraints import as_many, at_least_1, same
+from ..schema import Broken, Choices, Count, INTs, OperatorDesc, OperatorSpec, Tensor, UINTs, support_table
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DML_SLICE_OPERATOR_DESC(OperatorDesc):
+    """Copies a part of a tensor: along each dimension, element i is the input's element Offset + i * Stride.
+
+    Args:
+        InputTensor: the elements.
+        OutputTensor: those that are copied.
+        DimensionCount: the number of dimensions; derived from the arrays that follow.
+        Offsets: the first element copied, for each dimension.
+        Sizes: the number of elements copied.
+        Strides: the distance of neighbours in the input; 1 for a dense part.
+
+    Constraints:
+        (C1) InputTensor and OutputTensor have the same DataType.
+        (C2) InputTensor and OutputTensor have the same DimensionCount.
+        (C3) DimensionCount is that of InputTensor.
+        (C4) Sizes and Strides are at least 1.
+        (C5) The last element copied, Offset + (Size - 1) * Stride, is in InputTensor.
+        (C6) OutputTensor has the Sizes.
+
+    Source: the page of DML_SLICE_OPERATOR_DESC; since feature level 1.0.
+    """
+
+    InputTensor: Tensor
+    OutputTensor: Tensor
+    DimensionCount: Count = None
+    Offsets: UINTs
+    Sizes: UINTs
+    Strides: UINTs
+
+    counts: ClassVar[Mapping[str, tuple[str, ...]]] = {"DimensionCount": ("Offsets", "Sizes", "Strides")}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DML_SLICE1_OPERATOR_DESC(OperatorDesc):
+    """Copies a part of a window of a tensor, along a dimension of negative stride from the window's end.
+
+    Along each dimension, element i is the input's element start + i * Stride, where start is the window's first
+    element, or its last where Stride is negative.
+
+    Args:
+        InputTensor: the elements.
+        OutputTensor: those that are copied: all of the window that the strides reach, or fewer.
+        DimensionCount: the number of dimensions; derived from the arrays that follow.
+        InputWindowOffsets: the first element of the window, for each dimension.
+        InputWindowSizes: the elements of the window.
+        InputWindowStrides: the distance of neighbours in the input; negative to copy backward.
+
+    Constraints:
+        (C1) InputTensor and OutputTensor have the same DataType.
+        (C2) InputTensor and OutputTensor have the same DimensionCount.
+        (C3) DimensionCount is that of InputTensor.
+        (C4) InputWindowSizes are at least 1.
+        (C5) The window is inside InputTensor: InputWindowOffset + InputWindowSize is at most the size.
+        (C6) InputWindowStrides are not 0.
+        (C7) OutputTensor has sizes of at most floor((InputWindowSize - 1) / |InputWindowStride|) + 1.
+
+    Source: the page of DML_SLICE1_OPERATOR_DESC; since feature level 2.1.
+    """
+
+    InputTensor: Tensor
+    OutputTensor: Tensor
+    DimensionCount: Count = None
+    InputWindowOffsets: UINTs
+    InputWindowSizes: UINTs
+    InputWindowStrides: INTs
+
+    counts: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        "DimensionCount": ("InputWindowOffsets", "InputWindowSizes", "InputWindowStrides")
+    }
+
+
+# Lists of several lengths, which (C2) and (C3) name, are looked at as far as all of them go.
+
+
+def _constraints(desc: DML_SLICE_OPERATOR_DESC) -> Iterator[Broken]:
+    yield from same(desc, "(C1)", "DataType", "InputTensor", "OutputTensor")
+    yield from same(desc, "(C2)", "DimensionCount", "InputTensor", "OutputTensor")
+    yield from as_many(desc, "(C3)")
+    yield from at_least_1(desc, "(C4)", "Sizes", "Strides")
+    numbers = zip(desc.InputTensor.Sizes, desc.Offsets, desc.Sizes, desc.Strides, strict=False)
+    for i, (size, offset, count, stride) in enumerate(numbers):
+        last = offset + (count - 1) * stride
+        if last >= size and count and stride:
+            found = f"{offset}, with Sizes[{i}] {count} and Strides[{i}] {stride} a last element {last}"
+            yield Broken("(C5)", f"Offsets[{i}]", found, f"a last element below {size}, the size of InputTensor")
+
+
+def _constraints_of_slice1(desc: DML_SLICE1_OPERATOR_DESC) -> Iterator[Broken]:
+    yield from same(desc, "(C1)", "DataType", "InputTensor", "OutputTensor")
+    yield from same(desc, "(C2)", "DimensionCount", "InputTensor", "OutputTensor")
+    yield from as_many(desc, "(C3)")
+    yield from at_least_1(desc, "(C4)", "InputWindowSizes")
+    windows = zip(desc.InputWindowOffsets, desc.InputWindowSizes, strict=True)
+    for i, (size, (offset, window)) in enumerate(zip(desc.InputTensor.Sizes, windows, strict=False)):
+        if offset + window > size:
+            found = f"{offset}, with InputWindowSizes[{i}] {window} an end of {offset + window}"
+            yield Broken(
+                "(C5)", f"InputWindowOffsets[{i}]", found, f"an end of at most {size}, the size of InputTensor"
+            )
+    for i, stride in enumerate(desc.InputWindowStrides):
+        if stride == 0:
+            yield Broken("(C6)", f"InputWindowStrides[{i}]", "0", "a stride that is not 0")
+    largest = _largest_sizes(desc).get("OutputTensor", ())
+    for i, (size, (most,)) in enumerate(zip(desc.OutputTensor.Sizes, largest, strict=False)):
+        if size > most:
+            yield Broken("(C7)", f"OutputTensor.Sizes[{i}]", str(size), f"at most {most}, which the window has")
+
+
+def _infer_sizes(desc: DML_SLICE_OPERATOR_DESC) -> dict[str, Choices]:
+    return {"OutputTensor": tuple((size,) for size in desc.Sizes)} if all(desc.Sizes) else {}
+
+
+def _largest_sizes(desc: DML_SLICE1_OPERATOR_DESC) -> dict[str, Choices]:
+    if not all((*desc.InputWindowSizes, *desc.InputWindowStrides)):
+        return {}
+    windows = zip(desc.InputWindowSizes, desc.InputWindowStrides, strict=True)
+    return {"OutputTensor": tuple(((size - 1) // abs(stride) + 1,) for size, stride in windows)}
+
+
+def _from(x: Array, starts: Sequence[int], strides: Sequence[int], sizes: Sequence[int]) -> Array:
+    reached = x[tuple([slice(start, None, stride) for start, stride in zip(starts, strides, strict=True)])]
+    return reached[tuple([slice(size) for size in sizes])]
+
+
+def _slice(desc: DML_SLICE_OPERATOR_DESC, x: Array) -> Array:
+    return _from(x, desc.Offsets, desc.Strides, desc.Sizes)
+
+
+def _slice1(desc: DML_SLICE1_OPERATOR_DESC, x: Array) -> Array:
+    windows = zip(desc.InputWindowOffsets, desc.InputWindowSizes, desc.InputWindowStrides, strict=True)
+    starts = [offset if stride > 0 else offset + size - 1 for offset, size, stride in windows]
+    return _from(x, starts, desc.InputWindowStrides, desc.OutputTensor.Sizes)
+
+
+SLICE = OperatorSpec(
+    operator_type=OperatorType.SLICE,
+    desc=DML_SLICE_OPERATOR_DESC,
+    constraints=_constraints,
+    infer_sizes=_infer_sizes,
+    sizes_rule="(C6)",
+    reference=_slice,
+    support=support_table("""
+        DML_FEATURE_LEVEL_4_1 and above
+        InputTensor  | Input  | 1 to 8 | FLOAT64, FLOAT32, FLOAT16, INT64, INT32, INT16, INT8, UINT64, UINT32, UINT16, UINT8
+        OutputTensor | Output | 1 to 8 | FLOAT64, FLOAT32, FLOAT16, INT64, INT32, INT16, INT8, UINT64, UINT32, UINT16, UINT8
+        DML_FEATURE_LEVEL_3_0 and above
+        InputTensor  | Input  | 1 to 8 | FLOAT32, FLOAT16, INT32, INT16, INT8, UINT32, UINT16, UINT8
+        OutputTensor | Output | 1 to 8 | FLOAT32, FLOAT16, INT32, INT16, INT8, UINT32, UINT16, UINT8
+        DML_FEATURE_LEVEL_2_1 and above
+        InputTensor  | Input  | 4 to 5 | FLOAT32, FLOAT16, INT32, INT16, INT8, UINT32, UINT16, UINT8
+        OutputTensor | Output | 4 to 5 | FLOAT32, FLOAT16, INT32, INT16, INT8, UINT32, UINT16, UINT8
+        DML_FEATURE_LEVEL_1_0 and above
+        InputTensor  | Input  | 4 to 5 | FLOAT32, FLOAT16, INT32, INT16, UINT32, UINT16
+        OutputTensor | Output | 4 to 5 | FLOAT32, FLOAT16, INT32, INT16, UINT32, UINT16
+    """),
+)
+
+SLICE1 = OperatorSpec(
+    operator_type=OperatorType.SLICE1,
+    desc=DML_SLICE1_OPERATOR_DESC,
+    constraints=_constraints_of_slice1,
+    infer_sizes=_largest_sizes,
+    sizes_rule="",
+    reference=_slice1,
+    support=support_table("""
+        DML_FEATURE_LEVEL_4_1 and above
+        InputTensor  | Input  | 1 to 8 | FLOAT64, FLOAT32, FLOAT16, INT64, INT32, INT16, INT8, UINT64, UINT32, UINT16, UINT8
+        OutputTensor | Output | 1 to 8 | FLOAT64, FLOAT32, FLOAT16, INT64, INT32, INT16, INT8, UINT64, UINT32, UINT16, UINT8
+        DML_FEATURE_LEVEL_3_0 and above
+        InputTensor  | Input  | 1 to 8 | FLOAT32, FLOAT16, INT32, INT16, INT8, UINT32, UINT16, UINT8
+        OutputTensor | Output | 1 to 8 | FLOAT32, FLOAT16, INT32, INT16, INT8, UINT32, UINT16, UINT8
+        DML_FEATURE_LEVEL_2_1 and above
+        InputTensor  | Input  | 4 to 5 | FLOAT32, FLOAT16, INT32, INT16, INT8, UINT32, UINT16, UINT8
+        OutputTensor | Output | 4 to 5 | FLOAT32, FLOAT16, INT32, INT16, INT8, UINT32, UINT16, UINT8
+    """),
+)

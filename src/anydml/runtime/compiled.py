@@ -1,0 +1,409 @@
+"""What a device runs: compiled operators, and the initializers that fill the memory which they own.
+
+Their rules are (D3) and (D4) in ``device.py`` and (B1) to (B9) in ``binding.py``.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from threading import Lock
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+from ..backends import Declined, Engine, Kernel, Run, TryRun
+from ..core.enums import DML_PERSISTENT_BUFFER_ALIGNMENT, ExecutionFlags
+from ..core.errors import Violation, error
+from ..core.strided_layout import Array
+from ..operators.schema import OperatorDesc, OperatorSpec, Tensor, anything_goes
+from ..operators.validate import check_values, kind_of
+from .binding import (
+    DML_BUFFER_ARRAY_BINDING,
+    DML_BUFFER_BINDING,
+    BindingTable,
+    Bound,
+    Slot,
+    bind,
+    bind_array,
+    bind_range,
+    check_range,
+    check_sharing,
+    try_bind,
+    violation,
+)
+from .memory import address
+from .persistent import KEPT, Filled, Mark
+
+if TYPE_CHECKING:
+    from .._native import Fit
+    from .device import Device
+
+
+_ALL_FLAGS = ExecutionFlags(sum(ExecutionFlags))
+
+
+def check_flags(method: str, flags: object) -> None:
+    """Refuses what are no flags; rule (D4)."""
+    if not isinstance(flags, ExecutionFlags) or flags not in _ALL_FLAGS:
+        raise error([violation(method, "(D4)", "flags", kind_of(flags), "ExecutionFlags, such as ExecutionFlags.NONE")])
+
+
+class Served(NamedTuple):
+    """Which engine took an operator, and why those before it declined."""
+
+    engine: Engine
+    kernel: Kernel
+    declined: tuple[tuple[str, Declined], ...]
+
+    def explain(self, spec: OperatorSpec) -> str:
+        lines = [f"{spec.name} is served by {self.engine.name}: {self.kernel.description}"]
+        lines += [f"{name} declined: {declined.reason}" for name, declined in self.declined]
+        return "\n".join(lines)
+
+
+class Child:
+    """What belongs to a device."""
+
+    noun = ""
+    """What messages call it, where that is not its class."""
+
+    def __init__(self, device: Device) -> None:
+        self.device = device
+
+
+class Operator(Child):
+    """A desc that passed the rules, on a device."""
+
+    def __repr__(self) -> str:
+        return f"<Operator {self.spec.name} of {self.device}>"
+
+    def __init__(self, device: Device, spec: OperatorSpec, desc: OperatorDesc) -> None:
+        super().__init__(device)
+        self.spec = spec
+        self.desc = desc
+
+
+class BindingProperties(NamedTuple):
+    """``DML_BINDING_PROPERTIES``: what a dispatchable wants bound."""
+
+    RequiredDescriptorCount: int
+    TemporaryResourceSize: int
+    """In bytes; 0, as no engine here wants temporary memory."""
+    PersistentResourceSize: int
+    """In bytes; holds what is OWNED_BY_DML."""
+
+
+class Compiled(Child, ABC):
+    """What reads and writes memory that is bound to it: an operator or a graph, with its kernel. Immutable; several
+    threads may dispatch it at once."""
+
+    noun = "CompiledOperator or CompiledGraph"
+    _any_values = True
+    """Whether no value breaks a rule."""
+
+    def __init__(
+        self, device: Device, name: str, inputs: list[Slot], outputs: list[Slot], in_place: bool = False
+    ) -> None:
+        super().__init__(device)
+        self.name = name
+        self._in_place = in_place
+        self._inputs = inputs
+        self._outputs = outputs
+        self._initialised = False
+        self._try_run: TryRun | None = None
+        self._fit: Fit | None = None
+        """What sees at a glance that inputs, which may be many, are as they should be."""
+        self._mark = Mark()
+        self._offsets: dict[str, int] = {}
+        """Of owned inputs in the persistent resource."""
+        self._persistent_size = 0
+        self._kept: dict[tuple[int, int], Filled] = {}
+        """By address and number of the initialisation, the one used last at the end."""
+        for slot in inputs:
+            if slot.owned and slot.tensor is not None:
+                self._offsets[slot.label] = max(self._persistent_size, DML_PERSISTENT_BUFFER_ALIGNMENT)
+                blocks = -(-(slot.tensor.TotalTensorSizeInBytes or 0) // DML_PERSISTENT_BUFFER_ALIGNMENT)
+                self._persistent_size = self._offsets[slot.label] + blocks * DML_PERSISTENT_BUFFER_ALIGNMENT
+
+    @property
+    def inputs(self) -> list[Tensor | None]:
+        """The descs of what a dispatch takes as inputs, in order; None for what is left out."""
+        return [slot.tensor for slot in self._inputs]
+
+    @property
+    def outputs(self) -> list[Tensor | None]:
+        """Likewise of the outputs."""
+        return [slot.tensor for slot in self._outputs]
+
+    def binding_properties(self) -> BindingProperties:
+        """What has to be bound for a dispatch."""
+        return BindingProperties(len(self._inputs) + len(self._outputs), 0, self._persistent_size)
+
+    def dispatch(self, inputs: Sequence[Any], outputs: Sequence[Any], *, persistent: Array | None = None) -> None:
+        """Runs it on arrays.
+
+        Args:
+            inputs: in order, None for what the desc leaves out and for what is OWNED_BY_DML. Each is an array of
+                the desc's data type, sizes and strides, or a flat buffer with the bytes of the tensor.
+            outputs: likewise. An output may be the input's array where the operator runs in-place.
+            persistent: what :meth:`initialise` returned, where an input is OWNED_BY_DML.
+
+        Raises:
+            DMLError: (B1) to (B9), and what the operator demands of values. Nothing is written then.
+        """
+        quick = self._try_run if persistent is None and (self._any_values or self._are_fine(inputs)) else None
+        if quick is not None and quick(inputs, outputs, self._in_place):
+            return
+        resource = None if persistent is None else DML_BUFFER_BINDING(Buffer=persistent)
+        sides = ("inputs", self._inputs, inputs), ("outputs", self._outputs, outputs)
+        if self._fit is not None:
+            found = try_bind(self.device.memory, self.name, sides[1], bind_array)
+            if found is not None and self._fit.fits(inputs, [(each.start, each.end) for each in found if each]):
+                self._run([None] * len(inputs), found, resource, inputs)
+                return
+        read, written = bind(self.device.memory, self.name, sides, False, bind_array)
+        self._run(read, written, resource)
+
+    @property
+    @abstractmethod
+    def engine(self) -> str:
+        """Who serves it: "cpu", for instance, or "reference"."""
+
+    @abstractmethod
+    def explain(self) -> str:
+        """Which kernels serve it, and why other engines declined."""
+
+    def _are_fine(self, inputs: Sequence[Any]) -> bool:
+        """Whether one sees at a glance that these values break none."""
+        return False
+
+    def _check(self, inputs: list[Any]) -> list[Violation]:
+        """What is wrong with values, before anything is written."""
+        return []
+
+    def initialise(self, inputs: Sequence[Any]) -> Array:
+        """Copies the inputs that are OWNED_BY_DML into a new persistent resource, and returns it for `dispatch`.
+
+        Args:
+            inputs: in header order, None for all that is not OWNED_BY_DML.
+
+        Raises:
+            DMLError: (B1) to (B6).
+        """
+        memory = self.device.memory
+        resource = memory.empty((self._persistent_size,), np.dtype(np.uint8))
+        (owned,) = bind(memory, self.name, [("inputs", self._inputs, inputs)], True, bind_array)
+        self._fill(owned, resource, 0)
+        return resource
+
+    def _fill(self, owned: Sequence[Bound | None], memory: Array, offset: int) -> None:
+        if self._persistent_size:
+            self._mark.remove(memory, offset)
+            start = address(memory) + offset
+            for key in [key for key in list(self._kept) if key[0] == start]:
+                self._kept.pop(key, None)
+        for bound in owned:
+            if bound is not None and bound.slot.aligned is not None:
+                place = self.device.memory.view(bound.slot.aligned, memory, offset + self._offsets[bound.slot.label])
+                self.device.memory.copy(place, bound.array)
+        self._prepare(memory, offset)
+        if self._persistent_size:
+            self._mark.put(memory, offset)
+        self._initialised = True
+
+    def _run(
+        self,
+        read: list[Bound | None],
+        written: list[Bound | None],
+        persistent: DML_BUFFER_BINDING | None,
+        fitting: Sequence[Array | None] | None = None,
+    ) -> None:
+        """With inputs that are bound; or with arrays that fit, and share no memory with what is written."""
+        name = self.name
+        work = None
+        inputs = [bound.array if bound is not None else None for bound in read] if fitting is None else [*fitting]
+        if self._persistent_size:
+            filled = self._filled(*self._check_persistent(name, persistent))
+            work = filled.work
+            for i, bound in filled.inputs.items():
+                read[i], inputs[i] = bound, bound.array
+        elif persistent is not None:
+            raise error([violation(name, "(B9)", "persistent", kind_of(persistent), "None: nothing is OWNED_BY_DML")])
+        there = [[bound for bound in side if bound is not None] for side in (read, written)]
+        shared = check_sharing(name, self._in_place, *there)
+        if shared:
+            raise error(shared)
+        wrong = self._check(inputs)
+        if wrong:
+            raise error(wrong)
+        self._work(work, inputs, [bound.array if bound is not None else None for bound in written])
+
+    def _prepare(self, memory: Array, offset: int) -> None:
+        """Computes what depends on a persistent resource alone; what fails leaves one that is not initialised."""
+
+    def _filled(self, memory: Array, offset: int) -> Filled:
+        start = address(memory) + offset
+        key = start, self._mark.number(memory, offset) or 0
+        filled = self._kept.pop(key, None)
+        if filled is None:
+            inputs = {}
+            for i, slot in enumerate(self._inputs):
+                if slot.owned and slot.aligned is not None:
+                    array = self.device.memory.view(slot.aligned, memory, offset + self._offsets[slot.label])
+                    inputs[i] = Bound(slot, array, start, start + self._persistent_size)
+            filled = Filled(inputs, self._prepared(inputs, memory, offset))
+        self._kept[key] = filled
+        for old in list(self._kept)[:-KEPT]:
+            self._kept.pop(old, None)
+        return filled
+
+    @abstractmethod
+    def _prepared(self, inputs: dict[int, Bound], memory: Array, offset: int) -> Any:
+        """What `_work` gets with a persistent resource."""
+
+    @abstractmethod
+    def _work(self, prepared: Any, inputs: Sequence[Array | None], outputs: Sequence[Array | None]) -> None:
+        """Computes the outputs, with what was prepared, or with None."""
+
+    def _check_persistent(self, name: str, given: object) -> tuple[Array, int]:
+        where, expected = "persistent", "the persistent resource that this operator was initialised with"
+        remedy = "Pass what initialise() returned, or bind what an OperatorInitializer was dispatched with"
+        if given is None:
+            raise error([violation(name, "(B9)", where, "None", expected, remedy)])
+        place = check_range(
+            self.device.memory, name, where, given, self._persistent_size, DML_PERSISTENT_BUFFER_ALIGNMENT, False
+        )
+        if isinstance(place, Violation):
+            raise error([place])
+        memory, offset = place
+        if self._mark.number(memory, offset) is None:
+            raise error([violation(name, "(B9)", where, "another buffer", expected, remedy)])
+        return place
+
+    def _dispatch_table(self, table: BindingTable) -> None:
+        name = self.name
+        if not self._initialised:
+            remedy = "Dispatch an OperatorInitializer first, or call compiled.dispatch, which does"
+            raise error([violation(name, "(D3)", "", "an operator not initialised", "an initialised one", remedy)])
+        sides = ("bind_inputs", self._inputs, table.inputs), ("bind_outputs", self._outputs, table.outputs)
+        read, written = bind(self.device.memory, name, sides, False, bind_range)
+        self._run(read, written, table.persistent)
+
+
+class CompiledOperator(Compiled):
+    """An operator with its kernel. Immutable; several threads may dispatch it at once."""
+
+    def __repr__(self) -> str:
+        return f"<CompiledOperator {self.name} served by {self.engine}>"
+
+    def __init__(self, operator: Operator, served: Served, inputs: list[Slot], outputs: list[Slot]) -> None:
+        spec, device = operator.spec, operator.device
+        super().__init__(device, spec.name, inputs, outputs, spec.in_place)
+        self.spec = spec
+        self.desc = operator.desc
+        self._served = served
+        # Memory that an operator owns takes more than a glance.
+        self._try_run = None if any(slot.owned for slot in inputs) else served.kernel.try_run
+        is_blind = not device.memory.is_host and not device.debug
+        self._any_values = is_blind or spec.check_values is anything_goes
+
+    @property
+    def engine(self) -> str:
+        """The engine that serves it: "cpu" or "reference"."""
+        return self._served.engine.name
+
+    def explain(self) -> str:
+        """Which kernel serves it, and why other engines declined."""
+        return self._served.explain(self.spec)
+
+    def _prepared(self, inputs: dict[int, Bound], memory: Array, offset: int) -> Run | None:
+        prepare = self._served.kernel.prepare
+        if prepare is None:
+            return None
+        return prepare([inputs[i].array if i in inputs else None for i in range(len(self._inputs))])
+
+    def _work(self, prepared: Run | None, inputs: Sequence[Array | None], outputs: Sequence[Array | None]) -> None:
+        (prepared or self._served.kernel.run)(inputs, outputs)
+
+    def _are_fine(self, inputs: Sequence[Any]) -> bool:
+        if type(inputs) is not list or len(inputs) != len(self._inputs):
+            return False
+        for x, slot in zip(inputs, self._inputs, strict=True):
+            if (x is None) != (slot.layout is None):
+                return False
+            if slot.layout is not None and (type(x) is not np.ndarray or x.dtype != slot.layout.dtype):
+                return False
+        return not check_values(self.spec, self.desc, inputs)
+
+    def _check(self, inputs: list[Any]) -> list[Violation]:
+        return self.device.check_values(self.spec, self.desc, inputs)
+
+
+class OperatorInitializer(Child):
+    """Initialises compiled operators and graphs, once: copies what is OWNED_BY_DML into their persistent resources.
+
+    Its table binds as inputs, for each operator, a DML_BUFFER_ARRAY_BINDING with a binding for each of the operator's
+    inputs (None for those not owned), or None where nothing is owned; and as outputs, for each operator, its persistent
+    resource, or None where it needs none.
+    """
+
+    def __init__(self, device: Device, operators: Sequence[Compiled]) -> None:
+        super().__init__(device)
+        self._operators = operators
+        self._dispatched = False
+        self._lock = Lock()
+
+    def binding_properties(self) -> BindingProperties:
+        """What has to be bound for the dispatch."""
+        return BindingProperties(2 * len(self._operators), 0, 0)
+
+    def _dispatch_table(self, table: BindingTable) -> None:
+        with self._lock:
+            if self._dispatched:
+                found = "an initializer that was dispatched before"
+                raise error([violation("OperatorInitializer", "(D3)", "", found, "one dispatch of each initializer")])
+            for side, given in (("bind_inputs", table.inputs), ("bind_outputs", table.outputs)):
+                count = len(self._operators)
+                if given is not None and len(given) != count:
+                    expected = f"{count}, one for each operator"
+                    raise error([violation("OperatorInitializer", "(B1)", side, str(len(given)), expected)])
+            plans = [self._plan(operator, i, table) for i, operator in enumerate(self._operators)]
+            self._check_sharing(plans)
+            for operator, plan in zip(self._operators, plans, strict=True):
+                operator._fill(*plan)
+            self._dispatched = True
+
+    def _check_sharing(self, plans: Sequence[tuple[list[Bound | None], Array, int]]) -> None:
+        """Rules (B7) and (B8), for persistent resources and what they are filled from."""
+        read = [bound for owned, _, _ in plans for bound in owned if bound is not None]
+        written = []
+        for i, (operator, (_, memory, offset)) in enumerate(zip(self._operators, plans, strict=True)):
+            start = address(memory) + offset
+            slot = Slot(f"bind_outputs[{i}]", None, None, None, True)
+            written.append(Bound(slot, memory, start, start + operator._persistent_size))
+        shared = check_sharing("OperatorInitializer", False, read, written)
+        if shared:
+            raise error(shared)
+
+    @staticmethod
+    def _plan(operator: Compiled, i: int, table: BindingTable) -> tuple[list[Bound | None], Array, int]:
+        """All that can be wrong is found before anything is written."""
+        name, size = operator.name, operator._persistent_size
+        if not size:
+            return [], np.empty(0, np.uint8), 0
+        array = table.inputs[i] if table.inputs is not None else None
+        if not isinstance(array, DML_BUFFER_ARRAY_BINDING):
+            expected = "a DML_BUFFER_ARRAY_BINDING with the inputs that are OWNED_BY_DML"
+            raise error([violation(name, "(B2)", f"bind_inputs[{i}]", kind_of(array), expected)])
+        side = f"bind_inputs[{i}].Bindings", operator._inputs, array.Bindings
+        (owned,) = bind(operator.device.memory, name, [side], True, bind_range)
+        resource = table.outputs[i] if table.outputs is not None else None
+        where = f"bind_outputs[{i}]"
+        place = check_range(operator.device.memory, name, where, resource, size, DML_PERSISTENT_BUFFER_ALIGNMENT, True)
+        if isinstance(place, Violation):
+            raise error([place])
+        return owned, *place
+
+
+Dispatchable: TypeAlias = Compiled | OperatorInitializer

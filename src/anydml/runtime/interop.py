@@ -1,0 +1,148 @@
+"""Arrays of any kind in, the same kind out, without a copy.
+
+(A1) An operand is an array: NumPy's, a buffer, an object with ``__array_interface__`` or DLPack in the CPU's memory, or
+     nested lists of numbers, of which float ones become float32.
+(A2) Its bytes are in the machine's order.
+(A3) ``out`` is writable.
+(A4) ``out`` has the result's data type and shape.
+(A5) An axis is an integer, no truth value, from -ndim to ndim - 1, of an array that has at least one.
+(A6) More than 8 dimensions fold into 8: neighbours that memory walks as one become one.
+(A7) No two elements of ``out`` share memory.
+(A8) Arrays to be joined are at least one, of one data type, and of one shape but along the axis; empty ones too.
+(A9) A scale or a zero point is a number, or one for each channel; an integer has to fit its type, a typed zero point
+     has to be of it already.
+(A10) An option of a pooling is an integer, no truth value, or one for each spatial dimension; output sizes are at least
+      1.
+(A11) A flag is True or False, or 1 or 0.
+(A12) A tensor lies on the device that computes, its elements at multiples of their size. What lies in NumPy's arrays,
+      lists and buffers is brought there, and results go back.
+(A13) Operands of an element-wise operator broadcast, as NumPy's do; one of them may be a number of Python's that the
+      data type of the other holds.
+(A14) Sizes of pieces add up to the size of the axis that they are cut from; a number of equal pieces divides it.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+
+from ..core.errors import DMLError, Violation, error
+from ..core.strided_layout import DATA_TYPES, Array
+from ..operators.validate import kind_of
+
+_DEVICES = {2: "cuda", 10: "cuda", 14: "xpu"}
+"""Whose memory is not the CPU's: DLPack's numbers of them, and PyTorch's names."""
+
+
+def refuse(
+    operator: str, rule: str, where: str, found: str, expected: str, remedy: str = "", kind: str = "value"
+) -> Any:
+    """Raises the error for one broken rule."""
+    raise error(
+        [
+            Violation(
+                operator=operator,
+                where=where,
+                found=found,
+                expected=expected,
+                rule=rule,
+                remedy=remedy,
+                kind=kind,  # type: ignore[arg-type]
+            )
+        ]
+    )
+
+
+def as_array(operator: str, where: str, value: Any) -> Array:
+    """A NumPy array on the memory of `value`; a new one for lists only."""
+    array = _import(operator, where, value)
+    if not array.dtype.isnative:
+        remedy = "Convert it with .astype(x.dtype.newbyteorder('='))"
+        refuse(operator, "(A2)", where, f"byte-swapped {array.dtype.str}", "the machine's byte order", remedy)
+    return array
+
+
+def _import(operator: str, where: str, value: Any) -> Array:
+    if type(value) is np.ndarray:
+        return value
+    try:
+        if isinstance(value, np.ma.MaskedArray):
+            raise TypeError("a mask has no meaning here; use .filled()")
+        if isinstance(value, (list, tuple)):
+            array = np.array(value)
+            if array.dtype != np.float64:
+                return array
+            if array.size and all(isinstance(each, int) for each in np.array(value, object).flat):
+                raise ValueError("integers that no data type holds together")
+            return _to_float32(array)
+        if isinstance(value, (np.ndarray, np.generic)) or hasattr(value, "__array_interface__"):
+            return np.asarray(value)
+        if hasattr(value, "__dlpack__"):
+            kind, number = value.__dlpack_device__()
+            if kind in _DEVICES:
+                device = f"{_DEVICES[kind]}:{number}"
+                remedy = f"Copy it to the CPU, or pass device={device!r}"
+                refuse(operator, "(A12)", where, f"{type(value).__name__} on {device}", "one on the CPU", remedy)
+            # Of this DLPack tells nothing: PyTorch's views of conjugated numbers.
+            if getattr(value, "is_neg", bool)():
+                raise TypeError("a view negated when it is read; use .resolve_neg()")
+            return np.from_dlpack(value)
+        return np.asarray(_memory_of(value))
+    except DMLError:
+        raise
+    except Exception as problem:  # what a foreign array raises is its own business; here it is one more wrong operand
+        reason = " ".join(str(problem).split())
+        is_out = where == "out"
+        what = " that can be written to, or None for a new one" if is_out else ", or lists of numbers"
+        expected = f"an array of numbers in the CPU's memory{what}"
+        needs_grad = getattr(value, "requires_grad", False) is True
+        remedy = "Use .detach()" if needs_grad else "" if is_out else remedy_of_float(value)
+        element = f" of {value.dtype}" if hasattr(value, "dtype") else ""
+        found = f"{type(value).__name__}{element} ({reason})" if reason else kind_of(value)
+        return refuse(operator, "(A1)", where, found, expected, remedy, kind="type")  # type: ignore[no-any-return]
+
+
+def _to_float32(array: Array) -> Array:
+    with np.errstate(over="ignore"):
+        single = array.astype(np.float32)
+    lost = np.isinf(single) & np.isfinite(array)
+    if lost.any():
+        raise ValueError(f"{array[lost][0]} is too large for float32")
+    return single
+
+
+def _memory_of(value: Any) -> memoryview:
+    try:
+        return memoryview(value)
+    except TypeError:
+        raise TypeError from None  # that it is no "bytes-like object" is no news for who meant an array
+
+
+def like(value: Any, result: Array) -> Any:
+    """`result` as an array of the kind that `value` is: NumPy's for lists and buffers, else by DLPack."""
+    if not hasattr(value, "__dlpack__") or isinstance(value, (np.ndarray, np.generic)):
+        return result
+    if hasattr(value, "__array_namespace__"):
+        return value.__array_namespace__().from_dlpack(result)
+    library = sys.modules[type(value).__module__.partition(".")[0]]
+    return library.from_dlpack(result) if hasattr(library, "from_dlpack") else result
+
+
+def converted(dtype: np.dtype[Any]) -> str:
+    """The remedy for a wrong type of array, whatever its library."""
+    return f"Convert it to {dtype}, as .astype(np.{dtype}) does"
+
+
+def remedy_of_float(value: Any) -> str:
+    """The remedy for a float of a type that neither DirectML nor NumPy has, such as bfloat16."""
+    name = str(getattr(value, "dtype", "")).rpartition(".")[2]
+    if "float" not in name or name in {dtype.name for dtype in DATA_TYPES}:
+        return ""
+    return "Convert it with .float() or .half()" if hasattr(value, "half") else converted(np.dtype(np.float32))
+
+
+def has_data_type(array: Array) -> bool:
+    """Whether DirectML has a data type for the array's elements."""
+    return array.dtype in DATA_TYPES

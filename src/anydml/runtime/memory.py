@@ -1,0 +1,110 @@
+"""Memory of devices: how what users give becomes an array there, and how results come back.
+
+The CPU's is here. That of devices which PyTorch reaches is in ``engines/gpu/memory.py``; its arrays have NumPy's words
+for all that is asked of them outside of engines: ``dtype``, ``shape``, ``strides`` in bytes, ``ndim``, ``flags``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from ..core.strided_layout import Array, Layout
+from .interop import as_array, like
+
+
+class Memory(Protocol):
+    """Where a device's arrays lie."""
+
+    is_host: bool
+    """Whether it is the CPU's, whose values can be looked at without waiting for anything."""
+
+    def peek(self, operator: str, where: str, value: Any) -> Array:
+        """An array on the memory of `value`: here, or in the CPU's memory. Rules (A1), (A2) and (A12)."""
+        ...
+
+    def bring(self, array: Array) -> Array:
+        """The same array here: itself, or a copy of one in the CPU's memory."""
+        ...
+
+    def empty(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+        """A new array. MemoryError or ValueError where there is no room."""
+        ...
+
+    def give(self, value: Any, out: Any, result: Array) -> Any:
+        """A function's result: `out` where that was given, holding it, else an array like `value`, which may be it."""
+        ...
+
+    def bytes_of(self, buffer: Any) -> Array:
+        """The memory of a contiguous buffer as a flat array of bytes. TypeError, ValueError or BufferError."""
+        ...
+
+    def view(self, layout: Layout, memory: Array, offset: int) -> Array:
+        """The tensor at `offset` in a flat array of bytes."""
+        ...
+
+    def copy(self, target: Array, source: Array) -> None:
+        """Copies elements; both are here."""
+        ...
+
+    def lane(self) -> int | None:
+        """What memory that work here is done with may be used for: work of the same lane is done in turn. None where it
+        must not be used again, as a graph is captured."""
+        ...
+
+
+class HostMemory:
+    """The CPU's."""
+
+    is_host = True
+
+    def peek(self, operator: str, where: str, value: Any) -> Array:
+        return as_array(operator, where, value)
+
+    def bring(self, array: Array) -> Array:
+        return array
+
+    def empty(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+        return np.empty(shape, dtype)
+
+    def give(self, value: Any, out: Any, result: Array) -> Any:
+        return out if out is not None else like(value, result)
+
+    def bytes_of(self, buffer: Any) -> Array:
+        view = memoryview(buffer)
+        if "O" in view.format:
+            raise TypeError("pointers to objects are no memory of numbers")
+        return np.frombuffer(view, np.uint8)
+
+    def view(self, layout: Layout, memory: Array, offset: int) -> Array:
+        return layout.view(memory, offset)
+
+    def copy(self, target: Array, source: Array) -> None:
+        target[...] = source
+
+    def lane(self) -> int | None:
+        return 0
+
+
+HOST = HostMemory()
+
+
+def address(array: Array) -> int:
+    """Where element (0, ..., 0) lies."""
+    if isinstance(array, np.ndarray):
+        return int(array.__array_interface__["data"][0])
+    return int(array.address)
+
+
+def bytes_behind(array: Array, count: int) -> Array:
+    """The bytes from element (0, ..., 0) on, as a flat array."""
+    return restride(restride(array, (1,), (array.itemsize,)).view(np.uint8), (count,), (1,))
+
+
+def restride(array: Array, shape: Sequence[int], strides: Sequence[int]) -> Array:
+    """The same memory under another shape, and strides in bytes, of the same elements."""
+    if isinstance(array, np.ndarray):
+        return np.lib.stride_tricks.as_strided(array, shape, strides)
+    return array.restrided(shape, strides)

@@ -1,0 +1,201 @@
+// Copies of runs, of elements apart from each other, and of many short runs at a time.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <utility>
+
+#include "core/layout.h"
+#include "platform/isa.h"
+#include "simd/unaligned.h"
+
+ANYDML_ISA_BEGIN
+namespace {
+
+// 16 bytes, the widest that every instruction set moves at once, and 32, which most do.
+struct Chunk {
+  uint64_t halves[2];
+};
+struct WideChunk {
+  uint64_t quarters[4];
+};
+
+// Two values that overlap where size < 2 * sizeof(T): to[0 .. size) = from[0 .. size).
+template <class T>
+inline void copy_ends(std::byte* to, const std::byte* from, int64_t size) {
+  const int64_t last = size - static_cast<int64_t>(sizeof(T));
+  const T front = load<T>(from);
+  const T back = load<T>(from + last);
+  store(to, front);
+  store(to + last, back);
+}
+
+// A memcpy without the call, where that takes longer than what it saves.
+inline void copy_short(std::byte* to, const std::byte* from, int64_t size) {
+  constexpr int64_t kChunk = sizeof(WideChunk);
+  constexpr int64_t kMostShort = 256;
+  if (size > kMostShort) {
+    std::memcpy(to, from, static_cast<size_t>(size));
+  } else if (size >= kChunk) {
+    for (int64_t i = 0; i < size - kChunk; i += kChunk) store(to + i, load<WideChunk>(from + i));
+    store(to + size - kChunk, load<WideChunk>(from + size - kChunk));
+  } else if (size >= 16) {
+    copy_ends<Chunk>(to, from, size);
+  } else if (size >= 8) {
+    copy_ends<uint64_t>(to, from, size);
+  } else if (size >= 4) {
+    copy_ends<uint32_t>(to, from, size);
+  } else if (size >= 2) {
+    copy_ends<uint16_t>(to, from, size);
+  } else if (size == 1) {
+    *to = *from;
+  }
+}
+
+// Runs of one size, in_step apart in the input and out_step in the output.
+struct Runs {
+  int64_t count;
+  int64_t size;
+  int64_t in_step;
+  int64_t out_step;
+};
+
+// By value: what stores to bytes write might be anything that a reference leads to.
+using CopyRuns = void (*)(Runs runs, const std::byte* in, std::byte* out);
+
+inline void copy_runs_of_any_size(const Runs runs, const std::byte* in, std::byte* out) {
+  for (int64_t i = 0; i < runs.count; ++i) {
+    copy_short(out + i * runs.out_step, in + i * runs.in_step, runs.size);
+  }
+}
+
+// In vectors of at most 32 bytes: those of 64, across two lines each, take twice the time from memory.
+template <size_t kSize>
+ANYDML_INLINE void copy_known(std::byte* to, const std::byte* from) {
+  constexpr size_t kChunk = sizeof(WideChunk);
+  if constexpr (kSize > kChunk) {
+    store(to, load<WideChunk>(from));
+    copy_known<kSize - kChunk>(to + kChunk, from + kChunk);
+  } else {
+    std::memcpy(to, from, kSize);
+  }
+}
+
+// A size that the compiler knows is a few loads and stores.
+template <size_t kSize>
+inline void copy_runs_of(const Runs runs, const std::byte* in, std::byte* out) {
+  if (runs.in_step == kSize) {
+    for (int64_t i = 0; i < runs.count; ++i) copy_known<kSize>(out + i * runs.out_step, in + i * kSize);
+  } else {
+    for (int64_t i = 0; i < runs.count; ++i)
+      copy_known<kSize>(out + i * runs.out_step, in + i * runs.in_step);
+  }
+}
+
+// Nearly one: of kCount vectors, the last of which may overlap the one before it.
+template <int64_t kCount>
+inline void copy_runs_of_vectors(const Runs runs, const std::byte* in, std::byte* out) {
+  constexpr int64_t kChunk = sizeof(WideChunk);
+  const int64_t last = runs.size - kChunk;
+  for (int64_t i = 0; i < runs.count; ++i, in += runs.in_step, out += runs.out_step) {
+    for (int64_t k = 0; k < kCount - 1; ++k) store(out + k * kChunk, load<WideChunk>(in + k * kChunk));
+    store(out + last, load<WideChunk>(in + last));
+  }
+}
+
+template <size_t... kSizes>
+constexpr std::array<CopyRuns, sizeof...(kSizes)> copies_of_runs(std::index_sequence<kSizes...>) {
+  return {copy_runs_of<kSizes + 1>...};
+}
+
+inline constexpr auto kCopiesOfRuns = copies_of_runs(std::make_index_sequence<64>{});
+
+template <int64_t... kCounts>
+constexpr std::array<CopyRuns, sizeof...(kCounts)> copies_of_vectors(
+    std::integer_sequence<int64_t, kCounts...>) {
+  return {copy_runs_of_vectors<kCounts + 1>...};
+}
+
+inline constexpr auto kCopiesOfVectors = copies_of_vectors(std::make_integer_sequence<int64_t, 8>{});
+
+inline CopyRuns choose_copy_of_runs(int64_t size) {
+  const auto last_byte = static_cast<size_t>(size - 1);
+  if (last_byte < kCopiesOfRuns.size()) return kCopiesOfRuns[last_byte];
+  const size_t vectors = last_byte / sizeof(WideChunk);
+  return vectors < kCopiesOfVectors.size() ? kCopiesOfVectors[vectors] : copy_runs_of_any_size;
+}
+
+// The size that as few loads as copy so many bytes could copy; itself where it is too large to gain by that.
+inline int64_t wide_size(int64_t size) {
+  if (size > 64) return size;
+  const auto bytes = static_cast<uint64_t>(size);
+  return static_cast<int64_t>(size > 16 ? (bytes + 15) / 16 * 16 : std::bit_ceil(bytes));
+}
+
+using CopyElements = void (*)(Loop run, const std::byte* in, std::byte* out);
+
+template <class Bits>
+inline void copy_elements(const Loop run, const std::byte* in, std::byte* out) {
+  constexpr int64_t kPacked = sizeof(Bits);
+  if (run.in == kPacked && run.out == kPacked) {
+    std::memcpy(out, in, static_cast<size_t>(run.size) * sizeof(Bits));
+  } else if (run.out == kPacked) {
+    for (int64_t i = 0; i < run.size; ++i) store(out + i * kPacked, load<Bits>(in + i * run.in));
+  } else {
+    for (int64_t i = 0; i < run.size; ++i) store(out + i * run.out, load<Bits>(in + i * run.in));
+  }
+}
+
+inline CopyElements choose_copy_of_elements(int64_t element_size) {
+  switch (element_size) {
+    case 1:
+      return copy_elements<uint8_t>;
+    case 2:
+      return copy_elements<uint16_t>;
+    case 4:
+      return copy_elements<uint32_t>;
+    default:
+      return copy_elements<uint64_t>;
+  }
+}
+
+// Offsets in both tensors.
+struct Place {
+  int64_t in;
+  int64_t out;
+};
+
+// Where a nest of loops is at a step, counted with the last loop fastest.
+inline Place place_of(std::span<const Loop> loops, int64_t step) {
+  Place place{0, 0};
+  for (size_t d = loops.size(); d-- > 1;) {
+    const int64_t i = step % loops[d].size;
+    step /= loops[d].size;
+    place.in += i * loops[d].in;
+    place.out += i * loops[d].out;
+  }
+  if (!loops.empty()) place = {place.in + step * loops[0].in, place.out + step * loops[0].out};
+  return place;
+}
+
+// The elements [first, last) of a nest of loops around a run; `out` is the first one's place.
+inline void copy_nest(std::span<const Loop> loops, const Loop& run, CopyElements copy, int64_t first,
+                      int64_t last, const std::byte* in, std::byte* out) {
+  const int64_t start = place_of(loops, first / run.size).out + first % run.size * run.out;
+  while (first < last) {
+    const int64_t begin = first % run.size;
+    const int64_t count = std::min(run.size - begin, last - first);
+    const Place place = place_of(loops, first / run.size);
+    copy({count, run.in, run.out}, in + place.in + begin * run.in,
+         out + (place.out + begin * run.out - start));
+    first += count;
+  }
+}
+
+}  // namespace
+ANYDML_ISA_END

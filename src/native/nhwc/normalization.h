@@ -1,0 +1,154 @@
+// Elements normalised by numbers that each channel has once.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "core/kernel_plan.h"
+#include "core/layout.h"
+#include "nhwc/fused_activation.h"
+#include "platform/isa.h"
+#include "platform/parallel.h"
+#include "pointwise/lanes.h"
+#include "simd/unaligned.h"
+
+ANYDML_ISA_BEGIN
+
+// What is gone over element by element, and how often.
+struct ChannelRows {
+  Loop channels;
+  std::vector<Loop> rest;
+
+  bool of_places() const { return rest.empty() || follow(rest.back()); }
+  bool suits() const { return of_places() || follow(channels); }
+  int64_t elements() const {
+    int64_t count = channels.size;
+    for (const Loop& loop : rest) count *= loop.size;
+    return count;
+  }
+
+ private:
+  static bool follow(const Loop& loop) { return loop.in == sizeof(float) && loop.out == sizeof(float); }
+};
+
+// y = f((x - Mean) * k + Bias), k = Scale / sqrt(Variance + Epsilon), in numbers of type Number but for k.
+template <class Number>
+class ChannelNormalization final : public Plan {
+ public:
+  // Of mean, variance, scale and bias the bytes from one channel to the next.
+  using Parameters = std::array<int64_t, 4>;
+
+  ChannelNormalization(const ChannelRows& rows, const Parameters& parameters, double epsilon, Fused fused)
+      : Plan(rows.of_places() ? "normalization, a channel at a time"
+                              : "normalization, a row of channels at a time"),
+        channels_(rows.channels.size),
+        parameters_(parameters),
+        epsilon_(epsilon),
+        fused_(fused),
+        of_places_(rows.of_places()),
+        loops_(rows.rest) {
+    if (of_places_) {
+      length_ = take_innermost(loops_).size;
+      loops_.push_back(rows.channels);
+    } else {
+      length_ = channels_;
+    }
+    for (const Loop& loop : loops_) count_ *= loop.size;
+  }
+
+  void run(const void* const* inputs, void* const* outputs) const override {
+    const Numbers numbers(*this, inputs);
+    const auto* const from = static_cast<const std::byte*>(inputs[0]);
+    auto* const to = static_cast<std::byte*>(outputs[0]);
+    const int threads = threads_for(2 * count_ * length_ * kItem);
+    const int64_t tasks = std::min<int64_t>(threads * kTasks, count_);
+    parallel_for(tasks, threads, [&](int64_t task) {
+      const int64_t end = share_begin(task + 1, tasks, count_);
+      for (int64_t i = share_begin(task, tasks, count_); i < end; ++i) row(numbers, i, from, to);
+    });
+  }
+
+ private:
+  static constexpr int64_t kItem = sizeof(float);
+  // For each thread.
+  static constexpr int64_t kTasks = 4;
+  static constexpr int64_t kLanes = kLanesOf<Number>;
+  using V = Lanes<Number, kLanesOf<Number>>;
+
+  // Of all channels.
+  struct Numbers {
+    std::vector<Number> mean, factor, bias;
+
+    // As many more as fill a vector.
+    Numbers(const ChannelNormalization& plan, const void* const* inputs) {
+      const auto room = static_cast<size_t>(plan.channels_ + kLanes);
+      for (auto* each : {&mean, &factor, &bias}) each->resize(room);
+      for (int64_t c = 0; c < plan.channels_; ++c) {
+        const auto at = [&](size_t i) {
+          return load<float>(static_cast<const std::byte*>(inputs[i + 1]) + c * plan.parameters_[i]);
+        };
+        const auto index = static_cast<size_t>(c);
+        mean[index] = at(0);
+        factor[index] = static_cast<Number>(at(2) / std::sqrt(at(1) + plan.epsilon_));
+        bias[index] = at(3);
+      }
+    }
+  };
+
+  void row(const Numbers& numbers, int64_t i, const std::byte* from, std::byte* to) const {
+    const int64_t channel = i % channels_;
+    for (auto loop = loops_.rbegin(); loop != loops_.rend(); ++loop) {
+      from += i % loop->size * loop->in;
+      to += i % loop->size * loop->out;
+      i /= loop->size;
+    }
+    const size_t c = of_places_ ? static_cast<size_t>(channel) : 0;
+    const Number* const mean = numbers.mean.data() + c;
+    const Number* const factor = numbers.factor.data() + c;
+    const Number* const bias = numbers.bias.data() + c;
+    if (of_places_) {
+      normalize(from, to, [](const Number* of, int64_t) { return V{} + *of; }, mean, factor, bias);
+    } else {
+      const auto each = [](const Number* of, int64_t k) { return load_lanes<Number, Number>(bytes(of + k)); };
+      normalize(from, to, each, mean, factor, bias);
+    }
+  }
+
+  static const std::byte* bytes(const Number* at) { return reinterpret_cast<const std::byte*>(at); }
+
+  template <class Of>
+  ANYDML_INLINE void normalize(const std::byte* from, std::byte* to, const Of& of, const Number* mean,
+                               const Number* factor, const Number* bias) const {
+    const auto one = [&](const std::byte* x, std::byte* y, int64_t k) {
+      const V centred = load_lanes<float, Number>(x) - of(mean, k);
+      store_lanes<float, Number>(y, fused_.applied<Number>(centred * of(factor, k) + of(bias, k)));
+    };
+    int64_t k = 0;
+    for (; k + kLanes <= length_; k += kLanes) one(from + k * kItem, to + k * kItem, k);
+    if (k == length_) return;
+    // Of its own, as what lies behind a row is not there to be read or written.
+    std::byte last[kLanes * kItem]{};
+    const auto size = static_cast<size_t>((length_ - k) * kItem);
+    std::memcpy(last, from + k * kItem, size);
+    one(last, last, k);
+    std::memcpy(to + k * kItem, last, size);
+  }
+
+  int64_t channels_;
+  Parameters parameters_;
+  double epsilon_;
+  Fused fused_;
+  bool of_places_;
+  // Around a row, the innermost last.
+  std::vector<Loop> loops_;
+  int64_t length_ = 1;
+  int64_t count_ = 1;
+};
+
+ANYDML_ISA_END

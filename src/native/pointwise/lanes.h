@@ -1,0 +1,239 @@
+// What element-wise operations compute on: vectors, or single numbers where the compiler has no vectors.
+#pragma once
+
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+#include "platform/isa.h"
+#include "simd/half.h"
+#include "simd/vector.h"
+
+ANYDML_ISA_BEGIN
+
+#if defined(ANYDML_VECTORS)
+template <class T>
+inline constexpr int kLanesOf = kVectorBytes / sizeof(T);
+template <class T, int kLanes>
+using Lanes = Vector<T, kLanes>;
+#else
+template <class T>
+inline constexpr int kLanesOf = 1;
+template <class T, int kLanes>
+using Lanes = T;
+#endif
+
+template <class To, class From>
+ANYDML_INLINE To bits_as(From from) {
+  static_assert(sizeof(To) == sizeof(From));
+  To to;
+  std::memcpy(&to, &from, sizeof(To));
+  return to;
+}
+
+// A function of each lane, where no instruction is one of them all.
+template <class T, class V, class Function>
+ANYDML_INLINE V by_lane(V v, const Function& function) {
+  T lanes[sizeof(V) / sizeof(T)];
+  std::memcpy(lanes, &v, sizeof(V));
+  for (T& lane : lanes) lane = function(lane);
+  std::memcpy(&v, lanes, sizeof(V));
+  return v;
+}
+
+template <class T, class V, class Function>
+ANYDML_INLINE V by_lane(V x, V y, const Function& function) {
+  T others[sizeof(V) / sizeof(T)];
+  std::memcpy(others, &y, sizeof(V));
+  const T* other = others;
+  return by_lane<T>(x, [&](T lane) { return function(lane, *other++); });
+}
+
+#if defined(ANYDML_ISA_AVX512)
+// GCC warns of what its own header does where there is no mask.
+inline constexpr uint16_t kAllLanes = 0xffff;
+#endif
+
+// x where it is above, or below, y, else y, and so where one of them is NaN: of floats one instruction on
+// x86, which compilers do not find.
+template <class T, class V>
+ANYDML_INLINE V above(V x, V y) {
+#if defined(ANYDML_ISA_AVX512)
+  if constexpr (std::is_same_v<T, float> && sizeof(V) == 64) {
+    return (V)_mm512_maskz_max_ps(kAllLanes, (__m512)x, (__m512)y);
+  }
+#endif
+#if defined(ANYDML_ISA_AVX2) || defined(ANYDML_ISA_AVX512)
+  if constexpr (std::is_same_v<T, float> && sizeof(V) == kVectorBytes) {
+    return (V)_mm256_max_ps((__m256)x, (__m256)y);
+  }
+  if constexpr (std::is_same_v<T, double>) return (V)_mm256_max_pd((__m256d)x, (__m256d)y);
+#endif
+  return x > y ? x : y;
+}
+template <class T, class V>
+ANYDML_INLINE V below(V x, V y) {
+#if defined(ANYDML_ISA_AVX512)
+  if constexpr (std::is_same_v<T, float> && sizeof(V) == 64) {
+    return (V)_mm512_maskz_min_ps(kAllLanes, (__m512)x, (__m512)y);
+  }
+#endif
+#if defined(ANYDML_ISA_AVX2) || defined(ANYDML_ISA_AVX512)
+  if constexpr (std::is_same_v<T, float> && sizeof(V) == kVectorBytes) {
+    return (V)_mm256_min_ps((__m256)x, (__m256)y);
+  }
+  if constexpr (std::is_same_v<T, double>) return (V)_mm256_min_pd((__m256d)x, (__m256d)y);
+#endif
+  return x < y ? x : y;
+}
+
+// Of IEEE 754, and so rounded once.
+template <class T, class V>
+ANYDML_INLINE V square_root(V v) {
+#if defined(ANYDML_ISA_AVX2) || defined(ANYDML_ISA_AVX512)
+  if constexpr (std::is_same_v<T, float>) return (V)_mm256_sqrt_ps((__m256)v);
+  if constexpr (std::is_same_v<T, double>) return (V)_mm256_sqrt_pd((__m256d)v);
+#else
+  return by_lane<T>(v, [](T lane) { return std::sqrt(lane); });
+#endif
+}
+
+using FewSingles = Lanes<float, kLanesOf<float>>;
+
+#if defined(ANYDML_VECTORS)
+// x * y + z in double precision, where the product of singles is exact; what 53 bits do not hold of the sum
+// is left in the last of them, so that a single is rounded as from the exact sum.
+ANYDML_INLINE Vector<double> multiply_add_to_odd(Vector<double> x, Vector<double> y, Vector<double> z) {
+  using Bits = Vector<uint64_t>;
+  const Vector<double> product = x * y;
+  const Vector<double> sum = product + z;
+  const Vector<double> added = sum - product;
+  const Vector<double> error = (product - (sum - added)) + (z - added);
+  const Bits bits = bits_as<Bits>(sum);
+  const auto away = (error > 0.0) == (sum > 0.0);
+  const Bits odd = (bits & 1) != 0 ? bits : away ? bits + 1 : bits - 1;
+  // Of what is not finite the error is none.
+  return bits_as<Vector<double>>((error > 0.0) | (error < 0.0) ? odd : bits);
+}
+#endif
+
+// x * y + z, rounded once.
+ANYDML_INLINE FewSingles multiply_add(FewSingles x, FewSingles y, FewSingles z) {
+#if defined(ANYDML_ISA_AVX2) || defined(ANYDML_ISA_AVX512)
+  return (FewSingles)_mm256_fmadd_ps((__m256)x, (__m256)y, (__m256)z);
+#elif defined(ANYDML_VECTORS)
+  const auto x4 = bits_as<std::array<Vector<float, 4>, 2>>(x);
+  const auto y4 = bits_as<std::array<Vector<float, 4>, 2>>(y);
+  auto z4 = bits_as<std::array<Vector<float, 4>, 2>>(z);
+  for (size_t i = 0; i < 2; ++i) {
+#if defined(__aarch64__)
+    z4[i] = vfmaq_f32(z4[i], x4[i], y4[i]);
+#else
+    z4[i] = to_singles(multiply_add_to_odd(to_doubles(x4[i]), to_doubles(y4[i]), to_doubles(z4[i])));
+#endif
+  }
+  return bits_as<FewSingles>(z4);
+#else
+  return std::fma(x, y, z);
+#endif
+}
+
+// For long computations, whose lanes know nothing of each other: as many as a register holds. Of half as
+// many instructions twice as many elements are under way.
+#if defined(ANYDML_ISA_AVX512)
+using Singles = Vector<float, 16>;
+ANYDML_INLINE Singles multiply_add(Singles x, Singles y, Singles z) {
+  return (Singles)_mm512_fmadd_ps((__m512)x, (__m512)y, (__m512)z);
+}
+#else
+using Singles = FewSingles;
+#endif
+
+// Singles from which halves are rounded as from the doubles themselves: what 24 bits do not hold is left in
+// the last of them, which no half has.
+template <int kLanes>
+ANYDML_INLINE Lanes<float, kLanes> singles_to_odd(Lanes<double, kLanes> v) {
+  using Bits = Lanes<uint64_t, kLanes>;
+  constexpr uint64_t kLast = uint64_t{1} << (52 - 23);
+  const Bits bits = bits_as<Bits>(v);
+  const Bits odd = (((bits & (kLast - 1)) + (kLast - 1)) | bits) & kLast;
+  const auto rest = bits_as<Lanes<double, kLanes>>((bits & ~(2 * kLast - 1)) | odd);
+#if defined(ANYDML_VECTORS)
+  return to_singles(rest);
+#else
+  return static_cast<float>(rest);
+#endif
+}
+
+// Elements of type From as numbers of T, and numbers of T as elements of To, rounded once.
+
+template <class From, class T>
+ANYDML_INLINE Lanes<T, kLanesOf<T>> load_lanes(const std::byte* from) {
+#if defined(ANYDML_VECTORS)
+  return load_wide<From, T>(from);
+#else
+  return widen<From, T>(from);
+#endif
+}
+
+template <class To, class T>
+ANYDML_INLINE void store_lanes(std::byte* to, Lanes<T, kLanesOf<T>> v) {
+  if constexpr (std::is_same_v<To, T>) {
+    std::memcpy(to, &v, sizeof(v));
+  } else if constexpr (std::is_same_v<To, Half> && std::is_same_v<T, double>) {
+    const auto singles = singles_to_odd<kLanesOf<T>>(v);
+#if defined(ANYDML_ISA_AVX2) || defined(ANYDML_ISA_AVX512)
+    const __m128i halves = _mm_cvtps_ph((__m128)singles, _MM_FROUND_TO_NEAREST_INT);
+    _mm_storel_epi64(reinterpret_cast<__m128i*>(to), halves);
+#else
+    float each[kLanesOf<T>];
+    std::memcpy(each, &singles, sizeof(each));
+    for (int i = 0; i < kLanesOf<T>; ++i) store(to + i * 2, Half(each[i]));
+#endif
+  } else {
+#if defined(ANYDML_VECTORS)
+    store_wide<To, T>(to, v);
+#else
+    narrow<To, T>(to, v);
+#endif
+  }
+}
+
+// The same of as many as V has.
+template <class From, class T, class V>
+ANYDML_INLINE V load_numbers(const std::byte* from) {
+#if defined(ANYDML_ISA_AVX512)
+  if constexpr (sizeof(V) == kVectorBytes) {
+    return load_lanes<From, T>(from);
+  } else if constexpr (std::is_same_v<From, T>) {
+    return load_vector<V>(from);
+  } else {
+    const auto low = load_lanes<From, T>(from);
+    const auto high = load_lanes<From, T>(from + kLanesOf<T> * sizeof(From));
+    return __builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+  }
+#else
+  return load_lanes<From, T>(from);
+#endif
+}
+template <class To, class T, class V>
+ANYDML_INLINE void store_numbers(std::byte* to, V v) {
+#if defined(ANYDML_ISA_AVX512)
+  if constexpr (sizeof(V) == kVectorBytes) {
+    store_lanes<To, T>(to, v);
+  } else if constexpr (std::is_same_v<To, T>) {
+    store_vector(to, v);
+  } else {
+    store_lanes<To, T>(to, __builtin_shufflevector(v, v, 0, 1, 2, 3, 4, 5, 6, 7));
+    store_lanes<To, T>(to + kLanesOf<T> * sizeof(To),
+                       __builtin_shufflevector(v, v, 8, 9, 10, 11, 12, 13, 14, 15));
+  }
+#else
+  store_lanes<To, T>(to, v);
+#endif
+}
+
+ANYDML_ISA_END

@@ -1,0 +1,146 @@
+// Exponentials and logarithms in double precision, for powers and for what is scaled before, to within 2^-31
+// of the result: rounded to a single, within 0.51 units in the last place of the exact one. Of additions,
+// multiplications, divisions and what is done with bits alone, and so of the same bits on every machine.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+
+#include "platform/isa.h"
+#include "pointwise/lanes.h"
+
+ANYDML_ISA_BEGIN
+
+using Doubles = Lanes<double, kLanesOf<double>>;
+using DoubleBits = Lanes<uint64_t, kLanesOf<double>>;
+
+inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
+inline constexpr double kLog2E = 0x1.71547652b82fep+0;
+inline constexpr double kLn2 = 0x1.62e42fefa39efp-1;
+// Added to a number and taken away it leaves the nearest integer, whose bits are the sum's last.
+inline constexpr double kRounds = 0x1.8p52;
+// Beyond these 2^t is nothing but infinity and 0 for whoever makes a single of it.
+inline constexpr double kMostExponent = 1022;
+
+// 2^t = 2^k * (1 + part)
+struct Exponential {
+  DoubleBits k;  // its last bits
+  Doubles part;
+};
+
+// t = k + f, |f| <= 1/2; part = 2^f - 1 = f * q(f), q interpolated at the nodes of Chebyshev.
+ANYDML_INLINE Exponential exponential(Doubles t) {
+  t = above<double>(Doubles{} - kMostExponent, below<double>(Doubles{} + kMostExponent, t));
+  const Doubles shifted = t + kRounds;
+  const Doubles f = t - (shifted - kRounds);
+  const Doubles f2 = f * f;
+  // In pairs, as a chain of 12 operations would be waited for.
+  const Doubles q01 = f * 0x1.ebfbe0460cc0bp-3 + 0x1.62e42fefa39efp-1;
+  const Doubles q23 = f * 0x1.3b2a1b516ca7fp-7 + 0x1.c6b08d884527ep-5;
+  const Doubles q45 = f * 0x1.44401fae30efep-13 + 0x1.5d879e9962406p-10;
+  const Doubles q = (f2 * 0x1.00a594fd058bap-16 + q45) * (f2 * f2) + (q23 * f2 + q01);
+  return {bits_as<DoubleBits>(shifted) << 52, f * q};
+}
+
+// 2^t: k is added to the exponent's bits. A NaN stays one, as its last bits are 0 where it was a single.
+ANYDML_INLINE Doubles exp2_of(Doubles t) {
+  const Exponential e = exponential(t);
+  return bits_as<Doubles>(bits_as<DoubleBits>(e.part + 1.0) + e.k);
+}
+
+// 2^t - 1 = 2^k * part + (2^k - 1)
+ANYDML_INLINE Doubles exp2m1_of(Doubles t) {
+  const Exponential e = exponential(t);
+  constexpr uint64_t kOne = uint64_t{1023} << 52;
+  const auto scale = bits_as<Doubles>(e.k + kOne);
+  return scale * e.part + (scale - 1.0);
+}
+
+ANYDML_INLINE Doubles exp_of(Doubles x) { return exp2_of(x * kLog2E); }
+ANYDML_INLINE Doubles scaled_expm1_of(Doubles x, double k) { return exp2m1_of(x * kLog2E) * k; }
+ANYDML_INLINE Doubles sigmoid_of(Doubles x) { return 1.0 / (exp2_of(x * -kLog2E) + 1.0); }
+
+// With t = e^-2x - 1: tanh x = -t / (t + 2)
+ANYDML_INLINE Doubles tanh_of(Doubles x) {
+  const Doubles t = exp2m1_of(x * (-2 * kLog2E));
+  return (0.0 - t) / (t + 2.0);
+}
+
+// ln(1 + t) for t from 0 to 1: s = t / (2 + t), 2 * atanh(s) = 2 * s * (1 + s^2 * g(s^2))
+ANYDML_INLINE Doubles log1p_of(Doubles t) {
+  const Doubles s = t / (t + 2.0);
+  const Doubles z = s * s;
+  const Doubles z2 = z * z;
+  const Doubles g01 = z * 0.2000000538497483 + 0.33333333325011805;
+  const Doubles g23 = z * 0.11132355604500663 + 0.1428515286094183;
+  const Doubles g45 = z * 0.10393808427873376 + 0.08732351232720387;
+  const Doubles g = (g45 * z2 + g23) * z2 + g01;
+  return (s + s) * (z * g + 1.0);
+}
+
+// x = m * 2^k, sqrt(1/2) <= m < sqrt(2); ln x = k * ln 2 + 2 * atanh((m - 1) / (m + 1))
+ANYDML_INLINE Doubles log_of(Doubles x) {
+  constexpr uint64_t kMantissa = (uint64_t{1} << 52) - 1;
+  const DoubleBits bits = bits_as<DoubleBits>(x);
+  // From the bits of sqrt(1/2), rounded up in the leading 32, an exponent begins.
+  constexpr uint64_t kRoot = uint64_t{0x3fe6a09f} << 32;
+  const DoubleBits above = bits - kRoot;
+  const auto m = bits_as<Doubles>((above & kMantissa) + kRoot);
+  // The exponent's 11 bits behind those of 2^52, which is taken away with their bias.
+  constexpr uint64_t kTwo52 = uint64_t{1023 + 52} << 52;
+  const DoubleBits exponent = ((above + (uint64_t{1024} << 52)) >> 52) & 0xfff;
+  const auto k = bits_as<Doubles>(exponent | kTwo52) - (0x1p52 + 1024);
+  const Doubles s = (m - 1.0) / (m + 1.0);
+  const Doubles z = s * s;
+  const Doubles g01 = z * 0.20000061105905326 + 0.33333333277021004;
+  const Doubles g23 = z * 0.11665807235921749 + 0.14275389316595982;
+  const Doubles g = g23 * (z * z) + g01;
+  const Doubles y = k * kLn2 + (s + s) * (z * g + 1.0);
+  // Neither 0 nor what is not finite has a mantissa, and what is below 0 no logarithm.
+  const Doubles none =
+      x == 0.0 ? Doubles{} - kInfinity : Doubles{} + std::numeric_limits<double>::quiet_NaN();
+  return (x > 0.0) & (x < kInfinity) ? y : x == kInfinity ? x : none;
+}
+
+// x to the power of an integer from 0 to 15, by squaring: only of these a result may lie halfway between two
+// singles, and then it is exact.
+ANYDML_INLINE Doubles few_times(Doubles x, Doubles e) {
+  const DoubleBits bits = bits_as<DoubleBits>(e + kRounds);
+  Doubles power = Doubles{} + 1.0;
+  for (uint64_t bit = 1; bit < 16; bit *= 2) {
+    power = (bits & bit) != 0 ? power * x : power;
+    x = x * x;
+  }
+  return power;
+}
+
+// |x|^e = e^(e * ln |x|), of a number below 0 with the sign of an odd e, and where e is no integer, none;
+// whatever to the power of 0 is 1, and so is 1 to whatever power.
+ANYDML_INLINE Doubles pow_of(Doubles x, Doubles e) {
+  constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+  const Doubles magnitude = x < 0.0 ? -x : x;
+  const Doubles power = exp_of(e * log_of(magnitude));
+  const auto one = (e == 0.0) | (x == 1.0) | ((magnitude == 1.0) & (e * 0.0 != e * 0.0) & (e == e));
+  const Doubles y = one ? Doubles{} + 1.0 : power;
+  // Of what is larger than 2^51 there are no halves left, nor of what is not finite.
+  const Doubles half = e * 0.5;
+  const auto small = (half < 0x1p51) & (half > -0x1p51);
+  const auto whole = (((e + kRounds) - kRounds) == e) | (small == 0);
+  const auto odd = (((half + kRounds) - kRounds) != half) & whole & small;
+  constexpr uint64_t kSign = uint64_t{1} << 63;
+  const Doubles turned = bits_as<Doubles>(bits_as<DoubleBits>(y) | kSign);
+  const auto below = (bits_as<DoubleBits>(x) & kSign) != 0;
+  const Doubles signed_y = below & odd ? turned : y;
+  const Doubles approximate =
+      (x < 0.0) & (magnitude < kInfinity) & (whole == 0) ? Doubles{} + kNone : signed_y;
+  return whole & (e >= 0.0) & (e < 16.0) ? few_times(x, e) : approximate;
+}
+
+// ln(1 + e^x) = max(x, 0) + ln(1 + e^-|x|)
+ANYDML_INLINE Doubles softplus_of(Doubles x) {
+  const Doubles magnitude = x < 0.0 ? -x : x;
+  const Doubles positive = x < 0.0 ? Doubles{} : x;
+  return positive + log1p_of(exp2_of(magnitude * -kLog2E));
+}
+
+ANYDML_ISA_END

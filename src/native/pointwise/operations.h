@@ -1,0 +1,186 @@
+// The operations on elements, each on lanes of numbers of type T: the references' formulas, in their order.
+//
+// Comparisons are such that NaN goes where the specification has it. Integers are computed as unsigned ones,
+// which wrap.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+
+#include "platform/isa.h"
+#include "pointwise/lanes.h"
+#include "pointwise/math.h"
+#include "pointwise/singles.h"
+
+ANYDML_ISA_BEGIN
+
+// The constants of an instruction, as numbers of T.
+template <class T>
+struct Constants {
+  T values[3];
+
+  explicit Constants(const int64_t* bits) {
+    for (int i = 0; i < 3; ++i) {
+      if constexpr (std::is_floating_point_v<T>) {
+        values[i] = static_cast<T>(bits_as<double>(bits[i]));
+      } else {
+        values[i] = static_cast<T>(bits[i]);
+      }
+    }
+  }
+  T operator[](int i) const { return values[i]; }
+};
+
+template <class T, class V>
+using UnsignedLanes = Lanes<std::make_unsigned_t<T>, static_cast<int>(sizeof(V) / sizeof(T))>;
+
+template <class T, class V>
+ANYDML_INLINE V negative(V x) {
+  if constexpr (std::is_floating_point_v<T>)
+    return -x;
+  else
+    return bits_as<V>(UnsignedLanes<T, V>{} - bits_as<UnsignedLanes<T, V>>(x));
+}
+template <class T, class V>
+ANYDML_INLINE V product(V x, V y) {
+  if constexpr (std::is_floating_point_v<T>)
+    return x * y;
+  else
+    return bits_as<V>(bits_as<UnsignedLanes<T, V>>(x) * bits_as<UnsignedLanes<T, V>>(y));
+}
+
+// An operation's function takes the constants and two operands; where it has one, that comes twice.
+#define ANYDML_OPERATION(name)  \
+  struct name {                 \
+    template <class T, class V> \
+    ANYDML_INLINE static V of([[maybe_unused]] const Constants<T>& k, V x, [[maybe_unused]] V y)
+
+// clang-format off
+
+ANYDML_OPERATION(Copy) { return x; } };
+ANYDML_OPERATION(Add) { return x + y; } };
+ANYDML_OPERATION(Subtract) { return x - y; } };
+ANYDML_OPERATION(Multiply) { return x * y; } };
+ANYDML_OPERATION(Negate) { return negative<T>(x); } };
+ANYDML_OPERATION(Absolute) { return x < T{0} ? negative<T>(x) : x; } };
+ANYDML_OPERATION(SquareRoot) { return square_root<T>(x); } };
+ANYDML_OPERATION(Reciprocal) { return T{1} / x; } };
+
+// Of a NaN and a number the number, of 0 and -0 the first.
+ANYDML_OPERATION(Larger) {
+  const V larger = above<T>(y, x);
+  if constexpr (std::is_floating_point_v<T>) return x != x ? y : larger;
+  return larger;
+} };
+ANYDML_OPERATION(Smaller) {
+  const V smaller = below<T>(y, x);
+  if constexpr (std::is_floating_point_v<T>) return x != x ? y : smaller;
+  return smaller;
+} };
+
+// Of a division by 0 all bits are 1; the lowest integer divided by -1, which processors refuse, is itself.
+template <class T, class V>
+ANYDML_INLINE V divisor_of(V y) {
+  V divisor = y == T{0} ? V{} + T{1} : y;
+  if constexpr (std::is_signed_v<T>) divisor = y == T{-1} ? V{} + T{1} : divisor;
+  return divisor;
+}
+ANYDML_OPERATION(Divide) {
+  if constexpr (std::is_floating_point_v<T>) {
+    return x / y;
+  } else {
+    V quotient = x / divisor_of<T>(y);
+    if constexpr (std::is_signed_v<T>) quotient = y == T{-1} ? negative<T>(x) : quotient;
+    return y == T{0} ? ~V{} : quotient;
+  }
+} };
+ANYDML_OPERATION(Remainder) {
+  // Which is exact.
+  if constexpr (std::is_floating_point_v<T>) return by_lane<T>(x, y, [](T a, T b) { return std::fmod(a, b); });
+  else return y == T{0} ? ~V{} : x % divisor_of<T>(y);
+} };
+
+// Half of the sum, and where that overflows, the sum of the halves, whose last bits count for nothing there.
+ANYDML_OPERATION(Mean) {
+  const V sum = x + y;
+  const V infinity = V{} + std::numeric_limits<T>::infinity();
+  const V halves = x * T{0.5} + y * T{0.5};
+  return (sum == infinity) | (sum == -infinity) ? halves : sum * T{0.5};
+} };
+// Rounded down by what both have and half of what one has, and towards 0 by what that leaves of a negative mean.
+ANYDML_OPERATION(IntegerMean) {
+  const V down = (x & y) + ((x ^ y) >> 1);
+  if constexpr (std::is_unsigned_v<T>) return down;
+  return down < T{0} ? down + ((x ^ y) & T{1}) : down;
+} };
+
+// min(k1, max(k0, x)), and max(k0, min(k1, x)), where a NaN is not the one chosen.
+ANYDML_OPERATION(Clip) {
+  const V low = V{} + k[0];
+  const V high = V{} + k[1];
+  return Smaller::of<T>(k, high, Larger::of<T>(k, low, x));
+} };
+ANYDML_OPERATION(ClipFromAbove) {
+  const V low = V{} + k[0];
+  const V high = V{} + k[1];
+  return Larger::of<T>(k, low, Smaller::of<T>(k, high, x));
+} };
+
+ANYDML_OPERATION(Relu) { return above<T>(V{}, x); } };
+ANYDML_OPERATION(ParameterizedRelu) { const V below = product<T>(y, x); return x >= T{0} ? x : below; } };
+ANYDML_OPERATION(LeakyRelu) { const V below = x * k[0]; return x >= T{0} ? x : below; } };
+ANYDML_OPERATION(ThresholdedRelu) { return (x > k[0]) | (x != x) ? x : V{}; } };
+ANYDML_OPERATION(Shrink) {
+  const V lower = x - k[0];
+  const V higher = x + k[0];
+  const V inner = x < -k[1] ? higher : x != x ? x : V{};
+  return x > k[1] ? lower : inner;
+} };
+
+// Of singles or of doubles; NumbersOf lists them.
+
+ANYDML_OPERATION(Exp) { return exp_of(x); } };
+ANYDML_OPERATION(Log) { return log_of(x); } };
+ANYDML_OPERATION(Sigmoid) { return sigmoid_of(x); } };
+ANYDML_OPERATION(Tanh) { return tanh_of(x); } };
+ANYDML_OPERATION(Softplus) { return softplus_of(x); } };
+ANYDML_OPERATION(Elu) { const V below = scaled_expm1_of(x, k[0]); return x >= T{0} ? x : below; } };
+ANYDML_OPERATION(ScaledElu) {
+  const V below = scaled_expm1_of(x, static_cast<double>(k[0]) * static_cast<double>(k[1]));
+  return x > T{0} ? x * k[1] : below;
+} };
+
+// From here on of doubles, which are rounded afterwards.
+
+ANYDML_OPERATION(Linear) { return x * k[0] + k[1]; } };
+ANYDML_OPERATION(HardSigmoid) {
+  const V y01 = x * k[0] + k[1];
+  const V most1 = y01 > T{1} ? V{} + T{1} : y01;
+  return most1 < T{0} ? V{} : most1;
+} };
+ANYDML_OPERATION(Softsign) {
+  const V magnitude = x < T{0} ? -x : x;
+  const V sign = x < T{0} ? V{} - T{1} : V{} + T{1};
+  return magnitude == std::numeric_limits<T>::infinity() ? sign : x / (magnitude + T{1});
+} };
+ANYDML_OPERATION(Pow) { return pow_of(x, y); } };
+ANYDML_OPERATION(ScaledTanh) { return tanh_of(x * k[1]) * k[0]; } };
+ANYDML_OPERATION(ScaledSoftplus) { return softplus_of(x * k[1]) * k[0]; } };
+
+// clang-format on
+
+#undef ANYDML_OPERATION
+
+template <class Operation, class... Others>
+inline constexpr bool kIsOneOf = (std::is_same_v<Operation, Others> || ...);
+
+// On vectors of which an operation works: those that have functions of Singles on these.
+template <class Operation, class T>
+using NumbersOf =
+    std::conditional_t<std::is_same_v<T, float> &&
+                           kIsOneOf<Operation, Exp, Log, Sigmoid, Tanh, Softplus, Elu, ScaledElu>,
+                       Singles, Lanes<T, kLanesOf<T>>>;
+
+ANYDML_ISA_END

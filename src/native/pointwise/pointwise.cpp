@@ -1,0 +1,322 @@
+// Element-wise operators and activations, alone and in chains: programs of operations on elements.
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/layout.h"
+#include "core/registry.h"
+#include "platform/isa.h"
+#include "pointwise/operations.h"
+#include "pointwise/plan.h"
+#include "pointwise/tiles.h"
+#include "simd/half.h"
+
+ANYDML_ISA_BEGIN
+namespace {
+
+// Those of engines/elementwise.py, in the same order.
+enum class Opcode : int64_t {
+  kCopy,
+  kAdd,
+  kSubtract,
+  kMultiply,
+  kDivide,
+  kRemainder,
+  kMax,
+  kMin,
+  kMean,
+  kNegate,
+  kAbs,
+  kSqrt,
+  kRecip,
+  kClip,
+  kClipFromAbove,
+  kRelu,
+  kParameterizedRelu,
+  kLeakyRelu,
+  kThresholdedRelu,
+  kShrink,
+  kLinear,
+  kHardSigmoid,
+  kSoftsign,
+  kPow,
+  kExp,
+  kLog,
+  kSigmoid,
+  kTanh,
+  kSoftplus,
+  kElu,
+  kScaledElu,
+  kScaledTanh,
+  kScaledSoftplus,
+};
+
+// In bytes that could be moved in the same time; next to nothing but for exponentials and logarithms.
+constexpr int64_t cost_of(Opcode opcode) { return opcode >= Opcode::kPow ? 32 : 0; }
+
+template <class Operation, class T>
+constexpr Pass of_numbers = pass<Operation, T, T, T>;
+
+template <class Operation>
+Pass of_bits(DataType type) {
+  switch (size_of(type)) {
+    case 1:
+      return of_numbers<Operation, uint8_t>;
+    case 2:
+      return of_numbers<Operation, uint16_t>;
+    case 4:
+      return of_numbers<Operation, uint32_t>;
+    case 8:
+      return of_numbers<Operation, uint64_t>;
+    default:
+      return nullptr;
+  }
+}
+
+// What singles hold as exactly as the specification's wider numbers do, halves being rounded from singles;
+// and exponentials, of which they hold a unit less.
+template <class Operation>
+Pass of_singles(DataType type) {
+  if (type == DataType::kFloat16) return pass<Operation, Half, float, Half>;
+  return type == DataType::kFloat32 ? of_numbers<Operation, float> : nullptr;
+}
+// Doubles as well, as whoever rounds later needs them.
+template <class Operation>
+Pass of_floats(DataType type) {
+  return type == DataType::kFloat64 ? of_numbers<Operation, double> : of_singles<Operation>(type);
+}
+
+// What doubles hold so.
+template <class Operation>
+Pass of_wide(DataType type) {
+  if (type == DataType::kFloat16) return pass<Operation, Half, double, Half>;
+  if (type == DataType::kFloat32) return pass<Operation, float, double, float>;
+  return type == DataType::kFloat64 ? of_numbers<Operation, double> : nullptr;
+}
+
+// Where the operands' product, or sum, is of elements and of constants, which have more bits than halves.
+template <class Operation>
+Pass of_constants(DataType type) {
+  return type == DataType::kFloat16 ? of_wide<Operation>(type) : of_floats<Operation>(type);
+}
+
+template <class Operation>
+Pass of_signed(DataType type) {
+  switch (type) {
+    case DataType::kInt8:
+      return of_numbers<Operation, int8_t>;
+    case DataType::kInt16:
+      return of_numbers<Operation, int16_t>;
+    case DataType::kInt32:
+      return of_numbers<Operation, int32_t>;
+    case DataType::kInt64:
+      return of_numbers<Operation, int64_t>;
+    default:
+      return nullptr;
+  }
+}
+
+template <class Operation>
+Pass of_integers(DataType type) {
+  switch (type) {
+    case DataType::kUint8:
+    case DataType::kUint16:
+    case DataType::kUint32:
+    case DataType::kUint64:
+      return of_bits<Operation>(type);
+    default:
+      return of_signed<Operation>(type);
+  }
+}
+
+bool is_float(DataType type) {
+  return type == DataType::kFloat16 || type == DataType::kFloat32 || type == DataType::kFloat64;
+}
+
+// Sums, differences and products, whose bits do not depend on the sign.
+template <class Operation>
+Pass of_any(DataType type) {
+  return is_float(type) ? of_floats<Operation>(type) : of_bits<Operation>(type);
+}
+
+Pass conversion(DataType from, DataType to) {
+  if (from == to) return of_bits<Copy>(from);
+  const auto is = [&](DataType a, DataType b) { return from == a && to == b; };
+  if (is(DataType::kFloat16, DataType::kFloat32)) return pass<Copy, Half, float, float>;
+  if (is(DataType::kFloat32, DataType::kFloat16)) return pass<Copy, float, float, Half>;
+  if (is(DataType::kFloat16, DataType::kFloat64)) return pass<Copy, Half, double, double>;
+  if (is(DataType::kFloat64, DataType::kFloat16)) return pass<Copy, double, double, Half>;
+  if (is(DataType::kFloat32, DataType::kFloat64)) return pass<Copy, float, double, double>;
+  if (is(DataType::kFloat64, DataType::kFloat32)) return pass<Copy, double, double, float>;
+  return nullptr;
+}
+
+// What goes over elements of a type; null where nothing does.
+Pass find(Opcode opcode, DataType type) {
+  const bool floats = is_float(type);
+  switch (opcode) {
+    case Opcode::kAdd:
+      return of_any<Add>(type);
+    case Opcode::kSubtract:
+      return floats ? of_singles<Subtract>(type) : of_bits<Subtract>(type);
+    case Opcode::kMultiply:
+      return floats ? of_singles<Multiply>(type) : of_bits<Multiply>(type);
+    case Opcode::kDivide:
+      return floats ? of_singles<Divide>(type) : of_integers<Divide>(type);
+    case Opcode::kRemainder:
+      return floats ? of_singles<Remainder>(type) : of_integers<Remainder>(type);
+    case Opcode::kMax:
+      return floats ? of_singles<Larger>(type) : of_integers<Larger>(type);
+    case Opcode::kMin:
+      return floats ? of_singles<Smaller>(type) : of_integers<Smaller>(type);
+    case Opcode::kMean:
+      return floats ? of_singles<Mean>(type) : of_integers<IntegerMean>(type);
+    case Opcode::kNegate:
+      return of_any<Negate>(type);
+    case Opcode::kAbs:
+      return floats ? of_floats<Absolute>(type) : of_signed<Absolute>(type);
+    case Opcode::kSqrt:
+      return of_floats<SquareRoot>(type);
+    case Opcode::kRecip:
+      return of_floats<Reciprocal>(type);
+    case Opcode::kClip:
+      return floats ? of_floats<Clip>(type) : of_integers<Clip>(type);
+    case Opcode::kClipFromAbove:
+      return of_floats<ClipFromAbove>(type);
+    case Opcode::kRelu:
+      return floats ? of_floats<Relu>(type) : of_signed<Relu>(type);
+    case Opcode::kParameterizedRelu:
+      return floats ? of_singles<ParameterizedRelu>(type) : of_signed<ParameterizedRelu>(type);
+    case Opcode::kLeakyRelu:
+      return of_constants<LeakyRelu>(type);
+    case Opcode::kThresholdedRelu:
+      return of_floats<ThresholdedRelu>(type);
+    case Opcode::kShrink:
+      return of_constants<Shrink>(type);
+    case Opcode::kLinear:
+      return of_wide<Linear>(type);
+    case Opcode::kHardSigmoid:
+      return of_wide<HardSigmoid>(type);
+    case Opcode::kSoftsign:
+      return of_wide<Softsign>(type);
+    case Opcode::kPow:
+      return of_wide<Pow>(type);
+    case Opcode::kExp:
+      return of_floats<Exp>(type);
+    case Opcode::kLog:
+      return of_floats<Log>(type);
+    case Opcode::kSigmoid:
+      return of_floats<Sigmoid>(type);
+    case Opcode::kTanh:
+      return of_floats<Tanh>(type);
+    case Opcode::kSoftplus:
+      return of_floats<Softplus>(type);
+    case Opcode::kScaledTanh:
+      return of_wide<ScaledTanh>(type);
+    case Opcode::kScaledSoftplus:
+      return of_wide<ScaledSoftplus>(type);
+    case Opcode::kElu:
+      return of_floats<Elu>(type);
+    case Opcode::kScaledElu:
+      return of_floats<ScaledElu>(type);
+    default:
+      return nullptr;
+  }
+}
+
+// Where values are: of the inputs and the result that is known, what lies between goes where nothing is that
+// is still needed, operands among it, as they may be of another size.
+class Places {
+ public:
+  Places(size_t inputs, const std::vector<std::vector<int64_t>>& program) : inputs_(inputs) {
+    last_.resize(inputs + program.size(), 0);
+    for (size_t i = 0; i < program.size(); ++i) {
+      for (const int64_t operand : {program[i].at(2), program[i].at(3)}) {
+        require(operand >= 0 && operand < static_cast<int64_t>(inputs + i), "an operand is not there yet");
+        last_[static_cast<size_t>(operand)] = i;
+      }
+    }
+    for (size_t k = 0; k < inputs; ++k) places_.push_back(static_cast<int>(k));
+  }
+
+  int of(int64_t value) const { return places_[static_cast<size_t>(value)]; }
+
+  // That of the value which the i-th instruction gives.
+  int add(size_t i) {
+    int place = static_cast<int>(inputs_);
+    if (i + 1 < last_.size() - inputs_) {
+      const auto is_needed = [&](int candidate) {
+        for (size_t value = inputs_; value < places_.size(); ++value) {
+          if (places_[value] == candidate && last_[value] >= i) return true;
+        }
+        return false;
+      };
+      do ++place;
+      while (is_needed(place));
+    }
+    places_.push_back(place);
+    return place;
+  }
+
+ private:
+  size_t inputs_;
+  std::vector<size_t> last_;
+  std::vector<int> places_;
+};
+
+}  // namespace
+
+// Each attribute is an instruction: its opcode, the type of its result, two operands, of which the second is
+// the first where it has one, and three constants, of floats by a double's bits. Operands are numbers of
+// values: the inputs, then what each instruction gives; the last gives the output.
+std::unique_ptr<Plan> make_element_wise(const Request& request, std::string& reason) {
+  const Layout& output = tensor(request.outputs, 0);
+  const size_t inputs = request.inputs.size();
+  if (inputs >= kMostTensors) {
+    reason = "more than " + std::to_string(kMostTensors - 1) + " inputs";
+    return nullptr;
+  }
+  std::vector<DataType> types;
+  for (size_t k = 0; k < inputs; ++k) {
+    require(tensor(request.inputs, k).sizes == output.sizes, "the sizes of input and output differ");
+    types.push_back(request.inputs[k].type);
+  }
+  require(!request.attributes.empty(), "a program has no instruction");
+  Places places(inputs, request.attributes);
+  std::vector<Instruction> program;
+  int64_t cost = 0;
+  for (const std::vector<int64_t>& each : request.attributes) {
+    const auto opcode = static_cast<Opcode>(each.at(0));
+    const auto out = static_cast<DataType>(each.at(1));
+    const DataType type = types[static_cast<size_t>(each.at(2))];
+    require(type == types[static_cast<size_t>(each.at(3))], "the types of operands differ");
+    const bool copies = opcode == Opcode::kCopy;
+    const Pass pass = copies ? conversion(type, out) : type == out ? find(opcode, type) : nullptr;
+    if (pass == nullptr) {
+      reason = "no instruction for " + std::string(name_of(type));
+      return nullptr;
+    }
+    const int x = places.of(each[2]);
+    const int y = places.of(each[3]);
+    const int to = places.add(program.size());
+    if (to >= kMostPlaces) {
+      reason = "more intermediate results at a time than there are places for";
+      return nullptr;
+    }
+    program.push_back({pass, x, y, to, {each.at(4), each.at(5), each.at(6)}});
+    types.push_back(out);
+    cost += cost_of(opcode);
+  }
+  require(types.back() == output.type, "a program's result is of another type");
+  int64_t widest = 1;
+  for (const DataType type : types) widest = std::max(widest, size_of(type));
+  Tiles tiles(request.inputs, output, widest);
+  std::string description = tiles.describe();
+  return std::make_unique<ElementPlan>(std::move(tiles), inputs, std::move(program), cost,
+                                       std::move(description));
+}
+
+ANYDML_ISA_END

@@ -1,0 +1,48 @@
+// Pooling with small windows: block by block of outputs, and strip by strip in a block.
+//
+// Padding is read as the input's zero point, which adds nothing to a sum, so that outputs differ in what they
+// divide by alone. Everything that does not depend on the data is made once, with the plan.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "core/kernel_plan.h"
+#include "platform/isa.h"
+#include "platform/parallel.h"
+#include "quantized_pooling/block_plan.h"
+#include "quantized_pooling/block_worker.h"
+#include "quantized_pooling/geometry.h"
+
+ANYDML_ISA_BEGIN
+namespace {
+
+class BlockPooling final : public Plan {
+ public:
+  static bool suits(const Geometry& geometry) { return BlockPlan::suits(geometry); }
+
+  BlockPooling(const Geometry& geometry, std::string description)
+      : Plan(std::move(description)), plan_(geometry) {}
+
+  void run(const void* const* inputs, void* const* outputs) const override {
+    const int threads = threads_for(plan_.geometry.bytes());
+    const int64_t units = plan_.geometry.channels.size * plan_.units_per_channel();
+    const int64_t parts = std::min<int64_t>(threads, units);
+    // Of all channels, where these do not differ.
+    std::optional<BlockRequantizer> shared;
+    if (plan_.geometry.same_quantization()) shared.emplace(plan_, plan_.geometry.quantization(inputs, 0));
+    parallel_for(parts, threads, [&](int64_t i) {
+      BlockWorker worker(plan_, inputs, outputs, shared ? &*shared : nullptr);
+      worker.run(share_begin(i, parts, units), share_begin(i + 1, parts, units));
+    });
+  }
+
+ private:
+  BlockPlan plan_;
+};
+
+}  // namespace
+ANYDML_ISA_END

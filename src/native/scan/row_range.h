@@ -1,0 +1,26 @@
+// A part of some columns that lie side by side, and what is to come out of it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "platform/isa.h"
+
+ANYDML_ISA_BEGIN
+
+enum class Output { kNone, kInclusive, kExclusive };
+
+// `rows` steps along the axis, of columns that lie side by side.
+struct Steps {
+  int64_t rows;
+  const std::byte* in;
+  int64_t in_step;
+  std::byte* out;
+  int64_t out_step;
+
+  Steps part(int64_t begin, int64_t end) const {
+    return {end - begin, in + begin * in_step, in_step, out + begin * out_step, out_step};
+  }
+};
+
+ANYDML_ISA_END

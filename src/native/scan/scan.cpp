@@ -1,0 +1,102 @@
+// CUMULATIVE_SUMMATION and CUMULATIVE_PRODUCT.
+#include <cstdlib>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/layout.h"
+#include "core/registry.h"
+#include "platform/isa.h"
+#include "scan/accumulator.h"
+#include "scan/column_plan.h"
+#include "scan/geometry.h"
+#include "scan/row_plan.h"
+#include "scan/strided_plan.h"
+#include "simd/half.h"
+#include "simd/vector.h"
+
+ANYDML_ISA_BEGIN
+namespace {
+
+ScanGeometry geometry_of(const Layout& in, const Layout& out, int64_t axis_index, bool decreasing) {
+  std::vector<Loop> loops = loops_over(in, out);
+  Loop axis = take(loops, axis_index);
+  int64_t in_start = 0;
+  int64_t out_start = 0;
+  if (decreasing) {
+    in_start = (axis.size - 1) * axis.in;
+    out_start = (axis.size - 1) * axis.out;
+    axis = {axis.size, -axis.in, -axis.out};
+  }
+  return {axis, in_start, out_start, fold(std::move(loops))};
+}
+
+std::string describe(const char* operation, DataType type, const ScanGeometry& geometry, bool decreasing,
+                     bool exclusive) {
+  int64_t rows = 1;
+  for (const Loop& loop : geometry.lines) rows *= loop.size;
+  return "scan " + std::string(name_of(type)) + " " + operation + (exclusive ? ", exclusive" : "") +
+         (decreasing ? ", decreasing" : "") + ", axis of " + std::to_string(geometry.axis.size) + ", " +
+         std::to_string(rows) + (rows == 1 ? " row" : " rows");
+}
+
+template <class T, class Operation>
+std::unique_ptr<Plan> make_scan(ScanGeometry geometry, bool exclusive, std::string description) {
+#if defined(ANYDML_VECTORS)
+  constexpr int64_t kSize = sizeof(T);
+  const Loop axis = geometry.axis;
+  const bool columns = !geometry.lines.empty() && geometry.lines.back().out == kSize;
+  if (std::abs(axis.out) == kSize && !(columns && axis.size == 1)) {
+    const bool packed = axis.in == axis.out;
+    description += packed ? ", by rows" : ", by rows, gathered";
+    return std::make_unique<RowPlan<T, Operation>>(std::move(geometry), exclusive, description);
+  }
+  if (columns) {
+    const bool packed = geometry.lines.back().in == kSize;
+    description += packed ? ", by columns" : ", by columns, gathered";
+    return std::make_unique<ColumnPlan<T, Operation>>(std::move(geometry), exclusive, description);
+  }
+#endif
+  return std::make_unique<PlainPlan<T, Operation>>(std::move(geometry), exclusive,
+                                                   description + ", by element");
+}
+
+template <class Operation>
+std::unique_ptr<Plan> make_cumulative(const Request& request, std::string& reason) {
+  const Layout& in = tensor(request.inputs, 0);
+  const Layout& out = tensor(request.outputs, 0);
+  require(in.type == out.type, "the types of input and output differ");
+  const int64_t axis = request.attributes.at(0).at(0);
+  const bool decreasing = request.attributes.at(1).at(0) != 0;
+  const bool exclusive = request.attributes.at(2).at(0) != 0;
+
+  ScanGeometry geometry = geometry_of(in, out, axis, decreasing);
+  std::string description = describe(Operation::kName, in.type, geometry, decreasing, exclusive);
+  switch (in.type) {
+    case DataType::kFloat32:
+      return make_scan<float, Operation>(std::move(geometry), exclusive, std::move(description));
+    case DataType::kFloat16:
+      return make_scan<Half, Operation>(std::move(geometry), exclusive, std::move(description));
+    case DataType::kInt32:
+    case DataType::kUint32:
+      return make_scan<uint32_t, Operation>(std::move(geometry), exclusive, std::move(description));
+    case DataType::kInt64:
+    case DataType::kUint64:
+      return make_scan<uint64_t, Operation>(std::move(geometry), exclusive, std::move(description));
+    default:
+      reason = "no scan of " + std::string(name_of(in.type));
+      return nullptr;
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<Plan> make_cumulative_summation(const Request& request, std::string& reason) {
+  return make_cumulative<Sum>(request, reason);
+}
+
+std::unique_ptr<Plan> make_cumulative_product(const Request& request, std::string& reason) {
+  return make_cumulative<Product>(request, reason);
+}
+
+ANYDML_ISA_END

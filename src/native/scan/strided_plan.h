@@ -1,0 +1,72 @@
+// Scans of lines one after the other, element by element, whatever the strides.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "core/kernel_plan.h"
+#include "platform/isa.h"
+#include "platform/parallel.h"
+#include "scan/accumulator.h"
+#include "scan/geometry.h"
+
+ANYDML_ISA_BEGIN
+
+template <class T, class Operation>
+class PlainPlan final : public Plan {
+ public:
+  PlainPlan(ScanGeometry geometry, bool exclusive, std::string description)
+      : Plan(std::move(description)),
+        geometry_(std::move(geometry)),
+        lines_(geometry_.lines),
+        exclusive_(exclusive) {}
+
+  void run(const void* const* inputs, void* const* outputs) const override {
+    const auto* in = static_cast<const std::byte*>(inputs[0]) + geometry_.in_start;
+    auto* out = static_cast<std::byte*>(outputs[0]) + geometry_.out_start;
+    const int64_t rows = lines_.outer_count() * lines_.inner.size;
+    const int threads = threads_for(2 * bytes_of<T>(geometry_));
+    const int64_t tasks = std::min<int64_t>(threads, rows);
+    parallel_for(tasks, threads, [&](int64_t task) {
+      lines_.runs(share_begin(task, tasks, rows), share_begin(task + 1, tasks, rows), in, out,
+                  [&](const std::byte* from, std::byte* to, int64_t count) {
+                    if (exclusive_) {
+                      scan_run<true>(from, to, count);
+                    } else {
+                      scan_run<false>(from, to, count);
+                    }
+                  });
+    });
+  }
+
+ private:
+  using Tally = TallyOf<T>;
+  static constexpr int64_t kAbreast = 64;
+
+  // Lines abreast, so that what lies side by side is read together.
+  template <bool kExclusive>
+  void scan_run(const std::byte* in, std::byte* out, int64_t count) const {
+    const Loop axis = geometry_.axis;
+    const Loop line = lines_.inner;
+    for (int64_t start = 0; start < count; start += kAbreast) {
+      const int64_t width = std::min(kAbreast, count - start);
+      Tally tallies[kAbreast];
+      std::fill_n(tallies, width, static_cast<Tally>(Operation::kIdentity));
+      for (int64_t i = 0; i < axis.size; ++i) {
+        const std::byte* from = in + start * line.in + i * axis.in;
+        std::byte* to = out + start * line.out + i * axis.out;
+        for (int64_t j = 0; j < width; ++j)
+          advance_one<T, Operation, kExclusive>(tallies[j], from + j * line.in, to + j * line.out);
+      }
+    }
+  }
+
+  ScanGeometry geometry_;
+  Lines lines_;
+  bool exclusive_;
+};
+
+ANYDML_ISA_END

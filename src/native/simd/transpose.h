@@ -1,0 +1,145 @@
+// Tiles of elements, copied from where they lie apart to where they lie side by side.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <utility>
+
+#include "platform/isa.h"
+#include "simd/unaligned.h"
+#include "stores/nontemporal.h"
+
+ANYDML_ISA_BEGIN
+namespace {
+
+#if defined(__GNUC__)
+inline constexpr int64_t kSquareBytes = 16;
+
+// A row of as many squares side by side as a register holds, or of one.
+#if defined(ANYDML_ISA_AVX2) || defined(ANYDML_ISA_AVX512)
+inline constexpr int64_t kSquaresBeside = 2;
+#else
+inline constexpr int64_t kSquaresBeside = 1;
+#endif
+
+template <class Bits, int64_t kSquares = 1>
+using SquareRow __attribute__((vector_size(kSquares * kSquareBytes))) = Bits;
+
+// Which of the two rows' lanes comes to that place, where the lower halves of their squares are interleaved.
+constexpr int interleaved(int place, int lanes_of_square, int lanes) {
+  const int lane = place % lanes_of_square;
+  return place - lane + lane / 2 + lane % 2 * lanes;
+}
+
+template <class Row, size_t... kIndex>
+ANYDML_INLINE void interleave_halves(const Row& a, const Row& b, Row& low, Row& high,
+                                     std::index_sequence<kIndex...>) {
+  constexpr int kAll = sizeof...(kIndex);
+  constexpr int kLanes = kAll * static_cast<int>(kSquareBytes) / static_cast<int>(sizeof(Row));
+  low = __builtin_shufflevector(a, b, interleaved(static_cast<int>(kIndex), kLanes, kAll)...);
+  high = __builtin_shufflevector(a, b, (interleaved(static_cast<int>(kIndex), kLanes, kAll) + kLanes / 2)...);
+}
+
+// rows[r][c] = rows[c][r] within each square, of as many rows as a square's row has elements. Each round
+// interleaves row i with row i + half.
+template <class Bits, int64_t kSquares = 1>
+ANYDML_INLINE void transpose(SquareRow<Bits, kSquares>* rows) {
+  constexpr size_t kLanes = kSquareBytes / sizeof(Bits);
+#pragma GCC unroll 4
+  for (size_t round = 1; round < kLanes; round *= 2) {
+    SquareRow<Bits, kSquares> next[kLanes];
+#pragma GCC unroll 16
+    for (size_t i = 0; i < kLanes / 2; ++i) {
+      interleave_halves(rows[i], rows[i + kLanes / 2], next[2 * i], next[2 * i + 1],
+                        std::make_index_sequence<kLanes * kSquares>{});
+    }
+    // One by one, so that they stay in registers: copied as a whole they go through memory, stored by 16
+    // bytes and loaded by up to 64, for which processors wait.
+#pragma GCC unroll 16
+    for (size_t i = 0; i < kLanes; ++i) rows[i] = next[i];
+  }
+}
+
+// The part of a row that is in one square, and a row of several parts.
+template <class One, class Row>
+ANYDML_INLINE One square_of(const Row& row, int64_t square) {
+  if constexpr (sizeof(Row) == sizeof(One)) {
+    return row;
+  } else {
+    return [&]<int... kIndex>(std::integer_sequence<int, kIndex...>) {
+      constexpr int kCount = sizeof...(kIndex);
+      return square == 0 ? __builtin_shufflevector(row, row, kIndex...)
+                         : __builtin_shufflevector(row, row, (kIndex + kCount)...);
+    }(std::make_integer_sequence<int, sizeof(One) / sizeof(One{}[0])>{});
+  }
+}
+template <class Row, class One>
+ANYDML_INLINE Row side_by_side(const One* squares) {
+  if constexpr (sizeof(Row) == sizeof(One)) {
+    return squares[0];
+  } else {
+    return [&]<int... kIndex>(std::integer_sequence<int, kIndex...>) {
+      return __builtin_shufflevector(squares[0], squares[1], kIndex...);
+    }(std::make_integer_sequence<int, sizeof(Row) / sizeof(Row{}[0])>{});
+  }
+}
+
+// Row r of `to` from column r of `from`.
+template <class Bits>
+ANYDML_INLINE void gather_square(const std::byte* from, int64_t from_step, std::byte* to, int64_t to_step) {
+  constexpr int64_t kLanes = kSquareBytes / sizeof(Bits);
+  SquareRow<Bits> rows[kLanes];
+  for (int64_t i = 0; i < kLanes; ++i) rows[i] = load<SquareRow<Bits>>(from + i * from_step);
+  transpose<Bits>(rows);
+  for (int64_t i = 0; i < kLanes; ++i) store(to + i * to_step, rows[i]);
+}
+#endif
+
+// A matrix of elements in memory: where its first lies, and how far the next row and the next column are.
+struct Tile {
+  const std::byte* first;
+  int64_t row_step;
+  int64_t column_step;
+};
+
+// Row r of the tile to to + r * to_step, its elements side by side. Where columns lie together in memory, it
+// is asked meanwhile for what they have `ahead` bytes later, unless that is 0.
+template <class Bits>
+inline void gather_tile(const Tile tile, int64_t rows, int64_t columns, std::byte* to, int64_t to_step,
+                        int64_t ahead = 0) {
+  constexpr int64_t kSize = sizeof(Bits);
+  if (tile.column_step == kSize) {
+    for (int64_t r = 0; r < rows; ++r) {
+      std::memcpy(to + r * to_step, tile.first + r * tile.row_step, static_cast<size_t>(columns * kSize));
+    }
+    return;
+  }
+  int64_t whole_rows = 0;
+  int64_t whole_columns = 0;
+#if defined(__GNUC__)
+  constexpr int64_t kLanes = kSquareBytes / kSize;
+  if (tile.row_step == kSize) {
+    whole_rows = rows / kLanes * kLanes;
+    whole_columns = columns / kLanes * kLanes;
+    for (int64_t c = 0; c < whole_columns; c += kLanes) {
+      const std::byte* from = tile.first + c * tile.column_step;
+      for (int64_t r = 0; r < whole_rows; r += kLanes) {
+        if (ahead != 0 && r * kSize % kLine == 0) {
+          for (int64_t k = 0; k < kLanes; ++k) prefetch_line(from + r * kSize + ahead + k * tile.column_step);
+        }
+        gather_square<Bits>(from + r * kSize, tile.column_step, to + r * to_step + c * kSize, to_step);
+      }
+    }
+  }
+#endif
+  for (int64_t r = 0; r < rows; ++r) {
+    const std::byte* from = tile.first + r * tile.row_step;
+    for (int64_t c = r < whole_rows ? whole_columns : 0; c < columns; ++c) {
+      store(to + r * to_step + c * kSize, load<Bits>(from + c * tile.column_step));
+    }
+  }
+}
+
+}  // namespace
+ANYDML_ISA_END
