@@ -19,7 +19,7 @@ from anydml import (
     ExecutionFlags,
     TensorDataType,
 )
-from anydml.backends.native.pointwise_lowering import NoProgram, program_of
+from anydml.backends.native.pointwise_lowering import NoLowering, program_of
 from anydml.backends.torch import lowering as calls
 from anydml.backends.triton import KERNELS
 from anydml.core.strided_layout import Layout
@@ -54,7 +54,7 @@ class Memory:
         if values is not None:
             self.layout.view(self._before, GUARD)[...] = values
         self.memory = Device(DEVICES.get(engine, engine)).memory
-        self.bytes = self.memory.bring(self._before.copy())
+        self.bytes = self.memory.to_device(self._before.copy())
         if engine == GPU:
             self.bytes = self.bytes.tensor
 
@@ -105,7 +105,7 @@ def has_program(desc: OperatorDesc) -> bool:
         return False
     try:
         program_of(desc, [tensor.DataType for _, tensor in spec.inputs(desc) if tensor is not None])
-    except NoProgram:
+    except NoLowering:
         return False
     return True
 

@@ -68,7 +68,7 @@ def per_channel(dtype: type[np.generic], *values: float) -> Array:
     return np.array(values, dtype).reshape(1, -1, 1, 1)
 
 
-def outputs_of(desc: Any, inputs: Sequence[Array | None]) -> list[Array | None]:
+def apply_all(desc: Any, inputs: Sequence[Array | None]) -> list[Array | None]:
     device = Device("reference")
     operator = device.create_operator(desc)
     layouts = [None if tensor is None else Layout.of_desc(tensor) for _, tensor in operator.spec.outputs(desc)]
@@ -79,7 +79,7 @@ def outputs_of(desc: Any, inputs: Sequence[Array | None]) -> list[Array | None]:
 
 def drawn(picture: Picture) -> str:
     desc, inputs = picture
-    return draw(desc, inputs, outputs_of(desc, inputs))
+    return draw(desc, inputs, apply_all(desc, inputs))
 
 
 # What a picture has in it
@@ -244,8 +244,8 @@ def test_text_in_a_cell_fits(picture: Picture) -> None:
 
 def test_small_tensors_are_drawn_whole() -> None:
     for desc, inputs in EXAMPLES.values():
-        values = [value for array in outputs_of(desc, inputs) if array is not None for value in array.ravel()]
-        shown = [text for text, _, _ in cells(draw(desc, inputs, outputs_of(desc, inputs)))]
+        values = [value for array in apply_all(desc, inputs) if array is not None for value in array.ravel()]
+        shown = [text for text, _, _ in cells(draw(desc, inputs, apply_all(desc, inputs)))]
         assert shown[-len(values) :] == [number(value).replace("\N{MINUS SIGN}", "-") for value in values]
 
 
@@ -431,7 +431,7 @@ def test_the_formula_gives_the_element_that_was_computed(seed: int) -> None:
     last = texts(drawn(picture))[-1]
     result = re.search(r"(?:saturated to |= )(-?\d+)(?:, the zero point.*)?$", last)
     assert result, last
-    (output,) = outputs_of(*picture)
+    (output,) = apply_all(*picture)
     assert int(result[1]) == output.flat[0]
     if "saturated" in last:
         assert output.flat[0] in (np.iinfo(y_type).min, np.iinfo(y_type).max)

@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anydml import DML_GEMM_OPERATOR_DESC, FeatureLevel
+from anydml import DML_GEMM_OPERATOR_DESC, FeatureLevel, validate
 from anydml.core.enums import MatrixTransform
-from anydml import validate
 from anydml.operators import spec
 from anydml.operators.fused_activation import FUSIBLE, fused_since
 from anydml.operators.schema import OperatorDesc

@@ -120,7 +120,7 @@ def test_all_kernels_compile() -> None:
 
 @on_gpu
 def test_nothing_is_compiled_during_a_capture(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("anydml.backends.triton.launch.lane_of", lambda device: None)
+    monkeypatch.setattr("anydml.backends.triton.launch.stream_key_of", lambda device: None)
     x = np.ones((1, 2, 3, 4, 5), np.int64)
     assert "before the capture" in str(refused(lambda: anydml.cumulative_summation(x, 2, device=GPU), "(D9)"))
 
@@ -591,7 +591,7 @@ def test_streams_and_graphs_have_addresses_of_their_own(
     from anydml.backends.triton.join import plan as join
 
     stream, recorded = [1], [False]
-    monkeypatch.setattr(join, "lane_of", lambda device: None if recorded[0] else stream[0])
+    monkeypatch.setattr(join, "stream_key_of", lambda device: None if recorded[0] else stream[0])
     written = []
     write = join.Addresses.write
     monkeypatch.setattr(join.Addresses, "write", lambda self, places: written.append(places) or write(self, places))

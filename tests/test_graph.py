@@ -48,7 +48,7 @@ from anydml import (
 )
 from anydml.core.strided_layout import DATA_TYPES, DTYPES
 from anydml.draw import draw_graph
-from anydml.graph.memory_plan import ALIGNMENT, Life, largest_alive, plan
+from anydml.graph.memory_plan import ALIGNMENT, LiveRange, largest_alive, plan
 from anydml.operators import spec
 from anydml.operators.schema import OperatorDesc
 from cases import tensor
@@ -107,7 +107,7 @@ def changed(desc: DML_GRAPH_DESC, **members: Any) -> DML_GRAPH_DESC:
 
 
 x = np.array([[1, 2, 3], [4, 5, 6]], np.float32)
-CHAIN = x - np.cumsum(x, axis=1)
+POINTWISE_CHAIN = x - np.cumsum(x, axis=1)
 
 
 def refused(desc: Any, device: Device = DEVICE) -> list[tuple[str, str]]:
@@ -127,7 +127,7 @@ def test_a_chain_of_operators(engine: str) -> None:
     for poison in POISONS:
         read, written = Memory(X, poison, x, engine), Memory(X, poison, engine=engine)
         graph.dispatch([read.array], [written.array])
-        np.testing.assert_array_equal(written.values, CHAIN)
+        np.testing.assert_array_equal(written.values, POINTWISE_CHAIN)
         read.assert_untouched()
         written.assert_only_elements_changed()
 
@@ -142,7 +142,7 @@ def test_through_a_binding_table() -> None:
     table.bind_inputs([DML_BUFFER_BINDING(Buffer=memory, SizeInBytes=24)])
     table.bind_outputs([DML_BUFFER_BINDING(Buffer=memory, Offset=128)])
     DEVICE.dispatch(graph, table)
-    np.testing.assert_array_equal(memory[128:152].view(np.float32).reshape(2, 3), CHAIN)
+    np.testing.assert_array_equal(memory[128:152].view(np.float32).reshape(2, 3), POINTWISE_CHAIN)
     assert not memory[152:].any()
 
 
@@ -199,7 +199,7 @@ def test_one_tensor_as_two_outputs_that_is_read_besides() -> None:
     desc = changed(chain(), OutputCount=3, OutputEdges=[out_of(2), out_of(1, 1), out_of(1, 2)])
     outputs = [np.empty_like(x) for _ in range(3)]
     DEVICE.compile_graph(desc).dispatch([x], outputs)
-    np.testing.assert_array_equal(outputs[0], CHAIN)
+    np.testing.assert_array_equal(outputs[0], POINTWISE_CHAIN)
     np.testing.assert_array_equal(outputs[1], -np.cumsum(x, axis=1))
     np.testing.assert_array_equal(outputs[2], outputs[1])
 
@@ -338,7 +338,7 @@ def test_an_input_without_an_edge_is_none() -> None:
     graph = DEVICE.compile_graph(changed(chain(), InputCount=2))
     y = np.empty_like(x)
     graph.dispatch([x, None], [y])
-    np.testing.assert_array_equal(y, CHAIN)
+    np.testing.assert_array_equal(y, POINTWISE_CHAIN)
     with pytest.raises(DMLError, match=r"\(B2\)"):
         graph.dispatch([x, x], [y])
 
@@ -607,7 +607,7 @@ def test_objects_of_a_graph_are_of_its_device() -> None:
 
 @given(st.lists(st.tuples(st.integers(1, 500), st.integers(0, 12), st.integers(0, 12)), max_size=30))
 def test_what_is_alive_together_lies_apart(drawn: list[tuple[int, int, int]]) -> None:
-    lives = [Life(size, min(a, b), max(a, b)) for size, a, b in drawn]
+    lives = [LiveRange(size, min(a, b), max(a, b)) for size, a, b in drawn]
     offsets, total = plan(lives)
     assert total >= largest_alive(lives)
     for i, (life, offset) in enumerate(zip(lives, offsets, strict=True)):

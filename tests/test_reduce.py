@@ -14,9 +14,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from anydml import DML_REDUCE_OPERATOR_DESC, Device, DMLError, ReduceFunction, TensorDataType
+from anydml import DML_REDUCE_OPERATOR_DESC, Device, DMLError, ReduceFunction, TensorDataType, validate
 from anydml.core.strided_layout import DTYPES
-from anydml import validate
 from anydml.operators import spec
 from cases import tensor, tensor_of
 from exact import FLOATS, Float, _near

@@ -396,7 +396,7 @@ class Device:
 
 def _on(memory: Memory, array: Array) -> Any:
     """An array on a device, as a dispatch takes it."""
-    brought: Any = memory.bring(array)
+    brought: Any = memory.to_device(array)
     return brought if memory.is_host else brought.tensor
 
 

@@ -48,7 +48,7 @@ class Kernel:
     having done with them beforehand what takes time. None where there is nothing to gain."""
     channels_last: bool = False
     """Whether, prepared, it is faster where the channels of its tensors lie last."""
-    over_input: bool = False
+    may_overwrite_input: bool = False
     """Whether the output may be the first input's very elements, though the specification does not promise it: what
     lies between the operators of a graph nobody sees."""
 
@@ -62,7 +62,7 @@ class Declined:
 
 class Engine(Protocol):
     name: str
-    takes_chains: bool
+    fuses_pointwise: bool
     """Whether a chain of element-wise operators is one pass over memory."""
 
     def compile(

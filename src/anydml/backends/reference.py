@@ -24,7 +24,7 @@ def _no_memory(operator: str, problem: MemoryError) -> Violation:
 
 class ReferenceEngine:
     name = "reference"
-    takes_chains = False
+    fuses_pointwise = False
 
     def compile(
         self,

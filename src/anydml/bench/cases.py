@@ -13,7 +13,7 @@ import numpy as np
 from ..core.enums import AxisDirection
 from ..core.strided_layout import DATA_TYPES, Array
 from ..core.tensor_desc import DML_BUFFER_TENSOR_DESC
-from ..functions import quantized_linear_average_pooling
+from ..functions.quantized_pooling import quantized_linear_average_pooling
 from ..operators import spec
 from ..operators.schema import OperatorDesc
 from ..runtime.compiled import Compiled, CompiledOperator
@@ -322,7 +322,7 @@ class Pooling(Case):
 
 
 def tensor_of(device: Device, given: Any) -> DML_BUFFER_TENSOR_DESC:
-    array = device.memory.peek("bench", "", given)
+    array = device.memory.import_array("bench", "", given)
     strides = tuple(stride // array.itemsize for stride in array.strides)
     return DML_BUFFER_TENSOR_DESC(DataType=DATA_TYPES[array.dtype], Sizes=array.shape, Strides=strides)
 

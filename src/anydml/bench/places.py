@@ -87,7 +87,7 @@ class Host:
         """Random ones below `high`, the same in every process."""
         return self._random.integers(low, high, shape, dtype)
 
-    def bring(self, array: Array) -> Array:
+    def to_device(self, array: Array) -> Array:
         """An array of the CPU's memory here."""
         return array
 
@@ -202,7 +202,7 @@ class Gpu:
         options = {"dtype": self._type(dtype), "device": self.device, "generator": self._random}
         return self._torch.randint(low, high, tuple(shape), **options)
 
-    def bring(self, array: Array) -> Any:
+    def to_device(self, array: Array) -> Any:
         return self._torch.from_numpy(array).to(self.device)
 
     def cast(self, array: Any, dtype: Any) -> Any:

@@ -343,7 +343,7 @@ def _parser() -> argparse.ArgumentParser:
     from ..runtime.device import DEVICE_NAMES
 
     devices = ", ".join([*DEVICE_NAMES, "cuda, cuda:1 or xpu"])
-    parser = _described(
+    parser = _resolve(
         argparse.ArgumentParser,
         """DirectML's operators on any machine.""",
         """
@@ -356,7 +356,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"anydml {__version__}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
 
-    run = _described(
+    run = _resolve(
         commands.add_parser,
         """Run a model: all of it is checked first, then its commands are executed in order.
 
@@ -375,7 +375,7 @@ A model is JSON as DxDispatch has it; // and /* */ comments and trailing commas 
     run.add_argument("-v", "--verbose", action="store_true", help="tell on standard error which kernels serve")
     run.set_defaults(command=_run)
 
-    check = _described(
+    check = _resolve(
         commands.add_parser,
         """Check a model without running it: print every rule that it breaks, one in a line.""",
         """
@@ -390,7 +390,7 @@ A model is JSON as DxDispatch has it; // and /* */ comments and trailing commas 
     check.add_argument("--json", action="store_true", help="print the violations as JSON")
     check.set_defaults(command=_check)
 
-    ops = _described(
+    ops = _resolve(
         commands.add_parser,
         """List the operators, or tell all about one: members, constraints, support, engines, examples.""",
         """
@@ -403,7 +403,7 @@ A model is JSON as DxDispatch has it; // and /* */ comments and trailing commas 
     ops.add_argument("name", nargs="?", metavar="NAME", help="an operator")
     ops.set_defaults(command=_ops)
 
-    listing = _described(
+    listing = _resolve(
         commands.add_parser,
         """List the devices, and whether this machine can use them.""",
         """anydml devices""",
@@ -412,7 +412,7 @@ A model is JSON as DxDispatch has it; // and /* */ comments and trailing commas 
     )
     listing.set_defaults(command=_devices)
 
-    draw = _described(
+    draw = _resolve(
         commands.add_parser,
         """Draw an operator's small example, or the dispatches of a model, as SVG.
 
@@ -436,7 +436,7 @@ reads: the kernels that it is compiled to for the CPU, the sizes of what they gi
     _add_file_arguments(draw)
     draw.set_defaults(command=_draw, parser=draw)
 
-    bench = _described(
+    bench = _resolve(
         commands.add_parser,
         """Measure the operators beside the fastest copy that this machine shows, and beside the libraries installed.
 
@@ -470,7 +470,7 @@ where a result is wrong, or there is no room for a row.""",
     )
     bench.set_defaults(command=_bench, parser=bench)
 
-    warmup = _described(
+    warmup = _resolve(
         commands.add_parser,
         """Compile the kernels of models' operators for a GPU, and run nothing.
 
@@ -491,7 +491,7 @@ The compiler takes up to some seconds for a kernel that it has not seen before, 
     return parser
 
 
-def _described(make: Callable[..., Any], description: str, examples: str, **options: Any) -> argparse.ArgumentParser:
+def _resolve(make: Callable[..., Any], description: str, examples: str, **options: Any) -> argparse.ArgumentParser:
     from inspect import cleandoc
     from textwrap import indent
 

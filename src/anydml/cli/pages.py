@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TextIO
 
 import numpy as np
 
-from .. import functions
+from ..functions import function_of, load
 from ..backends import Declined, engines
 from ..backends.torch.devices import gpus
 from ..core import enums
@@ -90,8 +90,7 @@ def operator_page(found: OperatorSpec) -> list[Block]:
         Heading("Engines"),
         Table(("Engine", "How it serves the example below"), list(_engine_rows(found))),
     ]
-    function = getattr(functions, functions.function_of(found.name))
-    page += [Heading("As a function"), Code(_function(function))]
+    page += [Heading("As a function"), Code(_function(load(function_of(found.name))))]
     if found.name in EXAMPLES:
         page += [Heading("As a desc"), Code(_code(EXAMPLES[found.name][0]))]
     return [*page, f"Source: {sections['Source']['']}"]

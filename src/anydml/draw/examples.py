@@ -51,7 +51,7 @@ def _one(value: float, dtype: type[np.generic]) -> Array:
     return np.array(value, dtype).reshape(1, 1, 1, 1)
 
 
-def _of_one(desc: Any, x: Array, **options: Any) -> tuple[OperatorDesc, list[Array | None]]:
+def _unary(desc: Any, x: Array, **options: Any) -> tuple[OperatorDesc, list[Array | None]]:
     return desc(**{"InputTensor": _packed(x), "OutputTensor": _packed(x), **options}), [x]
 
 
@@ -80,7 +80,7 @@ def _pooled(desc: Any, places: int, indices: bool = False, **options: Any) -> tu
     if indices:
         options["OutputIndicesTensor"] = _packed(np.empty(y.shape, np.uint32))
     numbers = {"Strides": (1, 1), "WindowSize": (2, 2), "StartPadding": (0, 0), "EndPadding": (0, 0)}
-    return _of_one(desc, x, **{"OutputTensor": _packed(y), **numbers, **options})
+    return _unary(desc, x, **{"OutputTensor": _packed(y), **numbers, **options})
 
 
 _SIGNED = np.array([[[[-2.5, -1, 0], [0.5, 1, 4]]]], np.float32)
@@ -105,15 +105,15 @@ _INT8 = TensorDataType.INT8
 _EDGE = np.array([[[[1, 0, -1], [2, 0, -2], [1, 0, -1]]]], np.float32)
 
 EXAMPLES: Mapping[str, tuple[OperatorDesc, Sequence[Array | None]]] = {
-    "ELEMENT_WISE_IDENTITY": _of_one(
+    "ELEMENT_WISE_IDENTITY": _unary(
         unary.DML_ELEMENT_WISE_IDENTITY_OPERATOR_DESC, _SIGNED, ScaleBias=DML_SCALE_BIAS(Scale=2, Bias=10)
     ),
-    "ELEMENT_WISE_ABS": _of_one(unary.DML_ELEMENT_WISE_ABS_OPERATOR_DESC, _SIGNED),
+    "ELEMENT_WISE_ABS": _unary(unary.DML_ELEMENT_WISE_ABS_OPERATOR_DESC, _SIGNED),
     "ELEMENT_WISE_ADD": _of_two(binary.DML_ELEMENT_WISE_ADD_OPERATOR_DESC, _A, _B),
-    "ELEMENT_WISE_CLIP": _of_one(unary.DML_ELEMENT_WISE_CLIP_OPERATOR_DESC, _SIGNED, Min=-1, Max=0.75),
+    "ELEMENT_WISE_CLIP": _unary(unary.DML_ELEMENT_WISE_CLIP_OPERATOR_DESC, _SIGNED, Min=-1, Max=0.75),
     "ELEMENT_WISE_DIVIDE": _of_two(binary.DML_ELEMENT_WISE_DIVIDE_OPERATOR_DESC, _A, _B),
-    "ELEMENT_WISE_EXP": _of_one(unary.DML_ELEMENT_WISE_EXP_OPERATOR_DESC, _SIGNED),
-    "ELEMENT_WISE_LOG": _of_one(unary.DML_ELEMENT_WISE_LOG_OPERATOR_DESC, _POSITIVE),
+    "ELEMENT_WISE_EXP": _unary(unary.DML_ELEMENT_WISE_EXP_OPERATOR_DESC, _SIGNED),
+    "ELEMENT_WISE_LOG": _unary(unary.DML_ELEMENT_WISE_LOG_OPERATOR_DESC, _POSITIVE),
     "ELEMENT_WISE_MAX": _of_two(binary.DML_ELEMENT_WISE_MAX_OPERATOR_DESC, _A, _B),
     "ELEMENT_WISE_MEAN": _of_two(binary.DML_ELEMENT_WISE_MEAN_OPERATOR_DESC, _A, _B),
     "ELEMENT_WISE_MIN": _of_two(binary.DML_ELEMENT_WISE_MIN_OPERATOR_DESC, _A, _B),
@@ -124,41 +124,39 @@ EXAMPLES: Mapping[str, tuple[OperatorDesc, Sequence[Array | None]]] = {
         ),
         [_A, _B],
     ),
-    "ELEMENT_WISE_RECIP": _of_one(unary.DML_ELEMENT_WISE_RECIP_OPERATOR_DESC, _POSITIVE),
-    "ELEMENT_WISE_SQRT": _of_one(unary.DML_ELEMENT_WISE_SQRT_OPERATOR_DESC, _POSITIVE),
+    "ELEMENT_WISE_RECIP": _unary(unary.DML_ELEMENT_WISE_RECIP_OPERATOR_DESC, _POSITIVE),
+    "ELEMENT_WISE_SQRT": _unary(unary.DML_ELEMENT_WISE_SQRT_OPERATOR_DESC, _POSITIVE),
     "ELEMENT_WISE_SUBTRACT": _of_two(binary.DML_ELEMENT_WISE_SUBTRACT_OPERATOR_DESC, _A, _B),
-    "ELEMENT_WISE_THRESHOLD": _of_one(unary.DML_ELEMENT_WISE_THRESHOLD_OPERATOR_DESC, _SIGNED, Min=0),
-    "ACTIVATION_ELU": _of_one(activation.DML_ACTIVATION_ELU_OPERATOR_DESC, _SIGNED, Alpha=1),
-    "ACTIVATION_HARDMAX": _of_one(activation_softmax.DML_ACTIVATION_HARDMAX_OPERATOR_DESC, _SIGNED),
-    "ACTIVATION_HARD_SIGMOID": _of_one(
+    "ELEMENT_WISE_THRESHOLD": _unary(unary.DML_ELEMENT_WISE_THRESHOLD_OPERATOR_DESC, _SIGNED, Min=0),
+    "ACTIVATION_ELU": _unary(activation.DML_ACTIVATION_ELU_OPERATOR_DESC, _SIGNED, Alpha=1),
+    "ACTIVATION_HARDMAX": _unary(activation_softmax.DML_ACTIVATION_HARDMAX_OPERATOR_DESC, _SIGNED),
+    "ACTIVATION_HARD_SIGMOID": _unary(
         activation.DML_ACTIVATION_HARD_SIGMOID_OPERATOR_DESC, _SIGNED, Alpha=0.25, Beta=0.5
     ),
-    "ACTIVATION_IDENTITY": _of_one(activation.DML_ACTIVATION_IDENTITY_OPERATOR_DESC, _SIGNED),
-    "ACTIVATION_LEAKY_RELU": _of_one(activation.DML_ACTIVATION_LEAKY_RELU_OPERATOR_DESC, _SIGNED, Alpha=0.25),
-    "ACTIVATION_LINEAR": _of_one(activation.DML_ACTIVATION_LINEAR_OPERATOR_DESC, _SIGNED, Alpha=2, Beta=1),
-    "ACTIVATION_LOG_SOFTMAX": _of_one(activation_softmax.DML_ACTIVATION_LOG_SOFTMAX_OPERATOR_DESC, _SIGNED),
+    "ACTIVATION_IDENTITY": _unary(activation.DML_ACTIVATION_IDENTITY_OPERATOR_DESC, _SIGNED),
+    "ACTIVATION_LEAKY_RELU": _unary(activation.DML_ACTIVATION_LEAKY_RELU_OPERATOR_DESC, _SIGNED, Alpha=0.25),
+    "ACTIVATION_LINEAR": _unary(activation.DML_ACTIVATION_LINEAR_OPERATOR_DESC, _SIGNED, Alpha=2, Beta=1),
+    "ACTIVATION_LOG_SOFTMAX": _unary(activation_softmax.DML_ACTIVATION_LOG_SOFTMAX_OPERATOR_DESC, _SIGNED),
     "ACTIVATION_PARAMETERIZED_RELU": (
         activation_prelu.DML_ACTIVATION_PARAMETERIZED_RELU_OPERATOR_DESC(
             InputTensor=_packed(_SIGNED), SlopeTensor=_packed(_POSITIVE), OutputTensor=_packed(_SIGNED)
         ),
         [_SIGNED, _POSITIVE],
     ),
-    "ACTIVATION_PARAMETRIC_SOFTPLUS": _of_one(
+    "ACTIVATION_PARAMETRIC_SOFTPLUS": _unary(
         activation.DML_ACTIVATION_PARAMETRIC_SOFTPLUS_OPERATOR_DESC, _SIGNED, Alpha=2, Beta=0.5
     ),
-    "ACTIVATION_RELU": _of_one(activation.DML_ACTIVATION_RELU_OPERATOR_DESC, _SIGNED),
-    "ACTIVATION_SCALED_ELU": _of_one(
+    "ACTIVATION_RELU": _unary(activation.DML_ACTIVATION_RELU_OPERATOR_DESC, _SIGNED),
+    "ACTIVATION_SCALED_ELU": _unary(
         activation.DML_ACTIVATION_SCALED_ELU_OPERATOR_DESC, _SIGNED, Alpha=1.6732, Gamma=1.0507
     ),
-    "ACTIVATION_SCALED_TANH": _of_one(activation.DML_ACTIVATION_SCALED_TANH_OPERATOR_DESC, _SIGNED, Alpha=1, Beta=0.5),
-    "ACTIVATION_SIGMOID": _of_one(activation.DML_ACTIVATION_SIGMOID_OPERATOR_DESC, _SIGNED),
-    "ACTIVATION_SOFTMAX": _of_one(activation_softmax.DML_ACTIVATION_SOFTMAX_OPERATOR_DESC, _SIGNED),
-    "ACTIVATION_SOFTPLUS": _of_one(activation.DML_ACTIVATION_SOFTPLUS_OPERATOR_DESC, _SIGNED, Steepness=1),
-    "ACTIVATION_SOFTSIGN": _of_one(activation.DML_ACTIVATION_SOFTSIGN_OPERATOR_DESC, _SIGNED),
-    "ACTIVATION_TANH": _of_one(activation.DML_ACTIVATION_TANH_OPERATOR_DESC, _SIGNED),
-    "ACTIVATION_THRESHOLDED_RELU": _of_one(
-        activation.DML_ACTIVATION_THRESHOLDED_RELU_OPERATOR_DESC, _SIGNED, Alpha=0.5
-    ),
+    "ACTIVATION_SCALED_TANH": _unary(activation.DML_ACTIVATION_SCALED_TANH_OPERATOR_DESC, _SIGNED, Alpha=1, Beta=0.5),
+    "ACTIVATION_SIGMOID": _unary(activation.DML_ACTIVATION_SIGMOID_OPERATOR_DESC, _SIGNED),
+    "ACTIVATION_SOFTMAX": _unary(activation_softmax.DML_ACTIVATION_SOFTMAX_OPERATOR_DESC, _SIGNED),
+    "ACTIVATION_SOFTPLUS": _unary(activation.DML_ACTIVATION_SOFTPLUS_OPERATOR_DESC, _SIGNED, Steepness=1),
+    "ACTIVATION_SOFTSIGN": _unary(activation.DML_ACTIVATION_SOFTSIGN_OPERATOR_DESC, _SIGNED),
+    "ACTIVATION_TANH": _unary(activation.DML_ACTIVATION_TANH_OPERATOR_DESC, _SIGNED),
+    "ACTIVATION_THRESHOLDED_RELU": _unary(activation.DML_ACTIVATION_THRESHOLDED_RELU_OPERATOR_DESC, _SIGNED, Alpha=0.5),
     "CONVOLUTION": (
         DML_CONVOLUTION_OPERATOR_DESC(
             InputTensor=_packed(_IMAGE.astype(np.float32)),
@@ -288,7 +286,7 @@ EXAMPLES: Mapping[str, tuple[OperatorDesc, Sequence[Array | None]]] = {
         ),
         [_CHANNELS, _SCALES, _MEANS],
     ),
-    "LOCAL_RESPONSE_NORMALIZATION": _of_one(
+    "LOCAL_RESPONSE_NORMALIZATION": _unary(
         DML_LOCAL_RESPONSE_NORMALIZATION_OPERATOR_DESC,
         _CHANNELS,
         CrossChannel=True,
@@ -336,7 +334,7 @@ EXAMPLES: Mapping[str, tuple[OperatorDesc, Sequence[Array | None]]] = {
         _B,
         FusedActivation=activation.DML_ACTIVATION_LEAKY_RELU_OPERATOR_DESC(Alpha=0.25),
     ),
-    "ACTIVATION_SHRINK": _of_one(activation.DML_ACTIVATION_SHRINK_OPERATOR_DESC, _SIGNED, Bias=0.5, Threshold=0.5),
+    "ACTIVATION_SHRINK": _unary(activation.DML_ACTIVATION_SHRINK_OPERATOR_DESC, _SIGNED, Bias=0.5, Threshold=0.5),
     "MAX_POOLING1": _pooled(max_pooling.DML_MAX_POOLING1_OPERATOR_DESC, 3, indices=True),
     "ELEMENT_WISE_MODULUS_TRUNCATE": _of_two(binary.DML_ELEMENT_WISE_MODULUS_TRUNCATE_OPERATOR_DESC, _A, _B),
     "FILL_VALUE_CONSTANT": (
@@ -376,19 +374,17 @@ EXAMPLES: Mapping[str, tuple[OperatorDesc, Sequence[Array | None]]] = {
         DML_CUMULATIVE_PRODUCT_OPERATOR_DESC(InputTensor=_packed(_TABLE), OutputTensor=_packed(_TABLE), Axis=3),
         [_TABLE],
     ),
-    "ELEMENT_WISE_CLIP1": _of_one(
+    "ELEMENT_WISE_CLIP1": _unary(
         unary.DML_ELEMENT_WISE_CLIP1_OPERATOR_DESC,
         _SIGNED,
         MinMaxDataType=TensorDataType.FLOAT32,
         Min=-1,
         Max=0.75,
     ),
-    "ELEMENT_WISE_NEGATE": _of_one(unary.DML_ELEMENT_WISE_NEGATE_OPERATOR_DESC, _SIGNED),
-    "ACTIVATION_SOFTMAX1": _of_one(activation_softmax.DML_ACTIVATION_SOFTMAX1_OPERATOR_DESC, _SIGNED, Axes=(2,)),
-    "ACTIVATION_LOG_SOFTMAX1": _of_one(
-        activation_softmax.DML_ACTIVATION_LOG_SOFTMAX1_OPERATOR_DESC, _SIGNED, Axes=(2,)
-    ),
-    "ACTIVATION_HARDMAX1": _of_one(activation_softmax.DML_ACTIVATION_HARDMAX1_OPERATOR_DESC, _SIGNED, Axes=(2,)),
+    "ELEMENT_WISE_NEGATE": _unary(unary.DML_ELEMENT_WISE_NEGATE_OPERATOR_DESC, _SIGNED),
+    "ACTIVATION_SOFTMAX1": _unary(activation_softmax.DML_ACTIVATION_SOFTMAX1_OPERATOR_DESC, _SIGNED, Axes=(2,)),
+    "ACTIVATION_LOG_SOFTMAX1": _unary(activation_softmax.DML_ACTIVATION_LOG_SOFTMAX1_OPERATOR_DESC, _SIGNED, Axes=(2,)),
+    "ACTIVATION_HARDMAX1": _unary(activation_softmax.DML_ACTIVATION_HARDMAX1_OPERATOR_DESC, _SIGNED, Axes=(2,)),
     "QUANTIZED_LINEAR_AVERAGE_POOLING": (
         DML_QUANTIZED_LINEAR_AVERAGE_POOLING_OPERATOR_DESC(
             InputTensor=_packed(_IMAGE),

@@ -152,7 +152,6 @@ def function_of(operator: str) -> str:
     return name if name in FUNCTIONS else name[:-1]
 
 
-def __getattr__(name: str) -> Any:
-    if name in FUNCTIONS:
-        return getattr(import_module(f".{FUNCTIONS[name]}", __name__), name)
-    raise AttributeError(f"module 'anydml.functions' has no attribute {name!r}")
+def load(name: str) -> Any:
+    """The function of a name, loading its file where need be."""
+    return getattr(import_module(f".{FUNCTIONS[name]}", __name__), name)

@@ -23,8 +23,8 @@ from ..runtime.device import Device
 from ..runtime.interop import refuse
 from ..runtime.memory import restride
 from ._arguments import as_axes, as_axis, as_flag, as_number, per_dimension, result_array
-from ._call import as_device, data_type_of, describe, run
-from ._messages import argument_of, worded
+from ._call import as_device, data_type_of, resolve, run
+from ._messages import argument_of, in_function_terms
 
 if TYPE_CHECKING:
     from ..graph.builder import Expression, Graph
@@ -37,12 +37,12 @@ AS_INFERRED: Any = object()
 """The output sizes of what has no choice."""
 
 
-def operate(name: str, out: Any = None, device: Any = None, **members: Any) -> Any:
+def apply(name: str, out: Any = None, device: Any = None, **members: Any) -> Any:
     """The first output of an operator; as :func:`outputs_of`, but `out` is one array."""
-    return outputs_of(name, None if out is None else [out], device, **members)[0]
+    return apply_all(name, None if out is None else [out], device, **members)[0]
 
 
-def outputs_of(
+def apply_all(
     name: str,
     out: Any = None,
     device: Any = None,
@@ -79,7 +79,9 @@ def outputs_of(
         value = members.pop(member, None)
         many = "array" in found.tensors[member].kind
         given |= {f"{member}[{i}]": each for i, each in enumerate(value)} if many else {member: value}
-    side = side_of(name, given.values(), out, device) if graph is None else _Expressions(name, graph, out, device)
+    side = (
+        adapter_for(name, given.values(), out, device) if graph is None else ExpressionAdapter(name, graph, out, device)
+    )
     operands = _taken(side, found, given, spread is not None)
     there = {label: operand for label, operand in operands.items() if operand is not None}
     if spread is not None:
@@ -101,10 +103,10 @@ def graph_among(values: Iterable[Any]) -> Graph | None:
     return found
 
 
-def side_of(name: str, values: Iterable[Any], out: Any, device: Any) -> Side:
+def adapter_for(name: str, values: Iterable[Any], out: Any, device: Any) -> Side:
     """What takes operands: of arrays alone, or of expressions with arrays among them."""
     graph = graph_among(values)
-    return _Arrays(name, out, device) if graph is None else _Expressions(name, graph, out, device)
+    return ArrayAdapter(name, out, device) if graph is None else ExpressionAdapter(name, graph, out, device)
 
 
 def _argument(label: str) -> str:
@@ -162,14 +164,14 @@ def _output_sizes(name: str, side: Side, rank: int, given: Any) -> Shape:
     return sizes
 
 
-class Seen(NamedTuple):
+class OperandInfo(NamedTuple):
     """What is to be known of an operand before it is taken."""
 
     shape: Shape
     dtype: np.dtype[Any]
 
 
-class _Arrays:
+class ArrayAdapter:
     """Operands in the memory of a device."""
 
     def __init__(self, name: str, out: Any, device: Any) -> None:
@@ -179,7 +181,7 @@ class _Arrays:
         self.memory = self.device.memory
 
     def take(self, where: str, value: Any) -> Array:
-        return self.memory.bring(self.memory.peek(self.name, where, value))
+        return self.memory.to_device(self.memory.import_array(self.name, where, value))
 
     def shape(self, operand: Any) -> Shape:
         return tuple(operand.shape)
@@ -188,9 +190,9 @@ class _Arrays:
         dtype: np.dtype[Any] = operand.dtype
         return dtype
 
-    def look(self, where: str, value: Any) -> Seen:
-        array = self.memory.peek(self.name, where, value)
-        return Seen(tuple(array.shape), array.dtype)
+    def look(self, where: str, value: Any) -> OperandInfo:
+        array = self.memory.import_array(self.name, where, value)
+        return OperandInfo(tuple(array.shape), array.dtype)
 
     def spread(self, operand: Any, shape: Shape) -> Any:
         if operand.shape == shape:
@@ -200,12 +202,12 @@ class _Arrays:
     def wanted_sizes(self, rank: int) -> Shape:
         if not isinstance(self.out, (list, tuple)) or not self.out or self.out[0] is None:
             return ()
-        shape = self.memory.peek(self.name, "out", self.out[0]).shape
+        shape = self.memory.import_array(self.name, "out", self.out[0]).shape
         return tuple(shape[2:]) if len(shape) == rank else ()
 
     def apply(self, operands: Mapping[str, Any], options: Mapping[str, Any], sizes: Shape, like: Any) -> list[Any]:
         named = {_argument(label): operand for label, operand in operands.items()}
-        described = describe(self.name, named, self.device, options, sizes)
+        described = resolve(self.name, named, self.device, options, sizes)
         count = len(described.results)
         out = [None] * count if self.out is None else self.out
         if not isinstance(out, (list, tuple)) or len(out) != count:
@@ -218,10 +220,10 @@ class _Arrays:
         run(described, list(operands.values()), results, self.device)
         # What has no operand to be like is the device's own.
         sides = zip(out, results, strict=True)
-        return [self.memory.give(result if not operands else like, place, result) for place, result in sides]
+        return [self.memory.export(result if not operands else like, place, result) for place, result in sides]
 
 
-class _Expressions:
+class ExpressionAdapter:
     """Operands of a graph, arrays among them its constants."""
 
     def __init__(self, name: str, graph: Graph, out: Any, device: Any) -> None:
@@ -240,7 +242,7 @@ class _Expressions:
 
         if isinstance(value, Expression):
             return value
-        found = self.memory.peek(self.name, where, value)
+        found = self.memory.import_array(self.name, where, value)
         array = found if isinstance(found, np.ndarray) else found.numpy()
         tensor = DML_BUFFER_TENSOR_DESC(DataType=data_type_of(self.name, where, array), Sizes=array.shape)
         data = np.zeros(tensor.TotalTensorSizeInBytes or 0, np.uint8)
@@ -256,11 +258,11 @@ class _Expressions:
             refuse(self.name, "(S3)", "", f"an expression of {data_type.name}", listing(DATA_TYPES), kind="type")
         return DTYPES[data_type]
 
-    def look(self, where: str, value: Any) -> Seen:
+    def look(self, where: str, value: Any) -> OperandInfo:
         if graph_among([value]) is not None:
-            return Seen(self.shape(value), self.dtype(value))
-        array = self.memory.peek(self.name, where, value)
-        return Seen(tuple(array.shape), array.dtype)
+            return OperandInfo(self.shape(value), self.dtype(value))
+        array = self.memory.import_array(self.name, where, value)
+        return OperandInfo(tuple(array.shape), array.dtype)
 
     def spread(self, operand: Any, shape: Shape) -> Any:
         tensor = operand.tensor
@@ -292,10 +294,10 @@ class _Expressions:
             return [*self.graph.operator(found.desc, **{**options, **given, **outputs})]
         except DMLError as problem:
             names = {label: _argument(label) for label in operands}
-            raise error(worded(problem.violations, device, names)) from None
+            raise error(in_function_terms(problem.violations, device, names)) from None
 
 
-Side: TypeAlias = _Arrays | _Expressions
+Side: TypeAlias = ArrayAdapter | ExpressionAdapter
 
 
 def _spread_strides(sizes: Shape, strides: Sequence[int], shape: Shape) -> list[int]:
@@ -308,7 +310,7 @@ def _spread_strides(sizes: Shape, strides: Sequence[int], shape: Shape) -> list[
 # What broadcasts
 
 
-def together(name: str, shapes: Mapping[str, Shape]) -> dict[str, Shape]:
+def broadcast_all(name: str, shapes: Mapping[str, Shape]) -> dict[str, Shape]:
     """Every operand to the shape that NumPy's rules give them; rule (A13)."""
     try:
         shape = np.broadcast_shapes(*shapes.values())

@@ -115,7 +115,7 @@ def result_array(memory: Memory, name: str, out: Any, dtype: np.dtype[Any], shap
     if isinstance(out, (list, tuple)):
         expected = "an array that can be written to, or None for a new one"
         refuse(name, "(A1)", "out", kind_of(out), expected, kind="type")
-    array = memory.peek(name, "out", out)
+    array = memory.import_array(name, "out", out)
     if not array.flags.writeable:
         refuse(name, "(A3)", "out", "a read-only array", "a writable one")
     if array.dtype != dtype or array.shape != shape:
@@ -155,7 +155,9 @@ def per_channel(
     if value is None:
         refuse(name, "(A9)", where, "None", "a number, or one for each channel", kind="type")
     plain = isinstance(value, (int, float, list, tuple)) and not isinstance(value, (bool, np.generic))
-    array = np.array(value) if plain and not isinstance(value, (list, tuple)) else memory.peek(name, where, value)
+    array = (
+        np.array(value) if plain and not isinstance(value, (list, tuple)) else memory.import_array(name, where, value)
+    )
     is_scale = dtype.kind == "f"
     if array.dtype.kind not in ("fiu" if is_scale else "iu"):
         expected = f"{'a number' if is_scale else 'an integer'} for {dtype}, or one for each channel"
@@ -171,7 +173,7 @@ def per_channel(
         found = f"shape {array.shape}"
         refuse(name, "(A9)", where, found, f"a number, or {channels} of them, one for each channel")
     with np.errstate(over="ignore"):
-        return memory.bring(array.astype(dtype).reshape((1, -1) + (1,) * max(rank - 2, 0)))
+        return memory.to_device(array.astype(dtype).reshape((1, -1) + (1,) * max(rank - 2, 0)))
 
 
 def per_dimension(name: str, where: str, value: Any, spatial: int) -> tuple[int, ...]:

@@ -16,22 +16,22 @@ from ..core.errors import DMLError, Violation, error, listing
 from ..core.strided_layout import DATA_TYPES, DTYPES, Array, Layout
 from ..core.tensor_desc import DML_BUFFER_TENSOR_DESC, DML_SCALE_BIAS
 from ..operators import spec
-from ..operators.schema import OperatorDesc, OperatorSpec, anything_goes
+from ..operators.schema import OperatorDesc, OperatorSpec, no_value_checks
 from ..operators.shape_inference import complete, inferred_sizes, is_input
 from ..operators.validate import validate
 from ..runtime.binding import Bound, Slot, check_sharing
-from ..runtime.compiled import Served
+from ..runtime.compiled import KernelSelection
 from ..runtime.device import Device
 from ..runtime.interop import has_data_type, refuse
 from ..runtime.memory import address
-from ._messages import conversion, row_of, worded
+from ._messages import conversion, in_function_terms, row_of
 
 Shapes: TypeAlias = tuple[tuple[str, tuple[TensorDataType, tuple[int, ...]] | None], ...]
 """Data types and sizes of operands, by their names; None for those left out."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Described:
+class ResolvedCall:
     """An operator on operands of given types and sizes, which passed the rules."""
 
     spec: OperatorSpec
@@ -45,22 +45,22 @@ class Described:
 
 
 class _Compiled(NamedTuple):
-    served: Served
+    served: KernelSelection
     inputs: list[Slot]
     outputs: list[Slot]
 
 
 _MOST_KEPT = 512
-_DESCRIBED: dict[Any, Described] = {}
+_DESCRIBED: dict[Any, ResolvedCall] = {}
 
 
-def describe(
+def resolve(
     name: str,
     operands: Mapping[str, Array | None],
     device: Device,
     members: Mapping[str, Any],
     last_sizes: tuple[int, ...] = (),
-) -> Described:
+) -> ResolvedCall:
     """What an operator makes of operands, in header order; what was right before is kept.
 
     Args:
@@ -77,9 +77,9 @@ def describe(
     try:
         found = _DESCRIBED.get(key)
     except TypeError:  # what can't be hashed is refused
-        return _described(name, shapes, device, members, last_sizes)
+        return _resolve(name, shapes, device, members, last_sizes)
     if found is None:
-        found = _described(name, shapes, device, members, last_sizes)
+        found = _resolve(name, shapes, device, members, last_sizes)
         if len(_DESCRIBED) >= _MOST_KEPT:
             _DESCRIBED.clear()
         _DESCRIBED[key] = found
@@ -95,9 +95,9 @@ def _exact(value: Any) -> Any:
     return value.hex() if type(value) is float else (type(value), value)
 
 
-def _described(
+def _resolve(
     name: str, shapes: Shapes, device: Device, members: Mapping[str, Any], last_sizes: tuple[int, ...]
-) -> Described:
+) -> ResolvedCall:
     found = spec(name)
     labels: list[str] = []
     for member, row in found.tensors.items():
@@ -120,8 +120,8 @@ def _described(
             # Something from nothing: there is no such tensor.
             raise_any(validate(replace(desc, **true), device.feature_level, device.strict))
     except DMLError as problem:
-        raise error(worded(problem.violations, device, names)) from None
-    return Described(found, desc, names, tuple(results), is_empty)
+        raise error(in_function_terms(problem.violations, device, names)) from None
+    return ResolvedCall(found, desc, names, tuple(results), is_empty)
 
 
 def _tensors(found: OperatorSpec, shapes: Shapes, members: Mapping[str, Any], least: int) -> dict[str, Any]:
@@ -159,7 +159,7 @@ def _true_sizes(
 
 
 def run(
-    described: Described, operands: Sequence[Array | None], outputs: Sequence[Array], device: Device
+    described: ResolvedCall, operands: Sequence[Array | None], outputs: Sequence[Array], device: Device
 ) -> Kernel | None:
     """Compiles and runs an operator on arrays; compiled operators are kept.
 
@@ -181,14 +181,14 @@ def run(
     places = iter(outputs)
     written = [None if slot.layout is None else next(places) for slot in compiled.outputs]
     # To see that nothing is shared takes longer here than in the kernel's own language.
-    quick = kernel.try_run if operator.check_values is anything_goes else None
+    quick = kernel.try_run if operator.check_values is no_value_checks else None
     if quick is not None and quick(inputs, written, operator.in_place):
         return kernel
     bound = [_bound(slot, array) for slot, array in zip(compiled.inputs, inputs, strict=True) if array is not None]
     targets = [_bound(slot, array) for slot, array in zip(compiled.outputs, written, strict=True) if array is not None]
     raise_any(check_sharing(operator.name, operator.in_place, bound, targets))
     wrong = device.check_values(operator, described.desc, inputs)
-    raise_any(worded(wrong, device, described.names))
+    raise_any(in_function_terms(wrong, device, described.names))
     kernel.run(inputs, written)
     return kernel
 
@@ -201,7 +201,7 @@ def _bound(slot: Slot, array: Array) -> Bound:
 
 @lru_cache(maxsize=_MOST_KEPT)
 def _compile(
-    device: Device, described: Described, operands: tuple[Layout | None, ...], outputs: tuple[Layout, ...]
+    device: Device, described: ResolvedCall, operands: tuple[Layout | None, ...], outputs: tuple[Layout, ...]
 ) -> _Compiled:
     operator, desc = described.spec, described.desc
     aligned = operator.align(desc, operands)

@@ -50,7 +50,7 @@ def argument_of(member: str) -> str:
     return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", member.removesuffix("Tensor")).lower()
 
 
-def worded(violations: Iterable[Violation], device: Device, names: Mapping[str, str]) -> Iterator[Violation]:
+def in_function_terms(violations: Iterable[Violation], device: Device, names: Mapping[str, str]) -> Iterator[Violation]:
     """Violations of a desc as those of a call.
 
     Args:

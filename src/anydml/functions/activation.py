@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..runtime.device import Device
-from ._apply import operate
+from ._apply import apply
 
 
 def elu(x: Any, alpha: float = 1.0, *, out: Any = None, device: Device | str | None = None) -> Any:
@@ -28,7 +28,7 @@ def elu(x: Any, alpha: float = 1.0, *, out: Any = None, device: Device | str | N
     >>> elu([1.0, -1.0])
     array([ 1.        , -0.63212055], dtype=float32)
     """
-    return operate("ACTIVATION_ELU", out, device, InputTensor=x, Alpha=alpha)
+    return apply("ACTIVATION_ELU", out, device, InputTensor=x, Alpha=alpha)
 
 
 def hard_sigmoid(
@@ -54,7 +54,7 @@ def hard_sigmoid(
     >>> hard_sigmoid([-4.0, 0.0, 1.0])
     array([0. , 0.5, 0.7], dtype=float32)
     """
-    return operate("ACTIVATION_HARD_SIGMOID", out, device, InputTensor=x, Alpha=alpha, Beta=beta)
+    return apply("ACTIVATION_HARD_SIGMOID", out, device, InputTensor=x, Alpha=alpha, Beta=beta)
 
 
 def leaky_relu(x: Any, alpha: float = 0.01, *, out: Any = None, device: Device | str | None = None) -> Any:
@@ -77,7 +77,7 @@ def leaky_relu(x: Any, alpha: float = 0.01, *, out: Any = None, device: Device |
     >>> leaky_relu([1.0, -1.0])
     array([ 1.  , -0.01], dtype=float32)
     """
-    return operate("ACTIVATION_LEAKY_RELU", out, device, InputTensor=x, Alpha=alpha)
+    return apply("ACTIVATION_LEAKY_RELU", out, device, InputTensor=x, Alpha=alpha)
 
 
 def linear(x: Any, alpha: float, beta: float = 0.0, *, out: Any = None, device: Device | str | None = None) -> Any:
@@ -101,7 +101,7 @@ def linear(x: Any, alpha: float, beta: float = 0.0, *, out: Any = None, device: 
     >>> linear([1.0, 2.0], 10, 1)
     array([11., 21.], dtype=float32)
     """
-    return operate("ACTIVATION_LINEAR", out, device, InputTensor=x, Alpha=alpha, Beta=beta)
+    return apply("ACTIVATION_LINEAR", out, device, InputTensor=x, Alpha=alpha, Beta=beta)
 
 
 def parametric_softplus(
@@ -127,7 +127,7 @@ def parametric_softplus(
     >>> parametric_softplus([0.0, 1.0], 2, 1)
     array([1.3862944, 2.6265233], dtype=float32)
     """
-    return operate("ACTIVATION_PARAMETRIC_SOFTPLUS", out, device, InputTensor=x, Alpha=alpha, Beta=beta)
+    return apply("ACTIVATION_PARAMETRIC_SOFTPLUS", out, device, InputTensor=x, Alpha=alpha, Beta=beta)
 
 
 def relu(x: Any, *, out: Any = None, device: Device | str | None = None) -> Any:
@@ -149,7 +149,7 @@ def relu(x: Any, *, out: Any = None, device: Device | str | None = None) -> Any:
     >>> relu([1.0, -1.0])
     array([1., 0.], dtype=float32)
     """
-    return operate("ACTIVATION_RELU", out, device, InputTensor=x)
+    return apply("ACTIVATION_RELU", out, device, InputTensor=x)
 
 
 def scaled_elu(
@@ -175,7 +175,7 @@ def scaled_elu(
     >>> scaled_elu([1.0, -1.0])
     array([ 1.0507   , -1.1112876], dtype=float32)
     """
-    return operate("ACTIVATION_SCALED_ELU", out, device, InputTensor=x, Alpha=alpha, Gamma=gamma)
+    return apply("ACTIVATION_SCALED_ELU", out, device, InputTensor=x, Alpha=alpha, Gamma=gamma)
 
 
 def scaled_tanh(
@@ -201,7 +201,7 @@ def scaled_tanh(
     >>> scaled_tanh([0.0, 1.0])
     array([0.        , 0.46211717], dtype=float32)
     """
-    return operate("ACTIVATION_SCALED_TANH", out, device, InputTensor=x, Alpha=alpha, Beta=beta)
+    return apply("ACTIVATION_SCALED_TANH", out, device, InputTensor=x, Alpha=alpha, Beta=beta)
 
 
 def sigmoid(x: Any, *, out: Any = None, device: Device | str | None = None) -> Any:
@@ -223,7 +223,7 @@ def sigmoid(x: Any, *, out: Any = None, device: Device | str | None = None) -> A
     >>> sigmoid([0.0, 2.0])
     array([0.5      , 0.8807971], dtype=float32)
     """
-    return operate("ACTIVATION_SIGMOID", out, device, InputTensor=x)
+    return apply("ACTIVATION_SIGMOID", out, device, InputTensor=x)
 
 
 def softplus(x: Any, steepness: float = 1.0, *, out: Any = None, device: Device | str | None = None) -> Any:
@@ -246,7 +246,7 @@ def softplus(x: Any, steepness: float = 1.0, *, out: Any = None, device: Device 
     >>> softplus([0.0, 1.0])
     array([0.6931472, 1.3132616], dtype=float32)
     """
-    return operate("ACTIVATION_SOFTPLUS", out, device, InputTensor=x, Steepness=steepness)
+    return apply("ACTIVATION_SOFTPLUS", out, device, InputTensor=x, Steepness=steepness)
 
 
 def softsign(x: Any, *, out: Any = None, device: Device | str | None = None) -> Any:
@@ -268,7 +268,7 @@ def softsign(x: Any, *, out: Any = None, device: Device | str | None = None) -> 
     >>> softsign([1.0, -3.0])
     array([ 0.5 , -0.75], dtype=float32)
     """
-    return operate("ACTIVATION_SOFTSIGN", out, device, InputTensor=x)
+    return apply("ACTIVATION_SOFTSIGN", out, device, InputTensor=x)
 
 
 def tanh(x: Any, *, out: Any = None, device: Device | str | None = None) -> Any:
@@ -290,7 +290,7 @@ def tanh(x: Any, *, out: Any = None, device: Device | str | None = None) -> Any:
     >>> tanh([0.0, 1.0])
     array([0.       , 0.7615942], dtype=float32)
     """
-    return operate("ACTIVATION_TANH", out, device, InputTensor=x)
+    return apply("ACTIVATION_TANH", out, device, InputTensor=x)
 
 
 def thresholded_relu(x: Any, alpha: float = 1.0, *, out: Any = None, device: Device | str | None = None) -> Any:
@@ -313,7 +313,7 @@ def thresholded_relu(x: Any, alpha: float = 1.0, *, out: Any = None, device: Dev
     >>> thresholded_relu([0.5, 1.5])
     array([0. , 1.5], dtype=float32)
     """
-    return operate("ACTIVATION_THRESHOLDED_RELU", out, device, InputTensor=x, Alpha=alpha)
+    return apply("ACTIVATION_THRESHOLDED_RELU", out, device, InputTensor=x, Alpha=alpha)
 
 
 def shrink(
@@ -339,4 +339,4 @@ def shrink(
     >>> shrink([-2.0, 0.25, 2.0], 0.5)
     array([-1.5,  0. ,  1.5], dtype=float32)
     """
-    return operate("ACTIVATION_SHRINK", out, device, InputTensor=x, Bias=bias, Threshold=threshold)
+    return apply("ACTIVATION_SHRINK", out, device, InputTensor=x, Bias=bias, Threshold=threshold)

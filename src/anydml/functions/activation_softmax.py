@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..runtime.device import Device
-from ._apply import operate, side_of
+from ._apply import adapter_for, apply
 from ._arguments import as_axes
 
 
@@ -92,9 +92,9 @@ def hardmax(x: Any, axes: int | Sequence[int] = -1, *, out: Any = None, device: 
 
 
 def _along(name: str, x: Any, axes: Any, out: Any, device: Any) -> Any:
-    side = side_of(name, [x], out, device)
+    side = adapter_for(name, [x], out, device)
     shape = side.look("x", x).shape
     each = as_axes(name, axes, len(shape))
     if each == (len(shape) - 1,) and all(size == 1 for size in shape[:-2]):
-        return operate(name, out, device, InputTensor=x)
-    return operate(f"{name}1", out, device, InputTensor=x, Axes=each)
+        return apply(name, out, device, InputTensor=x)
+    return apply(f"{name}1", out, device, InputTensor=x, Axes=each)

@@ -8,7 +8,7 @@ from typing import Any
 from ..core.enums import ConvolutionDirection, ConvolutionMode
 from ..operators.schema import OperatorDesc
 from ..runtime.device import Device
-from ._apply import operate
+from ._apply import apply
 
 
 def convolution(
@@ -60,7 +60,7 @@ def convolution(
     >>> convolution([[[1.0, 2.0, 3.0, 4.0]]], [[[1.0, 10.0]]], strides=2)
     array([[[21., 43.]]], dtype=float32)
     """
-    return operate(
+    return apply(
         "CONVOLUTION",
         out,
         device,

@@ -9,10 +9,10 @@ from numpy import ndarray
 from ..core.enums import AxisDirection
 from ..runtime.device import Device
 from ..runtime.memory import HOST
-from ._apply import graph_among, operate
+from ._apply import apply, graph_among
 from ._arguments import as_axis, as_flag, fold_to_8, result_array
-from ._call import as_device, describe, run
-from ._call_cache import AGAIN, keep
+from ._call import as_device, resolve, run
+from ._call_cache import CALL_CACHE, keep
 
 
 def cumulative_summation(
@@ -104,7 +104,7 @@ def _tally(
     ):
         strides = None if out is None else out.strides
         key = name, axis, exclusive, reverse, device, x.dtype, x.shape, x.strides, strides
-        again = AGAIN.get(key)
+        again = CALL_CACHE.get(key)
         if again is not None:
             quick, dtype, shape = again
             place = result_array(HOST, name, None, dtype, shape) if out is None else out
@@ -112,19 +112,19 @@ def _tally(
                 return place
     if graph_among([x]) is not None:
         options = {"Axis": axis, "AxisDirection": _direction(name, reverse), exclusive_member: exclusive}
-        return operate(name, out, device, InputTensor=x, **options)
+        return apply(name, out, device, InputTensor=x, **options)
     device = as_device(device)
     memory = device.memory
-    array = memory.bring(memory.peek(name, "x", x))
+    array = memory.to_device(memory.import_array(name, "x", x))
     axis = as_axis(name, axis, array.ndim)
     result = result_array(memory, name, out, array.dtype, array.shape)
     (folded,), (output,), axis = fold_to_8(name, [array], [result], axis)
     flag = as_flag(name, "exclusive", exclusive)
     options = {"Axis": axis, "AxisDirection": _direction(name, reverse), exclusive_member: flag}
-    kernel = run(describe(name, {"x": folded}, device, options), [folded], [output], device)
+    kernel = run(resolve(name, {"x": folded}, device, options), [folded], [output], device)
     if memory.is_host and folded is array:
         keep(key, kernel, result)
-    return memory.give(x, out, result)
+    return memory.export(x, out, result)
 
 
 def _direction(name: str, reverse: Any) -> AxisDirection:

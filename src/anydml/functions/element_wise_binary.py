@@ -7,7 +7,7 @@ from typing import Any
 from ..core.tensor_desc import DML_SCALE_BIAS
 from ..operators.schema import OperatorDesc
 from ..runtime.device import Device
-from ._apply import operate, together
+from ._apply import apply, broadcast_all
 
 
 def add(
@@ -38,7 +38,7 @@ def add(
     operator, options = "ELEMENT_WISE_ADD", {}
     if activation is not None:
         operator, options = "ELEMENT_WISE_ADD1", {"FusedActivation": activation}
-    return operate(operator, out, device, spread=together, ATensor=a, BTensor=b, **options)
+    return apply(operator, out, device, spread=broadcast_all, ATensor=a, BTensor=b, **options)
 
 
 def subtract(a: Any, b: Any, *, out: Any = None, device: Device | str | None = None) -> Any:
@@ -61,7 +61,7 @@ def subtract(a: Any, b: Any, *, out: Any = None, device: Device | str | None = N
     >>> subtract([3.0, 4.0], 1)
     array([2., 3.], dtype=float32)
     """
-    return operate("ELEMENT_WISE_SUBTRACT", out, device, spread=together, ATensor=a, BTensor=b)
+    return apply("ELEMENT_WISE_SUBTRACT", out, device, spread=broadcast_all, ATensor=a, BTensor=b)
 
 
 def multiply(a: Any, b: Any, *, out: Any = None, device: Device | str | None = None) -> Any:
@@ -85,7 +85,7 @@ def multiply(a: Any, b: Any, *, out: Any = None, device: Device | str | None = N
     array([[3, 4],
            [6, 8]])
     """
-    return operate("ELEMENT_WISE_MULTIPLY", out, device, spread=together, ATensor=a, BTensor=b)
+    return apply("ELEMENT_WISE_MULTIPLY", out, device, spread=broadcast_all, ATensor=a, BTensor=b)
 
 
 def divide(a: Any, b: Any, *, out: Any = None, device: Device | str | None = None) -> Any:
@@ -108,7 +108,7 @@ def divide(a: Any, b: Any, *, out: Any = None, device: Device | str | None = Non
     >>> divide([7, -7], 2)
     array([ 3, -3])
     """
-    return operate("ELEMENT_WISE_DIVIDE", out, device, spread=together, ATensor=a, BTensor=b)
+    return apply("ELEMENT_WISE_DIVIDE", out, device, spread=broadcast_all, ATensor=a, BTensor=b)
 
 
 def max(a: Any, b: Any, *, out: Any = None, device: Device | str | None = None) -> Any:
@@ -131,7 +131,7 @@ def max(a: Any, b: Any, *, out: Any = None, device: Device | str | None = None) 
     >>> max([1.0, 5.0], 3)
     array([3., 5.], dtype=float32)
     """
-    return operate("ELEMENT_WISE_MAX", out, device, spread=together, ATensor=a, BTensor=b)
+    return apply("ELEMENT_WISE_MAX", out, device, spread=broadcast_all, ATensor=a, BTensor=b)
 
 
 def mean(a: Any, b: Any, *, out: Any = None, device: Device | str | None = None) -> Any:
@@ -154,7 +154,7 @@ def mean(a: Any, b: Any, *, out: Any = None, device: Device | str | None = None)
     >>> mean([1.0, 5.0], [2.0, 6.0])
     array([1.5, 5.5], dtype=float32)
     """
-    return operate("ELEMENT_WISE_MEAN", out, device, spread=together, ATensor=a, BTensor=b)
+    return apply("ELEMENT_WISE_MEAN", out, device, spread=broadcast_all, ATensor=a, BTensor=b)
 
 
 def min(a: Any, b: Any, *, out: Any = None, device: Device | str | None = None) -> Any:
@@ -177,7 +177,7 @@ def min(a: Any, b: Any, *, out: Any = None, device: Device | str | None = None) 
     >>> min([1.0, 5.0], 3)
     array([1., 3.], dtype=float32)
     """
-    return operate("ELEMENT_WISE_MIN", out, device, spread=together, ATensor=a, BTensor=b)
+    return apply("ELEMENT_WISE_MIN", out, device, spread=broadcast_all, ATensor=a, BTensor=b)
 
 
 def pow(
@@ -210,7 +210,7 @@ def pow(
            [4., 9.]], dtype=float32)
     """
     operands = {"InputTensor": x, "ExponentTensor": exponent}
-    return operate("ELEMENT_WISE_POW", out, device, spread=together, **operands, ScaleBias=scale_bias)
+    return apply("ELEMENT_WISE_POW", out, device, spread=broadcast_all, **operands, ScaleBias=scale_bias)
 
 
 def modulus_truncate(a: Any, b: Any, *, out: Any = None, device: Device | str | None = None) -> Any:
@@ -233,7 +233,7 @@ def modulus_truncate(a: Any, b: Any, *, out: Any = None, device: Device | str | 
     >>> modulus_truncate([7, -7], 3)
     array([ 1, -1])
     """
-    return operate("ELEMENT_WISE_MODULUS_TRUNCATE", out, device, spread=together, ATensor=a, BTensor=b)
+    return apply("ELEMENT_WISE_MODULUS_TRUNCATE", out, device, spread=broadcast_all, ATensor=a, BTensor=b)
 
 
 def parameterized_relu(x: Any, slope: Any, *, out: Any = None, device: Device | str | None = None) -> Any:
@@ -258,4 +258,4 @@ def parameterized_relu(x: Any, slope: Any, *, out: Any = None, device: Device | 
            [-30.,   4.]], dtype=float32)
     """
     operands = {"InputTensor": x, "SlopeTensor": slope}
-    return operate("ACTIVATION_PARAMETERIZED_RELU", out, device, spread=together, **operands)
+    return apply("ACTIVATION_PARAMETERIZED_RELU", out, device, spread=broadcast_all, **operands)

@@ -6,7 +6,7 @@ from typing import Any
 
 from ..core.tensor_desc import DML_SCALE_BIAS, plain, single
 from ..runtime.device import Device
-from ._apply import operate, side_of
+from ._apply import adapter_for, apply
 from ._call import data_type_of
 
 
@@ -34,7 +34,7 @@ def identity(
     >>> identity([1.0, 2.0], scale_bias=DML_SCALE_BIAS(Scale=10, Bias=1))
     array([11., 21.], dtype=float32)
     """
-    return operate("ELEMENT_WISE_IDENTITY", out, device, InputTensor=x, ScaleBias=scale_bias)
+    return apply("ELEMENT_WISE_IDENTITY", out, device, InputTensor=x, ScaleBias=scale_bias)
 
 
 def abs(
@@ -59,7 +59,7 @@ def abs(
     >>> abs([-1.5, 2.0])
     array([1.5, 2. ], dtype=float32)
     """
-    return operate("ELEMENT_WISE_ABS", out, device, InputTensor=x, ScaleBias=scale_bias)
+    return apply("ELEMENT_WISE_ABS", out, device, InputTensor=x, ScaleBias=scale_bias)
 
 
 def clip(
@@ -96,16 +96,16 @@ def clip(
     >>> clip([1, 5, 9], 2, 7)
     array([2, 5, 7])
     """
-    side = side_of("ELEMENT_WISE_CLIP", [x], out, device)
+    side = adapter_for("ELEMENT_WISE_CLIP", [x], out, device)
     seen = side.look("x", x)
     ends = {"Min": plain(min), "Max": plain(max)}
     is_long = {*map(type, ends.values())} == {int} and any(single(end) != end for end in ends.values())
     if not is_long or seen.dtype.kind == "f":
-        return operate("ELEMENT_WISE_CLIP", out, device, InputTensor=x, ScaleBias=scale_bias, **ends)
+        return apply("ELEMENT_WISE_CLIP", out, device, InputTensor=x, ScaleBias=scale_bias, **ends)
     # It takes the other one of ends that are crossed.
     ends["Min"] = sorted(ends.values())[0]
     ends["MinMaxDataType"] = data_type_of("ELEMENT_WISE_CLIP1", "x", seen)
-    return operate("ELEMENT_WISE_CLIP1", out, device, InputTensor=x, ScaleBias=scale_bias, **ends)
+    return apply("ELEMENT_WISE_CLIP1", out, device, InputTensor=x, ScaleBias=scale_bias, **ends)
 
 
 def exp(
@@ -130,7 +130,7 @@ def exp(
     >>> exp([0.0, 1.0])
     array([1.       , 2.7182817], dtype=float32)
     """
-    return operate("ELEMENT_WISE_EXP", out, device, InputTensor=x, ScaleBias=scale_bias)
+    return apply("ELEMENT_WISE_EXP", out, device, InputTensor=x, ScaleBias=scale_bias)
 
 
 def log(
@@ -155,7 +155,7 @@ def log(
     >>> log([1.0, 0.0])
     array([  0., -inf], dtype=float32)
     """
-    return operate("ELEMENT_WISE_LOG", out, device, InputTensor=x, ScaleBias=scale_bias)
+    return apply("ELEMENT_WISE_LOG", out, device, InputTensor=x, ScaleBias=scale_bias)
 
 
 def recip(
@@ -180,7 +180,7 @@ def recip(
     >>> recip([2.0, 0.25])
     array([0.5, 4. ], dtype=float32)
     """
-    return operate("ELEMENT_WISE_RECIP", out, device, InputTensor=x, ScaleBias=scale_bias)
+    return apply("ELEMENT_WISE_RECIP", out, device, InputTensor=x, ScaleBias=scale_bias)
 
 
 def sqrt(
@@ -205,7 +205,7 @@ def sqrt(
     >>> sqrt([9.0, 2.25])
     array([3. , 1.5], dtype=float32)
     """
-    return operate("ELEMENT_WISE_SQRT", out, device, InputTensor=x, ScaleBias=scale_bias)
+    return apply("ELEMENT_WISE_SQRT", out, device, InputTensor=x, ScaleBias=scale_bias)
 
 
 def threshold(
@@ -231,7 +231,7 @@ def threshold(
     >>> threshold([1.0, 3.0], 2)
     array([2., 3.], dtype=float32)
     """
-    return operate("ELEMENT_WISE_THRESHOLD", out, device, InputTensor=x, Min=min, ScaleBias=scale_bias)
+    return apply("ELEMENT_WISE_THRESHOLD", out, device, InputTensor=x, Min=min, ScaleBias=scale_bias)
 
 
 def negate(x: Any, *, out: Any = None, device: Device | str | None = None) -> Any:
@@ -253,4 +253,4 @@ def negate(x: Any, *, out: Any = None, device: Device | str | None = None) -> An
     >>> negate([1, -2])
     array([-1,  2])
     """
-    return operate("ELEMENT_WISE_NEGATE", out, device, InputTensor=x)
+    return apply("ELEMENT_WISE_NEGATE", out, device, InputTensor=x)

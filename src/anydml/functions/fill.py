@@ -12,7 +12,7 @@ from ..core.tensor_desc import DML_BUFFER_TENSOR_DESC
 from ..operators.validate import kind_of
 from ..runtime.device import Device
 from ..runtime.interop import refuse
-from ._apply import operate
+from ._apply import apply
 from ._arguments import as_dtype, as_index, is_several
 
 if TYPE_CHECKING:
@@ -100,4 +100,4 @@ def _filled(name: str, shape: Any, dtype: Any, graph: Graph | None, out: Any, de
         expected = "a list of integers, or an integer"
         return refuse(name, "(A10)", "shape", kind_of(shape), expected, kind="type")
     tensor = DML_BUFFER_TENSOR_DESC(DataType=data_type, Sizes=sizes)
-    return operate(name, out, device, graph=graph, OutputTensor=tensor, ValueDataType=data_type, **values)
+    return apply(name, out, device, graph=graph, OutputTensor=tensor, ValueDataType=data_type, **values)

@@ -10,7 +10,7 @@ import numpy as np
 from ..core.enums import MatrixTransform
 from ..operators.schema import OperatorDesc
 from ..runtime.device import Device
-from ._apply import Shape, Spread, operate
+from ._apply import Shape, Spread, apply
 
 
 def gemm(
@@ -53,7 +53,7 @@ def gemm(
     array([[21.5],
            [43.5]], dtype=float32)
     """
-    return operate(
+    return apply(
         "GEMM",
         out,
         device,

@@ -8,7 +8,7 @@ from typing import Any
 from ..core.enums import InterpolationMode
 from ..core.tensor_desc import DML_SIZE_2D
 from ..runtime.device import Device
-from ._apply import operate
+from ._apply import apply
 from ._arguments import per_dimension
 
 
@@ -44,7 +44,7 @@ def upsample_2d(
     if not isinstance(size, DML_SIZE_2D):
         height, width = per_dimension("UPSAMPLE_2D", "scale_size", size, 2)
         size = DML_SIZE_2D(Width=width, Height=height)
-    return operate("UPSAMPLE_2D", out, device, InputTensor=x, ScaleSize=size, InterpolationMode=interpolation_mode)
+    return apply("UPSAMPLE_2D", out, device, InputTensor=x, ScaleSize=size, InterpolationMode=interpolation_mode)
 
 
 def value_scale_2d(
@@ -70,4 +70,4 @@ def value_scale_2d(
     >>> value_scale_2d([[[[1.0, 2.0]]]], 10, [0.5])
     array([[[[10.5, 20.5]]]], dtype=float32)
     """
-    return operate("VALUE_SCALE_2D", out, device, InputTensor=x, Scale=scale, Bias=bias)
+    return apply("VALUE_SCALE_2D", out, device, InputTensor=x, Scale=scale, Bias=bias)

@@ -12,10 +12,10 @@ from ..operators.validate import kind_of
 from ..runtime.device import Device
 from ..runtime.interop import refuse
 from ..runtime.memory import HOST
-from ._apply import graph_among, operate, outputs_of, side_of
+from ._apply import adapter_for, apply, apply_all, graph_among
 from ._arguments import as_axis, as_index, check_pieces, fold_to_8, is_several, result_array
-from ._call import as_device, data_type_of, describe, run
-from ._call_cache import AGAIN, keep
+from ._call import as_device, data_type_of, resolve, run
+from ._call_cache import CALL_CACHE, keep
 
 
 def join(arrays: Sequence[Any], axis: int = 0, *, out: Any = None, device: Device | str | None = None) -> Any:
@@ -41,7 +41,7 @@ def join(arrays: Sequence[Any], axis: int = 0, *, out: Any = None, device: Devic
     """
     name = "JOIN"
     key = _key_of_join(arrays, axis, out, device)
-    again = AGAIN.get(key)
+    again = CALL_CACHE.get(key)
     if again is not None:
         quick, dtype, joined = again
         place = result_array(HOST, name, None, dtype, joined) if out is None else out
@@ -51,10 +51,10 @@ def join(arrays: Sequence[Any], axis: int = 0, *, out: Any = None, device: Devic
         remedy = "Write join([a, b])" if hasattr(arrays, "shape") else ""
         refuse(name, "(A8)", "arrays", kind_of(arrays), "a list of at least one array", remedy, kind="type")
     if graph_among(arrays if isinstance(arrays, (list, tuple)) else ()) is not None:
-        return operate(name, out, device, InputTensors=arrays, Axis=axis)
+        return apply(name, out, device, InputTensors=arrays, Axis=axis)
     place = as_device(device)
     memory = place.memory
-    pieces = [memory.bring(memory.peek(name, f"arrays[{i}]", each)) for i, each in enumerate(arrays)]
+    pieces = [memory.to_device(memory.import_array(name, f"arrays[{i}]", each)) for i, each in enumerate(arrays)]
     axis = as_axis(name, axis, pieces[0].ndim)
     check_pieces(name, pieces, axis)
     shape = list(pieces[0].shape)
@@ -63,11 +63,11 @@ def join(arrays: Sequence[Any], axis: int = 0, *, out: Any = None, device: Devic
     # Numbered before empty ones are skipped.
     kept = {f"arrays[{i}]": piece for i, piece in enumerate(pieces) if piece.shape[axis]} or {"arrays[0]": pieces[0]}
     inputs, (output,), axis = fold_to_8(name, list(kept.values()), [result], axis)
-    described = describe(name, dict(zip(kept, inputs, strict=True)), place, {"Axis": axis})
+    described = resolve(name, dict(zip(kept, inputs, strict=True)), place, {"Axis": axis})
     kernel = run(described, inputs, [output], place)
     if memory.is_host and output is result and len(inputs) == len(pieces):
         keep(key, kernel, result)
-    return memory.give(arrays[0], out, result)
+    return memory.export(arrays[0], out, result)
 
 
 def split(
@@ -94,7 +94,7 @@ def split(
     [array([1, 2]), array([3, 4, 5])]
     """
     name = "SPLIT"
-    side = side_of(name, [x], None, device)
+    side = adapter_for(name, [x], None, device)
     seen = side.look("x", x)
     shape = seen.shape
     axis = as_axis(name, axis, len(shape))
@@ -104,7 +104,7 @@ def split(
         DML_BUFFER_TENSOR_DESC(DataType=data_type, Sizes=(*shape[:axis], size, *shape[axis + 1 :])) for size in each
     ]
     given = out if out is None or isinstance(out, (list, tuple)) else [out]
-    return outputs_of(name, given, device, InputTensor=x, OutputTensors=pieces, Axis=axis)
+    return apply_all(name, given, device, InputTensor=x, OutputTensors=pieces, Axis=axis)
 
 
 def _sizes_of_pieces(name: str, sizes: Any, size: int) -> tuple[int, ...]:

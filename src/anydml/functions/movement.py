@@ -8,7 +8,7 @@ from typing import Any
 from ..core.enums import PaddingMode
 from ..core.strided_layout import DATA_TYPES
 from ..runtime.device import Device
-from ._apply import Shape, operate, side_of
+from ._apply import Shape, adapter_for, apply
 from ._arguments import as_dtype, per_dimension
 
 
@@ -34,7 +34,7 @@ def cast(x: Any, dtype: Any, *, out: Any = None, device: Device | str | None = N
     array([  0, 255], dtype=uint8)
     """
     data_type = DATA_TYPES[as_dtype("CAST", "dtype", dtype)]
-    return operate("CAST", out, device, InputTensor=x, OutputTensor=data_type)
+    return apply("CAST", out, device, InputTensor=x, OutputTensor=data_type)
 
 
 def gather(
@@ -74,10 +74,10 @@ def gather(
     """
     name = "GATHER"
     if index_dimensions is None:
-        side = side_of(name, [x, indices], out, device)
+        side = adapter_for(name, [x, indices], out, device)
         index_dimensions = len(side.look("indices", indices).shape)
     operands = {"InputTensor": x, "IndicesTensor": indices}
-    return operate(name, out, device, spread=_of_one_rank, **operands, Axis=axis, IndexDimensions=index_dimensions)
+    return apply(name, out, device, spread=_of_one_rank, **operands, Axis=axis, IndexDimensions=index_dimensions)
 
 
 def _of_one_rank(name: str, shapes: Mapping[str, Shape]) -> dict[str, Shape]:
@@ -118,7 +118,7 @@ def padding(
     array([3, 2, 1, 2, 3, 2])
     """
     ends = {"StartPadding": start_padding, "EndPadding": end_padding}
-    return operate("PADDING", out, device, InputTensor=x, PaddingMode=mode, PaddingValue=value, **ends)
+    return apply("PADDING", out, device, InputTensor=x, PaddingMode=mode, PaddingValue=value, **ends)
 
 
 def slice(
@@ -153,9 +153,9 @@ def slice(
     >>> slice([0, 1, 2, 3, 4, 5], 1, 5, -2)
     array([5, 3, 1])
     """
-    side = side_of("SLICE1", [x], out, device)
+    side = adapter_for("SLICE1", [x], out, device)
     steps = per_dimension("SLICE1", "strides", strides, len(side.look("x", x).shape))
     if all(step == 1 for step in steps):
-        return operate("SLICE", out, device, InputTensor=x, Offsets=offsets, Sizes=sizes, Strides=steps)
+        return apply("SLICE", out, device, InputTensor=x, Offsets=offsets, Sizes=sizes, Strides=steps)
     window = {"InputWindowOffsets": offsets, "InputWindowSizes": sizes, "InputWindowStrides": steps}
-    return operate("SLICE1", out, device, InputTensor=x, **window)
+    return apply("SLICE1", out, device, InputTensor=x, **window)

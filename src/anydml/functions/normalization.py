@@ -7,7 +7,7 @@ from typing import Any
 
 from ..operators.schema import OperatorDesc
 from ..runtime.device import Device
-from ._apply import operate, side_of
+from ._apply import adapter_for, apply
 from ._arguments import as_axes
 
 
@@ -49,7 +49,7 @@ def batch_normalization(
     >>> batch_normalization([[1.0, 3.0]], [[2.0]], [[4.0]], [[10.0]], [[0.5]], epsilon=0)
     array([[-4.5,  5.5]], dtype=float32)
     """
-    return operate(
+    return apply(
         "BATCH_NORMALIZATION",
         out,
         device,
@@ -105,13 +105,13 @@ def mean_variance_normalization(
            [-1.,  1.]], dtype=float32)
     """
     name = "MEAN_VARIANCE_NORMALIZATION"
-    side = side_of(name, [x, scale, bias], out, device)
+    side = adapter_for(name, [x, scale, bias], out, device)
     rank = len(side.look("x", x).shape)
     along = as_axes(name, axes, rank)
     options: dict[str, Any] = {"Axes": along}
     if rank == 4 and tuple(sorted(along)) in ((2, 3), (1, 2, 3)):
         options = {"CrossChannel": len(along) == 3}
-    return operate(
+    return apply(
         f"{name}1" if "Axes" in options else name,
         out,
         device,
@@ -161,7 +161,7 @@ def local_response_normalization(
     <BLANKLINE>
             [[0.4       ]]]], dtype=float32)
     """
-    return operate(
+    return apply(
         "LOCAL_RESPONSE_NORMALIZATION",
         out,
         device,

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..core.strided_layout import DATA_TYPES
 from ..runtime.device import Device
-from ._apply import operate, outputs_of
+from ._apply import apply, apply_all
 from ._arguments import as_dtype
 
 
@@ -47,7 +47,7 @@ def average_pooling(
     >>> average_pooling([[[[1.0, 3.0, 5.0]]]], (1, 2))
     array([[[[2., 4.]]]], dtype=float32)
     """
-    return operate(
+    return apply(
         "AVERAGE_POOLING",
         out,
         device,
@@ -97,7 +97,7 @@ def lp_pooling(
     >>> lp_pooling([[[[3.0, 4.0, 0.0]]]], (1, 2))
     array([[[[5., 4.]]]], dtype=float32)
     """
-    return operate(
+    return apply(
         "LP_POOLING",
         out,
         device,
@@ -163,7 +163,7 @@ def max_pooling(
         revision, options = "1", {"OutputIndicesTensor": DATA_TYPES[dtype]}
     if dilations is not None:
         revision, options = "2", {**options, "Dilations": dilations}
-    results = outputs_of(
+    results = apply_all(
         f"MAX_POOLING{revision}",
         out if out is None or indices_dtype is not None else [out],
         device,

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..runtime.device import Device
-from ._apply import graph_among, operate, side_of
+from ._apply import adapter_for, apply, graph_among
 from ._arguments import as_dtype, per_channel
 from ._call import data_type_of
 
@@ -65,13 +65,13 @@ def quantized_linear_average_pooling(
     array([[[[8]]]], dtype=uint8)
     """
     name = "QUANTIZED_LINEAR_AVERAGE_POOLING"
-    side = side_of(name, [x, input_scale, input_zero_point, output_scale, output_zero_point], out, device)
+    side = adapter_for(name, [x, input_scale, input_zero_point, output_scale, output_zero_point], out, device)
     shape, x_dtype = side.look("x", x)
     is_typed = output_zero_point is not None and not isinstance(output_zero_point, (int, list, tuple))
     if output_dtype is not None:
         dtype = as_dtype(name, "output_dtype", output_dtype, "int8 or uint8")
     elif out is not None:
-        dtype = side.memory.peek(name, "out", out).dtype
+        dtype = side.memory.import_array(name, "out", out).dtype
     else:
         dtype = side.look("output_zero_point", output_zero_point).dtype if is_typed else x_dtype
     quantisation = {
@@ -85,7 +85,7 @@ def quantized_linear_average_pooling(
             ("OutputZeroPoint", "output_zero_point", output_zero_point, dtype),
         )
     }
-    return operate(
+    return apply(
         name,
         out,
         device,

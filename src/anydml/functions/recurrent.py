@@ -9,7 +9,7 @@ from ..core.enums import RecurrentNetworkDirection
 from ..operators import spec
 from ..operators.schema import OperatorDesc
 from ..runtime.device import Device
-from ._apply import outputs_of, side_of
+from ._apply import adapter_for, apply_all
 from ._call import data_type_of
 
 
@@ -207,7 +207,7 @@ def _layer(
         directions = 2 if direction == RecurrentNetworkDirection.BIDIRECTIONAL else 1
         activations = [spec(f"ACTIVATION_{each}").desc() for each in usual] * directions
     operands = [value for member, value in members.items() if member.endswith("Tensor")]
-    side = side_of(name, operands, None, device)
+    side = adapter_for(name, operands, None, device)
     data_type = data_type_of(name, "x", side.look("x", members["InputTensor"]))
     members |= {member: data_type for member, row in spec(name).tensors.items() if row.kind == "Optional output"}
-    return outputs_of(name, out, device, **members, ActivationDescs=activations, Direction=direction)
+    return apply_all(name, out, device, **members, ActivationDescs=activations, Direction=direction)

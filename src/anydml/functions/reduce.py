@@ -10,7 +10,7 @@ import numpy as np
 from ..core.enums import ReduceFunction
 from ..core.strided_layout import DATA_TYPES
 from ..runtime.device import Device
-from ._apply import operate
+from ._apply import apply
 from ._arguments import as_dtype
 
 
@@ -57,4 +57,4 @@ def reduce(
         options["OutputTensor"] = DATA_TYPES[found]
     elif output_dtype is not None:
         options["OutputTensor"] = DATA_TYPES[as_dtype("REDUCE", "output_dtype", output_dtype)]
-    return operate("REDUCE", out, device, Function=function, InputTensor=x, Axes=axes, **options)
+    return apply("REDUCE", out, device, Function=function, InputTensor=x, Axes=axes, **options)

@@ -21,7 +21,7 @@ from ..runtime.compiled import Compiled, check_flags
 from ..runtime.memory import bytes_behind
 from . import DML_CONSTANT_DATA_GRAPH_NODE_DESC, DML_GRAPH_DESC
 from .ir import Network, Place, Step
-from .memory_plan import Life, largest_alive, plan
+from .memory_plan import LiveRange, largest_alive, plan
 from .verify import GRAPH, Port, check
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from ..runtime.device import Device
 
 
-class _Hole(NamedTuple):
+class _BindingSlot(NamedTuple):
     """Where what a dispatch brings is put."""
 
     arrays: list[Array | None]
@@ -49,7 +49,7 @@ class _Workspace(NamedTuple):
     arrays: list[tuple[list[Array | None], list[Array | None]]]
     calls: list[Callable[[], None]]
     """What runs each step."""
-    holes: list[_Hole]
+    holes: list[_BindingSlot]
 
 
 class _Work(NamedTuple):
@@ -253,7 +253,7 @@ class CompiledGraph(Compiled):
             for place in step.reads:
                 if place is not None:
                     last[place.port] = max(last.get(place.port, 0), i)
-        lives: list[Life] = []
+        lives: list[LiveRange] = []
         buffers: dict[Port, int] = {}
         for i, step in enumerate(self.steps):
             for place in step.writes:
@@ -263,7 +263,7 @@ class CompiledGraph(Compiled):
                 taken = self._taken_over(step, place, i, last, buffers)
                 if taken is None:
                     buffers[place.port] = len(lives)
-                    lives.append(Life(place.room, i, until))
+                    lives.append(LiveRange(place.room, i, until))
                 else:
                     buffers[place.port] = taken
                     lives[taken] = lives[taken]._replace(last=until)
@@ -275,7 +275,7 @@ class CompiledGraph(Compiled):
         self, step: Step, place: Place, now: int, last: dict[Port, int], buffers: dict[Port, int]
     ) -> int | None:
         """The buffer of an input that an operator which runs in-place may write over, as nothing reads it later."""
-        may_be_over = step.vertex.spec.in_place or step.served.kernel.over_input
+        may_be_over = step.vertex.spec.in_place or step.served.kernel.may_overwrite_input
         if not may_be_over or len(step.writes) > 1:
             return None
         for read in step.reads if step.vertex.spec.in_place else step.reads[:1]:
@@ -293,7 +293,7 @@ class CompiledGraph(Compiled):
         work: _Work | None = prepared or self._alone
         assert work is not None
         memory = self.device.memory
-        lane = memory.lane()
+        lane = memory.stream_key()
         free = work.free.setdefault(lane, []) if lane is not None else []
         try:
             workspace = free.pop()
@@ -321,7 +321,7 @@ class CompiledGraph(Compiled):
             hole.arrays[hole.position] = None
         free.append(workspace)
 
-    def _filling(self, hole: _Hole, inputs: Sequence[Array | None], outputs: Sequence[Array | None]) -> Array:
+    def _filling(self, hole: _BindingSlot, inputs: Sequence[Array | None], outputs: Sequence[Array | None]) -> Array:
         array = (outputs if hole.is_output else inputs)[hole.number]
         assert array is not None
         if hole.is_whole:
@@ -349,7 +349,7 @@ class CompiledGraph(Compiled):
                         number = self._direct[place.port] if is_output else place.port.number
                         own = (self._outputs if is_output else self._inputs)[number].layout
                         is_whole = own is not None and place.layout.same_place(own)
-                        workspace.holes.append(_Hole(arrays, position, place, is_output, number, is_whole))
+                        workspace.holes.append(_BindingSlot(arrays, position, place, is_output, number, is_whole))
                     else:
                         where = self._place(work, memory, place.port)
                         arrays[position] = self.device.memory.view(place.layout, *where)

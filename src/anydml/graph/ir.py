@@ -15,11 +15,11 @@ from ..core.enums import ExecutionFlags
 from ..core.errors import error
 from ..core.strided_layout import Array, Layout
 from ..operators.fused_activation import FUSIBLE, fused_since
-from ..operators.pointwise_chain import Chain
-from ..operators.schema import OperatorDesc, OperatorSpec, Tensor, anything_goes
+from ..operators.pointwise_chain import PointwiseChain
+from ..operators.schema import OperatorDesc, OperatorSpec, Tensor, no_value_checks
 from ..operators.validate import validate
 from ..runtime.binding import Slot
-from ..runtime.compiled import Served
+from ..runtime.compiled import KernelSelection
 from . import DML_CONSTANT_DATA_GRAPH_NODE_DESC, DML_GRAPH_DESC
 from .passes.channels_last import lay_channels_last
 from .passes.fold_batch_norm import fold_normalizations
@@ -64,7 +64,7 @@ class Network:
             node = desc.Nodes[i]
             if isinstance(node, DML_CONSTANT_DATA_GRAPH_NODE_DESC):
                 flat = np.frombuffer(node.Data, np.uint8).copy()
-                self.constants[Port(i, 0)] = device.memory.bring(flat)
+                self.constants[Port(i, 0)] = device.memory.to_device(flat)
             else:
                 spec, inner = node.Operator.spec, node.Operator.desc
                 fed = [sources.get(Port(i, j)) for j in range(len(spec.inputs(inner)))]
@@ -78,13 +78,13 @@ class Network:
         self.prepared = self._take_prepared(owned)
         lay_channels_last(self)
         self.vertices = chained(self.vertices, self.targets.values(), device)
-        chains = [vertex.name for vertex in self.vertices.values() if isinstance(vertex.desc, Chain)]
+        chains = [vertex.name for vertex in self.vertices.values() if isinstance(vertex.desc, PointwiseChain)]
         self.notes += [f"in one pass: {name}" for name in chains]
 
     def constant(self, array: Array) -> Port:
         """Adds what is known."""
         port = Port(next(self._numbers), 0)
-        self.constants[port] = self.device.memory.bring(array.view(np.uint8))
+        self.constants[port] = self.device.memory.to_device(array.view(np.uint8))
         return port
 
     def add(self, vertex: Vertex) -> Port:
@@ -204,7 +204,7 @@ class Step(NamedTuple):
     """A kernel, and what it reads and writes; None for what the desc leaves out."""
 
     vertex: Vertex
-    served: Served
+    served: KernelSelection
     reads: list[Place | None]
     writes: list[Place | None]
     demands: Device | None
@@ -228,8 +228,8 @@ class Step(NamedTuple):
             None if slot.aligned is None else Place(Port(node, i), slot.aligned, _room(slot.tensor))
             for i, slot in enumerate(written)
         ]
-        is_blind = not device.memory.is_host and not device.debug
-        demands = None if is_blind or spec.check_values is anything_goes else device
+        skips_value_checks = not device.memory.is_host and not device.debug
+        demands = None if skips_value_checks or spec.check_values is no_value_checks else device
         return cls(vertex, device.compile(spec, desc, slots, written, flags), reads, writes, demands)
 
     def check(self, inputs: Sequence[Array | None]) -> None:

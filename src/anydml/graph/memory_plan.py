@@ -11,7 +11,7 @@ ALIGNMENT = 64
 """Of each tensor, in bytes: a line of a CPU's cache."""
 
 
-class Life(NamedTuple):
+class LiveRange(NamedTuple):
     """A tensor from the step that writes it to the last that reads it."""
 
     size: int
@@ -24,7 +24,7 @@ def rounded_up(size: int) -> int:
     return -(-size // ALIGNMENT) * ALIGNMENT
 
 
-def largest_alive(lives: Sequence[Life]) -> int:
+def largest_alive(lives: Sequence[LiveRange]) -> int:
     """The most bytes that are alive at one step: no plan takes less."""
     changes = np.zeros(max((life.last for life in lives), default=0) + 2, np.int64)
     for life in lives:
@@ -33,13 +33,13 @@ def largest_alive(lives: Sequence[Life]) -> int:
     return int(changes.cumsum().max())
 
 
-def plan(lives: Sequence[Life]) -> tuple[list[int], int]:
+def plan(lives: Sequence[LiveRange]) -> tuple[list[int], int]:
     """The offset of each tensor, and the bytes that all of them take.
 
     One tensor after the other goes to the lowest place that is free while it lives. To find the best order is hard in
     the worst case; the best of three that do well is taken.
     """
-    orders: list[Callable[[Life], int]] = [
+    orders: list[Callable[[LiveRange], int]] = [
         lambda life: -life.size,
         lambda life: -life.size * (life.last - life.first + 1),
         lambda life: life.first,
@@ -55,7 +55,7 @@ def plan(lives: Sequence[Life]) -> tuple[list[int], int]:
     return best
 
 
-def _placed(lives: Sequence[Life], order: Sequence[int]) -> tuple[list[int], int]:
+def _placed(lives: Sequence[LiveRange], order: Sequence[int]) -> tuple[list[int], int]:
     offsets = [0] * len(lives)
     # First step, last step, offset and end of what is placed.
     placed = np.zeros((4, len(lives)), np.int64)

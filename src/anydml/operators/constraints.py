@@ -14,7 +14,7 @@ import numpy as np
 
 from ..core.enums import TensorDataType
 from ..core.strided_layout import DTYPES, Array
-from .schema import Broken, Choices, OperatorDesc, Tensor
+from .schema import Choices, ConstraintFailure, OperatorDesc, Tensor
 
 WIDER: dict[np.dtype[Any], np.dtype[Any]] = {
     np.dtype(np.float32): np.dtype(np.float64),
@@ -51,53 +51,55 @@ def rounded(y: Array, dtype: np.dtype[Any]) -> Array:
     return result
 
 
-def same(desc: OperatorDesc, label: str, member: str, first: str, *others: str) -> Iterator[Broken]:
+def same(desc: OperatorDesc, label: str, member: str, first: str, *others: str) -> Iterator[ConstraintFailure]:
     """That tensors agree with the first in a member: DataType, DimensionCount or Sizes of as many dimensions."""
     wanted = _shown(getattr(desc, first), member)
     count = len(getattr(desc, first).Sizes)
     for name in others:
         found = _shown(getattr(desc, name), member)
         if found != wanted and (member != "Sizes" or len(getattr(desc, name).Sizes) == count):
-            yield Broken(label, f"{name}.{member}", found, f"{wanted}, that of {first}")
+            yield ConstraintFailure(label, f"{name}.{member}", found, f"{wanted}, that of {first}")
 
 
-def axes_within(desc: Any, none: str, beyond: str, twice: str) -> Iterator[Broken]:
+def axes_within(desc: Any, none: str, beyond: str, twice: str) -> Iterator[ConstraintFailure]:
     """That there are Axes, each of them one of InputTensor's, and each once."""
     count = len(desc.InputTensor.Sizes)
     if not desc.Axes:
-        yield Broken(none, "AxisCount", "0", "at least 1")
+        yield ConstraintFailure(none, "AxisCount", "0", "at least 1")
     for i, axis in enumerate(desc.Axes):
         if axis >= count:
-            yield Broken(beyond, f"Axes[{i}]", str(axis), f"less than {count}, the DimensionCount of InputTensor")
+            yield ConstraintFailure(
+                beyond, f"Axes[{i}]", str(axis), f"less than {count}, the DimensionCount of InputTensor"
+            )
         elif axis in desc.Axes[:i]:
-            yield Broken(twice, f"Axes[{i}]", f"{axis} again", "every axis once")
+            yield ConstraintFailure(twice, f"Axes[{i}]", f"{axis} again", "every axis once")
 
 
-def as_many(desc: Any, label: str) -> Iterator[Broken]:
+def as_many(desc: Any, label: str) -> Iterator[ConstraintFailure]:
     """That the arrays which DimensionCount counts have an element for each dimension of InputTensor."""
     rank = len(desc.InputTensor.Sizes)
     if desc.DimensionCount != rank:
-        yield Broken(label, "DimensionCount", str(desc.DimensionCount), f"{rank}, that of InputTensor")
+        yield ConstraintFailure(label, "DimensionCount", str(desc.DimensionCount), f"{rank}, that of InputTensor")
 
 
-def at_least_1(desc: OperatorDesc, label: str, *names: str) -> Iterator[Broken]:
+def at_least_1(desc: OperatorDesc, label: str, *names: str) -> Iterator[ConstraintFailure]:
     """That every element of some arrays is."""
     for name in names:
         for i, value in enumerate(getattr(desc, name)):
             if value < 1:
-                yield Broken(label, f"{name}[{i}]", str(value), "at least 1")
+                yield ConstraintFailure(label, f"{name}[{i}]", str(value), "at least 1")
 
 
-def type_of_output(desc: Any, label: str, member: str) -> Iterator[Broken]:
+def type_of_output(desc: Any, label: str, member: str) -> Iterator[ConstraintFailure]:
     """That a member which says the type of scalars says the output's."""
     found, wanted = getattr(desc, member), desc.OutputTensor.DataType
     if found != wanted:
-        yield Broken(label, member, found.name, f"{wanted.name}, that of OutputTensor")
+        yield ConstraintFailure(label, member, found.name, f"{wanted.name}, that of OutputTensor")
 
 
 def is_held(
     desc: OperatorDesc, label: str, member: str, data_type: TensorDataType, signed: bool = False
-) -> Iterator[Broken]:
+) -> Iterator[ConstraintFailure]:
     """That a SCALAR is a value of a type, or, where `signed` says so, of the signed integers of its size."""
     value, dtype = getattr(desc, member), DTYPES.get(data_type)
     if dtype is None:
@@ -106,7 +108,7 @@ def is_held(
         with np.errstate(over="ignore"):
             if isfinite(value) and np.isinf(np.array(float(value)).astype(dtype)):
                 largest = np.finfo(dtype).max
-                yield Broken(
+                yield ConstraintFailure(
                     label, member, str(value), f"a number from {-largest} to {largest}, as {data_type.name} has"
                 )
         return
@@ -114,7 +116,7 @@ def is_held(
     lowest = -(2 ** (limits.bits - 1)) if signed else int(limits.min)
     if not isfinite(value) or not lowest <= value <= limits.max or value != int(value):
         expected = f"an integer from {lowest} to {limits.max}, which {data_type.name} holds"
-        yield Broken(label, member, str(value), expected)
+        yield ConstraintFailure(label, member, str(value), expected)
 
 
 def _shown(tensor: Tensor, member: str) -> str:

@@ -12,11 +12,11 @@ from ..core.enums import OperatorType
 from ..core.strided_layout import Array
 from . import spec_of
 from .constraints import sizes_of
-from .schema import Broken, OperatorDesc, OperatorSpec, Tensor, Tensors, support_table
+from .schema import ConstraintFailure, OperatorDesc, OperatorSpec, Tensor, Tensors, support_table
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
+class ChainStep:
     """An operator of a chain."""
 
     desc: OperatorDesc
@@ -25,33 +25,33 @@ class Link:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Chain(OperatorDesc):
+class PointwiseChain(OperatorDesc):
     """Operators one behind the other, the last of which gives the output."""
 
     Inputs: Tensors
     OutputTensor: Tensor
-    links: tuple[Link, ...]
+    links: tuple[ChainStep, ...]
 
 
 def names_of(desc: OperatorDesc | None) -> list[str]:
     """The operators that a desc stands for, with the activations fused into them, in their order."""
-    if isinstance(desc, Chain):
+    if isinstance(desc, PointwiseChain):
         return [name for link in desc.links for name in names_of(link.desc)]
     spec = spec_of(desc)
     return [] if spec is None else [spec.name, *names_of(getattr(desc, "FusedActivation", None))]
 
 
-class _ChainSpec(OperatorSpec):
+class _PointwiseChainSpec(OperatorSpec):
     @property
     def name(self) -> str:
         return "ELEMENT_WISE_CHAIN"
 
 
-def _no_constraints(desc: Chain) -> Iterator[Broken]:
+def _no_constraints(desc: PointwiseChain) -> Iterator[ConstraintFailure]:
     return iter(())
 
 
-def _reference(desc: Chain, *inputs: Array) -> Array:
+def _reference(desc: PointwiseChain, *inputs: Array) -> Array:
     values = list(inputs)
     for link in desc.links:
         spec = spec_of(link.desc)
@@ -62,9 +62,9 @@ def _reference(desc: Chain, *inputs: Array) -> Array:
     return values[-1]
 
 
-CHAIN = _ChainSpec(
+POINTWISE_CHAIN = _PointwiseChainSpec(
     operator_type=OperatorType.INVALID,
-    desc=Chain,
+    desc=PointwiseChain,
     constraints=_no_constraints,
     infer_sizes=lambda desc: {"OutputTensor": sizes_of(desc.OutputTensor)},
     sizes_rule="",

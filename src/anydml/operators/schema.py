@@ -127,7 +127,7 @@ def support_table(text: str) -> SupportTable:
     return SupportTable(tuple(levels))
 
 
-class Broken(NamedTuple):
+class ConstraintFailure(NamedTuple):
     """A constraint that a desc, or a value, breaks; `validate.py` makes a Violation of it."""
 
     rule: str
@@ -137,7 +137,7 @@ class Broken(NamedTuple):
     remedy: str = ""
 
 
-class Need(NamedTuple):
+class LevelRequirement(NamedTuple):
     """What a desc asks of an operator that only a later feature level than the operator's first has."""
 
     level: FeatureLevel
@@ -169,12 +169,12 @@ def _as_integers(value: Any) -> tuple[int, ...]:
     return () if value is None else ((int(value) + 2**63) % 2**64 - 2**63,)
 
 
-def anything_goes(desc: Any, inputs: Sequence[Array | None]) -> Iterator[Broken]:
+def no_value_checks(desc: Any, inputs: Sequence[Array | None]) -> Iterator[ConstraintFailure]:
     """No demands on values."""
     return iter(())
 
 
-def anywhere(desc: Any) -> Iterator[Need]:
+def no_level_requirements(desc: Any) -> Iterator[LevelRequirement]:
     """No demands on the feature level."""
     return iter(())
 
@@ -190,7 +190,7 @@ class OperatorSpec:
     operator_type: OperatorType
     desc: type[OperatorDesc]
     support: SupportTable
-    constraints: Callable[[Any], Iterator[Broken]]
+    constraints: Callable[[Any], Iterator[ConstraintFailure]]
     """The labelled constraints on a desc whose members are well formed, but for the sizes of its outputs."""
     infer_sizes: Callable[[Any], Mapping[str, Choices]]
     """The sizes of the outputs, by member; empty where a broken constraint leaves them open."""
@@ -199,11 +199,11 @@ class OperatorSpec:
     reference: Callable[..., Array | tuple[Array, ...]]
     """``reference(desc, *inputs)``: the output, by NumPy, in the plainest way that keeps the promises; where there are
     several, a tuple of all, of those that are left out too."""
-    check_values: Callable[[Any, Sequence[Array | None]], Iterator[Broken]] = anything_goes
+    check_values: Callable[[Any, Sequence[Array | None]], Iterator[ConstraintFailure]] = no_value_checks
     """What inputs must hold, looked at before a dispatch writes anything."""
     align: Callable[[Any, Sequence[Layout | None]], Sequence[Layout | None]] = _as_they_are
     """Gives inputs of lower rank the place of their dimensions among those of the others, for the engines."""
-    needs: Callable[[Any], Iterator[Need]] = anywhere
+    needs: Callable[[Any], Iterator[LevelRequirement]] = no_level_requirements
     """What later feature levels have lifted."""
     support_by: tuple[str, Mapping[Any, SupportTable]] | None = None
     """Of an operator whose tables differ by the value of a member: the member, and the table for each of its values.

@@ -57,7 +57,7 @@ from ..core.tensor_desc import (
 )
 from . import ANY, spec_of
 from .fused_activation import FUSIBLE, fused_since
-from .schema import Broken, OperatorDesc, OperatorSpec, SupportRow, SupportTable
+from .schema import ConstraintFailure, OperatorDesc, OperatorSpec, SupportRow, SupportTable
 
 UINT_MAX = 2**32 - 1
 
@@ -98,7 +98,7 @@ def validate(
     for name, tensor in tensors:
         is_output = "output" in spec.tensors[name.partition("[")[0]].kind.lower()
         for rule, where, found, expected, remedy in _tensor(tensor, is_output, strict):
-            violations.append(_violation(spec, Broken(rule, f"{name}.{where}", found, expected, remedy)))
+            violations.append(_violation(spec, ConstraintFailure(rule, f"{name}.{where}", found, expected, remedy)))
     violations += _support(spec, desc, tensors, feature_level)
     if is_well_formed:
         violations += _activations(spec, desc, feature_level)
@@ -141,7 +141,7 @@ def check_values(spec: OperatorSpec, desc: OperatorDesc, inputs: Any) -> list[Vi
     return [_violation(spec, each) for each in spec.check_values(desc, inputs)]
 
 
-def _violation(spec: OperatorSpec, broken: Broken) -> Violation:
+def _violation(spec: OperatorSpec, broken: ConstraintFailure) -> Violation:
     rule, where, found, expected, remedy = broken
     return Violation(operator=spec.name, where=where, found=found, expected=expected, rule=rule, remedy=remedy)
 
@@ -272,7 +272,7 @@ def _members(
             array = getattr(desc, name)
             if isinstance(array, tuple) and _is_uint(given) and len(array) != given:
                 found, expected = f"{len(array)} elements", f"{given}, which {count} says"
-                yield _violation(owner, Broken("(F5)", f"{prefix}{name}", found, expected))
+                yield _violation(owner, ConstraintFailure("(F5)", f"{prefix}{name}", found, expected))
 
 
 def _activation(owner: OperatorSpec, activation: OperatorDesc, where: str) -> Iterator[Violation]:
@@ -282,7 +282,7 @@ def _activation(owner: OperatorSpec, activation: OperatorDesc, where: str) -> It
         value = getattr(activation, name)
         if value is not None:
             remedy = f"{owner.name} has the tensors"
-            yield _violation(owner, Broken("(F11)", f"{where}.{name}", kind_of(value), "None", remedy))
+            yield _violation(owner, ConstraintFailure("(F11)", f"{where}.{name}", kind_of(value), "None", remedy))
     rest = {name: kind for name, kind in spec.members.items() if name not in spec.tensors}
     yield from _members(owner, spec, activation, rest, f"{where}.")
 
@@ -338,61 +338,65 @@ def _tensor_fields(tensor: DML_BUFFER_TENSOR_DESC) -> Iterator[tuple[str, object
 # Tensors: (T1) to (T10)
 
 
-def _tensor(tensor: DML_BUFFER_TENSOR_DESC, is_output: bool, strict: bool) -> Iterator[Broken]:
+def _tensor(tensor: DML_BUFFER_TENSOR_DESC, is_output: bool, strict: bool) -> Iterator[ConstraintFailure]:
     sizes, strides, alignment = tensor.Sizes, tensor.Strides, tensor.GuaranteedBaseOffsetAlignment
     total = tensor.TotalTensorSizeInBytes
     if tensor.DataType == TensorDataType.UNKNOWN:
-        yield Broken("(T1)", "DataType", "UNKNOWN", "a data type")
+        yield ConstraintFailure("(T1)", "DataType", "UNKNOWN", "a data type")
     if not 1 <= len(sizes) <= DML_TENSOR_DIMENSION_COUNT_MAX1:
-        yield Broken("(T2)", "Sizes", f"{len(sizes)} dimensions", f"1 to {DML_TENSOR_DIMENSION_COUNT_MAX1}")
+        yield ConstraintFailure("(T2)", "Sizes", f"{len(sizes)} dimensions", f"1 to {DML_TENSOR_DIMENSION_COUNT_MAX1}")
         return
     for i, size in enumerate(sizes):
         if size < 1:
-            yield Broken("(T2)", f"Sizes[{i}]", str(size), "at least 1", "DirectML has no empty tensors")
+            yield ConstraintFailure("(T2)", f"Sizes[{i}]", str(size), "at least 1", "DirectML has no empty tensors")
     if tensor.DimensionCount != len(sizes):
-        yield Broken("(T4)", "DimensionCount", str(tensor.DimensionCount), f"{len(sizes)}, the length of Sizes")
+        yield ConstraintFailure(
+            "(T4)", "DimensionCount", str(tensor.DimensionCount), f"{len(sizes)}, the length of Sizes"
+        )
     if strides is not None:
         if len(strides) != len(sizes):
-            yield Broken("(T3)", "Strides", f"{len(strides)} strides", f"{len(sizes)}, as many as Sizes")
+            yield ConstraintFailure("(T3)", "Strides", f"{len(strides)} strides", f"{len(sizes)}, as many as Sizes")
         for i, stride in enumerate(strides):
             if stride < 0:
                 remedy = "The functions take arrays with negative strides"
-                yield Broken("(T3)", f"Strides[{i}]", str(stride), "at least 0", remedy)
+                yield ConstraintFailure("(T3)", f"Strides[{i}]", str(stride), "at least 0", remedy)
     yield from _alignment(tensor.DataType, alignment)
     if tensor.Flags not in (TensorFlags.NONE, TensorFlags.OWNED_BY_DML):
-        yield Broken("(T8)", "Flags", hex(tensor.Flags), "NONE or OWNED_BY_DML")
+        yield ConstraintFailure("(T8)", "Flags", hex(tensor.Flags), "NONE or OWNED_BY_DML")
     elif is_output and tensor.Flags == TensorFlags.OWNED_BY_DML:
-        yield Broken("(T8)", "Flags", "OWNED_BY_DML", "NONE, for an output")
+        yield ConstraintFailure("(T8)", "Flags", "OWNED_BY_DML", "NONE, for an output")
     if strides is not None and (len(strides) != len(sizes) or any(stride < 0 for stride in strides)):
         return
     if any(size < 1 for size in sizes):
         return
     minimum = minimum_size_in_bytes(tensor.DataType, sizes, strides)
     if minimum >= 2**63:
-        yield Broken("(T5)", "Sizes", f"a span of {minimum} bytes", "fewer than 2^63")
+        yield ConstraintFailure("(T5)", "Sizes", f"a span of {minimum} bytes", "fewer than 2^63")
     elif total is not None and (total < minimum or total % 4 or total >= 2**63):
-        yield Broken("(T6)", "TotalTensorSizeInBytes", str(total), f"a multiple of 4, at least {minimum}, below 2^63")
+        yield ConstraintFailure(
+            "(T6)", "TotalTensorSizeInBytes", str(total), f"a multiple of 4, at least {minimum}, below 2^63"
+        )
     if is_output and strides is not None and overlaps_itself(sizes, strides, 1):
         found = f"{tuple(strides)} for Sizes {tuple(sizes)}"
         expected = "strides that prove that no two elements overlap"
-        yield Broken("(T9)", "Strides", found, expected, "Leave Strides out for a packed output")
+        yield ConstraintFailure("(T9)", "Strides", found, expected, "Leave Strides out for a packed output")
     if strict:
         for i, stride in enumerate(strides or ()):
             if stride > UINT_MAX:
-                yield Broken("(T10)", f"Strides[{i}]", str(stride), f"at most {UINT_MAX} on a strict device")
+                yield ConstraintFailure("(T10)", f"Strides[{i}]", str(stride), f"at most {UINT_MAX} on a strict device")
         if prod(sizes) > UINT_MAX:
             expected = f"at most {UINT_MAX} elements on a strict device"
-            yield Broken("(T10)", "Sizes", f"{prod(sizes)} elements", expected)
+            yield ConstraintFailure("(T10)", "Sizes", f"{prod(sizes)} elements", expected)
         if max(minimum, total or 0) > 2**32:
             expected = "at most 4 GiB on a strict device"
-            yield Broken("(T10)", "TotalTensorSizeInBytes", str(max(minimum, total or 0)), expected)
+            yield ConstraintFailure("(T10)", "TotalTensorSizeInBytes", str(max(minimum, total or 0)), expected)
 
 
-def _alignment(data_type: TensorDataType, alignment: int) -> Iterator[Broken]:
+def _alignment(data_type: TensorDataType, alignment: int) -> Iterator[ConstraintFailure]:
     element = max(1, data_type.bits // 8)
     if alignment and (alignment < element or alignment & (alignment - 1) or alignment > UINT_MAX):
         expected = f"0, or a power of two, at least {element}, the bytes of an element"
-        yield Broken("(T7)", "GuaranteedBaseOffsetAlignment", str(alignment), expected)
+        yield ConstraintFailure("(T7)", "GuaranteedBaseOffsetAlignment", str(alignment), expected)
 
 
 # Feature levels: (S1) to (S5)
@@ -508,4 +512,4 @@ def _sizes(spec: OperatorSpec, desc: OperatorDesc, strict: bool) -> Iterator[Vio
                 note = " (a strict device takes the first only)" if strict and size in right else ""
                 is_long = isinstance(right, range) and len(right) > 2
                 expected = f"{right[0]} to {right[-1]}" if is_long else listing(right) + note
-                yield _violation(spec, Broken(spec.sizes_rule, f"{label}.Sizes[{i}]", str(size), expected))
+                yield _violation(spec, ConstraintFailure(spec.sizes_rule, f"{label}.Sizes[{i}]", str(size), expected))

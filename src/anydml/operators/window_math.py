@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from .constraints import at_least_1, same
-from .schema import Broken, Choices
+from .schema import Choices, ConstraintFailure
 
 
 class Window(NamedTuple):
@@ -89,20 +89,20 @@ def windows_of(
 # Constraints, each with the label that it has at the operator
 
 
-def wrong_dimension_count(desc: Any, label: str) -> Iterator[Broken]:
+def wrong_dimension_count(desc: Any, label: str) -> Iterator[ConstraintFailure]:
     rank = len(desc.InputTensor.Sizes)
     if rank > 2 and desc.DimensionCount != rank - 2:
         expected = f"{rank - 2}, 2 less than the DimensionCount of InputTensor"
-        yield Broken(label, "DimensionCount", str(desc.DimensionCount), expected)
+        yield ConstraintFailure(label, "DimensionCount", str(desc.DimensionCount), expected)
 
 
-def too_large(label: str, windows: Sequence[Window], where: str, first: int = 0) -> Iterator[Broken]:
+def too_large(label: str, windows: Sequence[Window], where: str, first: int = 0) -> Iterator[ConstraintFailure]:
     """Windows that fit at no place; `where` is the array of their sizes, from index `first` on."""
     for i, window in enumerate(windows):
         if window.extent > window.padded:
             with_dilation = f", with a dilation of {window.dilation} an extent of {window.extent}"
             found = f"{window.taps}{with_dilation if window.dilation > 1 else ''}"
-            yield Broken(
+            yield ConstraintFailure(
                 label, f"{where}[{first + i}]", found, f"an extent of at most {window.padded}, the padded size"
             )
 
@@ -120,7 +120,9 @@ def pooling_windows(desc: Any) -> list[Window]:
     return windows_of(desc.InputTensor.Sizes[2:], *arrays)
 
 
-def pooling_constraints(desc: Any, same_type: str, same_rank: str, count: str, zero: str, fit: str) -> Iterator[Broken]:
+def pooling_constraints(
+    desc: Any, same_type: str, same_rank: str, count: str, zero: str, fit: str
+) -> Iterator[ConstraintFailure]:
     """Those of pooling in general, each by its label."""
     yield from same(desc, same_type, "DataType", "InputTensor", "OutputTensor")
     yield from same(desc, same_rank, "DimensionCount", "InputTensor", "OutputTensor")

@@ -216,7 +216,7 @@ def bind_array(memory: Memory, operator: str, slot: Slot, given: Any) -> Bound |
         return violation(operator, "(B2)", slot.label, "None", f"an array of {layout.dtype}, sizes {layout.sizes}")
     if slot.is_output and isinstance(given, (list, tuple)):
         return violation(operator, "(B3)", slot.label, kind_of(given), "an array or a buffer to write to")
-    array = memory.peek(operator, slot.label, given)
+    array = memory.import_array(operator, slot.label, given)
     if not memory.is_host and isinstance(array, np.ndarray):
         remedy = "Functions bring it there; here, pass a tensor on the device"
         found = f"{kind_of(given)} in the CPU's memory"

@@ -16,7 +16,7 @@ from ..backends import Declined, Engine, Kernel, Run, TryRun
 from ..core.enums import DML_PERSISTENT_BUFFER_ALIGNMENT, ExecutionFlags
 from ..core.errors import Violation, error
 from ..core.strided_layout import Array
-from ..operators.schema import OperatorDesc, OperatorSpec, Tensor, anything_goes
+from ..operators.schema import OperatorDesc, OperatorSpec, Tensor, no_value_checks
 from ..operators.validate import check_values, kind_of
 from .binding import (
     DML_BUFFER_ARRAY_BINDING,
@@ -33,7 +33,7 @@ from .binding import (
     violation,
 )
 from .memory import address
-from .persistent import KEPT, Filled, Mark
+from .persistent import KEPT, InitialisedResource, ResourceTag
 
 if TYPE_CHECKING:
     from .._native import Fit
@@ -49,7 +49,7 @@ def check_flags(method: str, flags: object) -> None:
         raise error([violation(method, "(D4)", "flags", kind_of(flags), "ExecutionFlags, such as ExecutionFlags.NONE")])
 
 
-class Served(NamedTuple):
+class KernelSelection(NamedTuple):
     """Which engine took an operator, and why those before it declined."""
 
     engine: Engine
@@ -62,7 +62,7 @@ class Served(NamedTuple):
         return "\n".join(lines)
 
 
-class Child:
+class DeviceObject:
     """What belongs to a device."""
 
     noun = ""
@@ -72,7 +72,7 @@ class Child:
         self.device = device
 
 
-class Operator(Child):
+class Operator(DeviceObject):
     """A desc that passed the rules, on a device."""
 
     def __repr__(self) -> str:
@@ -94,7 +94,7 @@ class BindingProperties(NamedTuple):
     """In bytes; holds what is OWNED_BY_DML."""
 
 
-class Compiled(Child, ABC):
+class Compiled(DeviceObject, ABC):
     """What reads and writes memory that is bound to it: an operator or a graph, with its kernel. Immutable; several
     threads may dispatch it at once."""
 
@@ -114,11 +114,11 @@ class Compiled(Child, ABC):
         self._try_run: TryRun | None = None
         self._fit: Fit | None = None
         """What sees at a glance that inputs, which may be many, are as they should be."""
-        self._mark = Mark()
+        self._mark = ResourceTag()
         self._offsets: dict[str, int] = {}
         """Of owned inputs in the persistent resource."""
         self._persistent_size = 0
-        self._kept: dict[tuple[int, int], Filled] = {}
+        self._kept: dict[tuple[int, int], InitialisedResource] = {}
         """By address and number of the initialisation, the one used last at the end."""
         for slot in inputs:
             if slot.owned and slot.tensor is not None:
@@ -242,7 +242,7 @@ class Compiled(Child, ABC):
     def _prepare(self, memory: Array, offset: int) -> None:
         """Computes what depends on a persistent resource alone; what fails leaves one that is not initialised."""
 
-    def _filled(self, memory: Array, offset: int) -> Filled:
+    def _filled(self, memory: Array, offset: int) -> InitialisedResource:
         start = address(memory) + offset
         key = start, self._mark.number(memory, offset) or 0
         filled = self._kept.pop(key, None)
@@ -252,7 +252,7 @@ class Compiled(Child, ABC):
                 if slot.owned and slot.aligned is not None:
                     array = self.device.memory.view(slot.aligned, memory, offset + self._offsets[slot.label])
                     inputs[i] = Bound(slot, array, start, start + self._persistent_size)
-            filled = Filled(inputs, self._prepared(inputs, memory, offset))
+            filled = InitialisedResource(inputs, self._prepared(inputs, memory, offset))
         self._kept[key] = filled
         for old in list(self._kept)[:-KEPT]:
             self._kept.pop(old, None)
@@ -297,7 +297,7 @@ class CompiledOperator(Compiled):
     def __repr__(self) -> str:
         return f"<CompiledOperator {self.name} served by {self.engine}>"
 
-    def __init__(self, operator: Operator, served: Served, inputs: list[Slot], outputs: list[Slot]) -> None:
+    def __init__(self, operator: Operator, served: KernelSelection, inputs: list[Slot], outputs: list[Slot]) -> None:
         spec, device = operator.spec, operator.device
         super().__init__(device, spec.name, inputs, outputs, spec.in_place)
         self.spec = spec
@@ -305,8 +305,8 @@ class CompiledOperator(Compiled):
         self._served = served
         # Memory that an operator owns takes more than a glance.
         self._try_run = None if any(slot.owned for slot in inputs) else served.kernel.try_run
-        is_blind = not device.memory.is_host and not device.debug
-        self._any_values = is_blind or spec.check_values is anything_goes
+        skips_value_checks = not device.memory.is_host and not device.debug
+        self._any_values = skips_value_checks or spec.check_values is no_value_checks
 
     @property
     def engine(self) -> str:
@@ -340,7 +340,7 @@ class CompiledOperator(Compiled):
         return self.device.check_values(self.spec, self.desc, inputs)
 
 
-class OperatorInitializer(Child):
+class OperatorInitializer(DeviceObject):
     """Initialises compiled operators and graphs, once: copies what is OWNED_BY_DML into their persistent resources.
 
     Its table binds as inputs, for each operator, a DML_BUFFER_ARRAY_BINDING with a binding for each of the operator's

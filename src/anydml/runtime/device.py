@@ -29,13 +29,13 @@ from ..operators.schema import OperatorDesc, OperatorSpec
 from ..operators.validate import check_values, flag_of, kind_of, level_of, validate
 from .binding import BindingTable, Slot, violation
 from .compiled import (
-    Child,
     Compiled,
     CompiledOperator,
+    DeviceObject,
     Dispatchable,
+    KernelSelection,
     Operator,
     OperatorInitializer,
-    Served,
     check_flags,
 )
 from .memory import HOST, Memory
@@ -142,24 +142,24 @@ class Device:
         inputs: Sequence[Slot],
         outputs: Sequence[Slot],
         flags: ExecutionFlags = ExecutionFlags.NONE,
-    ) -> Served:
+    ) -> KernelSelection:
         """Asks the engines in turn; the functions compile here too, for the layouts of their arrays."""
         declined: list[tuple[str, Declined]] = []
         is_reduced = ExecutionFlags.ALLOW_HALF_PRECISION_COMPUTATION in flags
         for engine in self._reduced if is_reduced else self._engines:
             answer = engine.compile(spec, desc, [slot.aligned for slot in inputs], [slot.aligned for slot in outputs])
             if isinstance(answer, Kernel):
-                return Served(engine, answer, tuple(declined))
+                return KernelSelection(engine, answer, tuple(declined))
             declined.append((engine.name, answer))
         reasons = "; ".join(f"{name}: {each.reason}" for name, each in declined)
         raise _unsupported(spec.name, "", reasons, f"a kernel on {self}", "(D8)", 'The device "cpu" has one')
 
-    def takes_chain(
+    def fuses(
         self, spec: OperatorSpec, desc: OperatorDesc, inputs: Sequence[Layout | None], outputs: Sequence[Layout | None]
     ) -> bool:
         """Whether a chain of operators of a graph is better given to the engines as one."""
         engine = self._engines[0]
-        return engine.takes_chains and isinstance(engine.compile(spec, desc, inputs, outputs), Kernel)
+        return engine.fuses_pointwise and isinstance(engine.compile(spec, desc, inputs, outputs), Kernel)
 
     def check_values(self, spec: OperatorSpec, desc: OperatorDesc, inputs: Sequence[Any]) -> list[Violation]:
         """What an operator demands of the values of its inputs; nothing on a GPU, but with `debug`."""
@@ -239,7 +239,7 @@ class Device:
         found = f"{kind_of(feature)} with {kind_of(query)}"
         raise error([violation("check_feature_support", "(D5)", "feature", found, expected)])
 
-    def _owns(self, method: str, child: object, *kinds: type[Child]) -> None:
+    def _owns(self, method: str, child: object, *kinds: type[DeviceObject]) -> None:
         if not isinstance(child, kinds):
             expected = listing(kind.noun or kind.__name__ for kind in kinds)
             raise error([violation(method, "(D2)", "", kind_of(child), expected, kind="type")])

@@ -21,11 +21,11 @@ class Memory(Protocol):
     is_host: bool
     """Whether it is the CPU's, whose values can be looked at without waiting for anything."""
 
-    def peek(self, operator: str, where: str, value: Any) -> Array:
+    def import_array(self, operator: str, where: str, value: Any) -> Array:
         """An array on the memory of `value`: here, or in the CPU's memory. Rules (A1), (A2) and (A12)."""
         ...
 
-    def bring(self, array: Array) -> Array:
+    def to_device(self, array: Array) -> Array:
         """The same array here: itself, or a copy of one in the CPU's memory."""
         ...
 
@@ -33,7 +33,7 @@ class Memory(Protocol):
         """A new array. MemoryError or ValueError where there is no room."""
         ...
 
-    def give(self, value: Any, out: Any, result: Array) -> Any:
+    def export(self, value: Any, out: Any, result: Array) -> Any:
         """A function's result: `out` where that was given, holding it, else an array like `value`, which may be it."""
         ...
 
@@ -49,7 +49,7 @@ class Memory(Protocol):
         """Copies elements; both are here."""
         ...
 
-    def lane(self) -> int | None:
+    def stream_key(self) -> int | None:
         """What memory that work here is done with may be used for: work of the same lane is done in turn. None where it
         must not be used again, as a graph is captured."""
         ...
@@ -60,16 +60,16 @@ class HostMemory:
 
     is_host = True
 
-    def peek(self, operator: str, where: str, value: Any) -> Array:
+    def import_array(self, operator: str, where: str, value: Any) -> Array:
         return as_array(operator, where, value)
 
-    def bring(self, array: Array) -> Array:
+    def to_device(self, array: Array) -> Array:
         return array
 
     def empty(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
         return np.empty(shape, dtype)
 
-    def give(self, value: Any, out: Any, result: Array) -> Any:
+    def export(self, value: Any, out: Any, result: Array) -> Any:
         return out if out is not None else like(value, result)
 
     def bytes_of(self, buffer: Any) -> Array:
@@ -84,7 +84,7 @@ class HostMemory:
     def copy(self, target: Array, source: Array) -> None:
         target[...] = source
 
-    def lane(self) -> int | None:
+    def stream_key(self) -> int | None:
         return 0
 
 

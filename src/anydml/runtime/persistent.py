@@ -13,7 +13,7 @@ from .binding import Bound
 from .memory import address
 
 
-class Mark:
+class ResourceTag:
     """Tells an operator's persistent resources: on the CPU they begin with bytes of its own, and a number of each
     initialisation. To look at other memory would mean to wait for a device; of that the addresses are known."""
 
@@ -48,7 +48,7 @@ class Mark:
         return int.from_bytes(mark[len(self._bytes) :], "little") if mark.startswith(self._bytes) else None
 
 
-class Filled(NamedTuple):
+class InitialisedResource(NamedTuple):
     """A persistent resource, as long as it is as it was filled."""
 
     inputs: dict[int, Bound]

@@ -21,7 +21,7 @@ OVER_INPUT = ("BATCH_NORMALIZATION",)
 
 class CpuEngine:
     name = "cpu"
-    takes_chains = True
+    fuses_pointwise = True
 
     def compile(
         self,
@@ -42,7 +42,7 @@ class CpuEngine:
 
             try:
                 attributes = pointwise_lowering.program_of(desc, [each.type for each in inputs if each is not None])
-            except pointwise_lowering.NoProgram as reason:
+            except pointwise_lowering.NoLowering as reason:
                 return Declined(str(reason))
             name, words = "ELEMENT_WISE", f"{pointwise_lowering.described(attributes)}, "
         else:
@@ -56,7 +56,7 @@ class CpuEngine:
             plan.try_run,
             partial(_prepared, plan) if plan.prepares else None,
             channels_last=name in CHANNELS_LAST,
-            over_input=name in OVER_INPUT,
+            may_overwrite_input=name in OVER_INPUT,
         )
 
 

@@ -18,7 +18,7 @@ from typing import Any
 
 from ...core.enums import TensorDataType
 from ...operators import spec_of
-from ...operators.pointwise_chain import Chain, Link
+from ...operators.pointwise_chain import ChainStep, PointwiseChain
 from ...operators.schema import OperatorDesc
 from ...operators.specs.element_wise_unary import limits
 
@@ -67,7 +67,7 @@ class Opcode(IntEnum):
     SCALED_SOFTPLUS = auto()
 
 
-class NoProgram(Exception):
+class NoLowering(Exception):
     """Why there is none."""
 
 
@@ -95,11 +95,11 @@ def program_of(desc: OperatorDesc, data_types: Sequence[TensorDataType]) -> list
     """What computes the output of a desc from its inputs, which are of those types.
 
     Raises:
-        NoProgram: where nothing does.
+        NoLowering: where nothing does.
     """
     program = Program(list(data_types))
     values = list(range(len(data_types)))
-    for link in desc.links if isinstance(desc, Chain) else (Link(desc, tuple(values)),):
+    for link in desc.links if isinstance(desc, PointwiseChain) else (ChainStep(desc, tuple(values)),):
         values.append(_lower(program, link.desc, [values[operand] for operand in link.operands]))
     return program.instructions
 
@@ -109,21 +109,21 @@ def _lower(program: Program, desc: OperatorDesc, operands: Sequence[int]) -> int
     spec = spec_of(desc)
     assert spec is not None
     data_type = program.types[operands[0]]
-    if spec.name in _OF_TWO:
-        return program.add(_OF_TWO[spec.name], data_type, *operands)
+    if spec.name in _BINARY:
+        return program.add(_BINARY[spec.name], data_type, *operands)
     if spec.name == "ELEMENT_WISE_POW":
         return _pow(program, desc, data_type, operands)
     if spec.name == "ELEMENT_WISE_ADD1":
         return _add1(program, desc, data_type, operands)
-    if spec.name not in _OF_ONE:
-        raise NoProgram(f"no program for {spec.name}")
-    return _of_one(program, spec.name, desc, data_type, operands[0])
+    if spec.name not in _UNARY:
+        raise NoLowering(f"no program for {spec.name}")
+    return _unary(program, spec.name, desc, data_type, operands[0])
 
 
 def _pow(program: Program, desc: Any, data_type: TensorDataType, operands: Sequence[int]) -> int:
     x, exponent = operands
     if not _is_float(data_type) or not _is_float(program.types[exponent]):
-        raise NoProgram(f"no {data_type.name} to the power of {program.types[exponent].name}")
+        raise NoLowering(f"no {data_type.name} to the power of {program.types[exponent].name}")
     if desc.ScaleBias is None and program.types[exponent] == data_type:
         return program.add(Opcode.POW, data_type, x, exponent)
     x, exponent = program.cast(x, FLOAT64), program.cast(exponent, FLOAT64)
@@ -139,21 +139,21 @@ def _add1(program: Program, desc: Any, data_type: TensorDataType, operands: Sequ
     # Rounding changes nothing about what is below 0.
     if activation.name == "ACTIVATION_RELU":
         total = program.add(Opcode.ADD, data_type, *operands)
-        return _of_one(program, activation.name, desc.FusedActivation, data_type, total)
+        return _unary(program, activation.name, desc.FusedActivation, data_type, total)
     x, y = [program.cast(operand, FLOAT64) for operand in operands]
     total = program.add(Opcode.ADD, FLOAT64, x, y)
-    opcode, constants = _OF_ONE[activation.name](desc.FusedActivation, FLOAT64)
+    opcode, constants = _UNARY[activation.name](desc.FusedActivation, FLOAT64)
     return program.cast(program.add(opcode, FLOAT64, total, None, *constants), data_type)
 
 
-def _of_one(program: Program, name: str, desc: Any, data_type: TensorDataType, x: int) -> int:
-    opcode, constants = _OF_ONE[name](desc, data_type)
+def _unary(program: Program, name: str, desc: Any, data_type: TensorDataType, x: int) -> int:
+    opcode, constants = _UNARY[name](desc, data_type)
     scale_bias = getattr(desc, "ScaleBias", None)
     if not _is_float(data_type):
         if scale_bias is not None:
-            raise NoProgram(f"no ScaleBias of {data_type.name}")
+            raise NoLowering(f"no ScaleBias of {data_type.name}")
         if opcode in _OF_FLOATS:
-            raise NoProgram(f"no {name} of {data_type.name}")
+            raise NoLowering(f"no {name} of {data_type.name}")
         return program.add(opcode, data_type, x, None, *constants)
     if scale_bias is not None:
         scaling = scale_bias.Scale, scale_bias.Bias
@@ -177,7 +177,7 @@ def _bits(value: float, data_type: TensorDataType) -> int:
     return (int(value) + 2**63) % 2**64 - 2**63
 
 
-_OF_TWO = {
+_BINARY = {
     "ELEMENT_WISE_ADD": Opcode.ADD,
     "ELEMENT_WISE_SUBTRACT": Opcode.SUBTRACT,
     "ELEMENT_WISE_MULTIPLY": Opcode.MULTIPLY,
@@ -223,7 +223,7 @@ def _softplus(desc: Any, data_type: TensorDataType) -> tuple[Opcode, tuple[float
     return Opcode.SCALED_SOFTPLUS, (1 / steepness if steepness else copysign(inf, steepness), steepness)
 
 
-_OF_ONE: dict[str, _Lowering] = {
+_UNARY: dict[str, _Lowering] = {
     "ELEMENT_WISE_IDENTITY": _plain(Opcode.COPY),
     "ELEMENT_WISE_ABS": _plain(Opcode.ABS),
     "ELEMENT_WISE_NEGATE": _plain(Opcode.NEGATE),

@@ -49,7 +49,7 @@ _SERVED: dict[str, tuple[Callable[[Any], int], str, int]] = {
 
 class TorchEngine:
     name = "torch"
-    takes_chains = False
+    fuses_pointwise = False
 
     def compile(
         self,

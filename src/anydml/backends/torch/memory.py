@@ -14,7 +14,7 @@ from ...core.errors import Violation, error
 from ...core.strided_layout import DATA_TYPES, Array, Layout
 from ...operators.validate import kind_of
 from ...runtime.interop import as_array, refuse, remedy_of_float
-from ..triton.launch import TYPES, lane_of
+from ..triton.launch import TYPES, stream_key_of
 
 _NUMPY: dict[torch.dtype, np.dtype[Any]] = {
     TYPES[data_type]: dtype for dtype, data_type in DATA_TYPES.items() if data_type in TYPES
@@ -105,7 +105,7 @@ class TorchMemory:
     def __init__(self, device: torch.device) -> None:
         self.device = device
 
-    def peek(self, operator: str, where: str, value: Any) -> Any:
+    def import_array(self, operator: str, where: str, value: Any) -> Any:
         if isinstance(value, TensorArray):
             return value
         if not isinstance(value, torch.Tensor):
@@ -141,7 +141,7 @@ class TorchMemory:
             refuse(operator, "(A12)", where, found, "elements at multiples of their size")
         return TensorArray(tensor.detach() if tensor.requires_grad else tensor, dtype)
 
-    def bring(self, array: Any) -> Any:
+    def to_device(self, array: Any) -> Any:
         if isinstance(array, TensorArray) or array.dtype not in DATA_TYPES:
             return array
         try:
@@ -173,7 +173,7 @@ class TorchMemory:
         except RuntimeError as problem:  # torch.OutOfMemoryError is one
             raise MemoryError(" ".join(str(problem).split(". ")[0].split())) from None
 
-    def give(self, value: Any, out: Any, result: Any) -> Any:
+    def export(self, value: Any, out: Any, result: Any) -> Any:
         if out is not None:
             if self._is_host(out):
                 # It was looked at as an operand before.
@@ -216,5 +216,5 @@ class TorchMemory:
     def copy(self, target: Any, source: Any) -> None:
         target.tensor.copy_(source.tensor)
 
-    def lane(self) -> int | None:
-        return lane_of(self.device)
+    def stream_key(self) -> int | None:
+        return stream_key_of(self.device)

@@ -43,7 +43,7 @@ class GpuEngine:
     """`device` is PyTorch's, where kernels run; its CPU in Triton's interpreter. `allow_tf32` is about CONVOLUTION and
     GEMM."""
 
-    takes_chains = False
+    fuses_pointwise = False
 
     def __init__(self, name: str, device: torch.device, allow_tf32: bool = False) -> None:
         self.name = name
@@ -57,9 +57,9 @@ class GpuEngine:
         inputs: Sequence[Layout | None],
         outputs: Sequence[Layout | None],
     ) -> Kernel | Declined:
-        from .launch import lane_of
+        from .launch import stream_key_of
 
-        if lane_of(self.device) is None:
+        if stream_key_of(self.device) is None:
             raise error(
                 [
                     Violation(

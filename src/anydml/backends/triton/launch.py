@@ -138,7 +138,7 @@ DEFAULT_STREAM = 0
 """The number of the stream that is there from the beginning, to the end, and never captured."""
 
 
-def lane_of(device: torch.device) -> int | None:
+def stream_key_of(device: torch.device) -> int | None:
     """The number of PyTorch's current stream; None where what is launched on it is not run but becomes part of a
     graph."""
     if device.type == "cpu":

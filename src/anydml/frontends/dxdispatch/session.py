@@ -57,7 +57,7 @@ class Session:
         if violations:
             raise error(violations)
         self.memory = {name: self._create(name) for name in model.resources}
-        self._there = {name: self.device.memory.bring(memory) for name, memory in self.memory.items()}
+        self._there = {name: self.device.memory.to_device(memory) for name, memory in self.memory.items()}
         """The same where the device computes, which may be the same memory."""
         self.compiled: dict[str, Compiled] = {}
         self._persistent: dict[str, DML_BUFFER_BINDING | None] = {}
@@ -133,7 +133,7 @@ class Session:
         initializer = self.device.create_operator_initializer([compiled])
         table = self.device.create_binding_table(initializer)
         size = compiled.binding_properties().PersistentResourceSize
-        persistent = DML_BUFFER_BINDING(Buffer=self.device.memory.bring(np.zeros(size, np.uint8))) if size else None
+        persistent = DML_BUFFER_BINDING(Buffer=self.device.memory.to_device(np.zeros(size, np.uint8))) if size else None
         table.bind_inputs([DML_BUFFER_ARRAY_BINDING(Bindings=inputs) if size else None])
         table.bind_outputs([persistent])
         self.device.dispatch(initializer, table)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ...core.strided_layout import Layout
-from ...operators.pointwise_chain import CHAIN, Chain, Link
+from ...operators.pointwise_chain import POINTWISE_CHAIN, ChainStep, PointwiseChain
 from ...operators.schema import Tensor
 from ..verify import Port
 
@@ -59,7 +59,7 @@ def _is_taken(vertex: Vertex, device: Device) -> bool:
     layouts = [
         [_layout(tensor) for _, tensor in side(vertex.desc)] for side in (vertex.spec.inputs, vertex.spec.outputs)
     ]
-    return device.takes_chain(vertex.spec, vertex.desc, *layouts)
+    return device.fuses(vertex.spec, vertex.desc, *layouts)
 
 
 def _layout(tensor: Tensor | None) -> Layout | None:
@@ -91,18 +91,22 @@ def _both(producer: Vertex, vertex: Vertex, port: Port) -> Vertex | None:
     for link in last.links:
         numbers = [places[n] if n < len(places) else given + n - len(places) for n in link.operands]
         links.append(replace(link, operands=tuple(numbers)))
-    chain = Chain(Inputs=tuple([tensor for _, tensor in inputs]), OutputTensor=last.OutputTensor, links=tuple(links))
-    return type(vertex)(f"{producer.name} + {vertex.name}", CHAIN, chain, [source for source, _ in inputs])
+    chain = PointwiseChain(
+        Inputs=tuple([tensor for _, tensor in inputs]), OutputTensor=last.OutputTensor, links=tuple(links)
+    )
+    return type(vertex)(f"{producer.name} + {vertex.name}", POINTWISE_CHAIN, chain, [source for source, _ in inputs])
 
 
-def _moved(link: Link, before: int, count: int) -> tuple[int, ...]:
+def _moved(link: ChainStep, before: int, count: int) -> tuple[int, ...]:
     """The operands of a link of a chain that has more inputs now."""
     return tuple([operand if operand < before else operand + count - before for operand in link.operands])
 
 
-def _as_chain(vertex: Vertex) -> Chain:
-    if isinstance(vertex.desc, Chain):
+def _as_chain(vertex: Vertex) -> PointwiseChain:
+    if isinstance(vertex.desc, PointwiseChain):
         return vertex.desc
     tensors: list[Any] = [tensor for _, tensor in vertex.spec.inputs(vertex.desc)]
     output: Any = vertex.spec.outputs(vertex.desc)[0][1]
-    return Chain(Inputs=tuple(tensors), OutputTensor=output, links=(Link(vertex.desc, tuple(range(len(tensors)))),))
+    return PointwiseChain(
+        Inputs=tuple(tensors), OutputTensor=output, links=(ChainStep(vertex.desc, tuple(range(len(tensors)))),)
+    )

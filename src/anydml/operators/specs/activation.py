@@ -21,14 +21,14 @@ from ..constraints import rounded, same, sizes_of
 from ..schema import (
     FLOAT,
     FUSED,
-    Broken,
     Choices,
-    Need,
+    ConstraintFailure,
+    LevelRequirement,
     OperatorDesc,
     OperatorSpec,
     SupportTable,
     Tensor,
-    anywhere,
+    no_level_requirements,
     support_table,
 )
 
@@ -314,7 +314,7 @@ class DML_ACTIVATION_SHRINK_OPERATOR_DESC(_Activation):
     Threshold: FLOAT
 
 
-def _constraints(desc: Any) -> Iterator[Broken]:
+def _constraints(desc: Any) -> Iterator[ConstraintFailure]:
     yield from same(desc, "(C1)", "DataType", "InputTensor", "OutputTensor")
     yield from same(desc, "(C2)", "DimensionCount", "InputTensor", "OutputTensor")
 
@@ -323,9 +323,9 @@ def _infer_sizes(desc: Any) -> dict[str, Choices]:
     return {"OutputTensor": sizes_of(desc.InputTensor)}
 
 
-def _needs_of_softplus(desc: DML_ACTIVATION_SOFTPLUS_OPERATOR_DESC) -> Iterator[Need]:
+def _needs_of_softplus(desc: DML_ACTIVATION_SOFTPLUS_OPERATOR_DESC) -> Iterator[LevelRequirement]:
     if not desc.Steepness >= 1:
-        yield Need(FeatureLevel.LEVEL_6_4, "Steepness", str(desc.Steepness), "at least 1")
+        yield LevelRequirement(FeatureLevel.LEVEL_6_4, "Steepness", str(desc.Steepness), "at least 1")
 
 
 def _each(function: Callable[[Any, Array], Any]) -> Callable[..., Array]:
@@ -365,7 +365,7 @@ def _spec(
     desc: type[OperatorDesc],
     reference: Callable[..., Array],
     support: SupportTable = _FLOATS,
-    needs: Callable[[Any], Iterator[Need]] = anywhere,
+    needs: Callable[[Any], Iterator[LevelRequirement]] = no_level_requirements,
 ) -> OperatorSpec:
     return OperatorSpec(
         operator_type=operator_type,

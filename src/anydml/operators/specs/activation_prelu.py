@@ -13,7 +13,7 @@ import numpy as np
 from ...core.enums import OperatorType
 from ...core.strided_layout import Array
 from ..constraints import rounded, same, sizes_of, widened
-from ..schema import Broken, Choices, OperatorDesc, OperatorSpec, Tensor, support_table
+from ..schema import Choices, ConstraintFailure, OperatorDesc, OperatorSpec, Tensor, support_table
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +37,7 @@ class DML_ACTIVATION_PARAMETERIZED_RELU_OPERATOR_DESC(OperatorDesc):
     OutputTensor: Tensor
 
 
-def _constraints(desc: DML_ACTIVATION_PARAMETERIZED_RELU_OPERATOR_DESC) -> Iterator[Broken]:
+def _constraints(desc: DML_ACTIVATION_PARAMETERIZED_RELU_OPERATOR_DESC) -> Iterator[ConstraintFailure]:
     yield from same(desc, "(C1)", "DataType", "InputTensor", "SlopeTensor", "OutputTensor")
     yield from same(desc, "(C2)", "DimensionCount", "InputTensor", "SlopeTensor", "OutputTensor")
     yield from same(desc, "(C2)", "Sizes", "InputTensor", "SlopeTensor")

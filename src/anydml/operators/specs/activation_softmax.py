@@ -19,8 +19,8 @@ from ...core.strided_layout import Array
 from ..constraints import axes_within, rounded, same, sizes_of
 from ..schema import (
     FUSED,
-    Broken,
     Choices,
+    ConstraintFailure,
     Count,
     OperatorDesc,
     OperatorSpec,
@@ -161,17 +161,19 @@ class DML_ACTIVATION_HARDMAX1_OPERATOR_DESC(_AlongAxes):
     """
 
 
-def _constraints_of_rows(desc: Any) -> Iterator[Broken]:
+def _constraints_of_rows(desc: Any) -> Iterator[ConstraintFailure]:
     yield from same(desc, "(C1)", "DataType", "InputTensor", "OutputTensor")
     yield from same(desc, "(C2)", "DimensionCount", "InputTensor", "OutputTensor")
     sizes = desc.InputTensor.Sizes
     remedy = f"{type(desc).__name__.replace('_OPERATOR', '1_OPERATOR')} takes any axes"
     for i, size in enumerate(sizes[:-2]):
         if size > 1:
-            yield Broken("(C3)", f"InputTensor.Sizes[{i}]", str(size), "1, before the last two dimensions", remedy)
+            yield ConstraintFailure(
+                "(C3)", f"InputTensor.Sizes[{i}]", str(size), "1, before the last two dimensions", remedy
+            )
 
 
-def _constraints_of_axes(desc: Any) -> Iterator[Broken]:
+def _constraints_of_axes(desc: Any) -> Iterator[ConstraintFailure]:
     yield from same(desc, "(C1)", "DataType", "InputTensor", "OutputTensor")
     yield from same(desc, "(C2)", "DimensionCount", "InputTensor", "OutputTensor")
     yield from axes_within(desc, "(C3)", "(C4)", "(C5)")

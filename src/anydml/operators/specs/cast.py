@@ -15,7 +15,7 @@ import numpy as np
 from ...core.enums import OperatorType
 from ...core.strided_layout import DTYPES, Array
 from ..constraints import rounded, same, sizes_of, widened
-from ..schema import Broken, Choices, OperatorDesc, OperatorSpec, Tensor, support_table
+from ..schema import Choices, ConstraintFailure, OperatorDesc, OperatorSpec, Tensor, support_table
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +36,7 @@ class DML_CAST_OPERATOR_DESC(OperatorDesc):
     OutputTensor: Tensor
 
 
-def _constraints(desc: DML_CAST_OPERATOR_DESC) -> Iterator[Broken]:
+def _constraints(desc: DML_CAST_OPERATOR_DESC) -> Iterator[ConstraintFailure]:
     yield from same(desc, "(C1)", "DimensionCount", "InputTensor", "OutputTensor")
 
 

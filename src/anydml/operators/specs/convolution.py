@@ -23,8 +23,8 @@ from ..constraints import WIDER, at_least_1, rounded, same, widened
 from ..fused_activation import activated
 from ..schema import (
     UINT,
-    Broken,
     Choices,
+    ConstraintFailure,
     Count,
     OperatorDesc,
     OperatorSpec,
@@ -142,14 +142,14 @@ def _places(desc: _Desc) -> list[tuple[int, ...] | range]:
     return places
 
 
-def _constraints(desc: _Desc) -> Iterator[Broken]:
+def _constraints(desc: _Desc) -> Iterator[ConstraintFailure]:
     names = ["InputTensor", "FilterTensor", *(["BiasTensor"] if desc.BiasTensor is not None else []), "OutputTensor"]
     yield from same(desc, "(C1)", "DataType", *names)
     yield from same(desc, "(C2)", "DimensionCount", *names)
     yield from wrong_dimension_count(desc, "(C3)")
     yield from at_least_1(desc, "(C4)", "Strides", "Dilations")
     if desc.GroupCount < 1:
-        yield Broken("(C4)", "GroupCount", str(desc.GroupCount), "at least 1")
+        yield ConstraintFailure("(C4)", "GroupCount", str(desc.GroupCount), "at least 1")
     if len(desc.InputTensor.Sizes) == len(desc.FilterTensor.Sizes) >= 2 and desc.GroupCount >= 1:
         yield from _wrong_channels(desc, "(C5)", "(C6)", "(C7)")
     if _is_computable(desc):
@@ -159,23 +159,29 @@ def _constraints(desc: _Desc) -> Iterator[Broken]:
             for i, places in enumerate(_places(desc)):
                 if not places:
                     found = f"{desc.StartPadding[i]}, with an EndPadding of {desc.EndPadding[i]}"
-                    yield Broken("(C8)", f"StartPadding[{i}]", found, "paddings that leave at least one element")
+                    yield ConstraintFailure(
+                        "(C8)", f"StartPadding[{i}]", found, "paddings that leave at least one element"
+                    )
 
 
-def _wrong_channels(desc: _Desc, division: str, matching: str, of_bias: str) -> Iterator[Broken]:
+def _wrong_channels(desc: _Desc, division: str, matching: str, of_bias: str) -> Iterator[ConstraintFailure]:
     channels, groups, filters = desc.InputTensor.Sizes[1], desc.GroupCount, desc.FilterTensor.Sizes
     if channels % groups:
-        yield Broken(division, "GroupCount", str(groups), f"a divisor of {channels}, the channels of InputTensor")
+        yield ConstraintFailure(
+            division, "GroupCount", str(groups), f"a divisor of {channels}, the channels of InputTensor"
+        )
     elif _is_forward(desc) and filters[0] % groups:
-        yield Broken(division, "GroupCount", str(groups), f"a divisor of {filters[0]}, the channels of OutputTensor")
+        yield ConstraintFailure(
+            division, "GroupCount", str(groups), f"a divisor of {filters[0]}, the channels of OutputTensor"
+        )
     i, wanted = (1, channels // groups) if _is_forward(desc) else (0, channels)
     if filters[i] != wanted and not channels % groups:
         expected = f"{wanted}, the channels of {'a group of ' if groups > 1 and i == 1 else ''}InputTensor"
-        yield Broken(matching, f"FilterTensor.Sizes[{i}]", str(filters[i]), expected)
+        yield ConstraintFailure(matching, f"FilterTensor.Sizes[{i}]", str(filters[i]), expected)
     if desc.BiasTensor is not None and len(desc.BiasTensor.Sizes) == len(filters):
         wanted_sizes = (1, _output_channels(desc), *[1] * (len(filters) - 2))
         if desc.BiasTensor.Sizes != wanted_sizes:
-            yield Broken(of_bias, "BiasTensor.Sizes", str(desc.BiasTensor.Sizes), str(wanted_sizes))
+            yield ConstraintFailure(of_bias, "BiasTensor.Sizes", str(desc.BiasTensor.Sizes), str(wanted_sizes))
 
 
 def _infer_sizes(desc: _Desc) -> dict[str, Choices]:

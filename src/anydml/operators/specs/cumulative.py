@@ -11,7 +11,7 @@ from ...core import enums
 from ...core.enums import OperatorType
 from ...core.strided_layout import Array
 from ..constraints import widened
-from ..schema import BOOL, UINT, Broken, Choices, OperatorDesc, OperatorSpec, Tensor, support_table
+from ..schema import BOOL, UINT, Choices, ConstraintFailure, OperatorDesc, OperatorSpec, Tensor, support_table
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,16 +76,18 @@ class DML_CUMULATIVE_PRODUCT_OPERATOR_DESC(OperatorDesc):
 _Desc = DML_CUMULATIVE_SUMMATION_OPERATOR_DESC | DML_CUMULATIVE_PRODUCT_OPERATOR_DESC
 
 
-def _constraints(desc: _Desc) -> Iterator[Broken]:
+def _constraints(desc: _Desc) -> Iterator[ConstraintFailure]:
     x, y = desc.InputTensor, desc.OutputTensor
     if y.DataType != x.DataType:
         expected = f"{x.DataType.name}, that of InputTensor"
-        yield Broken("(C1)", "OutputTensor.DataType", y.DataType.name, expected)
+        yield ConstraintFailure("(C1)", "OutputTensor.DataType", y.DataType.name, expected)
     if len(y.Sizes) != len(x.Sizes):
         expected = f"{len(x.Sizes)}, that of InputTensor"
-        yield Broken("(C2)", "OutputTensor.DimensionCount", str(len(y.Sizes)), expected)
+        yield ConstraintFailure("(C2)", "OutputTensor.DimensionCount", str(len(y.Sizes)), expected)
     if desc.Axis >= len(x.Sizes):
-        yield Broken("(C3)", "Axis", str(desc.Axis), f"less than {len(x.Sizes)}, the DimensionCount of InputTensor")
+        yield ConstraintFailure(
+            "(C3)", "Axis", str(desc.Axis), f"less than {len(x.Sizes)}, the DimensionCount of InputTensor"
+        )
 
 
 def _infer_sizes(desc: _Desc) -> dict[str, Choices]:

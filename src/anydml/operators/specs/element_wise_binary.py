@@ -18,8 +18,8 @@ from ...core.strided_layout import Array
 from ..constraints import rounded, same, scaled, sizes_of, widened
 from ..fused_activation import activated
 from ..schema import (
-    Broken,
     Choices,
+    ConstraintFailure,
     OperatorDesc,
     OperatorSpec,
     OptionalActivation,
@@ -222,13 +222,13 @@ class DML_ELEMENT_WISE_MODULUS_TRUNCATE_OPERATOR_DESC(_Binary):
     """
 
 
-def _constraints(desc: Any) -> Iterator[Broken]:
+def _constraints(desc: Any) -> Iterator[ConstraintFailure]:
     yield from same(desc, "(C1)", "DataType", "ATensor", "BTensor", "OutputTensor")
     yield from same(desc, "(C2)", "DimensionCount", "ATensor", "BTensor", "OutputTensor")
     yield from same(desc, "(C2)", "Sizes", "ATensor", "BTensor")
 
 
-def _constraints_of_pow(desc: DML_ELEMENT_WISE_POW_OPERATOR_DESC) -> Iterator[Broken]:
+def _constraints_of_pow(desc: DML_ELEMENT_WISE_POW_OPERATOR_DESC) -> Iterator[ConstraintFailure]:
     yield from same(desc, "(C1)", "DataType", "InputTensor", "OutputTensor")
     yield from same(desc, "(C2)", "DimensionCount", "InputTensor", "ExponentTensor", "OutputTensor")
     yield from same(desc, "(C2)", "Sizes", "InputTensor", "ExponentTensor")

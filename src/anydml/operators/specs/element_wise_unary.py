@@ -22,8 +22,8 @@ from ..constraints import is_held, rounded, same, scaled, sizes_of, type_of_outp
 from ..schema import (
     FLOAT,
     SCALAR,
-    Broken,
     Choices,
+    ConstraintFailure,
     OperatorDesc,
     OperatorSpec,
     OptionalScaleBias,
@@ -235,12 +235,12 @@ class DML_ELEMENT_WISE_NEGATE_OPERATOR_DESC(OperatorDesc):
     OutputTensor: Tensor
 
 
-def _constraints(desc: Any) -> Iterator[Broken]:
+def _constraints(desc: Any) -> Iterator[ConstraintFailure]:
     yield from same(desc, "(C1)", "DataType", "InputTensor", "OutputTensor")
     yield from same(desc, "(C2)", "DimensionCount", "InputTensor", "OutputTensor")
 
 
-def _constraints_of_clip1(desc: DML_ELEMENT_WISE_CLIP1_OPERATOR_DESC) -> Iterator[Broken]:
+def _constraints_of_clip1(desc: DML_ELEMENT_WISE_CLIP1_OPERATOR_DESC) -> Iterator[ConstraintFailure]:
     yield from same(desc, "(C1)", "DataType", "InputTensor", "OutputTensor")
     yield from same(desc, "(C2)", "DimensionCount", "InputTensor", "OutputTensor")
     yield from type_of_output(desc, "(C3)", "MinMaxDataType")
@@ -257,7 +257,7 @@ def _spec(
     desc: type[OperatorDesc],
     reference: Callable[..., Array],
     support: SupportTable,
-    constraints: Callable[[Any], Iterator[Broken]] = _constraints,
+    constraints: Callable[[Any], Iterator[ConstraintFailure]] = _constraints,
 ) -> OperatorSpec:
     return OperatorSpec(
         operator_type=operator_type,

@@ -17,7 +17,7 @@ from ...core import enums
 from ...core.enums import OperatorType, TensorDataType
 from ...core.strided_layout import DTYPES, Array
 from ..constraints import is_held, type_of_output
-from ..schema import SCALAR, Broken, Choices, OperatorDesc, OperatorSpec, Tensor, support_table
+from ..schema import SCALAR, Choices, ConstraintFailure, OperatorDesc, OperatorSpec, Tensor, support_table
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,12 +65,12 @@ class DML_FILL_VALUE_SEQUENCE_OPERATOR_DESC(OperatorDesc):
     ValueDelta: SCALAR
 
 
-def _constraints(desc: DML_FILL_VALUE_CONSTANT_OPERATOR_DESC) -> Iterator[Broken]:
+def _constraints(desc: DML_FILL_VALUE_CONSTANT_OPERATOR_DESC) -> Iterator[ConstraintFailure]:
     yield from type_of_output(desc, "(C1)", "ValueDataType")
     yield from is_held(desc, "(C2)", "Value", desc.ValueDataType)
 
 
-def _constraints_of_sequence(desc: DML_FILL_VALUE_SEQUENCE_OPERATOR_DESC) -> Iterator[Broken]:
+def _constraints_of_sequence(desc: DML_FILL_VALUE_SEQUENCE_OPERATOR_DESC) -> Iterator[ConstraintFailure]:
     yield from type_of_output(desc, "(C1)", "ValueDataType")
     yield from is_held(desc, "(C2)", "ValueStart", desc.ValueDataType)
     yield from is_held(desc, "(C3)", "ValueDelta", desc.ValueDataType, signed=True)

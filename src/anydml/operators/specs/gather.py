@@ -16,7 +16,7 @@ import numpy as np
 from ...core.enums import OperatorType
 from ...core.strided_layout import Array
 from ..constraints import same
-from ..schema import UINT, Broken, Choices, OperatorDesc, OperatorSpec, Tensor, support_table
+from ..schema import UINT, Choices, ConstraintFailure, OperatorDesc, OperatorSpec, Tensor, support_table
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,22 +55,24 @@ class DML_GATHER_OPERATOR_DESC(OperatorDesc):
     IndexDimensions: UINT
 
 
-def _constraints(desc: DML_GATHER_OPERATOR_DESC) -> Iterator[Broken]:
+def _constraints(desc: DML_GATHER_OPERATOR_DESC) -> Iterator[ConstraintFailure]:
     yield from same(desc, "(C1)", "DataType", "InputTensor", "OutputTensor")
     yield from same(desc, "(C2)", "DimensionCount", "InputTensor", "IndicesTensor", "OutputTensor")
     rank = len(desc.InputTensor.Sizes)
     if desc.Axis >= rank:
-        yield Broken("(C3)", "Axis", str(desc.Axis), f"less than {rank}, the DimensionCount")
+        yield ConstraintFailure("(C3)", "Axis", str(desc.Axis), f"less than {rank}, the DimensionCount")
     if desc.IndexDimensions > rank:
-        yield Broken("(C4)", "IndexDimensions", str(desc.IndexDimensions), f"at most {rank}, the DimensionCount")
+        yield ConstraintFailure(
+            "(C4)", "IndexDimensions", str(desc.IndexDimensions), f"at most {rank}, the DimensionCount"
+        )
     leading = max(len(desc.IndicesTensor.Sizes) - desc.IndexDimensions, 0)
     for i, size in enumerate(desc.IndicesTensor.Sizes[:leading]):
         if size != 1:
             expected = f"1, before the last IndexDimensions, which are {desc.IndexDimensions}"
-            yield Broken("(C5)", f"IndicesTensor.Sizes[{i}]", str(size), expected)
+            yield ConstraintFailure("(C5)", f"IndicesTensor.Sizes[{i}]", str(size), expected)
     if _is_computable(desc) and len(sizes := _sizes(desc)) > rank:
         found = f"{desc.IndexDimensions}, and so a result of sizes {tuple(sizes)}"
-        yield Broken("(C6)", "IndexDimensions", found, f"a result of at most {rank} dimensions")
+        yield ConstraintFailure("(C6)", "IndexDimensions", found, f"a result of at most {rank} dimensions")
 
 
 def _is_computable(desc: DML_GATHER_OPERATOR_DESC) -> bool:
@@ -97,7 +99,7 @@ def _infer_sizes(desc: DML_GATHER_OPERATOR_DESC) -> dict[str, Choices]:
     return {"OutputTensor": tuple((size,) for size in _sizes(desc))} if _is_computable(desc) else {}
 
 
-def _check_values(desc: DML_GATHER_OPERATOR_DESC, inputs: Sequence[Array | None]) -> Iterator[Broken]:
+def _check_values(desc: DML_GATHER_OPERATOR_DESC, inputs: Sequence[Array | None]) -> Iterator[ConstraintFailure]:
     _, indices = inputs
     assert indices is not None
     size = desc.InputTensor.Sizes[desc.Axis]
@@ -106,7 +108,7 @@ def _check_values(desc: DML_GATHER_OPERATOR_DESC, inputs: Sequence[Array | None]
         return
     place = tuple(np.argwhere((indices < lowest) | (indices >= size))[0].tolist())
     expected = f"from {lowest} to {size - 1}, the indices of axis {desc.Axis} of InputTensor"
-    yield Broken("(V1)", "IndicesTensor", f"{indices[place]} at {place}", expected)
+    yield ConstraintFailure("(V1)", "IndicesTensor", f"{indices[place]} at {place}", expected)
 
 
 def _reference(desc: DML_GATHER_OPERATOR_DESC, x: Array, indices: Array) -> Array:

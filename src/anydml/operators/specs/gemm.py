@@ -14,8 +14,8 @@ from ..constraints import rounded, same, widened
 from ..fused_activation import activated
 from ..schema import (
     FLOAT,
-    Broken,
     Choices,
+    ConstraintFailure,
     OperatorDesc,
     OperatorSpec,
     OptionalActivation,
@@ -73,7 +73,7 @@ def _dimensions(transform: enums.MatrixTransform) -> tuple[int, int]:
     return (-1, -2) if transform == enums.MatrixTransform.TRANSPOSE else (-2, -1)
 
 
-def _constraints(desc: DML_GEMM_OPERATOR_DESC) -> Iterator[Broken]:
+def _constraints(desc: DML_GEMM_OPERATOR_DESC) -> Iterator[ConstraintFailure]:
     names = ["ATensor", "BTensor", *(["CTensor"] if desc.CTensor is not None else []), "OutputTensor"]
     yield from same(desc, "(C1)", "DataType", *names)
     yield from same(desc, "(C2)", "DimensionCount", *names)
@@ -81,16 +81,16 @@ def _constraints(desc: DML_GEMM_OPERATOR_DESC) -> Iterator[Broken]:
     if len(a) == len(b) >= 2:
         for i, (found, size) in enumerate(zip(b[:-2], a[:-2], strict=True)):
             if found != size:
-                yield Broken("(C3)", f"BTensor.Sizes[{i}]", str(found), f"{size}, that of ATensor")
+                yield ConstraintFailure("(C3)", f"BTensor.Sizes[{i}]", str(found), f"{size}, that of ATensor")
         inner, rows = _dimensions(desc.TransA)[1], _dimensions(desc.TransB)[0]
         if b[rows] != a[inner]:
             expected = f"{a[inner]}, that of ATensor.Sizes[{len(a) + inner}]"
-            yield Broken("(C4)", f"BTensor.Sizes[{len(b) + rows}]", str(b[rows]), expected)
+            yield ConstraintFailure("(C4)", f"BTensor.Sizes[{len(b) + rows}]", str(b[rows]), expected)
     if desc.CTensor is not None:
         # Those that A and B give: while outputs are inferred, OutputTensor has others.
         sizes = tuple([size for (size,) in _infer_sizes(desc).get("OutputTensor", ())])
         if len(desc.CTensor.Sizes) == len(sizes) and desc.CTensor.Sizes != sizes:
-            yield Broken("(C5)", "CTensor.Sizes", str(desc.CTensor.Sizes), f"{sizes}, that of OutputTensor")
+            yield ConstraintFailure("(C5)", "CTensor.Sizes", str(desc.CTensor.Sizes), f"{sizes}, that of OutputTensor")
 
 
 def _infer_sizes(desc: DML_GEMM_OPERATOR_DESC) -> dict[str, Choices]:

@@ -18,7 +18,18 @@ from ...core import enums
 from ...core.enums import InterpolationMode, OperatorType
 from ...core.strided_layout import Array
 from ..constraints import rounded, same, sizes_of
-from ..schema import FLOAT, Broken, Choices, Count, FLOATs, OperatorDesc, OperatorSpec, Size2D, Tensor, support_table
+from ..schema import (
+    FLOAT,
+    Choices,
+    ConstraintFailure,
+    Count,
+    FLOATs,
+    OperatorDesc,
+    OperatorSpec,
+    Size2D,
+    Tensor,
+    support_table,
+)
 
 _UINT_MAX = 2**32 - 1
 
@@ -77,25 +88,25 @@ class DML_VALUE_SCALE_2D_OPERATOR_DESC(OperatorDesc):
     counts: ClassVar[Mapping[str, tuple[str, ...]]] = {"ChannelCount": ("Bias",)}
 
 
-def _constraints(desc: DML_UPSAMPLE_2D_OPERATOR_DESC) -> Iterator[Broken]:
+def _constraints(desc: DML_UPSAMPLE_2D_OPERATOR_DESC) -> Iterator[ConstraintFailure]:
     yield from same(desc, "(C1)", "DataType", "InputTensor", "OutputTensor")
     yield from same(desc, "(C2)", "DimensionCount", "InputTensor", "OutputTensor")
     for name, size in zip(("Width", "Height"), desc.InputTensor.Sizes[::-1], strict=False):
         scale = getattr(desc.ScaleSize, name)
         if not 1 <= scale <= max(1, _UINT_MAX // max(size, 1)):
             expected = f"from 1 to {_UINT_MAX // max(size, 1)}, as the size is {size}"
-            yield Broken("(C3)", f"ScaleSize.{name}", str(scale), expected)
+            yield ConstraintFailure("(C3)", f"ScaleSize.{name}", str(scale), expected)
 
 
-def _constraints_of_value_scale(desc: DML_VALUE_SCALE_2D_OPERATOR_DESC) -> Iterator[Broken]:
+def _constraints_of_value_scale(desc: DML_VALUE_SCALE_2D_OPERATOR_DESC) -> Iterator[ConstraintFailure]:
     yield from same(desc, "(C1)", "DataType", "InputTensor", "OutputTensor")
     yield from same(desc, "(C2)", "DimensionCount", "InputTensor", "OutputTensor")
     if desc.ChannelCount not in (1, 3):
-        yield Broken("(C3)", "ChannelCount", str(desc.ChannelCount), "1 or 3")
+        yield ConstraintFailure("(C3)", "ChannelCount", str(desc.ChannelCount), "1 or 3")
     for channels in desc.InputTensor.Sizes[1:2]:
         if desc.ChannelCount != channels:
             expected = f"{channels}, the channels of InputTensor"
-            yield Broken("(C4)", "ChannelCount", str(desc.ChannelCount), expected)
+            yield ConstraintFailure("(C4)", "ChannelCount", str(desc.ChannelCount), expected)
 
 
 def _infer_sizes(desc: DML_UPSAMPLE_2D_OPERATOR_DESC) -> dict[str, Choices]:

@@ -13,7 +13,7 @@ import numpy as np
 
 from ...core.enums import OperatorType
 from ...core.strided_layout import Array
-from ..schema import UINT, Broken, Choices, Count, OperatorDesc, OperatorSpec, Tensor, Tensors, support_table
+from ..schema import UINT, Choices, ConstraintFailure, Count, OperatorDesc, OperatorSpec, Tensor, Tensors, support_table
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,9 +81,9 @@ class DML_SPLIT_OPERATOR_DESC(OperatorDesc):
 _Labelled = tuple[str, Tensor]
 
 
-def _constraints(desc: DML_JOIN_OPERATOR_DESC) -> Iterator[Broken]:
+def _constraints(desc: DML_JOIN_OPERATOR_DESC) -> Iterator[ConstraintFailure]:
     if not desc.InputTensors:
-        yield Broken("(C1)", "InputCount", "0", "at least 1")
+        yield ConstraintFailure("(C1)", "InputCount", "0", "at least 1")
         return
     first, *others = [(f"InputTensors[{i}]", tensor) for i, tensor in enumerate(desc.InputTensors)]
     yield from _alike("(C2)", "(C3)", first, [*others, ("OutputTensor", desc.OutputTensor)])
@@ -94,12 +94,12 @@ def _constraints(desc: DML_JOIN_OPERATOR_DESC) -> Iterator[Broken]:
             for i, (found, size) in enumerate(zip(tensor.Sizes, wanted.Sizes, strict=True)):
                 if i != desc.Axis and found != size:
                     expected = f"{size}, that of {label}: sizes may differ along Axis {desc.Axis} only"
-                    yield Broken("(C5)", f"{where}.Sizes[{i}]", str(found), expected)
+                    yield ConstraintFailure("(C5)", f"{where}.Sizes[{i}]", str(found), expected)
 
 
-def _constraints_of_split(desc: DML_SPLIT_OPERATOR_DESC) -> Iterator[Broken]:
+def _constraints_of_split(desc: DML_SPLIT_OPERATOR_DESC) -> Iterator[ConstraintFailure]:
     if not desc.OutputTensors:
-        yield Broken("(C1)", "OutputCount", "0", "at least 1")
+        yield ConstraintFailure("(C1)", "OutputCount", "0", "at least 1")
         return
     whole = ("InputTensor", desc.InputTensor)
     pieces = [(f"OutputTensors[{i}]", tensor) for i, tensor in enumerate(desc.OutputTensors)]
@@ -109,28 +109,28 @@ def _constraints_of_split(desc: DML_SPLIT_OPERATOR_DESC) -> Iterator[Broken]:
         size, total = desc.InputTensor.Sizes[desc.Axis], sum(piece.Sizes[desc.Axis] for piece in desc.OutputTensors)
         if total != size:
             found = f"sizes along Axis {desc.Axis} that add up to {total}"
-            yield Broken("(C6)", "OutputTensors", found, f"{size}, that of InputTensor")
+            yield ConstraintFailure("(C6)", "OutputTensors", found, f"{size}, that of InputTensor")
 
 
 def _all_have_the_axis(desc: DML_SPLIT_OPERATOR_DESC) -> bool:
     return all(desc.Axis < len(tensor.Sizes) for tensor in (desc.InputTensor, *desc.OutputTensors))
 
 
-def _alike(types: str, counts: str, first: _Labelled, others: Sequence[_Labelled]) -> Iterator[Broken]:
+def _alike(types: str, counts: str, first: _Labelled, others: Sequence[_Labelled]) -> Iterator[ConstraintFailure]:
     label, wanted = first
     for where, tensor in others:
         if tensor.DataType != wanted.DataType:
             expected = f"{wanted.DataType.name}, that of {label}"
-            yield Broken(types, f"{where}.DataType", tensor.DataType.name, expected)
+            yield ConstraintFailure(types, f"{where}.DataType", tensor.DataType.name, expected)
         if len(tensor.Sizes) != len(wanted.Sizes):
             expected = f"{len(wanted.Sizes)}, that of {label}"
-            yield Broken(counts, f"{where}.DimensionCount", str(len(tensor.Sizes)), expected)
+            yield ConstraintFailure(counts, f"{where}.DimensionCount", str(len(tensor.Sizes)), expected)
 
 
-def _on_axis(rule: str, axis: int, first: _Labelled) -> Iterator[Broken]:
+def _on_axis(rule: str, axis: int, first: _Labelled) -> Iterator[ConstraintFailure]:
     rank = len(first[1].Sizes)
     if axis >= rank:
-        yield Broken(rule, "Axis", str(axis), f"less than {rank}, the DimensionCount")
+        yield ConstraintFailure(rule, "Axis", str(axis), f"less than {rank}, the DimensionCount")
 
 
 def _infer_sizes(desc: DML_JOIN_OPERATOR_DESC) -> dict[str, Choices]:

@@ -18,7 +18,17 @@ import numpy as np
 from ...core.enums import OperatorType, TensorDataType
 from ...core.strided_layout import Array
 from ..constraints import same
-from ..schema import Broken, Choices, Count, OperatorDesc, OperatorSpec, OptionalTensor, Tensor, UINTs, support_table
+from ..schema import (
+    Choices,
+    ConstraintFailure,
+    Count,
+    OperatorDesc,
+    OperatorSpec,
+    OptionalTensor,
+    Tensor,
+    UINTs,
+    support_table,
+)
 from ..window_math import pooled_sizes, pooling_constraints, pooling_windows
 
 
@@ -146,11 +156,11 @@ class DML_MAX_POOLING2_OPERATOR_DESC(DML_MAX_POOLING1_OPERATOR_DESC):
     }
 
 
-def _constraints(desc: DML_MAX_POOLING_OPERATOR_DESC) -> Iterator[Broken]:
+def _constraints(desc: DML_MAX_POOLING_OPERATOR_DESC) -> Iterator[ConstraintFailure]:
     return pooling_constraints(desc, "(C1)", "(C2)", "(C3)", "(C4)", "(C5)")
 
 
-def _constraints_with_indices(desc: DML_MAX_POOLING1_OPERATOR_DESC) -> Iterator[Broken]:
+def _constraints_with_indices(desc: DML_MAX_POOLING1_OPERATOR_DESC) -> Iterator[ConstraintFailure]:
     yield from pooling_constraints(desc, "(C1)", "(C2)", "(C3)", "(C4)", "(C5)")
     if desc.OutputIndicesTensor is not None:
         yield from same(desc, "(C2)", "DimensionCount", "InputTensor", "OutputIndicesTensor")
@@ -162,7 +172,7 @@ def _constraints_with_indices(desc: DML_MAX_POOLING1_OPERATOR_DESC) -> Iterator[
         elements = math.prod(desc.InputTensor.Sizes)
         if desc.OutputIndicesTensor.DataType == TensorDataType.UINT32 and elements > 2**32:
             found, expected = f"UINT32, of {elements} elements", "UINT64 where there are more than 2^32 elements"
-            yield Broken("(C8)", "OutputIndicesTensor.DataType", found, expected)
+            yield ConstraintFailure("(C8)", "OutputIndicesTensor.DataType", found, expected)
 
 
 def _infer_sizes(desc: DML_MAX_POOLING1_OPERATOR_DESC) -> dict[str, Choices]:

@@ -23,10 +23,10 @@ from ..schema import (
     BOOL,
     FLOAT,
     UINT,
-    Broken,
     Choices,
+    ConstraintFailure,
     Count,
-    Need,
+    LevelRequirement,
     OperatorDesc,
     OperatorSpec,
     OptionalActivation,
@@ -191,7 +191,7 @@ def _parameters(desc: Any) -> list[str]:
     return [name for name in _PARAMETERS if getattr(desc, name, None) is not None]
 
 
-def _alike(desc: Any, types: str, counts: str, sizes: str) -> Iterator[Broken]:
+def _alike(desc: Any, types: str, counts: str, sizes: str) -> Iterator[ConstraintFailure]:
     """That tensors agree in DataType and DimensionCount, and parameters in Sizes, but for those of 1."""
     parameters = _parameters(desc)
     yield from same(desc, types, "DataType", "InputTensor", *parameters, "OutputTensor")
@@ -201,52 +201,54 @@ def _alike(desc: Any, types: str, counts: str, sizes: str) -> Iterator[Broken]:
         found = getattr(desc, name).Sizes
         for i, (size, right) in enumerate(zip(found, wanted, strict=False)):
             if len(found) == len(wanted) and size not in (1, right):
-                yield Broken(sizes, f"{name}.Sizes[{i}]", str(size), f"{right}, that of InputTensor, or 1")
+                yield ConstraintFailure(sizes, f"{name}.Sizes[{i}]", str(size), f"{right}, that of InputTensor, or 1")
 
 
-def _constraints(desc: Any) -> Iterator[Broken]:
+def _constraints(desc: Any) -> Iterator[ConstraintFailure]:
     yield from _alike(desc, "(C1)", "(C2)", "(C3)")
 
 
-def _constraints_with_axes(desc: DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DESC) -> Iterator[Broken]:
+def _constraints_with_axes(desc: DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DESC) -> Iterator[ConstraintFailure]:
     yield from _alike(desc, "(C1)", "(C2)", "(C3)")
     yield from axes_within(desc, "(C4)", "(C5)", "(C6)")
 
 
-def _constraints_with_local_size(desc: DML_LOCAL_RESPONSE_NORMALIZATION_OPERATOR_DESC) -> Iterator[Broken]:
+def _constraints_with_local_size(desc: DML_LOCAL_RESPONSE_NORMALIZATION_OPERATOR_DESC) -> Iterator[ConstraintFailure]:
     yield from same(desc, "(C1)", "DataType", "InputTensor", "OutputTensor")
     yield from same(desc, "(C2)", "DimensionCount", "InputTensor", "OutputTensor")
     if desc.LocalSize < 1:
-        yield Broken("(C3)", "LocalSize", str(desc.LocalSize), "at least 1")
+        yield ConstraintFailure("(C3)", "LocalSize", str(desc.LocalSize), "at least 1")
 
 
 def _infer_sizes(desc: Any) -> dict[str, Choices]:
     return {"OutputTensor": sizes_of(desc.InputTensor)}
 
 
-def _broadcast_needs(desc: Any, names: Sequence[str], axes: Sequence[int]) -> Iterator[Need]:
+def _broadcast_needs(desc: Any, names: Sequence[str], axes: Sequence[int]) -> Iterator[LevelRequirement]:
     """That sizes of 1 along some axes broadcast."""
     wanted = desc.InputTensor.Sizes
     for name in names:
         found = getattr(desc, name).Sizes
         for i in axes:
             if len(found) == len(wanted) > i and found[i] == 1 < wanted[i]:
-                yield Need(FeatureLevel.LEVEL_4_0, f"{name}.Sizes[{i}]", "1", f"{wanted[i]}, that of InputTensor")
+                yield LevelRequirement(
+                    FeatureLevel.LEVEL_4_0, f"{name}.Sizes[{i}]", "1", f"{wanted[i]}, that of InputTensor"
+                )
 
 
-def _needs_of_batch(desc: DML_BATCH_NORMALIZATION_OPERATOR_DESC) -> Iterator[Need]:
+def _needs_of_batch(desc: DML_BATCH_NORMALIZATION_OPERATOR_DESC) -> Iterator[LevelRequirement]:
     yield from _broadcast_needs(desc, _PARAMETERS, [1])
     if not desc.Spatial:
         yield from _broadcast_needs(desc, ["MeanTensor", "VarianceTensor"], range(2, len(desc.InputTensor.Sizes)))
 
 
-def _needs_of_mean_variance(desc: Any) -> Iterator[Need]:
+def _needs_of_mean_variance(desc: Any) -> Iterator[LevelRequirement]:
     for name, other in (("ScaleTensor", "BiasTensor"), ("BiasTensor", "ScaleTensor")):
         if getattr(desc, name) is None and getattr(desc, other) is not None:
-            yield Need(FeatureLevel.LEVEL_5_2, name, f"None beside a {other}", f"a tensor, or no {other}")
+            yield LevelRequirement(FeatureLevel.LEVEL_5_2, name, f"None beside a {other}", f"a tensor, or no {other}")
 
 
-def _needs_of_mean_variance1(desc: DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DESC) -> Iterator[Need]:
+def _needs_of_mean_variance1(desc: DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DESC) -> Iterator[LevelRequirement]:
     yield from _needs_of_mean_variance(desc)
     yield from _broadcast_needs(desc, _parameters(desc), [1])
 

@@ -18,7 +18,7 @@ from ...core import enums
 from ...core.enums import OperatorType, PaddingMode
 from ...core.strided_layout import Array
 from ..constraints import as_many, rounded, same
-from ..schema import FLOAT, Broken, Choices, Count, OperatorDesc, OperatorSpec, Tensor, UINTs, support_table
+from ..schema import FLOAT, Choices, ConstraintFailure, Count, OperatorDesc, OperatorSpec, Tensor, UINTs, support_table
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +56,7 @@ class DML_PADDING_OPERATOR_DESC(OperatorDesc):
     counts: ClassVar[Mapping[str, tuple[str, ...]]] = {"DimensionCount": ("StartPadding", "EndPadding")}
 
 
-def _constraints(desc: DML_PADDING_OPERATOR_DESC) -> Iterator[Broken]:
+def _constraints(desc: DML_PADDING_OPERATOR_DESC) -> Iterator[ConstraintFailure]:
     yield from same(desc, "(C1)", "DataType", "InputTensor", "OutputTensor")
     yield from same(desc, "(C2)", "DimensionCount", "InputTensor", "OutputTensor")
     yield from as_many(desc, "(C3)")

@@ -21,7 +21,7 @@ from ..constraints import at_least_1, rounded, widened
 from ..schema import (
     BOOL,
     UINT,
-    Broken,
+    ConstraintFailure,
     Count,
     OperatorDesc,
     OperatorSpec,
@@ -174,14 +174,14 @@ class DML_QUANTIZED_LINEAR_AVERAGE_POOLING_OPERATOR_DESC(OperatorDesc):
     }
 
 
-def _constraints(desc: DML_AVERAGE_POOLING_OPERATOR_DESC) -> Iterator[Broken]:
+def _constraints(desc: DML_AVERAGE_POOLING_OPERATOR_DESC) -> Iterator[ConstraintFailure]:
     return pooling_constraints(desc, "(C1)", "(C2)", "(C3)", "(C4)", "(C5)")
 
 
-def _constraints_of_lp(desc: DML_LP_POOLING_OPERATOR_DESC) -> Iterator[Broken]:
+def _constraints_of_lp(desc: DML_LP_POOLING_OPERATOR_DESC) -> Iterator[ConstraintFailure]:
     yield from pooling_constraints(desc, "(C1)", "(C2)", "(C3)", "(C4)", "(C5)")
     if desc.P < 1:
-        yield Broken("(C7)", "P", str(desc.P), "at least 1")
+        yield ConstraintFailure("(C7)", "P", str(desc.P), "at least 1")
 
 
 def _sums(desc: Any, x: Array) -> Array:
@@ -222,19 +222,19 @@ _Desc = DML_QUANTIZED_LINEAR_AVERAGE_POOLING_OPERATOR_DESC
 _QUANTISATION = ("InputScaleTensor", "InputZeroPointTensor", "OutputScaleTensor", "OutputZeroPointTensor")
 
 
-def _constraints_of_quantized(desc: _Desc) -> Iterator[Broken]:
+def _constraints_of_quantized(desc: _Desc) -> Iterator[ConstraintFailure]:
     x, y = desc.InputTensor, desc.OutputTensor
     rank = len(x.Sizes)
     if len(y.Sizes) != rank:
         expected = f"{rank}, that of InputTensor"
-        yield Broken("(C1)", "OutputTensor.DimensionCount", str(len(y.Sizes)), expected)
+        yield ConstraintFailure("(C1)", "OutputTensor.DimensionCount", str(len(y.Sizes)), expected)
     for rule, side, tensor, zero_point in (
         ("(C2)", "Input", x, desc.InputZeroPointTensor),
         ("(C3)", "Output", y, desc.OutputZeroPointTensor),
     ):
         if zero_point is not None and zero_point.DataType != tensor.DataType:
             expected = f"{tensor.DataType.name}, that of {side}Tensor"
-            yield Broken(rule, f"{side}ZeroPointTensor.DataType", zero_point.DataType.name, expected)
+            yield ConstraintFailure(rule, f"{side}ZeroPointTensor.DataType", zero_point.DataType.name, expected)
     yield from wrong_dimension_count(desc, "(C4)")
     yield from at_least_1(desc, "(C5)", "Strides", "WindowSize", "Dilations")
     if rank >= 2:
@@ -245,7 +245,7 @@ def _constraints_of_quantized(desc: _Desc) -> Iterator[Broken]:
                 sizes = _braces((1, channels, 1, 1))
                 expected = f"{_braces((1, 1, 1, 1))} or {sizes}"
                 remedy = f"Fewer dimensions are the input's trailing ones; for one value per channel write {sizes}"
-                yield Broken("(C6)", f"{name}.Sizes", _braces(tensor.Sizes), expected, remedy)
+                yield ConstraintFailure("(C6)", f"{name}.Sizes", _braces(tensor.Sizes), expected, remedy)
     yield from too_large("(C7)", pooling_windows(desc), "WindowSize")
 
 
@@ -288,14 +288,14 @@ def _align(desc: _Desc, inputs: Sequence[Layout | None]) -> list[Layout | None]:
     return aligned
 
 
-def _check_values(desc: _Desc, inputs: Sequence[Array | None]) -> Iterator[Broken]:
+def _check_values(desc: _Desc, inputs: Sequence[Array | None]) -> Iterator[ConstraintFailure]:
     for name, scale in (("InputScaleTensor", inputs[1]), ("OutputScaleTensor", inputs[3])):
         assert scale is not None
         if scale.size == 1 and 0 < scale.item() < math.inf:
             continue
         values = scale.ravel()
         for i in np.flatnonzero(~((values > 0) & np.isfinite(values)))[:1]:
-            yield Broken("(V1)", name, f"{values[i]} at channel {i}", "a finite scale greater than 0")
+            yield ConstraintFailure("(V1)", name, f"{values[i]} at channel {i}", "a finite scale greater than 0")
 
 
 def _reference(

@@ -34,8 +34,8 @@ from ..schema import (
     BOOL,
     FLOAT,
     Activations,
-    Broken,
     Choices,
+    ConstraintFailure,
     Count,
     OperatorDesc,
     OperatorSpec,
@@ -262,40 +262,46 @@ def _sizes(desc: _Recurrent, name: str) -> Iterator[tuple[int, str, str]]:
         yield prod(map(int, factors)) * value, term, f"{word} is {value} by {source}" if source else ""
 
 
-def _of_one_type(desc: _Recurrent, label: str) -> Iterator[Broken]:
+def _of_one_type(desc: _Recurrent, label: str) -> Iterator[ConstraintFailure]:
     tensors = _tensors(desc, False) | _tensors(desc, True)
     floats = [name for name, tensor in tensors.items() if tensor is not None and name != "SequenceLengthsTensor"]
     yield from same(desc, label, "DataType", *floats)
 
 
-def _not_owned(desc: _Recurrent, label: str) -> Iterator[Broken]:
+def _not_owned(desc: _Recurrent, label: str) -> Iterator[ConstraintFailure]:
     for name, tensor in _tensors(desc, False).items():
         if tensor is not None and tensor.Flags == TensorFlags.OWNED_BY_DML:
-            yield Broken(label, f"{name}.Flags", "OWNED_BY_DML", "NONE, as for every input of a recurrent operator")
+            yield ConstraintFailure(
+                label, f"{name}.Flags", "OWNED_BY_DML", "NONE, as for every input of a recurrent operator"
+            )
 
 
-def _sizes_of_inputs(desc: _Recurrent, label: str) -> Iterator[Broken]:
+def _sizes_of_inputs(desc: _Recurrent, label: str) -> Iterator[ConstraintFailure]:
     for name, tensor in _tensors(desc, False).items():
         if tensor is not None and len(tensor.Sizes) == 4:
             for i, (found, (size, term, remedy)) in enumerate(zip(tensor.Sizes, _sizes(desc, name), strict=False)):
                 if found != size:
-                    yield Broken(label, f"{name}.Sizes[{i}]", str(found), f"{size}, {term}" if remedy else "1", remedy)
+                    yield ConstraintFailure(
+                        label, f"{name}.Sizes[{i}]", str(found), f"{size}, {term}" if remedy else "1", remedy
+                    )
 
 
-def _count_of_activations(desc: Any, label: str) -> Iterator[Broken]:
+def _count_of_activations(desc: Any, label: str) -> Iterator[ConstraintFailure]:
     found, expected = len(desc.ActivationDescs), desc.activations * _directions(desc)
     if found != expected:
         each = f"{desc.activations} for each direction"
-        yield Broken(label, "ActivationDescs", f"{found} activations", f"{expected}, {each}")
+        yield ConstraintFailure(label, "ActivationDescs", f"{found} activations", f"{expected}, {each}")
 
 
-def _some_output(desc: _Recurrent, label: str) -> Iterator[Broken]:
+def _some_output(desc: _Recurrent, label: str) -> Iterator[ConstraintFailure]:
     outputs = _tensors(desc, True)
     if not any(outputs.values()):
-        yield Broken(label, next(iter(outputs)), "None", f"a tensor here, or as {listing(list(outputs)[1:])}")
+        yield ConstraintFailure(
+            label, next(iter(outputs)), "None", f"a tensor here, or as {listing(list(outputs)[1:])}"
+        )
 
 
-def _constraints(desc: _OfOneState) -> Iterator[Broken]:
+def _constraints(desc: _OfOneState) -> Iterator[ConstraintFailure]:
     yield from _of_one_type(desc, "(C1)")
     yield from _not_owned(desc, "(C2)")
     yield from _sizes_of_inputs(desc, "(C3)")
@@ -303,14 +309,16 @@ def _constraints(desc: _OfOneState) -> Iterator[Broken]:
     yield from _some_output(desc, "(C6)")
 
 
-def _constraints_of_lstm(desc: DML_LSTM_OPERATOR_DESC) -> Iterator[Broken]:
+def _constraints_of_lstm(desc: DML_LSTM_OPERATOR_DESC) -> Iterator[ConstraintFailure]:
     yield from _of_one_type(desc, "(C1)")
     yield from _not_owned(desc, "(C2)")
     yield from _sizes_of_inputs(desc, "(C3)")
     yield from _count_of_activations(desc, "(C5)")
     yield from _some_output(desc, "(C6)")
     if desc.UseClipThreshold and not desc.ClipThreshold >= 0:
-        yield Broken("(C7)", "ClipThreshold", str(desc.ClipThreshold), "at least 0, as UseClipThreshold is true")
+        yield ConstraintFailure(
+            "(C7)", "ClipThreshold", str(desc.ClipThreshold), "at least 0, as UseClipThreshold is true"
+        )
 
 
 def _infer_sizes(desc: _Recurrent) -> dict[str, Choices]:
@@ -318,13 +326,13 @@ def _infer_sizes(desc: _Recurrent) -> dict[str, Choices]:
     return {name: choices for name, choices in sizes.items() if choices}
 
 
-def _check_values(desc: _Recurrent, inputs: Sequence[Array | None]) -> Iterator[Broken]:
+def _check_values(desc: _Recurrent, inputs: Sequence[Array | None]) -> Iterator[ConstraintFailure]:
     given = inputs[list(_tensors(desc, False)).index("SequenceLengthsTensor")]
     if given is not None:
         lengths, steps = given.ravel(), desc.InputTensor.Sizes[1]
         for i in np.flatnonzero(lengths > steps)[:1]:
             found = f"{lengths[i]} for sequence {i}"
-            yield Broken("(V1)", "SequenceLengthsTensor", found, f"at most {steps}, seq_length")
+            yield ConstraintFailure("(V1)", "SequenceLengthsTensor", found, f"at most {steps}, seq_length")
 
 
 class _Linear(NamedTuple):

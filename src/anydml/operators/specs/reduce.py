@@ -20,7 +20,7 @@ from ...core import enums
 from ...core.enums import OperatorType, ReduceFunction
 from ...core.strided_layout import DTYPES, Array, Layout
 from ..constraints import axes_within, gathered, rounded, same, widened
-from ..schema import Broken, Choices, Count, OperatorDesc, OperatorSpec, Tensor, UINTs, any_of, support_table
+from ..schema import Choices, ConstraintFailure, Count, OperatorDesc, OperatorSpec, Tensor, UINTs, any_of, support_table
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +62,7 @@ class DML_REDUCE_OPERATOR_DESC(OperatorDesc):
 _INDICES = (ReduceFunction.ARGMAX, ReduceFunction.ARGMIN)
 
 
-def _constraints(desc: DML_REDUCE_OPERATOR_DESC) -> Iterator[Broken]:
+def _constraints(desc: DML_REDUCE_OPERATOR_DESC) -> Iterator[ConstraintFailure]:
     if desc.Function not in _INDICES:
         yield from same(desc, "(C1)", "DataType", "InputTensor", "OutputTensor")
     yield from same(desc, "(C2)", "DimensionCount", "InputTensor", "OutputTensor")
@@ -72,7 +72,7 @@ def _constraints(desc: DML_REDUCE_OPERATOR_DESC) -> Iterator[Broken]:
         last = prod(sizes[axis] for axis in set(desc.Axes) if axis < len(sizes)) - 1
         if last > np.iinfo(dtype).max:
             expected = f"a type that holds {last}, the last index"
-            yield Broken("(C7)", "OutputTensor.DataType", desc.OutputTensor.DataType.name, expected)
+            yield ConstraintFailure("(C7)", "OutputTensor.DataType", desc.OutputTensor.DataType.name, expected)
 
 
 def _infer_sizes(desc: DML_REDUCE_OPERATOR_DESC) -> dict[str, Choices]:

@@ -13,7 +13,7 @@ from typing import ClassVar
 from ...core.enums import OperatorType
 from ...core.strided_layout import Array
 from ..constraints import as_many, at_least_1, same
-from ..schema import Broken, Choices, Count, INTs, OperatorDesc, OperatorSpec, Tensor, UINTs, support_table
+from ..schema import Choices, ConstraintFailure, Count, INTs, OperatorDesc, OperatorSpec, Tensor, UINTs, support_table
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,7 +91,7 @@ class DML_SLICE1_OPERATOR_DESC(OperatorDesc):
 # Lists of several lengths, which (C2) and (C3) name, are looked at as far as all of them go.
 
 
-def _constraints(desc: DML_SLICE_OPERATOR_DESC) -> Iterator[Broken]:
+def _constraints(desc: DML_SLICE_OPERATOR_DESC) -> Iterator[ConstraintFailure]:
     yield from same(desc, "(C1)", "DataType", "InputTensor", "OutputTensor")
     yield from same(desc, "(C2)", "DimensionCount", "InputTensor", "OutputTensor")
     yield from as_many(desc, "(C3)")
@@ -101,10 +101,12 @@ def _constraints(desc: DML_SLICE_OPERATOR_DESC) -> Iterator[Broken]:
         last = offset + (count - 1) * stride
         if last >= size and count and stride:
             found = f"{offset}, with Sizes[{i}] {count} and Strides[{i}] {stride} a last element {last}"
-            yield Broken("(C5)", f"Offsets[{i}]", found, f"a last element below {size}, the size of InputTensor")
+            yield ConstraintFailure(
+                "(C5)", f"Offsets[{i}]", found, f"a last element below {size}, the size of InputTensor"
+            )
 
 
-def _constraints_of_slice1(desc: DML_SLICE1_OPERATOR_DESC) -> Iterator[Broken]:
+def _constraints_of_slice1(desc: DML_SLICE1_OPERATOR_DESC) -> Iterator[ConstraintFailure]:
     yield from same(desc, "(C1)", "DataType", "InputTensor", "OutputTensor")
     yield from same(desc, "(C2)", "DimensionCount", "InputTensor", "OutputTensor")
     yield from as_many(desc, "(C3)")
@@ -113,16 +115,18 @@ def _constraints_of_slice1(desc: DML_SLICE1_OPERATOR_DESC) -> Iterator[Broken]:
     for i, (size, (offset, window)) in enumerate(zip(desc.InputTensor.Sizes, windows, strict=False)):
         if offset + window > size:
             found = f"{offset}, with InputWindowSizes[{i}] {window} an end of {offset + window}"
-            yield Broken(
+            yield ConstraintFailure(
                 "(C5)", f"InputWindowOffsets[{i}]", found, f"an end of at most {size}, the size of InputTensor"
             )
     for i, stride in enumerate(desc.InputWindowStrides):
         if stride == 0:
-            yield Broken("(C6)", f"InputWindowStrides[{i}]", "0", "a stride that is not 0")
+            yield ConstraintFailure("(C6)", f"InputWindowStrides[{i}]", "0", "a stride that is not 0")
     largest = _largest_sizes(desc).get("OutputTensor", ())
     for i, (size, (most,)) in enumerate(zip(desc.OutputTensor.Sizes, largest, strict=False)):
         if size > most:
-            yield Broken("(C7)", f"OutputTensor.Sizes[{i}]", str(size), f"at most {most}, which the window has")
+            yield ConstraintFailure(
+                "(C7)", f"OutputTensor.Sizes[{i}]", str(size), f"at most {most}, which the window has"
+            )
 
 
 def _infer_sizes(desc: DML_SLICE_OPERATOR_DESC) -> dict[str, Choices]:

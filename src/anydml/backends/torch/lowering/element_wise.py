@@ -34,7 +34,7 @@ _EXACT_OF_FLOATS: dict[str, Callable[..., Any]] = {
     "RECIP": torch.reciprocal,
 }
 """Without the root, of which the CPU's vector library has the nearest value or the one beside it."""
-_OF_ONE: dict[str, Callable[[Any], Any]] = {
+_UNARY: dict[str, Callable[[Any], Any]] = {
     "IDENTITY": lambda x: x,
     "ABS": torch.abs,
     "EXP": torch.exp,
@@ -90,8 +90,8 @@ def _function(name: str, desc: Any, layout: Layout) -> Callable[..., Any]:
             turns = 8 * DTYPES[desc.ExponentTensor.DataType].itemsize
             return lambda x, e: _integer_power(widened(x), widened(e), turns)
         return lambda x, e: torch.pow(scaled(x), double(e))
-    if name in _OF_ONE:
-        return lambda x: _OF_ONE[name](scaled(x))
+    if name in _UNARY:
+        return lambda x: _UNARY[name](scaled(x))
     if name == "ADD1":
         activation = fused(desc.FusedActivation)
         return lambda a, b: activation(double(a) + double(b))

@@ -14,7 +14,7 @@ import triton.language as tl
 from ....core.strided_layout import Layout, fold
 from ....operators.schema import OperatorDesc, OperatorSpec
 from ... import Declined
-from ..launch import LARGE, Launch, Planned, Tensors, lane_of, next_power_of_2
+from ..launch import LARGE, Launch, Planned, Tensors, next_power_of_2, stream_key_of
 from . import kernels as join_kernels
 
 TILE_BYTES = 32 << 10
@@ -165,7 +165,7 @@ def _kernel(
     units_of = {id(it): torch.tensor(it.units, dtype=torch.int64).to(place) for it in (usual, *copies.values())}
 
     def run_at(inputs: Tensors, outputs: Tensors, places: bytes) -> None:
-        lane, read = lane_of(place), places[: 8 * count]
+        lane, read = stream_key_of(place), places[: 8 * count]
         table = addresses.write(read) if lane is None else addresses.table(lane, read)
         out = outputs[0]
         is_even = together is not None and out.data_ptr() % 4 == 0

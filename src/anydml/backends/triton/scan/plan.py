@@ -19,7 +19,7 @@ from ....core.enums import AxisDirection, TensorDataType
 from ....core.strided_layout import Layout, fold
 from ....operators.schema import OperatorDesc, OperatorSpec
 from ... import Declined
-from ..launch import BITS, DEFAULT_STREAM, LARGE, TYPES, Launch, Planned, Tensors, lane_of, next_power_of_2
+from ..launch import BITS, DEFAULT_STREAM, LARGE, TYPES, Launch, Planned, Tensors, next_power_of_2, stream_key_of
 from . import lookback as scan_chain_kernels
 from . import narrow as scan_narrow_kernels
 from . import tile as scan_kernels
@@ -266,7 +266,7 @@ class _Chain:
         self._mark = 0
 
     def __call__(self, inputs: Tensors, outputs: Tensors) -> None:
-        if lane_of(self._device) != DEFAULT_STREAM:
+        if stream_key_of(self._device) != DEFAULT_STREAM:
             return self._run(inputs[0], outputs[0], self._new(), 1)
         # They run in the order of their marks.
         with self._lock:
