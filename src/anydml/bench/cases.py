@@ -273,7 +273,7 @@ class Pooling(Case):
             np.full(per, OUTPUT_ZERO_POINT, dtype),
         )
         dimensions = len(self.spatial)
-        quantisation = [place.bring(value.reshape(1, per, *[1] * dimensions)) for value in values]
+        quantisation = [place.to_device(value.reshape(1, per, *[1] * dimensions)) for value in values]
         options: dict[str, Any] = {
             "window_size": [self.window] * dimensions,
             "strides": [self.stride] * dimensions,

@@ -13,7 +13,6 @@ from typing import Any, NamedTuple, TextIO
 
 import numpy as np
 
-from ..functions import function_of, load
 from ..backends import Declined, engines
 from ..backends.torch.devices import gpus
 from ..core import enums
@@ -22,6 +21,7 @@ from ..core.errors import listing
 from ..core.strided_layout import Layout
 from ..core.tensor_desc import DML_BUFFER_TENSOR_DESC
 from ..draw import EXAMPLES
+from ..functions import function_of, load
 from ..operators import OPERATORS, spec
 from ..operators.schema import OperatorDesc, OperatorSpec, SupportTable
 from ..runtime.device import DEVICE_NAMES, Device

@@ -4,16 +4,16 @@ A :class:`Violation` is a broken rule: which operator, which field, what was fou
 the remedy. Labels are searchable: a label's letter tells where its rule stands.
 
 ======  =========================================================
-(F1)..  members of a desc, ``validate.py``
-(T1)..  tensor descs, ``validate.py``
-(S1)..  feature levels and support tables, ``validate.py``
-(C1)..  an operator's own constraints, in its file in ``operators/``
+(F1)..  members of a desc, ``operators/validate.py``
+(T1)..  tensor descs, ``operators/validate.py``
+(S1)..  feature levels and support tables, ``operators/validate.py``
+(C1)..  an operator's own constraints, in its file in ``operators/specs/``
 (V1)..  an operator's demands on values, found at dispatch, ibidem
-(D1)..  devices and the life cycle, ``device.py``
+(D1)..  devices and the life cycle, ``runtime/device.py``
 (G1)..  graphs, ``graph/``
-(B1)..  bindings, ``binding.py``
-(A1)..  arrays given to functions, ``arrays.py``
-(M1)..  models, ``model/``
+(B1)..  bindings, ``runtime/binding.py``
+(A1)..  arrays given to functions, ``runtime/interop.py``
+(M1)..  models, ``frontends/dxdispatch/``
 (P1)..  pictures, ``draw/``
 ======  =========================================================
 """

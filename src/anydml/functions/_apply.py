@@ -71,7 +71,7 @@ def apply_all(
         The outputs that there are, in header order: arrays like the first operand, or expressions where one operand is.
 
     Raises:
-        DMLError: the operator's rules, those of ``arrays.py``, and (G9).
+        DMLError: the operator's rules, those of ``runtime/interop.py``, and (G9).
     """
     found = spec(name)
     given: dict[str, Any] = {}

@@ -1,6 +1,6 @@
 """What the arguments of functions become: axes, flags, arrays to write to, numbers per channel and per dimension.
 
-The rules are those of ``arrays.py``.
+The rules are those of ``runtime/interop.py``.
 """
 
 from __future__ import annotations

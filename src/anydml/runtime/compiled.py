@@ -1,6 +1,6 @@
 """What a device runs: compiled operators, and the initializers that fill the memory which they own.
 
-Their rules are (D3) and (D4) in ``device.py`` and (B1) to (B9) in ``binding.py``.
+Their rules are (D3) and (D4) in ``runtime/device.py`` and (B1) to (B9) in ``runtime/binding.py``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Memory of devices: how what users give becomes an array there, and how results come back.
 
-The CPU's is here. That of devices which PyTorch reaches is in ``engines/gpu/memory.py``; its arrays have NumPy's words
-for all that is asked of them outside of engines: ``dtype``, ``shape``, ``strides`` in bytes, ``ndim``, ``flags``.
+The CPU's is here. That of devices which PyTorch reaches is in ``backends/torch/memory.py``; its arrays have NumPy's
+words for all that is asked of them outside of engines: ``dtype``, ``shape``, ``strides`` in bytes, ``ndim``, ``flags``.
 """
 
 from __future__ import annotations

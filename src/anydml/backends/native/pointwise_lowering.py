@@ -26,7 +26,7 @@ FLOAT16, FLOAT32, FLOAT64 = TensorDataType.FLOAT16, TensorDataType.FLOAT32, Tens
 
 
 class Opcode(IntEnum):
-    """Those of src/native/elementwise.cpp, in the same order."""
+    """Those of src/native/pointwise/pointwise.cpp, in the same order."""
 
     @staticmethod
     def _generate_next_value_(name: str, start: int, count: int, last_values: list[Any]) -> int:

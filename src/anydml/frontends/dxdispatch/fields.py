@@ -1,4 +1,4 @@
-"""JSON values as what they are to be, with all that is wrong with them; the rules are in ``model/__init__.py``."""
+"""JSON values as what they are to be, with all that is wrong with them; the package's docstring has the rules."""
 
 from __future__ import annotations
 

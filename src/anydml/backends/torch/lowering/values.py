@@ -1,4 +1,4 @@
-"""What values are computed in, and how results are stored: in PyTorch the rules that `operators/common.py` states.
+"""What values are computed in, and how results are stored: in PyTorch the rules that `operators/constraints.py` states.
 
 PyTorch has few kernels for unsigned integers of more than 8 bits. Copies and what is computed modulo 2^n take them for
 the signed ones of their size; all else computes UINT16 and UINT32 in a wider signed type.
