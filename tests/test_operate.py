@@ -25,7 +25,7 @@ from anydml import (
     TensorDataType,
 )
 from anydml.core.strided_layout import DTYPES
-from anydml.functions import BUILTINS, FUNCTIONS
+from anydml.functions import BUILTINS, FUNCTIONS, load
 from anydml.operators import OPERATORS, spec_of
 from applied import applied, arguments_of, function_of
 from cases import Case, all_cases, tensor, tensor_of
