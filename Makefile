@@ -17,7 +17,7 @@ INTERPRETER ?= 'triton>=3.9'
 ON_GPU := gpu gpu_bench activation convolution element_wise float_pooling gemm graph movement normalization \
 	networks operate recurrent reduce
 
-.PHONY: help env tools run test test-gpu lint format bench fuzz sanitize sanitize-threads neon clean
+.PHONY: help env tools run test test-gpu lint generate format bench fuzz sanitize sanitize-threads neon clean
 
 help: ## This list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 12
@@ -50,6 +50,9 @@ test-gpu: tools ## The cases on a GPU, or in Triton's interpreter where there is
 		export TRITON_INTERPRET=1; }; \
 		ANYDML_TEST_DEVICE=cuda $(BIN)/python -m pytest -n auto tests/test_cases.py $(ON_GPU:%=tests/test_%.py) \
 			-k "cuda$(ON_GPU:%= or test_%)"
+
+generate: env ## What is generated from the table of operators
+	$(BIN)/python tools/generate.py
 
 lint: tools ## Style of Python and C++, and types
 	$(BIN)/ruff check .

@@ -49,7 +49,7 @@ from .runtime.compiled import BindingProperties, CompiledOperator, Operator, Ope
 from .runtime.device import Device
 
 if TYPE_CHECKING:
-    from .functions import *  # noqa: F403
+    from ._generated import *  # noqa: F403
     from .graph import (
         DML_CONSTANT_DATA_GRAPH_NODE_DESC,
         DML_GRAPH_DESC,
@@ -60,7 +60,6 @@ if TYPE_CHECKING:
     )
     from .graph.builder import Expression, Graph
     from .graph.compile import CompiledGraph
-    from .operators import *  # noqa: F403
 
 __version__ = "0.1.0"
 

@@ -259,7 +259,7 @@ def interleaved(functions: dict[str, Run], runs: int, place: Place) -> dict[str,
 
 def small_calls(device: Device) -> dict[str, float]:
     """Seconds of a call with 12 elements: the best of many runs, as only what disturbs makes one longer."""
-    from ..functions.cumulative import cumulative_summation
+    from ..functions.scan import cumulative_summation
 
     work = Scan("CUMULATIVE_SUMMATION", "12 elements", 1.0, "float32", size=48, shape=lambda n: (n,)).make(device)
     x, out = work.inputs[0], work.output

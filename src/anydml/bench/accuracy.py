@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..core.strided_layout import Array
-from ..functions.cumulative import cumulative_summation
+from ..functions.scan import cumulative_summation
 from .peers import Peers
 
 VALUES, QUICK_VALUES = 1 << 26, 1 << 22

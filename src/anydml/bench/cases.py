@@ -13,7 +13,7 @@ import numpy as np
 from ..core.enums import AxisDirection
 from ..core.strided_layout import DATA_TYPES, Array
 from ..core.tensor_desc import DML_BUFFER_TENSOR_DESC
-from ..functions.quantized_pooling import quantized_linear_average_pooling
+from ..functions.pooling import quantized_linear_average_pooling
 from ..operators import spec
 from ..operators.schema import OperatorDesc
 from ..runtime.compiled import Compiled, CompiledOperator

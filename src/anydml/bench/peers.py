@@ -13,7 +13,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from ..core.strided_layout import Array
-from ..functions.quantized_pooling import quantized_linear_average_pooling
+from ..functions.pooling import quantized_linear_average_pooling
 from ..runtime.device import Device
 from .cases import (
     GAP,

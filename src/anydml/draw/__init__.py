@@ -23,7 +23,7 @@ from ..core.strided_layout import Array, Layout
 from ..core.tensor_desc import DML_BUFFER_TENSOR_DESC, DML_SCALE_BIAS, DML_SIZE_2D
 from ..graph import graph_of
 from ..graph.compile import CompiledGraph
-from ..operators import ANY, spec_of
+from ..operators import ANY_OPERATOR, spec_of
 from ..operators.schema import OperatorDesc, OperatorSpec
 from ..operators.validate import kind_of, validate
 from ..runtime.device import Device
@@ -103,7 +103,7 @@ def example_graph(name: str) -> tuple[CompiledGraph, Callable[[], list[float]]]:
 def _example(caller: str, name: str) -> tuple[OperatorDesc, list[Array | None], list[Array | None]]:
     """The desc of an example, its inputs, and room for its outputs."""
     if name not in EXAMPLES:
-        raise _error(caller, "name", kind_of(name), ANY, "(P1)")
+        raise _error(caller, "name", kind_of(name), ANY_OPERATOR, "(P1)")
     desc, inputs = EXAMPLES[name]
     operator = spec_of(desc)
     assert operator is not None

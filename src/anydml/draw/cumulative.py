@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from ..core.enums import AxisDirection
 from ..core.strided_layout import Array
 from ..operators.schema import OperatorDesc
-from ..operators.specs.cumulative import DML_CUMULATIVE_PRODUCT_OPERATOR_DESC, DML_CUMULATIVE_SUMMATION_OPERATOR_DESC
+from ..operators.specs.scan import DML_CUMULATIVE_PRODUCT_OPERATOR_DESC, DML_CUMULATIVE_SUMMATION_OPERATOR_DESC
 from .boxes import IDENTITY_FILL, TRACED_FILL, WHITE, Box
 from .parts import Calculation, Operand, equations, from_to
 from .tensors import Look, Mark, Tensor

@@ -18,13 +18,11 @@ from ..core.enums import (
 )
 from ..core.strided_layout import DATA_TYPES, Array
 from ..core.tensor_desc import DML_BUFFER_TENSOR_DESC, DML_SCALE_BIAS, DML_SIZE_2D
+from ..operators import spec
 from ..operators.schema import OperatorDesc
-from ..operators.specs import activation, activation_prelu, activation_softmax, max_pooling, pooling
-from ..operators.specs import element_wise_binary as binary
-from ..operators.specs import element_wise_unary as unary
+from ..operators.specs import max_pooling, pooling
 from ..operators.specs.cast import DML_CAST_OPERATOR_DESC
 from ..operators.specs.convolution import DML_CONVOLUTION_OPERATOR_DESC
-from ..operators.specs.cumulative import DML_CUMULATIVE_PRODUCT_OPERATOR_DESC, DML_CUMULATIVE_SUMMATION_OPERATOR_DESC
 from ..operators.specs.fill import DML_FILL_VALUE_CONSTANT_OPERATOR_DESC, DML_FILL_VALUE_SEQUENCE_OPERATOR_DESC
 from ..operators.specs.gather import DML_GATHER_OPERATOR_DESC
 from ..operators.specs.gemm import DML_GEMM_OPERATOR_DESC
@@ -40,7 +38,13 @@ from ..operators.specs.padding import DML_PADDING_OPERATOR_DESC
 from ..operators.specs.pooling import DML_QUANTIZED_LINEAR_AVERAGE_POOLING_OPERATOR_DESC
 from ..operators.specs.recurrent import DML_GRU_OPERATOR_DESC, DML_LSTM_OPERATOR_DESC, DML_RNN_OPERATOR_DESC
 from ..operators.specs.reduce import DML_REDUCE_OPERATOR_DESC
+from ..operators.specs.scan import DML_CUMULATIVE_PRODUCT_OPERATOR_DESC, DML_CUMULATIVE_SUMMATION_OPERATOR_DESC
 from ..operators.specs.slice import DML_SLICE1_OPERATOR_DESC, DML_SLICE_OPERATOR_DESC
+
+
+def _desc(name: str) -> Any:
+    """The desc's class of an operator."""
+    return spec(name).desc
 
 
 def _packed(array: Array) -> DML_BUFFER_TENSOR_DESC:
@@ -106,57 +110,49 @@ _EDGE = np.array([[[[1, 0, -1], [2, 0, -2], [1, 0, -1]]]], np.float32)
 
 EXAMPLES: Mapping[str, tuple[OperatorDesc, Sequence[Array | None]]] = {
     "ELEMENT_WISE_IDENTITY": _unary(
-        unary.DML_ELEMENT_WISE_IDENTITY_OPERATOR_DESC, _SIGNED, ScaleBias=DML_SCALE_BIAS(Scale=2, Bias=10)
+        _desc("ELEMENT_WISE_IDENTITY"), _SIGNED, ScaleBias=DML_SCALE_BIAS(Scale=2, Bias=10)
     ),
-    "ELEMENT_WISE_ABS": _unary(unary.DML_ELEMENT_WISE_ABS_OPERATOR_DESC, _SIGNED),
-    "ELEMENT_WISE_ADD": _of_two(binary.DML_ELEMENT_WISE_ADD_OPERATOR_DESC, _A, _B),
-    "ELEMENT_WISE_CLIP": _unary(unary.DML_ELEMENT_WISE_CLIP_OPERATOR_DESC, _SIGNED, Min=-1, Max=0.75),
-    "ELEMENT_WISE_DIVIDE": _of_two(binary.DML_ELEMENT_WISE_DIVIDE_OPERATOR_DESC, _A, _B),
-    "ELEMENT_WISE_EXP": _unary(unary.DML_ELEMENT_WISE_EXP_OPERATOR_DESC, _SIGNED),
-    "ELEMENT_WISE_LOG": _unary(unary.DML_ELEMENT_WISE_LOG_OPERATOR_DESC, _POSITIVE),
-    "ELEMENT_WISE_MAX": _of_two(binary.DML_ELEMENT_WISE_MAX_OPERATOR_DESC, _A, _B),
-    "ELEMENT_WISE_MEAN": _of_two(binary.DML_ELEMENT_WISE_MEAN_OPERATOR_DESC, _A, _B),
-    "ELEMENT_WISE_MIN": _of_two(binary.DML_ELEMENT_WISE_MIN_OPERATOR_DESC, _A, _B),
-    "ELEMENT_WISE_MULTIPLY": _of_two(binary.DML_ELEMENT_WISE_MULTIPLY_OPERATOR_DESC, _A, _B),
+    "ELEMENT_WISE_ABS": _unary(_desc("ELEMENT_WISE_ABS"), _SIGNED),
+    "ELEMENT_WISE_ADD": _of_two(_desc("ELEMENT_WISE_ADD"), _A, _B),
+    "ELEMENT_WISE_CLIP": _unary(_desc("ELEMENT_WISE_CLIP"), _SIGNED, Min=-1, Max=0.75),
+    "ELEMENT_WISE_DIVIDE": _of_two(_desc("ELEMENT_WISE_DIVIDE"), _A, _B),
+    "ELEMENT_WISE_EXP": _unary(_desc("ELEMENT_WISE_EXP"), _SIGNED),
+    "ELEMENT_WISE_LOG": _unary(_desc("ELEMENT_WISE_LOG"), _POSITIVE),
+    "ELEMENT_WISE_MAX": _of_two(_desc("ELEMENT_WISE_MAX"), _A, _B),
+    "ELEMENT_WISE_MEAN": _of_two(_desc("ELEMENT_WISE_MEAN"), _A, _B),
+    "ELEMENT_WISE_MIN": _of_two(_desc("ELEMENT_WISE_MIN"), _A, _B),
+    "ELEMENT_WISE_MULTIPLY": _of_two(_desc("ELEMENT_WISE_MULTIPLY"), _A, _B),
     "ELEMENT_WISE_POW": (
-        binary.DML_ELEMENT_WISE_POW_OPERATOR_DESC(
-            InputTensor=_packed(_A), ExponentTensor=_packed(_B), OutputTensor=_packed(_A)
-        ),
+        _desc("ELEMENT_WISE_POW")(InputTensor=_packed(_A), ExponentTensor=_packed(_B), OutputTensor=_packed(_A)),
         [_A, _B],
     ),
-    "ELEMENT_WISE_RECIP": _unary(unary.DML_ELEMENT_WISE_RECIP_OPERATOR_DESC, _POSITIVE),
-    "ELEMENT_WISE_SQRT": _unary(unary.DML_ELEMENT_WISE_SQRT_OPERATOR_DESC, _POSITIVE),
-    "ELEMENT_WISE_SUBTRACT": _of_two(binary.DML_ELEMENT_WISE_SUBTRACT_OPERATOR_DESC, _A, _B),
-    "ELEMENT_WISE_THRESHOLD": _unary(unary.DML_ELEMENT_WISE_THRESHOLD_OPERATOR_DESC, _SIGNED, Min=0),
-    "ACTIVATION_ELU": _unary(activation.DML_ACTIVATION_ELU_OPERATOR_DESC, _SIGNED, Alpha=1),
-    "ACTIVATION_HARDMAX": _unary(activation_softmax.DML_ACTIVATION_HARDMAX_OPERATOR_DESC, _SIGNED),
-    "ACTIVATION_HARD_SIGMOID": _unary(
-        activation.DML_ACTIVATION_HARD_SIGMOID_OPERATOR_DESC, _SIGNED, Alpha=0.25, Beta=0.5
-    ),
-    "ACTIVATION_IDENTITY": _unary(activation.DML_ACTIVATION_IDENTITY_OPERATOR_DESC, _SIGNED),
-    "ACTIVATION_LEAKY_RELU": _unary(activation.DML_ACTIVATION_LEAKY_RELU_OPERATOR_DESC, _SIGNED, Alpha=0.25),
-    "ACTIVATION_LINEAR": _unary(activation.DML_ACTIVATION_LINEAR_OPERATOR_DESC, _SIGNED, Alpha=2, Beta=1),
-    "ACTIVATION_LOG_SOFTMAX": _unary(activation_softmax.DML_ACTIVATION_LOG_SOFTMAX_OPERATOR_DESC, _SIGNED),
+    "ELEMENT_WISE_RECIP": _unary(_desc("ELEMENT_WISE_RECIP"), _POSITIVE),
+    "ELEMENT_WISE_SQRT": _unary(_desc("ELEMENT_WISE_SQRT"), _POSITIVE),
+    "ELEMENT_WISE_SUBTRACT": _of_two(_desc("ELEMENT_WISE_SUBTRACT"), _A, _B),
+    "ELEMENT_WISE_THRESHOLD": _unary(_desc("ELEMENT_WISE_THRESHOLD"), _SIGNED, Min=0),
+    "ACTIVATION_ELU": _unary(_desc("ACTIVATION_ELU"), _SIGNED, Alpha=1),
+    "ACTIVATION_HARDMAX": _unary(_desc("ACTIVATION_HARDMAX"), _SIGNED),
+    "ACTIVATION_HARD_SIGMOID": _unary(_desc("ACTIVATION_HARD_SIGMOID"), _SIGNED, Alpha=0.25, Beta=0.5),
+    "ACTIVATION_IDENTITY": _unary(_desc("ACTIVATION_IDENTITY"), _SIGNED),
+    "ACTIVATION_LEAKY_RELU": _unary(_desc("ACTIVATION_LEAKY_RELU"), _SIGNED, Alpha=0.25),
+    "ACTIVATION_LINEAR": _unary(_desc("ACTIVATION_LINEAR"), _SIGNED, Alpha=2, Beta=1),
+    "ACTIVATION_LOG_SOFTMAX": _unary(_desc("ACTIVATION_LOG_SOFTMAX"), _SIGNED),
     "ACTIVATION_PARAMETERIZED_RELU": (
-        activation_prelu.DML_ACTIVATION_PARAMETERIZED_RELU_OPERATOR_DESC(
+        _desc("ACTIVATION_PARAMETERIZED_RELU")(
             InputTensor=_packed(_SIGNED), SlopeTensor=_packed(_POSITIVE), OutputTensor=_packed(_SIGNED)
         ),
         [_SIGNED, _POSITIVE],
     ),
-    "ACTIVATION_PARAMETRIC_SOFTPLUS": _unary(
-        activation.DML_ACTIVATION_PARAMETRIC_SOFTPLUS_OPERATOR_DESC, _SIGNED, Alpha=2, Beta=0.5
-    ),
-    "ACTIVATION_RELU": _unary(activation.DML_ACTIVATION_RELU_OPERATOR_DESC, _SIGNED),
-    "ACTIVATION_SCALED_ELU": _unary(
-        activation.DML_ACTIVATION_SCALED_ELU_OPERATOR_DESC, _SIGNED, Alpha=1.6732, Gamma=1.0507
-    ),
-    "ACTIVATION_SCALED_TANH": _unary(activation.DML_ACTIVATION_SCALED_TANH_OPERATOR_DESC, _SIGNED, Alpha=1, Beta=0.5),
-    "ACTIVATION_SIGMOID": _unary(activation.DML_ACTIVATION_SIGMOID_OPERATOR_DESC, _SIGNED),
-    "ACTIVATION_SOFTMAX": _unary(activation_softmax.DML_ACTIVATION_SOFTMAX_OPERATOR_DESC, _SIGNED),
-    "ACTIVATION_SOFTPLUS": _unary(activation.DML_ACTIVATION_SOFTPLUS_OPERATOR_DESC, _SIGNED, Steepness=1),
-    "ACTIVATION_SOFTSIGN": _unary(activation.DML_ACTIVATION_SOFTSIGN_OPERATOR_DESC, _SIGNED),
-    "ACTIVATION_TANH": _unary(activation.DML_ACTIVATION_TANH_OPERATOR_DESC, _SIGNED),
-    "ACTIVATION_THRESHOLDED_RELU": _unary(activation.DML_ACTIVATION_THRESHOLDED_RELU_OPERATOR_DESC, _SIGNED, Alpha=0.5),
+    "ACTIVATION_PARAMETRIC_SOFTPLUS": _unary(_desc("ACTIVATION_PARAMETRIC_SOFTPLUS"), _SIGNED, Alpha=2, Beta=0.5),
+    "ACTIVATION_RELU": _unary(_desc("ACTIVATION_RELU"), _SIGNED),
+    "ACTIVATION_SCALED_ELU": _unary(_desc("ACTIVATION_SCALED_ELU"), _SIGNED, Alpha=1.6732, Gamma=1.0507),
+    "ACTIVATION_SCALED_TANH": _unary(_desc("ACTIVATION_SCALED_TANH"), _SIGNED, Alpha=1, Beta=0.5),
+    "ACTIVATION_SIGMOID": _unary(_desc("ACTIVATION_SIGMOID"), _SIGNED),
+    "ACTIVATION_SOFTMAX": _unary(_desc("ACTIVATION_SOFTMAX"), _SIGNED),
+    "ACTIVATION_SOFTPLUS": _unary(_desc("ACTIVATION_SOFTPLUS"), _SIGNED, Steepness=1),
+    "ACTIVATION_SOFTSIGN": _unary(_desc("ACTIVATION_SOFTSIGN"), _SIGNED),
+    "ACTIVATION_TANH": _unary(_desc("ACTIVATION_TANH"), _SIGNED),
+    "ACTIVATION_THRESHOLDED_RELU": _unary(_desc("ACTIVATION_THRESHOLDED_RELU"), _SIGNED, Alpha=0.5),
     "CONVOLUTION": (
         DML_CONVOLUTION_OPERATOR_DESC(
             InputTensor=_packed(_IMAGE.astype(np.float32)),
@@ -301,7 +297,7 @@ EXAMPLES: Mapping[str, tuple[OperatorDesc, Sequence[Array | None]]] = {
         np.array([[[[0.5, 1], [-1, 0.5]]]], np.float32),
         3,
         {"OutputSequenceTensor": 3, "OutputSingleTensor": 1},
-        ActivationDescs=[activation.DML_ACTIVATION_RELU_OPERATOR_DESC()],
+        ActivationDescs=[_desc("ACTIVATION_RELU")()],
     ),
     "LSTM": _recurrent(
         DML_LSTM_OPERATOR_DESC,
@@ -310,9 +306,9 @@ EXAMPLES: Mapping[str, tuple[OperatorDesc, Sequence[Array | None]]] = {
         5,
         {"OutputSingleTensor": 1, "OutputCellSingleTensor": 1},
         ActivationDescs=[
-            activation.DML_ACTIVATION_SIGMOID_OPERATOR_DESC(),
-            activation.DML_ACTIVATION_TANH_OPERATOR_DESC(),
-            activation.DML_ACTIVATION_TANH_OPERATOR_DESC(),
+            _desc("ACTIVATION_SIGMOID")(),
+            _desc("ACTIVATION_TANH")(),
+            _desc("ACTIVATION_TANH")(),
         ],
         ClipThreshold=1,
         UseClipThreshold=True,
@@ -324,19 +320,19 @@ EXAMPLES: Mapping[str, tuple[OperatorDesc, Sequence[Array | None]]] = {
         3,
         {"OutputSequenceTensor": 3},
         ActivationDescs=[
-            activation.DML_ACTIVATION_SIGMOID_OPERATOR_DESC(),
-            activation.DML_ACTIVATION_TANH_OPERATOR_DESC(),
+            _desc("ACTIVATION_SIGMOID")(),
+            _desc("ACTIVATION_TANH")(),
         ],
     ),
     "ELEMENT_WISE_ADD1": _of_two(
-        binary.DML_ELEMENT_WISE_ADD1_OPERATOR_DESC,
+        _desc("ELEMENT_WISE_ADD1"),
         _A,
         _B,
-        FusedActivation=activation.DML_ACTIVATION_LEAKY_RELU_OPERATOR_DESC(Alpha=0.25),
+        FusedActivation=_desc("ACTIVATION_LEAKY_RELU")(Alpha=0.25),
     ),
-    "ACTIVATION_SHRINK": _unary(activation.DML_ACTIVATION_SHRINK_OPERATOR_DESC, _SIGNED, Bias=0.5, Threshold=0.5),
+    "ACTIVATION_SHRINK": _unary(_desc("ACTIVATION_SHRINK"), _SIGNED, Bias=0.5, Threshold=0.5),
     "MAX_POOLING1": _pooled(max_pooling.DML_MAX_POOLING1_OPERATOR_DESC, 3, indices=True),
-    "ELEMENT_WISE_MODULUS_TRUNCATE": _of_two(binary.DML_ELEMENT_WISE_MODULUS_TRUNCATE_OPERATOR_DESC, _A, _B),
+    "ELEMENT_WISE_MODULUS_TRUNCATE": _of_two(_desc("ELEMENT_WISE_MODULUS_TRUNCATE"), _A, _B),
     "FILL_VALUE_CONSTANT": (
         DML_FILL_VALUE_CONSTANT_OPERATOR_DESC(
             OutputTensor=_tensor(1, 1, 2, 4), ValueDataType=TensorDataType.FLOAT32, Value=13
@@ -375,16 +371,16 @@ EXAMPLES: Mapping[str, tuple[OperatorDesc, Sequence[Array | None]]] = {
         [_TABLE],
     ),
     "ELEMENT_WISE_CLIP1": _unary(
-        unary.DML_ELEMENT_WISE_CLIP1_OPERATOR_DESC,
+        _desc("ELEMENT_WISE_CLIP1"),
         _SIGNED,
         MinMaxDataType=TensorDataType.FLOAT32,
         Min=-1,
         Max=0.75,
     ),
-    "ELEMENT_WISE_NEGATE": _unary(unary.DML_ELEMENT_WISE_NEGATE_OPERATOR_DESC, _SIGNED),
-    "ACTIVATION_SOFTMAX1": _unary(activation_softmax.DML_ACTIVATION_SOFTMAX1_OPERATOR_DESC, _SIGNED, Axes=(2,)),
-    "ACTIVATION_LOG_SOFTMAX1": _unary(activation_softmax.DML_ACTIVATION_LOG_SOFTMAX1_OPERATOR_DESC, _SIGNED, Axes=(2,)),
-    "ACTIVATION_HARDMAX1": _unary(activation_softmax.DML_ACTIVATION_HARDMAX1_OPERATOR_DESC, _SIGNED, Axes=(2,)),
+    "ELEMENT_WISE_NEGATE": _unary(_desc("ELEMENT_WISE_NEGATE"), _SIGNED),
+    "ACTIVATION_SOFTMAX1": _unary(_desc("ACTIVATION_SOFTMAX1"), _SIGNED, Axes=(2,)),
+    "ACTIVATION_LOG_SOFTMAX1": _unary(_desc("ACTIVATION_LOG_SOFTMAX1"), _SIGNED, Axes=(2,)),
+    "ACTIVATION_HARDMAX1": _unary(_desc("ACTIVATION_HARDMAX1"), _SIGNED, Axes=(2,)),
     "QUANTIZED_LINEAR_AVERAGE_POOLING": (
         DML_QUANTIZED_LINEAR_AVERAGE_POOLING_OPERATOR_DESC(
             InputTensor=_packed(_IMAGE),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..runtime.device import Device
-from ._apply import apply
+from ._apply import apply, broadcast_all
 
 
 def elu(x: Any, alpha: float = 1.0, *, out: Any = None, device: Device | str | None = None) -> Any:
@@ -340,3 +340,28 @@ def shrink(
     array([-1.5,  0. ,  1.5], dtype=float32)
     """
     return apply("ACTIVATION_SHRINK", out, device, InputTensor=x, Bias=bias, Threshold=threshold)
+
+
+def parameterized_relu(x: Any, slope: Any, *, out: Any = None, device: Device | str | None = None) -> Any:
+    """x where x >= 0, else slope * x, for each pair of elements: DML_OPERATOR_ACTIVATION_PARAMETERIZED_RELU.
+
+    Args:
+        x: an array or an expression of float32, float16, int32, int16 or int8, or a number beside one.
+        slope: likewise, of the same type; both broadcast as NumPy's arrays do.
+        out: where to write, of the result's type and shape and of any strides; may be the operand itself. Returned.
+        device: a Device or its name; "cpu" where None.
+
+    Returns:
+        An array like `x`; integers wrap.
+
+    Raises:
+        DMLError: a ValueError or TypeError that names the rule; `out` is untouched then.
+
+    Source: the page of DML_ACTIVATION_PARAMETERIZED_RELU_OPERATOR_DESC, feature level 1.0.
+
+    >>> parameterized_relu([[1.0, -2.0], [-3.0, 4.0]], [[0.5], [10.0]])
+    array([[  1.,  -1.],
+           [-30.,   4.]], dtype=float32)
+    """
+    operands = {"InputTensor": x, "SlopeTensor": slope}
+    return apply("ACTIVATION_PARAMETERIZED_RELU", out, device, spread=broadcast_all, **operands)

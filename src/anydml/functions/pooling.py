@@ -1,14 +1,16 @@
-"""Averages, norms and maxima in a sliding window."""
+"""Averages and norms in a sliding window."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
-from ..core.strided_layout import DATA_TYPES
+import numpy as np
+
 from ..runtime.device import Device
-from ._apply import apply, apply_all
-from ._arguments import as_dtype
+from ._apply import adapter_for, apply, graph_among
+from ._arguments import as_dtype, per_channel
+from ._call import data_type_of
 
 
 def average_pooling(
@@ -111,68 +113,90 @@ def lp_pooling(
     )
 
 
-def max_pooling(
+def quantized_linear_average_pooling(
     x: Any,
-    window_size: int | Sequence[int],
+    input_scale: Any,
+    input_zero_point: Any = None,
     *,
+    output_scale: Any,
+    output_zero_point: Any = None,
+    window_size: int | Sequence[int],
     strides: int | Sequence[int] | None = None,
     start_padding: int | Sequence[int] | None = None,
     end_padding: int | Sequence[int] | None = None,
     dilations: int | Sequence[int] | None = None,
-    indices_dtype: Any = None,
-    output_sizes: int | Sequence[int] | None = None,
+    include_padding: bool = False,
+    output_sizes: Sequence[int] | None = None,
+    output_dtype: Any = None,
     out: Any = None,
     device: Device | str | None = None,
 ) -> Any:
-    """The maximum of the elements in a sliding window, and its index: DML_OPERATOR_MAX_POOLING.
-
-    With indices it is DML_OPERATOR_MAX_POOLING1, with dilations DML_OPERATOR_MAX_POOLING2.
+    """Averages of quantised values in a sliding window: DML_OPERATOR_QUANTIZED_LINEAR_AVERAGE_POOLING.
 
     Args:
-        x: an array or an expression, float32, float16 or of an integer type, of shape (N, C, H, W) or (N, C, D, H, W).
+        x: an array or an expression, int8 or uint8 of shape (N, C, H, W) or (N, C, D, H, W).
+        input_scale: a number, or one for each channel; greater than 0.
+        input_zero_point: an integer, or one for each channel; 0 where None.
+        output_scale: as input_scale.
+        output_zero_point: as input_zero_point.
         window_size: taps for each spatial dimension, or one number for all.
         strides: steps of the window; 1 where None.
-        start_padding: padding before the input, which is never the maximum; 0 where None.
+        start_padding: padding before the input; 0 where None.
         end_padding: padding behind the input; 0 where None, whatever start_padding is.
         dilations: distance of taps; 1 where None.
-        indices_dtype: the type of indices, uint32 or uint64; no indices where None.
+        include_padding: whether padding counts in the divisor.
         output_sizes: the spatial sizes of the result, rounded down (as where None) or up.
-        out: where to write, of any strides, a list of two arrays where there are indices; no memory shared with x.
-            Returned.
+        output_dtype: int8 or uint8; where None that of `out`, else of a typed output_zero_point, else of x.
+        out: where to write, of any strides; no memory shared with an input. Returned.
         device: a Device or its name; "cpu" where None.
 
     Returns:
-        An array like `x`, of its type; with indices two arrays. An index counts all elements of x, the first is 0.
-        NaNs beside numbers are passed over.
+        An array like `x`, of output_dtype: round_half_even((S * input_scale) / (count * output_scale)) +
+        output_zero_point, saturated, S being the sum of (x - input_zero_point) over the taps counted.
 
     Raises:
         DMLError: a ValueError or TypeError that names the rule; `out` is untouched then.
 
-    Source: the page of DML_MAX_POOLING_OPERATOR_DESC, feature level 1.0, that of DML_MAX_POOLING1_OPERATOR_DESC, 2.0,
-    and that of DML_MAX_POOLING2_OPERATOR_DESC, 2.1.
+    Source: the page of DML_QUANTIZED_LINEAR_AVERAGE_POOLING_OPERATOR_DESC, feature level 6.2.
 
-    >>> max_pooling([[[[1.0, 5.0, 3.0, 4.0]]]], (1, 2))
-    array([[[[5., 5., 4.]]]], dtype=float32)
-    >>> max_pooling([[[[1.0, 5.0, 3.0, 4.0]]]], (1, 2), strides=2, indices_dtype="uint32")[1]
-    array([[[[1, 3]]]], dtype=uint32)
+    >>> import numpy as np
+    >>> x = np.array([[[[1, 3], [5, 7]]]], np.uint8)
+    >>> quantized_linear_average_pooling(x, 0.5, output_scale=0.25, window_size=2)
+    array([[[[8]]]], dtype=uint8)
     """
-    revision = ""
-    options: dict[str, Any] = {}
-    if indices_dtype is not None:
-        dtype = as_dtype("MAX_POOLING1", "indices_dtype", indices_dtype, "uint32 or uint64")
-        revision, options = "1", {"OutputIndicesTensor": DATA_TYPES[dtype]}
-    if dilations is not None:
-        revision, options = "2", {**options, "Dilations": dilations}
-    results = apply_all(
-        f"MAX_POOLING{revision}",
-        out if out is None or indices_dtype is not None else [out],
+    name = "QUANTIZED_LINEAR_AVERAGE_POOLING"
+    side = adapter_for(name, [x, input_scale, input_zero_point, output_scale, output_zero_point], out, device)
+    shape, x_dtype = side.look("x", x)
+    is_typed = output_zero_point is not None and not isinstance(output_zero_point, (int, list, tuple))
+    if output_dtype is not None:
+        dtype = as_dtype(name, "output_dtype", output_dtype, "int8 or uint8")
+    elif out is not None:
+        dtype = side.memory.import_array(name, "out", out).dtype
+    else:
+        dtype = side.look("output_zero_point", output_zero_point).dtype if is_typed else x_dtype
+    quantisation = {
+        f"{member}Tensor": value
+        if graph_among([value]) is not None
+        else per_channel(side.memory, name, where, value, kind, shape[1] if len(shape) > 1 else 1, len(shape))
+        for member, where, value, kind in (
+            ("InputScale", "input_scale", input_scale, np.dtype(np.float32)),
+            ("InputZeroPoint", "input_zero_point", input_zero_point, x_dtype),
+            ("OutputScale", "output_scale", output_scale, np.dtype(np.float32)),
+            ("OutputZeroPoint", "output_zero_point", output_zero_point, dtype),
+        )
+    }
+    return apply(
+        name,
+        out,
         device,
         output_sizes=output_sizes,
         InputTensor=x,
+        **quantisation,
+        OutputTensor=data_type_of(name, "out", np.empty(0, dtype)),
         Strides=strides,
         WindowSize=window_size,
         StartPadding=start_padding,
         EndPadding=end_padding,
-        **options,
+        Dilations=dilations,
+        IncludePadding=include_padding,
     )
-    return results[0] if indices_dtype is None else results

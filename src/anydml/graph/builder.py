@@ -12,10 +12,10 @@ import numpy as np
 from ..core.enums import ExecutionFlags, TensorDataType
 from ..core.errors import Violation, error
 from ..core.tensor_desc import DML_BUFFER_TENSOR_DESC, DML_SCALE_BIAS, SINGLE_END, plain
-from ..functions import element_wise_binary as pairs
-from ..functions.element_wise_unary import abs as absolute
-from ..functions.element_wise_unary import identity, recip
-from ..operators import ANY, OPERATORS, spec
+from ..functions import element_wise as pairs
+from ..functions.element_wise import abs as absolute
+from ..functions.element_wise import identity, recip
+from ..operators import ANY_OPERATOR, OPERATORS, spec
 from ..operators.schema import OperatorDesc, OperatorSpec, Tensor
 from ..operators.shape_inference import complete, is_input
 from ..operators.validate import kind_of
@@ -214,7 +214,11 @@ class Graph:
         name_of_kind = getattr(kind, "__name__", "").removeprefix("DML_").removesuffix("_OPERATOR_DESC")
         if name_of_kind not in OPERATORS or spec(name_of_kind).desc is not kind:
             raise _error(
-                "operator", "kind", kind_of(kind), f"the class of the desc, DML_..._OPERATOR_DESC, of {ANY}", "(G9)"
+                "operator",
+                "kind",
+                kind_of(kind),
+                f"the class of the desc, DML_..._OPERATOR_DESC, of {ANY_OPERATOR}",
+                "(G9)",
             )
         found = spec(name_of_kind)
         sources: list[Port | None] = []

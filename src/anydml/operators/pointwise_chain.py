@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from ..core.enums import OperatorType
 from ..core.strided_layout import Array
-from . import spec_of
 from .constraints import sizes_of
+from .registry import spec_of
 from .schema import ConstraintFailure, OperatorDesc, OperatorSpec, Tensor, Tensors, support_table
 
 

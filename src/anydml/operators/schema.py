@@ -210,6 +210,8 @@ class OperatorSpec:
     `support` then has what any of them has."""
     in_place: bool = False
     """Whether the output may be bound to the input's memory."""
+    pointwise: Any = None
+    """The row of a pointwise operator, see ``pointwise.py``; None for all others."""
 
     @property
     def name(self) -> str:

@@ -55,8 +55,8 @@ from ..core.tensor_desc import (
     are_integers,
     minimum_size_in_bytes,
 )
-from . import ANY, spec_of
 from .fused_activation import FUSIBLE, fused_since
+from .registry import ANY_OPERATOR, spec_of
 from .schema import ConstraintFailure, OperatorDesc, OperatorSpec, SupportRow, SupportTable
 
 UINT_MAX = 2**32 - 1
@@ -90,7 +90,7 @@ def validate(
     strict = flag_of("validate", "strict", strict)
     spec = spec_of(desc)
     if spec is None:
-        known = f"the desc, DML_..._OPERATOR_DESC, of {ANY}"
+        known = f"the desc, DML_..._OPERATOR_DESC, of {ANY_OPERATOR}"
         return [Violation(operator="", where="desc", found=kind_of(desc), expected=known, rule="(F6)", kind="type")]
     violations = list(_fields(spec, desc))
     is_well_formed = not violations

@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from ...core.strided_layout import Array, Layout
+from ...operators.pointwise_chain import PointwiseChain
 from ...operators.schema import OperatorDesc, OperatorSpec
 from .. import BindableRun, Declined, Kernel
 
@@ -37,7 +38,7 @@ class CpuEngine:
             return Declined(f"the compiled module cannot be loaded: {error}")
 
         name, words = spec.name, ""
-        if name.startswith(("ELEMENT_WISE_", "ACTIVATION_")):
+        if spec.pointwise is not None or isinstance(desc, PointwiseChain):
             from . import pointwise_lowering
 
             try:

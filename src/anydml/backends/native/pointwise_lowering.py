@@ -10,17 +10,16 @@ where something is scaled before, in double precision, as they would make more o
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum, auto
-from math import copysign, inf, prod
+from math import prod
 from typing import Any
 
 from ...core.enums import TensorDataType
 from ...operators import spec_of
 from ...operators.pointwise_chain import ChainStep, PointwiseChain
 from ...operators.schema import OperatorDesc
-from ...operators.specs.element_wise_unary import limits
 
 FLOAT16, FLOAT32, FLOAT64 = TensorDataType.FLOAT16, TensorDataType.FLOAT32, TensorDataType.FLOAT64
 
@@ -109,14 +108,13 @@ def _lower(program: Program, desc: OperatorDesc, operands: Sequence[int]) -> int
     spec = spec_of(desc)
     assert spec is not None
     data_type = program.types[operands[0]]
-    if spec.name in _BINARY:
-        return program.add(_BINARY[spec.name], data_type, *operands)
-    if spec.name == "ELEMENT_WISE_POW":
+    opcode, _ = _code(desc, data_type)
+    if opcode == Opcode.POW:
         return _pow(program, desc, data_type, operands)
-    if spec.name == "ELEMENT_WISE_ADD1":
+    if "FusedActivation" in spec.members:
         return _add1(program, desc, data_type, operands)
-    if spec.name not in _UNARY:
-        raise NoLowering(f"no program for {spec.name}")
+    if len(operands) == 2:
+        return program.add(opcode, data_type, *operands)
     return _unary(program, spec.name, desc, data_type, operands[0])
 
 
@@ -142,12 +140,12 @@ def _add1(program: Program, desc: Any, data_type: TensorDataType, operands: Sequ
         return _unary(program, activation.name, desc.FusedActivation, data_type, total)
     x, y = [program.cast(operand, FLOAT64) for operand in operands]
     total = program.add(Opcode.ADD, FLOAT64, x, y)
-    opcode, constants = _UNARY[activation.name](desc.FusedActivation, FLOAT64)
+    opcode, constants = _code(desc.FusedActivation, FLOAT64)
     return program.cast(program.add(opcode, FLOAT64, total, None, *constants), data_type)
 
 
 def _unary(program: Program, name: str, desc: Any, data_type: TensorDataType, x: int) -> int:
-    opcode, constants = _UNARY[name](desc, data_type)
+    opcode, constants = _code(desc, data_type)
     scale_bias = getattr(desc, "ScaleBias", None)
     if not _is_float(data_type):
         if scale_bias is not None:
@@ -177,79 +175,19 @@ def _bits(value: float, data_type: TensorDataType) -> int:
     return (int(value) + 2**63) % 2**64 - 2**63
 
 
-_BINARY = {
-    "ELEMENT_WISE_ADD": Opcode.ADD,
-    "ELEMENT_WISE_SUBTRACT": Opcode.SUBTRACT,
-    "ELEMENT_WISE_MULTIPLY": Opcode.MULTIPLY,
-    "ELEMENT_WISE_DIVIDE": Opcode.DIVIDE,
-    "ELEMENT_WISE_MODULUS_TRUNCATE": Opcode.REMAINDER,
-    "ELEMENT_WISE_MAX": Opcode.MAX,
-    "ELEMENT_WISE_MIN": Opcode.MIN,
-    "ELEMENT_WISE_MEAN": Opcode.MEAN,
-    "ACTIVATION_PARAMETERIZED_RELU": Opcode.PARAMETERIZED_RELU,
-}
+def _code(desc: Any, data_type: TensorDataType) -> tuple[Opcode, tuple[float, ...]]:
+    """The opcode of an operator's row, and the constants of its instruction."""
+    spec = spec_of(desc)
+    native = None if spec is None or spec.pointwise is None else spec.pointwise.native
+    if native is None:
+        raise NoLowering(f"no program for {'it' if spec is None else spec.name}")
+    if callable(native):
+        name, constants = native(desc, data_type)
+    else:
+        name, *members = (native,) if isinstance(native, str) else native
+        constants = tuple([getattr(desc, each) if isinstance(each, str) else each for each in members])
+    return Opcode[name], constants
 
-_Lowering = Callable[[Any, TensorDataType], tuple[Opcode, tuple[float, ...]]]
-
-
-def _plain(opcode: Opcode, *constants: str | float) -> _Lowering:
-    """The instruction whose constants are members of the desc, or numbers."""
-
-    def lowering(desc: Any, data_type: TensorDataType) -> tuple[Opcode, tuple[float, ...]]:
-        return opcode, tuple([getattr(desc, each) if isinstance(each, str) else each for each in constants])
-
-    return lowering
-
-
-def _clip(desc: Any, data_type: TensorDataType) -> tuple[Opcode, tuple[float, ...]]:
-    return Opcode.CLIP, limits(data_type, desc.Min, desc.Max)
-
-
-def _threshold(desc: Any, data_type: TensorDataType) -> tuple[Opcode, tuple[float, ...]]:
-    return Opcode.CLIP, limits(data_type, desc.Min, inf)
-
-
-def _clip1(desc: Any, data_type: TensorDataType) -> tuple[Opcode, tuple[float, ...]]:
-    low, high = limits(data_type, desc.Min, desc.Max)
-    if _is_float(data_type):
-        return Opcode.CLIP_FROM_ABOVE, (low, high)
-    return Opcode.CLIP, (low, max(low, high))
-
-
-def _softplus(desc: Any, data_type: TensorDataType) -> tuple[Opcode, tuple[float, ...]]:
-    steepness = desc.Steepness
-    if steepness == 1:
-        return Opcode.SOFTPLUS, ()
-    return Opcode.SCALED_SOFTPLUS, (1 / steepness if steepness else copysign(inf, steepness), steepness)
-
-
-_UNARY: dict[str, _Lowering] = {
-    "ELEMENT_WISE_IDENTITY": _plain(Opcode.COPY),
-    "ELEMENT_WISE_ABS": _plain(Opcode.ABS),
-    "ELEMENT_WISE_NEGATE": _plain(Opcode.NEGATE),
-    "ELEMENT_WISE_SQRT": _plain(Opcode.SQRT),
-    "ELEMENT_WISE_RECIP": _plain(Opcode.RECIP),
-    "ELEMENT_WISE_EXP": _plain(Opcode.EXP),
-    "ELEMENT_WISE_LOG": _plain(Opcode.LOG),
-    "ELEMENT_WISE_CLIP": _clip,
-    "ELEMENT_WISE_CLIP1": _clip1,
-    "ELEMENT_WISE_THRESHOLD": _threshold,
-    "ACTIVATION_IDENTITY": _plain(Opcode.COPY),
-    "ACTIVATION_RELU": _plain(Opcode.RELU),
-    "ACTIVATION_LEAKY_RELU": _plain(Opcode.LEAKY_RELU, "Alpha"),
-    "ACTIVATION_THRESHOLDED_RELU": _plain(Opcode.THRESHOLDED_RELU, "Alpha"),
-    "ACTIVATION_SHRINK": _plain(Opcode.SHRINK, "Bias", "Threshold"),
-    "ACTIVATION_LINEAR": _plain(Opcode.LINEAR, "Alpha", "Beta"),
-    "ACTIVATION_HARD_SIGMOID": _plain(Opcode.HARD_SIGMOID, "Alpha", "Beta"),
-    "ACTIVATION_SOFTSIGN": _plain(Opcode.SOFTSIGN),
-    "ACTIVATION_SIGMOID": _plain(Opcode.SIGMOID),
-    "ACTIVATION_TANH": _plain(Opcode.TANH),
-    "ACTIVATION_SCALED_TANH": _plain(Opcode.SCALED_TANH, "Alpha", "Beta"),
-    "ACTIVATION_SOFTPLUS": _softplus,
-    "ACTIVATION_PARAMETRIC_SOFTPLUS": _plain(Opcode.SCALED_SOFTPLUS, "Alpha", "Beta"),
-    "ACTIVATION_ELU": _plain(Opcode.ELU, "Alpha"),
-    "ACTIVATION_SCALED_ELU": _plain(Opcode.SCALED_ELU, "Alpha", "Gamma"),
-}
 
 _OF_FLOATS = {Opcode.SHRINK}
 """What is of integers as well, but not here."""

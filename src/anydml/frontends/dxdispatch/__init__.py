@@ -40,7 +40,7 @@ from ...core.enums import PREFIXES, ExecutionFlags, FeatureLevel, HResult, Opera
 from ...core.enums import parse as parse_enum
 from ...core.errors import DMLError, Violation, error, listing
 from ...core.strided_layout import Array, Layout
-from ...operators import ANY, OPERATORS, spec
+from ...operators import ANY_OPERATOR, OPERATORS, spec
 from ...operators.schema import OperatorDesc, OperatorSpec
 from ...operators.validate import validate
 from ...runtime.binding import DML_BUFFER_BINDING, Slot, bind, bind_range, check_sharing
@@ -391,10 +391,10 @@ def operator_named(where: str, name: str) -> OperatorSpec | Violation:
         like = _operators_like(name.upper().removeprefix(PREFIXES[OperatorType]))
         remedy = f"Did you mean {listing(like)}?" if like else ""
         text = f"{describe(name)}, no operator of DirectML"
-        return model_violation(where, "(M11)", text, ANY, remedy)
+        return model_violation(where, "(M11)", text, ANY_OPERATOR, remedy)
     if found.name not in OPERATORS:
         text = f"{found.name}, which this version does not have yet"
-        return model_violation(where, "(M11)", text, ANY)
+        return model_violation(where, "(M11)", text, ANY_OPERATOR)
     return spec(found.name)
 
 

@@ -12,7 +12,7 @@ from ...core import enums
 from ...core.enums import ExecutionFlags, TensorDataType, TensorFlags, TensorType
 from ...core.errors import listing
 from ...core.tensor_desc import DML_BUFFER_TENSOR_DESC, DML_SCALE_BIAS, DML_SIZE_2D
-from ...operators import ANY
+from ...operators import ANY_OPERATOR
 from ...operators.fused_activation import FUSIBLE
 from ...operators.schema import OperatorDesc, OperatorSpec
 from . import (
@@ -100,7 +100,7 @@ class Reader(Resources):
         if name is None:
             return None
         if name.lower() in _OTHER_KINDS:
-            self.refuse(where, "(M11)", f"{describe(name)}, {_OTHER_KINDS[name.lower()]}", ANY)
+            self.refuse(where, "(M11)", f"{describe(name)}, {_OTHER_KINDS[name.lower()]}", ANY_OPERATOR)
             return None
         found = operator_named(where, name)
         if isinstance(found, OperatorSpec):

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from ...core.strided_layout import Layout
-from ...operators import OPERATORS
+from ...operators import Trait, with_trait
 from ...operators.schema import OperatorDesc, Tensor
 from ...operators.validate import validate
 from ..verify import Port
@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from ..ir import Network, Vertex
 
 _IN_ANY_ORDER = {
-    *(name for name in OPERATORS if name.startswith("ELEMENT_WISE_")),
-    *(name for name in OPERATORS if name.startswith("ACTIVATION_") and "MAX" not in name),
+    *with_trait(Trait.POINTWISE),
     *("AVERAGE_POOLING", "BATCH_NORMALIZATION", "JOIN", "MAX_POOLING", "MAX_POOLING1", "MAX_POOLING2"),
 }
 """Operators that are as fast in any order of the elements, as long as their tensors agree."""

@@ -52,7 +52,7 @@ def _with_one_more(left: dict[int, Vertex], i: int, readers: Counter[Port | None
 
 
 def _is_element_wise(vertex: Vertex) -> bool:
-    return vertex.spec.name.startswith(("ELEMENT_WISE_", "ACTIVATION_"))
+    return vertex.spec.pointwise is not None or isinstance(vertex.desc, PointwiseChain)
 
 
 def _is_taken(vertex: Vertex, device: Device) -> bool:

@@ -1,0 +1,35 @@
+"""Elements converted to another data type."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..core.strided_layout import DATA_TYPES
+from ..runtime.device import Device
+from ._apply import apply
+from ._arguments import as_dtype
+
+
+def cast(x: Any, dtype: Any, *, out: Any = None, device: Device | str | None = None) -> Any:
+    """Each element as a value of another type: DML_OPERATOR_CAST.
+
+    Args:
+        x: an array or an expression of any of DirectML's data types.
+        dtype: the type, NumPy's, another library's or DirectML's, or its name, such as "uint8" or "UINT8".
+        out: where to write, of any strides; no memory shared with x. Returned.
+        device: a Device or its name; "cpu" where None.
+
+    Returns:
+        An array like `x`, of that type. A float becomes an integer by truncation, saturated, an integer another by
+        wrapping.
+
+    Raises:
+        DMLError: a ValueError or TypeError that names the rule; `out` is untouched then.
+
+    Source: the page of DML_CAST_OPERATOR_DESC, feature level 1.0.
+
+    >>> cast([-1.5, 300.0], "uint8")
+    array([  0, 255], dtype=uint8)
+    """
+    data_type = DATA_TYPES[as_dtype("CAST", "dtype", dtype)]
+    return apply("CAST", out, device, InputTensor=x, OutputTensor=data_type)

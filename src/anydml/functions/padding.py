@@ -1,0 +1,46 @@
+"""Arrays enlarged at their ends."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..core.enums import PaddingMode
+from ..runtime.device import Device
+from ._apply import apply
+
+
+def padding(
+    x: Any,
+    start_padding: int | Sequence[int],
+    end_padding: int | Sequence[int],
+    *,
+    mode: PaddingMode = PaddingMode.CONSTANT,
+    value: float = 0.0,
+    out: Any = None,
+    device: Device | str | None = None,
+) -> Any:
+    """Puts elements before and behind those of an array: DML_OPERATOR_PADDING.
+
+    Args:
+        x: an array or an expression of any of DirectML's data types.
+        start_padding: elements before x's, for each dimension or one number for all.
+        end_padding: likewise behind them.
+        mode: a constant, or what x holds itself: EDGE, REFLECTION, SYMMETRIC, WRAP.
+        value: what CONSTANT pads with.
+        out: where to write, of any strides; no memory shared with x. Returned.
+        device: a Device or its name; "cpu" where None.
+
+    Returns:
+        An array like `x`, of its type.
+
+    Raises:
+        DMLError: a ValueError or TypeError that names the rule; `out` is untouched then.
+
+    Source: the page of DML_PADDING_OPERATOR_DESC, feature level 1.0.
+
+    >>> padding([1, 2, 3], 2, 1, mode=PaddingMode.REFLECTION)
+    array([3, 2, 1, 2, 3, 2])
+    """
+    ends = {"StartPadding": start_padding, "EndPadding": end_padding}
+    return apply("PADDING", out, device, InputTensor=x, PaddingMode=mode, PaddingValue=value, **ends)

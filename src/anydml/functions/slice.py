@@ -1,0 +1,50 @@
+"""Strided windows of an array."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..runtime.device import Device
+from ._apply import adapter_for, apply
+from ._arguments import per_dimension
+
+
+def slice(
+    x: Any,
+    offsets: int | Sequence[int],
+    sizes: int | Sequence[int],
+    strides: int | Sequence[int] = 1,
+    *,
+    out: Any = None,
+    device: Device | str | None = None,
+) -> Any:
+    """Copies every so many elements of a window, backward where a stride is negative: DML_OPERATOR_SLICE1.
+
+    Where all strides are 1 it is DML_OPERATOR_SLICE.
+
+    Args:
+        x: an array or an expression of any of DirectML's data types.
+        offsets: the first element of the window, for each dimension or one number for all.
+        sizes: the elements of the window.
+        strides: the distance of neighbours in x; of a negative one the first is the window's last.
+        out: where to write, of any strides; no memory shared with x. Returned.
+        device: a Device or its name; "cpu" where None.
+
+    Returns:
+        An array like `x`, of its type; a copy of bits.
+
+    Raises:
+        DMLError: a ValueError or TypeError that names the rule; `out` is untouched then.
+
+    Source: the page of DML_SLICE_OPERATOR_DESC, feature level 1.0, and that of DML_SLICE1_OPERATOR_DESC, 2.1.
+
+    >>> slice([0, 1, 2, 3, 4, 5], 1, 5, -2)
+    array([5, 3, 1])
+    """
+    side = adapter_for("SLICE1", [x], out, device)
+    steps = per_dimension("SLICE1", "strides", strides, len(side.look("x", x).shape))
+    if all(step == 1 for step in steps):
+        return apply("SLICE", out, device, InputTensor=x, Offsets=offsets, Sizes=sizes, Strides=steps)
+    window = {"InputWindowOffsets": offsets, "InputWindowSizes": sizes, "InputWindowStrides": steps}
+    return apply("SLICE1", out, device, InputTensor=x, **window)

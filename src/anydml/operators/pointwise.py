@@ -1,0 +1,198 @@
+"""Pointwise operators as rows: a row says what is special about one, and its specification follows from it.
+
+All tensors of a pointwise operator have the same sizes, and mostly the same data type; strides of 0 broadcast. A row is
+data, so that a family of many operators loads fast: the desc's class is made when the operator is first asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, make_dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from ..core.enums import OperatorType, TensorDataType
+from ..core.strided_layout import Array
+from .constraints import rounded, same, scaled, sizes_of, widened
+from .schema import (
+    FUSED,
+    Choices,
+    ConstraintFailure,
+    LevelRequirement,
+    OperatorDesc,
+    OperatorSpec,
+    SupportTable,
+    no_level_requirements,
+    support_table,
+)
+
+Constants: TypeAlias = tuple[str, tuple[float, ...]]
+"""A native opcode and the constants of its instruction."""
+
+NativeCode: TypeAlias = str | tuple[str | float, ...] | Callable[[Any, TensorDataType], Constants]
+"""The native opcode, alone or with its constants, which are members' names or numbers; or what gives both for a desc
+and the data type that it is computed in."""
+
+_TENSORS = {
+    "InputTensor": "the elements.",
+    "ATensor": "the elements a.",
+    "BTensor": "the elements b.",
+    "OutputTensor": "the results, of the same type and sizes.",
+}
+_SCALE_BIAS = "applied to each element first; none where absent."
+
+
+def uniform_support(tensors: Sequence[str], text: str) -> SupportTable:
+    """Support tables in which all tensors have the same row: a line for each feature level, newest first.
+
+    A line says level, dimension counts and data types, with bars between: ``3.0 | 1 to 8 | FLOAT32, FLOAT16``.
+    """
+    lines = []
+    for line in filter(None, map(str.strip, text.splitlines())):
+        level, counts, types = (cell.strip() for cell in line.split("|"))
+        lines.append(f"DML_FEATURE_LEVEL_{level.replace('.', '_')} and above")
+        kinds = ["Output" if tensor == "OutputTensor" else "Input" for tensor in tensors]
+        lines += [f"{tensor} | {kind} | {counts} | {types}" for tensor, kind in zip(tensors, kinds, strict=True)]
+    return support_table("\n".join(lines))
+
+
+def in_wider_type(function: Callable[..., Any]) -> Callable[..., Array]:
+    """The reference of ``function(desc, *elements)``: computed in the next wider type, the first operand scaled where
+    the desc has a ScaleBias, and rounded once."""
+
+    def reference(desc: Any, x: Array, *others: Array) -> Array:
+        with np.errstate(all="ignore"):
+            return rounded(function(desc, scaled(desc, x), *map(widened, others)), x.dtype)
+
+    return reference
+
+
+def in_double(function: Callable[..., Any]) -> Callable[..., Array]:
+    """The reference of ``function(desc, x)``: computed in double precision, and rounded once; NaN stays NaN."""
+
+    def reference(desc: Any, x: Array) -> Array:
+        with np.errstate(all="ignore"):
+            wide = x.astype(np.float64)
+            return rounded(np.where(np.isnan(wide), wide, function(desc, wide)), x.dtype)
+
+    return reference
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pointwise:
+    """A row: what is special about one pointwise operator.
+
+    Attributes:
+        summary: what it computes, by the page.
+        support: its tables; a line for each level where all tensors have the same, see :func:`uniform_support`.
+        reference: ``reference(desc, *inputs)``, by NumPy.
+        native: the opcode of the native engine's pointwise program; None where that needs code of its own.
+        inputs: the input tensors, in header order.
+        members: the other members with their meanings; a type other than FLOAT stands before, with a bar:
+            ``enums.TensorDataType | the type of Min and Max.``
+        scale_bias: whether the desc has the optional ScaleBias.
+        fused: whether it may be a FusedActivation, and then has no tensors.
+        same_type: the tensors that have one data type; all where None.
+        constraints: those beyond (C1) and (C2), with their sentences by label.
+        check: what finds violations of them.
+        level_requirements: what later feature levels have lifted.
+    """
+
+    summary: str
+    support: str
+    reference: Callable[..., Array]
+    native: NativeCode | None = None
+    inputs: tuple[str, ...] = ("InputTensor",)
+    members: Mapping[str, str] = field(default_factory=dict)
+    scale_bias: bool = False
+    fused: bool = False
+    same_type: tuple[str, ...] | None = None
+    constraints: Mapping[str, str] = field(default_factory=dict)
+    check: Callable[[Any], Iterator[ConstraintFailure]] | None = None
+    level_requirements: Callable[[Any], Iterator[LevelRequirement]] = no_level_requirements
+
+    @property
+    def tensors(self) -> tuple[str, ...]:
+        """All tensors, in header order."""
+        return (*self.inputs, "OutputTensor")
+
+    def specification(self, name: str) -> OperatorSpec:
+        """The specification of the operator of that name, with a desc class of its own."""
+        support = self.support if "DML_FEATURE_LEVEL_" in self.support else None
+        table = uniform_support(self.tensors, self.support) if support is None else support_table(support)
+        first, *others = self.inputs
+        of_one_type = self.same_type or self.tensors
+
+        def constraints(desc: Any) -> Iterator[ConstraintFailure]:
+            yield from same(desc, "(C1)", "DataType", *of_one_type)
+            yield from same(desc, "(C2)", "DimensionCount", *self.tensors)
+            yield from same(desc, "(C2)", "Sizes", first, *others)
+            if self.check is not None:
+                yield from self.check(desc)
+
+        def infer_sizes(desc: Any) -> dict[str, Choices]:
+            return {"OutputTensor": sizes_of(getattr(desc, first))}
+
+        return OperatorSpec(
+            operator_type=OperatorType[name],
+            desc=self._desc(name, table),
+            support=table,
+            constraints=constraints,
+            infer_sizes=infer_sizes,
+            sizes_rule="(C2)",
+            reference=self.reference,
+            needs=self.level_requirements,
+            in_place=True,
+            pointwise=self,
+        )
+
+    def _desc(self, name: str, table: SupportTable) -> type[OperatorDesc]:
+        """The class that the header's members make: tensors, then ScaleBias, then the others."""
+        tensors = [
+            (tensor, "Tensor", field(default=FUSED)) if self.fused else (tensor, "Tensor") for tensor in self.tensors
+        ]
+        scale_bias = [("ScaleBias", "OptionalScaleBias", field(default=None))] if self.scale_bias else []
+        others = [(member, *self._type_of(member)) for member in self.members if member not in self.tensors]
+        made = make_dataclass(
+            f"DML_{name}_OPERATOR_DESC",
+            [*tensors, *scale_bias, *others],
+            bases=(OperatorDesc,),
+            frozen=True,
+            slots=True,
+            kw_only=True,
+        )
+        made.__module__ = "anydml"
+        made.__doc__ = self._docstring(name, table)
+        return made
+
+    def _type_of(self, member: str) -> tuple[Any, ...]:
+        """The header's word for a member's type, and the default of an optional one."""
+        text = self.members[member]
+        kind = text.partition(" | ")[0] if " | " in text else "FLOAT"
+        return (kind, field(default=None)) if kind.startswith("Optional") else (kind,)
+
+    def meanings(self) -> dict[str, str]:
+        """What the members mean, in header order."""
+        texts = {member: text.rpartition(" | ")[2] for member, text in self.members.items()}
+        own = {"ScaleBias": _SCALE_BIAS} if self.scale_bias else {}
+        return {tensor: texts.pop(tensor, _TENSORS.get(tensor, "")) for tensor in self.tensors} | own | texts
+
+    def _docstring(self, name: str, table: SupportTable) -> str:
+        types, all_of_them = _sentence(self.same_type or self.tensors), _sentence(self.tensors)
+        rules = {
+            "(C1)": f"{types} have the same DataType.",
+            "(C2)": f"{all_of_them} have the same DimensionCount and Sizes.",
+            **self.constraints,
+        }
+        sections = [
+            f"{self.summary} May run in-place.",
+            "Args:\n" + "\n".join(f"    {member}: {text}" for member, text in self.meanings().items()),
+            "Constraints:\n" + "\n".join(f"    {label} {sentence}" for label, sentence in rules.items()),
+            f"Source: the page of DML_{name}_OPERATOR_DESC; since feature level {table.introduced.number}.",
+        ]
+        return "\n\n".join(sections)
+
+
+def _sentence(names: Sequence[str]) -> str:
+    return f"{', '.join(names[:-1])} and {names[-1]}"

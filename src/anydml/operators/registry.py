@@ -1,0 +1,142 @@
+"""The table of operators: one row for each, with its family, its function and its traits.
+
+A family is a file of ``operators/specs`` and of ``functions``; both are loaded on first use. Everything that must know
+which operators there are, or of what kind one is, reads it here.
+"""
+
+from __future__ import annotations
+
+from enum import Flag, auto
+from functools import cache
+from importlib import import_module
+from typing import NamedTuple, cast
+
+from .schema import OperatorSpec
+
+
+class Trait(Flag):
+    """What engines, graphs and functions need to know of an operator before its family is loaded."""
+
+    NONE = 0
+    POINTWISE = auto()
+    """Each element of the output depends on the elements at its place alone; all tensors have the same sizes."""
+    FUSIBLE = auto()
+    """It may be the FusedActivation of some operators, from the feature level on that its specification gives."""
+    MOVEMENT = auto()
+    """It copies elements, and computes nothing of their values."""
+    IN_PLACE = auto()
+    """DirectML promises that the output may be the memory of an input."""
+
+
+POINTWISE, FUSIBLE, MOVEMENT, IN_PLACE = Trait.POINTWISE, Trait.FUSIBLE, Trait.MOVEMENT, Trait.IN_PLACE
+
+
+class Op(NamedTuple):
+    """A row of the table."""
+
+    family: str
+    """The file in ``operators/specs`` and in ``functions``."""
+    function: str
+    """An operator and its later revisions are one function."""
+    traits: Trait = Trait.NONE
+
+
+OPERATORS = {
+    "ELEMENT_WISE_IDENTITY": Op("element_wise", "identity", POINTWISE | IN_PLACE),
+    "ELEMENT_WISE_ABS": Op("element_wise", "abs", POINTWISE | IN_PLACE),
+    "ELEMENT_WISE_ADD": Op("element_wise", "add", POINTWISE | IN_PLACE),
+    "ELEMENT_WISE_CLIP": Op("element_wise", "clip", POINTWISE | FUSIBLE | IN_PLACE),
+    "ELEMENT_WISE_DIVIDE": Op("element_wise", "divide", POINTWISE | IN_PLACE),
+    "ELEMENT_WISE_EXP": Op("element_wise", "exp", POINTWISE | IN_PLACE),
+    "ELEMENT_WISE_LOG": Op("element_wise", "log", POINTWISE | IN_PLACE),
+    "ELEMENT_WISE_MAX": Op("element_wise", "max", POINTWISE | IN_PLACE),
+    "ELEMENT_WISE_MEAN": Op("element_wise", "mean", POINTWISE | IN_PLACE),
+    "ELEMENT_WISE_MIN": Op("element_wise", "min", POINTWISE | IN_PLACE),
+    "ELEMENT_WISE_MULTIPLY": Op("element_wise", "multiply", POINTWISE | IN_PLACE),
+    "ELEMENT_WISE_POW": Op("element_wise", "pow", POINTWISE | IN_PLACE),
+    "ELEMENT_WISE_RECIP": Op("element_wise", "recip", POINTWISE | IN_PLACE),
+    "ELEMENT_WISE_SQRT": Op("element_wise", "sqrt", POINTWISE | IN_PLACE),
+    "ELEMENT_WISE_SUBTRACT": Op("element_wise", "subtract", POINTWISE | IN_PLACE),
+    "ELEMENT_WISE_THRESHOLD": Op("element_wise", "threshold", POINTWISE | IN_PLACE),
+    "ACTIVATION_ELU": Op("activation", "elu", POINTWISE | FUSIBLE | IN_PLACE),
+    "ACTIVATION_HARDMAX": Op("softmax", "hardmax"),
+    "ACTIVATION_HARD_SIGMOID": Op("activation", "hard_sigmoid", POINTWISE | FUSIBLE | IN_PLACE),
+    "ACTIVATION_IDENTITY": Op("activation", "identity", POINTWISE | FUSIBLE | IN_PLACE),
+    "ACTIVATION_LEAKY_RELU": Op("activation", "leaky_relu", POINTWISE | FUSIBLE | IN_PLACE),
+    "ACTIVATION_LINEAR": Op("activation", "linear", POINTWISE | FUSIBLE | IN_PLACE),
+    "ACTIVATION_LOG_SOFTMAX": Op("softmax", "log_softmax"),
+    "ACTIVATION_PARAMETERIZED_RELU": Op("activation", "parameterized_relu", POINTWISE | IN_PLACE),
+    "ACTIVATION_PARAMETRIC_SOFTPLUS": Op("activation", "parametric_softplus", POINTWISE | FUSIBLE | IN_PLACE),
+    "ACTIVATION_RELU": Op("activation", "relu", POINTWISE | FUSIBLE | IN_PLACE),
+    "ACTIVATION_SCALED_ELU": Op("activation", "scaled_elu", POINTWISE | FUSIBLE | IN_PLACE),
+    "ACTIVATION_SCALED_TANH": Op("activation", "scaled_tanh", POINTWISE | FUSIBLE | IN_PLACE),
+    "ACTIVATION_SIGMOID": Op("activation", "sigmoid", POINTWISE | FUSIBLE | IN_PLACE),
+    "ACTIVATION_SOFTMAX": Op("softmax", "softmax", FUSIBLE),
+    "ACTIVATION_SOFTPLUS": Op("activation", "softplus", POINTWISE | FUSIBLE | IN_PLACE),
+    "ACTIVATION_SOFTSIGN": Op("activation", "softsign", POINTWISE | FUSIBLE | IN_PLACE),
+    "ACTIVATION_TANH": Op("activation", "tanh", POINTWISE | FUSIBLE | IN_PLACE),
+    "ACTIVATION_THRESHOLDED_RELU": Op("activation", "thresholded_relu", POINTWISE | FUSIBLE | IN_PLACE),
+    "CONVOLUTION": Op("convolution", "convolution"),
+    "GEMM": Op("gemm", "gemm"),
+    "REDUCE": Op("reduce", "reduce"),
+    "AVERAGE_POOLING": Op("pooling", "average_pooling"),
+    "LP_POOLING": Op("pooling", "lp_pooling"),
+    "MAX_POOLING": Op("max_pooling", "max_pooling"),
+    "SLICE": Op("slice", "slice", MOVEMENT),
+    "CAST": Op("cast", "cast"),
+    "SPLIT": Op("join", "split", MOVEMENT),
+    "JOIN": Op("join", "join", MOVEMENT),
+    "PADDING": Op("padding", "padding", MOVEMENT),
+    "VALUE_SCALE_2D": Op("image", "value_scale_2d"),
+    "UPSAMPLE_2D": Op("image", "upsample_2d", MOVEMENT),
+    "GATHER": Op("gather", "gather", MOVEMENT),
+    "BATCH_NORMALIZATION": Op("normalization", "batch_normalization"),
+    "MEAN_VARIANCE_NORMALIZATION": Op("normalization", "mean_variance_normalization"),
+    "LOCAL_RESPONSE_NORMALIZATION": Op("normalization", "local_response_normalization"),
+    "RNN": Op("recurrent", "rnn"),
+    "LSTM": Op("recurrent", "lstm"),
+    "GRU": Op("recurrent", "gru"),
+    "ELEMENT_WISE_ADD1": Op("element_wise", "add", POINTWISE | IN_PLACE),
+    "ACTIVATION_SHRINK": Op("activation", "shrink", POINTWISE | FUSIBLE | IN_PLACE),
+    "MAX_POOLING1": Op("max_pooling", "max_pooling"),
+    "ELEMENT_WISE_MODULUS_TRUNCATE": Op("element_wise", "modulus_truncate", POINTWISE | IN_PLACE),
+    "FILL_VALUE_CONSTANT": Op("fill", "fill_value_constant"),
+    "FILL_VALUE_SEQUENCE": Op("fill", "fill_value_sequence"),
+    "CUMULATIVE_SUMMATION": Op("scan", "cumulative_summation", IN_PLACE),
+    "MAX_POOLING2": Op("max_pooling", "max_pooling"),
+    "SLICE1": Op("slice", "slice", MOVEMENT),
+    "MEAN_VARIANCE_NORMALIZATION1": Op("normalization", "mean_variance_normalization"),
+    "CUMULATIVE_PRODUCT": Op("scan", "cumulative_product", IN_PLACE),
+    "ELEMENT_WISE_CLIP1": Op("element_wise", "clip", POINTWISE | IN_PLACE),
+    "ELEMENT_WISE_NEGATE": Op("element_wise", "negate", POINTWISE | IN_PLACE),
+    "ACTIVATION_SOFTMAX1": Op("softmax", "softmax", FUSIBLE),
+    "ACTIVATION_LOG_SOFTMAX1": Op("softmax", "log_softmax"),
+    "ACTIVATION_HARDMAX1": Op("softmax", "hardmax"),
+    "QUANTIZED_LINEAR_AVERAGE_POOLING": Op("pooling", "quantized_linear_average_pooling"),
+}
+"""The operators by the header's names without their prefix, in the order of DML_OPERATOR_TYPE."""
+
+ANY_OPERATOR = f"one of the {len(OPERATORS)} operators that `anydml ops` lists"
+"""What a message expects; all their names would bury it."""
+
+
+@cache
+def spec(name: str) -> OperatorSpec:
+    """The specification of an operator in the table, loading its family where need be."""
+    found = getattr(import_module(f".specs.{OPERATORS[name].family}", __package__), name)
+    # A pointwise operator is a row, whose desc class is made now.
+    return found if isinstance(found, OperatorSpec) else cast(OperatorSpec, found.specification(name))
+
+
+def spec_of(desc: object) -> OperatorSpec | None:
+    """The specification that a desc belongs to; None where it is no operator's desc."""
+    name = type(desc).__name__.removeprefix("DML_").removesuffix("_OPERATOR_DESC")
+    if name not in OPERATORS:
+        return None
+    found = spec(name)
+    return found if type(desc) is found.desc else None
+
+
+def with_trait(trait: Trait) -> tuple[str, ...]:
+    """The names of the operators that have a trait."""
+    return tuple(name for name, op in OPERATORS.items() if trait in op.traits)
