@@ -8,8 +8,10 @@ from ..core.strided_layout import DATA_TYPES
 from ..runtime.device import Device
 from ._apply import apply
 from ._arguments import as_dtype
+from ._documentation import documented
 
 
+@documented("CAST")
 def cast(x: Any, dtype: Any, *, out: Any = None, device: Device | str | None = None) -> Any:
     """Each element as a value of another type: DML_OPERATOR_CAST.
 
@@ -17,16 +19,10 @@ def cast(x: Any, dtype: Any, *, out: Any = None, device: Device | str | None = N
         x: an array or an expression of any of DirectML's data types.
         dtype: the type, NumPy's, another library's or DirectML's, or its name, such as "uint8" or "UINT8".
         out: where to write, of any strides; no memory shared with x. Returned.
-        device: a Device or its name; "cpu" where None.
 
     Returns:
         An array like `x`, of that type. A float becomes an integer by truncation, saturated, an integer another by
         wrapping.
-
-    Raises:
-        DMLError: a ValueError or TypeError that names the rule; `out` is untouched then.
-
-    Source: the page of DML_CAST_OPERATOR_DESC, feature level 1.0.
 
     >>> cast([-1.5, 300.0], "uint8")
     array([  0, 255], dtype=uint8)

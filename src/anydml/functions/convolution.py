@@ -9,8 +9,10 @@ from ..core.enums import ConvolutionDirection, ConvolutionMode
 from ..operators.schema import OperatorDesc
 from ..runtime.device import Device
 from ._apply import apply
+from ._documentation import documented
 
 
+@documented("CONVOLUTION")
 def convolution(
     x: Any,
     filter: Any,
@@ -47,15 +49,9 @@ def convolution(
         activation: the desc of an activation, without tensors, that is applied to the result; none where None.
         output_sizes: the spatial sizes of the result, of which BACKWARD several may be right; the least where None.
         out: where to write, of any strides; no memory shared with an input. Returned.
-        device: a Device or its name; "cpu" where None.
 
     Returns:
         An array like `x`, of its type.
-
-    Raises:
-        DMLError: a ValueError or TypeError that names the rule; `out` is untouched then.
-
-    Source: the page of DML_CONVOLUTION_OPERATOR_DESC, feature level 1.0.
 
     >>> convolution([[[1.0, 2.0, 3.0, 4.0]]], [[[1.0, 10.0]]], strides=2)
     array([[[21., 43.]]], dtype=float32)

@@ -9,8 +9,10 @@ from ..operators.schema import OperatorDesc
 from ..runtime.device import Device
 from ._apply import adapter_for, apply, broadcast_all
 from ._call import data_type_of
+from ._documentation import documented
 
 
+@documented("ELEMENT_WISE_IDENTITY")
 def identity(
     x: Any, *, scale_bias: DML_SCALE_BIAS | None = None, out: Any = None, device: Device | str | None = None
 ) -> Any:
@@ -21,16 +23,9 @@ def identity(
     Args:
         x: an array or an expression of float64, float32, float16 or an integer type.
         scale_bias: a DML_SCALE_BIAS, applied to each element first; none where None.
-        out: where to write, of the result's type and shape and of any strides; may be the operand itself. Returned.
-        device: a Device or its name; "cpu" where None.
 
     Returns:
         An array like `x`, of its type and shape; without a scale_bias a copy of bits.
-
-    Raises:
-        DMLError: a ValueError or TypeError that names the rule; `out` is untouched then.
-
-    Source: the page of DML_ELEMENT_WISE_IDENTITY_OPERATOR_DESC, feature level 1.0.
 
     >>> identity([1.0, 2.0], scale_bias=DML_SCALE_BIAS(Scale=10, Bias=1))
     array([11., 21.], dtype=float32)
@@ -38,6 +33,7 @@ def identity(
     return apply("ELEMENT_WISE_IDENTITY", out, device, InputTensor=x, ScaleBias=scale_bias)
 
 
+@documented("ELEMENT_WISE_ABS")
 def abs(
     x: Any, *, scale_bias: DML_SCALE_BIAS | None = None, out: Any = None, device: Device | str | None = None
 ) -> Any:
@@ -46,16 +42,9 @@ def abs(
     Args:
         x: an array or an expression of float32, float16 or a signed integer type.
         scale_bias: a DML_SCALE_BIAS, applied to each element first; none where None.
-        out: where to write, of the result's type and shape and of any strides; may be the operand itself. Returned.
-        device: a Device or its name; "cpu" where None.
 
     Returns:
         An array like `x`, of its type and shape; the lowest integer, which has none, stays what it is.
-
-    Raises:
-        DMLError: a ValueError or TypeError that names the rule; `out` is untouched then.
-
-    Source: the page of DML_ELEMENT_WISE_ABS_OPERATOR_DESC, feature level 1.0.
 
     >>> abs([-1.5, 2.0])
     array([1.5, 2. ], dtype=float32)
@@ -63,6 +52,7 @@ def abs(
     return apply("ELEMENT_WISE_ABS", out, device, InputTensor=x, ScaleBias=scale_bias)
 
 
+@documented("ELEMENT_WISE_CLIP", "ELEMENT_WISE_CLIP1")
 def clip(
     x: Any,
     min: float,
@@ -82,17 +72,9 @@ def clip(
         min: the lower end.
         max: the upper end; where it is below min, every result.
         scale_bias: a DML_SCALE_BIAS, applied to each element first; none where None.
-        out: where to write, of the result's type and shape and of any strides; may be the operand itself. Returned.
-        device: a Device or its name; "cpu" where None.
 
     Returns:
         An array like `x`, of its type and shape.
-
-    Raises:
-        DMLError: a ValueError or TypeError that names the rule; `out` is untouched then.
-
-    Source: the page of DML_ELEMENT_WISE_CLIP_OPERATOR_DESC, feature level 1.0, and that of
-    DML_ELEMENT_WISE_CLIP1_OPERATOR_DESC, 5.0.
 
     >>> clip([1, 5, 9], 2, 7)
     array([2, 5, 7])
@@ -109,6 +91,7 @@ def clip(
     return apply("ELEMENT_WISE_CLIP1", out, device, InputTensor=x, ScaleBias=scale_bias, **ends)
 
 
+@documented("ELEMENT_WISE_EXP")
 def exp(
     x: Any, *, scale_bias: DML_SCALE_BIAS | None = None, out: Any = None, device: Device | str | None = None
 ) -> Any:
@@ -117,16 +100,9 @@ def exp(
     Args:
         x: an array or an expression of float32 or float16.
         scale_bias: a DML_SCALE_BIAS, applied to each element first; none where None.
-        out: where to write, of the result's type and shape and of any strides; may be the operand itself. Returned.
-        device: a Device or its name; "cpu" where None.
 
     Returns:
         An array like `x`, of its type and shape.
-
-    Raises:
-        DMLError: a ValueError or TypeError that names the rule; `out` is untouched then.
-
-    Source: the page of DML_ELEMENT_WISE_EXP_OPERATOR_DESC, feature level 1.0.
 
     >>> exp([0.0, 1.0])
     array([1.       , 2.7182817], dtype=float32)
@@ -134,6 +110,7 @@ def exp(
     return apply("ELEMENT_WISE_EXP", out, device, InputTensor=x, ScaleBias=scale_bias)
 
 
+@documented("ELEMENT_WISE_LOG")
 def log(
     x: Any, *, scale_bias: DML_SCALE_BIAS | None = None, out: Any = None, device: Device | str | None = None
 ) -> Any:
@@ -142,16 +119,9 @@ def log(
     Args:
         x: an array or an expression of float32 or float16.
         scale_bias: a DML_SCALE_BIAS, applied to each element first; none where None.
-        out: where to write, of the result's type and shape and of any strides; may be the operand itself. Returned.
-        device: a Device or its name; "cpu" where None.
 
     Returns:
         An array like `x`, of its type and shape; of 0 minus infinity, of what is below NaN.
-
-    Raises:
-        DMLError: a ValueError or TypeError that names the rule; `out` is untouched then.
-
-    Source: the page of DML_ELEMENT_WISE_LOG_OPERATOR_DESC, feature level 1.0.
 
     >>> log([1.0, 0.0])
     array([  0., -inf], dtype=float32)
@@ -159,6 +129,7 @@ def log(
     return apply("ELEMENT_WISE_LOG", out, device, InputTensor=x, ScaleBias=scale_bias)
 
 
+@documented("ELEMENT_WISE_RECIP")
 def recip(
     x: Any, *, scale_bias: DML_SCALE_BIAS | None = None, out: Any = None, device: Device | str | None = None
 ) -> Any:
@@ -167,16 +138,9 @@ def recip(
     Args:
         x: an array or an expression of float32 or float16.
         scale_bias: a DML_SCALE_BIAS, applied to each element first; none where None.
-        out: where to write, of the result's type and shape and of any strides; may be the operand itself. Returned.
-        device: a Device or its name; "cpu" where None.
 
     Returns:
         An array like `x`, of its type and shape.
-
-    Raises:
-        DMLError: a ValueError or TypeError that names the rule; `out` is untouched then.
-
-    Source: the page of DML_ELEMENT_WISE_RECIP_OPERATOR_DESC, feature level 1.0.
 
     >>> recip([2.0, 0.25])
     array([0.5, 4. ], dtype=float32)
@@ -184,6 +148,7 @@ def recip(
     return apply("ELEMENT_WISE_RECIP", out, device, InputTensor=x, ScaleBias=scale_bias)
 
 
+@documented("ELEMENT_WISE_SQRT")
 def sqrt(
     x: Any, *, scale_bias: DML_SCALE_BIAS | None = None, out: Any = None, device: Device | str | None = None
 ) -> Any:
@@ -192,16 +157,9 @@ def sqrt(
     Args:
         x: an array or an expression of float32 or float16.
         scale_bias: a DML_SCALE_BIAS, applied to each element first; none where None.
-        out: where to write, of the result's type and shape and of any strides; may be the operand itself. Returned.
-        device: a Device or its name; "cpu" where None.
 
     Returns:
         An array like `x`, of its type and shape; NaN of what is below 0.
-
-    Raises:
-        DMLError: a ValueError or TypeError that names the rule; `out` is untouched then.
-
-    Source: the page of DML_ELEMENT_WISE_SQRT_OPERATOR_DESC, feature level 1.0.
 
     >>> sqrt([9.0, 2.25])
     array([3. , 1.5], dtype=float32)
@@ -209,6 +167,7 @@ def sqrt(
     return apply("ELEMENT_WISE_SQRT", out, device, InputTensor=x, ScaleBias=scale_bias)
 
 
+@documented("ELEMENT_WISE_THRESHOLD")
 def threshold(
     x: Any, min: float, *, scale_bias: DML_SCALE_BIAS | None = None, out: Any = None, device: Device | str | None = None
 ) -> Any:
@@ -218,16 +177,9 @@ def threshold(
         x: an array or an expression of float32, float16 or an integer type of at most 32 bits.
         min: the lower end; of integers the lowest that is not below it.
         scale_bias: a DML_SCALE_BIAS, applied to each element first; none where None.
-        out: where to write, of the result's type and shape and of any strides; may be the operand itself. Returned.
-        device: a Device or its name; "cpu" where None.
 
     Returns:
         An array like `x`, of its type and shape: max(x, min) for each element x, min for a NaN.
-
-    Raises:
-        DMLError: a ValueError or TypeError that names the rule; `out` is untouched then.
-
-    Source: the page of DML_ELEMENT_WISE_THRESHOLD_OPERATOR_DESC, feature level 1.0.
 
     >>> threshold([1.0, 3.0], 2)
     array([2., 3.], dtype=float32)
@@ -235,21 +187,15 @@ def threshold(
     return apply("ELEMENT_WISE_THRESHOLD", out, device, InputTensor=x, Min=min, ScaleBias=scale_bias)
 
 
+@documented("ELEMENT_WISE_NEGATE")
 def negate(x: Any, *, out: Any = None, device: Device | str | None = None) -> Any:
     """-x for each element x: DML_OPERATOR_ELEMENT_WISE_NEGATE.
 
     Args:
         x: an array or an expression of float32, float16 or a signed integer type.
-        out: where to write, of the result's type and shape and of any strides; may be the operand itself. Returned.
-        device: a Device or its name; "cpu" where None.
 
     Returns:
         An array like `x`, of its type and shape; the lowest integer stays what it is.
-
-    Raises:
-        DMLError: a ValueError or TypeError that names the rule; `out` is untouched then.
-
-    Source: the page of DML_ELEMENT_WISE_NEGATE_OPERATOR_DESC, feature level 5.0.
 
     >>> negate([1, -2])
     array([-1,  2])
@@ -257,6 +203,7 @@ def negate(x: Any, *, out: Any = None, device: Device | str | None = None) -> An
     return apply("ELEMENT_WISE_NEGATE", out, device, InputTensor=x)
 
 
+@documented("ELEMENT_WISE_ADD", "ELEMENT_WISE_ADD1")
 def add(
     a: Any, b: Any, *, activation: OperatorDesc | None = None, out: Any = None, device: Device | str | None = None
 ) -> Any:
@@ -266,17 +213,9 @@ def add(
         a: an array or an expression of float32, float16 or an integer type, or a number beside one.
         b: likewise, of the same type; both broadcast as NumPy's arrays do.
         activation: the desc of an activation, without tensors, that is applied to the sum; none where None.
-        out: where to write, of the result's type and shape and of any strides; may be the operand itself. Returned.
-        device: a Device or its name; "cpu" where None.
 
     Returns:
         An array like `a`; integers wrap.
-
-    Raises:
-        DMLError: a ValueError or TypeError that names the rule; `out` is untouched then.
-
-    Source: the page of DML_ELEMENT_WISE_ADD_OPERATOR_DESC, feature level 1.0, and that of
-    DML_ELEMENT_WISE_ADD1_OPERATOR_DESC, 2.0, which has activations.
 
     >>> add([[1.0], [2.0]], [10.0, 20.0])
     array([[11., 21.],
@@ -288,22 +227,16 @@ def add(
     return apply(operator, out, device, spread=broadcast_all, ATensor=a, BTensor=b, **options)
 
 
+@documented("ELEMENT_WISE_SUBTRACT")
 def subtract(a: Any, b: Any, *, out: Any = None, device: Device | str | None = None) -> Any:
     """a - b for each pair of elements: DML_OPERATOR_ELEMENT_WISE_SUBTRACT.
 
     Args:
         a: an array or an expression of float32, float16 or an integer type, or a number beside one.
         b: likewise, of the same type; both broadcast as NumPy's arrays do.
-        out: where to write, of the result's type and shape and of any strides; may be the operand itself. Returned.
-        device: a Device or its name; "cpu" where None.
 
     Returns:
         An array like `a`; integers wrap.
-
-    Raises:
-        DMLError: a ValueError or TypeError that names the rule; `out` is untouched then.
-
-    Source: the page of DML_ELEMENT_WISE_SUBTRACT_OPERATOR_DESC, feature level 1.0.
 
     >>> subtract([3.0, 4.0], 1)
     array([2., 3.], dtype=float32)
@@ -311,22 +244,16 @@ def subtract(a: Any, b: Any, *, out: Any = None, device: Device | str | None = N
     return apply("ELEMENT_WISE_SUBTRACT", out, device, spread=broadcast_all, ATensor=a, BTensor=b)
 
 
+@documented("ELEMENT_WISE_MULTIPLY")
 def multiply(a: Any, b: Any, *, out: Any = None, device: Device | str | None = None) -> Any:
     """a * b for each pair of elements: DML_OPERATOR_ELEMENT_WISE_MULTIPLY.
 
     Args:
         a: an array or an expression of float32, float16 or an integer type, or a number beside one.
         b: likewise, of the same type; both broadcast as NumPy's arrays do.
-        out: where to write, of the result's type and shape and of any strides; may be the operand itself. Returned.
-        device: a Device or its name; "cpu" where None.
 
     Returns:
         An array like `a`; integers wrap.
-
-    Raises:
-        DMLError: a ValueError or TypeError that names the rule; `out` is untouched then.
-
-    Source: the page of DML_ELEMENT_WISE_MULTIPLY_OPERATOR_DESC, feature level 1.0.
 
     >>> multiply([3, 4], [[1], [2]])
     array([[3, 4],
@@ -335,22 +262,16 @@ def multiply(a: Any, b: Any, *, out: Any = None, device: Device | str | None = N
     return apply("ELEMENT_WISE_MULTIPLY", out, device, spread=broadcast_all, ATensor=a, BTensor=b)
 
 
+@documented("ELEMENT_WISE_DIVIDE")
 def divide(a: Any, b: Any, *, out: Any = None, device: Device | str | None = None) -> Any:
     """a / b for each pair of elements: DML_OPERATOR_ELEMENT_WISE_DIVIDE.
 
     Args:
         a: an array or an expression of float32, float16 or an integer type, or a number beside one.
         b: likewise, of the same type; both broadcast as NumPy's arrays do.
-        out: where to write, of the result's type and shape and of any strides; may be the operand itself. Returned.
-        device: a Device or its name; "cpu" where None.
 
     Returns:
         An array like `a`; integer quotients are truncated, and all bits of one by 0 are 1.
-
-    Raises:
-        DMLError: a ValueError or TypeError that names the rule; `out` is untouched then.
-
-    Source: the page of DML_ELEMENT_WISE_DIVIDE_OPERATOR_DESC, feature level 1.0.
 
     >>> divide([7, -7], 2)
     array([ 3, -3])
@@ -358,22 +279,16 @@ def divide(a: Any, b: Any, *, out: Any = None, device: Device | str | None = Non
     return apply("ELEMENT_WISE_DIVIDE", out, device, spread=broadcast_all, ATensor=a, BTensor=b)
 
 
+@documented("ELEMENT_WISE_MAX")
 def max(a: Any, b: Any, *, out: Any = None, device: Device | str | None = None) -> Any:
     """The larger of each pair of elements: DML_OPERATOR_ELEMENT_WISE_MAX.
 
     Args:
         a: an array or an expression of float32, float16 or an integer type, or a number beside one.
         b: likewise, of the same type; both broadcast as NumPy's arrays do.
-        out: where to write, of the result's type and shape and of any strides; may be the operand itself. Returned.
-        device: a Device or its name; "cpu" where None.
 
     Returns:
         An array like `a`; of a NaN and a number, the number.
-
-    Raises:
-        DMLError: a ValueError or TypeError that names the rule; `out` is untouched then.
-
-    Source: the page of DML_ELEMENT_WISE_MAX_OPERATOR_DESC, feature level 1.0.
 
     >>> max([1.0, 5.0], 3)
     array([3., 5.], dtype=float32)
@@ -381,22 +296,16 @@ def max(a: Any, b: Any, *, out: Any = None, device: Device | str | None = None) 
     return apply("ELEMENT_WISE_MAX", out, device, spread=broadcast_all, ATensor=a, BTensor=b)
 
 
+@documented("ELEMENT_WISE_MEAN")
 def mean(a: Any, b: Any, *, out: Any = None, device: Device | str | None = None) -> Any:
     """(a + b) / 2 for each pair of elements: DML_OPERATOR_ELEMENT_WISE_MEAN.
 
     Args:
         a: an array or an expression of float32, float16, int32 or uint32, or a number beside one.
         b: likewise, of the same type; both broadcast as NumPy's arrays do.
-        out: where to write, of the result's type and shape and of any strides; may be the operand itself. Returned.
-        device: a Device or its name; "cpu" where None.
 
     Returns:
         An array like `a`; of integers the exact sum is halved, and truncated.
-
-    Raises:
-        DMLError: a ValueError or TypeError that names the rule; `out` is untouched then.
-
-    Source: the page of DML_ELEMENT_WISE_MEAN_OPERATOR_DESC, feature level 1.0.
 
     >>> mean([1.0, 5.0], [2.0, 6.0])
     array([1.5, 5.5], dtype=float32)
@@ -404,22 +313,16 @@ def mean(a: Any, b: Any, *, out: Any = None, device: Device | str | None = None)
     return apply("ELEMENT_WISE_MEAN", out, device, spread=broadcast_all, ATensor=a, BTensor=b)
 
 
+@documented("ELEMENT_WISE_MIN")
 def min(a: Any, b: Any, *, out: Any = None, device: Device | str | None = None) -> Any:
     """The smaller of each pair of elements: DML_OPERATOR_ELEMENT_WISE_MIN.
 
     Args:
         a: an array or an expression of float32, float16 or an integer type, or a number beside one.
         b: likewise, of the same type; both broadcast as NumPy's arrays do.
-        out: where to write, of the result's type and shape and of any strides; may be the operand itself. Returned.
-        device: a Device or its name; "cpu" where None.
 
     Returns:
         An array like `a`; of a NaN and a number, the number.
-
-    Raises:
-        DMLError: a ValueError or TypeError that names the rule; `out` is untouched then.
-
-    Source: the page of DML_ELEMENT_WISE_MIN_OPERATOR_DESC, feature level 1.0.
 
     >>> min([1.0, 5.0], 3)
     array([1., 3.], dtype=float32)
@@ -427,6 +330,7 @@ def min(a: Any, b: Any, *, out: Any = None, device: Device | str | None = None) 
     return apply("ELEMENT_WISE_MIN", out, device, spread=broadcast_all, ATensor=a, BTensor=b)
 
 
+@documented("ELEMENT_WISE_POW")
 def pow(
     x: Any,
     exponent: Any,
@@ -441,16 +345,9 @@ def pow(
         x: an array or an expression of float32, float16 or an integer type of at most 32 bits, or a number beside one.
         exponent: likewise, of any type of these; both broadcast as NumPy's arrays do.
         scale_bias: a DML_SCALE_BIAS, applied to each x first; none where None.
-        out: where to write, of the result's type and shape and of any strides; may be the operand itself. Returned.
-        device: a Device or its name; "cpu" where None.
 
     Returns:
         An array like `x`, of its type; NaN where x is below 0 and the exponent no integer.
-
-    Raises:
-        DMLError: a ValueError or TypeError that names the rule; `out` is untouched then.
-
-    Source: the page of DML_ELEMENT_WISE_POW_OPERATOR_DESC, feature level 1.0.
 
     >>> pow([2.0, 3.0], [[1.0], [2.0]])
     array([[2., 3.],
@@ -460,22 +357,16 @@ def pow(
     return apply("ELEMENT_WISE_POW", out, device, spread=broadcast_all, **operands, ScaleBias=scale_bias)
 
 
+@documented("ELEMENT_WISE_MODULUS_TRUNCATE")
 def modulus_truncate(a: Any, b: Any, *, out: Any = None, device: Device | str | None = None) -> Any:
     """The remainder a - b * trunc(a / b) for each pair of elements: DML_OPERATOR_ELEMENT_WISE_MODULUS_TRUNCATE.
 
     Args:
         a: an array or an expression of float32, float16 or an integer type, or a number beside one.
         b: likewise, of the same type; both broadcast as NumPy's arrays do.
-        out: where to write, of the result's type and shape and of any strides; may be the operand itself. Returned.
-        device: a Device or its name; "cpu" where None.
 
     Returns:
         An array like `a`, each of the sign of a; of a division by 0, NaN, or all bits 1 of an integer.
-
-    Raises:
-        DMLError: a ValueError or TypeError that names the rule; `out` is untouched then.
-
-    Source: the page of DML_ELEMENT_WISE_MODULUS_TRUNCATE_OPERATOR_DESC, feature level 2.1.
 
     >>> modulus_truncate([7, -7], 3)
     array([ 1, -1])

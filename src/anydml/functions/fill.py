@@ -14,11 +14,13 @@ from ..runtime.device import Device
 from ..runtime.interop import refuse
 from ._apply import apply
 from ._arguments import as_dtype, as_index, is_several
+from ._documentation import documented
 
 if TYPE_CHECKING:
     from ..graph.builder import Graph
 
 
+@documented("FILL_VALUE_CONSTANT")
 def fill_value_constant(
     shape: int | Sequence[int],
     value: float,
@@ -36,15 +38,9 @@ def fill_value_constant(
         dtype: any of DirectML's data types, NumPy's, another library's or DirectML's, or its name.
         graph: the graph that an expression of it is wanted in; None for an array.
         out: where to write, of any strides. Returned.
-        device: a Device or its name; "cpu" where None.
 
     Returns:
         An array in the memory of the device, or an expression.
-
-    Raises:
-        DMLError: a ValueError or TypeError that names the rule; `out` is untouched then.
-
-    Source: the page of DML_FILL_VALUE_CONSTANT_OPERATOR_DESC, feature level 2.1.
 
     >>> fill_value_constant((1, 3), 7, np.int8)
     array([[7, 7, 7]], dtype=int8)
@@ -52,6 +48,7 @@ def fill_value_constant(
     return _filled("FILL_VALUE_CONSTANT", shape, dtype, graph, out, device, Value=value)
 
 
+@documented("FILL_VALUE_SEQUENCE")
 def fill_value_sequence(
     shape: int | Sequence[int],
     start: float = 0,
@@ -71,15 +68,9 @@ def fill_value_sequence(
         dtype: any of DirectML's data types but float64, NumPy's, another library's or DirectML's, or its name.
         graph: the graph that an expression of it is wanted in; None for an array.
         out: where to write, of any strides. Returned.
-        device: a Device or its name; "cpu" where None.
 
     Returns:
         An array in the memory of the device, or an expression. Integers wrap.
-
-    Raises:
-        DMLError: a ValueError or TypeError that names the rule; `out` is untouched then.
-
-    Source: the page of DML_FILL_VALUE_SEQUENCE_OPERATOR_DESC, feature level 2.1.
 
     >>> fill_value_sequence(4, 10, -0.5)
     array([10. ,  9.5,  9. ,  8.5], dtype=float32)

@@ -7,8 +7,10 @@ from typing import Any
 
 from ..runtime.device import Device
 from ._apply import Shape, adapter_for, apply
+from ._documentation import documented
 
 
+@documented("GATHER")
 def gather(
     x: Any,
     indices: Any,
@@ -30,15 +32,9 @@ def gather(
         index_dimensions: how many of the last dimensions of the indices there are, of which those before are 1; all
             where None, 0 for one index that takes the axis away.
         out: where to write, of any strides; no memory shared with an input. Returned.
-        device: a Device or its name; "cpu" where None.
 
     Returns:
         An array like `x`, of its type; a copy of bits.
-
-    Raises:
-        DMLError: a ValueError or TypeError that names the rule; `out` is untouched then.
-
-    Source: the page of DML_GATHER_OPERATOR_DESC, feature level 1.0.
 
     >>> gather([[1, 2, 3], [4, 5, 6]], [2, -3], axis=1)
     array([[3, 1],

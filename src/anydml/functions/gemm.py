@@ -11,8 +11,10 @@ from ..core.enums import MatrixTransform
 from ..operators.schema import OperatorDesc
 from ..runtime.device import Device
 from ._apply import Shape, Spread, apply
+from ._documentation import documented
 
 
+@documented("GEMM")
 def gemm(
     a: Any,
     b: Any,
@@ -39,15 +41,9 @@ def gemm(
         beta: the factor of c.
         activation: the desc of an activation, without tensors, that is applied to the result; none where None.
         out: where to write, of any strides; no memory shared with an input. Returned.
-        device: a Device or its name; "cpu" where None.
 
     Returns:
         An array like `a`, of shape (..., M, N).
-
-    Raises:
-        DMLError: a ValueError or TypeError that names the rule; `out` is untouched then.
-
-    Source: the page of DML_GEMM_OPERATOR_DESC, feature level 1.0.
 
     >>> gemm([[1.0, 2.0], [3.0, 4.0]], [[1.0], [10.0]], [[0.5]])
     array([[21.5],

@@ -10,8 +10,10 @@ from ..core.tensor_desc import DML_SIZE_2D
 from ..runtime.device import Device
 from ._apply import apply
 from ._arguments import per_dimension
+from ._documentation import documented
 
 
+@documented("UPSAMPLE_2D")
 def upsample_2d(
     x: Any,
     scale_size: DML_SIZE_2D | int | Sequence[int],
@@ -27,15 +29,9 @@ def upsample_2d(
         scale_size: the factors, a DML_SIZE_2D, (height, width) or one number for both.
         interpolation_mode: the nearest element, or LINEAR between four.
         out: where to write, of any strides; no memory shared with x. Returned.
-        device: a Device or its name; "cpu" where None.
 
     Returns:
         An array like `x`, of its type.
-
-    Raises:
-        DMLError: a ValueError or TypeError that names the rule; `out` is untouched then.
-
-    Source: the page of DML_UPSAMPLE_2D_OPERATOR_DESC, feature level 1.0.
 
     >>> upsample_2d([[[[1.0, 2.0]]]], (1, 2))
     array([[[[1., 1., 2., 2.]]]], dtype=float32)
@@ -47,6 +43,7 @@ def upsample_2d(
     return apply("UPSAMPLE_2D", out, device, InputTensor=x, ScaleSize=size, InterpolationMode=interpolation_mode)
 
 
+@documented("VALUE_SCALE_2D")
 def value_scale_2d(
     x: Any, scale: float, bias: Sequence[float], *, out: Any = None, device: Device | str | None = None
 ) -> Any:
@@ -57,15 +54,9 @@ def value_scale_2d(
         scale: the factor of all elements.
         bias: what is added, for each channel.
         out: where to write, of any strides; no memory shared with x. Returned.
-        device: a Device or its name; "cpu" where None.
 
     Returns:
         An array like `x`, of its type and shape.
-
-    Raises:
-        DMLError: a ValueError or TypeError that names the rule; `out` is untouched then.
-
-    Source: the page of DML_VALUE_SCALE_2D_OPERATOR_DESC, feature level 1.0.
 
     >>> value_scale_2d([[[[1.0, 2.0]]]], 10, [0.5])
     array([[[[10.5, 20.5]]]], dtype=float32)

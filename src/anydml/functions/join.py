@@ -16,8 +16,10 @@ from ._apply import adapter_for, apply, apply_all, graph_among
 from ._arguments import as_axis, as_index, check_pieces, fold_to_8, is_several, result_array
 from ._call import as_device, data_type_of, resolve, run
 from ._call_cache import CALL_CACHE, keep
+from ._documentation import documented
 
 
+@documented("JOIN")
 def join(arrays: Sequence[Any], axis: int = 0, *, out: Any = None, device: Device | str | None = None) -> Any:
     """Joins arrays along an axis: DML_OPERATOR_JOIN.
 
@@ -26,15 +28,9 @@ def join(arrays: Sequence[Any], axis: int = 0, *, out: Any = None, device: Devic
             are skipped, lists of floats become float32.
         axis: the dimension along which they are joined; negative counts from the last.
         out: where to write, of the joined type and shape and of any strides; no memory shared with an input. Returned.
-        device: a Device or its name; "cpu" where None.
 
     Returns:
         An array like the first of `arrays`; a copy of bits.
-
-    Raises:
-        DMLError: a ValueError or TypeError that names the rule; `out` is untouched then.
-
-    Source: the page of DML_JOIN_OPERATOR_DESC, feature level 1.0.
 
     >>> join([[[1, 2]], [[3, 4]]], axis=1)
     array([[1, 2, 3, 4]])
@@ -70,6 +66,7 @@ def join(arrays: Sequence[Any], axis: int = 0, *, out: Any = None, device: Devic
     return memory.export(arrays[0], out, result)
 
 
+@documented("SPLIT")
 def split(
     x: Any, sizes: int | Sequence[int], axis: int = 0, *, out: Any = None, device: Device | str | None = None
 ) -> list[Any]:
@@ -80,15 +77,9 @@ def split(
         sizes: the size of each piece along the axis, which add up to x's; or a number of equal pieces.
         axis: the dimension along which is cut; negative counts from the last.
         out: a list of what to write to, an array for each piece, of any strides. Returned.
-        device: a Device or its name; "cpu" where None.
 
     Returns:
         The pieces, arrays like `x`; a copy of bits.
-
-    Raises:
-        DMLError: a ValueError or TypeError that names the rule; `out` is untouched then.
-
-    Source: the page of DML_SPLIT_OPERATOR_DESC, feature level 1.0.
 
     >>> split([1, 2, 3, 4, 5], [2, 3])
     [array([1, 2]), array([3, 4, 5])]

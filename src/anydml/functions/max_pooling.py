@@ -9,8 +9,10 @@ from ..core.strided_layout import DATA_TYPES
 from ..runtime.device import Device
 from ._apply import apply_all
 from ._arguments import as_dtype
+from ._documentation import documented
 
 
+@documented("MAX_POOLING", "MAX_POOLING1", "MAX_POOLING2")
 def max_pooling(
     x: Any,
     window_size: int | Sequence[int],
@@ -39,17 +41,10 @@ def max_pooling(
         output_sizes: the spatial sizes of the result, rounded down (as where None) or up.
         out: where to write, of any strides, a list of two arrays where there are indices; no memory shared with x.
             Returned.
-        device: a Device or its name; "cpu" where None.
 
     Returns:
         An array like `x`, of its type; with indices two arrays. An index counts all elements of x, the first is 0.
         NaNs beside numbers are passed over.
-
-    Raises:
-        DMLError: a ValueError or TypeError that names the rule; `out` is untouched then.
-
-    Source: the page of DML_MAX_POOLING_OPERATOR_DESC, feature level 1.0, that of DML_MAX_POOLING1_OPERATOR_DESC, 2.0,
-    and that of DML_MAX_POOLING2_OPERATOR_DESC, 2.1.
 
     >>> max_pooling([[[[1.0, 5.0, 3.0, 4.0]]]], (1, 2))
     array([[[[5., 5., 4.]]]], dtype=float32)

@@ -9,8 +9,10 @@ from ..operators.schema import OperatorDesc
 from ..runtime.device import Device
 from ._apply import adapter_for, apply
 from ._arguments import as_axes
+from ._documentation import documented
 
 
+@documented("BATCH_NORMALIZATION")
 def batch_normalization(
     x: Any,
     mean: Any,
@@ -36,15 +38,9 @@ def batch_normalization(
         epsilon: added to the variance, so that it is not 0.
         activation: the desc of an activation, without tensors, that is applied to the result; none where None.
         out: where to write, of any strides; no memory shared with an input. Returned.
-        device: a Device or its name; "cpu" where None.
 
     Returns:
         An array like `x`, of its type and shape.
-
-    Raises:
-        DMLError: a ValueError or TypeError that names the rule; `out` is untouched then.
-
-    Source: the page of DML_BATCH_NORMALIZATION_OPERATOR_DESC, feature level 1.0.
 
     >>> batch_normalization([[1.0, 3.0]], [[2.0]], [[4.0]], [[10.0]], [[0.5]], epsilon=0)
     array([[-4.5,  5.5]], dtype=float32)
@@ -64,6 +60,7 @@ def batch_normalization(
     )
 
 
+@documented("MEAN_VARIANCE_NORMALIZATION", "MEAN_VARIANCE_NORMALIZATION1")
 def mean_variance_normalization(
     x: Any,
     scale: Any = None,
@@ -89,16 +86,9 @@ def mean_variance_normalization(
         epsilon: added to the variance, so that it is not 0.
         activation: the desc of an activation, without tensors, that is applied to the result; none where None.
         out: where to write, of any strides; no memory shared with an input. Returned.
-        device: a Device or its name; "cpu" where None.
 
     Returns:
         An array like `x`, of its type and shape.
-
-    Raises:
-        DMLError: a ValueError or TypeError that names the rule; `out` is untouched then.
-
-    Source: the page of DML_MEAN_VARIANCE_NORMALIZATION_OPERATOR_DESC, feature level 1.0, and that of
-    DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DESC, 2.1.
 
     >>> mean_variance_normalization([[1.0, 3.0], [10.0, 14.0]], axes=-1, epsilon=0)
     array([[-1.,  1.],
@@ -125,6 +115,7 @@ def mean_variance_normalization(
     )
 
 
+@documented("LOCAL_RESPONSE_NORMALIZATION")
 def local_response_normalization(
     x: Any,
     local_size: int,
@@ -146,15 +137,9 @@ def local_response_normalization(
         beta: the exponent.
         bias: added to the sum.
         out: where to write, of any strides; no memory shared with x. Returned.
-        device: a Device or its name; "cpu" where None.
 
     Returns:
         An array like `x`, of its type and shape.
-
-    Raises:
-        DMLError: a ValueError or TypeError that names the rule; `out` is untouched then.
-
-    Source: the page of DML_LOCAL_RESPONSE_NORMALIZATION_OPERATOR_DESC, feature level 1.0.
 
     >>> local_response_normalization([[[[1.0]], [[2.0]]]], 2, alpha=2, beta=1)
     array([[[[0.16666667]],

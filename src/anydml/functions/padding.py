@@ -8,8 +8,10 @@ from typing import Any
 from ..core.enums import PaddingMode
 from ..runtime.device import Device
 from ._apply import apply
+from ._documentation import documented
 
 
+@documented("PADDING")
 def padding(
     x: Any,
     start_padding: int | Sequence[int],
@@ -29,15 +31,9 @@ def padding(
         mode: a constant, or what x holds itself: EDGE, REFLECTION, SYMMETRIC, WRAP.
         value: what CONSTANT pads with.
         out: where to write, of any strides; no memory shared with x. Returned.
-        device: a Device or its name; "cpu" where None.
 
     Returns:
         An array like `x`, of its type.
-
-    Raises:
-        DMLError: a ValueError or TypeError that names the rule; `out` is untouched then.
-
-    Source: the page of DML_PADDING_OPERATOR_DESC, feature level 1.0.
 
     >>> padding([1, 2, 3], 2, 1, mode=PaddingMode.REFLECTION)
     array([3, 2, 1, 2, 3, 2])

@@ -11,8 +11,10 @@ from ..runtime.device import Device
 from ._apply import adapter_for, apply, graph_among
 from ._arguments import as_dtype, per_channel
 from ._call import data_type_of
+from ._documentation import documented
 
 
+@documented("AVERAGE_POOLING")
 def average_pooling(
     x: Any,
     window_size: int | Sequence[int],
@@ -36,15 +38,9 @@ def average_pooling(
         include_padding: whether padding, which counts as 0, counts in the divisor too.
         output_sizes: the spatial sizes of the result, rounded down (as where None) or up.
         out: where to write, of any strides; no memory shared with x. Returned.
-        device: a Device or its name; "cpu" where None.
 
     Returns:
         An array like `x`, of its type.
-
-    Raises:
-        DMLError: a ValueError or TypeError that names the rule; `out` is untouched then.
-
-    Source: the page of DML_AVERAGE_POOLING_OPERATOR_DESC, feature level 1.0.
 
     >>> average_pooling([[[[1.0, 3.0, 5.0]]]], (1, 2))
     array([[[[2., 4.]]]], dtype=float32)
@@ -63,6 +59,7 @@ def average_pooling(
     )
 
 
+@documented("LP_POOLING")
 def lp_pooling(
     x: Any,
     window_size: int | Sequence[int],
@@ -86,15 +83,9 @@ def lp_pooling(
         end_padding: padding behind the input; 0 where None, whatever start_padding is.
         output_sizes: the spatial sizes of the result, rounded down (as where None) or up.
         out: where to write, of any strides; no memory shared with x. Returned.
-        device: a Device or its name; "cpu" where None.
 
     Returns:
         An array like `x`, of its type.
-
-    Raises:
-        DMLError: a ValueError or TypeError that names the rule; `out` is untouched then.
-
-    Source: the page of DML_LP_POOLING_OPERATOR_DESC, feature level 1.0.
 
     >>> lp_pooling([[[[3.0, 4.0, 0.0]]]], (1, 2))
     array([[[[5., 4.]]]], dtype=float32)
@@ -113,6 +104,7 @@ def lp_pooling(
     )
 
 
+@documented("QUANTIZED_LINEAR_AVERAGE_POOLING")
 def quantized_linear_average_pooling(
     x: Any,
     input_scale: Any,
@@ -148,16 +140,10 @@ def quantized_linear_average_pooling(
         output_sizes: the spatial sizes of the result, rounded down (as where None) or up.
         output_dtype: int8 or uint8; where None that of `out`, else of a typed output_zero_point, else of x.
         out: where to write, of any strides; no memory shared with an input. Returned.
-        device: a Device or its name; "cpu" where None.
 
     Returns:
         An array like `x`, of output_dtype: round_half_even((S * input_scale) / (count * output_scale)) +
         output_zero_point, saturated, S being the sum of (x - input_zero_point) over the taps counted.
-
-    Raises:
-        DMLError: a ValueError or TypeError that names the rule; `out` is untouched then.
-
-    Source: the page of DML_QUANTIZED_LINEAR_AVERAGE_POOLING_OPERATOR_DESC, feature level 6.2.
 
     >>> import numpy as np
     >>> x = np.array([[[[1, 3], [5, 7]]]], np.uint8)

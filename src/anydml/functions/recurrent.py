@@ -11,8 +11,10 @@ from ..operators.schema import OperatorDesc
 from ..runtime.device import Device
 from ._apply import adapter_for, apply_all
 from ._call import data_type_of
+from ._documentation import documented
 
 
+@documented("RNN")
 def rnn(
     x: Any,
     weight: Any,
@@ -38,16 +40,10 @@ def rnn(
         activations: the desc of f, without tensors, for each direction; tanh where None.
         direction: FORWARD, BACKWARD or BIDIRECTIONAL.
         out: a list of what to write to, of any strides; no memory shared with an input. Returned.
-        device: a Device or its name; "cpu" where None.
 
     Returns:
         Arrays like `x`: the states of all steps, (steps, directions, batch, hidden size), and the last one,
         (1, directions, batch, hidden size).
-
-    Raises:
-        DMLError: a ValueError or TypeError that names the rule; `out` is untouched then.
-
-    Source: the page of DML_RNN_OPERATOR_DESC, feature level 1.0.
 
     >>> states, last = rnn([[[[1.0]], [[0.0]]]], [[[[1.0]]]], [[[[0.5]]]])
     >>> states.ravel()
@@ -69,6 +65,7 @@ def rnn(
     )
 
 
+@documented("LSTM")
 def lstm(
     x: Any,
     weight: Any,
@@ -102,16 +99,10 @@ def lstm(
         clip_threshold: limits what enters f and g; nothing does where None.
         couple_input_forget: whether the forget gate is 1 - i.
         out: a list of what to write to, of any strides; no memory shared with an input. Returned.
-        device: a Device or its name; "cpu" where None.
 
     Returns:
         Arrays like `x`: the states of all steps, (steps, directions, batch, hidden size), the last one, (1, directions,
         batch, hidden size), and the last cell.
-
-    Raises:
-        DMLError: a ValueError or TypeError that names the rule; `out` is untouched then.
-
-    Source: the page of DML_LSTM_OPERATOR_DESC, feature level 1.0.
 
     >>> x = np.ones((1, 2, 1, 1), np.float32)
     >>> states, last, cell = lstm(x, np.ones((1, 1, 4, 1), np.float32), np.zeros((1, 1, 4, 1), np.float32))
@@ -139,6 +130,7 @@ def lstm(
     )
 
 
+@documented("GRU")
 def gru(
     x: Any,
     weight: Any,
@@ -166,16 +158,10 @@ def gru(
         direction: FORWARD, BACKWARD or BIDIRECTIONAL.
         linear_before_reset: whether the reset gate is applied behind the linear transformation of the state.
         out: a list of what to write to, of any strides; no memory shared with an input. Returned.
-        device: a Device or its name; "cpu" where None.
 
     Returns:
         Arrays like `x`: the states of all steps, (steps, directions, batch, hidden size), and the last one,
         (1, directions, batch, hidden size).
-
-    Raises:
-        DMLError: a ValueError or TypeError that names the rule; `out` is untouched then.
-
-    Source: the page of DML_GRU_OPERATOR_DESC, feature level 1.0.
 
     >>> x = np.ones((1, 2, 1, 1), np.float32)
     >>> states, last = gru(x, np.ones((1, 1, 3, 1), np.float32), np.zeros((1, 1, 3, 1), np.float32))

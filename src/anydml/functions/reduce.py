@@ -12,8 +12,10 @@ from ..core.strided_layout import DATA_TYPES
 from ..runtime.device import Device
 from ._apply import apply
 from ._arguments import as_dtype
+from ._documentation import documented
 
 
+@documented("REDUCE")
 def reduce(
     x: Any,
     function: ReduceFunction,
@@ -33,16 +35,10 @@ def reduce(
         output_dtype: the type of indices, of ARGMAX and ARGMIN, an integer one of 32 or 64 bits; where None that of
             `out`, or else uint32.
         out: where to write, of any strides; no memory shared with x. Returned.
-        device: a Device or its name; "cpu" where None.
 
     Returns:
         An array like `x`, of its type, or of output_dtype. Integers wrap; an index along several axes is row-major.
         MAX, MIN, ARGMAX and ARGMIN pass over NaNs beside numbers, as np.fmax does; the others give NaN.
-
-    Raises:
-        DMLError: a ValueError or TypeError that names the rule; `out` is untouched then.
-
-    Source: the page of DML_REDUCE_OPERATOR_DESC, feature level 1.0.
 
     >>> reduce([[1.0, 5.0], [4.0, 2.0]], ReduceFunction.SUM, axes=-1)
     array([[6.],

@@ -13,8 +13,10 @@ from ._apply import apply, graph_among
 from ._arguments import as_axis, as_flag, fold_to_8, result_array
 from ._call import as_device, resolve, run
 from ._call_cache import CALL_CACHE, keep
+from ._documentation import documented
 
 
+@documented("CUMULATIVE_SUMMATION")
 def cumulative_summation(
     x: Any,
     axis: int = -1,
@@ -33,16 +35,10 @@ def cumulative_summation(
         exclusive: leaves the current element out of its sum, so that the first sum is 0.
         reverse: starts at the end of the axis.
         out: where to write, of x's type and shape and of any strides; may be x itself. Returned.
-        device: a Device or its name; "cpu" where None.
 
     Returns:
         An array like `x`, of its type and shape. Integers wrap; floats are summed in the next wider type and rounded
         once.
-
-    Raises:
-        DMLError: a ValueError or TypeError that names the rule; `out` is untouched then.
-
-    Source: the page of DML_CUMULATIVE_SUMMATION_OPERATOR_DESC, feature level 2.1.
 
     >>> cumulative_summation([2, 1, 3, 5])
     array([ 2,  3,  6, 11])
@@ -53,6 +49,7 @@ def cumulative_summation(
     return _tally("CUMULATIVE_SUMMATION", "HasExclusiveSum", x, axis, exclusive, reverse, out, device)
 
 
+@documented("CUMULATIVE_PRODUCT")
 def cumulative_product(
     x: Any,
     axis: int = -1,
@@ -71,16 +68,10 @@ def cumulative_product(
         exclusive: leaves the current element out of its product, so that the first product is 1.
         reverse: starts at the end of the axis.
         out: where to write, of x's type and shape and of any strides; may be x itself. Returned.
-        device: a Device or its name; "cpu" where None.
 
     Returns:
         An array like `x`, of its type and shape. Integers wrap; floats are multiplied in the next wider type and
         rounded once.
-
-    Raises:
-        DMLError: a ValueError or TypeError that names the rule; `out` is untouched then.
-
-    Source: the page of DML_CUMULATIVE_PRODUCT_OPERATOR_DESC, feature level 3.1.
 
     >>> cumulative_product([2, 4, 8, 3])
     array([  2,   8,  64, 192])

@@ -8,8 +8,10 @@ from typing import Any
 from ..runtime.device import Device
 from ._apply import adapter_for, apply
 from ._arguments import per_dimension
+from ._documentation import documented
 
 
+@documented("SLICE", "SLICE1")
 def slice(
     x: Any,
     offsets: int | Sequence[int],
@@ -29,15 +31,9 @@ def slice(
         sizes: the elements of the window.
         strides: the distance of neighbours in x; of a negative one the first is the window's last.
         out: where to write, of any strides; no memory shared with x. Returned.
-        device: a Device or its name; "cpu" where None.
 
     Returns:
         An array like `x`, of its type; a copy of bits.
-
-    Raises:
-        DMLError: a ValueError or TypeError that names the rule; `out` is untouched then.
-
-    Source: the page of DML_SLICE_OPERATOR_DESC, feature level 1.0, and that of DML_SLICE1_OPERATOR_DESC, 2.1.
 
     >>> slice([0, 1, 2, 3, 4, 5], 1, 5, -2)
     array([5, 3, 1])

@@ -8,8 +8,10 @@ from typing import Any
 from ..runtime.device import Device
 from ._apply import adapter_for, apply
 from ._arguments import as_axes
+from ._documentation import documented
 
 
+@documented("ACTIVATION_SOFTMAX", "ACTIVATION_SOFTMAX1")
 def softmax(x: Any, axes: int | Sequence[int] = -1, *, out: Any = None, device: Device | str | None = None) -> Any:
     """e^x / sum(e^x) for each element x: DML_OPERATOR_ACTIVATION_SOFTMAX1.
 
@@ -20,16 +22,9 @@ def softmax(x: Any, axes: int | Sequence[int] = -1, *, out: Any = None, device: 
         x: an array or an expression of float32 or float16.
         axes: an axis, or several; negative ones count from the last. None for all.
         out: where to write, of x's type and shape and of any strides; no memory shared with x. Returned.
-        device: a Device or its name; "cpu" where None.
 
     Returns:
         An array like `x`, of its type and shape.
-
-    Raises:
-        DMLError: a ValueError or TypeError that names the rule; `out` is untouched then.
-
-    Source: the page of DML_ACTIVATION_SOFTMAX_OPERATOR_DESC, feature level 1.0, and that of
-    DML_ACTIVATION_SOFTMAX1_OPERATOR_DESC, 5.1.
 
     >>> softmax([[0.0, 0.0], [0.0, 100.0]])
     array([[5.0e-01, 5.0e-01],
@@ -38,6 +33,7 @@ def softmax(x: Any, axes: int | Sequence[int] = -1, *, out: Any = None, device: 
     return _along("ACTIVATION_SOFTMAX", x, axes, out, device)
 
 
+@documented("ACTIVATION_LOG_SOFTMAX", "ACTIVATION_LOG_SOFTMAX1")
 def log_softmax(x: Any, axes: int | Sequence[int] = -1, *, out: Any = None, device: Device | str | None = None) -> Any:
     """ln(e^x / sum(e^x)) for each element x: DML_OPERATOR_ACTIVATION_LOG_SOFTMAX1.
 
@@ -48,16 +44,9 @@ def log_softmax(x: Any, axes: int | Sequence[int] = -1, *, out: Any = None, devi
         x: an array or an expression of float32 or float16.
         axes: an axis, or several; negative ones count from the last. None for all.
         out: where to write, of x's type and shape and of any strides; no memory shared with x. Returned.
-        device: a Device or its name; "cpu" where None.
 
     Returns:
         An array like `x`, of its type and shape.
-
-    Raises:
-        DMLError: a ValueError or TypeError that names the rule; `out` is untouched then.
-
-    Source: the page of DML_ACTIVATION_LOG_SOFTMAX_OPERATOR_DESC, feature level 1.0, and that of
-    DML_ACTIVATION_LOG_SOFTMAX1_OPERATOR_DESC, 5.1.
 
     >>> log_softmax([0.0, 0.0])
     array([-0.6931472, -0.6931472], dtype=float32)
@@ -65,6 +54,7 @@ def log_softmax(x: Any, axes: int | Sequence[int] = -1, *, out: Any = None, devi
     return _along("ACTIVATION_LOG_SOFTMAX", x, axes, out, device)
 
 
+@documented("ACTIVATION_HARDMAX", "ACTIVATION_HARDMAX1")
 def hardmax(x: Any, axes: int | Sequence[int] = -1, *, out: Any = None, device: Device | str | None = None) -> Any:
     """1 for the largest element along axes, 0 for all others: DML_OPERATOR_ACTIVATION_HARDMAX1.
 
@@ -74,16 +64,9 @@ def hardmax(x: Any, axes: int | Sequence[int] = -1, *, out: Any = None, device: 
         x: an array or an expression of float32 or float16.
         axes: an axis, or several; negative ones count from the last. None for all.
         out: where to write, of x's type and shape and of any strides; no memory shared with x. Returned.
-        device: a Device or its name; "cpu" where None.
 
     Returns:
         An array like `x`, of its type and shape; of equal elements the first has the 1.
-
-    Raises:
-        DMLError: a ValueError or TypeError that names the rule; `out` is untouched then.
-
-    Source: the page of DML_ACTIVATION_HARDMAX_OPERATOR_DESC, feature level 1.0, and that of
-    DML_ACTIVATION_HARDMAX1_OPERATOR_DESC, 5.1.
 
     >>> hardmax([[1.0, 3.0, 3.0]])
     array([[0., 1., 0.]], dtype=float32)

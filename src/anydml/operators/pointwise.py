@@ -117,10 +117,15 @@ class Pointwise:
         """All tensors, in header order."""
         return (*self.inputs, "OutputTensor")
 
+    @property
+    def table(self) -> SupportTable:
+        """The support tables, read."""
+        is_whole = "DML_FEATURE_LEVEL_" in self.support
+        return support_table(self.support) if is_whole else uniform_support(self.tensors, self.support)
+
     def specification(self, name: str) -> OperatorSpec:
         """The specification of the operator of that name, with a desc class of its own."""
-        support = self.support if "DML_FEATURE_LEVEL_" in self.support else None
-        table = uniform_support(self.tensors, self.support) if support is None else support_table(support)
+        table = self.table
         first, *others = self.inputs
         of_one_type = self.same_type or self.tensors
 

@@ -1,0 +1,47 @@
+"""What the docstrings of all functions share, appended from the operators' specifications."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from inspect import cleandoc, signature
+from typing import Any, TypeVar
+
+from ..operators import OPERATORS
+from ..operators.pointwise import Pointwise
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+_OUT = "where to write, of the result's type and shape and of any strides; may be the operand itself. Returned."
+_DEVICE = 'a Device or its name; "cpu" where None.'
+_RAISES = "DMLError: a ValueError or TypeError that names the rule; `out` is untouched then."
+
+
+def documented(*operators: str) -> Callable[[Function], Function]:
+    """Completes a function's docstring: what `out` and `device` are, what is raised, and the source.
+
+    Args:
+        operators: the operator and those of its revisions that the function takes, oldest first.
+    """
+
+    def complete(function: Function) -> Function:
+        text, prompt, examples = cleandoc(function.__doc__ or "").partition(">>>")
+        before, title, rest = text.partition("Args:\n")
+        arguments, blank, behind = rest.partition("\n\n")
+        for name, meaning in (("out", _OUT), ("device", _DEVICE)):
+            if name in signature(function).parameters and f"    {name}: " not in f"\n{arguments}":
+                arguments = f"{arguments.rstrip()}\n    {name}: {meaning}"
+        raises = "" if "Raises:" in behind else f"Raises:\n    {_RAISES}\n\n"
+        source = f"Source: {', and '.join(map(_page, operators))}.\n\n"
+        function.__doc__ = (
+            f"{before}{title}{arguments}{blank}{behind}{raises}{source}{prompt}{examples}".rstrip() + "\n"
+        )
+        return function
+
+    return complete
+
+
+def _page(operator: str) -> str:
+    found = getattr(import_module(f"anydml.operators.specs.{OPERATORS[operator].family}"), operator)
+    support = found.table if isinstance(found, Pointwise) else found.support
+    return f"the page of DML_{operator}_OPERATOR_DESC, feature level {support.introduced.number}"
