@@ -113,7 +113,8 @@ class RowScan {
       case Way::kStored:
         return body.template operator()<Way::kStored>();
       case Way::kStreamed:
-        return body.template operator()<Way::kStreamed>();
+        if constexpr (!ANYDML_COMPACT) return body.template operator()<Way::kStreamed>();
+        break;
       case Way::kShifted:
         if constexpr (kShifts) return body.template operator()<Way::kShifted>();
     }
