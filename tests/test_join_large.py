@@ -134,7 +134,7 @@ def test_plans_tell_their_way(runs: tuple[int, ...], words: str) -> None:
         words = "block by block"
     row = sum(runs)
     inputs = [(5, [1000, run], [run, 1]) for run in runs]
-    plan = native.compile("JOIN", inputs, [(5, [1000, row], [row, 1])], [[1]])
+    plan = native.compile("JOIN", inputs, [(5, [1000, row], [row, 1])], {"Axis": [1]})
     assert f", {words} (" in plan.description
 
 

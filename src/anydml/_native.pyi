@@ -1,8 +1,10 @@
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 Layout: TypeAlias = tuple[int, Sequence[int], Sequence[int]]
 """The data type, the sizes, and the strides in bytes."""
+AttributeValues: TypeAlias = Sequence[int] | Sequence[float] | Sequence[tuple[str, Mapping[str, AttributeValues]]]
+"""The values of a member of a desc, as ``OperatorSpec.attributes`` gives them."""
 
 class Plan:
     """An operator made ready; several threads may run it at once."""
@@ -57,7 +59,7 @@ def compile(
     name: str,
     inputs: Sequence[Layout | None],
     outputs: Sequence[Layout | None],
-    attributes: Sequence[Sequence[int]],
+    attributes: Mapping[str, AttributeValues],
 ) -> Plan | str:
     """A plan, or the reason why there is none."""
 

@@ -4,6 +4,7 @@
 //
 // Built without OpenMP, of whose runtime the sanitizer knows nothing: OMP_NUM_THREADS alone tells how many
 // threads.
+#include <array>
 #include <bit>
 #include <cinttypes>
 #include <cstdio>
@@ -11,11 +12,13 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <utility>
+#include <variant>
 #include <vector>
 
-#include "simd/half.h"
-#include "core/registry.h"
 #include "core/layout.h"
+#include "core/registry.h"
+#include "simd/half.h"
 
 namespace {
 
@@ -31,6 +34,8 @@ Layout packed(DataType type, std::vector<int64_t> sizes) {
 
 int64_t bytes_of(const Layout& layout) { return layout.sizes[0] * layout.strides[0]; }
 
+constexpr size_t kInstructionWords = 7;
+
 struct Case {
   std::string operator_name;
   Request request;
@@ -45,19 +50,35 @@ std::string title(const Case& each) {
   const Layout& output = each.request.outputs[0];
   std::string text =
       each.operator_name + " " + std::string(anydml::name_of(output.type)) + list(output.sizes);
-  for (const auto& attribute : each.request.attributes) text += list(attribute);
+  for (const auto& [name, values] : each.request.attributes.all()) {
+    const auto& integers = std::get<std::vector<int64_t>>(values);
+    // Of a program, instruction by instruction.
+    const size_t size = name == "Program" ? kInstructionWords : integers.size();
+    for (auto part = integers.begin(); part != integers.end(); part += static_cast<int64_t>(size))
+      text += list({part, part + static_cast<int64_t>(size)});
+  }
   return text;
+}
+
+anydml::Attributes attributes(const std::vector<std::pair<std::string, std::vector<int64_t>>>& named) {
+  return std::vector<anydml::NamedAttribute>(named.begin(), named.end());
 }
 
 Case scan(const char* name, DataType type, std::vector<int64_t> sizes, int64_t axis, int64_t decreasing,
           int64_t exclusive) {
   const Layout layout = packed(type, std::move(sizes));
-  return {name, {{layout}, {layout}, {{axis}, {decreasing}, {exclusive}}}};
+  const std::string operation = name == std::string("CUMULATIVE_SUMMATION") ? "Sum" : "Product";
+  return {
+      name,
+      {{layout},
+       {layout},
+       attributes(
+           {{"Axis", {axis}}, {"AxisDirection", {decreasing}}, {"HasExclusive" + operation, {exclusive}}})}};
 }
 
 Case join(DataType type, const std::vector<std::vector<int64_t>>& inputs, std::vector<int64_t> output,
           int64_t axis) {
-  Request request{{}, {packed(type, std::move(output))}, {{axis}}};
+  Request request{{}, {packed(type, std::move(output))}, attributes({{"Axis", {axis}}})};
   for (const auto& sizes : inputs) request.inputs.push_back(packed(type, sizes));
   return {"JOIN", std::move(request)};
 }
@@ -80,12 +101,12 @@ Case pool(DataType type, std::vector<int64_t> input, std::vector<int64_t> output
   return {"QUANTIZED_LINEAR_AVERAGE_POOLING",
           {{packed(type, std::move(input)), scale, zero_point, scale, zero_point},
            {packed(type, std::move(output))},
-           {every(window.stride),
-            every(window.size),
-            every(window.padding),
-            every(window.padding),
-            every(window.dilation),
-            {0}}}};
+           attributes({{"Strides", every(window.stride)},
+                       {"WindowSize", every(window.size)},
+                       {"StartPadding", every(window.padding)},
+                       {"EndPadding", every(window.padding)},
+                       {"Dilations", every(window.dilation)},
+                       {"IncludePadding", {0}}})}};
 }
 
 // An instruction is its opcode, the type of its result, two operands and three constants, here doubles.
@@ -100,12 +121,19 @@ struct Instruction {
 Case element_wise(DataType type, std::vector<int64_t> sizes, size_t inputs,
                   const std::vector<Instruction>& program) {
   const Layout layout = packed(type, std::move(sizes));
-  Request request{std::vector<Layout>(inputs, layout), {layout}, {}};
-  for (const Instruction& each : program)
-    request.attributes.push_back({each.opcode, static_cast<int64_t>(type), each.x, each.y,
-                                  std::bit_cast<int64_t>(each.first), std::bit_cast<int64_t>(each.second),
-                                  0});
-  return {"ELEMENT_WISE", std::move(request)};
+  std::vector<int64_t> words;
+  for (const Instruction& each : program) {
+    const std::array<int64_t, kInstructionWords> instruction = {each.opcode,
+                                                                static_cast<int64_t>(type),
+                                                                each.x,
+                                                                each.y,
+                                                                std::bit_cast<int64_t>(each.first),
+                                                                std::bit_cast<int64_t>(each.second),
+                                                                0};
+    words.insert(words.end(), instruction.begin(), instruction.end());
+  }
+  return {"ELEMENT_WISE",
+          {std::vector<Layout>(inputs, layout), {layout}, attributes({{"Program", std::move(words)}})}};
 }
 
 std::vector<Case> cases() {

@@ -7,8 +7,7 @@ reads it from there.
 from __future__ import annotations
 
 import re
-import struct
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import Field, dataclass, fields
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, TypeAlias
@@ -155,18 +154,27 @@ Choices: TypeAlias = tuple[tuple[int, ...] | range, ...]
 device takes; those of a range are equally right."""
 
 
-def _as_integers(value: Any) -> tuple[int, ...]:
+AttributeValues: TypeAlias = tuple[Any, ...]
+"""The values of a member: signed integers of 64 bits, or floats, or fused activations, each by its operator's name and
+its own attributes. A scalar is one value, a ScaleBias or a Size2D its two members."""
+
+
+def _attributes(desc: OperatorDesc, names: Iterable[str]) -> dict[str, AttributeValues]:
+    values = {name: getattr(desc, name) for name in names}
+    return {name: _attribute_values(value) for name, value in values.items() if value is not None}
+
+
+def _attribute_values(value: Any) -> AttributeValues:
     if isinstance(value, tuple):
-        return tuple([integer for item in value for integer in _as_integers(item)])
+        return tuple([each for item in value for each in _attribute_values(item)])
     if isinstance(value, float):
-        return struct.unpack("q", struct.pack("d", value))
+        return (value,)
     if isinstance(value, OperatorDesc):
         name = type(value).__name__.removeprefix("DML_").removesuffix("_OPERATOR_DESC")
-        return (OperatorType[name], *_as_integers(tuple([getattr(value, each.name) for each in fields(value)])))
+        return ((name, _attributes(value, [each.name for each in fields(value)])),)
     if isinstance(value, (DML_SCALE_BIAS, DML_SIZE_2D)):
-        return _as_integers(tuple([getattr(value, each.name) for each in fields(value)]))
-    # As a signed integer of the same 64 bits.
-    return () if value is None else ((int(value) + 2**63) % 2**64 - 2**63,)
+        return tuple([getattr(value, each.name) for each in fields(value)])
+    return ((int(value) + 2**63) % 2**64 - 2**63,)
 
 
 def no_value_checks(desc: Any, inputs: Sequence[Array | None]) -> Iterator[ConstraintFailure]:
@@ -238,10 +246,10 @@ class OperatorSpec:
         """The members that are neither tensors nor counts, in header order."""
         return tuple(name for name in self.members if name not in self.tensors and name not in self.desc.counts)
 
-    def attributes(self, desc: OperatorDesc) -> list[tuple[int, ...]]:
-        """The values of those members for a native kernel, each in 64 bits: a scalar as one, a float by a double's,
-        a ScaleBias as two of them, or none; an activation as its operator type and its own members."""
-        return [_as_integers(getattr(desc, name)) for name in self.attribute_names]
+    def attributes(self, desc: OperatorDesc) -> dict[str, AttributeValues]:
+        """The values of those members for a kernel, by name in header order; optional ones that are absent are left
+        out."""
+        return _attributes(desc, self.attribute_names)
 
     def inputs(self, desc: OperatorDesc) -> list[tuple[str, Tensor | None]]:
         """Labels and descs of the inputs in header order, arrays taken apart: ``InputTensors[0]``."""

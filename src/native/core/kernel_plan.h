@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/attributes.h"
+
 namespace anydml {
 
 // The values of DML_TENSOR_DATA_TYPE.
@@ -35,11 +37,11 @@ struct Layout {
   bool present = false;
 };
 
-// The tensors in header order, and the desc's other members in header order too, a scalar as one element.
+// The tensors in header order, and the desc's other members.
 struct Request {
   std::vector<Layout> inputs;
   std::vector<Layout> outputs;
-  std::vector<std::vector<int64_t>> attributes;
+  Attributes attributes;
 };
 
 // An operator made ready for given sizes and strides. Immutable: several threads may run it at once.

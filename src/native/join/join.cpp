@@ -142,7 +142,7 @@ bool has_packed_rows(const Layout& out, size_t axis) {
 
 std::unique_ptr<Plan> make_join(const Request& request, std::string& reason) {
   const Layout& out = tensor(request.outputs, 0);
-  const auto axis = static_cast<size_t>(request.attributes.at(0).at(0));
+  const auto axis = static_cast<size_t>(request.attributes.integer("Axis"));
   const std::string type(name_of(out.type));
   if (size_of(out.type) == 0) {
     reason = "no join of " + type + ", whose elements are not whole bytes";

@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <optional>
 #include <tuple>
-#include <vector>
 
+#include "core/attributes.h"
 #include "platform/isa.h"
 #include "pointwise/operations.h"
 
@@ -15,12 +15,13 @@ ANYDML_ISA_BEGIN
 // None, or one of those that cost next to nothing.
 class Fused {
  public:
-  // Of an activation as an attribute: its operator's type and its members; nothing for any other activation.
-  static std::optional<Fused> of(const std::vector<int64_t>& attribute) {
-    if (attribute.empty() || attribute[0] == kIdentity) return Fused(Kind::kNone);
-    if (attribute[0] == kRelu) return Fused(Kind::kRelu);
-    // No ScaleBias stands before the limits.
-    if (attribute[0] == kClip && attribute.size() == 3) return Fused(Kind::kClip, attribute[1], attribute[2]);
+  // Nothing for any other activation; null is none.
+  static std::optional<Fused> of(const Activation* activation) {
+    if (activation == nullptr || activation->name == "ACTIVATION_IDENTITY") return Fused(Kind::kNone);
+    if (activation->name == "ACTIVATION_RELU") return Fused(Kind::kRelu);
+    const Attributes& attributes = activation->attributes;
+    if (activation->name == "ELEMENT_WISE_CLIP" && !attributes.has("ScaleBias"))
+      return Fused(Kind::kClip, attributes.real("Min"), attributes.real("Max"));
     return std::nullopt;
   }
 
@@ -32,15 +33,10 @@ class Fused {
   }
 
  private:
-  // The values of DML_OPERATOR_TYPE.
-  static constexpr int64_t kClip = 8;
-  static constexpr int64_t kIdentity = 38;
-  static constexpr int64_t kRelu = 44;
   enum class Kind { kNone, kRelu, kClip };
 
-  // The limits by a double's bits.
-  explicit Fused(Kind kind, int64_t low = 0, int64_t high = 0)
-      : Fused(kind, std::array<int64_t, 3>{low, high, 0}) {}
+  explicit Fused(Kind kind, double low = 0, double high = 0)
+      : Fused(kind, std::array{bits_as<int64_t>(low), bits_as<int64_t>(high), int64_t{0}}) {}
   Fused(Kind kind, const std::array<int64_t, 3>& limits)
       : kind_(kind), limits_(Constants<float>(limits.data()), Constants<double>(limits.data())) {}
 

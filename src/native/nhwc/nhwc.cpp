@@ -27,6 +27,11 @@ struct Members {
   std::vector<int64_t> dilations = {1, 1};
 };
 
+Members window_members(const Attributes& attributes) {
+  return {attributes.integers("Strides"), attributes.integers("WindowSize"),
+          attributes.integers("StartPadding"), attributes.integers("EndPadding")};
+}
+
 constexpr int64_t kMostTaps = 64;
 constexpr int64_t kFewElements = 1 << 13;
 
@@ -91,9 +96,8 @@ std::unique_ptr<Plan> make_max_pooling(const Request& request, std::string& reas
   reason = declined(in, out);
   if (reason.empty() && request.outputs.size() > 1 && request.outputs[1].present) reason = "no indices";
   if (!reason.empty()) return nullptr;
-  const auto& each = request.attributes;
-  Members members{each.at(0), each.at(1), each.at(2), each.at(3)};
-  if (each.size() > 4) members.dilations = each[4];
+  Members members = window_members(request.attributes);
+  if (request.attributes.has("Dilations")) members.dilations = request.attributes.integers("Dilations");
   return windows(sides_of(in, out, members), Largest{}, "maxima" + window_of(members.taps));
 }
 
@@ -102,10 +106,9 @@ std::unique_ptr<Plan> make_average_pooling(const Request& request, std::string& 
   const Layout& out = tensor(request.outputs, 0);
   reason = declined(in, out);
   if (!reason.empty()) return nullptr;
-  const auto& each = request.attributes;
-  const Members members{each.at(0), each.at(1), each.at(2), each.at(3)};
+  const Members members = window_members(request.attributes);
   const Sides sides = sides_of(in, out, members);
-  const Average average{sides.height, sides.width, each.at(4).at(0) != 0};
+  const Average average{sides.height, sides.width, request.attributes.flag("IncludePadding")};
   return windows(sides, average, "averages" + window_of(members.taps));
 }
 
@@ -115,17 +118,17 @@ std::unique_ptr<Plan> make_convolution(const Request& request, std::string& reas
   const Layout& filter = tensor(request.inputs, 1);
   const Layout& bias = request.inputs.at(2);
   const Layout& out = tensor(request.outputs, 0);
-  const auto& each = request.attributes;
-  const bool turned = each.at(0).at(0) == 0;
-  const bool forward = each.at(1).at(0) == 0;
-  const int64_t groups = each.at(7).at(0);
+  const Attributes& attributes = request.attributes;
+  const bool turned = attributes.integer("Mode") == 0;
+  const bool forward = attributes.integer("Direction") == 0;
+  const int64_t groups = attributes.integer("GroupCount");
   const bool depthwise = groups > 1 && groups == in.sizes.at(1) && groups == out.sizes.at(1);
   if (!forward || !(depthwise || groups == 1)) {
     reason = "a forward convolution of one group, or of one for each channel, alone";
     return nullptr;
   }
   reason = depthwise ? declined(in, out) : declined_dense(in, out);
-  const std::optional<Fused> fused = Fused::of(each.at(8));
+  const std::optional<Fused> fused = Fused::of(attributes.activation("FusedActivation"));
   if (reason.empty() && !fused) reason = "no activation but RELU and CLIP";
   if (!reason.empty()) return nullptr;
   const int64_t results = out.sizes[1];
@@ -133,7 +136,7 @@ std::unique_ptr<Plan> make_convolution(const Request& request, std::string& reas
               filter.sizes.at(1) == in.sizes[1] / groups && filter.sizes.size() == 4,
           "a filter is wrong");
   require(!bias.present || (bias.type == in.type && bias.sizes.at(1) == results), "a bias is wrong");
-  for (const int64_t padding : each.at(6)) {
+  for (const int64_t padding : attributes.integers("OutputPadding")) {
     if (padding > 0) reason = "no OutputPadding";
   }
   const std::vector<int64_t> taps(filter.sizes.begin() + 2, filter.sizes.end());
@@ -147,7 +150,8 @@ std::unique_ptr<Plan> make_convolution(const Request& request, std::string& reas
       offsets.push_back(row * filter.strides[2] + column * filter.strides[3]);
     }
   }
-  const Members members{each.at(2), taps, each.at(4), each.at(5), each.at(3)};
+  const Members members{attributes.integers("Strides"), taps, attributes.integers("StartPadding"),
+                        attributes.integers("EndPadding"), attributes.integers("Dilations")};
   const int64_t bias_step = bias.present ? bias.strides[1] : 0;
 #if defined(ANYDML_DENSE)
   if (!depthwise) {
@@ -179,7 +183,7 @@ std::unique_ptr<Plan> make_batch_normalization(const Request& request, std::stri
     }
     parameters[i] = each.sizes[1] == 1 ? 0 : each.strides[1];
   }
-  const std::optional<Fused> fused = Fused::of(request.attributes.at(2));
+  const std::optional<Fused> fused = Fused::of(request.attributes.activation("FusedActivation"));
   if (!fused) reason = "no activation but RELU and CLIP";
   if (!reason.empty()) return nullptr;
   std::vector<Loop> loops = loops_over(in, out);
@@ -189,7 +193,7 @@ std::unique_ptr<Plan> make_batch_normalization(const Request& request, std::stri
     reason = "neither the channels nor the places of an image follow each other in memory";
     return nullptr;
   }
-  const double epsilon = bits_as<double>(request.attributes.at(1).at(0));
+  const double epsilon = request.attributes.real("Epsilon");
   // Of so few, the wider type takes no time.
   if (rows.elements() < kFewElements) {
     return std::make_unique<ChannelNormalization<double>>(rows, parameters, epsilon, *fused);

@@ -1,8 +1,11 @@
 // Element-wise operators and activations, alone and in chains: programs of operations on elements.
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -227,14 +230,25 @@ Pass find(Opcode opcode, DataType type) {
   }
 }
 
+// An instruction as it comes from Python.
+using Words = std::array<int64_t, 7>;
+
+std::vector<Words> words_of(const std::vector<int64_t>& program) {
+  const size_t size = std::tuple_size_v<Words>;
+  require(!program.empty() && program.size() % size == 0, "a program has no instruction, or a part of one");
+  std::vector<Words> instructions(program.size() / size);
+  for (size_t i = 0; i < program.size(); ++i) instructions[i / size][i % size] = program[i];
+  return instructions;
+}
+
 // Where values are: of the inputs and the result that is known, what lies between goes where nothing is that
 // is still needed, operands among it, as they may be of another size.
 class Places {
  public:
-  Places(size_t inputs, const std::vector<std::vector<int64_t>>& program) : inputs_(inputs) {
+  Places(size_t inputs, std::span<const Words> program) : inputs_(inputs) {
     last_.resize(inputs + program.size(), 0);
     for (size_t i = 0; i < program.size(); ++i) {
-      for (const int64_t operand : {program[i].at(2), program[i].at(3)}) {
+      for (const int64_t operand : {program[i][2], program[i][3]}) {
         require(operand >= 0 && operand < static_cast<int64_t>(inputs + i), "an operand is not there yet");
         last_[static_cast<size_t>(operand)] = i;
       }
@@ -269,9 +283,10 @@ class Places {
 
 }  // namespace
 
-// Each attribute is an instruction: its opcode, the type of its result, two operands, of which the second is
-// the first where it has one, and three constants, of floats by a double's bits. Operands are numbers of
-// values: the inputs, then what each instruction gives; the last gives the output.
+// The attribute "Program" has seven integers for each instruction: its opcode, the type of its result, two
+// operands, of which the second is the first where it has one, and three constants, of floats by a double's
+// bits. Operands are numbers of values: the inputs, then what each instruction gives; the last gives the
+// output.
 std::unique_ptr<Plan> make_element_wise(const Request& request, std::string& reason) {
   const Layout& output = tensor(request.outputs, 0);
   const size_t inputs = request.inputs.size();
@@ -284,15 +299,15 @@ std::unique_ptr<Plan> make_element_wise(const Request& request, std::string& rea
     require(tensor(request.inputs, k).sizes == output.sizes, "the sizes of input and output differ");
     types.push_back(request.inputs[k].type);
   }
-  require(!request.attributes.empty(), "a program has no instruction");
-  Places places(inputs, request.attributes);
+  const std::vector<Words> instructions = words_of(request.attributes.integers("Program"));
+  Places places(inputs, instructions);
   std::vector<Instruction> program;
   int64_t cost = 0;
-  for (const std::vector<int64_t>& each : request.attributes) {
-    const auto opcode = static_cast<Opcode>(each.at(0));
-    const auto out = static_cast<DataType>(each.at(1));
-    const DataType type = types[static_cast<size_t>(each.at(2))];
-    require(type == types[static_cast<size_t>(each.at(3))], "the types of operands differ");
+  for (const Words& each : instructions) {
+    const auto opcode = static_cast<Opcode>(each[0]);
+    const auto out = static_cast<DataType>(each[1]);
+    const DataType type = types[static_cast<size_t>(each[2])];
+    require(type == types[static_cast<size_t>(each[3])], "the types of operands differ");
     const bool copies = opcode == Opcode::kCopy;
     const Pass pass = copies ? conversion(type, out) : type == out ? find(opcode, type) : nullptr;
     if (pass == nullptr) {
@@ -306,7 +321,7 @@ std::unique_ptr<Plan> make_element_wise(const Request& request, std::string& rea
       reason = "more intermediate results at a time than there are places for";
       return nullptr;
     }
-    program.push_back({pass, x, y, to, {each.at(4), each.at(5), each.at(6)}});
+    program.push_back({pass, x, y, to, {each[4], each[5], each[6]}});
     types.push_back(out);
     cost += cost_of(opcode);
   }

@@ -26,8 +26,6 @@ namespace nb = nanobind;
 namespace anydml {
 namespace {
 
-using Attributes = std::vector<std::vector<int64_t>>;
-
 // A buffer held for as long as this lives.
 class View {
  public:
@@ -267,9 +265,32 @@ Fit::Fit(const std::vector<PythonLayout>& inputs, nb::handle array_type)
 
 bool too_large(const Slot& slot) { return slot.extent.high - slot.extent.low > kLargestExtent; }
 
+Attributes to_attributes(nb::dict named);
+
+AttributeValues to_values(nb::sequence values) {
+  if (nb::len(values) == 0) return std::vector<int64_t>();
+  const nb::object first = values[0];
+  if (nb::isinstance<nb::float_>(first)) return nb::cast<std::vector<double>>(values);
+  if (!nb::isinstance<nb::tuple>(first)) return nb::cast<std::vector<int64_t>>(values);
+  std::vector<Activation> activations;
+  for (const nb::handle each : values) {
+    const auto [name, attributes] = nb::cast<std::tuple<std::string, nb::dict>>(each);
+    activations.push_back({name, to_attributes(attributes)});
+  }
+  return activations;
+}
+
+Attributes to_attributes(nb::dict named) {
+  std::vector<NamedAttribute> attributes;
+  for (const auto& [name, values] : named) {
+    attributes.emplace_back(nb::cast<std::string>(name), to_values(nb::cast<nb::sequence>(values)));
+  }
+  return attributes;
+}
+
 nb::object compile(const std::string& name, const std::vector<PythonLayout>& inputs,
-                   const std::vector<PythonLayout>& outputs, const Attributes& attributes) {
-  const Request request{to_layouts(inputs), to_layouts(outputs), attributes};
+                   const std::vector<PythonLayout>& outputs, nb::dict attributes) {
+  const Request request{to_layouts(inputs), to_layouts(outputs), to_attributes(attributes)};
   std::vector<Slot> in = to_slots(request.inputs);
   std::vector<Slot> out = to_slots(request.outputs);
   if (std::ranges::any_of(in, too_large) || std::ranges::any_of(out, too_large)) {
@@ -334,7 +355,7 @@ NB_MODULE(_native, m) {
           "shares memory with another; else None.");
   m.def("compile", &anydml::compile, "name"_a, "inputs"_a, "outputs"_a, "attributes"_a,
         nb::sig("def compile(name: str, inputs: Sequence[Layout | None], outputs: Sequence[Layout | None], "
-                "attributes: Sequence[Sequence[int]]) -> Plan | str"),
+                "attributes: Mapping[str, AttributeValues]) -> Plan | str"),
         "A plan, or the reason why there is none. A layout is (data type, sizes, strides in bytes).");
   m.def("build_info", &anydml::build_info, "How this module was built.");
 }

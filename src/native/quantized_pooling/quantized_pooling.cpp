@@ -36,17 +36,17 @@ Window window_of(const Request& request, size_t spatial) {
   const Layout& in = request.inputs[0];
   const Layout& out = request.outputs[0];
   const size_t d = spatial + 2;
-  const auto attribute = [&](size_t index, int64_t lowest) {
-    return checked(request.attributes.at(index).at(spatial), lowest);
+  const auto attribute = [&](const char* name, int64_t lowest) {
+    return checked(request.attributes.integers(name).at(spatial), lowest);
   };
   Window window{.input = in.sizes[d],
                 .output = out.sizes[d],
-                .stride = attribute(0, 1),
-                .size = attribute(1, 1),
-                .start_padding = attribute(2, 0),
-                .end_padding = attribute(3, 0),
-                .dilation = attribute(4, 1),
-                .include_padding = request.attributes.at(5).at(0) != 0,
+                .stride = attribute("Strides", 1),
+                .size = attribute("WindowSize", 1),
+                .start_padding = attribute("StartPadding", 0),
+                .end_padding = attribute("EndPadding", 0),
+                .dilation = attribute("Dilations", 1),
+                .include_padding = request.attributes.flag("IncludePadding"),
                 .in_stride = in.strides[d],
                 .out_stride = out.strides[d],
                 .tap_step = 0};
@@ -102,7 +102,7 @@ bool countable(const std::array<Window, 3>& windows) {
 
 std::string describe(const Request& request) {
   std::string window;
-  for (const int64_t size : request.attributes[1]) {
+  for (const int64_t size : request.attributes.integers("WindowSize")) {
     if (!window.empty()) window += 'x';
     window += std::to_string(size);
   }

@@ -62,13 +62,14 @@ std::unique_ptr<Plan> make_scan(ScanGeometry geometry, bool exclusive, std::stri
 }
 
 template <class Operation>
-std::unique_ptr<Plan> make_cumulative(const Request& request, std::string& reason) {
+std::unique_ptr<Plan> make_cumulative(const Request& request, const char* exclusive_attribute,
+                                      std::string& reason) {
   const Layout& in = tensor(request.inputs, 0);
   const Layout& out = tensor(request.outputs, 0);
   require(in.type == out.type, "the types of input and output differ");
-  const int64_t axis = request.attributes.at(0).at(0);
-  const bool decreasing = request.attributes.at(1).at(0) != 0;
-  const bool exclusive = request.attributes.at(2).at(0) != 0;
+  const int64_t axis = request.attributes.integer("Axis");
+  const bool decreasing = request.attributes.flag("AxisDirection");
+  const bool exclusive = request.attributes.flag(exclusive_attribute);
 
   ScanGeometry geometry = geometry_of(in, out, axis, decreasing);
   std::string description = describe(Operation::kName, in.type, geometry, decreasing, exclusive);
@@ -92,11 +93,11 @@ std::unique_ptr<Plan> make_cumulative(const Request& request, std::string& reaso
 }  // namespace
 
 std::unique_ptr<Plan> make_cumulative_summation(const Request& request, std::string& reason) {
-  return make_cumulative<Sum>(request, reason);
+  return make_cumulative<Sum>(request, "HasExclusiveSum", reason);
 }
 
 std::unique_ptr<Plan> make_cumulative_product(const Request& request, std::string& reason) {
-  return make_cumulative<Product>(request, reason);
+  return make_cumulative<Product>(request, "HasExclusiveProduct", reason);
 }
 
 ANYDML_ISA_END

@@ -42,10 +42,11 @@ class CpuEngine:
             from . import pointwise_lowering
 
             try:
-                attributes = pointwise_lowering.program_of(desc, [each.type for each in inputs if each is not None])
+                program = pointwise_lowering.program_of(desc, [each.type for each in inputs if each is not None])
             except pointwise_lowering.NoLowering as reason:
                 return Declined(str(reason))
-            name, words = "ELEMENT_WISE", f"{pointwise_lowering.described(attributes)}, "
+            attributes = {"Program": tuple([word for instruction in program for word in instruction])}
+            name, words = "ELEMENT_WISE", f"{pointwise_lowering.described(program)}, "
         else:
             attributes = spec.attributes(desc)
         plan = _native.compile(name, inputs, outputs, attributes)

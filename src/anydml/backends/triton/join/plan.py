@@ -109,7 +109,7 @@ def plan(
     spec: OperatorSpec, desc: OperatorDesc, inputs: Sequence[Layout | None], outputs: Sequence[Layout], device: str
 ) -> Planned | Declined:
     (y,) = outputs
-    ((axis,),) = spec.attributes(desc)
+    (axis,) = spec.attributes(desc)["Axis"]
     pieces = _pieces([x for x in inputs if x is not None], y, axis)
     item = y.dtype.itemsize
     rows = [piece.as_rows(item) for piece in pieces]

@@ -57,7 +57,7 @@ class Geometry:
     def of(cls, spec: OperatorSpec, desc: OperatorDesc, inputs: Sequence[Layout | None], y: Layout) -> Geometry:
         x, *quantisation = inputs
         assert x is not None
-        strides, windows, starts, ends, dilations, (include_padding,) = spec.attributes(desc)
+        strides, windows, starts, ends, dilations, (include_padding,) = spec.attributes(desc).values()
         missing = 5 - len(x.sizes)
         steps = [0 if each is None else each.strides[1] // each.dtype.itemsize for each in quantisation]
         return cls(
@@ -108,7 +108,7 @@ def plan(
     spec: OperatorSpec, desc: OperatorDesc, inputs: Sequence[Layout | None], outputs: Sequence[Layout], device: str
 ) -> Planned | Declined:
     geometry = Geometry.of(spec, desc, inputs, outputs[0])
-    window = " x ".join(map(str, spec.attributes(desc)[1]))
+    window = " x ".join(map(str, spec.attributes(desc)["WindowSize"]))
     count = _count_of_whole_planes(geometry)
     if count is not None and prod(geometry.x.sizes[:2]) < 2**31 - PLANE_TILE:
         return _whole_planes(geometry, count)

@@ -117,7 +117,7 @@ def plan(
 ) -> Planned | Declined:
     (x,), (y,) = inputs, outputs
     assert x is not None
-    _, axis, direction, exclusive = (None, *(value for (value,) in spec.attributes(desc)))
+    axis, direction, exclusive = [value for (value,) in spec.attributes(desc).values()]
     product = spec.name == "CUMULATIVE_PRODUCT"
     dtype, tally, scaled = _types(x.type, product)
     geometry = Geometry.of(x, y, axis)
