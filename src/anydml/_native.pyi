@@ -27,14 +27,14 @@ class Plan:
     def try_run(self, inputs: Sequence[Any], outputs: Sequence[Any], in_place: bool) -> bool:
         """Runs on lists of buffers that plainly fit; False, and nothing done, where the rules have to look."""
 
-class Fit:
+class LayoutMatcher:
     """The layouts of a dispatch's inputs."""
 
     def __init__(self, inputs: Sequence[Layout | None], array_type: type) -> None: ...
     def fits(self, inputs: Sequence[Any], written: Sequence[tuple[int, int]]) -> bool:
         """Whether a list of arrays is plainly laid out so, and apart from ranges of addresses."""
 
-class TensorFit:
+class DeviceLayoutMatcher:
     """The layouts of a dispatch's tensors on a device.
 
     Args:
@@ -62,6 +62,9 @@ def compile(
     attributes: Mapping[str, AttributeValues],
 ) -> Plan | str:
     """A plan, or the reason why there is none."""
+
+def kernels() -> list[str]:
+    """The operators that have a kernel; ELEMENT_WISE stands for all pointwise ones."""
 
 def build_info() -> dict[str, str]:
     """How this module was built."""

@@ -25,7 +25,7 @@ from .memory_plan import LiveRange, largest_alive, plan
 from .verify import GRAPH, Port, check
 
 if TYPE_CHECKING:
-    from .._native import Fit
+    from .._native import LayoutMatcher
     from ..runtime.device import Device
 
 
@@ -362,13 +362,13 @@ class CompiledGraph(Compiled):
         return workspace
 
 
-def _fit(inputs: Sequence[Slot]) -> Fit | None:
+def _fit(inputs: Sequence[Slot]) -> LayoutMatcher | None:
     """None where there is no compiled module for the platform."""
     try:
-        from .._native import Fit
+        from .._native import LayoutMatcher
     except ImportError:
         return None
-    return Fit([None if slot.owned else slot.layout for slot in inputs], np.ndarray)
+    return LayoutMatcher([None if slot.owned else slot.layout for slot in inputs], np.ndarray)
 
 
 def _slot(label: str, tensor: Tensor | None, is_output: bool) -> Slot:

@@ -36,7 +36,7 @@ from .memory import address
 from .persistent import KEPT, InitialisedResource, ResourceTag
 
 if TYPE_CHECKING:
-    from .._native import Fit
+    from .._native import LayoutMatcher
     from .device import Device
 
 
@@ -112,7 +112,7 @@ class Compiled(DeviceObject, ABC):
         self._outputs = outputs
         self._initialised = False
         self._try_run: TryRun | None = None
-        self._fit: Fit | None = None
+        self._fit: LayoutMatcher | None = None
         """What sees at a glance that inputs, which may be many, are as they should be."""
         self._mark = ResourceTag()
         self._offsets: dict[str, int] = {}

@@ -75,9 +75,4 @@ class Plan {
 // lets pass.
 using Factory = std::unique_ptr<Plan> (*)(const Request& request, std::string& reason);
 
-struct Kernel {
-  const char* name;
-  Factory make;
-};
-
 }  // namespace anydml

@@ -1,4 +1,4 @@
-// The kernels that there are, for each instruction set.
+// The registry of kernels: by operator and by instruction set.
 #pragma once
 
 #include <memory>
@@ -10,33 +10,32 @@
 
 namespace anydml {
 
-// A family's file, compiled for an instruction set, defines its factories in the namespace of that name.
-#define ANYDML_FACTORIES(isa)                                                                               \
-  namespace isa {                                                                                           \
-  std::unique_ptr<Plan> make_average_pooling(const Request& request, std::string& reason);                  \
-  std::unique_ptr<Plan> make_batch_normalization(const Request& request, std::string& reason);              \
-  std::unique_ptr<Plan> make_convolution(const Request& request, std::string& reason);                      \
-  std::unique_ptr<Plan> make_cumulative_summation(const Request& request, std::string& reason);             \
-  std::unique_ptr<Plan> make_cumulative_product(const Request& request, std::string& reason);               \
-  std::unique_ptr<Plan> make_element_wise(const Request& request, std::string& reason);                     \
-  std::unique_ptr<Plan> make_join(const Request& request, std::string& reason);                             \
-  std::unique_ptr<Plan> make_max_pooling(const Request& request, std::string& reason);                      \
-  std::unique_ptr<Plan> make_quantized_linear_average_pooling(const Request& request, std::string& reason); \
-  }
-ANYDML_FACTORIES(baseline)
-ANYDML_FACTORIES(avx2)
-ANYDML_FACTORIES(avx512)
-#undef ANYDML_FACTORIES
+// A family's source, compiled for an instruction set, defines its factories in the namespace of that name.
+#define ANYDML_KERNEL(name, factory) \
+  std::unique_ptr<Plan> factory(const Request& request, std::string& reason);
+namespace baseline {
+#include "core/kernels.inc"
+}
+namespace avx2 {
+#include "core/kernels.inc"
+}
+namespace avx512 {
+#include "core/kernels.inc"
+}
+#undef ANYDML_KERNEL
 
-// The instruction sets compiled in that this machine has, best first.
+// The operators that have a kernel on every instruction set, for some of their requests at least.
+const std::vector<std::string_view>& kernel_names();
+
+// The instruction sets that are compiled in and that this machine has, best first.
 const std::vector<std::string_view>& instruction_sets();
 
-// The one of those to use: which the environment's ANYDML_CPU names, else the best. Empty, and then a reason,
-// where this machine does not have it.
+// The instruction set to use: the one that the environment variable ANYDML_CPU names, else the best. Empty,
+// with a reason, where this machine does not have the named one.
 std::string_view chosen_instruction_set(std::string& reason);
 
-// The plan of the operator's kernel for an instruction set of this machine. Null, and then a reason, where
-// there is none.
+// The plan of the operator's kernel for an instruction set of this machine. Null, with a reason, where there
+// is none.
 std::unique_ptr<Plan> make_plan(std::string_view instruction_set, std::string_view name,
                                 const Request& request, std::string& reason);
 

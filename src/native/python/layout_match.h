@@ -30,10 +30,10 @@ struct ExchangeTable {
 };
 
 // The tensors of a dispatch on a device, which may be hundreds.
-class TensorFit {
+class DeviceLayoutMatcher {
  public:
   // A library without that table has tensors that never fit.
-  TensorFit(nanobind::handle tensor_type, const std::vector<PythonLayout>& inputs,
+  DeviceLayoutMatcher(nanobind::handle tensor_type, const std::vector<PythonLayout>& inputs,
             const std::vector<PythonLayout>& outputs, std::pair<int, int> device,
             std::vector<nanobind::object> questions)
       : type_(nanobind::borrow(tensor_type)),

@@ -233,9 +233,9 @@ class BoundPlan {
 };
 
 // The inputs of a dispatch that has many.
-class Fit {
+class LayoutMatcher {
  public:
-  Fit(const std::vector<PythonLayout>& inputs, nb::handle array_type);
+  LayoutMatcher(const std::vector<PythonLayout>& inputs, nb::handle array_type);
 
   // Whether every input is plainly an array that its layout describes, and none shares memory with a range of
   // addresses. False: the rules have to say what is wrong, or that nothing is.
@@ -260,7 +260,7 @@ class Fit {
   PyTypeObject* array_type_;
 };
 
-Fit::Fit(const std::vector<PythonLayout>& inputs, nb::handle array_type)
+LayoutMatcher::LayoutMatcher(const std::vector<PythonLayout>& inputs, nb::handle array_type)
     : slots_(to_slots(to_layouts(inputs))), array_type_(reinterpret_cast<PyTypeObject*>(array_type.ptr())) {}
 
 bool too_large(const Slot& slot) { return slot.extent.high - slot.extent.low > kLargestExtent; }
@@ -304,13 +304,17 @@ nb::object compile(const std::string& name, const std::vector<PythonLayout>& inp
   return nb::cast(BoundPlan(std::move(plan), std::move(description), std::move(in), std::move(out)));
 }
 
+nb::list names(const std::vector<std::string_view>& names) {
+  nb::list list;
+  for (const std::string_view each : names) list.append(nb::str(each.data(), each.size()));
+  return list;
+}
+
 nb::dict build_info() {
   nb::dict info;
   info["compiler"] = kCompiler;
   info["flags"] = kFlags;
-  nb::list sets;
-  for (const std::string_view set : instruction_sets()) sets.append(nb::str(set.data(), set.size()));
-  info["instruction_sets"] = sets;
+  info["instruction_sets"] = names(instruction_sets());
   info["sanitizers"] = kSanitizers;
   return info;
 }
@@ -338,24 +342,28 @@ NB_MODULE(_native, m) {
       .def_prop_ro("prepares", &anydml::BoundPlan::prepares)
       .def_prop_ro("prepared_bytes", &anydml::BoundPlan::prepared_bytes)
       .def_prop_ro("description", &anydml::BoundPlan::description);
-  nb::class_<anydml::Fit>(m, "Fit", "The layouts of a dispatch's inputs.")
+  nb::class_<anydml::LayoutMatcher>(m, "LayoutMatcher", "The layouts of a dispatch's inputs.")
       .def(nb::init<const std::vector<anydml::PythonLayout>&, nb::handle>(), "inputs"_a, "array_type"_a,
            nb::keep_alive<1, 3>())
-      .def("fits", &anydml::Fit::fits, "inputs"_a.none(), "written"_a,
+      .def("fits", &anydml::LayoutMatcher::fits, "inputs"_a.none(), "written"_a,
            "Whether a list of arrays is plainly laid out so, and apart from ranges of addresses.");
-  nb::class_<anydml::TensorFit>(m, "TensorFit", "The layouts of a dispatch's tensors on a device.")
+  nb::class_<anydml::DeviceLayoutMatcher>(m, "DeviceLayoutMatcher",
+                                          "The layouts of a dispatch's tensors on a device.")
       .def(nb::init<nb::handle, const std::vector<anydml::PythonLayout>&,
                     const std::vector<anydml::PythonLayout>&, std::pair<int, int>, std::vector<nb::object>>(),
            "tensor_type"_a, "inputs"_a, "outputs"_a, "device"_a, "questions"_a,
            "Of tensors of that very type, on a device as DLPack numbers it; what is asked of each has to be "
            "False.")
       .def(
-          "places", &anydml::TensorFit::places, "inputs"_a.none(), "outputs"_a.none(), "in_place"_a,
+          "places", &anydml::DeviceLayoutMatcher::places, "inputs"_a.none(), "outputs"_a.none(), "in_place"_a,
           "The addresses of lists of tensors, 8 bytes each, where they are plainly laid out so and no output "
           "shares memory with another; else None.");
   m.def("compile", &anydml::compile, "name"_a, "inputs"_a, "outputs"_a, "attributes"_a,
         nb::sig("def compile(name: str, inputs: Sequence[Layout | None], outputs: Sequence[Layout | None], "
                 "attributes: Mapping[str, AttributeValues]) -> Plan | str"),
         "A plan, or the reason why there is none. A layout is (data type, sizes, strides in bytes).");
+  m.def(
+      "kernels", [] { return anydml::names(anydml::kernel_names()); }, nb::sig("def kernels() -> list[str]"),
+      "The operators that have a kernel; ELEMENT_WISE stands for all pointwise ones.");
   m.def("build_info", &anydml::build_info, "How this module was built.");
 }

@@ -154,13 +154,13 @@ class GpuEngine:
         import torch
 
         try:
-            from ..._native import TensorFit
+            from ..._native import DeviceLayoutMatcher
         except ImportError:
             return None
         kind, index = torch.empty(0, device=self.device).__dlpack_device__()
         # What DLPack does not tell, and is wrong with a tensor where it is so.
         questions = [attrgetter("requires_grad"), torch.Tensor.is_neg]
-        find = TensorFit(torch.Tensor, inputs, outputs, (int(kind), index), questions).places
+        find = DeviceLayoutMatcher(torch.Tensor, inputs, outputs, (int(kind), index), questions).places
 
         def try_run(inputs: Sequence[Any], outputs: Sequence[Any], in_place: bool) -> bool:
             places = find(inputs, outputs, in_place)
