@@ -26,12 +26,10 @@ from anydml import (
     InterpolationMode,
     PaddingMode,
     TensorDataType,
-)
-from anydml.core.strided_layout import DATA_TYPES, DTYPES, Array
-from anydml.operators import (
-    spec,
     validate,
 )
+from anydml.core.strided_layout import DATA_TYPES, DTYPES, Array
+from anydml.operators import spec
 from anydml.operators.schema import OperatorDesc
 from cases import tensor, tensor_of
 from exact import FLOATS

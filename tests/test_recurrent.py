@@ -25,12 +25,10 @@ from anydml import (
     HResult,
     TensorDataType,
     TensorFlags,
-)
-from anydml.core.enums import RecurrentNetworkDirection
-from anydml.operators import (
-    spec,
     validate,
 )
+from anydml.core.enums import RecurrentNetworkDirection
+from anydml.operators import spec
 from anydml.operators.schema import OperatorDesc
 from cases import tensor, tensor_of
 from exact import FLOATS

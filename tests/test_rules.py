@@ -37,14 +37,10 @@ from anydml import (
     TensorFlags,
     Violation,
     quantized_linear_average_pooling,
-)
-from anydml.core.errors import error
-from anydml.operators import (
-    OPERATORS,
-    spec,
-    spec_of,
     validate,
 )
+from anydml.core.errors import error
+from anydml.operators import OPERATORS, spec, spec_of
 from anydml.operators.schema import OperatorDesc
 from cases import Negative, negatives_beside_cases, tensor
 from harness import ENGINES, compiled

@@ -24,13 +24,10 @@ from anydml import (
     PaddingMode,
     ReduceFunction,
     TensorDataType,
-)
-from anydml.core.enums import ConvolutionDirection, ConvolutionMode, MatrixTransform
-from anydml.operators import (
-    OPERATORS,
-    spec,
     validate,
 )
+from anydml.core.enums import ConvolutionDirection, ConvolutionMode, MatrixTransform
+from anydml.operators import OPERATORS, spec
 from anydml.operators.schema import OperatorDesc
 
 _TALLY_32 = "FLOAT32 FLOAT16 INT32 UINT32"

@@ -37,15 +37,11 @@ from anydml import (
     PaddingMode,
     ReduceFunction,
     TensorDataType,
+    validate,
 )
 from anydml.core.enums import ConvolutionDirection, ConvolutionMode, MatrixTransform, RecurrentNetworkDirection
 from anydml.core.strided_layout import DTYPES, Layout
-from anydml.operators import (
-    OPERATORS,
-    spec,
-    spec_of,
-    validate,
-)
+from anydml.operators import OPERATORS, spec, spec_of
 from anydml.operators.fused_activation import FUSIBLE, fused_since
 from anydml.operators.schema import OperatorDesc
 from fuzzing.common import ENGINES, check_violation, expect, junk, note, number, outcome, small_sizes, tensor_of

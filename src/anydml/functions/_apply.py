@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
+from ..backends import Kernel
 from ..core.errors import DMLError, error, listing
 from ..core.strided_layout import DATA_TYPES, DTYPES, Array
 from ..core.tensor_desc import DML_BUFFER_TENSOR_DESC, plain
@@ -24,6 +25,7 @@ from ..runtime.interop import refuse
 from ..runtime.memory import restride
 from ._arguments import as_axes, as_axis, as_flag, as_number, per_dimension, result_array
 from ._call import as_device, data_type_of, resolve, run
+from ._call_cache import cached_call, call_key, keep_call
 from ._messages import argument_of, in_function_terms
 
 if TYPE_CHECKING:
@@ -37,9 +39,25 @@ AS_INFERRED: Any = object()
 """The output sizes of what has no choice."""
 
 
-def apply(name: str, out: Any = None, device: Any = None, **members: Any) -> Any:
-    """The first output of an operator; as :func:`outputs_of`, but `out` is one array."""
-    return apply_all(name, None if out is None else [out], device, **members)[0]
+def apply(
+    name: str,
+    out: Any = None,
+    device: Any = None,
+    *,
+    spread: Any = None,
+    output_sizes: Any = AS_INFERRED,
+    **members: Any,
+) -> Any:
+    """The first output of an operator; as :func:`apply_all`, but `out` is one array."""
+    sizes = "inferred" if output_sizes is AS_INFERRED else output_sizes
+    key = call_key(name, out, device, sizes, members)
+    known = cached_call(key)
+    if known is not None:
+        result = known.run(members, out)
+        if result is not None:
+            return result
+    written = None if out is None else [out]
+    return apply_all(name, written, device, spread=spread, output_sizes=output_sizes, key=key, **members)[0]
 
 
 def apply_all(
@@ -50,6 +68,7 @@ def apply_all(
     spread: Spread | None = None,
     output_sizes: Any = AS_INFERRED,
     graph: Graph | None = None,
+    key: Any = None,
     **members: Any,
 ) -> list[Any]:
     """Applies an operator.
@@ -63,6 +82,7 @@ def apply_all(
         output_sizes: the spatial sizes of an output that has a choice, one number or one for each dimension; where
             None those of `out`, or else the documented ones.
         graph: where an expression is wanted of an operator without operands.
+        key: that of :func:`call_key`, by which the call is remembered.
         members: the desc's, but arrays or expressions for its inputs. An axis may be negative; what has a number for
             each dimension may be one for all, or None for what changes nothing. An output is as
             :func:`anydml.operators.shape_inference.complete` has it.
@@ -90,7 +110,10 @@ def apply_all(
     rank = len(side.shape(next(iter(there.values())))) if there else 0
     options = _options(found, rank, members)
     sizes = _output_sizes(name, side, rank, output_sizes)
-    return side.apply(operands, options, sizes, next(iter(given.values()), None))
+    outputs = side.apply(operands, options, sizes, next(iter(given.values()), None))
+    if isinstance(side, ArrayAdapter) and side.memory.is_host:
+        keep_call(key, found, side.kernel, given, operands, outputs)
+    return outputs
 
 
 def graph_among(values: Iterable[Any]) -> Graph | None:
@@ -179,6 +202,8 @@ class ArrayAdapter:
         self.out = out
         self.device: Device = as_device(device)
         self.memory = self.device.memory
+        self.kernel: Kernel | None = None
+        """What served, once it has run."""
 
     def take(self, where: str, value: Any) -> Array:
         return self.memory.to_device(self.memory.import_array(self.name, where, value))
@@ -217,7 +242,7 @@ class ArrayAdapter:
             result_array(self.memory, self.name, place, *result)
             for place, result in zip(out, described.results, strict=True)
         ]
-        run(described, list(operands.values()), results, self.device)
+        self.kernel = run(described, list(operands.values()), results, self.device)
         # What has no operand to be like is the device's own.
         sides = zip(out, results, strict=True)
         return [self.memory.export(result if not operands else like, place, result) for place, result in sides]
