@@ -34,8 +34,8 @@ class DeviceLayoutMatcher {
  public:
   // A library without that table has tensors that never fit.
   DeviceLayoutMatcher(nanobind::handle tensor_type, const std::vector<PythonLayout>& inputs,
-            const std::vector<PythonLayout>& outputs, std::pair<int, int> device,
-            std::vector<nanobind::object> questions)
+                      const std::vector<PythonLayout>& outputs, std::pair<int, int> device,
+                      std::vector<nanobind::object> questions)
       : type_(nanobind::borrow(tensor_type)),
         inputs_(inputs.size()),
         slots_(to_slots(to_layouts(inputs))),
