@@ -136,7 +136,7 @@ def test_divisions_that_processors_refuse(operator: str, dtype: str) -> None:
 
 def test_opcodes_are_those_of_the_kernels() -> None:
     """By name and in order: a list in C++, one in Python."""
-    source = Path(__file__).parents[1] / "src" / "native" / "elementwise.cpp"
+    source = Path(__file__).parents[1] / "src" / "native" / "pointwise" / "pointwise.cpp"
     if not source.exists():
         pytest.skip("no sources beside the tests")
     text = source.read_text().partition("enum class Opcode")[2].partition("{")[2].partition("}")[0]

@@ -20,7 +20,7 @@
 ANYDML_ISA_BEGIN
 namespace {
 
-// Those of engines/elementwise.py, in the same order.
+// Those of backends/native/pointwise_lowering.py, in the same order.
 enum class Opcode : int64_t {
   kCopy,
   kAdd,
