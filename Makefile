@@ -118,8 +118,7 @@ HERE := $(if $(IS_X86),BASELINE AVX2 AVX512,BASELINE)
 
 COMPILE_arm = $(NEON_CXX) -O2
 COMPILE_here = $(CXX) -O2 $(HERE:%=-DANYDML_HAS_%)
-# On x86 the baseline is compiled for size, as in CMakeLists.txt.
-COMPILE_BASELINE = $(CXX) $(if $(IS_X86),-O1,-O2)
+COMPILE_BASELINE = $(CXX) -O2
 COMPILE_AVX2 = $(CXX) -O2 -DANYDML_ISA_AVX2
 COMPILE_AVX512 = $(CXX) -O2 -DANYDML_ISA_AVX512
 

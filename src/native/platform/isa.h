@@ -29,17 +29,8 @@
 #define ANYDML_ISA_POP
 #endif
 
-// Code size before speed. On x86 the baseline is there for machines without AVX2, where results have to be
-// right and may take their time; compiled as the others are, it would take as long to build as both of them.
-// On ARM the baseline is NEON.
-#if defined(__x86_64__) && !defined(ANYDML_ISA_AVX2) && !defined(ANYDML_ISA_AVX512)
-#define ANYDML_COMPACT true
-#else
-#define ANYDML_COMPACT false
-#endif
-
 // For what an inner loop is made of: called for many types, a compiler would rather keep one copy of it.
-#if defined(__GNUC__) && !ANYDML_COMPACT
+#if defined(__GNUC__)
 #define ANYDML_INLINE [[gnu::always_inline]] inline
 #else
 #define ANYDML_INLINE inline

@@ -59,15 +59,6 @@ class ColumnScan {
   template <bool kCarried>
   static void scan_carried(const Steps& steps, int64_t width, Tally* tallies, const Tally* before,
                            ColumnOutputs& outputs) {
-    if constexpr (ANYDML_COMPACT) {
-      if (width < kFewest) {
-        SingleColumns<T, Operation, kOutput, kCarried>::scan(steps, static_cast<int>(width), tallies, before,
-                                                             outputs.stage);
-      } else {
-        scan_rows<kCarried>(steps, width, tallies, before);
-      }
-      return;
-    }
     const auto few = [&]<int... kFewer>(std::integer_sequence<int, kFewer...>) {
       return ((width == kFewer + 1 && (FewColumns<T, Operation, kOutput, kFewer + 1, kCarried>::scan(
                                            steps, tallies, before, outputs),

@@ -113,8 +113,7 @@ class RowScan {
       case Way::kStored:
         return body.template operator()<Way::kStored>();
       case Way::kStreamed:
-        if constexpr (!ANYDML_COMPACT) return body.template operator()<Way::kStreamed>();
-        break;
+        return body.template operator()<Way::kStreamed>();
       case Way::kShifted:
         if constexpr (kShifts) return body.template operator()<Way::kShifted>();
     }

@@ -131,7 +131,7 @@ class Outlet {
   // How rows do whose walks begin at `first`, and others `step` bytes apart.
   Way way(const std::byte* first, int64_t step) const {
     const auto begins = reinterpret_cast<uintptr_t>(first) | static_cast<uintptr_t>(step);
-    if (ANYDML_COMPACT || !streams_) return Way::kStored;
+    if (!streams_) return Way::kStored;
     if (begins % kPiece == 0) return Way::kStreamed;
     return kShifts && begins % 2 == 0 ? Way::kShifted : Way::kStored;
   }
