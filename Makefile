@@ -59,6 +59,7 @@ lint: tools ## Style of Python and C++, and types
 	$(BIN)/ruff format --check .
 	$(BIN)/clang-format --dry-run --Werror $(NATIVE_SOURCES)
 	$(BIN)/mypy
+	$(BIN)/lint-imports
 
 format: tools ## Put Python and C++ into shape
 	$(BIN)/ruff check --fix .

@@ -15,7 +15,7 @@ import triton
 from triton.backends.compiler import GPUTarget
 
 import anydml
-from anydml.backends.triton import KERNELS
+from anydml.backends.triton.engine import KERNELS
 from anydml.backends.triton.launch import Launch
 from anydml.backends.triton.scan import plan as scan
 from cases import all_cases
@@ -57,7 +57,7 @@ def scans() -> None:
 
 def main() -> None:
     triton.runtime.driver.set_active(Driver())
-    anydml.runtime.device.find = lambda name: torch.device("cpu")
+    anydml.runtime.context.find = lambda name: torch.device("cpu")
     Launch.__call__ = compile_only  # type: ignore[method-assign]
     Launch.compile = lambda launch, device, types: None  # type: ignore[method-assign]
     scans()

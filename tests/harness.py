@@ -21,7 +21,7 @@ from anydml import (
 )
 from anydml.backends.native.pointwise_lowering import NoLowering, program_of
 from anydml.backends.torch import lowering as calls
-from anydml.backends.triton import KERNELS
+from anydml.backends.triton.engine import KERNELS
 from anydml.core.strided_layout import Layout
 from anydml.operators import spec_of
 from anydml.operators.schema import OperatorDesc

@@ -22,7 +22,7 @@ from anydml.core.enums import (
 )
 from anydml.core.strided_layout import DATA_TYPES, DTYPES
 from anydml.core.tensor_desc import packed_strides
-from anydml.graph.builder import Expression
+from anydml.frontends.directmlx import Expression
 
 
 class NotSaid(Exception):

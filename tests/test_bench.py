@@ -20,7 +20,7 @@ from anydml.bench.matrix import matrix, matrix_on_gpu
 from anydml.bench.peers import HostPeers, Peer
 from anydml.bench.report import as_json, page
 from anydml.cli import main
-from anydml.cli.pages import plain_text
+from anydml.terminal import plain_text
 
 TINY = 2048
 """Bytes of a tensor."""

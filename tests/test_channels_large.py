@@ -21,7 +21,7 @@ from anydml import (
     DML_ELEMENT_WISE_CLIP_OPERATOR_DESC,
     Device,
 )
-from anydml.backends import Kernel
+from anydml.backends.base import Kernel
 from anydml.backends.native.engine import CpuEngine
 from anydml.core.enums import ConvolutionDirection, ConvolutionMode
 from anydml.core.strided_layout import Layout

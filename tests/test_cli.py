@@ -19,12 +19,12 @@ import numpy as np
 import pytest
 
 import anydml
-from anydml import DML_BUFFER_TENSOR_DESC, DML_SCALE_BIAS, DML_SIZE_2D, FeatureLevel, cli
+from anydml import DML_BUFFER_TENSOR_DESC, DML_SCALE_BIAS, DML_SIZE_2D, FeatureLevel, cli, terminal
 from anydml.cli import pages
 from anydml.core.strided_layout import Layout
 from anydml.operators import OPERATORS, spec, spec_of
 from anydml.operators.schema import OperatorDesc
-from anydml.runtime.device import DEVICE_NAMES
+from anydml.runtime.context import DEVICE_NAMES
 from applied import function_of
 from cases import Case, all_cases
 from harness import assert_same, units_of
@@ -469,9 +469,9 @@ def test_pages_on_a_terminal(page: Any, monkeypatch: pytest.MonkeyPatch) -> None
             return True
 
     file = Terminal()
-    pages.show(page(), file)
+    terminal.show(page(), file)
     plain = io.StringIO()
-    pages.show(page(), plain)
+    terminal.show(page(), plain)
     assert "─" in file.getvalue()
 
     def words(text: str) -> list[str]:

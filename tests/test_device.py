@@ -25,7 +25,7 @@ from anydml import (
     HResult,
     TensorDataType,
 )
-from anydml.backends import Declined, Kernel
+from anydml.backends.base import Declined, Kernel
 from cases import tensor
 from harness import ENGINES, compiled
 

@@ -22,7 +22,7 @@ from anydml import (
     join,
     quantized_linear_average_pooling,
 )
-from anydml.backends import Kernel
+from anydml.backends.base import Kernel
 from harness import ENGINES, assert_same
 
 engine = pytest.mark.parametrize("engine", ENGINES)
@@ -1136,7 +1136,7 @@ def test_no_room_for_a_result_the_second_time(call: Any, monkeypatch: pytest.Mon
     def full(*arguments: Any) -> Any:
         raise MemoryError("Unable to allocate 12 bytes")
 
-    monkeypatch.setattr("anydml.runtime.memory.HostMemory.empty", full)
+    monkeypatch.setattr("anydml.core.memory.HostMemory.empty", full)
     with pytest.raises(DMLError) as raised:
         call(x)
     assert raised.value.violations[0].rule == "(A4)"

@@ -31,7 +31,7 @@ from anydml import (
     TensorDataType,
 )
 from anydml.backends.torch.lowering import FAMILIES
-from anydml.backends.triton import KERNELS
+from anydml.backends.triton.engine import KERNELS
 from anydml.operators.schema import OperatorDesc
 from cases import tensor
 from exact import check_join, check_last, check_pooling, check_tally
@@ -89,7 +89,7 @@ def test_every_operator_has_a_kernel_or_calls() -> None:
 
 @on_gpu
 def test_no_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("anydml.backends.triton.KERNELS", {})
+    monkeypatch.setattr("anydml.backends.triton.engine.KERNELS", {})
     refused(lambda: anydml.cumulative_summation([1, 2], device=Device(GPU)), "(D8)")
 
 
@@ -120,7 +120,7 @@ def test_all_kernels_compile() -> None:
 
 @on_gpu
 def test_nothing_is_compiled_during_a_capture(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("anydml.backends.triton.launch.stream_key_of", lambda device: None)
+    monkeypatch.setattr("anydml.backends.torch.tensors.stream_key_of", lambda device: None)
     x = np.ones((1, 2, 3, 4, 5), np.int64)
     assert "before the capture" in str(refused(lambda: anydml.cumulative_summation(x, 2, device=GPU), "(D9)"))
 

@@ -23,7 +23,7 @@ from anydml import (
     ExecutionFlags,
     TensorFlags,
 )
-from anydml.backends import Kernel
+from anydml.backends.base import Kernel
 from anydml.backends.torch import cpu_engine as library
 from anydml.backends.torch.cpu_engine import TorchEngine
 from anydml.core.enums import ConvolutionDirection, ConvolutionMode, MatrixTransform

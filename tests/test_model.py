@@ -877,7 +877,7 @@ def test_models_that_can_not_be_read(folder: Path, monkeypatch: pytest.MonkeyPat
         with pytest.raises(DMLError, match=r"expected a file that can be read \(M1\)"):
             model.load(path)
     (folder / "long.json").write_text("[]" + " " * 20)
-    monkeypatch.setattr(model, "MAX_MODEL_BYTES", 20)
+    monkeypatch.setattr("anydml.frontends.dxdispatch.reader.MAX_MODEL_BYTES", 20)
     with pytest.raises(DMLError, match=r"found more than 20 bytes.*\(M1\). Put initial values into .npy files"):
         model.load(folder / "long.json")
 

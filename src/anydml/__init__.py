@@ -41,16 +41,18 @@ from .core.enums import (
 )
 from .core.errors import DMLError, DMLMemoryError, DMLTypeError, DMLValueError, Violation
 from .core.tensor_desc import DML_BUFFER_TENSOR_DESC, DML_SCALE_BIAS, DML_SIZE_2D
+from .device import Device
 from .functions import BUILTINS, FUNCTIONS
 from .operators import OPERATORS, spec
 from .operators.validate import validate
 from .runtime.binding import DML_BUFFER_ARRAY_BINDING, DML_BUFFER_BINDING, BindingTable
 from .runtime.compiled import BindingProperties, CompiledOperator, Operator, OperatorInitializer
-from .runtime.device import Device
 
 if TYPE_CHECKING:
     from ._generated import *  # noqa: F403
-    from .graph import (
+    from .frontends.directmlx import Expression, Graph
+    from .graph.compile import CompiledGraph
+    from .graph.desc import (
         DML_CONSTANT_DATA_GRAPH_NODE_DESC,
         DML_GRAPH_DESC,
         DML_INPUT_GRAPH_EDGE_DESC,
@@ -58,8 +60,6 @@ if TYPE_CHECKING:
         DML_OPERATOR_GRAPH_NODE_DESC,
         DML_OUTPUT_GRAPH_EDGE_DESC,
     )
-    from .graph.builder import Expression, Graph
-    from .graph.compile import CompiledGraph
 
 __version__ = "0.1.0"
 
@@ -118,10 +118,10 @@ __all__ = [
 
 
 _ELSEWHERE = {
-    **dict.fromkeys((name for name in __all__ if name.startswith("DML_") and "_GRAPH_" in name), "graph"),
+    **dict.fromkeys((name for name in __all__ if name.startswith("DML_") and "_GRAPH_" in name), "graph.desc"),
     "CompiledGraph": "graph.compile",
-    "Expression": "graph.builder",
-    "Graph": "graph.builder",
+    "Expression": "frontends.directmlx",
+    "Graph": "frontends.directmlx",
     **{name: f"functions.{file}" for name, file in FUNCTIONS.items()},
 }
 """Names that are loaded on first use, by their modules."""

@@ -35,16 +35,15 @@ from anydml import (
     TensorFlags,
 )
 from anydml.backends.torch.devices import gpus
-from anydml.core.errors import Violation, error, listing
+from anydml.core.errors import error, kind_of, listing, violation
+from anydml.core.memory import Memory
 from anydml.core.strided_layout import DTYPES, Array, Layout
 from anydml.draw import draw_graph
-from anydml.graph.builder import Expression as _Built
+from anydml.frontends.directmlx import Expression as _Built
 from anydml.graph.compile import CompiledGraph
 from anydml.operators import spec
 from anydml.operators.fused_activation import FUSIBLE
 from anydml.operators.schema import FUSED
-from anydml.operators.validate import kind_of
-from anydml.runtime.memory import Memory
 
 
 class OutputOptions(IntEnum):
@@ -172,7 +171,7 @@ def _built(function: str, where: str, value: Any) -> _Built:
 
 
 def _wrong(function: str, found: str, expected: str, where: str = "") -> Exception:
-    return error([Violation(operator=function, where=where, found=found, expected=expected, rule="(G9)", kind="type")])
+    return error([violation(function, "(G9)", where, found, expected, kind="type")])
 
 
 class Expression:

@@ -1,80 +1,8 @@
-"""Engines: what computes. They never validate; one takes an operator, or declines with a reason."""
+"""Engines, best first for each of the CPU's devices; those of GPUs are ``triton/engine.py``'s."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias
-
-from ..core.strided_layout import Array, Layout
-from ..operators.schema import OperatorDesc, OperatorSpec
-
-Run: TypeAlias = Callable[[Sequence[Array | None], Sequence[Array | None]], None]
-"""Takes arrays of exactly the layouts compiled for; writes every element of the outputs, and nothing else."""
-
-
-class BindableRun(ABC):
-    """A Run that takes less time where its arrays stay what they are.
-
-    Attributes:
-        size: bytes of what was prepared for it.
-    """
-
-    size: int
-
-    @abstractmethod
-    def __call__(self, inputs: Sequence[Array | None], outputs: Sequence[Array | None]) -> None: ...
-
-    @abstractmethod
-    def bound(self, inputs: Sequence[Array | None], outputs: Sequence[Array | None]) -> Callable[[], None]:
-        """What runs on these arrays, again and again."""
-
-
-TryRun: TypeAlias = Callable[[Sequence[Any], Sequence[Any], bool], bool]
-"""The same for lists of any objects and a word on whether the operator may run in-place. Returns False, having done
-nothing, wherever it would take more than a glance to see that the rules on bindings hold."""
-
-
-@dataclass(frozen=True, slots=True)
-class Kernel:
-    """What serves one compiled operator. It holds no state: several threads may run it at once."""
-
-    description: str
-    run: Run
-    try_run: TryRun | None = None
-    prepare: Callable[[Sequence[Array | None]], Run | None] | None = None
-    """Takes the inputs whose values stay, None for the others; returns what runs in place of `run` as long as they do,
-    having done with them beforehand what takes time. None where there is nothing to gain."""
-    channels_last: bool = False
-    """Whether, prepared, it is faster where the channels of its tensors lie last."""
-    may_overwrite_input: bool = False
-    """Whether the output may be the first input's very elements, though the specification does not promise it: what
-    lies between the operators of a graph nobody sees."""
-
-
-@dataclass(frozen=True, slots=True)
-class Declined:
-    """Why an engine does not serve an operator."""
-
-    reason: str
-
-
-class Engine(Protocol):
-    name: str
-    fuses_pointwise: bool
-    """Whether a chain of element-wise operators is one pass over memory."""
-
-    def compile(
-        self,
-        spec: OperatorSpec,
-        desc: OperatorDesc,
-        inputs: Sequence[Layout | None],
-        outputs: Sequence[Layout | None],
-    ) -> Kernel | Declined:
-        """The kernel for a valid desc whose tensors lie as the layouts say; they differ from the desc's own where a
-        function was given arrays with strides that no desc can have."""
-        ...
+from .base import Engine
 
 
 def engines(device: str) -> tuple[Engine, ...]:

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..core.errors import Violation, error
+from ..core.errors import Violation, error, violation
 from ..core.strided_layout import Array, Layout
 from ..operators.schema import OperatorDesc, OperatorSpec
-from . import Kernel
+from .base import Kernel
 
 
 def _no_memory(operator: str, problem: MemoryError) -> Violation:
-    return Violation(
-        operator=operator,
-        where="",
-        found=" ".join(str(problem).split()) or "too little memory",
-        expected="memory for the reference's intermediate results",
-        rule="(D6)",
-        remedy='The device "cpu" works without',
+    return violation(
+        operator,
+        "(D6)",
+        "",
+        " ".join(str(problem).split()) or "too little memory",
+        "memory for the reference's intermediate results",
+        'The device "cpu" works without',
         kind="memory",
     )
 

@@ -15,8 +15,8 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from .. import __version__
-from ..core.errors import Violation
-from ..runtime.device import Device
+from ..core.errors import Violation, violation
+from ..device import Device
 from .cases import Case, Scan, Work, format_size
 from .peers import Peers, cores, processor
 from .places import Place, Run, place_of, speedup
@@ -151,7 +151,7 @@ def _no_room(case: Case, device: Device) -> Violation:
     remedy = "Free what others hold there, or choose smaller rows with --filter"
     found = f"no room for {case.dtype} {case.name}"
     expected = f"a few times {format_size(case.size)} on {device.name}"
-    return Violation(operator=case.operator, where="", found=found, expected=expected, rule="(D6)", remedy=remedy)
+    return violation(case.operator, "(D6)", "", found, expected, remedy)
 
 
 def measure(case: Case, device: Device, peers: Peers, runs: int = RUNS) -> Row:

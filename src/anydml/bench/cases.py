@@ -13,11 +13,11 @@ import numpy as np
 from ..core.enums import AxisDirection
 from ..core.strided_layout import DATA_TYPES, Array
 from ..core.tensor_desc import DML_BUFFER_TENSOR_DESC
+from ..device import Device
 from ..functions.pooling import quantized_linear_average_pooling
 from ..operators import spec
 from ..operators.schema import OperatorDesc
 from ..runtime.compiled import Compiled, CompiledOperator
-from ..runtime.device import Device
 from .places import SEED, UFUNCS, Host, Place, place_of
 
 LARGE, MIDDLE, SMALL = 128 << 20, 1 << 20, 64 << 10

@@ -12,10 +12,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ..cli.pages import show
 from ..core.errors import Violation
+from ..device import Device
 from ..frontends.dxdispatch.files import write_whole
-from ..runtime.device import DEVICE_NAMES, Device
+from ..runtime.context import DEVICE_NAMES
+from ..terminal import show
 from . import QUICK_RUNS, RUNS, Result, Row, header, progress_to, run, small_calls
 from .cases import LARGE, LITTLE_ON_GPU, MIDDLE, SMALL, Case
 from .matrix import matrix, matrix_on_gpu

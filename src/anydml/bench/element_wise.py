@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from ..core.tensor_desc import DML_SCALE_BIAS
-from ..graph.builder import Graph
+from ..device import Device
+from ..frontends.directmlx import Graph
 from ..operators import spec
 from ..runtime.compiled import Compiled
-from ..runtime.device import Device
 from .cases import Case, Work, compiled_of, desc_of, tensor_of
 from .places import place_of
 

@@ -12,7 +12,7 @@ import sys
 import time
 from tempfile import TemporaryDirectory
 
-from ..runtime.device import Device
+from ..device import Device
 from .cases import LITTLE_ON_GPU, Case
 from .matrix import matrix_on_gpu
 from .places import place_of

@@ -9,7 +9,7 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-from ..runtime.device import Device
+from ..device import Device
 from .cases import INPUT_SCALE, INPUT_ZERO_POINT, OUTPUT_SCALE, OUTPUT_ZERO_POINT, Case, Join, Pooling, Scan, Work
 from .peers import Absent, Peer, Peers
 from .places import Place

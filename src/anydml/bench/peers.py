@@ -13,8 +13,8 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from ..core.strided_layout import Array
+from ..device import Device
 from ..functions.pooling import quantized_linear_average_pooling
-from ..runtime.device import Device
 from .cases import (
     GAP,
     INPUT_SCALE,

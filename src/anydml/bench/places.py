@@ -19,7 +19,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ..core.strided_layout import Array
-from ..runtime.device import Device
+from ..device import Device
 
 Run = Callable[[], object]
 

@@ -8,7 +8,7 @@ from importlib import import_module
 from io import BytesIO
 from typing import Any
 
-from ..core.errors import Violation, error
+from ..core.errors import error, violation
 from . import Result, Row
 from .cases import format_size
 from .places import count_of
@@ -37,13 +37,8 @@ def check() -> None:
     try:
         import_module("matplotlib")
     except ImportError:
-        problem = Violation(
-            operator="bench",
-            where="plot",
-            found="no matplotlib",
-            expected="matplotlib, which draws the chart",
-            rule="(P1)",
-            remedy="pip install 'anydml[plot]'",
+        problem = violation(
+            "bench", "(P1)", "plot", "no matplotlib", "matplotlib, which draws the chart", "pip install 'anydml[plot]'"
         )
         raise error([problem]) from None
 

@@ -6,7 +6,7 @@ import json
 import math
 from typing import Any
 
-from ..cli.pages import Block, Heading, Table
+from ..terminal import Block, Heading, Table
 from . import COMPILE_LIMIT, DISPATCH_LIMIT, FASTER, Result, Row
 from .cases import format_size
 from .places import count_of

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TextIO, cast
 
 from .. import __version__
 from ..core.enums import FeatureLevel
-from ..core.errors import DMLError, Violation, error
+from ..core.errors import DMLError, Violation, error, violation
 from ..frontends.dxdispatch.limits import parse_size
 
 if TYPE_CHECKING:
@@ -76,8 +76,8 @@ def _title(model: str) -> str:
 
 
 def _run(arguments: argparse.Namespace) -> int:
+    from ..device import Device
     from ..frontends.dxdispatch.session import Session
-    from ..runtime.device import Device
 
     model = _load(arguments.model, arguments.allow_outside)
     device = Device(arguments.device, arguments.feature_level, arguments.strict)
@@ -129,14 +129,16 @@ def _as_json(violation: Violation) -> dict[str, Any]:
 
 
 def _ops(arguments: argparse.Namespace) -> int:
-    from .pages import operator_page, operators_page, show
+    from ..terminal import show
+    from .pages import operator_page, operators_page
 
     show(operators_page() if arguments.name is None else operator_page(_operator(arguments.name)))
     return 0
 
 
 def _devices(arguments: argparse.Namespace) -> int:
-    from .pages import devices_page, show
+    from ..terminal import show
+    from .pages import devices_page
 
     show(devices_page())
     return 0
@@ -171,7 +173,7 @@ def _draw(arguments: argparse.Namespace) -> int:
 
 def _bench(arguments: argparse.Namespace) -> int:
     from ..bench.command import bench
-    from ..runtime.device import DEVICE_NAMES
+    from ..runtime.context import DEVICE_NAMES
 
     if arguments.threads is not None and arguments.device not in DEVICE_NAMES:
         arguments.parser.error(f"argument --threads: chooses the CPU's threads, not for {arguments.device}")
@@ -188,7 +190,7 @@ def _bench(arguments: argparse.Namespace) -> int:
 def _warmup(arguments: argparse.Namespace) -> int:
     from time import perf_counter
 
-    from ..runtime.device import Device
+    from ..device import Device
 
     device = Device(arguments.device, arguments.feature_level, arguments.strict)
     for source in arguments.models:
@@ -234,8 +236,8 @@ def _is_operator(source: str) -> bool:
 
 
 def _session(arguments: argparse.Namespace) -> Session:
+    from ..device import Device
     from ..frontends.dxdispatch.session import Session
-    from ..runtime.device import Device
 
     return Session(_load(arguments.model, arguments.allow_outside), Device("cpu"), arguments.memory_limit)
 
@@ -253,7 +255,7 @@ def _picture(session: Session, command: Any) -> str:
 
 
 def _no_picture(found: str, expected: str, remedy: str = "") -> Violation:
-    return Violation(operator="draw", where="output", found=found, expected=expected, rule="(P3)", remedy=remedy)
+    return violation("draw", "(P3)", "output", found, expected, remedy)
 
 
 def _load(source: str, allow_outside: bool) -> Model:
@@ -340,7 +342,7 @@ def _new_file(text: str) -> str:
 
 
 def _parser() -> argparse.ArgumentParser:
-    from ..runtime.device import DEVICE_NAMES
+    from ..runtime.context import DEVICE_NAMES
 
     devices = ", ".join([*DEVICE_NAMES, "cuda, cuda:1 or xpu"])
     parser = _resolve(

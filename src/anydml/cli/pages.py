@@ -5,53 +5,31 @@ from __future__ import annotations
 import inspect
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import fields
 from enum import Enum
-from importlib.util import find_spec
-from typing import Any, NamedTuple, TextIO
+from typing import Any
 
 import numpy as np
 
-from ..backends import Declined, engines
+from ..backends import engines
+from ..backends.base import Declined
 from ..backends.torch.devices import gpus
 from ..core import enums
 from ..core.enums import FeatureLevel
 from ..core.errors import listing
 from ..core.strided_layout import Layout
 from ..core.tensor_desc import DML_BUFFER_TENSOR_DESC
+from ..device import Device
 from ..draw import EXAMPLES
 from ..functions import function_of, load
 from ..operators import OPERATORS, spec
 from ..operators.schema import OperatorDesc, OperatorSpec, SupportTable
-from ..runtime.device import DEVICE_NAMES, Device
+from ..runtime.context import DEVICE_NAMES
+from ..terminal import NARROW, Block, Code, Heading, Table
 
-_NARROW = 72
-"""Columns of a terminal below which its own wrapping reads better than a table's."""
 WIDTH = 120
 """Of a desc's text, which is broken into lines beyond."""
-
-
-class Table(NamedTuple):
-    """Rows under a header."""
-
-    header: Sequence[str]
-    rows: Sequence[Sequence[str]]
-
-
-class Code(NamedTuple):
-    """Lines to be printed as they are."""
-
-    text: str
-
-
-class Heading(NamedTuple):
-    """What opens a section."""
-
-    text: str
-
-
-Block = str | Table | Code | Heading
 
 
 # Pages
@@ -227,7 +205,7 @@ def _function(function: Any) -> str:
     line = f"{function.__name__}{signature.replace(parameters=bare, return_annotation=inspect.Signature.empty)}"
     # An enum's member, and a type of NumPy's, as one writes them.
     line = re.sub(r"<class 'numpy\.(\w+)'>", r"np.\1", re.sub(r"<(\w+\.\w+): \d+>", r"\1", line))
-    if len(line) > _NARROW:
+    if len(line) > NARROW:
         line = line.replace("(", "(\n    ", 1).replace(", ", ",\n    ")[:-1] + ",\n)"
     text = inspect.getdoc(function) or ""
     return f"{line}\n\n{text[text.index('>>>') :]}" if ">>>" in text else line
@@ -261,63 +239,3 @@ def _code(value: object, indent: str = "") -> str:
 
 
 # Printing
-
-
-def show(page: Sequence[Block], file: TextIO | None = None) -> None:
-    """Prints a page: with rich on a terminal where it is installed, as unwrapped text otherwise."""
-    file = file or sys.stdout
-    if file.isatty() and find_spec("rich") is not None:
-        _show_rich(page, file)
-    else:
-        file.write(plain_text(page))
-
-
-def plain_text(page: Sequence[Block]) -> str:
-    """A page without colours and line breaks."""
-    text = ""
-    for block in page:
-        text += f"{_plain(block)}\n" if isinstance(block, Heading) else f"{_plain(block)}\n\n"
-    return text.rstrip() + "\n"
-
-
-def _plain(block: Block) -> str:
-    if isinstance(block, Table):
-        return "\n".join(_plain_rows(block))
-    return block if isinstance(block, str) else block.text
-
-
-def _plain_rows(table: Table) -> Iterator[str]:
-    rows = [table.header, *table.rows]
-    widths = [max(len(row[i]) for row in rows) for i in range(len(table.header))]
-    for row in rows:
-        yield "  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-
-
-def _show_rich(page: Sequence[Block], file: TextIO) -> None:
-    from rich import box
-    from rich.console import Console
-    from rich.padding import Padding
-    from rich.table import Table as RichTable
-    from rich.text import Text
-
-    console = Console(file=file, highlight=False)
-    if console.width < _NARROW:
-        file.write(plain_text(page))
-        return
-    for i, block in enumerate(page):
-        if i and not isinstance(page[i - 1], Heading):
-            console.print()
-        if isinstance(block, Heading):
-            console.print(Text(block.text, style="bold"))
-        elif isinstance(block, Code):
-            console.print(Text(block.text), soft_wrap=True)
-        elif isinstance(block, Table):
-            table = RichTable(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False)
-            for title in block.header:
-                # Names stay whole; sentences and lists, which stand in the last column, are what is wrapped.
-                table.add_column(title, overflow="fold", no_wrap=title != block.header[-1])
-            for row in block.rows:
-                table.add_row(*map(Text, row))
-            console.print(Padding(table, (0, 2)))
-        else:
-            console.print(Text(block))

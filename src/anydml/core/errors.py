@@ -1,4 +1,4 @@
-"""One shape for everything that can be wrong, and the one builder of exceptions.
+"""One shape for everything that can be wrong, and the builders of violations and exceptions.
 
 A :class:`Violation` is a broken rule: which operator, which field, what was found, what is expected, the rule's label,
 the remedy. Labels are searchable: a label's letter tells where its rule stands.
@@ -9,10 +9,10 @@ the remedy. Labels are searchable: a label's letter tells where its rule stands.
 (S1)..  feature levels and support tables, ``operators/validate.py``
 (C1)..  an operator's own constraints, in its file in ``operators/specs/``
 (V1)..  an operator's demands on values, found at dispatch, ibidem
-(D1)..  devices and the life cycle, ``runtime/device.py``
+(D1)..  devices and the life cycle, ``device.py``
 (G1)..  graphs, ``graph/``
 (B1)..  bindings, ``runtime/binding.py``
-(A1)..  arrays given to functions, ``runtime/interop.py``
+(A1)..  arrays given to functions, ``core/interop.py``
 (M1)..  models, ``frontends/dxdispatch/``
 (P1)..  pictures, ``draw/``
 ======  =========================================================
@@ -21,10 +21,14 @@ the remedy. Labels are searchable: a label's letter tells where its rule stands.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal, NoReturn, TypeAlias
 
 from .enums import FeatureLevel, HResult
+
+Kind: TypeAlias = Literal["value", "type", "memory"]
+"""The built-in exception that a violation is raised as: ValueError, TypeError or MemoryError."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +57,7 @@ class Violation:
     feature_level: FeatureLevel | None = None
     hresult: HResult = HResult.E_INVALIDARG
     place: str = ""
-    kind: Literal["value", "type", "memory"] = "value"
+    kind: Kind = "value"
 
     def __post_init__(self) -> None:
         if self.kind == "memory":
@@ -105,6 +109,60 @@ def error(violations: Iterable[Violation]) -> DMLError:
     """The exception for one or more violations; its class is that of the first."""
     all_of_them = tuple(violations)
     return _CLASSES[all_of_them[0].kind](all_of_them)
+
+
+def violation(
+    operator: str,
+    rule: str,
+    where: str,
+    found: str,
+    expected: str,
+    remedy: str = "",
+    kind: Kind = "value",
+    hresult: HResult = HResult.E_INVALIDARG,
+    feature_level: FeatureLevel | None = None,
+    place: str = "",
+) -> Violation:
+    """A violation in the order in which one reads it; see :class:`Violation`."""
+    return Violation(
+        operator=operator,
+        where=where,
+        found=found,
+        expected=expected,
+        rule=rule,
+        remedy=remedy,
+        feature_level=feature_level,
+        hresult=hresult,
+        place=place,
+        kind=kind,
+    )
+
+
+def refuse(*broken: Any, **options: Any) -> NoReturn:
+    """Raises the error for one broken rule, which :func:`violation` takes."""
+    raise error([violation(*broken, **options)])
+
+
+def kind_of(value: object) -> str:
+    """What a value of the wrong type or size is, for a message."""
+    if value is None:
+        return "None"
+    kind = type(value).__name__
+    # Anything may stand here: classes have `shape` too, and Python prints no integer of thousands of digits.
+    with suppress(Exception):
+        array: Any = value
+        return f"{kind} of {array.dtype}, shape {tuple(array.shape)}"
+    try:
+        text = " ".join(repr(value).split())
+    except Exception as problem:
+        text = f"whose repr raises {type(problem).__name__}"
+    if not text.startswith(kind):
+        return f"{kind} {_cut(text, 40)}"
+    return _cut(text, max(40, len(kind) + 4))
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else text[: most - 3] + "..."
 
 
 def listing(names: Iterable[object], last: str = "or") -> str:

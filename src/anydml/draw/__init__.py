@@ -18,15 +18,15 @@ from html import escape
 
 import numpy as np
 
-from ..core.errors import Violation, error
+from ..core.errors import error, kind_of, violation
 from ..core.strided_layout import Array, Layout
 from ..core.tensor_desc import DML_BUFFER_TENSOR_DESC, DML_SCALE_BIAS, DML_SIZE_2D
-from ..graph import graph_of
+from ..device import Device
 from ..graph.compile import CompiledGraph
+from ..graph.desc import graph_of
 from ..operators import ANY_OPERATOR, spec_of
 from ..operators.schema import OperatorDesc, OperatorSpec
-from ..operators.validate import kind_of, validate
-from ..runtime.device import Device
+from ..operators.validate import validate
 from . import cumulative, join, pooling
 from .boxes import FONT, MUTED, WHITE, Box, placed, stacked, text_line
 from .examples import EXAMPLES as EXAMPLES
@@ -112,7 +112,7 @@ def _example(caller: str, name: str) -> tuple[OperatorDesc, list[Array | None], 
 
 
 def _error(operator: str, where: str, found: str, expected: str, rule: str) -> Exception:
-    return error([Violation(operator=operator, where=where, found=found, expected=expected, rule=rule)])
+    return error([violation(operator, rule, where, found, expected)])
 
 
 def _operands(

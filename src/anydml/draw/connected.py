@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..core.errors import Violation, error, listing
+from ..core.errors import Violation, error, listing, violation
 from ..core.strided_layout import Array
+from ..frontends.directmlx import Expression, Graph
 from ..frontends.dxdispatch import Dispatch, Dispatchable
 from ..frontends.dxdispatch.session import Session
-from ..graph.builder import Expression, Graph
 from ..graph.compile import CompiledGraph
 from ..operators.schema import Tensor
 from ..operators.shape_inference import is_input
@@ -123,12 +123,12 @@ def _others(used: Dispatchable) -> dict[str, Any]:
 
 def _not_whole(command: Dispatch, label: str, name: str, found: Sequence[_Written]) -> Violation:
     writers = listing([repr(by) for by in dict.fromkeys(each.by for each in found)], "and")
-    return Violation(
-        operator="draw",
-        where=f"{command.dispatchable}.{label}",
-        found=f"other bytes of {name!r} than {writers} wrote",
-        expected="the very bytes that one dispatch wrote, or none of them",
-        rule="(P4)",
+    return violation(
+        "draw",
+        "(P4)",
+        f"{command.dispatchable}.{label}",
+        f"other bytes of {name!r} than {writers} wrote",
+        "the very bytes that one dispatch wrote, or none of them",
+        "Without --graph, each dispatch is drawn for itself",
         place=command.where,
-        remedy="Without --graph, each dispatch is drawn for itself",
     )

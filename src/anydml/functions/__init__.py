@@ -3,7 +3,7 @@
 Any array in (NumPy, a buffer, ``__array_interface__``, DLPack; lists too, where float lists become float32), the same
 kind of array out. Expressions of a graph in, expressions out; an array among them is a constant of their graph. What
 descs refuse works here: negative axes and strides, empty arrays, unaligned memory. Rules on operands are in
-``runtime/interop.py``, all others are the operators' own; ``_apply.py`` has what all functions share.
+``core/interop.py``, all others are the operators' own; ``_apply.py`` has what all functions share.
 
 An operator and its later revisions are one function, which takes the oldest that does what is asked, so that it is
 there from the lowest feature level on.

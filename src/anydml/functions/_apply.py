@@ -6,32 +6,21 @@ them, and what is wrong is said in the function's words.
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from ..backends import Kernel
-from ..core.errors import DMLError, error, listing
-from ..core.strided_layout import DATA_TYPES, DTYPES, Array
-from ..core.tensor_desc import DML_BUFFER_TENSOR_DESC, plain
+from ..core.errors import kind_of, refuse
+from ..core.tensor_desc import plain
 from ..operators import spec
 from ..operators.schema import OperatorSpec
-from ..operators.shape_inference import complete, is_input
-from ..operators.validate import kind_of
-from ..runtime.device import Device
-from ..runtime.interop import refuse
-from ..runtime.memory import restride
-from ._arguments import as_axes, as_axis, as_flag, as_number, per_dimension, result_array
-from ._call import as_device, data_type_of, resolve, run
+from ..operators.shape_inference import is_input
+from ._arguments import as_axes, as_axis, as_flag, as_number, per_dimension
 from ._call_cache import cached_call, call_key, keep_call
-from ._messages import argument_of, in_function_terms
+from ._messages import argument_of
+from ._operand_adapter import ArrayAdapter, OperandAdapter, Shape, adapter_for, argument_label
 
-if TYPE_CHECKING:
-    from ..graph.builder import Expression, Graph
-
-Shape: TypeAlias = tuple[int, ...]
 Spread: TypeAlias = Callable[[str, Mapping[str, Shape]], Mapping[str, Shape]]
 """The shapes that operands are broadcast to, by member; of an operator, and its operands' own."""
 
@@ -67,7 +56,7 @@ def apply_all(
     *,
     spread: Spread | None = None,
     output_sizes: Any = AS_INFERRED,
-    graph: Graph | None = None,
+    graph: Any = None,
     key: Any = None,
     **members: Any,
 ) -> list[Any]:
@@ -91,7 +80,7 @@ def apply_all(
         The outputs that there are, in header order: arrays like the first operand, or expressions where one operand is.
 
     Raises:
-        DMLError: the operator's rules, those of ``runtime/interop.py``, and (G9).
+        DMLError: the operator's rules, those of ``core/interop.py``, and (G9).
     """
     found = spec(name)
     given: dict[str, Any] = {}
@@ -99,9 +88,11 @@ def apply_all(
         value = members.pop(member, None)
         many = "array" in found.tensors[member].kind
         given |= {f"{member}[{i}]": each for i, each in enumerate(value)} if many else {member: value}
-    side = (
-        adapter_for(name, given.values(), out, device) if graph is None else ExpressionAdapter(name, graph, out, device)
-    )
+    side: OperandAdapter
+    if graph is None:
+        side = adapter_for(name, given.values(), out, device)
+    else:
+        side = graph.__anydml_graph_adapter__(name, out, device)
     operands = _taken(side, found, given, spread is not None)
     there = {label: operand for label, operand in operands.items() if operand is not None}
     if spread is not None:
@@ -116,28 +107,7 @@ def apply_all(
     return outputs
 
 
-def graph_among(values: Iterable[Any]) -> Graph | None:
-    """The graph of the first expression."""
-    # Where graphs are not loaded yet, nothing is an expression.
-    build = sys.modules.get("anydml.graph.builder")
-    if build is None:
-        return None
-    found: Graph | None = next((each.graph for each in values if isinstance(each, build.Expression)), None)
-    return found
-
-
-def adapter_for(name: str, values: Iterable[Any], out: Any, device: Any) -> Side:
-    """What takes operands: of arrays alone, or of expressions with arrays among them."""
-    graph = graph_among(values)
-    return ArrayAdapter(name, out, device) if graph is None else ExpressionAdapter(name, graph, out, device)
-
-
-def _argument(label: str) -> str:
-    member, bracket, rest = label.partition("[")
-    return f"{argument_of(member)}{bracket}{rest}"
-
-
-def _taken(side: Side, found: OperatorSpec, given: Mapping[str, Any], with_numbers: bool) -> dict[str, Any]:
+def _taken(side: OperandAdapter, found: OperatorSpec, given: Mapping[str, Any], with_numbers: bool) -> dict[str, Any]:
     """The operands; Python's numbers, where they may be, as what lies beside them."""
     numbers = [label for label, value in given.items() if with_numbers and type(value) in (int, float)]
     if len(numbers) == len(given):
@@ -146,10 +116,12 @@ def _taken(side: Side, found: OperatorSpec, given: Mapping[str, Any], with_numbe
     for label, value in given.items():
         is_absent = value is None and "Optional" in found.tensors[label.partition("[")[0]].kind
         if label not in numbers and not is_absent:
-            taken[label] = side.take(_argument(label), value)
+            taken[label] = side.take(argument_label(label), value)
     for label in numbers:
         dtype = side.dtype(next(each for each in taken.values() if each is not None))
-        taken[label] = side.take(_argument(label), as_number(found.name, _argument(label), given[label], dtype))
+        taken[label] = side.take(
+            argument_label(label), as_number(found.name, argument_label(label), given[label], dtype)
+        )
     return taken
 
 
@@ -176,7 +148,7 @@ def _options(found: OperatorSpec, rank: int, members: Mapping[str, Any]) -> dict
     return options
 
 
-def _output_sizes(name: str, side: Side, rank: int, given: Any) -> Shape:
+def _output_sizes(name: str, side: OperandAdapter, rank: int, given: Any) -> Shape:
     if given is None:
         return side.wanted_sizes(rank)
     if given is AS_INFERRED:
@@ -185,151 +157,6 @@ def _output_sizes(name: str, side: Side, rank: int, given: Any) -> Shape:
     if any(size < 1 for size in sizes):
         refuse(name, "(A10)", "output_sizes", kind_of(sizes), "at least 1 in each dimension")
     return sizes
-
-
-class OperandInfo(NamedTuple):
-    """What is to be known of an operand before it is taken."""
-
-    shape: Shape
-    dtype: np.dtype[Any]
-
-
-class ArrayAdapter:
-    """Operands in the memory of a device."""
-
-    def __init__(self, name: str, out: Any, device: Any) -> None:
-        self.name = name
-        self.out = out
-        self.device: Device = as_device(device)
-        self.memory = self.device.memory
-        self.kernel: Kernel | None = None
-        """What served, once it has run."""
-
-    def take(self, where: str, value: Any) -> Array:
-        return self.memory.to_device(self.memory.import_array(self.name, where, value))
-
-    def shape(self, operand: Any) -> Shape:
-        return tuple(operand.shape)
-
-    def dtype(self, operand: Any) -> np.dtype[Any]:
-        dtype: np.dtype[Any] = operand.dtype
-        return dtype
-
-    def look(self, where: str, value: Any) -> OperandInfo:
-        array = self.memory.import_array(self.name, where, value)
-        return OperandInfo(tuple(array.shape), array.dtype)
-
-    def spread(self, operand: Any, shape: Shape) -> Any:
-        if operand.shape == shape:
-            return operand
-        return restride(operand, shape, _spread_strides(self.shape(operand), operand.strides, shape))
-
-    def wanted_sizes(self, rank: int) -> Shape:
-        if not isinstance(self.out, (list, tuple)) or not self.out or self.out[0] is None:
-            return ()
-        shape = self.memory.import_array(self.name, "out", self.out[0]).shape
-        return tuple(shape[2:]) if len(shape) == rank else ()
-
-    def apply(self, operands: Mapping[str, Any], options: Mapping[str, Any], sizes: Shape, like: Any) -> list[Any]:
-        named = {_argument(label): operand for label, operand in operands.items()}
-        described = resolve(self.name, named, self.device, options, sizes)
-        count = len(described.results)
-        out = [None] * count if self.out is None else self.out
-        if not isinstance(out, (list, tuple)) or len(out) != count:
-            expected = f"a list of {count} arrays, one for each output"
-            refuse(self.name, "(A4)", "out", kind_of(out), expected, kind="type")
-        results = [
-            result_array(self.memory, self.name, place, *result)
-            for place, result in zip(out, described.results, strict=True)
-        ]
-        self.kernel = run(described, list(operands.values()), results, self.device)
-        # What has no operand to be like is the device's own.
-        sides = zip(out, results, strict=True)
-        return [self.memory.export(result if not operands else like, place, result) for place, result in sides]
-
-
-class ExpressionAdapter:
-    """Operands of a graph, arrays among them its constants."""
-
-    def __init__(self, name: str, graph: Graph, out: Any, device: Any) -> None:
-        self.name = name
-        self.graph = graph
-        remedy = "Leave it out: a graph is dispatched on its own device, with arrays to write to"
-        if out is not None:
-            (found,) = out if isinstance(out, list) and len(out) == 1 else [out]
-            refuse(name, "(G9)", "out", kind_of(found), "None beside expressions", remedy)
-        if device is not None and as_device(device) is not graph.device:
-            refuse(name, "(G9)", "device", kind_of(device), f"{graph.device}, that of the graph", remedy)
-        self.memory = graph.device.memory
-
-    def take(self, where: str, value: Any) -> Expression:
-        from ..graph.builder import Expression
-
-        if isinstance(value, Expression):
-            return value
-        found = self.memory.import_array(self.name, where, value)
-        array = found if isinstance(found, np.ndarray) else found.numpy()
-        tensor = DML_BUFFER_TENSOR_DESC(DataType=data_type_of(self.name, where, array), Sizes=array.shape)
-        data = np.zeros(tensor.TotalTensorSizeInBytes or 0, np.uint8)
-        data[: array.nbytes] = np.frombuffer(array.tobytes(), np.uint8)
-        return self.graph.constant(tensor, data, where)
-
-    def shape(self, operand: Any) -> Shape:
-        return tuple(operand.tensor.Sizes)
-
-    def dtype(self, operand: Any) -> np.dtype[Any]:
-        data_type = operand.tensor.DataType
-        if data_type not in DTYPES:
-            refuse(self.name, "(S3)", "", f"an expression of {data_type.name}", listing(DATA_TYPES), kind="type")
-        return DTYPES[data_type]
-
-    def look(self, where: str, value: Any) -> OperandInfo:
-        if graph_among([value]) is not None:
-            return OperandInfo(self.shape(value), self.dtype(value))
-        array = self.memory.import_array(self.name, where, value)
-        return OperandInfo(tuple(array.shape), array.dtype)
-
-    def spread(self, operand: Any, shape: Shape) -> Any:
-        tensor = operand.tensor
-        if tuple(tensor.Sizes) == shape:
-            return operand
-        return operand.reinterpret(tensor.DataType, shape, _spread_strides(self.shape(operand), tensor.strides, shape))
-
-    def wanted_sizes(self, rank: int) -> Shape:
-        return ()
-
-    def apply(self, operands: Mapping[str, Any], options: Mapping[str, Any], sizes: Shape, like: Any) -> list[Any]:
-        found, device = spec(self.name), self.graph.device
-        inputs: dict[str, Any] = {}
-        for label, operand in operands.items():
-            member, bracket, _ = label.partition("[")
-            if bracket:
-                inputs.setdefault(member, []).append(operand)
-            else:
-                inputs[member] = operand
-        try:
-            tensors = {
-                member: [one.tensor for one in each] if isinstance(each, list) else each and each.tensor
-                for member, each in inputs.items()
-            }
-            desc = complete(found, {**options, **tensors}, device.feature_level, sizes)
-            outputs = {member: getattr(desc, member) for member in found.tensors if member not in inputs}
-            outputs = {member: tensor for member, tensor in outputs.items() if tensor is not None}
-            given = {member: each for member, each in inputs.items() if each is not None}
-            return [*self.graph.operator(found.desc, **{**options, **given, **outputs})]
-        except DMLError as problem:
-            names = {label: _argument(label) for label in operands}
-            raise error(in_function_terms(problem.violations, device, names)) from None
-
-
-Side: TypeAlias = ArrayAdapter | ExpressionAdapter
-
-
-def _spread_strides(sizes: Shape, strides: Sequence[int], shape: Shape) -> list[int]:
-    """Strides that broadcast a tensor to a shape, as NumPy does: 0 along what is repeated."""
-    missing = len(shape) - len(sizes)
-    own = zip(sizes, strides, shape[missing:], strict=True)
-    return [0] * missing + [step if size == wanted else 0 for size, step, wanted in own]
 
 
 # What broadcasts
@@ -342,5 +169,5 @@ def broadcast_all(name: str, shapes: Mapping[str, Shape]) -> dict[str, Shape]:
     except ValueError:
         (_, first), (label, other), *_ = shapes.items()
         expected = f"a shape that broadcasts with {first}: sizes that are the same, or 1, counted from the last"
-        return refuse(name, "(A13)", argument_of(label), f"shape {other}", expected)  # type: ignore[no-any-return]
+        return refuse(name, "(A13)", argument_of(label), f"shape {other}", expected)
     return dict.fromkeys(shapes, shape)

@@ -1,6 +1,6 @@
 """What the arguments of functions become: axes, flags, arrays to write to, numbers per channel and per dimension.
 
-The rules are those of ``runtime/interop.py``.
+The rules are those of ``core/interop.py``.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from ..core.enums import DML_TENSOR_DIMENSION_COUNT_MAX1, TensorDataType
+from ..core.errors import kind_of, refuse
+from ..core.interop import converted
+from ..core.memory import Memory, restride
 from ..core.strided_layout import DATA_TYPES, DTYPES, Array, fold, overlaps_itself
-from ..operators.validate import kind_of
-from ..runtime.interop import converted, refuse
-from ..runtime.memory import Memory, restride
 
 
 def check_pieces(name: str, pieces: Sequence[Array], axis: int) -> None:
@@ -51,7 +51,7 @@ def as_axis(name: str, axis: Any, ndim: int, where: str = "axis") -> int:
     try:
         found = as_index(axis)
     except TypeError:
-        return refuse(name, "(A5)", where, kind_of(axis), "an integer", kind="type")  # type: ignore[no-any-return]
+        return refuse(name, "(A5)", where, kind_of(axis), "an integer", kind="type")
     if ndim == 0:
         refuse(name, "(A5)", where, "an array of 0 dimensions", "1 or more dimensions", "Reshape it, x.reshape(1)")
     if not -ndim <= found < ndim:
@@ -78,7 +78,7 @@ def as_number(name: str, where: str, value: float, dtype: np.dtype[Any]) -> Arra
     elif dtype.kind in "iu" and type(value) is int and np.iinfo(dtype).min <= value <= np.iinfo(dtype).max:
         return np.array(value, dtype)
     expected = f"a number that {dtype}, the type of the array beside it, holds"
-    return refuse(name, "(A13)", where, kind_of(value), expected, "Convert the array, or pass a typed number")  # type: ignore[no-any-return]
+    return refuse(name, "(A13)", where, kind_of(value), expected, "Convert the array, or pass a typed number")
 
 
 def as_dtype(name: str, where: str, value: Any, expected: str = "a data type, such as np.float32") -> np.dtype[Any]:
@@ -101,7 +101,7 @@ def as_dtype(name: str, where: str, value: Any, expected: str = "a data type, su
 def as_flag(name: str, where: str, value: Any) -> bool:
     if isinstance(value, (int, np.integer, np.bool_)) and value in (0, 1):
         return bool(value)
-    return refuse(name, "(A11)", where, kind_of(value), "True or False", kind="type")  # type: ignore[no-any-return]
+    return refuse(name, "(A11)", where, kind_of(value), "True or False", kind="type")
 
 
 def result_array(memory: Memory, name: str, out: Any, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Array:
@@ -111,7 +111,7 @@ def result_array(memory: Memory, name: str, out: Any, dtype: np.dtype[Any], shap
             return memory.empty(shape, dtype)
         except (MemoryError, ValueError) as problem:
             expected = "a result that fits in memory"
-            return refuse(name, "(A4)", "out", f"{dtype} of shape {shape}: {problem}", expected, kind="memory")  # type: ignore[no-any-return]
+            return refuse(name, "(A4)", "out", f"{dtype} of shape {shape}: {problem}", expected, kind="memory")
     if isinstance(out, (list, tuple)):
         expected = "an array that can be written to, or None for a new one"
         refuse(name, "(A1)", "out", kind_of(out), expected, kind="type")
@@ -182,7 +182,7 @@ def per_dimension(name: str, where: str, value: Any, spatial: int) -> tuple[int,
         values = tuple(map(as_index, value)) if is_several(value) else (as_index(value),) * spatial
     except TypeError:
         expected = f"an integer, or {spatial} of them"
-        return refuse(name, "(A10)", where, kind_of(value), expected, kind="type")  # type: ignore[no-any-return]
+        return refuse(name, "(A10)", where, kind_of(value), expected, kind="type")
     if len(values) != spatial or any(abs(each) >= 2**63 for each in values):
         refuse(name, "(A10)", where, kind_of(value), f"an integer, or {spatial} of them")
     return values

@@ -10,20 +10,21 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from ..backends import Kernel
+from ..backends.base import Kernel
 from ..core.enums import TensorDataType
-from ..core.errors import DMLError, Violation, error, listing
+from ..core.errors import DMLError, Violation, error, listing, refuse
+from ..core.interop import has_data_type
+from ..core.memory import address
 from ..core.strided_layout import DATA_TYPES, DTYPES, Array, Layout
 from ..core.tensor_desc import DML_BUFFER_TENSOR_DESC, DML_SCALE_BIAS
+from ..device import Device
 from ..operators import spec
 from ..operators.schema import OperatorDesc, OperatorSpec, no_value_checks
 from ..operators.shape_inference import complete, inferred_sizes, is_input
 from ..operators.validate import validate
-from ..runtime.binding import Bound, Slot, check_sharing
+from ..runtime.binding import Bound, check_sharing
 from ..runtime.compiled import KernelSelection
-from ..runtime.device import Device
-from ..runtime.interop import has_data_type, refuse
-from ..runtime.memory import address
+from ..runtime.slots import Slot
 from ._messages import conversion, in_function_terms, row_of
 
 Shapes: TypeAlias = tuple[tuple[str, tuple[TensorDataType, tuple[int, ...]] | None], ...]

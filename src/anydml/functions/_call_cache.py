@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..backends import Kernel, TryRun
+from ..backends.base import Kernel, TryRun
 from ..core.strided_layout import Array
+from ..device import Device
 from ..operators.schema import OperatorSpec, no_value_checks
-from ..runtime.device import Device
 
 _CAPACITY = 512
 

@@ -11,11 +11,11 @@ import numpy as np
 
 from ..core.enums import FeatureLevel, TensorDataType
 from ..core.errors import Violation
+from ..core.interop import converted
 from ..core.strided_layout import DATA_TYPES, DTYPES
+from ..device import Device
 from ..operators import spec
 from ..operators.schema import SupportRow
-from ..runtime.device import Device
-from ..runtime.interop import converted
 
 _ARGUMENTS = {
     "InputTensor": "x",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..runtime.device import Device
+from ..device import Device
 from ._apply import apply, broadcast_all
 from ._documentation import documented
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..core.strided_layout import DATA_TYPES
-from ..runtime.device import Device
+from ..device import Device
 from ._apply import apply
 from ._arguments import as_dtype
 from ._documentation import documented

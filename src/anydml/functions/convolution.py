@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..core.enums import ConvolutionDirection, ConvolutionMode
+from ..device import Device
 from ..operators.schema import OperatorDesc
-from ..runtime.device import Device
 from ._apply import apply
 from ._documentation import documented
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from ..core.tensor_desc import DML_SCALE_BIAS, plain, single
+from ..device import Device
 from ..operators.schema import OperatorDesc
-from ..runtime.device import Device
-from ._apply import adapter_for, apply, broadcast_all
+from ._apply import apply, broadcast_all
 from ._call import data_type_of
 from ._documentation import documented
+from ._operand_adapter import adapter_for
 
 
 @documented("ELEMENT_WISE_IDENTITY")

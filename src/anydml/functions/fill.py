@@ -7,17 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..core.errors import kind_of, refuse
 from ..core.strided_layout import DATA_TYPES
 from ..core.tensor_desc import DML_BUFFER_TENSOR_DESC
-from ..operators.validate import kind_of
-from ..runtime.device import Device
-from ..runtime.interop import refuse
+from ..device import Device
 from ._apply import apply
 from ._arguments import as_dtype, as_index, is_several
 from ._documentation import documented
 
 if TYPE_CHECKING:
-    from ..graph.builder import Graph
+    from ..frontends.directmlx import Graph
 
 
 @documented("FILL_VALUE_CONSTANT")
@@ -79,11 +78,8 @@ def fill_value_sequence(
 
 
 def _filled(name: str, shape: Any, dtype: Any, graph: Graph | None, out: Any, device: Any, **values: Any) -> Any:
-    if graph is not None:
-        from ..graph.builder import Graph
-
-        if not isinstance(graph, Graph):
-            refuse(name, "(G9)", "graph", kind_of(graph), "a Graph", kind="type")
+    if graph is not None and not hasattr(type(graph), "__anydml_graph_adapter__"):
+        refuse(name, "(G9)", "graph", kind_of(graph), "a Graph", kind="type")
     data_type = DATA_TYPES[as_dtype(name, "dtype", dtype)]
     try:
         sizes = tuple(map(as_index, shape if is_several(shape) else [shape]))

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..runtime.device import Device
-from ._apply import Shape, adapter_for, apply
+from ..device import Device
+from ._apply import apply
 from ._documentation import documented
+from ._operand_adapter import Shape, adapter_for
 
 
 @documented("GATHER")

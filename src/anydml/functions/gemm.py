@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from ..core.enums import MatrixTransform
+from ..device import Device
 from ..operators.schema import OperatorDesc
-from ..runtime.device import Device
-from ._apply import Shape, Spread, apply
+from ._apply import Spread, apply
 from ._documentation import documented
+from ._operand_adapter import Shape
 
 
 @documented("GEMM")

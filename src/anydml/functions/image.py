@@ -7,7 +7,7 @@ from typing import Any
 
 from ..core.enums import InterpolationMode
 from ..core.tensor_desc import DML_SIZE_2D
-from ..runtime.device import Device
+from ..device import Device
 from ._apply import apply
 from ._arguments import per_dimension
 from ._documentation import documented

@@ -7,16 +7,16 @@ from typing import Any
 
 import numpy as np
 
+from ..core.errors import kind_of, refuse
+from ..core.memory import HOST
 from ..core.tensor_desc import DML_BUFFER_TENSOR_DESC
-from ..operators.validate import kind_of
-from ..runtime.device import Device
-from ..runtime.interop import refuse
-from ..runtime.memory import HOST
-from ._apply import adapter_for, apply, apply_all, graph_among
+from ..device import Device
+from ._apply import apply, apply_all
 from ._arguments import as_axis, as_index, check_pieces, fold_to_8, is_several, result_array
 from ._call import as_device, data_type_of, resolve, run
 from ._call_cache import CALL_CACHE, keep
 from ._documentation import documented
+from ._operand_adapter import adapter_for, are_arrays
 
 
 @documented("JOIN")
@@ -46,7 +46,7 @@ def join(arrays: Sequence[Any], axis: int = 0, *, out: Any = None, device: Devic
     if not isinstance(arrays, (list, tuple)) or not arrays:
         remedy = "Write join([a, b])" if hasattr(arrays, "shape") else ""
         refuse(name, "(A8)", "arrays", kind_of(arrays), "a list of at least one array", remedy, kind="type")
-    if graph_among(arrays if isinstance(arrays, (list, tuple)) else ()) is not None:
+    if not are_arrays(arrays):
         return apply(name, out, device, InputTensors=arrays, Axis=axis)
     place = as_device(device)
     memory = place.memory
@@ -104,7 +104,7 @@ def _sizes_of_pieces(name: str, sizes: Any, size: int) -> tuple[int, ...]:
         count = None if is_several(sizes) else as_index(sizes)
         each = tuple(map(as_index, sizes)) if count is None else (size // max(count, 1),) * min(count, size + 1)
     except TypeError:
-        return refuse(name, "(A14)", "sizes", kind_of(sizes), "a list of integers, or an integer", kind="type")  # type: ignore[no-any-return]
+        return refuse(name, "(A14)", "sizes", kind_of(sizes), "a list of integers, or an integer", kind="type")
     if sum(each) != size or not each or min(each) < 0:
         expected = f"sizes that add up to {size}, that of x along the axis, or a number that divides it"
         refuse(name, "(A14)", "sizes", kind_of(sizes), expected)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..core.strided_layout import DATA_TYPES
-from ..runtime.device import Device
+from ..device import Device
 from ._apply import apply_all
 from ._arguments import as_dtype
 from ._documentation import documented

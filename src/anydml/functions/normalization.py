@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ..device import Device
 from ..operators.schema import OperatorDesc
-from ..runtime.device import Device
-from ._apply import adapter_for, apply
+from ._apply import apply
 from ._arguments import as_axes
 from ._documentation import documented
+from ._operand_adapter import adapter_for
 
 
 @documented("BATCH_NORMALIZATION")

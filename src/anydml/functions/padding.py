@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..core.enums import PaddingMode
-from ..runtime.device import Device
+from ..device import Device
 from ._apply import apply
 from ._documentation import documented
 

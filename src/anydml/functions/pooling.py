@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from ..runtime.device import Device
-from ._apply import adapter_for, apply, graph_among
+from ..device import Device
+from ._apply import apply
 from ._arguments import as_dtype, per_channel
 from ._call import data_type_of
 from ._documentation import documented
+from ._operand_adapter import adapter_for, are_arrays
 
 
 @documented("AVERAGE_POOLING")
@@ -162,7 +163,7 @@ def quantized_linear_average_pooling(
         dtype = side.look("output_zero_point", output_zero_point).dtype if is_typed else x_dtype
     quantisation = {
         f"{member}Tensor": value
-        if graph_among([value]) is not None
+        if not are_arrays([value])
         else per_channel(side.memory, name, where, value, kind, shape[1] if len(shape) > 1 else 1, len(shape))
         for member, where, value, kind in (
             ("InputScale", "input_scale", input_scale, np.dtype(np.float32)),

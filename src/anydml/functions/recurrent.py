@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..core.enums import RecurrentNetworkDirection
+from ..device import Device
 from ..operators import spec
 from ..operators.schema import OperatorDesc
-from ..runtime.device import Device
-from ._apply import adapter_for, apply_all
+from ._apply import apply_all
 from ._call import data_type_of
 from ._documentation import documented
+from ._operand_adapter import adapter_for
 
 
 @documented("RNN")

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..core.enums import ReduceFunction
 from ..core.strided_layout import DATA_TYPES
-from ..runtime.device import Device
+from ..device import Device
 from ._apply import apply
 from ._arguments import as_dtype
 from ._documentation import documented

@@ -7,13 +7,14 @@ from typing import Any
 from numpy import ndarray
 
 from ..core.enums import AxisDirection
-from ..runtime.device import Device
-from ..runtime.memory import HOST
-from ._apply import apply, graph_among
+from ..core.memory import HOST
+from ..device import Device
+from ._apply import apply
 from ._arguments import as_axis, as_flag, fold_to_8, result_array
 from ._call import as_device, resolve, run
 from ._call_cache import CALL_CACHE, keep
 from ._documentation import documented
+from ._operand_adapter import are_arrays
 
 
 @documented("CUMULATIVE_SUMMATION")
@@ -101,7 +102,7 @@ def _tally(
             place = result_array(HOST, name, None, dtype, shape) if out is None else out
             if quick([x], [place], True):
                 return place
-    if graph_among([x]) is not None:
+    if not are_arrays([x]):
         options = {"Axis": axis, "AxisDirection": _direction(name, reverse), exclusive_member: exclusive}
         return apply(name, out, device, InputTensor=x, **options)
     device = as_device(device)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..runtime.device import Device
-from ._apply import adapter_for, apply
+from ..device import Device
+from ._apply import apply
 from ._arguments import as_axes
 from ._documentation import documented
+from ._operand_adapter import adapter_for
 
 
 @documented("ACTIVATION_SOFTMAX", "ACTIVATION_SOFTMAX1")

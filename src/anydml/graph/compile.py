@@ -10,23 +10,41 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..backends import BindableRun, Run, TryRun
+from ..backends.base import BindableRun, Run, TryRun
 from ..core.enums import DML_PERSISTENT_BUFFER_ALIGNMENT, ExecutionFlags, TensorDataType
 from ..core.errors import error
+from ..core.memory import bytes_behind
 from ..core.strided_layout import Array, Layout
 from ..core.tensor_desc import DML_BUFFER_TENSOR_DESC
 from ..operators.schema import Tensor
-from ..runtime.binding import Bound, Slot
+from ..runtime.binding import Bound
 from ..runtime.compiled import Compiled, check_flags
-from ..runtime.memory import bytes_behind
-from . import DML_CONSTANT_DATA_GRAPH_NODE_DESC, DML_GRAPH_DESC
+from ..runtime.slots import Slot, slot_of
+from .desc import DML_CONSTANT_DATA_GRAPH_NODE_DESC, DML_GRAPH_DESC
 from .ir import Network, Place, Step
 from .memory_plan import LiveRange, largest_alive, plan
+from .passes.channels_last import lay_channels_last
+from .passes.fold_batch_norm import fold_normalizations
+from .passes.fold_constants import fold_constants, take_prepared
+from .passes.fuse_activation import fuse_activations
+from .passes.fuse_pointwise import chain_pointwise
 from .verify import GRAPH, Port, check
 
 if TYPE_CHECKING:
     from .._native import LayoutMatcher
-    from ..runtime.device import Device
+    from ..runtime.context import Context
+
+
+PASSES: tuple[Callable[[Network], None], ...] = (
+    fold_constants,
+    fuse_activations,
+    fold_normalizations,
+    fold_constants,
+    take_prepared,
+    lay_channels_last,
+    chain_pointwise,
+)
+"""What is done to a graph before kernels are asked for, in order."""
 
 
 class _BindingSlot(NamedTuple):
@@ -64,7 +82,7 @@ class _Work(NamedTuple):
 
 
 def compile_graph(
-    device: Device,
+    device: Context,
     desc: DML_GRAPH_DESC,
     flags: ExecutionFlags = ExecutionFlags.NONE,
     starts: Mapping[int, Tensor] | None = None,
@@ -102,21 +120,23 @@ class CompiledGraph(Compiled):
 
     def __init__(
         self,
-        device: Device,
+        device: Context,
         desc: DML_GRAPH_DESC,
         flags: ExecutionFlags,
         starts: Mapping[int, Tensor],
         ends: Mapping[int, Tensor],
     ) -> None:
         network = Network(desc, device, flags)
+        for change in PASSES:
+            change(network)
         self.steps = [network.step(vertex, node) for node, vertex in network.vertices.items()]
         self._preparation = [network.step(vertex, node) for node, vertex in network.prepared.items()]
         self._constants = network.constants
         self._notes = network.notes
         # Where a kernel may refuse a value that another has computed, nothing is given before all have run.
         is_careful = any(step.demands is not None for step in self.steps)
-        inputs = [_slot(f"inputs[{i}]", tensor, False) for i, tensor in enumerate(_inputs(desc, starts))]
-        outputs = [_slot(f"outputs[{i}]", ends.get(i, tensor), True) for i, tensor in enumerate(_outputs(desc))]
+        inputs = [slot_of(f"inputs[{i}]", tensor) for i, tensor in enumerate(_inputs(desc, starts))]
+        outputs = [slot_of(f"outputs[{i}]", ends.get(i, tensor), True) for i, tensor in enumerate(_outputs(desc))]
         # What is bound has the bytes that its own tensor spans; those that are connected to it may span more.
         spans = {place.port: 0 for step in self.steps for place in step.writes if place is not None}
         for place in (place for step in self.steps for place in (*step.reads, *step.writes)):
@@ -369,11 +389,6 @@ def _fit(inputs: Sequence[Slot]) -> LayoutMatcher | None:
     except ImportError:
         return None
     return LayoutMatcher([None if slot.owned else slot.layout for slot in inputs], np.ndarray)
-
-
-def _slot(label: str, tensor: Tensor | None, is_output: bool) -> Slot:
-    layout = None if tensor is None else Layout.of_desc(tensor)
-    return Slot(label, tensor, layout, layout, is_output)
 
 
 def _inputs(desc: DML_GRAPH_DESC, starts: Mapping[int, Tensor]) -> list[Tensor | None]:

@@ -1,5 +1,7 @@
-"""What compiling makes of a graph's nodes before it asks for kernels: constants are folded, activations fused,
-element-wise operators chained."""
+"""The intermediate representation of a graph that is being compiled: operators, constants, and what reads what.
+
+Passes change it, before kernels are asked for; it knows none of them.
+"""
 
 from __future__ import annotations
 
@@ -14,20 +16,14 @@ import numpy as np
 from ..core.enums import ExecutionFlags
 from ..core.errors import error
 from ..core.strided_layout import Array, Layout
-from ..operators.fused_activation import FUSIBLE, fused_since
-from ..operators.pointwise_chain import PointwiseChain
-from ..operators.schema import OperatorDesc, OperatorSpec, Tensor, no_value_checks
-from ..operators.validate import validate
-from ..runtime.binding import Slot
+from ..operators.schema import OperatorDesc, OperatorSpec, Tensor
 from ..runtime.compiled import KernelSelection
-from . import DML_CONSTANT_DATA_GRAPH_NODE_DESC, DML_GRAPH_DESC
-from .passes.channels_last import lay_channels_last
-from .passes.fold_batch_norm import fold_normalizations
-from .passes.fuse_pointwise import chained
+from ..runtime.slots import slots_of
+from .desc import DML_CONSTANT_DATA_GRAPH_NODE_DESC, DML_GRAPH_DESC
 from .verify import GRAPH, Port, named, order, wiring
 
 if TYPE_CHECKING:
-    from ..runtime.device import Device
+    from ..runtime.context import Context
 
 
 @dataclass
@@ -47,13 +43,14 @@ class Network:
 
     Attributes:
         vertices: operators by the number of their node.
+        owned: the inputs of the graph that are OWNED_BY_DML.
         prepared: those that depend on what is OWNED_BY_DML alone, and so run once, when that is bound.
         constants: the bytes of what is known.
         targets: what each output of the graph is.
         notes: what was done, in words.
     """
 
-    def __init__(self, desc: DML_GRAPH_DESC, device: Device, flags: ExecutionFlags) -> None:
+    def __init__(self, desc: DML_GRAPH_DESC, device: Context, flags: ExecutionFlags) -> None:
         sources, self.targets = wiring(desc)
         self.device = device
         self._flags = flags
@@ -70,16 +67,14 @@ class Network:
                 fed = [sources.get(Port(i, j)) for j in range(len(spec.inputs(inner)))]
                 self.vertices[i] = Vertex(named(desc, i), spec, inner, fed)
         self._numbers = count(len(desc.Nodes))
-        owned = _owned(desc)
-        self._fold()
-        self._fuse()
-        fold_normalizations(self, owned)
-        self._fold()
-        self.prepared = self._take_prepared(owned)
-        lay_channels_last(self)
-        self.vertices = chained(self.vertices, self.targets.values(), device)
-        chains = [vertex.name for vertex in self.vertices.values() if isinstance(vertex.desc, PointwiseChain)]
-        self.notes += [f"in one pass: {name}" for name in chains]
+        self.owned = _owned(desc)
+        self.prepared: dict[int, Vertex] = {}
+
+    def readers(self) -> Counter[Port | None]:
+        """How many operators and outputs of the graph read each tensor."""
+        readers = Counter(port for vertex in self.vertices.values() for port in vertex.sources)
+        readers.update(self.targets.values())
+        return readers
 
     def constant(self, array: Array) -> Port:
         """Adds what is known."""
@@ -110,75 +105,6 @@ class Network:
         """Whether the engine that serves it says so."""
         return self.step(vertex, 0).served.kernel.channels_last
 
-    def _take_prepared(self, owned: set[Port]) -> dict[int, Vertex]:
-        prepared: dict[int, Vertex] = {}
-        for i, vertex in list(self.vertices.items()):
-            fed = [port for port in vertex.sources if port is not None and port not in self.constants]
-            if all(port in owned or port.node in prepared for port in fed):
-                prepared[i] = self.vertices.pop(i)
-        if prepared:
-            names = ", ".join(vertex.name for vertex in prepared.values())
-            self.notes.append(f"run once, when it is initialised: {names}")
-        return prepared
-
-    def _fold(self) -> None:
-        """Runs what depends on constants alone."""
-        folded = []
-        for i, vertex in list(self.vertices.items()):
-            if any(port is not None and port not in self.constants for port in vertex.sources):
-                continue
-            step = self.step(vertex, i)
-            memory = self.device.memory
-            outputs = {
-                place.port: memory.empty((place.room,), np.dtype(np.uint8))
-                for place in step.writes
-                if place is not None
-            }
-            known = {**self.constants, **outputs}
-            read, written = (
-                [None if place is None else memory.view(place.layout, known[place.port], 0) for place in side]
-                for side in (step.reads, step.writes)
-            )
-            step.check(read)
-            step.served.kernel.run(read, written)
-            self.constants |= outputs
-            folded.append(vertex.name)
-            del self.vertices[i]
-        if folded:
-            self.notes.append(f"folded into constants: {', '.join(folded)}")
-
-    def _fuse(self) -> None:
-        """Makes an activation a member of the operator whose result nothing else reads."""
-        readers = Counter(port for vertex in self.vertices.values() for port in vertex.sources)
-        readers.update(self.targets.values())
-        given_by: dict[Port | None, Port] = {}
-        for i, activation in list(self.vertices.items()):
-            source = activation.sources[0] if activation.sources else None
-            if activation.spec.name not in FUSIBLE or source is None or readers[source] != 1:
-                continue
-            producer = self.vertices.get(source.node)
-            fused = None if producer is None else self._fused(producer, activation)
-            if producer is None or fused is None:
-                continue
-            producer.desc = fused
-            given_by[Port(i, 0)] = source
-            self.notes.append(f"{activation.name} fused into {producer.name}")
-        self.replace(given_by)
-
-    def _fused(self, producer: Vertex, activation: Vertex) -> OperatorDesc | None:
-        """The desc of both in one, where the rules allow it."""
-        since = fused_since(activation.spec.name, producer.spec.name)
-        inner: Any = activation.desc
-        outer: Any = producer.desc
-        if since is None or since > self.device.feature_level or getattr(outer, "FusedActivation", self) is not None:
-            return None
-        between = Layout.of_desc(outer.OutputTensor), Layout.of_desc(inner.InputTensor)
-        if not between[0].same_place(between[1]):
-            return None
-        alone = replace(inner, **dict.fromkeys(activation.spec.tensors))
-        both: OperatorDesc = replace(outer, FusedActivation=alone, OutputTensor=inner.OutputTensor)
-        return None if validate(both, self.device.feature_level, self.device.strict) else both
-
 
 def _owned(desc: DML_GRAPH_DESC) -> set[Port]:
     """The inputs of a graph that are OWNED_BY_DML."""
@@ -207,19 +133,13 @@ class Step(NamedTuple):
     served: KernelSelection
     reads: list[Place | None]
     writes: list[Place | None]
-    demands: Device | None
+    demands: Context | None
     """The device, where it is asked whether values break a rule."""
 
     @classmethod
-    def of(cls, vertex: Vertex, node: int, device: Device, flags: ExecutionFlags) -> Step:
+    def of(cls, vertex: Vertex, node: int, device: Context, flags: ExecutionFlags) -> Step:
         spec, desc = vertex.spec, vertex.desc
-        layouts = [None if t is None else Layout.of_desc(t) for _, t in spec.inputs(desc)]
-        aligned = spec.align(desc, layouts)
-        results = [None if t is None else Layout.of_desc(t) for _, t in spec.outputs(desc)]
-        slots = [Slot(label, t, None, each) for (label, t), each in zip(spec.inputs(desc), aligned, strict=True)]
-        written = [
-            Slot(label, t, each, each, True) for (label, t), each in zip(spec.outputs(desc), results, strict=True)
-        ]
+        slots, written = slots_of(spec, desc)
         reads = [
             None if port is None or slot.aligned is None else Place(port, slot.aligned, _room(slot.tensor))
             for port, slot in zip(vertex.sources, slots, strict=True)
@@ -228,8 +148,7 @@ class Step(NamedTuple):
             None if slot.aligned is None else Place(Port(node, i), slot.aligned, _room(slot.tensor))
             for i, slot in enumerate(written)
         ]
-        skips_value_checks = not device.memory.is_host and not device.debug
-        demands = None if skips_value_checks or spec.check_values is no_value_checks else device
+        demands = device if device.checks_values(spec) else None
         return cls(vertex, device.compile(spec, desc, slots, written, flags), reads, writes, demands)
 
     def check(self, inputs: Sequence[Array | None]) -> None:

@@ -1,4 +1,4 @@
-"""The rules on graphs, (G1) to (G8), which stand in ``graph/__init__.py``; and what a sound graph's edges say."""
+"""The rules on graphs, (G1) to (G8), which stand in ``graph/desc.py``; and what a sound graph's edges say."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..core.enums import FeatureLevel, HResult
-from ..core.errors import Violation
+from ..core.errors import Violation, kind_of, violation
 from ..operators.schema import Tensor
-from ..operators.validate import UINT_MAX, kind_of
+from ..operators.validate import UINT_MAX
 from ..runtime.compiled import Operator
-from . import (
+from .desc import (
     DML_CONSTANT_DATA_GRAPH_NODE_DESC,
     DML_GRAPH_DESC,
     DML_OPERATOR_GRAPH_NODE_DESC,
@@ -20,7 +20,7 @@ from . import (
 )
 
 if TYPE_CHECKING:
-    from ..runtime.device import Device
+    from ..runtime.context import Context
 
 
 class Port(NamedTuple):
@@ -50,7 +50,7 @@ def tensors_of(node: Node) -> tuple[list[tuple[str, Tensor | None]], list[tuple[
     return spec.inputs(desc), spec.outputs(desc)
 
 
-def check(desc: DML_GRAPH_DESC, device: Device) -> list[Violation]:
+def check(desc: DML_GRAPH_DESC, device: Context) -> list[Violation]:
     """Every rule that a graph breaks; what needs sound edges is looked at where they are."""
     for rules in (_fields, _levels, _ends, _connections, _cycles, _sizes, _owned):
         found = list(rules(desc, device))
@@ -86,7 +86,7 @@ def order(desc: DML_GRAPH_DESC) -> list[int]:
 
 
 def _violation(rule: str, where: str, found: str, expected: str, remedy: str = "") -> Violation:
-    return Violation(operator="compile_graph", where=where, found=found, expected=expected, rule=rule, remedy=remedy)
+    return violation("compile_graph", rule, where, found, expected, remedy)
 
 
 def _is_uint(value: object) -> bool:
@@ -97,7 +97,7 @@ _MOST = 2**20
 """Inputs and outputs of a graph, each of which takes memory whether it has an edge or not."""
 
 
-def _fields(desc: object, device: Device) -> Iterator[Violation]:
+def _fields(desc: object, device: Context) -> Iterator[Violation]:
     if not isinstance(desc, DML_GRAPH_DESC):
         yield _violation("(G1)", "desc", kind_of(desc), "a DML_GRAPH_DESC")
         return
@@ -120,7 +120,7 @@ def _fields(desc: object, device: Device) -> Iterator[Violation]:
                 yield from _members(item, f"{name}[{i}]", device)
 
 
-def _members(item: Any, where: str, device: Device) -> Iterator[Violation]:
+def _members(item: Any, where: str, device: Context) -> Iterator[Violation]:
     if not isinstance(item.Name, str):
         yield _violation("(G1)", f"{where}.Name", kind_of(item.Name), "a string")
     if isinstance(item, DML_OPERATOR_GRAPH_NODE_DESC):
@@ -147,7 +147,7 @@ def _members(item: Any, where: str, device: Device) -> Iterator[Violation]:
                 yield _violation("(G1)", f"{where}.{field.name}", kind_of(value), "an integer from 0 to 2^32 - 1")
 
 
-def _levels(desc: DML_GRAPH_DESC, device: Device) -> Iterator[Violation]:
+def _levels(desc: DML_GRAPH_DESC, device: Context) -> Iterator[Violation]:
     needed = {"": FeatureLevel.LEVEL_2_1}
     needed |= {
         f"Nodes[{i}]": FeatureLevel.LEVEL_6_2
@@ -156,18 +156,18 @@ def _levels(desc: DML_GRAPH_DESC, device: Device) -> Iterator[Violation]:
     }
     for where, level in needed.items():
         if device.feature_level < level:
-            yield Violation(
-                operator="compile_graph",
-                where=where,
-                found="a constant node" if where else "a graph",
-                expected=f"feature level {level.number} or higher",
-                rule="(G8)",
+            yield violation(
+                "compile_graph",
+                "(G8)",
+                where,
+                "a constant node" if where else "a graph",
+                f"feature level {level.number} or higher",
                 feature_level=device.feature_level,
                 hresult=HResult.DXGI_ERROR_UNSUPPORTED,
             )
 
 
-def _ends(desc: DML_GRAPH_DESC, device: Device) -> Iterator[Violation]:
+def _ends(desc: DML_GRAPH_DESC, device: Context) -> Iterator[Violation]:
     """Rule (G2)."""
     tensors = [tensors_of(node) for node in desc.Nodes]
 
@@ -198,7 +198,7 @@ def _ends(desc: DML_GRAPH_DESC, device: Device) -> Iterator[Violation]:
                     yield _violation("(G2)", f"{where}.{index}", str(number), f"below {getattr(desc, count)}, {count}")
 
 
-def _connections(desc: DML_GRAPH_DESC, device: Device) -> Iterator[Violation]:
+def _connections(desc: DML_GRAPH_DESC, device: Context) -> Iterator[Violation]:
     """Rules (G3) and (G4)."""
     edges: dict[Port, list[str]] = {}
     used = set()
@@ -231,7 +231,7 @@ def _connections(desc: DML_GRAPH_DESC, device: Device) -> Iterator[Violation]:
             yield _violation("(G4)", f"outputs[{i}]", " and ".join(names), "one edge that leads to this output")
 
 
-def _cycles(desc: DML_GRAPH_DESC, device: Device) -> Iterator[Violation]:
+def _cycles(desc: DML_GRAPH_DESC, device: Context) -> Iterator[Violation]:
     done = set(order(desc))
     if len(done) == len(desc.Nodes):
         return
@@ -256,7 +256,7 @@ _MOST_NAMED = 8
 """Nodes of a cycle that are named."""
 
 
-def _sizes(desc: DML_GRAPH_DESC, device: Device) -> Iterator[Violation]:
+def _sizes(desc: DML_GRAPH_DESC, device: Context) -> Iterator[Violation]:
     """Rule (G6)."""
     tensors = [tensors_of(node) for node in desc.Nodes]
 
@@ -285,7 +285,7 @@ def _sizes(desc: DML_GRAPH_DESC, device: Device) -> Iterator[Violation]:
             yield _violation("(G6)", f"InputEdges[{i}]", found, f"{size}, the bytes of {other}, fed by the same input")
 
 
-def _owned(desc: DML_GRAPH_DESC, device: Device) -> Iterator[Violation]:
+def _owned(desc: DML_GRAPH_DESC, device: Context) -> Iterator[Violation]:
     """Rule (G7)."""
     tensors = [tensors_of(node)[0] for node in desc.Nodes]
     for i, edge in enumerate(desc.IntermediateEdges):

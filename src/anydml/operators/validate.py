@@ -37,7 +37,6 @@ E_INVALIDARG.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
 from dataclasses import replace
 from functools import cache
 from math import inf, prod
@@ -45,7 +44,7 @@ from typing import Any
 
 from ..core import enums
 from ..core.enums import DML_TENSOR_DIMENSION_COUNT_MAX1, FeatureLevel, HResult, TensorDataType, TensorFlags
-from ..core.errors import Violation, error, listing
+from ..core.errors import Violation, kind_of, listing, refuse, violation
 from ..core.strided_layout import overlaps_itself
 from ..core.tensor_desc import (
     DML_BUFFER_TENSOR_DESC,
@@ -91,7 +90,7 @@ def validate(
     spec = spec_of(desc)
     if spec is None:
         known = f"the desc, DML_..._OPERATOR_DESC, of {ANY_OPERATOR}"
-        return [Violation(operator="", where="desc", found=kind_of(desc), expected=known, rule="(F6)", kind="type")]
+        return [violation("", "(F6)", "desc", kind_of(desc), known, kind="type")]
     violations = list(_fields(spec, desc))
     is_well_formed = not violations
     tensors = list(_all_tensors(spec, desc)) if is_well_formed else _well_formed_tensors(spec, desc)
@@ -113,16 +112,15 @@ def level_of(operator: str, level: object) -> FeatureLevel:
     if isinstance(level, int) and level in FeatureLevel.__members__.values():
         return FeatureLevel(level)
     meant = [each.name for each in FeatureLevel if level in (each.number, each.name)]
-    violation = Violation(
-        operator=operator,
-        where="feature_level",
-        found=kind_of(level),
-        expected=listing(f"FeatureLevel.{name}" for name in FeatureLevel.__members__),
-        rule="(F7)",
-        remedy=f"Write FeatureLevel.{meant[0]}" if meant else "",
+    refuse(
+        operator,
+        "(F7)",
+        "feature_level",
+        kind_of(level),
+        listing(f"FeatureLevel.{name}" for name in FeatureLevel.__members__),
+        f"Write FeatureLevel.{meant[0]}" if meant else "",
         hresult=HResult.DXGI_ERROR_UNSUPPORTED,
     )
-    raise error([violation])
 
 
 def flag_of(operator: str, where: str, value: object) -> bool:
@@ -130,10 +128,7 @@ def flag_of(operator: str, where: str, value: object) -> bool:
     rule, expected, is_flag = _CHECKS["BOOL"]
     if is_flag(value):
         return bool(value)
-    violation = Violation(
-        operator=operator, where=where, found=kind_of(value), expected=expected, rule=rule, kind="type"
-    )
-    raise error([violation])
+    refuse(operator, rule, where, kind_of(value), expected, kind="type")
 
 
 def check_values(spec: OperatorSpec, desc: OperatorDesc, inputs: Any) -> list[Violation]:
@@ -143,29 +138,7 @@ def check_values(spec: OperatorSpec, desc: OperatorDesc, inputs: Any) -> list[Vi
 
 def _violation(spec: OperatorSpec, broken: ConstraintFailure) -> Violation:
     rule, where, found, expected, remedy = broken
-    return Violation(operator=spec.name, where=where, found=found, expected=expected, rule=rule, remedy=remedy)
-
-
-def kind_of(value: object) -> str:
-    """What a value of the wrong type or size is, for a message."""
-    if value is None:
-        return "None"
-    kind = type(value).__name__
-    # Anything may stand here: classes have `shape` too, and Python prints no integer of thousands of digits.
-    with suppress(Exception):
-        array: Any = value
-        return f"{kind} of {array.dtype}, shape {tuple(array.shape)}"
-    try:
-        text = " ".join(repr(value).split())
-    except Exception as problem:
-        text = f"whose repr raises {type(problem).__name__}"
-    if not text.startswith(kind):
-        return f"{kind} {_cut(text, 40)}"
-    return _cut(text, max(40, len(kind) + 4))
-
-
-def _cut(text: str, most: int) -> str:
-    return text if len(text) <= most else text[: most - 3] + "..."
+    return violation(spec.name, rule, where, found, expected, remedy)
 
 
 # Members: (F1) to (F5)
@@ -302,14 +275,7 @@ def _well_formed_tensors(spec: OperatorSpec, desc: OperatorDesc) -> list[tuple[s
 
 
 def _malformed(spec: OperatorSpec, rule: str, where: str, value: object, expected: str) -> Violation:
-    return Violation(
-        operator=spec.name,
-        where=where,
-        found=kind_of(value),
-        expected=expected,
-        rule=rule,
-        kind="value" if type(value) is int else "type",
-    )
+    return violation(spec.name, rule, where, kind_of(value), expected, kind="value" if type(value) is int else "type")
 
 
 def _tensor_fields(tensor: DML_BUFFER_TENSOR_DESC) -> Iterator[tuple[str, object, str, str]]:
@@ -411,12 +377,12 @@ def _support(
     support = spec.support_of(desc)
     rows = support.at(level)
     if rows is None:
-        yield Violation(
-            operator=spec.name,
-            where="",
-            found="no such operator",
-            expected=f"feature level {support.introduced.number} or higher",
-            rule="(S1)",
+        yield violation(
+            spec.name,
+            "(S1)",
+            "",
+            "no such operator",
+            f"feature level {support.introduced.number} or higher",
             feature_level=level,
             hresult=HResult.DXGI_ERROR_UNSUPPORTED,
         )
@@ -485,13 +451,13 @@ def _unsupported(
     level: FeatureLevel,
     higher: FeatureLevel | None,
 ) -> Violation:
-    return Violation(
-        operator=spec.name,
-        where=where,
-        found=found,
-        expected=expected,
-        rule=rule,
-        remedy=f"{found} needs feature level {higher.number}" if higher is not None else "",
+    return violation(
+        spec.name,
+        rule,
+        where,
+        found,
+        expected,
+        f"{found} needs feature level {higher.number}" if higher is not None else "",
         feature_level=level,
         hresult=HResult.DXGI_ERROR_UNSUPPORTED if higher is not None else HResult.E_INVALIDARG,
     )

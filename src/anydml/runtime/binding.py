@@ -21,16 +21,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from ..core.enums import DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT, TensorFlags
-from ..core.errors import Violation, error
+from ..core.enums import DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT
+from ..core.errors import Violation, error, kind_of, refuse, violation
+from ..core.memory import Memory, address, restride
 from ..core.strided_layout import DATA_TYPES, Array, Layout
-from ..operators.schema import Tensor
-from ..operators.validate import kind_of
-from .memory import Memory, address, restride
+from .slots import Slot
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,22 +54,6 @@ class DML_BUFFER_ARRAY_BINDING:
     Bindings: Sequence[DML_BUFFER_BINDING | None]
 
 
-class Slot(NamedTuple):
-    """An input or output of a compiled operator."""
-
-    label: str
-    tensor: Tensor | None
-    layout: Layout | None
-    """As the user sees it, by the desc."""
-    aligned: Layout | None
-    """As the engine sees it."""
-    is_output: bool = False
-
-    @property
-    def owned(self) -> bool:
-        return self.tensor is not None and self.tensor.Flags == TensorFlags.OWNED_BY_DML
-
-
 class Bound(NamedTuple):
     """A slot with its memory."""
 
@@ -80,20 +63,6 @@ class Bound(NamedTuple):
     start: int
     """The first address that counts as the binding's."""
     end: int
-
-
-def violation(
-    operator: str,
-    rule: str,
-    where: str,
-    found: str,
-    expected: str,
-    remedy: str = "",
-    kind: Literal["value", "type"] = "value",
-) -> Violation:
-    return Violation(
-        operator=operator, where=where, found=found, expected=expected, rule=rule, remedy=remedy, kind=kind
-    )
 
 
 def _bytes_of(memory: Memory, operator: str, slot_label: str, buffer: Any, writable: bool) -> Array | Violation:
@@ -314,5 +283,5 @@ class BindingTable:
 
 def _sequence(method: str, bindings: object) -> Sequence[Any]:
     if not isinstance(bindings, (list, tuple)):
-        raise error([violation("BindingTable", "(B1)", method, kind_of(bindings), "a list of bindings")])
+        refuse("BindingTable", "(B1)", method, kind_of(bindings), "a list of bindings")
     return bindings

@@ -1,6 +1,6 @@
 """What a device runs: compiled operators, and the initializers that fill the memory which they own.
 
-Their rules are (D3) and (D4) in ``runtime/device.py`` and (B1) to (B9) in ``runtime/binding.py``.
+Their rules are (D3) and (D4) in ``device.py`` and (B1) to (B9) in ``runtime/binding.py``.
 """
 
 from __future__ import annotations
@@ -12,32 +12,31 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from ..backends import Declined, Engine, Kernel, Run, TryRun
+from ..backends.base import Declined, Engine, Kernel, Run, TryRun
 from ..core.enums import DML_PERSISTENT_BUFFER_ALIGNMENT, ExecutionFlags
-from ..core.errors import Violation, error
+from ..core.errors import Violation, error, kind_of, refuse
+from ..core.memory import address
 from ..core.strided_layout import Array
-from ..operators.schema import OperatorDesc, OperatorSpec, Tensor, no_value_checks
-from ..operators.validate import check_values, kind_of
+from ..operators.schema import OperatorDesc, OperatorSpec, Tensor
+from ..operators.validate import check_values
 from .binding import (
     DML_BUFFER_ARRAY_BINDING,
     DML_BUFFER_BINDING,
     BindingTable,
     Bound,
-    Slot,
     bind,
     bind_array,
     bind_range,
     check_range,
     check_sharing,
     try_bind,
-    violation,
 )
-from .memory import address
 from .persistent import KEPT, InitialisedResource, ResourceTag
+from .slots import Slot
 
 if TYPE_CHECKING:
     from .._native import LayoutMatcher
-    from .device import Device
+    from .context import Context
 
 
 _ALL_FLAGS = ExecutionFlags(sum(ExecutionFlags))
@@ -46,7 +45,7 @@ _ALL_FLAGS = ExecutionFlags(sum(ExecutionFlags))
 def check_flags(method: str, flags: object) -> None:
     """Refuses what are no flags; rule (D4)."""
     if not isinstance(flags, ExecutionFlags) or flags not in _ALL_FLAGS:
-        raise error([violation(method, "(D4)", "flags", kind_of(flags), "ExecutionFlags, such as ExecutionFlags.NONE")])
+        refuse(method, "(D4)", "flags", kind_of(flags), "ExecutionFlags, such as ExecutionFlags.NONE")
 
 
 class KernelSelection(NamedTuple):
@@ -68,7 +67,7 @@ class DeviceObject:
     noun = ""
     """What messages call it, where that is not its class."""
 
-    def __init__(self, device: Device) -> None:
+    def __init__(self, device: Context) -> None:
         self.device = device
 
 
@@ -78,7 +77,7 @@ class Operator(DeviceObject):
     def __repr__(self) -> str:
         return f"<Operator {self.spec.name} of {self.device}>"
 
-    def __init__(self, device: Device, spec: OperatorSpec, desc: OperatorDesc) -> None:
+    def __init__(self, device: Context, spec: OperatorSpec, desc: OperatorDesc) -> None:
         super().__init__(device)
         self.spec = spec
         self.desc = desc
@@ -103,7 +102,7 @@ class Compiled(DeviceObject, ABC):
     """Whether no value breaks a rule."""
 
     def __init__(
-        self, device: Device, name: str, inputs: list[Slot], outputs: list[Slot], in_place: bool = False
+        self, device: Context, name: str, inputs: list[Slot], outputs: list[Slot], in_place: bool = False
     ) -> None:
         super().__init__(device)
         self.name = name
@@ -229,7 +228,7 @@ class Compiled(DeviceObject, ABC):
             for i, bound in filled.inputs.items():
                 read[i], inputs[i] = bound, bound.array
         elif persistent is not None:
-            raise error([violation(name, "(B9)", "persistent", kind_of(persistent), "None: nothing is OWNED_BY_DML")])
+            refuse(name, "(B9)", "persistent", kind_of(persistent), "None: nothing is OWNED_BY_DML")
         there = [[bound for bound in side if bound is not None] for side in (read, written)]
         shared = check_sharing(name, self._in_place, *there)
         if shared:
@@ -270,7 +269,7 @@ class Compiled(DeviceObject, ABC):
         where, expected = "persistent", "the persistent resource that this operator was initialised with"
         remedy = "Pass what initialise() returned, or bind what an OperatorInitializer was dispatched with"
         if given is None:
-            raise error([violation(name, "(B9)", where, "None", expected, remedy)])
+            refuse(name, "(B9)", where, "None", expected, remedy)
         place = check_range(
             self.device.memory, name, where, given, self._persistent_size, DML_PERSISTENT_BUFFER_ALIGNMENT, False
         )
@@ -278,14 +277,14 @@ class Compiled(DeviceObject, ABC):
             raise error([place])
         memory, offset = place
         if self._mark.number(memory, offset) is None:
-            raise error([violation(name, "(B9)", where, "another buffer", expected, remedy)])
+            refuse(name, "(B9)", where, "another buffer", expected, remedy)
         return place
 
     def _dispatch_table(self, table: BindingTable) -> None:
         name = self.name
         if not self._initialised:
             remedy = "Dispatch an OperatorInitializer first, or call compiled.dispatch, which does"
-            raise error([violation(name, "(D3)", "", "an operator not initialised", "an initialised one", remedy)])
+            refuse(name, "(D3)", "", "an operator not initialised", "an initialised one", remedy)
         sides = ("bind_inputs", self._inputs, table.inputs), ("bind_outputs", self._outputs, table.outputs)
         read, written = bind(self.device.memory, name, sides, False, bind_range)
         self._run(read, written, table.persistent)
@@ -305,8 +304,7 @@ class CompiledOperator(Compiled):
         self._served = served
         # Memory that an operator owns takes more than a glance.
         self._try_run = None if any(slot.owned for slot in inputs) else served.kernel.try_run
-        skips_value_checks = not device.memory.is_host and not device.debug
-        self._any_values = skips_value_checks or spec.check_values is no_value_checks
+        self._any_values = not device.checks_values(spec)
 
     @property
     def engine(self) -> str:
@@ -348,7 +346,7 @@ class OperatorInitializer(DeviceObject):
     resource, or None where it needs none.
     """
 
-    def __init__(self, device: Device, operators: Sequence[Compiled]) -> None:
+    def __init__(self, device: Context, operators: Sequence[Compiled]) -> None:
         super().__init__(device)
         self._operators = operators
         self._dispatched = False
@@ -362,12 +360,12 @@ class OperatorInitializer(DeviceObject):
         with self._lock:
             if self._dispatched:
                 found = "an initializer that was dispatched before"
-                raise error([violation("OperatorInitializer", "(D3)", "", found, "one dispatch of each initializer")])
+                refuse("OperatorInitializer", "(D3)", "", found, "one dispatch of each initializer")
             for side, given in (("bind_inputs", table.inputs), ("bind_outputs", table.outputs)):
                 count = len(self._operators)
                 if given is not None and len(given) != count:
                     expected = f"{count}, one for each operator"
-                    raise error([violation("OperatorInitializer", "(B1)", side, str(len(given)), expected)])
+                    refuse("OperatorInitializer", "(B1)", side, str(len(given)), expected)
             plans = [self._plan(operator, i, table) for i, operator in enumerate(self._operators)]
             self._check_sharing(plans)
             for operator, plan in zip(self._operators, plans, strict=True):
@@ -395,7 +393,7 @@ class OperatorInitializer(DeviceObject):
         array = table.inputs[i] if table.inputs is not None else None
         if not isinstance(array, DML_BUFFER_ARRAY_BINDING):
             expected = "a DML_BUFFER_ARRAY_BINDING with the inputs that are OWNED_BY_DML"
-            raise error([violation(name, "(B2)", f"bind_inputs[{i}]", kind_of(array), expected)])
+            refuse(name, "(B2)", f"bind_inputs[{i}]", kind_of(array), expected)
         side = f"bind_inputs[{i}].Bindings", operator._inputs, array.Bindings
         (owned,) = bind(operator.device.memory, name, [side], True, bind_range)
         resource = table.outputs[i] if table.outputs is not None else None

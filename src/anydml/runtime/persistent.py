@@ -8,9 +8,9 @@ from uuid import uuid4
 
 import numpy as np
 
+from ..core.memory import address
 from ..core.strided_layout import Array
 from .binding import Bound
-from .memory import address
 
 
 class ResourceTag:

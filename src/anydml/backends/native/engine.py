@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ...core.strided_layout import Array, Layout
 from ...operators.pointwise_chain import PointwiseChain
 from ...operators.schema import OperatorDesc, OperatorSpec
-from .. import BindableRun, Declined, Kernel
+from ..base import BindableRun, Declined, Kernel
 
 if TYPE_CHECKING:
     from ..._native import Plan
@@ -33,7 +33,7 @@ class CpuEngine:
     ) -> Kernel | Declined:
         # On first use, so that anydml works where there is no compiled module for the platform.
         try:
-            from ... import _native
+            from ..._native import compile as compile_plan
         except ImportError as error:
             return Declined(f"the compiled module cannot be loaded: {error}")
 
@@ -49,7 +49,7 @@ class CpuEngine:
             name, words = "ELEMENT_WISE", f"{pointwise_lowering.described(program)}, "
         else:
             attributes = spec.attributes(desc)
-        plan = _native.compile(name, inputs, outputs, attributes)
+        plan = compile_plan(name, inputs, outputs, attributes)
         if isinstance(plan, str):
             return Declined(plan)
         return Kernel(

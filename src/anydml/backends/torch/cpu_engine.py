@@ -14,7 +14,7 @@ import numpy as np
 from ...core.enums import ConvolutionDirection, MatrixTransform
 from ...core.strided_layout import Array, Layout
 from ...operators.schema import OperatorDesc, OperatorSpec
-from .. import BindableRun, Declined, Kernel, Run
+from ..base import BindableRun, Declined, Kernel, Run
 from . import lowering as calls
 
 if TYPE_CHECKING:

@@ -10,11 +10,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from ...core.errors import Violation, error
+from ...core.errors import Violation, error, kind_of, refuse, violation
+from ...core.interop import as_array, remedy_of_float
 from ...core.strided_layout import DATA_TYPES, Array, Layout
-from ...operators.validate import kind_of
-from ...runtime.interop import as_array, refuse, remedy_of_float
-from ..triton.launch import TYPES, stream_key_of
+from .tensors import TYPES, stream_key_of
 
 _NUMPY: dict[torch.dtype, np.dtype[Any]] = {
     TYPES[data_type]: dtype for dtype, data_type in DATA_TYPES.items() if data_type in TYPES
@@ -155,13 +154,13 @@ class TorchMemory:
 
     def _no_memory(self, size: int, problem: Exception) -> Violation:
         reason = " ".join(str(problem).split(". ")[0].split())
-        return Violation(
-            operator="Device",
-            where="",
-            found=f"no room for {size} bytes on {self.device} ({reason})",
-            expected="memory for what is brought there",
-            rule="(D6)",
-            remedy="Free what is not needed there, or go in parts",
+        return violation(
+            "Device",
+            "(D6)",
+            "",
+            f"no room for {size} bytes on {self.device} ({reason})",
+            "memory for what is brought there",
+            "Free what is not needed there, or go in parts",
             kind="memory",
         )
 

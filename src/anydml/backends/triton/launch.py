@@ -3,34 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cache
 from itertools import zip_longest
 from typing import Any, NamedTuple, TypeAlias
 
 import torch
 import triton
 
-from ...core.enums import TensorDataType
 from ..torch.devices import is_interpreted
 
 BITS: dict[int, torch.dtype] = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 """The integers that stand for all types of a size: sums and products wrap alike, and copies copy bits."""
-
-TYPES: dict[TensorDataType, torch.dtype] = {
-    TensorDataType.FLOAT32: torch.float32,
-    TensorDataType.FLOAT16: torch.float16,
-    TensorDataType.FLOAT64: torch.float64,
-    TensorDataType.UINT8: torch.uint8,
-    TensorDataType.UINT16: torch.uint16,
-    TensorDataType.UINT32: torch.uint32,
-    TensorDataType.UINT64: torch.uint64,
-    TensorDataType.INT8: torch.int8,
-    TensorDataType.INT16: torch.int16,
-    TensorDataType.INT32: torch.int32,
-    TensorDataType.INT64: torch.int64,
-}
-"""PyTorch's type for each data type."""
-
 
 Tensors: TypeAlias = Sequence[Any]
 """Tensors in header order, None for what is left out."""
@@ -132,30 +114,6 @@ class Launch:
             triton.reinterpret(tensor, dtype) if dtype is not None else tensor
             for tensor, dtype in zip_longest(tensors, self._types[: len(tensors)])
         ]
-
-
-DEFAULT_STREAM = 0
-"""The number of the stream that is there from the beginning, to the end, and never captured."""
-
-
-def stream_key_of(device: torch.device) -> int | None:
-    """The number of PyTorch's current stream; None where what is launched on it is not run but becomes part of a
-    graph."""
-    if device.type == "cpu":
-        return DEFAULT_STREAM
-    stream = _stream_on()(device.index)
-    return None if stream != DEFAULT_STREAM and _is_capturing(device) else stream
-
-
-@cache
-def _stream_on() -> Callable[[int], int]:
-    stream_on: Callable[[int], int] = triton.runtime.driver.active.get_current_stream
-    return stream_on
-
-
-def _is_capturing(device: torch.device) -> bool:
-    asked = getattr(getattr(torch, device.type), "is_current_stream_capturing", None)
-    return asked is not None and asked()
 
 
 def next_power_of_2(n: int) -> int:

@@ -12,8 +12,8 @@ from typing import Any, Literal, TypeVar
 from ...core import enums
 from ...core.enums import PREFIXES
 from ...core.errors import Violation, listing
-from . import Dispatchable, at, hint, model_violation
 from .buffers import Buffer, describe
+from .commands import Dispatchable, at, hint, model_violation
 from .files import Refused, resolve
 from .jsonc import Object
 

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any, NoReturn
 
-from ...core.errors import Violation, error
+from ...core.errors import refuse
 
 MAX_DEPTH = 64
 """How deep lists and objects may nest; a model needs a tenth of it."""
@@ -149,4 +149,4 @@ def _refuse_at(text: str, position: int, expected: str) -> NoReturn:
 
 
 def _refuse(where: str, found: str, expected: str) -> NoReturn:
-    raise error([Violation(operator="", where=where, found=found, expected=expected, rule="(M2)")])
+    refuse("", "(M2)", where, found, expected)

@@ -2,36 +2,39 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable
 from dataclasses import MISSING, fields
 from math import prod
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from ...core import enums
 from ...core.enums import ExecutionFlags, TensorDataType, TensorFlags, TensorType
-from ...core.errors import listing
+from ...core.errors import DMLError, error, listing
 from ...core.tensor_desc import DML_BUFFER_TENSOR_DESC, DML_SCALE_BIAS, DML_SIZE_2D
 from ...operators import ANY_OPERATOR
 from ...operators.fused_activation import FUSIBLE
 from ...operators.schema import OperatorDesc, OperatorSpec
-from . import (
+from .buffers import describe
+from .commands import (
     Binding,
     Bindings,
     Command,
     Dispatch,
     Dispatchable,
-    Model,
     Print,
     WriteFile,
     at,
     hint,
+    model_violation,
     operator_named,
 )
-from .buffers import describe
 from .files import Refused, check_target
 from .images import SUFFIXES, check_image
-from .jsonc import Object
+from .jsonc import Object, parse
+from .limits import format_size
+from .model import Model
 from .resources import Resources
 
 
@@ -355,3 +358,81 @@ _OTHER_KINDS = {
 _TENSOR_OPTIONS = tuple(
     field.name for field in fields(DML_BUFFER_TENSOR_DESC) if field.name not in ("DataType", "Sizes")
 )
+
+
+MAX_MODEL_BYTES = 256 << 20
+
+
+def load(path: str | os.PathLike[str], *, allow_outside: bool = False) -> Model:
+    """Reads a model from a file.
+
+    Args:
+        path: the file; files that the model names are resolved against its folder.
+        allow_outside: whether they may lie outside of it.
+
+    Returns:
+        The model, with what is wrong in it kept for :meth:`Model.check`.
+
+    Raises:
+        DMLError: (M1), (M2).
+    """
+    file = Path(path)
+    try:
+        # Not of the path made from it, which for "" is the current folder.
+        with open(path, "rb") as stream:
+            text = read_text(stream)
+    except (OSError, ValueError) as problem:
+        if isinstance(problem, DMLError):
+            raise
+        reason = problem.strerror if isinstance(problem, OSError) else str(problem)
+        found = f"{str(path)!r} ({reason})"
+        raise error([model_violation("the model", "(M1)", found, "a file that can be read")]) from None
+    return _read(text, file.parent, file, allow_outside)
+
+
+def read_text(stream: IO[bytes]) -> bytes:
+    """The text of a model.
+
+    Raises:
+        DMLError: (M1), it is too long.
+    """
+    text = stream.read(MAX_MODEL_BYTES + 1)
+    if len(text) > MAX_MODEL_BYTES:
+        found = f"more than {format_size(MAX_MODEL_BYTES)}"
+        remedy = "Put initial values into .npy files"
+        raise error([model_violation("the model", "(M1)", found, "at most that", remedy)])
+    return text
+
+
+def loads(text: str | bytes, folder: str | os.PathLike[str] = ".", *, allow_outside: bool = False) -> Model:
+    """Reads a model from a text.
+
+    Args:
+        text: the model; bytes in UTF-8.
+        folder: where the files lie that it names.
+        allow_outside: whether they may lie outside of it.
+
+    Raises:
+        DMLError: (M2).
+
+    >>> model = loads('''{
+    ...     "resources": { "A": { "initialValuesDataType": "FLOAT32", "initialValues": [2, 4, 8, 3] } },
+    ...     "dispatchables": {
+    ...         "product": { "type": "DML_OPERATOR_CUMULATIVE_PRODUCT", "desc": {
+    ...             "InputTensor": { "DataType": "FLOAT32", "Sizes": [4] },
+    ...             "OutputTensor": { "DataType": "FLOAT32", "Sizes": [4] },
+    ...             "Axis": 0 } } },
+    ...     "commands": [
+    ...         { "type": "dispatch", "dispatchable": "product",
+    ...           "bindings": { "InputTensor": "A", "OutputTensor": "A" } },
+    ...         { "type": "print", "resource": "A" } ] }''')
+    >>> model.check()
+    []
+    >>> results = model.run()
+    Resource 'A': 2, 8, 64, 192
+    """
+    return _read(text, Path(folder), None, allow_outside)
+
+
+def _read(text: str | bytes, folder: Path, file: Path | None, allow_outside: bool) -> Model:
+    return Reader(folder, file, allow_outside).model(parse(text))

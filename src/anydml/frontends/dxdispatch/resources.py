@@ -11,7 +11,6 @@ import numpy as np
 from ...core.enums import TensorDataType
 from ...core.errors import listing
 from ...core.strided_layout import DATA_TYPES, DTYPES
-from . import at
 from .buffers import (
     Buffer,
     Constant,
@@ -25,6 +24,7 @@ from .buffers import (
     number,
     numbers,
 )
+from .commands import at
 from .fields import Fields
 from .files import Refused, npy_array, source_size
 from .images import SUFFIXES, image_file

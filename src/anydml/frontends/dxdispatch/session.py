@@ -6,24 +6,24 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from statistics import median
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ...core.enums import TensorDataType
 from ...core.errors import DMLError, error
 from ...core.strided_layout import Array, Layout
-from ...graph import graph_of
+from ...device import Device
+from ...graph.desc import graph_of
 from ...operators.schema import Tensor
 from ...runtime.binding import DML_BUFFER_ARRAY_BINDING, DML_BUFFER_BINDING, BindingTable
 from ...runtime.compiled import Compiled
-from ...runtime.device import Device
-from . import (
+from .buffers import text_of
+from .commands import (
     Binding,
     Command,
     Dispatch,
     Dispatchable,
-    Model,
     Print,
     WriteFile,
     at,
@@ -31,9 +31,12 @@ from . import (
     model_violation,
     no_memory,
 )
-from .buffers import text_of
 from .files import Refused, write_whole
 from .images import SUFFIXES, write_image
+
+if TYPE_CHECKING:
+    from .model import Model
+
 
 _SECONDS_BETWEEN_REPORTS = 0.1
 

@@ -8,16 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from ...core.strided_layout import Layout
 from ...operators import Trait, with_trait
 from ...operators.schema import OperatorDesc, Tensor
 from ...operators.validate import validate
+from ..ir import Network, Vertex
 from ..verify import Port
-
-if TYPE_CHECKING:
-    from ..ir import Network, Vertex
 
 _IN_ANY_ORDER = {
     *with_trait(Trait.POINTWISE),

@@ -10,10 +10,9 @@ rounding of W * s moves results by some units of the last place.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -22,24 +21,16 @@ from ...core.strided_layout import Layout
 from ...core.tensor_desc import DML_BUFFER_TENSOR_DESC
 from ...operators.schema import Tensor
 from ...operators.validate import validate
+from ..ir import Network, Vertex
 from ..verify import Port
-
-if TYPE_CHECKING:
-    from ..ir import Network, Vertex
 
 _PARAMETERS = ("MeanTensor", "VarianceTensor", "ScaleTensor", "BiasTensor")
 
 
-def fold_normalizations(network: Network, owned: set[Port]) -> None:
-    """Folds what can be.
-
-    Args:
-        network: changed.
-        owned: the inputs of the graph that are OWNED_BY_DML.
-    """
-    readers = Counter(port for vertex in network.vertices.values() for port in vertex.sources)
-    readers.update(network.targets.values())
-    stays = owned | set(network.constants)
+def fold_normalizations(network: Network) -> None:
+    """Folds what can be."""
+    readers = network.readers()
+    stays = network.owned | set(network.constants)
     given_by: dict[Port | None, Port] = {}
     for i, normalization in list(network.vertices.items()):
         source = normalization.sources[0] if normalization.sources else None

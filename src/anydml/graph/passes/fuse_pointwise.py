@@ -3,32 +3,29 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...core.strided_layout import Layout
 from ...operators.pointwise_chain import POINTWISE_CHAIN, ChainStep, PointwiseChain
 from ...operators.schema import Tensor
+from ...runtime.context import Context
+from ..ir import Network, Vertex
 from ..verify import Port
 
-if TYPE_CHECKING:
-    from ...runtime.device import Device
-    from ..ir import Vertex
 
-
-def chained(vertices: dict[int, Vertex], targets: Iterable[Port], device: Device) -> dict[int, Vertex]:
-    """The vertices, those that the device runs as one in the place of the last of them."""
-    left = dict(vertices)
-    readers = Counter(port for vertex in vertices.values() for port in vertex.sources)
-    readers.update(targets)
-    for i in vertices:
-        while (merged := _with_one_more(left, i, readers, device)) is not None:
+def chain_pointwise(network: Network) -> None:
+    """Makes operators one where the device runs them as one, in the place of the last of them."""
+    left, readers = dict(network.vertices), network.readers()
+    for i in network.vertices:
+        while (merged := _with_one_more(left, i, readers, network.device)) is not None:
             left[i] = merged
-    return left
+    network.vertices = left
+    chains = [vertex.name for vertex in left.values() if isinstance(vertex.desc, PointwiseChain)]
+    network.notes += [f"in one pass: {name}" for name in chains]
 
 
-def _with_one_more(left: dict[int, Vertex], i: int, readers: Counter[Port | None], device: Device) -> Vertex | None:
+def _with_one_more(left: dict[int, Vertex], i: int, readers: Counter[Port | None], device: Context) -> Vertex | None:
     """A vertex with one of those that feed it, removed; None where it is to be with none."""
     vertex = left[i]
     if not _is_element_wise(vertex):
@@ -55,7 +52,7 @@ def _is_element_wise(vertex: Vertex) -> bool:
     return vertex.spec.pointwise is not None or isinstance(vertex.desc, PointwiseChain)
 
 
-def _is_taken(vertex: Vertex, device: Device) -> bool:
+def _is_taken(vertex: Vertex, device: Context) -> bool:
     layouts = [
         [_layout(tensor) for _, tensor in side(vertex.desc)] for side in (vertex.spec.inputs, vertex.spec.outputs)
     ]

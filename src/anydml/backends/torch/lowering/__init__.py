@@ -11,10 +11,10 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any, NamedTuple, ParamSpec, TypeAlias
 
-from ....core.errors import Violation, error
+from ....core.errors import Violation, error, violation
 from ....core.strided_layout import Layout
 from ....operators.schema import OperatorDesc, OperatorSpec
-from ... import Declined
+from ...base import Declined
 
 Tensors: TypeAlias = Sequence[Any]
 """PyTorch's, in header order, None for what is left out."""
@@ -161,12 +161,12 @@ def guarded(name: str, calls: Callable[Given, None]) -> Callable[Given, None]:
 
 
 def _no_memory(operator: str, problem: Exception) -> Violation:
-    return Violation(
-        operator=operator,
-        where="",
-        found=" ".join(str(problem).split(". ")[0].split()),
-        expected="memory for intermediate results",
-        rule="(D6)",
-        remedy="Free what is not needed there, or go in parts",
+    return violation(
+        operator,
+        "(D6)",
+        "",
+        " ".join(str(problem).split(". ")[0].split()),
+        "memory for intermediate results",
+        "Free what is not needed there, or go in parts",
         kind="memory",
     )

@@ -11,7 +11,7 @@ from ....core.enums import TensorDataType
 from ....core.strided_layout import Layout
 from ....operators import spec_of
 from ....operators.schema import OperatorDesc, OperatorSpec
-from ... import Declined
+from ...base import Declined
 from ...torch import lowering as calls
 from ...torch.lowering import dense
 from ..launch import Planned, Tensors

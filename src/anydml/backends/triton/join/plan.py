@@ -13,8 +13,9 @@ import triton.language as tl
 
 from ....core.strided_layout import Layout, fold
 from ....operators.schema import OperatorDesc, OperatorSpec
-from ... import Declined
-from ..launch import LARGE, Launch, Planned, Tensors, next_power_of_2, stream_key_of
+from ...base import Declined
+from ...torch.tensors import stream_key_of
+from ..launch import LARGE, Launch, Planned, Tensors, next_power_of_2
 from . import kernels as join_kernels
 
 TILE_BYTES = 32 << 10

@@ -12,7 +12,7 @@ from ....core.enums import TensorDataType
 from ....core.strided_layout import Layout
 from ....operators import spec_of
 from ....operators.schema import OperatorDesc, OperatorSpec
-from ... import Declined
+from ...base import Declined
 from ..launch import Launch, Planned, Tensors, next_power_of_2
 from . import kernels as normalization_kernels
 

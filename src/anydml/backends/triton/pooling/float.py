@@ -12,7 +12,7 @@ from ....core.enums import TensorDataType
 from ....core.strided_layout import Layout
 from ....operators.schema import OperatorDesc, OperatorSpec
 from ....operators.window_math import pooling_windows
-from ... import Declined
+from ...base import Declined
 from ..launch import Launch, Planned, Tensors
 from . import float_kernels as float_pooling_kernels
 

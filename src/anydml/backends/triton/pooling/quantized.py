@@ -14,8 +14,9 @@ import triton.language as tl
 from ....core.enums import TensorDataType
 from ....core.strided_layout import Layout
 from ....operators.schema import OperatorDesc, OperatorSpec
-from ... import Declined
-from ..launch import TYPES, Launch, Planned, Tensors, next_power_of_2
+from ...base import Declined
+from ...torch.tensors import TYPES
+from ..launch import Launch, Planned, Tensors, next_power_of_2
 from . import quantized_kernels as pooling_kernels
 
 BLOCK = 1024

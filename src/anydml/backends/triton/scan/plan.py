@@ -18,8 +18,9 @@ import triton.language as tl
 from ....core.enums import AxisDirection, TensorDataType
 from ....core.strided_layout import Layout, fold
 from ....operators.schema import OperatorDesc, OperatorSpec
-from ... import Declined
-from ..launch import BITS, DEFAULT_STREAM, LARGE, TYPES, Launch, Planned, Tensors, next_power_of_2, stream_key_of
+from ...base import Declined
+from ...torch.tensors import DEFAULT_STREAM, TYPES, stream_key_of
+from ..launch import BITS, LARGE, Launch, Planned, Tensors, next_power_of_2
 from . import lookback as scan_chain_kernels
 from . import narrow as scan_narrow_kernels
 from . import tile as scan_kernels

@@ -12,10 +12,10 @@ from collections.abc import Sequence
 
 from ...core.strided_layout import Layout
 from ...operators.schema import OperatorDesc, OperatorSpec
-from .. import Declined
-from ..triton.convolution import plan as convolution
-from ..triton.launch import Planned
-from . import lowering as calls
+from ..base import Declined
+from ..torch import lowering as calls
+from .convolution import plan as convolution
+from .launch import Planned
 
 
 def plan(

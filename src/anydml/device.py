@@ -18,36 +18,30 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..backends import Declined, Engine, Kernel, engines
-from ..backends.torch.devices import NAMES as GPU_NAMES
-from ..backends.torch.devices import find
-from ..core.enums import ExecutionFlags, Feature, FeatureLevel, HResult, TensorDataType
-from ..core.errors import Violation, error, listing
-from ..core.strided_layout import Layout
-from ..operators import spec_of
-from ..operators.schema import OperatorDesc, OperatorSpec
-from ..operators.validate import check_values, flag_of, kind_of, level_of, validate
-from .binding import BindingTable, Slot, violation
-from .compiled import (
+from .core.enums import ExecutionFlags, Feature, FeatureLevel, HResult, TensorDataType
+from .core.errors import error, kind_of, listing, refuse
+from .operators import spec_of
+from .operators.schema import OperatorDesc
+from .operators.validate import validate
+from .runtime.binding import BindingTable
+from .runtime.compiled import (
     Compiled,
     CompiledOperator,
     DeviceObject,
     Dispatchable,
-    KernelSelection,
     Operator,
     OperatorInitializer,
     check_flags,
 )
-from .memory import HOST, Memory
+from .runtime.context import Context
+from .runtime.slots import slots_of
 
 if TYPE_CHECKING:
-    from ..graph import DML_GRAPH_DESC
-    from ..graph.compile import CompiledGraph
-
-DEVICE_NAMES = ("cpu", "reference")
+    from .graph.compile import CompiledGraph
+    from .graph.desc import DML_GRAPH_DESC
 
 
-class Device:
+class Device(Context):
     """A place to run operators. Thread-safe.
 
     Args:
@@ -73,37 +67,6 @@ class Device:
     array([[[[  2.,   8.,  64., 192.]]]], dtype=float32)
     """
 
-    def __init__(
-        self,
-        name: str = "cpu",
-        feature_level: FeatureLevel = FeatureLevel.LEVEL_6_4,
-        strict: bool = False,
-        debug: bool = False,
-    ) -> None:
-        if type(name).__module__ == "torch" and type(name).__name__ == "device":
-            name = str(name)
-        is_gpu = isinstance(name, str) and GPU_NAMES.fullmatch(name) is not None
-        if not is_gpu and (not isinstance(name, str) or name not in DEVICE_NAMES):
-            expected = listing([*DEVICE_NAMES, "cuda", "cuda:1", "xpu"])
-            remedy = "Names are PyTorch's: cuda is a GPU of NVIDIA or AMD, xpu one of Intel"
-            raise _unsupported("Device", "name", kind_of(name), expected, "(D1)", remedy)
-        self.feature_level = level_of("Device", feature_level)
-        self.name = name
-        self.strict = flag_of("Device", "strict", strict)
-        self.debug = flag_of("Device", "debug", debug)
-        self.memory: Memory = HOST
-        self._engines: tuple[Engine, ...]
-        self._reduced: tuple[Engine, ...]
-        """Where half precision is allowed."""
-        if is_gpu:
-            self.memory, self._engines, self._reduced = _gpu(name)
-        else:
-            self._engines = self._reduced = engines(name)
-
-    def __repr__(self) -> str:
-        strict = ", strict=True" if self.strict else ""
-        return f"Device({self.name!r}, FeatureLevel.{self.feature_level.name}{strict})"
-
     def create_operator(self, desc: OperatorDesc) -> Operator:
         """Checks a desc against the rules and this device's feature level.
 
@@ -128,46 +91,8 @@ class Device:
         self._owns("compile_operator", operator, Operator)
         check_flags("compile_operator", flags)
         spec, desc = operator.spec, operator.desc
-        inputs = [(label, tensor, Layout.of_desc(tensor) if tensor else None) for label, tensor in spec.inputs(desc)]
-        written = [(label, tensor, Layout.of_desc(tensor) if tensor else None) for label, tensor in spec.outputs(desc)]
-        outputs = [Slot(label, tensor, layout, layout, True) for label, tensor, layout in written]
-        aligned = spec.align(desc, [layout for _, _, layout in inputs])
-        slots = [Slot(*member, engine_sees) for member, engine_sees in zip(inputs, aligned, strict=True)]
+        slots, outputs = slots_of(spec, desc)
         return CompiledOperator(operator, self.compile(spec, desc, slots, outputs, flags), slots, outputs)
-
-    def compile(
-        self,
-        spec: OperatorSpec,
-        desc: OperatorDesc,
-        inputs: Sequence[Slot],
-        outputs: Sequence[Slot],
-        flags: ExecutionFlags = ExecutionFlags.NONE,
-    ) -> KernelSelection:
-        """Asks the engines in turn; the functions compile here too, for the layouts of their arrays."""
-        declined: list[tuple[str, Declined]] = []
-        is_reduced = ExecutionFlags.ALLOW_HALF_PRECISION_COMPUTATION in flags
-        for engine in self._reduced if is_reduced else self._engines:
-            answer = engine.compile(spec, desc, [slot.aligned for slot in inputs], [slot.aligned for slot in outputs])
-            if isinstance(answer, Kernel):
-                return KernelSelection(engine, answer, tuple(declined))
-            declined.append((engine.name, answer))
-        reasons = "; ".join(f"{name}: {each.reason}" for name, each in declined)
-        raise _unsupported(spec.name, "", reasons, f"a kernel on {self}", "(D8)", 'The device "cpu" has one')
-
-    def fuses(
-        self, spec: OperatorSpec, desc: OperatorDesc, inputs: Sequence[Layout | None], outputs: Sequence[Layout | None]
-    ) -> bool:
-        """Whether a chain of operators of a graph is better given to the engines as one."""
-        engine = self._engines[0]
-        return engine.fuses_pointwise and isinstance(engine.compile(spec, desc, inputs, outputs), Kernel)
-
-    def check_values(self, spec: OperatorSpec, desc: OperatorDesc, inputs: Sequence[Any]) -> list[Violation]:
-        """What an operator demands of the values of its inputs; nothing on a GPU, but with `debug`."""
-        if not self.memory.is_host:
-            if not self.debug:
-                return []
-            inputs = [None if array is None else array.numpy() for array in inputs]
-        return check_values(spec, desc, inputs)
 
     def compile_graph(self, desc: DML_GRAPH_DESC, flags: ExecutionFlags = ExecutionFlags.NONE) -> CompiledGraph:
         """Plans a graph: folds what is constant, fuses activations, chains element-wise operators, lays out the memory.
@@ -180,7 +105,7 @@ class Device:
             DMLError: (G1) to (G8), (D4).
         """
         # On first use, as most never use graphs.
-        from ..graph.compile import compile_graph
+        from .graph.compile import compile_graph
 
         return compile_graph(self, desc, flags)
 
@@ -188,7 +113,7 @@ class Device:
         """What initialises compiled operators and graphs of this device, once."""
         if not isinstance(operators, (list, tuple)):
             expected = "a list of CompiledOperator"
-            raise error([violation("create_operator_initializer", "(D2)", "", kind_of(operators), expected)])
+            refuse("create_operator_initializer", "(D2)", "", kind_of(operators), expected)
         compiled = list(operators)
         for operator in compiled:
             self._owns("create_operator_initializer", operator, Compiled)
@@ -207,9 +132,7 @@ class Device:
         """
         self._owns("dispatch", dispatchable, OperatorInitializer, Compiled)
         if not isinstance(bindings, BindingTable) or bindings.dispatchable is not dispatchable:
-            raise error(
-                [violation("dispatch", "(D2)", "bindings", kind_of(bindings), "the table of this dispatchable")]
-            )
+            refuse("dispatch", "(D2)", "bindings", kind_of(bindings), "the table of this dispatchable")
         dispatchable._dispatch_table(bindings)
 
     def check_feature_support(self, feature: Feature, query: Any) -> bool | FeatureLevel:
@@ -234,44 +157,22 @@ class Device:
             if there:
                 return FeatureLevel(max(there))
             expected = f"a level up to {self.feature_level.number}"
-            raise _unsupported("check_feature_support", "query", kind_of(query), expected, "(D5)")
+            refuse(
+                "check_feature_support",
+                "(D5)",
+                "query",
+                kind_of(query),
+                expected,
+                hresult=HResult.DXGI_ERROR_UNSUPPORTED,
+            )
         expected = "TENSOR_DATA_TYPE_SUPPORT with a TensorDataType, or FEATURE_LEVELS with a list of FeatureLevel"
         found = f"{kind_of(feature)} with {kind_of(query)}"
-        raise error([violation("check_feature_support", "(D5)", "feature", found, expected)])
+        refuse("check_feature_support", "(D5)", "feature", found, expected)
 
     def _owns(self, method: str, child: object, *kinds: type[DeviceObject]) -> None:
         if not isinstance(child, kinds):
             expected = listing(kind.noun or kind.__name__ for kind in kinds)
-            raise error([violation(method, "(D2)", "", kind_of(child), expected, kind="type")])
+            refuse(method, "(D2)", "", kind_of(child), expected, kind="type")
         if child.device is not self:
             found = f"an object of another device, {child.device}"
-            raise error([violation(method, "(D2)", "", found, f"one of this device, {self}")])
-
-
-def _gpu(name: str) -> tuple[Memory, tuple[Engine, ...], tuple[Engine, ...]]:
-    found = find(name)
-    if isinstance(found, tuple):
-        problem, remedy = found
-        expected = "a device that PyTorch and Triton reach"
-        raise _unsupported("Device", "name", problem, expected, "(D7)", remedy)
-    # On first use, as PyTorch takes a second to load.
-    from ..backends.torch.memory import TorchMemory
-    from ..backends.triton import GpuEngine
-
-    return TorchMemory(found), (GpuEngine(name, found),), (GpuEngine(name, found, allow_tf32=True),)
-
-
-def _unsupported(operator: str, where: str, found: str, expected: str, rule: str, remedy: str = "") -> Exception:
-    return error(
-        [
-            Violation(
-                operator=operator,
-                where=where,
-                found=found,
-                expected=expected,
-                rule=rule,
-                remedy=remedy,
-                hresult=HResult.DXGI_ERROR_UNSUPPORTED,
-            )
-        ]
-    )
+            refuse(method, "(D2)", "", found, f"one of this device, {self}")

@@ -11,8 +11,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ..core.strided_layout import Array, Layout
 from .interop import as_array, like
+from .strided_layout import Array, Layout
 
 
 class Memory(Protocol):

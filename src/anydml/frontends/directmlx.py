@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import copysign, inf
 from types import NoneType
 from typing import TYPE_CHECKING, Any
@@ -10,16 +10,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..core.enums import ExecutionFlags, TensorDataType
-from ..core.errors import Violation, error
+from ..core.errors import DMLError, error, kind_of, listing, refuse, violation
+from ..core.strided_layout import DATA_TYPES, DTYPES
 from ..core.tensor_desc import DML_BUFFER_TENSOR_DESC, DML_SCALE_BIAS, SINGLE_END, plain
 from ..functions import element_wise as pairs
+from ..functions._call import as_device, data_type_of
+from ..functions._messages import in_function_terms
+from ..functions._operand_adapter import OperandInfo, Shape, argument_label, broadcast_strides
 from ..functions.element_wise import abs as absolute
 from ..functions.element_wise import identity, recip
-from ..operators import ANY_OPERATOR, OPERATORS, spec
-from ..operators.schema import OperatorDesc, OperatorSpec, Tensor
-from ..operators.shape_inference import complete, is_input
-from ..operators.validate import kind_of
-from . import (
+from ..graph.compile import CompiledGraph, compile_graph
+from ..graph.desc import (
     DML_CONSTANT_DATA_GRAPH_NODE_DESC,
     DML_GRAPH_DESC,
     DML_INPUT_GRAPH_EDGE_DESC,
@@ -28,11 +29,13 @@ from . import (
     DML_OUTPUT_GRAPH_EDGE_DESC,
     Node,
 )
-from .compile import CompiledGraph, compile_graph
-from .verify import GRAPH, Port
+from ..graph.verify import GRAPH, Port
+from ..operators import ANY_OPERATOR, OPERATORS, spec
+from ..operators.schema import OperatorDesc, OperatorSpec, Tensor
+from ..operators.shape_inference import complete, is_input
 
 if TYPE_CHECKING:
-    from ..runtime.device import Device
+    from ..device import Device
 
 
 class Expression:
@@ -49,6 +52,9 @@ class Expression:
 
     # NumPy leaves an operator with a number or an array of its own to this class.
     __array_ufunc__ = None
+
+    def __anydml_adapter__(self, name: str, out: Any, device: Any) -> ExpressionAdapter:
+        return ExpressionAdapter(name, self.graph, out, device)
 
     def __init__(self, graph: Graph, port: Port, tensor: Tensor) -> None:
         self.graph = graph
@@ -173,6 +179,9 @@ class Graph:
         self._inputs: dict[int, Tensor] = {}
         self._nodes: list[Node] = []
         self._sources: list[list[Port | None]] = []
+
+    def __anydml_graph_adapter__(self, name: str, out: Any, device: Any) -> ExpressionAdapter:
+        return ExpressionAdapter(name, self, out, device)
 
     def input(self, tensor: Tensor, index: int | None = None) -> Expression:
         """An input of the graph.
@@ -318,5 +327,79 @@ class Graph:
         return given
 
 
+class ExpressionAdapter:
+    """Operands of a graph, arrays among them its constants."""
+
+    def __init__(self, name: str, graph: Graph, out: Any, device: Any) -> None:
+        self.name = name
+        self.graph = graph
+        remedy = "Leave it out: a graph is dispatched on its own device, with arrays to write to"
+        if out is not None:
+            (found,) = out if isinstance(out, list) and len(out) == 1 else [out]
+            refuse(name, "(G9)", "out", kind_of(found), "None beside expressions", remedy)
+        if device is not None and as_device(device) is not graph.device:
+            refuse(name, "(G9)", "device", kind_of(device), f"{graph.device}, that of the graph", remedy)
+        self.memory = graph.device.memory
+
+    def take(self, where: str, value: Any) -> Expression:
+        if isinstance(value, Expression):
+            return value
+        found = self.memory.import_array(self.name, where, value)
+        array = found if isinstance(found, np.ndarray) else found.numpy()
+        tensor = DML_BUFFER_TENSOR_DESC(DataType=data_type_of(self.name, where, array), Sizes=array.shape)
+        data = np.zeros(tensor.TotalTensorSizeInBytes or 0, np.uint8)
+        data[: array.nbytes] = np.frombuffer(array.tobytes(), np.uint8)
+        return self.graph.constant(tensor, data, where)
+
+    def shape(self, operand: Any) -> Shape:
+        return tuple(operand.tensor.Sizes)
+
+    def dtype(self, operand: Any) -> np.dtype[Any]:
+        data_type = operand.tensor.DataType
+        if data_type not in DTYPES:
+            refuse(self.name, "(S3)", "", f"an expression of {data_type.name}", listing(DATA_TYPES), kind="type")
+        return DTYPES[data_type]
+
+    def look(self, where: str, value: Any) -> OperandInfo:
+        if isinstance(value, Expression):
+            return OperandInfo(self.shape(value), self.dtype(value))
+        array = self.memory.import_array(self.name, where, value)
+        return OperandInfo(tuple(array.shape), array.dtype)
+
+    def spread(self, operand: Any, shape: Shape) -> Any:
+        tensor = operand.tensor
+        if tuple(tensor.Sizes) == shape:
+            return operand
+        return operand.reinterpret(
+            tensor.DataType, shape, broadcast_strides(self.shape(operand), tensor.strides, shape)
+        )
+
+    def wanted_sizes(self, rank: int) -> Shape:
+        return ()
+
+    def apply(self, operands: Mapping[str, Any], options: Mapping[str, Any], sizes: Shape, like: Any) -> list[Any]:
+        found, device = spec(self.name), self.graph.device
+        inputs: dict[str, Any] = {}
+        for label, operand in operands.items():
+            member, bracket, _ = label.partition("[")
+            if bracket:
+                inputs.setdefault(member, []).append(operand)
+            else:
+                inputs[member] = operand
+        try:
+            tensors = {
+                member: [one.tensor for one in each] if isinstance(each, list) else each and each.tensor
+                for member, each in inputs.items()
+            }
+            desc = complete(found, {**options, **tensors}, device.feature_level, sizes)
+            outputs = {member: getattr(desc, member) for member in found.tensors if member not in inputs}
+            outputs = {member: tensor for member, tensor in outputs.items() if tensor is not None}
+            given = {member: each for member, each in inputs.items() if each is not None}
+            return [*self.graph.operator(found.desc, **{**options, **given, **outputs})]
+        except DMLError as problem:
+            names = {label: argument_label(label) for label in operands}
+            raise error(in_function_terms(problem.violations, device, names)) from None
+
+
 def _error(operator: str, where: str, found: str, expected: str, rule: str) -> Exception:
-    return error([Violation(operator=operator, where=where, found=found, expected=expected, rule=rule, kind="type")])
+    return error([violation(operator, rule, where, found, expected, kind="type")])

@@ -28,31 +28,11 @@ from typing import Any
 
 import numpy as np
 
-from ..core.errors import DMLError, Violation, error
-from ..core.strided_layout import DATA_TYPES, Array
-from ..operators.validate import kind_of
+from .errors import DMLError, kind_of, refuse
+from .strided_layout import DATA_TYPES, Array
 
 _DEVICES = {2: "cuda", 10: "cuda", 14: "xpu"}
 """Whose memory is not the CPU's: DLPack's numbers of them, and PyTorch's names."""
-
-
-def refuse(
-    operator: str, rule: str, where: str, found: str, expected: str, remedy: str = "", kind: str = "value"
-) -> Any:
-    """Raises the error for one broken rule."""
-    raise error(
-        [
-            Violation(
-                operator=operator,
-                where=where,
-                found=found,
-                expected=expected,
-                rule=rule,
-                remedy=remedy,
-                kind=kind,  # type: ignore[arg-type]
-            )
-        ]
-    )
 
 
 def as_array(operator: str, where: str, value: Any) -> Array:
@@ -101,7 +81,7 @@ def _import(operator: str, where: str, value: Any) -> Array:
         remedy = "Use .detach()" if needs_grad else "" if is_out else remedy_of_float(value)
         element = f" of {value.dtype}" if hasattr(value, "dtype") else ""
         found = f"{type(value).__name__}{element} ({reason})" if reason else kind_of(value)
-        return refuse(operator, "(A1)", where, found, expected, remedy, kind="type")  # type: ignore[no-any-return]
+        return refuse(operator, "(A1)", where, found, expected, remedy, kind="type")
 
 
 def _to_float32(array: Array) -> Array:

@@ -1,0 +1,171 @@
+"""The engine of Triton kernels and calls of PyTorch over its tensors, for every device that both reach."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from importlib import import_module
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from ...core.errors import refuse
+from ...core.strided_layout import Layout
+from ...operators.schema import OperatorDesc, OperatorSpec
+from ..base import Declined, Kernel, TryRun
+from ..torch import lowering as calls
+from ..torch.devices import is_interpreted
+
+if TYPE_CHECKING:
+    import torch
+
+    from .launch import Planned
+
+Plan: TypeAlias = (
+    "Callable[[OperatorSpec, OperatorDesc, Sequence[Layout | None], Sequence[Layout], str], Planned | Declined]"
+)
+
+KERNELS = {
+    "JOIN": ".join.plan",
+    "CUMULATIVE_SUMMATION": ".scan.plan",
+    "CUMULATIVE_PRODUCT": ".scan.plan",
+    "QUANTIZED_LINEAR_AVERAGE_POOLING": ".pooling.quantized",
+    **dict.fromkeys(("AVERAGE_POOLING", "MAX_POOLING", "MAX_POOLING1", "MAX_POOLING2"), ".pooling.float"),
+    "BATCH_NORMALIZATION": ".normalization.plan",
+    "CONVOLUTION": ".convolution.plan",
+}
+"""The module whose `plan` plans an operator's kernels; all others, and what it declines, are calls of PyTorch."""
+
+REDUCED = {**KERNELS, **dict.fromkeys(("CONVOLUTION", "GEMM"), ".tf32")}
+"""Likewise where TF32 is allowed."""
+
+
+class GpuEngine:
+    """`device` is PyTorch's, where kernels run; its CPU in Triton's interpreter. `allow_tf32` is about CONVOLUTION and
+    GEMM."""
+
+    fuses_pointwise = False
+
+    def __init__(self, name: str, device: torch.device, allow_tf32: bool = False) -> None:
+        self.name = name
+        self.device = device
+        self._allow_tf32 = allow_tf32
+
+    def compile(
+        self,
+        spec: OperatorSpec,
+        desc: OperatorDesc,
+        inputs: Sequence[Layout | None],
+        outputs: Sequence[Layout | None],
+    ) -> Kernel | Declined:
+        from ..torch.tensors import stream_key_of
+
+        if stream_key_of(self.device) is None:
+            refuse(
+                spec.name,
+                "(D9)",
+                "",
+                "to be compiled while a graph is captured",
+                "an operator compiled before",
+                "Run it once before the capture",
+            )
+        planned = self._planned(spec, desc, inputs, outputs)
+        if isinstance(planned, Declined):
+            return planned
+        run = self._there(planned.run)
+
+        def run_arrays(inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
+            run(*[[None if each is None else each.tensor for each in side] for side in (inputs, outputs)])
+
+        run_at = planned.run_at and self._there(planned.run_at)
+        return Kernel(planned.description, run_arrays, self._try_run(run, run_at, inputs, outputs))
+
+    def _planned(
+        self,
+        spec: OperatorSpec,
+        desc: OperatorDesc,
+        inputs: Sequence[Layout | None],
+        outputs: Sequence[Layout | None],
+    ) -> Planned | Declined:
+        modules = REDUCED if self._allow_tf32 else KERNELS
+        if spec.name not in modules:
+            return self._called(spec, desc, inputs, outputs)
+        # On first use, as Triton takes a second to load.
+        plan: Plan = import_module(modules[spec.name], __package__).plan
+        with self._current():
+            written = [layout for layout in outputs if layout is not None]
+            planned = plan(spec, desc, inputs, written, str(self.device))
+            if isinstance(planned, Declined):
+                return self._called(spec, desc, inputs, outputs) if spec.name in calls.FAMILIES else planned
+            for launch, types in planned.launches:
+                launch.compile(self.device, types)
+        where = ", in Triton's interpreter" if is_interpreted() else ""
+        return planned._replace(description=planned.description + where)
+
+    @staticmethod
+    def _called(
+        spec: OperatorSpec,
+        desc: OperatorDesc,
+        inputs: Sequence[Layout | None],
+        outputs: Sequence[Layout | None],
+    ) -> Planned | Declined:
+        from .launch import Planned
+
+        plan = calls.plan(spec, desc, inputs, outputs)
+        return plan if isinstance(plan, Declined) else Planned(*plan)
+
+    def _current(self) -> Any:
+        """A context in which the device is PyTorch's current one."""
+        import torch
+
+        if self.device.type == "cpu":
+            return nullcontext()
+        backend = getattr(torch, self.device.type)
+        return nullcontext() if backend.current_device() == self.device.index else backend.device(self.device)
+
+    def _there(self, run: Callable[..., None]) -> Callable[..., None]:
+        """`run` while the device is PyTorch's current one, with no context where it is already."""
+        import torch
+
+        backend, device, index = getattr(torch, self.device.type), self.device, self.device.index
+        if self.device.type == "cpu" or backend.device_count() == 1:
+            return run
+
+        def run_there(*given: Any) -> None:
+            if backend.current_device() == index:
+                run(*given)
+            else:
+                with backend.device(device):
+                    run(*given)
+
+        return run_there
+
+    def _try_run(
+        self,
+        run: Callable[..., None],
+        run_at: Callable[..., None] | None,
+        inputs: Sequence[Layout | None],
+        outputs: Sequence[Layout | None],
+    ) -> TryRun | None:
+        """`run` where all tensors, of which there may be hundreds, are seen to fit by one native call."""
+        import torch
+
+        try:
+            from ..._native import DeviceLayoutMatcher
+        except ImportError:
+            return None
+        kind, index = torch.empty(0, device=self.device).__dlpack_device__()
+        # What DLPack does not tell, and is wrong with a tensor where it is so.
+        questions = [attrgetter("requires_grad"), torch.Tensor.is_neg]
+        find = DeviceLayoutMatcher(torch.Tensor, inputs, outputs, (int(kind), index), questions).places
+
+        def try_run(inputs: Sequence[Any], outputs: Sequence[Any], in_place: bool) -> bool:
+            places = find(inputs, outputs, in_place)
+            if places is None:
+                return False
+            if run_at is None:
+                run(inputs, outputs)
+            else:
+                run_at(inputs, outputs, places)
+            return True
+
+        return try_run

@@ -1,0 +1,148 @@
+"""Operand adapters: what a function's operands are, be they arrays, or expressions of a graph.
+
+A class whose objects are operands of their own kind, such as :class:`anydml.Expression`, brings its adapter: its
+attribute ``__anydml_adapter__(operand, name, out, device)`` makes one. All else are arrays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol, TypeAlias
+
+import numpy as np
+
+from ..backends.base import Kernel
+from ..core.errors import kind_of, refuse
+from ..core.memory import Memory, restride
+from ..core.strided_layout import Array
+from ..device import Device
+from ._arguments import result_array
+from ._call import as_device, resolve, run
+from ._messages import argument_of
+
+Shape: TypeAlias = tuple[int, ...]
+
+
+class OperandInfo(NamedTuple):
+    """What is to be known of an operand before it is taken."""
+
+    shape: Shape
+    dtype: np.dtype[Any]
+
+
+class OperandAdapter(Protocol):
+    """Takes operands of one kind, and applies operators to them."""
+
+    memory: Memory
+    """Where its arrays lie."""
+
+    def take(self, where: str, value: Any) -> Any:
+        """What a caller gave for an argument, as an operand."""
+        ...
+
+    def shape(self, operand: Any) -> Shape: ...
+
+    def dtype(self, operand: Any) -> np.dtype[Any]: ...
+
+    def look(self, where: str, value: Any) -> OperandInfo:
+        """What a caller gave, looked at without being taken."""
+        ...
+
+    def spread(self, operand: Any, shape: Shape) -> Any:
+        """The operand, broadcast to a shape."""
+        ...
+
+    def wanted_sizes(self, rank: int) -> Shape:
+        """The spatial sizes of what is to be written to, where that is known."""
+        ...
+
+    def apply(self, operands: Mapping[str, Any], options: Mapping[str, Any], sizes: Shape, like: Any) -> list[Any]:
+        """The outputs of the operator; those without an operand are like `like`."""
+        ...
+
+
+def adapter_of(values: Iterable[Any], name: str, out: Any, device: Any) -> OperandAdapter | None:
+    """The adapter that the first value brings which brings one; None where all are arrays."""
+    for value in values:
+        make = getattr(type(value), "__anydml_adapter__", None)
+        if make is not None:
+            adapter: OperandAdapter = make(value, name, out, device)
+            return adapter
+    return None
+
+
+def adapter_for(name: str, values: Iterable[Any], out: Any, device: Any) -> OperandAdapter:
+    """What takes these operands: of arrays alone, or of expressions with arrays among them."""
+    return adapter_of(values, name, out, device) or ArrayAdapter(name, out, device)
+
+
+def are_arrays(values: Iterable[Any]) -> bool:
+    """Whether no value brings an adapter of its own."""
+    return not any(hasattr(type(value), "__anydml_adapter__") for value in values)
+
+
+def argument_label(label: str) -> str:
+    """A function's argument for a tensor's label: ``arrays[1]`` for InputTensors[1]."""
+    member, bracket, rest = label.partition("[")
+    return f"{argument_of(member)}{bracket}{rest}"
+
+
+def broadcast_strides(sizes: Shape, strides: Sequence[int], shape: Shape) -> list[int]:
+    """Strides that broadcast a tensor to a shape, as NumPy does: 0 along what is repeated."""
+    missing = len(shape) - len(sizes)
+    own = zip(sizes, strides, shape[missing:], strict=True)
+    return [0] * missing + [step if size == wanted else 0 for size, step, wanted in own]
+
+
+class ArrayAdapter:
+    """Operands in the memory of a device."""
+
+    def __init__(self, name: str, out: Any, device: Any) -> None:
+        self.name = name
+        self.out = out
+        self.device: Device = as_device(device)
+        self.memory = self.device.memory
+        self.kernel: Kernel | None = None
+        """What served, once it has run."""
+
+    def take(self, where: str, value: Any) -> Array:
+        return self.memory.to_device(self.memory.import_array(self.name, where, value))
+
+    def shape(self, operand: Any) -> Shape:
+        return tuple(operand.shape)
+
+    def dtype(self, operand: Any) -> np.dtype[Any]:
+        dtype: np.dtype[Any] = operand.dtype
+        return dtype
+
+    def look(self, where: str, value: Any) -> OperandInfo:
+        array = self.memory.import_array(self.name, where, value)
+        return OperandInfo(tuple(array.shape), array.dtype)
+
+    def spread(self, operand: Any, shape: Shape) -> Any:
+        if operand.shape == shape:
+            return operand
+        return restride(operand, shape, broadcast_strides(self.shape(operand), operand.strides, shape))
+
+    def wanted_sizes(self, rank: int) -> Shape:
+        if not isinstance(self.out, (list, tuple)) or not self.out or self.out[0] is None:
+            return ()
+        shape = self.memory.import_array(self.name, "out", self.out[0]).shape
+        return tuple(shape[2:]) if len(shape) == rank else ()
+
+    def apply(self, operands: Mapping[str, Any], options: Mapping[str, Any], sizes: Shape, like: Any) -> list[Any]:
+        named = {argument_label(label): operand for label, operand in operands.items()}
+        described = resolve(self.name, named, self.device, options, sizes)
+        count = len(described.results)
+        out = [None] * count if self.out is None else self.out
+        if not isinstance(out, (list, tuple)) or len(out) != count:
+            expected = f"a list of {count} arrays, one for each output"
+            refuse(self.name, "(A4)", "out", kind_of(out), expected, kind="type")
+        results = [
+            result_array(self.memory, self.name, place, *result)
+            for place, result in zip(out, described.results, strict=True)
+        ]
+        self.kernel = run(described, list(operands.values()), results, self.device)
+        # What has no operand to be like is the device's own.
+        sides = zip(out, results, strict=True)
+        return [self.memory.export(result if not operands else like, place, result) for place, result in sides]

@@ -1,0 +1,47 @@
+"""Operator fusion: an activation becomes a member of the operator whose result nothing else reads."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from ...core.strided_layout import Layout
+from ...operators.fused_activation import FUSIBLE, fused_since
+from ...operators.schema import OperatorDesc
+from ...operators.validate import validate
+from ...runtime.context import Context
+from ..ir import Network, Vertex
+from ..verify import Port
+
+
+def fuse_activations(network: Network) -> None:
+    """Makes an activation a member of the operator whose result nothing else reads."""
+    readers = network.readers()
+    given_by: dict[Port | None, Port] = {}
+    for i, activation in list(network.vertices.items()):
+        source = activation.sources[0] if activation.sources else None
+        if activation.spec.name not in FUSIBLE or source is None or readers[source] != 1:
+            continue
+        producer = network.vertices.get(source.node)
+        fused = None if producer is None else _fused(network.device, producer, activation)
+        if producer is None or fused is None:
+            continue
+        producer.desc = fused
+        given_by[Port(i, 0)] = source
+        network.notes.append(f"{activation.name} fused into {producer.name}")
+    network.replace(given_by)
+
+
+def _fused(device: Context, producer: Vertex, activation: Vertex) -> OperatorDesc | None:
+    """The desc of both in one, where the rules allow it."""
+    since = fused_since(activation.spec.name, producer.spec.name)
+    inner: Any = activation.desc
+    outer: Any = producer.desc
+    if since is None or since > device.feature_level or getattr(outer, "FusedActivation", device) is not None:
+        return None
+    between = Layout.of_desc(outer.OutputTensor), Layout.of_desc(inner.InputTensor)
+    if not between[0].same_place(between[1]):
+        return None
+    alone = replace(inner, **dict.fromkeys(activation.spec.tensors))
+    both: OperatorDesc = replace(outer, FusedActivation=alone, OutputTensor=inner.OutputTensor)
+    return None if validate(both, device.feature_level, device.strict) else both

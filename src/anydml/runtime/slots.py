@@ -1,0 +1,39 @@
+"""The inputs and outputs of an operator, a graph or a function's call, with how each lies in memory."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ..core.enums import TensorFlags
+from ..core.strided_layout import Layout
+from ..operators.schema import OperatorDesc, OperatorSpec, Tensor
+
+
+class Slot(NamedTuple):
+    """An input or output of a compiled operator."""
+
+    label: str
+    tensor: Tensor | None
+    layout: Layout | None
+    """As the user sees it, by the desc."""
+    aligned: Layout | None
+    """As the engine sees it."""
+    is_output: bool = False
+
+    @property
+    def owned(self) -> bool:
+        return self.tensor is not None and self.tensor.Flags == TensorFlags.OWNED_BY_DML
+
+
+def slot_of(label: str, tensor: Tensor | None, is_output: bool = False) -> Slot:
+    """The slot of a tensor that an engine sees as its desc has it."""
+    layout = None if tensor is None else Layout.of_desc(tensor)
+    return Slot(label, tensor, layout, layout, is_output)
+
+
+def slots_of(spec: OperatorSpec, desc: OperatorDesc) -> tuple[list[Slot], list[Slot]]:
+    """The inputs and outputs of an operator, in header order, those that its desc leaves out among them."""
+    inputs = [slot_of(label, tensor) for label, tensor in spec.inputs(desc)]
+    aligned = spec.align(desc, [slot.layout for slot in inputs])
+    seen = [slot._replace(aligned=layout) for slot, layout in zip(inputs, aligned, strict=True)]
+    return seen, [slot_of(label, tensor, True) for label, tensor in spec.outputs(desc)]
