@@ -20,10 +20,8 @@ from anydml import (
     TensorDataType,
 )
 from anydml.backends.native.pointwise_lowering import NoLowering, program_of
-from anydml.backends.torch import lowering as calls
-from anydml.backends.triton.engine import KERNELS
 from anydml.core.strided_layout import Layout
-from anydml.operators import spec_of
+from anydml.operators import OPERATORS, spec_of
 from anydml.operators.schema import OperatorDesc
 
 GPU = os.environ.get("ANYDML_TEST_DEVICE", "")
@@ -32,7 +30,7 @@ ENGINES = ("reference", "cpu", GPU) if GPU else ("reference", "cpu")
 WITH_KERNELS = ("CUMULATIVE_", "JOIN_", "QUANTIZED_LINEAR_AVERAGE_POOLING_")
 """What neither begins so, nor has a program, nor is by channel, is served by the reference on the CPU too, but where it
 is large or its channels lie last."""
-ON_GPUS = {*calls.FAMILIES, *KERNELS}
+ON_GPUS = frozenset(OPERATORS)
 """What a GPU serves."""
 DEVICES = {"torch": "cpu"}
 """Where an engine is the device's second."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, make_dataclass
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -33,6 +33,11 @@ Constants: TypeAlias = tuple[str, tuple[float, ...]]
 NativeCode: TypeAlias = str | tuple[str | float, ...] | Callable[[Any, TensorDataType], Constants]
 """The native opcode, alone or with its constants, which are members' names or numbers; or what gives both for a desc
 and the data type that it is computed in."""
+
+SIGNED: Array = np.array([[[[-2.5, -1, 0], [0.5, 1, 4]]]], np.float32)
+POSITIVE: Array = np.array([[[[0.25, 1, 2], [4, 9, 10]]]], np.float32)
+_PAIR = np.array([[[[7, -7, 4], [1, 2, 9]]]], np.float32), np.array([[[[2, 2, -3], [4, 5, 3]]]], np.float32)
+"""What small examples compute with."""
 
 _TENSORS = {
     "InputTensor": "the elements.",
@@ -88,6 +93,10 @@ class Pointwise:
         support: its tables; a line for each level where all tensors have the same, see :func:`uniform_support`.
         reference: ``reference(desc, *inputs)``, by NumPy.
         native: the opcode of the native engine's pointwise program; None where that needs code of its own.
+        torch: ``torch(library, desc, *inputs)``, by PyTorch in double precision, the first input scaled; or the name of
+            its function; None where `backends/torch/lowering/pointwise.py` has code of its own.
+        torch_in_own_type: the types of which that function is right in the elements' own type, without a ScaleBias.
+        example: members of a small example; its inputs where they are not the usual ones.
         inputs: the input tensors, in header order.
         members: the other members with their meanings; a type other than FLOAT stands before, with a bar:
             ``enums.TensorDataType | the type of Min and Max.``
@@ -103,6 +112,9 @@ class Pointwise:
     support: str
     reference: Callable[..., Array]
     native: NativeCode | None = None
+    torch: str | Callable[..., Any] | None = None
+    torch_in_own_type: Literal["", "floats", "all"] = ""
+    example: Mapping[str, Any] = field(default_factory=dict)
     inputs: tuple[str, ...] = ("InputTensor",)
     members: Mapping[str, str] = field(default_factory=dict)
     scale_bias: bool = False
@@ -150,6 +162,7 @@ class Pointwise:
             needs=self.level_requirements,
             in_place=True,
             pointwise=self,
+            example={**dict(zip(self.inputs, _PAIR if others else (SIGNED,), strict=True)), **self.example},
         )
 
     def _desc(self, name: str, table: SupportTable) -> type[OperatorDesc]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import Field, dataclass, fields
+from dataclasses import Field, dataclass, field, fields
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, TypeAlias
 
@@ -45,12 +45,12 @@ class OperatorDesc:
     counts: ClassVar[Mapping[str, tuple[str, ...]]] = {}
 
     def __post_init__(self) -> None:
-        for name, field in self.__dataclass_fields__.items():
+        for name, member in self.__dataclass_fields__.items():
             value = getattr(self, name)
             simple = plain(value)
-            if field.type == "FLOAT":
+            if member.type == "FLOAT":
                 simple = single(simple)
-            elif field.type == "FLOATs" and isinstance(simple, tuple):
+            elif member.type == "FLOATs" and isinstance(simple, tuple):
                 simple = tuple([single(each) for each in simple])
             if simple is not value:
                 object.__setattr__(self, name, simple)
@@ -216,6 +216,9 @@ class OperatorSpec:
     support_by: tuple[str, Mapping[Any, SupportTable]] | None = None
     """Of an operator whose tables differ by the value of a member: the member, and the table for each of its values.
     `support` then has what any of them has."""
+    example: Mapping[str, Any] = field(default_factory=dict)
+    """The members of a small example: arrays for its inputs; outputs as :func:`shape_inference.complete` has them. An
+    activation is its operator's name with its members."""
     in_place: bool = False
     """Whether the output may be bound to the input's memory."""
     pointwise: Any = None
@@ -229,7 +232,7 @@ class OperatorSpec:
     @cached_property
     def members(self) -> dict[str, str]:
         """The names of the desc's members, in header order, and the names of their types."""
-        return {field.name: str(field.type) for field in fields(self.desc)}
+        return {member.name: str(member.type) for member in fields(self.desc)}
 
     @cached_property
     def tensors(self) -> dict[str, SupportRow]:

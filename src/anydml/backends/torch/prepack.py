@@ -37,8 +37,8 @@ from ...core.strided_layout import Layout, fold
 from ...operators.specs.convolution import DML_CONVOLUTION_OPERATOR_DESC
 from ...operators.window_math import Window, windows_of
 from .lowering import Tensors
-from .lowering.activation import finish
 from .lowering.dense import SETTINGS, is_extreme, single_precision
+from .lowering.pointwise import finish
 
 Bind = Callable[[Tensors, Tensors], Callable[[], None]]
 """Takes the tensors of a dispatch, or of many, and gives what computes it."""

@@ -95,7 +95,8 @@ class GpuEngine:
             written = [layout for layout in outputs if layout is not None]
             planned = plan(spec, desc, inputs, written, str(self.device))
             if isinstance(planned, Declined):
-                return self._called(spec, desc, inputs, outputs) if spec.name in calls.FAMILIES else planned
+                called = self._called(spec, desc, inputs, outputs)
+                return planned if called == Declined(calls.NO_CALLS) else called
             for launch, types in planned.launches:
                 launch.compile(self.device, types)
         where = ", in Triton's interpreter" if is_interpreted() else ""

@@ -19,12 +19,22 @@ import numpy as np
 
 from ...core.enums import FeatureLevel, TensorDataType
 from ...core.strided_layout import Array
-from ..pointwise import Constants, Pointwise, in_double, in_wider_type
+from ..pointwise import POSITIVE, SIGNED, Constants, Pointwise, in_double, in_wider_type
 from ..schema import LevelRequirement
 
 
 def _shrink(desc: Any, x: Array) -> Array:
     return np.where(x > desc.Threshold, x - desc.Bias, np.where(x < -desc.Threshold, x + desc.Bias, 0))
+
+
+def _shrink_by_torch(torch: Any, desc: Any, x: Any) -> Any:
+    y = torch.where(x > desc.Threshold, x - desc.Bias, torch.where(x < -desc.Threshold, x + desc.Bias, 0.0))
+    return torch.where(x.isnan(), x, y)
+
+
+def _softplus(torch: Any, x: Any) -> Any:
+    """ln(1 + e^x)"""
+    return x.clamp(min=0) + torch.log1p(torch.exp(-x.abs()))
 
 
 def _softplus_level(desc: Any) -> Iterator[LevelRequirement]:
@@ -60,6 +70,8 @@ ACTIVATION_ELU = Pointwise(
     fused=True,
     reference=in_double(lambda desc, x: np.where(x >= 0, x, desc.Alpha * np.expm1(x))),
     native=("ELU", "Alpha"),
+    torch=lambda torch, desc, x: torch.where(x >= 0, x, desc.Alpha * torch.expm1(x)),
+    example={"Alpha": 1},
     support=_TABLE_1,
 )
 
@@ -72,6 +84,8 @@ ACTIVATION_HARD_SIGMOID = Pointwise(
     fused=True,
     reference=in_double(lambda desc, x: np.clip(desc.Alpha * x + desc.Beta, 0, 1)),
     native=("HARD_SIGMOID", "Alpha", "Beta"),
+    torch=lambda torch, desc, x: (desc.Alpha * x + desc.Beta).clamp(0, 1),
+    example={"Alpha": 0.25, "Beta": 0.5},
     support=_TABLE_1,
 )
 
@@ -80,6 +94,8 @@ ACTIVATION_IDENTITY = Pointwise(
     fused=True,
     reference=lambda desc, x: x,
     native="COPY",
+    torch=lambda torch, desc, x: x,
+    torch_in_own_type="all",
     support=_TABLE_1,
 )
 
@@ -91,6 +107,8 @@ ACTIVATION_LEAKY_RELU = Pointwise(
     fused=True,
     reference=in_double(lambda desc, x: np.where(x >= 0, x, desc.Alpha * x)),
     native=("LEAKY_RELU", "Alpha"),
+    torch=lambda torch, desc, x: torch.where(x >= 0, x, desc.Alpha * x),
+    example={"Alpha": 0.25},
     support=_TABLE_1,
 )
 
@@ -103,6 +121,8 @@ ACTIVATION_LINEAR = Pointwise(
     fused=True,
     reference=in_double(lambda desc, x: desc.Alpha * x + desc.Beta),
     native=("LINEAR", "Alpha", "Beta"),
+    torch=lambda torch, desc, x: desc.Alpha * x + desc.Beta,
+    example={"Alpha": 2, "Beta": 1},
     support=_TABLE_1,
 )
 
@@ -114,6 +134,7 @@ ACTIVATION_PARAMETERIZED_RELU = Pointwise(
     },
     reference=in_wider_type(lambda desc, x, slope: np.where(x >= 0, x, slope * x)),
     native="PARAMETERIZED_RELU",
+    example={"InputTensor": SIGNED, "SlopeTensor": POSITIVE},
     support=_TABLE_2,
 )
 
@@ -126,6 +147,8 @@ ACTIVATION_PARAMETRIC_SOFTPLUS = Pointwise(
     fused=True,
     reference=in_double(lambda desc, x: desc.Alpha * np.logaddexp(0, desc.Beta * x)),
     native=("SCALED_SOFTPLUS", "Alpha", "Beta"),
+    torch=lambda torch, desc, x: desc.Alpha * _softplus(torch, desc.Beta * x),
+    example={"Alpha": 2, "Beta": 0.5},
     support=_TABLE_1,
 )
 
@@ -134,6 +157,8 @@ ACTIVATION_RELU = Pointwise(
     fused=True,
     reference=in_double(lambda desc, x: np.maximum(0, x)),
     native="RELU",
+    torch=lambda torch, desc, x: x.clamp(min=0),
+    torch_in_own_type="all",
     support=_TABLE_2,
 )
 
@@ -146,6 +171,8 @@ ACTIVATION_SCALED_ELU = Pointwise(
     fused=True,
     reference=in_double(lambda desc, x: desc.Gamma * np.where(x > 0, x, desc.Alpha * np.expm1(x))),
     native=("SCALED_ELU", "Alpha", "Gamma"),
+    torch=lambda torch, desc, x: desc.Gamma * torch.where(x > 0, x, desc.Alpha * torch.expm1(x)),
+    example={"Alpha": 1.6732, "Gamma": 1.0507},
     support=_TABLE_1,
 )
 
@@ -158,6 +185,8 @@ ACTIVATION_SCALED_TANH = Pointwise(
     fused=True,
     reference=in_double(lambda desc, x: desc.Alpha * np.tanh(desc.Beta * x)),
     native=("SCALED_TANH", "Alpha", "Beta"),
+    torch=lambda torch, desc, x: desc.Alpha * torch.tanh(desc.Beta * x),
+    example={"Alpha": 1, "Beta": 0.5},
     support=_TABLE_1,
 )
 
@@ -166,6 +195,7 @@ ACTIVATION_SIGMOID = Pointwise(
     fused=True,
     reference=in_double(lambda desc, x: 1 / (1 + np.exp(-x))),
     native="SIGMOID",
+    torch="sigmoid",
     support=_TABLE_1,
 )
 
@@ -178,6 +208,8 @@ ACTIVATION_SOFTPLUS = Pointwise(
     level_requirements=_softplus_level,
     reference=in_double(lambda desc, x: np.logaddexp(0, desc.Steepness * x) / desc.Steepness),
     native=_softplus_code,
+    torch=lambda torch, desc, x: _softplus(torch, desc.Steepness * x) / desc.Steepness,
+    example={"Steepness": 1},
     support=_TABLE_1,
 )
 
@@ -186,6 +218,7 @@ ACTIVATION_SOFTSIGN = Pointwise(
     fused=True,
     reference=in_double(lambda desc, x: np.where(np.isinf(x), np.sign(x), x / (1 + np.abs(x)))),
     native="SOFTSIGN",
+    torch=lambda torch, desc, x: torch.where(x.isinf(), x.sign(), x / (1 + x.abs())),
     support=_TABLE_1,
 )
 
@@ -194,6 +227,7 @@ ACTIVATION_TANH = Pointwise(
     fused=True,
     reference=in_double(lambda desc, x: np.tanh(x)),
     native="TANH",
+    torch="tanh",
     support=_TABLE_1,
 )
 
@@ -205,6 +239,8 @@ ACTIVATION_THRESHOLDED_RELU = Pointwise(
     fused=True,
     reference=in_double(lambda desc, x: np.where(x > desc.Alpha, x, 0)),
     native=("THRESHOLDED_RELU", "Alpha"),
+    torch=lambda torch, desc, x: torch.where((x > desc.Alpha) | x.isnan(), x, 0.0),
+    example={"Alpha": 0.5},
     support=_TABLE_1,
 )
 
@@ -217,6 +253,8 @@ ACTIVATION_SHRINK = Pointwise(
     fused=True,
     reference=in_double(_shrink),
     native=("SHRINK", "Bias", "Threshold"),
+    torch=_shrink_by_torch,
+    example={"Bias": 0.5, "Threshold": 0.5},
     support="""
         5.1 | 1 to 8 | FLOAT32, FLOAT16, INT32, INT16, INT8, UINT32, UINT16, UINT8
         3.0 | 1 to 8 | FLOAT32, FLOAT16

@@ -16,9 +16,10 @@ import numpy as np
 
 from ...core.enums import TensorDataType
 from ...core.strided_layout import DTYPES, Array
+from ...core.tensor_desc import DML_SCALE_BIAS
 from ..constraints import is_held, rounded, scaled, type_of_output
 from ..fused_activation import activated
-from ..pointwise import Constants, Pointwise, in_wider_type
+from ..pointwise import POSITIVE, Constants, Pointwise, in_wider_type
 from ..schema import ConstraintFailure
 
 
@@ -152,6 +153,8 @@ ELEMENT_WISE_IDENTITY = Pointwise(
     scale_bias=True,
     reference=_identity,
     native="COPY",
+    torch=lambda torch, desc, x: x,
+    example={"ScaleBias": DML_SCALE_BIAS(Scale=2, Bias=10)},
     support="""
         4.1 | 1 to 8 | FLOAT64, FLOAT32, FLOAT16, INT64, INT32, INT16, INT8, UINT64, UINT32, UINT16, UINT8
         3.0 | 1 to 8 | FLOAT32, FLOAT16, INT32, INT16, INT8, UINT32, UINT16, UINT8
@@ -165,6 +168,8 @@ ELEMENT_WISE_ABS = Pointwise(
     scale_bias=True,
     reference=in_wider_type(lambda desc, x: np.abs(x)),
     native="ABS",
+    torch="abs",
+    torch_in_own_type="all",
     support="""
         4.1 | 1 to 8 | FLOAT32, FLOAT16, INT64, INT32, INT16, INT8
         3.0 | 1 to 8 | FLOAT32, FLOAT16, INT32, INT16, INT8
@@ -178,6 +183,8 @@ ELEMENT_WISE_ADD = Pointwise(
     inputs=("ATensor", "BTensor"),
     reference=in_wider_type(lambda desc, a, b: a + b),
     native="ADD",
+    torch="add",
+    torch_in_own_type="all",
     support=_TABLE_1,
 )
 
@@ -193,6 +200,7 @@ ELEMENT_WISE_CLIP = Pointwise(
     scale_bias=True,
     reference=in_wider_type(_clip),
     native=_clip_code,
+    example={"Min": -1, "Max": 0.75},
     support=_TABLE_2,
 )
 
@@ -204,6 +212,8 @@ ELEMENT_WISE_DIVIDE = Pointwise(
     inputs=("ATensor", "BTensor"),
     reference=in_wider_type(_quotient),
     native="DIVIDE",
+    torch="div",
+    torch_in_own_type="floats",
     support="""
         6.0 | 1 to 8 | FLOAT32, FLOAT16, INT64, INT32, INT16, INT8, UINT64, UINT32, UINT16, UINT8
         5.1 | 1 to 8 | FLOAT32, FLOAT16, INT32, INT16, INT8, UINT32, UINT16, UINT8
@@ -221,6 +231,7 @@ ELEMENT_WISE_EXP = Pointwise(
     scale_bias=True,
     reference=in_wider_type(lambda desc, x: np.exp(x)),
     native="EXP",
+    torch="exp",
     support=_TABLE_3,
 )
 
@@ -229,6 +240,8 @@ ELEMENT_WISE_LOG = Pointwise(
     scale_bias=True,
     reference=in_wider_type(lambda desc, x: np.log(x)),
     native="LOG",
+    torch="log",
+    example={"InputTensor": POSITIVE},
     support=_TABLE_3,
 )
 
@@ -237,6 +250,8 @@ ELEMENT_WISE_MAX = Pointwise(
     inputs=("ATensor", "BTensor"),
     reference=in_wider_type(lambda desc, a, b: np.fmax(a, b)),
     native="MAX",
+    torch="fmax",
+    torch_in_own_type="floats",
     support=_TABLE_2,
 )
 
@@ -245,6 +260,7 @@ ELEMENT_WISE_MEAN = Pointwise(
     inputs=("ATensor", "BTensor"),
     reference=in_wider_type(_mean),
     native="MEAN",
+    torch=lambda torch, desc, a, b: (a + b) / 2,
     support="""
         3.0 | 1 to 8 | FLOAT32, FLOAT16, INT32, UINT32
         2.1 | 4      | FLOAT32, FLOAT16, INT32, UINT32
@@ -257,6 +273,8 @@ ELEMENT_WISE_MIN = Pointwise(
     inputs=("ATensor", "BTensor"),
     reference=in_wider_type(lambda desc, a, b: np.fmin(a, b)),
     native="MIN",
+    torch="fmin",
+    torch_in_own_type="floats",
     support=_TABLE_2,
 )
 
@@ -265,6 +283,8 @@ ELEMENT_WISE_MULTIPLY = Pointwise(
     inputs=("ATensor", "BTensor"),
     reference=in_wider_type(lambda desc, a, b: a * b),
     native="MULTIPLY",
+    torch="mul",
+    torch_in_own_type="all",
     support=_TABLE_1,
 )
 
@@ -285,6 +305,7 @@ ELEMENT_WISE_POW = Pointwise(
     same_type=("InputTensor", "OutputTensor"),
     reference=_power,
     native="POW",
+    torch="pow",
     support="""
         3.0 | 1 to 8 | FLOAT32, FLOAT16, INT32, INT16, INT8, UINT32, UINT16, UINT8
         1.0 | 4      | FLOAT32, FLOAT16
@@ -296,6 +317,9 @@ ELEMENT_WISE_RECIP = Pointwise(
     scale_bias=True,
     reference=in_wider_type(lambda desc, x: 1 / x),
     native="RECIP",
+    torch="reciprocal",
+    torch_in_own_type="floats",
+    example={"InputTensor": POSITIVE},
     support=_TABLE_3,
 )
 
@@ -304,6 +328,8 @@ ELEMENT_WISE_SQRT = Pointwise(
     scale_bias=True,
     reference=in_wider_type(lambda desc, x: np.sqrt(x)),
     native="SQRT",
+    torch="sqrt",
+    example={"InputTensor": POSITIVE},
     support=_TABLE_3,
 )
 
@@ -312,6 +338,8 @@ ELEMENT_WISE_SUBTRACT = Pointwise(
     inputs=("ATensor", "BTensor"),
     reference=in_wider_type(lambda desc, a, b: a - b),
     native="SUBTRACT",
+    torch="sub",
+    torch_in_own_type="all",
     support="""
         5.1 | 1 to 8 | FLOAT32, FLOAT16, INT64, INT32, INT16, INT8, UINT64, UINT32, UINT16, UINT8
         4.1 | 1 to 8 | FLOAT32, FLOAT16, INT64, INT32, UINT64, UINT32
@@ -329,6 +357,7 @@ ELEMENT_WISE_THRESHOLD = Pointwise(
     scale_bias=True,
     reference=in_wider_type(_threshold),
     native=_threshold_code,
+    example={"Min": 0},
     support="""
         3.0 | 1 to 8 | FLOAT32, FLOAT16, INT32, INT16, INT8, UINT32, UINT16, UINT8
         2.1 | 4      | FLOAT32, FLOAT16, INT32, INT16, INT8, UINT32, UINT16, UINT8
@@ -344,6 +373,9 @@ ELEMENT_WISE_ADD1 = Pointwise(
     },
     reference=in_wider_type(lambda desc, a, b: activated(desc.FusedActivation, a + b)),
     native="ADD",
+    torch="add",
+    torch_in_own_type="all",
+    example={"FusedActivation": ("ACTIVATION_LEAKY_RELU", {"Alpha": 0.25})},
     support="""
         3.0 | 1 to 8 | FLOAT32, FLOAT16
         2.0 | 4 to 5 | FLOAT32, FLOAT16
@@ -358,6 +390,7 @@ ELEMENT_WISE_MODULUS_TRUNCATE = Pointwise(
     inputs=("ATensor", "BTensor"),
     reference=in_wider_type(_remainder),
     native="REMAINDER",
+    torch="fmod",
     support="""
         6.0 | 1 to 8 | FLOAT32, FLOAT16, INT64, INT32, INT16, INT8, UINT64, UINT32, UINT16, UINT8
         3.0 | 1 to 8 | FLOAT32, FLOAT16, INT32, INT16, INT8, UINT32, UINT16, UINT8
@@ -383,6 +416,7 @@ ELEMENT_WISE_CLIP1 = Pointwise(
     check=_check_clip1,
     reference=in_wider_type(_clip1),
     native=_clip1_code,
+    example={"MinMaxDataType": TensorDataType.FLOAT32, "Min": -1, "Max": 0.75},
     support="""
         5.0 | 1 to 8 | FLOAT32, FLOAT16, INT64, INT32, INT16, INT8, UINT64, UINT32, UINT16, UINT8
     """,
@@ -392,6 +426,8 @@ ELEMENT_WISE_NEGATE = Pointwise(
     summary="-x for each element x; the lowest integer stays what it is.",
     reference=in_wider_type(lambda desc, x: -x),
     native="NEGATE",
+    torch="neg",
+    torch_in_own_type="all",
     support="""
         5.0 | 1 to 8 | FLOAT32, FLOAT16, INT64, INT32, INT16, INT8
     """,

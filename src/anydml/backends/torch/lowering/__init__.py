@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Any, NamedTuple, ParamSpec, TypeAlias
 
 from ....core.errors import Violation, error, violation
 from ....core.strided_layout import Layout
+from ....operators import OPERATORS
 from ....operators.schema import OperatorDesc, OperatorSpec
 from ...base import Declined
 
@@ -24,92 +26,18 @@ Run: TypeAlias = Callable[[Tensors, Tensors], None]
 
 Given = ParamSpec("Given")
 
-FAMILIES = {
-    **dict.fromkeys(
-        (
-            "ELEMENT_WISE_IDENTITY",
-            "ELEMENT_WISE_ABS",
-            "ELEMENT_WISE_ADD",
-            "ELEMENT_WISE_CLIP",
-            "ELEMENT_WISE_DIVIDE",
-            "ELEMENT_WISE_EXP",
-            "ELEMENT_WISE_LOG",
-            "ELEMENT_WISE_MAX",
-            "ELEMENT_WISE_MEAN",
-            "ELEMENT_WISE_MIN",
-            "ELEMENT_WISE_MULTIPLY",
-            "ELEMENT_WISE_POW",
-            "ELEMENT_WISE_RECIP",
-            "ELEMENT_WISE_SQRT",
-            "ELEMENT_WISE_SUBTRACT",
-            "ELEMENT_WISE_THRESHOLD",
-            "ELEMENT_WISE_ADD1",
-            "ELEMENT_WISE_MODULUS_TRUNCATE",
-            "ELEMENT_WISE_CLIP1",
-            "ELEMENT_WISE_NEGATE",
-        ),
-        "element_wise",
-    ),
-    **dict.fromkeys(
-        (
-            "ACTIVATION_ELU",
-            "ACTIVATION_HARDMAX",
-            "ACTIVATION_HARD_SIGMOID",
-            "ACTIVATION_IDENTITY",
-            "ACTIVATION_LEAKY_RELU",
-            "ACTIVATION_LINEAR",
-            "ACTIVATION_LOG_SOFTMAX",
-            "ACTIVATION_PARAMETERIZED_RELU",
-            "ACTIVATION_PARAMETRIC_SOFTPLUS",
-            "ACTIVATION_RELU",
-            "ACTIVATION_SCALED_ELU",
-            "ACTIVATION_SCALED_TANH",
-            "ACTIVATION_SIGMOID",
-            "ACTIVATION_SOFTMAX",
-            "ACTIVATION_SOFTPLUS",
-            "ACTIVATION_SOFTSIGN",
-            "ACTIVATION_TANH",
-            "ACTIVATION_THRESHOLDED_RELU",
-            "ACTIVATION_SHRINK",
-            "ACTIVATION_SOFTMAX1",
-            "ACTIVATION_LOG_SOFTMAX1",
-            "ACTIVATION_HARDMAX1",
-        ),
-        "activation",
-    ),
-    **dict.fromkeys(
-        (
-            "SLICE",
-            "CAST",
-            "SPLIT",
-            "PADDING",
-            "VALUE_SCALE_2D",
-            "UPSAMPLE_2D",
-            "GATHER",
-            "FILL_VALUE_CONSTANT",
-            "FILL_VALUE_SEQUENCE",
-            "SLICE1",
-        ),
-        "movement",
-    ),
-    **dict.fromkeys(("CONVOLUTION", "GEMM"), "dense"),
-    **dict.fromkeys(("RNN", "LSTM", "GRU"), "recurrent"),
-    **dict.fromkeys(
-        (
-            "AVERAGE_POOLING",
-            "LP_POOLING",
-            "MAX_POOLING",
-            "MAX_POOLING1",
-            "MAX_POOLING2",
-            "LOCAL_RESPONSE_NORMALIZATION",
-        ),
-        "windows",
-    ),
-    **dict.fromkeys(
-        ("REDUCE", "BATCH_NORMALIZATION", "MEAN_VARIANCE_NORMALIZATION", "MEAN_VARIANCE_NORMALIZATION1"), "statistics"
-    ),
+MODULES = {
+    **dict.fromkeys(("element_wise", "activation"), "pointwise"),
+    **dict.fromkeys(("convolution", "gemm"), "dense"),
+    **dict.fromkeys(("pooling", "max_pooling"), "windows"),
+    **dict.fromkeys(("reduce", "normalization"), "statistics"),
+    **dict.fromkeys(("slice", "cast", "join", "padding", "image", "gather", "fill"), "movement"),
 }
-"""The module that plans an operator, loaded on first use, as PyTorch takes a second."""
+"""The module that plans a family, where it has another name; loaded on first use, as PyTorch takes a second."""
+
+
+NO_CALLS = "there is no kernel for it yet"
+"""Why an operator is declined that no call serves."""
 
 
 class Plan(NamedTuple):
@@ -129,18 +57,20 @@ def plan(
     Args:
         options: what the family's own `plan` takes beside these.
     """
-    if spec.name not in FAMILIES:
-        return Declined("there is no kernel for it yet")
+    family = OPERATORS[spec.name].family if spec.name in OPERATORS else ""
+    module = MODULES.get(family, family)
+    if not module or find_spec(f".{module}", __name__) is None:
+        return Declined(NO_CALLS)
     for layout in (*inputs, *outputs):
         if layout is not None and any(stride < 0 or stride % layout.dtype.itemsize for stride in layout.strides):
             return Declined("PyTorch has no strides that are negative or no multiple of an element")
-    family = import_module(f".{FAMILIES[spec.name]}", __name__)
-    calls = family.plan(spec, desc, inputs, outputs, **options)
+    planner = import_module(f".{module}", __name__)
+    calls = planner.plan(spec, desc, inputs, outputs, **options)
     if isinstance(calls, Declined):
         return calls
     import torch
 
-    return Plan(f"calls of PyTorch {torch.__version__}, in {family.__name__}", guarded(spec.name, calls))
+    return Plan(f"calls of PyTorch {torch.__version__}, in {planner.__name__}", guarded(spec.name, calls))
 
 
 def guarded(name: str, calls: Callable[Given, None]) -> Callable[Given, None]:

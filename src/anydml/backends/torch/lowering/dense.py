@@ -22,7 +22,7 @@ from ....operators.specs.convolution import DML_CONVOLUTION_OPERATOR_DESC
 from ....operators.specs.gemm import DML_GEMM_OPERATOR_DESC
 from ....operators.window_math import Window, windows_of
 from . import Run, Tensors
-from .activation import finish
+from .pointwise import finish
 
 _LARGEST = 2**31 - 1
 """Strides and paddings that libraries take."""

@@ -13,14 +13,16 @@ from ....core.enums import InterpolationMode, PaddingMode
 from ....core.strided_layout import DTYPES, Layout
 from ....operators.constraints import rounded
 from ....operators.schema import OperatorDesc, OperatorSpec
-from . import Run, Tensors
+from ...base import Declined
+from . import NO_CALLS, Run, Tensors
 from .values import LOWEST, bits, double, store, widened
 
 
 def plan(
     spec: OperatorSpec, desc: OperatorDesc, inputs: Sequence[Layout | None], outputs: Sequence[Layout | None]
-) -> Run:
-    return _PLANS[spec.name](desc)
+) -> Run | Declined:
+    make = _PLANS.get(spec.name)
+    return Declined(NO_CALLS) if make is None else make(desc)
 
 
 # Copies of bits

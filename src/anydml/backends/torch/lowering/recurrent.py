@@ -12,7 +12,7 @@ from ....core.enums import RecurrentNetworkDirection
 from ....core.strided_layout import Layout
 from ....operators.schema import OperatorDesc, OperatorSpec
 from . import Run, Tensors
-from .activation import fused
+from .pointwise import fused
 from .values import store, widened
 
 _Step: TypeAlias = Callable[..., Sequence[Any]]

@@ -11,8 +11,9 @@ from ....core.enums import ReduceFunction, TensorDataType
 from ....core.strided_layout import Layout
 from ....operators.schema import OperatorDesc, OperatorSpec
 from . import Run, Tensors
-from .activation import finish
+from .pointwise import finish
 from .values import flipped, store, widened
+from .windows import local_response
 
 
 def plan(
@@ -21,6 +22,9 @@ def plan(
     if spec.name == "REDUCE":
         assert inputs[0] is not None
         return _reduce(desc, inputs[0])
+    if spec.name == "LOCAL_RESPONSE_NORMALIZATION":
+        assert outputs[0] is not None
+        return local_response(desc, outputs[0])
     if spec.name == "BATCH_NORMALIZATION":
         return _normalization(desc, lambda x, mean, variance, *rest: (x.sub_(mean), variance, *rest))
     axes = getattr(desc, "Axes", (1, 2, 3) if getattr(desc, "CrossChannel", False) else (2, 3))

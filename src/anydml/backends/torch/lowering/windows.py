@@ -15,29 +15,28 @@ import torch
 
 from ....core.enums import TensorDataType
 from ....core.strided_layout import Layout
+from ....operators import OPERATORS
 from ....operators.schema import OperatorDesc, OperatorSpec
 from ....operators.window_math import Window, pooling_windows
-from . import Run, Tensors
+from ...base import Declined
+from . import NO_CALLS, Run, Tensors
 from .values import LOWEST, double, flipped, store, widened
 
 
 def plan(
     spec: OperatorSpec, desc: OperatorDesc, inputs: Sequence[Layout | None], outputs: Sequence[Layout | None]
-) -> Run:
+) -> Run | Declined:
     layout = outputs[0]
     assert layout is not None
-    if spec.name == "LOCAL_RESPONSE_NORMALIZATION":
-        return _local_response(desc, layout)
+    make = {"AVERAGE_POOLING": _average, "LP_POOLING": _norm}.get(spec.name)
+    if make is None and OPERATORS[spec.name].family != "max_pooling":
+        return Declined(NO_CALLS)
     walks = [
         _Walk(axis, window, places)
         for axis, (window, places) in enumerate(zip(pooling_windows(desc), layout.sizes[2:], strict=True), 2)
     ]
     walks.reverse()  # along the last dimension first, so that of equal maxima the first in memory wins
-    if spec.name == "AVERAGE_POOLING":
-        return _average(desc, walks)
-    if spec.name == "LP_POOLING":
-        return _norm(desc, walks)
-    return _maximum(layout, walks)
+    return _maximum(layout, walks) if make is None else make(desc, walks)
 
 
 class _Walk:
@@ -175,7 +174,7 @@ def _maximum(layout: Layout, walks: Sequence[_Walk]) -> Run:
     return run
 
 
-def _local_response(desc: Any, layout: Layout) -> Run:
+def local_response(desc: Any, layout: Layout) -> Run:
     count = desc.LocalSize
     walks = [
         _Walk(axis, Window(layout.sizes[axis], count, 1, (count - 1) // 2, count // 2, 1), layout.sizes[axis])
