@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from dataclasses import MISSING, fields
 from pathlib import Path
 
 from anydml.core.enums import OperatorType
 from anydml.functions import FUNCTIONS
+from anydml.functions._pointwise import signature_of
 from anydml.operators import OPERATORS, Trait, spec
 
 ROOT = Path(__file__).parent.parent
@@ -18,6 +20,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from .core import enums
+from .core.enums import TensorDataType
+from .core.tensor_desc import DML_SCALE_BIAS
+from .device import Device
 from .operators.schema import (
     BOOL,
     FLOAT,
@@ -39,10 +44,22 @@ from .operators.schema import (
 '''
 
 
+def source_of(family: str) -> set[str]:
+    """The functions that a family's file writes out."""
+    text = (ROOT / f"src/anydml/functions/{family}.py").read_text()
+    return set(re.findall(r"^def (\w+)\(", text, flags=re.M))
+
+
 def stub() -> str:
     """The text of the stub file."""
     lines = [HEADER.rstrip()]
-    lines += [f"from .functions.{family} import {name} as {name}" for name, family in sorted(FUNCTIONS.items())]
+    rows = {}
+    for name, op in OPERATORS.items():
+        if op.family == FUNCTIONS[op.function] and op.function not in source_of(op.family):
+            rows[op.function] = spec(name).pointwise
+    written = {name: family for name, family in sorted(FUNCTIONS.items()) if name not in rows}
+    lines += [f"from .functions.{family} import {name} as {name}" for name, family in written.items()]
+    lines += [f"def {name}({signature_of(row)}) -> Any: ..." for name, row in sorted(rows.items())]
     for name in OPERATORS:
         lines += [
             "",

@@ -4,6 +4,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from .core import enums
+from .core.enums import TensorDataType
+from .core.tensor_desc import DML_SCALE_BIAS
+from .device import Device
 from .operators.schema import (
     BOOL,
     FLOAT,
@@ -22,7 +25,6 @@ from .operators.schema import (
     Tensors,
     UINTs,
 )
-from .functions.element_wise import abs as abs
 from .functions.element_wise import add as add
 from .functions.pooling import average_pooling as average_pooling
 from .functions.normalization import batch_normalization as batch_normalization
@@ -31,58 +33,59 @@ from .functions.element_wise import clip as clip
 from .functions.convolution import convolution as convolution
 from .functions.scan import cumulative_product as cumulative_product
 from .functions.scan import cumulative_summation as cumulative_summation
-from .functions.element_wise import divide as divide
-from .functions.activation import elu as elu
-from .functions.element_wise import exp as exp
 from .functions.fill import fill_value_constant as fill_value_constant
 from .functions.fill import fill_value_sequence as fill_value_sequence
 from .functions.gather import gather as gather
 from .functions.gemm import gemm as gemm
 from .functions.recurrent import gru as gru
-from .functions.activation import hard_sigmoid as hard_sigmoid
 from .functions.softmax import hardmax as hardmax
 from .functions.element_wise import identity as identity
 from .functions.join import join as join
-from .functions.activation import leaky_relu as leaky_relu
-from .functions.activation import linear as linear
 from .functions.normalization import local_response_normalization as local_response_normalization
-from .functions.element_wise import log as log
 from .functions.softmax import log_softmax as log_softmax
 from .functions.pooling import lp_pooling as lp_pooling
 from .functions.recurrent import lstm as lstm
-from .functions.element_wise import max as max
 from .functions.max_pooling import max_pooling as max_pooling
-from .functions.element_wise import mean as mean
 from .functions.normalization import mean_variance_normalization as mean_variance_normalization
-from .functions.element_wise import min as min
-from .functions.element_wise import modulus_truncate as modulus_truncate
-from .functions.element_wise import multiply as multiply
-from .functions.element_wise import negate as negate
 from .functions.padding import padding as padding
-from .functions.activation import parameterized_relu as parameterized_relu
-from .functions.activation import parametric_softplus as parametric_softplus
-from .functions.element_wise import pow as pow
 from .functions.pooling import quantized_linear_average_pooling as quantized_linear_average_pooling
-from .functions.element_wise import recip as recip
 from .functions.reduce import reduce as reduce
-from .functions.activation import relu as relu
 from .functions.recurrent import rnn as rnn
-from .functions.activation import scaled_elu as scaled_elu
-from .functions.activation import scaled_tanh as scaled_tanh
-from .functions.activation import shrink as shrink
-from .functions.activation import sigmoid as sigmoid
 from .functions.slice import slice as slice
 from .functions.softmax import softmax as softmax
-from .functions.activation import softplus as softplus
-from .functions.activation import softsign as softsign
 from .functions.join import split as split
-from .functions.element_wise import sqrt as sqrt
-from .functions.element_wise import subtract as subtract
-from .functions.activation import tanh as tanh
-from .functions.element_wise import threshold as threshold
-from .functions.activation import thresholded_relu as thresholded_relu
 from .functions.image import upsample_2d as upsample_2d
 from .functions.image import value_scale_2d as value_scale_2d
+def abs(x: Any, *, scale_bias: DML_SCALE_BIAS | None = None, out: Any = None, device: Device | str | None = None) -> Any: ...
+def divide(a: Any, b: Any, *, out: Any = None, device: Device | str | None = None) -> Any: ...
+def elu(x: Any, alpha: float = 1.0, *, out: Any = None, device: Device | str | None = None) -> Any: ...
+def exp(x: Any, *, scale_bias: DML_SCALE_BIAS | None = None, out: Any = None, device: Device | str | None = None) -> Any: ...
+def hard_sigmoid(x: Any, alpha: float = 0.2, beta: float = 0.5, *, out: Any = None, device: Device | str | None = None) -> Any: ...
+def leaky_relu(x: Any, alpha: float = 0.01, *, out: Any = None, device: Device | str | None = None) -> Any: ...
+def linear(x: Any, alpha: float, beta: float = 0.0, *, out: Any = None, device: Device | str | None = None) -> Any: ...
+def log(x: Any, *, scale_bias: DML_SCALE_BIAS | None = None, out: Any = None, device: Device | str | None = None) -> Any: ...
+def max(a: Any, b: Any, *, out: Any = None, device: Device | str | None = None) -> Any: ...
+def mean(a: Any, b: Any, *, out: Any = None, device: Device | str | None = None) -> Any: ...
+def min(a: Any, b: Any, *, out: Any = None, device: Device | str | None = None) -> Any: ...
+def modulus_truncate(a: Any, b: Any, *, out: Any = None, device: Device | str | None = None) -> Any: ...
+def multiply(a: Any, b: Any, *, out: Any = None, device: Device | str | None = None) -> Any: ...
+def negate(x: Any, *, out: Any = None, device: Device | str | None = None) -> Any: ...
+def parameterized_relu(x: Any, slope: Any, *, out: Any = None, device: Device | str | None = None) -> Any: ...
+def parametric_softplus(x: Any, alpha: float, beta: float, *, out: Any = None, device: Device | str | None = None) -> Any: ...
+def pow(x: Any, exponent: Any, *, scale_bias: DML_SCALE_BIAS | None = None, out: Any = None, device: Device | str | None = None) -> Any: ...
+def recip(x: Any, *, scale_bias: DML_SCALE_BIAS | None = None, out: Any = None, device: Device | str | None = None) -> Any: ...
+def relu(x: Any, *, out: Any = None, device: Device | str | None = None) -> Any: ...
+def scaled_elu(x: Any, alpha: float = 1.6732, gamma: float = 1.0507, *, out: Any = None, device: Device | str | None = None) -> Any: ...
+def scaled_tanh(x: Any, alpha: float = 1.0, beta: float = 0.5, *, out: Any = None, device: Device | str | None = None) -> Any: ...
+def shrink(x: Any, bias: float = 0.0, threshold: float = 0.5, *, out: Any = None, device: Device | str | None = None) -> Any: ...
+def sigmoid(x: Any, *, out: Any = None, device: Device | str | None = None) -> Any: ...
+def softplus(x: Any, steepness: float = 1.0, *, out: Any = None, device: Device | str | None = None) -> Any: ...
+def softsign(x: Any, *, out: Any = None, device: Device | str | None = None) -> Any: ...
+def sqrt(x: Any, *, scale_bias: DML_SCALE_BIAS | None = None, out: Any = None, device: Device | str | None = None) -> Any: ...
+def subtract(a: Any, b: Any, *, out: Any = None, device: Device | str | None = None) -> Any: ...
+def tanh(x: Any, *, out: Any = None, device: Device | str | None = None) -> Any: ...
+def threshold(x: Any, min: float, *, scale_bias: DML_SCALE_BIAS | None = None, out: Any = None, device: Device | str | None = None) -> Any: ...
+def thresholded_relu(x: Any, alpha: float = 1.0, *, out: Any = None, device: Device | str | None = None) -> Any: ...
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DML_ELEMENT_WISE_IDENTITY_OPERATOR_DESC(OperatorDesc):

@@ -13,12 +13,10 @@ from ..core.enums import ExecutionFlags, TensorDataType
 from ..core.errors import DMLError, error, kind_of, listing, refuse, violation
 from ..core.strided_layout import DATA_TYPES, DTYPES
 from ..core.tensor_desc import DML_BUFFER_TENSOR_DESC, DML_SCALE_BIAS, SINGLE_END, plain
-from ..functions import element_wise as pairs
+from ..functions import element_wise as _element_wise
 from ..functions._call import as_device, data_type_of
 from ..functions._messages import in_function_terms
 from ..functions._operand_adapter import OperandInfo, Shape, argument_label, broadcast_strides
-from ..functions.element_wise import abs as absolute
-from ..functions.element_wise import identity, recip
 from ..graph.compile import CompiledGraph, compile_graph
 from ..graph.desc import (
     DML_CONSTANT_DATA_GRAPH_NODE_DESC,
@@ -36,6 +34,10 @@ from ..operators.shape_inference import complete, is_input
 
 if TYPE_CHECKING:
     from ..device import Device
+
+
+_functions: Any = _element_wise
+"""What operators of expressions apply; most are made of rows."""
 
 
 class Expression:
@@ -83,52 +85,56 @@ class Expression:
 
     def __add__(self, other: Any) -> Expression:
         number = self._scale_of(other)
-        return _paired(pairs.add, self, other) if number is None else self._scaled(1, number)
+        return _paired(_functions.add, self, other) if number is None else self._scaled(1, number)
 
     def __sub__(self, other: Any) -> Expression:
         number = self._scale_of(other)
-        return _paired(pairs.subtract, self, other) if number is None else self._scaled(1, -number)
+        return _paired(_functions.subtract, self, other) if number is None else self._scaled(1, -number)
 
     def __mul__(self, other: Any) -> Expression:
         number = self._scale_of(other)
-        return _paired(pairs.multiply, self, other) if number is None else self._scaled(number, 0)
+        return _paired(_functions.multiply, self, other) if number is None else self._scaled(number, 0)
 
     def __truediv__(self, other: Any) -> Expression:
         number = self._scale_of(other)
         inverse = None if number is None else self._scale_of(1 / number if number else copysign(inf, number))
-        return _paired(pairs.divide, self, other) if inverse is None else self._scaled(inverse, 0)
+        return _paired(_functions.divide, self, other) if inverse is None else self._scaled(inverse, 0)
 
     def __mod__(self, other: Any) -> Expression:
-        return _paired(pairs.modulus_truncate, self, other)
+        return _paired(_functions.modulus_truncate, self, other)
 
     def __pow__(self, other: Any) -> Expression:
-        return _paired(pairs.pow, self, other)
+        return _paired(_functions.pow, self, other)
 
     def __radd__(self, other: Any) -> Expression:
         return self.__add__(other)
 
     def __rsub__(self, other: Any) -> Expression:
         number = self._scale_of(other)
-        return _paired(pairs.subtract, other, self) if number is None else self._scaled(-1, number)
+        return _paired(_functions.subtract, other, self) if number is None else self._scaled(-1, number)
 
     def __rmul__(self, other: Any) -> Expression:
         return self.__mul__(other)
 
     def __rtruediv__(self, other: Any) -> Expression:
         number = self._scale_of(other)
-        return _paired(pairs.divide, other, self) if number is None else self._unary(recip)._scaled(number, 0)
+        return (
+            _paired(_functions.divide, other, self)
+            if number is None
+            else self._unary(_functions.recip)._scaled(number, 0)
+        )
 
     def __rmod__(self, other: Any) -> Expression:
-        return _paired(pairs.modulus_truncate, other, self)
+        return _paired(_functions.modulus_truncate, other, self)
 
     def __rpow__(self, other: Any) -> Expression:
-        return _paired(pairs.pow, other, self)
+        return _paired(_functions.pow, other, self)
 
     def __neg__(self) -> Expression:
         return 0 - self
 
     def __abs__(self) -> Expression:
-        return self._unary(absolute)
+        return self._unary(_functions.abs)
 
     def _scale_of(self, other: Any) -> float | None:
         """A number that an identity may scale by or add: one of single precision, but no integer beside integers, which
@@ -140,7 +146,7 @@ class Expression:
         return None if is_exact else number
 
     def _scaled(self, scale: float, bias: float) -> Expression:
-        return self._unary(identity, scale_bias=DML_SCALE_BIAS(Scale=scale, Bias=bias))
+        return self._unary(_functions.identity, scale_bias=DML_SCALE_BIAS(Scale=scale, Bias=bias))
 
     def _unary(self, function: Callable[..., Any], **options: Any) -> Expression:
         result: Expression = function(self, **options)

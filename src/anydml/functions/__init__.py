@@ -11,6 +11,7 @@ there from the lowest feature level on.
 
 from __future__ import annotations
 
+import builtins
 from importlib import import_module
 from typing import Any
 
@@ -19,7 +20,7 @@ from ..operators import OPERATORS
 FUNCTIONS = {op.function: op.family for op in reversed(OPERATORS.values())}
 """Function to file, which is loaded on first use. Operators that share a function have it in the first one's family."""
 
-BUILTINS = ("abs", "max", "min", "pow", "slice")
+BUILTINS = tuple(name for name in FUNCTIONS if hasattr(builtins, name))
 """Those that ``from anydml import *`` leaves out, as it would replace Python's own."""
 
 

@@ -96,6 +96,8 @@ class Pointwise:
         torch: ``torch(library, desc, *inputs)``, by PyTorch in double precision, the first input scaled; or the name of
             its function; None where `backends/torch/lowering/pointwise.py` has code of its own.
         torch_in_own_type: the types of which that function is right in the elements' own type, without a ScaleBias.
+        defaults: of the members, in the operator's function.
+        doctest: what the docstring of the operator's function shows.
         example: members of a small example; its inputs where they are not the usual ones.
         inputs: the input tensors, in header order.
         members: the other members with their meanings; a type other than FLOAT stands before, with a bar:
@@ -114,6 +116,8 @@ class Pointwise:
     native: NativeCode | None = None
     torch: str | Callable[..., Any] | None = None
     torch_in_own_type: Literal["", "floats", "all"] = ""
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+    doctest: str = ""
     example: Mapping[str, Any] = field(default_factory=dict)
     inputs: tuple[str, ...] = ("InputTensor",)
     members: Mapping[str, str] = field(default_factory=dict)
@@ -189,6 +193,12 @@ class Pointwise:
         text = self.members[member]
         kind = text.partition(" | ")[0] if " | " in text else "FLOAT"
         return (kind, field(default=None)) if kind.startswith("Optional") else (kind,)
+
+    @property
+    def annotations(self) -> dict[str, str]:
+        """The types of members that are no FLOAT, in the words of functions' signatures."""
+        kinds = {member: text.partition(" | ")[0] for member, text in self.members.items() if " | " in text}
+        return {member: kind.removeprefix("enums.") for member, kind in kinds.items()}
 
     def meanings(self) -> dict[str, str]:
         """What the members mean, in header order."""

@@ -72,6 +72,11 @@ ACTIVATION_ELU = Pointwise(
     native=("ELU", "Alpha"),
     torch=lambda torch, desc, x: torch.where(x >= 0, x, desc.Alpha * torch.expm1(x)),
     example={"Alpha": 1},
+    defaults={"Alpha": 1.0},
+    doctest="""
+        >>> elu([1.0, -1.0])
+        array([ 1.        , -0.63212055], dtype=float32)
+    """,
     support=_TABLE_1,
 )
 
@@ -86,6 +91,11 @@ ACTIVATION_HARD_SIGMOID = Pointwise(
     native=("HARD_SIGMOID", "Alpha", "Beta"),
     torch=lambda torch, desc, x: (desc.Alpha * x + desc.Beta).clamp(0, 1),
     example={"Alpha": 0.25, "Beta": 0.5},
+    defaults={"Alpha": 0.2, "Beta": 0.5},
+    doctest="""
+        >>> hard_sigmoid([-4.0, 0.0, 1.0])
+        array([0. , 0.5, 0.7], dtype=float32)
+    """,
     support=_TABLE_1,
 )
 
@@ -109,6 +119,11 @@ ACTIVATION_LEAKY_RELU = Pointwise(
     native=("LEAKY_RELU", "Alpha"),
     torch=lambda torch, desc, x: torch.where(x >= 0, x, desc.Alpha * x),
     example={"Alpha": 0.25},
+    defaults={"Alpha": 0.01},
+    doctest="""
+        >>> leaky_relu([1.0, -1.0])
+        array([ 1.  , -0.01], dtype=float32)
+    """,
     support=_TABLE_1,
 )
 
@@ -123,6 +138,11 @@ ACTIVATION_LINEAR = Pointwise(
     native=("LINEAR", "Alpha", "Beta"),
     torch=lambda torch, desc, x: desc.Alpha * x + desc.Beta,
     example={"Alpha": 2, "Beta": 1},
+    defaults={"Beta": 0.0},
+    doctest="""
+        >>> linear([1.0, 2.0], 10, 1)
+        array([11., 21.], dtype=float32)
+    """,
     support=_TABLE_1,
 )
 
@@ -135,6 +155,11 @@ ACTIVATION_PARAMETERIZED_RELU = Pointwise(
     reference=in_wider_type(lambda desc, x, slope: np.where(x >= 0, x, slope * x)),
     native="PARAMETERIZED_RELU",
     example={"InputTensor": SIGNED, "SlopeTensor": POSITIVE},
+    doctest="""
+        >>> parameterized_relu([[1.0, -2.0], [-3.0, 4.0]], [[0.5], [10.0]])
+        array([[  1.,  -1.],
+               [-30.,   4.]], dtype=float32)
+    """,
     support=_TABLE_2,
 )
 
@@ -149,6 +174,10 @@ ACTIVATION_PARAMETRIC_SOFTPLUS = Pointwise(
     native=("SCALED_SOFTPLUS", "Alpha", "Beta"),
     torch=lambda torch, desc, x: desc.Alpha * _softplus(torch, desc.Beta * x),
     example={"Alpha": 2, "Beta": 0.5},
+    doctest="""
+        >>> parametric_softplus([0.0, 1.0], 2, 1)
+        array([1.3862944, 2.6265233], dtype=float32)
+    """,
     support=_TABLE_1,
 )
 
@@ -159,6 +188,10 @@ ACTIVATION_RELU = Pointwise(
     native="RELU",
     torch=lambda torch, desc, x: x.clamp(min=0),
     torch_in_own_type="all",
+    doctest="""
+        >>> relu([1.0, -1.0])
+        array([1., 0.], dtype=float32)
+    """,
     support=_TABLE_2,
 )
 
@@ -173,6 +206,11 @@ ACTIVATION_SCALED_ELU = Pointwise(
     native=("SCALED_ELU", "Alpha", "Gamma"),
     torch=lambda torch, desc, x: desc.Gamma * torch.where(x > 0, x, desc.Alpha * torch.expm1(x)),
     example={"Alpha": 1.6732, "Gamma": 1.0507},
+    defaults={"Alpha": 1.6732, "Gamma": 1.0507},
+    doctest="""
+        >>> scaled_elu([1.0, -1.0])
+        array([ 1.0507   , -1.1112876], dtype=float32)
+    """,
     support=_TABLE_1,
 )
 
@@ -187,6 +225,11 @@ ACTIVATION_SCALED_TANH = Pointwise(
     native=("SCALED_TANH", "Alpha", "Beta"),
     torch=lambda torch, desc, x: desc.Alpha * torch.tanh(desc.Beta * x),
     example={"Alpha": 1, "Beta": 0.5},
+    defaults={"Alpha": 1.0, "Beta": 0.5},
+    doctest="""
+        >>> scaled_tanh([0.0, 1.0])
+        array([0.        , 0.46211717], dtype=float32)
+    """,
     support=_TABLE_1,
 )
 
@@ -196,6 +239,10 @@ ACTIVATION_SIGMOID = Pointwise(
     reference=in_double(lambda desc, x: 1 / (1 + np.exp(-x))),
     native="SIGMOID",
     torch="sigmoid",
+    doctest="""
+        >>> sigmoid([0.0, 2.0])
+        array([0.5      , 0.8807971], dtype=float32)
+    """,
     support=_TABLE_1,
 )
 
@@ -210,6 +257,11 @@ ACTIVATION_SOFTPLUS = Pointwise(
     native=_softplus_code,
     torch=lambda torch, desc, x: _softplus(torch, desc.Steepness * x) / desc.Steepness,
     example={"Steepness": 1},
+    defaults={"Steepness": 1.0},
+    doctest="""
+        >>> softplus([0.0, 1.0])
+        array([0.6931472, 1.3132616], dtype=float32)
+    """,
     support=_TABLE_1,
 )
 
@@ -219,6 +271,10 @@ ACTIVATION_SOFTSIGN = Pointwise(
     reference=in_double(lambda desc, x: np.where(np.isinf(x), np.sign(x), x / (1 + np.abs(x)))),
     native="SOFTSIGN",
     torch=lambda torch, desc, x: torch.where(x.isinf(), x.sign(), x / (1 + x.abs())),
+    doctest="""
+        >>> softsign([1.0, -3.0])
+        array([ 0.5 , -0.75], dtype=float32)
+    """,
     support=_TABLE_1,
 )
 
@@ -228,6 +284,10 @@ ACTIVATION_TANH = Pointwise(
     reference=in_double(lambda desc, x: np.tanh(x)),
     native="TANH",
     torch="tanh",
+    doctest="""
+        >>> tanh([0.0, 1.0])
+        array([0.       , 0.7615942], dtype=float32)
+    """,
     support=_TABLE_1,
 )
 
@@ -241,6 +301,11 @@ ACTIVATION_THRESHOLDED_RELU = Pointwise(
     native=("THRESHOLDED_RELU", "Alpha"),
     torch=lambda torch, desc, x: torch.where((x > desc.Alpha) | x.isnan(), x, 0.0),
     example={"Alpha": 0.5},
+    defaults={"Alpha": 1.0},
+    doctest="""
+        >>> thresholded_relu([0.5, 1.5])
+        array([0. , 1.5], dtype=float32)
+    """,
     support=_TABLE_1,
 )
 
@@ -255,6 +320,11 @@ ACTIVATION_SHRINK = Pointwise(
     native=("SHRINK", "Bias", "Threshold"),
     torch=_shrink_by_torch,
     example={"Bias": 0.5, "Threshold": 0.5},
+    defaults={"Bias": 0.0, "Threshold": 0.5},
+    doctest="""
+        >>> shrink([-2.0, 0.25, 2.0], 0.5)
+        array([-1.5,  0. ,  1.5], dtype=float32)
+    """,
     support="""
         5.1 | 1 to 8 | FLOAT32, FLOAT16, INT32, INT16, INT8, UINT32, UINT16, UINT8
         3.0 | 1 to 8 | FLOAT32, FLOAT16

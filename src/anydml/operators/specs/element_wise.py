@@ -170,6 +170,10 @@ ELEMENT_WISE_ABS = Pointwise(
     native="ABS",
     torch="abs",
     torch_in_own_type="all",
+    doctest="""
+        >>> abs([-1.5, 2.0])
+        array([1.5, 2. ], dtype=float32)
+    """,
     support="""
         4.1 | 1 to 8 | FLOAT32, FLOAT16, INT64, INT32, INT16, INT8
         3.0 | 1 to 8 | FLOAT32, FLOAT16, INT32, INT16, INT8
@@ -214,6 +218,10 @@ ELEMENT_WISE_DIVIDE = Pointwise(
     native="DIVIDE",
     torch="div",
     torch_in_own_type="floats",
+    doctest="""
+        >>> divide([7, -7], 2)
+        array([ 3, -3])
+    """,
     support="""
         6.0 | 1 to 8 | FLOAT32, FLOAT16, INT64, INT32, INT16, INT8, UINT64, UINT32, UINT16, UINT8
         5.1 | 1 to 8 | FLOAT32, FLOAT16, INT32, INT16, INT8, UINT32, UINT16, UINT8
@@ -232,6 +240,10 @@ ELEMENT_WISE_EXP = Pointwise(
     reference=in_wider_type(lambda desc, x: np.exp(x)),
     native="EXP",
     torch="exp",
+    doctest="""
+        >>> exp([0.0, 1.0])
+        array([1.       , 2.7182817], dtype=float32)
+    """,
     support=_TABLE_3,
 )
 
@@ -242,6 +254,10 @@ ELEMENT_WISE_LOG = Pointwise(
     native="LOG",
     torch="log",
     example={"InputTensor": POSITIVE},
+    doctest="""
+        >>> log([1.0, 0.0])
+        array([  0., -inf], dtype=float32)
+    """,
     support=_TABLE_3,
 )
 
@@ -252,6 +268,10 @@ ELEMENT_WISE_MAX = Pointwise(
     native="MAX",
     torch="fmax",
     torch_in_own_type="floats",
+    doctest="""
+        >>> max([1.0, 5.0], 3)
+        array([3., 5.], dtype=float32)
+    """,
     support=_TABLE_2,
 )
 
@@ -261,6 +281,10 @@ ELEMENT_WISE_MEAN = Pointwise(
     reference=in_wider_type(_mean),
     native="MEAN",
     torch=lambda torch, desc, a, b: (a + b) / 2,
+    doctest="""
+        >>> mean([1.0, 5.0], [2.0, 6.0])
+        array([1.5, 5.5], dtype=float32)
+    """,
     support="""
         3.0 | 1 to 8 | FLOAT32, FLOAT16, INT32, UINT32
         2.1 | 4      | FLOAT32, FLOAT16, INT32, UINT32
@@ -275,6 +299,10 @@ ELEMENT_WISE_MIN = Pointwise(
     native="MIN",
     torch="fmin",
     torch_in_own_type="floats",
+    doctest="""
+        >>> min([1.0, 5.0], 3)
+        array([1., 3.], dtype=float32)
+    """,
     support=_TABLE_2,
 )
 
@@ -285,6 +313,11 @@ ELEMENT_WISE_MULTIPLY = Pointwise(
     native="MULTIPLY",
     torch="mul",
     torch_in_own_type="all",
+    doctest="""
+        >>> multiply([3, 4], [[1], [2]])
+        array([[3, 4],
+               [6, 8]])
+    """,
     support=_TABLE_1,
 )
 
@@ -306,6 +339,12 @@ ELEMENT_WISE_POW = Pointwise(
     reference=_power,
     native="POW",
     torch="pow",
+    defaults={"OutputTensor": None},
+    doctest="""
+        >>> pow([2.0, 3.0], [[1.0], [2.0]])
+        array([[2., 3.],
+               [4., 9.]], dtype=float32)
+    """,
     support="""
         3.0 | 1 to 8 | FLOAT32, FLOAT16, INT32, INT16, INT8, UINT32, UINT16, UINT8
         1.0 | 4      | FLOAT32, FLOAT16
@@ -320,6 +359,10 @@ ELEMENT_WISE_RECIP = Pointwise(
     torch="reciprocal",
     torch_in_own_type="floats",
     example={"InputTensor": POSITIVE},
+    doctest="""
+        >>> recip([2.0, 0.25])
+        array([0.5, 4. ], dtype=float32)
+    """,
     support=_TABLE_3,
 )
 
@@ -330,6 +373,10 @@ ELEMENT_WISE_SQRT = Pointwise(
     native="SQRT",
     torch="sqrt",
     example={"InputTensor": POSITIVE},
+    doctest="""
+        >>> sqrt([9.0, 2.25])
+        array([3. , 1.5], dtype=float32)
+    """,
     support=_TABLE_3,
 )
 
@@ -340,6 +387,10 @@ ELEMENT_WISE_SUBTRACT = Pointwise(
     native="SUBTRACT",
     torch="sub",
     torch_in_own_type="all",
+    doctest="""
+        >>> subtract([3.0, 4.0], 1)
+        array([2., 3.], dtype=float32)
+    """,
     support="""
         5.1 | 1 to 8 | FLOAT32, FLOAT16, INT64, INT32, INT16, INT8, UINT64, UINT32, UINT16, UINT8
         4.1 | 1 to 8 | FLOAT32, FLOAT16, INT64, INT32, UINT64, UINT32
@@ -358,6 +409,10 @@ ELEMENT_WISE_THRESHOLD = Pointwise(
     reference=in_wider_type(_threshold),
     native=_threshold_code,
     example={"Min": 0},
+    doctest="""
+        >>> threshold([1.0, 3.0], 2)
+        array([2., 3.], dtype=float32)
+    """,
     support="""
         3.0 | 1 to 8 | FLOAT32, FLOAT16, INT32, INT16, INT8, UINT32, UINT16, UINT8
         2.1 | 4      | FLOAT32, FLOAT16, INT32, INT16, INT8, UINT32, UINT16, UINT8
@@ -391,6 +446,10 @@ ELEMENT_WISE_MODULUS_TRUNCATE = Pointwise(
     reference=in_wider_type(_remainder),
     native="REMAINDER",
     torch="fmod",
+    doctest="""
+        >>> modulus_truncate([7, -7], 3)
+        array([ 1, -1])
+    """,
     support="""
         6.0 | 1 to 8 | FLOAT32, FLOAT16, INT64, INT32, INT16, INT8, UINT64, UINT32, UINT16, UINT8
         3.0 | 1 to 8 | FLOAT32, FLOAT16, INT32, INT16, INT8, UINT32, UINT16, UINT8
@@ -428,6 +487,10 @@ ELEMENT_WISE_NEGATE = Pointwise(
     native="NEGATE",
     torch="neg",
     torch_in_own_type="all",
+    doctest="""
+        >>> negate([1, -2])
+        array([-1,  2])
+    """,
     support="""
         5.0 | 1 to 8 | FLOAT32, FLOAT16, INT64, INT32, INT16, INT8
     """,
