@@ -64,9 +64,9 @@ struct InputRows {
 // Asks memory for the rows of the inputs, in the order in which they are copied and some way ahead of that:
 // of many inputs, each only a few lines at a time, the processor foresees nothing. Line by line, as what is
 // asked for all at once is waited for.
-class Ahead {
+class Prefetcher {
  public:
-  explicit Ahead(std::span<const InputRows> in, int64_t bytes = 4 << 10) : in_(in) {
+  explicit Prefetcher(std::span<const InputRows> in, int64_t bytes = 4 << 10) : in_(in) {
     // Few are foreseen.
     if (in.size() <= kFewInputs) input_ = in.size();
     advance(bytes);
@@ -310,13 +310,13 @@ inline int64_t transpose_inputs(std::span<const InputRows> in, int64_t count, st
   const auto inputs = static_cast<int64_t>(in.size());
   const int64_t rows = (inputs < kLanes ? count - 1 : count) / kLanes * kLanes;
   const int64_t end = std::max<int64_t>(inputs - kLanes, 0);
-  Ahead ahead(in);
+  Prefetcher prefetcher(in);
   for (int64_t first = 0; first < inputs; first += kGroup) {
     const int64_t last = std::min(first + kGroup, inputs);
     for (int64_t row = 0; row < rows; row += kLanes) {
       for (int64_t each = first; each < last; each += kLanes) {
         const int64_t i = std::min(each, end);
-        ahead.advance(kLanes * kSquareBytes);
+        prefetcher.advance(kLanes * kSquareBytes);
         transpose_square<Lane>(in.subspan(static_cast<size_t>(i)), row * kSize,
                                out + row * out_step + i * kSize, out_step);
       }

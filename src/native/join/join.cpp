@@ -152,8 +152,8 @@ std::unique_ptr<Plan> make_join(const Request& request, std::string& reason) {
   const std::string description = "join " + type + ", inputs: " + std::to_string(request.inputs.size());
   if (has_packed_rows(out, axis)) {
     Rows rows = make_rows(request, axis);
-    Approach approach(rows);
-    return std::make_unique<RowJoin>(std::move(rows), std::move(approach), description);
+    JoinPolicy policy(rows);
+    return std::make_unique<RowJoin>(std::move(rows), std::move(policy), description);
   }
   return std::make_unique<NestJoin>(make_nests(request, axis), size_of(out.type),
                                     description + ", element by element");

@@ -62,20 +62,21 @@ struct Rows {
 };
 
 // How rows are put together, and why.
-struct Approach {
-  explicit Approach(const Rows& rows) {
+struct JoinPolicy {
+  explicit JoinPolicy(const Rows& rows) {
     const auto inputs = static_cast<int64_t>(rows.pieces.size());
     const bool packed = rows.packed();
     is_long = rows.runs_are_long();
     streams = rows.contiguous && rows.bytes() >= kStreamFrom;
-    appends = streams && packed && rows.run() >= (inputs > kForeseen ? kWorthAppending : kWorthForeseen);
+    appends = streams && packed &&
+              rows.run() >= (inputs > kHardwarePrefetchStreams ? kWorthAppending : kWorthForeseen);
     gathers = streams && !appends;
-    if (appends && inputs >= kForeseen && rows.run() >= kWorthRowsAbreast) {
+    if (appends && inputs >= kHardwarePrefetchStreams && rows.run() >= kWorthRowsAbreast) {
       abreast = std::clamp<int64_t>(kBytesAbreast / rows.run(), 1, kMostRowsAbreast);
     }
     choose_vectors(rows);
-    tiled = gathers && packed && lane == 0 && inputs > kForeseen && rows.longest() <= kTileWidth &&
-            rows.run() >= kWorthTiling && rows.size >= kWorthTilingRows;
+    tiled = gathers && packed && lane == 0 && inputs > kHardwarePrefetchStreams &&
+            rows.longest() <= kTileWidth && rows.run() >= kWorthTiling && rows.size >= kWorthTilingRows;
     block = tiled ? kTileRows * pitch(rows) : block_of(rows);
     words = lane > 0                         ? ", transposed in squares"
             : interleave.pays()              ? ", interleaved by shuffles"
@@ -108,7 +109,7 @@ struct Approach {
   // processor foresees what is read next, run by run.
   static constexpr int64_t kWorthAppending = 256;
   static constexpr int64_t kWorthForeseen = 192;
-  static constexpr int64_t kForeseen = 16;
+  static constexpr int64_t kHardwarePrefetchStreams = 16;
   // Runs, and rows, from which on tiles take less time than blocks.
   static constexpr int64_t kWorthTiling = 8;
   static constexpr int64_t kWorthTilingRows = 4 << 10;
@@ -158,12 +159,12 @@ struct Approach {
 
 class RowJoin final : public Plan {
  public:
-  RowJoin(Rows rows, Approach approach, const std::string& description)
-      : Plan(description + approach.words),
+  RowJoin(Rows rows, JoinPolicy policy, const std::string& description)
+      : Plan(description + policy.words),
         rows_(std::move(rows)),
-        approach_(std::move(approach)),
+        policy_(std::move(policy)),
         copy_elements_(choose_copy_of_elements(rows_.element_size)),
-        pitch_(Approach::pitch(rows_)),
+        pitch_(JoinPolicy::pitch(rows_)),
         out_step_(rows_.pieces[0].rows.empty() ? 0 : rows_.pieces[0].rows.back().out),
         pieces_ahead_(static_cast<size_t>(std::max<int64_t>(1, kBytesAhead / rows_.run()))) {}
 
@@ -171,10 +172,10 @@ class RowJoin final : public Plan {
     auto* const out = static_cast<std::byte*>(outputs[0]);
     const int threads = threads_for(2 * rows_.bytes());
     const size_t pieces = rows_.pieces.size();
-    const int64_t block_step = (approach_.block / kPage + 1) * kPage;
+    const int64_t block_step = (policy_.block / kPage + 1) * kPage;
     std::unique_ptr<std::byte[]> memory;
     std::byte* blocks = nullptr;
-    if (approach_.gathers) {
+    if (policy_.gathers) {
       memory = std::make_unique_for_overwrite<std::byte[]>(static_cast<size_t>((threads + 1) * block_step));
       const auto address = reinterpret_cast<uintptr_t>(memory.get());
       blocks = memory.get() + (kInPage - address) % kPage;
@@ -185,14 +186,14 @@ class RowJoin final : public Plan {
                     places.get() + static_cast<size_t>(part) * pieces};
       const int64_t begin = start_of(part, threads, out);
       const int64_t end = start_of(part + 1, threads, out);
-      if (approach_.appends) {
+      if (policy_.appends) {
         append(job, begin, end);
-      } else if (approach_.tiled) {
+      } else if (policy_.tiled) {
         write_by_tiles(job, begin, end);
       } else {
         write(job, begin, end);
       }
-      if (approach_.streams) stream_fence();
+      if (policy_.streams) stream_fence();
     });
   }
 
@@ -223,11 +224,11 @@ class RowJoin final : public Plan {
 
   // The bytes [begin, end) of the rows, streamed run by run.
   void append(const Job& job, int64_t begin, int64_t end) const {
-    RowStreams streams(job.out + begin);
+    RowWriters streams(job.out + begin);
     int64_t row = begin / rows_.size;
     int64_t from = begin % rows_.size;
     while (begin < end) {
-      const int64_t count = from == 0 && approach_.abreast > 1 ? rows_abreast(row, end - begin) : 1;
+      const int64_t count = from == 0 && policy_.abreast > 1 ? rows_abreast(row, end - begin) : 1;
       if (count > 1) {
         append_rows(job, streams, row, count);
         begin += count * rows_.size;
@@ -242,17 +243,17 @@ class RowJoin final : public Plan {
   }
 
   int64_t rows_abreast(int64_t row, int64_t bytes) const {
-    return std::min({approach_.abreast, bytes / rows_.size, rows_.neighbours - row % rows_.neighbours});
+    return std::min({policy_.abreast, bytes / rows_.size, rows_.neighbours - row % rows_.neighbours});
   }
 
-  void append_row(const Job& job, LineStream& stream, int64_t row, int64_t from, int64_t to) const {
+  void append_row(const Job& job, LineWriter& stream, int64_t row, int64_t from, int64_t to) const {
     for_each_run(job, row, from, to, [&](size_t i, int64_t first, int64_t last, const std::byte* in) {
       ask_for(job, row, i + pieces_ahead_);
       stream.append(in + first, last - first);
     });
   }
 
-  void append_rows(const Job& job, RowStreams& streams, int64_t row, int64_t count) const {
+  void append_rows(const Job& job, RowWriters& streams, int64_t row, int64_t count) const {
     streams.begin(count, job.out + row * rows_.size, rows_.size);
     for_each_run(job, row, 0, rows_.size, [&](size_t i, int64_t, int64_t size, const std::byte* in) {
       const int64_t step = rows_.pieces[i].rows.back().in;
@@ -267,11 +268,11 @@ class RowJoin final : public Plan {
   // The bytes [begin, end) of the rows. Short runs block by block, so that a line of the output is in the
   // cache while several inputs fill it, and lines of the inputs while several rows take from them.
   void write(const Job& job, int64_t begin, int64_t end) const {
-    const bool whole_rows = approach_.block % rows_.size == 0;
+    const bool whole_rows = policy_.block % rows_.size == 0;
     for (int64_t next; begin < end; begin = next) {
       const int64_t from = whole_rows ? begin % rows_.size : 0;
-      next = std::min(end, begin + (from > 0 ? rows_.size - from : approach_.block));
-      if (approach_.gathers) {
+      next = std::min(end, begin + (from > 0 ? rows_.size - from : policy_.block));
+      if (policy_.gathers) {
         assemble(job, {job.block, begin}, begin, next);
         stream_copy(job.out + begin, job.block, next - begin);
       } else {
@@ -282,37 +283,37 @@ class RowJoin final : public Plan {
 
   // The bytes [begin, end) of the rows, with tiles of some inputs by some rows where there are whole ones.
   void write_by_tiles(const Job& job, int64_t begin, int64_t end) const {
-    RowStreams streams(job.out + begin);
+    RowWriters streams(job.out + begin);
     for (int64_t next; begin < end; begin = next) {
       const int64_t row = begin / rows_.size;
       const int64_t neighbours = rows_.neighbours - row % rows_.neighbours;
-      const int64_t rows = std::min({(end - begin) / rows_.size, neighbours, RowStreams::kMost});
+      const int64_t rows = std::min({(end - begin) / rows_.size, neighbours, RowWriters::kMost});
       if (begin % rows_.size == 0 && rows > 1) {
         write_tiles(job, streams, row, rows);
         next = begin + rows * rows_.size;
       } else {
-        next = std::min({end, (row + 1) * rows_.size, begin + approach_.block});
+        next = std::min({end, (row + 1) * rows_.size, begin + policy_.block});
         assemble(job, {job.block, begin}, begin, next);
         streams.first().append(job.block, next - begin);
       }
     }
   }
 
-  void write_tiles(const Job& job, RowStreams& streams, int64_t row, int64_t count) const {
+  void write_tiles(const Job& job, RowWriters& streams, int64_t row, int64_t count) const {
     const std::span<const InputRows> in = places_of(job, row, count);
-    Ahead ahead(in, count * Approach::kTileWidth);
+    Prefetcher prefetcher(in, count * JoinPolicy::kTileWidth);
     streams.begin(count, job.out + row * rows_.size, rows_.size);
     for (size_t first = 0, last; first < in.size(); first = last) {
       const int64_t begin = rows_.pieces[first].begin;
-      for (last = first + 1; last < in.size() && rows_.pieces[last].begin - begin < Approach::kTileWidth;)
+      for (last = first + 1; last < in.size() && rows_.pieces[last].begin - begin < JoinPolicy::kTileWidth;)
         ++last;
       const int64_t width = rows_.pieces[last - 1].end - begin;
-      for (int64_t r = 0; r < count; r += Approach::kTileRows) {
-        const int64_t rows = std::min(Approach::kTileRows, count - r);
+      for (int64_t r = 0; r < count; r += JoinPolicy::kTileRows) {
+        const int64_t rows = std::min(JoinPolicy::kTileRows, count - r);
         for (size_t i = first; i < last; ++i) {
           const RowPiece& piece = rows_.pieces[i];
           const int64_t in_step = piece.rows.back().in;
-          ahead.advance(rows * piece.size());
+          prefetcher.advance(rows * piece.size());
           piece.copy_runs({rows, piece.size(), in_step, pitch_}, in[i].begin + r * in_step,
                           job.block + (piece.begin - begin));
         }
@@ -360,18 +361,18 @@ class RowJoin final : public Plan {
     const std::span<const InputRows> in = places_of(job, row, count);
     const int64_t readable = rows_.neighbours - row % rows_.neighbours;
     int64_t rows = 0;
-    if (approach_.interleave.pays()) {
-      rows = approach_.interleave.copy(in, count, readable, to);
-    } else if (approach_.lane > 0) {
+    if (policy_.interleave.pays()) {
+      rows = policy_.interleave.copy(in, count, readable, to);
+    } else if (policy_.lane > 0) {
       rows = transpose_lanes(in, count, to, out_step);
     }
     if (rows == count) return;
-    Ahead ahead(rows == 0 && !approach_.is_long ? in : in.first(0));
+    Prefetcher prefetcher(rows == 0 && !policy_.is_long ? in : in.first(0));
     for (size_t i = 0; i < in.size(); ++i) {
       const RowPiece& piece = rows_.pieces[i];
       const int64_t in_step = piece.rows.empty() ? 0 : piece.rows.back().in;
-      if (approach_.gathers && in.size() <= kFewInputs) ask_for_more(in[i]);
-      ahead.advance(in[i].bytes);
+      if (policy_.gathers && in.size() <= kFewInputs) ask_for_more(in[i]);
+      prefetcher.advance(in[i].bytes);
       copy_runs(piece, {count - rows, piece.size(), in_step, out_step}, readable - rows,
                 in[i].begin + rows * in_step, to + (piece.begin + rows * out_step));
     }
@@ -398,9 +399,9 @@ class RowJoin final : public Plan {
   int64_t transpose_lanes(std::span<const InputRows> in, int64_t count, std::byte* to,
                           int64_t out_step) const {
 #if defined(__GNUC__)
-    if (approach_.lane == 1) return transpose_inputs<uint8_t>(in, count, to, out_step);
-    if (approach_.lane == 2) return transpose_inputs<uint16_t>(in, count, to, out_step);
-    if (approach_.lane == 4) return transpose_inputs<uint32_t>(in, count, to, out_step);
+    if (policy_.lane == 1) return transpose_inputs<uint8_t>(in, count, to, out_step);
+    if (policy_.lane == 2) return transpose_inputs<uint16_t>(in, count, to, out_step);
+    if (policy_.lane == 4) return transpose_inputs<uint32_t>(in, count, to, out_step);
 #endif
     return 0;
   }
@@ -480,7 +481,7 @@ class RowJoin final : public Plan {
     if (!piece.packed) {
       const int64_t unit = rows_.element_size;
       copy_nest(piece.nest, piece.elements, copy_elements_, first / unit, last / unit, in, out);
-    } else if (approach_.is_long) {
+    } else if (policy_.is_long) {
       std::memcpy(out, in + first, static_cast<size_t>(last - first));
     } else {
       copy_short(out, in + first, last - first);
@@ -488,7 +489,7 @@ class RowJoin final : public Plan {
   }
 
   Rows rows_;
-  Approach approach_;
+  JoinPolicy policy_;
   CopyElements copy_elements_;
   int64_t pitch_;        // from a row of a tile to the next
   int64_t out_step_;     // from a row to its neighbour, in the output

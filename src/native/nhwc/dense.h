@@ -174,7 +174,7 @@ class DenseConvolution final : public Plan {
 
   // y[i][c] = f(bias[c] + sum over k of x[i][k] * w[k][c])
   template <int kRows, int kVectors>
-  ANYDML_APART static void multiply(const Tile& tile) {
+  ANYDML_NOINLINE static void multiply(const Tile& tile) {
     Columns sums[kRows][kVectors];
 #pragma GCC unroll 16
     for (int i = 0; i < kRows; ++i) {
@@ -208,7 +208,7 @@ class DenseConvolution final : public Plan {
     finish(tile, results, kRows, kVectors * kLanes);
   }
 
-  ANYDML_APART static void finish(const Tile& tile, const float* results, int64_t rows, int64_t width) {
+  ANYDML_NOINLINE static void finish(const Tile& tile, const float* results, int64_t rows, int64_t width) {
     constexpr int64_t kStep = kLanesOf<float>;
     for (int64_t i = 0; i < rows; ++i, results += width) {
       std::byte* const to = tile.to[static_cast<size_t>(i)];

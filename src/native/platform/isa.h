@@ -40,11 +40,11 @@
 // What is loaded before that loop and stored after it is told to unroll: compilers unroll by themselves what
 // is within another loop alone, and an array whose index is not known stays in memory.
 #if defined(__clang__)
-#define ANYDML_APART [[gnu::noinline]]
+#define ANYDML_NOINLINE [[gnu::noinline]]
 #elif defined(__GNUC__)
-#define ANYDML_APART [[gnu::noinline, gnu::noclone]]
+#define ANYDML_NOINLINE [[gnu::noinline, gnu::noclone]]
 #else
-#define ANYDML_APART
+#define ANYDML_NOINLINE
 #endif
 
 #define ANYDML_ISA_BEGIN ANYDML_ISA_PUSH namespace anydml::ANYDML_ISA {

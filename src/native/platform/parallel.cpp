@@ -140,7 +140,7 @@ class Pool {
   // Where the system has no more threads, those that there are will do.
   bool start() {
     try {
-      std::thread worker([this] { live(); });
+      std::thread worker([this] { worker_main(); });
       workers_.push_back(worker.native_handle());
       worker.detach();
     } catch (const std::system_error&) {
@@ -170,7 +170,7 @@ class Pool {
     if (job.seats > 1) wakes_.notify_one();
   }
 
-  [[noreturn]] void live() {
+  [[noreturn]] void worker_main() {
     constexpr int64_t kNone = -1;
     int64_t seen = kNone;
     for (;;) {

@@ -229,7 +229,7 @@ class ElementPlan final : public Plan {
     std::array<std::byte*, kMostTensors> places_{};
     std::array<const std::byte*, kMostTensors> gathered_{};
     std::array<int64_t, kMostTensors> columns_{};
-    std::optional<LineStream> stream_;
+    std::optional<LineWriter> stream_;
     std::byte* next_ = nullptr;
     alignas(64) std::byte memory_[kMostPlaces * kRoom];
   };

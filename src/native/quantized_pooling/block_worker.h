@@ -189,7 +189,7 @@ class BlockWorker {
 
   // One line of each row of a strip is asked for. It is found as if strips did not overlap: they are a line
   // apart, and none is left out.
-  int64_t ahead_of(const Strip& strip) const {
+  int64_t prefetch_address(const Strip& strip) const {
     const int64_t strips = (strip.begin - begin_ + kStrip - 1) / kStrip;
     return ahead_ + (begin_ + strips * kStrip - strip.begin) * g_.windows[2].stride;
   }
@@ -221,7 +221,7 @@ class BlockWorker {
                              height.stride,
                              height.dilation,
                              taps.grid,
-                             ahead_of(strip),
+                             prefetch_address(strip),
                              strip.edge.keep.empty() ? nullptr : &strip.edge,
                              zero_point_};
     return {taps, windows};
@@ -278,8 +278,12 @@ class BlockWorker {
     const int64_t count = end_row_ - begin_row_;
     const bool padded = !strip.edge.keep.empty();
     if (may_read(rows, pitch, count, strip)) {
-      const StripRows in_place{
-          rows + plan_.first_column(strip.begin), pitch, count, ahead_of(strip), &strip.edge, zero_point_};
+      const StripRows in_place{rows + plan_.first_column(strip.begin),
+                               pitch,
+                               count,
+                               prefetch_address(strip),
+                               &strip.edge,
+                               zero_point_};
       sum(padded ? plan_.sum_edges : plan_.sum_rows, in_place);
     } else {
       copy_columns(rows, count, strip);

@@ -134,7 +134,7 @@ class PlanePooling final : public Plan {
         sums[k] = static_cast<double>(box_.sum(planes + (first + k) * inner_.in, flip));
       }
       for (; k + kRunsAtOnce <= count; k += kRunsAtOnce) {
-        if (prefetches_) prefetch(planes + box_.start + (first + k) * inner_.in + kAhead);
+        if (prefetches_) prefetch(planes + box_.start + (first + k) * inner_.in + kPrefetchDistance);
         sum_runs(planes + box_.start + (first + k) * inner_.in, inner_.in, box_.run, flip, sums + k);
       }
     }

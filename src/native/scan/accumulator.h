@@ -15,8 +15,8 @@ struct Sum {
   static constexpr const char* kName = "sum";
   static constexpr int kIdentity = 0;
   template <class T>
-  static T combine(T tally, T x) {
-    return tally + x;
+  static T combine(T accumulator, T x) {
+    return accumulator + x;
   }
 };
 
@@ -24,8 +24,8 @@ struct Product {
   static constexpr const char* kName = "product";
   static constexpr int kIdentity = 1;
   template <class T>
-  static T combine(T tally, T x) {
-    return tally * x;
+  static T combine(T accumulator, T x) {
+    return accumulator * x;
   }
 };
 
@@ -33,7 +33,7 @@ struct Product {
 // a o b, for what no next step waits for. Some processors add in two places, and multiply and add in two
 // others, which sums would leave idle: 1 * a + b, rounded once, is a + b.
 template <class Operation, class V>
-ANYDML_INLINE V combine_aside(V a, V b) {
+ANYDML_INLINE V combine_on_fma_port(V a, V b) {
 #if defined(ANYDML_ISA_AVX2) || defined(ANYDML_ISA_AVX512)
   if constexpr (std::is_same_v<Operation, Sum> && std::is_same_v<V, Vector<double>>)
     return (V)_mm256_fmadd_pd((__m256d)a, _mm256_set1_pd(1), (__m256d)b);
@@ -47,8 +47,8 @@ ANYDML_INLINE V combine_aside(V a, V b) {
 // Floats are tallied wide and rounded once per output; unsigned integers wrap, and give signed ones' bits
 // too.
 template <class T>
-using TallyOf = std::conditional_t<std::is_same_v<T, float>, double,
-                                   std::conditional_t<std::is_same_v<T, Half>, float, T>>;
+using AccumulatorOf = std::conditional_t<std::is_same_v<T, float>, double,
+                                         std::conditional_t<std::is_same_v<T, Half>, float, T>>;
 
 template <class T>
 inline constexpr bool kIsFloat = std::is_same_v<T, float> || std::is_same_v<T, Half>;
@@ -57,9 +57,9 @@ inline constexpr bool kIsFloat = std::is_same_v<T, float> || std::is_same_v<T, H
 // floats do, whose order matters. Integers' does not, so that their tallies go on from block to block.
 // Products of floats are not cut, as those of a block might leave their range where the whole does not.
 template <class T, class Operation>
-inline constexpr bool kCarries = kIsFloat<T> && std::is_same_v<Operation, Sum>;
+inline constexpr bool kIsOrderSensitive = kIsFloat<T> && std::is_same_v<Operation, Sum>;
 template <class T, class Operation>
-inline constexpr bool kIsCut = !kIsFloat<T> || std::is_same_v<Operation, Sum>;
+inline constexpr bool kIsBlockable = !kIsFloat<T> || std::is_same_v<Operation, Sum>;
 
 // A type without arithmetic, of T's size.
 template <class T>
@@ -68,10 +68,10 @@ using BitsOf =
 
 // One element on. x is read before y is written, as the two may be one.
 template <class T, class Operation, bool kExclusive>
-inline void advance_one(TallyOf<T>& tally, const std::byte* x, std::byte* y) {
-  const auto next = Operation::combine(tally, widen<T, TallyOf<T>>(x));
-  narrow<T, TallyOf<T>>(y, kExclusive ? tally : next);
-  tally = next;
+inline void advance_one(AccumulatorOf<T>& accumulator, const std::byte* x, std::byte* y) {
+  const auto next = Operation::combine(accumulator, widen<T, AccumulatorOf<T>>(x));
+  narrow<T, AccumulatorOf<T>>(y, kExclusive ? accumulator : next);
+  accumulator = next;
 }
 
 ANYDML_ISA_END

@@ -13,22 +13,22 @@
 ANYDML_ISA_BEGIN
 
 // So many chunks, which it finds in its second cache then, a thread reduces at most before it scans them.
-inline constexpr int kMostReduced = 4;
+inline constexpr int kMaxReducedAhead = 4;
 
 // Which chunks are taken, and what the tally is before those that may be scanned.
-template <class Tally, class Totals>
-class Turns {
+template <class Accumulator, class Totals>
+class CarryChain {
  public:
   // A chunk that a thread has taken.
   struct Turn {
     int64_t chunk = 0;
     Totals totals{};  // where it was reduced
     bool is_reduced = false;
-    Tally before{};  // once it is known
+    Accumulator before{};  // once it is known
     std::atomic<bool> is_known{false};
   };
 
-  Turns(int64_t chunks, int most_taken, Tally identity)
+  CarryChain(int64_t chunks, int most_taken, Accumulator identity)
       : chunks_(chunks), tally_(identity), taken_(static_cast<size_t>(most_taken)) {}
 
   // Takes the next chunk; returns whether there was one.
@@ -45,24 +45,24 @@ class Turns {
 
   // Its totals are there. advance(tally, totals) brings a tally on.
   template <class Advance>
-  void hand_on_reduced(Turn& turn, const Advance& advance) {
+  void publish_aggregate(Turn& turn, const Advance& advance) {
     const std::lock_guard lock(mutex_);
     turn.is_reduced = true;
-    if (turn.chunk == known_) go_on(turn, advance);
+    if (turn.chunk == known_) propagate(turn, advance);
   }
 
   // It was scanned as soon as it was taken, to the tally after it.
   template <class Advance>
-  void hand_on_scanned(const Tally& after, const Advance& advance) {
+  void publish_prefix(const Accumulator& after, const Advance& advance) {
     const std::lock_guard lock(mutex_);
     tally_ = after;
-    if (Turn* const following = next_known()) go_on(*following, advance);
+    if (Turn* const following = next_known()) propagate(*following, advance);
   }
 
  private:
   // From a reduced chunk, the tally before which is known, over all that are.
   template <class Advance>
-  void go_on(Turn& first, const Advance& advance) {
+  void propagate(Turn& first, const Advance& advance) {
     for (Turn* turn = &first; turn != nullptr && turn->is_reduced; turn = next_known()) {
       advance(tally_, turn->totals);
     }
@@ -83,7 +83,7 @@ class Turns {
   int64_t chunks_;
   int64_t next_ = 0;          // to be taken
   int64_t known_ = 0;         // the last chunk of which the tally before it is known,
-  Tally tally_;               // which is this
+  Accumulator tally_;         // which is this
   std::vector<Turn*> taken_;  // from that chunk on
 };
 
@@ -93,24 +93,24 @@ class Turns {
 // scan(chunk, tally, &totals). So two threads that reduce three times as fast as they scan go through three
 // chunks of seven twice, and not through all; and one that wakes late makes nobody reduce. Who waits, waits
 // for threads that are at work on earlier chunks.
-template <class Totals, class Tally, class Reduce, class Advance, class Scan>
-void scan_in_turn(int64_t chunks, int threads, const Tally& identity, const Reduce& reduce,
+template <class Totals, class Accumulator, class Reduce, class Advance, class Scan>
+void chained_scan(int64_t chunks, int threads, const Accumulator& identity, const Reduce& reduce,
                   const Advance& advance, const Scan& scan) {
-  Turns<Tally, Totals> turns(chunks, threads * kMostReduced, identity);
+  CarryChain<Accumulator, Totals> turns(chunks, threads * kMaxReducedAhead, identity);
   parallel_for(threads, threads, [&](int64_t) {
-    typename Turns<Tally, Totals>::Turn taken[kMostReduced];
+    typename CarryChain<Accumulator, Totals>::Turn taken[kMaxReducedAhead];
     while (turns.take(taken[0])) {
       if (taken[0].is_known) {
         scan(taken[0].chunk, taken[0].before, nullptr);
-        turns.hand_on_scanned(taken[0].before, advance);
+        turns.publish_prefix(taken[0].before, advance);
         continue;
       }
       int count = 0;
       do {
         taken[count].totals = reduce(taken[count].chunk);
-        turns.hand_on_reduced(taken[count], advance);
+        turns.publish_aggregate(taken[count], advance);
         ++count;
-      } while (count < kMostReduced && !taken[0].is_known && turns.take(taken[count]));
+      } while (count < kMaxReducedAhead && !taken[0].is_known && turns.take(taken[count]));
       for (auto* turn = taken; turn != taken + count; ++turn) {
         while (!turn->is_known.load(std::memory_order_acquire)) std::this_thread::yield();
         scan(turn->chunk, turn->before, &turn->totals);

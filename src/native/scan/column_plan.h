@@ -44,7 +44,7 @@ class ColumnPlan final : public Plan {
     const bool streams = bytes_ >= kStreamFrom;
     const int threads = threads_for(2 * bytes_);
     const int64_t planes = planes_.outer_count() * planes_.inner.size;
-    if constexpr (kIsCut<T, Operation>) {
+    if constexpr (kIsBlockable<T, Operation>) {
       if (block_ < axis_.size && threads > 1 && planes < 4 * threads && planes % threads != 0) {
         planes_.runs(0, planes, in, out, [&](const std::byte* from, std::byte* to, int64_t count) {
           for (int64_t p = 0; p < count; ++p) {
@@ -56,10 +56,10 @@ class ColumnPlan final : public Plan {
     }
     const int64_t width = strip_width(planes, threads, streams);
     // The first strip is wider where its outputs do not begin with a line: no two threads write into one.
-    const int64_t more = columns_.size > kMostBlocked ? to_next_line(out) / kSize : 0;
+    const int64_t alignment_peel = columns_.size > kMostBlocked ? to_next_line(out) / kSize : 0;
     // So is the last one where few columns are left, which as a strip would be combined in another order.
     const int64_t least = ColumnScan<T, Operation, Output::kNone>::kFewest;
-    const int64_t strips = std::max<int64_t>(1, (columns_.size - more - least + width) / width);
+    const int64_t strips = std::max<int64_t>(1, (columns_.size - alignment_peel - least + width) / width);
     const int64_t tasks = std::min<int64_t>(threads, planes * strips);
     parallel_for(tasks, threads, [&](int64_t task) {
       ColumnOutputs held(streams);
@@ -77,9 +77,9 @@ class ColumnPlan final : public Plan {
                          // Planes as the axis goes: memory foresees one way alone.
                          const int64_t p = axis_.out < 0 ? count - 1 - i : i;
                          for (int64_t strip = first; strip < last; ++strip) {
-                           const int64_t start = strip > 0 ? strip * width + more : 0;
+                           const int64_t start = strip > 0 ? strip * width + alignment_peel : 0;
                            const int64_t next =
-                               strip + 1 < strips ? (strip + 1) * width + more : columns_.size;
+                               strip + 1 < strips ? (strip + 1) * width + alignment_peel : columns_.size;
                            scan_strip(from + p * planes_.inner.in, to + p * planes_.inner.out, start,
                                       next - start, held);
                          }
@@ -93,7 +93,7 @@ class ColumnPlan final : public Plan {
  private:
   using Reduction = ColumnScan<T, Operation, Output::kNone>;
   using Kernel = decltype(&Reduction::scan);
-  using Tally = TallyOf<T>;
+  using Accumulator = AccumulatorOf<T>;
   static constexpr int64_t kSize = sizeof(T);
   // Memory reads and writes rows of strips that wide nearly as fast as it copies; a quarter of that takes
   // half as long again, and 512 bytes twice as long.
@@ -101,7 +101,7 @@ class ColumnPlan final : public Plan {
   static constexpr int64_t kMostCached = std::min<int64_t>(2048, (8 << 10) / kSize);
   // Strips are as many of those wide, whose tallies stay in registers: two lines, or four where tallies are
   // no wider than elements.
-  static constexpr int64_t kNarrowest = 256 / sizeof(Tally);
+  static constexpr int64_t kNarrowest = 256 / sizeof(Accumulator);
   // By as many at most the first strip is wider, or the last.
   static constexpr int64_t kWider = kLine / kSize + kFewColumns;
   // Input and output of that many bytes each fit a thread's second cache, as far as one counts on that.
@@ -124,8 +124,8 @@ class ColumnPlan final : public Plan {
 
   // Steps of a block, all where there are no blocks.
   static int64_t block_of(int64_t size, int64_t columns, int64_t planes) {
-    if (columns > kMostBlocked || !kIsCut<T, Operation>) return size;
-    if (planes >= kManyPlanes && sizeof(Tally) > sizeof(float)) return size;
+    if (columns > kMostBlocked || !kIsBlockable<T, Operation>) return size;
+    if (planes >= kManyPlanes && sizeof(Accumulator) > sizeof(float)) return size;
     return std::min(size, kBlockBytes / (columns * kSize));
   }
 
@@ -147,74 +147,77 @@ class ColumnPlan final : public Plan {
 
   void scan_strip(const std::byte* in, std::byte* out, int64_t start, int64_t width,
                   ColumnOutputs& held) const {
-    alignas(64) Tally tallies[kMostStreamed + kWider];
-    Tally before[kMostBlocked];
-    const int64_t block = kCarries<T, Operation> ? block_ : axis_.size;
+    alignas(64) Accumulator accumulators[kMostStreamed + kWider];
+    Accumulator before[kMostBlocked];
+    const int64_t block = kIsOrderSensitive<T, Operation> ? block_ : axis_.size;
     const bool blocked = block < axis_.size;
     in += start * columns_.in;
     out += start * kSize;
-    clear(tallies, width);
+    clear(accumulators, width);
     if (blocked) clear(before, width);
     for (int64_t i = 0; i < axis_.size; i += block) {
-      scan_steps(scan_, in, out, i, std::min(block, axis_.size - i), width, tallies,
+      scan_steps(scan_, in, out, i, std::min(block, axis_.size - i), width, accumulators,
                  blocked ? before : nullptr, held);
       if (!blocked) continue;
-      combine(before, tallies, width);
-      clear(tallies, width);
+      combine(before, accumulators, width);
+      clear(accumulators, width);
     }
   }
 
   // `rows` steps from the i-th on.
   void scan_steps(Kernel kernel, const std::byte* in, std::byte* out, int64_t i, int64_t rows, int64_t width,
-                  Tally* tallies, const Tally* before, ColumnOutputs& held) const {
+                  Accumulator* accumulators, const Accumulator* before, ColumnOutputs& held) const {
     in += i * axis_.in;
     out += i * axis_.out;
-    if (!gathers()) return kernel({rows, in, axis_.in, out, axis_.out}, width, tallies, before, held);
+    if (!gathers()) return kernel({rows, in, axis_.in, out, axis_.out}, width, accumulators, before, held);
     alignas(64) std::byte tile[kTileRows * kTileStep];
-    const int64_t ahead = held.outlet.streams() ? kTilesAhead * kTileRows * kSize : 0;
+    const int64_t ahead = held.pending.streams() ? kTilesAhead * kTileRows * kSize : 0;
     for (int64_t row = 0; row < rows; row += kTileRows) {
       const int64_t count = std::min(kTileRows, rows - row);
       const Tile from{in + row * axis_.in, axis_.in, columns_.in};
       gather_tile<BitsOf<T>>(from, count, width, tile, kTileStep, ahead);
-      kernel({count, tile, kTileStep, out + row * axis_.out, axis_.out}, width, tallies, before, held);
+      kernel({count, tile, kTileStep, out + row * axis_.out, axis_.out}, width, accumulators, before, held);
     }
   }
 
   void scan_long(const std::byte* in, std::byte* out, int threads, bool streams) const {
-    struct Tallies {
-      Tally of[kMostBlocked];
+    struct Accumulators {
+      Accumulator of[kMostBlocked];
     };
     const int64_t width = columns_.size;
     const int64_t blocks = (axis_.size + block_ - 1) / block_;
     const auto rows = [&](int64_t block) { return std::min(block_, axis_.size - block * block_); };
-    Tallies identity;
+    Accumulators identity;
     clear(identity.of, width);
-    scan_in_turn<Tallies>(
+    chained_scan<Accumulators>(
         blocks, threads, identity,
         [&](int64_t block) {
           ColumnOutputs nothing(false);
-          Tallies totals = identity;
+          Accumulators totals = identity;
           scan_steps(Reduction::scan, in, out, block * block_, rows(block), width, totals.of, nullptr,
                      nothing);
           return totals;
         },
-        [&](Tallies& tally, const Tallies& totals) { combine(tally.of, totals.of, width); },
-        [&](int64_t block, Tallies& tally, const Tallies*) {
+        [&](Accumulators& accumulator, const Accumulators& totals) {
+          combine(accumulator.of, totals.of, width);
+        },
+        [&](int64_t block, Accumulators& accumulator, const Accumulators*) {
           ColumnOutputs held(streams);
-          Tallies tallies = kCarries<T, Operation> ? identity : tally;
-          scan_steps(scan_, in, out, block * block_, rows(block), width, tallies.of, tally.of, held);
-          if constexpr (kCarries<T, Operation>) {
-            combine(tally.of, tallies.of, width);
+          Accumulators accumulators = kIsOrderSensitive<T, Operation> ? identity : accumulator;
+          scan_steps(scan_, in, out, block * block_, rows(block), width, accumulators.of, accumulator.of,
+                     held);
+          if constexpr (kIsOrderSensitive<T, Operation>) {
+            combine(accumulator.of, accumulators.of, width);
           } else {
-            tally = tallies;
+            accumulator = accumulators;
           }
         });
   }
 
-  static void clear(Tally* tallies, int64_t width) {
-    std::fill_n(tallies, width, static_cast<Tally>(Operation::kIdentity));
+  static void clear(Accumulator* accumulators, int64_t width) {
+    std::fill_n(accumulators, width, static_cast<Accumulator>(Operation::kIdentity));
   }
-  static void combine(Tally* before, const Tally* totals, int64_t width) {
+  static void combine(Accumulator* before, const Accumulator* totals, int64_t width) {
     for (int64_t j = 0; j < width; ++j) before[j] = Operation::combine(before[j], totals[j]);
   }
 

@@ -28,67 +28,68 @@ ANYDML_ISA_BEGIN
 template <class T, bool kExclusive, bool kDown>
 class ProductScan {
  public:
-  using State = Scaled;
+  using State = ScaledFloat;
   static State identity() { return {}; }
 
   // As VectorScan's; a block's product goes on from that of the blocks before.
-  template <Way kWay>
-  ANYDML_APART static void scan_block(const std::byte* in, std::byte* out, int64_t size, Scaled& total,
-                                      const std::byte* coming, Outlet& outlet) {
-    Sink<kWay, kDown> sink(outlet);
+  template <StoreMode kMode>
+  ANYDML_NOINLINE static void scan_block(const std::byte* in, std::byte* out, int64_t size,
+                                         ScaledFloat& total, const std::byte* prefetch_from,
+                                         PendingStore& pending) {
+    RealigningStore<kMode, kDown> sink(pending);
     sink.begin(out, size * kSize);
     for (int64_t i = 0; i < size;) {
       if (is_moderate(total)) {
-        V before = broadcast(static_cast<Tally>(total.m));
-        i = scan_moderate(in, out, size, i, before, coming, sink);
+        V before = broadcast(static_cast<Accumulator>(total.m));
+        i = scan_moderate(in, out, size, i, before, prefetch_from, sink);
         total = normalised(before[0], 0);
       }
       if (i < size) i = scan_scaled(in, out, size, i, total, sink);
     }
   }
 
-  template <Way kWay>
-  ANYDML_APART static void scan_rows(const std::byte* in, int64_t in_step, std::byte* out, int64_t out_step,
-                                     int64_t size, int64_t rows, Outlet& outlet) {
-    Sink<kWay, kDown> sink(outlet);
+  template <StoreMode kMode>
+  ANYDML_NOINLINE static void scan_rows(const std::byte* in, int64_t in_step, std::byte* out,
+                                        int64_t out_step, int64_t size, int64_t rows, PendingStore& pending) {
+    RealigningStore<kMode, kDown> sink(pending);
     for (int64_t r = 0; r < rows; ++r, in += in_step, out += out_step) {
-      V before = broadcast(Tally{1});
+      V before = broadcast(Accumulator{1});
       sink.begin(out, size * kSize);
       const int64_t done = scan_moderate(in, out, size, 0, before, At::ahead(in), sink);
       if (done == size) continue;
-      Scaled total = normalised(before[0], 0);
+      ScaledFloat total = normalised(before[0], 0);
       const int64_t left = size - done;
       const int64_t at = At::element(size, done, left);
       sink.leave();
-      scan_block<kWay>(in + at, out + at, left, total, At::ahead(in + at), outlet);
+      scan_block<kMode>(in + at, out + at, left, total, At::ahead(in + at), pending);
       sink.enter();
     }
   }
 
-  ANYDML_APART static Scaled reduce(const std::byte* in, int64_t size) {
+  ANYDML_NOINLINE static ScaledFloat reduce(const std::byte* in, int64_t size) {
     V parts[kVectors];
-    std::fill_n(parts, kVectors, broadcast(Tally{1}));
+    std::fill_n(parts, kVectors, broadcast(Accumulator{1}));
     int64_t i = 0;
     for (; i + kPerLine <= size; i += kPerLine) {
       const std::byte* const line = in + At::element(size, i, kPerLine);
       prefetch_line(At::ahead(line));
-      for (int k = 0; k < kVectors; ++k) parts[k] *= load_wide<T, Tally>(line + At::piece(k, kVectors));
+      for (int k = 0; k < kVectors; ++k) parts[k] *= load_wide<T, Accumulator>(line + At::piece(k, kVectors));
       if (i / kPerLine % kFactors == kFactors - 1 && !are_moderate(parts)) return reduce_scaled(in, size);
     }
     if (!are_moderate(parts)) return reduce_scaled(in, size);
-    Scaled product;
+    ScaledFloat product;
     for (const V& part : parts) product = times_all(product, part);
     for (; i < size; ++i) product = times(product, widen<T, double>(in + At::element(size, i)));
     return product;
   }
 
  private:
-  using Tally = TallyOf<T>;
-  using V = Vector<Tally>;
-  using Prefix = VectorPrefix<Tally, Product, kDown>;
+  using Accumulator = AccumulatorOf<T>;
+  using V = Vector<Accumulator>;
+  using Prefix = VectorPrefix<Accumulator, Product, kDown>;
   using Doubles = VectorPrefix<double, Product, kDown>;
-  using At = Walk<T, kDown>;
-  using Rest = LineRest<T, Product, kDown>;
+  using At = IndexOrder<T, kDown>;
+  using Rest = PartialLine<T, Product, kDown>;
   static constexpr int64_t kSize = sizeof(T);
   static constexpr int64_t kPerLine = At::kPerLine;
   static constexpr int kLanes = Prefix::kLanes;
@@ -97,13 +98,13 @@ class ProductScan {
   static constexpr int kFactors = 4;
 
   // As a tally, which might be infinite or 0 where it is not.
-  static bool is_moderate(Scaled total) {
-    const auto tally = static_cast<Tally>(total.m);
-    return total.e == 0 && Moderate<Tally>::holds(tally) && std::isinf(tally) == std::isinf(total.m) &&
-           (tally == 0) == (total.m == 0);
+  static bool is_moderate(ScaledFloat total) {
+    const auto accumulator = static_cast<Accumulator>(total.m);
+    return total.e == 0 && RangeGuard<Accumulator>::holds(accumulator) &&
+           std::isinf(accumulator) == std::isinf(total.m) && (accumulator == 0) == (total.m == 0);
   }
   static bool are_moderate(const V* parts) {
-    using M = Moderate<Tally>;
+    using M = RangeGuard<Accumulator>;
     Vector<typename M::Bits> beyond = {};
     for (int k = 0; k < kVectors; ++k) beyond |= M::beyond(parts[k]);
     return M::none_of(beyond);
@@ -112,12 +113,12 @@ class ProductScan {
   // From the i-th element on, as long as the product stays moderate; returns where it did not, at a line.
   template <class Outputs>
   ANYDML_INLINE static int64_t scan_moderate(const std::byte* in, std::byte* out, int64_t size, int64_t i,
-                                             V& before, const std::byte* coming, Outputs& outputs) {
+                                             V& before, const std::byte* prefetch_from, Outputs& outputs) {
     while (i < size) {
-      if (!outputs.is_amid()) {
+      if (!outputs.at_shared_granule()) {
         bool went_well = true;
         i = over_lines<T, V, kDown, Outputs::kStreams>(in, size, i, [&](const auto& line, int64_t at) {
-          prefetch_line(coming + at);
+          prefetch_line(prefetch_from + at);
           return went_well = scan_line(line, out + at, before, outputs);
         });
         if (!went_well) return i;
@@ -160,12 +161,12 @@ class ProductScan {
   template <class Load>
   ANYDML_INLINE static bool multiply(const Load& x, V& before, V* y) {
     constexpr bool kHalves = kLanes > kFactors;
-    using M = Moderate<Tally>;
+    using M = RangeGuard<Accumulator>;
     V t = before;
     V passed = t;
     bool holds = true;
     for_each_index<kVectors>([&]<int k> {
-      const V p = Prefix::fours(x(k));
+      const V p = Prefix::scan_quads(x(k));
       V from = t;
       if constexpr (kHalves) {
         const V middle = t * Prefix::middle_of(p);
@@ -176,7 +177,7 @@ class ProductScan {
         holds = holds && M::holds(t[0]);
       }
       y[k] = from * p;
-      if constexpr (kExclusive) y[k] = Prefix::moved_on(from, y[k]);
+      if constexpr (kExclusive) y[k] = Prefix::shift_in(from, y[k]);
       t *= Prefix::last_of(p);
     });
     if constexpr (kHalves) holds = M::none_of(M::beyond(passed));
@@ -188,12 +189,12 @@ class ProductScan {
   // where.
   template <class Outputs>
   ANYDML_INLINE static int64_t scan_scaled(const std::byte* in, std::byte* out, int64_t size, int64_t i,
-                                           Scaled& total, Outputs& outputs) {
+                                           ScaledFloat& total, Outputs& outputs) {
     do {
       const int64_t count = std::min(kPerLine, size - i);
       const int64_t at = At::element(size, i, count);
       Piece y[kPieces];
-      if (count == kPerLine && !outputs.is_amid()) {
+      if (count == kPerLine && !outputs.at_shared_granule()) {
         scale_line(in + at, y, total);
         for (int k = 0; k < kPieces; ++k) outputs.put_piece(out + at + At::piece(k, kPieces), y[k]);
       } else {
@@ -207,12 +208,12 @@ class ProductScan {
 
   // Within a line m waits for multiplications alone, by what is within 1 to 2; for as many steps it stays
   // moderate. From 2^-700 down, and from 2^900 up, four factors more make 0 and infinity of floats.
-  ANYDML_APART static void scale_line(const std::byte* in, Piece* out, Scaled& total) {
+  ANYDML_NOINLINE static void scale_line(const std::byte* in, Piece* out, ScaledFloat& total) {
     if (total.e < kFar && skip_line(in, total)) {
       std::fill_n(out, kPieces, Piece{});
       return;
     }
-    Scaled t = total;
+    ScaledFloat t = total;
 #pragma GCC unroll 4
     for (int k = 0; k < kPieces; ++k) {
       Vector<float, 4> y[kSteps];
@@ -221,7 +222,7 @@ class ProductScan {
         const Vector<double> p = four_of(in, k * kSteps + step);
         const Vector<double> before = broadcast(t.m * power_of_two(std::clamp<int64_t>(t.e, -700, 900)));
         const Vector<double> next = before * p;
-        y[kDown ? kSteps - 1 - step : step] = to_singles(kExclusive ? Doubles::moved_on(before, next) : next);
+        y[kDown ? kSteps - 1 - step : step] = to_singles(kExclusive ? Doubles::shift_in(before, next) : next);
         take(t, Doubles::last_of(p)[0]);
       }
       out[k] = as_elements(y);
@@ -233,12 +234,12 @@ class ProductScan {
   static constexpr int64_t kFar = -200 - 128 * 32;
 
   // Whether all that is multiplied in a line is finite; else nothing is done.
-  ANYDML_INLINE static bool skip_line(const std::byte* line, Scaled& total) {
+  ANYDML_INLINE static bool skip_line(const std::byte* line, ScaledFloat& total) {
     Vector<double> p = broadcast(1.0);
     for (int k = 0; k < kPieces * kSteps; ++k) {
       p *= load_wide<T, double>(line + At::piece(k, kPieces * kSteps));
     }
-    Scaled t = total;
+    ScaledFloat t = total;
     for (int lane = 0; lane < Doubles::kLanes; ++lane) take(t, p[lane]);
     if (!std::isfinite(t.m)) return false;
     total = normalised(t.m, t.e);
@@ -254,8 +255,8 @@ class ProductScan {
     return Doubles::all(load_wide<T, double>(line + At::piece(k, kPieces * kSteps)));
   }
   // Without bringing m back to within 1 to 2.
-  static void take(Scaled& t, double p) {
-    const Scaled factor = one_to_two(p);
+  static void take(ScaledFloat& t, double p) {
+    const ScaledFloat factor = one_to_two(p);
     t.m *= factor.m;
     t.e += factor.e;
   }
@@ -267,21 +268,23 @@ class ProductScan {
     }
   }
 
-  static Scaled times(Scaled product, double factor) { return normalised(product.m * factor, product.e); }
+  static ScaledFloat times(ScaledFloat product, double factor) {
+    return normalised(product.m * factor, product.e);
+  }
 
   // As many moderate lanes at once as a double holds the product of.
-  static Scaled times_all(Scaled product, V lanes) {
-    constexpr int kAtOnce = sizeof(Tally) == 8 ? 1 : 4;
+  static ScaledFloat times_all(ScaledFloat product, V lanes) {
+    constexpr int kAtOnce = sizeof(Accumulator) == 8 ? 1 : 4;
     for (int lane = 0; lane < kLanes; lane += kAtOnce) {
       double factor = lanes[lane];
       for (int k = 1; k < kAtOnce; ++k) factor *= lanes[lane + k];
-      product = product * Scaled{factor};
+      product = product * ScaledFloat{factor};
     }
     return product;
   }
 
-  static Scaled reduce_scaled(const std::byte* in, int64_t size) {
-    Scaled product;
+  static ScaledFloat reduce_scaled(const std::byte* in, int64_t size) {
+    ScaledFloat product;
     const auto take_line = [&](const std::byte* line) {
       for (int k = 0; k < kPieces * kSteps; ++k) take(product, Doubles::last_of(four_of(line, k))[0]);
       product = normalised(product.m, product.e);

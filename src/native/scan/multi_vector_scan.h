@@ -28,22 +28,24 @@ ANYDML_ISA_BEGIN
 // A block's total, in as many parts as a line's elements make vectors, which wait for each other less than
 // one would for itself.
 template <class T, class Operation>
-class VectorParts {
+class MultiAccumulator {
  public:
-  using Tally = TallyOf<T>;
-  using V = Vector<Tally>;
-  static constexpr int kLanes = kVectorBytes / sizeof(Tally);
+  using Accumulator = AccumulatorOf<T>;
+  using V = Vector<Accumulator>;
+  static constexpr int kLanes = kVectorBytes / sizeof(Accumulator);
   static constexpr int kParts = kLine / (kLanes * sizeof(T));
 
-  VectorParts() { std::fill_n(parts_, kParts, broadcast(static_cast<Tally>(Operation::kIdentity))); }
+  MultiAccumulator() {
+    std::fill_n(parts_, kParts, broadcast(static_cast<Accumulator>(Operation::kIdentity)));
+  }
 
   // The line's vector number `part`.
-  ANYDML_INLINE void add(int part, V x) { parts_[part] = combine_aside<Operation>(parts_[part], x); }
+  ANYDML_INLINE void add(int part, V x) { parts_[part] = combine_on_fma_port<Operation>(parts_[part], x); }
 
-  Tally all() const {
+  Accumulator all() const {
     V sum = Operation::combine(parts_[0], parts_[1]);
     if constexpr (kParts == 4) sum = Operation::combine(sum, Operation::combine(parts_[2], parts_[3]));
-    Tally lanes[kLanes];
+    Accumulator lanes[kLanes];
     for (int k = 0; k < kLanes; ++k) lanes[k] = sum[k];
     for (int distance = kLanes / 2; distance > 0; distance /= 2) {
       for (int k = 0; k < distance; ++k) lanes[k] = Operation::combine(lanes[k], lanes[k + distance]);
@@ -60,36 +62,37 @@ class VectorParts {
 template <class T, class Operation, bool kExclusive, bool kDown>
 class VectorScan {
  public:
-  using Tally = TallyOf<T>;
-  using State = Tally;
-  static State identity() { return static_cast<Tally>(Operation::kIdentity); }
+  using Accumulator = AccumulatorOf<T>;
+  using State = Accumulator;
+  static State identity() { return static_cast<Accumulator>(Operation::kIdentity); }
 
   // A row of `size` elements, or a block of one: `in` and `out` are where the elements lie lowest, and may be
   // the same. Meanwhile memory brings what lies at `coming`: some processors foresee no further than a page.
-  template <Way kWay>
-  ANYDML_APART static void scan_block(const std::byte* in, std::byte* out, int64_t size, Tally& total,
-                                      const std::byte* coming, Outlet& outlet) {
-    Sink<kWay, kDown> sink(outlet);
+  template <StoreMode kMode>
+  ANYDML_NOINLINE static void scan_block(const std::byte* in, std::byte* out, int64_t size,
+                                         Accumulator& total, const std::byte* prefetch_from,
+                                         PendingStore& pending) {
+    RealigningStore<kMode, kDown> sink(pending);
     if constexpr (kIsFloat<T>) {
       Parts parts;
-      scan(in, out, size, total, &parts, coming, sink);
+      scan(in, out, size, total, &parts, prefetch_from, sink);
       total = Operation::combine(total, parts.all());
     } else {
-      total = scan(in, out, size, total, nullptr, coming, sink);
+      total = scan(in, out, size, total, nullptr, prefetch_from, sink);
     }
   }
 
   // Rows that are no longer than a block, one behind the other.
-  template <Way kWay>
-  ANYDML_APART static void scan_rows(const std::byte* in, int64_t in_step, std::byte* out, int64_t out_step,
-                                     int64_t size, int64_t rows, Outlet& outlet) {
-    Sink<kWay, kDown> sink(outlet);
+  template <StoreMode kMode>
+  ANYDML_NOINLINE static void scan_rows(const std::byte* in, int64_t in_step, std::byte* out,
+                                        int64_t out_step, int64_t size, int64_t rows, PendingStore& pending) {
+    RealigningStore<kMode, kDown> sink(pending);
     for (int64_t r = 0; r < rows; ++r, in += in_step, out += out_step) {
       scan(in, out, size, identity(), nullptr, At::ahead(in), sink);
     }
   }
 
-  ANYDML_APART static State reduce(const std::byte* in, int64_t size) {
+  ANYDML_NOINLINE static State reduce(const std::byte* in, int64_t size) {
     Parts parts;
     int64_t i = 0;
     for (; i + kPerLine <= size; i += kPerLine) {
@@ -105,29 +108,30 @@ class VectorScan {
   }
 
  private:
-  using V = Vector<Tally>;
-  using Parts = VectorParts<T, Operation>;
-  using Prefix = VectorPrefix<Tally, Operation, kDown>;
-  using At = Walk<T, kDown>;
-  using Rest = LineRest<T, Operation, kDown>;
+  using V = Vector<Accumulator>;
+  using Parts = MultiAccumulator<T, Operation>;
+  using Prefix = VectorPrefix<Accumulator, Operation, kDown>;
+  using At = IndexOrder<T, kDown>;
+  using Rest = PartialLine<T, Operation, kDown>;
   static constexpr int64_t kSize = sizeof(T);
   static constexpr int64_t kPerLine = At::kPerLine;
 
   // Most processors multiply 64 bits one by one, and not in vectors.
-  static constexpr bool kSingly = sizeof(T) == 8 && std::is_same_v<Operation, Product>;
+  static constexpr bool kScalarMultiply = sizeof(T) == 8 && std::is_same_v<Operation, Product>;
   // The tally before what comes next, where it is of use in all its lanes.
-  using Running = std::conditional_t<kSingly, Tally, V>;
+  using Running = std::conditional_t<kScalarMultiply, Accumulator, V>;
 
   // `parts`, where it is one, gets what the elements come to without `tally`.
   template <class Parts, class Outputs>
-  ANYDML_INLINE static Tally scan(const std::byte* in, std::byte* out, int64_t size, Tally tally, Parts parts,
-                                  const std::byte* coming, Outputs& outputs) {
-    Running before = Running{} + tally;
+  ANYDML_INLINE static Accumulator scan(const std::byte* in, std::byte* out, int64_t size,
+                                        Accumulator accumulator, Parts parts, const std::byte* prefetch_from,
+                                        Outputs& outputs) {
+    Running before = Running{} + accumulator;
     outputs.begin(out, size * kSize);
     for (int64_t i = 0; i < size;) {
-      if (!outputs.is_amid()) {
+      if (!outputs.at_shared_granule()) {
         i = over_lines<T, Running, kDown, Outputs::kStreams>(in, size, i, [&](const auto& line, int64_t at) {
-          prefetch_line(coming + at);
+          prefetch_line(prefetch_from + at);
           scan_line(line, out + at, before, parts, outputs);
           return true;
         });
@@ -138,7 +142,7 @@ class VectorScan {
         i += count;
       }
     }
-    if constexpr (kSingly) {
+    if constexpr (kScalarMultiply) {
       return before;
     } else {
       return before[0];
@@ -151,7 +155,7 @@ class VectorScan {
   template <class Parts, class Outputs>
   ANYDML_INLINE static void scan_line(const Line<T, Running, kDown>& line, std::byte* out, Running& before,
                                       Parts parts, Outputs& outputs) {
-    if constexpr (kSingly) {
+    if constexpr (kScalarMultiply) {
 #pragma GCC unroll 4
       for (int k = 0; k < kPieces; ++k) {
         const auto [first, second] = scan_pair(line.x[2 * k], line.x[2 * k + 1], before);
@@ -173,7 +177,7 @@ class VectorScan {
                                       Parts parts, Outputs& outputs) {
     const Rest rest(in, count);
     Piece y[kPieces] = {};
-    if constexpr (kSingly) {
+    if constexpr (kScalarMultiply) {
 #pragma GCC unroll 4
       for (int k = 0; k < kPieces; ++k) {
         const auto x = (Vector<T, 2>)rest.piece(k);
@@ -194,28 +198,28 @@ class VectorScan {
   }
 
   // Two, of which the second waits for the tally before them alone.
-  ANYDML_INLINE static std::pair<T, T> scan_pair(T first, T second, T& tally) {
+  ANYDML_INLINE static std::pair<T, T> scan_pair(T first, T second, T& accumulator) {
     T both = Operation::combine(first, second);
-    T next = Operation::combine(tally, first);
+    T next = Operation::combine(accumulator, first);
     // Compilers see no further than here, and so keep this order, and do not multiply in vectors.
     asm("" : "+r"(both));
     asm("" : "+r"(next));
-    const T last = Operation::combine(tally, both);
-    const T before = std::exchange(tally, last);
+    const T last = Operation::combine(accumulator, both);
+    const T before = std::exchange(accumulator, last);
     return kExclusive ? std::pair(before, next) : std::pair(next, last);
   }
 
   ANYDML_INLINE static void reduce_line(const std::byte* in, Parts& parts) {
 #pragma GCC unroll 4
     for (int part = 0; part < Parts::kParts; ++part) {
-      parts.add(part, load_wide<T, Tally>(in + At::piece(part, Parts::kParts)));
+      parts.add(part, load_wide<T, Accumulator>(in + At::piece(part, Parts::kParts)));
     }
   }
 
   ANYDML_INLINE static V scan_vector(V x, V& before) {
     const V p = Prefix::all(x);
-    const V y = combine_aside<Operation>(before, p);
-    const V written = kExclusive ? Prefix::moved_on(before, y) : y;
+    const V y = combine_on_fma_port<Operation>(before, p);
+    const V written = kExclusive ? Prefix::shift_in(before, y) : y;
     before = Operation::combine(before, Prefix::last_of(p));
     return written;
   }

@@ -27,63 +27,65 @@ ANYDML_ISA_BEGIN
 // What one thread holds back of its outputs: in the stage, of a few columns of integers or in rows with gaps;
 // else in the outlet.
 struct ColumnOutputs {
-  explicit ColumnOutputs(bool streams) : stage(streams), outlet(streams, false) {}
+  explicit ColumnOutputs(bool streams) : stage(streams), pending(streams, false) {}
 
-  Stage stage;
-  Outlet outlet;
+  StagedWriter stage;
+  PendingStore pending;
 };
 
 // Column by column, as many as there are. kCarried: with a tally of the blocks before.
 template <class T, class Operation, Output kOutput, bool kCarried>
 class SingleColumns {
-  using Tally = TallyOf<T>;
+  using Accumulator = AccumulatorOf<T>;
   static constexpr int64_t kSize = sizeof(T);
 
  public:
   // Rows of floats are in pairs.
-  static constexpr int kPair = kIsFloat<T> ? 2 : 1;
+  static constexpr int kRowUnroll = kIsFloat<T> ? 2 : 1;
 
   static constexpr int64_t rows_per_line(int columns) {
-    return std::max<int64_t>(1, kLine / (columns * kSize) / kPair) * kPair;
+    return std::max<int64_t>(1, kLine / (columns * kSize) / kRowUnroll) * kRowUnroll;
   }
 
   // One row, or two, which are both read before one is written.
   template <int kRows, class Wide, class Load, class Store>
-  ANYDML_INLINE static void advance(Wide& tally, const Load& load, const Store& store) {
+  ANYDML_INLINE static void advance(Wide& accumulator, const Load& load, const Store& store) {
     Wide x[kRows];
     for (int r = 0; r < kRows; ++r) x[r] = load(r);
-    const Wide next = Operation::combine(tally, x[0]);
-    store(0, kOutput == Output::kExclusive ? tally : next);
+    const Wide next = Operation::combine(accumulator, x[0]);
+    store(0, kOutput == Output::kExclusive ? accumulator : next);
     if constexpr (kRows == 1) {
-      tally = next;
+      accumulator = next;
     } else {
-      tally = Operation::combine(tally, Operation::combine(x[0], x[1]));
-      store(1, kOutput == Output::kExclusive ? next : tally);
+      accumulator = Operation::combine(accumulator, Operation::combine(x[0], x[1]));
+      store(1, kOutput == Output::kExclusive ? next : accumulator);
     }
   }
 
   // Compiled once for any number of columns.
-  ANYDML_APART static void scan(const Steps& steps, int columns, Tally* tallies, const Tally* before,
-                                Stage& stage) {
+  ANYDML_NOINLINE static void scan(const RowRange& steps, int columns, Accumulator* accumulators,
+                                   const Accumulator* before, StagedWriter& stage) {
     for (int64_t i = 0; i < steps.rows;) {
       const int64_t end = std::min(steps.rows, i + rows_per_line(columns));
-      for (; i + kPair <= end; i += kPair) advance_row<kPair>(steps.part(i, end), columns, tallies, before);
-      for (; i < end; ++i) advance_row<1>(steps.part(i, end), columns, tallies, before);
+      for (; i + kRowUnroll <= end; i += kRowUnroll)
+        advance_row<kRowUnroll>(steps.part(i, end), columns, accumulators, before);
+      for (; i < end; ++i) advance_row<1>(steps.part(i, end), columns, accumulators, before);
       stage.send_line();
     }
   }
 
  private:
   template <int kRows>
-  ANYDML_INLINE static void advance_row(const Steps& steps, int columns, Tally* tallies,
-                                        const Tally* before) {
+  ANYDML_INLINE static void advance_row(const RowRange& steps, int columns, Accumulator* accumulators,
+                                        const Accumulator* before) {
     for (int j = 0; j < columns; ++j) {
       advance<kRows>(
-          tallies[j], [&](int r) { return widen<T, Tally>(steps.in + r * steps.in_step + j * kSize); },
-          [&](int r, Tally y) {
+          accumulators[j],
+          [&](int r) { return widen<T, Accumulator>(steps.in + r * steps.in_step + j * kSize); },
+          [&](int r, Accumulator y) {
             if constexpr (kCarried) y = Operation::combine(before[j], y);
             if constexpr (kOutput != Output::kNone) {
-              narrow<T, Tally>(steps.out + r * steps.out_step + j * kSize, y);
+              narrow<T, Accumulator>(steps.out + r * steps.out_step + j * kSize, y);
             }
           });
     }
@@ -94,41 +96,41 @@ class SingleColumns {
 template <class T, class Operation, Output kOutput, int kColumns, bool kCarried>
 class FewColumns {
  public:
-  using Tally = TallyOf<T>;
+  using Accumulator = AccumulatorOf<T>;
 
-  ANYDML_APART static void scan(const Steps& steps, Tally* tallies, const Tally* before,
-                                ColumnOutputs& outputs) {
+  ANYDML_NOINLINE static void scan(const RowRange& steps, Accumulator* accumulators,
+                                   const Accumulator* before, ColumnOutputs& outputs) {
     if constexpr (kIsFloat<T>) {
       if (steps.in_step == steps.out_step && std::abs(steps.out_step) == kRow) {
         using Packed = PackedColumns<T, Operation, kOutput, kColumns, kCarried>;
-        return Packed::scan(steps, tallies, before, outputs.outlet);
+        return Packed::scan(steps, accumulators, before, outputs.pending);
       }
     }
-    FewColumns columns(tallies, before);
+    FewColumns columns(accumulators, before);
     columns.scan_all(steps, outputs.stage);
-    std::copy_n(columns.tallies_, kColumns, tallies);
+    std::copy_n(columns.tallies_, kColumns, accumulators);
   }
 
  private:
-  using V = Vector<Tally>;
+  using V = Vector<Accumulator>;
   using Singly = SingleColumns<T, Operation, kOutput, kCarried>;
   static constexpr int64_t kSize = sizeof(T);
-  static constexpr int64_t kLanes = kVectorBytes / sizeof(Tally);
+  static constexpr int64_t kLanes = kVectorBytes / sizeof(Accumulator);
   static constexpr int64_t kRow = kColumns * kSize;
-  static constexpr int kPair = Singly::kPair;
+  static constexpr int kRowUnroll = Singly::kRowUnroll;
 
-  FewColumns(const Tally* tallies, const Tally* before) {
-    std::copy_n(tallies, kColumns, tallies_);
+  FewColumns(const Accumulator* accumulators, const Accumulator* before) {
+    std::copy_n(accumulators, kColumns, tallies_);
     if constexpr (kCarried) std::copy_n(before, kColumns, before_);
   }
 
   // Packed outputs many rows at a time, so that the stage is asked once for all of them.
-  void scan_all(const Steps& steps, Stage& stage) {
+  void scan_all(const RowRange& steps, StagedWriter& stage) {
     const bool packed = steps.out_step == kRow;
-    const int64_t batch = packed ? Stage::kMost / 4 / kRow / kPair * kPair : steps.rows;
+    const int64_t batch = packed ? StagedWriter::kMost / 4 / kRow / kRowUnroll * kRowUnroll : steps.rows;
     for (int64_t start = 0; start < steps.rows; start += batch) {
-      Steps some = steps.part(start, std::min(start + batch, steps.rows));
-      if (kOutput != Output::kNone && packed) some.out = stage.room(some.out, some.rows * kRow);
+      RowRange some = steps.part(start, std::min(start + batch, steps.rows));
+      if (kOutput != Output::kNone && packed) some.out = stage.reserve(some.out, some.rows * kRow);
       if constexpr (kIsFloat<T>) {
         scan_floats(some, stage);
       } else {
@@ -140,28 +142,31 @@ class FewColumns {
   // Without a loop over the columns, or compilers would keep tallies in memory; a row is read before it is
   // written, so that they see vectors.
   template <int... kColumn>
-  void scan_integers(const Steps& steps, std::integer_sequence<int, kColumn...>, Stage& stage) {
-    T tally[] = {tallies_[kColumn]...};
+  void scan_integers(const RowRange& steps, std::integer_sequence<int, kColumn...>, StagedWriter& stage) {
+    T accumulator[] = {tallies_[kColumn]...};
     auto [rows, in, in_step, out, out_step] = steps;
     for (int64_t i = 0; i < rows;) {
       const int64_t end = std::min(rows, i + Singly::rows_per_line(kColumns));
-      prefetch_line(ahead_of(in, in_step < 0));
+      prefetch_line(prefetch_address(in, in_step < 0));
 #pragma GCC unroll 4
       for (; i < end; ++i, in += in_step, out += out_step) {
         const T x[] = {load<T>(in + kColumn * kSize)...};
-        if constexpr (kOutput == Output::kExclusive) (store(out + kColumn * kSize, tally[kColumn]), ...);
-        ((tally[kColumn] = Operation::combine(tally[kColumn], x[kColumn])), ...);
+        if constexpr (kOutput == Output::kExclusive)
+          (store(out + kColumn * kSize, accumulator[kColumn]), ...);
+        ((accumulator[kColumn] = Operation::combine(accumulator[kColumn], x[kColumn])), ...);
         // Compilers see no further than here, and so multiply one by one, which many processors do in a third
         // of the time that vectors take, where each product waits for the one before it.
-        if constexpr (std::is_same_v<Operation, Product>) (([&] { asm("" : "+r"(tally[kColumn])); }()), ...);
-        if constexpr (kOutput == Output::kInclusive) (store(out + kColumn * kSize, tally[kColumn]), ...);
+        if constexpr (std::is_same_v<Operation, Product>)
+          (([&] { asm("" : "+r"(accumulator[kColumn])); }()), ...);
+        if constexpr (kOutput == Output::kInclusive)
+          (store(out + kColumn * kSize, accumulator[kColumn]), ...);
       }
       stage.send_line();
     }
-    ((tallies_[kColumn] = tally[kColumn]), ...);
+    ((tallies_[kColumn] = accumulator[kColumn]), ...);
   }
 
-  void scan_floats(const Steps& steps, Stage& stage) {
+  void scan_floats(const RowRange& steps, StagedWriter& stage) {
     const auto [begin, end] = readable_rows(steps);
     Singly::scan(steps.part(0, begin), kColumns, tallies_, before_, stage);
     scan_as_vectors(steps.part(begin, end), stage);
@@ -170,7 +175,7 @@ class FewColumns {
 
   // Rows, from an even one to another, of which a whole vector may be read: what lies behind them belongs to
   // other rows.
-  static std::pair<int64_t, int64_t> readable_rows(const Steps& steps) {
+  static std::pair<int64_t, int64_t> readable_rows(const RowRange& steps) {
     const int64_t step = std::abs(steps.in_step);
     if (step == 0) return {0, 0};
     constexpr int64_t kBeyond = (kLanes - kColumns) * kSize;
@@ -184,12 +189,12 @@ class FewColumns {
   }
 
   // A row's columns in one vector, with some of what lies behind them.
-  void scan_as_vectors(const Steps& steps, Stage& stage) {
-    V tally = load_vector<V>(reinterpret_cast<const std::byte*>(tallies_));
+  void scan_as_vectors(const RowRange& steps, StagedWriter& stage) {
+    V accumulator = load_vector<V>(reinterpret_cast<const std::byte*>(tallies_));
     const V before = load_vector<V>(reinterpret_cast<const std::byte*>(before_));
     const std::byte* from = steps.in;
     std::byte* to = steps.out;
-    const auto load = [&](int r) { return load_wide<T, Tally>(from + r * steps.in_step); };
+    const auto load = [&](int r) { return load_wide<T, Accumulator>(from + r * steps.in_step); };
     const auto store = [&](int r, V y) {
       if constexpr (kCarried) y = Operation::combine(before, y);
       if constexpr (kOutput == Output::kNone) return;
@@ -197,17 +202,18 @@ class FewColumns {
     };
     for (int64_t i = 0; i < steps.rows;) {
       const int64_t end = std::min(steps.rows, i + Singly::rows_per_line(kColumns));
-      for (; i < end; i += kPair, from += kPair * steps.in_step, to += kPair * steps.out_step) {
-        Singly::template advance<kPair>(tally, load, store);
+      for (; i < end;
+           i += kRowUnroll, from += kRowUnroll * steps.in_step, to += kRowUnroll * steps.out_step) {
+        Singly::template advance<kRowUnroll>(accumulator, load, store);
       }
       stage.send_line();
     }
-    store_vector(reinterpret_cast<std::byte*>(tallies_), tally);
+    store_vector(reinterpret_cast<std::byte*>(tallies_), accumulator);
   }
 
   // What is beyond the columns, no output is made of.
-  Tally tallies_[std::max<int64_t>(kColumns, kLanes)] = {};
-  Tally before_[std::max<int64_t>(kColumns, kLanes)] = {};
+  Accumulator tallies_[std::max<int64_t>(kColumns, kLanes)] = {};
+  Accumulator before_[std::max<int64_t>(kColumns, kLanes)] = {};
 };
 
 #endif  // ANYDML_VECTORS

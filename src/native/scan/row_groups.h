@@ -13,11 +13,11 @@ ANYDML_ISA_BEGIN
 #if defined(ANYDML_VECTORS)
 
 // Rows come in the order of the walk, up or down in memory; vectors lie as memory does.
-template <class Tally, int kColumns, bool kDown>
+template <class Accumulator, int kColumns, bool kDown>
 class RowGroup {
  public:
-  using V = Vector<Tally>;
-  static constexpr int kLanes = kVectorBytes / static_cast<int>(sizeof(Tally));
+  using V = Vector<Accumulator>;
+  static constexpr int kLanes = kVectorBytes / static_cast<int>(sizeof(Accumulator));
   static_assert(kColumns <= kLanes);
   static constexpr int kRows = std::lcm(2 * kColumns, kLanes) / kColumns;
   static constexpr int kPairs = kRows / 2;
@@ -25,7 +25,7 @@ class RowGroup {
 
   // Of a pair's first row what is in one vector, of its second one what is in the other.
   template <int kVector>
-  ANYDML_INLINE static V either(V first, V second) {
+  ANYDML_INLINE static V blend(V first, V second) {
     return shuffled(first, second, [](int lane) {
       const int place = kVector * kLanes + lane;
       return is_second(place) ? kLanes + lane : lane;
@@ -43,9 +43,9 @@ class RowGroup {
   }
 
   // The second row of a pair, in the lowest lanes.
-  template <int kPair>
+  template <int kRowUnroll>
   ANYDML_INLINE static V second_row(const V* rows) {
-    constexpr int kRow = 2 * kPair + 1;
+    constexpr int kRow = 2 * kRowUnroll + 1;
     constexpr int kPlace = (kDown ? kRows - 1 - kRow : kRow) * kColumns;
     constexpr int kFrom = kPlace / kLanes;
     return shuffled(rows[kFrom], rows[std::min(kFrom + 1, kVectors - 1)],
@@ -54,25 +54,25 @@ class RowGroup {
 
   // Of as many vectors as there are pairs, for each row the lowest lanes of its pair's.
   template <int kVector>
-  ANYDML_INLINE static V spread(const V* tallies) {
+  ANYDML_INLINE static V broadcast_lane(const V* accumulators) {
     constexpr int kOne = pair_of(kVector * kLanes);
     constexpr int kOther = pair_of(kVector * kLanes + kLanes - 1);
     constexpr int kFirst = std::min(kOne, kOther);
     constexpr int kLast = std::max(kOne, kOther);
     constexpr int kNext = std::min(kFirst + 1, kLast);
-    V spread = shuffled(tallies[kFirst], tallies[kNext], [](int lane) {
+    V broadcast_lane = shuffled(accumulators[kFirst], accumulators[kNext], [](int lane) {
       const int place = kVector * kLanes + lane;
       const int column = place % kColumns;
       return pair_of(place) == kFirst ? column : pair_of(place) == kNext ? kLanes + column : kAny;
     });
     for_each_index<kLast - kNext>([&]<int kMore> {
-      constexpr int kPair = kNext + 1 + kMore;
-      spread = shuffled(spread, tallies[kPair], [](int lane) {
+      constexpr int kRowUnroll = kNext + 1 + kMore;
+      broadcast_lane = shuffled(broadcast_lane, accumulators[kRowUnroll], [](int lane) {
         const int place = kVector * kLanes + lane;
-        return pair_of(place) == kPair ? kLanes + place % kColumns : lane;
+        return pair_of(place) == kRowUnroll ? kLanes + place % kColumns : lane;
       });
     });
-    return spread;
+    return broadcast_lane;
   }
 
  private:

@@ -55,18 +55,18 @@ class RowPlan final : public Plan {
     }
     const int64_t tasks = std::min<int64_t>(threads, rows);
     parallel_for(tasks, threads, [&](int64_t task) {
-      Stage stage(streams);
-      Outlet outlet(streams, down_);
+      StagedWriter stage(streams);
+      PendingStore pending(streams, down_);
       lines_.runs(share_begin(task, tasks, rows), share_begin(task + 1, tasks, rows), in, out,
                   [&](const std::byte* from, std::byte* to, int64_t count) {
-                    if (reads_across()) {
+                    if (needs_transpose()) {
                       scan_across(from, to, count, stage);
                     } else if (size < kVectorsFrom) {
                       scan_short_rows(from, to, count, stage);
                     } else if (size <= kBlock && !gathers()) {
-                      scan_as_vectors(from, to, count, outlet);
+                      scan_as_vectors(from, to, count, pending);
                     } else {
-                      scan_rows(from, to, count, may_be_shared(rows), outlet);
+                      scan_rows(from, to, count, may_be_shared(rows), pending);
                     }
                   });
     });
@@ -74,7 +74,7 @@ class RowPlan final : public Plan {
 
  private:
   using Kernels = RowKernels<T, Operation>;
-  using Tally = TallyOf<T>;
+  using Accumulator = AccumulatorOf<T>;
   using State = typename Kernels::State;
   static constexpr int64_t kSize = sizeof(T);
   // In blocks: what a thread reads to reduce, or tallies, it finds in its second cache to scan.
@@ -86,11 +86,11 @@ class RowPlan final : public Plan {
   static constexpr int64_t kPieceStep = 512 + kLine;
 
   bool gathers() const { return geometry_.axis.in != geometry_.axis.out; }
-  bool reads_across() const { return gathers() && lines_.inner.size >= kLines; }
+  bool needs_transpose() const { return gathers() && lines_.inner.size >= kRowsPerGroup; }
 
   // Whether there are rows too few for every thread of a large machine, which may share each one then.
   bool may_be_shared(int64_t rows) const {
-    return !reads_across() && rows < 512 && geometry_.axis.size > 8 * kBlock;
+    return !needs_transpose() && rows < 512 && geometry_.axis.size > 8 * kBlock;
   }
 
   // The lines nearest to each other in an input that is read across.
@@ -135,13 +135,13 @@ class RowPlan final : public Plan {
   int64_t block_size(int64_t i) const { return std::clamp<int64_t>(geometry_.axis.size - i, 0, kBlock); }
 
   // A block, before which a piece may be read, as LineRest does.
-  struct Gathered {
+  struct PackBuffer {
     alignas(64) std::byte before[kLine];
     std::byte block[kBlock * kSize];
   };
 
   // The block that starts with the i-th element traversed, in `gathered` where the input's lies otherwise.
-  const std::byte* block_of(const std::byte* in, int64_t i, Gathered& gathered) const {
+  const std::byte* block_of(const std::byte* in, int64_t i, PackBuffer& gathered) const {
     const int64_t size = block_size(i);
     if (!gathers()) return in + lowest(i, size);
     gather_tile<BitsOf<T>>(tile_of(in, 0, i, size), 1, size, gathered.block, 0);
@@ -151,95 +151,98 @@ class RowPlan final : public Plan {
   // The block that starts with the i-th element of a row, on from `carry`. With `total`, the next one goes
   // on from what the block was reduced to, as if another thread scanned this one.
   void scan_block(const std::byte* from, std::byte* out, int64_t i, State& carry, const State* total,
-                  const std::byte* coming, Outlet& outlet) const {
+                  const std::byte* prefetch_from, PendingStore& pending) const {
     const int64_t size = block_size(i);
     std::byte* const to = out + lowest(i, size);
     State running = carry;
-    kernels_.scan_block(from, to, size, running, coming, outlet, outlet.way(begin_of(to, size), 0));
+    kernels_.scan_block(from, to, size, running, prefetch_from, pending,
+                        pending.store_mode(begin_of(to, size), 0));
     carry = total != nullptr ? Operation::combine(carry, *total) : running;
   }
 
   // A block that nobody has reduced. Most kernels total it while they scan; those that do not reduce it
   // before where the row may be shared, for the same bits however it is.
   void scan_block_at_once(const std::byte* from, std::byte* out, int64_t i, State& carry, bool shared,
-                          Outlet& outlet) const {
+                          PendingStore& pending) const {
     const int64_t size = block_size(i);
-    const bool reduces = shared && !kIsCut<T, Operation>;
+    const bool reduces = shared && !kIsBlockable<T, Operation>;
     const State total = reduces ? kernels_.reduce_block(from, size) : Kernels::identity();
-    scan_block(from, out, i, carry, reduces ? &total : nullptr, next_to(from, size), outlet);
+    scan_block(from, out, i, carry, reduces ? &total : nullptr, next_to(from, size), pending);
   }
 
-  void scan_rows(const std::byte* in, std::byte* out, int64_t count, bool shared, Outlet& outlet) const {
+  void scan_rows(const std::byte* in, std::byte* out, int64_t count, bool shared,
+                 PendingStore& pending) const {
     const Loop rows = along_walk(count, in, out);
-    Gathered gathered;
+    PackBuffer gathered;
     for (int64_t r = 0; r < count; ++r) {
       State carry = Kernels::identity();
       for (int64_t i = 0; i < geometry_.axis.size; i += kBlock) {
         const std::byte* const from = block_of(in + r * rows.in, i, gathered);
-        scan_block_at_once(from, out + r * rows.out, i, carry, shared, outlet);
+        scan_block_at_once(from, out + r * rows.out, i, carry, shared, pending);
       }
     }
   }
 
-  void scan_as_vectors(const std::byte* in, std::byte* out, int64_t count, Outlet& outlet) const {
+  void scan_as_vectors(const std::byte* in, std::byte* out, int64_t count, PendingStore& pending) const {
     const int64_t size = geometry_.axis.size;
     const Loop rows = along_walk(count, in, out);
     out += lowest(0, size);
-    kernels_.scan_rows(in + lowest(0, size), rows.in, out, rows.out, size, count, outlet,
-                       outlet.way(begin_of(out, size), rows.out));
+    kernels_.scan_rows(in + lowest(0, size), rows.in, out, rows.out, size, count, pending,
+                       pending.store_mode(begin_of(out, size), rows.out));
   }
 
   // Packed ones many at a time.
-  void scan_short_rows(const std::byte* in, std::byte* out, int64_t count, Stage& stage) const {
+  void scan_short_rows(const std::byte* in, std::byte* out, int64_t count, StagedWriter& stage) const {
     const int64_t size = geometry_.axis.size;
     const int64_t in_step = lines_.inner.in;
     const int64_t out_step = lines_.inner.out;
     const bool packed = out_step == size * kSize;
-    const int64_t batch = packed ? kBlock / size / kLines * kLines : 1;
-    Gathered gathered;
+    const int64_t batch = packed ? kBlock / size / kRowsPerGroup * kRowsPerGroup : 1;
+    PackBuffer gathered;
     for (int64_t start = 0; start < count; start += batch) {
       const int64_t rows = std::min(batch, count - start);
-      std::byte* const to = stage.room(out + start * out_step + lowest(0, size), rows * size * kSize);
+      std::byte* const to = stage.reserve(out + start * out_step + lowest(0, size), rows * size * kSize);
       const std::byte* const from = in + start * in_step;
       int64_t r = 0;
-      for (; !gathers() && r + kLines <= rows; r += kLines) {
-        Tally tallies[kLines];
-        std::fill_n(tallies, kLines, static_cast<Tally>(Operation::kIdentity));
+      for (; !gathers() && r + kRowsPerGroup <= rows; r += kRowsPerGroup) {
+        Accumulator accumulators[kRowsPerGroup];
+        std::fill_n(accumulators, kRowsPerGroup, static_cast<Accumulator>(Operation::kIdentity));
         const std::byte* const lines = from + r * in_step + lowest(0, size);
-        kernels_.scan_lines(lines, in_step, to + r * out_step, out_step, size, tallies,
-                            Ahead(lines + kLines * in_step), stage);
+        kernels_.scan_lines(lines, in_step, to + r * out_step, out_step, size, accumulators,
+                            Prefetcher(lines + kRowsPerGroup * in_step), stage);
       }
       for (; r < rows; ++r) {
-        auto tally = static_cast<Tally>(Operation::kIdentity);
-        kernels_.scan_line(block_of(from + r * in_step, 0, gathered), to + r * size * kSize, size, tally);
+        auto accumulator = static_cast<Accumulator>(Operation::kIdentity);
+        kernels_.scan_line(block_of(from + r * in_step, 0, gathered), to + r * size * kSize, size,
+                           accumulator);
       }
     }
   }
 
-  void scan_across(const std::byte* in, std::byte* out, int64_t count, Stage& stage) const {
+  void scan_across(const std::byte* in, std::byte* out, int64_t count, StagedWriter& stage) const {
     const int64_t size = geometry_.axis.size;
     const auto [lines, in_step, out_step] = lines_.inner;
     // Pieces begin with a line of the output's where rows are whole lines apart.
     const int64_t skew = down_ ? 0 : to_next_line(out) / kSize;
     alignas(64) std::byte pieces[2][kAcross * kPieceStep];
     bool side = false;
-    Departure departure;
+    DeferredRows departure;
     for (int64_t start = 0; start < count; start += kAcross) {
       const int64_t rows = std::min(kAcross, count - start);
-      Tally tallies[kAcross];
-      std::fill_n(tallies, rows, static_cast<Tally>(Operation::kIdentity));
+      Accumulator accumulators[kAcross];
+      std::fill_n(accumulators, rows, static_cast<Accumulator>(Operation::kIdentity));
       for (int64_t i = 0, next; i < size; i = next) {
         next = std::min(size, i == 0 && skew > 0 ? skew : i + kAlong);
         int64_t r = 0;
         if (in_step == kSize) {
-          r = rows / kLines * kLines;
-          scan_beside(in + start * in_step, out + start * out_step, i, next - i, r, tallies,
+          r = rows / kRowsPerGroup * kRowsPerGroup;
+          scan_beside(in + start * in_step, out + start * out_step, i, next - i, r, accumulators,
                       stage.streams() ? pieces[side] : nullptr, departure);
           side = !side;
         }
-        for (; r < rows; r += kLines) {
+        for (; r < rows; r += kRowsPerGroup) {
           scan_piece(in + (start + r) * in_step, out + (start + r) * out_step, i, next - i,
-                     std::min(kLines, rows - r), tallies + r, stage);
+                     std::min(kRowsPerGroup, rows - r), accumulators + r, stage);
         }
       }
     }
@@ -250,7 +253,7 @@ class RowPlan final : public Plan {
   // computed. Without one, in the caches, where an output's lines may fall into one set, a few lines after
   // the others.
   void scan_beside(const std::byte* in, std::byte* out, int64_t i, int64_t size, int64_t lines,
-                   Tally* tallies, std::byte* piece, Departure& departure) const {
+                   Accumulator* accumulators, std::byte* piece, DeferredRows& departure) const {
     const int64_t out_step = lines_.inner.out;
     const int64_t along = geometry_.axis.in;
     std::byte* const to = out + lowest(i, size);
@@ -261,26 +264,26 @@ class RowPlan final : public Plan {
       count = std::min(at_once, size - done);
       const std::byte* const from = in + (i + done) * along;
       const int64_t place = (down_ ? size - done - count : done) * kSize;
-      kernels_.scan_neighbours(from, along, at + place, step, count, lines, tallies,
+      kernels_.scan_neighbours(from, along, at + place, step, count, lines, accumulators,
                                piece != nullptr ? &departure : nullptr);
     }
     if (piece != nullptr) departure.begin(piece, kPieceStep, to, out_step, lines, size * kSize);
   }
 
   // Some elements from the i-th on, of `lines` lines.
-  void scan_piece(const std::byte* in, std::byte* out, int64_t i, int64_t size, int64_t lines, Tally* tallies,
-                  Stage& stage) const {
+  void scan_piece(const std::byte* in, std::byte* out, int64_t i, int64_t size, int64_t lines,
+                  Accumulator* accumulators, StagedWriter& stage) const {
     const auto [all_lines, in_step, out_step] = lines_.inner;
-    alignas(64) std::byte piece[kLines * kPieceStep];
+    alignas(64) std::byte piece[kRowsPerGroup * kPieceStep];
     std::byte* to = out + lowest(i, size);
     gather_tile<BitsOf<T>>(tile_of(in, in_step, i, size), lines, size, piece, kPieceStep);
     std::byte* const at = stage.streams() ? piece : to;
     const int64_t step = stage.streams() ? kPieceStep : out_step;
-    if (lines == kLines) {
-      kernels_.scan_lines(piece, kPieceStep, at, step, size, tallies, Ahead(piece), stage);
+    if (lines == kRowsPerGroup) {
+      kernels_.scan_lines(piece, kPieceStep, at, step, size, accumulators, Prefetcher(piece), stage);
     } else {
       for (int64_t s = 0; s < lines; ++s)
-        kernels_.scan_line(piece + s * kPieceStep, at + s * step, size, tallies[s]);
+        kernels_.scan_line(piece + s * kPieceStep, at + s * step, size, accumulators[s]);
     }
     if (!stage.streams()) return;
     for (int64_t s = 0; s < lines; ++s) stream_copy(to + s * out_step, piece + s * kPieceStep, size * kSize);
@@ -293,19 +296,20 @@ class RowPlan final : public Plan {
   void scan_long(const std::byte* in, std::byte* out, int threads, bool streams) const {
     const int64_t blocks = (geometry_.axis.size + kBlock - 1) / kBlock;
     const int64_t chunk_size = kChunk * kBlock;
-    scan_in_turn<Chunk>((blocks + kChunk - 1) / kChunk, threads, Kernels::identity(),
+    chained_scan<Chunk>((blocks + kChunk - 1) / kChunk, threads, Kernels::identity(),
                         [&](int64_t chunk) { return reduce_chunk(in, chunk * chunk_size); },
-                        [](State& tally, const Chunk& chunk) {
-                          for (const State& total : chunk.blocks) tally = Operation::combine(tally, total);
+                        [](State& accumulator, const Chunk& chunk) {
+                          for (const State& total : chunk.blocks)
+                            accumulator = Operation::combine(accumulator, total);
                         },
                         [&](int64_t chunk, State& carry, const Chunk* totals) {
-                          Outlet outlet(streams, down_);
-                          scan_chunk(in, out, chunk * chunk_size, carry, totals, outlet);
+                          PendingStore pending(streams, down_);
+                          scan_chunk(in, out, chunk * chunk_size, carry, totals, pending);
                         });
   }
 
   Chunk reduce_chunk(const std::byte* in, int64_t start) const {
-    Gathered gathered;
+    PackBuffer gathered;
     Chunk chunk;
     for (int64_t b = 0; b < kChunk; ++b) {
       const int64_t i = start + b * kBlock;
@@ -316,8 +320,8 @@ class RowPlan final : public Plan {
   }
 
   void scan_chunk(const std::byte* in, std::byte* out, int64_t start, State& carry, const Chunk* chunk,
-                  Outlet& outlet) const {
-    Gathered gathered;
+                  PendingStore& pending) const {
+    PackBuffer gathered;
     for (int64_t b = 0; b < kChunk; ++b) {
       const int64_t i = start + b * kBlock;
       const int64_t size = block_size(i);
@@ -325,11 +329,11 @@ class RowPlan final : public Plan {
       const std::byte* const from = block_of(in, i, gathered);
       if (chunk != nullptr) {
         // About what is taken next: others take some meanwhile.
-        constexpr int64_t kAway = kMostReduced * kChunk * kBlock;
-        const std::byte* const coming = gathers() ? from : in + lowest(i + kAway, size);
-        scan_block(from, out, i, carry, &chunk->blocks[b], coming, outlet);
+        constexpr int64_t kAway = kMaxReducedAhead * kChunk * kBlock;
+        const std::byte* const prefetch_from = gathers() ? from : in + lowest(i + kAway, size);
+        scan_block(from, out, i, carry, &chunk->blocks[b], prefetch_from, pending);
       } else {
-        scan_block_at_once(from, out, i, carry, true, outlet);
+        scan_block_at_once(from, out, i, carry, true, pending);
       }
     }
   }

@@ -11,14 +11,14 @@ ANYDML_ISA_BEGIN
 enum class Output { kNone, kInclusive, kExclusive };
 
 // `rows` steps along the axis, of columns that lie side by side.
-struct Steps {
+struct RowRange {
   int64_t rows;
   const std::byte* in;
   int64_t in_step;
   std::byte* out;
   int64_t out_step;
 
-  Steps part(int64_t begin, int64_t end) const {
+  RowRange part(int64_t begin, int64_t end) const {
     return {end - begin, in + begin * in_step, in_step, out + begin * out_step, out_step};
   }
 };

@@ -29,7 +29,7 @@ ANYDML_ISA_BEGIN
 inline constexpr int64_t kBlock = 1024;
 // Rows shorter than that go abreast.
 inline constexpr int64_t kVectorsFrom = 16;
-static_assert(kLines * kVectorsFrom <= kBlock, "as many rows as go abreast fit a block");
+static_assert(kRowsPerGroup * kVectorsFrom <= kBlock, "as many rows as go abreast fit a block");
 
 #if defined(ANYDML_VECTORS)
 
@@ -40,104 +40,109 @@ inline constexpr int64_t kAheadAcross = 8;
 template <class T, class Operation, bool kExclusive, bool kDown>
 class RowScan {
   static constexpr int64_t kSize = sizeof(T);
-  using Scan = std::conditional_t<kIsCut<T, Operation>, VectorScan<T, Operation, kExclusive, kDown>,
+  using Scan = std::conditional_t<kIsBlockable<T, Operation>, VectorScan<T, Operation, kExclusive, kDown>,
                                   ProductScan<T, kExclusive, kDown>>;
 
  public:
-  using Tally = TallyOf<T>;
+  using Accumulator = AccumulatorOf<T>;
   using State = typename Scan::State;
 
-  static constexpr int64_t kSquare = Squares<T, Operation, kExclusive, kDown>::kSquare;
+  static constexpr int64_t kSquare = TransposeTileScan<T, Operation, kExclusive, kDown>::kSquare;
 
   static State identity() { return Scan::identity(); }
   static State reduce_block(const std::byte* in, int64_t size) { return Scan::reduce(in, size); }
 
   // `tally` is that of the blocks before, and becomes that of those up to this one. Meanwhile memory brings
   // the block at `coming`, which is read next.
-  static void scan_block(const std::byte* in, std::byte* out, int64_t size, State& tally,
-                         const std::byte* coming, Outlet& outlet, Way way) {
-    on(way, [&]<Way kWay> { Scan::template scan_block<kWay>(in, out, size, tally, coming, outlet); });
+  static void scan_block(const std::byte* in, std::byte* out, int64_t size, State& accumulator,
+                         const std::byte* prefetch_from, PendingStore& pending, StoreMode store_mode) {
+    on(store_mode, [&]<StoreMode kMode> {
+      Scan::template scan_block<kMode>(in, out, size, accumulator, prefetch_from, pending);
+    });
   }
 
   // Rows that are no longer than a block.
   static void scan_rows(const std::byte* in, int64_t in_step, std::byte* out, int64_t out_step, int64_t size,
-                        int64_t rows, Outlet& outlet, Way way) {
-    on(way,
-       [&]<Way kWay> { Scan::template scan_rows<kWay>(in, in_step, out, out_step, size, rows, outlet); });
+                        int64_t rows, PendingStore& pending, StoreMode store_mode) {
+    on(store_mode, [&]<StoreMode kMode> {
+      Scan::template scan_rows<kMode>(in, in_step, out, out_step, size, rows, pending);
+    });
   }
 
   // kLines lines of `size` elements, in_step and out_step apart.
-  ANYDML_APART static void scan_lines(const std::byte* in, int64_t in_step, std::byte* out, int64_t out_step,
-                                      int64_t size, Tally* tallies, Ahead coming, Stage& stage) {
-    Lines squares(tallies);
-    scan_squares<kDown>(squares, in, in_step, out, out_step, size, coming, stage);
-    squares.store(tallies);
+  ANYDML_NOINLINE static void scan_lines(const std::byte* in, int64_t in_step, std::byte* out,
+                                         int64_t out_step, int64_t size, Accumulator* accumulators,
+                                         Prefetcher prefetch_from, StagedWriter& stage) {
+    Lines squares(accumulators);
+    scan_squares<kDown>(squares, in, in_step, out, out_step, size, prefetch_from, stage);
+    squares.store(accumulators);
     const int64_t done = size / kSquare * kSquare;
     if (done == size) return;
     const int64_t rest = At::element(size, done, size - done);
-    for (int64_t s = 0; s < kLines; ++s) {
-      scan_line(in + s * in_step + rest, out + s * out_step + rest, size - done, tallies[s]);
+    for (int64_t s = 0; s < kRowsPerGroup; ++s) {
+      scan_line(in + s * in_step + rest, out + s * out_step + rest, size - done, accumulators[s]);
     }
   }
 
   // The same of an input in which `lines` lines, a multiple of kLines, are neighbours, and their elements
   // in_step apart; `in` is the first that is traversed. With a departure, its lines leave meanwhile, and
   // memory brings as many elements that come later.
-  ANYDML_APART static void scan_neighbours(const std::byte* in, int64_t in_step, std::byte* out,
-                                           int64_t out_step, int64_t size, int64_t lines, Tally* tallies,
-                                           Departure* departure) {
-    for (int64_t r = 0; r < lines; r += kLines) {
+  ANYDML_NOINLINE static void scan_neighbours(const std::byte* in, int64_t in_step, std::byte* out,
+                                              int64_t out_step, int64_t size, int64_t lines,
+                                              Accumulator* accumulators, DeferredRows* departure) {
+    for (int64_t r = 0; r < lines; r += kRowsPerGroup) {
       if (departure != nullptr) {
         if (r * kSize % kLine == 0) {
           for (int64_t k = 0; k < size; ++k)
             prefetch_line(in + (kAheadAcross * size + k) * in_step + r * kSize);
         }
-        static_assert(kLines * kSquareBytes == 2 * kLine);
+        static_assert(kRowsPerGroup * kSquareBytes == 2 * kLine);
         departure->send_line();
         departure->send_line();
       }
-      scan_eight(in + r * kSize, in_step, out + r * out_step, out_step, size, tallies + r);
+      scan_eight(in + r * kSize, in_step, out + r * out_step, out_step, size, accumulators + r);
     }
   }
 
   // One line, one by one.
-  static void scan_line(const std::byte* in, std::byte* out, int64_t size, Tally& tally) {
+  static void scan_line(const std::byte* in, std::byte* out, int64_t size, Accumulator& accumulator) {
     for (int64_t i = 0; i < size; ++i)
-      advance_one<T, Operation, kExclusive>(tally, in + At::element(size, i), out + At::element(size, i));
+      advance_one<T, Operation, kExclusive>(accumulator, in + At::element(size, i),
+                                            out + At::element(size, i));
   }
 
  private:
   template <class Body>
-  static void on(Way way, const Body& body) {
-    switch (way) {
-      case Way::kStored:
-        return body.template operator()<Way::kStored>();
-      case Way::kStreamed:
-        return body.template operator()<Way::kStreamed>();
-      case Way::kShifted:
-        if constexpr (kShifts) return body.template operator()<Way::kShifted>();
+  static void on(StoreMode store_mode, const Body& body) {
+    switch (store_mode) {
+      case StoreMode::kCached:
+        return body.template operator()<StoreMode::kCached>();
+      case StoreMode::kNonTemporal:
+        return body.template operator()<StoreMode::kNonTemporal>();
+      case StoreMode::kRealigned:
+        if constexpr (kShifts) return body.template operator()<StoreMode::kRealigned>();
     }
   }
 
   // kLines neighbours.
   ANYDML_INLINE static void scan_eight(const std::byte* in, int64_t in_step, std::byte* out, int64_t out_step,
-                                       int64_t size, Tally* tallies) {
+                                       int64_t size, Accumulator* accumulators) {
     int64_t done = 0;
-    Lines squares(tallies);
+    Lines squares(accumulators);
     for (; done + kSquare <= size; done += kSquare) {
       squares.scan_neighbours(in + done * in_step, in_step, out + At::element(size, done, kSquare), out_step);
     }
-    squares.store(tallies);
+    squares.store(accumulators);
     for (; done < size; ++done) {
-      for (int64_t s = 0; s < kLines; ++s) {
-        advance_one<T, Operation, kExclusive>(tallies[s], in + done * in_step + s * kSize,
+      for (int64_t s = 0; s < kRowsPerGroup; ++s) {
+        advance_one<T, Operation, kExclusive>(accumulators[s], in + done * in_step + s * kSize,
                                               out + s * out_step + At::element(size, done));
       }
     }
   }
 
-  using Lines = Squares<T, Operation, kExclusive, kDown>;
-  using At = Walk<T, kDown>;
+  using Lines = TransposeTileScan<T, Operation, kExclusive, kDown>;
+  using At = IndexOrder<T, kDown>;
 };
 
 // The kernels of one way to walk. What calls them is compiled once for all.

@@ -15,7 +15,7 @@ ANYDML_ISA_BEGIN
 //
 // |m| is within 2^-400 to 2^400, or 0, infinite or NaN; e is 0 where such an m can hold the product alone,
 // else m is within 1 to 2. So m times four floats (each within 2^-149 to 2^128) is a normal double.
-struct Scaled {
+struct ScaledFloat {
   double m = 1;
   int64_t e = 0;
 };
@@ -23,7 +23,7 @@ struct Scaled {
 inline constexpr int kScaledRange = 400;
 
 // {m, e}, for a normal, zero, infinite or NaN m.
-inline Scaled normalised(double m, int64_t e) {
+inline ScaledFloat normalised(double m, int64_t e) {
   constexpr uint64_t kExponent = 0x7ff;
   const auto bits = std::bit_cast<uint64_t>(m);
   const auto biased = static_cast<int64_t>(bits >> 52 & kExponent);
@@ -35,12 +35,12 @@ inline Scaled normalised(double m, int64_t e) {
   return {std::bit_cast<double>((bits & ~(kExponent << 52)) | kept << 52), fits ? 0 : exponent};
 }
 
-inline Scaled operator*(Scaled a, Scaled b) { return normalised(a.m * b.m, a.e + b.e); }
+inline ScaledFloat operator*(ScaledFloat a, ScaledFloat b) { return normalised(a.m * b.m, a.e + b.e); }
 
 inline double power_of_two(int64_t e) { return std::bit_cast<double>(static_cast<uint64_t>(e + 1023) << 52); }
 
 // {m, e} with |m| within 1 to 2, for a normal number; zeros, infinities and NaNs stay what they are.
-inline Scaled one_to_two(double value) {
+inline ScaledFloat one_to_two(double value) {
   constexpr uint64_t kExponent = 0x7ff;
   const auto bits = std::bit_cast<uint64_t>(value);
   const uint64_t biased = bits >> 52 & kExponent;
@@ -52,9 +52,9 @@ inline Scaled one_to_two(double value) {
 // Which products of wide floats are moderate: four factors later, each is a normal number still. Factors of
 // doubles are floats, within 2^-149 to 2^128; those of floats are halves, within 2^-24 to 2^16. Zeros,
 // infinities and NaNs stay what they are in any order.
-template <class Tally>
-struct Moderate {
-  static constexpr bool kDouble = std::is_same_v<Tally, double>;
+template <class Accumulator>
+struct RangeGuard {
+  static constexpr bool kDouble = std::is_same_v<Accumulator, double>;
   using Bits = std::conditional_t<kDouble, uint64_t, uint32_t>;
   static constexpr int kMantissa = kDouble ? 52 : 23;
   static constexpr Bits kBias = kDouble ? 1023 : 127;
@@ -67,7 +67,7 @@ struct Moderate {
   static constexpr Bits kCount = magnitude(kMost) - kFirst;
   static constexpr Bits kInfinity = magnitude(2 * kBias + 1);
 
-  ANYDML_INLINE static bool holds(Tally value) {
+  ANYDML_INLINE static bool holds(Accumulator value) {
     const Bits bits = std::bit_cast<Bits>(value) << 1;
     if (bits - kFirst < kCount) [[likely]]
       return true;
@@ -76,7 +76,7 @@ struct Moderate {
 
 #if defined(ANYDML_VECTORS)
   // All bits of what it does not hold for.
-  ANYDML_INLINE static Vector<Bits> beyond(Vector<Tally> values) {
+  ANYDML_INLINE static Vector<Bits> beyond(Vector<Accumulator> values) {
     const Vector<Bits> bits = (Vector<Bits>)values << 1;
     return (Vector<Bits>)((bits - kFirst >= kCount) & (bits != 0) & (bits < kInfinity));
   }

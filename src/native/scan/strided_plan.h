@@ -43,7 +43,7 @@ class PlainPlan final : public Plan {
   }
 
  private:
-  using Tally = TallyOf<T>;
+  using Accumulator = AccumulatorOf<T>;
   static constexpr int64_t kAbreast = 64;
 
   // Lines abreast, so that what lies side by side is read together.
@@ -53,13 +53,13 @@ class PlainPlan final : public Plan {
     const Loop line = lines_.inner;
     for (int64_t start = 0; start < count; start += kAbreast) {
       const int64_t width = std::min(kAbreast, count - start);
-      Tally tallies[kAbreast];
-      std::fill_n(tallies, width, static_cast<Tally>(Operation::kIdentity));
+      Accumulator accumulators[kAbreast];
+      std::fill_n(accumulators, width, static_cast<Accumulator>(Operation::kIdentity));
       for (int64_t i = 0; i < axis.size; ++i) {
         const std::byte* from = in + start * line.in + i * axis.in;
         std::byte* to = out + start * line.out + i * axis.out;
         for (int64_t j = 0; j < width; ++j)
-          advance_one<T, Operation, kExclusive>(tallies[j], from + j * line.in, to + j * line.out);
+          advance_one<T, Operation, kExclusive>(accumulators[j], from + j * line.in, to + j * line.out);
       }
     }
   }

@@ -13,14 +13,14 @@
 
 ANYDML_ISA_BEGIN
 
-inline constexpr int64_t kLines = 8;
+inline constexpr int64_t kRowsPerGroup = 8;
 
 #if defined(ANYDML_VECTORS)
 
 // What is read next, which memory brings meanwhile, two lines at a time.
-class Ahead {
+class Prefetcher {
  public:
-  explicit Ahead(const std::byte* first) : at_(first) {}
+  explicit Prefetcher(const std::byte* first) : at_(first) {}
   ANYDML_INLINE void bring_lines() {
     __builtin_prefetch(at_, 0, 1);
     __builtin_prefetch(at_ + kLine, 0, 1);
@@ -33,20 +33,20 @@ class Ahead {
 
 // Walking up or down in memory.
 template <class T, class Operation, bool kExclusive, bool kDown>
-class Squares {
+class TransposeTileScan {
  public:
-  using Tally = TallyOf<T>;
+  using Accumulator = AccumulatorOf<T>;
   // As many elements of a line as 16 bytes hold, of kLines lines.
   static constexpr int64_t kSquare = kSquareBytes / static_cast<int64_t>(sizeof(T));
 
-  explicit Squares(const Tally* tallies) {
+  explicit TransposeTileScan(const Accumulator* accumulators) {
     for (int64_t g = 0; g < kGroups; ++g) {
-      tallies_[g] = load_vector<V>(reinterpret_cast<const std::byte*>(tallies + g * kSquare));
+      tallies_[g] = load_vector<V>(reinterpret_cast<const std::byte*>(accumulators + g * kSquare));
     }
   }
-  void store(Tally* tallies) const {
+  void store(Accumulator* accumulators) const {
     for (int64_t g = 0; g < kGroups; ++g) {
-      store_vector(reinterpret_cast<std::byte*>(tallies + g * kSquare), tallies_[g]);
+      store_vector(reinterpret_cast<std::byte*>(accumulators + g * kSquare), tallies_[g]);
     }
   }
 
@@ -73,17 +73,17 @@ class Squares {
   }
 
  private:
-  static constexpr int64_t kGroups = kLines / kSquare;
-  using V = Vector<Tally, kSquare>;
+  static constexpr int64_t kGroups = kRowsPerGroup / kSquare;
+  using V = Vector<Accumulator, kSquare>;
   using Row = SquareRow<BitsOf<T>>;
   template <int64_t kSquares>
   using Rows = SquareRow<BitsOf<T>, kSquares>;
 
   // The tally up to an element, or before it.
-  ANYDML_INLINE static V advance(V& tally, Row x) {
-    const V next = Operation::combine(tally, widen_row<T, V>(x));
-    const V y = kExclusive ? tally : next;
-    tally = next;
+  ANYDML_INLINE static V advance(V& accumulator, Row x) {
+    const V next = Operation::combine(accumulator, widen_row<T, V>(x));
+    const V y = kExclusive ? accumulator : next;
+    accumulator = next;
     return y;
   }
 
@@ -115,12 +115,12 @@ class Squares {
 
   template <int64_t kSquares>
   ANYDML_INLINE void advance_rows(int64_t g, const Rows<kSquares>* rows, std::byte* out, int64_t out_step) {
-    V tally = tallies_[g];
+    V accumulator = tallies_[g];
     Row outputs[kSquare][kSquares];
     traverse<kSquares>([&](int64_t at, int64_t square) {
-      outputs[at][square] = narrow_row<T, Row>(advance(tally, square_of<Row>(rows[at], square)));
+      outputs[at][square] = narrow_row<T, Row>(advance(accumulator, square_of<Row>(rows[at], square)));
     });
-    tallies_[g] = tally;
+    tallies_[g] = accumulator;
     store_rows<kSquares>(outputs, out + g * kSquare * out_step, out_step);
   }
 
@@ -129,8 +129,8 @@ class Squares {
 
 // While so many squares of each line are scanned, memory brings as many bytes, and the stage sends them.
 template <int64_t kSquares>
-ANYDML_INLINE void meanwhile(Ahead& ahead, Stage& stage) {
-  static_assert(kLines * kSquareBytes == 2 * kLine);
+ANYDML_INLINE void overlap_memory(Prefetcher& ahead, StagedWriter& stage) {
+  static_assert(kRowsPerGroup * kSquareBytes == 2 * kLine);
   for (int64_t s = 0; s < kSquares; ++s) {
     ahead.bring_lines();
     stage.send_line();
@@ -141,23 +141,24 @@ ANYDML_INLINE void meanwhile(Ahead& ahead, Stage& stage) {
 // As much of kLines lines of `size` elements, from the `done`-th on, as fills rows of squares, in_step and
 // out_step apart; returns how many are done then. Meanwhile memory brings what is ahead, and the stage's
 // lines leave.
-template <bool kDown, int64_t kSquares, class Squares>
-ANYDML_INLINE int64_t scan_squares_beside(Squares& squares, const std::byte* in, int64_t in_step,
+template <bool kDown, int64_t kSquares, class TransposeTileScan>
+ANYDML_INLINE int64_t scan_squares_beside(TransposeTileScan& squares, const std::byte* in, int64_t in_step,
                                           std::byte* out, int64_t out_step, int64_t size, int64_t done,
-                                          Ahead& ahead, Stage& stage) {
-  constexpr int64_t kSize = kSquareBytes / Squares::kSquare;
-  constexpr int64_t kCount = kSquares * Squares::kSquare;
+                                          Prefetcher& ahead, StagedWriter& stage) {
+  constexpr int64_t kSize = kSquareBytes / TransposeTileScan::kSquare;
+  constexpr int64_t kCount = kSquares * TransposeTileScan::kSquare;
   for (; done + kCount <= size; done += kCount) {
     const int64_t at = kSize * (kDown ? size - done - kCount : done);
     squares.template scan<kSquares>(in + at, in_step, out + at, out_step);
-    meanwhile<kSquares>(ahead, stage);
+    overlap_memory<kSquares>(ahead, stage);
   }
   return done;
 }
 
-template <bool kDown, class Squares>
-ANYDML_INLINE void scan_squares(Squares& squares, const std::byte* in, int64_t in_step, std::byte* out,
-                                int64_t out_step, int64_t size, Ahead ahead, Stage& stage) {
+template <bool kDown, class TransposeTileScan>
+ANYDML_INLINE void scan_squares(TransposeTileScan& squares, const std::byte* in, int64_t in_step,
+                                std::byte* out, int64_t out_step, int64_t size, Prefetcher ahead,
+                                StagedWriter& stage) {
   int64_t done =
       scan_squares_beside<kDown, kSquaresBeside>(squares, in, in_step, out, out_step, size, 0, ahead, stage);
   if constexpr (kSquaresBeside > 1) {

@@ -21,7 +21,7 @@ ANYDML_ISA_BEGIN
 
 // Where the elements of a part of a row lie, whose lowest is at 0.
 template <class T, bool kDown>
-struct Walk {
+struct IndexOrder {
   static constexpr int64_t kSize = sizeof(T);
   static constexpr int64_t kPerLine = kLine / kSize;
 
@@ -30,7 +30,7 @@ struct Walk {
     return kSize * (kDown ? size - i - count : i);
   }
   // What is read so much later than `from`.
-  static const std::byte* ahead(const std::byte* from) { return ahead_of(from, kDown); }
+  static const std::byte* ahead(const std::byte* from) { return prefetch_address(from, kDown); }
   // The k-th traversed of the `count` vectors that make up a line.
   static constexpr int64_t piece(int k, int count) { return (kDown ? count - 1 - k : k) * (kLine / count); }
 };
@@ -39,16 +39,16 @@ struct Walk {
 template <class T, class X, bool kDown>
 struct Line {
   static constexpr int64_t kSize = sizeof(T);
-  static constexpr int kCount = kLine / kSize * sizeof(TallyOf<T>) / sizeof(X);
+  static constexpr int kCount = kLine / kSize * sizeof(AccumulatorOf<T>) / sizeof(X);
 
   explicit Line(const std::byte* in) {
 #pragma GCC unroll 8
     for (int k = 0; k < kCount; ++k) {
-      const std::byte* const from = in + Walk<T, kDown>::piece(k, kCount);
+      const std::byte* const from = in + IndexOrder<T, kDown>::piece(k, kCount);
       if constexpr (std::is_same_v<X, T>) {
         x[k] = load<T>(from);
       } else {
-        x[k] = load_wide<T, TallyOf<T>>(from);
+        x[k] = load_wide<T, AccumulatorOf<T>>(from);
       }
     }
   }
@@ -62,7 +62,7 @@ struct Line {
 // place of two pages, some processors let the load wait until the store is done.
 template <class T, class X, bool kDown, bool kStreams, class Body>
 ANYDML_INLINE int64_t over_lines(const std::byte* in, int64_t size, int64_t i, const Body& body) {
-  using At = Walk<T, kDown>;
+  using At = IndexOrder<T, kDown>;
   constexpr int64_t kPerLine = At::kPerLine;
   if constexpr (!kStreams) {
     for (; i + kPerLine <= size; i += kPerLine) {
@@ -85,12 +85,12 @@ ANYDML_INLINE int64_t over_lines(const std::byte* in, int64_t size, int64_t i, c
 // A line's elements, or fewer with as many behind them as fill one, which change nothing. What lies before
 // them on the walk may be read, as much as makes a piece.
 template <class T, class Operation, bool kDown>
-class LineRest {
+class PartialLine {
  public:
-  LineRest(const std::byte* in, int64_t count) {
+  PartialLine(const std::byte* in, int64_t count) {
     constexpr int64_t kSize = sizeof(T);
     std::byte one[kSize];
-    narrow<T, TallyOf<T>>(one, static_cast<TallyOf<T>>(Operation::kIdentity));
+    narrow<T, AccumulatorOf<T>>(one, static_cast<AccumulatorOf<T>>(Operation::kIdentity));
     const auto nothing = (Piece)(Vector<BitsOf<T>, kPiece / kSize>{} + load<BitsOf<T>>(one));
     const int64_t size = count * kSize;
 #pragma GCC unroll 4
@@ -102,9 +102,9 @@ class LineRest {
       } else if (left <= 0) {
         piece = nothing;
       } else if (kDown) {
-        piece = Window(left).of(nothing, load_vector<Piece>(in));
+        piece = ByteRealigner(left).of(nothing, load_vector<Piece>(in));
       } else {
-        piece = Window(kPiece - left).of(load_vector<Piece>(in + size - kPiece), nothing);
+        piece = ByteRealigner(kPiece - left).of(load_vector<Piece>(in + size - kPiece), nothing);
       }
     }
   }
@@ -112,16 +112,16 @@ class LineRest {
   const std::byte* bytes() const { return reinterpret_cast<const std::byte*>(pieces_); }
   // The k-th on the walk of the pieces, or of the vectors.
   ANYDML_INLINE Piece piece(int k) const { return pieces_[At::piece(k, kPieces) / kPiece]; }
-  ANYDML_INLINE Vector<TallyOf<T>> vector(int k) const {
-    if constexpr (std::is_same_v<T, TallyOf<T>>) {
+  ANYDML_INLINE Vector<AccumulatorOf<T>> vector(int k) const {
+    if constexpr (std::is_same_v<T, AccumulatorOf<T>>) {
       return (Vector<T>)side_by_side<Vector<uint8_t>>(pieces_ + At::piece(k, kPieces / 2) / kPiece);
     } else {
-      return widen_row<T, Vector<TallyOf<T>>>(piece(k));
+      return widen_row<T, Vector<AccumulatorOf<T>>>(piece(k));
     }
   }
 
  private:
-  using At = Walk<T, kDown>;
+  using At = IndexOrder<T, kDown>;
   static constexpr int kPieces = kLine / kPiece;
 
   Piece pieces_[kPieces];
@@ -129,32 +129,32 @@ class LineRest {
 
 // A vector's elements, combined among themselves. With p what they come to so far,
 //   p'(i) = p(i - d) o p(i)  for d = 1, 2, ...
-template <class Tally, class Operation, bool kDown>
+template <class Accumulator, class Operation, bool kDown>
 class VectorPrefix {
  public:
-  using V = Vector<Tally>;
-  static constexpr int kLanes = kVectorBytes / sizeof(Tally);
+  using V = Vector<Accumulator>;
+  static constexpr int kLanes = kVectorBytes / sizeof(Accumulator);
 
   // Up to each element, of each four on end,
-  ANYDML_INLINE static V fours(V x) {
-    x = combine_aside<Operation>(shifted<1>(x, kAll), x);
-    if constexpr (kLanes <= 4) return combine_aside<Operation>(carried_over(x, kAll), x);
-    return combine_aside<Operation>(shifted<2>(x, kAll), x);
+  ANYDML_INLINE static V scan_quads(V x) {
+    x = combine_on_fma_port<Operation>(shifted<1>(x, kAll), x);
+    if constexpr (kLanes <= 4) return combine_on_fma_port<Operation>(carried_over(x, kAll), x);
+    return combine_on_fma_port<Operation>(shifted<2>(x, kAll), x);
   }
   // and of all.
   ANYDML_INLINE static V all(V x) {
-    x = fours(x);
+    x = scan_quads(x);
     if constexpr (kLanes <= 4) return x;
-    return combine_aside<Operation>(carried_over(x, kAll), x);
+    return combine_on_fma_port<Operation>(carried_over(x, kAll), x);
   }
 
   // The first half's elements of one, the second's of the other.
   ANYDML_INLINE static V halves_of(V first, V second) { return halves_of(first, second, kAll); }
   // The last traversed of the first half, or of all, to each element.
-  ANYDML_INLINE static V middle_of(V x) { return spread<kLanes / 2 - 1>(x, kAll); }
-  ANYDML_INLINE static V last_of(V x) { return spread<kLanes - 1>(x, kAll); }
+  ANYDML_INLINE static V middle_of(V x) { return broadcast_lane<kLanes / 2 - 1>(x, kAll); }
+  ANYDML_INLINE static V last_of(V x) { return broadcast_lane<kLanes - 1>(x, kAll); }
   // Each moved on by one, to make room for the first of `before`.
-  ANYDML_INLINE static V moved_on(V before, V y) { return moved_on(before, y, kAll); }
+  ANYDML_INLINE static V shift_in(V before, V y) { return shift_in(before, y, kAll); }
 
  private:
   static constexpr auto kAll = std::make_integer_sequence<int, kLanes>{};
@@ -168,7 +168,7 @@ class VectorPrefix {
   ANYDML_INLINE static V shifted(V x, std::integer_sequence<int, kPlace...>) {
 #if defined(ANYDML_ISA_AVX2) || defined(ANYDML_ISA_AVX512)
     if constexpr (std::is_same_v<Operation, Sum>) {
-      constexpr int kBytes = kDistance * sizeof(Tally);
+      constexpr int kBytes = kDistance * sizeof(Accumulator);
       const auto bits = (__m256i)x;
       return (V)(kDown ? _mm256_srli_si256(bits, kBytes) : _mm256_slli_si256(bits, kBytes));
     }
@@ -177,7 +177,8 @@ class VectorPrefix {
       const int i = place(to);
       return i % (kLanes / 2) < kDistance ? kLanes + to : place(i - kDistance);
     };
-    return __builtin_shufflevector(x, broadcast(static_cast<Tally>(Operation::kIdentity)), from(kPlace)...);
+    return __builtin_shufflevector(x, broadcast(static_cast<Accumulator>(Operation::kIdentity)),
+                                   from(kPlace)...);
   }
   // The first half's tally, to each of the second.
   template <int... kPlace>
@@ -193,10 +194,11 @@ class VectorPrefix {
     }
 #endif
     constexpr auto from = [](int to) { return place(to) < kLanes / 2 ? kLanes + to : place(kLanes / 2 - 1); };
-    return __builtin_shufflevector(x, broadcast(static_cast<Tally>(Operation::kIdentity)), from(kPlace)...);
+    return __builtin_shufflevector(x, broadcast(static_cast<Accumulator>(Operation::kIdentity)),
+                                   from(kPlace)...);
   }
   template <int kFrom, int... kPlace>
-  ANYDML_INLINE static V spread(V x, std::integer_sequence<int, kPlace...>) {
+  ANYDML_INLINE static V broadcast_lane(V x, std::integer_sequence<int, kPlace...>) {
 #if defined(ANYDML_ISA_AVX2) || defined(ANYDML_ISA_AVX512)
     if constexpr (kLanes == 8)
       return (V)_mm256_permutevar8x32_epi32((__m256i)x, _mm256_set1_epi32(place(kFrom)));
@@ -210,7 +212,7 @@ class VectorPrefix {
     return __builtin_shufflevector(first, second, from(kPlace)...);
   }
   template <int... kPlace>
-  ANYDML_INLINE static V moved_on(V before, V y, std::integer_sequence<int, kPlace...>) {
+  ANYDML_INLINE static V shift_in(V before, V y, std::integer_sequence<int, kPlace...>) {
     constexpr auto from = [](int to) { return place(to) == 0 ? kLanes + to : place(place(to) - 1); };
     return __builtin_shufflevector(y, before, from(kPlace)...);
   }

@@ -12,12 +12,12 @@
 
 ANYDML_ISA_BEGIN
 
-class Departure {
+class DeferredRows {
  public:
-  Departure() = default;
-  Departure(const Departure&) = delete;
-  Departure& operator=(const Departure&) = delete;
-  ~Departure() { send_all(); }
+  DeferredRows() = default;
+  DeferredRows(const DeferredRows&) = delete;
+  DeferredRows& operator=(const DeferredRows&) = delete;
+  ~DeferredRows() { send_all(); }
 
   // The `rows` rows of `size` bytes at `from`, from_step apart, belong to where `to` is, to_step apart. Those
   // of before leave first.

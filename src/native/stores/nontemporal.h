@@ -36,9 +36,9 @@ inline int64_t to_next_line(const std::byte* to) {
 
 // So far ahead of what is read, on its way up or down, memory is asked for more, where nothing else says:
 // some processors foresee too little where outputs go around the caches meanwhile.
-inline constexpr int64_t kAhead = 4 << 10;
-inline const std::byte* ahead_of(const std::byte* from, bool down) {
-  return down ? from - kAhead : from + kAhead;
+inline constexpr int64_t kPrefetchDistance = 4 << 10;
+inline const std::byte* prefetch_address(const std::byte* from, bool down) {
+  return down ? from - kPrefetchDistance : from + kPrefetchDistance;
 }
 
 // Asks memory for the line at `from`, or where that is no memory, for nothing. Compilers take calls of it for
@@ -89,13 +89,13 @@ inline void stream_copy(std::byte* to, const std::byte* from, int64_t size) {
 
 // Streams what comes in pieces, one behind the other: those that end within a line meet in a buffer. As much
 // as does not fill a line, at either end, is stored in the ordinary way.
-class LineStream {
+class LineWriter {
  public:
-  LineStream() = default;
-  explicit LineStream(std::byte* to) { start(to); }
-  LineStream(const LineStream&) = delete;
-  LineStream& operator=(const LineStream&) = delete;
-  ~LineStream() { store_ends(); }
+  LineWriter() = default;
+  explicit LineWriter(std::byte* to) { start(to); }
+  LineWriter(const LineWriter&) = delete;
+  LineWriter& operator=(const LineWriter&) = delete;
+  ~LineWriter() { store_ends(); }
 
   // What comes next goes to `to`; nothing of what came before may be left.
   void start(std::byte* to) {

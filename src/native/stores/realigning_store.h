@@ -29,9 +29,9 @@ using Piece = Vector<uint8_t, kPiece>;
 
 // What a vector of tallies gives, in the order of the walk.
 template <class T>
-inline constexpr int kPiecesOf = sizeof(T) == sizeof(TallyOf<T>) ? 2 : 1;
+inline constexpr int kPiecesOf = sizeof(T) == sizeof(AccumulatorOf<T>) ? 2 : 1;
 template <class T, bool kDown>
-ANYDML_INLINE std::array<Piece, kPiecesOf<T>> pieces_of(Vector<TallyOf<T>> y) {
+ANYDML_INLINE std::array<Piece, kPiecesOf<T>> pieces_of(Vector<AccumulatorOf<T>> y) {
   if constexpr (kPiecesOf<T> == 1) {
     return {narrow_row<T, Piece>(y)};
   } else {
@@ -52,9 +52,9 @@ inline constexpr bool kShifts = false;
 #endif
 
 // Of two pieces end to end, the one that begins so many bytes, an even number, after the lower one does.
-class Window {
+class ByteRealigner {
  public:
-  explicit Window(int64_t start) {
+  explicit ByteRealigner(int64_t start) {
 #if defined(ANYDML_ISA_AVX512)
     words_ = Words{0, 1, 2, 3, 4, 5, 6, 7} + static_cast<uint16_t>(start / 2);
 #elif defined(ANYDML_ISA_AVX2)
@@ -95,7 +95,7 @@ class Window {
 };
 
 // How outputs leave: to where they belong, or around the caches, as they are or shifted.
-enum class Way { kStored, kStreamed, kShifted };
+enum class StoreMode { kCached, kNonTemporal, kRealigned };
 
 // The first bytes of a piece, an even number.
 ANYDML_INLINE void store_bytes(std::byte* to, Piece piece, int64_t count) {
@@ -115,12 +115,12 @@ ANYDML_INLINE void store_bytes(std::byte* to, Piece piece, int64_t count) {
 }
 
 // What one thread holds back of its outputs, from kernel to kernel.
-class Outlet {
+class PendingStore {
  public:
-  Outlet(bool streams, bool down) : streams_(streams), down_(down) {}
-  Outlet(const Outlet&) = delete;
-  Outlet& operator=(const Outlet&) = delete;
-  ~Outlet() {
+  PendingStore(bool streams, bool down) : streams_(streams), down_(down) {}
+  PendingStore(const PendingStore&) = delete;
+  PendingStore& operator=(const PendingStore&) = delete;
+  ~PendingStore() {
     if (!streams_) return;
     store_held();
     stream_fence();
@@ -129,19 +129,19 @@ class Outlet {
   bool streams() const { return streams_; }
 
   // How rows do whose walks begin at `first`, and others `step` bytes apart.
-  Way way(const std::byte* first, int64_t step) const {
+  StoreMode store_mode(const std::byte* first, int64_t step) const {
     const auto begins = reinterpret_cast<uintptr_t>(first) | static_cast<uintptr_t>(step);
-    if (!streams_) return Way::kStored;
-    if (begins % kPiece == 0) return Way::kStreamed;
-    return kShifts && begins % 2 == 0 ? Way::kShifted : Way::kStored;
+    if (!streams_) return StoreMode::kCached;
+    if (begins % kPiece == 0) return StoreMode::kNonTemporal;
+    return kShifts && begins % 2 == 0 ? StoreMode::kRealigned : StoreMode::kCached;
   }
 
  private:
-  template <Way kWay, bool kDown>
-  friend class Sink;
+  template <StoreMode kMode, bool kDown>
+  friend class RealigningStore;
 
   // A walk that begins at `first`, and does not go on from where the one before it ended.
-  ANYDML_APART void begin(std::byte* first) {
+  ANYDML_NOINLINE void begin(std::byte* first) {
     store_held();
     const auto at = reinterpret_cast<uintptr_t>(first);
     filled_ = skipped_ = static_cast<int64_t>((down_ ? -at : at) % kPiece);
@@ -163,29 +163,29 @@ class Outlet {
 };
 
 // What a kernel writes through, which walks up or down in memory. Around the caches, to what begin() says.
-template <Way kWay, bool kDown>
-class Sink {
+template <StoreMode kMode, bool kDown>
+class RealigningStore {
  public:
   static constexpr bool kStreams = true;
 
-  explicit Sink(Outlet& outlet) : outlet_(outlet) { enter(); }
-  Sink(const Sink&) = delete;
-  Sink& operator=(const Sink&) = delete;
-  ~Sink() { leave(); }
+  explicit RealigningStore(PendingStore& pending) : pending_(pending) { enter(); }
+  RealigningStore(const RealigningStore&) = delete;
+  RealigningStore& operator=(const RealigningStore&) = delete;
+  ~RealigningStore() { leave(); }
 
   // What follows belongs to the `size` bytes at `out`.
   void begin(std::byte* out, int64_t size) {
     std::byte* const first = kDown ? out + size : out;
     if (first - (kDown ? kPiece - filled_ : filled_) == to_) return;
     leave();
-    outlet_.begin(first);
+    pending_.begin(first);
     enter();
   }
   // Whether what comes next meets others' bytes in its piece; only put_part() may put it there.
-  bool is_amid() const { return skipped_ > 0; }
+  bool at_shared_granule() const { return skipped_ > 0; }
 
   template <class T>
-  ANYDML_INLINE void put(std::byte* to, Vector<TallyOf<T>> y) {
+  ANYDML_INLINE void put(std::byte* to, Vector<AccumulatorOf<T>> y) {
     for (const Piece piece : pieces_of<T, kDown>(y)) put_piece(to, piece);
   }
   // Two of 8 bytes, in the order of the walk.
@@ -194,7 +194,7 @@ class Sink {
     put_piece(to, piece_of<T, kDown>(first, second));
   }
   ANYDML_INLINE void put_piece(std::byte*, Piece piece) {
-    stream_half<uint8_t>(to_, kWay == Way::kShifted ? filled_up(piece) : piece);
+    stream_half<uint8_t>(to_, kMode == StoreMode::kRealigned ? filled_up(piece) : piece);
     step();
     held_ = piece;
   }
@@ -203,7 +203,7 @@ class Sink {
     filled_ += count;
     if (filled_ >= kPiece) {
       const Piece whole = filled_up(piece);
-      if (is_amid()) {
+      if (at_shared_granule()) {
         store_own(to_, whole, std::exchange(skipped_, 0));
       } else {
         stream_half<uint8_t>(to_, whole);
@@ -214,63 +214,63 @@ class Sink {
     if (count == kPiece) {
       held_ = piece;
     } else {
-      held_ = window(Window(kDown ? kPiece - count : count), held_, piece);
+      held_ = window(ByteRealigner(kDown ? kPiece - count : count), held_, piece);
       aim();
     }
   }
 
   // Between these two, another one may use the outlet.
   void leave() {
-    outlet_.to_ = to_;
-    outlet_.filled_ = filled_;
-    outlet_.skipped_ = skipped_;
-    store_vector(outlet_.held_, held_);
+    pending_.to_ = to_;
+    pending_.filled_ = filled_;
+    pending_.skipped_ = skipped_;
+    store_vector(pending_.held_, held_);
   }
   void enter() {
-    to_ = outlet_.to_;
-    filled_ = outlet_.filled_;
-    skipped_ = outlet_.skipped_;
-    held_ = load_vector<Piece>(outlet_.held_);
+    to_ = pending_.to_;
+    filled_ = pending_.filled_;
+    skipped_ = pending_.skipped_;
+    held_ = load_vector<Piece>(pending_.held_);
     aim();
   }
 
  private:
-  ANYDML_INLINE static Piece window(const Window& window, Piece before, Piece piece) {
+  ANYDML_INLINE static Piece window(const ByteRealigner& window, Piece before, Piece piece) {
     return kDown ? window.of(piece, before) : window.of(before, piece);
   }
   // A piece of which others have the first bytes.
-  ANYDML_APART static void store_own(std::byte* to, Piece whole, int64_t skipped) {
-    store_bytes(to + (kDown ? 0 : skipped), kDown ? whole : Window(skipped).of(whole, whole),
+  ANYDML_NOINLINE static void store_own(std::byte* to, Piece whole, int64_t skipped) {
+    store_bytes(to + (kDown ? 0 : skipped), kDown ? whole : ByteRealigner(skipped).of(whole, whole),
                 kPiece - skipped);
   }
   // What the piece that is begun becomes with the first bytes of the one that comes.
   ANYDML_INLINE Piece filled_up(Piece piece) const { return window(fill_, held_, piece); }
-  void aim() { fill_ = Window(kDown ? filled_ : kPiece - filled_); }
+  void aim() { fill_ = ByteRealigner(kDown ? filled_ : kPiece - filled_); }
   void step() { to_ += kDown ? -kPiece : kPiece; }
 
-  Outlet& outlet_;
+  PendingStore& pending_;
   std::byte* to_;
   int64_t filled_;
   int64_t skipped_;
   Piece held_;
-  Window fill_{0};
+  ByteRealigner fill_{0};
 };
 
 // To where it says.
 template <bool kDown>
-class Sink<Way::kStored, kDown> {
+class RealigningStore<StoreMode::kCached, kDown> {
  public:
   static constexpr bool kStreams = false;
 
-  Sink() = default;
-  explicit Sink(Outlet&) {}
+  RealigningStore() = default;
+  explicit RealigningStore(PendingStore&) {}
 
   void begin(std::byte*, int64_t) {}
-  static constexpr bool is_amid() { return false; }
+  static constexpr bool at_shared_granule() { return false; }
 
   template <class T>
-  ANYDML_INLINE void put(std::byte* to, Vector<TallyOf<T>> y) {
-    store_wide<T, TallyOf<T>>(to, y);
+  ANYDML_INLINE void put(std::byte* to, Vector<AccumulatorOf<T>> y) {
+    store_wide<T, AccumulatorOf<T>>(to, y);
   }
   template <class T>
   ANYDML_INLINE void put_pair(std::byte* to, T first, T second) {
@@ -279,7 +279,7 @@ class Sink<Way::kStored, kDown> {
   }
   ANYDML_INLINE void put_piece(std::byte* to, Piece piece) { store_vector(to, piece); }
   ANYDML_INLINE void put_part(std::byte* to, Piece piece, int64_t count) {
-    store_bytes(to, kDown ? Window(kPiece - count).of(piece, piece) : piece, count);
+    store_bytes(to, kDown ? ByteRealigner(kPiece - count).of(piece, piece) : piece, count);
   }
 
   void leave() {}
@@ -289,7 +289,7 @@ class Sink<Way::kStored, kDown> {
 // A piece, perhaps the first, amid others' bytes.
 template <class Outputs>
 ANYDML_INLINE void put_first(Outputs& outputs, std::byte* to, Piece piece) {
-  if (!outputs.is_amid()) [[likely]] {
+  if (!outputs.at_shared_granule()) [[likely]] {
     outputs.put_piece(to, piece);
   } else {
     outputs.put_part(to, piece, kPiece);
@@ -297,9 +297,9 @@ ANYDML_INLINE void put_first(Outputs& outputs, std::byte* to, Piece piece) {
 }
 
 // `size` bytes that a walk up or down leaves at `out`, from `in`; a piece may be read there.
-template <Way kWay, bool kDown>
-ANYDML_APART void put_bytes(Outlet& outlet, std::byte* out, const std::byte* in, int64_t size) {
-  Sink<kWay, kDown> outputs(outlet);
+template <StoreMode kMode, bool kDown>
+ANYDML_NOINLINE void put_bytes(PendingStore& pending, std::byte* out, const std::byte* in, int64_t size) {
+  RealigningStore<kMode, kDown> outputs(pending);
   outputs.begin(out, size);
   for (int64_t done = 0; done < size; done += kPiece) {
     const int64_t count = std::min<int64_t>(kPiece, size - done);

@@ -15,14 +15,14 @@ namespace {
 
 // A row's bytes come in order, the rows' own in any. A line that two rows share goes out as a whole: stored
 // in parts, beside lines that are streamed, each part would cost as much as some kilobytes.
-class RowStreams {
+class RowWriters {
  public:
   static constexpr int64_t kMost = 64;
 
-  explicit RowStreams(std::byte* to) { row(0).stream.start(to); }
+  explicit RowWriters(std::byte* to) { row(0).stream.start(to); }
 
   // Of the first row.
-  LineStream& first() { return row(0).stream; }
+  LineWriter& first() { return row(0).stream; }
 
   // `count` rows of `size` bytes from here on; the first one's begin, or what is left of it, at `to`.
   void begin(int64_t count, std::byte* to, int64_t size) {
@@ -53,7 +53,7 @@ class RowStreams {
 
  private:
   struct Row {
-    LineStream stream;      // from the first line on that begins in the row
+    LineWriter stream;      // from the first line on that begins in the row
     std::byte lead[kLine];  // what is before it,
     int64_t led = 0;        // so far,
     int64_t missing = 0;    // and still to come

@@ -16,14 +16,14 @@ ANYDML_ISA_BEGIN
 //
 // What is complete waits to be sent: a kernel sends as many lines as it writes while it computes the next
 // ones, as memory would stand still while it computed, and it while memory wrote.
-class Stage {
+class StagedWriter {
  public:
   static constexpr int64_t kMost = 8 << 10;
 
-  explicit Stage(bool streams) : streams_(streams) {}
-  Stage(const Stage&) = delete;
-  Stage& operator=(const Stage&) = delete;
-  ~Stage() {
+  explicit StagedWriter(bool streams) : streams_(streams) {}
+  StagedWriter(const StagedWriter&) = delete;
+  StagedWriter& operator=(const StagedWriter&) = delete;
+  ~StagedWriter() {
     if (!streams_) return;
     leave(used_);
     send_all();
@@ -33,10 +33,10 @@ class Stage {
   bool streams() const { return streams_; }
 
   // Where to write the `size` bytes that belong to `out`, kMost of them at most, before the next call.
-  std::byte* room(std::byte* out, int64_t size) {
+  std::byte* reserve(std::byte* out, int64_t size) {
     if (!streams_) return out;
     const bool follows = out == next_;
-    if (!follows || used_ >= kEnough || used_ + size > kCapacity) make_room(out, follows);
+    if (!follows || used_ >= kFlushThreshold || used_ + size > kCapacity) flush(out, follows);
     used_ += size;
     next_ = out + size;
     return staged_[side_] + (used_ - size);
@@ -52,10 +52,10 @@ class Stage {
  private:
   static constexpr int64_t kCapacity = kMost + kLine;
   // So much is sent without waiting for more.
-  static constexpr int64_t kEnough = 2 << 10;
+  static constexpr int64_t kFlushThreshold = 2 << 10;
 
   // What follows fills the line that is begun, which therefore stays.
-  ANYDML_APART void make_room(std::byte* next, bool follows) {
+  ANYDML_NOINLINE void flush(std::byte* next, bool follows) {
     const auto in_line = static_cast<int64_t>(reinterpret_cast<uintptr_t>(next_) % kLine);
     const int64_t kept = follows ? std::min(used_, in_line) : 0;
     const std::byte* const from = staged_[side_] + (used_ - kept);
