@@ -14,8 +14,8 @@ TORCH ?= torch==2.13.0
 INTERPRETER ?= 'triton>=3.9'
 
 # Tests that run on the GPU, whole, beside its cases.
-ON_GPU := gpu gpu_bench activation convolution element_wise float_pooling gemm graph movement normalization \
-	networks operate recurrent reduce
+ON_GPU := gpu gpu_bench gpu_movement gpu_scans activation convolution element_wise float_pooling gemm graph \
+	graph_build graph_chains graph_rules movement normalization networks operate recurrent reduce
 
 .PHONY: help env tools run test test-gpu lint generate format bench fuzz sanitize sanitize-threads neon clean
 

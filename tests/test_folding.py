@@ -30,11 +30,6 @@ pytestmark = pytest.mark.usefixtures("torch")
 WORDS = "mean", "variance", "scale", "bias"
 
 
-@pytest.fixture(autouse=True)
-def torch() -> Any:
-    return pytest.importorskip("torch")
-
-
 class Net:
     """A graph and what is bound to it; parameters are OWNED_BY_DML, constants or given with each dispatch."""
 

@@ -104,11 +104,6 @@ LARGE: dict[str, OperatorDesc] = {
 }
 
 
-@pytest.fixture
-def torch() -> Any:
-    return pytest.importorskip("torch")
-
-
 def dispatched(desc: OperatorDesc, *arrays: np.ndarray | None, device: str = "cpu") -> str:
     """On arrays, the output's last; returns what explains it."""
     place = Device(device)

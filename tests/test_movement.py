@@ -212,11 +212,6 @@ def test_linear_is_the_nearest_to_the_exact(dtype: np.dtype[Any], height: int, w
     np.testing.assert_array_equal(upsampled(x[None, None], height, width)[0, 0], expected)
 
 
-@pytest.fixture
-def torch() -> Any:
-    return pytest.importorskip("torch")
-
-
 @property_test
 @given(sizes=st.tuples(*[st.integers(1, 4)] * 4), height=st.integers(1, 5), width=st.integers(1, 5))
 def upsampling_is_torchs(torch: Any, sizes: tuple[int, ...], height: int, width: int) -> None:

@@ -6,11 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from anydml import (
-    DML_CUMULATIVE_PRODUCT_OPERATOR_DESC,
-    DML_CUMULATIVE_SUMMATION_OPERATOR_DESC,
-    AxisDirection,
-)
+from anydml import DML_CUMULATIVE_PRODUCT_OPERATOR_DESC, DML_CUMULATIVE_SUMMATION_OPERATOR_DESC, AxisDirection
 
 from . import Case, tensor_of
 

@@ -7,11 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from anydml import (
-    DML_FILL_VALUE_CONSTANT_OPERATOR_DESC,
-    DML_FILL_VALUE_SEQUENCE_OPERATOR_DESC,
-    TensorDataType,
-)
+from anydml import DML_FILL_VALUE_CONSTANT_OPERATOR_DESC, DML_FILL_VALUE_SEQUENCE_OPERATOR_DESC, TensorDataType
 from anydml.core.strided_layout import DATA_TYPES
 
 from . import Case, Negative, tensor, tensor_of

@@ -7,12 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from anydml import (
-    DML_SIZE_2D,
-    DML_UPSAMPLE_2D_OPERATOR_DESC,
-    DML_VALUE_SCALE_2D_OPERATOR_DESC,
-    InterpolationMode,
-)
+from anydml import DML_SIZE_2D, DML_UPSAMPLE_2D_OPERATOR_DESC, DML_VALUE_SCALE_2D_OPERATOR_DESC, InterpolationMode
 
 from . import Case, Negative, tensor, tensor_of
 

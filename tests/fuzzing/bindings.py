@@ -9,11 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from anydml import (
-    DML_BUFFER_BINDING,
-    CompiledOperator,
-    Device,
-)
+from anydml import DML_BUFFER_BINDING, CompiledOperator, Device
 from anydml.core.strided_layout import Layout
 from anydml.operators import spec_of
 from fuzzing.common import ENGINES, expect, junk, note, outcome

@@ -18,12 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from anydml import (
-    DML_BUFFER_TENSOR_DESC,
-    DML_SCALE_BIAS,
-    DML_SIZE_2D,
-    Device,
-)
+from anydml import DML_BUFFER_TENSOR_DESC, DML_SCALE_BIAS, DML_SIZE_2D, Device
 from anydml.frontends import (
     dxdispatch as model,
 )

@@ -1,0 +1,45 @@
+"""Fixtures that tests of several files share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from anydml import Device, cli
+from harness import GPU
+
+
+@pytest.fixture
+def torch() -> Any:
+    return pytest.importorskip("torch")
+
+
+@pytest.fixture
+def place(torch: Any) -> Any:
+    """PyTorch's name of the device."""
+    return Device(GPU).memory.device  # type: ignore[attr-defined]
+
+
+@pytest.fixture
+def anydml_(capsys: pytest.CaptureFixture[str]) -> Any:
+    """Runs a command line: its exit code, and what it prints."""
+
+    def run(*arguments: object) -> tuple[int, str, str]:
+        code = cli.main([str(argument) for argument in arguments])
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return run
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder of models with a file in it, and one beside it."""
+    inside = tmp_path / "models"
+    inside.mkdir()
+    np.save(inside / "x.npy", np.zeros(4, np.float32))
+    np.save(tmp_path / "secret.npy", np.zeros(4, np.float32))
+    return inside
