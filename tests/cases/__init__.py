@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
+from pkgutil import iter_modules
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from anydml import DML_BUFFER_TENSOR_DESC, TensorDataType
 from anydml.core.strided_layout import DATA_TYPES
+from anydml.operators import spec
 from anydml.operators.schema import OperatorDesc
+from support_tables import Support
 
 
 @dataclass(frozen=True)
@@ -49,31 +52,52 @@ def tensor_of(array: np.ndarray, strides: Sequence[int] | None = None) -> DML_BU
     return DML_BUFFER_TENSOR_DESC(DataType=DATA_TYPES[array.dtype], Sizes=array.shape, Strides=strides)
 
 
-FAMILIES = (
-    "element_wise",
-    "activation",
-    "convolution",
-    "gemm",
-    "max_pooling",
-    "cumulative",
-    "join",
-    "slice",
-    "padding",
-    "gather",
-    "image",
-    "cast",
-    "fill",
-    "pooling",
-    "recurrent",
-    "reduce",
-    "normalization",
-)
+def bad(**members: Any) -> DML_BUFFER_TENSOR_DESC:
+    """A tensor with something wrong; {2, 3} FLOAT32 is what is right."""
+    return DML_BUFFER_TENSOR_DESC(**{"DataType": TensorDataType.FLOAT32, "Sizes": (2, 3), **members})
+
+
+GOOD = bad()
+
+
+def alike(operator: str, **members: Any) -> OperatorDesc:
+    """An operator whose tensors are all alike."""
+    found = spec(operator)
+    values = {"Tensor": GOOD, "FLOAT": 1, "SCALAR": 1, "UINTs": (0,), "enums.TensorDataType": TensorDataType.FLOAT32}
+    right = {name: values[kind] for name, kind in found.members.items() if kind in values}
+    return found.desc(**{**right, **members})
+
+
+def negatives_of_alike(operators: Sequence[str]) -> list[Negative]:
+    """Those of an output that is not as the inputs are."""
+    negatives = []
+    for operator in operators:
+        # Where another member has the output's type too, that of the input is the wrong one.
+        wrong = "InputTensor" if operator in ("ELEMENT_WISE_CLIP1", "ELEMENT_WISE_POW") else "OutputTensor"
+        half, longer = bad(DataType=TensorDataType.FLOAT16), bad(Sizes=(2, 3, 1))
+        place = "OutputTensor.DimensionCount"
+        negatives += [
+            Negative("(C1)", alike(operator, **{wrong: half}), "OutputTensor.DataType", "FLOAT", "that of"),
+            Negative("(C2)", alike(operator, OutputTensor=longer), place, "3", "2, that of"),
+            Negative("(C2)", alike(operator, OutputTensor=bad(Sizes=(2, 4))), "OutputTensor.Sizes[1]", "4", "3"),
+        ]
+    return negatives
+
+
+def collected(name: str) -> list[Any]:
+    """What every family's file has under a name, as CASES, RIGHT, NEGATIVES and SUPPORT: a new file is found here."""
+    families = sorted(module.name for module in iter_modules(__path__))
+    return [each for family in families for each in getattr(import_module(f".{family}", __name__), name, ())]
 
 
 def all_cases() -> list[Case]:
-    return [case for family in FAMILIES for case in import_module(f".{family}", __name__).CASES]
+    return collected("CASES")
 
 
-def negatives_beside_cases() -> list[Negative]:
-    families = (import_module(f".{family}", __name__) for family in FAMILIES)
-    return [negative for family in families for negative in getattr(family, "NEGATIVES", ())]
+def all_support() -> dict[str, Support]:
+    """By operator, with the function that tables are for where there are several."""
+    tables: dict[str, Support] = {}
+    for family in sorted(module.name for module in iter_modules(__path__)):
+        for name, found in getattr(import_module(f".{family}", __name__), "SUPPORT", {}).items():
+            tables[name] = found if isinstance(found, Support) else Support(found)
+    return tables

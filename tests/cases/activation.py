@@ -8,9 +8,12 @@ from typing import Any
 import numpy as np
 
 import anydml
+from anydml import TensorDataType
+from anydml.operators import OPERATORS, spec
 from anydml.operators.schema import OperatorDesc
+from support_tables import ALL_32, FLOATS, SIGNED_32, Rows, Support
 
-from . import Case, tensor_of
+from . import Case, Negative, alike, bad, negatives_of_alike, tensor, tensor_of
 
 INF, NAN = np.inf, np.nan
 
@@ -201,3 +204,87 @@ def _fused() -> list[Case]:
 
 
 CASES = [*_floats(), *_integers(), *_layouts(), *_along_axes(), *_fused()]
+
+OPERATORS_HERE = [name for name in OPERATORS if name.startswith("ACTIVATION_")]
+
+
+def activation(name: str, **members: Any) -> OperatorDesc:
+    """One that is fused."""
+    return spec(f"ACTIVATION_{name}").desc(**members)
+
+
+def add1(fused: Any, **members: Any) -> OperatorDesc:
+    return alike("ELEMENT_WISE_ADD1", FusedActivation=fused, **members)
+
+
+RIGHT = [alike(name) for name in OPERATORS_HERE]
+NEGATIVES = [
+    *negatives_of_alike(OPERATORS_HERE),
+    Negative(
+        "(C1)",
+        alike("ACTIVATION_PARAMETERIZED_RELU", SlopeTensor=bad(DataType=TensorDataType.INT8)),
+        "SlopeTensor.DataType",
+        "INT8",
+        "FLOAT32, that of InputTensor",
+    ),
+    Negative(
+        "(C2)",
+        alike("ACTIVATION_PARAMETERIZED_RELU", SlopeTensor=bad(Sizes=(3,))),
+        "SlopeTensor.DimensionCount",
+        "1",
+        "2, that of InputTensor",
+    ),
+    Negative(
+        "(C2)",
+        alike("ACTIVATION_PARAMETERIZED_RELU", SlopeTensor=bad(Sizes=(1, 3))),
+        "SlopeTensor.Sizes",
+        "(1, 3)",
+        "(2, 3), that of InputTensor",
+    ),
+    *(
+        Negative(
+            "(C3)",
+            alike(f"ACTIVATION_{operator}", InputTensor=tensor((1, 2, 3, 1)), OutputTensor=tensor((1, 2, 3, 1))),
+            "InputTensor.Sizes[1]",
+            "2",
+            "1, before the last two",
+        )
+        for operator in ("HARDMAX", "LOG_SOFTMAX", "SOFTMAX")
+    ),
+    *(
+        negative
+        for operator in ("ACTIVATION_HARDMAX1", "ACTIVATION_LOG_SOFTMAX1", "ACTIVATION_SOFTMAX1")
+        for negative in (
+            Negative("(C3)", alike(operator, Axes=()), "AxisCount", "0", "at least 1"),
+            Negative("(C4)", alike(operator, Axes=(0, 2)), "Axes[1]", "2", "less than 2, the DimensionCount"),
+            Negative("(C5)", alike(operator, Axes=(0, 1, 0)), "Axes[2]", "0 again", "every axis once"),
+            Negative("(F5)", alike(operator, AxisCount=2), "Axes", "1 elements", "2, which AxisCount says"),
+        )
+    ),
+]
+
+_FORMULA = [("1.0", 4, 4, FLOATS), ("2.0", 4, 5, FLOATS), ("3.0", 1, 8, FLOATS)]
+SUPPORT: dict[str, Rows | Support] = {
+    "ACTIVATION_ELU": _FORMULA,
+    "ACTIVATION_HARD_SIGMOID": _FORMULA,
+    "ACTIVATION_IDENTITY": _FORMULA,
+    "ACTIVATION_LEAKY_RELU": _FORMULA,
+    "ACTIVATION_LINEAR": _FORMULA,
+    "ACTIVATION_PARAMETERIZED_RELU": [*_FORMULA, ("5.1", 1, 8, SIGNED_32)],
+    "ACTIVATION_PARAMETRIC_SOFTPLUS": _FORMULA,
+    "ACTIVATION_RELU": [*_FORMULA, ("5.1", 1, 8, SIGNED_32)],
+    "ACTIVATION_SCALED_ELU": _FORMULA,
+    "ACTIVATION_SCALED_TANH": _FORMULA,
+    "ACTIVATION_SIGMOID": _FORMULA,
+    "ACTIVATION_SOFTPLUS": _FORMULA,
+    "ACTIVATION_SOFTSIGN": _FORMULA,
+    "ACTIVATION_TANH": _FORMULA,
+    "ACTIVATION_THRESHOLDED_RELU": _FORMULA,
+    "ACTIVATION_HARDMAX": _FORMULA,
+    "ACTIVATION_LOG_SOFTMAX": _FORMULA,
+    "ACTIVATION_SOFTMAX": _FORMULA,
+    "ACTIVATION_SOFTMAX1": Support([("5.1", 1, 8, FLOATS)], members=lambda output: {"Axes": [0]}),
+    "ACTIVATION_LOG_SOFTMAX1": Support([("5.1", 1, 8, FLOATS)], members=lambda output: {"Axes": [0]}),
+    "ACTIVATION_HARDMAX1": Support([("5.1", 1, 8, FLOATS)], members=lambda output: {"Axes": [0]}),
+    "ACTIVATION_SHRINK": [("2.0", 4, 5, FLOATS), ("3.0", 1, 8, FLOATS), ("5.1", 1, 8, ALL_32)],
+}

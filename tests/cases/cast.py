@@ -8,6 +8,7 @@ import numpy as np
 
 from anydml import DML_CAST_OPERATOR_DESC
 from anydml.core.strided_layout import DATA_TYPES
+from support_tables import ALL, ALL_BUT_DOUBLE, Support
 
 from . import Case, Negative, tensor, tensor_of
 
@@ -35,7 +36,7 @@ _INTEGERS = {dtype: (int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)) for dty
 _FLOATS = [dtype for dtype in DATA_TYPES if dtype.kind == "f"]
 _ODD = [2.5, -2.5, 0.99, -0.99, 3.5, NAN, INF, -INF]
 
-FLOATS = [
+OF_FLOATS = [
     _case(
         f"odd-{a.name}-to-{b.name}",
         np.array(_ODD, a),
@@ -99,7 +100,7 @@ EDGES = [
         .reshape(1, 2, 1, 1, 3, 1, 1, 1)),
 ]  # fmt: skip
 
-CASES = [*PAIRS, *FLOATS, *EDGES]
+CASES = [*PAIRS, *OF_FLOATS, *EDGES]
 
 
 def _cast(output: Sequence[int]) -> DML_CAST_OPERATOR_DESC:
@@ -110,3 +111,15 @@ NEGATIVES = [
     Negative("(C1)", _cast((2, 3, 1)), "OutputTensor.DimensionCount", "3", "2, that of InputTensor"),
     Negative("(C1)", _cast((2, 4)), "OutputTensor.Sizes[1]", "4", "3"),
 ]
+
+RIGHT = [_cast((2, 3))]
+SUPPORT = {
+    "CAST": Support(
+        [
+            ("1.0", 4, 4, "FLOAT32 FLOAT16 INT16 INT8 UINT16 UINT8"),
+            ("3.0", 4, 4, ALL_BUT_DOUBLE),
+            ("3.1", 1, 8, ALL_BUT_DOUBLE),
+            ("4.1", 1, 8, ALL),
+        ]
+    ),
+}

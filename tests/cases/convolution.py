@@ -10,6 +10,7 @@ import numpy as np
 from anydml import DML_CONVOLUTION_OPERATOR_DESC, DML_ELEMENT_WISE_CLIP_OPERATOR_DESC
 from anydml.core.enums import ConvolutionDirection, ConvolutionMode
 from anydml.operators.schema import OperatorDesc
+from support_tables import FLOATS, Support, one_tap
 
 from . import Case, Negative, tensor, tensor_of
 
@@ -303,3 +304,8 @@ NEGATIVES = [
     Negative("(C9)", _backward(OutputTensor=tensor((1, 4, 9, 10))), "OutputTensor.Sizes[2]", "9", "7 or 8"),
     Negative("(C9)", _backward(Strides=(2, 5)), "OutputTensor.Sizes[3]", "10", "18 to 22"),
 ]
+
+RIGHT = [_convolution(), _backward()]
+SUPPORT = {
+    "CONVOLUTION": Support([("1.0", 4, 5, FLOATS), ("4.0", 3, 5, FLOATS)], desc=one_tap),
+}

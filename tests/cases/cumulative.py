@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
-from anydml import DML_CUMULATIVE_PRODUCT_OPERATOR_DESC, DML_CUMULATIVE_SUMMATION_OPERATOR_DESC, AxisDirection
+from anydml import (
+    DML_CUMULATIVE_PRODUCT_OPERATOR_DESC,
+    DML_CUMULATIVE_SUMMATION_OPERATOR_DESC,
+    AxisDirection,
+    TensorDataType,
+)
+from anydml.operators.schema import OperatorDesc
+from support_tables import ARITHMETIC_32, ARITHMETIC_64, Support
 
-from . import Case, tensor_of
+from . import GOOD, Case, Negative, bad, tensor_of
 
 INF, NAN = np.inf, np.nan
 
@@ -163,3 +171,49 @@ LAYOUTS = [
 ]
 
 CASES = [*PAGES, *_types(), *VALUES, *LAYOUTS]
+
+
+def summation(**members: Any) -> OperatorDesc:
+    return DML_CUMULATIVE_SUMMATION_OPERATOR_DESC(**{"InputTensor": GOOD, "OutputTensor": GOOD, "Axis": 1, **members})
+
+
+def multiplication(**members: Any) -> OperatorDesc:
+    return DML_CUMULATIVE_PRODUCT_OPERATOR_DESC(**{"InputTensor": GOOD, "OutputTensor": GOOD, "Axis": 1, **members})
+
+
+RIGHT = [summation(), multiplication()]
+NEGATIVES = [
+    *(
+        negative
+        for operator in (summation, multiplication)
+        for negative in (
+            Negative(
+                "(C1)",
+                operator(OutputTensor=bad(DataType=TensorDataType.INT32)),
+                "OutputTensor.DataType",
+                "INT32",
+                "FLOAT32, that of",
+            ),
+            Negative(
+                "(C2)",
+                operator(OutputTensor=bad(Sizes=(2, 3, 1))),
+                "OutputTensor.DimensionCount",
+                "3",
+                "2, that of InputTensor",
+            ),
+            Negative("(C2)", operator(OutputTensor=bad(Sizes=(2, 4))), "OutputTensor.Sizes[1]", "4", "3"),
+            Negative("(C3)", operator(Axis=2), "Axis", "2", "less than 2, the DimensionCount"),
+        )
+    ),
+]
+
+SUPPORT = {
+    "CUMULATIVE_SUMMATION": Support(
+        [("2.1", 4, 4, ARITHMETIC_32), ("4.0", 1, 8, ARITHMETIC_32), ("5.0", 1, 8, ARITHMETIC_64)],
+        members=lambda output: {"Axis": 0},
+    ),
+    "CUMULATIVE_PRODUCT": Support(
+        [("3.1", 4, 4, ARITHMETIC_32), ("4.0", 1, 8, ARITHMETIC_32), ("5.0", 1, 8, ARITHMETIC_64)],
+        members=lambda output: {"Axis": 0},
+    ),
+}

@@ -9,8 +9,22 @@ import numpy as np
 
 import anydml
 from anydml import DML_SCALE_BIAS, TensorDataType
+from anydml.operators import OPERATORS
+from anydml.operators.schema import OperatorDesc
+from support_tables import (
+    ALL,
+    ALL_32,
+    ALL_BUT_DOUBLE,
+    ARITHMETIC_32,
+    ARITHMETIC_64,
+    FLOATS,
+    SIGNED_32,
+    SIGNED_64,
+    Rows,
+    Support,
+)
 
-from . import Case, tensor_of
+from . import Case, Negative, alike, bad, negatives_of_alike, tensor_of
 
 INF, NAN = np.inf, np.nan
 
@@ -156,3 +170,114 @@ def _layouts() -> list[Case]:
 
 
 CASES = [*_floats(), *_integers(), *_layouts()]
+
+UINT8 = TensorDataType.UINT8
+OPERATORS_HERE = [name for name in OPERATORS if name.startswith("ELEMENT_WISE_")]
+
+
+def element_wise(operator: str, **members: Any) -> OperatorDesc:
+    return alike(f"ELEMENT_WISE_{operator}", **members)
+
+
+def clip1(data_type: TensorDataType, **members: Any) -> OperatorDesc:
+    """On a type of its own."""
+    x = bad(DataType=data_type)
+    return element_wise("CLIP1", **{"InputTensor": x, "OutputTensor": x, "MinMaxDataType": data_type, **members})
+
+
+RIGHT = [alike(name) for name in OPERATORS_HERE]
+NEGATIVES = [
+    *negatives_of_alike(OPERATORS_HERE),
+    Negative(
+        "(C1)", element_wise("ADD", BTensor=bad(DataType=TensorDataType.INT8)), "BTensor.DataType", "INT8", "of A"
+    ),
+    Negative("(C2)", element_wise("ADD", BTensor=bad(Sizes=(3, 2))), "BTensor.Sizes", "(3, 2)", "(2, 3), that of A"),
+    Negative(
+        "(C2)", element_wise("POW", ExponentTensor=bad(Sizes=(2,))), "ExponentTensor.DimensionCount", "1", "2, that of"
+    ),
+    Negative("(C2)", element_wise("POW", ExponentTensor=bad(Sizes=(2, 1))), "ExponentTensor.Sizes", "(2, 1)", "(2, 3)"),
+    Negative("(C3)", element_wise("CLIP1", MinMaxDataType=UINT8), "MinMaxDataType", "UINT8", "FLOAT32, that of Output"),
+    Negative("(C4)", clip1(UINT8, Min=-1), "Min", "-1", "an integer from 0 to 255, which UINT8 holds"),
+    Negative("(C4)", clip1(UINT8, Max=256), "Max", "256", "an integer from 0 to 255"),
+    Negative("(C4)", clip1(UINT8, Max=1.5), "Max", "1.5", "an integer from 0 to 255"),
+    Negative("(C4)", clip1(UINT8, Max=np.inf), "Max", "inf", "an integer from 0 to 255"),
+    Negative("(C4)", clip1(UINT8, Max=np.nan), "Max", "nan", "an integer from 0 to 255"),
+]
+
+SUPPORT: dict[str, Rows | Support] = {
+    "ELEMENT_WISE_IDENTITY": [
+        ("1.0", 4, 5, FLOATS),
+        ("2.1", 4, 5, ALL_32),
+        ("3.0", 1, 8, ALL_32),
+        ("4.1", 1, 8, ALL),
+    ],
+    "ELEMENT_WISE_ABS": [
+        ("1.0", 4, 4, FLOATS),
+        ("2.1", 4, 4, SIGNED_32),
+        ("3.0", 1, 8, SIGNED_32),
+        ("4.1", 1, 8, SIGNED_64),
+    ],
+    "ELEMENT_WISE_ADD": [
+        ("1.0", 4, 5, FLOATS),
+        ("2.1", 4, 5, ARITHMETIC_32),
+        ("3.0", 1, 8, ARITHMETIC_32),
+        ("4.1", 1, 8, ARITHMETIC_64),
+        ("5.1", 1, 8, ALL_BUT_DOUBLE),
+    ],
+    "ELEMENT_WISE_CLIP": [
+        ("1.0", 4, 4, FLOATS),
+        ("2.1", 4, 4, ALL_32),
+        ("3.0", 1, 8, ALL_32),
+        ("5.0", 1, 8, ALL_BUT_DOUBLE),
+    ],
+    "ELEMENT_WISE_DIVIDE": [
+        ("1.0", 4, 4, FLOATS),
+        ("2.1", 4, 4, ARITHMETIC_32),
+        ("3.0", 1, 8, ARITHMETIC_32),
+        ("5.1", 1, 8, ALL_32),
+        ("6.0", 1, 8, ALL_BUT_DOUBLE),
+    ],
+    "ELEMENT_WISE_EXP": [("1.0", 4, 4, FLOATS), ("3.0", 1, 8, FLOATS)],
+    "ELEMENT_WISE_LOG": [("1.0", 4, 4, FLOATS), ("3.0", 1, 8, FLOATS)],
+    "ELEMENT_WISE_MAX": [
+        ("1.0", 4, 4, FLOATS),
+        ("2.1", 4, 4, ALL_32),
+        ("3.0", 1, 8, ALL_32),
+        ("5.0", 1, 8, ALL_BUT_DOUBLE),
+    ],
+    "ELEMENT_WISE_MEAN": [("1.0", 4, 4, FLOATS), ("2.1", 4, 4, ARITHMETIC_32), ("3.0", 1, 8, ARITHMETIC_32)],
+    "ELEMENT_WISE_MIN": [
+        ("1.0", 4, 4, FLOATS),
+        ("2.1", 4, 4, ALL_32),
+        ("3.0", 1, 8, ALL_32),
+        ("5.0", 1, 8, ALL_BUT_DOUBLE),
+    ],
+    "ELEMENT_WISE_MULTIPLY": [
+        ("1.0", 4, 5, FLOATS),
+        ("2.1", 4, 5, ARITHMETIC_32),
+        ("3.0", 1, 8, ARITHMETIC_32),
+        ("4.1", 1, 8, ARITHMETIC_64),
+        ("5.1", 1, 8, ALL_BUT_DOUBLE),
+    ],
+    "ELEMENT_WISE_POW": [("1.0", 4, 4, FLOATS), ("3.0", 1, 8, ALL_32)],
+    "ELEMENT_WISE_RECIP": [("1.0", 4, 4, FLOATS), ("3.0", 1, 8, FLOATS)],
+    "ELEMENT_WISE_SQRT": [("1.0", 4, 4, FLOATS), ("3.0", 1, 8, FLOATS)],
+    "ELEMENT_WISE_SUBTRACT": [
+        ("1.0", 4, 4, FLOATS),
+        ("2.1", 4, 4, ARITHMETIC_32),
+        ("3.0", 1, 8, ARITHMETIC_32),
+        ("4.1", 1, 8, ARITHMETIC_64),
+        ("5.1", 1, 8, ALL_BUT_DOUBLE),
+    ],
+    "ELEMENT_WISE_THRESHOLD": [("1.0", 4, 4, FLOATS), ("2.1", 4, 4, ALL_32), ("3.0", 1, 8, ALL_32)],
+    "ELEMENT_WISE_MODULUS_TRUNCATE": [
+        ("2.1", 4, 4, ALL_32),
+        ("3.0", 1, 8, ALL_32),
+        ("6.0", 1, 8, ALL_BUT_DOUBLE),
+    ],
+    "ELEMENT_WISE_CLIP1": Support(
+        [("5.0", 1, 8, ALL_BUT_DOUBLE)], members=lambda output: {"MinMaxDataType": output[1], "Min": 0, "Max": 1}
+    ),
+    "ELEMENT_WISE_NEGATE": [("5.0", 1, 8, SIGNED_64)],
+    "ELEMENT_WISE_ADD1": [("2.0", 4, 5, FLOATS), ("3.0", 1, 8, FLOATS)],
+}

@@ -9,6 +9,7 @@ import numpy as np
 
 from anydml import DML_FILL_VALUE_CONSTANT_OPERATOR_DESC, DML_FILL_VALUE_SEQUENCE_OPERATOR_DESC, TensorDataType
 from anydml.core.strided_layout import DATA_TYPES
+from support_tables import ALL, ALL_32, ALL_BUT_DOUBLE, Support
 
 from . import Case, Negative, tensor, tensor_of
 
@@ -124,3 +125,23 @@ NEGATIVES = [
     Negative("(C3)", _count("INT8", ValueDelta=0.5), "ValueDelta", "0.5", "an integer from -128 to 127"),
     Negative("(C3)", _count("FLOAT16", ValueDelta=1e5), "ValueDelta", "100000.0", "a number from -65504.0 to 65504.0"),
 ]
+
+RIGHT = [_fill(), _count()]
+SUPPORT = {
+    "FILL_VALUE_CONSTANT": Support(
+        [
+            ("2.1", 4, 4, ALL_32),
+            ("4.0", 1, 8, ALL_32),
+            ("4.1", 1, 8, ALL),
+        ],
+        members=lambda output: {"ValueDataType": output[1], "Value": 0},
+    ),
+    "FILL_VALUE_SEQUENCE": Support(
+        [
+            ("2.1", 4, 4, ALL_32),
+            ("4.0", 1, 8, ALL_32),
+            ("5.0", 1, 8, ALL_BUT_DOUBLE),
+        ],
+        members=lambda output: {"ValueDataType": output[1], "ValueStart": 0, "ValueDelta": 0},
+    ),
+}

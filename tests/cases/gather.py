@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from anydml import DML_GATHER_OPERATOR_DESC
+from anydml import DML_GATHER_OPERATOR_DESC, TensorDataType
 from anydml.core.strided_layout import DATA_TYPES
+from support_tables import ALL, ALL_32, FLOATS, INDICES, Shape, Support
 
 from . import Case, Negative, tensor, tensor_of
 
@@ -122,3 +123,34 @@ NEGATIVES = [
         "1",
     ),
 ]
+
+
+def _others(operator: str, tensor: str, shape: Shape) -> Mapping[str, Shape]:
+    """Indices of a type that every level has, or of what is gathered a type that every level has."""
+    data = (shape[0], TensorDataType.FLOAT32) if tensor == "IndicesTensor" else shape
+    indices = (shape[0], TensorDataType.UINT32)
+    return {"InputTensor": data, "IndicesTensor": indices, "OutputTensor": data, tensor: shape}
+
+
+RIGHT = [_gather()]
+SUPPORT = {
+    "GATHER": Support(
+        {
+            "InputTensor": [
+                ("1.0", 4, 4, FLOATS),
+                ("2.1", 4, 4, ALL_32),
+                ("3.0", 1, 8, ALL_32),
+                ("4.1", 1, 8, ALL),
+            ],
+            "IndicesTensor": [("1.0", 4, 4, "UINT32"), ("3.0", 1, 8, INDICES)],
+            "OutputTensor": [
+                ("1.0", 4, 4, FLOATS),
+                ("2.1", 4, 4, ALL_32),
+                ("3.0", 1, 8, ALL_32),
+                ("4.1", 1, 8, ALL),
+            ],
+        },
+        members=lambda output: {"Axis": 0, "IndexDimensions": 1},
+        others=_others,
+    ),
+}

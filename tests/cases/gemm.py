@@ -9,6 +9,7 @@ import numpy as np
 from anydml import DML_ELEMENT_WISE_CLIP_OPERATOR_DESC, DML_GEMM_OPERATOR_DESC
 from anydml.core.enums import MatrixTransform
 from anydml.operators.schema import OperatorDesc
+from support_tables import FLOATS, Support
 
 from . import Case, Negative, tensor, tensor_of
 
@@ -134,3 +135,11 @@ NEGATIVES = [
     Negative("(C6)", _gemm(CTensor=None, OutputTensor=tensor((1, 3, 5))), "OutputTensor.Sizes[0]", "1", "2"),
     Negative("(F4)", _gemm(TransA=1), "TransA", "int 1", "MatrixTransform.TRANSPOSE"),
 ]
+
+RIGHT = [_gemm()]
+SUPPORT = {
+    "GEMM": Support(
+        [("1.0", 4, 4, FLOATS), ("4.0", 2, 4, FLOATS)],
+        members=lambda output: {"TransA": MatrixTransform.NONE, "TransB": MatrixTransform.NONE},
+    ),
+}

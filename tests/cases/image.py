@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from anydml import DML_SIZE_2D, DML_UPSAMPLE_2D_OPERATOR_DESC, DML_VALUE_SCALE_2D_OPERATOR_DESC, InterpolationMode
+from support_tables import FLOATS, Support
 
 from . import Case, Negative, tensor, tensor_of
 
@@ -152,3 +153,15 @@ NEGATIVES = [
     Negative("(C3)", _value_scale(InputTensor=_PAIR, OutputTensor=_PAIR, Bias=(1, 2)), "ChannelCount", "2", "1 or 3"),
     Negative("(C4)", _value_scale(Bias=[1]), "ChannelCount", "1", "3, the channels of InputTensor"),
 ]
+
+RIGHT = [_upsample(), _value_scale()]
+SUPPORT = {
+    "UPSAMPLE_2D": Support(
+        [("1.0", 4, 5, FLOATS)],
+        members=lambda output: {
+            "ScaleSize": DML_SIZE_2D(Width=1, Height=1),
+            "InterpolationMode": InterpolationMode.NEAREST_NEIGHBOR,
+        },
+    ),
+    "VALUE_SCALE_2D": Support([("1.0", 4, 4, FLOATS)], members=lambda output: {"Bias": [0]}),
+}

@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from anydml import DML_JOIN_OPERATOR_DESC, DML_SPLIT_OPERATOR_DESC
+from anydml import DML_JOIN_OPERATOR_DESC, DML_SPLIT_OPERATOR_DESC, TensorDataType
 from anydml.core.strided_layout import DATA_TYPES
+from anydml.operators.schema import OperatorDesc
+from support_tables import ALL, ALL_32, WORDS_32, Shape, Support, ones
 
-from . import Case, Negative, tensor, tensor_of
+from . import GOOD, Case, Negative, bad, tensor, tensor_of
 
 
 def _case(
@@ -129,7 +131,7 @@ def _cut(**members: Any) -> DML_SPLIT_OPERATOR_DESC:
     return DML_SPLIT_OPERATOR_DESC(**{**right, **members})
 
 
-NEGATIVES = [
+_OF_SPLIT = [
     Negative("(F1)", _cut(OutputTensors=tensor((3, 4))), "OutputTensors", "DML_BUFFER_TENSOR_DESC", "a list, each a D"),
     Negative("(F1)", _cut(OutputTensors=[tensor((3, 4)), None]), "OutputTensors[1]", "None", "a DML_BUFFER_TENSOR"),
     Negative("(F5)", _cut(OutputCount=3), "OutputTensors", "2 elements", "3, which OutputCount says"),
@@ -152,3 +154,69 @@ NEGATIVES = [
     Negative("(C5)", _cut(OutputTensors=[tensor((3, 1)), tensor((2, 3))]), "OutputTensors[1].Sizes[0]", "2", "3"),
     Negative("(C6)", _cut(OutputTensors=[tensor((3, 1))] * 2), "OutputTensors", "that add up to 2", "4, that of Input"),
 ]
+
+
+def join(**members: Any) -> OperatorDesc:
+    right = {"InputTensors": [GOOD, GOOD], "OutputTensor": tensor((4, 3)), "Axis": 0}
+    return DML_JOIN_OPERATOR_DESC(**{**right, **members})
+
+
+RIGHT = [join(), _cut()]
+NEGATIVES = [
+    Negative("(C1)", join(InputTensors=[]), "InputCount", "0", "at least 1"),
+    Negative(
+        "(C2)",
+        join(InputTensors=[GOOD, bad(DataType=TensorDataType.INT32)]),
+        "InputTensors[1].DataType",
+        "INT32",
+        "that of InputTensors[0]",
+    ),
+    Negative(
+        "(C2)",
+        join(OutputTensor=tensor((4, 3), "INT8")),
+        "OutputTensor.DataType",
+        "INT8",
+        "FLOAT32, that of InputTensors[0]",
+    ),
+    Negative(
+        "(C3)", join(OutputTensor=tensor((4, 3, 1))), "OutputTensor.DimensionCount", "3", "2, that of InputTensors[0]"
+    ),
+    Negative("(C3)", join(InputTensors=[GOOD, tensor((6,))]), "InputTensors[1].DimensionCount", "1", "2, that of"),
+    Negative("(C4)", join(Axis=2), "Axis", "2", "less than 2"),
+    Negative(
+        "(C5)", join(InputTensors=[GOOD, tensor((2, 4))]), "InputTensors[1].Sizes[1]", "4", "3, that of InputTensors[0]"
+    ),
+    Negative("(C6)", join(OutputTensor=tensor((5, 3))), "OutputTensor.Sizes[0]", "5", "4"),
+    Negative("(C6)", join(OutputTensor=tensor((4, 2))), "OutputTensor.Sizes[1]", "2", "3"),
+    *_OF_SPLIT,
+]
+
+
+def _joined(operator: str, InputTensors: Shape, OutputTensor: Shape) -> OperatorDesc:
+    return DML_JOIN_OPERATOR_DESC(InputTensors=[ones(InputTensors)], OutputTensor=ones(OutputTensor), Axis=0)
+
+
+def _divided(operator: str, InputTensor: Shape, OutputTensors: Shape) -> OperatorDesc:
+    return DML_SPLIT_OPERATOR_DESC(InputTensor=ones(InputTensor), OutputTensors=[ones(OutputTensors)], Axis=0)
+
+
+SUPPORT = {
+    "JOIN": Support(
+        [
+            ("1.0", 4, 4, WORDS_32),
+            ("2.1", 4, 4, ALL_32),
+            ("3.0", 4, 5, ALL_32),
+            ("4.1", 1, 8, ALL),
+        ],
+        desc=_joined,
+    ),
+    "SPLIT": Support(
+        [
+            ("1.0", 4, 4, WORDS_32),
+            ("2.1", 4, 4, ALL_32),
+            ("3.0", 1, 8, ALL_32),
+            ("4.1", 1, 8, ALL),
+        ],
+        desc=_divided,
+    ),
+}

@@ -5,14 +5,16 @@ What all pooling of floats refuses is here too.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 import anydml
-from anydml.operators import spec
+from anydml import TensorDataType
+from anydml.operators import spec, spec_of
 from anydml.operators.schema import OperatorDesc
+from support_tables import ALL_BUT_DOUBLE, BYTES, FLOATS, Shape, Support, one_tap
 
 from . import Case, Negative, tensor, tensor_of
 
@@ -139,10 +141,7 @@ CASES = [
 ]
 
 
-WINDOWED = ("AVERAGE_POOLING", "LP_POOLING", "MAX_POOLING", "MAX_POOLING1", "MAX_POOLING2")
-
-
-def _windowed(operator: str, **members: Any) -> OperatorDesc:
+def windowed(operator: str, **members: Any) -> OperatorDesc:
     """Pooling of floats, by a window of 2 by 2 over {1, 3, 4, 5}."""
     right = {
         "InputTensor": tensor((1, 3, 4, 5)),
@@ -158,50 +157,50 @@ def _windowed(operator: str, **members: Any) -> OperatorDesc:
     return found.desc(**{**right, **members})
 
 
+def negatives_of_windows(operator: str) -> list[Negative]:
+    return [
+        Negative(
+            "(C1)",
+            windowed(operator, OutputTensor=tensor((1, 3, 3, 4), "FLOAT16")),
+            "OutputTensor.DataType",
+            "FLOAT16",
+            "FLOAT32, that of I",
+        ),
+        Negative(
+            "(C2)",
+            windowed(operator, OutputTensor=tensor((1, 3, 3, 4, 1))),
+            "OutputTensor.DimensionCount",
+            "5",
+            "4, that of InputTensor",
+        ),
+        Negative(
+            "(C3)",
+            windowed(operator, **{name: (1,) * 3 for name in spec(operator).desc.counts["DimensionCount"]}),
+            "DimensionCount",
+            "3",
+            "2, 2 less than",
+        ),
+        Negative("(C4)", windowed(operator, Strides=(0, 1)), "Strides[0]", "0", "at least 1"),
+        Negative("(C4)", windowed(operator, WindowSize=(2, 0)), "WindowSize[1]", "0", "at least 1"),
+        Negative(
+            "(C5)",
+            windowed(operator, WindowSize=(5, 2)),
+            "WindowSize[0]",
+            "5",
+            "an extent of at most 4, the padded size",
+        ),
+        Negative("(C6)", windowed(operator, OutputTensor=tensor((1, 3, 3, 5))), "OutputTensor.Sizes[3]", "5", "4"),
+        Negative("(C6)", windowed(operator, OutputTensor=tensor((2, 3, 3, 4))), "OutputTensor.Sizes[0]", "2", "1"),
+    ]
+
+
+RIGHT = [windowed(operator) for operator in ("MAX_POOLING", "MAX_POOLING1", "MAX_POOLING2")]
 NEGATIVES = [
-    *(
-        negative
-        for operator in WINDOWED
-        for negative in (
-            Negative(
-                "(C1)",
-                _windowed(operator, OutputTensor=tensor((1, 3, 3, 4), "FLOAT16")),
-                "OutputTensor.DataType",
-                "FLOAT16",
-                "FLOAT32, that of I",
-            ),
-            Negative(
-                "(C2)",
-                _windowed(operator, OutputTensor=tensor((1, 3, 3, 4, 1))),
-                "OutputTensor.DimensionCount",
-                "5",
-                "4, that of InputTensor",
-            ),
-            Negative(
-                "(C3)",
-                _windowed(operator, **{name: (1,) * 3 for name in spec(operator).desc.counts["DimensionCount"]}),
-                "DimensionCount",
-                "3",
-                "2, 2 less than",
-            ),
-            Negative("(C4)", _windowed(operator, Strides=(0, 1)), "Strides[0]", "0", "at least 1"),
-            Negative("(C4)", _windowed(operator, WindowSize=(2, 0)), "WindowSize[1]", "0", "at least 1"),
-            Negative(
-                "(C5)",
-                _windowed(operator, WindowSize=(5, 2)),
-                "WindowSize[0]",
-                "5",
-                "an extent of at most 4, the padded size",
-            ),
-            Negative("(C6)", _windowed(operator, OutputTensor=tensor((1, 3, 3, 5))), "OutputTensor.Sizes[3]", "5", "4"),
-            Negative("(C6)", _windowed(operator, OutputTensor=tensor((2, 3, 3, 4))), "OutputTensor.Sizes[0]", "2", "1"),
-        )
-    ),
-    Negative("(C7)", _windowed("LP_POOLING", P=0), "P", "0", "at least 1"),
-    Negative("(C4)", _windowed("MAX_POOLING2", Dilations=(0, 1)), "Dilations[0]", "0", "at least 1"),
+    *(negative for desc in RIGHT for negative in negatives_of_windows(spec_of(desc).name)),  # type: ignore[union-attr]
+    Negative("(C4)", windowed("MAX_POOLING2", Dilations=(0, 1)), "Dilations[0]", "0", "at least 1"),
     Negative(
         "(C5)",
-        _windowed("MAX_POOLING2", Dilations=(1, 5)),
+        windowed("MAX_POOLING2", Dilations=(1, 5)),
         "WindowSize[1]",
         "2, with a dilation of 5 an extent of 6",
         "at most 5",
@@ -212,14 +211,14 @@ NEGATIVES = [
         for negative in (
             Negative(
                 "(C2)",
-                _windowed(operator, OutputIndicesTensor=tensor((1, 3, 3, 4, 1), "UINT32")),
+                windowed(operator, OutputIndicesTensor=tensor((1, 3, 3, 4, 1), "UINT32")),
                 "OutputIndicesTensor.DimensionCount",
                 "5",
                 "4, that of InputTensor",
             ),
             Negative(
                 "(C6)",
-                _windowed(operator, OutputIndicesTensor=tensor((1, 3, 3, 5), "UINT32")),
+                windowed(operator, OutputIndicesTensor=tensor((1, 3, 3, 5), "UINT32")),
                 "OutputIndicesTensor.Sizes[3]",
                 "5",
                 "4",
@@ -227,7 +226,7 @@ NEGATIVES = [
             # Rounded down, and rounded up
             Negative(
                 "(C7)",
-                _windowed(
+                windowed(
                     operator,
                     InputTensor=tensor((1, 3, 4, 8)),
                     Strides=(1, 2),
@@ -240,7 +239,7 @@ NEGATIVES = [
             ),
             Negative(
                 "(C8)",
-                _windowed(operator, InputTensor=tensor((1, 3, 2**16, 2**16)), WindowSize=(2**16 - 2, 2**16 - 3)),
+                windowed(operator, InputTensor=tensor((1, 3, 2**16, 2**16)), WindowSize=(2**16 - 2, 2**16 - 3)),
                 "OutputIndicesTensor.DataType",
                 "UINT32, of 12884901888 elements",
                 "UINT64",
@@ -248,3 +247,35 @@ NEGATIVES = [
         )
     ),
 ]
+
+
+def _others(operator: str, tensor: str, shape: Shape) -> Mapping[str, Shape]:
+    """Indices are of a type of their own."""
+    is_index = tensor == "OutputIndicesTensor"
+    values = (shape[0], TensorDataType.FLOAT32) if is_index else shape
+    indices = shape if is_index else (shape[0], TensorDataType.UINT32)
+    return {"InputTensor": values, "OutputTensor": values, "OutputIndicesTensor": indices}
+
+
+_LATER = [("3.0", 4, 5, f"{FLOATS} {BYTES}"), ("5.0", 4, 5, ALL_BUT_DOUBLE)]
+SUPPORT = {
+    "MAX_POOLING": Support([("1.0", 4, 5, FLOATS), *_LATER], desc=one_tap),
+    "MAX_POOLING1": Support(
+        {
+            "InputTensor": [("2.0", 4, 5, FLOATS), *_LATER],
+            "OutputTensor": [("2.0", 4, 5, FLOATS), *_LATER],
+            "OutputIndicesTensor": [("2.0", 4, 5, "UINT32"), ("5.0", 4, 5, "UINT32 UINT64")],
+        },
+        desc=one_tap,
+        others=_others,
+    ),
+    "MAX_POOLING2": Support(
+        {
+            "InputTensor": [("2.1", 4, 5, FLOATS), *_LATER],
+            "OutputTensor": [("2.1", 4, 5, FLOATS), *_LATER],
+            "OutputIndicesTensor": [("2.1", 4, 5, "UINT32"), ("5.0", 4, 5, "UINT32 UINT64")],
+        },
+        desc=one_tap,
+        others=_others,
+    ),
+}

@@ -8,8 +8,11 @@ from typing import Any
 import numpy as np
 
 import anydml
+from anydml.operators import spec
+from anydml.operators.schema import OperatorDesc
+from support_tables import FLOATS, Support
 
-from . import Case, tensor_of
+from . import Case, Negative, tensor, tensor_of
 
 INF, NAN = np.inf, np.nan
 NAMES = {
@@ -198,3 +201,122 @@ def _fused() -> list[Case]:
 
 
 CASES = [*_batch(), *_mean_variance(), *_local_response(), *_fused()]
+
+
+IMAGE = tensor((2, 3, 4, 5))
+CHANNELS = tensor((1, 3, 1, 1))
+NORMALIZATIONS: dict[str, dict[str, Any]] = {
+    "BATCH_NORMALIZATION": {"Spatial": True, "Epsilon": 0},
+    "MEAN_VARIANCE_NORMALIZATION": {"CrossChannel": True, "NormalizeVariance": True, "Epsilon": 0},
+    "MEAN_VARIANCE_NORMALIZATION1": {"Axes": (2, 3), "NormalizeVariance": True, "Epsilon": 0},
+    "LOCAL_RESPONSE_NORMALIZATION": {"CrossChannel": True, "LocalSize": 5, "Alpha": 1, "Beta": 1, "Bias": 1},
+}
+
+
+def normalization(operator: str, **members: Any) -> OperatorDesc:
+    """With a parameter for each channel."""
+    found = spec(operator)
+    tensors = {name: IMAGE if name in ("InputTensor", "OutputTensor") else CHANNELS for name in found.tensors}
+    return found.desc(**{**tensors, **NORMALIZATIONS[operator], **members})
+
+
+RIGHT = [normalization(operator) for operator in NORMALIZATIONS]
+NEGATIVES = [
+    *(
+        negative
+        for operator in NORMALIZATIONS
+        for name in spec(operator).tensors
+        if name != "InputTensor"
+        for negative in (
+            Negative(
+                "(C1)",
+                normalization(operator, **{name: tensor((2, 3, 4, 5), "FLOAT16")}),
+                f"{name}.DataType",
+                "FLOAT16",
+                "FLOAT32, that of InputTensor",
+            ),
+            Negative(
+                "(C2)" if name == "OutputTensor" else "(C3)",
+                normalization(operator, **{name: tensor((2, 3, 4, 6))}),
+                f"{name}.Sizes[3]",
+                "6",
+                "5",
+            ),
+        )
+    ),
+    *(
+        negative
+        for operator in NORMALIZATIONS
+        if operator != "LOCAL_RESPONSE_NORMALIZATION"
+        for negative in (
+            Negative(
+                "(F11)", normalization(operator, FusedActivation="RELU"), "FusedActivation", "str 'RELU'", "or None"
+            ),
+            Negative(
+                "(F11)",
+                normalization(
+                    operator,
+                    FusedActivation=anydml.DML_ELEMENT_WISE_ADD1_OPERATOR_DESC(
+                        ATensor=IMAGE, BTensor=IMAGE, OutputTensor=IMAGE
+                    ),
+                ),
+                "FusedActivation",
+                "DML_ELEMENT_WISE_ADD1",
+                "fused",
+            ),
+            Negative(
+                "(F11)",
+                normalization(operator, FusedActivation=anydml.DML_ACTIVATION_RELU_OPERATOR_DESC(OutputTensor=IMAGE)),
+                "FusedActivation.OutputTensor",
+                "DML_BUFFER_TENSOR_DESC",
+                "None",
+            ),
+            Negative(
+                "(F8)",
+                normalization(operator, FusedActivation=anydml.DML_ACTIVATION_ELU_OPERATOR_DESC(Alpha=None)),
+                "FusedActivation.Alpha",
+                "None",
+                "a number of single precision",
+            ),
+            Negative(
+                "(S4)",
+                normalization(operator, FusedActivation=anydml.DML_ACTIVATION_SOFTMAX_OPERATOR_DESC()),
+                "FusedActivation",
+                "ACTIVATION_SOFTMAX",
+                "ACTIVATION_RELU",
+            ),
+        )
+    ),
+    # The others take 4 dimensions only.
+    *(
+        Negative(
+            "(C2)",
+            normalization(operator, **{name: tensor((1,))}),
+            f"{name}.DimensionCount",
+            "1",
+            "4, that of InputTensor",
+        )
+        for operator in ("BATCH_NORMALIZATION", "MEAN_VARIANCE_NORMALIZATION1")
+        for name in spec(operator).tensors
+        if name != "InputTensor"
+    ),
+    Negative("(C4)", normalization("MEAN_VARIANCE_NORMALIZATION1", Axes=()), "AxisCount", "0", "at least 1"),
+    Negative("(C5)", normalization("MEAN_VARIANCE_NORMALIZATION1", Axes=(4,)), "Axes[0]", "4", "less than 4"),
+    Negative("(C6)", normalization("MEAN_VARIANCE_NORMALIZATION1", Axes=(2, 3, 2)), "Axes[2]", "2 again", "axis once"),
+    Negative("(C3)", normalization("LOCAL_RESPONSE_NORMALIZATION", LocalSize=0), "LocalSize", "0", "at least 1"),
+]
+
+SUPPORT = {
+    "BATCH_NORMALIZATION": Support(
+        [("1.0", 4, 4, FLOATS), ("3.1", 1, 8, FLOATS)], members=lambda output: {"Spatial": True}
+    ),
+    "MEAN_VARIANCE_NORMALIZATION": Support(
+        [("1.0", 4, 4, FLOATS)], members=lambda output: {"CrossChannel": True, "NormalizeVariance": True}
+    ),
+    "MEAN_VARIANCE_NORMALIZATION1": Support(
+        [("2.1", 4, 4, FLOATS), ("3.1", 1, 8, FLOATS)], members=lambda output: {"Axes": [0], "NormalizeVariance": True}
+    ),
+    "LOCAL_RESPONSE_NORMALIZATION": Support(
+        [("1.0", 4, 4, FLOATS)], members=lambda output: {"CrossChannel": True, "LocalSize": 1}
+    ),
+}

@@ -9,6 +9,7 @@ import numpy as np
 
 from anydml import DML_PADDING_OPERATOR_DESC, PaddingMode
 from anydml.core.strided_layout import DATA_TYPES
+from support_tables import ALL, ALL_32, FLOATS, Support
 
 from . import Case, Negative, tensor, tensor_of
 
@@ -144,3 +145,20 @@ NEGATIVES = [
     Negative("(C4)", _padding(OutputTensor=tensor((3, 4))), "OutputTensor.Sizes[1]", "4", "5"),
     Negative("(C4)", _padding(StartPadding=(2**32 - 1, 0)), "OutputTensor.Sizes[0]", "3", "4294967297"),
 ]
+
+RIGHT = [_padding()]
+SUPPORT = {
+    "PADDING": Support(
+        [
+            ("1.0", 4, 5, FLOATS),
+            ("2.1", 4, 5, ALL_32),
+            ("3.1", 1, 8, ALL_32),
+            ("5.0", 1, 8, ALL),
+        ],
+        members=lambda output: {
+            "PaddingMode": PaddingMode.EDGE,
+            "StartPadding": (0,) * output[0],
+            "EndPadding": (0,) * output[0],
+        },
+    ),
+}

@@ -6,7 +6,7 @@ The pages have no worked example; numbers here are worked by hand from their for
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,9 +15,14 @@ from anydml import (
     DML_AVERAGE_POOLING_OPERATOR_DESC,
     DML_LP_POOLING_OPERATOR_DESC,
     DML_QUANTIZED_LINEAR_AVERAGE_POOLING_OPERATOR_DESC,
+    TensorDataType,
 )
+from anydml.operators import spec
+from anydml.operators.schema import OperatorDesc
+from support_tables import BYTES, FLOATS, Shape, Support, one_tap
 
-from . import Case, tensor_of
+from . import Case, Negative, tensor, tensor_of
+from .max_pooling import negatives_of_windows, windowed
 
 
 def _case(
@@ -275,3 +280,106 @@ CASES = [
     _case("huge-padding", [[[[100]]]], [[[[100]]]], window=[1, 2**31], start=[0, 2**30], end=[0, 2**30 - 1]),
     _case("huge-dilation", [[[[100, 50]]]], [[[[100, 50]]]], window=[1, 2], end=[0, 2**31], dilations=[1, 2**31]),
 ]
+
+
+def pooling(**members: Any) -> OperatorDesc:
+    """A window of 2 by 2 over {1, 3, 4, 5}."""
+    right = {
+        "InputTensor": tensor((1, 3, 4, 5), "UINT8"),
+        "InputScaleTensor": tensor((1, 1, 1, 1)),
+        "InputZeroPointTensor": tensor((1, 3, 1, 1), "UINT8"),
+        "OutputScaleTensor": tensor((1, 1, 1, 1)),
+        "OutputZeroPointTensor": tensor((1, 1, 1, 1), "UINT8"),
+        "OutputTensor": tensor((1, 3, 3, 4), "UINT8"),
+        "Strides": (1, 1),
+        "WindowSize": (2, 2),
+        "StartPadding": (0, 0),
+        "EndPadding": (0, 0),
+        "Dilations": (1, 1),
+    }
+    return DML_QUANTIZED_LINEAR_AVERAGE_POOLING_OPERATOR_DESC(**{**right, **members})
+
+
+RIGHT = [pooling(), *(windowed(operator) for operator in ("AVERAGE_POOLING", "LP_POOLING"))]
+NEGATIVES = [
+    *(negative for operator in ("AVERAGE_POOLING", "LP_POOLING") for negative in negatives_of_windows(operator)),
+    Negative("(C7)", windowed("LP_POOLING", P=0), "P", "0", "at least 1"),
+    Negative(
+        "(C1)",
+        pooling(OutputTensor=tensor((1, 3, 3, 4, 1), "UINT8")),
+        "OutputTensor.DimensionCount",
+        "5",
+        "4, that of InputTensor",
+    ),
+    Negative(
+        "(C2)",
+        pooling(InputZeroPointTensor=tensor((1,) * 4, "INT8")),
+        "InputZeroPointTensor.DataType",
+        "INT8",
+        "UINT8, that of Input",
+    ),
+    Negative(
+        "(C3)",
+        pooling(OutputZeroPointTensor=tensor((1,) * 4, "INT8")),
+        "OutputZeroPointTensor.DataType",
+        "INT8",
+        "UINT8, that of O",
+    ),
+    Negative(
+        "(C4)",
+        pooling(
+            **dict.fromkeys(("Strides", "WindowSize", "Dilations"), (1,) * 3),
+            StartPadding=(0,) * 3,
+            EndPadding=(0,) * 3,
+        ),
+        "DimensionCount",
+        "3",
+        "2, 2 less than",
+    ),
+    Negative("(C5)", pooling(Strides=(1, 0)), "Strides[1]", "0", "at least 1"),
+    Negative("(C5)", pooling(WindowSize=(0, 2)), "WindowSize[0]", "0", "at least 1"),
+    Negative("(C5)", pooling(Dilations=(0, 1)), "Dilations[0]", "0", "at least 1"),
+    Negative(
+        "(C6)",
+        pooling(OutputScaleTensor=tensor((3,))),
+        "OutputScaleTensor.Sizes",
+        "{3}",
+        "{1, 1, 1, 1} or {1, 3, 1, 1}",
+    ),
+    Negative("(C7)", pooling(WindowSize=(5, 2)), "WindowSize[0]", "5", "at most 4, the padded size"),
+    Negative("(C7)", pooling(Dilations=(1, 5)), "WindowSize[1]", "an extent of 6", "at most 5"),
+    Negative("(C8)", pooling(OutputTensor=tensor((1, 3, 4, 4), "UINT8")), "OutputTensor.Sizes[2]", "4", "3"),
+    Negative("(C8)", pooling(OutputTensor=tensor((2, 3, 3, 4), "UINT8")), "OutputTensor.Sizes[0]", "2", "1"),
+]
+
+
+def _others(operator: str, tensor: str, shape: Shape) -> Mapping[str, Shape]:
+    """Zero points have the type of what they are for."""
+    byte, real = TensorDataType.INT8, TensorDataType.FLOAT32
+    others = {name: (4, real if "Scale" in name else byte) for name in spec(operator).tensors}
+    count, data_type = shape
+    if tensor in ("InputTensor", "OutputTensor"):
+        others["InputTensor"] = others["OutputTensor"] = (count, byte)
+    for side in ("Input", "Output"):
+        if tensor in (f"{side}Tensor", f"{side}ZeroPointTensor"):
+            others[f"{side}Tensor"] = (others[f"{side}Tensor"][0], data_type)
+            others[f"{side}ZeroPointTensor"] = (4, data_type)
+    return {**others, tensor: shape}
+
+
+SUPPORT = {
+    "AVERAGE_POOLING": Support([("1.0", 4, 5, FLOATS)], desc=one_tap),
+    "LP_POOLING": Support([("1.0", 4, 5, FLOATS)], desc=one_tap),
+    "QUANTIZED_LINEAR_AVERAGE_POOLING": Support(
+        {
+            "InputTensor": [("6.2", 4, 5, BYTES)],
+            "InputScaleTensor": [("6.2", 1, 5, "FLOAT32")],
+            "InputZeroPointTensor": [("6.2", 1, 5, BYTES)],
+            "OutputScaleTensor": [("6.2", 1, 5, "FLOAT32")],
+            "OutputZeroPointTensor": [("6.2", 1, 5, BYTES)],
+            "OutputTensor": [("6.2", 4, 5, BYTES)],
+        },
+        desc=one_tap,
+        others=_others,
+    ),
+}

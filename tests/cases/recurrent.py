@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 
 import anydml
+from anydml import DML_BUFFER_TENSOR_DESC, TensorDataType, TensorFlags
 from anydml.core.enums import RecurrentNetworkDirection
 from anydml.operators import spec
 from anydml.operators.schema import OperatorDesc
+from support_tables import FLOATS, Shape, Support, ones
 
-from . import Case, tensor_of
+from . import Case, Negative, bad, tensor, tensor_of
 
 BACKWARD, BIDIRECTIONAL = RecurrentNetworkDirection.BACKWARD, RecurrentNetworkDirection.BIDIRECTIONAL
 INF, NAN = np.inf, np.nan
@@ -236,3 +238,98 @@ def _gru() -> list[Case]:
 
 
 CASES = [*_rnn(), *_lstm(), *_gru()]
+
+GATES_AND_ACTIVATIONS = {"RNN": (1, 1), "LSTM": (4, 3), "GRU": (3, 2)}
+
+
+def recurrent(operator: str, **members: Any) -> OperatorDesc:
+    """Four steps of five sequences, from sizes of 3 to 2."""
+    gates, activations = GATES_AND_ACTIVATIONS[operator]
+    right = {
+        "InputTensor": tensor((1, 4, 5, 3)),
+        "WeightTensor": tensor((1, 1, 2 * gates, 3)),
+        "RecurrenceTensor": tensor((1, 1, 2 * gates, 2)),
+        "OutputSingleTensor": tensor((1, 1, 5, 2)),
+        "ActivationDescs": [anydml.DML_ACTIVATION_TANH_OPERATOR_DESC()] * activations,
+        **({"ClipThreshold": 1} if operator == "LSTM" else {}),
+    }
+    return spec(operator).desc(**{**right, **members})
+
+
+RIGHT = [recurrent(operator) for operator in GATES_AND_ACTIVATIONS]
+NEGATIVES = [
+    *(
+        Negative(rule, recurrent(operator, **members), where, found, expected)
+        for operator in GATES_AND_ACTIVATIONS
+        for rule, members, where, found, expected in [
+            (
+                "(C1)",
+                {"HiddenInitTensor": tensor((1, 1, 5, 2), "FLOAT16")},
+                "HiddenInitTensor.DataType",
+                "FLOAT16",
+                "FLOAT32, that of InputTensor",
+            ),
+            (
+                "(C2)",
+                {"InputTensor": bad(Sizes=(1, 4, 5, 3), Flags=TensorFlags.OWNED_BY_DML)},
+                "InputTensor.Flags",
+                "OWNED_BY_DML",
+                "NONE",
+            ),
+            ("(C3)", {"HiddenInitTensor": tensor((1, 1, 5, 3))}, "HiddenInitTensor.Sizes[3]", "3", "2, hidden_size"),
+            ("(C4)", {"OutputSequenceTensor": tensor((3, 1, 5, 2))}, "OutputSequenceTensor.Sizes[0]", "3", "4"),
+            ("(C5)", {"ActivationDescs": []}, "ActivationDescs", "0 activations", "for each direction"),
+            ("(C6)", {"OutputSingleTensor": None}, "OutputSequenceTensor", "None", "or as OutputSingleTensor"),
+        ]
+    ),
+    Negative("(C7)", recurrent("LSTM", ClipThreshold=-1, UseClipThreshold=True), "ClipThreshold", "-1.0", "at least 0"),
+]
+
+
+def _unrolled(operator: str, **tensors: Shape) -> OperatorDesc:
+    """One step of one sequence, from a size of 1 to a size of 1."""
+    gates, activations = GATES_AND_ACTIVATIONS[operator]
+    sizes = {
+        "WeightTensor": (1, 1, gates, 1),
+        "RecurrenceTensor": (1, 1, gates, 1),
+        "BiasTensor": (1, 1, 1, 2 * gates),
+        "PeepholeTensor": (1, 1, 1, 3),
+    }
+    members = {
+        name: DML_BUFFER_TENSOR_DESC(DataType=shape[1], Sizes=sizes[name])
+        if shape[0] == 4 and name in sizes
+        else ones(shape)
+        for name, shape in tensors.items()
+    }
+    clip = {"ClipThreshold": 1} if operator == "LSTM" else {}
+    return spec(operator).desc(
+        **members, **clip, ActivationDescs=[anydml.DML_ACTIVATION_TANH_OPERATOR_DESC()] * activations
+    )
+
+
+def _others(operator: str, tensor: str, shape: Shape) -> Mapping[str, Shape]:
+    """Lengths have a type of their own."""
+    length, real = TensorDataType.UINT32, TensorDataType.FLOAT32 if tensor == "SequenceLengthsTensor" else shape[1]
+    others = {name: (4, length if name == "SequenceLengthsTensor" else real) for name in spec(operator).tensors}
+    return {**others, tensor: shape}
+
+
+_TABLES = {
+    operator: [
+        *("InputTensor", "WeightTensor", "RecurrenceTensor", "BiasTensor", "HiddenInitTensor"),
+        *(["CellMemInitTensor"] if operator == "LSTM" else []),
+        "SequenceLengthsTensor",
+        *(["PeepholeTensor"] if operator == "LSTM" else []),
+        *("OutputSequenceTensor", "OutputSingleTensor"),
+        *(["OutputCellSingleTensor"] if operator == "LSTM" else []),
+    ]
+    for operator in GATES_AND_ACTIVATIONS
+}
+SUPPORT = {
+    operator: Support(
+        {name: [("1.0", 4, 4, "UINT32" if name == "SequenceLengthsTensor" else FLOATS)] for name in names},
+        desc=_unrolled,
+        others=_others,
+    )
+    for operator, names in _TABLES.items()
+}

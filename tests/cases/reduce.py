@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from anydml import DML_REDUCE_OPERATOR_DESC, ReduceFunction
+from anydml.operators.schema import OperatorDesc
+from support_tables import ALL_32, ALL_BUT_DOUBLE, ARITHMETIC_32, ARITHMETIC_64, FLOATS, INDICES, Rows, Support
 
-from . import Case, tensor_of
+from . import GOOD, Case, Negative, tensor, tensor_of
 
 INF, NAN = np.inf, np.nan
 
@@ -150,3 +152,66 @@ def _axes_and_layouts() -> list[Case]:
 
 
 CASES = [*_page(), *_floats(), *_integers(), *_axes_and_layouts()]
+
+
+def reduce(function: str = "SUM", **members: Any) -> OperatorDesc:
+    right = {"InputTensor": GOOD, "OutputTensor": tensor((1, 3)), "Axes": (0,)}
+    return DML_REDUCE_OPERATOR_DESC(**{"Function": ReduceFunction[function], **right, **members})
+
+
+def reduce_many(size: int) -> OperatorDesc:
+    """The index among so many elements, as an INT32."""
+    x = tensor((size,), "UINT8", (0,))
+    return reduce("ARGMAX", InputTensor=x, OutputTensor=tensor((1,), "INT32"))
+
+
+RIGHT = [reduce()]
+NEGATIVES = [
+    Negative(
+        "(C1)", reduce(OutputTensor=tensor((1, 3), "INT32")), "OutputTensor.DataType", "INT32", "FLOAT32, that of"
+    ),
+    Negative("(C2)", reduce(OutputTensor=tensor((3,))), "OutputTensor.DimensionCount", "1", "2, that of InputTensor"),
+    Negative("(C3)", reduce(Axes=(), OutputTensor=GOOD), "AxisCount", "0", "at least 1"),
+    Negative("(C4)", reduce(Axes=(0, 2)), "Axes[1]", "2", "less than 2, the DimensionCount of InputTensor"),
+    Negative("(C5)", reduce(Axes=(0, 0)), "Axes[1]", "0 again", "every axis once"),
+    Negative("(C6)", reduce(OutputTensor=GOOD), "OutputTensor.Sizes[0]", "2", "1"),
+    Negative("(C6)", reduce(OutputTensor=tensor((1, 4))), "OutputTensor.Sizes[1]", "4", "3"),
+    Negative("(C7)", reduce_many(2**31 + 1), "OutputTensor.DataType", "INT32", "a type that holds 2147483648"),
+    Negative("(F5)", reduce(AxisCount=2), "Axes", "1 elements", "2, which AxisCount says"),
+]
+
+
+def _support(function: str, tables: Rows | Mapping[str, Rows]) -> Support:
+    return Support(tables, lambda output: {"Function": ReduceFunction[function], "Axes": [0]})
+
+
+# Each function has tables of its own.
+SUPPORT = {
+    f"REDUCE {function}": _support(function, rows)
+    for functions, rows in {
+        "AVERAGE L2 LOG_SUM LOG_SUM_EXP": [("1.0", 4, 4, FLOATS), ("3.0", 1, 8, FLOATS)],
+        "L1 SUM_SQUARE": [("1.0", 4, 4, FLOATS), ("3.0", 1, 8, FLOATS), ("5.0", 1, 8, ARITHMETIC_64)],
+        "MIN MAX": [
+            ("1.0", 4, 4, FLOATS),
+            ("2.1", 4, 4, ARITHMETIC_32),
+            ("3.0", 1, 8, ALL_32),
+            ("5.0", 1, 8, ALL_BUT_DOUBLE),
+        ],
+        "MULTIPLY SUM": [
+            ("1.0", 4, 4, FLOATS),
+            ("2.1", 4, 4, ARITHMETIC_32),
+            ("3.0", 1, 8, ARITHMETIC_32),
+            ("5.0", 1, 8, ARITHMETIC_64),
+        ],
+        "ARGMIN ARGMAX": {
+            "InputTensor": [
+                ("1.0", 4, 4, FLOATS),
+                ("2.1", 4, 4, ALL_32),
+                ("3.0", 1, 8, ALL_32),
+                ("4.1", 1, 8, ALL_BUT_DOUBLE),
+            ],
+            "OutputTensor": [("1.0", 4, 4, "UINT32"), ("3.0", 1, 8, INDICES)],
+        },
+    }.items()
+    for function in functions.split()
+}

@@ -9,6 +9,7 @@ import numpy as np
 
 from anydml import DML_SLICE1_OPERATOR_DESC, DML_SLICE_OPERATOR_DESC
 from anydml.core.strided_layout import DATA_TYPES
+from support_tables import ALL, ALL_32, WORDS_32, Support
 
 from . import Case, Negative, tensor, tensor_of
 
@@ -120,3 +121,28 @@ NEGATIVES = [
     Negative("(C6)", _slice1(InputWindowStrides=(0, 1)), "InputWindowStrides[0]", "0", "not 0"),
     Negative("(C7)", _slice1(InputWindowStrides=(-2, 3)), "OutputTensor.Sizes[0]", "2", "at most 1, which the window"),
 ]
+
+RIGHT = [_slice(), _slice1()]
+SUPPORT = {
+    "SLICE": Support(
+        [
+            ("1.0", 4, 5, WORDS_32),
+            ("2.1", 4, 5, ALL_32),
+            ("3.0", 1, 8, ALL_32),
+            ("4.1", 1, 8, ALL),
+        ],
+        members=lambda output: {"Offsets": (0,) * output[0], "Sizes": (1,) * output[0], "Strides": (1,) * output[0]},
+    ),
+    "SLICE1": Support(
+        [
+            ("2.1", 4, 5, ALL_32),
+            ("3.0", 1, 8, ALL_32),
+            ("4.1", 1, 8, ALL),
+        ],
+        members=lambda output: {
+            "InputWindowOffsets": (0,) * output[0],
+            "InputWindowSizes": (1,) * output[0],
+            "InputWindowStrides": (1,) * output[0],
+        },
+    ),
+}
