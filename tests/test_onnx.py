@@ -12,7 +12,7 @@ import pytest
 
 from anydml import Device
 from anydml.operators import OPERATORS
-from onnx_adapter import ADAPTERS, NotSaid, computed
+from onnx_lowering import ADAPTERS, NotSaid, computed
 
 onnx = pytest.importorskip("onnx", reason="onnx is not installed")
 

@@ -1,0 +1,45 @@
+"""ONNX's operators in DirectML's words: how a node becomes descs, for what DirectML says in a few of them.
+
+A family of operators has a file, whose ADAPTERS are found here without being listed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib import import_module
+from pkgutil import iter_modules
+from typing import Any
+
+import numpy as np
+
+from anydml import Device, DMLError, Graph
+from anydml.core.strided_layout import DTYPES
+
+from .node import Adapter, Node, NotSaid, sizes_of
+
+ADAPTERS: dict[str, Adapter] = {}
+for _module in iter_modules(__path__):
+    ADAPTERS |= getattr(import_module(f".{_module.name}", __name__), "ADAPTERS", {})
+
+
+def computed(
+    device: Device, op: str, outputs: Sequence[str], attributes: dict[str, Any], values: Sequence[Any]
+) -> list[np.ndarray]:
+    """The outputs that there are of an ONNX node.
+
+    Raises:
+        NotSaid: no desc says this, or none that is right.
+    """
+    graph = Graph(device)
+    node = Node(graph, op, outputs, attributes, values)
+    try:
+        found = ADAPTERS[op](node)
+    except DMLError as refused:
+        raise NotSaid(str(refused)) from refused
+    found = found if isinstance(found, list) else [found]
+    ys = [np.empty(sizes_of(each), DTYPES[each.tensor.DataType]) for each in found]
+    graph.compile(found).dispatch(node.read, ys)
+    return ys
+
+
+__all__ = ["ADAPTERS", "NotSaid", "computed"]

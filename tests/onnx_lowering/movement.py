@@ -1,0 +1,149 @@
+"""What moves elements, makes them or changes their type."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from anydml import DML_SIZE_2D
+from anydml.core.enums import (
+    InterpolationMode,
+    PaddingMode,
+)
+from anydml.core.strided_layout import DATA_TYPES
+from anydml.frontends.directmlx import Expression
+
+from .node import Adapter, Node, NotSaid, packed, reshaped, sizes_of
+
+_PADDING = {b"constant": "CONSTANT", b"edge": "EDGE", b"reflect": "REFLECTION", b"wrap": "WRAP"}
+
+
+def sliced(node: Node) -> Expression:
+    x, (starts, ends) = node.input(0), node.values[1:3]
+    sizes = sizes_of(x)
+    windows = [slice(0, size, 1) for size in sizes]
+    axes, steps = node.value(3, range(len(starts))), node.value(4, [1] * len(starts))
+    for axis, *each in zip(axes, starts, ends, steps, strict=True):
+        windows[axis] = slice(*map(int, each))
+    reached = [range(*window.indices(size)) for window, size in zip(windows, sizes, strict=True)]
+    if not all(reached):
+        raise NotSaid("a size of 0")
+    return node(
+        "SLICE1",
+        InputTensor=x,
+        InputWindowOffsets=[min(each) for each in reached],
+        InputWindowSizes=[max(each) - min(each) + 1 for each in reached],
+        InputWindowStrides=[each.step for each in reached],
+    )
+
+
+def split(node: Node) -> list[Expression]:
+    x, axis, count = node.input(0), node.get("axis", 0), len(node.outputs)
+    size = sizes_of(x)[axis]
+    each = -(-size // count)
+    parts = node.value(1, [min(each, size - i * each) for i in range(count)])
+    sizes = [[part if i == axis % x.tensor.DimensionCount else n for i, n in enumerate(sizes_of(x))] for part in parts]
+    pieces = [packed(x.tensor.DataType, piece) for piece in sizes]
+    return node.apply("SPLIT", InputTensor=x, OutputTensors=pieces, Axis=axis % len(sizes_of(x)))
+
+
+def pad(node: Node) -> Expression:
+    x = node.input(0)
+    padding = np.zeros((2, len(sizes_of(x))), int)
+    padding[:, node.value(3, slice(None))] = np.reshape(node.values[1], (2, -1))
+    return node(
+        "PADDING",
+        InputTensor=x,
+        PaddingMode=PaddingMode[_PADDING[node.get("mode", b"constant")]],
+        PaddingValue=float(node.value(2, 0)),
+        StartPadding=padding[0],
+        EndPadding=padding[1],
+    )
+
+
+def gather(node: Node) -> Expression:
+    x, indices = node.all
+    axis, own, of_indices = node.get("axis", 0), len(sizes_of(x)), node.values[1].ndim
+    rank = max(own, own - 1 + of_indices)
+    x, indices = (reshaped(each, (1,) * (rank - len(sizes_of(each))) + sizes_of(each)) for each in (x, indices))
+    axis = axis % own + rank - own
+    return node("GATHER", InputTensor=x, IndicesTensor=indices, Axis=axis, IndexDimensions=of_indices)
+
+
+def concat(node: Node) -> Expression:
+    each = node.all
+    return node("JOIN", InputTensors=each, Axis=node.get("axis") % len(sizes_of(each[0])))
+
+
+def cast(node: Node) -> Expression:
+    from onnx.helper import tensor_dtype_to_np_dtype
+
+    to = tensor_dtype_to_np_dtype(node.get("to"))
+    if to not in DATA_TYPES:
+        raise NotSaid(f"elements of {to}")
+    return node("CAST", InputTensor=node.input(0), OutputTensor=DATA_TYPES[to])
+
+
+def constant_of_shape(node: Node) -> Expression:
+    value = node.get("value", np.zeros(1, np.float32))
+    data_type = DATA_TYPES[value.dtype]
+    output = packed(data_type, node.values[0].tolist())
+    return node("FILL_VALUE_CONSTANT", OutputTensor=output, ValueDataType=data_type, Value=value.item())
+
+
+def sequence(node: Node) -> Expression:
+    start, limit, delta = node.values
+    if start.dtype not in DATA_TYPES:
+        raise NotSaid(f"elements of {start.dtype}")
+    data_type = DATA_TYPES[start.dtype]
+    count = max(math.ceil((limit.item() - start.item()) / delta.item()), 0)
+    output = packed(data_type, (count,))
+    ends = {"ValueStart": start.item(), "ValueDelta": delta.item()}
+    return node("FILL_VALUE_SEQUENCE", OutputTensor=output, ValueDataType=data_type, **ends)
+
+
+def resized(node: Node, scales: Any, sizes: Any = None) -> Expression:
+    """Enlarged by whole factors, where that takes the elements which UPSAMPLE_2D takes."""
+    x = node.input(0)
+    axes = list(node.get("axes", range(len(sizes_of(x)))))
+    if sizes is not None:
+        scales = [size / sizes_of(x)[axis] for axis, size in zip(axes, sizes, strict=True)]
+        choose = {b"not_larger": min, b"not_smaller": max}.get(node.get("keep_aspect_ratio_policy"))
+        scales = [choose(scales)] * len(scales) if choose else scales
+    factors = [1.0] * len(sizes_of(x))
+    for axis, scale in zip(axes, scales, strict=True):
+        factors[axis] = float(scale)
+    mode = node.get("mode", b"nearest")
+    upsample = node.op == "Upsample"
+    places = node.get("coordinate_transformation_mode", b"asymmetric" if upsample else b"half_pixel")
+    nearest = node.get("nearest_mode", b"floor" if upsample else b"round_prefer_floor")
+    centred = places in (b"half_pixel", b"half_pixel_symmetric", b"pytorch_half_pixel")
+    if mode == b"nearest":
+        is_said = (centred and nearest.startswith(b"round")) or (places, nearest) == (b"asymmetric", b"floor")
+    else:
+        is_said = centred and mode == b"linear"
+    is_whole = all(factor == max(int(factor), 1) for factor in factors)
+    if not is_said or not is_whole or any(factor != 1 for factor in factors[:-2]):
+        raise NotSaid("that interpolation")
+    return node(
+        "UPSAMPLE_2D",
+        InputTensor=x,
+        ScaleSize=DML_SIZE_2D(Height=int(factors[-2]), Width=int(factors[-1])),
+        InterpolationMode=InterpolationMode.NEAREST_NEIGHBOR if mode == b"nearest" else InterpolationMode.LINEAR,
+    )
+
+
+ADAPTERS: dict[str, Adapter] = {
+    "Cast": cast,
+    "Concat": concat,
+    "ConstantOfShape": constant_of_shape,
+    "Gather": gather,
+    "Pad": pad,
+    "Range": sequence,
+    "Resize": lambda node: resized(node, node.value(2), node.value(3)),
+    "Slice": sliced,
+    "Split": split,
+    "Upsample": lambda node: resized(node, node.value(1)),
+}
