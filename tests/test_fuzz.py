@@ -6,10 +6,13 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from random import Random
 
 import pytest
 
+from anydml.operators import OPERATORS, spec_of
 from fuzz import TARGETS, one_case
+from fuzzing.drawing import good_desc
 
 FUZZER = Path(__file__).with_name("fuzz.py")
 SEED = os.environ.get("ANYDML_FUZZ_SEED", "1")
@@ -42,3 +45,9 @@ def test_a_case_is_made_from_its_seed_and_number_alone(monkeypatch: pytest.Monke
         assert one_case("validator", seed, case) is None
     assert drawn[0] == drawn[1]
     assert len(set(drawn)) == 3
+
+
+def test_every_operator_is_drawn() -> None:
+    random = Random("1")
+    drawn = {spec_of(good_desc(random)).name for _ in range(10_000)}  # type: ignore[union-attr]
+    assert drawn == set(OPERATORS)

@@ -13,7 +13,8 @@ from anydml import DML_BUFFER_BINDING, CompiledOperator, Device
 from anydml.core.strided_layout import Layout
 from anydml.operators import spec_of
 from fuzzing.common import ENGINES, expect, junk, note, outcome
-from fuzzing.descs import good_desc, same_results
+from fuzzing.descs import same_results
+from fuzzing.drawing import good_desc
 from harness import units_of
 
 ARENA = 1024

@@ -19,8 +19,11 @@ from anydml import (
     TensorFlags,
     Violation,
 )
+from anydml.core.strided_layout import DTYPES
 
 ENGINES = ("reference", "cpu")
+JOINED = list(DTYPES)
+REALS = [TensorDataType.FLOAT32, TensorDataType.FLOAT16]
 MEMORY = 4 << 30
 HANG = 30.0
 """Seconds after which a case is taken for endless."""

@@ -11,7 +11,8 @@ import numpy as np
 import anydml
 from fuzzing.bindings import ARENA, Part, fits
 from fuzzing.common import ENGINES, expect, junk, note, outcome, small_sizes, strides_for
-from fuzzing.descs import pooling_numbers, same_results
+from fuzzing.descs import same_results
+from fuzzing.drawing.pooling import pooling_numbers
 
 
 def part(random: Random, dtype: str, sizes: Sequence[int]) -> Part:

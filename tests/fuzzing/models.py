@@ -25,7 +25,8 @@ from anydml.frontends import (
 from anydml.operators import spec_of
 from anydml.operators.schema import OperatorDesc
 from fuzzing.common import ENGINES, check_violation, expect, note, outcome
-from fuzzing.descs import any_level, elements, good_desc, members_of, same_results
+from fuzzing.descs import any_level, elements, members_of, same_results
+from fuzzing.drawing import good_desc
 from harness import units_of
 
 MODELS = [
