@@ -165,12 +165,19 @@ def functions(random: Random) -> None:
 
 def modest(options: dict[str, Any]) -> bool:
     """Whether junk does not by chance ask, rightly, for a result of gigabytes."""
-    numbers = [
-        value
-        for key in ("start_padding", "end_padding", "output_sizes")
-        for value in np.atleast_1d(np.array(options.get(key, 0), object)).ravel().tolist()
-    ]
+    numbers = (number for key in ("start_padding", "end_padding", "output_sizes") for number in flat(options.get(key)))
     return all(not isinstance(value, (int, np.integer)) or value < 2**9 or value >= 2**32 for value in numbers)
+
+
+def flat(value: Any) -> Iterator[Any]:
+    """What lists and arrays of any shapes hold, however deep."""
+    if isinstance(value, np.ndarray):
+        yield from value.ravel().tolist()
+    elif isinstance(value, (list, tuple)):
+        for each in value:
+            yield from flat(each)
+    else:
+        yield value
 
 
 def check_part(written: Part | None, before: np.ndarray, after: np.ndarray) -> None:
