@@ -21,6 +21,7 @@ from .core.enums import (
     DML_TEMPORARY_BUFFER_ALIGNMENT,
     DML_TENSOR_DIMENSION_COUNT_MAX,
     DML_TENSOR_DIMENSION_COUNT_MAX1,
+    TYPE_NAMES,
     AxisDirection,
     BindingType,
     ConvolutionDirection,
@@ -39,11 +40,12 @@ from .core.enums import (
     TensorFlags,
     TensorType,
 )
-from .core.errors import DMLError, DMLMemoryError, DMLTypeError, DMLValueError, Violation
-from .core.tensor_desc import DML_BUFFER_TENSOR_DESC, DML_SCALE_BIAS, DML_SIZE_2D
+from .core.errors import DMLAttributeError, DMLError, DMLMemoryError, DMLTypeError, DMLValueError, Violation, error
+from .core.tensor_desc import DML_BUFFER_TENSOR_DESC, DML_SCALAR_UNION, DML_SCALE_BIAS, DML_SIZE_2D
 from .device import Device
 from .functions import BUILTINS, FUNCTIONS
 from .operators import OPERATORS, spec
+from .operators.header_names import enum_named, why_absent
 from .operators.validate import validate
 from .runtime.binding import DML_BUFFER_ARRAY_BINDING, DML_BUFFER_BINDING, BindingTable
 from .runtime.compiled import BindingProperties, CompiledOperator, Operator, OperatorInitializer
@@ -63,7 +65,11 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
+DML_BINDING_PROPERTIES = BindingProperties
+"""The header's name; those of enums and of their members, such as DML_TENSOR_DATA_TYPE_FLOAT32, are there too."""
+
 __all__ = [
+    "DML_BINDING_PROPERTIES",
     "DML_BUFFER_ARRAY_BINDING",
     "DML_BUFFER_BINDING",
     "DML_BUFFER_TENSOR_DESC",
@@ -75,6 +81,7 @@ __all__ = [
     "DML_OPERATOR_GRAPH_NODE_DESC",
     "DML_OUTPUT_GRAPH_EDGE_DESC",
     "DML_PERSISTENT_BUFFER_ALIGNMENT",
+    "DML_SCALAR_UNION",
     "DML_SCALE_BIAS",
     "DML_SIZE_2D",
     "DML_TEMPORARY_BUFFER_ALIGNMENT",
@@ -88,6 +95,7 @@ __all__ = [
     "CompiledOperator",
     "ConvolutionDirection",
     "ConvolutionMode",
+    "DMLAttributeError",
     "DMLError",
     "DMLMemoryError",
     "DMLTypeError",
@@ -112,6 +120,7 @@ __all__ = [
     "TensorType",
     "Violation",
     "validate",
+    *TYPE_NAMES,
     *(f"DML_{name}_OPERATOR_DESC" for name in OPERATORS),
     *(name for name in FUNCTIONS if name not in BUILTINS),
 ]
@@ -134,7 +143,11 @@ def __getattr__(name: str) -> Any:
     operator = name.removeprefix("DML_").removesuffix("_OPERATOR_DESC")
     if operator in OPERATORS and name == f"DML_{operator}_OPERATOR_DESC":
         return spec(operator).desc
-    raise AttributeError(f"module 'anydml' has no attribute {name!r}")
+    found = enum_named(name)
+    if found is not None:
+        return found
+    absent = why_absent(name, __dir__())
+    raise AttributeError(f"module 'anydml' has no attribute {name!r}") if absent is None else error([absent])
 
 
 def __dir__() -> list[str]:

@@ -139,7 +139,7 @@ _TYPE_WORDS = {
     "BOOL": "bool",
     "FLOAT": "number",
     "FLOATs": "list of numbers",
-    "SCALAR": "number",
+    "SCALAR": "number or DML_SCALAR_UNION",
     "OptionalScaleBias": "DML_SCALE_BIAS or None",
     "Size2D": "DML_SIZE_2D",
     "OptionalActivation": "desc of an activation without tensors, or None",
@@ -158,7 +158,7 @@ def _members(found: OperatorSpec, meanings: dict[str, str]) -> Iterator[tuple[st
         default = field.default
         if isinstance(default, Enum):
             words += f"; {default.name} if absent"
-        elif isinstance(default, bool):
+        elif isinstance(default, (bool, float)):
             words += f"; {default} if absent"
         yield field.name, words, meanings[field.name]
 

@@ -298,6 +298,7 @@ class OperatorType(IntEnum):
     MAX_UNPOOLING = 92
     DIAGONAL_MATRIX = 93
     SCATTER_ELEMENTS = 94
+    SCATTER = 94  # what the first headers with it call it
     ONE_HOT = 95
     RESAMPLE = 96
     # Feature level 2.1
@@ -415,6 +416,39 @@ PREFIXES: Final[dict[type[Enum], str]] = {
     OperatorType: "DML_OPERATOR_",
 }
 """What the header writes before a member's name."""
+
+
+TYPE_NAMES: Final[dict[str, type[Enum]]] = {
+    "DML_TENSOR_DATA_TYPE": TensorDataType,
+    "DML_TENSOR_TYPE": TensorType,
+    "DML_TENSOR_FLAGS": TensorFlags,
+    "DML_EXECUTION_FLAGS": ExecutionFlags,
+    "DML_BINDING_TYPE": BindingType,
+    "DML_AXIS_DIRECTION": AxisDirection,
+    "DML_MATRIX_TRANSFORM": MatrixTransform,
+    "DML_CONVOLUTION_MODE": ConvolutionMode,
+    "DML_CONVOLUTION_DIRECTION": ConvolutionDirection,
+    "DML_PADDING_MODE": PaddingMode,
+    "DML_INTERPOLATION_MODE": InterpolationMode,
+    "DML_REDUCE_FUNCTION": ReduceFunction,
+    "DML_RECURRENT_NETWORK_DIRECTION": RecurrentNetworkDirection,
+    "DML_FEATURE": Feature,
+    "DML_FEATURE_LEVEL": FeatureLevel,
+    "DML_OPERATOR_TYPE": OperatorType,
+}
+"""The classes by the header's names."""
+
+
+def named(name: str) -> type[Enum] | Enum | None:
+    """The enum, or the member of one, that a name of the header's is; None where it is neither.
+
+    >>> named("DML_TENSOR_FLAGS"), named("DML_TENSOR_FLAG_OWNED_BY_DML")
+    (<flag 'TensorFlags'>, <TensorFlags.OWNED_BY_DML: 1>)
+    """
+    if name in TYPE_NAMES:
+        return TYPE_NAMES[name]
+    members = (parse(enum, name) for enum, prefix in PREFIXES.items() if name.startswith(prefix))
+    return next((member for member in members if member is not None), None)
 
 
 def parse(enum: type[_Member], name: str) -> _Member | None:

@@ -23,12 +23,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any, Literal, NoReturn, TypeAlias
 
 from .enums import FeatureLevel, HResult
 
-Kind: TypeAlias = Literal["value", "type", "memory"]
-"""The built-in exception that a violation is raised as: ValueError, TypeError or MemoryError."""
+Kind: TypeAlias = Literal["value", "type", "memory", "attribute"]
+"""The built-in exception that a violation is raised as: ValueError, TypeError, MemoryError or AttributeError."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +46,7 @@ class Violation:
         feature_level: the level in force, where the rule is about one.
         hresult: DirectML's code.
         place: where in a model the operator is; "" outside of models.
-        kind: which built-in exception it is raised as: ValueError, TypeError or MemoryError.
+        kind: which built-in exception it is raised as: ValueError, TypeError, MemoryError or AttributeError.
     """
 
     operator: str
@@ -72,7 +73,7 @@ class Violation:
 
 
 class DMLError(Exception):
-    """What every error of this package is, beside ValueError, TypeError or MemoryError.
+    """What every error of this package is, beside ValueError, TypeError, MemoryError or AttributeError.
 
     ``violations`` holds all that is wrong, ``hresult`` the code that DirectML gives for the first of them.
     """
@@ -102,7 +103,11 @@ class DMLMemoryError(DMLError, MemoryError):
     """More memory than there is, or than a limit allows."""
 
 
-_CLASSES = {"value": DMLValueError, "type": DMLTypeError, "memory": DMLMemoryError}
+class DMLAttributeError(DMLError, AttributeError):
+    """A name of DirectML's that this version does not have, or needs no class for."""
+
+
+_CLASSES = {"value": DMLValueError, "type": DMLTypeError, "memory": DMLMemoryError, "attribute": DMLAttributeError}
 
 
 def error(violations: Iterable[Violation]) -> DMLError:
@@ -169,3 +174,10 @@ def listing(names: Iterable[object], last: str = "or") -> str:
     """Names as a sentence has them: ``a, b or c``."""
     words = [str(name) for name in names]
     return f" {last} ".join(filter(None, [", ".join(words[:-1]), words[-1]])) if words else "none"
+
+
+def closest(word: str, known: Iterable[str]) -> str:
+    """What one may have meant by a misspelt word, as a remedy: ``Did you mean Axis?``; "" where nothing is like it."""
+    folded = {each.lower(): each for each in known if each.isprintable()}
+    close = get_close_matches(word.lower()[:100], folded, 1)
+    return f"Did you mean {folded[close[0]]}?" if close else ""

@@ -1,20 +1,39 @@
-"""The structs that descs are made of: ``DML_BUFFER_TENSOR_DESC``, ``DML_SCALE_BIAS``, ``DML_SIZE_2D``."""
+"""The structs that descs are made of: ``DML_BUFFER_TENSOR_DESC``, ``DML_SCALE_BIAS``, ``DML_SIZE_2D``, and the union
+``DML_SCALAR_UNION``.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import Field, dataclass, fields
 from math import prod
-from typing import Any, cast
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 
 from .enums import DML_TENSOR_DIMENSION_COUNT_MAX1, TensorDataType, TensorFlags
+from .errors import closest, listing, refuse
+
+
+class Struct:
+    """The base of the header's structs: (F12) their members are those of the header."""
+
+    __slots__: tuple[str, ...] = ()
+    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
+
+    def __new__(cls, *values: Any, **members: Any) -> Self:
+        # Python's own message, of the dataclass's __init__, names neither the struct's members nor the one meant.
+        for name in members:
+            if name not in cls.__dataclass_fields__:
+                known = [member.name for member in fields(cls)]  # type: ignore[arg-type]
+                found, expected = "no such member", listing(known)
+                refuse(cls.__name__, "(F12)", name, found, expected, closest(name, known), kind="type")
+        return super().__new__(cls)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DML_BUFFER_TENSOR_DESC:
+class DML_BUFFER_TENSOR_DESC(Struct):
     """A tensor in a buffer; a passive struct, whose mistakes are named when an operator is created.
 
     Args:
@@ -68,7 +87,7 @@ class DML_BUFFER_TENSOR_DESC:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DML_SCALE_BIAS:
+class DML_SCALE_BIAS(Struct):
     """What is applied to each element that an operator reads: g(x) = x * Scale + Bias.
 
     Args:
@@ -87,7 +106,7 @@ class DML_SCALE_BIAS:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DML_SIZE_2D:
+class DML_SIZE_2D(Struct):
     """A size, or a scale, in two dimensions.
 
     Args:
@@ -103,6 +122,68 @@ class DML_SIZE_2D:
     def __post_init__(self) -> None:
         for name in ("Width", "Height"):
             object.__setattr__(self, name, plain(getattr(self, name)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class DML_SCALAR_UNION(Struct):
+    """A number of one of several types; a desc's other member says of which. A plain number does as well.
+
+    Args:
+        Int8: the number where it is an INT8, and so on.
+        UInt16: a UINT16, or the bits of a FLOAT16, for which the header has no member.
+
+    Source: the page of DML_SCALAR_UNION; since feature level 2.1.
+
+    >>> DML_SCALAR_UNION(UInt16=0x4100).value_of(TensorDataType.FLOAT16)
+    2.5
+    """
+
+    Int8: int | None = None
+    UInt8: int | None = None
+    Int16: int | None = None
+    UInt16: int | None = None
+    Int32: int | None = None
+    UInt32: int | None = None
+    Int64: int | None = None
+    UInt64: int | None = None
+    Float32: float | None = None
+    Float64: float | None = None
+
+    def __post_init__(self) -> None:
+        for member in fields(self):
+            object.__setattr__(self, member.name, plain(getattr(self, member.name)))
+
+    def __repr__(self) -> str:
+        given = {member.name: getattr(self, member.name) for member in fields(self)}
+        return f"DML_SCALAR_UNION({', '.join(f'{name}={each!r}' for name, each in given.items() if each is not None)})"
+
+    def value_of(self, data_type: TensorDataType) -> int | float | None:
+        """The number as one of `data_type`; None where the member of that type is not given, or holds no such number.
+
+        The members share memory in C++; here only the one that was given can be read.
+        """
+        name = scalar_member(data_type)
+        value = getattr(self, name) if name else None
+        if data_type in (TensorDataType.FLOAT32, TensorDataType.FLOAT64):
+            return value if type(value) in (int, float) else None
+        is_held = type(value) is int and 0 <= value + _bias(name) < 2 ** int(name.lstrip("UInt"))
+        if data_type == TensorDataType.FLOAT16 and is_held:
+            return float(np.uint16(value).view(np.float16))
+        return value if is_held else None
+
+
+def scalar_member(data_type: object) -> str:
+    """The member of DML_SCALAR_UNION that a number of a type is in; "" where it has none."""
+    if not isinstance(data_type, TensorDataType):
+        return ""
+    if data_type == TensorDataType.FLOAT16:
+        return "UInt16"
+    return next((name for name in DML_SCALAR_UNION.__dataclass_fields__ if name.upper() == data_type.name), "")
+
+
+def _bias(name: str) -> int:
+    """What makes the values of a union's integer member begin at 0."""
+    return 0 if name.startswith("U") else 2 ** (int(name.lstrip("Int")) - 1)
 
 
 def plain(value: Any) -> Any:

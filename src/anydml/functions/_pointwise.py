@@ -46,8 +46,9 @@ def signature_of(row: Pointwise) -> str:
     """The parameters of a row's function: inputs, members with their defaults, and by keyword what all have."""
     others = [member for member in row.members if member not in row.tensors]
     parameters = [f"{argument_of(each)}: Any" for each in row.inputs]
+    defaults = {**row.typical, **row.defaults}
     for member in others:
-        default = f" = {row.defaults[member]!r}" if member in row.defaults else ""
+        default = f" = {defaults[member]!r}" if member in defaults else ""
         parameters.append(f"{argument_of(member)}: {row.annotations.get(member, 'float')}{default}")
     scale_bias = ["scale_bias: DML_SCALE_BIAS | None = None"] if row.scale_bias else []
     return ", ".join([*parameters, "*", *scale_bias, "out: Any = None", "device: Device | str | None = None"])

@@ -20,12 +20,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any, TypeAlias
 
-from ..core.tensor_desc import plain
+from ..core.tensor_desc import Struct, plain
 from ..runtime.compiled import Operator
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DML_OPERATOR_GRAPH_NODE_DESC:
+class DML_OPERATOR_GRAPH_NODE_DESC(Struct):
     """A node that runs an operator.
 
     Args:
@@ -40,7 +40,7 @@ class DML_OPERATOR_GRAPH_NODE_DESC:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DML_CONSTANT_DATA_GRAPH_NODE_DESC:
+class DML_CONSTANT_DATA_GRAPH_NODE_DESC(Struct):
     """A node whose only output has bytes that are known when the graph is compiled.
 
     Args:
@@ -63,11 +63,11 @@ class DML_CONSTANT_DATA_GRAPH_NODE_DESC:
                 return  # (G1) says what it is
 
 
-class _Edge:
+class _Edge(Struct):
     __slots__ = ()
 
     def __post_init__(self) -> None:
-        for field in fields(self):  # type: ignore[arg-type]
+        for field in fields(self):
             object.__setattr__(self, field.name, plain(getattr(self, field.name)))
 
 
@@ -116,7 +116,7 @@ Edge: TypeAlias = DML_INPUT_GRAPH_EDGE_DESC | DML_OUTPUT_GRAPH_EDGE_DESC | DML_I
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DML_GRAPH_DESC:
+class DML_GRAPH_DESC(Struct):
     """A directed graph without cycles, as IDMLDevice1::CompileGraph takes it.
 
     The header's DML_GRAPH_NODE_DESC and DML_GRAPH_EDGE_DESC, which say of what kind a node or an edge is, are not

@@ -96,7 +96,8 @@ class Pointwise:
         torch: ``torch(library, desc, *inputs)``, by PyTorch in double precision, the first input scaled; or the name of
             its function; None where `backends/torch/lowering/pointwise.py` has code of its own.
         torch_in_own_type: the types of which that function is right in the elements' own type, without a ScaleBias.
-        defaults: of the members, in the operator's function.
+        typical: the values of members that the page calls typical defaults, and that they have where they are absent.
+        defaults: of other members, in the operator's function alone.
         doctest: what the docstring of the operator's function shows.
         example: members of a small example; its inputs where they are not the usual ones.
         inputs: the input tensors, in header order.
@@ -116,6 +117,7 @@ class Pointwise:
     native: NativeCode | None = None
     torch: str | Callable[..., Any] | None = None
     torch_in_own_type: Literal["", "floats", "all"] = ""
+    typical: Mapping[str, float] = field(default_factory=dict)
     defaults: Mapping[str, Any] = field(default_factory=dict)
     doctest: str = ""
     example: Mapping[str, Any] = field(default_factory=dict)
@@ -192,6 +194,8 @@ class Pointwise:
         """The header's word for a member's type, and the default of an optional one."""
         text = self.members[member]
         kind = text.partition(" | ")[0] if " | " in text else "FLOAT"
+        if member in self.typical:
+            return kind, field(default=self.typical[member])
         return (kind, field(default=None)) if kind.startswith("Optional") else (kind,)
 
     @property

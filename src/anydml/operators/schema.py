@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import Field, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 from ..core.enums import FeatureLevel, OperatorType, TensorDataType, parse
 from ..core.strided_layout import Array, Layout
-from ..core.tensor_desc import DML_BUFFER_TENSOR_DESC, DML_SCALE_BIAS, DML_SIZE_2D, plain, single
+from ..core.tensor_desc import DML_BUFFER_TENSOR_DESC, DML_SCALAR_UNION, DML_SCALE_BIAS, DML_SIZE_2D, Struct, plain, single
 
 # The header's words for the types of members. `validate.py` checks a member by the annotation that its class gives it.
 Tensor: TypeAlias = DML_BUFFER_TENSOR_DESC
@@ -26,7 +26,7 @@ INTs: TypeAlias = Sequence[int]
 BOOL: TypeAlias = bool
 FLOAT: TypeAlias = float
 FLOATs: TypeAlias = Sequence[float]
-SCALAR: TypeAlias = int | float
+SCALAR: TypeAlias = int | float | DML_SCALAR_UNION
 OptionalScaleBias: TypeAlias = DML_SCALE_BIAS | None
 Size2D: TypeAlias = DML_SIZE_2D
 OptionalActivation: TypeAlias = "OperatorDesc | None"
@@ -34,21 +34,24 @@ Activations: TypeAlias = Sequence["OperatorDesc"]
 Count: TypeAlias = int | None
 
 
-class OperatorDesc:
+class OperatorDesc(Struct):
     """The base of every ``DML_..._OPERATOR_DESC``: a passive struct with the header's members.
 
-    Members named in `counts` are derived from the arrays that they count; where they are given, they are checked.
+    Members named in `counts` are derived from the arrays that they count; where they are given, they are checked. A
+    DML_SCALAR_UNION is replaced by its number of the type that the desc's only DML_TENSOR_DATA_TYPE says.
     """
 
     __slots__: tuple[str, ...] = ()
-    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
     counts: ClassVar[Mapping[str, tuple[str, ...]]] = {}
 
     def __post_init__(self) -> None:
         for name, member in self.__dataclass_fields__.items():
             value = getattr(self, name)
             simple = plain(value)
-            if member.type == "FLOAT":
+            if isinstance(simple, DML_SCALAR_UNION) and member.type == "SCALAR":
+                number = simple.value_of(self.scalar_type)
+                simple = simple if number is None else number
+            elif member.type == "FLOAT":
                 simple = single(simple)
             elif member.type == "FLOATs" and isinstance(simple, tuple):
                 simple = tuple([single(each) for each in simple])
@@ -58,6 +61,12 @@ class OperatorDesc:
             array = getattr(self, arrays[0])
             if getattr(self, count) is None and isinstance(array, tuple):
                 object.__setattr__(self, count, len(array))
+
+    @property
+    def scalar_type(self) -> Any:
+        """The data type of the desc's SCALARs."""
+        members = self.__dataclass_fields__.items()
+        return next((getattr(self, name) for name, each in members if each.type == "enums.TensorDataType"), None)
 
 
 class SupportRow(NamedTuple):

@@ -9,11 +9,15 @@ Rules of every operator, beside the labelled constraints in ``operators/``:
 (F5) A count agrees with every array that it counts.
 (F6) A desc is a desc of an operator in this package.
 (F7) A feature level is one of FeatureLevel, by its member or its value.
-(F8) A FLOAT is a real number that single precision holds, infinities and NaN among them; a SCALAR any real number.
+(F8) A FLOAT is a real number that single precision holds, infinities and NaN among them; a SCALAR any real number, or
+     a DML_SCALAR_UNION with a number in the member of the desc's data type.
 (F9) A ScaleBias is a DML_SCALE_BIAS of two FLOATs, or None.
 (F10) A size is a DML_SIZE_2D of two UINTs.
 (F11) An operator as a member is the desc of an activation that may be fused, its tensors None, its other members well
       formed; a FusedActivation may be None, and keeps its own constraints on the OutputTensor that it is applied to.
+(F12) A struct's members are those that the header has; ``core/tensor_desc.py``.
+(F13) A name of DirectML's that is asked of the package is one that this version has, or has a use for;
+      ``header_names.py``.
 (T1) DataType is a member of TensorDataType, not UNKNOWN.
 (T2) A tensor has 1 to 8 dimensions, each of at least 1 element.
 (T3) Strides, where given, are as many as Sizes, and not negative.
@@ -48,11 +52,13 @@ from ..core.errors import Violation, kind_of, listing, refuse, violation
 from ..core.strided_layout import overlaps_itself
 from ..core.tensor_desc import (
     DML_BUFFER_TENSOR_DESC,
+    DML_SCALAR_UNION,
     DML_SCALE_BIAS,
     DML_SIZE_2D,
     SINGLE_END,
     are_integers,
     minimum_size_in_bytes,
+    scalar_member,
 )
 from .fused_activation import FUSIBLE, fused_since
 from .registry import ANY_OPERATOR, spec_of
@@ -235,7 +241,12 @@ def _members(
                 continue
             items = {f"{prefix}{name}[{i}]": item for i, item in enumerate(value)}
         for where, item in items.items():
-            if not check(item):
+            if isinstance(item, DML_SCALAR_UNION) and isinstance(desc, OperatorDesc):
+                # The desc has replaced it where the member of its data type is given.
+                in_union = scalar_member(desc.scalar_type)
+                note = f", or a DML_SCALAR_UNION with one in {in_union}" if in_union else ""
+                yield _malformed(owner, rule, where, item, f"{expected}{note}")
+            elif not check(item):
                 yield _malformed(owner, rule, where, item, expected)
             elif isinstance(item, OperatorDesc):
                 yield from _activation(owner, item, where)

@@ -29,11 +29,12 @@ from ..core.enums import DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT
 from ..core.errors import Violation, error, kind_of, refuse, violation
 from ..core.memory import Memory, address, restride
 from ..core.strided_layout import DATA_TYPES, Array, Layout
+from ..core.tensor_desc import Struct
 from .slots import Slot
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DML_BUFFER_BINDING:
+class DML_BUFFER_BINDING(Struct):
     """A range of a buffer.
 
     Args:
@@ -48,7 +49,7 @@ class DML_BUFFER_BINDING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DML_BUFFER_ARRAY_BINDING:
+class DML_BUFFER_ARRAY_BINDING(Struct):
     """Several ranges, bound as one: an operator's inputs when it is initialised."""
 
     Bindings: Sequence[DML_BUFFER_BINDING | None]

@@ -12,7 +12,7 @@ from ...core.enums import PREFIXES, ExecutionFlags, HResult, OperatorType
 from ...core.enums import parse as parse_enum
 from ...core.errors import DMLError, Violation, error, listing, violation
 from ...core.strided_layout import Array
-from ...operators import ANY_OPERATOR, OPERATORS, spec
+from ...operators import ANY_OPERATOR, OPERATORS, not_there_yet, spec
 from ...operators.schema import OperatorDesc, OperatorSpec
 from ...runtime.binding import DML_BUFFER_BINDING
 from .buffers import Buffer, describe
@@ -136,8 +136,7 @@ def operator_named(where: str, name: str) -> OperatorSpec | Violation:
         text = f"{describe(name)}, no operator of DirectML"
         return model_violation(where, "(M11)", text, ANY_OPERATOR, remedy)
     if found.name not in OPERATORS:
-        text = f"{found.name}, which this version does not have yet"
-        return model_violation(where, "(M11)", text, ANY_OPERATOR)
+        return model_violation(where, "(M11)", not_there_yet(found), ANY_OPERATOR)
     return spec(found.name)
 
 
@@ -157,9 +156,3 @@ _MOST_LIKE = 6
 def in_model(where: str, problem: DMLError) -> DMLError:
     """An error of an operator, with its place in the model."""
     return error(placed(where, problem.violations))
-
-
-def hint(word: str, known: Sequence[str] | Mapping[str, Any]) -> str:
-    folded = {each.lower(): each for each in known if each.isprintable()}
-    close = get_close_matches(word.lower()[:100], folded, 1)
-    return f"Did you mean {folded[close[0]]}?" if close else ""

@@ -11,9 +11,9 @@ from typing import Any, Literal, TypeVar
 
 from ...core import enums
 from ...core.enums import PREFIXES
-from ...core.errors import Violation, listing
+from ...core.errors import Violation, closest, listing
 from .buffers import Buffer, describe
-from .commands import Dispatchable, at, hint, model_violation
+from .commands import Dispatchable, at, model_violation
 from .files import Refused, resolve
 from .jsonc import Object
 
@@ -51,7 +51,7 @@ class Fields:
         known = [*required, *optional]
         for key in value:
             if key not in known:
-                self.refuse(at(where, key), "(M3)", "an unknown field", listing(known), hint(key, known))
+                self.refuse(at(where, key), "(M3)", "an unknown field", listing(known), closest(key, known))
         for key in required:
             if key not in value:
                 self.refuse(where or "the model", "(M3)", f"no {key}", f"an object with {listing(required, 'and')}")
@@ -85,7 +85,7 @@ class Fields:
         member = None if name is None else enums.parse(enum, name)
         if name is not None and member is None:
             names = list(enum.__members__)
-            self.refuse(where, "(M6)", describe(name), listing(names), hint(name.removeprefix(PREFIXES[enum]), names))
+            self.refuse(where, "(M6)", describe(name), listing(names), closest(name.removeprefix(PREFIXES[enum]), names))
         return member
 
     def flags(self, where: str, enum: type[_Member], value: object) -> _Member | None:
@@ -101,7 +101,7 @@ class Fields:
         known: Mapping[str, Any] = self.resources if kind == "resource" else self.dispatchables
         if name is None or name in known:
             return name
-        self.refuse(where, "(M5)", describe(name), f"a {kind}: {listing(map(describe, known))}", hint(name, known))
+        self.refuse(where, "(M5)", describe(name), f"a {kind}: {listing(map(describe, known))}", closest(name, known))
         return None
 
     def path(self, where: str, value: object) -> Path | None:

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...core.enums import FeatureLevel, HResult
-from ...core.errors import DMLError, Violation, listing, violation
+from ...core.errors import DMLError, Violation, closest, listing, violation
 from ...core.memory import HOST
 from ...core.strided_layout import Array
 from ...operators.validate import validate
 from ...runtime.binding import DML_BUFFER_BINDING, bind, bind_range, check_sharing
 from ...runtime.slots import Slot, slots_of
 from .buffers import Buffer
-from .commands import Binding, Bindings, Command, Dispatch, Dispatchable, at, hint, model_violation, no_memory, placed
+from .commands import Binding, Bindings, Command, Dispatch, Dispatchable, at, model_violation, no_memory, placed
 from .limits import default_limit, format_size
 
 if TYPE_CHECKING:
@@ -189,7 +189,7 @@ def _check_members(
         tensors = getattr(used.desc, member, None)
         count = len(tensors) if isinstance(tensors, tuple) else 1
         if member not in known:
-            remedy = hint(member, known)
+            remedy = closest(member, known)
             wrong.append(model_violation(at(where, member), "(M12)", "no tensor of the desc", listing(known), remedy))
         elif len(given) != count:
             found = f"{len(given)} bindings"

@@ -11,7 +11,7 @@ from typing import IO, Any
 
 from ...core import enums
 from ...core.enums import ExecutionFlags, TensorDataType, TensorFlags, TensorType
-from ...core.errors import DMLError, error, listing
+from ...core.errors import DMLError, closest, error, listing
 from ...core.tensor_desc import DML_BUFFER_TENSOR_DESC, DML_SCALE_BIAS, DML_SIZE_2D
 from ...operators import ANY_OPERATOR
 from ...operators.fused_activation import FUSIBLE
@@ -26,7 +26,6 @@ from .commands import (
     Print,
     WriteFile,
     at,
-    hint,
     model_violation,
     operator_named,
 )
@@ -238,7 +237,7 @@ class Reader(Resources):
         }
         if kind.lower() not in readers:
             names = ("dispatch", "print", "writeFile")
-            self.refuse(at(where, "type"), "(M4)", describe(kind), listing(names), hint(kind, names))
+            self.refuse(at(where, "type"), "(M4)", describe(kind), listing(names), closest(kind, names))
             return None
         return readers[kind.lower()](where, value)
 

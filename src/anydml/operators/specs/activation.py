@@ -65,14 +65,14 @@ _TABLE_2 = """
 ACTIVATION_ELU = Pointwise(
     summary="The exponential linear unit: f(x) = x where x >= 0, else Alpha * (e^x - 1).",
     members={
-        "Alpha": "minus the limit at minus infinity; commonly 1.",
+        "Alpha": "minus the limit at minus infinity; by default 1.",
     },
     fused=True,
     reference=in_double(lambda desc, x: np.where(x >= 0, x, desc.Alpha * np.expm1(x))),
     native=("ELU", "Alpha"),
     torch=lambda torch, desc, x: torch.where(x >= 0, x, desc.Alpha * torch.expm1(x)),
     example={"Alpha": 1},
-    defaults={"Alpha": 1.0},
+    typical={"Alpha": 1.0},
     doctest="""
         >>> elu([1.0, -1.0])
         array([ 1.        , -0.63212055], dtype=float32)
@@ -83,15 +83,15 @@ ACTIVATION_ELU = Pointwise(
 ACTIVATION_HARD_SIGMOID = Pointwise(
     summary="A sigmoid of straight lines: f(x) = max(0, min(Alpha * x + Beta, 1)).",
     members={
-        "Alpha": "the slope between 0 and 1; commonly 0.2.",
-        "Beta": "the value at 0; commonly 0.5.",
+        "Alpha": "the slope between 0 and 1; by default 0.2.",
+        "Beta": "the value at 0; by default 0.5.",
     },
     fused=True,
     reference=in_double(lambda desc, x: np.clip(desc.Alpha * x + desc.Beta, 0, 1)),
     native=("HARD_SIGMOID", "Alpha", "Beta"),
     torch=lambda torch, desc, x: (desc.Alpha * x + desc.Beta).clamp(0, 1),
     example={"Alpha": 0.25, "Beta": 0.5},
-    defaults={"Alpha": 0.2, "Beta": 0.5},
+    typical={"Alpha": 0.2, "Beta": 0.5},
     doctest="""
         >>> hard_sigmoid([-4.0, 0.0, 1.0])
         array([0. , 0.5, 0.7], dtype=float32)
@@ -112,14 +112,14 @@ ACTIVATION_IDENTITY = Pointwise(
 ACTIVATION_LEAKY_RELU = Pointwise(
     summary="f(x) = x where x >= 0, else Alpha * x.",
     members={
-        "Alpha": "the slope below 0; commonly 0.01.",
+        "Alpha": "the slope below 0; by default 0.01.",
     },
     fused=True,
     reference=in_double(lambda desc, x: np.where(x >= 0, x, desc.Alpha * x)),
     native=("LEAKY_RELU", "Alpha"),
     torch=lambda torch, desc, x: torch.where(x >= 0, x, desc.Alpha * x),
     example={"Alpha": 0.25},
-    defaults={"Alpha": 0.01},
+    typical={"Alpha": 0.01},
     doctest="""
         >>> leaky_relu([1.0, -1.0])
         array([ 1.  , -0.01], dtype=float32)
@@ -198,15 +198,15 @@ ACTIVATION_RELU = Pointwise(
 ACTIVATION_SCALED_ELU = Pointwise(
     summary="f(x) = Gamma * x where x > 0, else Gamma * Alpha * (e^x - 1).",
     members={
-        "Alpha": "commonly 1.6732.",
-        "Gamma": "commonly 1.0507.",
+        "Alpha": "by default 1.6732.",
+        "Gamma": "by default 1.0507.",
     },
     fused=True,
     reference=in_double(lambda desc, x: desc.Gamma * np.where(x > 0, x, desc.Alpha * np.expm1(x))),
     native=("SCALED_ELU", "Alpha", "Gamma"),
     torch=lambda torch, desc, x: desc.Gamma * torch.where(x > 0, x, desc.Alpha * torch.expm1(x)),
     example={"Alpha": 1.6732, "Gamma": 1.0507},
-    defaults={"Alpha": 1.6732, "Gamma": 1.0507},
+    typical={"Alpha": 1.6732, "Gamma": 1.0507},
     doctest="""
         >>> scaled_elu([1.0, -1.0])
         array([ 1.0507   , -1.1112876], dtype=float32)
@@ -217,15 +217,15 @@ ACTIVATION_SCALED_ELU = Pointwise(
 ACTIVATION_SCALED_TANH = Pointwise(
     summary="f(x) = Alpha * tanh(Beta * x).",
     members={
-        "Alpha": "the limit at infinity; commonly 1.",
-        "Beta": "the scale of elements; commonly 0.5.",
+        "Alpha": "the limit at infinity; by default 1.",
+        "Beta": "the scale of elements; by default 0.5.",
     },
     fused=True,
     reference=in_double(lambda desc, x: desc.Alpha * np.tanh(desc.Beta * x)),
     native=("SCALED_TANH", "Alpha", "Beta"),
     torch=lambda torch, desc, x: desc.Alpha * torch.tanh(desc.Beta * x),
     example={"Alpha": 1, "Beta": 0.5},
-    defaults={"Alpha": 1.0, "Beta": 0.5},
+    typical={"Alpha": 1.0, "Beta": 0.5},
     doctest="""
         >>> scaled_tanh([0.0, 1.0])
         array([0.        , 0.46211717], dtype=float32)
@@ -249,7 +249,7 @@ ACTIVATION_SIGMOID = Pointwise(
 ACTIVATION_SOFTPLUS = Pointwise(
     summary="f(x) = ln(1 + e^(Steepness * x)) / Steepness.",
     members={
-        "Steepness": "how close to RELU; commonly 1. Below feature level 6.4 at least 1.",
+        "Steepness": "how close to RELU; by default 1. Below feature level 6.4 at least 1.",
     },
     fused=True,
     level_requirements=_softplus_level,
@@ -257,7 +257,7 @@ ACTIVATION_SOFTPLUS = Pointwise(
     native=_softplus_code,
     torch=lambda torch, desc, x: _softplus(torch, desc.Steepness * x) / desc.Steepness,
     example={"Steepness": 1},
-    defaults={"Steepness": 1.0},
+    typical={"Steepness": 1.0},
     doctest="""
         >>> softplus([0.0, 1.0])
         array([0.6931472, 1.3132616], dtype=float32)
@@ -294,14 +294,14 @@ ACTIVATION_TANH = Pointwise(
 ACTIVATION_THRESHOLDED_RELU = Pointwise(
     summary="f(x) = x where x > Alpha, else 0.",
     members={
-        "Alpha": "the threshold; commonly 1.",
+        "Alpha": "the threshold; by default 1.",
     },
     fused=True,
     reference=in_double(lambda desc, x: np.where(x > desc.Alpha, x, 0)),
     native=("THRESHOLDED_RELU", "Alpha"),
     torch=lambda torch, desc, x: torch.where((x > desc.Alpha) | x.isnan(), x, 0.0),
     example={"Alpha": 0.5},
-    defaults={"Alpha": 1.0},
+    typical={"Alpha": 1.0},
     doctest="""
         >>> thresholded_relu([0.5, 1.5])
         array([0. , 1.5], dtype=float32)
@@ -312,15 +312,15 @@ ACTIVATION_THRESHOLDED_RELU = Pointwise(
 ACTIVATION_SHRINK = Pointwise(
     summary="f(x) = x - Bias where x > Threshold, x + Bias where x < -Threshold, else 0.",
     members={
-        "Bias": "what results are nearer to 0 by; commonly 0.",
-        "Threshold": "the largest magnitude that gives 0; commonly 0.5.",
+        "Bias": "what results are nearer to 0 by; by default 0.",
+        "Threshold": "the largest magnitude that gives 0; by default 0.5.",
     },
     fused=True,
     reference=in_double(_shrink),
     native=("SHRINK", "Bias", "Threshold"),
     torch=_shrink_by_torch,
     example={"Bias": 0.5, "Threshold": 0.5},
-    defaults={"Bias": 0.0, "Threshold": 0.5},
+    typical={"Bias": 0.0, "Threshold": 0.5},
     doctest="""
         >>> shrink([-2.0, 0.25, 2.0], 0.5)
         array([-1.5,  0. ,  1.5], dtype=float32)

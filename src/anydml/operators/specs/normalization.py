@@ -87,7 +87,7 @@ class DML_MEAN_VARIANCE_NORMALIZATION_OPERATOR_DESC(OperatorDesc):
         OutputTensor: the results.
         CrossChannel: whether mean and variance are those of all channels of an image, or each channel has its own.
         NormalizeVariance: whether is divided by the root of Variance + Epsilon.
-        Epsilon: added to the variance, so that it is not 0; 0.00001 is recommended.
+        Epsilon: added to the variance, so that it is not 0; 0.00001 by default, as is recommended.
         FusedActivation: applied to the results; none where absent.
 
     Constraints:
@@ -104,7 +104,7 @@ class DML_MEAN_VARIANCE_NORMALIZATION_OPERATOR_DESC(OperatorDesc):
     OutputTensor: Tensor
     CrossChannel: BOOL
     NormalizeVariance: BOOL
-    Epsilon: FLOAT
+    Epsilon: FLOAT = 1e-5
     FusedActivation: OptionalActivation = None
 
 
@@ -120,9 +120,9 @@ class DML_LOCAL_RESPONSE_NORMALIZATION_OPERATOR_DESC(OperatorDesc):
         OutputTensor: the results, of the same type and sizes.
         CrossChannel: whether squares are summed across channels, or in one channel.
         LocalSize: elements that are summed, along each dimension concerned.
-        Alpha: the factor of the sum; 0.0001 is recommended.
-        Beta: the exponent; 0.75 is recommended.
-        Bias: added to the sum; 1 is recommended.
+        Alpha: the factor of the sum; 0.0001 by default, as is recommended.
+        Beta: the exponent; 0.75 by default, as is recommended.
+        Bias: added to the sum; 1 by default, as is recommended.
 
     Constraints:
         (C1) InputTensor and OutputTensor have the same DataType.
@@ -136,9 +136,9 @@ class DML_LOCAL_RESPONSE_NORMALIZATION_OPERATOR_DESC(OperatorDesc):
     OutputTensor: Tensor
     CrossChannel: BOOL
     LocalSize: UINT
-    Alpha: FLOAT
-    Beta: FLOAT
-    Bias: FLOAT
+    Alpha: FLOAT = 1e-4
+    Beta: FLOAT = 0.75
+    Bias: FLOAT = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,7 +156,7 @@ class DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DESC(OperatorDesc):
         AxisCount: how many axes there are; derived from Axes.
         Axes: the dimensions along which mean and variance are taken.
         NormalizeVariance: whether is divided by the root of Variance + Epsilon.
-        Epsilon: added to the variance, so that it is not 0; 0.00001 is recommended.
+        Epsilon: added to the variance, so that it is not 0; 0.00001 by default, as is recommended.
         FusedActivation: applied to the results; none where absent.
 
     Constraints:
@@ -177,7 +177,7 @@ class DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DESC(OperatorDesc):
     AxisCount: Count = None
     Axes: UINTs
     NormalizeVariance: BOOL
-    Epsilon: FLOAT
+    Epsilon: FLOAT = 1e-5
     FusedActivation: OptionalActivation = None
 
     counts: ClassVar[Mapping[str, tuple[str, ...]]] = {"AxisCount": ("Axes",)}

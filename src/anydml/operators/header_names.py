@@ -1,0 +1,79 @@
+"""The names of directml.h that are no class of this package: enums under the header's names, and why others are absent.
+
+The latter is rule (F13) of ``validate.py``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import Enum
+
+from ..core.enums import OperatorType, named, parse
+from ..core.errors import Violation, closest, violation
+from .registry import ANY_OPERATOR, OPERATORS, not_there_yet
+
+STAND_INS = {
+    "DML_TENSOR_DESC": "a DML_BUFFER_TENSOR_DESC itself, which has no Type beside it",
+    "DML_OPERATOR_DESC": "the operator's own desc, such as DML_JOIN_OPERATOR_DESC, which has no Type beside it",
+    "DML_BINDING_DESC": "a DML_BUFFER_BINDING or a DML_BUFFER_ARRAY_BINDING itself, or None",
+    "DML_BINDING_TABLE_DESC": "device.create_binding_table(dispatchable), which needs no descriptors",
+    "DML_GRAPH_NODE_DESC": "a DML_OPERATOR_GRAPH_NODE_DESC or a DML_CONSTANT_DATA_GRAPH_NODE_DESC itself",
+    "DML_GRAPH_EDGE_DESC": "a DML_INPUT_, DML_OUTPUT_ or DML_INTERMEDIATE_GRAPH_EDGE_DESC itself",
+    "DML_GRAPH_NODE_TYPE": "the class of the node, which tells its type",
+    "DML_GRAPH_EDGE_TYPE": "the list of DML_GRAPH_DESC that the edge stands in, which tells its type",
+    "DML_CREATE_DEVICE_FLAGS": "Device(debug=True), which looks at values on a GPU, or Device(strict=True)",
+    "DML_FEATURE_QUERY_TENSOR_DATA_TYPE_SUPPORT": "device.check_feature_support(feature, data_type)",
+    "DML_FEATURE_DATA_TENSOR_DATA_TYPE_SUPPORT": "what device.check_feature_support returns",
+    "DML_FEATURE_QUERY_FEATURE_LEVELS": "device.check_feature_support(feature, levels)",
+    "DML_FEATURE_DATA_FEATURE_LEVELS": "what device.check_feature_support returns",
+    "DMLCreateDevice": 'Device("cpu") or Device("cuda")',
+    "DMLCreateDevice1": 'Device("cpu", feature_level=...)',
+    "DMLCalcBufferTensorSize": "DML_BUFFER_TENSOR_DESC(...).TotalTensorSizeInBytes, which is derived",
+    "IDMLDevice": "Device",
+    "IDMLDevice1": "Device, with compile_graph",
+    "IDMLOperator": "what device.create_operator returns",
+    "IDMLCompiledOperator": "what device.compile_operator returns",
+    "IDMLOperatorInitializer": "what device.create_operator_initializer returns",
+    "IDMLBindingTable": "what device.create_binding_table returns",
+    "IDMLCommandRecorder": "device.dispatch(dispatchable, bindings)",
+}
+"""What Python has instead of the header's structs of type and pointer, its interfaces and its functions."""
+
+
+def enum_named(name: str) -> type[Enum] | Enum | None:
+    """An enum, or a member of one, under the header's name; None for any other name."""
+    return named(name) if name.startswith("DML_") else None
+
+
+def why_absent(name: str, known: Iterable[str]) -> Violation | None:
+    """Rule (F13) of a name that the package does not have; None where it is no name of DirectML's.
+
+    Args:
+        name: the name: ``DML_ONE_HOT_OPERATOR_DESC``, ``one_hot``.
+        known: the names of the package.
+    """
+    if name in STAND_INS:
+        return _absent(name, "a name that Python has no use for", STAND_INS[name])
+    operator = _operator_meant(name)
+    if operator is not None and operator.name not in OPERATORS:
+        return _absent(name, not_there_yet(operator), ANY_OPERATOR)
+    if name.startswith(("DML_", "IDML")):
+        return _absent(name, "no such name", "a name of DirectML's that this version has", closest(name, known))
+    return None
+
+
+def _absent(name: str, found: str, expected: str, remedy: str = "") -> Violation:
+    return violation("anydml", "(F13)", name, found, expected, remedy, kind="attribute")
+
+
+def _operator_meant(name: str) -> OperatorType | None:
+    """The operator whose desc a name is, or, in small letters, whose function."""
+    if name.startswith("DML_"):
+        short = name.removeprefix("DML_").removesuffix("_OPERATOR_DESC")
+        operator = parse(OperatorType, short) if name == f"DML_{short}_OPERATOR_DESC" else None
+    elif name.islower():
+        families = ("", "ELEMENT_WISE_", "ACTIVATION_")
+        operator = next(filter(None, (parse(OperatorType, family + name.upper()) for family in families)), None)
+    else:
+        return None
+    return None if operator == OperatorType.INVALID else operator
