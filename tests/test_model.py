@@ -225,7 +225,7 @@ TENSOR = {"DataType": "FLOAT32", "Sizes": [2]}
         ("ACTIVATION_RELU", r'add.desc.FusedActivation: found "ACTIVATION_RELU", expected an object \(M4\)'),
         ([], r"add.desc.FusedActivation: found a list of 0, expected an object \(M4\)"),
         ({}, r"add.desc.FusedActivation: found no type, expected an object with type \(M3\)"),
-        ({"Type": "ACTIVATION_LEAKY_RELU"}, r"FusedActivation: found no Alpha, .* \(M3\)"),
+        ({"Type": "ACTIVATION_LINEAR"}, r"FusedActivation: found no Alpha, .* \(M3\)"),
         ({"Type": "ACTIVATION_ELU", "Alfa": 1}, r"FusedActivation.Alfa: .* \(M3\). Did you mean Alpha\?"),
         ({"Type": "ACTIVATION_ELU", "Desc": {}, "Alpha": 1}, r"FusedActivation.Alpha: found an unknown .* \(M3\)"),
         ({"Type": "ACTIVATION_ELU", "Desc": {"Alpha": "a"}}, r'FusedActivation.desc.Alpha: found "a", .* \(M4\)'),

@@ -14,7 +14,15 @@ from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 from ..core.enums import FeatureLevel, OperatorType, TensorDataType, parse
 from ..core.strided_layout import Array, Layout
-from ..core.tensor_desc import DML_BUFFER_TENSOR_DESC, DML_SCALAR_UNION, DML_SCALE_BIAS, DML_SIZE_2D, Struct, plain, single
+from ..core.tensor_desc import (
+    DML_BUFFER_TENSOR_DESC,
+    DML_SCALAR_UNION,
+    DML_SCALE_BIAS,
+    DML_SIZE_2D,
+    Struct,
+    plain,
+    single,
+)
 
 # The header's words for the types of members. `validate.py` checks a member by the annotation that its class gives it.
 Tensor: TypeAlias = DML_BUFFER_TENSOR_DESC

@@ -1,19 +1,22 @@
 """Models: resources, operators and commands in a JSON file, as DxDispatch runs them.
 
 A model is ``{"resources": {...}, "dispatchables": {...}, "commands": [...]}``. Names, defaults and meanings are
-DxDispatch's, with these differences: unknown fields, repeated keys and text behind the model are errors; files lie in
-the model's folder; INT8 and UINT8 are printed as numbers, not as characters; a binding without elementCount reaches to
-the end of its resource, and one of elements is rounded up to the 4 bytes that a tensor's size is rounded up to.
+DxDispatch's, with these differences: unknown fields, unless they are allowed, repeated keys and text behind the model
+are errors; files lie in the model's folder, unless others are allowed; numbers that a page calls typical defaults may
+be left out; INT8 and UINT8 are printed as numbers, not as characters; a binding without elementCount reaches to the end
+of its resource, and one of elements is rounded up to the 4 bytes that a tensor's size is rounded up to.
 
 (M1) A model is a file that can be read, of at most 256 MiB.
 (M2) Its text is JSON in UTF-8, with comments and trailing commas allowed; lists and objects nest at most 64 deep.
-(M3) Fields are those that there are, each given once, and none that is needed is missing.
+(M3) Fields are those that there are, unless allow_unknown_fields is given, each given once, and none that is needed is
+     missing.
 (M4) A field holds what it is for: an object, a list, a string, a number, an integer in range.
 (M5) A resource or a dispatchable that is named exists; names are printable.
 (M6) The name of an enum's member is one, in full or short.
 (M7) An initial value is one of its data type.
 (M8) Initial values are at least one, of one kind, of a known data type, and inside sizeInBytes.
-(M9) Paths stay in the model's folder, unless allow_outside is given; and no command overwrites the model.
+(M9) Paths stay in the model's folder, unless allow_outside is given; and no command overwrites the model. What is read
+     is looked for in the current folder, too.
 (M10) A file with initial values is a regular file that can be read, with whole elements; a .npy file of the type said.
 (M11) A dispatchable is an operator that this package has, an activation in it one that may be fused.
 (M12) Bindings name tensors of the desc, and every tensor that wants one has one.

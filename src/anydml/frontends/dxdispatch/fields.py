@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import IntEnum, IntFlag
 from functools import reduce
 from operator import or_
@@ -23,10 +23,11 @@ _Member = TypeVar("_Member", bound=IntEnum | IntFlag)
 class Fields:
     """Reads JSON values. Each method takes a path for messages and a value; None is its word for wrong."""
 
-    def __init__(self, folder: Path, file: Path | None, allow_outside: bool) -> None:
+    def __init__(self, folder: Path, file: Path | None, allow_outside: bool, allow_unknown_fields: bool) -> None:
         self.folder = folder
         self.file = file
         self.allow_outside = allow_outside
+        self.allow_unknown_fields = allow_unknown_fields
         self.violations: list[Violation] = []
         self.resources: dict[str, Buffer | None] = {}
         self.dispatchables: dict[str, Dispatchable | None] = {}
@@ -50,8 +51,9 @@ class Fields:
             return value
         known = [*required, *optional]
         for key in value:
-            if key not in known:
-                self.refuse(at(where, key), "(M3)", "an unknown field", listing(known), closest(key, known))
+            if key not in known and not self.allow_unknown_fields:
+                remedy = closest(key, known) or "--allow-unknown-fields (allow_unknown_fields=True) lets it pass"
+                self.refuse(at(where, key), "(M3)", "an unknown field", listing(known), remedy)
         for key in required:
             if key not in value:
                 self.refuse(where or "the model", "(M3)", f"no {key}", f"an object with {listing(required, 'and')}")
@@ -85,7 +87,9 @@ class Fields:
         member = None if name is None else enums.parse(enum, name)
         if name is not None and member is None:
             names = list(enum.__members__)
-            self.refuse(where, "(M6)", describe(name), listing(names), closest(name.removeprefix(PREFIXES[enum]), names))
+            self.refuse(
+                where, "(M6)", describe(name), listing(names), closest(name.removeprefix(PREFIXES[enum]), names)
+            )
         return member
 
     def flags(self, where: str, enum: type[_Member], value: object) -> _Member | None:
@@ -104,7 +108,7 @@ class Fields:
         self.refuse(where, "(M5)", describe(name), f"a {kind}: {listing(map(describe, known))}", closest(name, known))
         return None
 
-    def path(self, where: str, value: object) -> Path | None:
+    def path(self, where: str, value: object, resolve: Callable[[str, Path, bool], Path] = resolve) -> Path | None:
         text = self.string(where, value)
         if text is None:
             return None

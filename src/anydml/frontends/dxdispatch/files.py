@@ -25,14 +25,20 @@ class Refused(Exception):
         self.remedy = remedy
 
 
-def resolve(text: str, folder: Path, allow_outside: bool) -> Path:
+def resolve(text: str, folder: Path, allow_outside: bool, base: Path | None = None) -> Path:
     """The path that a model's `text` means, with symbolic links followed.
+
+    Args:
+        text: the path as the model has it.
+        folder: the model's folder.
+        allow_outside: whether it may lie outside of that.
+        base: what it is relative to; the model's folder where None.
 
     Raises:
         Refused: it is absolute or leaves the folder, and `allow_outside` is not given; or it is no path at all.
     """
     try:
-        path = (folder / text).resolve()
+        path = ((base or folder) / text).resolve()
         inside = path.is_relative_to(folder.resolve()) and not Path(text).is_absolute()
     except (OSError, RuntimeError, ValueError) as problem:  # loops of links, names too long, NUL
         raise Refused(f"{text!r} ({problem})", "a path") from None
@@ -45,6 +51,26 @@ def resolve(text: str, folder: Path, allow_outside: bool) -> Path:
             f"a relative path inside the model's folder, {str(folder)!r}",
             "--allow-outside (allow_outside=True) lifts this",
         )
+    return path
+
+
+def resolve_source(text: str, folder: Path, allow_outside: bool) -> Path:
+    """The path of a file to be read, relative to the model's folder or, where none is there, to the current one.
+
+    Raises:
+        Refused: as :func:`resolve` does, of a file in the current folder too: it may lie outside of the model's.
+    """
+    refused = None
+    path = Path()
+    try:
+        path = resolve(text, folder, allow_outside)
+    except Refused as problem:
+        refused = problem
+    current = Path.cwd()
+    if (refused is not None or not os.path.exists(path)) and os.path.exists(os.path.join(current, text)):
+        return resolve(text, folder, allow_outside, current)
+    if refused is not None:
+        raise refused
     return path
 
 

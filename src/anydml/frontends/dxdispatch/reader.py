@@ -12,7 +12,7 @@ from typing import IO, Any
 from ...core import enums
 from ...core.enums import ExecutionFlags, TensorDataType, TensorFlags, TensorType
 from ...core.errors import DMLError, closest, error, listing
-from ...core.tensor_desc import DML_BUFFER_TENSOR_DESC, DML_SCALE_BIAS, DML_SIZE_2D
+from ...core.tensor_desc import DML_BUFFER_TENSOR_DESC, DML_SCALAR_UNION, DML_SCALE_BIAS, DML_SIZE_2D
 from ...operators import ANY_OPERATOR
 from ...operators.fused_activation import FUSIBLE
 from ...operators.schema import OperatorDesc, OperatorSpec
@@ -131,6 +131,8 @@ class Reader(Resources):
             return [self.tensor(f"{where}[{i}]", each) for i, each in enumerate(value)]
         if annotation == "Tensor" or (annotation == "OptionalTensor" and value is not None):
             return self.tensor(where, value)
+        if annotation == "SCALAR" and isinstance(value, Object):
+            return self.scalar_union(where, value)
         if annotation in ("FLOAT", "SCALAR"):
             return self.real(where, value)
         if annotation == "FLOATs" and isinstance(value, list):
@@ -146,6 +148,16 @@ class Reader(Resources):
         if annotation.startswith("enums."):
             return self.enum(where, getattr(enums, annotation.removeprefix("enums.")), value)
         return value
+
+    def scalar_union(self, where: str, value: Object) -> DML_SCALAR_UNION:
+        """The validator looks at the integers, and at which of them the desc needs."""
+        known = [each.name for each in fields(DML_SCALAR_UNION)]
+        given = self.mapping(where, value, (), known) or {}
+        members = {name: given[name] for name in known if name in given}
+        for name in ("Float32", "Float64"):
+            if name in members:
+                members[name] = self.real(at(where, name), members[name])
+        return DML_SCALAR_UNION(**members)
 
     def scale_bias(self, where: str, value: object) -> DML_SCALE_BIAS | None:
         given = self.mapping(where, value, ("Scale", "Bias"))
@@ -354,6 +366,14 @@ _OTHER_KINDS = {
     "onnx": "an ONNX model, which this version does not run",
     "dmlserializedgraph": "a serialised graph, which this version does not run",
 }
+_OTHER_FILES = {
+    ".onnx": ("an ONNX model, which this version does not run", "ONNX Runtime runs it"),
+    ".bin": (
+        "bytes without a description: a serialised graph, which this version does not run, or a tensor's data",
+        "A model names a tensor's data as the sourcePath of a resource",
+    ),
+}
+"""What DxDispatch's users give as a model beside JSON."""
 _TENSOR_OPTIONS = tuple(
     field.name for field in fields(DML_BUFFER_TENSOR_DESC) if field.name not in ("DataType", "Sizes")
 )
@@ -362,12 +382,14 @@ _TENSOR_OPTIONS = tuple(
 MAX_MODEL_BYTES = 256 << 20
 
 
-def load(path: str | os.PathLike[str], *, allow_outside: bool = False) -> Model:
+def load(path: str | os.PathLike[str], *, allow_outside: bool = False, allow_unknown_fields: bool = False) -> Model:
     """Reads a model from a file.
 
     Args:
-        path: the file; files that the model names are resolved against its folder.
-        allow_outside: whether they may lie outside of it.
+        path: the file; files that the model names are resolved against its folder, those that are read against the
+            current folder too.
+        allow_outside: whether they may lie outside of the model's folder.
+        allow_unknown_fields: whether fields that mean nothing are passed over, such as comments.
 
     Returns:
         The model, with what is wrong in it kept for :meth:`Model.check`.
@@ -376,6 +398,9 @@ def load(path: str | os.PathLike[str], *, allow_outside: bool = False) -> Model:
         DMLError: (M1), (M2).
     """
     file = Path(path)
+    if file.suffix.lower() in _OTHER_FILES:
+        found, remedy = _OTHER_FILES[file.suffix.lower()]
+        raise error([model_violation("the model", "(M1)", f"{str(path)!r}, {found}", "a model in JSON", remedy)])
     try:
         # Not of the path made from it, which for "" is the current folder.
         with open(path, "rb") as stream:
@@ -386,7 +411,7 @@ def load(path: str | os.PathLike[str], *, allow_outside: bool = False) -> Model:
         reason = problem.strerror if isinstance(problem, OSError) else str(problem)
         found = f"{str(path)!r} ({reason})"
         raise error([model_violation("the model", "(M1)", found, "a file that can be read")]) from None
-    return _read(text, file.parent, file, allow_outside)
+    return _read(text, file.parent, file, allow_outside, allow_unknown_fields)
 
 
 def read_text(stream: IO[bytes]) -> bytes:
@@ -403,13 +428,20 @@ def read_text(stream: IO[bytes]) -> bytes:
     return text
 
 
-def loads(text: str | bytes, folder: str | os.PathLike[str] = ".", *, allow_outside: bool = False) -> Model:
+def loads(
+    text: str | bytes,
+    folder: str | os.PathLike[str] = ".",
+    *,
+    allow_outside: bool = False,
+    allow_unknown_fields: bool = False,
+) -> Model:
     """Reads a model from a text.
 
     Args:
         text: the model; bytes in UTF-8.
         folder: where the files lie that it names.
         allow_outside: whether they may lie outside of it.
+        allow_unknown_fields: whether fields that mean nothing are passed over, such as comments.
 
     Raises:
         DMLError: (M2).
@@ -430,8 +462,8 @@ def loads(text: str | bytes, folder: str | os.PathLike[str] = ".", *, allow_outs
     >>> results = model.run()
     Resource 'A': 2, 8, 64, 192
     """
-    return _read(text, Path(folder), None, allow_outside)
+    return _read(text, Path(folder), None, allow_outside, allow_unknown_fields)
 
 
-def _read(text: str | bytes, folder: Path, file: Path | None, allow_outside: bool) -> Model:
-    return Reader(folder, file, allow_outside).model(parse(text))
+def _read(text: str | bytes, folder: Path, file: Path | None, allow_outside: bool, allow_unknown_fields: bool) -> Model:
+    return Reader(folder, file, allow_outside, allow_unknown_fields).model(parse(text))

@@ -26,7 +26,7 @@ from .buffers import (
 )
 from .commands import at
 from .fields import Fields
-from .files import Refused, npy_array, source_size
+from .files import Refused, npy_array, resolve_source, source_size
 from .images import SUFFIXES, image_file
 from .jsonc import Object
 
@@ -162,7 +162,7 @@ class Resources(Fields):
     ) -> Initial | None:
         given = self.mapping(where, value, ("sourcePath",))
         place = at(where, "sourcePath")
-        path = None if given is None else self.path(place, given["sourcePath"])
+        path = None if given is None else self.path(place, given["sourcePath"], resolve_source)
         if path is None:
             return None
         try:
