@@ -52,8 +52,8 @@ class Fields:
         known = [*required, *optional]
         for key in value:
             if key not in known and not self.allow_unknown_fields:
-                remedy = closest(key, known) or "--allow-unknown-fields (allow_unknown_fields=True) lets it pass"
-                self.refuse(at(where, key), "(M3)", "an unknown field", listing(known), remedy)
+                remedy = f"{closest(key, known)} --allow-unknown-fields (allow_unknown_fields=True) lets it pass"
+                self.refuse(at(where, key), "(M3)", "an unknown field", listing(known), remedy.lstrip())
         for key in required:
             if key not in value:
                 self.refuse(where or "the model", "(M3)", f"no {key}", f"an object with {listing(required, 'and')}")
