@@ -105,7 +105,7 @@ def test_cases(anydml_: Any, tmp_path: Path, case: Case) -> None:
 
 
 def test_run_tells_more_on_standard_error(anydml_: Any) -> None:
-    code, out, err = anydml_("run", PRODUCT, "-v", "-i", 3, "-d", "reference")
+    code, out, err = anydml_("run", PRODUCT, "--verbose", "-i", 3, "-d", "reference")
     assert code == 0
     assert out.startswith("Dispatch 'product': 3 iterations, ")
     assert out.endswith(" ms median (CPU)\nResource 'Out': 2, 8, 64, 192\n")

@@ -100,23 +100,6 @@ def test_names_that_the_terminal_can_not_show() -> None:
     assert done.stdout == b"Resource 'Gr\\xf6\\xdfe': 1\n"
 
 
-def test_a_progress_line_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("rich", reason="rich is not installed")
-
-    class Terminal(io.StringIO):
-        def isatty(self) -> bool:
-            return True
-
-    file = Terminal()
-    monkeypatch.setenv("TERM", "xterm")
-    with cli._Progress(file) as progress:
-        assert progress is not None
-        progress("sum", 5, 10)
-    assert "sum" in file.getvalue()
-    with cli._Progress(io.StringIO()) as progress:
-        assert progress is None
-
-
 @pytest.mark.parametrize("output", ["picture.png", "model.json", "picture"])
 def test_draw_writes_svg_files_only(anydml_: Any, tmp_path: Path, output: str) -> None:
     path = tmp_path / output

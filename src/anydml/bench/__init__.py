@@ -136,7 +136,8 @@ def run(
     for i, case in enumerate(cases):
 
         def tell(text: str, case: Case = case, i: int = i) -> None:
-            progress(f"{case.operator} {case.title}{text and ': '}{text}", i, len(cases))
+            title = f"[{i + 1}/{len(cases)}] {case.operator} {case.title}"
+            progress(f"{title}{text and ': '}{text}", i, len(cases))
 
         tell("")
         peers.tell = tell
@@ -271,17 +272,3 @@ def small_calls(device: Device) -> dict[str, float]:
         library: theirs,
     }
     return {name: min(samples) for name, samples in interleaved(calls, SMALL_RUNS, work.place).items()}
-
-
-def progress_to(file: Any) -> Progress:
-    """Shows which row is at work: on a terminal in one line, else a line each."""
-
-    def show(title: str, done: int, total: int) -> None:
-        text = f"[{done + 1}/{total}] {title}"
-        if file.isatty():
-            file.write(f"\r\x1b[K{text[:100]}")
-        else:
-            file.write(text + "\n")
-        file.flush()
-
-    return show

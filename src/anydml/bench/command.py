@@ -16,8 +16,8 @@ from ..core.errors import Violation
 from ..device import Device
 from ..frontends.dxdispatch.files import write_whole
 from ..runtime.context import DEVICE_NAMES
-from ..terminal import show
-from . import QUICK_RUNS, RUNS, Result, Row, header, progress_to, run, small_calls
+from ..terminal import Progress, show
+from . import QUICK_RUNS, RUNS, Result, Row, header, run, small_calls
 from .cases import LARGE, LITTLE_ON_GPU, MIDDLE, SMALL, Case
 from .matrix import matrix, matrix_on_gpu
 from .peers import HostPeers, Peers, cores
@@ -74,8 +74,6 @@ def bench(
     except KeyboardInterrupt:
         result.interrupted = True
     result.seconds = time.monotonic() - start
-    if sys.stderr.isatty():
-        sys.stderr.write("\r\x1b[K")
     show(page(result))
     if json_file is not None:
         data = as_json(result).encode()
@@ -92,31 +90,32 @@ def bench(
 
 def _measure(result: Result, cases: Sequence[Case], device: Device, peers: Peers, quick: bool) -> None:
     """Adds to the result as it goes, so that what there is at an interruption is kept."""
-    for row in run(cases, device, peers, QUICK_RUNS if quick else RUNS, progress_to(sys.stderr)):
-        if isinstance(row, Violation):
-            result.problems.append(str(row))
-        else:
-            result.rows.append(row)
+    with Progress(sys.stderr) as progress:
+        for row in run(cases, device, peers, QUICK_RUNS if quick else RUNS, progress.step):
+            if isinstance(row, Violation):
+                result.problems.append(str(row))
+            else:
+                result.rows.append(row)
 
 
 def _measure_more(result: Result, device: Device, peers: Peers, quick: bool, sizes: Sequence[int] | None) -> None:
     """What is no row."""
     from .accuracy import QUICK_VALUES, VALUES, accuracy
 
-    progress = progress_to(sys.stderr)
-    progress("a call with 12 elements", 0, 3)
-    result.small = small_calls(device)
-    if not device.memory.is_host:
-        from .first import first_runs
+    with Progress(sys.stderr) as progress:
+        progress.step("a call with 12 elements", 0, 3)
+        result.small = small_calls(device)
+        if not device.memory.is_host:
+            from .first import first_runs
 
-        progress("first runs, with nothing compiled", 1, 3)
-        try:
-            result.compiling = first_runs(device.name, min(sizes or [LITTLE_ON_GPU]))
-        except RuntimeError as problem:
-            result.problems.append(f"first runs were not measured: {problem}")
-    progress("accuracy", 2, 3)
-    for line in accuracy(peers, device, QUICK_VALUES if quick else VALUES):
-        result.accuracy.append(line)
+            progress.step("first runs, with nothing compiled", 1, 3)
+            try:
+                result.compiling = first_runs(device.name, min(sizes or [LITTLE_ON_GPU]))
+            except RuntimeError as problem:
+                result.problems.append(f"first runs were not measured: {problem}")
+        progress.step("accuracy", 2, 3)
+        for line in accuracy(peers, device, QUICK_VALUES if quick else VALUES):
+            result.accuracy.append(line)
 
 
 def _measure_on_one_thread(result: Result, text: str, quick: bool, sizes: Sequence[int] | None) -> None:

@@ -11,12 +11,14 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from .. import __version__
 from ..core.enums import FeatureLevel
 from ..core.errors import DMLError, Violation, error, violation
 from ..frontends.dxdispatch.limits import parse_size
+from ..terminal import Progress
+from .dxdispatch_options import Parser, add_timing, number_from, timing_of
 
 if TYPE_CHECKING:
     from ..frontends.dxdispatch import Model
@@ -77,27 +79,46 @@ def _title(model: str) -> str:
 
 def _run(arguments: argparse.Namespace) -> int:
     from ..device import Device
+    from ..frontends.dxdispatch import Dispatch
     from ..frontends.dxdispatch.session import Session
 
-    model = _load(arguments.model, arguments.allow_outside)
+    model = _load(arguments.model, arguments)
     device = Device(arguments.device, arguments.feature_level, arguments.strict)
-    session = Session(model, device, arguments.memory_limit)
-    if arguments.verbose or arguments.iterations is not None:
+    timing = timing_of(arguments)
+    with _progress() as progress:
+        session = Session(model, device, arguments.memory_limit, progress.step)
+    if arguments.verbose or timing is not None:
         print(f"Running on '{device.name}'", file=sys.stderr)
     if arguments.verbose:
         for name, compiled in session.compiled.items():
             print(f"{name}: {compiled.explain()}", file=sys.stderr)
-    with _Progress(sys.stderr) as progress:
-        for command in model.commands:
-            session.execute(command, arguments.iterations, progress=progress)
+    with _progress() as progress:
+
+        def write(text: str) -> None:
+            progress.clear()
+            sys.stdout.write(text)
+
+        session.tell_initialisation(timing, write)
+        for i, command in enumerate(model.commands):
+
+            def step(name: str, done: int, total: int, i: int = i) -> None:
+                progress.step(name, i + done / max(1, total), len(model.commands))
+
+            step(command.dispatchable if isinstance(command, Dispatch) else command.resource, 0, 1)
+            session.execute(command, timing, write, step)
     return 0
+
+
+def _progress() -> Progress:
+    """What shows how far a command is where it takes longer than one likes to wait without a word."""
+    return Progress(sys.stderr, delay=0.5, between=10)
 
 
 def _check(arguments: argparse.Namespace) -> int:
     title = _title(arguments.model)
     level: FeatureLevel = arguments.feature_level
     try:
-        model = _load(arguments.model, arguments.allow_outside)
+        model = _load(arguments.model, arguments)
         violations: Sequence[Violation] = model.check(level, arguments.strict, arguments.memory_limit)
     except DMLError as problem:
         violations = problem.violations
@@ -193,18 +214,22 @@ def _warmup(arguments: argparse.Namespace) -> int:
     from ..device import Device
 
     device = Device(arguments.device, arguments.feature_level, arguments.strict)
-    for source in arguments.models:
-        arguments.model = source
-        model = _load(source, arguments.allow_outside)
-        violations = model.check(device.feature_level, device.strict)
-        if violations:
-            raise error(violations)
-        for name, dispatchable in model.dispatchables.items():
-            assert dispatchable is not None
-            start = perf_counter()
-            compiled = device.compile_operator(device.create_operator(dispatchable.desc), dispatchable.flags)
-            seconds = perf_counter() - start
-            print(f"{_title(source)}: {name}: {seconds:.2f} s, {compiled.explain()}", flush=True)
+    with _progress() as progress:
+        for i, source in enumerate(arguments.models):
+            arguments.model = source
+            model = _load(source, arguments)
+            violations = model.check(device.feature_level, device.strict)
+            if violations:
+                raise error(violations)
+            count = max(1, len(model.dispatchables))
+            for j, (name, dispatchable) in enumerate(model.dispatchables.items()):
+                assert dispatchable is not None
+                progress.step(f"{_title(source)}: {name}", i + j / count, len(arguments.models))
+                start = perf_counter()
+                compiled = device.compile_operator(device.create_operator(dispatchable.desc), dispatchable.flags)
+                seconds = perf_counter() - start
+                progress.clear()
+                print(f"{_title(source)}: {name}: {seconds:.2f} s, {compiled.explain()}", flush=True)
     return 0
 
 
@@ -239,7 +264,7 @@ def _session(arguments: argparse.Namespace) -> Session:
     from ..device import Device
     from ..frontends.dxdispatch.session import Session
 
-    return Session(_load(arguments.model, arguments.allow_outside), Device("cpu"), arguments.memory_limit)
+    return Session(_load(arguments.model, arguments), Device("cpu"), arguments.memory_limit)
 
 
 def _picture(session: Session, command: Any) -> str:
@@ -258,12 +283,11 @@ def _no_picture(found: str, expected: str, remedy: str = "") -> Violation:
     return violation("draw", "(P3)", "output", found, expected, remedy)
 
 
-def _load(source: str, allow_outside: bool) -> Model:
+def _load(source: str, arguments: argparse.Namespace) -> Model:
     from ..frontends.dxdispatch import load, loads, read_text
 
-    if source == "-":
-        return loads(read_text(sys.stdin.buffer), allow_outside=allow_outside)
-    return load(source, allow_outside=allow_outside)
+    options = {"allow_outside": arguments.allow_outside, "allow_unknown_fields": arguments.allow_unknown_fields}
+    return loads(read_text(sys.stdin.buffer), **options) if source == "-" else load(source, **options)
 
 
 def _operator(name: str) -> OperatorSpec:
@@ -277,41 +301,7 @@ def _operator(name: str) -> OperatorSpec:
     return found
 
 
-class _Progress:
-    """A line on a terminal that says how far the iterations of a dispatch are; nothing where rich is missing."""
-
-    def __init__(self, file: TextIO) -> None:
-        self._file = file
-        self._bar: Any = None
-        self._task: Any = None
-        self._name = ""
-
-    def __enter__(self) -> Callable[[str, int, int], None] | None:
-        if not self._file.isatty():
-            return None
-        try:
-            from rich.console import Console
-            from rich.progress import Progress
-        except ImportError:
-            return None
-        self._bar = Progress(console=Console(file=self._file), transient=True)
-        return self._show
-
-    def __exit__(self, *exception: object) -> None:
-        if self._task is not None:
-            self._bar.stop()
-
-    def _show(self, name: str, done: int, total: int) -> None:
-        if self._task is None:
-            self._bar.start()
-            self._task = self._bar.add_task(name, total=total)
-        self._bar.update(self._task, description=name, completed=done)
-
-
 # Arguments
-
-
-_ALLOW_OUTSIDE = "let files lie outside of the model's folder"
 
 
 def _feature_level(text: str) -> FeatureLevel:
@@ -319,12 +309,6 @@ def _feature_level(text: str) -> FeatureLevel:
     if text not in levels:
         raise argparse.ArgumentTypeError(f"{text!r} is none of {', '.join(levels)}")
     return levels[text]
-
-
-def _positive(text: str) -> int:
-    if not text.isdecimal() or not int(text[:12]) >= 1 or len(text) > 12:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number from 1 on")
-    return int(text)
 
 
 def _size(text: str) -> int:
@@ -346,7 +330,7 @@ def _parser() -> argparse.ArgumentParser:
 
     devices = ", ".join([*DEVICE_NAMES, "cuda, cuda:1 or xpu"])
     parser = _resolve(
-        argparse.ArgumentParser,
+        Parser,
         """DirectML's operators on any machine.""",
         """
         anydml run model.json                        run a model as DxDispatch does
@@ -366,15 +350,16 @@ A model is JSON as DxDispatch has it; // and /* */ comments and trailing commas 
         """
         anydml run model.json
         anydml run model.json -i 1000            time each dispatch; one in-place takes its own results as inputs
+        anydml run model.json -t 500 -v 1        for half a second each, with the least and the largest time
         generate | anydml run -                  a model from standard input, with files in the current folder
         """,
         name="run",
         help="run a model",
     )
     _add_model_arguments(run)
-    run.add_argument("-i", "--iterations", type=_positive, metavar="N", help="run each dispatch N times and time it")
     run.add_argument("-d", "--device", default="cpu", help=f"where to run: {devices} (default: cpu)")
-    run.add_argument("-v", "--verbose", action="store_true", help="tell on standard error which kernels serve")
+    run.add_argument("--verbose", action="store_true", help="tell on standard error which kernels serve")
+    add_timing(run)
     run.set_defaults(command=_run)
 
     check = _resolve(
@@ -462,7 +447,7 @@ where a result is wrong, or there is no room for a row.""",
     bench.add_argument("--quick", action="store_true", help="fewer rows, runs and values")
     bench.add_argument(
         "--threads",
-        type=_positive,
+        type=number_from(1),
         metavar="N",
         help="on N threads of the CPU alone (default: on all that there are, and on 1)",
     )
@@ -488,7 +473,7 @@ The compiler takes up to some seconds for a kernel that it has not seen before, 
     warmup.add_argument("models", nargs="+", metavar="MODEL", help="a model's file")
     warmup.add_argument("-d", "--device", default="cuda", help=f"for which device: {devices} (default: cuda)")
     _add_level_arguments(warmup)
-    warmup.add_argument("--allow-outside", action="store_true", help=_ALLOW_OUTSIDE)
+    _add_reading_arguments(warmup)
     warmup.set_defaults(command=_warmup)
     return parser
 
@@ -523,8 +508,13 @@ def _add_level_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--strict", action="store_true", help="hold DirectML's own limits, too")
 
 
+def _add_reading_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--allow-outside", action="store_true", help="let files lie outside of the model's folder")
+    parser.add_argument("--allow-unknown-fields", action="store_true", help="pass over fields that mean nothing")
+
+
 def _add_file_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--allow-outside", action="store_true", help=_ALLOW_OUTSIDE)
+    _add_reading_arguments(parser)
     parser.add_argument(
         "--memory-limit",
         type=_size,

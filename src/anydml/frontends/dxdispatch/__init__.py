@@ -31,5 +31,6 @@ All of a model is checked before any of it runs.
 from .commands import Dispatch, Dispatchable, operator_named
 from .model import Model
 from .reader import load, loads, read_text
+from .timing import Timing
 
-__all__ = ["Dispatch", "Dispatchable", "Model", "load", "loads", "operator_named", "read_text"]
+__all__ = ["Dispatch", "Dispatchable", "Model", "Timing", "load", "loads", "operator_named", "read_text"]

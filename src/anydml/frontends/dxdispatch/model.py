@@ -21,6 +21,7 @@ from ...runtime.slots import Slot, slots_of
 from .buffers import Buffer
 from .commands import Binding, Bindings, Command, Dispatch, Dispatchable, at, model_violation, no_memory, placed
 from .limits import default_limit, format_size
+from .timing import Timing
 
 if TYPE_CHECKING:
     from ...device import Device
@@ -79,6 +80,7 @@ class Model:
         device: Device | str = "cpu",
         *,
         iterations: int | None = None,
+        timing: Timing | None = None,
         memory_limit: int | None = None,
         write: Callable[[str], object] | None = None,
         progress: Callable[[str, int, int], object] | None = None,
@@ -89,9 +91,11 @@ class Model:
             device: a Device or its name.
             iterations: how often each dispatch is run and timed; None for once, without a word on time. An operator
                 that works in-place takes its own result as the next input.
+            timing: more of how each dispatch is timed, in place of `iterations`.
             memory_limit: as for :meth:`check`.
             write: takes what commands print, in pieces; standard output where None.
-            progress: takes the name of a dispatchable, iterations done, and iterations, now and then.
+            progress: takes the name of a dispatchable, iterations done, and iterations, now and then; or milliseconds,
+                where these are given.
 
         Returns:
             The elements of every resource afterwards, in one dimension.
@@ -101,9 +105,12 @@ class Model:
         """
         from .session import Session
 
+        if timing is None and iterations is not None:
+            timing = Timing(iterations=iterations)
         session = Session(self, device, memory_limit)
+        session.tell_initialisation(timing, write)
         for command in self.commands:
-            session.execute(command, iterations, write, progress)
+            session.execute(command, timing, write, progress)
         return {name: session.elements(name) for name in self.resources}
 
     def _check_memory(self, limit: int) -> list[Violation]:

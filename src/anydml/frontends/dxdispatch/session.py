@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from statistics import median
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +32,7 @@ from .commands import (
 )
 from .files import Refused, write_whole
 from .images import SUFFIXES, write_image
+from .timing import Timing, Verbosity
 
 if TYPE_CHECKING:
     from .model import Model
@@ -48,12 +48,19 @@ class Session:
         model: the model, which is checked in full first.
         device: a Device or its name.
         memory_limit: as for :meth:`Model.check`.
+        progress: takes the name of each dispatchable before it is compiled, how many are, and of how many.
 
     Raises:
         DMLError: every violation; or a file that can't be read any more.
     """
 
-    def __init__(self, model: Model, device: Device | str = "cpu", memory_limit: int | None = None) -> None:
+    def __init__(
+        self,
+        model: Model,
+        device: Device | str = "cpu",
+        memory_limit: int | None = None,
+        progress: Callable[[str, int, int], object] | None = None,
+    ) -> None:
         self.model = model
         self.device = device if isinstance(device, Device) else Device(device)
         violations = model.check(self.device.feature_level, self.device.strict, memory_limit)
@@ -63,15 +70,21 @@ class Session:
         self._there = {name: self.device.memory.to_device(memory) for name, memory in self.memory.items()}
         """The same where the device computes, which may be the same memory."""
         self.compiled: dict[str, Compiled] = {}
+        self.initialisation: dict[str, float] = {}
+        """Seconds that compiling and initialising each dispatchable took."""
         self._persistent: dict[str, DML_BUFFER_BINDING | None] = {}
         for name, dispatchable in model.dispatchables.items():
             assert dispatchable is not None
+            if progress is not None:
+                progress(name, len(self.compiled), len(model.dispatchables))
+            start = perf_counter()
             operator = self.device.create_operator(dispatchable.desc)
             if dispatchable.as_graph:
                 self.compiled[name] = self.device.compile_graph(graph_of(operator), dispatchable.flags)
             else:
                 self.compiled[name] = self.device.compile_operator(operator, dispatchable.flags)
             self._persistent[name] = self._initialise(self.compiled[name], dispatchable)
+            self.initialisation[name] = perf_counter() - start
 
     def elements(self, name: str) -> Array:
         """A resource's elements, in one dimension; it is memory that dispatches write to."""
@@ -97,22 +110,25 @@ class Session:
         written = [view(tensor, each) for (_, tensor), each in zip(used.spec.outputs(used.desc), outputs, strict=True)]
         return read, written
 
+    def tell_initialisation(self, timing: Timing | None, write: Callable[[str], object] | None = None) -> None:
+        """Tells how long each dispatchable took to initialise, where the timing wants more than the median."""
+        if timing is not None and timing.verbosity > Verbosity.HOT:
+            for name, seconds in self.initialisation.items():
+                (write or sys.stdout.write)(f"Initialize '{name}': {1000 * seconds:.4f} ms\n")
+
     def execute(
         self,
         command: Command,
-        iterations: int | None = None,
+        timing: Timing | None = None,
         write: Callable[[str], object] | None = None,
         progress: Callable[[str, int, int], object] | None = None,
     ) -> None:
         """Runs a command; arguments as for :meth:`Model.run`."""
         write = write or sys.stdout.write
         if isinstance(command, Dispatch):
-            seconds = self._dispatch(command, iterations or 1, progress)
-            if iterations is not None:
-                milliseconds = median(seconds) * 1000
-                write(
-                    f"Dispatch '{command.dispatchable}': {iterations} iterations, {milliseconds:.4f} ms median (CPU)\n"
-                )
+            samples = self._dispatch(command, timing or Timing(), progress)
+            for line in timing.report(command.dispatchable, samples) if timing is not None else ():
+                write(line)
         elif isinstance(command, Print):
             self._print(command, write)
         else:
@@ -148,23 +164,24 @@ class Session:
         return used
 
     def _dispatch(
-        self, command: Dispatch, iterations: int, progress: Callable[[str, int, int], object] | None
+        self, command: Dispatch, timing: Timing, progress: Callable[[str, int, int], object] | None
     ) -> Sequence[float]:
         compiled = self.compiled[command.dispatchable]
         table = self._table(command, compiled)
-        seconds = []
+        steps = timing.iterations if timing.milliseconds is None else timing.milliseconds
         reported = perf_counter()
-        for done in range(iterations):
-            begin = perf_counter()
-            try:
-                self.device.dispatch(compiled, table)
-            except DMLError as problem:
-                raise in_model(command.where, problem) from None
-            end = perf_counter()
-            seconds.append(end - begin)
-            if progress is not None and end - reported > _SECONDS_BETWEEN_REPORTS:
-                progress(command.dispatchable, done + 1, iterations)
-                reported = end
+
+        def report(share: float) -> None:
+            nonlocal reported
+            now = perf_counter()
+            if progress is not None and now - reported > _SECONDS_BETWEEN_REPORTS:
+                progress(command.dispatchable, round(share * steps), steps)
+                reported = now
+
+        try:
+            seconds = timing.sample(lambda: self.device.dispatch(compiled, table), report)
+        except DMLError as problem:
+            raise in_model(command.where, problem) from None
         if not self.device.memory.is_host:
             used = self._used(command)
             outputs = dict.fromkeys(label.partition("[")[0] for label, _ in used.spec.outputs(used.desc))
