@@ -35,7 +35,7 @@ def test_docstrings(name: str) -> None:
     assert doctest.testmod(module, extraglobs={"np": np}).failed == 0
 
 
-@pytest.mark.parametrize("path", [ROOT / "README.md"], ids=lambda path: path.name)
+@pytest.mark.parametrize("path", [ROOT / "README.md", ROOT / "docs" / "from-cpp.md"], ids=lambda path: path.name)
 def test_pages(path: Path) -> None:
     result = doctest.testfile(str(path), module_relative=False, optionflags=doctest.NORMALIZE_WHITESPACE)
     assert result.failed == 0

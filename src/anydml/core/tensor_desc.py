@@ -26,7 +26,7 @@ class Struct:
         # Python's own message, of the dataclass's __init__, names neither the struct's members nor the one meant.
         for name in members:
             if name not in cls.__dataclass_fields__:
-                known = [member.name for member in fields(cls)]  # type: ignore[arg-type]
+                known = [member.name for member in fields(cls)]
                 found, expected = "no such member", listing(known)
                 refuse(cls.__name__, "(F12)", name, found, expected, closest(name, known), kind="type")
         return super().__new__(cls)
@@ -163,13 +163,13 @@ class DML_SCALAR_UNION(Struct):
         The members share memory in C++; here only the one that was given can be read.
         """
         name = scalar_member(data_type)
-        value = getattr(self, name) if name else None
+        value: Any = getattr(self, name) if name else None
         if data_type in (TensorDataType.FLOAT32, TensorDataType.FLOAT64):
-            return value if type(value) in (int, float) else None
+            return cast("int | float", value) if type(value) in (int, float) else None
         is_held = type(value) is int and 0 <= value + _bias(name) < 2 ** int(name.lstrip("UInt"))
         if data_type == TensorDataType.FLOAT16 and is_held:
             return float(np.uint16(value).view(np.float16))
-        return value if is_held else None
+        return cast(int, value) if is_held else None
 
 
 def scalar_member(data_type: object) -> str:

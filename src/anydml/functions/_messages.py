@@ -5,12 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Literal
 
 import numpy as np
 
 from ..core.enums import FeatureLevel, TensorDataType
-from ..core.errors import Violation
+from ..core.errors import Kind, Violation
 from ..core.interop import converted
 from ..core.strided_layout import DATA_TYPES, DTYPES
 from ..device import Device
@@ -66,7 +65,7 @@ def in_function_terms(violations: Iterable[Violation], device: Device, names: Ma
             continue
         said.add((each.rule, each.found))
         # NumPy and PyTorch raise TypeError for a data type that they don't take.
-        kind: Literal["value", "type", "memory"] = "type" if violation.rule == "(S3)" else violation.kind
+        kind: Kind = "type" if violation.rule == "(S3)" else violation.kind
         # A result that no memory holds.
         kind = "memory" if each.where.startswith("out.") and violation.rule == "(T5)" else kind
         # Who calls a function has mostly chosen no level.

@@ -152,7 +152,7 @@ class Reader(Resources):
     def scalar_union(self, where: str, value: Object) -> DML_SCALAR_UNION:
         """The validator looks at the integers, and at which of them the desc needs."""
         known = [each.name for each in fields(DML_SCALAR_UNION)]
-        given = self.mapping(where, value, (), known) or {}
+        given = self.mapping(where, value, (), known) or Object([])
         members = {name: given[name] for name in known if name in given}
         for name in ("Float32", "Float64"):
             if name in members:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from math import prod
+from typing import Any
 
 import numpy as np
 
@@ -80,7 +81,7 @@ def _any_sizes(desc: OperatorDesc) -> dict[str, Choices]:
     return {}
 
 
-def _value(value: float, data_type: TensorDataType) -> Array:
+def _value(value: Any, data_type: TensorDataType) -> Array:
     dtype = DTYPES[data_type]
     # By way of the integers' own type, which NumPy rounds to a float once.
     return np.array(value if dtype.kind == "f" else int(value)).astype(dtype)
