@@ -11,8 +11,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from .errors import kind_of, refuse
 from .interop import as_array, like
-from .strided_layout import Array, Layout
+from .strided_layout import Array, Layout, overlaps_itself
 
 
 class Memory(Protocol):
@@ -108,3 +109,28 @@ def restride(array: Array, shape: Sequence[int], strides: Sequence[int]) -> Arra
     if isinstance(array, np.ndarray):
         return np.lib.stride_tricks.as_strided(array, shape, strides)
     return array.restrided(shape, strides)
+
+
+def result_array(memory: Memory, name: str, out: Any, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Array:
+    """The array that a result is written to: out's memory, or new; rules (A1) to (A4) and (A7)."""
+    if out is None:
+        try:
+            return memory.empty(shape, dtype)
+        except (MemoryError, ValueError) as problem:
+            expected = "a result that fits in memory"
+            return refuse(name, "(A4)", "out", f"{dtype} of shape {shape}: {problem}", expected, kind="memory")
+    if isinstance(out, (list, tuple)):
+        expected = "an array that can be written to, or None for a new one"
+        refuse(name, "(A1)", "out", kind_of(out), expected, kind="type")
+    array = memory.import_array(name, "out", out)
+    if not array.flags.writeable:
+        refuse(name, "(A3)", "out", "a read-only array", "a writable one")
+    if array.dtype != dtype or array.shape != shape:
+        found = f"{array.dtype} of shape {array.shape}"
+        refuse(name, "(A4)", "out", found, f"{dtype} of shape {shape}")
+    if array.size and overlaps_itself(array.shape, array.strides, array.itemsize):
+        found = f"strides {array.strides} bytes for shape {array.shape}"
+        refuse(name, "(A7)", "out", found, "strides that prove that no two elements overlap")
+    # What lies elsewhere gets its result by a copy.
+    here = memory.is_host or not isinstance(array, np.ndarray)
+    return array if here else result_array(memory, name, None, dtype, shape)

@@ -16,7 +16,7 @@ from ..core.enums import DML_TENSOR_DIMENSION_COUNT_MAX1, TensorDataType
 from ..core.errors import kind_of, refuse
 from ..core.interop import converted
 from ..core.memory import Memory, restride
-from ..core.strided_layout import DATA_TYPES, DTYPES, Array, fold, overlaps_itself
+from ..core.strided_layout import DATA_TYPES, DTYPES, Array, fold
 
 
 def check_pieces(name: str, pieces: Sequence[Array], axis: int) -> None:
@@ -102,31 +102,6 @@ def as_flag(name: str, where: str, value: Any) -> bool:
     if isinstance(value, (int, np.integer, np.bool_)) and value in (0, 1):
         return bool(value)
     return refuse(name, "(A11)", where, kind_of(value), "True or False", kind="type")
-
-
-def result_array(memory: Memory, name: str, out: Any, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Array:
-    """The array to write to: out's memory, or new; rules (A1) to (A4) and (A7)."""
-    if out is None:
-        try:
-            return memory.empty(shape, dtype)
-        except (MemoryError, ValueError) as problem:
-            expected = "a result that fits in memory"
-            return refuse(name, "(A4)", "out", f"{dtype} of shape {shape}: {problem}", expected, kind="memory")
-    if isinstance(out, (list, tuple)):
-        expected = "an array that can be written to, or None for a new one"
-        refuse(name, "(A1)", "out", kind_of(out), expected, kind="type")
-    array = memory.import_array(name, "out", out)
-    if not array.flags.writeable:
-        refuse(name, "(A3)", "out", "a read-only array", "a writable one")
-    if array.dtype != dtype or array.shape != shape:
-        found = f"{array.dtype} of shape {array.shape}"
-        refuse(name, "(A4)", "out", found, f"{dtype} of shape {shape}")
-    if array.size and overlaps_itself(array.shape, array.strides, array.itemsize):
-        found = f"strides {array.strides} bytes for shape {array.shape}"
-        refuse(name, "(A7)", "out", found, "strides that prove that no two elements overlap")
-    # What lies elsewhere gets its result by a copy.
-    here = memory.is_host or not isinstance(array, np.ndarray)
-    return array if here else result_array(memory, name, None, dtype, shape)
 
 
 def fold_to_8(name: str, inputs: list[Array], outputs: list[Array], axis: int) -> tuple[list[Array], list[Array], int]:

@@ -13,10 +13,9 @@ import numpy as np
 
 from ..backends.base import Kernel
 from ..core.errors import kind_of, refuse
-from ..core.memory import Memory, restride
+from ..core.memory import Memory, restride, result_array
 from ..core.strided_layout import Array
 from ..device import Device
-from ._arguments import result_array
 from ._call import as_device, resolve, run
 from ._messages import argument_of
 

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from ..core.errors import kind_of, refuse
-from ..core.memory import HOST
+from ..core.memory import HOST, result_array
 from ..core.tensor_desc import DML_BUFFER_TENSOR_DESC
 from ..device import Device
 from ._apply import apply, apply_all
-from ._arguments import as_axis, as_index, check_pieces, fold_to_8, is_several, result_array
+from ._arguments import as_axis, as_index, check_pieces, fold_to_8, is_several
 from ._call import as_device, data_type_of, resolve, run
 from ._call_cache import CALL_CACHE, keep
 from ._documentation import documented

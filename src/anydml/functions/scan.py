@@ -7,10 +7,10 @@ from typing import Any
 from numpy import ndarray
 
 from ..core.enums import AxisDirection
-from ..core.memory import HOST
+from ..core.memory import HOST, result_array
 from ..device import Device
 from ._apply import apply
-from ._arguments import as_axis, as_flag, fold_to_8, result_array
+from ._arguments import as_axis, as_flag, fold_to_8
 from ._call import as_device, resolve, run
 from ._call_cache import CALL_CACHE, keep
 from ._documentation import documented
