@@ -231,9 +231,9 @@ def test_an_operator_is_applied_by_the_class_of_its_desc(kind: Any) -> None:
 
 def test_what_a_graph_is_not_built_from() -> None:
     graph = Graph(DEVICE)
-    for wrong in (None, 3, [2, 3]):
-        with pytest.raises(DMLError, match=r"input.tensor: found .*, expected a DML_BUFFER_TENSOR_DESC \(G9\)"):
-            graph.input(wrong)  # type: ignore[arg-type]
+    for wrong in (None, 3.0, {"Sizes": [2, 3]}):
+        with pytest.raises(DMLError, match=r"input.like: found .*, expected an array of numbers .* \(A1\)"):
+            graph.input(wrong)
     a = graph.input(X)
     for none in (a, (each for each in [a]), [], ()):
         with pytest.raises(DMLError, match=r"compile.outputs: .*, expected a list of at least one Expression \(G9\)"):

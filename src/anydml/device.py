@@ -19,10 +19,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from .core.enums import ExecutionFlags, Feature, FeatureLevel, HResult, TensorDataType
-from .core.errors import error, kind_of, listing, refuse
-from .operators import spec_of
+from .core.errors import kind_of, listing, refuse
 from .operators.schema import OperatorDesc
-from .operators.validate import validate
 from .runtime.binding import BindingTable
 from .runtime.compiled import (
     Compiled,
@@ -34,7 +32,6 @@ from .runtime.compiled import (
     check_flags,
 )
 from .runtime.context import Context
-from .runtime.slots import slots_of
 
 if TYPE_CHECKING:
     from .graph.compile import CompiledGraph
@@ -73,12 +70,7 @@ class Device(Context):
         Raises:
             DMLError: every violation, as :func:`anydml.validate` lists them.
         """
-        violations = validate(desc, self.feature_level, self.strict)
-        if violations:
-            raise error(violations)
-        spec = spec_of(desc)
-        assert spec is not None
-        return Operator(self, spec, desc)
+        return Operator.of(self, desc)
 
     def compile_operator(self, operator: Operator, flags: ExecutionFlags = ExecutionFlags.NONE) -> CompiledOperator:
         """Plans an operator for the sizes and strides in its desc.
@@ -90,9 +82,7 @@ class Device(Context):
         """
         self._owns("compile_operator", operator, Operator)
         check_flags("compile_operator", flags)
-        spec, desc = operator.spec, operator.desc
-        slots, outputs = slots_of(spec, desc)
-        return CompiledOperator(operator, self.compile(spec, desc, slots, outputs, flags), slots, outputs)
+        return CompiledOperator(operator, flags)
 
     def compile_graph(self, desc: DML_GRAPH_DESC, flags: ExecutionFlags = ExecutionFlags.NONE) -> CompiledGraph:
         """Plans a graph: folds what is constant, fuses activations, chains element-wise operators, lays out the memory.

@@ -24,6 +24,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -42,6 +43,24 @@ def as_array(operator: str, where: str, value: Any) -> Array:
         remedy = "Convert it with .astype(x.dtype.newbyteorder('='))"
         refuse(operator, "(A2)", where, f"byte-swapped {array.dtype.str}", "the machine's byte order", remedy)
     return array
+
+
+def as_array_of(operator: str, where: str, value: Any, dtype: np.dtype[Any]) -> Any:
+    """Lists of numbers, which have no data type, as an array of this one, where it holds them; all else as it is."""
+    if not isinstance(value, (list, tuple)):
+        return value
+    with suppress(Exception), np.errstate(over="ignore"):  # `as_array` says what is wrong
+        # NumPy makes floats of integers of which some are above 2^63.
+        array = np.array(value) if dtype.kind == "f" else np.array(value, object)
+        found: Array = array.astype(dtype)
+        if dtype.kind == "f" and array.dtype.kind in "fiu":
+            holds = bool((np.isfinite(found) | ~np.isfinite(array)).all())
+        else:
+            plain = all(isinstance(each, (int, np.integer)) and type(each) is not bool for each in array.flat)
+            holds = plain and np.array_equal(found.astype(object), array)
+        if holds:
+            return found
+    return as_array(operator, where, value)
 
 
 def _import(operator: str, where: str, value: Any) -> Array:

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from math import copysign, inf
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+from math import copysign, inf, prod
 from types import NoneType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..core.enums import ExecutionFlags, TensorDataType
+from ..core.enums import ExecutionFlags, TensorDataType, TensorFlags
 from ..core.errors import DMLError, error, kind_of, listing, refuse, violation
 from ..core.strided_layout import DATA_TYPES, DTYPES
-from ..core.tensor_desc import DML_BUFFER_TENSOR_DESC, DML_SCALE_BIAS, SINGLE_END, plain
+from ..core.tensor_desc import DML_BUFFER_TENSOR_DESC, DML_SCALE_BIAS, SINGLE_END, packed_strides, plain
 from ..functions import element_wise as _element_wise
-from ..functions._call import as_device, data_type_of
+from ..functions import load
+from ..functions._arguments import as_axes, as_dtype, as_index
+from ..functions._call import as_device, data_type_of, raise_any
 from ..functions._messages import in_function_terms
 from ..functions._operand_adapter import OperandInfo, Shape, argument_label, broadcast_strides
 from ..graph.compile import CompiledGraph, compile_graph
@@ -25,12 +28,16 @@ from ..graph.desc import (
     DML_INTERMEDIATE_GRAPH_EDGE_DESC,
     DML_OPERATOR_GRAPH_NODE_DESC,
     DML_OUTPUT_GRAPH_EDGE_DESC,
+    Interface,
     Node,
 )
 from ..graph.verify import GRAPH, Port
 from ..operators import ANY_OPERATOR, OPERATORS, spec
 from ..operators.schema import OperatorDesc, OperatorSpec, Tensor
 from ..operators.shape_inference import complete, is_input
+from ..operators.validate import check_tensor
+from ..runtime.call import OPTIONS_OF_CALLS
+from .indexing import window_of
 
 if TYPE_CHECKING:
     from ..device import Device
@@ -45,12 +52,19 @@ class Expression:
 
     ``+ - * / % **`` and ``abs`` are element-wise operators, as functions apply them: operands broadcast, and an array
     is a constant of the graph. With a number ``+ - * /`` are an identity that scales, but for integers with an integer.
-    ``%`` is MODULUS_TRUNCATE, whose remainder has the sign of the left operand, as C's has.
+    ``%`` is MODULUS_TRUNCATE, whose remainder has the sign of the left operand, as C's has. ``@`` is GEMM, as NumPy's
+    matmul: the dimensions before the last two broadcast. ``x[2:, ::-1, 0, None]`` is NumPy's too, a SLICE or SLICE1.
+
+    It is hashed, and found in dictionaries, as the very object that it is; it has no truth value. ``==``, ``!=`` and
+    ``<`` raise a TypeError until the operators are there which they stand for.
 
     Attributes:
         graph: the graph.
         tensor: its desc.
     """
+
+    __iter__ = None
+    """Python would ask for elements by number until an IndexError."""
 
     # NumPy leaves an operator with a number or an array of its own to this class.
     __array_ufunc__ = None
@@ -58,13 +72,29 @@ class Expression:
     def __anydml_adapter__(self, name: str, out: Any, device: Any) -> ExpressionAdapter:
         return ExpressionAdapter(name, self.graph, out, device)
 
-    def __init__(self, graph: Graph, port: Port, tensor: Tensor) -> None:
+    def __init__(self, graph: Graph, port: Port, tensor: Tensor, is_view: bool = False) -> None:
         self.graph = graph
         self.port = port
         self.tensor = tensor
+        self._is_view = is_view
 
     def __repr__(self) -> str:
-        return f"<Expression of {self.tensor.DataType.name} {tuple(self.tensor.Sizes)}>"
+        return f"<Expression of {self.tensor.DataType.name} {self.shape}>"
+
+    @property
+    def shape(self) -> Shape:
+        """The sizes."""
+        return tuple(self.tensor.Sizes)
+
+    @property
+    def ndim(self) -> int:
+        """The number of dimensions."""
+        return len(self.tensor.Sizes)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """NumPy's data type; a TypeError for those of 4 bits, which NumPy has not."""
+        return _dtype_of("Expression", self.tensor)
 
     def reinterpret(
         self, data_type: TensorDataType, sizes: Sequence[int], strides: Sequence[int] | None = None
@@ -82,6 +112,96 @@ class Expression:
             GuaranteedBaseOffsetAlignment=self.tensor.GuaranteedBaseOffsetAlignment,
         )
         return Expression(self.graph, self.port, tensor)
+
+    def astype(self, dtype: Any) -> Expression:
+        """The elements as values of another type, as :func:`anydml.cast` has them."""
+        result: Expression = load("cast")(self, dtype)
+        return result
+
+    def reshape(self, *shape: int | Sequence[int]) -> Expression:
+        """The elements, in row-major order, under another shape; they are copied where they don't lie so.
+
+        Args:
+            shape: integers, or a tuple of them; one of them may be -1, which is then inferred.
+
+        Raises:
+            DMLError: (G10).
+        """
+        given = shape[0] if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
+        sizes = _sizes("reshape", "shape", given)
+        count, known = prod(self.shape), prod(size for size in sizes if size != -1)
+        if sizes.count(-1) == 1 and known > 0 and count % known == 0:
+            sizes = tuple([count // known if size == -1 else size for size in sizes])
+        if not sizes or min(sizes) < 1 or prod(sizes) != count:
+            expected = f"sizes of at least 1 whose product is {count}, that of {self.shape}; -1 for one of them at most"
+            refuse("reshape", "(G10)", "shape", kind_of(sizes), expected)
+        return self._packed().reinterpret(self.tensor.DataType, sizes)
+
+    def transpose(self, *axes: int | Sequence[int] | None) -> Expression:
+        """The dimensions in another order, by strides, without a copy; a graph's output is copied.
+
+        Args:
+            axes: the dimensions in their new order, integers or a tuple of them, negative ones from the last; reversed
+                where there are none.
+
+        Raises:
+            DMLError: (A5), (G10).
+        """
+        given = axes[0] if len(axes) == 1 and (axes[0] is None or isinstance(axes[0], (tuple, list))) else axes
+        order = as_axes("transpose", given, self.ndim) if given else tuple(range(self.ndim))[::-1]
+        if sorted(order) != list(range(self.ndim)):
+            expected = f"each of 0 to {self.ndim - 1} once"
+            refuse("transpose", "(G10)", "axes", kind_of(given), expected)
+        sizes, strides = ([side[axis] for axis in order] for side in (self.shape, self.tensor.strides))
+        found = self.reinterpret(self.tensor.DataType, sizes, strides)
+        found._is_view = not _is_packed(found.tensor)
+        return found
+
+    @property
+    def T(self) -> Expression:
+        """The dimensions in the opposite order."""
+        return self.transpose()
+
+    def __getitem__(self, index: Any) -> Expression:
+        window = window_of(self.shape, index)
+        found = self
+        if not window.is_whole(self.shape):
+            found = load("slice")(self, window.offsets, window.sizes, window.steps)
+        return found if found.shape == window.shape else found.reshape(window.shape)
+
+    def __matmul__(self, other: Any) -> Expression:
+        return _product(self.graph, self, other)
+
+    def __rmatmul__(self, other: Any) -> Expression:
+        return _product(self.graph, other, self)
+
+    def __bool__(self) -> bool:
+        remedy = "Computed values are known after a dispatch; `is` tells expressions apart"
+        refuse("Expression", "(G10)", "bool()", repr(self), "an array, which has values", remedy, kind="type")
+
+    def __eq__(self, other: object) -> Expression:  # type: ignore[override]
+        return _compared("==", "EQUALS")
+
+    def __ne__(self, other: object) -> Expression:  # type: ignore[override]
+        return _compared("!=", "EQUALS")
+
+    def __lt__(self, other: object) -> Expression:
+        return _compared("<", "LESS_THAN")
+
+    def __le__(self, other: object) -> Expression:
+        return _compared("<=", "LESS_THAN_OR_EQUAL")
+
+    def __gt__(self, other: object) -> Expression:
+        return _compared(">", "GREATER_THAN")
+
+    def __ge__(self, other: object) -> Expression:
+        return _compared(">=", "GREATER_THAN_OR_EQUAL")
+
+    __hash__ = object.__hash__
+
+    def _packed(self) -> Expression:
+        """Itself, or a copy whose elements follow each other without gaps."""
+        return self if _is_packed(self.tensor) else self._unary(_functions.identity)
 
     def __add__(self, other: Any) -> Expression:
         number = self._scale_of(other)
@@ -158,6 +278,45 @@ def _paired(function: Callable[[Any, Any], Any], a: Any, b: Any) -> Expression:
     return result
 
 
+def _product(graph: Graph, a: Any, b: Any) -> Expression:
+    """NumPy's matmul: a vector is a row before a matrix, and a column behind one."""
+    side = ExpressionAdapter("GEMM", graph, None, None)
+    left, right = side.take("a", a), side.take("b", b)
+    is_row, is_column = left.ndim == 1, right.ndim == 1
+    if is_row and is_column:
+        remedy = "Keep a dimension: x[None, :] @ y"
+        refuse("GEMM", "(G10)", "", "a product of two vectors, of 0 dimensions", "1 or more dimensions", remedy)
+    product: Expression = load("gemm")(left[None] if is_row else left, right[:, None] if is_column else right)
+    if is_row or is_column:
+        *batch, rows, columns = product.shape
+        return product.reshape(*batch, columns if is_row else rows)
+    return product
+
+
+def _compared(sign: str, operator: str) -> Expression:
+    found = f"expressions compared by {sign}"
+    expected = f"the operator ELEMENT_WISE_LOGICAL_{operator}, which is not there yet"
+    refuse("Expression", "(G10)", "", found, expected, "`is` tells expressions apart", kind="type")
+
+
+def _is_packed(tensor: Tensor) -> bool:
+    steps = zip(tensor.Sizes, tensor.strides, packed_strides(tensor.Sizes), strict=True)
+    return all(size == 1 or step == packed for size, step, packed in steps)
+
+
+def _dtype_of(operator: str, tensor: Tensor) -> np.dtype[Any]:
+    if tensor.DataType not in DTYPES:
+        refuse(operator, "(S3)", "", f"an expression of {tensor.DataType.name}", listing(DATA_TYPES), kind="type")
+    return DTYPES[tensor.DataType]
+
+
+def _sizes(operator: str, where: str, given: Any) -> Shape:
+    try:
+        return tuple(map(as_index, given if isinstance(given, (tuple, list)) else [given]))
+    except TypeError:
+        return refuse(operator, "(G10)", where, kind_of(given), "integers", kind="type")
+
+
 def _plain(other: Any) -> Any:
     """NumPy's numbers as Python's, which have no type of their own beside an expression."""
     return other.item() if isinstance(other, np.generic) else other
@@ -167,42 +326,77 @@ class Graph:
     """Builds a graph.
 
     Args:
-        device: where it will run.
+        device: where it will run, or its name.
 
-    >>> import numpy as np
     >>> from anydml import *
-    >>> graph = Graph(Device("cpu"))
-    >>> x = graph.input(DML_BUFFER_TENSOR_DESC(DataType=TensorDataType.FLOAT32, Sizes=(3,)))
+    >>> graph = Graph("cpu")
+    >>> x = graph.input((3,), name="x")
     >>> (sums,) = graph.operator(DML_CUMULATIVE_SUMMATION_OPERATOR_DESC, InputTensor=x, Axis=0)
-    >>> y = np.empty(3, np.float32)
-    >>> graph.compile([sums * 10 + x]).dispatch([np.array([1, 2, 3], np.float32)], [y])
-    >>> y
+    >>> compiled = graph.compile([sums * 10 + x])
+    >>> compiled([1, 2, 3])
     array([11., 32., 63.], dtype=float32)
+    >>> compiled(x=[0, 0, 1])
+    array([ 0.,  0., 11.], dtype=float32)
     """
 
-    def __init__(self, device: Device) -> None:
-        self.device = device
+    def __init__(self, device: Device | str | None = None) -> None:
+        self.device = as_device(device)
         self._inputs: dict[int, Tensor] = {}
+        self._names: dict[int, str] = {}
         self._nodes: list[Node] = []
         self._sources: list[list[Port | None]] = []
 
     def __anydml_graph_adapter__(self, name: str, out: Any, device: Any) -> ExpressionAdapter:
         return ExpressionAdapter(name, self, out, device)
 
-    def input(self, tensor: Tensor, index: int | None = None) -> Expression:
+    def input(self, like: Any, dtype: Any = None, index: int | None = None, *, name: str = "") -> Expression:
         """An input of the graph.
 
         Args:
-            tensor: its desc.
+            like: its shape, an integer or integers; or an array of its type and shape; or its desc.
+            dtype: beside a shape its data type, NumPy's, another library's or DirectML's, or its name; float32 where
+                None. Beside a desc the index.
             index: its number in a dispatch; the next one where None.
+            name: what messages, explain(), pictures and calls call it, if anything.
+
+        Raises:
+            DMLError: (T2), (T5), (T10), (S3), (A1), (G9), (G11).
+
+        >>> Graph().input((3, 4), "float16")
+        <Expression of FLOAT16 (3, 4)>
         """
-        if not isinstance(tensor, DML_BUFFER_TENSOR_DESC):
-            raise _error("input", "tensor", kind_of(tensor), "a DML_BUFFER_TENSOR_DESC", "(G9)")
+        if isinstance(like, DML_BUFFER_TENSOR_DESC) and index is None:
+            dtype, index = None, dtype
+        tensor = self._tensor_like(like, dtype)
         number = len(self._inputs) if index is None else plain(index)
         if type(number) is not int or number in self._inputs or not 0 <= number < 2**20:
             raise _error("input", "index", kind_of(index), "an integer, of an input that is not there yet", "(G9)")
+        _check_name("input", "name", name, self._names.values())
         self._inputs[number] = tensor
+        self._names[number] = name
         return Expression(self, Port(GRAPH, number), tensor)
+
+    def _tensor_like(self, like: Any, dtype: Any) -> Tensor:
+        is_shape = isinstance(like, (tuple, list, int, np.integer))
+        if not is_shape and dtype is not None:
+            raise _error("input", "dtype", kind_of(dtype), "None beside what is no shape", "(G9)")
+        if isinstance(like, DML_BUFFER_TENSOR_DESC):
+            return like
+        if is_shape:
+            sizes = _sizes("input", "shape", like)
+            if isinstance(dtype, TensorDataType):
+                data_type = dtype
+            else:
+                data_type = DATA_TYPES[as_dtype("input", "dtype", np.float32 if dtype is None else dtype)]
+        else:
+            array = self.device.memory.import_array("input", "like", like)
+            if array.dtype not in DATA_TYPES:
+                refuse("input", "(S3)", "like", str(array.dtype), listing(map(str, DATA_TYPES)), kind="type")
+            sizes, data_type = tuple(array.shape), DATA_TYPES[array.dtype]
+        tensor = DML_BUFFER_TENSOR_DESC(DataType=data_type, Sizes=sizes)
+        wrong = check_tensor("input", "", tensor, self.device.strict)
+        raise_any(replace(each, where=each.where.replace("Sizes", "shape")) for each in wrong)
+        return tensor
 
     def constant(self, tensor: Tensor, data: Any, name: str = "") -> Expression:
         """What is known when the graph is compiled: the bytes of a tensor."""
@@ -257,23 +451,29 @@ class Graph:
         outputs = [(Port(len(self._nodes) - 1, i), tensor) for i, (_, tensor) in enumerate(found.outputs(desc))]
         return [Expression(self, port, tensor) for port, tensor in outputs if tensor is not None]
 
-    def compile(self, outputs: Sequence[Expression], flags: ExecutionFlags = ExecutionFlags.NONE) -> CompiledGraph:
+    def compile(
+        self,
+        outputs: Sequence[Expression] | Mapping[str, Expression],
+        flags: ExecutionFlags = ExecutionFlags.NONE,
+    ) -> CompiledGraph:
         """Compiles what the outputs need.
 
         Args:
-            outputs: the graph's, in the order of a dispatch.
+            outputs: the graph's, in the order of a dispatch; a dictionary has them with their names.
             flags: as for :meth:`anydml.Device.compile_operator`.
 
         Raises:
-            DMLError: (G1) to (G9), (D4).
+            DMLError: (G1) to (G9), (G11), (D4).
+
+        >>> graph = Graph()
+        >>> x = graph.input((2,))
+        >>> graph.compile({"double": 2 * x, "square": x**2})([3, 4])
+        {'double': array([6., 8.], dtype=float32), 'square': array([ 9., 16.], dtype=float32)}
         """
-        if not isinstance(outputs, (list, tuple)) or not outputs:
-            raise _error("compile", "outputs", kind_of(outputs), "a list of at least one Expression", "(G9)")
-        for i, each in enumerate(outputs):
-            self._own("compile", f"outputs[{i}]", each)
-        # What is an input, or its bytes, is copied: an input is not wired to an output.
-        identity = spec("ELEMENT_WISE_IDENTITY").desc
-        ends = [self.operator(identity, InputTensor=e)[0] if e.port.node == GRAPH else e for e in outputs]
+        names = list(outputs) if isinstance(outputs, Mapping) else []
+        for i, name in enumerate(names):
+            _check_name("compile", f"outputs[{i}]", name or None, ())
+        ends = self._ends(list(outputs.values()) if isinstance(outputs, Mapping) else outputs)
         numbers = {node: i for i, node in enumerate(self._needed(end.port.node for end in ends))}
         into, between = [], []
         for node, i in numbers.items():
@@ -305,8 +505,29 @@ class Graph:
                 for i, end in enumerate(ends)
             ],
         )
-        written = {i: each.tensor for i, each in enumerate(outputs)}
-        return compile_graph(self.device, desc, flags, self._inputs, written)
+        bound = Interface(
+            inputs=dict(self._inputs),
+            outputs={i: end.tensor for i, end in enumerate(ends)},
+            input_names={number: name for number, name in self._names.items() if name},
+            output_names=dict(enumerate(names)),
+        )
+        return compile_graph(self.device, desc, flags, bound)
+
+    def _ends(self, outputs: object) -> list[Expression]:
+        """What the outputs of a graph are wired to."""
+        if not isinstance(outputs, (list, tuple)) or not outputs:
+            raise _error("compile", "outputs", kind_of(outputs), "a list of at least one Expression", "(G9)")
+        identity, ends = spec("ELEMENT_WISE_IDENTITY").desc, []
+        for i, each in enumerate(outputs):
+            end = self._own("compile", f"outputs[{i}]", each)
+            if end._is_view:
+                (end,) = self.operator(identity, InputTensor=end)
+            elif end.port.node == GRAPH:
+                # An input is not wired to an output; its bytes are copied, as they lie.
+                lying = replace(end.tensor, Flags=TensorFlags.NONE)
+                (end,) = self.operator(identity, InputTensor=end, OutputTensor=lying)
+            ends.append(end)
+        return ends
 
     def _check_output(self, found: OperatorSpec, member: str, given: object) -> None:
         is_one = "array" not in found.tensors[member].kind
@@ -361,10 +582,7 @@ class ExpressionAdapter:
         return tuple(operand.tensor.Sizes)
 
     def dtype(self, operand: Any) -> np.dtype[Any]:
-        data_type = operand.tensor.DataType
-        if data_type not in DTYPES:
-            refuse(self.name, "(S3)", "", f"an expression of {data_type.name}", listing(DATA_TYPES), kind="type")
-        return DTYPES[data_type]
+        return _dtype_of(self.name, operand.tensor)
 
     def look(self, where: str, value: Any) -> OperandInfo:
         if isinstance(value, Expression):
@@ -394,7 +612,7 @@ class ExpressionAdapter:
                 inputs[member] = operand
         try:
             tensors = {
-                member: [one.tensor for one in each] if isinstance(each, list) else each and each.tensor
+                member: [one.tensor for one in each] if isinstance(each, list) else getattr(each, "tensor", None)
                 for member, each in inputs.items()
             }
             desc = complete(found, {**options, **tensors}, device.feature_level, sizes)
@@ -405,6 +623,15 @@ class ExpressionAdapter:
         except DMLError as problem:
             names = {label: argument_label(label) for label in operands}
             raise error(in_function_terms(problem.violations, device, names)) from None
+
+
+def _check_name(operator: str, where: str, name: object, others: Collection[str]) -> None:
+    """Rule (G11)."""
+    if not isinstance(name, str):
+        raise _error(operator, where, kind_of(name), "a string of at least one character", "(G11)")
+    if name in OPTIONS_OF_CALLS or (name and name in others):
+        expected = "a name that no other input has" if name in others else "another: calls have an option of that name"
+        refuse(operator, "(G11)", where, repr(name), expected)
 
 
 def _error(operator: str, where: str, found: str, expected: str, rule: str) -> Exception:

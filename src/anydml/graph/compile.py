@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from copy import copy
 from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -20,7 +19,7 @@ from ..operators.schema import Tensor
 from ..runtime.binding import Bound
 from ..runtime.compiled import Compiled, check_flags
 from ..runtime.slots import Slot, slot_of
-from .desc import DML_CONSTANT_DATA_GRAPH_NODE_DESC, DML_GRAPH_DESC
+from .desc import DML_CONSTANT_DATA_GRAPH_NODE_DESC, DML_GRAPH_DESC, Interface, with_own_data
 from .ir import Network, Place, Step
 from .memory_plan import LiveRange, largest_alive, plan
 from .passes.channels_last import lay_channels_last
@@ -85,8 +84,7 @@ def compile_graph(
     device: Context,
     desc: DML_GRAPH_DESC,
     flags: ExecutionFlags = ExecutionFlags.NONE,
-    starts: Mapping[int, Tensor] | None = None,
-    ends: Mapping[int, Tensor] | None = None,
+    bound: Interface | None = None,
 ) -> CompiledGraph:
     """A graph that keeps the rules, compiled.
 
@@ -94,14 +92,13 @@ def compile_graph(
         device: where it will run.
         desc: the graph.
         flags: as for an operator.
-        starts: what inputs are bound as, by their numbers, where that spans no less than what they feed.
-        ends: what outputs are bound as, by their numbers, where that is not as their nodes have them.
+        bound: what its inputs and outputs are bound as, and their names.
     """
     check_flags("compile_graph", flags)
     violations = check(desc, device)
     if violations:
         raise error(violations)
-    return CompiledGraph(device, desc, flags, starts or {}, ends or {})
+    return CompiledGraph(device, desc, flags, bound or Interface())
 
 
 class CompiledGraph(Compiled):
@@ -115,6 +112,10 @@ class CompiledGraph(Compiled):
     steps: list[Step]
     """The kernels, in the order in which they run."""
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Compiled anew, where it is unpickled or copied; what was initialised stays with this one."""
+        return compile_graph, self._made_of
+
     def __repr__(self) -> str:
         return f"<CompiledGraph of {len(self.steps)} kernels on {self.device}>"
 
@@ -123,9 +124,10 @@ class CompiledGraph(Compiled):
         device: Context,
         desc: DML_GRAPH_DESC,
         flags: ExecutionFlags,
-        starts: Mapping[int, Tensor],
-        ends: Mapping[int, Tensor],
+        bound: Interface,
     ) -> None:
+        desc = with_own_data(desc)
+        self._made_of = device, desc, flags, bound
         network = Network(desc, device, flags)
         for change in PASSES:
             change(network)
@@ -135,8 +137,12 @@ class CompiledGraph(Compiled):
         self._notes = network.notes
         # Where a kernel may refuse a value that another has computed, nothing is given before all have run.
         is_careful = any(step.demands is not None for step in self.steps)
-        inputs = [slot_of(f"inputs[{i}]", tensor) for i, tensor in enumerate(_inputs(desc, starts))]
-        outputs = [slot_of(f"outputs[{i}]", ends.get(i, tensor), True) for i, tensor in enumerate(_outputs(desc))]
+        read, named = bound.input_names, bound.output_names
+        inputs = [slot_of(read.get(i, f"inputs[{i}]"), each) for i, each in enumerate(_inputs(desc, bound.inputs))]
+        outputs = [
+            slot_of(named.get(i, f"outputs[{i}]"), bound.outputs.get(i, tensor), True)
+            for i, tensor in enumerate(_outputs(desc))
+        ]
         # What is bound has the bytes that its own tensor spans; those that are connected to it may span more.
         spans = {place.port: 0 for step in self.steps for place in step.writes if place is not None}
         for place in (place for step in self.steps for place in (*step.reads, *step.writes)):
@@ -154,7 +160,8 @@ class CompiledGraph(Compiled):
         self._between, self._size = self._planned()
         self._seconds: list[list[float]] | None = None
         """Of each step in each dispatch, where they are measured."""
-        super().__init__(device, "graph", inputs, outputs)
+        names = {name: i for i, name in read.items()}
+        super().__init__(device, "graph", inputs, outputs, names, [*named.values()])
         self._fit = _fit(inputs) if device.memory.is_host else None
         self._places: dict[Port, int] = {}
         """Where in the persistent resource lies what is prepared."""
@@ -179,6 +186,10 @@ class CompiledGraph(Compiled):
         works = [self._alone] if self._alone is not None else [filled.work for filled in list(self._kept.values())]
         packed = sum(run.size for work in works for run in work.runs if isinstance(run, BindableRun))
         lines[0] += f"; {packed} bytes of prepared filters" if packed else ""
+        bound = self._made_of[3]
+        if bound.input_names or bound.output_names:
+            sides = [", ".join(slot.label for slot in side) for side in (self._inputs, self._outputs)]
+            lines.append(f"inputs: {sides[0]}; outputs: {sides[1]}")
         lines += self._notes
         steps = (*self._preparation, *self.steps)
         lines += [f"{step.vertex.name}: {step.served.explain(step.vertex.spec)}" for step in steps]
@@ -193,7 +204,7 @@ class CompiledGraph(Compiled):
         """The outputs of the graph that a step gives, as a dispatch calls them."""
         given = {place.port for place in step.writes if place is not None}
         ends = {number: port for port, number in self._direct.items()} | dict(self._copied)
-        return [f"outputs[{number}]" for number in sorted(ends) if ends[number] in given]
+        return [self._outputs[number].label for number in sorted(ends) if ends[number] in given]
 
     def times(
         self, inputs: Sequence[Any], outputs: Sequence[Any], *, persistent: Array | None = None, runs: int = 7
@@ -207,7 +218,8 @@ class CompiledGraph(Compiled):
             runs: how many, after one that is not counted. On a GPU, which works on while a dispatch returns, the times
                 are those of giving it the work.
         """
-        timed = copy(self)
+        timed = object.__new__(CompiledGraph)
+        timed.__dict__ |= self.__dict__
         timed._seconds, timed._try_run = [], None
         for _ in range(runs + 1):
             timed.dispatch(inputs, outputs, persistent=persistent)

@@ -10,17 +10,24 @@
 (G8) Graphs are there from feature level 2.1 on, constant nodes from 6.2 on.
 (G9) A graph is built from the header's descs, and from expressions of its own, for at least one output. Functions
      applied to them take neither `out` nor another device.
+(G10) An expression is indexed, as NumPy's arrays are, by integers, slices, an ellipsis and None, and reshaped to as
+      many elements. It has at least one dimension and one element, no truth value, and is compared by no operator yet.
+(G11) Names of inputs are strings, of each another, and so are those of outputs; a call's options have theirs.
 
 Sizes and data types of connected tensors may differ: the bytes are read anew. Not in-place.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, TypeAlias
 
+import numpy as np
+
+from ..core.strided_layout import Array
 from ..core.tensor_desc import Struct, plain
+from ..operators.schema import Tensor
 from ..runtime.compiled import Operator
 
 
@@ -62,13 +69,21 @@ class DML_CONSTANT_DATA_GRAPH_NODE_DESC(Struct):
             except TypeError:
                 return  # (G1) says what it is
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """With the bytes, as not every buffer can be pickled or copied."""
+        return _constant_of, (np.frombuffer(self.Data, np.uint8).copy(), self.Name, self.DataSize)
+
+
+def _constant_of(data: Array, name: str, size: int | None) -> DML_CONSTANT_DATA_GRAPH_NODE_DESC:
+    return DML_CONSTANT_DATA_GRAPH_NODE_DESC(Data=data, Name=name, DataSize=size)
+
 
 class _Edge(Struct):
     __slots__ = ()
 
     def __post_init__(self) -> None:
-        for field in fields(self):
-            object.__setattr__(self, field.name, plain(getattr(self, field.name)))
+        for each in fields(self):
+            object.__setattr__(self, each.name, plain(getattr(self, each.name)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,6 +170,19 @@ class DML_GRAPH_DESC(Struct):
                 object.__setattr__(self, count, len(items))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Interface:
+    """What a graph's desc does not say of its inputs and outputs, by their numbers."""
+
+    inputs: Mapping[int, Tensor] = field(default_factory=dict)
+    """What inputs are bound as, where that spans no less than what they feed."""
+    outputs: Mapping[int, Tensor] = field(default_factory=dict)
+    """What outputs are bound as, where that is not as their nodes have them."""
+    input_names: Mapping[int, str] = field(default_factory=dict)
+    output_names: Mapping[int, str] = field(default_factory=dict)
+    """Of all outputs, where a call returns them by name; of none otherwise."""
+
+
 LISTS: dict[str, tuple[str, tuple[type, ...]]] = {
     "Nodes": ("NodeCount", (DML_OPERATOR_GRAPH_NODE_DESC, DML_CONSTANT_DATA_GRAPH_NODE_DESC)),
     "InputEdges": ("InputEdgeCount", (DML_INPUT_GRAPH_EDGE_DESC,)),
@@ -162,6 +190,17 @@ LISTS: dict[str, tuple[str, tuple[type, ...]]] = {
     "IntermediateEdges": ("IntermediateEdgeCount", (DML_INTERMEDIATE_GRAPH_EDGE_DESC,)),
 }
 """The lists of a graph: what counts them, and what they are of."""
+
+
+def with_own_data(desc: DML_GRAPH_DESC) -> DML_GRAPH_DESC:
+    """A valid graph with copies of what its constants are, which then nobody else changes."""
+    nodes = [
+        replace(node, Data=np.frombuffer(node.Data, np.uint8).copy())
+        if isinstance(node, DML_CONSTANT_DATA_GRAPH_NODE_DESC)
+        else node
+        for node in desc.Nodes
+    ]
+    return replace(desc, Nodes=nodes)
 
 
 def graph_of(operator: Operator) -> DML_GRAPH_DESC:

@@ -41,6 +41,11 @@ class Vertex:
 class Network:
     """The nodes that are left, in an order in which they can run.
 
+    Args:
+        desc: a valid graph, whose constants nobody changes.
+        device: where it will run.
+        flags: as for an operator.
+
     Attributes:
         vertices: operators by the number of their node.
         owned: the inputs of the graph that are OWNED_BY_DML.
@@ -60,8 +65,7 @@ class Network:
         for i in order(desc):
             node = desc.Nodes[i]
             if isinstance(node, DML_CONSTANT_DATA_GRAPH_NODE_DESC):
-                flat = np.frombuffer(node.Data, np.uint8).copy()
-                self.constants[Port(i, 0)] = device.memory.to_device(flat)
+                self.constants[Port(i, 0)] = device.memory.to_device(np.frombuffer(node.Data, np.uint8))
             else:
                 spec, inner = node.Operator.spec, node.Operator.desc
                 fed = [sources.get(Port(i, j)) for j in range(len(spec.inputs(inner)))]

@@ -102,8 +102,7 @@ def validate(
     tensors = list(_all_tensors(spec, desc)) if is_well_formed else _well_formed_tensors(spec, desc)
     for name, tensor in tensors:
         is_output = "output" in spec.tensors[name.partition("[")[0]].kind.lower()
-        for rule, where, found, expected, remedy in _tensor(tensor, is_output, strict):
-            violations.append(_violation(spec, ConstraintFailure(rule, f"{name}.{where}", found, expected, remedy)))
+        violations += check_tensor(spec.name, name, tensor, strict, is_output)
     violations += _support(spec, desc, tensors, feature_level)
     if is_well_formed:
         violations += _activations(spec, desc, feature_level)
@@ -111,6 +110,14 @@ def validate(
         violations += [_violation(spec, broken) for broken in spec.constraints(desc)]
         violations += _sizes(spec, desc, strict)
     return violations
+
+
+def check_tensor(
+    operator: str, name: str, tensor: DML_BUFFER_TENSOR_DESC, strict: bool = False, is_output: bool = False
+) -> Iterator[Violation]:
+    """The rules that a tensor breaks by itself, (T1) to (T10), whose members are of the header's kinds."""
+    for rule, where, found, expected, remedy in _tensor(tensor, is_output, strict):
+        yield violation(operator, rule, f"{name}.{where}" if name else where, found, expected, remedy)
 
 
 def level_of(operator: str, level: object) -> FeatureLevel:

@@ -12,6 +12,7 @@
 (B8) Outputs share no memory with each other.
 (B9) A persistent resource is the one that the operator was initialised with.
 (B10) A binding lies in the memory of the operator's device.
+(B11) A call gives inputs by position, or by names that there are, each once.
 
 Explicit bindings are judged by the range that their tensors' TotalTensorSizeInBytes covers, arrays by the bytes of
 their elements. An array needs only its own bytes; the rounding up to 4 is for explicit bindings.

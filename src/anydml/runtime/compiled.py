@@ -17,8 +17,9 @@ from ..core.enums import DML_PERSISTENT_BUFFER_ALIGNMENT, ExecutionFlags
 from ..core.errors import Violation, error, kind_of, refuse
 from ..core.memory import address
 from ..core.strided_layout import Array
+from ..operators import spec_of
 from ..operators.schema import OperatorDesc, OperatorSpec, Tensor
-from ..operators.validate import check_values
+from ..operators.validate import check_values, validate
 from .binding import (
     DML_BUFFER_ARRAY_BINDING,
     DML_BUFFER_BINDING,
@@ -31,8 +32,9 @@ from .binding import (
     check_sharing,
     try_bind,
 )
+from .call import Names, arranged, names_of, operand, place_for, places_of
 from .persistent import KEPT, InitialisedResource, ResourceTag
-from .slots import Slot
+from .slots import Slot, slots_of
 
 if TYPE_CHECKING:
     from .._native import LayoutMatcher
@@ -82,6 +84,19 @@ class Operator(DeviceObject):
         self.spec = spec
         self.desc = desc
 
+    @classmethod
+    def of(cls, device: Context, desc: OperatorDesc) -> Operator:
+        """Of a desc that keeps the rules on a device; a DMLError with every violation of one that does not."""
+        violations = validate(desc, device.feature_level, device.strict)
+        if violations:
+            raise error(violations)
+        spec = spec_of(desc)
+        assert spec is not None
+        return cls(device, spec, desc)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Operator.of, (self.device, self.desc)
+
 
 class BindingProperties(NamedTuple):
     """``DML_BINDING_PROPERTIES``: what a dispatchable wants bound."""
@@ -102,10 +117,19 @@ class Compiled(DeviceObject, ABC):
     """Whether no value breaks a rule."""
 
     def __init__(
-        self, device: Context, name: str, inputs: list[Slot], outputs: list[Slot], in_place: bool = False
+        self,
+        device: Context,
+        name: str,
+        inputs: list[Slot],
+        outputs: list[Slot],
+        names: Names,
+        output_names: Sequence[str] = (),
+        in_place: bool = False,
     ) -> None:
         super().__init__(device)
         self.name = name
+        self._names = names
+        self._output_names = output_names
         self._in_place = in_place
         self._inputs = inputs
         self._outputs = outputs
@@ -163,6 +187,45 @@ class Compiled(DeviceObject, ABC):
                 return
         read, written = bind(self.device.memory, self.name, sides, False, bind_array)
         self._run(read, written, resource)
+
+    def __call__(self, /, *inputs: Any, out: Any = None, persistent: Array | None = None, **named: Any) -> Any:
+        """Runs it on arrays, as functions run: of any kind and strides, lists and buffers too; outputs are allocated.
+
+        Args:
+            inputs: in order, each of the data type and sizes of its desc; None for what the desc leaves out and for
+                what is OWNED_BY_DML. Numbers in lists become of that type. Those at the end may be left out, or given
+                by name: of an operator the member of its desc, of a graph what the input was named.
+            out: where to write, of any strides; a list where there are several outputs, a dictionary where they have
+                names. Returned.
+            persistent: what :meth:`initialise` returned, where an input is OWNED_BY_DML.
+
+        Returns:
+            The output, an array like the first input; a list where there are several, a dictionary where they have
+            names.
+
+        Raises:
+            DMLError: (A1) to (A4), (A7), (A12), (B1) to (B11), and what the operator demands of values. Nothing is
+                written then.
+        """
+        memory = self.device.memory
+        given = arranged(self.name, self._inputs, self._names, inputs, named)
+        arrays = [operand(memory, self.name, slot, each) for slot, each in zip(self._inputs, given, strict=True)]
+        there = [slot for slot in self._outputs if slot.tensor is not None]
+        wanted = places_of(self.name, there, bool(self._output_names), out)
+        places = {
+            slot.label: place_for(memory, self.name, slot, each) for slot, each in zip(there, wanted, strict=True)
+        }
+        written = [places[slot.label][1] if slot.label in places else None for slot in self._outputs]
+        self.dispatch(arrays, written, persistent=persistent)
+        like = next((each for each in given if each is not None), None)
+        results = {}
+        for (label, (place, own)), each in zip(places.items(), wanted, strict=True):
+            if place is not own:
+                memory.copy(place, own)
+            results[label] = memory.export(place if like is None else like, each, place)
+        if self._output_names:
+            return results
+        return [*results.values()] if len(results) > 1 else next(iter(results.values()))
 
     @property
     @abstractmethod
@@ -296,9 +359,16 @@ class CompiledOperator(Compiled):
     def __repr__(self) -> str:
         return f"<CompiledOperator {self.name} served by {self.engine}>"
 
-    def __init__(self, operator: Operator, served: KernelSelection, inputs: list[Slot], outputs: list[Slot]) -> None:
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Compiled anew, where it is unpickled or copied; what was initialised stays with this one."""
+        return CompiledOperator, (self._operator, self._flags)
+
+    def __init__(self, operator: Operator, flags: ExecutionFlags = ExecutionFlags.NONE) -> None:
         spec, device = operator.spec, operator.device
-        super().__init__(device, spec.name, inputs, outputs, spec.in_place)
+        inputs, outputs = slots_of(spec, operator.desc)
+        served = device.compile(spec, operator.desc, inputs, outputs, flags)
+        super().__init__(device, spec.name, inputs, outputs, names_of(inputs), in_place=spec.in_place)
+        self._operator, self._flags = operator, flags
         self.spec = spec
         self.desc = operator.desc
         self._served = served

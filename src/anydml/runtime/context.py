@@ -6,7 +6,7 @@ Operators, compiled operators and graphs take a context. :class:`anydml.Device` 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Self
 
 from ..backends import engines
 from ..backends.base import Declined, Engine, Kernel
@@ -57,6 +57,16 @@ class Context:
     def __repr__(self) -> str:
         strict = ", strict=True" if self.strict else ""
         return f"Device({self.name!r}, FeatureLevel.{self.feature_level.name}{strict})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.name, self.feature_level, self.strict, self.debug)
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Self:
+        """A place, which what is copied stays in."""
+        return self
 
     def compile(
         self,

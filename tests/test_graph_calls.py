@@ -1,0 +1,340 @@
+"""Calls of compiled operators and graphs with any arrays, their copies, and functions compiled for each signature."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+
+from anydml import (
+    DML_ACTIVATION_RELU_OPERATOR_DESC,
+    DML_BUFFER_TENSOR_DESC,
+    DML_CONSTANT_DATA_GRAPH_NODE_DESC,
+    DML_CUMULATIVE_SUMMATION_OPERATOR_DESC,
+    DML_GEMM_OPERATOR_DESC,
+    DML_GRAPH_DESC,
+    DML_JOIN_OPERATOR_DESC,
+    DML_OUTPUT_GRAPH_EDGE_DESC,
+    DML_SPLIT_OPERATOR_DESC,
+    CompiledOperator,
+    Device,
+    DMLError,
+    DMLTypeError,
+    Graph,
+    MatrixTransform,
+    TensorDataType,
+    TensorFlags,
+)
+from anydml.graph.compile import CompiledGraph
+from anydml.graph.desc import graph_of
+from anydml.operators.schema import OperatorDesc
+from cases import tensor
+from harness import assert_same
+
+DEVICE = Device("cpu")
+X = np.array([[1, -2, 3], [4, 5, -6]], np.float32)
+
+
+def operator(desc: OperatorDesc) -> CompiledOperator:
+    return DEVICE.compile_operator(DEVICE.create_operator(desc))
+
+
+def sums(data_type: str = "FLOAT32", **strides: Any) -> CompiledOperator:
+    packed = tensor((2, 3), data_type)
+    strided = {
+        side: DML_BUFFER_TENSOR_DESC(DataType=packed.DataType, Sizes=packed.Sizes, Strides=each)
+        for side, each in strides.items()
+    }
+    tensors = {"InputTensor": packed, "OutputTensor": packed, **strided}
+    return operator(DML_CUMULATIVE_SUMMATION_OPERATOR_DESC(**tensors, Axis=1))
+
+
+def product(with_c: bool = False) -> CompiledOperator:
+    matrix = tensor((2, 2))
+    return operator(
+        DML_GEMM_OPERATOR_DESC(
+            ATensor=matrix,
+            BTensor=matrix,
+            CTensor=matrix if with_c else None,
+            OutputTensor=matrix,
+            TransA=MatrixTransform.NONE,
+            TransB=MatrixTransform.NONE,
+            Alpha=1,
+            Beta=1,
+        )
+    )
+
+
+def twice() -> CompiledGraph:
+    """2 * x + y and x - y, with names."""
+    graph = Graph(DEVICE)
+    x, y = graph.input((2, 3), name="x"), graph.input((2, 3), name="y")
+    return graph.compile({"more": 2 * x + y, "less": x - y})
+
+
+def unnamed(count: int = 1) -> CompiledGraph:
+    graph = Graph(DEVICE)
+    x = graph.input((2, 3))
+    return graph.compile([x + 1, x + 2][:count])
+
+
+# Operands
+
+
+SUMS = np.cumsum(X, axis=1)
+KINDS: dict[str, Any] = {
+    "array": X,
+    "list": X.tolist(),
+    "list of integers": [[1, -2, 3], [4, 5, -6]],
+    "backward": np.ascontiguousarray(X[::-1, ::-1])[::-1, ::-1],
+    "columns": np.asfortranarray(X),
+    "spread": np.repeat(X, 2, axis=1)[:, ::2],
+    "buffer": memoryview(X),
+    "read-only": np.frombuffer(X.tobytes(), np.float32).reshape(2, 3),
+    "flat": X.ravel(),
+    "flat bytes": X.tobytes(),
+    "unaligned": np.frombuffer(b"_" + X.tobytes(), np.uint8)[1:].view(np.float32).reshape(2, 3),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("strides", [{}, {"InputTensor": (4, 1)}, {"OutputTensor": (1, 2)}], ids=str)
+def test_an_operator_takes_what_functions_take(kind: str, strides: dict[str, Any]) -> None:
+    x = KINDS[kind]
+    if kind.startswith("flat") and "InputTensor" in strides:
+        x = np.concatenate([X[0], [0], X[1]]).astype(np.float32)
+    found = sums(**strides)(x)
+    assert type(found) is np.ndarray
+    assert_same(np.ascontiguousarray(found), SUMS)
+
+
+def test_a_list_has_the_type_of_its_tensor() -> None:
+    assert_same(sums("INT32")([[1, 2, 3], [4, 5, 6]]), np.array([[1, 3, 6], [4, 9, 15]], np.int32))
+    assert_same(sums("UINT64")([[2**63, 1, 0]] * 2)[0], np.array([2**63, 2**63 + 1, 2**63 + 1], np.uint64))
+    graph = Graph(DEVICE)
+    x = graph.input((1,), "float64")
+    assert_same(graph.compile([x])([1e300]), np.array([1e300]))
+    with pytest.raises(
+        DMLError, match=r"CUMULATIVE_SUMMATION.InputTensor: found an array of float32, .* expected int32.*\(B6\)"
+    ):
+        sums("INT32")([[1.5, 2, 3], [4, 5, 6]])
+    with pytest.raises(DMLError, match=r"InputTensor: found an array of int64, .*\(B6\)"):
+        sums("UINT32")([[-1, 2, 3], [4, 5, 6]])
+    with pytest.raises(DMLError, match=r"InputTensor: found list \(1e\+300 is too large for float32\)"):
+        sums()([[1e300, 2, 3], [4, 5, 6]])
+    with pytest.raises(DMLError, match=r"InputTensor: found list .*\(A1\)"):
+        sums()([[1, 2, 3], [4]])
+
+
+@pytest.mark.parametrize("wrong", [X.astype(np.float64), X[0], X.T, X[..., None], np.float32(1), 3.0])
+def test_types_and_sizes_are_those_of_the_desc(wrong: Any) -> None:
+    with pytest.raises(DMLError, match=r"CUMULATIVE_SUMMATION.InputTensor: found .*\((B6|A1)\)"):
+        sums()(wrong)
+
+
+def test_what_a_desc_broadcasts_is_given_broadcast() -> None:
+    broadcast = sums(InputTensor=(0, 1))
+    assert_same(broadcast(np.broadcast_to(X[0], (2, 3))), np.cumsum([X[0], X[0]], axis=1, dtype=np.float32))
+    with pytest.raises(DMLError, match=r"InputTensor: found .* expected float32, .* strides \(0, 1\).*\(B6\)"):
+        broadcast(X)
+
+
+def test_tensors_in_tensors_out() -> None:
+    torch = pytest.importorskip("torch")
+    found = twice()(torch.tensor(X).T.contiguous().T, torch.ones(2, 3))
+    assert {type(each) for each in found.values()} == {torch.Tensor}
+    assert_same(found["more"].numpy(), 2 * X + 1)
+    out = torch.zeros(3, 2).T
+    assert sums()(torch.tensor(X), out=out) is out
+    assert_same(np.ascontiguousarray(out.numpy()), SUMS)
+
+
+# By position and by name
+
+
+def test_by_position_or_by_name() -> None:
+    y = np.ones((2, 3), np.float32)
+    for found in (twice()(X, y), twice()(X, y=y), twice()(y=y, x=X)):
+        assert list(found) == ["more", "less"]
+        assert_same(found["more"], 2 * X + 1)
+        assert_same(found["less"], X - 1)
+    a, b = X[:, :2], X[:, 1:]
+    assert_same(product()(BTensor=b, ATensor=a), a @ b)
+    assert_same(product(with_c=True)(a, CTensor=a, BTensor=b), a @ b + a)
+    assert_same(product()(a, b, None), a @ b)
+    join = operator(DML_JOIN_OPERATOR_DESC(InputTensors=[tensor((1,))] * 2, OutputTensor=tensor((2,)), Axis=0))
+    assert join(InputTensors=[[1], [2]]).tolist() == join([1], [2]).tolist() == [1, 2]
+
+
+def test_one_output_several_or_by_name() -> None:
+    assert_same(unnamed()(X), X + 1)
+    one, two = unnamed(2)(X)
+    assert_same(one, X + 1)
+    assert_same(two, X + 2)
+    whole, halves = tensor((4,)), [tensor((1,)), tensor((3,))]
+    split = operator(DML_SPLIT_OPERATOR_DESC(InputTensor=whole, OutputTensors=halves, Axis=0))
+    assert [each.tolist() for each in split([1, 2, 3, 4])] == [[1], [2, 3, 4]]
+    graph = Graph(DEVICE)
+    assert list(graph.compile({"y": -graph.input((1,))})([1])) == ["y"]
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: unnamed()(), r"graph.inputs\[0\]: found None, .*\(B2\)"),
+        (lambda: unnamed()(X, X), r"graph: found 2 inputs, expected at most 1: inputs\[0\] \(B11\)"),
+        (lambda: unnamed()(x=X), r"graph.x: found an input of that name, .*\(B11\). Inputs without names"),
+        (lambda: twice()(X), r"graph.y: found None, .*\(B2\)"),
+        (lambda: twice()(X, z=X), r"graph.z: found an input of that name, expected x or y, out or persistent \(B11\)"),
+        (lambda: twice()(X, X, y=X), r"graph.y: found an input that is given by position, too, .*\(B11\)"),
+        (lambda: twice()(X, y=X.T), r"graph.y: found an array of float32, sizes \(3, 2\).*\(B6\)"),
+        (lambda: product()(X[:, :2], X[:, :2], X[:, :2]), r"GEMM.CTensor: found .* the desc leaves it out \(B2\)"),
+        (lambda: product()(X[:, :2], C=1), r"GEMM.C: found .*expected ATensor, BTensor or CTensor, .*\(B11\)"),
+        (lambda: sums()(X, persistent=np.zeros(1, np.uint8)), r"persistent: found .*\(B9\)"),
+    ],
+)
+def test_what_no_call_is(call: Any, message: str) -> None:
+    with pytest.raises(DMLError, match=message):
+        call()
+
+
+def test_an_array_of_tensors_is_a_list() -> None:
+    join = operator(DML_JOIN_OPERATOR_DESC(InputTensors=[tensor((1,))] * 2, OutputTensor=tensor((2,)), Axis=0))
+    for wrong in ([[1]], np.zeros((2, 1), np.float32)):
+        with pytest.raises(DMLTypeError, match=r"JOIN.InputTensors: found .* expected a list of 2: .*\(B11\)"):
+            join(InputTensors=wrong)
+
+
+def test_names_stand_in_explanations() -> None:
+    assert twice().explain().splitlines()[1] == "inputs: x, y; outputs: more, less"
+    assert "inputs" not in unnamed().explain()
+    graph = Graph(DEVICE)
+    x = graph.input((1,), name="x")
+    text = graph.compile([x - graph.input((1,))]).explain()
+    assert "\ninputs: x, inputs[1]; outputs: outputs[0]\n" in text
+
+
+# Where to write
+
+
+@pytest.mark.parametrize(
+    "out", [np.zeros((2, 3), np.float32), np.zeros((3, 2), np.float32).T, np.zeros((4, 6), np.float32)[::2, ::2]]
+)
+def test_out_is_written_to_and_returned(out: np.ndarray) -> None:
+    for call in (sums(), sums(OutputTensor=(1, 2)), sums(OutputTensor=(4, 1))):
+        out[...] = 0
+        assert call(X, out=out) is out
+        assert_same(np.ascontiguousarray(out), SUMS)
+
+
+def test_out_of_several_outputs() -> None:
+    a, b = np.zeros((2, 2, 3), np.float32)
+    found = unnamed(2)(X, out=[a, b])
+    assert found[0] is a
+    assert found[1] is b
+    assert_same(a + b, 2 * X + 3)
+    found = twice()(X, X, out={"less": a})
+    assert found["less"] is a
+    assert_same(a, X - X)
+    assert_same(found["more"], 3 * X)
+
+
+def test_in_place_where_the_operator_may() -> None:
+    x = X.copy()
+    assert sums()(x, out=x) is x
+    assert_same(x, SUMS)
+    a = X[:, :2].copy()
+    with pytest.raises(DMLError, match=r"GEMM.OutputTensor: found memory shared with ATensor.*\(B7\)"):
+        product()(a, a, out=a)
+    assert_same(a, X[:, :2].copy())
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: sums()(X, out=X.astype(np.float64)), r"out: found float64 of shape \(2, 3\).*\(A4\)"),
+        (lambda: sums()(X, out=X.T), r"out: found float32 of shape \(3, 2\), .*\(A4\)"),
+        (lambda: sums()(X, out=np.frombuffer(X.tobytes(), np.float32).reshape(2, 3)), r"found a read-only .*\(A3\)"),
+        (lambda: sums()(X, out=np.broadcast_to(X[0], (2, 3))), r"found a read-only array.*\(A3\)"),
+        (lambda: sums()(X, out=[X]), r"out: found .*\(A1\)"),
+        (lambda: unnamed(2)(X, out=X), r"graph.out: .*expected a list of 2 arrays: outputs\[0\], outputs\[1\] \(A4\)"),
+        (lambda: twice()(X, X, out=[X, X]), r"graph.out: .*expected a dictionary of arrays, for more and less \(A4\)"),
+        (lambda: twice()(X, X, out={"most": X}), r"graph.out: .*expected a dictionary of arrays"),
+    ],
+)
+def test_what_is_not_written_to(call: Any, message: str) -> None:
+    with pytest.raises(DMLError, match=message):
+        call()
+
+
+# What is owned
+
+
+def owned() -> CompiledGraph:
+    graph = Graph(DEVICE)
+    weights = DML_BUFFER_TENSOR_DESC(DataType=TensorDataType.FLOAT32, Sizes=(2, 3), Flags=TensorFlags.OWNED_BY_DML)
+    return graph.compile([graph.input((2, 3), name="x") * graph.input(weights, name="w")])
+
+
+def test_what_is_owned_is_bound_before() -> None:
+    compiled = owned()
+    persistent = compiled.initialise([None, X])
+    for found in (compiled(X, persistent=persistent), compiled(X, None, persistent=persistent)):
+        assert_same(found, X * X)
+    with pytest.raises(DMLError, match=r"graph.w: found ndarray.*None: it is OWNED_BY_DML, bound at initialisation"):
+        compiled(X, X, persistent=persistent)
+    with pytest.raises(DMLError, match=r"persistent: found None.*\(B9\)"):
+        compiled(X)
+
+
+# Copies
+
+
+COPIES = pytest.mark.parametrize("copied", [copy.deepcopy, lambda each: pickle.loads(pickle.dumps(each))])
+
+
+@COPIES
+def test_what_is_compiled_is_compiled_anew(copied: Any) -> None:
+    for compiled in (sums(), sums(OutputTensor=(1, 2)), unnamed(), DEVICE.compile_graph(graph_of(sums()._operator))):
+        theirs = copied(compiled)
+        assert theirs is not compiled
+        assert theirs.explain() == compiled.explain()
+        assert_same(np.ascontiguousarray(theirs(X)), np.ascontiguousarray(compiled(X)))
+    theirs = copied(twice())
+    assert_same(theirs(y=X, x=X)["more"], 3 * X)
+    assert theirs.explain() == twice().explain()
+
+
+@COPIES
+def test_a_copy_is_initialised_for_itself(copied: Any) -> None:
+    compiled = owned()
+    persistent = compiled.initialise([None, X])
+    theirs = copied(compiled)
+    with pytest.raises(DMLError, match=r"persistent: found another buffer.*\(B9\)"):
+        theirs(X, persistent=persistent)
+    assert_same(theirs(X, persistent=theirs.initialise([None, 2 * X])), X * (2 * X))
+    assert_same(compiled(X, persistent=persistent), X * X)
+
+
+@COPIES
+def test_operators_and_flags_are_copied(copied: Any) -> None:
+    made = DEVICE.create_operator(
+        DML_ACTIVATION_RELU_OPERATOR_DESC(InputTensor=tensor((2,)), OutputTensor=tensor((2,)))
+    )
+    theirs = copied([made, made])
+    assert theirs[0] is theirs[1]
+    assert (theirs[0].desc, theirs[0].spec) == (made.desc, made.spec)
+
+
+@COPIES
+def test_a_constant_is_as_it_was_when_the_graph_was_compiled(copied: Any) -> None:
+    known = np.ones(4, np.uint8)
+    node = DML_CONSTANT_DATA_GRAPH_NODE_DESC(Data=known)
+    edge = DML_OUTPUT_GRAPH_EDGE_DESC(FromNodeIndex=0, FromNodeOutputIndex=0, GraphOutputIndex=0)
+    compiled = DEVICE.compile_graph(DML_GRAPH_DESC(InputCount=0, OutputCount=1, Nodes=[node], OutputEdges=[edge]))
+    known[:] = 2
+    assert copied(compiled)().tolist() == compiled().tolist() == [1, 1, 1, 1]
+    assert copied(node).Data.tolist() == [2, 2, 2, 2]
