@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import anydml
 from anydml import (
     DML_ACTIVATION_RELU_OPERATOR_DESC,
     DML_BUFFER_TENSOR_DESC,
@@ -338,3 +339,165 @@ def test_a_constant_is_as_it_was_when_the_graph_was_compiled(copied: Any) -> Non
     known[:] = 2
     assert copied(compiled)().tolist() == compiled().tolist() == [1, 1, 1, 1]
     assert copied(node).Data.tolist() == [2, 2, 2, 2]
+
+
+# Functions compiled for each signature
+
+
+@anydml.compile
+def scaled(x: Any, weights: Any, factor: float = 2) -> Any:
+    CALLS.append((x, weights, factor))
+    return anydml.relu(x @ weights) * factor
+
+
+CALLS: list[Any] = []
+
+
+def ones(*shape: int) -> np.ndarray:
+    return np.ones(shape, np.float32)
+
+
+def test_it_is_traced_for_each_signature() -> None:
+    CALLS.clear()
+    for _ in range(2):
+        assert scaled(ones(2, 3), ones(3, 1)).tolist() == [[6], [6]]
+        assert scaled(ones(1, 1), weights=ones(1, 2)).tolist() == [[2, 2]]
+        assert scaled(ones(1, 1), ones(1, 1), factor=3).tolist() == [[3]]
+        assert scaled(ones(1, 1), ones(1, 1), factor=-0.0).tolist() == [[0]]
+        assert scaled(ones(1, 1), ones(1, 1), factor=0.0).tolist() == [[0]]
+        assert scaled(ones(1, 1).astype(np.float16), ones(1, 1).astype(np.float16)).dtype == np.float16
+        # Strides are no part of it.
+        assert scaled(ones(3, 2).T[::-1], ones(6, 1)[::2]).tolist() == [[6], [6]]
+    assert len(CALLS) == 6
+    assert all(isinstance(each, anydml.Expression) for x, w, _ in CALLS for each in (x, w))
+
+
+def test_what_a_call_compiles_can_be_explained() -> None:
+    compiled = scaled.graph(ones(2, 3), ones(3, 1))
+    assert scaled.graph(2 * ones(2, 3), ones(3, 1)) is compiled
+    assert "\ninputs: x, weights; outputs: outputs[0]\n" in compiled.explain()
+    assert compiled(x=ones(2, 3), weights=ones(3, 1)).tolist() == [[6], [6]]
+
+
+def test_structures_go_in_and_come_out() -> None:
+    @anydml.compile(device="reference")
+    def both(pieces: list[Any], options: dict[str, Any]) -> Any:
+        joined = anydml.join(pieces, axis=options["axis"])
+        return {"joined": joined, "rest": (joined + options["bias"], [options["bias"]])}
+
+    a, b = ones(2, 1), 2 * ones(2, 2)
+    found = both([a, b], {"axis": 1, "bias": ones(3)})
+    assert found["joined"].tolist() == [[1, 2, 2]] * 2
+    assert type(found["rest"]) is tuple
+    assert found["rest"][0].tolist() == [[2, 3, 3]] * 2
+    assert found["rest"][1][0].tolist() == [1, 1, 1]
+    assert both.graph([a, b], {"axis": 1, "bias": ones(3)}).engine == "reference"
+    assert both([b], {"axis": -1, "bias": ones(1)})["rest"][0].tolist() == [[3, 3]] * 2
+
+
+def test_what_is_not_read_may_be_given() -> None:
+    second = anydml.compile(lambda x, y: y + 1)
+    assert second(ones(1), ones(2)).tolist() == [2, 2]
+    identity = anydml.compile(lambda x: x)
+    x = ones(2)
+    assert identity(x).tolist() == [1, 1]
+    assert not np.shares_memory(identity(x), x)
+
+
+def test_a_closed_over_array_is_a_constant() -> None:
+    known = np.array([1, 2], np.float32)
+    assert anydml.compile(lambda x: x * known)([ones(2)][0]).tolist() == [1, 2]
+
+
+def test_called_with_expressions_it_is_the_function_itself() -> None:
+    outer = anydml.compile(lambda x: scaled(x, x, factor=1) + 1)
+    assert outer(ones(2, 2)).tolist() == [[3, 3]] * 2
+    graph = Graph(DEVICE)
+    x = graph.input((1, 1))
+    assert graph.compile([scaled(x, ones(1, 1))])(ones(1, 1)).tolist() == [[2]]
+
+
+def test_the_64_signatures_called_last_are_kept() -> None:
+    traced = []
+
+    @anydml.compile
+    def counted(x: Any) -> Any:
+        traced.append(x.shape)
+        return -x
+
+    for size in range(1, 66):
+        counted(ones(size))
+        counted(ones(1))
+    assert len(traced) == 65
+    counted(ones(1))
+    counted(ones(65))
+    assert len(traced) == 65
+    counted(ones(2))
+    assert traced[65:] == [(2,)]
+
+
+def test_a_method_is_compiled() -> None:
+    class Layer:
+        def __init__(self, weights: np.ndarray) -> None:
+            self.weights = weights
+
+        @anydml.compile
+        def apply(self, x: Any) -> Any:
+            """x by weights"""
+            return x @ self.weights
+
+    assert Layer(2 * ones(1, 1)).apply(ones(1, 1)).tolist() == [[2]]
+    assert Layer(3 * ones(1, 1)).apply(ones(1, 1)).tolist() == [[3]]
+    assert (Layer.apply.__name__, Layer.apply.__doc__) == ("apply", "x by weights")
+
+
+def test_kinds_of_arrays() -> None:
+    torch = pytest.importorskip("torch")
+    negated = anydml.compile(lambda x: -x)
+    assert type(negated(torch.ones(2))) is torch.Tensor
+    assert negated(memoryview(np.array([1, 2], np.int8))).tolist() == [-1, -2]
+    times = anydml.compile(lambda x, factor, dtype: (x * factor).astype(dtype))
+    assert times(ones(2), np.float32(3), np.int32).tolist() == [3, 3]
+
+
+def plain(x: Any) -> Any:
+    return x + 1
+
+
+def test_functions_are_pickled_and_copied() -> None:
+    assert pickle.loads(pickle.dumps(scaled)) is scaled
+    assert copy.deepcopy(scaled) is scaled
+    compiled = anydml.compile(plain, device="reference")
+    theirs = pickle.loads(pickle.dumps(compiled))
+    assert theirs is not compiled
+    assert (repr(theirs), theirs.device.name) == (repr(compiled), "reference")
+    assert theirs(ones(1)).tolist() == [2]
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: anydml.compile(3), r"compile.function: found int 3, expected a function of arrays \(G9\)"),
+        (lambda: anydml.compile(plain, flags=1), r"compile.flags: found .*\(D4\)"),
+        (lambda: anydml.compile(plain, device="tpu"), r"Device.name: .*\(D1\)"),
+        (lambda: anydml.compile(lambda x: X)(X), r"<lambda>.return: found ndarray.*, expected an Expression.*\(G12\)"),
+        (lambda: anydml.compile(lambda x: None)(X), r"<lambda>.return: found None"),
+        (lambda: anydml.compile(lambda x: [])(X), r"compile.outputs: found list .*\(G9\)"),
+        (lambda: anydml.compile(plain)(3), r"plain.return: found int 4"),
+        (lambda: anydml.compile(lambda x, y: x)(X, {1}), r"<lambda>: found an option without .*set.*\(G12\)"),
+        (lambda: anydml.compile(plain)(X.astype(">f4")), r"plain.arrays\[0\]: .*\(A2\)"),
+        (lambda: anydml.compile(plain)(np.zeros((0, 2), np.float32)), r"input.shape\[0\]: found 0, .*\(T2\)"),
+        (lambda: anydml.compile(lambda x: x if x else -x)(X), r"Expression.bool\(\)"),
+        (lambda: anydml.compile(lambda x: anydml.relu(x, out=X))(X), r"ACTIVATION_RELU.out: .*\(G9\)"),
+    ],
+)
+def test_what_is_not_compiled(call: Any, message: str) -> None:
+    with pytest.raises(DMLError, match=message):
+        call()
+
+
+def test_what_the_function_raises_is_raised() -> None:
+    with pytest.raises(TypeError, match="missing 1 required positional argument"):
+        anydml.compile(lambda x, y: x)(X)
+    assert "compile" in dir(anydml)
+    assert "compile" not in anydml.__all__

@@ -53,6 +53,7 @@ from .runtime.compiled import BindingProperties, CompiledOperator, Operator, Ope
 if TYPE_CHECKING:
     from ._generated import *  # noqa: F403
     from .frontends.directmlx import Expression, Graph
+    from .frontends.tracing import compile as compile
     from .graph.compile import CompiledGraph
     from .graph.desc import (
         DML_CONSTANT_DATA_GRAPH_NODE_DESC,
@@ -131,6 +132,7 @@ _ELSEWHERE = {
     "CompiledGraph": "graph.compile",
     "Expression": "frontends.directmlx",
     "Graph": "frontends.directmlx",
+    "compile": "frontends.tracing",
     **{name: f"functions.{file}" for name, file in FUNCTIONS.items()},
 }
 """Names that are loaded on first use, by their modules."""
@@ -151,4 +153,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__, *FUNCTIONS})
+    return sorted({*globals(), *__all__, *_ELSEWHERE})

@@ -74,7 +74,7 @@ def resolve(
     shapes = tuple(
         [(w, None if x is None else (data_type_of(name, w, x), tuple(x.shape))) for w, x in operands.items()]
     )
-    key = device, name, shapes, tuple([(member, _exact(value)) for member, value in members.items()]), last_sizes
+    key = device, name, shapes, tuple([(member, exact(value)) for member, value in members.items()]), last_sizes
     try:
         found = _DESCRIBED.get(key)
     except TypeError:  # what can't be hashed is refused
@@ -87,12 +87,12 @@ def resolve(
     return found
 
 
-def _exact(value: Any) -> Any:
+def exact(value: Any) -> Any:
     """Tells values apart that are equal: 0.0 and -0.0, 1 and True."""
     if isinstance(value, tuple):
-        return tuple(map(_exact, value))
+        return tuple(map(exact, value))
     if isinstance(value, (OperatorDesc, DML_SCALE_BIAS)):
-        return type(value), *[_exact(getattr(value, each.name)) for each in fields(value)]
+        return type(value), *[exact(getattr(value, each.name)) for each in fields(value)]
     return value.hex() if type(value) is float else (type(value), value)
 
 
