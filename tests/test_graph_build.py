@@ -277,7 +277,7 @@ def test_the_picture_of_a_graph() -> None:
     svg = draw_graph(compiled, times)
     texts = [each.text for each in ElementTree.fromstring(svg).iter() if each.tag.endswith("text")]
     merged = ("ELEMENT_WISE_ADD1", "+ ACTIVATION_RELU", "+ ELEMENT_WISE_MULTIPLY")
-    for text in ("inputs[0]", *merged, "weights {2, 3}", "to outputs[0]"):
+    for text in ("inputs[0]", *merged, "weights {2, 3}", "outputs[0]"):
         assert text in texts
     assert "inputs[1]" not in texts
     assert sum(" us" in str(text) or " ms" in str(text) for text in texts) == 1

@@ -32,10 +32,21 @@ def tint(colour: str) -> str:
 
 
 def glyphs(
-    x: float, y: float, text: str, size: int = 15, fill: str = INK, anchor: str = "start", bold: bool = False
+    x: float,
+    y: float,
+    text: str,
+    size: int = 15,
+    fill: str = INK,
+    anchor: str = "start",
+    bold: bool = False,
+    length: float | None = None,
 ) -> str:
-    """Text whose line is centred at y; no renderer agrees with another on dominant-baseline."""
+    """Text whose line is centred at y; no renderer agrees with another on dominant-baseline.
+
+    With a length, browsers make it so long in whatever font they have; other renderers let it be as it is.
+    """
     weight = ' font-weight="700"' if bold else ""
+    weight += "" if length is None else f' textLength="{length:.6g}" lengthAdjust="spacingAndGlyphs"'
     place = f'x="{x:.6g}" y="{y + 0.35 * size:.6g}" font-size="{size}" fill="{fill}"'
     return f'<text {place} text-anchor="{anchor}"{weight}>{escape(text)}</text>'
 

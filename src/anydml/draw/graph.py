@@ -4,37 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from html import escape
-from typing import NamedTuple
+from math import ceil
+from textwrap import wrap
+from unicodedata import east_asian_width
 
 from ..graph.compile import CompiledGraph
 from ..graph.ir import Step
 from ..graph.verify import GRAPH, Port
 from ..operators.pointwise_chain import names_of
-from .boxes import (
-    FONT,
-    INK,
-    LINE,
-    MUTED,
-    PANEL,
-    TRACED,
-    WHITE,
-    Box,
-    placed,
-    spans_of,
-    stacked,
-    text_line,
-)
+from ..operators.schema import Tensor
+from .boxes import FONT, INK, LINE, MUTED, PANEL, TRACED, WHITE, Box, glyphs, placed, stacked
+from .layers import Vertex, layered
 from .text import braces
 
-_ACROSS, _DOWN = 28.0, 34.0
-"""Room between boxes."""
-
-
-class _Vertex(NamedTuple):
-    """A box of the picture, with the numbers of those that feed it."""
-
-    box: Box
-    sources: list[int]
+_ADVANCE = 0.6
+"""Of a character, in ems, which browsers are told to keep to, whatever their font."""
+_ROOM = 0.75
+"""For a character, in ems; in a renderer that has none of the fonts a name in capitals takes about as much."""
+_NARROWEST = 180.0
+"""Of a picture, so that its title has room for its words."""
 
 
 def draw_graph(graph: CompiledGraph, seconds: Sequence[float] | None = None) -> str:
@@ -51,82 +39,76 @@ def draw_graph(graph: CompiledGraph, seconds: Sequence[float] | None = None) -> 
 
     >>> from anydml import *
     >>> graph = Graph(Device("cpu"))
-    >>> x = graph.input(DML_BUFFER_TENSOR_DESC(DataType=TensorDataType.FLOAT32, Sizes=(3,)))
-    >>> draw_graph(graph.compile([x + x]))[:40]
+    >>> x = graph.input((3,), name="x")
+    >>> draw_graph(graph.compile({"double": x + x}))[:40]
     '<svg xmlns="http://www.w3.org/2000/svg" '
     """
-    vertices = _vertices(graph, seconds)
-    rows: dict[int, list[int]] = {}
-    for i, row in enumerate(_rows(vertices)):
-        rows.setdefault(row, []).append(i)
-    widths = {row: sum(vertices[i].box.width + _ACROSS for i in members) for row, members in rows.items()}
-    width = max(widths.values(), default=0.0)
-    places: dict[int, tuple[float, float]] = {}
-    heights = [max(vertices[i].box.height for i in rows[row]) for row in sorted(rows)]
-    for row, (top, _) in zip(sorted(rows), spans_of(heights, _DOWN), strict=True):
-        left = (width - widths[row] + _ACROSS) / 2
-        for i in rows[row]:
-            places[i] = (left, top)
-            left += vertices[i].box.width + _ACROSS
-    # The middle of such a curve is three quarters as far aside as its handles.
-    aside = (max((vertex.box.width for vertex in vertices), default=0.0) / 2 + 14) / 0.75
-    edges = [
-        _edge(vertices[source].box, places[source], vertex.box, places[i], aside)
-        for i, vertex in enumerate(vertices)
-        for source in vertex.sources
-    ]
-    boxes = [placed(*places[i], vertex.box.body) for i, vertex in enumerate(vertices)]
-    bottom = spans_of(heights, _DOWN)[-1][1] if heights else 0.0
-    heading = text_line(graph.explain().partition("\n")[0], 13, MUTED)
-    body = placed(0, heading.height + 16, "".join([*edges, *boxes]))
-    inside = Box(max(width, heading.width), bottom + heading.height + 16, heading.body + body)
-    return _document(inside)
+    picture = layered(_vertices(graph, seconds))
+    width = max(picture.width, _NARROWEST)
+    title = wrap(graph.explain().partition("\n")[0], int(width / (13 * _ROOM)))
+    heading = stacked([_line(each, 13, MUTED) for each in title], 0, centred=True)
+    return _document(stacked([heading, picture], 16, centred=True))
 
 
-def _vertices(graph: CompiledGraph, seconds: Sequence[float] | None) -> list[_Vertex]:
-    """Inputs that are not weights first, then a box for each kernel."""
+def _vertices(graph: CompiledGraph, seconds: Sequence[float] | None) -> list[Vertex]:
+    """Inputs that are not weights first, then a box for each kernel, and those of the outputs."""
     numbers: dict[int, int] = {}
-    vertices: list[_Vertex] = []
-    for i, tensor in enumerate(graph.inputs):
+    vertices: list[Vertex] = []
+    for i, (name, tensor) in enumerate(zip(graph.input_names, graph.inputs, strict=True)):
         if tensor is not None and not tensor.Flags:
             numbers[GRAPH - i] = len(vertices)
-            text = [f"inputs[{i}]", f"{tensor.DataType.name} {braces(tensor.Sizes)}"]
-            vertices.append(_Vertex(_panel([text_line(each, 13) for each in text], PANEL), []))
+            vertices.append(Vertex(_end(name, tensor), []))
     longest = max(seconds, default=0.0) if seconds else 0.0
+    given_by: dict[int, int] = {}
     for i, step in enumerate(graph.steps):
         fed = [place.port for place in step.reads if place is not None]
         sources = {GRAPH - port.number if port.node == GRAPH else port.node for port in fed}
-        lines = _lines(
-            step, graph.named_outputs(step), graph.prepared, None if seconds is None else (seconds[i], longest)
-        )
+        lines = _lines(step, graph.prepared, None if seconds is None else (seconds[i], longest))
         feeding = [numbers[source] for source in sorted(sources) if source in numbers]
         for place in step.writes:
             if place is not None:
                 numbers[place.port.node] = len(vertices)
-        vertices.append(_Vertex(_panel(lines, WHITE), feeding))
+        given_by |= dict.fromkeys(graph.outputs_of(step), len(vertices))
+        vertices.append(Vertex(_panel(lines, WHITE), feeding))
+    for i, (name, tensor) in enumerate(zip(graph.output_names, graph.outputs, strict=True)):
+        # What is constant, no kernel gives.
+        sources_of_output = [given_by[i]] if i in given_by else []
+        if tensor is not None:
+            vertices.append(Vertex(_end(name, tensor), sources_of_output))
     return vertices
 
 
-def _lines(
-    step: Step, outputs: Sequence[str], prepared: Collection[Port], time: tuple[float, float] | None
-) -> list[Box]:
+def _end(name: str, tensor: Tensor) -> Box:
+    """An input or an output of the graph."""
+    return _panel([_line(name, 13, bold=True), _line(f"{tensor.DataType.name} {braces(tensor.Sizes)}", 12)], PANEL)
+
+
+def _lines(step: Step, prepared: Collection[Port], time: tuple[float, float] | None) -> list[Box]:
     spec, desc = step.vertex.spec, step.vertex.desc
     first, *others = names_of(desc)
     if step.vertex.folded:
         others.insert(0, step.vertex.folded)
-    lines = [text_line(first, 14, INK, bold=True), *[text_line(f"+ {name}", 13, TRACED) for name in others]]
+    lines = [_line(first, 14, INK, bold=True), *[_line(f"+ {name}", 13, TRACED) for name in others]]
+    lines += [_line(title, 12, MUTED) for title in step.vertex.titles]
     written = [tensor for _, tensor in spec.outputs(desc) if tensor is not None]
-    lines += [text_line(f"{tensor.DataType.name} {braces(tensor.Sizes)}", 12) for tensor in written]
+    lines += [_line(f"{tensor.DataType.name} {braces(tensor.Sizes)}", 12) for tensor in written]
     inputs = zip(step.vertex.sources, spec.inputs(desc), strict=True)
     weights = [each for port, (_, each) in inputs if each is not None and (each.Flags or port in prepared)]
-    lines += [text_line(f"weights {braces(tensor.Sizes)}", 11, MUTED) for tensor in weights]
-    lines += [text_line(f"to {each}", 11, MUTED) for each in outputs]
+    lines += [_line(f"weights {braces(tensor.Sizes)}", 11, MUTED) for tensor in weights]
     served = step.served.engine.name
     if time is None:
-        return [*lines, text_line(served, 11, MUTED)]
+        return [*lines, _line(served, 11, MUTED)]
     taken, longest = time
     bar = f'<rect width="{120 * taken / longest if longest else 0:.6g}" height="5" fill="{TRACED}"/>'
-    return [*lines, text_line(f"{served}, {_time(taken)}", 11, MUTED), Box(120, 5, bar)]
+    return [*lines, _line(f"{served}, {_time(taken)}", 11, MUTED), Box(120, 5, bar)]
+
+
+def _line(text: str, size: int, fill: str = INK, bold: bool = False) -> Box:
+    """Text in the middle of its room, which is right in whatever font it is shown."""
+    columns = sum(2 if east_asian_width(each) in "WF" else 1 for each in text)
+    width, height = columns * size * _ROOM, 1.4 * size
+    body = glyphs(width / 2, height / 2, text, size, fill, "middle", bold, columns * size * _ADVANCE)
+    return Box(width, height, body)
 
 
 def _time(seconds: float) -> str:
@@ -134,36 +116,18 @@ def _time(seconds: float) -> str:
 
 
 def _panel(lines: Sequence[Box], fill: str) -> Box:
-    inside = stacked(lines, 2)
+    inside = stacked(lines, 2, centred=True)
     width, height = inside.width + 24, inside.height + 16
     panel = f'<rect width="{width:.6g}" height="{height:.6g}" rx="8" fill="{fill}" stroke="{LINE}"/>'
     return Box(width, height, panel + placed(12, 8, inside.body))
 
 
-def _rows(vertices: Sequence[_Vertex]) -> list[int]:
-    """The row of each: below all that feed it. What feeds comes first."""
-    rows: list[int] = []
-    for vertex in vertices:
-        rows.append(1 + max((rows[source] for source in vertex.sources), default=-1))
-    return rows
-
-
-def _edge(source: Box, start: tuple[float, float], target: Box, end: tuple[float, float], aside: float) -> str:
-    """A curve from the bottom of a box to the top of another; one that passes others by bends to the right."""
-    x1, y1 = start[0] + source.width / 2, start[1] + source.height
-    x2, y2 = end[0] + target.width / 2, end[1]
-    bend = (y2 - y1) / 2
-    aside = 0.0 if y2 - y1 < 2 * _DOWN else aside
-    curve = f"M{x1:.6g} {y1:.6g}C{x1 + aside:.6g} {y1 + bend:.6g} {x2 + aside:.6g} {y2 - bend:.6g} {x2:.6g} {y2:.6g}"
-    return f'<path d="{curve}" fill="none" stroke="{LINE}" stroke-width="2"/>'
-
-
 def _document(inside: Box) -> str:
-    width, height = inside.width + 64, inside.height + 56
+    width, height = ceil(inside.width) + 64, ceil(inside.height) + 56
     svg = (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}"'
-        f' viewBox="0 0 {width:.0f} {height:.0f}" role="img" font-family="{FONT}"><title>{escape("graph")}</title>'
-        f'<rect x="1" y="1" width="{width - 2:.0f}" height="{height - 2:.0f}" rx="12" fill="{WHITE}" stroke="#d0d0d0"/>'
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}"'
+        f' viewBox="0 0 {width} {height}" role="img" font-family="{FONT}"><title>{escape("graph")}</title>'
+        f'<rect x="1" y="1" width="{width - 2}" height="{height - 2}" rx="12" fill="{WHITE}" stroke="#d0d0d0"/>'
         f"{placed(32, 28, inside.body)}</svg>\n"
     )
     return svg.encode("ascii", "xmlcharrefreplace").decode()

@@ -161,7 +161,7 @@ class CompiledGraph(Compiled):
         self._seconds: list[list[float]] | None = None
         """Of each step in each dispatch, where they are measured."""
         names = {name: i for i, name in read.items()}
-        super().__init__(device, "graph", inputs, outputs, names, [*named.values()])
+        super().__init__(device, "graph", inputs, outputs, names, bool(named))
         self._fit = _fit(inputs) if device.memory.is_host else None
         self._places: dict[Port, int] = {}
         """Where in the persistent resource lies what is prepared."""
@@ -188,8 +188,7 @@ class CompiledGraph(Compiled):
         lines[0] += f"; {packed} bytes of prepared filters" if packed else ""
         bound = self._made_of[3]
         if bound.input_names or bound.output_names:
-            sides = [", ".join(slot.label for slot in side) for side in (self._inputs, self._outputs)]
-            lines.append(f"inputs: {sides[0]}; outputs: {sides[1]}")
+            lines.append(f"inputs: {', '.join(self.input_names)}; outputs: {', '.join(self.output_names)}")
         lines += self._notes
         steps = (*self._preparation, *self.steps)
         lines += [f"{step.vertex.name}: {step.served.explain(step.vertex.spec)}" for step in steps]
@@ -200,11 +199,11 @@ class CompiledGraph(Compiled):
         """What is computed when weights are bound, once."""
         return self._places
 
-    def named_outputs(self, step: Step) -> list[str]:
-        """The outputs of the graph that a step gives, as a dispatch calls them."""
+    def outputs_of(self, step: Step) -> list[int]:
+        """The numbers of the graph's outputs that a step gives."""
         given = {place.port for place in step.writes if place is not None}
         ends = {number: port for port, number in self._direct.items()} | dict(self._copied)
-        return [self._outputs[number].label for number in sorted(ends) if ends[number] in given]
+        return [number for number in sorted(ends) if ends[number] in given]
 
     def times(
         self, inputs: Sequence[Any], outputs: Sequence[Any], *, persistent: Array | None = None, runs: int = 7

@@ -36,6 +36,8 @@ class Vertex:
     sources: list[Port | None]
     folded: str = ""
     """The operator that became part of it."""
+    titles: tuple[str, ...] = ()
+    """What the desc of the graph calls the nodes that it was made of, where they have names."""
 
 
 class Network:
@@ -69,7 +71,7 @@ class Network:
             else:
                 spec, inner = node.Operator.spec, node.Operator.desc
                 fed = [sources.get(Port(i, j)) for j in range(len(spec.inputs(inner)))]
-                self.vertices[i] = Vertex(named(desc, i), spec, inner, fed)
+                self.vertices[i] = Vertex(named(desc, i), spec, inner, fed, titles=(node.Name,) if node.Name else ())
         self._numbers = count(len(desc.Nodes))
         self.owned = _owned(desc)
         self.prepared: dict[int, Vertex] = {}

@@ -123,13 +123,13 @@ class Compiled(DeviceObject, ABC):
         inputs: list[Slot],
         outputs: list[Slot],
         names: Names,
-        output_names: Sequence[str] = (),
+        by_name: bool = False,
         in_place: bool = False,
     ) -> None:
         super().__init__(device)
         self.name = name
         self._names = names
-        self._output_names = output_names
+        self._by_name = by_name
         self._in_place = in_place
         self._inputs = inputs
         self._outputs = outputs
@@ -158,6 +158,17 @@ class Compiled(DeviceObject, ABC):
     def outputs(self) -> list[Tensor | None]:
         """Likewise of the outputs."""
         return [slot.tensor for slot in self._outputs]
+
+    @property
+    def input_names(self) -> list[str]:
+        """What messages and pictures call the inputs: by the members of a desc, or the names that a graph has for them,
+        or by their numbers."""
+        return [slot.label for slot in self._inputs]
+
+    @property
+    def output_names(self) -> list[str]:
+        """Likewise of the outputs."""
+        return [slot.label for slot in self._outputs]
 
     def binding_properties(self) -> BindingProperties:
         """What has to be bound for a dispatch."""
@@ -211,7 +222,7 @@ class Compiled(DeviceObject, ABC):
         given = arranged(self.name, self._inputs, self._names, inputs, named)
         arrays = [operand(memory, self.name, slot, each) for slot, each in zip(self._inputs, given, strict=True)]
         there = [slot for slot in self._outputs if slot.tensor is not None]
-        wanted = places_of(self.name, there, bool(self._output_names), out)
+        wanted = places_of(self.name, there, self._by_name, out)
         places = {
             slot.label: place_for(memory, self.name, slot, each) for slot, each in zip(there, wanted, strict=True)
         }
@@ -223,7 +234,7 @@ class Compiled(DeviceObject, ABC):
             if place is not own:
                 memory.copy(place, own)
             results[label] = memory.export(place if like is None else like, each, place)
-        if self._output_names:
+        if self._by_name:
             return results
         return [*results.values()] if len(results) > 1 else next(iter(results.values()))
 

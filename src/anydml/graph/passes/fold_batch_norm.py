@@ -106,6 +106,7 @@ def _fold(network: Network, convolution: Vertex, normalization: Vertex) -> bool:
     ]
     convolution.desc, convolution.sources = folded, [x, *made]
     convolution.folded = normalization.spec.name
+    convolution.titles += normalization.titles
     return True
 
 

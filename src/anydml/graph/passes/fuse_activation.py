@@ -27,6 +27,7 @@ def fuse_activations(network: Network) -> None:
         if producer is None or fused is None:
             continue
         producer.desc = fused
+        producer.titles += activation.titles
         given_by[Port(i, 0)] = source
         network.notes.append(f"{activation.name} fused into {producer.name}")
     network.replace(given_by)

@@ -91,7 +91,8 @@ def _both(producer: Vertex, vertex: Vertex, port: Port) -> Vertex | None:
     chain = PointwiseChain(
         Inputs=tuple([tensor for _, tensor in inputs]), OutputTensor=last.OutputTensor, links=tuple(links)
     )
-    return type(vertex)(f"{producer.name} + {vertex.name}", POINTWISE_CHAIN, chain, [source for source, _ in inputs])
+    name, titles = f"{producer.name} + {vertex.name}", producer.titles + vertex.titles
+    return type(vertex)(name, POINTWISE_CHAIN, chain, [source for source, _ in inputs], titles=titles)
 
 
 def _moved(link: ChainStep, before: int, count: int) -> tuple[int, ...]:
