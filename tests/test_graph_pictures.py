@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,6 +20,7 @@ from anydml import (
     Device,
     Graph,
 )
+from anydml.cli import main
 from anydml.draw import draw_graph
 from anydml.draw.boxes import Box
 from anydml.draw.layers import Vertex, layered
@@ -253,3 +256,38 @@ def test_rows_of_a_picture() -> None:
     assert picture.height == 4 * 20 + 3 * 44
     assert picture.body.count("<polygon") == 5
     assert layered([]) == Box(0, 0, "")
+
+
+def test_a_model_has_the_names_of_its_resources(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Those that the options of calls have, and those that are read or written several times, with a number."""
+    four, two = ({"DataType": "FLOAT32", "Sizes": [size]} for size in (4, 2))
+    values = {"initialValuesDataType": "FLOAT32", "initialValues": [1, 2, 3, 4]}
+
+    def negated(tensor: Any) -> Any:
+        return {"type": "DML_OPERATOR_ELEMENT_WISE_NEGATE", "desc": {"InputTensor": tensor, "OutputTensor": tensor}}
+
+    def dispatch(name: str, source: Any, target: Any) -> Any:
+        bound = {"InputTensor": source, "OutputTensor": target}
+        return {"type": "dispatch", "dispatchable": name, "bindings": bound}
+
+    model = {
+        "resources": dict.fromkeys(("out", "B"), values),
+        "dispatchables": {"whole": negated(four), "half": negated(two)},
+        "commands": [
+            dispatch("whole", "out", "B"),
+            {"type": "print", "resource": "B"},
+            dispatch("half", {"name": "out", "elementCount": 2}, {"name": "B", "elementCount": 2}),
+        ],
+    }
+    path = tmp_path / "model.json"
+    path.write_text(json.dumps(model))
+    assert main(["draw", "--graph", str(path)]) == 0
+    found = [text for text, _ in texts(capsys.readouterr().out)]
+    assert sorted(set(found) & {"out", "out (2)", "out (3)", "B", "B (2)", "whole", "half"}) == [
+        "B",
+        "B (2)",
+        "half",
+        "out (2)",
+        "out (3)",
+        "whole",
+    ]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
+from itertools import count
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,6 +17,7 @@ from ..graph.compile import CompiledGraph
 from ..operators.schema import Tensor
 from ..operators.shape_inference import is_input
 from ..runtime.binding import DML_BUFFER_BINDING
+from ..runtime.call import OPTIONS_OF_CALLS
 
 
 class _Written(NamedTuple):
@@ -45,18 +47,23 @@ class Connected:
         self.graph = Graph(session.device)
         self._written: dict[str, list[_Written]] = {}
         self._inputs: dict[tuple[str, int, Tensor], Expression] = {}
+        self._names: list[str] = []
+        """Of inputs."""
         self._memory: list[Array] = []
-        self._read: dict[int, Expression] = {}
-        outputs: dict[int, Expression] = {}
+        self._read: set[Expression] = set()
+        outputs: dict[Expression, str] = {}
         for command in session.model.commands:
             if isinstance(command, Dispatch):
                 self._add(command)
             else:
                 shown = self._written.get(command.resource, ())
-                outputs |= {id(each.expression): each.expression for each in shown}
-        last = [each.expression for written in self._written.values() for each in written]
-        outputs |= {id(each): each for each in last if id(each) not in self._read}
-        self.compiled: CompiledGraph = self.graph.compile(list(outputs.values()))
+                outputs |= {each.expression: command.resource for each in shown}
+        last = [(each.expression, name) for name, written in self._written.items() for each in written]
+        outputs |= {each: name for each, name in last if each not in self._read}
+        names: dict[str, Expression] = {}
+        for each, name in outputs.items():
+            names[_unlike(name, names)] = each
+        self.compiled: CompiledGraph = self.graph.compile(names)
 
     def times(self) -> list[float]:
         """How long each kernel takes on what the model's resources begin with, in seconds."""
@@ -100,18 +107,26 @@ class Connected:
         if not found:
             key = name, start, tensor
             if key not in self._inputs:
-                self._inputs[key] = self.graph.input(tensor)
+                taken = [*OPTIONS_OF_CALLS, *self._names]
+                self._names.append(_unlike(name, taken))
+                self._inputs[key] = self.graph.input(tensor, name=self._names[-1])
                 self._memory.append(np.frombuffer(self.session.memory[name], np.uint8)[start : start + size])
             return self._inputs[key]
         if len(found) > 1 or (found[0].start, found[0].end) != (start, start + size):
             raise error([_not_whole(command, label, name, found)])
         source = found[0].expression
-        self._read[id(source)] = source
+        self._read.add(source)
         return source.reinterpret(tensor.DataType, tensor.Sizes, tensor.Strides)
 
     def _name(self, binding: DML_BUFFER_BINDING) -> str:
         """The resource that it is of."""
         return next(name for name, memory in self.session.memory.items() if memory is binding.Buffer)
+
+
+def _unlike(name: str, others: Container[str]) -> str:
+    """A resource's name, with a number where several inputs or outputs are of it."""
+    names = (f"{name} ({number})" if number > 1 else name for number in count(1))
+    return next(each for each in names if each not in others)
 
 
 def _others(used: Dispatchable) -> dict[str, Any]:

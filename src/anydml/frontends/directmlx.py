@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from math import copysign, inf, prod
 from types import NoneType
@@ -371,7 +371,11 @@ class Graph:
         number = len(self._inputs) if index is None else plain(index)
         if type(number) is not int or number in self._inputs or not 0 <= number < 2**20:
             raise _error("input", "index", kind_of(index), "an integer, of an input that is not there yet", "(G9)")
-        _check_name("input", "name", name, self._names.values())
+        if not isinstance(name, str):
+            raise _error("input", "name", kind_of(name), "a string", "(G11)")
+        if name in OPTIONS_OF_CALLS or (name and name in self._names.values()):
+            expected = f"another than those of inputs that are there, and than {listing(OPTIONS_OF_CALLS, 'and')}"
+            refuse("input", "(G11)", "name", repr(name), expected)
         self._inputs[number] = tensor
         self._names[number] = name
         return Expression(self, Port(GRAPH, number), tensor)
@@ -472,7 +476,9 @@ class Graph:
         """
         names = list(outputs) if isinstance(outputs, Mapping) else []
         for i, name in enumerate(names):
-            _check_name("compile", f"outputs[{i}]", name or None, ())
+            if not isinstance(name, str) or not name:
+                expected = "a name, a string of at least one character"
+                raise _error("compile", f"outputs[{i}]", kind_of(name), expected, "(G11)")
         ends = self._ends(list(outputs.values()) if isinstance(outputs, Mapping) else outputs)
         numbers = {node: i for i, node in enumerate(self._needed(end.port.node for end in ends))}
         into, between = [], []
@@ -623,15 +629,6 @@ class ExpressionAdapter:
         except DMLError as problem:
             names = {label: argument_label(label) for label in operands}
             raise error(in_function_terms(problem.violations, device, names)) from None
-
-
-def _check_name(operator: str, where: str, name: object, others: Collection[str]) -> None:
-    """Rule (G11)."""
-    if not isinstance(name, str):
-        raise _error(operator, where, kind_of(name), "a string of at least one character", "(G11)")
-    if name in OPTIONS_OF_CALLS or (name and name in others):
-        expected = "a name that no other input has" if name in others else "another: calls have an option of that name"
-        refuse(operator, "(G11)", where, repr(name), expected)
 
 
 def _error(operator: str, where: str, found: str, expected: str, rule: str) -> Exception:

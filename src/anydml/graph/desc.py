@@ -12,7 +12,7 @@
      applied to them take neither `out` nor another device.
 (G10) An expression is indexed, as NumPy's arrays are, by integers, slices, an ellipsis and None, and reshaped to as
       many elements. It has at least one dimension and one element, no truth value, and is compared by no operator yet.
-(G11) Names of inputs are strings, of each another, and so are those of outputs; a call's options have theirs.
+(G11) Names are strings. No two inputs have the same, and none has that of an option of calls.
 (G12) A function that is compiled takes arrays, and options that have a hash, and returns expressions.
 
 Sizes and data types of connected tensors may differ: the bytes are read anew. Not in-place.
