@@ -71,7 +71,7 @@ def operand(memory: Memory, operator: str, slot: Slot, value: Any) -> Any:
     is_alike = array.dtype == layout.dtype and tuple(array.shape) == layout.sizes
     if not is_alike or Layout.of_array(array).same_place(layout) or _overlaps(layout):
         return array
-    own = _empty(memory, layout)
+    own = _empty(memory, operator, layout)
     memory.copy(own, array)
     return own
 
@@ -81,10 +81,10 @@ def place_for(memory: Memory, operator: str, slot: Slot, out: Any) -> tuple[Arra
     assert slot.layout is not None
     layout = slot.layout
     if out is None:
-        own = _empty(memory, layout)
+        own = _empty(memory, operator, layout)
         return own, own
     place = result_array(memory, operator, out, layout.dtype, layout.sizes)
-    return place, place if Layout.of_array(place).same_place(layout) else _empty(memory, layout)
+    return place, place if Layout.of_array(place).same_place(layout) else _empty(memory, operator, layout)
 
 
 def places_of(operator: str, slots: Sequence[Slot], by_name: bool, out: Any) -> list[Any]:
@@ -111,7 +111,8 @@ def _overlaps(layout: Layout) -> bool:
     return overlaps_itself(layout.sizes, layout.strides, layout.dtype.itemsize)
 
 
-def _empty(memory: Memory, layout: Layout) -> Array:
+def _empty(memory: Memory, operator: str, layout: Layout) -> Array:
     if layout.is_packed():
-        return memory.empty(layout.sizes, layout.dtype)
-    return memory.view(layout, memory.empty((layout.bounds()[1],), np.dtype(np.uint8)), 0)
+        return result_array(memory, operator, None, layout.dtype, layout.sizes)
+    flat = result_array(memory, operator, None, np.dtype(np.uint8), (layout.bounds()[1],))
+    return memory.view(layout, flat, 0)
