@@ -182,6 +182,14 @@ def test_one_output_several_or_by_name() -> None:
     assert list(graph.compile({"y": -graph.input((1,))})([1])) == ["y"]
 
 
+def test_what_no_output_needs_may_be_given() -> None:
+    graph = Graph(DEVICE)
+    x, _ = graph.input((2, 3), name="x"), graph.input((2, 3), name="unread")
+    compiled = graph.compile([x + 1])
+    for found in (compiled(X), compiled(X, X), compiled(X, "whatever"), compiled(unread=None, x=X)):
+        assert_same(found, X + 1)
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [

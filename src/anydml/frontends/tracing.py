@@ -110,9 +110,7 @@ class CompiledFunction:
         if not are_arrays(given):
             return self._function(*arguments, **options)
         traced, arrays = self._traced(arguments, options)
-        there = traced.graph.inputs
-        # What no output needs is not read.
-        found = traced.graph(*[None if tensor is None else x for x, tensor in zip(arrays, there, strict=True)])
+        found = traced.graph(*arrays)
         results = found if isinstance(found, list) else [found]
         return _mapped(traced.returned, results.__getitem__)
 

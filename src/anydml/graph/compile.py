@@ -112,6 +112,8 @@ class CompiledGraph(Compiled):
     steps: list[Step]
     """The kernels, in the order in which they run."""
 
+    _takes_unread = True
+
     def __reduce__(self) -> tuple[Any, ...]:
         """Compiled anew, where it is unpickled or copied; what was initialised stays with this one."""
         return compile_graph, self._made_of

@@ -115,6 +115,8 @@ class Compiled(DeviceObject, ABC):
     noun = "CompiledOperator or CompiledGraph"
     _any_values = True
     """Whether no value breaks a rule."""
+    _takes_unread = False
+    """Whether a call may give what nothing reads."""
 
     def __init__(
         self,
@@ -205,7 +207,8 @@ class Compiled(DeviceObject, ABC):
         Args:
             inputs: in order, each of the data type and sizes of its desc; None for what the desc leaves out and for
                 what is OWNED_BY_DML. Numbers in lists become of that type. Those at the end may be left out, or given
-                by name: of an operator the member of its desc, of a graph what the input was named.
+                by name: of an operator the member of its desc, of a graph what the input was named. What no output of
+                a graph needs may be given, and is not looked at.
             out: where to write, of any strides; a list where there are several outputs, a dictionary where they have
                 names. Returned.
             persistent: what :meth:`initialise` returned, where an input is OWNED_BY_DML.
@@ -220,7 +223,10 @@ class Compiled(DeviceObject, ABC):
         """
         memory = self.device.memory
         given = arranged(self.name, self._inputs, self._names, inputs, named)
-        arrays = [operand(memory, self.name, slot, each) for slot, each in zip(self._inputs, given, strict=True)]
+        arrays = [
+            None if slot.tensor is None and self._takes_unread else operand(memory, self.name, slot, each)
+            for slot, each in zip(self._inputs, given, strict=True)
+        ]
         there = [slot for slot in self._outputs if slot.tensor is not None]
         wanted = places_of(self.name, there, self._by_name, out)
         places = {
