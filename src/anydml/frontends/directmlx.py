@@ -128,7 +128,7 @@ class Expression:
             DMLError: (G10).
         """
         given = shape[0] if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
-        sizes = _sizes("reshape", "shape", given)
+        sizes = _sizes("reshape", "(G10)", given)
         count, known = prod(self.shape), prod(size for size in sizes if size != -1)
         if sizes.count(-1) == 1 and known > 0 and count % known == 0:
             sizes = tuple([count // known if size == -1 else size for size in sizes])
@@ -310,11 +310,12 @@ def _dtype_of(operator: str, tensor: Tensor) -> np.dtype[Any]:
     return DTYPES[tensor.DataType]
 
 
-def _sizes(operator: str, where: str, given: Any) -> Shape:
+def _sizes(operator: str, rule: str, given: Any) -> Shape:
+    """A shape, by one integer or several."""
     try:
         return tuple(map(as_index, given if isinstance(given, (tuple, list)) else [given]))
     except TypeError:
-        return refuse(operator, "(G10)", where, kind_of(given), "integers", kind="type")
+        return refuse(operator, rule, "shape", kind_of(given), "integers", kind="type")
 
 
 def _plain(other: Any) -> Any:
@@ -387,7 +388,7 @@ class Graph:
         if isinstance(like, DML_BUFFER_TENSOR_DESC):
             return like
         if is_shape:
-            sizes = _sizes("input", "shape", like)
+            sizes = _sizes("input", "(T2)", like)
             if isinstance(dtype, TensorDataType):
                 data_type = dtype
             else:
