@@ -15,7 +15,7 @@ INTERPRETER ?= 'triton>=3.9'
 
 # Tests that run on the GPU, whole, beside its cases.
 ON_GPU := gpu gpu_bench gpu_movement gpu_scans activation convolution element_wise float_pooling gemm graph \
-	graph_build graph_chains graph_rules movement normalization networks operate recurrent reduce
+	graph_build graph_calls graph_chains graph_rules movement normalization networks operate recurrent reduce
 
 .PHONY: help env tools run test test-gpu lint generate format bench fuzz sanitize sanitize-threads neon clean
 

@@ -33,7 +33,7 @@ from anydml.graph.compile import CompiledGraph
 from anydml.graph.desc import graph_of
 from anydml.operators.schema import OperatorDesc
 from cases import tensor
-from harness import assert_same
+from harness import GPU, assert_same
 
 DEVICE = Device("cpu")
 X = np.array([[1, -2, 3], [4, 5, -6]], np.float32)
@@ -509,3 +509,32 @@ def test_what_the_function_raises_is_raised() -> None:
         anydml.compile(lambda x, y: x)(X)
     assert "compile" in dir(anydml)
     assert "compile" not in anydml.__all__
+
+
+@pytest.mark.skipif(not GPU, reason="needs PyTorch and Triton: make test-gpu")
+def test_calls_on_a_gpu() -> None:
+    """What lies elsewhere is brought there, and results come back like the first input."""
+    torch = pytest.importorskip("torch")
+    device: Any = Device(GPU)
+    graph, place = Graph(device), device.memory.device
+    x, y = graph.input((2, 3), name="x"), graph.input((3,))
+    compiled = graph.compile({"turned": x.T, "back": x[:, ::-1], "more": x + y})
+    there = torch.tensor(X, device=place)
+    out = torch.zeros(3, 2, device=place).T
+    for given in (X, X.tolist(), np.asfortranarray(X), there, there.T.contiguous().T):
+        found = compiled(given, [1, 2, 3])
+        kind = torch.Tensor if isinstance(given, torch.Tensor) else np.ndarray
+        assert {type(each) for each in found.values()} == {kind}
+        results = {name: np.asarray(torch.as_tensor(each).cpu()) for name, each in found.items()}
+        assert_same(results["turned"], np.ascontiguousarray(X.T))
+        assert_same(results["back"], np.ascontiguousarray(X[:, ::-1]))
+        assert_same(results["more"], X + np.array([1, 2, 3], np.float32))
+    ours = np.zeros((2, 6), np.float32)[:, ::2]
+    found = compiled(there, there[0], out={"more": out, "back": ours})
+    assert found["more"] is out
+    assert found["back"] is ours
+    assert_same(np.ascontiguousarray(out.cpu().numpy()), X + X[0])
+    assert_same(np.ascontiguousarray(ours), np.ascontiguousarray(X[:, ::-1]))
+    layer = anydml.compile(lambda x, weights: x @ weights, device=GPU)
+    assert layer(there, torch.ones(3, 1, device=place)).cpu().tolist() == (X @ np.ones((3, 1))).tolist()
+    assert_same(layer(X, np.ones((3, 1), np.float32)), X @ np.ones((3, 1), np.float32))
