@@ -39,13 +39,14 @@ from .core.enums import (
     TensorDataType,
     TensorFlags,
     TensorType,
+    named,
 )
 from .core.errors import DMLAttributeError, DMLError, DMLMemoryError, DMLTypeError, DMLValueError, Violation, error
 from .core.tensor_desc import DML_BUFFER_TENSOR_DESC, DML_SCALAR_UNION, DML_SCALE_BIAS, DML_SIZE_2D
 from .device import Device
 from .functions import BUILTINS, FUNCTIONS
 from .operators import OPERATORS, spec
-from .operators.header_names import enum_named, why_absent
+from .operators.header_names import why_absent
 from .operators.validate import validate
 from .runtime.binding import DML_BUFFER_ARRAY_BINDING, DML_BUFFER_BINDING, BindingTable
 from .runtime.compiled import BindingProperties, CompiledOperator, Operator, OperatorInitializer
@@ -145,7 +146,7 @@ def __getattr__(name: str) -> Any:
     operator = name.removeprefix("DML_").removesuffix("_OPERATOR_DESC")
     if operator in OPERATORS and name == f"DML_{operator}_OPERATOR_DESC":
         return spec(operator).desc
-    found = enum_named(name)
+    found = named(name)
     if found is not None:
         return found
     absent = why_absent(name, __dir__())

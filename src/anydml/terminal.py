@@ -92,7 +92,7 @@ class Progress:
         self.clear()
 
     def step(self, title: str, done: float, total: float) -> None:
-        """Tells what is at work, and how much is done of all; shares that fall make no sense of the time left."""
+        """Tells what is at work, and how much of all is done before it."""
         now = perf_counter()
         if now - self._start < self._delay:
             return

@@ -1,14 +1,10 @@
-"""The names of directml.h that are no class of this package: enums under the header's names, and why others are absent.
-
-The latter is rule (F13) of ``validate.py``.
-"""
+"""The names of DirectML's that this package does not have, and what rule (F13) of ``validate.py`` says of each."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from enum import Enum
 
-from ..core.enums import OperatorType, named, parse
+from ..core.enums import OperatorType, parse
 from ..core.errors import Violation, closest, violation
 from .registry import ANY_OPERATOR, OPERATORS, not_there_yet
 
@@ -38,11 +34,6 @@ STAND_INS = {
     "IDMLCommandRecorder": "device.dispatch(dispatchable, bindings)",
 }
 """What Python has instead of the header's structs of type and pointer, its interfaces and its functions."""
-
-
-def enum_named(name: str) -> type[Enum] | Enum | None:
-    """An enum, or a member of one, under the header's name; None for any other name."""
-    return named(name) if name.startswith("DML_") else None
 
 
 def why_absent(name: str, known: Iterable[str]) -> Violation | None:

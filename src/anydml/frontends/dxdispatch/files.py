@@ -66,9 +66,8 @@ def resolve_source(text: str, folder: Path, allow_outside: bool) -> Path:
         path = resolve(text, folder, allow_outside)
     except Refused as problem:
         refused = problem
-    current = Path.cwd()
-    if (refused is not None or not os.path.exists(path)) and os.path.exists(os.path.join(current, text)):
-        return resolve(text, folder, allow_outside, current)
+    if (refused is not None or not os.path.exists(path)) and os.path.exists(text):
+        return resolve(text, folder, allow_outside, Path.cwd())
     if refused is not None:
         raise refused
     return path
