@@ -13,11 +13,7 @@ NATIVE_SOURCES := $(shell find src/native -name '*.cpp' -o -name '*.h')
 TORCH ?= torch==2.13.0
 INTERPRETER ?= 'triton>=3.9'
 
-# Tests that run on the GPU, whole, beside its cases.
-ON_GPU := gpu gpu_bench gpu_movement gpu_scans activation convolution element_wise float_pooling gemm graph \
-	graph_build graph_calls graph_chains graph_rules movement normalization networks operate recurrent reduce
-
-.PHONY: help env tools run test test-gpu lint generate format bench fuzz sanitize sanitize-threads neon clean
+.PHONY: help env tools run test test-quick test-gpu lint generate format bench fuzz sanitize sanitize-threads neon clean
 
 help: ## This list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 12
@@ -43,13 +39,15 @@ run: env ## The example models, results printed
 test: tools ## All tests
 	$(BIN)/python -m pytest -n auto
 
+test-quick: tools ## The tests that take no seconds, cases on the native engine among them
+	$(BIN)/python -m pytest -n auto -q -m "not slow" -k "not reference"
+
 test-gpu: tools ## The cases on a GPU, or in Triton's interpreter where there is none
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(TORCH)
 	$(BIN)/python -c "import torch; raise SystemExit(not torch.cuda.is_available())" || \
 		{ $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps $(INTERPRETER) && \
 		export TRITON_INTERPRET=1; }; \
-		ANYDML_TEST_DEVICE=cuda $(BIN)/python -m pytest -n auto tests/test_cases.py $(ON_GPU:%=tests/test_%.py) \
-			-k "cuda$(ON_GPU:%= or test_%)"
+		ANYDML_TEST_DEVICE=cuda $(BIN)/python -m pytest -n auto -m gpu
 
 generate: env ## What is generated from the table of operators
 	$(BIN)/python tools/generate.py

@@ -21,6 +21,8 @@ from cases import tensor, tensor_of
 from exact import FLOATS
 from harness import ENGINE, IN_SINGLES, engines_of, run
 
+pytestmark = [pytest.mark.gpu, pytest.mark.slow]
+
 TYPES = [each.type for each in FLOATS]
 DIGITS = Context(prec=120, Emax=10**17, Emin=-(10**17))
 COUNT = 200

@@ -22,6 +22,8 @@ from anydml.bench.report import as_json, page
 from anydml.cli import main
 from anydml.terminal import plain_text
 
+pytestmark = pytest.mark.slow
+
 TINY = 2048
 """Bytes of a tensor."""
 

@@ -25,7 +25,11 @@ def on_every_engine(cases: list[Case]) -> pytest.MarkDecorator:
         for engine in engines_of(case.desc)
         if engine != GPU or case.id not in UNPROMISED
     ]
-    return pytest.mark.parametrize(("case", "engine"), pairs, ids=[f"{engine}-{case.id}" for case, engine in pairs])
+    marks = {"cpu": pytest.mark.native, GPU: pytest.mark.gpu}
+    params = [
+        pytest.param(case, engine, id=f"{engine}-{case.id}", marks=marks.get(engine, ())) for case, engine in pairs
+    ]
+    return pytest.mark.parametrize(("case", "engine"), params)
 
 
 def check(case: Case, outputs: Sequence[np.ndarray | None], engine: str) -> None:

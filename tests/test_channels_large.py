@@ -31,6 +31,8 @@ from cases import tensor, tensor_of
 from harness import assert_same, compiled, run
 from test_properties import property_test
 
+pytestmark = [pytest.mark.native, pytest.mark.slow]
+
 RELU = DML_ACTIVATION_RELU_OPERATOR_DESC(InputTensor=None, OutputTensor=None)
 CLIP = DML_ELEMENT_WISE_CLIP_OPERATOR_DESC(InputTensor=None, OutputTensor=None, Min=-2, Max=6)
 SPECIALS = [np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, 2.0]

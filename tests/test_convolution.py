@@ -20,6 +20,8 @@ from fusing import activation, unfused
 from harness import ENGINE, assert_same, run
 from test_properties import property_test
 
+pytestmark = [pytest.mark.gpu, pytest.mark.slow]
+
 FORWARD, BACKWARD = ConvolutionDirection.FORWARD, ConvolutionDirection.BACKWARD
 
 

@@ -19,6 +19,8 @@ from cases import tensor_of
 from exact import FLOATS
 from harness import ENGINE, bits, engines_of, run
 
+pytestmark = [pytest.mark.gpu, pytest.mark.slow]
+
 COUNT = 400
 INTEGERS = [data_type for data_type, dtype in DTYPES.items() if dtype.kind in "iu"]
 

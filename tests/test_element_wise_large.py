@@ -17,6 +17,8 @@ from anydml.core.strided_layout import DATA_TYPES
 from anydml.operators import spec
 from harness import GUARD
 
+pytestmark = [pytest.mark.native, pytest.mark.slow]
+
 STREAMED = (16 << 20) + 4096
 """Bytes from which an output is streamed, and some."""
 DEVICE = Device("cpu")

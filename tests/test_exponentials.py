@@ -16,6 +16,8 @@ from anydml.operators import spec
 from cases import tensor_of
 from harness import engines_of, run
 
+pytestmark = [pytest.mark.native, pytest.mark.slow]
+
 SETS = _native.build_info()["instruction_sets"]
 ALPHA, GAMMA = float(np.float32(1.6732632)), float(np.float32(1.050701))
 

@@ -16,6 +16,8 @@ from cases import tensor, tensor_of
 from harness import ENGINE, assert_same, run
 from test_properties import property_test
 
+pytestmark = [pytest.mark.gpu, pytest.mark.slow]
+
 MAXIMA = ["float32", "float16", "int64", "int32", "int16", "int8", "uint64", "uint32", "uint16", "uint8"]
 
 

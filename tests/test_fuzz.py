@@ -14,6 +14,8 @@ from anydml.operators import OPERATORS, spec_of
 from fuzz import TARGETS, one_case
 from fuzzing.drawing import good_desc
 
+pytestmark = [pytest.mark.fuzz, pytest.mark.slow]
+
 FUZZER = Path(__file__).with_name("fuzz.py")
 SEED = os.environ.get("ANYDML_FUZZ_SEED", "1")
 SECONDS = 20

@@ -32,6 +32,8 @@ from gpu_calls import on_gpu, refused
 from harness import GPU, run
 from test_library import LARGE, check_large
 
+pytestmark = pytest.mark.gpu
+
 # Devices
 
 

@@ -25,7 +25,7 @@ from anydml.bench.places import place_of
 from anydml.core.errors import Violation
 from harness import GPU
 
-pytestmark = pytest.mark.skipif(not GPU, reason="needs PyTorch and Triton: make test-gpu")
+pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not GPU, reason="needs PyTorch and Triton: make test-gpu")]
 
 TINY = 2048
 SLOW = ("7x7", "3x3x3")

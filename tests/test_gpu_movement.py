@@ -23,6 +23,8 @@ from exact import check_join, check_pooling
 from gpu_calls import on_gpu
 from harness import GPU
 
+pytestmark = pytest.mark.gpu
+
 # Joins
 
 

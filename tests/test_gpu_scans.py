@@ -15,6 +15,8 @@ from exact import check_last, check_tally
 from gpu_calls import on_gpu
 from harness import GPU
 
+pytestmark = pytest.mark.gpu
+
 
 @pytest.fixture(params=["as planned", "small tiles", "chain", "wide indices"])
 def tiles(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:

@@ -31,6 +31,8 @@ from cases import tensor
 from graph_descs import DEVICE, POINTWISE_CHAIN, X, added, between, chain, changed, into, negated, node, out_of, sums, x
 from harness import ENGINES, POISONS, Memory
 
+pytestmark = pytest.mark.gpu
+
 # What a graph gives
 
 

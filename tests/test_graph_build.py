@@ -32,6 +32,8 @@ from anydml.draw import draw_graph
 from cases import tensor
 from graph_descs import DEVICE, X, negated, x
 
+pytestmark = pytest.mark.gpu
+
 
 def test_operators_of_expressions() -> None:
     graph = Graph(DEVICE)

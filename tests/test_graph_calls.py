@@ -35,6 +35,8 @@ from anydml.operators.schema import OperatorDesc
 from cases import tensor
 from harness import GPU, assert_same
 
+pytestmark = pytest.mark.gpu
+
 DEVICE = Device("cpu")
 X = np.array([[1, -2, 3], [4, 5, -6]], np.float32)
 

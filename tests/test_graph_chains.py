@@ -6,12 +6,15 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from anydml import DML_BUFFER_TENSOR_DESC, DML_SCALE_BIAS, Device, Graph, TensorDataType
 from anydml.operators import spec
 from graph_descs import DEVICE, X
+
+pytestmark = pytest.mark.gpu
 
 
 def kernels(expressions: list[Any], graph: Graph) -> int:

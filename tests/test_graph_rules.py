@@ -27,6 +27,8 @@ from anydml.graph.memory_plan import ALIGNMENT, LiveRange, largest_alive, plan
 from cases import tensor
 from graph_descs import DEVICE, X, added, between, chain, changed, into, negated, node, out_of, refused, sums, x
 
+pytestmark = pytest.mark.gpu
+
 # Rules
 
 

@@ -16,6 +16,8 @@ from anydml import Device, _native
 from cases import all_cases
 from harness import compiled, engines_of
 
+pytestmark = [pytest.mark.native, pytest.mark.slow]
+
 SETS = _native.build_info()["instruction_sets"]
 NATIVE = next(case.desc for case in all_cases() if "cpu" in engines_of(case.desc))
 LARGE = np.random.default_rng(0).uniform(-1, 1, (64, 40_000)).astype(np.float32)

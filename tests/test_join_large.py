@@ -14,6 +14,8 @@ import pytest
 from anydml import join
 from exact import check_join
 
+pytestmark = [pytest.mark.native, pytest.mark.slow]
+
 STREAMED = (16 << 20) + 4096
 """Bytes from which an output is streamed, and some."""
 GUARD = 64

@@ -34,6 +34,8 @@ from cases import tensor
 from harness import run
 from test_import import run_python
 
+pytestmark = pytest.mark.slow
+
 BOUND = 4e-6
 """Of the sum of absolute products, by which a result in single precision may differ; half precision rounds it."""
 

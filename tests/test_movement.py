@@ -35,6 +35,8 @@ from cases import tensor, tensor_of
 from exact import FLOATS
 from harness import ENGINE, ENGINES, GPU, bits, run
 
+pytestmark = [pytest.mark.gpu, pytest.mark.slow]
+
 property_test = settings(max_examples=40, deadline=None)
 SIZES = st.lists(st.integers(1, 5), min_size=1, max_size=4).map(tuple)
 

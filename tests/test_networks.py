@@ -13,7 +13,11 @@ from harness import GPU
 from networks import SHARED, Built, Eager, Owned, candy, mnist, mobilenet, squeezenet, super_resolution
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
-pytestmark = pytest.mark.skipif(not SHARED.is_dir(), reason=f"PyDirectML's weights are not in {SHARED}")
+pytestmark = [
+    pytest.mark.gpu,
+    pytest.mark.slow,
+    pytest.mark.skipif(not SHARED.is_dir(), reason=f"PyDirectML's weights are not in {SHARED}"),
+]
 
 NETWORKS = {
     mnist: (1, 1, 28, 28),

@@ -22,6 +22,8 @@ from exact import FLOATS, _near
 from harness import ENGINE, bits, run
 from test_properties import shapes, strides
 
+pytestmark = [pytest.mark.gpu, pytest.mark.slow]
+
 property_test = settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
 each_float = pytest.mark.parametrize("dtype", FLOATS, ids=str)
 

@@ -14,6 +14,8 @@ from anydml import Device
 from anydml.operators import OPERATORS
 from onnx_lowering import ADAPTERS, NotSaid, computed
 
+pytestmark = pytest.mark.slow
+
 onnx = pytest.importorskip("onnx", reason="onnx is not installed")
 
 EXCLUDED = {

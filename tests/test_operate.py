@@ -32,6 +32,8 @@ from cases import Case, all_cases, tensor, tensor_of
 from harness import GPU, assert_same, engines_of, units_of
 from test_cases import UNPROMISED
 
+pytestmark = pytest.mark.gpu
+
 OTHERWISE = {
     "clip1-float": "of NaN, and of ends that are crossed, the function has what CLIP has, as NumPy",
     "slice1-fewer": "a function copies all that a window has",

@@ -13,6 +13,8 @@ import pytest
 import anydml
 from test_join_large import at_the_end_of_a_page
 
+pytestmark = [pytest.mark.native, pytest.mark.slow]
+
 WINDOWS: list[tuple[tuple[int, ...], dict[str, Any]]] = [
     ((2, 3, 34, 129), {"window_size": 2, "strides": 2}),
     ((2, 3, 37, 97), {"window_size": 3, "strides": 2, "start_padding": 1, "end_padding": 1}),

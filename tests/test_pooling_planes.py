@@ -10,6 +10,8 @@ import pytest
 import anydml
 from test_join_large import at_the_end_of_a_page
 
+pytestmark = [pytest.mark.native, pytest.mark.slow]
+
 SHAPES = [
     *((3, 5, height, width) for height, width in ((1, 2), (3, 5), (4, 4), (31, 1), (7, 7), (2, 17), (9, 29), (16, 33))),
     (2, 130, 7, 7),

@@ -24,6 +24,8 @@ from anydml.core.strided_layout import DATA_TYPES
 from exact import check_join, check_last, check_pooling, check_tally
 from harness import ENGINES, POISONS, Memory, bits, compiled, run
 
+pytestmark = pytest.mark.slow
+
 TALLIED = [np.float32, np.float16, np.int32, np.uint32, np.int64, np.uint64]
 property_test = settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
 engine = pytest.mark.parametrize("engine", ENGINES)

@@ -34,6 +34,8 @@ from cases import tensor, tensor_of
 from exact import FLOATS
 from harness import ENGINE, compiled, run
 
+pytestmark = [pytest.mark.gpu, pytest.mark.slow]
+
 OPERATORS = ("RNN", "LSTM", "GRU")
 FORWARD, BACKWARD, BIDIRECTIONAL = RecurrentNetworkDirection
 GATES = {"RNN": 1, "LSTM": 4, "GRU": 3}

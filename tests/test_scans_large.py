@@ -16,6 +16,8 @@ from anydml import cumulative_product, cumulative_summation
 from exact import check_last, check_tally
 from harness import bits
 
+pytestmark = [pytest.mark.native, pytest.mark.slow]
+
 BLOCK = 1024
 FUNCTIONS = {"sum": cumulative_summation, "product": cumulative_product}
 INTEGERS = (np.int32, np.uint32, np.int64, np.uint64)

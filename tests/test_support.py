@@ -28,6 +28,8 @@ from anydml.operators.schema import OperatorDesc
 from cases import all_support
 from support_tables import Shape
 
+pytestmark = pytest.mark.slow
+
 SUPPORT = all_support()
 PAGES = {name: support.by_tensor(name.split()[0]) for name, support in SUPPORT.items()}
 

@@ -24,6 +24,8 @@ from anydml import (
 from cases import tensor
 from harness import ENGINES, compiled
 
+pytestmark = pytest.mark.slow
+
 THREADS = 8
 ROUNDS = 25
 
