@@ -20,10 +20,15 @@ help: ## This list
 
 env: $(VENV)/installed ## The package, built and installed into a virtual environment
 
+# What builds the package stays in the environment, so that its folder in build/ is there for the next time, and only
+# what changed is compiled again.
+BUILDS_WITH := cmake ninja nanobind scikit-build-core
 $(VENV)/installed: $(SOURCES)
 	@echo "Building anydml in $(VENV), which takes some minutes ..."
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check '.[cli]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(BUILDS_WITH)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation \
+		--config-settings build-dir=build/env '.[cli]'
 	@touch $@
 
 tools: env $(VENV)/tools ## What tests and lint need beside it
