@@ -31,6 +31,7 @@ class BindableRun(ABC):
         """What runs on these arrays, again and again."""
 
 
+Prepare: TypeAlias = Callable[[Sequence[Array | None]], Run | None]
 TryRun: TypeAlias = Callable[[Sequence[Any], Sequence[Any], bool], bool]
 """The same for lists of any objects and a word on whether the operator may run in-place. Returns False, having done
 nothing, wherever it would take more than a glance to see that the rules on bindings hold."""
@@ -43,7 +44,7 @@ class Kernel:
     description: str
     run: Run
     try_run: TryRun | None = None
-    prepare: Callable[[Sequence[Array | None]], Run | None] | None = None
+    prepare: Prepare | None = None
     """Takes the inputs whose values stay, None for the others; returns what runs in place of `run` as long as they do,
     having done with them beforehand what takes time. None where there is nothing to gain."""
     channels_last: bool = False

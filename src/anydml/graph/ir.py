@@ -108,8 +108,13 @@ class Network:
         return Step.of(vertex, node, self.device, self._flags)
 
     def prefers_channels_last(self, vertex: Vertex) -> bool:
-        """Whether the engine that serves it says so."""
-        return self.step(vertex, 0).served.kernel.channels_last
+        """Whether what would serve a convolution with its channels last is faster so, whatever serves it as it is."""
+        desc: Any = vertex.desc
+        sides = {name: getattr(desc, name) for name in ("InputTensor", "OutputTensor")}
+        if any(len(tensor.Sizes) != 4 for tensor in sides.values()):
+            return False
+        laid = replace(desc, **{name: with_channels_last(tensor) for name, tensor in sides.items()})
+        return self.step(replace(vertex, desc=laid), 0).served.kernel.channels_last
 
 
 def _owned(desc: DML_GRAPH_DESC) -> set[Port]:
@@ -163,6 +168,12 @@ class Step(NamedTuple):
             wrong = self.demands.check_values(self.vertex.spec, self.vertex.desc, inputs)
             if wrong:
                 raise error(replace(each, where=f"{self.vertex.name}.{each.where}") for each in wrong)
+
+
+def with_channels_last(tensor: Tensor) -> Tensor:
+    """A tensor of images with each place's channels side by side in memory."""
+    _, c, h, w = tensor.Sizes
+    return replace(tensor, Strides=(h * w * c, 1, w * c, c))
 
 
 def _room(tensor: Tensor | None) -> int:

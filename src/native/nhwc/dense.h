@@ -1,4 +1,5 @@
-// CONVOLUTION with all channels in every result, where those of the results lie last: a product of matrices.
+// CONVOLUTION as a product of matrices (im2col and GEMM), where all channels are in every result, and those
+// of the results lie last.
 //
 // A row of the left one is what lies under the filter at a place; in each column of the right one stands what
 // that weighs in a channel of the result. Every result is one chain of fused multiply-adds, from the bias on,
@@ -19,6 +20,7 @@
 
 #include "core/kernel_plan.h"
 #include "nhwc/fused_activation.h"
+#include "nhwc/tuning.h"
 #include "nhwc/windows.h"
 #include "platform/isa.h"
 #include "platform/parallel.h"
@@ -38,13 +40,6 @@ ANYDML_INLINE Columns multiply_add(Columns x, Columns y, Columns z) { return vfm
 #else
 using Columns = Singles;
 #endif
-// Two vectors of each of so many rows are as many sums as registers hold: of 32, or of 16.
-#if defined(ANYDML_ISA_AVX512) || defined(__aarch64__)
-inline constexpr int kMostRows = 12;
-#else
-inline constexpr int kMostRows = 6;
-#endif
-
 struct DenseShape {
   Sides sides;  // its channels are those of the input
   int64_t channel_in;
@@ -71,22 +66,22 @@ class DenseConvolution final : public Plan {
     const bool is_even = (height.places == 1 || line == width.places * step_) &&
                          (batch == 1 || batch_in == height.places * line);
     is_direct_ = shape_.tap_offsets.size() == 1 && shape_.channel_in == kItem && is_even &&
-                 height.start + height.end + width.start + width.end == 0;
+                 has_no_padding(height) && has_no_padding(width);
   }
 
   void run(const void* const* inputs, void* const* outputs) const override {
     const std::shared_ptr<const Weights> weights = known_ ? known_ : packed(inputs);
     const auto* const from = static_cast<const std::byte*>(inputs[0]);
     auto* const to = static_cast<std::byte*>(outputs[0]);
-    const int threads = threads_for(rows_ * depth_ * shape_.results / kWorthAByte);
-    const int64_t many = threads > 1 ? threads * kTasks : 1;
+    const int threads = threads_for(rows_ * depth_ * shape_.results / kMultiplicationsOfAByte);
+    const int64_t many = threads > 1 ? threads * kDenseTasks : 1;
     // The columns are shared out too where the weights are more than what they weigh; for each share the rows
     // are brought together anew.
-    const int64_t most = is_direct_ ? many : std::max<int64_t>(1, shape_.results / kWorthRows);
+    const int64_t most = is_direct_ ? many : std::max<int64_t>(1, shape_.results / kGatheringColumns);
     const int64_t parts = shape_.results > rows_ ? std::min({panels(), many, most}) : 1;
     const int64_t tiles = (rows_ + kMostRows - 1) / kMostRows;
     const int64_t size = tiles * kMostRows * depth_ * kItem;
-    const int64_t blocks = std::min(tiles, std::max(size / kBlock, (many + parts - 1) / parts));
+    const int64_t blocks = std::min(tiles, std::max(size / kGatheredBytes, (many + parts - 1) / parts));
     const int64_t room = is_direct_ ? 0 : (tiles + blocks - 1) / blocks * kMostRows * depth_;
     const int64_t workers = std::min<int64_t>(threads, blocks * parts);
     const std::unique_ptr<float[]> gathered(new float[static_cast<size_t>(workers * room)]);
@@ -115,14 +110,6 @@ class DenseConvolution final : public Plan {
   static constexpr int64_t kItem = sizeof(float);
   static constexpr int64_t kLanes = sizeof(Columns) / sizeof(float);
   static constexpr int64_t kPanel = 2 * kLanes;
-  // Multiplications that take as long as a byte of memory.
-  static constexpr int64_t kWorthAByte = 2;
-  // For each thread, so that none waits long for the last.
-  static constexpr int64_t kTasks = 4;
-  // Columns from which on it takes little time to bring the rows together.
-  static constexpr int64_t kWorthRows = 128;
-  // Rows that stay in the second cache while panels pass.
-  static constexpr int64_t kBlock = 128 << 10;
 
   using Range = std::pair<int64_t, int64_t>;
 
@@ -132,6 +119,11 @@ class DenseConvolution final : public Plan {
     std::vector<float> filter;
     std::vector<float> bias;
   };
+
+  // Of a window of one tap: whether it begins at the first element, and lies on elements throughout.
+  static bool has_no_padding(const Sliding& along) {
+    return along.origin(0) == 0 && along.origin(along.places - 1) < along.size;
+  }
 
   int64_t vectors() const { return (shape_.results + kLanes - 1) / kLanes; }
   int64_t panels() const { return (vectors() + 1) / 2; }

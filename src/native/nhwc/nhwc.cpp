@@ -1,6 +1,9 @@
-// What treats FLOAT32 channel by channel: pooling and CONVOLUTION where channels lie last,
-// BATCH_NORMALIZATION.
+// The factories of operators on images of FLOAT32: pooling, CONVOLUTION and normalisation. README.md tells
+// which path runs when.
+#include <algorithm>
+#include <array>
 #include <memory>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <utility>
@@ -10,8 +13,12 @@
 #include "core/registry.h"
 #include "nhwc/dense.h"
 #include "nhwc/fused_activation.h"
+#include "nhwc/mean_variance.h"
 #include "nhwc/normalization.h"
 #include "nhwc/operations.h"
+#include "nhwc/partitioned_convolution.h"
+#include "nhwc/relayout.h"
+#include "nhwc/tuning.h"
 #include "nhwc/windows.h"
 #include "platform/isa.h"
 
@@ -33,7 +40,8 @@ Members window_members(const Attributes& attributes) {
 }
 
 constexpr int64_t kMostTaps = 64;
-constexpr int64_t kFewElements = 1 << 13;
+// Products of matrices that one convolution may be.
+constexpr int64_t kMostParts = 256;
 
 Sliding along(const Layout& in, const Layout& out, const Members& members, size_t i) {
   const size_t d = i + 2;
@@ -46,28 +54,38 @@ Sliding along(const Layout& in, const Layout& out, const Members& members, size_
           members.end[i], dilation,     in.strides[d], out.strides[d]};
 }
 
+bool has_channels_last(const Layout& layout) {
+  return layout.sizes[1] == 1 || layout.strides[1] == size_of(layout.type);
+}
+
 // Why windows over these tensors have no kernel; empty where they have.
 std::string declined(const Layout& in, const Layout& out) {
   require(in.sizes.size() == out.sizes.size(), "the ranks of input and output differ");
   if (in.type != DataType::kFloat32) return "no windows of " + std::string(name_of(in.type));
   if (in.sizes.size() != 4) return "windows along two dimensions alone";
-  require(in.sizes[0] == out.sizes[0] && in.sizes[1] == out.sizes[1], "the sizes of input and output differ");
-  const bool last = in.strides[1] == size_of(in.type) && out.strides[1] == size_of(out.type);
-  if (!last || in.sizes[1] < 8) return "8 channels or more that lie last alone";
+  require(in.sizes[0] == out.sizes[0], "the sizes of input and output differ");
   return "";
 }
 
-std::string declined_dense([[maybe_unused]] const Layout& in, [[maybe_unused]] const Layout& out) {
-#if defined(ANYDML_DENSE)
-  require(in.sizes.size() == out.sizes.size(), "the ranks of input and output differ");
-  if (in.type != DataType::kFloat32) return "no convolution of " + std::string(name_of(in.type));
-  if (in.sizes.size() != 4) return "windows along two dimensions alone";
-  require(in.sizes[0] == out.sizes[0], "the sizes of input and output differ");
-  if (out.strides[1] != size_of(out.type) || out.sizes[1] < 8) return "8 results or more that lie last alone";
-  return "";
-#else
-  return "a depthwise convolution alone, where no instruction multiplies and adds";
-#endif
+std::string declined_by_channel(const Layout& in, const Layout& out) {
+  std::string reason = declined(in, out);
+  if (!reason.empty()) return reason;
+  require(in.sizes[1] == out.sizes[1], "the sizes of input and output differ");
+  return in.sizes[1] < 8 ? "8 channels or more alone" : "";
+}
+
+// The plan of tensors that lie with their channels last, where asked for, and copies from and to those that
+// are given.
+std::unique_ptr<Plan> relaid(const Request& request, Factory make, bool input, bool output,
+                             std::string& reason) {
+  Request laid = request;
+  if (input) laid.inputs[0] = channels_last(laid.inputs[0]);
+  if (output) laid.outputs[0] = channels_last(laid.outputs[0]);
+  std::shared_ptr<const Plan> inner = make(laid, reason);
+  if (inner == nullptr) return nullptr;
+  return std::make_unique<RelayoutPlan>(std::move(inner), request.inputs.size(),
+                                        RelayoutPlan::Tensors{request.inputs[0], laid.inputs[0]},
+                                        RelayoutPlan::Tensors{request.outputs[0], laid.outputs[0]});
 }
 
 Sides sides_of(const Layout& in, const Layout& out, const Members& members) {
@@ -88,14 +106,172 @@ std::unique_ptr<Plan> windows(const Sides& sides, Operation operation, std::stri
   return std::make_unique<ChannelWindows<Operation>>(sides, std::move(operation), std::move(description));
 }
 
+constexpr const char* kApart = "neither the channels nor the places of an image follow each other in memory";
+constexpr const char* kOfChannels = "parameters that each channel has once alone";
+
+// Whether each channel has one number of a parameter that broadcasts.
+bool is_of_channels(const Layout& parameter, const Layout& in) {
+  bool found = true;
+  for (size_t d = 0; d < parameter.sizes.size(); ++d) {
+    require(parameter.sizes[d] == 1 || parameter.sizes[d] == in.sizes[d], "a parameter does not broadcast");
+    found = found && (parameter.sizes[d] == 1 || d == 1);
+  }
+  return found;
+}
+
+// CONVOLUTION's tensors and members, and what computes it.
+class Convolution {
+ public:
+  const Layout& in;
+  const Layout& out;
+
+  explicit Convolution(const Request& request)
+      : in(request.inputs[0]),
+        out(request.outputs[0]),
+        filter_(tensor(request.inputs, 1)),
+        bias_(request.inputs.at(2)),
+        attributes_(request.attributes),
+        forward_(attributes_.integer("Direction") == 0),
+        groups_(attributes_.integer("GroupCount")),
+        activation_(Fused::of(attributes_.activation("FusedActivation"))) {
+    require(groups_ > 0 && in.sizes[1] % groups_ == 0 && out.sizes[1] % groups_ == 0, "groups are wrong");
+    channels_ = in.sizes[1] / groups_;
+    results_ = out.sizes[1] / groups_;
+    require(filter_.type == in.type && filter_.sizes.size() == 4 &&
+                filter_.sizes[0] == (forward_ ? out.sizes[1] : in.sizes[1]) &&
+                filter_.sizes[1] == (forward_ ? channels_ : results_),
+            "a filter is wrong");
+    require(!bias_.present || (bias_.type == in.type && bias_.sizes.at(1) == out.sizes[1]),
+            "a bias is wrong");
+    taps_.assign(filter_.sizes.begin() + 2, filter_.sizes.end());
+    members_ = {attributes_.integers("Strides"), taps_, attributes_.integers("StartPadding"),
+                attributes_.integers("EndPadding"), attributes_.integers("Dilations")};
+  }
+
+  // Whether each channel is treated by itself, and there are enough of them for vectors.
+  bool is_depthwise() const { return forward_ && groups_ >= 8 && channels_ == 1 && results_ == 1; }
+
+  std::string declined() const {
+    if (!activation_) return "no activation but RELU and CLIP";
+    for (const int64_t padding : attributes_.integers("OutputPadding")) {
+      if (padding > 0) return "no OutputPadding";
+    }
+    if (taps_[0] > kMostTaps || taps_[1] > kMostTaps)
+      return "a filter of more than 64 taps along a dimension";
+    if (is_depthwise()) return "";
+#if defined(ANYDML_DENSE)
+    if (groups_ > 1 && results_ < kGroupColumns) return "groups of fewer than 8 results";
+    return "";
+#else
+    return "a depthwise convolution alone, where no instruction multiplies and adds";
+#endif
+  }
+
+  std::unique_ptr<Plan> plan(std::string& reason) const {
+    const Sides sides = sides_of(in, out, members_);
+    if (is_depthwise()) {
+      const Weighted weighted{groups_,       taps_[0] * taps_[1], filter_.strides[0], offsets(all(0), all(1)),
+                              bias_.present, bias_step(),         *activation_};
+      return windows(sides, weighted, "depthwise convolution" + window_of(taps_));
+    }
+#if defined(ANYDML_DENSE)
+    const std::string description = "convolution" + window_of(taps_);
+    if (forward_ && groups_ == 1) return dense(sides, offsets(all(0), all(1)), description);
+    std::vector<Phase> rows{{sides.height, all(0), 0}};
+    std::vector<Phase> columns{{sides.width, all(1), 0}};
+    if (!forward_) {
+      rows = phases_of(sides.height);
+      columns = phases_of(sides.width);
+    }
+    const auto count = static_cast<int64_t>(rows.size() * columns.size());
+    if (count * groups_ > kMostParts) {
+      reason = "groups and strides that make more than 256 products";
+      return nullptr;
+    }
+    std::vector<PartitionedConvolution::Part> parts;
+    for (const Phase& row : rows) {
+      for (const Phase& column : columns) {
+        Sides part = sides;
+        part.channels = channels_;
+        part.height = row.along;
+        part.width = column.along;
+        const std::shared_ptr<const Plan> plan = dense(part, offsets(row.taps, column.taps), description);
+        const int64_t place = row.first * out.strides[2] + column.first * out.strides[3];
+        for (int64_t group = 0; group < groups_; ++group) {
+          parts.push_back({plan, group * channels_ * in.strides[1],
+                           group * filter_.sizes[0] / groups_ * filter_.strides[0],
+                           group * results_ * bias_step(), place + group * results_ * out.strides[1]});
+        }
+      }
+    }
+    std::string words = forward_ ? description : "transposed " + description;
+    if (count > 1) words += ", in " + std::to_string(count) + " phases";
+    if (groups_ > 1) words += ", in " + std::to_string(groups_) + " groups";
+    return std::make_unique<PartitionedConvolution>(std::move(parts), std::move(words));
+#else
+    reason = declined();
+    return nullptr;
+#endif
+  }
+
+ private:
+  int64_t bias_step() const { return bias_.present ? bias_.strides[1] : 0; }
+
+  // The taps along a spatial dimension.
+  std::vector<int64_t> all(size_t i) const {
+    std::vector<int64_t> taps(static_cast<size_t>(taps_[i]));
+    std::iota(taps.begin(), taps.end(), int64_t{0});
+    return taps;
+  }
+
+  // Of some taps the bytes from where the filter begins. In mode CONVOLUTION it is flipped.
+  std::vector<int64_t> offsets(const std::vector<int64_t>& rows, const std::vector<int64_t>& columns) const {
+    const bool is_flipped = attributes_.integer("Mode") == 0;
+    const auto offset = [&](size_t i, int64_t tap) {
+      return (is_flipped ? taps_[i] - 1 - tap : tap) * filter_.strides[i + 2];
+    };
+    std::vector<int64_t> found;
+    for (const int64_t row : rows) {
+      for (const int64_t column : columns) found.push_back(offset(0, row) + offset(1, column));
+    }
+    return found;
+  }
+
+#if defined(ANYDML_DENSE)
+  std::unique_ptr<Plan> dense(const Sides& sides, std::vector<int64_t> offsets,
+                              const std::string& description) const {
+    const int64_t channel_in = in.sizes[1] == 1 ? size_of(in.type) : in.strides[1];
+    return std::make_unique<DenseConvolution>(
+        DenseShape{sides, channel_in, results_, std::move(offsets), filter_.strides[forward_ ? 1 : 0],
+                   filter_.strides[forward_ ? 0 : 1], bias_.present, bias_step(), *activation_},
+        description);
+  }
+#endif
+
+  const Layout& filter_;
+  const Layout& bias_;
+  const Attributes& attributes_;
+  bool forward_;
+  int64_t groups_;
+  std::optional<Fused> activation_;
+  // Of a group.
+  int64_t channels_ = 1;
+  int64_t results_ = 1;
+  std::vector<int64_t> taps_;
+  Members members_;
+};
+
 }  // namespace
 
 std::unique_ptr<Plan> make_max_pooling(const Request& request, std::string& reason) {
   const Layout& in = tensor(request.inputs, 0);
   const Layout& out = tensor(request.outputs, 0);
-  reason = declined(in, out);
+  reason = declined_by_channel(in, out);
   if (reason.empty() && request.outputs.size() > 1 && request.outputs[1].present) reason = "no indices";
   if (!reason.empty()) return nullptr;
+  if (!has_channels_last(in) || !has_channels_last(out)) {
+    return relaid(request, make_max_pooling, !has_channels_last(in), !has_channels_last(out), reason);
+  }
   Members members = window_members(request.attributes);
   if (request.attributes.has("Dilations")) members.dilations = request.attributes.integers("Dilations");
   return windows(sides_of(in, out, members), Largest{}, "maxima" + window_of(members.taps));
@@ -104,66 +280,30 @@ std::unique_ptr<Plan> make_max_pooling(const Request& request, std::string& reas
 std::unique_ptr<Plan> make_average_pooling(const Request& request, std::string& reason) {
   const Layout& in = tensor(request.inputs, 0);
   const Layout& out = tensor(request.outputs, 0);
-  reason = declined(in, out);
+  reason = declined_by_channel(in, out);
   if (!reason.empty()) return nullptr;
+  if (!has_channels_last(in) || !has_channels_last(out)) {
+    return relaid(request, make_average_pooling, !has_channels_last(in), !has_channels_last(out), reason);
+  }
   const Members members = window_members(request.attributes);
   const Sides sides = sides_of(in, out, members);
   const Average average{sides.height, sides.width, request.attributes.flag("IncludePadding")};
   return windows(sides, average, "averages" + window_of(members.taps));
 }
 
-// Those that treat each channel by itself, and those that have all channels in every result.
 std::unique_ptr<Plan> make_convolution(const Request& request, std::string& reason) {
-  const Layout& in = tensor(request.inputs, 0);
-  const Layout& filter = tensor(request.inputs, 1);
-  const Layout& bias = request.inputs.at(2);
-  const Layout& out = tensor(request.outputs, 0);
-  const Attributes& attributes = request.attributes;
-  const bool turned = attributes.integer("Mode") == 0;
-  const bool forward = attributes.integer("Direction") == 0;
-  const int64_t groups = attributes.integer("GroupCount");
-  const bool depthwise = groups > 1 && groups == in.sizes.at(1) && groups == out.sizes.at(1);
-  if (!forward || !(depthwise || groups == 1)) {
-    reason = "a forward convolution of one group, or of one for each channel, alone";
-    return nullptr;
-  }
-  reason = depthwise ? declined(in, out) : declined_dense(in, out);
-  const std::optional<Fused> fused = Fused::of(attributes.activation("FusedActivation"));
-  if (reason.empty() && !fused) reason = "no activation but RELU and CLIP";
+  reason = declined(tensor(request.inputs, 0), tensor(request.outputs, 0));
   if (!reason.empty()) return nullptr;
-  const int64_t results = out.sizes[1];
-  require(filter.type == in.type && filter.sizes.at(0) == results &&
-              filter.sizes.at(1) == in.sizes[1] / groups && filter.sizes.size() == 4,
-          "a filter is wrong");
-  require(!bias.present || (bias.type == in.type && bias.sizes.at(1) == results), "a bias is wrong");
-  for (const int64_t padding : attributes.integers("OutputPadding")) {
-    if (padding > 0) reason = "no OutputPadding";
-  }
-  const std::vector<int64_t> taps(filter.sizes.begin() + 2, filter.sizes.end());
-  if (taps[0] > kMostTaps || taps[1] > kMostTaps) reason = "a filter of more than 64 taps along a dimension";
+  const Convolution convolution(request);
+  reason = convolution.declined();
   if (!reason.empty()) return nullptr;
-  std::vector<int64_t> offsets;
-  for (int64_t y = 0; y < taps[0]; ++y) {
-    for (int64_t x = 0; x < taps[1]; ++x) {
-      const int64_t row = turned ? taps[0] - 1 - y : y;
-      const int64_t column = turned ? taps[1] - 1 - x : x;
-      offsets.push_back(row * filter.strides[2] + column * filter.strides[3]);
-    }
-  }
-  const Members members{attributes.integers("Strides"), taps, attributes.integers("StartPadding"),
-                        attributes.integers("EndPadding"), attributes.integers("Dilations")};
-  const int64_t bias_step = bias.present ? bias.strides[1] : 0;
-#if defined(ANYDML_DENSE)
-  if (!depthwise) {
-    return std::make_unique<DenseConvolution>(
-        DenseShape{sides_of(in, out, members), in.strides[1], results, offsets, filter.strides[1],
-                   filter.strides[0], bias.present, bias_step, *fused},
-        "convolution" + window_of(taps));
-  }
-#endif
-  const Weighted weighted{groups, taps[0] * taps[1], filter.strides[0], offsets, bias.present, bias_step,
-                          *fused};
-  return windows(sides_of(in, out, members), weighted, "depthwise convolution" + window_of(taps));
+  // Few channels of an input are read where they are.
+  const bool reads_last = has_channels_last(convolution.in) ||
+                          (!convolution.is_depthwise() && convolution.in.sizes[1] < kCopiedChannels);
+  const bool writes_last = has_channels_last(convolution.out);
+  if (!reads_last || !writes_last)
+    return relaid(request, make_convolution, !reads_last, !writes_last, reason);
+  return convolution.plan(reason);
 }
 
 // By numbers that each channel has once.
@@ -177,10 +317,7 @@ std::unique_ptr<Plan> make_batch_normalization(const Request& request, std::stri
   for (size_t i = 0; i < parameters.size(); ++i) {
     const Layout& each = tensor(request.inputs, i + 1);
     require(each.type == in.type && each.sizes.size() == in.sizes.size(), "a parameter is wrong");
-    for (size_t d = 0; d < each.sizes.size(); ++d) {
-      require(each.sizes[d] == 1 || each.sizes[d] == in.sizes[d], "a parameter does not broadcast");
-      if (each.sizes[d] > 1 && d != 1) reason = "parameters that each channel has once alone";
-    }
+    if (!is_of_channels(each, in)) reason = kOfChannels;
     parameters[i] = each.sizes[1] == 1 ? 0 : each.strides[1];
   }
   const std::optional<Fused> fused = Fused::of(request.attributes.activation("FusedActivation"));
@@ -190,7 +327,7 @@ std::unique_ptr<Plan> make_batch_normalization(const Request& request, std::stri
   const Loop channels = take(loops, 1);
   const ChannelRows rows{channels, fold(std::move(loops))};
   if (!rows.suits()) {
-    reason = "neither the channels nor the places of an image follow each other in memory";
+    reason = kApart;
     return nullptr;
   }
   const double epsilon = request.attributes.real("Epsilon");
@@ -199,6 +336,57 @@ std::unique_ptr<Plan> make_batch_normalization(const Request& request, std::stri
     return std::make_unique<ChannelNormalization<double>>(rows, parameters, epsilon, *fused);
   }
   return std::make_unique<ChannelNormalization<float>>(rows, parameters, epsilon, *fused);
+}
+
+// By the statistics of each channel, or of all of them; of each image, or of all of them.
+std::unique_ptr<Plan> make_mean_variance_normalization(const Request& request, std::string& reason) {
+  const Layout& in = tensor(request.inputs, 0);
+  const Layout& out = tensor(request.outputs, 0);
+  const Attributes& attributes = request.attributes;
+  const size_t rank = in.sizes.size();
+  if (in.type != DataType::kFloat32) reason = "no normalization of " + std::string(name_of(in.type));
+  if (rank < 3) reason = "three dimensions or more alone";
+  if (!reason.empty()) return nullptr;
+  std::vector<bool> along(rank, true);
+  if (attributes.has("Axes")) {
+    along.assign(rank, false);
+    for (const int64_t axis : attributes.integers("Axes")) along.at(static_cast<size_t>(axis)) = true;
+  } else {
+    along[0] = false;
+    along[1] = attributes.flag("CrossChannel");
+  }
+  if (std::find(along.begin() + 2, along.end(), false) != along.end()) {
+    reason = "statistics along all places of an image alone";
+    return nullptr;
+  }
+  const std::optional<Fused> fused = Fused::of(attributes.activation("FusedActivation"));
+  if (!fused) reason = "no activation but RELU and CLIP";
+  std::array<int64_t, 2> steps{};
+  for (size_t i = 0; i < steps.size(); ++i) {
+    const Layout& each = request.inputs.at(i + 1);
+    if (!each.present) continue;
+    require(each.type == in.type && each.sizes.size() == rank, "a parameter is wrong");
+    if (!is_of_channels(each, in)) reason = kOfChannels;
+    steps[i] = each.sizes[1] == 1 ? 0 : each.strides[1];
+  }
+  if (!reason.empty()) return nullptr;
+  std::vector<Loop> loops = loops_over(in, out);
+  const Loop channels = take(loops, 1);
+  const Loop batch = along[0] ? Loop{1, 0, 0} : take(loops, 0);
+  const ChannelRows rows{channels, fold(std::move(loops))};
+  if (!rows.suits()) {
+    reason = kApart;
+    return nullptr;
+  }
+  const MeanVariance shape{batch,
+                           request.inputs[1].present,
+                           request.inputs[2].present,
+                           steps[0],
+                           steps[1],
+                           along[1],
+                           attributes.flag("NormalizeVariance"),
+                           attributes.real("Epsilon")};
+  return std::make_unique<MeanVarianceNormalization>(shape, rows, *fused);
 }
 
 ANYDML_ISA_END

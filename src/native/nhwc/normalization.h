@@ -1,4 +1,5 @@
-// Elements normalised by numbers that each channel has once.
+// An affine map for each channel, as in batch normalisation: elements are normalised by numbers that each
+// channel has once.
 #pragma once
 
 #include <algorithm>
@@ -13,6 +14,7 @@
 #include "core/kernel_plan.h"
 #include "core/layout.h"
 #include "nhwc/fused_activation.h"
+#include "nhwc/tuning.h"
 #include "platform/isa.h"
 #include "platform/parallel.h"
 #include "pointwise/lanes.h"
@@ -37,22 +39,22 @@ struct ChannelRows {
   static bool follow(const Loop& loop) { return loop.in == sizeof(float) && loop.out == sizeof(float); }
 };
 
-// y = f((x - Mean) * k + Bias), k = Scale / sqrt(Variance + Epsilon), in numbers of type Number but for k.
+// What each channel's elements are normalised by. Behind the last channel there is room for a vector.
 template <class Number>
-class ChannelNormalization final : public Plan {
- public:
-  // Of mean, variance, scale and bias the bytes from one channel to the next.
-  using Parameters = std::array<int64_t, 4>;
+struct ChannelCoefficients {
+  std::vector<Number> mean, factor, bias;
 
-  ChannelNormalization(const ChannelRows& rows, const Parameters& parameters, double epsilon, Fused fused)
-      : Plan(rows.of_places() ? "normalization, a channel at a time"
-                              : "normalization, a row of channels at a time"),
-        channels_(rows.channels.size),
-        parameters_(parameters),
-        epsilon_(epsilon),
-        fused_(fused),
-        of_places_(rows.of_places()),
-        loops_(rows.rest) {
+  explicit ChannelCoefficients(int64_t channels) {
+    for (auto* each : {&mean, &factor, &bias}) each->resize(static_cast<size_t>(channels) + kLanesOf<Number>);
+  }
+};
+
+// y = f((x - mean) * factor + bias), in numbers of type Number.
+template <class Number>
+class ChannelAffine {
+ public:
+  ChannelAffine(const ChannelRows& rows, Fused fused)
+      : channels_(rows.channels.size), fused_(fused), of_places_(rows.of_places()), loops_(rows.rest) {
     if (of_places_) {
       length_ = take_innermost(loops_).size;
       loops_.push_back(rows.channels);
@@ -62,12 +64,11 @@ class ChannelNormalization final : public Plan {
     for (const Loop& loop : loops_) count_ *= loop.size;
   }
 
-  void run(const void* const* inputs, void* const* outputs) const override {
-    const Numbers numbers(*this, inputs);
-    const auto* const from = static_cast<const std::byte*>(inputs[0]);
-    auto* const to = static_cast<std::byte*>(outputs[0]);
+  int64_t channels() const { return channels_; }
+
+  void run(const ChannelCoefficients<Number>& numbers, const std::byte* from, std::byte* to) const {
     const int threads = threads_for(2 * count_ * length_ * kItem);
-    const int64_t tasks = std::min<int64_t>(threads * kTasks, count_);
+    const int64_t tasks = std::min<int64_t>(threads * kNormalizationTasks, count_);
     parallel_for(tasks, threads, [&](int64_t task) {
       const int64_t end = share_begin(task + 1, tasks, count_);
       for (int64_t i = share_begin(task, tasks, count_); i < end; ++i) row(numbers, i, from, to);
@@ -76,32 +77,11 @@ class ChannelNormalization final : public Plan {
 
  private:
   static constexpr int64_t kItem = sizeof(float);
-  // For each thread.
-  static constexpr int64_t kTasks = 4;
   static constexpr int64_t kLanes = kLanesOf<Number>;
   using V = Lanes<Number, kLanesOf<Number>>;
 
-  // Of all channels.
-  struct Numbers {
-    std::vector<Number> mean, factor, bias;
-
-    // As many more as fill a vector.
-    Numbers(const ChannelNormalization& plan, const void* const* inputs) {
-      const auto room = static_cast<size_t>(plan.channels_ + kLanes);
-      for (auto* each : {&mean, &factor, &bias}) each->resize(room);
-      for (int64_t c = 0; c < plan.channels_; ++c) {
-        const auto at = [&](size_t i) {
-          return load<float>(static_cast<const std::byte*>(inputs[i + 1]) + c * plan.parameters_[i]);
-        };
-        const auto index = static_cast<size_t>(c);
-        mean[index] = at(0);
-        factor[index] = static_cast<Number>(at(2) / std::sqrt(at(1) + plan.epsilon_));
-        bias[index] = at(3);
-      }
-    }
-  };
-
-  void row(const Numbers& numbers, int64_t i, const std::byte* from, std::byte* to) const {
+  void row(const ChannelCoefficients<Number>& numbers, int64_t i, const std::byte* from,
+           std::byte* to) const {
     const int64_t channel = i % channels_;
     for (auto loop = loops_.rbegin(); loop != loops_.rend(); ++loop) {
       from += i % loop->size * loop->in;
@@ -141,14 +121,47 @@ class ChannelNormalization final : public Plan {
   }
 
   int64_t channels_;
-  Parameters parameters_;
-  double epsilon_;
   Fused fused_;
   bool of_places_;
   // Around a row, the innermost last.
   std::vector<Loop> loops_;
   int64_t length_ = 1;
   int64_t count_ = 1;
+};
+
+inline const char* description_of(const ChannelRows& rows) {
+  return rows.of_places() ? "normalization, a channel at a time"
+                          : "normalization, a row of channels at a time";
+}
+
+// BATCH_NORMALIZATION: Mean and Variance are given, and factor = Scale / sqrt(Variance + Epsilon).
+template <class Number>
+class ChannelNormalization final : public Plan {
+ public:
+  // Of mean, variance, scale and bias the bytes from one channel to the next.
+  using Parameters = std::array<int64_t, 4>;
+
+  ChannelNormalization(const ChannelRows& rows, const Parameters& parameters, double epsilon, Fused fused)
+      : Plan(description_of(rows)), affine_(rows, fused), parameters_(parameters), epsilon_(epsilon) {}
+
+  void run(const void* const* inputs, void* const* outputs) const override {
+    ChannelCoefficients<Number> numbers(affine_.channels());
+    for (int64_t c = 0; c < affine_.channels(); ++c) {
+      const auto at = [&](size_t i) {
+        return load<float>(static_cast<const std::byte*>(inputs[i + 1]) + c * parameters_[i]);
+      };
+      const auto index = static_cast<size_t>(c);
+      numbers.mean[index] = at(0);
+      numbers.factor[index] = static_cast<Number>(at(2) / std::sqrt(at(1) + epsilon_));
+      numbers.bias[index] = at(3);
+    }
+    affine_.run(numbers, static_cast<const std::byte*>(inputs[0]), static_cast<std::byte*>(outputs[0]));
+  }
+
+ private:
+  ChannelAffine<Number> affine_;
+  Parameters parameters_;
+  double epsilon_;
 };
 
 ANYDML_ISA_END

@@ -12,6 +12,7 @@
 
 #include "core/kernel_plan.h"
 #include "core/layout.h"
+#include "nhwc/tuning.h"
 #include "platform/isa.h"
 #include "platform/parallel.h"
 #include "pointwise/lanes.h"
@@ -79,8 +80,8 @@ class ChannelWindows final : public Plan {
     const int64_t rows = sides_.batch * sides_.height.places;
     const int64_t most = sides_.channels / kStep;
     const int64_t under = sides_.height.taps * width.size * kStep * kItem;
-    near_ = std::max<int64_t>(1, kNear / under) * kStep;
-    parts_ = std::clamp<int64_t>((kFewRows + rows - 1) / rows, 1, std::max<int64_t>(most, 1));
+    near_ = std::max<int64_t>(1, kWindowBytes / under) * kStep;
+    parts_ = std::clamp<int64_t>((kWindowRows + rows - 1) / rows, 1, std::max<int64_t>(most, 1));
   }
 
   void run(const void* const* inputs, void* const* outputs) const override {
@@ -88,11 +89,11 @@ class ChannelWindows final : public Plan {
     const auto* const from = static_cast<const std::byte*>(inputs[0]);
     auto* const to = static_cast<std::byte*>(outputs[0]);
     const int64_t rows = sides_.batch * sides_.height.places;
-    const auto taps = [](const Sliding& along) { return std::min({along.taps, along.size, kManyTaps}); };
+    const auto taps = [](const Sliding& along) { return std::min({along.taps, along.size, kCountedTaps}); };
     const int64_t read =
         rows * sides_.width.places * sides_.channels * kItem * taps(sides_.height) * taps(sides_.width);
     const int threads = threads_for(read);
-    const int64_t bands = std::min<int64_t>(rows, threads * kBands);
+    const int64_t bands = std::min<int64_t>(rows, threads * kWindowBands);
     parallel_for(bands * parts_, threads, [&](int64_t i) {
       // Shares of whole steps, as far as there are any.
       const auto begin = [&](int64_t part) {
@@ -117,13 +118,6 @@ class ChannelWindows final : public Plan {
   static constexpr int kWide = 2;
   static constexpr int kPlaces = 4;
   static constexpr int64_t kStep = kWide * kLanes;
-  static constexpr int64_t kFewRows = 8;
-  // For each thread.
-  static constexpr int64_t kBands = 4;
-  // Bytes under the windows of a row, which stay in the first cache for the next row's.
-  static constexpr int64_t kNear = 24 << 10;
-  // As many as are worth several threads wherever they are read.
-  static constexpr int64_t kManyTaps = 64;
 
   // Of the output.
   class Row {

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ...core.strided_layout import Array, Layout
+from ...operators import spec_of
 from ...operators.pointwise_chain import PointwiseChain
 from ...operators.schema import OperatorDesc, OperatorSpec
-from ..base import BindableRun, Declined, Kernel
+from ..base import BindableRun, Declined, Kernel, Prepare, Run
 
 if TYPE_CHECKING:
     from ..._native import Plan
 
 CHANNELS_LAST = ("CONVOLUTION",)
-"""Whose kernels are there, or faster, where channels lie last."""
+"""Whose kernels are faster where channels lie last: elsewhere tensors are copied."""
 OVER_INPUT = ("BATCH_NORMALIZATION",)
 """Whose kernels read each element before they write it, and never again."""
 
@@ -51,7 +53,7 @@ class CpuEngine:
             attributes = spec.attributes(desc)
         plan = compile_plan(name, inputs, outputs, attributes)
         if isinstance(plan, str):
-            return Declined(plan)
+            return self._with_activation(spec, desc, inputs, outputs) or Declined(plan)
         return Kernel(
             words + plan.description,
             plan.run,
@@ -60,6 +62,51 @@ class CpuEngine:
             channels_last=name in CHANNELS_LAST,
             may_overwrite_input=name in OVER_INPUT,
         )
+
+    def _with_activation(
+        self, spec: OperatorSpec, desc: Any, inputs: Sequence[Layout | None], outputs: Sequence[Layout | None]
+    ) -> Kernel | None:
+        """A kernel for an operator whose fused activation its own kernel does not have: that of the operator without
+        it, and one of the activation, in place. None where there is no such pair."""
+        activation = getattr(desc, "FusedActivation", None)
+        if activation is None or spec.pointwise is not None or isinstance(desc, PointwiseChain):
+            return None
+        inner = self.compile(spec, replace(desc, FusedActivation=None), inputs, outputs)
+        outer_spec = spec_of(activation)
+        assert outer_spec is not None
+        if isinstance(inner, Declined):
+            return None
+        outer = self.compile(outer_spec, activation, outputs[:1], outputs[:1])
+        if isinstance(outer, Declined):
+            return None
+        return Kernel(
+            f"{inner.description}; then {outer.description}",
+            partial(_one_then_other, inner.run, outer.run),
+            prepare=None if inner.prepare is None else partial(_prepared_then, inner.prepare, outer.run),
+            channels_last=inner.channels_last,
+        )
+
+
+def _one_then_other(first: Run, second: Run, inputs: Sequence[Array | None], outputs: Sequence[Array | None]) -> None:
+    first(inputs, outputs)
+    second(outputs[:1], outputs[:1])
+
+
+def _prepared_then(prepare: Prepare, second: Run, fixed: Sequence[Array | None]) -> BindableRun | None:
+    first = prepare(fixed)
+    return _PreparedThen(first, second) if isinstance(first, BindableRun) else None
+
+
+class _PreparedThen(BindableRun):
+    def __init__(self, first: BindableRun, second: Run) -> None:
+        self._first, self._second = first, second
+        self.size = first.size
+
+    def __call__(self, inputs: Sequence[Array | None], outputs: Sequence[Array | None]) -> None:
+        _one_then_other(self._first, self._second, inputs, outputs)
+
+    def bound(self, inputs: Sequence[Array | None], outputs: Sequence[Array | None]) -> Callable[[], None]:
+        return partial(self, inputs, outputs)
 
 
 def _prepared(plan: Plan, fixed: Sequence[Array | None]) -> BindableRun | None:

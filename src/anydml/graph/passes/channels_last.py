@@ -14,12 +14,14 @@ from ...core.strided_layout import Layout
 from ...operators import Trait, with_trait
 from ...operators.schema import OperatorDesc, Tensor
 from ...operators.validate import validate
-from ..ir import Network, Vertex
+from ..ir import Network, Vertex, with_channels_last
 from ..verify import Port
 
 _IN_ANY_ORDER = {
     *with_trait(Trait.POINTWISE),
-    *("AVERAGE_POOLING", "BATCH_NORMALIZATION", "JOIN", "MAX_POOLING", "MAX_POOLING1", "MAX_POOLING2"),
+    *("AVERAGE_POOLING", "MAX_POOLING", "MAX_POOLING1", "MAX_POOLING2"),
+    *("BATCH_NORMALIZATION", "MEAN_VARIANCE_NORMALIZATION", "MEAN_VARIANCE_NORMALIZATION1"),
+    *("JOIN", "SLICE", "SLICE1"),
 }
 """Operators that are as fast in any order of the elements, as long as their tensors agree."""
 
@@ -98,12 +100,10 @@ def _reached(network: Network, free: set[Port], faster: set[int]) -> set[Port]:
 
 def _lay(network: Network, ends: Sequence[_End]) -> bool:
     """Changes the descs of all operators that have a tensor, where each of them stays valid."""
-    _, c, h, w = ends[0].tensor.Sizes
     changed: dict[int, OperatorDesc] = {}
     for end in ends:
         desc = changed.get(end.node, end.vertex.desc)
-        tensor = replace(end.tensor, Strides=(h * w * c, 1, w * c, c))
-        changed[end.node] = _with_tensor(desc, end.label, tensor)
+        changed[end.node] = _with_tensor(desc, end.label, with_channels_last(end.tensor))
     device = network.device
     if any(validate(desc, device.feature_level, device.strict) for desc in changed.values()):
         return False

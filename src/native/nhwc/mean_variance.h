@@ -1,0 +1,253 @@
+// Instance and layer normalisation (MEAN_VARIANCE_NORMALIZATION): elements normalised by the mean and
+// variance of their channel of an image, or of all channels of an image.
+//
+// Statistics are taken in double precision, in two steps: chunks that stay in the first cache give a sum and,
+// by their own mean, squares of differences; these are then put together by the mean of all. So memory is
+// read once for both, and nothing cancels. Chunks do not depend on the number of threads, and neither do the
+// bits.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "core/kernel_plan.h"
+#include "core/layout.h"
+#include "nhwc/fused_activation.h"
+#include "nhwc/normalization.h"
+#include "nhwc/tuning.h"
+#include "platform/isa.h"
+#include "platform/parallel.h"
+#include "pointwise/lanes.h"
+#include "simd/unaligned.h"
+
+ANYDML_ISA_BEGIN
+
+// Of some elements: their number, their sum, and the sum of squared differences from their mean.
+struct Moments {
+  int64_t count = 0;
+  double sum = 0;
+  double squares = 0;
+};
+
+// The moments of all elements of several parts.
+inline Moments combined(const Moments* parts, int64_t count, int64_t step) {
+  Moments all;
+  for (int64_t i = 0; i < count; ++i) {
+    all.count += parts[i * step].count;
+    all.sum += parts[i * step].sum;
+  }
+  const double mean = all.sum / static_cast<double>(all.count);
+  for (int64_t i = 0; i < count; ++i) {
+    const Moments& part = parts[i * step];
+    const auto elements = static_cast<double>(part.count);
+    const double apart = part.sum / elements - mean;
+    all.squares += part.squares + elements * apart * apart;
+  }
+  return all;
+}
+
+// The moments of each channel of an image.
+class ChannelMoments {
+ public:
+  explicit ChannelMoments(const ChannelRows& rows)
+      : channels_(rows.channels), loops_(rows.rest), of_places_(rows.of_places()) {
+    length_ = of_places_ ? take_innermost(loops_).size : channels_.size;
+    for (const Loop& loop : loops_) rows_ *= loop.size;
+    if (of_places_) {
+      step_ = std::min(length_, kStatisticsChunk);
+      chunks_ = (length_ + step_ - 1) / step_;
+    } else {
+      step_ = std::clamp<int64_t>(kStatisticsChunk / length_, 1, rows_);
+      chunks_ = (rows_ + step_ - 1) / step_;
+    }
+  }
+
+  std::vector<Moments> of(const std::byte* from) const {
+    const int64_t channels = channels_.size;
+    const int64_t parts = of_places_ ? rows_ * chunks_ : chunks_;
+    std::vector<Moments> found(static_cast<size_t>(parts * channels));
+    const int threads = threads_for(rows_ * length_ * (of_places_ ? channels : 1) * kItem);
+    if (of_places_) {
+      parallel_for(channels * rows_, threads, [&](int64_t i) {
+        const std::byte* const row = row_at(from + i / rows_ * channels_.in, i % rows_);
+        for (int64_t chunk = 0; chunk < chunks_; ++chunk) {
+          const int64_t begin = chunk * step_;
+          found[static_cast<size_t>((i % rows_ * chunks_ + chunk) * channels + i / rows_)] =
+              of_places(row + begin * kItem, std::min(step_, length_ - begin));
+        }
+      });
+    } else {
+      parallel_for(chunks_, threads, [&](int64_t chunk) {
+        of_channels(from, chunk * step_, std::min((chunk + 1) * step_, rows_),
+                    found.data() + chunk * channels);
+      });
+    }
+    std::vector<Moments> all;
+    for (int64_t c = 0; c < channels; ++c) all.push_back(combined(found.data() + c, parts, channels));
+    return all;
+  }
+
+ private:
+  static constexpr int64_t kItem = sizeof(float);
+  static constexpr int64_t kLanes = kLanesOf<double>;
+  // So many sums hide what an addition takes; their number is the same on every instruction set, as it is
+  // part of the order of the additions.
+  static constexpr int64_t kVectors = 16 / kLanes;
+  using V = Lanes<double, kLanesOf<double>>;
+  using Sums = std::array<V, kVectors>;
+
+  const std::byte* row_at(const std::byte* from, int64_t i) const {
+    for (auto loop = loops_.rbegin(); loop != loops_.rend(); ++loop) {
+      from += i % loop->size * loop->in;
+      i /= loop->size;
+    }
+    return from;
+  }
+
+  // Of elements that follow each other.
+  static Moments of_places(const std::byte* from, int64_t count) {
+    const auto summed = [&](const auto& term) {
+      Sums sums{};
+      int64_t i = 0;
+      for (; i + kVectors * kLanes <= count; i += kVectors * kLanes) {
+        for (int64_t v = 0; v < kVectors; ++v) {
+          const V x = load_lanes<float, double>(from + (i + v * kLanes) * kItem);
+          sums[static_cast<size_t>(v)] = sums[static_cast<size_t>(v)] + term(x);
+        }
+      }
+      std::array<double, kVectors * kLanes> lanes;
+      std::memcpy(lanes.data(), sums.data(), sizeof(lanes));
+      for (size_t lane = 0; i < count; ++i, ++lane) {
+        lanes[lane] += term(static_cast<double>(load<float>(from + i * kItem)));
+      }
+      double sum = 0;
+      for (const double lane : lanes) sum += lane;
+      return sum;
+    };
+    Moments found{count, summed([](auto x) { return x; }), 0};
+    const double mean = found.sum / static_cast<double>(count);
+    found.squares = summed([&](auto x) { return (x - mean) * (x - mean); });
+    return found;
+  }
+
+  // Of rows of channels, some channels after the others.
+  void of_channels(const std::byte* from, int64_t begin, int64_t end, Moments* found) const {
+    int64_t c = 0;
+    for (; c + kVectors * kLanes <= length_; c += kVectors * kLanes) {
+      some_channels<Sums>(from + c * kItem, begin, end, found + c);
+    }
+    for (; c + kLanes <= length_; c += kLanes) {
+      some_channels<std::array<V, 1>>(from + c * kItem, begin, end, found + c);
+    }
+    for (; c < length_; ++c) some_channels<std::array<double, 1>>(from + c * kItem, begin, end, found + c);
+  }
+
+  template <class Some>
+  void some_channels(const std::byte* from, int64_t begin, int64_t end, Moments* found) const {
+    using Number = typename Some::value_type;
+    constexpr int64_t kEach = sizeof(Number) / sizeof(double);
+    const auto summed = [&](const auto& term) {
+      Some sums{};
+      for (int64_t row = begin; row < end; ++row) {
+        const std::byte* const at = row_at(from, row);
+        for (size_t v = 0; v < sums.size(); ++v) {
+          Number x;
+          if constexpr (kEach == 1) {
+            x = load<float>(at + static_cast<int64_t>(v) * kItem);
+          } else {
+            x = load_lanes<float, double>(at + static_cast<int64_t>(v) * kEach * kItem);
+          }
+          sums[v] = sums[v] + term(x, v);
+        }
+      }
+      return sums;
+    };
+    const auto count = static_cast<double>(end - begin);
+    const Some sums = summed([](Number x, size_t) { return x; });
+    const Some squares = summed([&](Number x, size_t v) {
+      const Number apart = x - sums[v] / count;
+      return apart * apart;
+    });
+    std::array<double, sizeof(Some) / sizeof(double)> sum, square;
+    std::memcpy(sum.data(), &sums, sizeof(sum));
+    std::memcpy(square.data(), &squares, sizeof(square));
+    for (size_t i = 0; i < sum.size(); ++i) found[i] = {end - begin, sum[i], square[i]};
+  }
+
+  Loop channels_;
+  // Around a row, the innermost last; where rows are a channel's, without the channels.
+  std::vector<Loop> loops_;
+  bool of_places_;
+  int64_t length_ = 1;
+  int64_t rows_ = 1;
+  // Elements of a row, or rows, that are a chunk.
+  int64_t step_ = 1;
+  int64_t chunks_ = 1;
+};
+
+struct MeanVariance {
+  // Over images that are normalised by themselves.
+  Loop batch;
+  // The bytes from one channel to the next of a scale and a bias.
+  bool has_scale;
+  bool has_bias;
+  int64_t scale_step;
+  int64_t bias_step;
+  bool across_channels;
+  bool normalizes_variance;
+  double epsilon;
+};
+
+class MeanVarianceNormalization final : public Plan {
+ public:
+  MeanVarianceNormalization(const MeanVariance& shape, const ChannelRows& rows, Fused fused)
+      : Plan(std::string("mean and variance of each ") + (shape.across_channels ? "image" : "channel") +
+             ", " + description_of(rows)),
+        shape_(shape),
+        moments_(rows),
+        affine_(rows, fused) {}
+
+  void run(const void* const* inputs, void* const* outputs) const override {
+    const auto* from = static_cast<const std::byte*>(inputs[0]);
+    auto* to = static_cast<std::byte*>(outputs[0]);
+    for (int64_t i = 0; i < shape_.batch.size; ++i, from += shape_.batch.in, to += shape_.batch.out) {
+      affine_.run(coefficients(from, inputs), from, to);
+    }
+  }
+
+ private:
+  ChannelCoefficients<double> coefficients(const std::byte* from, const void* const* inputs) const {
+    std::vector<Moments> moments = moments_.of(from);
+    if (shape_.across_channels) {
+      const Moments all = combined(moments.data(), affine_.channels(), 1);
+      std::ranges::fill(moments, all);
+    }
+    const auto* const scale = static_cast<const std::byte*>(inputs[1]);
+    const auto* const bias = static_cast<const std::byte*>(inputs[2]);
+    ChannelCoefficients<double> numbers(affine_.channels());
+    for (int64_t c = 0; c < affine_.channels(); ++c) {
+      const auto index = static_cast<size_t>(c);
+      const auto count = static_cast<double>(moments[index].count);
+      const double factor = shape_.has_scale ? load<float>(scale + c * shape_.scale_step) : 1.0;
+      const double deviation =
+          shape_.normalizes_variance ? std::sqrt(moments[index].squares / count + shape_.epsilon) : 1.0;
+      numbers.mean[index] = moments[index].sum / count;
+      numbers.factor[index] = factor / deviation;
+      // Whatever is added to it, -0 leaves as it is.
+      numbers.bias[index] = shape_.has_bias ? load<float>(bias + c * shape_.bias_step) : -0.0;
+    }
+    return numbers;
+  }
+
+  MeanVariance shape_;
+  ChannelMoments moments_;
+  ChannelAffine<double> affine_;
+};
+
+ANYDML_ISA_END

@@ -1,0 +1,181 @@
+// Layout conversion around a kernel: tensors are copied to channels last before it, or from there after it,
+// so that one kernel serves every layout with the same bits.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/kernel_plan.h"
+#include "core/layout.h"
+#include "nhwc/tuning.h"
+#include "platform/isa.h"
+#include "platform/parallel.h"
+#include "simd/transpose.h"
+#include "simd/unaligned.h"
+
+ANYDML_ISA_BEGIN
+
+// The same tensor, packed with its channels last.
+inline Layout channels_last(Layout layout) {
+  const auto& sizes = layout.sizes;
+  int64_t step = size_of(layout.type);
+  layout.strides[1] = step;
+  step *= sizes[1];
+  for (size_t d = sizes.size() - 1; d > 1; --d) {
+    layout.strides[d] = step;
+    step *= sizes[d];
+  }
+  layout.strides[0] = step;
+  return layout;
+}
+
+// Copies a tensor of FLOAT32 with two spatial dimensions from a layout to another.
+class LayoutCopy {
+ public:
+  LayoutCopy(const Layout& from, const Layout& to)
+      : batch_{from.sizes[0], from.strides[0], to.strides[0]},
+        channels_{from.sizes[1], from.strides[1], to.strides[1]},
+        rows_{from.sizes[2], from.strides[2], to.strides[2]},
+        places_{from.sizes[3], from.strides[3], to.strides[3]} {
+    if (rows_.in == places_.size * places_.in && rows_.out == places_.size * places_.out) {
+      places_.size *= rows_.size;
+      rows_.size = 1;
+    }
+  }
+
+  void run(const std::byte* from, std::byte* to) const {
+    const int64_t parts = (places_.size + kCopiedPlaces - 1) / kCopiedPlaces;
+    const int64_t count = batch_.size * rows_.size * parts;
+    const int threads = threads_for(2 * count * kCopiedPlaces * channels_.size * kItem);
+    const int64_t tasks = std::min<int64_t>(count, threads * kTasks);
+    parallel_for(tasks, threads, [&](int64_t task) {
+      for (int64_t i = share_begin(task, tasks, count); i < share_begin(task + 1, tasks, count); ++i) {
+        const int64_t begin = share_begin(i % parts, parts, places_.size);
+        const int64_t end = share_begin(i % parts + 1, parts, places_.size);
+        const int64_t row = i / parts % rows_.size;
+        const int64_t image = i / parts / rows_.size;
+        const Loop some{end - begin, places_.in, places_.out};
+        copy(from + image * batch_.in + row * rows_.in + begin * places_.in,
+             to + image * batch_.out + row * rows_.out + begin * places_.out, some);
+      }
+    });
+  }
+
+ private:
+  static constexpr int64_t kItem = sizeof(float);
+  // For each thread.
+  static constexpr int64_t kTasks = 4;
+
+  void copy(const std::byte* from, std::byte* to, const Loop& places) const {
+    const bool to_last = places.in == kItem && channels_.out == kItem;
+    const bool from_last = channels_.in == kItem && places.out == kItem;
+    if (to_last || from_last) {
+      transpose(from, to, from_last ? places : channels_, from_last ? channels_ : places);
+    } else {
+      elements(from, to, channels_, places);
+    }
+  }
+
+  static void elements(const std::byte* from, std::byte* to, const Loop& outer, const Loop& inner) {
+    for (int64_t i = 0; i < outer.size; ++i) {
+      for (int64_t k = 0; k < inner.size; ++k) {
+        std::memcpy(to + i * outer.out + k * inner.out, from + i * outer.in + k * inner.in, kItem);
+      }
+    }
+  }
+
+  // Where what is inner lies side by side before, and what is outer after.
+  static void transpose(const std::byte* from, std::byte* to, const Loop& outer, const Loop& inner) {
+    int64_t i = 0;
+#if defined(__GNUC__)
+    using Row = SquareRow<uint32_t>;
+    constexpr int64_t kSide = kSquareBytes / kItem;
+    for (; i + kSide <= outer.size; i += kSide) {
+      const std::byte* const at = from + i * outer.in;
+      std::byte* const place = to + i * kItem;
+      int64_t k = 0;
+      for (; k + kSide <= inner.size; k += kSide) {
+        Row rows[kSide];
+        for (int64_t r = 0; r < kSide; ++r) std::memcpy(&rows[r], at + r * outer.in + k * kItem, sizeof(Row));
+        anydml::ANYDML_ISA::transpose<uint32_t>(rows);
+        for (int64_t r = 0; r < kSide; ++r) std::memcpy(place + (k + r) * inner.out, &rows[r], sizeof(Row));
+      }
+      elements(at + k * inner.in, place + k * inner.out, {kSide, outer.in, outer.out},
+               {inner.size - k, inner.in, inner.out});
+    }
+#endif
+    elements(from + i * outer.in, to + i * outer.out, {outer.size - i, outer.in, outer.out}, inner);
+  }
+
+  Loop batch_;
+  Loop channels_;
+  Loop rows_;
+  Loop places_;
+};
+
+// A plan whose first input, output, or both are copied.
+class RelayoutPlan final : public Plan {
+ public:
+  // Of the tensors as they are, and as the inner plan has them.
+  struct Tensors {
+    Layout given;
+    Layout inner;
+    bool is_same() const { return given.strides == inner.strides; }
+  };
+
+  RelayoutPlan(std::shared_ptr<const Plan> inner, size_t inputs, const Tensors& input, const Tensors& output)
+      : Plan(inner->description() + ", copied there and back where channels do not lie last"),
+        inner_(std::move(inner)),
+        inputs_(inputs),
+        input_(input),
+        output_(output) {
+    if (!input.is_same()) before_.emplace(input.given, input.inner);
+    if (!output.is_same()) after_.emplace(output.inner, output.given);
+  }
+
+  void run(const void* const* inputs, void* const* outputs) const override {
+    std::vector<const void*> read(inputs, inputs + inputs_);
+    std::unique_ptr<std::byte[]> input, output;
+    if (before_) {
+      input = room_for(input_.inner);
+      before_->run(static_cast<const std::byte*>(inputs[0]), input.get());
+      read[0] = input.get();
+    }
+    void* written = outputs[0];
+    if (after_) {
+      output = room_for(output_.inner);
+      written = output.get();
+    }
+    inner_->run(read.data(), &written);
+    if (after_) after_->run(output.get(), static_cast<std::byte*>(outputs[0]));
+  }
+
+  bool prepares() const override { return inner_->prepares(); }
+  std::unique_ptr<Plan> prepared(const void* const* inputs) const override {
+    std::shared_ptr<const Plan> known = inner_->prepared(inputs);
+    return known ? std::make_unique<RelayoutPlan>(std::move(known), inputs_, input_, output_) : nullptr;
+  }
+  int64_t prepared_bytes() const override { return inner_->prepared_bytes(); }
+
+ private:
+  static std::unique_ptr<std::byte[]> room_for(const Layout& layout) {
+    return std::unique_ptr<std::byte[]>(
+        new std::byte[static_cast<size_t>(layout.sizes[0] * layout.strides[0])]);
+  }
+
+  std::shared_ptr<const Plan> inner_;
+  size_t inputs_;
+  Tensors input_;
+  Tensors output_;
+  std::optional<LayoutCopy> before_;
+  std::optional<LayoutCopy> after_;
+};
+
+ANYDML_ISA_END

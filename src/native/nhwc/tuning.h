@@ -1,0 +1,51 @@
+// The tuning numbers of this family: block sizes, and from which sizes on a path pays. None of them changes a
+// bit of a result but kStatisticsChunk, which is part of the order of additions.
+#pragma once
+
+#include <cstdint>
+
+#include "platform/isa.h"
+
+ANYDML_ISA_BEGIN
+
+// CONVOLUTION by a product of matrices: rows of a register tile. Two vectors of each are as many sums as
+// registers hold: of 32, or of 16.
+#if defined(ANYDML_ISA_AVX512) || defined(__aarch64__)
+inline constexpr int kMostRows = 12;
+#else
+inline constexpr int kMostRows = 6;
+#endif
+// Multiplications that take as long as a byte of memory, for the number of threads.
+inline constexpr int64_t kMultiplicationsOfAByte = 2;
+// Tasks for each thread, so that none waits long for the last.
+inline constexpr int64_t kDenseTasks = 4;
+// Columns from which on it takes little time to gather the rows anew for each share of them.
+inline constexpr int64_t kGatheringColumns = 128;
+// Gathered rows of a block, which stay in the second cache while panels of columns pass.
+inline constexpr int64_t kGatheredBytes = 128 << 10;
+// Columns of a group from which on a product for each group fills half of a vector at least.
+inline constexpr int64_t kGroupColumns = 8;
+// Channels of an input from which on it is copied to channels last before its rows are gathered: of fewer,
+// gathering reads each tap's places in a row itself.
+inline constexpr int64_t kCopiedChannels = 8;
+
+// Windows by channel: rows of an image from which on threads do not share the channels too.
+inline constexpr int64_t kWindowRows = 8;
+// Bands of rows for each thread.
+inline constexpr int64_t kWindowBands = 4;
+// Bytes under the windows of a row, which stay in the first cache for the next row's.
+inline constexpr int64_t kWindowBytes = 24 << 10;
+// As many taps along a dimension as are worth several threads wherever they are read.
+inline constexpr int64_t kCountedTaps = 64;
+
+// Normalisation: tasks for each thread.
+inline constexpr int64_t kNormalizationTasks = 4;
+// Elements below which BATCH_NORMALIZATION computes in double precision, which takes no time of so few.
+inline constexpr int64_t kFewElements = 1 << 13;
+// Elements of a chunk of statistics, which stays in the first cache for its second reading.
+inline constexpr int64_t kStatisticsChunk = 1 << 12;
+
+// Copies from layout to layout: places that a task has, whose channels stay in the first caches.
+inline constexpr int64_t kCopiedPlaces = 64;
+
+ANYDML_ISA_END
