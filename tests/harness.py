@@ -33,7 +33,7 @@ is large or its channels lie last."""
 ON_GPUS = frozenset(OPERATORS)
 """What a GPU serves."""
 DEVICES = {"torch": "cpu"}
-"""Where an engine is the device's second."""
+"""Where an engine is the device's second: it is asked alone."""
 ENGINE = GPU or "reference"
 """Where properties are tested that the cases of all engines have no room for."""
 GUARD = 64
@@ -123,6 +123,8 @@ def is_by_channel(desc: Any) -> bool:
 def compiled(engine: str, desc: OperatorDesc, flags: ExecutionFlags = ExecutionFlags.NONE) -> CompiledOperator:
     """The operator, compiled on an engine, which serves it and no other."""
     device = Device(DEVICES.get(engine, engine))
+    if engine in DEVICES:
+        device._engines = tuple(each for each in device._engines if each.name == engine)
     operator = device.compile_operator(device.create_operator(desc), flags)
     assert operator.engine == engine, operator.explain()
     return operator

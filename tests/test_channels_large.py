@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from threadpoolctl import threadpool_limits
 
 from anydml import (
-    DML_ACTIVATION_ELU_OPERATOR_DESC,
     DML_ACTIVATION_RELU_OPERATOR_DESC,
     DML_BATCH_NORMALIZATION_OPERATOR_DESC,
     DML_CONVOLUTION_OPERATOR_DESC,
@@ -351,23 +350,15 @@ def _depthwise(**members: Any) -> OperatorDesc:
     return replace(desc, **members)
 
 
-ELU = DML_ACTIVATION_ELU_OPERATOR_DESC(InputTensor=None, OutputTensor=None, Alpha=1.0)
-PACKED = {name: tensor((1, 16, 40, 40)) for name in ("InputTensor", "OutputTensor")}
-
-
 @pytest.mark.parametrize(
     ("members", "reason"),
     [
-        ({"FusedActivation": ELU}, "no activation but RELU and CLIP"),
-        (PACKED, "8 channels or more that lie last alone"),
-        (
-            {"GroupCount": 2, "FilterTensor": tensor((16, 8, 3, 3))},
-            "a forward convolution of one group, or of one for each channel, alone",
-        ),
+        ({"OutputPadding": [1, 0], "OutputTensor": tensor((1, 16, 41, 40))}, "no OutputPadding"),
+        ({"GroupCount": 4, "FilterTensor": tensor((16, 4, 3, 3))}, "groups of fewer than 8 results"),
     ],
-    ids=str,
+    ids=["output-padding", "groups"],
 )
-def test_what_is_declined_says_why(members: dict[str, Any], reason: str) -> None:
+def test_what_is_declined_says_why(fused: None, members: dict[str, Any], reason: str) -> None:
     assert compiled("cpu", _depthwise()).explain().startswith("CONVOLUTION is served by cpu: depthwise convolution")
     device = Device("cpu")
     operator = device.compile_operator(device.create_operator(_depthwise(**members)))

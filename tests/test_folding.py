@@ -134,14 +134,16 @@ def test_a_normalisation_is_folded_into_a_filter(kind: str, options: dict[str, A
 
 
 def test_what_is_given_with_each_dispatch_normalises_in_place() -> None:
-    """So that what lies between has the memory of one tensor; beside it, the first filter is prepared."""
+    """So that what lies between has the memory of one tensor; beside it, the filters are prepared."""
 
     def network(net: Net) -> Expression:
         return net.convolution(net.normalized(net.convolution(net.input(1, 16, 20, 20), 32), kind="given"), 8)
 
     net, reference = Net(), Net("reference")
     text, found = net.results(network(net))
-    between, filters = 4 * 32 * 20 * 20, 4 * (32 * 16 * 9 + 32)
+    # Of 8 results as many weights are kept as fill a vector.
+    second = 16 if "(avx512)" in text else 8
+    between, filters = 4 * 32 * 20 * 20, 4 * (32 * 16 * 9 + 32 + second * 32 * 9 + second)
     assert text.startswith(
         f"graph: 3 kernels; {between} bytes of intermediate tensors, of which at most {between} are alive at once; "
         f"{filters} bytes of prepared filters\n"
@@ -245,5 +247,5 @@ def test_bytes_that_are_read_anew_stay_where_they_are() -> None:
 
     net, reference = Net(), Net("reference")
     text, found = net.results(*build(net))
-    assert "channels last" not in text.splitlines()[1]
+    assert "laid out with the channels last" not in text
     assert_near(found, reference.results(*build(reference))[1])

@@ -31,7 +31,7 @@ from anydml.core.strided_layout import Layout
 from anydml.operators import spec_of
 from anydml.operators.schema import OperatorDesc
 from cases import tensor
-from harness import run
+from harness import compiled, run
 from test_import import run_python
 
 pytestmark = pytest.mark.slow
@@ -338,12 +338,11 @@ def test_a_prepared_filter_gives_what_the_reference_gives(name: str, with_nan: b
 
 @pytest.mark.usefixtures("torch")
 def test_what_is_not_prepared_says_so() -> None:
-    plain = Device()
     for name, words in (
         ("depthwise", "a filter is prepared where channels lie last"),
         ("backward", "no filter of this kind is prepared"),
     ):
-        assert words in plain.compile_operator(plain.create_operator(LARGE[name])).explain()
+        assert words in compiled("torch", LARGE[name]).explain()
 
 
 @pytest.mark.usefixtures("torch")
@@ -351,25 +350,25 @@ def test_each_persistent_resource_has_what_was_prepared_for_it() -> None:
     """Whichever is used next, wherever it was copied to, and whatever it was filled with before."""
     owned = replace(ONE_TAP, FilterTensor=replace(ONE_TAP.FilterTensor, Flags=TensorFlags.OWNED_BY_DML))
     owned = replace(owned, BiasTensor=None, FusedActivation=None)
-    device = Device()
-    compiled = device.compile_operator(device.create_operator(owned))
-    assert "a filter that stays is prepared once" in compiled.explain()
+    operator = compiled("torch", owned)
+    device = operator.device
+    assert "a filter that stays is prepared once" in operator.explain()
     x, y = np.ones((2, 32, 20, 20), np.float32), np.empty((2, 48, 20, 20), np.float32)
 
     def result(persistent: np.ndarray) -> float:
-        compiled.dispatch([x, None, None], [y], persistent=persistent)
+        operator.dispatch([x, None, None], [y], persistent=persistent)
         assert (y == y[0, 0, 0, 0]).all()
         return float(y[0, 0, 0, 0])
 
     def filled(value: float) -> np.ndarray:
-        return compiled.initialise([None, np.full((48, 32, 1, 1), value, np.float32), None])
+        return operator.initialise([None, np.full((48, 32, 1, 1), value, np.float32), None])
 
     many = [filled(value) for value in range(1, 8)]
     for _ in range(2):
         assert [result(each) for each in many] == [32.0 * value for value in range(1, 8)]
     many[0][...] = many[1]
     assert result(many[0]) == 64
-    initializer = device.create_operator_initializer([compiled])
+    initializer = device.create_operator_initializer([operator])
     table = device.create_binding_table(initializer)
     weights = DML_BUFFER_BINDING(Buffer=np.full((48, 32, 1, 1), 9, np.float32))
     table.bind_inputs([DML_BUFFER_ARRAY_BINDING(Bindings=[None, weights, None])])

@@ -184,7 +184,7 @@ class Convolution {
       columns = phases_of(sides.width);
     }
     const auto count = static_cast<int64_t>(rows.size() * columns.size());
-    if (count * groups_ > kMostParts) {
+    if (count > kMostParts / groups_) {
       reason = "groups and strides that make more than 256 products";
       return nullptr;
     }
@@ -306,7 +306,7 @@ std::unique_ptr<Plan> make_convolution(const Request& request, std::string& reas
   return convolution.plan(reason);
 }
 
-// By numbers that each channel has once.
+// By numbers that vary along one dimension, mostly the channels.
 std::unique_ptr<Plan> make_batch_normalization(const Request& request, std::string& reason) {
   const Layout& in = tensor(request.inputs, 0);
   const Layout& out = tensor(request.outputs, 0);
@@ -314,17 +314,27 @@ std::unique_ptr<Plan> make_batch_normalization(const Request& request, std::stri
   if (in.sizes.size() < 2) reason = "two dimensions or more alone";
   if (!reason.empty()) return nullptr;
   ChannelNormalization<float>::Parameters parameters;
+  std::optional<size_t> varies;
   for (size_t i = 0; i < parameters.size(); ++i) {
     const Layout& each = tensor(request.inputs, i + 1);
     require(each.type == in.type && each.sizes.size() == in.sizes.size(), "a parameter is wrong");
-    if (!is_of_channels(each, in)) reason = kOfChannels;
-    parameters[i] = each.sizes[1] == 1 ? 0 : each.strides[1];
+    for (size_t d = 0; d < each.sizes.size(); ++d) {
+      require(each.sizes[d] == 1 || each.sizes[d] == in.sizes[d], "a parameter does not broadcast");
+      if (each.sizes[d] == 1) continue;
+      if (varies.value_or(d) != d) reason = "parameters that vary along one dimension alone";
+      varies = d;
+    }
+  }
+  const size_t axis = varies.value_or(1);
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    const Layout& each = request.inputs[i + 1];
+    parameters[i] = each.sizes[axis] == 1 ? 0 : each.strides[axis];
   }
   const std::optional<Fused> fused = Fused::of(request.attributes.activation("FusedActivation"));
   if (!fused) reason = "no activation but RELU and CLIP";
   if (!reason.empty()) return nullptr;
   std::vector<Loop> loops = loops_over(in, out);
-  const Loop channels = take(loops, 1);
+  const Loop channels = take(loops, static_cast<int64_t>(axis));
   const ChannelRows rows{channels, fold(std::move(loops))};
   if (!rows.suits()) {
     reason = kApart;
