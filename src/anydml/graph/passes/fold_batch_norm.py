@@ -76,8 +76,8 @@ def _fold(network: Network, convolution: Vertex, normalization: Vertex) -> bool:
         inner,
         InputTensor=outer.FilterTensor,
         MeanTensor=nothing,
-        VarianceTensor=_turned(inner.VarianceTensor),
-        ScaleTensor=_turned(inner.ScaleTensor),
+        VarianceTensor=_along_filters(inner.VarianceTensor),
+        ScaleTensor=_along_filters(inner.ScaleTensor),
         BiasTensor=nothing,
         OutputTensor=filters,
         FusedActivation=None,
@@ -114,7 +114,7 @@ def _floats(sizes: Sequence[int]) -> Tensor:
     return DML_BUFFER_TENSOR_DESC(DataType=TensorDataType.FLOAT32, Sizes=sizes)
 
 
-def _turned(parameter: Tensor) -> Tensor:
+def _along_filters(parameter: Tensor) -> Tensor:
     """A parameter of the output's channels as one of a filter's first dimension."""
     order = (1, 0, *range(2, len(parameter.Sizes)))
     sizes, strides = ([each[i] for i in order] for each in (parameter.Sizes, parameter.strides))
