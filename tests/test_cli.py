@@ -91,6 +91,7 @@ def test_every_sample_of_dxdispatch_runs() -> None:
     assert {path.stem for path in SAMPLES.glob("dml_*.json")} == set(SAMPLES_PRINTED)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", all_cases(), ids=lambda case: case.id)
 def test_cases(anydml_: Any, tmp_path: Path, case: Case) -> None:
     path = _model_of(case, tmp_path)

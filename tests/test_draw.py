@@ -27,6 +27,8 @@ from anydml.draw import EXAMPLES, draw, draw_operator
 from anydml.draw.text import number
 from anydml.operators import OPERATORS, spec_of
 
+pytestmark = pytest.mark.slow
+
 Picture = tuple[Any, list[Array | None]]
 
 

@@ -32,7 +32,7 @@ from cases import Case, all_cases, tensor, tensor_of
 from harness import GPU, assert_same, engines_of, units_of
 from test_cases import UNPROMISED
 
-pytestmark = pytest.mark.gpu
+pytestmark = [pytest.mark.gpu, pytest.mark.slow]
 
 OTHERWISE = {
     "clip1-float": "of NaN, and of ends that are crossed, the function has what CLIP has, as NumPy",
