@@ -13,6 +13,7 @@ import pytest
 
 import anydml
 from anydml.draw import draw_operator
+from anydml.operators import OPERATORS
 
 ROOT = Path(__file__).parent.parent
 MODULES = [
@@ -71,3 +72,21 @@ def test_every_environment_variable_is_documented() -> None:
     used = {name for path in sources for name in read.findall(path.read_text())}
     documented = set(re.findall(r"^\| `(\w+)`", (ROOT / "docs" / "environment.md").read_text(), re.MULTILINE))
     assert {"ANYDML_CPU", "OMP_NUM_THREADS"} <= used <= documented
+
+
+GENERATED = ("src/anydml/_generated.pyi", "docs/status.md")
+
+
+@pytest.mark.parametrize("name", ["ACTIVATION_SCALED_TANH", "ACTIVATION_SOFTSIGN", "ELEMENT_WISE_RECIP"])
+def test_a_pointwise_operator_stands_in_few_files(name: str) -> None:
+    """By hand in the enum, the table of operators, its family's specification and cases, and in ONNX's lowering."""
+    word = re.compile(rf"\b(?:DML_)?{name}(?:_OPERATOR_DESC)?\b")
+    kinds = ("*.py", "*.pyi", "*.cpp", "*.h", "*.inc", "*.md")
+    paths = [
+        path for folder in ("src", "tests", "tools", "docs") for kind in kinds for path in (ROOT / folder).rglob(kind)
+    ]
+    found = {path.relative_to(ROOT).as_posix() for path in paths if word.search(path.read_text())}
+    family = OPERATORS[name].family
+    required = {"registry.py", f"specs/{family}.py"}
+    assert {f"src/anydml/operators/{each}" for each in required} | {f"tests/cases/{family}.py"} <= found
+    assert len(found - {*GENERATED, "tests/test_docs.py"}) <= 5, sorted(found)
