@@ -71,7 +71,7 @@ def test_other_names_are_refused(name: Any) -> None:
     assert "reference" in str(error)
 
 
-@pytest.mark.parametrize("level", ["6.4", 0, 0x6500, None, [FeatureLevel.LEVEL_6_4]])
+@pytest.mark.parametrize("level", ["6.5", 0, 0x6500, None, [FeatureLevel.LEVEL_6_4]])
 def test_other_levels_are_refused(level: Any) -> None:
     error = refused(lambda: Device("reference", level), "(F7)")
     assert error.hresult == HResult.DXGI_ERROR_UNSUPPORTED

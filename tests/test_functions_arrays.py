@@ -209,8 +209,6 @@ def test_what_a_foreign_array_raises_is_a_wrong_operand() -> None:
 @pytest.mark.parametrize(
     ("x", "name"),
     [
-        (np.array([True]), "bool"),
-        (np.array([1j]), "complex128"),
         (np.array([None]), "object"),
         (np.array([2**70]), "object"),
         (np.array(["a"]), "<U1"),
@@ -229,7 +227,7 @@ def test_types_that_no_tensor_has(x: np.ndarray, name: str) -> None:
 
 
 def test_a_wrong_type_is_named_as_the_function_has_it() -> None:
-    x = np.array([1j])
+    x = np.array(["a"])
     assert refused("(S3)", lambda: cumulative_summation(x)).violations[0].where == "x"
     assert refused("(S3)", lambda: join([x])).violations[0].where == "arrays[0]"
 

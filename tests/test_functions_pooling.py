@@ -40,7 +40,7 @@ def test_zero_points_typed_and_not(zero_point: Any) -> None:
     np.testing.assert_array_equal(pool(x, output_zero_point=zero_point), np.full(x.shape, 13))
 
 
-@pytest.mark.parametrize("zero_point", [np.int8(3), np.int64(3), np.uint8([3]).astype(np.int16), np.array([3])])
+@pytest.mark.parametrize("zero_point", [np.int8(3), np.uint32(3), np.uint8([3]).astype(np.int16)])
 def test_a_typed_zero_point_has_the_tensors_type(zero_point: Any) -> None:
     refused(
         "(A9)", lambda: pool(image(1, 1, 2, 2), input_zero_point=zero_point), "input_zero_point", "uint8, the type of"

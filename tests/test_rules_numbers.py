@@ -87,7 +87,7 @@ def test_a_huge_stride_of_a_size_of_1_is_refused_or_served(stride: int) -> None:
             np.testing.assert_array_equal(y, [1, 2, 3, 4])
 
 
-@pytest.mark.parametrize("level", ["6.4", None, 7, 0x6500, [FeatureLevel.LEVEL_6_4]])
+@pytest.mark.parametrize("level", ["6.5", None, 7, 0x6500, [FeatureLevel.LEVEL_6_4]])
 def test_a_level_that_is_none_is_refused(level: Any) -> None:
     with pytest.raises(DMLError, match=r"feature_level: .* FeatureLevel.LEVEL_6_4 \(F7\)") as raised:
         validate(summation(), level)

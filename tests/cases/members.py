@@ -100,7 +100,7 @@ NEGATIVES = [
     Negative("(F6)", type("DML_JOIN_OPERATOR_DESC", (), {})(), "desc", "DML_JOIN_OPERATOR_DESC", "DML_..."),
     # Tensors
     Negative("(T1)", summation(InputTensor=bad(DataType=1)), "InputTensor.DataType", "int 1", "a TensorDataType"),
-    Negative("(T1)", summation(InputTensor=bad(DataType="FLOAT32")), "InputTensor.DataType", "'FLOAT32'", "TensorData"),
+    Negative("(T1)", summation(InputTensor=bad(DataType="FLOAT3")), "InputTensor.DataType", "'FLOAT3'", "TensorData"),
     Negative("(T2)", summation(InputTensor=bad(Sizes=3)), "InputTensor.Sizes", "int 3", "a list of integers"),
     Negative("(T2)", summation(InputTensor=bad(Sizes=(2, "a"))), "InputTensor.Sizes", "(2, 'a')", "a list of integers"),
     Negative("(T2)", summation(InputTensor=bad(Sizes=(2, True))), "InputTensor.Sizes", "(2, True)", "of integers"),

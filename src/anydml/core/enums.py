@@ -454,3 +454,13 @@ def named(name: str) -> type[Enum] | Enum | None:
 def parse(enum: type[_Member], name: str) -> _Member | None:
     """The member that `name` spells, in full (``DML_AXIS_DIRECTION_INCREASING``) or short; None where none does."""
     return enum.__members__.get(name.removeprefix(PREFIXES[enum]))
+
+
+def member_spelt(enum: type[_Member], value: object) -> object:
+    """The member that a name spells, be it in small letters; any other value as it is."""
+    if not isinstance(value, str):
+        return value
+    name = value.rpartition(".")[2]
+    exact = parse(enum, name)
+    found = parse(enum, name.upper()) if exact is None else exact
+    return value if found is None else found

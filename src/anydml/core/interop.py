@@ -1,7 +1,8 @@
 """Arrays of any kind in, the same kind out, without a copy.
 
-(A1) An operand is an array: NumPy's, a buffer, an object with ``__array_interface__`` or DLPack in the CPU's memory, or
-     nested lists of numbers, of which float ones become float32.
+(A1) An operand is an array: NumPy's, a buffer, an object with ``__array_interface__``, DLPack in the CPU's memory or
+     ``__array__``, which may copy, or nested lists of numbers, of which float ones become float32. What is written to
+     is never copied: ``__array__`` alone does not do for it.
 (A2) Its bytes are in the machine's order.
 (A3) ``out`` is writable.
 (A4) ``out`` has the result's data type and shape.
@@ -9,23 +10,34 @@
 (A6) More than 8 dimensions fold into 8: neighbours that memory walks as one become one.
 (A7) No two elements of ``out`` share memory.
 (A8) Arrays to be joined are at least one, of one data type, and of one shape but along the axis; empty ones too.
-(A9) A scale or a zero point is a number, or one for each channel; an integer has to fit its type, a typed zero point
-     has to be of it already.
+(A9) A scale or a zero point is a number, or one for each channel; an integer has to fit its type, as has one of int32
+     or int64 in the CPU's memory, the types of integers that nobody chose; any other typed zero point has to be of it
+     already.
 (A10) An option of a pooling is an integer, no truth value, or one for each spatial dimension; output sizes are at least
       1.
 (A11) A flag is True or False, or 1 or 0.
 (A12) A tensor lies on the device that computes, its elements at multiples of their size. What lies in NumPy's arrays,
       lists and buffers is brought there, and results go back.
 (A13) Operands of an element-wise operator broadcast, as NumPy's do; one of them may be a number of Python's that the
-      data type of the other holds.
+      data type of the other holds. Where they have to be of one type, a NumPy scalar or an array of 0 dimensions
+      becomes the other's, where that holds it; so does a list, beside an array of any operator. Lists of integers are
+      int64 where the operator takes that and no list of floats stands beside them, or else float32.
 (A14) Sizes of pieces add up to the size of the axis that they are cut from; a number of equal pieces divides it.
+(A15) An argument is one that the function has. ``axis`` may stand for ``axes``, not beside it.
+(A16) Members of enums may be given by their names, in small letters too, and activations by those of their functions,
+      where their members have defaults.
+(A17) A convolution's bias and the parameters of normalisations may have one dimension, a number for each channel; or
+      for each element of the last axis, where MEAN_VARIANCE_NORMALIZATION is along that alone. Otherwise missing
+      dimensions lead, as NumPy's do; those of a recurrent layer's operands too.
+(A18) Operators that copy bits (joins, pieces, slices, gathered elements, identities without a scale) copy elements that
+      are no data type of DirectML too: truth values, complex numbers, bfloat16 and floats of 8 bits.
 """
 
 from __future__ import annotations
 
 import sys
 from contextlib import suppress
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -34,6 +46,18 @@ from .strided_layout import DATA_TYPES, Array
 
 _DEVICES = {2: "cuda", 10: "cuda", 14: "xpu"}
 """Whose memory is not the CPU's: DLPack's numbers of them, and PyTorch's names."""
+
+
+def as_operand(operator: str, where: str, value: Any) -> Any:
+    """What is read, and may be copied: a NumPy array where `value` has ``__array__`` alone, all else as it is."""
+    if type(value) is np.ndarray or not hasattr(type(value), "__array__"):
+        return value
+    if any(hasattr(value, each) for each in ("__array_interface__", "__dlpack__")):
+        return value
+    try:
+        return np.asarray(value)
+    except Exception as problem:  # a foreign array raises what it likes
+        return _no_array(operator, where, value, problem)
 
 
 def as_array(operator: str, where: str, value: Any) -> Array:
@@ -92,15 +116,22 @@ def _import(operator: str, where: str, value: Any) -> Array:
     except DMLError:
         raise
     except Exception as problem:  # what a foreign array raises is its own business; here it is one more wrong operand
-        reason = " ".join(str(problem).split())
-        is_out = where == "out"
-        what = " that can be written to, or None for a new one" if is_out else ", or lists of numbers"
-        expected = f"an array of numbers in the CPU's memory{what}"
-        needs_grad = getattr(value, "requires_grad", False) is True
-        remedy = "Use .detach()" if needs_grad else "" if is_out else remedy_of_float(value)
-        element = f" of {value.dtype}" if hasattr(value, "dtype") else ""
-        found = f"{type(value).__name__}{element} ({reason})" if reason else kind_of(value)
-        return refuse(operator, "(A1)", where, found, expected, remedy, kind="type")
+        return _no_array(operator, where, value, problem)
+
+
+def _no_array(operator: str, where: str, value: Any, problem: Exception) -> NoReturn:
+    reason = " ".join(str(problem).split())
+    is_out = where == "out"
+    what = " that can be written to, or None for a new one" if is_out else ", or lists of numbers"
+    expected = f"an array of numbers in the CPU's memory{what}"
+    remedy = "" if is_out else remedy_of_float(value)
+    if getattr(value, "requires_grad", False) is True:
+        remedy = "Use .detach()"
+    elif is_out and hasattr(type(value), "__array__"):
+        remedy = "Leave it out, and assign the result, as out[:] = result"
+    element = f" of {value.dtype}" if hasattr(value, "dtype") else ""
+    found = f"{type(value).__name__}{element} ({reason})" if reason else kind_of(value)
+    refuse(operator, "(A1)", where, found, expected, remedy, kind="type")
 
 
 def _to_float32(array: Array) -> Array:

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 
-from .enums import DML_TENSOR_DIMENSION_COUNT_MAX1, TensorDataType, TensorFlags
+from .enums import DML_TENSOR_DIMENSION_COUNT_MAX1, TensorDataType, TensorFlags, member_spelt
 from .errors import closest, listing, refuse
 
 
@@ -37,7 +37,7 @@ class DML_BUFFER_TENSOR_DESC(Struct):
     """A tensor in a buffer; a passive struct, whose mistakes are named when an operator is created.
 
     Args:
-        DataType: type of the elements.
+        DataType: type of the elements, or its name, such as "FLOAT32".
         Sizes: elements along each of 1 to 8 dimensions, each at least 1. Sizes and strides of more than 32 bits, which
             DirectML has not, are refused where `validate` or the device is strict.
         Strides: distance of neighbours along each dimension, in elements (not bytes) and unsigned; 0 broadcasts,
@@ -66,6 +66,7 @@ class DML_BUFFER_TENSOR_DESC(Struct):
         # Derived members are filled in as the header's helper would; from nonsense nothing can be derived, and the
         # validator names it.
         fill = object.__setattr__
+        fill(self, "DataType", member_spelt(TensorDataType, self.DataType))
         fill(self, "Sizes", plain(self.Sizes))
         fill(self, "Strides", plain(self.Strides))
         if self.DimensionCount is None and isinstance(self.Sizes, tuple):

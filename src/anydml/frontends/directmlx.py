@@ -12,6 +12,7 @@ import numpy as np
 
 from ..core.enums import ExecutionFlags, TensorDataType, TensorFlags
 from ..core.errors import DMLError, error, kind_of, listing, refuse, violation
+from ..core.interop import as_operand
 from ..core.strided_layout import DATA_TYPES, DTYPES
 from ..core.tensor_desc import DML_BUFFER_TENSOR_DESC, DML_SCALE_BIAS, SINGLE_END, packed_strides, plain
 from ..functions import element_wise as _element_wise
@@ -578,7 +579,7 @@ class ExpressionAdapter:
     def take(self, where: str, value: Any) -> Expression:
         if isinstance(value, Expression):
             return value
-        found = self.memory.import_array(self.name, where, value)
+        found = self.memory.import_array(self.name, where, as_operand(self.name, where, value))
         array = found if isinstance(found, np.ndarray) else found.numpy()
         tensor = DML_BUFFER_TENSOR_DESC(DataType=data_type_of(self.name, where, array), Sizes=array.shape)
         data = np.zeros(tensor.TotalTensorSizeInBytes or 0, np.uint8)
@@ -594,7 +595,7 @@ class ExpressionAdapter:
     def look(self, where: str, value: Any) -> OperandInfo:
         if isinstance(value, Expression):
             return OperandInfo(self.shape(value), self.dtype(value))
-        array = self.memory.import_array(self.name, where, value)
+        array = self.memory.import_array(self.name, where, as_operand(self.name, where, value))
         return OperandInfo(tuple(array.shape), array.dtype)
 
     def spread(self, operand: Any, shape: Shape) -> Any:
@@ -608,7 +609,9 @@ class ExpressionAdapter:
     def wanted_sizes(self, rank: int) -> Shape:
         return ()
 
-    def apply(self, operands: Mapping[str, Any], options: Mapping[str, Any], sizes: Shape, like: Any) -> list[Any]:
+    def apply(
+        self, operands: Mapping[str, Any], options: Mapping[str, Any], sizes: Shape, like: Any, lent: int
+    ) -> list[Any]:
         found, device = spec(self.name), self.graph.device
         inputs: dict[str, Any] = {}
         for label, operand in operands.items():
@@ -626,7 +629,8 @@ class ExpressionAdapter:
             outputs = {member: getattr(desc, member) for member in found.tensors if member not in inputs}
             outputs = {member: tensor for member, tensor in outputs.items() if tensor is not None}
             given = {member: each for member, each in inputs.items() if each is not None}
-            return [*self.graph.operator(found.desc, **{**options, **given, **outputs})]
+            results = self.graph.operator(found.desc, **{**options, **given, **outputs})
+            return [self.spread(result, self.shape(result)[lent:]) for result in results]
         except DMLError as problem:
             names = {label: argument_label(label) for label in operands}
             raise error(in_function_terms(problem.violations, device, names)) from None

@@ -16,10 +16,12 @@ from ..core.tensor_desc import plain
 from ..operators import spec
 from ..operators.schema import OperatorSpec
 from ..operators.shape_inference import is_input
-from ._arguments import as_axes, as_axis, as_flag, as_number, per_dimension
+from ._arguments import as_axes, as_axis, as_flag, per_dimension
 from ._call_cache import cached_call, call_key, keep_call
-from ._messages import argument_of
+from ._messages import argument_of, in_words_of
+from ._names import as_activation, as_member
 from ._operand_adapter import ArrayAdapter, OperandAdapter, Shape, adapter_for, argument_label
+from ._weak_operands import take_all
 
 Spread: TypeAlias = Callable[[str, Mapping[str, Shape]], Mapping[str, Shape]]
 """The shapes that operands are broadcast to, by member; of an operator, and its operands' own."""
@@ -35,6 +37,7 @@ def apply(
     *,
     spread: Any = None,
     output_sizes: Any = AS_INFERRED,
+    lent: Any = 0,
     **members: Any,
 ) -> Any:
     """The first output of an operator; as :func:`apply_all`, but `out` is one array."""
@@ -46,7 +49,7 @@ def apply(
         if result is not None:
             return result
     written = None if out is None else [out]
-    return apply_all(name, written, device, spread=spread, output_sizes=output_sizes, key=key, **members)[0]
+    return apply_all(name, written, device, spread=spread, output_sizes=output_sizes, lent=lent, key=key, **members)[0]
 
 
 def apply_all(
@@ -56,6 +59,7 @@ def apply_all(
     *,
     spread: Spread | None = None,
     output_sizes: Any = AS_INFERRED,
+    lent: int = 0,
     graph: Any = None,
     key: Any = None,
     **members: Any,
@@ -70,6 +74,7 @@ def apply_all(
             the operator wants.
         output_sizes: the spatial sizes of an output that has a choice, one number or one for each dimension; where
             None those of `out`, or else the documented ones.
+        lent: how many leading dimensions of 1 `spread` lends, which results are without.
         graph: where an expression is wanted of an operator without operands.
         key: that of :func:`call_key`, by which the call is remembered.
         members: the desc's, but arrays or expressions for its inputs. An axis may be negative; what has a number for
@@ -93,36 +98,32 @@ def apply_all(
         side = adapter_for(name, given.values(), out, device)
     else:
         side = graph.__anydml_graph_adapter__(name, out, device)
-    operands = _taken(side, found, given, spread is not None)
-    there = {label: operand for label, operand in operands.items() if operand is not None}
-    if spread is not None:
-        shapes = spread(name, {label: side.shape(operand) for label, operand in there.items()})
-        operands |= {label: side.spread(operands[label], shape) for label, shape in shapes.items()}
-    rank = len(side.shape(next(iter(there.values())))) if there else 0
-    options = _options(found, rank, members)
-    sizes = _output_sizes(name, side, rank, output_sizes)
-    outputs = side.apply(operands, options, sizes, next(iter(given.values()), None))
+    with in_words_of({argument_label(label): value for label, value in given.items()}):
+        operands = take_all(side, found, given, members, spread is not None)
+        there = {label: operand for label, operand in operands.items() if operand is not None}
+        shapes = {label: side.shape(operand) for label, operand in there.items()}
+        wanted = {} if spread is None else spread(name, shapes)
+        if shapes and not any(shapes.values()) and (found.pointwise is not None or name in _OF_SCALARS):
+            wanted, lent = dict.fromkeys(shapes, (1,)), 1
+        operands |= {label: side.spread(operands[label], shape) for label, shape in wanted.items()}
+        rank = len(side.shape(operands[next(iter(there))])) if there else 0
+        options = _options(found, rank, members)
+        sizes = _output_sizes(name, side, rank, output_sizes)
+        outputs = side.apply(operands, options, sizes, _model(given), lent)
     if isinstance(side, ArrayAdapter) and side.memory.is_host:
         keep_call(key, found, side.kernel, given, operands, outputs)
     return outputs
 
 
-def _taken(side: OperandAdapter, found: OperatorSpec, given: Mapping[str, Any], with_numbers: bool) -> dict[str, Any]:
-    """The operands; Python's numbers, where they may be, as what lies beside them."""
-    numbers = [label for label, value in given.items() if with_numbers and type(value) in (int, float)]
-    if len(numbers) == len(given):
-        numbers = []
-    taken: dict[str, Any] = dict.fromkeys(given)
-    for label, value in given.items():
-        is_absent = value is None and "Optional" in found.tensors[label.partition("[")[0]].kind
-        if label not in numbers and not is_absent:
-            taken[label] = side.take(argument_label(label), value)
-    for label in numbers:
-        dtype = side.dtype(next(each for each in taken.values() if each is not None))
-        taken[label] = side.take(
-            argument_label(label), as_number(found.name, argument_label(label), given[label], dtype)
-        )
-    return taken
+_OF_SCALARS = ("CAST", "REDUCE")
+"""Operators that take an array of 0 dimensions, beside the pointwise ones; it is lent one, as a tensor has some."""
+
+
+def _model(given: Mapping[str, Any]) -> Any:
+    """What results are like: the first operand, but for numbers."""
+    values = list(given.values())
+    numbers = (int, float, np.generic)
+    return next((value for value in values if not isinstance(value, numbers)), values[0] if values else None)
 
 
 _NOTHING = {"Strides": 1, "Dilations": 1, "StartPadding": 0, "EndPadding": 0, "OutputPadding": 0}
@@ -141,6 +142,12 @@ def _options(found: OperatorSpec, rank: int, members: Mapping[str, Any]) -> dict
             value = as_axes(found.name, value, rank)
         elif found.members[member] == "BOOL":
             value = as_flag(found.name, argument, value)
+        elif found.members[member].startswith("enums."):
+            value = as_member(found.name, argument, value, found.members[member])
+        elif found.members[member] == "OptionalActivation":
+            value = as_activation(found.name, argument, value)
+        elif found.members[member] == "Activations" and isinstance(value, (list, tuple)):
+            value = [as_activation(found.name, f"{argument}[{i}]", each) for i, each in enumerate(value)]
         elif member in found.desc.counts.get("DimensionCount", ()):
             each = _NOTHING.get(member) if value is None else value
             value = per_dimension(found.name, argument, each, max(rank - 2, 0) if slides else rank)
@@ -171,3 +178,22 @@ def broadcast_all(name: str, shapes: Mapping[str, Shape]) -> dict[str, Shape]:
         expected = f"a shape that broadcasts with {first}: sizes that are the same, or 1, counted from the last"
         return refuse(name, "(A13)", argument_of(label), f"shape {other}", expected)
     return dict.fromkeys(shapes, shape)
+
+
+def over_channels(name: str, shapes: Mapping[str, Shape]) -> dict[str, Shape]:
+    """Parameters of fewer dimensions than the first operand: one dimension is that of its channels, of more those that
+    are missing lead; rule (A17). What fits in no way is left to the operator's own rules, which name it as it is."""
+    first, *parameters = shapes.values()
+    rank = len(first)
+    spread = {}
+    for label, shape in zip([*shapes][1:], parameters, strict=True):
+        if len(shape) == 1 < rank:
+            spread[label] = (1, *shape, *(1,) * (rank - 2))
+        elif len(shape) < rank and all(size in (1, of_x) for size, of_x in zip(shape[::-1], first[::-1], strict=False)):
+            spread[label] = leading(shape, rank)
+    return spread
+
+
+def leading(shape: Shape, rank: int) -> Shape:
+    """A shape with dimensions of 1 before its own."""
+    return (1,) * (rank - len(shape)) + shape

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..core.enums import DML_TENSOR_DIMENSION_COUNT_MAX1, TensorDataType
 from ..core.errors import kind_of, refuse
-from ..core.interop import converted
+from ..core.interop import as_operand, converted
 from ..core.memory import Memory, restride
 from ..core.strided_layout import DATA_TYPES, DTYPES, Array, fold
 
@@ -130,16 +130,17 @@ def per_channel(
     if value is None:
         refuse(name, "(A9)", where, "None", "a number, or one for each channel", kind="type")
     plain = isinstance(value, (int, float, list, tuple)) and not isinstance(value, (bool, np.generic))
-    array = (
-        np.array(value) if plain and not isinstance(value, (list, tuple)) else memory.import_array(name, where, value)
-    )
+    is_number = plain and not isinstance(value, (list, tuple))
+    array = np.array(value) if is_number else memory.import_array(name, where, as_operand(name, where, value))
     is_scale = dtype.kind == "f"
     if array.dtype.kind not in ("fiu" if is_scale else "iu"):
         expected = f"{'a number' if is_scale else 'an integer'} for {dtype}, or one for each channel"
         refuse(name, "(A9)", where, kind_of(value), expected, kind="type")
-    if not is_scale and not plain and array.dtype != dtype:
-        refuse(name, "(A9)", where, str(array.dtype), f"{dtype}, the type of the tensor that it belongs to")
-    if not is_scale and plain:
+    is_untyped = plain or (array.dtype in (np.int64, np.int32) and isinstance(array, np.ndarray))
+    if not is_scale and not is_untyped and array.dtype != dtype:
+        expected = f"{dtype}, the type of the tensor that it belongs to"
+        refuse(name, "(A9)", where, str(array.dtype), expected, converted(dtype))
+    if not is_scale and is_untyped:
         limits = np.iinfo(dtype) if dtype.kind in "iu" else np.iinfo(np.int8)
         if array.size and not limits.min <= array.min() <= array.max() <= limits.max:
             refuse(name, "(A9)", where, kind_of(value), f"{limits.min} to {limits.max}, which {dtype} holds")

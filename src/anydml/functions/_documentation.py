@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib import import_module
-from inspect import cleandoc, signature
+from inspect import Parameter, Signature, cleandoc, signature
 from typing import Any, TypeVar
 
 from ..operators import OPERATORS
 from ..operators.pointwise import Pointwise
+from ._names import REQUIRED
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -28,17 +29,29 @@ def documented(*operators: str) -> Callable[[Function], Function]:
         text, prompt, examples = cleandoc(function.__doc__ or "").partition(">>>")
         before, title, rest = text.partition("Args:\n")
         arguments, blank, behind = rest.partition("\n\n")
+        known = function_signature(function)
         for name, meaning in (("out", _OUT), ("device", _DEVICE)):
-            if name in signature(function).parameters and f"    {name}: " not in f"\n{arguments}":
+            if name in known.parameters and f"    {name}: " not in f"\n{arguments}":
                 arguments = f"{arguments.rstrip()}\n    {name}: {meaning}"
         raises = "" if "Raises:" in behind else f"Raises:\n    {_RAISES}\n\n"
         source = f"Source: {', and '.join(map(_page, operators))}.\n\n"
         function.__doc__ = (
             f"{before}{title}{arguments}{blank}{behind}{raises}{source}{prompt}{examples}".rstrip() + "\n"
         )
+        described: Any = function
+        described.__signature__ = known
         return function
 
     return complete
+
+
+def function_signature(function: Callable[..., Any]) -> Signature:
+    """A function's signature as it is to be read: without what catches the words of other libraries."""
+    whole = signature(function)
+    parameters = [each for each in whole.parameters.values() if each.kind is not Parameter.VAR_KEYWORD]
+    empty = Parameter.empty
+    parameters = [each.replace(default=empty) if each.default is REQUIRED else each for each in parameters]
+    return whole.replace(parameters=parameters)
 
 
 def _page(operator: str) -> str:

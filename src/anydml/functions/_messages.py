@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from ..core.enums import FeatureLevel, TensorDataType
-from ..core.errors import Kind, Violation
+from ..core.errors import DMLError, Kind, Violation, error
 from ..core.interop import converted
 from ..core.strided_layout import DATA_TYPES, DTYPES
 from ..device import Device
@@ -89,6 +91,37 @@ def _remedy(violation: Violation, argument: str) -> str:
 
 def _more_dimensions(argument: str, missing: int) -> str:
     return f"{argument}[{', '.join(['np.newaxis'] * missing)}] adds {'a dimension' if missing == 1 else 'them'}"
+
+
+@contextmanager
+def in_words_of(operands: Mapping[str, Any]) -> Iterator[None]:
+    """Has remedies of what is raised in the words of the library whose tensor the argument is.
+
+    Args:
+        operands: what was given, by arguments as messages call them.
+    """
+    try:
+        yield
+    except DMLError as problem:
+        words = [_in_words_of(each, operands) for each in problem.violations]
+        if words == [each.remedy for each in problem.violations]:
+            raise
+        violations = zip(problem.violations, words, strict=True)
+        raise error([replace(each, remedy=remedy) for each, remedy in violations]) from None
+
+
+def _in_words_of(violation: Violation, operands: Mapping[str, Any]) -> str:
+    value = operands.get(violation.where.partition(".")[0])
+    if type(value).__module__.partition(".")[0] != "torch":
+        return violation.remedy
+    remedy = violation.remedy.replace("np.newaxis", "None").replace("np.ascontiguousarray", ".contiguous()")
+    for dtype in DATA_TYPES:
+        remedy = remedy.replace(converted(dtype), f"Convert it with {_TORCH.get(dtype.name, f'.to(torch.{dtype})')}")
+    return remedy
+
+
+_TORCH = {"float32": ".float()", "float16": ".half()", "float64": ".double()", "int32": ".int()", "int64": ".long()"}
+"""How PyTorch converts a tensor."""
 
 
 def row_of(name: str, where: str) -> SupportRow:

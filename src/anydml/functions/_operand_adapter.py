@@ -13,6 +13,7 @@ import numpy as np
 
 from ..backends.base import Kernel
 from ..core.errors import kind_of, refuse
+from ..core.interop import as_operand
 from ..core.memory import Memory, restride, result_array
 from ..core.strided_layout import Array
 from ..device import Device
@@ -55,8 +56,10 @@ class OperandAdapter(Protocol):
         """The spatial sizes of what is to be written to, where that is known."""
         ...
 
-    def apply(self, operands: Mapping[str, Any], options: Mapping[str, Any], sizes: Shape, like: Any) -> list[Any]:
-        """The outputs of the operator; those without an operand are like `like`."""
+    def apply(
+        self, operands: Mapping[str, Any], options: Mapping[str, Any], sizes: Shape, like: Any, lent: int
+    ) -> list[Any]:
+        """The outputs of the operator, like `like`, without leading dimensions that were lent to the operands."""
         ...
 
 
@@ -87,7 +90,11 @@ def argument_label(label: str) -> str:
 
 
 def broadcast_strides(sizes: Shape, strides: Sequence[int], shape: Shape) -> list[int]:
-    """Strides that broadcast a tensor to a shape, as NumPy does: 0 along what is repeated."""
+    """Strides that broadcast a tensor to a shape, as NumPy does: 0 along what is repeated. Where the shape has the same
+    sizes but for 1s, they go with their sizes, wherever those stand."""
+    if [size for size in sizes if size != 1] == [size for size in shape if size != 1]:
+        steps = iter([step for size, step in zip(sizes, strides, strict=True) if size != 1])
+        return [0 if size == 1 else next(steps) for size in shape]
     missing = len(shape) - len(sizes)
     own = zip(sizes, strides, shape[missing:], strict=True)
     return [0] * missing + [step if size == wanted else 0 for size, step, wanted in own]
@@ -102,10 +109,13 @@ class ArrayAdapter:
         self.device: Device = as_device(device)
         self.memory = self.device.memory
         self.kernel: Kernel | None = None
-        """What served, once it has run."""
+        """What served, once it has run, if it took the arrays as they were given."""
 
     def take(self, where: str, value: Any) -> Array:
-        return self.memory.to_device(self.memory.import_array(self.name, where, value))
+        return self.memory.to_device(self._imported(where, value))
+
+    def _imported(self, where: str, value: Any) -> Array:
+        return self.memory.import_array(self.name, where, as_operand(self.name, where, value))
 
     def shape(self, operand: Any) -> Shape:
         return tuple(operand.shape)
@@ -115,7 +125,7 @@ class ArrayAdapter:
         return dtype
 
     def look(self, where: str, value: Any) -> OperandInfo:
-        array = self.memory.import_array(self.name, where, value)
+        array = self._imported(where, value)
         return OperandInfo(tuple(array.shape), array.dtype)
 
     def spread(self, operand: Any, shape: Shape) -> Any:
@@ -129,7 +139,9 @@ class ArrayAdapter:
         shape = self.memory.import_array(self.name, "out", self.out[0]).shape
         return tuple(shape[2:]) if len(shape) == rank else ()
 
-    def apply(self, operands: Mapping[str, Any], options: Mapping[str, Any], sizes: Shape, like: Any) -> list[Any]:
+    def apply(
+        self, operands: Mapping[str, Any], options: Mapping[str, Any], sizes: Shape, like: Any, lent: int
+    ) -> list[Any]:
         named = {argument_label(label): operand for label, operand in operands.items()}
         described = resolve(self.name, named, self.device, options, sizes)
         count = len(described.results)
@@ -138,10 +150,12 @@ class ArrayAdapter:
             expected = f"a list of {count} arrays, one for each output"
             refuse(self.name, "(A4)", "out", kind_of(out), expected, kind="type")
         results = [
-            result_array(self.memory, self.name, place, *result)
-            for place, result in zip(out, described.results, strict=True)
+            result_array(self.memory, self.name, place, dtype, shape[lent:])
+            for place, (dtype, shape) in zip(out, described.results, strict=True)
         ]
-        self.kernel = run(described, list(operands.values()), results, self.device)
+        written = [self.spread(result, (1,) * lent + result.shape) for result in results]
+        kernel = run(described, list(operands.values()), written, self.device)
+        self.kernel = None if lent else kernel
         # What has no operand to be like is the device's own.
         sides = zip(out, results, strict=True)
         return [self.memory.export(result if not operands else like, place, result) for place, result in sides]

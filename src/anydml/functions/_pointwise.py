@@ -23,6 +23,7 @@ from . import FUNCTIONS
 from ._apply import apply, broadcast_all
 from ._documentation import documented
 from ._messages import argument_of
+from ._names import refuse_unknown
 
 
 def functions_of(family: str, namespace: dict[str, Any]) -> dict[str, Any]:
@@ -33,7 +34,7 @@ def functions_of(family: str, namespace: dict[str, Any]) -> dict[str, Any]:
         namespace: the file's globals, which the functions belong to.
     """
     specs = import_module(f"anydml.operators.specs.{family}")
-    namespace |= {"apply": apply, "broadcast_all": broadcast_all}
+    namespace |= {"apply": apply, "broadcast_all": broadcast_all, "refuse_unknown": refuse_unknown}
     made = {}
     for name, op in OPERATORS.items():
         row = getattr(specs, name, None) if op.family == FUNCTIONS[op.function] == family else None
@@ -59,11 +60,14 @@ def _function(operator: str, function: str, row: Pointwise, namespace: dict[str,
     given = [f"{member}={argument_of(member)}" for member in members]
     given += ["ScaleBias=scale_bias"] if row.scale_bias else []
     given += ["spread=broadcast_all"] if len(row.inputs) > 1 else []
-    body = f"return apply({operator!r}, out, device, {', '.join(given)})"
+    lines = [
+        "from __future__ import annotations",
+        f"def {function}({signature_of(row)}, **others: Any) -> Any:",
+        f"    if others: refuse_unknown({function}, {operator!r}, others)",
+        f"    return apply({operator!r}, out, device, {', '.join(given)})",
+    ]
     own: dict[str, Any] = {}
-    exec(
-        f"from __future__ import annotations\ndef {function}({signature_of(row)}) -> Any:\n    {body}\n", namespace, own
-    )
+    exec("\n".join(lines), namespace, own)
     made = own[function]
     made.__doc__ = _docstring(row)
     return documented(operator)(made)

@@ -9,10 +9,11 @@ from ..device import Device
 from ._apply import apply
 from ._arguments import as_dtype
 from ._documentation import documented
+from ._names import refuse_unknown
 
 
 @documented("CAST")
-def cast(x: Any, dtype: Any, *, out: Any = None, device: Device | str | None = None) -> Any:
+def cast(x: Any, dtype: Any, *, out: Any = None, device: Device | str | None = None, **others: Any) -> Any:
     """Each element as a value of another type: DML_OPERATOR_CAST.
 
     Args:
@@ -27,5 +28,7 @@ def cast(x: Any, dtype: Any, *, out: Any = None, device: Device | str | None = N
     >>> cast([-1.5, 300.0], "uint8")
     array([  0, 255], dtype=uint8)
     """
+    if others:
+        refuse_unknown(cast, "CAST", others)
     data_type = DATA_TYPES[as_dtype("CAST", "dtype", dtype)]
     return apply("CAST", out, device, InputTensor=x, OutputTensor=data_type)

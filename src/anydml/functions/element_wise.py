@@ -8,22 +8,30 @@ from ..core.tensor_desc import DML_SCALE_BIAS, plain, single
 from ..device import Device
 from ..operators.schema import OperatorDesc
 from ._apply import apply, broadcast_all
+from ._by_bytes import by_bytes
 from ._call import data_type_of
 from ._documentation import documented
+from ._names import refuse_unknown
 from ._operand_adapter import adapter_for
 from ._pointwise import functions_of
 
 
 @documented("ELEMENT_WISE_IDENTITY")
 def identity(
-    x: Any, *, scale_bias: DML_SCALE_BIAS | None = None, out: Any = None, device: Device | str | None = None
+    x: Any,
+    *,
+    scale_bias: DML_SCALE_BIAS | None = None,
+    out: Any = None,
+    device: Device | str | None = None,
+    **others: Any,
 ) -> Any:
     """Copies each element: DML_OPERATOR_ELEMENT_WISE_IDENTITY.
 
     It does what DML_OPERATOR_ACTIVATION_IDENTITY does, too.
 
     Args:
-        x: an array or an expression of float64, float32, float16 or an integer type.
+        x: an array or an expression of float64, float32, float16 or an integer type; without a scale_bias of truth
+            values, complex numbers or bfloat16 too.
         scale_bias: a DML_SCALE_BIAS, applied to each element first; none where None.
 
     Returns:
@@ -32,7 +40,14 @@ def identity(
     >>> identity([1.0, 2.0], scale_bias=DML_SCALE_BIAS(Scale=10, Bias=1))
     array([11., 21.], dtype=float32)
     """
-    return apply("ELEMENT_WISE_IDENTITY", out, device, InputTensor=x, ScaleBias=scale_bias)
+    if others:
+        refuse_unknown(identity, "ELEMENT_WISE_IDENTITY", others)
+    name = "ELEMENT_WISE_IDENTITY"
+    if scale_bias is None:
+        copied = by_bytes(name, [x], out, lambda values, out: identity(values[0], out=out, device=device))
+        if copied is not None:
+            return copied
+    return apply(name, out, device, InputTensor=x, ScaleBias=scale_bias)
 
 
 @documented("ELEMENT_WISE_CLIP", "ELEMENT_WISE_CLIP1")
@@ -44,6 +59,7 @@ def clip(
     scale_bias: DML_SCALE_BIAS | None = None,
     out: Any = None,
     device: Device | str | None = None,
+    **others: Any,
 ) -> Any:
     """Limits each element to an interval: DML_OPERATOR_ELEMENT_WISE_CLIP.
 
@@ -62,6 +78,8 @@ def clip(
     >>> clip([1, 5, 9], 2, 7)
     array([2, 5, 7])
     """
+    if others:
+        refuse_unknown(clip, "ELEMENT_WISE_CLIP", others)
     side = adapter_for("ELEMENT_WISE_CLIP", [x], out, device)
     seen = side.look("x", x)
     ends = {"Min": plain(min), "Max": plain(max)}
@@ -76,14 +94,21 @@ def clip(
 
 @documented("ELEMENT_WISE_ADD", "ELEMENT_WISE_ADD1")
 def add(
-    a: Any, b: Any, *, activation: OperatorDesc | None = None, out: Any = None, device: Device | str | None = None
+    a: Any,
+    b: Any,
+    *,
+    activation: OperatorDesc | str | None = None,
+    out: Any = None,
+    device: Device | str | None = None,
+    **others: Any,
 ) -> Any:
     """a + b for each pair of elements: DML_OPERATOR_ELEMENT_WISE_ADD.
 
     Args:
         a: an array or an expression of float32, float16 or an integer type, or a number beside one.
         b: likewise, of the same type; both broadcast as NumPy's arrays do.
-        activation: the desc of an activation, without tensors, that is applied to the sum; none where None.
+        activation: the desc of an activation, without tensors, or its name, that is applied to the sum; none where
+            None.
 
     Returns:
         An array like `a`; integers wrap.
@@ -92,6 +117,8 @@ def add(
     array([[11., 21.],
            [12., 22.]], dtype=float32)
     """
+    if others:
+        refuse_unknown(add, "ELEMENT_WISE_ADD", others)
     operator, options = "ELEMENT_WISE_ADD", {}
     if activation is not None:
         operator, options = "ELEMENT_WISE_ADD1", {"FusedActivation": activation}

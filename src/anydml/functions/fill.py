@@ -14,6 +14,7 @@ from ..device import Device
 from ._apply import apply
 from ._arguments import as_dtype, as_index, is_several
 from ._documentation import documented
+from ._names import refuse_unknown
 
 if TYPE_CHECKING:
     from ..frontends.directmlx import Graph
@@ -28,6 +29,7 @@ def fill_value_constant(
     graph: Graph | None = None,
     out: Any = None,
     device: Device | str | None = None,
+    **others: Any,
 ) -> Any:
     """Every element the same value: DML_OPERATOR_FILL_VALUE_CONSTANT.
 
@@ -44,6 +46,8 @@ def fill_value_constant(
     >>> fill_value_constant((1, 3), 7, np.int8)
     array([[7, 7, 7]], dtype=int8)
     """
+    if others:
+        refuse_unknown(fill_value_constant, "FILL_VALUE_CONSTANT", others)
     return _filled("FILL_VALUE_CONSTANT", shape, dtype, graph, out, device, Value=value)
 
 
@@ -57,6 +61,7 @@ def fill_value_sequence(
     graph: Graph | None = None,
     out: Any = None,
     device: Device | str | None = None,
+    **others: Any,
 ) -> Any:
     """Counts in equal steps through the elements, in row-major order: DML_OPERATOR_FILL_VALUE_SEQUENCE.
 
@@ -74,6 +79,8 @@ def fill_value_sequence(
     >>> fill_value_sequence(4, 10, -0.5)
     array([10. ,  9.5,  9. ,  8.5], dtype=float32)
     """
+    if others:
+        refuse_unknown(fill_value_sequence, "FILL_VALUE_SEQUENCE", others)
     return _filled("FILL_VALUE_SEQUENCE", shape, dtype, graph, out, device, ValueStart=start, ValueDelta=delta)
 
 

@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
+from ..core.errors import DMLError, error
 from ..device import Device
-from ._apply import apply
+from ._apply import apply, leading
+from ._arguments import as_axis
+from ._by_bytes import by_bytes
 from ._documentation import documented
+from ._names import refuse_unknown
 from ._operand_adapter import Shape, adapter_for
 
 
@@ -20,18 +27,20 @@ def gather(
     index_dimensions: int | None = None,
     out: Any = None,
     device: Device | str | None = None,
+    **others: Any,
 ) -> Any:
     """Copies the elements that indices along an axis name, as numpy.take does: DML_OPERATOR_GATHER.
 
-    The dimensions of the indices stand where the axis stood. The result has as many dimensions as x, with 1s before
-    those that there are, and without leading 1s that would be too many.
+    The dimensions of the indices stand where the axis stood, however many there are. With `index_dimensions` the result
+    has as many dimensions as x, as the operator has it: with 1s before those that there are, and without leading 1s
+    that would be too many.
 
     Args:
-        x: an array or an expression of any of DirectML's data types.
-        indices: likewise, int32, int64, uint32 or uint64; negative ones count from the end of the axis.
+        x: an array or an expression of any of DirectML's data types, of truth values, complex numbers or bfloat16.
+        indices: likewise, int32, int64, uint32 or uint64, or an integer; negative ones count from the end of the axis.
         axis: the dimension that the indices are of; negative counts from the last.
-        index_dimensions: how many of the last dimensions of the indices there are, of which those before are 1; all
-            where None, 0 for one index that takes the axis away.
+        index_dimensions: how many of the last dimensions of the indices there are, of which those before are 1; where
+            None all, as numpy.take has it.
         out: where to write, of any strides; no memory shared with an input. Returned.
 
     Returns:
@@ -41,14 +50,42 @@ def gather(
     array([[3, 1],
            [6, 4]])
     """
+    if others:
+        refuse_unknown(gather, "GATHER", others)
     name = "GATHER"
-    if index_dimensions is None:
-        side = adapter_for(name, [x, indices], out, device)
-        index_dimensions = len(side.look("indices", indices).shape)
+    copied = by_bytes(
+        name,
+        [x],
+        out,
+        lambda values, out: gather(values[0], indices, axis, index_dimensions=index_dimensions, out=out, device=device),
+    )
+    if copied is not None:
+        return copied
+    indices = np.int64(indices) if type(indices) is int and abs(indices) < 2**63 else indices
+    if index_dimensions is not None:
+        operands = {"InputTensor": x, "IndicesTensor": indices}
+        return apply(name, out, device, spread=_of_one_rank, **operands, Axis=axis, IndexDimensions=index_dimensions)
+    side = adapter_for(name, [x, indices], out, device)
+    rank, ndim = len(side.look("x", x).shape), len(side.look("indices", indices).shape)
+    axis = as_axis(name, axis, rank)
+    # A tensor of so many dimensions, with 1s before its own, has a result of as many.
+    result = rank - 1 + ndim
+    needed = max(rank, ndim, result)
+
+    def spread(name: str, shapes: Mapping[str, Shape]) -> dict[str, Shape]:
+        return {label: leading(shape, needed) for label, shape in shapes.items()}
+
+    moved = axis + needed - rank
     operands = {"InputTensor": x, "IndicesTensor": indices}
-    return apply(name, out, device, spread=_of_one_rank, **operands, Axis=axis, IndexDimensions=index_dimensions)
+    try:
+        return apply(
+            name, out, device, spread=spread, lent=needed - result, **operands, Axis=moved, IndexDimensions=ndim
+        )
+    except DMLError as problem:
+        told = [each.expected.replace(f"axis {moved} of x", f"axis {axis} of x") for each in problem.violations]
+        violations = zip(problem.violations, told, strict=True)
+        raise error([replace(each, expected=expected) for each, expected in violations]) from None
 
 
 def _of_one_rank(name: str, shapes: Mapping[str, Shape]) -> dict[str, Shape]:
-    missing = len(shapes["InputTensor"]) - len(shapes["IndicesTensor"])
-    return {"IndicesTensor": (1,) * missing + shapes["IndicesTensor"]}
+    return {"IndicesTensor": leading(shapes["IndicesTensor"], len(shapes["InputTensor"]))}

@@ -12,6 +12,7 @@ from ..device import Device
 from ..operators.schema import OperatorDesc
 from ._apply import Spread, apply
 from ._documentation import documented
+from ._names import as_member, refuse_unknown
 from ._operand_adapter import Shape
 
 
@@ -21,13 +22,14 @@ def gemm(
     b: Any,
     c: Any = None,
     *,
-    trans_a: MatrixTransform = MatrixTransform.NONE,
-    trans_b: MatrixTransform = MatrixTransform.NONE,
+    trans_a: MatrixTransform | bool | str = MatrixTransform.NONE,
+    trans_b: MatrixTransform | bool | str = MatrixTransform.NONE,
     alpha: float = 1.0,
     beta: float = 1.0,
-    activation: OperatorDesc | None = None,
+    activation: OperatorDesc | str | None = None,
     out: Any = None,
     device: Device | str | None = None,
+    **others: Any,
 ) -> Any:
     """alpha * a x b + beta * c, one product of matrices for each place of a batch: DML_OPERATOR_GEMM.
 
@@ -36,11 +38,12 @@ def gemm(
         b: likewise, of shape (..., K, N); (..., N, K) where it is transposed. The dimensions before these two
             broadcast, as NumPy's do.
         c: likewise, what broadcasts to the result; a number for all; none where None.
-        trans_a: whether the matrices of a are transposed.
+        trans_a: whether the matrices of a are transposed: a MatrixTransform, its name, or True or False.
         trans_b: whether those of b are.
         alpha: the factor of the product.
         beta: the factor of c.
-        activation: the desc of an activation, without tensors, that is applied to the result; none where None.
+        activation: the desc of an activation, without tensors, or its name, that is applied to the result; none where
+            None.
         out: where to write, of any strides; no memory shared with an input. Returned.
 
     Returns:
@@ -50,6 +53,10 @@ def gemm(
     array([[21.5],
            [43.5]], dtype=float32)
     """
+    if others:
+        refuse_unknown(gemm, "GEMM", others)
+    trans_a = as_member("GEMM", "trans_a", trans_a, "MatrixTransform")
+    trans_b = as_member("GEMM", "trans_b", trans_b, "MatrixTransform")
     return apply(
         "GEMM",
         out,

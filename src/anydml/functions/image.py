@@ -11,23 +11,25 @@ from ..device import Device
 from ._apply import apply
 from ._arguments import per_dimension
 from ._documentation import documented
+from ._names import refuse_unknown
 
 
 @documented("UPSAMPLE_2D")
 def upsample_2d(
     x: Any,
     scale_size: DML_SIZE_2D | int | Sequence[int],
-    interpolation_mode: InterpolationMode = InterpolationMode.NEAREST_NEIGHBOR,
+    interpolation_mode: InterpolationMode | str = InterpolationMode.NEAREST_NEIGHBOR,
     *,
     out: Any = None,
     device: Device | str | None = None,
+    **others: Any,
 ) -> Any:
     """Enlarges height and width by whole factors: DML_OPERATOR_UPSAMPLE_2D.
 
     Args:
         x: an array or an expression of shape (N, C, H, W) or (N, C, D, H, W); its types `anydml ops UPSAMPLE_2D` lists.
         scale_size: the factors, a DML_SIZE_2D, (height, width) or one number for both.
-        interpolation_mode: the nearest element, or LINEAR between four.
+        interpolation_mode: an InterpolationMode or its name: the nearest element, or LINEAR between four.
         out: where to write, of any strides; no memory shared with x. Returned.
 
     Returns:
@@ -36,6 +38,8 @@ def upsample_2d(
     >>> upsample_2d([[[[1.0, 2.0]]]], (1, 2))
     array([[[[1., 1., 2., 2.]]]], dtype=float32)
     """
+    if others:
+        refuse_unknown(upsample_2d, "UPSAMPLE_2D", others)
     size = scale_size
     if not isinstance(size, DML_SIZE_2D):
         height, width = per_dimension("UPSAMPLE_2D", "scale_size", size, 2)
@@ -45,7 +49,7 @@ def upsample_2d(
 
 @documented("VALUE_SCALE_2D")
 def value_scale_2d(
-    x: Any, scale: float, bias: Sequence[float], *, out: Any = None, device: Device | str | None = None
+    x: Any, scale: float, bias: Sequence[float], *, out: Any = None, device: Device | str | None = None, **others: Any
 ) -> Any:
     """scale * x + bias[channel] for each element x: DML_OPERATOR_VALUE_SCALE_2D.
 
@@ -61,4 +65,6 @@ def value_scale_2d(
     >>> value_scale_2d([[[[1.0, 2.0]]]], 10, [0.5])
     array([[[[10.5, 20.5]]]], dtype=float32)
     """
+    if others:
+        refuse_unknown(value_scale_2d, "VALUE_SCALE_2D", others)
     return apply("VALUE_SCALE_2D", out, device, InputTensor=x, Scale=scale, Bias=bias)

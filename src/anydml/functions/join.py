@@ -11,21 +11,28 @@ from ..core.errors import kind_of, refuse
 from ..core.memory import HOST, result_array
 from ..core.tensor_desc import DML_BUFFER_TENSOR_DESC
 from ..device import Device
+from ..operators import spec
 from ._apply import apply, apply_all
 from ._arguments import as_axis, as_index, check_pieces, fold_to_8, is_several
+from ._by_bytes import by_bytes
 from ._call import as_device, data_type_of, resolve, run
 from ._call_cache import CALL_CACHE, keep
 from ._documentation import documented
-from ._operand_adapter import adapter_for, are_arrays
+from ._messages import in_words_of
+from ._names import refuse_unknown
+from ._operand_adapter import ArrayAdapter, adapter_for, are_arrays
+from ._weak_operands import take_all
 
 
 @documented("JOIN")
-def join(arrays: Sequence[Any], axis: int = 0, *, out: Any = None, device: Device | str | None = None) -> Any:
+def join(
+    arrays: Sequence[Any], axis: int = 0, *, out: Any = None, device: Device | str | None = None, **others: Any
+) -> Any:
     """Joins arrays along an axis: DML_OPERATOR_JOIN.
 
     Args:
-        arrays: one or more arrays or expressions, of one data type, and of one shape but along the axis. Empty pieces
-            are skipped, lists of floats become float32.
+        arrays: one or more arrays or expressions, of one data type, which may be truth values, complex numbers or
+            bfloat16, and of one shape but along the axis. Empty pieces are skipped, lists become what lies beside them.
         axis: the dimension along which they are joined; negative counts from the last.
         out: where to write, of the joined type and shape and of any strides; no memory shared with an input. Returned.
 
@@ -35,6 +42,8 @@ def join(arrays: Sequence[Any], axis: int = 0, *, out: Any = None, device: Devic
     >>> join([[[1, 2]], [[3, 4]]], axis=1)
     array([[1, 2, 3, 4]])
     """
+    if others:
+        refuse_unknown(join, "JOIN", others)
     name = "JOIN"
     key = _key_of_join(arrays, axis, out, device)
     again = CALL_CACHE.get(key)
@@ -48,11 +57,16 @@ def join(arrays: Sequence[Any], axis: int = 0, *, out: Any = None, device: Devic
         refuse(name, "(A8)", "arrays", kind_of(arrays), "a list of at least one array", remedy, kind="type")
     if not are_arrays(arrays):
         return apply(name, out, device, InputTensors=arrays, Axis=axis)
+    copied = by_bytes(name, arrays, out, lambda values, out: join(values, axis, out=out, device=device))
+    if copied is not None:
+        return copied
     place = as_device(device)
     memory = place.memory
-    pieces = [memory.to_device(memory.import_array(name, f"arrays[{i}]", each)) for i, each in enumerate(arrays)]
-    axis = as_axis(name, axis, pieces[0].ndim)
-    check_pieces(name, pieces, axis)
+    given = {f"InputTensors[{i}]": each for i, each in enumerate(arrays)}
+    with in_words_of({f"arrays[{i}]": each for i, each in enumerate(arrays)}):
+        pieces = [*take_all(ArrayAdapter(name, out, device), spec(name), given, {}, False).values()]
+        axis = as_axis(name, axis, pieces[0].ndim)
+        check_pieces(name, pieces, axis)
     shape = list(pieces[0].shape)
     shape[axis] = sum(piece.shape[axis] for piece in pieces)
     result = result_array(memory, name, out, pieces[0].dtype, tuple(shape))
@@ -68,7 +82,13 @@ def join(arrays: Sequence[Any], axis: int = 0, *, out: Any = None, device: Devic
 
 @documented("SPLIT")
 def split(
-    x: Any, sizes: int | Sequence[int], axis: int = 0, *, out: Any = None, device: Device | str | None = None
+    x: Any,
+    sizes: int | Sequence[int],
+    axis: int = 0,
+    *,
+    out: Any = None,
+    device: Device | str | None = None,
+    **others: Any,
 ) -> list[Any]:
     """Cuts an array into pieces along an axis: DML_OPERATOR_SPLIT.
 
@@ -84,7 +104,12 @@ def split(
     >>> split([1, 2, 3, 4, 5], [2, 3])
     [array([1, 2]), array([3, 4, 5])]
     """
+    if others:
+        refuse_unknown(split, "SPLIT", others)
     name = "SPLIT"
+    copied = by_bytes(name, [x], out, lambda values, out: split(values[0], sizes, axis, out=out, device=device))
+    if copied is not None:
+        return [*copied]
     side = adapter_for(name, [x], None, device)
     seen = side.look("x", x)
     shape = seen.shape

@@ -10,12 +10,13 @@ from ..device import Device
 from ._apply import apply_all
 from ._arguments import as_dtype
 from ._documentation import documented
+from ._names import REQUIRED, refuse_unknown
 
 
 @documented("MAX_POOLING", "MAX_POOLING1", "MAX_POOLING2")
 def max_pooling(
     x: Any,
-    window_size: int | Sequence[int],
+    window_size: int | Sequence[int] = REQUIRED,
     *,
     strides: int | Sequence[int] | None = None,
     start_padding: int | Sequence[int] | None = None,
@@ -25,6 +26,7 @@ def max_pooling(
     output_sizes: int | Sequence[int] | None = None,
     out: Any = None,
     device: Device | str | None = None,
+    **others: Any,
 ) -> Any:
     """The maximum of the elements in a sliding window, and its index: DML_OPERATOR_MAX_POOLING.
 
@@ -51,6 +53,8 @@ def max_pooling(
     >>> max_pooling([[[[1.0, 5.0, 3.0, 4.0]]]], (1, 2), strides=2, indices_dtype="uint32")[1]
     array([[[[1, 3]]]], dtype=uint32)
     """
+    if others:
+        refuse_unknown(max_pooling, "MAX_POOLING", others)
     revision = ""
     options: dict[str, Any] = {}
     if indices_dtype is not None:

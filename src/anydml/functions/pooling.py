@@ -12,13 +12,14 @@ from ._apply import apply
 from ._arguments import as_dtype, per_channel
 from ._call import data_type_of
 from ._documentation import documented
+from ._names import REQUIRED, refuse_unknown
 from ._operand_adapter import adapter_for, are_arrays
 
 
 @documented("AVERAGE_POOLING")
 def average_pooling(
     x: Any,
-    window_size: int | Sequence[int],
+    window_size: int | Sequence[int] = REQUIRED,
     *,
     strides: int | Sequence[int] | None = None,
     start_padding: int | Sequence[int] | None = None,
@@ -27,6 +28,7 @@ def average_pooling(
     output_sizes: int | Sequence[int] | None = None,
     out: Any = None,
     device: Device | str | None = None,
+    **others: Any,
 ) -> Any:
     """The average of the elements in a sliding window: DML_OPERATOR_AVERAGE_POOLING.
 
@@ -46,6 +48,8 @@ def average_pooling(
     >>> average_pooling([[[[1.0, 3.0, 5.0]]]], (1, 2))
     array([[[[2., 4.]]]], dtype=float32)
     """
+    if others:
+        refuse_unknown(average_pooling, "AVERAGE_POOLING", others)
     return apply(
         "AVERAGE_POOLING",
         out,
@@ -63,7 +67,7 @@ def average_pooling(
 @documented("LP_POOLING")
 def lp_pooling(
     x: Any,
-    window_size: int | Sequence[int],
+    window_size: int | Sequence[int] = REQUIRED,
     *,
     p: int = 2,
     strides: int | Sequence[int] | None = None,
@@ -72,6 +76,7 @@ def lp_pooling(
     output_sizes: int | Sequence[int] | None = None,
     out: Any = None,
     device: Device | str | None = None,
+    **others: Any,
 ) -> Any:
     """(|x1|^p + ... + |xn|^p)^(1/p) of the elements in a sliding window: DML_OPERATOR_LP_POOLING.
 
@@ -91,6 +96,8 @@ def lp_pooling(
     >>> lp_pooling([[[[3.0, 4.0, 0.0]]]], (1, 2))
     array([[[[5., 4.]]]], dtype=float32)
     """
+    if others:
+        refuse_unknown(lp_pooling, "LP_POOLING", others)
     return apply(
         "LP_POOLING",
         out,
@@ -113,7 +120,7 @@ def quantized_linear_average_pooling(
     *,
     output_scale: Any,
     output_zero_point: Any = None,
-    window_size: int | Sequence[int],
+    window_size: int | Sequence[int] = REQUIRED,
     strides: int | Sequence[int] | None = None,
     start_padding: int | Sequence[int] | None = None,
     end_padding: int | Sequence[int] | None = None,
@@ -123,13 +130,14 @@ def quantized_linear_average_pooling(
     output_dtype: Any = None,
     out: Any = None,
     device: Device | str | None = None,
+    **others: Any,
 ) -> Any:
     """Averages of quantised values in a sliding window: DML_OPERATOR_QUANTIZED_LINEAR_AVERAGE_POOLING.
 
     Args:
         x: an array or an expression, int8 or uint8 of shape (N, C, H, W) or (N, C, D, H, W).
         input_scale: a number, or one for each channel; greater than 0.
-        input_zero_point: an integer, or one for each channel; 0 where None.
+        input_zero_point: an integer, or one for each channel, of x's type or of int32 or int64; 0 where None.
         output_scale: as input_scale.
         output_zero_point: as input_zero_point.
         window_size: taps for each spatial dimension, or one number for all.
@@ -151,6 +159,8 @@ def quantized_linear_average_pooling(
     >>> quantized_linear_average_pooling(x, 0.5, output_scale=0.25, window_size=2)
     array([[[[8]]]], dtype=uint8)
     """
+    if others:
+        refuse_unknown(quantized_linear_average_pooling, "QUANTIZED_LINEAR_AVERAGE_POOLING", others)
     name = "QUANTIZED_LINEAR_AVERAGE_POOLING"
     side = adapter_for(name, [x, input_scale, input_zero_point, output_scale, output_zero_point], out, device)
     shape, x_dtype = side.look("x", x)
@@ -160,7 +170,8 @@ def quantized_linear_average_pooling(
     elif out is not None:
         dtype = side.memory.import_array(name, "out", out).dtype
     else:
-        dtype = side.look("output_zero_point", output_zero_point).dtype if is_typed else x_dtype
+        typed = side.look("output_zero_point", output_zero_point).dtype if is_typed else x_dtype
+        dtype = typed if typed.itemsize == 1 else x_dtype
     quantisation = {
         f"{member}Tensor": value
         if not are_arrays([value])

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..core.enums import RecurrentNetworkDirection
 from ..device import Device
 from ..operators import spec
 from ..operators.schema import OperatorDesc
-from ._apply import apply_all
+from ._apply import apply_all, leading
 from ._call import data_type_of
 from ._documentation import documented
-from ._operand_adapter import adapter_for
+from ._names import as_member, refuse_unknown
+from ._operand_adapter import Shape, adapter_for
+from ._weak_operands import as_listed
 
 
 @documented("RNN")
@@ -24,22 +26,24 @@ def rnn(
     hidden_init: Any = None,
     sequence_lengths: Any = None,
     *,
-    activations: Sequence[OperatorDesc] | None = None,
-    direction: RecurrentNetworkDirection = RecurrentNetworkDirection.FORWARD,
+    activations: Sequence[OperatorDesc | str] | None = None,
+    direction: RecurrentNetworkDirection | str = RecurrentNetworkDirection.FORWARD,
     out: Any = None,
     device: Device | str | None = None,
+    **others: Any,
 ) -> list[Any]:
     """One layer of a simple recurrent network: DML_OPERATOR_RNN.
 
     Args:
-        x: an array or an expression, float32 or float16 of shape (1, steps, batch, input size).
+        x: an array or an expression, float32 or float16 of shape (1, steps, batch, input size). Leading dimensions of 1
+            may be missing here and below.
         weight: likewise, (1, directions, hidden size, input size).
         recurrence: likewise, (1, directions, hidden size, hidden size).
         bias: likewise, (1, 1, directions, 2 * hidden size); 0 where None.
         hidden_init: likewise, (1, directions, batch, hidden size); 0 where None.
         sequence_lengths: uint32 of shape (1, 1, 1, batch); all steps where None.
-        activations: the desc of f, without tensors, for each direction; tanh where None.
-        direction: FORWARD, BACKWARD or BIDIRECTIONAL.
+        activations: the desc of f, without tensors, or its name, for each direction; tanh where None.
+        direction: a RecurrentNetworkDirection or its name: FORWARD, BACKWARD or BIDIRECTIONAL.
         out: a list of what to write to, of any strides; no memory shared with an input. Returned.
 
     Returns:
@@ -50,6 +54,8 @@ def rnn(
     >>> states.ravel()
     array([0.7615942 , 0.36339948], dtype=float32)
     """
+    if others:
+        refuse_unknown(rnn, "RNN", others)
     return _layer(
         "RNN",
         ["TANH"],
@@ -77,17 +83,19 @@ def lstm(
     sequence_lengths: Any = None,
     peephole: Any = None,
     *,
-    activations: Sequence[OperatorDesc] | None = None,
-    direction: RecurrentNetworkDirection = RecurrentNetworkDirection.FORWARD,
+    activations: Sequence[OperatorDesc | str] | None = None,
+    direction: RecurrentNetworkDirection | str = RecurrentNetworkDirection.FORWARD,
     clip_threshold: float | None = None,
     couple_input_forget: bool = False,
     out: Any = None,
     device: Device | str | None = None,
+    **others: Any,
 ) -> list[Any]:
     """One layer of a long short-term memory network: DML_OPERATOR_LSTM.
 
     Args:
-        x: an array or an expression, float32 or float16 of shape (1, steps, batch, input size).
+        x: an array or an expression, float32 or float16 of shape (1, steps, batch, input size). Leading dimensions of 1
+            may be missing here and below.
         weight: likewise, of the gates i, o, f, c, (1, directions, 4 * hidden size, input size).
         recurrence: likewise, (1, directions, 4 * hidden size, hidden size).
         bias: likewise, (1, 1, directions, 8 * hidden size); 0 where None.
@@ -95,8 +103,9 @@ def lstm(
         cell_mem_init: likewise; 0 where None.
         sequence_lengths: uint32 of shape (1, 1, 1, batch); all steps where None.
         peephole: like x, of the gates i, o, f, (1, 1, directions, 3 * hidden size); none where None.
-        activations: the descs of f, g and h, without tensors, for each direction; sigmoid, tanh, tanh where None.
-        direction: FORWARD, BACKWARD or BIDIRECTIONAL.
+        activations: the descs of f, g and h, without tensors, or their names, for each direction; sigmoid, tanh, tanh
+            where None.
+        direction: a RecurrentNetworkDirection or its name: FORWARD, BACKWARD or BIDIRECTIONAL.
         clip_threshold: limits what enters f and g; nothing does where None.
         couple_input_forget: whether the forget gate is 1 - i.
         out: a list of what to write to, of any strides; no memory shared with an input. Returned.
@@ -110,6 +119,8 @@ def lstm(
     >>> cell.ravel()
     array([0.9638014], dtype=float32)
     """
+    if others:
+        refuse_unknown(lstm, "LSTM", others)
     return _layer(
         "LSTM",
         ["SIGMOID", "TANH", "TANH"],
@@ -140,23 +151,26 @@ def gru(
     hidden_init: Any = None,
     sequence_lengths: Any = None,
     *,
-    activations: Sequence[OperatorDesc] | None = None,
-    direction: RecurrentNetworkDirection = RecurrentNetworkDirection.FORWARD,
+    activations: Sequence[OperatorDesc | str] | None = None,
+    direction: RecurrentNetworkDirection | str = RecurrentNetworkDirection.FORWARD,
     linear_before_reset: bool = False,
     out: Any = None,
     device: Device | str | None = None,
+    **others: Any,
 ) -> list[Any]:
     """One layer of a network of gated recurrent units: DML_OPERATOR_GRU.
 
     Args:
-        x: an array or an expression, float32 or float16 of shape (1, steps, batch, input size).
+        x: an array or an expression, float32 or float16 of shape (1, steps, batch, input size). Leading dimensions of 1
+            may be missing here and below.
         weight: likewise, of the gates z, r, h, (1, directions, 3 * hidden size, input size).
         recurrence: likewise, (1, directions, 3 * hidden size, hidden size).
         bias: likewise, (1, 1, directions, 6 * hidden size); 0 where None.
         hidden_init: likewise, (1, directions, batch, hidden size); 0 where None.
         sequence_lengths: uint32 of shape (1, 1, 1, batch); all steps where None.
-        activations: the descs of f and g, without tensors, for each direction; sigmoid and tanh where None.
-        direction: FORWARD, BACKWARD or BIDIRECTIONAL.
+        activations: the descs of f and g, without tensors, or their names, for each direction; sigmoid and tanh where
+            None.
+        direction: a RecurrentNetworkDirection or its name: FORWARD, BACKWARD or BIDIRECTIONAL.
         linear_before_reset: whether the reset gate is applied behind the linear transformation of the state.
         out: a list of what to write to, of any strides; no memory shared with an input. Returned.
 
@@ -169,6 +183,8 @@ def gru(
     >>> last.ravel()
     array([0.3545627], dtype=float32)
     """
+    if others:
+        refuse_unknown(gru, "GRU", others)
     return _layer(
         "GRU",
         ["SIGMOID", "TANH"],
@@ -190,11 +206,19 @@ def _layer(
     name: str, usual: Sequence[str], activations: Any, direction: Any, out: Any, device: Any, **members: Any
 ) -> list[Any]:
     """With all outputs that the operator has."""
+    direction = as_member(name, "direction", direction, "RecurrentNetworkDirection")
     if activations is None:
         directions = 2 if direction == RecurrentNetworkDirection.BIDIRECTIONAL else 1
         activations = [spec(f"ACTIVATION_{each}").desc() for each in usual] * directions
     operands = [value for member, value in members.items() if member.endswith("Tensor")]
     side = adapter_for(name, operands, None, device)
+    members["InputTensor"] = as_listed(side, spec(name), "InputTensor", members["InputTensor"])
     data_type = data_type_of(name, "x", side.look("x", members["InputTensor"]))
     members |= {member: data_type for member, row in spec(name).tensors.items() if row.kind == "Optional output"}
-    return apply_all(name, out, device, **members, ActivationDescs=activations, Direction=direction)
+    return apply_all(
+        name, out, device, spread=_of_4_dimensions, **members, ActivationDescs=activations, Direction=direction
+    )
+
+
+def _of_4_dimensions(name: str, shapes: Mapping[str, Shape]) -> dict[str, Shape]:
+    return {label: leading(shape, 4) for label, shape in shapes.items() if len(shape) < 4}

@@ -13,25 +13,29 @@ from ..device import Device
 from ._apply import apply
 from ._arguments import as_dtype
 from ._documentation import documented
+from ._names import NOT_GIVEN, as_member, axes_of, refuse_unknown
 
 
 @documented("REDUCE")
 def reduce(
     x: Any,
-    function: ReduceFunction,
-    axes: int | Sequence[int] | None = None,
+    function: ReduceFunction | str,
+    axes: int | Sequence[int] | None = NOT_GIVEN,
     *,
+    axis: int | None = None,
     output_dtype: Any = None,
     out: Any = None,
     device: Device | str | None = None,
+    **others: Any,
 ) -> Any:
     """Reduces the elements along axes to one value, which keeps their dimensions at a size of 1: DML_OPERATOR_REDUCE.
 
     Args:
         x: an array or an expression, float32 or float16; ARGMAX, ARGMIN, MAX and MIN take all integers too, L1,
             MULTIPLY, SUM and SUM_SQUARE those of 32 and 64 bits.
-        function: what is computed, such as ReduceFunction.SUM.
-        axes: an axis, or several; negative ones count from the last. None for all.
+        function: what is computed, a ReduceFunction or its name, such as "sum".
+        axes: an axis, or several; negative ones count from the last. All where None, or not given.
+        axis: one axis, in place of `axes`.
         output_dtype: the type of indices, of ARGMAX and ARGMIN, an integer one of 32 or 64 bits; where None that of
             `out`, or else uint32.
         out: where to write, of any strides; no memory shared with x. Returned.
@@ -40,12 +44,16 @@ def reduce(
         An array like `x`, of its type, or of output_dtype. Integers wrap; an index along several axes is row-major.
         MAX, MIN, ARGMAX and ARGMIN pass over NaNs beside numbers, as np.fmax does; the others give NaN.
 
-    >>> reduce([[1.0, 5.0], [4.0, 2.0]], ReduceFunction.SUM, axes=-1)
+    >>> reduce([[1.0, 5.0], [4.0, 2.0]], "sum", axis=-1)
     array([[6.],
            [6.]], dtype=float32)
     >>> reduce([[1.0, 5.0], [4.0, 2.0]], ReduceFunction.ARGMAX, axes=0)
     array([[1, 0]], dtype=uint32)
     """
+    if others:
+        refuse_unknown(reduce, "REDUCE", others)
+    axes = axes_of("REDUCE", axes, axis, None)
+    function = as_member("REDUCE", "function", function, "ReduceFunction")
     options: dict[str, Any] = {}
     if isinstance(function, ReduceFunction) and function in (ReduceFunction.ARGMAX, ReduceFunction.ARGMIN):
         dtype = getattr(out, "dtype", np.uint32) if output_dtype is None else output_dtype

@@ -7,6 +7,7 @@ from typing import Any
 from numpy import ndarray
 
 from ..core.enums import AxisDirection
+from ..core.interop import as_operand
 from ..core.memory import HOST, result_array
 from ..device import Device
 from ._apply import apply
@@ -14,6 +15,8 @@ from ._arguments import as_axis, as_flag, fold_to_8
 from ._call import as_device, resolve, run
 from ._call_cache import CALL_CACHE, keep
 from ._documentation import documented
+from ._messages import in_words_of
+from ._names import refuse_unknown
 from ._operand_adapter import are_arrays
 
 
@@ -26,6 +29,7 @@ def cumulative_summation(
     reverse: bool = False,
     out: Any = None,
     device: Device | str | None = None,
+    **others: Any,
 ) -> Any:
     """Running sums along an axis: DML_OPERATOR_CUMULATIVE_SUMMATION.
 
@@ -47,6 +51,8 @@ def cumulative_summation(
     array([[4., 6.],
            [3., 4.]], dtype=float32)
     """
+    if others:
+        refuse_unknown(cumulative_summation, "CUMULATIVE_SUMMATION", others)
     return _tally("CUMULATIVE_SUMMATION", "HasExclusiveSum", x, axis, exclusive, reverse, out, device)
 
 
@@ -59,6 +65,7 @@ def cumulative_product(
     reverse: bool = False,
     out: Any = None,
     device: Device | str | None = None,
+    **others: Any,
 ) -> Any:
     """Running products along an axis: DML_OPERATOR_CUMULATIVE_PRODUCT.
 
@@ -77,6 +84,8 @@ def cumulative_product(
     >>> cumulative_product([2, 4, 8, 3])
     array([  2,   8,  64, 192])
     """
+    if others:
+        refuse_unknown(cumulative_product, "CUMULATIVE_PRODUCT", others)
     return _tally("CUMULATIVE_PRODUCT", "HasExclusiveProduct", x, axis, exclusive, reverse, out, device)
 
 
@@ -107,13 +116,14 @@ def _tally(
         return apply(name, out, device, InputTensor=x, **options)
     device = as_device(device)
     memory = device.memory
-    array = memory.to_device(memory.import_array(name, "x", x))
-    axis = as_axis(name, axis, array.ndim)
-    result = result_array(memory, name, out, array.dtype, array.shape)
-    (folded,), (output,), axis = fold_to_8(name, [array], [result], axis)
-    flag = as_flag(name, "exclusive", exclusive)
-    options = {"Axis": axis, "AxisDirection": _direction(name, reverse), exclusive_member: flag}
-    kernel = run(resolve(name, {"x": folded}, device, options), [folded], [output], device)
+    with in_words_of({"x": x}):
+        array = memory.to_device(memory.import_array(name, "x", as_operand(name, "x", x)))
+        axis = as_axis(name, axis, array.ndim)
+        result = result_array(memory, name, out, array.dtype, array.shape)
+        (folded,), (output,), axis = fold_to_8(name, [array], [result], axis)
+        flag = as_flag(name, "exclusive", exclusive)
+        options = {"Axis": axis, "AxisDirection": _direction(name, reverse), exclusive_member: flag}
+        kernel = run(resolve(name, {"x": folded}, device, options), [folded], [output], device)
     if memory.is_host and folded is array:
         keep(key, kernel, result)
     return memory.export(x, out, result)

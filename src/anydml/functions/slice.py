@@ -8,7 +8,9 @@ from typing import Any
 from ..device import Device
 from ._apply import apply
 from ._arguments import per_dimension
+from ._by_bytes import by_bytes
 from ._documentation import documented
+from ._names import refuse_unknown
 from ._operand_adapter import adapter_for
 
 
@@ -21,13 +23,14 @@ def slice(
     *,
     out: Any = None,
     device: Device | str | None = None,
+    **others: Any,
 ) -> Any:
     """Copies every so many elements of a window, backward where a stride is negative: DML_OPERATOR_SLICE1.
 
     Where all strides are 1 it is DML_OPERATOR_SLICE.
 
     Args:
-        x: an array or an expression of any of DirectML's data types.
+        x: an array or an expression of any of DirectML's data types, of truth values, complex numbers or bfloat16.
         offsets: the first element of the window, for each dimension or one number for all.
         sizes: the elements of the window.
         strides: the distance of neighbours in x; of a negative one the first is the window's last.
@@ -39,6 +42,13 @@ def slice(
     >>> slice([0, 1, 2, 3, 4, 5], 1, 5, -2)
     array([5, 3, 1])
     """
+    if others:
+        refuse_unknown(slice, "SLICE", others)
+    copied = by_bytes(
+        "SLICE1", [x], out, lambda values, out: slice(values[0], offsets, sizes, strides, out=out, device=device)
+    )
+    if copied is not None:
+        return copied
     side = adapter_for("SLICE1", [x], out, device)
     steps = per_dimension("SLICE1", "strides", strides, len(side.look("x", x).shape))
     if all(step == 1 for step in steps):

@@ -8,7 +8,7 @@ Rules of every operator, beside the labelled constraints in ``operators/``:
 (F4) An enum member holds a member of its enum.
 (F5) A count agrees with every array that it counts.
 (F6) A desc is a desc of an operator in this package.
-(F7) A feature level is one of FeatureLevel, by its member or its value.
+(F7) A feature level is one of FeatureLevel, by its member, its value, its number such as "5.0", or its name.
 (F8) A FLOAT is a real number that single precision holds, infinities and NaN among them; a SCALAR any real number, or
      a DML_SCALAR_UNION with a number in the member of the desc's data type.
 (F9) A ScaleBias is a DML_SCALE_BIAS of two FLOATs, or None.
@@ -47,7 +47,14 @@ from math import inf, prod
 from typing import Any
 
 from ..core import enums
-from ..core.enums import DML_TENSOR_DIMENSION_COUNT_MAX1, FeatureLevel, HResult, TensorDataType, TensorFlags
+from ..core.enums import (
+    DML_TENSOR_DIMENSION_COUNT_MAX1,
+    FeatureLevel,
+    HResult,
+    TensorDataType,
+    TensorFlags,
+    member_spelt,
+)
 from ..core.errors import Violation, kind_of, listing, refuse, violation
 from ..core.strided_layout import overlaps_itself
 from ..core.tensor_desc import (
@@ -121,17 +128,19 @@ def check_tensor(
 
 
 def level_of(operator: str, level: object) -> FeatureLevel:
-    """A feature level, given by its member or its value; rule (F7)."""
-    if isinstance(level, int) and level in FeatureLevel.__members__.values():
-        return FeatureLevel(level)
-    meant = [each.name for each in FeatureLevel if level in (each.number, each.name)]
+    """A feature level, given by its member, its value, its number or its name; rule (F7)."""
+    known = {each.number: each for each in FeatureLevel}
+    found = known.get(level, member_spelt(FeatureLevel, level)) if isinstance(level, str) else level
+    if isinstance(found, int) and found in FeatureLevel.__members__.values():
+        return FeatureLevel(found)
+    meant = [each.name for each in FeatureLevel if type(level) is float and str(level) == each.number]
     refuse(
         operator,
         "(F7)",
         "feature_level",
         kind_of(level),
         listing(f"FeatureLevel.{name}" for name in FeatureLevel.__members__),
-        f"Write FeatureLevel.{meant[0]}" if meant else "",
+        f"Write FeatureLevel.{meant[0]}, or {str(level)!r}" if meant else "",
         hresult=HResult.DXGI_ERROR_UNSUPPORTED,
     )
 

@@ -28,6 +28,7 @@ import numpy as np
 
 from ..core.enums import DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT
 from ..core.errors import Violation, error, kind_of, refuse, violation
+from ..core.interop import as_operand
 from ..core.memory import Memory, address, restride
 from ..core.strided_layout import DATA_TYPES, Array, Layout
 from ..core.tensor_desc import Struct
@@ -187,6 +188,7 @@ def bind_array(memory: Memory, operator: str, slot: Slot, given: Any) -> Bound |
         return violation(operator, "(B2)", slot.label, "None", f"an array of {layout.dtype}, sizes {layout.sizes}")
     if slot.is_output and isinstance(given, (list, tuple)):
         return violation(operator, "(B3)", slot.label, kind_of(given), "an array or a buffer to write to")
+    given = given if slot.is_output else as_operand(operator, slot.label, given)
     array = memory.import_array(operator, slot.label, given)
     if not memory.is_host and isinstance(array, np.ndarray):
         remedy = "Functions bring it there; here, pass a tensor on the device"
