@@ -111,7 +111,7 @@ def _import(operator: str, where: str, value: Any) -> Array:
             # Of this DLPack tells nothing: PyTorch's views of conjugated numbers.
             if getattr(value, "is_neg", bool)():
                 raise TypeError("a view negated when it is read; use .resolve_neg()")
-            return np.from_dlpack(value)
+            return np.from_dlpack(without_gradients(value))
         return np.asarray(_memory_of(value))
     except DMLError:
         raise
@@ -156,8 +156,45 @@ def like(value: Any, result: Array) -> Any:
         return result
     if hasattr(value, "__array_namespace__"):
         return value.__array_namespace__().from_dlpack(result)
-    library = sys.modules[type(value).__module__.partition(".")[0]]
-    return library.from_dlpack(result) if hasattr(library, "from_dlpack") else result
+    library = _library_of(value)
+    return result if library is None else of_subclass(value, library.from_dlpack(result))
+
+
+def _library_of(value: Any) -> Any:
+    """What makes arrays such as this from DLPack; a class of a user's own comes from a library's."""
+    modules = [sys.modules.get(base.__module__.partition(".")[0]) for base in type(value).__mro__]
+    return next((module for module in modules if hasattr(module, "from_dlpack")), None)
+
+
+def _torch_of(value: Any) -> Any:
+    """PyTorch, where `value` is a tensor of it."""
+    torch = sys.modules.get("torch")
+    return torch if torch is not None and isinstance(value, torch.Tensor) else None
+
+
+def without_gradients(value: Any) -> Any:
+    """A tensor of PyTorch that requires gradients, where none are recorded, as one that does not; all else as it is."""
+    torch = _torch_of(value)
+    return value.detach() if torch is not None and value.requires_grad and not torch.is_grad_enabled() else value
+
+
+def of_subclass(value: Any, result: Any) -> Any:
+    """A tensor of PyTorch as one of the subclass that `value` is of, as PyTorch's own functions have it: not where the
+    class asks for plain tensors, as parameters do, nor where it computes by itself."""
+    torch = _torch_of(value)
+    if torch is None or type(value) is torch.Tensor:
+        return result
+    kind, plain = type(value), torch.Tensor
+    is_plain = kind.__torch_function__ is torch._C._disabled_torch_function_impl
+    return result if is_plain or kind.__torch_dispatch__ is not plain.__torch_dispatch__ else result.as_subclass(kind)
+
+
+def is_channels_last(value: Any) -> bool:
+    """Whether a tensor of PyTorch has a memory format in which the channels lie last."""
+    torch = _torch_of(value)
+    formats = {} if torch is None else {4: torch.channels_last, 5: torch.channels_last_3d}
+    format = formats.get(getattr(value, "ndim", 0))
+    return format is not None and value.is_contiguous(memory_format=format) and not value.is_contiguous()
 
 
 def converted(dtype: np.dtype[Any]) -> str:

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from .errors import kind_of, refuse
-from .interop import as_array, like
+from .interop import as_array, is_channels_last, like
 from .strided_layout import Array, Layout, overlaps_itself
 
 
@@ -111,10 +111,15 @@ def restride(array: Array, shape: Sequence[int], strides: Sequence[int]) -> Arra
     return array.restrided(shape, strides)
 
 
-def result_array(memory: Memory, name: str, out: Any, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Array:
-    """The array that a result is written to: out's memory, or new; rules (A1) to (A4) and (A7)."""
+def result_array(
+    memory: Memory, name: str, out: Any, dtype: np.dtype[Any], shape: tuple[int, ...], model: Any = None
+) -> Array:
+    """The array that a result is written to: out's memory, or new, with the channels last where `model` has them there;
+    rules (A1) to (A4) and (A7)."""
     if out is None:
         try:
+            if len(shape) == getattr(model, "ndim", 0) and is_channels_last(model):
+                return _with_channels_last(memory, shape, dtype)
             return memory.empty(shape, dtype)
         except (MemoryError, ValueError) as problem:
             expected = "a result that fits in memory"
@@ -134,3 +139,9 @@ def result_array(memory: Memory, name: str, out: Any, dtype: np.dtype[Any], shap
     # What lies elsewhere gets its result by a copy.
     here = memory.is_host or not isinstance(array, np.ndarray)
     return array if here else result_array(memory, name, None, dtype, shape)
+
+
+def _with_channels_last(memory: Memory, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+    array = memory.empty((shape[0], *shape[2:], shape[1]), dtype)
+    first, *middle, last = array.strides
+    return restride(array, shape, (first, last, *middle))

@@ -15,6 +15,7 @@ import builtins
 from importlib import import_module
 from typing import Any
 
+from ..backends.torch.compiler import break_graphs
 from ..operators import OPERATORS
 
 FUNCTIONS = {op.function: op.family for op in reversed(OPERATORS.values())}
@@ -32,3 +33,6 @@ def function_of(operator: str) -> str:
 def load(name: str) -> Any:
     """The function of a name, loading its file where need be."""
     return getattr(import_module(f".{FUNCTIONS[name]}", __name__), name)
+
+
+break_graphs()

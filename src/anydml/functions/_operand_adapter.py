@@ -150,7 +150,7 @@ class ArrayAdapter:
             expected = f"a list of {count} arrays, one for each output"
             refuse(self.name, "(A4)", "out", kind_of(out), expected, kind="type")
         results = [
-            result_array(self.memory, self.name, place, dtype, shape[lent:])
+            result_array(self.memory, self.name, place, dtype, shape[lent:], like)
             for place, (dtype, shape) in zip(out, described.results, strict=True)
         ]
         written = [self.spread(result, (1,) * lent + result.shape) for result in results]

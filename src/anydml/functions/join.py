@@ -69,7 +69,7 @@ def join(
         check_pieces(name, pieces, axis)
     shape = list(pieces[0].shape)
     shape[axis] = sum(piece.shape[axis] for piece in pieces)
-    result = result_array(memory, name, out, pieces[0].dtype, tuple(shape))
+    result = result_array(memory, name, out, pieces[0].dtype, tuple(shape), arrays[0])
     # Numbered before empty ones are skipped.
     kept = {f"arrays[{i}]": piece for i, piece in enumerate(pieces) if piece.shape[axis]} or {"arrays[0]": pieces[0]}
     inputs, (output,), axis = fold_to_8(name, list(kept.values()), [result], axis)

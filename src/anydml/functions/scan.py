@@ -119,7 +119,7 @@ def _tally(
     with in_words_of({"x": x}):
         array = memory.to_device(memory.import_array(name, "x", as_operand(name, "x", x)))
         axis = as_axis(name, axis, array.ndim)
-        result = result_array(memory, name, out, array.dtype, array.shape)
+        result = result_array(memory, name, out, array.dtype, array.shape, x)
         (folded,), (output,), axis = fold_to_8(name, [array], [result], axis)
         flag = as_flag(name, "exclusive", exclusive)
         options = {"Axis": axis, "AxisDirection": _direction(name, reverse), exclusive_member: flag}

@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import re
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from ...core.errors import listing
 
 if TYPE_CHECKING:
     import torch
@@ -21,26 +23,42 @@ def is_interpreted() -> bool:
 
 def find(name: str) -> torch.device | tuple[str, str]:
     """PyTorch's device of that name, or why there is none and what helps."""
-    for module in ("torch", "triton"):
-        if find_spec(module) is None:
-            return f"{name}, but {module} is not installed", "pip install 'anydml[gpu]'"
+    missing = [module for module in ("torch", "triton") if find_spec(module) is None]
+    absent = f"{name}, but {missing[0]} is not installed" if missing else "", "pip install 'anydml[gpu]'"
+    if "torch" in missing:
+        return absent
     try:
         import torch
     except Exception as problem:  # a broken installation raises what it likes
         return f"{name}, but PyTorch cannot be loaded: {' '.join(str(problem).split())}", "Install PyTorch anew"
 
-    if is_interpreted():
-        return torch.device("cpu")
     match = NAMES.fullmatch(name)
     assert match is not None
     backend = getattr(torch, match[1], None)
-    if backend is None or not backend.is_available():
+    is_there = backend is not None and backend.is_available()
+    built_for = _built_for(torch)
+    if not is_interpreted() and not is_there and match[1] not in built_for:
+        found = (
+            f"{name}, but PyTorch {torch.__version__} is a build for the {listing(['CPU', *built_for], 'and')} alone"
+        )
+        return found, f"Install a build of PyTorch for {match[1]}: https://pytorch.org/get-started/locally"
+    if missing:
+        return absent
+    if is_interpreted():
+        return torch.device("cpu")
+    if backend is None or not is_there:
         remedy = f"Install a driver, and a build of PyTorch that supports {match[1]}"
         return f"{name}, but PyTorch {torch.__version__} finds no such device", remedy
     index = int(match[2] or backend.current_device())
     if index >= backend.device_count():
         return f"{name}, of {backend.device_count()}", f"{match[1]}:0 is the first"
     return torch.device(match[1], index)
+
+
+def _built_for(torch: Any) -> list[str]:
+    """The backends that a build of PyTorch has code for."""
+    versions = {"cuda": ("cuda", "hip"), "xpu": ("xpu",)}
+    return [each for each, names in versions.items() if any(getattr(torch.version, name, None) for name in names)]
 
 
 def gpus() -> list[tuple[str, str]]:

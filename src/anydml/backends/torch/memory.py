@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from ...core.errors import Violation, error, kind_of, refuse, violation
-from ...core.interop import as_array, remedy_of_float
+from ...core.interop import as_array, of_subclass, remedy_of_float, without_gradients
 from ...core.strided_layout import DATA_TYPES, Array, Layout
 from .tensors import TYPES, stream_key_of
 
@@ -138,7 +138,7 @@ class TorchMemory:
         if tensor.data_ptr() % dtype.itemsize:
             found = f"an address that is no multiple of {dtype.itemsize}"
             refuse(operator, "(A12)", where, found, "elements at multiples of their size")
-        return TensorArray(tensor.detach() if tensor.requires_grad else tensor, dtype)
+        return TensorArray(without_gradients(tensor), dtype)
 
     def to_device(self, array: Any) -> Any:
         if isinstance(array, TensorArray) or array.dtype not in DATA_TYPES:
@@ -179,7 +179,7 @@ class TorchMemory:
                 as_array("", "out", out)[...] = result.numpy()
             return out
         if isinstance(value, torch.Tensor) or value is result:
-            return result.tensor
+            return of_subclass(value, result.tensor)
         if self._is_host(value):
             return result.numpy()
         library = sys.modules[type(value).__module__.partition(".")[0]]

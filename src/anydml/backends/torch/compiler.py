@@ -1,0 +1,52 @@
+"""A post-import hook (as PEP 369 has it) for PyTorch's compiler: it breaks its graph at this package's functions.
+
+Its tracer would follow a function's Python code down to memory that it knows nothing of. So it is told, as soon as it
+is loaded, that there is nothing to trace in this package. Nothing of PyTorch is loaded for that.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec, PathFinder
+from types import ModuleType
+from typing import Any
+
+_TRACER = "torch._dynamo"
+_PACKAGE = __name__.partition(".")[0]
+
+
+class _Hook(MetaPathFinder):
+    """Finds the tracer as Python does, and has it told once it is loaded."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if fullname != _TRACER:
+            return None
+        sys.meta_path.remove(self)
+        spec = PathFinder.find_spec(fullname, path, target)
+        loader: Any = None if spec is None else spec.loader
+        if loader is not None:
+            load = loader.exec_module
+
+            def exec_module(module: ModuleType) -> None:
+                load(module)
+                _tell(module)
+
+            loader.exec_module = exec_module
+        return spec
+
+
+def break_graphs() -> None:
+    """Has PyTorch's compiler break its graphs at this package, be it loaded already or later."""
+    tracer = sys.modules.get(_TRACER)
+    if tracer is None:
+        sys.meta_path.insert(0, _Hook())
+    else:
+        _tell(tracer)
+
+
+def _tell(tracer: Any) -> None:
+    tracer.trace_rules.add(_PACKAGE)
