@@ -22,8 +22,8 @@ from function_calls import Capsule, Interface, engine, image, pool, refused, spy
 @tally
 def test_signature_of_tallies(tally: Any) -> None:
     assert str(inspect.signature(tally, eval_str=False)).replace("'", "") == (
-        "(x: Any, axis: int = -1, *, exclusive: bool = False, reverse: bool = False, out: Any = None, "
-        "device: Device | str | None = None) -> Any"
+        "(x: Operand, axis: int = -1, *, exclusive: bool = False, reverse: bool = False, out: Output | None = None, "
+        "device: Device | str | None = None) -> Result"
     )
 
 

@@ -139,19 +139,21 @@ _ELSEWHERE = {
 """Names that are loaded on first use, by their modules."""
 
 
-def __getattr__(name: str) -> Any:
-    if name in _ELSEWHERE:
-        # Kept, as a function may be called often.
-        return globals().setdefault(name, getattr(import_module(f".{_ELSEWHERE[name]}", __name__), name))
-    operator = name.removeprefix("DML_").removesuffix("_OPERATOR_DESC")
-    if operator in OPERATORS and name == f"DML_{operator}_OPERATOR_DESC":
-        return spec(operator).desc
-    found = named(name)
-    if found is not None:
-        return found
-    absent = why_absent(name, __dir__())
-    raise AttributeError(f"module 'anydml' has no attribute {name!r}") if absent is None else error([absent])
+if not TYPE_CHECKING:  # for whom every name would be there
+
+    def __getattr__(name: str) -> Any:
+        if name in _ELSEWHERE:
+            # Kept, as a function may be called often.
+            return globals().setdefault(name, getattr(import_module(f".{_ELSEWHERE[name]}", __name__), name))
+        operator = name.removeprefix("DML_").removesuffix("_OPERATOR_DESC")
+        if operator in OPERATORS and name == f"DML_{operator}_OPERATOR_DESC":
+            return spec(operator).desc
+        found = named(name)
+        if found is not None:
+            return found
+        absent = why_absent(name, __dir__())
+        raise AttributeError(f"module 'anydml' has no attribute {name!r}") if absent is None else error([absent])
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__, *_ELSEWHERE})
+    return sorted({"__version__", "errors", *__all__, *_ELSEWHERE})

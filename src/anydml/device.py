@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from .core.annotations import unquoted
 from .core.enums import ExecutionFlags, Feature, FeatureLevel, HResult, TensorDataType
 from .core.errors import kind_of, listing, refuse
 from .operators.schema import OperatorDesc
@@ -38,13 +39,14 @@ if TYPE_CHECKING:
     from .graph.desc import DML_GRAPH_DESC
 
 
+@unquoted
 class Device(Context):
     """A place to run operators. Thread-safe.
 
     Args:
         name: "cpu" for native code, "reference" for every operator's reference in NumPy, "cuda" or "cuda:1" for a GPU
             of NVIDIA or AMD, "xpu" for one of Intel, as PyTorch names them; or a torch.device.
-        feature_level: the level whose support tables hold.
+        feature_level: the level whose support tables hold, or its number, such as "5.0".
         strict: whether DirectML's own limits hold too: 2^32 - 1 elements and 4 GiB for a tensor, and pooling's output
             sizes rounded down.
         debug: whether a GPU, too, is asked for values that break a rule, which means to wait for it.

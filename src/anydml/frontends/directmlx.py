@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..core.annotations import unquoted
 from ..core.enums import ExecutionFlags, TensorDataType, TensorFlags
 from ..core.errors import DMLError, error, kind_of, listing, refuse, violation
 from ..core.interop import as_operand
@@ -48,6 +49,7 @@ _functions: Any = _element_wise
 """What operators of expressions apply; most are made of rows."""
 
 
+@unquoted
 class Expression:
     """A tensor of a graph that is being built: what an operator will give, an input or a constant.
 
@@ -324,6 +326,7 @@ def _plain(other: Any) -> Any:
     return other.item() if isinstance(other, np.generic) else other
 
 
+@unquoted
 class Graph:
     """Builds a graph.
 

@@ -7,6 +7,7 @@ from importlib import import_module
 from inspect import Parameter, Signature, cleandoc, signature
 from typing import Any, TypeVar
 
+from ..core.annotations import unquoted
 from ..operators import OPERATORS
 from ..operators.pointwise import Pointwise
 from ._names import REQUIRED
@@ -47,7 +48,7 @@ def documented(*operators: str) -> Callable[[Function], Function]:
 
 def function_signature(function: Callable[..., Any]) -> Signature:
     """A function's signature as it is to be read: without what catches the words of other libraries."""
-    whole = signature(function)
+    whole = signature(unquoted(function))
     parameters = [each for each in whole.parameters.values() if each.kind is not Parameter.VAR_KEYWORD]
     empty = Parameter.empty
     parameters = [each.replace(default=empty) if each.default is REQUIRED else each for each in parameters]

@@ -46,13 +46,14 @@ def functions_of(family: str, namespace: dict[str, Any]) -> dict[str, Any]:
 def signature_of(row: Pointwise) -> str:
     """The parameters of a row's function: inputs, members with their defaults, and by keyword what all have."""
     others = [member for member in row.members if member not in row.tensors]
-    parameters = [f"{argument_of(each)}: Any" for each in row.inputs]
+    operand = "Operand" if len(row.inputs) == 1 else "Operand | float"
+    parameters = [f"{argument_of(each)}: {operand}" for each in row.inputs]
     defaults = {**row.typical, **row.defaults}
     for member in others:
         default = f" = {defaults[member]!r}" if member in defaults else ""
         parameters.append(f"{argument_of(member)}: {row.annotations.get(member, 'float')}{default}")
     scale_bias = ["scale_bias: DML_SCALE_BIAS | None = None"] if row.scale_bias else []
-    return ", ".join([*parameters, "*", *scale_bias, "out: Any = None", "device: Device | str | None = None"])
+    return ", ".join([*parameters, "*", *scale_bias, "out: Output | None = None", "device: Device | str | None = None"])
 
 
 def _function(operator: str, function: str, row: Pointwise, namespace: dict[str, Any]) -> Any:
@@ -62,7 +63,7 @@ def _function(operator: str, function: str, row: Pointwise, namespace: dict[str,
     given += ["spread=broadcast_all"] if len(row.inputs) > 1 else []
     lines = [
         "from __future__ import annotations",
-        f"def {function}({signature_of(row)}, **others: Any) -> Any:",
+        f"def {function}({signature_of(row)}, **others: Any) -> Result:",
         f"    if others: refuse_unknown({function}, {operator!r}, others)",
         f"    return apply({operator!r}, out, device, {', '.join(given)})",
     ]

@@ -10,10 +10,13 @@ from ._apply import apply
 from ._arguments import as_dtype
 from ._documentation import documented
 from ._names import refuse_unknown
+from ._types import DataTypeLike, Operand, Output, Result
 
 
 @documented("CAST")
-def cast(x: Any, dtype: Any, *, out: Any = None, device: Device | str | None = None, **others: Any) -> Any:
+def cast(
+    x: Operand, dtype: DataTypeLike, *, out: Output | None = None, device: Device | str | None = None, **others: Any
+) -> Result:
     """Each element as a value of another type: DML_OPERATOR_CAST.
 
     Args:

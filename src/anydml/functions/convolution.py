@@ -12,13 +12,14 @@ from ._apply import apply, over_channels
 from ._documentation import documented
 from ._names import refuse_unknown
 from ._operand_adapter import Shape
+from ._types import Operand, Output, Result
 
 
 @documented("CONVOLUTION")
 def convolution(
-    x: Any,
-    filter: Any,
-    bias: Any = None,
+    x: Operand,
+    filter: Operand,
+    bias: Operand | None = None,
     *,
     mode: ConvolutionMode | str = ConvolutionMode.CROSS_CORRELATION,
     direction: ConvolutionDirection | str = ConvolutionDirection.FORWARD,
@@ -30,10 +31,10 @@ def convolution(
     group_count: int = 1,
     activation: OperatorDesc | str | None = None,
     output_sizes: int | Sequence[int] | None = None,
-    out: Any = None,
+    out: Output | None = None,
     device: Device | str | None = None,
     **others: Any,
-) -> Any:
+) -> Result:
     """A convolution with a filter, in groups of channels: DML_OPERATOR_CONVOLUTION.
 
     Args:

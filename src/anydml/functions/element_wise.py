@@ -14,17 +14,18 @@ from ._documentation import documented
 from ._names import refuse_unknown
 from ._operand_adapter import adapter_for
 from ._pointwise import functions_of
+from ._types import Operand, Output, Result
 
 
 @documented("ELEMENT_WISE_IDENTITY")
 def identity(
-    x: Any,
+    x: Operand,
     *,
     scale_bias: DML_SCALE_BIAS | None = None,
-    out: Any = None,
+    out: Output | None = None,
     device: Device | str | None = None,
     **others: Any,
-) -> Any:
+) -> Result:
     """Copies each element: DML_OPERATOR_ELEMENT_WISE_IDENTITY.
 
     It does what DML_OPERATOR_ACTIVATION_IDENTITY does, too.
@@ -52,15 +53,15 @@ def identity(
 
 @documented("ELEMENT_WISE_CLIP", "ELEMENT_WISE_CLIP1")
 def clip(
-    x: Any,
+    x: Operand,
     min: float,
     max: float,
     *,
     scale_bias: DML_SCALE_BIAS | None = None,
-    out: Any = None,
+    out: Output | None = None,
     device: Device | str | None = None,
     **others: Any,
-) -> Any:
+) -> Result:
     """Limits each element to an interval: DML_OPERATOR_ELEMENT_WISE_CLIP.
 
     f(x) = min(max, max(min, x)), and min of a NaN. Of integers, ends that single precision does not hold are taken
@@ -94,14 +95,14 @@ def clip(
 
 @documented("ELEMENT_WISE_ADD", "ELEMENT_WISE_ADD1")
 def add(
-    a: Any,
-    b: Any,
+    a: Operand | float,
+    b: Operand | float,
     *,
     activation: OperatorDesc | str | None = None,
-    out: Any = None,
+    out: Output | None = None,
     device: Device | str | None = None,
     **others: Any,
-) -> Any:
+) -> Result:
     """a + b for each pair of elements: DML_OPERATOR_ELEMENT_WISE_ADD.
 
     Args:

@@ -15,6 +15,7 @@ from ._apply import apply
 from ._arguments import as_dtype, as_index, is_several
 from ._documentation import documented
 from ._names import refuse_unknown
+from ._types import DataTypeLike, Output, Result
 
 if TYPE_CHECKING:
     from ..frontends.directmlx import Graph
@@ -24,13 +25,13 @@ if TYPE_CHECKING:
 def fill_value_constant(
     shape: int | Sequence[int],
     value: float,
-    dtype: Any = np.float32,
+    dtype: DataTypeLike = np.float32,
     *,
     graph: Graph | None = None,
-    out: Any = None,
+    out: Output | None = None,
     device: Device | str | None = None,
     **others: Any,
-) -> Any:
+) -> Result:
     """Every element the same value: DML_OPERATOR_FILL_VALUE_CONSTANT.
 
     Args:
@@ -56,13 +57,13 @@ def fill_value_sequence(
     shape: int | Sequence[int],
     start: float = 0,
     delta: float = 1,
-    dtype: Any = np.float32,
+    dtype: DataTypeLike = np.float32,
     *,
     graph: Graph | None = None,
-    out: Any = None,
+    out: Output | None = None,
     device: Device | str | None = None,
     **others: Any,
-) -> Any:
+) -> Result:
     """Counts in equal steps through the elements, in row-major order: DML_OPERATOR_FILL_VALUE_SEQUENCE.
 
     Args:

@@ -16,19 +16,20 @@ from ._by_bytes import by_bytes
 from ._documentation import documented
 from ._names import refuse_unknown
 from ._operand_adapter import Shape, adapter_for
+from ._types import Operand, Output, Result
 
 
 @documented("GATHER")
 def gather(
-    x: Any,
-    indices: Any,
+    x: Operand,
+    indices: Operand,
     axis: int = 0,
     *,
     index_dimensions: int | None = None,
-    out: Any = None,
+    out: Output | None = None,
     device: Device | str | None = None,
     **others: Any,
-) -> Any:
+) -> Result:
     """Copies the elements that indices along an axis name, as numpy.take does: DML_OPERATOR_GATHER.
 
     The dimensions of the indices stand where the axis stood, however many there are. With `index_dimensions` the result

@@ -14,23 +14,24 @@ from ._apply import Spread, apply
 from ._documentation import documented
 from ._names import as_member, refuse_unknown
 from ._operand_adapter import Shape
+from ._types import Operand, Output, Result
 
 
 @documented("GEMM")
 def gemm(
-    a: Any,
-    b: Any,
-    c: Any = None,
+    a: Operand,
+    b: Operand,
+    c: Operand | float | None = None,
     *,
     trans_a: MatrixTransform | bool | str = MatrixTransform.NONE,
     trans_b: MatrixTransform | bool | str = MatrixTransform.NONE,
     alpha: float = 1.0,
     beta: float = 1.0,
     activation: OperatorDesc | str | None = None,
-    out: Any = None,
+    out: Output | None = None,
     device: Device | str | None = None,
     **others: Any,
-) -> Any:
+) -> Result:
     """alpha * a x b + beta * c, one product of matrices for each place of a batch: DML_OPERATOR_GEMM.
 
     Args:

@@ -12,18 +12,19 @@ from ._apply import apply
 from ._arguments import per_dimension
 from ._documentation import documented
 from ._names import refuse_unknown
+from ._types import Operand, Output, Result
 
 
 @documented("UPSAMPLE_2D")
 def upsample_2d(
-    x: Any,
+    x: Operand,
     scale_size: DML_SIZE_2D | int | Sequence[int],
     interpolation_mode: InterpolationMode | str = InterpolationMode.NEAREST_NEIGHBOR,
     *,
-    out: Any = None,
+    out: Output | None = None,
     device: Device | str | None = None,
     **others: Any,
-) -> Any:
+) -> Result:
     """Enlarges height and width by whole factors: DML_OPERATOR_UPSAMPLE_2D.
 
     Args:
@@ -49,8 +50,14 @@ def upsample_2d(
 
 @documented("VALUE_SCALE_2D")
 def value_scale_2d(
-    x: Any, scale: float, bias: Sequence[float], *, out: Any = None, device: Device | str | None = None, **others: Any
-) -> Any:
+    x: Operand,
+    scale: float,
+    bias: Sequence[float],
+    *,
+    out: Output | None = None,
+    device: Device | str | None = None,
+    **others: Any,
+) -> Result:
     """scale * x + bias[channel] for each element x: DML_OPERATOR_VALUE_SCALE_2D.
 
     Args:

@@ -21,13 +21,19 @@ from ._documentation import documented
 from ._messages import in_words_of
 from ._names import refuse_unknown
 from ._operand_adapter import ArrayAdapter, adapter_for, are_arrays
+from ._types import Operand, Output, Result
 from ._weak_operands import take_all
 
 
 @documented("JOIN")
 def join(
-    arrays: Sequence[Any], axis: int = 0, *, out: Any = None, device: Device | str | None = None, **others: Any
-) -> Any:
+    arrays: Sequence[Operand],
+    axis: int = 0,
+    *,
+    out: Output | None = None,
+    device: Device | str | None = None,
+    **others: Any,
+) -> Result:
     """Joins arrays along an axis: DML_OPERATOR_JOIN.
 
     Args:
@@ -82,14 +88,14 @@ def join(
 
 @documented("SPLIT")
 def split(
-    x: Any,
+    x: Operand,
     sizes: int | Sequence[int],
     axis: int = 0,
     *,
-    out: Any = None,
+    out: Sequence[Output] | None = None,
     device: Device | str | None = None,
     **others: Any,
-) -> list[Any]:
+) -> list[Result]:
     """Cuts an array into pieces along an axis: DML_OPERATOR_SPLIT.
 
     Args:

@@ -11,23 +11,24 @@ from ._apply import apply_all
 from ._arguments import as_dtype
 from ._documentation import documented
 from ._names import REQUIRED, refuse_unknown
+from ._types import DataTypeLike, Operand, Output, Result
 
 
 @documented("MAX_POOLING", "MAX_POOLING1", "MAX_POOLING2")
 def max_pooling(
-    x: Any,
+    x: Operand,
     window_size: int | Sequence[int] = REQUIRED,
     *,
     strides: int | Sequence[int] | None = None,
     start_padding: int | Sequence[int] | None = None,
     end_padding: int | Sequence[int] | None = None,
     dilations: int | Sequence[int] | None = None,
-    indices_dtype: Any = None,
+    indices_dtype: DataTypeLike | None = None,
     output_sizes: int | Sequence[int] | None = None,
-    out: Any = None,
+    out: Output | Sequence[Output] | None = None,
     device: Device | str | None = None,
     **others: Any,
-) -> Any:
+) -> Result | list[Result]:
     """The maximum of the elements in a sliding window, and its index: DML_OPERATOR_MAX_POOLING.
 
     With indices it is DML_OPERATOR_MAX_POOLING1, with dilations DML_OPERATOR_MAX_POOLING2.

@@ -14,23 +14,24 @@ from ._documentation import documented
 from ._messages import argument_of
 from ._names import NOT_GIVEN, axes_of, refuse_unknown
 from ._operand_adapter import Shape, adapter_for
+from ._types import Operand, Output, Result
 
 
 @documented("BATCH_NORMALIZATION")
 def batch_normalization(
-    x: Any,
-    mean: Any,
-    variance: Any,
-    scale: Any,
-    bias: Any,
+    x: Operand,
+    mean: Operand,
+    variance: Operand,
+    scale: Operand,
+    bias: Operand,
     *,
     spatial: bool = True,
     epsilon: float = 1e-5,
     activation: OperatorDesc | str | None = None,
-    out: Any = None,
+    out: Output | None = None,
     device: Device | str | None = None,
     **others: Any,
-) -> Any:
+) -> Result:
     """scale * (x - mean) / sqrt(variance + epsilon) + bias: DML_OPERATOR_BATCH_NORMALIZATION.
 
     Args:
@@ -71,19 +72,19 @@ def batch_normalization(
 
 @documented("MEAN_VARIANCE_NORMALIZATION", "MEAN_VARIANCE_NORMALIZATION1")
 def mean_variance_normalization(
-    x: Any,
-    scale: Any = None,
-    bias: Any = None,
+    x: Operand,
+    scale: Operand | None = None,
+    bias: Operand | None = None,
     *,
     axes: int | Sequence[int] | None = NOT_GIVEN,
     axis: int | None = None,
     normalize_variance: bool = True,
     epsilon: float = 1e-5,
     activation: OperatorDesc | str | None = None,
-    out: Any = None,
+    out: Output | None = None,
     device: Device | str | None = None,
     **others: Any,
-) -> Any:
+) -> Result:
     """scale * (x - mean) / sqrt(variance + epsilon) + bias, along axes: DML_OPERATOR_MEAN_VARIANCE_NORMALIZATION1.
 
     Along the axes (2, 3) or (1, 2, 3) of 4 dimensions it is DML_OPERATOR_MEAN_VARIANCE_NORMALIZATION.
@@ -151,17 +152,17 @@ def _parameters_along(axes: tuple[int, ...]) -> Spread:
 
 @documented("LOCAL_RESPONSE_NORMALIZATION")
 def local_response_normalization(
-    x: Any,
+    x: Operand,
     local_size: int,
     *,
     cross_channel: bool = True,
     alpha: float = 1e-4,
     beta: float = 0.75,
     bias: float = 1.0,
-    out: Any = None,
+    out: Output | None = None,
     device: Device | str | None = None,
     **others: Any,
-) -> Any:
+) -> Result:
     """x / (bias + alpha / local_size * the sum of squares around x)^beta: DML_OPERATOR_LOCAL_RESPONSE_NORMALIZATION.
 
     Args:

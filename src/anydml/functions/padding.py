@@ -10,20 +10,21 @@ from ..device import Device
 from ._apply import apply
 from ._documentation import documented
 from ._names import refuse_unknown
+from ._types import Operand, Output, Result
 
 
 @documented("PADDING")
 def padding(
-    x: Any,
+    x: Operand,
     start_padding: int | Sequence[int],
     end_padding: int | Sequence[int],
     *,
     mode: PaddingMode | str = PaddingMode.CONSTANT,
     value: float = 0.0,
-    out: Any = None,
+    out: Output | None = None,
     device: Device | str | None = None,
     **others: Any,
-) -> Any:
+) -> Result:
     """Puts elements before and behind those of an array: DML_OPERATOR_PADDING.
 
     Args:

@@ -14,11 +14,12 @@ from ._call import data_type_of
 from ._documentation import documented
 from ._names import REQUIRED, refuse_unknown
 from ._operand_adapter import adapter_for, are_arrays
+from ._types import DataTypeLike, Operand, Output, Result
 
 
 @documented("AVERAGE_POOLING")
 def average_pooling(
-    x: Any,
+    x: Operand,
     window_size: int | Sequence[int] = REQUIRED,
     *,
     strides: int | Sequence[int] | None = None,
@@ -26,10 +27,10 @@ def average_pooling(
     end_padding: int | Sequence[int] | None = None,
     include_padding: bool = False,
     output_sizes: int | Sequence[int] | None = None,
-    out: Any = None,
+    out: Output | None = None,
     device: Device | str | None = None,
     **others: Any,
-) -> Any:
+) -> Result:
     """The average of the elements in a sliding window: DML_OPERATOR_AVERAGE_POOLING.
 
     Args:
@@ -66,7 +67,7 @@ def average_pooling(
 
 @documented("LP_POOLING")
 def lp_pooling(
-    x: Any,
+    x: Operand,
     window_size: int | Sequence[int] = REQUIRED,
     *,
     p: int = 2,
@@ -74,10 +75,10 @@ def lp_pooling(
     start_padding: int | Sequence[int] | None = None,
     end_padding: int | Sequence[int] | None = None,
     output_sizes: int | Sequence[int] | None = None,
-    out: Any = None,
+    out: Output | None = None,
     device: Device | str | None = None,
     **others: Any,
-) -> Any:
+) -> Result:
     """(|x1|^p + ... + |xn|^p)^(1/p) of the elements in a sliding window: DML_OPERATOR_LP_POOLING.
 
     Args:
@@ -114,12 +115,12 @@ def lp_pooling(
 
 @documented("QUANTIZED_LINEAR_AVERAGE_POOLING")
 def quantized_linear_average_pooling(
-    x: Any,
-    input_scale: Any,
-    input_zero_point: Any = None,
+    x: Operand,
+    input_scale: Operand | float,
+    input_zero_point: Operand | float | None = None,
     *,
-    output_scale: Any,
-    output_zero_point: Any = None,
+    output_scale: Operand | float,
+    output_zero_point: Operand | float | None = None,
     window_size: int | Sequence[int] = REQUIRED,
     strides: int | Sequence[int] | None = None,
     start_padding: int | Sequence[int] | None = None,
@@ -127,11 +128,11 @@ def quantized_linear_average_pooling(
     dilations: int | Sequence[int] | None = None,
     include_padding: bool = False,
     output_sizes: Sequence[int] | None = None,
-    output_dtype: Any = None,
-    out: Any = None,
+    output_dtype: DataTypeLike | None = None,
+    out: Output | None = None,
     device: Device | str | None = None,
     **others: Any,
-) -> Any:
+) -> Result:
     """Averages of quantised values in a sliding window: DML_OPERATOR_QUANTIZED_LINEAR_AVERAGE_POOLING.
 
     Args:

@@ -14,24 +14,25 @@ from ._call import data_type_of
 from ._documentation import documented
 from ._names import as_member, refuse_unknown
 from ._operand_adapter import Shape, adapter_for
+from ._types import Operand, Output, Result
 from ._weak_operands import as_listed
 
 
 @documented("RNN")
 def rnn(
-    x: Any,
-    weight: Any,
-    recurrence: Any,
-    bias: Any = None,
-    hidden_init: Any = None,
-    sequence_lengths: Any = None,
+    x: Operand,
+    weight: Operand,
+    recurrence: Operand,
+    bias: Operand | None = None,
+    hidden_init: Operand | None = None,
+    sequence_lengths: Operand | None = None,
     *,
     activations: Sequence[OperatorDesc | str] | None = None,
     direction: RecurrentNetworkDirection | str = RecurrentNetworkDirection.FORWARD,
-    out: Any = None,
+    out: Sequence[Output] | None = None,
     device: Device | str | None = None,
     **others: Any,
-) -> list[Any]:
+) -> list[Result]:
     """One layer of a simple recurrent network: DML_OPERATOR_RNN.
 
     Args:
@@ -74,23 +75,23 @@ def rnn(
 
 @documented("LSTM")
 def lstm(
-    x: Any,
-    weight: Any,
-    recurrence: Any,
-    bias: Any = None,
-    hidden_init: Any = None,
-    cell_mem_init: Any = None,
-    sequence_lengths: Any = None,
-    peephole: Any = None,
+    x: Operand,
+    weight: Operand,
+    recurrence: Operand,
+    bias: Operand | None = None,
+    hidden_init: Operand | None = None,
+    cell_mem_init: Operand | None = None,
+    sequence_lengths: Operand | None = None,
+    peephole: Operand | None = None,
     *,
     activations: Sequence[OperatorDesc | str] | None = None,
     direction: RecurrentNetworkDirection | str = RecurrentNetworkDirection.FORWARD,
     clip_threshold: float | None = None,
     couple_input_forget: bool = False,
-    out: Any = None,
+    out: Sequence[Output] | None = None,
     device: Device | str | None = None,
     **others: Any,
-) -> list[Any]:
+) -> list[Result]:
     """One layer of a long short-term memory network: DML_OPERATOR_LSTM.
 
     Args:
@@ -144,20 +145,20 @@ def lstm(
 
 @documented("GRU")
 def gru(
-    x: Any,
-    weight: Any,
-    recurrence: Any,
-    bias: Any = None,
-    hidden_init: Any = None,
-    sequence_lengths: Any = None,
+    x: Operand,
+    weight: Operand,
+    recurrence: Operand,
+    bias: Operand | None = None,
+    hidden_init: Operand | None = None,
+    sequence_lengths: Operand | None = None,
     *,
     activations: Sequence[OperatorDesc | str] | None = None,
     direction: RecurrentNetworkDirection | str = RecurrentNetworkDirection.FORWARD,
     linear_before_reset: bool = False,
-    out: Any = None,
+    out: Sequence[Output] | None = None,
     device: Device | str | None = None,
     **others: Any,
-) -> list[Any]:
+) -> list[Result]:
     """One layer of a network of gated recurrent units: DML_OPERATOR_GRU.
 
     Args:

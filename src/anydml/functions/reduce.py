@@ -14,20 +14,21 @@ from ._apply import apply
 from ._arguments import as_dtype
 from ._documentation import documented
 from ._names import NOT_GIVEN, as_member, axes_of, refuse_unknown
+from ._types import DataTypeLike, Operand, Output, Result
 
 
 @documented("REDUCE")
 def reduce(
-    x: Any,
+    x: Operand,
     function: ReduceFunction | str,
     axes: int | Sequence[int] | None = NOT_GIVEN,
     *,
     axis: int | None = None,
-    output_dtype: Any = None,
-    out: Any = None,
+    output_dtype: DataTypeLike | None = None,
+    out: Output | None = None,
     device: Device | str | None = None,
     **others: Any,
-) -> Any:
+) -> Result:
     """Reduces the elements along axes to one value, which keeps their dimensions at a size of 1: DML_OPERATOR_REDUCE.
 
     Args:

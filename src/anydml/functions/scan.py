@@ -18,19 +18,20 @@ from ._documentation import documented
 from ._messages import in_words_of
 from ._names import refuse_unknown
 from ._operand_adapter import are_arrays
+from ._types import Operand, Output, Result
 
 
 @documented("CUMULATIVE_SUMMATION")
 def cumulative_summation(
-    x: Any,
+    x: Operand,
     axis: int = -1,
     *,
     exclusive: bool = False,
     reverse: bool = False,
-    out: Any = None,
+    out: Output | None = None,
     device: Device | str | None = None,
     **others: Any,
-) -> Any:
+) -> Result:
     """Running sums along an axis: DML_OPERATOR_CUMULATIVE_SUMMATION.
 
     Args:
@@ -58,15 +59,15 @@ def cumulative_summation(
 
 @documented("CUMULATIVE_PRODUCT")
 def cumulative_product(
-    x: Any,
+    x: Operand,
     axis: int = -1,
     *,
     exclusive: bool = False,
     reverse: bool = False,
-    out: Any = None,
+    out: Output | None = None,
     device: Device | str | None = None,
     **others: Any,
-) -> Any:
+) -> Result:
     """Running products along an axis: DML_OPERATOR_CUMULATIVE_PRODUCT.
 
     Args:

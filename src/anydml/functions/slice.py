@@ -12,19 +12,20 @@ from ._by_bytes import by_bytes
 from ._documentation import documented
 from ._names import refuse_unknown
 from ._operand_adapter import adapter_for
+from ._types import Operand, Output, Result
 
 
 @documented("SLICE", "SLICE1")
 def slice(
-    x: Any,
+    x: Operand,
     offsets: int | Sequence[int],
     sizes: int | Sequence[int],
     strides: int | Sequence[int] = 1,
     *,
-    out: Any = None,
+    out: Output | None = None,
     device: Device | str | None = None,
     **others: Any,
-) -> Any:
+) -> Result:
     """Copies every so many elements of a window, backward where a stride is negative: DML_OPERATOR_SLICE1.
 
     Where all strides are 1 it is DML_OPERATOR_SLICE.

@@ -11,18 +11,19 @@ from ._arguments import as_axes
 from ._documentation import documented
 from ._names import NOT_GIVEN, axes_of, refuse_unknown
 from ._operand_adapter import adapter_for
+from ._types import Operand, Output, Result
 
 
 @documented("ACTIVATION_SOFTMAX", "ACTIVATION_SOFTMAX1")
 def softmax(
-    x: Any,
+    x: Operand,
     axes: int | Sequence[int] | None = NOT_GIVEN,
     *,
     axis: int | None = None,
-    out: Any = None,
+    out: Output | None = None,
     device: Device | str | None = None,
     **others: Any,
-) -> Any:
+) -> Result:
     """e^x / sum(e^x) for each element x: DML_OPERATOR_ACTIVATION_SOFTMAX1.
 
     The sum is along axes, which together make a group. Along the last axis of one row, or of a matrix of them, it is
@@ -48,14 +49,14 @@ def softmax(
 
 @documented("ACTIVATION_LOG_SOFTMAX", "ACTIVATION_LOG_SOFTMAX1")
 def log_softmax(
-    x: Any,
+    x: Operand,
     axes: int | Sequence[int] | None = NOT_GIVEN,
     *,
     axis: int | None = None,
-    out: Any = None,
+    out: Output | None = None,
     device: Device | str | None = None,
     **others: Any,
-) -> Any:
+) -> Result:
     """ln(e^x / sum(e^x)) for each element x: DML_OPERATOR_ACTIVATION_LOG_SOFTMAX1.
 
     The sum is along axes, which together make a group. Along the last axis of one row, or of a matrix of them, it is
@@ -80,14 +81,14 @@ def log_softmax(
 
 @documented("ACTIVATION_HARDMAX", "ACTIVATION_HARDMAX1")
 def hardmax(
-    x: Any,
+    x: Operand,
     axes: int | Sequence[int] | None = NOT_GIVEN,
     *,
     axis: int | None = None,
-    out: Any = None,
+    out: Output | None = None,
     device: Device | str | None = None,
     **others: Any,
-) -> Any:
+) -> Result:
     """1 for the largest element along axes, 0 for all others: DML_OPERATOR_ACTIVATION_HARDMAX1.
 
     Along the last axis of one row, or of a matrix of them, it is DML_OPERATOR_ACTIVATION_HARDMAX.

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..backends.base import BindableRun, Run, TryRun
+from ..core.annotations import unquoted
 from ..core.enums import DML_PERSISTENT_BUFFER_ALIGNMENT, ExecutionFlags, TensorDataType
 from ..core.errors import error
 from ..core.memory import bytes_behind
@@ -101,6 +102,7 @@ def compile_graph(
     return CompiledGraph(device, desc, flags, bound or Interface())
 
 
+@unquoted
 class CompiledGraph(Compiled):
     """A graph with its kernels. Immutable; several threads may dispatch it at once.
 

@@ -47,6 +47,7 @@ from math import inf, prod
 from typing import Any
 
 from ..core import enums
+from ..core.annotations import unquoted
 from ..core.enums import (
     DML_TENSOR_DIMENSION_COUNT_MAX1,
     FeatureLevel,
@@ -74,8 +75,9 @@ from .schema import ConstraintFailure, OperatorDesc, OperatorSpec, SupportRow, S
 UINT_MAX = 2**32 - 1
 
 
+@unquoted
 def validate(
-    desc: OperatorDesc, feature_level: FeatureLevel = FeatureLevel.LEVEL_6_4, strict: bool = False
+    desc: OperatorDesc, feature_level: FeatureLevel | str = FeatureLevel.LEVEL_6_4, strict: bool = False
 ) -> list[Violation]:
     """Every rule that a desc breaks at a feature level; an empty list where there is none.
 
@@ -83,7 +85,7 @@ def validate(
 
     Args:
         desc: the desc of an operator.
-        feature_level: the level whose support tables hold.
+        feature_level: the level whose support tables hold, or its number, such as "5.0".
         strict: whether DirectML's own limits hold, which this package does without: 2^32 - 1 elements and 4 GiB
             for each tensor, and pooling's output sizes rounded down.
 

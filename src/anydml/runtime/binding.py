@@ -26,6 +26,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
+from ..core.annotations import unquoted
 from ..core.enums import DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT
 from ..core.errors import Violation, error, kind_of, refuse, violation
 from ..core.interop import as_operand
@@ -248,6 +249,7 @@ def _same_elements(a: Bound, b: Bound) -> bool:
     return address(a.array) == address(b.array) and a.slot.aligned.same_place(b.slot.aligned)
 
 
+@unquoted
 class BindingTable:
     """The bindings of a dispatchable; what was bound is checked when it is dispatched.
 

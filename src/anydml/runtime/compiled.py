@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import numpy as np
 
 from ..backends.base import Declined, Engine, Kernel, Run, TryRun
+from ..core.annotations import unquoted
 from ..core.enums import DML_PERSISTENT_BUFFER_ALIGNMENT, ExecutionFlags
 from ..core.errors import Violation, error, kind_of, refuse
 from ..core.memory import address
@@ -63,6 +64,7 @@ class KernelSelection(NamedTuple):
         return "\n".join(lines)
 
 
+@unquoted
 class DeviceObject:
     """What belongs to a device."""
 
@@ -73,6 +75,7 @@ class DeviceObject:
         self.device = device
 
 
+@unquoted
 class Operator(DeviceObject):
     """A desc that passed the rules, on a device."""
 
@@ -98,6 +101,7 @@ class Operator(DeviceObject):
         return Operator.of, (self.device, self.desc)
 
 
+@unquoted
 class BindingProperties(NamedTuple):
     """``DML_BINDING_PROPERTIES``: what a dispatchable wants bound."""
 
@@ -108,6 +112,7 @@ class BindingProperties(NamedTuple):
     """In bytes; holds what is OWNED_BY_DML."""
 
 
+@unquoted
 class Compiled(DeviceObject, ABC):
     """What reads and writes memory that is bound to it: an operator or a graph, with its kernel. Immutable; several
     threads may dispatch it at once."""
@@ -370,6 +375,7 @@ class Compiled(DeviceObject, ABC):
         self._run(read, written, table.persistent)
 
 
+@unquoted
 class CompiledOperator(Compiled):
     """An operator with its kernel. Immutable; several threads may dispatch it at once."""
 
@@ -425,6 +431,7 @@ class CompiledOperator(Compiled):
         return self.device.check_values(self.spec, self.desc, inputs)
 
 
+@unquoted
 class OperatorInitializer(DeviceObject):
     """Initialises compiled operators and graphs, once: copies what is OWNED_BY_DML into their persistent resources.
 

@@ -12,6 +12,7 @@ from ..backends import engines
 from ..backends.base import Declined, Engine, Kernel
 from ..backends.torch.devices import NAMES as GPU_NAMES
 from ..backends.torch.devices import find
+from ..core.annotations import unquoted
 from ..core.enums import ExecutionFlags, FeatureLevel, HResult
 from ..core.errors import Violation, kind_of, listing, refuse
 from ..core.memory import HOST, Memory
@@ -24,13 +25,14 @@ from .slots import Slot
 DEVICE_NAMES = ("cpu", "reference")
 
 
+@unquoted
 class Context:
     """Where operators run, and by which rules; the arguments are those of :class:`anydml.Device`."""
 
     def __init__(
         self,
         name: str = "cpu",
-        feature_level: FeatureLevel = FeatureLevel.LEVEL_6_4,
+        feature_level: FeatureLevel | str = FeatureLevel.LEVEL_6_4,
         strict: bool = False,
         debug: bool = False,
     ) -> None:
