@@ -114,7 +114,8 @@ def as_activation(name: str, where: str, value: Any) -> Any:
         meant = get_close_matches(value.lower(), known, 1)
         refuse(name, "(F11)", where, f"str {value!r}", expected, _meant(meant, repr), kind="type")
     found = spec(operator)
-    defaults = found.pointwise.defaults if found.pointwise is not None else {}
+    row = found.pointwise
+    defaults = {} if row is None else {**row.typical, **row.defaults}
     missing = [member for member in found.attribute_names if member not in defaults]
     if missing:
         expected = f"a desc, {found.desc.__name__}({', '.join(f'{member}=...' for member in missing)})"

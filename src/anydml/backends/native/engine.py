@@ -66,10 +66,11 @@ class CpuEngine:
     def _with_activation(
         self, spec: OperatorSpec, desc: Any, inputs: Sequence[Layout | None], outputs: Sequence[Layout | None]
     ) -> Kernel | None:
-        """A kernel for an operator whose fused activation its own kernel does not have: that of the operator without
-        it, and one of the activation, in place. None where there is no such pair."""
-        activation = getattr(desc, "FusedActivation", None)
-        if activation is None or spec.pointwise is not None or isinstance(desc, PointwiseChain):
+        """A kernel for a convolution whose fused activation its own kernel does not have: that of the convolution
+        without it, and one of the activation, in place. None where there is no such pair."""
+        # The results of others are rounded once, behind the activation.
+        activation = desc.FusedActivation if spec.name == "CONVOLUTION" else None
+        if activation is None:
             return None
         inner = self.compile(spec, replace(desc, FusedActivation=None), inputs, outputs)
         outer_spec = spec_of(activation)
