@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,8 +11,6 @@ import numpy as np
 
 import anydml
 from anydml import (
-    DML_ACTIVATION_RELU_OPERATOR_DESC,
-    DML_BATCH_NORMALIZATION_OPERATOR_DESC,
     DML_BUFFER_BINDING,
     DML_BUFFER_TENSOR_DESC,
     CompiledOperator,
@@ -19,19 +18,13 @@ from anydml import (
     ExecutionFlags,
     TensorDataType,
 )
-from anydml.backends.native.pointwise_lowering import NoLowering, program_of
 from anydml.core.strided_layout import Layout
-from anydml.operators import OPERATORS, spec_of
+from anydml.operators import spec_of
 from anydml.operators.schema import OperatorDesc
 
 GPU = os.environ.get("ANYDML_TEST_DEVICE", "")
 """A device that the cases run on beside the CPU's: "cuda", also in Triton's interpreter."""
 ENGINES = ("reference", "cpu", GPU) if GPU else ("reference", "cpu")
-WITH_KERNELS = ("CUMULATIVE_", "JOIN_", "QUANTIZED_LINEAR_AVERAGE_POOLING_")
-"""What neither begins so, nor has a program, nor is by channel, is served by the reference on the CPU too, but where it
-is large or its channels lie last."""
-ON_GPUS = frozenset(OPERATORS)
-"""What a GPU serves."""
 DEVICES = {"torch": "cpu"}
 """Where an engine is the device's second: it is asked alone."""
 ENGINE = GPU or "reference"
@@ -88,36 +81,17 @@ class Memory:
 
 
 def engines_of(desc: OperatorDesc) -> tuple[str, ...]:
-    """The engines that serve a desc by themselves."""
-    name = type(desc).__name__.removeprefix("DML_")
-    is_native = name.startswith(WITH_KERNELS) or has_program(desc) or is_by_channel(desc)
-    is_served = {"cpu": is_native, "reference": True}
-    return tuple(engine for engine in ENGINES if is_served.get(engine, name.removesuffix("_OPERATOR_DESC") in ON_GPUS))
+    """The engines that serve a desc by themselves: the reference, a GPU, and the CPU's kernels where they take it."""
+    return tuple(engine for engine in ENGINES if engine != "cpu" or explained(desc)[0] == "cpu")
 
 
-def has_program(desc: OperatorDesc) -> bool:
-    """Whether it is element-wise, and what the CPU's kernels compute."""
-    spec = spec_of(desc)
-    assert spec is not None
-    if not spec.name.startswith(("ELEMENT_WISE_", "ACTIVATION_")):
-        return False
-    try:
-        program_of(desc, [tensor.DataType for _, tensor in spec.inputs(desc) if tensor is not None])
-    except NoLowering:
-        return False
-    return True
-
-
-def is_by_channel(desc: Any) -> bool:
-    """Whether it is a normalisation by numbers that each channel has once, and what the CPU's kernels compute."""
-    if not isinstance(desc, DML_BATCH_NORMALIZATION_OPERATOR_DESC):
-        return False
-    parameters = desc.MeanTensor, desc.VarianceTensor, desc.ScaleTensor, desc.BiasTensor
-    sizes = [size for each in parameters for axis, size in enumerate(each.Sizes) if axis != 1]
-    is_fused = desc.FusedActivation is None or isinstance(desc.FusedActivation, DML_ACTIVATION_RELU_OPERATOR_DESC)
-    is_single = desc.InputTensor.DataType == TensorDataType.FLOAT32
-    follow = 1 in (*desc.InputTensor.strides, *desc.OutputTensor.strides)
-    return is_single and is_fused and follow and len(desc.InputTensor.Sizes) > 1 and set(sizes) == {1}
+def explained(desc: OperatorDesc) -> tuple[str, str]:
+    """Which engine of the CPU serves a desc, and by which kernel, as `explain` says."""
+    device = Device("cpu")
+    said = device.compile_operator(device.create_operator(desc)).explain()
+    found = re.match(r"\w+ is served by (\w+): (.*)", said)
+    assert found is not None, said
+    return found[1], found[2]
 
 
 def compiled(engine: str, desc: OperatorDesc, flags: ExecutionFlags = ExecutionFlags.NONE) -> CompiledOperator:

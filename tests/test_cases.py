@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -9,9 +10,9 @@ import numpy as np
 import pytest
 
 import anydml
-from anydml.operators import spec_of
-from cases import Case, all_cases
-from harness import GPU, Memory, assert_same, bits, compiled, engines_of, run, units_of
+from anydml.operators import OPERATORS, spec, spec_of
+from cases import Case, all_cases, all_kernels, collected
+from harness import GPU, Memory, assert_same, bits, compiled, engines_of, explained, run, units_of
 
 CASES = all_cases()
 UNPROMISED = ("convolution-padding-adds-nothing", "gemm-float32-held-wide")
@@ -30,6 +31,24 @@ def on_every_engine(cases: list[Case]) -> pytest.MarkDecorator:
         pytest.param(case, engine, id=f"{engine}-{case.id}", marks=marks.get(engine, ())) for case, engine in pairs
     ]
     return pytest.mark.parametrize(("case", "engine"), params)
+
+
+KERNELS, BY_REFERENCE = all_kernels(), re.compile("|".join(collected("BY_REFERENCE")))
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_cases_are_served_by_the_kernels_that_they_are_for(name: str) -> None:
+    """So that no case passes unseen on the reference when the CPU's kernels decline it, nor the other way round."""
+    row = spec(name).pointwise
+    assert name in KERNELS or row is None or row.native is None
+    for case in CASES:
+        if type(case.desc) is spec(name).desc:
+            engine, kernel = explained(case.desc)
+            if name not in KERNELS or BY_REFERENCE.fullmatch(case.id):
+                assert engine == "reference", (case.id, kernel)
+            else:
+                assert engine == "cpu", (case.id, kernel)
+                assert re.match(KERNELS[name], kernel), (case.id, kernel)
 
 
 def check(case: Case, outputs: Sequence[np.ndarray | None], engine: str) -> None:

@@ -84,20 +84,26 @@ def negatives_of_alike(operators: Sequence[str]) -> list[Negative]:
     return negatives
 
 
-def collected(name: str) -> list[Any]:
-    """What every family's file has under a name, as CASES, RIGHT, NEGATIVES and SUPPORT: a new file is found here."""
+def modules(name: str) -> list[Any]:
+    """What families' files have under a name, as CASES, RIGHT, NEGATIVES, SUPPORT or KERNELS; new files are found."""
     families = sorted(module.name for module in iter_modules(__path__))
-    return [each for family in families for each in getattr(import_module(f".{family}", __name__), name, ())]
+    return [getattr(import_module(f".{family}", __name__), name, {}) for family in families]
+
+
+def collected(name: str) -> list[Any]:
+    return [each for found in modules(name) for each in found]
 
 
 def all_cases() -> list[Case]:
     return collected("CASES")
 
 
+def all_kernels() -> dict[str, str]:
+    """What the description of the CPU's kernel begins with, a pattern, for each operator that has one for its cases."""
+    return {name: each for kernels in modules("KERNELS") for name, each in kernels.items()}
+
+
 def all_support() -> dict[str, Support]:
     """By operator, with the function that tables are for where there are several."""
-    tables: dict[str, Support] = {}
-    for family in sorted(module.name for module in iter_modules(__path__)):
-        for name, found in getattr(import_module(f".{family}", __name__), "SUPPORT", {}).items():
-            tables[name] = found if isinstance(found, Support) else Support(found)
-    return tables
+    tables = {name: each for support in modules("SUPPORT") for name, each in support.items()}
+    return {name: each if isinstance(each, Support) else Support(each) for name, each in tables.items()}

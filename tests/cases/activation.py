@@ -288,3 +288,18 @@ SUPPORT: dict[str, Rows | Support] = {
     "ACTIVATION_HARDMAX1": Support([("5.1", 1, 8, FLOATS)], members=lambda output: {"Axes": [0]}),
     "ACTIVATION_SHRINK": [("2.0", 4, 5, FLOATS), ("3.0", 1, 8, FLOATS), ("5.1", 1, 8, ALL_32)],
 }
+
+KERNELS = {
+    **{
+        f"ACTIVATION_{name}": name.lower().replace("_", " ")
+        for name in (
+            *("ELU", "HARD_SIGMOID", "LEAKY_RELU", "LINEAR", "PARAMETERIZED_RELU", "RELU", "SCALED_ELU"),
+            *("SCALED_TANH", "SHRINK", "SIGMOID", "SOFTSIGN", "TANH", "THRESHOLDED_RELU"),
+        )
+    },
+    "ACTIVATION_IDENTITY": "copy",
+    "ACTIVATION_PARAMETRIC_SOFTPLUS": "scaled softplus",
+    "ACTIVATION_SOFTPLUS": "(scaled )?softplus",
+    "ELEMENT_WISE_ADD1": "add",
+}
+BY_REFERENCE = (r"shrink-u?int.*",)

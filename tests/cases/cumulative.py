@@ -217,3 +217,5 @@ SUPPORT = {
         members=lambda output: {"Axis": 0},
     ),
 }
+
+KERNELS = {"CUMULATIVE_SUMMATION": "scan ", "CUMULATIVE_PRODUCT": "scan "}

@@ -281,3 +281,20 @@ SUPPORT: dict[str, Rows | Support] = {
     "ELEMENT_WISE_NEGATE": [("5.0", 1, 8, SIGNED_64)],
     "ELEMENT_WISE_ADD1": [("2.0", 4, 5, FLOATS), ("3.0", 1, 8, FLOATS)],
 }
+
+KERNELS = {
+    **{
+        f"ELEMENT_WISE_{name}": name.lower()
+        for name in (
+            *("ADD", "CLIP", "DIVIDE", "EXP", "LOG", "MAX", "MEAN", "MIN", "MULTIPLY", "NEGATE", "POW", "RECIP"),
+            *("SQRT", "SUBTRACT"),
+        )
+    },
+    "ELEMENT_WISE_ABS": "(linear, )?abs",
+    "ELEMENT_WISE_CLIP1": "clip",
+    "ELEMENT_WISE_IDENTITY": "copy",
+    "ELEMENT_WISE_MODULUS_TRUNCATE": "remainder",
+    "ELEMENT_WISE_THRESHOLD": "clip",
+}
+# Scaled integers, and powers by integers.
+BY_REFERENCE = (r"(identity|clip1)-u?int\d+-scaled", r"pow-(u?int.*|.*-of-integers)")

@@ -220,3 +220,5 @@ SUPPORT = {
         desc=_divided,
     ),
 }
+
+KERNELS = {"JOIN": "join "}

@@ -320,3 +320,6 @@ SUPPORT = {
         [("1.0", 4, 4, FLOATS)], members=lambda output: {"CrossChannel": True, "LocalSize": 1}
     ),
 }
+
+KERNELS = {"BATCH_NORMALIZATION": "normalization, a channel at a time"}
+BY_REFERENCE = (r"batch_normalization-(float16.*|any-dimension|1-d|float32-linear)",)

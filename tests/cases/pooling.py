@@ -383,3 +383,5 @@ SUPPORT = {
         others=_others,
     ),
 }
+
+KERNELS = {"QUANTIZED_LINEAR_AVERAGE_POOLING": "average pooling "}
