@@ -6,8 +6,12 @@ activation: it may be fused from the level on that has it, but for the last thre
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 from ..core.enums import FeatureLevel
 from ..core.strided_layout import Array
+from ..core.tensor_desc import DML_BUFFER_TENSOR_DESC
 from .registry import Trait, spec, spec_of, with_trait
 from .schema import OperatorDesc
 
@@ -37,3 +41,12 @@ def activated(activation: OperatorDesc | None, y: Array) -> Array:
     result = spec.reference(activation, y)
     assert not isinstance(result, tuple)
     return result
+
+
+def kept_apart(activation: OperatorDesc | None, output: DML_BUFFER_TENSOR_DESC) -> Sequence[int]:
+    """The dimensions of an output that are independent in what is applied to it; all where that is nothing."""
+    spec = spec_of(activation)
+    if activation is None or spec is None:
+        return range(len(output.Sizes))
+    whole = replace(activation, **dict.fromkeys(spec.tensors, output))
+    return [i for i in spec.independent(whole)["OutputTensor"] if i is not None]

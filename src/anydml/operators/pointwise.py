@@ -15,6 +15,7 @@ import numpy as np
 from ..core.enums import OperatorType, TensorDataType
 from ..core.strided_layout import Array
 from .constraints import rounded, same, scaled, sizes_of, widened
+from .independence import all_dimensions
 from .schema import (
     FUSED,
     Choices,
@@ -165,6 +166,7 @@ class Pointwise:
             infer_sizes=infer_sizes,
             sizes_rule="(C2)",
             reference=self.reference,
+            independent=all_dimensions,
             needs=self.level_requirements,
             in_place=True,
             pointwise=self,

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from ..core.enums import OperatorType
 from ..core.strided_layout import Array
 from .constraints import sizes_of
+from .independence import all_dimensions
 from .registry import spec_of
 from .schema import ConstraintFailure, OperatorDesc, OperatorSpec, Tensor, Tensors, support_table
 
@@ -69,6 +70,7 @@ POINTWISE_CHAIN = _PointwiseChainSpec(
     infer_sizes=lambda desc: {"OutputTensor": sizes_of(desc.OutputTensor)},
     sizes_rule="",
     reference=_reference,
+    independent=all_dimensions,
     in_place=True,
     support=support_table("""
         DML_FEATURE_LEVEL_1_0 and above

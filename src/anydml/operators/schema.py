@@ -170,6 +170,16 @@ Choices: TypeAlias = tuple[tuple[int, ...] | range, ...]
 """For each dimension the sizes that are right there: a tuple has the documented one first, the only one that a strict
 device takes; those of a range are equally right."""
 
+Independence: TypeAlias = Mapping[str, Sequence[int | None]]
+"""Which dimensions of which tensor are independent: by the label of each tensor that a desc has, for each of its
+dimensions the number of the output's dimension that it lines up with, or None.
+
+The operator may be cut along what lines up with one dimension of the output. On a slice of all tensors there, the same
+from index to index, and on all of those that do not line up with it, it gives that slice of the output: to the bit, but
+for what its docstring leaves open, as the order of a product's terms. The desc is then the same but for sizes: those of
+the tensors, and members that repeat them. None is said of what is needed whole, and of a dimension of size 1 that
+broadcasts. Where there are several outputs, they are cut along the same dimension."""
+
 
 AttributeValues: TypeAlias = tuple[Any, ...]
 """The values of a member: signed integers of 64 bits, or floats, or fused activations, each by its operator's name and
@@ -192,6 +202,18 @@ def _attribute_values(value: Any) -> AttributeValues:
     if isinstance(value, (DML_SCALE_BIAS, DML_SIZE_2D)):
         return tuple([getattr(value, each.name) for each in fields(value)])
     return ((int(value) + 2**63) % 2**64 - 2**63,)
+
+
+def labelled(desc: OperatorDesc, names: Iterable[str]) -> list[tuple[str, Any]]:
+    """The values of some members by label, arrays taken apart: ``InputTensors[0]``."""
+    found: list[tuple[str, Any]] = []
+    for name in names:
+        value = getattr(desc, name)
+        if isinstance(value, tuple):
+            found += [(f"{name}[{i}]", item) for i, item in enumerate(value)]
+        else:
+            found.append((name, value))
+    return found
 
 
 def no_value_checks(desc: Any, inputs: Sequence[Array | None]) -> Iterator[ConstraintFailure]:
@@ -224,6 +246,8 @@ class OperatorSpec:
     reference: Callable[..., Array | tuple[Array, ...]]
     """``reference(desc, *inputs)``: the output, by NumPy, in the plainest way that keeps the promises; where there are
     several, a tuple of all, of those that are left out too."""
+    independent: Callable[[Any], Independence]
+    """Which dimensions of which tensor are independent, for a desc without violations."""
     check_values: Callable[[Any, Sequence[Array | None]], Iterator[ConstraintFailure]] = no_value_checks
     """What inputs must hold, looked at before a dispatch writes anything."""
     align: Callable[[Any, Sequence[Layout | None]], Sequence[Layout | None]] = _as_they_are
@@ -273,21 +297,11 @@ class OperatorSpec:
 
     def inputs(self, desc: OperatorDesc) -> list[tuple[str, Tensor | None]]:
         """Labels and descs of the inputs in header order, arrays taken apart: ``InputTensors[0]``."""
-        return self._bound(desc, "input")
+        return labelled(desc, self._roles["input"])
 
     def outputs(self, desc: OperatorDesc) -> list[tuple[str, Tensor | None]]:
         """Likewise of the outputs."""
-        return self._bound(desc, "output")
-
-    def _bound(self, desc: OperatorDesc, role: str) -> list[tuple[str, Tensor | None]]:
-        bound: list[tuple[str, Tensor | None]] = []
-        for name in self._roles[role]:
-            value = getattr(desc, name)
-            if isinstance(value, tuple):
-                bound += [(f"{name}[{i}]", item) for i, item in enumerate(value)]
-            else:
-                bound.append((name, value))
-        return bound
+        return labelled(desc, self._roles["output"])
 
     @cached_property
     def _roles(self) -> dict[str, list[str]]:

@@ -15,6 +15,7 @@ import numpy as np
 from ...core.enums import OperatorType
 from ...core.strided_layout import DTYPES, Array
 from ..constraints import rounded, same, sizes_of, widened
+from ..independence import all_dimensions
 from ..schema import Choices, ConstraintFailure, OperatorDesc, OperatorSpec, Tensor, support_table
 
 
@@ -59,6 +60,7 @@ CAST = OperatorSpec(
     infer_sizes=_infer_sizes,
     sizes_rule="(C1)",
     reference=_reference,
+    independent=all_dimensions,
     support=support_table("""
         DML_FEATURE_LEVEL_4_1 and above
         InputTensor  | Input  | 1 to 8 | FLOAT64, FLOAT32, FLOAT16, INT64, INT32, INT16, INT8, UINT64, UINT32, UINT16, UINT8

@@ -26,6 +26,7 @@ from ..schema import (
     Choices,
     ConstraintFailure,
     Count,
+    Independence,
     OperatorDesc,
     OperatorSpec,
     OptionalActivation,
@@ -220,6 +221,20 @@ def _reference(desc: _Desc, x: Array, w: Array, bias: Array | None) -> Array:
         return rounded(activated(desc.FusedActivation, y), x.dtype)
 
 
+def _independent(desc: _Desc) -> Independence:
+    """The batch, and of a single group the output's channels, which the filter has first, BACKWARD second."""
+    spatial = [None] * len(desc.Strides)
+    channels = 1 if desc.GroupCount == 1 else None
+    of_filter = [channels, None] if _is_forward(desc) else [None, channels]
+    bias = {} if desc.BiasTensor is None else {"BiasTensor": [None, channels, *spatial]}
+    return {
+        "InputTensor": [0, None, *spatial],
+        "FilterTensor": [*of_filter, *spatial],
+        **bias,
+        "OutputTensor": [0, channels, *spatial],
+    }
+
+
 CONVOLUTION = OperatorSpec(
     operator_type=OperatorType.CONVOLUTION,
     desc=DML_CONVOLUTION_OPERATOR_DESC,
@@ -227,6 +242,7 @@ CONVOLUTION = OperatorSpec(
     infer_sizes=_infer_sizes,
     sizes_rule="(C9)",
     reference=_reference,
+    independent=_independent,
     support=support_table("""
         DML_FEATURE_LEVEL_4_0 and above
         InputTensor  | Input          | 3 to 5 | FLOAT32, FLOAT16

@@ -18,6 +18,7 @@ from ...core import enums
 from ...core.enums import OperatorType, TensorDataType
 from ...core.strided_layout import DTYPES, Array
 from ..constraints import is_held, type_of_output
+from ..independence import all_dimensions, only
 from ..schema import SCALAR, Choices, ConstraintFailure, OperatorDesc, OperatorSpec, Tensor, support_table
 
 
@@ -108,6 +109,7 @@ FILL_VALUE_CONSTANT = OperatorSpec(
     infer_sizes=_any_sizes,
     sizes_rule="",
     reference=_constant,
+    independent=all_dimensions,
     support=support_table("""
         DML_FEATURE_LEVEL_4_1 and above
         OutputTensor | Output | 1 to 8 | FLOAT64, FLOAT32, FLOAT16, INT64, INT32, INT16, INT8, UINT64, UINT32, UINT16, UINT8
@@ -125,6 +127,7 @@ FILL_VALUE_SEQUENCE = OperatorSpec(
     infer_sizes=_any_sizes,
     sizes_rule="",
     reference=_sequence,
+    independent=lambda desc: only(desc, ()),
     support=support_table("""
         DML_FEATURE_LEVEL_5_0 and above
         OutputTensor | Output | 1 to 8 | FLOAT32, FLOAT16, INT64, INT32, INT16, INT8, UINT64, UINT32, UINT16, UINT8

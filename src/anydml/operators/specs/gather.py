@@ -16,7 +16,7 @@ import numpy as np
 from ...core.enums import OperatorType
 from ...core.strided_layout import Array
 from ..constraints import same
-from ..schema import UINT, Choices, ConstraintFailure, OperatorDesc, OperatorSpec, Tensor, support_table
+from ..schema import UINT, Choices, ConstraintFailure, Independence, OperatorDesc, OperatorSpec, Tensor, support_table
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,19 +80,27 @@ def _is_computable(desc: DML_GATHER_OPERATOR_DESC) -> bool:
     return rank == len(desc.IndicesTensor.Sizes) and desc.Axis < rank and desc.IndexDimensions <= rank
 
 
-def _sizes(desc: DML_GATHER_OPERATOR_DESC) -> list[int]:
-    """The result's, without leading 1s that would be too many."""
-    sizes, axis = list(desc.InputTensor.Sizes), desc.Axis
-    rank = len(sizes)
-    before, indices, after = (
-        sizes[:axis],
-        list(desc.IndicesTensor.Sizes[rank - desc.IndexDimensions :]),
-        sizes[axis + 1 :],
-    )
+def _dimensions(desc: DML_GATHER_OPERATOR_DESC) -> list[tuple[str, int]]:
+    """The result's last dimensions, each by tensor and number; those before are of size 1, and leading 1s that would be
+    too many are left out."""
+    rank, axis = len(desc.InputTensor.Sizes), desc.Axis
+    before, after = ([("InputTensor", i) for i in each] for each in (range(axis), range(axis + 1, rank)))
+    indices = [("IndicesTensor", i) for i in range(rank - desc.IndexDimensions, rank)]
     for leading in (before, indices):
-        while len(before + indices + after) > rank and leading[:1] == [1]:
+        while len(before + indices + after) > rank and leading and _size(desc, *leading[0]) == 1:
             del leading[0]
-    return [1] * (rank - len(before + indices + after)) + before + indices + after
+    return before + indices + after
+
+
+def _size(desc: DML_GATHER_OPERATOR_DESC, name: str, dimension: int) -> int:
+    size: int = getattr(desc, name).Sizes[dimension]
+    return size
+
+
+def _sizes(desc: DML_GATHER_OPERATOR_DESC) -> list[int]:
+    """The result's."""
+    sizes = [_size(desc, *each) for each in _dimensions(desc)]
+    return [1] * (len(desc.InputTensor.Sizes) - len(sizes)) + sizes
 
 
 def _infer_sizes(desc: DML_GATHER_OPERATOR_DESC) -> dict[str, Choices]:
@@ -116,6 +124,14 @@ def _reference(desc: DML_GATHER_OPERATOR_DESC, x: Array, indices: Array) -> Arra
     return np.take(x, those, desc.Axis).reshape(desc.OutputTensor.Sizes)
 
 
+def _independent(desc: DML_GATHER_OPERATOR_DESC) -> Independence:
+    """All but the axis, at the places that the indices have moved them to."""
+    rank, those = len(desc.OutputTensor.Sizes), _dimensions(desc)
+    places = {each: rank - len(those) + i for i, each in enumerate(those)}
+    inputs = {name: [places.get((name, i)) for i in range(rank)] for name in ("InputTensor", "IndicesTensor")}
+    return {**inputs, "OutputTensor": [i if i in places.values() else None for i in range(rank)]}
+
+
 GATHER = OperatorSpec(
     operator_type=OperatorType.GATHER,
     desc=DML_GATHER_OPERATOR_DESC,
@@ -123,6 +139,7 @@ GATHER = OperatorSpec(
     infer_sizes=_infer_sizes,
     sizes_rule="(C7)",
     reference=_reference,
+    independent=_independent,
     check_values=_check_values,
     support=support_table("""
         DML_FEATURE_LEVEL_4_1 and above

@@ -11,11 +11,12 @@ from ...core import enums
 from ...core.enums import OperatorType
 from ...core.strided_layout import Array
 from ..constraints import rounded, same, widened
-from ..fused_activation import activated
+from ..fused_activation import activated, kept_apart
 from ..schema import (
     FLOAT,
     Choices,
     ConstraintFailure,
+    Independence,
     OperatorDesc,
     OperatorSpec,
     OptionalActivation,
@@ -113,6 +114,17 @@ def _reference(desc: DML_GEMM_OPERATOR_DESC, a: Array, b: Array, c: Array | None
         return rounded(activated(desc.FusedActivation, y), a.dtype)
 
 
+def _independent(desc: DML_GEMM_OPERATOR_DESC) -> Independence:
+    """Batch and channels of all, the rows of TransA(A) and the columns of TransB(B), where the activation has them so."""
+    rank = len(desc.OutputTensor.Sizes)
+    *outer, row, column = [i if i in kept_apart(desc.FusedActivation, desc.OutputTensor) else None for i in range(rank)]
+    rows = [*outer, row, None] if desc.TransA == enums.MatrixTransform.NONE else [*outer, None, row]
+    columns = [*outer, None, column] if desc.TransB == enums.MatrixTransform.NONE else [*outer, column, None]
+    of_output = [*outer, row, column]
+    added = {} if desc.CTensor is None else {"CTensor": of_output}
+    return {"ATensor": rows, "BTensor": columns, **added, "OutputTensor": of_output}
+
+
 GEMM = OperatorSpec(
     operator_type=OperatorType.GEMM,
     desc=DML_GEMM_OPERATOR_DESC,
@@ -120,6 +132,7 @@ GEMM = OperatorSpec(
     infer_sizes=_infer_sizes,
     sizes_rule="(C6)",
     reference=_reference,
+    independent=_independent,
     support=support_table("""
         DML_FEATURE_LEVEL_4_0 and above
         ATensor      | Input          | 2 to 4 | FLOAT32, FLOAT16

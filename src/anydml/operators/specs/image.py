@@ -18,12 +18,14 @@ from ...core import enums
 from ...core.enums import InterpolationMode, OperatorType
 from ...core.strided_layout import Array
 from ..constraints import rounded, same, sizes_of
+from ..independence import all_but
 from ..schema import (
     FLOAT,
     Choices,
     ConstraintFailure,
     Count,
     FLOATs,
+    Independence,
     OperatorDesc,
     OperatorSpec,
     Size2D,
@@ -146,6 +148,11 @@ def _value_scale(desc: DML_VALUE_SCALE_2D_OPERATOR_DESC, x: Array) -> Array:
         return rounded(x.astype(np.float64) * desc.Scale + np.array(desc.Bias).reshape(-1, 1, 1), x.dtype)
 
 
+def _independent_of_upsample(desc: DML_UPSAMPLE_2D_OPERATOR_DESC) -> Independence:
+    rank = len(desc.InputTensor.Sizes)
+    return all_but(desc, (rank - 2, rank - 1))
+
+
 UPSAMPLE_2D = OperatorSpec(
     operator_type=OperatorType.UPSAMPLE_2D,
     desc=DML_UPSAMPLE_2D_OPERATOR_DESC,
@@ -153,6 +160,7 @@ UPSAMPLE_2D = OperatorSpec(
     infer_sizes=_infer_sizes,
     sizes_rule="(C4)",
     reference=_upsample,
+    independent=_independent_of_upsample,
     support=support_table("""
         DML_FEATURE_LEVEL_1_0 and above
         InputTensor  | Input  | 4 to 5 | FLOAT32, FLOAT16
@@ -167,6 +175,7 @@ VALUE_SCALE_2D = OperatorSpec(
     infer_sizes=_same_sizes,
     sizes_rule="(C2)",
     reference=_value_scale,
+    independent=lambda desc: all_but(desc, [1]),
     support=support_table("""
         DML_FEATURE_LEVEL_1_0 and above
         InputTensor  | Input  | 4 | FLOAT32, FLOAT16

@@ -13,6 +13,7 @@ import numpy as np
 
 from ...core.enums import OperatorType
 from ...core.strided_layout import Array
+from ..independence import all_but
 from ..schema import UINT, Choices, ConstraintFailure, Count, OperatorDesc, OperatorSpec, Tensor, Tensors, support_table
 
 
@@ -170,6 +171,7 @@ SPLIT = OperatorSpec(
     infer_sizes=_infer_pieces,
     sizes_rule="(C5)",
     reference=_split,
+    independent=lambda desc: all_but(desc, [desc.Axis]),
     support=support_table("""
         DML_FEATURE_LEVEL_4_1 and above
         InputTensor   | Input        | 1 to 8 | FLOAT64, FLOAT32, FLOAT16, INT64, INT32, INT16, INT8, UINT64, UINT32, UINT16, UINT8
@@ -193,6 +195,7 @@ JOIN = OperatorSpec(
     infer_sizes=_infer_sizes,
     sizes_rule="(C6)",
     reference=_join,
+    independent=lambda desc: all_but(desc, [desc.Axis]),
     support=support_table("""
         DML_FEATURE_LEVEL_4_1 and above
         InputTensors | Input array | 1 to 8 | FLOAT64, FLOAT32, FLOAT16, INT64, INT32, INT16, INT8, UINT64, UINT32, UINT16, UINT8

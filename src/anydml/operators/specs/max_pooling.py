@@ -18,10 +18,12 @@ import numpy as np
 from ...core.enums import OperatorType, TensorDataType
 from ...core.strided_layout import Array
 from ..constraints import same
+from ..independence import only
 from ..schema import (
     Choices,
     ConstraintFailure,
     Count,
+    Independence,
     OperatorDesc,
     OperatorSpec,
     OptionalTensor,
@@ -206,6 +208,11 @@ def _reference(desc: DML_MAX_POOLING_OPERATOR_DESC, x: Array) -> Array:
     return _reference_with_indices(desc, x)[0]
 
 
+def _independent(desc: Any) -> Independence:
+    """Batch and channels, but that an index counts them too."""
+    return only(desc, (0, 1) if getattr(desc, "OutputIndicesTensor", None) is None else ())
+
+
 MAX_POOLING = OperatorSpec(
     operator_type=OperatorType.MAX_POOLING,
     desc=DML_MAX_POOLING_OPERATOR_DESC,
@@ -213,6 +220,7 @@ MAX_POOLING = OperatorSpec(
     infer_sizes=pooled_sizes,
     sizes_rule="(C6)",
     reference=_reference,
+    independent=_independent,
     support=support_table("""
         DML_FEATURE_LEVEL_5_0 and above
         InputTensor  | Input  | 4 to 5 | FLOAT32, FLOAT16, INT64, INT32, INT16, INT8, UINT64, UINT32, UINT16, UINT8
@@ -235,6 +243,7 @@ def _with_indices(operator_type: OperatorType, desc: type[OperatorDesc], since: 
         infer_sizes=_infer_sizes,
         sizes_rule="(C6)",
         reference=_reference_with_indices,
+        independent=_independent,
         support=support_table(f"""
             DML_FEATURE_LEVEL_5_0 and above
             InputTensor         | Input           | 4 to 5 | FLOAT32, FLOAT16, INT64, INT32, INT16, INT8, UINT64, UINT32, UINT16, UINT8

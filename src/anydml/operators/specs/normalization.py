@@ -19,6 +19,7 @@ from ...core.enums import FeatureLevel, OperatorType
 from ...core.strided_layout import Array
 from ..constraints import axes_within, gathered, rounded, same, sizes_of, widened
 from ..fused_activation import activated
+from ..independence import all_but, all_dimensions
 from ..schema import (
     BOOL,
     FLOAT,
@@ -289,10 +290,14 @@ def _along(desc: Any, axes: Sequence[int], x: Array, scale: Array | None, bias: 
     return _normalized(desc, wide, mean, variance, scale, bias, x.dtype)
 
 
+def _axes(desc: DML_MEAN_VARIANCE_NORMALIZATION_OPERATOR_DESC) -> tuple[int, ...]:
+    return (1, 2, 3) if desc.CrossChannel else (2, 3)
+
+
 def _mean_variance(
     desc: DML_MEAN_VARIANCE_NORMALIZATION_OPERATOR_DESC, x: Array, scale: Array | None, bias: Array | None
 ) -> Array:
-    return _along(desc, (1, 2, 3) if desc.CrossChannel else (2, 3), x, scale, bias)
+    return _along(desc, _axes(desc), x, scale, bias)
 
 
 def _mean_variance1(
@@ -320,11 +325,15 @@ def _sums_around(x: Array, axis: int, count: int) -> Array:
     return np.moveaxis(total, -1, axis)
 
 
+def _local_axes(desc: DML_LOCAL_RESPONSE_NORMALIZATION_OPERATOR_DESC) -> tuple[int, ...]:
+    return (1,) if desc.CrossChannel else (2, 3)
+
+
 def _local_response(desc: DML_LOCAL_RESPONSE_NORMALIZATION_OPERATOR_DESC, x: Array) -> Array:
     wide = widened(x)
     with np.errstate(all="ignore"):
         sums = wide * wide
-        for axis in (1,) if desc.CrossChannel else (2, 3):
+        for axis in _local_axes(desc):
             sums = _sums_around(sums, axis, desc.LocalSize)
         y = wide / (desc.Bias + desc.Alpha / desc.LocalSize * sums) ** desc.Beta
         return rounded(y, x.dtype)
@@ -337,6 +346,7 @@ BATCH_NORMALIZATION = OperatorSpec(
     infer_sizes=_infer_sizes,
     sizes_rule="(C2)",
     reference=_batch,
+    independent=all_dimensions,
     needs=_needs_of_batch,
     support=support_table("""
         DML_FEATURE_LEVEL_3_1 and above
@@ -363,6 +373,7 @@ MEAN_VARIANCE_NORMALIZATION = OperatorSpec(
     infer_sizes=_infer_sizes,
     sizes_rule="(C2)",
     reference=_mean_variance,
+    independent=lambda desc: all_but(desc, _axes(desc)),
     needs=_needs_of_mean_variance,
     support=support_table("""
         DML_FEATURE_LEVEL_1_0 and above
@@ -380,6 +391,7 @@ LOCAL_RESPONSE_NORMALIZATION = OperatorSpec(
     infer_sizes=_infer_sizes,
     sizes_rule="(C2)",
     reference=_local_response,
+    independent=lambda desc: all_but(desc, _local_axes(desc)),
     support=support_table("""
         DML_FEATURE_LEVEL_1_0 and above
         InputTensor  | Input  | 4 | FLOAT32, FLOAT16
@@ -394,6 +406,7 @@ MEAN_VARIANCE_NORMALIZATION1 = OperatorSpec(
     infer_sizes=_infer_sizes,
     sizes_rule="(C2)",
     reference=_mean_variance1,
+    independent=lambda desc: all_but(desc, desc.Axes),
     needs=_needs_of_mean_variance1,
     support=support_table("""
         DML_FEATURE_LEVEL_3_1 and above

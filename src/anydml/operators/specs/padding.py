@@ -18,7 +18,19 @@ from ...core import enums
 from ...core.enums import OperatorType, PaddingMode
 from ...core.strided_layout import Array
 from ..constraints import as_many, rounded, same
-from ..schema import FLOAT, Choices, ConstraintFailure, Count, OperatorDesc, OperatorSpec, Tensor, UINTs, support_table
+from ..independence import only
+from ..schema import (
+    FLOAT,
+    Choices,
+    ConstraintFailure,
+    Count,
+    Independence,
+    OperatorDesc,
+    OperatorSpec,
+    Tensor,
+    UINTs,
+    support_table,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,6 +117,12 @@ def _reference(desc: DML_PADDING_OPERATOR_DESC, x: Array) -> Array:
     return x
 
 
+def _independent(desc: DML_PADDING_OPERATOR_DESC) -> Independence:
+    """The dimensions without padding."""
+    ends = zip(desc.StartPadding, desc.EndPadding, strict=True)
+    return only(desc, [i for i, padding in enumerate(ends) if padding == (0, 0)])
+
+
 PADDING = OperatorSpec(
     operator_type=OperatorType.PADDING,
     desc=DML_PADDING_OPERATOR_DESC,
@@ -112,6 +130,7 @@ PADDING = OperatorSpec(
     infer_sizes=_infer_sizes,
     sizes_rule="(C4)",
     reference=_reference,
+    independent=_independent,
     support=support_table("""
         DML_FEATURE_LEVEL_5_0 and above
         InputTensor  | Input  | 1 to 8 | FLOAT64, FLOAT32, FLOAT16, INT64, INT32, INT16, INT8, UINT64, UINT32, UINT16, UINT8

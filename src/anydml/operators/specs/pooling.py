@@ -18,11 +18,13 @@ import numpy as np
 from ...core.enums import OperatorType
 from ...core.strided_layout import Array, Layout
 from ..constraints import at_least_1, rounded, widened
+from ..independence import only, only_of
 from ..schema import (
     BOOL,
     UINT,
     ConstraintFailure,
     Count,
+    Independence,
     OperatorDesc,
     OperatorSpec,
     OptionalTensor,
@@ -317,6 +319,16 @@ def _reference(
     return np.clip(q, limits.min, limits.max).astype(dtype)
 
 
+def _independent(desc: _Desc) -> Independence:
+    """Of a scale or a zero point the only dimension that may be longer than 1 is the channels'."""
+    quantisation = {name: getattr(desc, name) for name in _QUANTISATION if getattr(desc, name) is not None}
+    of_channels = {
+        name: tuple([1 if size > 1 else None for size in tensor.Sizes]) for name, tensor in quantisation.items()
+    }
+    tensors = {"InputTensor": desc.InputTensor, "OutputTensor": desc.OutputTensor}
+    return {**only_of(tensors, (0, 1)), **of_channels}
+
+
 AVERAGE_POOLING = OperatorSpec(
     operator_type=OperatorType.AVERAGE_POOLING,
     desc=DML_AVERAGE_POOLING_OPERATOR_DESC,
@@ -324,6 +336,7 @@ AVERAGE_POOLING = OperatorSpec(
     infer_sizes=pooled_sizes,
     sizes_rule="(C6)",
     reference=_average,
+    independent=lambda desc: only(desc, (0, 1)),
     support=support_table("""
         DML_FEATURE_LEVEL_1_0 and above
         InputTensor  | Input  | 4 to 5 | FLOAT32, FLOAT16
@@ -338,6 +351,7 @@ LP_POOLING = OperatorSpec(
     infer_sizes=pooled_sizes,
     sizes_rule="(C6)",
     reference=_norm,
+    independent=lambda desc: only(desc, (0, 1)),
     support=AVERAGE_POOLING.support,
 )
 
@@ -348,6 +362,7 @@ QUANTIZED_LINEAR_AVERAGE_POOLING = OperatorSpec(
     infer_sizes=pooled_sizes,
     sizes_rule="(C8)",
     reference=_reference,
+    independent=_independent,
     check_values=_check_values,
     align=_align,
     support=support_table("""

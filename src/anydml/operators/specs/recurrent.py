@@ -37,6 +37,7 @@ from ..schema import (
     Choices,
     ConstraintFailure,
     Count,
+    Independence,
     OperatorDesc,
     OperatorSpec,
     OptionalTensor,
@@ -454,6 +455,17 @@ def _gru(
     return _unrolled(desc, step, x, [initial], lengths)
 
 
+def _independent(desc: _Recurrent) -> Independence:
+    """The batch, wherever a tensor has it."""
+    batch = list(_STATE).index("batch_size")
+    tensors = _tensors(desc, False) | _tensors(desc, True)
+    return {
+        name: tuple([batch if word == "batch_size" else None for word in _SIZES[name]])
+        for name, tensor in tensors.items()
+        if tensor is not None
+    }
+
+
 _SUPPORT_OF_ONE_STATE = support_table("""
     DML_FEATURE_LEVEL_1_0 and above
     InputTensor           | Input           | 4 | FLOAT32, FLOAT16
@@ -473,6 +485,7 @@ RNN = OperatorSpec(
     infer_sizes=_infer_sizes,
     sizes_rule="(C4)",
     reference=_rnn,
+    independent=_independent,
     check_values=_check_values,
     support=_SUPPORT_OF_ONE_STATE,
 )
@@ -484,6 +497,7 @@ LSTM = OperatorSpec(
     infer_sizes=_infer_sizes,
     sizes_rule="(C4)",
     reference=_lstm,
+    independent=_independent,
     check_values=_check_values,
     support=support_table("""
         DML_FEATURE_LEVEL_1_0 and above
@@ -508,6 +522,7 @@ GRU = OperatorSpec(
     infer_sizes=_infer_sizes,
     sizes_rule="(C4)",
     reference=_gru,
+    independent=_independent,
     check_values=_check_values,
     support=_SUPPORT_OF_ONE_STATE,
 )

@@ -20,6 +20,7 @@ from ...core import enums
 from ...core.enums import OperatorType, ReduceFunction
 from ...core.strided_layout import DTYPES, Array, Layout
 from ..constraints import axes_within, gathered, rounded, same, widened
+from ..independence import all_but
 from ..schema import Choices, ConstraintFailure, Count, OperatorDesc, OperatorSpec, Tensor, UINTs, any_of, support_table
 
 
@@ -224,6 +225,7 @@ REDUCE = OperatorSpec(
     infer_sizes=_infer_sizes,
     sizes_rule="(C6)",
     reference=_reference,
+    independent=lambda desc: all_but(desc, desc.Axes),
     support=any_of(_TABLES.values()),
     support_by=("Function", _TABLES),
 )

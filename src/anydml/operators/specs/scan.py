@@ -11,6 +11,7 @@ from ...core import enums
 from ...core.enums import OperatorType
 from ...core.strided_layout import Array
 from ..constraints import widened
+from ..independence import all_but
 from ..schema import BOOL, UINT, Choices, ConstraintFailure, OperatorDesc, OperatorSpec, Tensor, support_table
 
 
@@ -123,6 +124,7 @@ CUMULATIVE_SUMMATION = OperatorSpec(
     infer_sizes=_infer_sizes,
     sizes_rule="(C2)",
     reference=_running_sum,
+    independent=lambda desc: all_but(desc, [desc.Axis]),
     in_place=True,
     support=support_table("""
         DML_FEATURE_LEVEL_5_0 and above
@@ -144,6 +146,7 @@ CUMULATIVE_PRODUCT = OperatorSpec(
     infer_sizes=_infer_sizes,
     sizes_rule="(C2)",
     reference=_running_product,
+    independent=lambda desc: all_but(desc, [desc.Axis]),
     in_place=True,
     support=support_table("""
         DML_FEATURE_LEVEL_5_0 and above

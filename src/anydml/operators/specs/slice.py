@@ -13,7 +13,19 @@ from typing import ClassVar
 from ...core.enums import OperatorType
 from ...core.strided_layout import Array
 from ..constraints import as_many, at_least_1, same
-from ..schema import Choices, ConstraintFailure, Count, INTs, OperatorDesc, OperatorSpec, Tensor, UINTs, support_table
+from ..independence import only
+from ..schema import (
+    Choices,
+    ConstraintFailure,
+    Count,
+    Independence,
+    INTs,
+    OperatorDesc,
+    OperatorSpec,
+    Tensor,
+    UINTs,
+    support_table,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,6 +167,19 @@ def _slice1(desc: DML_SLICE1_OPERATOR_DESC, x: Array) -> Array:
     return _from(x, starts, desc.InputWindowStrides, desc.OutputTensor.Sizes)
 
 
+# Dimensions that are copied whole, in their order, are independent. What repeats their sizes is cut with them.
+
+
+def _independent(desc: DML_SLICE_OPERATOR_DESC) -> Independence:
+    whole = zip(desc.Sizes, desc.Strides, desc.InputTensor.Sizes, strict=True)
+    return only(desc, [i for i, (count, stride, size) in enumerate(whole) if count == size and stride == 1])
+
+
+def _independent_of_slice1(desc: DML_SLICE1_OPERATOR_DESC) -> Independence:
+    whole = zip(desc.OutputTensor.Sizes, desc.InputWindowStrides, desc.InputTensor.Sizes, strict=True)
+    return only(desc, [i for i, (count, stride, size) in enumerate(whole) if count == size and stride == 1])
+
+
 SLICE = OperatorSpec(
     operator_type=OperatorType.SLICE,
     desc=DML_SLICE_OPERATOR_DESC,
@@ -162,6 +187,7 @@ SLICE = OperatorSpec(
     infer_sizes=_infer_sizes,
     sizes_rule="(C6)",
     reference=_slice,
+    independent=_independent,
     support=support_table("""
         DML_FEATURE_LEVEL_4_1 and above
         InputTensor  | Input  | 1 to 8 | FLOAT64, FLOAT32, FLOAT16, INT64, INT32, INT16, INT8, UINT64, UINT32, UINT16, UINT8
@@ -185,6 +211,7 @@ SLICE1 = OperatorSpec(
     infer_sizes=_largest_sizes,
     sizes_rule="",
     reference=_slice1,
+    independent=_independent_of_slice1,
     support=support_table("""
         DML_FEATURE_LEVEL_4_1 and above
         InputTensor  | Input  | 1 to 8 | FLOAT64, FLOAT32, FLOAT16, INT64, INT32, INT16, INT8, UINT64, UINT32, UINT16, UINT8

@@ -17,6 +17,7 @@ import numpy as np
 from ...core.enums import OperatorType
 from ...core.strided_layout import Array
 from ..constraints import axes_within, rounded, same, sizes_of
+from ..independence import all_but
 from ..schema import (
     FUSED,
     Choices,
@@ -183,6 +184,11 @@ def _infer_sizes(desc: Any) -> dict[str, Choices]:
     return {"OutputTensor": sizes_of(desc.InputTensor)}
 
 
+def _axes(desc: Any, rank: int) -> Sequence[int]:
+    axes: Sequence[int] = desc.Axes if isinstance(desc, _AlongAxes) else (rank - 1,)
+    return axes
+
+
 def _softmax(x: Array, axes: Sequence[int]) -> Array:
     e = np.exp(x - x.max(axis=tuple(axes), keepdims=True))
     result: Array = e / e.sum(axis=tuple(axes), keepdims=True)
@@ -213,7 +219,7 @@ def _spec(
 
     def reference(desc: Any, x: Array) -> Array:
         with np.errstate(all="ignore"):
-            return rounded(function(x.astype(np.float64), desc.Axes if is_along_axes else (-1,)), x.dtype)
+            return rounded(function(x.astype(np.float64), _axes(desc, x.ndim)), x.dtype)
 
     return OperatorSpec(
         operator_type=operator_type,
@@ -222,6 +228,7 @@ def _spec(
         infer_sizes=_infer_sizes,
         sizes_rule="(C2)",
         reference=reference,
+        independent=lambda desc: all_but(desc, _axes(desc, len(desc.InputTensor.Sizes))),
         support=_SUPPORT_OF_AXES if is_along_axes else _SUPPORT_OF_ROWS,
     )
 
