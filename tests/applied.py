@@ -10,7 +10,7 @@ from typing import Any
 import anydml
 from anydml import AxisDirection
 from anydml.core.strided_layout import DTYPES
-from anydml.operators import spec_of
+from anydml.operators import OPERATORS, spec_of
 from anydml.operators.schema import OperatorDesc
 
 NAMES = {
@@ -48,9 +48,10 @@ def options_of(desc: Any) -> dict[str, Any]:
             options[NAMES.get(each.name, name)] = getattr(desc, each.name)
     output = getattr(desc, "OutputTensor", None)
     name = spec.name
-    if name in WITH_SIZES or name.startswith("MAX_POOLING"):
+    is_max_pooling = OPERATORS[name].family == "max_pooling"
+    if name in WITH_SIZES or is_max_pooling:
         options["output_sizes"] = output.Sizes[2:]
-    if name.startswith("MAX_POOLING") and getattr(desc, "OutputIndicesTensor", None) is not None:
+    if is_max_pooling and getattr(desc, "OutputIndicesTensor", None) is not None:
         options["indices_dtype"] = DTYPES[desc.OutputIndicesTensor.DataType]
     if name == "QUANTIZED_LINEAR_AVERAGE_POOLING":
         options["output_dtype"] = DTYPES[output.DataType]

@@ -150,12 +150,10 @@ HASH = """
 import hashlib, numpy as np
 from anydml import *
 from anydml.backends.native.pointwise_lowering import NoLowering, program_of
-from anydml.operators import OPERATORS, spec
+from anydml.operators import Trait, spec, with_trait
 rng, digest = np.random.default_rng(7), hashlib.sha256()
 device, values = Device("cpu"), {"FLOAT": 0.75, "SCALAR": 1, "OptionalScaleBias": DML_SCALE_BIAS(Scale=0.5, Bias=0.25)}
-for name in OPERATORS:
-    if not name.startswith(("ELEMENT_WISE_", "ACTIVATION_")):
-        continue
+for name in with_trait(Trait.POINTWISE):
     found = spec(name)
     for data_type, dtype in ((TensorDataType.FLOAT32, np.float32), (TensorDataType.FLOAT16, np.float16)):
         x = DML_BUFFER_TENSOR_DESC(DataType=data_type, Sizes=(3, 70_001))

@@ -205,7 +205,7 @@ def _fused() -> list[Case]:
 
 CASES = [*_floats(), *_integers(), *_layouts(), *_along_axes(), *_fused()]
 
-OPERATORS_HERE = [name for name in OPERATORS if name.startswith("ACTIVATION_")]
+OPERATORS_HERE = [name for name, op in OPERATORS.items() if op.family in ("activation", "softmax")]
 
 
 def activation(name: str, **members: Any) -> OperatorDesc:

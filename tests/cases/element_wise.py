@@ -172,7 +172,7 @@ def _layouts() -> list[Case]:
 CASES = [*_floats(), *_integers(), *_layouts()]
 
 UINT8 = TensorDataType.UINT8
-OPERATORS_HERE = [name for name in OPERATORS if name.startswith("ELEMENT_WISE_")]
+OPERATORS_HERE = [name for name, op in OPERATORS.items() if op.family == "element_wise"]
 
 
 def element_wise(operator: str, **members: Any) -> OperatorDesc:

@@ -15,7 +15,7 @@ from fuzzing.drawing.activation import fused
 
 
 def good_element_wise(random: Random) -> OperatorDesc:
-    found = spec(random.choice([name for name in OPERATORS if name.startswith("ELEMENT_WISE_")]))
+    found = spec(random.choice([name for name, op in OPERATORS.items() if op.family == "element_wise"]))
     sizes, data_type = small_sizes(random), random.choice(found.tensors["OutputTensor"].data_types)
     members: dict[str, Any] = {
         name: tensor_of(random, data_type, sizes, name == "OutputTensor") for name in found.tensors

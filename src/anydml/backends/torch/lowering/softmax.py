@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from ....core.strided_layout import Layout
+from ....operators import OPERATORS
 from ....operators.schema import OperatorDesc, OperatorSpec
 from . import Run, Tensors
 from .values import double, store
@@ -39,15 +40,16 @@ def _log_softmax(x: Any, axes: Sequence[int]) -> Any:
 
 
 _ALONG: dict[str, Callable[[Any, Sequence[int]], Any]] = {
-    "ACTIVATION_HARDMAX": lambda x, axes: _hardmax(x, axes).to(x.dtype),
-    "ACTIVATION_LOG_SOFTMAX": _log_softmax,
-    "ACTIVATION_SOFTMAX": _softmax,
+    "hardmax": lambda x, axes: _hardmax(x, axes).to(x.dtype),
+    "log_softmax": _log_softmax,
+    "softmax": _softmax,
 }
+"""By the function that an operator and its later revisions are."""
 
 
 def function_of(spec: OperatorSpec, desc: OperatorDesc) -> Callable[[Any], Any]:
     """What one of them computes of a tensor, to be stored."""
-    along = _ALONG[spec.name.removesuffix("1")]
+    along = _ALONG[OPERATORS[spec.name].function]
     axes = getattr(desc, "Axes", (-1,))
     return lambda x: along(double(x), axes)
 
