@@ -70,7 +70,7 @@ format: tools ## Put Python and C++ into shape
 	$(BIN)/clang-format -i $(NATIVE_SOURCES)
 
 bench: env ## What importing, creating and compiling cost
-	$(BIN)/python benchmarks/overhead.py
+	PYTHONPATH=tests $(BIN)/python benchmarks/overhead.py
 
 fuzz: env ## Ten minutes of wrong models, descs, bindings and arrays
 	$(BIN)/python tests/fuzz.py --seconds 600

@@ -1,18 +1,24 @@
-"""What the package costs before any work is done: importing it, creating and compiling an operator, a small dispatch.
+"""What the package costs before any work is done: importing it, creating and compiling an operator, small calls.
 
-    python benchmarks/overhead.py
+    PYTHONPATH=tests python benchmarks/overhead.py
+    PYTHONPATH=tests python benchmarks/overhead.py --device cuda    # what small calls cost the host of a GPU
 
 Importing is measured in fresh processes, after NumPy has been imported; the best of many stands for what the package
-itself costs on a machine that others use too.
+itself costs on a machine that others use too. Small calls are those of each operator's small example, which were called
+so before; of their time the kernel beneath, on the same arrays, takes a part that no shorter way to it can spare.
 """
 
 from __future__ import annotations
 
+import argparse
 import platform
 import statistics
 import subprocess
 import sys
 import timeit
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+from unittest.mock import patch
 
 import numpy as np
 
@@ -25,7 +31,11 @@ from anydml import (
     DML_QUANTIZED_LINEAR_AVERAGE_POOLING_OPERATOR_DESC,
     TensorDataType,
 )
+from anydml.backends.triton.engine import KERNELS
+from anydml.draw import EXAMPLES
+from anydml.functions import _call_cache
 from anydml.operators.schema import OperatorDesc
+from applied import arguments_of, function_of
 
 _IMPORT = "import time, numpy; start = time.perf_counter(); import anydml; print(time.perf_counter() - start)"
 
@@ -75,9 +85,138 @@ def chain(device: anydml.Device, length: int) -> dict[str, object]:
     return {"graph": graph, "end": end}
 
 
+class SmallCall(NamedTuple):
+    """What a call of a function costs that was called so before, in microseconds."""
+
+    name: str
+    arrays: int
+    """How many it takes."""
+    whole: float
+    kernel: float
+    """What the kernel beneath takes by itself."""
+    share: float
+    """What is not the kernel's: the whole with a kernel that does nothing; with a native plan the difference, as that
+    takes a shorter way yet."""
+    calls: int
+    """Of PyTorch, in that kernel."""
+
+
+JOINED = 500
+"""Pieces of a join of many."""
+
+
+def small_calls(make: Callable[[Any], Any], wait: Callable[[], object], **more: Any) -> Iterator[SmallCall]:
+    """Of every operator's function, on its small example.
+
+    Args:
+        make: an operand of an array.
+        wait: for the device.
+        more: arguments of all calls.
+    """
+    for name, (desc, inputs) in EXAMPLES.items():
+        operands = [None if array is None else make(array.copy()) for array in inputs]
+        function = getattr(anydml, function_of(name))
+        arrays = sum(each is not None for each in operands)
+        yield _small_call(name, function, {**arguments_of(desc, operands), **more}, arrays, wait)
+    pieces = [make(np.full(12, i, np.float32)) for i in range(JOINED)]
+    yield _small_call(f"JOIN of {JOINED}", anydml.join, {"arrays": pieces, **more}, JOINED, wait)
+
+
+def _small_call(name: str, function: Any, given: dict[str, Any], arrays: int, wait: Callable[[], object]) -> SmallCall:
+    function(**given)
+    (ran,) = _call_cache.record(function.__wrapped__, (), given)[1]
+
+    _call_cache.CALL_CACHE.clear()
+    # Prepared as if its kernel did nothing, and never prepared anew, as the key is known.
+    preparation = _call_cache._OnHost if ran.device.memory.is_host else _call_cache._OnDevice
+    with patch.object(preparation, "runs", (lambda *tensors: None, None)):
+        function(**given)
+    share = min(timeit.repeat(lambda: function(**given), repeat=15, number=100)) / 100 * 1e6
+    _call_cache.CALL_CACHE.clear()
+    function(**given)
+    runs = {"whole": lambda: function(**given), "kernel": lambda: ran.kernel.run(ran.inputs, ran.outputs)}
+    times: dict[str, list[float]] = {label: [] for label in runs}
+    once = min(timeit.repeat(runs["whole"], repeat=3, number=1))
+    # A millisecond each in turn, as others disturb; and the queue of a device must not fill up.
+    number = min(max(int(1e-3 / once), 5), 100)
+    for _ in range(25):
+        for label, run in runs.items():
+            wait()
+            times[label].append(timeit.timeit(run, number=number) / number * 1e6)
+    calls = _calls_of_torch(runs["kernel"]) if "torch" in sys.modules else 0
+    whole, kernel = min(times["whole"]), min(times["kernel"])
+    return SmallCall(name, arrays, whole, kernel, share if ran.kernel.plan is None else whole - kernel, calls)
+
+
+def _calls_of_torch(run: Callable[[], object]) -> int:
+    """How many of PyTorch's functions it calls which compute tensors."""
+    import torch
+    from torch.overrides import TorchFunctionMode
+
+    class Counter(TorchFunctionMode):
+        calls = 0
+
+        def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            result = function(*args, **(kwargs or {}))
+            results = result if isinstance(result, (tuple, list)) else [result]
+            is_property = getattr(function, "__name__", "") == "__get__"
+            self.calls += not is_property and any(isinstance(each, torch.Tensor) for each in results)
+            return result
+
+    with Counter() as counter:
+        run()
+    return counter.calls
+
+
+def print_small_calls() -> None:
+    """On the CPU, for NumPy's arrays and PyTorch's tensors."""
+    kinds: dict[str, tuple[float, Any]] = {"NumPy": (4, np.array)}
+    try:
+        import torch
+
+        kinds["PyTorch"] = 6, torch.from_numpy
+    except ImportError:
+        print("PyTorch is not installed")
+    for kind, (limit, make) in kinds.items():
+        print(f"\nSmall calls with {kind}'s arrays, in microseconds: the whole, the kernel alone, the rest")
+        print(f"{'':36}{'call':>9}{'kernel':>9}{'share':>9}{'limit':>9}")
+        for each in small_calls(make, lambda: None):
+            allowed = limit + 0.5 * max(each.arrays - 3, 0)
+            mark = "" if each.whole <= allowed else "  its kernel" if each.share <= allowed else "  above"
+            print(f"{each.name:36}{each.whole:9.2f}{each.kernel:9.2f}{each.share:9.2f}{allowed:9.1f}{mark}")
+
+
+def print_small_calls_on(device: str) -> None:
+    """What they cost the host of a GPU, which computes meanwhile."""
+    import torch
+
+    place = anydml.Device(device)
+    backend = getattr(torch, place.memory.device.type)
+    wait = getattr(backend, "synchronize", lambda: None)
+    print(f"\nSmall calls on {device}, in microseconds of the host: the whole call, its kernel's launch alone")
+    print(f"{'':36}{'call':>9}{'launch':>9}{'share':>9}{'calls':>9}{'limit':>9}")
+    ours = {name for name in KERNELS if name in descs()}
+    x = torch.ones(12, device=place.memory.device)
+    for each in small_calls(lambda array: torch.from_numpy(array).to(x.device), wait, device=place):
+        many = each.name.startswith("JOIN of")
+        allowed = 300 if many else 15 if each.name in ours else 5 * each.calls + 10
+        mark = "" if each.whole <= allowed else "  above"
+        figures = f"{each.whole:9.1f}{each.kernel:9.1f}{each.share:9.1f}{each.calls:9}{allowed:9}"
+        print(f"{each.name:36}{figures}{mark}")
+    for label, statement in {"PyTorch's cumsum": "x.cumsum(0)", "PyTorch's add": "x + x"}.items():
+        wait()
+        print(f"{label:36}{microseconds(statement, {'x': x})[0]:9.1f}")
+
+
 def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--device", help="a GPU, such as cuda, on whose host small calls are measured")
+    device_name = parser.parse_args().device
     versions = f"Python {platform.python_version()}, NumPy {np.__version__}, anydml {anydml.__version__}"
     print(f"{platform.platform()}, {versions}")
+    if device_name is not None:
+        print_small_calls_on(device_name)
+        return
     times = [time * 1e3 for time in import_times()]
     print(f"import anydml after numpy: {min(times):.1f} ms best, {statistics.median(times):.1f} ms median, limit 40 ms")
     device = anydml.Device()
@@ -97,6 +236,7 @@ def main() -> None:
     }.items():
         best, median = microseconds(statement, names)
         print(f"12 elements, {label}: {best:.2f} us best, {median:.2f} us median")
+    print_small_calls()
 
 
 if __name__ == "__main__":

@@ -55,6 +55,70 @@ class DeviceLayoutMatcher:
         """The addresses of lists of tensors, 8 bytes each, where they are plainly laid out so and no output shares
         memory with another tensor; else None."""
 
+class CallKey:
+    """The key of a call: all that tells it from others but for the values and places of its arrays, whose buffers it
+    holds."""
+
+    def equals(self, other: CallKey) -> bool:
+        """Whether it is of a call that is alike."""
+
+class CallCache:
+    """The prepared calls of all functions; all are forgotten where there would be more than `capacity`.
+
+    Args:
+        classify: of a class how its objects stand in a key, as a number of KeyKind in ``call_key.h``.
+        canonical: of an object of kind kValue the one that stands for all that are equal to it.
+    """
+
+    def __init__(self, capacity: int, classify: Callable[[type], int], canonical: Callable[[Any], Any]) -> None: ...
+    def clear(self) -> None: ...
+    def __len__(self) -> int: ...
+
+class CachedFunction:
+    """One function's share of a cache.
+
+    Args:
+        names: its parameters; `out` is what is written to.
+    """
+
+    def __init__(self, cache: CallCache, names: Sequence[str]) -> None: ...
+    def try_call(self, args: Sequence[Any], options: Mapping[str, Any]) -> Any | None:
+        """What a call gives that is like one before; None, and nothing done, for any other, and where an output shares
+        memory with another tensor, or a value lies beyond its limits."""
+
+    def key(self, args: Sequence[Any], options: Mapping[str, Any]) -> CallKey | None:
+        """The key of a call that could be remembered and is not; else None."""
+
+    def arrays(self, key: CallKey) -> list[tuple[str, int | None, Any]]:
+        """The arrays of a call, in the key's order: the parameter, the place in its list or None, the array."""
+
+    def keep(
+        self,
+        key: CallKey,
+        run: Callable[..., None],
+        plan: Plan | None,
+        in_place: bool,
+        on_device: bool,
+        inputs: Sequence[tuple[int | None, Any, Layout, tuple[float, float] | None] | None],
+        outputs: Sequence[tuple[int | None, Any, Any, Any, Layout] | None],
+        results: Sequence[int],
+        is_list: bool,
+    ) -> None:
+        """Remembers what a call comes down to.
+
+        Args:
+            run: the kernel, for what has no plan: of lists of inputs and outputs, and on a device of their addresses,
+                8 bytes each.
+            on_device: whether the kernel takes tensors as they are given, and not NumPy's arrays.
+            inputs: the number of an array of the key, what makes of it the operand (None: it is it), the operand's
+                layout, and the least and the largest value that it may hold (None: it may hold any); or None, a
+                constant, its layout and None. None for what is absent.
+            outputs: the number of the array given for it, or None; what makes a new one; what makes of it
+                what the kernel writes to, and what the caller gets (None: it itself); the layout of what is written.
+            results: the outputs that the function gives.
+            is_list: whether it gives a list of them.
+        """
+
 def compile(
     name: str,
     inputs: Sequence[Layout | None],

@@ -47,6 +47,10 @@ class Kernel:
     prepare: Prepare | None = None
     """Takes the inputs whose values stay, None for the others; returns what runs in place of `run` as long as they do,
     having done with them beforehand what takes time. None where there is nothing to gain."""
+    plan: Any = None
+    """The native plan behind `run`, which takes addresses; None of all others."""
+    run_at: Callable[[Sequence[Any], Sequence[Any], bytes], None] | None = None
+    """Of a GPU: as `run`, on the library's own tensors and their addresses, 8 bytes each, inputs first."""
     channels_last: bool = False
     """Whether, prepared, it is faster where the channels of its tensors lie last."""
     may_overwrite_input: bool = False

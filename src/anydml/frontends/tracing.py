@@ -18,7 +18,8 @@ import numpy as np
 from ..core.enums import ExecutionFlags
 from ..core.errors import kind_of, refuse
 from ..device import Device
-from ..functions._call import as_device, exact
+from ..functions._call import as_device
+from ..functions._call_cache import exact
 from ..functions._operand_adapter import are_arrays
 from ..graph.compile import CompiledGraph
 from ..runtime.call import OPTIONS_OF_CALLS

@@ -17,10 +17,9 @@ from ..operators import spec
 from ..operators.schema import OperatorSpec
 from ..operators.shape_inference import is_input
 from ._arguments import as_axes, as_axis, as_flag, per_dimension
-from ._call_cache import cached_call, call_key, keep_call
 from ._messages import argument_of, in_words_of
 from ._names import as_activation, as_member
-from ._operand_adapter import ArrayAdapter, OperandAdapter, Shape, adapter_for, argument_label
+from ._operand_adapter import OperandAdapter, Shape, adapter_for, argument_label
 from ._weak_operands import take_all
 
 Spread: TypeAlias = Callable[[str, Mapping[str, Shape]], Mapping[str, Shape]]
@@ -41,15 +40,8 @@ def apply(
     **members: Any,
 ) -> Any:
     """The first output of an operator; as :func:`apply_all`, but `out` is one array."""
-    sizes = "inferred" if output_sizes is AS_INFERRED else output_sizes
-    key = call_key(name, out, device, sizes, members)
-    known = cached_call(key)
-    if known is not None:
-        result = known.run(members, out)
-        if result is not None:
-            return result
     written = None if out is None else [out]
-    return apply_all(name, written, device, spread=spread, output_sizes=output_sizes, lent=lent, key=key, **members)[0]
+    return apply_all(name, written, device, spread=spread, output_sizes=output_sizes, lent=lent, **members)[0]
 
 
 def apply_all(
@@ -61,7 +53,6 @@ def apply_all(
     output_sizes: Any = AS_INFERRED,
     lent: int = 0,
     graph: Any = None,
-    key: Any = None,
     **members: Any,
 ) -> list[Any]:
     """Applies an operator.
@@ -76,7 +67,6 @@ def apply_all(
             None those of `out`, or else the documented ones.
         lent: how many leading dimensions of 1 `spread` lends, which results are without.
         graph: where an expression is wanted of an operator without operands.
-        key: that of :func:`call_key`, by which the call is remembered.
         members: the desc's, but arrays or expressions for its inputs. An axis may be negative; what has a number for
             each dimension may be one for all, or None for what changes nothing. An output is as
             :func:`anydml.operators.shape_inference.complete` has it.
@@ -109,10 +99,7 @@ def apply_all(
         rank = len(side.shape(operands[next(iter(there))])) if there else 0
         options = _options(found, rank, members)
         sizes = _output_sizes(name, side, rank, output_sizes)
-        outputs = side.apply(operands, options, sizes, _model(given), lent)
-    if isinstance(side, ArrayAdapter) and side.memory.is_host:
-        keep_call(key, found, side.kernel, given, operands, outputs)
-    return outputs
+        return side.apply(operands, options, sizes, _model(given), lent)
 
 
 _OF_SCALARS = ("CAST", "REDUCE")

@@ -149,7 +149,8 @@ def per_channel(
         found = f"shape {array.shape}"
         refuse(name, "(A9)", where, found, f"a number, or {channels} of them, one for each channel")
     with np.errstate(over="ignore"):
-        return memory.to_device(array.astype(dtype).reshape((1, -1) + (1,) * max(rank - 2, 0)))
+        typed = array if array.dtype == dtype else array.astype(dtype)
+        return memory.to_device(typed.reshape((1, -1) + (1,) * max(rank - 2, 0)))
 
 
 def per_dimension(name: str, where: str, value: Any, spatial: int) -> tuple[int, ...]:

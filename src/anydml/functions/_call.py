@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from types import NoneType
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from ..backends.base import Kernel
 from ..core.enums import TensorDataType
 from ..core.errors import DMLError, Violation, error, listing, refuse
 from ..core.interop import has_data_type
 from ..core.memory import address
 from ..core.strided_layout import DATA_TYPES, DTYPES, Array, Layout
-from ..core.tensor_desc import DML_BUFFER_TENSOR_DESC, DML_SCALE_BIAS
+from ..core.tensor_desc import DML_BUFFER_TENSOR_DESC
 from ..device import Device
 from ..operators import spec
 from ..operators.schema import OperatorDesc, OperatorSpec, no_value_checks
@@ -25,6 +24,7 @@ from ..operators.validate import validate
 from ..runtime.binding import Bound, check_sharing
 from ..runtime.compiled import KernelSelection
 from ..runtime.slots import Slot
+from ._call_cache import Ran, exact, note
 from ._messages import conversion, in_function_terms, row_of
 
 Shapes: TypeAlias = tuple[tuple[str, tuple[TensorDataType, tuple[int, ...]] | None], ...]
@@ -85,15 +85,6 @@ def resolve(
             _DESCRIBED.clear()
         _DESCRIBED[key] = found
     return found
-
-
-def exact(value: Any) -> Any:
-    """Tells values apart that are equal: 0.0 and -0.0, 1 and True."""
-    if isinstance(value, tuple):
-        return tuple(map(exact, value))
-    if isinstance(value, (OperatorDesc, DML_SCALE_BIAS)):
-        return type(value), *[exact(getattr(value, each.name)) for each in fields(value)]
-    return value.hex() if type(value) is float else (type(value), value)
 
 
 def _resolve(
@@ -159,9 +150,7 @@ def _true_sizes(
     return {**inferred_sizes(found, given, last_sizes), **whole}
 
 
-def run(
-    described: ResolvedCall, operands: Sequence[Array | None], outputs: Sequence[Array], device: Device
-) -> Kernel | None:
+def run(described: ResolvedCall, operands: Sequence[Array | None], outputs: Sequence[Array], device: Device) -> None:
     """Compiles and runs an operator on arrays; compiled operators are kept.
 
     Args:
@@ -169,12 +158,9 @@ def run(
         operands: in header order, None for those left out.
         outputs: what to write to, of the described results.
         device: where the arrays lie.
-
-    Returns:
-        What served, or None where there was nothing to compute.
     """
     if described.is_empty:
-        return None
+        return
     inputs, operator = list(operands), described.spec
     layouts = tuple([None if x is None else Layout.of_array(x) for x in inputs])
     compiled = _compile(device, described, layouts, tuple([Layout.of_array(y) for y in outputs]))
@@ -183,15 +169,26 @@ def run(
     written = [None if slot.layout is None else next(places) for slot in compiled.outputs]
     # To see that nothing is shared takes longer here than in the kernel's own language.
     quick = kernel.try_run if operator.check_values is no_value_checks else None
-    if quick is not None and quick(inputs, written, operator.in_place):
-        return kernel
+    if quick is None or not quick(inputs, written, operator.in_place):
+        _run_checked(described, compiled, inputs, written, device)
+    note(Ran(operator, described.desc, kernel, device, tuple(described.names.values()), inputs, written))
+
+
+def _run_checked(
+    described: ResolvedCall,
+    compiled: _Compiled,
+    inputs: Sequence[Array | None],
+    written: Sequence[Array | None],
+    device: Device,
+) -> None:
+    """Runs a kernel where the rules on sharing and on values hold."""
+    operator = described.spec
     bound = [_bound(slot, array) for slot, array in zip(compiled.inputs, inputs, strict=True) if array is not None]
     targets = [_bound(slot, array) for slot, array in zip(compiled.outputs, written, strict=True) if array is not None]
     raise_any(check_sharing(operator.name, operator.in_place, bound, targets))
     wrong = device.check_values(operator, described.desc, inputs)
     raise_any(in_function_terms(wrong, device, described.names))
-    kernel.run(inputs, written)
-    return kernel
+    compiled.served.kernel.run(inputs, written)
 
 
 def _bound(slot: Slot, array: Array) -> Bound:

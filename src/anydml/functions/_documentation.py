@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from ..core.annotations import unquoted
 from ..operators import OPERATORS
 from ..operators.pointwise import Pointwise
+from ._call_cache import remembering
 from ._names import REQUIRED
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -20,7 +21,8 @@ _RAISES = "DMLError: a ValueError or TypeError that names the rule; `out` is unt
 
 
 def documented(*operators: str) -> Callable[[Function], Function]:
-    """Completes a function's docstring: what `out` and `device` are, what is raised, and the source.
+    """Completes a function of operators: its docstring, with what `out` and `device` are, what is raised, and the
+    source; and the cache of calls before it.
 
     Args:
         operators: the operator and those of its revisions that the function takes, oldest first.
@@ -41,7 +43,7 @@ def documented(*operators: str) -> Callable[[Function], Function]:
         )
         described: Any = function
         described.__signature__ = known
-        return function
+        return remembering(function)
 
     return complete
 

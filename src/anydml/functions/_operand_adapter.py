@@ -11,7 +11,6 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
-from ..backends.base import Kernel
 from ..core.errors import kind_of, refuse
 from ..core.interop import as_operand
 from ..core.memory import Memory, restride, result_array
@@ -108,8 +107,6 @@ class ArrayAdapter:
         self.out = out
         self.device: Device = as_device(device)
         self.memory = self.device.memory
-        self.kernel: Kernel | None = None
-        """What served, once it has run, if it took the arrays as they were given."""
 
     def take(self, where: str, value: Any) -> Array:
         return self.memory.to_device(self._imported(where, value))
@@ -154,8 +151,7 @@ class ArrayAdapter:
             for place, (dtype, shape) in zip(out, described.results, strict=True)
         ]
         written = [self.spread(result, (1,) * lent + result.shape) for result in results]
-        kernel = run(described, list(operands.values()), written, self.device)
-        self.kernel = None if lent else kernel
+        run(described, list(operands.values()), written, self.device)
         # What has no operand to be like is the device's own.
         sides = zip(out, results, strict=True)
         return [self.memory.export(result if not operands else like, place, result) for place, result in sides]

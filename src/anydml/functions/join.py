@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from ..core.errors import kind_of, refuse
-from ..core.memory import HOST, result_array
+from ..core.memory import result_array
 from ..core.tensor_desc import DML_BUFFER_TENSOR_DESC
 from ..device import Device
 from ..operators import spec
@@ -16,7 +14,6 @@ from ._apply import apply, apply_all
 from ._arguments import as_axis, as_index, check_pieces, fold_to_8, is_several
 from ._by_bytes import by_bytes
 from ._call import as_device, data_type_of, resolve, run
-from ._call_cache import CALL_CACHE, keep
 from ._documentation import documented
 from ._messages import in_words_of
 from ._names import refuse_unknown
@@ -51,13 +48,6 @@ def join(
     if others:
         refuse_unknown(join, "JOIN", others)
     name = "JOIN"
-    key = _key_of_join(arrays, axis, out, device)
-    again = CALL_CACHE.get(key)
-    if again is not None:
-        quick, dtype, joined = again
-        place = result_array(HOST, name, None, dtype, joined) if out is None else out
-        if quick(arrays if type(arrays) is list else list(arrays), [place], False):
-            return place
     if not isinstance(arrays, (list, tuple)) or not arrays:
         remedy = "Write join([a, b])" if hasattr(arrays, "shape") else ""
         refuse(name, "(A8)", "arrays", kind_of(arrays), "a list of at least one array", remedy, kind="type")
@@ -80,9 +70,7 @@ def join(
     kept = {f"arrays[{i}]": piece for i, piece in enumerate(pieces) if piece.shape[axis]} or {"arrays[0]": pieces[0]}
     inputs, (output,), axis = fold_to_8(name, list(kept.values()), [result], axis)
     described = resolve(name, dict(zip(kept, inputs, strict=True)), place, {"Axis": axis})
-    kernel = run(described, inputs, [output], place)
-    if memory.is_host and output is result and len(inputs) == len(pieces):
-        keep(key, kernel, result)
+    run(described, inputs, [output], place)
     return memory.export(arrays[0], out, result)
 
 
@@ -140,21 +128,3 @@ def _sizes_of_pieces(name: str, sizes: Any, size: int) -> tuple[int, ...]:
         expected = f"sizes that add up to {size}, that of x along the axis, or a number that divides it"
         refuse(name, "(A14)", "sizes", kind_of(sizes), expected)
     return each
-
-
-def _key_of_join(arrays: Any, axis: Any, out: Any, device: Any) -> Any:
-    """What tells joins apart that might be alike; whether they are, the buffers tell, all but those of subclasses."""
-    if type(arrays) not in (list, tuple) or {*map(type, arrays)} != _PLAIN or type(axis) is not int:
-        return None
-    if type(device) not in (type(None), str, Device):
-        return None
-    first = arrays[0]
-    shapes = tuple([each.shape for each in arrays])
-    if out is None:
-        return "JOIN", axis, device, first.dtype, first.strides, shapes
-    if type(out) is not np.ndarray:
-        return None
-    return "JOIN", axis, device, first.dtype, first.strides, shapes, out.dtype, out.shape, out.strides
-
-
-_PLAIN = {np.ndarray}

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from numpy import ndarray
-
 from ..core.enums import AxisDirection
 from ..core.interop import as_operand
-from ..core.memory import HOST, result_array
+from ..core.memory import result_array
 from ..device import Device
 from ._apply import apply
 from ._arguments import as_axis, as_flag, fold_to_8
 from ._call import as_device, resolve, run
-from ._call_cache import CALL_CACHE, keep
 from ._documentation import documented
 from ._messages import in_words_of
 from ._names import refuse_unknown
@@ -93,25 +90,6 @@ def cumulative_product(
 def _tally(
     name: str, exclusive_member: str, x: Any, axis: int, exclusive: bool, reverse: bool, out: Any, device: Any
 ) -> Any:
-    # What tells calls apart that are alike but for the memory of their arrays; that `out` is of x's type and shape,
-    # what has run before looks itself. In no function of its own, which would take a twentieth of a small call.
-    key = None
-    if (
-        type(x) is ndarray
-        and (out is None or type(out) is ndarray)
-        and type(axis) is int
-        and type(exclusive) is bool
-        and type(reverse) is bool
-        and (device is None or type(device) is str or type(device) is Device)
-    ):
-        strides = None if out is None else out.strides
-        key = name, axis, exclusive, reverse, device, x.dtype, x.shape, x.strides, strides
-        again = CALL_CACHE.get(key)
-        if again is not None:
-            quick, dtype, shape = again
-            place = result_array(HOST, name, None, dtype, shape) if out is None else out
-            if quick([x], [place], True):
-                return place
     if not are_arrays([x]):
         options = {"Axis": axis, "AxisDirection": _direction(name, reverse), exclusive_member: exclusive}
         return apply(name, out, device, InputTensor=x, **options)
@@ -124,9 +102,7 @@ def _tally(
         (folded,), (output,), axis = fold_to_8(name, [array], [result], axis)
         flag = as_flag(name, "exclusive", exclusive)
         options = {"Axis": axis, "AxisDirection": _direction(name, reverse), exclusive_member: flag}
-        kernel = run(resolve(name, {"x": folded}, device, options), [folded], [output], device)
-    if memory.is_host and folded is array:
-        keep(key, kernel, result)
+        run(resolve(name, {"x": folded}, device, options), [folded], [output], device)
     return memory.export(x, out, result)
 
 

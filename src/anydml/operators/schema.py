@@ -221,6 +221,11 @@ def no_value_checks(desc: Any, inputs: Sequence[Array | None]) -> Iterator[Const
     return iter(())
 
 
+def no_value_limits(desc: Any) -> Mapping[str, tuple[float, float]]:
+    """No demands on values."""
+    return {}
+
+
 def no_level_requirements(desc: Any) -> Iterator[LevelRequirement]:
     """No demands on the feature level."""
     return iter(())
@@ -250,6 +255,9 @@ class OperatorSpec:
     """Which dimensions of which tensor are independent, for a desc without violations."""
     check_values: Callable[[Any, Sequence[Array | None]], Iterator[ConstraintFailure]] = no_value_checks
     """What inputs must hold, looked at before a dispatch writes anything."""
+    value_limits: Callable[[Any], Mapping[str, tuple[float, float]]] = no_value_limits
+    """The same as the least and the largest value of an input, by member. Of a function that was called so before it is
+    all that is looked at."""
     align: Callable[[Any, Sequence[Layout | None]], Sequence[Layout | None]] = _as_they_are
     """Gives inputs of lower rank the place of their dimensions among those of the others, for the engines."""
     needs: Callable[[Any], Iterator[LevelRequirement]] = no_level_requirements

@@ -10,24 +10,10 @@
 #include <vector>
 
 #include "core/layout.h"
+#include "python/exchange_table.h"
 #include "python/tensor_slots.h"
 
 namespace anydml {
-
-// What DLPack 1 (from 1.3 on) has a library hang on its type as `__dlpack_c_exchange_api__`.
-struct ExchangeTable {
-  struct Header {
-    uint32_t major;
-    uint32_t minor;
-    const Header* previous;
-  } header;
-  void* allocate;
-  void* managed_from_python;
-  void* managed_to_python;
-  // Tells of an object without owning it; not 0, with an exception set, of what it cannot tell.
-  int (*from_python)(void* object, nanobind::dlpack::dltensor* out);
-  void* stream;
-};
 
 // The tensors of a dispatch on a device, which may be hundreds.
 class DeviceLayoutMatcher {
@@ -42,14 +28,7 @@ class DeviceLayoutMatcher {
         device_(device),
         questions_(std::move(questions)) {
     for (const Slot& slot : to_slots(to_layouts(outputs))) slots_.push_back(slot);
-    const nanobind::object capsule =
-        nanobind::getattr(tensor_type, "__dlpack_c_exchange_api__", nanobind::none());
-    if (capsule.is_none()) return;
-    const auto* const header =
-        static_cast<const ExchangeTable::Header*>(PyCapsule_GetPointer(capsule.ptr(), "dlpack_exchange_api"));
-    if (header == nullptr) nanobind::raise_python_error();
-    const bool known = header->major == 1 && header->minor >= 3;
-    if (known) table_ = reinterpret_cast<const ExchangeTable*>(header);
+    table_ = ExchangeTable::of(tensor_type);
   }
 
   // The tensors' addresses, 8 bytes each, 0 for an absent one; None: the rules have to say what is wrong, or
@@ -63,7 +42,7 @@ class DeviceLayoutMatcher {
  private:
   bool fit(nanobind::handle inputs, nanobind::handle outputs, bool in_place,
            std::vector<const void*>& places) const {
-    if (table_ == nullptr || table_->from_python == nullptr) return false;
+    if (table_ == nullptr) return false;
     if (!PyList_CheckExact(inputs.ptr()) || !PyList_CheckExact(outputs.ptr())) return false;
     const auto given = static_cast<size_t>(PyList_Size(inputs.ptr()));
     if (given != inputs_ || given + static_cast<size_t>(PyList_Size(outputs.ptr())) != slots_.size())

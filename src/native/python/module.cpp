@@ -18,6 +18,8 @@
 #include "build_info.h"
 #include "core/layout.h"
 #include "core/registry.h"
+#include "python/bound_plan.h"
+#include "python/call_cache.h"
 #include "python/layout_match.h"
 #include "python/tensor_slots.h"
 
@@ -25,212 +27,6 @@ namespace nb = nanobind;
 
 namespace anydml {
 namespace {
-
-// A buffer held for as long as this lives.
-class View {
- public:
-  View() = default;
-  View(const View&) = delete;
-  View& operator=(const View&) = delete;
-  ~View() { PyBuffer_Release(&buffer_); }
-
-  void acquire(nb::handle object, int flags) {
-    if (PyObject_GetBuffer(object.ptr(), &buffer_, flags) != 0) nb::raise_python_error();
-  }
-  void* data() const { return buffer_.buf; }
-  Extent extent() const {
-    Extent extent{0, static_cast<double>(buffer_.itemsize)};
-    for (int d = 0; d < buffer_.ndim; ++d) {
-      if (buffer_.shape[d] == 0) return {};
-      extent.add_dimension(buffer_.shape[d], buffer_.strides[d]);
-    }
-    return extent;
-  }
-
- private:
-  Py_buffer buffer_{};
-};
-
-// The buffers of one side of a run. Views stay where they are: a Py_buffer may point into itself.
-class Views {
- public:
-  Views(nb::sequence objects, const std::vector<Slot>& slots, int flags, const char* side,
-        bool may_lack = false)
-      : views_(std::make_unique<View[]>(slots.size())), pointers_(slots.size(), nullptr) {
-    const size_t count = nb::len(objects);
-    if (count != slots.size()) {
-      const std::string got = std::to_string(count) + " " + side;
-      throw nb::value_error((got + ", where the plan has " + std::to_string(slots.size())).c_str());
-    }
-    for (size_t i = 0; i < count; ++i) {
-      const nb::object object = objects[i];
-      if ((may_lack || !slots[i].layout.present) && object.is_none()) continue;
-      if (object.is_none()) refuse(side, i, "is absent, but present in the plan");
-      if (!slots[i].layout.present) refuse(side, i, "is present, but absent in the plan");
-      views_[i].acquire(object, flags);
-      if (!views_[i].extent().covers(slots[i].extent)) refuse(side, i, "does not cover the plan's layout");
-      pointers_[i] = views_[i].data();
-    }
-  }
-
-  void* const* pointers() const { return pointers_.data(); }
-
- private:
-  [[noreturn]] static void refuse(const std::string& side, size_t index, const char* what) {
-    throw nb::value_error((side + "[" + std::to_string(index) + "] " + what).c_str());
-  }
-
-  std::unique_ptr<View[]> views_;
-  std::vector<void*> pointers_;
-};
-
-// NumPy's own, while this module is loaded. No subclass is taken at a glance: what a masked array's memory
-// holds is not all that it means.
-PyObject* array_type = nullptr;
-
-// Buffers of a dispatch that plainly fit their slots, taken without an exception, and, where they are few,
-// without an allocation: what does not fit is no error yet, but the rules' to judge.
-class QuickViews {
- public:
-  QuickViews() = default;
-  QuickViews(const QuickViews&) = delete;
-  QuickViews& operator=(const QuickViews&) = delete;
-  ~QuickViews() {
-    while (count_ > 0) PyBuffer_Release(&buffers_[--count_]);
-  }
-
-  bool acquire(PyObject* list, const std::vector<Slot>& slots, int flags) {
-    if (!PyList_CheckExact(list) || static_cast<size_t>(PyList_Size(list)) != slots.size()) return false;
-    if (slots.size() > kFew) {
-      many_buffers_ = std::make_unique<Py_buffer[]>(slots.size());
-      many_pointers_ = std::make_unique<void*[]>(slots.size());
-      buffers_ = many_buffers_.get();
-      pointers_ = many_pointers_.get();
-    }
-    for (const Slot& slot : slots) {
-      PyObject* object = PyList_GetItem(list, static_cast<Py_ssize_t>(count_));
-      if (object == Py_None && !slot.layout.present) {
-        buffers_[count_] = {};
-        pointers_[count_++] = nullptr;
-        continue;
-      }
-      if (reinterpret_cast<PyObject*>(Py_TYPE(object)) != array_type) return false;
-      if (PyObject_GetBuffer(object, &buffers_[count_], flags | PyBUF_FORMAT) != 0) {
-        PyErr_Clear();
-        return false;
-      }
-      pointers_[count_] = buffers_[count_].buf;
-      if (!fits(buffers_[count_++], slot.layout)) return false;
-    }
-    return true;
-  }
-  void* const* pointers() const { return pointers_; }
-
- private:
-  static constexpr size_t kFew = 8;
-
-  static bool fits(const Py_buffer& buffer, const Layout& layout) {
-    const size_t rank = layout.sizes.size();
-    if (!layout.present || static_cast<size_t>(buffer.ndim) != rank) return false;
-    if (buffer.itemsize != size_of(layout.type) || !is_format(buffer.format, layout.type)) return false;
-    for (size_t d = 0; d < rank; ++d) {
-      if (buffer.shape[d] != layout.sizes[d]) return false;
-      if (buffer.strides[d] != layout.strides[d] && layout.sizes[d] > 1) return false;
-    }
-    return true;
-  }
-
-  // Whether the struct module's character for an element, in the machine's byte order, is of the type's kind;
-  // the sizes have been compared.
-  static bool is_format(const char* format, DataType type) {
-    if (format == nullptr || format[0] == '\0' || format[1] != '\0') return false;
-    const std::string_view name = name_of(type);
-    const std::string_view characters = name.front() == 'f' ? "efd" : name.front() == 'i' ? "bhilq" : "BHILQ";
-    return characters.find(format[0]) != std::string_view::npos;
-  }
-
-  size_t count_ = 0;
-  Py_buffer few_buffers_[kFew];
-  void* few_pointers_[kFew];
-  std::unique_ptr<Py_buffer[]> many_buffers_;
-  std::unique_ptr<void*[]> many_pointers_;
-  Py_buffer* buffers_ = few_buffers_;
-  void** pointers_ = few_pointers_;
-};
-
-class BoundPlan {
- public:
-  BoundPlan(std::unique_ptr<Plan> plan, std::string description, std::vector<Slot> inputs,
-            std::vector<Slot> outputs)
-      : plan_(std::move(plan)),
-        description_(std::move(description)),
-        inputs_(std::move(inputs)),
-        outputs_(std::move(outputs)) {
-    for (const auto* side : {&inputs_, &outputs_}) {
-      for (const Slot& slot : *side) bytes_ += slot.extent.high - slot.extent.low;
-    }
-    for (const Slot& slot : inputs_) alike_.push_back(lies_as(slot.layout, outputs_[0].layout));
-  }
-
-  // Runs where every buffer is plainly what the plan was made for and no output shares memory with an input,
-  // but for the very same elements where that is allowed. False: nothing was done, and the rules have to say
-  // what is wrong, or that nothing is.
-  bool try_run(nb::handle inputs, nb::handle outputs, bool in_place) const {
-    QuickViews in;
-    QuickViews out;
-    if (!acquire(in, inputs, out, outputs, in_place)) return false;
-    if (bytes_ < kWorthReleasing) {
-      plan_->run(in.pointers(), out.pointers());
-    } else {
-      const nb::gil_scoped_release release;
-      plan_->run(in.pointers(), out.pointers());
-    }
-    return true;
-  }
-
-  void run(nb::sequence inputs, nb::sequence outputs) const {
-    const Views in(inputs, inputs_, PyBUF_STRIDED_RO, "inputs");
-    const Views out(outputs, outputs_, PyBUF_STRIDED, "outputs");
-    const nb::gil_scoped_release release;
-    plan_->run(in.pointers(), out.pointers());
-  }
-  const std::string& description() const { return description_; }
-
-  bool prepares() const { return plan_->prepares(); }
-  std::unique_ptr<BoundPlan> prepare(nb::sequence inputs) const {
-    const Views known(inputs, inputs_, PyBUF_STRIDED_RO, "inputs", true);
-    std::unique_ptr<Plan> plan = plan_->prepared(known.pointers());
-    if (plan == nullptr) return nullptr;
-    return std::make_unique<BoundPlan>(std::move(plan), description_, inputs_, outputs_);
-  }
-  int64_t prepared_bytes() const { return plan_->prepared_bytes(); }
-
- private:
-  // Below this the interpreter's lock is held for less time than it takes to give it away.
-  static constexpr double kWorthReleasing = 8 << 10;
-
-  bool acquire(QuickViews& in, nb::handle inputs, QuickViews& out, nb::handle outputs, bool in_place) const {
-    if (!in.acquire(inputs.ptr(), inputs_, PyBUF_STRIDED_RO) ||
-        !out.acquire(outputs.ptr(), outputs_, PyBUF_STRIDED)) {
-      return false;
-    }
-    for (size_t i = 0; i < inputs_.size(); ++i) {
-      if (in.pointers()[i] == nullptr) continue;
-      const bool same_elements = in_place && alike_[i] && in.pointers()[i] == out.pointers()[0];
-      if (!same_elements && overlap(inputs_[i], in.pointers()[i], outputs_[0], out.pointers()[0])) {
-        return false;
-      }
-    }
-    return true;
-  }
-
-  std::unique_ptr<Plan> plan_;
-  std::string description_;
-  std::vector<Slot> inputs_;
-  std::vector<Slot> outputs_;
-  double bytes_ = 0;
-  std::vector<bool> alike_;  // inputs that lie as the output does
-};
 
 // The inputs of a dispatch that has many.
 class LayoutMatcher {
@@ -358,6 +154,23 @@ NB_MODULE(_native, m) {
           "places", &anydml::DeviceLayoutMatcher::places, "inputs"_a.none(), "outputs"_a.none(), "in_place"_a,
           "The addresses of lists of tensors, 8 bytes each, where they are plainly laid out so and no output "
           "shares memory with another; else None.");
+  nb::class_<anydml::CallKey>(m, "CallKey", "The key of a call, which holds the buffers of its arrays.")
+      .def("equals", &anydml::CallKey::equals, "other"_a, "Whether it is of a call that is alike.");
+  nb::class_<anydml::CallCache>(m, "CallCache", "Calls of functions, prepared to be run again.")
+      .def(nb::init<size_t, nb::object, nb::object>(), "capacity"_a, "classify"_a, "canonical"_a)
+      .def("clear", &anydml::CallCache::clear, "Forgets all calls.")
+      .def("__len__", &anydml::CallCache::size);
+  nb::class_<anydml::CachedFunction>(m, "CachedFunction", "One function's share of a cache of calls.")
+      .def(nb::init<anydml::CallCache&, const std::vector<std::string>&>(), "cache"_a, "names"_a,
+           nb::keep_alive<1, 2>())
+      .def("try_call", &anydml::CachedFunction::try_call, "args"_a, "options"_a,
+           "What a call gives that is like one before; None, and nothing done, for any other.")
+      .def("key", &anydml::CachedFunction::key, "args"_a, "options"_a,
+           "The key of a call that could be remembered and is not; else None.")
+      .def("arrays", &anydml::CachedFunction::arrays, "key"_a, "The arrays of a call, in the key's order.")
+      .def("keep", &anydml::CachedFunction::keep, "key"_a, "run"_a, "plan"_a.none(), "in_place"_a,
+           "on_device"_a, "inputs"_a, "outputs"_a, "results"_a, "is_list"_a,
+           "Remembers what a call comes down to.");
   m.def("compile", &anydml::compile, "name"_a, "inputs"_a, "outputs"_a, "attributes"_a,
         nb::sig("def compile(name: str, inputs: Sequence[Layout | None], outputs: Sequence[Layout | None], "
                 "attributes: Mapping[str, AttributeValues]) -> Plan | str"),

@@ -59,6 +59,7 @@ class CpuEngine:
             plan.run,
             plan.try_run,
             partial(_prepared, plan) if plan.prepares else None,
+            plan,
             channels_last=name in CHANNELS_LAST,
             may_overwrite_input=name in OVER_INPUT,
         )

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...core.enums import OperatorType
-from ...core.strided_layout import Array
+from ...core.strided_layout import DTYPES, Array
 from ..constraints import same
 from ..schema import UINT, Choices, ConstraintFailure, Independence, OperatorDesc, OperatorSpec, Tensor, support_table
 
@@ -107,15 +107,20 @@ def _infer_sizes(desc: DML_GATHER_OPERATOR_DESC) -> dict[str, Choices]:
     return {"OutputTensor": tuple((size,) for size in _sizes(desc))} if _is_computable(desc) else {}
 
 
+def _value_limits(desc: DML_GATHER_OPERATOR_DESC) -> dict[str, tuple[int, int]]:
+    size = desc.InputTensor.Sizes[desc.Axis]
+    is_signed = DTYPES[desc.IndicesTensor.DataType].kind == "i"
+    return {"IndicesTensor": (-size if is_signed else 0, size - 1)}
+
+
 def _check_values(desc: DML_GATHER_OPERATOR_DESC, inputs: Sequence[Array | None]) -> Iterator[ConstraintFailure]:
     _, indices = inputs
     assert indices is not None
-    size = desc.InputTensor.Sizes[desc.Axis]
-    lowest = -size if indices.dtype.kind == "i" else 0
-    if lowest <= indices.min() and indices.max() < size:
+    lowest, highest = _value_limits(desc)["IndicesTensor"]
+    if lowest <= indices.min() and indices.max() <= highest:
         return
-    place = tuple(np.argwhere((indices < lowest) | (indices >= size))[0].tolist())
-    expected = f"from {lowest} to {size - 1}, the indices of axis {desc.Axis} of InputTensor"
+    place = tuple(np.argwhere((indices < lowest) | (indices > highest))[0].tolist())
+    expected = f"from {lowest} to {highest}, the indices of axis {desc.Axis} of InputTensor"
     yield ConstraintFailure("(V1)", "IndicesTensor", f"{indices[place]} at {place}", expected)
 
 
@@ -141,6 +146,7 @@ GATHER = OperatorSpec(
     reference=_reference,
     independent=_independent,
     check_values=_check_values,
+    value_limits=_value_limits,
     support=support_table("""
         DML_FEATURE_LEVEL_4_1 and above
         InputTensor   | Input  | 1 to 8 | FLOAT64, FLOAT32, FLOAT16, INT64, INT32, INT16, INT8, UINT64, UINT32, UINT16, UINT8

@@ -8,7 +8,6 @@ type.
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeVar
@@ -290,13 +289,22 @@ def _align(desc: _Desc, inputs: Sequence[Layout | None]) -> list[Layout | None]:
     return aligned
 
 
+_SCALES = float(np.finfo(np.float32).smallest_subnormal), float(np.finfo(np.float32).max)
+"""The finite ones greater than 0."""
+
+
+def _value_limits(desc: _Desc) -> dict[str, tuple[float, float]]:
+    return dict.fromkeys(("InputScaleTensor", "OutputScaleTensor"), _SCALES)
+
+
 def _check_values(desc: _Desc, inputs: Sequence[Array | None]) -> Iterator[ConstraintFailure]:
+    least, largest = _SCALES
     for name, scale in (("InputScaleTensor", inputs[1]), ("OutputScaleTensor", inputs[3])):
         assert scale is not None
-        if scale.size == 1 and 0 < scale.item() < math.inf:
+        if scale.size == 1 and least <= scale.item() <= largest:
             continue
         values = scale.ravel()
-        for i in np.flatnonzero(~((values > 0) & np.isfinite(values)))[:1]:
+        for i in np.flatnonzero(~((values >= least) & (values <= largest)))[:1]:
             yield ConstraintFailure("(V1)", name, f"{values[i]} at channel {i}", "a finite scale greater than 0")
 
 
@@ -364,6 +372,7 @@ QUANTIZED_LINEAR_AVERAGE_POOLING = OperatorSpec(
     reference=_reference,
     independent=_independent,
     check_values=_check_values,
+    value_limits=_value_limits,
     align=_align,
     support=support_table("""
         DML_FEATURE_LEVEL_6_2 and above

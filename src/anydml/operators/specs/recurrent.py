@@ -327,10 +327,14 @@ def _infer_sizes(desc: _Recurrent) -> dict[str, Choices]:
     return {name: choices for name, choices in sizes.items() if choices}
 
 
+def _value_limits(desc: _Recurrent) -> dict[str, tuple[int, int]]:
+    return {"SequenceLengthsTensor": (0, desc.InputTensor.Sizes[1])}
+
+
 def _check_values(desc: _Recurrent, inputs: Sequence[Array | None]) -> Iterator[ConstraintFailure]:
     given = inputs[list(_tensors(desc, False)).index("SequenceLengthsTensor")]
     if given is not None:
-        lengths, steps = given.ravel(), desc.InputTensor.Sizes[1]
+        lengths, (_, steps) = given.ravel(), _value_limits(desc)["SequenceLengthsTensor"]
         for i in np.flatnonzero(lengths > steps)[:1]:
             found = f"{lengths[i]} for sequence {i}"
             yield ConstraintFailure("(V1)", "SequenceLengthsTensor", found, f"at most {steps}, seq_length")
@@ -487,6 +491,7 @@ RNN = OperatorSpec(
     reference=_rnn,
     independent=_independent,
     check_values=_check_values,
+    value_limits=_value_limits,
     support=_SUPPORT_OF_ONE_STATE,
 )
 
@@ -499,6 +504,7 @@ LSTM = OperatorSpec(
     reference=_lstm,
     independent=_independent,
     check_values=_check_values,
+    value_limits=_value_limits,
     support=support_table("""
         DML_FEATURE_LEVEL_1_0 and above
         InputTensor            | Input           | 4 | FLOAT32, FLOAT16
@@ -524,5 +530,6 @@ GRU = OperatorSpec(
     reference=_gru,
     independent=_independent,
     check_values=_check_values,
+    value_limits=_value_limits,
     support=_SUPPORT_OF_ONE_STATE,
 )

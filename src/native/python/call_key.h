@@ -1,0 +1,350 @@
+// Keys of calls: all that tells one call of a function from another, but for the values and places of its
+// arrays.
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "python/bound_plan.h"
+#include "python/exchange_table.h"
+
+namespace anydml {
+
+// How an argument of a class stands in a key. Python's own plain classes and NumPy's arrays need none of
+// these.
+enum class KeyKind : int {
+  kNone = 0,      // it does not: a call with one is not remembered
+  kIdentity = 1,  // as itself, as it never changes
+  kValue = 2,     // as the first object that was equal to it
+  kBytes = 3,     // by the bytes of its value
+  kTensor = 4,    // PyTorch's: by what DLPack tells of it, or else as the array that its method numpy() gives
+};
+
+// What is known of a class.
+struct KeyClass {
+  KeyKind kind = KeyKind::kNone;
+  const ExchangeTable* table = nullptr;  // of a tensor, where its library has one
+  nanobind::object holder;               // keeps the class where it is
+};
+
+// The kinds of classes, as Python tells of each once.
+class KeyKinds {
+ public:
+  KeyKinds(nanobind::object classify, nanobind::object canonical)
+      : classify_(std::move(classify)), canonical_(std::move(canonical)) {}
+
+  KeyClass of(PyTypeObject* type) {
+    {
+      const std::lock_guard lock(mutex_);
+      const auto found = known_.find(type);
+      if (found != known_.end()) return found->second;
+    }
+    const nanobind::object object = nanobind::borrow(reinterpret_cast<PyObject*>(type));
+    KeyClass found{static_cast<KeyKind>(nanobind::cast<int>(classify_(object))), nullptr, object};
+    if (found.kind == KeyKind::kTensor) found.table = ExchangeTable::of(object);
+    // Of others there may be any number.
+    if (found.kind != KeyKind::kNone) {
+      const std::lock_guard lock(mutex_);
+      if (known_.size() < kMostKnown) known_.try_emplace(type, found);
+    }
+    return found;
+  }
+
+  // The object that stands for all that are equal to it; an exception where it is equal to nothing.
+  nanobind::object canonical(PyObject* object) {
+    {
+      const std::lock_guard lock(mutex_);
+      const auto found = canonicals_.find(object);
+      if (found != canonicals_.end()) return found->second.second;
+    }
+    const nanobind::object first = canonical_(nanobind::handle(object));
+    // Destroyed when the lock is given back, as that may run code of Python's.
+    std::unordered_map<PyObject*, std::pair<nanobind::object, nanobind::object>> dropped;
+    const std::lock_guard lock(mutex_);
+    if (canonicals_.size() >= kMostKnown) dropped.swap(canonicals_);
+    canonicals_.try_emplace(object, nanobind::borrow(object), first);
+    return first;
+  }
+
+ private:
+  static constexpr size_t kMostKnown = 256;
+
+  nanobind::object classify_;
+  nanobind::object canonical_;
+  std::mutex mutex_;
+  std::unordered_map<PyTypeObject*, KeyClass> known_;
+  // By their addresses, which holding them keeps theirs.
+  std::unordered_map<PyObject*, std::pair<nanobind::object, nanobind::object>> canonicals_;
+};
+
+// The key of one call, and the buffers of its arrays, held for as long as this lives.
+class CallKey {
+ public:
+  struct Array {
+    PyObject* given;                 // as the caller has it
+    mutable nanobind::object array;  // NumPy's of a tensor, once it is asked for
+    void* data;                      // of element [0, ..., 0]
+    Py_buffer buffer;                // of NumPy's array; else without an object
+    size_t parameter;
+    Py_ssize_t place;  // in a list; -1 where there is none
+
+    // NumPy's array; an exception where there is none.
+    PyObject* numpy() const {
+      if (reinterpret_cast<PyObject*>(Py_TYPE(given)) == array_type) return given;
+      if (!array.is_valid()) array = nanobind::handle(given).attr("numpy")();
+      return array.ptr();
+    }
+  };
+
+  CallKey() { words_.reserve(64); }
+  CallKey(const CallKey&) = delete;
+  CallKey& operator=(const CallKey&) = delete;
+  ~CallKey() {
+    for (size_t i = 0; i < count_; ++i) PyBuffer_Release(&at(i).buffer);
+  }
+
+  // False where the call cannot be remembered; no exception is set then.
+  bool read(const void* function, KeyKinds& kinds, const std::vector<nanobind::object>& names,
+            PyObject* out_name, PyObject* args, PyObject* options) {
+    kinds_ = &kinds;
+    word(reinterpret_cast<uintptr_t>(function));
+    const Py_ssize_t given = PyTuple_Size(args);
+    if (static_cast<size_t>(given) > names.size()) return false;
+    for (Py_ssize_t i = 0; i < given; ++i) {
+      if (!add_argument(static_cast<size_t>(i), names, out_name, PyTuple_GetItem(args, i))) return false;
+    }
+    PyObject* name = nullptr;
+    PyObject* value = nullptr;
+    for (Py_ssize_t at = 0; PyDict_Next(options, &at, &name, &value) != 0;) {
+      const size_t parameter = index_of(names, name);
+      if (parameter == names.size() || !add_argument(parameter, names, out_name, value)) return false;
+    }
+    return true;
+  }
+
+  const std::vector<uint64_t>& words() const { return words_; }
+  size_t hash() const {
+    uint64_t mixed = words_.size();
+    for (const uint64_t word : words_) {
+      mixed = (mixed ^ word) * 0x9E3779B97F4A7C15U;
+      mixed ^= mixed >> 32;
+    }
+    return static_cast<size_t>(mixed);
+  }
+  bool equals(const CallKey& other) const { return words_ == other.words_; }
+  size_t count() const { return count_; }
+  const Array& array(size_t i) const { return i < kFew ? few_[i] : *many_[i - kFew]; }
+  // What words name by its address.
+  const std::vector<nanobind::object>& named() const { return named_; }
+
+ private:
+  static constexpr size_t kFew = 6;
+  static constexpr size_t kMostWords = 1 << 14;
+  static constexpr int kDeepest = 4;
+  static constexpr uint8_t kFloatCode = 2;  // DLPack's; those below are of integers
+  enum Tag : uint64_t {
+    kAbsent = 1,
+    kArray,
+    kTrueOrFalse,
+    kInteger,
+    kFloat,
+    kText,
+    kTuple,
+    kList,
+    kNamed,
+    kRaw
+  };
+
+  static size_t index_of(const std::vector<nanobind::object>& names, PyObject* name) {
+    for (size_t i = 0; i < names.size(); ++i) {
+      if (names[i].ptr() == name) return i;
+    }
+    // A name that is not interned.
+    for (size_t i = 0; i < names.size(); ++i) {
+      if (PyUnicode_Compare(names[i].ptr(), name) == 0) return i;
+    }
+    return names.size();
+  }
+
+  void word(uint64_t value) { words_.push_back(value); }
+  void tagged(Tag tag, uint64_t rest = 0) { word(tag | rest << 8); }
+  void named(PyObject* object) {
+    tagged(kNamed);
+    word(reinterpret_cast<uintptr_t>(object));
+    named_.push_back(nanobind::borrow(object));
+  }
+
+  bool add_argument(size_t parameter, const std::vector<nanobind::object>& names, PyObject* out_name,
+                    PyObject* value) {
+    parameter_ = parameter;
+    is_out_ = names[parameter].ptr() == out_name;
+    word(parameter);
+    return add(value, -1, 0) && words_.size() <= kMostWords;
+  }
+
+  bool add(PyObject* value, Py_ssize_t place, int depth) {
+    PyTypeObject* const type = Py_TYPE(value);
+    if (reinterpret_cast<PyObject*>(type) == array_type) return add_array(value, value, place);
+    if (value == Py_None) return tagged(kAbsent), true;
+    if (type == &PyBool_Type) return tagged(kTrueOrFalse, value == Py_True), true;
+    if (type == &PyLong_Type) return add_integer(value);
+    if (type == &PyFloat_Type) {
+      tagged(kFloat);
+      word(std::bit_cast<uint64_t>(PyFloat_AsDouble(value)));
+      return true;
+    }
+    if (type == &PyTuple_Type || type == &PyList_Type) return add_several(value, type == &PyList_Type, depth);
+    if (type == &PyUnicode_Type) return add_text(value);
+    if (type == &PyType_Type) return named(value), true;
+    return add_other(value, type, place);
+  }
+
+  bool add_integer(PyObject* value) {
+    int overflow = 0;
+    const long long number = PyLong_AsLongLongAndOverflow(value, &overflow);
+    tagged(kInteger);
+    word(static_cast<uint64_t>(number));
+    return overflow == 0;
+  }
+
+  bool add_text(PyObject* value) {
+    Py_ssize_t size = 0;
+    const char* const text = PyUnicode_AsUTF8AndSize(value, &size);
+    if (text == nullptr) return PyErr_Clear(), false;
+    tagged(kText, static_cast<uint64_t>(size));
+    return add_bytes(text, static_cast<size_t>(size));
+  }
+
+  bool add_bytes(const void* bytes, size_t size) {
+    if (size > sizeof(uint64_t) * kMostWords) return false;
+    for (size_t at = 0; at < size; at += sizeof(uint64_t)) {
+      uint64_t eight = 0;
+      std::memcpy(&eight, static_cast<const char*>(bytes) + at, std::min(size - at, sizeof eight));
+      word(eight);
+    }
+    return true;
+  }
+
+  bool add_several(PyObject* value, bool is_list, int depth) {
+    // A copy, as a list may change meanwhile.
+    const auto items = is_list ? nanobind::steal(PyList_AsTuple(value)) : nanobind::borrow(value);
+    if (!items.is_valid()) return PyErr_Clear(), false;
+    const Py_ssize_t count = PyTuple_Size(items.ptr());
+    if (depth == kDeepest || static_cast<size_t>(count) > kMostWords) return false;
+    tagged(is_list ? kList : kTuple, static_cast<uint64_t>(count));
+    const size_t arrays = count_;
+    for (Py_ssize_t i = 0; i < count; ++i) {
+      // What lies deeper is no operand of its own.
+      if (!add(PyTuple_GetItem(items.ptr(), i), depth == 0 ? i : -1, depth + 1)) return false;
+      if (depth > 0 && count_ > arrays) return false;
+    }
+    if (is_list && count_ > arrays) held_.push_back(items);
+    return words_.size() <= kMostWords;
+  }
+
+  bool add_other(PyObject* value, PyTypeObject* type, Py_ssize_t place) {
+    try {
+      const KeyClass known = kinds_->of(type);
+      if (known.kind == KeyKind::kIdentity) return named(value), true;
+      if (known.kind == KeyKind::kValue) return named(kinds_->canonical(value).ptr()), true;
+      if (known.kind == KeyKind::kBytes) return add_scalar(value, type);
+      if (known.kind != KeyKind::kTensor) return false;
+      tagged(kNamed);
+      word(reinterpret_cast<uintptr_t>(type));  // which `kinds_` holds
+      if (known.table != nullptr) return add_tensor(value, *known.table, place);
+      const nanobind::object array = nanobind::handle(value).attr("numpy")();
+      return reinterpret_cast<PyObject*>(Py_TYPE(array.ptr())) == array_type &&
+             add_array(value, array, place);
+    } catch (nanobind::python_error&) {
+      return false;  // the rules have to say what is wrong
+    }
+  }
+
+  bool add_scalar(PyObject* value, PyTypeObject* type) {
+    Py_buffer buffer;
+    if (PyObject_GetBuffer(value, &buffer, PyBUF_SIMPLE) != 0) return PyErr_Clear(), false;
+    named(reinterpret_cast<PyObject*>(type));
+    tagged(kRaw, static_cast<uint64_t>(buffer.len));
+    const bool added = add_bytes(buffer.buf, static_cast<size_t>(buffer.len));
+    PyBuffer_Release(&buffer);
+    return added;
+  }
+
+  Array& added(PyObject* given, Py_ssize_t place) {
+    if (count_ >= kFew) many_.push_back(std::make_unique<Array>());
+    Array& array = at(count_++);
+    array.buffer.obj = nullptr;
+    array.given = given;
+    array.parameter = parameter_;
+    array.place = place;
+    return array;
+  }
+
+  bool add_array(PyObject* given, nanobind::handle array, Py_ssize_t place) {
+    Array& added = this->added(given, place);
+    const int flags = (is_out_ ? PyBUF_STRIDED : PyBUF_STRIDED_RO) | PyBUF_FORMAT;
+    if (PyObject_GetBuffer(array.ptr(), &added.buffer, flags) != 0) return PyErr_Clear(), false;
+    if (array.ptr() != given) added.array = nanobind::borrow(array);
+    added.data = added.buffer.buf;
+    const Py_buffer& buffer = added.buffer;
+    // The struct module's character for a number in the machine's byte order.
+    if (buffer.format == nullptr || buffer.format[0] == '\0' || buffer.format[1] != '\0') return false;
+    if (std::string_view("efdbhilqBHILQ").find(buffer.format[0]) == std::string_view::npos) return false;
+    tagged(kArray, static_cast<uint64_t>(buffer.format[0]) | static_cast<uint64_t>(buffer.ndim) << 8);
+    for (int d = 0; d < buffer.ndim; ++d) {
+      word(static_cast<uint64_t>(buffer.shape[d]));
+      word(static_cast<uint64_t>(buffer.strides[d]));
+    }
+    return true;
+  }
+
+  // Of a tensor DLPack does not tell what refuses it: that it takes part in automatic differentiation, or is
+  // negated when it is read.
+  bool add_tensor(PyObject* given, const ExchangeTable& table, Py_ssize_t place) {
+    nanobind::dlpack::dltensor tensor;
+    if (table.from_python(given, &tensor) != 0) return PyErr_Clear(), false;
+    const nanobind::handle object(given);
+    if (object.attr("requires_grad").ptr() != Py_False || object.attr("is_neg")().ptr() != Py_False)
+      return false;
+    void* const data = static_cast<std::byte*>(tensor.data) + tensor.byte_offset;
+    const uint64_t item = tensor.dtype.bits / 8U;
+    if (tensor.dtype.code > kFloatCode || tensor.dtype.lanes != 1 || item == 0 || tensor.strides == nullptr)
+      return false;
+    if (reinterpret_cast<uintptr_t>(data) % item != 0) return false;
+    added(given, place).data = data;
+    tagged(kArray, tensor.dtype.code | item << 8 | static_cast<uint64_t>(tensor.ndim) << 16);
+    word(static_cast<uint64_t>(tensor.device.device_type) << 32 |
+         static_cast<uint32_t>(tensor.device.device_id));
+    for (int d = 0; d < tensor.ndim; ++d) {
+      word(static_cast<uint64_t>(tensor.shape[d]));
+      word(static_cast<uint64_t>(tensor.strides[d]));
+    }
+    return true;
+  }
+
+  Array& at(size_t i) { return i < kFew ? few_[i] : *many_[i - kFew]; }
+
+  KeyKinds* kinds_ = nullptr;
+  std::vector<uint64_t> words_;
+  Array few_[kFew];
+  std::vector<std::unique_ptr<Array>> many_;
+  size_t count_ = 0;
+  std::vector<nanobind::object> named_;
+  std::vector<nanobind::object> held_;
+  size_t parameter_ = 0;
+  bool is_out_ = false;
+};
+
+}  // namespace anydml
