@@ -121,25 +121,6 @@ def test_nothing_is_read_beyond_inputs_that_are_streamed() -> None:
         assert_joined([at_the_end_of_a_page(piece) for piece in pieces_of(runs, STREAMED)], 1, offset=3)
 
 
-WAYS = [
-    ((1, 1, 1), "interleaved by shuffles"),
-    ((1,) * 20, "transposed in squares"),
-    ((4096, 4096), "long runs, each copied on its own"),
-    ((20, 30), "block by block"),
-]
-
-
-@pytest.mark.parametrize(("runs", "words"), WAYS)
-def test_plans_tell_their_way(runs: tuple[int, ...], words: str) -> None:
-    native = pytest.importorskip("anydml._native")
-    if "baseline" in os.environ.get("ANYDML_CPU", native.build_info()["instruction_sets"][0]) and runs == (1, 1, 1):
-        words = "block by block"
-    row = sum(runs)
-    inputs = [(5, [1000, run], [run, 1]) for run in runs]
-    plan = native.compile("JOIN", inputs, [(5, [1000, row], [row, 1])], {"Axis": [1]})
-    assert f", {words} (" in plan.description
-
-
 @pytest.mark.parametrize("offset", [0, 2, 16, 63])
 def test_streamed_elements_across_lines(offset: int) -> None:
     values = np.arange(STREAMED // 8, dtype=np.uint64).reshape(-1, 4)

@@ -1,4 +1,4 @@
-// Copies of runs, of elements apart from each other, and of many short runs at a time.
+// Strided copies: of runs, of elements apart from each other, and of many short runs at a time.
 #pragma once
 
 #include <algorithm>
@@ -11,13 +11,14 @@
 #include <utility>
 
 #include "core/layout.h"
+#include "join/tuning.h"
 #include "platform/isa.h"
 #include "simd/unaligned.h"
 
 ANYDML_ISA_BEGIN
 namespace {
 
-// 16 bytes, the widest that every instruction set moves at once, and 32, which most do.
+// 16 bytes, the widest that every instruction set moves at once, and 32, which most move.
 struct Chunk {
   uint64_t halves[2];
 };
@@ -25,7 +26,7 @@ struct WideChunk {
   uint64_t quarters[4];
 };
 
-// Two values that overlap where size < 2 * sizeof(T): to[0 .. size) = from[0 .. size).
+// Copies `size` bytes as two values, which overlap where size < 2 * sizeof(T).
 template <class T>
 inline void copy_ends(std::byte* to, const std::byte* from, int64_t size) {
   const int64_t last = size - static_cast<int64_t>(sizeof(T));
@@ -35,11 +36,10 @@ inline void copy_ends(std::byte* to, const std::byte* from, int64_t size) {
   store(to + last, back);
 }
 
-// A memcpy without the call, where that takes longer than what it saves.
+// An inline memcpy of few bytes, for which a call would take longer than the copy.
 inline void copy_short(std::byte* to, const std::byte* from, int64_t size) {
   constexpr int64_t kChunk = sizeof(WideChunk);
-  constexpr int64_t kMostShort = 256;
-  if (size > kMostShort) {
+  if (size > kInlineCopy) {
     std::memcpy(to, from, static_cast<size_t>(size));
   } else if (size >= kChunk) {
     for (int64_t i = 0; i < size - kChunk; i += kChunk) store(to + i, load<WideChunk>(from + i));
@@ -65,7 +65,7 @@ struct Runs {
   int64_t out_step;
 };
 
-// By value: what stores to bytes write might be anything that a reference leads to.
+// Runs are passed by value: a store to bytes might change anything that a reference refers to.
 using CopyRuns = void (*)(Runs runs, const std::byte* in, std::byte* out);
 
 inline void copy_runs_of_any_size(const Runs runs, const std::byte* in, std::byte* out) {
@@ -74,7 +74,7 @@ inline void copy_runs_of_any_size(const Runs runs, const std::byte* in, std::byt
   }
 }
 
-// In vectors of at most 32 bytes: those of 64, across two lines each, take twice the time from memory.
+// Copies by vectors of at most 32 bytes: those of 64, across two lines each, take twice the time from memory.
 template <size_t kSize>
 ANYDML_INLINE void copy_known(std::byte* to, const std::byte* from) {
   constexpr size_t kChunk = sizeof(WideChunk);
@@ -86,7 +86,7 @@ ANYDML_INLINE void copy_known(std::byte* to, const std::byte* from) {
   }
 }
 
-// A size that the compiler knows is a few loads and stores.
+// Copies runs of a size known when compiled, by a few loads and stores.
 template <size_t kSize>
 inline void copy_runs_of(const Runs runs, const std::byte* in, std::byte* out) {
   if (runs.in_step == kSize) {
@@ -97,7 +97,7 @@ inline void copy_runs_of(const Runs runs, const std::byte* in, std::byte* out) {
   }
 }
 
-// Nearly one: of kCount vectors, the last of which may overlap the one before it.
+// Copies runs of kCount vectors, the last of which may overlap the one before it.
 template <int64_t kCount>
 inline void copy_runs_of_vectors(const Runs runs, const std::byte* in, std::byte* out) {
   constexpr int64_t kChunk = sizeof(WideChunk);
@@ -130,7 +130,7 @@ inline CopyRuns choose_copy_of_runs(int64_t size) {
   return vectors < kCopiesOfVectors.size() ? kCopiesOfVectors[vectors] : copy_runs_of_any_size;
 }
 
-// The size that as few loads as copy so many bytes could copy; itself where it is too large to gain by that.
+// The largest size that takes no more loads than `size` does; `size` itself where nothing is gained by that.
 inline int64_t wide_size(int64_t size) {
   if (size > 64) return size;
   const auto bytes = static_cast<uint64_t>(size);
@@ -164,35 +164,34 @@ inline CopyElements choose_copy_of_elements(int64_t element_size) {
   }
 }
 
-// Offsets in both tensors.
-struct Place {
+// Byte offsets in both tensors.
+struct Offsets {
   int64_t in;
   int64_t out;
 };
 
-// Where a nest of loops is at a step, counted with the last loop fastest.
-inline Place place_of(std::span<const Loop> loops, int64_t step) {
-  Place place{0, 0};
+// The offsets that a nest of loops has reached at a step, counted with the last loop fastest.
+inline Offsets offsets_at(std::span<const Loop> loops, int64_t step) {
+  Offsets at{0, 0};
   for (size_t d = loops.size(); d-- > 1;) {
     const int64_t i = step % loops[d].size;
     step /= loops[d].size;
-    place.in += i * loops[d].in;
-    place.out += i * loops[d].out;
+    at.in += i * loops[d].in;
+    at.out += i * loops[d].out;
   }
-  if (!loops.empty()) place = {place.in + step * loops[0].in, place.out + step * loops[0].out};
-  return place;
+  if (!loops.empty()) at = {at.in + step * loops[0].in, at.out + step * loops[0].out};
+  return at;
 }
 
-// The elements [first, last) of a nest of loops around a run; `out` is the first one's place.
+// Copies the elements [first, last) of a nest of loops around a run; the first goes to `out`.
 inline void copy_nest(std::span<const Loop> loops, const Loop& run, CopyElements copy, int64_t first,
                       int64_t last, const std::byte* in, std::byte* out) {
-  const int64_t start = place_of(loops, first / run.size).out + first % run.size * run.out;
+  const int64_t start = offsets_at(loops, first / run.size).out + first % run.size * run.out;
   while (first < last) {
     const int64_t begin = first % run.size;
     const int64_t count = std::min(run.size - begin, last - first);
-    const Place place = place_of(loops, first / run.size);
-    copy({count, run.in, run.out}, in + place.in + begin * run.in,
-         out + (place.out + begin * run.out - start));
+    const Offsets at = offsets_at(loops, first / run.size);
+    copy({count, run.in, run.out}, in + at.in + begin * run.in, out + (at.out + begin * run.out - start));
     first += count;
   }
 }

@@ -1,4 +1,4 @@
-// JOIN: a copy of bits, whatever they mean.
+// JOIN: concatenation along an axis, a copy of bits whatever they mean.
 #include <algorithm>
 #include <cstdint>
 #include <memory>
@@ -10,13 +10,15 @@
 #include "core/registry.h"
 #include "join/copy.h"
 #include "join/nest.h"
+#include "join/policy.h"
+#include "join/row_pieces.h"
 #include "join/rows.h"
 #include "platform/isa.h"
 
 ANYDML_ISA_BEGIN
 namespace {
 
-// The dimensions before the axis, or those from it on, that an input and its place in the output share.
+// The dimensions before the axis, or those from it on, as loops over an input and its part of the output.
 std::vector<Loop> loops_before(const Layout& in, const Layout& out, size_t axis) {
   std::vector<Loop> loops;
   for (size_t d = 0; d < axis; ++d) loops.push_back({in.sizes[d], in.strides[d], out.strides[d]});
@@ -36,7 +38,7 @@ int64_t count_of(const std::vector<Loop>& loops) {
   return count;
 }
 
-// Whether the output's elements lie one behind the other in the order of the loops.
+// Whether a tensor's elements are contiguous in the order of the loops.
 bool is_packed(const std::vector<Loop>& loops, int64_t element_size, int64_t Loop::* stride) {
   for (size_t d = loops.size(); d-- > 0;) {
     if (loops[d].size > 1 && loops[d].*stride != element_size) return false;
@@ -49,8 +51,8 @@ bool continues(const Loop& outer, const Loop& inner) {
   return outer.in == inner.size * inner.in && outer.out == inner.size * inner.out;
 }
 
-// Merges the dimensions before the axis where every input and the output walk two as one, so that they stay
-// the same for all.
+// Merges neighbouring dimensions before the axis that are one in the memory of every input and of the output,
+// so that they stay the same for all.
 void fold_rows(std::vector<RowPiece>& pieces) {
   for (size_t d = pieces[0].rows.size(); d-- > 0;) {
     const bool single = pieces[0].rows[d].size == 1;
@@ -133,7 +135,7 @@ void check(const Request& request, size_t axis) {
   require(position == out.sizes.at(axis), "the inputs do not fill the output");
 }
 
-// Whether a row of the output, all that is behind one step of the dimensions before the axis, has no gaps.
+// Whether a row of the output, which is one step of the dimensions before the axis, is contiguous.
 bool has_packed_rows(const Layout& out, size_t axis) {
   return is_packed(loops_from(out, out, axis), size_of(out.type), &Loop::out);
 }
@@ -155,8 +157,9 @@ std::unique_ptr<Plan> make_join(const Request& request, std::string& reason) {
     JoinPolicy policy(rows);
     return std::make_unique<RowJoin>(std::move(rows), std::move(policy), description);
   }
-  return std::make_unique<NestJoin>(make_nests(request, axis), size_of(out.type),
-                                    description + ", element by element");
+  return std::make_unique<NestJoin>(
+      make_nests(request, axis), size_of(out.type),
+      description + ", element by element; declined: row algorithms (the output's rows have gaps)");
 }
 
 ANYDML_ISA_END

@@ -1,4 +1,4 @@
-// JOIN into an output whose rows have gaps or run backward: element by element.
+// Strided JOIN: element by element, into an output whose rows have gaps or run backward.
 #pragma once
 
 #include <algorithm>
@@ -17,11 +17,11 @@
 ANYDML_ISA_BEGIN
 namespace {
 
-// An input's elements [begin, end), counted through all inputs, as loops around a loop.
+// An input's elements [begin, end), counted through all inputs, as loops around the loop `elements`.
 struct NestPiece {
   int64_t begin;
   int64_t end;
-  int64_t out_start;  // of the input's place in the output, in bytes
+  int64_t out_start;  // offset in the output of the first one, in bytes
   std::vector<Loop> nest;
   Loop elements;
 };
@@ -51,7 +51,7 @@ class NestJoin final : public Plan {
       const auto* in = static_cast<const std::byte*>(inputs[piece - pieces_.begin()]);
       const int64_t begin = first - piece->begin;
       const int64_t end = std::min(last, piece->end) - piece->begin;
-      const int64_t start = place_of(piece->nest, begin / piece->elements.size).out +
+      const int64_t start = offsets_at(piece->nest, begin / piece->elements.size).out +
                             begin % piece->elements.size * piece->elements.out;
       copy_nest(piece->nest, piece->elements, copy_, begin, end, in, out + (piece->out_start + start));
     }
