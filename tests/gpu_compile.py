@@ -62,7 +62,7 @@ def main() -> None:
     Launch.compile = lambda launch, device, types: None  # type: ignore[method-assign]
     scans()
     # The same shapes as long lines.
-    scan.TILE, scan.LONG, scan.DEEP, scan.FLAT_TILE, scan.FEW = 8, 4, 4, 32, 10**6
+    scan.TILE, scan.LONG, scan.DEEP, scan.FLAT_TILE, scan.FEW_PROGRAMS = 8, 4, 4, 32, 10**6
     from anydml.functions._call import _compile
 
     _compile.cache_clear()

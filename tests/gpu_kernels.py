@@ -6,16 +6,16 @@ import triton
 import triton.language as tl
 
 from anydml.backends.triton.pooling.quantized_kernels import _rounded
-from anydml.backends.triton.scan.ops import joined, split
+from anydml.backends.triton.scan.ops import frexp, ldexp
 
 
 @triton.jit
 def take_apart(x, mantissas, exponents, whole, N: tl.constexpr):
     at = tl.arange(0, N)
-    mantissa, exponent = split(tl.load(x + at))
+    mantissa, exponent = frexp(tl.load(x + at))
     tl.store(mantissas + at, mantissa)
     tl.store(exponents + at, exponent)
-    tl.store(whole + at, joined(mantissa, exponent))
+    tl.store(whole + at, ldexp(mantissa, exponent))
 
 
 @triton.jit

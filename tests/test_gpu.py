@@ -94,7 +94,7 @@ def test_all_kernels_compile() -> None:
         "finish",
         "join_columns",
         "join_elements",
-        "join_pieces",
+        "join_packed_rows",
         "join_runs",
         "normalize",
         "pool",

@@ -33,7 +33,7 @@ def tiles(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> It
         small["FLAT_TILE"] = 32
         small["PIECES"] = {size: 512 * size for size in (2, 4, 8)}
         small["FACTORS"] = 512
-        small["FEW"] = 10**6 if request.param == "chain" else 0
+        small["FEW_PROGRAMS"] = 10**6 if request.param == "chain" else 0
         for name, value in small.items():
             monkeypatch.setattr(f"{scan}.{name}", value)
     _compile.cache_clear()
@@ -69,10 +69,10 @@ def test_scans(operation: str, dtype: type, shape: tuple[int, ...], axis: int, t
 
 @on_gpu
 def test_a_scan_runs_again_and_again(torch: Any, place: Any, tiles: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A chain uses its words again: beyond their last mark, beside another stream, and after a launch that failed."""
+    """A chain uses its words again: beyond their last epoch, beside another stream, and after a launch that failed."""
     from anydml.backends.triton.launch import Launch
 
-    monkeypatch.setattr("anydml.backends.triton.scan.plan.LAST_MARK", 2)
+    monkeypatch.setattr("anydml.backends.triton.scan.plan.LAST_EPOCH", 2)
     device, t = Device(GPU), tensor((2, 70))
     desc = DML_CUMULATIVE_SUMMATION_OPERATOR_DESC(InputTensor=t, OutputTensor=t, Axis=1)
     operator = device.compile_operator(device.create_operator(desc))

@@ -39,7 +39,7 @@ class Launch:
     Args:
         kernel: decorated with triton.jit.
         programs: their number.
-        arguments: integers behind the pointers, tuples of them too.
+        arguments: integers after the pointers, tuples of them too.
         constants: by name, in the order of the signature.
         types: what the pointers point to, of Triton's types; None for the tensor's own.
     """

@@ -2,7 +2,7 @@
 
 Those of GEMM where the process allows it, as PyTorch has no call that allows it to one product alone.
 
-TF32 has the 10 bits behind the point that FLOAT16 has, and the range of FLOAT32, so that nothing overflows; sums are
+TF32 has the 10 fraction bits of FLOAT16, and the range of FLOAT32, so that nothing overflows; sums are
 held in single precision.
 """
 

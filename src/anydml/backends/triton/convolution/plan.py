@@ -1,4 +1,4 @@
-"""CONVOLUTION of FLOAT32 on a GPU: PyTorch's call, and a bias and RELU in one pass behind it."""
+"""CONVOLUTION of FLOAT32 on a GPU: PyTorch's call, and a bias and RELU in one pass after it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def plan(
     if activation is not None and activation.name != "ACTIVATION_RELU":
         return Declined("this kernel fuses no activation but ACTIVATION_RELU")
     if activation is None and bias is None:
-        return Declined("there is nothing to do behind the convolution")
+        return Declined("nothing follows the convolution")
     constants = {"HAS_BIAS": bias is not None, "HAS_RELU": activation is not None}
     launch = by_channel(convolution_kernels.finish, y.sizes, constants)
     if isinstance(launch, Declined):

@@ -58,7 +58,7 @@ def join_runs(
 def join_columns(
     addresses, units, y, width, rows, y_row, WORD: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr
 ):
-    """Rows of runs so short that a program takes a word of each: COLUMNS words of ROWS output rows.
+    """Interleaves rows of short runs word by word: a program writes COLUMNS words of ROWS output rows.
 
     units: (width, 3): for each word of an output row the input, where in its rows it is, the input's row stride.
     """
@@ -71,14 +71,14 @@ def join_columns(
     x = tl.load(addresses + tl.load(unit, mask=is_column, other=0)).to(tl.pointer_type(WORD))
     x += tl.load(unit + 1, mask=is_column, other=0)
     x_row = tl.load(unit + 2, mask=is_column, other=0)
-    # Loaded with rows innermost, as they are nearest in most inputs, and turned to be stored.
+    # Loaded with rows innermost, as they are adjacent in most inputs, and transposed to be stored.
     words = tl.load(x[:, None] + row[None, :] * x_row[:, None], mask=is_column[:, None] & (row < rows)[None, :])
     place = row[:, None] * y_row + column[None, :]
     tl.store(y + place, tl.trans(words), mask=(row < rows)[:, None] & is_column[None, :])
 
 
 @triton.jit
-def join_pieces(
+def join_packed_rows(
     addresses,
     units,
     y,
@@ -89,8 +89,9 @@ def join_pieces(
     COLUMNS: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
-    """Rows of WIDTH words of 1 or 2 bytes, on end in the output, rows of all inputs being x_row words apart: put
-    together to `count` words of 4 bytes. A program writes BLOCK times WIDTH of those, COLUMNS being no less.
+    """Rows of WIDTH words of 1 or 2 bytes, contiguous in the output, packed into `count` words of 4 bytes.
+
+    Rows of all inputs are x_row words apart. A program writes BLOCK times WIDTH packed words; COLUMNS is WIDTH or more.
 
     units: as for join_columns.
     """
@@ -101,9 +102,9 @@ def join_pieces(
     group = tl.arange(0, BLOCK)[:, None]
     place = group * WIDTH + column
     mask = (column < WIDTH) & (place < count - start * WIDTH)
-    together = tl.zeros((BLOCK, COLUMNS), tl.int32)
+    packed = tl.zeros((BLOCK, COLUMNS), tl.int32)
     for i in tl.static_range(PIECES):
-        # PIECES rows have WIDTH larger words: what each is made of is the same in all of them.
+        # PIECES rows fill WIDTH packed words, which are made of the same places in every such group of rows.
         piece = column * PIECES + i
         x = tl.zeros((1, COLUMNS), tl.int64)
         for k in tl.static_range(WIDTH):
@@ -112,8 +113,8 @@ def join_pieces(
             x = tl.where(piece % WIDTH == k, first, x)
         x = (x + piece // WIDTH * x_row * SIZE).to(tl.pointer_type(WORD))
         value = tl.load(x + group * PIECES * x_row, mask=mask, other=0)
-        together |= (value.to(tl.int32) & ((1 << 8 * SIZE) - 1)) << (8 * SIZE * i)
-    tl.store(y + start * WIDTH + place, together, mask=mask)
+        packed |= (value.to(tl.int32) & ((1 << 8 * SIZE) - 1)) << (8 * SIZE * i)
+    tl.store(y + start * WIDTH + place, packed, mask=mask)
 
 
 @triton.jit

@@ -19,17 +19,17 @@ from ..launch import LARGE, Launch, Planned, Tensors, next_power_of_2
 from . import kernels as join_kernels
 
 TILE_BYTES = 32 << 10
-"""That a program copies."""
-SHORT = 16
-"""Words of a run; up to so many of the mean run are interleaved."""
-FEW = 4
-"""Words of a row, at most, that are put together to larger ones."""
+"""Bytes that a program copies."""
+SHORT_RUN = 16
+"""Words of the mean run, up to which rows are interleaved column by column."""
+NARROW_ROW = 4
+"""Words of a row, up to which several rows are packed into larger words."""
 BLOCK, BLOCKS = 1024, 16
-"""Elements that a program copies at once, and how often, where strides allow no more than one by one."""
+"""Elements that a program copies at once, and how often, where strides let it copy element by element alone."""
 _KEPT = 64
 """Tables of addresses that a compiled operator keeps."""
-_WRITTEN = (4, 16, 64)
-"""Addresses that a launch takes as arguments: the fewest that do."""
+_ADDRESS_COUNTS = (4, 16, 64)
+"""Addresses that a launch may take as arguments; it takes the fewest that are enough."""
 
 _WORDS = {1: tl.int8, 2: tl.int16, 4: tl.int32, 8: tl.int64}
 
@@ -42,7 +42,7 @@ class Piece:
     x: tuple[int, ...]
     y: tuple[int, ...]
     start: int
-    """In the output."""
+    """Bytes before it in the output."""
 
     def as_rows(self, item: int) -> tuple[int, int, int, int] | None:
         """The number of rows, the bytes of a row and the distances of rows in x and y, where a row is contiguous."""
@@ -65,23 +65,23 @@ def _pieces(inputs: Sequence[Layout], y: Layout, axis: int) -> list[Piece]:
 
 
 class Addresses:
-    """Tables of addresses on the device, kept for the inputs that come again.
+    """Tables of addresses on the device, kept for inputs that are joined again.
 
-    A kernel writes them, from its arguments: whatever uses a table on the same stream comes behind, and a graph that is
-    captured writes its own at each replay. So none is shared with another stream, or with a graph.
+    A kernel writes them from its arguments, so that whatever uses a table on the same stream comes after, and a graph
+    that is captured writes its own at each replay. So none is shared with another stream, or with a graph.
     """
 
     def __init__(self, count: int, device: torch.device) -> None:
         self._device = device
-        self._size = next((size for size in _WRITTEN if size >= count), _WRITTEN[-1])
+        self._size = next((size for size in _ADDRESS_COUNTS if size >= count), _ADDRESS_COUNTS[-1])
         self._launches = -(-count // self._size)
         constants = {"COUNT": self._size}
         self.launch = Launch(join_kernels.write_addresses, 1, (0, (LARGE,) * self._size), constants, (tl.int64,), 1)
         self._tables: dict[tuple[int, bytes], _Table] = {}
 
-    def table(self, lane: int, places: bytes) -> _Table:
-        """Of addresses of 8 bytes each, for what is launched on a stream."""
-        key = lane, places
+    def table(self, stream: int, places: bytes) -> _Table:
+        """The table of these addresses, 8 bytes each, for launches on a stream."""
+        key = stream, places
         found = self._tables.get(key)
         if found is None:
             found = self.write(places)
@@ -103,7 +103,7 @@ class Addresses:
 class _Table(NamedTuple):
     addresses: torch.Tensor
     alignment: int
-    """That all of them have, up to 16."""
+    """The alignment that all addresses have, up to 16."""
 
 
 def plan(
@@ -123,24 +123,24 @@ def plan(
 
     def planned(alignment: int) -> _Copy:
         size = min(alignment, 8)
-        if len(runs) > 1 and count > 1 and sum(run.size for run in runs) <= SHORT * size * len(runs):
+        if len(runs) > 1 and count > 1 and sum(run.size for run in runs) <= SHORT_RUN * size * len(runs):
             return _by_columns(runs, count, y_row, size)
         return _by_runs(runs, count, y_row, size, alignment == 16)
 
     width = sum(run.size for run in runs)
-    is_short = count > 1 and len(runs) >= 2 and width <= FEW * step and step < 4
+    is_short = count > 1 and len(runs) >= 2 and width <= NARROW_ROW * step and step < 4
     is_even = y_row == width and width * count % 4 == 0 and len({run.x_row for run in runs}) == 1
-    together = _by_pieces(runs, count, step) if is_short and is_even else None
-    return _kernel(planned, step, item, len(pieces), device, together)
+    packed = _packed_rows(runs, count, step) if is_short and is_even else None
+    return _kernel(planned, step, item, len(pieces), device, packed)
 
 
 class _Run(NamedTuple):
-    """What a row has of an input, in bytes."""
+    """The run of an input in each row, in bytes."""
 
     size: int
     x_row: int
     start: int
-    """In the output's row."""
+    """Bytes before it in a row of the output."""
 
 
 class _Copy(NamedTuple):
@@ -154,25 +154,25 @@ _units_of_graphs: dict[int, torch.Tensor] = {}
 
 
 def _kernel(
-    planned: Callable[[int], _Copy], step: int, item: int, count: int, device: str, together: _Copy | None = None
+    planned: Callable[[int], _Copy], step: int, item: int, count: int, device: str, packed: _Copy | None = None
 ) -> Planned:
-    """A kernel whose words divide `step` bytes, one for each alignment that addresses may have; and `together`, where
-    there is one, where the output alone begins at a multiple of 4."""
+    """A kernel whose words divide `step` bytes, one for each alignment that addresses may have; and `packed`, which
+    needs no more than an output that begins at a multiple of 4."""
     place = torch.device(device)
     addresses = Addresses(count, place)
     copies = {step >> i: planned(step >> i) for i in range(5) if step >> i >= min(item, step)}
     # Copied while we wait, so that every stream may read them.
-    usual = together or copies[step]
+    usual = packed or copies[step]
     units_of = {id(it): torch.tensor(it.units, dtype=torch.int64).to(place) for it in (usual, *copies.values())}
 
     def run_at(inputs: Tensors, outputs: Tensors, places: bytes) -> None:
-        lane, read = stream_key_of(place), places[: 8 * count]
-        table = addresses.write(read) if lane is None else addresses.table(lane, read)
+        stream, read = stream_key_of(place), places[: 8 * count]
+        table = addresses.write(read) if stream is None else addresses.table(stream, read)
         out = outputs[0]
-        is_even = together is not None and out.data_ptr() % 4 == 0
+        is_even = packed is not None and out.data_ptr() % 4 == 0
         copy = usual if is_even else copies[gcd(step, out.data_ptr(), table.alignment)]
         units = units_of[id(copy)]
-        if lane is None:
+        if stream is None:
             _units_of_graphs[id(units)] = units
         copy.launch(table.addresses, units, out)
 
@@ -185,18 +185,22 @@ def _kernel(
 
 def _by_runs(runs: list[_Run], rows: int, y_row: int, size: int, even: bool) -> _Copy:
     columns = min(next_power_of_2(max(run.size for run in runs) // size), TILE_BYTES // size)
-    tall = min(TILE_BYTES // (columns * size), next_power_of_2(rows))
+    tile_rows = min(TILE_BYTES // (columns * size), next_power_of_2(rows))
     units: list[tuple[int, ...]] = [
         (i, first, run.size // size, run.x_row // size, run.start // size)
         for i, run in enumerate(runs)
         for first in range(0, run.size // size, columns)
     ]
-    constants = {"WORD": _WORDS[size], "ROWS": tall, "COLUMNS": columns, "EVEN": even}
+    constants = {"WORD": _WORDS[size], "ROWS": tile_rows, "COLUMNS": columns, "EVEN": even}
     arguments = len(units), rows, y_row // size
     launch = Launch(
-        join_kernels.join_runs, len(units) * -(-rows // tall), arguments, constants, (tl.int64, tl.int64, _WORDS[size])
+        join_kernels.join_runs,
+        len(units) * -(-rows // tile_rows),
+        arguments,
+        constants,
+        (tl.int64, tl.int64, _WORDS[size]),
     )
-    return _Copy(launch, units, f"{rows} rows of runs, by tiles of {tall} x {columns * size} bytes")
+    return _Copy(launch, units, f"{rows} rows of runs, by tiles of {tile_rows} x {columns * size} bytes")
 
 
 def _by_columns(runs: list[_Run], rows: int, y_row: int, size: int) -> _Copy:
@@ -204,28 +208,30 @@ def _by_columns(runs: list[_Run], rows: int, y_row: int, size: int) -> _Copy:
         (i, column, run.x_row // size) for i, run in enumerate(runs) for column in range(run.size // size)
     ]
     columns = min(next_power_of_2(len(units)), 64)
-    tall = max(TILE_BYTES // 8 // (columns * size), 1)
-    constants = {"WORD": _WORDS[size], "ROWS": tall, "COLUMNS": columns}
+    tile_rows = max(TILE_BYTES // 8 // (columns * size), 1)
+    constants = {"WORD": _WORDS[size], "ROWS": tile_rows, "COLUMNS": columns}
     arguments = len(units), rows, y_row // size
-    programs = -(-rows // tall) * -(-len(units) // columns)
+    programs = -(-rows // tile_rows) * -(-len(units) // columns)
     launch = Launch(join_kernels.join_columns, programs, arguments, constants, (tl.int64, tl.int64, _WORDS[size]))
-    return _Copy(launch, units, f"{rows} rows of short runs, by tiles of {tall} x {columns * size} bytes")
+    return _Copy(
+        launch, units, f"{rows} rows of short runs interleaved, by tiles of {tile_rows} x {columns * size} bytes"
+    )
 
 
-def _by_pieces(runs: list[_Run], rows: int, size: int) -> _Copy:
+def _packed_rows(runs: list[_Run], rows: int, size: int) -> _Copy:
     units: list[tuple[int, ...]] = [
         (i, column, run.x_row // size) for i, run in enumerate(runs) for column in range(run.size // size)
     ]
     width, count = len(units), rows * len(units) * size // 4
     constants = {"WORD": _WORDS[size], "WIDTH": width, "COLUMNS": next_power_of_2(width), "BLOCK": BLOCK}
     launch = Launch(
-        join_kernels.join_pieces,
+        join_kernels.join_packed_rows,
         -(-count // (BLOCK * width)),
         (count, runs[0].x_row // size),
         constants,
         (tl.int64, tl.int64, tl.int32),
     )
-    return _Copy(launch, units, f"{rows} rows of {width} words, put together by {4 // size}")
+    return _Copy(launch, units, f"{rows} rows of {width} words, {4 // size} packed into one store")
 
 
 def _by_elements(pieces: list[Piece], item: int) -> _Copy:
@@ -242,4 +248,4 @@ def _by_elements(pieces: list[Piece], item: int) -> _Copy:
     launch = Launch(
         join_kernels.join_elements, len(units), (len(units),), constants, (tl.int64, tl.int64, _WORDS[item])
     )
-    return _Copy(launch, units, "by element")
+    return _Copy(launch, units, "element by element")

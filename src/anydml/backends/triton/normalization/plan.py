@@ -54,7 +54,7 @@ def plan(
 
 def by_channel(kernel: Any, sizes: Sequence[int], constants: dict[str, Any]) -> Launch | Declined:
     """A launch on rows of one channel each, of packed sizes, in blocks: the kernel takes `inner`, `channels` and
-    `blocks`, and BLOCK behind the other constants."""
+    `blocks`, and BLOCK after the other constants."""
     inner = prod(sizes[2:])
     block = min(max(next_power_of_2(inner), SMALLEST), LARGEST)
     blocks = -(-inner // block)

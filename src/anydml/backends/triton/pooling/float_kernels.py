@@ -13,18 +13,18 @@ def _tap(
 ):  # fmt: skip
     """What a tap adds to the best, or the sum, and how many taps counted before and with it.
 
-    ROWS and COLUMNS: a window's stride, padding before and behind, and dilation.
+    ROWS and COLUMNS: a window's stride, padding before and after, and dilation.
     """
     row, column = top + i * ROWS[3], left + j * COLUMNS[3]
     is_inside = mask & (row >= 0) & (row < height) & (column >= 0) & (column < width)
     if IS_MAXIMUM:
-        # Of a NaN and a number the number.
+        # The maximum of a NaN and a number is the number.
         best = tl.maximum(best, tl.load(x + row * width + column, mask=is_inside, other=float("nan")))
         count += is_inside.to(tl.int32)
     else:
         best += tl.load(x + row * width + column, mask=is_inside, other=0.0).to(tl.float64)
         if WITH_PADDING:
-            # Not what lies beyond the padding, where the last place was rounded up.
+            # A ceiling size may reach beyond the padding, where taps do not count.
             count += ((row < height + ROWS[2]) & (column < width + COLUMNS[2])).to(tl.int32)
         else:
             count += is_inside.to(tl.int32)
@@ -37,7 +37,7 @@ def pool(
     IS_MAXIMUM: tl.constexpr, WITH_PADDING: tl.constexpr, UNROLLED: tl.constexpr,
     HEIGHT: tl.constexpr, WIDTH: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """Maxima or averages of windows of HEIGHT x WIDTH taps, of planes that follow each other."""
+    """Maxima or averages of windows of HEIGHT x WIDTH taps, of contiguous planes."""
     at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     mask = at < outputs
     row = at // out_width

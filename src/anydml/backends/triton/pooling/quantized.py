@@ -1,4 +1,4 @@
-"""QUANTIZED_LINEAR_AVERAGE_POOLING on a GPU: whole planes, dense windows row by row, or any window."""
+"""QUANTIZED_LINEAR_AVERAGE_POOLING on a GPU: whole planes reduced, dense windows by sliding sums, or any window."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ from . import quantized_kernels as pooling_kernels
 BLOCK = 1024
 """Outputs of a program that takes any window."""
 UNROLLED = 32
-"""Taps of a window whose loops are unrolled."""
+"""Taps up to which the loops over a window are unrolled."""
 MOST_TAPS = 257
-"""Of a window whose sum of bytes 16 bits hold."""
-HIGHEST = 16
-"""Of windows whose rows' sums a thread keeps."""
+"""Taps up to which a sum of bytes fits 16 bits."""
+MOST_HEIGHT = 16
+"""The height up to which a thread keeps the sums of a window's rows."""
 LANES, STRIP, ROWS = 128, 56, 4
-"""Of a program that goes down the rows: its groups of 4 columns, its rows of outputs at most, and those in a group."""
+"""What a program has that goes down the rows: groups of 4 columns, rows of outputs at most, and rows of a group."""
 MOST_WORDS = 48
-"""Words read for a group, about: fewer rows are in one where it took more."""
+"""Words read for a group, about: a group has fewer rows where it would take more."""
 PLANE_TILE = 2048
 """Words of whole planes that a program reads at once."""
 PROGRAMS = 1024
-"""So many there are, before one takes several planes."""
+"""Programs there are at least before one takes several planes."""
 
 
 @dataclass(frozen=True)
 class Geometry:
-    """Windows over (batch, channel, depth, height, width); what is of spatial dimensions alone is of the last three."""
+    """Windows over (batch, channel, depth, height, width); tuples of three are of depth, height and width."""
 
     windows: tuple[int, ...]
     strides: tuple[int, ...]
@@ -50,9 +50,9 @@ class Geometry:
     x: Layout
     y: Layout
     steps: tuple[int, ...]
-    """Of scales and zero points from channel to channel; 0 where all share one value."""
+    """Strides of scales and zero points from channel to channel; 0 where all share one value."""
     types: tuple[torch.dtype | None, ...]
-    """Of the input, the output, and scales and zero points."""
+    """Types of the input, the output, scales and zero points."""
 
     @classmethod
     def of(cls, spec: OperatorSpec, desc: OperatorDesc, inputs: Sequence[Layout | None], y: Layout) -> Geometry:
@@ -75,14 +75,14 @@ class Geometry:
         )
 
     @property
-    def most(self) -> tuple[int, ...]:
-        """So many taps of a window are inside the input, at most."""
+    def taps_inside(self) -> tuple[int, ...]:
+        """Taps of a window that are inside the input, at most."""
         per_dimension = zip(self.windows, self.x.sizes[2:], self.dilations, strict=True)
         return tuple(min(window, (n - 1) // step + 1) for window, n, step in per_dimension)
 
     @property
     def reach(self) -> int:
-        """The largest of the numbers that places are computed with, or more."""
+        """A bound of the numbers that offsets are computed with."""
         layouts = sum(
             sum((n - 1) * step for n, step in zip(it.sizes, it.strides, strict=True)) for it in (self.x, self.y)
         )
@@ -99,7 +99,7 @@ class Geometry:
 
 
 def _in_five(layout: Layout) -> Layout:
-    """With a depth of 1 where it has none. Elements have one byte: strides count elements."""
+    """The layout with a depth of 1 where it has none. Elements have one byte, so strides count elements."""
     missing = 5 - len(layout.sizes)
     sizes, strides = layout.sizes, layout.strides
     return Layout(layout.type, (*sizes[:2], *(1,) * missing, *sizes[2:]), (*strides[:2], *(0,) * missing, *strides[2:]))
@@ -113,9 +113,9 @@ def plan(
     count = _count_of_whole_planes(geometry)
     if count is not None and prod(geometry.x.sizes[:2]) < 2**31 - PLANE_TILE:
         return _whole_planes(geometry, count)
-    by_rows = _by_rows(geometry, f"pooling by windows of {window}, by rows")
-    if by_rows is not None:
-        return by_rows
+    sliding = _sliding_sums(geometry, f"average pooling, windows of {window}, sliding sums")
+    if sliding is not None:
+        return sliding
     any_window = _any_window(geometry)
 
     def run(inputs: Tensors, outputs: Tensors) -> None:
@@ -123,7 +123,7 @@ def plan(
         any_window(x, outputs[0], *quantisation)
 
     launches = [(any_window, geometry.types)]
-    return Planned(f"pooling by windows of {window}, each by itself", run, launches)
+    return Planned(f"average pooling, windows of {window}, each by itself", run, launches)
 
 
 def _any_window(geometry: Geometry) -> Launch:
@@ -144,35 +144,35 @@ def _any_window(geometry: Geometry) -> Launch:
         geometry.dilations,
     )
     constants = {
-        **dict(zip(("KD", "KH", "KW"), geometry.most, strict=True)),
-        "UNROLLED": prod(geometry.most) <= UNROLLED,
+        **dict(zip(("KD", "KH", "KW"), geometry.taps_inside, strict=True)),
+        "UNROLLED": prod(geometry.taps_inside) <= UNROLLED,
         "BLOCK": BLOCK,
         **geometry.constants,
         "INCLUDE_PADDING": geometry.include_padding,
         "INDEX": tl.int64 if max(geometry.reach, number) >= 2**31 - BLOCK else tl.int32,
-        "TOTAL": tl.int64 if prod(geometry.most) * 255 >= 2**31 else tl.int32,
+        "TOTAL": tl.int64 if prod(geometry.taps_inside) * 255 >= 2**31 else tl.int32,
     }
     return Launch(pooling_kernels.pool_windows, -(-number // BLOCK), arguments, constants)
 
 
-def _by_rows(geometry: Geometry, description: str) -> Planned | None:
-    """Where rows are packed and windows dense."""
+def _sliding_sums(geometry: Geometry, description: str) -> Planned | None:
+    """Sliding sums down the rows, where these are packed and windows dense."""
     x, y = geometry.x, geometry.y
     if (
         x.strides[4] != 1
         or y.strides[4] != 1
         or set(geometry.dilations) != {1}
-        or not geometry.strides[1] <= geometry.windows[1] <= HIGHEST
+        or not geometry.strides[1] <= geometry.windows[1] <= MOST_HEIGHT
         or geometry.strides[2] not in (1, 2)
         or prod(geometry.windows) > MOST_TAPS
         or max(*x.sizes[2:], *y.sizes[2:], *geometry.starts, *geometry.ends) >= 2**28
     ):
         return None
     strips = -(-y.sizes[3] // STRIP)
-    most = -(-y.sizes[3] // strips)
+    strip_rows = -(-y.sizes[3] // strips)
     words = geometry.windows[0] * geometry.strides[1] * (3 * geometry.strides[2] + geometry.windows[2] + 6) // 4
-    rows = min(ROWS, most, max(MOST_WORDS // words, 1))
-    groups = -(-most // rows)
+    rows = min(ROWS, strip_rows, max(MOST_WORDS // words, 1))
+    groups = -(-strip_rows // rows)
     lanes = prod(y.sizes[:3]) * -(-y.sizes[4] // 4)
 
     @cache
@@ -238,11 +238,11 @@ def _whole_planes(geometry: Geometry, count: int) -> Planned:
     @cache
     def launch(alignment: int) -> Launch:
         unit = max(alignment // 4, 1)
-        # A word more where planes begin anywhere.
+        # Planes that begin anywhere may need a word more.
         words = size // alignment if alignment > 1 else size // 4 + 2
         block = min(max(next_power_of_2(words * unit) // 2, 32 * unit), PLANE_TILE)
         blocks = -(-words * unit // block)
-        abreast = min(PLANE_TILE // block, next_power_of_2(planes // PROGRAMS + 1))
+        planes_per_program = min(PLANE_TILE // block, next_power_of_2(planes // PROGRAMS + 1))
         arguments = (
             geometry.steps,
             planes,
@@ -255,7 +255,7 @@ def _whole_planes(geometry: Geometry, count: int) -> Planned:
             *y.strides[:2],
         )
         constants = {
-            "PLANES": abreast,
+            "PLANES": planes_per_program,
             "BLOCK": block,
             "BLOCKS": blocks if blocks <= 2 else 0,
             "UNIT": unit,
@@ -266,7 +266,7 @@ def _whole_planes(geometry: Geometry, count: int) -> Planned:
             "TOTAL": tl.int64 if size * 255 >= 2**31 - 2**20 else tl.int32,
         }
         types = (tl.int32,) if alignment > 1 else ()
-        return Launch(pooling_kernels.average_planes, -(-planes // abreast), arguments, constants, types)
+        return Launch(pooling_kernels.average_planes, -(-planes // planes_per_program), arguments, constants, types)
 
     def launch_for(address: int) -> Launch:
         bits = address | size | x_channel | x_batch
@@ -276,4 +276,4 @@ def _whole_planes(geometry: Geometry, count: int) -> Planned:
         tensor, *quantisation = inputs
         launch_for(tensor.data_ptr())(tensor, outputs[0], *quantisation)
 
-    return Planned("pooling of whole planes", run, [(launch_for(0), geometry.types)])
+    return Planned("average pooling of whole planes", run, [(launch_for(0), geometry.types)])

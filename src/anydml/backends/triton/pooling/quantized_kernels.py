@@ -1,6 +1,6 @@
-"""Triton kernels of QUANTIZED_LINEAR_AVERAGE_POOLING: exact sums of integers, quantised by the specification's formula.
+"""Triton kernels of QUANTIZED_LINEAR_AVERAGE_POOLING: exact sums of integers, requantised by its formula.
 
-A scale that is not a finite number above 0 gives the output zero point, as looking at it would mean to wait.
+A scale that is not a finite number above 0 gives the output zero point: to refuse it the host would have to wait.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import triton.language as tl
 
 @triton.jit
 def _zero_point(pointer, offset, mask):
-    """0 where there is none."""
+    """The zero points, or 0 where the tensor is absent."""
     if pointer is not None:
         value = tl.load(pointer + offset, mask=mask, other=0).to(tl.int32)
     else:
@@ -22,19 +22,19 @@ def _zero_point(pointer, offset, mask):
 @triton.jit
 def _scales(channel, input_scale, output_scale, steps, mask):
     """Both scales in double precision, and whether they can be used."""
-    given = tl.load(input_scale + channel * steps[0], mask=mask, other=1.0)
-    wanted = tl.load(output_scale + channel * steps[2], mask=mask, other=1.0)
+    in_scale = tl.load(input_scale + channel * steps[0], mask=mask, other=1.0)
+    out_scale = tl.load(output_scale + channel * steps[2], mask=mask, other=1.0)
     most: tl.constexpr = 3.4028234663852886e38
-    is_usable = (given > 0) & (given <= most) & (wanted > 0) & (wanted <= most)
-    return given.to(tl.float64), wanted.to(tl.float64), is_usable
+    is_usable = (in_scale > 0) & (in_scale <= most) & (out_scale > 0) & (out_scale <= most)
+    return in_scale.to(tl.float64), out_scale.to(tl.float64), is_usable
 
 
 @triton.jit
-def _quantise(total, count, given, wanted, is_usable, zero_point, LOWEST: tl.constexpr):
+def _quantise(total, count, in_scale, out_scale, is_usable, zero_point, LOWEST: tl.constexpr):
     """q = round_half_even((S * input_scale) / (count * output_scale)) + output_zero_point, saturated."""
     is_counted = is_usable & (count > 0)
-    q = (total.to(tl.float64) * given) / tl.where(is_counted, count.to(tl.float64) * wanted, 1.0)
-    # Beyond these it saturates whatever the zero point is; within, 1.5 * 2^52 added and taken away rounds half to even.
+    q = (total.to(tl.float64) * in_scale) / tl.where(is_counted, count.to(tl.float64) * out_scale, 1.0)
+    # Beyond these it saturates whatever the zero point is; 1.5 * 2^52 added and subtracted rounds half to even.
     q = tl.minimum(tl.maximum(q, -1024.0), 1024.0)
     magic: tl.constexpr = 6755399441055744.0
     q = (q + magic) - magic
@@ -43,8 +43,8 @@ def _quantise(total, count, given, wanted, is_usable, zero_point, LOWEST: tl.con
 
 
 @triton.jit
-def _above(i):
-    """2^52 + i, of an integer that is not negative, in double precision: its bits need no conversion."""
+def _as_double(i):
+    """2^52 + i in double precision, of an integer that is not negative: its bits are set without a conversion."""
     return (i.to(tl.int64) | 0x4330000000000000).to(tl.float64, bitcast=True)
 
 
@@ -63,7 +63,7 @@ def _rounded(total, factor):
 
 @triton.jit
 def _taps(origin, size, end, window, dilation):
-    """Of the taps at origin, origin + dilation, ...: the first inside the input, how many are inside, and how many lie
+    """For the taps at origin, origin + dilation, ...: the first inside the input, how many are inside, and how many lie
     before the end of the declared padding."""
     first = tl.where(origin < 0, (dilation - 1 - origin) // dilation, 0)
     to_last = size - 1 - origin
@@ -103,8 +103,11 @@ def pool_windows(
     INDEX: tl.constexpr,
     TOTAL: tl.constexpr,
 ):
-    """A program computes BLOCK outputs, the last dimension first. sizes, windows etc. are of depth, height and width;
-    x_strides and y_strides of batch and channel too. At most KD, KH and KW taps are inside the input."""
+    """A program computes BLOCK outputs, the last dimension first.
+
+    sizes, windows etc. are of depth, height and width; x_strides and y_strides of batch and channel too. At most
+    KD, KH and KW taps are inside the input.
+    """
     output = tl.program_id(0).to(INDEX) * BLOCK + tl.arange(0, BLOCK)
     mask = output < outputs
     w = output % out_sizes[2]
@@ -141,9 +144,9 @@ def pool_windows(
     inside = inside_d.to(tl.int64) * inside_h * inside_w
     count = declared_d.to(tl.float64) * declared_h * declared_w if INCLUDE_PADDING else inside
     total = total.to(tl.int64) - inside * _zero_point(input_zero_point, channel * steps[1], mask)
-    given, wanted, is_usable = _scales(channel, input_scale, output_scale, steps, mask)
+    in_scale, out_scale, is_usable = _scales(channel, input_scale, output_scale, steps, mask)
     out_zero_point = _zero_point(output_zero_point, channel * steps[3], mask)
-    q = _quantise(total, count, given, wanted, is_usable, out_zero_point, LOWEST)
+    q = _quantise(total, count, in_scale, out_scale, is_usable, out_zero_point, LOWEST)
     place = batch * y_strides[0] + channel * y_strides[1] + d * y_strides[2] + h * y_strides[3] + w * y_strides[4]
     tl.store(y + place, q.to(y.dtype.element_ty), mask=mask)
 
@@ -231,9 +234,9 @@ def average_planes(
         # From the multiple of 4 at or before it; no word without an element is read.
         skipped = (start.to(tl.int64) & 3).to(tl.int32)
         start = (start.to(tl.int64) & -4).to(tl.pointer_type(tl.int32))
-    # These are on their way while planes are summed.
-    given, wanted, is_usable = _scales(channel, input_scale, output_scale, steps, is_plane)
-    each = _zero_point(input_zero_point, channel * steps[1], is_plane) + (128 if SIGNED else 0)
+    # Loads of these overlap the sums of planes.
+    in_scale, out_scale, is_usable = _scales(channel, input_scale, output_scale, steps, is_plane)
+    unsigned_zero = _zero_point(input_zero_point, channel * steps[1], is_plane) + (128 if SIGNED else 0)
     out_zero_point = _zero_point(output_zero_point, channel * steps[3], is_plane)
     total = tl.zeros((PLANES, BLOCK), TOTAL)
     if BLOCKS > 0:
@@ -243,8 +246,8 @@ def average_planes(
         for first in range(0, words * UNIT, BLOCK):
             total += _sum_bytes(start, skipped, is_plane, first, words * UNIT, size, BLOCK, IN_WORDS, SIGNED)
     counts = tl.zeros((PLANES,), tl.float64) + count
-    difference = tl.sum(total, 1).to(tl.int64) - each.to(tl.int64) * size
-    q = _quantise(difference, counts, given, wanted, is_usable, out_zero_point, LOWEST)
+    difference = tl.sum(total, 1).to(tl.int64) - unsigned_zero.to(tl.int64) * size
+    q = _quantise(difference, counts, in_scale, out_scale, is_usable, out_zero_point, LOWEST)
     tl.store(y + batch * y_batch + channel * y_channel, q.to(y.dtype.element_ty), mask=is_plane)
 
 
@@ -351,7 +354,7 @@ def pool_rows(
     OUT_WORDS: tl.constexpr,
     INDEX: tl.constexpr,
 ):
-    """Dense windows over rows: a thread computes 4 neighbours in each row of a strip, from sums of pairs of bytes.
+    """Sliding sums of dense windows: a thread computes 4 adjacent outputs in each row of a strip, two bytes at a time.
 
     Strides count bytes; sizes, starts and ends are of depth, height and width, strides of batch, channel, depth and
     height. SHIFT is how far before output 0's first column the first word begins.
@@ -368,14 +371,14 @@ def pool_rows(
     channel = (rest % channels).to(tl.int64)
     batch = (rest // channels).to(tl.int64)
 
-    given, wanted, is_usable = _scales(channel, input_scale, output_scale, steps, is_lane)
+    in_scale, out_scale, is_usable = _scales(channel, input_scale, output_scale, steps, is_lane)
     in_zero_point = _zero_point(input_zero_point, channel * steps[1], is_lane)
     out_zero_point = _zero_point(output_zero_point, channel * steps[3], is_lane)
     # What is outside the input is taken to be the zero point: it adds nothing to a sum of differences from it.
     fill = (in_zero_point & 0xFF) * 0x01010101
-    each = in_zero_point + (128 if SIGNED else 0)
-    fill_row = each * (KD * KW * 0x10001)
-    bias = _above(each * (KD * KH * KW))
+    unsigned_zero = in_zero_point + (128 if SIGNED else 0)
+    fill_row = unsigned_zero * (KD * KW * 0x10001)
+    bias = _as_double(unsigned_zero * (KD * KH * KW))
 
     from_d = d * STRIDE_D - starts[0]
     _, inside_d, declared_d = _taps(from_d, sizes[0], ends[0], KD, 1)
@@ -383,7 +386,7 @@ def pool_rows(
     for j in tl.static_range(4):
         _, inside_w, declared_w = _taps((word * 4 + j) * STRIDE - starts[2], sizes[2], ends[2], KW, 1)
         counted = KH * (declared_d * declared_w if INCLUDE_PADDING else inside_d * inside_w)
-        factor = given / (tl.maximum(counted, 1).to(tl.float64) * wanted)
+        factor = in_scale / (tl.maximum(counted, 1).to(tl.float64) * out_scale)
         # From 512 on, every total but 0 saturates.
         factors += (tl.where(is_usable, tl.minimum(factor, 512.0), 0.0),)
 
@@ -399,13 +402,13 @@ def pool_rows(
     edges = (column, masks, is_depth, fill)
     height = tl.where(is_lane, out_sizes[1], 0)
 
-    # Rows are read in groups: while one is averaged, what the next one takes besides is on its way. So a strip begins
-    # before its first average.
+    # Rows are read in groups: the loads of the next group overlap the averages of this one. So a strip begins before
+    # its first average.
     NEW: tl.constexpr = ROWS * STRIDE_H
     HELD: tl.constexpr = KH - STRIDE_H + NEW
     BEFORE: tl.constexpr = (HELD + NEW - 1) // NEW
     h = (top - BEFORE * ROWS) * STRIDE_H - starts[1]
-    # From the last row of a strip, or of the input, on, the same is read again.
+    # Beyond the last row of a strip, or of the input, that row is read again.
     last = tl.minimum((top + groups * ROWS - 1) * STRIDE_H - starts[1] + KH, sizes[1]) - 1
     start = x + batch * x_strides[0] + channel * x_strides[1] + from_d.to(tl.int64) * x_strides[2] + column
     start += tl.minimum(tl.maximum(h + HELD, 0), sizes[1] - 1).to(tl.int64) * x_strides[3]
@@ -427,7 +430,7 @@ def pool_rows(
             start += steps_to[i]
 
         if group >= 0:
-            # A factor takes all rows of a window to count: where fewer do, it grows.
+            # The factors assume that all rows of a window count; where fewer do, they grow.
             shares = (tl.full((), 1.0, tl.float64),) * ROWS
             if (h < 0) | (h + HELD > sizes[1]):
                 shares = ()
@@ -438,7 +441,7 @@ def pool_rows(
             one = ones[0]
             two = twos[0]
             for r in tl.static_range(ROWS):
-                # Of a high window it is cheaper to add the rows that come in, and to take away those that go out.
+                # For a high window it is cheaper to add the rows that enter, and to subtract those that leave.
                 if r == 0 or KH <= 2 * STRIDE_H:
                     one = ones[r * STRIDE_H]
                     two = twos[r * STRIDE_H]
@@ -454,7 +457,7 @@ def pool_rows(
                 for j in tl.static_range(4):
                     half = one if j // STRIDE % 2 == 0 else two
                     total = (half >> 16) & 0xFFFF if j * STRIDE // 2 % 2 == 1 else half & 0xFFFF
-                    q = _rounded(_above(total) - bias, factors[j] * shares[r])
+                    q = _rounded(_as_double(total) - bias, factors[j] * shares[r])
                     q = tl.minimum(tl.maximum(q, LOWEST - out_zero_point), LOWEST + 255 - out_zero_point)
                     if OUT_WORDS:
                         packed += q << (8 * j)

@@ -1,4 +1,7 @@
-"""Triton kernels of scans in which programs go along a line together: see ``scan_kernels.py``."""
+"""Triton kernel of a chained scan: programs share a line, and look back at what those before them have published.
+
+The shape of tiles, and what a product is held in, are described in ``tile.py``.
+"""
 
 from __future__ import annotations
 
@@ -6,77 +9,79 @@ import triton
 import triton.language as tl
 
 from .ops import (
+    aggregates_of,
     along_axis,
     along_lines,
-    behind,
-    combined,
+    combine,
+    exclusive_prefix,
     line_offsets,
     load_along,
+    mark_contiguous,
     multiply,
     offset_along,
-    on_from,
-    onward,
+    propagate,
     read_along,
-    reduced,
-    spread,
-    totals_of,
+    reduce_along,
+    scan_from_carry,
 )
-from .tile import walk
+from .tile import scan_consecutive_tiles
 
 
 @triton.jit
-def _halves(tally):
-    """The bits of a tally as integers of 32 bits each, in int64; the upper one only of 64."""
-    if tally.dtype.primitive_bitwidth == 64:
-        bits = tally.to(tl.int64, bitcast=True)
+def _halves(accumulator):
+    """The bits of an accumulator as two integers of 32 bits in int64; the upper one is of 64-bit types alone."""
+    if accumulator.dtype.primitive_bitwidth == 64:
+        bits = accumulator.to(tl.int64, bitcast=True)
     else:
-        bits = tally.to(tl.int32, bitcast=True).to(tl.int64)
+        bits = accumulator.to(tl.int32, bitcast=True).to(tl.int64)
     return bits & 0xFFFFFFFF, (bits >> 32) & 0xFFFFFFFF
 
 
 @triton.jit
-def _publish(words, tally, exponent, mask, mark, SCALED: tl.constexpr, STRIDE: tl.constexpr):
-    """Writes a tally for other programs to await: in words of 64 bits, of which the upper half is this launch's mark.
+def _publish(words, accumulator, exponent, mask, epoch, SCALED: tl.constexpr, STRIDE: tl.constexpr):
+    """Publishes an aggregate or a prefix in words of 64 bits, of which the upper half is this launch's epoch.
 
-    So nothing depends on the order in which words become visible.
+    Each word says by itself whether it is valid, so nothing depends on the order in which words become visible.
     """
-    lower, upper = _halves(tally)
-    tl.atomic_xchg(words, lower | mark, mask=mask, sem="relaxed")
-    if tally.dtype.primitive_bitwidth == 64:
-        tl.atomic_xchg(words + STRIDE, upper | mark, mask=mask, sem="relaxed")
+    lower, upper = _halves(accumulator)
+    tl.atomic_xchg(words, lower | epoch, mask=mask, sem="relaxed")
+    if accumulator.dtype.primitive_bitwidth == 64:
+        tl.atomic_xchg(words + STRIDE, upper | epoch, mask=mask, sem="relaxed")
     if SCALED:
-        tl.atomic_xchg(words + 2 * STRIDE, (exponent.to(tl.int64) & 0xFFFFFFFF) | mark, mask=mask, sem="relaxed")
+        tl.atomic_xchg(words + 2 * STRIDE, (exponent.to(tl.int64) & 0xFFFFFFFF) | epoch, mask=mask, sem="relaxed")
 
 
 @triton.jit
-def _await(words, mask, mark, IDENTITY: tl.constexpr, SCALED: tl.constexpr, TALLY: tl.constexpr, STRIDE: tl.constexpr):
-    """Tallies that programs publish or have published; the identity elsewhere."""
-    WIDE: tl.constexpr = TALLY.primitive_bitwidth == 64
+def _await(
+    words, mask, epoch, IDENTITY: tl.constexpr, SCALED: tl.constexpr, ACCUMULATOR: tl.constexpr, STRIDE: tl.constexpr
+):
+    """Waits for published values, and returns them; the identity where `mask` is not set."""
+    WIDE: tl.constexpr = ACCUMULATOR.primitive_bitwidth == 64
     lower = tl.zeros(mask.shape, tl.int64)
     upper = tl.zeros(mask.shape, tl.int64)
     power = tl.zeros(mask.shape, tl.int64)
     is_written = False
     while not is_written:
-        lower = tl.load(words, mask=mask, other=mark, volatile=True)
-        other_marks = lower ^ mark
+        lower = tl.load(words, mask=mask, other=epoch, volatile=True)
+        other_epochs = lower ^ epoch
         if WIDE:
-            upper = tl.load(words + STRIDE, mask=mask, other=mark, volatile=True)
-            other_marks |= upper ^ mark
+            upper = tl.load(words + STRIDE, mask=mask, other=epoch, volatile=True)
+            other_epochs |= upper ^ epoch
         if SCALED:
-            power = tl.load(words + 2 * STRIDE, mask=mask, other=mark, volatile=True)
-            other_marks |= power ^ mark
-        is_written = tl.max((other_marks >> 32).to(tl.int32)) == 0
+            power = tl.load(words + 2 * STRIDE, mask=mask, other=epoch, volatile=True)
+            other_epochs |= power ^ epoch
+        is_written = tl.max((other_epochs >> 32).to(tl.int32)) == 0
     if WIDE:
-        tally = ((lower & 0xFFFFFFFF) | (upper << 32)).to(TALLY, bitcast=True)
+        accumulator = ((lower & 0xFFFFFFFF) | (upper << 32)).to(ACCUMULATOR, bitcast=True)
     else:
-        tally = lower.to(tl.int32).to(TALLY, bitcast=True)
-    return tl.where(mask, tally, IDENTITY).to(TALLY), power.to(tl.int32)
+        accumulator = lower.to(tl.int32).to(ACCUMULATOR, bitcast=True)
+    return tl.where(mask, accumulator, IDENTITY).to(ACCUMULATOR), power.to(tl.int32)
 
 
 @triton.jit
-def _before_piece(
+def _look_back(
     words,
-    mark,
+    epoch,
     block,
     blocks,
     piece,
@@ -92,58 +97,59 @@ def _before_piece(
     LINES: tl.constexpr,
     PRODUCT: tl.constexpr,
     SCALED: tl.constexpr,
-    TALLY: tl.constexpr,
+    ACCUMULATOR: tl.constexpr,
 ):
-    """Publishes the total of a program's piece, and awaits those of all before: of each line what they come to.
+    """Look-back of a chained scan: publishes the aggregate of a program's piece, and returns its exclusive prefix.
 
-    GROUP pieces are a group, GROUP groups a great group; the last piece of each publishes what it comes to, of a great
-    group with all before. A program awaits the pieces before in its group, the groups before in its great group, and
-    the great groups before: the order of combining is the same on every run. Pieces are taken in turn by a counter, so
-    that those awaited are of programs that run already, whatever else does.
+    GROUP pieces are a group, and GROUP groups a super-tile. The last piece of a group publishes the group's aggregate,
+    and that of a super-tile the inclusive prefix up to its end. A program waits for the pieces before it in its group,
+    the groups before that in its super-tile, and the prefix of the super-tiles before, so values are combined in the
+    same order on every run. A program takes its piece by a ticket, a counter in memory, so that those it waits for
+    belong to programs that run already, in whatever order the GPU starts them.
 
-    words: the counter in the first of 16; then for each piece, group and great group, WORDS for each of the LINES
+    words: the ticket counter in the first of 16; then for each piece, group and super-tile, WORDS for each of the LINES
     lines, numbered by `column`, of a block. SPAN is GROUP, or as many as give each thread an element: fewer elements
     than threads make code of many times the length.
     """
     IDENTITY: tl.constexpr = 1 if PRODUCT else 0
-    # (piece, group or great group, block, word, line)
+    # (piece, group or super-tile, block, word, line)
     step = blocks * (WORDS * LINES)
     of_pieces = words + 16 + block * (WORDS * LINES) + along_lines(column, DIM)
     of_groups = of_pieces + pieces * step
-    of_greats = of_groups + tl.cdiv(pieces, GROUP) * step
+    of_super_tiles = of_groups + tl.cdiv(pieces, GROUP) * step
     here = tl.full((1, 1, 1), 0, tl.int32)
     slot = along_axis(1, SPAN, DIM, tl.int32)
     group = piece // GROUP
-    great = group // GROUP
+    super_tile = group // GROUP
     if (piece + 1) % GROUP:
-        _publish(of_pieces + (piece + here) * step, total, power, is_line, mark, SCALED, LINES)
+        _publish(of_pieces + (piece + here) * step, total, power, is_line, epoch, SCALED, LINES)
     is_before = is_line & (slot < piece % GROUP)
     earlier, exponent = _await(
-        of_pieces + (group * GROUP + slot) * step, is_before, mark, IDENTITY, SCALED, TALLY, LINES
+        of_pieces + (group * GROUP + slot) * step, is_before, epoch, IDENTITY, SCALED, ACCUMULATOR, LINES
     )
-    inside, inside_exponent = reduced(earlier, exponent, DIM, SCALED, PRODUCT)
+    inside, inside_exponent = reduce_along(earlier, exponent, DIM, SCALED, PRODUCT)
     if (piece + 1) % GROUP == 0:
-        whole, whole_exponent = combined(inside, inside_exponent, total, power, SCALED, PRODUCT)
-        _publish(of_groups + (group + here) * step, whole, whole_exponent, is_line, mark, SCALED, LINES)
-    # All great groups before in the first place, then the groups before in this one.
-    is_before = is_line & (slot <= group % GROUP) & (slot + great > 0)
-    place = tl.where(slot == 0, of_greats + great * step, of_groups + (great * GROUP + slot - 1) * step)
-    earlier, exponent = _await(place, is_before, mark, IDENTITY, SCALED, TALLY, LINES)
-    carry, carry_exponent = reduced(earlier, exponent, DIM, SCALED, PRODUCT)
-    carry, carry_exponent = combined(carry, carry_exponent, inside, inside_exponent, SCALED, PRODUCT)
+        whole, whole_exponent = combine(inside, inside_exponent, total, power, SCALED, PRODUCT)
+        _publish(of_groups + (group + here) * step, whole, whole_exponent, is_line, epoch, SCALED, LINES)
+    # The prefix of the super-tiles before comes first, then the groups before in this one.
+    is_before = is_line & (slot <= group % GROUP) & (slot + super_tile > 0)
+    place = tl.where(slot == 0, of_super_tiles + super_tile * step, of_groups + (super_tile * GROUP + slot - 1) * step)
+    earlier, exponent = _await(place, is_before, epoch, IDENTITY, SCALED, ACCUMULATOR, LINES)
+    carry, carry_exponent = reduce_along(earlier, exponent, DIM, SCALED, PRODUCT)
+    carry, carry_exponent = combine(carry, carry_exponent, inside, inside_exponent, SCALED, PRODUCT)
     if (piece + 1) % (GROUP * GROUP) == 0:
-        all_so_far, last_exponent = onward(carry, carry_exponent, total, power, SCALED, PRODUCT)
-        _publish(of_greats + (great + 1 + here) * step, all_so_far, last_exponent, is_line, mark, SCALED, LINES)
+        prefix, last_exponent = propagate(carry, carry_exponent, total, power, SCALED, PRODUCT)
+        _publish(of_super_tiles + (super_tile + 1 + here) * step, prefix, last_exponent, is_line, epoch, SCALED, LINES)
     return carry, carry_exponent
 
 
-@triton.jit(do_not_specialize=["mark", "taken", "zero"])
+@triton.jit(do_not_specialize=["epoch", "first_ticket", "zero"])
 def scan_chain(
     x,
     y,
     words,
-    mark,
-    taken,
+    epoch,
+    first_ticket,
     zero,
     n,
     x_axis,
@@ -161,73 +167,73 @@ def scan_chain(
     PARTS: tl.constexpr,
     DEPTH: tl.constexpr,
     DIM: tl.constexpr,
-    TURNED: tl.constexpr,
+    TRANSPOSED: tl.constexpr,
     PAIRS: tl.constexpr,
     PRODUCT: tl.constexpr,
     SCALED: tl.constexpr,
-    TALLY: tl.constexpr,
+    ACCUMULATOR: tl.constexpr,
     EXCLUSIVE: tl.constexpr,
     REVERSE: tl.constexpr,
     INDEX: tl.constexpr,
 ):
-    """A program scans a piece of its lines, TILES tiles, behind the total of all before it, which others publish.
+    """A program scans a piece of its lines, TILES tiles, on from the prefix of all pieces before, which others publish.
 
-    words: written by launches before, with other marks from 1 to 2^31 - 1, which have taken `taken` pieces in all, or
-    all 0.
+    words: all 0, or written by launches before, with other epochs from 1 to 2^31 - 1; `first_ticket` is the number of
+    tickets that these have taken.
 
-    DIM being 1, a piece's parts are TILES * DEPTH long, as so the threads need each other once for all tiles; TURNED,
-    it has one part, which all threads scan, line by line.
+    Where DIM is 1, a piece's parts are TILES * DEPTH long, so that threads need each other once for all tiles. Where
+    TRANSPOSED, it has one part, which all threads scan, line by line.
     """
     IDENTITY: tl.constexpr = 1 if PRODUCT else 0
     SIZE: tl.constexpr = TILES * PARTS * DEPTH
     blocks = tl.cdiv(line_count, LINES)
     pieces = tl.cdiv(n, SIZE)
-    mark = tl.cast(mark, tl.int64) << 32
-    turn = (tl.atomic_add(words, 1, sem="relaxed") - taken).to(tl.int32)
-    block = turn % blocks
-    piece = turn // blocks
+    epoch = tl.cast(epoch, tl.int64) << 32
+    ticket = (tl.atomic_add(words, 1, sem="relaxed") - first_ticket).to(tl.int32)
+    block = ticket % blocks
+    piece = ticket // blocks
     column = tl.arange(0, LINES)
     line = block.to(INDEX) * LINES + column
     x_at, y_at = line_offsets(line, sizes, x_strides, y_strides, LOOPS)
     is_line = along_lines(line < line_count, DIM)
-    x_lines = x + along_lines(spread(x_at, zero, DIM, PAIRS), DIM)
-    y_lines = y + along_lines(spread(y_at, zero, DIM, PAIRS), DIM)
+    x_lines = x + along_lines(mark_contiguous(x_at, zero, DIM, PAIRS), DIM)
+    y_lines = y + along_lines(mark_contiguous(y_at, zero, DIM, PAIRS), DIM)
     start = tl.cast(pieces - 1 - piece if REVERSE else piece, INDEX) * SIZE
-    # Four elements multiplied plainly stay in the range of float64: only what they come to is split.
+    # Four elements multiplied plainly stay in the range of float64: only their product is split.
     if DIM == 1:
         along = along_axis(PARTS, DEPTH, 1, INDEX, TILES * DEPTH)
-        totals = tl.full((PARTS, 1, LINES), IDENTITY, TALLY)
+        totals = tl.full((PARTS, 1, LINES), IDENTITY, ACCUMULATOR)
         powers = tl.zeros((PARTS, 1, LINES), tl.int32)
         values = load_along(x_lines, along + start, x_axis, is_line, n, 1, IDENTITY, "")
         for tile in range(TILES):
-            given = values
+            current = values
             next_at = along + start + tl.cast(tile + 1, INDEX) * DEPTH
             values = load_along(x_lines, next_at, x_axis, is_line & (tile + 1 < TILES), n, 1, IDENTITY, "")
             if SCALED:
-                given = tl.reduce(tl.reshape(given.to(TALLY), (PARTS, DEPTH // 4, 4, LINES)), 2, multiply)
-            total, power = totals_of(given, 1, SCALED, PRODUCT, TALLY)
-            totals, powers = combined(totals, powers, total, power, SCALED, PRODUCT)
-        total, power = reduced(totals, powers, 0, SCALED, PRODUCT)
+                current = tl.reduce(tl.reshape(current.to(ACCUMULATOR), (PARTS, DEPTH // 4, 4, LINES)), 2, multiply)
+            total, power = aggregates_of(current, 1, SCALED, PRODUCT, ACCUMULATOR)
+            totals, powers = combine(totals, powers, total, power, SCALED, PRODUCT)
+        total, power = reduce_along(totals, powers, 0, SCALED, PRODUCT)
     elif SCALED:
         at = along_axis(4, SIZE // 4, 2, INDEX) + start
-        values = load_along(x_lines, at, x_axis, is_line, n, 2, IDENTITY, "").to(TALLY)
-        fours, _ = reduced(values, values, 0, False, PRODUCT)
-        total, power = totals_of(fours, 2, SCALED, PRODUCT, TALLY)
+        values = load_along(x_lines, at, x_axis, is_line, n, 2, IDENTITY, "").to(ACCUMULATOR)
+        quads, _ = reduce_along(values, values, 0, False, PRODUCT)
+        total, power = aggregates_of(quads, 2, SCALED, PRODUCT, ACCUMULATOR)
     else:
         at = along_axis(TILES * PARTS, DEPTH, 2, INDEX) + start
         values = load_along(x_lines, at, x_axis, is_line, n, 2, IDENTITY, "")
-        totals, powers = totals_of(values, 2, SCALED, PRODUCT, TALLY)
-        total, power = reduced(totals, powers, 0, SCALED, PRODUCT)
+        totals, powers = aggregates_of(values, 2, SCALED, PRODUCT, ACCUMULATOR)
+        total, power = reduce_along(totals, powers, 0, SCALED, PRODUCT)
 
-    carry, carry_exponent = _before_piece(
-        words, mark, block, blocks, piece, pieces, column, is_line, total, power,
-        DIM, GROUP, SPAN, WORDS, LINES, PRODUCT, SCALED, TALLY,
+    carry, carry_exponent = _look_back(
+        words, epoch, block, blocks, piece, pieces, column, is_line, total, power,
+        DIM, GROUP, SPAN, WORDS, LINES, PRODUCT, SCALED, ACCUMULATOR,
     )  # fmt: skip
-    # Read again, from a cache: what waits should hold few registers, so that many do.
-    if TURNED:
+    # Elements are read again, from a cache: a program that waits should hold few registers, so that many fit.
+    if TRANSPOSED:
         carry, carry_exponent = tl.permute(carry, (0, 2, 1)), tl.permute(carry_exponent, (0, 2, 1))
-    if DIM == 1 and not TURNED:
-        carry, carry_exponent = behind(carry, carry_exponent, totals, powers, 1, SCALED, PRODUCT, REVERSE)
+    if DIM == 1 and not TRANSPOSED:
+        carry, carry_exponent = exclusive_prefix(carry, carry_exponent, totals, powers, 1, SCALED, PRODUCT, REVERSE)
         depth = along_axis(1, DEPTH, 1, INDEX)
         last = along_axis(PARTS, 1, 1, INDEX, TILES * DEPTH) + (0 if REVERSE else DEPTH - 1)
         next_start = start + tl.cast(TILES - 1 if REVERSE else 0, INDEX) * DEPTH
@@ -236,22 +242,22 @@ def scan_chain(
         )
         for tile in range(TILES):
             at = along + next_start
-            given = values
+            current = values
             beside = ends
             next_start = start + tl.cast(TILES - 2 - tile if REVERSE else tile + 1, INDEX) * DEPTH
             is_next = is_line & (tile + 1 < TILES)
             values, ends = read_along(
                 x_lines, along, depth, last, next_start, x_axis, is_next, n, DEPTH, 1, EXCLUSIVE, REVERSE, IDENTITY
             )
-            result, carry, carry_exponent = on_from(
-                carry, carry_exponent, given, beside, SCALED, PRODUCT, TALLY, EXCLUSIVE, REVERSE
+            result, carry, carry_exponent = scan_from_carry(
+                carry, carry_exponent, current, beside, SCALED, PRODUCT, ACCUMULATOR, EXCLUSIVE, REVERSE
             )
             target = y_lines + offset_along(at, y_axis, 1)
             tl.store(
                 target, result.to(y_lines.dtype.element_ty), mask=is_line & (at < n), eviction_policy="evict_first"
             )
     else:
-        walk(
+        scan_consecutive_tiles(
             x_lines, y_lines, start, TILES, x_axis, y_axis, is_line, n, carry, carry_exponent,
-            PARTS, DEPTH, 2, TURNED, TILES == 1, PRODUCT, SCALED, TALLY, EXCLUSIVE, REVERSE, INDEX,
+            PARTS, DEPTH, 2, TRANSPOSED, TILES == 1, PRODUCT, SCALED, ACCUMULATOR, EXCLUSIVE, REVERSE, INDEX,
         )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Triton kernels of scans over few lines side by side: see ``scan_kernels.py``."""
+"""Triton kernel of scans over few adjacent lines, transposed in shared memory: see ``tile.py``."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import triton
 import triton.language as tl
 
 from .ops import (
-    behind,
-    combined,
+    aggregates_of,
+    apply_prefix,
+    combine,
+    exclusive_prefix,
     line_offsets,
-    onward,
-    reduced,
+    propagate,
+    reduce_along,
     scan_parts,
-    tallies_of,
-    totals_of,
 )
 
 
@@ -30,22 +30,22 @@ def _in_memory(
     SIZE: tl.constexpr,
     LINES: tl.constexpr,
     WIDTH: tl.constexpr,
-    NEAR: tl.constexpr,
+    ADJACENT: tl.constexpr,
     USED: tl.constexpr,
-    APART: tl.constexpr,
+    PITCH: tl.constexpr,
     LOW: tl.constexpr,
-    SAME: tl.constexpr,
+    SAME_STRIDES: tl.constexpr,
     LOOPS: tl.constexpr,
 ):
-    """Of each element of a tile in the order of memory its places in x, in y and in the tile, and its step along the
-    axis; a step beyond all where there is none."""
+    """For each element of a tile in the order of memory: its offsets in x, in y and in the tile, and its step along the
+    axis. A place without an element has a step beyond all."""
     at = tl.arange(0, SIZE * LINES)
-    step = at % APART // NEAR
-    column = at // APART * NEAR + at % NEAR
+    step = at % PITCH // ADJACENT
+    column = at // PITCH * ADJACENT + at % ADJACENT
     is_there = (step < SIZE) & (column < USED) & (line + column < line_count)
     x_at, y_at = line_offsets(line + column, sizes, x_strides, y_strides, LOOPS)
     x_at += step * x_axis + zero
-    y_at = x_at if SAME else y_at + step * y_axis + zero
+    y_at = x_at if SAME_STRIDES else y_at + step * y_axis + zero
     # In the tile LOW depths lie side by side, then columns, each a line of a part.
     DEPTH: tl.constexpr = SIZE * LINES // WIDTH
     depth = step % DEPTH
@@ -54,23 +54,23 @@ def _in_memory(
 
 
 @triton.jit
-def _turned(
+def _transposed(
     flat,
     depth,
     PARTS: tl.constexpr,
     DEPTH: tl.constexpr,
     LINES: tl.constexpr,
-    NEAR: tl.constexpr,
+    ADJACENT: tl.constexpr,
     USED: tl.constexpr,
-    APART: tl.constexpr,
+    PITCH: tl.constexpr,
     IDENTITY: tl.constexpr,
 ):
-    """The elements of each part at these depths, given a tile in the order of memory; the identity outside the tile."""
+    """The elements of each part at these depths of a tile in the order of memory; the identity outside the tile."""
     column = tl.arange(0, PARTS * LINES)[None, :]
     line = tl.minimum(column % LINES, USED - 1)
     step = column // LINES * DEPTH + depth[:, None]
     is_there = (step >= 0) & (step < PARTS * DEPTH)
-    index = line // NEAR * APART + line % NEAR + tl.where(is_there, step, 0) * NEAR
+    index = line // ADJACENT * PITCH + line % ADJACENT + tl.where(is_there, step, 0) * ADJACENT
     SHAPE: tl.constexpr = (1, depth.shape[0], PARTS * LINES)
     tile = tl.reshape(tl.gather(flat, tl.reshape(index, (depth.shape[0] * PARTS * LINES,)), 0), SHAPE)
     return tl.where(is_there[None, :, :], tile, IDENTITY).to(flat.dtype)
@@ -92,23 +92,24 @@ def scan_narrow(
     LINES: tl.constexpr,
     PARTS: tl.constexpr,
     DEPTH: tl.constexpr,
-    NEAR: tl.constexpr,
+    ADJACENT: tl.constexpr,
     USED: tl.constexpr,
-    APART: tl.constexpr,
+    PITCH: tl.constexpr,
     LOW: tl.constexpr,
-    SAME: tl.constexpr,
+    SAME_STRIDES: tl.constexpr,
     PRODUCT: tl.constexpr,
     SCALED: tl.constexpr,
-    TALLY: tl.constexpr,
+    ACCUMULATOR: tl.constexpr,
     EXCLUSIVE: tl.constexpr,
     REVERSE: tl.constexpr,
     INDEX: tl.constexpr,
 ):
-    """A program scans USED lines, of which NEAR and NEAR lie side by side, tile after tile along the axis.
+    """A program scans USED lines, of which ADJACENT at a time lie side by side, tile after tile along
+    the axis.
 
-    In memory's order a tile's elements are those of the first NEAR lines, step by step, and APART elements on those of
-    the next. That, and the LOW depths that lie side by side before they are written, keep threads from waiting for the
-    same bank of the memory that they share. SAME says that x and y have the same strides.
+    In the order of memory a tile has the elements of the first ADJACENT lines, step by step, and PITCH elements further
+    those of the next. That, and the LOW depths that lie side by side before they are written, avoid bank conflicts in
+    shared memory. SAME_STRIDES says that x and y have the same strides.
     """
     IDENTITY: tl.constexpr = 1 if PRODUCT else 0
     SIZE: tl.constexpr = PARTS * DEPTH
@@ -116,9 +117,9 @@ def scan_narrow(
     line = tl.program_id(0).to(INDEX) * USED
     x_at, y_at, place, step = _in_memory(
         line, zero, sizes, x_strides, y_strides, x_axis, y_axis, line_count,
-        SIZE, LINES, WIDTH, NEAR, USED, APART, LOW, SAME, LOOPS,
+        SIZE, LINES, WIDTH, ADJACENT, USED, PITCH, LOW, SAME_STRIDES, LOOPS,
     )  # fmt: skip
-    carry = tl.full((1, 1, LINES), IDENTITY, TALLY)
+    carry = tl.full((1, 1, LINES), IDENTITY, ACCUMULATOR)
     exponent = tl.zeros((1, 1, LINES), tl.int32)
     tiles = tl.cdiv(n, SIZE)
     depth = tl.arange(0, DEPTH)
@@ -127,27 +128,27 @@ def scan_narrow(
     flat = tl.load(x + (x_at + next_start * x_axis), step < left, IDENTITY)
     for tile in range(tiles):
         start = next_start
-        given = flat
+        current = flat
         # The next tile is on its way while this one is scanned.
         next_start = tl.cast(tiles - 2 - tile if REVERSE else tile + 1, INDEX) * SIZE
         left = tl.where(tile + 1 < tiles, tl.minimum(n - next_start, SIZE), 0).to(tl.int32)
         flat = tl.load(x + (x_at + next_start * x_axis), step < left, IDENTITY)
         before = depth + (1 if REVERSE else -1) if EXCLUSIVE else depth
-        values = _turned(given, before, PARTS, DEPTH, LINES, NEAR, USED, APART, IDENTITY)
-        prefixes, exponents, totals, powers = scan_parts(values, 1, SCALED, PRODUCT, TALLY, REVERSE)
+        values = _transposed(current, before, PARTS, DEPTH, LINES, ADJACENT, USED, PITCH, IDENTITY)
+        prefixes, exponents, totals, powers = scan_parts(values, 1, SCALED, PRODUCT, ACCUMULATOR, REVERSE)
         totals, powers = tl.reshape(totals, (PARTS, 1, LINES)), tl.reshape(powers, (PARTS, 1, LINES))
-        before, before_exponent = behind(carry, exponent, totals, powers, 1, SCALED, PRODUCT, REVERSE)
+        before, before_exponent = exclusive_prefix(carry, exponent, totals, powers, 1, SCALED, PRODUCT, REVERSE)
         before_exponent = tl.reshape(tl.broadcast_to(before_exponent, before.shape), (1, 1, WIDTH))
         before = tl.reshape(before, (1, 1, WIDTH))
-        result = tallies_of(before, before_exponent, prefixes, exponents, SCALED, PRODUCT)
+        result = apply_prefix(before, before_exponent, prefixes, exponents, SCALED, PRODUCT)
         if PARTS > 1:
-            totals, powers = reduced(totals, powers, 0, SCALED, PRODUCT)
+            totals, powers = reduce_along(totals, powers, 0, SCALED, PRODUCT)
         if EXCLUSIVE:
             last = tl.full((1,), 0 if REVERSE else SIZE - 1, tl.int32)
-            ends = _turned(given, last, 1, SIZE, LINES, NEAR, USED, APART, IDENTITY)
-            end, end_exponent = totals_of(ends, 1, SCALED, PRODUCT, TALLY)
-            totals, powers = combined(totals, powers, end, end_exponent, SCALED, PRODUCT)
-        carry, exponent = onward(carry, exponent, totals, powers, SCALED, PRODUCT)
+            ends = _transposed(current, last, 1, SIZE, LINES, ADJACENT, USED, PITCH, IDENTITY)
+            end, end_exponent = aggregates_of(ends, 1, SCALED, PRODUCT, ACCUMULATOR)
+            totals, powers = combine(totals, powers, end, end_exponent, SCALED, PRODUCT)
+        carry, exponent = propagate(carry, exponent, totals, powers, SCALED, PRODUCT)
         result = tl.reshape(result.to(y.dtype.element_ty), (DEPTH // LOW, LOW, WIDTH))
         result = tl.gather(tl.reshape(tl.permute(result, (0, 2, 1)), (SIZE * LINES,)), place, 0)
         left = tl.minimum(n - start, SIZE).to(tl.int32)

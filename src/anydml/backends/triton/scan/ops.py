@@ -1,4 +1,4 @@
-"""What the kernels of scans are made of: see ``scan_kernels.py``."""
+"""Operations that the scan kernels share, on tiles as ``tile.py`` describes them."""
 
 from __future__ import annotations
 
@@ -17,8 +17,11 @@ def multiply(a, b):
 
 
 @triton.jit
-def split(x):
-    """x as mantissa and exponent; 0, infinities and NaN as they are, with exponent 0."""
+def frexp(x):
+    """Splits x into mantissa and exponent; 0, infinities and NaN stay as they are, with exponent 0.
+
+    The mantissa is within the roots of 1/2 and of 2.
+    """
     ROOT: tl.constexpr = 0x3FE6A09E  # the upper half of the root of 1/2
     bits = x.to(tl.int64, bitcast=True)
     upper = (bits >> 32).to(tl.int32) & 0x7FFFFFFF
@@ -28,18 +31,18 @@ def split(x):
 
 
 @triton.jit
-def joined(mantissa, exponent):
-    """mantissa * 2^exponent, the exponent cut off where no product with elements of a part comes back from."""
+def ldexp(mantissa, exponent):
+    """mantissa * 2^exponent; the exponent is clamped to where no product with elements of a part returns from."""
     within = tl.minimum(tl.maximum(exponent, -1022), 1023)
     return mantissa * ((within.to(tl.int64) + 1023) << 52).to(tl.float64, bitcast=True)
 
 
 @triton.jit
 def along_axis(
-    PARTS: tl.constexpr, DEPTH: tl.constexpr, DIM: tl.constexpr, INDEX: tl.constexpr, APART: tl.constexpr = 0
+    PARTS: tl.constexpr, DEPTH: tl.constexpr, DIM: tl.constexpr, INDEX: tl.constexpr, PITCH: tl.constexpr = 0
 ):
-    """Where elements of a tile are along the axis, its parts side by side or APART."""
-    part = tl.arange(0, PARTS).to(INDEX)[:, None, None] * (APART if APART else DEPTH)
+    """The position along the axis of each element of a tile, whose parts lie DEPTH apart, or PITCH."""
+    part = tl.arange(0, PARTS).to(INDEX)[:, None, None] * (PITCH if PITCH else DEPTH)
     depth = tl.arange(0, DEPTH).to(INDEX)
     if DIM == 1:
         along = part + depth[None, :, None]
@@ -71,9 +74,11 @@ def line_offsets(line, sizes, x_strides, y_strides, LOOPS: tl.constexpr):
 
 
 @triton.jit
-def spread(at, zero, DIM: tl.constexpr, PAIRS: tl.constexpr):
-    """Offsets of lines, marked so that threads go along lines that lie side by side, each with one of them or, where
-    PAIRS says that it may, two; and not with several of which it then has fewer elements.
+def mark_contiguous(at, zero, DIM: tl.constexpr, PAIRS: tl.constexpr):
+    """Marks the offsets of lines as contiguous, so that threads go along adjacent lines.
+
+    Each thread has one of them or, where PAIRS says that it may, two; not several, of which it would have fewer
+    elements.
 
     The compiler has threads go along what it knows to lie side by side, and gives each as much as it knows to be
     aligned: `zero` is 0, which it does not know, and so takes nothing for aligned.
@@ -86,9 +91,9 @@ def spread(at, zero, DIM: tl.constexpr, PAIRS: tl.constexpr):
 
 
 @triton.jit
-def reduced(totals, exponents, DIM: tl.constexpr, SCALED: tl.constexpr, PRODUCT: tl.constexpr):
+def reduce_along(totals, exponents, DIM: tl.constexpr, SCALED: tl.constexpr, PRODUCT: tl.constexpr):
     if SCALED:
-        total, exponent = split(tl.reduce(totals, DIM, multiply, keep_dims=True))
+        total, exponent = frexp(tl.reduce(totals, DIM, multiply, keep_dims=True))
         exponent += tl.sum(exponents, DIM, keep_dims=True)
     elif PRODUCT:
         total = tl.reduce(totals, DIM, multiply, keep_dims=True)
@@ -100,9 +105,9 @@ def reduced(totals, exponents, DIM: tl.constexpr, SCALED: tl.constexpr, PRODUCT:
 
 
 @triton.jit
-def combined(a, a_exponent, b, b_exponent, SCALED: tl.constexpr, PRODUCT: tl.constexpr):
+def combine(a, a_exponent, b, b_exponent, SCALED: tl.constexpr, PRODUCT: tl.constexpr):
     if SCALED:
-        result, exponent = split(a * b)
+        result, exponent = frexp(a * b)
         exponent += a_exponent + b_exponent
     elif PRODUCT:
         result, exponent = a * b, a_exponent
@@ -112,9 +117,12 @@ def combined(a, a_exponent, b, b_exponent, SCALED: tl.constexpr, PRODUCT: tl.con
 
 
 @triton.jit
-def onward(a, a_exponent, b, b_exponent, SCALED: tl.constexpr, PRODUCT: tl.constexpr):
-    """A line's tally up to here. A product that is far beyond float64 stays there, and exponents within int32."""
-    result, exponent = combined(a, a_exponent, b, b_exponent, SCALED, PRODUCT)
+def propagate(a, a_exponent, b, b_exponent, SCALED: tl.constexpr, PRODUCT: tl.constexpr):
+    """The inclusive prefix from an exclusive one and an aggregate.
+
+    A product that is far beyond float64 stays there, and exponents stay within int32.
+    """
+    result, exponent = combine(a, a_exponent, b, b_exponent, SCALED, PRODUCT)
     if SCALED:
         FAR: tl.constexpr = 1 << 28
         result = tl.where(exponent < -FAR, 0.0, tl.where(exponent > FAR, result * float("inf"), result))
@@ -123,14 +131,14 @@ def onward(a, a_exponent, b, b_exponent, SCALED: tl.constexpr, PRODUCT: tl.const
 
 
 @triton.jit
-def totals_of(values, DIM: tl.constexpr, SCALED: tl.constexpr, PRODUCT: tl.constexpr, TALLY: tl.constexpr):
-    """What the elements along DIM come to."""
-    totals = values.to(TALLY)
+def aggregates_of(values, DIM: tl.constexpr, SCALED: tl.constexpr, PRODUCT: tl.constexpr, ACCUMULATOR: tl.constexpr):
+    """The aggregates of the elements along DIM."""
+    totals = values.to(ACCUMULATOR)
     if SCALED:
-        totals, exponents = split(totals)
+        totals, exponents = frexp(totals)
     else:
         exponents = tl.zeros(totals.shape, tl.int32)
-    return reduced(totals, exponents, DIM, SCALED, PRODUCT)
+    return reduce_along(totals, exponents, DIM, SCALED, PRODUCT)
 
 
 @triton.jit
@@ -139,23 +147,23 @@ def scan_parts(
     DIM: tl.constexpr,
     SCALED: tl.constexpr,
     PRODUCT: tl.constexpr,
-    TALLY: tl.constexpr,
+    ACCUMULATOR: tl.constexpr,
     REVERSE: tl.constexpr,
 ):
-    """The tallies within each part and their exponents, and the parts' totals."""
+    """An inclusive scan within each part with its exponents, and the parts' aggregates."""
     DEPTH: tl.constexpr = values.shape[DIM]
-    values = values.to(TALLY)
+    values = values.to(ACCUMULATOR)
     if SCALED:
-        values, powers = split(values)
+        values, powers = frexp(values)
         exponents = tl.associative_scan(powers, DIM, add, REVERSE)
     if PRODUCT:
         prefixes = tl.associative_scan(values, DIM, multiply, REVERSE)
     else:
         prefixes = tl.associative_scan(values, DIM, add, REVERSE)
     is_last = along_axis(1, DEPTH, DIM, tl.int32) == (0 if REVERSE else DEPTH - 1)
-    total = tl.sum(tl.where(is_last, prefixes, 0), DIM, keep_dims=True).to(TALLY)
+    total = tl.sum(tl.where(is_last, prefixes, 0), DIM, keep_dims=True).to(ACCUMULATOR)
     if SCALED:
-        total, exponent = split(total)
+        total, exponent = frexp(total)
         exponent += tl.sum(tl.where(is_last, exponents, 0), DIM, keep_dims=True)
     else:
         exponent = tl.zeros(total.shape, tl.int32)
@@ -164,7 +172,7 @@ def scan_parts(
 
 
 @triton.jit
-def behind(
+def exclusive_prefix(
     carry,
     carry_exponent,
     totals,
@@ -174,7 +182,7 @@ def behind(
     PRODUCT: tl.constexpr,
     REVERSE: tl.constexpr,
 ):
-    """For each part what lies before it: the tiles before, and the parts."""
+    """The exclusive prefix of each part: `carry` of the tiles before, combined with the parts before."""
     PARTS: tl.constexpr = totals.shape[0]
     if PARTS > 1:
         IDENTITY: tl.constexpr = 1 if PRODUCT else 0
@@ -188,50 +196,52 @@ def behind(
             others, other_exponents = tl.permute(totals, (2, 1, 0)), tl.permute(exponents, (2, 1, 0))
         others = tl.where(is_before, others, IDENTITY).to(totals.dtype)
         other_exponents = tl.where(is_before, other_exponents, 0)
-        before, exponent = reduced(others, other_exponents, DIM, SCALED, PRODUCT)
-        carry, carry_exponent = combined(carry, carry_exponent, before, exponent, SCALED, PRODUCT)
+        before, exponent = reduce_along(others, other_exponents, DIM, SCALED, PRODUCT)
+        carry, carry_exponent = combine(carry, carry_exponent, before, exponent, SCALED, PRODUCT)
     return carry, carry_exponent
 
 
 @triton.jit
-def on_from(
+def scan_from_carry(
     carry,
     carry_exponent,
     values,
     ends,
     SCALED: tl.constexpr,
     PRODUCT: tl.constexpr,
-    TALLY: tl.constexpr,
+    ACCUMULATOR: tl.constexpr,
     EXCLUSIVE: tl.constexpr,
     REVERSE: tl.constexpr,
 ):
-    """The tallies of parts, DIM being 1, on from what lies before each; and that of all up to a part's end."""
+    """An inclusive scan of parts, DIM being 1, on from their exclusive prefixes; and the prefixes up to their ends."""
     DEPTH: tl.constexpr = values.shape[1]
     depth = along_axis(1, DEPTH, 1, tl.int32)
     is_first = depth == (DEPTH - 1 if REVERSE else 0)
     is_last = depth == (0 if REVERSE else DEPTH - 1)
-    values = values.to(TALLY)
+    values = values.to(ACCUMULATOR)
     if SCALED:
-        values, powers = split(values)
+        values, powers = frexp(values)
         exponents = tl.associative_scan(tl.where(is_first, carry_exponent + powers, powers), 1, add, REVERSE)
         carry_exponent = tl.sum(tl.where(is_last, exponents, 0), 1, keep_dims=True)
     if PRODUCT:
         result = tl.associative_scan(tl.where(is_first, carry * values, values), 1, multiply, REVERSE)
     else:
         result = tl.associative_scan(tl.where(is_first, carry + values, values), 1, add, REVERSE)
-    carry = tl.sum(tl.where(is_last, result, 0), 1, keep_dims=True).to(TALLY)
+    carry = tl.sum(tl.where(is_last, result, 0), 1, keep_dims=True).to(ACCUMULATOR)
     if EXCLUSIVE:
-        last, last_exponent = totals_of(ends, 1, SCALED, PRODUCT, TALLY)
-        carry, carry_exponent = onward(carry, carry_exponent, last, last_exponent, SCALED, PRODUCT)
+        last, last_exponent = aggregates_of(ends, 1, SCALED, PRODUCT, ACCUMULATOR)
+        carry, carry_exponent = propagate(carry, carry_exponent, last, last_exponent, SCALED, PRODUCT)
     elif SCALED:
-        carry, carry_exponent = onward(carry, carry_exponent, tl.full(carry.shape, 1, TALLY), 0, SCALED, PRODUCT)
+        carry, carry_exponent = propagate(
+            carry, carry_exponent, tl.full(carry.shape, 1, ACCUMULATOR), 0, SCALED, PRODUCT
+        )
     if SCALED:
-        result = joined(result, exponents)
+        result = ldexp(result, exponents)
     return result, carry, carry_exponent
 
 
 @triton.jit
-def tallies_of(
+def apply_prefix(
     carry,
     carry_exponent,
     prefixes,
@@ -239,9 +249,9 @@ def tallies_of(
     SCALED: tl.constexpr,
     PRODUCT: tl.constexpr,
 ):
-    """The tallies of each line: those within its parts, and what lies before each part."""
+    """Combines the scans within parts with each part's exclusive prefix."""
     if SCALED:
-        result = joined(carry * prefixes, carry_exponent + exponents)
+        result = ldexp(carry * prefixes, carry_exponent + exponents)
     elif PRODUCT:
         result = carry * prefixes
     else:
@@ -280,10 +290,10 @@ def read_along(
     REVERSE: tl.constexpr,
     IDENTITY: tl.constexpr,
 ):
-    """What is to be scanned at `start` and `along` behind it, and what beside it belongs to the total.
+    """The elements to be scanned, `along` from `start` on, and those which the total has besides.
 
-    EXCLUSIVE, that is of each element the one before, the identity where this is not among the SIZE elements, numbered
-    by `depth`, that are scanned with it; and those at `last`, the last of these.
+    An EXCLUSIVE scan reads for each element the one before, the identity where this is not among the SIZE elements,
+    numbered by `depth`, that are scanned with it; the total then has those at `last` besides, the last of these.
     """
     if EXCLUSIVE:
         STEP: tl.constexpr = 1 if REVERSE else -1

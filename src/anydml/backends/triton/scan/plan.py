@@ -1,6 +1,6 @@
 """CUMULATIVE_SUMMATION and CUMULATIVE_PRODUCT on a GPU: which kernel walks a tensor, and in what tiles.
 
-The order in which floats are combined depends on sizes, strides and type alone, on every run and in every launch; the
+The order in which floats are combine depends on sizes, strides and type alone, on every run and in every launch; the
 number of lines is among the sizes, as few long ones are cut.
 """
 
@@ -26,19 +26,19 @@ from . import narrow as scan_narrow_kernels
 from . import tile as scan_kernels
 
 TILE, TILE_BYTES, SHORT_BYTES = 4096, 16 << 10, 4 << 10
-"""Elements and bytes of a tile where elements of a line lie side by side, at most; bytes of one of whole lines that are
-no longer: the more programs share the GPU, the less it waits."""
+"""Elements and bytes of a tile where elements of a line are adjacent, at most; and bytes of one of whole lines that are
+no longer than this: the more programs share the GPU, the less it waits."""
 LONG = 1024
-"""Elements of a part of a product, at most: so many mantissas stay in range."""
+"""Elements of a part of a product, at most: a product of so many mantissas stays in range."""
 WARP, WARPS = 32, 4
 DEEP = 16
-"""Elements of a part where lines lie side by side, and half as many as where a thread reads pairs: it has them all."""
-NEAR = 2 * WARP
-"""Fewer lines side by side than threads of a small program are read and written in the order of memory."""
+"""Elements of a part where lines are adjacent, all of one thread; twice as many where a thread reads pairs."""
+NARROW = 2 * WARP
+"""Adjacent lines, below which a tile is read and written in the order of memory: a small program's threads."""
 FLAT, FLAT_TILE = 7, 1024
-"""So few long lines are scanned in chains by all threads, one after the other, as threads with lines of their own would
-read pieces of sectors. Elements of a tile of them."""
-FEW, MANY = 256, 1 << 16
+"""Adjacent lines, up to which long ones are scanned in chains by all threads, one after the other, as threads with a
+line each would read pieces of sectors; and the elements of a tile of them."""
+FEW_PROGRAMS, MANY_LINES = 256, 1 << 16
 """Programs that keep a GPU busy: fewer long lines go in chains. Lines that keep it busy with a warp for each tile."""
 PIECE, TILES = 8 << 10, 4
 """Bytes of a tile in a chain along a line, at most, and tiles of a piece; twice as many of products, and of few lines
@@ -49,11 +49,11 @@ scanned are to stay in the cache until they are."""
 FACTORS = 8 << 10
 """Elements of a piece of products there."""
 GROUPS = 8, 32, 48
-"""Pieces in a group of a chain, and groups in a great group: of several lines, of one of products, of one of sums. The
-exponents of a great group's elements, of 32 * 32 pieces of 8192, add up to less than 2^31 even if each is -149.
+"""Pieces in a group of a chain, and groups in a super-tile: of several lines, of one of products, of one of sums. The
+exponents of a super-tile's elements, of 32 * 32 pieces of 8192, add up to less than 2^31 even if each is -149.
 """
-LAST_MARK = 2**31 - 1
-"""Of launches that use the same words one after the other: a mark is a word's upper half."""
+LAST_EPOCH = 2**31 - 1
+"""The largest epoch, the upper half of a word, of launches that use the same words one after the other."""
 
 
 class Loop(NamedTuple):
@@ -90,15 +90,18 @@ class Geometry:
         """Whether lines are nearer to each other than the elements of a line, as they are read and written."""
         if not self.lines or self.axis.size == 1:
             return bool(self.lines)
-        near = self.lines[0]
-        return min(near.x, near.y) < min(self.axis.x, self.axis.y) or near.x + near.y < self.axis.x + self.axis.y
+        adjacent = self.lines[0]
+        return (
+            min(adjacent.x, adjacent.y) < min(self.axis.x, self.axis.y)
+            or adjacent.x + adjacent.y < self.axis.x + self.axis.y
+        )
 
     @property
     def is_even(self) -> bool:
         """Whether lines lie side by side so that two by two they begin at even places."""
-        near, *others = self.lines
+        first, *others = self.lines
         strides = [stride for loop in (self.axis, *others) for stride in (loop.x, loop.y)]
-        return near.x == near.y == 1 and not any(number % 2 for number in (near.size, *strides))
+        return first.x == first.y == 1 and not any(number % 2 for number in (first.size, *strides))
 
     def arguments(self) -> tuple[Any, ...]:
         """In the order of the kernels' signatures."""
@@ -120,29 +123,29 @@ def plan(
     assert x is not None
     axis, direction, exclusive = [value for (value,) in spec.attributes(desc).values()]
     product = spec.name == "CUMULATIVE_PRODUCT"
-    dtype, tally, scaled = _types(x.type, product)
+    dtype, accumulator, scaled = _types(x.type, product)
     geometry = Geometry.of(x, y, axis)
     constants = {
         "PRODUCT": product,
         "SCALED": scaled,
-        "TALLY": tally,
+        "ACCUMULATOR": accumulator,
         "EXCLUSIVE": bool(exclusive),
         "REVERSE": direction == AxisDirection.DECREASING,
         "INDEX": geometry.index,
     }
-    near = geometry.lines[0].size if geometry.is_across else 0
-    if 0 < near < NEAR:
+    adjacent = geometry.lines[0].size if geometry.is_across else 0
+    if 0 < adjacent < NARROW:
         kernel, warps = scan_narrow_kernels.scan_narrow, WARPS // 2
-        tile = _narrow_tile(geometry, near, dtype, scaled)
+        tile = _narrow_tile(geometry, adjacent, dtype, scaled)
     else:
         kernel = scan_kernels.scan_tiles
-        tile, warps = _tile(geometry, near, dtype, scaled)
+        tile, warps = _tile(geometry, adjacent, dtype, scaled)
     lines, size = tile.get("USED", tile["LINES"]), tile["PARTS"] * tile["DEPTH"]
     programs = -(-geometry.count // lines)
     # A tile of a product is small along the axis.
-    busy = FEW * WARPS // warps * (2 if scaled and not near else 1)
+    busy = FEW_PROGRAMS * WARPS // warps * (2 if scaled and not adjacent else 1)
     if geometry.axis.size > 4 * size and programs < busy:
-        return _in_a_chain(geometry, near, tile, constants, dtype, device)
+        return _chained(geometry, adjacent, tile, constants, dtype, device)
     if programs >= 2**31:
         return Declined(f"{programs} programs are more than a launch takes")
     typed = _TYPED[dtype]
@@ -156,20 +159,20 @@ def plan(
     return Planned(description, run, [(launch, [dtype, dtype])])
 
 
-def _tile(geometry: Geometry, near: int, dtype: torch.dtype, scaled: bool) -> tuple[dict[str, Any], int]:
+def _tile(geometry: Geometry, adjacent: int, dtype: torch.dtype, scaled: bool) -> tuple[dict[str, Any], int]:
     """A tile, in the kernels' words, and the warps that share it."""
     axis, count = geometry.axis.size, geometry.count
     whole = next_power_of_2(axis)
     pairs = False
-    if near:
+    if adjacent:
         # 256 bytes side by side: memory is slow at pieces that are shorter and far from each other.
         pairs = dtype.itemsize == 2 and not scaled and geometry.is_even
         lines, depth, most = WARP if dtype.itemsize == 8 else 2 * WARP, min(whole, DEEP), WARPS
-        if scaled and count < MANY:
+        if scaled and count < MANY_LINES:
             # An element takes more instructions: threads with more of them each, and fewer that wait for others.
             lines, depth, most = WARP, min(whole, 2 * DEEP), WARPS // 2
-        parts = warps = 1 if count >= MANY else min(most, next_power_of_2(-(-axis // depth)))
-        if pairs and count >= 4 * MANY:
+        parts = warps = 1 if count >= MANY_LINES else min(most, next_power_of_2(-(-axis // depth)))
+        if pairs and count >= 4 * MANY_LINES:
             lines *= 2
         elif pairs:
             depth = min(whole, 2 * DEEP)
@@ -179,52 +182,52 @@ def _tile(geometry: Geometry, near: int, dtype: torch.dtype, scaled: bool) -> tu
         depth, warps = min(whole, elements), WARPS
         lines = min(elements // depth, next_power_of_2(count))
         parts = 2 if scaled and axis > depth else 1
-    dim, one = 1 if near else 2, axis <= parts * depth
+    dim, one = 1 if adjacent else 2, axis <= parts * depth
     return {"LINES": lines, "PARTS": parts, "DEPTH": depth, "DIM": dim, "PAIRS": pairs, "ONE": one}, warps
 
 
-def _narrow_tile(geometry: Geometry, near: int, dtype: torch.dtype, scaled: bool) -> dict[str, Any]:
+def _narrow_tile(geometry: Geometry, adjacent: int, dtype: torch.dtype, scaled: bool) -> dict[str, Any]:
     """A tile of few lines side by side, for two warps: as many steps along the axis as leave few threads idle."""
-    lines = next((lines for lines in (16, 32) if lines // near * near >= 0.75 * lines), NEAR)
-    parts = min(NEAR // lines, next_power_of_2(geometry.axis.size))
-    lines = NEAR // parts
+    lines = next((lines for lines in (16, 32) if lines // adjacent * adjacent >= 0.75 * lines), NARROW)
+    parts = min(NARROW // lines, next_power_of_2(geometry.axis.size))
+    lines = NARROW // parts
     depth = min(DEEP, next_power_of_2(-(-geometry.axis.size // parts)))
-    size, groups = parts * depth, lines // near
-    gap = 1 if groups * (size + 1) * near <= size * lines else 0
-    low = 1 if scaled or near >= 8 else min(depth, 16 // dtype.itemsize)
+    size, groups = parts * depth, lines // adjacent
+    gap = 1 if groups * (size + 1) * adjacent <= size * lines else 0
+    low = 1 if scaled or adjacent >= 8 else min(depth, 16 // dtype.itemsize)
     return {
         "LINES": lines,
         "PARTS": parts,
         "DEPTH": depth,
-        "NEAR": near,
-        "USED": groups * near,
-        "APART": (size + gap) * near,
+        "ADJACENT": adjacent,
+        "USED": groups * adjacent,
+        "PITCH": (size + gap) * adjacent,
         "LOW": low,
-        "SAME": all(loop.x == loop.y for loop in (geometry.axis, *geometry.lines)),
+        "SAME_STRIDES": all(loop.x == loop.y for loop in (geometry.axis, *geometry.lines)),
     }
 
 
-def _in_a_chain(
-    geometry: Geometry, near: int, tile: dict[str, Any], constants: dict[str, Any], dtype: torch.dtype, device: str
+def _chained(
+    geometry: Geometry, adjacent: int, tile: dict[str, Any], constants: dict[str, Any], dtype: torch.dtype, device: str
 ) -> Planned:
-    tally, scaled = constants["TALLY"], constants["SCALED"]
+    accumulator, scaled = constants["ACCUMULATOR"], constants["SCALED"]
     lines, parts, warps = tile["LINES"], 1, WARPS
-    if 0 < near < NEAR:
-        lines = next_power_of_2(near)
-    if near > FLAT:
+    if 0 < adjacent < NARROW:
+        lines = next_power_of_2(adjacent)
+    if adjacent > FLAT:
         parts, depth = WARPS, DEEP
-        if near < NEAR:
-            parts, warps = NEAR // lines, WARPS // 2
+        if adjacent < NARROW:
+            parts, warps = NARROW // lines, WARPS // 2
             depth *= 2 if dtype.itemsize == 2 and not scaled else 1
         elements = FACTORS if scaled else PIECES[dtype.itemsize] // dtype.itemsize
         tiles = max(1, elements // (lines * parts * depth))
     else:
-        depth = FLAT_TILE // lines if near else min(LONG if scaled else TILE, PIECE // dtype.itemsize)
-        tiles = 2 * TILES if scaled or (near and dtype.itemsize == 2) else TILES
+        depth = FLAT_TILE // lines if adjacent else min(LONG if scaled else TILE, PIECE // dtype.itemsize)
+        tiles = 2 * TILES if scaled or (adjacent and dtype.itemsize == 2) else TILES
     size = tiles * parts * depth
     group = GROUPS[0] if lines > 1 else GROUPS[1 if scaled else 2]
     blocks, pieces = -(-geometry.count // lines), -(-geometry.axis.size // size)
-    width = tally.primitive_bitwidth // 32 + scaled
+    width = accumulator.primitive_bitwidth // 32 + scaled
     words = 16 + (pieces + -(-pieces // group) + pieces // group**2 + 1) * blocks * lines * width
     constants = {
         "GROUP": group,
@@ -235,26 +238,26 @@ def _in_a_chain(
         "LINES": lines,
         "PARTS": parts,
         "DEPTH": depth,
-        "DIM": 1 if near else 2,
-        "TURNED": 0 < near <= FLAT,
+        "DIM": 1 if adjacent else 2,
+        "TRANSPOSED": 0 < adjacent <= FLAT,
         "PAIRS": tile.get("PAIRS", False),
         **constants,
     }
     typed = _TYPED[dtype]
     programs, others = blocks * pieces, geometry.arguments()
-    # Two numbers that each launch has its own of: of 32 bits, and of 64.
+    # The epoch and the first ticket, which each launch has of its own: integers of 32 bits, and of 64.
     arguments = (1, LARGE, *others)
     launch = Launch(scan_chain_kernels.scan_chain, programs, arguments, constants, (typed, typed), warps)
     run = _Chain(launch, programs, others, words, torch.device(device))
-    description = f"scan by a chain of {pieces} pieces of {lines} lines x {size}, {blocks} of them side by side"
+    description = f"chained scan, {pieces} pieces of {lines} lines x {size}, {blocks} side by side"
     return Planned(description, run, [(launch, [dtype, dtype, torch.int64])])
 
 
 class _Chain:
-    """Launches a chain, with words in which its programs tell each other what they have tallied.
+    """Launches a chained scan, with words in which its programs publish aggregates and prefixes.
 
-    Each launch has a mark of its own, so that nothing has to be cleared on the stream where all of them run in order
-    and none is captured. Elsewhere each has words of its own.
+    Each launch has an epoch of its own, so that nothing has to be cleared on the stream where all of them run in order
+    and none is captured. Elsewhere each launch has words of its own.
     """
 
     def __init__(
@@ -264,25 +267,25 @@ class _Chain:
         self._count, self._device = words, device
         self._lock = Lock()
         self._kept: torch.Tensor | None = None
-        self._mark = 0
+        self._epoch = 0
 
     def __call__(self, inputs: Tensors, outputs: Tensors) -> None:
         if stream_key_of(self._device) != DEFAULT_STREAM:
             return self._run(inputs[0], outputs[0], self._new(), 1)
-        # They run in the order of their marks.
+        # They run in the order of their epochs.
         with self._lock:
-            if self._kept is None or self._mark == LAST_MARK:
-                self._kept, self._mark = self._new(), 0
-            self._mark += 1
+            if self._kept is None or self._epoch == LAST_EPOCH:
+                self._kept, self._epoch = self._new(), 0
+            self._epoch += 1
             try:
-                self._run(inputs[0], outputs[0], self._kept, self._mark)
+                self._run(inputs[0], outputs[0], self._kept, self._epoch)
             except BaseException:
                 # Whether it runs is not known, and so not what the words will hold.
                 self._kept = None
                 raise
 
-    def _run(self, x: torch.Tensor, y: torch.Tensor, words: torch.Tensor, mark: int) -> None:
-        self._launch(x, y, words, arguments=(mark, (mark - 1) * self._programs, *self._arguments))
+    def _run(self, x: torch.Tensor, y: torch.Tensor, words: torch.Tensor, epoch: int) -> None:
+        self._launch(x, y, words, arguments=(epoch, (epoch - 1) * self._programs, *self._arguments))
 
     def _new(self) -> torch.Tensor:
         return torch.zeros(self._count, dtype=torch.int64, device=self._device)
@@ -292,7 +295,7 @@ _TYPED = {torch.float32: tl.float32, torch.float16: tl.float16, torch.int32: tl.
 
 
 def _types(data_type: TensorDataType, product: bool) -> tuple[torch.dtype, Any, bool]:
-    """The type that a kernel reads and writes, that of its tallies, and whether these carry exponents."""
+    """The type that a kernel reads and writes, that of its accumulators, and whether these carry exponents."""
     if data_type == TensorDataType.FLOAT32:
         return torch.float32, tl.float64, product
     if data_type == TensorDataType.FLOAT16:

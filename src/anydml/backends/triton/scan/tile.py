@@ -1,19 +1,20 @@
-"""Triton kernels of CUMULATIVE_SUMMATION and CUMULATIVE_PRODUCT.
+"""Triton kernels of CUMULATIVE_SUMMATION and CUMULATIVE_PRODUCT: scans tile by tile, reduce-then-scan within a tile.
 
 A tensor is lines along an axis, counted through, nearest ones first. A tile is some lines, or a piece of them, each cut
 into PARTS of DEPTH elements: (PARTS, LINES, DEPTH) where elements of a line lie side by side (DIM, the dimension along
 which a part goes, is 2), and (PARTS, DEPTH, LINES) where those of lines do (DIM is 1). Threads go along the last
 dimension and warps along the first: in the latter each thread has a part to itself. What is one for each part, or for
-each line, is a tile too, of size 1 in the other dimensions. Backward is a matter of addresses and of the scan's
-direction. Exclusive reads each element's predecessor, but for the first of a tile, which starts with the identity.
+each line, is a tile too, of size 1 in the other dimensions. A scan backward differs
+in addresses and in the direction of the scan alone. An exclusive one reads each element's predecessor; the first of a
+tile starts with the identity.
 
 Where few lines lie side by side, their elements are read and written in the order of memory, as only then the sectors
-of a cache are written whole, and turned into tiles of DIM 1 in the memory that a program's threads share.
+of a cache are written whole, and transposed into tiles of DIM 1 in the memory that a program's threads share.
 
-Tallies of floats are held in the next wider type, products in float64. Parts of a row, multiplied with each other
-first, might leave the range that the row as a whole stays in. So a product beyond a part is a mantissa and an exponent,
-of the value mantissa * 2^exponent; the mantissa is within the roots of 1/2 and of 2, so that a thousand of them stay in
-range, or 0, infinite or NaN.
+Accumulators of floats have the next wider type, those of products are float64. Parts of a row, multiplied with each
+other first, might leave the range that the row as a whole stays in. So a product beyond a part is a scaled float, a
+mantissa and an exponent of the value mantissa * 2^exponent; the mantissa is within the roots of 1/2 and of 2, so that a
+thousand of them stay in range, or 0, infinite or NaN.
 """
 
 from __future__ import annotations
@@ -22,24 +23,24 @@ import triton
 import triton.language as tl
 
 from .ops import (
+    aggregates_of,
     along_axis,
     along_lines,
-    behind,
-    combined,
+    apply_prefix,
+    combine,
+    exclusive_prefix,
     line_offsets,
+    mark_contiguous,
     offset_along,
-    onward,
+    propagate,
     read_along,
-    reduced,
+    reduce_along,
     scan_parts,
-    spread,
-    tallies_of,
-    totals_of,
 )
 
 
 @triton.jit
-def walk(
+def scan_consecutive_tiles(
     x_lines,
     y_lines,
     start,
@@ -53,22 +54,22 @@ def walk(
     PARTS: tl.constexpr,
     DEPTH: tl.constexpr,
     DIM: tl.constexpr,
-    TURNED: tl.constexpr,
+    TRANSPOSED: tl.constexpr,
     ONE: tl.constexpr,
     PRODUCT: tl.constexpr,
     SCALED: tl.constexpr,
-    TALLY: tl.constexpr,
+    ACCUMULATOR: tl.constexpr,
     EXCLUSIVE: tl.constexpr,
     REVERSE: tl.constexpr,
     INDEX: tl.constexpr,
 ):
-    """Scans so many tiles along the axis, of which that at `start` is the first in memory; ONE, the one there is.
+    """Scans `tiles` tiles along the axis, of which that at `start` is the first in memory; ONE says that there is one.
 
-    TURNED, memory's tiles, and so the lines that are given, are of DIM 1, and turned to be scanned.
+    Where TRANSPOSED, tiles of memory, and so `x_lines` and `y_lines`, are of DIM 1, and transposed to be scanned.
     """
     IDENTITY: tl.constexpr = 1 if PRODUCT else 0
     SIZE: tl.constexpr = PARTS * DEPTH
-    FROM: tl.constexpr = 1 if TURNED else DIM
+    FROM: tl.constexpr = 1 if TRANSPOSED else DIM
     along = along_axis(PARTS, DEPTH, FROM, INDEX)
     last = tl.full((1, 1, 1), 0 if REVERSE else SIZE - 1, INDEX)
     next_start = start + tl.cast(tiles - 1 if REVERSE else 0, INDEX) * SIZE
@@ -77,7 +78,7 @@ def walk(
     )
     for tile in range(tiles):
         at = along + next_start
-        given = values
+        current = values
         beside = ends
         if not ONE:
             # The next tile is on its way while this one is scanned.
@@ -86,23 +87,23 @@ def walk(
             values, ends = read_along(
                 x_lines, along, along, last, next_start, x_axis, is_next, n, SIZE, FROM, EXCLUSIVE, REVERSE, IDENTITY
             )
-        if TURNED:
-            given = tl.permute(given, (0, 2, 1))
+        if TRANSPOSED:
+            current = tl.permute(current, (0, 2, 1))
             beside = tl.permute(beside, (0, 2, 1))
-        prefixes, exponents, totals, powers = scan_parts(given, DIM, SCALED, PRODUCT, TALLY, REVERSE)
-        before, before_exponent = behind(carry, carry_exponent, totals, powers, DIM, SCALED, PRODUCT, REVERSE)
-        result = tallies_of(before, before_exponent, prefixes, exponents, SCALED, PRODUCT)
-        if TURNED:
+        prefixes, exponents, totals, powers = scan_parts(current, DIM, SCALED, PRODUCT, ACCUMULATOR, REVERSE)
+        before, before_exponent = exclusive_prefix(carry, carry_exponent, totals, powers, DIM, SCALED, PRODUCT, REVERSE)
+        result = apply_prefix(before, before_exponent, prefixes, exponents, SCALED, PRODUCT)
+        if TRANSPOSED:
             result = tl.permute(result, (0, 2, 1))
         place = y_lines + offset_along(at, y_axis, FROM)
         tl.store(place, result.to(y_lines.dtype.element_ty), mask=is_line & (at < n), eviction_policy="evict_first")
         if not ONE:
             if PARTS > 1:
-                totals, powers = reduced(totals, powers, 0, SCALED, PRODUCT)
+                totals, powers = reduce_along(totals, powers, 0, SCALED, PRODUCT)
             if EXCLUSIVE:
-                end, end_exponent = totals_of(beside, DIM, SCALED, PRODUCT, TALLY)
-                totals, powers = combined(totals, powers, end, end_exponent, SCALED, PRODUCT)
-            carry, carry_exponent = onward(carry, carry_exponent, totals, powers, SCALED, PRODUCT)
+                end, end_exponent = aggregates_of(beside, DIM, SCALED, PRODUCT, ACCUMULATOR)
+                totals, powers = combine(totals, powers, end, end_exponent, SCALED, PRODUCT)
+            carry, carry_exponent = propagate(carry, carry_exponent, totals, powers, SCALED, PRODUCT)
 
 
 @triton.jit(do_not_specialize=["zero"])
@@ -126,7 +127,7 @@ def scan_tiles(
     ONE: tl.constexpr,
     PRODUCT: tl.constexpr,
     SCALED: tl.constexpr,
-    TALLY: tl.constexpr,
+    ACCUMULATOR: tl.constexpr,
     EXCLUSIVE: tl.constexpr,
     REVERSE: tl.constexpr,
     INDEX: tl.constexpr,
@@ -135,12 +136,12 @@ def scan_tiles(
     line = tl.program_id(0).to(INDEX) * LINES + tl.arange(0, LINES)
     x_at, y_at = line_offsets(line, sizes, x_strides, y_strides, LOOPS)
     is_line = along_lines(line < line_count, DIM)
-    x_lines = x + along_lines(spread(x_at, zero, DIM, PAIRS), DIM)
-    y_lines = y + along_lines(spread(y_at, zero, DIM, PAIRS), DIM)
-    carry = tl.full(is_line.shape, 1 if PRODUCT else 0, TALLY)
+    x_lines = x + along_lines(mark_contiguous(x_at, zero, DIM, PAIRS), DIM)
+    y_lines = y + along_lines(mark_contiguous(y_at, zero, DIM, PAIRS), DIM)
+    carry = tl.full(is_line.shape, 1 if PRODUCT else 0, ACCUMULATOR)
     exponent = tl.zeros(is_line.shape, tl.int32)
     tiles = 1 if ONE else tl.cdiv(n, PARTS * DEPTH)
-    walk(
+    scan_consecutive_tiles(
         x_lines, y_lines, 0, tiles, x_axis, y_axis, is_line, n, carry, exponent,
-        PARTS, DEPTH, DIM, False, ONE, PRODUCT, SCALED, TALLY, EXCLUSIVE, REVERSE, INDEX,
+        PARTS, DEPTH, DIM, False, ONE, PRODUCT, SCALED, ACCUMULATOR, EXCLUSIVE, REVERSE, INDEX,
     )  # fmt: skip
