@@ -6,6 +6,10 @@ import os
 
 import pytest
 
+from anydml import DML_JOIN_OPERATOR_DESC
+from cases import tensor
+from harness import compiled
+
 native = pytest.importorskip("anydml._native")
 
 INSTRUCTION_SET = os.environ.get("ANYDML_CPU", native.build_info()["instruction_sets"][0])
@@ -14,13 +18,16 @@ LARGE = 16 << 20
 """Bytes of an output that is stored past the caches."""
 
 
-def described(runs: tuple[int, ...], rows: int, *, gap: int = 0, step: int = 1) -> str:
-    """The plan of a JOIN of rows of bytes: `gap` bytes between rows of the output, `step` between an input's bytes."""
+def explained(runs: tuple[int, ...], rows: int, *, gap: int = 0, step: int = 1, out_step: int = 1) -> str:
+    """What explain() says of a JOIN of rows of bytes, after who serves it.
+
+    `gap` bytes lie between rows of the output; an input's bytes are `step` apart, those of an output's row `out_step`.
+    """
     row = sum(runs)
-    inputs = [(5, [rows, run], [run * step, step]) for run in runs]
-    plan = native.compile("JOIN", inputs, [(5, [rows, row], [row + gap, 1])], {"Axis": [1]})
-    description: str = plan.description
-    return description
+    inputs = [tensor((rows, run), "UINT8", (run * step, step)) for run in runs]
+    out = tensor((rows, row), "UINT8", (row * out_step + gap, out_step))
+    desc = DML_JOIN_OPERATOR_DESC(InputTensors=inputs, OutputTensor=out, Axis=1)
+    return compiled("cpu", desc).explain().partition(": ")[2]
 
 
 def rows_of(runs: tuple[int, ...]) -> int:
@@ -43,13 +50,13 @@ POLICIES = {
 def test_every_policy_is_reached(name: str) -> None:
     runs, rows = POLICIES[name]
     expected = "blocks" if name == "byte shuffles" and not HAS_SHUFFLES else name
-    chosen, _, _ = described(runs, rows).rpartition(" (")[0].partition("; declined: ")
+    chosen, _, _ = explained(runs, rows).rpartition(" (")[0].partition("; declined: ")
     assert chosen == f"join uint8, inputs: {len(runs)}, {expected}"
 
 
 def test_rows_with_gaps_are_joined_element_by_element() -> None:
-    backward = native.compile("JOIN", [(5, [9, 4], [4, 1])] * 2, [(5, [9, 8], [8, -1])], {"Axis": [1]}).description
-    assert backward.startswith("join uint8, inputs: 2, element by element; declined: row algorithms (")
+    words = explained((4, 4), 9, out_step=2)
+    assert words.startswith("join uint8, inputs: 2, element by element; declined: row algorithms (")
 
 
 REASONS = {
@@ -67,16 +74,16 @@ REASONS = {
 @pytest.mark.parametrize("reason", REASONS)
 def test_candidates_say_why_they_decline(reason: str) -> None:
     runs, rows, layout = REASONS[reason]
-    assert f"({reason})" in described(runs, rows, **layout)
+    assert f"({reason})" in explained(runs, rows, **layout)
 
 
 @pytest.mark.skipif(not HAS_SHUFFLES, reason="this instruction set has no byte shuffle")
 def test_shuffles_decline() -> None:
-    assert "byte shuffles (more than 8 inputs)" in described((3,) * 9, 100)
-    assert "byte shuffles (runs of more than 8 bytes on average)" in described((20, 30), 100)
-    assert "byte shuffles (rows of 64 bytes are transposed in less time)" in described((1,) * 64, 100)
+    assert "byte shuffles (more than 8 inputs)" in explained((3,) * 9, 100)
+    assert "byte shuffles (runs of more than 8 bytes on average)" in explained((20, 30), 100)
+    assert "byte shuffles (rows of 64 bytes are transposed in less time)" in explained((1,) * 64, 100)
 
 
 @pytest.mark.skipif(HAS_SHUFFLES, reason="this instruction set has byte shuffles")
 def test_there_are_no_shuffles() -> None:
-    assert "byte shuffles (this instruction set has no byte shuffle)" in described((1, 1, 1), 100)
+    assert "byte shuffles (this instruction set has no byte shuffle)" in explained((1, 1, 1), 100)

@@ -9,6 +9,7 @@
 #include <type_traits>
 
 #include "platform/isa.h"
+#include "simd/bits_as.h"
 #include "simd/half.h"
 #include "simd/vector.h"
 
@@ -25,14 +26,6 @@ inline constexpr int kLanesOf = 1;
 template <class T, int kLanes>
 using Lanes = T;
 #endif
-
-template <class To, class From>
-ANYDML_INLINE To bits_as(From from) {
-  static_assert(sizeof(To) == sizeof(From));
-  To to;
-  std::memcpy(&to, &from, sizeof(To));
-  return to;
-}
 
 // A function of each lane, where no instruction is one of them all.
 template <class T, class V, class Function>

@@ -1,4 +1,4 @@
-// What one thread does in pooling block by block.
+// One thread of pooling block by block.
 #pragma once
 
 #include <algorithm>
@@ -24,7 +24,7 @@
 ANYDML_ISA_BEGIN
 namespace {
 
-// What one thread has, and does.
+// One thread with its scratch memory.
 class BlockWorker {
  public:
   BlockWorker(const BlockPlan& plan, const void* const* inputs, void* const* outputs,
@@ -60,7 +60,7 @@ class BlockWorker {
       const int64_t row_block = digit(plan_.row_blocks());
       const int64_t tile = digit(b_.tiles);
       const int64_t slice_block = digit(plan_.slice_blocks());
-      // In the order of memory, unless another channel means another quantisation.
+      // Units follow the order of memory, unless another channel means another quantisation.
       int64_t channel = own_ ? 0 : digit(g_.channels.size);
       const int64_t batch = digit(g_.batch.size);
       if (own_) channel = rest;
@@ -73,7 +73,7 @@ class BlockWorker {
       const int64_t slice = slice_block * b_.slices;
       pool(slice, std::min(slice + b_.slices, g_.windows[0].output));
     }
-    if (plan_.streams) stream_fence();
+    if (plan_.non_temporal) stream_fence();
   }
 
  private:
@@ -94,7 +94,7 @@ class BlockWorker {
     }
   }
 
-  // Rows of input are copied to between what is padding in each.
+  // Copied rows of input lie between the padding of each.
   void set_tile(int64_t tile) {
     if (tile == tile_) return;
     tile_ = tile;
@@ -157,7 +157,7 @@ class BlockWorker {
     for (int64_t i = 0; i < plan_.strips_of(tile_); ++i) {
       inside.begin = plan_.strip_begin(tile_, i);
       const bool all = plan_.is_inside(inside.begin, plan_.strip_end(tile_, inside.begin));
-      body(all ? inside : plan_.strip_at_edge(inside.begin), i);
+      body(all ? inside : plan_.border_strip(inside.begin), i);
     }
   }
 
@@ -167,18 +167,18 @@ class BlockWorker {
   // The block's rows inside the input, of that slice.
   const std::byte* rows_of(int64_t slice) {
     const auto& [depth, height, width] = g_.windows;
-    // Neither rows nor slices outside are read; their sums are known.
+    // Rows and slices outside are not read; their sums are known.
     begin_row_ = std::clamp<int64_t>(0 - first_row(), 0, input_rows());
     end_row_ = std::clamp(height.input - first_row(), begin_row_, input_rows());
     if (slice < 0 || slice >= depth.input) end_row_ = begin_row_;
     if (begin_row_ == end_row_) return nullptr;
     const std::byte* rows = in_ + slice * depth.in_stride + (first_row() + begin_row_) * height.in_stride;
-    // Behind a block lies the next one, of the same plane or of another; with a quantisation of each channel,
+    // After a block comes the next one, of the same plane or of another; with a quantisation of each channel,
     // of the same channel.
     const int64_t step = height.input == 1 ? 0 : height.stride * height.in_stride;
     const bool ends_plane = depth.input == 1 && row_ + rows_ == height.output;
-    ahead_ = own_ && ends_plane && g_.batch.size > 1 ? g_.batch.in - row_ * step : rows_ * step;
-    if (!plan_.has_window_kind) return rows;
+    next_block_ = own_ && ends_plane && g_.batch.size > 1 ? g_.batch.in - row_ * step : rows_ * step;
+    if (!plan_.keeps_rows_in_registers) return rows;
     const std::byte** const table = in_rows_.data();
     const int64_t count = end_row_ - begin_row_, pitch = height.in_stride;
     std::fill(table, table + begin_row_, padding_row());
@@ -187,20 +187,20 @@ class BlockWorker {
     return rows;
   }
 
-  // One line of each row of a strip is asked for. It is found as if strips did not overlap: they are a line
-  // apart, and none is left out.
+  // One line of each row of a strip is prefetched, at an address as if strips did not overlap: these are a
+  // line apart, so that none is left out.
   int64_t prefetch_address(const Strip& strip) const {
     const int64_t strips = (strip.begin - begin_ + kStrip - 1) / kStrip;
-    return ahead_ + (begin_ + strips * kStrip - strip.begin) * g_.windows[2].stride;
+    return next_block_ + (begin_ + strips * kStrip - strip.begin) * g_.windows[2].stride;
   }
 
-  // A row of padding, behind those to which rows are copied; as others it is told by the input's first
+  // A row of padding, after those to which rows are copied; as others it is addressed by the input's first
   // column.
   const std::byte* padding_row() const {
     return copied_input_ + b_.input_rows * b_.pitch - plan_.first_column(begin_);
   }
 
-  // What the sums of a strip's windows are made of.
+  // The sources of the sums of a strip's windows.
   struct Sums {
     SumTaps taps;                       // rows of sums,
     std::optional<WindowRows> windows;  // or the input
@@ -210,8 +210,8 @@ class BlockWorker {
     const auto& [depth, height, width] = g_.windows;
     const int64_t count = end_row_ - begin_row_;
     const SumTaps taps = row_taps();
-    // Where the formula is evaluated, it is so from rows of sums.
-    if (!plan_.has_window_kind || !z_->has_lines || taps.grid == 0 || count == 0 ||
+    // The formula is evaluated from rows of sums.
+    if (!plan_.keeps_rows_in_registers || !z_->has_maps || taps.grid == 0 || count == 0 ||
         !may_read(rows, height.in_stride, count, strip)) {
       sum_columns(rows, strip);
       return {taps, std::nullopt};
@@ -222,12 +222,12 @@ class BlockWorker {
                              height.dilation,
                              taps.grid,
                              prefetch_address(strip),
-                             strip.edge.keep.empty() ? nullptr : &strip.edge,
+                             strip.border.keep.empty() ? nullptr : &strip.border,
                              zero_point_};
     return {taps, windows};
   }
 
-  // Gives the sums of that many rows of outputs to `results`.
+  // Passes the sums of that many rows of outputs to `results`.
   // kStride: that along the width, or 0 where any may be.
   template <int kStride, class Results>
   void add_up(const Sums& sums, int64_t rows, const Results& results) const {
@@ -235,9 +235,9 @@ class BlockWorker {
     if (!sums.windows) {
       return with_taps(sums.taps, [&](auto count) { add_rows<count()>(sums.taps, rows, results); });
     }
-    with_window_kind(height, width, [&, dilation = width.dilation](auto kind) {
+    with_register_window(height, width, [&, dilation = width.dilation](auto kind) {
       if constexpr (kStride == 0 || kStride == kind.stride) {
-        if (sums.windows->edge != nullptr) {
+        if (sums.windows->border != nullptr) {
           kind.template sum<true>(*sums.windows, dilation, g_.in.flip(), rows, results);
         } else {
           kind.template sum<false>(*sums.windows, dilation, g_.in.flip(), rows, results);
@@ -246,20 +246,20 @@ class BlockWorker {
     });
   }
 
-  // The strip's columns of some rows, to where these begin with padding.
+  // Copies the strip's columns of some rows to where these begin with padding.
   void copy_columns(const std::byte* rows, int64_t count, const Strip& strip) {
     const Window& width = g_.windows[2];
     const int64_t last = std::min(strip.begin + kStrip, end_) - 1;
     const int64_t from = std::max<int64_t>(plan_.first_column(strip.begin), 0);
     const int64_t size = std::min(plan_.last_column(last) + 1, width.input) - from;
     if (size <= 0) return;
-    // Not read again after each store, which might be to any of these.
+    // Local copies, since a store of bytes might change any member.
     const int64_t step = width.in_stride, pitch = g_.windows[1].in_stride, copied_pitch = b_.pitch,
-                  ahead = ahead_;
+                  next_block = next_block_;
     std::byte* to = copied_input_ + from - plan_.first_column(begin_);
     const std::byte* row = rows + from * step;
     for (int64_t r = 0; r < count; ++r, row += pitch, to += copied_pitch) {
-      prefetch_line(row + ahead);
+      prefetch_line(row + next_block);
       if (step == 1) {
         copy_bytes(to, row, size);
       } else {
@@ -276,15 +276,15 @@ class BlockWorker {
     if (begin_row_ == end_row_) return;
     const int64_t pitch = g_.windows[1].in_stride;
     const int64_t count = end_row_ - begin_row_;
-    const bool padded = !strip.edge.keep.empty();
+    const bool padded = !strip.border.keep.empty();
     if (may_read(rows, pitch, count, strip)) {
       const StripRows in_place{rows + plan_.first_column(strip.begin),
                                pitch,
                                count,
                                prefetch_address(strip),
-                               &strip.edge,
+                               &strip.border,
                                zero_point_};
-      sum(padded ? plan_.sum_edges : plan_.sum_rows, in_place);
+      sum(padded ? plan_.sum_border_rows : plan_.sum_rows, in_place);
     } else {
       copy_columns(rows, count, strip);
       sum(plan_.sum_rows, {copied_input_ + (strip.begin - begin_) * width.stride, b_.pitch, count, 0});
@@ -322,7 +322,7 @@ class BlockWorker {
             height.stride / common};
   }
 
-  // All rows of a strip of the block.
+  // Requantises all rows of a strip of the block.
   void finish(const Sums& sums, const Strip& strip, size_t slice_segment, std::byte* out) {
     out += strip.begin - begin_;
     const auto& segments = plan_.segments[1];
@@ -330,9 +330,10 @@ class BlockWorker {
       const int64_t from = std::max(segments[i].begin - row_, int64_t{0});
       const int64_t rows = std::min(segments[i].end - row_, rows_) - from;
       if (rows <= 0) continue;
-      const size_t table = plan_.row_classes[slice_segment * segments.size() + i] * plan_.kinds.size();
+      const size_t table =
+          plan_.row_classes[slice_segment * segments.size() + i] * plan_.column_classes.size();
       Sums part = sums;
-      std::array<const uint16_t*, BlockPlan::kMostTaps> moved;
+      std::array<const uint16_t*, most_taps(16)> moved;
       if (part.windows) {
         part.windows->rows += from * part.windows->step;
       } else if (from > 0) {
@@ -341,31 +342,31 @@ class BlockWorker {
         }
         part.taps.taps = moved.data();
       }
-      finish_rows(part, rows, table + strip.kind, out + from * out_pitch_);
+      finish_rows(part, rows, table + strip.column_class, out + from * out_pitch_);
     }
   }
 
   void finish_rows(const Sums& sums, int64_t rows, size_t table, std::byte* out) {
-    if (!z_->has_lines) return evaluate(sums.taps, rows, table, out);
+    if (!z_->has_maps) return evaluate(sums.taps, rows, table, out);
     if (g_.windows[2].stride == 2) {
-      z_->plain ? finish_with<2, true>(sums, rows, table, out)
-                : finish_with<2, false>(sums, rows, table, out);
+      z_->is_scale ? finish_with<2, true>(sums, rows, table, out)
+                   : finish_with<2, false>(sums, rows, table, out);
     } else {
-      z_->plain ? finish_with<1, true>(sums, rows, table, out)
-                : finish_with<1, false>(sums, rows, table, out);
+      z_->is_scale ? finish_with<1, true>(sums, rows, table, out)
+                   : finish_with<1, false>(sums, rows, table, out);
     }
   }
 
   int64_t offset() const { return g_.window_taps() * zero_point_; }
 
-  template <int kStride, bool kPlain>
+  template <int kStride, bool kIsScale>
   void finish_with(const Sums& sums, int64_t rows, size_t table, std::byte* out) {
     add_up<kStride>(sums, rows,
-                    StripOutputs<kStride, kPlain>(*z_->quantization, offset(), g_.out.is_signed,
-                                                  z_->tables[table], out, out_pitch_));
+                    StripOutputs<kStride, kIsScale>(*z_->quantization, offset(), g_.out.is_signed,
+                                                    z_->tables[table], out, out_pitch_));
   }
 
-  // By the formula.
+  // Requantises by the formula.
   void evaluate(const SumTaps& taps, int64_t rows, size_t table, std::byte* out) {
     const size_t* counts = plan_.count_of.data() + table * kStrip;
     const int64_t outputs = std::min(kStrip, end_ - begin_);
@@ -390,7 +391,7 @@ class BlockWorker {
     const Window& width = g_.windows[2];
     const int64_t outputs = end_ - begin_;
     std::byte* to = out_at(slice, row_) + begin_ * width.out_stride;
-    if (plan_.streams) return stream_copy(to, copied_output_, rows_ * outputs);
+    if (plan_.non_temporal) return stream_copy(to, copied_output_, rows_ * outputs);
     if (width.out_stride == 1 && g_.windows[1].out_stride == outputs) {
       std::memcpy(to, copied_output_, static_cast<size_t>(rows_ * outputs));
       return;
@@ -431,7 +432,7 @@ class BlockWorker {
   int64_t out_pitch_ = 0;
   const std::byte* in_ = nullptr;
   std::byte* out_ = nullptr;
-  int64_t ahead_ = 0;
+  int64_t next_block_ = 0;
 };
 
 }  // namespace

@@ -1,7 +1,7 @@
-// Pooling with small windows: block by block of outputs, and strip by strip in a block.
+// A separable box filter for small windows, blocked for the caches: strips of outputs in blocks, 16-bit sums.
 //
-// Padding is read as the input's zero point, which adds nothing to a sum, so that outputs differ in what they
-// divide by alone. Everything that does not depend on the data is made once, with the plan.
+// Padding is read as the input's zero point, which adds nothing to a sum, so that outputs differ only in what
+// they divide by. Everything that does not depend on the data is made once, with the plan.
 #pragma once
 
 #include <algorithm>
@@ -22,7 +22,7 @@ namespace {
 
 class BlockPooling final : public Plan {
  public:
-  static bool suits(const Geometry& geometry) { return BlockPlan::suits(geometry); }
+  static std::string declined(const Geometry& geometry) { return BlockPlan::declined(geometry); }
 
   BlockPooling(const Geometry& geometry, std::string description)
       : Plan(std::move(description)), plan_(geometry) {}
@@ -31,7 +31,7 @@ class BlockPooling final : public Plan {
     const int threads = threads_for(plan_.geometry.bytes());
     const int64_t units = plan_.geometry.channels.size * plan_.units_per_channel();
     const int64_t parts = std::min<int64_t>(threads, units);
-    // Of all channels, where these do not differ.
+    // One for all channels, where their quantisation does not differ.
     std::optional<BlockRequantizer> shared;
     if (plan_.geometry.same_quantization()) shared.emplace(plan_, plan_.geometry.quantization(inputs, 0));
     parallel_for(parts, threads, [&](int64_t i) {

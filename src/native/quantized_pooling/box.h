@@ -1,4 +1,4 @@
-// The elements of one window.
+// The reduction of one window.
 #pragma once
 
 #include <array>
@@ -22,7 +22,7 @@ struct Box {
   int64_t rows, row_step;
   int64_t slices, slice_step;
   int64_t inside;   // taps
-  int64_t repeats;  // taps that each element visited stands for
+  int64_t repeats;  // taps on each element that is visited
 
   Box(const std::array<Window, 3>& windows, const Taps& d, const Taps& h, const Taps& w)
       : start(d.start + h.start + w.start),
@@ -41,7 +41,7 @@ struct Box {
     if (rows == 1 && (slices == 1 || slice_step == run)) run *= std::exchange(slices, 1);
   }
 
-  // Whether its sum is that of `run` consecutive bytes.
+  // Whether it is one run of consecutive bytes.
   bool is_run() const { return step == 1 && rows == 1 && slices == 1 && repeats == 1; }
 
   int64_t sum(const std::byte* in, uint8_t flip) const {

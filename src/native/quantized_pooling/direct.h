@@ -1,4 +1,4 @@
-// Pooling window by window: where windows are large and few, and for whatever else the rows do not suit.
+// Direct pooling: each window is summed by itself, where windows share little.
 #pragma once
 
 #include <algorithm>
@@ -27,18 +27,18 @@ class DirectPooling final : public Plan {
     parallel_for(parts, threads, [&](int64_t i) {
       int64_t channel = -1;
       Quantization quantization{};
-      for_each_rows(geometry_, share_begin(i, parts, rows), share_begin(i + 1, parts, rows),
-                    [&](const Rows& r) {
-                      if (r.channel != channel) {
-                        quantization = geometry_.quantization(inputs, channel = r.channel);
-                      }
-                      pool(inputs, outputs, r, quantization);
-                    });
+      for_each_row_range(geometry_, share_begin(i, parts, rows), share_begin(i + 1, parts, rows),
+                         [&](const RowRange& r) {
+                           if (r.channel != channel) {
+                             quantization = geometry_.quantization(inputs, channel = r.channel);
+                           }
+                           pool(inputs, outputs, r, quantization);
+                         });
     });
   }
 
  private:
-  void pool(const void* const* inputs, void* const* outputs, const Rows& rows,
+  void pool(const void* const* inputs, void* const* outputs, const RowRange& rows,
             const Quantization& quantization) const {
     const Geometry& g = geometry_;
     const auto& [depth, height, width] = g.windows;

@@ -1,4 +1,4 @@
-// What a pooling operator is made of: windows, the tensors' strides, and the formula of an output.
+// The geometry of an average pooling: windows, the tensors' strides, and the formula of an output.
 #pragma once
 
 #include <algorithm>
@@ -12,21 +12,25 @@
 #include "core/layout.h"
 #include "platform/isa.h"
 #include "platform/parallel.h"
+#include "quantized_pooling/tuning.h"
 #include "simd/unaligned.h"
 
 ANYDML_ISA_BEGIN
 namespace {
+
+// The most taps whose sum of bytes fits so many bits.
+constexpr int64_t most_taps(int bits) { return ((int64_t{1} << bits) - 1) / 255; }
 
 // The taps of one window along one dimension.
 struct Taps {
   int64_t first;    // the element that the first tap inside the input reads
   int64_t start;    // its distance in bytes from the dimension's first element
   int64_t inside;   // taps inside the input
-  int64_t visited;  // those among them that are elements of their own: 1 where the dimension is broadcast
+  int64_t visited;  // those that are elements of their own: 1 where the dimension is broadcast
   int64_t counted;  // taps that the average divides by
 };
 
-// One spatial dimension.
+// A sliding window along one spatial dimension.
 struct Window {
   int64_t input;
   int64_t output;
@@ -54,8 +58,12 @@ struct Window {
   }
 
   int64_t extent() const { return (size - 1) * dilation + 1; }
-  // Outputs from which every tap counts, to before the first from which not.
-  std::pair<int64_t, int64_t> middle() const {
+  // The most taps of a window inside the input.
+  int64_t taps_inside() const { return std::min(size, (input - 1) / dilation + 1); }
+  // Whether wide windows that do not overlap, or a single one, leave nothing to share between outputs.
+  bool sums_each_alone() const { return output == 1 || (size >= kWideWindow && stride >= size); }
+  // The range of outputs all of whose taps count.
+  std::pair<int64_t, int64_t> interior() const {
     const int64_t before = include_padding ? 0 : start_padding;
     const int64_t after = include_padding ? end_padding : 0;
     const int64_t begin = std::min((before + stride - 1) / stride, output);
@@ -63,8 +71,9 @@ struct Window {
     const int64_t end = room < 0 ? 0 : std::min(room / stride + 1, output);
     return {begin, std::max(begin, end)};
   }
-  int64_t edges() const {
-    const auto [begin, end] = middle();
+  // The outputs some of whose taps do not count.
+  int64_t border_outputs() const {
+    const auto [begin, end] = interior();
     return output - (end - begin);
   }
 
@@ -84,7 +93,7 @@ struct Segment {
 };
 
 inline std::vector<Segment> segments_of(const Window& window) {
-  const auto [begin, end] = window.middle();
+  const auto [begin, end] = window.interior();
   std::vector<Segment> segments;
   const auto append = [&](int64_t from, int64_t to, int64_t counted) {
     if (from == to) return;
@@ -100,7 +109,7 @@ inline std::vector<Segment> segments_of(const Window& window) {
   return segments;
 }
 
-// A scale or zero point: one value per channel, or one for all, and then the step is 0. An absent one is 0.
+// A scale or zero point: one value per channel, or one for all with a step of 0. An absent one is 0.
 struct PerChannel {
   size_t input;
   int64_t step;
@@ -148,12 +157,12 @@ struct Geometry {
     // An absent zero point is 0, as a value and not as a byte.
     const bool centered = inputs[input_zero_point.input] == nullptr;
     const int64_t zero = in.is_signed && centered ? 128 : in.unsigned_at(input_zero_point, inputs, channel);
-    const bool plain = inputs[output_zero_point.input] == nullptr;
+    const bool is_scale = inputs[output_zero_point.input] == nullptr;
     const int64_t lowest = out.is_signed ? -128 : 0;
     return {.input_scale = input_scale.at<float>(inputs, channel),
             .output_scale = output_scale.at<float>(inputs, channel),
             .input_zero_point = zero,
-            .output_zero_point = plain ? 0 : out.value_at(output_zero_point, inputs, channel),
+            .output_zero_point = is_scale ? 0 : out.value_at(output_zero_point, inputs, channel),
             .lowest = lowest,
             .highest = lowest + 255};
   }
@@ -162,8 +171,11 @@ struct Geometry {
                                   output_scale.step == 0 && output_zero_point.step == 0);
   }
   int64_t window_taps() const { return windows[0].size * windows[1].size * windows[2].size; }
+  int64_t taps_inside() const {
+    return windows[0].taps_inside() * windows[1].taps_inside() * windows[2].taps_inside();
+  }
   int64_t rows() const { return channels.size * batch.size * windows[0].output * windows[1].output; }
-  // Read and written, about; sizes of what is broadcast may multiply to anything.
+  // Bytes read and written, about; a product of the sizes of a broadcast input may be any number.
   int64_t bytes() const {
     double read = 1, written = 1;
     for (const Window& window : windows) {
@@ -189,8 +201,8 @@ inline int64_t requantize(int64_t sum, int64_t count, const Quantization& quanti
   return static_cast<int64_t>(q < highest ? q : highest);
 }
 
-// Some consecutive rows of outputs of one plane: those at `depth`, from `begin` to before `end`.
-struct Rows {
+// Consecutive rows of outputs of one plane: those at `depth`, from `begin` to before `end`.
+struct RowRange {
   int64_t channel;
   int64_t batch;
   int64_t depth;
@@ -198,15 +210,15 @@ struct Rows {
   int64_t end;
 };
 
-// Calls body(rows) for all rows of outputs in the range, counted with channels outermost: what depends on the
-// channel alone is made once for a batch.
+// Calls body(rows) for all rows of outputs in the range, counted with channels outermost, so that what
+// depends on the channel alone is made once for a batch.
 template <class Body>
-void for_each_rows(const Geometry& geometry, int64_t begin, int64_t end, const Body& body) {
+void for_each_row_range(const Geometry& geometry, int64_t begin, int64_t end, const Body& body) {
   const int64_t height = geometry.windows[1].output;
   const int64_t depth = geometry.windows[0].output;
   const int64_t slice = begin / height;
   const int64_t plane = slice / depth;
-  Rows rows{plane / geometry.batch.size, plane % geometry.batch.size, slice % depth, begin % height, 0};
+  RowRange rows{plane / geometry.batch.size, plane % geometry.batch.size, slice % depth, begin % height, 0};
   while (begin < end) {
     rows.end = std::min(height, rows.begin + (end - begin));
     body(rows);

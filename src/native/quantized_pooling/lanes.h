@@ -1,4 +1,4 @@
-// Vectors of a few lanes, of one logical width on every machine: the compiler's own, or arrays.
+// Vectors of any number of lanes, in the words of simd/vector.h; arrays where the compiler has no vectors.
 #pragma once
 
 #include <cstddef>
@@ -6,27 +6,19 @@
 #include <cstring>
 
 #include "platform/isa.h"
+#include "simd/bits_as.h"
+#include "simd/vector.h"
 
 ANYDML_ISA_BEGIN
 namespace {
 
-#if defined(__GNUC__)
-// Nothing here is called from where other instruction sets are compiled.
-#pragma GCC diagnostic ignored "-Wpsabi"
-
-template <class T, int N>
-struct VectorOf {
-  typedef T Type __attribute__((vector_size(N * sizeof(T))));
-};
-template <class T, int N>
-using Lanes = typename VectorOf<T, N>::Type;
-
+#if defined(ANYDML_VECTORS)
 template <class To, class From>
 To convert(From lanes) {
   return __builtin_convertvector(lanes, To);
 }
-// The lanes at even places, then those at odd ones.
-inline Lanes<uint8_t, 16> sort_even_odd(Lanes<uint8_t, 16> v) {
+// Deinterleaves: the lanes at even places, then those at odd ones.
+inline Vector<uint8_t, 16> deinterleave(Vector<uint8_t, 16> v) {
   return __builtin_shufflevector(v, v, 0, 2, 4, 6, 8, 10, 12, 14, 1, 3, 5, 7, 9, 11, 13, 15);
 }
 template <class V>
@@ -39,98 +31,92 @@ V larger(V a, V b) {
 }
 #else
 template <class T, int N>
-struct Lanes {
+struct Vector {
   using Element = T;
   T lane[N];
 
   T& operator[](int i) { return lane[i]; }
   T operator[](int i) const { return lane[i]; }
   template <class Operation>
-  static Lanes zip(const Lanes& a, const Lanes& b, Operation operation) {
-    Lanes result;
+  static Vector zip(const Vector& a, const Vector& b, Operation operation) {
+    Vector result;
     for (int i = 0; i < N; ++i) result.lane[i] = static_cast<T>(operation(a.lane[i], b.lane[i]));
     return result;
   }
-  static Lanes all(T value) {
-    Lanes result;
+  static Vector all(T value) {
+    Vector result;
     for (int i = 0; i < N; ++i) result.lane[i] = value;
     return result;
   }
-  friend Lanes operator+(const Lanes& a, const Lanes& b) {
+  friend Vector operator+(const Vector& a, const Vector& b) {
     return zip(a, b, [](T x, T y) { return x + y; });
   }
-  friend Lanes operator-(const Lanes& a, const Lanes& b) {
+  friend Vector operator-(const Vector& a, const Vector& b) {
     return zip(a, b, [](T x, T y) { return x - y; });
   }
-  friend Lanes operator*(const Lanes& a, const Lanes& b) {
+  friend Vector operator*(const Vector& a, const Vector& b) {
     return zip(a, b, [](T x, T y) { return x * y; });
   }
-  friend Lanes operator&(const Lanes& a, const Lanes& b) {
+  friend Vector operator&(const Vector& a, const Vector& b) {
     return zip(a, b, [](T x, T y) { return x & y; });
   }
-  friend Lanes operator|(const Lanes& a, const Lanes& b) {
+  friend Vector operator|(const Vector& a, const Vector& b) {
     return zip(a, b, [](T x, T y) { return x | y; });
   }
-  friend Lanes operator^(const Lanes& a, const Lanes& b) {
+  friend Vector operator^(const Vector& a, const Vector& b) {
     return zip(a, b, [](T x, T y) { return x ^ y; });
   }
-  friend Lanes operator<<(const Lanes& a, int shift) {
+  friend Vector operator<<(const Vector& a, int shift) {
     return zip(a, a, [shift](T x, T) { return x << shift; });
   }
-  friend Lanes operator>>(const Lanes& a, int shift) {
+  friend Vector operator>>(const Vector& a, int shift) {
     return zip(a, a, [shift](T x, T) { return x >> shift; });
   }
-  Lanes& operator+=(const Lanes& other) { return *this = *this + other; }
-  Lanes& operator-=(const Lanes& other) { return *this = *this - other; }
+  Vector& operator+=(const Vector& other) { return *this = *this + other; }
+  Vector& operator-=(const Vector& other) { return *this = *this - other; }
 };
 
 template <class To, class T, int N>
-To convert(const Lanes<T, N>& lanes) {
+To convert(const Vector<T, N>& lanes) {
   To to;
   for (int i = 0; i < N; ++i) to.lane[i] = static_cast<typename To::Element>(lanes.lane[i]);
   return to;
 }
-inline Lanes<uint8_t, 16> sort_even_odd(const Lanes<uint8_t, 16>& v) {
-  Lanes<uint8_t, 16> sorted;
+inline Vector<uint8_t, 16> deinterleave(const Vector<uint8_t, 16>& v) {
+  Vector<uint8_t, 16> sorted;
   for (int i = 0; i < 16; ++i) sorted[i] = v[i < 8 ? 2 * i : 2 * (i - 8) + 1];
   return sorted;
 }
 template <class T, int N>
-Lanes<T, N> smaller(const Lanes<T, N>& a, const Lanes<T, N>& b) {
-  return Lanes<T, N>::zip(a, b, [](T x, T y) { return x < y ? x : y; });
+Vector<T, N> smaller(const Vector<T, N>& a, const Vector<T, N>& b) {
+  return Vector<T, N>::zip(a, b, [](T x, T y) { return x < y ? x : y; });
 }
 template <class T, int N>
-Lanes<T, N> larger(const Lanes<T, N>& a, const Lanes<T, N>& b) {
-  return Lanes<T, N>::zip(a, b, [](T x, T y) { return x > y ? x : y; });
+Vector<T, N> larger(const Vector<T, N>& a, const Vector<T, N>& b) {
+  return Vector<T, N>::zip(a, b, [](T x, T y) { return x > y ? x : y; });
 }
 #endif
 
-template <class V>
-V load_lanes(const void* from) {
-  V lanes;
-  std::memcpy(&lanes, from, sizeof(V));
-  return lanes;
-}
-
-template <class V>
-void store_lanes(void* to, V lanes) {
-  std::memcpy(to, &lanes, sizeof(V));
-}
-
+// As load_vector() and store_vector() for bytes.
 template <class V, class T>
-V all_lanes(T value) {
-#if defined(__GNUC__)
+V load_vector(const T* from) {
+  V v;
+  std::memcpy(&v, from, sizeof(V));
+  return v;
+}
+template <class T, class V>
+void store_vector(T* to, V v) {
+  std::memcpy(to, &v, sizeof(V));
+}
+
+// As broadcast(), to a vector of any width.
+template <class V, class T>
+V broadcast_to(T value) {
+#if defined(ANYDML_VECTORS)
   return V{} + value;
 #else
   return V::all(value);
 #endif
-}
-
-// The same bits as lanes of another type.
-template <class To, class From>
-To as(From lanes) {
-  static_assert(sizeof(To) == sizeof(From));
-  return load_lanes<To>(&lanes);
 }
 
 }  // namespace

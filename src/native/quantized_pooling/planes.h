@@ -1,4 +1,4 @@
-// Pooling of planes of one output each, as for a global average: many are summed, and requantised, together.
+// A reduction of whole planes, as for a global average: several planes are summed, and requantised, together.
 #pragma once
 
 #include <algorithm>
@@ -12,57 +12,23 @@
 #include "platform/isa.h"
 #include "quantized_pooling/box.h"
 #include "quantized_pooling/geometry.h"
-#include "quantized_pooling/lanes.h"
+#include "quantized_pooling/outputs.h"
 #include "quantized_pooling/sums.h"
+#include "quantized_pooling/tuning.h"
 #include "stores/nontemporal.h"
 
 ANYDML_ISA_BEGIN
 namespace {
 
-// As many outputs as are requantised together, with the bits of requantize(): all its operations are exact or
-// correctly rounded, and the same for each output.
-struct Averages {
-  static constexpr int64_t kMost = 64;
-
-  double sums[kMost];
-  double offsets[kMost];  // what the zero point has added to a sum
-  double input_scales[kMost];
-  double divisors[kMost];            // count * output scale
-  double lows[kMost], highs[kMost];  // without the zero point
-  uint8_t zero_points[kMost];
-  uint8_t outputs[kMost];
-
-  void set(int64_t i, int64_t inside, int64_t counted, const Quantization& z) {
-    offsets[i] = static_cast<double>(inside * z.input_zero_point);
-    input_scales[i] = z.input_scale;
-    divisors[i] = static_cast<double>(counted) * z.output_scale;
-    lows[i] = static_cast<double>(z.lowest - z.output_zero_point);
-    highs[i] = static_cast<double>(z.highest - z.output_zero_point);
-    zero_points[i] = static_cast<uint8_t>(z.output_zero_point);
-  }
-
-  void requantize(int64_t count) {
-    using Doubles = Lanes<double, 4>;
-    constexpr int64_t kAtOnce = 16;
-    const int64_t end = (count + kAtOnce - 1) / kAtOnce * kAtOnce;
-    // Leaves the nearest integer in a sum's low bits.
-    const auto rounders = all_lanes<Doubles>(0x1.8p52);
-    uint64_t rounded[kMost];
-    for (int64_t i = 0; i < end; i += 4) {
-      const auto at = [i](const double* values) { return load_lanes<Doubles>(values + i); };
-      const Doubles q = ((at(sums) - at(offsets)) * at(input_scales)) / at(divisors);
-      store_lanes(rounded + i, smaller(larger(q, at(lows)), at(highs)) + rounders);
-    }
-    for (int64_t i = 0; i < end; ++i) outputs[i] = static_cast<uint8_t>(rounded[i] + zero_points[i]);
-  }
-};
-
 class PlanePooling final : public Plan {
  public:
-  // Whether every plane has one output, the average of some bytes.
-  static bool suits(const Geometry& g) {
-    return std::all_of(g.windows.begin(), g.windows.end(),
-                       [](const Window& window) { return window.output == 1 && window.taps(0).inside > 0; });
+  // Why it declines; empty where every plane has one output, the average of some bytes.
+  static std::string declined(const Geometry& g) {
+    for (const Window& window : g.windows) {
+      if (window.output != 1) return "planes have several outputs";
+      if (window.taps(0).inside == 0) return "the window lies in padding";
+    }
+    return "";
   }
 
   PlanePooling(const Geometry& geometry, std::string description)
@@ -80,7 +46,8 @@ class PlanePooling final : public Plan {
       inner_.size *= std::exchange(outer_.size, 1);
     }
     prefetches_ = geometry.bytes() >= kStreamFrom;
-    block_ = std::clamp(kBlockBytes / (box_.run * box_.rows * box_.slices), int64_t{1}, Averages::kMost);
+    block_ =
+        std::clamp(kPlaneBytes / (box_.run * box_.rows * box_.slices), int64_t{1}, RequantizeBatch::kMost);
   }
 
   void run(const void* const* inputs, void* const* outputs) const override {
@@ -93,42 +60,45 @@ class PlanePooling final : public Plan {
   }
 
  private:
-  // Blocks of planes, the same ones of each batch one after the other: these have their channels in common.
+  // Pools blocks of planes; the same ones of each batch follow each other, as they have their channels in
+  // common.
   void pool(const void* const* inputs, void* const* outputs, int64_t begin, int64_t end) const {
-    Averages averages{};
+    RequantizeBatch batch{};
     for (int64_t block = begin; block < end; ++block) {
       const int64_t o = block % outer_.size, i = block / outer_.size * block_;
       const int64_t count = std::min(block_, inner_.size - i);
       if (block == begin || (per_channel_ && (channels_are_outer_ || o == 0))) {
         for (int64_t k = 0; k < count; ++k) {
           const int64_t channel = channels_are_outer_ ? o : i + k;
-          averages.set(k, box_.inside, counted_, geometry_.quantization(inputs, channel));
+          const Quantization quantization = geometry_.quantization(inputs, channel);
+          batch.set_quantization(k, quantization);
+          batch.set_counts(k, box_.inside, counted_, quantization);
         }
       }
-      sum(static_cast<const std::byte*>(inputs[0]) + o * outer_.in, i, count, averages.sums);
-      averages.requantize(count);
+      sum(static_cast<const std::byte*>(inputs[0]) + o * outer_.in, i, count, batch.sums);
+      batch.requantize(count);
       auto* out = static_cast<std::byte*>(outputs[0]) + o * outer_.out + i * inner_.out;
       if (inner_.out == 1) {
-        std::memcpy(out, averages.outputs, static_cast<size_t>(count));
+        std::memcpy(out, batch.outputs, static_cast<size_t>(count));
       } else {
-        for (int64_t k = 0; k < count; ++k) store(out + k * inner_.out, averages.outputs[k]);
+        for (int64_t k = 0; k < count; ++k) store(out + k * inner_.out, batch.outputs[k]);
       }
     }
   }
 
-#if defined(ANYDML_SUMS_OF_EIGHTS)
-  // Of planes that end within a line, the processor's own prefetching is not enough.
+#if defined(ANYDML_SUMS_OF_8)
+  // Planes that end within a line are too short for the hardware prefetcher.
   void prefetch(const std::byte* from) const {
     for (int64_t i = 0; i < kRunsAtOnce * box_.run; i += kLine) prefetch_line(from + i);
   }
 #endif
 
-  // Of `count` planes from the one at `first` on.
+  // Sums `count` planes from the one at `first` on.
   void sum(const std::byte* planes, int64_t first, int64_t count, double* sums) const {
     const uint8_t flip = geometry_.in.flip();
     int64_t k = 0;
-#if defined(ANYDML_SUMS_OF_EIGHTS)
-    if (box_.is_run() && box_.run <= kShort && inner_.in > 0) {
+#if defined(ANYDML_SUMS_OF_8)
+    if (box_.is_run() && box_.run <= kShortPlane && inner_.in > 0) {
       // Whole vectors may begin before a plane, but not before the first one.
       for (; k < count && (first + k) * inner_.in + box_.run < kByteVector; ++k) {
         sums[k] = static_cast<double>(box_.sum(planes + (first + k) * inner_.in, flip));
@@ -143,9 +113,6 @@ class PlanePooling final : public Plan {
       sums[k] = static_cast<double>(box_.sum(planes + (first + k) * inner_.in, flip));
     }
   }
-
-  static constexpr int64_t kBlockBytes = 16 << 10;
-  static constexpr int64_t kShort = 1024;  // bytes, of which more take longer than what is done once for all
 
   Geometry geometry_;
   Box box_;

@@ -1,4 +1,4 @@
-// QUANTIZED_LINEAR_AVERAGE_POOLING.
+// QUANTIZED_LINEAR_AVERAGE_POOLING: a box filter over bytes, exact and requantised.
 #include <array>
 #include <limits>
 
@@ -9,6 +9,8 @@
 #include "quantized_pooling/direct.h"
 #include "quantized_pooling/geometry.h"
 #include "quantized_pooling/planes.h"
+#include "quantized_pooling/policy.h"
+#include "quantized_pooling/prefix.h"
 #include "quantized_pooling/rows.h"
 
 ANYDML_ISA_BEGIN
@@ -88,7 +90,7 @@ Geometry geometry_of(const Request& request) {
           .output_zero_point = per_channel(request, 4, out.type)};
 }
 
-// Windows of so few taps that a sum of bytes over them fits 64 bits, and is exact in a double.
+// Up to so many taps a sum of bytes is exact in a double.
 constexpr int64_t kMostTaps = int64_t{1} << 45;
 
 bool countable(const std::array<Window, 3>& windows) {
@@ -110,17 +112,22 @@ std::string describe(const Request& request) {
          std::string(name_of(request.outputs[0].type)) + ", window of " + window;
 }
 
-std::unique_ptr<Plan> make_pooling(const Geometry& geometry, std::string description) {
-  if (BlockPooling::suits(geometry)) {
-    return std::make_unique<BlockPooling>(geometry, description + ", block by block");
+std::unique_ptr<Plan> make_pooling(const Geometry& geometry, const std::string& description) {
+  const PoolingPolicy policy(geometry);
+  const std::string words = description + ", " + policy.words;
+  switch (policy.algorithm) {
+    case PoolingAlgorithm::kBlocks:
+      return std::make_unique<BlockPooling>(geometry, words);
+    case PoolingAlgorithm::kPlanes:
+      return std::make_unique<PlanePooling>(geometry, words);
+    case PoolingAlgorithm::kRows:
+      return std::make_unique<RowPooling>(geometry, words);
+    case PoolingAlgorithm::kPrefix:
+      if (policy.wide_sums) return std::make_unique<PrefixPooling<uint64_t>>(geometry, words);
+      return std::make_unique<PrefixPooling<uint32_t>>(geometry, words);
+    default:
+      return std::make_unique<DirectPooling>(geometry, words);
   }
-  if (PlanePooling::suits(geometry)) {
-    return std::make_unique<PlanePooling>(geometry, description + ", plane by plane");
-  }
-  if (RowPooling::suits(geometry)) {
-    return std::make_unique<RowPooling>(geometry, description + ", row by row");
-  }
-  return std::make_unique<DirectPooling>(geometry, description + ", window by window");
 }
 
 bool is_byte(DataType type) { return type == DataType::kInt8 || type == DataType::kUint8; }

@@ -1,4 +1,4 @@
-// From sums to outputs, many at a time, with the bits of requantize().
+// Requantisation by affine maps in single precision that are proven to give the bits of requantize().
 //
 // For a given count, q(S) is a step function of the integer S that never falls. So is
 // y(S) = round(float(S) * slope + add): every float operation in it is monotone, as rounding is. Both are
@@ -22,63 +22,65 @@
 ANYDML_ISA_BEGIN
 namespace {
 
-// float(S) * slope + add, rounded to an integer, half to even, by adding `rounder`: 1.5 * 2^23 leaves the
-// nearest integer to a float below 2^22 in the sum's low bits. Values beyond stay beyond every output.
-struct Line {
+// The affine map float(S) * slope + add, rounded to an integer, half to even, by adding `rounder`: 1.5 * 2^23
+// leaves the nearest integer to a float below 2^22 in the sum's low bits. Values beyond stay beyond every
+// output.
+struct AffineMap {
   static constexpr float kRounder = 0x1.8p23F;
 
   float slope = 0;
   float add = 0;
   float rounder = kRounder;
 
-  bool plain() const { return add == 0 && rounder == kRounder; }
-  // Without the zero point, and not yet saturated.
+  bool is_scale() const { return add == 0 && rounder == kRounder; }
+  // The output without the zero point, not yet saturated.
   float rounded(int64_t sum) const { return static_cast<float>(sum) * slope + add + rounder; }
 };
 
-// Finds the line for one count.
-class LineFinder {
+// Finds the affine map for one count.
+class AffineMapFinder {
  public:
   // The sums are those of `taps` bytes, each less the zero point: below 2^24, so that floats hold them.
-  LineFinder(const Quantization& quantization, int64_t count, int64_t taps)
+  AffineMapFinder(const Quantization& quantization, int64_t count, int64_t taps)
       : z_(quantization),
         count_(count),
         least_(taps * (0 - quantization.input_zero_point)),
         most_(taps * (255 - quantization.input_zero_point)),
-        // So many bits of a slope times a sum are exact.
-        exact_bits_(taps <= 257 ? 0xffff : 0x7fffff) {}
+        // A slope with these bits clear times a sum is exact.
+        exact_bits_(taps <= most_taps(16) ? 0xffff : 0x7fffff) {}
 
-  // Whether there is one. `thorough`: a search is worth as much as some 500 outputs.
-  bool find(bool thorough, Line& line) const {
+  // Whether there is one. A `thorough` search takes as long as the formula for some 500 outputs.
+  bool find(bool thorough, AffineMap& map) const {
     if (count_ == 0) {
-      line = {};
+      map = {};
       return true;
     }
     const double slope = z_.input_scale / (static_cast<double>(count_) * z_.output_scale);
     if (!(slope > 0)) return false;
     // Not subnormal, which some threads flush to 0; beyond 1024 every sum but 0 saturates.
     if (slope < 0x1p-60) {
-      line = {};
+      map = {};
       return true;
     }
-    line = {.slope = static_cast<float>(std::min(slope, 1024.0))};
-    if (is_exact(slope, line.slope) || fits_near_integers(line, slope, 0x1.2p-23)) return true;
-    // Ties that the scales' own rounding breaks are broken away from 0, or towards it, by some more of it.
+    map = {.slope = static_cast<float>(std::min(slope, 1024.0))};
+    if (is_exact(slope, map.slope) || fits_near_integers(map, slope, 0x1.2p-23)) return true;
+    // Ties that the scales' own rounding breaks are broken away from 0, or towards it, by slightly larger or
+    // smaller slopes.
     for (const double factor : {1 + 0x1p-21, 1 - 0x1p-21}) {
-      line.slope = static_cast<float>(slope * factor);
-      if (fits_near_integers(line, slope, 0x1.5p-21)) return true;
+      map.slope = static_cast<float>(slope * factor);
+      if (fits_near_integers(map, slope, 0x1.5p-21)) return true;
     }
     if (!thorough) return false;
     Steps steps;
     find_steps(steps);
-    // All sums are kept as far from ties as can be.
-    line.slope = static_cast<float>(slope);
-    line.add = between_steps(steps, slope);
-    if (fits(line, steps)) return true;
-    // What is within 2^-9 of a tie, as errors of rounding are, becomes one.
-    line.add = 0x1.8p15F;
-    line.rounder = Line::kRounder - line.add;
-    return fits(line, steps);
+    // All sums are kept as far from ties as possible.
+    map.slope = static_cast<float>(slope);
+    map.add = between_steps(steps, slope);
+    if (fits(map, steps)) return true;
+    // Values within 2^-9 of a tie, as rounding errors are, become ties.
+    map.add = 0x1.8p15F;
+    map.rounder = AffineMap::kRounder - map.add;
+    return fits(map, steps);
   }
 
  private:
@@ -91,27 +93,27 @@ class LineFinder {
 
   int64_t q(int64_t sum) const { return requantize(sum, count_, z_); }
 
-  int64_t value(const Line& line, int64_t sum) const {
-    const float low = Line::kRounder + static_cast<float>(z_.lowest - z_.output_zero_point);
-    const float high = Line::kRounder + static_cast<float>(z_.highest - z_.output_zero_point);
-    const float y = std::clamp(line.rounded(sum), low, high);
-    return static_cast<int64_t>(y - Line::kRounder) + z_.output_zero_point;
+  int64_t value(const AffineMap& map, int64_t sum) const {
+    const float low = AffineMap::kRounder + static_cast<float>(z_.lowest - z_.output_zero_point);
+    const float high = AffineMap::kRounder + static_cast<float>(z_.highest - z_.output_zero_point);
+    const float y = std::clamp(map.rounded(sum), low, high);
+    return static_cast<int64_t>(y - AffineMap::kRounder) + z_.output_zero_point;
   }
 
-  // Whether no operation rounds, neither the line's nor the formula's, but to an integer.
-  bool is_exact(double slope, float line) const {
-    return line == slope && (std::bit_cast<uint32_t>(line) & exact_bits_) == 0 &&
+  // Whether no operation of the map or of the formula rounds, but that to an integer.
+  bool is_exact(double slope, float map) const {
+    return map == slope && (std::bit_cast<uint32_t>(map) & exact_bits_) == 0 &&
            slope * (static_cast<double>(count_) * z_.output_scale) == z_.input_scale;
   }
 
-  // Outputs `level` and `level` + 1 part at the sum t = (level - zero point + 0.5) / slope. Where the line
+  // Outputs `level` and `level` + 1 part at the sum t = (level - zero point + 0.5) / slope. Where the map
   // and the formula together are off by less than the tolerance, they can only differ within t * tolerance of
   // t.
-  bool fits_near_integers(const Line& line, double slope, double tolerance) const {
+  bool fits_near_integers(const AffineMap& map, double slope, double tolerance) const {
     const double step = 1 / slope;
-    // Sums beyond this are none.
+    // No sum is beyond this.
     const auto reach = static_cast<double>(std::max(-least_, most_)) + 2;
-    if (line.slope == 1024.0F) tolerance = 1;
+    if (map.slope == 1024.0F) tolerance = 1;
     for (int64_t level = z_.lowest; level < z_.highest; ++level) {
       const double t = (static_cast<double>(level - z_.output_zero_point) + 0.5) * step;
       const double nearest = (t + 0x1.8p52) - 0x1.8p52;
@@ -119,7 +121,7 @@ class LineFinder {
       const auto sum = static_cast<int64_t>(nearest);
       const int64_t around = 1 + static_cast<int64_t>(std::fabs(t) * tolerance);
       for (int64_t s = std::max(sum - around, least_); s <= std::min(sum + around, most_); ++s) {
-        if (value(line, s) != q(s)) return false;
+        if (value(map, s) != q(s)) return false;
       }
     }
     return true;
@@ -156,12 +158,12 @@ class LineFinder {
     return static_cast<float>(0.5 * (least + most));
   }
 
-  // Whether the line gives q at both ends and on both sides of every step.
-  bool fits(const Line& line, const Steps& steps) const {
-    if (value(line, least_) != steps.base || value(line, most_) != q(most_)) return false;
+  // Whether the map gives q at both ends and on both sides of every step.
+  bool fits(const AffineMap& map, const Steps& steps) const {
+    if (value(map, least_) != steps.base || value(map, most_) != q(most_)) return false;
     for (int64_t i = 0; i < steps.count; ++i) {
       for (int64_t s = steps.least[i] - 1; s <= steps.least[i]; ++s) {
-        if (value(line, s) != q(s)) return false;
+        if (value(map, s) != q(s)) return false;
       }
     }
     return true;

@@ -1,4 +1,4 @@
-// The inner loops of pooling with small windows, for strips of 32 outputs.
+// The inner loops of a separable box filter with small windows, for strips of 32 outputs.
 //
 // A strip's windows are summed along the width for every row of input, then down the rows, then over slices.
 // Sums of 16 bits are enough. They lie in two vectors: of a stride of 1, the first has the sums of the
@@ -31,18 +31,18 @@ namespace {
 
 constexpr int64_t kStrip = 32;
 
-using Shorts = Lanes<uint16_t, 16>;
-using Floats = Lanes<float, 8>;
+using Shorts = Vector<uint16_t, 16>;
+using Floats = Vector<float, 8>;
 
 struct StripSums {
   Shorts first, second;
 
   ANYDML_INLINE static StripSums at(const uint16_t* from) {
-    return {load_lanes<Shorts>(from), load_lanes<Shorts>(from + 16)};
+    return {load_vector<Shorts>(from), load_vector<Shorts>(from + 16)};
   }
   ANYDML_INLINE void store(uint16_t* to) const {
-    store_lanes(to, first);
-    store_lanes(to + 16, second);
+    store_vector(to, first);
+    store_vector(to + 16, second);
   }
   ANYDML_INLINE friend StripSums operator+(const StripSums& a, const StripSums& b) {
     return {a.first + b.first, a.second + b.second};
@@ -55,11 +55,11 @@ struct StripSums {
 };
 
 // The bytes at even places of 32, those at odd ones, and their sums, pair by pair.
-ANYDML_INLINE Shorts even_bytes(Shorts v) { return v & all_lanes<Shorts>(uint16_t{0xff}); }
+ANYDML_INLINE Shorts even_bytes(Shorts v) { return v & broadcast_to<Shorts>(uint16_t{0xff}); }
 ANYDML_INLINE Shorts odd_bytes(Shorts v) { return v >> 8; }
 ANYDML_INLINE Shorts pair_sums(Shorts v) {
 #if defined(ANYDML_POOLING_AVX2)
-  return as<Shorts>(_mm256_maddubs_epi16(as<__m256i>(v), _mm256_set1_epi8(1)));
+  return bits_as<Shorts>(_mm256_maddubs_epi16(bits_as<__m256i>(v), _mm256_set1_epi8(1)));
 #else
   return even_bytes(v) + odd_bytes(v);
 #endif
@@ -72,8 +72,8 @@ template <int kStride, bool kDilated, bool kMasked>
 ANYDML_INLINE StripSums sum_taps(const std::byte* row, const uint8_t* keep, int64_t taps, int64_t dilation,
                                  Shorts flips) {
   const auto bytes = [=](int64_t offset) {
-    const Shorts v = load_lanes<Shorts>(row + offset) ^ flips;
-    return kMasked ? v & load_lanes<Shorts>(keep + offset) : v;
+    const Shorts v = load_vector<Shorts>(row + offset) ^ flips;
+    return kMasked ? v & load_vector<Shorts>(keep + offset) : v;
   };
   if constexpr (kStride == 1 && kDilated) {
     const Shorts start = bytes(0);
@@ -89,7 +89,7 @@ ANYDML_INLINE StripSums sum_taps(const std::byte* row, const uint8_t* keep, int6
       for (int64_t k = 0; k < taps; k += 2) sums += {pair_sums(bytes(k)), pair_sums(bytes(k + 1))};
       return sums;
     }
-    // An odd window is pairs and one more byte: behind them for outputs at even places, before them for
+    // An odd window is pairs and one more byte: after them for outputs at even places, before them for
     // others.
     if (taps == 1) return {even_bytes(bytes(0)), odd_bytes(bytes(0))};
     const Shorts first = bytes(0), last = bytes(taps - 1);
@@ -111,54 +111,55 @@ ANYDML_INLINE StripSums sum_taps(const std::byte* row, const uint8_t* keep, int6
   }
 }
 
-// As memcpy, for the few bytes of a strip.
+// An inline memcpy for the few bytes of a strip.
 inline void copy_bytes(std::byte* to, const std::byte* from, int64_t size) {
-  using Vector = Lanes<uint8_t, 32>;
-  using Half = Lanes<uint8_t, 16>;
+  using Whole = Vector<uint8_t, 32>;
+  using Half = Vector<uint8_t, 16>;
   if (size >= 32) {
-    for (int64_t i = 0; i < size - 32; i += 32) store_lanes(to + i, load_lanes<Vector>(from + i));
-    store_lanes(to + size - 32, load_lanes<Vector>(from + size - 32));
+    for (int64_t i = 0; i < size - 32; i += 32) store_vector(to + i, load_vector<Whole>(from + i));
+    store_vector(to + size - 32, load_vector<Whole>(from + size - 32));
   } else if (size >= 16) {
-    store_lanes(to, load_lanes<Half>(from));
-    store_lanes(to + size - 16, load_lanes<Half>(from + size - 16));
+    store_vector(to, load_vector<Half>(from));
+    store_vector(to + size - 16, load_vector<Half>(from + size - 16));
   } else {
     std::memcpy(to, from, static_cast<size_t>(size));
   }
 }
 
-// What of a strip's columns is padding.
-struct StripEdge {
-  std::vector<uint8_t> keep;            // columns: all bits of those inside the input, none of others
-  std::array<uint16_t, kStrip> taps{};  // outside, of each output in the order of sums
+// The padding among a strip's columns.
+struct StripBorder {
+  std::vector<uint8_t> keep;            // for each column a mask: all bits inside the input, none outside
+  std::array<uint16_t, kStrip> taps{};  // taps outside, of each output in the order of sums
 };
 
 struct StripRows {
   const std::byte* first;
   int64_t pitch;
   int64_t count;
-  // So far behind a row lies that of the next block. It is asked for while this one is at work, so that
-  // memory never rests: a strip takes too little of each row for the processor to foresee them.
-  int64_t ahead;
-  const StripEdge* edge = nullptr;
-  int64_t zero_point = 0;  // of the padding at an edge
+  // The distance from a row to that of the next block, which is prefetched meanwhile: a strip takes too
+  // little of each row for the hardware prefetcher.
+  int64_t next_block;
+  const StripBorder* border = nullptr;
+  int64_t zero_point = 0;  // of the padding at a border
 };
 
 template <int kStride, bool kDilated, bool kMasked, int kTaps>
 void sum_rows_of(const StripRows& rows, int64_t taps, int64_t dilation, uint8_t flip, uint16_t* sums) {
   if (kTaps != 0) taps = kTaps;
-  const auto flips = all_lanes<Shorts>(static_cast<uint16_t>(flip * 0x101));
+  const auto flips = broadcast_to<Shorts>(static_cast<uint16_t>(flip * 0x101));
   const std::byte* row = rows.first;
-  const int64_t count = rows.count, pitch = rows.pitch, ahead = rows.ahead;  // not changed by what is stored
+  const int64_t count = rows.count, pitch = rows.pitch,
+                next_block = rows.next_block;  // not changed by what is stored
   const uint8_t* keep = nullptr;
   StripSums padding{};
   if constexpr (kMasked) {
-    const auto zero_points = all_lanes<Shorts>(static_cast<uint16_t>(rows.zero_point));
-    keep = rows.edge->keep.data();
-    padding = StripSums::at(rows.edge->taps.data());
+    const auto zero_points = broadcast_to<Shorts>(static_cast<uint16_t>(rows.zero_point));
+    keep = rows.border->keep.data();
+    padding = StripSums::at(rows.border->taps.data());
     padding = {padding.first * zero_points, padding.second * zero_points};
   }
   for (int64_t r = 0; r < count; ++r, row += pitch) {
-    prefetch_line(row + ahead);
+    prefetch_line(row + next_block);
     auto sum = sum_taps<kStride, kDilated, kMasked>(row, keep, taps, dilation, flips);
     if constexpr (kMasked) sum += padding;
     sum.store(sums + r * kStrip);
@@ -187,30 +188,30 @@ SumRows sum_rows_for(int64_t taps, bool dilated) {
   }
 }
 
-// Rows of sums to be added up: the sum of a strip of outputs is that of one row of each of `count` taps. From
-// one strip of outputs to the next below, each tap goes `step` on.
+// Rows of sums to be added up: the sum of a strip of outputs is that of one row of each of `count` taps. Each
+// tap advances by `step` from one strip of outputs to the next below.
 struct SumTaps {
   const uint16_t* const* taps;
   int64_t count;
   int64_t step;
-  // Where taps are equally far from each other: a strip `grid` below shares all but `shift` of them.
+  // Where taps are equally far apart, a strip `grid` below shares all but `shift` of them.
   int64_t tap_step;
   int64_t grid;
   int64_t shift;
 };
 
-constexpr int kCarried = -1;
+constexpr int kSliding = -1;
 
-// Gives each strip's sums to `results`, in order but where sums are carried on.
+// Passes each strip's sums to `results`: in order, or with running sums grid by grid.
 template <int kTaps, class Results>
 void add_rows(const SumTaps& t, int64_t rows, const Results& results) {
-  if constexpr (kTaps == kCarried) {
+  if constexpr (kTaps == kSliding) {
     const uint16_t* const first = t.taps[0];
     for (int64_t g = 0; g < std::min(t.grid, rows); ++g) {
       const uint16_t* top = first + g * t.step;
       auto sums = StripSums::at(top);
       for (int64_t k = 1; k < t.count; ++k) sums += StripSums::at(top + k * t.tap_step);
-      Results to = results.every(t.grid, g);
+      Results to = results.strided(t.grid, g);
       to.put(sums);
       for (int64_t y = g + t.grid; y < rows; y += t.grid) {
         for (int64_t i = 0; i < t.shift; ++i, top += t.tap_step) {
@@ -231,39 +232,39 @@ void add_rows(const SumTaps& t, int64_t rows, const Results& results) {
   }
 }
 
-// Calls add(integral constant) with the number of taps, where it is one that gains by being known.
+// Calls add(integral constant) with the number of taps, where loops gain by knowing it.
 template <class Add>
 void with_taps(const SumTaps& taps, const Add& add) {
-  if (taps.grid > 0 && 2 * taps.shift + 1 < taps.count) return add(std::integral_constant<int, kCarried>{});
+  if (taps.grid > 0 && 2 * taps.shift + 1 < taps.count) return add(std::integral_constant<int, kSliding>{});
   if (taps.count == 1) return add(std::integral_constant<int, 1>{});
   if (taps.count == 2) return add(std::integral_constant<int, 2>{});
   if (taps.count == 3) return add(std::integral_constant<int, 3>{});
   add(std::integral_constant<int, 0>{});
 }
 
-// What becomes of strips of sums, one below the other: they are stored.
+// A consumer of strips of sums, one below the other, that stores them.
 struct StoredSums {
   uint16_t* to;
   int64_t step = kStrip;
 
-  // From the one so far below on, every so many.
-  StoredSums every(int64_t grid, int64_t first) const { return {to + first * step, grid * step}; }
+  // The consumer of every `grid`-th strip from `first` on.
+  StoredSums strided(int64_t grid, int64_t first) const { return {to + first * step, grid * step}; }
   ANYDML_INLINE void put(const StripSums& sums) {
     sums.store(to);
     to += step;
   }
 };
 
-// Rows of input, in the order of a block's taps, from which a strip's windows take `column` and what is
-// behind.
+// Rows of input, in the order of a block's taps, from which a strip's windows take the columns from `column`
+// on.
 struct WindowRows {
   const std::byte* const* rows;
   int64_t column;
   int64_t step;      // from one strip of outputs to the next below
   int64_t tap_step;  // from tap to tap
   int64_t grid;      // a strip so far below begins kShift taps further down
-  int64_t ahead;
-  const StripEdge* edge = nullptr;
+  int64_t next_block;
+  const StripBorder* border = nullptr;
   int64_t zero_point = 0;
 };
 
@@ -276,19 +277,19 @@ struct RowSums {
   int64_t dilation;
   const uint8_t* keep;
   Shorts flips;
-  int64_t ahead;
+  int64_t next_block;
 
   ANYDML_INLINE StripSums next() {
     const std::byte* const row = *at + column;
-    prefetch_line(row + ahead);
+    prefetch_line(row + next_block);
     at += tap_step;
     return sum_taps<kStride, kDilated, kMasked>(row, keep, kTaps, dilation, flips);
   }
 };
 
-// Square windows, of which one below the other share all but kShift rows.
+// Square windows whose sums of rows stay in registers; one below the other they share all but kShift rows.
 template <int kStride, bool kDilated, int kTaps, int kShift>
-struct WindowKind {
+struct RegisterWindow {
   static constexpr int stride = kStride;
 
   static bool suits(const Window& height, const Window& width) {
@@ -297,23 +298,23 @@ struct WindowKind {
            height.stride / std::gcd(height.stride, height.dilation) == kShift;
   }
 
-  // Gives the sums of each strip to `results`; those of rows that windows share stay in registers.
+  // Passes the sums of each strip to `results`.
   template <bool kMasked, class Results>
   static void sum(const WindowRows w, int64_t dilation, uint8_t flip, int64_t outputs,
                   const Results& results) {
     const uint8_t* keep = nullptr;
     StripSums padding{};
     if constexpr (kMasked) {
-      const auto zero_points = all_lanes<Shorts>(static_cast<uint16_t>(kTaps * w.zero_point));
-      keep = w.edge->keep.data();
-      padding = StripSums::at(w.edge->taps.data());
+      const auto zero_points = broadcast_to<Shorts>(static_cast<uint16_t>(kTaps * w.zero_point));
+      keep = w.border->keep.data();
+      padding = StripSums::at(w.border->taps.data());
       padding = {padding.first * zero_points, padding.second * zero_points};
     }
-    const auto flips = all_lanes<Shorts>(static_cast<uint16_t>(flip * 0x101));
+    const auto flips = broadcast_to<Shorts>(static_cast<uint16_t>(flip * 0x101));
     for (int64_t y = 0; y < std::min(w.grid, outputs); ++y) {
       RowSums<kStride, kDilated, kMasked, kTaps> rows{
-          w.rows + y * w.step, w.column, w.tap_step, dilation, keep, flips, w.ahead};
-      Results to = results.every(w.grid, y);
+          w.rows + y * w.step, w.column, w.tap_step, dilation, keep, flips, w.next_block};
+      Results to = results.strided(w.grid, y);
       int64_t left = (outputs - y - 1) / w.grid + 1;
       if constexpr (kTaps == 3 && kShift == 1) {
         StripSums first = rows.next(), second = rows.next();
@@ -344,17 +345,17 @@ struct WindowKind {
   }
 };
 
-// Calls call(kind) with that of these windows, and tells whether there is one.
+// Calls call(window) with the RegisterWindow of these windows, and tells whether there is one.
 template <class Call>
-bool with_window_kind(const Window& height, const Window& width, const Call& call) {
+bool with_register_window(const Window& height, const Window& width, const Call& call) {
   const auto found = [&](auto kind) { return kind.suits(height, width) && (call(kind), true); };
-  return found(WindowKind<1, false, 3, 1>{}) || found(WindowKind<1, true, 3, 1>{}) ||
-         found(WindowKind<2, false, 2, 2>{}) || found(WindowKind<2, false, 3, 2>{}) ||
-         found(WindowKind<2, true, 3, 1>{});
+  return found(RegisterWindow<1, false, 3, 1>{}) || found(RegisterWindow<1, true, 3, 1>{}) ||
+         found(RegisterWindow<2, false, 2, 2>{}) || found(RegisterWindow<2, false, 3, 2>{}) ||
+         found(RegisterWindow<2, true, 3, 1>{});
 }
 
-// Where in the strip the output is whose line is at place i of a table of lines.
-constexpr int64_t line_place(int64_t i, int64_t stride) {
+// The place in the strip of the output whose map is at index i of a table of maps.
+constexpr int64_t map_place(int64_t i, int64_t stride) {
   const int64_t vector = i / 16, half = i / 8 % 2, lane = i % 8;
 #if defined(ANYDML_POOLING_AVX2)
   const int64_t word = lane / 4 * 8 + half * 4 + lane % 4;
@@ -364,30 +365,31 @@ constexpr int64_t line_place(int64_t i, int64_t stride) {
   return stride == 1 ? 2 * word + vector : 16 * vector + word;
 }
 
-// One for each output of a strip, in the order of line_place().
-struct StripLines {
+// A map for each output of a strip, in the order of map_place().
+struct StripMaps {
   float slopes[kStrip];
   float adds[kStrip];
   float rounders[kStrip];
 };
 
-// Or the strips of outputs that they become. kPlain: all lines are.
-template <int kStride, bool kPlain>
+// A consumer of strips of sums that requantises them. kIsScale: no map has an offset.
+template <int kStride, bool kIsScale>
 class StripOutputs {
  public:
-  StripOutputs(const Quantization& z, int64_t offset, bool is_signed, const StripLines& lines, std::byte* out,
+  StripOutputs(const Quantization& z, int64_t offset, bool is_signed, const StripMaps& maps, std::byte* out,
                int64_t pitch)
       // The float of bits 0x4b000000 + S is 2^23 + S.
-      : base_(all_lanes<Floats>(0x1p23F + static_cast<float>(offset))),
-        low_(all_lanes<Floats>(Line::kRounder + static_cast<float>(z.lowest - z.output_zero_point))),
-        high_(all_lanes<Floats>(Line::kRounder + static_cast<float>(z.highest - z.output_zero_point))),
+      : base_(broadcast_to<Floats>(0x1p23F + static_cast<float>(offset))),
+        low_(broadcast_to<Floats>(AffineMap::kRounder + static_cast<float>(z.lowest - z.output_zero_point))),
+        high_(
+            broadcast_to<Floats>(AffineMap::kRounder + static_cast<float>(z.highest - z.output_zero_point))),
         zero_point_(static_cast<int16_t>(z.output_zero_point - (is_signed ? 0 : 128))),
         flip_(is_signed ? 0 : 0x80),
-        lines_(&lines),
+        maps_(&maps),
         out_(out),
         pitch_(pitch) {}
 
-  StripOutputs every(int64_t grid, int64_t first) const {
+  StripOutputs strided(int64_t grid, int64_t first) const {
     StripOutputs others = *this;
     others.out_ += first * pitch_;
     others.pitch_ *= grid;
@@ -396,9 +398,9 @@ class StripOutputs {
 
 #if defined(ANYDML_POOLING_AVX2)
   ANYDML_INLINE void put(const StripSums& sums) {
-    const StripLines& lines = *lines_;
-    const __m256i first = rounded(as<__m256i>(sums.first), lines, 0);
-    const __m256i second = rounded(as<__m256i>(sums.second), lines, 16);
+    const StripMaps& maps = *maps_;
+    const __m256i first = rounded(bits_as<__m256i>(sums.first), maps, 0);
+    const __m256i second = rounded(bits_as<__m256i>(sums.second), maps, 16);
     // Saturated as signed bytes.
     __m256i bytes = _mm256_packs_epi16(first, second);
     if constexpr (kStride == 1) {
@@ -414,66 +416,66 @@ class StripOutputs {
   }
 
  private:
-  // With the zero point, less 128 of unsigned bytes.
-  ANYDML_INLINE __m256i rounded(__m256i sums, const StripLines& lines, int64_t place) const {
+  // The outputs with the zero point, less 128 for unsigned bytes.
+  ANYDML_INLINE __m256i rounded(__m256i sums, const StripMaps& maps, int64_t place) const {
     const __m256i high = _mm256_set1_epi16(0x4b00);
-    const __m256i first = rounded_half(_mm256_unpacklo_epi16(sums, high), lines, place);
-    const __m256i second = rounded_half(_mm256_unpackhi_epi16(sums, high), lines, place + 8);
+    const __m256i first = rounded_half(_mm256_unpacklo_epi16(sums, high), maps, place);
+    const __m256i second = rounded_half(_mm256_unpackhi_epi16(sums, high), maps, place + 8);
     return _mm256_adds_epi16(_mm256_packs_epi32(first, second), _mm256_set1_epi16(zero_point_));
   }
-  ANYDML_INLINE __m256i rounded_half(__m256i sums, const StripLines& lines, int64_t place) const {
-    const __m256 scaled = _mm256_mul_ps(_mm256_sub_ps(_mm256_castsi256_ps(sums), as<__m256>(base_)),
-                                        _mm256_loadu_ps(lines.slopes + place));
-    if constexpr (kPlain) return _mm256_cvtps_epi32(scaled);
-    __m256 y = _mm256_add_ps(_mm256_add_ps(scaled, _mm256_loadu_ps(lines.adds + place)),
-                             _mm256_loadu_ps(lines.rounders + place));
-    y = _mm256_max_ps(_mm256_min_ps(y, as<__m256>(high_)), as<__m256>(low_));
-    return _mm256_sub_epi32(_mm256_castps_si256(y), _mm256_castps_si256(_mm256_set1_ps(Line::kRounder)));
+  ANYDML_INLINE __m256i rounded_half(__m256i sums, const StripMaps& maps, int64_t place) const {
+    const __m256 scaled = _mm256_mul_ps(_mm256_sub_ps(_mm256_castsi256_ps(sums), bits_as<__m256>(base_)),
+                                        _mm256_loadu_ps(maps.slopes + place));
+    if constexpr (kIsScale) return _mm256_cvtps_epi32(scaled);
+    __m256 y = _mm256_add_ps(_mm256_add_ps(scaled, _mm256_loadu_ps(maps.adds + place)),
+                             _mm256_loadu_ps(maps.rounders + place));
+    y = _mm256_max_ps(_mm256_min_ps(y, bits_as<__m256>(high_)), bits_as<__m256>(low_));
+    return _mm256_sub_epi32(_mm256_castps_si256(y), _mm256_castps_si256(_mm256_set1_ps(AffineMap::kRounder)));
   }
 #else
   ANYDML_INLINE void put(const StripSums& sums) {
-    const StripLines& lines = *lines_;
-    using Bytes = Lanes<uint8_t, 32>;
-    using Half = Lanes<uint8_t, 16>;
-    const auto zero_points = all_lanes<Bytes>(static_cast<uint8_t>(zero_point_ ^ flip_));
-    const Shorts first = rounded(sums.first, lines, 0);
-    const Shorts second = rounded(sums.second, lines, 16);
+    const StripMaps& maps = *maps_;
+    using Bytes = Vector<uint8_t, 32>;
+    using Half = Vector<uint8_t, 16>;
+    const auto zero_points = broadcast_to<Bytes>(static_cast<uint8_t>(zero_point_ ^ flip_));
+    const Shorts first = rounded(sums.first, maps, 0);
+    const Shorts second = rounded(sums.second, maps, 16);
     if constexpr (kStride == 1) {
-      store_lanes(out_, as<Bytes>(first | (second << 8)) + zero_points);
+      store_vector(out_, bits_as<Bytes>(first | (second << 8)) + zero_points);
     } else {
       const Half halves[2] = {convert<Half>(first), convert<Half>(second)};
-      store_lanes(out_, load_lanes<Bytes>(halves) + zero_points);
+      store_vector(out_, load_vector<Bytes>(halves) + zero_points);
     }
     out_ += pitch_;
   }
 
  private:
-  using Ints = Lanes<uint32_t, 8>;
+  using Ints = Vector<uint32_t, 8>;
 
-  // The low bytes, without the zero point.
-  ANYDML_INLINE Shorts rounded(Shorts sums, const StripLines& lines, int64_t place) const {
-    const Ints pairs = as<Ints>(sums);
-    const Ints even = rounded_half(pairs & all_lanes<Ints>(0xffffU), lines, place);
-    const Ints odd = rounded_half(pairs >> 16, lines, place + 8);
-    return as<Shorts>((even & all_lanes<Ints>(0xffU)) | ((odd & all_lanes<Ints>(0xffU)) << 16));
+  // The low bytes of the outputs without the zero point.
+  ANYDML_INLINE Shorts rounded(Shorts sums, const StripMaps& maps, int64_t place) const {
+    const Ints pairs = bits_as<Ints>(sums);
+    const Ints even = rounded_half(pairs & broadcast_to<Ints>(0xffffU), maps, place);
+    const Ints odd = rounded_half(pairs >> 16, maps, place + 8);
+    return bits_as<Shorts>((even & broadcast_to<Ints>(0xffU)) | ((odd & broadcast_to<Ints>(0xffU)) << 16));
   }
-  ANYDML_INLINE Ints rounded_half(Ints sums, const StripLines& lines, int64_t place) const {
-    const Floats scaled =
-        (as<Floats>(sums | all_lanes<Ints>(0x4b000000U)) - base_) * load_lanes<Floats>(lines.slopes + place);
+  ANYDML_INLINE Ints rounded_half(Ints sums, const StripMaps& maps, int64_t place) const {
+    const Floats scaled = (bits_as<Floats>(sums | broadcast_to<Ints>(0x4b000000U)) - base_) *
+                          load_vector<Floats>(maps.slopes + place);
     Floats y = scaled;
-    if constexpr (kPlain) {
-      y = y + all_lanes<Floats>(Line::kRounder);
+    if constexpr (kIsScale) {
+      y = y + broadcast_to<Floats>(AffineMap::kRounder);
     } else {
-      y = y + load_lanes<Floats>(lines.adds + place) + load_lanes<Floats>(lines.rounders + place);
+      y = y + load_vector<Floats>(maps.adds + place) + load_vector<Floats>(maps.rounders + place);
     }
-    return as<Ints>(larger(smaller(y, high_), low_));
+    return bits_as<Ints>(larger(smaller(y, high_), low_));
   }
 #endif
 
   Floats base_, low_, high_;
   int16_t zero_point_;
   uint8_t flip_;
-  const StripLines* lines_;
+  const StripMaps* maps_;
   std::byte* out_;
   int64_t pitch_;
 };
