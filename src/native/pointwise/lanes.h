@@ -1,4 +1,5 @@
-// What element-wise operations compute on: vectors, or single numbers where the compiler has no vectors.
+// The lanes that pointwise operations compute on: vectors, or single numbers where the compiler has no
+// vectors.
 #pragma once
 
 #include <array>
@@ -27,9 +28,9 @@ template <class T, int kLanes>
 using Lanes = T;
 #endif
 
-// A function of each lane, where no instruction is one of them all.
+// Applies a scalar function to each lane, where there is no vector instruction.
 template <class T, class V, class Function>
-ANYDML_INLINE V by_lane(V v, const Function& function) {
+ANYDML_INLINE V for_each_lane(V v, const Function& function) {
   T lanes[sizeof(V) / sizeof(T)];
   std::memcpy(lanes, &v, sizeof(V));
   for (T& lane : lanes) lane = function(lane);
@@ -38,11 +39,11 @@ ANYDML_INLINE V by_lane(V v, const Function& function) {
 }
 
 template <class T, class V, class Function>
-ANYDML_INLINE V by_lane(V x, V y, const Function& function) {
+ANYDML_INLINE V for_each_lane(V x, V y, const Function& function) {
   T others[sizeof(V) / sizeof(T)];
   std::memcpy(others, &y, sizeof(V));
   const T* other = others;
-  return by_lane<T>(x, [&](T lane) { return function(lane, *other++); });
+  return for_each_lane<T>(x, [&](T lane) { return function(lane, *other++); });
 }
 
 #if defined(ANYDML_ISA_AVX512)
@@ -50,10 +51,10 @@ ANYDML_INLINE V by_lane(V x, V y, const Function& function) {
 inline constexpr uint16_t kAllLanes = 0xffff;
 #endif
 
-// x where it is above, or below, y, else y, and so where one of them is NaN: of floats one instruction on
-// x86, which compilers do not find.
+// The larger, or smaller, of x and y in each lane; y where one of them is NaN. For floats this is one
+// instruction on x86, which compilers do not find.
 template <class T, class V>
-ANYDML_INLINE V above(V x, V y) {
+ANYDML_INLINE V lane_max(V x, V y) {
 #if defined(ANYDML_ISA_AVX512)
   if constexpr (std::is_same_v<T, float> && sizeof(V) == 64) {
     return (V)_mm512_maskz_max_ps(kAllLanes, (__m512)x, (__m512)y);
@@ -68,7 +69,7 @@ ANYDML_INLINE V above(V x, V y) {
   return x > y ? x : y;
 }
 template <class T, class V>
-ANYDML_INLINE V below(V x, V y) {
+ANYDML_INLINE V lane_min(V x, V y) {
 #if defined(ANYDML_ISA_AVX512)
   if constexpr (std::is_same_v<T, float> && sizeof(V) == 64) {
     return (V)_mm512_maskz_min_ps(kAllLanes, (__m512)x, (__m512)y);
@@ -83,23 +84,23 @@ ANYDML_INLINE V below(V x, V y) {
   return x < y ? x : y;
 }
 
-// Of IEEE 754, and so rounded once.
+// The square root of IEEE 754, rounded once.
 template <class T, class V>
 ANYDML_INLINE V square_root(V v) {
 #if defined(ANYDML_ISA_AVX2) || defined(ANYDML_ISA_AVX512)
   if constexpr (std::is_same_v<T, float>) return (V)_mm256_sqrt_ps((__m256)v);
   if constexpr (std::is_same_v<T, double>) return (V)_mm256_sqrt_pd((__m256d)v);
 #else
-  return by_lane<T>(v, [](T lane) { return std::sqrt(lane); });
+  return for_each_lane<T>(v, [](T lane) { return std::sqrt(lane); });
 #endif
 }
 
 using FewSingles = Lanes<float, kLanesOf<float>>;
 
 #if defined(ANYDML_VECTORS)
-// x * y + z in double precision, where the product of singles is exact; what 53 bits do not hold of the sum
-// is left in the last of them, so that a single is rounded as from the exact sum.
-ANYDML_INLINE Vector<double> multiply_add_to_odd(Vector<double> x, Vector<double> y, Vector<double> z) {
+// x * y + z in double precision, rounded to odd: the product of singles is exact, and the last bit is set
+// where 53 bits do not hold the sum, so that a single is rounded as from the exact sum.
+ANYDML_INLINE Vector<double> multiply_add_round_to_odd(Vector<double> x, Vector<double> y, Vector<double> z) {
   using Bits = Vector<uint64_t>;
   const Vector<double> product = x * y;
   const Vector<double> sum = product + z;
@@ -108,7 +109,7 @@ ANYDML_INLINE Vector<double> multiply_add_to_odd(Vector<double> x, Vector<double
   const Bits bits = bits_as<Bits>(sum);
   const auto away = (error > 0.0) == (sum > 0.0);
   const Bits odd = (bits & 1) != 0 ? bits : away ? bits + 1 : bits - 1;
-  // Of what is not finite the error is none.
+  // Values that are not finite have no error.
   return bits_as<Vector<double>>((error > 0.0) | (error < 0.0) ? odd : bits);
 }
 #endif
@@ -125,7 +126,7 @@ ANYDML_INLINE FewSingles multiply_add(FewSingles x, FewSingles y, FewSingles z) 
 #if defined(__aarch64__)
     z4[i] = vfmaq_f32(z4[i], x4[i], y4[i]);
 #else
-    z4[i] = to_singles(multiply_add_to_odd(to_doubles(x4[i]), to_doubles(y4[i]), to_doubles(z4[i])));
+    z4[i] = to_singles(multiply_add_round_to_odd(to_doubles(x4[i]), to_doubles(y4[i]), to_doubles(z4[i])));
 #endif
   }
   return bits_as<FewSingles>(z4);
@@ -134,8 +135,7 @@ ANYDML_INLINE FewSingles multiply_add(FewSingles x, FewSingles y, FewSingles z) 
 #endif
 }
 
-// For long computations, whose lanes know nothing of each other: as many as a register holds. Of half as
-// many instructions twice as many elements are under way.
+// As many lanes as a register holds, for long computations without operations across lanes.
 #if defined(ANYDML_ISA_AVX512)
 using Singles = Vector<float, 16>;
 ANYDML_INLINE Singles multiply_add(Singles x, Singles y, Singles z) {
@@ -145,10 +145,10 @@ ANYDML_INLINE Singles multiply_add(Singles x, Singles y, Singles z) {
 using Singles = FewSingles;
 #endif
 
-// Singles from which halves are rounded as from the doubles themselves: what 24 bits do not hold is left in
-// the last of them, which no half has.
+// Rounds doubles to odd singles, from which halves are rounded as from the doubles: the last bit, which no
+// half has, is set where 24 bits do not hold the number.
 template <int kLanes>
-ANYDML_INLINE Lanes<float, kLanes> singles_to_odd(Lanes<double, kLanes> v) {
+ANYDML_INLINE Lanes<float, kLanes> round_to_odd(Lanes<double, kLanes> v) {
   using Bits = Lanes<uint64_t, kLanes>;
   constexpr uint64_t kLast = uint64_t{1} << (52 - 23);
   const Bits bits = bits_as<Bits>(v);
@@ -177,7 +177,7 @@ ANYDML_INLINE void store_lanes(std::byte* to, Lanes<T, kLanesOf<T>> v) {
   if constexpr (std::is_same_v<To, T>) {
     std::memcpy(to, &v, sizeof(v));
   } else if constexpr (std::is_same_v<To, Half> && std::is_same_v<T, double>) {
-    const auto singles = singles_to_odd<kLanesOf<T>>(v);
+    const auto singles = round_to_odd<kLanesOf<T>>(v);
 #if defined(ANYDML_ISA_AVX2) || defined(ANYDML_ISA_AVX512)
     const __m128i halves = _mm_cvtps_ph((__m128)singles, _MM_FROUND_TO_NEAREST_INT);
     _mm_storel_epi64(reinterpret_cast<__m128i*>(to), halves);
@@ -195,7 +195,7 @@ ANYDML_INLINE void store_lanes(std::byte* to, Lanes<T, kLanesOf<T>> v) {
   }
 }
 
-// The same of as many as V has.
+// Likewise as many as V has.
 template <class From, class T, class V>
 ANYDML_INLINE V load_numbers(const std::byte* from) {
 #if defined(ANYDML_ISA_AVX512)

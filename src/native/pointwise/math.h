@@ -1,6 +1,6 @@
 // Exponentials and logarithms in double precision, for powers and for what is scaled before, to within 2^-31
-// of the result: rounded to a single, within 0.51 units in the last place of the exact one. Of additions,
-// multiplications, divisions and what is done with bits alone, and so of the same bits on every machine.
+// of the result: rounded to a single, within 0.51 units in the last place of the exact one. They consist of
+// additions, multiplications, divisions and bit operations, and so have the same bits on every machine.
 #pragma once
 
 #include <cstdint>
@@ -17,9 +17,9 @@ using DoubleBits = Lanes<uint64_t, kLanesOf<double>>;
 inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
 inline constexpr double kLog2E = 0x1.71547652b82fep+0;
 inline constexpr double kLn2 = 0x1.62e42fefa39efp-1;
-// Added to a number and taken away it leaves the nearest integer, whose bits are the sum's last.
+// Added to a number and subtracted it leaves the nearest integer, whose bits are the sum's last.
 inline constexpr double kRounds = 0x1.8p52;
-// Beyond these 2^t is nothing but infinity and 0 for whoever makes a single of it.
+// Beyond these 2^t is infinity or 0 in single precision.
 inline constexpr double kMostExponent = 1022;
 
 // 2^t = 2^k * (1 + part)
@@ -30,11 +30,11 @@ struct Exponential {
 
 // t = k + f, |f| <= 1/2; part = 2^f - 1 = f * q(f), q interpolated at the nodes of Chebyshev.
 ANYDML_INLINE Exponential exponential(Doubles t) {
-  t = above<double>(Doubles{} - kMostExponent, below<double>(Doubles{} + kMostExponent, t));
+  t = lane_max<double>(Doubles{} - kMostExponent, lane_min<double>(Doubles{} + kMostExponent, t));
   const Doubles shifted = t + kRounds;
   const Doubles f = t - (shifted - kRounds);
   const Doubles f2 = f * f;
-  // In pairs, as a chain of 12 operations would be waited for.
+  // Estrin's scheme, as one chain of 12 operations would be a long wait.
   const Doubles q01 = f * 0x1.ebfbe0460cc0bp-3 + 0x1.62e42fefa39efp-1;
   const Doubles q23 = f * 0x1.3b2a1b516ca7fp-7 + 0x1.c6b08d884527ep-5;
   const Doubles q45 = f * 0x1.44401fae30efep-13 + 0x1.5d879e9962406p-10;
@@ -86,7 +86,7 @@ ANYDML_INLINE Doubles log_of(Doubles x) {
   constexpr uint64_t kRoot = uint64_t{0x3fe6a09f} << 32;
   const DoubleBits above = bits - kRoot;
   const auto m = bits_as<Doubles>((above & kMantissa) + kRoot);
-  // The exponent's 11 bits behind those of 2^52, which is taken away with their bias.
+  // The exponent's 11 bits below those of 2^52, which is subtracted with their bias.
   constexpr uint64_t kTwo52 = uint64_t{1023 + 52} << 52;
   const DoubleBits exponent = ((above + (uint64_t{1024} << 52)) >> 52) & 0xfff;
   const auto k = bits_as<Doubles>(exponent | kTwo52) - (0x1p52 + 1024);
@@ -104,7 +104,7 @@ ANYDML_INLINE Doubles log_of(Doubles x) {
 
 // x to the power of an integer from 0 to 15, by squaring: only of these a result may lie halfway between two
 // singles, and then it is exact.
-ANYDML_INLINE Doubles few_times(Doubles x, Doubles e) {
+ANYDML_INLINE Doubles integer_power(Doubles x, Doubles e) {
   const DoubleBits bits = bits_as<DoubleBits>(e + kRounds);
   Doubles power = Doubles{} + 1.0;
   for (uint64_t bit = 1; bit < 16; bit *= 2) {
@@ -114,26 +114,26 @@ ANYDML_INLINE Doubles few_times(Doubles x, Doubles e) {
   return power;
 }
 
-// |x|^e = e^(e * ln |x|), of a number below 0 with the sign of an odd e, and where e is no integer, none;
-// whatever to the power of 0 is 1, and so is 1 to whatever power.
+// |x|^e = e^(e * ln |x|). A number below 0 gives the sign of an odd e, and NaN where e is no integer; any
+// number to the power of 0 is 1, and so is 1 to any power.
 ANYDML_INLINE Doubles pow_of(Doubles x, Doubles e) {
   constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
   const Doubles magnitude = x < 0.0 ? -x : x;
   const Doubles power = exp_of(e * log_of(magnitude));
   const auto one = (e == 0.0) | (x == 1.0) | ((magnitude == 1.0) & (e * 0.0 != e * 0.0) & (e == e));
   const Doubles y = one ? Doubles{} + 1.0 : power;
-  // Of what is larger than 2^51 there are no halves left, nor of what is not finite.
+  // Numbers beyond 2^51 have no halves, nor have those that are not finite.
   const Doubles half = e * 0.5;
   const auto small = (half < 0x1p51) & (half > -0x1p51);
   const auto whole = (((e + kRounds) - kRounds) == e) | (small == 0);
   const auto odd = (((half + kRounds) - kRounds) != half) & whole & small;
   constexpr uint64_t kSign = uint64_t{1} << 63;
-  const Doubles turned = bits_as<Doubles>(bits_as<DoubleBits>(y) | kSign);
+  const Doubles negated = bits_as<Doubles>(bits_as<DoubleBits>(y) | kSign);
   const auto below = (bits_as<DoubleBits>(x) & kSign) != 0;
-  const Doubles signed_y = below & odd ? turned : y;
+  const Doubles signed_y = below & odd ? negated : y;
   const Doubles approximate =
       (x < 0.0) & (magnitude < kInfinity) & (whole == 0) ? Doubles{} + kNone : signed_y;
-  return whole & (e >= 0.0) & (e < 16.0) ? few_times(x, e) : approximate;
+  return whole & (e >= 0.0) & (e < 16.0) ? integer_power(x, e) : approximate;
 }
 
 // ln(1 + e^x) = max(x, 0) + ln(1 + e^-|x|)

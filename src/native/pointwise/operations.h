@@ -1,4 +1,4 @@
-// The operations on elements, each on lanes of numbers of type T: the references' formulas, in their order.
+// Pointwise operations on lanes of numbers of type T: the references' formulas, in their order.
 //
 // Comparisons are such that NaN goes where the specification has it. Integers are computed as unsigned ones,
 // which wrap.
@@ -68,19 +68,19 @@ ANYDML_OPERATION(Absolute) { return x < T{0} ? negative<T>(x) : x; } };
 ANYDML_OPERATION(SquareRoot) { return square_root<T>(x); } };
 ANYDML_OPERATION(Reciprocal) { return T{1} / x; } };
 
-// Of a NaN and a number the number, of 0 and -0 the first.
+// A NaN and a number give the number, 0 and -0 the first of them.
 ANYDML_OPERATION(Larger) {
-  const V larger = above<T>(y, x);
+  const V larger = lane_max<T>(y, x);
   if constexpr (std::is_floating_point_v<T>) return x != x ? y : larger;
   return larger;
 } };
 ANYDML_OPERATION(Smaller) {
-  const V smaller = below<T>(y, x);
+  const V smaller = lane_min<T>(y, x);
   if constexpr (std::is_floating_point_v<T>) return x != x ? y : smaller;
   return smaller;
 } };
 
-// Of a division by 0 all bits are 1; the lowest integer divided by -1, which processors refuse, is itself.
+// A division by 0 sets all bits; the lowest integer divided by -1, which processors refuse, is itself.
 template <class T, class V>
 ANYDML_INLINE V divisor_of(V y) {
   V divisor = y == T{0} ? V{} + T{1} : y;
@@ -98,7 +98,8 @@ ANYDML_OPERATION(Divide) {
 } };
 ANYDML_OPERATION(Remainder) {
   // Which is exact.
-  if constexpr (std::is_floating_point_v<T>) return by_lane<T>(x, y, [](T a, T b) { return std::fmod(a, b); });
+  if constexpr (std::is_floating_point_v<T>)
+    return for_each_lane<T>(x, y, [](T a, T b) { return std::fmod(a, b); });
   else return y == T{0} ? ~V{} : x % divisor_of<T>(y);
 } };
 
@@ -109,7 +110,8 @@ ANYDML_OPERATION(Mean) {
   const V halves = x * T{0.5} + y * T{0.5};
   return (sum == infinity) | (sum == -infinity) ? halves : sum * T{0.5};
 } };
-// Rounded down by what both have and half of what one has, and towards 0 by what that leaves of a negative mean.
+// The bits that both have and half of those that one has, which rounds down; a negative mean is then rounded
+// towards 0.
 ANYDML_OPERATION(IntegerMean) {
   const V down = (x & y) + ((x ^ y) >> 1);
   if constexpr (std::is_unsigned_v<T>) return down;
@@ -128,7 +130,7 @@ ANYDML_OPERATION(ClipFromAbove) {
   return Larger::of<T>(k, low, Smaller::of<T>(k, high, x));
 } };
 
-ANYDML_OPERATION(Relu) { return above<T>(V{}, x); } };
+ANYDML_OPERATION(Relu) { return lane_max<T>(V{}, x); } };
 ANYDML_OPERATION(ParameterizedRelu) { const V below = product<T>(y, x); return x >= T{0} ? x : below; } };
 ANYDML_OPERATION(LeakyRelu) { const V below = x * k[0]; return x >= T{0} ? x : below; } };
 ANYDML_OPERATION(ThresholdedRelu) { return (x > k[0]) | (x != x) ? x : V{}; } };
@@ -139,7 +141,7 @@ ANYDML_OPERATION(Shrink) {
   return x > k[1] ? lower : inner;
 } };
 
-// Of singles or of doubles; NumbersOf lists them.
+// Operations in single or double precision; NumbersOf lists them.
 
 ANYDML_OPERATION(Exp) { return exp_of(x); } };
 ANYDML_OPERATION(Log) { return log_of(x); } };
@@ -152,7 +154,7 @@ ANYDML_OPERATION(ScaledElu) {
   return x > T{0} ? x * k[1] : below;
 } };
 
-// From here on of doubles, which are rounded afterwards.
+// Operations in double precision, rounded afterwards.
 
 ANYDML_OPERATION(Linear) { return x * k[0] + k[1]; } };
 ANYDML_OPERATION(HardSigmoid) {
@@ -176,7 +178,7 @@ ANYDML_OPERATION(ScaledSoftplus) { return softplus_of(x * k[1]) * k[0]; } };
 template <class Operation, class... Others>
 inline constexpr bool kIsOneOf = (std::is_same_v<Operation, Others> || ...);
 
-// On vectors of which an operation works: those that have functions of Singles on these.
+// The vectors that an operation takes: Singles where it has functions of these.
 template <class Operation, class T>
 using NumbersOf =
     std::conditional_t<std::is_same_v<T, float> &&

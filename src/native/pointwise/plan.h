@@ -1,5 +1,5 @@
-// Programs of element-wise operations, run strip by strip of a tile: each instruction goes over a strip
-// before the next one does.
+// An interpreter of pointwise programs, vectorised by strip mining: each instruction goes over a strip of a
+// tile before the next one does.
 #pragma once
 
 #include <algorithm>
@@ -19,6 +19,7 @@
 #include "pointwise/lanes.h"
 #include "pointwise/operations.h"
 #include "pointwise/tiles.h"
+#include "pointwise/tuning.h"
 #include "stores/nontemporal.h"
 
 ANYDML_ISA_BEGIN
@@ -27,8 +28,8 @@ ANYDML_ISA_BEGIN
 using Pass = void (*)(const int64_t* constants, const std::byte* x, const std::byte* y, std::byte* out,
                       int64_t count);
 
-// Of elements of type In, as numbers of T, one of type Out. Two vectors at a time, as the operations on one
-// of them fill the time in which the other's are waited for.
+// Computes elements of type Out from those of type In, as numbers of T. The loop is unrolled by two vectors,
+// whose chains of operations overlap.
 template <class Operation, class In, class T, class Out>
 void pass(const int64_t* constants, const std::byte* x, const std::byte* y, std::byte* out, int64_t count) {
   const Constants<T> k(constants);
@@ -46,8 +47,8 @@ void pass(const int64_t* constants, const std::byte* x, const std::byte* y, std:
   }
 }
 
-// Where an instruction finds its operands and leaves its result: the inputs come first, then the output, then
-// what lies between.
+// An instruction with the registers of its operands and of its result. Registers are strips in memory: the
+// inputs come first, then the output, then intermediate results.
 struct Instruction {
   Pass pass;
   int x;
@@ -56,11 +57,11 @@ struct Instruction {
   std::array<int64_t, 3> constants;
 };
 
-inline constexpr int kMostPlaces = 16;
+inline constexpr int kMostRegisters = 16;
 
 class ElementPlan final : public Plan {
  public:
-  // `cost` is what computing an element takes, in bytes that could be moved in the same time.
+  // `cost` is the time to compute an element, in bytes that could be moved meanwhile.
   ElementPlan(Tiles tiles, size_t inputs, std::vector<Instruction> program, int64_t cost,
               std::string description)
       : Plan(std::move(description)),
@@ -75,20 +76,20 @@ class ElementPlan final : public Plan {
   void run(const void* const* inputs, void* const* outputs) const override {
     std::array<const std::byte*, kMostTensors> from{};
     auto* const to = static_cast<std::byte*>(outputs[0]);
-    // What is written where it was read is in the caches.
-    bool streams = is_packed_[inputs_] && tiles_.elements() * tiles_.item(inputs_) >= kStreamFrom;
+    // An output in the place of an input is in the caches already.
+    bool non_temporal = is_packed_[inputs_] && tiles_.elements() * tiles_.item(inputs_) >= kStreamFrom;
     for (size_t k = 0; k < inputs_; ++k) {
       from[k] = static_cast<const std::byte*>(inputs[k]);
-      streams = streams && from[k] != to;
+      non_temporal = non_temporal && from[k] != to;
     }
     const int threads = threads_for(work_);
     const int64_t tasks = std::min<int64_t>(threads, tiles_.count());
-    // What is not in a thread's caches anyway is taken by whoever is free, as some share their core with
-    // others.
-    const int64_t parts = streams && tasks > 1 ? std::min(tasks * kParts, tiles_.count()) : tasks;
+    // Work stealing where nothing is in a thread's caches anyway, as some share their core with others.
+    const int64_t parts =
+        non_temporal && tasks > 1 ? std::min(tasks * kPartsPerThread, tiles_.count()) : tasks;
     std::atomic<int64_t> next{tasks};
     parallel_for(tasks, threads, [&](int64_t task) {
-      Worker worker(*this, from, to, streams);
+      Worker worker(*this, from, to, non_temporal);
       for (int64_t part = task; part < parts; part = next++) {
         const int64_t end = share_begin(part + 1, parts, tiles_.count());
         for (int64_t i = share_begin(part, parts, tiles_.count()); i < end; ++i) worker.run(tiles_.at(i));
@@ -97,29 +98,22 @@ class ElementPlan final : public Plan {
   }
 
  private:
-  // Of a thread.
-  static constexpr int64_t kParts = 16;
-  // Two vectors have no more.
+  // Elements of two vectors, at most.
   static constexpr int64_t kWhole = 64;
-  // Into as many a tile is cut that is streamed: memory is as fast as in a copy where it is read and written
-  // by short turns.
-  static constexpr int64_t kTurns = 8;
-  // One after the other, and so that equal elements of neighbours lie in different sets of a cache.
-  static constexpr int64_t kRoom = kTileBytes + 192;
 
-  // One thread's.
+  // One thread with its registers.
   class Worker {
    public:
     Worker(const ElementPlan& plan, const std::array<const std::byte*, kMostTensors>& from, std::byte* to,
-           bool streams)
+           bool non_temporal)
         : plan_(plan),
           from_(from),
           to_(to),
-          streams_(streams),
-          strip_(plan.tiles_.most() / (streams ? kTurns : 1)) {}
+          non_temporal_(non_temporal),
+          strip_(plan.tiles_.tile_elements() / (non_temporal ? kStripsPerTile : 1)) {}
     ~Worker() {
       stream_.reset();
-      if (streams_) stream_fence();
+      if (non_temporal_) stream_fence();
     }
     Worker(const Worker&) = delete;
     Worker& operator=(const Worker&) = delete;
@@ -130,22 +124,22 @@ class ElementPlan final : public Plan {
         if (!plan_.is_packed_[k]) gather(k, tile);
       }
       std::byte* const to = to_ + tile.offsets[out];
-      if (streams_) return stream(tile, to);
+      if (non_temporal_) return stream(tile, to);
       const bool direct = plan_.is_packed_[out];
       const int64_t count = tile.rows * tile.columns;
       const int64_t whole = count / kWhole * kWhole;
       for (int64_t start = 0; start < whole; start += strip_) {
-        std::byte* const first = (direct ? to : room(out)) + start * plan_.tiles_.item(out);
+        std::byte* const first = (direct ? to : register_at(out)) + start * plan_.tiles_.item(out);
         compute(tile, start, std::min(strip_, whole - start), first);
       }
       if (whole < count) compute_rest(tile, whole, count - whole, direct ? to : nullptr);
-      if (!direct) plan_.tiles_.scatter(out, tile, room(out), to);
+      if (!direct) plan_.tiles_.scatter(out, tile, register_at(out), to);
     }
 
    private:
-    std::byte* room(size_t place) { return memory_ + static_cast<int64_t>(place) * kRoom; }
+    std::byte* register_at(size_t place) { return memory_ + static_cast<int64_t>(place) * kRegisterPitch; }
 
-    // Strip by strip, each but the last up to a line's end.
+    // Stores a tile past the caches strip by strip, each but the last up to a line's end.
     void stream(const Tiles::Tile& tile, std::byte* to) {
       const size_t out = plan_.inputs_;
       const int64_t item = plan_.tiles_.item(out);
@@ -154,65 +148,66 @@ class ElementPlan final : public Plan {
       for (int64_t start = 0; start < count; start += size, size = strip_) {
         size = std::min(size, count - start);
         const int64_t whole = (size + kWhole - 1) / kWhole * kWhole;
-        // Nothing beyond the tile is read: rather what comes before is computed once more.
+        // Nothing beyond the tile is read: instead, elements before the strip are computed once more.
         const int64_t first = std::min(start, count - whole);
         if (first >= 0) {
-          compute(tile, first, whole, room(out));
-          append(to + start * item, room(out) + (start - first) * item, size * item);
+          compute(tile, first, whole, register_at(out));
+          append(to + start * item, register_at(out) + (start - first) * item, size * item);
         } else {
           compute_rest(tile, start, size, nullptr);
-          append(to + start * item, room(out) + start * item, size * item);
+          append(to + start * item, register_at(out) + start * item, size * item);
         }
       }
     }
 
     void gather(size_t k, Tiles::Tile tile) {
       const std::byte* const from = from_[k] + tile.offsets[k];
-      if (plan_.tiles_.is_same(k)) {
+      if (plan_.tiles_.is_broadcast(k)) {
         tile.columns = std::min(tile.columns, strip_);
         if (gathered_[k] == from && columns_[k] >= tile.columns) return;
         gathered_[k] = from;
         columns_[k] = tile.columns;
       }
-      plan_.tiles_.gather(k, tile, from, room(k));
+      plan_.tiles_.gather(k, tile, from, register_at(k));
     }
 
-    // Where an input's elements are that were gathered.
+    // The register of an input that was gathered, from an element on.
     std::byte* gathered(size_t k, int64_t start) {
-      return room(k) + (plan_.tiles_.is_same(k) ? 0 : start * plan_.tiles_.item(k));
+      return register_at(k) + (plan_.tiles_.is_broadcast(k) ? 0 : start * plan_.tiles_.item(k));
     }
 
     void compute(const Tiles::Tile& tile, int64_t start, int64_t count, std::byte* out) {
       for (size_t k = 0; k < plan_.inputs_; ++k) {
         const std::byte* const packed = from_[k] + tile.offsets[k] + start * plan_.tiles_.item(k);
-        places_[k] = plan_.is_packed_[k] ? const_cast<std::byte*>(packed) : gathered(k, start);
+        registers_[k] = plan_.is_packed_[k] ? const_cast<std::byte*>(packed) : gathered(k, start);
       }
       execute(count, out);
     }
 
-    // What fills no vector, of which nothing beyond is read or written.
+    // Computes the elements that fill no vector, without reading or writing beyond them.
     void compute_rest(const Tiles::Tile& tile, int64_t start, int64_t count, std::byte* direct) {
       for (size_t k = 0; k < plan_.inputs_; ++k) {
         const int64_t item = plan_.tiles_.item(k);
-        places_[k] = plan_.is_packed_[k] ? room(k) : gathered(k, start);
+        registers_[k] = plan_.is_packed_[k] ? register_at(k) : gathered(k, start);
         if (!plan_.is_packed_[k]) continue;
-        std::memcpy(room(k), from_[k] + tile.offsets[k] + start * item, static_cast<size_t>(count * item));
+        std::memcpy(register_at(k), from_[k] + tile.offsets[k] + start * item,
+                    static_cast<size_t>(count * item));
       }
       const size_t out = plan_.inputs_;
       const int64_t item = plan_.tiles_.item(out);
-      std::byte* const first = room(out) + (direct == nullptr ? start * item : 0);
+      std::byte* const first = register_at(out) + (direct == nullptr ? start * item : 0);
       execute(count, first);
       if (direct != nullptr) std::memcpy(direct + start * item, first, static_cast<size_t>(count * item));
     }
 
     void execute(int64_t count, std::byte* out) {
-      places_[plan_.inputs_] = out;
+      registers_[plan_.inputs_] = out;
       for (const Instruction& each : plan_.program_)
-        each.pass(each.constants.data(), place(each.x), place(each.y), place(each.out), count);
+        each.pass(each.constants.data(), operand(each.x), operand(each.y), operand(each.out), count);
     }
-    std::byte* place(int i) {
+    std::byte* operand(int i) {
       const auto index = static_cast<size_t>(i);
-      return index <= plan_.inputs_ ? places_[index] : room(index);
+      return index <= plan_.inputs_ ? registers_[index] : register_at(index);
     }
 
     void append(std::byte* to, const std::byte* from, int64_t size) {
@@ -224,14 +219,14 @@ class ElementPlan final : public Plan {
     const ElementPlan& plan_;
     const std::array<const std::byte*, kMostTensors>& from_;
     std::byte* const to_;
-    const bool streams_;
+    const bool non_temporal_;
     const int64_t strip_;
-    std::array<std::byte*, kMostTensors> places_{};
+    std::array<std::byte*, kMostTensors> registers_{};
     std::array<const std::byte*, kMostTensors> gathered_{};
     std::array<int64_t, kMostTensors> columns_{};
     std::optional<LineWriter> stream_;
     std::byte* next_ = nullptr;
-    alignas(64) std::byte memory_[kMostPlaces * kRoom];
+    alignas(64) std::byte memory_[kMostRegisters * kRegisterPitch];
   };
 
   Tiles tiles_;

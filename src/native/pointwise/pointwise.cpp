@@ -1,4 +1,4 @@
-// Element-wise operators and activations, alone and in chains: programs of operations on elements.
+// Element-wise operators and activations, alone and fused in chains: programs of pointwise instructions.
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -15,6 +15,7 @@
 #include "pointwise/operations.h"
 #include "pointwise/plan.h"
 #include "pointwise/tiles.h"
+#include "pointwise/tuning.h"
 #include "simd/half.h"
 
 ANYDML_ISA_BEGIN
@@ -57,8 +58,8 @@ enum class Opcode : int64_t {
   kScaledSoftplus,
 };
 
-// In bytes that could be moved in the same time; next to nothing but for exponentials and logarithms.
-constexpr int64_t cost_of(Opcode opcode) { return opcode >= Opcode::kPow ? 32 : 0; }
+// Exponentials and logarithms alone take longer than memory.
+constexpr int64_t cost_of(Opcode opcode) { return opcode >= Opcode::kPow ? kTranscendentalCost : 0; }
 
 template <class Operation, class T>
 constexpr Pass of_numbers = pass<Operation, T, T, T>;
@@ -79,20 +80,20 @@ Pass of_bits(DataType type) {
   }
 }
 
-// What singles hold as exactly as the specification's wider numbers do, halves being rounded from singles;
-// and exponentials, of which they hold a unit less.
+// Operations that single precision computes as exactly as the specification's wider numbers, halves being
+// rounded from singles; and exponentials, within one unit in the last place.
 template <class Operation>
 Pass of_singles(DataType type) {
   if (type == DataType::kFloat16) return pass<Operation, Half, float, Half>;
   return type == DataType::kFloat32 ? of_numbers<Operation, float> : nullptr;
 }
-// Doubles as well, as whoever rounds later needs them.
+// Likewise with doubles, for programs that round later.
 template <class Operation>
 Pass of_floats(DataType type) {
   return type == DataType::kFloat64 ? of_numbers<Operation, double> : of_singles<Operation>(type);
 }
 
-// What doubles hold so.
+// Operations that need double precision.
 template <class Operation>
 Pass of_wide(DataType type) {
   if (type == DataType::kFloat16) return pass<Operation, Half, double, Half>;
@@ -100,7 +101,7 @@ Pass of_wide(DataType type) {
   return type == DataType::kFloat64 ? of_numbers<Operation, double> : nullptr;
 }
 
-// Where the operands' product, or sum, is of elements and of constants, which have more bits than halves.
+// Operations on elements and constants, which have more bits than halves.
 template <class Operation>
 Pass of_constants(DataType type) {
   return type == DataType::kFloat16 ? of_wide<Operation>(type) : of_floats<Operation>(type);
@@ -139,7 +140,7 @@ bool is_float(DataType type) {
   return type == DataType::kFloat16 || type == DataType::kFloat32 || type == DataType::kFloat64;
 }
 
-// Sums, differences and products, whose bits do not depend on the sign.
+// Integer operations whose bits do not depend on signedness.
 template <class Operation>
 Pass of_any(DataType type) {
   return is_float(type) ? of_floats<Operation>(type) : of_bits<Operation>(type);
@@ -157,7 +158,7 @@ Pass conversion(DataType from, DataType to) {
   return nullptr;
 }
 
-// What goes over elements of a type; null where nothing does.
+// The pass of an operation over elements of a type; null where there is none.
 Pass find(Opcode opcode, DataType type) {
   const bool floats = is_float(type);
   switch (opcode) {
@@ -231,21 +232,21 @@ Pass find(Opcode opcode, DataType type) {
 }
 
 // An instruction as it comes from Python.
-using Words = std::array<int64_t, 7>;
+using EncodedInstruction = std::array<int64_t, 7>;
 
-std::vector<Words> words_of(const std::vector<int64_t>& program) {
-  const size_t size = std::tuple_size_v<Words>;
+std::vector<EncodedInstruction> decoded(const std::vector<int64_t>& program) {
+  const size_t size = std::tuple_size_v<EncodedInstruction>;
   require(!program.empty() && program.size() % size == 0, "a program has no instruction, or a part of one");
-  std::vector<Words> instructions(program.size() / size);
+  std::vector<EncodedInstruction> instructions(program.size() / size);
   for (size_t i = 0; i < program.size(); ++i) instructions[i / size][i % size] = program[i];
   return instructions;
 }
 
-// Where values are: of the inputs and the result that is known, what lies between goes where nothing is that
-// is still needed, operands among it, as they may be of another size.
-class Places {
+// Register allocation: inputs and the result have registers of their own; an intermediate result takes the
+// first register that holds no live value. Operands count as live, as they may be of another size.
+class RegisterAllocation {
  public:
-  Places(size_t inputs, std::span<const Words> program) : inputs_(inputs) {
+  RegisterAllocation(size_t inputs, std::span<const EncodedInstruction> program) : inputs_(inputs) {
     last_.resize(inputs + program.size(), 0);
     for (size_t i = 0; i < program.size(); ++i) {
       for (const int64_t operand : {program[i][2], program[i][3]}) {
@@ -253,32 +254,32 @@ class Places {
         last_[static_cast<size_t>(operand)] = i;
       }
     }
-    for (size_t k = 0; k < inputs; ++k) places_.push_back(static_cast<int>(k));
+    for (size_t k = 0; k < inputs; ++k) registers_.push_back(static_cast<int>(k));
   }
 
-  int of(int64_t value) const { return places_[static_cast<size_t>(value)]; }
+  int of(int64_t value) const { return registers_[static_cast<size_t>(value)]; }
 
-  // That of the value which the i-th instruction gives.
+  // Allocates the register of the i-th instruction's result.
   int add(size_t i) {
-    int place = static_cast<int>(inputs_);
+    int candidate_register = static_cast<int>(inputs_);
     if (i + 1 < last_.size() - inputs_) {
       const auto is_needed = [&](int candidate) {
-        for (size_t value = inputs_; value < places_.size(); ++value) {
-          if (places_[value] == candidate && last_[value] >= i) return true;
+        for (size_t value = inputs_; value < registers_.size(); ++value) {
+          if (registers_[value] == candidate && last_[value] >= i) return true;
         }
         return false;
       };
-      do ++place;
-      while (is_needed(place));
+      do ++candidate_register;
+      while (is_needed(candidate_register));
     }
-    places_.push_back(place);
-    return place;
+    registers_.push_back(candidate_register);
+    return candidate_register;
   }
 
  private:
   size_t inputs_;
   std::vector<size_t> last_;
-  std::vector<int> places_;
+  std::vector<int> registers_;
 };
 
 }  // namespace
@@ -299,11 +300,11 @@ std::unique_ptr<Plan> make_element_wise(const Request& request, std::string& rea
     require(tensor(request.inputs, k).sizes == output.sizes, "the sizes of input and output differ");
     types.push_back(request.inputs[k].type);
   }
-  const std::vector<Words> instructions = words_of(request.attributes.integers("Program"));
-  Places places(inputs, instructions);
+  const std::vector<EncodedInstruction> instructions = decoded(request.attributes.integers("Program"));
+  RegisterAllocation registers(inputs, instructions);
   std::vector<Instruction> program;
   int64_t cost = 0;
-  for (const Words& each : instructions) {
+  for (const EncodedInstruction& each : instructions) {
     const auto opcode = static_cast<Opcode>(each[0]);
     const auto out = static_cast<DataType>(each[1]);
     const DataType type = types[static_cast<size_t>(each[2])];
@@ -314,11 +315,11 @@ std::unique_ptr<Plan> make_element_wise(const Request& request, std::string& rea
       reason = "no instruction for " + std::string(name_of(type));
       return nullptr;
     }
-    const int x = places.of(each[2]);
-    const int y = places.of(each[3]);
-    const int to = places.add(program.size());
-    if (to >= kMostPlaces) {
-      reason = "more intermediate results at a time than there are places for";
+    const int x = registers.of(each[2]);
+    const int y = registers.of(each[3]);
+    const int to = registers.add(program.size());
+    if (to >= kMostRegisters) {
+      reason = "more intermediate results at a time than there are registers for";
       return nullptr;
     }
     program.push_back({pass, x, y, to, {each[4], each[5], each[6]}});

@@ -1,6 +1,6 @@
 // Exponentials and logarithms in single precision, within 1 unit in the last place of the exact result.
 //
-// Of fused multiply-adds, additions, divisions and what is done with bits alone, and so of the same bits on
+// They consist of fused multiply-adds, additions, divisions and bit operations, and so have the same bits on
 // every machine. The largest errors over all 2^32 singles, in units in the last place: exp_of 0.967,
 // sigmoid_of 0.881, tanh_of 0.872, scaled_expm1_of 0.864 (times 1.758 0.898), softplus_of 0.950, log_of
 // 0.848.
@@ -19,7 +19,7 @@ inline constexpr float kLn2Low = -0x1.05c610p-29f;
 
 using SingleBits = Lanes<uint32_t, sizeof(Singles) / sizeof(float)>;
 
-// A number and what its rounding has left off.
+// A number and its rounding error.
 struct SinglePair {
   Singles high;
   Singles low;
@@ -30,7 +30,7 @@ ANYDML_INLINE Singles magnitude_of(Singles x) {
   return bits_as<Singles>(bits_as<SingleBits>(x) & 0x7fffffffu);
 }
 
-// c0 + c1 * x + c2 * x^2 + ...: in pairs, as a chain of them all would be waited for.
+// c0 + c1 * x + c2 * x^2 + ...: in pairs (Estrin's scheme), as one chain would be a long wait.
 ANYDML_INLINE Singles polynomial(Singles, Singles, float c0) { return singles(c0); }
 template <class... Rest>
 ANYDML_INLINE Singles polynomial(Singles x, Singles x2, float c0, float c1, Rest... rest) {
@@ -70,7 +70,7 @@ ANYDML_INLINE SingleExponential single_exponential(Singles x) {
 
 // 2^n in two factors, as their product may be too large, or not large enough, for a single.
 ANYDML_INLINE Singles exp_of(Singles x) {
-  const auto e = single_exponential(above<float>(singles(-105), below<float>(singles(90), x)));
+  const auto e = single_exponential(lane_max<float>(singles(-105), lane_min<float>(singles(90), x)));
   const Singles last = x < 0.0f ? singles(0x1p-64f) : singles(0x1p+64f);
   const Singles first = bits_as<Singles>((e.n << 23) + (254u << 23) - bits_as<SingleBits>(last));
   return multiply_add(first, e.part.high, first) * last;
@@ -78,7 +78,7 @@ ANYDML_INLINE Singles exp_of(Singles x) {
 
 // k * (e^x - 1) for x <= 0: e^x - 1 = 2^n * part + (2^n - 1)
 ANYDML_INLINE Singles scaled_expm1_of(Singles x, double k) {
-  const auto e = single_exponential(above<float>(singles(-20), below<float>(Singles{}, x)));
+  const auto e = single_exponential(lane_max<float>(singles(-20), lane_min<float>(Singles{}, x)));
   const Singles scale = e.scale(0);
   const Singles less = scale - 1.0f;
   const Singles high = multiply_add(scale, e.part.high, less);
@@ -88,8 +88,8 @@ ANYDML_INLINE Singles scaled_expm1_of(Singles x, double k) {
   return multiply_add(high, singles(k_high), multiply_add(high, singles(k_low), low * k_high));
 }
 
-// 1 / (high + low), mended by what it leaves of 1
-ANYDML_INLINE Singles quotient_of_1(Singles high, Singles low) {
+// 1 / (high + low), with a step of Newton's method
+ANYDML_INLINE Singles reciprocal_of(Singles high, Singles low) {
   const Singles rough = 1.0f / high;
   const Singles left = multiply_add(-low, rough, multiply_add(-high, rough, singles(1)));
   return multiply_add(rough, left, rough);
@@ -98,25 +98,25 @@ ANYDML_INLINE Singles quotient_of_1(Singles high, Singles low) {
 // With y = e^|x|: 1 / (1 + y), or what that is less than 1. Both 1 and y are times 2^-64, which y at its
 // largest needs.
 ANYDML_INLINE Singles sigmoid_of(Singles x) {
-  const auto e = single_exponential(below<float>(singles(105), magnitude_of(x)));
+  const auto e = single_exponential(lane_min<float>(singles(105), magnitude_of(x)));
   const Singles scale = e.scale(static_cast<uint32_t>(-64));
   const Singles y = multiply_add(scale, e.part.high, scale);
   const Singles y_low = multiply_add(scale, e.part.high, scale - y);
   const Singles sum = y + 0x1p-64f;
   const Singles low = (0x1p-64f - (sum - y)) + y_low;
-  const Singles w = quotient_of_1(sum, low) * 0x1p-64f;
+  const Singles w = reciprocal_of(sum, low) * 0x1p-64f;
   return x < 0.0f ? w : 1.0f - w;
 }
 
 // Near 0 tanh a = a + a^3 * g(a^2), elsewhere 1 - 2 / (1 + e^2a)
 ANYDML_INLINE Singles tanh_of(Singles x) {
   const Singles a = magnitude_of(x);
-  const auto e = single_exponential(below<float>(singles(20), a + a));
+  const auto e = single_exponential(lane_min<float>(singles(20), a + a));
   const Singles scale = e.scale(0);
   const Singles one = scale + 1.0f;
   const Singles sum = multiply_add(scale, e.part.high, one);
   const Singles low = multiply_add(scale, e.part.high, one - sum);
-  const Singles far = multiply_add(quotient_of_1(sum, low), singles(-2), singles(1));
+  const Singles far = multiply_add(reciprocal_of(sum, low), singles(-2), singles(1));
   const Singles a2 = a * a;
   const Singles g = polynomial(a2, a2 * a2, -0x1.555554p-2f, 0x1.110ee0p-3f, -0x1.b955dcp-5f, 0x1.59e1c8p-6f,
                                -0x1.9ada60p-8f);
@@ -134,15 +134,15 @@ ANYDML_INLINE Singles log1p_rest(Singles f, Singles f_low) {
   return multiply_add(f2 * f, p, multiply_add(f2, singles(-0.5f), f_low));
 }
 
-// Of the sum of a larger number, or 0, and a smaller one.
-ANYDML_INLINE SinglePair sum_of(Singles larger, Singles smaller) {
+// Dekker's fast two-sum of a larger number, or 0, and a smaller one.
+ANYDML_INLINE SinglePair fast_two_sum(Singles larger, Singles smaller) {
   const Singles sum = larger + smaller;
   return {sum, smaller - (sum - larger)};
 }
 
 // max(x, 0) + ln(1 + y), y = e^-|x|; from y = 1/2 on ln(1 + y) = ln 2 + ln(1 + (y - 1) / 2).
 ANYDML_INLINE Singles softplus_of(Singles x) {
-  const auto e = single_exponential(above<float>(singles(-105), -magnitude_of(x)));
+  const auto e = single_exponential(lane_max<float>(singles(-105), -magnitude_of(x)));
   // Times 2^64, as what is left of rounding would be too small.
   const Singles scale = e.scale(64);
   const Singles scaled = multiply_add(scale, e.part.high, scale);
@@ -151,12 +151,12 @@ ANYDML_INLINE Singles softplus_of(Singles x) {
       multiply_add(scale, e.part.low, multiply_add(scale, e.part.high, scale - scaled)) * 0x1p-64f;
   const auto is_large = y >= 0.5f;
   const Singles f = is_large ? multiply_add(y, singles(0.5f), singles(-0.5f)) : y;
-  // Of what is left of y, the logarithm's slope makes less, roughly.
+  // The rounding error of y is scaled by the logarithm's slope, roughly.
   const Singles rest = log1p_rest(f, multiply_add(y_low * y, singles(-0.5f), y_low));
-  const SinglePair whole = sum_of(is_large ? singles(kLn2High) : Singles{}, x < 0.0f ? Singles{} : x);
-  const SinglePair sum = sum_of(whole.high, f);
+  const SinglePair whole = fast_two_sum(is_large ? singles(kLn2High) : Singles{}, x < 0.0f ? Singles{} : x);
+  const SinglePair sum = fast_two_sum(whole.high, f);
   const Singles low = is_large ? whole.low + kLn2Low : whole.low;
-  // Of infinity there is nothing to take away.
+  // Infinity has no rounding error.
   return x > 32.0f ? x : sum.high + (low + (sum.low + rest));
 }
 
@@ -167,11 +167,11 @@ ANYDML_INLINE Singles log_of(Singles x) {
   constexpr uint32_t kLeast = 0x3f3504f3;  // sqrt(1/2)
   const SingleBits above = bits_as<SingleBits>(is_small ? x * 0x1p23f : x) - kLeast;
   const Singles f = bits_as<Singles>((above & 0x7fffff) + kLeast) - 1.0f;
-  // The exponent's bits behind those of 2^23, which is taken away with their bias.
+  // The exponent's bits below those of 2^23, which is subtracted with their bias.
   const SingleBits exponent = ((above + (128u << 23)) >> 23) | (150u << 23);
   const Singles k =
       bits_as<Singles>(exponent) - (is_small ? singles(0x1p23f + 128 + 23) : singles(0x1p23f + 128));
-  const SinglePair sum = sum_of(k * 0x1.62e4p-1f, f);  // of so few bits that the product is exact
+  const SinglePair sum = fast_two_sum(k * 0x1.62e4p-1f, f);  // of so few bits that the product is exact
   const Singles y = sum.high + log1p_rest(f, multiply_add(k, singles(0x1.7f7d1cp-20f), sum.low));
   // Neither 0 nor what is not finite has a mantissa, and what is below 0 no logarithm.
   const Singles none = x == 0.0f ? singles(-kInfinite) : singles(std::numeric_limits<float>::quiet_NaN());

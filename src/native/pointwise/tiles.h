@@ -1,4 +1,4 @@
-// The elements of several tensors of the same sizes, dealt out in tiles that are worked on one by one.
+// Loop tiling of tensors of the same sizes: their elements are dealt out in tiles that fit the first cache.
 #pragma once
 
 #include <algorithm>
@@ -14,30 +14,26 @@
 
 #include "core/layout.h"
 #include "platform/isa.h"
+#include "pointwise/tuning.h"
 #include "simd/unaligned.h"
 
 ANYDML_ISA_BEGIN
 
 inline constexpr int kMostTensors = 9;
-// That the widest numbers of a tile have: few enough that a program's intermediate results stay in the first
-// cache.
-inline constexpr int64_t kTileBytes = 4096;
-// As many tiles make one where nothing has to be brought together first.
-inline constexpr int64_t kLongTile = 4;
 
-// The inputs, and behind them the output.
+// The inputs' strides, and after them the output's.
 struct Dimension {
   int64_t size = 1;
   std::array<int64_t, kMostTensors> strides{};
 };
 
-// Tiles of rows and columns, the two innermost dimensions once neighbours that all tensors walk as one are
-// merged.
+// Tiles of rows and columns, which are the two innermost dimensions after those are merged that are one in
+// the memory of all tensors.
 class Tiles {
  public:
-  // Of numbers of `widest` bytes at most.
+  // `widest` is the size of the program's widest numbers.
   Tiles(const std::vector<Layout>& inputs, const Layout& output, int64_t widest)
-      : most_(kTileBytes / widest) {
+      : tile_elements_(kTileBytes / widest) {
     for (const Layout& each : inputs) items_.push_back(size_of(each.type));
     items_.push_back(size_of(output.type));
     for (size_t d = 0; d < output.sizes.size(); ++d) {
@@ -49,7 +45,7 @@ class Tiles {
     fold();
     columns_ = take(outer_.size());
     choose_rows();
-    if (is_long()) width_ = std::min(columns_.size, most_ * kLongTile);
+    if (is_contiguous()) width_ = std::min(columns_.size, tile_elements_ * kContiguousTiles);
     per_row_ = (columns_.size + width_ - 1) / width_;
     per_plane_ = per_row_ * ((rows_.size + height_ - 1) / height_);
     for (const Dimension& dimension : outer_) planes_ *= dimension.size;
@@ -81,8 +77,8 @@ class Tiles {
 
   int64_t item(size_t tensor) const { return items_[tensor]; }
 
-  // How many elements of any type fill kTileBytes at most.
-  int64_t most() const { return most_; }
+  // The most elements of a tile, but for contiguous ones.
+  int64_t tile_elements() const { return tile_elements_; }
 
   // Whether the elements of a tile follow each other in a tensor's memory.
   bool is_packed(size_t k) const {
@@ -90,10 +86,10 @@ class Tiles {
     return columns_.strides[k] == items_[k] && rows_follow;
   }
 
-  // Whether it is the same element in each of a tile.
-  bool is_same(size_t k) const { return height_ == 1 && columns_.strides[k] == 0; }
+  // Whether all elements of a tile are one.
+  bool is_broadcast(size_t k) const { return height_ == 1 && columns_.strides[k] == 0; }
 
-  // A tile's elements, one behind the other.
+  // Copies a tile's elements to contiguous memory.
   void gather(size_t k, const Tile& tile, const std::byte* from, std::byte* to) const {
     switch (items_[k]) {
       case 1:
@@ -122,7 +118,8 @@ class Tiles {
   std::string describe() const {
     const std::string count = std::to_string(elements()) + (elements() == 1 ? " element" : " elements");
     if (height_ == 1) return count + ", rows of " + std::to_string(columns_.size);
-    return count + ", tiles of " + std::to_string(height_) + " x " + std::to_string(width_);
+    return count + (transposed_ ? ", transposed tiles of " : ", tiles of ") + std::to_string(height_) +
+           " x " + std::to_string(width_);
   }
 
  private:
@@ -130,14 +127,14 @@ class Tiles {
     return outer.strides[k] == inner.size * inner.strides[k];
   }
 
-  // Whether all have the elements of a row together, or one for all of them.
-  bool is_long() const {
+  // Whether in each tensor the elements of a row are contiguous, or one.
+  bool is_contiguous() const {
     bool all = height_ == 1;
-    for (size_t k = 0; k < items_.size(); ++k) all = all && (is_packed(k) || is_same(k));
+    for (size_t k = 0; k < items_.size(); ++k) all = all && (is_packed(k) || is_broadcast(k));
     return all;
   }
 
-  // In the order of the output's memory, what all walk as one merged.
+  // Sorts dimensions by the output's strides, and merges those that are one in the memory of all tensors.
   void fold() {
     const size_t out = items_.size() - 1;
     std::ranges::stable_sort(outer_, std::ranges::greater{},
@@ -155,7 +152,7 @@ class Tiles {
     outer_ = std::move(folded);
   }
 
-  // The dimension before that one, removed; where there is none, one of a single element.
+  // Removes the dimension before that one, and returns it; where there is none, one of a single element.
   Dimension take(size_t end) {
     Dimension taken;
     if (end == 0) {
@@ -167,23 +164,24 @@ class Tiles {
     return taken;
   }
 
-  // Where some tensor lies across, tiles are such that whole lines are read of it as well; where columns are
-  // few, there are as many rows as a tile has room for.
+  // Where some tensor is transposed, tiles are square enough that whole lines of it are read too. Where
+  // columns are few, a tile has as many rows as fit.
   void choose_rows() {
     for (size_t k = 0; k < items_.size(); ++k) {
-      if (std::abs(columns_.strides[k]) <= kAcross) continue;
+      if (std::abs(columns_.strides[k]) <= kTransposedStride) continue;
       for (size_t d = outer_.size(); d > 0; --d) {
         if (std::abs(outer_[d - 1].strides[k]) != items_[k]) continue;
         rows_ = take(d);
-        width_ = kAcrossWidth;
-        height_ = most_ / kAcrossWidth;
+        transposed_ = true;
+        width_ = kTransposedWidth;
+        height_ = tile_elements_ / kTransposedWidth;
         return;
       }
     }
-    width_ = std::min(columns_.size, most_);
-    if (columns_.size > most_ / 2 || outer_.empty()) return;
+    width_ = std::min(columns_.size, tile_elements_);
+    if (columns_.size > tile_elements_ / 2 || outer_.empty()) return;
     rows_ = take(outer_.size());
-    height_ = most_ / width_;
+    height_ = tile_elements_ / width_;
   }
 
   template <class T>
@@ -201,7 +199,7 @@ class Tiles {
     }
   }
 
-  // Along what lies together.
+  // Copies column by column, as these are contiguous.
   template <class T>
   static void copy_columns(const Tile& tile, int64_t stride, const std::byte* from, std::byte* to) {
     for (int64_t i = 0; i < tile.columns; ++i, from += stride, to += sizeof(T)) {
@@ -210,10 +208,7 @@ class Tiles {
     }
   }
 
-  static constexpr int64_t kAcross = 64;
-  static constexpr int64_t kAcrossWidth = 32;
-
-  int64_t most_;
+  int64_t tile_elements_;
   std::vector<int64_t> items_;
   std::vector<Dimension> outer_;
   Dimension rows_;
@@ -223,6 +218,7 @@ class Tiles {
   int64_t per_row_ = 1;
   int64_t per_plane_ = 1;
   int64_t planes_ = 1;
+  bool transposed_ = false;
 };
 
 ANYDML_ISA_END

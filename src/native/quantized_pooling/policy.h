@@ -50,6 +50,7 @@ inline std::string prefix_declined(const Geometry& g) {
   for (const Window& window : g.windows) {
     if (window.in_stride == 0 && window.input > 1) return "the input is broadcast along a window";
   }
+  if (g.windows[2].input >= int64_t{1} << 31) return "rows of 2^31 columns or more";
   return prefix_cycles(g) < direct_cycles(g) ? "" : "few outputs share a column";
 }
 

@@ -78,10 +78,10 @@ class PrefixPooling final : public Plan {
  private:
   // A window of a tile, in columns of scratch memory: its sum is prefixes[end] - prefixes[begin].
   struct TileWindow {
-    int64_t begin;
-    int64_t end;
-    int64_t inside;
-    int64_t counted;
+    uint32_t begin;
+    uint32_t end;
+    uint32_t inside;
+    uint32_t counted;
   };
 
   // One thread with its scratch memory.
@@ -123,22 +123,21 @@ class PrefixPooling final : public Plan {
       tile_begin_ = begin;
       const Window& width = g_.windows[2];
       outputs_of_tile_ = std::min(plan_.tile_, width.output - begin);
-      int64_t last = 0;
+      int64_t end = 0;
       first_column_ = width.input;
       for (int64_t i = 0; i < outputs_of_tile_; ++i) {
         const Taps taps = width.taps(begin + i);
-        const int64_t end = taps.first + taps.inside * plan_.lag_;
-        windows_[static_cast<size_t>(i)] = {taps.first, end, taps.inside, taps.counted};
         if (taps.inside == 0) continue;
         first_column_ = std::min(first_column_, taps.first);
-        last = std::max(last, end - plan_.lag_ + 1);
+        end = std::max(end, taps.first + (taps.inside - 1) * plan_.lag_ + 1);
       }
-      columns_of_tile_ = std::max<int64_t>(last - first_column_, 0);
+      columns_of_tile_ = std::max<int64_t>(end - first_column_, 0);
       for (int64_t i = 0; i < outputs_of_tile_; ++i) {
-        TileWindow& window = windows_[static_cast<size_t>(i)];
-        if (window.inside == 0) window.begin = window.end = first_column_;
-        window.begin -= first_column_;
-        window.end -= first_column_;
+        const Taps taps = width.taps(begin + i);
+        const int64_t first = taps.inside == 0 ? 0 : taps.first - first_column_;
+        windows_[static_cast<size_t>(i)] = {
+            static_cast<uint32_t>(first), static_cast<uint32_t>(first + taps.inside * plan_.lag_),
+            static_cast<uint32_t>(taps.inside), static_cast<uint32_t>(taps.counted)};
       }
     }
 
@@ -164,8 +163,7 @@ class PrefixPooling final : public Plan {
         const int64_t count = std::min(RequantizeBatch::kMost, outputs_of_tile_ - first);
         for (int64_t i = 0; i < count; ++i) {
           const TileWindow& window = windows_[static_cast<size_t>(first + i)];
-          const auto sum = static_cast<Sum>(prefixes_[static_cast<size_t>(window.end)] -
-                                            prefixes_[static_cast<size_t>(window.begin)]);
+          const auto sum = static_cast<Sum>(prefixes_[window.end] - prefixes_[window.begin]);
           batch_.sums[i] = static_cast<double>(static_cast<int64_t>(sum));
           batch_.set_counts(i, inside * window.inside, counted * window.counted, quantization_);
         }

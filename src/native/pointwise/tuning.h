@@ -1,0 +1,36 @@
+// The tuning numbers of pointwise programs, with what they were chosen by.
+//
+// Where a note names a date and no machine, the history does not record the machine. Numbers without a note
+// are inherited, not measured again.
+#pragma once
+
+#include <cstdint>
+
+#include "platform/isa.h"
+
+ANYDML_ISA_BEGIN
+
+// Bytes of a tile's widest numbers: few enough that a program's registers stay in the first cache.
+// 2026-11-21, no ratio recorded.
+inline constexpr int64_t kTileBytes = 4096;
+// Tiles that make one where all tensors are contiguous, so that a row is left less often. 2026-11-21, with
+// the strips below: as fast as a copy.
+inline constexpr int64_t kContiguousTiles = 4;
+// Strips of a tile whose output is stored past the caches: memory is as fast as in a copy where reads and
+// writes alternate often. 2026-11-21.
+inline constexpr int64_t kStripsPerTile = 8;
+// Parts of each thread of an output that is stored past the caches, which threads take as they are free: some
+// share their core with others. 2026-11-21, no ratio recorded.
+inline constexpr int64_t kPartsPerThread = 16;
+// Bytes between the registers of a program: equal elements of neighbours lie in different sets of a cache.
+// Inherited, not measured again.
+inline constexpr int64_t kRegisterPitch = kTileBytes + 192;
+// A stride in bytes from which on a tensor counts as transposed, and the width of the tiles by which it is
+// read. Inherited, not measured again.
+inline constexpr int64_t kTransposedStride = 64;
+inline constexpr int64_t kTransposedWidth = 32;
+// The time that an exponential or a logarithm takes, in bytes that could be moved meanwhile. Inherited, not
+// measured again.
+inline constexpr int64_t kTranscendentalCost = 32;
+
+ANYDML_ISA_END
