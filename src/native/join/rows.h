@@ -22,8 +22,9 @@
 #include "join/tuning.h"
 #include "platform/isa.h"
 #include "platform/parallel.h"
+#include "stores/line_writer.h"
 #include "stores/nontemporal.h"
-#include "stores/row_streams.h"
+#include "stores/row_writers.h"
 
 ANYDML_ISA_BEGIN
 namespace {

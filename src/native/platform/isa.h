@@ -1,11 +1,12 @@
-// One source, several instruction sets: a family's file is compiled once for each, with ANYDML_ISA its name.
+// Function multiversioning by one source for several instruction sets: a family's files are compiled once for
+// each, with ANYDML_ISA its name, which is a namespace too.
 //
 // Everything that other libraries define is included before ANYDML_ISA_BEGIN, and so compiled for the
 // baseline alone: the linker keeps one copy of an inline function, and it must be one that every machine can
 // run.
 //
 // Vectors have one logical width, kVectorBytes, on every instruction set, so that the order of operations is
-// the same, and so are the bits; but for those whose lanes know nothing of each other.
+// the same, and so are the bits. Vectors whose lanes do not depend on each other may have any width.
 #pragma once
 
 #if defined(__GNUC__)
@@ -29,7 +30,7 @@
 #define ANYDML_ISA_POP
 #endif
 
-// For what an inner loop is made of: called for many types, a compiler would rather keep one copy of it.
+// For the body of an inner loop: called for many types, a compiler would rather keep one copy of it.
 #if defined(__GNUC__)
 #define ANYDML_INLINE [[gnu::always_inline]] inline
 #else
@@ -37,8 +38,9 @@
 #endif
 
 // For an inner loop itself: called from several places, a compiler would rather make as many copies of it.
-// What is loaded before that loop and stored after it is told to unroll: compilers unroll by themselves what
-// is within another loop alone, and an array whose index is not known stays in memory.
+// Loops over registers that are loaded before an inner loop and stored after it carry a pragma to unroll
+// them: compilers unroll by themselves only loops within another loop, and an array whose index is not a
+// constant stays in memory.
 #if defined(__clang__)
 #define ANYDML_NOINLINE [[gnu::noinline]]
 #elif defined(__GNUC__)
@@ -51,3 +53,16 @@
 #define ANYDML_ISA_END \
   }                    \
   ANYDML_ISA_POP
+
+ANYDML_ISA_BEGIN
+
+// Whether few kernels serve for many, so that they compile in a fraction of the time. On x86 the baseline is
+// there for machines without AVX2, on which results have to be right and may take longer. On ARM it is NEON,
+// and has all kernels.
+#if defined(__x86_64__) && !defined(ANYDML_ISA_AVX2) && !defined(ANYDML_ISA_AVX512)
+inline constexpr bool kCompact = true;
+#else
+inline constexpr bool kCompact = false;
+#endif
+
+ANYDML_ISA_END

@@ -1,7 +1,7 @@
-// Threads of this process's own, which wait for work. A caller does all of it that no other thread has begun,
-// and so waits for none but those at work: one that the system has not woken yet, or has no processor for,
-// holds up nobody, where OpenMP's barrier would wait for it (for two ticks of the system's clock, where it
-// wakes beside a caller that spins). OpenMP tells how many threads there may be, so that OMP_NUM_THREADS and
+// A thread pool with work stealing. A caller does all work that no other thread has begun, and so waits only
+// for threads that are at work: one that the system has not woken yet, or has no processor for, holds up
+// nobody, where OpenMP's barrier would wait for it (for two ticks of the system's clock, where it wakes
+// beside a caller that spins). OpenMP tells how many threads there may be, so that OMP_NUM_THREADS and
 // threadpoolctl work as for NumPy.
 #include "platform/parallel.h"
 
@@ -29,9 +29,6 @@
 namespace anydml {
 namespace {
 
-// About what two threads do in the time that it takes to start them.
-constexpr int64_t kWorthTheirStart = 512 << 10;
-
 int available_threads() {
 #if defined(_OPENMP)
   return omp_get_max_threads();
@@ -45,7 +42,7 @@ int available_threads() {
 #endif
 }
 
-// Leaves a processor's arithmetic to the thread that it may be running beside this one.
+// Leaves a core's execution units to the thread that it may be running beside this one.
 void relax() {
 #if defined(__SSE2__) || defined(_M_X64)
   _mm_pause();
@@ -54,7 +51,7 @@ void relax() {
 #endif
 }
 
-// Whether it came true before the time was over.
+// Spins until the condition is true; returns whether it became so in time.
 template <class Condition>
 bool spin(std::chrono::microseconds most, const Condition& is_true) {
   const auto end = std::chrono::steady_clock::now() + most;
@@ -67,13 +64,13 @@ bool spin(std::chrono::microseconds most, const Condition& is_true) {
   return is_true();
 }
 
-// Of a thread, on a line of the caches of its own.
+// A thread's share of the calls, on a cache line of its own.
 struct alignas(64) Share {
   std::atomic<int64_t> next;
   int64_t end;
 };
 
-// What a caller wants done, for as long as it waits.
+// The calls of one parallel_for(), which exists as long as its caller waits.
 class Job {
  public:
   Job(int64_t count, int threads, void (*body)(const void*, int64_t, int), const void* context)
@@ -84,9 +81,9 @@ class Job {
     }
   }
 
-  // Neighbours go to one thread, which has what they share in its caches, as it may have what the same calls
-  // left there before. Whoever is done takes from others' shares: a thread that has to wait for its processor
-  // holds up none but itself.
+  // Each thread begins with a share of consecutive calls, whose common data it has in its caches, as well as
+  // what the same calls left there before. A thread that is done steals from the others' shares, so that one
+  // that waits for its processor holds up nobody.
   void work(int worker) const {
     const int threads = seats + 1;
     for (int t = 0; t < threads; ++t) {
@@ -95,10 +92,10 @@ class Job {
     }
   }
 
-  const int seats;  // for others than the caller
-  int taken = 0;
+  const int seats;  // the workers that may join the caller
+  int taken = 0;    // those that have joined
   std::atomic<bool> is_full{false};
-  std::atomic<int> working{0};  // of those who took one
+  std::atomic<int> working{0};  // those that are not done
 
  private:
   void (*body_)(const void*, int64_t, int);
@@ -130,14 +127,15 @@ class Pool {
   static constexpr std::chrono::microseconds kPatience{50};
   static constexpr std::chrono::microseconds kAwake{300};
 
-  // Held for so short a time that to sleep until it is free would take longer.
+  // The mutex is held for so short a time that sleeping until it is free would take longer.
   std::unique_lock<std::mutex> locked() {
     std::unique_lock lock(mutex_, std::defer_lock);
     if (!spin(kPatience, [&] { return lock.try_lock(); })) lock.lock();
     return lock;
   }
 
-  // Where the system has no more threads, those that there are will do.
+  // Starts a worker; returns false where the system has no more threads, and the pool works with those that
+  // it has.
   bool start() {
     try {
       std::thread worker([this] { worker_main(); });
@@ -149,8 +147,9 @@ class Pool {
     return true;
   }
 
-  // Linux on a virtual machine takes a processor that sleeps for one that is taken away, and wakes a thread
-  // beside the caller, which leaves it no time before the next ticks of the clock but one.
+  // Keeps workers off the caller's processor. Linux on a virtual machine takes a sleeping processor for one
+  // that is taken away, and wakes a thread beside the caller, which leaves it no time for up to two ticks of
+  // the clock.
   void keep_off_this_processor() {
 #if defined(__linux__)
     const int here = sched_getcpu();
@@ -164,7 +163,7 @@ class Pool {
 #endif
   }
 
-  // Two, who wake others in turn.
+  // Wakes two workers, which wake others in turn.
   void wake(const Job& job) {
     wakes_.notify_one();
     if (job.seats > 1) wakes_.notify_one();
@@ -174,7 +173,7 @@ class Pool {
     constexpr int64_t kNone = -1;
     int64_t seen = kNone;
     for (;;) {
-      // Whoever dispatches one operator after another has the next one soon.
+      // A caller that dispatches one operator after another has the next one soon.
       spin(kAwake, [&] { return posted_ != seen; });
       auto lock = locked();
       ++sleeping_;
@@ -192,14 +191,14 @@ class Pool {
       lock.unlock();
       if (!is_last) wake(job);
       job.work(seat);
-      // The job is its caller's again, and may be gone.
+      // From here on the job may be gone.
       job.working.fetch_sub(1, std::memory_order_release);
     }
   }
 
   std::mutex mutex_;
   std::condition_variable wakes_;
-  std::vector<Job*> jobs_;  // that have a seat left
+  std::vector<Job*> jobs_;  // that workers may join
   std::vector<std::thread::native_handle_type> workers_;
   int sleeping_ = 0;
 #if defined(__linux__)
@@ -209,7 +208,7 @@ class Pool {
   std::atomic<int64_t> posted_{0};
 };
 
-// Never destroyed, as its threads wait to the process's end.
+// Never destroyed, as its threads wait until the process ends.
 Pool* the_pool = new Pool;
 
 // A forked child has none of its parent's threads.
@@ -222,7 +221,7 @@ Pool* the_pool = new Pool;
 
 }  // namespace
 
-int threads_for(int64_t bytes) { return bytes < kWorthTheirStart ? 1 : available_threads(); }
+int threads_for(int64_t bytes) { return bytes < kParallelFrom ? 1 : available_threads(); }
 
 void parallel_for(int64_t count, int threads, void (*body)(const void* context, int64_t i, int worker),
                   const void* context) {

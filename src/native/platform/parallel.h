@@ -1,4 +1,4 @@
-// Threads.
+// A parallel loop on a pool of threads of the process.
 #pragma once
 
 #include <algorithm>
@@ -7,13 +7,16 @@
 
 namespace anydml {
 
-// How many threads work on that many bytes, read and written: one where waking others would cost more than
-// they save.
+// So many bytes, read and written, are worth several threads: about what two threads do in the time that it
+// takes to start them.
+inline constexpr int64_t kParallelFrom = 512 << 10;
+
+// The number of threads to use for that many bytes, read and written: one below kParallelFrom.
 int threads_for(int64_t bytes);
 
-// Calls body(context, i, worker) for every i below count, on at most that many threads, whose numbers are the
-// workers' below that; returns when all are done. The calls may come in any order, so that no result may
-// depend on it.
+// Calls body(context, i, worker) for every i below `count` on at most `threads` threads, whose numbers are
+// the workers; returns when all calls are done. The calls come in any order, so that no result may depend on
+// it.
 void parallel_for(int64_t count, int threads, void (*body)(const void* context, int64_t i, int worker),
                   const void* context);
 
@@ -32,8 +35,8 @@ void parallel_for(int64_t count, int threads, const Body& body) {
       &body);
 }
 
-// Where a part of `count` things begins that are dealt out to `parts` as evenly as can be; it ends where the
-// next begins.
+// The begin of a part of `count` items, which are divided among `parts` as evenly as possible. A part ends
+// where the next one begins.
 inline int64_t share_begin(int64_t part, int64_t parts, int64_t count) {
   return count / parts * part + std::min(part, count % parts);
 }

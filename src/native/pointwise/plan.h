@@ -20,6 +20,7 @@
 #include "pointwise/operations.h"
 #include "pointwise/tiles.h"
 #include "pointwise/tuning.h"
+#include "stores/line_writer.h"
 #include "stores/nontemporal.h"
 
 ANYDML_ISA_BEGIN

@@ -1,4 +1,4 @@
-// What is tallied, how, and how wide.
+// The two operations of scans, the types that they accumulate in, and which of them may be cut into blocks.
 #pragma once
 
 #include <cstddef>
@@ -30,8 +30,9 @@ struct Product {
 };
 
 #if defined(ANYDML_VECTORS)
-// a o b, for what no next step waits for. Some processors add in two places, and multiply and add in two
-// others, which sums would leave idle: 1 * a + b, rounded once, is a + b.
+// a o b on the ports of fused multiply-add, for results that no next operation waits for. Some processors add
+// on two ports and multiply-add on two others, which sums would leave idle: 1 * a + b, rounded once, is a +
+// b.
 template <class Operation, class V>
 ANYDML_INLINE V combine_on_fma_port(V a, V b) {
 #if defined(ANYDML_ISA_AVX2) || defined(ANYDML_ISA_AVX512)
@@ -44,8 +45,8 @@ ANYDML_INLINE V combine_on_fma_port(V a, V b) {
 }
 #endif
 
-// Floats are tallied wide and rounded once per output; unsigned integers wrap, and give signed ones' bits
-// too.
+// The accumulator type. Floats are accumulated in a wider type and rounded once for each output; unsigned
+// integers wrap, and give the bits of signed ones too.
 template <class T>
 using AccumulatorOf = std::conditional_t<std::is_same_v<T, float>, double,
                                          std::conditional_t<std::is_same_v<T, Half>, float, T>>;
@@ -53,20 +54,21 @@ using AccumulatorOf = std::conditional_t<std::is_same_v<T, float>, double,
 template <class T>
 inline constexpr bool kIsFloat = std::is_same_v<T, float> || std::is_same_v<T, Half>;
 
-// Scans that are cut into blocks carry what the blocks before come to beside a block's own tally: sums of
-// floats do, whose order matters. Integers' does not, so that their tallies go on from block to block.
-// Products of floats are not cut, as those of a block might leave their range where the whole does not.
+// Whether the order of combining changes the bits, as it does for sums of floats: a scan that is cut into
+// blocks then carries the prefix of the blocks before beside the block's own accumulator. Integers simply go
+// on from block to block. Products of floats are not cut into blocks of columns, as those of a block might
+// leave the range of the accumulator where the whole product does not.
 template <class T, class Operation>
 inline constexpr bool kIsOrderSensitive = kIsFloat<T> && std::is_same_v<Operation, Sum>;
 template <class T, class Operation>
 inline constexpr bool kIsBlockable = !kIsFloat<T> || std::is_same_v<Operation, Sum>;
 
-// A type without arithmetic, of T's size.
+// An integer of T's size, for moving elements without arithmetic.
 template <class T>
 using BitsOf =
     std::conditional_t<sizeof(T) == 2, uint16_t, std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>>;
 
-// One element on. x is read before y is written, as the two may be one.
+// Scans one element. x is read before y is written, as the two may be one.
 template <class T, class Operation, bool kExclusive>
 inline void advance_one(AccumulatorOf<T>& accumulator, const std::byte* x, std::byte* y) {
   const auto next = Operation::combine(accumulator, widen<T, AccumulatorOf<T>>(x));

@@ -1,9 +1,11 @@
-// Products of floats that lie next to each other, a vector at a time, in either direction. With p the
-// products of four neighbours among themselves and t the product before them,
+// Vectorised prefix products of contiguous floats, upwards or downwards, with a guard against overflow and
+// underflow of the accumulator. With p the products of four neighbours among themselves and t the product
+// before them,
 //   y(i) = t * p(i),   t' = t * p(last).
-// As long as t is moderate, or 0, infinite or NaN, no order of these takes a finite product out of its range.
-// Where it is not, t goes on as m * 2^e, a line at a time. A long row that several threads share goes in
-// blocks, C' = C * T, whose totals T they reduce first.
+// As long as t is in a middle range, or 0, infinite or NaN, no order of these operations takes a finite
+// product out of the accumulator's range. Where t leaves it, it goes on as a scaled float m * 2^e, one cache
+// line at a time. A long row that several threads share goes in blocks, C' = C * T, whose totals T they
+// reduce first.
 #pragma once
 
 #include <algorithm>
@@ -31,39 +33,31 @@ class ProductScan {
   using State = ScaledFloat;
   static State identity() { return {}; }
 
-  // As VectorScan's; a block's product goes on from that of the blocks before.
-  template <StoreMode kMode>
-  ANYDML_NOINLINE static void scan_block(const std::byte* in, std::byte* out, int64_t size,
-                                         ScaledFloat& total, const std::byte* prefetch_from,
-                                         PendingStore& pending) {
-    RealigningStore<kMode, kDown> sink(pending);
-    sink.begin(out, size * kSize);
-    for (int64_t i = 0; i < size;) {
-      if (is_moderate(total)) {
-        V before = broadcast(static_cast<Accumulator>(total.m));
-        i = scan_moderate(in, out, size, i, before, prefetch_from, sink);
-        total = normalised(before[0], 0);
-      }
-      if (i < size) i = scan_scaled(in, out, size, i, total, sink);
-    }
-  }
-
-  template <StoreMode kMode>
+  // Scans rows, or a block of one, as VectorScan does.
+  template <StoreMode kStoreMode>
   ANYDML_NOINLINE static void scan_rows(const std::byte* in, int64_t in_step, std::byte* out,
-                                        int64_t out_step, int64_t size, int64_t rows, PendingStore& pending) {
-    RealigningStore<kMode, kDown> sink(pending);
+                                        int64_t out_step, int64_t size, int64_t rows, ScaledFloat& total,
+                                        int64_t distance, RealigningBuffer& buffer) {
+    RealigningStore<kStoreMode, kDown> outputs(buffer);
+    bool in_range = is_in_range(total);
+    V before = broadcast(static_cast<Accumulator>(total.m));
     for (int64_t r = 0; r < rows; ++r, in += in_step, out += out_step) {
-      V before = broadcast(Accumulator{1});
-      sink.begin(out, size * kSize);
-      const int64_t done = scan_moderate(in, out, size, 0, before, At::ahead(in), sink);
-      if (done == size) continue;
-      ScaledFloat total = normalised(before[0], 0);
-      const int64_t left = size - done;
-      const int64_t at = At::element(size, done, left);
-      sink.leave();
-      scan_block<kMode>(in + at, out + at, left, total, At::ahead(in + at), pending);
-      sink.enter();
+      outputs.begin(out, size * kSize);
+      for (int64_t i = 0; i < size;) {
+        if (in_range) i = scan_in_range(in, out, size, i, before, in + distance, outputs);
+        if (i == size) break;
+        if (in_range) total = normalised(before[0], 0);
+        outputs.save_state();
+        i = scan_scaled<kStoreMode>(in, out, size, i, total, buffer);
+        outputs.load_state();
+        in_range = i < size;
+        before = broadcast(static_cast<Accumulator>(total.m));
+      }
+      if (r + 1 == rows) break;
+      in_range = true;
+      before = broadcast(Accumulator{1});
     }
+    if (in_range) total = normalised(before[0], 0);
   }
 
   ANYDML_NOINLINE static ScaledFloat reduce(const std::byte* in, int64_t size) {
@@ -71,15 +65,16 @@ class ProductScan {
     std::fill_n(parts, kVectors, broadcast(Accumulator{1}));
     int64_t i = 0;
     for (; i + kPerLine <= size; i += kPerLine) {
-      const std::byte* const line = in + At::element(size, i, kPerLine);
-      prefetch_line(At::ahead(line));
-      for (int k = 0; k < kVectors; ++k) parts[k] *= load_wide<T, Accumulator>(line + At::piece(k, kVectors));
-      if (i / kPerLine % kFactors == kFactors - 1 && !are_moderate(parts)) return reduce_scaled(in, size);
+      const std::byte* const line = in + Order::element(size, i, kPerLine);
+      prefetch_line(Order::prefetch_address(line));
+      for (int k = 0; k < kVectors; ++k)
+        parts[k] *= load_wide<T, Accumulator>(line + Order::part(k, kVectors));
+      if (i / kPerLine % kFactors == kFactors - 1 && !are_in_range(parts)) return reduce_scaled(in, size);
     }
-    if (!are_moderate(parts)) return reduce_scaled(in, size);
+    if (!are_in_range(parts)) return reduce_scaled(in, size);
     ScaledFloat product;
     for (const V& part : parts) product = times_all(product, part);
-    for (; i < size; ++i) product = times(product, widen<T, double>(in + At::element(size, i)));
+    for (; i < size; ++i) product = times(product, widen<T, double>(in + Order::element(size, i)));
     return product;
   }
 
@@ -88,43 +83,43 @@ class ProductScan {
   using V = Vector<Accumulator>;
   using Prefix = VectorPrefix<Accumulator, Product, kDown>;
   using Doubles = VectorPrefix<double, Product, kDown>;
-  using At = IndexOrder<T, kDown>;
+  using Order = IndexOrder<T, kDown>;
   using Rest = PartialLine<T, Product, kDown>;
   static constexpr int64_t kSize = sizeof(T);
-  static constexpr int64_t kPerLine = At::kPerLine;
+  static constexpr int64_t kPerLine = Order::kPerLine;
   static constexpr int kLanes = Prefix::kLanes;
   static constexpr int kVectors = kPerLine / kLanes;
-  // So many of them are combined with a moderate product, and come to a normal number still.
+  // So many factors take a product that is in range to no number that is not normal.
   static constexpr int kFactors = 4;
 
-  // As a tally, which might be infinite or 0 where it is not.
-  static bool is_moderate(ScaledFloat total) {
+  // Whether the product is in range as an accumulator, which may round a finite product to infinity or 0.
+  static bool is_in_range(ScaledFloat total) {
     const auto accumulator = static_cast<Accumulator>(total.m);
-    return total.e == 0 && RangeGuard<Accumulator>::holds(accumulator) &&
+    return total.e == 0 && RangeGuard<Accumulator>::contains(accumulator) &&
            std::isinf(accumulator) == std::isinf(total.m) && (accumulator == 0) == (total.m == 0);
   }
-  static bool are_moderate(const V* parts) {
-    using M = RangeGuard<Accumulator>;
-    Vector<typename M::Bits> beyond = {};
-    for (int k = 0; k < kVectors; ++k) beyond |= M::beyond(parts[k]);
-    return M::none_of(beyond);
+  static bool are_in_range(const V* parts) {
+    using Guard = RangeGuard<Accumulator>;
+    Vector<typename Guard::Bits> outside = {};
+    for (int k = 0; k < kVectors; ++k) outside |= Guard::outside(parts[k]);
+    return Guard::none_of(outside);
   }
 
-  // From the i-th element on, as long as the product stays moderate; returns where it did not, at a line.
+  // Scans from the i-th element on, as long as the product stays in range; returns where it did not.
   template <class Outputs>
-  ANYDML_INLINE static int64_t scan_moderate(const std::byte* in, std::byte* out, int64_t size, int64_t i,
+  ANYDML_INLINE static int64_t scan_in_range(const std::byte* in, std::byte* out, int64_t size, int64_t i,
                                              V& before, const std::byte* prefetch_from, Outputs& outputs) {
     while (i < size) {
       if (!outputs.at_shared_granule()) {
-        bool went_well = true;
-        i = over_lines<T, V, kDown, Outputs::kStreams>(in, size, i, [&](const auto& line, int64_t at) {
+        bool stays = true;
+        i = over_lines<T, V, kDown, Outputs::kIsNonTemporal>(in, size, i, [&](const auto& line, int64_t at) {
           prefetch_line(prefetch_from + at);
-          return went_well = scan_line(line, out + at, before, outputs);
+          return stays = scan_line(line, out + at, before, outputs);
         });
-        if (!went_well) return i;
+        if (!stays) return i;
       }
       if (const int64_t count = std::min(kPerLine, size - i); count > 0) {
-        const int64_t at = At::element(size, i, count);
+        const int64_t at = Order::element(size, i, count);
         if (!scan_rest(in + at, count, out + at, before, outputs)) return i;
         i += count;
       }
@@ -132,39 +127,40 @@ class ProductScan {
     return i;
   }
 
-  // Whether all went well; else nothing is written.
+  // Writes nothing where the product leaves the range; returns whether it stays.
   template <class Outputs>
   ANYDML_INLINE static bool scan_line(const Line<T, V, kDown>& line, std::byte* out, V& before,
                                       Outputs& outputs) {
     V y[kVectors];
     if (!multiply([&](int k) { return line.x[k]; }, before, y)) return false;
 #pragma GCC unroll 4
-    for (int k = 0; k < kVectors; ++k) outputs.template put<T>(out + At::piece(k, kVectors), y[k]);
+    for (int k = 0; k < kVectors; ++k) outputs.template put<T>(out + Order::part(k, kVectors), y[k]);
     return true;
   }
-  // Of a line, or less.
+  // The same for elements that do not fill a line.
   template <class Outputs>
   ANYDML_INLINE static bool scan_rest(const std::byte* in, int64_t count, std::byte* out, V& before,
                                       Outputs& outputs) {
     const Rest rest(in, count);
     V y[kVectors];
     if (!multiply([&](int k) { return rest.vector(k); }, before, y)) return false;
-    Piece pieces[kVectors];
-    for (int k = 0; k < kVectors; ++k) pieces[k] = narrow_row<T, Piece>(y[k]);
-    put_pieces<kDown>(outputs, out, pieces, count * kSize);
+    Granule granules[kVectors];
+    for (int k = 0; k < kVectors; ++k) granules[k] = narrow_row<T, Granule>(y[k]);
+    put_granules<kDown>(outputs, out, granules, count * kSize);
     return true;
   }
 
-  // A line's vectors x(k); whether the product was moderate wherever it went on from. Else `before` stays. Of
-  // halves those are as many places as a vector has lanes, which are asked at once; singles' are asked one by
-  // one, as there are too few.
+  // Multiplies a line's vectors x(k); returns whether every product that four factors were combined with was
+  // in range, and leaves `before` as it was where one was not. A line of halves has as many of these products
+  // as a vector has lanes, which are tested at once; a line of singles has fewer, which are tested one by
+  // one.
   template <class Load>
   ANYDML_INLINE static bool multiply(const Load& x, V& before, V* y) {
     constexpr bool kHalves = kLanes > kFactors;
-    using M = RangeGuard<Accumulator>;
+    using Guard = RangeGuard<Accumulator>;
     V t = before;
     V passed = t;
-    bool holds = true;
+    bool in_range = true;
     for_each_index<kVectors>([&]<int k> {
       const V p = Prefix::scan_quads(x(k));
       V from = t;
@@ -174,48 +170,50 @@ class ProductScan {
         from = Prefix::halves_of(t, middle);
         t = middle;
       } else {
-        holds = holds && M::holds(t[0]);
+        in_range = in_range && Guard::contains(t[0]);
       }
       y[k] = from * p;
       if constexpr (kExclusive) y[k] = Prefix::shift_in(from, y[k]);
       t *= Prefix::last_of(p);
     });
-    if constexpr (kHalves) holds = M::none_of(M::beyond(passed));
-    if (holds) before = t;
-    return holds;
+    if constexpr (kHalves) in_range = Guard::none_of(Guard::outside(passed));
+    if (in_range) before = t;
+    return in_range;
   }
 
-  // From the i-th element on, a line or what is left of one, and on until the product is moderate; returns
-  // where.
-  template <class Outputs>
-  ANYDML_INLINE static int64_t scan_scaled(const std::byte* in, std::byte* out, int64_t size, int64_t i,
-                                           ScaledFloat& total, Outputs& outputs) {
+  // Scans from the i-th element on, a line or what is left of one at a time, until the product is in range
+  // again; returns where.
+  template <StoreMode kStoreMode>
+  ANYDML_NOINLINE static int64_t scan_scaled(const std::byte* in, std::byte* out, int64_t size, int64_t i,
+                                             ScaledFloat& total, RealigningBuffer& buffer) {
+    RealigningStore<kStoreMode, kDown> outputs(buffer);
     do {
       const int64_t count = std::min(kPerLine, size - i);
-      const int64_t at = At::element(size, i, count);
-      Piece y[kPieces];
+      const int64_t at = Order::element(size, i, count);
+      Granule y[kGranules];
       if (count == kPerLine && !outputs.at_shared_granule()) {
         scale_line(in + at, y, total);
-        for (int k = 0; k < kPieces; ++k) outputs.put_piece(out + at + At::piece(k, kPieces), y[k]);
+        for (int k = 0; k < kGranules; ++k) outputs.put_granule(out + at + Order::part(k, kGranules), y[k]);
       } else {
         scale_line(Rest(in + at, count).bytes(), y, total);
-        put_pieces<kDown>(outputs, out + at, y, count * kSize);
+        put_granules<kDown>(outputs, out + at, y, count * kSize);
       }
       i += count;
-    } while (i < size && !is_moderate(total));
+    } while (i < size && !is_in_range(total));
     return i;
   }
 
-  // Within a line m waits for multiplications alone, by what is within 1 to 2; for as many steps it stays
-  // moderate. From 2^-700 down, and from 2^900 up, four factors more make 0 and infinity of floats.
-  ANYDML_NOINLINE static void scale_line(const std::byte* in, Piece* out, ScaledFloat& total) {
+  // Within a line, m is only multiplied by numbers from 1 to 2, so that it needs no renormalisation. At
+  // 2^-700 and below, and at 2^900 and above, four more factors give 0 and infinity as floats, so that the
+  // exponent is clamped.
+  ANYDML_NOINLINE static void scale_line(const std::byte* in, Granule* out, ScaledFloat& total) {
     if (total.e < kFar && skip_line(in, total)) {
-      std::fill_n(out, kPieces, Piece{});
+      std::fill_n(out, kGranules, Granule{});
       return;
     }
     ScaledFloat t = total;
 #pragma GCC unroll 4
-    for (int k = 0; k < kPieces; ++k) {
+    for (int k = 0; k < kGranules; ++k) {
       Vector<float, 4> y[kSteps];
 #pragma GCC unroll 2
       for (int step = 0; step < kSteps; ++step) {
@@ -230,14 +228,14 @@ class ProductScan {
     total = normalised(t.m, t.e);
   }
 
-  // From so far down no line comes back to what is not 0.
+  // Below this exponent no line of factors comes back to an output that is not 0.
   static constexpr int64_t kFar = -200 - 128 * 32;
 
-  // Whether all that is multiplied in a line is finite; else nothing is done.
+  // Multiplies a line whose outputs are all 0, unless a factor is not finite; returns whether it did.
   ANYDML_INLINE static bool skip_line(const std::byte* line, ScaledFloat& total) {
     Vector<double> p = broadcast(1.0);
-    for (int k = 0; k < kPieces * kSteps; ++k) {
-      p *= load_wide<T, double>(line + At::piece(k, kPieces * kSteps));
+    for (int k = 0; k < kGranules * kSteps; ++k) {
+      p *= load_wide<T, double>(line + Order::part(k, kGranules * kSteps));
     }
     ScaledFloat t = total;
     for (int lane = 0; lane < Doubles::kLanes; ++lane) take(t, p[lane]);
@@ -246,25 +244,25 @@ class ProductScan {
     return true;
   }
 
-  // Steps of four elements.
-  static constexpr int kPieces = kLine / kPiece;
-  static constexpr int kSteps = kPerLine / kPieces / Doubles::kLanes;
+  // A granule is computed in steps of four elements.
+  static constexpr int kGranules = kLine / kGranule;
+  static constexpr int kSteps = kPerLine / kGranules / Doubles::kLanes;
 
-  // The products of four elements of a line among themselves, the k-th of as many.
+  // The prefix products of the k-th four elements of a line.
   ANYDML_INLINE static Vector<double> four_of(const std::byte* line, int k) {
-    return Doubles::all(load_wide<T, double>(line + At::piece(k, kPieces * kSteps)));
+    return Doubles::all(load_wide<T, double>(line + Order::part(k, kGranules * kSteps)));
   }
-  // Without bringing m back to within 1 to 2.
+  // Multiplies without bringing m back to the range from 1 to 2.
   static void take(ScaledFloat& t, double p) {
     const ScaledFloat factor = one_to_two(p);
     t.m *= factor.m;
     t.e += factor.e;
   }
-  ANYDML_INLINE static Piece as_elements(const Vector<float, 4>* singles) {
+  ANYDML_INLINE static Granule as_elements(const Vector<float, 4>* singles) {
     if constexpr (kSteps == 1) {
-      return (Piece)singles[0];
+      return (Granule)singles[0];
     } else {
-      return narrow_row<T, Piece>(__builtin_shufflevector(singles[0], singles[1], 0, 1, 2, 3, 4, 5, 6, 7));
+      return narrow_row<T, Granule>(__builtin_shufflevector(singles[0], singles[1], 0, 1, 2, 3, 4, 5, 6, 7));
     }
   }
 
@@ -272,7 +270,7 @@ class ProductScan {
     return normalised(product.m * factor, product.e);
   }
 
-  // As many moderate lanes at once as a double holds the product of.
+  // Multiplies by as many lanes at once as a double holds the product of.
   static ScaledFloat times_all(ScaledFloat product, V lanes) {
     constexpr int kAtOnce = sizeof(Accumulator) == 8 ? 1 : 4;
     for (int lane = 0; lane < kLanes; lane += kAtOnce) {
@@ -283,15 +281,15 @@ class ProductScan {
     return product;
   }
 
-  static ScaledFloat reduce_scaled(const std::byte* in, int64_t size) {
+  ANYDML_NOINLINE static ScaledFloat reduce_scaled(const std::byte* in, int64_t size) {
     ScaledFloat product;
     const auto take_line = [&](const std::byte* line) {
-      for (int k = 0; k < kPieces * kSteps; ++k) take(product, Doubles::last_of(four_of(line, k))[0]);
+      for (int k = 0; k < kGranules * kSteps; ++k) take(product, Doubles::last_of(four_of(line, k))[0]);
       product = normalised(product.m, product.e);
     };
     int64_t i = 0;
-    for (; i + kPerLine <= size; i += kPerLine) take_line(in + At::element(size, i, kPerLine));
-    if (i < size) take_line(Rest(in + At::element(size, i, size - i), size - i).bytes());
+    for (; i + kPerLine <= size; i += kPerLine) take_line(in + Order::element(size, i, kPerLine));
+    if (i < size) take_line(Rest(in + Order::element(size, i, size - i), size - i).bytes());
     return product;
   }
 };

@@ -1,9 +1,10 @@
-// What scans go through: the axis, and the lines along it.
+// The loops of a scan: the axis, and the lines along it.
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <utility>
 #include <vector>
 
@@ -12,7 +13,7 @@
 
 ANYDML_ISA_BEGIN
 
-// The axis in the order of traversal, and the lines along it, which are independent of each other.
+// The axis in the order of traversal, and the loops over the independent lines along it.
 struct ScanGeometry {
   Loop axis;
   int64_t in_start;
@@ -20,7 +21,13 @@ struct ScanGeometry {
   std::vector<Loop> lines;
 };
 
-// The lines, counted through.
+// The loop over the lines that are nearest to each other in the input, which rows that the input has across
+// are read by.
+inline std::vector<Loop>::const_iterator nearest_line(const ScanGeometry& geometry) {
+  return std::ranges::min_element(geometry.lines, {}, [](const Loop& line) { return std::abs(line.in); });
+}
+
+// The lines, numbered.
 struct Lines {
   std::vector<Loop> outer;
   Loop inner;
@@ -33,7 +40,7 @@ struct Lines {
     return count;
   }
 
-  // Calls body(in, out) with where the inner loop numbered i starts.
+  // Calls body(in, out) with the addresses at which the inner loop numbered i starts.
   template <class Body>
   void at(int64_t i, const std::byte* in, std::byte* out, const Body& body) const {
     for (auto loop = outer.rbegin(); loop != outer.rend(); ++loop) {
@@ -44,8 +51,8 @@ struct Lines {
     body(in, out);
   }
 
-  // Calls body(in, out, count) for every run of lines, `count` steps of the inner loop, among those from
-  // `begin` to `end`.
+  // Calls body(in, out, count) for every run of lines from `begin` to `end`, each of which is `count` steps
+  // of the inner loop.
   template <class Body>
   void runs(int64_t begin, int64_t end, const std::byte* in, std::byte* out, const Body& body) const {
     while (begin < end) {
@@ -58,12 +65,5 @@ struct Lines {
     }
   }
 };
-
-template <class T>
-int64_t bytes_of(const ScanGeometry& geometry) {
-  int64_t bytes = geometry.axis.size * static_cast<int64_t>(sizeof(T));
-  for (const Loop& line : geometry.lines) bytes *= line.size;
-  return bytes;
-}
 
 ANYDML_ISA_END

@@ -1,6 +1,6 @@
-// Scans of a few columns of floats whose rows lie one behind the other, in as many pairs of rows,
+// Prefix scans of a few columns of floats whose rows are packed, one behind the other: pairs of rows,
 //   L(i + 1) = L(i - 1) o (x(i) o x(i + 1)),
-// as fill whole vectors.
+// are scanned together in groups of as many rows as fill whole vectors.
 #pragma once
 
 #include <algorithm>
@@ -25,11 +25,11 @@ class PackedColumns {
  public:
   using Accumulator = AccumulatorOf<T>;
 
-  static void scan(const RowRange& steps, Accumulator* accumulators, const Accumulator* before,
-                   PendingStore& pending) {
+  static void scan(const RowRange& range, Accumulator* accumulators, const Accumulator* before,
+                   RealigningBuffer& buffer) {
     PackedColumns columns(accumulators, before);
-    columns.scan_all(steps, pending);
-    std::copy_n(columns.tallies_, kColumns, accumulators);
+    columns.scan_all(range, buffer);
+    std::copy_n(columns.accumulators_, kColumns, accumulators);
   }
 
  private:
@@ -39,68 +39,72 @@ class PackedColumns {
   static constexpr int64_t kRow = kColumns * kSize;
 
   PackedColumns(const Accumulator* accumulators, const Accumulator* before) {
-    std::copy_n(accumulators, kColumns, tallies_);
+    std::copy_n(accumulators, kColumns, accumulators_);
     if constexpr (kCarried) std::copy_n(before, kColumns, before_);
   }
 
-  void scan_all(const RowRange& steps, PendingStore& pending) {
-    if (steps.out_step < 0) return scan_some<true, StoreMode::kCached>(steps, pending);
-    if constexpr (kShifts && kOutput != Output::kNone) {
-      if (pending.store_mode(steps.out, kRow) != StoreMode::kCached) {
-        return scan_some<false, StoreMode::kRealigned>(steps, pending);
+  void scan_all(const RowRange& range, RealigningBuffer& buffer) {
+    if (range.out_step < 0) return scan_some<true, StoreMode::kCached>(range, buffer);
+    if constexpr (kRealigns && kOutput != Output::kNone) {
+      if (buffer.mode_for(range.out, kRow) != StoreMode::kCached) {
+        return scan_some<false, StoreMode::kRealigned>(range, buffer);
       }
     }
-    scan_some<false, StoreMode::kCached>(steps, pending);
+    scan_some<false, StoreMode::kCached>(range, buffer);
   }
 
-  // What does not make a group is filled up with the identity, beside.
-  template <bool kDown, StoreMode kMode>
-  void scan_some(const RowRange& steps, PendingStore& pending) {
+  // Scans whole groups, and what is left in a group of its own, which is filled up with the identity.
+  template <bool kDown, StoreMode kStoreMode>
+  void scan_some(const RowRange& range, RealigningBuffer& buffer) {
     constexpr int64_t kGroup = RowGroup<Accumulator, kColumns, kDown>::kRows;
-    const int64_t whole = steps.rows / kGroup * kGroup;
-    if (whole > 0) scan_groups<kDown, kMode>(steps.part(0, whole), pending);
-    if (whole == steps.rows) return;
-    const RowRange rest = steps.part(whole, steps.rows);
+    const int64_t whole = range.rows / kGroup * kGroup;
+    if (whole > 0) scan_groups<kDown, kStoreMode>(range.part(0, whole), buffer);
+    if (whole == range.rows) return;
+    const RowRange rest = range.part(whole, range.rows);
     const int64_t size = rest.rows * kRow;
     constexpr int64_t kBytes = kGroup * kRow;
     std::byte group[kBytes];
-    for (int64_t i = 0; i < kBytes; i += kSize) narrow<T, Accumulator>(group + i, Operation::kIdentity);
+    fill_identity(group, kBytes);
     std::byte* const rows = group + (kDown ? kBytes - size : 0);
     std::byte* const first = group + (kDown ? kBytes - kRow : 0);
     std::byte* const out = lowest_of<kDown>(rest);
     std::memcpy(rows, rest.in + (out - rest.out), static_cast<size_t>(size));
-    scan_groups<kDown, StoreMode::kCached>({kGroup, first, rest.in_step, first, rest.out_step}, pending);
-    if (kOutput != Output::kNone) put_bytes<kMode, kDown>(pending, out, rows, size);
+    scan_groups<kDown, StoreMode::kCached>({kGroup, first, rest.in_step, first, rest.out_step}, buffer);
+    if (kOutput != Output::kNone) put_bytes<kStoreMode, kDown>(buffer, out, rows, size);
   }
 
-  // With p what a pair's rows come to among themselves,
+  ANYDML_NOINLINE static void fill_identity(std::byte* to, int64_t size) {
+    for (int64_t i = 0; i < size; i += kSize) narrow<T, Accumulator>(to + i, Operation::kIdentity);
+  }
+
+  // Scans groups of rows. With p the scan of a pair's rows by themselves,
   //   p = (x(i), x(i) o x(i + 1)),   y = (L, L) o p,   L' = L o p(i + 1).
-  template <bool kDown, StoreMode kMode>
-  ANYDML_NOINLINE void scan_groups(const RowRange& steps, PendingStore& pending) {
+  template <bool kDown, StoreMode kStoreMode>
+  ANYDML_NOINLINE void scan_groups(const RowRange& range, RealigningBuffer& buffer) {
     using Group = RowGroup<Accumulator, kColumns, kDown>;
     constexpr int kVectors = Group::kVectors;
     constexpr int64_t kBytes = Group::kRows * kRow;
     constexpr int64_t kStep = kDown ? -kBytes : kBytes;
     V accumulators[Group::kPairs + 1];
     V& accumulator = accumulators[Group::kPairs];
-    accumulator = load_vector<V>(reinterpret_cast<const std::byte*>(tallies_));
+    accumulator = load_vector<V>(reinterpret_cast<const std::byte*>(accumulators_));
     V before[kVectors];
     if constexpr (kCarried) {
       std::fill_n(accumulators, Group::kPairs, load_vector<V>(reinterpret_cast<const std::byte*>(before_)));
-      for_each_index<kVectors>([&]<int k> { before[k] = Group::template broadcast_lane<k>(accumulators); });
+      for_each_index<kVectors>([&]<int k> { before[k] = Group::template distribute<k>(accumulators); });
     }
-    RealigningStore<kMode, kDown> outputs(pending);
-    outputs.begin(lowest_of<kDown>(steps), steps.rows * kRow);
-    const std::byte* from = steps.in - (kDown ? kBytes - kRow : 0);
-    std::byte* to = steps.out - (kDown ? kBytes - kRow : 0);
-    for (int64_t i = 0; i < steps.rows; i += Group::kRows, from += kStep, to += kStep) {
+    RealigningStore<kStoreMode, kDown> outputs(buffer);
+    outputs.begin(lowest_of<kDown>(range), range.rows * kRow);
+    const std::byte* from = range.in - (kDown ? kBytes - kRow : 0);
+    std::byte* to = range.out - (kDown ? kBytes - kRow : 0);
+    for (int64_t i = 0; i < range.rows; i += Group::kRows, from += kStep, to += kStep) {
       V x[kVectors];
       V first[kVectors];
       V p[kVectors];
-      if constexpr (kMode != StoreMode::kCached) {
+      if constexpr (kStoreMode != StoreMode::kCached) {
         for (int64_t at = 0; at < kBytes; at += kLine) prefetch_line(prefetch_address(from, kDown) + at);
       }
-      for_each_index<kVectors>([&]<int k> { x[k] = load_wide<T, Accumulator>(from + k * kPiece); });
+      for_each_index<kVectors>([&]<int k> { x[k] = load_wide<T, Accumulator>(from + k * kGranule); });
       for_each_index<kVectors>([&]<int k> {
         first[k] = Group::template first_rows<k>(x);
         p[k] = Group::template blend<k>(x[k], Operation::combine(first[k], x[k]));
@@ -111,24 +115,24 @@ class PackedColumns {
       });
       if constexpr (kOutput == Output::kNone) continue;
       for_each_index<kVectors>([&]<int k> {
-        const V until = Group::template broadcast_lane<k>(accumulators);
+        const V until = Group::template distribute<k>(accumulators);
         V y = Operation::combine(until, kOutput == Output::kExclusive ? first[k] : p[k]);
         if constexpr (kOutput == Output::kExclusive) y = Group::template blend<k>(until, y);
         if constexpr (kCarried) y = Operation::combine(before[k], y);
-        put_first(outputs, to + k * kPiece, narrow_row<T, Piece>(y));
+        put_first(outputs, to + k * kGranule, narrow_row<T, Granule>(y));
       });
     }
-    store_vector(reinterpret_cast<std::byte*>(tallies_), accumulator);
+    store_vector(reinterpret_cast<std::byte*>(accumulators_), accumulator);
   }
 
-  // Where rows lie lowest.
+  // The lowest address of the rows.
   template <bool kDown>
-  static std::byte* lowest_of(const RowRange& steps) {
-    return steps.out - (kDown ? (steps.rows - 1) * kRow : 0);
+  static std::byte* lowest_of(const RowRange& range) {
+    return range.out - (kDown ? (range.rows - 1) * kRow : 0);
   }
 
-  // What is beyond the columns, no output is made of.
-  Accumulator tallies_[kLanes] = {};
+  // No output depends on the lanes beyond the columns.
+  Accumulator accumulators_[kLanes] = {};
   Accumulator before_[kLanes] = {};
 };
 

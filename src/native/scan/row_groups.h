@@ -1,5 +1,5 @@
-// Packed rows of a few columns, in pairs, and as many of them as fill whole vectors: which lanes of these
-// belong together.
+// The lanes of packed rows of a few columns, which are scanned in pairs of rows: how the rows of a group, as
+// many as fill whole vectors, are spread over the lanes of these, and the shuffles between them.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@ ANYDML_ISA_BEGIN
 
 #if defined(ANYDML_VECTORS)
 
-// Rows come in the order of the walk, up or down in memory; vectors lie as memory does.
+// Rows are numbered in the order of traversal, upwards or downwards in memory; lanes in the order of memory.
 template <class Accumulator, int kColumns, bool kDown>
 class RowGroup {
  public:
@@ -23,7 +23,7 @@ class RowGroup {
   static constexpr int kPairs = kRows / 2;
   static constexpr int kVectors = kRows * kColumns / kLanes;
 
-  // Of a pair's first row what is in one vector, of its second one what is in the other.
+  // Takes the lanes of pairs' first rows from one vector, and those of second rows from the other.
   template <int kVector>
   ANYDML_INLINE static V blend(V first, V second) {
     return shuffled(first, second, [](int lane) {
@@ -32,7 +32,7 @@ class RowGroup {
     });
   }
 
-  // For each second row the first one; in the lanes of first rows, anything.
+  // Gives the first row of each pair in the lanes of the second; the other lanes have any value.
   template <int kVector>
   ANYDML_INLINE static V first_rows(const V* rows) {
     constexpr int kFrom = std::clamp(kDown ? kVector : kVector - 1, 0, std::max(kVectors - 2, 0));
@@ -42,37 +42,37 @@ class RowGroup {
     });
   }
 
-  // The second row of a pair, in the lowest lanes.
-  template <int kRowUnroll>
+  // Gives the second row of a pair, in the lowest lanes.
+  template <int kPair>
   ANYDML_INLINE static V second_row(const V* rows) {
-    constexpr int kRow = 2 * kRowUnroll + 1;
+    constexpr int kRow = 2 * kPair + 1;
     constexpr int kPlace = (kDown ? kRows - 1 - kRow : kRow) * kColumns;
     constexpr int kFrom = kPlace / kLanes;
     return shuffled(rows[kFrom], rows[std::min(kFrom + 1, kVectors - 1)],
                     [](int lane) { return lane < kColumns ? kPlace - kFrom * kLanes + lane : kAny; });
   }
 
-  // Of as many vectors as there are pairs, for each row the lowest lanes of its pair's.
+  // Gives each row the lowest lanes of the vector of its pair.
   template <int kVector>
-  ANYDML_INLINE static V broadcast_lane(const V* accumulators) {
+  ANYDML_INLINE static V distribute(const V* accumulators) {
     constexpr int kOne = pair_of(kVector * kLanes);
     constexpr int kOther = pair_of(kVector * kLanes + kLanes - 1);
     constexpr int kFirst = std::min(kOne, kOther);
     constexpr int kLast = std::max(kOne, kOther);
     constexpr int kNext = std::min(kFirst + 1, kLast);
-    V broadcast_lane = shuffled(accumulators[kFirst], accumulators[kNext], [](int lane) {
+    V lanes = shuffled(accumulators[kFirst], accumulators[kNext], [](int lane) {
       const int place = kVector * kLanes + lane;
       const int column = place % kColumns;
       return pair_of(place) == kFirst ? column : pair_of(place) == kNext ? kLanes + column : kAny;
     });
     for_each_index<kLast - kNext>([&]<int kMore> {
-      constexpr int kRowUnroll = kNext + 1 + kMore;
-      broadcast_lane = shuffled(broadcast_lane, accumulators[kRowUnroll], [](int lane) {
+      constexpr int kPair = kNext + 1 + kMore;
+      lanes = shuffled(lanes, accumulators[kPair], [](int lane) {
         const int place = kVector * kLanes + lane;
-        return pair_of(place) == kRowUnroll ? kLanes + place % kColumns : lane;
+        return pair_of(place) == kPair ? kLanes + place % kColumns : lane;
       });
     });
-    return broadcast_lane;
+    return lanes;
   }
 
  private:

@@ -1,4 +1,4 @@
-// A part of some columns that lie side by side, and what is to come out of it.
+// A range of rows of adjacent columns, and which outputs a kernel writes for it.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@ ANYDML_ISA_BEGIN
 
 enum class Output { kNone, kInclusive, kExclusive };
 
-// `rows` steps along the axis, of columns that lie side by side.
+// `rows` steps along the axis, of adjacent columns.
 struct RowRange {
   int64_t rows;
   const std::byte* in;

@@ -1,8 +1,10 @@
-// Scans along an axis whose elements lie next to each other in memory, in either direction.
+// The kernels of prefix scans along an axis whose elements are contiguous, upwards or downwards, and the
+// table through which a plan calls them.
 //
-// Rows go a vector at a time, whose elements are combined among themselves first. Of rows that are shorter,
-// or lie across, kLines go abreast, whose elements are brought across into vectors and back. With t(s) the
-// tally of line s,
+// Long rows are scanned a vector at a time, whose elements are combined among themselves first. Rows that are
+// shorter than that pays, and rows that an input has across, are scanned in groups of kRowsPerGroup: tiles of
+// their elements are transposed, so that a vector holds one element of each row, and transposed back. With
+// t(s) the accumulator of row s,
 //   y(s, i) = t(s) o x(s, i),   t'(s) = y(s, i)   (exclusive: y(s, i) = t(s)).
 #pragma once
 
@@ -14,29 +16,24 @@
 #include "platform/isa.h"
 #include "scan/accumulator.h"
 #include "scan/float_product.h"
-#include "scan/multi_vector_scan.h"
 #include "scan/transposed_rows.h"
+#include "scan/tuning.h"
 #include "scan/vector_prefix.h"
+#include "scan/vector_scan.h"
 #include "simd/vector.h"
-#include "stores/departure.h"
+#include "stores/deferred_rows.h"
 #include "stores/nontemporal.h"
 #include "stores/realigning_store.h"
 #include "stores/staged_writer.h"
 
 ANYDML_ISA_BEGIN
 
-// A block, the one that comes next and the stage of outputs share the first cache.
-inline constexpr int64_t kBlock = 1024;
-// Rows shorter than that go abreast.
-inline constexpr int64_t kVectorsFrom = 16;
-static_assert(kRowsPerGroup * kVectorsFrom <= kBlock, "as many rows as go abreast fit a block");
+static_assert(kRowsPerGroup * tuning::kVectorRowsFrom <= tuning::kBlock,
+              "a group of short rows fits a block");
 
 #if defined(ANYDML_VECTORS)
 
-// So many squares ahead of neighbouring lines memory is asked for more of them.
-inline constexpr int64_t kAheadAcross = 8;
-
-// Walking up or down in memory. `in` and `out` are where a part's elements lie lowest, and may be the same.
+// `in` and `out` are the lowest addresses of a part's elements, and may be the same.
 template <class T, class Operation, bool kExclusive, bool kDown>
 class RowScan {
   static constexpr int64_t kSize = sizeof(T);
@@ -47,118 +44,124 @@ class RowScan {
   using Accumulator = AccumulatorOf<T>;
   using State = typename Scan::State;
 
-  static constexpr int64_t kSquare = TransposeTileScan<T, Operation, kExclusive, kDown>::kSquare;
+  static constexpr int64_t kTile = TransposeTileScan<T, Operation, kExclusive, kDown>::kTile;
 
   static State identity() { return Scan::identity(); }
   static State reduce_block(const std::byte* in, int64_t size) { return Scan::reduce(in, size); }
 
-  // `tally` is that of the blocks before, and becomes that of those up to this one. Meanwhile memory brings
-  // the block at `coming`, which is read next.
-  static void scan_block(const std::byte* in, std::byte* out, int64_t size, State& accumulator,
-                         const std::byte* prefetch_from, PendingStore& pending, StoreMode store_mode) {
-    on(store_mode, [&]<StoreMode kMode> {
-      Scan::template scan_block<kMode>(in, out, size, accumulator, prefetch_from, pending);
+  // Scans a block; `total` is the prefix before it, and becomes the one after it. The block at
+  // `prefetch_from`, which is read next, is prefetched.
+  static void scan_block(const std::byte* in, std::byte* out, int64_t size, State& total,
+                         const std::byte* prefetch_from, RealigningBuffer& buffer, StoreMode store_mode) {
+    dispatch(store_mode, [&]<StoreMode kStoreMode> {
+      if constexpr (kIsOrderSensitive<T, Operation>) {
+        Scan::template scan_block<kStoreMode>(in, out, size, total, prefetch_from, buffer);
+      } else {
+        Scan::template scan_rows<kStoreMode>(in, 0, out, 0, size, 1, total, prefetch_from - in, buffer);
+      }
     });
   }
 
-  // Rows that are no longer than a block.
+  // Scans rows that are no longer than a block.
   static void scan_rows(const std::byte* in, int64_t in_step, std::byte* out, int64_t out_step, int64_t size,
-                        int64_t rows, PendingStore& pending, StoreMode store_mode) {
-    on(store_mode, [&]<StoreMode kMode> {
-      Scan::template scan_rows<kMode>(in, in_step, out, out_step, size, rows, pending);
+                        int64_t rows, RealigningBuffer& buffer, StoreMode store_mode) {
+    State total = identity();
+    const int64_t distance = kDown ? -kPrefetchDistance : kPrefetchDistance;
+    dispatch(store_mode, [&]<StoreMode kStoreMode> {
+      Scan::template scan_rows<kStoreMode>(in, in_step, out, out_step, size, rows, total, distance, buffer);
     });
   }
 
-  // kLines lines of `size` elements, in_step and out_step apart.
-  ANYDML_NOINLINE static void scan_lines(const std::byte* in, int64_t in_step, std::byte* out,
+  // Scans a group of kRowsPerGroup rows of `size` elements.
+  ANYDML_NOINLINE static void scan_group(const std::byte* in, int64_t in_step, std::byte* out,
                                          int64_t out_step, int64_t size, Accumulator* accumulators,
-                                         Prefetcher prefetch_from, StagedWriter& stage) {
-    Lines squares(accumulators);
-    scan_squares<kDown>(squares, in, in_step, out, out_step, size, prefetch_from, stage);
-    squares.store(accumulators);
-    const int64_t done = size / kSquare * kSquare;
+                                         Prefetcher prefetcher, StagedWriter& stage) {
+    Tiles tiles(accumulators);
+    scan_tiles<kDown>(tiles, in, in_step, out, out_step, size, prefetcher, stage);
+    tiles.store(accumulators);
+    const int64_t done = size / kTile * kTile;
     if (done == size) return;
-    const int64_t rest = At::element(size, done, size - done);
+    const int64_t rest = Order::element(size, done, size - done);
     for (int64_t s = 0; s < kRowsPerGroup; ++s) {
-      scan_line(in + s * in_step + rest, out + s * out_step + rest, size - done, accumulators[s]);
+      scan_row(in + s * in_step + rest, out + s * out_step + rest, size - done, accumulators[s]);
     }
   }
 
-  // The same of an input in which `lines` lines, a multiple of kLines, are neighbours, and their elements
-  // in_step apart; `in` is the first that is traversed. With a departure, its lines leave meanwhile, and
-  // memory brings as many elements that come later.
+  // Scans `rows` rows, a multiple of kRowsPerGroup, of an input in which neighbouring rows are contiguous and
+  // the elements of a row are in_step bytes apart. `in` is the first element that is traversed. With
+  // `deferred`, its lines are sent meanwhile, and as many elements that come later are prefetched.
   ANYDML_NOINLINE static void scan_neighbours(const std::byte* in, int64_t in_step, std::byte* out,
-                                              int64_t out_step, int64_t size, int64_t lines,
-                                              Accumulator* accumulators, DeferredRows* departure) {
-    for (int64_t r = 0; r < lines; r += kRowsPerGroup) {
-      if (departure != nullptr) {
+                                              int64_t out_step, int64_t size, int64_t rows,
+                                              Accumulator* accumulators, DeferredRows* deferred) {
+    for (int64_t r = 0; r < rows; r += kRowsPerGroup) {
+      if (deferred != nullptr) {
         if (r * kSize % kLine == 0) {
           for (int64_t k = 0; k < size; ++k)
-            prefetch_line(in + (kAheadAcross * size + k) * in_step + r * kSize);
+            prefetch_line(in + (tuning::kTransposePrefetchTiles * size + k) * in_step + r * kSize);
         }
         static_assert(kRowsPerGroup * kSquareBytes == 2 * kLine);
-        departure->send_line();
-        departure->send_line();
+        deferred->send_line();
+        deferred->send_line();
       }
-      scan_eight(in + r * kSize, in_step, out + r * out_step, out_step, size, accumulators + r);
+      scan_neighbour_group(in + r * kSize, in_step, out + r * out_step, out_step, size, accumulators + r);
     }
   }
 
-  // One line, one by one.
-  static void scan_line(const std::byte* in, std::byte* out, int64_t size, Accumulator& accumulator) {
+  // Scans one row, element by element.
+  static void scan_row(const std::byte* in, std::byte* out, int64_t size, Accumulator& accumulator) {
     for (int64_t i = 0; i < size; ++i)
-      advance_one<T, Operation, kExclusive>(accumulator, in + At::element(size, i),
-                                            out + At::element(size, i));
+      advance_one<T, Operation, kExclusive>(accumulator, in + Order::element(size, i),
+                                            out + Order::element(size, i));
   }
 
  private:
   template <class Body>
-  static void on(StoreMode store_mode, const Body& body) {
+  static void dispatch(StoreMode store_mode, const Body& body) {
     switch (store_mode) {
       case StoreMode::kCached:
         return body.template operator()<StoreMode::kCached>();
       case StoreMode::kNonTemporal:
-        return body.template operator()<StoreMode::kNonTemporal>();
+        if constexpr (!kCompact) return body.template operator()<StoreMode::kNonTemporal>();
+        break;
       case StoreMode::kRealigned:
-        if constexpr (kShifts) return body.template operator()<StoreMode::kRealigned>();
+        if constexpr (kRealigns) return body.template operator()<StoreMode::kRealigned>();
     }
   }
 
-  // kLines neighbours.
-  ANYDML_INLINE static void scan_eight(const std::byte* in, int64_t in_step, std::byte* out, int64_t out_step,
-                                       int64_t size, Accumulator* accumulators) {
+  ANYDML_INLINE static void scan_neighbour_group(const std::byte* in, int64_t in_step, std::byte* out,
+                                                 int64_t out_step, int64_t size, Accumulator* accumulators) {
     int64_t done = 0;
-    Lines squares(accumulators);
-    for (; done + kSquare <= size; done += kSquare) {
-      squares.scan_neighbours(in + done * in_step, in_step, out + At::element(size, done, kSquare), out_step);
+    Tiles tiles(accumulators);
+    for (; done + kTile <= size; done += kTile) {
+      tiles.scan_neighbours(in + done * in_step, in_step, out + Order::element(size, done, kTile), out_step);
     }
-    squares.store(accumulators);
+    tiles.store(accumulators);
     for (; done < size; ++done) {
       for (int64_t s = 0; s < kRowsPerGroup; ++s) {
         advance_one<T, Operation, kExclusive>(accumulators[s], in + done * in_step + s * kSize,
-                                              out + s * out_step + At::element(size, done));
+                                              out + s * out_step + Order::element(size, done));
       }
     }
   }
 
-  using Lines = TransposeTileScan<T, Operation, kExclusive, kDown>;
-  using At = IndexOrder<T, kDown>;
+  using Tiles = TransposeTileScan<T, Operation, kExclusive, kDown>;
+  using Order = IndexOrder<T, kDown>;
 };
 
-// The kernels of one way to walk. What calls them is compiled once for all.
+// The kernels of one mode and direction. The plan that calls them is compiled once for all four.
 template <class T, class Operation>
 struct RowKernels {
   using Any = RowScan<T, Operation, false, false>;
   using State = typename Any::State;
-  static constexpr int64_t kSquare = Any::kSquare;
+  static constexpr int64_t kTile = Any::kTile;
   static State identity() { return Any::identity(); }
 
   decltype(&Any::reduce_block) reduce_block;
   decltype(&Any::scan_block) scan_block;
   decltype(&Any::scan_rows) scan_rows;
-  decltype(&Any::scan_lines) scan_lines;
+  decltype(&Any::scan_group) scan_group;
   decltype(&Any::scan_neighbours) scan_neighbours;
-  decltype(&Any::scan_line) scan_line;
+  decltype(&Any::scan_row) scan_row;
 
   static RowKernels choose(bool exclusive, bool down) {
     if (exclusive) return down ? of<true, true>() : of<true, false>();
@@ -170,7 +173,7 @@ struct RowKernels {
   static RowKernels of() {
     using Scan = RowScan<T, Operation, kExclusive, kDown>;
     return {Scan::reduce_block, Scan::scan_block,      Scan::scan_rows,
-            Scan::scan_lines,   Scan::scan_neighbours, Scan::scan_line};
+            Scan::scan_group,   Scan::scan_neighbours, Scan::scan_row};
   }
 };
 

@@ -1,4 +1,5 @@
-// Products of floats that never leave their range, and whether they might.
+// Floats with a separate wide exponent, for running products that leave the range of double, and the test of
+// whether a product may do so.
 #pragma once
 
 #include <bit>
@@ -10,8 +11,8 @@
 
 ANYDML_ISA_BEGIN
 
-// A product m * 2^e, whose factors may be combined in any order: a
-// product that comes back from beyond double's range comes back as what it truly is.
+// A product m * 2^e. Its factors may be combined in any order: a product that leaves the range of double and
+// comes back is what it would be with an unbounded exponent.
 //
 // |m| is within 2^-400 to 2^400, or 0, infinite or NaN; e is 0 where such an m can hold the product alone,
 // else m is within 1 to 2. So m times four floats (each within 2^-149 to 2^128) is a normal double.
@@ -49,9 +50,9 @@ inline ScaledFloat one_to_two(double value) {
           static_cast<int64_t>(biased) - 1023};
 }
 
-// Which products of wide floats are moderate: four factors later, each is a normal number still. Factors of
-// doubles are floats, within 2^-149 to 2^128; those of floats are halves, within 2^-24 to 2^16. Zeros,
-// infinities and NaNs stay what they are in any order.
+// The range of products to which four more factors may be applied in any order, as each result is a normal
+// number. Factors of doubles are floats, within 2^-149 to 2^128; those of floats are halves, within 2^-24 to
+// 2^16. Zeros, infinities and NaNs stay what they are in any order, and so are in the range too.
 template <class Accumulator>
 struct RangeGuard {
   static constexpr bool kDouble = std::is_same_v<Accumulator, double>;
@@ -61,13 +62,13 @@ struct RangeGuard {
   static constexpr Bits kLeast = kBias - (kDouble ? kScaledRange : 28);
   static constexpr Bits kMost = kBias + (kDouble ? kScaledRange : 36);
 
-  // Their bits without the sign.
+  // The bits without the sign, shifted left by one.
   static constexpr Bits magnitude(Bits exponent) { return exponent << (kMantissa + 1); }
   static constexpr Bits kFirst = magnitude(kLeast);
   static constexpr Bits kCount = magnitude(kMost) - kFirst;
   static constexpr Bits kInfinity = magnitude(2 * kBias + 1);
 
-  ANYDML_INLINE static bool holds(Accumulator value) {
+  ANYDML_INLINE static bool contains(Accumulator value) {
     const Bits bits = std::bit_cast<Bits>(value) << 1;
     if (bits - kFirst < kCount) [[likely]]
       return true;
@@ -75,12 +76,12 @@ struct RangeGuard {
   }
 
 #if defined(ANYDML_VECTORS)
-  // All bits of what it does not hold for.
-  ANYDML_INLINE static Vector<Bits> beyond(Vector<Accumulator> values) {
+  // Sets all bits of the lanes that are outside.
+  ANYDML_INLINE static Vector<Bits> outside(Vector<Accumulator> values) {
     const Vector<Bits> bits = (Vector<Bits>)values << 1;
     return (Vector<Bits>)((bits - kFirst >= kCount) & (bits != 0) & (bits < kInfinity));
   }
-  // Whether these are nothing but zeros.
+  // Whether all bits of all lanes are 0.
   ANYDML_INLINE static bool none_of(Vector<Bits> lanes) {
 #if defined(ANYDML_ISA_AVX2) || defined(ANYDML_ISA_AVX512)
     return _mm256_testz_si256((__m256i)lanes, (__m256i)lanes) != 0;

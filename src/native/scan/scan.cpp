@@ -1,5 +1,5 @@
-// CUMULATIVE_SUMMATION and CUMULATIVE_PRODUCT.
-#include <cstdlib>
+// Prefix scans: CUMULATIVE_SUMMATION and CUMULATIVE_PRODUCT. README.md says which code runs when.
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -8,9 +8,9 @@
 #include "core/registry.h"
 #include "platform/isa.h"
 #include "scan/accumulator.h"
-#include "scan/column_plan.h"
 #include "scan/geometry.h"
-#include "scan/row_plan.h"
+#include "scan/plans.h"
+#include "scan/policy.h"
 #include "scan/strided_plan.h"
 #include "simd/half.h"
 #include "simd/vector.h"
@@ -42,23 +42,19 @@ std::string describe(const char* operation, DataType type, const ScanGeometry& g
 
 template <class T, class Operation>
 std::unique_ptr<Plan> make_scan(ScanGeometry geometry, bool exclusive, std::string description) {
+  const ScanProblem problem{std::move(geometry), sizeof(T), sizeof(AccumulatorOf<T>), kIsFloat<T>,
+                            kIsBlockable<T, Operation>};
+  ScanPolicy policy = choose_policy(problem);
+  description += ": " + policy.text();
 #if defined(ANYDML_VECTORS)
-  constexpr int64_t kSize = sizeof(T);
-  const Loop axis = geometry.axis;
-  const bool columns = !geometry.lines.empty() && geometry.lines.back().out == kSize;
-  if (std::abs(axis.out) == kSize && !(columns && axis.size == 1)) {
-    const bool packed = axis.in == axis.out;
-    description += packed ? ", by rows" : ", by rows, gathered";
-    return std::make_unique<RowPlan<T, Operation>>(std::move(geometry), exclusive, description);
+  if (is_by_rows(policy.algorithm)) {
+    return make_row_plan<T, Operation>(problem, std::move(policy), exclusive, std::move(description));
   }
-  if (columns) {
-    const bool packed = geometry.lines.back().in == kSize;
-    description += packed ? ", by columns" : ", by columns, gathered";
-    return std::make_unique<ColumnPlan<T, Operation>>(std::move(geometry), exclusive, description);
+  if (is_by_columns(policy.algorithm)) {
+    return make_column_plan<T, Operation>(problem, std::move(policy), exclusive, std::move(description));
   }
 #endif
-  return std::make_unique<PlainPlan<T, Operation>>(std::move(geometry), exclusive,
-                                                   description + ", by element");
+  return std::make_unique<StridedPlan<T, Operation>>(problem, exclusive, std::move(description));
 }
 
 template <class Operation>

@@ -1,4 +1,5 @@
-// Lines abreast, brought across into vectors and back, a square of elements at a time.
+// Prefix scans of a group of rows by transposed tiles: a tile of elements is transposed, so that a vector
+// holds one element of each row, scanned, and transposed back.
 #pragma once
 
 #include <cstddef>
@@ -10,18 +11,20 @@
 #include "simd/unaligned.h"
 #include "simd/vector.h"
 #include "stores/nontemporal.h"
+#include "stores/staged_writer.h"
 
 ANYDML_ISA_BEGIN
 
+// The rows that are scanned together, one in each lane.
 inline constexpr int64_t kRowsPerGroup = 8;
 
 #if defined(ANYDML_VECTORS)
 
-// What is read next, which memory brings meanwhile, two lines at a time.
+// Prefetches what is read next, two cache lines for each tile that is scanned.
 class Prefetcher {
  public:
   explicit Prefetcher(const std::byte* first) : at_(first) {}
-  ANYDML_INLINE void bring_lines() {
+  ANYDML_INLINE void prefetch_lines() {
     __builtin_prefetch(at_, 0, 1);
     __builtin_prefetch(at_ + kLine, 0, 1);
     at_ += 2 * kLine;
@@ -31,55 +34,55 @@ class Prefetcher {
   const std::byte* at_;
 };
 
-// Walking up or down in memory.
+// The accumulators of a group of rows, and the loops that bring them on by a tile.
 template <class T, class Operation, bool kExclusive, bool kDown>
 class TransposeTileScan {
  public:
   using Accumulator = AccumulatorOf<T>;
-  // As many elements of a line as 16 bytes hold, of kLines lines.
-  static constexpr int64_t kSquare = kSquareBytes / static_cast<int64_t>(sizeof(T));
+  // The elements of a row in one tile: as many as 16 bytes hold.
+  static constexpr int64_t kTile = kSquareBytes / static_cast<int64_t>(sizeof(T));
 
   explicit TransposeTileScan(const Accumulator* accumulators) {
     for (int64_t g = 0; g < kGroups; ++g) {
-      tallies_[g] = load_vector<V>(reinterpret_cast<const std::byte*>(accumulators + g * kSquare));
+      accumulators_[g] = load_vector<V>(reinterpret_cast<const std::byte*>(accumulators + g * kTile));
     }
   }
   void store(Accumulator* accumulators) const {
     for (int64_t g = 0; g < kGroups; ++g) {
-      store_vector(reinterpret_cast<std::byte*>(accumulators + g * kSquare), tallies_[g]);
+      store_vector(reinterpret_cast<std::byte*>(accumulators + g * kTile), accumulators_[g]);
     }
   }
 
-  // kSquares squares of each line, side by side.
-  template <int64_t kSquares>
+  // Scans kTiles adjacent tiles of each row.
+  template <int64_t kTiles>
   ANYDML_INLINE void scan(const std::byte* in, int64_t in_step, std::byte* out, int64_t out_step) {
     for (int64_t g = 0; g < kGroups; ++g) {
-      Rows<kSquares> rows[kSquare];
-      load_rows<kSquares>(rows, in + g * kSquare * in_step, in_step);
-      advance_rows<kSquares>(g, rows, out, out_step);
+      Rows<kTiles> rows[kTile];
+      load_rows<kTiles>(rows, in + g * kTile * in_step, in_step);
+      advance_rows<kTiles>(g, rows, out, out_step);
     }
   }
 
-  // The same of an input in which the lines are neighbours, and their elements in_step apart; `in` is the
-  // first that is traversed.
+  // Scans a tile of an input in which neighbouring rows are contiguous, so that it needs no transposition,
+  // and the elements of a row are in_step bytes apart. `in` is the first element that is traversed.
   ANYDML_INLINE void scan_neighbours(const std::byte* in, int64_t in_step, std::byte* out, int64_t out_step) {
     for (int64_t g = 0; g < kGroups; ++g) {
-      Row rows[kSquare];
-      for (int64_t i = 0; i < kSquare; ++i) {
-        rows[kDown ? kSquare - 1 - i : i] = load<Row>(in + i * in_step + g * kSquareBytes);
+      Row rows[kTile];
+      for (int64_t i = 0; i < kTile; ++i) {
+        rows[kDown ? kTile - 1 - i : i] = load<Row>(in + i * in_step + g * kSquareBytes);
       }
       advance_rows<1>(g, rows, out, out_step);
     }
   }
 
  private:
-  static constexpr int64_t kGroups = kRowsPerGroup / kSquare;
-  using V = Vector<Accumulator, kSquare>;
+  static constexpr int64_t kGroups = kRowsPerGroup / kTile;
+  using V = Vector<Accumulator, kTile>;
   using Row = SquareRow<BitsOf<T>>;
-  template <int64_t kSquares>
-  using Rows = SquareRow<BitsOf<T>, kSquares>;
+  template <int64_t kTiles>
+  using Rows = SquareRow<BitsOf<T>, kTiles>;
 
-  // The tally up to an element, or before it.
+  // Returns the outputs of one element of each row.
   ANYDML_INLINE static V advance(V& accumulator, Row x) {
     const V next = Operation::combine(accumulator, widen_row<T, V>(x));
     const V y = kExclusive ? accumulator : next;
@@ -87,82 +90,81 @@ class TransposeTileScan {
     return y;
   }
 
-  // Calls body(at, square) for every element of a line in some squares, in the order of traversal.
-  template <int64_t kSquares, class Body>
+  // Calls body(at, tile) for every element of a row in some tiles, in the order of traversal.
+  template <int64_t kTiles, class Body>
   ANYDML_INLINE static void traverse(const Body& body) {
 #pragma GCC unroll 2
-    for (int64_t s = 0; s < kSquares; ++s) {
+    for (int64_t s = 0; s < kTiles; ++s) {
 #pragma GCC unroll 8
-      for (int64_t i = 0; i < kSquare; ++i) {
-        body(kDown ? kSquare - 1 - i : i, kDown ? kSquares - 1 - s : s);
+      for (int64_t i = 0; i < kTile; ++i) {
+        body(kDown ? kTile - 1 - i : i, kDown ? kTiles - 1 - s : s);
       }
     }
   }
 
-  template <int64_t kSquares>
-  ANYDML_INLINE static void load_rows(Rows<kSquares>* rows, const std::byte* in, int64_t in_step) {
-    for (int64_t r = 0; r < kSquare; ++r) rows[r] = load_vector<Rows<kSquares>>(in + r * in_step);
-    transpose<BitsOf<T>, kSquares>(rows);
+  template <int64_t kTiles>
+  ANYDML_INLINE static void load_rows(Rows<kTiles>* rows, const std::byte* in, int64_t in_step) {
+    for (int64_t r = 0; r < kTile; ++r) rows[r] = load_vector<Rows<kTiles>>(in + r * in_step);
+    transpose<BitsOf<T>, kTiles>(rows);
   }
 
-  template <int64_t kSquares>
-  ANYDML_INLINE static void store_rows(const Row (*outputs)[kSquares], std::byte* out, int64_t out_step) {
-    Rows<kSquares> rows[kSquare];
-    for (int64_t i = 0; i < kSquare; ++i) rows[i] = side_by_side<Rows<kSquares>>(outputs[i]);
-    transpose<BitsOf<T>, kSquares>(rows);
-    for (int64_t r = 0; r < kSquare; ++r) store_vector(out + r * out_step, rows[r]);
+  template <int64_t kTiles>
+  ANYDML_INLINE static void store_rows(const Row (*outputs)[kTiles], std::byte* out, int64_t out_step) {
+    Rows<kTiles> rows[kTile];
+    for (int64_t i = 0; i < kTile; ++i) rows[i] = side_by_side<Rows<kTiles>>(outputs[i]);
+    transpose<BitsOf<T>, kTiles>(rows);
+    for (int64_t r = 0; r < kTile; ++r) store_vector(out + r * out_step, rows[r]);
   }
 
-  template <int64_t kSquares>
-  ANYDML_INLINE void advance_rows(int64_t g, const Rows<kSquares>* rows, std::byte* out, int64_t out_step) {
-    V accumulator = tallies_[g];
-    Row outputs[kSquare][kSquares];
-    traverse<kSquares>([&](int64_t at, int64_t square) {
-      outputs[at][square] = narrow_row<T, Row>(advance(accumulator, square_of<Row>(rows[at], square)));
+  template <int64_t kTiles>
+  ANYDML_INLINE void advance_rows(int64_t g, const Rows<kTiles>* rows, std::byte* out, int64_t out_step) {
+    V accumulator = accumulators_[g];
+    Row outputs[kTile][kTiles];
+    traverse<kTiles>([&](int64_t at, int64_t tile) {
+      outputs[at][tile] = narrow_row<T, Row>(advance(accumulator, square_of<Row>(rows[at], tile)));
     });
-    tallies_[g] = accumulator;
-    store_rows<kSquares>(outputs, out + g * kSquare * out_step, out_step);
+    accumulators_[g] = accumulator;
+    store_rows<kTiles>(outputs, out + g * kTile * out_step, out_step);
   }
 
-  V tallies_[kGroups];
+  V accumulators_[kGroups];
 };
 
-// While so many squares of each line are scanned, memory brings as many bytes, and the stage sends them.
-template <int64_t kSquares>
-ANYDML_INLINE void overlap_memory(Prefetcher& ahead, StagedWriter& stage) {
+// Overlaps the scan of kTiles tiles of each row with memory: as many bytes are prefetched, and sent from the
+// stage.
+template <int64_t kTiles>
+ANYDML_INLINE void overlap_memory(Prefetcher& prefetcher, StagedWriter& stage) {
   static_assert(kRowsPerGroup * kSquareBytes == 2 * kLine);
-  for (int64_t s = 0; s < kSquares; ++s) {
-    ahead.bring_lines();
+  for (int64_t s = 0; s < kTiles; ++s) {
+    prefetcher.prefetch_lines();
     stage.send_line();
     stage.send_line();
   }
 }
 
-// As much of kLines lines of `size` elements, from the `done`-th on, as fills rows of squares, in_step and
-// out_step apart; returns how many are done then. Meanwhile memory brings what is ahead, and the stage's
-// lines leave.
-template <bool kDown, int64_t kSquares, class TransposeTileScan>
-ANYDML_INLINE int64_t scan_squares_beside(TransposeTileScan& squares, const std::byte* in, int64_t in_step,
-                                          std::byte* out, int64_t out_step, int64_t size, int64_t done,
-                                          Prefetcher& ahead, StagedWriter& stage) {
-  constexpr int64_t kSize = kSquareBytes / TransposeTileScan::kSquare;
-  constexpr int64_t kCount = kSquares * TransposeTileScan::kSquare;
+// Scans the whole tiles of a group's rows of `size` elements from the `done`-th element on, kTiles at a time;
+// returns how many elements are done.
+template <bool kDown, int64_t kTiles, class TransposeTileScan>
+ANYDML_INLINE int64_t scan_tiles_at_once(TransposeTileScan& tiles, const std::byte* in, int64_t in_step,
+                                         std::byte* out, int64_t out_step, int64_t size, int64_t done,
+                                         Prefetcher& prefetcher, StagedWriter& stage) {
+  constexpr int64_t kSize = kSquareBytes / TransposeTileScan::kTile;
+  constexpr int64_t kCount = kTiles * TransposeTileScan::kTile;
   for (; done + kCount <= size; done += kCount) {
     const int64_t at = kSize * (kDown ? size - done - kCount : done);
-    squares.template scan<kSquares>(in + at, in_step, out + at, out_step);
-    overlap_memory<kSquares>(ahead, stage);
+    tiles.template scan<kTiles>(in + at, in_step, out + at, out_step);
+    overlap_memory<kTiles>(prefetcher, stage);
   }
   return done;
 }
 
 template <bool kDown, class TransposeTileScan>
-ANYDML_INLINE void scan_squares(TransposeTileScan& squares, const std::byte* in, int64_t in_step,
-                                std::byte* out, int64_t out_step, int64_t size, Prefetcher ahead,
-                                StagedWriter& stage) {
+ANYDML_INLINE void scan_tiles(TransposeTileScan& tiles, const std::byte* in, int64_t in_step, std::byte* out,
+                              int64_t out_step, int64_t size, Prefetcher prefetcher, StagedWriter& stage) {
   int64_t done =
-      scan_squares_beside<kDown, kSquaresBeside>(squares, in, in_step, out, out_step, size, 0, ahead, stage);
-  if constexpr (kSquaresBeside > 1) {
-    scan_squares_beside<kDown, 1>(squares, in, in_step, out, out_step, size, done, ahead, stage);
+      scan_tiles_at_once<kDown, kTilesAtOnce>(tiles, in, in_step, out, out_step, size, 0, prefetcher, stage);
+  if constexpr (kTilesAtOnce > 1) {
+    scan_tiles_at_once<kDown, 1>(tiles, in, in_step, out, out_step, size, done, prefetcher, stage);
   }
 }
 

@@ -1,4 +1,5 @@
-// Elements that lie next to each other, a line and a vector at a time, in either direction.
+// What vectorised scans along contiguous elements consist of, upwards and downwards: the order of traversal,
+// loads of whole and partial cache lines, and the prefix scan within a vector.
 #pragma once
 
 #include <cstddef>
@@ -19,23 +20,26 @@ ANYDML_ISA_BEGIN
 
 #if defined(ANYDML_VECTORS)
 
-// Where the elements of a part of a row lie, whose lowest is at 0.
+// The order of traversal: offsets in bytes of the elements of a part of a row, whose lowest element is at 0.
 template <class T, bool kDown>
 struct IndexOrder {
   static constexpr int64_t kSize = sizeof(T);
   static constexpr int64_t kPerLine = kLine / kSize;
 
-  // The i-th traversed of `size`, or the lowest of the `count` from it on.
+  // The offset of the i-th traversed of `size` elements, or the lowest one of the `count` elements from it
+  // on.
   static int64_t element(int64_t size, int64_t i, int64_t count = 1) {
     return kSize * (kDown ? size - i - count : i);
   }
-  // What is read so much later than `from`.
-  static const std::byte* ahead(const std::byte* from) { return prefetch_address(from, kDown); }
-  // The k-th traversed of the `count` vectors that make up a line.
-  static constexpr int64_t piece(int k, int count) { return (kDown ? count - 1 - k : k) * (kLine / count); }
+  static const std::byte* prefetch_address(const std::byte* from) {
+    return ANYDML_ISA::prefetch_address(from, kDown);
+  }
+  // The offset of the k-th traversed of the `count` equal parts of a line.
+  static constexpr int64_t part(int k, int count) { return (kDown ? count - 1 - k : k) * (kLine / count); }
 };
 
-// A line's elements, on the walk: as vectors of tallies, or one by one.
+// The elements of a cache line in registers, in the order of traversal: as vectors of accumulators, or as
+// scalars.
 template <class T, class X, bool kDown>
 struct Line {
   static constexpr int64_t kSize = sizeof(T);
@@ -44,7 +48,7 @@ struct Line {
   explicit Line(const std::byte* in) {
 #pragma GCC unroll 8
     for (int k = 0; k < kCount; ++k) {
-      const std::byte* const from = in + IndexOrder<T, kDown>::piece(k, kCount);
+      const std::byte* const from = in + IndexOrder<T, kDown>::part(k, kCount);
       if constexpr (std::is_same_v<X, T>) {
         x[k] = load<T>(from);
       } else {
@@ -57,33 +61,34 @@ struct Line {
 };
 
 // Calls body(line, at) for each whole line of the `size` elements at `in` from the i-th on, as long as it
-// returns true, with where the line lies; returns how far it came. Of outputs that go around the caches, each
-// line is read before those of the one before it leave: where a store and a load behind it fall into the same
-// place of two pages, some processors let the load wait until the store is done.
-template <class T, class X, bool kDown, bool kStreams, class Body>
+// returns true, with the line's offset; returns the first element that is not done. Beside non-temporal
+// stores, each line is loaded before the outputs of the one before it are stored (a software pipeline): where
+// a store and a later load have the same offset in two pages, some processors let the load wait until the
+// store is done.
+template <class T, class X, bool kDown, bool kIsNonTemporal, class Body>
 ANYDML_INLINE int64_t over_lines(const std::byte* in, int64_t size, int64_t i, const Body& body) {
-  using At = IndexOrder<T, kDown>;
-  constexpr int64_t kPerLine = At::kPerLine;
-  if constexpr (!kStreams) {
+  using Order = IndexOrder<T, kDown>;
+  constexpr int64_t kPerLine = Order::kPerLine;
+  if constexpr (!kIsNonTemporal) {
     for (; i + kPerLine <= size; i += kPerLine) {
-      const int64_t at = At::element(size, i, kPerLine);
+      const int64_t at = Order::element(size, i, kPerLine);
       if (!body(Line<T, X, kDown>(in + at), at)) break;
     }
     return i;
   }
   if (i + kPerLine > size) return i;
-  Line<T, X, kDown> next(in + At::element(size, i, kPerLine));
+  Line<T, X, kDown> next(in + Order::element(size, i, kPerLine));
   for (bool is_last = false; !is_last; i += kPerLine) {
     const auto line = next;
     is_last = i + 2 * kPerLine > size;
-    if (!is_last) next = Line<T, X, kDown>(in + At::element(size, i + kPerLine, kPerLine));
-    if (!body(line, At::element(size, i, kPerLine))) return i;
+    if (!is_last) next = Line<T, X, kDown>(in + Order::element(size, i + kPerLine, kPerLine));
+    if (!body(line, Order::element(size, i, kPerLine))) return i;
   }
   return i;
 }
 
-// A line's elements, or fewer with as many behind them as fill one, which change nothing. What lies before
-// them on the walk may be read, as much as makes a piece.
+// The elements of a cache line that is not full, filled up with the identity. What is traversed before them
+// may be read, as much as fills a granule.
 template <class T, class Operation, bool kDown>
 class PartialLine {
  public:
@@ -91,43 +96,43 @@ class PartialLine {
     constexpr int64_t kSize = sizeof(T);
     std::byte one[kSize];
     narrow<T, AccumulatorOf<T>>(one, static_cast<AccumulatorOf<T>>(Operation::kIdentity));
-    const auto nothing = (Piece)(Vector<BitsOf<T>, kPiece / kSize>{} + load<BitsOf<T>>(one));
+    const auto identity = (Granule)(Vector<BitsOf<T>, kGranule / kSize>{} + load<BitsOf<T>>(one));
     const int64_t size = count * kSize;
 #pragma GCC unroll 4
-    for (int k = 0; k < kPieces; ++k) {
-      const int64_t left = size - k * kPiece;
-      Piece& piece = pieces_[At::piece(k, kPieces) / kPiece];
-      if (left >= kPiece) {
-        piece = load_vector<Piece>(in + (kDown ? left - kPiece : k * kPiece));
+    for (int k = 0; k < kGranules; ++k) {
+      const int64_t left = size - k * kGranule;
+      Granule& granule = granules_[Order::part(k, kGranules) / kGranule];
+      if (left >= kGranule) {
+        granule = load_vector<Granule>(in + (kDown ? left - kGranule : k * kGranule));
       } else if (left <= 0) {
-        piece = nothing;
+        granule = identity;
       } else if (kDown) {
-        piece = ByteRealigner(left).of(nothing, load_vector<Piece>(in));
+        granule = ByteRealigner(left).of(identity, load_vector<Granule>(in));
       } else {
-        piece = ByteRealigner(kPiece - left).of(load_vector<Piece>(in + size - kPiece), nothing);
+        granule = ByteRealigner(kGranule - left).of(load_vector<Granule>(in + size - kGranule), identity);
       }
     }
   }
 
-  const std::byte* bytes() const { return reinterpret_cast<const std::byte*>(pieces_); }
-  // The k-th on the walk of the pieces, or of the vectors.
-  ANYDML_INLINE Piece piece(int k) const { return pieces_[At::piece(k, kPieces) / kPiece]; }
+  const std::byte* bytes() const { return reinterpret_cast<const std::byte*>(granules_); }
+  // The k-th traversed of the granules, or of the vectors.
+  ANYDML_INLINE Granule granule(int k) const { return granules_[Order::part(k, kGranules) / kGranule]; }
   ANYDML_INLINE Vector<AccumulatorOf<T>> vector(int k) const {
     if constexpr (std::is_same_v<T, AccumulatorOf<T>>) {
-      return (Vector<T>)side_by_side<Vector<uint8_t>>(pieces_ + At::piece(k, kPieces / 2) / kPiece);
+      return (Vector<T>)side_by_side<Vector<uint8_t>>(granules_ + Order::part(k, kGranules / 2) / kGranule);
     } else {
-      return widen_row<T, Vector<AccumulatorOf<T>>>(piece(k));
+      return widen_row<T, Vector<AccumulatorOf<T>>>(granule(k));
     }
   }
 
  private:
-  using At = IndexOrder<T, kDown>;
-  static constexpr int kPieces = kLine / kPiece;
+  using Order = IndexOrder<T, kDown>;
+  static constexpr int kGranules = kLine / kGranule;
 
-  Piece pieces_[kPieces];
+  Granule granules_[kGranules];
 };
 
-// A vector's elements, combined among themselves. With p what they come to so far,
+// The prefix scan of a vector's lanes by shifts (Hillis and Steele),
 //   p'(i) = p(i - d) o p(i)  for d = 1, 2, ...
 template <class Accumulator, class Operation, bool kDown>
 class VectorPrefix {
@@ -135,35 +140,35 @@ class VectorPrefix {
   using V = Vector<Accumulator>;
   static constexpr int kLanes = kVectorBytes / sizeof(Accumulator);
 
-  // Up to each element, of each four on end,
+  // Scans each four lanes.
   ANYDML_INLINE static V scan_quads(V x) {
     x = combine_on_fma_port<Operation>(shifted<1>(x, kAll), x);
     if constexpr (kLanes <= 4) return combine_on_fma_port<Operation>(carried_over(x, kAll), x);
     return combine_on_fma_port<Operation>(shifted<2>(x, kAll), x);
   }
-  // and of all.
+  // Scans all lanes.
   ANYDML_INLINE static V all(V x) {
     x = scan_quads(x);
     if constexpr (kLanes <= 4) return x;
     return combine_on_fma_port<Operation>(carried_over(x, kAll), x);
   }
 
-  // The first half's elements of one, the second's of the other.
+  // Joins the first half, in the order of traversal, of one vector and the second half of the other.
   ANYDML_INLINE static V halves_of(V first, V second) { return halves_of(first, second, kAll); }
-  // The last traversed of the first half, or of all, to each element.
+  // Broadcasts the last lane that is traversed of the first half, or of all.
   ANYDML_INLINE static V middle_of(V x) { return broadcast_lane<kLanes / 2 - 1>(x, kAll); }
   ANYDML_INLINE static V last_of(V x) { return broadcast_lane<kLanes - 1>(x, kAll); }
-  // Each moved on by one, to make room for the first of `before`.
+  // Shifts the lanes by one in the order of traversal, and takes the first lane of `before` in.
   ANYDML_INLINE static V shift_in(V before, V y) { return shift_in(before, y, kAll); }
 
  private:
   static constexpr auto kAll = std::make_integer_sequence<int, kLanes>{};
 
-  // The place in a vector of the i-th traversed of its elements, and the other way round.
+  // The lane that is traversed as the i-th, and the other way round.
   static constexpr int place(int i) { return kDown ? kLanes - 1 - i : i; }
 
-  // Within halves, as processors shift no further at once. Of sums, zeros come in, which they do in the same
-  // step; compilers do not find it.
+  // Shifts within halves, as far as one instruction does, and takes the identity in. For sums that is 0,
+  // which the byte shifts of x86 take in by themselves; compilers do not find them.
   template <int kDistance, int... kPlace>
   ANYDML_INLINE static V shifted(V x, std::integer_sequence<int, kPlace...>) {
 #if defined(ANYDML_ISA_AVX2) || defined(ANYDML_ISA_AVX512)
@@ -180,7 +185,7 @@ class VectorPrefix {
     return __builtin_shufflevector(x, broadcast(static_cast<Accumulator>(Operation::kIdentity)),
                                    from(kPlace)...);
   }
-  // The first half's tally, to each of the second.
+  // Broadcasts the first half's total to the lanes of the second half.
   template <int... kPlace>
   ANYDML_INLINE static V carried_over(V x, std::integer_sequence<int, kPlace...>) {
 #if defined(ANYDML_ISA_AVX512)

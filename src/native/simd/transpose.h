@@ -18,9 +18,9 @@ inline constexpr int64_t kSquareBytes = 16;
 
 // A row of as many squares side by side as a register holds, or of one.
 #if defined(ANYDML_ISA_AVX2) || defined(ANYDML_ISA_AVX512)
-inline constexpr int64_t kSquaresBeside = 2;
+inline constexpr int64_t kTilesAtOnce = 2;
 #else
-inline constexpr int64_t kSquaresBeside = 1;
+inline constexpr int64_t kTilesAtOnce = 1;
 #endif
 
 template <class Bits, int64_t kSquares = 1>

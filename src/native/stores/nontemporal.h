@@ -1,15 +1,15 @@
-// Copies that go around the caches.
+// Non-temporal stores and prefetches of whole cache lines.
 //
-// An ordinary store reads the line that it writes into, and drives another one out. Of an output larger than
-// the caches nothing is left when it is read again, so that a streaming store, which writes whole lines and
-// reads none, saves a third of a copy's traffic. In a smaller output it would lose what the caches hold.
+// An ordinary store first reads the line that it writes into, and evicts another one. An output larger than
+// the caches is gone from them before it is read again, so that a non-temporal store, which writes whole
+// lines and reads none, saves a third of a copy's traffic. For a smaller output it would lose what the caches
+// hold.
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <utility>
 
 #include "platform/isa.h"
 
@@ -26,7 +26,7 @@ ANYDML_ISA_BEGIN
 
 inline constexpr int64_t kLine = 64;
 
-// An output of that many bytes is streamed: it would not stay in the caches.
+// Outputs of at least that many bytes are written by non-temporal stores: they would not stay in the caches.
 inline constexpr int64_t kStreamFrom = int64_t{16} << 20;
 
 // How far `to` is from the next line's first byte.
@@ -34,15 +34,16 @@ inline int64_t to_next_line(const std::byte* to) {
   return static_cast<int64_t>(-reinterpret_cast<uintptr_t>(to) % kLine);
 }
 
-// So far ahead of what is read, on its way up or down, memory is asked for more, where nothing else says:
-// some processors foresee too little where outputs go around the caches meanwhile.
+// The default prefetch distance in bytes, and the address to prefetch while `from` is read, upwards or
+// downwards. Beside non-temporal stores the hardware prefetchers of some processors fetch too little by
+// themselves.
 inline constexpr int64_t kPrefetchDistance = 4 << 10;
 inline const std::byte* prefetch_address(const std::byte* from, bool down) {
   return down ? from - kPrefetchDistance : from + kPrefetchDistance;
 }
 
-// Asks memory for the line at `from`, or where that is no memory, for nothing. Compilers take calls of it for
-// calls of what does nothing, and leave them out, unless they see its body in their place.
+// Prefetches the line at `from` into the second cache; an address that is not mapped does no harm. It has to
+// be inlined: compilers take a call of it for a call without effect, and leave it out.
 ANYDML_INLINE void prefetch_line([[maybe_unused]] const std::byte* from) {
 #if defined(ANYDML_STREAM_SSE2)
   _mm_prefetch(reinterpret_cast<const char*>(from), _MM_HINT_T1);
@@ -51,8 +52,8 @@ ANYDML_INLINE void prefetch_line([[maybe_unused]] const std::byte* from) {
 #endif
 }
 
-// Writes the line at `to`, which is aligned. The processor gathers what it is given in pieces; the fewer they
-// are, the less often it waits for memory.
+// Writes the aligned line at `to` by non-temporal stores. The processor combines them in a buffer; the fewer
+// they are, the less often it waits for memory.
 ANYDML_INLINE void stream_line(std::byte* to, const std::byte* from) {
 #if defined(ANYDML_ISA_AVX2) || defined(ANYDML_ISA_AVX512)
   auto* const line = reinterpret_cast<__m256i*>(to);
@@ -77,8 +78,8 @@ ANYDML_INLINE void stream_line(std::byte* to, const std::byte* from) {
 #endif
 }
 
-// As memcpy; what does not fill a line is stored in the ordinary way, and so nothing beyond the bytes is
-// touched.
+// A memcpy by non-temporal stores. The ends that do not fill a line are written by ordinary stores, so that
+// no byte beyond them is touched.
 inline void stream_copy(std::byte* to, const std::byte* from, int64_t size) {
   const int64_t head = std::min(to_next_line(to), size);
   std::memcpy(to, from, static_cast<size_t>(head));
@@ -87,63 +88,8 @@ inline void stream_copy(std::byte* to, const std::byte* from, int64_t size) {
   std::memcpy(to + i, from + i, static_cast<size_t>(size - i));
 }
 
-// Streams what comes in pieces, one behind the other: those that end within a line meet in a buffer. As much
-// as does not fill a line, at either end, is stored in the ordinary way.
-class LineWriter {
- public:
-  LineWriter() = default;
-  explicit LineWriter(std::byte* to) { start(to); }
-  LineWriter(const LineWriter&) = delete;
-  LineWriter& operator=(const LineWriter&) = delete;
-  ~LineWriter() { store_ends(); }
-
-  // What comes next goes to `to`; nothing of what came before may be left.
-  void start(std::byte* to) {
-    begin_ = filled_ = (kLine - to_next_line(to)) % kLine;
-    line_ = to - begin_;
-  }
-
-  // Asks memory for as many lines at `ahead`, unless that is null, one by one: asked for all at once they are
-  // waited for.
-  void append(const std::byte* from, int64_t size, const std::byte* ahead = nullptr) {
-    if (filled_ > 0) {
-      const int64_t count = std::min(size, kLine - filled_);
-      std::memcpy(buffer_ + filled_, from, static_cast<size_t>(count));
-      filled_ += count;
-      if (filled_ < kLine) return;
-      if (begin_ > 0) {
-        store_ends();
-      } else {
-        stream_line(line_, buffer_);
-      }
-      begin_ = 0;
-      line_ += kLine;
-      from += count;
-      size -= count;
-    }
-    for (; size >= kLine; size -= kLine, from += kLine, line_ += kLine) {
-      stream_line(line_, from);
-      if (ahead != nullptr) prefetch_line(std::exchange(ahead, ahead + kLine));
-    }
-    filled_ = size;
-    if (size > 0) std::memcpy(buffer_, from, static_cast<size_t>(size));
-  }
-
- private:
-  void store_ends() {
-    if (filled_ > begin_) {
-      std::memcpy(line_ + begin_, buffer_ + begin_, static_cast<size_t>(filled_ - begin_));
-    }
-  }
-
-  int64_t begin_ = 0;   // of what is stored in this line
-  int64_t filled_ = 0;  // its end
-  std::byte* line_ = nullptr;
-  alignas(32) std::byte buffer_[kLine];
-};
-
-// Streamed lines before it are seen by whoever sees what is written after it. Each thread that streams calls
-// it once, when it is done.
+// Orders non-temporal stores before everything that is written after it. Each thread that uses them calls it
+// once, when it is done.
 inline void stream_fence() {
 #if defined(ANYDML_STREAM_SSE2)
   _mm_sfence();

@@ -1,9 +1,11 @@
-// Where outputs that follow each other in memory leave, straight from registers: to where they belong, or
-// around the caches, half a vector at a time, as libraries hand out memory aligned for these. Of outputs that
-// begin elsewhere, each half fills up what the one before it left, and leaves the rest of itself.
+// A realigning store: outputs go from registers to memory without a buffer in between, 16 bytes (a granule)
+// at a time, by ordinary or by non-temporal stores. A non-temporal store needs an aligned address. Where an
+// output begins elsewhere, each granule is put together from the end of one value and the beginning of the
+// next one.
 //
-// The last elements of a row leave in no other way: a line that is streamed in part and stored in part waits
-// for memory several times.
+// The last elements of a row are written in the same way, together with the first ones of the row that
+// follows: a cache line that is written in part by ordinary stores and in part by non-temporal ones waits for
+// memory several times.
 #pragma once
 
 #include <algorithm>
@@ -11,10 +13,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 #include <utility>
 
 #include "platform/isa.h"
-#include "scan/accumulator.h"
 #include "simd/transpose.h"
 #include "simd/unaligned.h"
 #include "simd/vector.h"
@@ -24,86 +26,89 @@ ANYDML_ISA_BEGIN
 
 #if defined(ANYDML_VECTORS)
 
-inline constexpr int kPiece = kVectorBytes / 2;
-using Piece = Vector<uint8_t, kPiece>;
+inline constexpr int kGranule = kVectorBytes / 2;
+using Granule = Vector<uint8_t, kGranule>;
 
-// What a vector of tallies gives, in the order of the walk.
-template <class T>
-inline constexpr int kPiecesOf = sizeof(T) == sizeof(AccumulatorOf<T>) ? 2 : 1;
-template <class T, bool kDown>
-ANYDML_INLINE std::array<Piece, kPiecesOf<T>> pieces_of(Vector<AccumulatorOf<T>> y) {
-  if constexpr (kPiecesOf<T> == 1) {
-    return {narrow_row<T, Piece>(y)};
+// The granules that a vector of accumulators is rounded to, in the order of traversal.
+template <class T, class V>
+inline constexpr int kGranulesOf = sizeof(T) == sizeof(V{}[0]) ? 2 : 1;
+template <class T, bool kDown, class V>
+ANYDML_INLINE std::array<Granule, kGranulesOf<T, V>> granules_of(V y) {
+  if constexpr (kGranulesOf<T, V> == 1) {
+    return {narrow_row<T, Granule>(y)};
   } else {
     const auto bytes = (Vector<uint8_t>)y;
-    return {square_of<Piece>(bytes, kDown ? 1 : 0), square_of<Piece>(bytes, kDown ? 0 : 1)};
+    return {square_of<Granule>(bytes, kDown ? 1 : 0), square_of<Granule>(bytes, kDown ? 0 : 1)};
   }
 }
 template <class T, bool kDown>
-ANYDML_INLINE Piece piece_of(T first, T second) {
-  return (Piece)(kDown ? Vector<T, 2>{second, first} : Vector<T, 2>{first, second});
+ANYDML_INLINE Granule granule_of(T first, T second) {
+  return (Granule)(kDown ? Vector<T, 2>{second, first} : Vector<T, 2>{first, second});
 }
 
-// Whether a window takes an instruction or two.
+// Whether the processor realigns a granule in an instruction or two. Where it does not, outputs that are not
+// aligned are written by ordinary stores.
 #if defined(ANYDML_ISA_AVX2) || defined(ANYDML_ISA_AVX512)
-inline constexpr bool kShifts = true;
+inline constexpr bool kRealigns = true;
 #else
-inline constexpr bool kShifts = false;
+inline constexpr bool kRealigns = false;
 #endif
 
-// Of two pieces end to end, the one that begins so many bytes, an even number, after the lower one does.
+// Byte realignment (palignr with a run-time distance): of two granules end to end, gives the one that begins
+// `start` bytes, an even number, after the lower one does.
 class ByteRealigner {
  public:
   explicit ByteRealigner(int64_t start) {
 #if defined(ANYDML_ISA_AVX512)
     words_ = Words{0, 1, 2, 3, 4, 5, 6, 7} + static_cast<uint16_t>(start / 2);
 #elif defined(ANYDML_ISA_AVX2)
-    // A place whose highest bit is set is none.
-    const Piece places = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+    // The shuffle gives 0 for an index whose highest bit is set.
+    const Granule places = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
     const auto from = places + static_cast<uint8_t>(start);
-    lower_ = from | ((Piece)(from >= kPiece) & 0x80);
-    higher_ = from - kPiece;
+    lower_ = from | ((Granule)(from >= kGranule) & 0x80);
+    higher_ = from - kGranule;
 #else
     start_ = start;
 #endif
   }
 
-  ANYDML_INLINE Piece of(Piece lower, Piece higher) const {
+  ANYDML_INLINE Granule of(Granule lower, Granule higher) const {
 #if defined(ANYDML_ISA_AVX512)
-    return (Piece)_mm_permutex2var_epi16((__m128i)lower, (__m128i)words_, (__m128i)higher);
+    return (Granule)_mm_permutex2var_epi16((__m128i)lower, (__m128i)words_, (__m128i)higher);
 #elif defined(ANYDML_ISA_AVX2)
-    return (Piece)(_mm_shuffle_epi8((__m128i)lower, (__m128i)lower_) |
-                   _mm_shuffle_epi8((__m128i)higher, (__m128i)higher_));
+    return (Granule)(_mm_shuffle_epi8((__m128i)lower, (__m128i)lower_) |
+                     _mm_shuffle_epi8((__m128i)higher, (__m128i)higher_));
 #else
-    std::byte both[2 * kPiece];
+    std::byte both[2 * kGranule];
     store_vector(both, lower);
-    store_vector(both + kPiece, higher);
-    return load_vector<Piece>(both + start_);
+    store_vector(both + kGranule, higher);
+    return load_vector<Granule>(both + start_);
 #endif
   }
 
  private:
 #if defined(ANYDML_ISA_AVX512)
-  using Words = Vector<uint16_t, kPiece / 2>;
+  using Words = Vector<uint16_t, kGranule / 2>;
   Words words_;
 #elif defined(ANYDML_ISA_AVX2)
-  Piece lower_;
-  Piece higher_;
+  Granule lower_;
+  Granule higher_;
 #else
   int64_t start_;
 #endif
 };
 
-// How outputs leave: to where they belong, or around the caches, as they are or shifted.
+// How outputs are stored: by ordinary stores, or by non-temporal ones at addresses that are aligned, or that
+// are not.
 enum class StoreMode { kCached, kNonTemporal, kRealigned };
 
-// The first bytes of a piece, an even number.
-ANYDML_INLINE void store_bytes(std::byte* to, Piece piece, int64_t count) {
-  if (count == kPiece) return store_vector(to, piece);
-  auto bits = ((Vector<uint64_t, 2>)piece)[0];
+// Stores the first `count` bytes of a granule, an even number.
+ANYDML_INLINE void store_bytes(std::byte* to, Granule granule, int64_t count) {
+  if (count == kGranule) return store_vector(to, granule);
+  auto bits = ((Vector<uint64_t, 2>)granule)[0];
   if (count >= 8) {
     store(to, bits);
-    bits = ((Vector<uint64_t, 2>)piece)[1];
+    bits = ((Vector<uint64_t, 2>)granule)[1];
     to += 8;
   }
   if (count & 4) {
@@ -114,208 +119,210 @@ ANYDML_INLINE void store_bytes(std::byte* to, Piece piece, int64_t count) {
   if (count & 2) store(to, static_cast<uint16_t>(bits));
 }
 
-// What one thread holds back of its outputs, from kernel to kernel.
-class PendingStore {
+// What stays of a thread's realigning store from one kernel call to the next: the bytes of the granule that
+// is not full yet. A kernel keeps them in registers while it runs.
+class RealigningBuffer {
  public:
-  PendingStore(bool streams, bool down) : streams_(streams), down_(down) {}
-  PendingStore(const PendingStore&) = delete;
-  PendingStore& operator=(const PendingStore&) = delete;
-  ~PendingStore() {
-    if (!streams_) return;
-    store_held();
+  RealigningBuffer(bool non_temporal, bool down) : non_temporal_(non_temporal), down_(down) {}
+  RealigningBuffer(const RealigningBuffer&) = delete;
+  RealigningBuffer& operator=(const RealigningBuffer&) = delete;
+  ~RealigningBuffer() {
+    if (!non_temporal_) return;
+    store_rest();
     stream_fence();
   }
 
-  bool streams() const { return streams_; }
+  bool is_non_temporal() const { return non_temporal_; }
 
-  // How rows do whose walks begin at `first`, and others `step` bytes apart.
-  StoreMode store_mode(const std::byte* first, int64_t step) const {
+  // The mode for rows whose traversal begins at `first`, and at others `step` bytes apart.
+  StoreMode mode_for(const std::byte* first, int64_t step) const {
     const auto begins = reinterpret_cast<uintptr_t>(first) | static_cast<uintptr_t>(step);
-    if (!streams_) return StoreMode::kCached;
-    if (begins % kPiece == 0) return StoreMode::kNonTemporal;
-    return kShifts && begins % 2 == 0 ? StoreMode::kRealigned : StoreMode::kCached;
+    if (!non_temporal_) return StoreMode::kCached;
+    if (begins % kGranule == 0) return StoreMode::kNonTemporal;
+    return kRealigns && begins % 2 == 0 ? StoreMode::kRealigned : StoreMode::kCached;
   }
 
  private:
-  template <StoreMode kMode, bool kDown>
+  template <StoreMode kStoreMode, bool kDown>
   friend class RealigningStore;
 
-  // A walk that begins at `first`, and does not go on from where the one before it ended.
+  // Begins a traversal at `first`, which does not go on from the end of the one before it.
   ANYDML_NOINLINE void begin(std::byte* first) {
-    store_held();
+    store_rest();
     const auto at = reinterpret_cast<uintptr_t>(first);
-    filled_ = skipped_ = static_cast<int64_t>((down_ ? -at : at) % kPiece);
-    to_ = down_ ? first + filled_ - kPiece : first - filled_;
+    filled_ = foreign_ = static_cast<int64_t>((down_ ? -at : at) % kGranule);
+    to_ = down_ ? first + filled_ - kGranule : first - filled_;
   }
 
-  void store_held() {
-    const int64_t size = filled_ - skipped_;
-    std::byte* const to = to_ + (down_ ? kPiece - filled_ : skipped_);
-    if (size > 0) std::memcpy(to, held_ + (down_ ? 0 : kPiece - size), static_cast<size_t>(size));
+  void store_rest() {
+    const int64_t size = filled_ - foreign_;
+    std::byte* const to = to_ + (down_ ? kGranule - filled_ : foreign_);
+    if (size > 0) std::memcpy(to, last_ + (down_ ? 0 : kGranule - size), static_cast<size_t>(size));
   }
 
-  bool streams_;
+  bool non_temporal_;
   bool down_;
-  std::byte* to_ = nullptr;                      // where the piece belongs that is begun, of which
-  int64_t filled_ = 0;                           // so many bytes are passed, in the order of the walk,
-  int64_t skipped_ = 0;                          // and so many of these are others'.
-  alignas(kPiece) std::byte held_[kPiece] = {};  // the last that came
+  std::byte* to_ = nullptr;  // the granule that is not full yet
+  int64_t filled_ = 0;       // the bytes of it that are passed, in the order of traversal,
+  int64_t foreign_ = 0;      // and of those the ones that are not the row's own
+  alignas(kGranule) std::byte last_[kGranule] = {};  // the last granule that came, of which it has the end
 };
 
-// What a kernel writes through, which walks up or down in memory. Around the caches, to what begin() says.
-template <StoreMode kMode, bool kDown>
+// What a kernel writes through, upwards or downwards in memory, by non-temporal stores to the place that
+// begin() is given.
+template <StoreMode kStoreMode, bool kDown>
 class RealigningStore {
  public:
-  static constexpr bool kStreams = true;
+  static constexpr bool kIsNonTemporal = true;
 
-  explicit RealigningStore(PendingStore& pending) : pending_(pending) { enter(); }
+  explicit RealigningStore(RealigningBuffer& buffer) : buffer_(buffer) { load_state(); }
   RealigningStore(const RealigningStore&) = delete;
   RealigningStore& operator=(const RealigningStore&) = delete;
-  ~RealigningStore() { leave(); }
+  ~RealigningStore() { save_state(); }
 
-  // What follows belongs to the `size` bytes at `out`.
+  // The next outputs belong to the `size` bytes at `out`.
   void begin(std::byte* out, int64_t size) {
     std::byte* const first = kDown ? out + size : out;
-    if (first - (kDown ? kPiece - filled_ : filled_) == to_) return;
-    leave();
-    pending_.begin(first);
-    enter();
+    if (first - (kDown ? kGranule - filled_ : filled_) == to_) return;
+    save_state();
+    buffer_.begin(first);
+    load_state();
   }
-  // Whether what comes next meets others' bytes in its piece; only put_part() may put it there.
-  bool at_shared_granule() const { return skipped_ > 0; }
+  // Whether the granule at hand has bytes that are not the row's own. Only put_part() may write there.
+  bool at_shared_granule() const { return foreign_ > 0; }
 
-  template <class T>
-  ANYDML_INLINE void put(std::byte* to, Vector<AccumulatorOf<T>> y) {
-    for (const Piece piece : pieces_of<T, kDown>(y)) put_piece(to, piece);
+  template <class T, class V>
+  ANYDML_INLINE void put(std::byte* to, V y) {
+    for (const Granule granule : granules_of<T, kDown>(y)) put_granule(to, granule);
   }
-  // Two of 8 bytes, in the order of the walk.
+  // Two elements of 8 bytes, in the order of traversal.
   template <class T>
   ANYDML_INLINE void put_pair(std::byte* to, T first, T second) {
-    put_piece(to, piece_of<T, kDown>(first, second));
+    put_granule(to, granule_of<T, kDown>(first, second));
   }
-  ANYDML_INLINE void put_piece(std::byte*, Piece piece) {
-    stream_half<uint8_t>(to_, kMode == StoreMode::kRealigned ? filled_up(piece) : piece);
-    step();
-    held_ = piece;
+  ANYDML_INLINE void put_granule(std::byte*, Granule granule) {
+    stream_half<uint8_t>(to_, kStoreMode == StoreMode::kRealigned ? filled_up(granule) : granule);
+    advance();
+    last_ = granule;
   }
-  // The first `count` bytes of a piece on the walk, which lie at `to`.
-  ANYDML_INLINE void put_part(std::byte*, Piece piece, int64_t count) {
+  // The first `count` bytes of a granule in the order of traversal, which belong to `to`.
+  ANYDML_INLINE void put_part(std::byte*, Granule granule, int64_t count) {
     filled_ += count;
-    if (filled_ >= kPiece) {
-      const Piece whole = filled_up(piece);
+    if (filled_ >= kGranule) {
+      const Granule whole = filled_up(granule);
       if (at_shared_granule()) {
-        store_own(to_, whole, std::exchange(skipped_, 0));
+        store_own(to_, whole, std::exchange(foreign_, 0));
       } else {
         stream_half<uint8_t>(to_, whole);
       }
-      step();
-      filled_ -= kPiece;
+      advance();
+      filled_ -= kGranule;
     }
-    if (count == kPiece) {
-      held_ = piece;
+    if (count == kGranule) {
+      last_ = granule;
     } else {
-      held_ = window(ByteRealigner(kDown ? kPiece - count : count), held_, piece);
-      aim();
+      last_ = realigned(ByteRealigner(kDown ? kGranule - count : count), last_, granule);
+      set_realigner();
     }
   }
 
-  // Between these two, another one may use the outlet.
-  void leave() {
-    pending_.to_ = to_;
-    pending_.filled_ = filled_;
-    pending_.skipped_ = skipped_;
-    store_vector(pending_.held_, held_);
+  // Between these two calls another store may use the buffer.
+  void save_state() {
+    buffer_.to_ = to_;
+    buffer_.filled_ = filled_;
+    buffer_.foreign_ = foreign_;
+    store_vector(buffer_.last_, last_);
   }
-  void enter() {
-    to_ = pending_.to_;
-    filled_ = pending_.filled_;
-    skipped_ = pending_.skipped_;
-    held_ = load_vector<Piece>(pending_.held_);
-    aim();
+  void load_state() {
+    to_ = buffer_.to_;
+    filled_ = buffer_.filled_;
+    foreign_ = buffer_.foreign_;
+    last_ = load_vector<Granule>(buffer_.last_);
+    set_realigner();
   }
 
  private:
-  ANYDML_INLINE static Piece window(const ByteRealigner& window, Piece before, Piece piece) {
-    return kDown ? window.of(piece, before) : window.of(before, piece);
+  ANYDML_INLINE static Granule realigned(const ByteRealigner& realigner, Granule before, Granule granule) {
+    return kDown ? realigner.of(granule, before) : realigner.of(before, granule);
   }
-  // A piece of which others have the first bytes.
-  ANYDML_NOINLINE static void store_own(std::byte* to, Piece whole, int64_t skipped) {
+  // Stores a granule whose first bytes are not the row's own.
+  ANYDML_NOINLINE static void store_own(std::byte* to, Granule whole, int64_t skipped) {
     store_bytes(to + (kDown ? 0 : skipped), kDown ? whole : ByteRealigner(skipped).of(whole, whole),
-                kPiece - skipped);
+                kGranule - skipped);
   }
-  // What the piece that is begun becomes with the first bytes of the one that comes.
-  ANYDML_INLINE Piece filled_up(Piece piece) const { return window(fill_, held_, piece); }
-  void aim() { fill_ = ByteRealigner(kDown ? filled_ : kPiece - filled_); }
-  void step() { to_ += kDown ? -kPiece : kPiece; }
+  // The end of the last granule, and the first bytes of the one that comes.
+  ANYDML_INLINE Granule filled_up(Granule granule) const { return realigned(realigner_, last_, granule); }
+  void set_realigner() { realigner_ = ByteRealigner(kDown ? filled_ : kGranule - filled_); }
+  void advance() { to_ += kDown ? -kGranule : kGranule; }
 
-  PendingStore& pending_;
+  RealigningBuffer& buffer_;
   std::byte* to_;
   int64_t filled_;
-  int64_t skipped_;
-  Piece held_;
-  ByteRealigner fill_{0};
+  int64_t foreign_;
+  Granule last_;
+  ByteRealigner realigner_{0};
 };
 
-// To where it says.
+// The same by ordinary stores, to the place that each call names.
 template <bool kDown>
 class RealigningStore<StoreMode::kCached, kDown> {
  public:
-  static constexpr bool kStreams = false;
+  static constexpr bool kIsNonTemporal = false;
 
   RealigningStore() = default;
-  explicit RealigningStore(PendingStore&) {}
+  explicit RealigningStore(RealigningBuffer&) {}
 
   void begin(std::byte*, int64_t) {}
   static constexpr bool at_shared_granule() { return false; }
 
-  template <class T>
-  ANYDML_INLINE void put(std::byte* to, Vector<AccumulatorOf<T>> y) {
-    store_wide<T, AccumulatorOf<T>>(to, y);
+  template <class T, class V>
+  ANYDML_INLINE void put(std::byte* to, V y) {
+    store_wide<T, std::remove_cvref_t<decltype(y[0])>>(to, y);
   }
   template <class T>
   ANYDML_INLINE void put_pair(std::byte* to, T first, T second) {
     store(to + (kDown ? sizeof(T) : 0), first);
     store(to + (kDown ? 0 : sizeof(T)), second);
   }
-  ANYDML_INLINE void put_piece(std::byte* to, Piece piece) { store_vector(to, piece); }
-  ANYDML_INLINE void put_part(std::byte* to, Piece piece, int64_t count) {
-    store_bytes(to, kDown ? ByteRealigner(kPiece - count).of(piece, piece) : piece, count);
+  ANYDML_INLINE void put_granule(std::byte* to, Granule granule) { store_vector(to, granule); }
+  ANYDML_INLINE void put_part(std::byte* to, Granule granule, int64_t count) {
+    store_bytes(to, kDown ? ByteRealigner(kGranule - count).of(granule, granule) : granule, count);
   }
 
-  void leave() {}
-  void enter() {}
+  void save_state() {}
+  void load_state() {}
 };
 
-// A piece, perhaps the first, amid others' bytes.
+// Puts a granule, which may be the first of a row and have bytes that are not the row's own.
 template <class Outputs>
-ANYDML_INLINE void put_first(Outputs& outputs, std::byte* to, Piece piece) {
+ANYDML_INLINE void put_first(Outputs& outputs, std::byte* to, Granule granule) {
   if (!outputs.at_shared_granule()) [[likely]] {
-    outputs.put_piece(to, piece);
+    outputs.put_granule(to, granule);
   } else {
-    outputs.put_part(to, piece, kPiece);
+    outputs.put_part(to, granule, kGranule);
   }
 }
 
-// `size` bytes that a walk up or down leaves at `out`, from `in`; a piece may be read there.
-template <StoreMode kMode, bool kDown>
-ANYDML_NOINLINE void put_bytes(PendingStore& pending, std::byte* out, const std::byte* in, int64_t size) {
-  RealigningStore<kMode, kDown> outputs(pending);
+// Copies `size` bytes from `in` to `out`. A whole granule may be read at either end of them.
+template <StoreMode kStoreMode, bool kDown>
+ANYDML_NOINLINE void put_bytes(RealigningBuffer& buffer, std::byte* out, const std::byte* in, int64_t size) {
+  RealigningStore<kStoreMode, kDown> outputs(buffer);
   outputs.begin(out, size);
-  for (int64_t done = 0; done < size; done += kPiece) {
-    const int64_t count = std::min<int64_t>(kPiece, size - done);
+  for (int64_t done = 0; done < size; done += kGranule) {
+    const int64_t count = std::min<int64_t>(kGranule, size - done);
     outputs.put_part(out + (kDown ? size - done - count : done),
-                     load_vector<Piece>(in + (kDown ? size - done - kPiece : done)), count);
+                     load_vector<Granule>(in + (kDown ? size - done - kGranule : done)), count);
   }
 }
 
-// A line's outputs, or the first `size` bytes of them on the walk, which lie at `out`.
+// Puts a line's granules, or the first `size` bytes of them in the order of traversal, which belong to `out`.
 template <bool kDown, class Outputs>
-ANYDML_INLINE void put_pieces(Outputs& outputs, std::byte* out, const Piece* pieces, int64_t size) {
+ANYDML_INLINE void put_granules(Outputs& outputs, std::byte* out, const Granule* granules, int64_t size) {
 #pragma GCC unroll 4
-  for (int64_t begin = 0; begin < kLine; begin += kPiece) {
+  for (int64_t begin = 0; begin < kLine; begin += kGranule) {
     if (begin >= size) break;
-    const int64_t count = std::min<int64_t>(kPiece, size - begin);
-    outputs.put_part(out + (kDown ? size - begin - count : begin), pieces[begin / kPiece], count);
+    const int64_t count = std::min<int64_t>(kGranule, size - begin);
+    outputs.put_part(out + (kDown ? size - begin - count : begin), granules[begin / kGranule], count);
   }
 }
 

@@ -1,4 +1,6 @@
-// Where outputs are put together on their way around the caches, so that whole lines leave at a time.
+// A double-buffered staging area for non-temporal stores: a kernel writes into one buffer while the whole
+// cache lines of the other one are sent. Buffers that follow each other in the output are joined, so that a
+// line is sent once, as a whole.
 #pragma once
 
 #include <algorithm>
@@ -7,34 +9,32 @@
 #include <cstring>
 
 #include "platform/isa.h"
+#include "stores/line_queue.h"
 #include "stores/nontemporal.h"
 
 ANYDML_ISA_BEGIN
 
-// One thread's. Without `streams`, outputs are written where they belong. Pieces that follow each other are
-// put together.
-//
-// What is complete waits to be sent: a kernel sends as many lines as it writes while it computes the next
-// ones, as memory would stand still while it computed, and it while memory wrote.
+// Each thread has its own. Where `non_temporal` is false, kernels write into the output itself.
 class StagedWriter {
  public:
+  // The most bytes that can be reserved at once.
   static constexpr int64_t kMost = 8 << 10;
 
-  explicit StagedWriter(bool streams) : streams_(streams) {}
+  explicit StagedWriter(bool non_temporal) : non_temporal_(non_temporal) {}
   StagedWriter(const StagedWriter&) = delete;
   StagedWriter& operator=(const StagedWriter&) = delete;
   ~StagedWriter() {
-    if (!streams_) return;
-    leave(used_);
-    send_all();
+    if (!non_temporal_) return;
+    send(used_);
+    waiting_.send_all();
     stream_fence();
   }
 
-  bool streams() const { return streams_; }
+  bool is_non_temporal() const { return non_temporal_; }
 
-  // Where to write the `size` bytes that belong to `out`, kMost of them at most, before the next call.
+  // Returns where to write the `size` bytes that belong to `out` before the next call.
   std::byte* reserve(std::byte* out, int64_t size) {
-    if (!streams_) return out;
+    if (!non_temporal_) return out;
     const bool follows = out == next_;
     if (!follows || used_ >= kFlushThreshold || used_ + size > kCapacity) flush(out, follows);
     used_ += size;
@@ -42,56 +42,37 @@ class StagedWriter {
     return staged_[side_] + (used_ - size);
   }
 
-  // Sends one of the lines that wait, if any.
-  ANYDML_INLINE void send_line() {
-    if (waiting_ == 0) return;
-    stream_line(target_ - waiting_, source_ - waiting_);
-    waiting_ -= kLine;
-  }
+  // Sends one of the lines that wait, if any. A kernel calls it once for each line that it writes.
+  ANYDML_INLINE void send_line() { waiting_.send_line(); }
 
  private:
   static constexpr int64_t kCapacity = kMost + kLine;
-  // So much is sent without waiting for more.
+  // A buffer with that many bytes is sent without waiting for more.
   static constexpr int64_t kFlushThreshold = 2 << 10;
 
-  // What follows fills the line that is begun, which therefore stays.
+  // Begins the other buffer, with the bytes of a line that what follows will fill.
   ANYDML_NOINLINE void flush(std::byte* next, bool follows) {
     const auto in_line = static_cast<int64_t>(reinterpret_cast<uintptr_t>(next_) % kLine);
     const int64_t kept = follows ? std::min(used_, in_line) : 0;
     const std::byte* const from = staged_[side_] + (used_ - kept);
-    leave(used_ - kept);
+    send(used_ - kept);
     side_ = !side_;
     used_ = kept;
     next_ = next;
     std::memcpy(staged_[side_], from, static_cast<size_t>(kept));
   }
 
-  // The first `size` staged bytes: the whole lines wait, what is left is stored in the ordinary way.
-  void leave(int64_t size) {
-    send_all();
-    if (size == 0) return;
-    std::byte* const to = next_ - used_;
-    const std::byte* const from = staged_[side_];
-    const int64_t head = std::min(to_next_line(to), size);
-    const int64_t end = head + (size - head) / kLine * kLine;
-    std::memcpy(to, from, static_cast<size_t>(head));
-    std::memcpy(to + end, from + end, static_cast<size_t>(size - end));
-    target_ = to + end;
-    source_ = from + end;
-    waiting_ = end - head;
+  // Queues the first `size` bytes of the buffer.
+  void send(int64_t size) {
+    waiting_.send_all();
+    if (size > 0) waiting_.begin(staged_[side_], next_ - used_, size);
   }
 
-  void send_all() {
-    while (waiting_ > 0) send_line();
-  }
-
-  bool streams_;
+  bool non_temporal_;
   bool side_ = false;
   int64_t used_ = 0;
-  std::byte* next_ = nullptr;  // where what is staged ends
-  int64_t waiting_ = 0;        // bytes, of whole lines, that end at source_ and belong before target_
-  const std::byte* source_ = nullptr;
-  std::byte* target_ = nullptr;
+  std::byte* next_ = nullptr;  // the place in the output of the end of the buffer
+  LineQueue waiting_;
   alignas(64) std::byte staged_[2][kCapacity];
 };
 

@@ -1,9 +1,10 @@
-// Scans of elements that lie next to each other in memory, in either direction, a vector at a time: of
-// integers, and of sums of floats. With p what a vector's elements come to among themselves and t the tally
-// before it,
+// Vectorised prefix scans of contiguous elements, upwards or downwards, of integers and of sums of floats.
+// The elements of a vector are first scanned among themselves, to p; then, with t the accumulator before the
+// vector,
 //   y(i) = t o p(i),   t' = t o p(last).
-// Where the order matters, a long row goes in blocks: C' = C o T, with T the total of a block, which does not
-// depend on C; so one thread that carries C along and several that first reduce blocks get the same bits.
+// Where the order of combining matters, a long row goes in blocks, C' = C o T, whose totals T do not depend
+// on the prefix C before them: one thread that carries C along and several that first reduce their blocks get
+// the same bits.
 #pragma once
 
 #include <algorithm>
@@ -25,8 +26,8 @@ ANYDML_ISA_BEGIN
 
 #if defined(ANYDML_VECTORS)
 
-// A block's total, in as many parts as a line's elements make vectors, which wait for each other less than
-// one would for itself.
+// The reduction of a block with several independent accumulators, one for each vector of a cache line, as a
+// single one would have each operation wait for the one before it.
 template <class T, class Operation>
 class MultiAccumulator {
  public:
@@ -39,7 +40,7 @@ class MultiAccumulator {
     std::fill_n(parts_, kParts, broadcast(static_cast<Accumulator>(Operation::kIdentity)));
   }
 
-  // The line's vector number `part`.
+  // Adds the vector number `part` of a line.
   ANYDML_INLINE void add(int part, V x) { parts_[part] = combine_on_fma_port<Operation>(parts_[part], x); }
 
   Accumulator all() const {
@@ -66,42 +67,45 @@ class VectorScan {
   using State = Accumulator;
   static State identity() { return static_cast<Accumulator>(Operation::kIdentity); }
 
-  // A row of `size` elements, or a block of one: `in` and `out` are where the elements lie lowest, and may be
-  // the same. Meanwhile memory brings what lies at `coming`: some processors foresee no further than a page.
-  template <StoreMode kMode>
+  // Scans a block of a row of floats, whose total it computes apart from the prefix before it. `in` and `out`
+  // are the lowest addresses of the elements, and may be the same. What lies at `prefetch_from` is
+  // prefetched: some hardware prefetchers stop at the end of a page.
+  template <StoreMode kStoreMode>
   ANYDML_NOINLINE static void scan_block(const std::byte* in, std::byte* out, int64_t size,
                                          Accumulator& total, const std::byte* prefetch_from,
-                                         PendingStore& pending) {
-    RealigningStore<kMode, kDown> sink(pending);
-    if constexpr (kIsFloat<T>) {
-      Parts parts;
-      scan(in, out, size, total, &parts, prefetch_from, sink);
-      total = Operation::combine(total, parts.all());
-    } else {
-      total = scan(in, out, size, total, nullptr, prefetch_from, sink);
-    }
+                                         RealigningBuffer& buffer) {
+    RealigningStore<kStoreMode, kDown> outputs(buffer);
+    Parts parts;
+    scan(in, out, size, Running{} + total, &parts, prefetch_from, outputs);
+    total = Operation::combine(total, parts.all());
   }
 
-  // Rows that are no longer than a block, one behind the other.
-  template <StoreMode kMode>
+  // Scans rows that are no longer than a block, or a block of integers: the first row goes on from `total`,
+  // which becomes the total of the last one. What lies `distance` bytes from where it reads is prefetched.
+  template <StoreMode kStoreMode>
   ANYDML_NOINLINE static void scan_rows(const std::byte* in, int64_t in_step, std::byte* out,
-                                        int64_t out_step, int64_t size, int64_t rows, PendingStore& pending) {
-    RealigningStore<kMode, kDown> sink(pending);
+                                        int64_t out_step, int64_t size, int64_t rows, Accumulator& total,
+                                        int64_t distance, RealigningBuffer& buffer) {
+    RealigningStore<kStoreMode, kDown> outputs(buffer);
+    Running before = Running{} + total;
+    Running after = before;
     for (int64_t r = 0; r < rows; ++r, in += in_step, out += out_step) {
-      scan(in, out, size, identity(), nullptr, At::ahead(in), sink);
+      after = scan(in, out, size, before, nullptr, in + distance, outputs);
+      before = Running{} + identity();
     }
+    total = last_of(after);
   }
 
   ANYDML_NOINLINE static State reduce(const std::byte* in, int64_t size) {
     Parts parts;
     int64_t i = 0;
     for (; i + kPerLine <= size; i += kPerLine) {
-      const std::byte* const line = in + At::element(size, i, kPerLine);
-      prefetch_line(At::ahead(line));
+      const std::byte* const line = in + Order::element(size, i, kPerLine);
+      prefetch_line(Order::prefetch_address(line));
       reduce_line(line, parts);
     }
     if (i < size) {
-      const Rest rest(in + At::element(size, i, size - i), size - i);
+      const Rest rest(in + Order::element(size, i, size - i), size - i);
       for (int k = 0; k < kVectors; ++k) parts.add(k, rest.vector(k));
     }
     return parts.all();
@@ -111,37 +115,39 @@ class VectorScan {
   using V = Vector<Accumulator>;
   using Parts = MultiAccumulator<T, Operation>;
   using Prefix = VectorPrefix<Accumulator, Operation, kDown>;
-  using At = IndexOrder<T, kDown>;
+  using Order = IndexOrder<T, kDown>;
   using Rest = PartialLine<T, Operation, kDown>;
   static constexpr int64_t kSize = sizeof(T);
-  static constexpr int64_t kPerLine = At::kPerLine;
+  static constexpr int64_t kPerLine = Order::kPerLine;
 
-  // Most processors multiply 64 bits one by one, and not in vectors.
+  // Most processors multiply integers of 64 bits as scalars, and not in vectors.
   static constexpr bool kScalarMultiply = sizeof(T) == 8 && std::is_same_v<Operation, Product>;
-  // The tally before what comes next, where it is of use in all its lanes.
+  // The prefix before the next elements, in all lanes of a vector where vectors are multiplied.
   using Running = std::conditional_t<kScalarMultiply, Accumulator, V>;
 
-  // `parts`, where it is one, gets what the elements come to without `tally`.
+  // Returns the prefix after the elements. Unless `parts` is null, it gets the elements' own total.
   template <class Parts, class Outputs>
-  ANYDML_INLINE static Accumulator scan(const std::byte* in, std::byte* out, int64_t size,
-                                        Accumulator accumulator, Parts parts, const std::byte* prefetch_from,
-                                        Outputs& outputs) {
-    Running before = Running{} + accumulator;
+  ANYDML_INLINE static Running scan(const std::byte* in, std::byte* out, int64_t size, Running before,
+                                    Parts parts, const std::byte* prefetch_from, Outputs& outputs) {
     outputs.begin(out, size * kSize);
     for (int64_t i = 0; i < size;) {
       if (!outputs.at_shared_granule()) {
-        i = over_lines<T, Running, kDown, Outputs::kStreams>(in, size, i, [&](const auto& line, int64_t at) {
-          prefetch_line(prefetch_from + at);
-          scan_line(line, out + at, before, parts, outputs);
-          return true;
-        });
+        i = over_lines<T, Running, kDown, Outputs::kIsNonTemporal>(
+            in, size, i, [&](const auto& line, int64_t at) {
+              prefetch_line(prefetch_from + at);
+              scan_line(line, out + at, before, parts, outputs);
+              return true;
+            });
       }
       if (const int64_t count = std::min(kPerLine, size - i); count > 0) {
-        const int64_t at = At::element(size, i, count);
+        const int64_t at = Order::element(size, i, count);
         scan_rest(in + at, count, out + at, before, parts, outputs);
         i += count;
       }
     }
+    return before;
+  }
+  static Accumulator last_of(Running before) {
     if constexpr (kScalarMultiply) {
       return before;
     } else {
@@ -150,39 +156,39 @@ class VectorScan {
   }
 
   static constexpr int kVectors = kLine / (Prefix::kLanes * kSize);
-  static constexpr int kPieces = kLine / kPiece;
+  static constexpr int kGranules = kLine / kGranule;
 
   template <class Parts, class Outputs>
   ANYDML_INLINE static void scan_line(const Line<T, Running, kDown>& line, std::byte* out, Running& before,
                                       Parts parts, Outputs& outputs) {
     if constexpr (kScalarMultiply) {
 #pragma GCC unroll 4
-      for (int k = 0; k < kPieces; ++k) {
+      for (int k = 0; k < kGranules; ++k) {
         const auto [first, second] = scan_pair(line.x[2 * k], line.x[2 * k + 1], before);
-        outputs.template put_pair<T>(out + At::piece(k, kPieces), first, second);
+        outputs.template put_pair<T>(out + Order::part(k, kGranules), first, second);
       }
     } else {
 #pragma GCC unroll 4
       for (int k = 0; k < kVectors; ++k) {
         const V x = line.x[k];
         if constexpr (!std::is_null_pointer_v<Parts>) parts->add(k, x);
-        outputs.template put<T>(out + At::piece(k, kVectors), scan_vector(x, before));
+        outputs.template put<T>(out + Order::part(k, kVectors), scan_vector(x, before));
       }
     }
   }
 
-  // A line, or less.
+  // The last elements of a row, or the first, which do not fill a line.
   template <class Parts, class Outputs>
   ANYDML_INLINE static void scan_rest(const std::byte* in, int64_t count, std::byte* out, Running& before,
                                       Parts parts, Outputs& outputs) {
     const Rest rest(in, count);
-    Piece y[kPieces] = {};
+    Granule y[kGranules] = {};
     if constexpr (kScalarMultiply) {
 #pragma GCC unroll 4
-      for (int k = 0; k < kPieces; ++k) {
-        const auto x = (Vector<T, 2>)rest.piece(k);
+      for (int k = 0; k < kGranules; ++k) {
+        const auto x = (Vector<T, 2>)rest.granule(k);
         const auto [first, second] = scan_pair(x[kDown ? 1 : 0], x[kDown ? 0 : 1], before);
-        y[k] = piece_of<T, kDown>(first, second);
+        y[k] = granule_of<T, kDown>(first, second);
       }
     } else {
 #pragma GCC unroll 4
@@ -190,18 +196,19 @@ class VectorScan {
         if (k * Prefix::kLanes >= count) break;
         const V x = rest.vector(k);
         if constexpr (!std::is_null_pointer_v<Parts>) parts->add(k, x);
-        const auto pieces = pieces_of<T, kDown>(scan_vector(x, before));
-        for (int p = 0; p < kPiecesOf<T>; ++p) y[k * kPiecesOf<T> + p] = pieces[p];
+        const auto granules = granules_of<T, kDown>(scan_vector(x, before));
+        for (int p = 0; p < kGranulesOf<T, V>; ++p) y[k * kGranulesOf<T, V> + p] = granules[p];
       }
     }
-    put_pieces<kDown>(outputs, out, y, count * kSize);
+    put_granules<kDown>(outputs, out, y, count * kSize);
   }
 
-  // Two, of which the second waits for the tally before them alone.
+  // Scans two elements. The second result waits for the prefix before both, and not for the first result.
   ANYDML_INLINE static std::pair<T, T> scan_pair(T first, T second, T& accumulator) {
     T both = Operation::combine(first, second);
     T next = Operation::combine(accumulator, first);
-    // Compilers see no further than here, and so keep this order, and do not multiply in vectors.
+    // The empty assembly hides the values from the compiler, which keeps this order and multiplies no
+    // vectors.
     asm("" : "+r"(both));
     asm("" : "+r"(next));
     const T last = Operation::combine(accumulator, both);
@@ -212,7 +219,7 @@ class VectorScan {
   ANYDML_INLINE static void reduce_line(const std::byte* in, Parts& parts) {
 #pragma GCC unroll 4
     for (int part = 0; part < Parts::kParts; ++part) {
-      parts.add(part, load_wide<T, Accumulator>(in + At::piece(part, Parts::kParts)));
+      parts.add(part, load_wide<T, Accumulator>(in + Order::part(part, Parts::kParts)));
     }
   }
 

@@ -1,14 +1,13 @@
-// Rows of outputs that are complete and leave around the caches while the next ones are computed, as memory
-// would stand still while these are, and they while memory writes.
+// A deferred copy by non-temporal stores: rows of outputs that are complete wait in a buffer, and are sent
+// one cache line at a time while the next rows are computed. Without the delay, memory would stand idle
+// during the computation, and the computation would wait while memory writes.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 
 #include "platform/isa.h"
-#include "stores/nontemporal.h"
+#include "stores/line_queue.h"
 
 ANYDML_ISA_BEGIN
 
@@ -19,8 +18,9 @@ class DeferredRows {
   DeferredRows& operator=(const DeferredRows&) = delete;
   ~DeferredRows() { send_all(); }
 
-  // The `rows` rows of `size` bytes at `from`, from_step apart, belong to where `to` is, to_step apart. Those
-  // of before leave first.
+  // Queues `rows` rows of `size` bytes, which are at `from`, from_step bytes apart, and belong to `to`,
+  // to_step bytes apart. Rows that were queued before are sent first. The buffer must stay as it is until
+  // then.
   void begin(const std::byte* from, int64_t from_step, std::byte* to, int64_t to_step, int64_t rows,
              int64_t size) {
     send_all();
@@ -33,26 +33,20 @@ class DeferredRows {
     begin_row();
   }
 
-  // Sends one line, if any.
+  // Sends one cache line, if any waits.
   ANYDML_INLINE void send_line() {
-    if (at_ < end_) {
-      stream_line(to_ + at_, from_ + at_);
-      at_ += kLine;
+    if (!row_.is_empty()) {
+      row_.send_line();
     } else if (rows_ > 0) {
       end_row();
     }
   }
 
  private:
-  // What does not fill a line is stored in the ordinary way.
   void begin_row() {
-    if (rows_ == 0) return;
-    at_ = std::min(to_next_line(to_), size_);
-    end_ = at_ + (size_ - at_) / kLine * kLine;
-    std::memcpy(to_, from_, static_cast<size_t>(at_));
+    if (rows_ > 0) row_.begin(from_, to_, size_);
   }
-  void end_row() {
-    std::memcpy(to_ + end_, from_ + end_, static_cast<size_t>(size_ - end_));
+  ANYDML_NOINLINE void end_row() {
     from_ += from_step_;
     to_ += to_step_;
     --rows_;
@@ -62,9 +56,8 @@ class DeferredRows {
     while (rows_ > 0) send_line();
   }
 
-  int64_t rows_ = 0;  // that have not left, of which the first has up to at_, of its whole lines up to end_
-  int64_t at_ = 0;
-  int64_t end_ = 0;
+  int64_t rows_ = 0;  // that are not sent yet, of which the first one's lines are in row_
+  LineQueue row_;
   int64_t size_ = 0;
   const std::byte* from_ = nullptr;
   int64_t from_step_ = 0;
