@@ -1,9 +1,9 @@
-// Runs every kernel on several threads, each plan from two callers at once, on every instruction set that the
-// machine has: for ThreadSanitizer to watch, and to show that all give the same bits. Prints a digest of each
-// output, so that another processor's run can be compared.
+// A stress test of the kernels' threads, and digests of their outputs: runs every kernel on several threads,
+// each plan from two callers at once, on every instruction set that the machine has. ThreadSanitizer watches
+// the runs, whose outputs have to have the same bits; the digests are compared with another processor's.
 //
-// Built without OpenMP, of whose runtime the sanitizer knows nothing: OMP_NUM_THREADS alone tells how many
-// threads.
+// It is built without OpenMP, whose runtime the sanitizer does not know, so that OMP_NUM_THREADS alone sets
+// the number of threads.
 #include <array>
 #include <bit>
 #include <cinttypes>
@@ -148,7 +148,7 @@ std::vector<Case> cases() {
       all.push_back(scan(name, type, {30, 300, 31}, 1, 1, 0));
       all.push_back(scan(name, type, {30, 1021, 3}, 1, 0, 0));
       all.push_back(scan(name, type, {90'001, 5}, 0, 1, 1));
-      all.push_back(scan(name, type, {500, 9001}, 0, 1, 0));  // around the caches
+      all.push_back(scan(name, type, {500, 9001}, 0, 1, 0));  // non-temporal stores
     }
   }
   all.push_back(join(DataType::kFloat32, {{300, 500}, {300, 300}}, {300, 800}, 1));
@@ -180,7 +180,7 @@ std::vector<Case> cases() {
     for (const int64_t opcode : {15, 21, 22, 24, 26, 27, 28, 29, 30, 31, 32})
       all.push_back(element_wise(type, {300, 1001}, 1, {spread, {opcode, 1, 1, 0.75, 1.25}}));
     all.push_back(element_wise(type, {300, 1001}, 2, {spread, {kMax, 2, 1}, {kRelu, 3, 3}}));
-    // Around the caches
+    // Non-temporal stores
     all.push_back(
         element_wise(type, {9'000'001}, 3, {{kMultiply, 0, 1}, {kAdd, 3, 2}, {kClip, 4, 4, -2, 2}}));
   }

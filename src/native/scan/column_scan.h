@@ -115,9 +115,8 @@ class ColumnScan {
     const int64_t size = width * kSize;
     if (kOutput != Output::kNone && buffer.is_non_temporal()) {
       if (range.out_step == size && size <= tuning::kMostPackedRow) {
-        using Streamed = StreamedColumns<T, Operation, kCarried>;
-        constexpr bool kExclusive = kOutput == Output::kExclusive;
-        if (Streamed::scan(range, width, kExclusive, accumulators, before, buffer)) return;
+        using Streamed = StreamedColumns<T, Operation, kOutput == Output::kExclusive, kCarried>;
+        if (Streamed::scan(range, width, accumulators, before, buffer)) return;
       } else if (size >= tuning::kStreamedRowFrom && is_aligned(range)) {
         return stream_rows<kCarried>(range, width, accumulators, before);
       }

@@ -1,4 +1,5 @@
-// Tiles of elements, copied from where they lie apart to where they lie side by side.
+// Transposition of square tiles of elements in registers, and packing of tiles whose elements are apart in
+// memory.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +17,7 @@ namespace {
 #if defined(__GNUC__)
 inline constexpr int64_t kSquareBytes = 16;
 
-// A row of as many squares side by side as a register holds, or of one.
+// Square tiles of 16 bytes by 16 bytes. A register holds a row of so many adjacent tiles.
 #if defined(ANYDML_ISA_AVX2) || defined(ANYDML_ISA_AVX512)
 inline constexpr int64_t kTilesAtOnce = 2;
 #else
@@ -26,7 +27,8 @@ inline constexpr int64_t kTilesAtOnce = 1;
 template <class Bits, int64_t kSquares = 1>
 using SquareRow __attribute__((vector_size(kSquares * kSquareBytes))) = Bits;
 
-// Which of the two rows' lanes comes to that place, where the lower halves of their squares are interleaved.
+// The lane, counted through two rows, that comes to a place when the lower halves of their tiles are
+// interleaved.
 constexpr int interleaved(int place, int lanes_of_square, int lanes) {
   const int lane = place % lanes_of_square;
   return place - lane + lane / 2 + lane % 2 * lanes;
@@ -54,14 +56,14 @@ ANYDML_INLINE void transpose(SquareRow<Bits, kSquares>* rows) {
       interleave_halves(rows[i], rows[i + kLanes / 2], next[2 * i], next[2 * i + 1],
                         std::make_index_sequence<kLanes * kSquares>{});
     }
-    // One by one, so that they stay in registers: copied as a whole they go through memory, stored by 16
-    // bytes and loaded by up to 64, for which processors wait.
+    // Copied one by one they stay in registers. Copied as a whole they would go through memory, by stores of
+    // 16 bytes and loads of up to 64, which wait for the stores.
 #pragma GCC unroll 16
     for (size_t i = 0; i < kLanes; ++i) rows[i] = next[i];
   }
 }
 
-// The part of a row that is in one square, and a row of several parts.
+// The part of a row that is in one tile, and a row made of parts.
 template <class One, class Row>
 ANYDML_INLINE One square_of(const Row& row, int64_t square) {
   if constexpr (sizeof(Row) == sizeof(One)) {
@@ -85,7 +87,7 @@ ANYDML_INLINE Row side_by_side(const One* squares) {
   }
 }
 
-// Row r of `to` from column r of `from`.
+// Copies column r of `from` to row r of `to`.
 template <class Bits>
 ANYDML_INLINE void gather_square(const std::byte* from, int64_t from_step, std::byte* to, int64_t to_step) {
   constexpr int64_t kLanes = kSquareBytes / sizeof(Bits);
@@ -96,18 +98,19 @@ ANYDML_INLINE void gather_square(const std::byte* from, int64_t from_step, std::
 }
 #endif
 
-// A matrix of elements in memory: where its first lies, and how far the next row and the next column are.
+// A matrix of elements in memory: the address of the first one, and the distances of rows and of columns in
+// bytes.
 struct Tile {
   const std::byte* first;
   int64_t row_step;
   int64_t column_step;
 };
 
-// Row r of the tile to to + r * to_step, its elements side by side. Where columns lie together in memory, it
-// is asked meanwhile for what they have `ahead` bytes later, unless that is 0.
+// Packs a tile: copies its row r to to + r * to_step. Where columns are contiguous in memory, what is `ahead`
+// bytes behind is prefetched, unless that is 0. It is compiled once for each size of elements.
 template <class Bits>
-inline void gather_tile(const Tile tile, int64_t rows, int64_t columns, std::byte* to, int64_t to_step,
-                        int64_t ahead = 0) {
+ANYDML_NOINLINE void gather_tile(const Tile tile, int64_t rows, int64_t columns, std::byte* to,
+                                 int64_t to_step, int64_t ahead = 0) {
   constexpr int64_t kSize = sizeof(Bits);
   if (tile.column_step == kSize) {
     for (int64_t r = 0; r < rows; ++r) {

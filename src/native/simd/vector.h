@@ -39,7 +39,7 @@ struct VectorOf {
 template <class T, int kLanes = kVectorBytes / static_cast<int>(sizeof(T))>
 using Vector = typename VectorOf<T, kLanes>::type;
 
-// Not load() and store(), which are compiled for the baseline: a vector crosses no such border.
+// These are not load() and store(), which are compiled for the baseline, and must not pass vectors.
 template <class V>
 inline V load_vector(const std::byte* from) {
   V v;
@@ -56,7 +56,7 @@ inline Vector<T> broadcast(T value) {
   return Vector<T>{} + value;
 }
 
-// Calls body with each index below kCount, which it knows when it is compiled.
+// Calls body with each index below kCount as a template argument.
 template <int kCount, class Body>
 ANYDML_INLINE void for_each_index(const Body& body) {
   [&]<int... kIndex>(std::integer_sequence<int, kIndex...>) {
@@ -64,7 +64,7 @@ ANYDML_INLINE void for_each_index(const Body& body) {
   }(std::make_integer_sequence<int, kCount>{});
 }
 
-// For each lane, the one that From says, counted through both vectors.
+// A shuffle: each lane of the result is the one of `a` and `b` end to end that From gives for its index.
 template <class V, class From>
 ANYDML_INLINE V shuffled(V a, V b, From) {
   return [&]<int... kLane>(std::integer_sequence<int, kLane...>) {
@@ -72,7 +72,7 @@ ANYDML_INLINE V shuffled(V a, V b, From) {
   }(std::make_integer_sequence<int, static_cast<int>(sizeof(V) / sizeof(a[0]))>{});
 }
 
-// The lanes of one, but for this one of another.
+// Takes one lane from `other`, and the rest from `lanes`.
 template <int kLane, class V>
 ANYDML_INLINE V with_lane(V lanes, V other) {
   return shuffled(lanes, other, [](int lane) {
@@ -80,7 +80,7 @@ ANYDML_INLINE V with_lane(V lanes, V other) {
   });
 }
 
-// Compilers convert between vectors of different sizes element by element; one instruction does it.
+// Conversions in one instruction: compilers convert between vectors of different sizes element by element.
 ANYDML_INLINE Vector<double> to_doubles(Vector<float, 4> v) {
 #if defined(ANYDML_ISA_AVX2) || defined(ANYDML_ISA_AVX512)
   return (Vector<double>)_mm256_cvtps_pd((__m128)v);
@@ -97,8 +97,9 @@ ANYDML_INLINE Vector<float, 4> to_singles(Vector<double> v) {
 }
 
 #if !defined(ANYDML_ISA_AVX2) && !defined(ANYDML_ISA_AVX512)
-// What half.h does, for several at once: without branches, every case is computed and one chosen. In 16
-// bytes, as compilers compare longer vectors element by element where there are no such registers.
+// The conversions of half.h for several elements: without branches, each case is computed and one is chosen.
+// They work on 16 bytes, as compilers compare longer vectors element by element where there are no such
+// registers.
 template <class T>
 struct Parts {
   Vector<T, 4> low;
@@ -125,7 +126,7 @@ ANYDML_INLINE Vector<uint32_t, 4> to_halves(Vector<float, 4> singles) {
   const auto rounded = (Ints)((value + 0xfff + (value >> kMantissaShift & 1)) >> kMantissaShift);
   const Ints normal = rounded < 0x7c00 ? rounded : Ints{} + 0x7c00;
   const Ints nan = 0x7e00 | (magnitude >> kMantissaShift & 0x3ff);
-  // Below 2^-14: how many times 2^-24, and what is left of one.
+  // Below 2^-14: the multiple of 2^-24, and the rest.
   const Ints is_small = magnitude < 0x38800000;
   const auto times = (Vector<float, 4>)(magnitude & is_small) * 0x1p24F;
   const Ints whole = __builtin_convertvector(times, Ints);
@@ -137,7 +138,7 @@ ANYDML_INLINE Vector<uint32_t, 4> to_halves(Vector<float, 4> singles) {
 }
 #endif
 
-// 16 bytes of elements of T as numbers, and back, each rounded.
+// Converts 16 bytes of elements of T to numbers, and back, each rounded.
 template <class T, class V, class Row>
 ANYDML_INLINE V widen_row(Row row) {
   if constexpr (std::is_same_v<T, Half>) {
@@ -172,7 +173,7 @@ ANYDML_INLINE Row narrow_row(V wide) {
   }
 }
 
-// A vector's worth of elements of T, as numbers of type Wide.
+// Loads as many elements of T as a vector has numbers of type Wide.
 template <class T, class Wide>
 ANYDML_INLINE Vector<Wide> load_wide(const std::byte* from) {
   constexpr int kLanes = kVectorBytes / sizeof(Wide);
@@ -191,7 +192,7 @@ ANYDML_INLINE Vector<Wide> load_wide(const std::byte* from) {
   }
 }
 
-// The other way round, each number rounded.
+// Stores them, each rounded.
 template <class T, class Wide>
 ANYDML_INLINE void store_wide(std::byte* to, Vector<Wide> wide) {
   if constexpr (std::is_same_v<T, Wide>) {
@@ -201,7 +202,7 @@ ANYDML_INLINE void store_wide(std::byte* to, Vector<Wide> wide) {
   }
 }
 
-// A vector of elements of T, from as many vectors of numbers as that takes.
+// Rounds as many vectors of numbers as give a vector of elements of T.
 template <class T, class Wide>
 ANYDML_INLINE Vector<uint16_t> narrow_vector(const Vector<Wide>* wide) {
   if constexpr (std::is_same_v<T, Wide>) {
@@ -214,7 +215,7 @@ ANYDML_INLINE Vector<uint16_t> narrow_vector(const Vector<Wide>* wide) {
   }
 }
 
-// The first kBytes of a vector alone, in two pieces that may overlap.
+// Stores the first kBytes of a vector, in two parts that may overlap.
 template <int64_t kBytes>
 ANYDML_INLINE void store_first(std::byte* to, Vector<uint16_t, 8> v) {
   if constexpr (kBytes < 4) {
@@ -234,7 +235,7 @@ ANYDML_INLINE void store_first(std::byte* to, Vector<uint16_t, 8> v) {
   }
 }
 
-// Around the caches, to an address that is aligned: half a vector,
+// A non-temporal store of half a vector to an aligned address,
 template <class T>
 ANYDML_INLINE void stream_half(std::byte* to, Vector<T, kVectorBytes / 2 / sizeof(T)> v) {
 #if defined(__SSE2__)
@@ -243,7 +244,7 @@ ANYDML_INLINE void stream_half(std::byte* to, Vector<T, kVectorBytes / 2 / sizeo
   store_vector(to, v);
 #endif
 }
-// and one as a whole.
+// and of a whole one.
 ANYDML_INLINE void stream_vector(std::byte* to, Vector<uint16_t> v) {
 #if defined(ANYDML_ISA_AVX2) || defined(ANYDML_ISA_AVX512)
   _mm256_stream_si256(reinterpret_cast<__m256i*>(to), (__m256i)v);
@@ -256,7 +257,7 @@ ANYDML_INLINE void stream_vector(std::byte* to, Vector<uint16_t> v) {
 
 #endif  // ANYDML_VECTORS
 
-// One element as a number of type Wide, and back.
+// Loads one element as a number of type Wide, and stores it.
 template <class T, class Wide>
 inline Wide widen(const std::byte* from) {
   if constexpr (std::is_same_v<T, Half>) {
