@@ -21,7 +21,7 @@ from harness import compiled, run
 
 POLICY = Path(__file__).parent.parent / "src" / "native" / "scan" / "policy.h"
 README = POLICY.parent / "README.md"
-NAMES = re.findall(r'ScanCandidate\{ScanAlgorithm::k\w+, "([\w ]+)"', POLICY.read_text())
+NAMES = re.findall(r'\{ScanAlgorithm::k\w+, "([\w ]+)"', POLICY.read_text())
 DTYPES = {"FLOAT32": np.float32, "FLOAT16": np.float16, "INT32": np.int32, "UINT64": np.uint64}
 ALL = tuple(DTYPES)
 FLOATS = ALL[:2]

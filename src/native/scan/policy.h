@@ -8,13 +8,12 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <cstdlib>
-#include <stdexcept>
 #include <string>
 #include <utility>
 
+#include "core/candidates.h"
 #include "core/layout.h"
 #include "platform/isa.h"
 #include "platform/parallel.h"
@@ -42,20 +41,20 @@ enum class ScanAlgorithm {
 
 struct ScanPolicy {
   ScanAlgorithm algorithm;
-  const char* name;
-  bool packs_input;   // copies tiles of the input into the order of the output first
-  bool non_temporal;  // writes by non-temporal stores, where rows are long enough or packed
-  int64_t tile;       // the elements of a block of a row, or the rows of a block of columns
-  bool parallel;      // on several threads, if there are
-  std::string declined;
+  std::string name;
+  bool packs_input;      // copies tiles of the input into the order of the output first
+  bool non_temporal;     // writes by non-temporal stores, where rows are long enough or packed
+  int64_t tile;          // the elements of a block of a row, or the rows of a block of columns
+  bool parallel;         // on several threads, if there are
+  std::string declined;  // which candidates declined, and why
 
   // What explain() prints.
   std::string text() const {
-    return std::string(name) + (packs_input ? ", packed input" : "") +
+    return name + (packs_input ? ", packed input" : "") +
            (non_temporal ? ", non-temporal stores" : ", cached stores") + ", tiles of " +
-           std::to_string(tile) + (parallel ? ", parallel" : ", one thread, below ") +
-           (parallel ? "" : std::to_string(kParallelFrom >> 10) + " KiB") +
-           (declined.empty() ? "" : "; declined: " + declined);
+           std::to_string(tile) +
+           (parallel ? ", parallel" : ", one thread, below " + std::to_string(kParallelFrom >> 10) + " KiB") +
+           declined;
   }
 };
 
@@ -108,78 +107,70 @@ inline int64_t rows_of_block(const ScanProblem& problem) {
   return std::min(problem.size(), tuning::kColumnBlockBytes / (columns * problem.element_size));
 }
 
-struct ScanCandidate {
-  ScanAlgorithm algorithm;
-  const char* name;
-  // Why it does not serve the problem; null where it does.
-  const char* (*declines)(const ScanProblem&);
-};
-
 // In the order of preference. Each candidate may rely on the ones before it having declined.
-inline constexpr std::array kScanCandidates = {
+inline const Candidate<ScanAlgorithm, ScanProblem> kScanCandidates[] = {
 #if defined(ANYDML_VECTORS)
-    ScanCandidate{ScanAlgorithm::kTransposedRows, "transposed rows",
-                  [](const ScanProblem& p) -> const char* {
-                    if (!p.has_rows()) return "the output's elements are not contiguous along the axis";
-                    if (!p.packs_rows()) return "the input's elements are contiguous along the axis";
-                    return p.nearest_lines() < kRowsPerGroup ? "too few lines for a tile" : nullptr;
-                  }},
-    ScanCandidate{ScanAlgorithm::kShortRows, "short rows",
-                  [](const ScanProblem& p) -> const char* {
-                    if (!p.has_rows()) return "the output's elements are not contiguous along the axis";
-                    return p.size() >= tuning::kVectorRowsFrom ? "rows are long enough for vectors" : nullptr;
-                  }},
-    ScanCandidate{ScanAlgorithm::kVectorRows, "vector rows",
-                  [](const ScanProblem& p) -> const char* {
-                    if (!p.has_rows()) return "the output's elements are not contiguous along the axis";
-                    if (p.packs_rows()) return "the input's elements are not contiguous along the axis";
-                    return p.size() > tuning::kBlock ? "rows are longer than a block" : nullptr;
-                  }},
-    ScanCandidate{ScanAlgorithm::kChainedRows, "chained rows",
-                  [](const ScanProblem& p) -> const char* {
-                    if (!p.has_rows()) return "the output's elements are not contiguous along the axis";
-                    if (p.size() <= tuning::kChainedFrom) return "rows are too short to be shared by threads";
-                    return p.lines() >= tuning::kChainedRowsBelow ? "enough rows for all threads" : nullptr;
-                  }},
-    ScanCandidate{ScanAlgorithm::kBlockedRows, "blocked rows",
-                  [](const ScanProblem& p) -> const char* {
-                    return p.has_rows() ? nullptr : "the output's elements are not contiguous along the axis";
-                  }},
-    ScanCandidate{ScanAlgorithm::kPackedColumns, "packed columns",
-                  [](const ScanProblem& p) -> const char* {
-                    if (!p.has_columns()) return "the output's lines are not adjacent";
-                    if (!p.is_float) return "columns are of integers";
-                    const int64_t columns = p.inner().size;
-                    if (columns >= narrow_columns(true, p.accumulator_size)) return "columns fill a vector";
-                    const Loop axis = p.geometry.axis;
-                    const bool packed = axis.in == axis.out && std::abs(axis.out) == columns * p.element_size;
-                    return packed && !p.packs_columns() ? nullptr : "rows are not packed";
-                  }},
-    ScanCandidate{ScanAlgorithm::kNarrowColumns, "narrow columns",
-                  [](const ScanProblem& p) -> const char* {
-                    if (!p.has_columns()) return "the output's lines are not adjacent";
-                    const bool fills = p.inner().size >= narrow_columns(p.is_float, p.accumulator_size);
-                    return fills ? "too many columns" : nullptr;
-                  }},
-    ScanCandidate{ScanAlgorithm::kRegisterColumns, "register columns",
-                  [](const ScanProblem& p) -> const char* {
-                    if (!p.has_columns()) return "the output's lines are not adjacent";
-                    const int64_t most = tuning::kRegisterVectors * kVectorBytes / p.accumulator_size;
-                    return p.inner().size > most ? "accumulators do not fit the registers" : nullptr;
-                  }},
-    ScanCandidate{ScanAlgorithm::kColumnStrip, "column strip",
-                  [](const ScanProblem& p) -> const char* {
-                    if (!p.has_columns()) return "the output's lines are not adjacent";
-                    const bool fits = p.inner().size <= most_blocked_columns(p.element_size);
-                    return fits ? nullptr : "too many columns for one strip";
-                  }},
-    ScanCandidate{ScanAlgorithm::kColumnStrips, "column strips",
-                  [](const ScanProblem& p) -> const char* {
-                    return p.has_columns() ? nullptr : "the output's lines are not adjacent";
-                  }},
+    {ScanAlgorithm::kTransposedRows, "transposed rows",
+     [](const ScanProblem& p) -> std::string {
+       if (!p.has_rows()) return "the output's elements are not contiguous along the axis";
+       if (!p.packs_rows()) return "the input's elements are contiguous along the axis";
+       return p.nearest_lines() < kRowsPerGroup ? "too few lines for a tile" : "";
+     }},
+    {ScanAlgorithm::kShortRows, "short rows",
+     [](const ScanProblem& p) -> std::string {
+       if (!p.has_rows()) return "the output's elements are not contiguous along the axis";
+       return p.size() >= tuning::kVectorRowsFrom ? "rows are long enough for vectors" : "";
+     }},
+    {ScanAlgorithm::kVectorRows, "vector rows",
+     [](const ScanProblem& p) -> std::string {
+       if (!p.has_rows()) return "the output's elements are not contiguous along the axis";
+       if (p.packs_rows()) return "the input's elements are not contiguous along the axis";
+       return p.size() > tuning::kBlock ? "rows are longer than a block" : "";
+     }},
+    {ScanAlgorithm::kChainedRows, "chained rows",
+     [](const ScanProblem& p) -> std::string {
+       if (!p.has_rows()) return "the output's elements are not contiguous along the axis";
+       if (p.size() <= tuning::kChainedFrom) return "rows are too short to be shared by threads";
+       return p.lines() >= tuning::kChainedRowsBelow ? "enough rows for all threads" : "";
+     }},
+    {ScanAlgorithm::kBlockedRows, "blocked rows",
+     [](const ScanProblem& p) -> std::string {
+       return p.has_rows() ? "" : "the output's elements are not contiguous along the axis";
+     }},
+    {ScanAlgorithm::kPackedColumns, "packed columns",
+     [](const ScanProblem& p) -> std::string {
+       if (!p.has_columns()) return "the output's lines are not adjacent";
+       if (!p.is_float) return "columns are of integers";
+       const int64_t columns = p.inner().size;
+       if (columns >= narrow_columns(true, p.accumulator_size)) return "columns fill a vector";
+       const Loop axis = p.geometry.axis;
+       const bool packed = axis.in == axis.out && std::abs(axis.out) == columns * p.element_size;
+       return packed && !p.packs_columns() ? "" : "rows are not packed";
+     }},
+    {ScanAlgorithm::kNarrowColumns, "narrow columns",
+     [](const ScanProblem& p) -> std::string {
+       if (!p.has_columns()) return "the output's lines are not adjacent";
+       const bool fills = p.inner().size >= narrow_columns(p.is_float, p.accumulator_size);
+       return fills ? "too many columns" : "";
+     }},
+    {ScanAlgorithm::kRegisterColumns, "register columns",
+     [](const ScanProblem& p) -> std::string {
+       if (!p.has_columns()) return "the output's lines are not adjacent";
+       const int64_t most = tuning::kRegisterVectors * kVectorBytes / p.accumulator_size;
+       return p.inner().size > most ? "accumulators do not fit the registers" : "";
+     }},
+    {ScanAlgorithm::kColumnStrip, "column strip",
+     [](const ScanProblem& p) -> std::string {
+       if (!p.has_columns()) return "the output's lines are not adjacent";
+       const bool fits = p.inner().size <= most_blocked_columns(p.element_size);
+       return fits ? "" : "too many columns for one strip";
+     }},
+    {ScanAlgorithm::kColumnStrips, "column strips",
+     [](const ScanProblem& p) -> std::string {
+       return p.has_columns() ? "" : "the output's lines are not adjacent";
+     }},
 #endif
-    ScanCandidate{ScanAlgorithm::kStrided, "strided",
-                  [](const ScanProblem&) -> const char* { return nullptr; }},
+    {ScanAlgorithm::kStrided, "strided", [](const ScanProblem&) -> std::string { return ""; }},
 };
 
 inline bool is_by_rows(ScanAlgorithm algorithm) { return algorithm <= ScanAlgorithm::kBlockedRows; }
@@ -188,26 +179,19 @@ inline bool is_by_columns(ScanAlgorithm algorithm) {
 }
 
 inline ScanPolicy choose_policy(const ScanProblem& problem) {
-  std::string declined;
-  for (const ScanCandidate& candidate : kScanCandidates) {
-    if (const char* const reason = candidate.declines(problem)) {
-      declined += (declined.empty() ? "" : ", ") + std::string(candidate.name) + " (" + reason + ")";
-      continue;
-    }
-    const bool rows = is_by_rows(candidate.algorithm);
-    const bool columns = is_by_columns(candidate.algorithm);
-    const int64_t row_tile = std::min(problem.size(), tuning::kBlock);
-    return {candidate.algorithm,
-            candidate.name,
-            rows ? problem.packs_rows() : columns && problem.packs_columns(),
-            !kCompact && (rows || columns) && problem.bytes() >= kStreamFrom,
-            rows      ? row_tile
-            : columns ? rows_of_block(problem)
-                      : problem.size(),
-            2 * problem.bytes() >= kParallelFrom,
-            std::move(declined)};
-  }
-  throw std::logic_error("the last candidate serves every scan");
+  Choice<ScanAlgorithm> choice = choose(kScanCandidates, problem);
+  const bool rows = is_by_rows(choice.algorithm);
+  const bool columns = is_by_columns(choice.algorithm);
+  const int64_t row_tile = std::min(problem.size(), tuning::kBlock);
+  return {choice.algorithm,
+          std::move(choice.name),
+          rows ? problem.packs_rows() : columns && problem.packs_columns(),
+          !kCompact && (rows || columns) && problem.bytes() >= kStreamFrom,
+          rows      ? row_tile
+          : columns ? rows_of_block(problem)
+                    : problem.size(),
+          2 * problem.bytes() >= kParallelFrom,
+          std::move(choice.declined)};
 }
 
 ANYDML_ISA_END
