@@ -132,9 +132,7 @@ def test_each_candidate_before_it_says_why_it_declined() -> None:
 
 
 @pytest.mark.parametrize("instruction_set", _native.build_info()["instruction_sets"])
-def test_every_instruction_set_has_the_same_policies(
-    instruction_set: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_every_instruction_set_has_the_same_policies(instruction_set: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ANYDML_CPU", instruction_set)
     for case in CASES:
         assert policy_of(desc_of("sum", case[5][0], case, False, False)) == case[0]

@@ -14,6 +14,7 @@
 #include "platform/isa.h"
 #include "scan/accumulator.h"
 #include "scan/row_range.h"
+#include "scan/tuning.h"
 #include "simd/unaligned.h"
 #include "simd/vector.h"
 #include "stores/nontemporal.h"
@@ -120,7 +121,9 @@ class NarrowColumns {
   // Scans packed outputs in batches of rows, so that the stage is asked once for all of them.
   void scan_all(const RowRange& range, StagedWriter& stage) {
     const bool packed = range.out_step == kRow;
-    const int64_t batch = packed ? StagedWriter::kMost / 4 / kRow / kRowUnroll * kRowUnroll : range.rows;
+    const int64_t batch =
+        packed ? StagedWriter::kMost / tuning::kNarrowBatchDivisor / kRow / kRowUnroll * kRowUnroll
+               : range.rows;
     for (int64_t start = 0; start < range.rows; start += batch) {
       RowRange some = range.part(start, std::min(start + batch, range.rows));
       if (kOutput != Output::kNone && packed) some.out = stage.reserve(some.out, some.rows * kRow);
