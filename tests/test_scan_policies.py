@@ -14,6 +14,7 @@ import pytest
 from anydml import (
     DML_CUMULATIVE_PRODUCT_OPERATOR_DESC,
     DML_CUMULATIVE_SUMMATION_OPERATOR_DESC,
+    AxisDirection,
     _native,
 )
 from cases import tensor
@@ -65,7 +66,7 @@ def desc_of(operation: str, data_type: str, case: Any, reverse: bool, exclusive:
         "InputTensor": tensor(sizes, data_type, in_strides),
         "OutputTensor": tensor(sizes, data_type, out_strides),
         "Axis": axis,
-        "AxisDirection": int(reverse),
+        "AxisDirection": AxisDirection.DECREASING if reverse else AxisDirection.INCREASING,
     }
     if operation == "sum":
         return DML_CUMULATIVE_SUMMATION_OPERATOR_DESC(**members, HasExclusiveSum=exclusive)
@@ -83,9 +84,9 @@ def values(operation: str, dtype: type, sizes: tuple[int, ...], axis: int) -> tu
     """Elements whose sums or products any order of combining finds exactly, and these, inclusive."""
     rng = np.random.default_rng(5)
     if operation == "product":
-        x = rng.choice([-1, 1] if np.dtype(dtype).kind != "u" else [1, 3], sizes).astype(dtype)
+        x: np.ndarray = rng.choice([-1, 1] if np.dtype(dtype).kind != "u" else [1, 3], sizes).astype(dtype)
         return x, np.multiply.accumulate(x, axis, dtype=dtype)
-    sums = rng.integers(0, 50, sizes)
+    sums: np.ndarray = rng.integers(0, 50, sizes)
     x = np.diff(sums, axis=axis, prepend=0).astype(dtype)
     return x, sums.astype(dtype)
 

@@ -149,6 +149,7 @@ std::vector<Case> cases() {
       all.push_back(scan(name, type, {30, 1021, 3}, 1, 0, 0));
       all.push_back(scan(name, type, {90'001, 5}, 0, 1, 1));
       all.push_back(scan(name, type, {500, 9001}, 0, 1, 0));  // non-temporal stores
+      all.push_back(scan(name, type, {500, 560, 31}, 1, 0, 1));  // the same, of packed columns
     }
   }
   all.push_back(join(DataType::kFloat32, {{300, 500}, {300, 300}}, {300, 800}, 1));
