@@ -418,6 +418,15 @@ def test_conjugated_tensors_are_copied_as_they_read() -> None:
     assert anydml.identity(x).tolist() == [1 - 2j, 3 + 1j]
 
 
+@pytest.mark.parametrize("dtype", ["complex64", "bfloat16"])
+def test_gradients_are_not_lost_by_bytes(dtype: str) -> None:
+    torch = pytest.importorskip("torch")
+    x = torch.ones(3, dtype=getattr(torch, dtype), requires_grad=True)
+    refused("(A1)", lambda: anydml.identity(x), "Use .detach()")
+    with torch.no_grad():
+        assert torch.equal(anydml.identity(x), x)
+
+
 def test_lists_of_truth_values_are_copied() -> None:
     assert_same(anydml.join([[True], [False]]), np.array([True, False]))
 

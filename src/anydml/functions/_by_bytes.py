@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..core.errors import kind_of, refuse
-from ..core.interop import as_operand
+from ..core.interop import as_operand, without_gradients
 
 _SIZES = {"bool": 1, "bfloat16": 2, "complex32": 4, "complex64": 8, "complex128": 16}
 """Bytes of an element, by what all libraries call it."""
@@ -30,14 +30,14 @@ def by_bytes(name: str, values: Sequence[Any], out: Any, copy: Callable[[list[An
         copy: the operator, given the same elements, and out, as unsigned integers.
 
     Returns:
-        What `copy` returned, as the elements that they are; None where the operator has their data type, or where they
-        are not of one type.
+        What `copy` returned, as the elements that they are; None where the operator has their data type, where they
+        are not of one type, or take part in automatic differentiation, which is refused elsewhere.
     """
     elements = _element(values[0])
     if not elements:
         return None
     arrays = [_array(name, value) for value in values]
-    if {_element(array) for array in arrays} != {elements}:
+    if {_element(array) for array in arrays} != {elements} or any(map(_differentiates, arrays)):
         return None
     for each in out if isinstance(out, (list, tuple)) else [out]:
         if each is not None and _element(each) != elements:
@@ -69,12 +69,11 @@ def _element(value: Any) -> str:
 
 
 def _array(name: str, value: Any) -> Any:
-    """What can be looked at as other elements: no lazily conjugated tensor, and none that takes part in automatic
-    differentiation, which is refused as it is."""
+    """What can be looked at as other elements: no lazily conjugated tensor."""
     if isinstance(value, (list, tuple, np.generic)):
         return np.array(value)
-    value = as_operand(name, "x", value)
-    return value.resolve_conj() if hasattr(value, "resolve_conj") and not _differentiates(value) else value
+    value = without_gradients(as_operand(name, "x", value))
+    return value.resolve_conj() if hasattr(value, "resolve_conj") else value
 
 
 def _differentiates(value: Any) -> bool:

@@ -7,6 +7,7 @@ attribute ``__anydml_adapter__(operand, name, out, device)`` makes one. All else
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
@@ -82,6 +83,7 @@ def are_arrays(values: Iterable[Any]) -> bool:
     return not any(hasattr(type(value), "__anydml_adapter__") for value in values)
 
 
+@cache
 def argument_label(label: str) -> str:
     """A function's argument for a tensor's label: ``arrays[1]`` for InputTensors[1]."""
     member, bracket, rest = label.partition("[")

@@ -7,6 +7,7 @@ dimensions likewise.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -112,8 +113,9 @@ def _row(found: OperatorSpec, members: Mapping[str, Any], member: str) -> Suppor
     return table.newest[member]
 
 
-def _dtypes(row: SupportRow) -> list[np.dtype[Any]]:
-    return [dtype for dtype, data_type in DATA_TYPES.items() if data_type in row.data_types]
+@cache
+def _dtypes(row: SupportRow) -> tuple[np.dtype[Any], ...]:
+    return tuple(dtype for dtype, data_type in DATA_TYPES.items() if data_type in row.data_types)
 
 
 def _shares_type(found: OperatorSpec, member: str) -> bool:

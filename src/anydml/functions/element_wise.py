@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from numpy import ndarray
+
 from ..core.tensor_desc import DML_SCALE_BIAS, plain, single
 from ..device import Device
 from ..operators.schema import OperatorDesc
@@ -44,7 +46,7 @@ def identity(
     if others:
         refuse_unknown(identity, "ELEMENT_WISE_IDENTITY", others)
     name = "ELEMENT_WISE_IDENTITY"
-    if scale_bias is None:
+    if scale_bias is None and not (type(x) is ndarray and x.dtype.kind in "fiu"):
         copied = by_bytes(name, [x], out, lambda values, out: identity(values[0], out=out, device=device))
         if copied is not None:
             return copied
