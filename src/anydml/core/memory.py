@@ -118,7 +118,8 @@ def result_array(
     rules (A1) to (A4) and (A7)."""
     if out is None:
         try:
-            if len(shape) == getattr(model, "ndim", 0) and is_channels_last(model):
+            is_tensor = model is not None and type(model) is not np.ndarray
+            if is_tensor and len(shape) == getattr(model, "ndim", 0) and is_channels_last(model):
                 return _with_channels_last(memory, shape, dtype)
             return memory.empty(shape, dtype)
         except (MemoryError, ValueError) as problem:

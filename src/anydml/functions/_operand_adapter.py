@@ -152,7 +152,7 @@ class ArrayAdapter:
             result_array(self.memory, self.name, place, dtype, shape[lent:], like)
             for place, (dtype, shape) in zip(out, described.results, strict=True)
         ]
-        written = [self.spread(result, (1,) * lent + result.shape) for result in results]
+        written = [self.spread(result, (1,) * lent + result.shape) for result in results] if lent else results
         run(described, list(operands.values()), written, self.device)
         # What has no operand to be like is the device's own.
         sides = zip(out, results, strict=True)

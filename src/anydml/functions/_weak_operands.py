@@ -50,6 +50,8 @@ def take_all(
             weak[label] = side.memory.import_array(found.name, where, value)
         else:
             taken[label] = side.take(where, value)
+    if not weak and not numbers:
+        return taken
     typed = [side.dtype(operand) for operand in taken.values() if operand is not None]
     typed = typed or [array.dtype for label, array in weak.items() if not is_list(given[label])]
     typed = typed or [_FLOAT32] * any(array.dtype == _FLOAT32 for array in weak.values())
