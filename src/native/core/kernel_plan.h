@@ -57,10 +57,10 @@ class Plan {
 
   // A plan that does the same and reads no more those inputs whose values are known now, from which it has
   // prepared what takes time; the others are null. Null where nothing is gained.
-  virtual std::unique_ptr<Plan> prepared(const void* const* /*inputs*/) const { return nullptr; }
-  virtual int64_t prepared_bytes() const { return 0; }
-  // Whether there are inputs that `prepared` is for.
-  virtual bool prepares() const { return false; }
+  virtual std::unique_ptr<Plan> prepack(const void* const* /*inputs*/) const { return nullptr; }
+  virtual int64_t prepack_bytes() const { return 0; }
+  // Whether there are inputs that `prepack` is for.
+  virtual bool has_prepack() const { return false; }
 
   const std::string& description() const { return description_; }
 

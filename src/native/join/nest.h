@@ -38,8 +38,9 @@ class NestJoin final : public Plan {
     auto* const out = static_cast<std::byte*>(outputs[0]);
     const int64_t count = pieces_.back().end;
     const int threads = threads_for(2 * count * element_size_);
-    const int64_t step = (count + threads - 1) / threads;
-    parallel_for(threads, threads, [&](int64_t part) {
+    const int64_t calls = calls_for(2 * count * element_size_, threads);
+    const int64_t step = (count + calls - 1) / calls;
+    parallel_for(calls, threads, [&](int64_t part) {
       copy_range(inputs, out, std::min(part * step, count), std::min((part + 1) * step, count));
     });
   }

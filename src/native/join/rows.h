@@ -53,11 +53,12 @@ class RowJoin final : public Plan {
       blocks = memory.get() + (kBlockInPage - address) % kPage;
     }
     const auto places = std::make_unique_for_overwrite<InputRows[]>(static_cast<size_t>(threads) * pieces);
-    parallel_for(threads, threads, [&](int64_t part) {
-      const Job job{inputs, out, blocks == nullptr ? nullptr : blocks + part * block_step,
-                    places.get() + static_cast<size_t>(part) * pieces};
-      const int64_t begin = start_of(part, threads, out);
-      const int64_t end = start_of(part + 1, threads, out);
+    const int64_t calls = calls_for(2 * rows_.bytes(), threads);
+    parallel_for(calls, threads, [&](int64_t part, int worker) {
+      const Job job{inputs, out, blocks == nullptr ? nullptr : blocks + worker * block_step,
+                    places.get() + static_cast<size_t>(worker) * pieces};
+      const int64_t begin = start_of(part, calls, out);
+      const int64_t end = start_of(part + 1, calls, out);
       if (policy_.algorithm == JoinAlgorithm::kAppend) {
         append(job, begin, end);
       } else if (policy_.algorithm == JoinAlgorithm::kTile) {

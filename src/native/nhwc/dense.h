@@ -94,15 +94,15 @@ class DenseConvolution final : public Plan {
     });
   }
 
-  bool prepares() const override { return true; }
-  std::unique_ptr<Plan> prepared(const void* const* inputs) const override {
+  bool has_prepack() const override { return true; }
+  std::unique_ptr<Plan> prepack(const void* const* inputs) const override {
     if (inputs[1] == nullptr || (shape_.has_bias && inputs[2] == nullptr)) return nullptr;
     auto plan = std::make_unique<DenseConvolution>(shape_, description());
     plan->known_ = packed(inputs);
     return plan;
   }
 
-  int64_t prepared_bytes() const override {
+  int64_t prepack_bytes() const override {
     return known_ ? static_cast<int64_t>(known_->filter.size() + known_->bias.size()) * kItem : 0;
   }
 

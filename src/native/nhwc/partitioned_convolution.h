@@ -78,19 +78,19 @@ class PartitionedConvolution final : public Plan {
     }
   }
 
-  bool prepares() const override { return true; }
-  std::unique_ptr<Plan> prepared(const void* const* inputs) const override {
+  bool has_prepack() const override { return true; }
+  std::unique_ptr<Plan> prepack(const void* const* inputs) const override {
     std::vector<Part> known = parts_;
     for (Part& part : known) {
-      part.plan = part.plan->prepared(Addresses(part, inputs).inputs);
+      part.plan = part.plan->prepack(Addresses(part, inputs).inputs);
       if (part.plan == nullptr) return nullptr;
     }
     return std::make_unique<PartitionedConvolution>(std::move(known), description());
   }
 
-  int64_t prepared_bytes() const override {
+  int64_t prepack_bytes() const override {
     int64_t bytes = 0;
-    for (const Part& part : parts_) bytes += part.plan->prepared_bytes();
+    for (const Part& part : parts_) bytes += part.plan->prepack_bytes();
     return bytes;
   }
 

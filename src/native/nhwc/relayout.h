@@ -157,12 +157,12 @@ class RelayoutPlan final : public Plan {
     if (after_) after_->run(output.get(), static_cast<std::byte*>(outputs[0]));
   }
 
-  bool prepares() const override { return inner_->prepares(); }
-  std::unique_ptr<Plan> prepared(const void* const* inputs) const override {
-    std::shared_ptr<const Plan> known = inner_->prepared(inputs);
+  bool has_prepack() const override { return inner_->has_prepack(); }
+  std::unique_ptr<Plan> prepack(const void* const* inputs) const override {
+    std::shared_ptr<const Plan> known = inner_->prepack(inputs);
     return known ? std::make_unique<RelayoutPlan>(std::move(known), inputs_, input_, output_) : nullptr;
   }
-  int64_t prepared_bytes() const override { return inner_->prepared_bytes(); }
+  int64_t prepack_bytes() const override { return inner_->prepack_bytes(); }
 
  private:
   static std::unique_ptr<std::byte[]> room_for(const Layout& layout) {

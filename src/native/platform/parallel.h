@@ -11,12 +11,18 @@ namespace anydml {
 // takes to start them.
 inline constexpr int64_t kParallelFrom = 512 << 10;
 
-// The number of threads to use for that many bytes, read and written: one below kParallelFrom.
+// The number of threads to use for that many bytes, read and written: one below kParallelFrom, and not more
+// than have enough to do to be worth waking.
 int threads_for(int64_t bytes);
+
+// Into how many calls a loop over so many bytes is divided among threads: more than there are threads where
+// there is much to do, so that threads which get less of their processors hold up nobody, and a cancellation
+// is heard soon.
+int64_t calls_for(int64_t bytes, int threads);
 
 // Calls body(context, i, worker) for every i below `count` on at most `threads` threads, whose numbers are
 // the workers; returns when all calls are done. The calls come in any order, so that no result may depend on
-// it.
+// it. A cancellation leaves calls out.
 void parallel_for(int64_t count, int threads, void (*body)(const void* context, int64_t i, int worker),
                   const void* context);
 
@@ -34,6 +40,15 @@ void parallel_for(int64_t count, int threads, const Body& body) {
       },
       &body);
 }
+
+// Cancellation. A loop's caller asks `wants_to_stop` now and then while the loop runs; when it says yes, no
+// more calls begin, and those that run may ask is_cancelled() to end early. What is computed is then
+// undefined. Null asks nobody.
+void set_cancellation(bool (*wants_to_stop)());
+bool is_cancelled();
+
+// Whether a loop that this thread called was cancelled since it was last asked.
+bool take_cancellation();
 
 // The begin of a part of `count` items, which are divided among `parts` as evenly as possible. A part ends
 // where the next one begins.

@@ -93,7 +93,10 @@ class ElementPlan final : public Plan {
       Worker worker(*this, from, to, non_temporal);
       for (int64_t part = task; part < parts; part = next++) {
         const int64_t end = share_begin(part + 1, parts, tiles_.count());
-        for (int64_t i = share_begin(part, parts, tiles_.count()); i < end; ++i) worker.run(tiles_.at(i));
+        for (int64_t i = share_begin(part, parts, tiles_.count()); i < end; ++i) {
+          worker.run(tiles_.at(i));
+          if (is_cancelled()) return;
+        }
       }
     });
   }

@@ -14,6 +14,7 @@
 
 #include "core/kernel_plan.h"
 #include "core/layout.h"
+#include "platform/parallel.h"
 #include "python/tensor_slots.h"
 
 namespace anydml {
@@ -183,26 +184,32 @@ class BoundPlan {
       const nanobind::gil_scoped_release release;
       plan_->run(inputs, outputs);
     }
+    raise_if_cancelled();
   }
 
   void run(nanobind::sequence inputs, nanobind::sequence outputs) const {
     const Views in(inputs, inputs_, PyBUF_STRIDED_RO, "inputs");
     const Views out(outputs, outputs_, PyBUF_STRIDED, "outputs");
-    const nanobind::gil_scoped_release release;
-    plan_->run(in.pointers(), out.pointers());
+    run_at(in.pointers(), out.pointers());
   }
   const std::string& description() const { return description_; }
 
-  bool prepares() const { return plan_->prepares(); }
+  bool prepares() const { return plan_->has_prepack(); }
   std::unique_ptr<BoundPlan> prepare(nanobind::sequence inputs) const {
     const Views known(inputs, inputs_, PyBUF_STRIDED_RO, "inputs", true);
-    std::unique_ptr<Plan> plan = plan_->prepared(known.pointers());
+    std::unique_ptr<Plan> plan = plan_->prepack(known.pointers());
+    raise_if_cancelled();
     if (plan == nullptr) return nullptr;
     return std::make_unique<BoundPlan>(std::move(plan), description_, inputs_, outputs_);
   }
-  int64_t prepared_bytes() const { return plan_->prepared_bytes(); }
+  int64_t prepared_bytes() const { return plan_->prepack_bytes(); }
 
  private:
+  // What a signal handler raised, such as KeyboardInterrupt, which has cancelled the work.
+  static void raise_if_cancelled() {
+    if (take_cancellation()) nanobind::raise_python_error();
+  }
+
   // Below this the interpreter's lock is held for less time than it takes to give it away.
   static constexpr double kWorthReleasing = 8 << 10;
 

@@ -122,6 +122,11 @@ NB_MODULE(_native, m) {
   using namespace nb::literals;
   // What the functions have compiled lives as long as the interpreter, which nanobind would call a leak.
   nb::set_leak_warnings(false);
+  anydml::set_cancellation([] {
+    // Only Python's main thread runs signal handlers; of what they raise run_at() tells.
+    const nb::gil_scoped_acquire acquire;
+    return PyErr_CheckSignals() != 0;
+  });
   m.doc() = "The kernels of the CPU engine. Requests must have been validated.";
   anydml::array_type = nb::object(nb::module_::import_("numpy").attr("ndarray")).release().ptr();
 

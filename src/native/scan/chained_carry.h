@@ -101,7 +101,7 @@ void chained_scan(int64_t chunks, int threads, const Accumulator& identity, cons
   CarryChain<Accumulator, Totals> chain(chunks, threads * kMaxReducedAhead, identity);
   parallel_for(threads, threads, [&](int64_t) {
     typename CarryChain<Accumulator, Totals>::Turn taken[kMaxReducedAhead];
-    while (chain.take(taken[0])) {
+    while (!is_cancelled() && chain.take(taken[0])) {
       if (taken[0].is_known) {
         scan(taken[0].chunk, taken[0].before, nullptr);
         chain.publish_prefix(taken[0].before, advance);
@@ -114,7 +114,10 @@ void chained_scan(int64_t chunks, int threads, const Accumulator& identity, cons
         ++count;
       } while (count < kMaxReducedAhead && !taken[0].is_known && chain.take(taken[count]));
       for (auto* turn = taken; turn != taken + count; ++turn) {
-        while (!turn->is_known.load(std::memory_order_acquire)) std::this_thread::yield();
+        while (!turn->is_known.load(std::memory_order_acquire)) {
+          if (is_cancelled()) return;
+          std::this_thread::yield();
+        }
         scan(turn->chunk, turn->before, &turn->totals);
       }
     }

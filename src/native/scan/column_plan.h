@@ -56,7 +56,7 @@ class ColumnPlan final : public Plan {
     // So is the last one where few columns are left, which a narrow strip would combine in another order.
     const int64_t least = Kernels::kNarrow;
     const int64_t strips = std::max<int64_t>(1, (columns_.size - alignment_peel - least + width) / width);
-    const int64_t tasks = std::min<int64_t>(threads, planes * strips);
+    const int64_t tasks = std::min(calls_for(2 * bytes_, threads), planes * strips);
     parallel_for(tasks, threads, [&](int64_t task) {
       ColumnOutputs outputs(policy_.non_temporal);
       int64_t begin = share_begin(task, tasks, planes * strips);

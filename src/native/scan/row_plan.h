@@ -56,7 +56,7 @@ class RowPlan final : public Plan {
       });
       return;
     }
-    const int64_t tasks = std::min<int64_t>(threads, rows);
+    const int64_t tasks = std::min(calls_for(2 * bytes_, threads), rows);
     parallel_for(tasks, threads, [&](int64_t task) {
       StagedWriter stage(policy_.non_temporal);
       RealigningBuffer buffer(policy_.non_temporal, down_);
@@ -177,6 +177,7 @@ class RowPlan final : public Plan {
     for (int64_t r = 0; r < count; ++r) {
       State carry = Kernels::identity();
       for (int64_t i = 0; i < geometry_.axis.size; i += kBlock) {
+        if (i % (64 * kBlock) == 0 && is_cancelled()) return;
         const std::byte* const from = block_of(in + r * rows.in, i, packed);
         scan_block_at_once(from, out + r * rows.out, i, carry, is_chained(), buffer);
       }

@@ -32,7 +32,7 @@ class StridedPlan final : public Plan {
     auto* out = static_cast<std::byte*>(outputs[0]) + geometry_.out_start;
     const int64_t rows = lines_.outer_count() * lines_.inner.size;
     const int threads = threads_for(2 * bytes_);
-    const int64_t tasks = std::min<int64_t>(threads, rows);
+    const int64_t tasks = std::min(calls_for(2 * bytes_, threads), rows);
     parallel_for(tasks, threads, [&](int64_t task) {
       lines_.runs(share_begin(task, tasks, rows), share_begin(task + 1, tasks, rows), in, out,
                   [&](const std::byte* from, std::byte* to, int64_t count) {
