@@ -33,8 +33,8 @@ class ProductScan {
   using State = ScaledFloat;
   static State identity() { return {}; }
 
-  // Scans rows, or a block of one, as VectorScan does with kContinues.
-  template <StoreMode kStoreMode, bool>
+  // Scans rows, or a block of one, as VectorScan does.
+  template <StoreMode kStoreMode>
   ANYDML_NOINLINE static void scan_rows(const std::byte* in, int64_t in_step, std::byte* out,
                                         int64_t out_step, int64_t size, int64_t rows, ScaledFloat& total,
                                         int64_t distance, RealigningBuffer& buffer) {

@@ -57,7 +57,7 @@ class RowScan {
       if constexpr (kIsOrderSensitive<T, Operation>) {
         Scan::template scan_block<kStoreMode>(in, out, size, total, prefetch_from, buffer);
       } else {
-        Scan::template scan_rows<kStoreMode, true>(in, 0, out, 0, size, 1, total, prefetch_from - in, buffer);
+        Scan::template scan_rows<kStoreMode>(in, 0, out, 0, size, 1, total, prefetch_from - in, buffer);
       }
     });
   }
@@ -65,15 +65,10 @@ class RowScan {
   // Scans rows that are no longer than a block.
   static void scan_rows(const std::byte* in, int64_t in_step, std::byte* out, int64_t out_step, int64_t size,
                         int64_t rows, RealigningBuffer& buffer, StoreMode store_mode) {
-    // Sums of integers, and products of floats, have one kernel for rows and blocks. Products of integers are
-    // up to 14% slower in rows that may begin with another number than 1 (2026-11-24, AMD EPYC of Zen 5, rows
-    // of 32 uint32).
-    constexpr bool kShared = kIsFloat<T> == std::is_same_v<Operation, Product>;
     State total = identity();
     const int64_t distance = kDown ? -kPrefetchDistance : kPrefetchDistance;
     dispatch(store_mode, [&]<StoreMode kStoreMode> {
-      Scan::template scan_rows<kStoreMode, kShared>(in, in_step, out, out_step, size, rows, total, distance,
-                                                    buffer);
+      Scan::template scan_rows<kStoreMode>(in, in_step, out, out_step, size, rows, total, distance, buffer);
     });
   }
 

@@ -80,22 +80,20 @@ class VectorScan {
     total = Operation::combine(total, parts.all());
   }
 
-  // Scans rows that are no longer than a block, or a block of integers. With kContinues, the first row goes
-  // on from `total`, which becomes the total of the last one. What lies `distance` bytes from where it reads
-  // is prefetched.
-  template <StoreMode kStoreMode, bool kContinues>
+  // Scans rows that are no longer than a block, or a block of integers: the first row goes on from `total`,
+  // which becomes the total of the last one. What lies `distance` bytes from where it reads is prefetched.
+  template <StoreMode kStoreMode>
   ANYDML_NOINLINE static void scan_rows(const std::byte* in, int64_t in_step, std::byte* out,
                                         int64_t out_step, int64_t size, int64_t rows, Accumulator& total,
                                         int64_t distance, RealigningBuffer& buffer) {
     RealigningStore<kStoreMode, kDown> outputs(buffer);
-    const Running first = Running{} + identity();
-    Running before = kContinues ? Running{} + total : first;
+    Running before = Running{} + total;
     Running after = before;
     for (int64_t r = 0; r < rows; ++r, in += in_step, out += out_step) {
-      after = scan(in, out, size, kContinues ? before : first, nullptr, in + distance, outputs);
-      before = first;
+      after = scan(in, out, size, before, nullptr, in + distance, outputs);
+      before = Running{} + identity();
     }
-    if constexpr (kContinues) total = last_of(after);
+    total = last_of(after);
   }
 
   ANYDML_NOINLINE static State reduce(const std::byte* in, int64_t size) {
