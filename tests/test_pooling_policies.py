@@ -10,6 +10,7 @@ from test_pooling_wide import explained
 
 POLICIES: dict[str, tuple[tuple[int, ...], tuple[int, ...], dict[str, Any]]] = {
     "blocks of strips": ((1, 4, 60, 60), (3, 3), {"start_padding": 1, "end_padding": 1}),
+    "blocks of strips, non-temporal stores": ((1, 4, 4200, 1030), (2, 2), {}),
     "whole planes": ((2, 64, 7, 7), (7, 7), {}),
     "running sums": ((1, 2, 60, 90), (20, 20), {}),
     "prefix sums": ((1, 1, 400, 400), (300, 300), {}),

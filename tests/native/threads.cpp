@@ -164,6 +164,9 @@ std::vector<Case> cases() {
     all.push_back(pool(type, {2, 8, 120, 120}, {2, 8, 120, 120}, {.size = 3, .padding = 2, .dilation = 2}));
     all.push_back(pool(type, {2, 8, 90, 90}, {2, 8, 90, 90}, {.size = 7, .padding = 3}));
     all.push_back(pool(type, {1, 4, 9, 50, 50}, {1, 4, 9, 50, 50}, {.size = 3, .padding = 1}));
+    all.push_back(pool(type, {1, 2, 320, 340}, {1, 2, 67, 87}, {.size = 260, .padding = 3}));
+    all.push_back(pool(type, {1, 1, 50, 52, 54}, {1, 1, 6, 8, 10}, {.size = 45}));
+    all.push_back(pool(type, {1, 1, 90, 9000}, {1, 1, 13, 8923}, {.size = 12, .dilation = 7}));
   }
   enum : int64_t {
     kAdd = 1,

@@ -24,8 +24,8 @@ class BlockPooling final : public Plan {
  public:
   static std::string declined(const Geometry& geometry) { return BlockPlan::declined(geometry); }
 
-  BlockPooling(const Geometry& geometry, std::string description)
-      : Plan(std::move(description)), plan_(geometry) {}
+  BlockPooling(const Geometry& geometry, const std::string& description)
+      : BlockPooling(BlockPlan(geometry), description) {}
 
   void run(const void* const* inputs, void* const* outputs) const override {
     const int threads = threads_for(plan_.geometry.bytes());
@@ -41,6 +41,9 @@ class BlockPooling final : public Plan {
   }
 
  private:
+  BlockPooling(BlockPlan plan, const std::string& description)
+      : Plan(description + (plan.non_temporal ? ", non-temporal stores" : "")), plan_(std::move(plan)) {}
+
   BlockPlan plan_;
 };
 

@@ -22,11 +22,11 @@ inline Vector<uint8_t, 16> deinterleave(Vector<uint8_t, 16> v) {
   return __builtin_shufflevector(v, v, 0, 2, 4, 6, 8, 10, 12, 14, 1, 3, 5, 7, 9, 11, 13, 15);
 }
 template <class V>
-V smaller(V a, V b) {
+V lane_min(V a, V b) {
   return a < b ? a : b;
 }
 template <class V>
-V larger(V a, V b) {
+V lane_max(V a, V b) {
   return a > b ? a : b;
 }
 #else
@@ -88,11 +88,11 @@ inline Vector<uint8_t, 16> deinterleave(const Vector<uint8_t, 16>& v) {
   return sorted;
 }
 template <class T, int N>
-Vector<T, N> smaller(const Vector<T, N>& a, const Vector<T, N>& b) {
+Vector<T, N> lane_min(const Vector<T, N>& a, const Vector<T, N>& b) {
   return Vector<T, N>::zip(a, b, [](T x, T y) { return x < y ? x : y; });
 }
 template <class T, int N>
-Vector<T, N> larger(const Vector<T, N>& a, const Vector<T, N>& b) {
+Vector<T, N> lane_max(const Vector<T, N>& a, const Vector<T, N>& b) {
   return Vector<T, N>::zip(a, b, [](T x, T y) { return x > y ? x : y; });
 }
 #endif

@@ -36,7 +36,7 @@ inline void requantize_row(const AffineMap& map, const Quantization& z, const ui
   // The low byte of each is that of the output less the zero point.
   const auto eight = [=](int64_t x) {
     const Ints sum = load_vector<Ints>(sums + x) - offsets;
-    return bits_as<Ints>(larger(smaller(convert<Floats>(sum) * slopes + adds + rounders, high), low));
+    return bits_as<Ints>(lane_max(lane_min(convert<Floats>(sum) * slopes + adds + rounders, high), low));
   };
   const auto sixteen = [=](int64_t x) {
     const Ints both = (eight(x) & broadcast_to<Ints>(0xff)) | (eight(x + 8) << 16);
@@ -89,7 +89,7 @@ struct RequantizeBatch {
     for (int64_t i = 0; i < end; i += 4) {
       const auto at = [i](const double* values) { return load_vector<Doubles>(values + i); };
       const Doubles q = ((at(sums) - at(offsets)) * at(input_scales)) / at(divisors);
-      store_vector(rounded + i, smaller(larger(q, at(lows)), at(highs)) + rounders);
+      store_vector(rounded + i, lane_min(lane_max(q, at(lows)), at(highs)) + rounders);
     }
     for (int64_t i = 0; i < end; ++i) outputs[i] = static_cast<uint8_t>(rounded[i] + zero_points[i]);
   }

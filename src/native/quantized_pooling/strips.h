@@ -468,7 +468,7 @@ class StripOutputs {
     } else {
       y = y + load_vector<Floats>(maps.adds + place) + load_vector<Floats>(maps.rounders + place);
     }
-    return bits_as<Ints>(larger(smaller(y, high_), low_));
+    return bits_as<Ints>(lane_max(lane_min(y, high_), low_));
   }
 #endif
 
