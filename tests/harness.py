@@ -86,10 +86,10 @@ def engines_of(desc: OperatorDesc) -> tuple[str, ...]:
 
 
 def explained(desc: OperatorDesc) -> tuple[str, str]:
-    """Which engine of the CPU serves a desc, and by which kernel, as `explain` says."""
+    """Which engine of the CPU serves a desc, and by which kernel and why not by others, as `explain` says."""
     device = Device("cpu")
     said = device.compile_operator(device.create_operator(desc)).explain()
-    found = re.match(r"\w+ is served by (\w+): (.*)", said)
+    found = re.match(r"\w+ is served by (\w+): (.*)", said, re.DOTALL)
     assert found is not None, said
     return found[1], found[2]
 

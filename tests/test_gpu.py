@@ -46,6 +46,7 @@ def test_what_a_gpu_takes_is_not_installed(name: str, missing: str, monkeypatch:
         return None if module == missing else (there(module) or object())
 
     monkeypatch.setattr("anydml.backends.torch.devices.find_spec", find_spec)
+    monkeypatch.setattr("anydml.backends.torch.devices._built_for", lambda torch: ["cuda", "xpu"])
     error = refused(lambda: Device(name), "(D7)")
     assert error.hresult == HResult.DXGI_ERROR_UNSUPPORTED
     assert f"{missing} is not installed" in str(error)

@@ -321,5 +321,12 @@ SUPPORT = {
     ),
 }
 
-KERNELS = {"BATCH_NORMALIZATION": "normalization, a channel at a time"}
-BY_REFERENCE = (r"batch_normalization-(float16.*|any-dimension|1-d|float32-linear)",)
+KERNELS = {
+    "BATCH_NORMALIZATION": "normalization, a channel at a time",
+    "MEAN_VARIANCE_NORMALIZATION": "mean and variance of each (channel|image), normalization, a channel at a time",
+    "MEAN_VARIANCE_NORMALIZATION1": "mean and variance of each (channel|image), normalization, a channel at a time",
+}
+BY_REFERENCE = (
+    r"batch_normalization-(float16.*|any-dimension|1-d|float32-linear)",
+    r"mean_variance_normalization1?-(float16.*|special|all-equal|strided|1-d|float32-leaky)",
+)

@@ -64,7 +64,7 @@ class DenseConvolution final : public Plan {
     step_ = width.stride * width.in_stride;
     const int64_t line = height.stride * height.in_stride;
     const bool is_even = (height.places == 1 || line == width.places * step_) &&
-                         (batch == 1 || batch_in == height.places * line);
+                         (batch == 1 || batch_in == height.places * width.places * step_);
     is_direct_ = shape_.tap_offsets.size() == 1 && shape_.channel_in == kItem && is_even &&
                  has_no_padding(height) && has_no_padding(width);
   }
