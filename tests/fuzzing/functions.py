@@ -169,15 +169,15 @@ def modest(options: dict[str, Any]) -> bool:
     return all(not isinstance(value, (int, np.integer)) or value < 2**9 or value >= 2**32 for value in numbers)
 
 
-def flat(value: Any) -> Iterator[Any]:
-    """What lists and arrays of any shapes hold, however deep."""
+def flat(value: Any, most: int = 8) -> Iterator[Any]:
+    """What lists and arrays of any shapes hold, but for what lies deeper than so many lists, one of which holds itself."""
     if isinstance(value, np.ndarray):
         yield from value.ravel().tolist()
-    elif isinstance(value, (list, tuple)):
-        for each in value:
-            yield from flat(each)
-    else:
+    elif not isinstance(value, (list, tuple)):
         yield value
+    elif most > 0:
+        for each in value:
+            yield from flat(each, most - 1)
 
 
 def check_part(written: Part | None, before: np.ndarray, after: np.ndarray) -> None:
