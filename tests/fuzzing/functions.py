@@ -170,7 +170,7 @@ def modest(options: dict[str, Any]) -> bool:
 
 
 def flat(value: Any, most: int = 8) -> Iterator[Any]:
-    """What lists and arrays of any shapes hold, but for what lies deeper than so many lists, one of which holds itself."""
+    """What lists and arrays of any shapes hold, but for what lies deeper than so many lists; one may hold itself."""
     if isinstance(value, np.ndarray):
         yield from value.ravel().tolist()
     elif not isinstance(value, (list, tuple)):

@@ -129,7 +129,7 @@ class CancellationTimer {
   }
 
  private:
-  static constexpr std::chrono::milliseconds kBetween{50};
+  static constexpr std::chrono::milliseconds kBetween{20};
 
   Clock::time_point next_{};
 };

@@ -1,0 +1,63 @@
+"""Signals while native code runs: what a handler raises ends the call, and later calls work."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import anydml
+
+pytestmark = [
+    pytest.mark.native,
+    pytest.mark.slow,
+    pytest.mark.skipif(sys.platform == "win32", reason="the system has no interval timers"),
+]
+
+
+class Interruption(Exception):
+    """What the handler raises."""
+
+
+@pytest.fixture
+def interrupt_soon() -> Iterator[Callable[[], None]]:
+    """Has a signal sent that comes while a call of a tenth of a second runs."""
+
+    def interrupt(*_: object) -> None:
+        raise Interruption
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    yield lambda: signal.setitimer(signal.ITIMER_REAL, 0.01) and None
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    signal.signal(signal.SIGALRM, before)
+
+
+CALLS: dict[str, Callable[[np.ndarray, np.ndarray], Any]] = {
+    "pointwise": lambda x, out: anydml.pow(x, x, out=out),
+    "rows": lambda x, out: anydml.cumulative_summation(x.reshape(-1, 2**10), out=out.reshape(-1, 2**10)),
+    "a row": lambda x, out: anydml.cumulative_product(x, out=out),
+    "columns": lambda x, out: anydml.cumulative_summation(x.reshape(2**12, -1), 0, out=out.reshape(2**12, -1)),
+    "join": lambda x, out: anydml.join([x[::2], x[1::2]], out=out),
+    "convolution": lambda x, out: anydml.convolution(
+        x[: 2**25].reshape(1, 512, 256, 256), np.ones((512, 512, 3, 3), np.float32), start_padding=1, end_padding=1,
+        out=out[: 2**25].reshape(1, 512, 256, 256),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_signal_ends_a_call(name: str, interrupt_soon: Callable[[], None]) -> None:
+    """Before all is written: that the exception comes after the work is not what is meant."""
+    x = np.full(2**28, 1.5, np.float32)
+    out = np.full(x.size, -7, np.float32)
+    interrupt_soon()
+    with pytest.raises(Interruption):
+        CALLS[name](x, out)
+    written = out[: 2**25] if name == "convolution" else out
+    # What is copied from scratch memory that was not written either is 0.
+    assert (written <= 0).any()
+    np.testing.assert_array_equal(anydml.cumulative_summation(np.arange(5)), [0, 1, 3, 6, 10])
