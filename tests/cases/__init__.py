@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from anydml import DML_BUFFER_TENSOR_DESC, TensorDataType
+from anydml.core.enums import PREFIXES
 from anydml.core.strided_layout import DATA_TYPES
 from anydml.operators import spec
 from anydml.operators.schema import OperatorDesc
@@ -64,6 +65,7 @@ def alike(operator: str, **members: Any) -> OperatorDesc:
     """An operator whose tensors are all alike."""
     found = spec(operator)
     values = {"Tensor": GOOD, "FLOAT": 1, "SCALAR": 1, "UINTs": (0,), "enums.TensorDataType": TensorDataType.FLOAT32}
+    values = {f"enums.{enum.__name__}": next(iter(enum)) for enum in PREFIXES} | values
     right = {name: values[kind] for name, kind in found.members.items() if kind in values}
     return found.desc(**{**right, **members})
 

@@ -84,6 +84,11 @@ def _floats() -> list[Case]:
     tiny = np.array([-80], np.float32)
     cases.append(_case("tiny", "SIGMOID", [tiny], [1.8048513878454153e-35]))
     cases.append(_case("tiny", "SOFTPLUS", [tiny], [1.80485138784542e-35], Steepness=1))
+    cases.append(
+        _case(
+            "infinite-factor", "PARAMETRIC_SOFTPLUS", [np.array([-1, 1], np.float32)], [NAN, -INF], Alpha=-INF, Beta=INF
+        )
+    )
     cases.append(_case("tiny", "ELU", [np.array([-0.0001], np.float32)], [-9.99950001666625e-05], Alpha=1))
     return cases
 

@@ -22,7 +22,7 @@ from anydml.core.strided_layout import Layout
 from anydml.operators import spec_of
 from anydml.operators.schema import OperatorDesc
 from fuzzing.common import ENGINES, check_violation, expect, junk, note, number, outcome
-from fuzzing.drawing import good_desc
+from fuzzing.drawing import any_good_desc
 from harness import units_of, within
 
 
@@ -162,7 +162,7 @@ def any_level(random: Random) -> FeatureLevel:
 
 
 def validator(random: Random) -> None:
-    desc: Any = good_desc(random)
+    desc: Any = any_good_desc(random)
     for _ in range(random.choice([0, 0, 1, 1, 1, 2])):
         desc = mutated(random, desc)
     note(desc)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
+from enum import Enum
 from importlib import import_module
 from inspect import cleandoc
 from textwrap import fill, indent
@@ -50,10 +51,15 @@ def signature_of(row: Pointwise) -> str:
     parameters = [f"{argument_of(each)}: {operand}" for each in row.inputs]
     defaults = {**row.typical, **row.defaults}
     for member in others:
-        default = f" = {defaults[member]!r}" if member in defaults else ""
+        default = f" = {_spelt(defaults[member])}" if member in defaults else ""
         parameters.append(f"{argument_of(member)}: {row.annotations.get(member, 'float')}{default}")
     scale_bias = ["scale_bias: DML_SCALE_BIAS | None = None"] if row.scale_bias else []
     return ", ".join([*parameters, "*", *scale_bias, "out: Output | None = None", "device: Device | str | None = None"])
+
+
+def _spelt(default: Any) -> str:
+    """A default as Python has it."""
+    return f"{type(default).__name__}.{default.name}" if isinstance(default, Enum) else repr(default)
 
 
 def _function(operator: str, function: str, row: Pointwise, namespace: dict[str, Any]) -> Any:
@@ -67,7 +73,7 @@ def _function(operator: str, function: str, row: Pointwise, namespace: dict[str,
         f"    if others: refuse_unknown({function}, {operator!r}, others)",
         f"    return apply({operator!r}, out, device, {', '.join(given)})",
     ]
-    own: dict[str, Any] = {}
+    own: dict[str, Any] = {type(each).__name__: type(each) for each in row.defaults.values() if isinstance(each, Enum)}
     exec("\n".join(lines), namespace, own)
     made = own[function]
     made.__doc__ = _docstring(row)

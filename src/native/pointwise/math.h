@@ -140,7 +140,9 @@ ANYDML_INLINE Doubles pow_of(Doubles x, Doubles e) {
 ANYDML_INLINE Doubles softplus_of(Doubles x) {
   const Doubles magnitude = x < 0.0 ? -x : x;
   const Doubles positive = x < 0.0 ? Doubles{} : x;
-  return positive + log1p_of(exp2_of(magnitude * -kLog2E));
+  // The least power is no 0, which an infinite factor would tell apart.
+  const Doubles power = magnitude < 708.0 ? exp2_of(magnitude * -kLog2E) : Doubles{};
+  return positive + log1p_of(power);
 }
 
 ANYDML_ISA_END

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from importlib import import_module
 from pkgutil import iter_modules
 from random import Random
 
+from anydml.operators import OPERATORS
 from anydml.operators.schema import OperatorDesc
+from cases import all_cases
 
 _FAMILIES = sorted(module.name for module in iter_modules(__path__))
 GOOD: list[Callable[[Random], OperatorDesc]] = [
@@ -15,5 +18,24 @@ GOOD: list[Callable[[Random], OperatorDesc]] = [
 ]
 
 
+@cache
+def _descs_of_cases() -> dict[str, list[OperatorDesc]]:
+    descs: dict[str, list[OperatorDesc]] = {name: [] for name in OPERATORS}
+    for case in all_cases():
+        descs[type(case.desc).__name__.removeprefix("DML_").removesuffix("_OPERATOR_DESC")].append(case.desc)
+    return descs
+
+
+def desc_of_a_case(random: Random) -> OperatorDesc:
+    """That of any operator, be there a function that draws it or not."""
+    return random.choice(_descs_of_cases()[random.choice(list(OPERATORS))])
+
+
 def good_desc(random: Random) -> OperatorDesc:
+    """One that is drawn."""
     return random.choice(GOOD)(random)
+
+
+def any_good_desc(random: Random) -> OperatorDesc:
+    """One that is drawn, or a case's."""
+    return random.choice([*GOOD, desc_of_a_case])(random)

@@ -8,6 +8,7 @@ from typing import Any
 from anydml import (
     DML_SCALE_BIAS,
 )
+from anydml.core import enums
 from anydml.operators import OPERATORS, spec
 from anydml.operators.schema import OperatorDesc
 from fuzzing.common import small_sizes, tensor_of
@@ -32,6 +33,8 @@ def good_element_wise(random: Random) -> OperatorDesc:
             members[name] = fused(random)
         elif kind == "enums.TensorDataType":
             members[name] = data_type
+        elif kind.startswith("enums."):
+            members[name] = random.choice(list(getattr(enums, kind.removeprefix("enums."))))
     return found.desc(**members)
 
 
