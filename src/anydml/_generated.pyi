@@ -571,6 +571,15 @@ def rnn(x: _NoTensor, weight: _Operand | np.generic, recurrence: _Operand | np.g
 def rnn(x: _Operand | np.generic, weight: _Operand | np.generic, recurrence: _Operand | np.generic, bias: _Operand | np.generic | None = ..., hidden_init: _Operand | np.generic | None = ..., sequence_lengths: _Operand | np.generic | None = ..., *, activations: Sequence[_Activation] | None = ..., direction: _RecurrentNetworkDirection = ..., out: Sequence[_O], device: Device | str | None = ...) -> list[_O]: ...
 
 @overload
+def round(x: _Array | np.generic, rounding_mode: RoundingMode = ..., *, out: None = ..., device: Device | str | None = ...) -> _Array: ...
+@overload
+def round(x: _E, rounding_mode: RoundingMode = ..., *, out: None = ..., device: Device | str | None = ...) -> _E: ...
+@overload
+def round(x: _NoTensor, rounding_mode: RoundingMode = ..., *, out: None = ..., device: Device | str | None = ...) -> _Array: ...
+@overload
+def round(x: _Operand | np.generic, rounding_mode: RoundingMode = ..., *, out: _O, device: Device | str | None = ...) -> _O: ...
+
+@overload
 def scaled_elu(x: _Array | np.generic, alpha: float = ..., gamma: float = ..., *, out: None = ..., device: Device | str | None = ...) -> _Array: ...
 @overload
 def scaled_elu(x: _E, alpha: float = ..., gamma: float = ..., *, out: None = ..., device: Device | str | None = ...) -> _E: ...
@@ -1165,6 +1174,12 @@ class DML_MAX_POOLING1_OPERATOR_DESC(OperatorDesc):
     WindowSize: UINTs
     StartPadding: UINTs
     EndPadding: UINTs
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DML_ELEMENT_WISE_ROUND_OPERATOR_DESC(OperatorDesc):
+    InputTensor: Tensor
+    OutputTensor: Tensor
+    RoundingMode: enums.RoundingMode
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DML_ELEMENT_WISE_MODULUS_TRUNCATE_OPERATOR_DESC(OperatorDesc):

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import anydml
-from anydml import DML_SCALE_BIAS, TensorDataType
+from anydml import DML_SCALE_BIAS, RoundingMode, TensorDataType
 from anydml.operators import OPERATORS
 from anydml.operators.schema import OperatorDesc
 from support_tables import (
@@ -82,6 +82,18 @@ def _floats() -> list[Case]:
         cases.append(
             _case(kind, "LOG", [x], [NAN, NAN, -INF, -1.3862943611198906, 0, 2.1972245773362196, INF, NAN, NAN])
         )
+        halves = np.array([0.5, 1.5, 2.5, -0.5, -1.5, 0.75, -0.25, largest, INF, -INF, NAN], dtype)
+        rest = [largest, INF, -INF, NAN]
+        rounded = {
+            RoundingMode.HALVES_TO_NEAREST_EVEN: [0, 2, 2, 0, -2, 1, 0, *rest],
+            RoundingMode.TOWARD_ZERO: [0, 1, 2, 0, -1, 0, 0, *rest],
+            RoundingMode.TOWARD_INFINITY: [1, 2, 3, -1, -2, 1, 0, *rest],
+        }
+        cases += [_case(f"{kind}-{mode.name}", "ROUND", [halves], y, RoundingMode=mode) for mode, y in rounded.items()]
+        # With a half added in their own type these would be the next integer.
+        below, odd = np.array([0.5 - unit / 4], dtype), np.array([1 / unit - 1], dtype)
+        for id, each, y in (("below-half", below, [0]), ("odd", odd, odd)):
+            cases.append(_case(f"{kind}-{id}", "ROUND", [each], y, RoundingMode=RoundingMode.TOWARD_INFINITY))
         ends = {"Min": -1, "Max": 2.5}
         cases.append(_case(kind, "CLIP", [x], [-1, -0.5, 0, 0.25, 1, 2.5, 2.5, -1, -1], **ends))
         cases.append(_case(f"{kind}-ends-crossed", "CLIP", [x], [-1] * 9, Min=2.5, Max=-1))
@@ -279,6 +291,7 @@ SUPPORT: dict[str, Rows | Support] = {
         [("5.0", 1, 8, ALL_BUT_DOUBLE)], members=lambda output: {"MinMaxDataType": output[1], "Min": 0, "Max": 1}
     ),
     "ELEMENT_WISE_NEGATE": [("5.0", 1, 8, SIGNED_64)],
+    "ELEMENT_WISE_ROUND": [("2.1", 4, 4, FLOATS), ("3.0", 1, 8, FLOATS)],
     "ELEMENT_WISE_ADD1": [("2.0", 4, 5, FLOATS), ("3.0", 1, 8, FLOATS)],
 }
 

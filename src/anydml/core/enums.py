@@ -110,6 +110,15 @@ class ConvolutionDirection(IntEnum):
     BACKWARD = 1
 
 
+class RoundingMode(IntEnum):
+    """``DML_ROUNDING_MODE``: to the nearest integer, with halves to the even one (HALVES_TO_NEAREST_EVEN) or away from
+    zero (TOWARD_INFINITY), or to the next one in the direction of zero."""
+
+    HALVES_TO_NEAREST_EVEN = 0
+    TOWARD_ZERO = 1
+    TOWARD_INFINITY = 2
+
+
 class PaddingMode(IntEnum):
     """``DML_PADDING_MODE``. SYMMETRIC came with feature level 3.0, WRAP with 6.4."""
 
@@ -407,6 +416,7 @@ PREFIXES: Final[dict[type[Enum], str]] = {
     MatrixTransform: "DML_MATRIX_TRANSFORM_",
     ConvolutionMode: "DML_CONVOLUTION_MODE_",
     ConvolutionDirection: "DML_CONVOLUTION_DIRECTION_",
+    RoundingMode: "DML_ROUNDING_MODE_",
     PaddingMode: "DML_PADDING_MODE_",
     InterpolationMode: "DML_INTERPOLATION_MODE_",
     ReduceFunction: "DML_REDUCE_FUNCTION_",
@@ -428,6 +438,7 @@ TYPE_NAMES: Final[dict[str, type[Enum]]] = {
     "DML_MATRIX_TRANSFORM": MatrixTransform,
     "DML_CONVOLUTION_MODE": ConvolutionMode,
     "DML_CONVOLUTION_DIRECTION": ConvolutionDirection,
+    "DML_ROUNDING_MODE": RoundingMode,
     "DML_PADDING_MODE": PaddingMode,
     "DML_INTERPOLATION_MODE": InterpolationMode,
     "DML_REDUCE_FUNCTION": ReduceFunction,

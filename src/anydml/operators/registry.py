@@ -100,6 +100,7 @@ OPERATORS = {
     "ELEMENT_WISE_ADD1": Op("element_wise", "add", POINTWISE | IN_PLACE),
     "ACTIVATION_SHRINK": Op("activation", "shrink", POINTWISE | FUSIBLE | IN_PLACE),
     "MAX_POOLING1": Op("max_pooling", "max_pooling"),
+    "ELEMENT_WISE_ROUND": Op("element_wise", "round", POINTWISE | IN_PLACE),
     "ELEMENT_WISE_MODULUS_TRUNCATE": Op("element_wise", "modulus_truncate", POINTWISE | IN_PLACE),
     "FILL_VALUE_CONSTANT": Op("fill", "fill_value_constant"),
     "FILL_VALUE_SEQUENCE": Op("fill", "fill_value_sequence"),

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core.enums import TensorDataType
+from ...core.enums import RoundingMode, TensorDataType
 from ...core.strided_layout import DTYPES, Array
 from ...core.tensor_desc import DML_SCALE_BIAS
 from ..constraints import is_held, rounded, scaled, type_of_output
@@ -48,6 +48,19 @@ def _clip(desc: Any, x: Array) -> Any:
 
 def _clip_code(desc: Any, data_type: TensorDataType) -> Constants:
     return "CLIP", limits(data_type, desc.Min, desc.Max)
+
+
+def _round(desc: Any, x: Array) -> Any:
+    """Of the mode TOWARD_INFINITY sign(x) * floor(|x| + 1/2), which the wider type holds exactly."""
+    if desc.RoundingMode == RoundingMode.TOWARD_INFINITY:
+        return np.copysign(np.floor(np.abs(x) + 0.5), x)
+    return np.rint(x) if desc.RoundingMode == RoundingMode.HALVES_TO_NEAREST_EVEN else np.trunc(x)
+
+
+def _round_by_torch(torch: Any, desc: Any, x: Any) -> Any:
+    if desc.RoundingMode == RoundingMode.TOWARD_INFINITY:
+        return torch.copysign((x.abs() + 0.5).floor(), x)
+    return x.round() if desc.RoundingMode == RoundingMode.HALVES_TO_NEAREST_EVEN else x.trunc()
 
 
 def _threshold(desc: Any, x: Array) -> Any:
@@ -364,6 +377,28 @@ ELEMENT_WISE_RECIP = Pointwise(
         array([0.5, 4. ], dtype=float32)
     """,
     support=_TABLE_3,
+)
+
+ELEMENT_WISE_ROUND = Pointwise(
+    summary="The integer near each element that the mode says. Infinities, NaN and the sign of zero stay.",
+    members={
+        "RoundingMode": (
+            "enums.RoundingMode | to the nearest integer, with halves to the even one; TOWARD_ZERO, which truncates; "
+            "TOWARD_INFINITY, to the nearest with halves away from zero."
+        ),
+    },
+    defaults={"RoundingMode": RoundingMode.HALVES_TO_NEAREST_EVEN},
+    reference=in_wider_type(_round),
+    torch=_round_by_torch,
+    example={"RoundingMode": RoundingMode.TOWARD_INFINITY},
+    doctest="""
+        >>> round([0.5, 1.5, -2.5])
+        array([ 0.,  2., -2.], dtype=float32)
+    """,
+    support="""
+        3.0 | 1 to 8 | FLOAT32, FLOAT16
+        2.1 | 4      | FLOAT32, FLOAT16
+    """,
 )
 
 ELEMENT_WISE_SQRT = Pointwise(
