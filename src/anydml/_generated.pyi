@@ -716,6 +716,15 @@ def thresholded_relu(x: _NoTensor, alpha: float = ..., *, out: None = ..., devic
 def thresholded_relu(x: _Operand | np.generic, alpha: float = ..., *, out: _O, device: Device | str | None = ...) -> _O: ...
 
 @overload
+def tile(x: _Array | np.generic, repeats: int | Sequence[int], *, out: None = ..., device: Device | str | None = ...) -> _Array: ...
+@overload
+def tile(x: _E, repeats: int | Sequence[int], *, out: None = ..., device: Device | str | None = ...) -> _E: ...
+@overload
+def tile(x: _NoTensor, repeats: int | Sequence[int], *, out: None = ..., device: Device | str | None = ...) -> _Array: ...
+@overload
+def tile(x: _Operand | np.generic, repeats: int | Sequence[int], *, out: _O, device: Device | str | None = ...) -> _O: ...
+
+@overload
 def upsample_2d(x: _Array | np.generic, scale_size: DML_SIZE_2D | int | Sequence[int], interpolation_mode: _InterpolationMode = ..., *, out: None = ..., device: Device | str | None = ...) -> _Array: ...
 @overload
 def upsample_2d(x: _E, scale_size: DML_SIZE_2D | int | Sequence[int], interpolation_mode: _InterpolationMode = ..., *, out: None = ..., device: Device | str | None = ...) -> _E: ...
@@ -1067,6 +1076,13 @@ class DML_GATHER_OPERATOR_DESC(OperatorDesc):
     OutputTensor: Tensor
     Axis: UINT
     IndexDimensions: UINT
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DML_TILE_OPERATOR_DESC(OperatorDesc):
+    InputTensor: Tensor
+    OutputTensor: Tensor
+    RepeatsCount: Count = ...
+    Repeats: UINTs
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DML_BATCH_NORMALIZATION_OPERATOR_DESC(OperatorDesc):

@@ -91,6 +91,7 @@ OPERATORS = {
     "VALUE_SCALE_2D": Op("image", "value_scale_2d"),
     "UPSAMPLE_2D": Op("image", "upsample_2d", MOVEMENT),
     "GATHER": Op("gather", "gather", MOVEMENT),
+    "TILE": Op("tile", "tile", MOVEMENT),
     "BATCH_NORMALIZATION": Op("normalization", "batch_normalization"),
     "MEAN_VARIANCE_NORMALIZATION": Op("normalization", "mean_variance_normalization"),
     "LOCAL_RESPONSE_NORMALIZATION": Op("normalization", "local_response_normalization"),

@@ -200,11 +200,24 @@ def _value_scale(desc: Any) -> Run:
     return run
 
 
+def _tile(desc: Any) -> Run:
+    """Along each dimension the output is two, of which the input has the second, and repeats it along the first."""
+
+    def run(read: Tensors, written: Tensors) -> None:
+        x, y = bits(read[0]), bits(written[0])
+        for axis in reversed(range(x.ndim)):
+            x, y = x.unsqueeze(axis), y.unflatten(axis, (desc.Repeats[axis], x.shape[axis]))
+        y.copy_(x)
+
+    return run
+
+
 _PLANS: dict[str, Callable[[Any], Run]] = {
     "SLICE": _slice,
     "SLICE1": _slice1,
     "SPLIT": _split,
     "PADDING": _padding,
+    "TILE": _tile,
     "GATHER": _gather,
     "CAST": _cast,
     "FILL_VALUE_CONSTANT": _constant,
