@@ -89,6 +89,12 @@ class CarryChain {
   std::vector<Turn*> taken_;  // from that chunk on
 };
 
+// Whether threads share each of `lines` rows or planes, of so many bytes in all, and do not take whole ones.
+inline bool is_worth_sharing(int64_t bytes, int64_t lines, int threads) {
+  return threads > 1 && lines < tuning::kSharedBelowPerThread * threads && lines % threads != 0 &&
+         bytes >= tuning::kSharedBytesPerThread * threads;
+}
+
 // Threads take the chunks in order. A thread that takes a chunk whose prefix is known scans it at once, by
 // scan(chunk, prefix, null), which brings the prefix on. Otherwise it reduces, totals = reduce(chunk), that
 // chunk and those that it takes next, which needs no prefix, until the prefix of its first one is known; then

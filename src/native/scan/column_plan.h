@@ -38,8 +38,7 @@ class ColumnPlan final : public Plan {
     const int threads = threads_for(2 * bytes_);
     const int64_t planes = planes_.outer_count() * planes_.inner.size;
     if constexpr (kIsBlockable<T, Operation>) {
-      if (is_cut() && threads > 1 && planes < tuning::kSharedBelowPerThread * threads &&
-          planes % threads != 0) {
+      if (is_cut() && is_worth_sharing(bytes_, planes, threads)) {
         planes_.runs(0, planes, in, out, [&](const std::byte* from, std::byte* to, int64_t count) {
           for (int64_t p = 0; p < count; ++p) {
             scan_chained(from + p * planes_.inner.in, to + p * planes_.inner.out, threads);

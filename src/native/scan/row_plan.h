@@ -47,8 +47,7 @@ class RowPlan final : public Plan {
     auto* out = static_cast<std::byte*>(outputs[0]) + geometry_.out_start;
     const int threads = threads_for(2 * bytes_);
     const int64_t rows = lines_.outer_count() * lines_.inner.size;
-    if (is_chained() && threads > 1 && rows < tuning::kSharedBelowPerThread * threads &&
-        rows % threads != 0) {
+    if (is_chained() && is_worth_sharing(bytes_, rows, threads)) {
       lines_.runs(0, rows, in, out, [&](const std::byte* from, std::byte* to, int64_t count) {
         for (int64_t r = 0; r < count; ++r) {
           scan_chained(from + r * lines_.inner.in, to + r * lines_.inner.out, threads);

@@ -31,7 +31,7 @@ MODULES = {
     **dict.fromkeys(("convolution", "gemm"), "dense"),
     **dict.fromkeys(("pooling", "max_pooling"), "windows"),
     **dict.fromkeys(("reduce", "normalization"), "statistics"),
-    **dict.fromkeys(("slice", "cast", "join", "padding", "image", "gather", "fill"), "movement"),
+    **dict.fromkeys(("slice", "cast", "join", "padding", "image", "gather", "fill", "tile"), "movement"),
 }
 """The module that plans a family, where it has another name; loaded on first use, as PyTorch takes a second."""
 
