@@ -34,8 +34,8 @@ inline constexpr int64_t kChainedRowsBelow = 512;
 inline constexpr int64_t kSharedBelowPerThread = 4;
 
 // They are shared from so many bytes for each thread on: a thread that loses its processor holds up all that
-// take later chunks. 2026-11-24, Xeon, 16 cores, PyTorch's threads spinning beside: a row of 1 MiB took 3.7 ms
-// on 16 threads, where one takes 0.15.
+// take later chunks. 2026-11-24, Xeon, 16 cores, PyTorch's threads spinning beside: a row of 1 MiB took 3.7
+// ms on 16 threads, where one takes 0.15.
 inline constexpr int64_t kSharedBytesPerThread = 512 << 10;
 
 // The bytes of a chunk of a chained scan, which a thread finds in its second cache when it scans what it has
