@@ -8,16 +8,8 @@ from inspect import Parameter
 from pathlib import Path
 from typing import NamedTuple
 
-from anydml.core.enums import (
-    ConvolutionDirection,
-    ConvolutionMode,
-    InterpolationMode,
-    MatrixTransform,
-    OperatorType,
-    PaddingMode,
-    RecurrentNetworkDirection,
-    ReduceFunction,
-)
+from anydml.core import enums
+from anydml.core.enums import OperatorType
 from anydml.functions import FUNCTIONS, load
 from anydml.functions._documentation import function_signature
 from anydml.operators import OPERATORS, Trait, spec
@@ -91,15 +83,8 @@ _E = TypeVar("_E", bound=_Tensor | Expression)
 _O = TypeVar("_O", bound=_Output)
 '''
 
-ENUMS = (
-    ConvolutionDirection,
-    ConvolutionMode,
-    InterpolationMode,
-    MatrixTransform,
-    PaddingMode,
-    RecurrentNetworkDirection,
-    ReduceFunction,
-)
+_KINDS = {kind for name in OPERATORS for kind in spec(name).members.values() if kind.startswith("enums.")}
+ENUMS = [getattr(enums, kind.removeprefix("enums.")) for kind in sorted(_KINDS - {"enums.TensorDataType"})]
 """Those whose members functions take by name."""
 
 OPERAND, RESULT = "Operand", "Result"

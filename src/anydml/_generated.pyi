@@ -62,6 +62,7 @@ _DataType: TypeAlias = type[Any] | np.dtype[Any] | str | TensorDataType | _Other
 _T = TypeVar("_T", bound=_Tensor)
 _E = TypeVar("_E", bound=_Tensor | Expression)
 _O = TypeVar("_O", bound=_Output)
+_AxisDirection: TypeAlias = enums.AxisDirection | Literal['increasing', 'INCREASING', 'decreasing', 'DECREASING']
 _ConvolutionDirection: TypeAlias = enums.ConvolutionDirection | Literal['forward', 'FORWARD', 'backward', 'BACKWARD']
 _ConvolutionMode: TypeAlias = enums.ConvolutionMode | Literal['convolution', 'CONVOLUTION', 'cross_correlation', 'CROSS_CORRELATION']
 _InterpolationMode: TypeAlias = enums.InterpolationMode | Literal['nearest_neighbor', 'NEAREST_NEIGHBOR', 'linear', 'LINEAR']
@@ -69,6 +70,7 @@ _MatrixTransform: TypeAlias = enums.MatrixTransform | Literal['none', 'NONE', 't
 _PaddingMode: TypeAlias = enums.PaddingMode | Literal['constant', 'CONSTANT', 'edge', 'EDGE', 'reflection', 'REFLECTION', 'symmetric', 'SYMMETRIC', 'wrap', 'WRAP']
 _RecurrentNetworkDirection: TypeAlias = enums.RecurrentNetworkDirection | Literal['forward', 'FORWARD', 'backward', 'BACKWARD', 'bidirectional', 'BIDIRECTIONAL']
 _ReduceFunction: TypeAlias = enums.ReduceFunction | Literal['argmax', 'ARGMAX', 'argmin', 'ARGMIN', 'average', 'AVERAGE', 'l1', 'L1', 'l2', 'L2', 'log_sum', 'LOG_SUM', 'log_sum_exp', 'LOG_SUM_EXP', 'max', 'MAX', 'min', 'MIN', 'multiply', 'MULTIPLY', 'sum', 'SUM', 'sum_square', 'SUM_SQUARE']
+_RoundingMode: TypeAlias = enums.RoundingMode | Literal['halves_to_nearest_even', 'HALVES_TO_NEAREST_EVEN', 'toward_zero', 'TOWARD_ZERO', 'toward_infinity', 'TOWARD_INFINITY']
 _Activation: TypeAlias = OperatorDesc | Literal['clip', 'elu', 'hard_sigmoid', 'identity', 'leaky_relu', 'linear', 'parametric_softplus', 'relu', 'scaled_elu', 'scaled_tanh', 'shrink', 'sigmoid', 'softmax', 'softplus', 'softsign', 'tanh', 'thresholded_relu']
 
 @overload
@@ -571,13 +573,13 @@ def rnn(x: _NoTensor, weight: _Operand | np.generic, recurrence: _Operand | np.g
 def rnn(x: _Operand | np.generic, weight: _Operand | np.generic, recurrence: _Operand | np.generic, bias: _Operand | np.generic | None = ..., hidden_init: _Operand | np.generic | None = ..., sequence_lengths: _Operand | np.generic | None = ..., *, activations: Sequence[_Activation] | None = ..., direction: _RecurrentNetworkDirection = ..., out: Sequence[_O], device: Device | str | None = ...) -> list[_O]: ...
 
 @overload
-def round(x: _Array | np.generic, rounding_mode: RoundingMode = ..., *, out: None = ..., device: Device | str | None = ...) -> _Array: ...
+def round(x: _Array | np.generic, rounding_mode: _RoundingMode = ..., *, out: None = ..., device: Device | str | None = ...) -> _Array: ...
 @overload
-def round(x: _E, rounding_mode: RoundingMode = ..., *, out: None = ..., device: Device | str | None = ...) -> _E: ...
+def round(x: _E, rounding_mode: _RoundingMode = ..., *, out: None = ..., device: Device | str | None = ...) -> _E: ...
 @overload
-def round(x: _NoTensor, rounding_mode: RoundingMode = ..., *, out: None = ..., device: Device | str | None = ...) -> _Array: ...
+def round(x: _NoTensor, rounding_mode: _RoundingMode = ..., *, out: None = ..., device: Device | str | None = ...) -> _Array: ...
 @overload
-def round(x: _Operand | np.generic, rounding_mode: RoundingMode = ..., *, out: _O, device: Device | str | None = ...) -> _O: ...
+def round(x: _Operand | np.generic, rounding_mode: _RoundingMode = ..., *, out: _O, device: Device | str | None = ...) -> _O: ...
 
 @overload
 def scaled_elu(x: _Array | np.generic, alpha: float = ..., gamma: float = ..., *, out: None = ..., device: Device | str | None = ...) -> _Array: ...

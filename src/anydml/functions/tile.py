@@ -39,6 +39,6 @@ def tile(
     """
     if others:
         refuse_unknown(tile, "TILE", others)
-    given = tuple(repeats) if is_several(repeats) else (repeats,)
+    given: tuple[Any, ...] = (repeats,) if isinstance(repeats, int) or not is_several(repeats) else tuple(repeats)
     missing = len(adapter_for("TILE", [x], out, device).look("x", x).shape) - len(given)
     return apply("TILE", out, device, InputTensor=x, Repeats=(1,) * missing + given)

@@ -204,7 +204,9 @@ class Pointwise:
     def annotations(self) -> dict[str, str]:
         """The types of members that are no FLOAT, in the words of functions' signatures."""
         kinds = {member: text.partition(" | ")[0] for member, text in self.members.items() if " | " in text}
-        return {member: kind.removeprefix("enums.") for member, kind in kinds.items()}
+        # A member of an enum may be given by its name.
+        enums = {member: f"{kind.removeprefix('enums.')} | str" for member, kind in kinds.items() if "enums." in kind}
+        return kinds | enums
 
     def meanings(self) -> dict[str, str]:
         """What the members mean, in header order."""
