@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, ParamSpec, TypeAlias
 
 from ....core.errors import Violation, error, violation
 from ....core.strided_layout import Layout
-from ....operators import OPERATORS
+from ....operators import OPERATORS, Trait
 from ....operators.schema import OperatorDesc, OperatorSpec
 from ...base import Declined
 
@@ -31,9 +31,10 @@ MODULES = {
     **dict.fromkeys(("convolution", "gemm"), "dense"),
     **dict.fromkeys(("pooling", "max_pooling"), "windows"),
     **dict.fromkeys(("reduce", "normalization"), "statistics"),
-    **dict.fromkeys(("slice", "cast", "join", "padding", "image", "gather", "fill", "tile"), "movement"),
+    **dict.fromkeys(("cast", "image", "fill"), "movement"),
 }
-"""The module that plans a family, where it has another name; loaded on first use, as PyTorch takes a second."""
+"""The module that plans a family, where it has another name, beside operators that move elements; loaded on first use, as
+PyTorch takes a second."""
 
 
 NO_CALLS = "there is no kernel for it yet"
@@ -57,9 +58,12 @@ def plan(
     Args:
         options: what the family's own `plan` takes beside these.
     """
-    family = OPERATORS[spec.name].family if spec.name in OPERATORS else ""
-    module = MODULES.get(family, family)
-    if not module or find_spec(f".{module}", __name__) is None:
+    operator = OPERATORS.get(spec.name)
+    if operator is None:
+        return Declined(NO_CALLS)
+    own = "movement" if Trait.MOVEMENT in operator.traits else operator.family
+    module = MODULES.get(operator.family, own)
+    if find_spec(f".{module}", __name__) is None:
         return Declined(NO_CALLS)
     for layout in (*inputs, *outputs):
         if layout is not None and any(stride < 0 or stride % layout.dtype.itemsize for stride in layout.strides):
