@@ -21,17 +21,22 @@ help: ## This list
 env: $(VENV)/installed ## The package, built and installed into a virtual environment
 
 # What builds the package stays in the environment, so that its folder in build/ is there for the next time, and only
-# what changed is compiled again.
+# what changed is compiled again. Instruction sets that this machine does not use come with what tests need.
 BUILDS_WITH := cmake ninja nanobind scikit-build-core
+install = $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation \
+	--config-settings build-dir=build/env --config-settings cmake.define.ANYDML_FOR_THIS_MACHINE=$(1) '.[cli]'
 $(VENV)/installed: $(SOURCES)
-	@echo "Building anydml in $(VENV), which takes some minutes ..."
+	@echo "Building anydml in $(VENV), which takes a minute or two ..."
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(BUILDS_WITH)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation \
-		--config-settings build-dir=build/env '.[cli]'
+	$(call install,$(if $(wildcard $(VENV)/every-set),OFF,ON))
 	@touch $@
 
-tools: env $(VENV)/tools ## What tests and lint need beside it
+$(VENV)/every-set: $(VENV)/installed
+	test -e $@ || $(call install,OFF)
+	@touch $@
+
+tools: $(VENV)/every-set $(VENV)/tools ## What tests and lint need beside it
 
 $(VENV)/tools: pyproject.toml
 	$(BIN)/python -c "import tomllib; print(*tomllib.load(open('pyproject.toml', 'rb'))['project']['optional-dependencies']['dev'], sep='\n')" > $@.txt

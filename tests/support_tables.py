@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from anydml import DML_BUFFER_TENSOR_DESC, TensorDataType
-from anydml.core.enums import ConvolutionDirection, ConvolutionMode
+from anydml.core.enums import PREFIXES, ConvolutionDirection, ConvolutionMode
 from anydml.operators import spec
 from anydml.operators.schema import OperatorDesc
 
@@ -40,7 +40,7 @@ class Support:
     tables: Rows | Mapping[str, Rows]
     """By tensor, or of all tensors alike."""
     members: Callable[[Shape], Mapping[str, Any]] = lambda output: {}
-    """Those beside tensors and floats, which are 1, by the shape of the output."""
+    """Those beside tensors, floats, which are 1, and enums, which are their first, by the shape of the output."""
     desc: Callable[..., OperatorDesc] | None = None
     """Makes a desc of the operator's name and of shapes by tensor, where that takes more than `members`."""
     others: Callable[[str, str, Shape], Mapping[str, Shape]] | None = None
@@ -55,9 +55,11 @@ class Support:
         if self.desc is not None:
             return self.desc(operator, **shapes)
         found = spec(operator)
-        floats = {name: 1 for name, kind in found.members.items() if kind == "FLOAT"}
+        others = {name: 1 for name, kind in found.members.items() if kind == "FLOAT"}
+        firsts = {f"enums.{enum.__name__}": next(iter(enum)) for enum in PREFIXES}
+        others |= {name: firsts[kind] for name, kind in found.members.items() if kind in firsts}
         tensors = {name: ones(shape) for name, shape in shapes.items()}
-        return found.desc(**floats, **tensors, **self.members(shapes["OutputTensor"]))
+        return found.desc(**{**others, **tensors, **self.members(shapes["OutputTensor"])})
 
     def shapes(self, operator: str, tensor: str, shape: Shape) -> Mapping[str, Shape]:
         if self.others is not None:

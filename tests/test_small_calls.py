@@ -119,8 +119,7 @@ def test_a_call_like_one_before_is_prepared(name: str, kind: Any) -> None:
 def test_one_with_out_is_prepared_and_gives_it(name: str, kind: Any) -> None:
     call = function(name)
     plain = call.__wrapped__(**arguments(name, kind))
-    zeros = sys.modules["torch"].zeros_like
-    out = list(map(zeros, plain)) if isinstance(plain, list) else zeros(plain)
+    out = [each * 0 for each in plain] if isinstance(plain, list) else plain * 0
     call(**arguments(name, kind, out=out))
     assert is_prepared(call, arguments(name, kind, out=out))
     result = call(**arguments(name, kind, out=out))
@@ -147,7 +146,8 @@ def test_a_call_on_a_device_is_prepared(name: str) -> None:
 
     plain = call.__wrapped__(**given())
     expected = outcome(call.__wrapped__, given())[0]
-    out = [each * 0 for each in plain] if isinstance(plain, list) else plain * 0
+    zeros = sys.modules["torch"].zeros_like
+    out = list(map(zeros, plain)) if isinstance(plain, list) else zeros(plain)
     for more in ({}, {"out": out}):
         assert not is_prepared(call, given(**more))
         assert is_prepared(call, given(**more))

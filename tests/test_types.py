@@ -25,7 +25,7 @@ SOURCE = Path(anydml.__file__).parent.parent
 SETTINGS = """[mypy]
 strict = true
 follow_imports = silent
-mypy_path = {source}
+{source}
 
 [mypy-torch.*,triton.*,PIL.*]
 follow_imports = skip
@@ -39,7 +39,9 @@ def mypy(script: str, tmp_path: Path) -> str:
     if find_spec("mypy") is None:
         pytest.skip("mypy is not installed")
     settings = tmp_path / "mypy.ini"
-    settings.write_text(SETTINGS.format(source=SOURCE))
+    # Where packages are installed mypy looks by itself, and wants not to be told.
+    path = "" if SOURCE.name == "site-packages" else f"mypy_path = {SOURCE}"
+    settings.write_text(SETTINGS.format(source=path))
     command = [
         sys.executable,
         "-m",

@@ -33,8 +33,8 @@ MODULES = {
     **dict.fromkeys(("reduce", "normalization"), "statistics"),
     **dict.fromkeys(("cast", "image", "fill"), "movement"),
 }
-"""The module that plans a family, where it has another name, beside operators that move elements; loaded on first use, as
-PyTorch takes a second."""
+"""The module that plans a family, where it has another name and its operators do not all move elements; loaded on first
+use, as PyTorch takes a second."""
 
 
 NO_CALLS = "there is no kernel for it yet"
