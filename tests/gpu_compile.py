@@ -64,8 +64,10 @@ def main() -> None:
     # The same shapes as long lines.
     scan.TILE, scan.LONG, scan.DEEP, scan.FLAT_TILE, scan.FEW_PROGRAMS = 8, 4, 4, 32, 10**6
     from anydml.functions._call import _compile
+    from anydml.functions._call_cache import CALL_CACHE
 
     _compile.cache_clear()
+    CALL_CACHE.clear()
     scans()
     for shape, count in (((8, 1), 3), ((4, 100), 2)):
         x = torch.ones(shape)
