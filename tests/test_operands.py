@@ -265,6 +265,13 @@ def test_names_of_activations(engine: str) -> None:
         assert_same(result, expected)
 
 
+def test_copies_are_counted_in_the_callers_words() -> None:
+    refused("(A15)", lambda: anydml.tile(X, reps=2), "Did you mean repeats?")
+    refused("(A10)", lambda: anydml.tile(X, (2,) * (X.ndim + 1)), "TILE.repeats: found list")
+    refused("(A10)", lambda: anydml.tile(X, 2.5), "TILE.repeats: found list")
+    np.testing.assert_array_equal(anydml.tile(X, 2), np.tile(X, 2))
+
+
 def test_other_names_come_with_what_is_meant() -> None:
     refused("(F4)", lambda: anydml.reduce(X, "summ"), "function: found str 'summ'", "Did you mean 'sum'?")
     refused("(F11)", lambda: anydml.add(X, X, activation="rely"), "Did you mean 'relu'?")

@@ -45,6 +45,7 @@ _ELSEWHERE = {
     "padding": ["start_padding", "end_padding"],
     "pads": ["start_padding", "end_padding"],
     "pool_size": ["window_size"],
+    "reps": ["repeats"],
     "stride": ["strides"],
     "tensors": ["arrays"],
     "transa": ["trans_a"],

@@ -7,9 +7,9 @@ from typing import Any
 
 from ..device import Device
 from ._apply import apply
-from ._arguments import is_several
+from ._arguments import is_several, per_dimension
 from ._documentation import documented
-from ._names import refuse_unknown
+from ._names import REQUIRED, refuse_unknown
 from ._operand_adapter import adapter_for
 from ._types import Operand, Output, Result
 
@@ -17,7 +17,7 @@ from ._types import Operand, Output, Result
 @documented("TILE")
 def tile(
     x: Operand,
-    repeats: int | Sequence[int],
+    repeats: int | Sequence[int] = REQUIRED,
     *,
     out: Output | None = None,
     device: Device | str | None = None,
@@ -39,6 +39,7 @@ def tile(
     """
     if others:
         refuse_unknown(tile, "TILE", others)
-    given: tuple[Any, ...] = (repeats,) if isinstance(repeats, int) or not is_several(repeats) else tuple(repeats)
-    missing = len(adapter_for("TILE", [x], out, device).look("x", x).shape) - len(given)
-    return apply("TILE", out, device, InputTensor=x, Repeats=(1,) * missing + given)
+    rank = len(adapter_for("TILE", [x], out, device).look("x", x).shape)
+    given: Any = repeats if is_several(repeats) else [repeats]
+    numbers = per_dimension("TILE", "repeats", [*[1] * (rank - len(given)), *given], rank)
+    return apply("TILE", out, device, InputTensor=x, Repeats=numbers)
