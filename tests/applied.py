@@ -58,7 +58,7 @@ def options_of(desc: Any) -> dict[str, Any]:
     return _SPECIAL.get(name, lambda desc, options: options)(desc, options)
 
 
-def _tally(desc: Any, options: dict[str, Any]) -> dict[str, Any]:
+def _scan(desc: Any, options: dict[str, Any]) -> dict[str, Any]:
     reverse = options.pop("axis_direction") == AxisDirection.DECREASING
     return {**options, "reverse": reverse}
 
@@ -91,8 +91,8 @@ def _clip1(desc: Any, options: dict[str, Any]) -> dict[str, Any]:
 
 _SPECIAL: dict[str, Callable[[Any, dict[str, Any]], dict[str, Any]]] = {
     "CAST": lambda desc, options: {"dtype": DTYPES[desc.OutputTensor.DataType]},
-    "CUMULATIVE_PRODUCT": _tally,
-    "CUMULATIVE_SUMMATION": _tally,
+    "CUMULATIVE_PRODUCT": _scan,
+    "CUMULATIVE_SUMMATION": _scan,
     "ELEMENT_WISE_CLIP1": _clip1,
     "FILL_VALUE_CONSTANT": _filled,
     "FILL_VALUE_SEQUENCE": _filled,

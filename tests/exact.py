@@ -1,7 +1,7 @@
-"""What the operators promise, judged by exact arithmetic: integers and fractions, never another float tally.
+"""What the operators promise, judged by exact arithmetic: integers and fractions, never another float accumulator.
 
-Only the questions that the promise itself leaves to the sequential wide tally (which outputs are NaN or infinite, and
-what follows once a product has left the wide type's normal range) are put to one.
+Only the questions that the promise itself leaves to the sequential wide accumulator (which outputs are NaN or infinite,
+and what follows once a product has left the wide type's normal range) are put to one.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Float:
-    """A float type and the wider one in which its tallies are held."""
+    """A float type and the wider one in which its accumulators are held."""
 
     dtype: type
     wide: type
@@ -49,11 +49,11 @@ class Float:
         return Fraction(2) ** (exponent - limits.nmant)
 
     def sequential(self, operation: np.ufunc, prefix: Sequence[float]) -> Any:
-        tally = self.wide(operation.identity)
+        accumulator = self.wide(operation.identity)
         with np.errstate(all="ignore"):
             for value in prefix:
-                tally = operation(tally, self.wide(value))
-        return tally
+                accumulator = operation(accumulator, self.wide(value))
+        return accumulator
 
 
 FLOATS = {
@@ -91,13 +91,13 @@ def check_last(operation: str, x: np.ndarray, last: np.ndarray) -> None:
 def _integers(operation: str, row: np.ndarray, exclusive: bool) -> list[int]:
     """Modulo 2^n, in Python's integers."""
     bits = row.dtype.itemsize * 8
-    tally, tallies = (0, []) if operation == "sum" else (1, [])
+    accumulator, accumulators = (0, []) if operation == "sum" else (1, [])
     for value in row.tolist():
-        before = tally
-        tally = tally + value if operation == "sum" else tally * value
-        tallies.append(before if exclusive else tally)
+        before = accumulator
+        accumulator = accumulator + value if operation == "sum" else accumulator * value
+        accumulators.append(before if exclusive else accumulator)
     signed = row.dtype.kind == "i"
-    return [(t + 2 ** (bits - 1) * signed) % 2**bits - 2 ** (bits - 1) * signed for t in tallies]
+    return [(t + 2 ** (bits - 1) * signed) % 2**bits - 2 ** (bits - 1) * signed for t in accumulators]
 
 
 def _same_class(value: Any, wide: Any) -> bool:
@@ -132,7 +132,8 @@ def _check_float_product(float_: Float, prefix: np.ndarray, value: Any) -> None:
         sequential_rounded = float_.dtype(sequential)
     if not np.isfinite(prefix).all():
         if _left_normal_range(float_, prefix):
-            return  # the sequential tally or the true one: between them everything may come of an infinity or a NaN
+            # either accumulator: between the two, anything may come of an infinity or a NaN
+            return
         assert _same_class(value, sequential_rounded), (prefix, value)
         return
     exact = prod((Fraction(float(each)) for each in prefix), start=Fraction(1))
@@ -150,12 +151,12 @@ def _left_normal_range(float_: Float, prefix: np.ndarray) -> bool:
     """Whether the true product of some finite part from the start is too large or too small for the wide type."""
     limits = np.finfo(float_.wide)
     smallest, largest = Fraction(float(limits.tiny)), Fraction(float(limits.max))
-    tally = Fraction(1)
+    accumulator = Fraction(1)
     for value in prefix:
         if not np.isfinite(value):
             break
-        tally *= Fraction(float(value))
-        if tally and not smallest <= abs(tally) <= largest:
+        accumulator *= Fraction(float(value))
+        if accumulator and not smallest <= abs(accumulator) <= largest:
             return True
     return False
 

@@ -13,7 +13,7 @@ from anydml.backends.base import Kernel
 from harness import ENGINES
 
 engine = pytest.mark.parametrize("engine", ENGINES)
-tally = pytest.mark.parametrize("tally", [cumulative_summation, cumulative_product], ids=["sum", "product"])
+scan = pytest.mark.parametrize("scan", [cumulative_summation, cumulative_product], ids=["sum", "product"])
 
 
 def refused(rule: str, call: Callable[[], Any], *parts: str) -> DMLError:

@@ -36,7 +36,7 @@ def packed(array: Array) -> DML_BUFFER_TENSOR_DESC:
     return DML_BUFFER_TENSOR_DESC(DataType=DATA_TYPES[array.dtype], Sizes=array.shape)
 
 
-def tally(x: Array, axis: int, product: bool = False, reverse: bool = False, exclusive: bool = False) -> Picture:
+def scan(x: Array, axis: int, product: bool = False, reverse: bool = False, exclusive: bool = False) -> Picture:
     members: dict[str, Any] = {"InputTensor": packed(x), "OutputTensor": packed(x), "Axis": axis}
     members["AxisDirection"] = AxisDirection(reverse)
     if product:
@@ -178,17 +178,17 @@ def ranked(rank: int) -> Array:
 
 PICTURES: dict[str, Picture] = {
     **{name: (desc, list(inputs)) for name, (desc, inputs) in EXAMPLES.items()},
-    "one element": tally(np.float32([7]), 0),
-    "1-D": tally(np.int32([2, 4, 8, 3]), 0, product=True),
-    "a column": tally(TABLE, 0),
-    "decreasing and exclusive": tally(TABLE, 1, reverse=True, exclusive=True),
-    "a column, decreasing and exclusive": tally(TABLE, 0, product=True, reverse=True, exclusive=True),
-    "long numbers": tally(LONG, 1),
-    "odd numbers": tally(ODD, 1, product=True),
-    "large": tally(np.arange(10000, dtype=np.float32).reshape(100, 100), 1, reverse=True),
-    "a long column": tally(np.arange(4000, dtype=np.int32).reshape(2000, 2), 0),
-    "many dimensions": tally(np.arange(3 * 40 * 2 * 5 * 20 * 9, dtype=np.int32).reshape(3, 40, 2, 5, 20, 9), 1),
-    **{f"rank {rank} along {axis}": tally(ranked(rank), axis) for rank in range(1, 9) for axis in range(rank)},
+    "one element": scan(np.float32([7]), 0),
+    "1-D": scan(np.int32([2, 4, 8, 3]), 0, product=True),
+    "a column": scan(TABLE, 0),
+    "decreasing and exclusive": scan(TABLE, 1, reverse=True, exclusive=True),
+    "a column, decreasing and exclusive": scan(TABLE, 0, product=True, reverse=True, exclusive=True),
+    "long numbers": scan(LONG, 1),
+    "odd numbers": scan(ODD, 1, product=True),
+    "large": scan(np.arange(10000, dtype=np.float32).reshape(100, 100), 1, reverse=True),
+    "a long column": scan(np.arange(4000, dtype=np.int32).reshape(2000, 2), 0),
+    "many dimensions": scan(np.arange(3 * 40 * 2 * 5 * 20 * 9, dtype=np.int32).reshape(3, 40, 2, 5, 20, 9), 1),
+    **{f"rank {rank} along {axis}": scan(ranked(rank), axis) for rank in range(1, 9) for axis in range(rank)},
     **{f"join along {axis}": joined([ranked(4) + 16 * i for i in range(3)], axis) for axis in range(4)},
     "join of 1-D": joined([np.arange(3, dtype=np.uint8), np.arange(40, dtype=np.uint8)], 0),
     "join of 5": joined([np.full((2, i + 1), i, np.int64) for i in range(5)], 1),
@@ -230,7 +230,7 @@ def test_everything_is_on_the_card(picture: Picture) -> None:
 
 @each_picture
 def test_no_text_is_under_another_nor_under_an_arrow(picture: Picture) -> None:
-    # The sign of a tally is on its arrow, in a circle that covers the line.
+    # The sign of a scan is on its arrow, in a circle that covers the line.
     things = [s for s in shapes(drawn(picture)) if s.tag in ("text", "line", "polygon") and s.text not in ("Σ", "Π")]
     for i, shape in enumerate(things):
         for other in things[:i]:
@@ -262,12 +262,12 @@ def test_of_large_tensors_the_ends_are_drawn() -> None:
 
 def test_of_a_huge_tensor_only_what_is_drawn_is_looked_at() -> None:
     x = np.broadcast_to(np.float32(1), (2, 3, 4, 2**25, 2**25))
-    desc, _ = tally(x, 1)
+    desc, _ = scan(x, 1)
     assert len(cells(draw(desc, [x], [x]))) == 2 * 6 * 7 * 7
 
 
 def test_the_axis_of_a_tally_is_drawn_before_other_dimensions() -> None:
-    assert "[0, 2, 0, :, :]" in texts(drawn(tally(np.zeros((1, 3, 40, 2, 2), np.int32), 1)))
+    assert "[0, 2, 0, :, :]" in texts(drawn(scan(np.zeros((1, 3, 40, 2, 2), np.int32), 1)))
 
 
 @pytest.mark.parametrize(
@@ -297,7 +297,7 @@ def test_numbers_are_short(value: Any, text: str) -> None:
     assert ("&#8722;" in svg) == ("-" in text)
 
 
-# Tallies
+# Scans
 
 
 def test_a_tally_is_spelled_out() -> None:
@@ -311,12 +311,12 @@ def test_a_tally_is_spelled_out() -> None:
 
 
 def test_the_traced_line_is_bold() -> None:
-    bold = [text for text, _, traced in cells(drawn(tally(TABLE, 0))) if traced]
+    bold = [text for text, _, traced in cells(drawn(scan(TABLE, 0))) if traced]
     assert bold == ["2", "3", "9", "2", "5", "14"]
 
 
 def test_an_exclusive_tally_starts_with_the_identity() -> None:
-    svg = drawn(tally(TABLE, 1, product=True, reverse=True, exclusive=True))
+    svg = drawn(scan(TABLE, 1, product=True, reverse=True, exclusive=True))
     output = cells(svg)[12:]
     identities = {fill for text, fill, _ in output[3::4]}
     assert len(identities) == 1
@@ -330,7 +330,7 @@ def test_an_exclusive_tally_starts_with_the_identity() -> None:
 @pytest.mark.parametrize("axis", range(4))
 @pytest.mark.parametrize("reverse", [False, True])
 def test_arrows_go_the_way_of_the_tally(axis: int, reverse: bool) -> None:
-    marks = [s for s in shapes(drawn(tally(ranked(4), axis, reverse=reverse))) if s.attributes.get("fill") == "#d55e00"]
+    marks = [s for s in shapes(drawn(scan(ranked(4), axis, reverse=reverse))) if s.attributes.get("fill") == "#d55e00"]
     ways = [
         (head.left - dot.left, head.top - dot.top)
         for dot, head in pairwise(marks)
@@ -345,13 +345,13 @@ def test_arrows_go_the_way_of_the_tally(axis: int, reverse: bool) -> None:
 
 
 def test_what_wraps_says_so() -> None:
-    svg = drawn(tally(np.uint32([3_000_000_000, 3_000_000_000, 1]), 0))
+    svg = drawn(scan(np.uint32([3_000_000_000, 3_000_000_000, 1]), 0))
     assert "= 1.705e9 (mod 2^32)" in texts(svg)
-    assert not any("mod" in text for text in texts(drawn(tally(np.uint32([1, 2, 3]), 0))))
+    assert not any("mod" in text for text in texts(drawn(scan(np.uint32([1, 2, 3]), 0))))
 
 
 def test_negative_operands_are_in_parentheses() -> None:
-    assert "= -1 + (-2)" in texts(drawn(tally(np.int32([-1, -2]), 0)))
+    assert "= -1 + (-2)" in texts(drawn(scan(np.int32([-1, -2]), 0)))
 
 
 # Joins
@@ -484,12 +484,12 @@ def test_p1_an_operator_without_an_example() -> None:
     ],
 )
 def test_p2_arrays_that_the_desc_does_not_say(inputs: Any, outputs: Any, found: str) -> None:
-    desc, _ = tally(TABLE, 0)
+    desc, _ = scan(TABLE, 0)
     with pytest.raises(DMLError, match=found + r".*\(P2\)"):
         draw(desc, inputs, outputs)
 
 
 def test_a_desc_that_breaks_a_rule() -> None:
-    desc, _ = tally(TABLE, 2)
+    desc, _ = scan(TABLE, 2)
     with pytest.raises(DMLError, match=r"\(C3\)"):
         draw(desc, [TABLE], [TABLE])

@@ -14,14 +14,14 @@ import pytest
 
 import anydml
 from anydml import Device, DMLError, FeatureLevel, cumulative_summation, join, quantized_linear_average_pooling
-from function_calls import Capsule, Interface, engine, image, pool, refused, spying, tally
+from function_calls import Capsule, Interface, engine, image, pool, refused, scan, spying
 
 # Signatures
 
 
-@tally
-def test_signature_of_tallies(tally: Any) -> None:
-    assert str(inspect.signature(tally, eval_str=False)).replace("'", "") == (
+@scan
+def test_signature_of_scans(scan: Any) -> None:
+    assert str(inspect.signature(scan, eval_str=False)).replace("'", "") == (
         "(x: Operand, axis: int = -1, *, exclusive: bool = False, reverse: bool = False, out: Output | None = None, "
         "device: Device | str | None = None) -> Result"
     )
@@ -130,13 +130,13 @@ def test_pooling_copies_nothing_either() -> None:
     assert np.shares_memory(spy.outputs[0], memory)
 
 
-@tally
-def test_float_lists_become_float32(tally: Any) -> None:
-    result = tally([[1.0, 2], [3, 4]])
+@scan
+def test_float_lists_become_float32(scan: Any) -> None:
+    result = scan([[1.0, 2], [3, 4]])
     assert result.dtype == np.float32
-    assert tally([1, 2]).dtype == np.int64
-    assert tally(np.float32([1])).dtype == np.float32
-    assert tally([np.float32(1), np.float32(2)]).dtype == np.float32
+    assert scan([1, 2]).dtype == np.int64
+    assert scan(np.float32([1])).dtype == np.float32
+    assert scan([np.float32(1), np.float32(2)]).dtype == np.float32
     assert join([[1.0], [2.0]]).dtype == np.float32
 
 
@@ -241,9 +241,9 @@ def test_a_wrong_type_is_named_as_the_function_has_it() -> None:
         (np.int8, ".astype(np.int32)"),
     ],
 )
-@tally
-def test_types_of_other_operators_come_with_a_remedy(tally: Any, dtype: Any, remedy: str) -> None:
-    refused("(S3)", lambda: tally(np.ones(3, dtype)), remedy)
+@scan
+def test_types_of_other_operators_come_with_a_remedy(scan: Any, dtype: Any, remedy: str) -> None:
+    refused("(S3)", lambda: scan(np.ones(3, dtype)), remedy)
 
 
 def test_a_type_is_there_from_a_level_on() -> None:

@@ -8,19 +8,19 @@ import numpy as np
 import pytest
 
 from anydml import DMLError, cumulative_product, cumulative_summation, join
-from function_calls import TRUTHS, engine, image, pool, refused, tally
+from function_calls import TRUTHS, engine, image, pool, refused, scan
 from harness import assert_same
 
 # Axes
 
 
 @engine
-@tally
+@scan
 @pytest.mark.parametrize("axis", [0, 1, 2, -1, -2, -3, np.int64(1), np.uint8(2), np.array(1)])
-def test_axes(engine: str, tally: Any, axis: Any) -> None:
+def test_axes(engine: str, scan: Any, axis: Any) -> None:
     x = np.arange(1, 25, dtype=np.int32).reshape(2, 3, 4)
-    numpy = np.cumsum if tally is cumulative_summation else np.cumprod
-    assert_same(tally(x, axis, device=engine), numpy(x, int(axis), dtype=np.int32))
+    numpy = np.cumsum if scan is cumulative_summation else np.cumprod
+    assert_same(scan(x, axis, device=engine), numpy(x, int(axis), dtype=np.int32))
 
 
 @pytest.mark.parametrize("axis", [3, -4, 2**70, -(2**70)])
@@ -46,11 +46,11 @@ def test_scalars_have_no_axis() -> None:
 # Flags
 
 
-@tally
+@scan
 @pytest.mark.parametrize("flag", [True, 1, np.True_])
-def test_flags(tally: Any, flag: Any) -> None:
-    expected = tally([2, 3, 4], exclusive=True, reverse=True)
-    np.testing.assert_array_equal(tally([2, 3, 4], exclusive=flag, reverse=flag), expected)
+def test_flags(scan: Any, flag: Any) -> None:
+    expected = scan([2, 3, 4], exclusive=True, reverse=True)
+    np.testing.assert_array_equal(scan([2, 3, 4], exclusive=flag, reverse=flag), expected)
 
 
 @pytest.mark.parametrize("flag", [2, -1, None, 1.0, "no", [], np.array([True, False]), np.zeros(0, bool)])
@@ -68,7 +68,7 @@ def test_other_flags_are_refused(flag: Any) -> None:
 
 
 @engine
-@tally
+@scan
 @pytest.mark.parametrize("axis", [0, 1, 2])
 @pytest.mark.parametrize(
     "view",
@@ -84,10 +84,10 @@ def test_other_flags_are_refused(flag: Any) -> None:
         lambda x: np.asfortranarray(x),
     ],
 )
-def test_strides_of_all_sorts(engine: str, tally: Any, axis: int, view: Any) -> None:
+def test_strides_of_all_sorts(engine: str, scan: Any, axis: int, view: Any) -> None:
     x = view(np.arange(1, 61, dtype=np.int64).reshape(3, 4, 5))
-    numpy = np.cumsum if tally is cumulative_summation else np.cumprod
-    assert_same(tally(x, axis, device=engine), numpy(x, axis))
+    numpy = np.cumsum if scan is cumulative_summation else np.cumprod
+    assert_same(scan(x, axis, device=engine), numpy(x, axis))
     assert_same(join([x, x[:1]], 0, device=engine), np.concatenate([x, x[:1]]))
 
 
@@ -142,15 +142,15 @@ def test_unaligned_fields_of_records(engine: str) -> None:
 
 
 @engine
-@tally
+@scan
 @pytest.mark.parametrize("shape", [(0,), (0, 3), (3, 0), (2, 0, 3)])
 @pytest.mark.parametrize("exclusive", [False, True])
-def test_tallies_of_empty_arrays(engine: str, tally: Any, shape: tuple[int, ...], exclusive: bool) -> None:
+def test_scans_of_empty_arrays(engine: str, scan: Any, shape: tuple[int, ...], exclusive: bool) -> None:
     x = np.ones(shape, np.float32)
     for axis in range(len(shape)):
-        result = tally(x, axis, exclusive=exclusive, device=engine)
+        result = scan(x, axis, exclusive=exclusive, device=engine)
         assert (result.shape, result.dtype) == (shape, np.float32)
-        assert tally(x, axis, out=x, device=engine) is x
+        assert scan(x, axis, out=x, device=engine) is x
 
 
 @pytest.mark.parametrize("x", [np.ones((0, 3)), np.ones((0,), np.int8)])

@@ -9,20 +9,20 @@ import pytest
 
 import anydml
 from anydml import cumulative_summation, join
-from function_calls import Interface, engine, image, pool, refused, tally
+from function_calls import Interface, engine, image, pool, refused, scan
 
 
 @engine
-@tally
+@scan
 @pytest.mark.parametrize("view", [lambda x: x, lambda x: x[::-1], lambda x: x.T, lambda x: x[::2, 1:]])
-def test_in_place(engine: str, tally: Any, view: Any) -> None:
-    numpy = np.cumsum if tally is cumulative_summation else np.cumprod
+def test_in_place(engine: str, scan: Any, view: Any) -> None:
+    numpy = np.cumsum if scan is cumulative_summation else np.cumprod
     for axis in (0, 1):
         memory = np.arange(1, 17, dtype=np.int32).reshape(4, 4)
         x = view(memory)
         expected = memory.copy()
         view(expected)[...] = numpy(x, axis)
-        assert tally(x, axis, out=x, device=engine) is x
+        assert scan(x, axis, out=x, device=engine) is x
         np.testing.assert_array_equal(memory, expected)
 
 

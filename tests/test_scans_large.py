@@ -1,5 +1,5 @@
 """Scans of shapes that reach what small ones do not: blocks, windows, strips, several threads, and floats whose
-products leave the range of the type that holds their tally."""
+products leave the range of the type that holds their accumulator."""
 
 from __future__ import annotations
 
@@ -98,18 +98,18 @@ def test_streamed_integers(dtype: type, reverse: bool, exclusive: bool, tail: tu
 def exact(
     operation: str, dtype: type, shape: tuple[int, ...], axis: int, reverse: bool, exclusive: bool
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Values whose tallies any order of combining finds exactly, and these: from -1 to 1, or of products a half to 2;
+    """Values whose scans any order of combining finds exactly, and these: from -1 to 1, or of products a half to 2;
     of integers 1 and -1."""
-    tallies = rng.integers(-1, 2, shape).astype(np.int8)
+    scans = rng.integers(-1, 2, shape).astype(np.int8)
     if operation == "product" and np.dtype(dtype).kind != "f":
-        tallies |= np.int8(1)
-        earlier = np.roll(tallies, 1, axis)
+        scans |= np.int8(1)
+        earlier = np.roll(scans, 1, axis)
         earlier[(slice(None),) * axis + (0,)] = 1
-        x, expected = (tallies * earlier).astype(dtype), tallies.astype(dtype)
+        x, expected = (scans * earlier).astype(dtype), scans.astype(dtype)
     else:
-        steps = np.diff(tallies, axis=axis, prepend=np.int8(0))
+        steps = np.diff(scans, axis=axis, prepend=np.int8(0))
         x = (steps if operation == "sum" else np.exp2(steps, dtype=np.float32)).astype(dtype)
-        expected = (tallies if operation == "sum" else np.exp2(tallies, dtype=np.float32)).astype(dtype)
+        expected = (scans if operation == "sum" else np.exp2(scans, dtype=np.float32)).astype(dtype)
     if exclusive:
         expected = np.roll(expected, 1, axis)
         expected[(slice(None),) * axis + (0,)] = dtype(operation == "product")
@@ -141,7 +141,7 @@ def exact(
 def test_streamed_floats(
     operation: str, dtype: type, reverse: bool, exclusive: bool, tail: tuple[int, ...], axis: int
 ) -> None:
-    """Of tallies that any order of combining finds exactly: new memory, in place, unaligned, gapped, transposed."""
+    """Of scans that any order of combining finds exactly: new memory, in place, unaligned, gapped, transposed."""
     length = STREAMED // np.dtype(dtype).itemsize // max(int(np.prod(tail)), 1) + 5
     x, expected = exact(operation, dtype, (length, *tail), axis, reverse, exclusive)
     unaligned = np.zeros(x.nbytes + 1, np.uint8)[1:].view(dtype).reshape(x.shape)
@@ -180,7 +180,7 @@ def test_streamed_rows_that_begin_anywhere(operation: str, dtype: type, size: in
 @pytest.mark.parametrize(("reverse", "exclusive"), [(False, False), (True, True)])
 @pytest.mark.parametrize("columns", range(2, 9))
 def test_few_columns(operation: str, dtype: type, reverse: bool, exclusive: bool, columns: int) -> None:
-    """Of tallies that any order of combining finds exactly, and rows that end within a vector, or within a pair: in
+    """Of scans that any order of combining finds exactly, and rows that end within a vector, or within a pair: in
     place, with gaps, and cut into blocks."""
     options = {"reverse": reverse, "exclusive": exclusive, "device": "cpu"}
     for length in (1, 2, 3, 5, 8, 341, 1021, 40_000):
@@ -212,7 +212,7 @@ def test_layouts_of_floats(operation: str, dtype: type, shape: tuple[int, ...], 
 @pytest.mark.parametrize("dtype", [np.float32, np.float16])
 @pytest.mark.parametrize("exponent", [-14, -3, 3, 14])
 def test_products_that_come_back(dtype: type, exponent: int) -> None:
-    """Out of the tally's range for most of a block, or so far that lines are skipped, and in it again."""
+    """Out of the accumulator's range for most of a block, or so far that lines are skipped, and in it again."""
     base = dtype(2.0**exponent)
     size = 4 * BLOCK
     x = np.where(np.arange(size) % 2000 < 1000, base, 1 / base).astype(dtype)
@@ -238,7 +238,7 @@ def test_what_is_not_finite_far_below(dtype: type, value: float) -> None:
 
 
 def extremes(dtype: type, size: int) -> dict[str, np.ndarray]:
-    """Factors whose products come near the limits of their tallies, or go beyond."""
+    """Factors whose products come near the limits of their scans, or go beyond."""
     big = 1e30 if dtype is np.float32 else 6e4
     tiny = float(np.finfo(dtype).smallest_subnormal)
     mixed = np.where(rng.random(size) < 0.5, big, 1 / big)

@@ -108,7 +108,7 @@ VALUES = [
     _row("product", "wraps-int32", [2**16, 2**15, 2, 5], [2**16, -(2**31), 0, 0], np.int32),
     _row("product", "wraps-int64", [3**30, 3**15], [3**30, (3**45 + 2**63) % 2**64 - 2**63], np.int64),
     _row("product", "wraps-uint64", [2**63, 3, 2], [2**63, 2**63, 0], np.uint64),
-    # The tally is wider than the type: neither overflows on its way nor forgets small terms.
+    # The accumulator is wider than the type: neither overflows on its way nor forgets small terms.
     _row("sum", "no-overflow-inside", [_BIG, _BIG, -_BIG, -_BIG], [_BIG, INF, _BIG, 0], np.float32),
     _row("sum", "half-no-overflow-inside", [65504, 65504, -65504], [65504, INF, 65504], np.float16),
     _row("sum", "keeps-small-terms", [2.0**24, 1, 1, 1], [2.0**24, 2.0**24, 2.0**24 + 2, 2.0**24 + 4], np.float32),

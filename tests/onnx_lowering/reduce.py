@@ -1,4 +1,4 @@
-"""Along axes: reductions and running tallies."""
+"""Along axes: reductions and scans."""
 
 from __future__ import annotations
 

@@ -122,15 +122,15 @@ class Scan(Case):
         return Work(place, [x], output, compiled_of(device, desc), lambda y: self._check(place, x, y))
 
     def _values(self, place: Place, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
-        """Floats whose tallies are exact and near 1, whatever the order of combining: what differs is wrong, nothing
+        """Floats whose scans are exact and near 1, whatever the order of combining: what differs is wrong, nothing
         overflows, and no subnormals slow anyone down. Integers whose products never come to 0."""
         axis = self.axis
         if dtype.kind == "f":
             summing = self.operator == "CUMULATIVE_SUMMATION"
-            tallies = place.integers(*((-32, 32) if summing else (-1, 1)), shape)
-            steps = place.copy(tallies)
+            scans = place.integers(*((-32, 32) if summing else (-1, 1)), shape)
+            steps = place.copy(scans)
             later, earlier = [(slice(None),) * axis + (part,) for part in (slice(1, None), slice(None, -1))]
-            steps[later] -= tallies[earlier]
+            steps[later] -= scans[earlier]
             if summing:  # multiples of 1/32
                 sums = place.cast(steps, np.float32)
                 sums *= 2.0**-5
@@ -156,16 +156,16 @@ class Scan(Case):
         return x
 
     def _check(self, place: Place, x: Any, y: Any) -> str:
-        """Lines along the axis, tallied by NumPy in the next wider type; all of them where there are few. What is large
-        on a GPU is tallied there, in whole."""
+        """Lines along the axis, scanned by NumPy in the next wider type; all of them where there are few. What is large
+        on a GPU is scanned there, in whole."""
         if not place.is_host and y.nbytes > LITTLE_ON_GPU:
-            expected = place.cast(place.tally(self.operator, x, self.axis, self._wide), self.dtype)
+            expected = place.cast(place.scan(self.operator, x, self.axis, self._wide), self.dtype)
             return "" if place.are_same(y, expected) else "it differs from PyTorch's in the next wider type"
         x, y = place.numpy(x), place.numpy(y)
         x, y = np.moveaxis(x, self.axis, -1), np.moveaxis(y, self.axis, -1)
         lines = [np.unravel_index(i, x.shape[:-1]) for i in self._sample(prod(x.shape[:-1]), x.shape[-1])]
         for line in lines:
-            expected = self._tally(x[line])
+            expected = self._scan(x[line])
             if not np.array_equal(y[line], expected):
                 return f"the line at {tuple(map(int, line))} differs from NumPy's"
         return ""
@@ -180,14 +180,14 @@ class Scan(Case):
     def _wide(self) -> Any:
         return {"float32": np.float64, "float16": np.float32}.get(self.dtype, self.dtype)
 
-    def _tally(self, line: Array) -> Array:
+    def _scan(self, line: Array) -> Array:
         step = -1 if self.decreasing else 1
         with np.errstate(all="ignore"):
-            tallies = Host().tally(self.operator, line[::step], 0, self._wide)
+            scans = Host().scan(self.operator, line[::step], 0, self._wide)
             if self.exclusive:
                 identity = UFUNCS[self.operator].identity
-                tallies = np.concatenate([np.array([identity], tallies.dtype), tallies[:-1]])
-            return tallies.astype(line.dtype)[::step]
+                scans = np.concatenate([np.array([identity], scans.dtype), scans[:-1]])
+            return scans.astype(line.dtype)[::step]
 
 
 @dataclass(frozen=True)

@@ -121,10 +121,10 @@ class Host:
         differences = np.subtract(one, other, dtype=np.int16)
         return int(max(differences.max(), -differences.min()))
 
-    def tally(self, operator: str, x: Array, axis: int, dtype: Any) -> Array:
+    def scan(self, operator: str, x: Array, axis: int, dtype: Any) -> Array:
         """Running sums or products in that type, by the library that the arrays are of."""
-        tallies: Array = UFUNCS[operator].accumulate(x, axis, dtype=dtype)
-        return tallies
+        scans: Array = UFUNCS[operator].accumulate(x, axis, dtype=dtype)
+        return scans
 
     def summation(self, x: Array, out: Array) -> tuple[str, Run]:
         """A running sum by the library whose calls are the shortest, and the words for it."""
@@ -228,7 +228,7 @@ class Gpu:
     def most_apart(self, one: Any, other: Any) -> int:
         return int((one.to(self._torch.int16) - other.to(self._torch.int16)).abs_().max())
 
-    def tally(self, operator: str, x: Any, axis: int, dtype: Any) -> Any:
+    def scan(self, operator: str, x: Any, axis: int, dtype: Any) -> Any:
         function = self._torch.cumsum if operator == "CUMULATIVE_SUMMATION" else self._torch.cumprod
         return function(x, axis, dtype=self._type(dtype))
 

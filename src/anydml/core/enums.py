@@ -83,7 +83,7 @@ class BindingType(IntEnum):
 
 
 class AxisDirection(IntEnum):
-    """``DML_AXIS_DIRECTION``: whether a tally visits an axis by rising or by falling index."""
+    """``DML_AXIS_DIRECTION``: whether a scan visits an axis by rising or by falling index."""
 
     INCREASING = 0
     DECREASING = 1

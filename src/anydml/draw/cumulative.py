@@ -16,7 +16,7 @@ from .tensors import Look, Mark, Tensor
 from .text import factor, number
 
 
-class _Tally(NamedTuple):
+class _Scan(NamedTuple):
     words: str
     sign: str
     between: str
@@ -25,18 +25,18 @@ class _Tally(NamedTuple):
     operation: Callable[[Iterable[int]], int]
 
 
-_TALLIES: Mapping[type[OperatorDesc], _Tally] = {
-    DML_CUMULATIVE_SUMMATION_OPERATOR_DESC: _Tally("running sum", "Σ", " + ", 0, "HasExclusiveSum", sum),
-    DML_CUMULATIVE_PRODUCT_OPERATOR_DESC: _Tally("running product", "Π", "·", 1, "HasExclusiveProduct", math.prod),
+_SCANS: Mapping[type[OperatorDesc], _Scan] = {
+    DML_CUMULATIVE_SUMMATION_OPERATOR_DESC: _Scan("running sum", "Σ", " + ", 0, "HasExclusiveSum", sum),
+    DML_CUMULATIVE_PRODUCT_OPERATOR_DESC: _Scan("running product", "Π", "·", 1, "HasExclusiveProduct", math.prod),
 }
 
 
 def picture(desc: Any, inputs: list[Operand], outputs: list[Operand]) -> list[Box]:
-    tally = _TALLIES[type(desc)]
+    scan = _SCANS[type(desc)]
     (x,), (y,) = inputs, outputs
     backward = desc.AxisDirection == AxisDirection.DECREASING
     first = x.sizes[desc.Axis] - 1 if backward else 0
-    exclusive = getattr(desc, tally.exclusive_member)
+    exclusive = getattr(desc, scan.exclusive_member)
 
     def look(array: Array, identities: bool) -> Callable[[tuple[int, ...]], Look]:
         def at(index: tuple[int, ...]) -> Look:
@@ -50,15 +50,15 @@ def picture(desc: Any, inputs: list[Operand], outputs: list[Operand]) -> list[Bo
     mark = Mark(backward, traversed=True)
     read = Tensor(caption=x.caption, sizes=x.sizes, look=look(x.array, False), axis=desc.Axis, mark=mark)
     written = Tensor(caption=y.caption, sizes=y.sizes, look=look(y.array, exclusive), axis=desc.Axis, mark=mark)
-    words = [tally.words, "exclusive"] if exclusive else [tally.words]
-    flow = from_to(read.box(), words, written.box(), tally.sign)
+    words = [scan.words, "exclusive"] if exclusive else [scan.words]
+    flow = from_to(read.box(), words, written.box(), scan.sign)
     return [flow, equations(_traced_line(desc, x, y), flow.width)]
 
 
 def _traced_line(desc: Any, x: Operand, y: Operand) -> Calculation:
-    """The tally of the first line, element by element, in the order visited."""
-    tally = _TALLIES[type(desc)]
-    exclusive = getattr(desc, tally.exclusive_member)
+    """The scan of the first line, element by element, in the order visited."""
+    scan = _SCANS[type(desc)]
+    exclusive = getattr(desc, scan.exclusive_member)
     line = tuple(slice(None) if dim == desc.Axis else 0 for dim in range(len(x.sizes)))
     indices = [":" if dim == desc.Axis else "0" for dim in range(len(x.sizes))]
     read, written = x.array[line], y.array[line]
@@ -67,10 +67,10 @@ def _traced_line(desc: Any, x: Operand, y: Operand) -> Calculation:
     rows = []
     for n, i in enumerate(order[:6]):
         seen = [read[k] for k in order[: n if exclusive else n + 1]]
-        terms = tally.between.join([number(seen[0]), *map(factor, seen[1:])]) if seen else number(tally.identity)
+        terms = scan.between.join([number(seen[0]), *map(factor, seen[1:])]) if seen else number(scan.identity)
         note = "the identity: nothing visited yet" if not seen else ""
         if len(seen) > 1:
-            wrapped = read.dtype.kind in "iu" and tally.operation(map(int, seen)) != int(written[i])
+            wrapped = read.dtype.kind in "iu" and scan.operation(map(int, seen)) != int(written[i])
             modulus = f" (mod 2^{8 * read.dtype.itemsize})" if wrapped else ""
             note = f"= {number(written[i])}{modulus}"
         rows.append((f"y[{i}]", f"= {terms}", note))

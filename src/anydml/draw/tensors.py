@@ -50,7 +50,7 @@ class Mark(NamedTuple):
 
     backward: bool = False
     traversed: bool = False
-    """Whether the arrow is the way of a tally; else it is the axis's."""
+    """Whether the arrow is the way of a scan; else it is the axis's."""
     ends: tuple[int, ...] = ()
     """Where pieces end along the axis, each in a colour and with a number of its own."""
 

@@ -51,7 +51,7 @@ def cumulative_summation(
     """
     if others:
         refuse_unknown(cumulative_summation, "CUMULATIVE_SUMMATION", others)
-    return _tally("CUMULATIVE_SUMMATION", "HasExclusiveSum", x, axis, exclusive, reverse, out, device)
+    return _scan("CUMULATIVE_SUMMATION", "HasExclusiveSum", x, axis, exclusive, reverse, out, device)
 
 
 @documented("CUMULATIVE_PRODUCT")
@@ -84,10 +84,10 @@ def cumulative_product(
     """
     if others:
         refuse_unknown(cumulative_product, "CUMULATIVE_PRODUCT", others)
-    return _tally("CUMULATIVE_PRODUCT", "HasExclusiveProduct", x, axis, exclusive, reverse, out, device)
+    return _scan("CUMULATIVE_PRODUCT", "HasExclusiveProduct", x, axis, exclusive, reverse, out, device)
 
 
-def _tally(
+def _scan(
     name: str, exclusive_member: str, x: Any, axis: int, exclusive: bool, reverse: bool, out: Any, device: Any
 ) -> Any:
     if not are_arrays([x]):

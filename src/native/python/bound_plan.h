@@ -162,7 +162,7 @@ class BoundPlan {
     for (const auto* side : {&inputs_, &outputs_}) {
       for (const Slot& slot : *side) bytes_ += slot.extent.high - slot.extent.low;
     }
-    for (const Slot& slot : inputs_) alike_.push_back(lies_as(slot.layout, outputs_[0].layout));
+    for (const Slot& slot : inputs_) alike_.push_back(has_same_layout_as(slot.layout, outputs_[0].layout));
   }
 
   // Runs where every buffer is plainly what the plan was made for and no output shares memory with an input,

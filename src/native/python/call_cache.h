@@ -164,7 +164,8 @@ class PreparedCall {
       for (const Input& input : inputs_) {
         if (input.given == kNone) continue;
         const void* const from = key.array(input.given).data;
-        const bool same_elements = in_place_ && from == at && lies_as(input.slot.layout, output.slot.layout);
+        const bool same_elements =
+            in_place_ && from == at && has_same_layout_as(input.slot.layout, output.slot.layout);
         if (!same_elements && overlap(input.slot, from, output.slot, at)) return false;
       }
       for (size_t other = 0; other < o; ++other) {

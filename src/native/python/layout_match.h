@@ -91,7 +91,7 @@ class DeviceLayoutMatcher {
     for (size_t i = 0; i < output; ++i) {
       if (places[i] == nullptr || !overlap(slots_[i], places[i], slots_[output], places[output])) continue;
       const bool same = i < inputs_ && places[i] == places[output];
-      if (!in_place || !same || !lies_as(slots_[i].layout, slots_[output].layout)) return false;
+      if (!in_place || !same || !has_same_layout_as(slots_[i].layout, slots_[output].layout)) return false;
     }
     return true;
   }

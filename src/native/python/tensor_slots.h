@@ -52,7 +52,7 @@ inline Slot to_slot(const Layout& layout) {
   return {layout, extent};
 }
 
-inline bool lies_as(const Layout& a, const Layout& b) {
+inline bool has_same_layout_as(const Layout& a, const Layout& b) {
   return a.type == b.type && a.sizes == b.sizes && a.strides == b.strides;
 }
 

@@ -21,7 +21,7 @@ template <class Accumulator, class Totals>
 class CarryChain {
  public:
   // A chunk that a thread has taken.
-  struct Turn {
+  struct TakenChunk {
     int64_t chunk = 0;
     Totals totals{};  // set where is_reduced
     bool is_reduced = false;
@@ -33,23 +33,23 @@ class CarryChain {
       : chunks_(chunks), prefix_(identity), taken_(static_cast<size_t>(most_taken)) {}
 
   // Takes the next chunk; returns whether there was one.
-  bool take(Turn& turn) {
+  bool take(TakenChunk& taken_chunk) {
     const std::lock_guard lock(mutex_);
     if (next_ == chunks_) return false;
-    turn.chunk = next_++;
-    turn.is_reduced = false;
-    turn.is_known = turn.chunk == known_;
-    if (turn.is_known) turn.before = prefix_;
-    at(turn.chunk) = &turn;
+    taken_chunk.chunk = next_++;
+    taken_chunk.is_reduced = false;
+    taken_chunk.is_known = taken_chunk.chunk == known_;
+    if (taken_chunk.is_known) taken_chunk.before = prefix_;
+    at(taken_chunk.chunk) = &taken_chunk;
     return true;
   }
 
   // Publishes the totals of a reduced chunk. advance(prefix, totals) brings a prefix on.
   template <class Advance>
-  void publish_aggregate(Turn& turn, const Advance& advance) {
+  void publish_aggregate(TakenChunk& taken_chunk, const Advance& advance) {
     const std::lock_guard lock(mutex_);
-    turn.is_reduced = true;
-    if (turn.chunk == known_) propagate(turn, advance);
+    taken_chunk.is_reduced = true;
+    if (taken_chunk.chunk == known_) propagate(taken_chunk, advance);
   }
 
   // Publishes the prefix after a chunk that was scanned as soon as it was taken.
@@ -57,36 +57,37 @@ class CarryChain {
   void publish_prefix(const Accumulator& after, const Advance& advance) {
     const std::lock_guard lock(mutex_);
     prefix_ = after;
-    if (Turn* const following = next_known()) propagate(*following, advance);
+    if (TakenChunk* const following = next_known()) propagate(*following, advance);
   }
 
  private:
   // Brings the known prefix on over a reduced chunk, whose prefix is known, and the reduced ones that follow
   // it.
   template <class Advance>
-  void propagate(Turn& first, const Advance& advance) {
-    for (Turn* turn = &first; turn != nullptr && turn->is_reduced; turn = next_known()) {
-      advance(prefix_, turn->totals);
+  void propagate(TakenChunk& first, const Advance& advance) {
+    for (TakenChunk* taken_chunk = &first; taken_chunk != nullptr && taken_chunk->is_reduced;
+         taken_chunk = next_known()) {
+      advance(prefix_, taken_chunk->totals);
     }
   }
 
   // Tells the next chunk that its prefix is known, and returns it; null where no thread has taken it yet.
-  Turn* next_known() {
+  TakenChunk* next_known() {
     if (++known_ == next_) return nullptr;
-    Turn* const turn = at(known_);
-    turn->before = prefix_;
-    turn->is_known.store(true, std::memory_order_release);
-    return turn;
+    TakenChunk* const taken_chunk = at(known_);
+    taken_chunk->before = prefix_;
+    taken_chunk->is_known.store(true, std::memory_order_release);
+    return taken_chunk;
   }
 
-  Turn*& at(int64_t chunk) { return taken_[static_cast<size_t>(chunk) % taken_.size()]; }
+  TakenChunk*& at(int64_t chunk) { return taken_[static_cast<size_t>(chunk) % taken_.size()]; }
 
   std::mutex mutex_;
   int64_t chunks_;
-  int64_t next_ = 0;          // to be taken
-  int64_t known_ = 0;         // the last chunk whose prefix is known,
-  Accumulator prefix_;        // which is this
-  std::vector<Turn*> taken_;  // from that chunk on
+  int64_t next_ = 0;                // to be taken
+  int64_t known_ = 0;               // the last chunk whose prefix is known,
+  Accumulator prefix_;              // which is this
+  std::vector<TakenChunk*> taken_;  // from that chunk on
 };
 
 // Whether threads share each of `lines` rows or planes, of so many bytes in all, and do not take whole ones.
@@ -106,7 +107,7 @@ void chained_scan(int64_t chunks, int threads, const Accumulator& identity, cons
                   const Advance& advance, const Scan& scan) {
   CarryChain<Accumulator, Totals> chain(chunks, threads * kMaxReducedAhead, identity);
   parallel_for(threads, threads, [&](int64_t) {
-    typename CarryChain<Accumulator, Totals>::Turn taken[kMaxReducedAhead];
+    typename CarryChain<Accumulator, Totals>::TakenChunk taken[kMaxReducedAhead];
     while (!is_cancelled() && chain.take(taken[0])) {
       if (taken[0].is_known) {
         scan(taken[0].chunk, taken[0].before, nullptr);
@@ -119,12 +120,12 @@ void chained_scan(int64_t chunks, int threads, const Accumulator& identity, cons
         chain.publish_aggregate(taken[count], advance);
         ++count;
       } while (count < kMaxReducedAhead && !taken[0].is_known && chain.take(taken[count]));
-      for (auto* turn = taken; turn != taken + count; ++turn) {
-        while (!turn->is_known.load(std::memory_order_acquire)) {
+      for (auto* taken_chunk = taken; taken_chunk != taken + count; ++taken_chunk) {
+        while (!taken_chunk->is_known.load(std::memory_order_acquire)) {
           if (is_cancelled()) return;
           std::this_thread::yield();
         }
-        scan(turn->chunk, turn->before, &turn->totals);
+        scan(taken_chunk->chunk, taken_chunk->before, &taken_chunk->totals);
       }
     }
   });

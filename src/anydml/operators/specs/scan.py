@@ -1,4 +1,4 @@
-"""CUMULATIVE_SUMMATION and CUMULATIVE_PRODUCT: running tallies along an axis."""
+"""CUMULATIVE_SUMMATION and CUMULATIVE_PRODUCT: prefix scans, running sums and products, along an axis."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def _infer_sizes(desc: _Desc) -> dict[str, Choices]:
     return {"OutputTensor": tuple((size,) for size in desc.InputTensor.Sizes)}
 
 
-def _tally(operation: np.ufunc, desc: _Desc, exclusive: bool, x: Array) -> Array:
+def _scan(operation: np.ufunc, desc: _Desc, exclusive: bool, x: Array) -> Array:
     """y[i] = operation over x[0..i], or over x[0..i-1] where exclusive, i counted in the axis's direction."""
     wide = widened(np.moveaxis(x, desc.Axis, -1))
     if desc.AxisDirection == enums.AxisDirection.DECREASING:
@@ -110,11 +110,11 @@ def _tally(operation: np.ufunc, desc: _Desc, exclusive: bool, x: Array) -> Array
 
 
 def _running_sum(desc: DML_CUMULATIVE_SUMMATION_OPERATOR_DESC, x: Array) -> Array:
-    return _tally(np.add, desc, desc.HasExclusiveSum, x)
+    return _scan(np.add, desc, desc.HasExclusiveSum, x)
 
 
 def _running_product(desc: DML_CUMULATIVE_PRODUCT_OPERATOR_DESC, x: Array) -> Array:
-    return _tally(np.multiply, desc, desc.HasExclusiveProduct, x)
+    return _scan(np.multiply, desc, desc.HasExclusiveProduct, x)
 
 
 CUMULATIVE_SUMMATION = OperatorSpec(
