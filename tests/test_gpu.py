@@ -10,6 +10,7 @@ import subprocess
 import sys
 from importlib import util
 from pathlib import Path
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -40,13 +41,15 @@ pytestmark = pytest.mark.gpu
 @pytest.mark.parametrize("missing", ["torch", "triton"])
 @pytest.mark.parametrize("name", ["cuda", "cuda:1", "xpu"])
 def test_what_a_gpu_takes_is_not_installed(name: str, missing: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    there = util.find_spec
-
     def find_spec(module: str) -> Any:
-        return None if module == missing else (there(module) or object())
+        return None if module == missing else object()
 
     monkeypatch.setattr("anydml.backends.torch.devices.find_spec", find_spec)
     monkeypatch.setattr("anydml.backends.torch.devices._built_for", lambda torch: ["cuda", "xpu"])
+    if util.find_spec("torch") is None:  # a module without devices stands for it: only Triton's absence is in question
+        torch, backend = ModuleType("torch"), SimpleNamespace(is_available=lambda: False, device_count=lambda: 0)
+        vars(torch).update(cuda=backend, xpu=backend, __version__="0")
+        monkeypatch.setitem(sys.modules, "torch", torch)
     error = refused(lambda: Device(name), "(D7)")
     assert error.hresult == HResult.DXGI_ERROR_UNSUPPORTED
     assert f"{missing} is not installed" in str(error)
