@@ -186,6 +186,8 @@ def _code(desc: Any, data_type: TensorDataType) -> tuple[Opcode, tuple[float, ..
     else:
         name, *members = (native,) if isinstance(native, str) else native
         constants = tuple([getattr(desc, each) if isinstance(each, str) else each for each in members])
+    if name not in Opcode.__members__:
+        raise NoLowering(f"no instruction {name}")
     return Opcode[name], constants
 
 
