@@ -40,7 +40,7 @@ def test_what_is_one_pass_and_what_is_not() -> None:
     graph, (a, b) = inputs(2)
     one, other = (each.reinterpret(TensorDataType.FLOAT32, [3, 2]) for each in (a * b, a - b))
     assert kernels([one + other], graph) == 3, "other sizes"
-    graph, many = inputs(10)
+    graph, many = inputs(12)
     total = many[0]
     for each in many[1:]:
         total = total + each

@@ -130,5 +130,8 @@ def compile(
 def kernels() -> list[str]:
     """The operators that have a kernel; ELEMENT_WISE stands for all pointwise ones."""
 
+def opcodes() -> list[str]:
+    """The instructions of pointwise programs, by their numbers."""
+
 def build_info() -> dict[str, str]:
     """How this module was built."""

@@ -307,4 +307,3 @@ KERNELS = {
     "ACTIVATION_SOFTPLUS": "(scaled )?softplus",
     "ELEMENT_WISE_ADD1": "add",
 }
-BY_REFERENCE = (r"shrink-u?int.*",)

@@ -299,15 +299,14 @@ KERNELS = {
     **{
         f"ELEMENT_WISE_{name}": name.lower()
         for name in (
-            *("ADD", "CLIP", "DIVIDE", "EXP", "LOG", "MAX", "MEAN", "MIN", "MULTIPLY", "NEGATE", "POW", "RECIP"),
+            *("ADD", "CLIP", "DIVIDE", "EXP", "LOG", "MAX", "MEAN", "MIN", "MULTIPLY", "NEGATE", "RECIP"),
             *("SQRT", "SUBTRACT"),
         )
     },
     "ELEMENT_WISE_ABS": "(linear, )?abs",
-    "ELEMENT_WISE_CLIP1": "clip",
-    "ELEMENT_WISE_IDENTITY": "copy",
+    "ELEMENT_WISE_CLIP1": "(linear, )?clip",
+    "ELEMENT_WISE_IDENTITY": "copy|linear",
     "ELEMENT_WISE_MODULUS_TRUNCATE": "remainder",
+    "ELEMENT_WISE_POW": "(extend, extend, integer )?pow",
     "ELEMENT_WISE_THRESHOLD": "clip",
 }
-# Scaled integers, and powers by integers.
-BY_REFERENCE = (r"(identity|clip1)-u?int\d+-scaled", r"pow-(u?int.*|.*-of-integers)")

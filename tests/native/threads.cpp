@@ -34,7 +34,7 @@ Layout packed(DataType type, std::vector<int64_t> sizes) {
 
 int64_t bytes_of(const Layout& layout) { return layout.sizes[0] * layout.strides[0]; }
 
-constexpr size_t kInstructionWords = 7;
+constexpr size_t kInstructionWords = 8;
 
 struct Case {
   std::string operator_name;
@@ -109,31 +109,44 @@ Case pool(DataType type, std::vector<int64_t> input, std::vector<int64_t> output
                        {"IncludePadding", {0}}})}};
 }
 
-// An instruction is its opcode, the type of its result, two operands and three constants, here doubles.
+enum class Opcode : int64_t {
+#define ANYDML_OPCODE(name) name,
+#include "pointwise/opcodes.inc"
+#undef ANYDML_OPCODE
+};
+
+// An instruction is its opcode, the type of its result, three operands and three constants, here doubles.
 struct Instruction {
-  int64_t opcode;
+  Opcode opcode;
   int64_t x;
   int64_t y;
   double first = 0;
   double second = 0;
+  int64_t z = 0;
+  DataType type = DataType::kUnknown;  // the output's
 };
 
 Case element_wise(DataType type, std::vector<int64_t> sizes, size_t inputs,
-                  const std::vector<Instruction>& program) {
-  const Layout layout = packed(type, std::move(sizes));
+                  const std::vector<Instruction>& program, DataType output = DataType::kUnknown) {
+  const Layout layout = packed(type, sizes);
   std::vector<int64_t> words;
   for (const Instruction& each : program) {
-    const std::array<int64_t, kInstructionWords> instruction = {each.opcode,
-                                                                static_cast<int64_t>(type),
-                                                                each.x,
-                                                                each.y,
-                                                                std::bit_cast<int64_t>(each.first),
-                                                                std::bit_cast<int64_t>(each.second),
-                                                                0};
+    const std::array<int64_t, kInstructionWords> instruction = {
+        static_cast<int64_t>(each.opcode),
+        static_cast<int64_t>(each.type == DataType::kUnknown ? type : each.type),
+        each.x,
+        each.y,
+        each.z,
+        std::bit_cast<int64_t>(each.first),
+        std::bit_cast<int64_t>(each.second),
+        0};
     words.insert(words.end(), instruction.begin(), instruction.end());
   }
+  const auto last = static_cast<int64_t>(inputs + program.size() - 1);
   return {"ELEMENT_WISE",
-          {std::vector<Layout>(inputs, layout), {layout}, attributes({{"Program", std::move(words)}})}};
+          {std::vector<Layout>(inputs, layout),
+           {packed(output == DataType::kUnknown ? type : output, sizes)},
+           attributes({{"Program", std::move(words)}, {"Results", {last}}})}};
 }
 
 std::vector<Case> cases() {
@@ -168,26 +181,36 @@ std::vector<Case> cases() {
     all.push_back(pool(type, {1, 1, 50, 52, 54}, {1, 1, 6, 8, 10}, {.size = 45}));
     all.push_back(pool(type, {1, 1, 90, 9000}, {1, 1, 13, 8923}, {.size = 12, .dilation = 7}));
   }
-  enum : int64_t {
-    kAdd = 1,
-    kMultiply = 3,
-    kMax = 6,
-    kClip = 13,
-    kRelu = 15,
-    kLinear = 20,
-    kPow = 23,
-    kLog = 25
-  };
+  using enum Opcode;
   for (const DataType type : {DataType::kFloat32, DataType::kFloat16}) {
-    all.push_back(element_wise(type, {300, 1001}, 1, {{kPow, 0, 0}, {kLog, 1, 1}}));
-    const Instruction spread = {kLinear, 0, 0, 640, -640};  // from -10 to 10
-    for (const int64_t opcode : {15, 21, 22, 24, 26, 27, 28, 29, 30, 31, 32})
+    all.push_back(element_wise(type, {300, 1001}, 1, {{POW, 0, 0}, {LOG, 1, 1}}));
+    const Instruction spread = {LINEAR, 0, 0, 640, -640};  // from -10 to 10
+    for (const Opcode opcode : {RELU, HARD_SIGMOID, SOFTSIGN, EXP, SIGMOID, TANH, SOFTPLUS, ELU, SCALED_ELU,
+                                SCALED_TANH, SCALED_SOFTPLUS, ROUND_EVEN, ROUND_AWAY, FLOOR, CEIL})
       all.push_back(element_wise(type, {300, 1001}, 1, {spread, {opcode, 1, 1, 0.75, 1.25}}));
-    all.push_back(element_wise(type, {300, 1001}, 2, {spread, {kMax, 2, 1}, {kRelu, 3, 3}}));
+    all.push_back(element_wise(type, {300, 1001}, 2, {spread, {MAX, 2, 1}, {RELU, 3, 3}}));
+    for (const Opcode opcode : {REMAINDER, MODULUS_FLOOR, DIFFERENCE_SQUARE})
+      all.push_back(element_wise(type, {300, 1001}, 2, {spread, {opcode, 2, 1}}));
     // Non-temporal stores
-    all.push_back(
-        element_wise(type, {9'000'001}, 3, {{kMultiply, 0, 1}, {kAdd, 3, 2}, {kClip, 4, 4, -2, 2}}));
+    all.push_back(element_wise(type, {9'000'001}, 3, {{MULTIPLY, 0, 1}, {ADD, 3, 2}, {CLIP, 4, 4, -2, 2}}));
+    all.push_back(element_wise(type, {300, 1001}, 2,
+                               {spread, {LESS_THAN, 2, 1, 0, 0, 2, DataType::kUint8}, {IF, 3, 1, 0, 0, 2}}));
   }
+  const Instruction doubles = {COPY, 0, 0, 0, 0, 0, DataType::kFloat64};
+  const Instruction singles = {COPY, 1, 1, 0, 0, 1, DataType::kFloat32};
+  for (const DataType type : {DataType::kUint8, DataType::kInt8}) {
+    all.push_back(element_wise(type, {300, 1001}, 1,
+                               {doubles,
+                                singles,
+                                {ADD, 2, 2, 0, 0, 2, DataType::kFloat32},
+                                {DEQUANTIZE_LINEAR, 0, 2, 0, 0, 0, DataType::kFloat32},
+                                {QUANTIZE_LINEAR, 4, 3, 0, 0, 0}}));
+  }
+  all.push_back(element_wise(DataType::kInt64, {300, 1001}, 2, {{INTEGER_POW, 0, 1}, {REMAINDER, 2, 1}}));
+  for (const DataType type : {DataType::kInt64, DataType::kUint32, DataType::kInt16, DataType::kUint8})
+    all.push_back(element_wise(type, {300, 1001}, 1,
+                               {doubles, {COPY, 1, 1, 0, 0, 1}, {BIT_COUNT, 2, 2, 0, 0, 2, DataType::kUint8}},
+                               DataType::kUint8));
   all.push_back(pool(DataType::kUint8, {4, 200, 30, 30}, {4, 200, 1, 1}, {.size = 30}));
   return all;
 }

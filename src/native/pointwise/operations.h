@@ -12,6 +12,7 @@
 #include "platform/isa.h"
 #include "pointwise/lanes.h"
 #include "pointwise/math.h"
+#include "pointwise/rounding.h"
 #include "pointwise/singles.h"
 
 ANYDML_ISA_BEGIN
@@ -96,11 +97,56 @@ ANYDML_OPERATION(Divide) {
     return y == T{0} ? ~V{} : quotient;
   }
 } };
+// a - b * trunc(a / b), which is exact for numbers that were singles: a quotient below 2^27 is no nearer to an
+// integer than its rounding error, and has 53 bits together with the divisor. Vectors with a larger one, or
+// with a divisor that is 0, go lane by lane.
+template <class V>
+ANYDML_INLINE V float_remainder(V a, V b) {
+  const V quotient = a / b;
+  const V magnitude = magnitude_of<double>(quotient);
+  if (!all_of<double>(magnitude < 0x1p27))
+    return for_each_lane<double>(a, b, [](double x, double y) { return std::fmod(x, y); });
+  return with_sign_of<double>(a - truncated<double>(quotient) * b, a);
+}
 ANYDML_OPERATION(Remainder) {
-  // Which is exact.
-  if constexpr (std::is_floating_point_v<T>)
-    return for_each_lane<T>(x, y, [](T a, T b) { return std::fmod(a, b); });
+  if constexpr (std::is_floating_point_v<T>) return float_remainder(x, y);
   else return y == T{0} ? ~V{} : x % divisor_of<T>(y);
+} };
+// The remainder with the sign of the divisor.
+ANYDML_OPERATION(ModulusFloor) {
+  if constexpr (std::is_floating_point_v<T>) {
+    const V rest = float_remainder(x, y);
+    const auto moves = (rest != T{0}) & ((rest < T{0}) != (y < T{0}));
+    return moves ? rest + y : rest == T{0} ? with_sign_of<T>(rest, y) : rest;
+  } else {
+    const V rest = x % divisor_of<T>(y);
+    const V moved = std::is_signed_v<T> ? ((rest != T{0}) & ((rest ^ y) < T{0}) ? rest + y : rest) : rest;
+    return y == T{0} ? ~V{} : moved;
+  }
+} };
+
+// (a - b)^2
+ANYDML_OPERATION(DifferenceSquare) { const V difference = x - y; return difference * difference; } };
+ANYDML_OPERATION(Sign) {
+  const V above = x > T{0} ? V{} + T{1} : x;
+  if constexpr (std::is_unsigned_v<T>) return above;
+  else return x < T{0} ? V{} + static_cast<T>(-1) : above;
+} };
+
+// To an integer; the sign of zero stays.
+ANYDML_OPERATION(Truncate) { return truncated<T>(x); } };
+ANYDML_OPERATION(RoundEven) { return rounded_to_even<T>(x); } };
+ANYDML_OPERATION(RoundAway) {
+  const V whole = truncated<T>(magnitude_of<T>(x));
+  return with_sign_of<T>(magnitude_of<T>(x) - whole >= T{0.5} ? whole + T{1} : whole, x);
+} };
+ANYDML_OPERATION(Floor) {
+  const V near = rounded_to_even<T>(x);
+  return with_sign_of<T>(near > x ? near - T{1} : near, x);
+} };
+ANYDML_OPERATION(Ceil) {
+  const V near = rounded_to_even<T>(x);
+  return with_sign_of<T>(near < x ? near + T{1} : near, x);
 } };
 
 // Half of the sum, and where that overflows, the sum of the halves, whose last bits count for nothing there.
@@ -129,6 +175,28 @@ ANYDML_OPERATION(ClipFromAbove) {
   const V high = V{} + k[1];
   return Larger::of<T>(k, low, Smaller::of<T>(k, high, x));
 } };
+
+// The gradient y where it passes.
+ANYDML_OPERATION(ClipGrad) { return (x > k[0]) & (x < k[1]) ? y : V{}; } };
+ANYDML_OPERATION(ReluGrad) { return x > T{0} ? y : V{}; } };
+
+// Truth values: 1 where a number is not 0.
+template <class T, class V>
+ANYDML_INLINE V truth(V is) { return is & T{1}; }
+ANYDML_OPERATION(LogicalAnd) { return truth<T>((V)((x != T{0}) & (y != T{0}))); } };
+ANYDML_OPERATION(LogicalOr) { return truth<T>((V)((x | y) != T{0})); } };
+ANYDML_OPERATION(LogicalXor) { return truth<T>((V)((x != T{0}) ^ (y != T{0}))); } };
+ANYDML_OPERATION(LogicalNot) { return truth<T>((V)(x == T{0})); } };
+
+ANYDML_OPERATION(BitAnd) { return x & y; } };
+ANYDML_OPERATION(BitOr) { return x | y; } };
+ANYDML_OPERATION(BitXor) { return x ^ y; } };
+ANYDML_OPERATION(BitNot) { return ~x; } };
+// By the amount modulo the number of bits.
+template <class T>
+inline constexpr T kAmount = 8 * sizeof(T) - 1;
+ANYDML_OPERATION(ShiftLeft) { return x << (y & kAmount<T>); } };
+ANYDML_OPERATION(ShiftRight) { return x >> (y & kAmount<T>); } };
 
 ANYDML_OPERATION(Relu) { return lane_max<T>(V{}, x); } };
 ANYDML_OPERATION(ParameterizedRelu) { const V below = product<T>(y, x); return x >= T{0} ? x : below; } };
@@ -162,6 +230,7 @@ ANYDML_OPERATION(HardSigmoid) {
   const V most1 = y01 > T{1} ? V{} + T{1} : y01;
   return most1 < T{0} ? V{} : most1;
 } };
+ANYDML_OPERATION(HardSwish) { return x * HardSigmoid::of<T>(k, x, y); } };
 ANYDML_OPERATION(Softsign) {
   const V magnitude = x < T{0} ? -x : x;
   const V sign = x < T{0} ? V{} - T{1} : V{} + T{1};

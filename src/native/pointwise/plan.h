@@ -16,8 +16,7 @@
 #include "core/kernel_plan.h"
 #include "platform/isa.h"
 #include "platform/parallel.h"
-#include "pointwise/lanes.h"
-#include "pointwise/operations.h"
+#include "pointwise/instructions.h"
 #include "pointwise/tiles.h"
 #include "pointwise/tuning.h"
 #include "stores/line_writer.h"
@@ -25,40 +24,14 @@
 
 ANYDML_ISA_BEGIN
 
-// An instruction on `count` elements, or as many more as fill two vectors.
-using Pass = void (*)(const int64_t* constants, const std::byte* x, const std::byte* y, std::byte* out,
-                      int64_t count);
-
-// Computes elements of type Out from those of type In, as numbers of T. The loop is unrolled by two vectors,
-// whose chains of operations overlap.
-template <class Operation, class In, class T, class Out>
-void pass(const int64_t* constants, const std::byte* x, const std::byte* y, std::byte* out, int64_t count) {
-  const Constants<T> k(constants);
-  using V = NumbersOf<Operation, T>;
-  constexpr int kLanes = sizeof(V) / sizeof(T);
-  for (int64_t i = 0; i < count; i += 2 * kLanes) {
-    const auto a = load_numbers<In, T, V>(x + i * sizeof(In));
-    const auto b = load_numbers<In, T, V>(y + i * sizeof(In));
-    const auto c = load_numbers<In, T, V>(x + (i + kLanes) * sizeof(In));
-    const auto d = load_numbers<In, T, V>(y + (i + kLanes) * sizeof(In));
-    const auto first = Operation::template of<T>(k, a, b);
-    const auto second = Operation::template of<T>(k, c, d);
-    store_numbers<Out, T>(out + i * sizeof(Out), first);
-    store_numbers<Out, T>(out + (i + kLanes) * sizeof(Out), second);
-  }
-}
-
 // An instruction with the registers of its operands and of its result. Registers are strips in memory: the
-// inputs come first, then the output, then intermediate results.
+// inputs come first, then the outputs, then intermediate results.
 struct Instruction {
   Pass pass;
-  int x;
-  int y;
+  std::array<int, 3> operands;
   int out;
   std::array<int64_t, 3> constants;
 };
-
-inline constexpr int kMostRegisters = 16;
 
 class ElementPlan final : public Plan {
  public:
@@ -70,18 +43,25 @@ class ElementPlan final : public Plan {
         inputs_(inputs),
         program_(std::move(program)),
         work_(tiles_.elements() * cost) {
-    for (size_t k = 0; k <= inputs_; ++k) is_packed_[k] = tiles_.is_packed(k);
-    for (size_t k = 0; k <= inputs_; ++k) work_ += tiles_.elements() * tiles_.item(k);
+    int64_t widest_output = 0;
+    for (size_t k = 0; k < tiles_.tensors(); ++k) {
+      is_packed_[k] = tiles_.is_packed(k);
+      work_ += tiles_.elements() * tiles_.item(k);
+      if (k >= inputs_) widest_output = std::max(widest_output, is_packed_[k] ? tiles_.item(k) : 0);
+      if (k >= inputs_ && !is_packed_[k]) are_outputs_packed_ = false;
+    }
+    is_large_ = are_outputs_packed_ && tiles_.elements() * widest_output >= kStreamFrom;
   }
 
   void run(const void* const* inputs, void* const* outputs) const override {
-    std::array<const std::byte*, kMostTensors> from{};
-    auto* const to = static_cast<std::byte*>(outputs[0]);
+    std::array<std::byte*, kMostTensors> memory{};
+    for (size_t k = 0; k < inputs_; ++k)
+      memory[k] = const_cast<std::byte*>(static_cast<const std::byte*>(inputs[k]));
     // An output in the place of an input is in the caches already.
-    bool non_temporal = is_packed_[inputs_] && tiles_.elements() * tiles_.item(inputs_) >= kStreamFrom;
-    for (size_t k = 0; k < inputs_; ++k) {
-      from[k] = static_cast<const std::byte*>(inputs[k]);
-      non_temporal = non_temporal && from[k] != to;
+    bool non_temporal = is_large_;
+    for (size_t k = inputs_; k < tiles_.tensors(); ++k) {
+      memory[k] = static_cast<std::byte*>(outputs[k - inputs_]);
+      for (size_t i = 0; i < inputs_; ++i) non_temporal = non_temporal && memory[i] != memory[k];
     }
     const int threads = threads_for(work_);
     const int64_t tasks = std::min<int64_t>(threads, tiles_.count());
@@ -90,7 +70,7 @@ class ElementPlan final : public Plan {
         non_temporal && tasks > 1 ? std::min(tasks * kPartsPerThread, tiles_.count()) : tasks;
     std::atomic<int64_t> next{tasks};
     parallel_for(tasks, threads, [&](int64_t task) {
-      Worker worker(*this, from, to, non_temporal);
+      Worker worker(*this, memory, non_temporal);
       for (int64_t part = task; part < parts; part = next++) {
         const int64_t end = share_begin(part + 1, parts, tiles_.count());
         for (int64_t i = share_begin(part, parts, tiles_.count()); i < end; ++i) {
@@ -102,70 +82,85 @@ class ElementPlan final : public Plan {
   }
 
  private:
-  // Elements of two vectors, at most.
-  static constexpr int64_t kWhole = 64;
-
   // One thread with its registers.
   class Worker {
    public:
-    Worker(const ElementPlan& plan, const std::array<const std::byte*, kMostTensors>& from, std::byte* to,
-           bool non_temporal)
+    Worker(const ElementPlan& plan, const std::array<std::byte*, kMostTensors>& tensors, bool non_temporal)
         : plan_(plan),
-          from_(from),
-          to_(to),
+          tensors_(tensors),
           non_temporal_(non_temporal),
           strip_(plan.tiles_.tile_elements() / (non_temporal ? kStripsPerTile : 1)) {}
     ~Worker() {
-      stream_.reset();
+      for (auto& each : streams_) each.reset();
       if (non_temporal_) stream_fence();
     }
     Worker(const Worker&) = delete;
     Worker& operator=(const Worker&) = delete;
 
     void run(const Tiles::Tile& tile) {
-      const size_t out = plan_.inputs_;
-      for (size_t k = 0; k < out; ++k) {
+      for (size_t k = 0; k < plan_.inputs_; ++k) {
         if (!plan_.is_packed_[k]) gather(k, tile);
       }
-      std::byte* const to = to_ + tile.offsets[out];
-      if (non_temporal_) return stream(tile, to);
-      const bool direct = plan_.is_packed_[out];
+      if (non_temporal_) return stream(tile);
       const int64_t count = tile.rows * tile.columns;
-      const int64_t whole = count / kWhole * kWhole;
+      const int64_t whole = count / kWholeElements * kWholeElements;
       for (int64_t start = 0; start < whole; start += strip_) {
-        std::byte* const first = (direct ? to : register_at(out)) + start * plan_.tiles_.item(out);
-        compute(tile, start, std::min(strip_, whole - start), first);
+        for (size_t k = plan_.inputs_; k < tensors(); ++k)
+          registers_[k] = plan_.is_packed_[k] ? element(k, tile, start) : stored(k, start);
+        compute(tile, start, std::min(strip_, whole - start));
       }
-      if (whole < count) compute_rest(tile, whole, count - whole, direct ? to : nullptr);
-      if (!direct) plan_.tiles_.scatter(out, tile, register_at(out), to);
+      if (whole < count) {
+        compute_rest(tile, whole, count - whole);
+        for (size_t k = plan_.inputs_; k < tensors(); ++k) {
+          if (!plan_.is_packed_[k]) continue;
+          std::memcpy(element(k, tile, whole), stored(k, whole), bytes(k, count - whole));
+        }
+      }
+      for (size_t k = plan_.inputs_; k < tensors(); ++k) {
+        if (!plan_.is_packed_[k])
+          plan_.tiles_.scatter(k, tile, register_at(k), tensors_[k] + tile.offsets[k]);
+      }
     }
 
    private:
+    size_t tensors() const { return plan_.tiles_.tensors(); }
+    size_t bytes(size_t k, int64_t count) const { return static_cast<size_t>(count * plan_.tiles_.item(k)); }
     std::byte* register_at(size_t place) { return memory_ + static_cast<int64_t>(place) * kRegisterPitch; }
+    std::byte* element(size_t k, const Tiles::Tile& tile, int64_t i) const {
+      return tensors_[k] + tile.offsets[k] + i * plan_.tiles_.item(k);
+    }
+    // The register of a tensor, from an element on; that of a packed output holds a strip, not a tile.
+    std::byte* stored(size_t k, int64_t i) {
+      const bool is_strip = plan_.is_packed_[k] || (k < plan_.inputs_ && plan_.tiles_.is_broadcast(k));
+      return register_at(k) + (is_strip ? 0 : i * plan_.tiles_.item(k));
+    }
 
-    // Stores a tile past the caches strip by strip, each but the last up to a line's end.
-    void stream(const Tiles::Tile& tile, std::byte* to) {
-      const size_t out = plan_.inputs_;
-      const int64_t item = plan_.tiles_.item(out);
+    // Stores a tile past the caches strip by strip, each but the last up to the end of a line of the first
+    // output.
+    void stream(const Tiles::Tile& tile) {
+      const size_t first_output = plan_.inputs_;
       const int64_t count = tile.rows * tile.columns;
-      int64_t size = strip_ - (kLine - to_next_line(to)) % kLine / item;
+      const int64_t before = (kLine - to_next_line(element(first_output, tile, 0))) % kLine;
+      int64_t size = strip_ - before / plan_.tiles_.item(first_output);
       for (int64_t start = 0; start < count; start += size, size = strip_) {
         size = std::min(size, count - start);
-        const int64_t whole = (size + kWhole - 1) / kWhole * kWhole;
+        const int64_t whole = (size + kWholeElements - 1) / kWholeElements * kWholeElements;
         // Nothing beyond the tile is read: instead, elements before the strip are computed once more.
         const int64_t first = std::min(start, count - whole);
         if (first >= 0) {
-          compute(tile, first, whole, register_at(out));
-          append(to + start * item, register_at(out) + (start - first) * item, size * item);
+          for (size_t k = first_output; k < tensors(); ++k) registers_[k] = register_at(k);
+          compute(tile, first, whole);
         } else {
-          compute_rest(tile, start, size, nullptr);
-          append(to + start * item, register_at(out) + start * item, size * item);
+          compute_rest(tile, start, size);
         }
+        const int64_t skipped = first >= 0 ? start - first : 0;
+        for (size_t k = first_output; k < tensors(); ++k)
+          append(k, element(k, tile, start), register_at(k) + skipped * plan_.tiles_.item(k), bytes(k, size));
       }
     }
 
     void gather(size_t k, Tiles::Tile tile) {
-      const std::byte* const from = from_[k] + tile.offsets[k];
+      const std::byte* const from = element(k, tile, 0);
       if (plan_.tiles_.is_broadcast(k)) {
         tile.columns = std::min(tile.columns, strip_);
         if (gathered_[k] == from && columns_[k] >= tile.columns) return;
@@ -175,61 +170,48 @@ class ElementPlan final : public Plan {
       plan_.tiles_.gather(k, tile, from, register_at(k));
     }
 
-    // The register of an input that was gathered, from an element on.
-    std::byte* gathered(size_t k, int64_t start) {
-      return register_at(k) + (plan_.tiles_.is_broadcast(k) ? 0 : start * plan_.tiles_.item(k));
-    }
-
-    void compute(const Tiles::Tile& tile, int64_t start, int64_t count, std::byte* out) {
-      for (size_t k = 0; k < plan_.inputs_; ++k) {
-        const std::byte* const packed = from_[k] + tile.offsets[k] + start * plan_.tiles_.item(k);
-        registers_[k] = plan_.is_packed_[k] ? const_cast<std::byte*>(packed) : gathered(k, start);
-      }
-      execute(count, out);
+    void compute(const Tiles::Tile& tile, int64_t start, int64_t count) {
+      for (size_t k = 0; k < plan_.inputs_; ++k)
+        registers_[k] = plan_.is_packed_[k] ? element(k, tile, start) : stored(k, start);
+      execute(count);
     }
 
     // Computes the elements that fill no vector, without reading or writing beyond them.
-    void compute_rest(const Tiles::Tile& tile, int64_t start, int64_t count, std::byte* direct) {
-      for (size_t k = 0; k < plan_.inputs_; ++k) {
-        const int64_t item = plan_.tiles_.item(k);
-        registers_[k] = plan_.is_packed_[k] ? register_at(k) : gathered(k, start);
-        if (!plan_.is_packed_[k]) continue;
-        std::memcpy(register_at(k), from_[k] + tile.offsets[k] + start * item,
-                    static_cast<size_t>(count * item));
+    void compute_rest(const Tiles::Tile& tile, int64_t start, int64_t count) {
+      for (size_t k = 0; k < tensors(); ++k) {
+        registers_[k] = stored(k, start);
+        if (k < plan_.inputs_ && plan_.is_packed_[k])
+          std::memcpy(registers_[k], element(k, tile, start), bytes(k, count));
       }
-      const size_t out = plan_.inputs_;
-      const int64_t item = plan_.tiles_.item(out);
-      std::byte* const first = register_at(out) + (direct == nullptr ? start * item : 0);
-      execute(count, first);
-      if (direct != nullptr) std::memcpy(direct + start * item, first, static_cast<size_t>(count * item));
+      execute(count);
     }
 
-    void execute(int64_t count, std::byte* out) {
-      registers_[plan_.inputs_] = out;
-      for (const Instruction& each : plan_.program_)
-        each.pass(each.constants.data(), operand(each.x), operand(each.y), operand(each.out), count);
+    void execute(int64_t count) {
+      for (const Instruction& each : plan_.program_) {
+        each.pass(each.constants.data(), operand(each.operands[0]), operand(each.operands[1]),
+                  operand(each.operands[2]), operand(each.out), count);
+      }
     }
     std::byte* operand(int i) {
       const auto index = static_cast<size_t>(i);
-      return index <= plan_.inputs_ ? registers_[index] : register_at(index);
+      return index < tensors() ? registers_[index] : register_at(index);
     }
 
-    void append(std::byte* to, const std::byte* from, int64_t size) {
-      if (!stream_ || next_ != to) stream_.emplace(to);
-      stream_->append(from, size);
-      next_ = to + size;
+    void append(size_t k, std::byte* to, const std::byte* from, size_t size) {
+      if (!streams_[k] || next_[k] != to) streams_[k].emplace(to);
+      streams_[k]->append(from, static_cast<int64_t>(size));
+      next_[k] = to + size;
     }
 
     const ElementPlan& plan_;
-    const std::array<const std::byte*, kMostTensors>& from_;
-    std::byte* const to_;
+    const std::array<std::byte*, kMostTensors>& tensors_;
     const bool non_temporal_;
     const int64_t strip_;
     std::array<std::byte*, kMostTensors> registers_{};
     std::array<const std::byte*, kMostTensors> gathered_{};
     std::array<int64_t, kMostTensors> columns_{};
-    std::optional<LineWriter> stream_;
-    std::byte* next_ = nullptr;
+    std::array<std::optional<LineWriter>, kMostTensors> streams_;
+    std::array<std::byte*, kMostTensors> next_{};
     alignas(64) std::byte memory_[kMostRegisters * kRegisterPitch];
   };
 
@@ -237,6 +219,8 @@ class ElementPlan final : public Plan {
   size_t inputs_;
   std::vector<Instruction> program_;
   std::array<bool, kMostTensors> is_packed_{};
+  bool are_outputs_packed_ = true;
+  bool is_large_ = false;
   int64_t work_;  // in bytes
 };
 

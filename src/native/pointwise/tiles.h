@@ -19,9 +19,9 @@
 
 ANYDML_ISA_BEGIN
 
-inline constexpr int kMostTensors = 9;
+inline constexpr int kMostTensors = 12;
 
-// The inputs' strides, and after them the output's.
+// The inputs' strides, and after them the outputs'.
 struct Dimension {
   int64_t size = 1;
   std::array<int64_t, kMostTensors> strides{};
@@ -31,18 +31,16 @@ struct Dimension {
 // the memory of all tensors.
 class Tiles {
  public:
-  // `widest` is the size of the program's widest numbers.
-  Tiles(const std::vector<Layout>& inputs, const Layout& output, int64_t widest)
+  // Of tensors of the same sizes, the inputs first; `widest` is the size of the program's widest numbers.
+  Tiles(const std::vector<Layout>& tensors, size_t inputs, int64_t widest)
       : tile_elements_(kTileBytes / widest) {
-    for (const Layout& each : inputs) items_.push_back(size_of(each.type));
-    items_.push_back(size_of(output.type));
-    for (size_t d = 0; d < output.sizes.size(); ++d) {
-      Dimension dimension{output.sizes[d], {}};
-      for (size_t i = 0; i < inputs.size(); ++i) dimension.strides[i] = inputs[i].strides[d];
-      dimension.strides[inputs.size()] = output.strides[d];
+    for (const Layout& each : tensors) items_.push_back(size_of(each.type));
+    for (size_t d = 0; d < tensors[inputs].sizes.size(); ++d) {
+      Dimension dimension{tensors[inputs].sizes[d], {}};
+      for (size_t k = 0; k < tensors.size(); ++k) dimension.strides[k] = tensors[k].strides[d];
       if (dimension.size > 1) outer_.push_back(dimension);
     }
-    fold();
+    fold(inputs);
     columns_ = take(outer_.size());
     choose_rows();
     if (is_contiguous()) width_ = std::min(columns_.size, tile_elements_ * kContiguousTiles);
@@ -75,6 +73,7 @@ class Tiles {
     return tile;
   }
 
+  size_t tensors() const { return items_.size(); }
   int64_t item(size_t tensor) const { return items_[tensor]; }
 
   // The most elements of a tile, but for contiguous ones.
@@ -134,9 +133,9 @@ class Tiles {
     return all;
   }
 
-  // Sorts dimensions by the output's strides, and merges those that are one in the memory of all tensors.
-  void fold() {
-    const size_t out = items_.size() - 1;
+  // Sorts dimensions by the first output's strides, and merges those that are one in the memory of all
+  // tensors.
+  void fold(size_t out) {
     std::ranges::stable_sort(outer_, std::ranges::greater{},
                              [&](const Dimension& each) { return std::abs(each.strides[out]); });
     std::vector<Dimension> folded;

@@ -25,6 +25,8 @@ inline constexpr int64_t kPartsPerThread = 16;
 // Bytes between the registers of a program: equal elements of neighbours lie in different sets of a cache.
 // Inherited, not measured again.
 inline constexpr int64_t kRegisterPitch = kTileBytes + 192;
+// The most registers: tensors, and intermediate results that are needed at a time.
+inline constexpr int kMostRegisters = 24;
 // A stride in bytes from which on a tensor counts as transposed, and the width of the tiles by which it is
 // read. Inherited, not measured again.
 inline constexpr int64_t kTransposedStride = 64;

@@ -183,5 +183,15 @@ NB_MODULE(_native, m) {
   m.def(
       "kernels", [] { return anydml::names(anydml::kernel_names()); }, nb::sig("def kernels() -> list[str]"),
       "The operators that have a kernel; ELEMENT_WISE stands for all pointwise ones.");
+  m.def(
+      "opcodes",
+      [] {
+        return std::vector<std::string>{
+#define ANYDML_OPCODE(name) #name,
+#include "pointwise/opcodes.inc"
+#undef ANYDML_OPCODE
+        };
+      },
+      nb::sig("def opcodes() -> list[str]"), "The instructions of pointwise programs, by their numbers.");
   m.def("build_info", &anydml::build_info, "How this module was built.");
 }

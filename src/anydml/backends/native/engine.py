@@ -47,8 +47,8 @@ class CpuEngine:
                 program = pointwise_lowering.program_of(desc, [each.type for each in inputs if each is not None])
             except pointwise_lowering.NoLowering as reason:
                 return Declined(str(reason))
-            attributes = {"Program": tuple([word for instruction in program for word in instruction])}
-            name, words = "ELEMENT_WISE", f"{pointwise_lowering.described(program)}, "
+            attributes: dict[str, Any] = dict(program.attributes)
+            name, words = "ELEMENT_WISE", f"{program.described()}, "
         else:
             attributes = spec.attributes(desc)
         plan = compile_plan(name, inputs, outputs, attributes)

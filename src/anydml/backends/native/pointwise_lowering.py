@@ -3,16 +3,16 @@ a few hundred elements at a time.
 
 What is computed of floats follows the specification: in a wider type, and rounded once. An instruction on FLOAT32 or
 FLOAT16 does so by itself; where several are one operator, all but the last give FLOAT64. Exponentials and logarithms of
-FLOAT32 and FLOAT16 are computed in single precision, within a unit in its last place, so that they keep up with memory;
-where something is scaled before, in double precision, as they would make more of an error there.
+FLOAT32 are computed in single precision, within a unit in its last place, so that they keep up with memory; where
+something is scaled before, in double precision, as they would make more of an error there.
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from enum import IntEnum, auto
+from functools import cache
 from math import prod
 from typing import Any
 
@@ -22,52 +22,20 @@ from ...operators.pointwise_chain import ChainStep, PointwiseChain
 from ...operators.schema import OperatorDesc
 
 FLOAT16, FLOAT32, FLOAT64 = TensorDataType.FLOAT16, TensorDataType.FLOAT32, TensorDataType.FLOAT64
-
-
-class Opcode(IntEnum):
-    """Those of src/native/pointwise/pointwise.cpp, in the same order."""
-
-    @staticmethod
-    def _generate_next_value_(name: str, start: int, count: int, last_values: list[Any]) -> int:
-        return count
-
-    COPY = auto()
-    ADD = auto()
-    SUBTRACT = auto()
-    MULTIPLY = auto()
-    DIVIDE = auto()
-    REMAINDER = auto()
-    MAX = auto()
-    MIN = auto()
-    MEAN = auto()
-    NEGATE = auto()
-    ABS = auto()
-    SQRT = auto()
-    RECIP = auto()
-    CLIP = auto()
-    CLIP_FROM_ABOVE = auto()
-    RELU = auto()
-    PARAMETERIZED_RELU = auto()
-    LEAKY_RELU = auto()
-    THRESHOLDED_RELU = auto()
-    SHRINK = auto()
-    LINEAR = auto()
-    HARD_SIGMOID = auto()
-    SOFTSIGN = auto()
-    POW = auto()
-    EXP = auto()
-    LOG = auto()
-    SIGMOID = auto()
-    TANH = auto()
-    SOFTPLUS = auto()
-    ELU = auto()
-    SCALED_ELU = auto()
-    SCALED_TANH = auto()
-    SCALED_SOFTPLUS = auto()
+UINT8, INT64 = TensorDataType.UINT8, TensorDataType.INT64
+_FLOATS = (FLOAT16, FLOAT32, FLOAT64)
 
 
 class NoLowering(Exception):
     """Why there is none."""
+
+
+@cache
+def _numbers() -> dict[str, int]:
+    """The instructions that the compiled module has."""
+    from ..._native import opcodes
+
+    return {name: number for number, name in enumerate(opcodes())}
 
 
 @dataclass
@@ -76,21 +44,39 @@ class Program:
 
     types: list[TensorDataType]
     """Of the values."""
-    instructions: list[tuple[int, ...]] = field(default_factory=list)
+    words: list[int] = field(default_factory=list)
+    """The instructions as the kernels read them."""
+    names: list[str] = field(default_factory=list)
+    """Of the instructions."""
+    results: list[int] = field(default_factory=list)
+    """The values that are outputs."""
 
-    def add(self, opcode: Opcode, data_type: TensorDataType, x: int, y: int | None = None, *constants: float) -> int:
+    def add(self, opcode: str, data_type: TensorDataType, *operands: int, constants: Sequence[float] = ()) -> int:
         """The number of a new value, of that type."""
-        three = [_bits(each, data_type) for each in (*constants, 0, 0, 0)[:3]]
-        self.instructions.append((opcode, data_type, x, x if y is None else y, *three))
+        if opcode not in _numbers():
+            raise NoLowering(f"no instruction {opcode}")
+        of_floats = self.types[operands[0]] in _FLOATS
+        three = [_bits(each, of_floats) for each in (*constants, 0, 0, 0)[:3]]
+        self.words += (_numbers()[opcode], data_type, *(*operands, operands[0], operands[0])[:3], *three)
+        self.names.append(opcode)
         self.types.append(data_type)
         return len(self.types) - 1
 
     def cast(self, x: int, data_type: TensorDataType) -> int:
-        """A float as one of another type, rounded; itself where it is of that type."""
-        return x if self.types[x] == data_type else self.add(Opcode.COPY, data_type, x)
+        """A value as one of another type, rounded, or saturated; itself where it is of that type."""
+        return x if self.types[x] == data_type else self.add("COPY", data_type, x)
+
+    def described(self) -> str:
+        """What it computes, in words."""
+        words = [name.lower().replace("_", " ") for name in self.names if name != "COPY"]
+        return ", ".join(words) or "copy"
+
+    @property
+    def attributes(self) -> dict[str, tuple[int, ...]]:
+        return {"Program": tuple(self.words), "Results": tuple(self.results)}
 
 
-def program_of(desc: OperatorDesc, data_types: Sequence[TensorDataType]) -> list[tuple[int, ...]]:
+def program_of(desc: OperatorDesc, data_types: Sequence[TensorDataType]) -> Program:
     """What computes the output of a desc from its inputs, which are of those types.
 
     Raises:
@@ -100,107 +86,153 @@ def program_of(desc: OperatorDesc, data_types: Sequence[TensorDataType]) -> list
     values = list(range(len(data_types)))
     for link in desc.links if isinstance(desc, PointwiseChain) else (ChainStep(desc, tuple(values)),):
         values.append(_lower(program, link.desc, [values[operand] for operand in link.operands]))
-    return program.instructions
+    program.results.append(values[-1])
+    if program.results[0] < len(data_types):
+        program.results[0] = program.add("COPY", program.types[values[-1]], values[-1])
+    return program
 
 
-def _lower(program: Program, desc: OperatorDesc, operands: Sequence[int]) -> int:
-    """Appends what an operator computes of some values; the number of the result, of the type of the first."""
+def _lower(program: Program, desc: Any, operands: Sequence[int]) -> int:
+    """Appends what an operator computes of some values; the number of the result."""
     spec = spec_of(desc)
     assert spec is not None
-    data_type = program.types[operands[0]]
-    opcode, _ = _code(desc, data_type)
-    if opcode == Opcode.POW:
-        return _pow(program, desc, data_type, operands)
+    first = program.types[operands[0]]
+    output = first if desc.OutputTensor is None else desc.OutputTensor.DataType
     if "FusedActivation" in spec.members:
-        return _add1(program, desc, data_type, operands)
-    if len(operands) == 2:
-        return program.add(opcode, data_type, *operands)
-    return _unary(program, spec.name, desc, data_type, operands[0])
+        return _add1(program, desc, output, operands)
+    opcode, constants = _code(desc, output)
+    lowering = _OWN.get(opcode)
+    if lowering is not None:
+        return lowering(program, desc, output, operands)
+    return _apply(program, opcode, constants, output, operands, getattr(desc, "ScaleBias", None))
 
 
-def _pow(program: Program, desc: Any, data_type: TensorDataType, operands: Sequence[int]) -> int:
-    x, exponent = operands
-    if not _is_float(data_type) or not _is_float(program.types[exponent]):
-        raise NoLowering(f"no {data_type.name} to the power of {program.types[exponent].name}")
-    if desc.ScaleBias is None and program.types[exponent] == data_type:
-        return program.add(Opcode.POW, data_type, x, exponent)
-    x, exponent = program.cast(x, FLOAT64), program.cast(exponent, FLOAT64)
+def _apply(
+    program: Program, opcode: str, constants: Sequence[float], output: TensorDataType, operands: Sequence[int], scale_bias: Any = None
+) -> int:
+    """An instruction in the type that its operands are computed in."""
+    first = program.types[operands[0]]
+    is_wide = (
+        scale_bias is not None
+        or (opcode in _OF_FLOATS and first not in _FLOATS)
+        or (opcode in _SCALED and not _TINY < abs(prod(constants)) < _HUGE)
+    )
+    if not is_wide:
+        return program.add(opcode, output, *operands, constants=constants)
+    x, *others = [program.cast(operand, FLOAT64) for operand in operands]
+    if scale_bias is not None:
+        x = program.add("LINEAR", FLOAT64, x, constants=(scale_bias.Scale, scale_bias.Bias))
+    if opcode == "COPY":
+        return program.cast(x, output)
+    return program.cast(program.add(opcode, FLOAT64, x, *others, constants=constants), output)
+
+
+def _pow(program: Program, desc: Any, output: TensorDataType, operands: Sequence[int]) -> int:
+    if not any(program.types[operand] in _FLOATS for operand in operands) and desc.ScaleBias is None:
+        x, exponent = [program.add("EXTEND", INT64, operand) for operand in operands]
+        return program.add("WRAP", output, program.add("INTEGER_POW", INT64, x, exponent))
+    if output not in _FLOATS:
+        raise NoLowering(f"no {output.name} to the power of {program.types[operands[1]].name}")
+    if {program.types[operand] for operand in operands} == {output} and desc.ScaleBias is None:
+        return program.add("POW", output, *operands)
+    x, exponent = [program.cast(operand, FLOAT64) for operand in operands]
     if desc.ScaleBias is not None:
-        x = program.add(Opcode.LINEAR, FLOAT64, x, None, desc.ScaleBias.Scale, desc.ScaleBias.Bias)
-    return program.cast(program.add(Opcode.POW, FLOAT64, x, exponent), data_type)
+        x = program.add("LINEAR", FLOAT64, x, constants=(desc.ScaleBias.Scale, desc.ScaleBias.Bias))
+    return program.cast(program.add("POW", FLOAT64, x, exponent), output)
 
 
-def _add1(program: Program, desc: Any, data_type: TensorDataType, operands: Sequence[int]) -> int:
+def _add1(program: Program, desc: Any, output: TensorDataType, operands: Sequence[int]) -> int:
     activation = spec_of(desc.FusedActivation)
     if activation is None or activation.name == "ACTIVATION_IDENTITY":
-        return program.add(Opcode.ADD, data_type, *operands)
+        return program.add("ADD", output, *operands)
     # Rounding changes nothing about what is below 0.
     if activation.name == "ACTIVATION_RELU":
-        total = program.add(Opcode.ADD, data_type, *operands)
-        return _unary(program, activation.name, desc.FusedActivation, data_type, total)
-    x, y = [program.cast(operand, FLOAT64) for operand in operands]
-    total = program.add(Opcode.ADD, FLOAT64, x, y)
+        return program.add("RELU", output, program.add("ADD", output, *operands))
+    total = program.add("ADD", FLOAT64, *[program.cast(operand, FLOAT64) for operand in operands])
     opcode, constants = _code(desc.FusedActivation, FLOAT64)
-    return program.cast(program.add(opcode, FLOAT64, total, None, *constants), data_type)
+    return program.cast(program.add(opcode, FLOAT64, total, constants=constants), output)
 
 
-def _unary(program: Program, name: str, desc: Any, data_type: TensorDataType, x: int) -> int:
-    opcode, constants = _code(desc, data_type)
-    scale_bias = getattr(desc, "ScaleBias", None)
-    if not _is_float(data_type):
-        if scale_bias is not None:
-            raise NoLowering(f"no ScaleBias of {data_type.name}")
-        if opcode in _OF_FLOATS:
-            raise NoLowering(f"no {name} of {data_type.name}")
-        return program.add(opcode, data_type, x, None, *constants)
-    if scale_bias is not None:
-        scaling = scale_bias.Scale, scale_bias.Bias
-        if opcode == Opcode.COPY:
-            opcode, constants = Opcode.LINEAR, scaling
-        else:
-            x = program.add(Opcode.LINEAR, FLOAT64, program.cast(x, FLOAT64), None, *scaling)
-    elif opcode in _SCALED and not _TINY < abs(prod(constants)) < _HUGE:
+def _bytes(opcode: str) -> Callable[..., int]:
+    """What gives truth values or counts: as bytes, and as an output of UINT32 has them."""
+
+    def lower(program: Program, desc: Any, output: TensorDataType, operands: Sequence[int]) -> int:
+        _, constants = _code(desc, output)
+        return program.cast(program.add(opcode, UINT8, *operands, constants=constants), output)
+
+    return lower
+
+
+def _quantize(program: Program, desc: Any, output: TensorDataType, operands: Sequence[int]) -> int:
+    x, scale, zero_point = _with_zero_point(program, output, operands)
+    if program.types[x] not in _FLOATS:
         x = program.cast(x, FLOAT64)
-    return program.cast(program.add(opcode, program.types[x], x, None, *constants), data_type)
+    return program.add("QUANTIZE_LINEAR", output, program.cast(x, FLOAT32), program.cast(scale, FLOAT32), zero_point)
 
 
-def _is_float(data_type: TensorDataType) -> bool:
-    return data_type in (FLOAT16, FLOAT32, FLOAT64)
+def _dequantize(program: Program, desc: Any, output: TensorDataType, operands: Sequence[int]) -> int:
+    data_type = program.types[operands[0]]
+    x, scale, zero_point = _with_zero_point(program, data_type, operands)
+    if data_type.bits <= 16:
+        scale = program.cast(scale, FLOAT32)
+        wide = FLOAT32 if output == FLOAT32 else FLOAT64
+        return program.cast(program.add("DEQUANTIZE_LINEAR", wide, x, scale, zero_point), output)
+    difference = program.add("SUBTRACT", FLOAT64, program.cast(x, FLOAT64), program.cast(zero_point, FLOAT64))
+    return program.cast(program.add("MULTIPLY", FLOAT64, difference, program.cast(scale, FLOAT64)), output)
 
 
-def _bits(value: float, data_type: TensorDataType) -> int:
-    """A constant for an instruction on numbers of that type, in a signed integer of 64 bits."""
-    if _is_float(data_type):
+def _quantized_add(program: Program, desc: Any, output: TensorDataType, operands: Sequence[int]) -> int:
+    a_and_b, (scale, zero_point) = (operands[0:3], operands[3:6]), operands[6:8]
+    total = program.add("ADD", FLOAT64, *[program.add("DEQUANTIZE_LINEAR", FLOAT64, *each) for each in a_and_b])
+    return program.add("QUANTIZE_LINEAR", output, total, scale, zero_point)
+
+
+def _with_zero_point(program: Program, data_type: TensorDataType, operands: Sequence[int]) -> Sequence[int]:
+    """Elements, scale, and a zero point where there is none."""
+    return operands if len(operands) == 3 else (*operands, program.add("ZERO", data_type, operands[0]))
+
+
+def _bits(value: float, is_float: bool) -> int:
+    """A constant for an instruction on floats, or on integers, in a signed integer of 64 bits."""
+    if is_float:
         return int(struct.unpack("q", struct.pack("d", value))[0])
     return (int(value) + 2**63) % 2**64 - 2**63
 
 
-def _code(desc: Any, data_type: TensorDataType) -> tuple[Opcode, tuple[float, ...]]:
+def _code(desc: Any, data_type: TensorDataType) -> tuple[str, tuple[float, ...]]:
     """The opcode of an operator's row, and the constants of its instruction."""
     spec = spec_of(desc)
     native = None if spec is None or spec.pointwise is None else spec.pointwise.native
     if native is None:
         raise NoLowering(f"no program for {'it' if spec is None else spec.name}")
     if callable(native):
-        name, constants = native(desc, data_type)
-    else:
-        name, *members = (native,) if isinstance(native, str) else native
-        constants = tuple([getattr(desc, each) if isinstance(each, str) else each for each in members])
-    if name not in Opcode.__members__:
-        raise NoLowering(f"no instruction {name}")
-    return Opcode[name], constants
+        return native(desc, data_type)
+    opcode, *members = (native,) if isinstance(native, str) else native
+    return opcode, tuple([getattr(desc, each) if isinstance(each, str) else each for each in members])
 
 
-_OF_FLOATS = {Opcode.SHRINK}
-"""What is of integers as well, but not here."""
+_BYTES = (
+    "BIT_COUNT",
+    "EQUALS",
+    "GREATER_THAN",
+    "LESS_THAN",
+    "GREATER_THAN_OR_EQUAL",
+    "LESS_THAN_OR_EQUAL",
+    "IS_NAN",
+    "IS_INFINITY",
+)
+_OWN: dict[str, Callable[..., int]] = {
+    "POW": _pow,
+    "QUANTIZE_LINEAR": _quantize,
+    "DEQUANTIZE_LINEAR": _dequantize,
+    "QUANTIZED_LINEAR_ADD": _quantized_add,
+    **{name: _bytes(name) for name in _BYTES},
+}
+"""Operators whose tensors have several types, or that are several instructions."""
 
-_SCALED = {Opcode.ELU, Opcode.SCALED_ELU}
+_OF_FLOATS = {"SHRINK", "LINEAR"}
+"""Instructions that integers have not, which become doubles for them."""
+
+_SCALED = {"ELU", "SCALED_ELU"}
 _TINY, _HUGE = 2.0**-100, 2.0**100
 """Between them the factor of these, in two parts, is in the range of FLOAT32."""
-
-
-def described(program: Sequence[tuple[int, ...]]) -> str:
-    """What a program computes, in words."""
-    opcodes = [Opcode(instruction[0]) for instruction in program]
-    words = [opcode.name.lower().replace("_", " ") for opcode in opcodes if opcode != Opcode.COPY]
-    return ", ".join(words) or "copy"

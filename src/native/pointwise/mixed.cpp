@@ -1,0 +1,389 @@
+// Instructions whose operands and result have different types: comparisons, selection, quantisation, and
+// conversions of integers.
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+
+#include "core/kernel_plan.h"
+#include "platform/isa.h"
+#include "pointwise/instructions.h"
+#include "pointwise/passes.h"
+#include "simd/bits_as.h"
+
+ANYDML_ISA_BEGIN
+namespace {
+
+// What the functions of elements below have in common: most have no constants.
+struct Plain {
+  explicit Plain(const int64_t* /*constants*/) {}
+};
+
+// The bits of a FLOAT16, which are compared as integers: sign and magnitude, made two's complement.
+struct HalfBits {
+  uint16_t bits;
+
+  bool is_nan() const { return (bits & 0x7fff) > 0x7c00; }
+  int16_t order() const {
+    const auto magnitude = static_cast<int16_t>(bits & 0x7fff);
+    return (bits & 0x8000) != 0 ? static_cast<int16_t>(-magnitude) : magnitude;
+  }
+  // Comparisons with NaN are false.
+  friend bool operator==(HalfBits a, HalfBits b) {
+    return (a.order() == b.order()) & !a.is_nan() & !b.is_nan();
+  }
+  friend bool operator<(HalfBits a, HalfBits b) {
+    return (a.order() < b.order()) & !a.is_nan() & !b.is_nan();
+  }
+  friend bool operator<=(HalfBits a, HalfBits b) {
+    return (a.order() <= b.order()) & !a.is_nan() & !b.is_nan();
+  }
+};
+
+template <class T>
+struct Equals : Plain {
+  using Plain::Plain;
+  uint8_t operator()(T a, T b) const { return a == b; }
+};
+template <class T>
+struct LessThan : Plain {
+  using Plain::Plain;
+  uint8_t operator()(T a, T b) const { return a < b; }
+};
+template <class T>
+struct LessThanOrEqual : Plain {
+  using Plain::Plain;
+  uint8_t operator()(T a, T b) const { return a <= b; }
+};
+template <class T>
+struct GreaterThan : Plain {
+  using Plain::Plain;
+  uint8_t operator()(T a, T b) const { return b < a; }
+};
+template <class T>
+struct GreaterThanOrEqual : Plain {
+  using Plain::Plain;
+  uint8_t operator()(T a, T b) const { return b <= a; }
+};
+
+template <template <class> class Comparison>
+Pass comparison(DataType type) {
+  switch (type) {
+    case DataType::kFloat32:
+      return loop<Comparison<float>, uint8_t, float, float>;
+    case DataType::kFloat64:
+      return loop<Comparison<double>, uint8_t, double, double>;
+    case DataType::kFloat16:
+      return loop<Comparison<HalfBits>, uint8_t, HalfBits, HalfBits>;
+    case DataType::kUint8:
+      return loop<Comparison<uint8_t>, uint8_t, uint8_t, uint8_t>;
+    case DataType::kUint16:
+      return loop<Comparison<uint16_t>, uint8_t, uint16_t, uint16_t>;
+    case DataType::kUint32:
+      return loop<Comparison<uint32_t>, uint8_t, uint32_t, uint32_t>;
+    case DataType::kUint64:
+      return loop<Comparison<uint64_t>, uint8_t, uint64_t, uint64_t>;
+    case DataType::kInt8:
+      return loop<Comparison<int8_t>, uint8_t, int8_t, int8_t>;
+    case DataType::kInt16:
+      return loop<Comparison<int16_t>, uint8_t, int16_t, int16_t>;
+    case DataType::kInt32:
+      return loop<Comparison<int32_t>, uint8_t, int32_t, int32_t>;
+    case DataType::kInt64:
+      return loop<Comparison<int64_t>, uint8_t, int64_t, int64_t>;
+    default:
+      return nullptr;
+  }
+}
+
+// By the bits of floats: of kInfinity infinite ones, of more NaN.
+template <class Bits>
+inline constexpr Bits kInfinityBits = sizeof(Bits) == 2 ? Bits{0x7c00} : static_cast<Bits>(0x7f800000);
+template <class Bits>
+inline constexpr Bits kMagnitude = static_cast<Bits>(static_cast<Bits>(~Bits{0}) >> 1);
+
+template <class Bits>
+struct IsNan : Plain {
+  using Plain::Plain;
+  uint8_t operator()(Bits x) const { return (x & kMagnitude<Bits>) > kInfinityBits<Bits>; }
+};
+// The constant is DML_IS_INFINITY_MODE: 0 either sign, 1 positive, 2 negative.
+template <class Bits>
+struct IsInfinity {
+  Bits mask;
+  Bits wanted;
+
+  explicit IsInfinity(const int64_t* constants)
+      : mask(bits_as<double>(constants[0]) == 0 ? kMagnitude<Bits> : static_cast<Bits>(~Bits{0})),
+        wanted(bits_as<double>(constants[0]) == 2 ? static_cast<Bits>(kInfinityBits<Bits> | ~kMagnitude<Bits>)
+                                                  : kInfinityBits<Bits>) {}
+  uint8_t operator()(Bits x) const { return (x & mask) == wanted; }
+};
+
+template <template <class> class Predicate>
+Pass of_float_bits(DataType type) {
+  if (type == DataType::kFloat16) return loop<Predicate<uint16_t>, uint8_t, uint16_t>;
+  return type == DataType::kFloat32 ? loop<Predicate<uint32_t>, uint8_t, uint32_t> : nullptr;
+}
+
+// Sums of neighbouring bits, of pairs, of fours, and then of bytes by a multiplication.
+template <class Bits>
+struct BitCount : Plain {
+  using Plain::Plain;
+  uint8_t operator()(Bits x) const {
+    constexpr auto kAll = static_cast<Bits>(~Bits{0});
+    const auto pairs = static_cast<Bits>(x - ((x >> 1) & (kAll / 3)));
+    const auto fours = static_cast<Bits>((pairs & (kAll / 15 * 3)) + ((pairs >> 2) & (kAll / 15 * 3)));
+    const auto bytes = static_cast<Bits>((fours + (fours >> 4)) & (kAll / 255 * 15));
+    return static_cast<uint8_t>(static_cast<Bits>(bytes * (kAll / 255)) >> (8 * (sizeof(Bits) - 1)));
+  }
+};
+
+template <template <class> class Function>
+Pass bytes_of_bits(DataType type) {
+  switch (size_of(type)) {
+    case 1:
+      return loop<Function<uint8_t>, uint8_t, uint8_t>;
+    case 2:
+      return loop<Function<uint16_t>, uint8_t, uint16_t>;
+    case 4:
+      return loop<Function<uint32_t>, uint8_t, uint32_t>;
+    case 8:
+      return loop<Function<uint64_t>, uint8_t, uint64_t>;
+    default:
+      return nullptr;
+  }
+}
+
+template <class Bits>
+struct Select : Plain {
+  using Plain::Plain;
+  Bits operator()(uint8_t condition, Bits a, Bits b) const { return condition != 0 ? a : b; }
+};
+
+Pass selection(DataType type) {
+  switch (size_of(type)) {
+    case 1:
+      return loop<Select<uint8_t>, uint8_t, uint8_t, uint8_t, uint8_t>;
+    case 2:
+      return loop<Select<uint16_t>, uint16_t, uint8_t, uint16_t, uint16_t>;
+    case 4:
+      return loop<Select<uint32_t>, uint32_t, uint8_t, uint32_t, uint32_t>;
+    case 8:
+      return loop<Select<uint64_t>, uint64_t, uint8_t, uint64_t, uint64_t>;
+    default:
+      return nullptr;
+  }
+}
+
+// An integer as another, or as a double.
+template <class To, class From>
+struct Converted : Plain {
+  using Plain::Plain;
+  To operator()(From x) const { return static_cast<To>(x); }
+};
+
+// Truncated and saturated, NaN 0. What no conversion is defined for is replaced before.
+template <class To>
+struct Saturated : Plain {
+  using Plain::Plain;
+  static constexpr auto kLowest = static_cast<double>(std::numeric_limits<To>::min());
+  // One beyond the largest, as doubles have fewer bits than the largest of 64 bits.
+  static constexpr double kEnd = 2.0 * static_cast<double>(std::numeric_limits<To>::max() / 2 + 1);
+
+  To operator()(double x) const {
+    const double below = x < kEnd ? x : 0.0;
+    const double inside = below > kLowest ? below : 0.0;
+    const To whole = static_cast<To>(inside);
+    const To high = x >= kEnd ? std::numeric_limits<To>::max() : whole;
+    return x <= kLowest ? std::numeric_limits<To>::min() : high;
+  }
+};
+
+// Calls body with the C++ type of an integer type; null for others.
+template <class Body>
+Pass with_integer(DataType type, const Body& body) {
+  switch (type) {
+    case DataType::kUint8:
+      return body(std::type_identity<uint8_t>{});
+    case DataType::kUint16:
+      return body(std::type_identity<uint16_t>{});
+    case DataType::kUint32:
+      return body(std::type_identity<uint32_t>{});
+    case DataType::kUint64:
+      return body(std::type_identity<uint64_t>{});
+    case DataType::kInt8:
+      return body(std::type_identity<int8_t>{});
+    case DataType::kInt16:
+      return body(std::type_identity<int16_t>{});
+    case DataType::kInt32:
+      return body(std::type_identity<int32_t>{});
+    case DataType::kInt64:
+      return body(std::type_identity<int64_t>{});
+    default:
+      return nullptr;
+  }
+}
+
+Pass conversion(DataType from, DataType to) {
+  if (to == DataType::kFloat64) {
+    return with_integer(
+        from, []<class T>(std::type_identity<T>) -> Pass { return loop<Converted<double, T>, double, T>; });
+  }
+  if (from == DataType::kFloat64) {
+    return with_integer(to,
+                        []<class T>(std::type_identity<T>) -> Pass { return loop<Saturated<T>, T, double>; });
+  }
+  if (from == DataType::kUint8 && to == DataType::kUint32)
+    return loop<Converted<uint32_t, uint8_t>, uint32_t, uint8_t>;
+  return nullptr;
+}
+// To and from 64 bits, modulo 2^n.
+Pass extension(DataType from) {
+  return with_integer(
+      from, []<class T>(std::type_identity<T>) -> Pass { return loop<Converted<int64_t, T>, int64_t, T>; });
+}
+Pass wrapping(DataType to) {
+  return with_integer(
+      to, []<class T>(std::type_identity<T>) -> Pass { return loop<Converted<T, int64_t>, T, int64_t>; });
+}
+
+// Exponentiation by squaring, modulo 2^64; with an exponent below 0, where 1 / x^-e truncated is 0 but for 1
+// and -1, and all bits are 1 for 0.
+struct IntegerPower : Plain {
+  using Plain::Plain;
+  int64_t operator()(int64_t x, int64_t e) const {
+    uint64_t power = 1;
+    auto square = static_cast<uint64_t>(x);
+    for (uint64_t rest = e < 0 ? uint64_t{0} - static_cast<uint64_t>(e) : static_cast<uint64_t>(e); rest != 0;
+         rest >>= 1) {
+      if ((rest & 1) != 0) power *= square;
+      square *= square;
+    }
+    if (e >= 0) return static_cast<int64_t>(power);
+    return x == 0 ? -1 : x == 1 || x == -1 ? static_cast<int64_t>(power) : 0;
+  }
+};
+
+template <class T>
+struct Zero : Plain {
+  using Plain::Plain;
+  T operator()(uint8_t /*x*/) const { return T{0}; }
+};
+
+// clamp(round(x / scale) + zero point): the quotient of floats, halves to even, NaN 0. It is clamped before
+// it is rounded, so that adding and subtracting 1.5 * 2^23, or 2^52, rounds it.
+template <class Float, class T>
+struct Quantized : Plain {
+  using Plain::Plain;
+  T operator()(Float x, float scale, T zero_point) const {
+    constexpr Float kRounds = sizeof(Float) == 8 ? Float(0x1.8p52) : Float(0x1.8p23);
+    const auto zero = static_cast<Float>(zero_point);
+    const Float low = std::numeric_limits<T>::min() - zero;
+    const Float high = std::numeric_limits<T>::max() - zero;
+    const Float quotient = x / scale;
+    const Float number = quotient == quotient ? quotient : Float{0};
+    const Float raised = number > low ? number : low;
+    const Float inside = raised < high ? raised : high;
+    return static_cast<T>(static_cast<int32_t>(((inside + kRounds) - kRounds) + zero));
+  }
+};
+// (x - zero point) * scale
+template <class Float, class T>
+struct Dequantized : Plain {
+  using Plain::Plain;
+  Float operator()(T x, float scale, T zero_point) const {
+    return static_cast<Float>(static_cast<int32_t>(x) - static_cast<int32_t>(zero_point)) * scale;
+  }
+};
+
+template <class Float>
+Pass quantization(DataType to) {
+  switch (to) {
+    case DataType::kUint8:
+      return loop<Quantized<Float, uint8_t>, uint8_t, Float, float, uint8_t>;
+    case DataType::kInt8:
+      return loop<Quantized<Float, int8_t>, int8_t, Float, float, int8_t>;
+    case DataType::kUint16:
+      return loop<Quantized<Float, uint16_t>, uint16_t, Float, float, uint16_t>;
+    case DataType::kInt16:
+      return loop<Quantized<Float, int16_t>, int16_t, Float, float, int16_t>;
+    default:
+      return nullptr;
+  }
+}
+template <class Float>
+Pass dequantization(DataType from) {
+  switch (from) {
+    case DataType::kUint8:
+      return loop<Dequantized<Float, uint8_t>, Float, uint8_t, float, uint8_t>;
+    case DataType::kInt8:
+      return loop<Dequantized<Float, int8_t>, Float, int8_t, float, int8_t>;
+    case DataType::kUint16:
+      return loop<Dequantized<Float, uint16_t>, Float, uint16_t, float, uint16_t>;
+    case DataType::kInt16:
+      return loop<Dequantized<Float, int16_t>, Float, int16_t, float, int16_t>;
+    default:
+      return nullptr;
+  }
+}
+
+bool is_comparison(Opcode opcode) { return opcode >= Opcode::EQUALS && opcode <= Opcode::LESS_THAN_OR_EQUAL; }
+
+Pass find_comparison(Opcode opcode, DataType type) {
+  switch (opcode) {
+    case Opcode::EQUALS:
+      return comparison<Equals>(type);
+    case Opcode::GREATER_THAN:
+      return comparison<GreaterThan>(type);
+    case Opcode::LESS_THAN:
+      return comparison<LessThan>(type);
+    case Opcode::GREATER_THAN_OR_EQUAL:
+      return comparison<GreaterThanOrEqual>(type);
+    default:
+      return comparison<LessThanOrEqual>(type);
+  }
+}
+
+}  // namespace
+
+Pass find_mixed(Opcode opcode, const Types& types) {
+  const auto [x, y, z] = types.operands;
+  const DataType out = types.out;
+  if (is_comparison(opcode)) return x == y && out == DataType::kUint8 ? find_comparison(opcode, x) : nullptr;
+  switch (opcode) {
+    case Opcode::COPY:
+      return conversion(x, out);
+    case Opcode::EXTEND:
+      return out == DataType::kInt64 ? extension(x) : nullptr;
+    case Opcode::WRAP:
+      return x == DataType::kInt64 ? wrapping(out) : nullptr;
+    case Opcode::IS_NAN:
+      return out == DataType::kUint8 ? of_float_bits<IsNan>(x) : nullptr;
+    case Opcode::IS_INFINITY:
+      return out == DataType::kUint8 ? of_float_bits<IsInfinity>(x) : nullptr;
+    case Opcode::BIT_COUNT:
+      return out == DataType::kUint8 ? bytes_of_bits<BitCount>(x) : nullptr;
+    case Opcode::IF:
+      return x == DataType::kUint8 && y == z && y == out ? selection(out) : nullptr;
+    case Opcode::INTEGER_POW:
+      return types.only() == DataType::kInt64 ? loop<IntegerPower, int64_t, int64_t, int64_t> : nullptr;
+    case Opcode::QUANTIZE_LINEAR:
+      if (y != DataType::kFloat32 || z != out) return nullptr;
+      return x == DataType::kFloat32   ? quantization<float>(out)
+             : x == DataType::kFloat64 ? quantization<double>(out)
+                                       : nullptr;
+    case Opcode::DEQUANTIZE_LINEAR:
+      if (x != z || y != DataType::kFloat32) return nullptr;
+      return out == DataType::kFloat32   ? dequantization<float>(x)
+             : out == DataType::kFloat64 ? dequantization<double>(x)
+                                         : nullptr;
+    case Opcode::ZERO:
+      return with_integer(out,
+                          []<class T>(std::type_identity<T>) -> Pass { return loop<Zero<T>, T, uint8_t>; });
+    default:
+      return nullptr;
+  }
+}
+
+ANYDML_ISA_END

@@ -1,0 +1,163 @@
+// The two kinds of loops that instructions are: by vectors, where all elements have types of one size or are
+// numbers of one type, and by a function of single elements, which compilers make vectors of.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+#include <utility>
+
+#include "core/layout.h"
+#include "platform/isa.h"
+#include "pointwise/instructions.h"
+#include "pointwise/operations.h"
+#include "simd/half.h"
+#include "simd/unaligned.h"
+
+// The iterations of the loop that follows do not depend on each other: an output is in the place of an
+// operand or apart from it.
+#if defined(__clang__)
+#define ANYDML_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
+#elif defined(__GNUC__)
+#define ANYDML_INDEPENDENT _Pragma("GCC ivdep")
+#else
+#define ANYDML_INDEPENDENT
+#endif
+
+ANYDML_ISA_BEGIN
+
+// Computes elements of type Out from those of type In, as numbers of T. The loop is unrolled by two vectors,
+// whose chains of operations overlap.
+template <class Operation, class In, class T, class Out>
+void pass(const int64_t* constants, const std::byte* x, const std::byte* y, const std::byte* /*z*/,
+          std::byte* out, int64_t count) {
+  const Constants<T> k(constants);
+  using V = NumbersOf<Operation, T>;
+  constexpr int kLanes = sizeof(V) / sizeof(T);
+  for (int64_t i = 0; i < count; i += 2 * kLanes) {
+    const auto a = load_numbers<In, T, V>(x + i * sizeof(In));
+    const auto b = load_numbers<In, T, V>(y + i * sizeof(In));
+    const auto c = load_numbers<In, T, V>(x + (i + kLanes) * sizeof(In));
+    const auto d = load_numbers<In, T, V>(y + (i + kLanes) * sizeof(In));
+    const auto first = Operation::template of<T>(k, a, b);
+    const auto second = Operation::template of<T>(k, c, d);
+    store_numbers<Out, T>(out + i * sizeof(Out), first);
+    store_numbers<Out, T>(out + (i + kLanes) * sizeof(Out), second);
+  }
+}
+
+// Calls Function::of(constants, elements...) for single elements.
+template <class Function, class Out, class X, class Y = void, class Z = void>
+void loop(const int64_t* constants, const std::byte* x, const std::byte* y, const std::byte* z,
+          std::byte* out, int64_t count) {
+  const Function function(constants);
+  for (int64_t start = 0; start < count; start += kWholeElements) {
+    ANYDML_INDEPENDENT
+    for (int64_t j = 0; j < kWholeElements; ++j) {
+      const int64_t i = start + j;
+      const auto element = [i]<class T>(std::type_identity<T>, const std::byte* from) {
+        return load<T>(from + i * static_cast<int64_t>(sizeof(T)));
+      };
+      const X first = element(std::type_identity<X>{}, x);
+      Out result;
+      if constexpr (std::is_void_v<Y>) {
+        result = function(first);
+      } else if constexpr (std::is_void_v<Z>) {
+        result = function(first, element(std::type_identity<Y>{}, y));
+      } else {
+        result = function(first, element(std::type_identity<Y>{}, y), element(std::type_identity<Z>{}, z));
+      }
+      store(out + i * static_cast<int64_t>(sizeof(Out)), result);
+    }
+  }
+}
+
+// The loops of an operation for a type.
+
+template <class Operation, class T>
+constexpr Pass of_numbers = pass<Operation, T, T, T>;
+
+template <class Operation>
+Pass of_bits(DataType type) {
+  switch (size_of(type)) {
+    case 1:
+      return of_numbers<Operation, uint8_t>;
+    case 2:
+      return of_numbers<Operation, uint16_t>;
+    case 4:
+      return of_numbers<Operation, uint32_t>;
+    case 8:
+      return of_numbers<Operation, uint64_t>;
+    default:
+      return nullptr;
+  }
+}
+
+// Operations that single precision computes as exactly as the specification's wider numbers, halves being
+// rounded from singles; and exponentials, within one unit in the last place.
+template <class Operation>
+Pass of_singles(DataType type) {
+  if (type == DataType::kFloat16) return pass<Operation, Half, float, Half>;
+  return type == DataType::kFloat32 ? of_numbers<Operation, float> : nullptr;
+}
+// Likewise with doubles, for programs that round later.
+template <class Operation>
+Pass of_floats(DataType type) {
+  return type == DataType::kFloat64 ? of_numbers<Operation, double> : of_singles<Operation>(type);
+}
+
+// Operations that need double precision.
+template <class Operation>
+Pass of_wide(DataType type) {
+  if (type == DataType::kFloat16) return pass<Operation, Half, double, Half>;
+  if (type == DataType::kFloat32) return pass<Operation, float, double, float>;
+  return type == DataType::kFloat64 ? of_numbers<Operation, double> : nullptr;
+}
+
+// Operations on elements and constants, which have more bits than halves.
+template <class Operation>
+Pass of_constants(DataType type) {
+  return type == DataType::kFloat16 ? of_wide<Operation>(type) : of_floats<Operation>(type);
+}
+
+template <class Operation>
+Pass of_signed(DataType type) {
+  switch (type) {
+    case DataType::kInt8:
+      return of_numbers<Operation, int8_t>;
+    case DataType::kInt16:
+      return of_numbers<Operation, int16_t>;
+    case DataType::kInt32:
+      return of_numbers<Operation, int32_t>;
+    case DataType::kInt64:
+      return of_numbers<Operation, int64_t>;
+    default:
+      return nullptr;
+  }
+}
+
+inline bool is_float(DataType type) {
+  return type == DataType::kFloat16 || type == DataType::kFloat32 || type == DataType::kFloat64;
+}
+
+template <class Operation>
+Pass of_integers(DataType type) {
+  switch (type) {
+    case DataType::kUint8:
+    case DataType::kUint16:
+    case DataType::kUint32:
+    case DataType::kUint64:
+      return of_bits<Operation>(type);
+    default:
+      return of_signed<Operation>(type);
+  }
+}
+
+// Integer operations whose bits do not depend on signedness.
+template <class Operation>
+Pass of_any(DataType type) {
+  return is_float(type) ? of_floats<Operation>(type) : of_bits<Operation>(type);
+}
+
+ANYDML_ISA_END

@@ -1,0 +1,63 @@
+// Signs and rounding of floats in lanes, in operations that are exact.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+#include "platform/isa.h"
+#include "pointwise/lanes.h"
+
+ANYDML_ISA_BEGIN
+
+template <class T>
+using BitsOf = std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t>;
+template <class T, class V>
+using BitLanes = Lanes<BitsOf<T>, static_cast<int>(sizeof(V) / sizeof(T))>;
+template <class T>
+inline constexpr auto kSignBit = static_cast<BitsOf<T>>(BitsOf<T>{1} << (8 * sizeof(T) - 1));
+
+template <class T, class V>
+ANYDML_INLINE V magnitude_of(V x) {
+  using Bits = BitLanes<T, V>;
+  return bits_as<V>(bits_as<Bits>(x) & ~kSignBit<T>);
+}
+// The magnitude of a number with the sign of another.
+template <class T, class V>
+ANYDML_INLINE V with_sign_of(V magnitude, V sign) {
+  using Bits = BitLanes<T, V>;
+  const Bits signs = bits_as<Bits>(sign) & kSignBit<T>;
+  return bits_as<V>((bits_as<Bits>(magnitude) & ~kSignBit<T>) | signs);
+}
+
+// The nearest integer, halves to the even one: beyond 2^23, or 2^52, there are none between. NaN stays, and
+// so does the sign of zero.
+template <class T, class V>
+ANYDML_INLINE V rounded_to_even(V x) {
+  constexpr T kWhole = sizeof(T) == 8 ? T(0x1p52) : T(0x1p23);
+  const V magnitude = magnitude_of<T>(x);
+  const V near = (magnitude + kWhole) - kWhole;
+  return with_sign_of<T>(magnitude < kWhole ? near : magnitude, x);
+}
+template <class T, class V>
+ANYDML_INLINE V truncated(V x) {
+  const V magnitude = magnitude_of<T>(x);
+  const V near = rounded_to_even<T>(magnitude);
+  return with_sign_of<T>(near > magnitude ? near - T{1} : near, x);
+}
+
+// Whether a comparison holds in all lanes of numbers of T.
+template <class T, class Mask>
+ANYDML_INLINE bool all_of(Mask mask) {
+#if defined(ANYDML_VECTORS)
+  std::array<BitsOf<T>, sizeof(Mask) / sizeof(T)> lanes = bits_as<decltype(lanes)>(mask);
+  BitsOf<T> all = ~BitsOf<T>{0};
+  for (const BitsOf<T> lane : lanes) all &= lane;
+  return all != 0;
+#else
+  return mask;
+#endif
+}
+
+ANYDML_ISA_END
