@@ -49,6 +49,7 @@ ANYDML_INLINE V for_each_lane(V x, V y, const Function& function) {
 #if defined(ANYDML_ISA_AVX512)
 // GCC warns of what its own header does where there is no mask.
 inline constexpr uint16_t kAllLanes = 0xffff;
+inline constexpr uint8_t kAll8Lanes = 0xff;
 #endif
 
 // The larger, or smaller, of x and y in each lane; y where one of them is NaN. For floats this is one
@@ -59,12 +60,17 @@ ANYDML_INLINE V lane_max(V x, V y) {
   if constexpr (std::is_same_v<T, float> && sizeof(V) == 64) {
     return (V)_mm512_maskz_max_ps(kAllLanes, (__m512)x, (__m512)y);
   }
+  if constexpr (std::is_same_v<T, double> && sizeof(V) == 64) {
+    return (V)_mm512_maskz_max_pd(kAll8Lanes, (__m512d)x, (__m512d)y);
+  }
 #endif
 #if defined(ANYDML_ISA_AVX2) || defined(ANYDML_ISA_AVX512)
   if constexpr (std::is_same_v<T, float> && sizeof(V) == kVectorBytes) {
     return (V)_mm256_max_ps((__m256)x, (__m256)y);
   }
-  if constexpr (std::is_same_v<T, double>) return (V)_mm256_max_pd((__m256d)x, (__m256d)y);
+  if constexpr (std::is_same_v<T, double> && sizeof(V) == kVectorBytes) {
+    return (V)_mm256_max_pd((__m256d)x, (__m256d)y);
+  }
 #endif
   return x > y ? x : y;
 }
@@ -74,12 +80,17 @@ ANYDML_INLINE V lane_min(V x, V y) {
   if constexpr (std::is_same_v<T, float> && sizeof(V) == 64) {
     return (V)_mm512_maskz_min_ps(kAllLanes, (__m512)x, (__m512)y);
   }
+  if constexpr (std::is_same_v<T, double> && sizeof(V) == 64) {
+    return (V)_mm512_maskz_min_pd(kAll8Lanes, (__m512d)x, (__m512d)y);
+  }
 #endif
 #if defined(ANYDML_ISA_AVX2) || defined(ANYDML_ISA_AVX512)
   if constexpr (std::is_same_v<T, float> && sizeof(V) == kVectorBytes) {
     return (V)_mm256_min_ps((__m256)x, (__m256)y);
   }
-  if constexpr (std::is_same_v<T, double>) return (V)_mm256_min_pd((__m256d)x, (__m256d)y);
+  if constexpr (std::is_same_v<T, double> && sizeof(V) == kVectorBytes) {
+    return (V)_mm256_min_pd((__m256d)x, (__m256d)y);
+  }
 #endif
   return x < y ? x : y;
 }
@@ -87,9 +98,14 @@ ANYDML_INLINE V lane_min(V x, V y) {
 // The square root of IEEE 754, rounded once.
 template <class T, class V>
 ANYDML_INLINE V square_root(V v) {
+#if defined(ANYDML_ISA_AVX512)
+  if constexpr (std::is_same_v<T, double> && sizeof(V) == 64) {
+    return (V)_mm512_maskz_sqrt_pd(kAll8Lanes, (__m512d)v);
+  }
+#endif
 #if defined(ANYDML_ISA_AVX2) || defined(ANYDML_ISA_AVX512)
   if constexpr (std::is_same_v<T, float>) return (V)_mm256_sqrt_ps((__m256)v);
-  if constexpr (std::is_same_v<T, double>) return (V)_mm256_sqrt_pd((__m256d)v);
+  if constexpr (std::is_same_v<T, double> && sizeof(V) == kVectorBytes) return (V)_mm256_sqrt_pd((__m256d)v);
 #else
   return for_each_lane<T>(v, [](T lane) { return std::sqrt(lane); });
 #endif
@@ -141,8 +157,16 @@ using Singles = Vector<float, 16>;
 ANYDML_INLINE Singles multiply_add(Singles x, Singles y, Singles z) {
   return (Singles)_mm512_fmadd_ps((__m512)x, (__m512)y, (__m512)z);
 }
+using Doubles = Vector<double, 8>;
+ANYDML_INLINE Doubles to_doubles(FewSingles v) {
+  return (Doubles)_mm512_maskz_cvtps_pd(kAll8Lanes, (__m256)v);
+}
+ANYDML_INLINE FewSingles to_singles(Doubles v) {
+  return (FewSingles)_mm512_maskz_cvtpd_ps(kAll8Lanes, (__m512d)v);
+}
 #else
 using Singles = FewSingles;
+using Doubles = Lanes<double, kLanesOf<double>>;
 #endif
 
 // Rounds doubles to odd singles, from which halves are rounded as from the doubles: the last bit, which no
@@ -203,6 +227,8 @@ ANYDML_INLINE V load_numbers(const std::byte* from) {
     return load_lanes<From, T>(from);
   } else if constexpr (std::is_same_v<From, T>) {
     return load_vector<V>(from);
+  } else if constexpr (std::is_same_v<T, double>) {
+    return to_doubles(load_lanes<From, float>(from));
   } else {
     const auto low = load_lanes<From, T>(from);
     const auto high = load_lanes<From, T>(from + kLanesOf<T> * sizeof(From));
@@ -219,6 +245,8 @@ ANYDML_INLINE void store_numbers(std::byte* to, V v) {
     store_lanes<To, T>(to, v);
   } else if constexpr (std::is_same_v<To, T>) {
     store_vector(to, v);
+  } else if constexpr (std::is_same_v<T, double>) {
+    store_lanes<To, float>(to, std::is_same_v<To, Half> ? round_to_odd<8>(v) : to_singles(v));
   } else {
     store_lanes<To, T>(to, __builtin_shufflevector(v, v, 0, 1, 2, 3, 4, 5, 6, 7));
     store_lanes<To, T>(to + kLanesOf<T> * sizeof(To),

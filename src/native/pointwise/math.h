@@ -11,8 +11,7 @@
 
 ANYDML_ISA_BEGIN
 
-using Doubles = Lanes<double, kLanesOf<double>>;
-using DoubleBits = Lanes<uint64_t, kLanesOf<double>>;
+using DoubleBits = Lanes<uint64_t, sizeof(Doubles) / sizeof(double)>;
 
 inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
 inline constexpr double kLog2E = 0x1.71547652b82fep+0;

@@ -247,11 +247,12 @@ ANYDML_OPERATION(ScaledSoftplus) { return softplus_of(x * k[1]) * k[0]; } };
 template <class Operation, class... Others>
 inline constexpr bool kIsOneOf = (std::is_same_v<Operation, Others> || ...);
 
-// The vectors that an operation takes: Singles where it has functions of these.
+// The vectors that an operation takes: Doubles, and Singles where it has functions of these.
 template <class Operation, class T>
-using NumbersOf =
+using NumbersOf = std::conditional_t<
+    std::is_same_v<T, double>, Doubles,
     std::conditional_t<std::is_same_v<T, float> &&
                            kIsOneOf<Operation, Exp, Log, Sigmoid, Tanh, Softplus, Elu, ScaledElu>,
-                       Singles, Lanes<T, kLanesOf<T>>>;
+                       Singles, Lanes<T, kLanesOf<T>>>>;
 
 ANYDML_ISA_END
