@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 
 from anydml import DML_BUFFER_TENSOR_DESC, Device
-
 from anydml.core.strided_layout import DATA_TYPES
 from anydml.operators import spec
 from harness import GUARD
@@ -134,7 +133,6 @@ def test_divisions_that_processors_refuse(operator: str, dtype: str) -> None:
         )
         wrapped = (exact - int(limits.min)) % 2**limits.bits + int(limits.min)
         assert (y[i::5] == wrapped).all(), (x, d)
-
 
 
 HASH = """

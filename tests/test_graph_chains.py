@@ -10,7 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anydml import DML_BUFFER_TENSOR_DESC, DML_SCALE_BIAS, Device, Graph, TensorDataType
+from anydml import (
+    DML_BUFFER_TENSOR_DESC,
+    DML_SCALE_BIAS,
+    Device,
+    Graph,
+    TensorDataType,
+    cumulative_summation,
+    relu,
+)
 from anydml.operators import spec
 from graph_descs import DEVICE, X
 
@@ -33,10 +41,16 @@ def test_what_is_one_pass_and_what_is_not() -> None:
     assert kernels([both * both + both], graph) == 1, "read thrice, but within the chain"
     graph, (a, b) = inputs(2)
     both = a * b
-    assert kernels([both + a, both - a], graph) == 3, "read by two"
+    assert kernels([both + a, both - a], graph) == 1, "read by two, and all outputs of one pass"
     graph, (a, b) = inputs(2)
     both = a * b
-    assert kernels([both + a, both], graph) == 2, "an output"
+    assert kernels([both + a, both], graph) == 1, "an output, written on the way"
+    graph, (a, b) = inputs(2)
+    both = a * b
+    assert kernels([both + cumulative_summation(both, axis=1)], graph) == 3, "read by what the chain reads"
+    graph, (a, b) = inputs(2)
+    both = a * b
+    assert kernels([cumulative_summation(both, axis=1), relu(both + b)], graph) == 2, "read by another kernel behind it"
     graph, (a, b) = inputs(2)
     one, other = (each.reinterpret(TensorDataType.FLOAT32, [3, 2]) for each in (a * b, a - b))
     assert kernels([one + other], graph) == 3, "other sizes"
@@ -79,6 +93,7 @@ def test_chains_give_what_their_operators_give(data: st.DataObject) -> None:
             st.tuples(st.sampled_from([*FLOAT_LINKS]), st.integers(0, 99), st.integers(0, 99)), min_size=2, max_size=9
         )
     )
+    also = data.draw(st.lists(st.integers(2, 1 + len(steps)), max_size=3, unique=True))
     results = []
     for device in (DEVICE, Device("reference")):
         graph = Graph(device)
@@ -90,7 +105,8 @@ def test_chains_give_what_their_operators_give(data: st.DataObject) -> None:
             operands = [values[-1] if first % 3 else values[first % len(values)], values[second % len(values)]]
             tensors = dict(zip(taken, operands, strict=False))
             values += graph.operator(found.desc, **tensors, OutputTensor=packed, **FLOAT_LINKS[name])
-        y = np.empty(sizes, dtype)
-        graph.compile([values[-1] + values[0] - values[1]]).dispatch(given_, [y])
+        ends = [values[-1] + values[0] - values[1], *(values[i] for i in also)]
+        y = np.empty((len(ends), *sizes), dtype)
+        graph.compile(ends).dispatch(given_, [*y])
         results.append(y)
     np.testing.assert_array_equal(*results)

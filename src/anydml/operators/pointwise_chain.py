@@ -13,7 +13,7 @@ from ..core.strided_layout import Array
 from .constraints import sizes_of
 from .independence import all_dimensions
 from .registry import spec_of
-from .schema import ConstraintFailure, OperatorDesc, OperatorSpec, Tensor, Tensors, support_table
+from .schema import ConstraintFailure, OperatorDesc, OperatorSpec, Tensors, support_table
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,16 +22,19 @@ class ChainStep:
 
     desc: OperatorDesc
     operands: tuple[int, ...]
-    """Numbers of values: the chain's inputs first, then what each operator gives."""
+    """Numbers of values: the chain's inputs first, then what each operator gives; -1 for an input that its desc leaves
+    out."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PointwiseChain(OperatorDesc):
-    """Operators one behind the other, the last of which gives the output."""
+    """Operators one behind the other, the last of which gives the first output."""
 
     Inputs: Tensors
-    OutputTensor: Tensor
+    Outputs: Tensors
     links: tuple[ChainStep, ...]
+    results: tuple[int, ...]
+    """The values that the outputs are."""
 
 
 def names_of(desc: OperatorDesc | None) -> list[str]:
@@ -52,30 +55,30 @@ def _no_constraints(desc: PointwiseChain) -> Iterator[ConstraintFailure]:
     return iter(())
 
 
-def _reference(desc: PointwiseChain, *inputs: Array) -> Array:
+def _reference(desc: PointwiseChain, *inputs: Array) -> tuple[Array, ...]:
     values = list(inputs)
     for link in desc.links:
         spec = spec_of(link.desc)
         assert spec is not None
-        result = spec.reference(link.desc, *[values[operand] for operand in link.operands])
+        result = spec.reference(link.desc, *[None if n < 0 else values[n] for n in link.operands])
         assert not isinstance(result, tuple)
         values.append(result)
-    return values[-1]
+    return tuple([values[result] for result in desc.results])
 
 
 POINTWISE_CHAIN = _PointwiseChainSpec(
     operator_type=OperatorType.INVALID,
     desc=PointwiseChain,
     constraints=_no_constraints,
-    infer_sizes=lambda desc: {"OutputTensor": sizes_of(desc.OutputTensor)},
+    infer_sizes=lambda desc: {f"Outputs[{i}]": sizes_of(tensor) for i, tensor in enumerate(desc.Outputs)},
     sizes_rule="",
     reference=_reference,
     independent=all_dimensions,
     in_place=True,
     support=support_table("""
         DML_FEATURE_LEVEL_1_0 and above
-        Inputs       | Input array | 1 to 8 | FLOAT32
-        OutputTensor | Output      | 1 to 8 | FLOAT32
+        Inputs  | Input array  | 1 to 8 | FLOAT32
+        Outputs | Output array | 1 to 8 | FLOAT32
     """),
 )
 """`support` says which members are tensors, and no more: the operators' own have been checked."""

@@ -35,12 +35,14 @@ struct Instruction {
 
 class ElementPlan final : public Plan {
  public:
-  // `cost` is the time to compute an element, in bytes that could be moved meanwhile.
-  ElementPlan(Tiles tiles, size_t inputs, std::vector<Instruction> program, int64_t cost,
+  // `sources` are the places of the inputs that are present; `cost` is the time to compute an element, in
+  // bytes that could be moved meanwhile.
+  ElementPlan(Tiles tiles, std::vector<size_t> sources, std::vector<Instruction> program, int64_t cost,
               std::string description)
       : Plan(std::move(description)),
         tiles_(std::move(tiles)),
-        inputs_(inputs),
+        sources_(std::move(sources)),
+        inputs_(sources_.size()),
         program_(std::move(program)),
         work_(tiles_.elements() * cost) {
     int64_t widest_output = 0;
@@ -56,7 +58,7 @@ class ElementPlan final : public Plan {
   void run(const void* const* inputs, void* const* outputs) const override {
     std::array<std::byte*, kMostTensors> memory{};
     for (size_t k = 0; k < inputs_; ++k)
-      memory[k] = const_cast<std::byte*>(static_cast<const std::byte*>(inputs[k]));
+      memory[k] = const_cast<std::byte*>(static_cast<const std::byte*>(inputs[sources_[k]]));
     // An output in the place of an input is in the caches already.
     bool non_temporal = is_large_;
     for (size_t k = inputs_; k < tiles_.tensors(); ++k) {
@@ -216,6 +218,7 @@ class ElementPlan final : public Plan {
   };
 
   Tiles tiles_;
+  std::vector<size_t> sources_;
   size_t inputs_;
   std::vector<Instruction> program_;
   std::array<bool, kMostTensors> is_packed_{};

@@ -91,15 +91,31 @@ class RegisterAllocation {
   std::vector<int> registers_;
 };
 
+// A tensor of one element is as large as any other.
+Layout broadcast(Layout each, const Layout& output) {
+  if (std::ranges::all_of(each.sizes, [](int64_t size) { return size == 1; })) {
+    each.sizes = output.sizes;
+    each.strides.assign(output.sizes.size(), 0);
+  }
+  return each;
+}
+
 }  // namespace
 
 // The attribute "Program" has eight integers for each instruction: its opcode, the type of its result, three
 // operands, of which those that it does not have are the first, and three constants, of floats by a double's
-// bits. Operands are numbers of values: the inputs, then what each instruction gives. "Results" has the
-// values that the outputs are.
+// bits. Operands are numbers of values: the inputs that are present, then what each instruction gives.
+// "Results" has the values that the outputs are.
 std::unique_ptr<Plan> make_element_wise(const Request& request, std::string& reason) {
-  const size_t inputs = request.inputs.size();
-  std::vector<Layout> tensors = request.inputs;
+  const Layout& output = tensor(request.outputs, 0);
+  std::vector<size_t> sources;
+  std::vector<Layout> tensors;
+  for (size_t k = 0; k < request.inputs.size(); ++k) {
+    if (!request.inputs[k].present) continue;
+    sources.push_back(k);
+    tensors.push_back(broadcast(request.inputs[k], output));
+  }
+  const size_t inputs = sources.size();
   tensors.insert(tensors.end(), request.outputs.begin(), request.outputs.end());
   if (tensors.size() > kMostTensors) {
     reason = "more than " + std::to_string(kMostTensors) + " tensors";
@@ -107,7 +123,7 @@ std::unique_ptr<Plan> make_element_wise(const Request& request, std::string& rea
   }
   std::vector<DataType> types;
   for (size_t k = 0; k < tensors.size(); ++k) {
-    require(tensor(tensors, k).sizes == tensor(request.outputs, 0).sizes, "the sizes of tensors differ");
+    require(tensor(tensors, k).sizes == output.sizes, "the sizes of tensors differ");
     if (k < inputs) types.push_back(tensors[k].type);
   }
   const std::vector<EncodedInstruction> instructions = decoded(request.attributes.integers("Program"));
@@ -148,7 +164,7 @@ std::unique_ptr<Plan> make_element_wise(const Request& request, std::string& rea
   for (const DataType type : types) widest = std::max(widest, size_of(type));
   Tiles tiles(tensors, inputs, widest);
   std::string description = tiles.describe();
-  return std::make_unique<ElementPlan>(std::move(tiles), inputs, std::move(program), cost,
+  return std::make_unique<ElementPlan>(std::move(tiles), std::move(sources), std::move(program), cost,
                                        std::move(description));
 }
 

@@ -44,7 +44,7 @@ class CpuEngine:
             from . import pointwise_lowering
 
             try:
-                program = pointwise_lowering.program_of(desc, [each.type for each in inputs if each is not None])
+                program = pointwise_lowering.program_of(desc, [each and each.type for each in inputs])
             except pointwise_lowering.NoLowering as reason:
                 return Declined(str(reason))
             attributes: dict[str, Any] = dict(program.attributes)

@@ -76,24 +76,33 @@ class Program:
         return {"Program": tuple(self.words), "Results": tuple(self.results)}
 
 
-def program_of(desc: OperatorDesc, data_types: Sequence[TensorDataType]) -> Program:
-    """What computes the output of a desc from its inputs, which are of those types.
+def program_of(desc: OperatorDesc, data_types: Sequence[TensorDataType | None]) -> Program:
+    """What computes the outputs of a desc from its inputs, which are of those types; None for one that it leaves out.
 
     Raises:
         NoLowering: where nothing does.
     """
-    program = Program(list(data_types))
-    values = list(range(len(data_types)))
-    for link in desc.links if isinstance(desc, PointwiseChain) else (ChainStep(desc, tuple(values)),):
-        values.append(_lower(program, link.desc, [values[operand] for operand in link.operands]))
-    program.results.append(values[-1])
-    if program.results[0] < len(data_types):
-        program.results[0] = program.add("COPY", program.types[values[-1]], values[-1])
+    present = [each for each in data_types if each is not None]
+    program = Program(list(present))
+    numbers = iter(range(len(present)))
+    operands = tuple([-1 if each is None else next(numbers) for each in data_types])
+    links: tuple[ChainStep, ...] = (ChainStep(desc, operands),)
+    results: tuple[int, ...] = (len(present),)
+    if isinstance(desc, PointwiseChain):
+        links, results = desc.links, desc.results
+    values = list(range(len(present)))
+    for link in links:
+        values.append(_lower(program, link.desc, [None if n < 0 else values[n] for n in link.operands]))
+    for result in results:
+        value = values[result]
+        # A value is one output at most, and no input.
+        is_taken = value < len(present) or value in program.results
+        program.results.append(program.add("COPY", program.types[value], value) if is_taken else value)
     return program
 
 
-def _lower(program: Program, desc: Any, operands: Sequence[int]) -> int:
-    """Appends what an operator computes of some values; the number of the result."""
+def _lower(program: Program, desc: Any, operands: Sequence[Any]) -> int:
+    """Appends what an operator computes of some values, None for those that it leaves out; the number of the result."""
     spec = spec_of(desc)
     assert spec is not None
     first = program.types[operands[0]]
@@ -108,7 +117,12 @@ def _lower(program: Program, desc: Any, operands: Sequence[int]) -> int:
 
 
 def _apply(
-    program: Program, opcode: str, constants: Sequence[float], output: TensorDataType, operands: Sequence[int], scale_bias: Any = None
+    program: Program,
+    opcode: str,
+    constants: Sequence[float],
+    output: TensorDataType,
+    operands: Sequence[int],
+    scale_bias: Any = None,
 ) -> int:
     """An instruction in the type that its operands are computed in."""
     first = program.types[operands[0]]
@@ -163,33 +177,42 @@ def _bytes(opcode: str) -> Callable[..., int]:
     return lower
 
 
-def _quantize(program: Program, desc: Any, output: TensorDataType, operands: Sequence[int]) -> int:
-    x, scale, zero_point = _with_zero_point(program, output, operands)
+def _quantize(program: Program, desc: Any, output: TensorDataType, operands: Sequence[Any]) -> int:
+    x, scale, zero_point = operands
     if program.types[x] not in _FLOATS:
         x = program.cast(x, FLOAT64)
-    return program.add("QUANTIZE_LINEAR", output, program.cast(x, FLOAT32), program.cast(scale, FLOAT32), zero_point)
+    x, scale = program.cast(x, FLOAT32), program.cast(scale, FLOAT32)
+    return program.add("QUANTIZE_LINEAR", output, x, scale, _or_zero(program, zero_point, output, x))
 
 
-def _dequantize(program: Program, desc: Any, output: TensorDataType, operands: Sequence[int]) -> int:
-    data_type = program.types[operands[0]]
-    x, scale, zero_point = _with_zero_point(program, data_type, operands)
+def _dequantize(program: Program, desc: Any, output: TensorDataType, operands: Sequence[Any]) -> int:
+    x, scale, zero_point = operands
+    data_type = program.types[x]
     if data_type.bits <= 16:
-        scale = program.cast(scale, FLOAT32)
         wide = FLOAT32 if output == FLOAT32 else FLOAT64
-        return program.cast(program.add("DEQUANTIZE_LINEAR", wide, x, scale, zero_point), output)
-    difference = program.add("SUBTRACT", FLOAT64, program.cast(x, FLOAT64), program.cast(zero_point, FLOAT64))
+        return program.cast(_dequantized(program, wide, x, program.cast(scale, FLOAT32), zero_point), output)
+    difference = program.cast(x, FLOAT64)
+    if zero_point is not None:
+        difference = program.add("SUBTRACT", FLOAT64, difference, program.cast(zero_point, FLOAT64))
     return program.cast(program.add("MULTIPLY", FLOAT64, difference, program.cast(scale, FLOAT64)), output)
 
 
-def _quantized_add(program: Program, desc: Any, output: TensorDataType, operands: Sequence[int]) -> int:
-    a_and_b, (scale, zero_point) = (operands[0:3], operands[3:6]), operands[6:8]
-    total = program.add("ADD", FLOAT64, *[program.add("DEQUANTIZE_LINEAR", FLOAT64, *each) for each in a_and_b])
-    return program.add("QUANTIZE_LINEAR", output, total, scale, zero_point)
+def _dequantized(program: Program, wide: TensorDataType, x: int, scale: int, zero_point: int | None) -> int:
+    zero = _or_zero(program, zero_point, program.types[x], x)
+    return program.add("DEQUANTIZE_LINEAR", wide, x, scale, zero)
 
 
-def _with_zero_point(program: Program, data_type: TensorDataType, operands: Sequence[int]) -> Sequence[int]:
-    """Elements, scale, and a zero point where there is none."""
-    return operands if len(operands) == 3 else (*operands, program.add("ZERO", data_type, operands[0]))
+def _quantized_add(program: Program, desc: Any, output: TensorDataType, operands: Sequence[Any]) -> int:
+    a, a_scale, a_zero, b, b_scale, b_zero, scale, zero_point = operands
+    left = _dequantized(program, FLOAT64, a, a_scale, a_zero)
+    right = _dequantized(program, FLOAT64, b, b_scale, b_zero)
+    total = program.add("ADD", FLOAT64, left, right)
+    return program.add("QUANTIZE_LINEAR", output, total, scale, _or_zero(program, zero_point, output, a))
+
+
+def _or_zero(program: Program, zero_point: int | None, data_type: TensorDataType, x: int) -> int:
+    """A zero point, where there is none of as many elements as another value."""
+    return program.add("ZERO", data_type, x) if zero_point is None else zero_point
 
 
 def _bits(value: float, is_float: bool) -> int:
@@ -206,7 +229,8 @@ def _code(desc: Any, data_type: TensorDataType) -> tuple[str, tuple[float, ...]]
     if native is None:
         raise NoLowering(f"no program for {'it' if spec is None else spec.name}")
     if callable(native):
-        return native(desc, data_type)
+        name, values = native(desc, data_type)
+        return name, values
     opcode, *members = (native,) if isinstance(native, str) else native
     return opcode, tuple([getattr(desc, each) if isinstance(each, str) else each for each in members])
 

@@ -1,8 +1,8 @@
-"""Element-wise operators that feed each other, and nothing else, made one."""
+"""Element-wise operators that feed each other, made one."""
 
 from __future__ import annotations
 
-from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,37 +15,70 @@ from ..verify import Port
 
 
 def chain_pointwise(network: Network) -> None:
-    """Makes operators one where the device runs them as one, in the place of the last of them."""
-    left, readers = dict(network.vertices), network.readers()
-    for i in network.vertices:
-        while (merged := _with_one_more(left, i, readers, network.device)) is not None:
-            left[i] = merged
-    network.vertices = left
-    chains = [vertex.name for vertex in left.values() if isinstance(vertex.desc, PointwiseChain)]
+    """Makes operators one where the device runs them as one; what others read of their results is written on the way."""
+    chaining = _Chaining(network)
+    for i in [*network.vertices]:
+        while i in network.vertices and chaining.add_one(i):
+            pass
+    chains = [vertex.name for vertex in network.vertices.values() if isinstance(vertex.desc, PointwiseChain)]
     network.notes += [f"in one pass: {name}" for name in chains]
 
 
-def _with_one_more(left: dict[int, Vertex], i: int, readers: Counter[Port | None], device: Context) -> Vertex | None:
-    """A vertex with one of those that feed it, removed; None where it is to be with none."""
-    vertex = left[i]
-    if not _is_element_wise(vertex):
-        return None
-    for port in dict.fromkeys(vertex.sources):
-        producer = None if port is None else left.get(port.node)
-        if port is None or producer is None or not _is_element_wise(producer):
-            continue
-        if readers[port] != vertex.sources.count(port):
-            continue
-        both = _both(producer, vertex, port)
-        if both is None or not _is_taken(both, device):
-            continue
-        del left[port.node]
-        # What both read is read once now.
-        readers.subtract(producer.sources)
-        readers.subtract(vertex.sources)
-        readers.update(both.sources)
-        return both
-    return None
+class _Chaining:
+    def __init__(self, network: Network) -> None:
+        self._network = network
+        self._readers = network.readers()
+
+    def add_one(self, i: int) -> bool:
+        """Merges a vertex with one of those that feed it; False where it is to be with none."""
+        vertices = self._network.vertices
+        vertex = vertices[i]
+        if not _is_element_wise(vertex):
+            return False
+        for node in dict.fromkeys(port.node for port in vertex.sources if port is not None):
+            producer = vertices.get(node)
+            if producer is None or not _is_element_wise(producer):
+                continue
+            kept = self._read_by_others(node, producer, vertex)
+            place = self._place(node, i, vertex) if kept else i
+            both = None if place is None else _both(producer, node, vertex, kept)
+            if both is not None and place is not None and _is_taken(both, self._network.device):
+                self._put(both, i, node, place, kept)
+                return True
+        return False
+
+    def _read_by_others(self, node: int, producer: Vertex, vertex: Vertex) -> list[int]:
+        """The numbers of a producer's outputs that not this vertex alone reads."""
+        ports = [Port(node, number) for number in range(len(producer.spec.outputs(producer.desc)))]
+        return [port.number for port in ports if self._readers[port] > vertex.sources.count(port)]
+
+    def _place(self, node: int, i: int, vertex: Vertex) -> int | None:
+        """Where both can run: in the vertex's place, where all other readers stand behind it, or in the producer's,
+        where all else that the vertex reads stands before it; None where neither is so."""
+        at = {number: position for position, number in enumerate(self._network.vertices)}
+        others = [
+            position
+            for number, position in at.items()
+            if number != i
+            and any(port is not None and port.node == node for port in self._network.vertices[number].sources)
+        ]
+        if all(position > at[i] for position in others):
+            return i
+        feeding = [at.get(port.node, -1) for port in vertex.sources if port is not None and port.node != node]
+        return node if all(position < at[node] for position in feeding) else None
+
+    def _put(self, both: Vertex, i: int, node: int, place: int, kept: Sequence[int]) -> None:
+        """Both in the place of one of them, by the vertex's number; its outputs first, then the producer's."""
+        vertices = self._network.vertices
+        first = len(vertices[i].spec.outputs(vertices[i].desc))
+        order = [i if number == place else number for number in vertices if number == place or number not in (i, node)]
+        moved = {Port(node, number): Port(i, first + k) for k, number in enumerate(kept)}
+        vertices[i] = both
+        self._network.vertices = {number: vertices[number] for number in order}
+        for vertex in self._network.vertices.values():
+            vertex.sources = [moved.get(port, port) if port is not None else None for port in vertex.sources]
+        self._network.targets = {end: moved.get(port, port) for end, port in self._network.targets.items()}
+        self._readers = self._network.readers()
 
 
 def _is_element_wise(vertex: Vertex) -> bool:
@@ -63,48 +96,56 @@ def _layout(tensor: Tensor | None) -> Layout | None:
     return None if tensor is None else Layout.of_desc(tensor)
 
 
-def _both(producer: Vertex, vertex: Vertex, port: Port) -> Vertex | None:
+def _both(producer: Vertex, node: int, vertex: Vertex, kept: Sequence[int]) -> Vertex | None:
     """The chain of both, where what lies between them lies for both alike."""
-    first, last = _as_chain(producer), _as_chain(vertex)
-    between = Layout.of_desc(first.OutputTensor)
-    inputs: list[tuple[Port | None, Any]] = list(zip(producer.sources, first.Inputs, strict=True))
+    (first, first_sources), (last, last_sources) = _as_chain(producer), _as_chain(vertex)
+    inputs: list[tuple[Port, Any]] = list(zip(first_sources, first.Inputs, strict=True))
     places: list[int] = []
-    """Of the vertex's inputs: numbers of inputs of the chain, -1 for what lies between."""
-    for source, tensor in zip(vertex.sources, last.Inputs, strict=True):
-        if source == port:
-            if not between.same_place(Layout.of_desc(tensor)):
+    """Of the vertex's inputs: the number of an input of both, or below 0 that of an output of the producer."""
+    for source, tensor in zip(last_sources, last.Inputs, strict=True):
+        if source.node == node:
+            if not Layout.of_desc(first.Outputs[source.number]).same_place(Layout.of_desc(tensor)):
                 return None
-            places.append(-1)
+            places.append(-1 - source.number)
             continue
         found = [k for k, (other, known) in enumerate(inputs) if other == source and known == tensor]
         places.append(found[0] if found else len(inputs))
         if not found:
             inputs.append((source, tensor))
     count, before = len(inputs), len(first.Inputs)
-    links = [replace(link, operands=_moved(link, before, count)) for link in first.links]
-    given = count + len(links)
-    # What the vertex's own numbers are in the chain of both.
-    places = [given - 1 if place < 0 else place for place in places]
-    for link in last.links:
-        numbers = [places[n] if n < len(places) else given + n - len(places) for n in link.operands]
-        links.append(replace(link, operands=tuple(numbers)))
+    between = count + len(first.links)
+
+    def in_first(n: int) -> int:
+        return n if n < before else n + count - before
+
+    def in_last(n: int) -> int:
+        if not 0 <= n < len(places):
+            return n if n < 0 else between + n - len(places)
+        return places[n] if places[n] >= 0 else in_first(first.results[-1 - places[n]])
+
     chain = PointwiseChain(
-        Inputs=tuple([tensor for _, tensor in inputs]), OutputTensor=last.OutputTensor, links=tuple(links)
+        Inputs=tuple([tensor for _, tensor in inputs]),
+        Outputs=(*last.Outputs, *(first.Outputs[number] for number in kept)),
+        links=(*_renumbered(first, in_first), *_renumbered(last, in_last)),
+        results=(*map(in_last, last.results), *(in_first(first.results[number]) for number in kept)),
     )
     name, titles = f"{producer.name} + {vertex.name}", producer.titles + vertex.titles
     return type(vertex)(name, POINTWISE_CHAIN, chain, [source for source, _ in inputs], titles=titles)
 
 
-def _moved(link: ChainStep, before: int, count: int) -> tuple[int, ...]:
-    """The operands of a link of a chain that has more inputs now."""
-    return tuple([operand if operand < before else operand + count - before for operand in link.operands])
+def _renumbered(chain: PointwiseChain, number: Callable[[int], int]) -> list[ChainStep]:
+    return [replace(link, operands=tuple(map(number, link.operands))) for link in chain.links]
 
 
-def _as_chain(vertex: Vertex) -> PointwiseChain:
+def _as_chain(vertex: Vertex) -> tuple[PointwiseChain, list[Port]]:
+    """A vertex as a chain, of one operator where it is none yet, and where the inputs come from that it has."""
+    sources = [port for port in vertex.sources if port is not None]
     if isinstance(vertex.desc, PointwiseChain):
-        return vertex.desc
+        return vertex.desc, sources
     tensors: list[Any] = [tensor for _, tensor in vertex.spec.inputs(vertex.desc)]
+    there = [tensor for tensor in tensors if tensor is not None]
+    numbers = iter(range(len(there)))
+    operands = tuple([-1 if tensor is None else next(numbers) for tensor in tensors])
     output: Any = vertex.spec.outputs(vertex.desc)[0][1]
-    return PointwiseChain(
-        Inputs=tuple(tensors), OutputTensor=output, links=(ChainStep(vertex.desc, tuple(range(len(tensors)))),)
-    )
+    link = ChainStep(vertex.desc, operands)
+    return PointwiseChain(Inputs=tuple(there), Outputs=(output,), links=(link,), results=(len(there),)), sources
