@@ -20,6 +20,25 @@ inline constexpr double kLn2 = 0x1.62e42fefa39efp-1;
 inline constexpr double kRounds = 0x1.8p52;
 // Beyond these 2^t is infinity or 0 in single precision.
 inline constexpr double kMostExponent = 1022;
+inline constexpr uint64_t kSignBit = uint64_t{1} << 63;
+
+ANYDML_INLINE Doubles magnitude_of(Doubles x) { return bits_as<Doubles>(bits_as<DoubleBits>(x) & ~kSignBit); }
+// A magnitude with the sign of x.
+ANYDML_INLINE Doubles with_sign(Doubles magnitude, Doubles x) {
+  return bits_as<Doubles>(bits_as<DoubleBits>(magnitude) | (bits_as<DoubleBits>(x) & kSignBit));
+}
+
+// c0 + c1 * x + c2 * x^2 + ...: in pairs (Estrin's scheme), as one chain would be a long wait.
+ANYDML_INLINE Doubles polynomial(Doubles, Doubles, double c0) { return Doubles{} + c0; }
+template <class... Rest>
+ANYDML_INLINE Doubles polynomial(Doubles x, Doubles x2, double c0, double c1, Rest... rest) {
+  const Doubles pair = x * c1 + c0;
+  if constexpr (sizeof...(rest) == 0) {
+    return pair;
+  } else {
+    return polynomial(x, x2, rest...) * x2 + pair;
+  }
+}
 
 // 2^t = 2^k * (1 + part)
 struct Exponential {
@@ -59,6 +78,12 @@ ANYDML_INLINE Doubles exp_of(Doubles x) { return exp2_of(x * kLog2E); }
 ANYDML_INLINE Doubles scaled_expm1_of(Doubles x, double k) { return exp2m1_of(x * kLog2E) * k; }
 ANYDML_INLINE Doubles sigmoid_of(Doubles x) { return 1.0 / (exp2_of(x * -kLog2E) + 1.0); }
 
+// x * sigmoid(scale * x). The least sigmoid is 0, which an infinite factor tells from other numbers.
+ANYDML_INLINE Doubles swish_of(Doubles x, double scale) {
+  const Doubles t = x * (scale * -kLog2E);
+  return x / (t >= kMostExponent ? Doubles{} + kInfinity : exp2_of(t) + 1.0);
+}
+
 // With t = e^-2x - 1: tanh x = -t / (t + 2)
 ANYDML_INLINE Doubles tanh_of(Doubles x) {
   const Doubles t = exp2m1_of(x * (-2 * kLog2E));
@@ -77,8 +102,8 @@ ANYDML_INLINE Doubles log1p_of(Doubles t) {
   return (s + s) * (z * g + 1.0);
 }
 
-// x = m * 2^k, sqrt(1/2) <= m < sqrt(2); ln x = k * ln 2 + 2 * atanh((m - 1) / (m + 1))
-ANYDML_INLINE Doubles log_of(Doubles x) {
+// Of positive numbers: x = m * 2^k, sqrt(1/2) <= m < sqrt(2); ln x = k * ln 2 + 2 * atanh((m - 1) / (m + 1))
+ANYDML_INLINE Doubles finite_log_of(Doubles x) {
   constexpr uint64_t kMantissa = (uint64_t{1} << 52) - 1;
   const DoubleBits bits = bits_as<DoubleBits>(x);
   // From the bits of sqrt(1/2), rounded up in the leading 32, an exponent begins.
@@ -94,11 +119,13 @@ ANYDML_INLINE Doubles log_of(Doubles x) {
   const Doubles g01 = z * 0.20000061105905326 + 0.33333333277021004;
   const Doubles g23 = z * 0.11665807235921749 + 0.14275389316595982;
   const Doubles g = g23 * (z * z) + g01;
-  const Doubles y = k * kLn2 + (s + s) * (z * g + 1.0);
+  return k * kLn2 + (s + s) * (z * g + 1.0);
+}
+ANYDML_INLINE Doubles log_of(Doubles x) {
   // Neither 0 nor what is not finite has a mantissa, and what is below 0 no logarithm.
   const Doubles none =
       x == 0.0 ? Doubles{} - kInfinity : Doubles{} + std::numeric_limits<double>::quiet_NaN();
-  return (x > 0.0) & (x < kInfinity) ? y : x == kInfinity ? x : none;
+  return (x > 0.0) & (x < kInfinity) ? finite_log_of(x) : x == kInfinity ? x : none;
 }
 
 // x to the power of an integer from 0 to 15, by squaring: only of these a result may lie halfway between two
@@ -133,6 +160,25 @@ ANYDML_INLINE Doubles pow_of(Doubles x, Doubles e) {
   const Doubles approximate =
       (x < 0.0) & (magnitude < kInfinity) & (whole == 0) ? Doubles{} + kNone : signed_y;
   return whole & (e >= 0.0) & (e < 16.0) ? integer_power(x, e) : approximate;
+}
+
+// Powers with an exponent that is the same for all: by squaring where it is a multiple of 1/2 below 16, which
+// is exact where pow_of is.
+ANYDML_INLINE Doubles constant_pow_of(Doubles x, double e) {
+  const double twice = e < 0 ? -2 * e : 2 * e;
+  if (!(twice < 32 && static_cast<uint32_t>(twice) == twice)) return pow_of(x, Doubles{} + e);
+  auto rest = static_cast<uint32_t>(twice);
+  Doubles power = Doubles{} + 1.0;
+  if (rest % 2 != 0) {
+    // Unlike a square root, a power of -0 or of -infinity has no sign.
+    x = x == -kInfinity ? -x : x + 0.0;
+    power = square_root<double>(x);
+  }
+  for (rest /= 2; rest != 0; rest /= 2) {
+    if (rest % 2 != 0) power = power * x;
+    x = x * x;
+  }
+  return e < 0 ? 1.0 / power : power;
 }
 
 // ln(1 + e^x) = max(x, 0) + ln(1 + e^-|x|)
