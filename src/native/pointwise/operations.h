@@ -10,10 +10,13 @@
 #include <type_traits>
 
 #include "platform/isa.h"
+#include "pointwise/error_function.h"
+#include "pointwise/hyperbolic.h"
 #include "pointwise/lanes.h"
 #include "pointwise/math.h"
 #include "pointwise/rounding.h"
 #include "pointwise/singles.h"
+#include "pointwise/trigonometry.h"
 
 ANYDML_ISA_BEGIN
 
@@ -237,6 +240,31 @@ ANYDML_OPERATION(Softsign) {
   return magnitude == std::numeric_limits<T>::infinity() ? sign : x / (magnitude + T{1});
 } };
 ANYDML_OPERATION(Pow) { return pow_of(x, y); } };
+ANYDML_OPERATION(ConstantPow) { return pow_of(x, V{} + k[0]); } };
+ANYDML_OPERATION(Celu) {
+  const V below = scaled_expm1_of(x / k[0], k[0]);
+  const V above = x > T{0} ? x : V{};
+  return x == x ? above + (below < T{0} ? below : V{}) : x;
+} };
+// x * s(k * x), with 0 where the sigmoid is 0 and x infinite
+ANYDML_OPERATION(Swish) {
+  const V share = sigmoid_of(x * k[0]);
+  return share == T{0} ? with_sign_of<T>(V{}, x) : x * share;
+} };
+ANYDML_OPERATION(Gelu) { return gelu_of(x); } };
+ANYDML_OPERATION(Erf) { return erf_of(x); } };
+ANYDML_OPERATION(Sin) { return sin_of(x); } };
+ANYDML_OPERATION(Cos) { return cos_of(x); } };
+ANYDML_OPERATION(Tan) { return tan_of(x); } };
+ANYDML_OPERATION(Asin) { return asin_of(x); } };
+ANYDML_OPERATION(Acos) { return acos_of(x); } };
+ANYDML_OPERATION(Atan) { return atan_of(x); } };
+ANYDML_OPERATION(AtanYx) { return atan2_of(x, y); } };
+ANYDML_OPERATION(Sinh) { return sinh_of(x); } };
+ANYDML_OPERATION(Cosh) { return cosh_of(x); } };
+ANYDML_OPERATION(Asinh) { return asinh_of(x); } };
+ANYDML_OPERATION(Acosh) { return acosh_of(x); } };
+ANYDML_OPERATION(Atanh) { return atanh_of(x); } };
 ANYDML_OPERATION(ScaledTanh) { return tanh_of(x * k[1]) * k[0]; } };
 ANYDML_OPERATION(ScaledSoftplus) { return softplus_of(x * k[1]) * k[0]; } };
 

@@ -16,19 +16,19 @@ using BitsOf = std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t>;
 template <class T, class V>
 using BitLanes = Lanes<BitsOf<T>, static_cast<int>(sizeof(V) / sizeof(T))>;
 template <class T>
-inline constexpr auto kSignBit = static_cast<BitsOf<T>>(BitsOf<T>{1} << (8 * sizeof(T) - 1));
+inline constexpr auto kSignOf = static_cast<BitsOf<T>>(BitsOf<T>{1} << (8 * sizeof(T) - 1));
 
 template <class T, class V>
 ANYDML_INLINE V magnitude_of(V x) {
   using Bits = BitLanes<T, V>;
-  return bits_as<V>(bits_as<Bits>(x) & ~kSignBit<T>);
+  return bits_as<V>(bits_as<Bits>(x) & ~kSignOf<T>);
 }
 // The magnitude of a number with the sign of another.
 template <class T, class V>
 ANYDML_INLINE V with_sign_of(V magnitude, V sign) {
   using Bits = BitLanes<T, V>;
-  const Bits signs = bits_as<Bits>(sign) & kSignBit<T>;
-  return bits_as<V>((bits_as<Bits>(magnitude) & ~kSignBit<T>) | signs);
+  const Bits signs = bits_as<Bits>(sign) & kSignOf<T>;
+  return bits_as<V>((bits_as<Bits>(magnitude) & ~kSignOf<T>) | signs);
 }
 
 // The nearest integer, halves to the even one: beyond 2^23, or 2^52, there are none between. NaN stays, and

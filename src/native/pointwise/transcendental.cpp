@@ -29,6 +29,40 @@ Pass find_transcendental(Opcode opcode, const Types& types) {
       return of_wide<ScaledTanh>(type);
     case Opcode::SCALED_SOFTPLUS:
       return of_wide<ScaledSoftplus>(type);
+    case Opcode::CONSTANT_POW:
+      return of_wide<ConstantPow>(type);
+    case Opcode::CELU:
+      return of_wide<Celu>(type);
+    case Opcode::SWISH:
+      return of_wide<Swish>(type);
+    case Opcode::GELU:
+      return of_wide<Gelu>(type);
+    case Opcode::ERF:
+      return of_wide<Erf>(type);
+    case Opcode::SIN:
+      return of_wide<Sin>(type);
+    case Opcode::COS:
+      return of_wide<Cos>(type);
+    case Opcode::TAN:
+      return of_wide<Tan>(type);
+    case Opcode::ASIN:
+      return of_wide<Asin>(type);
+    case Opcode::ACOS:
+      return of_wide<Acos>(type);
+    case Opcode::ATAN:
+      return of_wide<Atan>(type);
+    case Opcode::ATAN_YX:
+      return of_wide<AtanYx>(type);
+    case Opcode::SINH:
+      return of_wide<Sinh>(type);
+    case Opcode::COSH:
+      return of_wide<Cosh>(type);
+    case Opcode::ASINH:
+      return of_wide<Asinh>(type);
+    case Opcode::ACOSH:
+      return of_wide<Acosh>(type);
+    case Opcode::ATANH:
+      return of_wide<Atanh>(type);
     default:
       return nullptr;
   }

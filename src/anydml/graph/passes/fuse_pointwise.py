@@ -15,7 +15,7 @@ from ..verify import Port
 
 
 def chain_pointwise(network: Network) -> None:
-    """Makes operators one where the device runs them as one; what others read of their results is written on the way."""
+    """Makes operators one where the device runs them as one; what others read of their results it writes on the way."""
     chaining = _Chaining(network)
     for i in [*network.vertices]:
         while i in network.vertices and chaining.add_one(i):
