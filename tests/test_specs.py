@@ -28,6 +28,7 @@ from anydml.core.enums import (
     FeatureLevel,
     HResult,
     InterpolationMode,
+    IsInfinityMode,
     MatrixTransform,
     OperatorType,
     PaddingMode,
@@ -255,6 +256,7 @@ def test_every_rule_has_a_negative_test(label: str) -> None:
         (ConvolutionDirection, "FORWARD 0, BACKWARD 1"),
         (PaddingMode, "CONSTANT 0, EDGE 1, REFLECTION 2, SYMMETRIC 3, WRAP 4"),
         (InterpolationMode, "NEAREST_NEIGHBOR 0, LINEAR 1"),
+        (IsInfinityMode, "EITHER 0, POSITIVE 1, NEGATIVE 2"),
         (
             ReduceFunction,
             "ARGMAX 0, ARGMIN 1, AVERAGE 2, L1 3, L2 4, LOG_SUM 5, LOG_SUM_EXP 6, MAX 7, MIN 8, MULTIPLY 9, SUM 10, "

@@ -31,6 +31,7 @@ from .core.enums import (
     FeatureLevel,
     HResult,
     InterpolationMode,
+    IsInfinityMode,
     MatrixTransform,
     OperatorType,
     PaddingMode,
@@ -45,7 +46,7 @@ from .core.enums import (
 from .core.errors import DMLAttributeError, DMLError, DMLMemoryError, DMLTypeError, DMLValueError, Violation, error
 from .core.tensor_desc import DML_BUFFER_TENSOR_DESC, DML_SCALAR_UNION, DML_SCALE_BIAS, DML_SIZE_2D
 from .device import Device
-from .functions import BUILTINS, FUNCTIONS
+from .functions import ALIASES, BUILTINS, FUNCTIONS
 from .operators import OPERATORS, spec
 from .operators.header_names import why_absent
 from .operators.validate import validate
@@ -111,6 +112,7 @@ __all__ = [
     "Graph",
     "HResult",
     "InterpolationMode",
+    "IsInfinityMode",
     "MatrixTransform",
     "Operator",
     "OperatorInitializer",
@@ -127,6 +129,7 @@ __all__ = [
     *TYPE_NAMES,
     *(f"DML_{name}_OPERATOR_DESC" for name in OPERATORS),
     *(name for name in FUNCTIONS if name not in BUILTINS),
+    *ALIASES,
 ]
 
 
@@ -137,6 +140,7 @@ _ELSEWHERE = {
     "Graph": "frontends.directmlx",
     "compile": "frontends.tracing",
     **{name: f"functions.{file}" for name, file in FUNCTIONS.items()},
+    **{name: f"functions.{FUNCTIONS[function]}" for name, function in ALIASES.items()},
 }
 """Names that are loaded on first use, by their modules."""
 

@@ -119,6 +119,14 @@ class RoundingMode(IntEnum):
     TOWARD_INFINITY = 2
 
 
+class IsInfinityMode(IntEnum):
+    """``DML_IS_INFINITY_MODE``: which infinities are looked for."""
+
+    EITHER = 0
+    POSITIVE = 1
+    NEGATIVE = 2
+
+
 class PaddingMode(IntEnum):
     """``DML_PADDING_MODE``. SYMMETRIC came with feature level 3.0, WRAP with 6.4."""
 
@@ -417,6 +425,7 @@ PREFIXES: Final[dict[type[Enum], str]] = {
     ConvolutionMode: "DML_CONVOLUTION_MODE_",
     ConvolutionDirection: "DML_CONVOLUTION_DIRECTION_",
     RoundingMode: "DML_ROUNDING_MODE_",
+    IsInfinityMode: "DML_IS_INFINITY_MODE_",
     PaddingMode: "DML_PADDING_MODE_",
     InterpolationMode: "DML_INTERPOLATION_MODE_",
     ReduceFunction: "DML_REDUCE_FUNCTION_",
@@ -439,6 +448,7 @@ TYPE_NAMES: Final[dict[str, type[Enum]]] = {
     "DML_CONVOLUTION_MODE": ConvolutionMode,
     "DML_CONVOLUTION_DIRECTION": ConvolutionDirection,
     "DML_ROUNDING_MODE": RoundingMode,
+    "DML_IS_INFINITY_MODE": IsInfinityMode,
     "DML_PADDING_MODE": PaddingMode,
     "DML_INTERPOLATION_MODE": InterpolationMode,
     "DML_REDUCE_FUNCTION": ReduceFunction,

@@ -121,12 +121,8 @@ def fold_to_8(name: str, inputs: list[Array], outputs: list[Array], axis: int) -
     return folded[: len(inputs)], folded[len(inputs) :], new_axis
 
 
-def per_channel(
-    memory: Memory, name: str, where: str, value: Any, dtype: np.dtype[Any], channels: int, rank: int
-) -> Array | None:
-    """A scale or a zero point as a tensor {1, 1, 1, 1} or {1, C, 1, 1}; rule (A9)."""
-    if value is None and where.endswith("zero_point"):
-        return None
+def as_parameter(memory: Memory, name: str, where: str, value: Any, dtype: np.dtype[Any]) -> Array:
+    """A scale or a zero point, one or more, in its type; rule (A9)."""
     if value is None:
         refuse(name, "(A9)", where, "None", "a number, or one for each channel", kind="type")
     plain = isinstance(value, (int, float, list, tuple)) and not isinstance(value, (bool, np.generic))
@@ -144,13 +140,22 @@ def per_channel(
         limits = np.iinfo(dtype) if dtype.kind in "iu" else np.iinfo(np.int8)
         if array.size and not limits.min <= array.min() <= array.max() <= limits.max:
             refuse(name, "(A9)", where, kind_of(value), f"{limits.min} to {limits.max}, which {dtype} holds")
+    with np.errstate(over="ignore"):
+        return array if array.dtype == dtype else array.astype(dtype)
+
+
+def per_channel(
+    memory: Memory, name: str, where: str, value: Any, dtype: np.dtype[Any], channels: int, rank: int
+) -> Array | None:
+    """A scale or a zero point as a tensor {1, 1, 1, 1} or {1, C, 1, 1}; rule (A9)."""
+    if value is None and where.endswith("zero_point"):
+        return None
+    array = as_parameter(memory, name, where, value, dtype)
     shapes = (channels,), (1, channels, 1, 1), (1, channels) + (1,) * (rank - 2)
     if array.size != 1 and array.shape not in shapes:
         found = f"shape {array.shape}"
         refuse(name, "(A9)", where, found, f"a number, or {channels} of them, one for each channel")
-    with np.errstate(over="ignore"):
-        typed = array if array.dtype == dtype else array.astype(dtype)
-        return memory.to_device(typed.reshape((1, -1) + (1,) * max(rank - 2, 0)))
+    return memory.to_device(array.reshape((1, -1) + (1,) * max(rank - 2, 0)))
 
 
 def per_dimension(name: str, where: str, value: Any, spatial: int) -> tuple[int, ...]:

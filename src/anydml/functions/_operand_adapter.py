@@ -19,6 +19,7 @@ from ..core.strided_layout import Array
 from ..device import Device
 from ._call import as_device, resolve, run
 from ._messages import argument_of
+from ._truth_values import BOOL, UINT8, TruthValues, as_bytes, is_bool
 
 Shape: TypeAlias = tuple[int, ...]
 
@@ -109,12 +110,16 @@ class ArrayAdapter:
         self.out = out
         self.device: Device = as_device(device)
         self.memory = self.device.memory
+        self._truth = TruthValues(name)
 
     def take(self, where: str, value: Any) -> Array:
         return self.memory.to_device(self._imported(where, value))
 
     def _imported(self, where: str, value: Any) -> Array:
-        return self.memory.import_array(self.name, where, as_operand(self.name, where, value))
+        if self._truth.are_taken and isinstance(value, bool):
+            value = np.bool_(value)
+        array = self.memory.import_array(self.name, where, as_operand(self.name, where, value))
+        return self._truth.taken(where, array)
 
     def shape(self, operand: Any) -> Shape:
         return tuple(operand.shape)
@@ -148,11 +153,15 @@ class ArrayAdapter:
         if not isinstance(out, (list, tuple)) or len(out) != count:
             expected = f"a list of {count} arrays, one for each output"
             refuse(self.name, "(A4)", "out", kind_of(out), expected, kind="type")
-        results = [
-            result_array(self.memory, self.name, place, dtype, shape[lent:], like)
-            for place, (dtype, shape) in zip(out, described.results, strict=True)
-        ]
-        written = [self.spread(result, (1,) * lent + result.shape) for result in results] if lent else results
+        are_truth = self._truth.are_results(operands)
+        results = []
+        for place, (dtype, shape) in zip(out, described.results, strict=True):
+            is_library_s = are_truth and dtype == UINT8 and (place is None or is_bool(place))
+            results.append(
+                result_array(self.memory, self.name, place, BOOL if is_library_s else dtype, shape[lent:], like)
+            )
+        written = [as_bytes(result) for result in results]
+        written = [self.spread(result, (1,) * lent + result.shape) for result in written] if lent else written
         run(described, list(operands.values()), written, self.device)
         # What has no operand to be like is the device's own.
         sides = zip(out, results, strict=True)

@@ -25,6 +25,7 @@ from ._apply import apply, broadcast_all
 from ._documentation import documented
 from ._messages import argument_of
 from ._names import refuse_unknown
+from ._truth_values import type_of_truth
 
 
 def functions_of(family: str, namespace: dict[str, Any]) -> dict[str, Any]:
@@ -35,7 +36,7 @@ def functions_of(family: str, namespace: dict[str, Any]) -> dict[str, Any]:
         namespace: the file's globals, which the functions belong to.
     """
     specs = import_module(f"anydml.operators.specs.{family}")
-    namespace |= {"apply": apply, "broadcast_all": broadcast_all, "refuse_unknown": refuse_unknown}
+    namespace |= {each.__name__: each for each in (apply, broadcast_all, refuse_unknown, type_of_truth)}
     made = {}
     for name, op in OPERATORS.items():
         row = getattr(specs, name, None) if op.family == FUNCTIONS[op.function] == family else None
@@ -67,6 +68,7 @@ def _function(operator: str, function: str, row: Pointwise, namespace: dict[str,
     given = [f"{member}={argument_of(member)}" for member in members]
     given += ["ScaleBias=scale_bias"] if row.scale_bias else []
     given += ["spread=broadcast_all"] if len(row.inputs) > 1 else []
+    given += [] if any(row.group_of("OutputTensor")) else ["OutputTensor=type_of_truth(out)"]
     lines = [
         "from __future__ import annotations",
         f"def {function}({signature_of(row)}, **others: Any) -> Result:",
@@ -90,21 +92,27 @@ def _docstring(row: Pointwise) -> str:
     first, _, rest = row.summary.partition(". ")
     meanings = row.meanings()
     newest = row.table.newest
-    inputs = [f"an array or an expression of {type_names(newest[row.inputs[0]].data_types)}"]
+    types = type_names(newest[row.inputs[0]].data_types)
+    types += ", or of truth values" * (bool(row.truth) and TensorDataType.UINT8 in newest[row.inputs[0]].data_types)
+    inputs = [f"an array or an expression of {types}"]
     if len(row.inputs) > 1:
-        same = row.inputs[1] in (row.same_type or row.tensors)
+        same = row.inputs[1] in row.group_of(row.inputs[0])
         inputs[0] += ", or a number beside one"
         inputs.append(f"likewise, of {'the same type' if same else 'any of these types'}; both broadcast as NumPy's do")
     arguments = dict(zip(map(argument_of, row.inputs), [f"{each}." for each in inputs], strict=True))
     arguments |= {argument_of(each): words(meanings[each]) for each in row.members if each not in row.tensors}
     if row.scale_bias:
         arguments["scale_bias"] = "a DML_SCALE_BIAS, applied to each element first; none where None."
-    shape = "and broadcast shape" if len(row.inputs) > 1 else "and shape"
+    like = f"An array like `{argument_of(row.inputs[0])}`"
+    returned = f"{like}, of its type and {'broadcast ' * (len(row.inputs) > 1)}shape."
+    if row.truth == "made":
+        of_operands = ", as are those of uint32 operands" * any(row.group_of("OutputTensor"))
+        returned = f"{like}, of truth values; in an `out` of uint8 or uint32 they are 0 or 1{of_operands}."
     sections = [
         f"{words(first).rstrip('.')}.",
         *([fill(words(rest), 112)] if rest else []),
         "Args:\n" + "\n".join(map(_argument, arguments.items())),
-        f"Returns:\n    An array like `{argument_of(row.inputs[0])}`, of its type {shape}.",
+        f"Returns:\n{fill(returned, 112, initial_indent='    ', subsequent_indent='    ')}",
         cleandoc(row.doctest),
     ]
     return indent("\n\n".join(sections), "    ")

@@ -38,31 +38,48 @@ def take_all(
         members: the desc's other members.
         with_numbers: whether the operator broadcasts, so that one of them may be a number.
     """
-    numbers = [label for label, value in given.items() if with_numbers and type(value) in (int, float)]
-    numbers = [] if len(numbers) == len(given) else numbers
+    plain = [label for label, value in given.items() if with_numbers and type(value) in (int, float)]
+    plain = [] if len(plain) == len(given) else plain
+    mates = {label: _of_one_type(found, label, given) for label in given}
+    # Numbers that only numbers have to share a type with are as lists of one.
+    numbers = [label for label in plain if any(mate not in plain for mate in mates[label])]
+    lists = [label for label, value in given.items() if is_list(value) or (label in plain and label not in numbers)]
     taken: dict[str, Any] = dict.fromkeys(given)
     weak: dict[str, Any] = {}
     for label, value in given.items():
         where, is_optional = argument_label(label), "Optional" in found.tensors[_member(label)].kind
         if label in numbers or (value is None and is_optional):
             continue
-        if is_list(value) or (with_numbers and getattr(value, "ndim", 1) == 0):
+        if label in plain:
+            weak[label] = side.memory.import_array(found.name, where, [value]).reshape(())
+        elif label in lists or (with_numbers and getattr(value, "ndim", 1) == 0):
             weak[label] = side.memory.import_array(found.name, where, value)
         else:
             taken[label] = side.take(where, value)
     if not weak and not numbers:
         return taken
-    typed = [side.dtype(operand) for operand in taken.values() if operand is not None]
-    typed = typed or [array.dtype for label, array in weak.items() if not is_list(given[label])]
-    typed = typed or [_FLOAT32] * any(array.dtype == _FLOAT32 for array in weak.values())
+
+    def types_beside(label: str) -> list[np.dtype[Any]]:
+        typed = [side.dtype(taken[mate]) for mate in mates[label] if taken[mate] is not None]
+        of_weak = {mate: weak[mate].dtype for mate in mates[label] if mate in weak}
+        typed = typed or [dtype for mate, dtype in of_weak.items() if mate not in lists]
+        return typed or [_FLOAT32] * (_FLOAT32 in of_weak.values())
+
+    beside = {label: types_beside(label) for label in weak}
     for label, array in weak.items():
         row = _row(found, members, _member(label))
-        taken[label] = side.take(argument_label(label), _typed(found, label, array, is_list(given[label]), row, typed))
+        taken[label] = side.take(argument_label(label), _typed(found, label, array, label in lists, row, beside[label]))
     for label in numbers:
-        dtype = side.dtype(next(each for each in taken.values() if each is not None))
+        dtype = side.dtype(next(taken[mate] for mate in mates[label] if taken[mate] is not None))
         number = as_number(found.name, argument_label(label), given[label], dtype)
         taken[label] = side.take(argument_label(label), number)
     return taken
+
+
+def _of_one_type(found: OperatorSpec, label: str, given: Mapping[str, Any]) -> list[str]:
+    """The operands there that are of an operand's type, or that it takes its own from where it may have any."""
+    group = () if found.pointwise is None else found.pointwise.group_of(_member(label))
+    return [each for each, value in given.items() if value is not None and (not group or _member(each) in group)]
 
 
 def as_listed(side: OperandAdapter, found: OperatorSpec, member: str, value: Any) -> Any:
@@ -121,7 +138,7 @@ def _dtypes(row: SupportRow) -> tuple[np.dtype[Any], ...]:
 
 
 def _shares_type(found: OperatorSpec, member: str) -> bool:
-    """Whether a tensor has to be of the first one's type: an exponent need not, nor indices."""
-    if found.pointwise is not None and found.pointwise.same_type is not None:
-        return member in found.pointwise.same_type
+    """Whether a tensor has to be of another one's type: an exponent need not, nor indices."""
+    if found.pointwise is not None:
+        return bool(found.pointwise.group_of(member))
     return found.tensors[member].data_types == next(iter(found.tensors.values())).data_types

@@ -1,7 +1,8 @@
 """Pointwise operators as rows: a row says what is special about one, and its specification follows from it.
 
-All tensors of a pointwise operator have the same sizes, and mostly the same data type; strides of 0 broadcast. A row is
-data, so that a family of many operators loads fast: the desc's class is made when the operator is first asked for.
+All tensors of a pointwise operator have the same sizes, and mostly the same data type; strides of 0 broadcast. Inputs that
+the table calls optional may be absent. A row is data, so that a family of many operators loads fast: the desc's class is
+made when the operator is first asked for.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from ..core.enums import OperatorType, TensorDataType
-from ..core.strided_layout import Array
+from ..core.strided_layout import Array, Layout
 from .constraints import rounded, same, scaled, sizes_of, widened
 from .independence import all_dimensions
 from .schema import (
@@ -46,20 +47,25 @@ _TENSORS = {
     "BTensor": "the elements b.",
     "OutputTensor": "the results, of the same type and sizes.",
 }
+_OF_TRUTH = "the truth values, 0 or 1, of the same sizes."
 _SCALE_BIAS = "applied to each element first; none where absent."
 
 
 def uniform_support(tensors: Sequence[str], text: str) -> SupportTable:
     """Support tables in which all tensors have the same row: a line for each feature level, newest first.
 
-    A line says level, dimension counts and data types, with bars between: ``3.0 | 1 to 8 | FLOAT32, FLOAT16``.
+    A line says level, dimension counts and data types, with bars between: ``3.0 | 1 to 8 | FLOAT32, FLOAT16``. Types of
+    the output that are others stand behind an arrow: ``FLOAT32 -> UINT8``.
     """
     lines = []
     for line in filter(None, map(str.strip, text.splitlines())):
         level, counts, types = (cell.strip() for cell in line.split("|"))
+        of_inputs, arrow, of_output = types.partition(" -> ")
         lines.append(f"DML_FEATURE_LEVEL_{level.replace('.', '_')} and above")
-        kinds = ["Output" if tensor == "OutputTensor" else "Input" for tensor in tensors]
-        lines += [f"{tensor} | {kind} | {counts} | {types}" for tensor, kind in zip(tensors, kinds, strict=True)]
+        for tensor in tensors:
+            is_output = tensor == "OutputTensor"
+            kind, own = ("Output", of_output if arrow else types) if is_output else ("Input", of_inputs)
+            lines.append(f"{tensor} | {kind} | {counts} | {own}")
     return support_table("\n".join(lines))
 
 
@@ -97,6 +103,8 @@ class Pointwise:
         torch: ``torch(library, desc, *inputs)``, by PyTorch in double precision, the first input scaled; or the name of
             its function; None where `backends/torch/lowering/pointwise.py` has code of its own.
         torch_in_own_type: the types of which that function is right in the elements' own type, without a ScaleBias.
+        torch_takes: what that function takes: doubles; numbers of at least the elements' precision, in their order; or
+            the elements' bits, as integers of their size.
         typical: the values of members that the page calls typical defaults, and that they have where they are absent.
         defaults: of other members, in the operator's function alone.
         doctest: what the docstring of the operator's function shows.
@@ -106,7 +114,10 @@ class Pointwise:
             ``enums.TensorDataType | the type of Min and Max.``
         scale_bias: whether the desc has the optional ScaleBias.
         fused: whether it may be a FusedActivation, and then has no tensors.
-        same_type: the tensors that have one data type; all where None.
+        same_types: groups of tensors that have one data type each; all tensors are one group where None.
+        scalars: input tensors of one element, whose sizes are 1.
+        truth: whether the results are truth values: "made" of any elements; or "kept", where the elements are some.
+        in_place: whether the page says that it may run so.
         constraints: those beyond (C1) and (C2), with their sentences by label.
         check: what finds violations of them.
         level_requirements: what later feature levels have lifted.
@@ -118,6 +129,7 @@ class Pointwise:
     native: NativeCode | None = None
     torch: str | Callable[..., Any] | None = None
     torch_in_own_type: Literal["", "floats", "all"] = ""
+    torch_takes: Literal["doubles", "order", "bits"] = "doubles"
     typical: Mapping[str, float] = field(default_factory=dict)
     defaults: Mapping[str, Any] = field(default_factory=dict)
     doctest: str = ""
@@ -126,7 +138,10 @@ class Pointwise:
     members: Mapping[str, str] = field(default_factory=dict)
     scale_bias: bool = False
     fused: bool = False
-    same_type: tuple[str, ...] | None = None
+    same_types: tuple[tuple[str, ...], ...] | None = None
+    scalars: tuple[str, ...] = ()
+    truth: Literal["", "made", "kept"] = ""
+    in_place: bool = True
     constraints: Mapping[str, str] = field(default_factory=dict)
     check: Callable[[Any], Iterator[ConstraintFailure]] | None = None
     level_requirements: Callable[[Any], Iterator[LevelRequirement]] = no_level_requirements
@@ -137,6 +152,15 @@ class Pointwise:
         return (*self.inputs, "OutputTensor")
 
     @property
+    def groups(self) -> tuple[tuple[str, ...], ...]:
+        """The groups of tensors that have one data type each."""
+        return (self.tensors,) if self.same_types is None else self.same_types
+
+    def group_of(self, tensor: str) -> tuple[str, ...]:
+        """The tensors of the same data type, itself among them; none where it may have any."""
+        return next((group for group in self.groups if tensor in group), ())
+
+    @property
     def table(self) -> SupportTable:
         """The support tables, read."""
         is_whole = "DML_FEATURE_LEVEL_" in self.support
@@ -145,13 +169,17 @@ class Pointwise:
     def specification(self, name: str) -> OperatorSpec:
         """The specification of the operator of that name, with a desc class of its own."""
         table = self.table
-        first, *others = self.inputs
-        of_one_type = self.same_type or self.tensors
+        first, *others = [each for each in self.inputs if each not in self.scalars]
+        of_sizes = "(C2)" if self.groups else "(C1)"
 
         def constraints(desc: Any) -> Iterator[ConstraintFailure]:
-            yield from same(desc, "(C1)", "DataType", *of_one_type)
-            yield from same(desc, "(C2)", "DimensionCount", *self.tensors)
-            yield from same(desc, "(C2)", "Sizes", first, *others)
+            def there(tensors: Sequence[str]) -> list[str]:
+                return [each for each in tensors if getattr(desc, each) is not None]
+
+            for group in map(there, self.groups):
+                yield from same(desc, "(C1)", "DataType", *group)
+            yield from same(desc, of_sizes, "DimensionCount", *there(self.tensors))
+            yield from same(desc, of_sizes, "Sizes", *there([first, *others]))
             if self.check is not None:
                 yield from self.check(desc)
 
@@ -164,19 +192,34 @@ class Pointwise:
             support=table,
             constraints=constraints,
             infer_sizes=infer_sizes,
-            sizes_rule="(C2)",
+            sizes_rule=of_sizes,
             reference=self.reference,
             independent=all_dimensions,
+            align=self._align,
             needs=self.level_requirements,
-            in_place=True,
+            in_place=self.in_place,
             pointwise=self,
-            example={**dict(zip(self.inputs, _PAIR if others else (SIGNED,), strict=True)), **self.example},
+            example={**dict(zip(self.inputs, _PAIR if others else (SIGNED,), strict=False)), **self.example},
         )
+
+    def _align(self, desc: Any, inputs: Sequence[Layout | None]) -> Sequence[Layout | None]:
+        """Broadcasts what has one element to the sizes of the others, for the engines."""
+        sizes = next(layout.sizes for layout in inputs if layout is not None)
+        return [
+            Layout(layout.type, sizes, [0] * len(sizes)) if layout is not None and name in self.scalars else layout
+            for name, layout in zip(self.inputs, inputs, strict=True)
+        ]
 
     def _desc(self, name: str, table: SupportTable) -> type[OperatorDesc]:
         """The class that the header's members make: tensors, then ScaleBias, then the others."""
+        optional = [tensor for tensor, row in table.newest.items() if "Optional" in row.kind]
         tensors = [
-            (tensor, "Tensor", field(default=FUSED)) if self.fused else (tensor, "Tensor") for tensor in self.tensors
+            (tensor, "OptionalTensor", field(default=None))
+            if tensor in optional
+            else (tensor, "Tensor", field(default=FUSED))
+            if self.fused
+            else (tensor, "Tensor")
+            for tensor in self.tensors
         ]
         scale_bias = [("ScaleBias", "OptionalScaleBias", field(default=None))] if self.scale_bias else []
         others = [(member, *self._type_of(member)) for member in self.members if member not in self.tensors]
@@ -212,17 +255,19 @@ class Pointwise:
         """What the members mean, in header order."""
         texts = {member: text.rpartition(" | ")[2] for member, text in self.members.items()}
         own = {"ScaleBias": _SCALE_BIAS} if self.scale_bias else {}
-        return {tensor: texts.pop(tensor, _TENSORS.get(tensor, "")) for tensor in self.tensors} | own | texts
+        usual = {**_TENSORS, "OutputTensor": _OF_TRUTH} if self.truth == "made" else _TENSORS
+        return {tensor: texts.pop(tensor, usual.get(tensor, "")) for tensor in self.tensors} | own | texts
 
     def _docstring(self, name: str, table: SupportTable) -> str:
-        types, all_of_them = _sentence(self.same_type or self.tensors), _sentence(self.tensors)
-        rules = {
-            "(C1)": f"{types} have the same DataType.",
-            "(C2)": f"{all_of_them} have the same DimensionCount and Sizes.",
-            **self.constraints,
-        }
+        types = ", and ".join(f"{_sentence(group)} have the same DataType" for group in self.groups)
+        sized = [each for each in self.tensors if each not in self.scalars]
+        sizes = f"{_sentence(sized)} have the same DimensionCount and Sizes."
+        if self.scalars:
+            sizes = f"All tensors have the same DimensionCount; {_sentence(sized)} have the same Sizes."
+        general = [f"{types}.", sizes] if types else [sizes]
+        rules = {f"(C{i})": sentence for i, sentence in enumerate(general, 1)} | dict(self.constraints)
         sections = [
-            f"{self.summary} May run in-place.",
+            f"{self.summary} {'May run' if self.in_place else 'Not'} in-place.",
             "Args:\n" + "\n".join(f"    {member}: {text}" for member, text in self.meanings().items()),
             "Constraints:\n" + "\n".join(f"    {label} {sentence}" for label, sentence in rules.items()),
             f"Source: the page of DML_{name}_OPERATOR_DESC; since feature level {table.introduced.number}.",

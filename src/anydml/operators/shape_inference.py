@@ -25,7 +25,8 @@ def complete(
     Args:
         found: the operator.
         members: the desc's, without outputs that are to be inferred. A TensorDataType says an output's type, where that
-            is not the first input's, or that an optional output is wanted; a DML_BUFFER_TENSOR_DESC says all of it.
+            is not the first input's, nor what a pointwise operator's row says, or that an optional output is wanted; a
+            DML_BUFFER_TENSOR_DESC says all of it.
         level: the feature level whose rules hold.
         last_sizes: those of the last dimensions of outputs, where several are right.
 
@@ -36,7 +37,7 @@ def complete(
     each = [one for given in inputs for one in (given if isinstance(given, (list, tuple)) else [given])]
     first = next((one for one in each if isinstance(one, DML_BUFFER_TENSOR_DESC)), None)
     wanted = {
-        name: members.get(name, first.DataType if row.kind == "Output" and first is not None else None)
+        name: members.get(name, _usual_type(found, members, first) if row.kind == "Output" and first is not None else None)
         for name, row in found.tensors.items()
         if not is_input(found, name)
     }
@@ -59,6 +60,21 @@ def complete(
         if name in open_ones:
             likely[name] = DML_BUFFER_TENSOR_DESC(DataType=open_ones[name], Sizes=sizes)
     return found.desc(**known, **likely)
+
+
+def _usual_type(
+    found: OperatorSpec, members: Mapping[str, Any], first: DML_BUFFER_TENSOR_DESC
+) -> TensorDataType:
+    """The type of an output that nobody says: that of the inputs which have to be of one type with it, the first
+    input's where it may be, or UINT8."""
+    if found.pointwise is None:
+        return first.DataType
+    group = found.pointwise.group_of("OutputTensor")
+    mates = [each for each in map(members.get, group) if isinstance(each, DML_BUFFER_TENSOR_DESC)]
+    if mates:
+        return mates[0].DataType
+    allowed = found.tensors["OutputTensor"].data_types if group else ()
+    return first.DataType if first.DataType in allowed else TensorDataType.UINT8
 
 
 def inferred_sizes(found: OperatorSpec, desc: OperatorDesc, last_sizes: Sequence[int] = ()) -> dict[str, list[int]]:

@@ -348,7 +348,7 @@ ELEMENT_WISE_POW = Pointwise(
         "OutputTensor": "the results, of the type of InputTensor.",
     },
     scale_bias=True,
-    same_type=("InputTensor", "OutputTensor"),
+    same_types=(("InputTensor", "OutputTensor"),),
     reference=_power,
     native="POW",
     torch="pow",

@@ -1,7 +1,8 @@
 """Pointwise operators, by the PyTorch functions that their rows name; and activations fused into other operators.
 
 What PyTorch computes in the elements' own type and rounds right, it writes where it belongs; the rest is computed in
-double precision, and integers in 64 bits.
+double precision, and integers in 64 bits. Bits are those of integers, and truth values PyTorch's own, until they are
+stored.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from ....operators import spec_of
 from ....operators.pointwise import Pointwise
 from ....operators.schema import OperatorDesc, OperatorSpec
 from . import Run, Tensors
-from .values import bits, clipped, double, flipped, modular, store, widened
+from .values import bits, clipped, double, flipped, modular, ordered, store, widened
 
 _CLIPS = ("ELEMENT_WISE_CLIP", "ELEMENT_WISE_CLIP1", "ELEMENT_WISE_THRESHOLD")
 
@@ -44,6 +45,9 @@ def plan(
         if row.torch_in_own_type == "all" or (row.torch_in_own_type == "floats" and layout.dtype.kind == "f"):
             exact = getattr(torch, row.torch)
             return lambda read, written: exact(*map(modular, read), out=modular(written[0]))
+    if row.torch_takes == "bits":
+        of_bits = _call_of(row, desc)
+        return lambda read, written: store(of_bits(*map(bits, read)), bits(written[0]))
     function = _function(spec.name, row, desc, layout)
 
     def run(read: Tensors, written: Tensors) -> None:
@@ -88,7 +92,13 @@ def _function(name: str, row: Pointwise, desc: Any, layout: Layout) -> Callable[
     if of_integers is not None and not is_float:
         return lambda a, b: of_integers(widened(a), widened(b))
     call, activation = _call_of(row, desc), fused(getattr(desc, "FusedActivation", None))
-    return lambda x, *others: activation(call(scaled(x), *map(double, others)))
+    if row.torch_takes == "order":
+        return lambda *operands: call(*map(ordered, operands))
+
+    def others_of(operands: Sequence[Any]) -> list[Any]:
+        return [None if each is None else double(each) for each in operands]
+
+    return lambda x, *others: activation(call(scaled(x), *others_of(others)))
 
 
 def fused(desc: OperatorDesc | None) -> Callable[[Any], Any]:

@@ -50,6 +50,11 @@ def flipped(x: Any) -> Any:
     return x ^ LOWEST
 
 
+def ordered(x: Any) -> Any:
+    """Numbers that compare as the elements do."""
+    return flipped(widened(x)) if x.dtype == torch.uint64 else widened(x)
+
+
 def store(y: Any, out: Any) -> None:
     """Writes what was computed: floats are rounded, and become integers by truncation, saturated; integers wrap."""
     if not y.is_floating_point():
