@@ -295,15 +295,5 @@ SUPPORT: dict[str, Rows | Support] = {
 }
 
 KERNELS = {
-    **{
-        f"ACTIVATION_{name}": name.lower().replace("_", " ")
-        for name in (
-            *("ELU", "HARD_SIGMOID", "LEAKY_RELU", "LINEAR", "PARAMETERIZED_RELU", "RELU", "SCALED_ELU"),
-            *("SCALED_TANH", "SHRINK", "SIGMOID", "SOFTSIGN", "TANH", "THRESHOLDED_RELU"),
-        )
-    },
-    "ACTIVATION_IDENTITY": "copy",
-    "ACTIVATION_PARAMETRIC_SOFTPLUS": "scaled softplus",
     "ACTIVATION_SOFTPLUS": "(scaled )?softplus",
-    "ELEMENT_WISE_ADD1": "add",
 }

@@ -296,17 +296,10 @@ SUPPORT: dict[str, Rows | Support] = {
 }
 
 KERNELS = {
-    **{
-        f"ELEMENT_WISE_{name}": name.lower()
-        for name in (
-            *("ADD", "CLIP", "DIVIDE", "EXP", "LOG", "MAX", "MEAN", "MIN", "MULTIPLY", "NEGATE", "RECIP"),
-            *("SQRT", "SUBTRACT"),
-        )
-    },
-    "ELEMENT_WISE_ABS": "(linear, )?abs",
+    "ELEMENT_WISE_CLIP": "(linear, )?clip",
     "ELEMENT_WISE_CLIP1": "(linear, )?clip",
     "ELEMENT_WISE_IDENTITY": "copy|linear",
-    "ELEMENT_WISE_MODULUS_TRUNCATE": "remainder",
-    "ELEMENT_WISE_POW": "(extend, extend, integer )?pow",
-    "ELEMENT_WISE_THRESHOLD": "clip",
+    "ELEMENT_WISE_POW": "(extend, extend, integer |linear, )?pow",
+    "ELEMENT_WISE_ROUND": "round|truncate",
+    "ELEMENT_WISE_THRESHOLD": "(linear, )?clip",
 }

@@ -227,3 +227,9 @@ SUPPORT = {
         others=_others,
     ),
 }
+
+KERNELS = {
+    "ELEMENT_WISE_QUANTIZE_LINEAR": "(zero, )?quantize linear",
+    "ELEMENT_WISE_DEQUANTIZE_LINEAR": "(zero, )?dequantize linear|(subtract, )?multiply",
+    "ELEMENT_WISE_QUANTIZED_LINEAR_ADD": "(zero, )?dequantize linear, (zero, )?dequantize linear, add",
+}

@@ -57,6 +57,11 @@ def _round(desc: Any, x: Array) -> Any:
     return np.rint(x) if desc.RoundingMode == RoundingMode.HALVES_TO_NEAREST_EVEN else np.trunc(x)
 
 
+def _round_code(desc: Any, data_type: TensorDataType) -> Constants:
+    names = {RoundingMode.TOWARD_ZERO: "TRUNCATE", RoundingMode.TOWARD_INFINITY: "ROUND_AWAY"}
+    return names.get(desc.RoundingMode, "ROUND_EVEN"), ()
+
+
 def _round_by_torch(torch: Any, desc: Any, x: Any) -> Any:
     if desc.RoundingMode == RoundingMode.TOWARD_INFINITY:
         return torch.copysign((x.abs() + 0.5).floor(), x)
@@ -389,6 +394,7 @@ ELEMENT_WISE_ROUND = Pointwise(
     },
     defaults={"RoundingMode": RoundingMode.HALVES_TO_NEAREST_EVEN},
     reference=in_wider_type(_round),
+    native=_round_code,
     torch=_round_by_torch,
     example={"RoundingMode": RoundingMode.TOWARD_INFINITY},
     doctest="""
