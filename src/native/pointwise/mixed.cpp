@@ -19,27 +19,6 @@ struct Plain {
   explicit Plain(const int64_t* /*constants*/) {}
 };
 
-// The bits of a FLOAT16, which are compared as integers: sign and magnitude, made two's complement.
-struct HalfBits {
-  uint16_t bits;
-
-  bool is_nan() const { return (bits & 0x7fff) > 0x7c00; }
-  int16_t order() const {
-    const auto magnitude = static_cast<int16_t>(bits & 0x7fff);
-    return (bits & 0x8000) != 0 ? static_cast<int16_t>(-magnitude) : magnitude;
-  }
-  // Comparisons with NaN are false.
-  friend bool operator==(HalfBits a, HalfBits b) {
-    return (a.order() == b.order()) & !a.is_nan() & !b.is_nan();
-  }
-  friend bool operator<(HalfBits a, HalfBits b) {
-    return (a.order() < b.order()) & !a.is_nan() & !b.is_nan();
-  }
-  friend bool operator<=(HalfBits a, HalfBits b) {
-    return (a.order() <= b.order()) & !a.is_nan() & !b.is_nan();
-  }
-};
-
 template <class T>
 struct Equals : Plain {
   using Plain::Plain;
@@ -66,6 +45,21 @@ struct GreaterThanOrEqual : Plain {
   uint8_t operator()(T a, T b) const { return b <= a; }
 };
 
+// Halves are compared as integers: sign and magnitude, made two's complement. With NaN all is false.
+template <template <class> class Comparison>
+struct OfHalves : Plain {
+  using Plain::Plain;
+  static int16_t order(uint16_t bits) {
+    const auto sign = static_cast<int16_t>(static_cast<int16_t>(bits) >> 15);
+    return static_cast<int16_t>(((bits & 0x7fff) ^ sign) - sign);
+  }
+  static uint8_t is_number(uint16_t bits) { return (bits & 0x7fff) <= 0x7c00; }
+  uint8_t operator()(uint16_t a, uint16_t b) const {
+    const uint8_t holds = Comparison<int16_t>(nullptr)(order(a), order(b));
+    return holds & is_number(a) & is_number(b);
+  }
+};
+
 template <template <class> class Comparison>
 Pass comparison(DataType type) {
   switch (type) {
@@ -74,7 +68,7 @@ Pass comparison(DataType type) {
     case DataType::kFloat64:
       return loop<Comparison<double>, uint8_t, double, double>;
     case DataType::kFloat16:
-      return loop<Comparison<HalfBits>, uint8_t, HalfBits, HalfBits>;
+      return loop<OfHalves<Comparison>, uint8_t, uint16_t, uint16_t>;
     case DataType::kUint8:
       return loop<Comparison<uint8_t>, uint8_t, uint8_t, uint8_t>;
     case DataType::kUint16:

@@ -46,6 +46,7 @@ ANYDML_INLINE V truncated(V x) {
   const V near = rounded_to_even<T>(magnitude);
   return with_sign_of<T>(near > magnitude ? near - T{1} : near, x);
 }
+#endif
 
 // Whether a comparison holds in all lanes of numbers of T.
 template <class T, class Mask>
