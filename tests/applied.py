@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import fields
+from keyword import iskeyword
 from typing import Any
 
 import anydml
@@ -30,11 +31,19 @@ NAMES = {
 """Arguments that are not called as their members are."""
 
 WITH_SIZES = ("CONVOLUTION", "AVERAGE_POOLING", "LP_POOLING", "QUANTIZED_LINEAR_AVERAGE_POOLING")
+WITH_TYPE = (
+    "QUANTIZED_LINEAR_AVERAGE_POOLING",
+    "ELEMENT_WISE_QUANTIZE_LINEAR",
+    "ELEMENT_WISE_QUANTIZED_LINEAR_ADD",
+)
+"""Whose functions are told the type of the result."""
 
 
 def function_of(operator: str) -> str:
     """Its name: without what groups operators, and without its revision."""
-    return re.sub(r"(?<=[A-Z])[12]$", "", re.sub(r"^(ELEMENT_WISE|ACTIVATION)_", "", operator)).lower()
+    grouped = r"^(ELEMENT_WISE|ACTIVATION)_(LOGICAL_(?=EQUALS|GREATER|LESS))?"
+    name = re.sub(r"(?<=[A-Z])[12]$", "", re.sub(grouped, "", operator)).lower()
+    return f"{name}_" if iskeyword(name) else name
 
 
 def options_of(desc: Any) -> dict[str, Any]:
@@ -53,7 +62,7 @@ def options_of(desc: Any) -> dict[str, Any]:
         options["output_sizes"] = output.Sizes[2:]
     if is_max_pooling and getattr(desc, "OutputIndicesTensor", None) is not None:
         options["indices_dtype"] = DTYPES[desc.OutputIndicesTensor.DataType]
-    if name == "QUANTIZED_LINEAR_AVERAGE_POOLING":
+    if name in WITH_TYPE:
         options["output_dtype"] = DTYPES[output.DataType]
     return _SPECIAL.get(name, lambda desc, options: options)(desc, options)
 
@@ -111,7 +120,8 @@ def arguments_of(desc: OperatorDesc, operands: Sequence[Any]) -> dict[str, Any]:
     if spec.name == "JOIN":
         return {"arrays": list(operands), **options_of(desc)}
     inputs = [member for member, row in spec.tensors.items() if "output" not in row.kind.lower()]
-    words = [re.sub(r"(?<=[a-z])(?=[A-Z])", "_", member.removesuffix("Tensor")).lower() for member in inputs]
+    words = [re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=^[AB])(?=[A-Z])", "_", member.removesuffix("Tensor")) for member in inputs]
+    words = list(map(str.lower, words))
     names = ["x" if word == "input" else word for word in words]
     return {**dict(zip(names, operands, strict=True)), **options_of(desc)}
 

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import anydml
 from anydml import (
     DML_CUMULATIVE_SUMMATION_OPERATOR_DESC,
     Device,
@@ -310,26 +311,116 @@ def test_products_of_integers_are_refused_by_type() -> None:
         Graph(Device("cpu", FeatureLevel.LEVEL_3_1)).input((2, 2)) @ np.ones((2, 2), np.float32)
 
 
+# Truth values
+
+
+COMPARED: list[Any] = [
+    lambda x: x == x.T.T,
+    lambda x: x != 1,
+    lambda x: np.float32(1) == x,
+    lambda x: np.ones(24, np.float32).reshape(2, 3, 4) != x,
+    lambda x: x < 1,
+    lambda x: x <= X[:, ::-1],
+    lambda x: x > x[:1],
+    lambda x: x >= 2,
+    lambda x: np.float32(1) < x,
+    lambda x: (x > 3) & (x < 9) | (x == 20),
+    lambda x: ~(x > 3) ^ (x < 9),
+    lambda x: (x > 3) & True,
+    lambda x: np.True_ ^ (x > 3),
+    lambda x: (x > 3) & (X < 9),
+    lambda x: (x > 3)[1, ::-1, None],
+    lambda x: (x > 3).reshape(4, 6),
+    lambda x: (x > 3).T,
+]
+
+
+@pytest.mark.parametrize("compare", COMPARED)
+@pytest.mark.parametrize("device", ["cpu", "reference"])
+def test_comparisons_and_logic_are_as_in_numpy(compare: Any, device: str) -> None:
+    found = value(compare, device=device)
+    assert found.dtype == np.bool_
+    np.testing.assert_array_equal(found, compare(X))
+
+
+def test_truth_values_are_taken_and_chosen_by() -> None:
+    graph = Graph()
+    x, mask = graph.input(X), graph.input((2, 3, 4), bool, name="mask")
+    assert (mask.dtype, mask.tensor.DataType, (x > 1).dtype) == (np.bool_, TensorDataType.UINT8, np.bool_)
+    compiled = graph.compile({"chosen": anydml.where(mask & (x > 5), x, -1.0), "not": ~mask, "itself": mask})
+    given = X % 2 == 0
+    results = compiled(X, given)
+    np.testing.assert_array_equal(results["chosen"], np.where(given & (X > 5), X, np.float32(-1)))
+    np.testing.assert_array_equal(results["not"], ~given)
+    np.testing.assert_array_equal(results["itself"], given)
+    out = np.empty((2, 3, 4), bool)
+    assert compiled(X, mask=given.tolist(), out={"not": out})["not"] is out
+    np.testing.assert_array_equal(out, ~given)
+    # By a dispatch they are bytes.
+    bits = [np.empty((2, 3, 4), kind) for kind in (np.float32, np.uint8, np.uint8)]
+    compiled.dispatch([X, given.view(np.uint8)], bits)
+    np.testing.assert_array_equal(bits[1], (~given).view(np.uint8))
+
+
+def test_truth_values_are_numbers_where_they_are_no_longer_such() -> None:
+    graph = Graph()
+    x = graph.input(X)
+    for each in ((x > 3) + (x > 4), (x > 3) & np.uint8(3), (x > 3).astype(np.uint8), (x > 3) << 1):
+        assert each.dtype == np.uint8
+    assert graph.compile([(x > 3) + (x > 4)])(X).max() == 2
+
+
+OF_BITS: list[Any] = [
+    lambda x, y: x & y,
+    lambda x, y: x | 3,
+    lambda x, y: 5 ^ x,
+    lambda x, y: ~x,
+    lambda x, y: x << (y & 3),
+    lambda x, y: x >> 1,
+    lambda x, y: 1 << (y & 7),
+    lambda x, y: 200 >> (y & 7),
+]
+
+
+@pytest.mark.parametrize("function", OF_BITS)
+def test_operators_of_bits_are_as_in_numpy(function: Any) -> None:
+    x, y = np.arange(0, 250, 10, dtype=np.uint8), np.arange(25, dtype=np.uint8)
+    graph = Graph()
+    assert_same(graph.compile([function(graph.input(x), graph.input(y))])(x, y), function(x, y))
+
+
+def test_shifts_are_of_types_without_a_sign() -> None:
+    with pytest.raises(DMLTypeError, match=r"BIT_SHIFT_LEFT.a.dtype: found int32.*\(S3\)"):
+        Graph().input((2,), "int32") << 1
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.int32, np.int64, np.uint8, np.uint64, np.float16, np.float32])
+def test_floor_division_is_pythons(dtype: Any) -> None:
+    rng, kind = np.random.default_rng(5), np.dtype(dtype)
+    if kind.kind == "f":
+        a, b = (rng.standard_normal((2, 500)) * [[40], [3]]).astype(dtype)
+        a[:4], b[:5] = [np.inf, -np.inf, np.nan, 0], [1, 2, 3, np.inf, -np.inf]
+    else:
+        limits = np.iinfo(dtype)
+        a, b = rng.integers(limits.min, limits.max, (2, 500), dtype, endpoint=True)
+        a[0], b[:9] = limits.min, [3, 1, 2, 5, 7, 3, 1, 2, limits.max]
+        b[b == 0] = 1
+    graph = Graph()
+    x, y = graph.input(a), graph.input(b)
+    found = graph.compile([x // y, x // 7, 100 // y])(a, b)
+    with np.errstate(all="ignore"):
+        for result, expected in zip(found, (a // b, a // dtype(7), dtype(100) // b), strict=True):
+            assert_same(result, expected)
+
+
+def test_floor_division_by_0_is_as_divide_has_it() -> None:
+    for dtype, expected in (("int32", [-1] * 3), ("uint8", [255] * 3), ("float32", [np.inf, np.nan, np.inf])):
+        graph = Graph()
+        found = graph.compile([graph.input((3,), dtype) // 0])(np.array([5, 0, 9], dtype))
+        assert_same(found, np.array(expected, dtype))
+
+
 # What it is not
-
-
-@pytest.mark.parametrize(
-    ("compare", "operator"),
-    [
-        (lambda x: x == x, "EQUALS"),
-        (lambda x: x != 1, "EQUALS"),
-        (lambda x: np.float32(1) == x, "EQUALS"),
-        (lambda x: np.ones(24, np.float32).reshape(2, 3, 4) != x, "EQUALS"),
-        (lambda x: x < 1, "LESS_THAN"),
-        (lambda x: x <= X, "LESS_THAN_OR_EQUAL"),
-        (lambda x: x > x, "GREATER_THAN"),
-        (lambda x: x >= 2, "GREATER_THAN_OR_EQUAL"),
-        (lambda x: np.float32(1) < x, "GREATER_THAN"),
-    ],
-)
-def test_a_comparison_names_the_operator_that_is_not_there(compare: Any, operator: str) -> None:
-    with pytest.raises(TypeError, match=rf"the operator ELEMENT_WISE_LOGICAL_{operator}, .*not there yet \(G10\)"):
-        compare(Graph().input(X))
 
 
 def test_it_has_no_truth_value() -> None:

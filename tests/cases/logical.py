@@ -175,7 +175,7 @@ def _negatives() -> list[Negative]:
         *found,
         Negative("(C1)", _right("IF", BTensor=half), "BTensor.DataType", "FLOAT16", "FLOAT64, that of ATensor"),
         Negative("(C1)", _right("IF", OutputTensor=half), "OutputTensor.DataType", "FLOAT16", "FLOAT64, that of ATensor"),
-        Negative("(C2)", _right("IF", ConditionTensor=tensor((2, 4), "UINT8")), "ATensor.Sizes", "(2, 3)", "(2, 4), that of ConditionTensor"),
+        Negative("(C2)", _right("IF", BTensor=tensor((2, 4), "FLOAT64")), "BTensor.Sizes", "(2, 4)", "(2, 3), that of ConditionTensor"),
     ]  # fmt: skip
 
 

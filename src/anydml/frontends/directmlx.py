@@ -16,12 +16,15 @@ from ..core.errors import DMLError, error, kind_of, listing, refuse, violation
 from ..core.interop import as_operand
 from ..core.strided_layout import DATA_TYPES, DTYPES
 from ..core.tensor_desc import DML_BUFFER_TENSOR_DESC, DML_SCALE_BIAS, SINGLE_END, packed_strides, plain
+from ..core.truth_values import BOOL, as_bytes, is_bool
 from ..functions import element_wise as _element_wise
 from ..functions import load
 from ..functions._arguments import as_axes, as_dtype, as_index
 from ..functions._call import as_device, data_type_of, raise_any
 from ..functions._messages import in_function_terms
 from ..functions._operand_adapter import OperandInfo, Shape, argument_label, broadcast_strides
+from ..functions._truth_values import TruthValues
+from ..functions._weak_operands import take_all
 from ..graph.compile import CompiledGraph, compile_graph
 from ..graph.desc import (
     DML_CONSTANT_DATA_GRAPH_NODE_DESC,
@@ -53,13 +56,16 @@ _functions: Any = _element_wise
 class Expression:
     """A tensor of a graph that is being built: what an operator will give, an input or a constant.
 
-    ``+ - * / % **`` and ``abs`` are element-wise operators, as functions apply them: operands broadcast, and an array
+    ``+ - * / // % **`` and ``abs`` are element-wise operators, as functions apply them: operands broadcast, and an array
     is a constant of the graph. With a number ``+ - * /`` are an identity that scales, but for integers with an integer.
-    ``%`` is MODULUS_TRUNCATE, whose remainder has the sign of the left operand, as C's has. ``@`` is GEMM, as NumPy's
-    matmul: the dimensions before the last two broadcast. ``x[2:, ::-1, 0, None]`` is NumPy's too, a SLICE or SLICE1.
+    ``%`` is MODULUS_TRUNCATE, whose remainder has the sign of the left operand, as C's has; ``//`` is rounded down, as
+    Python's is. ``@`` is GEMM, as NumPy's matmul: the dimensions before the last two broadcast. ``x[2:, ::-1, 0, None]``
+    is NumPy's too, a SLICE or SLICE1.
 
-    It is hashed, and found in dictionaries, as the very object that it is; it has no truth value. ``==``, ``!=`` and
-    ``<`` raise a TypeError until the operators are there which they stand for.
+    ``< <= > >= == !=`` compare elements, and give truth values, of which ``& | ^ ~`` are logical operators; of other
+    elements they are those of bits, as ``<< >>`` are. Graphs return truth values as the library's.
+
+    It is hashed, and found in dictionaries, as the very object that it is; it has no truth value.
 
     Attributes:
         graph: the graph.
@@ -75,11 +81,15 @@ class Expression:
     def __anydml_adapter__(self, name: str, out: Any, device: Any) -> ExpressionAdapter:
         return ExpressionAdapter(name, self.graph, out, device)
 
-    def __init__(self, graph: Graph, port: Port, tensor: Tensor, is_view: bool = False) -> None:
+    def __init__(
+        self, graph: Graph, port: Port, tensor: Tensor, is_view: bool = False, is_truth: bool = False
+    ) -> None:
         self.graph = graph
         self.port = port
         self.tensor = tensor
         self._is_view = is_view
+        self._is_truth = is_truth
+        """Whether its elements, of UINT8, are truth values."""
 
     def __repr__(self) -> str:
         return f"<Expression of {self.tensor.DataType.name} {self.shape}>"
@@ -96,8 +106,8 @@ class Expression:
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """NumPy's data type; a TypeError for those of 4 bits, which NumPy has not."""
-        return _dtype_of("Expression", self.tensor)
+        """NumPy's data type, bool of truth values; a TypeError for those of 4 bits, which NumPy has not."""
+        return BOOL if self._is_truth else _dtype_of("Expression", self.tensor)
 
     def reinterpret(
         self, data_type: TensorDataType, sizes: Sequence[int], strides: Sequence[int] | None = None
@@ -114,7 +124,7 @@ class Expression:
             TotalTensorSizeInBytes=self.tensor.TotalTensorSizeInBytes,
             GuaranteedBaseOffsetAlignment=self.tensor.GuaranteedBaseOffsetAlignment,
         )
-        return Expression(self.graph, self.port, tensor)
+        return Expression(self.graph, self.port, tensor, is_truth=self._is_truth and data_type == self.tensor.DataType)
 
     def astype(self, dtype: Any) -> Expression:
         """The elements as values of another type, as :func:`anydml.cast` has them."""
@@ -183,22 +193,22 @@ class Expression:
         refuse("Expression", "(G10)", "bool()", repr(self), "an array, which has values", remedy, kind="type")
 
     def __eq__(self, other: object) -> Expression:  # type: ignore[override]
-        return _compared("==", "EQUALS")
+        return _paired(load("equals"), self, other)
 
     def __ne__(self, other: object) -> Expression:  # type: ignore[override]
-        return _compared("!=", "EQUALS")
+        return ~_paired(load("equals"), self, other)
 
     def __lt__(self, other: object) -> Expression:
-        return _compared("<", "LESS_THAN")
+        return _paired(load("less_than"), self, other)
 
     def __le__(self, other: object) -> Expression:
-        return _compared("<=", "LESS_THAN_OR_EQUAL")
+        return _paired(load("less_than_or_equal"), self, other)
 
     def __gt__(self, other: object) -> Expression:
-        return _compared(">", "GREATER_THAN")
+        return _paired(load("greater_than"), self, other)
 
     def __ge__(self, other: object) -> Expression:
-        return _compared(">=", "GREATER_THAN_OR_EQUAL")
+        return _paired(load("greater_than_or_equal"), self, other)
 
     __hash__ = object.__hash__
 
@@ -222,6 +232,38 @@ class Expression:
         number = self._scale_of(other)
         inverse = None if number is None else self._scale_of(1 / number if number else copysign(inf, number))
         return _paired(_functions.divide, self, other) if inverse is None else self._scaled(inverse, 0)
+
+    def __floordiv__(self, other: Any) -> Expression:
+        return _floor_quotient(self.graph, self, other)
+
+    def __rfloordiv__(self, other: Any) -> Expression:
+        return _floor_quotient(self.graph, other, self)
+
+    def __and__(self, other: Any) -> Expression:
+        return self._of_bits("and", other)
+
+    def __or__(self, other: Any) -> Expression:
+        return self._of_bits("or", other)
+
+    def __xor__(self, other: Any) -> Expression:
+        return self._of_bits("xor", other)
+
+    __rand__, __ror__, __rxor__ = __and__, __or__, __xor__
+
+    def __invert__(self) -> Expression:
+        return self._unary(load("logical_not" if self._is_truth else "bit_not"))
+
+    def __lshift__(self, other: Any) -> Expression:
+        return _paired(load("bit_shift_left"), self, other)
+
+    def __rlshift__(self, other: Any) -> Expression:
+        return _paired(load("bit_shift_left"), other, self)
+
+    def __rshift__(self, other: Any) -> Expression:
+        return _paired(load("bit_shift_right"), self, other)
+
+    def __rrshift__(self, other: Any) -> Expression:
+        return _paired(load("bit_shift_right"), other, self)
 
     def __mod__(self, other: Any) -> Expression:
         return _paired(_functions.modulus_truncate, self, other)
@@ -271,6 +313,11 @@ class Expression:
     def _scaled(self, scale: float, bias: float) -> Expression:
         return self._unary(_functions.identity, scale_bias=DML_SCALE_BIAS(Scale=scale, Bias=bias))
 
+    def _of_bits(self, name: str, other: Any) -> Expression:
+        """An operator of bits, the logical one of truth values."""
+        are_truth = self._is_truth and is_bool(other)
+        return _paired(load(f"{'logical' if are_truth else 'bit'}_{name}"), self, other)
+
     def _unary(self, function: Callable[..., Any], **options: Any) -> Expression:
         result: Expression = function(self, **options)
         return result
@@ -296,10 +343,27 @@ def _product(graph: Graph, a: Any, b: Any) -> Expression:
     return product
 
 
-def _compared(sign: str, operator: str) -> Expression:
-    found = f"expressions compared by {sign}"
-    expected = f"the operator ELEMENT_WISE_LOGICAL_{operator}, which is not there yet"
-    refuse("Expression", "(G10)", "", found, expected, "`is` tells expressions apart", kind="type")
+def _floor_quotient(graph: Graph, a: Any, b: Any) -> Expression:
+    """Python's floor division: the truncated quotient, less 1 where there is a remainder of the sign that b has not.
+
+    Of floats trunc(a / b) is (a - r) / b, to the nearest integer, with their remainder r; of FLOAT16 in FLOAT32, which
+    has room for what (a - r) loses. What is divided by 0 is as DIVIDE has it.
+    """
+    divide = spec("ELEMENT_WISE_DIVIDE")
+    side = ExpressionAdapter(divide.name, graph, None, None)
+    taken = take_all(side, divide, {"ATensor": _plain(a), "BTensor": _plain(b)}, {}, True)
+    left, right = (side.spread(each, each.shape or (1,)) for each in taken.values())
+    if left.dtype == np.float16 == right.dtype:
+        return _floor_quotient(graph, left.astype(np.float32), right.astype(np.float32)).astype(np.float16)
+    quotient = _paired(_functions.divide, left, right)
+    if quotient.dtype.kind == "u":
+        return quotient
+    rest = left % right
+    is_above = ((rest < 0) & (right > 0)) | ((rest > 0) & (right < 0))
+    if quotient.dtype.kind == "f":
+        whole = load("round")((left - rest) / right)
+        quotient = load("if_")(right == 0, quotient, whole)
+    return quotient - is_above.astype(quotient.dtype)
 
 
 def _is_packed(tensor: Tensor) -> bool:
@@ -319,6 +383,10 @@ def _sizes(operator: str, rule: str, given: Any) -> Shape:
         return tuple(map(as_index, given if isinstance(given, (tuple, list)) else [given]))
     except TypeError:
         return refuse(operator, rule, "shape", kind_of(given), "integers", kind="type")
+
+
+def _is_bool_type(dtype: Any) -> bool:
+    return dtype in (bool, np.bool_, BOOL) or str(dtype) in ("bool", "torch.bool")
 
 
 def _plain(other: Any) -> Any:
@@ -348,6 +416,7 @@ class Graph:
         self.device = as_device(device)
         self._inputs: dict[int, Tensor] = {}
         self._names: dict[int, str] = {}
+        self._truth_inputs: set[int] = set()
         self._nodes: list[Node] = []
         self._sources: list[list[Port | None]] = []
 
@@ -360,7 +429,7 @@ class Graph:
         Args:
             like: its shape, an integer or integers; or an array of its type and shape; or its desc.
             dtype: beside a shape its data type, NumPy's, another library's or DirectML's, or its name; float32 where
-                None. Beside a desc the index.
+                None; bool for truth values, which are UINT8. Beside a desc the index.
             index: its number in a dispatch; the next one where None.
             name: what messages, explain(), pictures and calls call it, if anything.
 
@@ -372,7 +441,8 @@ class Graph:
         """
         if isinstance(like, DML_BUFFER_TENSOR_DESC) and index is None:
             dtype, index = None, dtype
-        tensor = self._tensor_like(like, dtype)
+        is_truth = is_bool(like) or _is_bool_type(dtype)
+        tensor = self._tensor_like(like, np.uint8 if _is_bool_type(dtype) else dtype)
         number = len(self._inputs) if index is None else plain(index)
         if type(number) is not int or number in self._inputs or not 0 <= number < 2**20:
             raise _error("input", "index", kind_of(index), "an integer, of an input that is not there yet", "(G9)")
@@ -383,7 +453,9 @@ class Graph:
             refuse("input", "(G11)", "name", repr(name), expected)
         self._inputs[number] = tensor
         self._names[number] = name
-        return Expression(self, Port(GRAPH, number), tensor)
+        if is_truth:
+            self._truth_inputs.add(number)
+        return Expression(self, Port(GRAPH, number), tensor, is_truth=is_truth)
 
     def _tensor_like(self, like: Any, dtype: Any) -> Tensor:
         is_shape = isinstance(like, (tuple, list, int, np.integer))
@@ -398,7 +470,7 @@ class Graph:
             else:
                 data_type = DATA_TYPES[as_dtype("input", "dtype", np.float32 if dtype is None else dtype)]
         else:
-            array = self.device.memory.import_array("input", "like", like)
+            array = as_bytes(self.device.memory.import_array("input", "like", like))
             if array.dtype not in DATA_TYPES:
                 refuse("input", "(S3)", "like", str(array.dtype), listing(map(str, DATA_TYPES)), kind="type")
             sizes, data_type = tuple(array.shape), DATA_TYPES[array.dtype]
@@ -521,6 +593,8 @@ class Graph:
             outputs={i: end.tensor for i, end in enumerate(ends)},
             input_names={number: name for number, name in self._names.items() if name},
             output_names=dict(enumerate(names)),
+            truth_inputs=frozenset(self._truth_inputs),
+            truth_outputs=frozenset([i for i, end in enumerate(ends) if end._is_truth]),
         )
         return compile_graph(self.device, desc, flags, bound)
 
@@ -531,12 +605,14 @@ class Graph:
         identity, ends = spec("ELEMENT_WISE_IDENTITY").desc, []
         for i, each in enumerate(outputs):
             end = self._own("compile", f"outputs[{i}]", each)
+            is_truth = end._is_truth
             if end._is_view:
                 (end,) = self.operator(identity, InputTensor=end)
             elif end.port.node == GRAPH:
                 # An input is not wired to an output; its bytes are copied, as they lie.
                 lying = replace(end.tensor, Flags=TensorFlags.NONE)
                 (end,) = self.operator(identity, InputTensor=end, OutputTensor=lying)
+            end._is_truth = is_truth
             ends.append(end)
         return ends
 
@@ -578,12 +654,17 @@ class ExpressionAdapter:
         if device is not None and as_device(device) is not graph.device:
             refuse(name, "(G9)", "device", kind_of(device), f"{graph.device}, that of the graph", remedy)
         self.memory = graph.device.memory
+        self._truth = TruthValues(name)
 
     def take(self, where: str, value: Any) -> Expression:
         if isinstance(value, Expression):
+            if value._is_truth:
+                self._truth.note(where)
             return value
+        if self._truth.are_taken and isinstance(value, bool):
+            value = np.bool_(value)
         found = self.memory.import_array(self.name, where, as_operand(self.name, where, value))
-        array = found if isinstance(found, np.ndarray) else found.numpy()
+        array = self._truth.taken(where, found if isinstance(found, np.ndarray) else found.numpy())
         tensor = DML_BUFFER_TENSOR_DESC(DataType=data_type_of(self.name, where, array), Sizes=array.shape)
         data = np.zeros(tensor.TotalTensorSizeInBytes or 0, np.uint8)
         data[: array.nbytes] = np.frombuffer(array.tobytes(), np.uint8)
@@ -633,10 +714,24 @@ class ExpressionAdapter:
             outputs = {member: tensor for member, tensor in outputs.items() if tensor is not None}
             given = {member: each for member, each in inputs.items() if each is not None}
             results = self.graph.operator(found.desc, **{**options, **given, **outputs})
+            are_truth = self._truth.are_results(operands) or self._copies_truth(operands, options)
+            for result in results:
+                result._is_truth = are_truth and result.tensor.DataType == TensorDataType.UINT8
             return [self.spread(result, self.shape(result)[lent:]) for result in results]
         except DMLError as problem:
             names = {label: argument_label(label) for label in operands}
             raise error(in_function_terms(problem.violations, device, names)) from None
+
+
+    def _copies_truth(self, operands: Mapping[str, Any], options: Mapping[str, Any]) -> bool:
+        """Whether it copies elements, all of which are truth values."""
+        member = next(iter(operands)).partition("[")[0]
+        copied = [operand for label, operand in operands.items() if label.partition("[")[0] == member]
+        return self.name in _COPIES and options.get("ScaleBias") is None and all(each._is_truth for each in copied)
+
+
+_COPIES = ("ELEMENT_WISE_IDENTITY", "GATHER", "JOIN", "SLICE", "SLICE1", "SPLIT", "TILE")
+"""Operators of which each element of a result is one of the first operand's, or operands'."""
 
 
 def _error(operator: str, where: str, found: str, expected: str, rule: str) -> Exception:

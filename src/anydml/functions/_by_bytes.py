@@ -62,7 +62,7 @@ def _element(value: Any) -> str:
             return _element(np.array(value))
         return ""
     dtype = getattr(value, "dtype", None)
-    if isinstance(dtype, np.dtype) and dtype.kind in "fiu":
+    if (isinstance(dtype, np.dtype) and dtype.kind in "fiu") or hasattr(type(value), "__anydml_adapter__"):
         return ""
     name = str(dtype).rpartition(".")[2]
     return name if name in _SIZES or name.startswith("float8_") else ""

@@ -25,6 +25,7 @@ from ..backends.base import Kernel
 from ..core.memory import Memory, address
 from ..core.strided_layout import Array, Layout
 from ..core.tensor_desc import DML_SCALE_BIAS, DML_SIZE_2D
+from ..core.truth_values import as_bytes
 from ..device import Device
 from ..operators.schema import OperatorDesc, OperatorSpec, no_value_checks, no_value_limits
 
@@ -248,7 +249,12 @@ class _Preparation(ABC):
 
 
 def _are_at_one_place(array: Any, written: Array) -> bool:
-    return array is not None and address(array) == address(written) and bool(array.dtype == written.dtype)
+    return array is not None and address(array) == address(written) and bool(as_bytes(array).dtype == written.dtype)
+
+
+def _then(first: Callable[[Any], Any], second: Callable[[Any], Any] | None, array: Any) -> Any:
+    """The one behind the other, where there are two."""
+    return first(array) if second is None else second(first(array))
 
 
 class _OnHost(_Preparation):
@@ -260,6 +266,8 @@ class _OnHost(_Preparation):
         return given.numpy() if _key_kind(type(given)) == _TENSOR else None
 
     def view(self, array: Array, wanted: Array) -> Callable[[Any], Any] | None:
+        if array.dtype != wanted.dtype:
+            return partial(_then, as_bytes, self.view(as_bytes(array), wanted))
         if (array.shape, array.strides) == (wanted.shape, wanted.strides):
             return None
         reshaped = array.reshape(wanted.shape) if array.size == wanted.size else array
@@ -296,6 +304,9 @@ class _OnDevice(_Preparation):
         return memory.import_array(self._ran.spec.name, "", given) if known else None
 
     def view(self, array: Any, wanted: Any) -> Callable[[Any], Any] | None:
+        if array.dtype != wanted.dtype:
+            as_tensor_of_bytes = methodcaller("view", wanted.tensor.dtype)
+            return partial(_then, as_tensor_of_bytes, self.view(as_bytes(array), wanted))
         if (array.shape, array.strides) == (wanted.shape, wanted.strides):
             return None
         return methodcaller("as_strided", wanted.shape, wanted.tensor.stride())

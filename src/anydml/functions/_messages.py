@@ -40,6 +40,7 @@ _WORDS = {"DataType": "dtype", "DimensionCount": "ndim", "Sizes": "shape"} | {
 }
 """How NumPy calls what the header names otherwise."""
 
+_WORD_BEGINS = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _HEADER_WORD = re.compile(r"\b[A-Z][A-Za-z0-9]*\b(?!\.[A-Z][A-Z0-9_])")
 """But for an enum's, such as PaddingMode.EDGE, which a member may be called as."""
 
@@ -48,7 +49,7 @@ def argument_of(member: str) -> str:
     """A function's argument for a member: ``window_size`` for WindowSize, ``filter`` for FilterTensor."""
     if member in _ARGUMENTS:
         return _ARGUMENTS[member]
-    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", member.removesuffix("Tensor")).lower()
+    return _WORD_BEGINS.sub("_", member.removesuffix("Tensor")).lower()
 
 
 def in_function_terms(violations: Iterable[Violation], device: Device, names: Mapping[str, str]) -> Iterator[Violation]:

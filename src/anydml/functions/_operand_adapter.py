@@ -16,10 +16,11 @@ from ..core.errors import kind_of, refuse
 from ..core.interop import as_operand
 from ..core.memory import Memory, restride, result_array
 from ..core.strided_layout import Array
+from ..core.truth_values import BOOL, UINT8, as_bytes, is_bool
 from ..device import Device
 from ._call import as_device, resolve, run
 from ._messages import argument_of
-from ._truth_values import BOOL, UINT8, TruthValues, as_bytes, is_bool
+from ._truth_values import TruthValues
 
 Shape: TypeAlias = tuple[int, ...]
 

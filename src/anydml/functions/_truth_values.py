@@ -1,33 +1,15 @@
-"""Truth values of libraries, whose bytes are those of UINT8: arrays of them are looked at as such, without a copy.
-
-What a pointwise operator says of truth values stands in its row. Its result has the library's type where its operator
-makes truth values, or keeps those that it is given.
-"""
+"""Which operands of a function are truth values, and whether its result is one, as the row of its operator says."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import Any
 
-import numpy as np
-
 from ..core.enums import TensorDataType
 from ..core.strided_layout import Array
+from ..core.truth_values import BOOL, as_bytes
 from ..operators import spec
 from ._messages import argument_of
-
-BOOL, UINT8 = np.dtype(np.bool_), np.dtype(np.uint8)
-
-
-def is_bool(value: Any) -> bool:
-    """Whether it is a truth value, or an array of them, of any library."""
-    return isinstance(value, bool) or str(getattr(value, "dtype", "")).rpartition(".")[2] == "bool"
-
-
-def as_bytes(array: Array) -> Array:
-    """Truth values as UINT8; all else as it is."""
-    return array.view(UINT8) if array.dtype == BOOL else array
-
 
 def type_of_truth(out: Any) -> TensorDataType:
     """Of an operator that gives UINT8 or UINT32: that of what is written to, and UINT8 where there is none."""

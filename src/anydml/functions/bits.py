@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..core.truth_values import is_bool
 from ..device import Device
 from ._apply import apply
 from ._documentation import documented
 from ._names import refuse_unknown
 from ._pointwise import functions_of
-from ._truth_values import is_bool
 from ._types import Operand, Output, Result
 
 

@@ -142,9 +142,14 @@ class CompiledGraph(Compiled):
         # Where a kernel may refuse a value that another has computed, nothing is given before all have run.
         is_careful = any(step.demands is not None for step in self.steps)
         read, named = bound.input_names, bound.output_names
-        inputs = [slot_of(read.get(i, f"inputs[{i}]"), each) for i, each in enumerate(_inputs(desc, bound.inputs))]
+        inputs = [
+            slot_of(read.get(i, f"inputs[{i}]"), each)._replace(is_truth=i in bound.truth_inputs)
+            for i, each in enumerate(_inputs(desc, bound.inputs))
+        ]
         outputs = [
-            slot_of(named.get(i, f"outputs[{i}]"), bound.outputs.get(i, tensor), True)
+            slot_of(named.get(i, f"outputs[{i}]"), bound.outputs.get(i, tensor), True)._replace(
+                is_truth=i in bound.truth_outputs
+            )
             for i, tensor in enumerate(_outputs(desc))
         ]
         # What is bound has the bytes that its own tensor spans; those that are connected to it may span more.

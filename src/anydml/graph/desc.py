@@ -182,6 +182,10 @@ class Interface:
     input_names: Mapping[int, str] = field(default_factory=dict)
     output_names: Mapping[int, str] = field(default_factory=dict)
     """Of all outputs, where a call returns them by name; of none otherwise."""
+    truth_inputs: frozenset[int] = frozenset()
+    """What calls take truth values for, whose bytes are those of UINT8."""
+    truth_outputs: frozenset[int] = frozenset()
+    """What calls return as truth values."""
 
 
 LISTS: dict[str, tuple[str, tuple[type, ...]]] = {

@@ -11,6 +11,7 @@ from ..core.errors import kind_of, listing, refuse
 from ..core.interop import as_array_of
 from ..core.memory import Memory, result_array
 from ..core.strided_layout import Array, Layout, overlaps_itself
+from ..core.truth_values import BOOL, as_bytes, is_bool
 from .slots import Slot
 
 OPTIONS_OF_CALLS = ("out", "persistent")
@@ -65,9 +66,8 @@ def operand(memory: Memory, operator: str, slot: Slot, value: Any) -> Any:
     if slot.layout is None or slot.owned or value is None:
         return value  # a dispatch says what is wrong
     layout = slot.layout
-    array = memory.to_device(
-        memory.import_array(operator, slot.label, as_array_of(operator, slot.label, value, layout.dtype))
-    )
+    array = memory.import_array(operator, slot.label, as_array_of(operator, slot.label, value, layout.dtype))
+    array = memory.to_device(as_bytes(array) if slot.is_truth else array)
     is_alike = array.dtype == layout.dtype and tuple(array.shape) == layout.sizes
     if not is_alike or Layout.of_array(array).same_place(layout) or _overlaps(layout):
         return array
@@ -83,7 +83,8 @@ def place_for(memory: Memory, operator: str, slot: Slot, out: Any) -> tuple[Arra
     if out is None:
         own = _empty(memory, operator, layout)
         return own, own
-    place = result_array(memory, operator, out, layout.dtype, layout.sizes)
+    dtype = BOOL if slot.is_truth and is_bool(out) else layout.dtype
+    place = as_bytes(result_array(memory, operator, out, dtype, layout.sizes))
     return place, place if Layout.of_array(place).same_place(layout) else _empty(memory, operator, layout)
 
 

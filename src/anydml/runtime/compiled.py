@@ -18,6 +18,7 @@ from ..core.enums import DML_PERSISTENT_BUFFER_ALIGNMENT, ExecutionFlags
 from ..core.errors import Violation, error, kind_of, refuse
 from ..core.memory import address
 from ..core.strided_layout import Array
+from ..core.truth_values import BOOL
 from ..operators import spec_of
 from ..operators.schema import OperatorDesc, OperatorSpec, Tensor
 from ..operators.validate import check_values, validate
@@ -241,10 +242,12 @@ class Compiled(DeviceObject, ABC):
         self.dispatch(arrays, written, persistent=persistent)
         like = next((each for each in given if each is not None), None)
         results = {}
-        for (label, (place, own)), each in zip(places.items(), wanted, strict=True):
+        for slot, each in zip(there, wanted, strict=True):
+            place, own = places[slot.label]
             if place is not own:
                 memory.copy(place, own)
-            results[label] = memory.export(place if like is None else like, each, place)
+            found = place.view(BOOL) if slot.is_truth and each is None else place
+            results[slot.label] = memory.export(found if like is None else like, each, found)
         if self._by_name:
             return results
         return [*results.values()] if len(results) > 1 else next(iter(results.values()))

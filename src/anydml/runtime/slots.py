@@ -19,6 +19,8 @@ class Slot(NamedTuple):
     aligned: Layout | None
     """As the engine sees it."""
     is_output: bool = False
+    is_truth: bool = False
+    """Whether calls take or return truth values for its elements, of UINT8."""
 
     @property
     def owned(self) -> bool:

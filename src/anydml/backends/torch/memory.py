@@ -13,11 +13,12 @@ import torch
 from ...core.errors import Violation, error, kind_of, refuse, violation
 from ...core.interop import as_array, of_subclass, remedy_of_float, without_gradients
 from ...core.strided_layout import DATA_TYPES, Array, Layout
+from ...core.truth_values import BOOL
 from .tensors import TYPES, stream_key_of
 
 _NUMPY: dict[torch.dtype, np.dtype[Any]] = {
     TYPES[data_type]: dtype for dtype, data_type in DATA_TYPES.items() if data_type in TYPES
-}
+} | {torch.bool: BOOL}
 _LARGEST = max(dtype.itemsize for dtype in DATA_TYPES)
 """Bytes of an element."""
 _SMALL = 1 << 20
@@ -89,7 +90,7 @@ class TensorArray:
 
 
 def _torch(dtype: np.dtype[Any]) -> torch.dtype:
-    return TYPES[DATA_TYPES[dtype]]
+    return torch.bool if dtype == BOOL else TYPES[DATA_TYPES[dtype]]
 
 
 class TorchMemory:

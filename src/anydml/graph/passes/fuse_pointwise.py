@@ -82,7 +82,12 @@ class _Chaining:
 
 
 def _is_element_wise(vertex: Vertex) -> bool:
-    return vertex.spec.pointwise is not None or isinstance(vertex.desc, PointwiseChain)
+    """Whether it is a chain, or an operator of which no input is absent, nor has other sizes."""
+    if vertex.spec.pointwise is None:
+        return isinstance(vertex.desc, PointwiseChain)
+    sizes: Any = vertex.spec.outputs(vertex.desc)[0][1]
+    inputs = vertex.spec.inputs(vertex.desc)
+    return all(tensor is not None and tensor.Sizes == sizes.Sizes for _, tensor in inputs)
 
 
 def _is_taken(vertex: Vertex, device: Context) -> bool:
