@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from math import copysign, inf, prod
 from types import NoneType
@@ -16,7 +16,6 @@ from ..core.errors import DMLError, error, kind_of, listing, refuse, violation
 from ..core.interop import as_operand
 from ..core.strided_layout import DATA_TYPES, DTYPES
 from ..core.tensor_desc import DML_BUFFER_TENSOR_DESC, DML_SCALE_BIAS, SINGLE_END, packed_strides, plain
-from ..functions import element_wise as _element_wise
 from ..functions import load
 from ..functions._arguments import as_axes, as_dtype, as_index
 from ..functions._call import as_device, data_type_of, raise_any
@@ -45,18 +44,15 @@ if TYPE_CHECKING:
     from ..device import Device
 
 
-_functions: Any = _element_wise
-"""What operators of expressions apply; most are made of rows."""
-
-
 @unquoted
 class Expression:
     """A tensor of a graph that is being built: what an operator will give, an input or a constant.
 
     ``+ - * / % **`` and ``abs`` are element-wise operators, as functions apply them: operands broadcast, and an array
     is a constant of the graph. With a number ``+ - * /`` are an identity that scales, but for integers with an integer.
-    ``%`` is MODULUS_TRUNCATE, whose remainder has the sign of the left operand, as C's has. ``@`` is GEMM, as NumPy's
-    matmul: the dimensions before the last two broadcast. ``x[2:, ::-1, 0, None]`` is NumPy's too, a SLICE or SLICE1.
+    ``%`` is MODULUS_FLOOR, whose remainder has the sign of the right operand, as Python's has. ``@`` is GEMM, as
+    NumPy's matmul: the dimensions before the last two broadcast. ``x[2:, ::-1, 0, None]`` is NumPy's too, a SLICE or
+    SLICE1.
 
     It is hashed, and found in dictionaries, as the very object that it is; it has no truth value. ``==``, ``!=`` and
     ``<`` raise a TypeError until the operators are there which they stand for.
@@ -204,60 +200,56 @@ class Expression:
 
     def _packed(self) -> Expression:
         """Itself, or a copy whose elements follow each other without gaps."""
-        return self if _is_packed(self.tensor) else self._unary(_functions.identity)
+        return self if _is_packed(self.tensor) else self._unary("identity")
 
     def __add__(self, other: Any) -> Expression:
         number = self._scale_of(other)
-        return _paired(_functions.add, self, other) if number is None else self._scaled(1, number)
+        return _paired("add", self, other) if number is None else self._scaled(1, number)
 
     def __sub__(self, other: Any) -> Expression:
         number = self._scale_of(other)
-        return _paired(_functions.subtract, self, other) if number is None else self._scaled(1, -number)
+        return _paired("subtract", self, other) if number is None else self._scaled(1, -number)
 
     def __mul__(self, other: Any) -> Expression:
         number = self._scale_of(other)
-        return _paired(_functions.multiply, self, other) if number is None else self._scaled(number, 0)
+        return _paired("multiply", self, other) if number is None else self._scaled(number, 0)
 
     def __truediv__(self, other: Any) -> Expression:
         number = self._scale_of(other)
         inverse = None if number is None else self._scale_of(1 / number if number else copysign(inf, number))
-        return _paired(_functions.divide, self, other) if inverse is None else self._scaled(inverse, 0)
+        return _paired("divide", self, other) if inverse is None else self._scaled(inverse, 0)
 
     def __mod__(self, other: Any) -> Expression:
-        return _paired(_functions.modulus_truncate, self, other)
+        return _paired("modulus_floor", self, other)
 
     def __pow__(self, other: Any) -> Expression:
-        return _paired(_functions.pow, self, other)
+        return _paired("pow", self, other)
 
     def __radd__(self, other: Any) -> Expression:
         return self.__add__(other)
 
     def __rsub__(self, other: Any) -> Expression:
         number = self._scale_of(other)
-        return _paired(_functions.subtract, other, self) if number is None else self._scaled(-1, number)
+        return _paired("subtract", other, self) if number is None else self._scaled(-1, number)
 
     def __rmul__(self, other: Any) -> Expression:
         return self.__mul__(other)
 
     def __rtruediv__(self, other: Any) -> Expression:
         number = self._scale_of(other)
-        return (
-            _paired(_functions.divide, other, self)
-            if number is None
-            else self._unary(_functions.recip)._scaled(number, 0)
-        )
+        return _paired("divide", other, self) if number is None else self._unary("recip")._scaled(number, 0)
 
     def __rmod__(self, other: Any) -> Expression:
-        return _paired(_functions.modulus_truncate, other, self)
+        return _paired("modulus_floor", other, self)
 
     def __rpow__(self, other: Any) -> Expression:
-        return _paired(_functions.pow, other, self)
+        return _paired("pow", other, self)
 
     def __neg__(self) -> Expression:
         return 0 - self
 
     def __abs__(self) -> Expression:
-        return self._unary(_functions.abs)
+        return self._unary("abs")
 
     def _scale_of(self, other: Any) -> float | None:
         """A number that an identity may scale by or add: one of single precision, but no integer beside integers, which
@@ -269,15 +261,15 @@ class Expression:
         return None if is_exact else number
 
     def _scaled(self, scale: float, bias: float) -> Expression:
-        return self._unary(_functions.identity, scale_bias=DML_SCALE_BIAS(Scale=scale, Bias=bias))
+        return self._unary("identity", scale_bias=DML_SCALE_BIAS(Scale=scale, Bias=bias))
 
-    def _unary(self, function: Callable[..., Any], **options: Any) -> Expression:
-        result: Expression = function(self, **options)
+    def _unary(self, function: str, **options: Any) -> Expression:
+        result: Expression = load(function)(self, **options)
         return result
 
 
-def _paired(function: Callable[[Any, Any], Any], a: Any, b: Any) -> Expression:
-    result: Expression = function(_plain(a), _plain(b))
+def _paired(function: str, a: Any, b: Any) -> Expression:
+    result: Expression = load(function)(_plain(a), _plain(b))
     return result
 
 

@@ -44,6 +44,8 @@ _TENSORS = {
     "InputTensor": "the elements.",
     "ATensor": "the elements a.",
     "BTensor": "the elements b.",
+    "InputGradientTensor": "the gradients of what it gave, of the same type and sizes.",
+    "OutputGradientTensor": "the gradients of the elements, of the same type and sizes.",
     "OutputTensor": "the results, of the same type and sizes.",
 }
 _SCALE_BIAS = "applied to each element first; none where absent."
@@ -58,7 +60,7 @@ def uniform_support(tensors: Sequence[str], text: str) -> SupportTable:
     for line in filter(None, map(str.strip, text.splitlines())):
         level, counts, types = (cell.strip() for cell in line.split("|"))
         lines.append(f"DML_FEATURE_LEVEL_{level.replace('.', '_')} and above")
-        kinds = ["Output" if tensor == "OutputTensor" else "Input" for tensor in tensors]
+        kinds = ["Output" if tensor.startswith("Output") else "Input" for tensor in tensors]
         lines += [f"{tensor} | {kind} | {counts} | {types}" for tensor, kind in zip(tensors, kinds, strict=True)]
     return support_table("\n".join(lines))
 
@@ -75,11 +77,12 @@ def in_wider_type(function: Callable[..., Any]) -> Callable[..., Array]:
 
 
 def in_double(function: Callable[..., Any]) -> Callable[..., Array]:
-    """The reference of ``function(desc, x)``: computed in double precision, and rounded once; NaN stays NaN."""
+    """The reference of ``function(desc, x)``: computed in double precision, x scaled where the desc has a ScaleBias,
+    and rounded once; NaN stays NaN."""
 
     def reference(desc: Any, x: Array) -> Array:
         with np.errstate(all="ignore"):
-            wide = x.astype(np.float64)
+            wide = scaled(desc, x).astype(np.float64)
             return rounded(np.where(np.isnan(wide), wide, function(desc, wide)), x.dtype)
 
     return reference
@@ -102,11 +105,13 @@ class Pointwise:
         doctest: what the docstring of the operator's function shows.
         example: members of a small example; its inputs where they are not the usual ones.
         inputs: the input tensors, in header order.
+        output: the output tensor.
         members: the other members with their meanings; a type other than FLOAT stands before, with a bar:
             ``enums.TensorDataType | the type of Min and Max.``
         scale_bias: whether the desc has the optional ScaleBias.
         fused: whether it may be a FusedActivation, and then has no tensors.
         same_type: the tensors that have one data type; all where None.
+        in_place: whether the page promises that it may run in-place.
         constraints: those beyond (C1) and (C2), with their sentences by label.
         check: what finds violations of them.
         level_requirements: what later feature levels have lifted.
@@ -123,10 +128,12 @@ class Pointwise:
     doctest: str = ""
     example: Mapping[str, Any] = field(default_factory=dict)
     inputs: tuple[str, ...] = ("InputTensor",)
+    output: str = "OutputTensor"
     members: Mapping[str, str] = field(default_factory=dict)
     scale_bias: bool = False
     fused: bool = False
     same_type: tuple[str, ...] | None = None
+    in_place: bool = True
     constraints: Mapping[str, str] = field(default_factory=dict)
     check: Callable[[Any], Iterator[ConstraintFailure]] | None = None
     level_requirements: Callable[[Any], Iterator[LevelRequirement]] = no_level_requirements
@@ -134,7 +141,7 @@ class Pointwise:
     @property
     def tensors(self) -> tuple[str, ...]:
         """All tensors, in header order."""
-        return (*self.inputs, "OutputTensor")
+        return (*self.inputs, self.output)
 
     @property
     def table(self) -> SupportTable:
@@ -156,7 +163,7 @@ class Pointwise:
                 yield from self.check(desc)
 
         def infer_sizes(desc: Any) -> dict[str, Choices]:
-            return {"OutputTensor": sizes_of(getattr(desc, first))}
+            return {self.output: sizes_of(getattr(desc, first))}
 
         return OperatorSpec(
             operator_type=OperatorType[name],
@@ -168,7 +175,7 @@ class Pointwise:
             reference=self.reference,
             independent=all_dimensions,
             needs=self.level_requirements,
-            in_place=True,
+            in_place=self.in_place,
             pointwise=self,
             example={**dict(zip(self.inputs, _PAIR if others else (SIGNED,), strict=True)), **self.example},
         )
@@ -222,7 +229,7 @@ class Pointwise:
             **self.constraints,
         }
         sections = [
-            f"{self.summary} May run in-place.",
+            f"{self.summary} {'May run' if self.in_place else 'Not'} in-place.",
             "Args:\n" + "\n".join(f"    {member}: {text}" for member, text in self.meanings().items()),
             "Constraints:\n" + "\n".join(f"    {label} {sentence}" for label, sentence in rules.items()),
             f"Source: the page of DML_{name}_OPERATOR_DESC; since feature level {table.introduced.number}.",

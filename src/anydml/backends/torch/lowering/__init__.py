@@ -27,7 +27,7 @@ Run: TypeAlias = Callable[[Tensors, Tensors], None]
 Given = ParamSpec("Given")
 
 MODULES = {
-    **dict.fromkeys(("element_wise", "activation"), "pointwise"),
+    **dict.fromkeys(("element_wise", "arithmetic", "clip", "trigonometric", "activation"), "pointwise"),
     **dict.fromkeys(("convolution", "gemm"), "dense"),
     **dict.fromkeys(("pooling", "max_pooling"), "windows"),
     **dict.fromkeys(("reduce", "normalization"), "statistics"),
