@@ -175,7 +175,7 @@ def within(units: int, actual: np.ndarray, expected: np.ndarray) -> np.ndarray:
 
 IN_SINGLES = {
     *(f"ACTIVATION_{name}" for name in ("ELU", "SCALED_ELU", "SIGMOID", "SOFTPLUS", "TANH")),
-    *(f"ELEMENT_WISE_{name}" for name in ("EXP", "LOG")),
+    *(f"ELEMENT_WISE_{name}" for name in ("EXP", "LOG", "TANH")),
 }
 
 

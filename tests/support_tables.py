@@ -59,7 +59,7 @@ class Support:
         firsts = {f"enums.{enum.__name__}": next(iter(enum)) for enum in PREFIXES}
         others |= {name: firsts[kind] for name, kind in found.members.items() if kind in firsts}
         tensors = {name: ones(shape) for name, shape in shapes.items()}
-        return found.desc(**{**others, **tensors, **self.members(shapes["OutputTensor"])})
+        return found.desc(**{**others, **tensors, **self.members(shapes[[*shapes][-1]])})
 
     def shapes(self, operator: str, tensor: str, shape: Shape) -> Mapping[str, Shape]:
         if self.others is not None:

@@ -20,7 +20,7 @@ onnx = pytest.importorskip("onnx", reason="onnx is not installed")
 
 EXCLUDED = {
     r"cast_.*(BFLOAT16|FLOAT8|FLOAT4|INT4|INT2).*": "CAST has no such type",
-    r"range_bfloat16.*": "DirectML has no bfloat16",
+    r"(celu|range)_bfloat16.*": "DirectML has no bfloat16",
     r"reduce_.*bool.*": "DirectML has no bool",
     r"reduce_.*empty_set|slice_start_out_of_bounds|split_zero_.*|.*_shape_zero": "DirectML has no empty tensors",
     r"reduce_sum_empty_set_non_reduced_axis_zero": "DirectML has no empty tensors",
@@ -38,7 +38,6 @@ LATER = {
     r"averagepool_.*dilations.*": "AVERAGE_POOLING1",
     r"batchnorm_.*_training_mode": "BATCH_NORMALIZATION_TRAINING",
     r"lppool_.*dilations": "LP_POOLING1",
-    r"mod_(float.*|mixed_sign_int.*|broadcast)": "ELEMENT_WISE_MODULUS_FLOOR",
     r"resize_.*antialias": "RESAMPLE3",
     r"resize_(downsample|tf_crop)_.*|resize_.*(align_corners|asymmetric|ceil_half_pixel)": "RESAMPLE2",
     r"resize_upsample_(scales_linear_half_pixel_symmetric|sizes_nearest(_axes_._.|_not_larger)?)": "RESAMPLE2",

@@ -35,8 +35,9 @@ from anydml.operators import OPERATORS, spec, spec_of
 from anydml.operators.schema import OperatorDesc
 from cases import GOOD, Negative, bad, collected, tensor
 from cases.activation import activation, add1
+from cases.clip import clip1
 from cases.cumulative import summation
-from cases.element_wise import clip1, element_wise
+from cases.element_wise import element_wise
 from cases.join import join
 from cases.normalization import normalization
 from cases.pooling import pooling
@@ -113,6 +114,8 @@ FUSED_ANYWHERE = (
     *("ELU", "HARD_SIGMOID", "IDENTITY", "LEAKY_RELU", "LINEAR", "PARAMETRIC_SOFTPLUS", "RELU", "SCALED_ELU"),
     *("SCALED_TANH", "SIGMOID", "SOFTPLUS", "SOFTSIGN", "TANH", "THRESHOLDED_RELU", "SHRINK"),
 )
+NUMBERS = {"SWISH": {"SigmoidInputScale": 1}, "HARD_SWISH": {"Alpha": 1, "Beta": 1}}
+FUSED_LATER = {"CELU": FeatureLevel.LEVEL_3_0, "GELU": FeatureLevel.LEVEL_5_1}
 
 
 def fused(name: str) -> OperatorDesc:
@@ -125,7 +128,12 @@ def fused(name: str) -> OperatorDesc:
 def test_what_may_be_fused(level: FeatureLevel) -> None:
     x = tensor((1, 1, 2, 3))
     tensors = dict.fromkeys(("ATensor", "BTensor", "OutputTensor"), x)
-    assert {name for name in FUSED_ANYWHERE if validate(add1(fused(name), **tensors), level)} == set()
+    names = {*FUSED_ANYWHERE, *FUSED_LATER}
+    refused = {name for name in names if validate(add1(fused(name), **tensors), level)}
+    assert refused == {name for name, since in FUSED_LATER.items() if since > level}
+    for name in ("SWISH", "HARD_SWISH"):
+        (violation,) = validate(add1(spec(f"ACTIVATION_{name}").desc(InputTensor=x, OutputTensor=x, **NUMBERS[name])))
+        assert violation.rule == "(F11)"
 
 
 def test_an_activation_is_fused_from_its_level_on() -> None:

@@ -70,18 +70,31 @@ def alike(operator: str, **members: Any) -> OperatorDesc:
     return found.desc(**{**right, **members})
 
 
+def pointwise(
+    id: str, operator: str, inputs: Sequence[np.ndarray], y: Any, strides: Sequence[int] | None = None, **options: Any
+) -> Case:
+    """Of a pointwise operator, whose result has the type of the first input; `strides` are those of the last one."""
+    found = spec(operator)
+    *names, output = found.tensors
+    expected = np.asarray(y, inputs[0].dtype)
+    tensors = {name: tensor_of(x) for name, x in zip(names, inputs, strict=True)}
+    tensors |= {names[-1]: tensor_of(inputs[-1], strides), output: tensor_of(expected)}
+    name = operator.removeprefix("ELEMENT_WISE_").removeprefix("ACTIVATION_").lower()
+    return Case(f"{name}-{id}", found.desc(**tensors, **options), list(inputs), [expected])
+
+
 def negatives_of_alike(operators: Sequence[str]) -> list[Negative]:
     """Those of an output that is not as the inputs are."""
     negatives = []
     for operator in operators:
+        *_, output = spec(operator).tensors
         # Where another member has the output's type too, that of the input is the wrong one.
-        wrong = "InputTensor" if operator in ("ELEMENT_WISE_CLIP1", "ELEMENT_WISE_POW") else "OutputTensor"
+        wrong = "InputTensor" if operator in ("ELEMENT_WISE_CLIP1", "ELEMENT_WISE_POW") else output
         half, longer = bad(DataType=TensorDataType.FLOAT16), bad(Sizes=(2, 3, 1))
-        place = "OutputTensor.DimensionCount"
         negatives += [
-            Negative("(C1)", alike(operator, **{wrong: half}), "OutputTensor.DataType", "FLOAT", "that of"),
-            Negative("(C2)", alike(operator, OutputTensor=longer), place, "3", "2, that of"),
-            Negative("(C2)", alike(operator, OutputTensor=bad(Sizes=(2, 4))), "OutputTensor.Sizes[1]", "4", "3"),
+            Negative("(C1)", alike(operator, **{wrong: half}), f"{output}.DataType", "FLOAT", "that of"),
+            Negative("(C2)", alike(operator, **{output: longer}), f"{output}.DimensionCount", "3", "2, that of"),
+            Negative("(C2)", alike(operator, **{output: bad(Sizes=(2, 4))}), f"{output}.Sizes[1]", "4", "3"),
         ]
     return negatives
 

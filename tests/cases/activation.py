@@ -13,7 +13,7 @@ from anydml.operators import OPERATORS, spec
 from anydml.operators.schema import OperatorDesc
 from support_tables import ALL_32, FLOATS, SIGNED_32, Rows, Support
 
-from . import Case, Negative, alike, bad, negatives_of_alike, tensor, tensor_of
+from . import Case, Negative, alike, bad, negatives_of_alike, pointwise, tensor, tensor_of
 
 INF, NAN = np.inf, np.nan
 
@@ -21,15 +21,8 @@ INF, NAN = np.inf, np.nan
 def _case(
     id: str, operator: str, inputs: Sequence[np.ndarray], y: Any, strides: Sequence[int] | None = None, **options: Any
 ) -> Case:
-    """`strides` are those of the first input."""
-    names = ["InputTensor", "SlopeTensor"][: len(inputs)]
-    output = np.asarray(y, inputs[0].dtype)
-    tensors = {name: tensor_of(x) for name, x in zip(names, inputs, strict=True)}
-    tensors["InputTensor"] = tensor_of(inputs[0], strides)
-    desc = getattr(anydml, f"DML_ACTIVATION_{operator}_OPERATOR_DESC")
-    return Case(
-        f"{operator.lower()}-{id}", desc(**tensors, OutputTensor=tensor_of(output), **options), list(inputs), [output]
-    )
+    """`strides` are those of the last input."""
+    return pointwise(id, f"ACTIVATION_{operator}", inputs, y, strides, **options)
 
 
 X = [-INF, -2, -0.5, 0, 0.5, 2, INF, NAN]
@@ -56,6 +49,16 @@ RESULTS: list[tuple[str, dict[str, float], list[float]]] = [
     ("SHRINK", {"Bias": 0.25, "Threshold": 0.5}, [-INF, -1.75, 0, 0, 0, 1.75, INF, NAN]),
     ("SHRINK", {"Bias": 0.25, "Threshold": -1}, [-INF, -1.75, -0.75, -0.25, 0.25, 1.75, INF, NAN]),
     ("SHRINK", {"Bias": 0, "Threshold": INF}, [0, 0, 0, 0, 0, 0, 0, NAN]),
+    ("CELU", {"Alpha": 2}, [-2, -1.2642411176571153, -0.44239843385719024, 0, 0.5, 2, INF, NAN]),
+    ("CELU", {"Alpha": 0}, [0, 0, 0, 0, 0.5, 2, INF, NAN]),
+    ("GELU", {},
+        [0, -0.04550026389635842, -0.15426876936299344, 0, 0.34573123063700656, 1.9544997361036416, INF, NAN]),
+    ("SWISH", {"SigmoidInputScale": 1},
+        [0, -0.23840584404423512, -0.18877033439907273, 0, 0.3112296656009273, 1.7615941559557649, INF, NAN]),
+    ("SWISH", {"SigmoidInputScale": -2},
+        [-INF, -1.964027580075817, -0.36552928931500245, 0, 0.13447071068499755, 0.03597241992418312, 0, NAN]),
+    ("HARD_SWISH", {"Alpha": 0.25, "Beta": 0.5}, [0, 0, -0.1875, 0, 0.3125, 2, INF, NAN]),
+    ("HARD_SWISH", {"Alpha": -1, "Beta": 0.25}, [-INF, -2, -0.375, 0, 0, 0, 0, NAN]),
 ]  # fmt: skip
 """Operator, its members, and f(X)."""
 
@@ -68,6 +71,8 @@ def _floats() -> list[Case]:
         cases += [_case(f"{kind}-{i}", operator, [x], y, **options) for i, (operator, options, y) in enumerate(RESULTS)]
         slope = np.array([0.5, 0.5, -2, 3, 3, NAN, 3, 3], dtype)
         cases.append(_case(kind, "PARAMETERIZED_RELU", [x, slope], [-INF, -1, 1, 0, 0.5, 2, INF, NAN]))
+        gradient = np.array([1, 2, 3, 4, NAN, -INF, 5, 6], dtype)
+        cases.append(_case(kind, "RELU_GRAD", [x, gradient], [0, 0, 0, 0, NAN, -INF, 5, 0]))
         ends = np.array([-largest, largest], dtype)
         far = {
             "ELU": ([-1, largest], {"Alpha": 1}),
@@ -78,6 +83,10 @@ def _floats() -> list[Case]:
             "SOFTPLUS": ([0, largest], {"Steepness": 3}),
             "SOFTSIGN": ([-1, 1], {}),
             "TANH": ([-1, 1], {}),
+            "CELU": ([-3, largest], {"Alpha": 3}),
+            "GELU": ([0, largest], {}),
+            "SWISH": ([0, largest], {"SigmoidInputScale": 3}),
+            "HARD_SWISH": ([0, largest], {"Alpha": 3, "Beta": 0}),
         }
         cases += [_case(f"{kind}-far", operator, [ends], y, **options) for operator, (y, options) in far.items()]
     # What 1 + e^x and e^x - 1 would have lost.
@@ -89,6 +98,11 @@ def _floats() -> list[Case]:
             "infinite-factor", "PARAMETRIC_SOFTPLUS", [np.array([-1, 1], np.float32)], [NAN, -INF], Alpha=-INF, Beta=INF
         )
     )
+    cases.append(_case("tiny", "CELU", [np.array([-0.0001], np.float32)], [-9.999749751557997e-05], Alpha=2))
+    # What 1 + erf(x / sqrt(2)) and x / (1 + e^-x) would have lost.
+    far = np.array([-10, -14], np.float32)
+    cases.append(_case("tiny", "GELU", [far], [-7.619853024160526e-23, -1.091095154686992e-43]))
+    cases.append(_case("tiny", "SWISH", [np.array([-90], np.float32)], [-7.374611361591464e-38], SigmoidInputScale=1))
     cases.append(_case("tiny", "ELU", [np.array([-0.0001], np.float32)], [-9.99950001666625e-05], Alpha=1))
     return cases
 
@@ -110,18 +124,21 @@ def _integers() -> list[Case]:
             cases.append(_case(name, "RELU", [x], [0, 0, 0, 0, 1, high]))
             slope = np.array([-1, 2, low, 5, 5, 5], dtype)
             cases.append(_case(name, "PARAMETERIZED_RELU", [x, slope], [low, -6, low, 0, 1, high]))
+            cases.append(_case(name, "RELU_GRAD", [x, slope], [0, 0, 0, 0, 5, 5]))
     return cases
 
 
 def _layouts() -> list[Case]:
     a = np.arange(-3, 3, dtype=np.float32).reshape(2, 3)
     row = np.array([[-1, 0, 2], [-1, 0, 2]], np.float32)
+    gradient = np.array([[7, 7, 7], [8, 8, 8]], np.float32)
     payload = np.array([0x7FC12345], np.uint32).view(np.float32)
     return [
         _case("transposed", "RELU", [a], np.maximum(a, 0), strides=(1, 2)),
         _case("broadcast", "LEAKY_RELU", [row], [[-0.5, 0, 2], [-0.5, 0, 2]], strides=(0, 1), Alpha=0.5),
         _case("eight-dimensions", "TANH", [np.zeros((1, 2, 1, 1, 2, 1, 1, 2), np.float16)],
             np.zeros((1, 2, 1, 1, 2, 1, 1, 2))),
+        _case("broadcast", "RELU_GRAD", [a, gradient], [[0, 0, 0], [0, 8, 8]], (1, 0)),
         _case("nan-payload", "IDENTITY", [payload], payload),
     ]  # fmt: skip
 
@@ -188,6 +205,11 @@ def _fused() -> list[Case]:
         (anydml.DML_ACTIVATION_LINEAR_OPERATOR_DESC(Alpha=-2, Beta=0.5), [2.5, 0.5, 0.5, -3.5, -INF, NAN]),
         (anydml.DML_ACTIVATION_HARD_SIGMOID_OPERATOR_DESC(Alpha=0.25, Beta=0.5), [0.25, 0.5, 0.5, 1, 1, NAN]),
         (anydml.DML_ACTIVATION_SHRINK_OPERATOR_DESC(Bias=INF, Threshold=1), [0, 0, 0, -INF, NAN, NAN]),
+        (
+            anydml.DML_ACTIVATION_CELU_OPERATOR_DESC(Alpha=2),
+            [-0.7869386805747332, 0, 0, 2, INF, NAN],
+        ),
+        (anydml.DML_ACTIVATION_GELU_OPERATOR_DESC(), [-0.15865525393145705, 0, 0, 1.9544997361036416, INF, NAN]),
     ]
 
     def case(id: str, a: np.ndarray, b: np.ndarray, y: Any, activation: OperatorDesc | None) -> Case:
@@ -246,6 +268,13 @@ NEGATIVES = [
         "(1, 3)",
         "(2, 3), that of InputTensor",
     ),
+    Negative(
+        "(C2)",
+        alike("ACTIVATION_RELU_GRAD", InputGradientTensor=bad(Sizes=(3, 2))),
+        "InputGradientTensor.Sizes",
+        "(3, 2)",
+        "(2, 3), that of InputTensor",
+    ),
     *(
         Negative(
             "(C3)",
@@ -291,6 +320,11 @@ SUPPORT: dict[str, Rows | Support] = {
     "ACTIVATION_SOFTMAX1": Support([("5.1", 1, 8, FLOATS)], members=lambda output: {"Axes": [0]}),
     "ACTIVATION_LOG_SOFTMAX1": Support([("5.1", 1, 8, FLOATS)], members=lambda output: {"Axes": [0]}),
     "ACTIVATION_HARDMAX1": Support([("5.1", 1, 8, FLOATS)], members=lambda output: {"Axes": [0]}),
+    "ACTIVATION_CELU": [("3.0", 1, 8, FLOATS)],
+    "ACTIVATION_RELU_GRAD": [("3.0", 1, 8, FLOATS), ("4.0", 1, 8, FLOATS), ("5.1", 1, 8, SIGNED_32)],
+    "ACTIVATION_GELU": [("5.1", 1, 8, FLOATS)],
+    "ACTIVATION_SWISH": [("6.2", 1, 8, FLOATS)],
+    "ACTIVATION_HARD_SWISH": [("6.2", 1, 8, FLOATS)],
     "ACTIVATION_SHRINK": [("2.0", 4, 5, FLOATS), ("3.0", 1, 8, FLOATS), ("5.1", 1, 8, ALL_32)],
 }
 

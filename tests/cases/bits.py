@@ -53,7 +53,9 @@ def _of_every_type() -> list[Case]:
             "BIT_XOR": bits(ones, 0, ones, 3, 6, top | 3),
         }
         cases += [_case(dtype.name, operator, [a, b], y) for operator, y in expected.items()]
-        cases.append(_case(dtype.name, "BIT_NOT", [a], bits(ones, 0, ones ^ high, ones ^ top, ones ^ 12, top ^ 5 ^ ones)))
+        cases.append(
+            _case(dtype.name, "BIT_NOT", [a], bits(ones, 0, ones ^ high, ones ^ top, ones ^ 12, top ^ 5 ^ ones))
+        )
         counts = [0, width, width // 2, 1, 2, 3]
         cases += [
             _case(f"{dtype.name}-to-{np.dtype(kind).name}", "BIT_COUNT", [a], np.array(counts, kind))

@@ -182,7 +182,10 @@ def _negatives() -> list[Negative]:
 def _by_tensor(of_inputs: Sequence[tuple[str, int, int, str]], of_output: str, names: Sequence[str]) -> Any:
     rows = {name: of_inputs for name in names}
     levels = dict(pair.split(":") for pair in of_output.split("; "))
-    return {**rows, "OutputTensor": [(since, low, high, levels.get(since, levels[""])) for since, low, high, _ in of_inputs]}
+    return {
+        **rows,
+        "OutputTensor": [(since, low, high, levels.get(since, levels[""])) for since, low, high, _ in of_inputs],
+    }
 
 
 def _others(operator: str, name: str, shape: Shape) -> dict[str, Shape]:

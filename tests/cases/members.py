@@ -92,7 +92,7 @@ NEGATIVES = [
     ),
     Negative("(S4)", add1(activation("SOFTMAX")), "FusedActivation", "ACTIVATION_SOFTMAX", "ACTIVATION_RELU"),
     Negative(
-        "(S4)", add1(activation("SOFTMAX1", Axes=[9])), "FusedActivation", "ACTIVATION_SOFTMAX1", "or ACTIVATION_S"
+        "(S4)", add1(activation("SOFTMAX1", Axes=[9])), "FusedActivation", "ACTIVATION_SOFTMAX1", "or ACTIVATION_GELU"
     ),
     Negative("(F6)", None, "desc", "None", "operators that `anydml ops` lists"),
     Negative("(F6)", "JOIN", "desc", "str 'JOIN'", "DML_..._OPERATOR_DESC"),

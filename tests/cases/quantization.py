@@ -213,7 +213,8 @@ _INPUT = [("1.0", 4, 4, "FLOAT32"), ("2.1", 4, 4, "FLOAT32 INT32"), ("3.0", 1, 8
     ("6.0", 1, 8, "FLOAT32 FLOAT16 INT32")]  # fmt: skip
 SUPPORT = {
     "ELEMENT_WISE_QUANTIZE_LINEAR": Support(
-        {"InputTensor": _INPUT, "ScaleTensor": _EARLY, "ZeroPointTensor": _BYTES, "OutputTensor": _BYTES}, others=_others
+        {"InputTensor": _INPUT, "ScaleTensor": _EARLY, "ZeroPointTensor": _BYTES, "OutputTensor": _BYTES},
+        others=_others,
     ),
     "ELEMENT_WISE_DEQUANTIZE_LINEAR": Support(
         {"InputTensor": _INTEGERS, "ScaleTensor": _EARLY, "ZeroPointTensor": _INTEGERS, "OutputTensor": _EARLY},

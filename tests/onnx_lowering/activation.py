@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from math import pi, sqrt
+
+import anydml
 from anydml.frontends.directmlx import Expression
 
 from .node import Adapter, Node, broadcast_all, sizes_of, unary
@@ -20,9 +23,20 @@ def along_axis(name: str) -> Adapter:
     return adapter
 
 
+def gelu(node: Node) -> Expression:
+    x = node.input(0)
+    if node.get("approximate", b"none") == b"tanh":
+        # x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3)))
+        return x * (anydml.tanh((x + x**3 * 0.044715) * sqrt(2 / pi)) + 1) / 2
+    return node("ACTIVATION_GELU", InputTensor=x)
+
+
 ADAPTERS: dict[str, Adapter] = {
+    "Celu": unary("ACTIVATION_CELU", Alpha=("alpha", 1)),
     "Elu": unary("ACTIVATION_ELU", Alpha=("alpha", 1)),
+    "Gelu": gelu,
     "HardSigmoid": unary("ACTIVATION_HARD_SIGMOID", Alpha=("alpha", 0.2), Beta=("beta", 0.5)),
+    "HardSwish": unary("ACTIVATION_HARD_SWISH", Alpha=("", 1 / 6), Beta=("", 0.5)),
     "Hardmax": along_axis("ACTIVATION_HARDMAX1"),
     "LeakyRelu": unary("ACTIVATION_LEAKY_RELU", Alpha=("alpha", 0.01)),
     "LogSoftmax": along_axis("ACTIVATION_LOG_SOFTMAX1"),
@@ -34,6 +48,7 @@ ADAPTERS: dict[str, Adapter] = {
     "Softmax": along_axis("ACTIVATION_SOFTMAX1"),
     "Softplus": unary("ACTIVATION_SOFTPLUS", Steepness=("", 1)),
     "Softsign": unary("ACTIVATION_SOFTSIGN"),
+    "Swish": unary("ACTIVATION_SWISH", SigmoidInputScale=("alpha", 1)),
     "Tanh": unary("ACTIVATION_TANH"),
     "ThresholdedRelu": unary("ACTIVATION_THRESHOLDED_RELU", Alpha=("alpha", 1)),
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from math import copysign, inf, prod
 from types import NoneType
@@ -17,7 +17,6 @@ from ..core.interop import as_operand
 from ..core.strided_layout import DATA_TYPES, DTYPES
 from ..core.tensor_desc import DML_BUFFER_TENSOR_DESC, DML_SCALE_BIAS, SINGLE_END, packed_strides, plain
 from ..core.truth_values import BOOL, as_bytes, is_bool
-from ..functions import element_wise as _element_wise
 from ..functions import load
 from ..functions._arguments import as_axes, as_dtype, as_index
 from ..functions._call import as_device, data_type_of, raise_any
@@ -48,19 +47,15 @@ if TYPE_CHECKING:
     from ..device import Device
 
 
-_functions: Any = _element_wise
-"""What operators of expressions apply; most are made of rows."""
-
-
 @unquoted
 class Expression:
     """A tensor of a graph that is being built: what an operator will give, an input or a constant.
 
     ``+ - * / // % **`` and ``abs`` are element-wise operators, as functions apply them: operands broadcast, and an array
     is a constant of the graph. With a number ``+ - * /`` are an identity that scales, but for integers with an integer.
-    ``%`` is MODULUS_TRUNCATE, whose remainder has the sign of the left operand, as C's has; ``//`` is rounded down, as
-    Python's is. ``@`` is GEMM, as NumPy's matmul: the dimensions before the last two broadcast. ``x[2:, ::-1, 0, None]``
-    is NumPy's too, a SLICE or SLICE1.
+    ``%`` is MODULUS_FLOOR, whose remainder has the sign of the right operand, and ``//`` is rounded down, as Python's
+    are. ``@`` is GEMM, as NumPy's matmul: the dimensions before the last two broadcast. ``x[2:, ::-1, 0, None]`` is
+    NumPy's too, a SLICE or SLICE1.
 
     ``< <= > >= == !=`` compare elements, and give truth values, of which ``& | ^ ~`` are logical operators; of other
     elements they are those of bits, as ``<< >>`` are. Graphs return truth values as the library's.
@@ -81,9 +76,7 @@ class Expression:
     def __anydml_adapter__(self, name: str, out: Any, device: Any) -> ExpressionAdapter:
         return ExpressionAdapter(name, self.graph, out, device)
 
-    def __init__(
-        self, graph: Graph, port: Port, tensor: Tensor, is_view: bool = False, is_truth: bool = False
-    ) -> None:
+    def __init__(self, graph: Graph, port: Port, tensor: Tensor, is_view: bool = False, is_truth: bool = False) -> None:
         self.graph = graph
         self.port = port
         self.tensor = tensor
@@ -193,45 +186,45 @@ class Expression:
         refuse("Expression", "(G10)", "bool()", repr(self), "an array, which has values", remedy, kind="type")
 
     def __eq__(self, other: object) -> Expression:  # type: ignore[override]
-        return _paired(load("equals"), self, other)
+        return _paired("equals", self, other)
 
     def __ne__(self, other: object) -> Expression:  # type: ignore[override]
-        return ~_paired(load("equals"), self, other)
+        return ~_paired("equals", self, other)
 
     def __lt__(self, other: object) -> Expression:
-        return _paired(load("less_than"), self, other)
+        return _paired("less_than", self, other)
 
     def __le__(self, other: object) -> Expression:
-        return _paired(load("less_than_or_equal"), self, other)
+        return _paired("less_than_or_equal", self, other)
 
     def __gt__(self, other: object) -> Expression:
-        return _paired(load("greater_than"), self, other)
+        return _paired("greater_than", self, other)
 
     def __ge__(self, other: object) -> Expression:
-        return _paired(load("greater_than_or_equal"), self, other)
+        return _paired("greater_than_or_equal", self, other)
 
     __hash__ = object.__hash__
 
     def _packed(self) -> Expression:
         """Itself, or a copy whose elements follow each other without gaps."""
-        return self if _is_packed(self.tensor) else self._unary(_functions.identity)
+        return self if _is_packed(self.tensor) else self._unary("identity")
 
     def __add__(self, other: Any) -> Expression:
         number = self._scale_of(other)
-        return _paired(_functions.add, self, other) if number is None else self._scaled(1, number)
+        return _paired("add", self, other) if number is None else self._scaled(1, number)
 
     def __sub__(self, other: Any) -> Expression:
         number = self._scale_of(other)
-        return _paired(_functions.subtract, self, other) if number is None else self._scaled(1, -number)
+        return _paired("subtract", self, other) if number is None else self._scaled(1, -number)
 
     def __mul__(self, other: Any) -> Expression:
         number = self._scale_of(other)
-        return _paired(_functions.multiply, self, other) if number is None else self._scaled(number, 0)
+        return _paired("multiply", self, other) if number is None else self._scaled(number, 0)
 
     def __truediv__(self, other: Any) -> Expression:
         number = self._scale_of(other)
         inverse = None if number is None else self._scale_of(1 / number if number else copysign(inf, number))
-        return _paired(_functions.divide, self, other) if inverse is None else self._scaled(inverse, 0)
+        return _paired("divide", self, other) if inverse is None else self._scaled(inverse, 0)
 
     def __floordiv__(self, other: Any) -> Expression:
         return _floor_quotient(self.graph, self, other)
@@ -251,55 +244,51 @@ class Expression:
     __rand__, __ror__, __rxor__ = __and__, __or__, __xor__
 
     def __invert__(self) -> Expression:
-        return self._unary(load("logical_not" if self._is_truth else "bit_not"))
+        return self._unary("logical_not" if self._is_truth else "bit_not")
 
     def __lshift__(self, other: Any) -> Expression:
-        return _paired(load("bit_shift_left"), self, other)
+        return _paired("bit_shift_left", self, other)
 
     def __rlshift__(self, other: Any) -> Expression:
-        return _paired(load("bit_shift_left"), other, self)
+        return _paired("bit_shift_left", other, self)
 
     def __rshift__(self, other: Any) -> Expression:
-        return _paired(load("bit_shift_right"), self, other)
+        return _paired("bit_shift_right", self, other)
 
     def __rrshift__(self, other: Any) -> Expression:
-        return _paired(load("bit_shift_right"), other, self)
+        return _paired("bit_shift_right", other, self)
 
     def __mod__(self, other: Any) -> Expression:
-        return _paired(_functions.modulus_truncate, self, other)
+        return _paired("modulus_floor", self, other)
 
     def __pow__(self, other: Any) -> Expression:
-        return _paired(_functions.pow, self, other)
+        return _paired("pow", self, other)
 
     def __radd__(self, other: Any) -> Expression:
         return self.__add__(other)
 
     def __rsub__(self, other: Any) -> Expression:
         number = self._scale_of(other)
-        return _paired(_functions.subtract, other, self) if number is None else self._scaled(-1, number)
+        return _paired("subtract", other, self) if number is None else self._scaled(-1, number)
 
     def __rmul__(self, other: Any) -> Expression:
         return self.__mul__(other)
 
     def __rtruediv__(self, other: Any) -> Expression:
         number = self._scale_of(other)
-        return (
-            _paired(_functions.divide, other, self)
-            if number is None
-            else self._unary(_functions.recip)._scaled(number, 0)
-        )
+        return _paired("divide", other, self) if number is None else self._unary("recip")._scaled(number, 0)
 
     def __rmod__(self, other: Any) -> Expression:
-        return _paired(_functions.modulus_truncate, other, self)
+        return _paired("modulus_floor", other, self)
 
     def __rpow__(self, other: Any) -> Expression:
-        return _paired(_functions.pow, other, self)
+        return _paired("pow", other, self)
 
     def __neg__(self) -> Expression:
         return 0 - self
 
     def __abs__(self) -> Expression:
-        return self._unary(_functions.abs)
+        return self._unary("abs")
 
     def _scale_of(self, other: Any) -> float | None:
         """A number that an identity may scale by or add: one of single precision, but no integer beside integers, which
@@ -311,20 +300,20 @@ class Expression:
         return None if is_exact else number
 
     def _scaled(self, scale: float, bias: float) -> Expression:
-        return self._unary(_functions.identity, scale_bias=DML_SCALE_BIAS(Scale=scale, Bias=bias))
+        return self._unary("identity", scale_bias=DML_SCALE_BIAS(Scale=scale, Bias=bias))
 
     def _of_bits(self, name: str, other: Any) -> Expression:
         """An operator of bits, the logical one of truth values."""
         are_truth = self._is_truth and is_bool(other)
-        return _paired(load(f"{'logical' if are_truth else 'bit'}_{name}"), self, other)
+        return _paired(f"{'logical' if are_truth else 'bit'}_{name}", self, other)
 
-    def _unary(self, function: Callable[..., Any], **options: Any) -> Expression:
-        result: Expression = function(self, **options)
+    def _unary(self, function: str, **options: Any) -> Expression:
+        result: Expression = load(function)(self, **options)
         return result
 
 
-def _paired(function: Callable[[Any, Any], Any], a: Any, b: Any) -> Expression:
-    result: Expression = function(_plain(a), _plain(b))
+def _paired(function: str, a: Any, b: Any) -> Expression:
+    result: Expression = load(function)(_plain(a), _plain(b))
     return result
 
 
@@ -355,7 +344,7 @@ def _floor_quotient(graph: Graph, a: Any, b: Any) -> Expression:
     left, right = (side.spread(each, each.shape or (1,)) for each in taken.values())
     if left.dtype == np.float16 == right.dtype:
         return _floor_quotient(graph, left.astype(np.float32), right.astype(np.float32)).astype(np.float16)
-    quotient = _paired(_functions.divide, left, right)
+    quotient = _paired("divide", left, right)
     if quotient.dtype.kind == "u":
         return quotient
     rest = left % right
@@ -721,7 +710,6 @@ class ExpressionAdapter:
         except DMLError as problem:
             names = {label: argument_label(label) for label in operands}
             raise error(in_function_terms(problem.violations, device, names)) from None
-
 
     def _copies_truth(self, operands: Mapping[str, Any], options: Mapping[str, Any]) -> bool:
         """Whether it copies elements, all of which are truth values."""

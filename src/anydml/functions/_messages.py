@@ -23,6 +23,7 @@ _ARGUMENTS = {
     "InputTensors": "arrays",
     "OutputTensor": "out",
     "OutputTensors": "out",
+    "OutputGradientTensor": "out",
     "FusedActivation": "activation",
     "ActivationDescs": "activations",
     "InputWindowOffsets": "offsets",

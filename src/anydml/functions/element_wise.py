@@ -1,17 +1,16 @@
-"""Element-wise functions of one operand, and of two, which broadcast."""
+"""Element-wise functions of one operand, and powers."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from numpy import ndarray
 
-from ..core.tensor_desc import DML_SCALE_BIAS, plain, single
+from ..core.tensor_desc import DML_SCALE_BIAS
 from ..device import Device
-from ..operators.schema import OperatorDesc
 from ._apply import apply, broadcast_all
 from ._by_bytes import by_bytes
-from ._call import data_type_of
 from ._documentation import documented
 from ._names import refuse_unknown
 from ._operand_adapter import adapter_for
@@ -53,79 +52,47 @@ def identity(
     return apply(name, out, device, InputTensor=x, ScaleBias=scale_bias)
 
 
-@documented("ELEMENT_WISE_CLIP", "ELEMENT_WISE_CLIP1")
-def clip(
-    x: Operand,
-    min: float,
-    max: float,
+@documented("ELEMENT_WISE_POW", "ELEMENT_WISE_CONSTANT_POW")
+def pow(
+    x: Operand | float,
+    exponent: Operand | float,
     *,
     scale_bias: DML_SCALE_BIAS | None = None,
     out: Output | None = None,
     device: Device | str | None = None,
     **others: Any,
 ) -> Result:
-    """Limits each element to an interval: DML_OPERATOR_ELEMENT_WISE_CLIP.
+    """x to the power of exponent for each pair of elements: DML_OPERATOR_ELEMENT_WISE_POW.
 
-    f(x) = min(max, max(min, x)), and min of a NaN. Of integers, ends that single precision does not hold are taken
-    exactly, by DML_OPERATOR_ELEMENT_WISE_CLIP1.
+    NaN where x is below 0 and exponent no integer. Where both are integers the result is exact, truncated and modulo
+    2^n; 0 to a power below 0 gives all bits 1. Where one is a float, it is computed in double precision, and becomes an
+    integer again by truncation, saturated. One number beside floats is the exponent of all, in single precision, of
+    DML_OPERATOR_ELEMENT_WISE_CONSTANT_POW.
 
     Args:
-        x: an array or an expression of float32, float16 or an integer type.
-        min: the lower end.
-        max: the upper end; where it is below min, every result.
+        x: an array or an expression of float32, float16 or an integer type of at most 32 bits, or a number beside one.
+        exponent: likewise, of any of these types; both broadcast as NumPy's do.
         scale_bias: a DML_SCALE_BIAS, applied to each element first; none where None.
 
     Returns:
-        An array like `x`, of its type and shape.
+        An array like `x`, of its type and broadcast shape.
 
-    >>> clip([1, 5, 9], 2, 7)
-    array([2, 5, 7])
+    >>> pow([2.0, 3.0], [[1.0], [2.0]])
+    array([[2., 3.],
+           [4., 9.]], dtype=float32)
     """
     if others:
-        refuse_unknown(clip, "ELEMENT_WISE_CLIP", others)
-    side = adapter_for("ELEMENT_WISE_CLIP", [x], out, device)
-    seen = side.look("x", x)
-    ends = {"Min": plain(min), "Max": plain(max)}
-    is_long = {*map(type, ends.values())} == {int} and any(single(end) != end for end in ends.values())
-    if not is_long or seen.dtype.kind == "f":
-        return apply("ELEMENT_WISE_CLIP", out, device, InputTensor=x, ScaleBias=scale_bias, **ends)
-    # It takes the other one of ends that are crossed.
-    ends["Min"] = sorted(ends.values())[0]
-    ends["MinMaxDataType"] = data_type_of("ELEMENT_WISE_CLIP1", "x", seen)
-    return apply("ELEMENT_WISE_CLIP1", out, device, InputTensor=x, ScaleBias=scale_bias, **ends)
+        refuse_unknown(pow, "ELEMENT_WISE_POW", others)
+    if type(exponent) in (int, float) and type(x) not in (int, float):
+        seen = adapter_for("ELEMENT_WISE_POW", [x], out, device).look("x", x)
+        if seen.dtype in _CONSTANT_POW_TYPES:
+            options = {"InputTensor": x, "ScaleBias": scale_bias, "Exponent": exponent}
+            return apply("ELEMENT_WISE_CONSTANT_POW", out, device, **options)
+    options = {"InputTensor": x, "ExponentTensor": exponent, "ScaleBias": scale_bias}
+    return apply("ELEMENT_WISE_POW", out, device, spread=broadcast_all, **options)
 
 
-@documented("ELEMENT_WISE_ADD", "ELEMENT_WISE_ADD1")
-def add(
-    a: Operand | float,
-    b: Operand | float,
-    *,
-    activation: OperatorDesc | str | None = None,
-    out: Output | None = None,
-    device: Device | str | None = None,
-    **others: Any,
-) -> Result:
-    """a + b for each pair of elements: DML_OPERATOR_ELEMENT_WISE_ADD.
-
-    Args:
-        a: an array or an expression of float32, float16 or an integer type, or a number beside one.
-        b: likewise, of the same type; both broadcast as NumPy's arrays do.
-        activation: the desc of an activation, without tensors, or its name, that is applied to the sum; none where
-            None.
-
-    Returns:
-        An array like `a`; integers wrap.
-
-    >>> add([[1.0], [2.0]], [10.0, 20.0])
-    array([[11., 21.],
-           [12., 22.]], dtype=float32)
-    """
-    if others:
-        refuse_unknown(add, "ELEMENT_WISE_ADD", others)
-    operator, options = "ELEMENT_WISE_ADD", {}
-    if activation is not None:
-        operator, options = "ELEMENT_WISE_ADD1", {"FusedActivation": activation}
-    return apply(operator, out, device, spread=broadcast_all, ATensor=a, BTensor=b, **options)
+_CONSTANT_POW_TYPES = (np.float32, np.float16)
 
 
 globals().update(functions_of("element_wise", globals()))

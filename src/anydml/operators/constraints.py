@@ -90,11 +90,11 @@ def at_least_1(desc: OperatorDesc, label: str, *names: str) -> Iterator[Constrai
                 yield ConstraintFailure(label, f"{name}[{i}]", str(value), "at least 1")
 
 
-def type_of_output(desc: Any, label: str, member: str) -> Iterator[ConstraintFailure]:
+def type_of_output(desc: Any, label: str, member: str, tensor: str = "OutputTensor") -> Iterator[ConstraintFailure]:
     """That a member which says the type of scalars says the output's."""
-    found, wanted = getattr(desc, member), desc.OutputTensor.DataType
+    found, wanted = getattr(desc, member), getattr(desc, tensor).DataType
     if found != wanted:
-        yield ConstraintFailure(label, member, found.name, f"{wanted.name}, that of OutputTensor")
+        yield ConstraintFailure(label, member, found.name, f"{wanted.name}, that of {tensor}")
 
 
 def is_held(

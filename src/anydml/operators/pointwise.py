@@ -45,6 +45,8 @@ _TENSORS = {
     "InputTensor": "the elements.",
     "ATensor": "the elements a.",
     "BTensor": "the elements b.",
+    "InputGradientTensor": "the gradients of what it gave, of the same type and sizes.",
+    "OutputGradientTensor": "the gradients of the elements, of the same type and sizes.",
     "OutputTensor": "the results, of the same type and sizes.",
 }
 _OF_TRUTH = "the truth values, 0 or 1, of the same sizes."
@@ -63,7 +65,7 @@ def uniform_support(tensors: Sequence[str], text: str) -> SupportTable:
         of_inputs, arrow, of_output = types.partition(" -> ")
         lines.append(f"DML_FEATURE_LEVEL_{level.replace('.', '_')} and above")
         for tensor in tensors:
-            is_output = tensor == "OutputTensor"
+            is_output = tensor.startswith("Output")
             kind, own = ("Output", of_output if arrow else types) if is_output else ("Input", of_inputs)
             lines.append(f"{tensor} | {kind} | {counts} | {own}")
     return support_table("\n".join(lines))
@@ -81,11 +83,12 @@ def in_wider_type(function: Callable[..., Any]) -> Callable[..., Array]:
 
 
 def in_double(function: Callable[..., Any]) -> Callable[..., Array]:
-    """The reference of ``function(desc, x)``: computed in double precision, and rounded once; NaN stays NaN."""
+    """The reference of ``function(desc, x)``: computed in double precision, x scaled where the desc has a ScaleBias,
+    and rounded once; NaN stays NaN."""
 
     def reference(desc: Any, x: Array) -> Array:
         with np.errstate(all="ignore"):
-            wide = x.astype(np.float64)
+            wide = scaled(desc, x).astype(np.float64)
             return rounded(np.where(np.isnan(wide), wide, function(desc, wide)), x.dtype)
 
     return reference
@@ -110,6 +113,7 @@ class Pointwise:
         doctest: what the docstring of the operator's function shows.
         example: members of a small example; its inputs where they are not the usual ones.
         inputs: the input tensors, in header order.
+        output: the output tensor.
         members: the other members with their meanings; a type other than FLOAT stands before, with a bar:
             ``enums.TensorDataType | the type of Min and Max.``
         scale_bias: whether the desc has the optional ScaleBias.
@@ -135,6 +139,7 @@ class Pointwise:
     doctest: str = ""
     example: Mapping[str, Any] = field(default_factory=dict)
     inputs: tuple[str, ...] = ("InputTensor",)
+    output: str = "OutputTensor"
     members: Mapping[str, str] = field(default_factory=dict)
     scale_bias: bool = False
     fused: bool = False
@@ -149,7 +154,7 @@ class Pointwise:
     @property
     def tensors(self) -> tuple[str, ...]:
         """All tensors, in header order."""
-        return (*self.inputs, "OutputTensor")
+        return (*self.inputs, self.output)
 
     @property
     def groups(self) -> tuple[tuple[str, ...], ...]:
@@ -184,7 +189,7 @@ class Pointwise:
                 yield from self.check(desc)
 
         def infer_sizes(desc: Any) -> dict[str, Choices]:
-            return {"OutputTensor": sizes_of(getattr(desc, first))}
+            return {self.output: sizes_of(getattr(desc, first))}
 
         return OperatorSpec(
             operator_type=OperatorType[name],

@@ -31,6 +31,27 @@ ANYDML_INLINE V with_sign_of(V magnitude, V sign) {
   return bits_as<V>((bits_as<Bits>(magnitude) & ~kSignOf<T>) | signs);
 }
 
+#if defined(ANYDML_ISA_AVX2) || defined(ANYDML_ISA_AVX512)
+// One instruction, which compilers find for no vector.
+template <int kMode, class T, class V>
+ANYDML_INLINE V rounded_by(V x) {
+  constexpr int kQuietly = kMode | _MM_FROUND_NO_EXC;
+#if defined(ANYDML_ISA_AVX512)
+  if constexpr (sizeof(V) == 64 && sizeof(T) == 8)
+    return (V)_mm512_mask_roundscale_pd((__m512d)x, 0xff, (__m512d)x, kQuietly);
+#endif
+  if constexpr (sizeof(V) == 32 && sizeof(T) == 8) return (V)_mm256_round_pd((__m256d)x, kQuietly);
+  if constexpr (sizeof(V) == 32 && sizeof(T) == 4) return (V)_mm256_round_ps((__m256)x, kQuietly);
+}
+template <class T, class V>
+ANYDML_INLINE V rounded_to_even(V x) {
+  return rounded_by<_MM_FROUND_TO_NEAREST_INT, T>(x);
+}
+template <class T, class V>
+ANYDML_INLINE V truncated(V x) {
+  return rounded_by<_MM_FROUND_TO_ZERO, T>(x);
+}
+#else
 // The nearest integer, halves to the even one: beyond 2^23, or 2^52, there are none between. NaN stays, and
 // so does the sign of zero.
 template <class T, class V>

@@ -16,12 +16,11 @@ FLOATS = [0.0, 1.0, -1.0, 0.25, 100.0, 1e30, float("inf"), float("-inf"), float(
 def good_activation(random: Random) -> OperatorDesc:
     of_families = [name for name, op in OPERATORS.items() if op.family in ("activation", "softmax")]
     found = spec(random.choice(of_families))
-    sizes, data_type = small_sizes(random), random.choice(found.tensors["OutputTensor"].data_types)
+    *_, output = found.tensors
+    sizes, data_type = small_sizes(random), random.choice(found.tensors[output].data_types)
     if OPERATORS[found.name].family == "softmax" and "Axes" not in found.members:
         sizes = (*[1] * len(sizes[:-2]), *sizes[-2:])
-    members: dict[str, Any] = {
-        name: tensor_of(random, data_type, sizes, name == "OutputTensor") for name in found.tensors
-    }
+    members: dict[str, Any] = {name: tensor_of(random, data_type, sizes, name == output) for name in found.tensors}
     for name, kind in found.members.items():
         if kind == "FLOAT":
             members[name] = random.choice(FLOATS)

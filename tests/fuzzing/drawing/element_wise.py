@@ -14,13 +14,14 @@ from anydml.operators.schema import OperatorDesc
 from fuzzing.common import small_sizes, tensor_of
 from fuzzing.drawing.activation import fused
 
+FAMILIES = ("element_wise", "arithmetic", "clip", "trigonometric")
+
 
 def good_element_wise(random: Random) -> OperatorDesc:
-    found = spec(random.choice([name for name, op in OPERATORS.items() if op.family == "element_wise"]))
-    sizes, data_type = small_sizes(random), random.choice(found.tensors["OutputTensor"].data_types)
-    members: dict[str, Any] = {
-        name: tensor_of(random, data_type, sizes, name == "OutputTensor") for name in found.tensors
-    }
+    found = spec(random.choice([name for name, op in OPERATORS.items() if op.family in FAMILIES]))
+    *_, output = found.tensors
+    sizes, data_type = small_sizes(random), random.choice(found.tensors[output].data_types)
+    members: dict[str, Any] = {name: tensor_of(random, data_type, sizes, name == output) for name in found.tensors}
     if "ExponentTensor" in members:
         kind = random.choice(found.tensors["ExponentTensor"].data_types)
         members["ExponentTensor"] = tensor_of(random, kind, sizes)

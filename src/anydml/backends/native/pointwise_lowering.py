@@ -104,9 +104,9 @@ def program_of(desc: OperatorDesc, data_types: Sequence[TensorDataType | None]) 
 def _lower(program: Program, desc: Any, operands: Sequence[Any]) -> int:
     """Appends what an operator computes of some values, None for those that it leaves out; the number of the result."""
     spec = spec_of(desc)
-    assert spec is not None
-    first = program.types[operands[0]]
-    output = first if desc.OutputTensor is None else desc.OutputTensor.DataType
+    assert spec is not None and spec.pointwise is not None
+    written = getattr(desc, spec.pointwise.output)
+    output = program.types[operands[0]] if written is None else written.DataType
     if "FusedActivation" in spec.members:
         return _add1(program, desc, output, operands)
     opcode, constants = _code(desc, output)
@@ -254,7 +254,7 @@ _OWN: dict[str, Callable[..., int]] = {
 }
 """Operators whose tensors have several types, or that are several instructions."""
 
-_OF_FLOATS = {"SHRINK", "LINEAR"}
+_OF_FLOATS = {"SHRINK", "CONSTANT_POW"}
 """Instructions that integers have not, which become doubles for them."""
 
 _SCALED = {"ELU", "SCALED_ELU"}

@@ -1,18 +1,19 @@
-"""Activations of each element: f(x). All but the one with a tensor of slopes may be fused into other operators, and then
-have no tensors.
+"""Activations of each element: f(x), and the gradients of RELU. All but those of two operands, SWISH and HARD_SWISH may be
+fused into other operators, and then have no tensors.
 
 Decisions where the pages are silent: floats are computed in double precision and rounded once, but for exponentials of
 FLOAT32 that nothing scales before, which are within 1 unit in the last place; NaN stays NaN, as in PyTorch, also where
 a formula's comparison would make a number of it; formulas are taken at their limits where they overflow or have no
 value at an infinity. Integers of SHRINK are computed in double precision too, truncated and saturated. SHRINK has
 integers from feature level 5.1 on, as its page says; the feature level history has them in 2.1. PARAMETERIZED_RELU
-computes floats in the next wider type, and integers modulo 2^n.
+computes floats in the next wider type, and integers modulo 2^n. GELU, SWISH and HARD_SWISH of minus infinity are 0, where
+their factors are. RELU_GRAD of NaN is 0, as its page's formula has it; the page does not say that it runs in-place.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from math import copysign, inf
+from math import copysign, erfc, inf, sqrt
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,20 @@ def _shrink(desc: Any, x: Array) -> Array:
 def _shrink_by_torch(torch: Any, desc: Any, x: Any) -> Any:
     y = torch.where(x > desc.Threshold, x - desc.Bias, torch.where(x < -desc.Threshold, x + desc.Bias, 0.0))
     return torch.where(x.isnan(), x, y)
+
+
+def _product(x: Array, factor: Any) -> Array:
+    """x * factor, and 0 where that is 0 and x infinite."""
+    return np.where(np.isinf(x) & (factor == 0), 0, x * factor)
+
+
+def _product_by_torch(torch: Any, x: Any, factor: Any) -> Any:
+    return torch.where(x.isinf() & (factor == 0), 0.0, x * factor)
+
+
+def _gelu(desc: Any, x: Array) -> Array:
+    # 1 + erf(z) is erfc(-z), which keeps its digits where z is far below 0.
+    return _product(x, np.vectorize(erfc, "d")(-x / sqrt(2)) / 2)
 
 
 def _softplus(torch: Any, x: Any) -> Any:
@@ -60,6 +75,10 @@ _TABLE_2 = """
     3.0 | 1 to 8 | FLOAT32, FLOAT16
     2.0 | 4 to 5 | FLOAT32, FLOAT16
     1.0 | 4      | FLOAT32, FLOAT16
+"""
+
+_TABLE_3 = """
+    6.2 | 1 to 8 | FLOAT32, FLOAT16
 """
 
 ACTIVATION_ELU = Pointwise(
@@ -330,4 +349,94 @@ ACTIVATION_SHRINK = Pointwise(
         3.0 | 1 to 8 | FLOAT32, FLOAT16
         2.0 | 4 to 5 | FLOAT32, FLOAT16
     """,
+)
+
+ACTIVATION_CELU = Pointwise(
+    summary=(
+        "The continuously differentiable exponential linear unit: f(x) = max(0, x) + min(0, Alpha * (e^(x / Alpha) - 1))."
+    ),
+    members={
+        "Alpha": "minus the limit at minus infinity; by default 1.",
+    },
+    fused=True,
+    reference=in_double(lambda desc, x: np.where(x >= 0, x, desc.Alpha * np.expm1(x / np.float64(desc.Alpha)))),
+    native=("CELU", "Alpha"),
+    torch=lambda torch, desc, x: torch.where(x >= 0, x, desc.Alpha * torch.expm1(x / desc.Alpha)),
+    example={"Alpha": 2},
+    typical={"Alpha": 1.0},
+    doctest="""
+        >>> celu([1.0, -1.0], 2)
+        array([ 1.       , -0.7869387], dtype=float32)
+    """,
+    support="""
+        3.0 | 1 to 8 | FLOAT32, FLOAT16
+    """,
+)
+
+ACTIVATION_RELU_GRAD = Pointwise(
+    summary="The gradients of RELU: the gradient that is given for each element x where x > 0, else 0.",
+    inputs=("InputTensor", "InputGradientTensor"),
+    output="OutputGradientTensor",
+    in_place=False,
+    reference=lambda desc, x, gradient: np.where(x > 0, gradient, gradient.dtype.type(0)),
+    native="RELU_GRAD",
+    doctest="""
+        >>> relu_grad([-2.0, 0.0, 3.0], [10.0, 20.0, 30.0])
+        array([ 0.,  0., 30.], dtype=float32)
+    """,
+    support="""
+        5.1 | 1 to 8 | FLOAT32, FLOAT16, INT32, INT16, INT8
+        4.0 | 1 to 8 | FLOAT32, FLOAT16
+        3.0 | 1 to 8 | FLOAT32, FLOAT16
+    """,
+)
+
+ACTIVATION_GELU = Pointwise(
+    summary="The Gaussian error linear unit: f(x) = x / 2 * (1 + erf(x / sqrt(2))).",
+    fused=True,
+    reference=in_double(_gelu),
+    native="GELU",
+    torch=lambda torch, desc, x: _product_by_torch(torch, x, torch.erfc(-x / sqrt(2)) / 2),
+    doctest="""
+        >>> gelu([-1.0, 1.0])
+        array([-0.15865526,  0.8413447 ], dtype=float32)
+    """,
+    support="""
+        5.1 | 1 to 8 | FLOAT32, FLOAT16
+    """,
+)
+
+ACTIVATION_SWISH = Pointwise(
+    summary="f(x) = x * sigmoid(SigmoidInputScale * x).",
+    members={
+        "SigmoidInputScale": "how close to RELU; by default 1.",
+    },
+    reference=in_double(lambda desc, x: _product(x, 1 / (1 + np.exp(-desc.SigmoidInputScale * x)))),
+    native=("SWISH", "SigmoidInputScale"),
+    torch=lambda torch, desc, x: _product_by_torch(torch, x, 1 / (1 + torch.exp(-desc.SigmoidInputScale * x))),
+    example={"SigmoidInputScale": 1},
+    typical={"SigmoidInputScale": 1.0},
+    doctest="""
+        >>> swish([-1.0, 2.0])
+        array([-0.26894143,  1.7615942 ], dtype=float32)
+    """,
+    support=_TABLE_3,
+)
+
+ACTIVATION_HARD_SWISH = Pointwise(
+    summary="f(x) = x * max(0, min(Alpha * x + Beta, 1)).",
+    members={
+        "Alpha": "the slope of the factor between 0 and 1; by default 1/6.",
+        "Beta": "the factor at 0; by default 0.5.",
+    },
+    reference=in_double(lambda desc, x: _product(x, np.clip(desc.Alpha * x + desc.Beta, 0, 1))),
+    native=("HARD_SWISH", "Alpha", "Beta"),
+    torch=lambda torch, desc, x: _product_by_torch(torch, x, (desc.Alpha * x + desc.Beta).clamp(0, 1)),
+    example={"Alpha": 0.25, "Beta": 0.5},
+    typical={"Alpha": 1 / 6, "Beta": 0.5},
+    doctest="""
+        >>> hard_swish([-1.0, 1.0, 4.0], 0.25)
+        array([-0.25,  0.75,  4.  ], dtype=float32)
+    """,
+    support=_TABLE_3,
 )

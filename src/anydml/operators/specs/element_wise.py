@@ -1,53 +1,30 @@
-"""Element-wise operators: f(x) or f(a, b) for each element, and where there is a ScaleBias f(g(x)), g(x) = x * Scale + Bias.
+"""Element-wise operators of one operand, f(x), and powers; where there is a ScaleBias f(g(x)), g(x) = x * Scale + Bias.
 
 Decisions where the pages are silent: floats are computed in the next wider type, f and g together, and rounded once,
-but for EXP and LOG of FLOAT32 without a ScaleBias, which are within 1 unit in the last place; integers that have a
-ScaleBias are computed in double precision, truncated and saturated. A division of integers by 0 gives all bits 1,
-quotient and remainder, as in Direct3D. Of a NaN and a number, the larger and the smaller is the number, as there.
+but for EXP and LOG of FLOAT32 without a ScaleBias, which are within 1 unit in the last place; CONSTANT_POW and ERF are
+computed in double precision. Integers that have a ScaleBias are computed in double precision, truncated and saturated.
+What CEIL, FLOOR and ROUND give keeps infinities, NaN and the sign of x, as C's do. SIGN of NaN is 0, as its page's
+formula has 0 for all that is neither below nor above 0. Powers of infinities and NaN are C's: 1 is the power 0 of
+anything, and every power of 1. CONSTANT_POW is of floats alone, as its page says; the feature level history has its
+integers in 3.0.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from ...core.enums import RoundingMode, TensorDataType
-from ...core.strided_layout import DTYPES, Array
+from ...core.strided_layout import Array
 from ...core.tensor_desc import DML_SCALE_BIAS
-from ..constraints import is_held, rounded, scaled, type_of_output
-from ..fused_activation import activated
-from ..pointwise import POSITIVE, Constants, Pointwise, in_wider_type
-from ..schema import ConstraintFailure
-
-
-def limits(data_type: TensorDataType, low: float, high: float) -> tuple[float, float]:
-    """The ends of an interval as values of a type; NaN, which limits nothing, as the type's own."""
-    dtype = DTYPES[data_type]
-    if dtype.kind == "f":
-        return low, high
-    limits = np.iinfo(dtype)
-    ends = [limits.min if math.isnan(low) else low, limits.max if math.isnan(high) else high]
-    whole = [max(limits.min, min(end, limits.max)) for end in ends]
-    return math.ceil(whole[0]), math.floor(whole[1])
+from ..constraints import rounded, scaled
+from ..pointwise import POSITIVE, Constants, Pointwise, in_double, in_wider_type
 
 
 def _identity(desc: Any, x: Array) -> Array:
     return x if desc.ScaleBias is None else in_wider_type(lambda desc, x: x)(desc, x)
-
-
-def _clip(desc: Any, x: Array) -> Any:
-    """min(Max, max(Min, x)), of integers with the lowest and the highest between Min and Max."""
-    # Fused into another operator, whose results are floats, it has no tensors.
-    data_type = TensorDataType.FLOAT32 if desc.OutputTensor is None else desc.OutputTensor.DataType
-    low, high = limits(data_type, desc.Min, desc.Max)
-    return np.fmin(_of(x, high), np.fmax(_of(x, low), x))
-
-
-def _clip_code(desc: Any, data_type: TensorDataType) -> Constants:
-    return "CLIP", limits(data_type, desc.Min, desc.Max)
 
 
 def _round(desc: Any, x: Array) -> Any:
@@ -57,9 +34,15 @@ def _round(desc: Any, x: Array) -> Any:
     return np.rint(x) if desc.RoundingMode == RoundingMode.HALVES_TO_NEAREST_EVEN else np.trunc(x)
 
 
+_ROUND_OPCODES = {
+    RoundingMode.HALVES_TO_NEAREST_EVEN: "ROUND_EVEN",
+    RoundingMode.TOWARD_ZERO: "TRUNCATE",
+    RoundingMode.TOWARD_INFINITY: "ROUND_AWAY",
+}
+
+
 def _round_code(desc: Any, data_type: TensorDataType) -> Constants:
-    names = {RoundingMode.TOWARD_ZERO: "TRUNCATE", RoundingMode.TOWARD_INFINITY: "ROUND_AWAY"}
-    return names.get(desc.RoundingMode, "ROUND_EVEN"), ()
+    return _ROUND_OPCODES[desc.RoundingMode], ()
 
 
 def _round_by_torch(torch: Any, desc: Any, x: Any) -> Any:
@@ -68,56 +51,12 @@ def _round_by_torch(torch: Any, desc: Any, x: Any) -> Any:
     return x.round() if desc.RoundingMode == RoundingMode.HALVES_TO_NEAREST_EVEN else x.trunc()
 
 
-def _threshold(desc: Any, x: Array) -> Any:
-    low, _ = limits(desc.OutputTensor.DataType, desc.Min, math.inf)
-    return np.fmax(x, _of(x, low))
+def _sign(desc: Any, x: Array) -> Array:
+    return (x > 0).astype(x.dtype) - (x < 0).astype(x.dtype)
 
 
-def _threshold_code(desc: Any, data_type: TensorDataType) -> Constants:
-    return "CLIP", limits(data_type, desc.Min, math.inf)
-
-
-def _clip1(desc: Any, x: Array) -> Any:
-    low, high = limits(desc.OutputTensor.DataType, desc.Min, desc.Max)
-    return np.fmax(_of(x, low), np.fmin(x, _of(x, high)))
-
-
-def _clip1_code(desc: Any, data_type: TensorDataType) -> Constants:
-    low, high = limits(data_type, desc.Min, desc.Max)
-    is_float = DTYPES[data_type].kind == "f"
-    return ("CLIP_FROM_ABOVE", (low, high)) if is_float else ("CLIP", (low, max(low, high)))
-
-
-def _check_clip1(desc: Any) -> Iterator[ConstraintFailure]:
-    yield from type_of_output(desc, "(C3)", "MinMaxDataType")
-    for name in ("Min", "Max"):
-        yield from is_held(desc, "(C4)", name, desc.MinMaxDataType)
-
-
-def _of(x: Array, value: float) -> Any:
-    """A value in the type that x is computed in."""
-    return x.dtype.type(value)
-
-
-def _quotient(desc: Any, a: Array, b: Array) -> Array:
-    if a.dtype.kind == "f":
-        return np.divide(a, b)
-    divisor = np.where(b == 0, b.dtype.type(1), b)
-    quotient = a // divisor
-    # NumPy's is rounded down.
-    quotient += ((quotient < 0) & (quotient * divisor != a)).astype(a.dtype)
-    return np.where(b == 0, ~np.zeros((), a.dtype), quotient)
-
-
-def _remainder(desc: Any, a: Array, b: Array) -> Array:
-    if a.dtype.kind == "f":
-        return np.fmod(a, b)
-    return np.where(b == 0, ~np.zeros((), a.dtype), np.fmod(a, np.where(b == 0, b.dtype.type(1), b)))
-
-
-def _mean(desc: Any, a: Array, b: Array) -> Array:
-    # Halves of 32 bits are exact in float64, and truncated by the rounding.
-    return (a.astype(np.float64) + b) / 2
+def _sign_by_torch(torch: Any, desc: Any, x: Any) -> Any:
+    return (x > 0).to(x.dtype) - (x < 0).to(x.dtype)
 
 
 def _power(desc: Any, x: Array, e: Array) -> Array:
@@ -125,6 +64,11 @@ def _power(desc: Any, x: Array, e: Array) -> Array:
         if x.dtype.kind != "f" and e.dtype.kind != "f" and desc.ScaleBias is None:
             return _integer_power(x, e.astype(np.int64))
         return rounded(np.power(scaled(desc, x).astype(np.float64), e.astype(np.float64)), x.dtype)
+
+
+def _constant_power(desc: Any, x: Array) -> Array:
+    # An array of exponents: of a number NumPy makes a root or a product, which are not C's power at infinities.
+    return _power(desc, x, np.full(x.shape, desc.Exponent))
 
 
 def _integer_power(x: Array, e: Array) -> Array:
@@ -139,22 +83,7 @@ def _integer_power(x: Array, e: Array) -> Array:
     return np.where(e < 0, inverse, power)
 
 
-_TABLE_1 = """
-    5.1 | 1 to 8 | FLOAT32, FLOAT16, INT64, INT32, INT16, INT8, UINT64, UINT32, UINT16, UINT8
-    4.1 | 1 to 8 | FLOAT32, FLOAT16, INT64, INT32, UINT64, UINT32
-    3.0 | 1 to 8 | FLOAT32, FLOAT16, INT32, UINT32
-    2.1 | 4 to 5 | FLOAT32, FLOAT16, INT32, UINT32
-    1.0 | 4 to 5 | FLOAT32, FLOAT16
-"""
-
-_TABLE_2 = """
-    5.0 | 1 to 8 | FLOAT32, FLOAT16, INT64, INT32, INT16, INT8, UINT64, UINT32, UINT16, UINT8
-    3.0 | 1 to 8 | FLOAT32, FLOAT16, INT32, INT16, INT8, UINT32, UINT16, UINT8
-    2.1 | 4      | FLOAT32, FLOAT16, INT32, INT16, INT8, UINT32, UINT16, UINT8
-    1.0 | 4      | FLOAT32, FLOAT16
-"""
-
-_TABLE_3 = """
+_TABLE = """
     3.0 | 1 to 8 | FLOAT32, FLOAT16
     1.0 | 4      | FLOAT32, FLOAT16
 """
@@ -200,53 +129,18 @@ ELEMENT_WISE_ABS = Pointwise(
     """,
 )
 
-ELEMENT_WISE_ADD = Pointwise(
-    summary="a + b for each pair of elements. Integers wrap modulo 2^n.",
-    inputs=("ATensor", "BTensor"),
-    reference=in_wider_type(lambda desc, a, b: a + b),
-    native="ADD",
-    torch="add",
-    torch_in_own_type="all",
-    support=_TABLE_1,
-)
-
-ELEMENT_WISE_CLIP = Pointwise(
-    summary=(
-        "Limits each element to an interval: f(x) = min(Max, max(Min, x)). Integers are limited to those in "
-        "the interval. A NaN becomes Min, or Max where that is below Min."
-    ),
-    members={
-        "Min": "the lower end.",
-        "Max": "the upper end; where it is below Min, every result.",
-    },
+ELEMENT_WISE_CEIL = Pointwise(
+    summary="The smallest integer that is not below each element.",
     scale_bias=True,
-    reference=in_wider_type(_clip),
-    native=_clip_code,
-    example={"Min": -1, "Max": 0.75},
-    support=_TABLE_2,
-)
-
-ELEMENT_WISE_DIVIDE = Pointwise(
-    summary=(
-        "a / b for each pair of elements. Integer quotients are truncated; of a division by 0 all bits are 1, "
-        "and the lowest integer divided by -1 is itself."
-    ),
-    inputs=("ATensor", "BTensor"),
-    reference=in_wider_type(_quotient),
-    native="DIVIDE",
-    torch="div",
+    reference=in_wider_type(lambda desc, x: np.ceil(x)),
+    native="CEIL",
+    torch="ceil",
     torch_in_own_type="floats",
     doctest="""
-        >>> divide([7, -7], 2)
-        array([ 3, -3])
+        >>> ceil([-1.5, 0.5])
+        array([-1.,  1.], dtype=float32)
     """,
-    support="""
-        6.0 | 1 to 8 | FLOAT32, FLOAT16, INT64, INT32, INT16, INT8, UINT64, UINT32, UINT16, UINT8
-        5.1 | 1 to 8 | FLOAT32, FLOAT16, INT32, INT16, INT8, UINT32, UINT16, UINT8
-        3.0 | 1 to 8 | FLOAT32, FLOAT16, INT32, UINT32
-        2.1 | 4      | FLOAT32, FLOAT16, INT32, UINT32
-        1.0 | 4      | FLOAT32, FLOAT16
-    """,
+    support=_TABLE,
 )
 
 ELEMENT_WISE_EXP = Pointwise(
@@ -262,7 +156,21 @@ ELEMENT_WISE_EXP = Pointwise(
         >>> exp([0.0, 1.0])
         array([1.       , 2.7182817], dtype=float32)
     """,
-    support=_TABLE_3,
+    support=_TABLE,
+)
+
+ELEMENT_WISE_FLOOR = Pointwise(
+    summary="The largest integer that is not above each element.",
+    scale_bias=True,
+    reference=in_wider_type(lambda desc, x: np.floor(x)),
+    native="FLOOR",
+    torch="floor",
+    torch_in_own_type="floats",
+    doctest="""
+        >>> floor([-1.5, 0.5])
+        array([-2.,  0.], dtype=float32)
+    """,
+    support=_TABLE,
 )
 
 ELEMENT_WISE_LOG = Pointwise(
@@ -276,67 +184,7 @@ ELEMENT_WISE_LOG = Pointwise(
         >>> log([1.0, 0.0])
         array([  0., -inf], dtype=float32)
     """,
-    support=_TABLE_3,
-)
-
-ELEMENT_WISE_MAX = Pointwise(
-    summary="The larger of each pair of elements, the number of a number and a NaN.",
-    inputs=("ATensor", "BTensor"),
-    reference=in_wider_type(lambda desc, a, b: np.fmax(a, b)),
-    native="MAX",
-    torch="fmax",
-    torch_in_own_type="floats",
-    doctest="""
-        >>> max([1.0, 5.0], 3)
-        array([3., 5.], dtype=float32)
-    """,
-    support=_TABLE_2,
-)
-
-ELEMENT_WISE_MEAN = Pointwise(
-    summary="(a + b) / 2 for each pair of elements. Of integers the exact sum is halved, and truncated.",
-    inputs=("ATensor", "BTensor"),
-    reference=in_wider_type(_mean),
-    native="MEAN",
-    torch=lambda torch, desc, a, b: (a + b) / 2,
-    doctest="""
-        >>> mean([1.0, 5.0], [2.0, 6.0])
-        array([1.5, 5.5], dtype=float32)
-    """,
-    support="""
-        3.0 | 1 to 8 | FLOAT32, FLOAT16, INT32, UINT32
-        2.1 | 4      | FLOAT32, FLOAT16, INT32, UINT32
-        1.0 | 4      | FLOAT32, FLOAT16
-    """,
-)
-
-ELEMENT_WISE_MIN = Pointwise(
-    summary="The smaller of each pair of elements, the number of a number and a NaN.",
-    inputs=("ATensor", "BTensor"),
-    reference=in_wider_type(lambda desc, a, b: np.fmin(a, b)),
-    native="MIN",
-    torch="fmin",
-    torch_in_own_type="floats",
-    doctest="""
-        >>> min([1.0, 5.0], 3)
-        array([1., 3.], dtype=float32)
-    """,
-    support=_TABLE_2,
-)
-
-ELEMENT_WISE_MULTIPLY = Pointwise(
-    summary="a * b for each pair of elements. Integers wrap modulo 2^n.",
-    inputs=("ATensor", "BTensor"),
-    reference=in_wider_type(lambda desc, a, b: a * b),
-    native="MULTIPLY",
-    torch="mul",
-    torch_in_own_type="all",
-    doctest="""
-        >>> multiply([3, 4], [[1], [2]])
-        array([[3, 4],
-               [6, 8]])
-    """,
-    support=_TABLE_1,
+    support=_TABLE,
 )
 
 ELEMENT_WISE_POW = Pointwise(
@@ -369,6 +217,19 @@ ELEMENT_WISE_POW = Pointwise(
     """,
 )
 
+ELEMENT_WISE_CONSTANT_POW = Pointwise(
+    summary="Each element to the power of one exponent: NaN of what is below 0 where that is no integer.",
+    members={
+        "Exponent": "the exponent of all elements.",
+    },
+    scale_bias=True,
+    reference=_constant_power,
+    native=("CONSTANT_POW", "Exponent"),
+    torch=lambda torch, desc, x: torch.pow(x, torch.full_like(x, desc.Exponent)),
+    example={"InputTensor": POSITIVE, "Exponent": 1.5},
+    support=_TABLE,
+)
+
 ELEMENT_WISE_RECIP = Pointwise(
     summary="1 / x for each element x.",
     scale_bias=True,
@@ -381,7 +242,54 @@ ELEMENT_WISE_RECIP = Pointwise(
         >>> recip([2.0, 0.25])
         array([0.5, 4. ], dtype=float32)
     """,
-    support=_TABLE_3,
+    support=_TABLE,
+)
+
+ELEMENT_WISE_SQRT = Pointwise(
+    summary="The square root of each element, NaN of what is below 0.",
+    scale_bias=True,
+    reference=in_wider_type(lambda desc, x: np.sqrt(x)),
+    native="SQRT",
+    torch="sqrt",
+    example={"InputTensor": POSITIVE},
+    doctest="""
+        >>> sqrt([9.0, 2.25])
+        array([3. , 1.5], dtype=float32)
+    """,
+    support=_TABLE,
+)
+
+ELEMENT_WISE_SIGN = Pointwise(
+    summary="-1 for each element below 0, 1 for each above, and 0 for all others: zeros of either sign, and NaN.",
+    reference=in_wider_type(_sign),
+    native="SIGN",
+    torch=_sign_by_torch,
+    doctest="""
+        >>> sign([-2.5, 0.0, 3.0])
+        array([-1.,  0.,  1.], dtype=float32)
+    """,
+    support="""
+        4.1 | 1 to 8 | FLOAT32, FLOAT16, INT64, INT32, INT16, INT8, UINT64, UINT32, UINT16, UINT8
+        3.0 | 1 to 8 | FLOAT32, FLOAT16, INT32, INT16, INT8, UINT32, UINT16, UINT8
+        2.1 | 4      | FLOAT32, FLOAT16, INT32, INT16, INT8, UINT32, UINT16, UINT8
+        2.0 | 4      | FLOAT32, FLOAT16
+    """,
+)
+
+ELEMENT_WISE_ERF = Pointwise(
+    summary="The error function of each element: 2 / sqrt(pi) times the integral of e^(-t^2) from 0 to x.",
+    scale_bias=True,
+    reference=in_double(lambda desc, x: np.vectorize(math.erf, "d")(x)),
+    native="ERF",
+    torch="erf",
+    doctest="""
+        >>> erf([0.0, 1.0])
+        array([0.       , 0.8427008], dtype=float32)
+    """,
+    support="""
+        3.0 | 1 to 8 | FLOAT32, FLOAT16
+        2.0 | 4      | FLOAT32, FLOAT16
+    """,
 )
 
 ELEMENT_WISE_ROUND = Pointwise(
@@ -404,121 +312,6 @@ ELEMENT_WISE_ROUND = Pointwise(
     support="""
         3.0 | 1 to 8 | FLOAT32, FLOAT16
         2.1 | 4      | FLOAT32, FLOAT16
-    """,
-)
-
-ELEMENT_WISE_SQRT = Pointwise(
-    summary="The square root of each element, NaN of what is below 0.",
-    scale_bias=True,
-    reference=in_wider_type(lambda desc, x: np.sqrt(x)),
-    native="SQRT",
-    torch="sqrt",
-    example={"InputTensor": POSITIVE},
-    doctest="""
-        >>> sqrt([9.0, 2.25])
-        array([3. , 1.5], dtype=float32)
-    """,
-    support=_TABLE_3,
-)
-
-ELEMENT_WISE_SUBTRACT = Pointwise(
-    summary="a - b for each pair of elements. Integers wrap modulo 2^n.",
-    inputs=("ATensor", "BTensor"),
-    reference=in_wider_type(lambda desc, a, b: a - b),
-    native="SUBTRACT",
-    torch="sub",
-    torch_in_own_type="all",
-    doctest="""
-        >>> subtract([3.0, 4.0], 1)
-        array([2., 3.], dtype=float32)
-    """,
-    support="""
-        5.1 | 1 to 8 | FLOAT32, FLOAT16, INT64, INT32, INT16, INT8, UINT64, UINT32, UINT16, UINT8
-        4.1 | 1 to 8 | FLOAT32, FLOAT16, INT64, INT32, UINT64, UINT32
-        3.0 | 1 to 8 | FLOAT32, FLOAT16, INT32, UINT32
-        2.1 | 4      | FLOAT32, FLOAT16, INT32, UINT32
-        1.0 | 4      | FLOAT32, FLOAT16
-    """,
-)
-
-ELEMENT_WISE_THRESHOLD = Pointwise(
-    summary="Raises each element to a lower end: f(x) = max(x, Min), and so a NaN.",
-    members={
-        "Min": "the lower end; of integers the lowest that is not below it.",
-    },
-    scale_bias=True,
-    reference=in_wider_type(_threshold),
-    native=_threshold_code,
-    example={"Min": 0},
-    doctest="""
-        >>> threshold([1.0, 3.0], 2)
-        array([2., 3.], dtype=float32)
-    """,
-    support="""
-        3.0 | 1 to 8 | FLOAT32, FLOAT16, INT32, INT16, INT8, UINT32, UINT16, UINT8
-        2.1 | 4      | FLOAT32, FLOAT16, INT32, INT16, INT8, UINT32, UINT16, UINT8
-        1.0 | 4      | FLOAT32, FLOAT16
-    """,
-)
-
-ELEMENT_WISE_ADD1 = Pointwise(
-    summary="f(a + b) for each pair of elements, with an activation f.",
-    inputs=("ATensor", "BTensor"),
-    members={
-        "FusedActivation": "OptionalActivation | the activation, its tensors None; the sum itself where absent.",
-    },
-    reference=in_wider_type(lambda desc, a, b: activated(desc.FusedActivation, a + b)),
-    native="ADD",
-    torch="add",
-    torch_in_own_type="all",
-    example={"FusedActivation": ("ACTIVATION_LEAKY_RELU", {"Alpha": 0.25})},
-    support="""
-        3.0 | 1 to 8 | FLOAT32, FLOAT16
-        2.0 | 4 to 5 | FLOAT32, FLOAT16
-    """,
-)
-
-ELEMENT_WISE_MODULUS_TRUNCATE = Pointwise(
-    summary=(
-        "The remainder a - b * trunc(a / b) for each pair of elements, of the sign of a. Of a division by 0 "
-        "all bits are 1 for integers, and NaN for floats."
-    ),
-    inputs=("ATensor", "BTensor"),
-    reference=in_wider_type(_remainder),
-    native="REMAINDER",
-    torch="fmod",
-    doctest="""
-        >>> modulus_truncate([7, -7], 3)
-        array([ 1, -1])
-    """,
-    support="""
-        6.0 | 1 to 8 | FLOAT32, FLOAT16, INT64, INT32, INT16, INT8, UINT64, UINT32, UINT16, UINT8
-        3.0 | 1 to 8 | FLOAT32, FLOAT16, INT32, INT16, INT8, UINT32, UINT16, UINT8
-        2.1 | 4      | FLOAT32, FLOAT16, INT32, INT16, INT8, UINT32, UINT16, UINT8
-    """,
-)
-
-ELEMENT_WISE_CLIP1 = Pointwise(
-    summary=(
-        "Limits each element to an interval of its own type: f(x) = max(Min, min(x, Max)). A NaN becomes Max, "
-        "or Min where that is above Max."
-    ),
-    members={
-        "MinMaxDataType": "enums.TensorDataType | the type of Min and Max.",
-        "Min": "SCALAR | the lower end; where it is above Max, every result.",
-        "Max": "SCALAR | the upper end.",
-    },
-    scale_bias=True,
-    constraints={
-        "(C3)": "MinMaxDataType is the DataType of OutputTensor.",
-        "(C4)": "Min and Max are values of MinMaxDataType: integers that it holds, or numbers in the range of its floats.",
-    },
-    check=_check_clip1,
-    reference=in_wider_type(_clip1),
-    native=_clip1_code,
-    example={"MinMaxDataType": TensorDataType.FLOAT32, "Min": -1, "Max": 0.75},
-    support="""
-        5.0 | 1 to 8 | FLOAT32, FLOAT16, INT64, INT32, INT16, INT8, UINT64, UINT32, UINT16, UINT8
     """,
 )
 

@@ -33,7 +33,9 @@ def _truth_of(function: Callable[..., Any]) -> Callable[..., Array]:
 
 
 def _is_infinity(desc: Any, x: Array) -> Array:
-    wanted = {IsInfinityMode.POSITIVE: np.isposinf, IsInfinityMode.NEGATIVE: np.isneginf}.get(desc.InfinityMode, np.isinf)
+    wanted = {IsInfinityMode.POSITIVE: np.isposinf, IsInfinityMode.NEGATIVE: np.isneginf}.get(
+        desc.InfinityMode, np.isinf
+    )
     return _truth_of(wanted)(desc, x)
 
 

@@ -27,7 +27,8 @@ Run: TypeAlias = Callable[[Tensors, Tensors], None]
 Given = ParamSpec("Given")
 
 MODULES = {
-    **dict.fromkeys(("element_wise", "activation", "logical", "bits", "quantization"), "pointwise"),
+    **dict.fromkeys(("element_wise", "arithmetic", "clip", "trigonometric", "activation"), "pointwise"),
+    **dict.fromkeys(("logical", "bits", "quantization"), "pointwise"),
     **dict.fromkeys(("convolution", "gemm"), "dense"),
     **dict.fromkeys(("pooling", "max_pooling"), "windows"),
     **dict.fromkeys(("reduce", "normalization"), "statistics"),

@@ -17,10 +17,12 @@ from ....core.strided_layout import DTYPES, Layout
 from ....operators import spec_of
 from ....operators.pointwise import Pointwise
 from ....operators.schema import OperatorDesc, OperatorSpec
+from ....operators.specs.clip import limits
 from . import Run, Tensors
 from .values import bits, clipped, double, flipped, modular, ordered, store, widened
 
 _CLIPS = ("ELEMENT_WISE_CLIP", "ELEMENT_WISE_CLIP1", "ELEMENT_WISE_THRESHOLD")
+_CLIP_GRADS = ("ELEMENT_WISE_CLIP_GRAD", "ELEMENT_WISE_CLIP_GRAD1")
 
 _RUNS: dict[str, Run] = {
     "ACTIVATION_RELU": lambda read, written: torch.clamp(read[0], min=0, out=written[0]),
@@ -28,6 +30,7 @@ _RUNS: dict[str, Run] = {
     "ACTIVATION_PARAMETERIZED_RELU": lambda read, written: written[0].copy_(
         torch.where(read[0] >= 0, read[0], read[1] * read[0])
     ),
+    "ACTIVATION_RELU_GRAD": lambda read, written: written[0].copy_(torch.where(read[0] > 0, read[1], 0)),
 }
 """What writes to its output itself."""
 
@@ -39,6 +42,8 @@ def plan(
         return _RUNS[spec.name]
     layout, row = outputs[0], spec.pointwise
     assert layout is not None
+    if spec.name in _CLIP_GRADS:
+        return _clip_grad(desc, layout.type)
     if getattr(desc, "ScaleBias", None) is None and getattr(desc, "FusedActivation", None) is None:
         if row.native == "COPY":
             return lambda read, written: bits(written[0]).copy_(bits(read[0]))
@@ -52,6 +57,20 @@ def plan(
 
     def run(read: Tensors, written: Tensors) -> None:
         store(function(*read), written[0])
+
+    return run
+
+
+def _clip_grad(desc: Any, data_type: TensorDataType) -> Run:
+    """Copies the bits of a gradient that passes."""
+    low, high = limits(data_type, desc.Min, desc.Max)
+    is_long = data_type == TensorDataType.UINT64
+    low, high = (int(end) - (1 << 63) for end in (low, high)) if is_long else (low, high)
+
+    def run(read: Tensors, written: Tensors) -> None:
+        x, gradient = read
+        x = double(x) if x.is_floating_point() else flipped(widened(x)) if is_long else widened(x)
+        bits(written[0]).copy_(bits(gradient).masked_fill((x <= low) | (x >= high), 0))
 
     return run
 
@@ -145,6 +164,15 @@ def _remainder(a: Any, b: Any) -> Any:
     return torch.fmod(a, b.masked_fill(is_zero | (b == -1), 1)).masked_fill(is_zero, -1)
 
 
+def _floored_remainder(a: Any, b: Any) -> Any:
+    is_zero = b == 0
+    return torch.remainder(a, b.masked_fill(is_zero | (b == -1), 1)).masked_fill(is_zero, -1)
+
+
+def _difference_square(a: Any, b: Any) -> Any:
+    return (a - b) * (a - b)
+
+
 def _is_below(a: Any, b: Any) -> Any:
     return flipped(a) < flipped(b)
 
@@ -165,12 +193,15 @@ def _remainder_of_long(a: Any, b: Any) -> Any:
 _OF_INTEGERS: dict[str, Callable[[Any, Any], Any]] = {
     "ELEMENT_WISE_DIVIDE": _quotient,
     "ELEMENT_WISE_MODULUS_TRUNCATE": _remainder,
+    "ELEMENT_WISE_MODULUS_FLOOR": _floored_remainder,
+    "ELEMENT_WISE_DIFFERENCE_SQUARE": _difference_square,
     "ELEMENT_WISE_MAX": torch.maximum,
     "ELEMENT_WISE_MIN": torch.minimum,
 }
 _OF_LONG: dict[str, Callable[[Any, Any], Any]] = {
     "ELEMENT_WISE_DIVIDE": _quotient_of_long,
     "ELEMENT_WISE_MODULUS_TRUNCATE": _remainder_of_long,
+    "ELEMENT_WISE_MODULUS_FLOOR": _remainder_of_long,
     "ELEMENT_WISE_MAX": lambda a, b: flipped(torch.maximum(flipped(a), flipped(b))),
     "ELEMENT_WISE_MIN": lambda a, b: flipped(torch.minimum(flipped(a), flipped(b))),
 }

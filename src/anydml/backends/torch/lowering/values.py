@@ -14,7 +14,7 @@ import numpy as np
 import torch
 
 from ....core.enums import TensorDataType
-from ....operators.specs.element_wise import limits
+from ....operators.specs.clip import limits
 
 LOWEST = -(1 << 63)
 _SIGNED = {torch.uint16: torch.int16, torch.uint32: torch.int32, torch.uint64: torch.int64}
