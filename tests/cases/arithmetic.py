@@ -173,13 +173,3 @@ SUPPORT: dict[str, Rows | Support] = {
     "ELEMENT_WISE_ADD1": [("2.0", 4, 5, FLOATS), ("3.0", 1, 8, FLOATS)],
     "ELEMENT_WISE_DIFFERENCE_SQUARE": [("3.1", 1, 8, ARITHMETIC_32)],
 }
-
-KERNELS = {
-    **{
-        f"ELEMENT_WISE_{name}": name.lower().replace("_", " ")
-        for name in (
-            *("ADD", "DIFFERENCE_SQUARE", "DIVIDE", "MAX", "MEAN", "MIN", "MODULUS_FLOOR", "MULTIPLY", "SUBTRACT"),
-        )
-    },
-    "ELEMENT_WISE_MODULUS_TRUNCATE": "remainder",
-}

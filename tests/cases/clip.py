@@ -165,11 +165,9 @@ SUPPORT: dict[str, Rows | Support] = {
 }
 
 KERNELS = {
-    "ELEMENT_WISE_CLIP": "clip",
-    "ELEMENT_WISE_CLIP1": "clip",
+    "ELEMENT_WISE_CLIP": "(linear, )?clip",
+    "ELEMENT_WISE_CLIP1": "(linear, )?clip",
     "ELEMENT_WISE_CLIP_GRAD": "clip grad",
     "ELEMENT_WISE_CLIP_GRAD1": "clip grad",
-    "ELEMENT_WISE_THRESHOLD": "clip",
+    "ELEMENT_WISE_THRESHOLD": "(linear, )?clip",
 }
-# Scaled integers.
-BY_REFERENCE = (r"clip1-u?int\d+-scaled",)

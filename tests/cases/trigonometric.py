@@ -152,7 +152,3 @@ SUPPORT: dict[str, Rows | Support] = {
     "ELEMENT_WISE_ATANH": _HYPERBOLIC,
     "ELEMENT_WISE_ATAN_YX": [("3.1", 1, 8, FLOATS)],
 }
-
-KERNELS = {f"ELEMENT_WISE_{name}": f"(linear, )?{name.lower()}" for name in RESULTS} | {
-    "ELEMENT_WISE_ATAN_YX": "atan yx"
-}

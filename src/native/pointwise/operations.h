@@ -109,7 +109,8 @@ ANYDML_INLINE V float_remainder(V a, V b) {
   const V magnitude = magnitude_of<double>(quotient);
   if (!all_of<double>(magnitude < 0x1p27))
     return for_each_lane<double>(a, b, [](double x, double y) { return std::fmod(x, y); });
-  return with_sign_of<double>(a - truncated<double>(quotient) * b, a);
+  const V whole = truncated<double>(quotient);
+  return whole == 0.0 ? a : with_sign_of<double>(a - whole * b, a);
 }
 ANYDML_OPERATION(Remainder) {
   if constexpr (std::is_floating_point_v<T>) return float_remainder(x, y);
@@ -131,7 +132,7 @@ ANYDML_OPERATION(ModulusFloor) {
 // (a - b)^2
 ANYDML_OPERATION(DifferenceSquare) { const V difference = x - y; return difference * difference; } };
 ANYDML_OPERATION(Sign) {
-  const V above = x > T{0} ? V{} + T{1} : x;
+  const V above = x > T{0} ? V{} + T{1} : V{};
   if constexpr (std::is_unsigned_v<T>) return above;
   else return x < T{0} ? V{} + static_cast<T>(-1) : above;
 } };
@@ -180,7 +181,7 @@ ANYDML_OPERATION(ClipFromAbove) {
 } };
 
 // The gradient y where it passes.
-ANYDML_OPERATION(ClipGrad) { return (x > k[0]) & (x < k[1]) ? y : V{}; } };
+ANYDML_OPERATION(ClipGrad) { return (x <= k[0]) | (x >= k[1]) ? V{} : y; } };
 ANYDML_OPERATION(ReluGrad) { return x > T{0} ? y : V{}; } };
 
 // Truth values: 1 where a number is not 0.
@@ -233,7 +234,12 @@ ANYDML_OPERATION(HardSigmoid) {
   const V most1 = y01 > T{1} ? V{} + T{1} : y01;
   return most1 < T{0} ? V{} : most1;
 } };
-ANYDML_OPERATION(HardSwish) { return x * HardSigmoid::of<T>(k, x, y); } };
+// x * factor, and 0 where that is 0 and x infinite
+template <class T, class V>
+ANYDML_INLINE V product_at_limit(V x, V factor) {
+  return (magnitude_of<T>(x) == std::numeric_limits<T>::infinity()) & (factor == T{0}) ? V{} : x * factor;
+}
+ANYDML_OPERATION(HardSwish) { return product_at_limit<T>(x, HardSigmoid::of<T>(k, x, y)); } };
 ANYDML_OPERATION(Softsign) {
   const V magnitude = x < T{0} ? -x : x;
   const V sign = x < T{0} ? V{} - T{1} : V{} + T{1};
@@ -246,12 +252,12 @@ ANYDML_OPERATION(Celu) {
   const V above = x > T{0} ? x : V{};
   return x == x ? above + (below < T{0} ? below : V{}) : x;
 } };
-// x * s(k * x), with 0 where the sigmoid is 0 and x infinite
 ANYDML_OPERATION(Swish) {
-  const V share = sigmoid_of(x * k[0]);
-  return share == T{0} ? with_sign_of<T>(V{}, x) : x * share;
+  const V scaled = x * k[0];
+  // The least value of the sigmoid is no 0, which an infinite x would tell apart.
+  return product_at_limit<T>(x, scaled < T{-708} ? V{} : sigmoid_of(scaled));
 } };
-ANYDML_OPERATION(Gelu) { return gelu_of(x); } };
+ANYDML_OPERATION(Gelu) { return x == -std::numeric_limits<T>::infinity() ? V{} : gelu_of(x); } };
 ANYDML_OPERATION(Erf) { return erf_of(x); } };
 ANYDML_OPERATION(Sin) { return sin_of(x); } };
 ANYDML_OPERATION(Cos) { return cos_of(x); } };
