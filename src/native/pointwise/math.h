@@ -3,6 +3,7 @@
 // additions, multiplications, divisions and bit operations, and so have the same bits on every machine.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <limits>
 
@@ -162,12 +163,9 @@ ANYDML_INLINE Doubles pow_of(Doubles x, Doubles e) {
   return whole & (e >= 0.0) & (e < 16.0) ? integer_power(x, e) : approximate;
 }
 
-// Powers with an exponent that is the same for all: by squaring where it is a multiple of 1/2 below 16, which
-// is exact where pow_of is.
-ANYDML_INLINE Doubles constant_pow_of(Doubles x, double e) {
-  const double twice = e < 0 ? -2 * e : 2 * e;
-  if (!(twice < 32 && static_cast<uint32_t>(twice) == twice)) return pow_of(x, Doubles{} + e);
-  auto rest = static_cast<uint32_t>(twice);
+// A power whose exponent is a multiple of 1/2 below 16: by squaring, which is exact where pow_of is.
+ANYDML_INLINE Doubles short_power(Doubles x, double e) {
+  auto rest = static_cast<uint32_t>(e < 0 ? -2 * e : 2 * e);
   Doubles power = Doubles{} + 1.0;
   if (rest % 2 != 0) {
     // Unlike a square root, a power of -0 or of -infinity has no sign.
@@ -179,6 +177,15 @@ ANYDML_INLINE Doubles constant_pow_of(Doubles x, double e) {
     x = x * x;
   }
   return e < 0 ? 1.0 / power : power;
+}
+
+// pow_of with an exponent that is the same for all.
+ANYDML_INLINE Doubles constant_pow_of(Doubles x, double e) {
+  if (e > -16 && e < 16 && std::floor(2 * e) == 2 * e) return short_power(x, e);
+  if (!(e > -kInfinity && e < kInfinity)) return pow_of(x, Doubles{} + e);
+  if (std::floor(e) != e) return exp_of(log_of(x == -kInfinity ? -x : x) * e);
+  const Doubles power = exp_of(log_of(magnitude_of(x)) * e);
+  return std::floor(e / 2) != e / 2 ? with_sign(power, x) : power;
 }
 
 // ln(1 + e^x) = max(x, 0) + ln(1 + e^-|x|)
