@@ -145,7 +145,7 @@ ANYDML_INLINE Doubles integer_power(Doubles x, Doubles e) {
 // number to the power of 0 is 1, and so is 1 to any power.
 ANYDML_INLINE Doubles pow_of(Doubles x, Doubles e) {
   constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
-  const Doubles magnitude = x < 0.0 ? -x : x;
+  const Doubles magnitude = magnitude_of(x);
   const Doubles power = exp_of(e * log_of(magnitude));
   const auto one = (e == 0.0) | (x == 1.0) | ((magnitude == 1.0) & (e * 0.0 != e * 0.0) & (e == e));
   const Doubles y = one ? Doubles{} + 1.0 : power;
@@ -154,10 +154,7 @@ ANYDML_INLINE Doubles pow_of(Doubles x, Doubles e) {
   const auto small = (half < 0x1p51) & (half > -0x1p51);
   const auto whole = (((e + kRounds) - kRounds) == e) | (small == 0);
   const auto odd = (((half + kRounds) - kRounds) != half) & whole & small;
-  constexpr uint64_t kSign = uint64_t{1} << 63;
-  const Doubles negated = bits_as<Doubles>(bits_as<DoubleBits>(y) | kSign);
-  const auto below = (bits_as<DoubleBits>(x) & kSign) != 0;
-  const Doubles signed_y = below & odd ? negated : y;
+  const Doubles signed_y = odd ? with_sign(y, x) : y;
   const Doubles approximate =
       (x < 0.0) & (magnitude < kInfinity) & (whole == 0) ? Doubles{} + kNone : signed_y;
   return whole & (e >= 0.0) & (e < 16.0) ? integer_power(x, e) : approximate;
@@ -190,7 +187,7 @@ ANYDML_INLINE Doubles constant_pow_of(Doubles x, double e) {
 
 // ln(1 + e^x) = max(x, 0) + ln(1 + e^-|x|)
 ANYDML_INLINE Doubles softplus_of(Doubles x) {
-  const Doubles magnitude = x < 0.0 ? -x : x;
+  const Doubles magnitude = magnitude_of(x);
   const Doubles positive = x < 0.0 ? Doubles{} : x;
   // The least power is no 0, which an infinite factor would tell apart.
   const Doubles power = magnitude < 708.0 ? exp2_of(magnitude * -kLog2E) : Doubles{};
