@@ -13,7 +13,7 @@ NATIVE_SOURCES := $(shell find src/native -name '*.cpp' -o -name '*.h')
 TORCH ?= torch==2.13.0
 INTERPRETER ?= 'triton>=3.9'
 
-.PHONY: help env tools run test test-quick test-gpu lint generate format bench fuzz sanitize sanitize-threads neon clean
+.PHONY: help env tools run test test-quick test-gpu lint generate format bench fuzz sanitize sanitize-threads neon exhaustive clean
 
 help: ## This list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 12
@@ -145,6 +145,18 @@ $(CHECKED)/digests-arm: $(call objects,arm,$(DRIVER) $(NATIVE))
 
 $(CHECKED)/digests-here: $(foreach set,$(HERE),$(call objects,$(set),$(FAMILIES))) $(call objects,here,$(COMMON))
 	$(CXX) $^ -o $@ -pthread
+
+# The functions of pointwise programs for every number: half an hour of two cores, or as many of them as FUNCTIONS names.
+SET ?= $(or $(and $(shell grep -o -m1 avx512vl /proc/cpuinfo),AVX512),$(and $(shell grep -o -m1 avx2 /proc/cpuinfo),AVX2),BASELINE)
+EXHAUSTIVE := tests/native/exhaustive
+
+exhaustive: $(CHECKED)/exhaustive-$(SET) ## The errors of all exponentials, sines and the like, against the C library
+	@$< $(FUNCTIONS) | tee $(CHECKED)/exhaustive.txt
+	@$(if $(FUNCTIONS),,diff $(CHECKED)/exhaustive.txt $(EXHAUSTIVE).txt && echo "The same as in $(EXHAUSTIVE).txt")
+
+$(CHECKED)/exhaustive-%: $(EXHAUSTIVE).cpp $(HEADERS)
+	@mkdir -p $(@D)
+	$(COMPILE_$*) -std=c++20 -ffp-contract=off -Wall -Wextra -Wno-psabi -Isrc/native $< -o $@ -pthread
 
 clean: ## Remove what was built
 	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

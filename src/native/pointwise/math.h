@@ -3,6 +3,7 @@
 // additions, multiplications, divisions and bit operations, and so have the same bits on every machine.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <limits>
 
@@ -144,7 +145,7 @@ ANYDML_INLINE Doubles integer_power(Doubles x, Doubles e) {
 // number to the power of 0 is 1, and so is 1 to any power.
 ANYDML_INLINE Doubles pow_of(Doubles x, Doubles e) {
   constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
-  const Doubles magnitude = x < 0.0 ? -x : x;
+  const Doubles magnitude = magnitude_of(x);
   const Doubles power = exp_of(e * log_of(magnitude));
   const auto one = (e == 0.0) | (x == 1.0) | ((magnitude == 1.0) & (e * 0.0 != e * 0.0) & (e == e));
   const Doubles y = one ? Doubles{} + 1.0 : power;
@@ -153,21 +154,15 @@ ANYDML_INLINE Doubles pow_of(Doubles x, Doubles e) {
   const auto small = (half < 0x1p51) & (half > -0x1p51);
   const auto whole = (((e + kRounds) - kRounds) == e) | (small == 0);
   const auto odd = (((half + kRounds) - kRounds) != half) & whole & small;
-  constexpr uint64_t kSign = uint64_t{1} << 63;
-  const Doubles negated = bits_as<Doubles>(bits_as<DoubleBits>(y) | kSign);
-  const auto below = (bits_as<DoubleBits>(x) & kSign) != 0;
-  const Doubles signed_y = below & odd ? negated : y;
+  const Doubles signed_y = odd ? with_sign(y, x) : y;
   const Doubles approximate =
       (x < 0.0) & (magnitude < kInfinity) & (whole == 0) ? Doubles{} + kNone : signed_y;
   return whole & (e >= 0.0) & (e < 16.0) ? integer_power(x, e) : approximate;
 }
 
-// Powers with an exponent that is the same for all: by squaring where it is a multiple of 1/2 below 16, which
-// is exact where pow_of is.
-ANYDML_INLINE Doubles constant_pow_of(Doubles x, double e) {
-  const double twice = e < 0 ? -2 * e : 2 * e;
-  if (!(twice < 32 && static_cast<uint32_t>(twice) == twice)) return pow_of(x, Doubles{} + e);
-  auto rest = static_cast<uint32_t>(twice);
+// A power whose exponent is a multiple of 1/2 below 16: by squaring, which is exact where pow_of is.
+ANYDML_INLINE Doubles short_power(Doubles x, double e) {
+  auto rest = static_cast<uint32_t>(e < 0 ? -2 * e : 2 * e);
   Doubles power = Doubles{} + 1.0;
   if (rest % 2 != 0) {
     // Unlike a square root, a power of -0 or of -infinity has no sign.
@@ -181,9 +176,18 @@ ANYDML_INLINE Doubles constant_pow_of(Doubles x, double e) {
   return e < 0 ? 1.0 / power : power;
 }
 
+// pow_of with an exponent that is the same for all.
+ANYDML_INLINE Doubles constant_pow_of(Doubles x, double e) {
+  if (e > -16 && e < 16 && std::floor(2 * e) == 2 * e) return short_power(x, e);
+  if (!(e > -kInfinity && e < kInfinity)) return pow_of(x, Doubles{} + e);
+  if (std::floor(e) != e) return exp_of(log_of(x == -kInfinity ? -x : x) * e);
+  const Doubles power = exp_of(log_of(magnitude_of(x)) * e);
+  return std::floor(e / 2) != e / 2 ? with_sign(power, x) : power;
+}
+
 // ln(1 + e^x) = max(x, 0) + ln(1 + e^-|x|)
 ANYDML_INLINE Doubles softplus_of(Doubles x) {
-  const Doubles magnitude = x < 0.0 ? -x : x;
+  const Doubles magnitude = magnitude_of(x);
   const Doubles positive = x < 0.0 ? Doubles{} : x;
   // The least power is no 0, which an infinite factor would tell apart.
   const Doubles power = magnitude < 708.0 ? exp2_of(magnitude * -kLog2E) : Doubles{};

@@ -90,7 +90,7 @@ ANYDML_INLINE Reduced reduced(Doubles x) {
   const Doubles whole = rounded - kRounds;
   const Doubles n = kShifts ? whole - kGrid.shift : whole;
   Reduced result{bits_as<DoubleBits>(rounded), (x - n * (kPiHigh * kGrid.step)) - n * (kPiLow * kGrid.step)};
-  if (!all_below(magnitude_of(x), kFar)) {
+  if (!all_below(magnitude_of(x), kFar)) [[unlikely]] {
     constexpr size_t kLanes = sizeof(Doubles) / sizeof(double);
     const auto numbers = bits_as<std::array<double, kLanes>>(x);
     auto n_lanes = bits_as<std::array<uint64_t, kLanes>>(result.n);
