@@ -120,7 +120,9 @@ def arguments_of(desc: OperatorDesc, operands: Sequence[Any]) -> dict[str, Any]:
     if spec.name == "JOIN":
         return {"arrays": list(operands), **options_of(desc)}
     inputs = [member for member, row in spec.tensors.items() if "output" not in row.kind.lower()]
-    words = [re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=^[AB])(?=[A-Z])", "_", member.removesuffix("Tensor")) for member in inputs]
+    words = [
+        re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=^[AB])(?=[A-Z])", "_", member.removesuffix("Tensor")) for member in inputs
+    ]
     words = list(map(str.lower, words))
     names = ["x" if word == "input" else word for word in words]
     return {**dict(zip(names, operands, strict=True)), **options_of(desc)}

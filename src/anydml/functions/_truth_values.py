@@ -11,6 +11,7 @@ from ..core.truth_values import BOOL, as_bytes
 from ..operators import spec
 from ._messages import argument_of
 
+
 def type_of_truth(out: Any) -> TensorDataType:
     """Of an operator that gives UINT8 or UINT32: that of what is written to, and UINT8 where there is none."""
     is_long = str(getattr(out, "dtype", "")).endswith("uint32")

@@ -37,7 +37,9 @@ def complete(
     each = [one for given in inputs for one in (given if isinstance(given, (list, tuple)) else [given])]
     first = next((one for one in each if isinstance(one, DML_BUFFER_TENSOR_DESC)), None)
     wanted = {
-        name: members.get(name, _usual_type(found, members, first) if row.kind == "Output" and first is not None else None)
+        name: members.get(
+            name, _usual_type(found, members, first) if row.kind == "Output" and first is not None else None
+        )
         for name, row in found.tensors.items()
         if not is_input(found, name)
     }
@@ -62,9 +64,7 @@ def complete(
     return found.desc(**known, **likely)
 
 
-def _usual_type(
-    found: OperatorSpec, members: Mapping[str, Any], first: DML_BUFFER_TENSOR_DESC
-) -> TensorDataType:
+def _usual_type(found: OperatorSpec, members: Mapping[str, Any], first: DML_BUFFER_TENSOR_DESC) -> TensorDataType:
     """The type of an output that nobody says: that of the inputs which have to be of one type with it, the first
     input's where it may be, or UINT8."""
     if found.pointwise is None:
