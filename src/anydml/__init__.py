@@ -139,8 +139,7 @@ _ELSEWHERE = {
     "Expression": "frontends.directmlx",
     "Graph": "frontends.directmlx",
     "compile": "frontends.tracing",
-    **{name: f"functions.{file}" for name, file in FUNCTIONS.items()},
-    **{name: f"functions.{FUNCTIONS[function]}" for name, function in ALIASES.items()},
+    **{name: f"functions.{file}" for name, file in {**FUNCTIONS, **ALIASES}.items()},
 }
 """Names that are loaded on first use, by their modules."""
 

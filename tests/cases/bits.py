@@ -84,13 +84,23 @@ PAGES = [
     _case("page", "BIT_NOT", [np.array([[0, 128], [42, 255]], np.uint8)], np.array([[255, 127], [213, 0]], np.uint8)),
 ]
 LAYOUTS = [
-    _case("broadcast", "BIT_SHIFT_LEFT", [_X, np.array([[1, 1, 1], [2, 2, 2]], np.uint16)],
-        np.array([[0, 2, 4], [12, 16, 20]], np.uint16), strides=(1, 0)),
+    _case(
+        "broadcast",
+        "BIT_SHIFT_LEFT",
+        [_X, np.array([[1, 1, 1], [2, 2, 2]], np.uint16)],
+        np.array([[0, 2, 4], [12, 16, 20]], np.uint16),
+        strides=(1, 0),
+    ),
     _case("transposed", "BIT_OR", [_X, _X[::-1].copy()], np.array([[3, 5, 7], [3, 5, 7]], np.uint16), strides=(1, 2)),
     _case("gapped", "BIT_COUNT", [_X], np.array([[0, 1, 1], [2, 1, 2]], np.uint8), (1, 2), (8, 2)),
-    _case("transposed", "BIT_NOT", [np.float16([[1, 2], [3, 4]])],
-        (~np.float16([[1, 2], [3, 4]]).view(np.uint16)).view(np.float16), (1, 2)),
-]  # fmt: skip
+    _case(
+        "transposed",
+        "BIT_NOT",
+        [np.float16([[1, 2], [3, 4]])],
+        (~np.float16([[1, 2], [3, 4]]).view(np.uint16)).view(np.float16),
+        (1, 2),
+    ),
+]
 
 CASES = [*_of_every_type(), *_shifts(), *PAGES, *LAYOUTS]
 
@@ -110,9 +120,15 @@ def _negatives() -> list[Negative]:
         of_sizes = "(C1)" if operator == "BIT_COUNT" else "(C2)"
         longer, wider = tensor((2, 3, 1), "UINT32"), tensor((2, 4), "UINT32")
         found += [
-            Negative(of_sizes, _right(operator, OutputTensor=longer), "OutputTensor.DimensionCount", "3", f"2, that of {first}"),
+            Negative(
+                of_sizes,
+                _right(operator, OutputTensor=longer),
+                "OutputTensor.DimensionCount",
+                "3",
+                f"2, that of {first}",
+            ),
             Negative(of_sizes, _right(operator, OutputTensor=wider), "OutputTensor.Sizes[1]", "4", "3"),
-        ]  # fmt: skip
+        ]
         if operator != "BIT_COUNT":
             other = _right(operator, OutputTensor=tensor((2, 3), "UINT8"))
             found.append(Negative("(C1)", other, "OutputTensor.DataType", "UINT8", f"UINT32, that of {first}"))

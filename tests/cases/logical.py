@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-import anydml
-from anydml import IsInfinityMode, TensorDataType
+from anydml import IsInfinityMode
 from anydml.core.strided_layout import DATA_TYPES
 from anydml.operators import spec
 from anydml.operators.schema import OperatorDesc
@@ -18,9 +17,12 @@ from . import Case, Negative, tensor, tensor_of
 
 INF, NAN = np.inf, np.nan
 LOGIC = ("LOGICAL_AND", "LOGICAL_OR", "LOGICAL_XOR", "LOGICAL_NOT")
-COMPARISONS = tuple([
-    f"LOGICAL_{name}" for name in ("EQUALS", "GREATER_THAN", "LESS_THAN", "GREATER_THAN_OR_EQUAL", "LESS_THAN_OR_EQUAL")
-])  # fmt: skip
+COMPARISONS = tuple(
+    [
+        f"LOGICAL_{name}"
+        for name in ("EQUALS", "GREATER_THAN", "LESS_THAN", "GREATER_THAN_OR_EQUAL", "LESS_THAN_OR_EQUAL")
+    ]
+)
 FROM_ONE = ("IS_NAN", "IS_INFINITY")
 
 
@@ -123,19 +125,34 @@ _X = np.arange(6, dtype=np.float32).reshape(2, 3)
 _ROW, _COLUMN = np.broadcast_to(np.float32([1, 4, 2]), (2, 3)), np.broadcast_to(np.float32([[1], [4]]), (2, 3))
 
 IFS = [
-    *(_case(dtype.name, "IF", [_CONDITION, _A.astype(dtype), _B.astype(dtype)], _CHOSEN.astype(dtype)) for dtype in DATA_TYPES),
+    *(
+        _case(dtype.name, "IF", [_CONDITION, _A.astype(dtype), _B.astype(dtype)], _CHOSEN.astype(dtype))
+        for dtype in DATA_TYPES
+    ),
     _case("true-is-not-0", "IF", [np.uint8([2, 255, 128]), _X[0], _X[1]], _X[0]),
     _case("nan-payloads", "IF", [np.uint8([1, 0, 1]), _NANS, _NANS[::-1].copy()], _NANS),
-    _case("strides", "IF", [np.broadcast_to(np.uint8([0, 1, 0]), (2, 3)), _X, _COLUMN], np.float32([[1, 1, 1], [4, 4, 4]]),
-        strides=((0, 1), (1, 2), (1, 0)), out_strides=(4, 1)),
-]  # fmt: skip
+    _case(
+        "strides",
+        "IF",
+        [np.broadcast_to(np.uint8([0, 1, 0]), (2, 3)), _X, _COLUMN],
+        np.float32([[1, 1, 1], [4, 4, 4]]),
+        strides=((0, 1), (1, 2), (1, 0)),
+        out_strides=(4, 1),
+    ),
+]
 
 LAYOUTS = [
     _case("broadcast", "LOGICAL_LESS_THAN", [_X, _ROW], np.uint8([[1, 1, 0], [0, 0, 0]]), strides=(None, (0, 1))),
     _case("strides", "LOGICAL_EQUALS", [_X, _COLUMN], np.uint8([[0, 1, 0], [0, 1, 0]]), ((1, 2), (1, 0)), (8, 2)),
-    _case("strides", "LOGICAL_XOR", [np.uint8([[1, 0, 2], [3, 0, 0]]), np.uint8([[1, 1, 1], [0, 0, 0]])],
-        np.uint8([[0, 1, 0], [1, 0, 0]]), ((1, 2), (1, 0)), (4, 1)),
-]  # fmt: skip
+    _case(
+        "strides",
+        "LOGICAL_XOR",
+        [np.uint8([[1, 0, 2], [3, 0, 0]]), np.uint8([[1, 1, 1], [0, 0, 0]])],
+        np.uint8([[0, 1, 0], [1, 0, 0]]),
+        ((1, 2), (1, 0)),
+        (4, 1),
+    ),
+]
 
 CASES = [*_logic(), *_comparisons(), *_from_one(), *IFS, *LAYOUTS]
 
@@ -161,9 +178,15 @@ def _negatives() -> list[Negative]:
         kind = spec(f"ELEMENT_WISE_{operator}").tensors["OutputTensor"].data_types[0].name
         wider, longer = tensor((2, 4), kind), tensor((2, 3, 1), kind)
         found += [
-            Negative(of_sizes, _right(operator, OutputTensor=longer), "OutputTensor.DimensionCount", "3", f"2, that of {first}"),
+            Negative(
+                of_sizes,
+                _right(operator, OutputTensor=longer),
+                "OutputTensor.DimensionCount",
+                "3",
+                f"2, that of {first}",
+            ),
             Negative(of_sizes, _right(operator, OutputTensor=wider), "OutputTensor.Sizes[1]", "4", "3"),
-        ]  # fmt: skip
+        ]
         if operator in LOGIC:
             other = _right(operator, OutputTensor=tensor((2, 3), "UINT8"))
             found.append(Negative("(C1)", other, "OutputTensor.DataType", "UINT8", f"UINT32, that of {first}"))
@@ -174,9 +197,17 @@ def _negatives() -> list[Negative]:
     return [
         *found,
         Negative("(C1)", _right("IF", BTensor=half), "BTensor.DataType", "FLOAT16", "FLOAT64, that of ATensor"),
-        Negative("(C1)", _right("IF", OutputTensor=half), "OutputTensor.DataType", "FLOAT16", "FLOAT64, that of ATensor"),
-        Negative("(C2)", _right("IF", BTensor=tensor((2, 4), "FLOAT64")), "BTensor.Sizes", "(2, 4)", "(2, 3), that of ConditionTensor"),
-    ]  # fmt: skip
+        Negative(
+            "(C1)", _right("IF", OutputTensor=half), "OutputTensor.DataType", "FLOAT16", "FLOAT64, that of ATensor"
+        ),
+        Negative(
+            "(C2)",
+            _right("IF", BTensor=tensor((2, 4), "FLOAT64")),
+            "BTensor.Sizes",
+            "(2, 4)",
+            "(2, 3), that of ConditionTensor",
+        ),
+    ]
 
 
 def _by_tensor(of_inputs: Sequence[tuple[str, int, int, str]], of_output: str, names: Sequence[str]) -> Any:
@@ -199,8 +230,13 @@ def _others(operator: str, name: str, shape: Shape) -> dict[str, Shape]:
 
 
 _LOGIC = [("1.0", 4, 4, "UINT32"), ("2.0", 4, 4, "UINT32 UINT8"), ("3.0", 1, 8, "UINT32 UINT8")]
-_COMPARED = [("1.0", 4, 4, FLOATS), ("2.0", 4, 4, FLOATS), ("2.1", 4, 4, ALL_32), ("3.0", 1, 8, ALL_32),
-    ("4.1", 1, 8, ALL_BUT_DOUBLE)]  # fmt: skip
+_COMPARED = [
+    ("1.0", 4, 4, FLOATS),
+    ("2.0", 4, 4, FLOATS),
+    ("2.1", 4, 4, ALL_32),
+    ("3.0", 1, 8, ALL_32),
+    ("4.1", 1, 8, ALL_BUT_DOUBLE),
+]
 _IF = [("2.0", 4, 4, "FLOAT16"), ("3.0", 1, 8, ALL_32), ("5.0", 1, 8, ALL)]
 _BOTH, _TRUTH = ("ATensor", "BTensor"), "1.0:UINT32; :UINT32 UINT8"
 

@@ -55,26 +55,57 @@ def _quantized() -> list[Case]:
         cases += [
             _case(f"{name}-to-int8", "QUANTIZE_LINEAR", [x, half, np.int8(3)], signed),
             _case(f"{name}-to-uint8", "QUANTIZE_LINEAR", [x, half, np.uint8(3)], unsigned),
-            _case(f"{name}-no-zero-point", "QUANTIZE_LINEAR", [x, half, None],
-                np.array([0, 0, 2, 2, 0, -2, 6, 127, -128, 0, 127, -128], np.int8)),
-            _case(f"{name}-below-0", "QUANTIZE_LINEAR", [x[:7], -half, np.uint8(255)],
-                np.array([255, 255, 253, 253, 255, 255, 249], np.uint8)),
-            _case(f"{name}-scale-of-0", "QUANTIZE_LINEAR", [x[:5], dtype(0), np.uint8(7)],
-                np.array([7, 255, 255, 255, 0], np.uint8)),
-        ]  # fmt: skip
+            _case(
+                f"{name}-no-zero-point",
+                "QUANTIZE_LINEAR",
+                [x, half, None],
+                np.array([0, 0, 2, 2, 0, -2, 6, 127, -128, 0, 127, -128], np.int8),
+            ),
+            _case(
+                f"{name}-below-0",
+                "QUANTIZE_LINEAR",
+                [x[:7], -half, np.uint8(255)],
+                np.array([255, 255, 253, 253, 255, 255, 249], np.uint8),
+            ),
+            _case(
+                f"{name}-scale-of-0",
+                "QUANTIZE_LINEAR",
+                [x[:5], dtype(0), np.uint8(7)],
+                np.array([7, 255, 255, 255, 0], np.uint8),
+            ),
+        ]
     whole = np.array([0, 1, 3, -1, -3, 2**31 - 1, -(2**31), 2**24 + 1], np.int32)
     cases += [
-        _case("int32-to-int8", "QUANTIZE_LINEAR", [whole, np.float32(2), np.int8(-5)],
-            np.array([-5, -5, -3, -5, -7, 127, -128, 127], np.int8)),
+        _case(
+            "int32-to-int8",
+            "QUANTIZE_LINEAR",
+            [whole, np.float32(2), np.int8(-5)],
+            np.array([-5, -5, -3, -5, -7, 127, -128, 127], np.int8),
+        ),
         # 2^24 + 1 is 2^24 as FLOAT32, and 2^31 - 1 is 2^31.
-        _case("int32-as-float32", "QUANTIZE_LINEAR", [whole[5:], np.float32(2**24), np.uint8(0)], np.uint8([128, 0, 1])),
-        # In double precision 0.15 / 0.1 is above 3 / 2, and 0.35 / 0.1 below 7 / 2; their quotients in FLOAT32 are these.
-        _case("quotients-of-float32", "QUANTIZE_LINEAR", [np.float32([0.15, 0.25, 0.35, 0.45]), np.float32(0.1), None],
-            np.int8([2, 2, 4, 4])),
-        _case("scale-for-each", "QUANTIZE_LINEAR",
-            [np.float32([[1, 2, 3], [4, 5, 6]]), np.float32([[1, 1, 1], [2, 2, 2]]), np.int8([[0, 10, 20], [0, 10, 20]])],
-            np.int8([[1, 12, 23], [2, 12, 23]]), (None, (1, 0), (0, 1)), (4, 1)),
-    ]  # fmt: skip
+        _case(
+            "int32-as-float32", "QUANTIZE_LINEAR", [whole[5:], np.float32(2**24), np.uint8(0)], np.uint8([128, 0, 1])
+        ),
+        # Exactly they are not halves: the quotients in FLOAT32 are.
+        _case(
+            "quotients-of-float32",
+            "QUANTIZE_LINEAR",
+            [np.float32([0.15, 0.25, 0.35, 0.45]), np.float32(0.1), None],
+            np.int8([2, 2, 4, 4]),
+        ),
+        _case(
+            "scale-for-each",
+            "QUANTIZE_LINEAR",
+            [
+                np.float32([[1, 2, 3], [4, 5, 6]]),
+                np.float32([[1, 1, 1], [2, 2, 2]]),
+                np.int8([[0, 10, 20], [0, 10, 20]]),
+            ],
+            np.int8([[1, 12, 23], [2, 12, 23]]),
+            (None, (1, 0), (0, 1)),
+            (4, 1),
+        ),
+    ]
     return cases
 
 
@@ -95,14 +126,27 @@ def _dequantized() -> list[Case]:
     # What the type of the elements does not hold: low - high.
     ends = np.array([-(2**31), 2**31 - 1], np.int32)
     cases += [
-        _case("beyond-int32", "DEQUANTIZE_LINEAR", [ends, np.float32(1), ends[::-1].copy()],
-            np.float32([-(2.0**32), 2.0**32])),
-        _case("scales", "DEQUANTIZE_LINEAR", [np.int8([1, 1, 1, 0, 0]), np.float32([INF, NAN, -0.5, INF, 3]), None],
-            np.float32([INF, NAN, -0.5, NAN, 0])),
-        _case("scale-for-each", "DEQUANTIZE_LINEAR",
+        _case(
+            "beyond-int32",
+            "DEQUANTIZE_LINEAR",
+            [ends, np.float32(1), ends[::-1].copy()],
+            np.float32([-(2.0**32), 2.0**32]),
+        ),
+        _case(
+            "scales",
+            "DEQUANTIZE_LINEAR",
+            [np.int8([1, 1, 1, 0, 0]), np.float32([INF, NAN, -0.5, INF, 3]), None],
+            np.float32([INF, NAN, -0.5, NAN, 0]),
+        ),
+        _case(
+            "scale-for-each",
+            "DEQUANTIZE_LINEAR",
             [np.uint8([[1, 2, 3], [4, 5, 6]]), np.float32([[1, 1, 1], [2, 2, 2]]), np.uint8([[0, 1, 2], [0, 1, 2]])],
-            np.float32([[1, 1, 1], [8, 8, 8]]), (None, (1, 0), (0, 1)), (4, 1)),
-    ]  # fmt: skip
+            np.float32([[1, 1, 1], [8, 8, 8]]),
+            (None, (1, 0), (0, 1)),
+            (4, 1),
+        ),
+    ]
     return cases
 
 
@@ -118,20 +162,46 @@ def _added() -> list[Case]:
     of_uint8 = np.uint8([[0, 7, 10], [135, 209, 255]])
     zero_points = _one(1, np.uint8), _one(-2, np.int8)
     return [
-        _case("to-uint8", "QUANTIZED_LINEAR_ADD", [a, scales[0], zero_points[0], b, scales[1], zero_points[1], scales[2],
-            _one(7, np.uint8)], of_uint8),
-        _case("to-int8", "QUANTIZED_LINEAR_ADD", [a, scales[0], zero_points[0], b, scales[1], zero_points[1], scales[2],
-            _one(-7, np.int8)], np.int8([[-71, -7, -4], [121, 127, 127]])),
+        _case(
+            "to-uint8",
+            "QUANTIZED_LINEAR_ADD",
+            [a, scales[0], zero_points[0], b, scales[1], zero_points[1], scales[2], _one(7, np.uint8)],
+            of_uint8,
+        ),
+        _case(
+            "to-int8",
+            "QUANTIZED_LINEAR_ADD",
+            [a, scales[0], zero_points[0], b, scales[1], zero_points[1], scales[2], _one(-7, np.int8)],
+            np.int8([[-71, -7, -4], [121, 127, 127]]),
+        ),
         # a + b / 2
-        _case("no-zero-points", "QUANTIZED_LINEAR_ADD", [a, scales[0], None, b, scales[1], None, scales[2], None],
-            np.uint8([[0, 0, 3], [128, 202, 255]])),
-        _case("nan", "QUANTIZED_LINEAR_ADD", [a, _one(INF, float32), zero_points[0], b, scales[1], None, scales[2],
-            _one(9, np.uint8)], np.uint8([[0, 9, 255], [255, 255, 255]])),
-        _case("scale-of-0", "QUANTIZED_LINEAR_ADD", [a, scales[0], zero_points[0], a, scales[0], zero_points[0],
-            _one(0, float32), _one(9, np.int8)], np.int8([[-128, 9, 127], [127, 127, 127]])),
-        _case("strides", "QUANTIZED_LINEAR_ADD", [a, scales[0], None, np.broadcast_to(np.int8([2, 4, 6]), (2, 3)), scales[0],
-            None, scales[0], None], np.uint8([[2, 5, 9], [130, 204, 255]]), ((1, 2), None, None, (0, 1)), (4, 1)),
-    ]  # fmt: skip
+        _case(
+            "no-zero-points",
+            "QUANTIZED_LINEAR_ADD",
+            [a, scales[0], None, b, scales[1], None, scales[2], None],
+            np.uint8([[0, 0, 3], [128, 202, 255]]),
+        ),
+        _case(
+            "nan",
+            "QUANTIZED_LINEAR_ADD",
+            [a, _one(INF, float32), zero_points[0], b, scales[1], None, scales[2], _one(9, np.uint8)],
+            np.uint8([[0, 9, 255], [255, 255, 255]]),
+        ),
+        _case(
+            "scale-of-0",
+            "QUANTIZED_LINEAR_ADD",
+            [a, scales[0], zero_points[0], a, scales[0], zero_points[0], _one(0, float32), _one(9, np.int8)],
+            np.int8([[-128, 9, 127], [127, 127, 127]]),
+        ),
+        _case(
+            "strides",
+            "QUANTIZED_LINEAR_ADD",
+            [a, scales[0], None, np.broadcast_to(np.int8([2, 4, 6]), (2, 3)), scales[0], None, scales[0], None],
+            np.uint8([[2, 5, 9], [130, 204, 255]]),
+            ((1, 2), None, None, (0, 1)),
+            (4, 1),
+        ),
+    ]
 
 
 CASES = [*_quantized(), *_dequantized(), *_added()]
@@ -164,28 +234,74 @@ def _negatives() -> list[Negative]:
         first = spec(f"ELEMENT_WISE_{operator}").pointwise.inputs[0]
         longer, wider = tensor((2, 3, 1), kind), tensor((2, 4), kind)
         found += [
-            Negative("(C2)", _right(operator, OutputTensor=longer), "OutputTensor.DimensionCount", "3", f"2, that of {first}"),
+            Negative(
+                "(C2)", _right(operator, OutputTensor=longer), "OutputTensor.DimensionCount", "3", f"2, that of {first}"
+            ),
             Negative("(C2)", _right(operator, OutputTensor=wider), "OutputTensor.Sizes[1]", "4", "3"),
-        ]  # fmt: skip
+        ]
     signed, half = tensor((2, 3), "INT8"), tensor((2, 3), "FLOAT16")
     one = {"Sizes": (1, 1)}
     add, quantize, dequantize = "QUANTIZED_LINEAR_ADD", *_LINEAR
     return [
         *found,
-        Negative("(C1)", _right(quantize, ZeroPointTensor=signed), "ZeroPointTensor.DataType", "INT8", "UINT8, that of OutputTensor"),
-        Negative("(C3)", _right(quantize, ScaleTensor=half), "ScaleTensor.DataType", "FLOAT16", "FLOAT32, as InputTensor is FLOAT32"),
-        Negative("(C3)", _right(quantize, InputTensor=tensor((2, 3), "INT32"), ScaleTensor=half), "ScaleTensor.DataType",
-            "FLOAT16", "FLOAT32, as InputTensor is INT32"),
-        Negative("(C2)", _right(quantize, ScaleTensor=tensor((2, 1))), "ScaleTensor.Sizes", "1)", "3), that of InputTensor"),
-        Negative("(C1)", _right(dequantize, ZeroPointTensor=signed), "ZeroPointTensor.DataType", "INT8", "UINT8, that of InputTensor"),
-        Negative("(C1)", _right(dequantize, ScaleTensor=half), "OutputTensor.DataType", "FLOAT32", "FLOAT16, that of ScaleTensor"),
-        Negative("(C2)", _right(dequantize, ZeroPointTensor=tensor((1, 3), "UINT8")), "ZeroPointTensor.Sizes", "(1", "(2, 3), that of InputTensor"),
-        Negative("(C1)", _right(add, AZeroPointTensor=tensor(one["Sizes"], "INT8")), "AZeroPointTensor.DataType", "INT8",
-            "UINT8, that of ATensor"),
+        Negative(
+            "(C1)",
+            _right(quantize, ZeroPointTensor=signed),
+            "ZeroPointTensor.DataType",
+            "INT8",
+            "UINT8, that of OutputTensor",
+        ),
+        Negative(
+            "(C3)",
+            _right(quantize, ScaleTensor=half),
+            "ScaleTensor.DataType",
+            "FLOAT16",
+            "FLOAT32, as InputTensor is FLOAT32",
+        ),
+        Negative(
+            "(C3)",
+            _right(quantize, InputTensor=tensor((2, 3), "INT32"), ScaleTensor=half),
+            "ScaleTensor.DataType",
+            "FLOAT16",
+            "FLOAT32, as InputTensor is INT32",
+        ),
+        Negative(
+            "(C2)", _right(quantize, ScaleTensor=tensor((2, 1))), "ScaleTensor.Sizes", "1)", "3), that of InputTensor"
+        ),
+        Negative(
+            "(C1)",
+            _right(dequantize, ZeroPointTensor=signed),
+            "ZeroPointTensor.DataType",
+            "INT8",
+            "UINT8, that of InputTensor",
+        ),
+        Negative(
+            "(C1)",
+            _right(dequantize, ScaleTensor=half),
+            "OutputTensor.DataType",
+            "FLOAT32",
+            "FLOAT16, that of ScaleTensor",
+        ),
+        Negative(
+            "(C2)",
+            _right(dequantize, ZeroPointTensor=tensor((1, 3), "UINT8")),
+            "ZeroPointTensor.Sizes",
+            "(1",
+            "(2, 3), that of InputTensor",
+        ),
+        Negative(
+            "(C1)",
+            _right(add, AZeroPointTensor=tensor(one["Sizes"], "INT8")),
+            "AZeroPointTensor.DataType",
+            "INT8",
+            "UINT8, that of ATensor",
+        ),
         Negative("(C2)", _right(add, BTensor=tensor((2, 1), "UINT8")), "BTensor.Sizes", "1)", "3), that of ATensor"),
         Negative("(C2)", _right(add, BScaleTensor=tensor((1,))), "BScaleTensor.DimensionCount", "1", "2"),
-        Negative("(C3)", _right(add, OutputScaleTensor=tensor((1, 3))), "OutputScaleTensor.Sizes", "[1, 3]", "1 in each"),
-    ]  # fmt: skip
+        Negative(
+            "(C3)", _right(add, OutputScaleTensor=tensor((1, 3))), "OutputScaleTensor.Sizes", "[1, 3]", "1 in each"
+        ),
+    ]
 
 
 NEGATIVES = _negatives()
@@ -209,8 +325,12 @@ def _others(operator: str, name: str, shape: Shape) -> dict[str, Shape]:
 _EARLY = [("1.0", 4, 4, "FLOAT32"), ("2.1", 4, 4, "FLOAT32"), ("3.0", 1, 8, "FLOAT32"), ("6.0", 1, 8, FLOATS)]
 _BYTES = [("1.0", 4, 4, "UINT8"), ("2.1", 4, 4, BYTES), ("3.0", 1, 8, BYTES)]
 _INTEGERS = [("1.0", 4, 4, "UINT8"), ("2.1", 4, 4, _CODES), ("3.0", 1, 8, _CODES)]
-_INPUT = [("1.0", 4, 4, "FLOAT32"), ("2.1", 4, 4, "FLOAT32 INT32"), ("3.0", 1, 8, "FLOAT32 INT32"),
-    ("6.0", 1, 8, "FLOAT32 FLOAT16 INT32")]  # fmt: skip
+_INPUT = [
+    ("1.0", 4, 4, "FLOAT32"),
+    ("2.1", 4, 4, "FLOAT32 INT32"),
+    ("3.0", 1, 8, "FLOAT32 INT32"),
+    ("6.0", 1, 8, "FLOAT32 FLOAT16 INT32"),
+]
 SUPPORT = {
     "ELEMENT_WISE_QUANTIZE_LINEAR": Support(
         {"InputTensor": _INPUT, "ScaleTensor": _EARLY, "ZeroPointTensor": _BYTES, "OutputTensor": _BYTES},

@@ -39,7 +39,7 @@ def computed(
     found = found if isinstance(found, list) else [found]
     ys = [np.empty(sizes_of(each), DTYPES[each.tensor.DataType]) for each in found]
     graph.compile(found).dispatch(node.read, ys)
-    return ys
+    return [y.view(np.bool_) if each.dtype == np.bool_ else y for each, y in zip(found, ys, strict=True)]
 
 
 __all__ = ["ADAPTERS", "NotSaid", "computed"]

@@ -10,9 +10,9 @@
 (A6) More than 8 dimensions fold into 8: neighbours that memory walks as one become one.
 (A7) No two elements of ``out`` share memory.
 (A8) Arrays to be joined are at least one, of one data type, and of one shape but along the axis; empty ones too.
-(A9) A scale or a zero point is a number, or one for each channel; an integer has to fit its type, as has one of int32
-     or int64 in the CPU's memory, the types of integers that nobody chose; any other typed zero point has to be of it
-     already.
+(A9) A scale or a zero point is a number, or one for each channel, or for each place along an axis; an integer has to
+     fit its type, as has one of int32 or int64 in the CPU's memory, the types of integers that nobody chose; any other
+     typed zero point has to be of it already.
 (A10) An option of a pooling is an integer, no truth value, or one for each spatial dimension; output sizes are at least
       1.
 (A11) A flag is True or False, or 1 or 0.
@@ -30,7 +30,8 @@
       for each element of the last axis, where MEAN_VARIANCE_NORMALIZATION is along that alone. Otherwise missing
       dimensions lead, as NumPy's do; those of a recurrent layer's operands too.
 (A18) Operators that copy bits (joins, pieces, slices, gathered elements, identities without a scale) copy elements that
-      are no data type of DirectML too: truth values, complex numbers, bfloat16 and floats of 8 bits.
+      are no data type of DirectML too: truth values, complex numbers, bfloat16 and floats of 8 bits. Comparisons,
+      logic, choices and operators of bits take and give truth values, whose bytes are those of UINT8.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Truth values of libraries, whose bytes are 0 or 1: DirectML's are UINT8, and so they are looked at, without a copy."""
+"""Truth values of libraries, whose bytes are 0 or 1: DirectML's are UINT8, and so they are seen, without a copy."""
 
 from __future__ import annotations
 

@@ -51,11 +51,11 @@ if TYPE_CHECKING:
 class Expression:
     """A tensor of a graph that is being built: what an operator will give, an input or a constant.
 
-    ``+ - * / // % **`` and ``abs`` are element-wise operators, as functions apply them: operands broadcast, and an array
-    is a constant of the graph. With a number ``+ - * /`` are an identity that scales, but for integers with an integer.
-    ``%`` is MODULUS_FLOOR, whose remainder has the sign of the right operand, and ``//`` is rounded down, as Python's
-    are. ``@`` is GEMM, as NumPy's matmul: the dimensions before the last two broadcast. ``x[2:, ::-1, 0, None]`` is
-    NumPy's too, a SLICE or SLICE1.
+    ``+ - * / // % **`` and ``abs`` are element-wise operators, as functions apply them: operands broadcast, and an
+    array is a constant of the graph. With a number ``+ - * /`` are an identity that scales, but for integers with an
+    integer. ``%`` is MODULUS_FLOOR, whose remainder has the sign of the right operand, and ``//`` is rounded down, as
+    Python's are. ``@`` is GEMM, as NumPy's matmul: the dimensions before the last two broadcast.
+    ``x[2:, ::-1, 0, None]`` is NumPy's too, a SLICE or SLICE1.
 
     ``< <= > >= == !=`` compare elements, and give truth values, of which ``& | ^ ~`` are logical operators; of other
     elements they are those of bits, as ``<< >>`` are. Graphs return truth values as the library's.
@@ -344,10 +344,10 @@ def _floor_quotient(graph: Graph, a: Any, b: Any) -> Expression:
     left, right = (side.spread(each, each.shape or (1,)) for each in taken.values())
     if left.dtype == np.float16 == right.dtype:
         return _floor_quotient(graph, left.astype(np.float32), right.astype(np.float32)).astype(np.float16)
-    quotient = _paired("divide", left, right)
+    quotient: Expression = _paired("divide", left, right)
     if quotient.dtype.kind == "u":
         return quotient
-    rest = left % right
+    rest = _paired("modulus_truncate", left, right)
     is_above = ((rest < 0) & (right > 0)) | ((rest > 0) & (right < 0))
     if quotient.dtype.kind == "f":
         whole = load("round")((left - rest) / right)
@@ -501,6 +501,7 @@ class Graph:
             )
         found = spec(name_of_kind)
         sources: list[Port | None] = []
+        read: dict[str, list[Expression]] = {}
         for member in found.tensors:
             given = members.get(member)
             if not is_input(found, member):
@@ -514,12 +515,18 @@ class Graph:
             each = [self._own(found.name, label, one) for label, one in zip(labels, many, strict=True)]
             members[member] = [one.tensor for one in each] if many is given else each[0].tensor
             sources += [one.port for one in each]
+            read[member] = each
         desc = complete(found, members, self.device.feature_level)
         node = DML_OPERATOR_GRAPH_NODE_DESC(Operator=self.device.create_operator(desc), Name=name)
         self._nodes.append(node)
         self._sources.append(sources)
         outputs = [(Port(len(self._nodes) - 1, i), tensor) for i, (_, tensor) in enumerate(found.outputs(desc))]
-        return [Expression(self, port, tensor) for port, tensor in outputs if tensor is not None]
+        is_truth = _gives_truth(found, read, members)
+        return [
+            Expression(self, port, tensor, is_truth=is_truth and tensor.DataType == TensorDataType.UINT8)
+            for port, tensor in outputs
+            if tensor is not None
+        ]
 
     def compile(
         self,
@@ -647,17 +654,18 @@ class ExpressionAdapter:
 
     def take(self, where: str, value: Any) -> Expression:
         if isinstance(value, Expression):
-            if value._is_truth:
-                self._truth.note(where)
             return value
         if self._truth.are_taken and isinstance(value, bool):
             value = np.bool_(value)
         found = self.memory.import_array(self.name, where, as_operand(self.name, where, value))
-        array = self._truth.taken(where, found if isinstance(found, np.ndarray) else found.numpy())
+        plain = found if isinstance(found, np.ndarray) else found.numpy()
+        array = self._truth.taken(where, plain)
         tensor = DML_BUFFER_TENSOR_DESC(DataType=data_type_of(self.name, where, array), Sizes=array.shape)
         data = np.zeros(tensor.TotalTensorSizeInBytes or 0, np.uint8)
         data[: array.nbytes] = np.frombuffer(array.tobytes(), np.uint8)
-        return self.graph.constant(tensor, data, where)
+        constant = self.graph.constant(tensor, data, where)
+        constant._is_truth = array is not plain
+        return constant
 
     def shape(self, operand: Any) -> Shape:
         return tuple(operand.tensor.Sizes)
@@ -703,23 +711,25 @@ class ExpressionAdapter:
             outputs = {member: tensor for member, tensor in outputs.items() if tensor is not None}
             given = {member: each for member, each in inputs.items() if each is not None}
             results = self.graph.operator(found.desc, **{**options, **given, **outputs})
-            are_truth = self._truth.are_results(operands) or self._copies_truth(operands, options)
-            for result in results:
-                result._is_truth = are_truth and result.tensor.DataType == TensorDataType.UINT8
             return [self.spread(result, self.shape(result)[lent:]) for result in results]
         except DMLError as problem:
             names = {label: argument_label(label) for label in operands}
             raise error(in_function_terms(problem.violations, device, names)) from None
 
-    def _copies_truth(self, operands: Mapping[str, Any], options: Mapping[str, Any]) -> bool:
-        """Whether it copies elements, all of which are truth values."""
-        member = next(iter(operands)).partition("[")[0]
-        copied = [operand for label, operand in operands.items() if label.partition("[")[0] == member]
-        return self.name in _COPIES and options.get("ScaleBias") is None and all(each._is_truth for each in copied)
-
 
 _COPIES = ("ELEMENT_WISE_IDENTITY", "GATHER", "JOIN", "SLICE", "SLICE1", "SPLIT", "TILE")
-"""Operators of which each element of a result is one of the first operand's, or operands'."""
+"""Operators of which each element of a result is one of the first input's, or inputs'."""
+
+
+def _gives_truth(found: OperatorSpec, given: Mapping[str, Sequence[Expression]], members: Mapping[str, Any]) -> bool:
+    """Whether the results of UINT8 are truth values: made of any elements, or copied, or of bits of such."""
+    truth = "" if found.pointwise is None else found.pointwise.truth
+    copied: Iterable[str] = ()
+    if truth == "kept":
+        copied = set(found.pointwise.group_of("OutputTensor")) & given.keys()
+    elif found.name in _COPIES and members.get("ScaleBias") is None:
+        copied = list(given)[:1]
+    return truth == "made" or (bool(copied) and all(each._is_truth for member in copied for each in given[member]))
 
 
 def _error(operator: str, where: str, found: str, expected: str, rule: str) -> Exception:

@@ -21,8 +21,8 @@ from ..operators import OPERATORS
 FUNCTIONS = {op.function: op.family for op in reversed(OPERATORS.values())}
 """Function to file, which is loaded on first use. Operators that share a function have it in the first one's family."""
 
-ALIASES = {"where": "if_"}
-"""Other names of functions, in other libraries' words."""
+ALIASES = {"where": "logical"}
+"""Other names of functions, in other libraries' words, by the files that have them."""
 
 BUILTINS = tuple(name for name in FUNCTIONS if hasattr(builtins, name))
 """Those that ``from anydml import *`` leaves out, as it would replace Python's own."""
@@ -35,7 +35,6 @@ def function_of(operator: str) -> str:
 
 def load(name: str) -> Any:
     """The function of a name, loading its file where need be."""
-    name = ALIASES.get(name, name)
     return getattr(import_module(f".{FUNCTIONS[name]}", __name__), name)
 
 

@@ -33,8 +33,8 @@ def quantize_linear(
 ) -> Result:
     """Real numbers as quantised ones: DML_OPERATOR_ELEMENT_WISE_QUANTIZE_LINEAR.
 
-    clamp(round(x / scale) + zero_point) for each element x, to the range of the result's type; halves are rounded to the
-    even integer, and a NaN counts as 0.
+    clamp(round(x / scale) + zero_point) for each element x, to the range of the result's type; halves are rounded to
+    the even integer, and a NaN counts as 0.
 
     Args:
         x: an array or an expression of float32, float16 or int32.

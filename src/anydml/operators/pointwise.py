@@ -1,8 +1,8 @@
 """Pointwise operators as rows: a row says what is special about one, and its specification follows from it.
 
-All tensors of a pointwise operator have the same sizes, and mostly the same data type; strides of 0 broadcast. Inputs that
-the table calls optional may be absent. A row is data, so that a family of many operators loads fast: the desc's class is
-made when the operator is first asked for.
+All tensors of a pointwise operator have the same sizes, and mostly the same data type; strides of 0 broadcast. Inputs
+that the table calls optional may be absent. A row is data, so that a family of many operators loads fast: the desc's
+class is made when the operator is first asked for.
 """
 
 from __future__ import annotations
@@ -211,7 +211,7 @@ class Pointwise:
         """Broadcasts what has one element to the sizes of the others, for the engines."""
         sizes = next(layout.sizes for layout in inputs if layout is not None)
         return [
-            Layout(layout.type, sizes, [0] * len(sizes)) if layout is not None and name in self.scalars else layout
+            Layout(layout.type, sizes, (0,) * len(sizes)) if layout is not None and name in self.scalars else layout
             for name, layout in zip(self.inputs, inputs, strict=True)
         ]
 

@@ -22,7 +22,7 @@ def _of_bits(function: Callable[..., Any]) -> Callable[..., Array]:
     """The reference of ``function(*elements)``, on the bits as numbers without a sign, as elements of the output."""
 
     def reference(desc: Any, *elements: Array) -> Array:
-        numbers = function(*[each.view(f"u{each.itemsize}") for each in elements])
+        numbers: Array = function(*[each.view(f"u{each.itemsize}") for each in elements])
         dtype = DTYPES[desc.OutputTensor.DataType]
         return numbers.view(dtype) if numbers.dtype.itemsize == dtype.itemsize else numbers.astype(dtype)
 
@@ -30,7 +30,8 @@ def _of_bits(function: Callable[..., Any]) -> Callable[..., Array]:
 
 
 def _amount(b: Array) -> Array:
-    return b & b.dtype.type(8 * b.itemsize - 1)
+    amount: Array = b & b.dtype.type(8 * b.itemsize - 1)
+    return amount
 
 
 def _count(x: Array) -> Array:

@@ -32,6 +32,10 @@ def _truth_of(function: Callable[..., Any]) -> Callable[..., Array]:
     return reference
 
 
+def _chosen(desc: Any, condition: Array, a: Array, b: Array) -> Array:
+    return np.where(condition != 0, a, b)
+
+
 def _is_infinity(desc: Any, x: Array) -> Array:
     wanted = {IsInfinityMode.POSITIVE: np.isposinf, IsInfinityMode.NEGATIVE: np.isneginf}.get(
         desc.InfinityMode, np.isinf
@@ -213,7 +217,7 @@ ELEMENT_WISE_IF = Pointwise(
     same_types=(("ATensor", "BTensor", "OutputTensor"),),
     truth="kept",
     in_place=False,
-    reference=lambda desc, condition, a, b: np.where(condition != 0, a, b),
+    reference=_chosen,
     native="IF",
     torch=lambda torch, desc, condition, a, b: torch.where(condition != 0, a, b),
     torch_takes="bits",

@@ -63,7 +63,8 @@ def _quantised(desc: Any, quotient: Array, zero_point: Array | None) -> Array:
     dtype = DTYPES[desc.OutputTensor.DataType]
     limits = np.iinfo(dtype)
     whole = np.where(np.isnan(quotient), 0, np.rint(quotient)).astype(np.float64)
-    return np.clip(whole + _zero(zero_point), limits.min, limits.max).astype(dtype)
+    quantised: Array = np.clip(whole + _zero(zero_point), limits.min, limits.max).astype(dtype)
+    return quantised
 
 
 def _quantize(desc: Any, x: Array, scale: Array, zero_point: Array | None) -> Array:
