@@ -33,8 +33,10 @@ WITH_SIZES = ("CONVOLUTION", "AVERAGE_POOLING", "LP_POOLING", "QUANTIZED_LINEAR_
 
 
 def function_of(operator: str) -> str:
-    """Its name: without what groups operators, and without its revision."""
-    return re.sub(r"(?<=[A-Z])[12]$", "", re.sub(r"^(ELEMENT_WISE|ACTIVATION)_", "", operator)).lower()
+    """Its name: without what groups operators, and without its revision; one of a constant is that of a tensor, too."""
+    return re.sub(
+        r"(?<=[A-Z])[12]$", "", re.sub(r"^(ELEMENT_WISE_CONSTANT|ELEMENT_WISE|ACTIVATION)_", "", operator)
+    ).lower()
 
 
 def options_of(desc: Any) -> dict[str, Any]:
@@ -94,6 +96,7 @@ _SPECIAL: dict[str, Callable[[Any, dict[str, Any]], dict[str, Any]]] = {
     "CUMULATIVE_PRODUCT": _scan,
     "CUMULATIVE_SUMMATION": _scan,
     "ELEMENT_WISE_CLIP1": _clip1,
+    "ELEMENT_WISE_CLIP_GRAD1": _clip1,
     "FILL_VALUE_CONSTANT": _filled,
     "FILL_VALUE_SEQUENCE": _filled,
     "LSTM": _lstm,
