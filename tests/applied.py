@@ -40,8 +40,8 @@ WITH_TYPE = (
 
 
 def function_of(operator: str) -> str:
-    """Its name: without what groups operators, and without its revision."""
-    grouped = r"^(ELEMENT_WISE|ACTIVATION)_(LOGICAL_(?=EQUALS|GREATER|LESS))?"
+    """Its name: without what groups operators, and without its revision; one of a constant is that of a tensor, too."""
+    grouped = r"^(ELEMENT_WISE_CONSTANT|ELEMENT_WISE|ACTIVATION)_(LOGICAL_(?=EQUALS|GREATER|LESS))?"
     name = re.sub(r"(?<=[A-Z])[12]$", "", re.sub(grouped, "", operator)).lower()
     return f"{name}_" if iskeyword(name) else name
 
@@ -103,6 +103,7 @@ _SPECIAL: dict[str, Callable[[Any, dict[str, Any]], dict[str, Any]]] = {
     "CUMULATIVE_PRODUCT": _scan,
     "CUMULATIVE_SUMMATION": _scan,
     "ELEMENT_WISE_CLIP1": _clip1,
+    "ELEMENT_WISE_CLIP_GRAD1": _clip1,
     "FILL_VALUE_CONSTANT": _filled,
     "FILL_VALUE_SEQUENCE": _filled,
     "LSTM": _lstm,

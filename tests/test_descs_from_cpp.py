@@ -158,13 +158,16 @@ def test_structs_are_copied_and_pickled() -> None:
 # Members that may be left out
 
 TYPICAL = {
+    "ACTIVATION_CELU": {"Alpha": 1.0},
     "ACTIVATION_ELU": {"Alpha": 1.0},
     "ACTIVATION_HARD_SIGMOID": {"Alpha": 0.2, "Beta": 0.5},
+    "ACTIVATION_HARD_SWISH": {"Alpha": 1 / 6, "Beta": 0.5},
     "ACTIVATION_LEAKY_RELU": {"Alpha": 0.01},
     "ACTIVATION_SCALED_ELU": {"Alpha": 1.6732, "Gamma": 1.0507},
     "ACTIVATION_SCALED_TANH": {"Alpha": 1.0, "Beta": 0.5},
     "ACTIVATION_SHRINK": {"Bias": 0.0, "Threshold": 0.5},
     "ACTIVATION_SOFTPLUS": {"Steepness": 1.0},
+    "ACTIVATION_SWISH": {"SigmoidInputScale": 1.0},
     "ACTIVATION_THRESHOLDED_RELU": {"Alpha": 1.0},
     "LOCAL_RESPONSE_NORMALIZATION": {"Alpha": 1e-4, "Beta": 0.75, "Bias": 1.0},
     "MEAN_VARIANCE_NORMALIZATION": {"Epsilon": 1e-5},

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from decimal import Context, Decimal
 from fractions import Fraction
-from math import isqrt
+from math import floor, isqrt
 from typing import Any
 
 import numpy as np
@@ -73,6 +73,8 @@ INTEGER_RESULTS: dict[str, Callable[[int, int], int]] = {
     "MULTIPLY": lambda a, b: a * b,
     "DIVIDE": truncated,
     "MODULUS_TRUNCATE": lambda a, b: a - b * truncated(a, b) if b else -1,
+    "MODULUS_FLOOR": lambda a, b: a % b if b else -1,
+    "DIFFERENCE_SQUARE": lambda a, b: (a - b) ** 2,
     "MAX": max,
     "MIN": min,
     "MEAN": lambda a, b: truncated(a + b, 2),
@@ -114,6 +116,13 @@ def test_integers_of_one(data_type: TensorDataType) -> None:
     # These ends are integers of single precision, and between integers.
     limited = np.array([max(3, min(value, 100)) for value in x.tolist()], x.dtype)
     np.testing.assert_array_equal(computed("CLIP", x, Min=2.5, Max=100.5), limited)
+    gradient = integers(data_type, 7)
+    passed = np.where([low < value < high for value in x.tolist()], gradient, 0)
+    np.testing.assert_array_equal(computed("CLIP_GRAD1", x, gradient, **ends), passed)
+    passed = np.where([3 < value < 100 for value in x.tolist()], gradient, 0)
+    np.testing.assert_array_equal(computed("CLIP_GRAD", x, gradient, Min=2.5, Max=100.5), passed)
+    signs = [(value > 0) - (value < 0) for value in x.tolist()]
+    np.testing.assert_array_equal(computed("SIGN", x), np.array(signs, x.dtype))
     if data_type in kinds["THRESHOLD"]:
         raised = np.array([max(3, value) for value in x.tolist()], x.dtype)
         np.testing.assert_array_equal(computed("THRESHOLD", x, Min=2.5), raised)
@@ -126,6 +135,7 @@ FLOAT_RESULTS: dict[str, Callable[[Fraction, Fraction], Fraction]] = {
     "DIVIDE": lambda a, b: a / b,
     "MEAN": lambda a, b: (a + b) / 2,
     "MODULUS_TRUNCATE": lambda a, b: a - b * int(a / b),
+    "MODULUS_FLOOR": lambda a, b: a - b * floor(a / b),
     "MAX": max,
     "MIN": min,
 }
@@ -145,6 +155,18 @@ def test_floats_of_two_are_rounded_once(operator: str, dtype: type[np.floating[A
     pairs = zip(a.tolist(), b.tolist(), strict=True)
     exact = [FLOAT_RESULTS[operator](Fraction(x), Fraction(y)) for x, y in pairs]
     assert_nearest(computed(operator, a, b), exact)
+
+
+@pytest.mark.parametrize("dtype", [each.type for each in FLOATS])
+def test_squares_of_differences_have_the_wider_types_error(dtype: type[np.floating[Any]]) -> None:
+    """That of a difference twice, and of a product, before the one rounding."""
+    a, b = floats(dtype, 5), floats(dtype, 6)
+    count = min(len(a), len(b))
+    a, b = a[-count:], b[-count:]
+    of, y = FLOATS[np.dtype(dtype)], computed("DIFFERENCE_SQUARE", a, b)
+    for left, right, found in zip(a.tolist(), b.tolist(), y, strict=True):
+        exact = (Fraction(left) - Fraction(right)) ** 2
+        assert of.rounded(exact * (1 - 4 * of.unit)) <= found <= of.rounded(exact * (1 + 4 * of.unit)), (left, right)
 
 
 def root(x: Fraction) -> Fraction:

@@ -41,7 +41,7 @@ def test_operators_of_expressions() -> None:
     values = np.array([[1, -2, 3], [4, 5, -6]], np.float32), np.array([[2, 4, 8], [-2, 1, 4]], np.float32)
     built = [a + b, a - b, a * b, a / b, a % b, -a, a + 1, 1 + a, a - 1, 1 - a, a * 2, 2 * a, a / 4, 8 / b]
     p, q = values
-    remainders = np.fmod(p, q)
+    remainders = np.mod(p, q)
     expected = [p + q, p - q, p * q, p / q, remainders, -p, p + 1, 1 + p, p - 1, 1 - p, p * 2, 2 * p, p / 4, 8 / q]
     outputs = [np.empty_like(p) for _ in built]
     graph.compile(built).dispatch(list(values), outputs)
@@ -94,11 +94,19 @@ def test_operators_of_expressions_take_arrays_and_numbers(function: Callable[[An
     np.testing.assert_array_max_ulp(computed(function, x - 3), expected, 1)
 
 
-def test_remainders_of_expressions_have_the_sign_of_the_left() -> None:
-    values = np.array([-3, 3, -5], np.float32)
-    np.testing.assert_array_equal(computed(lambda a: a % 2, values), np.fmod(values, 2))
-    np.testing.assert_array_equal(computed(lambda a: -2 % a, values), np.fmod(-2, values))
-    np.testing.assert_array_equal(computed(lambda a: [4.0, 4, -4] % a, values), np.fmod([4, 4, -4], values))
+def test_remainders_of_expressions_have_the_sign_of_the_right() -> None:
+    for dtype in (np.float32, np.int32):
+        values = np.array([-3, 3, -5], dtype)
+        np.testing.assert_array_equal(computed(lambda a: a % 2, values), values % 2)
+        np.testing.assert_array_equal(computed(lambda a: a % -2, values), values % -2)
+        np.testing.assert_array_equal(computed(lambda a: -2 % a, values), -2 % values)
+        np.testing.assert_array_equal(computed(lambda a: [4, 4, -4] % a, values), np.array([4, 4, -4]) % values)
+
+
+@pytest.mark.parametrize(("dtype", "operator"), [("float32", "CONSTANT_POW"), ("int32", "ELEMENT_WISE_POW")])
+def test_a_power_of_floats_by_a_number_has_no_tensor_of_exponents(dtype: str, operator: str) -> None:
+    graph = Graph(DEVICE)
+    assert operator in graph.compile([graph.input((2,), dtype) ** 2]).explain()
 
 
 def test_integers_and_integers_are_exact_and_wrap() -> None:

@@ -137,7 +137,12 @@ def test_all_of_it_replaces_no_builtin() -> None:
         ("2.1", lambda device, x: anydml.max_pooling(x, 1, dilations=1, device=device)),
         ("2.1", lambda device, x: anydml.slice(x, 0, [1, 1, 2, 2], -1, device=device)),
         ("2.1", lambda device, x: anydml.mean_variance_normalization(x, axes=3, device=device)),
+        ("1.0", lambda device, x: anydml.pow(x, 2, device=device)),
+        ("1.0", lambda device, x: anydml.tanh(x, device=device)),
+        ("2.0", lambda device, x: anydml.tanh(x, scale_bias=DML_SCALE_BIAS(Scale=2, Bias=0), device=device)),
+        ("3.1", lambda device, x: anydml.clip_grad(x, x, 0, 1, device=device)),
         ("5.0", lambda device, x: anydml.clip(x.astype(np.int64), 0, 2**40 + 1, device=device)),
+        ("5.0", lambda device, x: anydml.clip_grad(x.astype(np.int64), 1, 0, 2**40 + 1, device=device)),
         ("5.1", lambda device, x: anydml.softmax(x, (2, 3), device=device)),
     ],
 )

@@ -148,6 +148,15 @@ def test_data_keep_the_type_of_their_tensor() -> None:
     assert outputs[1].tolist() == [-(2**31) + 2, 6]
 
 
+def test_a_remainder_has_the_sign_of_the_left() -> None:
+    device = dml.Device(False)
+    builder = dml.GraphBuilder(device)
+    x = dml.input_tensor(builder, 0, dml.TensorDesc(dml.TensorDataType.FLOAT32, [2]))
+    result = x % 3
+    (found,) = device.compute(builder.build(dml.NONE, [result]), [dml.Binding(x, [7, -7])], [result])
+    assert np.array(found).tolist() == [1, -1]
+
+
 def test_a_fused_activation_is_one_that_may_be() -> None:
     builder = dml.GraphBuilder(dml.Device(False))
     x = dml.input_tensor(builder, 0, dml.TensorDesc(dml.TensorDataType.FLOAT32, [2]))

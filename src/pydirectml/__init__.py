@@ -199,7 +199,8 @@ class Expression:
         return Expression(_own(self) / _own(other))
 
     def __mod__(self, other: Expression | float) -> Expression:
-        return Expression(_own(self) % _own(other))
+        # DirectMLX's, which is C's; that of anydml's expressions is Python's.
+        return Expression(anydml.modulus_truncate(_own(self), _own(other)))
 
     def __radd__(self, other: float) -> Expression:
         return Expression(other + _own(self))

@@ -366,7 +366,7 @@ ACTIVATION_CELU = Pointwise(
     typical={"Alpha": 1.0},
     doctest="""
         >>> celu([1.0, -1.0], 2)
-        array([ 1.       , -0.7869387], dtype=float32)
+        array([ 1.        , -0.78693867], dtype=float32)
     """,
     support="""
         3.0 | 1 to 8 | FLOAT32, FLOAT16
@@ -399,7 +399,7 @@ ACTIVATION_GELU = Pointwise(
     torch=lambda torch, desc, x: _product_by_torch(torch, x, torch.erfc(-x / sqrt(2)) / 2),
     doctest="""
         >>> gelu([-1.0, 1.0])
-        array([-0.15865526,  0.8413447 ], dtype=float32)
+        array([-0.15865526,  0.8413448 ], dtype=float32)
     """,
     support="""
         5.1 | 1 to 8 | FLOAT32, FLOAT16

@@ -34,7 +34,7 @@ def _remainder(desc: Any, a: Array, b: Array) -> Array:
     return np.where(b == 0, ~np.zeros((), a.dtype), np.fmod(a, np.where(b == 0, b.dtype.type(1), b)))
 
 
-def _floored_remainder(desc: Any, a: Array, b: Array) -> Array:
+def _floored_remainder(desc: Any, a: Array, b: Array) -> Any:
     if a.dtype.kind == "f":
         return np.mod(a, b)
     return np.where(b == 0, ~np.zeros((), a.dtype), np.mod(a, np.where(b == 0, b.dtype.type(1), b)))
@@ -45,7 +45,7 @@ def _mean(desc: Any, a: Array, b: Array) -> Array:
     return (a.astype(np.float64) + b) / 2
 
 
-def _difference_square(desc: Any, a: Array, b: Array) -> Array:
+def _difference_square(desc: Any, a: Array, b: Array) -> Any:
     return (a - b) * (a - b)
 
 

@@ -51,7 +51,7 @@ def _round_by_torch(torch: Any, desc: Any, x: Any) -> Any:
     return x.round() if desc.RoundingMode == RoundingMode.HALVES_TO_NEAREST_EVEN else x.trunc()
 
 
-def _sign(desc: Any, x: Array) -> Array:
+def _sign(desc: Any, x: Array) -> Any:
     return (x > 0).astype(x.dtype) - (x < 0).astype(x.dtype)
 
 
