@@ -11,7 +11,6 @@ import pytest
 
 import anydml
 from anydml.operators import OPERATORS, spec, spec_of
-from anydml.operators.pointwise import Pointwise
 from cases import Case, all_cases, all_kernels, collected
 from harness import GPU, Memory, assert_same, bits, compiled, engines_of, explained, run, units_of
 

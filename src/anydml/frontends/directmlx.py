@@ -347,7 +347,7 @@ def _floor_quotient(graph: Graph, a: Any, b: Any) -> Expression:
     quotient: Expression = _paired("divide", left, right)
     if quotient.dtype.kind == "u":
         return quotient
-    rest = _paired("modulus_truncate", left, right)
+    rest: Expression = _paired("modulus_truncate", left, right)
     is_above = ((rest < 0) & (right > 0)) | ((rest > 0) & (right < 0))
     if quotient.dtype.kind == "f":
         whole = load("round")((left - rest) / right)

@@ -9,6 +9,7 @@
 
 #include "platform/isa.h"
 #include "pointwise/lanes.h"
+#include "pointwise/rounding.h"
 
 ANYDML_ISA_BEGIN
 
@@ -157,7 +158,17 @@ ANYDML_INLINE Doubles pow_of(Doubles x, Doubles e) {
   const Doubles signed_y = odd ? with_sign(y, x) : y;
   const Doubles approximate =
       (x < 0.0) & (magnitude < kInfinity) & (whole == 0) ? Doubles{} + kNone : signed_y;
-  return whole & (e >= 0.0) & (e < 16.0) ? integer_power(x, e) : approximate;
+  const Doubles y0 = whole & (e >= 0.0) & (e < 16.0) ? integer_power(x, e) : approximate;
+  // Likewise powers of a square or of a fourth power whose exponent is a multiple of 1/2 or 1/4.
+  const Doubles quarters = e * 4.0;
+  const auto is_short = (whole == 0) & (((quarters + kRounds) - kRounds) == quarters) & (e > 0.0) & (e < 8.0);
+  if (all_of<double>(is_short == 0)) return y0;
+  const Doubles root = square_root<double>(magnitude);
+  const Doubles root4 = square_root<double>(root);
+  const auto is_square = (((e + e) + kRounds) - kRounds == e + e) & (root * root == x);
+  const auto is_fourth = (e < 4.0) & ((root4 * root4) * (root4 * root4) == x);
+  const Doubles y1 = is_fourth & is_short ? integer_power(root4, quarters) : y0;
+  return is_square & is_short ? integer_power(root, e + e) : y1;
 }
 
 // A power whose exponent is a multiple of 1/2 below 16: by squaring, which is exact where pow_of is.

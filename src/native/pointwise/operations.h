@@ -246,7 +246,7 @@ ANYDML_OPERATION(Softsign) {
   return magnitude == std::numeric_limits<T>::infinity() ? sign : x / (magnitude + T{1});
 } };
 ANYDML_OPERATION(Pow) { return pow_of(x, y); } };
-ANYDML_OPERATION(ConstantPow) { return pow_of(x, V{} + k[0]); } };
+ANYDML_OPERATION(ConstantPow) { return constant_pow_of(x, k[0]); } };
 ANYDML_OPERATION(Celu) {
   const V below = scaled_expm1_of(x / k[0], k[0]);
   const V above = x > T{0} ? x : V{};
