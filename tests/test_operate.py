@@ -116,6 +116,10 @@ def test_each_operator_has_a_function() -> None:
         assert (out.name, out.default, device.name, device.default) == ("out", None, "device", None)
 
 
+def test_other_names_are_of_the_very_functions() -> None:
+    assert anydml.where is anydml.if_
+
+
 def test_all_of_it_replaces_no_builtin() -> None:
     assert set(FUNCTIONS) & set(dir(builtins)) == set(BUILTINS)
     found: dict[str, Any] = {}

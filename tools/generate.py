@@ -8,9 +8,10 @@ from inspect import Parameter
 from pathlib import Path
 from typing import NamedTuple
 
+import anydml
 from anydml.core import enums
 from anydml.core.enums import OperatorType
-from anydml.functions import FUNCTIONS, load
+from anydml.functions import ALIASES, FUNCTIONS, load
 from anydml.functions._documentation import function_signature
 from anydml.operators import OPERATORS, Trait, spec
 from anydml.operators.fused_activation import FUSIBLE
@@ -205,6 +206,7 @@ def stub() -> str:
     lines = [HEADER.rstrip(), literals()]
     for name in sorted(FUNCTIONS):
         lines += ["", *overloads(name)]
+    lines += ["", *(f"{name} = {getattr(anydml, name).__name__}" for name in ALIASES)]
     for name in OPERATORS:
         lines += [
             "",

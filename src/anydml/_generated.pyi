@@ -1339,6 +1339,8 @@ def value_scale_2d(x: _NoTensor, scale: float, bias: Sequence[float], *, out: No
 @overload
 def value_scale_2d(x: _Operand | np.generic, scale: float, bias: Sequence[float], *, out: _O, device: Device | str | None = ...) -> _O: ...
 
+where = if_
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DML_ELEMENT_WISE_IDENTITY_OPERATOR_DESC(OperatorDesc):
     InputTensor: Tensor

@@ -13,7 +13,7 @@ from anydml.operators.schema import OperatorDesc
 from support_tables import ALL, Support
 
 from . import Case, Negative, tensor, tensor_of
-from .logical import _by_tensor, _others
+from .logical import by_tensor, types_beside
 
 OF_PAIRS = ("BIT_SHIFT_LEFT", "BIT_SHIFT_RIGHT", "BIT_AND", "BIT_OR", "BIT_XOR")
 HERE = (*OF_PAIRS, "BIT_NOT", "BIT_COUNT")
@@ -143,5 +143,5 @@ _BITS = [("3.0", 1, 8, _WIDTHS), ("4.1", 1, 8, ALL)]
 SUPPORT = {
     **{f"ELEMENT_WISE_BIT_{name}": _BITS for name in ("AND", "OR", "XOR", "NOT")},
     **{f"ELEMENT_WISE_BIT_SHIFT_{side}": _SHIFTS for side in ("LEFT", "RIGHT")},
-    "ELEMENT_WISE_BIT_COUNT": Support(_by_tensor(_BITS, ":UINT32 UINT8", ["InputTensor"]), others=_others),
+    "ELEMENT_WISE_BIT_COUNT": Support(by_tensor(_BITS, ":UINT32 UINT8", ["InputTensor"]), others=types_beside),
 }

@@ -210,7 +210,7 @@ def _negatives() -> list[Negative]:
     ]
 
 
-def _by_tensor(of_inputs: Sequence[tuple[str, int, int, str]], of_output: str, names: Sequence[str]) -> Any:
+def by_tensor(of_inputs: Sequence[tuple[str, int, int, str]], of_output: str, names: Sequence[str]) -> Any:
     rows = {name: of_inputs for name in names}
     levels = dict(pair.split(":") for pair in of_output.split("; "))
     return {
@@ -219,7 +219,7 @@ def _by_tensor(of_inputs: Sequence[tuple[str, int, int, str]], of_output: str, n
     }
 
 
-def _others(operator: str, name: str, shape: Shape) -> dict[str, Shape]:
+def types_beside(operator: str, name: str, shape: Shape) -> dict[str, Shape]:
     """Those of other types by the first line of the newest table that has such dimensions."""
     found = spec(operator)
     group = found.pointwise.group_of(name)
@@ -245,15 +245,15 @@ SUPPORT = {
     **{f"ELEMENT_WISE_{name}": _LOGIC for name in LOGIC},
     **{
         f"ELEMENT_WISE_{name}": Support(
-            _by_tensor(_COMPARED[3:] if name.endswith("OR_EQUAL") else _COMPARED, _TRUTH, _BOTH), others=_others
+            by_tensor(_COMPARED[3:] if name.endswith("OR_EQUAL") else _COMPARED, _TRUTH, _BOTH), others=types_beside
         )
         for name in COMPARISONS
     },
     "ELEMENT_WISE_IS_NAN": Support(
-        _by_tensor([("2.0", 4, 4, FLOATS), ("3.0", 1, 8, FLOATS)], ":UINT32 UINT8", ["InputTensor"]), others=_others
+        by_tensor([("2.0", 4, 4, FLOATS), ("3.0", 1, 8, FLOATS)], ":UINT32 UINT8", ["InputTensor"]), others=types_beside
     ),
     "ELEMENT_WISE_IS_INFINITY": Support(
-        _by_tensor([("2.1", 4, 4, FLOATS), ("3.0", 1, 8, FLOATS)], ":UINT8", ["InputTensor"]), others=_others
+        by_tensor([("2.1", 4, 4, FLOATS), ("3.0", 1, 8, FLOATS)], ":UINT8", ["InputTensor"]), others=types_beside
     ),
     "ELEMENT_WISE_IF": Support(
         {
@@ -262,6 +262,6 @@ SUPPORT = {
             "BTensor": _IF,
             "OutputTensor": _IF,
         },
-        others=_others,
+        others=types_beside,
     ),
 }

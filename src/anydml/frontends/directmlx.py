@@ -352,7 +352,8 @@ def _floor_quotient(graph: Graph, a: Any, b: Any) -> Expression:
     if quotient.dtype.kind == "f":
         whole = load("round")((left - rest) / right)
         quotient = load("if_")(right == 0, quotient, whole)
-    return quotient - is_above.astype(quotient.dtype)
+    result: Expression = quotient - is_above.astype(quotient.dtype)
+    return result
 
 
 def _is_packed(tensor: Tensor) -> bool:
