@@ -99,6 +99,8 @@ def _docstring(row: Pointwise) -> str:
     arguments |= {argument_of(each): words(meanings[each]) for each in row.members if each not in row.tensors}
     if row.scale_bias:
         arguments["scale_bias"] = "a DML_SCALE_BIAS, applied to each element first; none where None."
+    if not row.in_place:
+        arguments["out"] = "where to write, of any strides; no memory shared with operands. Returned."
     shape = "and broadcast shape" if len(row.inputs) > 1 else "and shape"
     sections = [
         f"{words(first).rstrip('.')}.",
