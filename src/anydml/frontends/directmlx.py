@@ -727,7 +727,7 @@ def _gives_truth(found: OperatorSpec, given: Mapping[str, Sequence[Expression]],
     truth = "" if found.pointwise is None else found.pointwise.truth
     copied: Iterable[str] = ()
     if truth == "kept":
-        copied = set(found.pointwise.group_of("OutputTensor")) & given.keys()
+        copied = set(found.pointwise.group_of(found.pointwise.output)) & given.keys()
     elif found.name in _COPIES and members.get("ScaleBias") is None:
         copied = list(given)[:1]
     return truth == "made" or (bool(copied) and all(each._is_truth for member in copied for each in given[member]))

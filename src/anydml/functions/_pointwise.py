@@ -68,7 +68,7 @@ def _function(operator: str, function: str, row: Pointwise, namespace: dict[str,
     given = [f"{member}={argument_of(member)}" for member in members]
     given += ["ScaleBias=scale_bias"] if row.scale_bias else []
     given += ["spread=broadcast_all"] if len(row.inputs) > 1 else []
-    given += [] if any(row.group_of("OutputTensor")) else ["OutputTensor=type_of_truth(out)"]
+    given += [] if any(row.group_of(row.output)) else ["OutputTensor=type_of_truth(out)"]
     lines = [
         "from __future__ import annotations",
         f"def {function}({signature_of(row)}, **others: Any) -> Result:",
@@ -103,10 +103,12 @@ def _docstring(row: Pointwise) -> str:
     arguments |= {argument_of(each): words(meanings[each]) for each in row.members if each not in row.tensors}
     if row.scale_bias:
         arguments["scale_bias"] = "a DML_SCALE_BIAS, applied to each element first; none where None."
+    if not row.in_place:
+        arguments["out"] = "where to write, of any strides; no memory shared with operands. Returned."
     like = f"An array like `{argument_of(row.inputs[0])}`"
     returned = f"{like}, of its type and {'broadcast ' * (len(row.inputs) > 1)}shape."
     if row.truth == "made":
-        of_operands = ", as are those of uint32 operands" * any(row.group_of("OutputTensor"))
+        of_operands = ", as are those of uint32 operands" * any(row.group_of(row.output))
         returned = f"{like}, of truth values; in an `out` of uint8 or uint32 they are 0 or 1{of_operands}."
     sections = [
         f"{words(first).rstrip('.')}.",

@@ -45,5 +45,5 @@ class TruthValues:
         """Whether the results are truth values, of operands with these labels."""
         if not self.are_taken or self._row.truth == "made":
             return self.are_taken
-        group = self._row.group_of("OutputTensor")
+        group = self._row.group_of(self._row.output)
         return all(argument_of(label) in self._arguments for label in labels if label in group)

@@ -70,7 +70,7 @@ def clip_grad(
 ) -> Result:
     """The gradients of :func:`clip`: DML_OPERATOR_ELEMENT_WISE_CLIP_GRAD.
 
-    0 for each element where x <= min or x >= max, else the gradient that is given. Of integers, ends that single
+    0 for each element where x <= min or x >= max, else the incoming gradient. Of integers, ends that single
     precision does not hold are taken exactly, by DML_OPERATOR_ELEMENT_WISE_CLIP_GRAD1.
 
     Args:

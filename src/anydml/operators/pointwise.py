@@ -45,7 +45,7 @@ _TENSORS = {
     "InputTensor": "the elements.",
     "ATensor": "the elements a.",
     "BTensor": "the elements b.",
-    "InputGradientTensor": "the gradients of what it gave, of the same type and sizes.",
+    "InputGradientTensor": "the gradients of the forward operator's results, of the same type and sizes.",
     "OutputGradientTensor": "the gradients of the elements, of the same type and sizes.",
     "OutputTensor": "the results, of the same type and sizes.",
 }

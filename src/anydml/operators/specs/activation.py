@@ -374,7 +374,7 @@ ACTIVATION_CELU = Pointwise(
 )
 
 ACTIVATION_RELU_GRAD = Pointwise(
-    summary="The gradients of RELU: the gradient that is given for each element x where x > 0, else 0.",
+    summary="The gradients of RELU: the incoming gradient for each element x where x > 0, else 0.",
     inputs=("InputTensor", "InputGradientTensor"),
     output="OutputGradientTensor",
     in_place=False,

@@ -134,7 +134,7 @@ ELEMENT_WISE_THRESHOLD = Pointwise(
 )
 
 ELEMENT_WISE_CLIP_GRAD = Pointwise(
-    summary="The gradients of CLIP: 0 for each element x where x <= Min or x >= Max, else the gradient that is given.",
+    summary="The gradients of CLIP: 0 for each element x where x <= Min or x >= Max, else the incoming gradient.",
     inputs=("InputTensor", "InputGradientTensor"),
     output="OutputGradientTensor",
     members={
@@ -175,7 +175,7 @@ ELEMENT_WISE_CLIP1 = Pointwise(
 )
 
 ELEMENT_WISE_CLIP_GRAD1 = Pointwise(
-    summary="The gradients of CLIP1: 0 for each element x where x <= Min or x >= Max, else the gradient that is given.",
+    summary="The gradients of CLIP1: 0 for each element x where x <= Min or x >= Max, else the incoming gradient.",
     inputs=("InputTensor", "InputGradientTensor"),
     output="OutputGradientTensor",
     members={

@@ -17,9 +17,9 @@ from ...core.strided_layout import Array
 from ..constraints import rounded
 from ..pointwise import Pointwise, in_double
 
-# All that ASIN and ACOS have.
-_UNIT: Array = np.array([[[[-1, -0.75, -0.25], [0, 0.5, 1]]]], np.float32)
+_BELOW_1: Array = np.array([[[[-0.75, -0.5, -0.25], [0, 0.25, 0.75]]]], np.float32)
 _FROM_1: Array = np.array([[[[1, 1.25, 2], [4, 9, 10]]]], np.float32)
+"""What small examples compute with."""
 
 
 def _angle(desc: Any, y: Array, x: Array) -> Array:
@@ -42,7 +42,7 @@ ELEMENT_WISE_ACOS = Pointwise(
     reference=in_double(lambda desc, x: np.arccos(x)),
     native="ACOS",
     torch="acos",
-    example={"InputTensor": _UNIT},
+    example={"InputTensor": _BELOW_1},
     doctest="""
         >>> acos([1.0, 0.0])
         array([0.       , 1.5707964], dtype=float32)
@@ -56,7 +56,7 @@ ELEMENT_WISE_ASIN = Pointwise(
     reference=in_double(lambda desc, x: np.arcsin(x)),
     native="ASIN",
     torch="asin",
-    example={"InputTensor": _UNIT},
+    example={"InputTensor": _BELOW_1},
     doctest="""
         >>> asin([0.0, 1.0])
         array([0.       , 1.5707964], dtype=float32)
@@ -184,7 +184,7 @@ ELEMENT_WISE_ATANH = Pointwise(
     reference=in_double(lambda desc, x: np.arctanh(x)),
     native="ATANH",
     torch="atanh",
-    example={"InputTensor": _UNIT},
+    example={"InputTensor": _BELOW_1},
     doctest="""
         >>> atanh([0.0, 0.5])
         array([0.        , 0.54930615], dtype=float32)
