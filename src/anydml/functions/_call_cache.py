@@ -266,10 +266,11 @@ class _OnHost(_Preparation):
         return given.numpy() if _key_kind(type(given)) == _TENSOR else None
 
     def view(self, array: Array, wanted: Array) -> Callable[[Any], Any] | None:
-        if array.dtype != wanted.dtype:
-            return partial(_then, as_bytes, self.view(as_bytes(array), wanted))
+        # Truth values have the very bytes that the kernel reads.
         if (array.shape, array.strides) == (wanted.shape, wanted.strides):
             return None
+        if array.dtype != wanted.dtype:
+            return partial(_then, as_bytes, self.view(as_bytes(array), wanted))
         reshaped = array.reshape(wanted.shape) if array.size == wanted.size else array
         if (reshaped.shape, reshaped.strides, address(reshaped)) == (wanted.shape, wanted.strides, address(wanted)):
             return methodcaller("reshape", wanted.shape)

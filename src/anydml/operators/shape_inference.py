@@ -69,11 +69,11 @@ def _usual_type(found: OperatorSpec, members: Mapping[str, Any], first: DML_BUFF
     input's where it may be, or UINT8."""
     if found.pointwise is None:
         return first.DataType
-    group = found.pointwise.group_of("OutputTensor")
+    group = found.pointwise.group_of(found.pointwise.output)
     mates = [each for each in map(members.get, group) if isinstance(each, DML_BUFFER_TENSOR_DESC)]
     if mates:
         return mates[0].DataType
-    allowed = found.tensors["OutputTensor"].data_types if group else ()
+    allowed = found.tensors[found.pointwise.output].data_types if group else ()
     return first.DataType if first.DataType in allowed else TensorDataType.UINT8
 
 

@@ -154,6 +154,7 @@ class CallKey {
   static constexpr size_t kMostWords = 1 << 14;
   static constexpr int kDeepest = 4;
   static constexpr uint8_t kFloatCode = 2;  // DLPack's; those below are of integers
+  static constexpr uint8_t kBoolCode = 6;
   enum Tag : uint64_t {
     kAbsent = 1,
     kArray,
@@ -301,7 +302,7 @@ class CallKey {
     const Py_buffer& buffer = added.buffer;
     // The struct module's character for a number in the machine's byte order.
     if (buffer.format == nullptr || buffer.format[0] == '\0' || buffer.format[1] != '\0') return false;
-    if (std::string_view("efdbhilqBHILQ").find(buffer.format[0]) == std::string_view::npos) return false;
+    if (std::string_view("efdbhilqBHILQ?").find(buffer.format[0]) == std::string_view::npos) return false;
     tagged(kArray, static_cast<uint64_t>(buffer.format[0]) | static_cast<uint64_t>(buffer.ndim) << 8);
     for (int d = 0; d < buffer.ndim; ++d) {
       word(static_cast<uint64_t>(buffer.shape[d]));
@@ -320,8 +321,8 @@ class CallKey {
       return false;
     void* const data = static_cast<std::byte*>(tensor.data) + tensor.byte_offset;
     const uint64_t item = tensor.dtype.bits / 8U;
-    if (tensor.dtype.code > kFloatCode || tensor.dtype.lanes != 1 || item == 0 || tensor.strides == nullptr)
-      return false;
+    const bool is_known = tensor.dtype.code <= kFloatCode || tensor.dtype.code == kBoolCode;
+    if (!is_known || tensor.dtype.lanes != 1 || item == 0 || tensor.strides == nullptr) return false;
     if (reinterpret_cast<uintptr_t>(data) % item != 0) return false;
     added(given, place).data = data;
     tagged(kArray, tensor.dtype.code | item << 8 | static_cast<uint64_t>(tensor.ndim) << 16);
