@@ -89,7 +89,7 @@ ANYDML_INLINE Doubles swish_of(Doubles x, double scale) {
 // With t = e^-2x - 1: tanh x = -t / (t + 2)
 ANYDML_INLINE Doubles tanh_of(Doubles x) {
   const Doubles t = exp2m1_of(x * (-2 * kLog2E));
-  return (0.0 - t) / (t + 2.0);
+  return with_sign_of<double>(t / (t + 2.0), x);
 }
 
 // ln(1 + t) for t from 0 to 1: s = t / (2 + t), 2 * atanh(s) = 2 * s * (1 + s^2 * g(s^2))

@@ -95,7 +95,7 @@ Pass of_bits(DataType type) {
 }
 
 // Operations that single precision computes as exactly as the specification's wider numbers, halves being
-// rounded from singles; and exponentials, within one unit in the last place.
+// rounded from singles; and the hyperbolic tangent, within one unit in the last place.
 template <class Operation>
 Pass of_singles(DataType type) {
   if (type == DataType::kFloat16) return pass<Operation, Half, float, Half>;
@@ -115,7 +115,8 @@ Pass of_wide(DataType type) {
   return type == DataType::kFloat64 ? of_numbers<Operation, double> : nullptr;
 }
 
-// Operations on elements and constants, which have more bits than halves.
+// Operations on elements and constants, which have more bits than halves; and exponentials, of which some
+// halves would be rounded from a single's error.
 template <class Operation>
 Pass of_constants(DataType type) {
   return type == DataType::kFloat16 ? of_wide<Operation>(type) : of_floats<Operation>(type);

@@ -43,6 +43,7 @@ class ElementPlan final : public Plan {
         tiles_(std::move(tiles)),
         sources_(std::move(sources)),
         inputs_(sources_.size()),
+        strip_(tiles_.tile_elements()),
         program_(std::move(program)),
         work_(tiles_.elements() * cost) {
     int64_t widest_output = 0;
@@ -52,6 +53,8 @@ class ElementPlan final : public Plan {
       if (k >= inputs_) widest_output = std::max(widest_output, is_packed_[k] ? tiles_.item(k) : 0);
       if (k >= inputs_ && !is_packed_[k]) are_outputs_packed_ = false;
     }
+    for (size_t k = 0; k < tiles_.tensors(); ++k)
+      strip_ = std::min(strip_, std::max(kStripBytes / tiles_.item(k), kWholeElements));
     is_large_ = are_outputs_packed_ && tiles_.elements() * widest_output >= kStreamFrom;
   }
 
@@ -91,7 +94,7 @@ class ElementPlan final : public Plan {
         : plan_(plan),
           tensors_(tensors),
           non_temporal_(non_temporal),
-          strip_(plan.tiles_.tile_elements() / (non_temporal ? kStripsPerTile : 1)) {}
+          strip_(non_temporal ? plan.strip_ : plan.tiles_.tile_elements()) {}
     ~Worker() {
       for (auto& each : streams_) each.reset();
       if (non_temporal_) stream_fence();
@@ -220,6 +223,7 @@ class ElementPlan final : public Plan {
   Tiles tiles_;
   std::vector<size_t> sources_;
   size_t inputs_;
+  int64_t strip_;  // where outputs are stored past the caches
   std::vector<Instruction> program_;
   std::array<bool, kMostTensors> is_packed_{};
   bool are_outputs_packed_ = true;

@@ -38,7 +38,9 @@ ANYDML_INLINE V rounded_by(V x) {
   constexpr int kQuietly = kMode | _MM_FROUND_NO_EXC;
 #if defined(ANYDML_ISA_AVX512)
   if constexpr (sizeof(V) == 64 && sizeof(T) == 8)
-    return (V)_mm512_mask_roundscale_pd((__m512d)x, 0xff, (__m512d)x, kQuietly);
+    return (V)_mm512_mask_roundscale_pd((__m512d)x, kAll8Lanes, (__m512d)x, kQuietly);
+  if constexpr (sizeof(V) == 64 && sizeof(T) == 4)
+    return (V)_mm512_mask_roundscale_ps((__m512)x, kAllLanes, (__m512)x, kQuietly);
 #endif
   if constexpr (sizeof(V) == 32 && sizeof(T) == 8) return (V)_mm256_round_pd((__m256d)x, kQuietly);
   if constexpr (sizeof(V) == 32 && sizeof(T) == 4) return (V)_mm256_round_ps((__m256)x, kQuietly);
@@ -72,6 +74,12 @@ ANYDML_INLINE V truncated(V x) {
 // Whether a comparison holds in all lanes of numbers of T.
 template <class T, class Mask>
 ANYDML_INLINE bool all_of(Mask mask) {
+#if defined(ANYDML_ISA_AVX512)
+  if constexpr (sizeof(Mask) == 64) return _mm512_movepi32_mask((__m512i)mask) == kAllLanes;
+#endif
+#if defined(ANYDML_ISA_AVX2) || defined(ANYDML_ISA_AVX512)
+  if constexpr (sizeof(Mask) == 32) return _mm256_movemask_epi8((__m256i)mask) == -1;
+#endif
 #if defined(ANYDML_VECTORS)
   std::array<BitsOf<T>, sizeof(Mask) / sizeof(T)> lanes = bits_as<decltype(lanes)>(mask);
   BitsOf<T> all = ~BitsOf<T>{0};

@@ -12,19 +12,19 @@ Pass find_transcendental(Opcode opcode, const Types& types) {
     case Opcode::POW:
       return of_wide<Pow>(type);
     case Opcode::EXP:
-      return of_floats<Exp>(type);
+      return of_constants<Exp>(type);
     case Opcode::LOG:
-      return of_floats<Log>(type);
+      return of_constants<Log>(type);
     case Opcode::SIGMOID:
-      return of_floats<Sigmoid>(type);
+      return of_constants<Sigmoid>(type);
     case Opcode::TANH:
       return of_floats<Tanh>(type);
     case Opcode::SOFTPLUS:
-      return of_floats<Softplus>(type);
+      return of_constants<Softplus>(type);
     case Opcode::ELU:
-      return of_floats<Elu>(type);
+      return of_constants<Elu>(type);
     case Opcode::SCALED_ELU:
-      return of_floats<ScaledElu>(type);
+      return of_constants<ScaledElu>(type);
     case Opcode::SCALED_TANH:
       return of_wide<ScaledTanh>(type);
     case Opcode::SCALED_SOFTPLUS:

@@ -16,9 +16,11 @@ inline constexpr int64_t kTileBytes = 4096;
 // Tiles that make one where all tensors are contiguous, so that a row is left less often. 2026-11-21, with
 // the strips below: as fast as a copy.
 inline constexpr int64_t kContiguousTiles = 4;
-// Strips of a tile whose output is stored past the caches: memory is as fast as in a copy where reads and
-// writes alternate often. 2026-11-21.
-inline constexpr int64_t kStripsPerTile = 8;
+// Bytes of a strip of the tensor with the widest elements, where outputs are stored past the caches: memory
+// is as fast as in a copy where reads and writes alternate often. 2026-11-21. Counted by the tensors'
+// elements and not by the program's since 2026-11-25: 8-bit sums that are computed in double precision, 64
+// elements at a time before, take half the time (Zen 5).
+inline constexpr int64_t kStripBytes = 512;
 // Parts of each thread of an output that is stored past the caches, which threads take as they are free: some
 // share their core with others. 2026-11-21, no ratio recorded.
 inline constexpr int64_t kPartsPerThread = 16;
