@@ -149,6 +149,7 @@ const Function kFunctions[] = {
     ANYDML_CHECKED(Acosh, "acosh", kNone, std::acosh(x)),
     ANYDML_CHECKED(Atanh, "atanh", kOdd, std::atanh(x)),
     ANYDML_CHECKED(Erf, "erf", kOdd, std::erf(x)),
+    // Half of an odd multiple of the least single lies next to a tie, which is all that the C library sees.
     ANYDML_CHECKED(Gelu, "gelu", kNone, x / 2 * std::erfc(x * -(std::numbers::sqrt2_v<T> / 2))),
 };
 
