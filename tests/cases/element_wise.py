@@ -185,6 +185,6 @@ SUPPORT: dict[str, Rows | Support] = {
 
 KERNELS = {
     "ELEMENT_WISE_IDENTITY": "copy|linear",
-    "ELEMENT_WISE_POW": "(extend, extend, integer |linear, )?pow",
+    "ELEMENT_WISE_POW": "(extend, extend, integer |linear, )?(precise )?pow",
     "ELEMENT_WISE_ROUND": "round even|round away|truncate",
 }

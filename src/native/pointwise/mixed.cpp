@@ -12,6 +12,7 @@
 #include "platform/isa.h"
 #include "pointwise/instructions.h"
 #include "pointwise/passes.h"
+#include "pointwise/precise_pow.h"
 #include "simd/bits_as.h"
 
 ANYDML_ISA_BEGIN
@@ -266,6 +267,11 @@ struct IntegerPower : Plain {
   }
 };
 
+struct PrecisePower : Plain {
+  using Plain::Plain;
+  double operator()(double x, double e) const { return precise_pow_of(x, e); }
+};
+
 template <class T>
 struct Zero : Plain {
   using Plain::Plain;
@@ -423,6 +429,8 @@ Pass find_mixed(Opcode opcode, const Types& types) {
       return x == DataType::kUint8 && y == z && y == out ? selection(out) : nullptr;
     case Opcode::INTEGER_POW:
       return types.only() == DataType::kInt64 ? loop<IntegerPower, int64_t, int64_t, int64_t> : nullptr;
+    case Opcode::PRECISE_POW:
+      return types.only() == DataType::kFloat64 ? loop<PrecisePower, double, double, double> : nullptr;
     case Opcode::QUANTIZE_LINEAR:
       if (y != DataType::kFloat32 || z != out) return nullptr;
       return x == DataType::kFloat32   ? quantization<float>(out)

@@ -145,14 +145,14 @@ def _pow(program: Program, desc: Any, output: TensorDataType, operands: Sequence
     if not any(program.types[operand] in _FLOATS for operand in operands) and desc.ScaleBias is None:
         x, exponent = [program.add("EXTEND", INT64, operand) for operand in operands]
         return program.add("WRAP", output, program.add("INTEGER_POW", INT64, x, exponent))
-    if output not in _FLOATS:
-        raise NoLowering(f"no {output.name} to the power of {program.types[operands[1]].name}")
     if {program.types[operand] for operand in operands} == {output} and desc.ScaleBias is None:
         return program.add("POW", output, *operands)
     x, exponent = [program.cast(operand, FLOAT64) for operand in operands]
     if desc.ScaleBias is not None:
         x = program.add("LINEAR", FLOAT64, x, constants=(desc.ScaleBias.Scale, desc.ScaleBias.Bias))
-    return program.cast(program.add("POW", FLOAT64, x, exponent), output)
+    # What is truncated has to be right on either side of an integer.
+    opcode = "POW" if output in _FLOATS else "PRECISE_POW"
+    return program.cast(program.add(opcode, FLOAT64, x, exponent), output)
 
 
 def _add1(program: Program, desc: Any, output: TensorDataType, operands: Sequence[int]) -> int:
