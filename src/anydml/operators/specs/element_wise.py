@@ -1,8 +1,8 @@
 """Element-wise operators of one operand, f(x), and powers; where there is a ScaleBias f(g(x)), g(x) = x * Scale + Bias.
 
-Decisions where the pages are silent: floats are computed in the next wider type, f and g together, and rounded once,
-but for EXP and LOG of FLOAT32 without a ScaleBias, which are within 1 unit in the last place; CONSTANT_POW and ERF are
-computed in double precision. Integers that have a ScaleBias are computed in double precision, truncated and saturated.
+Decisions where the pages are silent: floats are computed in the next wider type, f and g together, and rounded once;
+EXP, LOG, CONSTANT_POW and ERF in double precision, but for EXP and LOG of FLOAT32 without a ScaleBias, which are within
+1 unit in the last place. Integers that have a ScaleBias are computed in double precision, truncated and saturated.
 What CEIL, FLOOR and ROUND give keeps infinities, NaN and the sign of x, as C's do. SIGN of NaN is 0, as its page's
 formula has 0 for all that is neither below nor above 0. Powers of infinities and NaN are C's: 1 is the power 0 of
 anything, and every power of 1. CONSTANT_POW is of floats alone, as its page says; the feature level history has its
@@ -149,7 +149,7 @@ ELEMENT_WISE_EXP = Pointwise(
         "InputTensor": "the exponents.",
     },
     scale_bias=True,
-    reference=in_wider_type(lambda desc, x: np.exp(x)),
+    reference=in_double(lambda desc, x: np.exp(x)),
     native="EXP",
     torch="exp",
     doctest="""
@@ -176,7 +176,7 @@ ELEMENT_WISE_FLOOR = Pointwise(
 ELEMENT_WISE_LOG = Pointwise(
     summary="The natural logarithm of each element; of 0 minus infinity, of what is below NaN.",
     scale_bias=True,
-    reference=in_wider_type(lambda desc, x: np.log(x)),
+    reference=in_double(lambda desc, x: np.log(x)),
     native="LOG",
     torch="log",
     example={"InputTensor": POSITIVE},
