@@ -27,7 +27,7 @@ LARGE = np.random.default_rng(0).uniform(-1, 1, (64, 40_000)).astype(np.float32)
 def test_cases_and_large_arrays(instruction_set: str) -> None:
     """Of the sets that are not chosen by themselves, in a process each, as the environment says which is used."""
     folder = Path(__file__).parent
-    files = [folder / "test_cases.py", *sorted(folder.glob("test_*_large.py"))]
+    files = [f"{folder / 'test_cases.py'}::test_desc", *sorted(folder.glob("test_*_large.py"))]
     command = [sys.executable, "-m", "pytest", "-q", "-k", "not reference", "-p", "no:cacheprovider", *files]
     environment = {**os.environ, "ANYDML_CPU": instruction_set}
     done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)

@@ -50,7 +50,7 @@ def check(case: Case, outputs: Sequence[Any], engine: str = "cpu") -> None:
     for found, wanted in zip(outputs, case.outputs, strict=True):
         if wanted is not None:
             array = np.asarray(found)
-            if row is not None and not row.group_of("OutputTensor"):
+            if row is not None and not row.group_of(row.output):
                 # The function gives truth values, or UINT8.
                 assert array.dtype in (np.bool_, np.uint8)
                 array = array.astype(wanted.dtype)
