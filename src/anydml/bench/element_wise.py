@@ -220,26 +220,14 @@ _SMALL_INTEGERS = {
     ("ELEMENT_WISE_BIT_SHIFT_RIGHT", "BTensor"),
 }
 
-_SIXTH, _SELU = float(np.float32(1 / 6)), (float(np.float32(1.67326319)), float(np.float32(1.05070102)))
-_MEMBERS: dict[str, dict[str, Any]] = {
-    "ACTIVATION_CELU": {"Alpha": 0.5},
-    "ACTIVATION_ELU": {"Alpha": 1.5},
-    "ACTIVATION_HARD_SIGMOID": {"Alpha": _SIXTH, "Beta": 0.5},
-    "ACTIVATION_HARD_SWISH": {"Alpha": _SIXTH, "Beta": 0.5},
-    "ACTIVATION_LEAKY_RELU": {"Alpha": 0.25},
-    "ACTIVATION_LINEAR": {"Alpha": 0.5, "Beta": 0.25},
-    "ACTIVATION_PARAMETRIC_SOFTPLUS": {"Alpha": 0.5, "Beta": 2.0},
-    "ACTIVATION_SCALED_ELU": {"Alpha": _SELU[0], "Gamma": _SELU[1]},
-    "ACTIVATION_SCALED_TANH": {"Alpha": 1.5, "Beta": 0.5},
-    "ACTIVATION_SHRINK": {"Bias": 0.5, "Threshold": 0.5},
-    "ACTIVATION_SOFTPLUS": {"Steepness": 1.0},
-    "ACTIVATION_SWISH": {"SigmoidInputScale": 1.0},
-    "ACTIVATION_THRESHOLDED_RELU": {"Alpha": 0.5},
-    "ELEMENT_WISE_ADD1": {"FusedActivation": spec("ACTIVATION_RELU").desc()},
-    "ELEMENT_WISE_CONSTANT_POW": {"Exponent": 1.75},
-    "ELEMENT_WISE_IS_INFINITY": {"InfinityMode": IsInfinityMode.EITHER},
-    "ELEMENT_WISE_ROUND": {"RoundingMode": RoundingMode.HALVES_TO_NEAREST_EVEN},
+_MEMBERS: dict[str, Any] = {
+    **{"Alpha": 0.5, "Beta": 2.0, "Gamma": 1.5, "Bias": 0.5, "Threshold": 0.5, "Exponent": 1.75},
+    **{"Steepness": 1.0, "SigmoidInputScale": 1.0},
+    "FusedActivation": spec("ACTIVATION_RELU").desc(),
+    "InfinityMode": IsInfinityMode.EITHER,
+    "RoundingMode": RoundingMode.HALVES_TO_NEAREST_EVEN,
 }
+_OF_HARD = {"Alpha": float(np.float32(1 / 6)), "Beta": 0.5}
 """Those that libraries have fixed, where they have."""
 _SAMPLED = (("float32",), ("float16",), ("int32", "uint32"), ("int8", "uint8"))
 """Types of rows: of each of these the first that an operator takes."""
@@ -247,11 +235,11 @@ _SAMPLED = (("float32",), ("float16",), ("int32", "uint32"), ("int8", "uint8"))
 
 def _step(operator: str, dtype: str, **members: Any) -> Step:
     """An operator with the members of its rows, or with others."""
-    kinds, is_float = spec(operator).members, np.dtype(dtype).kind == "f"
-    limits = {"Min": -1.0 if is_float else 20, "Max": 1.0 if is_float else 50}
-    own = {name: value for name, value in limits.items() if name in kinds}
-    own |= {"MinMaxDataType": DATA_TYPES[np.dtype(dtype)]} if "MinMaxDataType" in kinds else {}
-    return Step(operator, dtype, tuple({**own, **_MEMBERS.get(operator, {}), **members}.items()))
+    limits = {"Min": -1.0, "Max": 1.0} if np.dtype(dtype).kind == "f" else {"Min": 20, "Max": 50}
+    usual = {**_MEMBERS, **limits, "MinMaxDataType": DATA_TYPES[np.dtype(dtype)]}
+    usual |= _OF_HARD if "_HARD_" in operator else {}
+    own = {name: usual[name] for name in spec(operator).members if name in usual}
+    return Step(operator, dtype, tuple({**own, **members}.items()))
 
 
 def _row(operator: str, dtype: str, name: str = "", members: Any = (), **options: Any) -> ElementWise:
