@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import anydml
 from anydml import (
     DML_BUFFER_TENSOR_DESC,
     DML_SCALE_BIAS,
     Device,
     Graph,
+    IsInfinityMode,
+    RoundingMode,
     TensorDataType,
     cumulative_summation,
     relu,
 )
+from anydml.core.strided_layout import DTYPES, Array
 from anydml.operators import spec
 from graph_descs import DEVICE, X
+from harness import assert_same
 
 pytestmark = pytest.mark.gpu
 
@@ -110,3 +116,171 @@ def test_chains_give_what_their_operators_give(data: st.DataObject) -> None:
         graph.compile(ends).dispatch(given_, [*y])
         results.append(y)
     np.testing.assert_array_equal(*results)
+
+
+# Of mixed types
+
+FLOAT32, FLOAT16, UINT8 = TensorDataType.FLOAT32, TensorDataType.FLOAT16, TensorDataType.UINT8
+SIXTH = float(np.float32(1 / 6))
+LINKS: list[tuple[str, str, dict[str, Any]]] = [
+    # The operator's operands and result: (f)loats of one type, (b)ytes, which are numbers as well as truth values, a
+    # (s)cale and a (z)ero point, and such of one element, 1 and 0; zero points may be absent.
+    *((f"ELEMENT_WISE_LOGICAL_{name}", "ff b", {}) for name in ("EQUALS", "LESS_THAN", "GREATER_THAN_OR_EQUAL")),
+    *((f"ELEMENT_WISE_LOGICAL_{name}", "bb b", {}) for name in ("GREATER_THAN", "AND", "OR", "XOR")),
+    ("ELEMENT_WISE_LOGICAL_NOT", "b b", {}),
+    ("ELEMENT_WISE_IS_NAN", "f b", {}),
+    ("ELEMENT_WISE_IS_INFINITY", "f b", {"InfinityMode": IsInfinityMode.POSITIVE}),
+    ("ELEMENT_WISE_IF", "bff f", {}),
+    ("ELEMENT_WISE_IF", "bbb b", {}),
+    ("ELEMENT_WISE_DEQUANTIZE_LINEAR", "bsz f", {}),
+    ("ELEMENT_WISE_QUANTIZE_LINEAR", "fsz b", {}),
+    ("ELEMENT_WISE_QUANTIZED_LINEAR_ADD", "b10b1010 b", {}),
+    *((f"ELEMENT_WISE_{name}", "bb b", {}) for name in ("ADD", "MAX", "BIT_XOR")),
+    ("ELEMENT_WISE_BIT_COUNT", "b b", {}),
+    *((f"ELEMENT_WISE_{name}", "ff f", {}) for name in ("ADD", "MULTIPLY", "DIVIDE", "MIN")),
+    ("ELEMENT_WISE_ROUND", "f f", {"RoundingMode": RoundingMode.HALVES_TO_NEAREST_EVEN}),
+    ("ACTIVATION_RELU", "f f", {}),
+    ("ACTIVATION_HARD_SWISH", "f f", {"Alpha": SIXTH, "Beta": 0.5}),
+]
+FUNCTIONS: list[tuple[str, str, dict[str, Any]]] = [
+    *((f"ACTIVATION_{name}", "f f", {}) for name in ("SIGMOID", "TANH", "GELU")),
+    *((f"ELEMENT_WISE_{name}", "f f", {}) for name in ("EXP", "SIN")),
+]
+"""What engines round otherwise in places, which a comparison behind it would tell apart."""
+
+
+class Link(NamedTuple):
+    """An operator of a random graph."""
+
+    name: str
+    operands: tuple[int | None, ...]
+    """Numbers of values, the inputs first."""
+    result: TensorDataType
+    members: dict[str, Any]
+
+
+class Mixed(NamedTuple):
+    """A random graph of pointwise operators, and what goes in."""
+
+    inputs: list[Array]
+    links: list[Link]
+    ends: list[int]
+
+    def tensor(self, n: int) -> DML_BUFFER_TENSOR_DESC:
+        if n >= len(self.inputs):
+            kind = self.links[n - len(self.inputs)].result
+            return DML_BUFFER_TENSOR_DESC(DataType=kind, Sizes=self.inputs[0].shape)
+        x = self.inputs[n]
+        kind = next(kind for kind, dtype in DTYPES.items() if dtype == x.dtype)
+        strides = tuple(stride // x.itemsize for stride in x.strides)
+        return DML_BUFFER_TENSOR_DESC(DataType=kind, Sizes=x.shape, Strides=strides)
+
+    def desc(self, i: int, tensors: Sequence[Any]) -> Any:
+        """Of a link, with its inputs."""
+        link = self.links[i]
+        found = spec(link.name)
+        *names, output = found.tensors
+        taken = {name: None if n is None else tensors[n] for name, n in zip(names, link.operands, strict=True)}
+        return found.desc, {**taken, output: self.tensor(len(self.inputs) + i), **link.members}
+
+    def of_graph(self, device: Device) -> list[Array]:
+        """What a device gives for the whole."""
+        graph = Graph(device)
+        values = [graph.input(self.tensor(n)) for n in range(len(self.inputs))]
+        for i in range(len(self.links)):
+            desc, members = self.desc(i, values)
+            values += graph.operator(desc, **members)
+        # What nothing reads, a graph leaves out.
+        needed = {*self.ends}
+        for i in range(len(self.links) - 1, -1, -1):
+            needed |= {*self.links[i].operands} if len(self.inputs) + i in needed else set()
+        given = [x if n in needed else None for n, x in enumerate(self.inputs)]
+        results = [np.empty(self.inputs[0].shape, DTYPES[self.tensor(n).DataType]) for n in self.ends]
+        graph.compile([values[n] for n in self.ends]).dispatch(given, results)
+        return results
+
+    def one_by_one(self) -> list[Array]:
+        """What the CPU's kernels give for each operator by itself."""
+        tensors = [self.tensor(n) for n in range(len(self.inputs) + len(self.links))]
+        values = [*self.inputs]
+        for i, link in enumerate(self.links):
+            desc, members = self.desc(i, tensors)
+            y = np.empty(self.inputs[0].shape, DTYPES[link.result])
+            compiled = DEVICE.compile_operator(DEVICE.create_operator(desc(**members)))
+            compiled.dispatch([None if n is None else values[n] for n in link.operands], [y])
+            values.append(y)
+        return [values[n] for n in self.ends]
+
+
+@st.composite
+def mixed(draw: st.DrawFn, links: Sequence[tuple[str, str, dict[str, Any]]]) -> Mixed:
+    sizes = draw(st.sampled_from([(2, 3), (5, 301), (3, 2, 130)]))
+    rng = np.random.default_rng(draw(st.integers(0, 99)))
+    ones = (1,) * len(sizes)
+    floats = [rng.normal(0, 3, each).astype(dtype) for dtype in ("f4", "f2") for each in (sizes, sizes[-1:])]
+    numbers = rng.integers(0, 256, sizes, np.uint8), rng.integers(0, 2, (sizes[0], *ones[1:]), np.uint8)
+    scales = np.float32(0.25), np.float16(0.375)
+    inputs = [np.broadcast_to(each, sizes) for each in (*floats, *numbers, *scales)]
+    inputs += [np.full(ones, 0.5, np.float32), np.full(ones, 9, np.uint8)]
+    # Of the values that may be operands; the inputs behind them are scales and zero points.
+    kinds = dict(enumerate([FLOAT32, FLOAT32, FLOAT16, FLOAT16, UINT8, UINT8]))
+    found: list[Link] = []
+    for number in range(len(inputs), len(inputs) + draw(st.integers(2, 9))):
+        name, signature, members = draw(st.sampled_from(links))
+        of_floats = draw(st.sampled_from([FLOAT32, FLOAT16]))
+        *letters, _, result = signature
+        operands: list[int | None] = []
+        for letter in letters:
+            fixed = {"s": 6 if of_floats == FLOAT32 else 7, "1": 8, "0": 9}
+            if letter in "z0" and draw(st.booleans()):
+                operands.append(None)
+            elif letter in fixed:
+                operands.append(fixed[letter])
+            else:
+                kind = of_floats if letter == "f" else UINT8
+                # Mostly what was computed last.
+                operands.append(draw(st.sampled_from([n for n in reversed(kinds) if kinds[n] == kind])))
+        kinds[number] = of_floats if result == "f" else UINT8
+        found.append(Link(name, tuple(operands), kinds[number], members))
+    others = draw(st.lists(st.sampled_from(range(len(inputs), number)), max_size=3, unique=True))
+    return Mixed(inputs, found, [number, *others])
+
+
+@given(mixed(LINKS))
+def test_chains_of_mixed_types_give_what_their_operators_give(graph: Mixed) -> None:
+    for y, expected in zip(graph.of_graph(DEVICE), graph.of_graph(Device("reference")), strict=True):
+        assert_same(y, expected)
+
+
+@given(mixed([*LINKS, *FUNCTIONS]))
+def test_chains_give_what_kernels_give_one_by_one(graph: Mixed) -> None:
+    for y, expected in zip(graph.of_graph(DEVICE), graph.one_by_one(), strict=True):
+        assert_same(y, expected)
+
+
+def test_what_is_absent_and_of_one_element_is_in_one_pass() -> None:
+    def tensor(kind: TensorDataType, *sizes: int) -> DML_BUFFER_TENSOR_DESC:
+        return DML_BUFFER_TENSOR_DESC(DataType=kind, Sizes=sizes or (4, 6))
+
+    def quantised(graph: Graph, scale: Any, x: Any, zero_point: Any = None) -> Any:
+        desc: Any = spec("ELEMENT_WISE_QUANTIZE_LINEAR").desc
+        tensors = {"InputTensor": x, "ScaleTensor": scale, "ZeroPointTensor": zero_point}
+        return graph.operator(desc, **tensors, OutputTensor=tensor(UINT8))[0]
+
+    graph = Graph(DEVICE)
+    x, scale, zero_point = [graph.input(tensor(kind)) for kind in (FLOAT32, FLOAT32, UINT8)]
+    assert kernels([quantised(graph, scale, relu(x))], graph) == 1
+    assert kernels([quantised(graph, scale, relu(x), zero_point)], graph) == 1
+    graph = Graph(DEVICE)
+    a, b, scale, zero_point = [
+        graph.input(each) for each in (tensor(UINT8), tensor(UINT8), tensor(FLOAT32, 1, 1), tensor(UINT8, 1, 1))
+    ]
+    scales = dict.fromkeys(("AScaleTensor", "BScaleTensor", "OutputScaleTensor"), scale)
+    desc: Any = spec("ELEMENT_WISE_QUANTIZED_LINEAR_ADD").desc
+    (total,) = graph.operator(desc, ATensor=a, BTensor=b, **scales, AZeroPointTensor=zero_point)
+    assert kernels([anydml.max(total, a)], graph) == 1
+    assert kernels([anydml.max(total, a), total], graph) == 1
+    # One element that is computed is needed before the others are.
+    scales["AScaleTensor"] = relu(scale)
+    (total,) = graph.operator(desc, ATensor=a, BTensor=b, **scales)
+    assert kernels([anydml.max(total, a)], graph) == 2

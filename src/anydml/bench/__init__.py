@@ -17,7 +17,7 @@ from typing import Any
 from .. import __version__
 from ..core.errors import Violation, violation
 from ..device import Device
-from .cases import Case, Scan, Work, format_size
+from .cases import LARGE, Case, Scan, Work, format_size
 from .peers import Peers, cores, processor
 from .places import Place, Run, place_of, speedup
 
@@ -29,6 +29,10 @@ DISPATCH_LIMIT, COMPILE_LIMIT = 1.3, 3.0
 """On a GPU: of a dispatch of 12 elements beside PyTorch's call, and of the seconds of an operator's first run."""
 FASTER = 1.05
 """A peer that takes less than our time by this counts as faster."""
+EXACT = 1.0
+"""Units in the last place, by which a peer's function may be off at most for that."""
+LESS_EXACT, LESS_EXACT_IN_MEMORY = 1.6, 1.1
+"""Beside others we may take so many times as long, in the caches and beyond them."""
 _FAR, _SLOW = 3.0, 0.02
 """A peer that takes so many times as long as we, and at least so many seconds, is not worth more runs."""
 _TRIALS = 3
@@ -65,6 +69,8 @@ class Row:
     """The ratio of each."""
     unmeasured: dict[str, str] = field(default_factory=dict)
     """Why others are not among them."""
+    errors: dict[str, float] = field(default_factory=dict)
+    """Of functions: ours and the peers' largest, in units in the last place."""
 
     @property
     def verdict(self) -> str:
@@ -76,7 +82,13 @@ class Row:
 
     @property
     def is_beaten(self) -> bool:
-        return self.best_peer is not None and self.best_peer[1] * FASTER < self.ratio
+        return any(ratio * self._allowed(peer) < self.ratio for peer, ratio in self.peers.items())
+
+    def _allowed(self, peer: str) -> float:
+        """How many times as long as a peer we may take."""
+        if self.errors.get(peer, 0) <= EXACT:
+            return FASTER
+        return LESS_EXACT_IN_MEMORY if self.size >= LARGE else LESS_EXACT
 
     @property
     def best_peer(self) -> tuple[str, float] | None:
@@ -165,11 +177,14 @@ def measure(case: Case, device: Device, peers: Peers, runs: int = RUNS) -> Row:
     row.error = wrong(work)
     if row.error:
         return row
+    if work.error is not None:
+        row.errors["anydml"] = work.error(work.output)
     plain = case.plain() if has_limit else None
     beside = None if plain is None else plain.make(device)
+    more = 1.0 if plain is None else case.size / plain.size
     with work.place.copies(work.bytes_moved // 2, peers.modules, peers.threads) as copies:
         for _ in range(ATTEMPTS):
-            _measure(row, case, work, beside, copies, runs)
+            _measure(row, case, work, beside, more, copies, runs)
             if row.steady:
                 break
         _measure_peers(row, case, work, peers, device, copies[row.yardstick], runs)
@@ -191,7 +206,10 @@ def wrong(work: Work) -> str:
     return work.check(work.output)
 
 
-def _measure(row: Row, case: Case, work: Work, beside: Work | None, copies: dict[str, Run], runs: int) -> None:
+def _measure(
+    row: Row, case: Case, work: Work, beside: Work | None, more: float, copies: dict[str, Run], runs: int
+) -> None:
+    """Beside a plain case, whose time counts so many times as it has fewer elements."""
     ours: dict[str, Run] = {"anydml": _dispatch(work)}
     if beside is not None:
         ours["plain"] = _dispatch(beside)
@@ -204,8 +222,8 @@ def _measure(row: Row, case: Case, work: Work, beside: Work | None, copies: dict
     row.seconds = statistics.median(times["anydml"])
     row.ratio = row.seconds / row.yardstick_seconds
     if beside is not None:
-        row.plain_ratio = statistics.median(times["plain"]) / row.yardstick_seconds
-        row.limit = case.limit * row.plain_ratio
+        row.plain_ratio = more * statistics.median(times["plain"]) / row.yardstick_seconds
+        row.limit = case.limit_beside(row.plain_ratio)
 
 
 def _dispatch(work: Work) -> Run:
@@ -220,6 +238,8 @@ def _measure_peers(row: Row, case: Case, work: Work, peers: Peers, device: Devic
         if isinstance(peer, str):
             row.unmeasured[name] = peer
             continue
+        if peer.error is not None:
+            row.errors[name] = peer.error
         # What compiles at its first run has done so before this one.
         if peer.seconds > max(_SLOW, _FAR * row.seconds):
             row.peers[name] = peer.seconds / row.yardstick_seconds

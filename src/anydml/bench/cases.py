@@ -39,6 +39,8 @@ class Work:
     compiled: Compiled
     check: Callable[[Any], str]
     """What is wrong with an output, "" if nothing is."""
+    error: Callable[[Any], float] | None = None
+    """How far an output is from the exact one, in units in the last place; None where libraries do not differ."""
 
     @property
     def bytes_moved(self) -> int:
@@ -53,8 +55,9 @@ class Case(ABC):
 
     operator: str
     name: str
-    limit: float
-    """The ratio to a copy that is allowed a large tensor; or to the plain case, where there is one."""
+    limit: float | None
+    """The ratio to a copy that is allowed a large tensor; or to the plain case, where there is one. None where others
+    alone are what it is judged by."""
     dtype: str
     size: int = LARGE
     group: str = ""
@@ -80,6 +83,10 @@ class Case(ABC):
     def plain(self) -> Case | None:
         """The case beside which this one is judged; None where that is a copy."""
         return None
+
+    def limit_beside(self, plain_ratio: float) -> float | None:
+        """The ratio to a copy that is allowed, where there is a plain case, whose ratio that is."""
+        return None if self.limit is None else self.limit * plain_ratio
 
     def scaled(self, size: int) -> Case:
         return replace(self, size=size)

@@ -129,7 +129,7 @@ def matrix(quick: bool = False, sizes: Sequence[int] = (LARGE, MIDDLE, SMALL)) -
         scans = [row for row in scans if row.cell in ("float32", "int64")]
         joins = joins[::3]
         poolings = [row for row in poolings if row.dtype == "uint8" and (row.plain() is None or row == poolings[-1])]
-        others = others[::3]
+        others = [*{row.cell: row for row in reversed(others)}.values()]
     rows: list[Case] = [*scans, *joins, *poolings, *others]
     return [row.scaled(size) for size in sizes for row in rows]
 

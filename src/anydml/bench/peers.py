@@ -27,8 +27,9 @@ from .cases import (
     Scan,
     Work,
 )
-from .element_wise import ElementWise, are_near, function_of
+from .element_wise import SCALE, ZERO_POINT, ElementWise, are_near, is_truth
 from .places import UFUNCS, Run
+from .pointwise_peers import array_function, node_of
 
 
 class Peer(NamedTuple):
@@ -41,6 +42,12 @@ class Peer(NamedTuple):
     """What it is to compute, where that differs from what we do by its parameters."""
     seconds: float = 0.0
     """Of the run that was checked."""
+    error: float | None = None
+    """Of its result, in units in the last place, where that is measured."""
+
+
+_ROUGHLY = 1e-3
+"""How far a function may be off whose error is told: such libraries count, too."""
 
 
 class Absent(Exception):
@@ -93,6 +100,8 @@ class Peers(ABC):
                 place.poison(work.output, 0xA5)
                 peer = peer._replace(seconds=place.seconds(peer.run))
                 wrong = _wrong(case, work, peer)
+                if work.error is not None and not wrong:
+                    peer = peer._replace(error=work.error(peer.result()))
             except Absent as problem:
                 yield name, str(problem)
             except place.no_memory:
@@ -297,35 +306,78 @@ class HostPeers(Peers):
         return self._session("QLinearAveragePool", [x], work.output, ours, constants, options, "com.microsoft")
 
     def _element_wise(self, name: str, case: ElementWise, work: Work, ours: Array, device: Device) -> Peer:
-        """The library's function for each operator, one after the other, into the output."""
+        """The library's function for each operator, one after the other, into the output where that has their type."""
         module, output = self.modules[name], work.output
         if name == "jax":
             raise Absent("not asked: it fuses only what it compiles into new memory")
-        names = [operator.partition("_")[2].removeprefix("WISE_") for operator, _ in case.steps]
+        if name == "torch" and len(case.steps) == 1 and "QUANTIZE" in case.steps[0].operator:
+            return self._quantisation(case, work, ours)
+        arrays = _with_truth_values(case, [*work.inputs, output])
         if name == "onnxruntime":
-            words = {"ADD": "Add", "MULTIPLY": "Mul", "DIVIDE": "Div", "MAX": "Max", "RELU": "Relu", "EXP": "Exp"}
-            words |= {"SIGMOID": "Sigmoid", "TANH": "Tanh"}
-            if len(names) > 1 or names[0] not in words or case.broadcast:
-                raise Absent("not asked for more than one operator on packed tensors")
-            return self._session(words[names[0]], work.inputs, output, ours, {}, {})
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # of what is broadcast, and only read
-            arrays = [each if name == "numpy" else module.from_numpy(each) for each in (*work.inputs, output)]
-        target = arrays.pop()
-        functions = []
-        for each in names:
-            found = function_of(name, module, each)
+            if len(case.steps) > 1:
+                raise Absent("not asked for more than one operator")
+            node = node_of(case.steps[0])
+            if node is None:
+                raise Absent(f"no node for {case.steps[0].operator}")
+            operator, constants, attributes = node
+            operands = [_packed(array) for array in arrays[:-1]]
+            values = {f"c{i}": np.asarray(each, operands[0].dtype) for i, each in enumerate(constants)}
+            domain, _, operator = operator.rpartition(".")
+            return self._session(operator, operands, arrays[-1], ours, values, attributes, domain)._replace(
+                result=lambda: output
+            )
+        functions, outputs = [], []
+        for step, types in zip(case.steps, case.types(), strict=True):
+            found = array_function(name, module, step)
             if found is None:
-                raise Absent(f"no function of one call for {each}")
-            functions.append(found)
+                raise Absent(f"no function of one call for {step.operator}")
+            *_, result = types
+            dtype = np.dtype(bool if is_truth(step.operator, result) and types[result] == "uint8" else types[result])
+            outputs.append(arrays[-1] if dtype == arrays[-1].dtype else np.empty(output.shape, dtype))
+            functions.append((found, len(types) - 2))
+        given = arrays[:-1]
+        if name == "torch":
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", UserWarning)  # of what is broadcast, and only read
+                given, outputs = ([module.from_numpy(each) for each in side] for side in (given, outputs))
+        last: list[Any] = []
 
         def run() -> None:
-            rest = list(arrays)
+            last.clear()
+            rest = list(given)
             result = rest.pop(0)
-            for function, takes in functions:
-                result = function(result, *[rest.pop(0) for _ in range(takes - 1)], target)
+            for (function, others), target in zip(functions, outputs, strict=True):
+                result = function(result, *[rest.pop(0) for _ in range(others)], target)
+            last.append(result)
 
-        return Peer(run, lambda: output, ours)
+        return Peer(run, lambda: np.asarray(last[0]).view(ours.dtype), ours)
+
+    def _quantisation(self, case: ElementWise, work: Work, ours: Array) -> Peer:
+        """PyTorch's quantised tensors, which are made before where they are inputs."""
+        torch = self.modules["torch"]
+        (step,) = case.steps
+        is_quantised = step.operator != "ELEMENT_WISE_QUANTIZE_LINEAR"
+        kind = {"uint8": torch.quint8, "int8": torch.qint8}.get(ours.dtype.name)
+        # Scales and zero points, which are arguments here, are one value each.
+        given = [torch.from_numpy(each) for each in work.inputs if each.size > 1 and 0 not in each.strides]
+        last: list[Any] = []
+
+        def run() -> None:
+            last.clear()
+            if not is_quantised:
+                last.append(torch.quantize_per_tensor(*given, SCALE, ZERO_POINT, kind))
+            elif kind is None:
+                last.append(given[0].dequantize())
+            else:
+                last.append(torch.ops.quantized.add(*given, SCALE, ZERO_POINT))
+
+        with warnings.catch_warnings():
+            # That quantised tensors will leave PyTorch concerns no one here.
+            warnings.filterwarnings("ignore", r"torch\.quantize_per_tensor", UserWarning)
+            if is_quantised:
+                given = [torch._make_per_tensor_quantized_tensor(each, SCALE, ZERO_POINT) for each in given]
+            run()
+        return Peer(run, lambda: (last[0] if kind is None else last[0].int_repr()).numpy(), ours)
 
     def _session(
         self,
@@ -353,8 +405,8 @@ class HostPeers(Peers):
             [value("y", output)],
             [numpy_helper.from_array(array, key) for key, array in constants.items()],
         )
-        sets = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
-        model = helper.make_model(graph, opset_imports=sets, ir_version=8)
+        sets = [helper.make_opsetid("", 20), helper.make_opsetid("com.microsoft", 1)]
+        model = helper.make_model(graph, opset_imports=sets, ir_version=9)
         settings = onnxruntime.SessionOptions()
         settings.intra_op_num_threads = self.threads
         settings.log_severity_level = 4  # what fails is raised, too
@@ -378,8 +430,31 @@ def _wrong(case: Case, work: Work, peer: Peer) -> str:
     if isinstance(case, Pooling):
         most = work.place.most_apart(result, expected)
         return f"up to {most} off" if most > 1 else ""
-    same = are_near if isinstance(case, ElementWise) else work.place.are_same
-    return "" if same(result, expected) else "other numbers"
+    if isinstance(case, ElementWise):
+        is_right = are_near(result, expected, _ROUGHLY if work.error is not None else 0)
+    else:
+        is_right = work.place.are_same(result, expected)
+    return "" if is_right else "other numbers"
+
+
+def _with_truth_values(case: ElementWise, arrays: list[Array]) -> list[Array]:
+    """Bytes that hold truth values as arrays of such, the inputs of all steps and the output."""
+    places = [
+        (step.operator, tensor)
+        for i, (step, types) in enumerate(zip(case.steps, case.types(), strict=True))
+        for tensor in [*types][min(i, 1) : -1]
+    ]
+    places.append((case.steps[-1].operator, [*case.types()[-1]][-1]))
+    return [
+        array.view(np.bool_) if array.dtype == np.uint8 and is_truth(*place) else array
+        for place, array in zip(places, arrays, strict=True)
+    ]
+
+
+def _packed(array: Array) -> Array:
+    """Without what is broadcast; one value without dimensions."""
+    part = array[tuple(slice(None, None if stride else 1) for stride in array.strides)]
+    return part.reshape(()) if part.size == 1 else np.ascontiguousarray(part)
 
 
 def _reason(problem: Exception) -> str:

@@ -88,16 +88,16 @@ _Cells = dict[str, list[Row]]
 
 
 def _groups(result: Result) -> dict[str, _Cells]:
-    """The rows that have limits, else those of the largest tensors, on the most threads; by operator and cell."""
+    """The rows of the sizes that have limits, else of the largest, on the most threads; by operator and cell."""
     rows = [row for row in result.rows if not row.error]
     groups: dict[str, _Cells] = {}
     for operator in dict.fromkeys(row.operator for row in rows):
         mine = [row for row in rows if row.operator == operator]
         threads = max(row.threads for row in mine)
         mine = [row for row in mine if row.threads == threads]
-        size = max(row.size for row in mine)
+        sizes = {row.size for row in mine if row.limit is not None} or {max(row.size for row in mine)}
         cells = groups.setdefault(operator, {})
-        for row in [row for row in mine if row.limit is not None] or [row for row in mine if row.size == size]:
+        for row in [row for row in mine if row.size in sizes]:
             cells.setdefault(row.cell, []).append(row)
     return groups or {"nothing was measured": {}}
 

@@ -31,14 +31,19 @@ def page(result: Result) -> list[Block]:
 
 
 _TITLES = ("type", "case", "size", "threads", "time", "ratio", "limit", "", "best peer", "its ratio", "yardstick")
+_ERRORS = "errors in units in the last place"
 
 
 def _table(rows: list[Row]) -> Table:
-    table = [_TITLES, *map(_cells, rows)]
-    if not any(row.threads for row in rows):
-        column = _TITLES.index("threads")
-        table = [(*cells[:column], *cells[column + 1 :]) for cells in table]
-    return Table(table[0], table[1:])
+    table = [(*_TITLES, _ERRORS), *((*_cells(row), _errors(row)) for row in rows)]
+    left_out = ["threads"] * (not any(row.threads for row in rows)) + [_ERRORS] * (not any(row.errors for row in rows))
+    shown = [column for column, title in enumerate(table[0]) if title not in left_out]
+    titles, *lines = [tuple(cells[column] for column in shown) for cells in table]
+    return Table(titles, lines)
+
+
+def _errors(row: Row) -> str:
+    return ", ".join(f"{name} {error:.2f}" for name, error in row.errors.items())
 
 
 def _cells(row: Row) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from ...core.strided_layout import Layout
+from ...core.tensor_desc import DML_BUFFER_TENSOR_DESC
 from ...operators.pointwise_chain import POINTWISE_CHAIN, ChainStep, PointwiseChain
 from ...operators.schema import Tensor
 from ...runtime.context import Context
@@ -82,12 +83,7 @@ class _Chaining:
 
 
 def _is_element_wise(vertex: Vertex) -> bool:
-    """Whether it is a chain, or an operator of which no input is absent, nor has other sizes."""
-    if vertex.spec.pointwise is None:
-        return isinstance(vertex.desc, PointwiseChain)
-    sizes: Any = vertex.spec.outputs(vertex.desc)[0][1]
-    inputs = vertex.spec.inputs(vertex.desc)
-    return all(tensor is not None and tensor.Sizes == sizes.Sizes for _, tensor in inputs)
+    return vertex.spec.pointwise is not None or isinstance(vertex.desc, PointwiseChain)
 
 
 def _is_taken(vertex: Vertex, device: Context) -> bool:
@@ -148,9 +144,16 @@ def _as_chain(vertex: Vertex) -> tuple[PointwiseChain, list[Port]]:
     if isinstance(vertex.desc, PointwiseChain):
         return vertex.desc, sources
     tensors: list[Any] = [tensor for _, tensor in vertex.spec.inputs(vertex.desc)]
-    there = [tensor for tensor in tensors if tensor is not None]
+    output: Any = vertex.spec.outputs(vertex.desc)[0][1]
+    there = [_broadcast(tensor, output) for tensor in tensors if tensor is not None]
     numbers = iter(range(len(there)))
     operands = tuple([-1 if tensor is None else next(numbers) for tensor in tensors])
-    output: Any = vertex.spec.outputs(vertex.desc)[0][1]
     link = ChainStep(vertex.desc, operands)
     return PointwiseChain(Inputs=tuple(there), Outputs=(output,), links=(link,), results=(len(there),)), sources
+
+
+def _broadcast(tensor: DML_BUFFER_TENSOR_DESC, output: DML_BUFFER_TENSOR_DESC) -> DML_BUFFER_TENSOR_DESC:
+    """One element for all of the output; itself where it has the output's sizes."""
+    if tensor.Sizes == output.Sizes:
+        return tensor
+    return replace(tensor, Sizes=output.Sizes, Strides=(0,) * len(output.Sizes))
