@@ -152,6 +152,7 @@ def _axes_and_layouts() -> list[Case]:
 
 
 CASES = [*_page(), *_floats(), *_integers(), *_axes_and_layouts()]
+KERNELS = {"REDUCE": "reduce "}
 
 
 def reduce(function: str = "SUM", **members: Any) -> OperatorDesc:

@@ -1,0 +1,546 @@
+// The kernels of reductions, compiled apart from the plans, as they take most of the time.
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+#include "core/layout.h"
+#include "platform/isa.h"
+#include "pointwise/lanes.h"
+#include "pointwise/math.h"
+#include "reduce/kernel.h"
+#include "reduce/lanes.h"
+#include "reduce/operations.h"
+#include "simd/unaligned.h"
+
+ANYDML_ISA_BEGIN
+namespace {
+
+// The numbers of `mask` where an element is to be left out, which is one that the last vector of a row has in
+// common with the one before it.
+template <class Op>
+ANYDML_INLINE typename Op::V without(typename Op::V x, typename Op::V identity, int64_t lanes) {
+  using A = typename Op::Number;
+  constexpr int kLanes = sizeof(typename Op::V) / sizeof(A);
+  using Bits = Lanes<SignedOf<A>, kLanes>;
+  std::array<SignedOf<A>, kLanes> numbers;
+  for (int i = 0; i < kLanes; ++i) numbers[static_cast<size_t>(i)] = static_cast<SignedOf<A>>(i);
+  return bits_as<Bits>(numbers) < static_cast<SignedOf<A>>(lanes) ? identity : x;
+}
+
+template <class Op>
+ANYDML_INLINE typename Op::V load_elements(const std::byte* from) {
+  using T = typename Op::Element;
+  using A = typename Op::Number;
+  if constexpr (sizeof(typename Op::V) == sizeof(Wide<A>)) {
+    return load_wide_lanes<T, A>(from);
+  } else {
+    return load_lanes<T, A>(from);
+  }
+}
+
+// An element joins the accumulator.
+template <class Op, class S>
+ANYDML_INLINE void join(S& state, typename Op::V x, [[maybe_unused]] typename Op::V mask) {
+  if constexpr (requires { Op::kLeast; }) {
+    state.value = larger<typename Op::Number>(flipped<typename Op::Number>(x, mask), state.value);
+  } else {
+    Op::step(state, x);
+  }
+}
+
+template <class Op>
+inline typename Op::V mask_of(const ReduceParameters& parameters) {
+  using V = typename Op::V;
+  using Bits = SignedOf<typename Op::Number>;
+  using Mask = Lanes<Bits, static_cast<int>(sizeof(V) / sizeof(Bits))>;
+  return bits_as<V>(Mask{} + static_cast<Bits>(parameters.mask));
+}
+
+// Combines rows with kVectors vectors of accumulators, which stay in registers. The first `left_out` columns
+// are left as they are.
+template <class Op, int kVectors>
+ANYDML_INLINE void accumulate_vectors(const ReduceParameters& parameters, const Strip& strip,
+                                      const Rows& rows, int64_t column, int64_t left_out) {
+  using V = typename Op::V;
+  using S = typename Op::template State<V>;
+  constexpr int64_t kLanes = sizeof(V) / sizeof(typename Op::Number);
+  constexpr int64_t kSize = sizeof(typename Op::Element);
+  const V mask = mask_of<Op>(parameters);
+  [[maybe_unused]] const V identity = V{} + Op::identity(parameters);
+  S states[kVectors];
+#pragma GCC unroll 16
+  for (int v = 0; v < kVectors; ++v) states[v] = Op::template load<V>(strip, column + v * kLanes);
+  const std::byte* from = rows.from + column * kSize;
+  const auto row = [&] {
+#pragma GCC unroll 16
+    for (int v = 0; v < kVectors; ++v) {
+      V x = load_elements<Op>(from + v * kLanes * kSize);
+      if constexpr (kVectors == 1) x = without<Op>(x, identity, left_out);
+      join<Op>(states[v], x, mask);
+    }
+    from += rows.step;
+  };
+  if constexpr (Op::kSettledAfter != 0) {
+    int64_t r = 0;
+    while (r < rows.count) {
+      for (const int64_t end = std::min(rows.count, r + Op::kSettledAfter); r < end; ++r) row();
+#pragma GCC unroll 16
+      for (int v = 0; v < kVectors; ++v) Op::settle(states[v]);
+    }
+  } else {
+    for (int64_t r = 0; r < rows.count; ++r) row();
+  }
+#pragma GCC unroll 16
+  for (int v = 0; v < kVectors; ++v) Op::store(strip, column + v * kLanes, states[v]);
+}
+
+// The vectors whose accumulators stay in registers together.
+template <class Op>
+constexpr int vectors_at_once() {
+  const bool has_many_numbers = Op::kSizes[1] != 0;
+  return Op::kSizes[2] != 0 ? 2 : has_many_numbers && kWideBytes != 64 ? 4 : 8;
+}
+
+template <class Op>
+void accumulate(const ReduceParameters& parameters, const Strip& strip, const Rows& rows) {
+  constexpr int64_t kLanes = sizeof(typename Op::V) / sizeof(typename Op::Number);
+  constexpr int kVectors = vectors_at_once<Op>();
+  int64_t i = 0;
+  for (; i + kVectors * kLanes <= rows.columns; i += kVectors * kLanes) {
+    accumulate_vectors<Op, kVectors>(parameters, strip, rows, i, 0);
+  }
+  for (; i < rows.columns; i += kLanes) {
+    const int64_t column = std::min(i, rows.columns - kLanes);
+    accumulate_vectors<Op, 1>(parameters, strip, rows, column, i - column);
+  }
+}
+
+template <class Op>
+void combine(const Strip& strip, const Strip& other, int64_t columns) {
+  using V = typename Op::V;
+  using A = typename Op::Number;
+  constexpr int64_t kLanes = sizeof(V) / sizeof(A);
+  const auto part = [&]<class U>(int64_t i, U) {
+    auto state = Op::template load<U>(strip, i);
+    Op::combine(state, Op::template load<U>(other, i));
+    Op::store(strip, i, state);
+  };
+  int64_t i = 0;
+  for (; i + kLanes <= columns; i += kLanes) part(i, V{});
+  for (; i < columns; ++i) part(i, A{});
+}
+
+template <class Op>
+void fill(const ReduceParameters& parameters, std::byte* to, int64_t count) {
+  using T = typename Op::Element;
+  for (int64_t i = 0; i < count; ++i) {
+    narrow<T, typename Op::Number>(to + i * static_cast<int64_t>(sizeof(T)), Op::identity(parameters));
+  }
+}
+
+template <class Op>
+void start(const Strip& strip, int64_t columns, int64_t period, const std::byte* out, int64_t out_step) {
+  using A = typename Op::Number;
+  std::fill_n(reinterpret_cast<A*>(strip.arrays[0]), columns, Op::start(0));
+  if constexpr (Op::kSizes[1] != 0) std::memset(strip.arrays[1], 0, static_cast<size_t>(columns * 8));
+  if constexpr (Op::kSizes[2] != 0) {
+    for (int64_t i = 0; i < columns; ++i) {
+      store(strip.arrays[2] + i * 8, widen<typename Op::Element, double>(out + i % period * out_step));
+    }
+  }
+}
+
+// Stores doubles, each rounded to an element of T.
+template <class T, class Values>
+void store_doubles(int64_t columns, std::byte* out, int64_t out_step, const Values& values) {
+  constexpr int64_t kLanes = kLanesOf<double>;
+  constexpr int64_t kSize = sizeof(T);
+  for (int64_t i = 0; i < columns; i += kLanes) {
+    const Doubles y = values(i);
+    if (out_step == kSize && i + kLanes <= columns) {
+      store_lanes<T, double>(out + i * kSize, y);
+      continue;
+    }
+    std::byte each[32];
+    store_lanes<T, double>(each, y);
+    for (int64_t k = 0; k < std::min(kLanes, columns - i); ++k) {
+      std::memcpy(out + (i + k) * out_step, each + k * kSize, kSize);
+    }
+  }
+}
+
+// Arrays of accumulators are longer by a vector than there are columns.
+template <class A>
+ANYDML_INLINE Doubles doubles_at(const std::byte* array, int64_t i) {
+  if constexpr (std::is_same_v<A, double>) return load_lanes_at<Doubles>(array + i * 8);
+#if defined(ANYDML_VECTORS)
+  else return to_doubles(load_lanes_at<Vector<float, 4>>(array + i * 4));
+#else
+  else return load<A>(array + i * sizeof(A));
+#endif
+}
+
+template <class Op>
+void finish_sum(const ReduceParameters& parameters, const Strip& strip, int64_t columns, std::byte* out,
+                int64_t out_step) {
+  using T = typename Op::Element;
+  using A = typename Op::Number;
+  const auto count = static_cast<double>(parameters.elements);
+  const auto sums = [&](int64_t i) { return doubles_at<A>(strip.arrays[0], i); };
+  switch (parameters.finish) {
+    case Finish::kAverage:
+      return store_doubles<T>(columns, out, out_step, [&](int64_t i) { return sums(i) / count; });
+    case Finish::kRoot:
+      return store_doubles<T>(columns, out, out_step,
+                              [&](int64_t i) { return square_root<double>(sums(i)); });
+    case Finish::kLogarithm:
+      return store_doubles<T>(columns, out, out_step, [&](int64_t i) { return log_of(sums(i)); });
+    default:
+      return store_doubles<T>(columns, out, out_step, sums);
+  }
+}
+
+template <class Op>
+void finish_values(const ReduceParameters& parameters, const Strip& strip, int64_t columns, std::byte* out,
+                   int64_t out_step) {
+  using T = typename Op::Element;
+  using A = typename Op::Number;
+  constexpr int64_t kSize = sizeof(T);
+  const A mask = bits_as<A>(static_cast<SignedOf<A>>(parameters.mask));
+  const auto column = [&](int64_t i, std::byte* to) {
+    narrow<T, A>(to, flipped<A>(load<A>(strip.arrays[0] + i * static_cast<int64_t>(sizeof(A))), mask));
+  };
+  if (out_step == kSize) {
+    for (int64_t i = 0; i < columns; ++i) column(i, out + i * kSize);
+  } else {
+    for (int64_t i = 0; i < columns; ++i) column(i, out + i * out_step);
+  }
+}
+
+// m * 2^e, beyond whose limits every element is infinite, or 0.
+template <class Op>
+void finish_product(const ReduceParameters&, const Strip& strip, int64_t columns, std::byte* out,
+                    int64_t out_step) {
+  store_doubles<typename Op::Element>(columns, out, out_step, [&](int64_t i) {
+    const auto m = load_lanes_at<Doubles>(strip.arrays[0] + i * 8);
+    using Exponents = Lanes<int64_t, kLanesOf<double>>;
+    constexpr int64_t kMost = 600;
+    auto e = load_lanes_at<Exponents>(strip.arrays[1] + i * 8);
+    e = e > kMost ? Exponents{} + kMost : e < -kMost ? Exponents{} - kMost : e;
+    return m * bits_as<Doubles>((e + 1023) << 52);
+  });
+}
+
+// m + ln(1 + rest), over all but one of the largest, m.
+template <class Op>
+void finish_exponentials(const ReduceParameters&, const Strip& strip, int64_t columns, std::byte* out,
+                         int64_t out_step) {
+  store_doubles<typename Op::Element>(columns, out, out_step, [&](int64_t i) {
+    const auto state = Op::template load<Doubles>(strip, i);
+    const Doubles rest = state.sum + (state.count - 1.0);
+    const Doubles logarithm = rest < 1.0 ? log1p_of(rest) : log_of(rest + 1.0);
+    return state.largest + logarithm;
+  });
+}
+
+template <class T, class A>
+bool has_least(const Strip& strip, int64_t column) {
+  return load<A>(strip.arrays[0] + column * static_cast<int64_t>(sizeof(A))) == Largest<T, A>::kLeast;
+}
+
+template <class A>
+bool is_equal(const Strip& strip, const Strip& other) {
+  return load<A>(strip.arrays[0]) == load<A>(other.arrays[0]);
+}
+
+template <class A>
+void set_nan(const Strip& strip, int64_t column) {
+  store(strip.arrays[0] + column * static_cast<int64_t>(sizeof(A)), std::numeric_limits<A>::quiet_NaN());
+}
+
+template <class V>
+ANYDML_INLINE bool any_lane(V is) {
+#if defined(ANYDML_ISA_AVX512)
+  if constexpr (sizeof(V) == 64) return _mm512_movepi8_mask((__m512i)is) != 0;
+#endif
+  const auto words = bits_as<std::array<uint64_t, (sizeof(V) + 7) / 8>>(is);
+  uint64_t any = 0;
+  for (const uint64_t word : words) any |= word;
+  return any != 0;
+}
+
+// The first of some elements that is equal to a value; elements that run backward in memory are looked for
+// from the end.
+template <class T, class A>
+int64_t find(const ReduceParameters& parameters, const std::byte* from, int64_t count, int64_t step,
+             const Strip& strip, int64_t column) {
+  constexpr int64_t kSize = sizeof(T);
+  const A mask = bits_as<A>(static_cast<SignedOf<A>>(parameters.mask));
+  const A value = flipped<A>(load<A>(strip.arrays[0] + column * static_cast<int64_t>(sizeof(A))), mask);
+  int64_t i = 0;
+#if defined(ANYDML_VECTORS)
+  constexpr int64_t kLanes = kWideLanes<A>;
+  const Wide<A> values = Wide<A>{} + value;
+  if (step == kSize || step == -kSize) {
+    const std::byte* at = step > 0 ? from : from - (kLanes - 1) * kSize;
+    for (; i + kLanes <= count; i += kLanes, at += kLanes * step) {
+      if (any_lane(load_wide_lanes<T, A>(at) == values)) break;
+    }
+  }
+#endif
+  for (; i < count; ++i) {
+    if (widen<T, A>(from + i * step) == value) return i;
+  }
+  return -1;
+}
+
+// The largest and their indices: of each vector the index of a row as wide as the element, which joins the
+// accumulator after so many rows as it has numbers for.
+template <class T, class A, int kVectors>
+ANYDML_INLINE void index_vectors(const ReduceParameters& parameters, const Strip& strip, const Rows& rows,
+                                 int64_t column, int64_t left_out) {
+  using Op = Largest<T, A>;
+  using V = Wide<A>;
+  using Index = SignedOf<A>;
+  using I = Lanes<Index, kWideLanes<A>>;
+  constexpr int64_t kLanes = kWideLanes<A>;
+  constexpr int64_t kSize = sizeof(T);
+  const V mask = mask_of<Op>(parameters);
+  [[maybe_unused]] const V identity = V{} + Op::identity(parameters);
+  V best[kVectors];
+  I index[kVectors];
+#pragma GCC unroll 8
+  for (int v = 0; v < kVectors; ++v) {
+    best[v] = V{} + Op::kLeast;
+    index[v] = I{};
+  }
+  const std::byte* from = rows.from + column * kSize;
+  I row{};
+  for (int64_t r = 0; r < rows.count; ++r, from += rows.step) {
+#pragma GCC unroll 8
+    for (int v = 0; v < kVectors; ++v) {
+      V x = load_wide_lanes<T, A>(from + v * kLanes * kSize);
+      if constexpr (kVectors == 1) x = without<Op>(x, identity, left_out);
+      x = flipped<A>(x, mask);
+      const auto better = x > best[v];
+      index[v] = better ? row : index[v];
+      best[v] = better ? x : best[v];
+    }
+    row = row + 1;
+  }
+  for (int v = 0; v < kVectors; ++v) {
+    const auto values = bits_as<std::array<A, kLanes>>(best[v]);
+    const auto places = bits_as<std::array<Index, kLanes>>(index[v]);
+    std::byte* const to = strip.arrays[0] + (column + v * kLanes) * static_cast<int64_t>(sizeof(A));
+    std::byte* const to_index = strip.arrays[1] + (column + v * kLanes) * 8;
+    for (int64_t i = 0; i < kLanes; ++i) {
+      const A value = values[static_cast<size_t>(i)];
+      const int64_t place = rows.index + int64_t{places[static_cast<size_t>(i)]} * rows.index_step;
+      const A old = load<A>(to + i * static_cast<int64_t>(sizeof(A)));
+      const auto old_place = load<int64_t>(to_index + i * 8);
+      const bool is_better = (value > old) | ((value == old) & (place < old_place));
+      store(to + i * static_cast<int64_t>(sizeof(A)), is_better ? value : old);
+      store(to_index + i * 8, is_better ? place : old_place);
+    }
+  }
+}
+
+template <class T, class A>
+void accumulate_indices(const ReduceParameters& parameters, const Strip& strip, const Rows& rows) {
+  constexpr int64_t kLanes = kWideLanes<A>;
+  constexpr int kVectors = kWideBytes == 64 ? 8 : 4;
+  constexpr int64_t kMostRows = sizeof(A) == 1 ? 128 : sizeof(A) == 2 ? 1 << 15 : int64_t{1} << 31;
+  for (int64_t r = 0; r < rows.count; r += kMostRows) {
+    const Rows part = {rows.from + r * rows.step,          std::min(kMostRows, rows.count - r), rows.step,
+                       rows.columns,                       rows.index + r * rows.index_step,
+                       rows.index_step};
+    int64_t i = 0;
+    for (; i + kVectors * kLanes <= part.columns; i += kVectors * kLanes) {
+      index_vectors<T, A, kVectors>(parameters, strip, part, i, 0);
+    }
+    for (; i < part.columns; i += kLanes) {
+      const int64_t column = std::min(i, part.columns - kLanes);
+      index_vectors<T, A, 1>(parameters, strip, part, column, i - column);
+    }
+  }
+}
+
+template <class T, class A>
+void start_indices(const Strip& strip, int64_t columns, int64_t, const std::byte*, int64_t) {
+  std::fill_n(reinterpret_cast<A*>(strip.arrays[0]), columns, Largest<T, A>::kLeast);
+  std::fill_n(reinterpret_cast<int64_t*>(strip.arrays[1]), columns, kNoIndex);
+}
+
+template <class A>
+void combine_indices(const Strip& strip, const Strip& other, int64_t columns) {
+  for (int64_t i = 0; i < columns; ++i) {
+    const A a = load<A>(strip.arrays[0] + i * static_cast<int64_t>(sizeof(A)));
+    const A b = load<A>(other.arrays[0] + i * static_cast<int64_t>(sizeof(A)));
+    const auto index = load<int64_t>(strip.arrays[1] + i * 8);
+    const auto other_index = load<int64_t>(other.arrays[1] + i * 8);
+    if (b < a || (b == a && other_index >= index)) continue;
+    store(strip.arrays[0] + i * static_cast<int64_t>(sizeof(A)), b);
+    store(strip.arrays[1] + i * 8, other_index);
+  }
+}
+
+void finish_indices(const ReduceParameters& parameters, const Strip& strip, int64_t columns, std::byte* out,
+                    int64_t out_step) {
+  for (int64_t i = 0; i < columns; ++i) {
+    const auto index = load<int64_t>(strip.arrays[1] + i * 8);
+    const int64_t found = parameters.from_the_end ? parameters.elements - 1 - index : index;
+    if (parameters.index_size == 4) {
+      store(out + i * out_step, static_cast<uint32_t>(found));
+    } else {
+      store(out + i * out_step, found);
+    }
+  }
+}
+
+using FinishFunction = void (*)(const ReduceParameters&, const Strip&, int64_t, std::byte*, int64_t);
+
+template <class Op>
+constexpr ReduceKernel kernel_of(FinishFunction finish) {
+  return {sizeof(typename Op::Element), {Op::kSizes[0], Op::kSizes[1], Op::kSizes[2]}, start<Op>, fill<Op>,
+          accumulate<Op>, combine<Op>, finish, nullptr, nullptr, nullptr, nullptr};
+}
+
+template <class T, class A, Term kTerm>
+const ReduceKernel* sum_of() {
+  using Op = Sum<T, A, kTerm>;
+  if constexpr (std::is_floating_point_v<A>) {
+    static constexpr ReduceKernel kKernel = kernel_of<Op>(finish_sum<Op>);
+    return &kKernel;
+  } else {
+    static constexpr ReduceKernel kKernel = kernel_of<Op>(finish_values<Op>);
+    return &kKernel;
+  }
+}
+
+template <class T, class A>
+const ReduceKernel* sum_of(Term term) {
+  switch (term) {
+    case Term::kMagnitude:
+      return sum_of<T, A, Term::kMagnitude>();
+    case Term::kSquare:
+      return sum_of<T, A, Term::kSquare>();
+    default:
+      return sum_of<T, A, Term::kValue>();
+  }
+}
+
+template <class T, class A>
+const ReduceKernel* largest_of() {
+  using Op = Largest<T, A>;
+  static constexpr ReduceKernel kKernel = [] {
+    ReduceKernel kernel = kernel_of<Op>(finish_values<Op>);
+    kernel.is_equal = is_equal<A>;
+    kernel.find = find<T, A>;
+    if constexpr (std::is_floating_point_v<A>) {
+      kernel.has_least = has_least<T, A>;
+      kernel.set_nan = set_nan<A>;
+    }
+    return kernel;
+  }();
+  return &kKernel;
+}
+
+template <class T, class A>
+const ReduceKernel* largest_index_of() {
+  static constexpr ReduceKernel kKernel = {sizeof(T),
+                                           {sizeof(A), sizeof(int64_t), 0},
+                                           start_indices<T, A>,
+                                           fill<Largest<T, A>>,
+                                           accumulate_indices<T, A>,
+                                           combine_indices<A>,
+                                           finish_indices,
+                                           std::is_floating_point_v<A> ? has_least<T, A> : nullptr,
+                                           is_equal<A>,
+                                           nullptr,
+                                           find<T, A>};
+  return &kKernel;
+}
+
+// Of signed integers and floats.
+#define ANYDML_OF_ORDERED(make, type)                 \
+  switch (type) {                                     \
+    case DataType::kFloat32:                          \
+      return make<float, float>();                    \
+    case DataType::kFloat16:                          \
+      return make<Half, float>();                     \
+    case DataType::kInt8:                             \
+    case DataType::kUint8:                            \
+      return make<int8_t, int8_t>();                  \
+    case DataType::kInt16:                            \
+    case DataType::kUint16:                           \
+      return make<int16_t, int16_t>();                \
+    case DataType::kInt32:                            \
+    case DataType::kUint32:                           \
+      return make<int32_t, int32_t>();                \
+    case DataType::kInt64:                            \
+    case DataType::kUint64:                           \
+      return make<int64_t, int64_t>();                \
+    default:                                          \
+      return nullptr;                                 \
+  }
+
+}  // namespace
+
+const ReduceKernel* sum_kernel(DataType type, Term term) {
+  // Unsigned integers are their magnitudes.
+  const bool is_unsigned = type == DataType::kUint32 || type == DataType::kUint64;
+  const Term taken = is_unsigned && term == Term::kMagnitude ? Term::kValue : term;
+  switch (type) {
+    case DataType::kFloat32:
+      return sum_of<float, double>(taken);
+    case DataType::kFloat16:
+      return sum_of<Half, float>(taken);
+    case DataType::kInt32:
+    case DataType::kUint32:
+      return sum_of<uint32_t, uint32_t>(taken);
+    case DataType::kInt64:
+    case DataType::kUint64:
+      return sum_of<uint64_t, uint64_t>(taken);
+    default:
+      return nullptr;
+  }
+}
+
+const ReduceKernel* product_kernel(DataType type) {
+  static constexpr ReduceKernel kSingles = kernel_of<FloatProduct<float>>(finish_product<FloatProduct<float>>);
+  static constexpr ReduceKernel kHalves = kernel_of<FloatProduct<Half>>(finish_product<FloatProduct<Half>>);
+  using Product32 = IntegerProduct<uint32_t>;
+  using Product64 = IntegerProduct<uint64_t>;
+  static constexpr ReduceKernel kIntegers32 = kernel_of<Product32>(finish_values<Product32>);
+  static constexpr ReduceKernel kIntegers64 = kernel_of<Product64>(finish_values<Product64>);
+  switch (type) {
+    case DataType::kFloat32:
+      return &kSingles;
+    case DataType::kFloat16:
+      return &kHalves;
+    case DataType::kInt32:
+    case DataType::kUint32:
+      return &kIntegers32;
+    case DataType::kInt64:
+    case DataType::kUint64:
+      return &kIntegers64;
+    default:
+      return nullptr;
+  }
+}
+
+const ReduceKernel* exponential_sum_kernel(DataType type) {
+  using Singles = ExponentialSum<float>;
+  using Halves = ExponentialSum<Half>;
+  static constexpr ReduceKernel kSingles = kernel_of<Singles>(finish_exponentials<Singles>);
+  static constexpr ReduceKernel kHalves = kernel_of<Halves>(finish_exponentials<Halves>);
+  return type == DataType::kFloat32 ? &kSingles : type == DataType::kFloat16 ? &kHalves : nullptr;
+}
+
+const ReduceKernel* largest_kernel(DataType type) { ANYDML_OF_ORDERED(largest_of, type) }
+const ReduceKernel* largest_index_kernel(DataType type) { ANYDML_OF_ORDERED(largest_index_of, type) }
+
+ANYDML_ISA_END

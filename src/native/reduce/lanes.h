@@ -1,0 +1,110 @@
+// The lanes that reductions compute on. They do not depend on each other, and so are as many as a register
+// holds.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+#include "platform/isa.h"
+#include "pointwise/lanes.h"
+#include "simd/bits_as.h"
+#include "simd/half.h"
+#include "simd/vector.h"
+
+ANYDML_ISA_BEGIN
+
+#if defined(ANYDML_ISA_AVX512)
+inline constexpr int kWideBytes = 64;
+inline constexpr uint8_t kAllDoubles = 0xff;
+#elif defined(ANYDML_VECTORS)
+inline constexpr int kWideBytes = kVectorBytes;
+#else
+inline constexpr int kWideBytes = 0;
+#endif
+template <class A>
+inline constexpr int kWideLanes = kWideBytes == 0 ? 1 : kWideBytes / static_cast<int>(sizeof(A));
+template <class A>
+using Wide = Lanes<A, kWideLanes<A>>;
+
+template <class A>
+using SignedOf = std::conditional_t<
+    sizeof(A) == 1, int8_t,
+    std::conditional_t<sizeof(A) == 2, int16_t, std::conditional_t<sizeof(A) == 4, int32_t, int64_t>>>;
+
+template <class V>
+ANYDML_INLINE V load_lanes_at(const std::byte* from) {
+  V v;
+  std::memcpy(&v, from, sizeof(V));
+  return v;
+}
+template <class V>
+ANYDML_INLINE void store_lanes_at(std::byte* to, V v) {
+  std::memcpy(to, &v, sizeof(V));
+}
+
+// As many elements of T as there are numbers of A in a register, widened.
+template <class T, class A>
+ANYDML_INLINE Wide<A> load_wide_lanes(const std::byte* from) {
+  if constexpr (std::is_same_v<T, A>) return load_lanes_at<Wide<A>>(from);
+#if defined(ANYDML_ISA_AVX512)
+  if constexpr (std::is_same_v<T, float>) {
+    return (Wide<A>)_mm512_maskz_cvtps_pd(kAllDoubles, (__m256)load_vector<Vector<float>>(from));
+  } else if constexpr (std::is_same_v<T, Half> && std::is_same_v<A, float>) {
+    return (Wide<A>)_mm512_maskz_cvtph_ps(kAllLanes, (__m256i)load_vector<Vector<uint16_t>>(from));
+  } else if constexpr (std::is_same_v<T, Half>) {
+    const __m256 singles = _mm256_cvtph_ps((__m128i)load_vector<Vector<uint16_t, 8>>(from));
+    return (Wide<A>)_mm512_maskz_cvtps_pd(kAllDoubles, singles);
+  }
+#else
+  if constexpr (!std::is_same_v<T, A>) return load_lanes<T, A>(from);
+#endif
+}
+
+// The larger one in each lane; y where one of them is NaN.
+template <class A, class V>
+ANYDML_INLINE V larger(V x, V y) {
+#if defined(ANYDML_ISA_AVX512)
+  if constexpr (sizeof(V) == 64) {
+    const auto a = (__m512i)x;
+    const auto b = (__m512i)y;
+    if constexpr (std::is_same_v<A, int8_t>) return (V)_mm512_max_epi8(a, b);
+    if constexpr (std::is_same_v<A, int16_t>) return (V)_mm512_max_epi16(a, b);
+    if constexpr (std::is_same_v<A, int32_t>) return (V)_mm512_maskz_max_epi32(kAllLanes, a, b);
+    if constexpr (std::is_same_v<A, int64_t>) return (V)_mm512_maskz_max_epi64(kAllDoubles, a, b);
+  }
+#endif
+#if defined(ANYDML_ISA_AVX2)
+  if constexpr (sizeof(V) == kVectorBytes) {
+    if constexpr (std::is_same_v<A, int8_t>) return (V)_mm256_max_epi8((__m256i)x, (__m256i)y);
+    if constexpr (std::is_same_v<A, int16_t>) return (V)_mm256_max_epi16((__m256i)x, (__m256i)y);
+    if constexpr (std::is_same_v<A, int32_t>) return (V)_mm256_max_epi32((__m256i)x, (__m256i)y);
+  }
+#endif
+  if constexpr (std::is_same_v<A, float>) return lane_max<float>(x, y);
+  return x > y ? x : y;
+}
+
+// Exclusive or with the bits of a number, in each lane.
+template <class A, class V>
+ANYDML_INLINE V flipped(V x, V mask) {
+  if constexpr (sizeof(V) == sizeof(A)) {
+    using Bits = SignedOf<A>;
+    return bits_as<A>(static_cast<Bits>(bits_as<Bits>(x) ^ bits_as<Bits>(mask)));
+  } else {
+    using Bits = Lanes<uint64_t, static_cast<int>(sizeof(V) / sizeof(uint64_t))>;
+    return bits_as<V>(bits_as<Bits>(x) ^ bits_as<Bits>(mask));
+  }
+}
+
+// The numbers of lanes.
+template <class A>
+ANYDML_INLINE Wide<A> lane_numbers() {
+  std::array<A, kWideLanes<A>> numbers;
+  for (int i = 0; i < kWideLanes<A>; ++i) numbers[static_cast<size_t>(i)] = static_cast<A>(i);
+  return bits_as<Wide<A>>(numbers);
+}
+
+ANYDML_ISA_END

@@ -1,0 +1,120 @@
+// The policy of a reduction: how its elements meet the accumulators. It is chosen when a plan is made, by the
+// first of an ordered list of candidates that does not decline. README.md has the list as a table.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+#include <utility>
+
+#include "core/candidates.h"
+#include "platform/isa.h"
+#include "platform/parallel.h"
+#include "reduce/geometry.h"
+#include "reduce/kernel.h"
+#include "reduce/tuning.h"
+
+ANYDML_ISA_BEGIN
+
+enum class ReduceAlgorithm { kRows, kColumns, kNarrowColumns, kPackedColumns };
+
+struct ReduceProblem {
+  ReduceGeometry geometry;
+  int64_t element_size;
+  int64_t number_size;  // of an accumulator
+
+  int64_t least_lanes() const { return tuning::kLeastBytes / number_size; }
+  int64_t row_lanes() const { return tuning::kRowBytes / number_size; }
+  bool has_adjacent_columns() const { return geometry.columns.in == element_size; }
+  int64_t outputs() const { return count_of(geometry.planes) * geometry.columns.size; }
+  int64_t reduced_rows() const { return count_of(geometry.outer) * geometry.rows.size; }
+  int64_t bytes() const { return outputs() * reduced_rows() * element_size; }
+};
+
+struct ReducePolicy {
+  ReduceAlgorithm algorithm;
+  std::string name;
+  int64_t columns;     // side by side; 1 where a row is one line
+  int64_t phases;      // so many rows are accumulated apart, and then put together
+  int64_t chunk_rows;  // are reduced apart from others
+  std::string declined;
+
+  std::string text(const ReduceProblem& problem) const {
+    const int64_t chunks = (problem.reduced_rows() + chunk_rows - 1) / chunk_rows;
+    return name + (chunks > 1 ? ", " + std::to_string(chunks) + " chunks" : "") +
+           (problem.bytes() >= kParallelFrom
+                ? ", parallel"
+                : ", one thread, below " + std::to_string(kParallelFrom >> 10) + " KiB") +
+           declined;
+  }
+};
+
+inline constexpr Candidate<ReduceAlgorithm, ReduceProblem> kReduceCandidates[] = {
+    {ReduceAlgorithm::kRows, "rows",
+     [](const ReduceProblem& p) -> std::string {
+       const Loop rows = p.geometry.rows;
+       if (std::abs(rows.in) != p.element_size && rows.size != 1) return "what is reduced is not adjacent";
+       const bool has_lines = p.outputs() >= tuning::kFewLines && p.element_size < rows.size * p.element_size;
+       return has_lines && rows.size < tuning::kShortRowBelow ? "short rows" : "";
+     }},
+    {ReduceAlgorithm::kColumns, "columns",
+     [](const ReduceProblem& p) -> std::string {
+       if (!p.has_adjacent_columns()) return "what is kept is not adjacent";
+       return 2 * p.geometry.columns.size <= p.row_lanes() ? "few columns" : "";
+     }},
+    {ReduceAlgorithm::kNarrowColumns, "narrow columns",
+     [](const ReduceProblem& p) -> std::string {
+       if (!p.has_adjacent_columns()) return "what is kept is not adjacent";
+       const ReduceGeometry& g = p.geometry;
+       if (g.rows.in != g.columns.size * p.element_size) return "rows are not packed";
+       return g.columns.size * g.rows.size < p.least_lanes() ? "few rows" : "";
+     }},
+    {ReduceAlgorithm::kPackedColumns, "packed columns",
+     [](const ReduceProblem&) -> std::string { return ""; }},
+};
+
+// Columns that lie along a long dimension, in place of few adjacent ones.
+inline void choose_lines(ReduceGeometry& geometry) {
+  if (geometry.columns.size >= tuning::kFewLines || geometry.planes.empty()) return;
+  const auto longest = std::ranges::max_element(geometry.planes, {}, &Loop::size);
+  if (longest->size > geometry.columns.size) std::swap(*longest, geometry.columns);
+}
+
+// A reduction with few outputs is cut into chunks. Their size depends on sizes alone, and so does the order of
+// combining.
+inline int64_t chunk_rows_of(const ReduceProblem& problem, int64_t accumulator_size, int64_t phases) {
+  const int64_t rows = problem.reduced_rows();
+  const int64_t outputs = problem.outputs();
+  const int64_t strips = std::max<int64_t>(
+      count_of(problem.geometry.planes),
+      outputs * problem.element_size / tuning::kStripLeastBytes);
+  if (strips >= tuning::kChunkedBelow || problem.bytes() < kParallelFrom) return rows;
+  const int64_t bytes = problem.bytes() / count_of(problem.geometry.planes);
+  const int64_t most = tuning::kPartialBytes / (outputs * accumulator_size);
+  const int64_t chunks = std::clamp<int64_t>(std::min(bytes / tuning::kChunkBytes, most), 1, rows);
+  const int64_t size = (rows + chunks - 1) / chunks;
+  const int64_t unit = size >= problem.geometry.rows.size ? problem.geometry.rows.size : phases;
+  return std::min(rows, (size + unit - 1) / unit * unit);
+}
+
+inline ReducePolicy choose_policy(ReduceProblem& problem, int64_t accumulator_size) {
+  Choice<ReduceAlgorithm> choice = choose(kReduceCandidates, problem);
+  ReduceGeometry& geometry = problem.geometry;
+  if (choice.algorithm == ReduceAlgorithm::kPackedColumns) choose_lines(geometry);
+  int64_t columns = geometry.columns.size;
+  int64_t phases = 1;
+  if (choice.algorithm == ReduceAlgorithm::kRows) {
+    columns = 1;
+    const auto size = static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(geometry.rows.size)));
+    phases = std::clamp(size, problem.least_lanes(), problem.row_lanes());
+  } else if (choice.algorithm == ReduceAlgorithm::kNarrowColumns || columns < problem.least_lanes()) {
+    phases = static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(problem.row_lanes() / columns)));
+  }
+  return {choice.algorithm, std::move(choice.name), columns,
+          phases,           chunk_rows_of(problem, accumulator_size, phases),
+          std::move(choice.declined)};
+}
+
+ANYDML_ISA_END
