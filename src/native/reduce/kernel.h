@@ -41,8 +41,19 @@ struct Rows {
   int64_t index_step;
 };
 
+// Lines of adjacent elements, each of several segments that lie apart.
+struct Lines {
+  const std::byte* from;
+  int64_t count;
+  int64_t step;
+  int64_t elements;  // of a segment
+  int64_t segments;
+  int64_t segment_step;
+};
+
 struct ReduceKernel {
   int64_t element_size;
+  int64_t row_bytes;  // of the accumulators of a line
   int64_t sizes[3];  // of the numbers of an accumulator; 0 for arrays that it does not have
   // Sets accumulators to what leaves every element as it is. `out` has the largest element of each of
   // `period` columns, which repeat, where the function wants it.
@@ -50,6 +61,8 @@ struct ReduceKernel {
   // The same of elements.
   void (*fill)(const ReduceParameters& parameters, std::byte* to, int64_t count);
   void (*accumulate)(const ReduceParameters& parameters, const Strip& strip, const Rows& rows);
+  // Sets the accumulators of lines, which have been started, to what their elements come to.
+  void (*reduce_lines)(const ReduceParameters& parameters, const Strip& strip, const Lines& lines);
   void (*combine)(const Strip& strip, const Strip& other, int64_t columns);
   void (*finish)(const ReduceParameters& parameters, const Strip& strip, int64_t columns, std::byte* out,
                  int64_t out_step);

@@ -13,6 +13,7 @@
 #include "reduce/kernel.h"
 #include "reduce/lanes.h"
 #include "reduce/operations.h"
+#include "reduce/tuning.h"
 #include "simd/unaligned.h"
 
 ANYDML_ISA_BEGIN
@@ -38,6 +39,14 @@ ANYDML_INLINE typename Op::V load_elements(const std::byte* from) {
     return load_wide_lanes<T, A>(from);
   } else {
     return load_lanes<T, A>(from);
+  }
+}
+
+template <class Op>
+void fill(const ReduceParameters& parameters, std::byte* to, int64_t count) {
+  using T = typename Op::Element;
+  for (int64_t i = 0; i < count; ++i) {
+    narrow<T, typename Op::Number>(to + i * static_cast<int64_t>(sizeof(T)), Op::identity(parameters));
   }
 }
 
@@ -112,10 +121,121 @@ void accumulate(const ReduceParameters& parameters, const Strip& strip, const Ro
   for (; i + kVectors * kLanes <= rows.columns; i += kVectors * kLanes) {
     accumulate_vectors<Op, kVectors>(parameters, strip, rows, i, 0);
   }
+  if constexpr (kVectors == 8) {
+    if (i + 4 * kLanes <= rows.columns) {
+      accumulate_vectors<Op, 4>(parameters, strip, rows, i, 0);
+      i += 4 * kLanes;
+    }
+  }
   for (; i < rows.columns; i += kLanes) {
     const int64_t column = std::min(i, rows.columns - kLanes);
     accumulate_vectors<Op, 1>(parameters, strip, rows, column, i - column);
   }
+}
+
+// The first elements of a vector, and behind them what leaves an accumulator as it is.
+template <class Op>
+ANYDML_INLINE typename Op::V load_first_elements(const std::byte* from, int64_t count,
+                                                 const std::byte* identities) {
+  using T = typename Op::Element;
+  constexpr int64_t kLanes = sizeof(typename Op::V) / sizeof(typename Op::Number);
+  constexpr int kBytes = kLanes * sizeof(T);
+  alignas(64) std::byte elements[kBytes];
+#if defined(ANYDML_ISA_AVX512)
+  if constexpr (kBytes >= 16) {
+    using Bytes = Vector<uint8_t, kBytes>;
+    const auto others = load_vector<Bytes>(identities);
+    store_vector(elements, load_bytes(from, count * static_cast<int64_t>(sizeof(T)), others));
+    return load_elements<Op>(elements);
+  }
+#endif
+  std::memcpy(elements, identities, kBytes);
+  std::memcpy(elements, from, static_cast<size_t>(count) * sizeof(T));
+  return load_elements<Op>(elements);
+}
+
+// The numbers of all lanes, put together in halves.
+template <class Op, class S>
+ANYDML_INLINE auto all_lanes(const S& state) {
+  using A = typename Op::Number;
+  if constexpr (sizeof(S) == sizeof(typename Op::template State<A>)) {
+    return state;
+#if defined(ANYDML_VECTORS)
+  } else if constexpr (sizeof(S) == 2 * sizeof(typename Op::template State<A>)) {
+    auto lower = Op::lane(state, 0);
+    Op::combine(lower, Op::lane(state, 1));
+    return lower;
+  } else {
+    auto lower = Op::template half<0>(state);
+    Op::combine(lower, Op::template half<1>(state));
+    return all_lanes<Op>(lower);
+#endif
+  }
+}
+
+// Lines whose elements are dealt out to kVectors vectors of accumulators in turn.
+template <class Op, int kVectors>
+ANYDML_NOINLINE void reduce_lines_by(const ReduceParameters& parameters, const Strip& strip,
+                                     const Lines& lines) {
+  using V = typename Op::V;
+  using A = typename Op::Number;
+  using S = typename Op::template State<V>;
+  constexpr int64_t kLanes = sizeof(V) / sizeof(A);
+  constexpr int64_t kSize = sizeof(typename Op::Element);
+  constexpr int64_t kRow = kVectors * kLanes;
+  const V mask = mask_of<Op>(parameters);
+  alignas(64) std::byte identities[kLanes * kSize];
+  fill<Op>(parameters, identities, kLanes);
+  for (int64_t line = 0; line < lines.count; ++line) {
+    S states[kVectors];
+    const S start = Op::spread(Op::template load<A>(strip, line));
+#pragma GCC unroll 16
+    for (int v = 0; v < kVectors; ++v) states[v] = start;
+    for (int64_t segment = 0; segment < lines.segments; ++segment) {
+      const std::byte* from = lines.from + line * lines.step + segment * lines.segment_step;
+      const std::byte* const end = from + lines.elements * kSize;
+      const auto settle = [&] {
+        if constexpr (Op::kSettledAfter != 0) {
+#pragma GCC unroll 16
+          for (int v = 0; v < kVectors; ++v) Op::settle(states[v]);
+        }
+      };
+      for (int64_t r = 1; from + kRow * kSize <= end; from += kRow * kSize, ++r) {
+#pragma GCC unroll 16
+        for (int v = 0; v < kVectors; ++v) {
+          join<Op>(states[v], load_elements<Op>(from + v * kLanes * kSize), mask);
+        }
+        if (Op::kSettledAfter != 0 && r % Op::kSettledAfter == 0) settle();
+      }
+      settle();
+      const int64_t rest = (end - from) / kSize;
+#pragma GCC unroll 16
+      for (int v = 0; v < kVectors; ++v) {
+        if (v * kLanes >= rest) break;
+        const std::byte* const at = from + v * kLanes * kSize;
+        const V x = (v + 1) * kLanes <= rest ? load_elements<Op>(at)
+                                             : load_first_elements<Op>(at, rest - v * kLanes, identities);
+        join<Op>(states[v], x, mask);
+      }
+      if (rest > 0) settle();
+    }
+#pragma GCC unroll 4
+    for (int half = kVectors / 2; half > 0; half /= 2) {
+#pragma GCC unroll 8
+      for (int v = 0; v < half; ++v) Op::combine(states[v], states[v + half]);
+    }
+    Op::store(strip, line, all_lanes<Op>(states[0]));
+  }
+}
+
+template <class Op>
+void reduce_lines(const ReduceParameters& parameters, const Strip& strip, const Lines& lines) {
+  constexpr int kBytes = sizeof(typename Op::V);
+  constexpr int64_t kRow = Op::kRowBytes / static_cast<int64_t>(sizeof(typename Op::Number));
+  if (Op::kRowBytes == tuning::kShortRowBytes || lines.elements < kRow) {
+    return reduce_lines_by<Op, tuning::kShortRowBytes / kBytes>(parameters, strip, lines);
+  }
+  reduce_lines_by<Op, Op::kRowBytes / kBytes>(parameters, strip, lines);
 }
 
 template <class Op>
@@ -131,14 +251,6 @@ void combine(const Strip& strip, const Strip& other, int64_t columns) {
   int64_t i = 0;
   for (; i + kLanes <= columns; i += kLanes) part(i, V{});
   for (; i < columns; ++i) part(i, A{});
-}
-
-template <class Op>
-void fill(const ReduceParameters& parameters, std::byte* to, int64_t count) {
-  using T = typename Op::Element;
-  for (int64_t i = 0; i < count; ++i) {
-    narrow<T, typename Op::Number>(to + i * static_cast<int64_t>(sizeof(T)), Op::identity(parameters));
-  }
 }
 
 template <class Op>
@@ -210,13 +322,20 @@ void finish_values(const ReduceParameters& parameters, const Strip& strip, int64
   using A = typename Op::Number;
   constexpr int64_t kSize = sizeof(T);
   const A mask = bits_as<A>(static_cast<SignedOf<A>>(parameters.mask));
-  const auto column = [&](int64_t i, std::byte* to) {
-    narrow<T, A>(to, flipped<A>(load<A>(strip.arrays[0] + i * static_cast<int64_t>(sizeof(A))), mask));
-  };
-  if (out_step == kSize) {
-    for (int64_t i = 0; i < columns; ++i) column(i, out + i * kSize);
-  } else {
-    for (int64_t i = 0; i < columns; ++i) column(i, out + i * out_step);
+  int64_t i = 0;
+#if defined(ANYDML_VECTORS)
+  constexpr int64_t kLanes = kLanesOf<A>;
+  using V = Lanes<A, kLanesOf<A>>;
+  using Mask = Lanes<SignedOf<A>, kLanesOf<A>>;
+  const V masks = bits_as<V>(Mask{} + static_cast<SignedOf<A>>(parameters.mask));
+  for (; out_step == kSize && i + kLanes <= columns; i += kLanes) {
+    const V v = load_lanes_at<V>(strip.arrays[0] + i * static_cast<int64_t>(sizeof(A)));
+    store_lanes<T, A>(out + i * kSize, flipped<A>(v, masks));
+  }
+#endif
+  for (; i < columns; ++i) {
+    const A value = load<A>(strip.arrays[0] + i * static_cast<int64_t>(sizeof(A)));
+    narrow<T, A>(out + i * out_step, flipped<A>(value, mask));
   }
 }
 
@@ -404,8 +523,8 @@ using FinishFunction = void (*)(const ReduceParameters&, const Strip&, int64_t, 
 
 template <class Op>
 constexpr ReduceKernel kernel_of(FinishFunction finish) {
-  return {sizeof(typename Op::Element), {Op::kSizes[0], Op::kSizes[1], Op::kSizes[2]}, start<Op>, fill<Op>,
-          accumulate<Op>, combine<Op>, finish, nullptr, nullptr, nullptr, nullptr};
+  return {sizeof(typename Op::Element), Op::kRowBytes, {Op::kSizes[0], Op::kSizes[1], Op::kSizes[2]}, start<Op>, fill<Op>,
+          accumulate<Op>, reduce_lines<Op>, combine<Op>, finish, nullptr, nullptr, nullptr, nullptr};
 }
 
 template <class T, class A, Term kTerm>
@@ -451,10 +570,12 @@ const ReduceKernel* largest_of() {
 template <class T, class A>
 const ReduceKernel* largest_index_of() {
   static constexpr ReduceKernel kKernel = {sizeof(T),
+                                           tuning::kRowBytes,
                                            {sizeof(A), sizeof(int64_t), 0},
                                            start_indices<T, A>,
                                            fill<Largest<T, A>>,
                                            accumulate_indices<T, A>,
+                                           nullptr,
                                            combine_indices<A>,
                                            finish_indices,
                                            std::is_floating_point_v<A> ? has_least<T, A> : nullptr,

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
+#include <utility>
 
 #include "platform/isa.h"
 #include "pointwise/lanes.h"
@@ -63,6 +64,32 @@ ANYDML_INLINE Wide<A> load_wide_lanes(const std::byte* from) {
 #endif
 }
 
+#if defined(ANYDML_ISA_AVX512)
+// The first bytes of a register, and those of `others` behind them.
+template <class V>
+ANYDML_INLINE V load_bytes(const std::byte* from, int64_t count, V others) {
+  const uint64_t mask = ~(~uint64_t{0} << count);
+  if constexpr (sizeof(V) == 64) {
+    return (V)_mm512_mask_loadu_epi8((__m512i)others, mask, from);
+  } else if constexpr (sizeof(V) == 32) {
+    return (V)_mm256_mask_loadu_epi8((__m256i)others, static_cast<uint32_t>(mask), from);
+  } else {
+    return (V)_mm_mask_loadu_epi8((__m128i)others, static_cast<uint16_t>(mask), from);
+  }
+}
+#endif
+
+#if defined(ANYDML_VECTORS)
+// The lower or upper half of a vector.
+template <int kHalf, class V>
+ANYDML_INLINE auto half_of(V v) {
+  constexpr int kLanes = sizeof(V) / sizeof(v[0]) / 2;
+  return [&]<int... kLane>(std::integer_sequence<int, kLane...>) {
+    return __builtin_shufflevector(v, v, (kLane + kHalf * kLanes)...);
+  }(std::make_integer_sequence<int, kLanes>{});
+}
+#endif
+
 // The larger one in each lane; y where one of them is NaN.
 template <class A, class V>
 ANYDML_INLINE V larger(V x, V y) {
@@ -97,14 +124,6 @@ ANYDML_INLINE V flipped(V x, V mask) {
     using Bits = Lanes<uint64_t, static_cast<int>(sizeof(V) / sizeof(uint64_t))>;
     return bits_as<V>(bits_as<Bits>(x) ^ bits_as<Bits>(mask));
   }
-}
-
-// The numbers of lanes.
-template <class A>
-ANYDML_INLINE Wide<A> lane_numbers() {
-  std::array<A, kWideLanes<A>> numbers;
-  for (int i = 0; i < kWideLanes<A>; ++i) numbers[static_cast<size_t>(i)] = static_cast<A>(i);
-  return bits_as<Wide<A>>(numbers);
 }
 
 ANYDML_ISA_END

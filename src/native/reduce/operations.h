@@ -10,6 +10,7 @@
 #include "pointwise/math.h"
 #include "reduce/kernel.h"
 #include "reduce/lanes.h"
+#include "reduce/tuning.h"
 
 ANYDML_ISA_BEGIN
 
@@ -19,6 +20,7 @@ struct OfOneNumber {
   using Element = T;
   using Number = A;
   using V = Wide<A>;
+  static constexpr int64_t kRowBytes = tuning::kRowBytes;
   static constexpr int64_t kSizes[3] = {sizeof(A), 0, 0};
 
   template <class U>
@@ -32,6 +34,17 @@ struct OfOneNumber {
   template <class U>
   ANYDML_INLINE static void store(const Strip& strip, int64_t i, const State<U>& state) {
     store_lanes_at(strip.arrays[0] + i * kSizes[0], state.value);
+  }
+
+  // One number in every lane.
+  ANYDML_INLINE static State<V> spread(const State<A>& state) { return {V{} + state.value}; }
+  template <int kHalf, class U>
+  ANYDML_INLINE static auto half(const State<U>& state) {
+    return State<decltype(half_of<kHalf>(state.value))>{half_of<kHalf>(state.value)};
+  }
+  template <class U>
+  ANYDML_INLINE static State<A> lane(const State<U>& state, int i) {
+    return {state.value[i]};
   }
 
   // After so many elements an accumulator is settled; 0 where it need not be.
@@ -117,8 +130,10 @@ struct FloatProduct {
   using V = Wide<double>;
   static constexpr int64_t kSizes[3] = {sizeof(double), sizeof(uint64_t), 0};
 
+  static constexpr int64_t kRowBytes = tuning::kRowBytes;
   template <class U>
-  using BitsOf = std::conditional_t<std::is_same_v<U, double>, uint64_t, Wide<uint64_t>>;
+  using BitsOf = std::conditional_t<std::is_same_v<U, double>, uint64_t,
+                                    Lanes<uint64_t, static_cast<int>(sizeof(U) / sizeof(uint64_t))>>;
   template <class U>
   struct State {
     U m;
@@ -132,6 +147,16 @@ struct FloatProduct {
   ANYDML_INLINE static void store(const Strip& strip, int64_t i, const State<U>& state) {
     store_lanes_at(strip.arrays[0] + i * 8, state.m);
     store_lanes_at(strip.arrays[1] + i * 8, state.e);
+  }
+
+  ANYDML_INLINE static State<V> spread(const State<double>& state) { return {V{} + state.m, BitsOf<V>{} + state.e}; }
+  template <int kHalf, class U>
+  ANYDML_INLINE static auto half(const State<U>& state) {
+    return State<decltype(half_of<kHalf>(state.m))>{half_of<kHalf>(state.m), half_of<kHalf>(state.e)};
+  }
+  template <class U>
+  ANYDML_INLINE static State<double> lane(const State<U>& state, int i) {
+    return {state.m[i], state.e[i]};
   }
 
   static double identity(const ReduceParameters&) { return 1; }
@@ -167,6 +192,7 @@ struct ExponentialSum {
   using Number = double;
   using V = Doubles;
   static constexpr int64_t kSizes[3] = {sizeof(double), sizeof(double), sizeof(double)};
+  static constexpr int64_t kRowBytes = tuning::kShortRowBytes;
 
   template <class U>
   struct State {
@@ -184,6 +210,19 @@ struct ExponentialSum {
     store_lanes_at(strip.arrays[0] + i * 8, state.sum);
     store_lanes_at(strip.arrays[1] + i * 8, state.count);
     store_lanes_at(strip.arrays[2] + i * 8, state.largest);
+  }
+
+  ANYDML_INLINE static State<V> spread(const State<double>& state) {
+    return {V{} + state.sum, V{} + state.count, V{} + state.largest};
+  }
+  template <int kHalf, class U>
+  ANYDML_INLINE static auto half(const State<U>& state) {
+    return State<decltype(half_of<kHalf>(state.sum))>{half_of<kHalf>(state.sum), half_of<kHalf>(state.count),
+                                                      half_of<kHalf>(state.largest)};
+  }
+  template <class U>
+  ANYDML_INLINE static State<double> lane(const State<U>& state, int i) {
+    return {state.sum[i], state.count[i], state.largest[i]};
   }
 
   static double identity(const ReduceParameters&) { return -kInfinity; }

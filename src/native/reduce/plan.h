@@ -121,10 +121,31 @@ class ReducePlan::Worker {
       return strip_;
     }
     const Strip results = results_memory_.strip();
-    for (int64_t i = 0; i < unit.columns; ++i) {
-      const Loop& lines = plan_.geometry_.columns;
-      reduce_columns({unit.from + i * lines.in, unit.to + i * lines.out, 1}, 1, begin, end);
-      accumulates_.copy(accumulates_.at(results, i), strip_, 1);
+    const Loop& lines = plan_.geometry_.columns;
+    const Loop& rows = plan_.geometry_.rows;
+    // Lines that run backward in memory are read forward.
+    const std::byte* const first = unit.from + (rows.in < 0 ? (rows.size - 1) * rows.in : 0);
+    accumulates_.start(results, unit.columns, unit.columns, unit.to, lines.out);
+    const bool is_whole = begin % rows.size == 0 && end % rows.size == 0;
+    if (is_whole && plan_.geometry_.outer.size() <= 1) {
+      const int64_t step = plan_.geometry_.outer.empty() ? 0 : plan_.geometry_.outer[0].in;
+      accumulates_.reduce_lines(plan_.parameters_, results,
+                                {first + begin / rows.size * step, unit.columns, lines.in, rows.size,
+                                 (end - begin) / rows.size, step});
+      return results;
+    }
+    for (int64_t r = begin; r < end;) {
+      const int64_t skipped = r % rows.size;
+      const int64_t count = std::min(rows.size - skipped, end - r);
+      const Offsets outer = offsets_at(plan_.geometry_.outer, r / rows.size);
+      const int64_t start = rows.in < 0 ? rows.size - skipped - count : skipped;
+      const Strip part = r == begin ? results : strip_;
+      if (r != begin) accumulates_.start(part, unit.columns, unit.columns, unit.to, lines.out);
+      accumulates_.reduce_lines(
+          plan_.parameters_, part,
+          {first + outer.in + start * plan_.item_, unit.columns, lines.in, count, 1, 0});
+      if (r != begin) accumulates_.combine(results, part, unit.columns);
+      r += count;
     }
     return results;
   }
@@ -156,8 +177,6 @@ class ReducePlan::Worker {
   void accumulate(const std::byte* from, int64_t count, int64_t columns, int64_t index) {
     const Loop& rows = plan_.geometry_.rows;
     switch (plan_.policy_.algorithm) {
-      case ReduceAlgorithm::kRows:
-        return accumulate_packed(rows.in < 0 ? from + (count - 1) * rows.in : from, count, 1, index);
       case ReduceAlgorithm::kNarrowColumns:
         return accumulate_packed(from, count, columns, index);
       case ReduceAlgorithm::kPackedColumns:
@@ -173,9 +192,10 @@ class ReducePlan::Worker {
     const int64_t step = plan_.geometry_.rows.out;
     const int64_t row_bytes = columns * plan_.item_;
     const int64_t whole = count / phases;
-    if (whole > 0) {
+    for (int64_t r = 0; r < whole; r += tuning::kRowsAtOnce) {
       accumulates_.accumulate(plan_.parameters_, strip_,
-                              {from, whole, phases * row_bytes, phases * columns, index, step * phases});
+                              {from + r * phases * row_bytes, std::min(tuning::kRowsAtOnce, whole - r),
+                               phases * row_bytes, phases * columns, index + r * phases * step, step * phases});
     }
     const int64_t rest = count - whole * phases;
     if (rest == 0) return;
@@ -231,7 +251,7 @@ class ReducePlan::Worker {
   StripMemory<tuning::kStripColumns> strip_memory_;
   StripMemory<tuning::kBatchLines> results_memory_;
   Strip strip_;
-  alignas(64) std::byte padded_[tuning::kRowBytes + kPadding];
+  alignas(64) std::byte padded_[tuning::kNarrowBytes + kPadding];
   alignas(64) std::byte tile_[tuning::kTileBytes + kPadding];
 };
 

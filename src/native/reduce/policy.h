@@ -27,6 +27,18 @@ struct ReduceProblem {
 
   int64_t least_lanes() const { return tuning::kLeastBytes / number_size; }
   int64_t row_lanes() const { return tuning::kRowBytes / number_size; }
+  // Of packed rows of few columns, those that are accumulated side by side.
+  int64_t narrow_rows() const {
+    const int64_t most = tuning::kNarrowBytes / number_size / geometry.columns.size;
+    return static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(std::max<int64_t>(most, 1))));
+  }
+  bool is_narrow() const {
+    const ReduceGeometry& g = geometry;
+    const bool is_packed = has_adjacent_columns() && g.rows.in == g.columns.size * element_size;
+    const bool fills_vectors = g.columns.size % row_lanes() == 0;
+    return is_packed && !fills_vectors && g.columns.size < 2 * row_lanes() &&
+           g.rows.size >= tuning::kNarrowGroups * narrow_rows();
+  }
   bool has_adjacent_columns() const { return geometry.columns.in == element_size; }
   int64_t outputs() const { return count_of(geometry.planes) * geometry.columns.size; }
   int64_t reduced_rows() const { return count_of(geometry.outer) * geometry.rows.size; }
@@ -56,20 +68,18 @@ inline constexpr Candidate<ReduceAlgorithm, ReduceProblem> kReduceCandidates[] =
      [](const ReduceProblem& p) -> std::string {
        const Loop rows = p.geometry.rows;
        if (std::abs(rows.in) != p.element_size && rows.size != 1) return "what is reduced is not adjacent";
-       const bool has_lines = p.outputs() >= tuning::kFewLines && p.element_size < rows.size * p.element_size;
-       return has_lines && rows.size < tuning::kShortRowBelow ? "short rows" : "";
+       const bool is_short = rows.size * p.element_size < tuning::kTransposedBelow;
+       return is_short && p.outputs() >= tuning::kFewLines ? "short rows" : "";
      }},
     {ReduceAlgorithm::kColumns, "columns",
      [](const ReduceProblem& p) -> std::string {
        if (!p.has_adjacent_columns()) return "what is kept is not adjacent";
-       return 2 * p.geometry.columns.size <= p.row_lanes() ? "few columns" : "";
+       if (p.geometry.columns.size < p.least_lanes()) return "few columns";
+       return p.is_narrow() ? "narrow columns" : "";
      }},
     {ReduceAlgorithm::kNarrowColumns, "narrow columns",
      [](const ReduceProblem& p) -> std::string {
-       if (!p.has_adjacent_columns()) return "what is kept is not adjacent";
-       const ReduceGeometry& g = p.geometry;
-       if (g.rows.in != g.columns.size * p.element_size) return "rows are not packed";
-       return g.columns.size * g.rows.size < p.least_lanes() ? "few rows" : "";
+       return p.is_narrow() ? "" : "few rows, or rows that are apart";
      }},
     {ReduceAlgorithm::kPackedColumns, "packed columns",
      [](const ReduceProblem&) -> std::string { return ""; }},
@@ -107,10 +117,9 @@ inline ReducePolicy choose_policy(ReduceProblem& problem, int64_t accumulator_si
   int64_t phases = 1;
   if (choice.algorithm == ReduceAlgorithm::kRows) {
     columns = 1;
-    const auto size = static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(geometry.rows.size)));
-    phases = std::clamp(size, problem.least_lanes(), problem.row_lanes());
+    phases = problem.row_lanes();
   } else if (choice.algorithm == ReduceAlgorithm::kNarrowColumns || columns < problem.least_lanes()) {
-    phases = static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(problem.row_lanes() / columns)));
+    phases = problem.narrow_rows();
   }
   return {choice.algorithm, std::move(choice.name), columns,
           phases,           chunk_rows_of(problem, accumulator_size, phases),

@@ -10,18 +10,24 @@ namespace tuning {
 
 // Bytes of the accumulators of a row: so many that no addition waits for the one before.
 inline constexpr int64_t kRowBytes = 512;
+// The same for rows of fewer elements, and for functions with many numbers.
+inline constexpr int64_t kShortRowBytes = 128;
+// The most of a group of narrow columns.
+inline constexpr int64_t kNarrowBytes = 2048;
 // The least that a kernel accumulates at a time, the longest vector of any instruction set.
 inline constexpr int64_t kLeastBytes = 64;
 
-// Rows of fewer elements are transposed, where there are lines beside them.
-inline constexpr int64_t kShortRowBelow = 64;
+// Rows of fewer bytes are transposed, where there are lines beside them.
+inline constexpr int64_t kTransposedBelow = 64;
 
 // The columns that have their accumulators in the first cache together.
-inline constexpr int64_t kStripColumns = 1024;
+inline constexpr int64_t kStripColumns = 2048;
 // The least bytes of a row of a strip, where there are strips for every thread.
 inline constexpr int64_t kStripLeastBytes = 512;
 // The rows of a strip that are combined with its accumulators at a time.
 inline constexpr int64_t kRowsAtOnce = 8;
+// Narrow columns are chosen where they have so many groups of rows.
+inline constexpr int64_t kNarrowGroups = 8;
 
 // Lines that are not adjacent are copied in tiles of that many bytes, and of at most so many lines.
 inline constexpr int64_t kTileBytes = 16 << 10;
