@@ -109,6 +109,8 @@ OPERATORS = {
     "MAX_POOLING2": Op("max_pooling", "max_pooling"),
     "SLICE1": Op("slice", "slice", MOVEMENT),
     "MEAN_VARIANCE_NORMALIZATION1": Op("normalization", "mean_variance_normalization"),
+    "ARGMIN": Op("reduce", "argmin"),
+    "ARGMAX": Op("reduce", "argmax"),
     "CUMULATIVE_PRODUCT": Op("scan", "cumulative_product", IN_PLACE),
     "ELEMENT_WISE_CLIP1": Op("element_wise", "clip", POINTWISE | IN_PLACE),
     "ELEMENT_WISE_NEGATE": Op("element_wise", "negate", POINTWISE | IN_PLACE),

@@ -173,6 +173,14 @@ ANYDML_INLINE auto all_lanes(const S& state) {
   }
 }
 
+// The numbers of vectors, likewise.
+template <class Op, int kHalf, class S>
+ANYDML_INLINE void combine_halves(S* states) {
+#pragma GCC unroll 16
+  for (int v = 0; v < kHalf; ++v) Op::combine(states[v], states[v + kHalf]);
+  if constexpr (kHalf > 1) combine_halves<Op, kHalf / 2>(states);
+}
+
 // Lines whose elements are dealt out to kVectors vectors of accumulators in turn.
 template <class Op, int kVectors>
 ANYDML_NOINLINE void reduce_lines_by(const ReduceParameters& parameters, const Strip& strip,
@@ -211,19 +219,16 @@ ANYDML_NOINLINE void reduce_lines_by(const ReduceParameters& parameters, const S
       const int64_t rest = (end - from) / kSize;
 #pragma GCC unroll 16
       for (int v = 0; v < kVectors; ++v) {
-        if (v * kLanes >= rest) break;
         const std::byte* const at = from + v * kLanes * kSize;
-        const V x = (v + 1) * kLanes <= rest ? load_elements<Op>(at)
-                                             : load_first_elements<Op>(at, rest - v * kLanes, identities);
-        join<Op>(states[v], x, mask);
+        if ((v + 1) * kLanes <= rest) {
+          join<Op>(states[v], load_elements<Op>(at), mask);
+        } else if (v * kLanes < rest) {
+          join<Op>(states[v], load_first_elements<Op>(at, rest - v * kLanes, identities), mask);
+        }
       }
       if (rest > 0) settle();
     }
-#pragma GCC unroll 4
-    for (int half = kVectors / 2; half > 0; half /= 2) {
-#pragma GCC unroll 8
-      for (int v = 0; v < half; ++v) Op::combine(states[v], states[v + half]);
-    }
+    combine_halves<Op, kVectors / 2>(states);
     Op::store(strip, line, all_lanes<Op>(states[0]));
   }
 }
