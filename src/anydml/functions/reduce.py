@@ -75,7 +75,7 @@ def argmin(
     device: Device | str | None = None,
     **others: Any,
 ) -> Result:
-    """Finds the index of the smallest element along axes, which keep their dimensions at a size of 1: DML_OPERATOR_ARGMIN.
+    """Finds the smallest element along axes, which keep their dimensions at a size of 1: DML_OPERATOR_ARGMIN.
 
     Args:
         x: an array or an expression, float32, float16 or integers.
@@ -86,7 +86,7 @@ def argmin(
         out: where to write, of any strides; no memory shared with x. Returned.
 
     Returns:
-        An array like `x`, of output_dtype. An index along several axes is row-major. NaNs are passed over beside
+        The index, an array like `x`, of output_dtype; along several axes it is row-major. NaNs are passed over beside
         numbers, where NumPy would find the first.
 
     >>> argmin([[1.0, 5.0], [4.0, 2.0]], axis=-1)
@@ -112,7 +112,7 @@ def argmax(
     device: Device | str | None = None,
     **others: Any,
 ) -> Result:
-    """Finds the index of the largest element along axes, which keep their dimensions at a size of 1: DML_OPERATOR_ARGMAX.
+    """Finds the largest element along axes, which keep their dimensions at a size of 1: DML_OPERATOR_ARGMAX.
 
     Args:
         x: an array or an expression, float32, float16 or integers.
@@ -123,7 +123,7 @@ def argmax(
         out: where to write, of any strides; no memory shared with x. Returned.
 
     Returns:
-        An array like `x`, of output_dtype. An index along several axes is row-major. NaNs are passed over beside
+        The index, an array like `x`, of output_dtype; along several axes it is row-major. NaNs are passed over beside
         numbers, where NumPy would find the first.
 
     >>> argmax([[1.0, 5.0], [4.0, 2.0]], axis=-1)
