@@ -60,7 +60,8 @@ inline ReduceGeometry geometry_of(const Layout& in, const Layout& out, const std
     const auto at = static_cast<size_t>(d);
     Loop loop{in.sizes[at], in.strides[at], out.strides[at]};
     const bool is_reduced = std::ranges::find(axes, d) != axes.end();
-    require(out.sizes[at] == (is_reduced ? 1 : loop.size), "the sizes of the output are not those of the input");
+    require(out.sizes[at] == (is_reduced ? 1 : loop.size),
+            "the sizes of the output are not those of the input");
     if (is_reduced) loop.out = has_indices ? index_step : loop.in;
     if (is_reduced) index_step *= loop.size;
     if (is_reduced && has_indices ? from_the_end : loop.in < 0) {

@@ -294,9 +294,11 @@ template <class A>
 ANYDML_INLINE Doubles doubles_at(const std::byte* array, int64_t i) {
   if constexpr (std::is_same_v<A, double>) return load_lanes_at<Doubles>(array + i * 8);
 #if defined(ANYDML_VECTORS)
-  else return to_doubles(load_lanes_at<Vector<float, 4>>(array + i * 4));
+  else
+    return to_doubles(load_lanes_at<Vector<float, 4>>(array + i * 4));
 #else
-  else return load<A>(array + i * sizeof(A));
+  else
+    return load<A>(array + i * sizeof(A));
 #endif
 }
 
@@ -478,8 +480,11 @@ void accumulate_indices(const ReduceParameters& parameters, const Strip& strip, 
   constexpr int kVectors = kWideBytes == 64 ? 8 : 4;
   constexpr int64_t kMostRows = sizeof(A) == 1 ? 128 : sizeof(A) == 2 ? 1 << 15 : int64_t{1} << 31;
   for (int64_t r = 0; r < rows.count; r += kMostRows) {
-    const Rows part = {rows.from + r * rows.step,          std::min(kMostRows, rows.count - r), rows.step,
-                       rows.columns,                       rows.index + r * rows.index_step,
+    const Rows part = {rows.from + r * rows.step,
+                       std::min(kMostRows, rows.count - r),
+                       rows.step,
+                       rows.columns,
+                       rows.index + r * rows.index_step,
                        rows.index_step};
     int64_t i = 0;
     for (; i + kVectors * kLanes <= part.columns; i += kVectors * kLanes) {
@@ -528,8 +533,19 @@ using FinishFunction = void (*)(const ReduceParameters&, const Strip&, int64_t, 
 
 template <class Op>
 constexpr ReduceKernel kernel_of(FinishFunction finish) {
-  return {sizeof(typename Op::Element), Op::kRowBytes, {Op::kSizes[0], Op::kSizes[1], Op::kSizes[2]}, start<Op>, fill<Op>,
-          accumulate<Op>, reduce_lines<Op>, combine<Op>, finish, nullptr, nullptr, nullptr, nullptr};
+  return {sizeof(typename Op::Element),
+          Op::kRowBytes,
+          {Op::kSizes[0], Op::kSizes[1], Op::kSizes[2]},
+          start<Op>,
+          fill<Op>,
+          accumulate<Op>,
+          reduce_lines<Op>,
+          combine<Op>,
+          finish,
+          nullptr,
+          nullptr,
+          nullptr,
+          nullptr};
 }
 
 template <class T, class A, Term kTerm>
@@ -591,26 +607,26 @@ const ReduceKernel* largest_index_of() {
 }
 
 // Of signed integers and floats.
-#define ANYDML_OF_ORDERED(make, type)                 \
-  switch (type) {                                     \
-    case DataType::kFloat32:                          \
-      return make<float, float>();                    \
-    case DataType::kFloat16:                          \
-      return make<Half, float>();                     \
-    case DataType::kInt8:                             \
-    case DataType::kUint8:                            \
-      return make<int8_t, int8_t>();                  \
-    case DataType::kInt16:                            \
-    case DataType::kUint16:                           \
-      return make<int16_t, int16_t>();                \
-    case DataType::kInt32:                            \
-    case DataType::kUint32:                           \
-      return make<int32_t, int32_t>();                \
-    case DataType::kInt64:                            \
-    case DataType::kUint64:                           \
-      return make<int64_t, int64_t>();                \
-    default:                                          \
-      return nullptr;                                 \
+#define ANYDML_OF_ORDERED(make, type)  \
+  switch (type) {                      \
+    case DataType::kFloat32:           \
+      return make<float, float>();     \
+    case DataType::kFloat16:           \
+      return make<Half, float>();      \
+    case DataType::kInt8:              \
+    case DataType::kUint8:             \
+      return make<int8_t, int8_t>();   \
+    case DataType::kInt16:             \
+    case DataType::kUint16:            \
+      return make<int16_t, int16_t>(); \
+    case DataType::kInt32:             \
+    case DataType::kUint32:            \
+      return make<int32_t, int32_t>(); \
+    case DataType::kInt64:             \
+    case DataType::kUint64:            \
+      return make<int64_t, int64_t>(); \
+    default:                           \
+      return nullptr;                  \
   }
 
 }  // namespace
@@ -636,7 +652,8 @@ const ReduceKernel* sum_kernel(DataType type, Term term) {
 }
 
 const ReduceKernel* product_kernel(DataType type) {
-  static constexpr ReduceKernel kSingles = kernel_of<FloatProduct<float>>(finish_product<FloatProduct<float>>);
+  static constexpr ReduceKernel kSingles =
+      kernel_of<FloatProduct<float>>(finish_product<FloatProduct<float>>);
   static constexpr ReduceKernel kHalves = kernel_of<FloatProduct<Half>>(finish_product<FloatProduct<Half>>);
   using Product32 = IntegerProduct<uint32_t>;
   using Product64 = IntegerProduct<uint64_t>;
@@ -667,6 +684,6 @@ const ReduceKernel* exponential_sum_kernel(DataType type) {
 }
 
 const ReduceKernel* largest_kernel(DataType type) { ANYDML_OF_ORDERED(largest_of, type) }
-const ReduceKernel* largest_index_kernel(DataType type) { ANYDML_OF_ORDERED(largest_index_of, type) }
+const ReduceKernel* largest_index_kernel(DataType type){ANYDML_OF_ORDERED(largest_index_of, type)}
 
 ANYDML_ISA_END

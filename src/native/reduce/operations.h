@@ -149,7 +149,9 @@ struct FloatProduct {
     store_lanes_at(strip.arrays[1] + i * 8, state.e);
   }
 
-  ANYDML_INLINE static State<V> spread(const State<double>& state) { return {V{} + state.m, BitsOf<V>{} + state.e}; }
+  ANYDML_INLINE static State<V> spread(const State<double>& state) {
+    return {V{} + state.m, BitsOf<V>{} + state.e};
+  }
   template <int kHalf, class U>
   ANYDML_INLINE static auto half(const State<U>& state) {
     return State<decltype(half_of<kHalf>(state.m))>{half_of<kHalf>(state.m), half_of<kHalf>(state.e)};

@@ -193,9 +193,10 @@ class ReducePlan::Worker {
     const int64_t row_bytes = columns * plan_.item_;
     const int64_t whole = count / phases;
     for (int64_t r = 0; r < whole; r += tuning::kRowsAtOnce) {
-      accumulates_.accumulate(plan_.parameters_, strip_,
-                              {from + r * phases * row_bytes, std::min(tuning::kRowsAtOnce, whole - r),
-                               phases * row_bytes, phases * columns, index + r * phases * step, step * phases});
+      accumulates_.accumulate(
+          plan_.parameters_, strip_,
+          {from + r * phases * row_bytes, std::min(tuning::kRowsAtOnce, whole - r), phases * row_bytes,
+           phases * columns, index + r * phases * step, step * phases});
     }
     const int64_t rest = count - whole * phases;
     if (rest == 0) return;
@@ -205,7 +206,8 @@ class ReducePlan::Worker {
                             {padded_, 1, 0, phases * columns, index + whole * phases * step, step});
   }
 
-  void accumulate_rows(const std::byte* from, int64_t count, int64_t row_step, int64_t columns, int64_t index) {
+  void accumulate_rows(const std::byte* from, int64_t count, int64_t row_step, int64_t columns,
+                       int64_t index) {
     const int64_t step = plan_.geometry_.rows.out;
     const int64_t most = columns <= tuning::kRowBytes / accumulates_.sizes[0] ? count : tuning::kRowsAtOnce;
     for (int64_t r = 0; r < count; r += most) {
@@ -353,8 +355,8 @@ class ReducePlan::Reduction {
   }
 
   // The first index of the largest element of a column.
-  int64_t locate(const std::byte* from, const Strip& results, int64_t i,
-                 const Partials* partials, int64_t first) const {
+  int64_t locate(const std::byte* from, const Strip& results, int64_t i, const Partials* partials,
+                 int64_t first) const {
     const Loop& rows = plan_.geometry_.rows;
     int64_t found = kNoIndex;
     for (int64_t r = 0; r < plan_.reduced_rows_;) {
@@ -370,8 +372,8 @@ class ReducePlan::Reduction {
       const Offsets outer = offsets_at(plan_.geometry_.outer, r / rows.size);
       const int64_t index = outer.out + skipped * rows.out;
       if (index < found) {
-        const int64_t at = kernel_.find(plan_.parameters_, from + outer.in + skipped * rows.in, count, rows.in,
-                                        results, i);
+        const int64_t at =
+            kernel_.find(plan_.parameters_, from + outer.in + skipped * rows.in, count, rows.in, results, i);
         if (at >= 0) found = std::min(found, index + at * rows.out);
       }
       r += count;

@@ -92,14 +92,13 @@ inline void choose_lines(ReduceGeometry& geometry) {
   if (longest->size > geometry.columns.size) std::swap(*longest, geometry.columns);
 }
 
-// A reduction with few outputs is cut into chunks. Their size depends on sizes alone, and so does the order of
-// combining.
+// A reduction with few outputs is cut into chunks. Their size depends on sizes alone, and so does the order
+// of combining.
 inline int64_t chunk_rows_of(const ReduceProblem& problem, int64_t accumulator_size, int64_t phases) {
   const int64_t rows = problem.reduced_rows();
   const int64_t outputs = problem.outputs();
-  const int64_t strips = std::max<int64_t>(
-      count_of(problem.geometry.planes),
-      outputs * problem.element_size / tuning::kStripLeastBytes);
+  const int64_t strips = std::max<int64_t>(count_of(problem.geometry.planes),
+                                           outputs * problem.element_size / tuning::kStripLeastBytes);
   if (strips >= tuning::kChunkedBelow || problem.bytes() < kParallelFrom) return rows;
   const int64_t bytes = problem.bytes() / count_of(problem.geometry.planes);
   const int64_t most = tuning::kPartialBytes / (outputs * accumulator_size);
@@ -121,8 +120,11 @@ inline ReducePolicy choose_policy(ReduceProblem& problem, int64_t accumulator_si
   } else if (choice.algorithm == ReduceAlgorithm::kNarrowColumns || columns < problem.least_lanes()) {
     phases = problem.narrow_rows();
   }
-  return {choice.algorithm, std::move(choice.name), columns,
-          phases,           chunk_rows_of(problem, accumulator_size, phases),
+  return {choice.algorithm,
+          std::move(choice.name),
+          columns,
+          phases,
+          chunk_rows_of(problem, accumulator_size, phases),
           std::move(choice.declined)};
 }
 

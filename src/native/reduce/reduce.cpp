@@ -30,7 +30,7 @@ enum class Function : int64_t {
   kSum,
   kSumSquare,
 };
-constexpr const char* kNames[] = {"argmax",     "argmin", "average", "L1",       "L2",  "log sum",
+constexpr const char* kNames[] = {"argmax",      "argmin", "average", "L1",       "L2",  "log sum",
                                   "log sum exp", "max",    "min",     "multiply", "sum", "sum square"};
 
 bool is_index(Function function) { return function <= Function::kArgMin; }
@@ -77,24 +77,27 @@ uint64_t mask_of(Function function, DataType type) {
   const bool is_smallest = function == Function::kMin || function == Function::kArgMin;
   if (!is_smallest && function != Function::kMax && function != Function::kArgMax) return 0;
   if (is_float) return is_smallest ? uint64_t{1} << 31 : 0;
-  const bool is_unsigned = type == DataType::kUint8 || type == DataType::kUint16 || type == DataType::kUint32 ||
-                           type == DataType::kUint64;
+  const bool is_unsigned = type == DataType::kUint8 || type == DataType::kUint16 ||
+                           type == DataType::kUint32 || type == DataType::kUint64;
   const uint64_t sign = uint64_t{1} << (8 * size_of(type) - 1);
   return (is_unsigned ? sign : 0) ^ (is_smallest ? ~uint64_t{0} : 0);
 }
 
-std::unique_ptr<Plan> make(const Request& request, Function function, bool from_the_end, std::string& reason) {
+std::unique_ptr<Plan> make(const Request& request, Function function, bool from_the_end,
+                           std::string& reason) {
   const Layout& in = tensor(request.inputs, 0);
   const Layout& out = tensor(request.outputs, 0);
   require(in.sizes.size() == out.sizes.size(), "the dimensions of input and output differ");
   require(is_index(function) || in.type == out.type, "the types of input and output differ");
   const ReduceKernel* const kernel = kernel_of(function, in.type);
   if (kernel == nullptr) {
-    reason = "no " + std::string(kNames[static_cast<size_t>(function)]) + " of " + std::string(name_of(in.type));
+    reason =
+        "no " + std::string(kNames[static_cast<size_t>(function)]) + " of " + std::string(name_of(in.type));
     return nullptr;
   }
-  ReduceProblem problem{geometry_of(in, out, request.attributes.integers("Axes"), is_index(function), from_the_end),
-                        kernel->element_size, kernel->sizes[0]};
+  ReduceProblem problem{
+      geometry_of(in, out, request.attributes.integers("Axes"), is_index(function), from_the_end),
+      kernel->element_size, kernel->sizes[0]};
   ReduceParameters parameters;
   parameters.mask = mask_of(function, in.type);
   parameters.finish = finish_of(function);
