@@ -11,9 +11,12 @@
 
 ANYDML_ISA_BEGIN
 
-// Accumulators side by side. Some functions have several numbers for each, in arrays of their own.
+// Accumulators side by side. Some functions have several numbers for each, in arrays of their own. Those of
+// indices have two more for rows whose indices are as wide as an element: what they have found since the rows
+// were last joined.
 struct Strip {
   std::byte* arrays[3];
+  std::byte* recent[2];
 };
 
 // What becomes of an accumulator behind the last element.
@@ -30,15 +33,13 @@ struct ReduceParameters {
   int64_t index_size = 4;
 };
 
-// Rows of elements that are combined with the accumulators of their columns. An index is that of the first
-// row, and grows from row to row by a step.
+// Rows of elements that are combined with the accumulators of their columns.
 struct Rows {
   const std::byte* from;
   int64_t count;
   int64_t step;
   int64_t columns;
-  int64_t index;
-  int64_t index_step;
+  int64_t number;  // of the first row, since rows were last joined
 };
 
 // Lines of adjacent elements, each of several segments that lie apart.
@@ -62,26 +63,31 @@ struct ReduceKernel {
   void (*fill)(const ReduceParameters& parameters, std::byte* to, int64_t count);
   void (*accumulate)(const ReduceParameters& parameters, const Strip& strip, const Rows& rows);
   // Sets the accumulators of lines, which have been started, to what their elements come to.
-  void (*reduce_lines)(const ReduceParameters& parameters, const Strip& strip, const Lines& lines);
+  void (*reduce_lines)(const ReduceParameters& parameters, const Strip& strip, const Lines& lines) = nullptr;
   void (*combine)(const Strip& strip, const Strip& other, int64_t columns);
   void (*finish)(const ReduceParameters& parameters, const Strip& strip, int64_t columns, std::byte* out,
                  int64_t out_step);
 
   // Of kernels of the largest, null for others. Where an accumulator is no larger than what it began with,
   // there may have been no number.
-  bool (*has_least)(const Strip& strip, int64_t column);
-  bool (*is_equal)(const Strip& strip, const Strip& other);
-  void (*set_nan)(const Strip& strip, int64_t column);
+  bool (*has_least)(const Strip& strip, int64_t column) = nullptr;
+  bool (*is_equal)(const Strip& strip, const Strip& other) = nullptr;
+  void (*set_nan)(const Strip& strip, int64_t column) = nullptr;
   // The first of some elements that is equal to the accumulator, or -1.
   int64_t (*find)(const ReduceParameters& parameters, const std::byte* from, int64_t count, int64_t step,
-                  const Strip& strip, int64_t column);
+                  const Strip& strip, int64_t column) = nullptr;
 
-  // Whether it counts indices.
-  bool has_indices() const { return find != nullptr && sizes[1] != 0; }
+  // Of kernels of indices. Rows are joined behind so many, the index of the first one and the step from row
+  // to row being known.
+  int64_t most_rows = 0;
+  void (*join_rows)(const Strip& strip, int64_t columns, int64_t index, int64_t index_step) = nullptr;
+
+  bool has_indices() const { return join_rows != nullptr; }
   int64_t bytes() const { return sizes[0] + sizes[1] + sizes[2]; }
   Strip at(const Strip& strip, int64_t column) const {
     return {{strip.arrays[0] + column * sizes[0], strip.arrays[1] + column * sizes[1],
-             strip.arrays[2] + column * sizes[2]}};
+             strip.arrays[2] + column * sizes[2]},
+            {strip.recent[0] + column * sizes[0], strip.recent[1] + column * sizes[0]}};
   }
   void copy(const Strip& to, const Strip& from, int64_t columns) const {
     for (size_t k = 0; k < 3; ++k) {

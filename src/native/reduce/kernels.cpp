@@ -19,16 +19,13 @@
 ANYDML_ISA_BEGIN
 namespace {
 
-// The numbers of `mask` where an element is to be left out, which is one that the last vector of a row has in
-// common with the one before it.
-template <class Op>
-ANYDML_INLINE typename Op::V without(typename Op::V x, typename Op::V identity, int64_t lanes) {
-  using A = typename Op::Number;
-  constexpr int kLanes = sizeof(typename Op::V) / sizeof(A);
-  using Bits = Lanes<SignedOf<A>, kLanes>;
+// `others` in the first lanes.
+template <class A, class V>
+ANYDML_INLINE V without(V v, V others, int64_t lanes) {
+  constexpr int kLanes = sizeof(V) / sizeof(A);
   std::array<SignedOf<A>, kLanes> numbers;
   for (int i = 0; i < kLanes; ++i) numbers[static_cast<size_t>(i)] = static_cast<SignedOf<A>>(i);
-  return bits_as<Bits>(numbers) < static_cast<SignedOf<A>>(lanes) ? identity : x;
+  return bits_as<Lanes<SignedOf<A>, kLanes>>(numbers) < static_cast<SignedOf<A>>(lanes) ? others : v;
 }
 
 template <class Op>
@@ -87,7 +84,7 @@ ANYDML_INLINE void accumulate_vectors(const ReduceParameters& parameters, const 
 #pragma GCC unroll 16
     for (int v = 0; v < kVectors; ++v) {
       V x = load_elements<Op>(from + v * kLanes * kSize);
-      if constexpr (kVectors == 1) x = without<Op>(x, identity, left_out);
+      if constexpr (kVectors == 1) x = without<typename Op::Number>(x, identity, left_out);
       join<Op>(states[v], x, mask);
     }
     from += rows.step;
@@ -423,8 +420,7 @@ int64_t find(const ReduceParameters& parameters, const std::byte* from, int64_t 
   return -1;
 }
 
-// The largest and their indices: of each vector the index of a row as wide as the element, which joins the
-// accumulator after so many rows as it has numbers for.
+// The largest and their indices, which are the numbers of rows and as wide as an element.
 template <class T, class A, int kVectors>
 ANYDML_INLINE void index_vectors(const ReduceParameters& parameters, const Strip& strip, const Rows& rows,
                                  int64_t column, int64_t left_out) {
@@ -434,43 +430,34 @@ ANYDML_INLINE void index_vectors(const ReduceParameters& parameters, const Strip
   using I = Lanes<Index, kWideLanes<A>>;
   constexpr int64_t kLanes = kWideLanes<A>;
   constexpr int64_t kSize = sizeof(T);
+  constexpr int64_t kNumber = sizeof(A);
   const V mask = mask_of<Op>(parameters);
   [[maybe_unused]] const V identity = V{} + Op::identity(parameters);
   V best[kVectors];
   I index[kVectors];
 #pragma GCC unroll 8
   for (int v = 0; v < kVectors; ++v) {
-    best[v] = V{} + Op::kLeast;
-    index[v] = I{};
+    best[v] = load_lanes_at<V>(strip.recent[0] + (column + v * kLanes) * kNumber);
+    index[v] = load_lanes_at<I>(strip.recent[1] + (column + v * kLanes) * kNumber);
+    if (rows.number != 0) continue;
+    best[v] = without<A>(V{} + Op::kLeast, best[v], left_out);
+    index[v] = without<A>(I{}, index[v], left_out);
   }
   const std::byte* from = rows.from + column * kSize;
-  I row{};
+  I row = I{} + static_cast<Index>(rows.number);
   for (int64_t r = 0; r < rows.count; ++r, from += rows.step) {
 #pragma GCC unroll 8
     for (int v = 0; v < kVectors; ++v) {
       V x = load_wide_lanes<T, A>(from + v * kLanes * kSize);
-      if constexpr (kVectors == 1) x = without<Op>(x, identity, left_out);
-      x = flipped<A>(x, mask);
-      const auto better = x > best[v];
-      index[v] = better ? row : index[v];
-      best[v] = better ? x : best[v];
+      if constexpr (kVectors == 1) x = without<typename Op::Number>(x, identity, left_out);
+      take_larger<A>(flipped<A>(x, mask), row, best[v], index[v]);
     }
     row = row + 1;
   }
+#pragma GCC unroll 8
   for (int v = 0; v < kVectors; ++v) {
-    const auto values = bits_as<std::array<A, kLanes>>(best[v]);
-    const auto places = bits_as<std::array<Index, kLanes>>(index[v]);
-    std::byte* const to = strip.arrays[0] + (column + v * kLanes) * static_cast<int64_t>(sizeof(A));
-    std::byte* const to_index = strip.arrays[1] + (column + v * kLanes) * 8;
-    for (int64_t i = 0; i < kLanes; ++i) {
-      const A value = values[static_cast<size_t>(i)];
-      const int64_t place = rows.index + int64_t{places[static_cast<size_t>(i)]} * rows.index_step;
-      const A old = load<A>(to + i * static_cast<int64_t>(sizeof(A)));
-      const auto old_place = load<int64_t>(to_index + i * 8);
-      const bool is_better = (value > old) | ((value == old) & (place < old_place));
-      store(to + i * static_cast<int64_t>(sizeof(A)), is_better ? value : old);
-      store(to_index + i * 8, is_better ? place : old_place);
-    }
+    store_lanes_at(strip.recent[0] + (column + v * kLanes) * kNumber, best[v]);
+    store_lanes_at(strip.recent[1] + (column + v * kLanes) * kNumber, index[v]);
   }
 }
 
@@ -478,22 +465,33 @@ template <class T, class A>
 void accumulate_indices(const ReduceParameters& parameters, const Strip& strip, const Rows& rows) {
   constexpr int64_t kLanes = kWideLanes<A>;
   constexpr int kVectors = kWideBytes == 64 ? 8 : 4;
-  constexpr int64_t kMostRows = sizeof(A) == 1 ? 128 : sizeof(A) == 2 ? 1 << 15 : int64_t{1} << 31;
-  for (int64_t r = 0; r < rows.count; r += kMostRows) {
-    const Rows part = {rows.from + r * rows.step,
-                       std::min(kMostRows, rows.count - r),
-                       rows.step,
-                       rows.columns,
-                       rows.index + r * rows.index_step,
-                       rows.index_step};
-    int64_t i = 0;
-    for (; i + kVectors * kLanes <= part.columns; i += kVectors * kLanes) {
-      index_vectors<T, A, kVectors>(parameters, strip, part, i, 0);
-    }
-    for (; i < part.columns; i += kLanes) {
-      const int64_t column = std::min(i, part.columns - kLanes);
-      index_vectors<T, A, 1>(parameters, strip, part, column, i - column);
-    }
+  int64_t i = 0;
+  for (; i + kVectors * kLanes <= rows.columns; i += kVectors * kLanes) {
+    index_vectors<T, A, kVectors>(parameters, strip, rows, i, 0);
+  }
+  for (; i < rows.columns; i += kLanes) {
+    const int64_t column = std::min(i, rows.columns - kLanes);
+    index_vectors<T, A, 1>(parameters, strip, rows, column, i - column);
+  }
+}
+
+// Of equal elements the one with the lower index wins, as rows come in any order.
+template <class A>
+void join_rows(const Strip& strip, int64_t columns, int64_t index, int64_t index_step) {
+  auto* const best = reinterpret_cast<A*>(strip.arrays[0]);
+  auto* const indices = reinterpret_cast<int64_t*>(strip.arrays[1]);
+  const auto* const recent = reinterpret_cast<const A*>(strip.recent[0]);
+  const auto* const numbers = reinterpret_cast<const SignedOf<A>*>(strip.recent[1]);
+  if (indices[0] == kNoIndex) {
+    std::memcpy(best, recent, static_cast<size_t>(columns) * sizeof(A));
+    for (int64_t i = 0; i < columns; ++i) indices[i] = index + numbers[i] * index_step;
+    return;
+  }
+  for (int64_t i = 0; i < columns; ++i) {
+    const int64_t found = index + numbers[i] * index_step;
+    const bool is_better = (recent[i] > best[i]) | ((recent[i] == best[i]) & (found < indices[i]));
+    best[i] = is_better ? recent[i] : best[i];
+    indices[i] = is_better ? found : indices[i];
   }
 }
 
@@ -518,14 +516,16 @@ void combine_indices(const Strip& strip, const Strip& other, int64_t columns) {
 
 void finish_indices(const ReduceParameters& parameters, const Strip& strip, int64_t columns, std::byte* out,
                     int64_t out_step) {
-  for (int64_t i = 0; i < columns; ++i) {
-    const auto index = load<int64_t>(strip.arrays[1] + i * 8);
-    const int64_t found = parameters.from_the_end ? parameters.elements - 1 - index : index;
-    if (parameters.index_size == 4) {
-      store(out + i * out_step, static_cast<uint32_t>(found));
-    } else {
-      store(out + i * out_step, found);
-    }
+  const auto index = [&](int64_t i) {
+    const auto found = load<int64_t>(strip.arrays[1] + i * 8);
+    return parameters.from_the_end ? parameters.elements - 1 - found : found;
+  };
+  if (parameters.index_size == 8) {
+    for (int64_t i = 0; i < columns; ++i) store(out + i * out_step, index(i));
+  } else if (out_step == 4) {
+    for (int64_t i = 0; i < columns; ++i) store(out + i * 4, static_cast<uint32_t>(index(i)));
+  } else {
+    for (int64_t i = 0; i < columns; ++i) store(out + i * out_step, static_cast<uint32_t>(index(i)));
   }
 }
 
@@ -533,19 +533,15 @@ using FinishFunction = void (*)(const ReduceParameters&, const Strip&, int64_t, 
 
 template <class Op>
 constexpr ReduceKernel kernel_of(FinishFunction finish) {
-  return {sizeof(typename Op::Element),
-          Op::kRowBytes,
-          {Op::kSizes[0], Op::kSizes[1], Op::kSizes[2]},
-          start<Op>,
-          fill<Op>,
-          accumulate<Op>,
-          reduce_lines<Op>,
-          combine<Op>,
-          finish,
-          nullptr,
-          nullptr,
-          nullptr,
-          nullptr};
+  return {.element_size = sizeof(typename Op::Element),
+          .row_bytes = Op::kRowBytes,
+          .sizes = {Op::kSizes[0], Op::kSizes[1], Op::kSizes[2]},
+          .start = start<Op>,
+          .fill = fill<Op>,
+          .accumulate = accumulate<Op>,
+          .reduce_lines = reduce_lines<Op>,
+          .combine = combine<Op>,
+          .finish = finish};
 }
 
 template <class T, class A, Term kTerm>
@@ -590,19 +586,22 @@ const ReduceKernel* largest_of() {
 
 template <class T, class A>
 const ReduceKernel* largest_index_of() {
-  static constexpr ReduceKernel kKernel = {sizeof(T),
-                                           tuning::kRowBytes,
-                                           {sizeof(A), sizeof(int64_t), 0},
-                                           start_indices<T, A>,
-                                           fill<Largest<T, A>>,
-                                           accumulate_indices<T, A>,
-                                           nullptr,
-                                           combine_indices<A>,
-                                           finish_indices,
-                                           std::is_floating_point_v<A> ? has_least<T, A> : nullptr,
-                                           is_equal<A>,
-                                           nullptr,
-                                           find<T, A>};
+  constexpr int64_t kMost = sizeof(A) == 1 ? 1 << 7 : sizeof(A) == 2 ? 1 << 15 : int64_t{1} << 31;
+  static constexpr ReduceKernel kKernel = {
+      .element_size = sizeof(T),
+      .row_bytes = tuning::kRowBytes,
+      .sizes = {sizeof(A), sizeof(int64_t), 0},
+      .start = start_indices<T, A>,
+      .fill = fill<Largest<T, A>>,
+      .accumulate = accumulate_indices<T, A>,
+      .combine = combine_indices<A>,
+      .finish = finish_indices,
+      .has_least = std::is_floating_point_v<A> ? has_least<T, A> : nullptr,
+      .is_equal = is_equal<A>,
+      .find = find<T, A>,
+      .most_rows = kMost,
+      .join_rows = join_rows<A>,
+  };
   return &kKernel;
 }
 

@@ -114,6 +114,38 @@ ANYDML_INLINE V larger(V x, V y) {
   return x > y ? x : y;
 }
 
+// Keeps the larger one in each lane, and the index of where it was found first.
+template <class A, class V, class I>
+ANYDML_INLINE void take_larger(V x, I row, V& best, I& index) {
+#if defined(ANYDML_ISA_AVX512)
+  const auto a = (__m512i)x;
+  const auto b = (__m512i)best;
+  const auto i = (__m512i)index;
+  const auto r = (__m512i)row;
+  if constexpr (std::is_same_v<A, float>) {
+    const __mmask16 better = _mm512_cmp_ps_mask((__m512)x, (__m512)best, _CMP_GT_OQ);
+    best = (V)_mm512_mask_mov_epi32(b, better, a);
+    index = (I)_mm512_mask_mov_epi32(i, better, r);
+  } else if constexpr (sizeof(A) == 1) {
+    index = (I)_mm512_mask_mov_epi8(i, _mm512_cmpgt_epi8_mask(a, b), r);
+    best = larger<A>(x, best);
+  } else if constexpr (sizeof(A) == 2) {
+    index = (I)_mm512_mask_mov_epi16(i, _mm512_cmpgt_epi16_mask(a, b), r);
+    best = larger<A>(x, best);
+  } else if constexpr (sizeof(A) == 4) {
+    index = (I)_mm512_mask_mov_epi32(i, _mm512_cmpgt_epi32_mask(a, b), r);
+    best = larger<A>(x, best);
+  } else {
+    index = (I)_mm512_mask_mov_epi64(i, _mm512_cmpgt_epi64_mask(a, b), r);
+    best = larger<A>(x, best);
+  }
+#else
+  const auto better = x > best;
+  index = better ? row : index;
+  best = better ? x : best;
+#endif
+}
+
 // Exclusive or with the bits of a number, in each lane.
 template <class A, class V>
 ANYDML_INLINE V flipped(V x, V mask) {

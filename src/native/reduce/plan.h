@@ -31,11 +31,13 @@ inline constexpr int64_t kMostNumberSize = 8;
 template <int64_t kColumns>
 class StripMemory {
  public:
-  Strip strip() { return {{memory_, memory_ + kPitch, memory_ + 2 * kPitch}}; }
+  Strip strip() { return {{at(0), at(1), at(2)}, {at(3), at(4)}}; }
 
  private:
   static constexpr int64_t kPitch = kColumns * kMostNumberSize + kPadding;
-  alignas(64) std::byte memory_[3 * kPitch];
+  std::byte* at(int64_t array) { return memory_ + array * kPitch; }
+
+  alignas(64) std::byte memory_[5 * kPitch];
 };
 
 // The accumulators of all chunks.
@@ -50,7 +52,7 @@ class Partials {
   Strip at(int64_t i) const {
     std::byte* const first = memory_.get() + i * bytes_;
     std::byte* const second = first + columns_ * kernel_.sizes[0];
-    return {{first, second, second + columns_ * kernel_.sizes[1]}};
+    return {{first, second, second + columns_ * kernel_.sizes[1]}, {first, first}};
   }
 
  private:
@@ -182,38 +184,39 @@ class ReducePlan::Worker {
       case ReduceAlgorithm::kPackedColumns:
         return accumulate_tiles(from, count, columns, index);
       default:
-        return accumulate_rows(from, count, rows.in, columns, index);
+        return accumulate_rows(from, count, rows.in, columns, index, rows.out);
     }
   }
 
   // Rows side by side, each with accumulators of its own.
   void accumulate_packed(const std::byte* from, int64_t count, int64_t columns, int64_t index) {
     const int64_t phases = plan_.policy_.phases;
-    const int64_t step = plan_.geometry_.rows.out;
+    const int64_t step = plan_.geometry_.rows.out * phases;
     const int64_t row_bytes = columns * plan_.item_;
     const int64_t whole = count / phases;
-    for (int64_t r = 0; r < whole; r += tuning::kRowsAtOnce) {
-      accumulates_.accumulate(
-          plan_.parameters_, strip_,
-          {from + r * phases * row_bytes, std::min(tuning::kRowsAtOnce, whole - r), phases * row_bytes,
-           phases * columns, index + r * phases * step, step * phases});
-    }
+    accumulate_rows(from, whole, phases * row_bytes, columns * phases, index, step);
     const int64_t rest = count - whole * phases;
     if (rest == 0) return;
     accumulates_.fill(plan_.parameters_, padded_ + rest * row_bytes, (phases - rest) * columns);
     std::memcpy(padded_, from + whole * phases * row_bytes, static_cast<size_t>(rest * row_bytes));
-    accumulates_.accumulate(plan_.parameters_, strip_,
-                            {padded_, 1, 0, phases * columns, index + whole * phases * step, step});
+    accumulate_rows(padded_, 1, 0, columns * phases, index + whole * step, step);
   }
 
-  void accumulate_rows(const std::byte* from, int64_t count, int64_t row_step, int64_t columns,
-                       int64_t index) {
-    const int64_t step = plan_.geometry_.rows.out;
-    const int64_t most = columns <= tuning::kRowBytes / accumulates_.sizes[0] ? count : tuning::kRowsAtOnce;
+  void accumulate_rows(const std::byte* from, int64_t count, int64_t row_step, int64_t columns, int64_t index,
+                       int64_t step) {
+    const bool in_registers = columns <= tuning::kRowBytes / accumulates_.sizes[0];
+    int64_t most = in_registers ? count : tuning::kRowsAtOnce;
+    if (accumulates_.has_indices()) most = std::min(most, accumulates_.most_rows);
+    int64_t joined = 0;
     for (int64_t r = 0; r < count; r += most) {
       accumulates_.accumulate(
           plan_.parameters_, strip_,
-          {from + r * row_step, std::min(most, count - r), row_step, columns, index + r * step, step});
+          {from + r * row_step, std::min(most, count - r), row_step, columns, r - joined});
+      if (!accumulates_.has_indices()) continue;
+      const int64_t next = std::min(r + most, count);
+      if (next < count && next + most - joined <= accumulates_.most_rows) continue;
+      accumulates_.join_rows(strip_, columns, index + joined * step, step);
+      joined = next;
     }
   }
 
@@ -229,7 +232,7 @@ class ReducePlan::Worker {
       if (phases > 1) {
         accumulate_packed(tile_, part, columns, index + r * rows.out);
       } else {
-        accumulate_rows(tile_, part, row_bytes, columns, index + r * rows.out);
+        accumulate_rows(tile_, part, row_bytes, columns, index + r * rows.out, rows.out);
       }
     }
   }
