@@ -20,6 +20,7 @@ struct ReduceGeometry {
   Loop columns{1, 0, 0};
   std::vector<Loop> outer;  // reduced
   Loop rows{1, 0, 0};
+  Loop cells{1, 0, 0};  // kept, between the rows, where columns lie further apart
 };
 
 inline int64_t count_of(const std::vector<Loop>& loops) {

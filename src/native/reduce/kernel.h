@@ -68,9 +68,9 @@ struct ReduceKernel {
   void (*finish)(const ReduceParameters& parameters, const Strip& strip, int64_t columns, std::byte* out,
                  int64_t out_step);
 
-  // Of kernels of the largest, null for others. Where an accumulator is no larger than what it began with,
-  // there may have been no number.
-  bool (*has_least)(const Strip& strip, int64_t column) = nullptr;
+  // Of kernels of the largest, null for others. The next of the columns whose accumulator is no larger than
+  // what it began with, so that there may have been no number; the end of the columns if there is none.
+  int64_t (*next_least)(const Strip& strip, int64_t column, int64_t columns) = nullptr;
   bool (*is_equal)(const Strip& strip, const Strip& other) = nullptr;
   void (*set_nan)(const Strip& strip, int64_t column) = nullptr;
   // The first of some elements that is equal to the accumulator, or -1.

@@ -1,6 +1,7 @@
 // The kernels of reductions, compiled apart from the plans, as they take most of the time.
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -370,8 +371,16 @@ void finish_exponentials(const ReduceParameters&, const Strip& strip, int64_t co
 }
 
 template <class T, class A>
-bool has_least(const Strip& strip, int64_t column) {
-  return load<A>(strip.arrays[0] + column * static_cast<int64_t>(sizeof(A))) == Largest<T, A>::kLeast;
+int64_t next_least(const Strip& strip, int64_t column, int64_t columns) {
+  constexpr int64_t kAtOnce = 64;
+  const auto* const values = reinterpret_cast<const A*>(strip.arrays[0]);
+  for (int64_t end = column; column < columns; column = end) {
+    end = std::min(column + kAtOnce, columns);
+    bool any = false;
+    for (int64_t i = column; i < end; ++i) any |= values[i] == Largest<T, A>::kLeast;
+    if (any) return std::find(values + column, values + end, Largest<T, A>::kLeast) - values;
+  }
+  return columns;
 }
 
 template <class A>
@@ -384,33 +393,57 @@ void set_nan(const Strip& strip, int64_t column) {
   store(strip.arrays[0] + column * static_cast<int64_t>(sizeof(A)), std::numeric_limits<A>::quiet_NaN());
 }
 
-template <class V>
-ANYDML_INLINE bool any_lane(V is) {
+#if defined(ANYDML_VECTORS)
+// The first lane in which two vectors are equal, or -1.
+template <class A>
+ANYDML_INLINE int64_t first_equal(Wide<A> x, Wide<A> y) {
+  uint64_t lanes = 0;
 #if defined(ANYDML_ISA_AVX512)
-  if constexpr (sizeof(V) == 64) return _mm512_movepi8_mask((__m512i)is) != 0;
+  const auto a = (__m512i)x;
+  const auto b = (__m512i)y;
+  if constexpr (std::is_same_v<A, float>) {
+    lanes = _mm512_cmp_ps_mask((__m512)x, (__m512)y, _CMP_EQ_OQ);
+  } else if constexpr (sizeof(A) == 1) {
+    lanes = _mm512_cmpeq_epi8_mask(a, b);
+  } else if constexpr (sizeof(A) == 2) {
+    lanes = _mm512_cmpeq_epi16_mask(a, b);
+  } else if constexpr (sizeof(A) == 4) {
+    lanes = _mm512_cmpeq_epi32_mask(a, b);
+  } else {
+    lanes = _mm512_cmpeq_epi64_mask(a, b);
+  }
+#else
+  const auto is = bits_as<std::array<SignedOf<A>, kWideLanes<A>>>(x == y);
+  for (size_t i = 0; i < is.size(); ++i) lanes |= static_cast<uint64_t>(is[i] & 1) << i;
 #endif
-  const auto words = bits_as<std::array<uint64_t, (sizeof(V) + 7) / 8>>(is);
-  uint64_t any = 0;
-  for (const uint64_t word : words) any |= word;
-  return any != 0;
+  return lanes == 0 ? -1 : std::countr_zero(lanes);
 }
+#endif
 
-// The first of some elements that is equal to a value; elements that run backward in memory are looked for
-// from the end.
+// The first of some elements that is equal to a value.
 template <class T, class A>
 int64_t find(const ReduceParameters& parameters, const std::byte* from, int64_t count, int64_t step,
              const Strip& strip, int64_t column) {
-  constexpr int64_t kSize = sizeof(T);
   const A mask = bits_as<A>(static_cast<SignedOf<A>>(parameters.mask));
   const A value = flipped<A>(load<A>(strip.arrays[0] + column * static_cast<int64_t>(sizeof(A))), mask);
   int64_t i = 0;
 #if defined(ANYDML_VECTORS)
   constexpr int64_t kLanes = kWideLanes<A>;
+  constexpr int64_t kSize = sizeof(T);
   const Wide<A> values = Wide<A>{} + value;
-  if (step == kSize || step == -kSize) {
-    const std::byte* at = step > 0 ? from : from - (kLanes - 1) * kSize;
-    for (; i + kLanes <= count; i += kLanes, at += kLanes * step) {
-      if (any_lane(load_wide_lanes<T, A>(at) == values)) break;
+  if (step == kSize) {
+    for (; i + kLanes <= count; i += kLanes) {
+      const int64_t lane = first_equal<A>(load_wide_lanes<T, A>(from + i * kSize), values);
+      if (lane >= 0) return i + lane;
+    }
+    if (i > 0 && i < count) {
+      const int64_t last = count - kLanes;
+      const int64_t lane = first_equal<A>(load_wide_lanes<T, A>(from + last * kSize), values);
+      return lane < 0 ? -1 : last + lane;
+    }
+  } else if (step == -kSize) {
+    for (; i + kLanes <= count; i += kLanes) {
+      if (first_equal<A>(load_wide_lanes<T, A>(from - (i + kLanes - 1) * kSize), values) >= 0) break;
     }
   }
 #endif
@@ -576,7 +609,7 @@ const ReduceKernel* largest_of() {
     kernel.is_equal = is_equal<A>;
     kernel.find = find<T, A>;
     if constexpr (std::is_floating_point_v<A>) {
-      kernel.has_least = has_least<T, A>;
+      kernel.next_least = next_least<T, A>;
       kernel.set_nan = set_nan<A>;
     }
     return kernel;
@@ -596,7 +629,7 @@ const ReduceKernel* largest_index_of() {
       .accumulate = accumulate_indices<T, A>,
       .combine = combine_indices<A>,
       .finish = finish_indices,
-      .has_least = std::is_floating_point_v<A> ? has_least<T, A> : nullptr,
+      .next_least = std::is_floating_point_v<A> ? next_least<T, A> : nullptr,
       .is_equal = is_equal<A>,
       .find = find<T, A>,
       .most_rows = kMost,

@@ -17,8 +17,8 @@
 #include "reduce/geometry.h"
 #include "reduce/kernel.h"
 #include "reduce/policy.h"
+#include "reduce/transpose_lines.h"
 #include "reduce/tuning.h"
-#include "simd/transpose.h"
 #include "simd/unaligned.h"
 
 ANYDML_ISA_BEGIN
@@ -78,7 +78,7 @@ class ReducePlan final : public Plan {
     planes_ = count_of(geometry_.planes);
     reduced_rows_ = count_of(geometry_.outer) * geometry_.rows.size;
     chunks_ = (reduced_rows_ + policy_.chunk_rows - 1) / policy_.chunk_rows;
-    bytes_ = planes_ * geometry_.columns.size * reduced_rows_ * item_;
+    bytes_ = planes_ * geometry_.cells.size * geometry_.columns.size * reduced_rows_ * item_;
   }
 
   void run(const void* const* inputs, void* const* outputs) const override;
@@ -119,7 +119,7 @@ class ReducePlan::Worker {
   // The accumulators of a unit behind the rows of a chunk.
   Strip reduce(const Unit& unit, int64_t begin, int64_t end) {
     if (!plan_.is_by_rows()) {
-      reduce_columns(unit, unit.columns, begin, end);
+      reduce_columns(unit, begin, end);
       return strip_;
     }
     const Strip results = results_memory_.strip();
@@ -153,10 +153,15 @@ class ReducePlan::Worker {
   }
 
  private:
-  void reduce_columns(const Unit& unit, int64_t columns, int64_t begin, int64_t end) {
+  void reduce_columns(const Unit& unit, int64_t begin, int64_t end) {
+    const int64_t columns = unit.columns;
     const int64_t phases = plan_.policy_.phases;
     const Loop& rows = plan_.geometry_.rows;
-    accumulates_.start(strip_, columns * phases, columns, unit.to, plan_.geometry_.columns.out);
+    const Loop& cells = plan_.geometry_.cells;
+    for (int64_t c = 0; c < cells.size; ++c) {
+      accumulates_.start(accumulates_.at(strip_, c * tuning::kTileLines), columns * phases, columns,
+                         unit.to + c * cells.out, plan_.geometry_.columns.out);
+    }
     for (int64_t r = begin; r < end;) {
       const int64_t skipped = r % rows.size;
       const int64_t count = std::min(rows.size - skipped, end - r);
@@ -184,7 +189,7 @@ class ReducePlan::Worker {
       case ReduceAlgorithm::kPackedColumns:
         return accumulate_tiles(from, count, columns, index);
       default:
-        return accumulate_rows(from, count, rows.in, columns, index, rows.out);
+        return accumulate_rows(strip_, from, count, rows.in, columns, index, rows.out);
     }
   }
 
@@ -194,45 +199,54 @@ class ReducePlan::Worker {
     const int64_t step = plan_.geometry_.rows.out * phases;
     const int64_t row_bytes = columns * plan_.item_;
     const int64_t whole = count / phases;
-    accumulate_rows(from, whole, phases * row_bytes, columns * phases, index, step);
+    accumulate_rows(strip_, from, whole, phases * row_bytes, columns * phases, index, step);
     const int64_t rest = count - whole * phases;
     if (rest == 0) return;
     accumulates_.fill(plan_.parameters_, padded_ + rest * row_bytes, (phases - rest) * columns);
     std::memcpy(padded_, from + whole * phases * row_bytes, static_cast<size_t>(rest * row_bytes));
-    accumulate_rows(padded_, 1, 0, columns * phases, index + whole * step, step);
+    accumulate_rows(strip_, padded_, 1, 0, columns * phases, index + whole * step, step);
   }
 
-  void accumulate_rows(const std::byte* from, int64_t count, int64_t row_step, int64_t columns, int64_t index,
-                       int64_t step) {
+  void accumulate_rows(const Strip& strip, const std::byte* from, int64_t count, int64_t row_step,
+                       int64_t columns, int64_t index, int64_t step) {
     const bool in_registers = columns <= tuning::kRowBytes / accumulates_.sizes[0];
     int64_t most = in_registers ? count : tuning::kRowsAtOnce;
     if (accumulates_.has_indices()) most = std::min(most, accumulates_.most_rows);
     int64_t joined = 0;
     for (int64_t r = 0; r < count; r += most) {
       accumulates_.accumulate(
-          plan_.parameters_, strip_,
+          plan_.parameters_, strip,
           {from + r * row_step, std::min(most, count - r), row_step, columns, r - joined});
       if (!accumulates_.has_indices()) continue;
       const int64_t next = std::min(r + most, count);
       if (next < count && next + most - joined <= accumulates_.most_rows) continue;
-      accumulates_.join_rows(strip_, columns, index + joined * step, step);
+      accumulates_.join_rows(strip, columns, index + joined * step, step);
       joined = next;
     }
   }
 
   void accumulate_tiles(const std::byte* from, int64_t count, int64_t columns, int64_t index) {
     const Loop& rows = plan_.geometry_.rows;
+    const Loop& cells = plan_.geometry_.cells;
     const int64_t phases = plan_.policy_.phases;
     const int64_t row_bytes = columns * plan_.item_;
+    if (cells.size > 1) {
+      // Few columns: a row of the tile is a cell of what lies between a line and the next.
+      gather({from, cells.in, plan_.geometry_.columns.in}, count * cells.size, columns, row_bytes);
+      for (int64_t c = 0; c < cells.size; ++c) {
+        accumulate_rows(accumulates_.at(strip_, c * tuning::kTileLines), tile_ + c * row_bytes, count,
+                        cells.size * row_bytes, columns, index, rows.out);
+      }
+      return;
+    }
     const int64_t most = std::max(tuning::kTileBytes / row_bytes / phases, int64_t{1}) * phases;
     for (int64_t r = 0; r < count; r += most) {
       const int64_t part = std::min(most, count - r);
-      const Tile tile{from + r * rows.in, rows.in, plan_.geometry_.columns.in};
-      gather(tile, part, columns, row_bytes);
+      gather({from + r * rows.in, rows.in, plan_.geometry_.columns.in}, part, columns, row_bytes);
       if (phases > 1) {
         accumulate_packed(tile_, part, columns, index + r * rows.out);
       } else {
-        accumulate_rows(tile_, part, row_bytes, columns, index + r * rows.out, rows.out);
+        accumulate_rows(strip_, tile_, part, row_bytes, columns, index + r * rows.out, rows.out);
       }
     }
   }
@@ -240,13 +254,13 @@ class ReducePlan::Worker {
   void gather(const Tile& tile, int64_t rows, int64_t columns, int64_t row_bytes) {
     switch (plan_.item_) {
       case 1:
-        return gather_tile<uint8_t>(tile, rows, columns, tile_, row_bytes);
+        return transpose_lines<uint8_t>(tile, rows, columns, tile_, row_bytes);
       case 2:
-        return gather_tile<uint16_t>(tile, rows, columns, tile_, row_bytes);
+        return transpose_lines<uint16_t>(tile, rows, columns, tile_, row_bytes);
       case 4:
-        return gather_tile<uint32_t>(tile, rows, columns, tile_, row_bytes);
+        return transpose_lines<uint32_t>(tile, rows, columns, tile_, row_bytes);
       default:
-        return gather_tile<uint64_t>(tile, rows, columns, tile_, row_bytes);
+        return transpose_lines<uint64_t>(tile, rows, columns, tile_, row_bytes);
     }
   }
 
@@ -257,7 +271,7 @@ class ReducePlan::Worker {
   StripMemory<tuning::kBatchLines> results_memory_;
   Strip strip_;
   alignas(64) std::byte padded_[tuning::kNarrowBytes + kPadding];
-  alignas(64) std::byte tile_[tuning::kTileBytes + kPadding];
+  alignas(64) std::byte tile_[2 * tuning::kTileBytes + kPadding];
 };
 
 // A run with one kernel.
@@ -279,7 +293,11 @@ class ReducePlan::Reduction {
       return for_each_part(units, [&](Worker& worker, int64_t i) {
         const Unit unit = unit_at(i);
         const Strip results = worker.reduce(unit, 0, plan_.reduced_rows_);
-        finish(unit, results, nullptr, 0);
+        const Loop& cells = plan_.geometry_.cells;
+        for (int64_t c = 0; c < cells.size; ++c) {
+          finish({unit.from + c * cells.in, unit.to + c * cells.out, unit.columns},
+                 accumulates_.at(results, c * tuning::kTileLines), nullptr, 0);
+        }
       });
     }
     Partials partials(accumulates_, width_, units * plan_.chunks_);
@@ -345,8 +363,11 @@ class ReducePlan::Reduction {
   // first one on.
   void finish(const Unit& unit, const Strip& results, const Partials* partials, int64_t first) const {
     const bool looks_for_all = kernel_.has_indices() && plan_.is_by_rows();
-    for (int64_t i = 0; kernel_.find != nullptr && i < unit.columns; ++i) {
-      if (!looks_for_all && (kernel_.has_least == nullptr || !kernel_.has_least(results, i))) continue;
+    const auto next = [&](int64_t i) {
+      if (looks_for_all) return i;
+      return kernel_.next_least == nullptr ? unit.columns : kernel_.next_least(results, i, unit.columns);
+    };
+    for (int64_t i = next(0); i < unit.columns; i = next(i + 1)) {
       const int64_t index = locate(unit.from + i * plan_.geometry_.columns.in, results, i, partials, first);
       if (kernel_.has_indices()) {
         store(results.arrays[1] + i * 8, index == kNoIndex ? 0 : index);
@@ -361,6 +382,10 @@ class ReducePlan::Reduction {
   int64_t locate(const std::byte* from, const Strip& results, int64_t i, const Partials* partials,
                  int64_t first) const {
     const Loop& rows = plan_.geometry_.rows;
+    if (plan_.geometry_.outer.empty() && partials == nullptr) {
+      const int64_t at = kernel_.find(plan_.parameters_, from, rows.size, rows.in, results, i);
+      return at < 0 ? kNoIndex : at * rows.out;
+    }
     int64_t found = kNoIndex;
     for (int64_t r = 0; r < plan_.reduced_rows_;) {
       const int64_t c = r / plan_.policy_.chunk_rows;

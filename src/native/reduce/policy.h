@@ -40,7 +40,7 @@ struct ReduceProblem {
            g.rows.size >= tuning::kNarrowGroups * narrow_rows();
   }
   bool has_adjacent_columns() const { return geometry.columns.in == element_size; }
-  int64_t outputs() const { return count_of(geometry.planes) * geometry.columns.size; }
+  int64_t outputs() const { return count_of(geometry.planes) * geometry.cells.size * geometry.columns.size; }
   int64_t reduced_rows() const { return count_of(geometry.outer) * geometry.rows.size; }
   int64_t bytes() const { return outputs() * reduced_rows() * element_size; }
 };
@@ -85,11 +85,21 @@ inline constexpr Candidate<ReduceAlgorithm, ReduceProblem> kReduceCandidates[] =
      [](const ReduceProblem&) -> std::string { return ""; }},
 };
 
-// Columns that lie along a long dimension, in place of few adjacent ones.
-inline void choose_lines(ReduceGeometry& geometry) {
+// Columns that lie along a long dimension, in place of few adjacent ones, which are cells of a tile then
+// where rows follow each other.
+inline void choose_lines(ReduceProblem& problem) {
+  ReduceGeometry& geometry = problem.geometry;
   if (geometry.columns.size >= tuning::kFewLines || geometry.planes.empty()) return;
   const auto longest = std::ranges::max_element(geometry.planes, {}, &Loop::size);
-  if (longest->size > geometry.columns.size) std::swap(*longest, geometry.columns);
+  if (longest->size <= geometry.columns.size) return;
+  const Loop few = geometry.columns;
+  const bool follow = few.in == problem.element_size && geometry.rows.in == few.size * few.in;
+  const int64_t tile = few.size * geometry.rows.size * tuning::kTileLines * problem.element_size;
+  const bool fit = tile <= 2 * tuning::kTileBytes && longest->size >= tuning::kTileLines;
+  std::swap(*longest, geometry.columns);
+  if (!follow || !fit) return;
+  geometry.cells = few;
+  geometry.planes.erase(longest);
 }
 
 // A reduction with few outputs is cut into chunks. Their size depends on sizes alone, and so does the order
@@ -99,7 +109,9 @@ inline int64_t chunk_rows_of(const ReduceProblem& problem, int64_t accumulator_s
   const int64_t outputs = problem.outputs();
   const int64_t strips = std::max<int64_t>(count_of(problem.geometry.planes),
                                            outputs * problem.element_size / tuning::kStripLeastBytes);
-  if (strips >= tuning::kChunkedBelow || problem.bytes() < kParallelFrom) return rows;
+  if (strips >= tuning::kChunkedBelow || problem.geometry.cells.size > 1 || problem.bytes() < kParallelFrom) {
+    return rows;
+  }
   const int64_t bytes = problem.bytes() / count_of(problem.geometry.planes);
   const int64_t most = tuning::kPartialBytes / (outputs * accumulator_size);
   const int64_t chunks = std::clamp<int64_t>(std::min(bytes / tuning::kChunkBytes, most), 1, rows);
@@ -111,7 +123,7 @@ inline int64_t chunk_rows_of(const ReduceProblem& problem, int64_t accumulator_s
 inline ReducePolicy choose_policy(ReduceProblem& problem, int64_t accumulator_size) {
   Choice<ReduceAlgorithm> choice = choose(kReduceCandidates, problem);
   ReduceGeometry& geometry = problem.geometry;
-  if (choice.algorithm == ReduceAlgorithm::kPackedColumns) choose_lines(geometry);
+  if (choice.algorithm == ReduceAlgorithm::kPackedColumns) choose_lines(problem);
   int64_t columns = geometry.columns.size;
   int64_t phases = 1;
   if (choice.algorithm == ReduceAlgorithm::kRows) {
