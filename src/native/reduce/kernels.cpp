@@ -119,10 +119,14 @@ void accumulate(const ReduceParameters& parameters, const Strip& strip, const Ro
   for (; i + kVectors * kLanes <= rows.columns; i += kVectors * kLanes) {
     accumulate_vectors<Op, kVectors>(parameters, strip, rows, i, 0);
   }
-  if constexpr (kVectors == 8) {
-    if (i + 4 * kLanes <= rows.columns) {
+  if constexpr (kVectors > 4) {
+    for (; i + 4 * kLanes <= rows.columns; i += 4 * kLanes) {
       accumulate_vectors<Op, 4>(parameters, strip, rows, i, 0);
-      i += 4 * kLanes;
+    }
+  }
+  if constexpr (kVectors > 2) {
+    for (; i + 2 * kLanes <= rows.columns; i += 2 * kLanes) {
+      accumulate_vectors<Op, 2>(parameters, strip, rows, i, 0);
     }
   }
   for (; i < rows.columns; i += kLanes) {
@@ -502,6 +506,9 @@ void accumulate_indices(const ReduceParameters& parameters, const Strip& strip, 
   for (; i + kVectors * kLanes <= rows.columns; i += kVectors * kLanes) {
     index_vectors<T, A, kVectors>(parameters, strip, rows, i, 0);
   }
+  for (; i + 2 * kLanes <= rows.columns; i += 2 * kLanes) {
+    index_vectors<T, A, 2>(parameters, strip, rows, i, 0);
+  }
   for (; i < rows.columns; i += kLanes) {
     const int64_t column = std::min(i, rows.columns - kLanes);
     index_vectors<T, A, 1>(parameters, strip, rows, column, i - column);
@@ -536,14 +543,14 @@ void start_indices(const Strip& strip, int64_t columns, int64_t, const std::byte
 
 template <class A>
 void combine_indices(const Strip& strip, const Strip& other, int64_t columns) {
+  auto* const best = reinterpret_cast<A*>(strip.arrays[0]);
+  auto* const indices = reinterpret_cast<int64_t*>(strip.arrays[1]);
+  const auto* const values = reinterpret_cast<const A*>(other.arrays[0]);
+  const auto* const places = reinterpret_cast<const int64_t*>(other.arrays[1]);
   for (int64_t i = 0; i < columns; ++i) {
-    const A a = load<A>(strip.arrays[0] + i * static_cast<int64_t>(sizeof(A)));
-    const A b = load<A>(other.arrays[0] + i * static_cast<int64_t>(sizeof(A)));
-    const auto index = load<int64_t>(strip.arrays[1] + i * 8);
-    const auto other_index = load<int64_t>(other.arrays[1] + i * 8);
-    if (b < a || (b == a && other_index >= index)) continue;
-    store(strip.arrays[0] + i * static_cast<int64_t>(sizeof(A)), b);
-    store(strip.arrays[1] + i * 8, other_index);
+    const bool is_better = (values[i] > best[i]) | ((values[i] == best[i]) & (places[i] < indices[i]));
+    best[i] = is_better ? values[i] : best[i];
+    indices[i] = is_better ? places[i] : indices[i];
   }
 }
 

@@ -26,6 +26,9 @@ ANYDML_ISA_BEGIN
 // A vector more than there are columns may be read from an array.
 inline constexpr int64_t kPadding = tuning::kLeastBytes;
 inline constexpr int64_t kMostNumberSize = 8;
+// 64 lines of the longest elements that are cells.
+inline constexpr int64_t kMostTileBytes =
+    std::max(tuning::kTileBytes, 64 * tuning::kMostCells * kMostNumberSize);
 
 // Arrays of accumulators.
 template <int64_t kColumns>
@@ -159,7 +162,7 @@ class ReducePlan::Worker {
     const Loop& rows = plan_.geometry_.rows;
     const Loop& cells = plan_.geometry_.cells;
     for (int64_t c = 0; c < cells.size; ++c) {
-      accumulates_.start(accumulates_.at(strip_, c * tuning::kTileLines), columns * phases, columns,
+      accumulates_.start(accumulates_.at(strip_, c * plan_.policy_.lines), columns * phases, columns,
                          unit.to + c * cells.out, plan_.geometry_.columns.out);
     }
     for (int64_t r = begin; r < end;) {
@@ -234,7 +237,7 @@ class ReducePlan::Worker {
       // Few columns: a row of the tile is a cell of what lies between a line and the next.
       gather({from, cells.in, plan_.geometry_.columns.in}, count * cells.size, columns, row_bytes);
       for (int64_t c = 0; c < cells.size; ++c) {
-        accumulate_rows(accumulates_.at(strip_, c * tuning::kTileLines), tile_ + c * row_bytes, count,
+        accumulate_rows(accumulates_.at(strip_, c * plan_.policy_.lines), tile_ + c * row_bytes, count,
                         cells.size * row_bytes, columns, index, rows.out);
       }
       return;
@@ -271,7 +274,7 @@ class ReducePlan::Worker {
   StripMemory<tuning::kBatchLines> results_memory_;
   Strip strip_;
   alignas(64) std::byte padded_[tuning::kNarrowBytes + kPadding];
-  alignas(64) std::byte tile_[2 * tuning::kTileBytes + kPadding];
+  alignas(64) std::byte tile_[kMostTileBytes + kPadding];
 };
 
 // A run with one kernel.
@@ -296,7 +299,7 @@ class ReducePlan::Reduction {
         const Loop& cells = plan_.geometry_.cells;
         for (int64_t c = 0; c < cells.size; ++c) {
           finish({unit.from + c * cells.in, unit.to + c * cells.out, unit.columns},
-                 accumulates_.at(results, c * tuning::kTileLines), nullptr, 0);
+                 accumulates_.at(results, c * plan_.policy_.lines), nullptr, 0);
         }
       });
     }
@@ -330,7 +333,7 @@ class ReducePlan::Reduction {
       case ReduceAlgorithm::kNarrowColumns:
         return columns;
       case ReduceAlgorithm::kPackedColumns:
-        return plan_.policy_.phases > 1 ? columns : std::min(columns, tuning::kTileLines);
+        return plan_.policy_.phases > 1 ? columns : plan_.policy_.lines;
       default:
         break;
     }

@@ -35,11 +35,23 @@ struct ReduceProblem {
   bool is_narrow() const {
     const ReduceGeometry& g = geometry;
     const bool is_packed = has_adjacent_columns() && g.rows.in == g.columns.size * element_size;
-    const bool fills_vectors = g.columns.size % row_lanes() == 0;
+    const bool fills_vectors = g.columns.size % (row_lanes() / 4) == 0;
     return is_packed && !fills_vectors && g.columns.size < 2 * row_lanes() &&
            g.rows.size >= tuning::kNarrowGroups * narrow_rows();
   }
   bool has_adjacent_columns() const { return geometry.columns.in == element_size; }
+  size_t longest_plane() const {
+    const auto longest = std::ranges::max_element(geometry.planes, {}, &Loop::size);
+    return static_cast<size_t>(longest - geometry.planes.begin());
+  }
+  // Whether few columns, with the rows behind each other, are a line of many that lie further apart.
+  bool has_cells() const {
+    const ReduceGeometry& g = geometry;
+    if (g.columns.size >= tuning::kFewLines || g.planes.empty() || !has_adjacent_columns()) return false;
+    const int64_t line = g.columns.size * g.rows.size;
+    return g.rows.in == g.columns.size * element_size && line <= tuning::kMostCells &&
+           g.planes[longest_plane()].size >= 64;
+  }
   int64_t outputs() const { return count_of(geometry.planes) * geometry.cells.size * geometry.columns.size; }
   int64_t reduced_rows() const { return count_of(geometry.outer) * geometry.rows.size; }
   int64_t bytes() const { return outputs() * reduced_rows() * element_size; }
@@ -49,6 +61,7 @@ struct ReducePolicy {
   ReduceAlgorithm algorithm;
   std::string name;
   int64_t columns;     // side by side; 1 where a row is one line
+  int64_t lines;       // of a tile
   int64_t phases;      // so many rows are accumulated apart, and then put together
   int64_t chunk_rows;  // are reduced apart from others
   std::string declined;
@@ -74,7 +87,7 @@ inline constexpr Candidate<ReduceAlgorithm, ReduceProblem> kReduceCandidates[] =
     {ReduceAlgorithm::kColumns, "columns",
      [](const ReduceProblem& p) -> std::string {
        if (!p.has_adjacent_columns()) return "what is kept is not adjacent";
-       if (p.geometry.columns.size < p.least_lanes()) return "few columns";
+       if (p.geometry.columns.size < p.least_lanes() || p.has_cells()) return "few columns";
        return p.is_narrow() ? "narrow columns" : "";
      }},
     {ReduceAlgorithm::kNarrowColumns, "narrow columns",
@@ -90,16 +103,21 @@ inline constexpr Candidate<ReduceAlgorithm, ReduceProblem> kReduceCandidates[] =
 inline void choose_lines(ReduceProblem& problem) {
   ReduceGeometry& geometry = problem.geometry;
   if (geometry.columns.size >= tuning::kFewLines || geometry.planes.empty()) return;
-  const auto longest = std::ranges::max_element(geometry.planes, {}, &Loop::size);
-  if (longest->size <= geometry.columns.size) return;
-  const Loop few = geometry.columns;
-  const bool follow = few.in == problem.element_size && geometry.rows.in == few.size * few.in;
-  const int64_t tile = few.size * geometry.rows.size * tuning::kTileLines * problem.element_size;
-  const bool fit = tile <= 2 * tuning::kTileBytes && longest->size >= tuning::kTileLines;
-  std::swap(*longest, geometry.columns);
-  if (!follow || !fit) return;
-  geometry.cells = few;
-  geometry.planes.erase(longest);
+  const bool has_cells = problem.has_cells();
+  const auto longest = problem.longest_plane();
+  if (geometry.planes[longest].size <= geometry.columns.size) return;
+  std::swap(geometry.planes[longest], geometry.columns);
+  if (!has_cells) return;
+  geometry.cells = geometry.planes[longest];
+  geometry.planes.erase(geometry.planes.begin() + static_cast<std::ptrdiff_t>(longest));
+}
+
+// The lines of a tile.
+inline int64_t lines_of(const ReduceProblem& problem) {
+  const ReduceGeometry& g = problem.geometry;
+  const int64_t line = g.rows.size * g.cells.size * problem.element_size;
+  const int64_t lines = std::min(tuning::kTileBytes / line, tuning::kStripColumns / g.cells.size);
+  return std::min(std::max(lines / 64 * 64, int64_t{64}), g.columns.size);
 }
 
 // A reduction with few outputs is cut into chunks. Their size depends on sizes alone, and so does the order
@@ -132,12 +150,13 @@ inline ReducePolicy choose_policy(ReduceProblem& problem, int64_t accumulator_si
   } else if (choice.algorithm == ReduceAlgorithm::kNarrowColumns || columns < problem.least_lanes()) {
     phases = problem.narrow_rows();
   }
-  return {choice.algorithm,
-          std::move(choice.name),
-          columns,
-          phases,
-          chunk_rows_of(problem, accumulator_size, phases),
-          std::move(choice.declined)};
+  return {.algorithm = choice.algorithm,
+          .name = std::move(choice.name),
+          .columns = columns,
+          .lines = lines_of(problem),
+          .phases = phases,
+          .chunk_rows = chunk_rows_of(problem, accumulator_size, phases),
+          .declined = std::move(choice.declined)};
 }
 
 ANYDML_ISA_END

@@ -27,11 +27,12 @@ inline constexpr int64_t kStripLeastBytes = 512;
 // The rows of a strip that are combined with its accumulators at a time.
 inline constexpr int64_t kRowsAtOnce = 8;
 // Narrow columns are chosen where they have so many groups of rows.
-inline constexpr int64_t kNarrowGroups = 8;
+inline constexpr int64_t kNarrowGroups = 16;
 
-// Lines that are not adjacent are copied in tiles of that many bytes, and of at most so many lines.
+// Lines that are not adjacent are copied in tiles of that many bytes.
 inline constexpr int64_t kTileBytes = 16 << 10;
-inline constexpr int64_t kTileLines = 128;
+// Few columns between rows are tiled with them up to so many elements.
+inline constexpr int64_t kMostCells = 128;
 // Lines along another dimension are taken for adjacent ones where those are fewer.
 inline constexpr int64_t kFewLines = 16;
 
