@@ -72,6 +72,10 @@ def _scan(desc: Any, options: dict[str, Any]) -> dict[str, Any]:
     return {**options, "reverse": reverse}
 
 
+def _index(desc: Any, options: dict[str, Any]) -> dict[str, Any]:
+    return {**_scan(desc, options), "output_dtype": DTYPES[desc.OutputTensor.DataType]}
+
+
 def _slice(desc: Any, options: dict[str, Any]) -> dict[str, Any]:
     """The window that holds the elements."""
     pairs = zip(desc.Sizes, desc.Strides, strict=True)
@@ -99,6 +103,8 @@ def _clip1(desc: Any, options: dict[str, Any]) -> dict[str, Any]:
 
 
 _SPECIAL: dict[str, Callable[[Any, dict[str, Any]], dict[str, Any]]] = {
+    "ARGMAX": _index,
+    "ARGMIN": _index,
     "CAST": lambda desc, options: {"dtype": DTYPES[desc.OutputTensor.DataType]},
     "CUMULATIVE_PRODUCT": _scan,
     "CUMULATIVE_SUMMATION": _scan,

@@ -1,13 +1,15 @@
-"""REDUCE: every function on every class of types, its axes, and what is special about floats."""
+"""REDUCE: every function on every class of types, its axes, and what is special about floats; ARGMIN and ARGMAX."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from anydml import DML_REDUCE_OPERATOR_DESC, ReduceFunction
+from anydml import DML_REDUCE_OPERATOR_DESC, AxisDirection, ReduceFunction
+from anydml.operators import spec
 from anydml.operators.schema import OperatorDesc
 from support_tables import ALL_32, ALL_BUT_DOUBLE, ARITHMETIC_32, ARITHMETIC_64, FLOATS, INDICES, Rows, Support
 
@@ -151,7 +153,75 @@ def _axes_and_layouts() -> list[Case]:
     ]
 
 
-CASES = [*_page(), *_floats(), *_integers(), *_axes_and_layouts()]
+def _index_case(
+    id: str,
+    operator: str,
+    x: Any,
+    axes: Sequence[int],
+    y: Any,
+    decreasing: bool = False,
+    strides: Sequence[int] | None = None,
+) -> Case:
+    x, y = np.asarray(x), np.asarray(y)
+    desc = spec(operator).desc(
+        InputTensor=tensor_of(x, strides),
+        OutputTensor=tensor_of(y),
+        Axes=axes,
+        AxisDirection=AxisDirection(decreasing),
+    )
+    options = {"reverse": decreasing, "output_dtype": y.dtype}
+    function = "" if strides else operator.lower()
+    return Case(f"{id}-{operator.lower()}", desc, [x], [y], function, (x, axes), options)
+
+
+def _indices() -> list[Case]:
+    x = np.array([[1, 2, 3], [3, 0, 4], [2, 5, 2]], np.float32)
+    cases = [
+        _index_case("page-columns", "ARGMIN", x, [0], np.uint32([[0, 1, 2]])),
+        _index_case("page-rows", "ARGMIN", x, [1], np.uint32([[0], [1], [0]])),
+        _index_case("page-all", "ARGMIN", x, [0, 1], np.uint32([[4]])),
+        _index_case("page-columns", "ARGMAX", x, [0], np.uint32([[1, 2, 1]])),
+        _index_case("page-rows", "ARGMAX", x, [1], np.uint32([[2], [2], [1]])),
+        _index_case("page-all", "ARGMAX", x, [0, 1], np.uint32([[7]])),
+        _index_case("page-last", "ARGMIN", np.float32([1, 2, 3, 2, 1]), [0], np.uint32([4]), True),
+        _index_case("page-last", "ARGMAX", np.float32([3, 2, 1, 2, 3]), [0], np.uint32([4]), True),
+        # Row-major, in the order of the dimensions and not of Axes.
+        _index_case("ties", "ARGMAX", np.int32([[[5, 1], [9, 9]], [[2, 0], [0, 2]]]), [2, 1],
+            np.uint32([3, 3]).reshape(2, 1, 1), True),
+        _index_case("ties", "ARGMIN", np.int32([[[5, 1], [9, 9]], [[2, 1], [0, 9]]]), [0, 2],
+            np.uint32([3, 2]).reshape(1, 2, 1), True),
+        _index_case("transposed", "ARGMAX", np.int32([[4, 4, 1], [0, 4, 4]]), [0, 1], np.uint32([[5]]), True, (1, 2)),
+        _index_case("broadcast", "ARGMIN", np.full((3, 5), 2, np.int8), [1], np.int64([[4]] * 3), True, (0, 0)),
+    ]  # fmt: skip
+    for name in ("float32", "float16"):
+        odd = np.array([[NAN, 1, NAN, 1], [NAN] * 4, [-INF] * 4, [INF, NAN, -INF, INF], [0.0, -0.0, 0.0, NAN]], name)
+        found = {
+            ("ARGMAX", False): [1, 0, 0, 0, 0],
+            ("ARGMAX", True): [3, 3, 3, 3, 2],
+            ("ARGMIN", False): [1, 0, 0, 2, 0],
+            ("ARGMIN", True): [3, 3, 3, 2, 2],
+        }
+        for (operator, decreasing), y in found.items():
+            id = f"{name}-special{'-last' if decreasing else ''}"
+            cases.append(_index_case(id, operator, odd, [1], np.int32(y)[:, None], decreasing))
+            columns = np.int32(y)[None]
+            cases.append(_index_case(f"{id}-columns", operator, odd.T.copy(), [0], columns, decreasing))
+    for name in ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"):
+        low, high = int(np.iinfo(name).min), int(np.iinfo(name).max)
+        ends = np.array([[high, 7, high, 8], [low, 5, 6, low]], name)
+        for kind in ("int32", "uint32", "int64", "uint64"):
+            id = f"{name}-to-{kind}"
+            cases += [
+                _index_case(id, "ARGMAX", ends, [1], np.array([[0], [2]], kind)),
+                _index_case(f"{id}-last", "ARGMAX", ends, [1], np.array([[2], [2]], kind), True),
+                _index_case(id, "ARGMIN", ends, [1], np.array([[1], [0]], kind)),
+                _index_case(f"{id}-last", "ARGMIN", ends, [1], np.array([[1], [3]], kind), True),
+            ]
+    return cases
+
+
+CASES = [*_page(), *_floats(), *_integers(), *_axes_and_layouts(), *_indices()]
+KERNELS = {"REDUCE": "reduce ", "ARGMIN": "reduce .* argmin", "ARGMAX": "reduce .* argmax"}
 
 
 def reduce(function: str = "SUM", **members: Any) -> OperatorDesc:
@@ -179,6 +249,29 @@ NEGATIVES = [
     Negative("(C7)", reduce_many(2**31 + 1), "OutputTensor.DataType", "INT32", "a type that holds 2147483648"),
     Negative("(F5)", reduce(AxisCount=2), "Axes", "1 elements", "2, which AxisCount says"),
 ]
+
+
+def index(operator: str, **members: Any) -> OperatorDesc:
+    right = {"InputTensor": GOOD, "OutputTensor": tensor((1, 3), "UINT32"), "Axes": (0,)}
+    return spec(operator).desc(**{**right, **members})
+
+
+def _negatives_of_indices(operator: str) -> list[Negative]:
+    of, place = partial(index, operator), "OutputTensor.DimensionCount"
+    longer = tensor((2, 3), "UINT32")
+    many = of(InputTensor=tensor((2**31 + 1,), "UINT8", (0,)), OutputTensor=tensor((1,), "INT32"))
+    return [
+        Negative("(C1)", of(OutputTensor=tensor((3,), "UINT32")), place, "1", "2, that of InputTensor"),
+        Negative("(C2)", of(Axes=(), OutputTensor=longer), "AxisCount", "0", "at least 1"),
+        Negative("(C3)", of(Axes=(0, 2)), "Axes[1]", "2", "less than 2, the DimensionCount of InputTensor"),
+        Negative("(C4)", of(Axes=(0, 0)), "Axes[1]", "0 again", "every axis once"),
+        Negative("(C5)", of(OutputTensor=longer), "OutputTensor.Sizes[0]", "2", "1"),
+        Negative("(C6)", many, "OutputTensor.DataType", "INT32", "a type that holds 2147483648"),
+    ]
+
+
+RIGHT += [index("ARGMIN"), index("ARGMAX")]
+NEGATIVES += [*_negatives_of_indices("ARGMIN"), *_negatives_of_indices("ARGMAX")]
 
 
 def _support(function: str, tables: Rows | Mapping[str, Rows]) -> Support:
@@ -214,4 +307,15 @@ SUPPORT = {
         },
     }.items()
     for function in functions.split()
+}
+
+SUPPORT |= {
+    name: Support(
+        {
+            "InputTensor": [("3.0", 1, 8, ALL_32), ("4.1", 1, 8, ALL_BUT_DOUBLE)],
+            "OutputTensor": [("3.0", 1, 8, INDICES)],
+        },
+        lambda output: {"Axes": [0]},
+    )
+    for name in ("ARGMIN", "ARGMAX")
 }

@@ -18,6 +18,8 @@ from fuzzing.drawing import good_desc
 from harness import units_of
 
 ARENA = 1024
+INEXACT = ("CONVOLUTION", "CUMULATIVE_PRODUCT", "CUMULATIVE_SUMMATION", "REDUCE")
+"""Operators that add or multiply in an order of their engine's."""
 
 
 class Part(NamedTuple):
@@ -84,8 +86,10 @@ def bound_operators(engine: str) -> list[CompiledOperator]:
         found = spec_of(desc)
         assert found is not None
         tensors = [each for _, each in [*found.inputs(desc), *found.outputs(desc)] if each is not None]
-        # Floats would be whatever bytes an arena holds: sums of those are not exact, copies and averages are.
-        exact = found.name not in ("CUMULATIVE_SUMMATION", "CUMULATIVE_PRODUCT") or tensors[0].DataType.name[0] in "IU"
+        # Floats would be whatever bytes an arena holds: sums of those are not exact, nor what activations make of NaNs;
+        # copies and averages are.
+        is_inexact = found.name in INEXACT or found.name.startswith("ACTIVATION_")
+        exact = not is_inexact or tensors[0].DataType.name[0] in "IU"
         exact &= not units_of(desc)
         if exact and all((each.TotalTensorSizeInBytes or 0) <= 256 for each in tensors):
             operators.append(device.compile_operator(device.create_operator(desc)))

@@ -76,6 +76,26 @@ Case scan(const char* name, DataType type, std::vector<int64_t> sizes, int64_t a
            {{"Axis", {axis}}, {"AxisDirection", {decreasing}}, {"HasExclusive" + operation, {exclusive}}})}};
 }
 
+enum Function : int64_t { kAverage = 2, kL2 = 4, kLogSumExp = 6, kLargest = 7, kProduct = 9, kSum = 10 };
+
+Case reduce(Function function, DataType type, std::vector<int64_t> sizes, std::vector<int64_t> axes) {
+  std::vector<int64_t> kept = sizes;
+  for (const int64_t axis : axes) kept[static_cast<size_t>(axis)] = 1;
+  return {"REDUCE",
+          {{packed(type, std::move(sizes))},
+           {packed(type, std::move(kept))},
+           attributes({{"Function", {function}}, {"Axes", std::move(axes)}})}};
+}
+
+Case argmax(DataType type, std::vector<int64_t> sizes, std::vector<int64_t> axes, int64_t decreasing) {
+  Case each = reduce(kLargest, type, std::move(sizes), axes);
+  Layout& output = each.request.outputs[0];
+  output = packed(DataType::kUint32, output.sizes);
+  each.request.attributes = attributes({{"Axes", std::move(axes)}, {"AxisDirection", {decreasing}}});
+  each.operator_name = "ARGMAX";
+  return each;
+}
+
 Case join(DataType type, const std::vector<std::vector<int64_t>>& inputs, std::vector<int64_t> output,
           int64_t axis) {
   Request request{{}, {packed(type, std::move(output))}, attributes({{"Axis", {axis}}})};
@@ -212,6 +232,21 @@ std::vector<Case> cases() {
                                {doubles, {COPY, 1, 1, 0, 0, 1}, {BIT_COUNT, 2, 2, 0, 0, 2, DataType::kUint8}},
                                DataType::kUint8));
   all.push_back(pool(DataType::kUint8, {4, 200, 30, 30}, {4, 200, 1, 1}, {.size = 30}));
+  // Rows, long and short, columns, narrow columns, what is transposed; whole, in chunks and in strips.
+  const std::pair<std::vector<int64_t>, std::vector<int64_t>> reductions[] = {
+      {{700'001}, {0}},      {{300, 2001}, {1}},  {{300, 2001}, {0}},       {{70'001, 3}, {0}},
+      {{70'001, 3}, {1}},    {{21'001, 17}, {0}}, {{21'001, 17}, {1}},      {{9, 40'001}, {0}},
+      {{50, 7, 2003}, {1}},  {{3001, 7, 9}, {1}}, {{20, 30, 1001}, {0, 2}}, {{31, 401, 21}, {0, 2}},
+      {{20, 30, 49}, {0, 2}}};
+  for (const auto& [sizes, axes] : reductions) {
+    for (const DataType type : {DataType::kFloat32, DataType::kFloat16})
+      for (const Function function : {kAverage, kL2, kLogSumExp, kLargest, kProduct, kSum})
+        all.push_back(reduce(function, type, sizes, axes));
+    all.push_back(reduce(kSum, DataType::kInt64, sizes, axes));
+    all.push_back(reduce(kLargest, DataType::kUint8, sizes, axes));
+    for (const DataType type : {DataType::kFloat32, DataType::kInt8, DataType::kUint16})
+      for (const int64_t decreasing : {0, 1}) all.push_back(argmax(type, sizes, axes, decreasing));
+  }
   return all;
 }
 
@@ -247,7 +282,11 @@ Bytes filled(const Layout& layout, bool is_factor) {
 }
 
 Bytes run(const anydml::Plan& plan, const Case& each) {
-  const bool is_sum = each.operator_name == "CUMULATIVE_SUMMATION";
+  const anydml::Attributes& attributes = each.request.attributes;
+  const int64_t function = attributes.has("Function") ? attributes.integer("Function") : 0;
+  // Exponentials of what is large would leave nothing of the others.
+  const bool is_sum = each.operator_name == "CUMULATIVE_SUMMATION" ||
+                      (function != 0 && function != kProduct && function != kLogSumExp);
   std::vector<Bytes> inputs;
   for (const Layout& layout : each.request.inputs) inputs.push_back(filled(layout, !is_sum));
   std::vector<const void*> read;

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
-
-import numpy as np
-
 import anydml
 from anydml import TensorDataType
 from anydml.core.enums import (
@@ -13,7 +9,7 @@ from anydml.core.enums import (
 )
 from anydml.frontends.directmlx import Expression
 
-from .node import Adapter, Node, broadcast, sizes_of
+from .node import Adapter, Node, sizes_of
 
 
 def running(name: str, exclusive: str) -> Adapter:
@@ -44,25 +40,23 @@ def reduced(function: ReduceFunction) -> Adapter:
     return adapter
 
 
-def index(function: ReduceFunction) -> Adapter:
+def index(name: str) -> Adapter:
     def adapter(node: Node) -> Expression:
         x = node.input(0)
-        sizes, axis = sizes_of(x), node.get("axis", 0) % len(sizes_of(x))
-        find = partial(node, "REDUCE", Function=function, OutputTensor=TensorDataType.INT64, Axes=[axis])
-        if not node.get("select_last_index", 0):
-            return find(InputTensor=x)
-        # The last one is the first of the reversed axis.
-        strides = [-1 if i == axis else 1 for i in range(len(sizes))]
-        whole = {"InputWindowOffsets": [0] * len(sizes), "InputWindowSizes": sizes}
-        first = find(InputTensor=node("SLICE1", InputTensor=x, InputWindowStrides=strides, **whole))
-        return broadcast(node.constant(np.array([sizes[axis] - 1])), sizes_of(first)) - first
+        return node(
+            name,
+            InputTensor=x,
+            OutputTensor=TensorDataType.INT64,
+            Axes=[node.get("axis", 0) % len(sizes_of(x))],
+            AxisDirection=anydml.AxisDirection(node.get("select_last_index", 0)),
+        )
 
     return adapter
 
 
 ADAPTERS: dict[str, Adapter] = {
-    "ArgMax": index(ReduceFunction.ARGMAX),
-    "ArgMin": index(ReduceFunction.ARGMIN),
+    "ArgMax": index("ARGMAX"),
+    "ArgMin": index("ARGMIN"),
     "CumProd": running("CUMULATIVE_PRODUCT", "HasExclusiveProduct"),
     "CumSum": running("CUMULATIVE_SUMMATION", "HasExclusiveSum"),
     "ReduceL1": reduced(ReduceFunction.L1),

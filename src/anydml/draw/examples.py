@@ -170,6 +170,8 @@ _MEMBERS: Mapping[str, Mapping[str, Any]] = {
         "InputWindowStrides": (1, 1, -2, 2),
     },
     "MEAN_VARIANCE_NORMALIZATION1": {"InputTensor": _TABLE, "Axes": (3,), "NormalizeVariance": False, "Epsilon": 0},
+    "ARGMIN": {"InputTensor": _TABLE, "OutputTensor": TensorDataType.UINT32, "Axes": (3,)},
+    "ARGMAX": {"InputTensor": _TABLE, "OutputTensor": TensorDataType.UINT32, "Axes": (2,)},
     "CUMULATIVE_PRODUCT": {"InputTensor": _TABLE, "Axis": 3},
     "ACTIVATION_SOFTMAX1": {"InputTensor": SIGNED, "Axes": (2,)},
     "ACTIVATION_LOG_SOFTMAX1": {"InputTensor": SIGNED, "Axes": (2,)},

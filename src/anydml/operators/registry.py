@@ -150,6 +150,8 @@ OPERATORS = {
     "ELEMENT_WISE_LOGICAL_LESS_THAN_OR_EQUAL": Op("logical", "less_than_or_equal", POINTWISE),
     "ACTIVATION_CELU": Op("activation", "celu", POINTWISE | FUSIBLE | IN_PLACE),
     "ACTIVATION_RELU_GRAD": Op("activation", "relu_grad", POINTWISE),
+    "ARGMIN": Op("reduce", "argmin"),
+    "ARGMAX": Op("reduce", "argmax"),
     "ELEMENT_WISE_ATAN_YX": Op("trigonometric", "atan_yx", POINTWISE | IN_PLACE),
     "ELEMENT_WISE_CLIP_GRAD": Op("clip", "clip_grad", POINTWISE | IN_PLACE),
     "ELEMENT_WISE_DIFFERENCE_SQUARE": Op("arithmetic", "difference_square", POINTWISE | IN_PLACE),

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
-from anydml import (
-    DML_REDUCE_OPERATOR_DESC,
-    ReduceFunction,
-)
+from anydml import DML_REDUCE_OPERATOR_DESC, AxisDirection, ReduceFunction
 from anydml.operators import spec
 from anydml.operators.schema import OperatorDesc
 from fuzzing.common import small_sizes, tensor_of
@@ -29,4 +26,17 @@ def good_reduce(random: Random) -> OperatorDesc:
     )
 
 
-DRAWN = [good_reduce]
+def good_index(random: Random) -> OperatorDesc:
+    found, sizes = spec(random.choice(["ARGMIN", "ARGMAX"])), small_sizes(random)
+    axes = random.sample(range(len(sizes)), random.randint(1, len(sizes)))
+    rows = found.support.newest
+    of_input, of_output = [random.choice(rows[name].data_types) for name in ("InputTensor", "OutputTensor")]
+    return found.desc(
+        InputTensor=tensor_of(random, of_input, sizes),
+        OutputTensor=tensor_of(random, of_output, [1 if i in axes else n for i, n in enumerate(sizes)], True),
+        Axes=axes,
+        AxisDirection=random.choice(list(AxisDirection)),
+    )
+
+
+DRAWN = [good_reduce, good_index]

@@ -1,16 +1,17 @@
-"""REDUCE: one value from the elements along some axes, by one of twelve functions.
+"""REDUCE: one value from the elements along some axes, by one of twelve functions; ARGMIN and ARGMAX, its indices.
 
 Decisions where the page is silent: integers are computed modulo 2^n, floats in the next wider type and rounded once. A
 product or a LOG_SUM_EXP whose result is finite does not overflow on the way. Of a NaN and a number, the larger and the
 smaller is the number, and ARGMAX and ARGMIN find that number; where all are NaN, MAX and MIN give NaN, ARGMAX and
-ARGMIN 0. All other functions give NaN where there is one. Among equals the first wins. An index along several axes is
-row-major, in the order of the dimensions.
+ARGMIN take them for equals. All other functions give NaN where there is one. Among equals REDUCE finds the first. An
+index along several axes is row-major, in the order of the dimensions, and so is what comes last of them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from math import prod
 from typing import Any, ClassVar
 
@@ -60,6 +61,73 @@ class DML_REDUCE_OPERATOR_DESC(OperatorDesc):
     counts: ClassVar[Mapping[str, tuple[str, ...]]] = {"AxisCount": ("Axes",)}
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DML_ARGMIN_OPERATOR_DESC(OperatorDesc):
+    """Finds the smallest element along some axes, for each place along the others, and gives its index.
+
+    A NaN is no number to be found; where all elements are NaN they count as equal. Not in-place.
+
+    Args:
+        InputTensor: the elements.
+        OutputTensor: the indices; of several axes they are row-major.
+        AxisCount: how many axes are reduced; derived from Axes.
+        Axes: the dimensions along which is looked, in any order.
+        AxisDirection: of equal elements INCREASING finds the first, DECREASING the last.
+
+    Constraints:
+        (C1) InputTensor and OutputTensor have the same DimensionCount.
+        (C2) AxisCount is at least 1.
+        (C3) Axes are less than the DimensionCount of InputTensor.
+        (C4) No axis comes twice.
+        (C5) OutputTensor has the sizes of InputTensor, and 1 along Axes.
+        (C6) The DataType of OutputTensor holds every index.
+
+    Source: the page of DML_ARGMIN_OPERATOR_DESC; since feature level 3.0.
+    """
+
+    InputTensor: Tensor
+    OutputTensor: Tensor
+    AxisCount: Count = None
+    Axes: UINTs
+    AxisDirection: enums.AxisDirection = enums.AxisDirection.INCREASING
+
+    counts: ClassVar[Mapping[str, tuple[str, ...]]] = {"AxisCount": ("Axes",)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DML_ARGMAX_OPERATOR_DESC(OperatorDesc):
+    """Finds the largest element along some axes, for each place along the others, and gives its index.
+
+    A NaN is no number to be found; where all elements are NaN they count as equal. Not in-place.
+
+    Args:
+        InputTensor: the elements.
+        OutputTensor: the indices; of several axes they are row-major.
+        AxisCount: how many axes are reduced; derived from Axes.
+        Axes: the dimensions along which is looked, in any order.
+        AxisDirection: of equal elements INCREASING finds the first, DECREASING the last.
+
+    Constraints:
+        (C1) InputTensor and OutputTensor have the same DimensionCount.
+        (C2) AxisCount is at least 1.
+        (C3) Axes are less than the DimensionCount of InputTensor.
+        (C4) No axis comes twice.
+        (C5) OutputTensor has the sizes of InputTensor, and 1 along Axes.
+        (C6) The DataType of OutputTensor holds every index.
+
+    Source: the page of DML_ARGMAX_OPERATOR_DESC; since feature level 3.0.
+    """
+
+    InputTensor: Tensor
+    OutputTensor: Tensor
+    AxisCount: Count = None
+    Axes: UINTs
+    AxisDirection: enums.AxisDirection = enums.AxisDirection.INCREASING
+
+    counts: ClassVar[Mapping[str, tuple[str, ...]]] = {"AxisCount": ("Axes",)}
+
+
+_ArgDesc = DML_ARGMIN_OPERATOR_DESC | DML_ARGMAX_OPERATOR_DESC
 _INDICES = (ReduceFunction.ARGMAX, ReduceFunction.ARGMIN)
 
 
@@ -68,15 +136,27 @@ def _constraints(desc: DML_REDUCE_OPERATOR_DESC) -> Iterator[ConstraintFailure]:
         yield from same(desc, "(C1)", "DataType", "InputTensor", "OutputTensor")
     yield from same(desc, "(C2)", "DimensionCount", "InputTensor", "OutputTensor")
     yield from axes_within(desc, "(C3)", "(C4)", "(C5)")
+    if desc.Function in _INDICES:
+        yield from _holds_indices(desc, "(C7)")
+
+
+def _constraints_of_indices(desc: _ArgDesc) -> Iterator[ConstraintFailure]:
+    yield from same(desc, "(C1)", "DimensionCount", "InputTensor", "OutputTensor")
+    yield from axes_within(desc, "(C2)", "(C3)", "(C4)")
+    yield from _holds_indices(desc, "(C6)")
+
+
+def _holds_indices(desc: DML_REDUCE_OPERATOR_DESC | _ArgDesc, label: str) -> Iterator[ConstraintFailure]:
     sizes, dtype = desc.InputTensor.Sizes, DTYPES.get(desc.OutputTensor.DataType)
-    if desc.Function in _INDICES and dtype is not None and dtype.kind in "iu":
-        last = prod(sizes[axis] for axis in set(desc.Axes) if axis < len(sizes)) - 1
-        if last > np.iinfo(dtype).max:
-            expected = f"a type that holds {last}, the last index"
-            yield ConstraintFailure("(C7)", "OutputTensor.DataType", desc.OutputTensor.DataType.name, expected)
+    if dtype is None or dtype.kind not in "iu":
+        return
+    last = prod(sizes[axis] for axis in set(desc.Axes) if axis < len(sizes)) - 1
+    if last > np.iinfo(dtype).max:
+        expected = f"a type that holds {last}, the last index"
+        yield ConstraintFailure(label, "OutputTensor.DataType", desc.OutputTensor.DataType.name, expected)
 
 
-def _infer_sizes(desc: DML_REDUCE_OPERATOR_DESC) -> dict[str, Choices]:
+def _infer_sizes(desc: DML_REDUCE_OPERATOR_DESC | _ArgDesc) -> dict[str, Choices]:
     sizes = enumerate(desc.InputTensor.Sizes)
     return {"OutputTensor": tuple((1 if i in desc.Axes else size,) for i, size in sizes)}
 
@@ -133,6 +213,17 @@ _FUNCTIONS: Mapping[ReduceFunction, Callable[[Array], Any]] = {
     ReduceFunction.SUM_SQUARE: lambda x: _sum(x * x),
 }
 """Of the rows of a matrix."""
+
+
+def _index_reference(function: ReduceFunction, desc: _ArgDesc, x: Array) -> Array:
+    output = Layout.of_desc(desc.OutputTensor)
+    rows = gathered(widened(x), desc.Axes)
+    with np.errstate(all="ignore"):
+        if desc.AxisDirection == enums.AxisDirection.DECREASING:
+            y = rows.shape[-1] - 1 - _FUNCTIONS[function](rows[:, ::-1])
+        else:
+            y = _FUNCTIONS[function](rows)
+    return rounded(y, output.dtype).reshape(output.sizes)
 
 
 def _reference(desc: DML_REDUCE_OPERATOR_DESC, x: Array) -> Array:
@@ -228,4 +319,35 @@ REDUCE = OperatorSpec(
     independent=lambda desc: all_but(desc, desc.Axes),
     support=any_of(_TABLES.values()),
     support_by=("Function", _TABLES),
+)
+
+_OF_INDEX_OPERATORS = support_table("""
+    DML_FEATURE_LEVEL_4_1 and above
+    InputTensor  | Input  | 1 to 8 | FLOAT32, FLOAT16, INT64, INT32, INT16, INT8, UINT64, UINT32, UINT16, UINT8
+    OutputTensor | Output | 1 to 8 | INT64, INT32, UINT64, UINT32
+    DML_FEATURE_LEVEL_3_0 and above
+    InputTensor  | Input  | 1 to 8 | FLOAT32, FLOAT16, INT32, INT16, INT8, UINT32, UINT16, UINT8
+    OutputTensor | Output | 1 to 8 | INT64, INT32, UINT64, UINT32
+""")
+
+ARGMIN = OperatorSpec(
+    operator_type=OperatorType.ARGMIN,
+    desc=DML_ARGMIN_OPERATOR_DESC,
+    constraints=_constraints_of_indices,
+    infer_sizes=_infer_sizes,
+    sizes_rule="(C5)",
+    reference=partial(_index_reference, ReduceFunction.ARGMIN),
+    independent=lambda desc: all_but(desc, desc.Axes),
+    support=_OF_INDEX_OPERATORS,
+)
+
+ARGMAX = OperatorSpec(
+    operator_type=OperatorType.ARGMAX,
+    desc=DML_ARGMAX_OPERATOR_DESC,
+    constraints=_constraints_of_indices,
+    infer_sizes=_infer_sizes,
+    sizes_rule="(C5)",
+    reference=partial(_index_reference, ReduceFunction.ARGMAX),
+    independent=lambda desc: all_but(desc, desc.Axes),
+    support=_OF_INDEX_OPERATORS,
 )

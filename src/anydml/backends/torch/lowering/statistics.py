@@ -1,13 +1,14 @@
-"""REDUCE, and the normalisations by means and variances."""
+"""REDUCE, ARGMIN, ARGMAX, and the normalisations by means and variances."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import torch
 
-from ....core.enums import ReduceFunction, TensorDataType
+from ....core.enums import AxisDirection, ReduceFunction, TensorDataType
 from ....core.strided_layout import Layout
 from ....operators.schema import OperatorDesc, OperatorSpec
 from . import Run, Tensors
@@ -21,7 +22,10 @@ def plan(
 ) -> Run:
     if spec.name == "REDUCE":
         assert inputs[0] is not None
-        return _reduce(desc, inputs[0])
+        return _reduce(desc, inputs[0], desc.Function)  # type: ignore[attr-defined]
+    if spec.name in ("ARGMIN", "ARGMAX"):
+        assert inputs[0] is not None
+        return _reduce(desc, inputs[0], ReduceFunction[spec.name])
     if spec.name == "LOCAL_RESPONSE_NORMALIZATION":
         assert outputs[0] is not None
         return local_response(desc, outputs[0])
@@ -118,15 +122,21 @@ _FUNCTIONS: dict[ReduceFunction, Callable[[Any], Any]] = {
 _ORDERED = (ReduceFunction.ARGMAX, ReduceFunction.ARGMIN, ReduceFunction.MAX, ReduceFunction.MIN)
 
 
-def _reduce(desc: Any, layout: Layout) -> Run:
+def _last(first: Callable[[Any], Any], x: Any) -> Any:
+    return x.shape[-1] - 1 - first(x.flip(-1))
+
+
+def _reduce(desc: Any, layout: Layout, of: ReduceFunction) -> Run:
     axes = sorted(desc.Axes)
     last = list(range(-len(axes), 0))
     is_long = layout.type == TensorDataType.UINT64
-    is_flipped = is_long and desc.Function in _ORDERED
-    function = _FUNCTIONS[desc.Function]
-    if is_long and desc.Function == ReduceFunction.L1:
+    is_flipped = is_long and of in _ORDERED
+    function = _FUNCTIONS[of]
+    if is_long and of == ReduceFunction.L1:
         function = _FUNCTIONS[ReduceFunction.SUM]
-    is_value = desc.Function in (ReduceFunction.MAX, ReduceFunction.MIN)
+    if getattr(desc, "AxisDirection", AxisDirection.INCREASING) == AxisDirection.DECREASING:
+        function = partial(_last, function)
+    is_value = of in (ReduceFunction.MAX, ReduceFunction.MIN)
 
     def run(read: Tensors, written: Tensors) -> None:
         # Packed, so that the order in which a row is combined depends on no stride.

@@ -1,0 +1,248 @@
+// What reductions compute: for each function the numbers of an accumulator, what an element does to them, and
+// how two accumulators come together. U is a number, or a vector of them.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+
+#include "platform/isa.h"
+#include "pointwise/math.h"
+#include "reduce/kernel.h"
+#include "reduce/lanes.h"
+#include "reduce/tuning.h"
+
+ANYDML_ISA_BEGIN
+
+// What every accumulator of one number shares.
+template <class T, class A>
+struct OfOneNumber {
+  using Element = T;
+  using Number = A;
+  using V = Wide<A>;
+  static constexpr int64_t kRowBytes = tuning::kRowBytes;
+  static constexpr int64_t kSizes[3] = {sizeof(A), 0, 0};
+
+  template <class U>
+  struct State {
+    U value;
+  };
+  template <class U>
+  ANYDML_INLINE static State<U> load(const Strip& strip, int64_t i) {
+    return {load_lanes_at<U>(strip.arrays[0] + i * kSizes[0])};
+  }
+  template <class U>
+  ANYDML_INLINE static void store(const Strip& strip, int64_t i, const State<U>& state) {
+    store_lanes_at(strip.arrays[0] + i * kSizes[0], state.value);
+  }
+
+  // One number in every lane.
+  ANYDML_INLINE static State<V> spread(const State<A>& state) { return {V{} + state.value}; }
+  template <int kHalf, class U>
+  ANYDML_INLINE static auto half(const State<U>& state) {
+    return State<decltype(half_of<kHalf>(state.value))>{half_of<kHalf>(state.value)};
+  }
+  template <class U>
+  ANYDML_INLINE static State<A> lane(const State<U>& state, int i) {
+    return {state.value[i]};
+  }
+
+  // After so many elements an accumulator is settled; 0 where it need not be.
+  static constexpr int64_t kSettledAfter = 0;
+  template <class S>
+  ANYDML_INLINE static void settle(S&) {}
+};
+
+template <class T, class A, Term kTerm>
+struct Sum : OfOneNumber<T, A> {
+  using V = Wide<A>;
+  template <class U>
+  using State = typename OfOneNumber<T, A>::template State<U>;
+
+  static A identity(const ReduceParameters&) { return 0; }
+  static A start(double) { return 0; }
+
+  ANYDML_INLINE static void step(State<V>& state, V x) {
+    // An integer wraps, and the square of a float is exact.
+    if constexpr (kTerm == Term::kSquare) x = x * x;
+    if constexpr (kTerm == Term::kMagnitude) x = magnitude(x);
+    state.value = state.value + x;
+  }
+  template <class U>
+  ANYDML_INLINE static void combine(State<U>& state, const State<U>& other) {
+    state.value = state.value + other.value;
+  }
+
+ private:
+  ANYDML_INLINE static V magnitude(V x) {
+    using Bits = Lanes<SignedOf<A>, kWideLanes<A>>;
+    const auto bits = bits_as<Bits>(x);
+    if constexpr (std::is_floating_point_v<A>) {
+      return bits_as<V>(bits & std::numeric_limits<SignedOf<A>>::max());
+    } else {
+      return bits < 0 ? V{} - x : x;
+    }
+  }
+};
+
+// The largest number, passing over NaN.
+template <class T, class A>
+struct Largest : OfOneNumber<T, A> {
+  using V = Wide<A>;
+  template <class U>
+  using State = typename OfOneNumber<T, A>::template State<U>;
+
+  static constexpr A kLeast =
+      std::is_floating_point_v<A> ? -std::numeric_limits<A>::infinity() : std::numeric_limits<A>::lowest();
+  static A identity(const ReduceParameters& parameters) {
+    return flipped<A>(kLeast, bits_as<A>(static_cast<SignedOf<A>>(parameters.mask)));
+  }
+  static A start(double) { return kLeast; }
+
+  template <class U>
+  ANYDML_INLINE static void combine(State<U>& state, const State<U>& other) {
+    state.value = larger<A>(other.value, state.value);
+  }
+};
+
+// Products of integers wrap.
+template <class T>
+struct IntegerProduct : OfOneNumber<T, T> {
+  using V = Wide<T>;
+  template <class U>
+  using State = typename OfOneNumber<T, T>::template State<U>;
+
+  static T identity(const ReduceParameters&) { return 1; }
+  static T start(double) { return 1; }
+
+  ANYDML_INLINE static void step(State<V>& state, V x) { state.value = state.value * x; }
+  template <class U>
+  ANYDML_INLINE static void combine(State<U>& state, const State<U>& other) {
+    state.value = state.value * other.value;
+  }
+};
+
+// Products of floats as m * 2^e, 1 <= |m| < 2, so that no order of the factors leaves the range of doubles.
+template <class T>
+struct FloatProduct {
+  using Element = T;
+  using Number = double;
+  using V = Wide<double>;
+  static constexpr int64_t kSizes[3] = {sizeof(double), sizeof(uint64_t), 0};
+
+  static constexpr int64_t kRowBytes = tuning::kRowBytes;
+  template <class U>
+  using BitsOf = std::conditional_t<std::is_same_v<U, double>, uint64_t,
+                                    Lanes<uint64_t, static_cast<int>(sizeof(U) / sizeof(uint64_t))>>;
+  template <class U>
+  struct State {
+    U m;
+    BitsOf<U> e;
+  };
+  template <class U>
+  ANYDML_INLINE static State<U> load(const Strip& strip, int64_t i) {
+    return {load_lanes_at<U>(strip.arrays[0] + i * 8), load_lanes_at<BitsOf<U>>(strip.arrays[1] + i * 8)};
+  }
+  template <class U>
+  ANYDML_INLINE static void store(const Strip& strip, int64_t i, const State<U>& state) {
+    store_lanes_at(strip.arrays[0] + i * 8, state.m);
+    store_lanes_at(strip.arrays[1] + i * 8, state.e);
+  }
+
+  ANYDML_INLINE static State<V> spread(const State<double>& state) {
+    return {V{} + state.m, BitsOf<V>{} + state.e};
+  }
+  template <int kHalf, class U>
+  ANYDML_INLINE static auto half(const State<U>& state) {
+    return State<decltype(half_of<kHalf>(state.m))>{half_of<kHalf>(state.m), half_of<kHalf>(state.e)};
+  }
+  template <class U>
+  ANYDML_INLINE static State<double> lane(const State<U>& state, int i) {
+    return {state.m[i], state.e[i]};
+  }
+
+  static double identity(const ReduceParameters&) { return 1; }
+  static double start(double) { return 1; }
+
+  // The least number of single precision to the power of 4 is a normal double.
+  static constexpr int64_t kSettledAfter = 4;
+  ANYDML_INLINE static void step(State<V>& state, V x) { state.m = state.m * x; }
+  template <class U>
+  ANYDML_INLINE static void settle(State<U>& state) {
+    constexpr uint64_t kExponent = uint64_t{0x7ff} << 52;
+    const auto bits = bits_as<BitsOf<U>>(state.m);
+    const BitsOf<U> exponent = bits & kExponent;
+    // 0, and what is not finite, stay as they are.
+    const auto is_number = (exponent - (uint64_t{1} << 52)) < (kExponent - (uint64_t{1} << 52));
+    const BitsOf<U> mantissa = (bits & ~kExponent) | uint64_t{1023} << 52;
+    state.m = bits_as<U>(is_number ? mantissa : bits);
+    state.e = state.e + (is_number ? (exponent >> 52) - 1023 : BitsOf<U>{});
+  }
+  template <class U>
+  ANYDML_INLINE static void combine(State<U>& state, const State<U>& other) {
+    state.m = state.m * other.m;
+    state.e = state.e + other.e;
+    settle(state);
+  }
+};
+
+// Sums of e^(x - m), m being the largest element, but for elements that are m, which are counted: what is
+// small would vanish beside a 1.
+template <class T>
+struct ExponentialSum {
+  using Element = T;
+  using Number = double;
+  using V = Doubles;
+  static constexpr int64_t kSizes[3] = {sizeof(double), sizeof(double), sizeof(double)};
+  static constexpr int64_t kRowBytes = tuning::kShortRowBytes;
+
+  template <class U>
+  struct State {
+    U sum;
+    U count;
+    U largest;
+  };
+  template <class U>
+  ANYDML_INLINE static State<U> load(const Strip& strip, int64_t i) {
+    return {load_lanes_at<U>(strip.arrays[0] + i * 8), load_lanes_at<U>(strip.arrays[1] + i * 8),
+            load_lanes_at<U>(strip.arrays[2] + i * 8)};
+  }
+  template <class U>
+  ANYDML_INLINE static void store(const Strip& strip, int64_t i, const State<U>& state) {
+    store_lanes_at(strip.arrays[0] + i * 8, state.sum);
+    store_lanes_at(strip.arrays[1] + i * 8, state.count);
+    store_lanes_at(strip.arrays[2] + i * 8, state.largest);
+  }
+
+  ANYDML_INLINE static State<V> spread(const State<double>& state) {
+    return {V{} + state.sum, V{} + state.count, V{} + state.largest};
+  }
+  template <int kHalf, class U>
+  ANYDML_INLINE static auto half(const State<U>& state) {
+    return State<decltype(half_of<kHalf>(state.sum))>{half_of<kHalf>(state.sum), half_of<kHalf>(state.count),
+                                                      half_of<kHalf>(state.largest)};
+  }
+  template <class U>
+  ANYDML_INLINE static State<double> lane(const State<U>& state, int i) {
+    return {state.sum[i], state.count[i], state.largest[i]};
+  }
+
+  static double identity(const ReduceParameters&) { return -kInfinity; }
+  static double start(double) { return 0; }
+
+  static constexpr int64_t kSettledAfter = 0;
+  ANYDML_INLINE static void settle(State<V>&) {}
+  ANYDML_INLINE static void step(State<V>& state, V x) {
+    const V term = exp_of(x - state.largest);
+    const auto is_largest = x == state.largest;
+    state.sum = state.sum + (is_largest ? V{} : term);
+    state.count = state.count + (is_largest ? V{} + 1.0 : V{});
+  }
+  template <class U>
+  ANYDML_INLINE static void combine(State<U>& state, const State<U>& other) {
+    state.sum = state.sum + other.sum;
+    state.count = state.count + other.count;
+  }
+};
+
+ANYDML_ISA_END

@@ -1,0 +1,162 @@
+// The policy of a reduction: how its elements meet the accumulators. It is chosen when a plan is made, by the
+// first of an ordered list of candidates that does not decline. README.md has the list as a table.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+#include <utility>
+
+#include "core/candidates.h"
+#include "platform/isa.h"
+#include "platform/parallel.h"
+#include "reduce/geometry.h"
+#include "reduce/kernel.h"
+#include "reduce/tuning.h"
+
+ANYDML_ISA_BEGIN
+
+enum class ReduceAlgorithm { kRows, kColumns, kNarrowColumns, kPackedColumns };
+
+struct ReduceProblem {
+  ReduceGeometry geometry;
+  int64_t element_size;
+  int64_t number_size;  // of an accumulator
+
+  int64_t least_lanes() const { return tuning::kLeastBytes / number_size; }
+  int64_t row_lanes() const { return tuning::kRowBytes / number_size; }
+  // Of packed rows of few columns, those that are accumulated side by side.
+  int64_t narrow_rows() const {
+    const int64_t most = tuning::kNarrowBytes / number_size / geometry.columns.size;
+    return static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(std::max<int64_t>(most, 1))));
+  }
+  bool is_narrow() const {
+    const ReduceGeometry& g = geometry;
+    const bool is_packed = has_adjacent_columns() && g.rows.in == g.columns.size * element_size;
+    const bool fills_vectors = g.columns.size % (row_lanes() / 4) == 0;
+    return is_packed && !fills_vectors && g.columns.size < 2 * row_lanes() &&
+           g.rows.size >= tuning::kNarrowGroups * narrow_rows();
+  }
+  bool has_adjacent_columns() const { return geometry.columns.in == element_size; }
+  size_t longest_plane() const {
+    const auto longest = std::ranges::max_element(geometry.planes, {}, &Loop::size);
+    return static_cast<size_t>(longest - geometry.planes.begin());
+  }
+  // Whether few columns, with the rows behind each other, are a line of many that lie further apart.
+  bool has_cells() const {
+    const ReduceGeometry& g = geometry;
+    if (g.columns.size >= tuning::kFewLines || g.planes.empty() || !has_adjacent_columns()) return false;
+    const int64_t line = g.columns.size * g.rows.size;
+    return g.rows.in == g.columns.size * element_size && line <= tuning::kMostCells &&
+           g.planes[longest_plane()].size >= 64;
+  }
+  int64_t outputs() const { return count_of(geometry.planes) * geometry.cells.size * geometry.columns.size; }
+  int64_t reduced_rows() const { return count_of(geometry.outer) * geometry.rows.size; }
+  int64_t bytes() const { return outputs() * reduced_rows() * element_size; }
+};
+
+struct ReducePolicy {
+  ReduceAlgorithm algorithm;
+  std::string name;
+  int64_t columns;     // side by side; 1 where a row is one line
+  int64_t lines;       // of a tile
+  int64_t phases;      // so many rows are accumulated apart, and then put together
+  int64_t chunk_rows;  // are reduced apart from others
+  std::string declined;
+
+  std::string text(const ReduceProblem& problem) const {
+    const int64_t chunks = (problem.reduced_rows() + chunk_rows - 1) / chunk_rows;
+    return name + (chunks > 1 ? ", " + std::to_string(chunks) + " chunks" : "") +
+           (problem.bytes() >= kParallelFrom
+                ? ", parallel"
+                : ", one thread, below " + std::to_string(kParallelFrom >> 10) + " KiB") +
+           declined;
+  }
+};
+
+inline constexpr Candidate<ReduceAlgorithm, ReduceProblem> kReduceCandidates[] = {
+    {ReduceAlgorithm::kRows, "rows",
+     [](const ReduceProblem& p) -> std::string {
+       const Loop rows = p.geometry.rows;
+       if (std::abs(rows.in) != p.element_size && rows.size != 1) return "what is reduced is not adjacent";
+       const bool is_short = rows.size * p.element_size < tuning::kTransposedBelow;
+       return is_short && p.outputs() >= tuning::kFewLines ? "short rows" : "";
+     }},
+    {ReduceAlgorithm::kColumns, "columns",
+     [](const ReduceProblem& p) -> std::string {
+       if (!p.has_adjacent_columns()) return "what is kept is not adjacent";
+       if (p.geometry.columns.size < p.least_lanes() || p.has_cells()) return "few columns";
+       return p.is_narrow() ? "narrow columns" : "";
+     }},
+    {ReduceAlgorithm::kNarrowColumns, "narrow columns",
+     [](const ReduceProblem& p) -> std::string {
+       return p.is_narrow() ? "" : "few rows, or rows that are apart";
+     }},
+    {ReduceAlgorithm::kPackedColumns, "packed columns",
+     [](const ReduceProblem&) -> std::string { return ""; }},
+};
+
+// Columns that lie along a long dimension, in place of few adjacent ones, which are cells of a tile then
+// where rows follow each other.
+inline void choose_lines(ReduceProblem& problem) {
+  ReduceGeometry& geometry = problem.geometry;
+  if (geometry.columns.size >= tuning::kFewLines || geometry.planes.empty()) return;
+  const bool has_cells = problem.has_cells();
+  const auto longest = problem.longest_plane();
+  if (geometry.planes[longest].size <= geometry.columns.size) return;
+  std::swap(geometry.planes[longest], geometry.columns);
+  if (!has_cells) return;
+  geometry.cells = geometry.planes[longest];
+  geometry.planes.erase(geometry.planes.begin() + static_cast<std::ptrdiff_t>(longest));
+}
+
+// The lines of a tile.
+inline int64_t lines_of(const ReduceProblem& problem) {
+  const ReduceGeometry& g = problem.geometry;
+  const int64_t line = g.rows.size * g.cells.size * problem.element_size;
+  const int64_t lines = std::min(tuning::kTileBytes / line, tuning::kStripColumns / g.cells.size);
+  return std::min(std::max(lines / 64 * 64, int64_t{64}), g.columns.size);
+}
+
+// A reduction with few outputs is cut into chunks. Their size depends on sizes alone, and so does the order
+// of combining.
+inline int64_t chunk_rows_of(const ReduceProblem& problem, int64_t accumulator_size, int64_t phases) {
+  const int64_t rows = problem.reduced_rows();
+  const int64_t outputs = problem.outputs();
+  const int64_t strips = std::max<int64_t>(count_of(problem.geometry.planes),
+                                           outputs * problem.element_size / tuning::kStripLeastBytes);
+  if (strips >= tuning::kChunkedBelow || problem.geometry.cells.size > 1 || problem.bytes() < kParallelFrom) {
+    return rows;
+  }
+  const int64_t bytes = problem.bytes() / count_of(problem.geometry.planes);
+  const int64_t most = tuning::kPartialBytes / (outputs * accumulator_size);
+  const int64_t chunks = std::clamp<int64_t>(std::min(bytes / tuning::kChunkBytes, most), 1, rows);
+  const int64_t size = (rows + chunks - 1) / chunks;
+  const int64_t unit = size >= problem.geometry.rows.size ? problem.geometry.rows.size : phases;
+  return std::min(rows, (size + unit - 1) / unit * unit);
+}
+
+inline ReducePolicy choose_policy(ReduceProblem& problem, int64_t accumulator_size) {
+  Choice<ReduceAlgorithm> choice = choose(kReduceCandidates, problem);
+  ReduceGeometry& geometry = problem.geometry;
+  if (choice.algorithm == ReduceAlgorithm::kPackedColumns) choose_lines(problem);
+  int64_t columns = geometry.columns.size;
+  int64_t phases = 1;
+  if (choice.algorithm == ReduceAlgorithm::kRows) {
+    columns = 1;
+    phases = problem.row_lanes();
+  } else if (choice.algorithm == ReduceAlgorithm::kNarrowColumns || columns < problem.least_lanes()) {
+    phases = problem.narrow_rows();
+  }
+  return {.algorithm = choice.algorithm,
+          .name = std::move(choice.name),
+          .columns = columns,
+          .lines = lines_of(problem),
+          .phases = phases,
+          .chunk_rows = chunk_rows_of(problem, accumulator_size, phases),
+          .declined = std::move(choice.declined)};
+}
+
+ANYDML_ISA_END

@@ -1,0 +1,99 @@
+// Packing of tiles whose rows are across short lines.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "platform/isa.h"
+#include "reduce/lanes.h"
+#include "simd/transpose.h"
+#include "simd/unaligned.h"
+
+ANYDML_ISA_BEGIN
+namespace {
+
+#if defined(ANYDML_ISA_AVX512)
+// The elements of a register that shuffles move: bytes are moved as words.
+template <class Bits>
+using Moved = std::conditional_t<sizeof(Bits) == 1, uint16_t, Bits>;
+
+template <class Bits>
+ANYDML_INLINE __m512i load_moved(const std::byte* from) {
+  if constexpr (sizeof(Bits) == 1) return _mm512_cvtepu8_epi16((__m256i)load_vector<Vector<uint8_t>>(from));
+  return (__m512i)load_vector<Vector<uint64_t, 8>>(from);
+}
+template <class Bits>
+ANYDML_INLINE void store_moved(std::byte* to, __m512i v) {
+  if constexpr (sizeof(Bits) == 1) {
+    store_vector(to, (Vector<uint8_t>)_mm512_cvtepi16_epi8(v));
+  } else {
+    store_vector(to, (Vector<uint64_t, 8>)v);
+  }
+}
+template <class Bits>
+ANYDML_INLINE __m512i move_lanes(__m512i moved, uint32_t mask, __m512i lanes, __m512i from) {
+  if constexpr (sizeof(Bits) == 4) {
+    return _mm512_mask_permutexvar_epi32(moved, static_cast<__mmask16>(mask), lanes, from);
+  } else if constexpr (sizeof(Bits) == 8) {
+    return _mm512_mask_permutexvar_epi64(moved, static_cast<__mmask8>(mask), lanes, from);
+  } else {
+    return _mm512_mask_permutexvar_epi16(moved, mask, lanes, from);
+  }
+}
+
+// Lines of at most so many elements are transposed by shuffles of a line of registers for each of them.
+inline constexpr int64_t kMostShuffled = 16;
+
+// Packed lines of a few elements: element `row` of so many lines as a register has lanes is at every
+// rows-th place of as many registers as a line has elements.
+template <class Bits>
+ANYDML_NOINLINE int64_t shuffle_lines(const std::byte* from, int64_t rows, int64_t lines, std::byte* to,
+                                      int64_t to_step) {
+  using Lane = Moved<Bits>;
+  constexpr int64_t kLanes = 64 / sizeof(Lane);
+  constexpr int64_t kBytes = kLanes * sizeof(Bits);
+  alignas(64) std::array<std::array<Lane, kLanes>, kMostShuffled> lanes;
+  std::array<std::array<uint32_t, kMostShuffled>, kMostShuffled> masks{};
+  for (int64_t row = 0; row < rows; ++row) {
+    for (int64_t i = 0; i < kLanes; ++i) {
+      const int64_t place = i * rows + row;
+      lanes[static_cast<size_t>(row)][static_cast<size_t>(i)] = static_cast<Lane>(place % kLanes);
+      masks[static_cast<size_t>(row)][static_cast<size_t>(place / kLanes)] |= uint32_t{1} << i;
+    }
+  }
+  int64_t line = 0;
+  for (; line + kLanes <= lines; line += kLanes, from += rows * kBytes) {
+    for (int64_t row = 0; row < rows; ++row) {
+      const auto moves = (__m512i)load_vector<Vector<uint64_t, 8>>(
+          reinterpret_cast<const std::byte*>(&lanes[static_cast<size_t>(row)]));
+      __m512i moved{};
+      for (int64_t v = 0; v < rows; ++v) {
+        moved = move_lanes<Bits>(moved, masks[static_cast<size_t>(row)][static_cast<size_t>(v)], moves,
+                                 load_moved<Bits>(from + v * kBytes));
+      }
+      store_moved<Bits>(to + row * to_step + line * static_cast<int64_t>(sizeof(Bits)), moved);
+    }
+  }
+  return line;
+}
+#endif
+
+// Packs a tile of rows across lines, which are its columns.
+template <class Bits>
+void transpose_lines(const Tile& tile, int64_t rows, int64_t lines, std::byte* to, int64_t to_step) {
+  constexpr int64_t kSize = sizeof(Bits);
+  int64_t done = 0;
+#if defined(ANYDML_ISA_AVX512)
+  if (rows <= kMostShuffled && tile.row_step == kSize && tile.column_step == rows * kSize) {
+    done = shuffle_lines<Bits>(tile.first, rows, lines, to, to_step);
+  }
+#endif
+  if (done == lines) return;
+  const Tile rest{tile.first + done * tile.column_step, tile.row_step, tile.column_step};
+  gather_tile<Bits>(rest, rows, lines - done, to + done * kSize, to_step);
+}
+
+}  // namespace
+ANYDML_ISA_END

@@ -1,0 +1,49 @@
+// Tuning parameters of reductions. Those without a measurement are first choices, not measured again.
+#pragma once
+
+#include <cstdint>
+
+#include "platform/isa.h"
+
+ANYDML_ISA_BEGIN
+namespace tuning {
+
+// Bytes of the accumulators of a row: so many that no addition waits for the one before.
+inline constexpr int64_t kRowBytes = 512;
+// The same for rows of fewer elements, and for functions with many numbers.
+inline constexpr int64_t kShortRowBytes = 128;
+// The most of a group of narrow columns.
+inline constexpr int64_t kNarrowBytes = 2048;
+// The least that a kernel accumulates at a time, the longest vector of any instruction set.
+inline constexpr int64_t kLeastBytes = 64;
+
+// Rows of fewer bytes are transposed, where there are lines beside them.
+inline constexpr int64_t kTransposedBelow = 64;
+
+// The columns that have their accumulators in the first cache together.
+inline constexpr int64_t kStripColumns = 2048;
+// The least bytes of a row of a strip, where there are strips for every thread.
+inline constexpr int64_t kStripLeastBytes = 512;
+// The rows of a strip that are combined with its accumulators at a time.
+inline constexpr int64_t kRowsAtOnce = 8;
+// Narrow columns are chosen where they have so many groups of rows.
+inline constexpr int64_t kNarrowGroups = 16;
+
+// Lines that are not adjacent are copied in tiles of that many bytes.
+inline constexpr int64_t kTileBytes = 16 << 10;
+// Few columns between rows are tiled with them up to so many elements.
+inline constexpr int64_t kMostCells = 128;
+// Lines along another dimension are taken for adjacent ones where those are fewer.
+inline constexpr int64_t kFewLines = 16;
+
+// A reduction with fewer than that many outputs, or strips of outputs, is cut into chunks of that many bytes
+// at least, so that all threads of any machine are busy; their results have at most that many bytes.
+inline constexpr int64_t kChunkedBelow = 64;
+inline constexpr int64_t kChunkBytes = 64 << 10;
+inline constexpr int64_t kPartialBytes = 512 << 10;
+
+// The lines whose results are stored at a time.
+inline constexpr int64_t kBatchLines = 64;
+
+}  // namespace tuning
+ANYDML_ISA_END
