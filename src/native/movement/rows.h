@@ -1,0 +1,192 @@
+// Copies of a row: of units, which are elements or runs of bytes, at a step in the input and one in the
+// output.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "movement/copy.h"
+#include "movement/tuning.h"
+#include "platform/isa.h"
+#include "simd/strided_copy.h"
+#include "simd/unaligned.h"
+#include "simd/vector.h"
+
+ANYDML_ISA_BEGIN
+namespace {
+
+template <class Bits>
+inline void copy_strided(const Runs runs, const std::byte* in, std::byte* out) {
+  copy_elements<Bits>({runs.count, runs.in_step, runs.out_step}, in, out);
+}
+
+// Repeats a unit of any size: what is written already is copied behind itself.
+inline void repeat_run(const Runs runs, const std::byte* in, std::byte* out) {
+  const int64_t size = runs.count * runs.size;
+  copy_short(out, in, runs.size);
+  int64_t block = runs.size;
+  for (int64_t done = block; done < size; done += block) {
+    if (done == 2 * block && block < kPortion / 4) block = done;
+    copy_short(out + done, out, std::min(block, size - done));
+  }
+}
+
+// Repeats an element of at most 16 bytes.
+inline void repeat_element(const Runs runs, const std::byte* in, std::byte* out) {
+  const int64_t size = runs.count * runs.size;
+  constexpr int64_t kWide = sizeof(WideChunk);
+  std::byte pattern[kWide];
+  for (int64_t i = 0; i < kWide; i += runs.size) std::memcpy(pattern + i, in, static_cast<size_t>(runs.size));
+  if (size < kWide) return copy_short(out, pattern, size);
+  const auto chunk = load<WideChunk>(pattern);
+  for (int64_t i = 0; i < size - kWide; i += kWide) store(out + i, chunk);
+  store(out + size - kWide, chunk);
+}
+
+#if defined(ANYDML_VECTORS)
+// Where the instruction set has no shuffles of bytes, plain loops take less time than what compilers make of
+// them.
+constexpr bool kShufflesVectors = !kCompact;
+
+// Elements that lie one behind the other backward.
+template <class Bits>
+inline void copy_reversed(const Runs runs, const std::byte* in, std::byte* out) {
+  constexpr int64_t kSize = sizeof(Bits);
+  constexpr int kLanes = kVectorBytes / sizeof(Bits);
+  int64_t i = 0;
+  if constexpr (kShufflesVectors) {
+    for (; i + kLanes <= runs.count; i += kLanes) {
+      const auto v = load_vector<Vector<Bits>>(in - (i + kLanes - 1) * kSize);
+      store_vector(out + i * kSize, shuffled(v, v, [](int lane) { return kLanes - 1 - lane; }));
+    }
+  }
+  for (; i < runs.count; ++i) store(out + i * kSize, load<Bits>(in - i * kSize));
+}
+
+// Every second element. The last one is not read with its neighbour, which may be another's.
+template <class Bits>
+inline void copy_every_second(const Runs runs, const std::byte* in, std::byte* out) {
+  constexpr int64_t kSize = sizeof(Bits);
+  constexpr int kLanes = kVectorBytes / sizeof(Bits);
+  int64_t i = 0;
+  if constexpr (kShufflesVectors) {
+    for (; i + kLanes < runs.count; i += kLanes) {
+      const auto low = load_vector<Vector<Bits>>(in + 2 * i * kSize);
+      const auto high = load_vector<Vector<Bits>>(in + 2 * i * kSize + kVectorBytes);
+      store_vector(out + i * kSize, shuffled(low, high, [](int lane) { return 2 * lane; }));
+    }
+  }
+  for (; i < runs.count; ++i) store(out + i * kSize, load<Bits>(in + 2 * i * kSize));
+}
+#endif
+
+template <class Bits>
+CopyRuns choose_copy_of_row(int64_t in_step, int64_t out_step) {
+#if defined(ANYDML_VECTORS)
+  constexpr int64_t kSize = sizeof(Bits);
+  if (out_step == kSize && in_step == -kSize) return copy_reversed<Bits>;
+  if (out_step == kSize && in_step == 2 * kSize) return copy_every_second<Bits>;
+#endif
+  return copy_strided<Bits>;
+}
+
+inline CopyRuns choose_copy_of_row(int64_t unit, int64_t in_step, int64_t out_step) {
+  if (in_step == 0 && out_step == unit) return is_element(unit) ? repeat_element : repeat_run;
+  switch (unit) {
+    case 1:
+      return choose_copy_of_row<uint8_t>(in_step, out_step);
+    case 2:
+      return choose_copy_of_row<uint16_t>(in_step, out_step);
+    case 4:
+      return choose_copy_of_row<uint32_t>(in_step, out_step);
+    case 8:
+      return choose_copy_of_row<uint64_t>(in_step, out_step);
+    default:
+      return choose_copy_of_runs(unit);
+  }
+}
+
+// Each of many elements several times, one behind the other: `columns` copies of each of `rows`, which are
+// in_step apart.
+using RepeatEach = void (*)(int64_t rows, int64_t columns, int64_t in_step, const std::byte* in,
+                            std::byte* out);
+
+template <class Bits>
+void repeat_each(int64_t rows, int64_t columns, int64_t in_step, const std::byte* in, std::byte* out) {
+  constexpr int64_t kSize = sizeof(Bits);
+  int64_t row = 0;
+#if defined(ANYDML_VECTORS)
+  constexpr int kLanes = kVectorBytes / sizeof(Bits);
+  if (kShufflesVectors && columns == 2 && in_step == kSize) {
+    for (; row + kLanes <= rows; row += kLanes, out += 2 * kVectorBytes) {
+      const auto v = load_vector<Vector<Bits>>(in + row * kSize);
+      store_vector(out, shuffled(v, v, [](int lane) { return lane / 2; }));
+      store_vector(out + kVectorBytes, shuffled(v, v, [](int lane) { return (kLanes + lane) / 2; }));
+    }
+  }
+  const int64_t run = columns * kSize;
+  if (run <= kVectorBytes) {
+    // What a store writes beyond its element's copies, the next ones write over.
+    for (; (rows - row) * run >= kVectorBytes; ++row, out += run) {
+      store_vector(out, broadcast(load<Bits>(in + row * in_step)));
+    }
+  } else {
+    for (; row < rows; ++row, out += run) {
+      const auto v = broadcast(load<Bits>(in + row * in_step));
+      for (int64_t i = 0; i < run - kVectorBytes; i += kVectorBytes) store_vector(out + i, v);
+      store_vector(out + run - kVectorBytes, v);
+    }
+  }
+#endif
+  for (; row < rows; ++row, out += columns * kSize) {
+    const auto element = load<Bits>(in + row * in_step);
+    for (int64_t i = 0; i < columns; ++i) store(out + i * kSize, element);
+  }
+}
+
+inline RepeatEach choose_repeat_each(int64_t unit) {
+  switch (unit) {
+    case 1:
+      return repeat_each<uint8_t>;
+    case 2:
+      return repeat_each<uint16_t>;
+    case 4:
+      return repeat_each<uint32_t>;
+    default:
+      return repeat_each<uint64_t>;
+  }
+}
+
+// A gather: units from offsets of the input to the output, one behind the other.
+using CopyAt = void (*)(const int64_t* offsets, int64_t count, int64_t unit, const std::byte* in,
+                        std::byte* out);
+
+// Units of the size of T, or of up to twice as much, as two values that overlap.
+template <class T>
+void copy_at(const int64_t* offsets, int64_t count, int64_t unit, const std::byte* in, std::byte* out) {
+  constexpr int64_t kSize = sizeof(T);
+  if (unit == kSize) {
+    for (int64_t i = 0; i < count; ++i) store(out + i * kSize, load<T>(in + offsets[i]));
+  } else {
+    for (int64_t i = 0; i < count; ++i, out += unit) copy_ends<T>(out, in + offsets[i], unit);
+  }
+}
+
+inline void copy_runs_at(const int64_t* offsets, int64_t count, int64_t unit, const std::byte* in,
+                         std::byte* out) {
+  for (int64_t i = 0; i < count; ++i, out += unit) copy_short(out, in + offsets[i], unit);
+}
+
+inline CopyAt choose_copy_at(int64_t unit) {
+  if (unit > 64) return copy_runs_at;
+  if (unit >= 32) return copy_at<WideChunk>;
+  if (unit >= 16) return copy_at<Chunk>;
+  if (unit >= 8) return copy_at<uint64_t>;
+  if (unit >= 4) return copy_at<uint32_t>;
+  return unit >= 2 ? copy_at<uint16_t> : copy_at<uint8_t>;
+}
+
+}  // namespace
+ANYDML_ISA_END
