@@ -39,10 +39,9 @@ constexpr int64_t kPieceBytes = 64 << 10;
 constexpr int64_t kMostSplits = 4096;
 
 // Gathered rows: indices that are looked at together, and the rows between the one that is copied and the one
-// whose first lines are prefetched.
-constexpr int64_t kIndicesAtOnce = 512;
+// that is prefetched.
+constexpr int64_t kIndicesAtOnce = 1024;
 constexpr int64_t kRowsAhead = 16;
-constexpr int64_t kLinesAhead = 4;
 
 }  // namespace
 ANYDML_ISA_END

@@ -16,6 +16,7 @@ from ...core.strided_layout import DTYPES, Array, Layout
 from ...operators.constraints import rounded
 from ...operators.schema import AttributeValues, OperatorSpec
 from ...operators.specs.fill import value_as
+from ...operators.specs.gather import result_dimensions
 
 
 class Segment(NamedTuple):
@@ -53,6 +54,10 @@ def lowered(
     spec: OperatorSpec, desc: Any, inputs: Sequence[Layout | None], outputs: Sequence[Layout | None]
 ) -> Lowered | None:
     """An operator for the kernels of movement; None where it is not for them."""
+    if spec.name == "GATHER":
+        return "GATHER", _gather(desc, *inputs, *outputs)
+    if spec.name == "FILL_VALUE_SEQUENCE":
+        return "FILL_VALUE_SEQUENCE", _sequence(desc)
     views = _VIEWS[spec.name](desc) if spec.name in _VIEWS else None
     if views is None:
         return None
@@ -202,3 +207,25 @@ def _padding_value(desc: Any) -> Array:
 
 
 _CONSTANTS: Mapping[str, Callable[[Any], Array]] = {"PADDING": _padding_value, "FILL_VALUE_CONSTANT": _filled}
+
+
+def _gather(desc: Any, x: Layout | None, indices: Layout | None, output: Layout | None) -> dict[str, AttributeValues]:
+    """Loops over the dimensions before those of the indices, over those, and over those behind: of each its size and
+    its steps in bytes, in the input or in the indices, and in the output."""
+    assert x is not None and indices is not None and output is not None
+    loops: dict[str, list[int]] = {"Before": [], "Indices": [], "After": []}
+    dimensions = result_dimensions(desc)
+    for (name, i), out_stride in zip(dimensions[::-1], output.strides[::-1], strict=False):
+        of_input = name == "InputTensor"
+        layout = x if of_input else indices
+        part = "Indices" if not of_input else "Before" if i < desc.Axis else "After"
+        loops[part][:0] = (layout.sizes[i], layout.strides[i], out_stride)
+    axis = x.sizes[desc.Axis], x.strides[desc.Axis]
+    return {"Axis": axis, **{name: tuple(numbers) for name, numbers in loops.items()}}
+
+
+def _sequence(desc: Any) -> dict[str, AttributeValues]:
+    """The numbers as doubles, or as integers."""
+    numbers = [value_as(each, desc.ValueDataType) for each in (desc.ValueStart, desc.ValueDelta)]
+    exact = [_bits(each.astype(np.float64) if each.dtype.kind == "f" else each) for each in numbers]
+    return {"Start": (exact[0],), "Delta": (exact[1],)}
