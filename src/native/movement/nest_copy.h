@@ -38,11 +38,12 @@ class NestCopy final : public Copy {
     } else {
       columns_ = take_innermost(loops_);
     }
-    rows_ = take_innermost(loops_);
-    const int64_t row = columns_.size * unit_;
-    const int64_t portion = algorithm_ == MovementAlgorithm::kLongRuns ? kLongPortion : kPortion;
+    const bool has_rows = algorithm_ != MovementAlgorithm::kLongRuns;
+    rows_ = has_rows ? take_innermost(loops_) : Loop{1, 0, 0};
+    const int64_t portion = has_rows ? kPortion : kLongPortion;
     width_ = std::min(columns_.size, std::max<int64_t>(1, portion / unit_));
-    height_ = width_ < columns_.size ? 1 : std::clamp<int64_t>(portion / row, 1, rows_.size);
+    height_ =
+        width_ < columns_.size ? 1 : std::clamp<int64_t>(portion / (columns_.size * unit_), 1, rows_.size);
     if (algorithm_ == MovementAlgorithm::kOffsets) {
       height_ = std::min(height_, std::max<int64_t>(1, kMostOffsets / columns_.size));
       extend_table();
@@ -93,22 +94,19 @@ class NestCopy final : public Copy {
   }
 
   void copy_long_runs(int64_t first, int64_t last, const std::byte* in, std::byte* out) const {
-    for_each_portion(first, last, [&](int64_t rows, int64_t columns, const LoopCursor& at) {
-      for (int64_t r = 0; r < rows; ++r) {
-        std::memcpy(out + at.out() + r * rows_.out, in + at.in() + r * rows_.in,
-                    static_cast<size_t>(columns));
-      }
+    for_each_portion(first, last, [&](int64_t, int64_t size, const LoopCursor& at) {
+      std::memcpy(out + at.out(), in + at.in(), static_cast<size_t>(size));
     });
   }
 
   void append_runs(int64_t first, int64_t last, const std::byte* in, std::byte* out) const {
     {
       LineWriter writer(out + LoopCursor(loops_, first).out());
-      for_each_portion(first, last, [&](int64_t rows, int64_t columns, const LoopCursor& at) {
-        for (int64_t r = 0; r < rows; ++r) {
-          const std::byte* const from = in + at.in() + r * rows_.in;
-          writer.append(from, columns, width_ < columns_.size ? from + kPrefetchDistance : from + rows_.in);
-        }
+      LoopCursor ahead(loops_, first + std::max<int64_t>(1, kBytesAhead / width_));
+      for_each_portion(first, last, [&](int64_t, int64_t size, const LoopCursor& at) {
+        const std::byte* const from = in + at.in();
+        writer.append(from, size, size > kBytesAhead ? from + kBytesAhead : in + ahead.in());
+        ahead.advance();
       });
     }
     stream_fence();

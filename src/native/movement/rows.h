@@ -65,20 +65,37 @@ inline void copy_reversed(const Runs runs, const std::byte* in, std::byte* out) 
   for (; i < runs.count; ++i) store(out + i * kSize, load<Bits>(in - i * kSize));
 }
 
-// Every second element. The last one is not read with its neighbour, which may be another's.
-template <class Bits>
-inline void copy_every_second(const Runs runs, const std::byte* in, std::byte* out) {
+// Where lane l of every kStep-th element comes from, which is element kStep * l, while the elements come part
+// by part: with the first of them those of the part before it, later ones stay in their lanes.
+template <int kStep, int kLanes, int kPart>
+struct LaneOfEvery {
+  constexpr int operator()(int lane) const {
+    const int element = kStep * lane;
+    const int part = element / kLanes;
+    if (part == kPart) return kLanes + element % kLanes;
+    return kPart == 1 && part == 0 ? element : lane;
+  }
+};
+
+// Every kStep-th element. The last one is not read with its neighbours, which may be another's.
+template <class Bits, int kStep>
+inline void copy_every(const Runs runs, const std::byte* in, std::byte* out) {
   constexpr int64_t kSize = sizeof(Bits);
   constexpr int kLanes = kVectorBytes / sizeof(Bits);
   int64_t i = 0;
   if constexpr (kShufflesVectors) {
     for (; i + kLanes < runs.count; i += kLanes) {
-      const auto low = load_vector<Vector<Bits>>(in + 2 * i * kSize);
-      const auto high = load_vector<Vector<Bits>>(in + 2 * i * kSize + kVectorBytes);
-      store_vector(out + i * kSize, shuffled(low, high, [](int lane) { return 2 * lane; }));
+      const std::byte* const from = in + kStep * i * kSize;
+      auto v = load_vector<Vector<Bits>>(from);
+      for_each_index<kStep - 1>([&]<int kBefore>() {
+        constexpr int kPart = kBefore + 1;
+        const auto next = load_vector<Vector<Bits>>(from + kPart * kVectorBytes);
+        v = shuffled(v, next, LaneOfEvery<kStep, kLanes, kPart>{});
+      });
+      store_vector(out + i * kSize, v);
     }
   }
-  for (; i < runs.count; ++i) store(out + i * kSize, load<Bits>(in + 2 * i * kSize));
+  for (; i < runs.count; ++i) store(out + i * kSize, load<Bits>(in + kStep * i * kSize));
 }
 #endif
 
@@ -87,7 +104,9 @@ CopyRuns choose_copy_of_row(int64_t in_step, int64_t out_step) {
 #if defined(ANYDML_VECTORS)
   constexpr int64_t kSize = sizeof(Bits);
   if (out_step == kSize && in_step == -kSize) return copy_reversed<Bits>;
-  if (out_step == kSize && in_step == 2 * kSize) return copy_every_second<Bits>;
+  if (out_step == kSize && in_step == 2 * kSize) return copy_every<Bits, 2>;
+  if (out_step == kSize && in_step == 3 * kSize) return copy_every<Bits, 3>;
+  if (out_step == kSize && in_step == 4 * kSize) return copy_every<Bits, 4>;
 #endif
   return copy_strided<Bits>;
 }
@@ -105,6 +124,70 @@ inline CopyRuns choose_copy_of_row(int64_t unit, int64_t in_step, int64_t out_st
       return choose_copy_of_row<uint64_t>(in_step, out_step);
     default:
       return choose_copy_of_runs(unit);
+  }
+}
+
+// Likewise lane l of a part of kCount interleaved runs, which come run by run.
+template <int kCount, int kLanes, int kPart, int kRun>
+struct LaneOfInterleaved {
+  constexpr int operator()(int lane) const {
+    const int place = kPart * kLanes + lane;
+    const int run = place % kCount;
+    if (run == kRun) return kLanes + place / kCount;
+    return kRun == 1 && run == 0 ? place / kCount : lane;
+  }
+};
+
+// Interleaves kCount runs of elements, which are in_step apart, `count` elements of each.
+using Interleave = void (*)(int64_t count, int64_t in_step, const std::byte* in, std::byte* out);
+
+template <class Bits, int kCount>
+void interleave(int64_t count, int64_t in_step, const std::byte* in, std::byte* out) {
+  constexpr int64_t kSize = sizeof(Bits);
+  int64_t i = 0;
+#if defined(ANYDML_VECTORS)
+  constexpr int kLanes = kVectorBytes / sizeof(Bits);
+  if constexpr (kShufflesVectors) {
+    for (; i + kLanes <= count; i += kLanes) {
+      Vector<Bits> runs[kCount];
+      for (int k = 0; k < kCount; ++k) runs[k] = load_vector<Vector<Bits>>(in + k * in_step + i * kSize);
+      for_each_index<kCount>([&]<int kPart>() {
+        auto v = runs[0];
+        for_each_index<kCount - 1>([&]<int kBefore>() {
+          constexpr int kRun = kBefore + 1;
+          v = shuffled(v, runs[kRun], LaneOfInterleaved<kCount, kLanes, kPart, kRun>{});
+        });
+        store_vector(out + (i * kCount + kPart * kLanes) * kSize, v);
+      });
+    }
+  }
+#endif
+  for (; i < count; ++i) {
+    for (int k = 0; k < kCount; ++k)
+      store(out + (i * kCount + k) * kSize, load<Bits>(in + k * in_step + i * kSize));
+  }
+}
+
+template <class Bits>
+Interleave choose_interleave(int64_t count) {
+  if (count == 2) return interleave<Bits, 2>;
+  if (count == 3) return interleave<Bits, 3>;
+  return count == 4 ? interleave<Bits, 4> : nullptr;
+}
+
+// Null where there are too many runs.
+inline Interleave choose_interleave(int64_t unit, int64_t count) {
+  switch (unit) {
+    case 1:
+      return choose_interleave<uint8_t>(count);
+    case 2:
+      return choose_interleave<uint16_t>(count);
+    case 4:
+      return choose_interleave<uint32_t>(count);
+    case 8:
+      return choose_interleave<uint64_t>(count);
+    default:
+      return nullptr;
   }
 }
 

@@ -15,15 +15,21 @@ namespace {
 constexpr int64_t kPortion = StagedWriter::kMost;
 // Runs of at least that many bytes are copied one by one, past the caches without a buffer.
 constexpr int64_t kLongRun = 256;
-// Bytes of a long run that are copied at a time.
+// Bytes of a long run that are copied at a time; and bytes of shorter ones between the one that is copied and
+// the one that is prefetched, as the hardware follows no steps from run to run.
 constexpr int64_t kLongPortion = 64 << 10;
+constexpr int64_t kBytesAhead = 4 << 10;
 
 // Units of one row below which a table of offsets takes the place of nested loops, and its largest size.
 constexpr int64_t kShortRow = 16;
 constexpr int64_t kMostOffsets = 512;
 
-// Transposed tiles: the rows of a tile, its bytes, and the output's rows up to which a tile has whole ones.
-constexpr int64_t kTileRows = 64;
+// Tiles: what a tile has of a column, which lies in the lines of the input, in bytes and at most in rows; its
+// bytes; and the output's rows up to which a tile has whole ones.
+constexpr int64_t kTileRowBytes = 256;
+constexpr int64_t kMostTileRows = 256;
+// A column's bytes below which tiles are put together row by row, as no square of elements is full.
+constexpr int64_t kFewestRowBytes = 16;
 constexpr int64_t kTileBytes = 32 << 10;
 constexpr int64_t kWholeRow = 512;
 // Bytes of a row of the output that one thread writes: ends that fill no line cost as much as some kilobytes.

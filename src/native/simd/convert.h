@@ -35,10 +35,11 @@ template <class To, class From>
 ANYDML_INLINE To truncated(From x) {
   constexpr From kLow = static_cast<From>(std::numeric_limits<To>::min());
   constexpr From kHigh = highest_within<To, From>();
-  // What is converted is in range, as nobody says what comes of anything else.
-  From inside = x >= kLow ? x : kLow;
-  inside = inside <= kHigh ? inside : kHigh;
-  inside = x == x ? inside : From{0};
+  // What is converted is in range, as nobody says what comes of anything else. Comparisons are those of the
+  // instructions for the larger and the smaller of two, which give the second where one is NaN.
+  From inside = x > kLow ? x : kLow;
+  inside = inside < kHigh ? inside : kHigh;
+  if constexpr (kLow != 0) inside = x == x ? inside : From{0};
   if constexpr (sizeof(To) < 4) {
     return static_cast<To>(static_cast<int32_t>(inside));
   } else {
@@ -51,15 +52,11 @@ ANYDML_INLINE To truncated(From x) {
 template <class From>
 ANYDML_INLINE float single_for_half(From x) {
   if constexpr (std::is_same_v<From, double>) {
-    // Rounding to odd: what was left off is seen by the next rounding as the last bit. Infinities stay what
-    // they are, and the largest singles round to halves as what is beyond them.
-    const float nearest = static_cast<float>(x);
-    const double back = nearest;
-    const double magnitude = x < 0 ? -x : x;
-    const double other = back < 0 ? -back : back;
-    const auto bits = bits_as<uint32_t>(nearest);
-    const uint32_t below = bits - (other > magnitude ? 1U : 0U);
-    return bits_as<float>(back == x ? bits : below | 1U);
+    // Rounding to odd: of the bits that single precision has not, one is kept that says whether there were
+    // any, so that the next rounding sees no tie where there is none.
+    constexpr uint64_t kLost = (uint64_t{1} << 29) - 1;
+    const auto bits = bits_as<uint64_t>(x);
+    return static_cast<float>(bits_as<double>((bits | ((bits & kLost) + kLost)) & ~kLost));
   } else if constexpr (sizeof(From) > 2) {
     // Far beyond the largest half.
     constexpr From kMost = 1 << 17;
