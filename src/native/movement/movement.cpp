@@ -69,9 +69,10 @@ class MovementPlan final : public Plan {
   int64_t bytes_ = 0;
 };
 
-Placed placed(const View& view, int64_t element, const Constant& constant) {
+// `end` is where the input ends, from its first element on.
+Placed placed(const View& view, int64_t element, const Constant& constant, int64_t end) {
   if (!std::ranges::all_of(view, &SegmentedDimension::is_plain)) {
-    return {std::make_unique<SegmentCopy>(view, element, constant), 0, 0, false, 0};
+    return {std::make_unique<SegmentCopy>(view, element, constant.data(), end), 0, 0, false, 0};
   }
   Placed placed{};
   placed.is_constant = std::ranges::any_of(view, &SegmentedDimension::is_constant);
@@ -118,6 +119,7 @@ std::unique_ptr<Plan> make_movement(const Request& request, std::string& reason)
     std::memcpy(constant.data(), &bits, sizeof(bits));
   }
   const Layout* const in = request.inputs.empty() ? nullptr : &tensor(request.inputs, 0);
+  const int64_t end = in == nullptr ? 0 : static_cast<int64_t>(reach_of(*in).high) + element;
   ViewReader views(request.attributes.integers("Views"));
   std::vector<Placed> copies;
   for (size_t i = 0; i < request.outputs.size(); ++i) {
@@ -126,7 +128,7 @@ std::unique_ptr<Plan> make_movement(const Request& request, std::string& reason)
     require(in == nullptr || size_of(in->type) == element, "the types of input and output differ");
     const View view = views.next();
     check_view(view, in, out);
-    copies.push_back(placed(view, element, constant));
+    copies.push_back(placed(view, element, constant, end));
     copies.back().output = i;
   }
   std::string description = "movement of " + type + ", " + copies[0].copy->name();

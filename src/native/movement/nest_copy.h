@@ -63,6 +63,10 @@ class NestCopy final : public Copy {
     if (algorithm_ == MovementAlgorithm::kLongRuns) {
       return non_temporal ? append_runs(first, last, in, out) : copy_long_runs(first, last, in, out);
     }
+    if (non_temporal && columns_.in == 0 && columns_.size > width_ &&
+        algorithm_ == MovementAlgorithm::kRows) {
+      return repeat_portion(first, last, in, out);
+    }
     StagedWriter writer(non_temporal);
     for_each_portion(first, last, [&](int64_t rows, int64_t columns, const LoopCursor& at) {
       copy_portion(rows, columns, in + at.in(), writer.reserve(out + at.out(), rows * columns * unit_));
@@ -107,6 +111,23 @@ class NestCopy final : public Copy {
         const std::byte* const from = in + at.in();
         writer.append(from, size, size > kBytesAhead ? from + kBytesAhead : in + ahead.in());
         ahead.advance();
+      });
+    }
+    stream_fence();
+  }
+
+  // One unit again and again: what is sent is put together once.
+  void repeat_portion(int64_t first, int64_t last, const std::byte* in, std::byte* out) const {
+    {
+      LineWriter writer(out + LoopCursor(loops_, first).out());
+      alignas(64) std::byte portion[kPortion];
+      const std::byte* from = nullptr;
+      for_each_portion(first, last, [&](int64_t, int64_t columns, const LoopCursor& at) {
+        if (in + at.in() != from) {
+          from = in + at.in();
+          copy_row_({width_, unit_, 0, unit_}, from, portion);
+        }
+        writer.append(portion, columns * unit_);
       });
     }
     stream_fence();

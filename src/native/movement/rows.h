@@ -22,9 +22,26 @@ inline void copy_strided(const Runs runs, const std::byte* in, std::byte* out) {
   copy_elements<Bits>({runs.count, runs.in_step, runs.out_step}, in, out);
 }
 
-// Repeats a unit of any size: what is written already is copied behind itself.
+// Writes the first `size` bytes of a pattern, which is as often in a chunk as it fits, `period` bytes in all.
+inline void repeat_pattern(const std::byte* pattern, int64_t period, int64_t size, std::byte* out) {
+  constexpr int64_t kWide = sizeof(WideChunk);
+  const auto chunk = load<WideChunk>(pattern);
+  for (; size >= kWide; size -= period, out += period) store(out, chunk);
+  copy_short(out, pattern, size);
+}
+
+// Repeats a unit of any size. A short one is written many times at once, of a longer one what is written
+// already is copied behind itself.
 inline void repeat_run(const Runs runs, const std::byte* in, std::byte* out) {
   const int64_t size = runs.count * runs.size;
+  constexpr int64_t kWide = sizeof(WideChunk);
+  if (runs.size <= kWide) {
+    std::byte pattern[2 * kWide];
+    int64_t period = 0;
+    for (; period + runs.size <= kWide; period += runs.size) copy_short(pattern + period, in, runs.size);
+    copy_short(pattern + period, in, runs.size);
+    return repeat_pattern(pattern, period, size, out);
+  }
   copy_short(out, in, runs.size);
   int64_t block = runs.size;
   for (int64_t done = block; done < size; done += block) {
@@ -33,16 +50,13 @@ inline void repeat_run(const Runs runs, const std::byte* in, std::byte* out) {
   }
 }
 
-// Repeats an element of at most 16 bytes.
+template <class Bits>
 inline void repeat_element(const Runs runs, const std::byte* in, std::byte* out) {
-  const int64_t size = runs.count * runs.size;
   constexpr int64_t kWide = sizeof(WideChunk);
-  std::byte pattern[kWide];
-  for (int64_t i = 0; i < kWide; i += runs.size) std::memcpy(pattern + i, in, static_cast<size_t>(runs.size));
-  if (size < kWide) return copy_short(out, pattern, size);
-  const auto chunk = load<WideChunk>(pattern);
-  for (int64_t i = 0; i < size - kWide; i += kWide) store(out + i, chunk);
-  store(out + size - kWide, chunk);
+  const auto element = load<Bits>(in);
+  Bits pattern[kWide / sizeof(Bits)];
+  for (Bits& each : pattern) each = element;
+  repeat_pattern(reinterpret_cast<const std::byte*>(pattern), kWide, runs.count * runs.size, out);
 }
 
 #if defined(ANYDML_VECTORS)
@@ -101,8 +115,9 @@ inline void copy_every(const Runs runs, const std::byte* in, std::byte* out) {
 
 template <class Bits>
 CopyRuns choose_copy_of_row(int64_t in_step, int64_t out_step) {
-#if defined(ANYDML_VECTORS)
   constexpr int64_t kSize = sizeof(Bits);
+  if (out_step == kSize && in_step == 0) return repeat_element<Bits>;
+#if defined(ANYDML_VECTORS)
   if (out_step == kSize && in_step == -kSize) return copy_reversed<Bits>;
   if (out_step == kSize && in_step == 2 * kSize) return copy_every<Bits, 2>;
   if (out_step == kSize && in_step == 3 * kSize) return copy_every<Bits, 3>;
@@ -112,7 +127,6 @@ CopyRuns choose_copy_of_row(int64_t in_step, int64_t out_step) {
 }
 
 inline CopyRuns choose_copy_of_row(int64_t unit, int64_t in_step, int64_t out_step) {
-  if (in_step == 0 && out_step == unit) return is_element(unit) ? repeat_element : repeat_run;
   switch (unit) {
     case 1:
       return choose_copy_of_row<uint8_t>(in_step, out_step);
@@ -123,7 +137,7 @@ inline CopyRuns choose_copy_of_row(int64_t unit, int64_t in_step, int64_t out_st
     case 8:
       return choose_copy_of_row<uint64_t>(in_step, out_step);
     default:
-      return choose_copy_of_runs(unit);
+      return in_step == 0 && out_step == unit ? repeat_run : choose_copy_of_runs(unit);
   }
 }
 
@@ -196,18 +210,38 @@ inline Interleave choose_interleave(int64_t unit, int64_t count) {
 using RepeatEach = void (*)(int64_t rows, int64_t columns, int64_t in_step, const std::byte* in,
                             std::byte* out);
 
+#if defined(ANYDML_VECTORS)
+template <int kCount, int kLanes, int kPart>
+struct LaneOfRepeated {
+  constexpr int operator()(int lane) const { return (kPart * kLanes + lane) / kCount; }
+};
+
+// Whole vectors of elements that lie one behind the other; returns how many elements these are.
+template <class Bits, int kCount>
+int64_t repeat_vectors(int64_t count, const std::byte* in, std::byte* out) {
+  constexpr int kLanes = kVectorBytes / sizeof(Bits);
+  int64_t i = 0;
+  for (; i + kLanes <= count; i += kLanes, in += kVectorBytes) {
+    const auto v = load_vector<Vector<Bits>>(in);
+    for_each_index<kCount>([&]<int kPart>() {
+      store_vector(out, shuffled(v, v, LaneOfRepeated<kCount, kLanes, kPart>{}));
+      out += kVectorBytes;
+    });
+  }
+  return i;
+}
+#endif
+
 template <class Bits>
 void repeat_each(int64_t rows, int64_t columns, int64_t in_step, const std::byte* in, std::byte* out) {
   constexpr int64_t kSize = sizeof(Bits);
   int64_t row = 0;
 #if defined(ANYDML_VECTORS)
-  constexpr int kLanes = kVectorBytes / sizeof(Bits);
-  if (kShufflesVectors && columns == 2 && in_step == kSize) {
-    for (; row + kLanes <= rows; row += kLanes, out += 2 * kVectorBytes) {
-      const auto v = load_vector<Vector<Bits>>(in + row * kSize);
-      store_vector(out, shuffled(v, v, [](int lane) { return lane / 2; }));
-      store_vector(out + kVectorBytes, shuffled(v, v, [](int lane) { return (kLanes + lane) / 2; }));
-    }
+  if (kShufflesVectors && in_step == kSize) {
+    if (columns == 2) row = repeat_vectors<Bits, 2>(rows, in, out);
+    if (columns == 3) row = repeat_vectors<Bits, 3>(rows, in, out);
+    if (columns == 4) row = repeat_vectors<Bits, 4>(rows, in, out);
+    out += row * columns * kSize;
   }
   const int64_t run = columns * kSize;
   if (run <= kVectorBytes) {

@@ -23,9 +23,10 @@ namespace {
 
 class SegmentCopy final : public Copy {
  public:
-  // The constant is of the size of an element.
-  SegmentCopy(View view, int64_t unit, const std::array<std::byte, 8>& constant)
-      : Copy("segments", bytes_of(view, unit)), element_(unit), constant_(constant) {
+  // The constant is of the size of an element; `end` is where the input ends, from its first element on.
+  SegmentCopy(View view, int64_t unit, const std::byte* constant, int64_t end)
+      : Copy("segments", bytes_of(view, unit)), end_(end) {
+    for (int64_t i = 0; i < kWide; i += unit) std::memcpy(constant_ + i, constant, static_cast<size_t>(unit));
     view_ = fold(std::move(view), unit, unit_);
     const SegmentedDimension innermost = std::move(view_.back());
     view_.pop_back();
@@ -38,8 +39,12 @@ class SegmentCopy final : public Copy {
       view_.pop_back();
     }
     for (Piece& piece : pieces_) choose(piece);
-    for (const SegmentedDimension& dimension : view_) rows_ *= dimension.size();
+    for (const SegmentedDimension& dimension : view_) {
+      rows_ *= dimension.size();
+      places_.push_back(places_of(dimension));
+    }
     for (const PieceGroup& group : groups_) parts_of_row_ += group.parts();
+    cut();
     may_stage_ = packs_rows_ && size_ * unit_ >= kLongRun;
   }
 
@@ -48,6 +53,7 @@ class SegmentCopy final : public Copy {
   void run(int64_t first, int64_t last, const std::byte* in, std::byte* out,
            bool non_temporal) const override {
     StagedWriter writer(non_temporal && may_stage_);
+    if (!chunks_.empty()) return copy_rows(first, last, in, out, writer);
     Row row = row_at(first / parts_of_row_, in, out);
     size_t group = 0;
     int64_t part = first % parts_of_row_;
@@ -97,6 +103,15 @@ class SegmentCopy final : public Copy {
     std::byte* out;
     bool is_constant;
   };
+  // A part of a piece that is copied by a load and a store of so many bytes, as wide as any: what is written
+  // beyond its end, the next ones write over.
+  struct Chunk {
+    int64_t in;
+    int32_t out;
+    bool is_constant;
+    uint8_t size;
+  };
+  static constexpr int64_t kWide = sizeof(WideChunk);
   // What an index of a dimension comes to.
   struct Place {
     int64_t in;
@@ -180,7 +195,7 @@ class SegmentCopy final : public Copy {
 
   bool joins(const SegmentedDimension& outer) const {
     const int64_t size = outer.size();
-    return outer.out_step == size_ * step_ && size * size_ * unit_ <= kPieceBytes &&
+    return outer.out_step == size_ * step_ && size * size_ * unit_ <= kPortion &&
            size * static_cast<int64_t>(pieces_.size()) <= kMostPieces;
   }
 
@@ -222,9 +237,64 @@ class SegmentCopy final : public Copy {
     return {0, true};
   }
 
+  static std::vector<Place> places_of(const SegmentedDimension& dimension) {
+    std::vector<Place> places;
+    if (dimension.size() > kMostPlaces) return places;
+    for (int64_t i = 0; i < dimension.size(); ++i) places.push_back(place_of(dimension, i));
+    return places;
+  }
+
   void choose(Piece& piece) const {
-    piece.is_run = !piece.is_constant && packs_rows_ && piece.in_step == unit_;
+    piece.is_run = !piece.is_constant && packs_rows_ && (piece.in_step == unit_ || piece.count == 1);
     piece.copy = choose_copy_of_row(unit_, piece.in_step, step_);
+  }
+
+  // Cuts the pieces of short rows into chunks.
+  void cut() {
+    if (!packs_rows_ || !is_expanded() || size_ * unit_ > kPortion || unit_ > kWide) return;
+    std::vector<Chunk> chunks;
+    for (const Piece& piece : pieces_) {
+      const int64_t size = piece.count * unit_;
+      const bool is_whole = piece.is_run || piece.is_constant;
+      const int64_t step = is_whole ? kWide : unit_;
+      for (int64_t i = 0; i < size; i += step) {
+        const int64_t in = piece.is_constant ? 0 : piece.in + (is_whole ? i : i / unit_ * piece.in_step);
+        chunks.push_back({in, static_cast<int32_t>(piece.out + i), piece.is_constant,
+                          static_cast<uint8_t>(std::min(step, size - i))});
+      }
+    }
+    if (static_cast<int64_t>(chunks.size()) > 4 * kMostPieces) return;
+    for (const Chunk& chunk : chunks) {
+      if (!chunk.is_constant) last_read_ = std::max(last_read_, chunk.in + kWide);
+    }
+    while (wide_ < chunks.size() && chunks[wide_].out + kWide <= size_ * unit_) ++wide_;
+    chunks_ = std::move(chunks);
+    parts_of_row_ = 1;
+  }
+
+  void copy_rows(int64_t first, int64_t last, const std::byte* in, std::byte* out,
+                 StagedWriter& writer) const {
+    const int64_t size = size_ * unit_;
+    Row row = row_at(first, in, out);
+    for (int64_t i = first; i < last; ++i) {
+      std::byte* const to = writer.reserve(row.out, size);
+      if (row.is_constant) {
+        repeat_pattern(constant_, kWide, size, to);
+      } else {
+        const std::byte* const from[] = {row.in, constant_};
+        // Near the input's end nothing beyond a piece is read.
+        const size_t wide = row.in - in + last_read_ <= end_ ? wide_ : 0;
+        for (size_t c = 0; c < wide; ++c) {
+          const Chunk& chunk = chunks_[c];
+          store(to + chunk.out, load<WideChunk>(from[chunk.is_constant] + chunk.in));
+        }
+        for (size_t c = wide; c < chunks_.size(); ++c) {
+          const Chunk& chunk = chunks_[c];
+          copy_short(to + chunk.out, from[chunk.is_constant] + chunk.in, chunk.size);
+        }
+      }
+      if (i + 1 < last) advance(row, in, out);
+    }
   }
 
   Row row_at(int64_t number, const std::byte* in, std::byte* out) const {
@@ -251,7 +321,8 @@ class SegmentCopy final : public Copy {
     row.out = out;
     row.is_constant = false;
     for (size_t d = 0; d < view_.size(); ++d) {
-      const Place place = place_of(view_[d], row.index[d]);
+      const Place place = places_[d].empty() ? place_of(view_[d], row.index[d])
+                                             : places_[d][static_cast<size_t>(row.index[d])];
       row.in += place.in;
       row.out += row.index[d] * view_[d].out_step;
       row.is_constant |= place.is_constant;
@@ -262,13 +333,15 @@ class SegmentCopy final : public Copy {
     std::byte* const out = row.out + piece.out + out_offset;
     const std::byte* const in = row.in + piece.in;
     if (row.is_constant || piece.is_constant) {
-      const int64_t elements = unit_ / element_;
       if (packs_rows_) {
-        put_rows(writer, repeat_element, {piece.count * elements, element_, 0, element_}, constant_.data(),
-                 out);
+        const int64_t size = piece.count * unit_;
+        for (int64_t i = 0; i < size; i += kPortion) {
+          const int64_t count = std::min(kPortion, size - i);
+          repeat_pattern(constant_, kWide, count, writer.reserve(out + i, count));
+        }
       } else {
         for (int64_t i = 0; i < piece.count; ++i) {
-          repeat_element({elements, element_, 0, element_}, constant_.data(), out + i * step_);
+          repeat_pattern(constant_, kWide, unit_, out + i * step_);
         }
       }
     } else if (piece.is_run) {
@@ -298,18 +371,22 @@ class SegmentCopy final : public Copy {
     }
   }
 
-  int64_t element_;
   int64_t unit_ = 0;
-  std::array<std::byte, 8> constant_;
-  View view_;         // of the dimensions around a row
-  int64_t size_ = 0;  // units of a row
-  int64_t step_ = 0;  // from one to the next, in the output
+  alignas(kWide) std::byte constant_[kWide];  // again and again
+  int64_t end_;                               // of the input
+  View view_;                                 // of the dimensions around a row
+  std::vector<std::vector<Place>> places_;    // of their indices, where these are not too many
+  int64_t size_ = 0;                          // units of a row
+  int64_t step_ = 0;                          // from one to the next, in the output
   bool packs_rows_ = false;
   bool may_stage_ = false;
   std::vector<Piece> pieces_;
   std::vector<PieceGroup> groups_;
   int64_t rows_ = 1;
   int64_t parts_of_row_ = 0;
+  std::vector<Chunk> chunks_;  // empty where rows are not short
+  size_t wide_ = 0;            // of them may write beyond their ends
+  int64_t last_read_ = 0;      // the end of what they read
 };
 
 }  // namespace

@@ -43,6 +43,8 @@ constexpr int64_t kTurnBytes = 256 << 10;
 constexpr int64_t kMostPieces = 512;
 constexpr int64_t kPieceBytes = 64 << 10;
 constexpr int64_t kMostSplits = 4096;
+// Indices of a dimension whose offsets are kept.
+constexpr int64_t kMostPlaces = 4096;
 
 // Gathered rows: indices that are looked at together, and the rows between the one that is copied and the one
 // that is prefetched.
