@@ -33,7 +33,7 @@ from anydml.operators import spec
 from anydml.operators.schema import OperatorDesc
 from cases import tensor, tensor_of
 from exact import FLOATS
-from harness import ENGINE, ENGINES, GPU, bits, run
+from harness import ENGINES, GPU, bits, engines_of, run
 
 pytestmark = [pytest.mark.gpu, pytest.mark.slow]
 
@@ -56,9 +56,12 @@ def same_bits(actual: Array | None, expected: Array) -> None:
 
 
 def computed(desc: OperatorDesc, *inputs: Array) -> Array:
-    (y,) = run(ENGINE, desc, inputs)
-    assert y is not None
-    return y
+    """The same on the CPU's kernels as on the reference; or on a GPU."""
+    first, *others = [run(engine, desc, inputs)[0] for engine in ([GPU] if GPU else engines_of(desc))]
+    assert first is not None
+    for each in others:
+        same_bits(each, first)
+    return first
 
 
 # What is copied, by bits
@@ -119,8 +122,9 @@ def test_pieces_are_those_of_numpy(sizes: tuple[int, ...], data: st.DataObject) 
     desc = DML_SPLIT_OPERATOR_DESC(
         InputTensor=tensor_of(x), OutputTensors=[tensor_of(piece) for piece in expected], Axis=axis
     )
-    for actual, piece in zip(run(ENGINE, desc, [x]), expected, strict=True):
-        same_bits(actual, piece)
+    for engine in engines_of(desc):
+        for actual, piece in zip(run(engine, desc, [x]), expected, strict=True):
+            same_bits(actual, piece)
 
 
 NUMPY_MODES = {
@@ -286,6 +290,23 @@ def test_casts_are_exact(given_type: np.dtype[Any], wanted: np.dtype[Any]) -> No
         else:
             expected = [(value - low) % (high - low + 1) + low for value in x.tolist()]
     np.testing.assert_array_equal(computed(desc, x), np.array(expected, wanted))
+
+
+@pytest.mark.parametrize("given_type", [np.dtype(np.float64), np.dtype(np.float32)], ids=str)
+def test_halves_are_rounded_once(given_type: np.dtype[Any]) -> None:
+    """Between all halves, and beside it by so little that single precision does not see it."""
+    halves = np.arange(0x7C00, dtype=np.uint16).view(np.float16).astype(np.float64)
+    between = (halves[1:] + halves[:-1]) / 2
+    beside = (
+        np.nextafter(between, -np.inf),
+        between,
+        np.nextafter(between, np.inf),
+        [65504, 65519.99, 65520, 1e9, 1e-99],
+    )
+    x = np.concatenate([sign * np.array(each) for each in beside for sign in (1, -1)]).astype(given_type)
+    desc = DML_CAST_OPERATOR_DESC(InputTensor=tensor_of(x), OutputTensor=tensor(x.shape, "FLOAT16"))
+    with np.errstate(over="ignore"):
+        np.testing.assert_array_equal(computed(desc, x), x.astype(np.float16))
 
 
 def sequence(data_type: TensorDataType, count: int, start: float, delta: float) -> Array:

@@ -113,6 +113,7 @@ NEGATIVES = [
 ]
 
 RIGHT = [_cast((2, 3))]
+KERNELS = {"CAST": "(cast|movement) of "}
 SUPPORT = {
     "CAST": Support(
         [

@@ -127,6 +127,7 @@ NEGATIVES = [
 ]
 
 RIGHT = [_fill(), _count()]
+KERNELS = {"FILL_VALUE_CONSTANT": "movement ", "FILL_VALUE_SEQUENCE": "sequence of "}
 SUPPORT = {
     "FILL_VALUE_CONSTANT": Support(
         [

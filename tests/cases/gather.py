@@ -133,6 +133,7 @@ def _others(operator: str, tensor: str, shape: Shape) -> Mapping[str, Shape]:
 
 
 RIGHT = [_gather()]
+KERNELS = {"GATHER": "gather of "}
 SUPPORT = {
     "GATHER": Support(
         {

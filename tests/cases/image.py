@@ -155,6 +155,8 @@ NEGATIVES = [
 ]
 
 RIGHT = [_upsample(), _value_scale()]
+KERNELS = {"UPSAMPLE_2D": "movement "}
+BY_REFERENCE = (r"upsample_2d-linear.*",)
 SUPPORT = {
     "UPSAMPLE_2D": Support(
         [("1.0", 4, 5, FLOATS)],

@@ -221,4 +221,4 @@ SUPPORT = {
     ),
 }
 
-KERNELS = {"JOIN": "join "}
+KERNELS = {"JOIN": "join ", "SPLIT": "movement "}

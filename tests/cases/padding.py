@@ -147,6 +147,7 @@ NEGATIVES = [
 ]
 
 RIGHT = [_padding()]
+KERNELS = {"PADDING": "movement "}
 SUPPORT = {
     "PADDING": Support(
         [

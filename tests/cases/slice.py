@@ -123,6 +123,7 @@ NEGATIVES = [
 ]
 
 RIGHT = [_slice(), _slice1()]
+KERNELS = {"SLICE": "movement ", "SLICE1": "movement "}
 SUPPORT = {
     "SLICE": Support(
         [

@@ -56,6 +56,7 @@ NEGATIVES = [
     Negative("(C4)", _tile(Repeats=(2, 0)), "Repeats[1]", "0", "at least 1"),
     Negative("(C5)", _tile(Repeats=(3, 1)), "OutputTensor.Sizes[0]", "4", "6"),
 ]
+KERNELS = {"TILE": "movement "}
 SUPPORT = {
     "TILE": Support(
         [("1.0", 4, 4, FLOATS), ("2.1", 4, 4, ALL_32), ("3.1", 1, 8, ALL_32), ("4.1", 1, 8, ALL_BUT_DOUBLE)],

@@ -8,12 +8,12 @@
 
 #include "core/layout.h"
 #include "core/registry.h"
-#include "join/copy.h"
 #include "join/nest.h"
 #include "join/policy.h"
 #include "join/row_pieces.h"
 #include "join/rows.h"
 #include "platform/isa.h"
+#include "simd/strided_copy.h"
 
 ANYDML_ISA_BEGIN
 namespace {

@@ -10,9 +10,9 @@
 
 #include "core/kernel_plan.h"
 #include "core/layout.h"
-#include "join/copy.h"
 #include "platform/isa.h"
 #include "platform/parallel.h"
+#include "simd/strided_copy.h"
 
 ANYDML_ISA_BEGIN
 namespace {

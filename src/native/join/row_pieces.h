@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "core/layout.h"
-#include "join/copy.h"
 #include "join/tuning.h"
 #include "platform/isa.h"
+#include "simd/strided_copy.h"
 
 ANYDML_ISA_BEGIN
 namespace {

@@ -30,8 +30,6 @@ constexpr int64_t kPeriodsOfABlock = 32;
 // Short runs
 // --------------------------------------------------------------------------------------------------
 
-// Up to this size a copy by vectors takes less time than a call of memcpy. Inherited, not measured again.
-constexpr int64_t kInlineCopy = 256;
 // The mean run from which on each is copied by itself. Inherited, not measured again.
 constexpr int64_t kLongRun = 2048;
 // The mean run from which on runs are appended to the output one by one, past the caches: shorter ones cost

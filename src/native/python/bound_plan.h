@@ -219,11 +219,17 @@ class BoundPlan {
         !out.acquire(outputs.ptr(), outputs_, PyBUF_STRIDED)) {
       return false;
     }
-    for (size_t i = 0; i < inputs_.size(); ++i) {
-      if (in.pointers()[i] == nullptr) continue;
-      const bool same_elements = in_place && alike_[i] && in.pointers()[i] == out.pointers()[0];
-      if (!same_elements && overlap(inputs_[i], in.pointers()[i], outputs_[0], out.pointers()[0])) {
-        return false;
+    for (size_t o = 0; o < outputs_.size(); ++o) {
+      const void* const to = out.pointers()[o];
+      if (to == nullptr) continue;
+      for (size_t i = 0; i < inputs_.size(); ++i) {
+        if (in.pointers()[i] == nullptr) continue;
+        const bool same_elements = in_place && o == 0 && alike_[i] && in.pointers()[i] == to;
+        if (!same_elements && overlap(inputs_[i], in.pointers()[i], outputs_[o], to)) return false;
+      }
+      for (size_t other = 0; other < o; ++other) {
+        const void* const at = out.pointers()[other];
+        if (at != nullptr && overlap(outputs_[other], at, outputs_[o], to)) return false;
       }
     }
     return true;

@@ -87,14 +87,30 @@ ANYDML_INLINE Row side_by_side(const One* squares) {
   }
 }
 
-// Copies column r of `from` to row r of `to`.
-template <class Bits>
+// Squares that are copied at once: as many as a register has.
+#if defined(ANYDML_ISA_AVX512)
+inline constexpr int64_t kSquaresAtOnce = 4;
+#else
+inline constexpr int64_t kSquaresAtOnce = kTilesAtOnce;
+#endif
+
+// Copies column r of `from` to row r of `to`, of so many adjacent squares.
+template <class Bits, int64_t kSquares = 1>
 ANYDML_INLINE void gather_square(const std::byte* from, int64_t from_step, std::byte* to, int64_t to_step) {
   constexpr int64_t kLanes = kSquareBytes / sizeof(Bits);
-  SquareRow<Bits> rows[kLanes];
-  for (int64_t i = 0; i < kLanes; ++i) rows[i] = load<SquareRow<Bits>>(from + i * from_step);
-  transpose<Bits>(rows);
-  for (int64_t i = 0; i < kLanes; ++i) store(to + i * to_step, rows[i]);
+  SquareRow<Bits, kSquares> rows[kLanes];
+  for (int64_t i = 0; i < kLanes; ++i) rows[i] = load<SquareRow<Bits, kSquares>>(from + i * from_step);
+  transpose<Bits, kSquares>(rows);
+  // What a register has of one square after the other.
+  using Squares = SquareRow<uint64_t, kSquares>;
+  for (int64_t i = 0; i < kLanes; ++i) {
+    const auto all = (Squares)rows[i];
+    [&]<int... kSquare>(std::integer_sequence<int, kSquare...>) {
+      (store(to + (kSquare * kLanes + i) * to_step,
+             __builtin_shufflevector(all, all, 2 * kSquare, 2 * kSquare + 1)),
+       ...);
+    }(std::make_integer_sequence<int, kSquares>{});
+  }
 }
 #endif
 
@@ -105,6 +121,12 @@ struct Tile {
   int64_t row_step;
   int64_t column_step;
 };
+
+// Prefetches a line of each of some columns.
+template <int64_t kColumns>
+ANYDML_INLINE void prefetch_column_lines(const std::byte* first, int64_t step) {
+  for (int64_t k = 0; k < kColumns; ++k) prefetch_line(first + k * step);
+}
 
 // Packs a tile: copies its row r to to + r * to_step. Where columns are contiguous in memory, what is `ahead`
 // bytes behind is prefetched, unless that is 0. It is compiled once for each size of elements.
@@ -125,13 +147,24 @@ ANYDML_NOINLINE void gather_tile(const Tile tile, int64_t rows, int64_t columns,
   if (tile.row_step == kSize) {
     whole_rows = rows / kLanes * kLanes;
     whole_columns = columns / kLanes * kLanes;
+    // Then a column lies in one line more than it fills.
+    const bool begins_within_line =
+        ahead != 0 &&
+        (reinterpret_cast<uintptr_t>(tile.first) | static_cast<uintptr_t>(tile.column_step)) % kLine != 0;
     for (int64_t c = 0; c < whole_columns; c += kLanes) {
-      const std::byte* from = tile.first + c * tile.column_step;
-      for (int64_t r = 0; r < whole_rows; r += kLanes) {
-        if (ahead != 0 && r * kSize % kLine == 0) {
-          for (int64_t k = 0; k < kLanes; ++k) prefetch_line(from + r * kSize + ahead + k * tile.column_step);
-        }
-        gather_square<Bits>(from + r * kSize, tile.column_step, to + r * to_step + c * kSize, to_step);
+      const std::byte* const from = tile.first + c * tile.column_step;
+      std::byte* const column = to + c * kSize;
+      const std::byte* const next = from + ahead;
+      if (begins_within_line) prefetch_column_lines<kLanes>(next + whole_rows * kSize - 1, tile.column_step);
+      int64_t r = 0;
+      for (; r + kSquaresAtOnce * kLanes <= whole_rows; r += kSquaresAtOnce * kLanes) {
+        if (ahead != 0 && r * kSize % kLine == 0)
+          prefetch_column_lines<kLanes>(next + r * kSize, tile.column_step);
+        gather_square<Bits, kSquaresAtOnce>(from + r * kSize, tile.column_step, column + r * to_step,
+                                            to_step);
+      }
+      for (; r < whole_rows; r += kLanes) {
+        gather_square<Bits>(from + r * kSize, tile.column_step, column + r * to_step, to_step);
       }
     }
   }

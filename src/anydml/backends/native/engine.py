@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ...core.strided_layout import Array, Layout
 from ...operators import spec_of
 from ...operators.pointwise_chain import PointwiseChain
-from ...operators.schema import OperatorDesc, OperatorSpec
+from ...operators.schema import AttributeValues, OperatorDesc, OperatorSpec
 from ..base import BindableRun, Declined, Kernel, Prepare, Run
 
 if TYPE_CHECKING:
@@ -40,6 +40,7 @@ class CpuEngine:
             return Declined(f"the compiled module cannot be loaded: {error}")
 
         name, words = spec.name, ""
+        attributes: dict[str, AttributeValues]
         if spec.pointwise is not None or isinstance(desc, PointwiseChain):
             from . import pointwise_lowering
 
@@ -50,7 +51,9 @@ class CpuEngine:
             attributes: dict[str, Any] = dict(program.attributes)
             name, words = "ELEMENT_WISE", f"{program.described()}, "
         else:
-            attributes = spec.attributes(desc)
+            from . import movement_lowering
+
+            name, attributes = movement_lowering.lowered(spec, desc, inputs, outputs) or (name, spec.attributes(desc))
         plan = compile_plan(name, inputs, outputs, attributes)
         if isinstance(plan, str):
             return self._with_activation(spec, desc, inputs, outputs) or Declined(plan)

@@ -82,18 +82,19 @@ def _any_sizes(desc: OperatorDesc) -> dict[str, Choices]:
     return {}
 
 
-def _value(value: Any, data_type: TensorDataType) -> Array:
+def value_as(value: Any, data_type: TensorDataType) -> Array:
+    """A number as an element of a type."""
     dtype = DTYPES[data_type]
     # By way of the integers' own type, which NumPy rounds to a float once.
     return np.array(value if dtype.kind == "f" else int(value)).astype(dtype)
 
 
 def _constant(desc: DML_FILL_VALUE_CONSTANT_OPERATOR_DESC) -> Array:
-    return np.broadcast_to(_value(desc.Value, desc.ValueDataType), desc.OutputTensor.Sizes)
+    return np.broadcast_to(value_as(desc.Value, desc.ValueDataType), desc.OutputTensor.Sizes)
 
 
 def _sequence(desc: DML_FILL_VALUE_SEQUENCE_OPERATOR_DESC) -> Array:
-    start, delta = (_value(each, desc.ValueDataType) for each in (desc.ValueStart, desc.ValueDelta))
+    start, delta = (value_as(each, desc.ValueDataType) for each in (desc.ValueStart, desc.ValueDelta))
     exact = np.dtype(np.float64 if start.dtype.kind == "f" else np.uint64)
     with np.errstate(all="ignore"):
         # start + i * delta

@@ -80,7 +80,7 @@ def _is_computable(desc: DML_GATHER_OPERATOR_DESC) -> bool:
     return rank == len(desc.IndicesTensor.Sizes) and desc.Axis < rank and desc.IndexDimensions <= rank
 
 
-def _dimensions(desc: DML_GATHER_OPERATOR_DESC) -> list[tuple[str, int]]:
+def result_dimensions(desc: DML_GATHER_OPERATOR_DESC) -> list[tuple[str, int]]:
     """The result's last dimensions, each by tensor and number; those before are of size 1, and leading 1s that would be
     too many are left out."""
     rank, axis = len(desc.InputTensor.Sizes), desc.Axis
@@ -99,7 +99,7 @@ def _size(desc: DML_GATHER_OPERATOR_DESC, name: str, dimension: int) -> int:
 
 def _sizes(desc: DML_GATHER_OPERATOR_DESC) -> list[int]:
     """The result's."""
-    sizes = [_size(desc, *each) for each in _dimensions(desc)]
+    sizes = [_size(desc, *each) for each in result_dimensions(desc)]
     return [1] * (len(desc.InputTensor.Sizes) - len(sizes)) + sizes
 
 
@@ -131,7 +131,7 @@ def _reference(desc: DML_GATHER_OPERATOR_DESC, x: Array, indices: Array) -> Arra
 
 def _independent(desc: DML_GATHER_OPERATOR_DESC) -> Independence:
     """All but the axis, at the places that the indices have moved them to."""
-    rank, those = len(desc.OutputTensor.Sizes), _dimensions(desc)
+    rank, those = len(desc.OutputTensor.Sizes), result_dimensions(desc)
     places = {each: rank - len(those) + i for i, each in enumerate(those)}
     inputs = {name: [places.get((name, i)) for i in range(rank)] for name in ("InputTensor", "IndicesTensor")}
     return {**inputs, "OutputTensor": [i if i in places.values() else None for i in range(rank)]}

@@ -11,12 +11,14 @@
 #include <utility>
 
 #include "core/layout.h"
-#include "join/tuning.h"
 #include "platform/isa.h"
 #include "simd/unaligned.h"
 
 ANYDML_ISA_BEGIN
 namespace {
+
+// Up to this size a copy by vectors takes less time than a call of memcpy. Inherited, not measured again.
+constexpr int64_t kInlineCopy = 256;
 
 // 16 bytes, the widest that every instruction set moves at once, and 32, which most move.
 struct Chunk {

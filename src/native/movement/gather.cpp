@@ -1,0 +1,261 @@
+// GATHER: rows of the input by their indices.
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "core/layout.h"
+#include "core/registry.h"
+#include "movement/copy.h"
+#include "movement/rows.h"
+#include "movement/tuning.h"
+#include "movement/view.h"
+#include "platform/isa.h"
+#include "platform/parallel.h"
+#include "simd/strided_copy.h"
+#include "stores/line_writer.h"
+#include "stores/nontemporal.h"
+#include "stores/staged_writer.h"
+
+ANYDML_ISA_BEGIN
+namespace {
+
+// Where indices point to: offsets of the input. An index that the axis does not have becomes 0, so that
+// nothing outside of the input is read; that there is none has been looked at before.
+using Resolve = void (*)(const Loop& indices, int64_t count, const Loop& axis, const std::byte* from,
+                         int64_t* offsets);
+
+template <class T>
+void resolve(const Loop& indices, int64_t count, const Loop& axis, const std::byte* from, int64_t* offsets) {
+  const Loop loop = axis;
+  const int64_t step = indices.in;
+  for (int64_t i = 0; i < count; ++i) {
+    const T given = load<T>(from + i * step);
+    auto index = static_cast<uint64_t>(given);
+    if constexpr (std::is_signed_v<T>) {
+      index = static_cast<uint64_t>(static_cast<int64_t>(given) + (given < 0 ? loop.size : 0));
+    }
+    offsets[i] = static_cast<int64_t>(index < static_cast<uint64_t>(loop.size) ? index : 0) * loop.in;
+  }
+}
+
+Resolve choose_resolve(DataType type) {
+  switch (type) {
+    case DataType::kInt32:
+      return resolve<int32_t>;
+    case DataType::kInt64:
+      return resolve<int64_t>;
+    case DataType::kUint32:
+      return resolve<uint32_t>;
+    case DataType::kUint64:
+      return resolve<uint64_t>;
+    default:
+      return nullptr;
+  }
+}
+
+// The loops of a gather, from the output's outermost on. `in` is a step of the indices in theirs, and one of
+// the input in the others.
+struct GatherLoops {
+  std::vector<Loop> before;
+  std::vector<Loop> indices;
+  std::vector<Loop> after;
+  Loop axis;  // of the input
+};
+
+class GatherPlan final : public Plan {
+ public:
+  GatherPlan(GatherLoops loops, int64_t element, Resolve resolve, std::string description)
+      : Plan(std::move(description)), axis_(loops.axis), resolve_(resolve), unit_(element) {
+    before_ = fold(std::move(loops.before));
+    outer_ = fold(std::move(loops.indices));
+    after_ = fold(std::move(loops.after));
+    if (!after_.empty() && after_.back().in == unit_ && after_.back().out == unit_) {
+      unit_ *= take_innermost(after_).size;
+    }
+    columns_ = after_.empty() ? Loop{1, 0, 0} : take_innermost(after_);
+    rows_ = take_innermost(outer_);
+    const int64_t row = steps_of(after_) * columns_.size * unit_;
+    bytes_ = steps_of(before_) * steps_of(outer_) * rows_.size * row;
+    is_run_ = after_.empty() && columns_.size == 1;
+    packs_rows_ = is_run_ && (rows_.out == unit_ || rows_.size == 1);
+    is_long_ = is_run_ && unit_ >= kLongRun;
+    pieces_ = is_long_ ? divided_up(unit_, kLongPortion) : 1;
+    at_once_ = std::clamp<int64_t>(kTurnBytes / row, 1, std::min(kIndicesAtOnce, rows_.size));
+    turns_ = divided_up(rows_.size, at_once_);
+    copy_at_ = choose_copy_at(unit_);
+    copy_row_ = choose_copy_of_row(unit_, columns_.in, columns_.out);
+  }
+
+  void run(const void* const* inputs, void* const* outputs) const override {
+    const int threads = threads_for(2 * bytes_);
+    const int64_t parts = steps_of(before_) * steps_of(outer_) * turns_ * pieces_;
+    const int64_t calls = std::min(calls_for(2 * bytes_, threads), parts);
+    const Tensors tensors{static_cast<const std::byte*>(inputs[0]), static_cast<const std::byte*>(inputs[1]),
+                          static_cast<std::byte*>(outputs[0])};
+    parallel_for(calls, threads, [&](int64_t call) {
+      copy_parts(share_begin(call, calls, parts), share_begin(call + 1, calls, parts), tensors);
+    });
+  }
+
+ private:
+  struct Tensors {
+    const std::byte* in;
+    const std::byte* indices;
+    std::byte* out;
+  };
+
+  void copy_parts(int64_t first, int64_t last, const Tensors& tensors) const {
+    const bool non_temporal = bytes_ >= kStreamFrom && packs_rows_;
+    int64_t offsets[kIndicesAtOnce];
+    int64_t resolved = -1;
+    {
+      StagedWriter staged(non_temporal && !is_long_);
+      std::optional<LineWriter> lines;
+      const std::byte* next = nullptr;
+      for (int64_t part = first; part < last; ++part) {
+        const int64_t piece = part % pieces_;
+        const int64_t turn = part / pieces_ % turns_;
+        const int64_t those = part / (pieces_ * turns_);
+        const int64_t outer_steps = steps_of(outer_);
+        const LoopCursor outer(outer_, those % outer_steps);
+        const LoopCursor before(before_, those / outer_steps);
+        const int64_t begin = turn * at_once_;
+        const int64_t count = std::min(at_once_, rows_.size - begin);
+        const int64_t which = part / pieces_ % (turns_ * outer_steps);
+        if (which != resolved) {
+          resolve_(rows_, count, axis_, tensors.indices + outer.in() + begin * rows_.in, offsets);
+          resolved = which;
+        }
+        const std::byte* const in = tensors.in + before.in();
+        std::byte* const out = tensors.out + before.out() + outer.out() + begin * rows_.out;
+        if (!is_run_) {
+          copy_nests(offsets, count, in, out);
+        } else if (!is_long_) {
+          copy_rows(offsets, count, in, out, staged);
+        } else {
+          const int64_t from = piece * kLongPortion;
+          const int64_t size = std::min(kLongPortion, unit_ - from);
+          for (int64_t i = 0; i < count; ++i) {
+            std::byte* const to = out + i * rows_.out + from;
+            const std::byte* const source = in + offsets[i] + from;
+            if (!non_temporal) {
+              std::memcpy(to, source, static_cast<size_t>(size));
+              continue;
+            }
+            if (to != next) lines.emplace(to);
+            lines->append(source, size, i + 1 < count ? in + offsets[i + 1] + from : nullptr);
+            next = to + size;
+          }
+        }
+      }
+    }
+    if (non_temporal && is_long_) stream_fence();
+  }
+
+  void copy_rows(const int64_t* offsets, int64_t count, const std::byte* in, std::byte* out,
+                 StagedWriter& staged) const {
+    if (!packs_rows_) {
+      for (int64_t i = 0; i < count; ++i) copy_short(out + i * rows_.out, in + offsets[i], unit_);
+      return;
+    }
+    const int64_t portion = kPortion / unit_;
+    for (int64_t begin = 0; begin < count; begin += portion) {
+      const int64_t size = std::min(portion, count - begin);
+      std::byte* const to = staged.reserve(out + begin * unit_, size * unit_);
+      for (int64_t i = 0; i < size; i += kRowsAtOnce) {
+        const int64_t first = begin + i;
+        prefetch(offsets, first + kRowsAhead, std::min(first + kRowsAhead + kRowsAtOnce, count), in);
+        copy_at_(offsets + first, std::min(kRowsAtOnce, size - i), unit_, in, to + i * unit_);
+      }
+    }
+  }
+
+  void prefetch(const int64_t* offsets, int64_t first, int64_t last, const std::byte* in) const {
+    for (int64_t i = first; i < last; ++i) {
+      for (int64_t k = 0; k < unit_; k += kLine) prefetch_line(in + offsets[i] + k);
+    }
+  }
+
+  void copy_nests(const int64_t* offsets, int64_t count, const std::byte* in, std::byte* out) const {
+    for (int64_t i = 0; i < count; ++i) {
+      for_each(after_, in + offsets[i], out + i * rows_.out, [this](const std::byte* from, std::byte* to) {
+        copy_row_({columns_.size, unit_, columns_.in, columns_.out}, from, to);
+      });
+    }
+  }
+
+  static constexpr int64_t kRowsAtOnce = 8;
+
+  std::vector<Loop> before_;
+  std::vector<Loop> outer_;  // of indices, but for those that follow each other:
+  Loop rows_;
+  std::vector<Loop> after_;  // around
+  Loop columns_;             // of units
+  Loop axis_;
+  Resolve resolve_;
+  int64_t unit_;
+  int64_t bytes_;
+  bool is_run_;      // what an index stands for, in both tensors
+  bool packs_rows_;  // the output
+  bool is_long_;
+  int64_t pieces_;  // of a run
+  int64_t at_once_;
+  int64_t turns_;  // of so many indices
+  CopyAt copy_at_;
+  CopyRuns copy_row_;
+};
+
+// Loops in the attribute's order: size, step in bytes of the input or of the indices, and of the output.
+std::vector<Loop> loops_of(const Attributes& attributes, const char* name, Reach& read, Reach& written) {
+  std::vector<Loop> loops;
+  const std::vector<int64_t>& words = attributes.integers(name);
+  require(words.size() % 3 == 0, "a loop has three numbers");
+  for (size_t i = 0; i < words.size(); i += 3) {
+    require(words[i] >= 1, "a loop has no step");
+    loops.push_back({words[i], words[i + 1], words[i + 2]});
+    read.add_steps(loops.back().size, loops.back().in);
+    written.add_steps(loops.back().size, loops.back().out);
+  }
+  return loops;
+}
+
+}  // namespace
+
+std::unique_ptr<Plan> make_gather(const Request& request, std::string& reason) {
+  const Layout& in = tensor(request.inputs, 0);
+  const Layout& indices = tensor(request.inputs, 1);
+  const Layout& out = tensor(request.outputs, 0);
+  const int64_t element = size_of(in.type);
+  const Resolve resolve = choose_resolve(indices.type);
+  if (element == 0 || resolve == nullptr) {
+    reason = "no gather of " + std::string(name_of(in.type)) + " by " + std::string(name_of(indices.type));
+    return nullptr;
+  }
+  require(size_of(out.type) == element, "the types of input and output differ");
+  Reach read;
+  Reach pointed;
+  Reach written;
+  const std::vector<int64_t>& axis = request.attributes.integers("Axis");
+  require(axis.size() == 2 && axis[0] >= 1, "an axis has a size and a step");
+  read.add_steps(axis[0], axis[1]);
+  GatherLoops loops{loops_of(request.attributes, "Before", read, written),
+                    loops_of(request.attributes, "Indices", pointed, written),
+                    loops_of(request.attributes, "After", read, written),
+                    {axis[0], axis[1], 0}};
+  require(read.is_within(reach_of(in)) && pointed.is_within(reach_of(indices)), "a gather leaves an input");
+  require(written.is_within(reach_of(out)), "a gather leaves the output");
+  const std::string description = "gather of " + std::string(name_of(in.type)) + " by " +
+                                  std::string(name_of(indices.type)) + ", along an axis of " +
+                                  std::to_string(axis[0]);
+  return std::make_unique<GatherPlan>(std::move(loops), element, resolve, description);
+}
+
+ANYDML_ISA_END

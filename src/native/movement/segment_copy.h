@@ -1,0 +1,393 @@
+// A copy of segments: rows of the output are put together of pieces, each a run, a repeated or reversed part
+// of the input, or a constant.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "movement/copy.h"
+#include "movement/rows.h"
+#include "movement/tuning.h"
+#include "movement/view.h"
+#include "platform/isa.h"
+#include "stores/staged_writer.h"
+
+ANYDML_ISA_BEGIN
+namespace {
+
+class SegmentCopy final : public Copy {
+ public:
+  // The constant is of the size of an element; `end` is where the input ends, from its first element on.
+  SegmentCopy(View view, int64_t unit, const std::byte* constant, int64_t end)
+      : Copy("segments", bytes_of(view, unit)), end_(end) {
+    for (int64_t i = 0; i < kWide; i += unit) std::memcpy(constant_ + i, constant, static_cast<size_t>(unit));
+    view_ = fold(std::move(view), unit, unit_);
+    const SegmentedDimension innermost = std::move(view_.back());
+    view_.pop_back();
+    step_ = innermost.out_step;
+    packs_rows_ = step_ == unit_;
+    tabulate(innermost);
+    // Rows of few pieces are put together at once.
+    while (!view_.empty() && is_expanded() && joins(view_.back())) {
+      join(view_.back());
+      view_.pop_back();
+    }
+    for (Piece& piece : pieces_) choose(piece);
+    for (const SegmentedDimension& dimension : view_) {
+      rows_ *= dimension.size();
+      places_.push_back(places_of(dimension));
+    }
+    for (const PieceGroup& group : groups_) parts_of_row_ += group.parts();
+    cut();
+    may_stage_ = packs_rows_ && size_ * unit_ >= kLongRun;
+  }
+
+  int64_t parts() const override { return rows_ * parts_of_row_; }
+
+  void run(int64_t first, int64_t last, const std::byte* in, std::byte* out,
+           bool non_temporal) const override {
+    StagedWriter writer(non_temporal && may_stage_);
+    if (!chunks_.empty()) return copy_rows(first, last, in, out, writer);
+    Row row = row_at(first / parts_of_row_, in, out);
+    size_t group = 0;
+    int64_t part = first % parts_of_row_;
+    while (part >= groups_[group].parts()) part -= groups_[group++].parts();
+    auto pieces = static_cast<int64_t>(groups_[group].last - groups_[group].first);
+    int64_t repetition = part / pieces;
+    int64_t piece = part % pieces;
+    for (int64_t left = last - first;;) {
+      const PieceGroup& each = groups_[group];
+      put(writer, row, pieces_[each.first + static_cast<size_t>(piece)], repetition * each.out_step);
+      if (--left == 0) return;
+      if (++piece < pieces) continue;
+      piece = 0;
+      if (++repetition < each.repeats) continue;
+      repetition = 0;
+      if (++group == groups_.size()) {
+        group = 0;
+        advance(row, in, out);
+      }
+      pieces = static_cast<int64_t>(groups_[group].last - groups_[group].first);
+    }
+  }
+
+ private:
+  // So many units, or elements of a constant, from a place in a row of the input to one of the output.
+  struct Piece {
+    int64_t out;
+    int64_t in;
+    bool is_constant;
+    int64_t count;
+    int64_t in_step;
+    bool is_run = false;  // of bytes
+    CopyRuns copy = nullptr;
+  };
+  struct PieceGroup {
+    int64_t repeats;
+    int64_t out_step;
+    size_t first;
+    size_t last;
+
+    int64_t parts() const { return repeats * static_cast<int64_t>(last - first); }
+  };
+  // A row that pieces are put into.
+  struct Row {
+    std::array<int64_t, LoopCursor::kMostLoops> index{};
+    const std::byte* in;
+    std::byte* out;
+    bool is_constant;
+  };
+  // A part of a piece that is copied by a load and a store of so many bytes, as wide as any: what is written
+  // beyond its end, the next ones write over.
+  struct Chunk {
+    int64_t in;
+    int32_t out;
+    bool is_constant;
+    uint8_t size;
+  };
+  static constexpr int64_t kWide = sizeof(WideChunk);
+  // What an index of a dimension comes to.
+  struct Place {
+    int64_t in;
+    bool is_constant;
+  };
+
+  static int64_t bytes_of(const View& view, int64_t unit) {
+    for (const SegmentedDimension& dimension : view) unit *= dimension.size();
+    return unit;
+  }
+
+  // Merges dimensions that are one in the memory of both tensors, and takes those that are a run of bytes as
+  // the unit.
+  static View fold(View view, int64_t element, int64_t& unit) {
+    unit = element;
+    std::erase_if(view, [](const SegmentedDimension& each) {
+      return each.is_plain() && each.size() == 1 && each.only().in == 0 && !each.is_constant();
+    });
+    const auto is_run = [&unit](const SegmentedDimension& each) {
+      return each.is_plain() && !each.is_constant() && each.only().in == 0 && each.out_step == unit &&
+             each.only().in_step == unit;
+    };
+    while (view.size() > 1 && is_run(view.back())) {
+      unit *= view.back().size();
+      view.pop_back();
+    }
+    for (size_t d = view.size() - 1; d-- > 0;) {
+      SegmentedDimension& outer = view[d];
+      const SegmentedDimension& inner = view[d + 1];
+      if (!outer.is_plain() || !inner.is_plain() || outer.is_constant() || inner.is_constant()) continue;
+      const int64_t size = inner.size();
+      if (outer.out_step != size * inner.out_step || outer.only().in_step != size * inner.only().in_step)
+        continue;
+      Segment& only = outer.groups[0].segments[0];
+      outer.out_step = inner.out_step;
+      only = {only.size * size, false, only.in + inner.only().in, inner.only().in_step};
+      view.erase(view.begin() + static_cast<std::ptrdiff_t>(d) + 1);
+    }
+    return view;
+  }
+
+  // The pieces of a row, which is a step of all dimensions but the innermost.
+  void tabulate(const SegmentedDimension& innermost) {
+    size_ = innermost.size();
+    const int64_t most = std::max(kPieceBytes, size_ * unit_ / kMostSplits) / unit_ + 1;
+    int64_t begin = 0;
+    for (const SegmentGroup& group : innermost.groups) {
+      const size_t first = pieces_.size();
+      int64_t at = begin;
+      for (const Segment& segment : group.segments) {
+        for (int64_t done = 0; done < segment.size; done += most) {
+          pieces_.push_back({(at + done) * step_, segment.in + done * segment.in_step, segment.is_constant,
+                             std::min(most, segment.size - done), segment.in_step});
+        }
+        at += segment.size;
+      }
+      groups_.push_back({group.repeats, group.size() * step_, first, pieces_.size()});
+      begin += group.repeats * group.size();
+    }
+    int64_t parts = 0;
+    for (const PieceGroup& group : groups_) parts += group.parts();
+    if (parts <= kMostPieces) expand();
+  }
+
+  // Writes out repetitions.
+  void expand() {
+    std::vector<Piece> all;
+    for (const PieceGroup& group : groups_) {
+      for (int64_t i = 0; i < group.repeats; ++i) {
+        for (size_t p = group.first; p < group.last; ++p) {
+          all.push_back(pieces_[p]);
+          all.back().out += i * group.out_step;
+        }
+      }
+    }
+    pieces_ = std::move(all);
+    groups_ = {{1, 0, 0, pieces_.size()}};
+  }
+
+  bool is_expanded() const { return groups_.size() == 1 && groups_[0].repeats == 1; }
+
+  bool joins(const SegmentedDimension& outer) const {
+    const int64_t size = outer.size();
+    return outer.out_step == size_ * step_ && size * size_ * unit_ <= kPortion &&
+           size * static_cast<int64_t>(pieces_.size()) <= kMostPieces;
+  }
+
+  void join(const SegmentedDimension& outer) {
+    std::vector<Piece> all;
+    for (int64_t i = 0; i < outer.size(); ++i) {
+      const Place place = place_of(outer, i);
+      for (Piece piece : pieces_) {
+        piece.out += i * outer.out_step;
+        piece.in += place.in;
+        piece.is_constant |= place.is_constant;
+        const bool continues = !all.empty() && all.back().is_constant && piece.is_constant &&
+                               all.back().out + all.back().count * step_ == piece.out;
+        if (continues) {
+          all.back().count += piece.count;
+        } else {
+          all.push_back(piece);
+        }
+      }
+    }
+    pieces_ = std::move(all);
+    groups_ = {{1, 0, 0, pieces_.size()}};
+    size_ *= outer.size();
+  }
+
+  static Place place_of(const SegmentedDimension& dimension, int64_t index) {
+    for (const SegmentGroup& group : dimension.groups) {
+      const int64_t size = group.size();
+      if (index >= group.repeats * size) {
+        index -= group.repeats * size;
+        continue;
+      }
+      index %= size;
+      for (const Segment& segment : group.segments) {
+        if (index < segment.size) return {segment.in + index * segment.in_step, segment.is_constant};
+        index -= segment.size;
+      }
+    }
+    return {0, true};
+  }
+
+  static std::vector<Place> places_of(const SegmentedDimension& dimension) {
+    std::vector<Place> places;
+    if (dimension.size() > kMostPlaces) return places;
+    for (int64_t i = 0; i < dimension.size(); ++i) places.push_back(place_of(dimension, i));
+    return places;
+  }
+
+  void choose(Piece& piece) const {
+    piece.is_run = !piece.is_constant && packs_rows_ && (piece.in_step == unit_ || piece.count == 1);
+    piece.copy = choose_copy_of_row(unit_, piece.in_step, step_);
+  }
+
+  // Cuts the pieces of short rows into chunks.
+  void cut() {
+    if (!packs_rows_ || !is_expanded() || size_ * unit_ > kPortion || unit_ > kWide) return;
+    std::vector<Chunk> chunks;
+    for (const Piece& piece : pieces_) {
+      const int64_t size = piece.count * unit_;
+      const bool is_whole = piece.is_run || piece.is_constant;
+      const int64_t step = is_whole ? kWide : unit_;
+      for (int64_t i = 0; i < size; i += step) {
+        const int64_t in = piece.is_constant ? 0 : piece.in + (is_whole ? i : i / unit_ * piece.in_step);
+        chunks.push_back({in, static_cast<int32_t>(piece.out + i), piece.is_constant,
+                          static_cast<uint8_t>(std::min(step, size - i))});
+      }
+    }
+    if (static_cast<int64_t>(chunks.size()) > 4 * kMostPieces) return;
+    for (const Chunk& chunk : chunks) {
+      if (!chunk.is_constant) last_read_ = std::max(last_read_, chunk.in + kWide);
+    }
+    while (wide_ < chunks.size() && chunks[wide_].out + kWide <= size_ * unit_) ++wide_;
+    chunks_ = std::move(chunks);
+    parts_of_row_ = 1;
+  }
+
+  void copy_rows(int64_t first, int64_t last, const std::byte* in, std::byte* out,
+                 StagedWriter& writer) const {
+    const int64_t size = size_ * unit_;
+    Row row = row_at(first, in, out);
+    for (int64_t i = first; i < last; ++i) {
+      std::byte* const to = writer.reserve(row.out, size);
+      if (row.is_constant) {
+        repeat_pattern(constant_, kWide, size, to);
+      } else {
+        const std::byte* const from[] = {row.in, constant_};
+        // Near the input's end nothing beyond a piece is read.
+        const size_t wide = row.in - in + last_read_ <= end_ ? wide_ : 0;
+        for (size_t c = 0; c < wide; ++c) {
+          const Chunk& chunk = chunks_[c];
+          store(to + chunk.out, load<WideChunk>(from[chunk.is_constant] + chunk.in));
+        }
+        for (size_t c = wide; c < chunks_.size(); ++c) {
+          const Chunk& chunk = chunks_[c];
+          copy_short(to + chunk.out, from[chunk.is_constant] + chunk.in, chunk.size);
+        }
+      }
+      if (i + 1 < last) advance(row, in, out);
+    }
+  }
+
+  Row row_at(int64_t number, const std::byte* in, std::byte* out) const {
+    Row row{};
+    for (size_t d = view_.size(); d-- > 0;) {
+      const int64_t size = view_[d].size();
+      row.index[d] = number % size;
+      number /= size;
+    }
+    locate(row, in, out);
+    return row;
+  }
+
+  void advance(Row& row, const std::byte* in, std::byte* out) const {
+    for (size_t d = view_.size(); d-- > 0;) {
+      if (++row.index[d] < view_[d].size()) break;
+      row.index[d] = 0;
+    }
+    locate(row, in, out);
+  }
+
+  void locate(Row& row, const std::byte* in, std::byte* out) const {
+    row.in = in;
+    row.out = out;
+    row.is_constant = false;
+    for (size_t d = 0; d < view_.size(); ++d) {
+      const Place place = places_[d].empty() ? place_of(view_[d], row.index[d])
+                                             : places_[d][static_cast<size_t>(row.index[d])];
+      row.in += place.in;
+      row.out += row.index[d] * view_[d].out_step;
+      row.is_constant |= place.is_constant;
+    }
+  }
+
+  void put(StagedWriter& writer, const Row& row, const Piece& piece, int64_t out_offset) const {
+    std::byte* const out = row.out + piece.out + out_offset;
+    const std::byte* const in = row.in + piece.in;
+    if (row.is_constant || piece.is_constant) {
+      if (packs_rows_) {
+        const int64_t size = piece.count * unit_;
+        for (int64_t i = 0; i < size; i += kPortion) {
+          const int64_t count = std::min(kPortion, size - i);
+          repeat_pattern(constant_, kWide, count, writer.reserve(out + i, count));
+        }
+      } else {
+        for (int64_t i = 0; i < piece.count; ++i) {
+          repeat_pattern(constant_, kWide, unit_, out + i * step_);
+        }
+      }
+    } else if (piece.is_run) {
+      const int64_t size = piece.count * unit_;
+      for (int64_t i = 0; i < size; i += kPortion) {
+        const int64_t count = std::min(kPortion, size - i);
+        copy_short(writer.reserve(out + i, count), in + i, count);
+      }
+    } else if (unit_ <= kLongRun) {
+      put_rows(writer, piece.copy, {piece.count, unit_, piece.in_step, step_}, in, out);
+    } else {
+      for (int64_t i = 0; i < piece.count; ++i) {
+        for (int64_t k = 0; k < unit_; k += kPortion) {
+          const int64_t count = std::min(kPortion, unit_ - k);
+          copy_short(writer.reserve(out + i * step_ + k, count), in + i * piece.in_step + k, count);
+        }
+      }
+    }
+  }
+
+  static void put_rows(StagedWriter& writer, CopyRuns copy, Runs runs, const std::byte* in, std::byte* out) {
+    const int64_t most = kPortion / runs.size;
+    for (int64_t i = 0; i < runs.count; i += most) {
+      const int64_t count = std::min(most, runs.count - i);
+      copy({count, runs.size, runs.in_step, runs.out_step}, in + i * runs.in_step,
+           writer.reserve(out + i * runs.out_step, count * runs.size));
+    }
+  }
+
+  int64_t unit_ = 0;
+  alignas(kWide) std::byte constant_[kWide];  // again and again
+  int64_t end_;                               // of the input
+  View view_;                                 // of the dimensions around a row
+  std::vector<std::vector<Place>> places_;    // of their indices, where these are not too many
+  int64_t size_ = 0;                          // units of a row
+  int64_t step_ = 0;                          // from one to the next, in the output
+  bool packs_rows_ = false;
+  bool may_stage_ = false;
+  std::vector<Piece> pieces_;
+  std::vector<PieceGroup> groups_;
+  int64_t rows_ = 1;
+  int64_t parts_of_row_ = 0;
+  std::vector<Chunk> chunks_;  // empty where rows are not short
+  size_t wide_ = 0;            // of them may write beyond their ends
+  int64_t last_read_ = 0;      // the end of what they read
+};
+
+}  // namespace
+ANYDML_ISA_END

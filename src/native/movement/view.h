@@ -1,0 +1,152 @@
+// The description of a movement: for each dimension of the output, where its elements come from.
+//
+// A dimension is made of segments, one behind the other, each a run of the input at some step, which may be 0
+// or negative, or a constant; a group of segments may be repeated. An element is at the sum of the offsets
+// that its place has in each dimension; where it is a constant in one of them, it is one.
+// backends/native/movement_lowering.py writes the descriptions.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "core/layout.h"
+#include "platform/isa.h"
+
+ANYDML_ISA_BEGIN
+namespace {
+
+// Offsets and steps are in bytes of the input.
+struct Segment {
+  int64_t size;
+  bool is_constant;
+  int64_t in;
+  int64_t in_step;
+};
+
+struct SegmentGroup {
+  int64_t repeats;
+  std::vector<Segment> segments;
+
+  // Of one repetition.
+  int64_t size() const {
+    int64_t size = 0;
+    for (const Segment& segment : segments) size += segment.size;
+    return size;
+  }
+};
+
+struct SegmentedDimension {
+  int64_t out_step;
+  std::vector<SegmentGroup> groups;
+
+  int64_t size() const {
+    int64_t size = 0;
+    for (const SegmentGroup& group : groups) size += group.repeats * group.size();
+    return size;
+  }
+  bool is_plain() const {
+    return groups.size() == 1 && groups[0].repeats == 1 && groups[0].segments.size() == 1;
+  }
+  const Segment& only() const { return groups[0].segments[0]; }
+  bool is_constant() const { return is_plain() && only().is_constant; }
+};
+
+using View = std::vector<SegmentedDimension>;
+
+// Reads views from a list of integers, which it checks.
+class ViewReader {
+ public:
+  explicit ViewReader(const std::vector<int64_t>& words) : words_(words) {}
+
+  View next() {
+    View view(count());
+    for (SegmentedDimension& dimension : view) {
+      dimension.out_step = word();
+      dimension.groups.resize(count());
+      for (SegmentGroup& group : dimension.groups) {
+        group.repeats = size();
+        group.segments.resize(count());
+        for (Segment& segment : group.segments) segment = {size(), word() != 0, word(), word()};
+      }
+    }
+    return view;
+  }
+
+ private:
+  int64_t word() {
+    require(at_ < words_.size(), "a view ends too soon");
+    return words_[at_++];
+  }
+  size_t count() {
+    const int64_t count = word();
+    require(count >= 1 && count <= static_cast<int64_t>(words_.size()), "a view has parts of no number");
+    return static_cast<size_t>(count);
+  }
+  int64_t size() {
+    const int64_t size = word();
+    require(size >= 1, "a view has a part of no size");
+    return size;
+  }
+
+  const std::vector<int64_t>& words_;
+  size_t at_ = 0;
+};
+
+// First and last byte that something reaches, relative to a tensor's first element.
+struct Reach {
+  double low = 0;
+  double high = 0;
+
+  void add(double low_end, double high_end) {
+    low += std::min(low_end, high_end);
+    high += std::max(low_end, high_end);
+  }
+  void add_steps(int64_t size, int64_t step) {
+    add(0, (static_cast<double>(size) - 1) * static_cast<double>(step));
+  }
+  bool is_within(const Reach& other) const { return other.low <= low && high <= other.high; }
+};
+
+inline Reach reach_of(const Layout& layout) {
+  Reach reach;
+  for (size_t d = 0; d < layout.sizes.size(); ++d) reach.add_steps(layout.sizes[d], layout.strides[d]);
+  return reach;
+}
+
+// That a view stays within the tensors' memory, and has all of the output. `in` is null where all is
+// constant.
+inline void check_view(const View& view, const Layout* in, const Layout& out) {
+  Reach read;
+  Reach written;
+  double elements = 1;
+  bool reads = true;
+  for (const SegmentedDimension& dimension : view) {
+    written.add_steps(dimension.size(), dimension.out_step);
+    elements *= static_cast<double>(dimension.size());
+    Reach found{0x1p62, -0x1p62};
+    for (const SegmentGroup& group : dimension.groups) {
+      for (const Segment& segment : group.segments) {
+        if (segment.is_constant) continue;
+        Reach each;
+        each.add(static_cast<double>(segment.in), static_cast<double>(segment.in));
+        each.add_steps(segment.size, segment.in_step);
+        found = {std::min(found.low, each.low), std::max(found.high, each.high)};
+      }
+    }
+    if (found.low > found.high) {
+      reads = false;
+    } else {
+      read.add(found.low, found.high);
+    }
+  }
+  double expected = 1;
+  for (const int64_t size : out.sizes) expected *= static_cast<double>(size);
+  require(elements == expected && written.is_within(reach_of(out)), "a view is not of the output");
+  require(!reads || (in != nullptr && read.is_within(reach_of(*in))), "a view leaves the input");
+}
+
+}  // namespace
+ANYDML_ISA_END

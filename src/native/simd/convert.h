@@ -1,0 +1,130 @@
+// Conversions between elements of all types: floats to the nearest one, to integers by truncation, saturated,
+// and NaN to 0; integers to others modulo 2^n, and to the nearest float.
+//
+// Loops over a fixed number of elements are what compilers vectorise without a word about it. Each is a
+// conversion that some instruction set has, or a few operations around one, so that bits are the same on all.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+
+#include "platform/isa.h"
+#include "simd/bits_as.h"
+#include "simd/half.h"
+#include "simd/unaligned.h"
+#include "simd/vector.h"
+
+ANYDML_ISA_BEGIN
+
+// The largest number of a float type that an integer type holds.
+template <class To, class From>
+constexpr From highest_within() {
+  constexpr int kSpare = std::numeric_limits<To>::digits - std::numeric_limits<From>::digits;
+  constexpr To kHighest = std::numeric_limits<To>::max();
+  if constexpr (kSpare > 0) {
+    return static_cast<From>(kHighest >> kSpare << kSpare);
+  } else {
+    return static_cast<From>(kHighest);
+  }
+}
+
+// A float as an integer, truncated and saturated; 0 for NaN.
+template <class To, class From>
+ANYDML_INLINE To truncated(From x) {
+  constexpr From kLow = static_cast<From>(std::numeric_limits<To>::min());
+  constexpr From kHigh = highest_within<To, From>();
+  // What is converted is in range, as nobody says what comes of anything else. Comparisons are those of the
+  // instructions for the larger and the smaller of two, which give the second where one is NaN.
+  From inside = x > kLow ? x : kLow;
+  inside = inside < kHigh ? inside : kHigh;
+  if constexpr (kLow != 0) inside = x == x ? inside : From{0};
+  if constexpr (sizeof(To) < 4) {
+    return static_cast<To>(static_cast<int32_t>(inside));
+  } else {
+    const To result = static_cast<To>(inside);
+    return x > kHigh ? std::numeric_limits<To>::max() : result;
+  }
+}
+
+// A number in single precision that rounds to the same half as the number itself.
+template <class From>
+ANYDML_INLINE float single_for_half(From x) {
+  if constexpr (std::is_same_v<From, double>) {
+    // Rounding to odd: of the bits that single precision has not, one is kept that says whether there were
+    // any, so that the next rounding sees no tie where there is none.
+    constexpr uint64_t kLost = (uint64_t{1} << 29) - 1;
+    const auto bits = bits_as<uint64_t>(x);
+    return static_cast<float>(bits_as<double>((bits | ((bits & kLost) + kLost)) & ~kLost));
+  } else if constexpr (sizeof(From) > 2) {
+    // Far beyond the largest half.
+    constexpr From kMost = 1 << 17;
+    From inside = x < kMost ? x : kMost;
+    if constexpr (std::is_signed_v<From>) inside = inside > -kMost ? inside : -kMost;
+    return static_cast<float>(static_cast<int32_t>(inside));
+  } else {
+    return static_cast<float>(x);
+  }
+}
+
+// One element.
+template <class To, class From>
+ANYDML_INLINE To converted(From x) {
+  if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) {
+    return truncated<To>(x);
+  } else {
+    return static_cast<To>(x);
+  }
+}
+
+// Elements that are converted at once, at any address.
+inline constexpr int64_t kConvertedAtOnce = 64;
+
+using Convert = void (*)(const std::byte* from, std::byte* to, int64_t blocks);
+
+template <class To, class From>
+void convert(const std::byte* from, std::byte* to, int64_t blocks) {
+  constexpr int64_t kIn = sizeof(From);
+  constexpr int64_t kOut = sizeof(To);
+  for (; blocks > 0; --blocks, from += kConvertedAtOnce * kIn, to += kConvertedAtOnce * kOut) {
+    for (int64_t i = 0; i < kConvertedAtOnce; ++i) {
+      store(to + i * kOut, converted<To>(load<From>(from + i * kIn)));
+    }
+  }
+}
+
+// To singles that halves are made of.
+template <class From>
+void convert_for_halves(const std::byte* from, std::byte* to, int64_t blocks) {
+  constexpr int64_t kIn = sizeof(From);
+  constexpr int64_t kOut = sizeof(float);
+  for (; blocks > 0; --blocks, from += kConvertedAtOnce * kIn, to += kConvertedAtOnce * kOut) {
+    for (int64_t i = 0; i < kConvertedAtOnce; ++i) {
+      store(to + i * kOut, single_for_half(load<From>(from + i * kIn)));
+    }
+  }
+}
+
+// Halves to singles, and back.
+inline void widen_halves(const std::byte* from, std::byte* to, int64_t blocks) {
+  const int64_t count = blocks * kConvertedAtOnce;
+#if defined(ANYDML_VECTORS)
+  constexpr int64_t kLanes = kVectorBytes / sizeof(float);
+  for (int64_t i = 0; i < count; i += kLanes) store_vector(to + i * 4, load_wide<Half, float>(from + i * 2));
+#else
+  for (int64_t i = 0; i < count; ++i) store(to + i * 4, widen<Half, float>(from + i * 2));
+#endif
+}
+inline void narrow_to_halves(const std::byte* from, std::byte* to, int64_t blocks) {
+  const int64_t count = blocks * kConvertedAtOnce;
+#if defined(ANYDML_VECTORS)
+  constexpr int64_t kLanes = kVectorBytes / sizeof(float);
+  for (int64_t i = 0; i < count; i += kLanes)
+    store_wide<Half, float>(to + i * 2, load_vector<Vector<float>>(from + i * 4));
+#else
+  for (int64_t i = 0; i < count; ++i) narrow<Half, float>(to + i * 2, load<float>(from + i * 4));
+#endif
+}
+
+ANYDML_ISA_END

@@ -1,0 +1,222 @@
+"""Movement where only large or strange tensors reach: layouts of every kind, sizes beyond a tile, threads, streamed
+lines, against NumPy's indexing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+import pytest
+
+import anydml
+from anydml.core.strided_layout import Array
+from harness import GUARD, bits
+
+pytestmark = [pytest.mark.native, pytest.mark.slow]
+
+STREAMED = 16 << 20
+"""Bytes from which outputs are stored past the caches."""
+TYPES = [np.dtype(each) for each in ("uint8", "float16", "int32", "float32", "float64")]
+Random = np.random.Generator
+
+
+def random_bytes(rng: Random, shape: Sequence[int], dtype: np.dtype[Any]) -> Array:
+    return np.frombuffer(rng.bytes(prod(shape) * dtype.itemsize), dtype).reshape(shape)
+
+
+def laid_out(rng: Random, shape: Sequence[int], dtype: np.dtype[Any], broadcasts: bool) -> tuple[Array, Array]:
+    """A tensor in poisoned memory: packed, or its dimensions in another order, backward, with gaps, or repeated."""
+    rank = len(shape)
+    order = [*range(rank)] if rng.random() < 0.4 else [*rng.permutation(rank)]
+    strides, step = [0] * rank, dtype.itemsize
+    low = 0
+    for i in reversed(order):
+        if broadcasts and rng.random() < 0.1:
+            continue
+        gap = int(rng.integers(2, 4)) if rng.random() < 0.1 else 1
+        strides[i] = step * gap
+        step *= shape[i] * gap
+        if rng.random() < 0.1:
+            low += (shape[i] - 1) * strides[i]
+            strides[i] = -strides[i]
+    memory = np.full(2 * GUARD + max(step, dtype.itemsize), 0xA5, np.uint8)
+    begin = GUARD + int(rng.integers(0, 3)) * dtype.itemsize
+    memory = np.resize(memory, len(memory) + begin)
+    return memory, np.ndarray(shape, dtype, memory, begin + low, strides)
+
+
+def drawn(rng: Random, shape: Sequence[int], dtype: np.dtype[Any]) -> Array:
+    """An input of any layout and bits."""
+    memory, x = laid_out(rng, shape, dtype, broadcasts=True)
+    memory[:] = np.frombuffer(rng.bytes(len(memory)), np.uint8)
+    return x
+
+
+def assert_computed(rng: Random, expected: Array, compute: Callable[[Array], Any], any_layout: bool = True) -> None:
+    """Into an output whose every other byte is watched."""
+    if any_layout:
+        memory, y = laid_out(rng, expected.shape, expected.dtype, broadcasts=False)
+    else:
+        memory = np.full(2 * GUARD + expected.nbytes, 0xA5, np.uint8)
+        y = np.ndarray(expected.shape, expected.dtype, memory, int(rng.integers(0, GUARD)))
+    y.view(bits(y))[...] = ~np.ascontiguousarray(expected).view(bits(y))
+    compute(y)
+    np.testing.assert_array_equal(y.view(bits(y)), np.ascontiguousarray(expected).view(bits(y)))
+    y.view(bits(y))[...] = int.from_bytes(b"\xa5" * y.itemsize, "little")
+    assert (memory == 0xA5).all()
+
+
+def sizes(rng: Random, most: int) -> list[int]:
+    """Of some dimensions, which together have at most so many elements, about."""
+    rank = int(rng.integers(1, 6))
+    found = [int(each) for each in np.exp(rng.uniform(0, np.log(most) * 1.6 / rank, rank))]
+    while prod(found) > most:
+        longest = int(np.argmax(found))
+        found[longest] = found[longest] // 2 + 1
+    return [max(1, each) for each in found]
+
+
+Drawing = tuple[Array, Callable[[Array], Any]]
+"""What is expected, and what computes it into an array."""
+
+
+def a_slice(rng: Random, x: Array) -> Drawing:
+    offsets = [int(rng.integers(0, size)) if rng.random() < 0.3 else 0 for size in x.shape]
+    windows = [
+        int(rng.integers(1, size - offset + 1)) if rng.random() < 0.3 else size - offset
+        for size, offset in zip(x.shape, offsets, strict=True)
+    ]
+    steps = [int(step) for step in rng.choice([1, 1, 1, -1, 2, -2, 3], x.ndim)]
+    y = x[tuple([slice(offset, offset + size) for offset, size in zip(offsets, windows, strict=True)])]
+    y = y[tuple([slice(None, None, step) for step in steps])]
+    return y, lambda out: anydml.slice(x, offsets, windows, steps, out=out)
+
+
+def a_copy(rng: Random, x: Array) -> Drawing:
+    return x, lambda out: anydml.slice(x, 0, x.shape, out=out)
+
+
+def a_tile(rng: Random, x: Array) -> Drawing:
+    x = x.view(np.int64) if x.dtype == np.float64 else x
+    repeats = [int(each) for each in rng.choice([1, 1, 2, 3, 17], x.ndim)]
+    while prod(repeats) * x.size > 3_000_000:
+        repeats[int(np.argmax(repeats))] = 1
+    return np.tile(x, repeats), lambda out: anydml.tile(x, repeats, out=out)
+
+
+def a_padding(rng: Random, x: Array) -> Drawing:
+    mode = str(rng.choice(["constant", "edge", "reflection", "symmetric", "wrap"]))
+    ends = [[int(each) for each in rng.choice([0, 0, 1, 2, 5, 40], 2)] for _ in x.shape]
+    while prod(size + sum(end) for size, end in zip(x.shape, ends, strict=True)) > 3_000_000:
+        ends[int(np.argmax([sum(end) for end in ends]))] = [0, 0]
+    names = {"reflection": "reflect"}
+    options = {"constant_values": x.dtype.type(7)} if mode == "constant" else {}
+    # NumPy reflects no single element.
+    y = x
+    for axis, end in enumerate(ends):
+        how = "edge" if mode == "reflection" and x.shape[axis] == 1 else names.get(mode, mode)
+        y = np.pad(y, [end if i == axis else (0, 0) for i in range(x.ndim)], how, **options)  # type: ignore[call-overload]
+    starts, stops = zip(*ends, strict=True)
+    return y, lambda out: anydml.padding(x, starts, stops, mode=mode, value=7, out=out)
+
+
+def a_split(rng: Random, x: Array) -> Drawing:
+    """One of the pieces."""
+    axis = int(rng.integers(0, x.ndim))
+    cuts = np.unique(rng.integers(0, x.shape[axis] + 1, 4))
+    ends = [*(int(each) for each in cuts if 0 < each < x.shape[axis]), x.shape[axis]]
+    parts = [end - begin for begin, end in zip([0, *ends], ends, strict=False)]
+    pieces = np.split(x, ends[:-1], axis)
+    which = int(rng.integers(0, len(pieces)))
+    others = [np.empty(each.shape, x.dtype) for each in pieces]
+    return pieces[which], lambda out: anydml.split(x, parts, axis, out=[*others[:which], out, *others[which + 1 :]])
+
+
+def an_upsampling(rng: Random, x: Array) -> Drawing:
+    x = x.view("f2") if x.itemsize == 2 else np.resize(x.view(bits(x)), x.shape).astype("u4").view("f4")
+    x = x.reshape((1,) * (4 - x.ndim) + x.shape)
+    height, width = (int(each) for each in rng.integers(1, 6, 2))
+    y = x.repeat(height, -2).repeat(width, -1)
+    return y, lambda out: anydml.upsample_2d(x, (height, width), out=out)
+
+
+DRAWINGS = [a_slice, a_copy, a_tile, a_padding, a_split, an_upsampling]
+
+
+@pytest.mark.parametrize("draw", DRAWINGS)
+@pytest.mark.parametrize("seed", range(6))
+def test_any_layout(draw: Callable[[Random, Array], Drawing], seed: int) -> None:
+    """Where a draw has few elements there are many."""
+    rng = np.random.default_rng(seed)
+    for most in [*[40] * 12, *[1000] * 8, *[30_000] * 4, 400_000]:
+        x = drawn(rng, sizes(rng, most), TYPES[int(rng.integers(0, len(TYPES)))])
+        y, compute = draw(rng, x)
+        assert_computed(rng, y, compute, any_layout=rng.random() < 0.5)
+
+
+def streamed(shape: Sequence[int], dtype: Any) -> Array:
+    return random_bytes(np.random.default_rng(0), shape, np.dtype(dtype))
+
+
+def transposed(shape: Sequence[int], order: Sequence[int], dtype: Any) -> Drawing:
+    x = streamed(shape, dtype).transpose(order)
+    return x, lambda out: anydml.slice(x, 0, x.shape, out=out)
+
+
+TRANSPOSED = [
+    ((2999, 1501), (1, 0), "i4"),
+    ((1500, 1501), (1, 0), "i8"),
+    ((4099, 4111), (1, 0), "u1"),
+    ((2900, 2901), (1, 0), "i2"),
+    ((1_400_001, 3), (1, 0), "i4"),
+    ((3, 1_400_001), (1, 0), "i4"),
+    ((7, 2_400_001), (1, 0), "u1"),
+    ((50, 61, 1401), (0, 2, 1), "i4"),
+    ((1401, 50, 61), (2, 1, 0), "i4"),
+    ((90, 100, 500, 1), (1, 0, 3, 2), "i4"),
+    ((300, 301, 12, 4), (1, 0, 2, 3), "i4"),
+    ((300, 301, 3, 16), (0, 2, 1, 3), "i4"),
+    ((20, 30, 40, 50, 4), (4, 3, 2, 1, 0), "i4"),
+    ((100_000, 2, 3, 4, 2), (0, 4, 3, 2, 1), "i4"),
+    ((70_000, 61), (1, 0), "i4"),
+    ((61, 70_000), (1, 0), "i4"),
+]
+
+
+@pytest.mark.parametrize(("shape", "order", "dtype"), TRANSPOSED)
+def test_large_transpositions(shape: Sequence[int], order: Sequence[int], dtype: str) -> None:
+    y, compute = transposed(shape, order, dtype)
+    assert_computed(np.random.default_rng(1), y, compute, any_layout=False)
+
+
+def test_large_movement() -> None:
+    """Streamed, from any place in a line."""
+    rng = np.random.default_rng(2)
+    rows = streamed((75_001, 64), "f4")
+    wide = streamed((11, 500_001), "f4")
+    bytes_ = streamed((35, 500_001), "u1")
+    image = streamed((30, 61, 1023, 3), "f4")
+    small = streamed((70_001, 5, 9), "f4")
+    for y, compute in [
+        (rows[:, 3:62], lambda out: anydml.slice(rows, (0, 3), (75_001, 59), out=out)),
+        (wide[:, ::-1], lambda out: anydml.slice(wide, (0, 0), wide.shape, (1, -1), out=out)),
+        (bytes_[::-1], lambda out: anydml.slice(bytes_, (0, 0), bytes_.shape, (-1, 1), out=out)),
+        (np.tile(wide[:1], (9, 1)), lambda out: anydml.tile(wide[:1], (9, 1), out=out)),
+        (np.tile(rows[:, :3], (1, 23)), lambda out: anydml.tile(rows[:, :3], (1, 23), out=out)),
+        (np.pad(wide, 3), lambda out: anydml.padding(wide, 3, 3, out=out)),
+        (np.pad(wide[:2], [(0, 0), (0, 1_900_000)], "symmetric"),
+         lambda out: anydml.padding(wide[:2], 0, (0, 1_900_000), mode="symmetric", out=out)),
+        (np.pad(wide[0, :3], [(2_000_000, 2_500_000)], "reflect"),
+         lambda out: anydml.padding(wide[0, :3], 2_000_000, 2_500_000, mode="reflection", out=out)),
+        (np.pad(image, [(0, 0), (1, 1), (2, 2), (0, 0)], "edge"),
+         lambda out: anydml.padding(image, (0, 1, 2, 0), (0, 1, 2, 0), mode="edge", out=out)),
+        (np.pad(small, [(0, 0), (1, 1), (1, 1)], "reflect"),
+         lambda out: anydml.padding(small, (0, 1, 1), (0, 1, 1), mode="reflection", out=out)),
+        (image[..., 0].repeat(2, 1).repeat(3, 2), lambda out: anydml.upsample_2d(image[None, ..., 0], (2, 3),
+         out=out[None])),
+        (np.full((5, 1_000_001), 3.5, "f4"), lambda out: anydml.fill_value_constant((5, 1_000_001), 3.5, out=out)),
+    ]:  # fmt: skip
+        assert y.nbytes >= STREAMED
+        assert_computed(rng, y, compute, any_layout=False)
