@@ -12,13 +12,13 @@
 #include <cstring>
 #include <memory>
 #include <mutex>
-#include <string_view>
+#include <span>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
-#include "python/bound_plan.h"
 #include "python/exchange_table.h"
+#include "python/numpy_array.h"
 
 namespace anydml {
 
@@ -89,61 +89,82 @@ class KeyKinds {
   std::unordered_map<PyObject*, std::pair<nanobind::object, nanobind::object>> canonicals_;
 };
 
-// The key of one call, and the buffers of its arrays, held for as long as this lives.
+// The words of a key, and their hash, which is mixed while they come. Most keys need no allocation.
+class KeyWords {
+ public:
+  KeyWords() = default;
+  KeyWords(const KeyWords&) = delete;
+  KeyWords& operator=(const KeyWords&) = delete;
+
+  void push_back(uint64_t word) {
+    if (size_ < kFew) {
+      few_[size_] = word;
+    } else {
+      if (size_ == kFew) many_.assign(few_, few_ + kFew);
+      many_.push_back(word);
+    }
+    ++size_;
+    hash_ = (hash_ ^ word) * 0x9E3779B97F4A7C15U;
+    hash_ ^= hash_ >> 32;
+  }
+  std::span<const uint64_t> all() const { return {size_ <= kFew ? few_ : many_.data(), size_}; }
+  size_t size() const { return size_; }
+  size_t hash() const { return static_cast<size_t>(hash_); }
+
+ private:
+  static constexpr size_t kFew = 64;
+
+  uint64_t hash_ = 0;
+  size_t size_ = 0;
+  uint64_t few_[kFew];
+  std::vector<uint64_t> many_;
+};
+
+// The key of one call, and where its arrays lie.
 class CallKey {
  public:
   struct Array {
     PyObject* given;                 // as the caller has it
     mutable nanobind::object array;  // NumPy's of a tensor, once it is asked for
     void* data;                      // of element [0, ..., 0]
-    Py_buffer buffer;                // of NumPy's array; else without an object
     size_t parameter;
     Py_ssize_t place;  // in a list; -1 where there is none
 
     // NumPy's array; an exception where there is none.
     PyObject* numpy() const {
-      if (reinterpret_cast<PyObject*>(Py_TYPE(given)) == array_type) return given;
+      if (exact_array(given) != nullptr) return given;
       if (!array.is_valid()) array = nanobind::handle(given).attr("numpy")();
       return array.ptr();
     }
   };
 
-  CallKey() { words_.reserve(64); }
+  CallKey() = default;
   CallKey(const CallKey&) = delete;
   CallKey& operator=(const CallKey&) = delete;
-  ~CallKey() {
-    for (size_t i = 0; i < count_; ++i) PyBuffer_Release(&at(i).buffer);
-  }
 
-  // False where the call cannot be remembered; no exception is set then.
-  bool read(const void* function, KeyKinds& kinds, const std::vector<nanobind::object>& names,
-            PyObject* out_name, PyObject* args, PyObject* options) {
+  // Of the arguments as a vectorcall has them. False where the call cannot be remembered; no exception is set
+  // then.
+  bool read(const void* function, KeyKinds& kinds, const std::vector<nanobind::object>& names, size_t out,
+            PyObject* const* args, size_t given, PyObject* keywords) {
     kinds_ = &kinds;
     word(reinterpret_cast<uintptr_t>(function));
-    const Py_ssize_t given = PyTuple_Size(args);
-    if (static_cast<size_t>(given) > names.size()) return false;
-    for (Py_ssize_t i = 0; i < given; ++i) {
-      if (!add_argument(static_cast<size_t>(i), names, out_name, PyTuple_GetItem(args, i))) return false;
+    if (given > names.size()) return false;
+    for (size_t i = 0; i < given; ++i) {
+      if (!add_argument(i, i == out, args[i])) return false;
     }
-    PyObject* name = nullptr;
-    PyObject* value = nullptr;
-    for (Py_ssize_t at = 0; PyDict_Next(options, &at, &name, &value) != 0;) {
-      const size_t parameter = index_of(names, name);
-      if (parameter == names.size() || !add_argument(parameter, names, out_name, value)) return false;
+    const Py_ssize_t named = keywords == nullptr ? 0 : PyTuple_Size(keywords);
+    for (Py_ssize_t i = 0; i < named; ++i) {
+      const size_t parameter = index_of(names, PyTuple_GetItem(keywords, i));
+      if (parameter == names.size() ||
+          !add_argument(parameter, parameter == out, args[given + static_cast<size_t>(i)]))
+        return false;
     }
     return true;
   }
 
-  const std::vector<uint64_t>& words() const { return words_; }
-  size_t hash() const {
-    uint64_t mixed = words_.size();
-    for (const uint64_t word : words_) {
-      mixed = (mixed ^ word) * 0x9E3779B97F4A7C15U;
-      mixed ^= mixed >> 32;
-    }
-    return static_cast<size_t>(mixed);
-  }
-  bool equals(const CallKey& other) const { return words_ == other.words_; }
+  std::span<const uint64_t> words() const { return words_.all(); }
+  size_t hash() const { return words_.hash(); }
+  bool equals(const CallKey& other) const { return std::ranges::equal(words(), other.words()); }
   size_t count() const { return count_; }
   const Array& array(size_t i) const { return i < kFew ? few_[i] : *many_[i - kFew]; }
   // What words name by its address.
@@ -187,17 +208,16 @@ class CallKey {
     named_.push_back(nanobind::borrow(object));
   }
 
-  bool add_argument(size_t parameter, const std::vector<nanobind::object>& names, PyObject* out_name,
-                    PyObject* value) {
+  bool add_argument(size_t parameter, bool is_out, PyObject* value) {
     parameter_ = parameter;
-    is_out_ = names[parameter].ptr() == out_name;
+    is_out_ = is_out;
     word(parameter);
     return add(value, -1, 0) && words_.size() <= kMostWords;
   }
 
   bool add(PyObject* value, Py_ssize_t place, int depth) {
     PyTypeObject* const type = Py_TYPE(value);
-    if (reinterpret_cast<PyObject*>(type) == array_type) return add_array(value, value, place);
+    if (PyArrayObject* const array = exact_array(value)) return add_array(value, array, place);
     if (value == Py_None) return tagged(kAbsent), true;
     if (type == &PyBool_Type) return tagged(kTrueOrFalse, value == Py_True), true;
     if (type == &PyLong_Type) return add_integer(value);
@@ -266,8 +286,10 @@ class CallKey {
       word(reinterpret_cast<uintptr_t>(type));  // which `kinds_` holds
       if (known.table != nullptr) return add_tensor(value, *known.table, place);
       const nanobind::object array = nanobind::handle(value).attr("numpy")();
-      return reinterpret_cast<PyObject*>(Py_TYPE(array.ptr())) == array_type &&
-             add_array(value, array, place);
+      PyArrayObject* const seen = exact_array(array.ptr());
+      if (seen == nullptr || !add_array(value, seen, place)) return false;
+      at(count_ - 1).array = array;
+      return true;
     } catch (nanobind::python_error&) {
       return false;  // the rules have to say what is wrong
     }
@@ -286,27 +308,20 @@ class CallKey {
   Array& added(PyObject* given, Py_ssize_t place) {
     if (count_ >= kFew) many_.push_back(std::make_unique<Array>());
     Array& array = at(count_++);
-    array.buffer.obj = nullptr;
     array.given = given;
     array.parameter = parameter_;
     array.place = place;
     return array;
   }
 
-  bool add_array(PyObject* given, nanobind::handle array, Py_ssize_t place) {
-    Array& added = this->added(given, place);
-    const int flags = (is_out_ ? PyBUF_STRIDED : PyBUF_STRIDED_RO) | PyBUF_FORMAT;
-    if (PyObject_GetBuffer(array.ptr(), &added.buffer, flags) != 0) return PyErr_Clear(), false;
-    if (array.ptr() != given) added.array = nanobind::borrow(array);
-    added.data = added.buffer.buf;
-    const Py_buffer& buffer = added.buffer;
-    // The struct module's character for a number in the machine's byte order.
-    if (buffer.format == nullptr || buffer.format[0] == '\0' || buffer.format[1] != '\0') return false;
-    if (std::string_view("efdbhilqBHILQ?").find(buffer.format[0]) == std::string_view::npos) return false;
-    tagged(kArray, static_cast<uint64_t>(buffer.format[0]) | static_cast<uint64_t>(buffer.ndim) << 8);
-    for (int d = 0; d < buffer.ndim; ++d) {
-      word(static_cast<uint64_t>(buffer.shape[d]));
-      word(static_cast<uint64_t>(buffer.strides[d]));
+  bool add_array(PyObject* given, PyArrayObject* array, Py_ssize_t place) {
+    if (!is_plain(array, is_out_)) return false;
+    added(given, place).data = PyArray_DATA(array);
+    const int rank = PyArray_NDIM(array);
+    tagged(kArray, static_cast<uint64_t>(PyArray_TYPE(array)) | static_cast<uint64_t>(rank) << 8);
+    for (int d = 0; d < rank; ++d) {
+      word(static_cast<uint64_t>(PyArray_DIMS(array)[d]));
+      word(static_cast<uint64_t>(PyArray_STRIDES(array)[d]));
     }
     return true;
   }
@@ -338,7 +353,7 @@ class CallKey {
   Array& at(size_t i) { return i < kFew ? few_[i] : *many_[i - kFew]; }
 
   KeyKinds* kinds_ = nullptr;
-  std::vector<uint64_t> words_;
+  KeyWords words_;
   Array few_[kFew];
   std::vector<std::unique_ptr<Array>> many_;
   size_t count_ = 0;
