@@ -108,8 +108,9 @@ class CachedFunction:
             inputs: the number of an array of the key, what makes of it the operand (None: it is it), the operand's
                 layout, and the least and the largest value that it may hold (None: it may hold any); or None, a
                 constant, its layout and None. None for what is absent.
-            outputs: the number of the array given for it, or None; what makes a new one, which is not called where it
-                is NumPy's: its data type and shape; what makes of it what the kernel writes to, and what the caller gets (None: it itself); the layout of what is written.
+            outputs: the number of the array given for it, or None; what makes a new one, on the host its data type and
+                shape; what makes of it what the kernel writes to, and what the caller gets (None: it itself); the
+                layout of what is written.
             results: the outputs that the function gives.
             is_list: whether it gives a list of them.
         """

@@ -36,7 +36,6 @@ enum class KeyKind : int {
 struct KeyClass {
   KeyKind kind = KeyKind::kNone;
   const ExchangeTable* table = nullptr;  // of a tensor, where its library has one
-  nanobind::object holder;               // keeps the class where it is
 };
 
 // The kinds of classes, as Python tells of each once.
@@ -49,17 +48,26 @@ class KeyKinds {
     {
       const std::lock_guard lock(mutex_);
       const auto found = known_.find(type);
-      if (found != known_.end()) return found->second;
+      if (found != known_.end()) return found->second.first;
     }
     const nanobind::object object = nanobind::borrow(reinterpret_cast<PyObject*>(type));
-    KeyClass found{static_cast<KeyKind>(nanobind::cast<int>(classify_(object))), nullptr, object};
+    KeyClass found{static_cast<KeyKind>(nanobind::cast<int>(classify_(object))), nullptr};
     if (found.kind == KeyKind::kTensor) found.table = ExchangeTable::of(object);
     // Of others there may be any number.
     if (found.kind != KeyKind::kNone) {
       const std::lock_guard lock(mutex_);
-      if (known_.size() < kMostKnown) known_.try_emplace(type, found);
+      if (known_.size() < kMostKnown) known_.try_emplace(type, found, object);
     }
     return found;
+  }
+
+  // Of a tensor DLPack does not tell what refuses it: that it takes part in automatic differentiation, or is
+  // negated when it is read.
+  bool is_as_dlpack_tells(PyObject* tensor) const {
+    const nanobind::object differentiates = nanobind::steal(PyObject_GetAttr(tensor, requires_grad_.ptr()));
+    if (differentiates.ptr() != Py_False) return PyErr_Clear(), false;
+    const nanobind::object negated = nanobind::steal(PyObject_VectorcallMethod(is_neg_.ptr(), &tensor, 1, nullptr));
+    return negated.ptr() == Py_False || (PyErr_Clear(), false);
   }
 
   // The object that stands for all that are equal to it; an exception where it is equal to nothing.
@@ -83,8 +91,11 @@ class KeyKinds {
 
   nanobind::object classify_;
   nanobind::object canonical_;
+  nanobind::object requires_grad_ = nanobind::steal(PyUnicode_InternFromString("requires_grad"));
+  nanobind::object is_neg_ = nanobind::steal(PyUnicode_InternFromString("is_neg"));
   std::mutex mutex_;
-  std::unordered_map<PyTypeObject*, KeyClass> known_;
+  // With the classes, which holding them keeps where they are.
+  std::unordered_map<PyTypeObject*, std::pair<KeyClass, nanobind::object>> known_;
   // By their addresses, which holding them keeps theirs.
   std::unordered_map<PyObject*, std::pair<nanobind::object, nanobind::object>> canonicals_;
 };
@@ -277,7 +288,12 @@ class CallKey {
 
   bool add_other(PyObject* value, PyTypeObject* type, Py_ssize_t place) {
     try {
-      const KeyClass known = kinds_->of(type);
+      // Those of one call are mostly of one class.
+      if (type != type_) {
+        known_ = kinds_->of(type);
+        type_ = type;
+      }
+      const KeyClass& known = known_;
       if (known.kind == KeyKind::kIdentity) return named(value), true;
       if (known.kind == KeyKind::kValue) return named(kinds_->canonical(value).ptr()), true;
       if (known.kind == KeyKind::kBytes) return add_scalar(value, type);
@@ -326,14 +342,10 @@ class CallKey {
     return true;
   }
 
-  // Of a tensor DLPack does not tell what refuses it: that it takes part in automatic differentiation, or is
-  // negated when it is read.
   bool add_tensor(PyObject* given, const ExchangeTable& table, Py_ssize_t place) {
     nanobind::dlpack::dltensor tensor;
     if (table.from_python(given, &tensor) != 0) return PyErr_Clear(), false;
-    const nanobind::handle object(given);
-    if (object.attr("requires_grad").ptr() != Py_False || object.attr("is_neg")().ptr() != Py_False)
-      return false;
+    if (!kinds_->is_as_dlpack_tells(given)) return false;
     void* const data = static_cast<std::byte*>(tensor.data) + tensor.byte_offset;
     const uint64_t item = tensor.dtype.bits / 8U;
     const bool is_known = tensor.dtype.code <= kFloatCode || tensor.dtype.code == kBoolCode;
@@ -353,6 +365,8 @@ class CallKey {
   Array& at(size_t i) { return i < kFew ? few_[i] : *many_[i - kFew]; }
 
   KeyKinds* kinds_ = nullptr;
+  PyTypeObject* type_ = nullptr;  // the last one that was looked up
+  KeyClass known_;
   KeyWords words_;
   Array few_[kFew];
   std::vector<std::unique_ptr<Array>> many_;
