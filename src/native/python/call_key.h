@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <iterator>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -66,7 +67,8 @@ class KeyKinds {
   bool is_as_dlpack_tells(PyObject* tensor) const {
     const nanobind::object differentiates = nanobind::steal(PyObject_GetAttr(tensor, requires_grad_.ptr()));
     if (differentiates.ptr() != Py_False) return PyErr_Clear(), false;
-    const nanobind::object negated = nanobind::steal(PyObject_VectorcallMethod(is_neg_.ptr(), &tensor, 1, nullptr));
+    const nanobind::object negated =
+        nanobind::steal(PyObject_VectorcallMethod(is_neg_.ptr(), &tensor, 1, nullptr));
     return negated.ptr() == Py_False || (PyErr_Clear(), false);
   }
 
@@ -100,7 +102,7 @@ class KeyKinds {
   std::unordered_map<PyObject*, std::pair<nanobind::object, nanobind::object>> canonicals_;
 };
 
-// The words of a key, and their hash, which is mixed while they come. Most keys need no allocation.
+// The words of a key. Most keys need no allocation.
 class KeyWords {
  public:
   KeyWords() = default;
@@ -108,27 +110,42 @@ class KeyWords {
   KeyWords& operator=(const KeyWords&) = delete;
 
   void push_back(uint64_t word) {
-    if (size_ < kFew) {
-      few_[size_] = word;
-    } else {
-      if (size_ == kFew) many_.assign(few_, few_ + kFew);
-      many_.push_back(word);
-    }
-    ++size_;
-    hash_ = (hash_ ^ word) * 0x9E3779B97F4A7C15U;
-    hash_ ^= hash_ >> 32;
+    if (end_ == limit_) grow();
+    *end_++ = word;
   }
-  std::span<const uint64_t> all() const { return {size_ <= kFew ? few_ : many_.data(), size_}; }
-  size_t size() const { return size_; }
-  size_t hash() const { return static_cast<size_t>(hash_); }
+  size_t size() const { return static_cast<size_t>(end_ - begin_); }
+  std::span<const uint64_t> all() const { return {begin_, size()}; }
+
+  // A multiplicative hash of four lanes, as a multiplication waits for the one before it.
+  size_t hash() const {
+    static constexpr uint64_t kFactor = 0x9E3779B97F4A7C15U;
+    uint64_t lanes[] = {size(), 1, 2, 3};
+    for (const uint64_t* at = begin_; at != end_;) {
+      for (uint64_t& lane : lanes) {
+        if (at == end_) break;
+        lane = (std::rotl(lane, 32) ^ *at++) * kFactor;
+      }
+    }
+    uint64_t mixed = 0;
+    for (const uint64_t lane : lanes) mixed = (std::rotl(mixed, 32) ^ lane) * kFactor;
+    return static_cast<size_t>(mixed ^ mixed >> 32);
+  }
 
  private:
-  static constexpr size_t kFew = 64;
+  void grow() {
+    const std::span<const uint64_t> before = all();
+    std::vector<uint64_t> more(2 * before.size());
+    end_ = std::ranges::copy(before, more.data()).out;
+    many_.swap(more);
+    begin_ = many_.data();
+    limit_ = begin_ + many_.size();
+  }
 
-  uint64_t hash_ = 0;
-  size_t size_ = 0;
-  uint64_t few_[kFew];
+  uint64_t few_[64];
   std::vector<uint64_t> many_;
+  uint64_t* begin_ = few_;
+  uint64_t* end_ = few_;
+  uint64_t* limit_ = few_ + std::size(few_);
 };
 
 // The key of one call, and where its arrays lie.
