@@ -22,7 +22,7 @@ env: $(VENV)/installed ## The package, built and installed into a virtual enviro
 
 # What builds the package stays in the environment, so that its folder in build/ is there for the next time, and only
 # what changed is compiled again. Instruction sets that this machine does not use come with what tests need.
-BUILDS_WITH := cmake ninja nanobind scikit-build-core
+BUILDS_WITH := cmake ninja nanobind numpy scikit-build-core
 install = $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation \
 	--config-settings build-dir=build/env --config-settings cmake.define.ANYDML_FOR_THIS_MACHINE=$(1) '.[cli]'
 $(VENV)/installed: $(SOURCES)

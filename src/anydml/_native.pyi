@@ -30,7 +30,7 @@ class Plan:
 class LayoutMatcher:
     """The layouts of a dispatch's inputs."""
 
-    def __init__(self, inputs: Sequence[Layout | None], array_type: type) -> None: ...
+    def __init__(self, inputs: Sequence[Layout | None]) -> None: ...
     def fits(self, inputs: Sequence[Any], written: Sequence[tuple[int, int]]) -> bool:
         """Whether a list of arrays is plainly laid out so, and apart from ranges of addresses."""
 
@@ -56,8 +56,7 @@ class DeviceLayoutMatcher:
         memory with another tensor; else None."""
 
 class CallKey:
-    """The key of a call: all that tells it from others but for the values and places of its arrays, whose buffers it
-    holds."""
+    """The key of a call: all that tells it from others but for the values and places of its arrays."""
 
     def equals(self, other: CallKey) -> bool:
         """Whether it is of a call that is alike."""
@@ -82,11 +81,7 @@ class CachedFunction:
     """
 
     def __init__(self, cache: CallCache, names: Sequence[str]) -> None: ...
-    def try_call(self, args: Sequence[Any], options: Mapping[str, Any]) -> Any | None:
-        """What a call gives that is like one before; None, and nothing done, for any other, and where an output shares
-        memory with another tensor, or a value lies beyond its limits."""
-
-    def key(self, args: Sequence[Any], options: Mapping[str, Any]) -> CallKey | None:
+    def key(self, args: tuple[Any, ...], options: dict[str, Any]) -> CallKey | None:
         """The key of a call that could be remembered and is not; else None."""
 
     def arrays(self, key: CallKey) -> list[tuple[str, int | None, Any]]:
@@ -113,11 +108,21 @@ class CachedFunction:
             inputs: the number of an array of the key, what makes of it the operand (None: it is it), the operand's
                 layout, and the least and the largest value that it may hold (None: it may hold any); or None, a
                 constant, its layout and None. None for what is absent.
-            outputs: the number of the array given for it, or None; what makes a new one; what makes of it
-                what the kernel writes to, and what the caller gets (None: it itself); the layout of what is written.
+            outputs: the number of the array given for it, or None; what makes a new one, on the host its data type and
+                shape; what makes of it what the kernel writes to, and what the caller gets (None: it itself); the
+                layout of what is written.
             results: the outputs that the function gives.
             is_list: whether it gives a list of them.
         """
+
+class function:
+    """What tries its cache first, and, where no call was like this one, calls `otherwise` with the arguments; in all
+    else like a function of Python's, once :func:`functools.update_wrapper` has made it like one."""
+
+    def __init__(
+        self, cached: CachedFunction, otherwise: Callable[[tuple[Any, ...], dict[str, Any]], Any], /
+    ) -> None: ...
+    def __call__(self, *args: Any, **options: Any) -> Any: ...
 
 def compile(
     name: str,

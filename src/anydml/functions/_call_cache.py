@@ -13,7 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from enum import Enum
-from functools import partial, wraps
+from functools import WRAPPER_ASSIGNMENTS, partial, update_wrapper
 from inspect import signature
 from operator import methodcaller
 from threading import local
@@ -22,7 +22,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import numpy as np
 
 from ..backends.base import Kernel
-from ..core.memory import Memory, address
+from ..backends.torch.compiler import break_graphs_at
+from ..core.memory import address
 from ..core.strided_layout import Array, Layout
 from ..core.tensor_desc import DML_SCALE_BIAS, DML_SIZE_2D
 from ..core.truth_values import as_bytes
@@ -131,20 +132,16 @@ def remembering(function: Function) -> Function:
     """The same function, with the cache before it."""
     if CALL_CACHE is None:
         return function
-    from .._native import CachedFunction
+    from .. import _native
 
-    cached = CachedFunction(CALL_CACHE, list(signature(function).parameters))
-    try_call = cached.try_call
-
-    @wraps(function)
-    def remembered(*args: Any, **options: Any) -> Any:
-        result = try_call(args, options)
-        return _call(cached, function, args, options) if result is None else result
-
-    return remembered  # type: ignore[return-value]
+    cached = _native.CachedFunction(CALL_CACHE, list(signature(function).parameters))
+    made: Any = _native.function(cached, partial(_call, cached, function))
+    break_graphs_at(made)
+    update_wrapper(made, function, (*WRAPPER_ASSIGNMENTS, "__annotations__"))
+    return made  # type: ignore[no-any-return]
 
 
-def _call(cached: CachedFunction, function: Callable[..., Any], args: Sequence[Any], options: Mapping[str, Any]) -> Any:
+def _call(cached: CachedFunction, function: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]) -> Any:
     """A call that is not remembered, or that the function has to judge."""
     key = cached.key(args, options)
     if key is None:
@@ -180,8 +177,8 @@ class _Preparation(ABC):
         """What makes a view of an array such as another is; None where they lie alike."""
 
     @abstractmethod
-    def made(self, wanted: Array) -> Callable[[], Any] | None:
-        """What makes an array like this one; None where it is not contiguous."""
+    def made(self, wanted: Array) -> Any:
+        """What :meth:`CachedFunction.keep` wants in order to make an array like this one, which is contiguous."""
 
     @abstractmethod
     def exported(self, result: Any) -> Callable[[Any], Any] | None:
@@ -238,11 +235,10 @@ class _Preparation(ABC):
                 outputs[i] = given[name][0], None, self.view(arrays[name], written), None, layout
                 continue
             array = written if at is None else places[at][1]
-            make = self.made(array)
-            if make is None:
+            if not array.flags.c_contiguous:
                 return None
             exported = None if at is None else self.exported(places[at][0])
-            outputs[i] = None, make, self.view(array, written), exported, layout
+            outputs[i] = None, self.made(array), self.view(array, written), exported, layout
         if unused or None in results:
             return None
         return *runs, spec.in_place, self.on_device, inputs, outputs, results, isinstance(result, list)
@@ -276,9 +272,8 @@ class _OnHost(_Preparation):
             return methodcaller("reshape", wanted.shape)
         return partial(np.lib.stride_tricks.as_strided, shape=wanted.shape, strides=wanted.strides)
 
-    def made(self, wanted: Array) -> Callable[[], Any] | None:
-        memory: Memory = self._ran.device.memory
-        return partial(_empty, memory, wanted.shape, wanted.dtype) if wanted.flags.c_contiguous else None
+    def made(self, wanted: Array) -> tuple[np.dtype[Any], tuple[int, ...]]:
+        return wanted.dtype, wanted.shape
 
     def exported(self, result: Any) -> Callable[[Any], Any] | None:
         return None if type(result) is np.ndarray else sys.modules["torch"].from_numpy
@@ -288,10 +283,6 @@ class _OnHost(_Preparation):
         spec, kernel = self._ran.spec, self._ran.kernel
         is_known = spec.check_values is no_value_checks or spec.value_limits is not no_value_limits
         return (kernel.run, kernel.plan) if is_known else None
-
-
-def _empty(memory: Memory, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
-    return memory.empty(shape, dtype)
 
 
 class _OnDevice(_Preparation):
@@ -312,11 +303,9 @@ class _OnDevice(_Preparation):
             return None
         return methodcaller("as_strided", wanted.shape, wanted.tensor.stride())
 
-    def made(self, wanted: Any) -> Callable[[], Any] | None:
+    def made(self, wanted: Any) -> Callable[[], Any]:
         tensor = wanted.tensor
-        empty = sys.modules["torch"].empty
-        contiguous = wanted.flags.c_contiguous
-        return partial(empty, wanted.shape, dtype=tensor.dtype, device=tensor.device) if contiguous else None
+        return partial(sys.modules["torch"].empty, wanted.shape, dtype=tensor.dtype, device=tensor.device)
 
     def exported(self, result: Any) -> Callable[[Any], Any] | None:
         return None

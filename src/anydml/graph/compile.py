@@ -408,7 +408,7 @@ def _fit(inputs: Sequence[Slot]) -> LayoutMatcher | None:
         from .._native import LayoutMatcher
     except ImportError:
         return None
-    return LayoutMatcher([None if slot.owned else slot.layout for slot in inputs], np.ndarray)
+    return LayoutMatcher([None if slot.owned else slot.layout for slot in inputs])
 
 
 def _inputs(desc: DML_GRAPH_DESC, starts: Mapping[int, Tensor]) -> list[Tensor | None]:

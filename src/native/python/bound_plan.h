@@ -8,13 +8,13 @@
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "core/kernel_plan.h"
 #include "core/layout.h"
 #include "platform/parallel.h"
+#include "python/numpy_array.h"
 #include "python/tensor_slots.h"
 
 namespace anydml {
@@ -77,43 +77,26 @@ class Views {
   std::vector<void*> pointers_;
 };
 
-// NumPy's own, while this module is loaded. No subclass is taken at a glance: what a masked array's memory
-// holds is not all that it means.
-inline PyObject* array_type = nullptr;
-
-// Buffers of a dispatch that plainly fit their slots, taken without an exception, and, where they are few,
-// without an allocation: what does not fit is no error yet, but the rules' to judge.
+// Where the arrays of a dispatch lie that plainly fit their slots, found without an exception, and, where
+// they are few, without an allocation: what does not fit is no error yet, but the rules' to judge.
 class QuickViews {
  public:
   QuickViews() = default;
   QuickViews(const QuickViews&) = delete;
   QuickViews& operator=(const QuickViews&) = delete;
-  ~QuickViews() {
-    while (count_ > 0) PyBuffer_Release(&buffers_[--count_]);
-  }
 
-  bool acquire(PyObject* list, const std::vector<Slot>& slots, int flags) {
+  bool acquire(PyObject* list, const std::vector<Slot>& slots, bool written) {
     if (!PyList_CheckExact(list) || static_cast<size_t>(PyList_Size(list)) != slots.size()) return false;
     if (slots.size() > kFew) {
-      many_buffers_ = std::make_unique<Py_buffer[]>(slots.size());
-      many_pointers_ = std::make_unique<void*[]>(slots.size());
-      buffers_ = many_buffers_.get();
-      pointers_ = many_pointers_.get();
+      many_ = std::make_unique<void*[]>(slots.size());
+      pointers_ = many_.get();
     }
-    for (const Slot& slot : slots) {
-      PyObject* object = PyList_GetItem(list, static_cast<Py_ssize_t>(count_));
-      if (object == Py_None && !slot.layout.present) {
-        buffers_[count_] = {};
-        pointers_[count_++] = nullptr;
-        continue;
-      }
-      if (reinterpret_cast<PyObject*>(Py_TYPE(object)) != array_type) return false;
-      if (PyObject_GetBuffer(object, &buffers_[count_], flags | PyBUF_FORMAT) != 0) {
-        PyErr_Clear();
-        return false;
-      }
-      pointers_[count_] = buffers_[count_].buf;
-      if (!fits(buffers_[count_++], slot.layout)) return false;
+    for (size_t i = 0; i < slots.size(); ++i) {
+      PyObject* const object = PyList_GetItem(list, static_cast<Py_ssize_t>(i));
+      const bool is_absent = object == Py_None && !slots[i].layout.present;
+      PyArrayObject* const array = is_absent ? nullptr : exact_array(object);
+      if (!is_absent && (array == nullptr || !fits(array, slots[i].layout, written))) return false;
+      pointers_[i] = is_absent ? nullptr : PyArray_DATA(array);
     }
     return true;
   }
@@ -122,33 +105,23 @@ class QuickViews {
  private:
   static constexpr size_t kFew = 8;
 
-  static bool fits(const Py_buffer& buffer, const Layout& layout) {
+  static bool fits(PyArrayObject* array, const Layout& layout, bool written) {
     const size_t rank = layout.sizes.size();
-    if (!layout.present || static_cast<size_t>(buffer.ndim) != rank) return false;
-    if (buffer.itemsize != size_of(layout.type) || !is_format(buffer.format, layout.type)) return false;
+    if (!layout.present || static_cast<size_t>(PyArray_NDIM(array)) != rank || !is_plain(array, written))
+      return false;
+    // NumPy's character for the kind of a type is the first of the type's name.
+    const bool is_same_kind = PyArray_DESCR(array)->kind == name_of(layout.type).front();
+    if (!is_same_kind || PyArray_ITEMSIZE(array) != size_of(layout.type)) return false;
     for (size_t d = 0; d < rank; ++d) {
-      if (buffer.shape[d] != layout.sizes[d]) return false;
-      if (buffer.strides[d] != layout.strides[d] && layout.sizes[d] > 1) return false;
+      if (PyArray_DIMS(array)[d] != layout.sizes[d]) return false;
+      if (PyArray_STRIDES(array)[d] != layout.strides[d] && layout.sizes[d] > 1) return false;
     }
     return true;
   }
 
-  // Whether the struct module's character for an element, in the machine's byte order, is of the type's kind;
-  // the sizes have been compared.
-  static bool is_format(const char* format, DataType type) {
-    if (format == nullptr || format[0] == '\0' || format[1] != '\0') return false;
-    const std::string_view name = name_of(type);
-    const std::string_view characters = name.front() == 'f' ? "efd" : name.front() == 'i' ? "bhilq" : "BHILQ";
-    return characters.find(format[0]) != std::string_view::npos;
-  }
-
-  size_t count_ = 0;
-  Py_buffer few_buffers_[kFew];
-  void* few_pointers_[kFew];
-  std::unique_ptr<Py_buffer[]> many_buffers_;
-  std::unique_ptr<void*[]> many_pointers_;
-  Py_buffer* buffers_ = few_buffers_;
-  void** pointers_ = few_pointers_;
+  void* few_[kFew];
+  std::unique_ptr<void*[]> many_;
+  void** pointers_ = few_;
 };
 
 class BoundPlan {
@@ -215,8 +188,7 @@ class BoundPlan {
 
   bool acquire(QuickViews& in, nanobind::handle inputs, QuickViews& out, nanobind::handle outputs,
                bool in_place) const {
-    if (!in.acquire(inputs.ptr(), inputs_, PyBUF_STRIDED_RO) ||
-        !out.acquire(outputs.ptr(), outputs_, PyBUF_STRIDED)) {
+    if (!in.acquire(inputs.ptr(), inputs_, false) || !out.acquire(outputs.ptr(), outputs_, true)) {
       return false;
     }
     for (size_t o = 0; o < outputs_.size(); ++o) {

@@ -17,6 +17,7 @@
 
 #include "python/bound_plan.h"
 #include "python/call_key.h"
+#include "python/numpy_array.h"
 #include "python/tensor_slots.h"
 #include "python/value_limits.h"
 
@@ -27,8 +28,9 @@ namespace anydml {
 // that it may hold, None where it may hold any. None for what is absent.
 using PreparedInput =
     std::optional<std::tuple<std::optional<size_t>, nanobind::object, PythonLayout, ValueLimits>>;
-// An output: the number of the array that was given for it, or None; what makes a new one; what makes of it
-// what the kernel writes to, and what the caller gets, None where they are the same; the layout.
+// An output: the number of the array that was given for it, or None; what makes a new one, on the host its
+// data type and shape; what makes of it what the kernel writes to, and what the caller gets, None where they
+// are the same; the layout.
 using PreparedOutput = std::optional<
     std::tuple<std::optional<size_t>, nanobind::object, nanobind::object, nanobind::object, PythonLayout>>;
 
@@ -38,7 +40,7 @@ class PreparedCall {
   PreparedCall(const CallKey& key, nanobind::object run, nanobind::object plan, bool in_place, bool on_device,
                const std::vector<PreparedInput>& inputs, const std::vector<PreparedOutput>& outputs,
                std::vector<size_t> results, bool is_list)
-      : words_(key.words()),
+      : words_(key.words().begin(), key.words().end()),
         named_(key.named()),
         run_(std::move(run)),
         plan_owner_(std::move(plan)),
@@ -51,14 +53,14 @@ class PreparedCall {
     for (const PreparedOutput& output : outputs) outputs_.push_back(output ? to_output(*output) : Output{});
   }
 
-  bool is_of(const CallKey& key) const { return words_ == key.words(); }
+  bool is_of(const CallKey& key) const { return std::ranges::equal(words_, key.words()); }
 
   // The results; an invalid object, and nothing written, where the rules have to look.
   nanobind::object run(const CallKey& key) const {
     if (!are_apart(key) || !are_within_limits(key)) return {};
     Tensors tensors(inputs_.size(), outputs_.size());
-    nanobind::list inputs;
-    nanobind::list outputs;
+    nanobind::object inputs;
+    nanobind::object outputs;
     try {
       make(tensors);
       if (plan_ == nullptr) list(key, tensors, inputs, outputs);
@@ -95,6 +97,7 @@ class PreparedCall {
     bool is_present = false;
     size_t given = kNone;
     nanobind::object make;
+    EmptyArray empty;  // on the host
     nanobind::object view;
     nanobind::object exported;
     Slot slot;
@@ -138,9 +141,15 @@ class PreparedCall {
     return input;
   }
 
-  static Output to_output(const PreparedOutput::value_type& from) {
+  Output to_output(const PreparedOutput::value_type& from) const {
     const auto& [given, make, view, exported, layout] = from;
-    Output output{true, given.value_or(kNone), make, {}, {}, to_slot(to_layout(layout))};
+    Output output{true, given.value_or(kNone), {}, {}, {}, {}, to_slot(to_layout(layout))};
+    if (on_device_) {
+      output.make = make;
+    } else if (!given) {
+      const auto& [type, sizes] = nanobind::cast<std::pair<nanobind::object, std::vector<Py_ssize_t>>>(make);
+      output.empty = EmptyArray(type, sizes);
+    }
     if (!view.is_none()) output.view = view;
     if (!exported.is_none()) output.exported = exported;
     return output;
@@ -149,9 +158,7 @@ class PreparedCall {
   // Of an array that stays: what it tells of its memory is true for as long as it lives.
   void* address_of(nanobind::handle array) const {
     if (on_device_) return reinterpret_cast<void*>(nanobind::cast<uintptr_t>(array.attr("data_ptr")()));
-    View view;
-    view.acquire(array, PyBUF_STRIDED_RO);
-    return view.data();
+    return PyArray_DATA(reinterpret_cast<PyArrayObject*>(array.ptr()));
   }
 
   // Whether no output that was given shares memory with another tensor, but for the very elements of an input
@@ -188,7 +195,9 @@ class PreparedCall {
   // The outputs that were not given; an exception where there is no room.
   void make(Tensors& tensors) const {
     for (size_t i = 0; i < outputs_.size(); ++i) {
-      if (outputs_[i].is_present && outputs_[i].given == kNone) tensors.made(i) = outputs_[i].make();
+      const Output& output = outputs_[i];
+      if (output.is_present && output.given == kNone)
+        tensors.made(i) = on_device_ ? output.make() : output.empty();
     }
   }
 
@@ -205,7 +214,10 @@ class PreparedCall {
   }
 
   // What kernels take that are no plans.
-  void list(const CallKey& key, Tensors& tensors, nanobind::list& inputs, nanobind::list& outputs) const {
+  void list(const CallKey& key, Tensors& tensors, nanobind::object& all_inputs,
+            nanobind::object& all_outputs) const {
+    nanobind::list inputs;
+    nanobind::list outputs;
     for (const Input& input : inputs_) {
       if (!input.is_present) {
         inputs.append(nanobind::none());
@@ -224,6 +236,8 @@ class PreparedCall {
                               output.view));
       }
     }
+    all_inputs = inputs;
+    all_outputs = outputs;
   }
 
   PyObject* taken(const CallKey::Array& array) const { return on_device_ ? array.given : array.numpy(); }
@@ -293,28 +307,31 @@ class CallCache {
 // One function, by the names of its parameters; `out` among them is what is written to.
 class CachedFunction {
  public:
-  CachedFunction(CallCache& cache, const std::vector<std::string>& names)
-      : cache_(&cache), out_(interned("out")) {
-    for (const std::string& name : names) names_.push_back(interned(name.c_str()));
+  CachedFunction(CallCache& cache, const std::vector<std::string>& names) : cache_(&cache) {
+    out_ = static_cast<size_t>(std::ranges::find(names, "out") - names.begin());
+    for (const std::string& name : names)
+      names_.push_back(nanobind::steal(PyUnicode_InternFromString(name.c_str())));
   }
 
-  // What a call gives that is like one before; None, and nothing done, for any other.
-  nanobind::object try_call(nanobind::handle args, nanobind::handle options) const {
+  // What a call gives that is like one before, of arguments as a vectorcall has them; an invalid object, and
+  // nothing done, for any other.
+  nanobind::object try_call(PyObject* const* args, size_t given, PyObject* keywords) const {
     CallKey key;
-    if (read(key, args, options)) {
-      const std::shared_ptr<const PreparedCall> call = cache_->find(key);
-      if (call != nullptr) {
-        nanobind::object result = call->run(key);
-        if (result.is_valid()) return result;
-      }
-    }
-    return nanobind::none();
+    if (!read(key, args, given, keywords)) return {};
+    const std::shared_ptr<const PreparedCall> call = cache_->find(key);
+    return call == nullptr ? nanobind::object() : call->run(key);
   }
 
   // The key of a call that could be remembered and is not; else null.
-  std::unique_ptr<CallKey> key(nanobind::handle args, nanobind::handle options) const {
+  std::unique_ptr<CallKey> key(nanobind::tuple args, nanobind::dict options) const {
+    std::vector<PyObject*> values;
+    for (const nanobind::handle each : args) values.push_back(each.ptr());
+    const size_t given = values.size();
+    for (const nanobind::handle each : options.values()) values.push_back(each.ptr());
+    const nanobind::tuple keywords(options.keys());
     auto key = std::make_unique<CallKey>();
-    return read(*key, args, options) && cache_->find(*key) == nullptr ? std::move(key) : nullptr;
+    const bool is_new = read(*key, values.data(), given, keywords.ptr()) && cache_->find(*key) == nullptr;
+    return is_new ? std::move(key) : nullptr;
   }
 
   // (parameter, place in its list or None, array) for each array of a key.
@@ -338,16 +355,12 @@ class CachedFunction {
   }
 
  private:
-  static nanobind::object interned(const char* name) {
-    return nanobind::steal(PyUnicode_InternFromString(name));
-  }
-
-  bool read(CallKey& key, nanobind::handle args, nanobind::handle options) const {
-    return key.read(this, cache_->kinds(), names_, out_.ptr(), args.ptr(), options.ptr());
+  bool read(CallKey& key, PyObject* const* args, size_t given, PyObject* keywords) const {
+    return key.read(this, cache_->kinds(), names_, out_, args, given, keywords);
   }
 
   CallCache* cache_;
-  nanobind::object out_;
+  size_t out_;
   std::vector<nanobind::object> names_;
 };
 

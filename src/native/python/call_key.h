@@ -10,15 +10,16 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <iterator>
 #include <memory>
 #include <mutex>
-#include <string_view>
+#include <span>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
-#include "python/bound_plan.h"
 #include "python/exchange_table.h"
+#include "python/numpy_array.h"
 
 namespace anydml {
 
@@ -36,7 +37,6 @@ enum class KeyKind : int {
 struct KeyClass {
   KeyKind kind = KeyKind::kNone;
   const ExchangeTable* table = nullptr;  // of a tensor, where its library has one
-  nanobind::object holder;               // keeps the class where it is
 };
 
 // The kinds of classes, as Python tells of each once.
@@ -49,17 +49,27 @@ class KeyKinds {
     {
       const std::lock_guard lock(mutex_);
       const auto found = known_.find(type);
-      if (found != known_.end()) return found->second;
+      if (found != known_.end()) return found->second.first;
     }
     const nanobind::object object = nanobind::borrow(reinterpret_cast<PyObject*>(type));
-    KeyClass found{static_cast<KeyKind>(nanobind::cast<int>(classify_(object))), nullptr, object};
+    KeyClass found{static_cast<KeyKind>(nanobind::cast<int>(classify_(object))), nullptr};
     if (found.kind == KeyKind::kTensor) found.table = ExchangeTable::of(object);
     // Of others there may be any number.
     if (found.kind != KeyKind::kNone) {
       const std::lock_guard lock(mutex_);
-      if (known_.size() < kMostKnown) known_.try_emplace(type, found);
+      if (known_.size() < kMostKnown) known_.try_emplace(type, found, object);
     }
     return found;
+  }
+
+  // Of a tensor DLPack does not tell what refuses it: that it takes part in automatic differentiation, or is
+  // negated when it is read.
+  bool is_as_dlpack_tells(PyObject* tensor) const {
+    const nanobind::object differentiates = nanobind::steal(PyObject_GetAttr(tensor, requires_grad_.ptr()));
+    if (differentiates.ptr() != Py_False) return PyErr_Clear(), false;
+    const nanobind::object negated =
+        nanobind::steal(PyObject_VectorcallMethod(is_neg_.ptr(), &tensor, 1, nullptr));
+    return negated.ptr() == Py_False || (PyErr_Clear(), false);
   }
 
   // The object that stands for all that are equal to it; an exception where it is equal to nothing.
@@ -83,67 +93,106 @@ class KeyKinds {
 
   nanobind::object classify_;
   nanobind::object canonical_;
+  nanobind::object requires_grad_ = nanobind::steal(PyUnicode_InternFromString("requires_grad"));
+  nanobind::object is_neg_ = nanobind::steal(PyUnicode_InternFromString("is_neg"));
   std::mutex mutex_;
-  std::unordered_map<PyTypeObject*, KeyClass> known_;
+  // With the classes, which holding them keeps where they are.
+  std::unordered_map<PyTypeObject*, std::pair<KeyClass, nanobind::object>> known_;
   // By their addresses, which holding them keeps theirs.
   std::unordered_map<PyObject*, std::pair<nanobind::object, nanobind::object>> canonicals_;
 };
 
-// The key of one call, and the buffers of its arrays, held for as long as this lives.
+// The words of a key. Most keys need no allocation.
+class KeyWords {
+ public:
+  KeyWords() = default;
+  KeyWords(const KeyWords&) = delete;
+  KeyWords& operator=(const KeyWords&) = delete;
+
+  void push_back(uint64_t word) {
+    if (end_ == limit_) grow();
+    *end_++ = word;
+  }
+  size_t size() const { return static_cast<size_t>(end_ - begin_); }
+  std::span<const uint64_t> all() const { return {begin_, size()}; }
+
+  // A multiplicative hash of four lanes, as a multiplication waits for the one before it.
+  size_t hash() const {
+    static constexpr uint64_t kFactor = 0x9E3779B97F4A7C15U;
+    uint64_t lanes[] = {size(), 1, 2, 3};
+    for (const uint64_t* at = begin_; at != end_;) {
+      for (uint64_t& lane : lanes) {
+        if (at == end_) break;
+        lane = (std::rotl(lane, 32) ^ *at++) * kFactor;
+      }
+    }
+    uint64_t mixed = 0;
+    for (const uint64_t lane : lanes) mixed = (std::rotl(mixed, 32) ^ lane) * kFactor;
+    return static_cast<size_t>(mixed ^ mixed >> 32);
+  }
+
+ private:
+  void grow() {
+    const std::span<const uint64_t> before = all();
+    std::vector<uint64_t> more(2 * before.size());
+    end_ = std::ranges::copy(before, more.data()).out;
+    many_.swap(more);
+    begin_ = many_.data();
+    limit_ = begin_ + many_.size();
+  }
+
+  uint64_t few_[64];
+  std::vector<uint64_t> many_;
+  uint64_t* begin_ = few_;
+  uint64_t* end_ = few_;
+  uint64_t* limit_ = few_ + std::size(few_);
+};
+
+// The key of one call, and where its arrays lie.
 class CallKey {
  public:
   struct Array {
     PyObject* given;                 // as the caller has it
     mutable nanobind::object array;  // NumPy's of a tensor, once it is asked for
     void* data;                      // of element [0, ..., 0]
-    Py_buffer buffer;                // of NumPy's array; else without an object
     size_t parameter;
     Py_ssize_t place;  // in a list; -1 where there is none
 
     // NumPy's array; an exception where there is none.
     PyObject* numpy() const {
-      if (reinterpret_cast<PyObject*>(Py_TYPE(given)) == array_type) return given;
+      if (exact_array(given) != nullptr) return given;
       if (!array.is_valid()) array = nanobind::handle(given).attr("numpy")();
       return array.ptr();
     }
   };
 
-  CallKey() { words_.reserve(64); }
+  CallKey() = default;
   CallKey(const CallKey&) = delete;
   CallKey& operator=(const CallKey&) = delete;
-  ~CallKey() {
-    for (size_t i = 0; i < count_; ++i) PyBuffer_Release(&at(i).buffer);
-  }
 
-  // False where the call cannot be remembered; no exception is set then.
-  bool read(const void* function, KeyKinds& kinds, const std::vector<nanobind::object>& names,
-            PyObject* out_name, PyObject* args, PyObject* options) {
+  // Of the arguments as a vectorcall has them. False where the call cannot be remembered; no exception is set
+  // then.
+  bool read(const void* function, KeyKinds& kinds, const std::vector<nanobind::object>& names, size_t out,
+            PyObject* const* args, size_t given, PyObject* keywords) {
     kinds_ = &kinds;
     word(reinterpret_cast<uintptr_t>(function));
-    const Py_ssize_t given = PyTuple_Size(args);
-    if (static_cast<size_t>(given) > names.size()) return false;
-    for (Py_ssize_t i = 0; i < given; ++i) {
-      if (!add_argument(static_cast<size_t>(i), names, out_name, PyTuple_GetItem(args, i))) return false;
+    if (given > names.size()) return false;
+    for (size_t i = 0; i < given; ++i) {
+      if (!add_argument(i, i == out, args[i])) return false;
     }
-    PyObject* name = nullptr;
-    PyObject* value = nullptr;
-    for (Py_ssize_t at = 0; PyDict_Next(options, &at, &name, &value) != 0;) {
-      const size_t parameter = index_of(names, name);
-      if (parameter == names.size() || !add_argument(parameter, names, out_name, value)) return false;
+    const Py_ssize_t named = keywords == nullptr ? 0 : PyTuple_Size(keywords);
+    for (Py_ssize_t i = 0; i < named; ++i) {
+      const size_t parameter = index_of(names, PyTuple_GetItem(keywords, i));
+      if (parameter == names.size() ||
+          !add_argument(parameter, parameter == out, args[given + static_cast<size_t>(i)]))
+        return false;
     }
     return true;
   }
 
-  const std::vector<uint64_t>& words() const { return words_; }
-  size_t hash() const {
-    uint64_t mixed = words_.size();
-    for (const uint64_t word : words_) {
-      mixed = (mixed ^ word) * 0x9E3779B97F4A7C15U;
-      mixed ^= mixed >> 32;
-    }
-    return static_cast<size_t>(mixed);
-  }
-  bool equals(const CallKey& other) const { return words_ == other.words_; }
+  std::span<const uint64_t> words() const { return words_.all(); }
+  size_t hash() const { return words_.hash(); }
+  bool equals(const CallKey& other) const { return std::ranges::equal(words(), other.words()); }
   size_t count() const { return count_; }
   const Array& array(size_t i) const { return i < kFew ? few_[i] : *many_[i - kFew]; }
   // What words name by its address.
@@ -187,17 +236,16 @@ class CallKey {
     named_.push_back(nanobind::borrow(object));
   }
 
-  bool add_argument(size_t parameter, const std::vector<nanobind::object>& names, PyObject* out_name,
-                    PyObject* value) {
+  bool add_argument(size_t parameter, bool is_out, PyObject* value) {
     parameter_ = parameter;
-    is_out_ = names[parameter].ptr() == out_name;
+    is_out_ = is_out;
     word(parameter);
     return add(value, -1, 0) && words_.size() <= kMostWords;
   }
 
   bool add(PyObject* value, Py_ssize_t place, int depth) {
     PyTypeObject* const type = Py_TYPE(value);
-    if (reinterpret_cast<PyObject*>(type) == array_type) return add_array(value, value, place);
+    if (PyArrayObject* const array = exact_array(value)) return add_array(value, array, place);
     if (value == Py_None) return tagged(kAbsent), true;
     if (type == &PyBool_Type) return tagged(kTrueOrFalse, value == Py_True), true;
     if (type == &PyLong_Type) return add_integer(value);
@@ -257,7 +305,12 @@ class CallKey {
 
   bool add_other(PyObject* value, PyTypeObject* type, Py_ssize_t place) {
     try {
-      const KeyClass known = kinds_->of(type);
+      // Those of one call are mostly of one class.
+      if (type != type_) {
+        known_ = kinds_->of(type);
+        type_ = type;
+      }
+      const KeyClass& known = known_;
       if (known.kind == KeyKind::kIdentity) return named(value), true;
       if (known.kind == KeyKind::kValue) return named(kinds_->canonical(value).ptr()), true;
       if (known.kind == KeyKind::kBytes) return add_scalar(value, type);
@@ -266,8 +319,10 @@ class CallKey {
       word(reinterpret_cast<uintptr_t>(type));  // which `kinds_` holds
       if (known.table != nullptr) return add_tensor(value, *known.table, place);
       const nanobind::object array = nanobind::handle(value).attr("numpy")();
-      return reinterpret_cast<PyObject*>(Py_TYPE(array.ptr())) == array_type &&
-             add_array(value, array, place);
+      PyArrayObject* const seen = exact_array(array.ptr());
+      if (seen == nullptr || !add_array(value, seen, place)) return false;
+      at(count_ - 1).array = array;
+      return true;
     } catch (nanobind::python_error&) {
       return false;  // the rules have to say what is wrong
     }
@@ -286,39 +341,28 @@ class CallKey {
   Array& added(PyObject* given, Py_ssize_t place) {
     if (count_ >= kFew) many_.push_back(std::make_unique<Array>());
     Array& array = at(count_++);
-    array.buffer.obj = nullptr;
     array.given = given;
     array.parameter = parameter_;
     array.place = place;
     return array;
   }
 
-  bool add_array(PyObject* given, nanobind::handle array, Py_ssize_t place) {
-    Array& added = this->added(given, place);
-    const int flags = (is_out_ ? PyBUF_STRIDED : PyBUF_STRIDED_RO) | PyBUF_FORMAT;
-    if (PyObject_GetBuffer(array.ptr(), &added.buffer, flags) != 0) return PyErr_Clear(), false;
-    if (array.ptr() != given) added.array = nanobind::borrow(array);
-    added.data = added.buffer.buf;
-    const Py_buffer& buffer = added.buffer;
-    // The struct module's character for a number in the machine's byte order.
-    if (buffer.format == nullptr || buffer.format[0] == '\0' || buffer.format[1] != '\0') return false;
-    if (std::string_view("efdbhilqBHILQ?").find(buffer.format[0]) == std::string_view::npos) return false;
-    tagged(kArray, static_cast<uint64_t>(buffer.format[0]) | static_cast<uint64_t>(buffer.ndim) << 8);
-    for (int d = 0; d < buffer.ndim; ++d) {
-      word(static_cast<uint64_t>(buffer.shape[d]));
-      word(static_cast<uint64_t>(buffer.strides[d]));
+  bool add_array(PyObject* given, PyArrayObject* array, Py_ssize_t place) {
+    if (!is_plain(array, is_out_)) return false;
+    added(given, place).data = PyArray_DATA(array);
+    const int rank = PyArray_NDIM(array);
+    tagged(kArray, static_cast<uint64_t>(PyArray_TYPE(array)) | static_cast<uint64_t>(rank) << 8);
+    for (int d = 0; d < rank; ++d) {
+      word(static_cast<uint64_t>(PyArray_DIMS(array)[d]));
+      word(static_cast<uint64_t>(PyArray_STRIDES(array)[d]));
     }
     return true;
   }
 
-  // Of a tensor DLPack does not tell what refuses it: that it takes part in automatic differentiation, or is
-  // negated when it is read.
   bool add_tensor(PyObject* given, const ExchangeTable& table, Py_ssize_t place) {
     nanobind::dlpack::dltensor tensor;
     if (table.from_python(given, &tensor) != 0) return PyErr_Clear(), false;
-    const nanobind::handle object(given);
-    if (object.attr("requires_grad").ptr() != Py_False || object.attr("is_neg")().ptr() != Py_False)
-      return false;
+    if (!kinds_->is_as_dlpack_tells(given)) return false;
     void* const data = static_cast<std::byte*>(tensor.data) + tensor.byte_offset;
     const uint64_t item = tensor.dtype.bits / 8U;
     const bool is_known = tensor.dtype.code <= kFloatCode || tensor.dtype.code == kBoolCode;
@@ -338,7 +382,9 @@ class CallKey {
   Array& at(size_t i) { return i < kFew ? few_[i] : *many_[i - kFew]; }
 
   KeyKinds* kinds_ = nullptr;
-  std::vector<uint64_t> words_;
+  PyTypeObject* type_ = nullptr;  // the last one that was looked up
+  KeyClass known_;
+  KeyWords words_;
   Array few_[kFew];
   std::vector<std::unique_ptr<Array>> many_;
   size_t count_ = 0;

@@ -20,7 +20,9 @@
 #include "core/registry.h"
 #include "python/bound_plan.h"
 #include "python/call_cache.h"
+#include "python/function_object.h"
 #include "python/layout_match.h"
+#include "python/numpy_array.h"
 #include "python/tensor_slots.h"
 
 namespace nb = nanobind;
@@ -31,16 +33,15 @@ namespace {
 // The inputs of a dispatch that has many.
 class LayoutMatcher {
  public:
-  LayoutMatcher(const std::vector<PythonLayout>& inputs, nb::handle array_type);
+  explicit LayoutMatcher(const std::vector<PythonLayout>& inputs) : slots_(to_slots(to_layouts(inputs))) {}
 
   // Whether every input is plainly an array that its layout describes, and none shares memory with a range of
   // addresses. False: the rules have to say what is wrong, or that nothing is.
   bool fits(nb::handle inputs, const std::vector<std::pair<uint64_t, uint64_t>>& written) const {
     QuickViews views;
-    if (!views.acquire(inputs.ptr(), slots_, PyBUF_STRIDED_RO)) return false;
+    if (!views.acquire(inputs.ptr(), slots_, false)) return false;
     for (size_t i = 0; i < slots_.size(); ++i) {
       if (!slots_[i].layout.present) continue;
-      if (Py_TYPE(PyList_GetItem(inputs.ptr(), static_cast<Py_ssize_t>(i))) != array_type_) return false;
       const auto at = static_cast<double>(reinterpret_cast<uintptr_t>(views.pointers()[i]));
       const Extent& extent = slots_[i].extent;
       for (const auto& [begin, end] : written) {
@@ -53,11 +54,7 @@ class LayoutMatcher {
 
  private:
   std::vector<Slot> slots_;
-  PyTypeObject* array_type_;
 };
-
-LayoutMatcher::LayoutMatcher(const std::vector<PythonLayout>& inputs, nb::handle array_type)
-    : slots_(to_slots(to_layouts(inputs))), array_type_(reinterpret_cast<PyTypeObject*>(array_type.ptr())) {}
 
 bool too_large(const Slot& slot) { return slot.extent.high - slot.extent.low > kLargestExtent; }
 
@@ -128,7 +125,7 @@ NB_MODULE(_native, m) {
     return PyErr_CheckSignals() != 0;
   });
   m.doc() = "The kernels of the CPU engine. Requests must have been validated.";
-  anydml::array_type = nb::object(nb::module_::import_("numpy").attr("ndarray")).release().ptr();
+  anydml::import_numpy();
 
   nb::class_<anydml::BoundPlan>(m, "Plan", "An operator made ready; several threads may run it at once.")
       .def("run", &anydml::BoundPlan::run, "inputs"_a, "outputs"_a,
@@ -144,8 +141,7 @@ NB_MODULE(_native, m) {
       .def_prop_ro("prepared_bytes", &anydml::BoundPlan::prepared_bytes)
       .def_prop_ro("description", &anydml::BoundPlan::description);
   nb::class_<anydml::LayoutMatcher>(m, "LayoutMatcher", "The layouts of a dispatch's inputs.")
-      .def(nb::init<const std::vector<anydml::PythonLayout>&, nb::handle>(), "inputs"_a, "array_type"_a,
-           nb::keep_alive<1, 3>())
+      .def(nb::init<const std::vector<anydml::PythonLayout>&>(), "inputs"_a)
       .def("fits", &anydml::LayoutMatcher::fits, "inputs"_a.none(), "written"_a,
            "Whether a list of arrays is plainly laid out so, and apart from ranges of addresses.");
   nb::class_<anydml::DeviceLayoutMatcher>(m, "DeviceLayoutMatcher",
@@ -159,7 +155,7 @@ NB_MODULE(_native, m) {
           "places", &anydml::DeviceLayoutMatcher::places, "inputs"_a.none(), "outputs"_a.none(), "in_place"_a,
           "The addresses of lists of tensors, 8 bytes each, where they are plainly laid out so and no output "
           "shares memory with another; else None.");
-  nb::class_<anydml::CallKey>(m, "CallKey", "The key of a call, which holds the buffers of its arrays.")
+  nb::class_<anydml::CallKey>(m, "CallKey", "The key of a call.")
       .def("equals", &anydml::CallKey::equals, "other"_a, "Whether it is of a call that is alike.");
   nb::class_<anydml::CallCache>(m, "CallCache", "Calls of functions, prepared to be run again.")
       .def(nb::init<size_t, nb::object, nb::object>(), "capacity"_a, "classify"_a, "canonical"_a)
@@ -168,14 +164,13 @@ NB_MODULE(_native, m) {
   nb::class_<anydml::CachedFunction>(m, "CachedFunction", "One function's share of a cache of calls.")
       .def(nb::init<anydml::CallCache&, const std::vector<std::string>&>(), "cache"_a, "names"_a,
            nb::keep_alive<1, 2>())
-      .def("try_call", &anydml::CachedFunction::try_call, "args"_a, "options"_a,
-           "What a call gives that is like one before; None, and nothing done, for any other.")
       .def("key", &anydml::CachedFunction::key, "args"_a, "options"_a,
            "The key of a call that could be remembered and is not; else None.")
       .def("arrays", &anydml::CachedFunction::arrays, "key"_a, "The arrays of a call, in the key's order.")
       .def("keep", &anydml::CachedFunction::keep, "key"_a, "run"_a, "plan"_a.none(), "in_place"_a,
            "on_device"_a, "inputs"_a, "outputs"_a, "results"_a, "is_list"_a,
            "Remembers what a call comes down to.");
+  m.attr("function") = anydml::function_type();
   m.def("compile", &anydml::compile, "name"_a, "inputs"_a, "outputs"_a, "attributes"_a,
         nb::sig("def compile(name: str, inputs: Sequence[Layout | None], outputs: Sequence[Layout | None], "
                 "attributes: Mapping[str, AttributeValues]) -> Plan | str"),
