@@ -114,7 +114,7 @@ std::unique_ptr<Plan> make_cast(const Request& request, std::string& reason) {
     return nullptr;
   }
   require(in.sizes == out.sizes, "the sizes of input and output differ");
-  Tiles tiles({in}, out, std::max(size_of(in.type), size_of(out.type)));
+  Tiles tiles({in, out}, 1, std::max(size_of(in.type), size_of(out.type)));
   const std::string description = "cast of " + types + ", " + tiles.describe();
   return std::make_unique<CastPlan>(std::move(tiles), conversion, description);
 }

@@ -48,7 +48,7 @@ class CpuEngine:
                 program = pointwise_lowering.program_of(desc, [each and each.type for each in inputs])
             except pointwise_lowering.NoLowering as reason:
                 return Declined(str(reason))
-            attributes: dict[str, Any] = dict(program.attributes)
+            attributes = dict(program.attributes)
             name, words = "ELEMENT_WISE", f"{program.described()}, "
         else:
             from . import movement_lowering
