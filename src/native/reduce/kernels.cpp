@@ -275,16 +275,16 @@ void start(const Strip& strip, int64_t columns, int64_t period, const std::byte*
 // Stores doubles, each rounded to an element of T.
 template <class T, class Values>
 void store_doubles(int64_t columns, std::byte* out, int64_t out_step, const Values& values) {
-  constexpr int64_t kLanes = kLanesOf<double>;
+  constexpr int64_t kLanes = sizeof(Doubles) / sizeof(double);
   constexpr int64_t kSize = sizeof(T);
   for (int64_t i = 0; i < columns; i += kLanes) {
     const Doubles y = values(i);
     if (out_step == kSize && i + kLanes <= columns) {
-      store_lanes<T, double>(out + i * kSize, y);
+      store_numbers<T, double>(out + i * kSize, y);
       continue;
     }
-    std::byte each[32];
-    store_lanes<T, double>(each, y);
+    std::byte each[sizeof(Doubles)];
+    store_numbers<T, double>(each, y);
     for (int64_t k = 0; k < std::min(kLanes, columns - i); ++k) {
       std::memcpy(out + (i + k) * out_step, each + k * kSize, kSize);
     }
@@ -294,14 +294,7 @@ void store_doubles(int64_t columns, std::byte* out, int64_t out_step, const Valu
 // Arrays of accumulators are longer by a vector than there are columns.
 template <class A>
 ANYDML_INLINE Doubles doubles_at(const std::byte* array, int64_t i) {
-  if constexpr (std::is_same_v<A, double>) return load_lanes_at<Doubles>(array + i * 8);
-#if defined(ANYDML_VECTORS)
-  else
-    return to_doubles(load_lanes_at<Vector<float, 4>>(array + i * 4));
-#else
-  else
-    return load<A>(array + i * sizeof(A));
-#endif
+  return load_numbers<A, double, Doubles>(array + i * static_cast<int64_t>(sizeof(A)));
 }
 
 template <class Op>
@@ -354,7 +347,7 @@ void finish_product(const ReduceParameters&, const Strip& strip, int64_t columns
                     int64_t out_step) {
   store_doubles<typename Op::Element>(columns, out, out_step, [&](int64_t i) {
     const auto m = load_lanes_at<Doubles>(strip.arrays[0] + i * 8);
-    using Exponents = Lanes<int64_t, kLanesOf<double>>;
+    using Exponents = Lanes<int64_t, sizeof(Doubles) / sizeof(double)>;
     constexpr int64_t kMost = 600;
     auto e = load_lanes_at<Exponents>(strip.arrays[1] + i * 8);
     e = e > kMost ? Exponents{} + kMost : e < -kMost ? Exponents{} - kMost : e;
