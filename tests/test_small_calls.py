@@ -5,9 +5,12 @@ The function without its cache is what each call is compared with, for the small
 
 from __future__ import annotations
 
+import copy
 import inspect
+import pickle
 import sys
 import threading
+import weakref
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from enum import Enum
@@ -171,6 +174,22 @@ def test_numbers_beside_tensors_on_a_device() -> None:
         assert is_prepared(anydml.quantized_linear_average_pooling, call)
     with pytest.raises(DMLError, match=r"\(B7\)"):
         anydml.quantized_linear_average_pooling(**call, out=x[..., :1, :1])
+
+
+@every
+def test_what_is_called_is_like_a_function(name: str) -> None:
+    call = function(name)
+    for attribute in ("__module__", "__name__", "__qualname__", "__doc__", "__annotations__"):
+        assert getattr(call, attribute) == getattr(call.__wrapped__, attribute)
+    assert inspect.signature(call) == inspect.signature(call.__wrapped__)
+    assert inspect.isroutine(call)
+    assert repr(call).startswith(f"<function {call.__name__} at ")
+    assert pickle.loads(pickle.dumps(call)) is call
+    assert copy.deepcopy(call) is call
+    assert weakref.ref(call)() is call
+    owner = type("Owner", (), {"method": call})
+    assert owner.method is call
+    assert owner().method.__func__ is call
 
 
 # What tells calls apart
