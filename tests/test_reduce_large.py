@@ -180,7 +180,7 @@ def test_logarithms_of_sums_of_exponentials(data: st.DataObject) -> None:
         rest = np.delete(np.exp(wide - largest), wide.argmax()).sum()
         exact = largest + np.log1p(rest)
         # The unit is that of the largest element, where the logarithm takes it away.
-        slack = float(np.spacing(row.dtype.type(largest))) if abs(exact) < abs(largest) else 0.0
+        slack = float(np.spacing(abs(row.dtype.type(largest)))) if abs(exact) < abs(largest) else 0.0
         assert abs(np.longdouble(value) - exact) <= np.spacing(abs(value)) + slack
 
 

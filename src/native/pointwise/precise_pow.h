@@ -91,11 +91,16 @@ inline double precise_pow_of(double x, double e) {
   const double sign = std::signbit(x) && is_whole && std::fmod(e, 2) != 0 ? -1 : 1;
   if (magnitude == 1) return sign;
   if (magnitude == 0 || magnitude == kInfinite) return sign * ((magnitude == 0) == (e < 0) ? kInfinite : 0);
-  constexpr double kMost = 69.4;  // 100 * ln 2, and more
-  // The logarithm of no double is beyond 745, nor below 2^-54.
-  const double rough = e * (std::fabs(e) < 0x1p64 ? log_pair_of(magnitude).high : magnitude < 1 ? -1 : 1);
-  if (!(std::fabs(rough) < kMost)) return sign * (rough > 0 ? kInfinite : 0);
-  return sign * exp_of_pair(product_of(log_pair_of(magnitude), {e, 0}));
+  // By the exponents alone: 2^(k - 1) <= |x| < 2^k.
+  constexpr double kMost = 100;
+  int k = 0;
+  std::frexp(magnitude, &k);
+  const double least = e * (e > 0 ? k - 1 : k);
+  const double most = e * (e > 0 ? k : k - 1);
+  if (least > kMost || most < -kMost) return sign * (most > 0 ? kInfinite : 0);
+  const DoublePair log = product_of(log_pair_of(magnitude), {e, 0});
+  if (!(std::fabs(log.high) < kMost * kLn2Pair.high)) return sign * (log.high > 0 ? kInfinite : 0);
+  return sign * exp_of_pair(log);
 }
 
 ANYDML_ISA_END
