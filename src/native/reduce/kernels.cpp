@@ -77,6 +77,8 @@ ANYDML_INLINE void accumulate_vectors(const ReduceParameters& parameters, const 
   constexpr int64_t kSize = sizeof(typename Op::Element);
   const V mask = mask_of<Op>(parameters);
   [[maybe_unused]] const V identity = V{} + Op::identity(parameters);
+  // Of many rows side by side hardware prefetchers lose some.
+  const bool fetches_ahead = rows.columns > kVectors * kLanes;
   S states[kVectors];
 #pragma GCC unroll 16
   for (int v = 0; v < kVectors; ++v) states[v] = Op::template load<V>(strip, column + v * kLanes);
@@ -84,6 +86,9 @@ ANYDML_INLINE void accumulate_vectors(const ReduceParameters& parameters, const 
   const auto row = [&] {
 #pragma GCC unroll 16
     for (int v = 0; v < kVectors; ++v) {
+      if (fetches_ahead && v * kLanes * kSize % 64 == 0) {
+        prefetch_near(from + v * kLanes * kSize + tuning::kPrefetchBytes);
+      }
       V x = load_elements<Op>(from + v * kLanes * kSize);
       if constexpr (kVectors == 1) x = without<typename Op::Number>(x, identity, left_out);
       join<Op>(states[v], x, mask);
