@@ -1,6 +1,7 @@
 // The kernels of reductions: what is done to a strip of accumulators, for a type of elements and a function.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -8,6 +9,7 @@
 
 #include "core/kernel_plan.h"
 #include "platform/isa.h"
+#include "reduce/tuning.h"
 
 ANYDML_ISA_BEGIN
 
@@ -84,6 +86,11 @@ struct ReduceKernel {
 
   bool has_indices() const { return join_rows != nullptr; }
   int64_t bytes() const { return sizes[0] + sizes[1] + sizes[2]; }
+  // The most columns of a strip.
+  int64_t strip_columns() const {
+    const int64_t each = bytes() + (has_indices() ? 2 * sizes[0] : 0);
+    return std::min(tuning::kStripBytes / each / 64 * 64, tuning::kStripColumns);
+  }
   Strip at(const Strip& strip, int64_t column) const {
     return {{strip.arrays[0] + column * sizes[0], strip.arrays[1] + column * sizes[1],
              strip.arrays[2] + column * sizes[2]},

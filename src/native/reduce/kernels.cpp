@@ -66,6 +66,26 @@ inline typename Op::V mask_of(const ReduceParameters& parameters) {
   return bits_as<V>(Mask{} + static_cast<Bits>(parameters.mask));
 }
 
+template <class V>
+ANYDML_INLINE bool any_lane(V is) {
+#if defined(ANYDML_ISA_AVX512)
+  if constexpr (sizeof(V) == 64) return _mm512_movepi64_mask((__m512i)is) != 0;
+#endif
+  const auto words = bits_as<std::array<uint64_t, (sizeof(V) + 7) / 8>>(is);
+  return std::ranges::any_of(words, [](uint64_t word) { return word != 0; });
+}
+
+// Settles accumulators which the next elements might take out of range. That is seldom.
+template <class Op, int kVectors, class S>
+ANYDML_INLINE void settle_where_away(S* states) {
+  auto away = Op::is_away(states[0]);
+#pragma GCC unroll 16
+  for (int v = 1; v < kVectors; ++v) away = away | Op::is_away(states[v]);
+  if (!any_lane(away)) return;
+#pragma GCC unroll 16
+  for (int v = 0; v < kVectors; ++v) Op::settle(states[v]);
+}
+
 // Combines rows with kVectors vectors of accumulators, which stay in registers. The first `left_out` columns
 // are left as they are.
 template <class Op, int kVectors>
@@ -77,6 +97,8 @@ ANYDML_INLINE void accumulate_vectors(const ReduceParameters& parameters, const 
   constexpr int64_t kSize = sizeof(typename Op::Element);
   const V mask = mask_of<Op>(parameters);
   [[maybe_unused]] const V identity = V{} + Op::identity(parameters);
+  // Of many rows side by side hardware prefetchers lose some.
+  const bool fetches_ahead = rows.columns > kVectors * kLanes;
   S states[kVectors];
 #pragma GCC unroll 16
   for (int v = 0; v < kVectors; ++v) states[v] = Op::template load<V>(strip, column + v * kLanes);
@@ -84,6 +106,9 @@ ANYDML_INLINE void accumulate_vectors(const ReduceParameters& parameters, const 
   const auto row = [&] {
 #pragma GCC unroll 16
     for (int v = 0; v < kVectors; ++v) {
+      if (fetches_ahead && v * kLanes * kSize % 64 == 0) {
+        prefetch_near(from + v * kLanes * kSize + tuning::kPrefetchBytes);
+      }
       V x = load_elements<Op>(from + v * kLanes * kSize);
       if constexpr (kVectors == 1) x = without<typename Op::Number>(x, identity, left_out);
       join<Op>(states[v], x, mask);
@@ -94,8 +119,7 @@ ANYDML_INLINE void accumulate_vectors(const ReduceParameters& parameters, const 
     int64_t r = 0;
     while (r < rows.count) {
       for (const int64_t end = std::min(rows.count, r + Op::kSettledAfter); r < end; ++r) row();
-#pragma GCC unroll 16
-      for (int v = 0; v < kVectors; ++v) Op::settle(states[v]);
+      settle_where_away<Op, kVectors>(states);
     }
   } else {
     for (int64_t r = 0; r < rows.count; ++r) row();
@@ -204,20 +228,15 @@ ANYDML_NOINLINE void reduce_lines_by(const ReduceParameters& parameters, const S
     for (int64_t segment = 0; segment < lines.segments; ++segment) {
       const std::byte* from = lines.from + line * lines.step + segment * lines.segment_step;
       const std::byte* const end = from + lines.elements * kSize;
-      const auto settle = [&] {
-        if constexpr (Op::kSettledAfter != 0) {
-#pragma GCC unroll 16
-          for (int v = 0; v < kVectors; ++v) Op::settle(states[v]);
-        }
-      };
       for (int64_t r = 1; from + kRow * kSize <= end; from += kRow * kSize, ++r) {
 #pragma GCC unroll 16
         for (int v = 0; v < kVectors; ++v) {
           join<Op>(states[v], load_elements<Op>(from + v * kLanes * kSize), mask);
         }
-        if (Op::kSettledAfter != 0 && r % Op::kSettledAfter == 0) settle();
+        if constexpr (Op::kSettledAfter != 0) {
+          if (r % Op::kSettledAfter == 0) settle_where_away<Op, kVectors>(states);
+        }
       }
-      settle();
       const int64_t rest = (end - from) / kSize;
 #pragma GCC unroll 16
       for (int v = 0; v < kVectors; ++v) {
@@ -228,7 +247,10 @@ ANYDML_NOINLINE void reduce_lines_by(const ReduceParameters& parameters, const S
           join<Op>(states[v], load_first_elements<Op>(at, rest - v * kLanes, identities), mask);
         }
       }
-      if (rest > 0) settle();
+      if constexpr (Op::kSettledAfter != 0) {
+#pragma GCC unroll 16
+        for (int v = 0; v < kVectors; ++v) Op::settle(states[v]);
+      }
     }
     combine_halves<Op, kVectors / 2>(states);
     Op::store(strip, line, all_lanes<Op>(states[0]));
@@ -252,7 +274,10 @@ void combine(const Strip& strip, const Strip& other, int64_t columns) {
   constexpr int64_t kLanes = sizeof(V) / sizeof(A);
   const auto part = [&]<class U>(int64_t i, U) {
     auto state = Op::template load<U>(strip, i);
-    Op::combine(state, Op::template load<U>(other, i));
+    auto another = Op::template load<U>(other, i);
+    Op::settle(state);
+    Op::settle(another);
+    Op::combine(state, another);
     Op::store(strip, i, state);
   };
   int64_t i = 0;

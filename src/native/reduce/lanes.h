@@ -35,6 +35,13 @@ using SignedOf = std::conditional_t<
     sizeof(A) == 1, int8_t,
     std::conditional_t<sizeof(A) == 2, int16_t, std::conditional_t<sizeof(A) == 4, int32_t, int64_t>>>;
 
+// Prefetches into the first cache.
+ANYDML_INLINE void prefetch_near([[maybe_unused]] const std::byte* from) {
+#if defined(__GNUC__)
+  __builtin_prefetch(from, 0, 3);
+#endif
+}
+
 template <class V>
 ANYDML_INLINE V load_lanes_at(const std::byte* from) {
   V v;

@@ -122,7 +122,8 @@ struct IntegerProduct : OfOneNumber<T, T> {
   }
 };
 
-// Products of floats as m * 2^e, 1 <= |m| < 2, so that no order of the factors leaves the range of doubles.
+// Products of floats as m * 2^e, so that no order of the factors leaves the range of doubles. Settled, 1 <=
+// |m| < 2; powers of 2 change no rounding.
 template <class T>
 struct FloatProduct {
   using Element = T;
@@ -164,12 +165,17 @@ struct FloatProduct {
   static double identity(const ReduceParameters&) { return 1; }
   static double start(double) { return 1; }
 
-  // The least number of single precision to the power of 4 is a normal double.
+  // The least number of single precision to the power of 4, times 2^-kAway, is a normal double.
   static constexpr int64_t kSettledAfter = 4;
+  static constexpr uint64_t kAway = 400;
   ANYDML_INLINE static void step(State<V>& state, V x) { state.m = state.m * x; }
+  // Lanes whose m is 2^kAway away from 1, or more.
+  ANYDML_INLINE static auto is_away(const State<V>& state) {
+    const auto bits = bits_as<BitsOf<V>>(state.m);
+    return ((bits & kExponent) - ((1023 - kAway) << 52)) > (2 * kAway << 52);
+  }
   template <class U>
   ANYDML_INLINE static void settle(State<U>& state) {
-    constexpr uint64_t kExponent = uint64_t{0x7ff} << 52;
     const auto bits = bits_as<BitsOf<U>>(state.m);
     const BitsOf<U> exponent = bits & kExponent;
     // 0, and what is not finite, stay as they are.
@@ -178,12 +184,15 @@ struct FloatProduct {
     state.m = bits_as<U>(is_number ? mantissa : bits);
     state.e = state.e + (is_number ? (exponent >> 52) - 1023 : BitsOf<U>{});
   }
+  // Those that are settled, of up to a few hundred.
   template <class U>
   ANYDML_INLINE static void combine(State<U>& state, const State<U>& other) {
     state.m = state.m * other.m;
     state.e = state.e + other.e;
-    settle(state);
   }
+
+ private:
+  static constexpr uint64_t kExponent = uint64_t{0x7ff} << 52;
 };
 
 // Sums of e^(x - m), m being the largest element, but for elements that are m, which are counted: what is
@@ -231,7 +240,8 @@ struct ExponentialSum {
   static double start(double) { return 0; }
 
   static constexpr int64_t kSettledAfter = 0;
-  ANYDML_INLINE static void settle(State<V>&) {}
+  template <class S>
+  ANYDML_INLINE static void settle(S&) {}
   ANYDML_INLINE static void step(State<V>& state, V x) {
     const V term = exp_of(x - state.largest);
     const auto is_largest = x == state.largest;

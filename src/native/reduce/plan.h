@@ -31,17 +31,27 @@ inline constexpr int64_t kMostTileBytes =
     std::max(tuning::kTileBytes, 64 * tuning::kMostCells * kMostNumberSize);
 
 // Arrays of accumulators.
-template <int64_t kColumns>
+template <int64_t kBytes>
 class StripMemory {
  public:
-  Strip strip() { return {{at(0), at(1), at(2)}, {at(3), at(4)}}; }
+  // Of so many columns.
+  Strip strip(const ReduceKernel& kernel, int64_t columns) {
+    std::byte* at = memory_;
+    const auto array = [&](int64_t size) {
+      std::byte* const begin = at;
+      if (size > 0) at += columns * size + kPadding;
+      return begin;
+    };
+    const int64_t recent = kernel.has_indices() ? kernel.sizes[0] : 0;
+    return {{array(kernel.sizes[0]), array(kernel.sizes[1]), array(kernel.sizes[2])},
+            {array(recent), array(recent)}};
+  }
 
  private:
-  static constexpr int64_t kPitch = kColumns * kMostNumberSize + kPadding;
-  std::byte* at(int64_t array) { return memory_ + array * kPitch; }
-
-  alignas(64) std::byte memory_[5 * kPitch];
+  alignas(64) std::byte memory_[kBytes + 5 * kPadding];
 };
+using WholeStripMemory = StripMemory<tuning::kStripBytes>;
+using BatchMemory = StripMemory<tuning::kBatchLines * 4 * kMostNumberSize>;
 
 // The accumulators of all chunks.
 class Partials {
@@ -116,7 +126,7 @@ class ReducePlan::Worker {
  public:
   Worker(const ReducePlan& plan, const ReduceKernel& kernel, const ReduceKernel& accumulates)
       : plan_(plan), kernel_(kernel), accumulates_(accumulates) {
-    strip_ = strip_memory_.strip();
+    strip_ = strip_memory_.strip(accumulates, accumulates.strip_columns());
   }
 
   // The accumulators of a unit behind the rows of a chunk.
@@ -125,7 +135,7 @@ class ReducePlan::Worker {
       reduce_columns(unit, begin, end);
       return strip_;
     }
-    const Strip results = results_memory_.strip();
+    const Strip results = results_memory_.strip(kernel_, tuning::kBatchLines);
     const Loop& lines = plan_.geometry_.columns;
     const Loop& rows = plan_.geometry_.rows;
     // Lines that run backward in memory are read forward.
@@ -270,8 +280,8 @@ class ReducePlan::Worker {
   const ReducePlan& plan_;
   const ReduceKernel& kernel_;
   const ReduceKernel& accumulates_;
-  StripMemory<tuning::kStripColumns> strip_memory_;
-  StripMemory<tuning::kBatchLines> results_memory_;
+  WholeStripMemory strip_memory_;
+  BatchMemory results_memory_;
   Strip strip_;
   alignas(64) std::byte padded_[tuning::kNarrowBytes + kPadding];
   alignas(64) std::byte tile_[kMostTileBytes + kPadding];
@@ -310,8 +320,8 @@ class ReducePlan::Reduction {
       const int64_t end = std::min(begin + plan_.policy_.chunk_rows, plan_.reduced_rows_);
       accumulates_.copy(partials.at(i), worker.reduce(unit, begin, end), unit.columns);
     });
-    StripMemory<tuning::kStripColumns> memory;
-    const Strip results = memory.strip();
+    WholeStripMemory memory;
+    const Strip results = memory.strip(kernel_, kernel_.strip_columns());
     for (int64_t u = 0; u < units; ++u) {
       const Unit unit = unit_at(u);
       const int64_t first = u * plan_.chunks_;
@@ -341,7 +351,7 @@ class ReducePlan::Reduction {
     const int64_t others = plan_.planes_ * plan_.chunks_;
     const int64_t strips = std::max<int64_t>(1, (threads_ + others - 1) / others);
     const int64_t even = (columns / strips + least - 1) / least * least;
-    return std::min({columns, std::max(even, least), tuning::kStripColumns});
+    return std::min({columns, std::max(even, least), accumulates_.strip_columns()});
   }
 
   template <class Body>

@@ -23,7 +23,8 @@ enum class ReduceAlgorithm { kRows, kColumns, kNarrowColumns, kPackedColumns };
 struct ReduceProblem {
   ReduceGeometry geometry;
   int64_t element_size;
-  int64_t number_size;  // of an accumulator
+  int64_t number_size;    // of an accumulator
+  int64_t strip_columns;  // at most
 
   int64_t least_lanes() const { return tuning::kLeastBytes / number_size; }
   int64_t row_lanes() const { return tuning::kRowBytes / number_size; }
@@ -116,7 +117,7 @@ inline void choose_lines(ReduceProblem& problem) {
 inline int64_t lines_of(const ReduceProblem& problem) {
   const ReduceGeometry& g = problem.geometry;
   const int64_t line = g.rows.size * g.cells.size * problem.element_size;
-  const int64_t lines = std::min(tuning::kTileBytes / line, tuning::kStripColumns / g.cells.size);
+  const int64_t lines = std::min(tuning::kTileBytes / line, problem.strip_columns / g.cells.size);
   return std::min(std::max(lines / 64 * 64, int64_t{64}), g.columns.size);
 }
 

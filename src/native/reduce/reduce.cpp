@@ -97,7 +97,7 @@ std::unique_ptr<Plan> make(const Request& request, Function function, bool from_
   }
   ReduceProblem problem{
       geometry_of(in, out, request.attributes.integers("Axes"), is_index(function), from_the_end),
-      kernel->element_size, kernel->sizes[0]};
+      kernel->element_size, kernel->sizes[0], kernel->strip_columns()};
   ReduceParameters parameters;
   parameters.mask = mask_of(function, in.type);
   parameters.finish = finish_of(function);

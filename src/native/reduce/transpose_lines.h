@@ -27,7 +27,7 @@ ANYDML_INLINE __m512i load_moved(const std::byte* from) {
 template <class Bits>
 ANYDML_INLINE void store_moved(std::byte* to, __m512i v) {
   if constexpr (sizeof(Bits) == 1) {
-    store_vector(to, (Vector<uint8_t>)_mm512_cvtepi16_epi8(v));
+    store_vector(to, (Vector<uint8_t>)_mm512_maskz_cvtepi16_epi8(~uint32_t{0}, v));
   } else {
     store_vector(to, (Vector<uint64_t, 8>)v);
   }

@@ -20,8 +20,13 @@ inline constexpr int64_t kLeastBytes = 64;
 // Rows of fewer bytes are transposed, where there are lines beside them.
 inline constexpr int64_t kTransposedBelow = 64;
 
-// The columns that have their accumulators in the first cache together.
-inline constexpr int64_t kStripColumns = 2048;
+// Bytes of the accumulators of a strip of columns, which stay in the first cache, and the most columns. On
+// one thread of an AMD EPYC of Zen 5, 2026-11-25, sums of 4096 rows of 32 KiB took 2.2 times the time to read
+// them in strips of 2048, without prefetches, and take 1.5.
+inline constexpr int64_t kStripBytes = 32 << 10;
+inline constexpr int64_t kStripColumns = 4096;
+// How far ahead in a row it is prefetched, by the same measurement: 512 and 2048 took 1.6, 4096 took 2.1.
+inline constexpr int64_t kPrefetchBytes = 1024;
 // The least bytes of a row of a strip, where there are strips for every thread.
 inline constexpr int64_t kStripLeastBytes = 512;
 // The rows of a strip that are combined with its accumulators at a time.
