@@ -29,6 +29,9 @@ class Copy {
   virtual void run(int64_t first, int64_t last, const std::byte* in, std::byte* out,
                    bool non_temporal) const = 0;
 
+  // Whether copies of several outputs are likely to read the same lines of the input.
+  virtual bool shares_lines() const { return true; }
+
   const std::string& name() const { return name_; }
   // Of the output.
   int64_t bytes() const { return bytes_; }

@@ -82,11 +82,13 @@ class GatherPlan final : public Plan {
     }
     columns_ = after_.empty() ? Loop{1, 0, 0} : take_innermost(after_);
     rows_ = take_innermost(outer_);
+    const int64_t indexed = axis_.size * axis_.in;
+    if (!before_.empty() && before_.back().in == indexed && indexed <= kTurnBytes) next_ = indexed;
     const int64_t row = steps_of(after_) * columns_.size * unit_;
     bytes_ = steps_of(before_) * steps_of(outer_) * rows_.size * row;
     is_run_ = after_.empty() && columns_.size == 1;
     packs_rows_ = is_run_ && (rows_.out == unit_ || rows_.size == 1);
-    is_long_ = is_run_ && unit_ >= kLongRun;
+    is_long_ = is_run_ && unit_ >= kLongRow;
     pieces_ = is_long_ ? divided_up(unit_, kLongPortion) : 1;
     at_once_ = std::clamp<int64_t>(kTurnBytes / row, 1, std::min(kIndicesAtOnce, rows_.size));
     turns_ = divided_up(rows_.size, at_once_);
@@ -139,7 +141,7 @@ class GatherPlan final : public Plan {
         if (!is_run_) {
           copy_nests(offsets, count, in, out);
         } else if (!is_long_) {
-          copy_rows(offsets, count, in, out, staged);
+          copy_rows(offsets, count, begin, in, out, staged);
         } else {
           const int64_t from = piece * kLongPortion;
           const int64_t size = std::min(kLongPortion, unit_ - from);
@@ -150,8 +152,11 @@ class GatherPlan final : public Plan {
               std::memcpy(to, source, static_cast<size_t>(size));
               continue;
             }
+            const int64_t ahead = size < kLongPortion ? i + kBytesAhead / size + 1 : i + 1;
+            const std::byte* const later = ahead < count ? in + offsets[ahead] + from : source;
+            prefetch_line(later + size - 1);
             if (to != next) lines.emplace(to);
-            lines->append(source, size, i + 1 < count ? in + offsets[i + 1] + from : nullptr);
+            lines->append(source, size, later);
             next = to + size;
           }
         }
@@ -160,7 +165,8 @@ class GatherPlan final : public Plan {
     if (non_temporal && is_long_) stream_fence();
   }
 
-  void copy_rows(const int64_t* offsets, int64_t count, const std::byte* in, std::byte* out,
+  // `number` is that of the first index.
+  void copy_rows(const int64_t* offsets, int64_t count, int64_t number, const std::byte* in, std::byte* out,
                  StagedWriter& staged) const {
     if (!packs_rows_) {
       for (int64_t i = 0; i < count; ++i) copy_short(out + i * rows_.out, in + offsets[i], unit_);
@@ -170,6 +176,11 @@ class GatherPlan final : public Plan {
     for (int64_t begin = 0; begin < count; begin += portion) {
       const int64_t size = std::min(portion, count - begin);
       std::byte* const to = staged.reserve(out + begin * unit_, size * unit_);
+      if (unit_ < kPrefetchedRow) {
+        copy_at_(offsets + begin, size, unit_, in, to);
+        if (next_ > 0) prefetch_next(in + next_, number + begin, size);
+        continue;
+      }
       for (int64_t i = 0; i < size; i += kRowsAtOnce) {
         const int64_t first = begin + i;
         prefetch(offsets, first + kRowsAhead, std::min(first + kRowsAhead + kRowsAtOnce, count), in);
@@ -178,9 +189,17 @@ class GatherPlan final : public Plan {
     }
   }
 
+  // What the indices are of in the next step of the dimensions before, in proportion to how many are done.
+  void prefetch_next(const std::byte* next, int64_t number, int64_t count) const {
+    const int64_t begin = next_ * number / rows_.size;
+    const int64_t end = next_ * (number + count) / rows_.size;
+    for (int64_t i = begin; i < end; i += kLine) prefetch_line(next + i);
+  }
+
   void prefetch(const int64_t* offsets, int64_t first, int64_t last, const std::byte* in) const {
     for (int64_t i = first; i < last; ++i) {
       for (int64_t k = 0; k < unit_; k += kLine) prefetch_line(in + offsets[i] + k);
+      prefetch_line(in + offsets[i] + unit_ - 1);
     }
   }
 
@@ -203,8 +222,9 @@ class GatherPlan final : public Plan {
   Resolve resolve_;
   int64_t unit_;
   int64_t bytes_;
-  bool is_run_;      // what an index stands for, in both tensors
-  bool packs_rows_;  // the output
+  int64_t next_ = 0;  // from what the indices are of to what they are of next, where that is behind it
+  bool is_run_;       // what an index stands for, in both tensors
+  bool packs_rows_;   // the output
   bool is_long_;
   int64_t pieces_;  // of a run
   int64_t at_once_;

@@ -41,7 +41,10 @@ class MovementPlan final : public Plan {
  public:
   MovementPlan(std::vector<Placed> copies, const Constant& constant, std::string description)
       : Plan(std::move(description)), copies_(std::move(copies)), constant_(constant) {
-    for (const Placed& each : copies_) bytes_ += each.copy->bytes();
+    for (const Placed& each : copies_) {
+      bytes_ += each.copy->bytes();
+      takes_turns_ |= copies_.size() > 1 && each.copy->shares_lines();
+    }
   }
 
   void run(const void* const* inputs, void* const* outputs) const override {
@@ -50,7 +53,7 @@ class MovementPlan final : public Plan {
     if (in != nullptr && in == outputs[0]) return;
     const int threads = threads_for(2 * bytes_);
     int64_t calls = calls_for(2 * bytes_, threads);
-    if (copies_.size() > 1) calls = std::max(calls, bytes_ / kTurnBytes);
+    if (takes_turns_) calls = std::max(calls, bytes_ / kTurnBytes);
     parallel_for(calls, threads, [&](int64_t call) {
       for (const Placed& each : copies_) {
         const int64_t parts = each.copy->parts();
@@ -67,6 +70,7 @@ class MovementPlan final : public Plan {
   std::vector<Placed> copies_;
   Constant constant_;
   int64_t bytes_ = 0;
+  bool takes_turns_ = false;
 };
 
 // `end` is where the input ends, from its first element on.

@@ -48,6 +48,7 @@ class NestCopy final : public Copy {
       height_ = std::min(height_, std::max<int64_t>(1, kMostOffsets / columns_.size));
       extend_table();
     }
+    block_ = block_of(loops_);
     loops_.push_back(blocks_of(rows_, height_));
     loops_.push_back(blocks_of(columns_, width_));
     copy_row_ = choose_copy_of_row(unit_, columns_.in, columns_.out);
@@ -56,6 +57,7 @@ class NestCopy final : public Copy {
   }
 
   int64_t parts() const override { return steps_of(loops_); }
+  bool shares_lines() const override { return algorithm_ != MovementAlgorithm::kLongRuns; }
 
   void run(int64_t first, int64_t last, const std::byte* in, std::byte* out,
            bool non_temporal) const override {
@@ -109,7 +111,11 @@ class NestCopy final : public Copy {
       LoopCursor ahead(loops_, first + std::max<int64_t>(1, kBytesAhead / width_));
       for_each_portion(first, last, [&](int64_t, int64_t size, const LoopCursor& at) {
         const std::byte* const from = in + at.in();
-        writer.append(from, size, size > kBytesAhead ? from + kBytesAhead : in + ahead.in());
+        const std::byte* next = size > kBytesAhead ? from + kBytesAhead : in + ahead.in();
+        if (block_ > 0) next = in + at.out() + block_;
+        // Where it begins within a line, it ends in one more than are sent.
+        if (to_next_line(next) > 0) prefetch_line(next + size - 1);
+        writer.append(from, size, next);
         ahead.advance();
       });
     }
@@ -131,6 +137,15 @@ class NestCopy final : public Copy {
       });
     }
     stream_fence();
+  }
+
+  // The bytes of the blocks in which runs are in another order than in the input, where these have the same
+  // places in both tensors and fit the second cache; else 0.
+  static int64_t block_of(std::span<const Loop> loops) {
+    const auto inner = std::ranges::find_if(loops, [](const Loop& loop) { return loop.in != loop.out; });
+    if (inner == loops.begin() || inner == loops.end()) return 0;
+    const int64_t block = (inner - 1)->out;
+    return block <= kTurnBytes ? block : 0;
   }
 
   // Takes the innermost loops together as one of offsets.
@@ -165,6 +180,7 @@ class NestCopy final : public Copy {
   Loop columns_;
   int64_t width_;   // columns of a portion
   int64_t height_;  // and its rows
+  int64_t block_;
   bool may_stage_;
   std::vector<int64_t> offsets_;
   CopyRuns copy_row_;

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,6 +17,8 @@
 #include "movement/tuning.h"
 #include "movement/view.h"
 #include "platform/isa.h"
+#include "stores/line_writer.h"
+#include "stores/nontemporal.h"
 #include "stores/staged_writer.h"
 
 ANYDML_ISA_BEGIN
@@ -52,8 +55,11 @@ class SegmentCopy final : public Copy {
 
   void run(int64_t first, int64_t last, const std::byte* in, std::byte* out,
            bool non_temporal) const override {
-    StagedWriter writer(non_temporal && may_stage_);
-    if (!chunks_.empty()) return copy_rows(first, last, in, out, writer);
+    if (!chunks_.empty()) {
+      StagedWriter writer(non_temporal && may_stage_);
+      return copy_rows(first, last, in, out, writer);
+    }
+    Writer writer(non_temporal && may_stage_, bytes() >= kLongPiece * rows_ * parts_of_row_);
     Row row = row_at(first / parts_of_row_, in, out);
     size_t group = 0;
     int64_t part = first % parts_of_row_;
@@ -112,6 +118,48 @@ class SegmentCopy final : public Copy {
     uint8_t size;
   };
   static constexpr int64_t kWide = sizeof(WideChunk);
+
+  // What writes pieces: where they are long, lines are sent from the input itself.
+  class Writer {
+   public:
+    Writer(bool non_temporal, bool is_long)
+        : appends_(non_temporal && is_long), staged_(non_temporal && !is_long) {}
+    ~Writer() {
+      lines_.reset();
+      if (appends_) stream_fence();
+    }
+    Writer(const Writer&) = delete;
+    Writer& operator=(const Writer&) = delete;
+
+    // What `fill` writes, at most kPortion bytes.
+    template <class Fill>
+    void put(std::byte* out, int64_t size, const Fill& fill) {
+      if (!appends_) return fill(staged_.reserve(out, size));
+      alignas(64) std::byte portion[kPortion];
+      fill(portion);
+      append(out, portion, size, nullptr);
+    }
+
+    void copy(std::byte* out, const std::byte* in, int64_t size) {
+      if (appends_) return append(out, in, size, in + kPrefetchDistance);
+      for (int64_t i = 0; i < size; i += kPortion) {
+        const int64_t count = std::min(kPortion, size - i);
+        copy_short(staged_.reserve(out + i, count), in + i, count);
+      }
+    }
+
+   private:
+    void append(std::byte* out, const std::byte* in, int64_t size, const std::byte* ahead) {
+      if (out != next_) lines_.emplace(out);
+      lines_->append(in, size, ahead);
+      next_ = out + size;
+    }
+
+    bool appends_;
+    StagedWriter staged_;
+    std::optional<LineWriter> lines_;
+    std::byte* next_ = nullptr;
+  };
   // What an index of a dimension comes to.
   struct Place {
     int64_t in;
@@ -329,45 +377,33 @@ class SegmentCopy final : public Copy {
     }
   }
 
-  void put(StagedWriter& writer, const Row& row, const Piece& piece, int64_t out_offset) const {
+  void put(Writer& writer, const Row& row, const Piece& piece, int64_t out_offset) const {
     std::byte* const out = row.out + piece.out + out_offset;
     const std::byte* const in = row.in + piece.in;
+    const int64_t size = piece.count * unit_;
     if (row.is_constant || piece.is_constant) {
       if (packs_rows_) {
-        const int64_t size = piece.count * unit_;
         for (int64_t i = 0; i < size; i += kPortion) {
           const int64_t count = std::min(kPortion, size - i);
-          repeat_pattern(constant_, kWide, count, writer.reserve(out + i, count));
+          writer.put(out + i, count, [&](std::byte* to) { repeat_pattern(constant_, kWide, count, to); });
         }
       } else {
-        for (int64_t i = 0; i < piece.count; ++i) {
-          repeat_pattern(constant_, kWide, unit_, out + i * step_);
-        }
+        for (int64_t i = 0; i < piece.count; ++i) repeat_pattern(constant_, kWide, unit_, out + i * step_);
       }
     } else if (piece.is_run) {
-      const int64_t size = piece.count * unit_;
-      for (int64_t i = 0; i < size; i += kPortion) {
-        const int64_t count = std::min(kPortion, size - i);
-        copy_short(writer.reserve(out + i, count), in + i, count);
-      }
+      writer.copy(out, in, size);
     } else if (unit_ <= kLongRun) {
-      put_rows(writer, piece.copy, {piece.count, unit_, piece.in_step, step_}, in, out);
+      const int64_t most = kPortion / unit_;
+      for (int64_t i = 0; i < piece.count; i += most) {
+        const int64_t count = std::min(most, piece.count - i);
+        writer.put(out + i * step_, count * unit_, [&](std::byte* to) {
+          piece.copy({count, unit_, piece.in_step, step_}, in + i * piece.in_step, to);
+        });
+      }
     } else {
       for (int64_t i = 0; i < piece.count; ++i) {
-        for (int64_t k = 0; k < unit_; k += kPortion) {
-          const int64_t count = std::min(kPortion, unit_ - k);
-          copy_short(writer.reserve(out + i * step_ + k, count), in + i * piece.in_step + k, count);
-        }
+        writer.copy(out + i * step_, in + i * piece.in_step, unit_);
       }
-    }
-  }
-
-  static void put_rows(StagedWriter& writer, CopyRuns copy, Runs runs, const std::byte* in, std::byte* out) {
-    const int64_t most = kPortion / runs.size;
-    for (int64_t i = 0; i < runs.count; i += most) {
-      const int64_t count = std::min(most, runs.count - i);
-      copy({count, runs.size, runs.in_step, runs.out_step}, in + i * runs.in_step,
-           writer.reserve(out + i * runs.out_step, count * runs.size));
     }
   }
 

@@ -12,13 +12,13 @@ ANYDML_ISA_BEGIN
 namespace {
 
 // Bytes of the output that are put together at a time, in the first cache.
-constexpr int64_t kPortion = StagedWriter::kMost;
+constexpr int64_t kPortion = 2 << 10;
 // Runs of at least that many bytes are copied one by one, past the caches without a buffer.
 constexpr int64_t kLongRun = 256;
 // Bytes of a long run that are copied at a time; and bytes of shorter ones between the one that is copied and
 // the one that is prefetched, as the hardware follows no steps from run to run.
 constexpr int64_t kLongPortion = 64 << 10;
-constexpr int64_t kBytesAhead = 4 << 10;
+constexpr int64_t kBytesAhead = 8 << 10;
 
 // Units of one row below which a table of offsets takes the place of nested loops, and its largest size.
 constexpr int64_t kShortRow = 16;
@@ -42,6 +42,8 @@ constexpr int64_t kTurnBytes = 256 << 10;
 // Segments that are put together at a time, and bytes of one of them.
 constexpr int64_t kMostPieces = 512;
 constexpr int64_t kPieceBytes = 64 << 10;
+// The mean piece from which on they are sent without a buffer.
+constexpr int64_t kLongPiece = 1 << 10;
 constexpr int64_t kMostSplits = 4096;
 // Indices of a dimension whose offsets are kept.
 constexpr int64_t kMostPlaces = 4096;
@@ -49,7 +51,11 @@ constexpr int64_t kMostPlaces = 4096;
 // Gathered rows: indices that are looked at together, and the rows between the one that is copied and the one
 // that is prefetched.
 constexpr int64_t kIndicesAtOnce = 1024;
-constexpr int64_t kRowsAhead = 16;
+constexpr int64_t kRowsAhead = 32;
+// Rows from which on they are prefetched, as more are in flight than the processor looks ahead; and from
+// which on they are sent without a buffer.
+constexpr int64_t kPrefetchedRow = 32;
+constexpr int64_t kLongRow = 1 << 10;
 
 }  // namespace
 ANYDML_ISA_END
