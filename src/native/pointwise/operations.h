@@ -247,11 +247,7 @@ ANYDML_OPERATION(Softsign) {
 } };
 ANYDML_OPERATION(Pow) { return pow_of(x, y); } };
 ANYDML_OPERATION(ConstantPow) { return constant_pow_of(x, k[0]); } };
-ANYDML_OPERATION(Celu) {
-  const V below = scaled_expm1_of(x / k[0], k[0]);
-  const V above = x > T{0} ? x : V{};
-  return x == x ? above + (below < T{0} ? below : V{}) : x;
-} };
+ANYDML_OPERATION(Celu) { const V below = scaled_expm1_of(x / k[0], k[0]); return x >= T{0} ? x : below; } };
 ANYDML_OPERATION(Swish) {
   const V scaled = x * k[0];
   // The least value of the sigmoid is no 0, which an infinite x would tell apart.

@@ -60,7 +60,8 @@ def _clip1(desc: Any, x: Array) -> Any:
 
 def _clip1_code(desc: Any, data_type: TensorDataType) -> Constants:
     low, high = limits(data_type, desc.Min, desc.Max)
-    is_float = DTYPES[data_type].kind == "f"
+    # Scaled integers are doubles, which may be NaN.
+    is_float = DTYPES[data_type].kind == "f" or desc.ScaleBias is not None
     return ("CLIP_FROM_ABOVE", (low, high)) if is_float else ("CLIP", (low, max(low, high)))
 
 
