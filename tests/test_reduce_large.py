@@ -162,9 +162,7 @@ def test_sums_of_floats(function: str, data: st.DataObject) -> None:
 def test_roots_and_logarithms(data: st.DataObject) -> None:
     x, axes = data.draw(arrays(("float32", "float16")))
     x = abs(x) + x.dtype.type(0.5)
-    for row, root, logarithm in zip(
-        rows(x, axes), reduced("l2", x, axes), reduced("log_sum", x, axes), strict=True
-    ):
+    for row, root, logarithm in zip(rows(x, axes), reduced("l2", x, axes), reduced("log_sum", x, axes), strict=True):
         wide = row.astype(np.float64)
         exact = np.sqrt(fsum(wide * wide))
         assert near(root, exact, len(row) * exact)

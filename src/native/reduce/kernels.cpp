@@ -488,7 +488,7 @@ ANYDML_INLINE void index_vectors(const ReduceParameters& parameters, const Strip
                                  int64_t column, int64_t left_out) {
   using Op = Largest<T, A>;
   using V = Wide<A>;
-  using Index = SignedOf<A>;
+  using Index = std::make_unsigned_t<SignedOf<A>>;
   using I = Lanes<Index, kWideLanes<A>>;
   constexpr int64_t kLanes = kWideLanes<A>;
   constexpr int64_t kSize = sizeof(T);

@@ -132,7 +132,9 @@ inline int64_t chunk_rows_of(const ReduceProblem& problem, int64_t accumulator_s
     return rows;
   }
   const int64_t bytes = problem.bytes() / count_of(problem.geometry.planes);
-  const int64_t most = tuning::kPartialBytes / (outputs * accumulator_size);
+  // With what is left free between arrays.
+  const int64_t free = 3 * tuning::kLeastBytes * count_of(problem.geometry.planes);
+  const int64_t most = tuning::kPartialBytes / (outputs * accumulator_size + free);
   const int64_t chunks = std::clamp<int64_t>(std::min(bytes / tuning::kChunkBytes, most), 1, rows);
   const int64_t size = (rows + chunks - 1) / chunks;
   const int64_t unit = size >= problem.geometry.rows.size ? problem.geometry.rows.size : phases;
