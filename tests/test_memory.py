@@ -61,6 +61,14 @@ def pool(shape, window, stride):
         )
     return work(shape), work([1, 1] + [window] * (len(shape) - 2))
 
+def reduce(function, dtype, shape, axes, turn=False, **options):
+    def work(shape):
+        x = np.ones(shape, dtype)
+        x = x.T if turn else x
+        out = np.ones([1 if i in axes else n for i, n in enumerate(x.shape)], options.get("output_dtype", dtype))
+        return lambda: anydml.reduce(x, function, axes, out=out, **options)
+    return work(shape), work([min(n, 3) for n in shape])
+
 def cases():
     million = 1 << 20
     for operation in (anydml.cumulative_summation, anydml.cumulative_product):
@@ -73,6 +81,18 @@ def cases():
             yield f"{name} inner 3", scan(operation, dtype, (700, 8000, 3), 1, reverse=True)
             yield f"{name} transposed rows", scan(operation, dtype, (4096, 4096), 1, turn=True)
             yield f"{name} transposed columns", scan(operation, dtype, (4096, 4096), 0, turn=True)
+    reduced = {"sum": np.float32, "log_sum_exp": np.float32, "argmax": np.int8, "multiply": np.float16}
+    for function, dtype in reduced.items():
+        options = {"output_dtype": np.uint32} if function == "argmax" else {}
+        name = f"reduce {function}"
+        yield f"{name} one row", reduce(function, dtype, (16 * million,), [0], **options)
+        yield f"{name} rows", reduce(function, dtype, (4096, 4096), [1], **options)
+        yield f"{name} columns", reduce(function, dtype, (4096, 4096), [0], **options)
+        yield f"{name} a million columns", reduce(function, dtype, (16, million), [0], **options)
+        yield f"{name} 3 columns", reduce(function, dtype, (5 * million, 3), [0], **options)
+        yield f"{name} rows of 3", reduce(function, dtype, (5 * million, 3), [1], **options)
+        yield f"{name} inner and outer", reduce(function, dtype, (64, 256, 1000), [0, 2], **options)
+        yield f"{name} transposed", reduce(function, dtype, (16, 1000, 1000), [0, 2], turn=True, **options)
     yield "join 2", join((32 * million,), 2, 0)
     yield "join 512 of 1", join((64 << 10, 1), 512, 1)
     yield "join 512 of 96", join((1 << 10, 96), 512, 1)
@@ -97,5 +117,5 @@ def test_kernels_allocate_little() -> None:
     )
     assert done.returncode == 0, done.stderr[-3000:]
     grown = json.loads(done.stdout)
-    assert len(grown) == 52
+    assert len(grown) == 84
     assert {name: size for name, size in grown.items() if size > LIMIT} == {}

@@ -56,8 +56,7 @@ struct Lines {
 
 struct ReduceKernel {
   int64_t element_size;
-  int64_t row_bytes;  // of the accumulators of a line
-  int64_t sizes[3];   // of the numbers of an accumulator; 0 for arrays that it does not have
+  int64_t sizes[3];  // of the numbers of an accumulator; 0 for arrays that it does not have
   // Sets accumulators to what leaves every element as it is. `out` has the largest element of each of
   // `period` columns, which repeat, where the function wants it.
   void (*start)(const Strip& strip, int64_t columns, int64_t period, const std::byte* out, int64_t out_step);

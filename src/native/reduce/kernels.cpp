@@ -481,7 +481,7 @@ ANYDML_INLINE void index_vectors(const ReduceParameters& parameters, const Strip
                                  int64_t column, int64_t left_out) {
   using Op = Largest<T, A>;
   using V = Wide<A>;
-  using Index = SignedOf<A>;
+  using Index = std::make_unsigned_t<SignedOf<A>>;
   using I = Lanes<Index, kWideLanes<A>>;
   constexpr int64_t kLanes = kWideLanes<A>;
   constexpr int64_t kSize = sizeof(T);
@@ -592,7 +592,6 @@ using FinishFunction = void (*)(const ReduceParameters&, const Strip&, int64_t, 
 template <class Op>
 constexpr ReduceKernel kernel_of(FinishFunction finish) {
   return {.element_size = sizeof(typename Op::Element),
-          .row_bytes = Op::kRowBytes,
           .sizes = {Op::kSizes[0], Op::kSizes[1], Op::kSizes[2]},
           .start = start<Op>,
           .fill = fill<Op>,
@@ -647,7 +646,6 @@ const ReduceKernel* largest_index_of() {
   constexpr int64_t kMost = sizeof(A) == 1 ? 1 << 7 : sizeof(A) == 2 ? 1 << 15 : int64_t{1} << 31;
   static constexpr ReduceKernel kKernel = {
       .element_size = sizeof(T),
-      .row_bytes = tuning::kRowBytes,
       .sizes = {sizeof(A), sizeof(int64_t), 0},
       .start = start_indices<T, A>,
       .fill = fill<Largest<T, A>>,

@@ -30,6 +30,8 @@ inline constexpr int64_t kMostNumberSize = 8;
 inline constexpr int64_t kMostTileBytes =
     std::max(tuning::kTileBytes, 64 * tuning::kMostCells * kMostNumberSize);
 
+constexpr int64_t aligned(int64_t bytes) { return (bytes + kPadding - 1) / kPadding * kPadding; }
+
 // Arrays of accumulators.
 template <int64_t kBytes>
 class StripMemory {
@@ -39,7 +41,7 @@ class StripMemory {
     std::byte* at = memory_;
     const auto array = [&](int64_t size) {
       std::byte* const begin = at;
-      if (size > 0) at += columns * size + kPadding;
+      if (size > 0) at += aligned(columns * size) + kPadding;
       return begin;
     };
     const int64_t recent = kernel.has_indices() ? kernel.sizes[0] : 0;
@@ -48,7 +50,7 @@ class StripMemory {
   }
 
  private:
-  alignas(64) std::byte memory_[kBytes + 5 * kPadding];
+  alignas(kPadding) std::byte memory_[kBytes + 10 * kPadding];
 };
 using WholeStripMemory = StripMemory<tuning::kStripBytes>;
 using BatchMemory = StripMemory<tuning::kBatchLines * 4 * kMostNumberSize>;
@@ -57,20 +59,19 @@ using BatchMemory = StripMemory<tuning::kBatchLines * 4 * kMostNumberSize>;
 class Partials {
  public:
   Partials(const ReduceKernel& kernel, int64_t columns, int64_t count)
-      : kernel_(kernel),
-        columns_(columns),
-        bytes_((columns * kernel.bytes() + kMostNumberSize - 1) / kMostNumberSize * kMostNumberSize),
+      : second_(aligned(columns * kernel.sizes[0])),
+        third_(second_ + aligned(columns * kernel.sizes[1])),
+        bytes_(third_ + aligned(columns * kernel.sizes[2])),
         memory_(new std::byte[static_cast<size_t>(count * bytes_)]) {}
 
   Strip at(int64_t i) const {
     std::byte* const first = memory_.get() + i * bytes_;
-    std::byte* const second = first + columns_ * kernel_.sizes[0];
-    return {{first, second, second + columns_ * kernel_.sizes[1]}, {first, first}};
+    return {{first, first + second_, first + third_}, {first, first}};
   }
 
  private:
-  const ReduceKernel& kernel_;
-  int64_t columns_;
+  int64_t second_;
+  int64_t third_;
   int64_t bytes_;
   std::unique_ptr<std::byte[]> memory_;
 };

@@ -61,7 +61,6 @@ struct ReduceProblem {
 struct ReducePolicy {
   ReduceAlgorithm algorithm;
   std::string name;
-  int64_t columns;     // side by side; 1 where a row is one line
   int64_t lines;       // of a tile
   int64_t phases;      // so many rows are accumulated apart, and then put together
   int64_t chunk_rows;  // are reduced apart from others
@@ -132,7 +131,9 @@ inline int64_t chunk_rows_of(const ReduceProblem& problem, int64_t accumulator_s
     return rows;
   }
   const int64_t bytes = problem.bytes() / count_of(problem.geometry.planes);
-  const int64_t most = tuning::kPartialBytes / (outputs * accumulator_size);
+  // With what is left free between arrays.
+  const int64_t free = 3 * tuning::kLeastBytes * count_of(problem.geometry.planes);
+  const int64_t most = tuning::kPartialBytes / (outputs * accumulator_size + free);
   const int64_t chunks = std::clamp<int64_t>(std::min(bytes / tuning::kChunkBytes, most), 1, rows);
   const int64_t size = (rows + chunks - 1) / chunks;
   const int64_t unit = size >= problem.geometry.rows.size ? problem.geometry.rows.size : phases;
@@ -141,19 +142,16 @@ inline int64_t chunk_rows_of(const ReduceProblem& problem, int64_t accumulator_s
 
 inline ReducePolicy choose_policy(ReduceProblem& problem, int64_t accumulator_size) {
   Choice<ReduceAlgorithm> choice = choose(kReduceCandidates, problem);
-  ReduceGeometry& geometry = problem.geometry;
   if (choice.algorithm == ReduceAlgorithm::kPackedColumns) choose_lines(problem);
-  int64_t columns = geometry.columns.size;
   int64_t phases = 1;
   if (choice.algorithm == ReduceAlgorithm::kRows) {
-    columns = 1;
     phases = problem.row_lanes();
-  } else if (choice.algorithm == ReduceAlgorithm::kNarrowColumns || columns < problem.least_lanes()) {
+  } else if (choice.algorithm == ReduceAlgorithm::kNarrowColumns ||
+             problem.geometry.columns.size < problem.least_lanes()) {
     phases = problem.narrow_rows();
   }
   return {.algorithm = choice.algorithm,
           .name = std::move(choice.name),
-          .columns = columns,
           .lines = lines_of(problem),
           .phases = phases,
           .chunk_rows = chunk_rows_of(problem, accumulator_size, phases),
