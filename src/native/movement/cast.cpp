@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,8 +16,8 @@
 #include "platform/isa.h"
 #include "platform/parallel.h"
 #include "pointwise/tiles.h"
-#include "stores/line_writer.h"
 #include "stores/nontemporal.h"
+#include "stores/staged_writer.h"
 
 ANYDML_ISA_BEGIN
 namespace {
@@ -49,13 +48,8 @@ class CastPlan final : public Plan {
   // One thread with its buffers.
   class Worker {
    public:
-    Worker(const CastPlan& plan, bool non_temporal) : plan_(plan), non_temporal_(non_temporal) {}
-    ~Worker() {
-      stream_.reset();
-      if (non_temporal_) stream_fence();
-    }
-    Worker(const Worker&) = delete;
-    Worker& operator=(const Worker&) = delete;
+    Worker(const CastPlan& plan, bool non_temporal)
+        : plan_(plan), non_temporal_(non_temporal), staged_(non_temporal) {}
 
     void run(const Tiles::Tile& tile, const std::byte* in, std::byte* out) {
       in += tile.offsets[0];
@@ -75,24 +69,23 @@ class CastPlan final : public Plan {
    private:
     static constexpr int64_t kCapacity = kTileBytes * kContiguousTiles;
     // Elements that are converted and then sent.
-    static constexpr int64_t kStrip = 512;
+    static constexpr int64_t kStrip = 128;
 
+    // Beside non-temporal stores the hardware prefetches too little.
     void stream(const std::byte* in, std::byte* out, int64_t count) {
-      const Tiles& tiles = plan_.tiles_;
-      if (!stream_ || next_ != out) stream_.emplace(out);
+      const int64_t in_item = plan_.tiles_.item(0);
+      const int64_t out_item = plan_.tiles_.item(1);
       for (int64_t i = 0; i < count; i += kStrip) {
         const int64_t size = std::min(kStrip, count - i);
-        const std::byte* const from = in + i * tiles.item(0);
-        plan_.conversion_.run(from, converted_, size);
-        stream_->append(converted_, size * tiles.item(1), from + kPrefetchDistance);
+        const std::byte* const from = in + i * in_item;
+        for (int64_t k = 0; k < size * in_item; k += kLine) prefetch_line(from + kPrefetchDistance + k);
+        plan_.conversion_.run(from, staged_.reserve(out + i * out_item, size * out_item), size);
       }
-      next_ = out + count * tiles.item(1);
     }
 
     const CastPlan& plan_;
     const bool non_temporal_;
-    std::optional<LineWriter> stream_;
-    std::byte* next_ = nullptr;
+    StagedWriter staged_;
     alignas(64) std::byte gathered_[kCapacity];
     alignas(64) std::byte converted_[kCapacity];
   };

@@ -48,6 +48,29 @@ ANYDML_INLINE To truncated(From x) {
   }
 }
 
+#if defined(ANYDML_VECTORS)
+// A vector of floats in a range, and what is no number as 0. Compilers take no comparison for these
+// instructions, as they know nothing of zeros' signs and of NaN here.
+template <class T>
+ANYDML_INLINE Vector<T> clamped(Vector<T> x, T low, T high) {
+  using Bits = std::conditional_t<sizeof(T) == 4, int32_t, int64_t>;
+  // The larger of NaN and a number is the number.
+  if (low != 0) x = (Vector<T>)((Vector<Bits>)x & (Vector<Bits>)(x == x));
+#if defined(ANYDML_ISA_AVX2) || defined(ANYDML_ISA_AVX512)
+  if constexpr (sizeof(T) == 4) {
+    const auto above = _mm256_max_ps((__m256)x, (__m256)broadcast(low));
+    return (Vector<T>)_mm256_min_ps(above, (__m256)broadcast(high));
+  } else {
+    const auto above = _mm256_max_pd((__m256d)x, (__m256d)broadcast(low));
+    return (Vector<T>)_mm256_min_pd(above, (__m256d)broadcast(high));
+  }
+#else
+  x = x > low ? x : broadcast(low);
+  return x < high ? x : broadcast(high);
+#endif
+}
+#endif
+
 // A number in single precision that rounds to the same half as the number itself.
 template <class From>
 ANYDML_INLINE float single_for_half(From x) {
@@ -83,10 +106,52 @@ inline constexpr int64_t kConvertedAtOnce = 64;
 
 using Convert = void (*)(const std::byte* from, std::byte* to, int64_t blocks);
 
+#if defined(ANYDML_VECTORS)
+// Eight floats in a range as integers.
+template <class From>
+ANYDML_INLINE Vector<int32_t, 8> eight_integers(const std::byte* from, From low, From high) {
+  const auto first = clamped(load_vector<Vector<From>>(from), low, high);
+  if constexpr (sizeof(From) == 4) {
+    return __builtin_convertvector(first, Vector<int32_t, 8>);
+  } else {
+    const auto second = clamped(load_vector<Vector<From>>(from + kVectorBytes), low, high);
+    const auto a = __builtin_convertvector(first, Vector<int32_t, 4>);
+    const auto b = __builtin_convertvector(second, Vector<int32_t, 4>);
+    return __builtin_shufflevector(a, b, 0, 1, 2, 3, 4, 5, 6, 7);
+  }
+}
+#endif
+
+// Whether all of an integer type are floats of a type, and integers of 32 bits.
+template <class To, class From>
+constexpr bool kFitsInt32 =
+    std::is_floating_point_v<From> && std::is_integral_v<To> && std::numeric_limits<To>::digits <= 31 &&
+    std::numeric_limits<To>::digits <= std::numeric_limits<From>::digits;
+
 template <class To, class From>
 void convert(const std::byte* from, std::byte* to, int64_t blocks) {
   constexpr int64_t kIn = sizeof(From);
   constexpr int64_t kOut = sizeof(To);
+#if defined(ANYDML_VECTORS)
+  if constexpr (kFitsInt32<To, From>) {
+    constexpr int64_t kLanes = 8;
+    constexpr auto kLow = static_cast<From>(std::numeric_limits<To>::min());
+    constexpr auto kHigh = static_cast<From>(std::numeric_limits<To>::max());
+    for (; blocks > 0; --blocks, from += kConvertedAtOnce * kIn, to += kConvertedAtOnce * kOut) {
+      for (int64_t i = 0; i < kConvertedAtOnce; i += kLanes) {
+        const auto integers = eight_integers<From>(from + i * kIn, kLow, kHigh);
+        if constexpr (kOut == 4) {
+          store_vector(to + i * kOut, integers);
+        } else {
+          // By halves, as compilers know no instruction for more.
+          const auto shorts = __builtin_convertvector(integers, Vector<int16_t, kLanes>);
+          store_vector(to + i * kOut, __builtin_convertvector(shorts, Vector<To, kLanes>));
+        }
+      }
+    }
+    return;
+  }
+#endif
   for (; blocks > 0; --blocks, from += kConvertedAtOnce * kIn, to += kConvertedAtOnce * kOut) {
     for (int64_t i = 0; i < kConvertedAtOnce; ++i) {
       store(to + i * kOut, converted<To>(load<From>(from + i * kIn)));
@@ -111,6 +176,7 @@ inline void widen_halves(const std::byte* from, std::byte* to, int64_t blocks) {
   const int64_t count = blocks * kConvertedAtOnce;
 #if defined(ANYDML_VECTORS)
   constexpr int64_t kLanes = kVectorBytes / sizeof(float);
+#pragma GCC unroll 4
   for (int64_t i = 0; i < count; i += kLanes) store_vector(to + i * 4, load_wide<Half, float>(from + i * 2));
 #else
   for (int64_t i = 0; i < count; ++i) store(to + i * 4, widen<Half, float>(from + i * 2));
@@ -120,6 +186,7 @@ inline void narrow_to_halves(const std::byte* from, std::byte* to, int64_t block
   const int64_t count = blocks * kConvertedAtOnce;
 #if defined(ANYDML_VECTORS)
   constexpr int64_t kLanes = kVectorBytes / sizeof(float);
+#pragma GCC unroll 4
   for (int64_t i = 0; i < count; i += kLanes)
     store_wide<Half, float>(to + i * 2, load_vector<Vector<float>>(from + i * 4));
 #else
