@@ -124,7 +124,10 @@ ANYDML_OPERATION(ModulusFloor) {
     return moves ? rest + y : rest == T{0} ? with_sign_of<T>(rest, y) : rest;
   } else {
     const V rest = x % divisor_of<T>(y);
-    const V moved = std::is_signed_v<T> ? ((rest != T{0}) & ((rest ^ y) < T{0}) ? rest + y : rest) : rest;
+    if constexpr (std::is_unsigned_v<T>) return y == T{0} ? ~V{} : rest;
+    // Which wraps in lanes where it is not taken.
+    const V other = bits_as<V>(bits_as<UnsignedLanes<T, V>>(rest) + bits_as<UnsignedLanes<T, V>>(y));
+    const V moved = (rest != T{0}) & ((rest ^ y) < T{0}) ? other : rest;
     return y == T{0} ? ~V{} : moved;
   }
 } };
