@@ -1,0 +1,293 @@
+// Loops that combine elements with accumulators: rows with those of their columns, lines with some of their
+// own.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+#include "platform/isa.h"
+#include "pointwise/lanes.h"
+#include "pointwise/rounding.h"
+#include "reduce/kernel.h"
+#include "reduce/lanes.h"
+#include "reduce/operations.h"
+#include "reduce/tuning.h"
+#include "simd/unaligned.h"
+
+ANYDML_ISA_BEGIN
+namespace {
+
+// `others` in the first lanes.
+template <class A, class V>
+ANYDML_INLINE V without(V v, V others, int64_t lanes) {
+  constexpr int kLanes = sizeof(V) / sizeof(A);
+  std::array<SignedOf<A>, kLanes> numbers;
+  for (int i = 0; i < kLanes; ++i) numbers[static_cast<size_t>(i)] = static_cast<SignedOf<A>>(i);
+  return bits_as<Lanes<SignedOf<A>, kLanes>>(numbers) < static_cast<SignedOf<A>>(lanes) ? others : v;
+}
+
+template <class Op>
+ANYDML_INLINE typename Op::V load_elements(const std::byte* from) {
+  using T = typename Op::Element;
+  using A = typename Op::Number;
+  if constexpr (sizeof(typename Op::V) == sizeof(Wide<A>)) {
+    return load_wide_lanes<T, A>(from);
+  } else {
+    return load_lanes<T, A>(from);
+  }
+}
+
+template <class Op>
+void fill(const ReduceParameters& parameters, std::byte* to, int64_t count) {
+  using T = typename Op::Element;
+  for (int64_t i = 0; i < count; ++i) {
+    narrow<T, typename Op::Number>(to + i * static_cast<int64_t>(sizeof(T)), Op::identity(parameters));
+  }
+}
+
+// An element joins the accumulator.
+template <class Op, class S>
+ANYDML_INLINE void join(S& state, typename Op::V x, [[maybe_unused]] typename Op::V mask) {
+  if constexpr (requires { Op::kLeast; }) {
+    state.value = larger<typename Op::Number>(flipped<typename Op::Number>(x, mask), state.value);
+  } else {
+    Op::step(state, x);
+  }
+}
+
+template <class Op>
+inline typename Op::V mask_of(const ReduceParameters& parameters) {
+  using V = typename Op::V;
+  using Bits = SignedOf<typename Op::Number>;
+  using Mask = Lanes<Bits, static_cast<int>(sizeof(V) / sizeof(Bits))>;
+  return bits_as<V>(Mask{} + static_cast<Bits>(parameters.mask));
+}
+
+// Settles accumulators which the next elements might take out of range. That is seldom.
+template <class Op, int kVectors, class S>
+ANYDML_INLINE void settle_where_away(S* states) {
+  auto away = Op::is_away(states[0]);
+#pragma GCC unroll 16
+  for (int v = 1; v < kVectors; ++v) away = away | Op::is_away(states[v]);
+  if (all_of<typename Op::Number>(away == 0)) return;
+#pragma GCC unroll 16
+  for (int v = 0; v < kVectors; ++v) Op::settle(states[v]);
+}
+
+// Combines rows with kVectors vectors of accumulators, which stay in registers. The first `left_out` columns
+// are left as they are.
+template <class Op, int kVectors>
+ANYDML_INLINE void accumulate_vectors(const ReduceParameters& parameters, const Strip& strip,
+                                      const Rows& rows, int64_t column, int64_t left_out) {
+  using V = typename Op::V;
+  using S = typename Op::template State<V>;
+  constexpr int64_t kLanes = sizeof(V) / sizeof(typename Op::Number);
+  constexpr int64_t kSize = sizeof(typename Op::Element);
+  const V mask = mask_of<Op>(parameters);
+  [[maybe_unused]] const V identity = V{} + Op::identity(parameters);
+  // Of many rows side by side hardware prefetchers lose some.
+  const bool fetches_ahead = rows.columns > kVectors * kLanes;
+  S states[kVectors];
+#pragma GCC unroll 16
+  for (int v = 0; v < kVectors; ++v) states[v] = Op::template load<V>(strip, column + v * kLanes);
+  const std::byte* from = rows.from + column * kSize;
+  const auto row = [&] {
+#pragma GCC unroll 16
+    for (int v = 0; v < kVectors; ++v) {
+      if (fetches_ahead && v * kLanes * kSize % 64 == 0) {
+        prefetch_near(from + v * kLanes * kSize + tuning::kPrefetchBytes);
+      }
+      V x = load_elements<Op>(from + v * kLanes * kSize);
+      if constexpr (kVectors == 1) x = without<typename Op::Number>(x, identity, left_out);
+      join<Op>(states[v], x, mask);
+    }
+    from += rows.step;
+  };
+  if constexpr (Op::kSettledAfter != 0) {
+    int64_t r = 0;
+    while (r < rows.count) {
+      for (const int64_t end = std::min(rows.count, r + Op::kSettledAfter); r < end; ++r) row();
+      settle_where_away<Op, kVectors>(states);
+    }
+  } else {
+    for (int64_t r = 0; r < rows.count; ++r) row();
+  }
+#pragma GCC unroll 16
+  for (int v = 0; v < kVectors; ++v) Op::store(strip, column + v * kLanes, states[v]);
+}
+
+// The vectors whose accumulators stay in registers together.
+template <class Op>
+constexpr int vectors_at_once() {
+  const bool has_many_numbers = Op::kSizes[1] != 0;
+  return Op::kSizes[2] != 0 ? 2 : has_many_numbers && kWideBytes != 64 ? 4 : 8;
+}
+
+template <class Op>
+void accumulate(const ReduceParameters& parameters, const Strip& strip, const Rows& rows) {
+  constexpr int64_t kLanes = sizeof(typename Op::V) / sizeof(typename Op::Number);
+  constexpr int kVectors = vectors_at_once<Op>();
+  int64_t i = 0;
+  for (; i + kVectors * kLanes <= rows.columns; i += kVectors * kLanes) {
+    accumulate_vectors<Op, kVectors>(parameters, strip, rows, i, 0);
+  }
+  if constexpr (kVectors > 4) {
+    for (; i + 4 * kLanes <= rows.columns; i += 4 * kLanes) {
+      accumulate_vectors<Op, 4>(parameters, strip, rows, i, 0);
+    }
+  }
+  if constexpr (kVectors > 2) {
+    for (; i + 2 * kLanes <= rows.columns; i += 2 * kLanes) {
+      accumulate_vectors<Op, 2>(parameters, strip, rows, i, 0);
+    }
+  }
+  for (; i < rows.columns; i += kLanes) {
+    const int64_t column = std::min(i, rows.columns - kLanes);
+    accumulate_vectors<Op, 1>(parameters, strip, rows, column, i - column);
+  }
+}
+
+// The first elements of a vector, and behind them what leaves an accumulator as it is.
+template <class Op>
+ANYDML_INLINE typename Op::V load_first_elements(const std::byte* from, int64_t count,
+                                                 const std::byte* identities) {
+  using T = typename Op::Element;
+  constexpr int64_t kLanes = sizeof(typename Op::V) / sizeof(typename Op::Number);
+  constexpr int kBytes = kLanes * sizeof(T);
+  alignas(64) std::byte elements[kBytes];
+#if defined(ANYDML_ISA_AVX512)
+  if constexpr (kBytes >= 16) {
+    using Bytes = Vector<uint8_t, kBytes>;
+    const auto others = load_vector<Bytes>(identities);
+    store_vector(elements, load_bytes(from, count * static_cast<int64_t>(sizeof(T)), others));
+    return load_elements<Op>(elements);
+  }
+#endif
+  std::memcpy(elements, identities, kBytes);
+  std::memcpy(elements, from, static_cast<size_t>(count) * sizeof(T));
+  return load_elements<Op>(elements);
+}
+
+// The numbers of all lanes, put together in halves.
+template <class Op, class S>
+ANYDML_INLINE auto all_lanes(const S& state) {
+  using A = typename Op::Number;
+  if constexpr (sizeof(S) == sizeof(typename Op::template State<A>)) {
+    return state;
+#if defined(ANYDML_VECTORS)
+  } else if constexpr (sizeof(S) == 2 * sizeof(typename Op::template State<A>)) {
+    auto lower = Op::lane(state, 0);
+    Op::combine(lower, Op::lane(state, 1));
+    return lower;
+  } else {
+    auto lower = Op::template half<0>(state);
+    Op::combine(lower, Op::template half<1>(state));
+    return all_lanes<Op>(lower);
+#endif
+  }
+}
+
+// The numbers of vectors, likewise.
+template <class Op, int kHalf, class S>
+ANYDML_INLINE void combine_halves(S* states) {
+#pragma GCC unroll 16
+  for (int v = 0; v < kHalf; ++v) Op::combine(states[v], states[v + kHalf]);
+  if constexpr (kHalf > 1) combine_halves<Op, kHalf / 2>(states);
+}
+
+// Lines whose elements are dealt out to kVectors vectors of accumulators in turn.
+template <class Op, int kVectors>
+ANYDML_NOINLINE void reduce_lines_by(const ReduceParameters& parameters, const Strip& strip,
+                                     const Lines& lines) {
+  using V = typename Op::V;
+  using A = typename Op::Number;
+  using S = typename Op::template State<V>;
+  constexpr int64_t kLanes = sizeof(V) / sizeof(A);
+  constexpr int64_t kSize = sizeof(typename Op::Element);
+  constexpr int64_t kRow = kVectors * kLanes;
+  const V mask = mask_of<Op>(parameters);
+  alignas(64) std::byte identities[kLanes * kSize];
+  fill<Op>(parameters, identities, kLanes);
+  for (int64_t line = 0; line < lines.count; ++line) {
+    S states[kVectors];
+    const S start = Op::spread(Op::template load<A>(strip, line));
+#pragma GCC unroll 16
+    for (int v = 0; v < kVectors; ++v) states[v] = start;
+    for (int64_t segment = 0; segment < lines.segments; ++segment) {
+      const std::byte* from = lines.from + line * lines.step + segment * lines.segment_step;
+      const std::byte* const end = from + lines.elements * kSize;
+      for (int64_t r = 1; from + kRow * kSize <= end; from += kRow * kSize, ++r) {
+#pragma GCC unroll 16
+        for (int v = 0; v < kVectors; ++v) {
+          join<Op>(states[v], load_elements<Op>(from + v * kLanes * kSize), mask);
+        }
+        if constexpr (Op::kSettledAfter != 0) {
+          if (r % Op::kSettledAfter == 0) settle_where_away<Op, kVectors>(states);
+        }
+      }
+      const int64_t rest = (end - from) / kSize;
+#pragma GCC unroll 16
+      for (int v = 0; v < kVectors; ++v) {
+        const std::byte* const at = from + v * kLanes * kSize;
+        if ((v + 1) * kLanes <= rest) {
+          join<Op>(states[v], load_elements<Op>(at), mask);
+        } else if (v * kLanes < rest) {
+          join<Op>(states[v], load_first_elements<Op>(at, rest - v * kLanes, identities), mask);
+        }
+      }
+      if constexpr (Op::kSettledAfter != 0) {
+#pragma GCC unroll 16
+        for (int v = 0; v < kVectors; ++v) Op::settle(states[v]);
+      }
+    }
+    combine_halves<Op, kVectors / 2>(states);
+    Op::store(strip, line, all_lanes<Op>(states[0]));
+  }
+}
+
+template <class Op>
+void reduce_lines(const ReduceParameters& parameters, const Strip& strip, const Lines& lines) {
+  constexpr int kBytes = sizeof(typename Op::V);
+  constexpr int64_t kRow = Op::kRowBytes / static_cast<int64_t>(sizeof(typename Op::Number));
+  if (Op::kRowBytes == tuning::kShortRowBytes || lines.elements < kRow) {
+    return reduce_lines_by<Op, tuning::kShortRowBytes / kBytes>(parameters, strip, lines);
+  }
+  reduce_lines_by<Op, Op::kRowBytes / kBytes>(parameters, strip, lines);
+}
+
+template <class Op>
+void combine(const Strip& strip, const Strip& other, int64_t columns) {
+  using V = typename Op::V;
+  using A = typename Op::Number;
+  constexpr int64_t kLanes = sizeof(V) / sizeof(A);
+  const auto part = [&]<class U>(int64_t i, U) {
+    auto state = Op::template load<U>(strip, i);
+    auto another = Op::template load<U>(other, i);
+    Op::settle(state);
+    Op::settle(another);
+    Op::combine(state, another);
+    Op::store(strip, i, state);
+  };
+  int64_t i = 0;
+  for (; i + kLanes <= columns; i += kLanes) part(i, V{});
+  for (; i < columns; ++i) part(i, A{});
+}
+
+template <class Op>
+void start(const Strip& strip, int64_t columns, int64_t period, const std::byte* out, int64_t out_step) {
+  using A = typename Op::Number;
+  std::fill_n(reinterpret_cast<A*>(strip.arrays[0]), columns, Op::start(0));
+  if constexpr (Op::kSizes[1] != 0) std::memset(strip.arrays[1], 0, static_cast<size_t>(columns * 8));
+  if constexpr (Op::kSizes[2] != 0) {
+    for (int64_t i = 0; i < columns; ++i) {
+      store(strip.arrays[2] + i * 8, widen<typename Op::Element, double>(out + i % period * out_step));
+    }
+  }
+}
+
+}  // namespace
+ANYDML_ISA_END

@@ -1,0 +1,218 @@
+// Where the largest elements are.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+#include "platform/isa.h"
+#include "reduce/accumulate.h"
+#include "reduce/kernel.h"
+#include "reduce/lanes.h"
+#include "reduce/operations.h"
+#include "reduce/tuning.h"
+#include "simd/unaligned.h"
+
+ANYDML_ISA_BEGIN
+namespace {
+
+template <class T, class A>
+int64_t next_least(const Strip& strip, int64_t column, int64_t columns) {
+  constexpr int64_t kAtOnce = 64;
+  const auto* const values = reinterpret_cast<const A*>(strip.arrays[0]);
+  for (int64_t end = column; column < columns; column = end) {
+    end = std::min(column + kAtOnce, columns);
+    bool any = false;
+    for (int64_t i = column; i < end; ++i) any |= values[i] == Largest<T, A>::kLeast;
+    if (any) return std::find(values + column, values + end, Largest<T, A>::kLeast) - values;
+  }
+  return columns;
+}
+
+template <class A>
+bool is_equal(const Strip& strip, const Strip& other) {
+  return load<A>(strip.arrays[0]) == load<A>(other.arrays[0]);
+}
+
+template <class A>
+void set_nan(const Strip& strip, int64_t column) {
+  store(strip.arrays[0] + column * static_cast<int64_t>(sizeof(A)), std::numeric_limits<A>::quiet_NaN());
+}
+
+#if defined(ANYDML_VECTORS)
+// The first lane in which two vectors are equal, or -1.
+template <class A>
+ANYDML_INLINE int64_t first_equal(Wide<A> x, Wide<A> y) {
+  uint64_t lanes = 0;
+#if defined(ANYDML_ISA_AVX512)
+  const auto a = (__m512i)x;
+  const auto b = (__m512i)y;
+  if constexpr (std::is_same_v<A, float>) {
+    lanes = _mm512_cmp_ps_mask((__m512)x, (__m512)y, _CMP_EQ_OQ);
+  } else if constexpr (sizeof(A) == 1) {
+    lanes = _mm512_cmpeq_epi8_mask(a, b);
+  } else if constexpr (sizeof(A) == 2) {
+    lanes = _mm512_cmpeq_epi16_mask(a, b);
+  } else if constexpr (sizeof(A) == 4) {
+    lanes = _mm512_cmpeq_epi32_mask(a, b);
+  } else {
+    lanes = _mm512_cmpeq_epi64_mask(a, b);
+  }
+#else
+  const auto is = bits_as<std::array<SignedOf<A>, kWideLanes<A>>>(x == y);
+  for (size_t i = 0; i < is.size(); ++i) lanes |= static_cast<uint64_t>(is[i] & 1) << i;
+#endif
+  return lanes == 0 ? -1 : std::countr_zero(lanes);
+}
+#endif
+
+// The first of some elements that is equal to a value.
+template <class T, class A>
+int64_t find(const ReduceParameters& parameters, const std::byte* from, int64_t count, int64_t step,
+             const Strip& strip, int64_t column) {
+  const A mask = bits_as<A>(static_cast<SignedOf<A>>(parameters.mask));
+  const A value = flipped<A>(load<A>(strip.arrays[0] + column * static_cast<int64_t>(sizeof(A))), mask);
+  int64_t i = 0;
+#if defined(ANYDML_VECTORS)
+  constexpr int64_t kLanes = kWideLanes<A>;
+  constexpr int64_t kSize = sizeof(T);
+  const Wide<A> values = Wide<A>{} + value;
+  if (step == kSize) {
+    for (; i + kLanes <= count; i += kLanes) {
+      const int64_t lane = first_equal<A>(load_wide_lanes<T, A>(from + i * kSize), values);
+      if (lane >= 0) return i + lane;
+    }
+    if (i > 0 && i < count) {
+      const int64_t last = count - kLanes;
+      const int64_t lane = first_equal<A>(load_wide_lanes<T, A>(from + last * kSize), values);
+      return lane < 0 ? -1 : last + lane;
+    }
+  } else if (step == -kSize) {
+    for (; i + kLanes <= count; i += kLanes) {
+      if (first_equal<A>(load_wide_lanes<T, A>(from - (i + kLanes - 1) * kSize), values) >= 0) break;
+    }
+  }
+#endif
+  for (; i < count; ++i) {
+    if (widen<T, A>(from + i * step) == value) return i;
+  }
+  return -1;
+}
+
+// The largest and their indices, which are the numbers of rows and as wide as an element.
+template <class T, class A, int kVectors>
+ANYDML_INLINE void index_vectors(const ReduceParameters& parameters, const Strip& strip, const Rows& rows,
+                                 int64_t column, int64_t left_out) {
+  using Op = Largest<T, A>;
+  using V = Wide<A>;
+  using Index = std::make_unsigned_t<SignedOf<A>>;
+  using I = Lanes<Index, kWideLanes<A>>;
+  constexpr int64_t kLanes = kWideLanes<A>;
+  constexpr int64_t kSize = sizeof(T);
+  constexpr int64_t kNumber = sizeof(A);
+  const V mask = mask_of<Op>(parameters);
+  [[maybe_unused]] const V identity = V{} + Op::identity(parameters);
+  V best[kVectors];
+  I index[kVectors];
+#pragma GCC unroll 8
+  for (int v = 0; v < kVectors; ++v) {
+    best[v] = load_lanes_at<V>(strip.recent[0] + (column + v * kLanes) * kNumber);
+    index[v] = load_lanes_at<I>(strip.recent[1] + (column + v * kLanes) * kNumber);
+    if (rows.number != 0) continue;
+    best[v] = without<A>(V{} + Op::kLeast, best[v], left_out);
+    index[v] = without<A>(I{}, index[v], left_out);
+  }
+  const std::byte* from = rows.from + column * kSize;
+  I row = I{} + static_cast<Index>(rows.number);
+  for (int64_t r = 0; r < rows.count; ++r, from += rows.step) {
+#pragma GCC unroll 8
+    for (int v = 0; v < kVectors; ++v) {
+      V x = load_wide_lanes<T, A>(from + v * kLanes * kSize);
+      if constexpr (kVectors == 1) x = without<typename Op::Number>(x, identity, left_out);
+      take_larger<A>(flipped<A>(x, mask), row, best[v], index[v]);
+    }
+    row = row + 1;
+  }
+#pragma GCC unroll 8
+  for (int v = 0; v < kVectors; ++v) {
+    store_lanes_at(strip.recent[0] + (column + v * kLanes) * kNumber, best[v]);
+    store_lanes_at(strip.recent[1] + (column + v * kLanes) * kNumber, index[v]);
+  }
+}
+
+template <class T, class A>
+void accumulate_indices(const ReduceParameters& parameters, const Strip& strip, const Rows& rows) {
+  constexpr int64_t kLanes = kWideLanes<A>;
+  constexpr int kVectors = kWideBytes == 64 ? 8 : 4;
+  int64_t i = 0;
+  for (; i + kVectors * kLanes <= rows.columns; i += kVectors * kLanes) {
+    index_vectors<T, A, kVectors>(parameters, strip, rows, i, 0);
+  }
+  for (; i + 2 * kLanes <= rows.columns; i += 2 * kLanes) {
+    index_vectors<T, A, 2>(parameters, strip, rows, i, 0);
+  }
+  for (; i < rows.columns; i += kLanes) {
+    const int64_t column = std::min(i, rows.columns - kLanes);
+    index_vectors<T, A, 1>(parameters, strip, rows, column, i - column);
+  }
+}
+
+// Of equal elements the one with the lower index wins, as rows come in any order.
+template <class A>
+void join_rows(const Strip& strip, int64_t columns, int64_t index, int64_t index_step) {
+  auto* const best = reinterpret_cast<A*>(strip.arrays[0]);
+  auto* const indices = reinterpret_cast<int64_t*>(strip.arrays[1]);
+  const auto* const recent = reinterpret_cast<const A*>(strip.recent[0]);
+  const auto* const numbers = reinterpret_cast<const SignedOf<A>*>(strip.recent[1]);
+  if (indices[0] == kNoIndex) {
+    std::memcpy(best, recent, static_cast<size_t>(columns) * sizeof(A));
+    for (int64_t i = 0; i < columns; ++i) indices[i] = index + numbers[i] * index_step;
+    return;
+  }
+  for (int64_t i = 0; i < columns; ++i) {
+    const int64_t found = index + numbers[i] * index_step;
+    const bool is_better = (recent[i] > best[i]) | ((recent[i] == best[i]) & (found < indices[i]));
+    best[i] = is_better ? recent[i] : best[i];
+    indices[i] = is_better ? found : indices[i];
+  }
+}
+
+template <class T, class A>
+void start_indices(const Strip& strip, int64_t columns, int64_t, const std::byte*, int64_t) {
+  std::fill_n(reinterpret_cast<A*>(strip.arrays[0]), columns, Largest<T, A>::kLeast);
+  std::fill_n(reinterpret_cast<int64_t*>(strip.arrays[1]), columns, kNoIndex);
+}
+
+template <class A>
+void combine_indices(const Strip& strip, const Strip& other, int64_t columns) {
+  auto* const best = reinterpret_cast<A*>(strip.arrays[0]);
+  auto* const indices = reinterpret_cast<int64_t*>(strip.arrays[1]);
+  const auto* const values = reinterpret_cast<const A*>(other.arrays[0]);
+  const auto* const places = reinterpret_cast<const int64_t*>(other.arrays[1]);
+  for (int64_t i = 0; i < columns; ++i) {
+    const bool is_better = (values[i] > best[i]) | ((values[i] == best[i]) & (places[i] < indices[i]));
+    best[i] = is_better ? values[i] : best[i];
+    indices[i] = is_better ? places[i] : indices[i];
+  }
+}
+
+void finish_indices(const ReduceParameters& parameters, const Strip& strip, int64_t columns, std::byte* out,
+                    int64_t out_step) {
+  const auto index = [&](int64_t i) {
+    const auto found = load<int64_t>(strip.arrays[1] + i * 8);
+    return parameters.from_the_end ? parameters.elements - 1 - found : found;
+  };
+  if (parameters.index_size == 8) {
+    for (int64_t i = 0; i < columns; ++i) store(out + i * out_step, index(i));
+  } else if (out_step == 4) {
+    for (int64_t i = 0; i < columns; ++i) store(out + i * 4, static_cast<uint32_t>(index(i)));
+  } else {
+    for (int64_t i = 0; i < columns; ++i) store(out + i * out_step, static_cast<uint32_t>(index(i)));
+  }
+}
+
+}  // namespace
+ANYDML_ISA_END
