@@ -15,6 +15,10 @@ namespace anydml {
 // 0 for a type whose elements are not whole bytes.
 int64_t size_of(DataType type);
 
+inline bool is_float(DataType type) {
+  return type == DataType::kFloat16 || type == DataType::kFloat32 || type == DataType::kFloat64;
+}
+
 // As in the header, in lower case: "float32".
 std::string_view name_of(DataType type);
 

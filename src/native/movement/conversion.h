@@ -57,10 +57,6 @@ Convert choose_truncation(DataType to) {
   }
 }
 
-inline bool is_float(DataType type) {
-  return type == DataType::kFloat32 || type == DataType::kFloat16 || type == DataType::kFloat64;
-}
-
 template <class From>
 Convert choose_of_integer(DataType to) {
   if (to == DataType::kFloat16) return convert_for_halves<From>;

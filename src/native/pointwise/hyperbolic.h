@@ -56,9 +56,9 @@ inline constexpr double kLinear = 0x1p-17;
 
 // asinh |x| = ln(|x| + sqrt(x^2 + 1))
 ANYDML_INLINE Doubles asinh_of(Doubles x) {
-  const Doubles a = magnitude_of(x);
+  const Doubles a = magnitude_of<double>(x);
   const Doubles y = finite_log_of(a + square_root<double>(a * a + 1.0));
-  return (a > kLinear) & (a < kInfinity) ? with_sign(y, x) : x;
+  return (a > kLinear) & (a < kInfinity) ? with_sign_of<double>(y, x) : x;
 }
 
 // acosh x = ln(x + sqrt(x^2 - 1))
@@ -71,7 +71,7 @@ ANYDML_INLINE Doubles acosh_of(Doubles x) {
 // atanh a = ln(n / d) / 2, n = 1 + a, d = 1 - a; with 2^k next to n / d and s = (n - 2^k * d) / (n + 2^k *
 // d), which is to 1/5: ln(n / d) / 2 = k * ln 2 / 2 + atanh s
 ANYDML_INLINE Doubles atanh_of(Doubles x) {
-  const Doubles a = magnitude_of(x);
+  const Doubles a = magnitude_of<double>(x);
   const Doubles n = a + 1.0;
   const Doubles d = 1.0 - a;
   // The bits of a positive number are, but for a bias, next to its logarithm: k's begin at the exponent's.
@@ -87,7 +87,7 @@ ANYDML_INLINE Doubles atanh_of(Doubles x) {
   const Doubles y = (bits_as<Doubles>(k | kTwo52) - 0x1p52) * (kLn2 / 2) + rest;
   const Doubles none = Doubles{} + std::numeric_limits<double>::quiet_NaN();
   const Doubles end = a == 1.0 ? Doubles{} + kInfinity : a > 1.0 ? none : a;
-  return with_sign((a > kLinear) & (a < 1.0) ? y : end, x);
+  return with_sign_of<double>((a > kLinear) & (a < 1.0) ? y : end, x);
 }
 
 ANYDML_ISA_END

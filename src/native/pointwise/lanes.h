@@ -169,20 +169,6 @@ using Singles = FewSingles;
 using Doubles = Lanes<double, kLanesOf<double>>;
 #endif
 
-// Whether all lanes are below the limit, and none is NaN.
-ANYDML_INLINE bool all_below(Doubles x, double limit) {
-#if defined(ANYDML_ISA_AVX512)
-  return _mm512_cmp_pd_mask((__m512d)x, (__m512d)(Doubles{} + limit), _CMP_NLT_UQ) == 0;
-#elif defined(ANYDML_ISA_AVX2)
-  return _mm256_movemask_pd(_mm256_cmp_pd((__m256d)x, (__m256d)(Doubles{} + limit), _CMP_NLT_UQ)) == 0;
-#else
-  const auto lanes = bits_as<std::array<double, sizeof(Doubles) / sizeof(double)>>(x);
-  bool all = true;
-  for (const double lane : lanes) all &= lane < limit;
-  return all;
-#endif
-}
-
 // Rounds doubles to odd singles, from which halves are rounded as from the doubles: the last bit, which no
 // half has, is set where 24 bits do not hold the number.
 template <int kLanes>

@@ -22,13 +22,6 @@ inline constexpr double kLn2 = 0x1.62e42fefa39efp-1;
 inline constexpr double kRounds = 0x1.8p52;
 // Beyond these 2^t is infinity or 0 in single precision.
 inline constexpr double kMostExponent = 1022;
-inline constexpr uint64_t kSignBit = uint64_t{1} << 63;
-
-ANYDML_INLINE Doubles magnitude_of(Doubles x) { return bits_as<Doubles>(bits_as<DoubleBits>(x) & ~kSignBit); }
-// A magnitude with the sign of x.
-ANYDML_INLINE Doubles with_sign(Doubles magnitude, Doubles x) {
-  return bits_as<Doubles>(bits_as<DoubleBits>(magnitude) | (bits_as<DoubleBits>(x) & kSignBit));
-}
 
 // c0 + c1 * x + c2 * x^2 + ...: in pairs (Estrin's scheme), as one chain would be a long wait.
 ANYDML_INLINE Doubles polynomial(Doubles, Doubles, double c0) { return Doubles{} + c0; }
@@ -146,7 +139,7 @@ ANYDML_INLINE Doubles integer_power(Doubles x, Doubles e) {
 // number to the power of 0 is 1, and so is 1 to any power.
 ANYDML_INLINE Doubles pow_of(Doubles x, Doubles e) {
   constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
-  const Doubles magnitude = magnitude_of(x);
+  const Doubles magnitude = magnitude_of<double>(x);
   const Doubles power = exp_of(e * log_of(magnitude));
   const auto one = (e == 0.0) | (x == 1.0) | ((magnitude == 1.0) & (e * 0.0 != e * 0.0) & (e == e));
   const Doubles y = one ? Doubles{} + 1.0 : power;
@@ -155,7 +148,7 @@ ANYDML_INLINE Doubles pow_of(Doubles x, Doubles e) {
   const auto small = (half < 0x1p51) & (half > -0x1p51);
   const auto whole = (((e + kRounds) - kRounds) == e) | (small == 0);
   const auto odd = (((half + kRounds) - kRounds) != half) & whole & small;
-  const Doubles signed_y = odd ? with_sign(y, x) : y;
+  const Doubles signed_y = odd ? with_sign_of<double>(y, x) : y;
   const Doubles approximate =
       (x < 0.0) & (magnitude < kInfinity) & (whole == 0) ? Doubles{} + kNone : signed_y;
   const Doubles y0 = whole & (e >= 0.0) & (e < 16.0) ? integer_power(x, e) : approximate;
@@ -192,13 +185,13 @@ ANYDML_INLINE Doubles constant_pow_of(Doubles x, double e) {
   if (e > -16 && e < 16 && std::floor(2 * e) == 2 * e) return short_power(x, e);
   if (!(e > -kInfinity && e < kInfinity)) return pow_of(x, Doubles{} + e);
   if (std::floor(e) != e) return exp_of(log_of(x == -kInfinity ? -x : x) * e);
-  const Doubles power = exp_of(log_of(magnitude_of(x)) * e);
-  return std::floor(e / 2) != e / 2 ? with_sign(power, x) : power;
+  const Doubles power = exp_of(log_of(magnitude_of<double>(x)) * e);
+  return std::floor(e / 2) != e / 2 ? with_sign_of<double>(power, x) : power;
 }
 
 // ln(1 + e^x) = max(x, 0) + ln(1 + e^-|x|)
 ANYDML_INLINE Doubles softplus_of(Doubles x) {
-  const Doubles magnitude = magnitude_of(x);
+  const Doubles magnitude = magnitude_of<double>(x);
   const Doubles positive = x < 0.0 ? Doubles{} : x;
   // The least power is no 0, which an infinite factor would tell apart.
   const Doubles power = magnitude < 708.0 ? exp2_of(magnitude * -kLog2E) : Doubles{};

@@ -14,6 +14,7 @@
 #include "pointwise/passes.h"
 #include "pointwise/precise_pow.h"
 #include "simd/bits_as.h"
+#include "simd/convert.h"
 
 ANYDML_ISA_BEGIN
 namespace {
@@ -178,28 +179,11 @@ Pass selection(DataType type) {
   }
 }
 
-// An integer as another, or as a double.
+// An element of another type, as CAST has it.
 template <class To, class From>
 struct Converted : Plain {
   using Plain::Plain;
-  To operator()(From x) const { return static_cast<To>(x); }
-};
-
-// Truncated and saturated, NaN 0. What no conversion is defined for is replaced before.
-template <class To>
-struct Saturated : Plain {
-  using Plain::Plain;
-  static constexpr auto kLowest = static_cast<double>(std::numeric_limits<To>::min());
-  // One beyond the largest, as doubles have fewer bits than the largest of 64 bits.
-  static constexpr double kEnd = 2.0 * static_cast<double>(std::numeric_limits<To>::max() / 2 + 1);
-
-  To operator()(double x) const {
-    const double below = x < kEnd ? x : 0.0;
-    const double inside = below > kLowest ? below : 0.0;
-    const To whole = static_cast<To>(inside);
-    const To high = x >= kEnd ? std::numeric_limits<To>::max() : whole;
-    return x <= kLowest ? std::numeric_limits<To>::min() : high;
-  }
+  To operator()(From x) const { return converted<To>(x); }
 };
 
 // Calls body with the C++ type of an integer type; null for others.
@@ -233,8 +217,8 @@ Pass conversion(DataType from, DataType to) {
         from, []<class T>(std::type_identity<T>) -> Pass { return loop<Converted<double, T>, double, T>; });
   }
   if (from == DataType::kFloat64) {
-    return with_integer(to,
-                        []<class T>(std::type_identity<T>) -> Pass { return loop<Saturated<T>, T, double>; });
+    return with_integer(
+        to, []<class T>(std::type_identity<T>) -> Pass { return loop<Converted<T, double>, T, double>; });
   }
   if (from == DataType::kUint8 && to == DataType::kUint32)
     return loop<Converted<uint32_t, uint8_t>, uint32_t, uint8_t>;

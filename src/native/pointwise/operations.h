@@ -109,7 +109,7 @@ ANYDML_INLINE V float_remainder(V a, V b) {
   const V magnitude = magnitude_of<double>(quotient);
   if (!all_of<double>(magnitude < 0x1p27))
     return for_each_lane<double>(a, b, [](double x, double y) { return std::fmod(x, y); });
-  const V whole = truncated<double>(quotient);
+  const V whole = rounded_to_zero<double>(quotient);
   return whole == 0.0 ? a : with_sign_of<double>(a - whole * b, a);
 }
 ANYDML_OPERATION(Remainder) {
@@ -141,10 +141,10 @@ ANYDML_OPERATION(Sign) {
 } };
 
 // To an integer; the sign of zero stays.
-ANYDML_OPERATION(Truncate) { return truncated<T>(x); } };
+ANYDML_OPERATION(Truncate) { return rounded_to_zero<T>(x); } };
 ANYDML_OPERATION(RoundEven) { return rounded_to_even<T>(x); } };
 ANYDML_OPERATION(RoundAway) {
-  const V whole = truncated<T>(magnitude_of<T>(x));
+  const V whole = rounded_to_zero<T>(magnitude_of<T>(x));
   return with_sign_of<T>(magnitude_of<T>(x) - whole >= T{0.5} ? whole + T{1} : whole, x);
 } };
 ANYDML_OPERATION(Floor) {

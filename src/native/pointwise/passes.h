@@ -138,10 +138,6 @@ Pass of_signed(DataType type) {
   }
 }
 
-inline bool is_float(DataType type) {
-  return type == DataType::kFloat16 || type == DataType::kFloat32 || type == DataType::kFloat64;
-}
-
 template <class Operation>
 Pass of_integers(DataType type) {
   switch (type) {

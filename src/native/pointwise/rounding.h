@@ -50,7 +50,7 @@ ANYDML_INLINE V rounded_to_even(V x) {
   return rounded_by<_MM_FROUND_TO_NEAREST_INT, T>(x);
 }
 template <class T, class V>
-ANYDML_INLINE V truncated(V x) {
+ANYDML_INLINE V rounded_to_zero(V x) {
   return rounded_by<_MM_FROUND_TO_ZERO, T>(x);
 }
 #else
@@ -64,7 +64,7 @@ ANYDML_INLINE V rounded_to_even(V x) {
   return with_sign_of<T>(magnitude < kWhole ? near : magnitude, x);
 }
 template <class T, class V>
-ANYDML_INLINE V truncated(V x) {
+ANYDML_INLINE V rounded_to_zero(V x) {
   const V magnitude = magnitude_of<T>(x);
   const V near = rounded_to_even<T>(magnitude);
   return with_sign_of<T>(near > magnitude ? near - T{1} : near, x);

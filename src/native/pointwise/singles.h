@@ -11,6 +11,7 @@
 
 #include "platform/isa.h"
 #include "pointwise/lanes.h"
+#include "pointwise/rounding.h"
 
 ANYDML_ISA_BEGIN
 
@@ -26,9 +27,6 @@ struct SinglePair {
 };
 
 ANYDML_INLINE Singles singles(float value) { return Singles{} + value; }
-ANYDML_INLINE Singles magnitude_of(Singles x) {
-  return bits_as<Singles>(bits_as<SingleBits>(x) & 0x7fffffffu);
-}
 
 // c0 + c1 * x + c2 * x^2 + ...: in pairs (Estrin's scheme), as one chain would be a long wait.
 ANYDML_INLINE Singles polynomial(Singles, Singles, float c0) { return singles(c0); }
@@ -98,7 +96,7 @@ ANYDML_INLINE Singles reciprocal_of(Singles high, Singles low) {
 // With y = e^|x|: 1 / (1 + y), or what that is less than 1. Both 1 and y are times 2^-64, which y at its
 // largest needs.
 ANYDML_INLINE Singles sigmoid_of(Singles x) {
-  const auto e = single_exponential(lane_min<float>(singles(105), magnitude_of(x)));
+  const auto e = single_exponential(lane_min<float>(singles(105), magnitude_of<float>(x)));
   const Singles scale = e.scale(static_cast<uint32_t>(-64));
   const Singles y = multiply_add(scale, e.part.high, scale);
   const Singles y_low = multiply_add(scale, e.part.high, scale - y);
@@ -110,7 +108,7 @@ ANYDML_INLINE Singles sigmoid_of(Singles x) {
 
 // Near 0 tanh a = a + a^3 * g(a^2), elsewhere 1 - 2 / (1 + e^2a)
 ANYDML_INLINE Singles tanh_of(Singles x) {
-  const Singles a = magnitude_of(x);
+  const Singles a = magnitude_of<float>(x);
   const auto e = single_exponential(lane_min<float>(singles(20), a + a));
   const Singles scale = e.scale(0);
   const Singles one = scale + 1.0f;
@@ -142,7 +140,7 @@ ANYDML_INLINE SinglePair fast_two_sum(Singles larger, Singles smaller) {
 
 // max(x, 0) + ln(1 + y), y = e^-|x|; from y = 1/2 on ln(1 + y) = ln 2 + ln(1 + (y - 1) / 2).
 ANYDML_INLINE Singles softplus_of(Singles x) {
-  const auto e = single_exponential(lane_max<float>(singles(-105), -magnitude_of(x)));
+  const auto e = single_exponential(lane_max<float>(singles(-105), -magnitude_of<float>(x)));
   // Times 2^64, as what is left of rounding would be too small.
   const Singles scale = e.scale(64);
   const Singles scaled = multiply_add(scale, e.part.high, scale);

@@ -90,7 +90,7 @@ ANYDML_INLINE Reduced reduced(Doubles x) {
   const Doubles whole = rounded - kRounds;
   const Doubles n = kShifts ? whole - kGrid.shift : whole;
   Reduced result{bits_as<DoubleBits>(rounded), (x - n * (kPiHigh * kGrid.step)) - n * (kPiLow * kGrid.step)};
-  if (!all_below(magnitude_of(x), kFar)) [[unlikely]] {
+  if (!all_of<double>(magnitude_of<double>(x) < kFar)) [[unlikely]] {
     constexpr size_t kLanes = sizeof(Doubles) / sizeof(double);
     const auto numbers = bits_as<std::array<double, kLanes>>(x);
     auto n_lanes = bits_as<std::array<uint64_t, kLanes>>(result.n);
@@ -135,17 +135,17 @@ ANYDML_INLINE Doubles asin_of_small(Doubles s, Doubles z) {
 
 // Beyond 1/2: asin |x| = pi/2 - 2 * asin(sqrt((1 - |x|) / 2)), and acos |x| is what is subtracted.
 ANYDML_INLINE Doubles asin_of(Doubles x) {
-  const Doubles a = magnitude_of(x);
+  const Doubles a = magnitude_of<double>(x);
   const auto large = a > 0.5;
   const Doubles z = large ? 0.5 - a * 0.5 : a * a;
   const Doubles y = asin_of_small(large ? square_root<double>(z) : a, z);
-  return with_sign(large ? kPi / 2 - (y + y) : y, x);
+  return with_sign_of<double>(large ? kPi / 2 - (y + y) : y, x);
 }
 ANYDML_INLINE Doubles acos_of(Doubles x) {
-  const Doubles a = magnitude_of(x);
+  const Doubles a = magnitude_of<double>(x);
   const auto large = a > 0.5;
   const Doubles z = large ? 0.5 - a * 0.5 : a * a;
-  const Doubles y = with_sign(asin_of_small(large ? square_root<double>(z) : a, z), x);
+  const Doubles y = with_sign_of<double>(asin_of_small(large ? square_root<double>(z) : a, z), x);
   const Doubles behind = x < 0.0 ? Doubles{} + kPi : Doubles{};
   return large ? behind + (y + y) : kPi / 2 - y;
 }
@@ -165,7 +165,7 @@ ANYDML_INLINE Doubles atan_of_ratio(Doubles y, Doubles x) {
                             0x1.8232b119467bdp-5);
 }
 ANYDML_INLINE Doubles atan_of(Doubles x) {
-  return with_sign(atan_of_ratio(magnitude_of(x), Doubles{} + 1.0), x);
+  return with_sign_of<double>(atan_of_ratio(magnitude_of<double>(x), Doubles{} + 1.0), x);
 }
 
 // The angle of the point (x, y). An infinity counts as a number so large that others are next to nothing, and
@@ -173,11 +173,11 @@ ANYDML_INLINE Doubles atan_of(Doubles x) {
 ANYDML_INLINE Doubles atan2_of(Doubles y, Doubles x) {
   const Doubles most = Doubles{} + 0x1p500;
   const Doubles least = Doubles{} + 0x1p-500;
-  const Doubles a = lane_min<double>(most, magnitude_of(y));
-  const Doubles b = lane_max<double>(least, lane_min<double>(most, magnitude_of(x)));
+  const Doubles a = lane_min<double>(most, magnitude_of<double>(y));
+  const Doubles b = lane_max<double>(least, lane_min<double>(most, magnitude_of<double>(x)));
   const Doubles angle = atan_of_ratio(a, b);
-  const auto behind = (bits_as<DoubleBits>(x) & kSignBit) != 0;
-  return with_sign(behind ? kPi - angle : angle, y);
+  const auto behind = (bits_as<DoubleBits>(x) & kSignOf<double>) != 0;
+  return with_sign_of<double>(behind ? kPi - angle : angle, y);
 }
 
 ANYDML_ISA_END
