@@ -3,6 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <optional>
@@ -176,7 +177,7 @@ class GatherPlan final : public Plan {
     for (int64_t begin = 0; begin < count; begin += portion) {
       const int64_t size = std::min(portion, count - begin);
       std::byte* const to = staged.reserve(out + begin * unit_, size * unit_);
-      if (unit_ < kPrefetchedRow) {
+      if (unit_ < kPrefetchedRow || axis_.size * std::abs(axis_.in) <= kTurnBytes) {
         copy_at_(offsets + begin, size, unit_, in, to);
         if (next_ > 0) prefetch_next(in + next_, number + begin, size);
         continue;

@@ -32,6 +32,8 @@ constexpr int64_t kMostTileRows = 256;
 constexpr int64_t kFewestRowBytes = 16;
 constexpr int64_t kTileBytes = 32 << 10;
 constexpr int64_t kWholeRow = 512;
+// A step from row to row of the output by multiples of which lines fall into few sets of the first cache.
+constexpr int64_t kConflictingStep = 512;
 // Bytes of a row of the output that one thread writes: ends that fill no line cost as much as some kilobytes.
 constexpr int64_t kStrip = 128 << 10;
 
