@@ -57,6 +57,7 @@ constexpr int64_t kRowsAhead = 32;
 // Rows from which on they are prefetched, as more are in flight than the processor looks ahead; and from
 // which on they are sent without a buffer.
 constexpr int64_t kPrefetchedRow = 32;
+constexpr int64_t kCachedTable = 1 << 20;  // bytes that are gathered from without a prefetch
 constexpr int64_t kLongRow = 1 << 10;
 
 }  // namespace

@@ -64,6 +64,7 @@ class CpuEngine:
             partial(_prepared, plan) if plan.prepares else None,
             plan,
             channels_last=name in CHANNELS_LAST,
+            checks_values=plan.checks_values,
             may_overwrite_input=name in OVER_INPUT,
         )
 
