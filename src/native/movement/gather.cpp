@@ -258,8 +258,7 @@ class GatherPlan final : public Plan {
 
   void prefetch(const int64_t* offsets, int64_t first, int64_t last, const std::byte* in) const {
     for (int64_t i = first; i < last; ++i) {
-      for (int64_t k = 0; k < unit_; k += kLine) prefetch_line(in + offsets[i] + k);
-      prefetch_line(in + offsets[i] + unit_ - 1);
+      prefetch_lines(in + offsets[i], unit_);
     }
   }
 

@@ -28,6 +28,7 @@ class NestCopy final : public Copy {
       : Copy(std::move(name), steps_of(facts.loops) * facts.unit), algorithm_(algorithm), unit_(facts.unit) {
     loops_ = std::move(facts.loops);
     may_stage_ = is_packed(loops_, unit_);
+    block_ = block_of(loops_);
     if (algorithm_ == MovementAlgorithm::kOffsets) {
       tabulate();
     } else {
@@ -60,7 +61,9 @@ class NestCopy final : public Copy {
     if (non_temporal && repeats_one_) return repeat_portion(first, last, in, out);
     StagedWriter writer(non_temporal);
     for_each_portion(first, last, [&](int64_t rows, int64_t columns, const LoopCursor& at) {
-      copy_portion(rows, columns, in + at.in(), writer.reserve(out + at.out(), rows * columns * unit_));
+      const int64_t size = rows * columns * unit_;
+      copy_portion(rows, columns, in + at.in(), writer.reserve(out + at.out(), size));
+      if (non_temporal && block_ > 0) prefetch_lines(in + at.out() + block_, size);
     });
   }
 
@@ -140,6 +143,7 @@ class NestCopy final : public Copy {
   Loop columns_;
   int64_t width_;   // columns of a portion
   int64_t height_;  // and its rows
+  int64_t block_;
   bool may_stage_;
   bool repeats_one_;
   std::vector<int64_t> offsets_;

@@ -88,16 +88,6 @@ class RunCopy final : public Copy {
     });
   }
 
-  // The bytes of the blocks in which runs are in another order than in the input, where these have the same
-  // places in both tensors and fit the second cache: the next block is prefetched from its begin to its end.
-  // Else 0.
-  static int64_t block_of(std::span<const Loop> loops) {
-    const auto inner = std::ranges::find_if(loops, [](const Loop& loop) { return loop.in != loop.out; });
-    if (inner == loops.begin() || inner == loops.end()) return 0;
-    const int64_t block = (inner - 1)->out;
-    return block <= kTurnBytes ? block : 0;
-  }
-
   int64_t size_;  // of a run
   std::vector<Loop> loops_;
   std::vector<Loop> outer_;  // all but the innermost:

@@ -191,7 +191,7 @@ class TileCopy final : public Copy {
       return;
     }
     for (int64_t c = 0; c < columns; ++c, in += columns_.in, to += unit_) {
-      for (int64_t i = 0; i < rows * rows_.in; i += kLine) prefetch_line(in + ahead + i);
+      prefetch_lines(in + ahead, rows * rows_.in);
       copy_column_({rows, unit_, rows_.in, to_step}, in, to);
     }
   }

@@ -40,6 +40,8 @@ constexpr int64_t kStrip = 128 << 10;
 // Several outputs of one input are written in turn, so many bytes at a time, so that what they read together
 // is still in the second cache.
 constexpr int64_t kTurnBytes = 256 << 10;
+// Blocks in another order than the input's that are worth a prefetch; the hardware follows smaller ones.
+constexpr int64_t kFewestBlockBytes = 2 << 10;
 
 // Segments that are put together at a time, and bytes of one of them.
 constexpr int64_t kMostPieces = 512;
