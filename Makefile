@@ -89,7 +89,8 @@ sanitize: tools ## The cases on native code with address and undefined behaviour
 	LD_PRELOAD="$(RUNTIME)" ASAN_OPTIONS=detect_leaks=0 $(BIN)/python -c \
 		"from anydml import _native; assert _native.build_info()['sanitizers'] == 'address,undefined', _native"
 	LD_PRELOAD="$(RUNTIME)" ASAN_OPTIONS=detect_leaks=0 $(BIN)/python -m pytest -n auto -q \
-		-k "cpu- or in_place_gives or channels_large" tests/test_cases.py tests/test_scans_large.py tests/test_channels_large.py
+		-k "cpu- or in_place_gives or channels_large or any_layout" tests/test_cases.py tests/test_scans_large.py \
+		tests/test_channels_large.py tests/test_movement_large.py
 
 # What follows compiles the kernels in ways of its own, without Python: each file by itself, so that every core has one.
 # $(CHECKED)/WAY/file.o is what $(COMPILE_WAY) makes of file.cpp.

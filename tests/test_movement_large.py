@@ -3,6 +3,11 @@ lines, against NumPy's indexing."""
 
 from __future__ import annotations
 
+import ctypes
+import mmap
+import os
+import subprocess
+import sys
 from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
@@ -26,7 +31,20 @@ def random_bytes(rng: Random, shape: Sequence[int], dtype: np.dtype[Any]) -> Arr
     return np.frombuffer(rng.bytes(prod(shape) * dtype.itemsize), dtype).reshape(shape)
 
 
-def laid_out(rng: Random, shape: Sequence[int], dtype: np.dtype[Any], broadcasts: bool) -> tuple[Array, Array]:
+def fenced(rng: Random, size: int) -> Array:
+    """Bytes before or behind which there is no memory to be read, where the system lets that be arranged."""
+    pages = -(-size // mmap.PAGESIZE) * mmap.PAGESIZE
+    memory = np.frombuffer(mmap.mmap(-1, pages + 2 * mmap.PAGESIZE), np.uint8)
+    if sys.platform == "linux":
+        for fence in (0, pages + mmap.PAGESIZE):
+            ctypes.CDLL(None).mprotect(ctypes.c_void_p(memory.ctypes.data + fence), mmap.PAGESIZE, 0)
+    begin = mmap.PAGESIZE + int(rng.integers(0, 2)) * (pages - size)
+    return memory[begin : begin + size]
+
+
+def laid_out(
+    rng: Random, shape: Sequence[int], dtype: np.dtype[Any], broadcasts: bool, guard: int = GUARD
+) -> tuple[Array, Array]:
     """A tensor in poisoned memory: packed, or its dimensions in another order, backward, with gaps, or repeated."""
     rank = len(shape)
     order = [*range(rank)] if rng.random() < 0.4 else [*rng.permutation(rank)]
@@ -41,15 +59,16 @@ def laid_out(rng: Random, shape: Sequence[int], dtype: np.dtype[Any], broadcasts
         if rng.random() < 0.1:
             low += (shape[i] - 1) * strides[i]
             strides[i] = -strides[i]
-    memory = np.full(2 * GUARD + max(step, dtype.itemsize), 0xA5, np.uint8)
-    begin = GUARD + int(rng.integers(0, 3)) * dtype.itemsize
-    memory = np.resize(memory, len(memory) + begin)
-    return memory, np.ndarray(shape, dtype, memory, begin + low, strides)
+    # What a backward dimension reaches is before the first element, and counted in `low`.
+    high = low + sum((n - 1) * max(step, 0) for n, step in zip(shape, strides, strict=True)) + dtype.itemsize
+    memory = fenced(rng, 2 * guard + high)
+    memory[:] = 0xA5
+    return memory, np.ndarray(shape, dtype, memory, guard + low, strides)
 
 
 def drawn(rng: Random, shape: Sequence[int], dtype: np.dtype[Any]) -> Array:
-    """An input of any layout and bits."""
-    memory, x = laid_out(rng, shape, dtype, broadcasts=True)
+    """An input of any layout and bits, at an end of memory."""
+    memory, x = laid_out(rng, shape, dtype, broadcasts=True, guard=0)
     memory[:] = np.frombuffer(rng.bytes(len(memory)), np.uint8)
     return x
 
@@ -142,7 +161,25 @@ def an_upsampling(rng: Random, x: Array) -> Drawing:
     return y, lambda out: anydml.upsample_2d(x, (height, width), out=out)
 
 
-DRAWINGS = [a_slice, a_copy, a_tile, a_padding, a_split, an_upsampling]
+def a_cast(rng: Random, x: Array) -> Drawing:
+    """Of numbers that have no limits to leave."""
+    x = (x.view(bits(x)) % 100).astype(x.dtype)
+    wanted = TYPES[int(rng.integers(0, len(TYPES)))]
+    return x.astype(wanted), lambda out: anydml.cast(x, wanted, out=out)
+
+
+def a_gather(rng: Random, x: Array) -> Drawing:
+    axis = int(rng.integers(0, x.ndim))
+    low = -x.shape[axis] if rng.random() < 0.5 else 0
+    kind = str(rng.choice(["int32", "int64"] if low else ["int32", "int64", "uint32", "uint64"]))
+    count = int(rng.integers(1, 2 + min(3000, 3_000_000 * x.shape[axis] // x.size)))
+    indices = drawn(rng, (count,), np.dtype(kind))
+    indices.setflags(write=True)
+    indices[...] = rng.integers(low, x.shape[axis], count)
+    return np.take(x, indices, axis), lambda out: anydml.gather(x, indices, axis, out=out)
+
+
+DRAWINGS = [a_cast, a_gather, a_slice, a_copy, a_tile, a_padding, a_split, an_upsampling]
 
 
 @pytest.mark.parametrize("draw", DRAWINGS)
@@ -199,6 +236,7 @@ def test_large_movement() -> None:
     bytes_ = streamed((35, 500_001), "u1")
     image = streamed((30, 61, 1023, 3), "f4")
     small = streamed((70_001, 5, 9), "f4")
+    order, columns = rng.permutation(75_001), rng.integers(0, 500_001, 480_000)
     for y, compute in [
         (rows[:, 3:62], lambda out: anydml.slice(rows, (0, 3), (75_001, 59), out=out)),
         (wide[:, ::-1], lambda out: anydml.slice(wide, (0, 0), wide.shape, (1, -1), out=out)),
@@ -217,6 +255,52 @@ def test_large_movement() -> None:
         (image[..., 0].repeat(2, 1).repeat(3, 2), lambda out: anydml.upsample_2d(image[None, ..., 0], (2, 3),
          out=out[None])),
         (np.full((5, 1_000_001), 3.5, "f4"), lambda out: anydml.fill_value_constant((5, 1_000_001), 3.5, out=out)),
+        (np.arange(5_000_001, dtype="i4") * 3, lambda out: anydml.fill_value_sequence(5_000_001, 0, 3, "i4", out=out)),
+        (rows[order], lambda out: anydml.gather(rows, order, out=out)),
+        (wide[[3, -1, 0, 7, 7, 7, 2, 9, 10]], lambda out: anydml.gather(wide, [3, -1, 0, 7, 7, 7, 2, 9, 10], out=out)),
+        (bytes_[:, columns], lambda out: anydml.gather(bytes_, columns, 1, out=out)),
+        (bytes_.astype("i4"), lambda out: anydml.cast(bytes_, "i4", out=out)),
+        (bytes_.astype("i8").astype("f2"), lambda out: anydml.cast(bytes_.astype("i8"), "f2", out=out)),
     ]:  # fmt: skip
         assert y.nbytes >= STREAMED
         assert_computed(rng, y, compute, any_layout=False)
+
+
+SCRIPT = """
+import hashlib, numpy as np, anydml
+digest = hashlib.sha256()
+x = np.frombuffer(np.random.default_rng(0).bytes(4_000_000), "i4").reshape(1000, 1000)
+floats = (x / 2**20).astype("f4")
+for y in (
+    anydml.slice(x.T, 0, (1000, 1000)), anydml.slice(x, 0, 1000, (1, -3)), anydml.padding(x, 3, 5, mode="reflection"),
+    anydml.tile(x, (1, 2)), anydml.upsample_2d(floats[None, None], 3), anydml.gather(x, x[0] % 1000, 1),
+    *(anydml.cast(each, dtype) for each in (x, floats, floats.astype("f2")) for dtype in ("u1", "i2", "u8", "f8")),
+    anydml.fill_value_sequence(1_000_003, 0.5, 0.1, "f2"),
+):
+    digest.update(np.ascontiguousarray(y).tobytes())
+print(digest.hexdigest())
+"""
+
+
+def test_the_same_bytes_on_every_instruction_set_and_number_of_threads() -> None:
+    native = pytest.importorskip("anydml._native")
+    found = set()
+    for instruction_set in native.build_info()["instruction_sets"]:
+        for threads in ("1", "3"):
+            environment = {**os.environ, "ANYDML_CPU": instruction_set, "OMP_NUM_THREADS": threads}
+            environment["PYTHONPATH"] = os.pathsep.join(sys.path)
+            command = [sys.executable, "-c", SCRIPT]
+            found.add(subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout)
+    assert len(found) == 1
+
+
+def test_more_elements_than_31_bits_count() -> None:
+    """At both ends and where a count of so many bits ends."""
+    size = 2**31 + 1000
+    x = np.zeros(size, np.uint8)
+    places = [0, 1, 2**31 - 2, 2**31 - 1, 2**31, size - 2, size - 1]
+    x[places] = range(1, 8)
+    y = anydml.slice(x, 0, size, -1)
+    assert [y[size - 1 - place] for place in places] == [1, 2, 3, 4, 5, 6, 7]
+    assert np.count_nonzero(y) == 7
+    np.testing.assert_array_equal(anydml.gather(x, np.array(places)), [1, 2, 3, 4, 5, 6, 7])

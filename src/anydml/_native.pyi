@@ -12,6 +12,10 @@ class Plan:
     @property
     def description(self) -> str: ...
     @property
+    def checks_values(self) -> bool:
+        """Whether try_run() looks at the values that inputs have to have."""
+
+    @property
     def prepares(self) -> bool:
         """Whether there is anything to prepare."""
 

@@ -48,8 +48,12 @@ std::string title(const Case& each) {
     return text + ")";
   };
   const Layout& output = each.request.outputs[0];
-  std::string text =
-      each.operator_name + " " + std::string(anydml::name_of(output.type)) + list(output.sizes);
+  std::string text = each.operator_name + " ";
+  const std::vector<Layout>& inputs = each.request.inputs;
+  if (!inputs.empty() && inputs[0].type != output.type) {
+    text += std::string(anydml::name_of(inputs[0].type)) + " to ";
+  }
+  text += std::string(anydml::name_of(output.type)) + list(output.sizes);
   for (const auto& [name, values] : each.request.attributes.all()) {
     const auto& integers = std::get<std::vector<int64_t>>(values);
     // Of a program, instruction by instruction.
@@ -169,6 +173,72 @@ Case element_wise(DataType type, std::vector<int64_t> sizes, size_t inputs,
            attributes({{"Program", std::move(words)}, {"Results", {last}}})}};
 }
 
+// A dimension of an output as one segment of the input: its size, the output's step, and the first element
+// and the step of the input, all in elements.
+struct Dimension {
+  int64_t size;
+  int64_t out_step;
+  int64_t start;
+  int64_t step;
+};
+
+Case move(DataType type, std::vector<int64_t> input, std::vector<int64_t> output,
+          const std::vector<Dimension>& dimensions) {
+  const int64_t item = anydml::size_of(type);
+  std::vector<int64_t> words = {static_cast<int64_t>(dimensions.size())};
+  for (const Dimension& each : dimensions) {
+    const std::array<int64_t, 8> dimension = {each.out_step * item, 1, 1, 1, each.size, 0, each.start * item,
+                                              each.step * item};
+    words.insert(words.end(), dimension.begin(), dimension.end());
+  }
+  return {"MOVEMENT",
+          {{packed(type, std::move(input))},
+           {packed(type, std::move(output))},
+           attributes({{"Views", std::move(words)}})}};
+}
+
+Case transpose(DataType type, int64_t rows, int64_t columns) {
+  return move(type, {rows, columns}, {columns, rows}, {{columns, rows, 0, 1}, {rows, 1, 0, columns}});
+}
+
+// A border of a constant, 2 elements wide, around images.
+Case pad(DataType type, int64_t images, int64_t height, int64_t width) {
+  const int64_t item = anydml::size_of(type);
+  std::vector<int64_t> words = {
+      3, (height + 4) * (width + 4) * item, 1, 1, 1, images, 0, 0, height * width * item};
+  for (const auto& [size, step, out_step] :
+       {std::array{height, width, width + 4}, std::array{width, int64_t{1}, int64_t{1}}}) {
+    const std::array<int64_t, 16> dimension = {out_step * item, 1, 1, 3, 2, 1, 0, 0, size, 0, 0,
+                                               step * item,     2, 1, 0, 0};
+    words.insert(words.end(), dimension.begin(), dimension.end());
+  }
+  return {"MOVEMENT",
+          {{packed(type, {images, height, width})},
+           {packed(type, {images, height + 4, width + 4})},
+           attributes({{"Views", std::move(words)}, {"Constant", {7}}})}};
+}
+
+Case cast(DataType from, DataType to, std::vector<int64_t> sizes) {
+  return {"CAST", {{packed(from, sizes)}, {packed(to, sizes)}, attributes({})}};
+}
+
+// Rows of a table, by indices of which most are not in it: those are taken for 0.
+Case gather(DataType type, DataType indices, int64_t rows, int64_t row, int64_t count) {
+  const int64_t item = anydml::size_of(type);
+  return {"GATHER",
+          {{packed(type, {rows, row}), packed(indices, {count})},
+           {packed(type, {count, row})},
+           attributes({{"Before", {}},
+                       {"Indices", {count, anydml::size_of(indices), row * item}},
+                       {"After", {row, item, item}},
+                       {"Axis", {rows, row * item}}})}};
+}
+
+Case sequence(DataType type, int64_t size, int64_t start, int64_t delta) {
+  return {"FILL_VALUE_SEQUENCE",
+          {{}, {packed(type, {size})}, attributes({{"Start", {start}}, {"Delta", {delta}}})}};
+}
+
 std::vector<Case> cases() {
   std::vector<Case> all;
   for (const char* name : {"CUMULATIVE_SUMMATION", "CUMULATIVE_PRODUCT"}) {
@@ -231,6 +301,29 @@ std::vector<Case> cases() {
     all.push_back(element_wise(type, {300, 1001}, 1,
                                {doubles, {COPY, 1, 1, 0, 0, 1}, {BIT_COUNT, 2, 2, 0, 0, 2, DataType::kUint8}},
                                DataType::kUint8));
+  for (const DataType type : {DataType::kUint8, DataType::kFloat16, DataType::kFloat32, DataType::kUint64}) {
+    all.push_back(transpose(type, 701, 1003));
+    all.push_back(transpose(type, 300'001, 3));
+    all.push_back(transpose(type, 3, 300'001));
+    all.push_back(transpose(type, 5003, 4001));  // non-temporal stores
+    all.push_back(move(type, {2000, 640}, {2000, 500}, {{2000, 500, 7, 640}, {500, 1, 0, 1}}));
+    all.push_back(move(type, {2000, 640}, {2000, 320}, {{2000, 320, 639, 640}, {320, 1, 0, -2}}));
+    all.push_back(move(type, {200'001}, {200'001, 5}, {{200'001, 5, 0, 1}, {5, 1, 0, 0}}));
+    all.push_back(move(type, {40'000, 2, 3, 4}, {40'000, 4, 3, 2},
+                       {{40'000, 24, 0, 24}, {4, 6, 0, 1}, {3, 2, 0, 4}, {2, 1, 0, 12}}));
+    all.push_back(pad(type, 3000, 8, 9));
+    all.push_back(pad(type, 2, 700, 900));
+    all.push_back(gather(type, DataType::kInt32, 100, 77, 20'000));
+    all.push_back(sequence(type, 700'001, std::bit_cast<int64_t>(0.5), std::bit_cast<int64_t>(0.1)));
+  }
+  for (const DataType to : {DataType::kFloat32, DataType::kFloat16, DataType::kFloat64, DataType::kUint8,
+                            DataType::kInt16, DataType::kUint32, DataType::kInt64, DataType::kUint64}) {
+    for (const DataType from : {DataType::kFloat32, DataType::kFloat16, DataType::kInt8, DataType::kUint16,
+                                DataType::kInt32, DataType::kInt64, DataType::kUint64}) {
+      if (from != to) all.push_back(cast(from, to, {300, 1001}));
+    }
+  }
+  all.push_back(cast(DataType::kFloat32, DataType::kFloat64, {4'000'001}));  // non-temporal stores
   all.push_back(pool(DataType::kUint8, {4, 200, 30, 30}, {4, 200, 1, 1}, {.size = 30}));
   // Rows, long and short, columns, narrow columns, what is transposed; whole, in chunks and in strips.
   const std::pair<std::vector<int64_t>, std::vector<int64_t>> reductions[] = {

@@ -53,6 +53,8 @@ class Kernel:
     """Of a GPU: as `run`, on the library's own tensors and their addresses, 8 bytes each, inputs first."""
     channels_last: bool = False
     """Whether, prepared, it is faster where the channels of its tensors lie last."""
+    checks_values: bool = False
+    """Whether `try_run` returns False too where the operator's `check_values` would find something."""
     may_overwrite_input: bool = False
     """Whether the output may be the first input's very elements, though the specification does not promise it: what
     lies between the operators of a graph nobody sees."""

@@ -168,7 +168,7 @@ def run(described: ResolvedCall, operands: Sequence[Array | None], outputs: Sequ
     places = iter(outputs)
     written = [None if slot.layout is None else next(places) for slot in compiled.outputs]
     # To see that nothing is shared takes longer here than in the kernel's own language.
-    quick = kernel.try_run if operator.check_values is no_value_checks else None
+    quick = kernel.try_run if kernel.checks_values or operator.check_values is no_value_checks else None
     if quick is None or not quick(inputs, written, operator.in_place):
         _run_checked(described, compiled, inputs, written, device)
     note(Ran(operator, described.desc, kernel, device, tuple(described.names.values()), inputs, written))

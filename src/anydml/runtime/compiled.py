@@ -120,7 +120,7 @@ class Compiled(DeviceObject, ABC):
 
     noun = "CompiledOperator or CompiledGraph"
     _any_values = True
-    """Whether no value breaks a rule."""
+    """Whether no value breaks a rule that `_try_run` does not look at."""
     _takes_unread = False
     """Whether a call may give what nothing reads."""
 
@@ -400,7 +400,7 @@ class CompiledOperator(Compiled):
         self._served = served
         # Memory that an operator owns takes more than a glance.
         self._try_run = None if any(slot.owned for slot in inputs) else served.kernel.try_run
-        self._any_values = not device.checks_values(spec)
+        self._any_values = served.kernel.checks_values or not device.checks_values(spec)
 
     @property
     def engine(self) -> str:

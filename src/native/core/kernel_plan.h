@@ -55,6 +55,10 @@ class Plan {
   // necessarily aligned.
   virtual void run(const void* const* inputs, void* const* outputs) const = 0;
 
+  // Whether nothing is wrong with the values of the inputs, of a plan that looks at them by itself.
+  virtual bool accepts(const void* const* /*inputs*/) const { return true; }
+  virtual bool checks_values() const { return false; }
+
   // A plan that does the same and reads no more those inputs whose values are known now, from which it has
   // prepared what takes time; the others are null. Null where nothing is gained.
   virtual std::unique_ptr<Plan> prepack(const void* const* /*inputs*/) const { return nullptr; }

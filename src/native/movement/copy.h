@@ -1,6 +1,7 @@
 // What a movement consists of: copies into one output each, which threads share by parts.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "core/layout.h"
+#include "movement/tuning.h"
 #include "platform/isa.h"
 
 ANYDML_ISA_BEGIN
@@ -60,6 +62,16 @@ inline bool is_packed(std::span<const Loop> loops, int64_t unit) {
     if (loops[d].out != unit) return false;
   }
   return true;
+}
+
+// The bytes of the blocks within which the order is another one than in the input, where blocks have the same
+// places in both tensors and fit the second cache: the next one is prefetched from its begin to its end, as
+// memory is read fastest. Else 0.
+inline int64_t block_of(std::span<const Loop> loops) {
+  const auto inner = std::ranges::find_if(loops, [](const Loop& loop) { return loop.in != loop.out; });
+  if (inner == loops.begin() || inner == loops.end()) return 0;
+  const int64_t block = (inner - 1)->out;
+  return kFewestBlockBytes <= block && block <= kTurnBytes ? block : 0;
 }
 
 inline bool is_element(int64_t unit) { return unit <= 16 && (unit & (unit - 1)) == 0; }

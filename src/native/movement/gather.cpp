@@ -3,7 +3,9 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -35,29 +37,72 @@ using Resolve = void (*)(const Loop& indices, int64_t count, const Loop& axis, c
 template <class T>
 void resolve(const Loop& indices, int64_t count, const Loop& axis, const std::byte* from, int64_t* offsets) {
   const Loop loop = axis;
-  const int64_t step = indices.in;
-  for (int64_t i = 0; i < count; ++i) {
-    const T given = load<T>(from + i * step);
-    auto index = static_cast<uint64_t>(given);
-    if constexpr (std::is_signed_v<T>) {
-      index = static_cast<uint64_t>(static_cast<int64_t>(given) + (given < 0 ? loop.size : 0));
+  const auto point = [&](int64_t step) {
+    for (int64_t i = 0; i < count; ++i) {
+      const T given = load<T>(from + i * step);
+      auto index = static_cast<uint64_t>(given);
+      if constexpr (std::is_signed_v<T>) {
+        index = static_cast<uint64_t>(static_cast<int64_t>(given) + (given < 0 ? loop.size : 0));
+      }
+      offsets[i] = static_cast<int64_t>(index < static_cast<uint64_t>(loop.size) ? index : 0) * loop.in;
     }
-    offsets[i] = static_cast<int64_t>(index < static_cast<uint64_t>(loop.size) ? index : 0) * loop.in;
+  };
+  // Where indices follow each other compilers make vectors of them.
+  if (indices.in == sizeof(T)) {
+    point(sizeof(T));
+  } else {
+    point(indices.in);
   }
 }
 
-Resolve choose_resolve(DataType type) {
+// Whether the axis has all indices, without a branch for each.
+using AreIndices = bool (*)(const Loop& indices, int64_t axis, const std::byte* from);
+
+template <class T>
+bool are_indices(const Loop& indices, int64_t axis, const std::byte* from) {
+  const Loop loop = indices;
+  const auto at_most = static_cast<int64_t>(
+      std::min(static_cast<uint64_t>(axis - 1), static_cast<uint64_t>(std::numeric_limits<T>::max())));
+  const auto high = static_cast<T>(at_most);
+  // Negative ones count from the end.
+  const auto low = static_cast<T>(std::is_signed_v<T> ? -high - 1 : 0);
+  // One comparison, of how far an index is above the lowest.
+  using Distance = std::make_unsigned_t<T>;
+  const auto lowest = static_cast<Distance>(low);
+  const auto most = static_cast<Distance>(static_cast<Distance>(high) - lowest);
+  Distance beyond = 0;
+  const auto look = [&](int64_t step) {
+    for (int64_t i = 0; i < loop.size; ++i) {
+      const auto distance = static_cast<Distance>(load<Distance>(from + i * step) - lowest);
+      beyond |= static_cast<Distance>(distance > most ? 1 : 0);
+    }
+  };
+  if (loop.in == sizeof(T)) {
+    look(sizeof(T));
+  } else {
+    look(loop.in);
+  }
+  return beyond == 0;
+}
+
+struct IndexFunctions {
+  Resolve resolve;
+  AreIndices are_indices;
+};
+
+// Null for what is no type of indices.
+IndexFunctions functions_of(DataType type) {
   switch (type) {
     case DataType::kInt32:
-      return resolve<int32_t>;
+      return {resolve<int32_t>, are_indices<int32_t>};
     case DataType::kInt64:
-      return resolve<int64_t>;
+      return {resolve<int64_t>, are_indices<int64_t>};
     case DataType::kUint32:
-      return resolve<uint32_t>;
+      return {resolve<uint32_t>, are_indices<uint32_t>};
     case DataType::kUint64:
-      return resolve<uint64_t>;
+      return {resolve<uint64_t>, are_indices<uint64_t>};
     default:
-      return nullptr;
+      return {nullptr, nullptr};
   }
 }
 
@@ -72,8 +117,12 @@ struct GatherLoops {
 
 class GatherPlan final : public Plan {
  public:
-  GatherPlan(GatherLoops loops, int64_t element, Resolve resolve, std::string description)
-      : Plan(std::move(description)), axis_(loops.axis), resolve_(resolve), unit_(element) {
+  GatherPlan(GatherLoops loops, int64_t element, IndexFunctions functions, std::string description)
+      : Plan(std::move(description)),
+        axis_(loops.axis),
+        resolve_(functions.resolve),
+        are_indices_(functions.are_indices),
+        unit_(element) {
     before_ = fold(std::move(loops.before));
     outer_ = fold(std::move(loops.indices));
     after_ = fold(std::move(loops.after));
@@ -94,6 +143,17 @@ class GatherPlan final : public Plan {
     turns_ = divided_up(rows_.size, at_once_);
     copy_at_ = choose_copy_at(unit_);
     copy_row_ = choose_copy_of_row(unit_, columns_.in, columns_.out);
+  }
+
+  bool checks_values() const override { return true; }
+  bool accepts(const void* const* inputs) const override {
+    const auto* const indices = static_cast<const std::byte*>(inputs[1]);
+    LoopCursor at(outer_, 0);
+    bool all = true;
+    for (int64_t i = steps_of(outer_); i > 0; --i, at.advance()) {
+      all &= are_indices_(rows_, axis_.size, indices + at.in());
+    }
+    return all;
   }
 
   void run(const void* const* inputs, void* const* outputs) const override {
@@ -176,7 +236,7 @@ class GatherPlan final : public Plan {
     for (int64_t begin = 0; begin < count; begin += portion) {
       const int64_t size = std::min(portion, count - begin);
       std::byte* const to = staged.reserve(out + begin * unit_, size * unit_);
-      if (unit_ < kPrefetchedRow) {
+      if (unit_ < kPrefetchedRow || axis_.size * std::abs(axis_.in) <= kCachedTable) {
         copy_at_(offsets + begin, size, unit_, in, to);
         if (next_ > 0) prefetch_next(in + next_, number + begin, size);
         continue;
@@ -198,8 +258,7 @@ class GatherPlan final : public Plan {
 
   void prefetch(const int64_t* offsets, int64_t first, int64_t last, const std::byte* in) const {
     for (int64_t i = first; i < last; ++i) {
-      for (int64_t k = 0; k < unit_; k += kLine) prefetch_line(in + offsets[i] + k);
-      prefetch_line(in + offsets[i] + unit_ - 1);
+      prefetch_lines(in + offsets[i], unit_);
     }
   }
 
@@ -220,6 +279,7 @@ class GatherPlan final : public Plan {
   Loop columns_;             // of units
   Loop axis_;
   Resolve resolve_;
+  AreIndices are_indices_;
   int64_t unit_;
   int64_t bytes_;
   int64_t next_ = 0;  // from what the indices are of to what they are of next, where that is behind it
@@ -254,8 +314,8 @@ std::unique_ptr<Plan> make_gather(const Request& request, std::string& reason) {
   const Layout& indices = tensor(request.inputs, 1);
   const Layout& out = tensor(request.outputs, 0);
   const int64_t element = size_of(in.type);
-  const Resolve resolve = choose_resolve(indices.type);
-  if (element == 0 || resolve == nullptr) {
+  const IndexFunctions functions = functions_of(indices.type);
+  if (element == 0 || functions.resolve == nullptr) {
     reason = "no gather of " + std::string(name_of(in.type)) + " by " + std::string(name_of(indices.type));
     return nullptr;
   }
@@ -275,7 +335,7 @@ std::unique_ptr<Plan> make_gather(const Request& request, std::string& reason) {
   const std::string description = "gather of " + std::string(name_of(in.type)) + " by " +
                                   std::string(name_of(indices.type)) + ", along an axis of " +
                                   std::to_string(axis[0]);
-  return std::make_unique<GatherPlan>(std::move(loops), element, resolve, description);
+  return std::make_unique<GatherPlan>(std::move(loops), element, functions, description);
 }
 
 ANYDML_ISA_END

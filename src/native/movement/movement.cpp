@@ -15,6 +15,7 @@
 #include "movement/copy.h"
 #include "movement/nest_copy.h"
 #include "movement/policy.h"
+#include "movement/run_copy.h"
 #include "movement/segment_copy.h"
 #include "movement/tile_copy.h"
 #include "movement/tuning.h"
@@ -99,7 +100,9 @@ Placed placed(const View& view, int64_t element, const Constant& constant, int64
   }
   const auto [algorithm, name, declined] = choose(kMovementCandidates, facts);
   const std::string words = name + declined;
-  if (algorithm == MovementAlgorithm::kTiles) {
+  if (algorithm == MovementAlgorithm::kLongRuns) {
+    placed.copy = std::make_unique<RunCopy>(std::move(facts), words);
+  } else if (algorithm == MovementAlgorithm::kTiles) {
     placed.copy = std::make_unique<TileCopy>(std::move(facts), words);
   } else {
     placed.copy = std::make_unique<NestCopy>(std::move(facts), algorithm, words);

@@ -1,12 +1,10 @@
-// A strided copy by nested loops, in the order of the output: of long runs, of rows of units, of elements
-// that are repeated, or by a table of the input's offsets.
+// A strided copy by nested loops, in the order of the output: of rows of units, of elements that are
+// repeated, or by a table of the input's offsets.
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
-#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -30,25 +28,24 @@ class NestCopy final : public Copy {
       : Copy(std::move(name), steps_of(facts.loops) * facts.unit), algorithm_(algorithm), unit_(facts.unit) {
     loops_ = std::move(facts.loops);
     may_stage_ = is_packed(loops_, unit_);
-    if (algorithm_ == MovementAlgorithm::kLongRuns) {
-      columns_ = {unit_, 1, 1};
-      unit_ = 1;
-    } else if (algorithm_ == MovementAlgorithm::kOffsets) {
+    block_ = block_of(loops_);
+    if (algorithm_ == MovementAlgorithm::kOffsets) {
       tabulate();
     } else {
       columns_ = take_innermost(loops_);
     }
-    const bool has_rows = algorithm_ != MovementAlgorithm::kLongRuns;
-    rows_ = has_rows ? take_innermost(loops_) : Loop{1, 0, 0};
-    const int64_t portion = has_rows ? kPortion : kLongPortion;
-    width_ = std::min(columns_.size, std::max<int64_t>(1, portion / unit_));
+    rows_ = take_innermost(loops_);
+    // One unit again and again does not come from the caches.
+    repeats_one_ =
+        algorithm_ == MovementAlgorithm::kRows && columns_.in == 0 && columns_.size * unit_ > kPortion;
+    const int64_t portion = repeats_one_ ? kLongPortion : kPortion;
+    width_ = std::min(columns_.size, portion / unit_);
     height_ =
         width_ < columns_.size ? 1 : std::clamp<int64_t>(portion / (columns_.size * unit_), 1, rows_.size);
     if (algorithm_ == MovementAlgorithm::kOffsets) {
       height_ = std::min(height_, std::max<int64_t>(1, kMostOffsets / columns_.size));
       extend_table();
     }
-    block_ = block_of(loops_);
     loops_.push_back(blocks_of(rows_, height_));
     loops_.push_back(blocks_of(columns_, width_));
     copy_row_ = choose_copy_of_row(unit_, columns_.in, columns_.out);
@@ -57,21 +54,16 @@ class NestCopy final : public Copy {
   }
 
   int64_t parts() const override { return steps_of(loops_); }
-  bool shares_lines() const override { return algorithm_ != MovementAlgorithm::kLongRuns; }
 
   void run(int64_t first, int64_t last, const std::byte* in, std::byte* out,
            bool non_temporal) const override {
     non_temporal = non_temporal && may_stage_;
-    if (algorithm_ == MovementAlgorithm::kLongRuns) {
-      return non_temporal ? append_runs(first, last, in, out) : copy_long_runs(first, last, in, out);
-    }
-    if (non_temporal && columns_.in == 0 && columns_.size > width_ &&
-        algorithm_ == MovementAlgorithm::kRows) {
-      return repeat_portion(first, last, in, out);
-    }
+    if (non_temporal && repeats_one_) return repeat_portion(first, last, in, out);
     StagedWriter writer(non_temporal);
     for_each_portion(first, last, [&](int64_t rows, int64_t columns, const LoopCursor& at) {
-      copy_portion(rows, columns, in + at.in(), writer.reserve(out + at.out(), rows * columns * unit_));
+      const int64_t size = rows * columns * unit_;
+      copy_portion(rows, columns, in + at.in(), writer.reserve(out + at.out(), size));
+      if (non_temporal && block_ > 0) prefetch_lines(in + at.out() + block_, size);
     });
   }
 
@@ -99,29 +91,6 @@ class NestCopy final : public Copy {
     }
   }
 
-  void copy_long_runs(int64_t first, int64_t last, const std::byte* in, std::byte* out) const {
-    for_each_portion(first, last, [&](int64_t, int64_t size, const LoopCursor& at) {
-      std::memcpy(out + at.out(), in + at.in(), static_cast<size_t>(size));
-    });
-  }
-
-  void append_runs(int64_t first, int64_t last, const std::byte* in, std::byte* out) const {
-    {
-      LineWriter writer(out + LoopCursor(loops_, first).out());
-      LoopCursor ahead(loops_, first + std::max<int64_t>(1, kBytesAhead / width_));
-      for_each_portion(first, last, [&](int64_t, int64_t size, const LoopCursor& at) {
-        const std::byte* const from = in + at.in();
-        const std::byte* next = size > kBytesAhead ? from + kBytesAhead : in + ahead.in();
-        if (block_ > 0) next = in + at.out() + block_;
-        // Where it begins within a line, it ends in one more than are sent.
-        if (to_next_line(next) > 0) prefetch_line(next + size - 1);
-        writer.append(from, size, next);
-        ahead.advance();
-      });
-    }
-    stream_fence();
-  }
-
   // One unit again and again: what is sent is put together once.
   void repeat_portion(int64_t first, int64_t last, const std::byte* in, std::byte* out) const {
     {
@@ -131,21 +100,15 @@ class NestCopy final : public Copy {
       for_each_portion(first, last, [&](int64_t, int64_t columns, const LoopCursor& at) {
         if (in + at.in() != from) {
           from = in + at.in();
-          copy_row_({width_, unit_, 0, unit_}, from, portion);
+          copy_row_({kPortion / unit_, unit_, 0, unit_}, from, portion);
         }
-        writer.append(portion, columns * unit_);
+        const int64_t whole = kPortion / unit_ * unit_;
+        for (int64_t left = columns * unit_; left > 0; left -= whole) {
+          writer.append(portion, std::min(left, whole));
+        }
       });
     }
     stream_fence();
-  }
-
-  // The bytes of the blocks in which runs are in another order than in the input, where these have the same
-  // places in both tensors and fit the second cache; else 0.
-  static int64_t block_of(std::span<const Loop> loops) {
-    const auto inner = std::ranges::find_if(loops, [](const Loop& loop) { return loop.in != loop.out; });
-    if (inner == loops.begin() || inner == loops.end()) return 0;
-    const int64_t block = (inner - 1)->out;
-    return block <= kTurnBytes ? block : 0;
   }
 
   // Takes the innermost loops together as one of offsets.
@@ -182,6 +145,7 @@ class NestCopy final : public Copy {
   int64_t height_;  // and its rows
   int64_t block_;
   bool may_stage_;
+  bool repeats_one_;
   std::vector<int64_t> offsets_;
   CopyRuns copy_row_;
   CopyAt copy_at_;

@@ -14,6 +14,7 @@
 #include "movement/copy.h"
 #include "movement/tuning.h"
 #include "platform/isa.h"
+#include "stores/nontemporal.h"
 
 ANYDML_ISA_BEGIN
 namespace {
@@ -26,6 +27,7 @@ struct MovementFacts {
   std::vector<Loop> loops;
   int64_t unit;
 
+  int64_t bytes() const { return steps_of(loops) * unit; }
   bool is_packed() const { return anydml::ANYDML_ISA::is_packed(loops, unit); }
   Loop columns() const { return loops.empty() ? Loop{1, 0, unit} : loops.back(); }
 
@@ -72,6 +74,7 @@ inline constexpr Candidate<MovementAlgorithm, MovementFacts> kMovementCandidates
        if (columns.out != facts.unit) return "the output has gaps";
        const Loop& rows = facts.loops[static_cast<size_t>(nearest)];
        if (std::abs(rows.in) >= 2 * kLine) return "the input's lines hold nothing of two rows";
+       if (facts.unit >= kLine && facts.bytes() < kStreamFrom) return "runs fill lines, and fit the caches";
        if (rows.size * columns.size < kShortRow && facts.loops.size() > 2) return "tiles are small";
        return "";
      }},

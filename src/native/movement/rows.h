@@ -26,6 +26,11 @@ inline void copy_strided(const Runs runs, const std::byte* in, std::byte* out) {
 inline void repeat_pattern(const std::byte* pattern, int64_t period, int64_t size, std::byte* out) {
   constexpr int64_t kWide = sizeof(WideChunk);
   const auto chunk = load<WideChunk>(pattern);
+  if (period == kWide) {
+    for (; size >= 4 * kWide; size -= 4 * kWide, out += 4 * kWide) {
+      for (int64_t i = 0; i < 4 * kWide; i += kWide) store(out + i, chunk);
+    }
+  }
   for (; size >= kWide; size -= period, out += period) store(out, chunk);
   copy_short(out, pattern, size);
 }

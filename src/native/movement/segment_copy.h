@@ -109,13 +109,13 @@ class SegmentCopy final : public Copy {
     std::byte* out;
     bool is_constant;
   };
-  // A part of a piece that is copied by a load and a store of so many bytes, as wide as any: what is written
-  // beyond its end, the next ones write over.
+  // A run that is copied by as many wide loads and stores as it takes: what is written beyond its end, the
+  // next ones write over.
   struct Chunk {
     int64_t in;
     int32_t out;
+    int16_t size;
     bool is_constant;
-    uint8_t size;
   };
   static constexpr int64_t kWide = sizeof(WideChunk);
 
@@ -297,25 +297,27 @@ class SegmentCopy final : public Copy {
     piece.copy = choose_copy_of_row(unit_, piece.in_step, step_);
   }
 
+  static int64_t wide_size(const Chunk& chunk) { return divided_up(chunk.size, kWide) * kWide; }
+
   // Cuts the pieces of short rows into chunks.
   void cut() {
     if (!packs_rows_ || !is_expanded() || size_ * unit_ > kPortion || unit_ > kWide) return;
     std::vector<Chunk> chunks;
     for (const Piece& piece : pieces_) {
       const int64_t size = piece.count * unit_;
-      const bool is_whole = piece.is_run || piece.is_constant;
-      const int64_t step = is_whole ? kWide : unit_;
+      // What is repeated or backward is copied unit by unit, and a constant line by line.
+      const int64_t step = piece.is_run ? size : piece.is_constant ? kWide : unit_;
       for (int64_t i = 0; i < size; i += step) {
-        const int64_t in = piece.is_constant ? 0 : piece.in + (is_whole ? i : i / unit_ * piece.in_step);
-        chunks.push_back({in, static_cast<int32_t>(piece.out + i), piece.is_constant,
-                          static_cast<uint8_t>(std::min(step, size - i))});
+        const int64_t in = piece.is_constant ? 0 : piece.in + i / unit_ * piece.in_step;
+        chunks.push_back({in, static_cast<int32_t>(piece.out + i),
+                          static_cast<int16_t>(std::min(step, size - i)), piece.is_constant});
       }
     }
     if (static_cast<int64_t>(chunks.size()) > 4 * kMostPieces) return;
     for (const Chunk& chunk : chunks) {
-      if (!chunk.is_constant) last_read_ = std::max(last_read_, chunk.in + kWide);
+      if (!chunk.is_constant) last_read_ = std::max(last_read_, chunk.in + wide_size(chunk));
     }
-    while (wide_ < chunks.size() && chunks[wide_].out + kWide <= size_ * unit_) ++wide_;
+    while (wide_ < chunks.size() && chunks[wide_].out + wide_size(chunks[wide_]) <= size_ * unit_) ++wide_;
     chunks_ = std::move(chunks);
     parts_of_row_ = 1;
   }
@@ -334,7 +336,12 @@ class SegmentCopy final : public Copy {
         const size_t wide = row.in - in + last_read_ <= end_ ? wide_ : 0;
         for (size_t c = 0; c < wide; ++c) {
           const Chunk& chunk = chunks_[c];
-          store(to + chunk.out, load<WideChunk>(from[chunk.is_constant] + chunk.in));
+          const std::byte* const begin = from[chunk.is_constant] + chunk.in;
+          int64_t i = 0;
+          do {
+            store(to + chunk.out + i, load<WideChunk>(begin + i));
+            i += kWide;
+          } while (i < chunk.size);
         }
         for (size_t c = wide; c < chunks_.size(); ++c) {
           const Chunk& chunk = chunks_[c];

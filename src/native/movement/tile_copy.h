@@ -93,6 +93,14 @@ class TileCopy final : public Copy {
 
   void copy_panel(int64_t rows, int64_t columns, const std::byte* in, std::byte* out) const {
     if (has_whole_rows_) return gather(rows, columns, in, out, rows_.out, rows * rows_.in);
+    // Lines of rows that lie so apart would take each other's place in a cache.
+    if (rows_.out % kConflictingStep != 0 || gathers_rows(rows, columns)) {
+      for (int64_t c = 0; c < columns; c += width_) {
+        const int64_t count = std::min(width_, columns - c);
+        gather(rows, count, in + c * columns_.in, out + c * unit_, rows_.out, count * columns_.in);
+      }
+      return;
+    }
     alignas(64) std::byte buffer[kCapacity];
     for (int64_t c = 0; c < columns; c += width_) {
       const int64_t count = std::min(width_, columns - c);
@@ -177,15 +185,20 @@ class TileCopy final : public Copy {
               int64_t ahead) const {
     if (interleave_ != nullptr) return interleave_(rows, columns_.in, in, to);
     if (gather_ != nullptr) return gather_({in, rows_.in, columns_.in}, rows, columns, to, to_step, ahead);
-    if (rows < kShortRow / 2 && rows < columns) {
+    if (gathers_rows(rows, columns)) {
       for (int64_t r = 0; r < rows; ++r)
         copy_row_({columns, unit_, columns_.in, unit_}, in + r * rows_.in, to + r * to_step);
       return;
     }
     for (int64_t c = 0; c < columns; ++c, in += columns_.in, to += unit_) {
-      for (int64_t i = 0; i < rows * rows_.in; i += kLine) prefetch_line(in + ahead + i);
+      prefetch_lines(in + ahead, rows * rows_.in);
       copy_column_({rows, unit_, rows_.in, to_step}, in, to);
     }
+  }
+
+  // Whether a tile is put together row by row.
+  bool gathers_rows(int64_t rows, int64_t columns) const {
+    return interleave_ == nullptr && gather_ == nullptr && rows < kShortRow / 2 && rows < columns;
   }
 
   // Null where squares of elements are of no use.

@@ -32,12 +32,16 @@ constexpr int64_t kMostTileRows = 256;
 constexpr int64_t kFewestRowBytes = 16;
 constexpr int64_t kTileBytes = 32 << 10;
 constexpr int64_t kWholeRow = 512;
+// A step from row to row of the output by multiples of which lines fall into few sets of the first cache.
+constexpr int64_t kConflictingStep = 512;
 // Bytes of a row of the output that one thread writes: ends that fill no line cost as much as some kilobytes.
 constexpr int64_t kStrip = 128 << 10;
 
 // Several outputs of one input are written in turn, so many bytes at a time, so that what they read together
 // is still in the second cache.
 constexpr int64_t kTurnBytes = 256 << 10;
+// Blocks in another order than the input's that are worth a prefetch; the hardware follows smaller ones.
+constexpr int64_t kFewestBlockBytes = 2 << 10;
 
 // Segments that are put together at a time, and bytes of one of them.
 constexpr int64_t kMostPieces = 512;
@@ -55,6 +59,7 @@ constexpr int64_t kRowsAhead = 32;
 // Rows from which on they are prefetched, as more are in flight than the processor looks ahead; and from
 // which on they are sent without a buffer.
 constexpr int64_t kPrefetchedRow = 32;
+constexpr int64_t kCachedTable = 1 << 20;  // bytes that are gathered from without a prefetch
 constexpr int64_t kLongRow = 1 << 10;
 
 }  // namespace

@@ -370,6 +370,7 @@ int64_t calls_for(int64_t bytes, int threads) { return std::max<int64_t>(threads
 
 void parallel_for(int64_t count, int threads, void (*body)(const void* context, int64_t i, int worker),
                   const void* context) {
+  if (was_cancelled) return;
   threads = static_cast<int>(std::min<int64_t>(threads, count));
   if (threads > 1 && the_pool->run(count, threads, body, context)) return;
   std::atomic<bool> cancelled{false};

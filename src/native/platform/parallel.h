@@ -42,8 +42,8 @@ void parallel_for(int64_t count, int threads, const Body& body) {
 }
 
 // Cancellation. A loop's caller asks `wants_to_stop` now and then while the loop runs; when it says yes, no
-// more calls begin, and those that run may ask is_cancelled() to end early. What is computed is then
-// undefined. Null asks nobody.
+// more calls begin, nor further loops of this thread until take_cancellation(), and calls that run may ask
+// is_cancelled() to end early. What is computed is then undefined. Null asks nobody.
 void set_cancellation(bool (*wants_to_stop)());
 bool is_cancelled();
 

@@ -144,7 +144,7 @@ class BoundPlan {
   bool try_run(nanobind::handle inputs, nanobind::handle outputs, bool in_place) const {
     QuickViews in;
     QuickViews out;
-    if (!acquire(in, inputs, out, outputs, in_place)) return false;
+    if (!acquire(in, inputs, out, outputs, in_place) || !accepts(in.pointers())) return false;
     run_at(in.pointers(), out.pointers());
     return true;
   }
@@ -167,6 +167,8 @@ class BoundPlan {
   }
   const std::string& description() const { return description_; }
 
+  bool accepts(const void* const* inputs) const { return plan_->accepts(inputs); }
+  bool checks_values() const { return plan_->checks_values(); }
   bool prepares() const { return plan_->has_prepack(); }
   std::unique_ptr<BoundPlan> prepare(nanobind::sequence inputs) const {
     const Views known(inputs, inputs_, PyBUF_STRIDED_RO, "inputs", true);

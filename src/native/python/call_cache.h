@@ -57,7 +57,8 @@ class PreparedCall {
 
   // The results; an invalid object, and nothing written, where the rules have to look.
   nanobind::object run(const CallKey& key) const {
-    if (!are_apart(key) || !are_within_limits(key)) return {};
+    const bool plan_checks = plan_ != nullptr && plan_->checks_values();
+    if (!are_apart(key) || (!plan_checks && !are_within_limits(key))) return {};
     Tensors tensors(inputs_.size(), outputs_.size());
     nanobind::object inputs;
     nanobind::object outputs;
@@ -68,6 +69,7 @@ class PreparedCall {
     } catch (nanobind::python_error&) {
       return {};  // nothing was written, and the function meets the same
     }
+    if (plan_checks && !plan_->accepts(tensors.from())) return {};
     if (plan_ != nullptr) {
       plan_->run_at(tensors.from(), tensors.to());
     } else if (on_device_) {

@@ -137,6 +137,7 @@ NB_MODULE(_native, m) {
            "A plan that has prepared what takes time, of inputs that stay as they are, None for the others; "
            "None "
            "where it is of no use.")
+      .def_prop_ro("checks_values", &anydml::BoundPlan::checks_values)
       .def_prop_ro("prepares", &anydml::BoundPlan::prepares)
       .def_prop_ro("prepared_bytes", &anydml::BoundPlan::prepared_bytes)
       .def_prop_ro("description", &anydml::BoundPlan::description);

@@ -52,6 +52,12 @@ ANYDML_INLINE void prefetch_line([[maybe_unused]] const std::byte* from) {
 #endif
 }
 
+// Prefetches the lines of `size` bytes, which lie in one more than they fill where they begin within one.
+ANYDML_INLINE void prefetch_lines(const std::byte* from, int64_t size) {
+  for (int64_t i = 0; i < size; i += kLine) prefetch_line(from + i);
+  if (to_next_line(from) > 0) prefetch_line(from + size - 1);
+}
+
 // Writes the aligned line at `to` by non-temporal stores. The processor combines them in a buffer; the fewer
 // they are, the less often it waits for memory.
 ANYDML_INLINE void stream_line(std::byte* to, const std::byte* from) {

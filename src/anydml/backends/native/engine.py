@@ -39,6 +39,8 @@ class CpuEngine:
         except ImportError as error:
             return Declined(f"the compiled module cannot be loaded: {error}")
 
+        from . import movement_lowering
+
         name, words = spec.name, ""
         attributes: dict[str, AttributeValues]
         if spec.pointwise is not None or isinstance(desc, PointwiseChain):
@@ -50,9 +52,9 @@ class CpuEngine:
                 return Declined(str(reason))
             attributes = dict(program.attributes)
             name, words = "ELEMENT_WISE", f"{program.described()}, "
+            if words == "copy, " and len(inputs) == 1:
+                name, attributes = movement_lowering.copied(*inputs, *outputs) or (name, attributes)
         else:
-            from . import movement_lowering
-
             name, attributes = movement_lowering.lowered(spec, desc, inputs, outputs) or (name, spec.attributes(desc))
         plan = compile_plan(name, inputs, outputs, attributes)
         if isinstance(plan, str):
@@ -64,6 +66,7 @@ class CpuEngine:
             partial(_prepared, plan) if plan.prepares else None,
             plan,
             channels_last=name in CHANNELS_LAST,
+            checks_values=plan.checks_values,
             may_overwrite_input=name in OVER_INPUT,
         )
 

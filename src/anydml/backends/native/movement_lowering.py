@@ -61,13 +61,25 @@ def lowered(
     views = _VIEWS[spec.name](desc) if spec.name in _VIEWS else None
     if views is None:
         return None
-    words = [
-        word for view, output in zip(views, outputs, strict=True) for word in _words(view, (*inputs, None)[0], output)
-    ]
     constant = _CONSTANTS.get(spec.name)
+    return _moved(views, (*inputs, None)[0], outputs, None if constant is None else constant(desc))
+
+
+def copied(source: Layout | None, output: Layout | None) -> Lowered | None:
+    """A tensor as another of its type."""
+    assert source is not None and output is not None
+    if source.type != output.type:
+        return None
+    return _moved([[[_run(size)] for size in source.sizes]], source, [output])
+
+
+def _moved(
+    views: Sequence[View], source: Layout | None, outputs: Sequence[Layout | None], constant: Array | None = None
+) -> Lowered:
+    words = [word for view, output in zip(views, outputs, strict=True) for word in _words(view, source, output)]
     attributes: dict[str, AttributeValues] = {"Views": tuple(words)}
     if constant is not None:
-        attributes["Constant"] = (_bits(constant(desc)),)
+        attributes["Constant"] = (_bits(constant),)
     return "MOVEMENT", attributes
 
 
