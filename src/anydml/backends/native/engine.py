@@ -39,8 +39,6 @@ class CpuEngine:
         except ImportError as error:
             return Declined(f"the compiled module cannot be loaded: {error}")
 
-        from . import movement_lowering
-
         name, words = spec.name, ""
         attributes: dict[str, AttributeValues]
         if spec.pointwise is not None or isinstance(desc, PointwiseChain):
@@ -53,9 +51,15 @@ class CpuEngine:
             attributes = dict(program.attributes)
             name, words = "ELEMENT_WISE", f"{program.described()}, "
             if words == "copy, " and len(inputs) == 1:
-                name, attributes = movement_lowering.copied(*inputs, *outputs) or (name, attributes)
+                from .movement_lowering import copied
+
+                name, attributes = copied(*inputs, *outputs) or (name, attributes)
         else:
-            name, attributes = movement_lowering.lowered(spec, desc, inputs, outputs) or (name, spec.attributes(desc))
+            from .lowerings import LOWERINGS
+
+            lowering = LOWERINGS.get(name)
+            lowered = None if lowering is None else lowering(desc, inputs, outputs)
+            name, attributes = lowered or (name, spec.attributes(desc))
         plan = compile_plan(name, inputs, outputs, attributes)
         if isinstance(plan, str):
             return self._with_activation(spec, desc, inputs, outputs) or Declined(plan)

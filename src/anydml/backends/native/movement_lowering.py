@@ -13,10 +13,11 @@ import numpy as np
 
 from ...core.enums import InterpolationMode, PaddingMode
 from ...core.strided_layout import DTYPES, Array, Layout
+from ...operators import spec_of
 from ...operators.constraints import rounded
-from ...operators.schema import AttributeValues, OperatorSpec
+from ...operators.schema import AttributeValues
 from ...operators.specs.fill import value_as
-from ...operators.specs.gather import result_dimensions
+from .request import Lowered, bits_of
 
 
 class Segment(NamedTuple):
@@ -46,19 +47,13 @@ class Dimension(NamedTuple):
 
 View: TypeAlias = Sequence[Sequence[Dimension]]
 """For each dimension of the output, which is also one of the input, those that it is made of."""
-Lowered: TypeAlias = tuple[str, dict[str, AttributeValues]]
-"""The name of a kernel, and its attributes."""
 
 
-def lowered(
-    spec: OperatorSpec, desc: Any, inputs: Sequence[Layout | None], outputs: Sequence[Layout | None]
-) -> Lowered | None:
-    """An operator for the kernels of movement; None where it is not for them."""
-    if spec.name == "GATHER":
-        return "GATHER", _gather(desc, *inputs, *outputs)
-    if spec.name == "FILL_VALUE_SEQUENCE":
-        return "FILL_VALUE_SEQUENCE", _sequence(desc)
-    views = _VIEWS[spec.name](desc) if spec.name in _VIEWS else None
+def lowered(desc: Any, inputs: Sequence[Layout | None], outputs: Sequence[Layout | None]) -> Lowered | None:
+    """An operator that copies elements, of which `VIEWS` has the views; None where it does more than copy."""
+    spec = spec_of(desc)
+    assert spec is not None
+    views = VIEWS[spec.name](desc)
     if views is None:
         return None
     constant = _CONSTANTS.get(spec.name)
@@ -79,7 +74,7 @@ def _moved(
     words = [word for view, output in zip(views, outputs, strict=True) for word in _words(view, source, output)]
     attributes: dict[str, AttributeValues] = {"Views": tuple(words)}
     if constant is not None:
-        attributes["Constant"] = (_bits(constant),)
+        attributes["Constant"] = (bits_of(constant),)
     return "MOVEMENT", attributes
 
 
@@ -96,11 +91,6 @@ def _words(view: View, source: Layout | None, output: Layout | None) -> Iterable
                 for segment in group.segments:
                     step = segment.step * in_stride if segment.size > 1 else 0
                     yield from (segment.size, segment.start is None, (segment.start or 0) * in_stride, step)
-
-
-def _bits(value: Array) -> int:
-    """The bits of an element, in a signed integer of 64."""
-    return int.from_bytes(value.tobytes().ljust(8, b"\0"), "little", signed=True)
 
 
 def _run(size: int, start: int | None = 0, step: int = 1, every: int = 1) -> Dimension:
@@ -196,7 +186,7 @@ def _part(period: Sequence[Segment], begin: int, end: int) -> list[Segment]:
     return parts
 
 
-_VIEWS: Mapping[str, Callable[[Any], list[View] | None]] = {
+VIEWS: Mapping[str, Callable[[Any], list[View] | None]] = {
     "SLICE": _slice,
     "SLICE1": _slice1,
     "CAST": _cast,
@@ -219,25 +209,3 @@ def _padding_value(desc: Any) -> Array:
 
 
 _CONSTANTS: Mapping[str, Callable[[Any], Array]] = {"PADDING": _padding_value, "FILL_VALUE_CONSTANT": _filled}
-
-
-def _gather(desc: Any, x: Layout | None, indices: Layout | None, output: Layout | None) -> dict[str, AttributeValues]:
-    """Loops over the dimensions before those of the indices, over those, and over those behind: of each its size and
-    its steps in bytes, in the input or in the indices, and in the output."""
-    assert x is not None and indices is not None and output is not None
-    loops: dict[str, list[int]] = {"Before": [], "Indices": [], "After": []}
-    dimensions = result_dimensions(desc)
-    for (name, i), out_stride in zip(dimensions[::-1], output.strides[::-1], strict=False):
-        of_input = name == "InputTensor"
-        layout = x if of_input else indices
-        part = "Indices" if not of_input else "Before" if i < desc.Axis else "After"
-        loops[part][:0] = (layout.sizes[i], layout.strides[i], out_stride)
-    axis = x.sizes[desc.Axis], x.strides[desc.Axis]
-    return {"Axis": axis, **{name: tuple(numbers) for name, numbers in loops.items()}}
-
-
-def _sequence(desc: Any) -> dict[str, AttributeValues]:
-    """The numbers as doubles, or as integers."""
-    numbers = [value_as(each, desc.ValueDataType) for each in (desc.ValueStart, desc.ValueDelta)]
-    exact = [_bits(each.astype(np.float64) if each.dtype.kind == "f" else each) for each in numbers]
-    return {"Start": (exact[0],), "Delta": (exact[1],)}

@@ -1,0 +1,22 @@
+"""The operators whose kernels are asked for in another way than by the operator's name and its desc's members."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+from ...core.strided_layout import Layout
+from .gather_lowering import gather
+from .movement_lowering import VIEWS
+from .movement_lowering import lowered as moved
+from .request import Lowered
+from .sequence_lowering import sequence
+
+Lowering: TypeAlias = Callable[[Any, Sequence[Layout | None], Sequence[Layout | None]], Lowered | None]
+"""Of a desc and the layouts of its inputs and outputs; None where there is none for these."""
+
+LOWERINGS: Mapping[str, Lowering] = {
+    **dict.fromkeys(VIEWS, moved),
+    "FILL_VALUE_SEQUENCE": sequence,
+    "GATHER": gather,
+}
