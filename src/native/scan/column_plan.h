@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "core/kernel_plan.h"
 #include "platform/isa.h"
@@ -180,36 +181,33 @@ class ColumnPlan final : public Plan {
 
   // Scans one plane on several threads.
   void scan_chained(const std::byte* in, std::byte* out, int threads) const {
-    struct Accumulators {
-      Accumulator of[kMostBlocked];
-    };
     const int64_t width = columns_.size;
     const int64_t blocks = (axis_.size + policy_.tile - 1) / policy_.tile;
     const auto rows = [&](int64_t block) {
       return std::min(policy_.tile, axis_.size - block * policy_.tile);
     };
-    Accumulators identity;
-    clear(identity.of, width);
-    chained_scan<Accumulators>(
-        blocks, threads, identity,
-        [&](int64_t block) {
+    const std::vector identity(static_cast<size_t>(width), static_cast<Accumulator>(Operation::kIdentity));
+    chained_scan(
+        blocks, width, identity, in == out, threads,
+        [&](int64_t block, Accumulator* totals) {
           ColumnOutputs none(false);
-          Accumulators totals = identity;
-          scan_range(reduce_, in, out, block * policy_.tile, rows(block), width, totals.of, nullptr, none);
-          return totals;
+          clear(totals, width);
+          scan_range(reduce_, in, out, block * policy_.tile, rows(block), width, totals, nullptr, none);
         },
-        [&](Accumulators& accumulator, const Accumulators& totals) {
-          combine(accumulator.of, totals.of, width);
-        },
-        [&](int64_t block, Accumulators& accumulator, const Accumulators*) {
+        [&](Accumulator* before, const Accumulator* totals) { combine(before, totals, width); },
+        [&](int64_t block, Accumulator* before, const Accumulator*) {
           ColumnOutputs outputs(policy_.non_temporal);
-          Accumulators accumulators = kIsOrderSensitive<T, Operation> ? identity : accumulator;
-          scan_range(scan_, in, out, block * policy_.tile, rows(block), width, accumulators.of,
-                     accumulator.of, outputs);
+          const auto scan = [&](Accumulator* accumulators) {
+            scan_range(scan_, in, out, block * policy_.tile, rows(block), width, accumulators, before,
+                       outputs);
+          };
           if constexpr (kIsOrderSensitive<T, Operation>) {
-            combine(accumulator.of, accumulators.of, width);
+            Accumulator accumulators[kMostBlocked];
+            clear(accumulators, width);
+            scan(accumulators);
+            combine(before, accumulators, width);
           } else {
-            accumulator = accumulators;
+            scan(before);
           }
         });
   }

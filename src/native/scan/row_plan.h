@@ -10,6 +10,7 @@
 #include <cstring>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "core/kernel_plan.h"
 #include "platform/isa.h"
@@ -289,50 +290,44 @@ class RowPlan final : public Plan {
     for (int64_t s = 0; s < lines; ++s) stream_copy(to + s * out_step, tile + s * kTileStep, size * kSize);
   }
 
-  struct Chunk {
-    State blocks[kChunk];
-  };
-
   // Scans one row on several threads.
   void scan_chained(const std::byte* in, std::byte* out, int threads) const {
     const int64_t blocks = (geometry_.axis.size + kBlock - 1) / kBlock;
     const int64_t chunk_size = kChunk * kBlock;
-    chained_scan<Chunk>((blocks + kChunk - 1) / kChunk, threads, Kernels::identity(),
-                        [&](int64_t chunk) { return reduce_chunk(in, chunk * chunk_size); },
-                        [](State& accumulator, const Chunk& chunk) {
-                          for (const State& total : chunk.blocks)
-                            accumulator = Operation::combine(accumulator, total);
-                        },
-                        [&](int64_t chunk, State& carry, const Chunk* totals) {
-                          RealigningBuffer buffer(policy_.non_temporal, down_);
-                          scan_chunk(in, out, chunk * chunk_size, carry, totals, buffer);
-                        });
+    chained_scan((blocks + kChunk - 1) / kChunk, kChunk, std::vector{Kernels::identity()}, in == out, threads,
+                 [&](int64_t chunk, State* totals) { reduce_chunk(in, chunk * chunk_size, totals); },
+                 [](State* accumulator, const State* totals) {
+                   for (int64_t b = 0; b < kChunk; ++b)
+                     *accumulator = Operation::combine(*accumulator, totals[b]);
+                 },
+                 [&](int64_t chunk, State* carry, const State* totals) {
+                   RealigningBuffer buffer(policy_.non_temporal, down_);
+                   scan_chunk(in, out, chunk * chunk_size, *carry, totals, buffer);
+                 });
   }
 
-  ANYDML_NOINLINE Chunk reduce_chunk(const std::byte* in, int64_t start) const {
+  ANYDML_NOINLINE void reduce_chunk(const std::byte* in, int64_t start, State* totals) const {
     PackBuffer packed;
-    Chunk chunk;
     for (int64_t b = 0; b < kChunk; ++b) {
       const int64_t i = start + b * kBlock;
       const int64_t size = block_size(i);
-      chunk.blocks[b] = kernels_.reduce_block(size > 0 ? block_of(in, i, packed) : in, size);
+      totals[b] = kernels_.reduce_block(size > 0 ? block_of(in, i, packed) : in, size);
     }
-    return chunk;
   }
 
   ANYDML_NOINLINE void scan_chunk(const std::byte* in, std::byte* out, int64_t start, State& carry,
-                                  const Chunk* chunk, RealigningBuffer& buffer) const {
+                                  const State* totals, RealigningBuffer& buffer) const {
     PackBuffer packed;
     for (int64_t b = 0; b < kChunk; ++b) {
       const int64_t i = start + b * kBlock;
       const int64_t size = block_size(i);
       if (size == 0) return;
       const std::byte* const from = block_of(in, i, packed);
-      if (chunk != nullptr) {
+      if (totals != nullptr) {
         // About the chunk that is taken next, as other threads take some meanwhile.
         constexpr int64_t kAway = kMaxReducedAhead * kChunk * kBlock;
         const std::byte* const prefetch_from = policy_.packs_input ? from : in + lowest(i + kAway, size);
-        scan_block(from, out, i, carry, &chunk->blocks[b], prefetch_from, buffer);
+        scan_block(from, out, i, carry, totals + b, prefetch_from, buffer);
       } else {
         scan_block_at_once(from, out, i, carry, true, buffer);
       }

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 
 #include "platform/isa.h"
@@ -33,10 +34,10 @@ inline constexpr int64_t kChainedRowsBelow = 512;
 // Inherited, not measured again.
 inline constexpr int64_t kSharedBelowPerThread = 4;
 
-// They are shared from so many bytes for each thread on: a thread that loses its processor holds up all that
-// take later chunks. 2026-11-24, Xeon, 16 cores, PyTorch's threads spinning beside: a row of 1 MiB took 3.7
-// ms on 16 threads, where one takes 0.15.
-inline constexpr int64_t kSharedBytesPerThread = 512 << 10;
+// They are shared from so many bytes on, where each thread has a chunk of each. 2026-11-25, a row of 1 MiB
+// took 154 us on one thread, and takes 41 on 16 (Xeon, 16 cores); on two threads a row of 512 KiB takes 44
+// us, where one takes 33 (AMD EPYC of Zen 5).
+inline constexpr int64_t kSharedFrom = 1 << 20;
 
 // The bytes of a chunk of a chained scan, which a thread finds in its second cache when it scans what it has
 // reduced. Inherited, not measured again.
@@ -44,6 +45,15 @@ inline constexpr int64_t kChunkBytes = 64 << 10;
 // The chunks that a thread reduces at most before it scans them. 2026-11-23, two threads, machine not
 // recorded: one row of float16 took 1.8 of a copy where every chunk was reduced first, and takes 1.4.
 inline constexpr int kMaxReducedAhead = 4;
+// How long a thread waits for another one's chunk before it reduces that itself: a few times as long as a
+// chunk takes. 2026-11-25, Xeon, 16 cores, PyTorch's threads spinning beside: a row of 128 MiB
+// took 10 ms where threads waited until the other one was there again, and takes 2.9; 20 or 200 us in place
+// of 50 make no difference.
+inline constexpr std::chrono::microseconds kChunkPatience{50};
+
+// The bytes for each thread that hold what is known of chunks: threads wait for each other when they are
+// full. So a kernel takes no more than 1 MiB for each thread.
+inline constexpr int64_t kChainBytesPerThread = 512 << 10;
 
 // A tile of rows that the input has across: bytes of the input that are read at a stretch, in at most so many
 // rows, and bytes of an output row that are written at a stretch; it fits the second cache. 2026-11-22,
