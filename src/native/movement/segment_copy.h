@@ -69,7 +69,8 @@ class SegmentCopy final : public Copy {
     int64_t piece = part % pieces;
     for (int64_t left = last - first;;) {
       const PieceGroup& each = groups_[group];
-      put(writer, row, pieces_[each.first + static_cast<size_t>(piece)], repetition * each.out_step);
+      put(writer, row, pieces_[each.first + static_cast<size_t>(piece)], repetition * each.in_step,
+          repetition * each.out_step);
       if (--left == 0) return;
       if (++piece < pieces) continue;
       piece = 0;
@@ -96,6 +97,7 @@ class SegmentCopy final : public Copy {
   };
   struct PieceGroup {
     int64_t repeats;
+    int64_t in_step;
     int64_t out_step;
     size_t first;
     size_t last;
@@ -216,7 +218,7 @@ class SegmentCopy final : public Copy {
         }
         at += segment.size;
       }
-      groups_.push_back({group.repeats, group.size() * step_, first, pieces_.size()});
+      groups_.push_back({group.repeats, group.in_step, group.size() * step_, first, pieces_.size()});
       begin += group.repeats * group.size();
     }
     int64_t parts = 0;
@@ -231,12 +233,13 @@ class SegmentCopy final : public Copy {
       for (int64_t i = 0; i < group.repeats; ++i) {
         for (size_t p = group.first; p < group.last; ++p) {
           all.push_back(pieces_[p]);
+          all.back().in += i * group.in_step;
           all.back().out += i * group.out_step;
         }
       }
     }
     pieces_ = std::move(all);
-    groups_ = {{1, 0, 0, pieces_.size()}};
+    groups_ = {{1, 0, 0, 0, pieces_.size()}};
   }
 
   bool is_expanded() const { return groups_.size() == 1 && groups_[0].repeats == 1; }
@@ -265,7 +268,7 @@ class SegmentCopy final : public Copy {
       }
     }
     pieces_ = std::move(all);
-    groups_ = {{1, 0, 0, pieces_.size()}};
+    groups_ = {{1, 0, 0, 0, pieces_.size()}};
     size_ *= outer.size();
   }
 
@@ -276,9 +279,10 @@ class SegmentCopy final : public Copy {
         index -= group.repeats * size;
         continue;
       }
+      const int64_t begin = index / size * group.in_step;
       index %= size;
       for (const Segment& segment : group.segments) {
-        if (index < segment.size) return {segment.in + index * segment.in_step, segment.is_constant};
+        if (index < segment.size) return {begin + segment.in + index * segment.in_step, segment.is_constant};
         index -= segment.size;
       }
     }
@@ -384,9 +388,9 @@ class SegmentCopy final : public Copy {
     }
   }
 
-  void put(Writer& writer, const Row& row, const Piece& piece, int64_t out_offset) const {
+  void put(Writer& writer, const Row& row, const Piece& piece, int64_t in_offset, int64_t out_offset) const {
     std::byte* const out = row.out + piece.out + out_offset;
-    const std::byte* const in = row.in + piece.in;
+    const std::byte* const in = row.in + piece.in + in_offset;
     const int64_t size = piece.count * unit_;
     if (row.is_constant || piece.is_constant) {
       if (packs_rows_) {
