@@ -132,6 +132,7 @@ def _others(operator: str, tensor: str, shape: Shape) -> Mapping[str, Shape]:
 
 _DATA = [("2.1", 4, 4, ALL_32), ("3.0", 4, 5, ALL_32), ("4.0", 1, 8, ALL_32), ("5.0", 1, 8, ALL)]
 RIGHT = [_reverse()]
+KERNELS = {"REVERSE_SUBSEQUENCES": "subsequences of "}
 SUPPORT = {
     "REVERSE_SUBSEQUENCES": Support(
         {
