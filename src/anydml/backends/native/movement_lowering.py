@@ -152,18 +152,23 @@ def _slice_grad(desc: Any) -> list[View]:
 
 def _spread(size: int, count: int, start: int, stride: int) -> Iterable[Group]:
     """So many elements in a dimension, the first at its start."""
-    first, last = (0, count - 1) if stride > 0 else (count - 1, 0)
-    before, step = start + first * stride if stride < 0 else start, abs(stride)
+    direction, step = (1, stride) if stride > 0 else (-1, -stride)
+    first = 0 if stride > 0 else count - 1
+    before = start + first * stride
+    behind = size - before - (count - 1) * step - 1
     if before:
         yield Group((Segment(before, None),))
-    direction = 1 if stride > 0 else -1
     if step == 1:
         yield Group((Segment(count, first, direction),))
     else:
-        if count > 1:
-            yield Group((Segment(1, first), Segment(step - 1, None)), count - 1, direction)
-        yield Group((Segment(1, last),))
-    behind = size - before - (count - 1) * step - 1
+        # With the zeros up to the next one, but for the last where these are fewer.
+        spread = count if behind >= step - 1 else count - 1
+        if spread:
+            yield Group((Segment(1, first), Segment(step - 1, None)), spread, direction)
+        if spread < count:
+            yield Group((Segment(1, first + spread * direction),))
+        else:
+            behind -= step - 1
     if behind:
         yield Group((Segment(behind, None),))
 
