@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from ...core import enums
 from ...core.enums import DepthSpaceOrder, OperatorType
 from ...core.strided_layout import Array
@@ -214,7 +216,11 @@ _SINCE_1_0 = f"""{_SINCE_2_1}
 """
 
 
-def _to_space(operator_type: OperatorType, desc: type[OperatorDesc], support: str) -> OperatorSpec:
+_EXAMPLE = np.arange(1, 17, dtype=np.float32)
+_CRD = DepthSpaceOrder.COLUMN_ROW_DEPTH
+
+
+def _to_space(operator_type: OperatorType, desc: type[OperatorDesc], support: str, **order: Any) -> OperatorSpec:
     return OperatorSpec(
         operator_type=operator_type,
         desc=desc,
@@ -223,11 +229,12 @@ def _to_space(operator_type: OperatorType, desc: type[OperatorDesc], support: st
         sizes_rule="(C4)",
         reference=_depth_to_space,
         independent=lambda desc: only(desc, [0]),
+        example={"InputTensor": _EXAMPLE.reshape(1, 8, 1, 2), "BlockSize": 2, **order},
         support=support_table(support),
     )
 
 
-def _to_depth(operator_type: OperatorType, desc: type[OperatorDesc], support: str) -> OperatorSpec:
+def _to_depth(operator_type: OperatorType, desc: type[OperatorDesc], support: str, **order: Any) -> OperatorSpec:
     return OperatorSpec(
         operator_type=operator_type,
         desc=desc,
@@ -236,11 +243,12 @@ def _to_depth(operator_type: OperatorType, desc: type[OperatorDesc], support: st
         sizes_rule="(C4)",
         reference=_space_to_depth,
         independent=lambda desc: only(desc, [0]),
+        example={"InputTensor": _EXAMPLE.reshape(1, 2, 2, 4), "BlockSize": 2, **order},
         support=support_table(support),
     )
 
 
 SPACE_TO_DEPTH = _to_depth(OperatorType.SPACE_TO_DEPTH, DML_SPACE_TO_DEPTH_OPERATOR_DESC, _SINCE_1_0)
 DEPTH_TO_SPACE = _to_space(OperatorType.DEPTH_TO_SPACE, DML_DEPTH_TO_SPACE_OPERATOR_DESC, _SINCE_1_0)
-DEPTH_TO_SPACE1 = _to_space(OperatorType.DEPTH_TO_SPACE1, DML_DEPTH_TO_SPACE1_OPERATOR_DESC, _SINCE_2_1)
-SPACE_TO_DEPTH1 = _to_depth(OperatorType.SPACE_TO_DEPTH1, DML_SPACE_TO_DEPTH1_OPERATOR_DESC, _SINCE_2_1)
+DEPTH_TO_SPACE1 = _to_space(OperatorType.DEPTH_TO_SPACE1, DML_DEPTH_TO_SPACE1_OPERATOR_DESC, _SINCE_2_1, Order=_CRD)
+SPACE_TO_DEPTH1 = _to_depth(OperatorType.SPACE_TO_DEPTH1, DML_SPACE_TO_DEPTH1_OPERATOR_DESC, _SINCE_2_1, Order=_CRD)

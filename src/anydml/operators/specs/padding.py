@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ...core import enums
-from ...core.enums import OperatorType, PaddingMode
+from ...core.enums import OperatorType, PaddingMode, TensorDataType
 from ...core.strided_layout import DTYPES, Array
 from ..constraints import as_many, is_held, rounded, same, type_of_output
 from ..independence import only
@@ -212,6 +212,14 @@ PADDING1 = OperatorSpec(
     sizes_rule="(C4)",
     reference=_reference,
     independent=_independent,
+    example={
+        "InputTensor": np.arange(1, 7, dtype=np.float32).reshape(1, 1, 2, 3),
+        "PaddingMode": PaddingMode.CONSTANT,
+        "PaddingValueDataType": TensorDataType.FLOAT32,
+        "PaddingValue": 9,
+        "StartPadding": (0, 0, 1, 2),
+        "EndPadding": (0, 0, 1, 0),
+    },
     support=support_table("""
         DML_FEATURE_LEVEL_5_0 and above
         InputTensor  | Input  | 1 to 8 | FLOAT64, FLOAT32, FLOAT16, INT64, INT32, INT16, INT8, UINT64, UINT32, UINT16, UINT8

@@ -79,6 +79,11 @@ REVERSE_SUBSEQUENCES = OperatorSpec(
     sizes_rule="(C5)",
     reference=_reference,
     independent=lambda desc: all_but(desc, [desc.Axis]),
+    example={
+        "InputTensor": np.arange(1, 13, dtype=np.float32).reshape(1, 1, 3, 4),
+        "SequenceLengthsTensor": np.array([2, 4, 3], np.uint32).reshape(1, 1, 3, 1),
+        "Axis": 3,
+    },
     support=support_table("""
         DML_FEATURE_LEVEL_5_0 and above
         InputTensor           | Input  | 1 to 8 | FLOAT64, FLOAT32, FLOAT16, INT64, INT32, INT16, INT8, UINT64, UINT32, UINT16, UINT8

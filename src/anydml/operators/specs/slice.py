@@ -12,8 +12,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ...core.enums import OperatorType
+from ...core.enums import OperatorType, TensorDataType
 from ...core.strided_layout import Array
+from ...core.tensor_desc import DML_BUFFER_TENSOR_DESC
 from ..constraints import as_many, at_least_1, same
 from ..independence import only
 from ..schema import (
@@ -301,6 +302,13 @@ SLICE_GRAD = OperatorSpec(
     sizes_rule="",
     reference=_slice_grad,
     independent=_independent_of_grad,
+    example={
+        "InputGradientTensor": np.arange(1, 5, dtype=np.float32).reshape(1, 1, 2, 2),
+        "OutputGradientTensor": DML_BUFFER_TENSOR_DESC(DataType=TensorDataType.FLOAT32, Sizes=(1, 1, 4, 4)),
+        "InputWindowOffsets": (0, 0, 0, 0),
+        "InputWindowSizes": (1, 1, 4, 4),
+        "InputWindowStrides": (1, 1, 2, -2),
+    },
     support=support_table("""
         DML_FEATURE_LEVEL_4_1 and above
         InputGradientTensor  | Input  | 1 to 8 | FLOAT64, FLOAT32, FLOAT16, INT64, INT32, INT16, INT8, UINT64, UINT32, UINT16, UINT8

@@ -135,6 +135,14 @@ UNFOLD = OperatorSpec(
     sizes_rule="(C5)",
     reference=_reference,
     independent=_independent,
+    example={
+        "InputTensor": np.arange(1, 10, dtype=np.float32).reshape(1, 1, 3, 3),
+        "WindowSizes": (2, 2),
+        "Strides": (1, 1),
+        "Dilations": (1, 1),
+        "StartPadding": (0, 0),
+        "EndPadding": (0, 1),
+    },
     support=support_table("""
         DML_FEATURE_LEVEL_6_4 and above
         InputTensor  | Input  | 3 to 8 | FLOAT64, FLOAT32, FLOAT16, INT64, INT32, INT16, INT8, UINT64, UINT32, UINT16, UINT8
