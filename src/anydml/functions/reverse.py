@@ -45,6 +45,7 @@ def reverse_subsequences(
         refuse_unknown(reverse_subsequences, name, others)
     shape = adapter_for(name, [x], out, device).look("x", x).shape
     along = as_axis(name, axis, len(shape))
+    lengths = [sequence_lengths] if type(sequence_lengths) is int else sequence_lengths
 
     def spread(name: str, shapes: Mapping[str, Shape]) -> dict[str, Shape]:
         wanted = (*shape[:along], 1, *shape[along + 1 :])
@@ -52,4 +53,4 @@ def reverse_subsequences(
         broadcasts = all(size in (1, of_x) for size, of_x in zip(found[::-1], wanted[::-1], strict=False))
         return {"SequenceLengthsTensor": wanted} if broadcasts and len(found) <= len(wanted) else {}
 
-    return apply(name, out, device, spread=spread, InputTensor=x, SequenceLengthsTensor=sequence_lengths, Axis=along)
+    return apply(name, out, device, spread=spread, InputTensor=x, SequenceLengthsTensor=lengths, Axis=along)
