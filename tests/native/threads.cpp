@@ -234,7 +234,7 @@ Case gather(DataType type, DataType indices, int64_t rows, int64_t row, int64_t 
                        {"Axis", {rows, row * item}}})}};
 }
 
-// Rows of a table, some reversed whole, some in part, some not at all.
+// Rows of a table, most of them reversed whole, as they are not as long as their lengths say.
 Case reverse(DataType type, int64_t rows, int64_t row) {
   return {"REVERSE_SUBSEQUENCES",
           {{packed(type, {rows, row}), packed(DataType::kUint32, {rows, 1})},
