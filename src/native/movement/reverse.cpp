@@ -19,6 +19,41 @@
 ANYDML_ISA_BEGIN
 namespace {
 
+// Sequences that lie side by side, `count` of them, each with a length of its own: their elements from
+// `begin` to `end`, all of a place in the axis together.
+using ReverseColumns = void (*)(const int64_t* lengths, int64_t count, int64_t begin, int64_t end,
+                                const Loop& axis, const std::byte* in, std::byte* out);
+
+template <class Bits>
+void reverse_columns(const int64_t* lengths, int64_t count, int64_t begin, int64_t end, const Loop& axis,
+                     const std::byte* in, std::byte* out) {
+  constexpr int64_t kSize = sizeof(Bits);
+  const Loop loop = axis;
+  for (int64_t i = begin; i < end; ++i) {
+    std::byte* const to = out + i * loop.out;
+    for (int64_t c = 0; c < count; ++c) {
+      const int64_t source = i < lengths[c] ? lengths[c] - 1 - i : i;
+      store(to + c * kSize, load<Bits>(in + source * loop.in + c * kSize));
+    }
+  }
+}
+
+// Null for what is no element.
+ReverseColumns choose_reverse_columns(int64_t size) {
+  switch (size) {
+    case 1:
+      return reverse_columns<uint8_t>;
+    case 2:
+      return reverse_columns<uint16_t>;
+    case 4:
+      return reverse_columns<uint32_t>;
+    case 8:
+      return reverse_columns<uint64_t>;
+    default:
+      return nullptr;
+  }
+}
+
 class ReversePlan final : public Plan {
  public:
   // `lengths` has a step of the lengths for each of the loops.
@@ -37,7 +72,17 @@ class ReversePlan final : public Plan {
       loops_.pop_back();
       lengths_.pop_back();
     }
-    at_once_ = std::clamp<int64_t>(kPartBytes / unit_, 1, axis_.size);
+    reverse_columns_ = choose_reverse_columns(unit_);
+    if (reverse_columns_ != nullptr && !loops_.empty() && loops_.back().in == unit_ &&
+        loops_.back().out == unit_) {
+      columns_ = loops_.back().size;
+      length_step_ = lengths_.back().in;
+      loops_.pop_back();
+      lengths_.pop_back();
+      chunks_ = divided_up(columns_, kColumnsAtOnce);
+    }
+    const int64_t row_bytes = std::min(columns_, kColumnsAtOnce) * unit_;
+    at_once_ = std::clamp<int64_t>(kPartBytes / row_bytes, 1, axis_.size);
     per_row_ = divided_up(axis_.size, at_once_);
     is_packed_ = axis_.in == unit_ && axis_.out == unit_;
     forward_ = choose_copy_of_row(unit_, axis_.in, axis_.out);
@@ -48,28 +93,31 @@ class ReversePlan final : public Plan {
     const auto* const in = static_cast<const std::byte*>(inputs[0]);
     const auto* const lengths = static_cast<const std::byte*>(inputs[1]);
     auto* const out = static_cast<std::byte*>(outputs[0]);
-    const int64_t parts = steps_of(loops_) * per_row_;
-    const int64_t bytes = 2 * steps_of(loops_) * axis_.size * unit_;
+    const int64_t per_step = chunks_ * per_row_;
+    const int64_t parts = steps_of(loops_) * per_step;
+    const int64_t bytes = 2 * steps_of(loops_) * columns_ * axis_.size * unit_;
     const int threads = threads_for(bytes);
     const int64_t calls = std::min(calls_for(bytes, threads), parts);
     parallel_for(calls, threads, [&](int64_t call) {
       const int64_t first = share_begin(call, calls, parts);
       const int64_t last = share_begin(call + 1, calls, parts);
-      LoopCursor at(loops_, first / per_row_);
-      LoopCursor of_length(lengths_, first / per_row_);
+      LoopCursor at(loops_, first / per_step);
+      LoopCursor of_length(lengths_, first / per_step);
       for (int64_t part = first; part < last; ++part) {
-        if (part > first && part % per_row_ == 0) {
+        if (part > first && part % per_step == 0) {
           at.advance();
           of_length.advance();
         }
-        copy_part(part % per_row_ * at_once_, length_at(lengths + of_length.in()), in + at.in(),
-                  out + at.out());
+        const int64_t column = part % per_step / per_row_ * kColumnsAtOnce;
+        copy_part(part % per_row_ * at_once_, column, lengths + of_length.in() + column * length_step_,
+                  in + at.in() + column * unit_, out + at.out() + column * unit_);
       }
     });
   }
 
  private:
   static constexpr int64_t kPartBytes = 64 << 10;
+  static constexpr int64_t kColumnsAtOnce = 256;
 
   // At most the axis' own.
   int64_t length_at(const std::byte* from) const {
@@ -77,8 +125,16 @@ class ReversePlan final : public Plan {
     return static_cast<int64_t>(std::min(length, static_cast<uint64_t>(axis_.size)));
   }
 
-  void copy_part(int64_t begin, int64_t length, const std::byte* in, std::byte* out) const {
+  void copy_part(int64_t begin, int64_t column, const std::byte* lengths, const std::byte* in,
+                 std::byte* out) const {
     const int64_t count = std::min(at_once_, axis_.size - begin);
+    const int64_t columns = std::min(kColumnsAtOnce, columns_ - column);
+    if (columns > 1) {
+      int64_t each[kColumnsAtOnce];
+      for (int64_t c = 0; c < columns; ++c) each[c] = length_at(lengths + c * length_step_);
+      return reverse_columns_(each, columns, begin, begin + count, axis_, in, out);
+    }
+    const int64_t length = length_at(lengths);
     const int64_t reversed = std::clamp<int64_t>(length - begin, 0, count);
     std::byte* const to = out + begin * axis_.out;
     if (reversed > 0) {
@@ -98,7 +154,11 @@ class ReversePlan final : public Plan {
   std::vector<Loop> lengths_;  // likewise
   Loop axis_;                  // of units
   int64_t unit_;
-  bool is_wide_;  // lengths of 64 bits
+  bool is_wide_;             // lengths of 64 bits
+  int64_t columns_ = 1;      // sequences side by side
+  int64_t length_step_ = 0;  // from one of them to the next
+  int64_t chunks_ = 1;       // of columns
+  ReverseColumns reverse_columns_;
   int64_t at_once_;
   int64_t per_row_;  // parts
   bool is_packed_;   // a sequence
