@@ -87,6 +87,11 @@ def _filled(desc: Any, options: dict[str, Any]) -> dict[str, Any]:
     return {**options, "shape": desc.OutputTensor.Sizes, "dtype": DTYPES[kind]}
 
 
+def _padding1(desc: Any, options: dict[str, Any]) -> dict[str, Any]:
+    options.pop("padding_value_data_type")
+    return options
+
+
 def _lstm(desc: Any, options: dict[str, Any]) -> dict[str, Any]:
     is_used = options.pop("use_clip_threshold")
     return {**options, "clip_threshold": options["clip_threshold"] if is_used else None}
@@ -114,8 +119,10 @@ _SPECIAL: dict[str, Callable[[Any, dict[str, Any]], dict[str, Any]]] = {
     "FILL_VALUE_SEQUENCE": _filled,
     "LSTM": _lstm,
     "MEAN_VARIANCE_NORMALIZATION": _mean_variance,
+    "PADDING1": _padding1,
     "REDUCE": lambda desc, options: {**options, "output_dtype": DTYPES[desc.OutputTensor.DataType]},
     "SLICE": _slice,
+    "SLICE_GRAD": lambda desc, options: {**options, "shape": desc.OutputGradientTensor.Sizes},
     "SPLIT": lambda desc, options: {**options, "sizes": [each.Sizes[desc.Axis] for each in desc.OutputTensors]},
 }
 

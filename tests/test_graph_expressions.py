@@ -362,6 +362,15 @@ def test_truth_values_are_taken_and_chosen_by() -> None:
     np.testing.assert_array_equal(bits[1], (~given).view(np.uint8))
 
 
+def test_truth_values_that_are_moved_remain_such() -> None:
+    graph = Graph()
+    mask = graph.input((1, 4, 2, 2), bool)
+    moved = anydml.reverse_subsequences(anydml.space_to_depth(anydml.depth_to_space(mask, 2), 2), [4], 1)
+    assert moved.dtype == np.bool_
+    given = np.arange(16).reshape(1, 4, 2, 2) % 3 == 0
+    np.testing.assert_array_equal(graph.compile([moved])(given), given[:, ::-1])
+
+
 def test_truth_values_are_numbers_where_they_are_no_longer_such() -> None:
     graph = Graph()
     x = graph.input(X)

@@ -95,7 +95,7 @@ CASES = [
         for groups in (1, 2)
     ),
 ]
-REPEATED = {"SLICE": "Sizes", "SLICE1": "InputWindowSizes"}
+REPEATED = {"SLICE": "Sizes", "SLICE1": "InputWindowSizes", "SLICE_GRAD": "InputWindowSizes"}
 """Members that have a size of the output for each dimension once more."""
 
 
@@ -137,7 +137,8 @@ def part_of(found: OperatorSpec, desc: Any, stated: Independence, number: int, p
         members[name] = [cut(f"{name}[{i}]", each) for i, each in enumerate(value)] if is_array else cut(name, value)
     if found.name in REPEATED:
         repeated = list(getattr(desc, REPEATED[found.name]))
-        repeated[number] = members["OutputTensor"].Sizes[number]
+        *_, output = found.tensors
+        repeated[number] = members[output].Sizes[number]
         members[REPEATED[found.name]] = repeated
     return replace(desc, **members)
 

@@ -179,7 +179,101 @@ def a_gather(rng: Random, x: Array) -> Drawing:
     return np.take(x, indices, axis), lambda out: anydml.gather(x, indices, axis, out=out)
 
 
-DRAWINGS = [a_cast, a_gather, a_slice, a_copy, a_tile, a_padding, a_split, an_upsampling]
+def a_slice_grad(rng: Random, x: Array) -> Drawing:
+    """All of x, in a place that is some elements longer at both ends."""
+    x = x[tuple([slice(0, 1 + 4_000 // 3 ** min(x.ndim, 6))] * x.ndim)]
+    steps = [int(step) for step in rng.choice([1, 1, -1, 2, -2, 3, 20], x.ndim)]
+    starts, ends = ([int(each) for each in rng.choice([0, 0, 1, 3], x.ndim)] for _ in range(2))
+    windows = [(size - 1) * abs(step) + 1 for size, step in zip(x.shape, steps, strict=True)]
+    while prod(windows) > 3_000_000:
+        longest = int(np.argmax(windows))
+        steps[longest], windows[longest] = 1, x.shape[longest]
+    whole = [sum(each) for each in zip(windows, starts, ends, strict=True)]
+    y = np.zeros(whole, bits(x))
+    window = y[tuple([slice(start, start + size) for start, size in zip(starts, windows, strict=True)])]
+    window[tuple([slice(None, None, step) for step in steps])] = x.view(bits(x))
+    return y.view(x.dtype), lambda out: anydml.slice_grad(x, whole, starts, windows, steps, out=out)
+
+
+def of_four_dimensions(x: Array, *parts: int) -> Array:
+    """With such sizes that the last dimensions are multiples of these."""
+    x = x[(0,) * max(x.ndim - 4, 0)]
+    x = x.reshape((1,) * (4 - x.ndim) + x.shape)
+    for axis, part in enumerate(parts, 4 - len(parts)):
+        x = np.take(x, np.arange(-(-x.shape[axis] // part) * part) % x.shape[axis], axis)
+    return x
+
+
+def a_depth_to_space(rng: Random, x: Array) -> Drawing:
+    block, order = int(rng.integers(1, 5)), str(rng.choice(["depth_column_row", "column_row_depth"]))
+    x = of_four_dimensions(x, block**2, 1, 1)
+    n, c, h, w = x.shape
+    y = np.empty((n, c // block**2, h * block, w * block), x.dtype)
+    for row, column in np.ndindex(block, block):
+        place = row * block + column
+        channels = slice(place, None, block**2)
+        if order == "depth_column_row":
+            channels = slice(place * y.shape[1], (place + 1) * y.shape[1])
+        y[:, :, row::block, column::block] = x[:, channels]
+    return y, lambda out: anydml.depth_to_space(x, block, order, out=out)
+
+
+def a_space_to_depth(rng: Random, x: Array) -> Drawing:
+    """The channels of each place in a block, one after the other."""
+    block = int(rng.integers(1, 5))
+    x = of_four_dimensions(x, block, block)
+    places = [x[:, :, row::block, column::block] for row, column in np.ndindex(block, block)]
+    return np.concatenate(places, 1), lambda out: anydml.space_to_depth(x, block, out=out)
+
+
+def an_unfolding(rng: Random, x: Array) -> Drawing:
+    x = of_four_dimensions(x)[:, :, :300, :300]
+    ends = [[int(each) for each in rng.choice([0, 0, 1, 5], 2)] for _ in range(2)]
+    padded = np.pad(x.view(bits(x)), [(0, 0), (0, 0), *ends])
+    dilations, steps = ([int(each) for each in rng.integers(1, 4, 2)] for _ in range(2))
+    most = [(size - 1) // dilation + 1 for size, dilation in zip(padded.shape[2:], dilations, strict=True)]
+    taps = [int(rng.integers(1, min(5, each) + 1)) for each in most]
+    rows = []
+    for row, column in np.ndindex(*taps):
+        starts = row * dilations[0], column * dilations[1]
+        stops = [
+            size - (number - 1 - tap) * dilation
+            for size, number, tap, dilation in zip(padded.shape[2:], taps, (row, column), dilations, strict=True)
+        ]
+        rows.append(padded[:, :, starts[0] : stops[0] : steps[0], starts[1] : stops[1] : steps[1]])
+    y = np.stack(rows, 2).reshape(x.shape[0], x.shape[1] * len(rows), -1).view(x.dtype)
+    starts, stops = zip(*ends, strict=True)
+    options = {"dilations": dilations, "start_padding": starts, "end_padding": stops}
+    return y, lambda out: anydml.unfold(x, taps, steps, **options, out=out)
+
+
+def a_reversal(rng: Random, x: Array) -> Drawing:
+    axis = int(rng.integers(0, x.ndim))
+    lengths = drawn(rng, (*x.shape[:axis], 1, *x.shape[axis + 1 :]), np.dtype(str(rng.choice(["uint32", "uint64"]))))
+    lengths.setflags(write=True)
+    # Where a dimension is repeated in memory, so are its lengths.
+    lengths[...] = rng.integers(0, x.shape[axis] + 2, lengths.shape)
+    y = np.moveaxis(x.copy(), axis, -1)
+    for place, length in zip(np.ndindex(y.shape[:-1]), np.moveaxis(lengths, axis, -1).flat, strict=True):
+        y[place][: int(length)] = y[place][: int(length)][::-1].copy()
+    return np.moveaxis(y, -1, axis), lambda out: anydml.reverse_subsequences(x, lengths, axis, out=out)
+
+
+DRAWINGS = [
+    a_slice_grad,
+    a_depth_to_space,
+    a_space_to_depth,
+    an_unfolding,
+    a_reversal,
+    a_cast,
+    a_gather,
+    a_slice,
+    a_copy,
+    a_tile,
+    a_padding,
+    a_split,
+    an_upsampling,
+]
 
 
 @pytest.mark.parametrize("draw", DRAWINGS)
@@ -259,6 +353,12 @@ def test_large_movement() -> None:
         (rows[order], lambda out: anydml.gather(rows, order, out=out)),
         (wide[[3, -1, 0, 7, 7, 7, 2, 9, 10]], lambda out: anydml.gather(wide, [3, -1, 0, 7, 7, 7, 2, 9, 10], out=out)),
         (bytes_[:, columns], lambda out: anydml.gather(bytes_, columns, 1, out=out)),
+        (np.stack([wide, np.zeros_like(wide)], 2).reshape(11, -1),
+         lambda out: anydml.slice_grad(wide, (11, 1_000_002), 0, (11, 1_000_001), (1, 2), out=out)),
+        (np.stack([wide[:, :-1], wide[:, 1:]], 1),
+         lambda out: anydml.unfold(wide[:, None], 2, out=out)),
+        (np.concatenate([wide[:, 300_000::-1], wide[:, 300_001:]], 1),
+         lambda out: anydml.reverse_subsequences(wide, 300_001, out=out)),
         (bytes_.astype("i4"), lambda out: anydml.cast(bytes_, "i4", out=out)),
         (bytes_.astype("i8").astype("f2"), lambda out: anydml.cast(bytes_.astype("i8"), "f2", out=out)),
     ]:  # fmt: skip
@@ -276,6 +376,9 @@ for y in (
     anydml.tile(x, (1, 2)), anydml.upsample_2d(floats[None, None], 3), anydml.gather(x, x[0] % 1000, 1),
     *(anydml.cast(each, dtype) for each in (x, floats, floats.astype("f2")) for dtype in ("u1", "i2", "u8", "f8")),
     anydml.fill_value_sequence(1_000_003, 0.5, 0.1, "f2"),
+    anydml.depth_to_space(x.reshape(1, 4, 500, 500), 2), anydml.space_to_depth(x[None, None], 5, "column_row_depth"),
+    anydml.unfold(x[None, None, :300, :300], 3, start_padding=1, end_padding=1),
+    anydml.slice_grad(x[:, :200], (1000, 1000), 0, (1000, 996), (-1, 5)), anydml.reverse_subsequences(x, 777),
 ):
     digest.update(np.ascontiguousarray(y).tobytes())
 print(digest.hexdigest())

@@ -7,7 +7,14 @@ from typing import Any
 
 import pytest
 
-from anydml import DML_PADDING_OPERATOR_DESC, DML_SLICE_OPERATOR_DESC, DML_TILE_OPERATOR_DESC, PaddingMode
+from anydml import (
+    DML_PADDING_OPERATOR_DESC,
+    DML_SLICE_GRAD_OPERATOR_DESC,
+    DML_SLICE_OPERATOR_DESC,
+    DML_TILE_OPERATOR_DESC,
+    DML_UNFOLD_OPERATOR_DESC,
+    PaddingMode,
+)
 from cases import tensor
 from harness import explained
 
@@ -43,13 +50,36 @@ def padded(mode: PaddingMode) -> Any:
     )
 
 
+def spread(stride: int) -> Any:
+    return DML_SLICE_GRAD_OPERATOR_DESC(
+        InputGradientTensor=tensor((9, 30), "UINT8"),
+        OutputGradientTensor=tensor((9, 90), "UINT8"),
+        InputWindowOffsets=(0, 0),
+        InputWindowSizes=(9, 90),
+        InputWindowStrides=(1, stride),
+    )
+
+
+def unfolded(start: int, stride: int = 1) -> Any:
+    """A window of 4 elements on 9, with a padding before these."""
+    return DML_UNFOLD_OPERATOR_DESC(
+        InputTensor=tensor((2, 3, 9), "UINT8"),
+        OutputTensor=tensor((2, 12, (5 + start) // stride + 1), "UINT8"),
+        WindowSizes=[4],
+        Strides=[stride],
+        Dilations=[1],
+        StartPadding=[start],
+        EndPadding=[0],
+    )
+
+
 ALGORITHMS = {
     "long runs": [copied((90, 300), (400, 1)), copied((5, 7))],
     "repeated elements": [tiled((90, 1), (1, 3)), tiled((90, 8, 1), (1, 1, 5))],
     "tiles": [copied((90, 50), (1, 90)), copied((90, 3), (1, 90)), copied((3, 90), (1, 3))],
     "a table of offsets": [copied((90, 2, 3, 5), (30, 1, 2, 6)), tiled((90, 3), (1, 4))],
     "rows": [copied((9, 90), (180, 2)), copied((90, 5), (7, 1)), tiled((9, 1), (1, 400))],
-    "segments": [padded(PaddingMode.CONSTANT), padded(PaddingMode.REFLECTION)],
+    "segments": [padded(PaddingMode.CONSTANT), padded(PaddingMode.REFLECTION), spread(3), spread(-3)],
 }
 
 
@@ -81,3 +111,12 @@ REASONS = {
 def test_candidates_say_why_they_decline(reason: str) -> None:
     _, words = explained(REASONS[reason])
     assert f"({reason})" in words
+
+
+@pytest.mark.parametrize(
+    ("desc", "parts"), [(unfolded(0), 1), (unfolded(3), 4), (unfolded(4, 2), 2), (unfolded(2, 4), 2)]
+)
+def test_rows_that_are_padded_alike_are_one_part(desc: Any, parts: int) -> None:
+    engine, words = explained(desc)
+    assert engine == "cpu"
+    assert f"parts: {parts}" in words if parts > 1 else "parts" not in words

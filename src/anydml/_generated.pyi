@@ -65,6 +65,7 @@ _O = TypeVar("_O", bound=_Output)
 _AxisDirection: TypeAlias = enums.AxisDirection | Literal['increasing', 'INCREASING', 'decreasing', 'DECREASING']
 _ConvolutionDirection: TypeAlias = enums.ConvolutionDirection | Literal['forward', 'FORWARD', 'backward', 'BACKWARD']
 _ConvolutionMode: TypeAlias = enums.ConvolutionMode | Literal['convolution', 'CONVOLUTION', 'cross_correlation', 'CROSS_CORRELATION']
+_DepthSpaceOrder: TypeAlias = enums.DepthSpaceOrder | Literal['depth_column_row', 'DEPTH_COLUMN_ROW', 'column_row_depth', 'COLUMN_ROW_DEPTH']
 _InterpolationMode: TypeAlias = enums.InterpolationMode | Literal['nearest_neighbor', 'NEAREST_NEIGHBOR', 'linear', 'LINEAR']
 _IsInfinityMode: TypeAlias = enums.IsInfinityMode | Literal['either', 'EITHER', 'positive', 'POSITIVE', 'negative', 'NEGATIVE']
 _MatrixTransform: TypeAlias = enums.MatrixTransform | Literal['none', 'NONE', 'transpose', 'TRANSPOSE']
@@ -423,6 +424,15 @@ def cumulative_summation(x: _E, axis: int = ..., *, exclusive: bool = ..., rever
 def cumulative_summation(x: _NoTensor, axis: int = ..., *, exclusive: bool = ..., reverse: bool = ..., out: None = ..., device: Device | str | None = ...) -> _Array: ...
 @overload
 def cumulative_summation(x: _Operand | np.generic, axis: int = ..., *, exclusive: bool = ..., reverse: bool = ..., out: _O, device: Device | str | None = ...) -> _O: ...
+
+@overload
+def depth_to_space(x: _Array | np.generic, block_size: int, order: _DepthSpaceOrder = ..., *, out: None = ..., device: Device | str | None = ...) -> _Array: ...
+@overload
+def depth_to_space(x: _E, block_size: int, order: _DepthSpaceOrder = ..., *, out: None = ..., device: Device | str | None = ...) -> _E: ...
+@overload
+def depth_to_space(x: _NoTensor, block_size: int, order: _DepthSpaceOrder = ..., *, out: None = ..., device: Device | str | None = ...) -> _Array: ...
+@overload
+def depth_to_space(x: _Operand | np.generic, block_size: int, order: _DepthSpaceOrder = ..., *, out: _O, device: Device | str | None = ...) -> _O: ...
 
 @overload
 def dequantize_linear(x: _Array | np.generic, scale: _Operand | np.generic | float, zero_point: _Operand | np.generic | float | None = ..., *, axis: int = ..., out: None = ..., device: Device | str | None = ...) -> _Array: ...
@@ -1132,6 +1142,15 @@ def relu_grad(x: _NoTensor, input_gradient: _Operand | _Scalar, *, out: None = .
 def relu_grad(x: _Operand | _Scalar, input_gradient: _Operand | _Scalar, *, out: _O, device: Device | str | None = ...) -> _O: ...
 
 @overload
+def reverse_subsequences(x: _Array | np.generic, sequence_lengths: _Operand | np.generic | int | Sequence[int], axis: int = ..., *, out: None = ..., device: Device | str | None = ...) -> _Array: ...
+@overload
+def reverse_subsequences(x: _E, sequence_lengths: _Operand | Expression | np.generic | int | Sequence[int], axis: int = ..., *, out: None = ..., device: Device | str | None = ...) -> _E: ...
+@overload
+def reverse_subsequences(x: _NoTensor, sequence_lengths: _Operand | np.generic | int | Sequence[int], axis: int = ..., *, out: None = ..., device: Device | str | None = ...) -> _Array: ...
+@overload
+def reverse_subsequences(x: _Operand | np.generic, sequence_lengths: _Operand | np.generic | int | Sequence[int], axis: int = ..., *, out: _O, device: Device | str | None = ...) -> _O: ...
+
+@overload
 def rnn(x: _Array | np.generic, weight: _Operand | np.generic, recurrence: _Operand | np.generic, bias: _Operand | np.generic | None = ..., hidden_init: _Operand | np.generic | None = ..., sequence_lengths: _Operand | np.generic | None = ..., *, activations: Sequence[_Activation] | None = ..., direction: _RecurrentNetworkDirection = ..., out: None = ..., device: Device | str | None = ...) -> list[_Array]: ...
 @overload
 def rnn(x: _E, weight: _Operand | Expression | np.generic, recurrence: _Operand | Expression | np.generic, bias: _Operand | Expression | np.generic | None = ..., hidden_init: _Operand | Expression | np.generic | None = ..., sequence_lengths: _Operand | Expression | np.generic | None = ..., *, activations: Sequence[_Activation] | None = ..., direction: _RecurrentNetworkDirection = ..., out: None = ..., device: Device | str | None = ...) -> list[_E]: ...
@@ -1222,6 +1241,15 @@ def slice(x: _NoTensor, offsets: int | Sequence[int], sizes: int | Sequence[int]
 def slice(x: _Operand | np.generic, offsets: int | Sequence[int], sizes: int | Sequence[int], strides: int | Sequence[int] = ..., *, out: _O, device: Device | str | None = ...) -> _O: ...
 
 @overload
+def slice_grad(input_gradient: _Array | np.generic, shape: int | Sequence[int], offsets: int | Sequence[int], sizes: int | Sequence[int], strides: int | Sequence[int] = ..., *, out: None = ..., device: Device | str | None = ...) -> _Array: ...
+@overload
+def slice_grad(input_gradient: _E, shape: int | Sequence[int], offsets: int | Sequence[int], sizes: int | Sequence[int], strides: int | Sequence[int] = ..., *, out: None = ..., device: Device | str | None = ...) -> _E: ...
+@overload
+def slice_grad(input_gradient: _NoTensor, shape: int | Sequence[int], offsets: int | Sequence[int], sizes: int | Sequence[int], strides: int | Sequence[int] = ..., *, out: None = ..., device: Device | str | None = ...) -> _Array: ...
+@overload
+def slice_grad(input_gradient: _Operand | np.generic, shape: int | Sequence[int], offsets: int | Sequence[int], sizes: int | Sequence[int], strides: int | Sequence[int] = ..., *, out: _O, device: Device | str | None = ...) -> _O: ...
+
+@overload
 def softmax(x: _Array | np.generic, axes: int | Sequence[int] | None = ..., *, axis: int | None = ..., out: None = ..., device: Device | str | None = ...) -> _Array: ...
 @overload
 def softmax(x: _E, axes: int | Sequence[int] | None = ..., *, axis: int | None = ..., out: None = ..., device: Device | str | None = ...) -> _E: ...
@@ -1247,6 +1275,15 @@ def softsign(x: _E, *, out: None = ..., device: Device | str | None = ...) -> _E
 def softsign(x: _NoTensor, *, out: None = ..., device: Device | str | None = ...) -> _Array: ...
 @overload
 def softsign(x: _Operand | np.generic, *, out: _O, device: Device | str | None = ...) -> _O: ...
+
+@overload
+def space_to_depth(x: _Array | np.generic, block_size: int, order: _DepthSpaceOrder = ..., *, out: None = ..., device: Device | str | None = ...) -> _Array: ...
+@overload
+def space_to_depth(x: _E, block_size: int, order: _DepthSpaceOrder = ..., *, out: None = ..., device: Device | str | None = ...) -> _E: ...
+@overload
+def space_to_depth(x: _NoTensor, block_size: int, order: _DepthSpaceOrder = ..., *, out: None = ..., device: Device | str | None = ...) -> _Array: ...
+@overload
+def space_to_depth(x: _Operand | np.generic, block_size: int, order: _DepthSpaceOrder = ..., *, out: _O, device: Device | str | None = ...) -> _O: ...
 
 @overload
 def split(x: _Array | np.generic, sizes: int | Sequence[int], axis: int = ..., *, out: None = ..., device: Device | str | None = ...) -> list[_Array]: ...
@@ -1338,6 +1375,15 @@ def tile(x: _E, repeats: int | Sequence[int], *, out: None = ..., device: Device
 def tile(x: _NoTensor, repeats: int | Sequence[int], *, out: None = ..., device: Device | str | None = ...) -> _Array: ...
 @overload
 def tile(x: _Operand | np.generic, repeats: int | Sequence[int], *, out: _O, device: Device | str | None = ...) -> _O: ...
+
+@overload
+def unfold(x: _Array | np.generic, window_sizes: int | Sequence[int], strides: int | Sequence[int] = ..., *, dilations: int | Sequence[int] = ..., start_padding: int | Sequence[int] = ..., end_padding: int | Sequence[int] = ..., out: None = ..., device: Device | str | None = ...) -> _Array: ...
+@overload
+def unfold(x: _E, window_sizes: int | Sequence[int], strides: int | Sequence[int] = ..., *, dilations: int | Sequence[int] = ..., start_padding: int | Sequence[int] = ..., end_padding: int | Sequence[int] = ..., out: None = ..., device: Device | str | None = ...) -> _E: ...
+@overload
+def unfold(x: _NoTensor, window_sizes: int | Sequence[int], strides: int | Sequence[int] = ..., *, dilations: int | Sequence[int] = ..., start_padding: int | Sequence[int] = ..., end_padding: int | Sequence[int] = ..., out: None = ..., device: Device | str | None = ...) -> _Array: ...
+@overload
+def unfold(x: _Operand | np.generic, window_sizes: int | Sequence[int], strides: int | Sequence[int] = ..., *, dilations: int | Sequence[int] = ..., start_padding: int | Sequence[int] = ..., end_padding: int | Sequence[int] = ..., out: _O, device: Device | str | None = ...) -> _O: ...
 
 @overload
 def upsample_2d(x: _Array | np.generic, scale_size: DML_SIZE_2D | int | Sequence[int], interpolation_mode: _InterpolationMode = ..., *, out: None = ..., device: Device | str | None = ...) -> _Array: ...
@@ -1805,6 +1851,18 @@ class DML_GATHER_OPERATOR_DESC(OperatorDesc):
     IndexDimensions: UINT
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DML_SPACE_TO_DEPTH_OPERATOR_DESC(OperatorDesc):
+    InputTensor: Tensor
+    OutputTensor: Tensor
+    BlockSize: UINT
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DML_DEPTH_TO_SPACE_OPERATOR_DESC(OperatorDesc):
+    InputTensor: Tensor
+    OutputTensor: Tensor
+    BlockSize: UINT
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DML_TILE_OPERATOR_DESC(OperatorDesc):
     InputTensor: Tensor
     OutputTensor: Tensor
@@ -2035,6 +2093,13 @@ class DML_CUMULATIVE_SUMMATION_OPERATOR_DESC(OperatorDesc):
     HasExclusiveSum: BOOL = ...
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC(OperatorDesc):
+    InputTensor: Tensor
+    SequenceLengthsTensor: Tensor
+    OutputTensor: Tensor
+    Axis: UINT
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DML_MAX_POOLING2_OPERATOR_DESC(OperatorDesc):
     InputTensor: Tensor
     OutputTensor: Tensor
@@ -2054,6 +2119,20 @@ class DML_SLICE1_OPERATOR_DESC(OperatorDesc):
     InputWindowOffsets: UINTs
     InputWindowSizes: UINTs
     InputWindowStrides: INTs
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DML_DEPTH_TO_SPACE1_OPERATOR_DESC(OperatorDesc):
+    InputTensor: Tensor
+    OutputTensor: Tensor
+    BlockSize: UINT
+    Order: enums.DepthSpaceOrder
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DML_SPACE_TO_DEPTH1_OPERATOR_DESC(OperatorDesc):
+    InputTensor: Tensor
+    OutputTensor: Tensor
+    BlockSize: UINT
+    Order: enums.DepthSpaceOrder
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DESC(OperatorDesc):
@@ -2118,6 +2197,15 @@ class DML_ACTIVATION_RELU_GRAD_OPERATOR_DESC(OperatorDesc):
     InputTensor: Tensor
     InputGradientTensor: Tensor
     OutputGradientTensor: Tensor
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DML_SLICE_GRAD_OPERATOR_DESC(OperatorDesc):
+    InputGradientTensor: Tensor
+    OutputGradientTensor: Tensor
+    DimensionCount: Count = ...
+    InputWindowOffsets: UINTs
+    InputWindowSizes: UINTs
+    InputWindowStrides: INTs
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DML_ARGMIN_OPERATOR_DESC(OperatorDesc):
@@ -2194,6 +2282,17 @@ class DML_ELEMENT_WISE_CLIP_GRAD1_OPERATOR_DESC(OperatorDesc):
     Max: SCALAR
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DML_PADDING1_OPERATOR_DESC(OperatorDesc):
+    InputTensor: Tensor
+    OutputTensor: Tensor
+    PaddingMode: enums.PaddingMode
+    PaddingValueDataType: enums.TensorDataType
+    PaddingValue: SCALAR
+    DimensionCount: Count = ...
+    StartPadding: UINTs
+    EndPadding: UINTs
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DML_ELEMENT_WISE_NEGATE_OPERATOR_DESC(OperatorDesc):
     InputTensor: Tensor
     OutputTensor: Tensor
@@ -2252,3 +2351,14 @@ class DML_QUANTIZED_LINEAR_AVERAGE_POOLING_OPERATOR_DESC(OperatorDesc):
     EndPadding: UINTs
     Dilations: UINTs
     IncludePadding: BOOL = ...
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DML_UNFOLD_OPERATOR_DESC(OperatorDesc):
+    InputTensor: Tensor
+    OutputTensor: Tensor
+    DimensionCount: Count = ...
+    WindowSizes: UINTs
+    Strides: UINTs
+    Dilations: UINTs
+    StartPadding: UINTs
+    EndPadding: UINTs

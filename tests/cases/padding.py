@@ -1,13 +1,14 @@
-"""PADDING: the page's examples, every mode on every data type, paddings longer than the input."""
+"""PADDING and PADDING1: the pages' examples, every mode on every data type, paddings longer than the input."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
 
-from anydml import DML_PADDING_OPERATOR_DESC, PaddingMode
+from anydml import DML_PADDING1_OPERATOR_DESC, DML_PADDING_OPERATOR_DESC, PaddingMode, TensorDataType
 from anydml.core.strided_layout import DATA_TYPES
 from support_tables import ALL, ALL_32, FLOATS, Support
 
@@ -122,7 +123,43 @@ OTHERS = [
     ),
 ]
 
-CASES = [*PAGES, *TYPES, *OTHERS]
+
+def _with_type(case: Case, value: float | None = None) -> Case:
+    """The same of PADDING1, with a value of the tensors' type."""
+    of_padding = case.desc
+    members = {each.name: getattr(of_padding, each.name) for each in fields(of_padding)}
+    if value is not None:
+        members["PaddingValue"] = value
+    desc = DML_PADDING1_OPERATOR_DESC(**members, PaddingValueDataType=of_padding.InputTensor.DataType)
+    return Case(case.id.replace("padding", "padding1"), desc, case.inputs, case.outputs)
+
+
+_OF_TYPE = {
+    "int8": [(127, 127), (-128, -128)],
+    "uint32": [(2**32 - 1, 2**32 - 1)],
+    "int64": [(2**63 - 1, 2**63 - 1), (-(2**63) + 1, -(2**63) + 1)],
+    "uint64": [(2**64 - 1, 2**64 - 1), (2**53 + 1, 2**53 + 1)],
+    "float16": [(0.1, np.float16(0.1)), (65504, 65504), (-INF, -INF), (NAN, NAN)],
+    "float32": [(0.1, np.float32(0.1)), (INF, INF)],
+    "float64": [(0.1, 0.1), (1e300, 1e300), (NAN, NAN)],
+}
+
+PADDING1 = [
+    *map(_with_type, [*PAGES, *TYPES, *[case for case in OTHERS if "-value-" not in case.id]]),
+    *(
+        _with_type(
+            _case(
+                f"value-{value}-of-{name}", np.array([1], name), np.array([expected, 1], name), "CONSTANT", (1,), (0,)
+            ),
+            value,
+        )
+        for name, values in _OF_TYPE.items()
+        for value, expected in values
+    ),
+    _with_type(_case("value-of-another-mode", np.array([1, 2], np.int8), [1, 1, 2], "EDGE", (1,), (0,)), 1e9),
+]
+
+CASES = [*PAGES, *TYPES, *OTHERS, *PADDING1]
 
 
 def _padding(**members: Any) -> DML_PADDING_OPERATOR_DESC:
@@ -137,7 +174,31 @@ def _padding(**members: Any) -> DML_PADDING_OPERATOR_DESC:
     return DML_PADDING_OPERATOR_DESC(**{**right, **members})
 
 
+def _padding1(**members: Any) -> DML_PADDING1_OPERATOR_DESC:
+    right = {
+        "InputTensor": tensor((2, 3), "INT8"),
+        "OutputTensor": tensor((3, 5), "INT8"),
+        "PaddingMode": PaddingMode.CONSTANT,
+        "PaddingValueDataType": TensorDataType.INT8,
+        "PaddingValue": 7,
+        "StartPadding": (1, 0),
+        "EndPadding": (0, 2),
+    }
+    return DML_PADDING1_OPERATOR_DESC(**{**right, **members})
+
+
 NEGATIVES = [
+    Negative("(C1)", _padding1(InputTensor=tensor((2, 3))), "OutputTensor.DataType", "INT8", "FLOAT32, that"),
+    Negative(
+        "(C2)", _padding1(OutputTensor=tensor((3, 5, 1), "INT8")), "OutputTensor.DimensionCount", "3", "2, that of"
+    ),
+    Negative("(C3)", _padding1(StartPadding=(1,), EndPadding=(0,)), "DimensionCount", "1", "2, that of InputTensor"),
+    Negative("(C4)", _padding1(OutputTensor=tensor((3, 4), "INT8")), "OutputTensor.Sizes[1]", "4", "5"),
+    Negative(
+        "(C5)", _padding1(PaddingValueDataType=TensorDataType.UINT8), "PaddingValueDataType", "UINT8", "INT8, that"
+    ),
+    Negative("(C6)", _padding1(PaddingValue=128), "PaddingValue", "128", "an integer from -128 to 127, which INT8"),
+    Negative("(C6)", _padding1(PaddingValue=0.5), "PaddingValue", "0.5", "an integer from -128 to 127"),
     Negative("(F4)", _padding(PaddingMode=1), "PaddingMode", "int 1", "PaddingMode.REFLECTION"),
     Negative("(C1)", _padding(OutputTensor=tensor((3, 5), "INT8")), "OutputTensor.DataType", "INT8", "FLOAT32, that"),
     Negative("(C2)", _padding(OutputTensor=tensor((3, 5, 1))), "OutputTensor.DimensionCount", "3", "2, that of Input"),
@@ -146,8 +207,8 @@ NEGATIVES = [
     Negative("(C4)", _padding(StartPadding=(2**32 - 1, 0)), "OutputTensor.Sizes[0]", "3", "4294967297"),
 ]
 
-RIGHT = [_padding()]
-KERNELS = {"PADDING": "movement "}
+RIGHT = [_padding(), _padding1()]
+KERNELS = {"PADDING": "movement ", "PADDING1": "movement "}
 SUPPORT = {
     "PADDING": Support(
         [
@@ -158,6 +219,16 @@ SUPPORT = {
         ],
         members=lambda output: {
             "PaddingMode": PaddingMode.EDGE,
+            "StartPadding": (0,) * output[0],
+            "EndPadding": (0,) * output[0],
+        },
+    ),
+    "PADDING1": Support(
+        [("5.0", 1, 8, ALL)],
+        members=lambda output: {
+            "PaddingMode": PaddingMode.EDGE,
+            "PaddingValueDataType": output[1],
+            "PaddingValue": 0,
             "StartPadding": (0,) * output[0],
             "EndPadding": (0,) * output[0],
         },

@@ -1,4 +1,4 @@
-"""SLICE and SLICE1: the page's examples, every data type, strides of both signs."""
+"""SLICE, SLICE1 and SLICE_GRAD: the pages' examples, every data type, strides of both signs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from anydml import DML_SLICE1_OPERATOR_DESC, DML_SLICE_OPERATOR_DESC
+from anydml import DML_SLICE1_OPERATOR_DESC, DML_SLICE_GRAD_OPERATOR_DESC, DML_SLICE_OPERATOR_DESC
 from anydml.core.strided_layout import DATA_TYPES
 from support_tables import ALL, ALL_32, WORDS_32, Support
 
@@ -78,7 +78,55 @@ LAYOUTS = [
     ),
 ]
 
-CASES = [*PAGES, *TYPES, *LAYOUTS]
+
+def _grad(
+    id: str,
+    x: np.ndarray,
+    y: object,
+    options: dict[str, Sequence[int]],
+    strides: Sequence[int] | None = None,
+    out_strides: Sequence[int] | None = None,
+) -> Case:
+    output = np.array(y, x.dtype)
+    tensors = {
+        "InputGradientTensor": tensor_of(x, strides),
+        "OutputGradientTensor": tensor_of(output, out_strides),
+    }
+    return Case(f"slice_grad-{id}", DML_SLICE_GRAD_OPERATOR_DESC(**tensors, **options), [x], [output])
+
+
+_SMALL = np.array([[1, 2, 3], [4, 5, 6]], np.int16)
+_BACK = [[0, 0, 0, 0, 0, 0, 0], [6, 0, 5, 0, 4, 0, 0], [3, 0, 2, 0, 1, 0, 0], [0, 0, 0, 0, 0, 0, 0]]
+_EVERY_3 = np.arange(1, 1001, dtype=np.uint8)
+_ALL_3 = np.zeros((1000, 3), np.uint8)
+_ALL_3[:, 0] = _EVERY_3
+
+
+GRADIENTS = [
+    _grad("page", np.array([[1, 3], [9, 11]], np.float32), [[1, 0, 3, 0], [0] * 4, [9, 0, 11, 0], [0] * 4],
+          _window((0, 0), (4, 4), (2, 2))),
+    *(
+        _grad(dtype.name, np.array([1, 2], dtype), [0, 2, 0, 0, 1, 0], _window((1,), (4,), (-3,)))
+        for dtype in DATA_TYPES
+    ),
+    _grad("all", _SMALL, _SMALL, _window((0, 0), (2, 3), (1, 1))),
+    _grad("all-backward", _SMALL, _SMALL[::-1, ::-1], _window((0, 0), (2, 3), (-1, -1))),
+    _grad("rows-in-the-middle", _SMALL, [[0] * 3, [1, 2, 3], [4, 5, 6], [0] * 3], _window((1, 0), (2, 3), (1, 1))),
+    _grad("every-other-column-backward", _SMALL, _BACK, _window((1, 0), (2, 5), (-1, -2))),
+    _grad("fewer-than-fit", _SMALL[:1, :1], [[0, 0, 0], [0, 0, 1]], _window((1, 0), (1, 3), (5, -1))),
+    _grad("one-element", np.array([9], np.int8), [0, 0, 9], _window((0,), (3,), (-(2**31),))),
+    _grad("every-third-of-many", _EVERY_3, _ALL_3.ravel(), _window((0,), (3000,), (3,))),
+    _grad("every-third-of-many-rows", np.stack([_EVERY_3] * 2, 1), np.stack([_ALL_3.ravel()] * 2, 1),
+          _window((0, 0), (3000, 2), (3, 1))),
+    _grad("nan-payloads", _NANS[::2], _NANS,
+          _window((0,), (5,), (2,))),
+    _grad("transposed-to-gapped", _SMALL, _BACK, _window((1, 0), (2, 5), (-1, -2)), (1, 2), (50, 3)),
+    _grad("broadcast", np.full((2, 2), 7, np.uint8), [[7, 0, 7], [7, 0, 7]], _window((0, 0), (2, 3), (1, 2)), (0, 0)),
+    _grad("eight-dimensions", _SMALL.reshape(1, 2, 1, 1, 3, 1, 1, 1), np.reshape(_BACK, (1, 4, 1, 1, 7, 1, 1, 1)),
+          _window((0, 1, 0, 0, 0, 0, 0, 0), (1, 2, 1, 1, 5, 1, 1, 1), (1, -1, 1, 1, -2, 1, 1, 1))),
+]  # fmt: skip
+
+CASES = [*PAGES, *TYPES, *LAYOUTS, *GRADIENTS]
 
 
 def _slice(**members: Any) -> DML_SLICE_OPERATOR_DESC:
@@ -91,7 +139,28 @@ def _slice1(**members: Any) -> DML_SLICE1_OPERATOR_DESC:
     return DML_SLICE1_OPERATOR_DESC(**{**right, **members})
 
 
+def _slice_grad(**members: Any) -> DML_SLICE_GRAD_OPERATOR_DESC:
+    right = {
+        "InputGradientTensor": tensor((2, 2)),
+        "OutputGradientTensor": tensor((3, 4)),
+        **_window((1, 0), (2, 4), (-1, 3)),
+    }
+    return DML_SLICE_GRAD_OPERATOR_DESC(**{**right, **members})
+
+
+_GRADIENT = "OutputGradientTensor"
+OF_GRADIENTS = [
+    Negative("(C1)", _slice_grad(**{_GRADIENT: tensor((3, 4), "INT8")}), f"{_GRADIENT}.DataType", "INT8", "FLOAT32"),
+    Negative("(C2)", _slice_grad(**{_GRADIENT: tensor((3, 4, 1))}), f"{_GRADIENT}.DimensionCount", "3", "2, that"),
+    Negative("(C3)", _slice_grad(**_window((1,), (2,), (1,))), "DimensionCount", "1", "2, that of InputGradientTensor"),
+    Negative("(C4)", _slice_grad(InputWindowSizes=(2, 0)), "InputWindowSizes[1]", "0", "at least 1"),
+    Negative("(C5)", _slice_grad(InputWindowOffsets=(2, 0)), "InputWindowOffsets[0]", "an end of 4", f"of {_GRADIENT}"),
+    Negative("(C6)", _slice_grad(InputWindowStrides=(0, 1)), "InputWindowStrides[0]", "0", "not 0"),
+    Negative("(C7)", _slice_grad(InputWindowStrides=(-2, 3)), "InputGradientTensor.Sizes[0]", "2", "at most 1, which"),
+]
+
 NEGATIVES = [
+    *OF_GRADIENTS,
     *(
         negative
         for operator in (_slice, _slice1)
@@ -122,8 +191,8 @@ NEGATIVES = [
     Negative("(C7)", _slice1(InputWindowStrides=(-2, 3)), "OutputTensor.Sizes[0]", "2", "at most 1, which the window"),
 ]
 
-RIGHT = [_slice(), _slice1()]
-KERNELS = {"SLICE": "movement ", "SLICE1": "movement "}
+RIGHT = [_slice(), _slice1(), _slice_grad()]
+KERNELS = {"SLICE": "movement ", "SLICE1": "movement ", "SLICE_GRAD": "movement "}
 SUPPORT = {
     "SLICE": Support(
         [
@@ -138,6 +207,18 @@ SUPPORT = {
         [
             ("2.1", 4, 5, ALL_32),
             ("3.0", 1, 8, ALL_32),
+            ("4.1", 1, 8, ALL),
+        ],
+        members=lambda output: {
+            "InputWindowOffsets": (0,) * output[0],
+            "InputWindowSizes": (1,) * output[0],
+            "InputWindowStrides": (1,) * output[0],
+        },
+    ),
+    "SLICE_GRAD": Support(
+        [
+            ("3.0", 4, 5, ALL_32),
+            ("3.1", 1, 8, ALL_32),
             ("4.1", 1, 8, ALL),
         ],
         members=lambda output: {

@@ -185,10 +185,10 @@ struct Dimension {
 Case move(DataType type, std::vector<int64_t> input, std::vector<int64_t> output,
           const std::vector<Dimension>& dimensions) {
   const int64_t item = anydml::size_of(type);
-  std::vector<int64_t> words = {static_cast<int64_t>(dimensions.size())};
+  std::vector<int64_t> words = {0, 0, static_cast<int64_t>(dimensions.size())};
   for (const Dimension& each : dimensions) {
-    const std::array<int64_t, 8> dimension = {each.out_step * item, 1, 1, 1, each.size, 0, each.start * item,
-                                              each.step * item};
+    const std::array<int64_t, 9> dimension = {
+        each.out_step * item, 1, 1, 0, 1, each.size, 0, each.start * item, each.step * item};
     words.insert(words.end(), dimension.begin(), dimension.end());
   }
   return {"MOVEMENT",
@@ -205,10 +205,10 @@ Case transpose(DataType type, int64_t rows, int64_t columns) {
 Case pad(DataType type, int64_t images, int64_t height, int64_t width) {
   const int64_t item = anydml::size_of(type);
   std::vector<int64_t> words = {
-      3, (height + 4) * (width + 4) * item, 1, 1, 1, images, 0, 0, height * width * item};
+      0, 0, 3, (height + 4) * (width + 4) * item, 1, 1, 0, 1, images, 0, 0, height * width * item};
   for (const auto& [size, step, out_step] :
        {std::array{height, width, width + 4}, std::array{width, int64_t{1}, int64_t{1}}}) {
-    const std::array<int64_t, 16> dimension = {out_step * item, 1, 1, 3, 2, 1, 0, 0, size, 0, 0,
+    const std::array<int64_t, 17> dimension = {out_step * item, 1, 1, 0, 3, 2, 1, 0, 0, size, 0, 0,
                                                step * item,     2, 1, 0, 0};
     words.insert(words.end(), dimension.begin(), dimension.end());
   }
@@ -232,6 +232,14 @@ Case gather(DataType type, DataType indices, int64_t rows, int64_t row, int64_t 
                        {"Indices", {count, anydml::size_of(indices), row * item}},
                        {"After", {row, item, item}},
                        {"Axis", {rows, row * item}}})}};
+}
+
+// Rows of a table, most of them reversed whole, as they are not as long as their lengths say.
+Case reverse(DataType type, int64_t rows, int64_t row) {
+  return {"REVERSE_SUBSEQUENCES",
+          {{packed(type, {rows, row}), packed(DataType::kUint32, {rows, 1})},
+           {packed(type, {rows, row})},
+           attributes({{"Axis", {1}}})}};
 }
 
 Case sequence(DataType type, int64_t size, int64_t start, int64_t delta) {
@@ -314,6 +322,8 @@ std::vector<Case> cases() {
     all.push_back(pad(type, 3000, 8, 9));
     all.push_back(pad(type, 2, 700, 900));
     all.push_back(gather(type, DataType::kInt32, 100, 77, 20'000));
+    all.push_back(reverse(type, 5000, 77));
+    all.push_back(reverse(type, 3, 300'001));
     all.push_back(sequence(type, 700'001, std::bit_cast<int64_t>(0.5), std::bit_cast<int64_t>(0.1)));
   }
   for (const DataType to : {DataType::kFloat32, DataType::kFloat16, DataType::kFloat64, DataType::kUint8,

@@ -8,14 +8,11 @@ from typing import Any
 import numpy as np
 
 from anydml import DML_SIZE_2D
-from anydml.core.enums import (
-    InterpolationMode,
-    PaddingMode,
-)
+from anydml.core.enums import DepthSpaceOrder, InterpolationMode, PaddingMode, TensorDataType
 from anydml.core.strided_layout import DATA_TYPES
 from anydml.frontends.directmlx import Expression
 
-from .node import Adapter, Node, NotSaid, packed, reshaped, sizes_of
+from .node import Adapter, Node, NotSaid, broadcast, packed, reshaped, sizes_of
 
 _PADDING = {b"constant": "CONSTANT", b"edge": "EDGE", b"reflect": "REFLECTION", b"wrap": "WRAP"}
 
@@ -54,13 +51,35 @@ def pad(node: Node) -> Expression:
     padding = np.zeros((2, len(sizes_of(x))), int)
     padding[:, node.value(3, slice(None))] = np.reshape(node.values[1], (2, -1))
     return node(
-        "PADDING",
+        "PADDING1",
         InputTensor=x,
         PaddingMode=PaddingMode[_PADDING[node.get("mode", b"constant")]],
-        PaddingValue=float(node.value(2, 0)),
+        PaddingValueDataType=x.tensor.DataType,
+        PaddingValue=np.asarray(node.value(2, 0)).item(),
         StartPadding=padding[0],
         EndPadding=padding[1],
     )
+
+
+_ORDERS = {b"DCR": DepthSpaceOrder.DEPTH_COLUMN_ROW, b"CRD": DepthSpaceOrder.COLUMN_ROW_DEPTH}
+
+
+def rearranged(name: str) -> Adapter:
+    def lower(node: Node) -> Expression:
+        order = _ORDERS[node.get("mode", b"DCR")]
+        return node(name, InputTensor=node.input(0), BlockSize=node.get("blocksize"), Order=order)
+
+    return lower
+
+
+def reverse_sequence(node: Node) -> Expression:
+    x, lengths = node.all
+    time, batch = node.get("time_axis", 0), node.get("batch_axis", 1)
+    sizes = sizes_of(x)
+    ones = [size if i == batch else 1 for i, size in enumerate(sizes)]
+    lengths = reshaped(node("CAST", InputTensor=lengths, OutputTensor=TensorDataType.UINT32), ones)
+    lengths = broadcast(lengths, [1 if i == time else size for i, size in enumerate(sizes)])
+    return node("REVERSE_SUBSEQUENCES", InputTensor=x, SequenceLengthsTensor=lengths, Axis=time)
 
 
 def gather(node: Node) -> Expression:
@@ -139,11 +158,14 @@ ADAPTERS: dict[str, Adapter] = {
     "Cast": cast,
     "Concat": concat,
     "ConstantOfShape": constant_of_shape,
+    "DepthToSpace": rearranged("DEPTH_TO_SPACE1"),
     "Gather": gather,
     "Pad": pad,
     "Range": sequence,
     "Resize": lambda node: resized(node, node.value(2), node.value(3)),
+    "ReverseSequence": reverse_sequence,
     "Slice": sliced,
+    "SpaceToDepth": rearranged("SPACE_TO_DEPTH1"),
     "Split": split,
     "Upsample": lambda node: resized(node, node.value(1)),
 }

@@ -143,6 +143,13 @@ class PaddingMode(IntEnum):
         return later.get(self, FeatureLevel.LEVEL_1_0)
 
 
+class DepthSpaceOrder(IntEnum):
+    """``DML_DEPTH_SPACE_ORDER``: which of the dimensions that the channels of depth are made of is the slowest."""
+
+    DEPTH_COLUMN_ROW = 0
+    COLUMN_ROW_DEPTH = 1
+
+
 class InterpolationMode(IntEnum):
     """``DML_INTERPOLATION_MODE``."""
 
@@ -428,6 +435,7 @@ PREFIXES: Final[dict[type[Enum], str]] = {
     IsInfinityMode: "DML_IS_INFINITY_MODE_",
     PaddingMode: "DML_PADDING_MODE_",
     InterpolationMode: "DML_INTERPOLATION_MODE_",
+    DepthSpaceOrder: "DML_DEPTH_SPACE_ORDER_",
     ReduceFunction: "DML_REDUCE_FUNCTION_",
     RecurrentNetworkDirection: "DML_RECURRENT_NETWORK_DIRECTION_",
     Feature: "DML_FEATURE_",
@@ -451,6 +459,7 @@ TYPE_NAMES: Final[dict[str, type[Enum]]] = {
     "DML_IS_INFINITY_MODE": IsInfinityMode,
     "DML_PADDING_MODE": PaddingMode,
     "DML_INTERPOLATION_MODE": InterpolationMode,
+    "DML_DEPTH_SPACE_ORDER": DepthSpaceOrder,
     "DML_REDUCE_FUNCTION": ReduceFunction,
     "DML_RECURRENT_NETWORK_DIRECTION": RecurrentNetworkDirection,
     "DML_FEATURE": Feature,

@@ -718,7 +718,10 @@ class ExpressionAdapter:
             raise error(in_function_terms(problem.violations, device, names)) from None
 
 
-_COPIES = ("ELEMENT_WISE_IDENTITY", "GATHER", "JOIN", "SLICE", "SLICE1", "SPLIT", "TILE")
+_COPIES = (
+    *("ELEMENT_WISE_IDENTITY", "GATHER", "JOIN", "REVERSE_SUBSEQUENCES", "SLICE", "SLICE1", "SPLIT", "TILE"),
+    *("DEPTH_TO_SPACE", "DEPTH_TO_SPACE1", "SPACE_TO_DEPTH", "SPACE_TO_DEPTH1"),
+)
 """Operators of which each element of a result is one of the first input's, or inputs'."""
 
 

@@ -119,7 +119,7 @@ _NOTHING = {"Strides": 1, "Dilations": 1, "StartPadding": 0, "EndPadding": 0, "O
 
 def _options(found: OperatorSpec, rank: int, members: Mapping[str, Any]) -> dict[str, Any]:
     """Members that are no inputs, with negative axes and numbers for all dimensions as the desc has them."""
-    slides = "WindowSize" in found.members or "FilterTensor" in found.members
+    slides = not {"WindowSize", "WindowSizes", "FilterTensor"}.isdisjoint(found.members)
     options = {}
     for member, value in members.items():
         argument = argument_of(member)

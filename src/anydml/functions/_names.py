@@ -38,7 +38,7 @@ _ELSEWHERE = {
     "groups": ["group_count"],
     "input": ["x", "a"],
     "kernel_shape": ["window_size"],
-    "kernel_size": ["window_size"],
+    "kernel_size": ["window_size", "window_sizes"],
     "negative_slope": ["alpha"],
     "other": ["b"],
     "pad": ["start_padding", "end_padding"],

@@ -75,11 +75,11 @@ def axes_within(desc: Any, none: str, beyond: str, twice: str) -> Iterator[Const
             yield ConstraintFailure(twice, f"Axes[{i}]", f"{axis} again", "every axis once")
 
 
-def as_many(desc: Any, label: str) -> Iterator[ConstraintFailure]:
-    """That the arrays which DimensionCount counts have an element for each dimension of InputTensor."""
-    rank = len(desc.InputTensor.Sizes)
+def as_many(desc: Any, label: str, tensor: str = "InputTensor") -> Iterator[ConstraintFailure]:
+    """That the arrays which DimensionCount counts have an element for each dimension of a tensor."""
+    rank = len(getattr(desc, tensor).Sizes)
     if desc.DimensionCount != rank:
-        yield ConstraintFailure(label, "DimensionCount", str(desc.DimensionCount), f"{rank}, that of InputTensor")
+        yield ConstraintFailure(label, "DimensionCount", str(desc.DimensionCount), f"{rank}, that of {tensor}")
 
 
 def at_least_1(desc: OperatorDesc, label: str, *names: str) -> Iterator[ConstraintFailure]:

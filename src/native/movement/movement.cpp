@@ -40,8 +40,8 @@ struct Placed {
 
 class MovementPlan final : public Plan {
  public:
-  MovementPlan(std::vector<Placed> copies, const Constant& constant, std::string description)
-      : Plan(std::move(description)), copies_(std::move(copies)), constant_(constant) {
+  MovementPlan(std::vector<Placed> copies, bool has_input, const Constant& constant, std::string description)
+      : Plan(std::move(description)), copies_(std::move(copies)), has_input_(has_input), constant_(constant) {
     for (const Placed& each : copies_) {
       bytes_ += each.copy->bytes();
       takes_turns_ |= copies_.size() > 1 && each.copy->shares_lines();
@@ -49,7 +49,7 @@ class MovementPlan final : public Plan {
   }
 
   void run(const void* const* inputs, void* const* outputs) const override {
-    const auto* const in = copies_[0].is_constant ? nullptr : static_cast<const std::byte*>(inputs[0]);
+    const auto* const in = has_input_ ? static_cast<const std::byte*>(inputs[0]) : nullptr;
     // Elements that stay where they are.
     if (in != nullptr && in == outputs[0]) return;
     const int threads = threads_for(2 * bytes_);
@@ -69,6 +69,7 @@ class MovementPlan final : public Plan {
 
  private:
   std::vector<Placed> copies_;
+  bool has_input_;
   Constant constant_;
   int64_t bytes_ = 0;
   bool takes_turns_ = false;
@@ -127,20 +128,30 @@ std::unique_ptr<Plan> make_movement(const Request& request, std::string& reason)
   }
   const Layout* const in = request.inputs.empty() ? nullptr : &tensor(request.inputs, 0);
   const int64_t end = in == nullptr ? 0 : static_cast<int64_t>(reach_of(*in).high) + element;
-  ViewReader views(request.attributes.integers("Views"));
   std::vector<Placed> copies;
-  for (size_t i = 0; i < request.outputs.size(); ++i) {
-    const Layout& out = tensor(request.outputs, i);
+  std::vector<double> elements(request.outputs.size());
+  for (ViewReader views(request.attributes.integers("Views")); !views.is_at_end();) {
+    const PlacedView each = views.next();
+    require(each.output < elements.size(), "a view of no output");
+    const Layout& out = tensor(request.outputs, each.output);
     require(size_of(out.type) == element, "the types of outputs differ");
     require(in == nullptr || size_of(in->type) == element, "the types of input and output differ");
-    const View view = views.next();
-    check_view(view, in, out);
-    copies.push_back(placed(view, element, constant, end));
-    copies.back().output = i;
+    check_view(each, in, out);
+    elements[each.output] += elements_of(each.view);
+    copies.push_back(placed(each.view, element, constant, end));
+    copies.back().out += each.out;
+    copies.back().output = each.output;
+  }
+  for (size_t i = 0; i < elements.size(); ++i) {
+    double expected = 1;
+    for (const int64_t size : request.outputs[i].sizes) expected *= static_cast<double>(size);
+    require(elements[i] == expected, "views are not of all of an output");
   }
   std::string description = "movement of " + type + ", " + copies[0].copy->name();
-  if (copies.size() > 1) description += ", outputs: " + std::to_string(copies.size());
-  return std::make_unique<MovementPlan>(std::move(copies), constant, description);
+  const size_t outputs = elements.size();
+  if (outputs > 1) description += ", outputs: " + std::to_string(outputs);
+  if (copies.size() > outputs) description += ", parts: " + std::to_string(copies.size());
+  return std::make_unique<MovementPlan>(std::move(copies), in != nullptr, constant, description);
 }
 
 ANYDML_ISA_END

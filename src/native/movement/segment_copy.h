@@ -69,7 +69,8 @@ class SegmentCopy final : public Copy {
     int64_t piece = part % pieces;
     for (int64_t left = last - first;;) {
       const PieceGroup& each = groups_[group];
-      put(writer, row, pieces_[each.first + static_cast<size_t>(piece)], repetition * each.out_step);
+      put(writer, row, pieces_[each.first + static_cast<size_t>(piece)], repetition * each.in_step,
+          repetition * each.out_step);
       if (--left == 0) return;
       if (++piece < pieces) continue;
       piece = 0;
@@ -91,11 +92,13 @@ class SegmentCopy final : public Copy {
     bool is_constant;
     int64_t count;
     int64_t in_step;
+    int64_t period = 1;   // units from one to the next in the output, between which the constant is
     bool is_run = false;  // of bytes
     CopyRuns copy = nullptr;
   };
   struct PieceGroup {
     int64_t repeats;
+    int64_t in_step;
     int64_t out_step;
     size_t first;
     size_t last;
@@ -209,6 +212,17 @@ class SegmentCopy final : public Copy {
     for (const SegmentGroup& group : innermost.groups) {
       const size_t first = pieces_.size();
       int64_t at = begin;
+      if (is_spread(group)) {
+        const int64_t period = group.size();
+        const int64_t at_once = divided_up(most, period);
+        for (int64_t done = 0; done < group.repeats; done += at_once) {
+          pieces_.push_back({(begin + done * period) * step_, group.segments[0].in + done * group.in_step,
+                             false, std::min(at_once, group.repeats - done), group.in_step, period});
+        }
+        groups_.push_back({1, 0, 0, first, pieces_.size()});
+        begin += group.repeats * period;
+        continue;
+      }
       for (const Segment& segment : group.segments) {
         for (int64_t done = 0; done < segment.size; done += most) {
           pieces_.push_back({(at + done) * step_, segment.in + done * segment.in_step, segment.is_constant,
@@ -216,12 +230,19 @@ class SegmentCopy final : public Copy {
         }
         at += segment.size;
       }
-      groups_.push_back({group.repeats, group.size() * step_, first, pieces_.size()});
+      groups_.push_back({group.repeats, group.in_step, group.size() * step_, first, pieces_.size()});
       begin += group.repeats * group.size();
     }
     int64_t parts = 0;
     for (const PieceGroup& group : groups_) parts += group.parts();
     if (parts <= kMostPieces) expand();
+  }
+
+  // Whether a group is single units, each with constants behind it.
+  bool is_spread(const SegmentGroup& group) const {
+    const std::vector<Segment>& segments = group.segments;
+    return packs_rows_ && group.repeats > 1 && segments.size() == 2 && segments[0].size == 1 &&
+           !segments[0].is_constant && segments[1].is_constant && group.size() * unit_ <= kPortion;
   }
 
   // Writes out repetitions.
@@ -231,12 +252,13 @@ class SegmentCopy final : public Copy {
       for (int64_t i = 0; i < group.repeats; ++i) {
         for (size_t p = group.first; p < group.last; ++p) {
           all.push_back(pieces_[p]);
+          all.back().in += i * group.in_step;
           all.back().out += i * group.out_step;
         }
       }
     }
     pieces_ = std::move(all);
-    groups_ = {{1, 0, 0, pieces_.size()}};
+    groups_ = {{1, 0, 0, 0, pieces_.size()}};
   }
 
   bool is_expanded() const { return groups_.size() == 1 && groups_[0].repeats == 1; }
@@ -254,7 +276,11 @@ class SegmentCopy final : public Copy {
       for (Piece piece : pieces_) {
         piece.out += i * outer.out_step;
         piece.in += place.in;
-        piece.is_constant |= place.is_constant;
+        if (place.is_constant) {
+          piece.count *= piece.period;
+          piece.period = 1;
+          piece.is_constant = true;
+        }
         const bool continues = !all.empty() && all.back().is_constant && piece.is_constant &&
                                all.back().out + all.back().count * step_ == piece.out;
         if (continues) {
@@ -265,7 +291,7 @@ class SegmentCopy final : public Copy {
       }
     }
     pieces_ = std::move(all);
-    groups_ = {{1, 0, 0, pieces_.size()}};
+    groups_ = {{1, 0, 0, 0, pieces_.size()}};
     size_ *= outer.size();
   }
 
@@ -276,9 +302,10 @@ class SegmentCopy final : public Copy {
         index -= group.repeats * size;
         continue;
       }
+      const int64_t begin = index / size * group.in_step;
       index %= size;
       for (const Segment& segment : group.segments) {
-        if (index < segment.size) return {segment.in + index * segment.in_step, segment.is_constant};
+        if (index < segment.size) return {begin + segment.in + index * segment.in_step, segment.is_constant};
         index -= segment.size;
       }
     }
@@ -293,8 +320,9 @@ class SegmentCopy final : public Copy {
   }
 
   void choose(Piece& piece) const {
-    piece.is_run = !piece.is_constant && packs_rows_ && (piece.in_step == unit_ || piece.count == 1);
-    piece.copy = choose_copy_of_row(unit_, piece.in_step, step_);
+    piece.is_run = !piece.is_constant && packs_rows_ && piece.period == 1 &&
+                   (piece.in_step == unit_ || piece.count == 1);
+    piece.copy = choose_copy_of_row(unit_, piece.in_step, piece.period * step_);
   }
 
   static int64_t wide_size(const Chunk& chunk) { return divided_up(chunk.size, kWide) * kWide; }
@@ -304,6 +332,7 @@ class SegmentCopy final : public Copy {
     if (!packs_rows_ || !is_expanded() || size_ * unit_ > kPortion || unit_ > kWide) return;
     std::vector<Chunk> chunks;
     for (const Piece& piece : pieces_) {
+      if (piece.period > 1) return;
       const int64_t size = piece.count * unit_;
       // What is repeated or backward is copied unit by unit, and a constant line by line.
       const int64_t step = piece.is_run ? size : piece.is_constant ? kWide : unit_;
@@ -384,10 +413,10 @@ class SegmentCopy final : public Copy {
     }
   }
 
-  void put(Writer& writer, const Row& row, const Piece& piece, int64_t out_offset) const {
+  void put(Writer& writer, const Row& row, const Piece& piece, int64_t in_offset, int64_t out_offset) const {
     std::byte* const out = row.out + piece.out + out_offset;
-    const std::byte* const in = row.in + piece.in;
-    const int64_t size = piece.count * unit_;
+    const std::byte* const in = row.in + piece.in + in_offset;
+    const int64_t size = piece.count * piece.period * unit_;
     if (row.is_constant || piece.is_constant) {
       if (packs_rows_) {
         for (int64_t i = 0; i < size; i += kPortion) {
@@ -399,6 +428,16 @@ class SegmentCopy final : public Copy {
       }
     } else if (piece.is_run) {
       writer.copy(out, in, size);
+    } else if (piece.period > 1) {
+      const int64_t period = piece.period * unit_;
+      const int64_t most = kPortion / period;
+      for (int64_t i = 0; i < piece.count; i += most) {
+        const int64_t count = std::min(most, piece.count - i);
+        writer.put(out + i * period, count * period, [&](std::byte* to) {
+          repeat_pattern(constant_, kWide, count * period, to);
+          piece.copy({count, unit_, piece.in_step, period}, in + i * piece.in_step, to);
+        });
+      }
     } else if (unit_ <= kLongRun) {
       const int64_t most = kPortion / unit_;
       for (int64_t i = 0; i < piece.count; i += most) {

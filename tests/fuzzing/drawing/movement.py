@@ -9,8 +9,10 @@ import numpy as np
 from anydml import (
     DML_CAST_OPERATOR_DESC,
     DML_GATHER_OPERATOR_DESC,
+    DML_PADDING1_OPERATOR_DESC,
     DML_PADDING_OPERATOR_DESC,
     DML_SLICE1_OPERATOR_DESC,
+    DML_SLICE_GRAD_OPERATOR_DESC,
     DML_SLICE_OPERATOR_DESC,
     PaddingMode,
     TensorDataType,
@@ -29,13 +31,19 @@ def good_slice(random: Random) -> OperatorDesc:
         "InputTensor": tensor_of(random, data_type, sizes),
         "OutputTensor": tensor_of(random, data_type, taken, True),
     }
-    if random.random() < 0.5:
+    if random.random() < 0.3:
         return DML_SLICE_OPERATOR_DESC(**tensors, Offsets=offsets, Sizes=taken, Strides=strides)
-    return DML_SLICE1_OPERATOR_DESC(
-        **tensors,
-        InputWindowOffsets=offsets,
-        InputWindowSizes=windows,
-        InputWindowStrides=[stride * random.choice([1, -1]) for stride in strides],
+    window = {
+        "InputWindowOffsets": offsets,
+        "InputWindowSizes": windows,
+        "InputWindowStrides": [stride * random.choice([1, -1]) for stride in strides],
+    }
+    if random.random() < 0.5:
+        return DML_SLICE1_OPERATOR_DESC(**tensors, **window)
+    return DML_SLICE_GRAD_OPERATOR_DESC(
+        InputGradientTensor=tensor_of(random, data_type, taken),
+        OutputGradientTensor=tensor_of(random, data_type, sizes, True),
+        **window,
     )
 
 
@@ -46,14 +54,18 @@ def good_padding(random: Random) -> OperatorDesc:
     padded = [sum(each) for each in zip(sizes, start, end, strict=True)]
     if np.prod(padded) > 4096:
         padded, start, end = list(sizes), [0] * len(sizes), [0] * len(sizes)
-    return DML_PADDING_OPERATOR_DESC(
-        InputTensor=tensor_of(random, data_type, sizes),
-        OutputTensor=tensor_of(random, data_type, padded, True),
-        PaddingMode=random.choice(list(PaddingMode)),
-        PaddingValue=random.choice([0, 1.5, -3, 1e30, float("nan")]),
-        StartPadding=start,
-        EndPadding=end,
-    )
+    members = {
+        "InputTensor": tensor_of(random, data_type, sizes),
+        "OutputTensor": tensor_of(random, data_type, padded, True),
+        "PaddingMode": random.choice(list(PaddingMode)),
+        "StartPadding": start,
+        "EndPadding": end,
+    }
+    if random.random() < 0.5:
+        return DML_PADDING1_OPERATOR_DESC(
+            **members, PaddingValueDataType=data_type, PaddingValue=random.choice([0, 1, 127])
+        )
+    return DML_PADDING_OPERATOR_DESC(**members, PaddingValue=random.choice([0, 1.5, -3, 1e30, float("nan")]))
 
 
 def good_gather(random: Random) -> OperatorDesc:

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 from ...core.strided_layout import Layout
 from .gather_lowering import gather
-from .movement_lowering import VIEWS
+from .movement_lowering import PARTS, VIEWS
 from .movement_lowering import lowered as moved
 from .request import Lowered
 from .sequence_lowering import sequence
@@ -16,7 +16,7 @@ Lowering: TypeAlias = Callable[[Any, Sequence[Layout | None], Sequence[Layout | 
 """Of a desc and the layouts of its inputs and outputs; None where there is none for these."""
 
 LOWERINGS: Mapping[str, Lowering] = {
-    **dict.fromkeys(VIEWS, moved),
+    **dict.fromkeys([*VIEWS, *PARTS], moved),
     "FILL_VALUE_SEQUENCE": sequence,
     "GATHER": gather,
 }

@@ -161,12 +161,24 @@ def _infer_sizes(desc: DML_REDUCE_OPERATOR_DESC | _ArgDesc) -> dict[str, Choices
     return {"OutputTensor": tuple((1 if i in desc.Axes else size,) for i, size in sizes)}
 
 
+# Not by NumPy's fmax and fmin, which on some processors pass over numbers beside a NaN.
+
+
 def _largest(x: Array) -> Any:
-    return np.fmax.reduce(x, axis=-1)
+    return _but_for_nans(np.maximum, -np.inf, x)
 
 
 def _smallest(x: Array) -> Any:
-    return np.fmin.reduce(x, axis=-1)
+    return _but_for_nans(np.minimum, np.inf, x)
+
+
+def _but_for_nans(function: np.ufunc, beyond: float, x: Array) -> Any:
+    """Of the numbers alone; a NaN where there are none."""
+    if x.dtype.kind != "f":
+        return function.reduce(x, axis=-1)
+    is_nan = np.isnan(x)
+    found = function.reduce(np.where(is_nan, x.dtype.type(beyond), x), axis=-1)
+    return np.where(is_nan.all(axis=-1), x.dtype.type(np.nan), found)
 
 
 def _first(x: Array, values: Array) -> Any:

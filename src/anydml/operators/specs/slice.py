@@ -1,17 +1,20 @@
-"""SLICE and SLICE1: every so many elements of a window.
+"""SLICE and SLICE1: every so many elements of a window. SLICE_GRAD: these elements back in their places.
 
-Decisions where the pages are silent: a stride of 0 is refused by SLICE too. Both copy bits, so that NaN payloads
-survive; neither runs in-place.
+Decisions where the pages are silent: a stride of 0 is refused by SLICE too. SLICE_GRAD takes as few elements of the
+window as SLICE1 gives. All copy bits, so that NaN payloads survive; none runs in-place.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
-from ...core.enums import OperatorType
+import numpy as np
+
+from ...core.enums import OperatorType, TensorDataType
 from ...core.strided_layout import Array
+from ...core.tensor_desc import DML_BUFFER_TENSOR_DESC
 from ..constraints import as_many, at_least_1, same
 from ..independence import only
 from ..schema import (
@@ -100,6 +103,45 @@ class DML_SLICE1_OPERATOR_DESC(OperatorDesc):
     }
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DML_SLICE_GRAD_OPERATOR_DESC(OperatorDesc):
+    """The gradients of SLICE1: each element where SLICE1 took it from, and 0 in all other places.
+
+    Along each dimension, element i goes to the output's element start + i * Stride, where start is the window's first
+    element, or its last where Stride is negative.
+
+    Args:
+        InputGradientTensor: the gradients of SLICE1's output.
+        OutputGradientTensor: those of its input.
+        DimensionCount: the number of dimensions; derived from the arrays that follow.
+        InputWindowOffsets: the first element of the window, for each dimension.
+        InputWindowSizes: the elements of the window.
+        InputWindowStrides: the distance of neighbours in the output; negative for those that were copied backward.
+
+    Constraints:
+        (C1) InputGradientTensor and OutputGradientTensor have the same DataType.
+        (C2) InputGradientTensor and OutputGradientTensor have the same DimensionCount.
+        (C3) DimensionCount is that of InputGradientTensor.
+        (C4) InputWindowSizes are at least 1.
+        (C5) The window is inside OutputGradientTensor: InputWindowOffset + InputWindowSize is at most the size.
+        (C6) InputWindowStrides are not 0.
+        (C7) InputGradientTensor has sizes of at most floor((InputWindowSize - 1) / |InputWindowStride|) + 1.
+
+    Source: the page of DML_SLICE_GRAD_OPERATOR_DESC; since feature level 3.0.
+    """
+
+    InputGradientTensor: Tensor
+    OutputGradientTensor: Tensor
+    DimensionCount: Count = None
+    InputWindowOffsets: UINTs
+    InputWindowSizes: UINTs
+    InputWindowStrides: INTs
+
+    counts: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        "DimensionCount": ("InputWindowOffsets", "InputWindowSizes", "InputWindowStrides")
+    }
+
+
 # Lists of several lengths, which (C2) and (C3) name, are looked at as far as all of them go.
 
 
@@ -118,27 +160,28 @@ def _constraints(desc: DML_SLICE_OPERATOR_DESC) -> Iterator[ConstraintFailure]:
             )
 
 
-def _constraints_of_slice1(desc: DML_SLICE1_OPERATOR_DESC) -> Iterator[ConstraintFailure]:
-    yield from same(desc, "(C1)", "DataType", "InputTensor", "OutputTensor")
-    yield from same(desc, "(C2)", "DimensionCount", "InputTensor", "OutputTensor")
-    yield from as_many(desc, "(C3)")
+def _constraints_of_windows(desc: Any) -> Iterator[ConstraintFailure]:
+    """Those of SLICE1, and, of the tensors in their other roles, of SLICE_GRAD."""
+    is_grad = isinstance(desc, DML_SLICE_GRAD_OPERATOR_DESC)
+    given, made = ("InputGradientTensor", "OutputGradientTensor") if is_grad else ("InputTensor", "OutputTensor")
+    whole, part = (made, given) if is_grad else (given, made)
+    yield from same(desc, "(C1)", "DataType", given, made)
+    yield from same(desc, "(C2)", "DimensionCount", given, made)
+    yield from as_many(desc, "(C3)", given)
     yield from at_least_1(desc, "(C4)", "InputWindowSizes")
     windows = zip(desc.InputWindowOffsets, desc.InputWindowSizes, strict=True)
-    for i, (size, (offset, window)) in enumerate(zip(desc.InputTensor.Sizes, windows, strict=False)):
+    for i, (size, (offset, window)) in enumerate(zip(getattr(desc, whole).Sizes, windows, strict=False)):
         if offset + window > size:
             found = f"{offset}, with InputWindowSizes[{i}] {window} an end of {offset + window}"
             yield ConstraintFailure(
-                "(C5)", f"InputWindowOffsets[{i}]", found, f"an end of at most {size}, the size of InputTensor"
+                "(C5)", f"InputWindowOffsets[{i}]", found, f"an end of at most {size}, the size of {whole}"
             )
     for i, stride in enumerate(desc.InputWindowStrides):
         if stride == 0:
             yield ConstraintFailure("(C6)", f"InputWindowStrides[{i}]", "0", "a stride that is not 0")
-    largest = _largest_sizes(desc).get("OutputTensor", ())
-    for i, (size, (most,)) in enumerate(zip(desc.OutputTensor.Sizes, largest, strict=False)):
+    for i, (size, (most,)) in enumerate(zip(getattr(desc, part).Sizes, _largest(desc), strict=False)):
         if size > most:
-            yield ConstraintFailure(
-                "(C7)", f"OutputTensor.Sizes[{i}]", str(size), f"at most {most}, which the window has"
-            )
+            yield ConstraintFailure("(C7)", f"{part}.Sizes[{i}]", str(size), f"at most {most}, which the window has")
 
 
 def _infer_sizes(desc: DML_SLICE_OPERATOR_DESC) -> dict[str, Choices]:
@@ -146,10 +189,26 @@ def _infer_sizes(desc: DML_SLICE_OPERATOR_DESC) -> dict[str, Choices]:
 
 
 def _largest_sizes(desc: DML_SLICE1_OPERATOR_DESC) -> dict[str, Choices]:
+    largest = _largest(desc)
+    return {"OutputTensor": largest} if largest else {}
+
+
+def _largest(desc: Any) -> Choices:
+    """The elements that there are in the windows; none where a broken constraint leaves that open."""
     if not all((*desc.InputWindowSizes, *desc.InputWindowStrides)):
-        return {}
+        return ()
     windows = zip(desc.InputWindowSizes, desc.InputWindowStrides, strict=True)
-    return {"OutputTensor": tuple(((size - 1) // abs(stride) + 1,) for size, stride in windows)}
+    return tuple(((size - 1) // abs(stride) + 1,) for size, stride in windows)
+
+
+def _any_sizes(desc: DML_SLICE_GRAD_OPERATOR_DESC) -> dict[str, Choices]:
+    return {}
+
+
+def starts_of(desc: Any) -> list[int]:
+    """The first element that is taken of each window."""
+    windows = zip(desc.InputWindowOffsets, desc.InputWindowSizes, desc.InputWindowStrides, strict=True)
+    return [offset if stride > 0 else offset + size - 1 for offset, size, stride in windows]
 
 
 def _from(x: Array, starts: Sequence[int], strides: Sequence[int], sizes: Sequence[int]) -> Array:
@@ -162,9 +221,13 @@ def _slice(desc: DML_SLICE_OPERATOR_DESC, x: Array) -> Array:
 
 
 def _slice1(desc: DML_SLICE1_OPERATOR_DESC, x: Array) -> Array:
-    windows = zip(desc.InputWindowOffsets, desc.InputWindowSizes, desc.InputWindowStrides, strict=True)
-    starts = [offset if stride > 0 else offset + size - 1 for offset, size, stride in windows]
-    return _from(x, starts, desc.InputWindowStrides, desc.OutputTensor.Sizes)
+    return _from(x, starts_of(desc), desc.InputWindowStrides, desc.OutputTensor.Sizes)
+
+
+def _slice_grad(desc: DML_SLICE_GRAD_OPERATOR_DESC, x: Array) -> Array:
+    y = np.zeros(desc.OutputGradientTensor.Sizes, x.dtype)
+    _from(y, starts_of(desc), desc.InputWindowStrides, x.shape)[...] = x
+    return y
 
 
 # Dimensions that are copied whole, in their order, are independent. What repeats their sizes is cut with them.
@@ -178,6 +241,12 @@ def _independent(desc: DML_SLICE_OPERATOR_DESC) -> Independence:
 def _independent_of_slice1(desc: DML_SLICE1_OPERATOR_DESC) -> Independence:
     whole = zip(desc.OutputTensor.Sizes, desc.InputWindowStrides, desc.InputTensor.Sizes, strict=True)
     return only(desc, [i for i, (count, stride, size) in enumerate(whole) if count == size and stride == 1])
+
+
+def _independent_of_grad(desc: DML_SLICE_GRAD_OPERATOR_DESC) -> Independence:
+    sizes = desc.InputGradientTensor.Sizes, desc.OutputGradientTensor.Sizes
+    whole = zip(*sizes, desc.InputWindowStrides, strict=True)
+    return only(desc, [i for i, (count, size, stride) in enumerate(whole) if count == size and stride == 1])
 
 
 SLICE = OperatorSpec(
@@ -207,7 +276,7 @@ SLICE = OperatorSpec(
 SLICE1 = OperatorSpec(
     operator_type=OperatorType.SLICE1,
     desc=DML_SLICE1_OPERATOR_DESC,
-    constraints=_constraints_of_slice1,
+    constraints=_constraints_of_windows,
     infer_sizes=_largest_sizes,
     sizes_rule="",
     reference=_slice1,
@@ -222,5 +291,33 @@ SLICE1 = OperatorSpec(
         DML_FEATURE_LEVEL_2_1 and above
         InputTensor  | Input  | 4 to 5 | FLOAT32, FLOAT16, INT32, INT16, INT8, UINT32, UINT16, UINT8
         OutputTensor | Output | 4 to 5 | FLOAT32, FLOAT16, INT32, INT16, INT8, UINT32, UINT16, UINT8
+    """),
+)
+
+SLICE_GRAD = OperatorSpec(
+    operator_type=OperatorType.SLICE_GRAD,
+    desc=DML_SLICE_GRAD_OPERATOR_DESC,
+    constraints=_constraints_of_windows,
+    infer_sizes=_any_sizes,
+    sizes_rule="",
+    reference=_slice_grad,
+    independent=_independent_of_grad,
+    example={
+        "InputGradientTensor": np.arange(1, 5, dtype=np.float32).reshape(1, 1, 2, 2),
+        "OutputGradientTensor": DML_BUFFER_TENSOR_DESC(DataType=TensorDataType.FLOAT32, Sizes=(1, 1, 4, 4)),
+        "InputWindowOffsets": (0, 0, 0, 0),
+        "InputWindowSizes": (1, 1, 4, 4),
+        "InputWindowStrides": (1, 1, 2, -2),
+    },
+    support=support_table("""
+        DML_FEATURE_LEVEL_4_1 and above
+        InputGradientTensor  | Input  | 1 to 8 | FLOAT64, FLOAT32, FLOAT16, INT64, INT32, INT16, INT8, UINT64, UINT32, UINT16, UINT8
+        OutputGradientTensor | Output | 1 to 8 | FLOAT64, FLOAT32, FLOAT16, INT64, INT32, INT16, INT8, UINT64, UINT32, UINT16, UINT8
+        DML_FEATURE_LEVEL_3_1 and above
+        InputGradientTensor  | Input  | 1 to 8 | FLOAT32, FLOAT16, INT32, INT16, INT8, UINT32, UINT16, UINT8
+        OutputGradientTensor | Output | 1 to 8 | FLOAT32, FLOAT16, INT32, INT16, INT8, UINT32, UINT16, UINT8
+        DML_FEATURE_LEVEL_3_0 and above
+        InputGradientTensor  | Input  | 4 to 5 | FLOAT32, FLOAT16, INT32, INT16, INT8, UINT32, UINT16, UINT8
+        OutputGradientTensor | Output | 4 to 5 | FLOAT32, FLOAT16, INT32, INT16, INT8, UINT32, UINT16, UINT8
     """),
 )

@@ -11,8 +11,11 @@ import torch
 
 from ....core.enums import InterpolationMode, PaddingMode
 from ....core.strided_layout import DTYPES, Layout
-from ....operators.constraints import rounded
 from ....operators.schema import OperatorDesc, OperatorSpec
+from ....operators.specs.depth_space import is_depth_first
+from ....operators.specs.padding import constant_of
+from ....operators.specs.slice import starts_of
+from ....operators.specs.unfold import blocks_of
 from ...base import Declined
 from . import NO_CALLS, Run, Tensors
 from .values import LOWEST, bits, double, store, widened
@@ -34,19 +37,100 @@ def _slice(desc: Any) -> Run:
     return lambda read, written: bits(written[0]).copy_(bits(read[0])[places])
 
 
-def _slice1(desc: Any) -> Run:
+def _windows(desc: Any, sizes: Sequence[int]) -> tuple[tuple[slice, ...], list[int]]:
+    """The places of so many elements, in their order in the whole, and the dimensions that have the opposite one."""
     places, backward = [], []
-    windows = zip(desc.InputWindowOffsets, desc.InputWindowSizes, desc.InputWindowStrides, strict=True)
-    for axis, ((offset, window, stride), size) in enumerate(zip(windows, desc.OutputTensor.Sizes, strict=True)):
-        span = (size - 1) * abs(stride)
-        start = offset if stride > 0 else offset + window - 1 - span
-        places.append(slice(start, start + span + 1, abs(stride)))
+    windows = zip(starts_of(desc), desc.InputWindowStrides, sizes, strict=True)
+    for axis, (start, stride, size) in enumerate(windows):
+        end = start + (size - 1) * stride
+        places.append(slice(min(start, end), max(start, end) + 1, abs(stride)))
         if stride < 0:
             backward.append(axis)
+    return tuple(places), backward
+
+
+def _slice1(desc: Any) -> Run:
+    places, backward = _windows(desc, desc.OutputTensor.Sizes)
 
     def run(read: Tensors, written: Tensors) -> None:
-        x = bits(read[0])[tuple(places)]
+        x = bits(read[0])[places]
         bits(written[0]).copy_(x.flip(backward) if backward else x)
+
+    return run
+
+
+def _slice_grad(desc: Any) -> Run:
+    places, backward = _windows(desc, desc.InputGradientTensor.Sizes)
+
+    def run(read: Tensors, written: Tensors) -> None:
+        x = bits(read[0])
+        bits(written[0]).zero_()
+        bits(written[0])[places].copy_(x.flip(backward) if backward else x)
+
+    return run
+
+
+def _depth_to_space(desc: Any) -> Run:
+    deep, order = _depth(desc, desc.OutputTensor.Sizes[1])
+    # That order's inverse: of the dimensions of depth, those of space.
+    inverse = [order.index(axis) for axis in range(len(order))]
+
+    def run(read: Tensors, written: Tensors) -> None:
+        _blocks(written[0], desc.BlockSize).copy_(bits(read[0]).unflatten(1, deep).permute(inverse))
+
+    return run
+
+
+def _space_to_depth(desc: Any) -> Run:
+    deep, order = _depth(desc, desc.InputTensor.Sizes[1])
+
+    def run(read: Tensors, written: Tensors) -> None:
+        bits(written[0]).unflatten(1, deep).copy_(_blocks(read[0], desc.BlockSize).permute(order))
+
+    return run
+
+
+def _blocks(image: Any, block: int) -> Any:
+    """An image as {N, C, H / B, B, W / B, B}."""
+    return bits(image).unflatten(3, (-1, block)).unflatten(2, (-1, block))
+
+
+def _depth(desc: Any, channels: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """What the channels of depth are made of, and the order in which depth has the dimensions of blocks."""
+    block = desc.BlockSize
+    if is_depth_first(desc):
+        return (block, block, channels), (0, 3, 5, 1, 2, 4)
+    return (channels, block, block), (0, 1, 3, 5, 2, 4)
+
+
+def _unfold(desc: Any) -> Run:
+    rank, blocks = len(desc.WindowSizes), blocks_of(desc)
+    ends = zip(desc.StartPadding, desc.EndPadding, strict=True)
+    padding = [each for both in reversed([*ends]) for each in both]
+    windows = list(zip(desc.WindowSizes, desc.Strides, desc.Dilations, strict=True))
+    # Of the batch, the channels, the blocks of each dimension, the taps of each.
+    order = (0, 1, *range(2 + rank, 2 + 2 * rank), *range(2, 2 + rank))
+
+    def run(read: Tensors, written: Tensors) -> None:
+        x = torch.nn.functional.pad(bits(read[0]), padding)
+        for axis, (taps, stride, dilation) in enumerate(windows, 2):
+            x = x.unfold(axis, (taps - 1) * dilation + 1, stride)[..., ::dilation]
+        y = bits(written[0]).unflatten(2, blocks).unflatten(1, (-1, *desc.WindowSizes))
+        y.copy_(x.permute(order))
+
+    return run
+
+
+def _reverse_subsequences(desc: Any) -> Run:
+    size, axis = desc.InputTensor.Sizes[desc.Axis], desc.Axis
+    behind = (1,) * (len(desc.InputTensor.Sizes) - 1 - axis)
+
+    def run(read: Tensors, written: Tensors) -> None:
+        x, lengths = bits(read[0]), widened(read[1])
+        # Lengths from 2^63 on are negative ones of 64 bits.
+        lengths = torch.where(lengths < 0, size, lengths.clamp(max=size))
+        i = torch.arange(size, device=x.device).reshape(-1, *behind)
+        bits(written[0]).copy_(x.gather(axis, torch.where(i < lengths, lengths - 1 - i, i)))
 
     return run
 
@@ -79,9 +163,7 @@ _SOURCES: Mapping[PaddingMode, Callable[[Any, int], Any]] = {
 def _padding(desc: Any) -> Run:
     ends = list(zip(desc.InputTensor.Sizes, desc.StartPadding, desc.EndPadding, strict=True))
     if desc.PaddingMode == PaddingMode.CONSTANT:
-        dtype = DTYPES[desc.OutputTensor.DataType]
-        with np.errstate(over="ignore"):
-            value = _as_bits(rounded(np.array(desc.PaddingValue), dtype))
+        value = _as_bits(constant_of(desc))
         places = tuple([slice(start, start + size) for size, start, _ in ends])
 
         def run_constant(read: Tensors, written: Tensors) -> None:
@@ -215,8 +297,16 @@ def _tile(desc: Any) -> Run:
 _PLANS: dict[str, Callable[[Any], Run]] = {
     "SLICE": _slice,
     "SLICE1": _slice1,
+    "SLICE_GRAD": _slice_grad,
+    "DEPTH_TO_SPACE": _depth_to_space,
+    "DEPTH_TO_SPACE1": _depth_to_space,
+    "SPACE_TO_DEPTH": _space_to_depth,
+    "SPACE_TO_DEPTH1": _space_to_depth,
+    "UNFOLD": _unfold,
+    "REVERSE_SUBSEQUENCES": _reverse_subsequences,
     "SPLIT": _split,
     "PADDING": _padding,
+    "PADDING1": _padding,
     "TILE": _tile,
     "GATHER": _gather,
     "CAST": _cast,
