@@ -360,6 +360,10 @@ COPIES: dict[str, Callable[..., Any]] = {
     "slice": lambda x, **options: anydml.slice(x, 0, (2, 2), (1, 2) if x.shape[1] > 3 else 1, **options),
     "backward": lambda x, **options: anydml.slice(x, 0, (2, 3), (-1, -1), **options),
     "gather": lambda x, **options: anydml.gather(x, [[2, 0]], axis=-1, **options),
+    "gather_elements": lambda x, **options: anydml.gather_elements(x, [[2, 0]] * 2, 1, **options),
+    "gather_nd": lambda x, **options: anydml.gather_nd(x, [[1, 2], [0, -1]], **options),
+    "scatter_elements": lambda x, **options: anydml.scatter_elements(x, [[2, 0]] * 2, x[:, :2], 1, **options),
+    "scatter_nd": lambda x, **options: anydml.scatter_nd(x, [[1], [0]], x, **options),
     "identity": lambda x, **options: anydml.identity(x, **options),
 }
 EXPECTED: dict[str, Callable[[np.ndarray], Any]] = {
@@ -368,6 +372,10 @@ EXPECTED: dict[str, Callable[[np.ndarray], Any]] = {
     "slice": lambda x: x[:, :2],
     "backward": lambda x: x[::-1, ::-1],
     "gather": lambda x: np.take(x, [[2, 0]], -1),
+    "gather_elements": lambda x: x[:, [2, 0]],
+    "gather_nd": lambda x: x[[1, 0], [2, -1]],
+    "scatter_elements": lambda x: x[:, [1, 1, 0]],
+    "scatter_nd": lambda x: x[::-1],
     "identity": lambda x: x,
 }
 each_copy = pytest.mark.parametrize("copy", COPIES)
