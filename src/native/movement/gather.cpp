@@ -69,13 +69,8 @@ class GatherPlan final : public Plan {
 
   bool checks_values() const override { return true; }
   bool accepts(const void* const* inputs) const override {
-    const auto* const indices = static_cast<const std::byte*>(inputs[1]);
-    LoopCursor at(outer_, 0);
-    bool all = true;
-    for (int64_t i = steps_of(outer_); i > 0; --i, at.advance()) {
-      all &= are_indices_(rows_, axis_.size, indices + at.in());
-    }
-    return all;
+    return have_indices(outer_, rows_, {&axis_, 1}, 0, are_indices_,
+                        static_cast<const std::byte*>(inputs[1]));
   }
 
   void run(const void* const* inputs, void* const* outputs) const override {

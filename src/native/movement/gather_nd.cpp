@@ -7,8 +7,10 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -72,21 +74,24 @@ std::vector<PointLoop> merged(const std::vector<PointLoop>& loops) {
   return kept;
 }
 
-// Points that are looked at together, and are listed at one step.
+// Points that are looked at together: runs of them, each listed at the step of the innermost loop.
 struct Block {
-  int64_t count;
+  int64_t runs;
+  int64_t count;  // of a run
   int64_t listed;
+  int64_t next_run;  // from where one is listed to the next
 };
 
 class Points {
  public:
   Points(const std::vector<PointLoop>& loops, std::vector<Loop> axes, int64_t coordinate,
-         IndexFunctions functions, int64_t at_once)
+         IndexFunctions functions, int64_t slice)
       : loops_(merged(loops)),
         axes_(std::move(axes)),
         coordinate_(coordinate),
         functions_(functions),
-        most_(at_once) {
+        slice_(slice),
+        most_(std::clamp<int64_t>(kTurnBytes / slice, 1, kIndicesAtOnce)) {
     for (const PointLoop& loop : loops_) {
       if (loop.index != 0) looked_at_.push_back({loop.size, loop.index, loop.index});
     }
@@ -104,20 +109,49 @@ class Points {
   }
   int64_t coordinates() const { return static_cast<int64_t>(axes_.size()); }
   int64_t listed_step() const { return inner().listed; }
-  int64_t blocks() const { return outer_steps_ * groups_ * pieces_; }
+  // Parts, each of some blocks.
+  int64_t turns() const { return stripe_ > 0 ? outer_steps_ * stripes() : blocks(); }
+  bool has_stripes() const { return stripe_ > 0; }
 
   // Whether each dimension has all indices of its coordinate.
   bool are_right(const std::byte* indices) const {
-    bool all = true;
-    for (size_t c = 0; c < axes_.size(); ++c) {
-      LoopCursor at(looked_at_, 0);
-      for (int64_t i = steps_of(looked_at_); i > 0; --i, at.advance()) {
-        all &= functions_.are_indices(row_, axes_[c].size, coordinate_of(indices, c) + at.in());
-      }
-    }
-    return all;
+    return have_indices(looked_at_, row_, axes_, coordinate_, functions_.are_indices, indices);
   }
 
+  // Calls body(block) for each block of a turn, whose offsets are there then.
+  template <class Body>
+  void resolve_turn(int64_t turn, const std::byte* indices, int64_t* offsets, const Body& body) const {
+    if (stripe_ == 0) return body(resolve(turn, indices, offsets));
+    const int64_t first = turn % stripes() * stripe_;
+    Points columns = part(innermost(), first, std::min(first + stripe_, inner().size));
+    columns.stripe_ = 0;
+    const int64_t blocks = columns.groups_ * columns.pieces_;
+    const int64_t begin = turn / stripes() * blocks;
+    for (int64_t i = begin; i < begin + blocks; ++i) body(columns.resolve(i, indices, offsets));
+  }
+
+  // The outermost loop that is free, and of which each of so many threads has enough for itself; -1 where
+  // there is none.
+  int64_t free_loop(int64_t threads) const {
+    const auto found = std::ranges::find_if(loops_, [&](const PointLoop& loop) {
+      return loop.is_free && loop.size / threads * std::abs(loop.pointed) >= kOwnColumns;
+    });
+    return found == loops_.end() ? -1 : found - loops_.begin();
+  }
+
+  int64_t size_of_loop(int64_t loop) const { return loops_[static_cast<size_t>(loop)].size; }
+
+  // Those of the steps [first, last) of a loop.
+  Points part(int64_t loop, int64_t first, int64_t last) const {
+    Points those = *this;
+    PointLoop& cut = those.loops_[static_cast<size_t>(loop)];
+    those.origin_.add(cut, first);
+    cut.size = last - first;
+    those.set_blocks();
+    return those;
+  }
+
+ private:
   // The offsets that the points of a block point to.
   Block resolve(int64_t block, const std::byte* indices, int64_t* offsets) const {
     const int64_t begin = block % pieces_ * at_once_;
@@ -146,52 +180,52 @@ class Points {
                                offsets + run * count);
       }
     }
-    return {runs * count, at.listed};
+    if (are_listed_as_one_) return {1, runs * count, at.listed, 0};
+    return {runs, count, at.listed, middle().listed};
   }
 
-  // The outermost loop of at least so many steps that is free; -1 where there is none.
-  int64_t free_loop(int64_t size) const {
-    const auto found = std::ranges::find_if(
-        loops_, [&](const PointLoop& loop) { return loop.is_free && loop.size >= size; });
-    return found == loops_.end() ? -1 : found - loops_.begin();
-  }
-
-  int64_t size_of_loop(int64_t loop) const { return loops_[static_cast<size_t>(loop)].size; }
-
-  // Those of the steps [first, last) of a loop.
-  Points part(int64_t loop, int64_t first, int64_t last) const {
-    Points those = *this;
-    PointLoop& cut = those.loops_[static_cast<size_t>(loop)];
-    those.origin_.add(cut, first);
-    cut.size = last - first;
-    those.set_blocks();
-    return those;
-  }
-
- private:
+  int64_t blocks() const { return outer_steps_ * groups_ * pieces_; }
+  int64_t stripes() const { return divided_up(inner().size, stripe_); }
+  int64_t innermost() const { return static_cast<int64_t>(loops_.size()) - 1; }
   const PointLoop& inner() const { return loops_.back(); }
   const PointLoop& middle() const { return loops_[loops_.size() - 2]; }
   const std::byte* coordinate_of(const std::byte* indices, size_t c) const {
     return indices + static_cast<int64_t>(c) * coordinate_;
   }
 
-  // A block is a piece of a run of the innermost loop, or several short runs that are listed as one.
+  // A block is a piece of a run of the innermost loop, or several short runs.
   void set_blocks() {
     at_once_ = std::min(most_, inner().size);
-    const bool are_listed_as_one = middle().listed == inner().size * inner().listed;
+    are_listed_as_one_ = middle().listed == inner().size * inner().listed;
     indices_follow_ = middle().index == inner().size * inner().index;
-    runs_at_once_ = are_listed_as_one ? std::clamp<int64_t>(most_ / inner().size, 1, middle().size) : 1;
+    runs_at_once_ = std::clamp<int64_t>(most_ / inner().size, 1, middle().size);
     pieces_ = divided_up(inner().size, at_once_);
     groups_ = divided_up(middle().size, runs_at_once_);
     outer_steps_ = count() / (inner().size * middle().size);
+    stripe_ = columns_of_stripe();
+  }
+
+  // Loop tiling: where rows of indices point into columns of a table that is larger than a cache, some
+  // columns are gone through at a time. Their order, in which points of different columns never meet, is
+  // free. 0 where there is nothing to gain.
+  int64_t columns_of_stripe() const {
+    const Loop& axis = axes_.front();
+    const bool are_columns = inner().is_free && !middle().is_free && axes_.size() == 1 &&
+                             inner().pointed == slice_ && middle().size * 8 >= axis.size;
+    if (!are_columns || axis.size * std::abs(axis.in) <= kColumnsBytes) return 0;
+    const int64_t lines = std::max<int64_t>(kColumnsBytes / axis.size / kLine, 1);
+    const int64_t columns = lines * kLine / slice_;
+    return 0 < columns && columns < inner().size ? columns : 0;
   }
 
   std::vector<PointLoop> loops_;
   std::vector<Loop> axes_;  // sizes, and steps in the tensor that is pointed into
   int64_t coordinate_;      // the step from one to the next
   IndexFunctions functions_;
-  int64_t most_;                 // points of a block
-  std::vector<Loop> looked_at_;  // loops over the indices of a coordinate in any order, but for the innermost:
+  int64_t slice_;  // bytes that a point stands for
+  int64_t most_;   // points of a block
+  std::vector<Loop>
+      looked_at_;  // loops over the indices of a coordinate in any order, but for the innermost:
   Loop row_;
   Place origin_;
   int64_t at_once_ = 1;
@@ -199,6 +233,8 @@ class Points {
   int64_t pieces_ = 1;
   int64_t groups_ = 1;
   int64_t outer_steps_ = 1;
+  int64_t stripe_ = 0;
+  bool are_listed_as_one_ = false;
   bool indices_follow_ = false;
 };
 
@@ -244,7 +280,8 @@ class GatherPlan final : public Plan {
     is_packed_ = slice.is_run() && work_.points.listed_step() == slice.unit();
     is_long_ = slice.is_run() && slice.unit() >= kLongRow;
     pieces_ = is_long_ ? divided_up(slice.unit(), kLongPortion) : 1;
-    non_temporal_ = is_packed_ && !is_long_ && work_.points.count() * slice.bytes() >= kStreamFrom;
+    non_temporal_ = is_packed_ && !is_long_ && !work_.points.has_stripes() &&
+                    work_.points.count() * slice.bytes() >= kStreamFrom;
     copy_at_ = choose_copy_at(slice.unit());
   }
 
@@ -255,7 +292,7 @@ class GatherPlan final : public Plan {
 
   void run(const void* const* inputs, void* const* outputs) const override {
     const int threads = threads_for(work_.bytes);
-    const int64_t parts = work_.points.blocks() * pieces_;
+    const int64_t parts = work_.points.turns() * pieces_;
     const int64_t calls = std::min(calls_for(work_.bytes, threads), parts);
     const auto* const in = static_cast<const std::byte*>(inputs[0]);
     const auto* const indices = static_cast<const std::byte*>(inputs[1]);
@@ -265,8 +302,12 @@ class GatherPlan final : public Plan {
       StagedWriter staged(non_temporal_);
       const int64_t last = share_begin(call + 1, calls, parts);
       for (int64_t part = share_begin(call, calls, parts); part < last; ++part) {
-        const Block block = work_.points.resolve(part / pieces_, indices, offsets);
-        copy(offsets, block.count, part % pieces_, in, out + block.listed, staged);
+        work_.points.resolve_turn(part / pieces_, indices, offsets, [&](const Block& block) {
+          for (int64_t run = 0; run < block.runs; ++run) {
+            std::byte* const to = out + block.listed + run * block.next_run;
+            copy(offsets + run * block.count, block.count, part % pieces_, in, to, staged);
+          }
+        });
       }
     });
   }
@@ -337,13 +378,14 @@ CopyTo choose_copy_to(int64_t unit) {
   }
 }
 
-// Copies the input, and then the updates, each thread those of its own steps of a loop whose points never meet,
-// or those that fall into its own range of the output: so the last of several to one place counts.
+// Copies the input, and then the updates, each thread those of its own steps of a loop whose points never
+// meet, or those that fall into its own range of the output: so the last of several to one place counts.
 class ScatterPlan final : public Plan {
  public:
   ScatterPlan(std::unique_ptr<Plan> copy, Work work, Range range, std::string description)
       : Plan(std::move(description)), copy_(std::move(copy)), work_(std::move(work)), range_(range) {
     copy_to_ = work_.slice.is_run() ? choose_copy_to(work_.slice.unit()) : nullptr;
+    is_short_run_ = work_.slice.is_run() && work_.slice.unit() < kLongRow;
   }
 
   bool checks_values() const override { return true; }
@@ -365,8 +407,8 @@ class ScatterPlan final : public Plan {
         return set(work_.points, {range_.first + first, last - first}, indices, updates, out);
       }
       const int64_t size = work_.points.size_of_loop(loop);
-      const Points own = work_.points.part(loop, share_begin(part, threads, size),
-                                           share_begin(part + 1, threads, size));
+      const Points own =
+          work_.points.part(loop, share_begin(part, threads, size), share_begin(part + 1, threads, size));
       set(own, range_, indices, updates, out);
     });
   }
@@ -376,15 +418,30 @@ class ScatterPlan final : public Plan {
            std::byte* out) const {
     int64_t offsets[kIndicesAtOnce];
     const int64_t step = points.listed_step();
-    for (int64_t number = 0; number < points.blocks() && !is_cancelled(); ++number) {
-      const Block block = points.resolve(number, indices, offsets);
-      const std::byte* const from = updates + block.listed;
-      if (copy_to_ != nullptr) {
-        copy_to_(offsets, block.count, step, range, from, out);
-        continue;
-      }
-      for (int64_t i = 0; i < block.count; ++i) {
-        if (range.has(offsets[i])) work_.slice.copy(from + i * step, out + offsets[i]);
+    for (int64_t turn = 0; turn < points.turns() && !is_cancelled(); ++turn) {
+      points.resolve_turn(turn, indices, offsets, [&](const Block& block) {
+        for (int64_t run = 0; run < block.runs; ++run) {
+          const std::byte* const from = updates + block.listed + run * block.next_run;
+          set_run({offsets + run * block.count, static_cast<size_t>(block.count)}, step, range, from, out);
+        }
+      });
+    }
+  }
+
+  void set_run(std::span<const int64_t> offsets, int64_t step, Range range, const std::byte* from,
+               std::byte* out) const {
+    if (copy_to_ != nullptr) {
+      return copy_to_(offsets.data(), static_cast<int64_t>(offsets.size()), step, range, from, out);
+    }
+    const int64_t unit = work_.slice.unit();
+    for (size_t i = 0; i < offsets.size(); ++i, from += step) {
+      if (is_short_run_ && i + kRowsAhead < offsets.size())
+        prefetch_lines(out + offsets[i + kRowsAhead], unit);
+      if (!range.has(offsets[i])) continue;
+      if (is_short_run_) {
+        copy_short(out + offsets[i], from, unit);
+      } else {
+        work_.slice.copy(from, out + offsets[i]);
       }
     }
   }
@@ -393,6 +450,7 @@ class ScatterPlan final : public Plan {
   Work work_;
   Range range_;  // of all offsets
   CopyTo copy_to_;
+  bool is_short_run_;
 };
 
 // What a request says, checked against the memory of its tensors. `range` is of the offsets.
@@ -435,8 +493,7 @@ Work work_of(const Request& request, const Layout& pointed, const Layout& listed
   require(in_indices.is_within(reach_of(indices)), "a point leaves the indices");
   require(in_pointed.is_within(reach_of(pointed)) && in_listed.is_within(reach_of(listed)),
           "a point leaves a tensor");
-  const int64_t at_once = std::clamp<int64_t>(kTurnBytes / slice.bytes(), 1, kIndicesAtOnce);
-  Points points(loops, std::move(axes), coordinate, functions, at_once);
+  Points points(loops, std::move(axes), coordinate, functions, slice.bytes());
   const int64_t of_point = 2 * slice.bytes() + points.coordinates() * size_of(indices.type);
   const int64_t bytes = points.count() * of_point;
   return {std::move(points), std::move(slice), bytes};

@@ -2,15 +2,20 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <span>
 #include <type_traits>
 #include <vector>
 
 #include "core/layout.h"
+#include "movement/copy.h"
+#include "movement/tuning.h"
 #include "movement/view.h"
 #include "platform/isa.h"
+#include "platform/parallel.h"
 #include "simd/unaligned.h"
 
 ANYDML_ISA_BEGIN
@@ -92,6 +97,36 @@ inline IndexFunctions functions_of(DataType type) {
     default:
       return {nullptr, nullptr};
   }
+}
+
+// Whether each axis has all indices of its coordinate, which are `coordinate` apart: those of the loops
+// `outer` around a row. A cancellation leaves some out.
+inline bool have_indices(std::span<const Loop> outer, const Loop& row, std::span<const Loop> axes,
+                         int64_t coordinate, AreIndices are_indices, const std::byte* indices) {
+  const int64_t pieces = divided_up(row.size, kIndicesLookedAt);
+  const int64_t parts = steps_of(outer) * pieces;
+  const auto coordinates = static_cast<int64_t>(axes.size());
+  const int64_t bytes = steps_of(outer) * row.size * coordinates * static_cast<int64_t>(sizeof(int64_t));
+  const int threads = threads_for(bytes);
+  const int64_t calls = std::min(calls_for(bytes, threads), parts);
+  std::atomic<bool> all{true};
+  parallel_for(calls, threads, [&](int64_t call) {
+    const int64_t first = share_begin(call, calls, parts);
+    const int64_t last = share_begin(call + 1, calls, parts);
+    LoopCursor at(outer, first / pieces);
+    bool own = true;
+    for (int64_t part = first; part < last; ++part) {
+      const int64_t begin = part % pieces * kIndicesLookedAt;
+      const Loop piece{std::min(kIndicesLookedAt, row.size - begin), row.in, row.out};
+      const std::byte* const from = indices + at.in() + begin * row.in;
+      for (int64_t c = 0; c < coordinates; ++c) {
+        own &= are_indices(piece, axes[static_cast<size_t>(c)].size, from + c * coordinate);
+      }
+      if (part % pieces == pieces - 1) at.advance();
+    }
+    if (!own) all.store(false, std::memory_order_relaxed);
+  });
+  return all.load(std::memory_order_relaxed);
 }
 
 // Loops in the attribute's order: size, step in bytes of what is read, and of what is written.
