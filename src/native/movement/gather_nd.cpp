@@ -109,25 +109,61 @@ class Points {
   }
   int64_t coordinates() const { return static_cast<int64_t>(axes_.size()); }
   int64_t listed_step() const { return inner().listed; }
-  // Parts, each of some blocks.
-  int64_t turns() const { return stripe_ > 0 ? outer_steps_ * stripes() : blocks(); }
-  bool has_stripes() const { return stripe_ > 0; }
+  int64_t blocks() const { return outer_steps_ * groups_ * pieces_; }
 
   // Whether each dimension has all indices of its coordinate.
   bool are_right(const std::byte* indices) const {
     return have_indices(looked_at_, row_, axes_, coordinate_, functions_.are_indices, indices);
   }
 
-  // Calls body(block) for each block of a turn, whose offsets are there then.
-  template <class Body>
-  void resolve_turn(int64_t turn, const std::byte* indices, int64_t* offsets, const Body& body) const {
-    if (stripe_ == 0) return body(resolve(turn, indices, offsets));
-    const int64_t first = turn % stripes() * stripe_;
-    Points columns = part(innermost(), first, std::min(first + stripe_, inner().size));
-    columns.stripe_ = 0;
-    const int64_t blocks = columns.groups_ * columns.pieces_;
-    const int64_t begin = turn / stripes() * blocks;
-    for (int64_t i = begin; i < begin + blocks; ++i) body(columns.resolve(i, indices, offsets));
+  // The offsets that the points of a block point to.
+  Block resolve(int64_t block, const std::byte* indices, int64_t* offsets) const {
+    const int64_t begin = block % pieces_ * at_once_;
+    const int64_t first = block / pieces_ % groups_ * runs_at_once_;
+    Place at = outer_place(block / (pieces_ * groups_));
+    at.add(middle(), first);
+    at.add(inner(), begin);
+    const int64_t count = std::min(at_once_, inner().size - begin);
+    const int64_t runs = std::min(runs_at_once_, middle().size - first);
+    for (int64_t run = 0; run < runs; ++run) {
+      const int64_t start = at.pointed + run * middle().pointed;
+      for (int64_t i = 0; i < count; ++i) offsets[run * count + i] = start + i * inner().pointed;
+    }
+    for (size_t c = 0; c < axes_.size(); ++c) {
+      const std::byte* const from = coordinate_of(indices, c) + at.index;
+      if (indices_follow_) {
+        functions_.add_offsets({0, inner().index, 0}, runs * count, axes_[c], from, offsets);
+        continue;
+      }
+      for (int64_t run = 0; run < runs; ++run) {
+        functions_.add_offsets({0, inner().index, 0}, count, axes_[c], from + run * middle().index,
+                               offsets + run * count);
+      }
+    }
+    if (are_listed_as_one_) return {1, runs * count, at.listed, 0};
+    return {runs, count, at.listed, middle().listed};
+  }
+
+  // Loop tiling: where rows of indices point into columns of a table that is larger than a cache, a stripe of
+  // some columns is gone through at a time, in a table of its own, whose rows follow each other, so that they
+  // do not fall into few sets of a cache. The points of different stripes never meet.
+  bool has_stripes() const { return width_ > 0; }
+  int64_t stripes() const { return outer_steps_ * stripes_of_rows(); }
+  int64_t stripe_bytes() const { return axes_.front().size * width_ * slice_; }
+
+  // The points of a stripe, which point into its own table, and that table's rows in the tensor.
+  Points stripe(int64_t number, Runs& rows, int64_t& first_row) const {
+    const int64_t first = number % stripes_of_rows() * width_;
+    Points those = part(innermost(), first, std::min(first + width_, inner().size));
+    const Place at = those.outer_place(number / stripes_of_rows());
+    const int64_t row = those.inner().size * slice_;
+    rows = {axes_.front().size, row, axes_.front().in, row};
+    first_row = at.pointed;
+    those.origin_ = {at.index, 0, at.listed};
+    those.loops_.erase(those.loops_.begin(), those.loops_.end() - 2);
+    those.axes_.front().in = row;
+    those.set_blocks();
+    return those;
   }
 
   // The outermost loop that is free, and of which each of so many threads has enough for itself; -1 where
@@ -152,40 +188,15 @@ class Points {
   }
 
  private:
-  // The offsets that the points of a block point to.
-  Block resolve(int64_t block, const std::byte* indices, int64_t* offsets) const {
-    const int64_t begin = block % pieces_ * at_once_;
-    const int64_t first = block / pieces_ % groups_ * runs_at_once_;
+  int64_t stripes_of_rows() const { return divided_up(inner().size, width_); }
+  // Where a step of all loops but the last two begins.
+  Place outer_place(int64_t step) const {
     Place at = origin_;
-    int64_t step = block / (pieces_ * groups_);
     for (size_t d = loops_.size() - 2; d-- > 0; step /= loops_[d].size) {
       at.add(loops_[d], step % loops_[d].size);
     }
-    at.add(middle(), first);
-    at.add(inner(), begin);
-    const int64_t count = std::min(at_once_, inner().size - begin);
-    const int64_t runs = std::min(runs_at_once_, middle().size - first);
-    for (int64_t run = 0; run < runs; ++run) {
-      const int64_t start = at.pointed + run * middle().pointed;
-      for (int64_t i = 0; i < count; ++i) offsets[run * count + i] = start + i * inner().pointed;
-    }
-    for (size_t c = 0; c < axes_.size(); ++c) {
-      const std::byte* const from = coordinate_of(indices, c) + at.index;
-      if (indices_follow_) {
-        functions_.add_offsets({0, inner().index, 0}, runs * count, axes_[c], from, offsets);
-        continue;
-      }
-      for (int64_t run = 0; run < runs; ++run) {
-        functions_.add_offsets({0, inner().index, 0}, count, axes_[c], from + run * middle().index,
-                               offsets + run * count);
-      }
-    }
-    if (are_listed_as_one_) return {1, runs * count, at.listed, 0};
-    return {runs, count, at.listed, middle().listed};
+    return at;
   }
-
-  int64_t blocks() const { return outer_steps_ * groups_ * pieces_; }
-  int64_t stripes() const { return divided_up(inner().size, stripe_); }
   int64_t innermost() const { return static_cast<int64_t>(loops_.size()) - 1; }
   const PointLoop& inner() const { return loops_.back(); }
   const PointLoop& middle() const { return loops_[loops_.size() - 2]; }
@@ -202,17 +213,16 @@ class Points {
     pieces_ = divided_up(inner().size, at_once_);
     groups_ = divided_up(middle().size, runs_at_once_);
     outer_steps_ = count() / (inner().size * middle().size);
-    stripe_ = columns_of_stripe();
+    width_ = columns_of_stripe();
   }
 
-  // Loop tiling: where rows of indices point into columns of a table that is larger than a cache, some
-  // columns are gone through at a time. Their order, in which points of different columns never meet, is
-  // free. 0 where there is nothing to gain.
+  // 0 where there is nothing to gain.
   int64_t columns_of_stripe() const {
     const Loop& axis = axes_.front();
     const bool are_columns = inner().is_free && !middle().is_free && axes_.size() == 1 &&
-                             inner().pointed == slice_ && middle().size * 8 >= axis.size;
+                             inner().pointed == slice_ && middle().size * 2 >= axis.size;
     if (!are_columns || axis.size * std::abs(axis.in) <= kColumnsBytes) return 0;
+    if (axis.size * kLine > kMostColumnsBytes) return 0;
     const int64_t lines = std::max<int64_t>(kColumnsBytes / axis.size / kLine, 1);
     const int64_t columns = lines * kLine / slice_;
     return 0 < columns && columns < inner().size ? columns : 0;
@@ -233,7 +243,7 @@ class Points {
   int64_t pieces_ = 1;
   int64_t groups_ = 1;
   int64_t outer_steps_ = 1;
-  int64_t stripe_ = 0;
+  int64_t width_ = 0;  // columns of a stripe
   bool are_listed_as_one_ = false;
   bool indices_follow_ = false;
 };
@@ -292,27 +302,45 @@ class GatherPlan final : public Plan {
 
   void run(const void* const* inputs, void* const* outputs) const override {
     const int threads = threads_for(work_.bytes);
-    const int64_t parts = work_.points.turns() * pieces_;
+    const int64_t parts =
+        (work_.points.has_stripes() ? work_.points.stripes() : work_.points.blocks()) * pieces_;
     const int64_t calls = std::min(calls_for(work_.bytes, threads), parts);
     const auto* const in = static_cast<const std::byte*>(inputs[0]);
     const auto* const indices = static_cast<const std::byte*>(inputs[1]);
     auto* const out = static_cast<std::byte*>(outputs[0]);
     parallel_for(calls, threads, [&](int64_t call) {
-      int64_t offsets[kIndicesAtOnce];
       StagedWriter staged(non_temporal_);
+      const auto table = std::make_unique_for_overwrite<std::byte[]>(static_cast<size_t>(table_bytes()));
       const int64_t last = share_begin(call + 1, calls, parts);
       for (int64_t part = share_begin(call, calls, parts); part < last; ++part) {
-        work_.points.resolve_turn(part / pieces_, indices, offsets, [&](const Block& block) {
-          for (int64_t run = 0; run < block.runs; ++run) {
-            std::byte* const to = out + block.listed + run * block.next_run;
-            copy(offsets + run * block.count, block.count, part % pieces_, in, to, staged);
-          }
-        });
+        if (!work_.points.has_stripes()) {
+          copy_block(work_.points, part / pieces_, part % pieces_, in, indices, out, staged);
+          continue;
+        }
+        Runs rows;
+        int64_t first_row;
+        const Points points = work_.points.stripe(part, rows, first_row);
+        copy_runs_of_any_size(rows, in + first_row, table.get());
+        for (int64_t block = 0; block < points.blocks(); ++block) {
+          copy_block(points, block, 0, table.get(), indices, out, staged);
+        }
       }
     });
   }
 
  private:
+  int64_t table_bytes() const { return work_.points.has_stripes() ? work_.points.stripe_bytes() : 0; }
+
+  void copy_block(const Points& points, int64_t number, int64_t piece, const std::byte* in,
+                  const std::byte* indices, std::byte* out, StagedWriter& staged) const {
+    int64_t offsets[kIndicesAtOnce];
+    const Block block = points.resolve(number, indices, offsets);
+    for (int64_t run = 0; run < block.runs; ++run) {
+      std::byte* const to = out + block.listed + run * block.next_run;
+      copy(offsets + run * block.count, block.count, piece, in, to, staged);
+    }
+  }
+
   void copy(const int64_t* offsets, int64_t count, int64_t piece, const std::byte* in, std::byte* out,
             StagedWriter& staged) const {
     const int64_t unit = work_.slice.unit();
@@ -399,6 +427,7 @@ class ScatterPlan final : public Plan {
     const auto* const updates = static_cast<const std::byte*>(inputs[2]);
     auto* const out = static_cast<std::byte*>(outputs[0]);
     const int threads = threads_for(work_.bytes);
+    if (work_.points.has_stripes()) return set_stripes(threads, indices, updates, out);
     const int64_t loop = threads == 1 ? -1 : work_.points.free_loop(threads);
     parallel_for(threads, threads, [&](int64_t part) {
       if (loop < 0) {
@@ -414,17 +443,35 @@ class ScatterPlan final : public Plan {
   }
 
  private:
+  void set_stripes(int threads, const std::byte* indices, const std::byte* updates, std::byte* out) const {
+    const int64_t bytes = work_.points.stripe_bytes();
+    const int64_t stripes = work_.points.stripes();
+    const int64_t calls = std::min(calls_for(work_.bytes, threads), stripes);
+    parallel_for(calls, threads, [&](int64_t call) {
+      const auto table = std::make_unique_for_overwrite<std::byte[]>(static_cast<size_t>(bytes));
+      const int64_t last = share_begin(call + 1, calls, stripes);
+      for (int64_t i = share_begin(call, calls, stripes); i < last; ++i) {
+        Runs rows;
+        int64_t first_row;
+        const Points points = work_.points.stripe(i, rows, first_row);
+        copy_runs_of_any_size(rows, out + first_row, table.get());
+        set(points, {0, bytes}, indices, updates, table.get());
+        copy_runs_of_any_size({rows.count, rows.size, rows.out_step, rows.in_step}, table.get(),
+                              out + first_row);
+      }
+    });
+  }
+
   void set(const Points& points, Range range, const std::byte* indices, const std::byte* updates,
            std::byte* out) const {
     int64_t offsets[kIndicesAtOnce];
     const int64_t step = points.listed_step();
-    for (int64_t turn = 0; turn < points.turns() && !is_cancelled(); ++turn) {
-      points.resolve_turn(turn, indices, offsets, [&](const Block& block) {
-        for (int64_t run = 0; run < block.runs; ++run) {
-          const std::byte* const from = updates + block.listed + run * block.next_run;
-          set_run({offsets + run * block.count, static_cast<size_t>(block.count)}, step, range, from, out);
-        }
-      });
+    for (int64_t number = 0; number < points.blocks() && !is_cancelled(); ++number) {
+      const Block block = points.resolve(number, indices, offsets);
+      for (int64_t run = 0; run < block.runs; ++run) {
+        const std::byte* const from = updates + block.listed + run * block.next_run;
+        set_run({offsets + run * block.count, static_cast<size_t>(block.count)}, step, range, from, out);
+      }
     }
   }
 
