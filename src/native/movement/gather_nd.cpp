@@ -80,6 +80,7 @@ struct Block {
   int64_t count;  // of a run
   int64_t listed;
   int64_t next_run;  // from where one is listed to the next
+  int64_t pointed;   // where what they point to begins, without their indices
 };
 
 class Points {
@@ -123,11 +124,14 @@ class Points {
     Place at = outer_place(block / (pieces_ * groups_));
     at.add(middle(), first);
     at.add(inner(), begin);
+    const int64_t start = at.pointed + next_ * begin / inner().size;
     const int64_t count = std::min(at_once_, inner().size - begin);
     const int64_t runs = std::min(runs_at_once_, middle().size - first);
-    for (int64_t run = 0; run < runs; ++run) {
-      const int64_t start = at.pointed + run * middle().pointed;
-      for (int64_t i = 0; i < count; ++i) offsets[run * count + i] = start + i * inner().pointed;
+    for (int64_t i = 0; i < count; ++i) offsets[i] = at.pointed + i * inner().pointed;
+    // Twice as many each time, as runs may be short.
+    for (int64_t done = 1; done < runs; done *= 2) {
+      const int64_t more = std::min(done, runs - done) * count;
+      for (int64_t i = 0; i < more; ++i) offsets[done * count + i] = offsets[i] + done * middle().pointed;
     }
     for (size_t c = 0; c < axes_.size(); ++c) {
       const std::byte* const from = coordinate_of(indices, c) + at.index;
@@ -140,8 +144,8 @@ class Points {
                                offsets + run * count);
       }
     }
-    if (are_listed_as_one_) return {1, runs * count, at.listed, 0};
-    return {runs, count, at.listed, middle().listed};
+    if (are_listed_as_one_) return {1, runs * count, at.listed, 0, start};
+    return {runs, count, at.listed, middle().listed, start};
   }
 
   // Loop tiling: where rows of indices point into columns of a table that is larger than a cache, a stripe of
@@ -164,6 +168,15 @@ class Points {
     those.axes_.front().in = row;
     those.set_blocks();
     return those;
+  }
+
+  // Prefetches what the next rows of points point to, in proportion to how many these are, where each row has
+  // a part of the tensor for itself, one behind the other: the hardware follows no order of indices.
+  void prefetch_next(const Block& block, const std::byte* pointed) const {
+    if (next_ == 0) return;
+    const std::byte* const from = pointed + block.pointed + next_ * runs_at_once_;
+    const int64_t size = next_ * block.runs * block.count / inner().size;
+    for (int64_t i = 0; i < size; i += kLine) prefetch_line(from + i);
   }
 
   // The outermost loop that is free, and of which each of so many threads has enough for itself; -1 where
@@ -214,6 +227,9 @@ class Points {
     groups_ = divided_up(middle().size, runs_at_once_);
     outer_steps_ = count() / (inner().size * middle().size);
     width_ = columns_of_stripe();
+    const int64_t row = axes_.front().size * axes_.front().in;
+    const bool has_rows = axes_.size() == 1 && inner().pointed == 0 && middle().pointed == row;
+    next_ = has_rows && 0 < row && row <= kTurnBytes ? row : 0;
   }
 
   // 0 where there is nothing to gain.
@@ -244,6 +260,7 @@ class Points {
   int64_t groups_ = 1;
   int64_t outer_steps_ = 1;
   int64_t width_ = 0;  // columns of a stripe
+  int64_t next_ = 0;   // bytes of what a row points into, where they are prefetched
   bool are_listed_as_one_ = false;
   bool indices_follow_ = false;
 };
@@ -335,6 +352,7 @@ class GatherPlan final : public Plan {
                   const std::byte* indices, std::byte* out, StagedWriter& staged) const {
     int64_t offsets[kIndicesAtOnce];
     const Block block = points.resolve(number, indices, offsets);
+    points.prefetch_next(block, in);
     for (int64_t run = 0; run < block.runs; ++run) {
       std::byte* const to = out + block.listed + run * block.next_run;
       copy(offsets + run * block.count, block.count, piece, in, to, staged);
@@ -468,6 +486,7 @@ class ScatterPlan final : public Plan {
     const int64_t step = points.listed_step();
     for (int64_t number = 0; number < points.blocks() && !is_cancelled(); ++number) {
       const Block block = points.resolve(number, indices, offsets);
+      points.prefetch_next(block, out);
       for (int64_t run = 0; run < block.runs; ++run) {
         const std::byte* const from = updates + block.listed + run * block.next_run;
         set_run({offsets + run * block.count, static_cast<size_t>(block.count)}, step, range, from, out);
