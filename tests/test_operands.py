@@ -485,6 +485,26 @@ def test_an_index_may_be_a_number() -> None:
     refused("(A1)", lambda: anydml.gather(X, 1.5), "indices: found float 1.5")
 
 
+@engine
+def test_tuples_of_any_rank(engine: str) -> None:
+    x = np.arange(24).reshape(2, 3, 4)
+    for tuples, batch, expected in (
+        ([1, 2, 3], 0, x[1, 2, 3]),
+        ([1], 0, x[1]),
+        ([[[[1, 0]], [[0, 2]]]], 0, x[[1, 0], [0, 2]][None, :, None]),
+        ([[[1], [2]], [[0], [0]]], 1, np.stack([x[0, [1, 2]], x[1, [0, 0]]])),
+        ([[[1, 2]], [[0, -1]]], 1, x[[0, 1], [1, 0], [2, -1]][:, None]),
+    ):
+        assert_same(anydml.gather_nd(x, tuples, batch_dimension_count=batch, device=engine), np.array(expected))
+    for tuples, updates, place in (([1, 2, 3], 7, (1, 2, 3)), ([[[1], [0]]], x[None], (slice(None, None, -1),))):
+        changed = x.copy()
+        changed[place] = updates
+        assert_same(anydml.scatter_nd(x, tuples, np.array(updates), device=engine), changed)
+    refused("(V1)", lambda: anydml.gather_nd(x, [[0, 3]]), "indices: found 3 at (0, 0, 1), expected from -3 to 2")
+    refused("(C6)", lambda: anydml.gather_nd(x, [[0, 0, 0, 0]]), "at most 3 coordinates")
+    refused("(C8)", lambda: anydml.scatter_nd(x, [[0]], x), "updates")
+
+
 def test_indices_of_any_rank_in_graphs() -> None:
     graph = anydml.Graph(anydml.Device())
     x = graph.input(anydml.DML_BUFFER_TENSOR_DESC(DataType="float32", Sizes=X.shape))
