@@ -157,6 +157,10 @@ def _gather_independent(desc: DML_GATHER_ELEMENTS_OPERATOR_DESC) -> Independence
     return {"InputTensor": x, "IndicesTensor": every, "OutputTensor": every}
 
 
+_TABLE = np.array([[[[2, 1, 3, 5], [3, 8, 7, 3], [9, 6, 2, 4]]]], np.float32)
+_INDICES = np.array([[[[2, 0, 0, -1], [1, 2, 2, 0]]]], np.int32)
+_UPDATES = np.arange(10, 18, dtype=np.float32).reshape(1, 1, 2, 4)
+
 GATHER_ELEMENTS = OperatorSpec(
     operator_type=OperatorType.GATHER_ELEMENTS,
     desc=DML_GATHER_ELEMENTS_OPERATOR_DESC,
@@ -167,6 +171,7 @@ GATHER_ELEMENTS = OperatorSpec(
     independent=_gather_independent,
     check_values=_check_values,
     value_limits=_value_limits,
+    example={"InputTensor": _TABLE, "IndicesTensor": _INDICES, "Axis": 2},
     support=support_table("""
         DML_FEATURE_LEVEL_4_1 and above
         InputTensor   | Input  | 1 to 8 | FLOAT64, FLOAT32, FLOAT16, INT64, INT32, INT16, INT8, UINT64, UINT32, UINT16, UINT8
@@ -193,6 +198,7 @@ SCATTER_ELEMENTS = OperatorSpec(
     independent=lambda desc: all_but(desc, [desc.Axis]),
     check_values=_check_values,
     value_limits=_value_limits,
+    example={"InputTensor": _TABLE, "IndicesTensor": _INDICES, "UpdatesTensor": _UPDATES, "Axis": 2},
     support=support_table("""
         DML_FEATURE_LEVEL_4_1 and above
         InputTensor   | Input  | 1 to 8 | FLOAT64, FLOAT32, FLOAT16, INT64, INT32, INT16, INT8, UINT64, UINT32, UINT16, UINT8

@@ -341,6 +341,10 @@ def _scatter_independent(desc: DML_SCATTER_ND_OPERATOR_DESC) -> Independence:
     return {**dict.fromkeys(names, slices), "IndicesTensor": [None] * rank}
 
 
+_TABLE = np.array([[[[2, 1, 3, 5], [3, 8, 7, 3], [9, 6, 2, 4]]]], np.float32)
+_COUNTS = {"InputDimensionCount": 4, "IndicesDimensionCount": 4}
+_EXAMPLE = {"InputTensor": _TABLE, "IndicesTensor": np.array([[[[0, 0, 2], [0, 0, -3]]]], np.int32), **_COUNTS}
+
 GATHER_ND = OperatorSpec(
     operator_type=OperatorType.GATHER_ND,
     desc=DML_GATHER_ND_OPERATOR_DESC,
@@ -350,6 +354,7 @@ GATHER_ND = OperatorSpec(
     reference=_gather,
     independent=_gather_independent,
     check_values=_check_values,
+    example=_EXAMPLE,
     support=support_table("""
         DML_FEATURE_LEVEL_4_1 and above
         InputTensor   | Input  | 1 to 8 | FLOAT64, FLOAT32, FLOAT16, INT64, INT32, INT16, INT8, UINT64, UINT32, UINT16, UINT8
@@ -376,6 +381,12 @@ GATHER_ND1 = OperatorSpec(
     reference=_gather,
     independent=_gather_independent,
     check_values=_check_values,
+    example={
+        "InputTensor": _TABLE,
+        "IndicesTensor": np.array([[[[2], [-3]]]], np.int32),
+        **_COUNTS,
+        "BatchDimensionCount": 2,
+    },
     support=support_table("""
         DML_FEATURE_LEVEL_4_1 and above
         InputTensor   | Input  | 1 to 8 | FLOAT64, FLOAT32, FLOAT16, INT64, INT32, INT16, INT8, UINT64, UINT32, UINT16, UINT8
@@ -398,6 +409,7 @@ SCATTER_ND = OperatorSpec(
     reference=_scatter,
     independent=_scatter_independent,
     check_values=_check_values,
+    example={**_EXAMPLE, "UpdatesTensor": np.arange(10, 18, dtype=np.float32).reshape(1, 1, 2, 4)},
     support=support_table("""
         DML_FEATURE_LEVEL_4_1 and above
         InputTensor   | Input  | 1 to 8 | FLOAT64, FLOAT32, FLOAT16, INT64, INT32, INT16, INT8, UINT64, UINT32, UINT16, UINT8

@@ -148,7 +148,7 @@ def _linear(desc: Any, indices: Any) -> Any:
     """For each batch the tuples, as indices of all that they may point to."""
     batch, indexed, _, tuples = dimensions_of(desc)
     sizes, count = desc.InputTensor.Sizes, prod(desc.IndicesTensor.Sizes[i] for i in tuples[: len(batch)])
-    linear = 0
+    linear: Any = 0
     for coordinate, dimension in enumerate(indexed):
         linear = linear * sizes[dimension] + _clamped(indices[..., coordinate], sizes[dimension])
     return linear.reshape(count, -1)
