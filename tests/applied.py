@@ -102,11 +102,6 @@ def _clip1(desc: Any, options: dict[str, Any]) -> dict[str, Any]:
     return options
 
 
-def _by_tuples(desc: Any, options: dict[str, Any]) -> dict[str, Any]:
-    """The function counts the dimensions itself."""
-    return {name: value for name, value in options.items() if name == "batch_dimension_count"}
-
-
 _SPECIAL: dict[str, Callable[[Any, dict[str, Any]], dict[str, Any]]] = {
     "ARGMAX": _index,
     "ARGMIN": _index,
@@ -117,12 +112,9 @@ _SPECIAL: dict[str, Callable[[Any, dict[str, Any]], dict[str, Any]]] = {
     "ELEMENT_WISE_CLIP_GRAD1": _clip1,
     "FILL_VALUE_CONSTANT": _filled,
     "FILL_VALUE_SEQUENCE": _filled,
-    "GATHER_ND": _by_tuples,
-    "GATHER_ND1": _by_tuples,
     "LSTM": _lstm,
     "MEAN_VARIANCE_NORMALIZATION": _mean_variance,
     "REDUCE": lambda desc, options: {**options, "output_dtype": DTYPES[desc.OutputTensor.DataType]},
-    "SCATTER_ND": _by_tuples,
     "SLICE": _slice,
     "SPLIT": lambda desc, options: {**options, "sizes": [each.Sizes[desc.Axis] for each in desc.OutputTensors]},
 }

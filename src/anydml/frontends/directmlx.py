@@ -718,8 +718,11 @@ class ExpressionAdapter:
             raise error(in_function_terms(problem.violations, device, names)) from None
 
 
-_COPIES = ("ELEMENT_WISE_IDENTITY", "GATHER", "JOIN", "SLICE", "SLICE1", "SPLIT", "TILE")
-"""Operators of which each element of a result is one of the first input's, or inputs'."""
+_COPIES = (
+    *("ELEMENT_WISE_IDENTITY", "GATHER", "GATHER_ELEMENTS", "GATHER_ND", "GATHER_ND1", "JOIN", "SCATTER_ELEMENTS"),
+    *("SCATTER_ND", "SLICE", "SLICE1", "SPLIT", "TILE"),
+)
+"""Operators of which each element of a result is one of an input's that has no indices."""
 
 
 def _gives_truth(found: OperatorSpec, given: Mapping[str, Sequence[Expression]], members: Mapping[str, Any]) -> bool:
@@ -729,7 +732,7 @@ def _gives_truth(found: OperatorSpec, given: Mapping[str, Sequence[Expression]],
     if truth == "kept":
         copied = set(found.pointwise.group_of(found.pointwise.output)) & given.keys()
     elif found.name in _COPIES and members.get("ScaleBias") is None:
-        copied = list(given)[:1]
+        copied = [member for member in given if member != "IndicesTensor"]
     return truth == "made" or (bool(copied) and all(each._is_truth for member in copied for each in given[member]))
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..device import Device
-from ._apply import Spread, apply, leading
+from ._apply import apply, leading
 from ._by_bytes import by_bytes
 from ._documentation import documented
 from ._names import refuse_unknown
@@ -19,6 +19,8 @@ def gather_nd(
     x: Operand,
     indices: Operand,
     *,
+    input_dimension_count: int | None = None,
+    indices_dimension_count: int | None = None,
     batch_dimension_count: int = 0,
     out: Output | None = None,
     device: Device | str | None = None,
@@ -26,12 +28,16 @@ def gather_nd(
 ) -> Result:
     """Copies an element, or a slice, for each tuple of indices, as x[i, j] does in NumPy: DML_OPERATOR_GATHER_ND1.
 
-    Without batches it is DML_OPERATOR_GATHER_ND.
+    Without batches it is DML_OPERATOR_GATHER_ND. With `input_dimension_count` or `indices_dimension_count` the result
+    has as many dimensions as x, as the operator has it: with 1s before those that there are.
 
     Args:
         x: an array or an expression of any of DirectML's data types, of truth values, complex numbers or bfloat16.
         indices: likewise, int32, int64, uint32 or uint64; the last dimension is a tuple's coordinates, of x's first
             dimensions behind those of batches. Negative ones count from the end of their dimension.
+        input_dimension_count: how many of the last dimensions of x there are, of which those before are 1; where None
+            all.
+        indices_dimension_count: likewise of the indices, with that of the coordinates.
         batch_dimension_count: how many of the first dimensions x and the indices share, whose tuples take of their own
             part of x.
         out: where to write, of any strides; no memory shared with an input. Returned.
@@ -48,10 +54,14 @@ def gather_nd(
     """
     if others:
         refuse_unknown(gather_nd, "GATHER_ND1", others)
-    name = "GATHER_ND1" if batch_dimension_count else "GATHER_ND"
+    counts = {"input_dimension_count": input_dimension_count, "indices_dimension_count": indices_dimension_count}
+    batch, options = batch_dimension_count, {"BatchDimensionCount": batch_dimension_count}
+    name = "GATHER_ND1"
+    if type(batch) is int and batch == 0:
+        name, options = "GATHER_ND", {}
 
     def copy(values: list[Any], out: Any) -> Any:
-        return gather_nd(values[0], indices, batch_dimension_count=batch_dimension_count, out=out, device=device)
+        return gather_nd(values[0], indices, **counts, batch_dimension_count=batch, out=out, device=device)
 
     copied = by_bytes(name, [x], out, copy)
     if copied is not None:
@@ -59,13 +69,9 @@ def gather_nd(
     side = adapter_for(name, [x, indices], out, device)
     shape, tuples = side.look("x", x).shape, side.look("indices", indices).shape
     coordinates = tuples[-1] if tuples else 1
-    result = max(len(tuples) - 1 + len(shape) - _count(batch_dimension_count) - coordinates, 0)
-    rank = max(len(shape), len(tuples), result)
-    members = {"InputDimensionCount": len(shape), "IndicesDimensionCount": len(tuples)}
-    if batch_dimension_count:
-        members["BatchDimensionCount"] = batch_dimension_count
+    result = max(len(tuples) - 1 + len(shape) - (batch if type(batch) is int else 0) - coordinates, 0)
     operands = {"InputTensor": x, "IndicesTensor": indices}
-    return apply(name, out, device, spread=_of_rank(rank), lent=rank - result, **operands, **members)
+    return _apply(name, out, device, operands, options, [len(shape), len(tuples)], counts, result)
 
 
 @documented("SCATTER_ND")
@@ -74,13 +80,16 @@ def scatter_nd(
     indices: Operand,
     updates: Operand,
     *,
+    input_dimension_count: int | None = None,
+    indices_dimension_count: int | None = None,
     out: Output | None = None,
     device: Device | str | None = None,
     **others: Any,
 ) -> Result:
     """A copy of x in which an element, or a slice, is set for each tuple of indices: DML_OPERATOR_SCATTER_ND.
 
-    It is what x[i, j] = updates does in NumPy.
+    It is what x[i, j] = updates does in NumPy. With `input_dimension_count` or `indices_dimension_count` all have as
+    many dimensions as x, as the operator has it: with 1s before those that there are.
 
     Args:
         x: an array or an expression of any of DirectML's data types, of truth values, complex numbers or bfloat16.
@@ -89,6 +98,9 @@ def scatter_nd(
             counts.
         updates: what is set, of x's type, with the indices' dimensions but the last, and those of x that the tuples
             leave.
+        input_dimension_count: how many of the last dimensions of x there are, of which those before are 1; where None
+            all.
+        indices_dimension_count: likewise of the indices, with that of the coordinates.
         out: where to write, of any strides; no memory shared with an input. Returned.
 
     Returns:
@@ -100,28 +112,39 @@ def scatter_nd(
     if others:
         refuse_unknown(scatter_nd, "SCATTER_ND", others)
     name = "SCATTER_ND"
-    copied = by_bytes(
-        name, [x, updates], out, lambda values, out: scatter_nd(values[0], indices, values[1], out=out, device=device)
-    )
+    counts = {"input_dimension_count": input_dimension_count, "indices_dimension_count": indices_dimension_count}
+
+    def copy(values: list[Any], out: Any) -> Any:
+        return scatter_nd(values[0], indices, values[1], **counts, out=out, device=device)
+
+    copied = by_bytes(name, [x, updates], out, copy)
     if copied is not None:
         return copied
     side = adapter_for(name, [x, indices, updates], out, device)
     ranks = [len(side.look(*each).shape) for each in (("x", x), ("indices", indices), ("updates", updates))]
-    rank = max(ranks)
     operands = {"InputTensor": x, "IndicesTensor": indices, "UpdatesTensor": updates}
-    members = {"InputDimensionCount": ranks[0], "IndicesDimensionCount": ranks[1]}
-    return apply(name, out, device, spread=_of_rank(rank), lent=rank - ranks[0], **operands, **members)
+    return _apply(name, out, device, operands, {}, ranks, counts, ranks[0])
 
 
-def _count(value: Any) -> int:
-    """A number of dimensions; what is none is refused by the operator's rules."""
-    return value if type(value) is int and value > 0 else 0
-
-
-def _of_rank(rank: int) -> Spread:
-    """Lends operands leading dimensions, so that all have so many."""
+def _apply(
+    name: str,
+    out: Any,
+    device: Any,
+    operands: Mapping[str, Any],
+    options: Mapping[str, Any],
+    ranks: Sequence[int],
+    counts: Mapping[str, int | None],
+    result: int,
+) -> Any:
+    """An operator whose operands are lent leading dimensions, so that all have as many. Those of the result are taken
+    away where nobody says how many count."""
+    own = [rank if count is None else count for rank, count in zip(ranks, counts.values(), strict=False)]
+    is_plain = all(count is None for count in counts.values())
+    rank = max(*ranks, result) if is_plain else max(ranks)
 
     def spread(name: str, shapes: Mapping[str, Shape]) -> dict[str, Shape]:
         return {label: leading(shape, rank) for label, shape in shapes.items()}
 
-    return spread
+    members = {"InputDimensionCount": own[0], "IndicesDimensionCount": own[1], **options}
+    lent = rank - result if is_plain else 0
+    return apply(name, out, device, spread=spread, lent=lent, **operands, **members)
