@@ -62,6 +62,7 @@ def test_names_that_are_no_enums() -> None:
 
 def test_the_older_name_of_scatter_elements() -> None:
     assert anydml.DML_OPERATOR_SCATTER is OperatorType.SCATTER_ELEMENTS
+    assert anydml.DML_SCATTER_OPERATOR_DESC is anydml.DML_SCATTER_ELEMENTS_OPERATOR_DESC
     assert len(OperatorType) == 178
 
 
@@ -71,7 +72,9 @@ def test_the_structs_of_bindings_have_the_headers_names() -> None:
         assert name in anydml.__all__
 
 
-@pytest.mark.parametrize("name", [name for name in OperatorType.__members__ if name not in OPERATORS])
+@pytest.mark.parametrize(
+    "name", [name for name, each in OperatorType.__members__.items() if each.name not in OPERATORS]
+)
 def test_operators_that_are_not_there_yet(name: str) -> None:
     with pytest.raises(DMLAttributeError, match=r"\(F13\)") as refused:
         getattr(anydml, f"DML_{name}_OPERATOR_DESC")

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from anydml import DMLError, TensorDataType
+from anydml import DML_SCATTER_ELEMENTS_OPERATOR_DESC, DMLError, TensorDataType
 from anydml.core.enums import ExecutionFlags
 from anydml.core.strided_layout import DTYPES
 from anydml.frontends import dxdispatch
@@ -406,7 +406,6 @@ def test_typical_defaults_may_be_left_out() -> None:
     ("kind", "found"),
     [
         ("DML_OPERATOR_ONE_HOT", "found ONE_HOT, which this version does not have yet"),
-        ("DML_OPERATOR_SCATTER", "found SCATTER_ELEMENTS, which this version does not have yet"),
         ("hlsl", "a shader"),
         ("DML_OPERATOR_JOINT", "Did you mean JOIN?"),
     ],
@@ -415,6 +414,12 @@ def test_operators_that_are_not_there(kind: str, found: str) -> None:
     message = wrong(kind, {}, sourcePath="test.hlsl", compiler="dxc", compilerArgs=["-T", "cs_6_0"])
     assert found in message
     assert "(M11)" in message
+
+
+def test_the_older_name_of_scatter_elements() -> None:
+    elements, indices = tensor(3), {"DataType": "UINT32", "Sizes": [2]}
+    members = {"InputTensor": elements, "IndicesTensor": indices, "UpdatesTensor": tensor(2), "OutputTensor": elements}
+    assert isinstance(desc_of("DML_OPERATOR_SCATTER", {**members, "Axis": 0}), DML_SCATTER_ELEMENTS_OPERATOR_DESC)
 
 
 @pytest.mark.parametrize("name", OPERATORS)

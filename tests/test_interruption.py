@@ -45,6 +45,9 @@ CALLS: dict[str, Callable[[np.ndarray, np.ndarray], Any]] = {
     "columns": lambda x, out: anydml.cumulative_summation(x.reshape(2**12, -1), 0, out=out.reshape(2**12, -1)),
     "movement": lambda x, out: anydml.slice(x.reshape(2**14, 2**14).T, 0, 2**14, out=out.reshape(2**14, 2**14)),
     "gather": lambda x, out: anydml.gather(x.reshape(-1, 64), ORDER, out=out.reshape(-1, 64)),
+    "scatter": lambda x, out: anydml.scatter_nd(
+        x.reshape(-1, 64), ORDER[:, None], x.reshape(-1, 64), out=out.reshape(-1, 64)
+    ),
     "cast": lambda x, out: anydml.cast(x.view(np.int32), np.float32, out=out),
     "join": lambda x, out: anydml.join([x[::2], x[1::2]], out=out),
     "convolution": lambda x, out: anydml.convolution(

@@ -259,7 +259,78 @@ def a_reversal(rng: Random, x: Array) -> Drawing:
     return np.moveaxis(y, -1, axis), lambda out: anydml.reverse_subsequences(x, lengths, axis, out=out)
 
 
+def indices_of(rng: Random, shape: Sequence[int], size: int) -> Array:
+    """Of any layout, of which some are the same in the memory of one that repeats."""
+    low = -size if rng.random() < 0.5 else 0
+    kind = str(rng.choice(["int32", "int64"] if low else ["int32", "int64", "uint32", "uint64"]))
+    indices = drawn(rng, shape, np.dtype(kind))
+    indices.setflags(write=True)
+    indices[...] = rng.integers(low, size, shape)
+    return indices
+
+
+def last_set(x: Array, places: Array, updates: Array) -> Array:
+    """A copy of x in which the last of the updates of each place is set; places are of x's rows."""
+    y = x.copy()
+    firsts, which = np.unique(places[::-1], return_index=True)
+    y[firsts] = updates[::-1][which]
+    return y
+
+
+def elements_of(rng: Random, x: Array) -> tuple[int, Array]:
+    axis = int(rng.integers(0, x.ndim))
+    many = list(x.shape)
+    many[axis] = int(rng.integers(1, 2 + min(3000, 3_000_000 * x.shape[axis] // x.size)))
+    return axis, indices_of(rng, many, x.shape[axis])
+
+
+def a_gather_of_elements(rng: Random, x: Array) -> Drawing:
+    axis, indices = elements_of(rng, x)
+    expected = np.take_along_axis(x, indices.astype(np.intp), axis)
+    return expected, lambda out: anydml.gather_elements(x, indices, axis, out=out)
+
+
+def a_scatter_of_elements(rng: Random, x: Array) -> Drawing:
+    axis, indices = elements_of(rng, x)
+    updates = drawn(rng, indices.shape, x.dtype)
+    # Elements in a row, along the axis in the first place: so the last index along it is the last one.
+    numbers = np.moveaxis(np.arange(x.size).reshape(x.shape), axis, 0)
+    places = np.take_along_axis(numbers, np.moveaxis(indices.astype(np.intp), axis, 0), 0)
+    expected = last_set(x.reshape(-1), places.reshape(-1), np.moveaxis(updates, axis, 0).reshape(-1))
+    return expected.reshape(x.shape), lambda out: anydml.scatter_elements(x, indices, updates, axis, out=out)
+
+
+def tuples_of(rng: Random, x: Array, batch: int) -> tuple[Array, list[Array]]:
+    """Tuples behind some dimensions of batches, and their coordinates with those of the batch."""
+    count = int(rng.integers(1, x.ndim - batch + 1))
+    sliced = prod(x.shape[batch + count :]) * prod(x.shape[:batch])
+    many = (*x.shape[:batch], int(rng.integers(1, 2 + min(30_000, 1_000_000 // sliced))))
+    dtype = np.dtype(str(rng.choice(["int32", "int64"])))
+    _, tuples = laid_out(rng, (*many, count), dtype, broadcasts=False, guard=0)
+    for i, size in enumerate(x.shape[batch : batch + count]):
+        tuples[..., i] = rng.integers(-size, size, many)
+    batches = [each[..., None] for each in np.indices(x.shape[:batch], sparse=True)]
+    return tuples, [*batches, *np.moveaxis(tuples.astype(np.intp), -1, 0)]
+
+
+def a_gather_by_tuples(rng: Random, x: Array) -> Drawing:
+    batch = int(rng.integers(0, x.ndim)) if rng.random() < 0.5 else 0
+    tuples, places = tuples_of(rng, x, batch)
+    return x[tuple(places)], lambda out: anydml.gather_nd(x, tuples, batch_dimension_count=batch, out=out)
+
+
+def a_scatter_by_tuples(rng: Random, x: Array) -> Drawing:
+    tuples, places = tuples_of(rng, x, 0)
+    slices = x.shape[len(places) :]
+    updates = drawn(rng, (*tuples.shape[:-1], *slices), x.dtype)
+    numbers = np.arange(prod(x.shape[: len(places)])).reshape(x.shape[: len(places)])[tuple(places)]
+    expected = last_set(x.reshape(-1, *slices), numbers, updates)
+    return expected.reshape(x.shape), lambda out: anydml.scatter_nd(x, tuples, updates, out=out)
+
+
+GATHERS = [a_gather_of_elements, a_gather_by_tuples, a_scatter_of_elements, a_scatter_by_tuples]
 DRAWINGS = [
+    *GATHERS,
     a_slice_grad,
     a_depth_to_space,
     a_space_to_depth,
@@ -285,6 +356,16 @@ def test_any_layout(draw: Callable[[Random, Array], Drawing], seed: int) -> None
         x = drawn(rng, sizes(rng, most), TYPES[int(rng.integers(0, len(TYPES)))])
         y, compute = draw(rng, x)
         assert_computed(rng, y, compute, any_layout=rng.random() < 0.5)
+
+
+@pytest.mark.parametrize("draw", GATHERS)
+@pytest.mark.parametrize("shape", [(4099, 1501), (1501, 4099), (3, 2049, 700), (1_400_001, 4), (90_001, 67)])
+def test_large_gathers_and_scatters(draw: Callable[[Random, Array], Drawing], shape: Sequence[int]) -> None:
+    """Stripes of columns, rows that are prefetched, outputs past the caches, updates that threads share."""
+    rng = np.random.default_rng(len(shape))
+    for _ in range(3):
+        y, compute = draw(rng, streamed(shape, "i4"))
+        assert_computed(rng, y, compute, any_layout=False)
 
 
 def streamed(shape: Sequence[int], dtype: Any) -> Array:
@@ -374,6 +455,11 @@ floats = (x / 2**20).astype("f4")
 for y in (
     anydml.slice(x.T, 0, (1000, 1000)), anydml.slice(x, 0, 1000, (1, -3)), anydml.padding(x, 3, 5, mode="reflection"),
     anydml.tile(x, (1, 2)), anydml.upsample_2d(floats[None, None], 3), anydml.gather(x, x[0] % 1000, 1),
+    *(anydml.gather_elements(x, x % 1000, axis) for axis in (0, 1)),
+    *(anydml.scatter_elements(x, x % 1000, x.T, axis) for axis in (0, 1)),
+    anydml.scatter_elements(x.reshape(-1), x.reshape(-1) % 1000, x.T.reshape(-1)),
+    anydml.gather_nd(x, x.reshape(-1, 2) % 1000), anydml.scatter_nd(x, x.reshape(-1, 2) % 1000, x.reshape(-1)[::2]),
+    anydml.scatter_nd(x, x[:, :1] % 1000, x.T),
     *(anydml.cast(each, dtype) for each in (x, floats, floats.astype("f2")) for dtype in ("u1", "i2", "u8", "f8")),
     anydml.fill_value_sequence(1_000_003, 0.5, 0.1, "f2"),
     anydml.depth_to_space(x.reshape(1, 4, 500, 500), 2), anydml.space_to_depth(x[None, None], 5, "column_row_depth"),

@@ -34,6 +34,7 @@ EXCLUDED = {
     r"bitshift_.*_int\d.*": "shifts are of types without a sign",
     r"equal_string.*": "DirectML has no strings",
     r"(de)?quantizelinear_(e4m3fn|e5m2|float4e2m1|u?int2).*": "DirectML has no such type",
+    r"scatter_elements_with_(reduction_.*|duplicate_indices)|scatternd_(add|multiply|max|min).*": "scatters only set",
     r"quantizelinear_u?int16": "ELEMENT_WISE_QUANTIZE_LINEAR gives 8 bits",
 }
 """Cases that DirectML's operators do not say, by what their whole names match, and why."""
@@ -51,8 +52,20 @@ LATER = {
 """Those that wait for an operator."""
 
 COPIES = (
-    *("Clip", "Concat", "DepthToSpace", "Gather", "Hardmax", "Identity", "Max", "MaxPool", "Min", "Pad"),
-    *("ReverseSequence", "Slice", "SpaceToDepth", "Split", "Where"),
+    *(
+        "Clip",
+        "Concat",
+        "DepthToSpace",
+        "Gather",
+        "GatherElements",
+        "GatherND",
+        "Hardmax",
+        "Identity",
+        "Max",
+        "MaxPool",
+    ),
+    *("Min", "Pad", "ReverseSequence", "Scatter", "ScatterElements", "ScatterND", "Slice", "SpaceToDepth", "Split"),
+    "Where",
 )
 """What computes nothing."""
 

@@ -360,6 +360,10 @@ COPIES: dict[str, Callable[..., Any]] = {
     "slice": lambda x, **options: anydml.slice(x, 0, (2, 2), (1, 2) if x.shape[1] > 3 else 1, **options),
     "backward": lambda x, **options: anydml.slice(x, 0, (2, 3), (-1, -1), **options),
     "gather": lambda x, **options: anydml.gather(x, [[2, 0]], axis=-1, **options),
+    "gather_elements": lambda x, **options: anydml.gather_elements(x, [[2, 0]] * 2, 1, **options),
+    "gather_nd": lambda x, **options: anydml.gather_nd(x, [[1, 2], [0, -1]], **options),
+    "scatter_elements": lambda x, **options: anydml.scatter_elements(x, [[2, 0]] * 2, x[:, :2], 1, **options),
+    "scatter_nd": lambda x, **options: anydml.scatter_nd(x, [[1], [0]], x, **options),
     "identity": lambda x, **options: anydml.identity(x, **options),
 }
 EXPECTED: dict[str, Callable[[np.ndarray], Any]] = {
@@ -368,6 +372,10 @@ EXPECTED: dict[str, Callable[[np.ndarray], Any]] = {
     "slice": lambda x: x[:, :2],
     "backward": lambda x: x[::-1, ::-1],
     "gather": lambda x: np.take(x, [[2, 0]], -1),
+    "gather_elements": lambda x: x[:, [2, 0]],
+    "gather_nd": lambda x: x[[1, 0], [2, -1]],
+    "scatter_elements": lambda x: x[:, [1, 1, 0]],
+    "scatter_nd": lambda x: x[::-1],
     "identity": lambda x: x,
 }
 each_copy = pytest.mark.parametrize("copy", COPIES)
@@ -475,6 +483,26 @@ def test_an_index_may_be_a_number() -> None:
         "indices: found 5 at (0, 0, 1), expected from -2 to 1, the indices of axis 0 of x",
     )
     refused("(A1)", lambda: anydml.gather(X, 1.5), "indices: found float 1.5")
+
+
+@engine
+def test_tuples_of_any_rank(engine: str) -> None:
+    x = np.arange(24).reshape(2, 3, 4)
+    for tuples, batch, expected in (
+        ([1, 2, 3], 0, x[1, 2, 3]),
+        ([1], 0, x[1]),
+        ([[[[1, 0]], [[0, 2]]]], 0, x[[1, 0], [0, 2]][None, :, None]),
+        ([[[1], [2]], [[0], [0]]], 1, np.stack([x[0, [1, 2]], x[1, [0, 0]]])),
+        ([[[1, 2]], [[0, -1]]], 1, x[[0, 1], [1, 0], [2, -1]][:, None]),
+    ):
+        assert_same(anydml.gather_nd(x, tuples, batch_dimension_count=batch, device=engine), np.array(expected))
+    for tuples, updates, place in (([1, 2, 3], 7, (1, 2, 3)), ([[[1], [0]]], x[None], (slice(None, None, -1),))):
+        changed = x.copy()
+        changed[place] = updates
+        assert_same(anydml.scatter_nd(x, tuples, np.array(updates), device=engine), changed)
+    refused("(V1)", lambda: anydml.gather_nd(x, [[0, 3]]), "indices: found 3 at (0, 0, 1), expected from -3 to 2")
+    refused("(C6)", lambda: anydml.gather_nd(x, [[0, 0, 0, 0]]), "at most 3 coordinates")
+    refused("(C8)", lambda: anydml.scatter_nd(x, [[0]], x), "updates")
 
 
 def test_indices_of_any_rank_in_graphs() -> None:

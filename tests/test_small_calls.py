@@ -376,6 +376,21 @@ def test_values_that_are_refused_the_second_time() -> None:
     anydml.gather(x, np.array([1, -4]))
     with pytest.raises(DMLError, match=r"5 at \(1,\).*\(V1\)"):
         anydml.gather(x, np.array([1, 5]))
+    square, out = np.arange(6).reshape(2, 3), np.full((2, 3), -7)
+    for call, places in (
+        (lambda at: anydml.gather_elements(square, np.array([[0, at, 1]]), 0, out=out[:1]), range(-2, 2)),
+        (lambda at: anydml.gather_nd(square, np.array([[1, 0], [0, at]]), out=out[0, :2]), range(-3, 3)),
+        (lambda at: anydml.scatter_elements(square, np.array([[0, at, 1]]), square[:1], 0, out=out), range(-2, 2)),
+        (lambda at: anydml.scatter_nd(square, np.array([[1, 0], [0, at]]), square[0, :2], out=out), range(-3, 3)),
+    ):
+        for _ in range(2):
+            call(places.start)
+            call(places.stop - 1)
+            for at in (places.start - 1, places.stop):
+                out[...] = -7
+                with pytest.raises(DMLError, match=rf"{at} at .*from {places.start} to {places.stop - 1}.*\(V1\)"):
+                    call(at)
+                assert (out == -7).all()
     image = np.ones((1, 1, 2, 2), np.uint8)
     for scale, ok in ((0.5, True), (0.0, False), (np.nan, False), (2.0, True)):
         scales = np.full(1, scale, np.float32)

@@ -49,7 +49,7 @@ from .core.tensor_desc import DML_BUFFER_TENSOR_DESC, DML_SCALAR_UNION, DML_SCAL
 from .device import Device
 from .functions import ALIASES, BUILTINS, FUNCTIONS
 from .operators import OPERATORS, spec
-from .operators.header_names import why_absent
+from .operators.header_names import of_desc, why_absent
 from .operators.validate import validate
 from .runtime.binding import DML_BUFFER_ARRAY_BINDING, DML_BUFFER_BINDING, BindingTable
 from .runtime.compiled import BindingProperties, CompiledOperator, Operator, OperatorInitializer
@@ -152,9 +152,9 @@ if not TYPE_CHECKING:  # for whom every name would be there
         if name in _ELSEWHERE:
             # Kept, as a function may be called often.
             return globals().setdefault(name, getattr(import_module(f".{_ELSEWHERE[name]}", __name__), name))
-        operator = name.removeprefix("DML_").removesuffix("_OPERATOR_DESC")
-        if operator in OPERATORS and name == f"DML_{operator}_OPERATOR_DESC":
-            return spec(operator).desc
+        operator = of_desc(name)
+        if operator is not None and operator.name in OPERATORS:
+            return spec(operator.name).desc
         found = named(name)
         if found is not None:
             return found

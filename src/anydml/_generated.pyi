@@ -560,6 +560,24 @@ def gather(x: _NoTensor, indices: _Operand | np.generic, axis: int = ..., *, ind
 def gather(x: _Operand | np.generic, indices: _Operand | np.generic, axis: int = ..., *, index_dimensions: int | None = ..., out: _O, device: Device | str | None = ...) -> _O: ...
 
 @overload
+def gather_elements(x: _Array | np.generic, indices: _Operand | np.generic, axis: int = ..., *, out: None = ..., device: Device | str | None = ...) -> _Array: ...
+@overload
+def gather_elements(x: _E, indices: _Operand | Expression | np.generic, axis: int = ..., *, out: None = ..., device: Device | str | None = ...) -> _E: ...
+@overload
+def gather_elements(x: _NoTensor, indices: _Operand | np.generic, axis: int = ..., *, out: None = ..., device: Device | str | None = ...) -> _Array: ...
+@overload
+def gather_elements(x: _Operand | np.generic, indices: _Operand | np.generic, axis: int = ..., *, out: _O, device: Device | str | None = ...) -> _O: ...
+
+@overload
+def gather_nd(x: _Array | np.generic, indices: _Operand | np.generic, *, input_dimension_count: int | None = ..., indices_dimension_count: int | None = ..., batch_dimension_count: int = ..., out: None = ..., device: Device | str | None = ...) -> _Array: ...
+@overload
+def gather_nd(x: _E, indices: _Operand | Expression | np.generic, *, input_dimension_count: int | None = ..., indices_dimension_count: int | None = ..., batch_dimension_count: int = ..., out: None = ..., device: Device | str | None = ...) -> _E: ...
+@overload
+def gather_nd(x: _NoTensor, indices: _Operand | np.generic, *, input_dimension_count: int | None = ..., indices_dimension_count: int | None = ..., batch_dimension_count: int = ..., out: None = ..., device: Device | str | None = ...) -> _Array: ...
+@overload
+def gather_nd(x: _Operand | np.generic, indices: _Operand | np.generic, *, input_dimension_count: int | None = ..., indices_dimension_count: int | None = ..., batch_dimension_count: int = ..., out: _O, device: Device | str | None = ...) -> _O: ...
+
+@overload
 def gelu(x: _Array | np.generic, *, out: None = ..., device: Device | str | None = ...) -> _Array: ...
 @overload
 def gelu(x: _E, *, out: None = ..., device: Device | str | None = ...) -> _E: ...
@@ -1185,6 +1203,24 @@ def scaled_tanh(x: _E, alpha: float = ..., beta: float = ..., *, out: None = ...
 def scaled_tanh(x: _NoTensor, alpha: float = ..., beta: float = ..., *, out: None = ..., device: Device | str | None = ...) -> _Array: ...
 @overload
 def scaled_tanh(x: _Operand | np.generic, alpha: float = ..., beta: float = ..., *, out: _O, device: Device | str | None = ...) -> _O: ...
+
+@overload
+def scatter_elements(x: _Array | np.generic, indices: _Operand | np.generic, updates: _Operand | np.generic, axis: int = ..., *, out: None = ..., device: Device | str | None = ...) -> _Array: ...
+@overload
+def scatter_elements(x: _E, indices: _Operand | Expression | np.generic, updates: _Operand | Expression | np.generic, axis: int = ..., *, out: None = ..., device: Device | str | None = ...) -> _E: ...
+@overload
+def scatter_elements(x: _NoTensor, indices: _Operand | np.generic, updates: _Operand | np.generic, axis: int = ..., *, out: None = ..., device: Device | str | None = ...) -> _Array: ...
+@overload
+def scatter_elements(x: _Operand | np.generic, indices: _Operand | np.generic, updates: _Operand | np.generic, axis: int = ..., *, out: _O, device: Device | str | None = ...) -> _O: ...
+
+@overload
+def scatter_nd(x: _Array | np.generic, indices: _Operand | np.generic, updates: _Operand | np.generic, *, input_dimension_count: int | None = ..., indices_dimension_count: int | None = ..., out: None = ..., device: Device | str | None = ...) -> _Array: ...
+@overload
+def scatter_nd(x: _E, indices: _Operand | Expression | np.generic, updates: _Operand | Expression | np.generic, *, input_dimension_count: int | None = ..., indices_dimension_count: int | None = ..., out: None = ..., device: Device | str | None = ...) -> _E: ...
+@overload
+def scatter_nd(x: _NoTensor, indices: _Operand | np.generic, updates: _Operand | np.generic, *, input_dimension_count: int | None = ..., indices_dimension_count: int | None = ..., out: None = ..., device: Device | str | None = ...) -> _Array: ...
+@overload
+def scatter_nd(x: _Operand | np.generic, indices: _Operand | np.generic, updates: _Operand | np.generic, *, input_dimension_count: int | None = ..., indices_dimension_count: int | None = ..., out: _O, device: Device | str | None = ...) -> _O: ...
 
 @overload
 def shrink(x: _Array | np.generic, bias: float = ..., threshold: float = ..., *, out: None = ..., device: Device | str | None = ...) -> _Array: ...
@@ -2036,6 +2072,14 @@ class DML_MAX_POOLING1_OPERATOR_DESC(OperatorDesc):
     EndPadding: UINTs
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DML_SCATTER_ELEMENTS_OPERATOR_DESC(OperatorDesc):
+    InputTensor: Tensor
+    IndicesTensor: Tensor
+    UpdatesTensor: Tensor
+    OutputTensor: Tensor
+    Axis: UINT
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DML_ELEMENT_WISE_BIT_SHIFT_LEFT_OPERATOR_DESC(OperatorDesc):
     ATensor: Tensor
     BTensor: Tensor
@@ -2098,6 +2142,30 @@ class DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC(OperatorDesc):
     SequenceLengthsTensor: Tensor
     OutputTensor: Tensor
     Axis: UINT
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DML_GATHER_ELEMENTS_OPERATOR_DESC(OperatorDesc):
+    InputTensor: Tensor
+    IndicesTensor: Tensor
+    OutputTensor: Tensor
+    Axis: UINT
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DML_GATHER_ND_OPERATOR_DESC(OperatorDesc):
+    InputTensor: Tensor
+    IndicesTensor: Tensor
+    OutputTensor: Tensor
+    InputDimensionCount: UINT
+    IndicesDimensionCount: UINT
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DML_SCATTER_ND_OPERATOR_DESC(OperatorDesc):
+    InputTensor: Tensor
+    IndicesTensor: Tensor
+    UpdatesTensor: Tensor
+    OutputTensor: Tensor
+    InputDimensionCount: UINT
+    IndicesDimensionCount: UINT
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DML_MAX_POOLING2_OPERATOR_DESC(OperatorDesc):
@@ -2222,6 +2290,15 @@ class DML_ARGMAX_OPERATOR_DESC(OperatorDesc):
     AxisCount: Count = ...
     Axes: UINTs
     AxisDirection: enums.AxisDirection = ...
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DML_GATHER_ND1_OPERATOR_DESC(OperatorDesc):
+    InputTensor: Tensor
+    IndicesTensor: Tensor
+    OutputTensor: Tensor
+    InputDimensionCount: UINT
+    IndicesDimensionCount: UINT
+    BatchDimensionCount: UINT
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DML_ELEMENT_WISE_ATAN_YX_OPERATOR_DESC(OperatorDesc):

@@ -242,6 +242,29 @@ Case reverse(DataType type, int64_t rows, int64_t row) {
            attributes({{"Axis", {1}}})}};
 }
 
+// Elements of a table's columns, by indices of which most are not in it; and likewise set in a copy of it.
+Case gather_or_scatter(bool sets, DataType type, int64_t rows, int64_t columns, int64_t count) {
+  const int64_t item = anydml::size_of(type);
+  const int64_t index = anydml::size_of(DataType::kInt32);
+  std::vector<int64_t> words = {2};
+  for (const auto& [size, step] : {std::array{rows, columns}, std::array{columns, int64_t{1}}}) {
+    words.insert(words.end(), {step * item, 1, 1, 1, size, 0, 0, step * item});
+  }
+  const Layout table = packed(type, {rows, columns});
+  const Layout elements = packed(type, {count, columns});
+  std::vector<Layout> inputs = {table, packed(DataType::kInt32, {count, columns})};
+  if (sets) inputs.push_back(elements);
+  return {sets ? "SCATTER_ND" : "GATHER_ND",
+          {inputs,
+           {sets ? table : elements},
+           attributes({{"Views", std::move(words)},
+                       {"Points", {count, columns * index, 0, columns * item, columns, index, item, item}},
+                       {"Free", {0, 1}},
+                       {"Axes", {rows, columns * item}},
+                       {"CoordinateStep", {0}},
+                       {"Slice", {}}})}};
+}
+
 Case sequence(DataType type, int64_t size, int64_t start, int64_t delta) {
   return {"FILL_VALUE_SEQUENCE",
           {{}, {packed(type, {size})}, attributes({{"Start", {start}}, {"Delta", {delta}}})}};
@@ -324,6 +347,12 @@ std::vector<Case> cases() {
     all.push_back(gather(type, DataType::kInt32, 100, 77, 20'000));
     all.push_back(reverse(type, 5000, 77));
     all.push_back(reverse(type, 3, 300'001));
+    // Stripes of columns, columns of threads' own, and ranges of the output.
+    for (const bool sets : {false, true}) {
+      all.push_back(gather_or_scatter(sets, type, 3001, 301, 2999));
+      all.push_back(gather_or_scatter(sets, type, 50, 9001, 70));
+      all.push_back(gather_or_scatter(sets, type, 100, 3, 150'000));
+    }
     all.push_back(sequence(type, 700'001, std::bit_cast<int64_t>(0.5), std::bit_cast<int64_t>(0.1)));
   }
   for (const DataType to : {DataType::kFloat32, DataType::kFloat16, DataType::kFloat64, DataType::kUint8,

@@ -82,13 +82,62 @@ def reverse_sequence(node: Node) -> Expression:
     return node("REVERSE_SUBSEQUENCES", InputTensor=x, SequenceLengthsTensor=lengths, Axis=time)
 
 
+def led(x: Expression, rank: int) -> Expression:
+    """With leading dimensions of 1, so that there are so many."""
+    return reshaped(x, (1,) * (rank - len(sizes_of(x))) + sizes_of(x))
+
+
 def gather(node: Node) -> Expression:
     x, indices = node.all
     axis, own, of_indices = node.get("axis", 0), len(sizes_of(x)), node.values[1].ndim
     rank = max(own, own - 1 + of_indices)
-    x, indices = (reshaped(each, (1,) * (rank - len(sizes_of(each))) + sizes_of(each)) for each in (x, indices))
+    x, indices = led(x, rank), led(indices, rank)
     axis = axis % own + rank - own
     return node("GATHER", InputTensor=x, IndicesTensor=indices, Axis=axis, IndexDimensions=of_indices)
+
+
+def gather_elements(node: Node) -> Expression:
+    x, indices = node.all
+    return node("GATHER_ELEMENTS", InputTensor=x, IndicesTensor=indices, Axis=node.get("axis", 0) % len(sizes_of(x)))
+
+
+def gather_nd(node: Node) -> Expression:
+    x, indices = node.all
+    batch, own, of_indices = node.get("batch_dims", 0), len(sizes_of(x)), len(sizes_of(indices))
+    rank = max(own, of_indices, of_indices - 1 + own - batch - sizes_of(indices)[-1])
+    return node(
+        "GATHER_ND1",
+        InputTensor=led(x, rank),
+        IndicesTensor=led(indices, rank),
+        InputDimensionCount=own,
+        IndicesDimensionCount=of_indices,
+        BatchDimensionCount=batch,
+    )
+
+
+def without_reduction(node: Node) -> list[Expression]:
+    if node.get("reduction", b"none") not in (b"none", "none"):
+        raise NotSaid("a scatter that reduces")
+    return node.all
+
+
+def scatter_elements(node: Node) -> Expression:
+    x, indices, updates = without_reduction(node)
+    axis = node.get("axis", 0) % len(sizes_of(x))
+    return node("SCATTER_ELEMENTS", InputTensor=x, IndicesTensor=indices, UpdatesTensor=updates, Axis=axis)
+
+
+def scatter_nd(node: Node) -> Expression:
+    x, indices, updates = without_reduction(node)
+    rank = max(len(sizes_of(each)) for each in (x, indices, updates))
+    return node(
+        "SCATTER_ND",
+        InputTensor=led(x, rank),
+        IndicesTensor=led(indices, rank),
+        UpdatesTensor=led(updates, rank),
+        InputDimensionCount=len(sizes_of(x)),
+        IndicesDimensionCount=len(sizes_of(indices)),
+    )
 
 
 def concat(node: Node) -> Expression:
@@ -160,10 +209,15 @@ ADAPTERS: dict[str, Adapter] = {
     "ConstantOfShape": constant_of_shape,
     "DepthToSpace": rearranged("DEPTH_TO_SPACE1"),
     "Gather": gather,
+    "GatherElements": gather_elements,
+    "GatherND": gather_nd,
     "Pad": pad,
     "Range": sequence,
     "Resize": lambda node: resized(node, node.value(2), node.value(3)),
     "ReverseSequence": reverse_sequence,
+    "Scatter": scatter_elements,
+    "ScatterElements": scatter_elements,
+    "ScatterND": scatter_nd,
     "Slice": sliced,
     "SpaceToDepth": rearranged("SPACE_TO_DEPTH1"),
     "Split": split,

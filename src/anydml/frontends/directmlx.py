@@ -719,10 +719,11 @@ class ExpressionAdapter:
 
 
 _COPIES = (
-    *("ELEMENT_WISE_IDENTITY", "GATHER", "JOIN", "REVERSE_SUBSEQUENCES", "SLICE", "SLICE1", "SPLIT", "TILE"),
+    *("ELEMENT_WISE_IDENTITY", "GATHER", "GATHER_ELEMENTS", "GATHER_ND", "GATHER_ND1", "JOIN", "SCATTER_ELEMENTS"),
+    *("SCATTER_ND", "REVERSE_SUBSEQUENCES", "SLICE", "SLICE1", "SPLIT", "TILE"),
     *("DEPTH_TO_SPACE", "DEPTH_TO_SPACE1", "SPACE_TO_DEPTH", "SPACE_TO_DEPTH1"),
 )
-"""Operators of which each element of a result is one of the first input's, or inputs'."""
+"""Operators of which each element of a result is one of an input's that has no indices or lengths."""
 
 
 def _gives_truth(found: OperatorSpec, given: Mapping[str, Sequence[Expression]], members: Mapping[str, Any]) -> bool:
@@ -732,7 +733,7 @@ def _gives_truth(found: OperatorSpec, given: Mapping[str, Sequence[Expression]],
     if truth == "kept":
         copied = set(found.pointwise.group_of(found.pointwise.output)) & given.keys()
     elif found.name in _COPIES and members.get("ScaleBias") is None:
-        copied = list(given)[:1]
+        copied = [member for member in given if member not in ("IndicesTensor", "SequenceLengthsTensor")]
     return truth == "made" or (bool(copied) and all(each._is_truth for member in copied for each in given[member]))
 
 

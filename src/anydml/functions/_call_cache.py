@@ -281,8 +281,8 @@ class _OnHost(_Preparation):
     @property
     def runs(self) -> tuple[Any, Any] | None:
         spec, kernel = self._ran.spec, self._ran.kernel
-        is_known = spec.check_values is no_value_checks or spec.value_limits is not no_value_limits
-        return (kernel.run, kernel.plan) if is_known else None
+        has_limits = spec.check_values is no_value_checks or spec.value_limits is not no_value_limits
+        return (kernel.run, kernel.plan) if has_limits or kernel.checks_values else None
 
 
 class _OnDevice(_Preparation):

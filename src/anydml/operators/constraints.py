@@ -124,6 +124,27 @@ def _shown(tensor: Tensor, member: str) -> str:
     return value.name if member == "DataType" else str(value)
 
 
+def limits_of_indices(indices: Tensor, size: int) -> tuple[int, int]:
+    """The least and the largest index of a dimension, from whose end negative ones of signed types count."""
+    return -size if DTYPES[indices.DataType].kind == "i" else 0, size - 1
+
+
+def not_indices(
+    label: str, indices: Array | None, limits: tuple[int, int], meaning: str, coordinate: int | None = None
+) -> Iterator[ConstraintFailure]:
+    """The first of the indices, or of those of one coordinate, which are the last dimension's, that is none."""
+    assert indices is not None
+    lowest, highest = limits
+    those = indices if coordinate is None else indices[..., coordinate]
+    if lowest <= those.min() and those.max() <= highest:
+        return
+    place = tuple(np.argwhere((those < lowest) | (those > highest))[0].tolist())
+    place += () if coordinate is None else (coordinate,)
+    yield ConstraintFailure(
+        label, "IndicesTensor", f"{indices[place]} at {place}", f"from {lowest} to {highest}, {meaning}"
+    )
+
+
 def sizes_of(tensor: Tensor) -> Choices:
     """Those, and no others."""
     return tuple((size,) for size in tensor.Sizes)

@@ -36,6 +36,12 @@ STAND_INS = {
 """What Python has instead of the header's structs of type and pointer, its interfaces and its functions."""
 
 
+def of_desc(name: str) -> OperatorType | None:
+    """The operator that a name is the desc's of, by any of the header's names of it; None where it is no such name."""
+    short = name.removeprefix("DML_").removesuffix("_OPERATOR_DESC")
+    return OperatorType.__members__.get(short) if name == f"DML_{short}_OPERATOR_DESC" else None
+
+
 def why_absent(name: str, known: Iterable[str]) -> Violation | None:
     """Rule (F13) of a name that the package does not have; None where it is no name of DirectML's.
 
@@ -60,8 +66,7 @@ def _absent(name: str, found: str, expected: str, remedy: str = "") -> Violation
 def _operator_meant(name: str) -> OperatorType | None:
     """The operator whose desc a name is, or, in small letters, whose function."""
     if name.startswith("DML_"):
-        short = name.removeprefix("DML_").removesuffix("_OPERATOR_DESC")
-        operator = parse(OperatorType, short) if name == f"DML_{short}_OPERATOR_DESC" else None
+        operator = of_desc(name)
     elif name.islower():
         families = ("", "ELEMENT_WISE_", "ACTIVATION_")
         operator = next(filter(None, (parse(OperatorType, family + name.upper()) for family in families)), None)

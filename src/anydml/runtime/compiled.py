@@ -426,7 +426,9 @@ class CompiledOperator(Compiled):
         for x, slot in zip(inputs, self._inputs, strict=True):
             if (x is None) != (slot.layout is None):
                 return False
-            if slot.layout is not None and (type(x) is not np.ndarray or x.dtype != slot.layout.dtype):
+            if slot.layout is None:
+                continue
+            if type(x) is not np.ndarray or (x.dtype, x.shape) != (slot.layout.dtype, slot.layout.sizes):
                 return False
         return not check_values(self.spec, self.desc, inputs)
 

@@ -5,17 +5,16 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
-#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "core/layout.h"
 #include "core/registry.h"
 #include "movement/copy.h"
+#include "movement/indices.h"
 #include "movement/rows.h"
 #include "movement/tuning.h"
 #include "movement/view.h"
@@ -28,83 +27,6 @@
 
 ANYDML_ISA_BEGIN
 namespace {
-
-// Where indices point to: offsets of the input. An index that the axis does not have becomes 0, so that
-// nothing outside of the input is read; that there is none has been looked at before.
-using Resolve = void (*)(const Loop& indices, int64_t count, const Loop& axis, const std::byte* from,
-                         int64_t* offsets);
-
-template <class T>
-void resolve(const Loop& indices, int64_t count, const Loop& axis, const std::byte* from, int64_t* offsets) {
-  const Loop loop = axis;
-  const auto point = [&](int64_t step) {
-    for (int64_t i = 0; i < count; ++i) {
-      const T given = load<T>(from + i * step);
-      auto index = static_cast<uint64_t>(given);
-      if constexpr (std::is_signed_v<T>) {
-        index = static_cast<uint64_t>(static_cast<int64_t>(given) + (given < 0 ? loop.size : 0));
-      }
-      offsets[i] = static_cast<int64_t>(index < static_cast<uint64_t>(loop.size) ? index : 0) * loop.in;
-    }
-  };
-  // Where indices follow each other compilers make vectors of them.
-  if (indices.in == sizeof(T)) {
-    point(sizeof(T));
-  } else {
-    point(indices.in);
-  }
-}
-
-// Whether the axis has all indices, without a branch for each.
-using AreIndices = bool (*)(const Loop& indices, int64_t axis, const std::byte* from);
-
-template <class T>
-bool are_indices(const Loop& indices, int64_t axis, const std::byte* from) {
-  const Loop loop = indices;
-  const auto at_most = static_cast<int64_t>(
-      std::min(static_cast<uint64_t>(axis - 1), static_cast<uint64_t>(std::numeric_limits<T>::max())));
-  const auto high = static_cast<T>(at_most);
-  // Negative ones count from the end.
-  const auto low = static_cast<T>(std::is_signed_v<T> ? -high - 1 : 0);
-  // One comparison, of how far an index is above the lowest.
-  using Distance = std::make_unsigned_t<T>;
-  const auto lowest = static_cast<Distance>(low);
-  const auto most = static_cast<Distance>(static_cast<Distance>(high) - lowest);
-  Distance beyond = 0;
-  const auto look = [&](int64_t step) {
-    for (int64_t i = 0; i < loop.size; ++i) {
-      const auto distance = static_cast<Distance>(load<Distance>(from + i * step) - lowest);
-      beyond |= static_cast<Distance>(distance > most ? 1 : 0);
-    }
-  };
-  if (loop.in == sizeof(T)) {
-    look(sizeof(T));
-  } else {
-    look(loop.in);
-  }
-  return beyond == 0;
-}
-
-struct IndexFunctions {
-  Resolve resolve;
-  AreIndices are_indices;
-};
-
-// Null for what is no type of indices.
-IndexFunctions functions_of(DataType type) {
-  switch (type) {
-    case DataType::kInt32:
-      return {resolve<int32_t>, are_indices<int32_t>};
-    case DataType::kInt64:
-      return {resolve<int64_t>, are_indices<int64_t>};
-    case DataType::kUint32:
-      return {resolve<uint32_t>, are_indices<uint32_t>};
-    case DataType::kUint64:
-      return {resolve<uint64_t>, are_indices<uint64_t>};
-    default:
-      return {nullptr, nullptr};
-  }
-}
 
 // The loops of a gather, from the output's outermost on. `in` is a step of the indices in theirs, and one of
 // the input in the others.
@@ -120,7 +42,7 @@ class GatherPlan final : public Plan {
   GatherPlan(GatherLoops loops, int64_t element, IndexFunctions functions, std::string description)
       : Plan(std::move(description)),
         axis_(loops.axis),
-        resolve_(functions.resolve),
+        add_offsets_(functions.add_offsets),
         are_indices_(functions.are_indices),
         unit_(element) {
     before_ = fold(std::move(loops.before));
@@ -147,13 +69,8 @@ class GatherPlan final : public Plan {
 
   bool checks_values() const override { return true; }
   bool accepts(const void* const* inputs) const override {
-    const auto* const indices = static_cast<const std::byte*>(inputs[1]);
-    LoopCursor at(outer_, 0);
-    bool all = true;
-    for (int64_t i = steps_of(outer_); i > 0; --i, at.advance()) {
-      all &= are_indices_(rows_, axis_.size, indices + at.in());
-    }
-    return all;
+    return have_indices(outer_, rows_, {&axis_, 1}, 0, are_indices_,
+                        static_cast<const std::byte*>(inputs[1]));
   }
 
   void run(const void* const* inputs, void* const* outputs) const override {
@@ -193,7 +110,8 @@ class GatherPlan final : public Plan {
         const int64_t count = std::min(at_once_, rows_.size - begin);
         const int64_t which = part / pieces_ % (turns_ * outer_steps);
         if (which != resolved) {
-          resolve_(rows_, count, axis_, tensors.indices + outer.in() + begin * rows_.in, offsets);
+          std::fill_n(offsets, count, 0);
+          add_offsets_(rows_, count, axis_, tensors.indices + outer.in() + begin * rows_.in, offsets);
           resolved = which;
         }
         const std::byte* const in = tensors.in + before.in();
@@ -278,7 +196,7 @@ class GatherPlan final : public Plan {
   std::vector<Loop> after_;  // around
   Loop columns_;             // of units
   Loop axis_;
-  Resolve resolve_;
+  AddOffsets add_offsets_;
   AreIndices are_indices_;
   int64_t unit_;
   int64_t bytes_;
@@ -293,20 +211,6 @@ class GatherPlan final : public Plan {
   CopyRuns copy_row_;
 };
 
-// Loops in the attribute's order: size, step in bytes of the input or of the indices, and of the output.
-std::vector<Loop> loops_of(const Attributes& attributes, const char* name, Reach& read, Reach& written) {
-  std::vector<Loop> loops;
-  const std::vector<int64_t>& words = attributes.integers(name);
-  require(words.size() % 3 == 0, "a loop has three numbers");
-  for (size_t i = 0; i < words.size(); i += 3) {
-    require(words[i] >= 1, "a loop has no step");
-    loops.push_back({words[i], words[i + 1], words[i + 2]});
-    read.add_steps(loops.back().size, loops.back().in);
-    written.add_steps(loops.back().size, loops.back().out);
-  }
-  return loops;
-}
-
 }  // namespace
 
 std::unique_ptr<Plan> make_gather(const Request& request, std::string& reason) {
@@ -315,7 +219,7 @@ std::unique_ptr<Plan> make_gather(const Request& request, std::string& reason) {
   const Layout& out = tensor(request.outputs, 0);
   const int64_t element = size_of(in.type);
   const IndexFunctions functions = functions_of(indices.type);
-  if (element == 0 || functions.resolve == nullptr) {
+  if (element == 0 || functions.add_offsets == nullptr) {
     reason = "no gather of " + std::string(name_of(in.type)) + " by " + std::string(name_of(indices.type));
     return nullptr;
   }

@@ -56,6 +56,14 @@ constexpr int64_t kMostPlaces = 4096;
 // that is prefetched.
 constexpr int64_t kIndicesAtOnce = 1024;
 constexpr int64_t kRowsAhead = 32;
+// Indices that a thread looks at together, before anything is written.
+constexpr int64_t kIndicesLookedAt = 8 << 10;
+// Elements by an index for each, along another axis than the last: bytes of the columns that are gone through
+// together, so that what their indices point to stays in the second cache, and of those of a line up to which
+// that is done; and what each thread has at least of a row, where threads share columns.
+constexpr int64_t kColumnsBytes = 512 << 10;
+constexpr int64_t kMostColumnsBytes = 4 << 20;
+constexpr int64_t kOwnColumns = 4 << 10;
 // Rows from which on they are prefetched, as more are in flight than the processor looks ahead; and from
 // which on they are sent without a buffer.
 constexpr int64_t kPrefetchedRow = 32;

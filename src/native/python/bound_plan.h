@@ -167,7 +167,11 @@ class BoundPlan {
   }
   const std::string& description() const { return description_; }
 
-  bool accepts(const void* const* inputs) const { return plan_->accepts(inputs); }
+  bool accepts(const void* const* inputs) const {
+    const bool all = plan_->accepts(inputs);
+    raise_if_cancelled();
+    return all;
+  }
   bool checks_values() const { return plan_->checks_values(); }
   bool prepares() const { return plan_->has_prepack(); }
   std::unique_ptr<BoundPlan> prepare(nanobind::sequence inputs) const {

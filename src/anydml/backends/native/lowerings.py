@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from ...core.strided_layout import Layout
-from .gather_lowering import gather
 from .movement_lowering import PARTS, VIEWS
+from .gather_lowering import by_points, gather
 from .movement_lowering import lowered as moved
 from .request import Lowered
 from .sequence_lowering import sequence
@@ -19,4 +19,5 @@ LOWERINGS: Mapping[str, Lowering] = {
     **dict.fromkeys([*VIEWS, *PARTS], moved),
     "FILL_VALUE_SEQUENCE": sequence,
     "GATHER": gather,
+    **dict.fromkeys(("GATHER_ELEMENTS", "SCATTER_ELEMENTS", "GATHER_ND", "GATHER_ND1", "SCATTER_ND"), by_points),
 }

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...core.enums import OperatorType
-from ...core.strided_layout import DTYPES, Array
-from ..constraints import same
+from ...core.strided_layout import Array
+from ..constraints import limits_of_indices, not_indices, same
 from ..schema import UINT, Choices, ConstraintFailure, Independence, OperatorDesc, OperatorSpec, Tensor, support_table
 
 
@@ -108,20 +108,12 @@ def _infer_sizes(desc: DML_GATHER_OPERATOR_DESC) -> dict[str, Choices]:
 
 
 def _value_limits(desc: DML_GATHER_OPERATOR_DESC) -> dict[str, tuple[int, int]]:
-    size = desc.InputTensor.Sizes[desc.Axis]
-    is_signed = DTYPES[desc.IndicesTensor.DataType].kind == "i"
-    return {"IndicesTensor": (-size if is_signed else 0, size - 1)}
+    return {"IndicesTensor": limits_of_indices(desc.IndicesTensor, desc.InputTensor.Sizes[desc.Axis])}
 
 
 def _check_values(desc: DML_GATHER_OPERATOR_DESC, inputs: Sequence[Array | None]) -> Iterator[ConstraintFailure]:
-    _, indices = inputs
-    assert indices is not None
-    lowest, highest = _value_limits(desc)["IndicesTensor"]
-    if lowest <= indices.min() and indices.max() <= highest:
-        return
-    place = tuple(np.argwhere((indices < lowest) | (indices > highest))[0].tolist())
-    expected = f"from {lowest} to {highest}, the indices of axis {desc.Axis} of InputTensor"
-    yield ConstraintFailure("(V1)", "IndicesTensor", f"{indices[place]} at {place}", expected)
+    limits = _value_limits(desc)["IndicesTensor"]
+    yield from not_indices("(V1)", inputs[1], limits, f"the indices of axis {desc.Axis} of InputTensor")
 
 
 def _reference(desc: DML_GATHER_OPERATOR_DESC, x: Array, indices: Array) -> Array:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import accumulate
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from ....core.enums import InterpolationMode, PaddingMode
 from ....core.strided_layout import DTYPES, Layout
 from ....operators.schema import OperatorDesc, OperatorSpec
 from ....operators.specs.depth_space import is_depth_first
+from ....operators.specs.gather_nd import dimensions_of
 from ....operators.specs.padding import constant_of
 from ....operators.specs.slice import starts_of
 from ....operators.specs.unfold import blocks_of
@@ -183,15 +185,79 @@ def _padding(desc: Any) -> Run:
     return run
 
 
+def _clamped(indices: Any, size: int) -> Any:
+    """Indices of a dimension, counted from its begin. One that it does not have is nobody's element; here it is an
+    end's, as GPUs give up a process that reads elsewhere. The device "cpu", and a GPU's with debug, refuse it."""
+    i = widened(indices)
+    return torch.where(i < 0, i + size, i).clamp(0, size - 1)
+
+
 def _gather(desc: Any) -> Run:
     size, axis = desc.InputTensor.Sizes[desc.Axis], desc.Axis
 
     def run(read: Tensors, written: Tensors) -> None:
-        x, i = bits(read[0]), widened(read[1]).reshape(-1)
-        # An index that the axis does not have is nobody's element; here it is an end's, as GPUs give up a process
-        # that reads elsewhere. The device "cpu", and a GPU's with debug, refuse it.
-        i = torch.where(i < 0, i + size, i).clamp(0, size - 1)
-        bits(written[0]).copy_(x.index_select(axis, i).reshape(written[0].shape))
+        i = _clamped(read[1].reshape(-1), size)
+        bits(written[0]).copy_(bits(read[0]).index_select(axis, i).reshape(written[0].shape))
+
+    return run
+
+
+def _gather_elements(desc: Any) -> Run:
+    size, axis = desc.InputTensor.Sizes[desc.Axis], desc.Axis
+    return lambda read, written: bits(written[0]).copy_(bits(read[0]).gather(axis, _clamped(read[1], size)))
+
+
+def _latest(shape: Sequence[int], axis: int, i: Any) -> Any:
+    """The number of the last index along an axis that points to each place; -1 where none does. A maximum, as the order
+    in which a GPU writes is not known."""
+    numbers = torch.arange(i.shape[axis], device=i.device).reshape(-1, *(1,) * (i.ndim - axis - 1))
+    latest = torch.full(tuple(shape), -1, dtype=torch.int64, device=i.device)
+    return latest.scatter_reduce_(axis, i, numbers.expand(i.shape), "amax")
+
+
+def _scatter_elements(desc: Any) -> Run:
+    size, axis = desc.InputTensor.Sizes[desc.Axis], desc.Axis
+
+    def run(read: Tensors, written: Tensors) -> None:
+        latest = _latest(read[0].shape, axis, _clamped(read[1], size))
+        updates = bits(read[2]).gather(axis, latest.clamp(min=0))
+        bits(written[0]).copy_(torch.where(latest < 0, bits(read[0]), updates))
+
+    return run
+
+
+def _linear(desc: Any, indices: Any) -> Any:
+    """For each batch the tuples, as indices of all that they may point to."""
+    batch, indexed, _, tuples = dimensions_of(desc)
+    sizes, count = desc.InputTensor.Sizes, prod(desc.IndicesTensor.Sizes[i] for i in tuples[: len(batch)])
+    linear: Any = 0
+    for coordinate, dimension in enumerate(indexed):
+        linear = linear * sizes[dimension] + _clamped(indices[..., coordinate], sizes[dimension])
+    return linear.reshape(count, -1)
+
+
+def _gather_nd(desc: Any) -> Run:
+    _, indexed, slices, _ = dimensions_of(desc)
+    pointed, size = (prod(desc.InputTensor.Sizes[i] for i in each) for each in (indexed, slices))
+
+    def run(read: Tensors, written: Tensors) -> None:
+        i = _linear(desc, read[1])
+        x = bits(read[0]).reshape(-1, pointed, size)
+        y = x.gather(1, i[:, :, None].expand(-1, -1, size))
+        bits(written[0]).copy_(y.reshape(written[0].shape))
+
+    return run
+
+
+def _scatter_nd(desc: Any) -> Run:
+    _, indexed, slices, _ = dimensions_of(desc)
+    pointed, size = (prod(desc.InputTensor.Sizes[i] for i in each) for each in (indexed, slices))
+
+    def run(read: Tensors, written: Tensors) -> None:
+        latest = _latest([pointed], 0, _linear(desc, read[1])[0])
+        updates = bits(read[2]).reshape(-1, size).index_select(0, latest.clamp(min=0))
+        y = torch.where(latest[:, None] < 0, bits(read[0]).reshape(pointed, size), updates)
+        bits(written[0]).copy_(y.reshape(written[0].shape))
 
     return run
 
@@ -309,6 +375,11 @@ _PLANS: dict[str, Callable[[Any], Run]] = {
     "PADDING1": _padding,
     "TILE": _tile,
     "GATHER": _gather,
+    "GATHER_ELEMENTS": _gather_elements,
+    "SCATTER_ELEMENTS": _scatter_elements,
+    "GATHER_ND": _gather_nd,
+    "GATHER_ND1": _gather_nd,
+    "SCATTER_ND": _scatter_nd,
     "CAST": _cast,
     "FILL_VALUE_CONSTANT": _constant,
     "FILL_VALUE_SEQUENCE": _sequence,

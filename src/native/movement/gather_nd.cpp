@@ -1,0 +1,607 @@
+// GATHER_ND and SCATTER_ND, and those of elements: what tuples of indices point to.
+//
+// A point is a tuple of indices. It points to an element or a slice of one tensor, the input of a gather or
+// the output of a scatter, and stands for one of another tensor, a gather's output or a scatter's updates, in
+// which they are listed:
+//   offset(p) = sum over loops d of p_d * pointed_d + sum over coordinates c of index(p, c) * step_c
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/layout.h"
+#include "core/registry.h"
+#include "movement/copy.h"
+#include "movement/indices.h"
+#include "movement/rows.h"
+#include "movement/tuning.h"
+#include "movement/view.h"
+#include "platform/isa.h"
+#include "platform/parallel.h"
+#include "simd/strided_copy.h"
+#include "stores/nontemporal.h"
+#include "stores/staged_writer.h"
+
+ANYDML_ISA_BEGIN
+namespace {
+
+// A loop over points, with its steps in bytes.
+struct PointLoop {
+  int64_t size;
+  int64_t index;    // in the indices
+  int64_t pointed;  // in the tensor that they point into
+  int64_t listed;   // in the other one
+  bool is_free;     // whether points of different steps never point to the same place
+};
+
+// A place in all three tensors.
+struct Place {
+  int64_t index = 0;
+  int64_t pointed = 0;
+  int64_t listed = 0;
+
+  void add(const PointLoop& loop, int64_t step) {
+    index += step * loop.index;
+    pointed += step * loop.pointed;
+    listed += step * loop.listed;
+  }
+};
+
+bool continues(const PointLoop& outer, const PointLoop& inner) {
+  return outer.is_free == inner.is_free && outer.index == inner.size * inner.index &&
+         outer.pointed == inner.size * inner.pointed && outer.listed == inner.size * inner.listed;
+}
+
+// The fewest loops, in their order, in which the last of several points to one place counts.
+std::vector<PointLoop> merged(const std::vector<PointLoop>& loops) {
+  std::vector<PointLoop> kept;
+  for (const PointLoop& inner : loops) {
+    if (inner.size == 1) continue;
+    if (!kept.empty() && continues(kept.back(), inner)) {
+      const int64_t size = kept.back().size * inner.size;
+      kept.back() = inner;
+      kept.back().size = size;
+    } else {
+      kept.push_back(inner);
+    }
+  }
+  return kept;
+}
+
+// Points that are looked at together: runs of them, each listed at the step of the innermost loop.
+struct Block {
+  int64_t runs;
+  int64_t count;  // of a run
+  int64_t listed;
+  int64_t next_run;  // from where one is listed to the next
+  int64_t pointed;   // where what they point to begins, without their indices
+};
+
+class Points {
+ public:
+  Points(const std::vector<PointLoop>& loops, std::vector<Loop> axes, int64_t coordinate,
+         IndexFunctions functions, int64_t slice)
+      : loops_(merged(loops)),
+        axes_(std::move(axes)),
+        coordinate_(coordinate),
+        functions_(functions),
+        slice_(slice),
+        most_(std::clamp<int64_t>(kTurnBytes / slice, 1, kIndicesAtOnce)) {
+    for (const PointLoop& loop : loops_) {
+      if (loop.index != 0) looked_at_.push_back({loop.size, loop.index, loop.index});
+    }
+    looked_at_ = fold(std::move(looked_at_));
+    row_ = take_innermost(looked_at_);
+    // Two loops at least, of which blocks are made.
+    while (loops_.size() < 2) loops_.insert(loops_.begin(), PointLoop{1, 0, 0, 0, false});
+    set_blocks();
+  }
+
+  int64_t count() const {
+    int64_t points = 1;
+    for (const PointLoop& loop : loops_) points *= loop.size;
+    return points;
+  }
+  int64_t coordinates() const { return static_cast<int64_t>(axes_.size()); }
+  int64_t listed_step() const { return inner().listed; }
+  int64_t blocks() const { return outer_steps_ * groups_ * pieces_; }
+
+  // Whether each dimension has all indices of its coordinate.
+  bool are_right(const std::byte* indices) const {
+    return have_indices(looked_at_, row_, axes_, coordinate_, functions_.are_indices, indices);
+  }
+
+  // The offsets that the points of a block point to.
+  Block resolve(int64_t block, const std::byte* indices, int64_t* offsets) const {
+    const int64_t begin = block % pieces_ * at_once_;
+    const int64_t first = block / pieces_ % groups_ * runs_at_once_;
+    Place at = outer_place(block / (pieces_ * groups_));
+    at.add(middle(), first);
+    at.add(inner(), begin);
+    const int64_t start = at.pointed + next_ * begin / inner().size;
+    const int64_t count = std::min(at_once_, inner().size - begin);
+    const int64_t runs = std::min(runs_at_once_, middle().size - first);
+    for (int64_t i = 0; i < count; ++i) offsets[i] = at.pointed + i * inner().pointed;
+    // Twice as many each time, as runs may be short.
+    for (int64_t done = 1; done < runs; done *= 2) {
+      const int64_t more = std::min(done, runs - done) * count;
+      for (int64_t i = 0; i < more; ++i) offsets[done * count + i] = offsets[i] + done * middle().pointed;
+    }
+    for (size_t c = 0; c < axes_.size(); ++c) {
+      const std::byte* const from = coordinate_of(indices, c) + at.index;
+      if (indices_follow_) {
+        functions_.add_offsets({0, inner().index, 0}, runs * count, axes_[c], from, offsets);
+        continue;
+      }
+      for (int64_t run = 0; run < runs; ++run) {
+        functions_.add_offsets({0, inner().index, 0}, count, axes_[c], from + run * middle().index,
+                               offsets + run * count);
+      }
+    }
+    if (are_listed_as_one_) return {1, runs * count, at.listed, 0, start};
+    return {runs, count, at.listed, middle().listed, start};
+  }
+
+  // Loop tiling: where rows of indices point into columns of a table that is larger than a cache, a stripe of
+  // some columns is gone through at a time, in a table of its own, whose rows follow each other, so that they
+  // do not fall into few sets of a cache. The points of different stripes never meet.
+  bool has_stripes() const { return width_ > 0; }
+  int64_t stripes() const { return outer_steps_ * stripes_of_rows(); }
+  int64_t stripe_bytes() const { return axes_.front().size * width_ * slice_; }
+
+  // The points of a stripe, which point into its own table, and that table's rows in the tensor.
+  Points stripe(int64_t number, Runs& rows, int64_t& first_row) const {
+    const int64_t first = number % stripes_of_rows() * width_;
+    Points those = part(innermost(), first, std::min(first + width_, inner().size));
+    const Place at = those.outer_place(number / stripes_of_rows());
+    const int64_t row = those.inner().size * slice_;
+    rows = {axes_.front().size, row, axes_.front().in, row};
+    first_row = at.pointed;
+    those.origin_ = {at.index, 0, at.listed};
+    those.loops_.erase(those.loops_.begin(), those.loops_.end() - 2);
+    those.axes_.front().in = row;
+    those.set_blocks();
+    return those;
+  }
+
+  // Prefetches what the next rows of points point to, in proportion to how many these are, where each row has
+  // a part of the tensor for itself, one behind the other: the hardware follows no order of indices.
+  void prefetch_next(const Block& block, const std::byte* pointed) const {
+    if (next_ == 0) return;
+    const std::byte* const from = pointed + block.pointed + next_ * runs_at_once_;
+    const int64_t size = next_ * block.runs * block.count / inner().size;
+    for (int64_t i = 0; i < size; i += kLine) prefetch_line(from + i);
+  }
+
+  // The outermost loop that is free, and of which each of so many threads has enough for itself; -1 where
+  // there is none.
+  int64_t free_loop(int64_t threads) const {
+    const auto found = std::ranges::find_if(loops_, [&](const PointLoop& loop) {
+      return loop.is_free && loop.size / threads * std::abs(loop.pointed) >= kOwnColumns;
+    });
+    return found == loops_.end() ? -1 : found - loops_.begin();
+  }
+
+  int64_t size_of_loop(int64_t loop) const { return loops_[static_cast<size_t>(loop)].size; }
+
+  // Those of the steps [first, last) of a loop.
+  Points part(int64_t loop, int64_t first, int64_t last) const {
+    Points those = *this;
+    PointLoop& cut = those.loops_[static_cast<size_t>(loop)];
+    those.origin_.add(cut, first);
+    cut.size = last - first;
+    those.set_blocks();
+    return those;
+  }
+
+ private:
+  int64_t stripes_of_rows() const { return divided_up(inner().size, width_); }
+  // Where a step of all loops but the last two begins.
+  Place outer_place(int64_t step) const {
+    Place at = origin_;
+    for (size_t d = loops_.size() - 2; d-- > 0; step /= loops_[d].size) {
+      at.add(loops_[d], step % loops_[d].size);
+    }
+    return at;
+  }
+  int64_t innermost() const { return static_cast<int64_t>(loops_.size()) - 1; }
+  const PointLoop& inner() const { return loops_.back(); }
+  const PointLoop& middle() const { return loops_[loops_.size() - 2]; }
+  const std::byte* coordinate_of(const std::byte* indices, size_t c) const {
+    return indices + static_cast<int64_t>(c) * coordinate_;
+  }
+
+  // A block is a piece of a run of the innermost loop, or several short runs.
+  void set_blocks() {
+    at_once_ = std::min(most_, inner().size);
+    are_listed_as_one_ = middle().listed == inner().size * inner().listed;
+    indices_follow_ = middle().index == inner().size * inner().index;
+    runs_at_once_ = std::clamp<int64_t>(most_ / inner().size, 1, middle().size);
+    pieces_ = divided_up(inner().size, at_once_);
+    groups_ = divided_up(middle().size, runs_at_once_);
+    outer_steps_ = count() / (inner().size * middle().size);
+    width_ = columns_of_stripe();
+    const int64_t row = axes_.front().size * axes_.front().in;
+    const bool has_rows = axes_.size() == 1 && inner().pointed == 0 && middle().pointed == row;
+    next_ = has_rows && 0 < row && row <= kTurnBytes ? row : 0;
+  }
+
+  // 0 where there is nothing to gain.
+  int64_t columns_of_stripe() const {
+    const Loop& axis = axes_.front();
+    const bool are_columns = inner().is_free && !middle().is_free && axes_.size() == 1 &&
+                             inner().pointed == slice_ && middle().size * 2 >= axis.size;
+    if (!are_columns || axis.size * std::abs(axis.in) <= kColumnsBytes) return 0;
+    if (axis.size * kLine > kMostColumnsBytes) return 0;
+    const int64_t lines = std::max<int64_t>(kColumnsBytes / axis.size / kLine, 1);
+    const int64_t columns = lines * kLine / slice_;
+    return 0 < columns && columns < inner().size ? columns : 0;
+  }
+
+  std::vector<PointLoop> loops_;
+  std::vector<Loop> axes_;  // sizes, and steps in the tensor that is pointed into
+  int64_t coordinate_;      // the step from one to the next
+  IndexFunctions functions_;
+  int64_t slice_;  // bytes that a point stands for
+  int64_t most_;   // points of a block
+  std::vector<Loop>
+      looked_at_;  // loops over the indices of a coordinate in any order, but for the innermost:
+  Loop row_;
+  Place origin_;
+  int64_t at_once_ = 1;
+  int64_t runs_at_once_ = 1;
+  int64_t pieces_ = 1;
+  int64_t groups_ = 1;
+  int64_t outer_steps_ = 1;
+  int64_t width_ = 0;  // columns of a stripe
+  int64_t next_ = 0;   // bytes of what a row points into, where they are prefetched
+  bool are_listed_as_one_ = false;
+  bool indices_follow_ = false;
+};
+
+// What a point stands for: loops around units, `in` a step of what is read and `out` of what is written.
+class Slice {
+ public:
+  Slice(std::vector<Loop> loops, int64_t element) : loops_(fold(std::move(loops))), unit_(element) {
+    if (!loops_.empty() && loops_.back().in == unit_ && loops_.back().out == unit_) {
+      unit_ *= take_innermost(loops_).size;
+    }
+    columns_ = take_innermost(loops_);
+    copy_row_ = choose_copy_of_runs(unit_);
+  }
+
+  bool is_run() const { return loops_.empty() && columns_.size == 1; }
+  int64_t unit() const { return unit_; }
+  int64_t bytes() const { return steps_of(loops_) * columns_.size * unit_; }
+
+  void copy(const std::byte* in, std::byte* out) const {
+    for_each(loops_, in, out, [this](const std::byte* from, std::byte* to) {
+      copy_row_({columns_.size, unit_, columns_.in, columns_.out}, from, to);
+    });
+  }
+
+ private:
+  std::vector<Loop> loops_;
+  Loop columns_;
+  int64_t unit_;
+  CopyRuns copy_row_;
+};
+
+// Points, slices, and the bytes that indices and slices read and write.
+struct Work {
+  Points points;
+  Slice slice;
+  int64_t bytes;
+};
+
+class GatherPlan final : public Plan {
+ public:
+  GatherPlan(Work work, std::string description) : Plan(std::move(description)), work_(std::move(work)) {
+    const Slice& slice = work_.slice;
+    is_packed_ = slice.is_run() && work_.points.listed_step() == slice.unit();
+    is_long_ = slice.is_run() && slice.unit() >= kLongRow;
+    pieces_ = is_long_ ? divided_up(slice.unit(), kLongPortion) : 1;
+    non_temporal_ = is_packed_ && !is_long_ && !work_.points.has_stripes() &&
+                    work_.points.count() * slice.bytes() >= kStreamFrom;
+    copy_at_ = choose_copy_at(slice.unit());
+  }
+
+  bool checks_values() const override { return true; }
+  bool accepts(const void* const* inputs) const override {
+    return work_.points.are_right(static_cast<const std::byte*>(inputs[1]));
+  }
+
+  void run(const void* const* inputs, void* const* outputs) const override {
+    const int threads = threads_for(work_.bytes);
+    const int64_t parts =
+        (work_.points.has_stripes() ? work_.points.stripes() : work_.points.blocks()) * pieces_;
+    const int64_t calls = std::min(calls_for(work_.bytes, threads), parts);
+    const auto* const in = static_cast<const std::byte*>(inputs[0]);
+    const auto* const indices = static_cast<const std::byte*>(inputs[1]);
+    auto* const out = static_cast<std::byte*>(outputs[0]);
+    parallel_for(calls, threads, [&](int64_t call) {
+      StagedWriter staged(non_temporal_);
+      const auto table = std::make_unique_for_overwrite<std::byte[]>(static_cast<size_t>(table_bytes()));
+      const int64_t last = share_begin(call + 1, calls, parts);
+      for (int64_t part = share_begin(call, calls, parts); part < last; ++part) {
+        if (!work_.points.has_stripes()) {
+          copy_block(work_.points, part / pieces_, part % pieces_, in, indices, out, staged);
+          continue;
+        }
+        Runs rows;
+        int64_t first_row;
+        const Points points = work_.points.stripe(part, rows, first_row);
+        copy_runs_of_any_size(rows, in + first_row, table.get());
+        for (int64_t block = 0; block < points.blocks(); ++block) {
+          copy_block(points, block, 0, table.get(), indices, out, staged);
+        }
+      }
+    });
+  }
+
+ private:
+  int64_t table_bytes() const { return work_.points.has_stripes() ? work_.points.stripe_bytes() : 0; }
+
+  void copy_block(const Points& points, int64_t number, int64_t piece, const std::byte* in,
+                  const std::byte* indices, std::byte* out, StagedWriter& staged) const {
+    int64_t offsets[kIndicesAtOnce];
+    const Block block = points.resolve(number, indices, offsets);
+    points.prefetch_next(block, in);
+    for (int64_t run = 0; run < block.runs; ++run) {
+      std::byte* const to = out + block.listed + run * block.next_run;
+      copy(offsets + run * block.count, block.count, piece, in, to, staged);
+    }
+  }
+
+  void copy(const int64_t* offsets, int64_t count, int64_t piece, const std::byte* in, std::byte* out,
+            StagedWriter& staged) const {
+    const int64_t unit = work_.slice.unit();
+    const int64_t step = work_.points.listed_step();
+    if (is_long_) {
+      const int64_t from = piece * kLongPortion;
+      const auto size = static_cast<size_t>(std::min(kLongPortion, unit - from));
+      for (int64_t i = 0; i < count; ++i) std::memcpy(out + i * step + from, in + offsets[i] + from, size);
+    } else if (is_packed_) {
+      const int64_t portion = kPortion / unit;
+      for (int64_t begin = 0; begin < count; begin += portion) {
+        const int64_t size = std::min(portion, count - begin);
+        copy_at_(offsets + begin, size, unit, in, staged.reserve(out + begin * unit, size * unit));
+      }
+    } else {
+      for (int64_t i = 0; i < count; ++i) work_.slice.copy(in + offsets[i], out + i * step);
+    }
+  }
+
+  Work work_;
+  bool is_packed_;
+  bool is_long_;
+  bool non_temporal_;
+  int64_t pieces_;  // of a long run
+  CopyAt copy_at_;
+};
+
+// The offsets that a thread writes to.
+struct Range {
+  int64_t first;
+  int64_t size;
+
+  bool has(int64_t offset) const {
+    return static_cast<uint64_t>(offset - first) < static_cast<uint64_t>(size);
+  }
+};
+
+// A scatter: units that lie at one step go where offsets point to.
+using CopyTo = void (*)(const int64_t* offsets, int64_t count, int64_t step, Range range,
+                        const std::byte* from, std::byte* to);
+
+template <class T>
+void copy_to(const int64_t* offsets, int64_t count, int64_t step, Range range, const std::byte* from,
+             std::byte* to) {
+  for (int64_t i = 0; i < count; ++i) {
+    if (range.has(offsets[i])) store(to + offsets[i], load<T>(from + i * step));
+  }
+}
+
+// Null where a unit is no element.
+CopyTo choose_copy_to(int64_t unit) {
+  switch (unit) {
+    case 1:
+      return copy_to<uint8_t>;
+    case 2:
+      return copy_to<uint16_t>;
+    case 4:
+      return copy_to<uint32_t>;
+    case 8:
+      return copy_to<uint64_t>;
+    default:
+      return nullptr;
+  }
+}
+
+// Copies the input, and then the updates, each thread those of its own steps of a loop whose points never
+// meet, or those that fall into its own range of the output: so the last of several to one place counts.
+class ScatterPlan final : public Plan {
+ public:
+  ScatterPlan(std::unique_ptr<Plan> copy, Work work, Range range, std::string description)
+      : Plan(std::move(description)), copy_(std::move(copy)), work_(std::move(work)), range_(range) {
+    copy_to_ = work_.slice.is_run() ? choose_copy_to(work_.slice.unit()) : nullptr;
+    is_short_run_ = work_.slice.is_run() && work_.slice.unit() < kLongRow;
+  }
+
+  bool checks_values() const override { return true; }
+  bool accepts(const void* const* inputs) const override {
+    return work_.points.are_right(static_cast<const std::byte*>(inputs[1]));
+  }
+
+  void run(const void* const* inputs, void* const* outputs) const override {
+    copy_->run(inputs, outputs);
+    const auto* const indices = static_cast<const std::byte*>(inputs[1]);
+    const auto* const updates = static_cast<const std::byte*>(inputs[2]);
+    auto* const out = static_cast<std::byte*>(outputs[0]);
+    const int threads = threads_for(work_.bytes);
+    if (work_.points.has_stripes()) return set_stripes(threads, indices, updates, out);
+    const int64_t loop = threads == 1 ? -1 : work_.points.free_loop(threads);
+    parallel_for(threads, threads, [&](int64_t part) {
+      if (loop < 0) {
+        const int64_t first = share_begin(part, threads, range_.size);
+        const int64_t last = share_begin(part + 1, threads, range_.size);
+        return set(work_.points, {range_.first + first, last - first}, indices, updates, out);
+      }
+      const int64_t size = work_.points.size_of_loop(loop);
+      const Points own =
+          work_.points.part(loop, share_begin(part, threads, size), share_begin(part + 1, threads, size));
+      set(own, range_, indices, updates, out);
+    });
+  }
+
+ private:
+  void set_stripes(int threads, const std::byte* indices, const std::byte* updates, std::byte* out) const {
+    const int64_t bytes = work_.points.stripe_bytes();
+    const int64_t stripes = work_.points.stripes();
+    const int64_t calls = std::min(calls_for(work_.bytes, threads), stripes);
+    parallel_for(calls, threads, [&](int64_t call) {
+      const auto table = std::make_unique_for_overwrite<std::byte[]>(static_cast<size_t>(bytes));
+      const int64_t last = share_begin(call + 1, calls, stripes);
+      for (int64_t i = share_begin(call, calls, stripes); i < last; ++i) {
+        Runs rows;
+        int64_t first_row;
+        const Points points = work_.points.stripe(i, rows, first_row);
+        copy_runs_of_any_size(rows, out + first_row, table.get());
+        set(points, {0, bytes}, indices, updates, table.get());
+        copy_runs_of_any_size({rows.count, rows.size, rows.out_step, rows.in_step}, table.get(),
+                              out + first_row);
+      }
+    });
+  }
+
+  void set(const Points& points, Range range, const std::byte* indices, const std::byte* updates,
+           std::byte* out) const {
+    int64_t offsets[kIndicesAtOnce];
+    const int64_t step = points.listed_step();
+    for (int64_t number = 0; number < points.blocks() && !is_cancelled(); ++number) {
+      const Block block = points.resolve(number, indices, offsets);
+      points.prefetch_next(block, out);
+      for (int64_t run = 0; run < block.runs; ++run) {
+        const std::byte* const from = updates + block.listed + run * block.next_run;
+        set_run({offsets + run * block.count, static_cast<size_t>(block.count)}, step, range, from, out);
+      }
+    }
+  }
+
+  void set_run(std::span<const int64_t> offsets, int64_t step, Range range, const std::byte* from,
+               std::byte* out) const {
+    if (copy_to_ != nullptr) {
+      return copy_to_(offsets.data(), static_cast<int64_t>(offsets.size()), step, range, from, out);
+    }
+    const int64_t unit = work_.slice.unit();
+    for (size_t i = 0; i < offsets.size(); ++i, from += step) {
+      if (is_short_run_ && i + kRowsAhead < offsets.size())
+        prefetch_lines(out + offsets[i + kRowsAhead], unit);
+      if (!range.has(offsets[i])) continue;
+      if (is_short_run_) {
+        copy_short(out + offsets[i], from, unit);
+      } else {
+        work_.slice.copy(from, out + offsets[i]);
+      }
+    }
+  }
+
+  std::unique_ptr<Plan> copy_;
+  Work work_;
+  Range range_;  // of all offsets
+  CopyTo copy_to_;
+  bool is_short_run_;
+};
+
+// What a request says, checked against the memory of its tensors. `range` is of the offsets.
+Work work_of(const Request& request, const Layout& pointed, const Layout& listed, IndexFunctions functions,
+             bool is_scatter, Range& range) {
+  const Layout& indices = tensor(request.inputs, 1);
+  const Attributes& attributes = request.attributes;
+  const std::vector<int64_t>& free = attributes.integers("Free");
+  const std::vector<int64_t>& words = attributes.integers("Points");
+  require(words.size() == 4 * free.size(), "a loop over points has four numbers");
+  Reach in_indices;
+  Reach in_pointed;
+  Reach in_listed;
+  std::vector<PointLoop> loops;
+  for (size_t d = 0; d < free.size(); ++d) {
+    const int64_t* const each = words.data() + 4 * d;
+    require(each[0] >= 1, "a loop has no step");
+    loops.push_back({each[0], each[1], each[2], each[3], free[d] != 0});
+    in_indices.add_steps(each[0], each[1]);
+    in_pointed.add_steps(each[0], each[2]);
+    in_listed.add_steps(each[0], each[3]);
+  }
+  std::vector<Loop> axes;
+  const std::vector<int64_t>& sizes = attributes.integers("Axes");
+  require(!sizes.empty() && sizes.size() % 2 == 0, "an axis has a size and a step");
+  for (size_t c = 0; c < sizes.size(); c += 2) {
+    require(sizes[c] >= 1, "an axis has no index");
+    axes.push_back({sizes[c], sizes[c + 1], 0});
+    in_pointed.add_steps(sizes[c], sizes[c + 1]);
+  }
+  const int64_t coordinate = attributes.integer("CoordinateStep");
+  in_indices.add_steps(static_cast<int64_t>(axes.size()), coordinate);
+  range.first = static_cast<int64_t>(in_pointed.low);
+  range.size = static_cast<int64_t>(in_pointed.high) - range.first + 1;
+  Reach& read = is_scatter ? in_listed : in_pointed;
+  Reach& written = is_scatter ? in_pointed : in_listed;
+  const int64_t element = size_of(pointed.type);
+  Slice slice(loops_of(attributes, "Slice", read, written), element);
+  require(size_of(listed.type) == element, "the types of two tensors differ");
+  require(in_indices.is_within(reach_of(indices)), "a point leaves the indices");
+  require(in_pointed.is_within(reach_of(pointed)) && in_listed.is_within(reach_of(listed)),
+          "a point leaves a tensor");
+  Points points(loops, std::move(axes), coordinate, functions, slice.bytes());
+  const int64_t of_point = 2 * slice.bytes() + points.coordinates() * size_of(indices.type);
+  const int64_t bytes = points.count() * of_point;
+  return {std::move(points), std::move(slice), bytes};
+}
+
+std::string described(const char* what, const Layout& pointed, const Layout& indices, const Work& work) {
+  return what + std::string(name_of(pointed.type)) + " by " + std::string(name_of(indices.type)) +
+         ", coordinates: " + std::to_string(work.points.coordinates()) +
+         ", bytes of each: " + std::to_string(work.slice.bytes());
+}
+
+}  // namespace
+
+std::unique_ptr<Plan> make_gather_nd(const Request& request, std::string& reason) {
+  const Layout& in = tensor(request.inputs, 0);
+  const Layout& indices = tensor(request.inputs, 1);
+  const IndexFunctions functions = functions_of(indices.type);
+  if (size_of(in.type) == 0 || functions.add_offsets == nullptr) {
+    reason = "no gather of " + std::string(name_of(in.type)) + " by " + std::string(name_of(indices.type));
+    return nullptr;
+  }
+  Range range{};
+  Work work = work_of(request, in, tensor(request.outputs, 0), functions, false, range);
+  std::string description = described("gather of ", in, indices, work);
+  return std::make_unique<GatherPlan>(std::move(work), std::move(description));
+}
+
+std::unique_ptr<Plan> make_scatter_nd(const Request& request, std::string& reason) {
+  const Layout& out = tensor(request.outputs, 0);
+  const Layout& indices = tensor(request.inputs, 1);
+  const IndexFunctions functions = functions_of(indices.type);
+  if (size_of(out.type) == 0 || functions.add_offsets == nullptr) {
+    reason = "no scatter of " + std::string(name_of(out.type)) + " by " + std::string(name_of(indices.type));
+    return nullptr;
+  }
+  std::unique_ptr<Plan> copy =
+      make_movement({{tensor(request.inputs, 0)}, {out}, request.attributes}, reason);
+  if (copy == nullptr) return nullptr;
+  Range range{};
+  Work work = work_of(request, out, tensor(request.inputs, 2), functions, true, range);
+  std::string description = described("scatter of ", out, indices, work) + "; " + copy->description();
+  return std::make_unique<ScatterPlan>(std::move(copy), std::move(work), range, std::move(description));
+}
+
+ANYDML_ISA_END

@@ -1,0 +1,148 @@
+// Indices, of the types that they may have: whether a dimension has them, and where they point.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <type_traits>
+#include <vector>
+
+#include "core/layout.h"
+#include "movement/copy.h"
+#include "movement/tuning.h"
+#include "movement/view.h"
+#include "platform/isa.h"
+#include "platform/parallel.h"
+#include "simd/unaligned.h"
+
+ANYDML_ISA_BEGIN
+namespace {
+
+// Adds to offsets where indices point to along an axis. An index that the axis does not have becomes 0, so
+// that nothing outside of the tensor is reached; that there is none has been looked at before.
+using AddOffsets = void (*)(const Loop& indices, int64_t count, const Loop& axis, const std::byte* from,
+                            int64_t* offsets);
+
+template <class T>
+void add_offsets(const Loop& indices, int64_t count, const Loop& axis, const std::byte* from,
+                 int64_t* offsets) {
+  const Loop loop = axis;
+  const auto point = [&](int64_t step) {
+    for (int64_t i = 0; i < count; ++i) {
+      const T given = load<T>(from + i * step);
+      auto index = static_cast<uint64_t>(given);
+      if constexpr (std::is_signed_v<T>) {
+        index = static_cast<uint64_t>(static_cast<int64_t>(given) + (given < 0 ? loop.size : 0));
+      }
+      offsets[i] += static_cast<int64_t>(index < static_cast<uint64_t>(loop.size) ? index : 0) * loop.in;
+    }
+  };
+  // Where indices follow each other compilers make vectors of them.
+  if (indices.in == sizeof(T)) {
+    point(sizeof(T));
+  } else {
+    point(indices.in);
+  }
+}
+
+// Whether the axis has all indices, without a branch for each.
+using AreIndices = bool (*)(const Loop& indices, int64_t axis, const std::byte* from);
+
+template <class T>
+bool are_indices(const Loop& indices, int64_t axis, const std::byte* from) {
+  const Loop loop = indices;
+  const auto at_most = static_cast<int64_t>(
+      std::min(static_cast<uint64_t>(axis - 1), static_cast<uint64_t>(std::numeric_limits<T>::max())));
+  const auto high = static_cast<T>(at_most);
+  // Negative ones count from the end.
+  const auto low = static_cast<T>(std::is_signed_v<T> ? -high - 1 : 0);
+  // One comparison, of how far an index is above the lowest.
+  using Distance = std::make_unsigned_t<T>;
+  const auto lowest = static_cast<Distance>(low);
+  const auto most = static_cast<Distance>(static_cast<Distance>(high) - lowest);
+  Distance beyond = 0;
+  const auto look = [&](int64_t step) {
+    for (int64_t i = 0; i < loop.size; ++i) {
+      const auto distance = static_cast<Distance>(load<Distance>(from + i * step) - lowest);
+      beyond |= static_cast<Distance>(distance > most ? 1 : 0);
+    }
+  };
+  if (loop.in == sizeof(T)) {
+    look(sizeof(T));
+  } else {
+    look(loop.in);
+  }
+  return beyond == 0;
+}
+
+struct IndexFunctions {
+  AddOffsets add_offsets;
+  AreIndices are_indices;
+};
+
+// Null for what is no type of indices.
+inline IndexFunctions functions_of(DataType type) {
+  switch (type) {
+    case DataType::kInt32:
+      return {add_offsets<int32_t>, are_indices<int32_t>};
+    case DataType::kInt64:
+      return {add_offsets<int64_t>, are_indices<int64_t>};
+    case DataType::kUint32:
+      return {add_offsets<uint32_t>, are_indices<uint32_t>};
+    case DataType::kUint64:
+      return {add_offsets<uint64_t>, are_indices<uint64_t>};
+    default:
+      return {nullptr, nullptr};
+  }
+}
+
+// Whether each axis has all indices of its coordinate, which are `coordinate` apart: those of the loops
+// `outer` around a row. A cancellation leaves some out.
+inline bool have_indices(std::span<const Loop> outer, const Loop& row, std::span<const Loop> axes,
+                         int64_t coordinate, AreIndices are_indices, const std::byte* indices) {
+  const int64_t pieces = divided_up(row.size, kIndicesLookedAt);
+  const int64_t parts = steps_of(outer) * pieces;
+  const auto coordinates = static_cast<int64_t>(axes.size());
+  const int64_t bytes = steps_of(outer) * row.size * coordinates * static_cast<int64_t>(sizeof(int64_t));
+  const int threads = threads_for(bytes);
+  const int64_t calls = std::min(calls_for(bytes, threads), parts);
+  std::atomic<bool> all{true};
+  parallel_for(calls, threads, [&](int64_t call) {
+    const int64_t first = share_begin(call, calls, parts);
+    const int64_t last = share_begin(call + 1, calls, parts);
+    LoopCursor at(outer, first / pieces);
+    bool own = true;
+    for (int64_t part = first; part < last; ++part) {
+      const int64_t begin = part % pieces * kIndicesLookedAt;
+      const Loop piece{std::min(kIndicesLookedAt, row.size - begin), row.in, row.out};
+      const std::byte* const from = indices + at.in() + begin * row.in;
+      for (int64_t c = 0; c < coordinates; ++c) {
+        own &= are_indices(piece, axes[static_cast<size_t>(c)].size, from + c * coordinate);
+      }
+      if (part % pieces == pieces - 1) at.advance();
+    }
+    if (!own) all.store(false, std::memory_order_relaxed);
+  });
+  return all.load(std::memory_order_relaxed);
+}
+
+// Loops in the attribute's order: size, step in bytes of what is read, and of what is written.
+inline std::vector<Loop> loops_of(const Attributes& attributes, const char* name, Reach& read,
+                                  Reach& written) {
+  std::vector<Loop> loops;
+  const std::vector<int64_t>& words = attributes.integers(name);
+  require(words.size() % 3 == 0, "a loop has three numbers");
+  for (size_t i = 0; i < words.size(); i += 3) {
+    require(words[i] >= 1, "a loop has no step");
+    loops.push_back({words[i], words[i + 1], words[i + 2]});
+    read.add_steps(loops.back().size, loops.back().in);
+    written.add_steps(loops.back().size, loops.back().out);
+  }
+  return loops;
+}
+
+}  // namespace
+ANYDML_ISA_END
