@@ -114,6 +114,7 @@ _SPECIAL: dict[str, Callable[[Any, dict[str, Any]], dict[str, Any]]] = {
     "FILL_VALUE_SEQUENCE": _filled,
     "LSTM": _lstm,
     "MEAN_VARIANCE_NORMALIZATION": _mean_variance,
+    "RANDOM_GENERATOR": lambda desc, options: {**options, "shape": desc.OutputTensor.Sizes},
     "REDUCE": lambda desc, options: {**options, "output_dtype": DTYPES[desc.OutputTensor.DataType]},
     "SLICE": _slice,
     "SPLIT": lambda desc, options: {**options, "sizes": [each.Sizes[desc.Axis] for each in desc.OutputTensors]},

@@ -69,6 +69,7 @@ _InterpolationMode: TypeAlias = enums.InterpolationMode | Literal['nearest_neigh
 _IsInfinityMode: TypeAlias = enums.IsInfinityMode | Literal['either', 'EITHER', 'positive', 'POSITIVE', 'negative', 'NEGATIVE']
 _MatrixTransform: TypeAlias = enums.MatrixTransform | Literal['none', 'NONE', 'transpose', 'TRANSPOSE']
 _PaddingMode: TypeAlias = enums.PaddingMode | Literal['constant', 'CONSTANT', 'edge', 'EDGE', 'reflection', 'REFLECTION', 'symmetric', 'SYMMETRIC', 'wrap', 'WRAP']
+_RandomGeneratorType: TypeAlias = enums.RandomGeneratorType | Literal['philox_4x32_10', 'PHILOX_4X32_10']
 _RecurrentNetworkDirection: TypeAlias = enums.RecurrentNetworkDirection | Literal['forward', 'FORWARD', 'backward', 'BACKWARD', 'bidirectional', 'BIDIRECTIONAL']
 _ReduceFunction: TypeAlias = enums.ReduceFunction | Literal['argmax', 'ARGMAX', 'argmin', 'ARGMIN', 'average', 'AVERAGE', 'l1', 'L1', 'l2', 'L2', 'log_sum', 'LOG_SUM', 'log_sum_exp', 'LOG_SUM_EXP', 'max', 'MAX', 'min', 'MIN', 'multiply', 'MULTIPLY', 'sum', 'SUM', 'sum_square', 'SUM_SQUARE']
 _RoundingMode: TypeAlias = enums.RoundingMode | Literal['halves_to_nearest_even', 'HALVES_TO_NEAREST_EVEN', 'toward_zero', 'TOWARD_ZERO', 'toward_infinity', 'TOWARD_INFINITY']
@@ -1084,6 +1085,15 @@ def quantized_linear_average_pooling(x: _E, input_scale: _Operand | Expression |
 def quantized_linear_average_pooling(x: _NoTensor, input_scale: _Operand | np.generic | float, input_zero_point: _Operand | np.generic | float | None = ..., *, output_scale: _Operand | np.generic | float, output_zero_point: _Operand | np.generic | float | None = ..., window_size: int | Sequence[int], strides: int | Sequence[int] | None = ..., start_padding: int | Sequence[int] | None = ..., end_padding: int | Sequence[int] | None = ..., dilations: int | Sequence[int] | None = ..., include_padding: bool = ..., output_sizes: Sequence[int] | None = ..., output_dtype: _DataType | None = ..., out: None = ..., device: Device | str | None = ...) -> _Array: ...
 @overload
 def quantized_linear_average_pooling(x: _Operand | np.generic, input_scale: _Operand | np.generic | float, input_zero_point: _Operand | np.generic | float | None = ..., *, output_scale: _Operand | np.generic | float, output_zero_point: _Operand | np.generic | float | None = ..., window_size: int | Sequence[int], strides: int | Sequence[int] | None = ..., start_padding: int | Sequence[int] | None = ..., end_padding: int | Sequence[int] | None = ..., dilations: int | Sequence[int] | None = ..., include_padding: bool = ..., output_sizes: Sequence[int] | None = ..., output_dtype: _DataType | None = ..., out: _O, device: Device | str | None = ...) -> _O: ...
+
+@overload
+def random_generator(input_state: _Array | np.generic | int, shape: int | Sequence[int], *, type: _RandomGeneratorType = ..., out: None = ..., device: Device | str | None = ...) -> list[_Array]: ...
+@overload
+def random_generator(input_state: _E | int, shape: int | Sequence[int], *, type: _RandomGeneratorType = ..., out: None = ..., device: Device | str | None = ...) -> list[_E]: ...
+@overload
+def random_generator(input_state: _NoTensor | int, shape: int | Sequence[int], *, type: _RandomGeneratorType = ..., out: None = ..., device: Device | str | None = ...) -> list[_Array]: ...
+@overload
+def random_generator(input_state: _Operand | np.generic | int, shape: int | Sequence[int], *, type: _RandomGeneratorType = ..., out: Sequence[_O | None], device: Device | str | None = ...) -> list[_O]: ...
 
 @overload
 def recip(x: _Array | np.generic, *, scale_bias: DML_SCALE_BIAS | None = ..., out: None = ..., device: Device | str | None = ...) -> _Array: ...
@@ -2118,6 +2128,13 @@ class DML_ACTIVATION_RELU_GRAD_OPERATOR_DESC(OperatorDesc):
     InputTensor: Tensor
     InputGradientTensor: Tensor
     OutputGradientTensor: Tensor
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DML_RANDOM_GENERATOR_OPERATOR_DESC(OperatorDesc):
+    InputStateTensor: Tensor
+    OutputTensor: Tensor
+    OutputStateTensor: OptionalTensor = ...
+    Type: enums.RandomGeneratorType
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DML_ARGMIN_OPERATOR_DESC(OperatorDesc):

@@ -15,6 +15,7 @@ from ..core.enums import (
     InterpolationMode,
     MatrixTransform,
     PaddingMode,
+    RandomGeneratorType,
     ReduceFunction,
     TensorDataType,
 )
@@ -172,6 +173,12 @@ _MEMBERS: Mapping[str, Mapping[str, Any]] = {
     "MEAN_VARIANCE_NORMALIZATION1": {"InputTensor": _TABLE, "Axes": (3,), "NormalizeVariance": False, "Epsilon": 0},
     "ARGMIN": {"InputTensor": _TABLE, "OutputTensor": TensorDataType.UINT32, "Axes": (3,)},
     "ARGMAX": {"InputTensor": _TABLE, "OutputTensor": TensorDataType.UINT32, "Axes": (2,)},
+    "RANDOM_GENERATOR": {
+        "InputStateTensor": np.array([[[[0, 0, 0, 0, 7, 0]]]], np.uint32),
+        "OutputTensor": _tensor(1, 1, 2, 4, data_type=UINT32),
+        "OutputStateTensor": UINT32,
+        "Type": RandomGeneratorType.PHILOX_4X32_10,
+    },
     "CUMULATIVE_PRODUCT": {"InputTensor": _TABLE, "Axis": 3},
     "ACTIVATION_SOFTMAX1": {"InputTensor": SIGNED, "Axes": (2,)},
     "ACTIVATION_LOG_SOFTMAX1": {"InputTensor": SIGNED, "Axes": (2,)},

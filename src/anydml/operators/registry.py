@@ -150,6 +150,7 @@ OPERATORS = {
     "ELEMENT_WISE_LOGICAL_LESS_THAN_OR_EQUAL": Op("logical", "less_than_or_equal", POINTWISE),
     "ACTIVATION_CELU": Op("activation", "celu", POINTWISE | FUSIBLE | IN_PLACE),
     "ACTIVATION_RELU_GRAD": Op("activation", "relu_grad", POINTWISE),
+    "RANDOM_GENERATOR": Op("random", "random_generator"),
     "ARGMIN": Op("reduce", "argmin"),
     "ARGMAX": Op("reduce", "argmax"),
     "ELEMENT_WISE_ATAN_YX": Op("trigonometric", "atan_yx", POINTWISE | IN_PLACE),
