@@ -87,6 +87,14 @@ def _filled(desc: Any, options: dict[str, Any]) -> dict[str, Any]:
     return {**options, "shape": desc.OutputTensor.Sizes, "dtype": DTYPES[kind]}
 
 
+def _diagonal(desc: Any, options: dict[str, Any]) -> dict[str, Any]:
+    """Of a matrix, or of nothing."""
+    options.pop("value_data_type", None)
+    if getattr(desc, "InputTensor", None) is not None:
+        return options
+    return {**options, "shape": desc.OutputTensor.Sizes, "dtype": DTYPES[desc.OutputTensor.DataType]}
+
+
 def _lstm(desc: Any, options: dict[str, Any]) -> dict[str, Any]:
     is_used = options.pop("use_clip_threshold")
     return {**options, "clip_threshold": options["clip_threshold"] if is_used else None}
@@ -108,6 +116,8 @@ _SPECIAL: dict[str, Callable[[Any, dict[str, Any]], dict[str, Any]]] = {
     "CAST": lambda desc, options: {"dtype": DTYPES[desc.OutputTensor.DataType]},
     "CUMULATIVE_PRODUCT": _scan,
     "CUMULATIVE_SUMMATION": _scan,
+    "DIAGONAL_MATRIX": _diagonal,
+    "DIAGONAL_MATRIX1": _diagonal,
     "ELEMENT_WISE_CLIP1": _clip1,
     "ELEMENT_WISE_CLIP_GRAD1": _clip1,
     "FILL_VALUE_CONSTANT": _filled,

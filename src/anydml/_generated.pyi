@@ -435,6 +435,15 @@ def dequantize_linear(x: _NoTensor, scale: _Operand | np.generic | float, zero_p
 def dequantize_linear(x: _Operand | np.generic, scale: _Operand | np.generic | float, zero_point: _Operand | np.generic | float | None = ..., *, axis: int = ..., out: _O, device: Device | str | None = ...) -> _O: ...
 
 @overload
+def diagonal_matrix(shape: int | Sequence[int] | None = ..., value: float = ..., dtype: _DataType = ..., *, offset: int = ..., x: _Array | np.generic | None = ..., diagonal_fill_begin: int | None = ..., diagonal_fill_end: int | None = ..., graph: _Array | np.generic = ..., out: None = ..., device: Device | str | None = ...) -> _Array: ...
+@overload
+def diagonal_matrix(shape: int | Sequence[int] | None = ..., value: float = ..., dtype: _DataType = ..., *, offset: int = ..., x: _E | None = ..., diagonal_fill_begin: int | None = ..., diagonal_fill_end: int | None = ..., graph: _E = ..., out: None = ..., device: Device | str | None = ...) -> _E: ...
+@overload
+def diagonal_matrix(shape: int | Sequence[int] | None = ..., value: float = ..., dtype: _DataType = ..., *, offset: int = ..., x: _NoTensor | None = ..., diagonal_fill_begin: int | None = ..., diagonal_fill_end: int | None = ..., graph: _NoTensor = ..., out: None = ..., device: Device | str | None = ...) -> _Array: ...
+@overload
+def diagonal_matrix(shape: int | Sequence[int] | None = ..., value: float = ..., dtype: _DataType = ..., *, offset: int = ..., x: _Operand | np.generic | None = ..., diagonal_fill_begin: int | None = ..., diagonal_fill_end: int | None = ..., graph: _Operand | np.generic = ..., out: _O, device: Device | str | None = ...) -> _O: ...
+
+@overload
 def difference_square(a: Expression, b: _Operand | _Scalar | Expression, *, out: None = ..., device: Device | str | None = ...) -> Expression: ...
 @overload
 def difference_square(a: _Operand | _Scalar, b: Expression, *, out: None = ..., device: Device | str | None = ...) -> Expression: ...
@@ -1988,6 +1997,12 @@ class DML_MAX_POOLING1_OPERATOR_DESC(OperatorDesc):
     EndPadding: UINTs
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DML_DIAGONAL_MATRIX_OPERATOR_DESC(OperatorDesc):
+    OutputTensor: Tensor
+    Offset: INT
+    Value: FLOAT
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DML_ELEMENT_WISE_BIT_SHIFT_LEFT_OPERATOR_DESC(OperatorDesc):
     ATensor: Tensor
     BTensor: Tensor
@@ -2240,6 +2255,15 @@ class DML_ACTIVATION_HARDMAX1_OPERATOR_DESC(OperatorDesc):
     OutputTensor: Tensor = ...
     AxisCount: Count = ...
     Axes: UINTs
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DML_DIAGONAL_MATRIX1_OPERATOR_DESC(OperatorDesc):
+    InputTensor: OptionalTensor = ...
+    OutputTensor: Tensor
+    ValueDataType: enums.TensorDataType
+    Value: SCALAR
+    DiagonalFillBegin: INT
+    DiagonalFillEnd: INT
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DML_ACTIVATION_SWISH_OPERATOR_DESC(OperatorDesc):

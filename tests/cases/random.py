@@ -104,7 +104,9 @@ KERNELS = {"RANDOM_GENERATOR": "Philox 4x32-10"}
 
 def _built(operator: str, **shapes: Any) -> DML_RANDOM_GENERATOR_OPERATOR_DESC:
     """States of six words."""
-    tensors = {name: tensor((1, 1, 1, 1, 1, 1, 1, 1, 1, 6)[10 - rank :], kind.name) for name, (rank, kind) in shapes.items()}
+    tensors = {
+        name: tensor((1, 1, 1, 1, 1, 1, 1, 1, 1, 6)[10 - rank :], kind.name) for name, (rank, kind) in shapes.items()
+    }
     return DML_RANDOM_GENERATOR_OPERATOR_DESC(**tensors, Type=PHILOX)
 
 

@@ -154,6 +154,7 @@ _MEMBERS: Mapping[str, Mapping[str, Any]] = {
         "ActivationDescs": [_SIGMOID, _TANH],
     },
     "MAX_POOLING1": {**_WINDOWS, "OutputIndicesTensor": UINT32},
+    "DIAGONAL_MATRIX": {"OutputTensor": _tensor(1, 1, 3, 4), "Offset": 1, "Value": 1},
     "FILL_VALUE_CONSTANT": {"OutputTensor": _tensor(1, 1, 2, 4), "ValueDataType": FLOAT32, "Value": 13},
     "FILL_VALUE_SEQUENCE": {
         "OutputTensor": _tensor(1, 1, 2, 4),
@@ -183,6 +184,13 @@ _MEMBERS: Mapping[str, Mapping[str, Any]] = {
     "ACTIVATION_SOFTMAX1": {"InputTensor": SIGNED, "Axes": (2,)},
     "ACTIVATION_LOG_SOFTMAX1": {"InputTensor": SIGNED, "Axes": (2,)},
     "ACTIVATION_HARDMAX1": {"InputTensor": SIGNED, "Axes": (2,)},
+    "DIAGONAL_MATRIX1": {
+        "InputTensor": _TABLE,
+        "ValueDataType": FLOAT32,
+        "Value": 0,
+        "DiagonalFillBegin": 1,
+        "DiagonalFillEnd": 3,
+    },
     "QUANTIZED_LINEAR_AVERAGE_POOLING": {
         "InputTensor": _IMAGE,
         "InputScaleTensor": _one(0.5, np.float32),

@@ -39,8 +39,8 @@ class Enumeration {
 
   int64_t count() const { return bytes_ / item_; }
 
-  // Calls fill(first, count, to), which writes the elements of so many numbers from the first one on, one behind the
-  // other.
+  // Calls fill(first, count, to), which writes the elements of so many numbers from the first one on, one
+  // behind the other.
   template <class Fill>
   void write(std::byte* out, const Fill& fill) const {
     const int threads = threads_for(bytes_);

@@ -31,8 +31,8 @@ struct State {
 
 inline uint64_t low_half(uint64_t x) { return x & 0xffffffff; }
 
-// Writes the blocks of the counter plus `first`, first + 1, and so on. Upper halves of what stands for a word hold
-// anything, as only products are wider than it.
+// Writes the blocks of the counter plus `first`, first + 1, and so on. Upper halves of what stands for a word
+// hold anything, as only products are wider than it.
 void write_blocks(const State& state, int64_t first, std::byte* to) {
   uint64_t words[2 * kBlocks];
   for (int64_t lane = 0; lane < kBlocks; ++lane) {

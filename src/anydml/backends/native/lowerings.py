@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from ...core.strided_layout import Layout
+from .diagonal_lowering import diagonal
 from .gather_lowering import gather
 from .movement_lowering import VIEWS
 from .movement_lowering import lowered as moved
@@ -17,6 +18,8 @@ Lowering: TypeAlias = Callable[[Any, Sequence[Layout | None], Sequence[Layout | 
 
 LOWERINGS: Mapping[str, Lowering] = {
     **dict.fromkeys(VIEWS, moved),
+    "DIAGONAL_MATRIX": diagonal,
+    "DIAGONAL_MATRIX1": diagonal,
     "FILL_VALUE_SEQUENCE": sequence,
     "GATHER": gather,
 }

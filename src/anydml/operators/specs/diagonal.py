@@ -2,7 +2,7 @@
 
 Decisions where the pages are silent or contradict themselves:
 
-1. DIAGONAL_MATRIX: Value, a FLOAT, is rounded to floats, and becomes an integer by truncation, saturated; NaN is 0.
+1. DIAGONAL_MATRIX: Value, a FLOAT, is rounded to floats, and becomes an integer by truncation, saturated.
 2. DIAGONAL_MATRIX1: a float is rounded to ValueDataType, FLOAT16 among them. Its first example, of Value 7, shows 1s:
    Value is what is filled in.
 3. DIAGONAL_MATRIX1: what keeps its value is copied bit by bit, NaNs too.
@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import isnan
 from typing import Any
 
 import numpy as np
@@ -45,6 +46,9 @@ class DML_DIAGONAL_MATRIX_OPERATOR_DESC(OperatorDesc):
         OutputTensor: {..., Height, Width}; those before the last two dimensions count matrices.
         Offset: the diagonal: of row y the element y + Offset.
         Value: what its elements are.
+
+    Constraints:
+        (C1) Value is no NaN where OutputTensor is of integers.
 
     Source: the page of DML_DIAGONAL_MATRIX_OPERATOR_DESC; since feature level 2.0.
     """
@@ -87,8 +91,10 @@ class DML_DIAGONAL_MATRIX1_OPERATOR_DESC(OperatorDesc):
     DiagonalFillEnd: INT
 
 
-def _no_constraints(desc: DML_DIAGONAL_MATRIX_OPERATOR_DESC) -> Iterator[ConstraintFailure]:
-    return iter(())
+def _is_a_number(desc: DML_DIAGONAL_MATRIX_OPERATOR_DESC) -> Iterator[ConstraintFailure]:
+    data_type = desc.OutputTensor.DataType
+    if isnan(desc.Value) and not data_type.name.startswith("FLOAT"):
+        yield ConstraintFailure("(C1)", "Value", "nan", f"a number, as OutputTensor is of {data_type.name}")
 
 
 def _constraints(desc: DML_DIAGONAL_MATRIX1_OPERATOR_DESC) -> Iterator[ConstraintFailure]:
@@ -140,7 +146,7 @@ def _independent(desc: Any) -> Independence:
 DIAGONAL_MATRIX = OperatorSpec(
     operator_type=OperatorType.DIAGONAL_MATRIX,
     desc=DML_DIAGONAL_MATRIX_OPERATOR_DESC,
-    constraints=_no_constraints,
+    constraints=_is_a_number,
     infer_sizes=_any_sizes,
     sizes_rule="",
     reference=_reference,
