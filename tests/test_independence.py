@@ -204,7 +204,7 @@ def test_every_dimension_of_every_tensor_has_an_answer(case: Case) -> None:
 
 
 def test_every_operator_is_cut_in_some_case() -> None:
-    """But for sequences and random numbers, whose elements count those before. None says nothing for want of thought."""
+    """But for what counts all elements before. None says nothing for want of thought."""
     cut = set()
     for case in CASES:
         found = found_of(case.desc)

@@ -551,6 +551,15 @@ def floor(x: _NoTensor, *, scale_bias: DML_SCALE_BIAS | None = ..., out: None = 
 def floor(x: _Operand | np.generic, *, scale_bias: DML_SCALE_BIAS | None = ..., out: _O, device: Device | str | None = ...) -> _O: ...
 
 @overload
+def fold(x: _Array | np.generic, output_sizes: int | Sequence[int], window_sizes: int | Sequence[int], *, strides: int | Sequence[int] | None = ..., dilations: int | Sequence[int] | None = ..., start_padding: int | Sequence[int] | None = ..., end_padding: int | Sequence[int] | None = ..., out: None = ..., device: Device | str | None = ...) -> _Array: ...
+@overload
+def fold(x: _E, output_sizes: int | Sequence[int], window_sizes: int | Sequence[int], *, strides: int | Sequence[int] | None = ..., dilations: int | Sequence[int] | None = ..., start_padding: int | Sequence[int] | None = ..., end_padding: int | Sequence[int] | None = ..., out: None = ..., device: Device | str | None = ...) -> _E: ...
+@overload
+def fold(x: _NoTensor, output_sizes: int | Sequence[int], window_sizes: int | Sequence[int], *, strides: int | Sequence[int] | None = ..., dilations: int | Sequence[int] | None = ..., start_padding: int | Sequence[int] | None = ..., end_padding: int | Sequence[int] | None = ..., out: None = ..., device: Device | str | None = ...) -> _Array: ...
+@overload
+def fold(x: _Operand | np.generic, output_sizes: int | Sequence[int], window_sizes: int | Sequence[int], *, strides: int | Sequence[int] | None = ..., dilations: int | Sequence[int] | None = ..., start_padding: int | Sequence[int] | None = ..., end_padding: int | Sequence[int] | None = ..., out: _O, device: Device | str | None = ...) -> _O: ...
+
+@overload
 def gather(x: _Array | np.generic, indices: _Operand | np.generic, axis: int = ..., *, index_dimensions: int | None = ..., out: None = ..., device: Device | str | None = ...) -> _Array: ...
 @overload
 def gather(x: _E, indices: _Operand | Expression | np.generic, axis: int = ..., *, index_dimensions: int | None = ..., out: None = ..., device: Device | str | None = ...) -> _E: ...
@@ -2293,3 +2302,14 @@ class DML_QUANTIZED_LINEAR_AVERAGE_POOLING_OPERATOR_DESC(OperatorDesc):
     EndPadding: UINTs
     Dilations: UINTs
     IncludePadding: BOOL = ...
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DML_FOLD_OPERATOR_DESC(OperatorDesc):
+    InputTensor: Tensor
+    OutputTensor: Tensor
+    DimensionCount: Count = ...
+    WindowSizes: UINTs
+    Strides: UINTs
+    Dilations: UINTs
+    StartPadding: UINTs
+    EndPadding: UINTs

@@ -203,6 +203,14 @@ _MEMBERS: Mapping[str, Mapping[str, Any]] = {
         "EndPadding": (0, 0),
         "Dilations": (1, 1),
     },
+    "FOLD": {
+        "InputTensor": np.arange(36, dtype=np.float32).reshape(1, 9, 4),
+        "OutputTensor": _tensor(1, 1, 4, 4),
+        "WindowSizes": (3, 3),
+        "Strides": (1, 1),
+        "Dilations": (1, 1),
+        **_NO_PADDING,
+    },
 }
 """Those of operators whose specification has none."""
 

@@ -170,6 +170,7 @@ OPERATORS = {
     "ACTIVATION_SWISH": Op("activation", "swish", POINTWISE | IN_PLACE),
     "ACTIVATION_HARD_SWISH": Op("activation", "hard_swish", POINTWISE | IN_PLACE),
     "QUANTIZED_LINEAR_AVERAGE_POOLING": Op("pooling", "quantized_linear_average_pooling"),
+    "FOLD": Op("fold", "fold"),
 }
 """The operators by the header's names without their prefix, in the order of DML_OPERATOR_TYPE."""
 
