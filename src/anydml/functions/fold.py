@@ -46,7 +46,7 @@ def fold(
         out: where to write, of any strides; no memory shared with x. Returned.
 
     Returns:
-        An array like `x`, of its type, of shape (N, C, output_sizes...). Sums of floats are held in the next wider type.
+        An array like `x`, of its type, of shape (N, C, output_sizes...). Sums of floats are held wide, rounded once.
 
     >>> fold([[[1, 2, 3], [10, 20, 30]]], 4, 2)
     array([[[ 1, 12, 23, 30]]])

@@ -118,7 +118,7 @@ def value_of(desc: Any) -> Array:
     if isinstance(desc, DML_DIAGONAL_MATRIX1_OPERATOR_DESC):
         return value_as(desc.Value, desc.ValueDataType)
     with np.errstate(over="ignore"):
-        return rounded(np.array([desc.Value]), DTYPES[desc.OutputTensor.DataType])[0]
+        return rounded(np.array(desc.Value), DTYPES[desc.OutputTensor.DataType])
 
 
 def band_of(desc: Any) -> tuple[int, int]:
