@@ -92,8 +92,20 @@ def _right(**members: Any) -> DML_RANDOM_GENERATOR_OPERATOR_DESC:
 
 NEGATIVES = [
     Negative("(F4)", _right(Type=0.5), "Type", "float 0.5", "RandomGeneratorType.PHILOX_4X32_10"),
-    Negative("(C1)", _right(InputStateTensor=tensor((1, 5), "UINT32")), "InputStateTensor.Sizes[1]", "5", "6, as"),
-    Negative("(C1)", _right(InputStateTensor=tensor((2, 6), "UINT32")), "InputStateTensor.Sizes[0]", "2", "1, as"),
+    Negative(
+        "(C1)",
+        _right(InputStateTensor=tensor((1, 5), "UINT32"), OutputStateTensor=None),
+        "InputStateTensor.Sizes[1]",
+        "5",
+        "6, as",
+    ),
+    Negative(
+        "(C1)",
+        _right(InputStateTensor=tensor((2, 6), "UINT32"), OutputStateTensor=None),
+        "InputStateTensor.Sizes[0]",
+        "2",
+        "1, as",
+    ),
     Negative("(C2)", _right(OutputStateTensor=tensor((6,), "UINT32")), "OutputStateTensor.DimensionCount", "1", "2"),
     Negative("(C3)", _right(OutputStateTensor=tensor((1, 7), "UINT32")), "OutputStateTensor.Sizes[1]", "7", "6"),
 ]

@@ -185,10 +185,10 @@ _MEMBERS: Mapping[str, Mapping[str, Any]] = {
     "ACTIVATION_LOG_SOFTMAX1": {"InputTensor": SIGNED, "Axes": (2,)},
     "ACTIVATION_HARDMAX1": {"InputTensor": SIGNED, "Axes": (2,)},
     "DIAGONAL_MATRIX1": {
-        "InputTensor": _TABLE,
+        "OutputTensor": _tensor(1, 1, 4, 5),
         "ValueDataType": FLOAT32,
-        "Value": 0,
-        "DiagonalFillBegin": 1,
+        "Value": 7,
+        "DiagonalFillBegin": 0,
         "DiagonalFillEnd": 3,
     },
     "QUANTIZED_LINEAR_AVERAGE_POOLING": {

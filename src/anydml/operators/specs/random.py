@@ -1,8 +1,5 @@
 """RANDOM_GENERATOR: numbers that look random, by a counter-based generator.
 
-Philox 4x32-10 (J. K. Salmon, M. A. Moraes, R. O. Dror, D. E. Shaw, "Parallel random numbers: as easy as 1, 2, 3") is a
-bijection of 128 bits that 64 others, the key, choose: a counter becomes a block of 4 numbers.
-
 Decisions where the page is silent or wrong:
 
 1. Words are in the order of Random123: element 0 of the counter and of the key is the least significant one, and a
@@ -93,7 +90,11 @@ def words_of(number: int, count: int) -> Array:
 
 
 def philox(counter: Sequence[Array], key: Sequence[int]) -> list[Array]:
-    """The words of blocks, each an array of 64 bits as those of counters are."""
+    """The words of blocks, each an array of 64 bits as those of counters are.
+
+    Philox 4x32-10 (J. K. Salmon, M. A. Moraes, R. O. Dror, D. E. Shaw, "Parallel random numbers: as easy as 1, 2, 3") is
+    a bijection of 128 bits that 64 others, the key, choose: a counter becomes a block of 4 numbers.
+    """
     c0, c1, c2, c3 = counter
     for i in range(ROUNDS):
         k0, k1 = (np.uint64((word + i * step) & WORD) for word, step in zip(key, WEYL, strict=True))
