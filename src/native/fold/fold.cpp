@@ -5,8 +5,10 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -15,6 +17,7 @@
 #include "movement/copy.h"
 #include "platform/isa.h"
 #include "platform/parallel.h"
+#include "simd/convert.h"
 #include "simd/half.h"
 #include "simd/unaligned.h"
 
@@ -63,6 +66,25 @@ struct Part {
   int64_t size;
 };
 
+// Adds elements that follow each other; halves by blocks, which are converted at once.
+template <class T, class Sum>
+void add_run(const std::byte* from, int64_t count, Sum* to) {
+  if constexpr (std::is_same_v<T, Half>) {
+    constexpr int64_t kBytes = kConvertedAtOnce * sizeof(Half);
+    for (; count > 0; count -= kConvertedAtOnce, from += kBytes, to += kConvertedAtOnce) {
+      const int64_t size = std::min(count, kConvertedAtOnce);
+      std::byte rest[kBytes]{};
+      float singles[kConvertedAtOnce];
+      if (size < kConvertedAtOnce) std::memcpy(rest, from, static_cast<size_t>(size) * sizeof(Half));
+      widen_halves(size < kConvertedAtOnce ? rest : from, reinterpret_cast<std::byte*>(singles), 1);
+      for (int64_t i = 0; i < size; ++i) to[i] += singles[i];
+    }
+  } else {
+    constexpr int64_t kItem = sizeof(T);
+    for (int64_t i = 0; i < count; ++i) to[i] += static_cast<Sum>(load<T>(from + i * kItem));
+  }
+}
+
 template <class T, class Sum>
 void add_rows(const Blocks& blocks, const Part& part, int64_t tap, int64_t block, const std::byte* in,
               Sum* sums) {
@@ -77,10 +99,11 @@ void add_rows(const Blocks& blocks, const Part& part, int64_t tap, int64_t block
         in + (tap * dimension.taps + k) * blocks.tap_step + (block * dimension.blocks + begin) * step;
     Sum* const to = sums + begin * dimension.stride + shift;
     if (dimension.stride == 1 && step == sizeof(T)) {
-      for (int64_t i = 0; i < end - begin; ++i) to[i] += static_cast<Sum>(load<T>(from + i * sizeof(T)));
+      add_run<T>(from, end - begin, to);
     } else {
-      for (int64_t i = 0; i < end - begin; ++i)
+      for (int64_t i = 0; i < end - begin; ++i) {
         to[i * dimension.stride] += static_cast<Sum>(load<T>(from + i * step));
+      }
     }
   }
 }
@@ -101,15 +124,28 @@ void add_blocks(const Blocks& blocks, const Part& part, size_t d, int64_t tap, i
   }
 }
 
+template <class T, class From>
+void store_all(const From* numbers, int64_t count, int64_t step, std::byte* to) {
+  constexpr int64_t kItem = sizeof(T);
+  if (step == kItem) {
+    for (int64_t i = 0; i < count; ++i) store(to + i * kItem, static_cast<T>(numbers[i]));
+  } else {
+    for (int64_t i = 0; i < count; ++i) store(to + i * step, static_cast<T>(numbers[i]));
+  }
+}
+
 template <class T, class Sum>
 void fold_part(const Blocks& blocks, const Part& part, const std::byte* in, std::byte* out, int64_t step) {
   Sum sums[kPart];
-  std::fill_n(sums, part.size, Sum{});
+  std::fill_n(sums, divided_up(part.size, kConvertedAtOnce) * kConvertedAtOnce, Sum{});
   add_blocks<T>(blocks, part, 0, 0, 0, in, sums);
-  if (step == sizeof(T)) {
-    for (int64_t i = 0; i < part.size; ++i) store(out + i * sizeof(T), static_cast<T>(sums[i]));
+  if constexpr (std::is_same_v<T, Half>) {
+    Half halves[kPart];
+    narrow_to_halves(reinterpret_cast<std::byte*>(sums), reinterpret_cast<std::byte*>(halves),
+                     divided_up(part.size, kConvertedAtOnce));
+    store_all<T>(halves, part.size, step, out);
   } else {
-    for (int64_t i = 0; i < part.size; ++i) store(out + i * step, static_cast<T>(sums[i]));
+    store_all<T>(sums, part.size, step, out);
   }
 }
 
