@@ -168,6 +168,17 @@ def a_cast(rng: Random, x: Array) -> Drawing:
     return x.astype(wanted), lambda out: anydml.cast(x, wanted, out=out)
 
 
+def a_band(rng: Random, x: Array) -> Drawing:
+    x = x.reshape(1, -1) if x.ndim < 2 else x[(0,) * max(0, x.ndim - 4)]
+    begin, end = (int(each) for each in rng.integers(-x.shape[-2] - 2, x.shape[-1] + 3, 2))
+    diagonal = np.arange(x.shape[-1]) - np.arange(x.shape[-2])[:, np.newaxis]
+    is_filled = (begin <= diagonal) & (diagonal < end) if begin <= end else (diagonal < end) | (begin <= diagonal)
+    y = x.copy()
+    y[..., is_filled] = 7
+    ends = {"diagonal_fill_begin": begin, "diagonal_fill_end": end}
+    return y, lambda out: anydml.diagonal_matrix(x=x, value=7, **ends, out=out)
+
+
 def a_gather(rng: Random, x: Array) -> Drawing:
     axis = int(rng.integers(0, x.ndim))
     low = -x.shape[axis] if rng.random() < 0.5 else 0
@@ -179,7 +190,7 @@ def a_gather(rng: Random, x: Array) -> Drawing:
     return np.take(x, indices, axis), lambda out: anydml.gather(x, indices, axis, out=out)
 
 
-DRAWINGS = [a_cast, a_gather, a_slice, a_copy, a_tile, a_padding, a_split, an_upsampling]
+DRAWINGS = [a_band, a_cast, a_gather, a_slice, a_copy, a_tile, a_padding, a_split, an_upsampling]
 
 
 @pytest.mark.parametrize("draw", DRAWINGS)
@@ -256,6 +267,12 @@ def test_large_movement() -> None:
          out=out[None])),
         (np.full((5, 1_000_001), 3.5, "f4"), lambda out: anydml.fill_value_constant((5, 1_000_001), 3.5, out=out)),
         (np.arange(5_000_001, dtype="i4") * 3, lambda out: anydml.fill_value_sequence(5_000_001, 0, 3, "i4", out=out)),
+        (np.tri(3000, 2001, 5, "f4"), lambda out: anydml.diagonal_matrix((3000, 2001), diagonal_fill_begin=-(2**31),
+         diagonal_fill_end=6, out=out)),
+        (np.triu(wide[:, :500_001], 3), lambda out: anydml.diagonal_matrix(x=wide, value=0, diagonal_fill_begin=-(2**31),
+         diagonal_fill_end=3, out=out)),
+        (np.array(anydml.random_generator(1, 5_000_001, device="reference")[0]),
+         lambda out: anydml.random_generator(1, 5_000_001, out=[out, np.empty(6, "u4")])),
         (rows[order], lambda out: anydml.gather(rows, order, out=out)),
         (wide[[3, -1, 0, 7, 7, 7, 2, 9, 10]], lambda out: anydml.gather(wide, [3, -1, 0, 7, 7, 7, 2, 9, 10], out=out)),
         (bytes_[:, columns], lambda out: anydml.gather(bytes_, columns, 1, out=out)),
@@ -275,7 +292,10 @@ for y in (
     anydml.slice(x.T, 0, (1000, 1000)), anydml.slice(x, 0, 1000, (1, -3)), anydml.padding(x, 3, 5, mode="reflection"),
     anydml.tile(x, (1, 2)), anydml.upsample_2d(floats[None, None], 3), anydml.gather(x, x[0] % 1000, 1),
     *(anydml.cast(each, dtype) for each in (x, floats, floats.astype("f2")) for dtype in ("u1", "i2", "u8", "f8")),
-    anydml.fill_value_sequence(1_000_003, 0.5, 0.1, "f2"),
+    anydml.fill_value_sequence(1_000_003, 0.5, 0.1, "f2"), anydml.random_generator(1, 1_000_003)[0],
+    anydml.diagonal_matrix(x=x, value=0, diagonal_fill_begin=-5, diagonal_fill_end=500),
+    *(anydml.fold(floats.astype(dtype).reshape(4, 50, 5000), (101, 51), (2, 5), dilations=(1, 1), end_padding=(0, 3))
+      for dtype in ("f4", "f2", "i8")),
 ):
     digest.update(np.ascontiguousarray(y).tobytes())
 print(digest.hexdigest())

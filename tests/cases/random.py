@@ -15,7 +15,7 @@ from . import Case, Negative, tensor, tensor_of
 PHILOX = RandomGeneratorType.PHILOX_4X32_10
 
 
-def _block(counter: int, key: int) -> list[int]:
+def block(counter: int, key: int) -> list[int]:
     """A block in whole numbers, as the paper draws a round."""
     words, (k0, k1) = [counter >> 32 * i & 0xFFFFFFFF for i in range(4)], divmod(key, 2**32)[::-1]
     for _ in range(10):
@@ -55,7 +55,7 @@ def _case(
 def _drawn(id: str, counter: int, key: int, sizes: Sequence[int], strides: Sequence[int] | None = None) -> Case:
     count = int(np.prod(sizes))
     blocks = -(-count // 4)
-    numbers = [word for i in range(blocks) for word in _block((counter + i) % 2**128, key)]
+    numbers = [word for i in range(blocks) for word in block((counter + i) % 2**128, key)]
     y = np.reshape(np.array(numbers[:count], np.uint32), sizes)
     return _case(id, counter, key, y, (counter + blocks) % 2**128, strides)
 
