@@ -110,11 +110,12 @@ class DiagonalPlan final : public Plan {
     const int64_t places[] = {0, begin, end, count};
     for (int i = 0; i < 3; ++i) {
       const int64_t size = places[i + 1] - places[i];
+      if (size == 0) continue;
       std::byte* const first = to + places[i] * row_.out;
       const bool is_filled = (i == 1) != band_.is_left;
       if (is_filled || in == nullptr) {
         fill_(size, row_.out, is_filled ? value_ : 0, first);
-      } else if (size > 0) {
+      } else {
         copy_({size, row_.in, row_.out}, in + (x + places[i]) * row_.in, first);
       }
     }
