@@ -9,7 +9,7 @@ import numpy as np
 
 from ..core.errors import kind_of, refuse
 from ..core.strided_layout import DATA_TYPES
-from ..core.tensor_desc import DML_BUFFER_TENSOR_DESC
+from ..core.tensor_desc import DML_BUFFER_TENSOR_DESC, plain
 from ..device import Device
 from ._apply import apply
 from ._arguments import as_dtype, as_shape
@@ -87,8 +87,10 @@ def diagonal_matrix(
         side = adapter_for(name, [x], None, device)
         members = {}
         kind = data_type_of(name, "x", side.look("x", x))
-    begin = offset if diagonal_fill_begin is None else diagonal_fill_begin
-    end = begin + 1 if diagonal_fill_end is None else diagonal_fill_end
+    begin = plain(offset if diagonal_fill_begin is None else diagonal_fill_begin)
+    # What is no integer, (F2) says of the first.
+    behind = begin + 1 if type(begin) is int else begin
+    end = behind if diagonal_fill_end is None else diagonal_fill_end
     return apply(
         "DIAGONAL_MATRIX1",
         out,
