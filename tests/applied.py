@@ -30,7 +30,7 @@ NAMES = {
 }
 """Arguments that are not called as their members are."""
 
-WITH_SIZES = ("CONVOLUTION", "AVERAGE_POOLING", "LP_POOLING", "QUANTIZED_LINEAR_AVERAGE_POOLING")
+WITH_SIZES = ("CONVOLUTION", "AVERAGE_POOLING", "LP_POOLING", "FOLD", "QUANTIZED_LINEAR_AVERAGE_POOLING")
 WITH_TYPE = (
     "QUANTIZED_LINEAR_AVERAGE_POOLING",
     "ELEMENT_WISE_QUANTIZE_LINEAR",
@@ -92,6 +92,14 @@ def _padding1(desc: Any, options: dict[str, Any]) -> dict[str, Any]:
     return options
 
 
+def _diagonal(desc: Any, options: dict[str, Any]) -> dict[str, Any]:
+    """Of a matrix, or of nothing."""
+    options.pop("value_data_type", None)
+    if getattr(desc, "InputTensor", None) is not None:
+        return options
+    return {**options, "shape": desc.OutputTensor.Sizes, "dtype": DTYPES[desc.OutputTensor.DataType]}
+
+
 def _lstm(desc: Any, options: dict[str, Any]) -> dict[str, Any]:
     is_used = options.pop("use_clip_threshold")
     return {**options, "clip_threshold": options["clip_threshold"] if is_used else None}
@@ -113,6 +121,8 @@ _SPECIAL: dict[str, Callable[[Any, dict[str, Any]], dict[str, Any]]] = {
     "CAST": lambda desc, options: {"dtype": DTYPES[desc.OutputTensor.DataType]},
     "CUMULATIVE_PRODUCT": _scan,
     "CUMULATIVE_SUMMATION": _scan,
+    "DIAGONAL_MATRIX": _diagonal,
+    "DIAGONAL_MATRIX1": _diagonal,
     "ELEMENT_WISE_CLIP1": _clip1,
     "ELEMENT_WISE_CLIP_GRAD1": _clip1,
     "FILL_VALUE_CONSTANT": _filled,
@@ -120,6 +130,7 @@ _SPECIAL: dict[str, Callable[[Any, dict[str, Any]], dict[str, Any]]] = {
     "LSTM": _lstm,
     "MEAN_VARIANCE_NORMALIZATION": _mean_variance,
     "PADDING1": _padding1,
+    "RANDOM_GENERATOR": lambda desc, options: {**options, "shape": desc.OutputTensor.Sizes},
     "REDUCE": lambda desc, options: {**options, "output_dtype": DTYPES[desc.OutputTensor.DataType]},
     "SLICE": _slice,
     "SLICE_GRAD": lambda desc, options: {**options, "shape": desc.OutputGradientTensor.Sizes},

@@ -168,6 +168,17 @@ def a_cast(rng: Random, x: Array) -> Drawing:
     return x.astype(wanted), lambda out: anydml.cast(x, wanted, out=out)
 
 
+def a_band(rng: Random, x: Array) -> Drawing:
+    x = x.reshape(1, -1) if x.ndim < 2 else x[(0,) * max(0, x.ndim - 4)]
+    begin, end = (int(each) for each in rng.integers(-x.shape[-2] - 2, x.shape[-1] + 3, 2))
+    diagonal = np.arange(x.shape[-1]) - np.arange(x.shape[-2])[:, np.newaxis]
+    is_filled = (begin <= diagonal) & (diagonal < end) if begin <= end else (diagonal < end) | (begin <= diagonal)
+    y = x.copy()
+    y[..., is_filled] = 7
+    ends = {"diagonal_fill_begin": begin, "diagonal_fill_end": end}
+    return y, lambda out: anydml.diagonal_matrix(x=x, value=7, **ends, out=out)
+
+
 def a_gather(rng: Random, x: Array) -> Drawing:
     axis = int(rng.integers(0, x.ndim))
     low = -x.shape[axis] if rng.random() < 0.5 else 0
@@ -331,6 +342,7 @@ def a_scatter_by_tuples(rng: Random, x: Array) -> Drawing:
 GATHERS = [a_gather_of_elements, a_gather_by_tuples, a_scatter_of_elements, a_scatter_by_tuples]
 DRAWINGS = [
     *GATHERS,
+    a_band,
     a_slice_grad,
     a_depth_to_space,
     a_space_to_depth,
@@ -431,6 +443,12 @@ def test_large_movement() -> None:
          out=out[None])),
         (np.full((5, 1_000_001), 3.5, "f4"), lambda out: anydml.fill_value_constant((5, 1_000_001), 3.5, out=out)),
         (np.arange(5_000_001, dtype="i4") * 3, lambda out: anydml.fill_value_sequence(5_000_001, 0, 3, "i4", out=out)),
+        (np.tri(3000, 2001, 5, "f4"), lambda out: anydml.diagonal_matrix((3000, 2001), diagonal_fill_begin=-(2**31),
+         diagonal_fill_end=6, out=out)),
+        (np.triu(wide, 3), lambda out: anydml.diagonal_matrix(x=wide, value=0, diagonal_fill_begin=-(2**31),
+         diagonal_fill_end=3, out=out)),
+        (np.array(anydml.random_generator(1, 5_000_001, device="reference")[0]),
+         lambda out: anydml.random_generator(1, 5_000_001, out=[out, np.empty(6, "u4")])),
         (rows[order], lambda out: anydml.gather(rows, order, out=out)),
         (wide[[3, -1, 0, 7, 7, 7, 2, 9, 10]], lambda out: anydml.gather(wide, [3, -1, 0, 7, 7, 7, 2, 9, 10], out=out)),
         (bytes_[:, columns], lambda out: anydml.gather(bytes_, columns, 1, out=out)),
@@ -465,6 +483,10 @@ for y in (
     anydml.depth_to_space(x.reshape(1, 4, 500, 500), 2), anydml.space_to_depth(x[None, None], 5, "column_row_depth"),
     anydml.unfold(x[None, None, :300, :300], 3, start_padding=1, end_padding=1),
     anydml.slice_grad(x[:, :200], (1000, 1000), 0, (1000, 996), (-1, 5)), anydml.reverse_subsequences(x, 777),
+    anydml.random_generator(1, 1_000_003)[0],
+    anydml.diagonal_matrix(x=x, value=0, diagonal_fill_begin=-5, diagonal_fill_end=500),
+    *(anydml.fold(floats.astype(dtype).reshape(4, 50, 5000), (101, 51), (2, 5), dilations=(1, 1), end_padding=(0, 3))
+      for dtype in ("f4", "f2", "i8")),
 ):
     digest.update(np.ascontiguousarray(y).tobytes())
 print(digest.hexdigest())

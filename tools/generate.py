@@ -37,6 +37,7 @@ from .operators.schema import (
     BOOL,
     FLOAT,
     FLOATs,
+    INT,
     INTs,
     SCALAR,
     UINT,
@@ -91,6 +92,7 @@ ENUMS = [getattr(enums, kind.removeprefix("enums.")) for kind in sorted(_KINDS -
 OPERAND, RESULT = "Operand", "Result"
 """The words of `functions/_types.py` that there is an overload of for each kind of operand."""
 NUMBERS = " | float"
+SEED = " | int"
 
 
 class Kind(NamedTuple):
@@ -146,7 +148,7 @@ def overloads(name: str) -> list[str]:
     signature = function_signature(load(name))
     parameters = list(signature.parameters.values())
     operands = [each.name for each in parameters if str(each.annotation).startswith((OPERAND, f"Sequence[{OPERAND}"))]
-    kinds = MADE if not operands else KINDS
+    kinds = KINDS if operands and "graph" not in signature.parameters else (*MADE, *KINDS) if operands else MADE
     if len(operands) == 2 and all(signature.parameters[each].annotation == OPERAND + NUMBERS for each in operands):
         kinds = PAIRS
     returned = str(signature.return_annotation)
@@ -180,6 +182,8 @@ def _parameters(parameters: list[Parameter], operands: list[str], kind: Kind) ->
         annotation, has_default = _annotation(each, operands, kind), each.default is not Parameter.empty
         if (each.name, bool(kind.out)) == ("out", True) or (each.name, kind.first) == ("graph", "Graph"):
             has_default = False
+        if each.name in operands and kind not in MADE and "graph" in [one.name for one in parameters]:
+            annotation, has_default = annotation.removesuffix(" | None"), False
         if each.kind is Parameter.KEYWORD_ONLY and "*" not in texts:
             texts.append("*")
         texts.append(f"{each.name}: {annotation}{' = ...' if has_default else ''}")
@@ -191,8 +195,12 @@ def _annotation(parameter: Parameter, operands: list[str], kind: Kind) -> str:
     if parameter.name == "out":
         return text.replace("Output", kind.out).removesuffix(" | None") if kind.out else "None"
     if parameter.name == "graph":
-        return kind.first
+        return kind.first if kind in MADE else "None"
+    if parameter.name in operands and kind in MADE:
+        return "None"
     if parameter.name in operands:
+        # A number among what may be an array is one of these alone, or overloads overlap.
+        text = text if kind in (KINDS[0], KINDS[-1]) else text.replace(SEED, "")
         text = text.replace(NUMBERS, "") if kind in PAIRS else text
         return text.replace(OPERAND, kind.first if parameter.name == operands[0] else kind.others)
     for enum in ENUMS:

@@ -17,6 +17,7 @@ from .operators.schema import (
     BOOL,
     FLOAT,
     FLOATs,
+    INT,
     INTs,
     SCALAR,
     UINT,
@@ -70,6 +71,7 @@ _InterpolationMode: TypeAlias = enums.InterpolationMode | Literal['nearest_neigh
 _IsInfinityMode: TypeAlias = enums.IsInfinityMode | Literal['either', 'EITHER', 'positive', 'POSITIVE', 'negative', 'NEGATIVE']
 _MatrixTransform: TypeAlias = enums.MatrixTransform | Literal['none', 'NONE', 'transpose', 'TRANSPOSE']
 _PaddingMode: TypeAlias = enums.PaddingMode | Literal['constant', 'CONSTANT', 'edge', 'EDGE', 'reflection', 'REFLECTION', 'symmetric', 'SYMMETRIC', 'wrap', 'WRAP']
+_RandomGeneratorType: TypeAlias = enums.RandomGeneratorType | Literal['philox_4x32_10', 'PHILOX_4X32_10']
 _RecurrentNetworkDirection: TypeAlias = enums.RecurrentNetworkDirection | Literal['forward', 'FORWARD', 'backward', 'BACKWARD', 'bidirectional', 'BIDIRECTIONAL']
 _ReduceFunction: TypeAlias = enums.ReduceFunction | Literal['argmax', 'ARGMAX', 'argmin', 'ARGMIN', 'average', 'AVERAGE', 'l1', 'L1', 'l2', 'L2', 'log_sum', 'LOG_SUM', 'log_sum_exp', 'LOG_SUM_EXP', 'max', 'MAX', 'min', 'MIN', 'multiply', 'MULTIPLY', 'sum', 'SUM', 'sum_square', 'SUM_SQUARE']
 _RoundingMode: TypeAlias = enums.RoundingMode | Literal['halves_to_nearest_even', 'HALVES_TO_NEAREST_EVEN', 'toward_zero', 'TOWARD_ZERO', 'toward_infinity', 'TOWARD_INFINITY']
@@ -444,6 +446,21 @@ def dequantize_linear(x: _NoTensor, scale: _Operand | np.generic | float, zero_p
 def dequantize_linear(x: _Operand | np.generic, scale: _Operand | np.generic | float, zero_point: _Operand | np.generic | float | None = ..., *, axis: int = ..., out: _O, device: Device | str | None = ...) -> _O: ...
 
 @overload
+def diagonal_matrix(shape: int | Sequence[int] | None = ..., value: float = ..., dtype: _DataType = ..., *, offset: int = ..., x: None = ..., diagonal_fill_begin: int | None = ..., diagonal_fill_end: int | None = ..., graph: Graph, out: None = ..., device: Device | str | None = ...) -> Expression: ...
+@overload
+def diagonal_matrix(shape: int | Sequence[int] | None = ..., value: float = ..., dtype: _DataType = ..., *, offset: int = ..., x: None = ..., diagonal_fill_begin: int | None = ..., diagonal_fill_end: int | None = ..., graph: None = ..., out: None = ..., device: Device | str | None = ...) -> Any: ...
+@overload
+def diagonal_matrix(shape: int | Sequence[int] | None = ..., value: float = ..., dtype: _DataType = ..., *, offset: int = ..., x: None = ..., diagonal_fill_begin: int | None = ..., diagonal_fill_end: int | None = ..., graph: None = ..., out: _O, device: Device | str | None = ...) -> _O: ...
+@overload
+def diagonal_matrix(shape: int | Sequence[int] | None = ..., value: float = ..., dtype: _DataType = ..., *, offset: int = ..., x: _Array | np.generic, diagonal_fill_begin: int | None = ..., diagonal_fill_end: int | None = ..., graph: None = ..., out: None = ..., device: Device | str | None = ...) -> _Array: ...
+@overload
+def diagonal_matrix(shape: int | Sequence[int] | None = ..., value: float = ..., dtype: _DataType = ..., *, offset: int = ..., x: _E, diagonal_fill_begin: int | None = ..., diagonal_fill_end: int | None = ..., graph: None = ..., out: None = ..., device: Device | str | None = ...) -> _E: ...
+@overload
+def diagonal_matrix(shape: int | Sequence[int] | None = ..., value: float = ..., dtype: _DataType = ..., *, offset: int = ..., x: _NoTensor, diagonal_fill_begin: int | None = ..., diagonal_fill_end: int | None = ..., graph: None = ..., out: None = ..., device: Device | str | None = ...) -> _Array: ...
+@overload
+def diagonal_matrix(shape: int | Sequence[int] | None = ..., value: float = ..., dtype: _DataType = ..., *, offset: int = ..., x: _Operand | np.generic, diagonal_fill_begin: int | None = ..., diagonal_fill_end: int | None = ..., graph: None = ..., out: _O, device: Device | str | None = ...) -> _O: ...
+
+@overload
 def difference_square(a: Expression, b: _Operand | _Scalar | Expression, *, out: None = ..., device: Device | str | None = ...) -> Expression: ...
 @overload
 def difference_square(a: _Operand | _Scalar, b: Expression, *, out: None = ..., device: Device | str | None = ...) -> Expression: ...
@@ -549,6 +566,15 @@ def floor(x: _E, *, scale_bias: DML_SCALE_BIAS | None = ..., out: None = ..., de
 def floor(x: _NoTensor, *, scale_bias: DML_SCALE_BIAS | None = ..., out: None = ..., device: Device | str | None = ...) -> _Array: ...
 @overload
 def floor(x: _Operand | np.generic, *, scale_bias: DML_SCALE_BIAS | None = ..., out: _O, device: Device | str | None = ...) -> _O: ...
+
+@overload
+def fold(x: _Array | np.generic, output_sizes: int | Sequence[int], window_sizes: int | Sequence[int], *, strides: int | Sequence[int] | None = ..., dilations: int | Sequence[int] | None = ..., start_padding: int | Sequence[int] | None = ..., end_padding: int | Sequence[int] | None = ..., out: None = ..., device: Device | str | None = ...) -> _Array: ...
+@overload
+def fold(x: _E, output_sizes: int | Sequence[int], window_sizes: int | Sequence[int], *, strides: int | Sequence[int] | None = ..., dilations: int | Sequence[int] | None = ..., start_padding: int | Sequence[int] | None = ..., end_padding: int | Sequence[int] | None = ..., out: None = ..., device: Device | str | None = ...) -> _E: ...
+@overload
+def fold(x: _NoTensor, output_sizes: int | Sequence[int], window_sizes: int | Sequence[int], *, strides: int | Sequence[int] | None = ..., dilations: int | Sequence[int] | None = ..., start_padding: int | Sequence[int] | None = ..., end_padding: int | Sequence[int] | None = ..., out: None = ..., device: Device | str | None = ...) -> _Array: ...
+@overload
+def fold(x: _Operand | np.generic, output_sizes: int | Sequence[int], window_sizes: int | Sequence[int], *, strides: int | Sequence[int] | None = ..., dilations: int | Sequence[int] | None = ..., start_padding: int | Sequence[int] | None = ..., end_padding: int | Sequence[int] | None = ..., out: _O, device: Device | str | None = ...) -> _O: ...
 
 @overload
 def gather(x: _Array | np.generic, indices: _Operand | np.generic, axis: int = ..., *, index_dimensions: int | None = ..., out: None = ..., device: Device | str | None = ...) -> _Array: ...
@@ -1114,6 +1140,15 @@ def quantized_linear_average_pooling(x: _NoTensor, input_scale: _Operand | np.ge
 def quantized_linear_average_pooling(x: _Operand | np.generic, input_scale: _Operand | np.generic | float, input_zero_point: _Operand | np.generic | float | None = ..., *, output_scale: _Operand | np.generic | float, output_zero_point: _Operand | np.generic | float | None = ..., window_size: int | Sequence[int], strides: int | Sequence[int] | None = ..., start_padding: int | Sequence[int] | None = ..., end_padding: int | Sequence[int] | None = ..., dilations: int | Sequence[int] | None = ..., include_padding: bool = ..., output_sizes: Sequence[int] | None = ..., output_dtype: _DataType | None = ..., out: _O, device: Device | str | None = ...) -> _O: ...
 
 @overload
+def random_generator(input_state: _Array | np.generic | int, shape: int | Sequence[int], *, type: _RandomGeneratorType = ..., out: None = ..., device: Device | str | None = ...) -> list[_Array]: ...
+@overload
+def random_generator(input_state: _E, shape: int | Sequence[int], *, type: _RandomGeneratorType = ..., out: None = ..., device: Device | str | None = ...) -> list[_E]: ...
+@overload
+def random_generator(input_state: _NoTensor, shape: int | Sequence[int], *, type: _RandomGeneratorType = ..., out: None = ..., device: Device | str | None = ...) -> list[_Array]: ...
+@overload
+def random_generator(input_state: _Operand | np.generic | int, shape: int | Sequence[int], *, type: _RandomGeneratorType = ..., out: Sequence[_O | None], device: Device | str | None = ...) -> list[_O]: ...
+
+@overload
 def recip(x: _Array | np.generic, *, scale_bias: DML_SCALE_BIAS | None = ..., out: None = ..., device: Device | str | None = ...) -> _Array: ...
 @overload
 def recip(x: _E, *, scale_bias: DML_SCALE_BIAS | None = ..., out: None = ..., device: Device | str | None = ...) -> _E: ...
@@ -1162,9 +1197,9 @@ def relu_grad(x: _Operand | _Scalar, input_gradient: _Operand | _Scalar, *, out:
 @overload
 def reverse_subsequences(x: _Array | np.generic, sequence_lengths: _Operand | np.generic | int | Sequence[int], axis: int = ..., *, out: None = ..., device: Device | str | None = ...) -> _Array: ...
 @overload
-def reverse_subsequences(x: _E, sequence_lengths: _Operand | Expression | np.generic | int | Sequence[int], axis: int = ..., *, out: None = ..., device: Device | str | None = ...) -> _E: ...
+def reverse_subsequences(x: _E, sequence_lengths: _Operand | Expression | np.generic | Sequence[int], axis: int = ..., *, out: None = ..., device: Device | str | None = ...) -> _E: ...
 @overload
-def reverse_subsequences(x: _NoTensor, sequence_lengths: _Operand | np.generic | int | Sequence[int], axis: int = ..., *, out: None = ..., device: Device | str | None = ...) -> _Array: ...
+def reverse_subsequences(x: _NoTensor, sequence_lengths: _Operand | np.generic | Sequence[int], axis: int = ..., *, out: None = ..., device: Device | str | None = ...) -> _Array: ...
 @overload
 def reverse_subsequences(x: _Operand | np.generic, sequence_lengths: _Operand | np.generic | int | Sequence[int], axis: int = ..., *, out: _O, device: Device | str | None = ...) -> _O: ...
 
@@ -2080,6 +2115,12 @@ class DML_SCATTER_ELEMENTS_OPERATOR_DESC(OperatorDesc):
     Axis: UINT
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DML_DIAGONAL_MATRIX_OPERATOR_DESC(OperatorDesc):
+    OutputTensor: Tensor
+    Offset: INT
+    Value: FLOAT
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DML_ELEMENT_WISE_BIT_SHIFT_LEFT_OPERATOR_DESC(OperatorDesc):
     ATensor: Tensor
     BTensor: Tensor
@@ -2276,6 +2317,13 @@ class DML_SLICE_GRAD_OPERATOR_DESC(OperatorDesc):
     InputWindowStrides: INTs
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DML_RANDOM_GENERATOR_OPERATOR_DESC(OperatorDesc):
+    InputStateTensor: Tensor
+    OutputTensor: Tensor
+    OutputStateTensor: OptionalTensor = ...
+    Type: enums.RandomGeneratorType
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DML_ARGMIN_OPERATOR_DESC(OperatorDesc):
     InputTensor: Tensor
     OutputTensor: Tensor
@@ -2401,6 +2449,15 @@ class DML_ACTIVATION_HARDMAX1_OPERATOR_DESC(OperatorDesc):
     Axes: UINTs
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DML_DIAGONAL_MATRIX1_OPERATOR_DESC(OperatorDesc):
+    InputTensor: OptionalTensor = ...
+    OutputTensor: Tensor
+    ValueDataType: enums.TensorDataType
+    Value: SCALAR
+    DiagonalFillBegin: INT
+    DiagonalFillEnd: INT
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DML_ACTIVATION_SWISH_OPERATOR_DESC(OperatorDesc):
     InputTensor: Tensor
     OutputTensor: Tensor
@@ -2431,6 +2488,17 @@ class DML_QUANTIZED_LINEAR_AVERAGE_POOLING_OPERATOR_DESC(OperatorDesc):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DML_UNFOLD_OPERATOR_DESC(OperatorDesc):
+    InputTensor: Tensor
+    OutputTensor: Tensor
+    DimensionCount: Count = ...
+    WindowSizes: UINTs
+    Strides: UINTs
+    Dilations: UINTs
+    StartPadding: UINTs
+    EndPadding: UINTs
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DML_FOLD_OPERATOR_DESC(OperatorDesc):
     InputTensor: Tensor
     OutputTensor: Tensor
     DimensionCount: Count = ...

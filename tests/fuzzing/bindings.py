@@ -18,8 +18,8 @@ from fuzzing.drawing import good_desc
 from harness import units_of
 
 ARENA = 1024
-INEXACT = ("CONVOLUTION", "CUMULATIVE_PRODUCT", "CUMULATIVE_SUMMATION", "REDUCE")
-"""Operators that add or multiply in an order of their engine's."""
+INEXACT = ("CONVOLUTION", "CUMULATIVE_PRODUCT", "CUMULATIVE_SUMMATION", "ELEMENT_WISE_LOG", "FOLD", "REDUCE")
+"""Operators that add or multiply in an order of their engine's, or whose NaNs have the bits of it."""
 
 
 class Part(NamedTuple):

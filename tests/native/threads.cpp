@@ -270,6 +270,33 @@ Case sequence(DataType type, int64_t size, int64_t start, int64_t delta) {
           {{}, {packed(type, {size})}, attributes({{"Start", {start}}, {"Delta", {delta}}})}};
 }
 
+Case random_generator(int64_t size) {
+  return {"RANDOM_GENERATOR",
+          {{packed(DataType::kUint32, {6})},
+           {packed(DataType::kUint32, {size}), packed(DataType::kUint32, {6})},
+           {}}};
+}
+
+Case band(DataType type, int64_t height, int64_t width, int64_t begin, int64_t end) {
+  return {"DIAGONAL_MATRIX",
+          {{packed(type, {height, width})},
+           {packed(type, {height, width})},
+           attributes({{"Begin", {begin}}, {"End", {end}}, {"Value", {7}}})}};
+}
+
+// Of windows of `size` in both dimensions, padded so that there is a block for each element.
+Case fold(DataType type, int64_t channels, int64_t height, int64_t width, int64_t size) {
+  const std::vector<int64_t> ones{1, 1};
+  return {"FOLD",
+          {{packed(type, {1, channels * size * size, height * width})},
+           {packed(type, {1, channels, height, width})},
+           attributes({{"WindowSizes", {size, size}},
+                       {"Strides", ones},
+                       {"Dilations", ones},
+                       {"StartPadding", {size / 2, size / 2}},
+                       {"EndPadding", {(size - 1) / 2, (size - 1) / 2}}})}};
+}
+
 std::vector<Case> cases() {
   std::vector<Case> all;
   for (const char* name : {"CUMULATIVE_SUMMATION", "CUMULATIVE_PRODUCT"}) {
@@ -354,6 +381,10 @@ std::vector<Case> cases() {
       all.push_back(gather_or_scatter(sets, type, 100, 3, 150'000));
     }
     all.push_back(sequence(type, 700'001, std::bit_cast<int64_t>(0.5), std::bit_cast<int64_t>(0.1)));
+    all.push_back(band(type, 500, 701, -20, 300));
+    all.push_back(band(type, 701, 500, 20, -30));
+    all.push_back(fold(type, 3, 150, 170, 3));
+    all.push_back(fold(type, 1, 3, 5000, 4));
   }
   for (const DataType to : {DataType::kFloat32, DataType::kFloat16, DataType::kFloat64, DataType::kUint8,
                             DataType::kInt16, DataType::kUint32, DataType::kInt64, DataType::kUint64}) {
@@ -362,6 +393,8 @@ std::vector<Case> cases() {
       if (from != to) all.push_back(cast(from, to, {300, 1001}));
     }
   }
+  all.push_back(random_generator(700'001));
+  all.push_back(random_generator(9'000'001));                                // non-temporal stores
   all.push_back(cast(DataType::kFloat32, DataType::kFloat64, {4'000'001}));  // non-temporal stores
   all.push_back(pool(DataType::kUint8, {4, 200, 30, 30}, {4, 200, 1, 1}, {.size = 30}));
   // Rows, long and short, columns, narrow columns, what is transposed; whole, in chunks and in strips.

@@ -134,6 +134,7 @@ _TYPE_WORDS = {
     "OptionalTensor": "tensor or None",
     "Tensors": "list of tensors",
     "UINT": "integer",
+    "INT": "integer",
     "UINTs": "list of integers",
     "INTs": "list of integers",
     "BOOL": "bool",

@@ -182,6 +182,12 @@ class RecurrentNetworkDirection(IntEnum):
     BIDIRECTIONAL = 2
 
 
+class RandomGeneratorType(IntEnum):
+    """``DML_RANDOM_GENERATOR_TYPE``."""
+
+    PHILOX_4X32_10 = 0
+
+
 class Feature(IntEnum):
     """``DML_FEATURE``: what ``check_feature_support`` can be asked."""
 
@@ -438,6 +444,7 @@ PREFIXES: Final[dict[type[Enum], str]] = {
     DepthSpaceOrder: "DML_DEPTH_SPACE_ORDER_",
     ReduceFunction: "DML_REDUCE_FUNCTION_",
     RecurrentNetworkDirection: "DML_RECURRENT_NETWORK_DIRECTION_",
+    RandomGeneratorType: "DML_RANDOM_GENERATOR_TYPE_",
     Feature: "DML_FEATURE_",
     FeatureLevel: "DML_FEATURE_",
     OperatorType: "DML_OPERATOR_",
@@ -462,6 +469,7 @@ TYPE_NAMES: Final[dict[str, type[Enum]]] = {
     "DML_DEPTH_SPACE_ORDER": DepthSpaceOrder,
     "DML_REDUCE_FUNCTION": ReduceFunction,
     "DML_RECURRENT_NETWORK_DIRECTION": RecurrentNetworkDirection,
+    "DML_RANDOM_GENERATOR_TYPE": RandomGeneratorType,
     "DML_FEATURE": Feature,
     "DML_FEATURE_LEVEL": FeatureLevel,
     "DML_OPERATOR_TYPE": OperatorType,

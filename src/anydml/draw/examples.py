@@ -15,6 +15,7 @@ from ..core.enums import (
     InterpolationMode,
     MatrixTransform,
     PaddingMode,
+    RandomGeneratorType,
     ReduceFunction,
     TensorDataType,
 )
@@ -153,6 +154,7 @@ _MEMBERS: Mapping[str, Mapping[str, Any]] = {
         "ActivationDescs": [_SIGMOID, _TANH],
     },
     "MAX_POOLING1": {**_WINDOWS, "OutputIndicesTensor": UINT32},
+    "DIAGONAL_MATRIX": {"OutputTensor": _tensor(1, 1, 3, 4), "Offset": 1, "Value": 1},
     "FILL_VALUE_CONSTANT": {"OutputTensor": _tensor(1, 1, 2, 4), "ValueDataType": FLOAT32, "Value": 13},
     "FILL_VALUE_SEQUENCE": {
         "OutputTensor": _tensor(1, 1, 2, 4),
@@ -172,10 +174,23 @@ _MEMBERS: Mapping[str, Mapping[str, Any]] = {
     "MEAN_VARIANCE_NORMALIZATION1": {"InputTensor": _TABLE, "Axes": (3,), "NormalizeVariance": False, "Epsilon": 0},
     "ARGMIN": {"InputTensor": _TABLE, "OutputTensor": TensorDataType.UINT32, "Axes": (3,)},
     "ARGMAX": {"InputTensor": _TABLE, "OutputTensor": TensorDataType.UINT32, "Axes": (2,)},
+    "RANDOM_GENERATOR": {
+        "InputStateTensor": np.array([[[[0, 0, 0, 0, 7, 0]]]], np.uint32),
+        "OutputTensor": _tensor(1, 1, 2, 4, data_type=UINT32),
+        "OutputStateTensor": UINT32,
+        "Type": RandomGeneratorType.PHILOX_4X32_10,
+    },
     "CUMULATIVE_PRODUCT": {"InputTensor": _TABLE, "Axis": 3},
     "ACTIVATION_SOFTMAX1": {"InputTensor": SIGNED, "Axes": (2,)},
     "ACTIVATION_LOG_SOFTMAX1": {"InputTensor": SIGNED, "Axes": (2,)},
     "ACTIVATION_HARDMAX1": {"InputTensor": SIGNED, "Axes": (2,)},
+    "DIAGONAL_MATRIX1": {
+        "OutputTensor": _tensor(1, 1, 4, 5),
+        "ValueDataType": FLOAT32,
+        "Value": 7,
+        "DiagonalFillBegin": 0,
+        "DiagonalFillEnd": 3,
+    },
     "QUANTIZED_LINEAR_AVERAGE_POOLING": {
         "InputTensor": _IMAGE,
         "InputScaleTensor": _one(0.5, np.float32),
@@ -187,6 +202,14 @@ _MEMBERS: Mapping[str, Mapping[str, Any]] = {
         "StartPadding": (1, 1),
         "EndPadding": (0, 0),
         "Dilations": (1, 1),
+    },
+    "FOLD": {
+        "InputTensor": np.arange(36, dtype=np.float32).reshape(1, 9, 4),
+        "OutputTensor": _tensor(1, 1, 4, 4),
+        "WindowSizes": (3, 3),
+        "Strides": (1, 1),
+        "Dilations": (1, 1),
+        **_NO_PADDING,
     },
 }
 """Those of operators whose specification has none."""

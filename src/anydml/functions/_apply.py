@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ..core.errors import kind_of, refuse
-from ..core.tensor_desc import plain
+from ..core.tensor_desc import DML_BUFFER_TENSOR_DESC, plain
 from ..operators import spec
 from ..operators.schema import OperatorSpec
 from ..operators.shape_inference import is_input
@@ -120,6 +120,10 @@ _NOTHING = {"Strides": 1, "Dilations": 1, "StartPadding": 0, "EndPadding": 0, "O
 def _options(found: OperatorSpec, rank: int, members: Mapping[str, Any]) -> dict[str, Any]:
     """Members that are no inputs, with negative axes and numbers for all dimensions as the desc has them."""
     slides = not {"WindowSize", "WindowSizes", "FilterTensor"}.isdisjoint(found.members)
+    # Of what is folded, blocks in one dimension, the output has the spatial dimensions.
+    output = members.get("OutputTensor")
+    spatial = len(output.Sizes) if isinstance(output, DML_BUFFER_TENSOR_DESC) else rank
+    spatial = max(spatial - 2, 0) if slides else spatial
     options = {}
     for member, value in members.items():
         argument = argument_of(member)
@@ -137,7 +141,7 @@ def _options(found: OperatorSpec, rank: int, members: Mapping[str, Any]) -> dict
             value = [as_activation(found.name, f"{argument}[{i}]", each) for i, each in enumerate(value)]
         elif member in found.desc.counts.get("DimensionCount", ()):
             each = _NOTHING.get(member) if value is None else value
-            value = per_dimension(found.name, argument, each, max(rank - 2, 0) if slides else rank)
+            value = per_dimension(found.name, argument, each, spatial)
         options[member] = plain(value)
     return options
 

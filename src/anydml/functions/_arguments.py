@@ -47,6 +47,15 @@ def is_several(value: Any) -> bool:
     return hasattr(value, "__len__") and getattr(value, "ndim", 1) != 0
 
 
+def as_shape(name: str, shape: Any, where: str = "shape") -> tuple[int, ...]:
+    """Of what is made of no operand; rule (A10)."""
+    try:
+        return tuple(map(as_index, shape if is_several(shape) else [shape]))
+    except TypeError:
+        expected = "a list of integers, or an integer"
+        return refuse(name, "(A10)", where, kind_of(shape), expected, kind="type")
+
+
 def as_axis(name: str, axis: Any, ndim: int, where: str = "axis") -> int:
     try:
         found = as_index(axis)

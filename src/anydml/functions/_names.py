@@ -39,6 +39,7 @@ _ELSEWHERE = {
     "input": ["x", "a"],
     "kernel_shape": ["window_size"],
     "kernel_size": ["window_size", "window_sizes"],
+    "output_size": ["output_sizes"],
     "negative_slope": ["alpha"],
     "other": ["b"],
     "pad": ["start_padding", "end_padding"],

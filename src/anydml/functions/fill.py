@@ -12,7 +12,7 @@ from ..core.strided_layout import DATA_TYPES
 from ..core.tensor_desc import DML_BUFFER_TENSOR_DESC
 from ..device import Device
 from ._apply import apply
-from ._arguments import as_dtype, as_index, is_several
+from ._arguments import as_dtype, as_shape
 from ._documentation import documented
 from ._names import refuse_unknown
 from ._types import DataTypeLike, Output, Result
@@ -89,10 +89,5 @@ def _filled(name: str, shape: Any, dtype: Any, graph: Graph | None, out: Any, de
     if graph is not None and not hasattr(type(graph), "__anydml_graph_adapter__"):
         refuse(name, "(G9)", "graph", kind_of(graph), "a Graph", kind="type")
     data_type = DATA_TYPES[as_dtype(name, "dtype", dtype)]
-    try:
-        sizes = tuple(map(as_index, shape if is_several(shape) else [shape]))
-    except TypeError:
-        expected = "a list of integers, or an integer"
-        return refuse(name, "(A10)", "shape", kind_of(shape), expected, kind="type")
-    tensor = DML_BUFFER_TENSOR_DESC(DataType=data_type, Sizes=sizes)
+    tensor = DML_BUFFER_TENSOR_DESC(DataType=data_type, Sizes=as_shape(name, shape))
     return apply(name, out, device, graph=graph, OutputTensor=tensor, ValueDataType=data_type, **values)

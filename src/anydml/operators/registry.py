@@ -132,6 +132,7 @@ OPERATORS = {
     "ACTIVATION_SHRINK": Op("activation", "shrink", POINTWISE | FUSIBLE | IN_PLACE),
     "MAX_POOLING1": Op("max_pooling", "max_pooling"),
     "SCATTER_ELEMENTS": Op("gather_elements", "scatter_elements", MOVEMENT),
+    "DIAGONAL_MATRIX": Op("diagonal", "diagonal_matrix"),
     "ELEMENT_WISE_BIT_SHIFT_LEFT": Op("bits", "bit_shift_left", POINTWISE | IN_PLACE),
     "ELEMENT_WISE_BIT_SHIFT_RIGHT": Op("bits", "bit_shift_right", POINTWISE | IN_PLACE),
     "ELEMENT_WISE_ROUND": Op("element_wise", "round", POINTWISE | IN_PLACE),
@@ -160,6 +161,7 @@ OPERATORS = {
     "ACTIVATION_CELU": Op("activation", "celu", POINTWISE | FUSIBLE | IN_PLACE),
     "ACTIVATION_RELU_GRAD": Op("activation", "relu_grad", POINTWISE),
     "SLICE_GRAD": Op("slice", "slice_grad", MOVEMENT),
+    "RANDOM_GENERATOR": Op("random", "random_generator"),
     "ARGMIN": Op("reduce", "argmin"),
     "ARGMAX": Op("reduce", "argmax"),
     "GATHER_ND1": Op("gather_nd", "gather_nd", MOVEMENT),
@@ -176,10 +178,12 @@ OPERATORS = {
     "ACTIVATION_SOFTMAX1": Op("softmax", "softmax", FUSIBLE),
     "ACTIVATION_LOG_SOFTMAX1": Op("softmax", "log_softmax"),
     "ACTIVATION_HARDMAX1": Op("softmax", "hardmax"),
+    "DIAGONAL_MATRIX1": Op("diagonal", "diagonal_matrix"),
     "ACTIVATION_SWISH": Op("activation", "swish", POINTWISE | IN_PLACE),
     "ACTIVATION_HARD_SWISH": Op("activation", "hard_swish", POINTWISE | IN_PLACE),
     "QUANTIZED_LINEAR_AVERAGE_POOLING": Op("pooling", "quantized_linear_average_pooling"),
     "UNFOLD": Op("unfold", "unfold", MOVEMENT),
+    "FOLD": Op("fold", "fold"),
 }
 """The operators by the header's names without their prefix, in the order of DML_OPERATOR_TYPE."""
 

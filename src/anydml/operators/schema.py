@@ -30,6 +30,7 @@ Tensors: TypeAlias = Sequence[DML_BUFFER_TENSOR_DESC]
 OptionalTensor: TypeAlias = DML_BUFFER_TENSOR_DESC | None
 UINT: TypeAlias = int
 UINTs: TypeAlias = Sequence[int]
+INT: TypeAlias = int
 INTs: TypeAlias = Sequence[int]
 BOOL: TypeAlias = bool
 FLOAT: TypeAlias = float

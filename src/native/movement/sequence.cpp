@@ -1,24 +1,17 @@
 // FILL_VALUE_SEQUENCE: numbers in equal steps.
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <memory>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "core/layout.h"
 #include "core/registry.h"
-#include "movement/copy.h"
-#include "movement/tuning.h"
+#include "movement/enumeration.h"
 #include "platform/isa.h"
-#include "platform/parallel.h"
 #include "simd/bits_as.h"
 #include "simd/convert.h"
-#include "simd/strided_copy.h"
-#include "stores/nontemporal.h"
-#include "stores/staged_writer.h"
 
 ANYDML_ISA_BEGIN
 namespace {
@@ -97,53 +90,18 @@ Count choose_count(DataType type) {
 class SequencePlan final : public Plan {
  public:
   SequencePlan(const Layout& out, Sequence sequence, Count count, std::string description)
-      : Plan(std::move(description)), sequence_(sequence), count_(count), item_(size_of(out.type)) {
-    for (size_t d = 0; d < out.sizes.size(); ++d) {
-      const Loop inner{out.sizes[d], 0, out.strides[d]};
-      if (inner.size == 1) continue;
-      if (!loops_.empty() && loops_.back().out == inner.size * inner.out) {
-        loops_.back() = {loops_.back().size * inner.size, 0, inner.out};
-      } else {
-        loops_.push_back(inner);
-      }
-    }
-    bytes_ = steps_of(loops_) * item_;
-    if (loops_.empty()) loops_.push_back({1, 0, item_});
-    row_ = take_innermost(loops_);
-    per_row_ = divided_up(row_.size, kPart);
-    copy_ = choose_copy_of_elements(item_);
-  }
+      : Plan(std::move(description)),
+        sequence_(sequence),
+        count_(count),
+        item_(size_of(out.type)),
+        elements_(out) {}
 
   void run(const void* const*, void* const* outputs) const override {
-    auto* const out = static_cast<std::byte*>(outputs[0]);
-    const int threads = threads_for(bytes_);
-    const int64_t parts = steps_of(loops_) * per_row_;
-    const int64_t calls = std::min(calls_for(bytes_, threads), parts);
-    parallel_for(calls, threads, [&](int64_t call) {
-      const bool is_packed = row_.out == item_;
-      StagedWriter writer(is_packed && bytes_ >= kStreamFrom);
-      const int64_t end = share_begin(call + 1, calls, parts);
-      for (int64_t part = share_begin(call, calls, parts); part < end; ++part) {
-        const int64_t row = part / per_row_;
-        const int64_t begin = part % per_row_ * kPart;
-        const int64_t count = std::min(kPart, row_.size - begin);
-        std::byte* const to = out + LoopCursor(loops_, row).out() + begin * row_.out;
-        const int64_t first = row * row_.size + begin;
-        if (is_packed) {
-          fill(first, count, writer.reserve(to, count * item_));
-        } else {
-          std::byte numbers[kPart * 8];
-          fill(first, count, numbers);
-          copy_({count, item_, row_.out}, numbers, to);
-        }
-      }
-    });
+    elements_.write(static_cast<std::byte*>(outputs[0]),
+                    [&](int64_t first, int64_t count, std::byte* to) { fill(first, count, to); });
   }
 
  private:
-  // Elements that are made together.
-  static constexpr int64_t kPart = 512;
-
   void fill(int64_t first, int64_t count, std::byte* to) const {
     int64_t done = 0;
     for (; done + kConvertedAtOnce <= count; done += kConvertedAtOnce) {
@@ -158,11 +116,7 @@ class SequencePlan final : public Plan {
   Sequence sequence_;
   Count count_;
   int64_t item_;
-  std::vector<Loop> loops_;  // over rows
-  Loop row_;
-  int64_t per_row_;  // parts
-  int64_t bytes_;
-  CopyElements copy_;
+  Enumeration elements_;
 };
 
 }  // namespace

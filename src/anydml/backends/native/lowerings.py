@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from ...core.strided_layout import Layout
-from .movement_lowering import PARTS, VIEWS
+from .diagonal_lowering import diagonal
 from .gather_lowering import by_points, gather
+from .movement_lowering import PARTS, VIEWS
 from .movement_lowering import lowered as moved
 from .request import Lowered
 from .sequence_lowering import sequence
@@ -17,6 +18,9 @@ Lowering: TypeAlias = Callable[[Any, Sequence[Layout | None], Sequence[Layout | 
 
 LOWERINGS: Mapping[str, Lowering] = {
     **dict.fromkeys([*VIEWS, *PARTS], moved),
+    **dict.fromkeys(VIEWS, moved),
+    "DIAGONAL_MATRIX": diagonal,
+    "DIAGONAL_MATRIX1": diagonal,
     "FILL_VALUE_SEQUENCE": sequence,
     "GATHER": gather,
     **dict.fromkeys(("GATHER_ELEMENTS", "SCATTER_ELEMENTS", "GATHER_ND", "GATHER_ND1", "SCATTER_ND"), by_points),
