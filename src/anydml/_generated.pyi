@@ -1132,6 +1132,24 @@ def relu_grad(x: _NoTensor, input_gradient: _Operand | _Scalar, *, out: None = .
 def relu_grad(x: _Operand | _Scalar, input_gradient: _Operand | _Scalar, *, out: _O, device: Device | str | None = ...) -> _O: ...
 
 @overload
+def resample(x: _Array | np.generic, scales: float | Sequence[float], interpolation_mode: _InterpolationMode = ..., *, input_pixel_offsets: float | Sequence[float] = ..., output_pixel_offsets: float | Sequence[float] = ..., rounding_direction: _AxisDirection | None = ..., antialiased: bool = ..., output_sizes: int | Sequence[int] | None = ..., out: None = ..., device: Device | str | None = ...) -> _Array: ...
+@overload
+def resample(x: _E, scales: float | Sequence[float], interpolation_mode: _InterpolationMode = ..., *, input_pixel_offsets: float | Sequence[float] = ..., output_pixel_offsets: float | Sequence[float] = ..., rounding_direction: _AxisDirection | None = ..., antialiased: bool = ..., output_sizes: int | Sequence[int] | None = ..., out: None = ..., device: Device | str | None = ...) -> _E: ...
+@overload
+def resample(x: _NoTensor, scales: float | Sequence[float], interpolation_mode: _InterpolationMode = ..., *, input_pixel_offsets: float | Sequence[float] = ..., output_pixel_offsets: float | Sequence[float] = ..., rounding_direction: _AxisDirection | None = ..., antialiased: bool = ..., output_sizes: int | Sequence[int] | None = ..., out: None = ..., device: Device | str | None = ...) -> _Array: ...
+@overload
+def resample(x: _Operand | np.generic, scales: float | Sequence[float], interpolation_mode: _InterpolationMode = ..., *, input_pixel_offsets: float | Sequence[float] = ..., output_pixel_offsets: float | Sequence[float] = ..., rounding_direction: _AxisDirection | None = ..., antialiased: bool = ..., output_sizes: int | Sequence[int] | None = ..., out: _O, device: Device | str | None = ...) -> _O: ...
+
+@overload
+def resample_grad(input_gradient: _Array | np.generic, scales: float | Sequence[float], interpolation_mode: _InterpolationMode = ..., *, input_pixel_offsets: float | Sequence[float] = ..., output_pixel_offsets: float | Sequence[float] = ..., rounding_direction: _AxisDirection | None = ..., output_sizes: int | Sequence[int] | None = ..., out: None = ..., device: Device | str | None = ...) -> _Array: ...
+@overload
+def resample_grad(input_gradient: _E, scales: float | Sequence[float], interpolation_mode: _InterpolationMode = ..., *, input_pixel_offsets: float | Sequence[float] = ..., output_pixel_offsets: float | Sequence[float] = ..., rounding_direction: _AxisDirection | None = ..., output_sizes: int | Sequence[int] | None = ..., out: None = ..., device: Device | str | None = ...) -> _E: ...
+@overload
+def resample_grad(input_gradient: _NoTensor, scales: float | Sequence[float], interpolation_mode: _InterpolationMode = ..., *, input_pixel_offsets: float | Sequence[float] = ..., output_pixel_offsets: float | Sequence[float] = ..., rounding_direction: _AxisDirection | None = ..., output_sizes: int | Sequence[int] | None = ..., out: None = ..., device: Device | str | None = ...) -> _Array: ...
+@overload
+def resample_grad(input_gradient: _Operand | np.generic, scales: float | Sequence[float], interpolation_mode: _InterpolationMode = ..., *, input_pixel_offsets: float | Sequence[float] = ..., output_pixel_offsets: float | Sequence[float] = ..., rounding_direction: _AxisDirection | None = ..., output_sizes: int | Sequence[int] | None = ..., out: _O, device: Device | str | None = ...) -> _O: ...
+
+@overload
 def rnn(x: _Array | np.generic, weight: _Operand | np.generic, recurrence: _Operand | np.generic, bias: _Operand | np.generic | None = ..., hidden_init: _Operand | np.generic | None = ..., sequence_lengths: _Operand | np.generic | None = ..., *, activations: Sequence[_Activation] | None = ..., direction: _RecurrentNetworkDirection = ..., out: None = ..., device: Device | str | None = ...) -> list[_Array]: ...
 @overload
 def rnn(x: _E, weight: _Operand | Expression | np.generic, recurrence: _Operand | Expression | np.generic, bias: _Operand | Expression | np.generic | None = ..., hidden_init: _Operand | Expression | np.generic | None = ..., sequence_lengths: _Operand | Expression | np.generic | None = ..., *, activations: Sequence[_Activation] | None = ..., direction: _RecurrentNetworkDirection = ..., out: None = ..., device: Device | str | None = ...) -> list[_E]: ...
@@ -1978,6 +1996,14 @@ class DML_MAX_POOLING1_OPERATOR_DESC(OperatorDesc):
     EndPadding: UINTs
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DML_RESAMPLE_OPERATOR_DESC(OperatorDesc):
+    InputTensor: Tensor
+    OutputTensor: Tensor
+    InterpolationMode: enums.InterpolationMode
+    ScaleCount: Count = ...
+    Scales: FLOATs
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DML_ELEMENT_WISE_BIT_SHIFT_LEFT_OPERATOR_DESC(OperatorDesc):
     ATensor: Tensor
     BTensor: Tensor
@@ -2068,6 +2094,16 @@ class DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DESC(OperatorDesc):
     FusedActivation: OptionalActivation = ...
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DML_RESAMPLE1_OPERATOR_DESC(OperatorDesc):
+    InputTensor: Tensor
+    OutputTensor: Tensor
+    InterpolationMode: enums.InterpolationMode
+    DimensionCount: Count = ...
+    Scales: FLOATs
+    InputPixelOffsets: FLOATs
+    OutputPixelOffsets: FLOATs
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DML_ELEMENT_WISE_BIT_AND_OPERATOR_DESC(OperatorDesc):
     ATensor: Tensor
     BTensor: Tensor
@@ -2118,6 +2154,16 @@ class DML_ACTIVATION_RELU_GRAD_OPERATOR_DESC(OperatorDesc):
     InputTensor: Tensor
     InputGradientTensor: Tensor
     OutputGradientTensor: Tensor
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DML_RESAMPLE_GRAD_OPERATOR_DESC(OperatorDesc):
+    InputGradientTensor: Tensor
+    OutputGradientTensor: Tensor
+    InterpolationMode: enums.InterpolationMode
+    DimensionCount: Count = ...
+    Scales: FLOATs
+    InputPixelOffsets: FLOATs
+    OutputPixelOffsets: FLOATs
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DML_ARGMIN_OPERATOR_DESC(OperatorDesc):
@@ -2225,6 +2271,28 @@ class DML_ACTIVATION_HARDMAX1_OPERATOR_DESC(OperatorDesc):
     Axes: UINTs
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DML_RESAMPLE2_OPERATOR_DESC(OperatorDesc):
+    InputTensor: Tensor
+    OutputTensor: Tensor
+    InterpolationMode: enums.InterpolationMode
+    RoundingDirection: enums.AxisDirection
+    DimensionCount: Count = ...
+    Scales: FLOATs
+    InputPixelOffsets: FLOATs
+    OutputPixelOffsets: FLOATs
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DML_RESAMPLE_GRAD1_OPERATOR_DESC(OperatorDesc):
+    InputGradientTensor: Tensor
+    OutputGradientTensor: Tensor
+    InterpolationMode: enums.InterpolationMode
+    RoundingDirection: enums.AxisDirection
+    DimensionCount: Count = ...
+    Scales: FLOATs
+    InputPixelOffsets: FLOATs
+    OutputPixelOffsets: FLOATs
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DML_ACTIVATION_SWISH_OPERATOR_DESC(OperatorDesc):
     InputTensor: Tensor
     OutputTensor: Tensor
@@ -2252,3 +2320,15 @@ class DML_QUANTIZED_LINEAR_AVERAGE_POOLING_OPERATOR_DESC(OperatorDesc):
     EndPadding: UINTs
     Dilations: UINTs
     IncludePadding: BOOL = ...
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DML_RESAMPLE3_OPERATOR_DESC(OperatorDesc):
+    InputTensor: Tensor
+    OutputTensor: Tensor
+    InterpolationMode: enums.InterpolationMode
+    RoundingDirection: enums.AxisDirection
+    DimensionCount: Count = ...
+    Scales: FLOATs
+    InputPixelOffsets: FLOATs
+    OutputPixelOffsets: FLOATs
+    Antialiased: BOOL

@@ -129,6 +129,7 @@ OPERATORS = {
     "ELEMENT_WISE_ADD1": Op("arithmetic", "add", POINTWISE | IN_PLACE),
     "ACTIVATION_SHRINK": Op("activation", "shrink", POINTWISE | FUSIBLE | IN_PLACE),
     "MAX_POOLING1": Op("max_pooling", "max_pooling"),
+    "RESAMPLE": Op("resample", "resample"),
     "ELEMENT_WISE_BIT_SHIFT_LEFT": Op("bits", "bit_shift_left", POINTWISE | IN_PLACE),
     "ELEMENT_WISE_BIT_SHIFT_RIGHT": Op("bits", "bit_shift_right", POINTWISE | IN_PLACE),
     "ELEMENT_WISE_ROUND": Op("element_wise", "round", POINTWISE | IN_PLACE),
@@ -141,6 +142,7 @@ OPERATORS = {
     "MAX_POOLING2": Op("max_pooling", "max_pooling"),
     "SLICE1": Op("slice", "slice", MOVEMENT),
     "MEAN_VARIANCE_NORMALIZATION1": Op("normalization", "mean_variance_normalization"),
+    "RESAMPLE1": Op("resample", "resample"),
     "ELEMENT_WISE_BIT_AND": Op("bits", "bit_and", POINTWISE | IN_PLACE),
     "ELEMENT_WISE_BIT_OR": Op("bits", "bit_or", POINTWISE | IN_PLACE),
     "ELEMENT_WISE_BIT_XOR": Op("bits", "bit_xor", POINTWISE | IN_PLACE),
@@ -150,6 +152,7 @@ OPERATORS = {
     "ELEMENT_WISE_LOGICAL_LESS_THAN_OR_EQUAL": Op("logical", "less_than_or_equal", POINTWISE),
     "ACTIVATION_CELU": Op("activation", "celu", POINTWISE | FUSIBLE | IN_PLACE),
     "ACTIVATION_RELU_GRAD": Op("activation", "relu_grad", POINTWISE),
+    "RESAMPLE_GRAD": Op("resample", "resample_grad"),
     "ARGMIN": Op("reduce", "argmin"),
     "ARGMAX": Op("reduce", "argmax"),
     "ELEMENT_WISE_ATAN_YX": Op("trigonometric", "atan_yx", POINTWISE | IN_PLACE),
@@ -164,9 +167,12 @@ OPERATORS = {
     "ACTIVATION_SOFTMAX1": Op("softmax", "softmax", FUSIBLE),
     "ACTIVATION_LOG_SOFTMAX1": Op("softmax", "log_softmax"),
     "ACTIVATION_HARDMAX1": Op("softmax", "hardmax"),
+    "RESAMPLE2": Op("resample", "resample"),
+    "RESAMPLE_GRAD1": Op("resample", "resample_grad"),
     "ACTIVATION_SWISH": Op("activation", "swish", POINTWISE | IN_PLACE),
     "ACTIVATION_HARD_SWISH": Op("activation", "hard_swish", POINTWISE | IN_PLACE),
     "QUANTIZED_LINEAR_AVERAGE_POOLING": Op("pooling", "quantized_linear_average_pooling"),
+    "RESAMPLE3": Op("resample", "resample"),
 }
 """The operators by the header's names without their prefix, in the order of DML_OPERATOR_TYPE."""
 
