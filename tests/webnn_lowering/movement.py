@@ -159,8 +159,8 @@ def scatter_nd(node: Node) -> Expression:
 
 
 def resample2d(node: Node) -> Expression:
-    """Pixels are at their centres: a half is added before scales apply, and taken off behind. Half a pixel more, rounded
-    up, is the nearest, of two as near the first one."""
+    """Pixels are at their centres: a half is added before scales apply, and taken off behind. Half a pixel more,
+    rounded up, is the nearest, of two as near the first one."""
     x = node.x
     sizes, scales = list(x.shape), [1.0] * x.ndim
     for i, axis in enumerate(node.get("axes", [2, 3])):

@@ -104,10 +104,10 @@ def resample_grad(
     """
     if others:
         refuse_unknown(resample_grad, "RESAMPLE_GRAD", others)
-    members = {"InputPixelOffsets": input_pixel_offsets, "OutputPixelOffsets": output_pixel_offsets}
+    members: dict[str, Any] = {"InputPixelOffsets": input_pixel_offsets, "OutputPixelOffsets": output_pixel_offsets}
     name = "RESAMPLE_GRAD"
     if rounding_direction is not None:
-        name, members = "RESAMPLE_GRAD1", {"RoundingDirection": rounding_direction, **members}  # type: ignore[dict-item]
+        name, members = "RESAMPLE_GRAD1", {"RoundingDirection": rounding_direction, **members}
     return _applied(name, input_gradient, output_sizes, out, device, interpolation_mode, {"Scales": scales, **members})
 
 
