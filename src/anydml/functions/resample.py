@@ -9,7 +9,7 @@ from ..core.enums import AxisDirection, InterpolationMode
 from ..core.tensor_desc import DML_BUFFER_TENSOR_DESC
 from ..device import Device
 from ._apply import apply
-from ._arguments import is_several, per_dimension
+from ._arguments import as_flag, is_several, per_dimension
 from ._call import data_type_of
 from ._documentation import documented
 from ._names import refuse_unknown
@@ -60,12 +60,12 @@ def resample(
     offsets = {"InputPixelOffsets": input_pixel_offsets, "OutputPixelOffsets": output_pixel_offsets}
     members: dict[str, Any] = {}
     name = "RESAMPLE"
-    if antialiased:
+    if as_flag("RESAMPLE3", "antialiased", antialiased):
         direction = AxisDirection.DECREASING if rounding_direction is None else rounding_direction
         name, members = "RESAMPLE3", {"RoundingDirection": direction, **offsets, "Antialiased": antialiased}
     elif rounding_direction is not None:
         name, members = "RESAMPLE2", {"RoundingDirection": rounding_direction, **offsets}
-    elif [*offsets.values()] != [0.5, -0.5]:
+    elif any(is_several(each) or each != half for each, half in zip(offsets.values(), (0.5, -0.5), strict=True)):
         name, members = "RESAMPLE1", {**offsets}
     return _applied(name, x, output_sizes, out, device, interpolation_mode, {"Scales": scales, **members})
 
