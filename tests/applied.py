@@ -42,7 +42,7 @@ WITH_TYPE = (
 def function_of(operator: str) -> str:
     """Its name: without what groups operators, and without its revision; one of a constant is that of a tensor, too."""
     grouped = r"^(ELEMENT_WISE_CONSTANT|ELEMENT_WISE|ACTIVATION)_(LOGICAL_(?=EQUALS|GREATER|LESS))?"
-    name = re.sub(r"(?<=[A-Z])[12]$", "", re.sub(grouped, "", operator)).lower()
+    name = re.sub(r"(?<=[A-Z])[123]$", "", re.sub(grouped, "", operator)).lower()
     return f"{name}_" if iskeyword(name) else name
 
 
@@ -62,6 +62,8 @@ def options_of(desc: Any) -> dict[str, Any]:
         options["output_sizes"] = output.Sizes[2:]
     if is_max_pooling and getattr(desc, "OutputIndicesTensor", None) is not None:
         options["indices_dtype"] = DTYPES[desc.OutputIndicesTensor.DataType]
+    if OPERATORS[name].family == "resample":
+        options["output_sizes"] = getattr(desc, [*spec.tensors][-1]).Sizes
     if name in WITH_TYPE:
         options["output_dtype"] = DTYPES[output.DataType]
     return _SPECIAL.get(name, lambda desc, options: options)(desc, options)

@@ -32,6 +32,7 @@ EXCLUDED = {
     r"pow_types_.*64.*": "ELEMENT_WISE_POW has no integers of 64 bits",
     r"maxpool_with_argmax_2d_precomputed_strides": "MAX_POOLING2 counts indices by rows, not by columns",
     r"resize_.*cubic.*": "DirectML has no cubic interpolation",
+    r"resize_tf_crop_and_resize_extrapolation_value": "DirectML has no value for what lies beyond the ends",
     r"bitshift_.*_int\d.*": "shifts are of types without a sign",
     r"equal_string.*": "DirectML has no strings",
     r"(de)?quantizelinear_(e4m3fn|e5m2|float4e2m1|u?int2).*": "DirectML has no such type",
@@ -46,9 +47,6 @@ LATER = {
     r"dequantizelinear_(blocked|u?int4)": "DEQUANTIZE",
     r"lppool_.*dilations": "LP_POOLING1",
     r"quantizelinear_(blocked_.*|u?int4)": "QUANTIZE",
-    r"resize_.*antialias": "RESAMPLE3",
-    r"resize_(downsample|tf_crop)_.*|resize_.*(align_corners|asymmetric|ceil_half_pixel)": "RESAMPLE2",
-    r"resize_upsample_(scales_linear_half_pixel_symmetric|sizes_nearest(_axes_._.|_not_larger)?)": "RESAMPLE2",
 }
 """Those that wait for an operator."""
 

@@ -1195,6 +1195,24 @@ def relu_grad(x: _NoTensor, input_gradient: _Operand | _Scalar, *, out: None = .
 def relu_grad(x: _Operand | _Scalar, input_gradient: _Operand | _Scalar, *, out: _O, device: Device | str | None = ...) -> _O: ...
 
 @overload
+def resample(x: _Array | np.generic, scales: float | Sequence[float], interpolation_mode: _InterpolationMode = ..., *, input_pixel_offsets: float | Sequence[float] = ..., output_pixel_offsets: float | Sequence[float] = ..., rounding_direction: _AxisDirection | None = ..., antialiased: bool = ..., output_sizes: int | Sequence[int] | None = ..., out: None = ..., device: Device | str | None = ...) -> _Array: ...
+@overload
+def resample(x: _E, scales: float | Sequence[float], interpolation_mode: _InterpolationMode = ..., *, input_pixel_offsets: float | Sequence[float] = ..., output_pixel_offsets: float | Sequence[float] = ..., rounding_direction: _AxisDirection | None = ..., antialiased: bool = ..., output_sizes: int | Sequence[int] | None = ..., out: None = ..., device: Device | str | None = ...) -> _E: ...
+@overload
+def resample(x: _NoTensor, scales: float | Sequence[float], interpolation_mode: _InterpolationMode = ..., *, input_pixel_offsets: float | Sequence[float] = ..., output_pixel_offsets: float | Sequence[float] = ..., rounding_direction: _AxisDirection | None = ..., antialiased: bool = ..., output_sizes: int | Sequence[int] | None = ..., out: None = ..., device: Device | str | None = ...) -> _Array: ...
+@overload
+def resample(x: _Operand | np.generic, scales: float | Sequence[float], interpolation_mode: _InterpolationMode = ..., *, input_pixel_offsets: float | Sequence[float] = ..., output_pixel_offsets: float | Sequence[float] = ..., rounding_direction: _AxisDirection | None = ..., antialiased: bool = ..., output_sizes: int | Sequence[int] | None = ..., out: _O, device: Device | str | None = ...) -> _O: ...
+
+@overload
+def resample_grad(input_gradient: _Array | np.generic, scales: float | Sequence[float], interpolation_mode: _InterpolationMode = ..., *, input_pixel_offsets: float | Sequence[float] = ..., output_pixel_offsets: float | Sequence[float] = ..., rounding_direction: _AxisDirection | None = ..., output_sizes: int | Sequence[int] | None = ..., out: None = ..., device: Device | str | None = ...) -> _Array: ...
+@overload
+def resample_grad(input_gradient: _E, scales: float | Sequence[float], interpolation_mode: _InterpolationMode = ..., *, input_pixel_offsets: float | Sequence[float] = ..., output_pixel_offsets: float | Sequence[float] = ..., rounding_direction: _AxisDirection | None = ..., output_sizes: int | Sequence[int] | None = ..., out: None = ..., device: Device | str | None = ...) -> _E: ...
+@overload
+def resample_grad(input_gradient: _NoTensor, scales: float | Sequence[float], interpolation_mode: _InterpolationMode = ..., *, input_pixel_offsets: float | Sequence[float] = ..., output_pixel_offsets: float | Sequence[float] = ..., rounding_direction: _AxisDirection | None = ..., output_sizes: int | Sequence[int] | None = ..., out: None = ..., device: Device | str | None = ...) -> _Array: ...
+@overload
+def resample_grad(input_gradient: _Operand | np.generic, scales: float | Sequence[float], interpolation_mode: _InterpolationMode = ..., *, input_pixel_offsets: float | Sequence[float] = ..., output_pixel_offsets: float | Sequence[float] = ..., rounding_direction: _AxisDirection | None = ..., output_sizes: int | Sequence[int] | None = ..., out: _O, device: Device | str | None = ...) -> _O: ...
+
+@overload
 def reverse_subsequences(x: _Array | np.generic, sequence_lengths: _Operand | np.generic | int | Sequence[int], axis: int = ..., *, out: None = ..., device: Device | str | None = ...) -> _Array: ...
 @overload
 def reverse_subsequences(x: _E, sequence_lengths: _Operand | Expression | np.generic | Sequence[int], axis: int = ..., *, out: None = ..., device: Device | str | None = ...) -> _E: ...
@@ -2121,6 +2139,14 @@ class DML_DIAGONAL_MATRIX_OPERATOR_DESC(OperatorDesc):
     Value: FLOAT
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DML_RESAMPLE_OPERATOR_DESC(OperatorDesc):
+    InputTensor: Tensor
+    OutputTensor: Tensor
+    InterpolationMode: enums.InterpolationMode
+    ScaleCount: Count = ...
+    Scales: FLOATs
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DML_ELEMENT_WISE_BIT_SHIFT_LEFT_OPERATOR_DESC(OperatorDesc):
     ATensor: Tensor
     BTensor: Tensor
@@ -2256,6 +2282,16 @@ class DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DESC(OperatorDesc):
     FusedActivation: OptionalActivation = ...
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DML_RESAMPLE1_OPERATOR_DESC(OperatorDesc):
+    InputTensor: Tensor
+    OutputTensor: Tensor
+    InterpolationMode: enums.InterpolationMode
+    DimensionCount: Count = ...
+    Scales: FLOATs
+    InputPixelOffsets: FLOATs
+    OutputPixelOffsets: FLOATs
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DML_ELEMENT_WISE_BIT_AND_OPERATOR_DESC(OperatorDesc):
     ATensor: Tensor
     BTensor: Tensor
@@ -2322,6 +2358,16 @@ class DML_RANDOM_GENERATOR_OPERATOR_DESC(OperatorDesc):
     OutputTensor: Tensor
     OutputStateTensor: OptionalTensor = ...
     Type: enums.RandomGeneratorType
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DML_RESAMPLE_GRAD_OPERATOR_DESC(OperatorDesc):
+    InputGradientTensor: Tensor
+    OutputGradientTensor: Tensor
+    InterpolationMode: enums.InterpolationMode
+    DimensionCount: Count = ...
+    Scales: FLOATs
+    InputPixelOffsets: FLOATs
+    OutputPixelOffsets: FLOATs
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DML_ARGMIN_OPERATOR_DESC(OperatorDesc):
@@ -2507,3 +2553,37 @@ class DML_FOLD_OPERATOR_DESC(OperatorDesc):
     Dilations: UINTs
     StartPadding: UINTs
     EndPadding: UINTs
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DML_RESAMPLE2_OPERATOR_DESC(OperatorDesc):
+    InputTensor: Tensor
+    OutputTensor: Tensor
+    InterpolationMode: enums.InterpolationMode
+    RoundingDirection: enums.AxisDirection
+    DimensionCount: Count = ...
+    Scales: FLOATs
+    InputPixelOffsets: FLOATs
+    OutputPixelOffsets: FLOATs
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DML_RESAMPLE_GRAD1_OPERATOR_DESC(OperatorDesc):
+    InputGradientTensor: Tensor
+    OutputGradientTensor: Tensor
+    InterpolationMode: enums.InterpolationMode
+    RoundingDirection: enums.AxisDirection
+    DimensionCount: Count = ...
+    Scales: FLOATs
+    InputPixelOffsets: FLOATs
+    OutputPixelOffsets: FLOATs
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DML_RESAMPLE3_OPERATOR_DESC(OperatorDesc):
+    InputTensor: Tensor
+    OutputTensor: Tensor
+    InterpolationMode: enums.InterpolationMode
+    RoundingDirection: enums.AxisDirection
+    DimensionCount: Count = ...
+    Scales: FLOATs
+    InputPixelOffsets: FLOATs
+    OutputPixelOffsets: FLOATs
+    Antialiased: BOOL

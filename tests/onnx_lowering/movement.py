@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from anydml import DML_SIZE_2D
-from anydml.core.enums import DepthSpaceOrder, InterpolationMode, PaddingMode, TensorDataType
+from anydml.core.enums import AxisDirection, DepthSpaceOrder, InterpolationMode, PaddingMode, TensorDataType
 from anydml.core.strided_layout import DATA_TYPES
 from anydml.frontends.directmlx import Expression
 
@@ -173,33 +172,60 @@ def sequence(node: Node) -> Expression:
 
 
 def resized(node: Node, scales: Any, sizes: Any = None) -> Expression:
-    """Enlarged by whole factors, where that takes the elements which UPSAMPLE_2D takes."""
     x = node.input(0)
-    axes = list(node.get("axes", range(len(sizes_of(x)))))
-    if sizes is not None:
-        scales = [size / sizes_of(x)[axis] for axis, size in zip(axes, sizes, strict=True)]
-        choose = {b"not_larger": min, b"not_smaller": max}.get(node.get("keep_aspect_ratio_policy"))
-        scales = [choose(scales)] * len(scales) if choose else scales
-    factors = [1.0] * len(sizes_of(x))
-    for axis, scale in zip(axes, scales, strict=True):
-        factors[axis] = float(scale)
+    shape = sizes_of(x)
+    axes = [axis % len(shape) for axis in node.get("axes", range(len(shape)))]
     mode = node.get("mode", b"nearest")
     upsample = node.op == "Upsample"
-    places = node.get("coordinate_transformation_mode", b"asymmetric" if upsample else b"half_pixel")
-    nearest = node.get("nearest_mode", b"floor" if upsample else b"round_prefer_floor")
-    centred = places in (b"half_pixel", b"half_pixel_symmetric", b"pytorch_half_pixel")
-    if mode == b"nearest":
-        is_said = (centred and nearest.startswith(b"round")) or (places, nearest) == (b"asymmetric", b"floor")
-    else:
-        is_said = centred and mode == b"linear"
-    is_whole = all(factor == max(int(factor), 1) for factor in factors)
-    if not is_said or not is_whole or any(factor != 1 for factor in factors[:-2]):
+    transform = node.get("coordinate_transformation_mode", b"asymmetric" if upsample else b"half_pixel")
+    if mode == b"cubic" or node.get("exclude_outside", 0):
         raise NotSaid("that interpolation")
+    out_sizes, factors = list(shape), [1.0] * len(shape)
+    if sizes is not None:
+        ratios = [size / shape[axis] for axis, size in zip(axes, sizes, strict=True)]
+        choose = {b"not_larger": min, b"not_smaller": max}.get(node.get("keep_aspect_ratio_policy"))
+        scales = [choose(ratios)] * len(ratios) if choose else ratios
+        sizes = [math.floor(choose(ratios) * shape[axis] + 0.5) for axis in axes] if choose else sizes
+    for i, axis in enumerate(axes):
+        factors[axis] = float(scales[i])
+        out_sizes[axis] = math.floor(shape[axis] * factors[axis]) if sizes is None else int(sizes[i])
+    regions = (
+        {axis: node.values[1][[i, i + len(axes)]] for i, axis in enumerate(axes)} if transform.startswith(b"tf") else {}
+    )
+    if any(start < 0 or end > 1 for start, end in regions.values()):
+        raise NotSaid("a value for what lies beyond the ends")
+    before, behind = [0.5] * len(shape), [-0.5] * len(shape)
+    for axis in axes:
+        size, out_size = shape[axis], out_sizes[axis]
+        if transform == b"asymmetric":
+            before[axis], behind[axis] = 0.0, 0.0
+        elif transform == b"half_pixel_symmetric":
+            before[axis] = 0.5 - size / 2 * (1 - out_size / (factors[axis] * size))
+        elif transform == b"pytorch_half_pixel" and out_size == 1:
+            before[axis], behind[axis] = 0.0, 0.0
+        elif transform == b"align_corners":
+            before[axis], behind[axis] = 0.0, 0.0
+            # ONNX's output is as long as the scale says, be it no whole number.
+            factors[axis] = (size * factors[axis] - 1) / (size - 1) if min(out_size, size) > 1 else 1.0
+        elif regions:
+            start, end = regions[axis]
+            before[axis], behind[axis] = -float(start) * (size - 1), 0.0
+            factors[axis] = (out_size - 1) / float((end - start) * (size - 1)) if out_size > 1 and end > start else 1.0
+    rounding = node.get("nearest_mode", b"floor" if upsample else b"round_prefer_floor")
+    if mode == b"nearest" and rounding.startswith(b"round"):
+        half = 0.5 if rounding == b"round_prefer_floor" else -0.5
+        before = [each + half for each in before]
+    upward = rounding in (b"ceil", b"round_prefer_floor")
     return node(
-        "UPSAMPLE_2D",
+        "RESAMPLE3",
         InputTensor=x,
-        ScaleSize=DML_SIZE_2D(Height=int(factors[-2]), Width=int(factors[-1])),
+        OutputTensor=packed(x.tensor.DataType, out_sizes),
         InterpolationMode=InterpolationMode.NEAREST_NEIGHBOR if mode == b"nearest" else InterpolationMode.LINEAR,
+        RoundingDirection=AxisDirection.INCREASING if upward else AxisDirection.DECREASING,
+        Scales=factors,
+        InputPixelOffsets=before,
+        OutputPixelOffsets=behind,
+        Antialiased=bool(node.get("antialias", 0)),
     )
 
 

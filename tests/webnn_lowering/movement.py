@@ -159,7 +159,8 @@ def scatter_nd(node: Node) -> Expression:
 
 
 def resample2d(node: Node) -> Expression:
-    """Pixels are at their centres: a half is added before scales apply, and taken off behind."""
+    """Pixels are at their centres: a half is added before scales apply, and taken off behind. Half a pixel more,
+    rounded up, is the nearest, of two as near the first one."""
     x = node.x
     sizes, scales = list(x.shape), [1.0] * x.ndim
     for i, axis in enumerate(node.get("axes", [2, 3])):
@@ -169,14 +170,16 @@ def resample2d(node: Node) -> Expression:
         else:
             scales[axis] = node.get("scales", [1, 1])[i]
             sizes[axis] = math.floor(x.shape[axis] * scales[axis])
+    mode = InterpolationMode[_INTERPOLATION[node.get("mode", "nearest-neighbor")]]
+    half = 0.5 if mode == InterpolationMode.NEAREST_NEIGHBOR else 0
     return node(
         "RESAMPLE2",
         InputTensor=x,
         OutputTensor=packed(x.tensor.DataType, sizes),
-        InterpolationMode=InterpolationMode[_INTERPOLATION[node.get("mode", "nearest-neighbor")]],
+        InterpolationMode=mode,
         RoundingDirection=AxisDirection.INCREASING,
         Scales=scales,
-        InputPixelOffsets=[0.5] * x.ndim,
+        InputPixelOffsets=[0.5 + half] * x.ndim,
         OutputPixelOffsets=[-0.5] * x.ndim,
     )
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..core.enums import (
+    AxisDirection,
     ConvolutionDirection,
     ConvolutionMode,
     FeatureLevel,
@@ -58,6 +59,13 @@ _RELU: Any = ("ACTIVATION_RELU", {})
 _SIGMOID: Any = ("ACTIVATION_SIGMOID", {})
 _TANH: Any = ("ACTIVATION_TANH", {})
 
+_RESAMPLED = {
+    "InterpolationMode": InterpolationMode.LINEAR,
+    "Scales": (1, 1, 1, 0.5),
+    "InputPixelOffsets": (0.5,) * 4,
+    "OutputPixelOffsets": (-0.5,) * 4,
+}
+
 _MEMBERS: Mapping[str, Mapping[str, Any]] = {
     "ACTIVATION_HARDMAX": {"InputTensor": SIGNED},
     "ACTIVATION_LOG_SOFTMAX": {"InputTensor": SIGNED},
@@ -101,6 +109,21 @@ _MEMBERS: Mapping[str, Mapping[str, Any]] = {
         "InputTensor": _LEFT,
         "ScaleSize": DML_SIZE_2D(Width=2, Height=2),
         "InterpolationMode": InterpolationMode.LINEAR,
+    },
+    "RESAMPLE": {"InputTensor": _TABLE, "InterpolationMode": InterpolationMode.LINEAR, "Scales": (1, 1, 1, 0.5)},
+    "RESAMPLE1": {"InputTensor": _TABLE, **_RESAMPLED},
+    "RESAMPLE2": {"InputTensor": _TABLE, "RoundingDirection": AxisDirection.INCREASING, **_RESAMPLED},
+    "RESAMPLE3": {
+        "InputTensor": _TABLE,
+        "RoundingDirection": AxisDirection.INCREASING,
+        **_RESAMPLED,
+        "Antialiased": True,
+    },
+    "RESAMPLE_GRAD": {"InputGradientTensor": _TABLE, **_RESAMPLED},
+    "RESAMPLE_GRAD1": {
+        "InputGradientTensor": _TABLE,
+        "RoundingDirection": AxisDirection.INCREASING,
+        **_RESAMPLED,
     },
     "GATHER": {"InputTensor": _TABLE, "IndicesTensor": _INDICES, "Axis": 2, "IndexDimensions": 1},
     "BATCH_NORMALIZATION": {

@@ -139,7 +139,7 @@ def _options(found: OperatorSpec, rank: int, members: Mapping[str, Any]) -> dict
             value = as_activation(found.name, argument, value)
         elif found.members[member] == "Activations" and isinstance(value, (list, tuple)):
             value = [as_activation(found.name, f"{argument}[{i}]", each) for i, each in enumerate(value)]
-        elif member in found.desc.counts.get("DimensionCount", ()):
+        elif found.members[member] != "FLOATs" and member in found.desc.counts.get("DimensionCount", ()):
             each = _NOTHING.get(member) if value is None else value
             value = per_dimension(found.name, argument, each, spatial)
         options[member] = plain(value)

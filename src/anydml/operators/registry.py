@@ -133,6 +133,7 @@ OPERATORS = {
     "MAX_POOLING1": Op("max_pooling", "max_pooling"),
     "SCATTER_ELEMENTS": Op("gather_elements", "scatter_elements", MOVEMENT),
     "DIAGONAL_MATRIX": Op("diagonal", "diagonal_matrix"),
+    "RESAMPLE": Op("resample", "resample"),
     "ELEMENT_WISE_BIT_SHIFT_LEFT": Op("bits", "bit_shift_left", POINTWISE | IN_PLACE),
     "ELEMENT_WISE_BIT_SHIFT_RIGHT": Op("bits", "bit_shift_right", POINTWISE | IN_PLACE),
     "ELEMENT_WISE_ROUND": Op("element_wise", "round", POINTWISE | IN_PLACE),
@@ -151,6 +152,7 @@ OPERATORS = {
     "DEPTH_TO_SPACE1": Op("depth_space", "depth_to_space", MOVEMENT),
     "SPACE_TO_DEPTH1": Op("depth_space", "space_to_depth", MOVEMENT),
     "MEAN_VARIANCE_NORMALIZATION1": Op("normalization", "mean_variance_normalization"),
+    "RESAMPLE1": Op("resample", "resample"),
     "ELEMENT_WISE_BIT_AND": Op("bits", "bit_and", POINTWISE | IN_PLACE),
     "ELEMENT_WISE_BIT_OR": Op("bits", "bit_or", POINTWISE | IN_PLACE),
     "ELEMENT_WISE_BIT_XOR": Op("bits", "bit_xor", POINTWISE | IN_PLACE),
@@ -162,6 +164,7 @@ OPERATORS = {
     "ACTIVATION_RELU_GRAD": Op("activation", "relu_grad", POINTWISE),
     "SLICE_GRAD": Op("slice", "slice_grad", MOVEMENT),
     "RANDOM_GENERATOR": Op("random", "random_generator"),
+    "RESAMPLE_GRAD": Op("resample", "resample_grad"),
     "ARGMIN": Op("reduce", "argmin"),
     "ARGMAX": Op("reduce", "argmax"),
     "GATHER_ND1": Op("gather_nd", "gather_nd", MOVEMENT),
@@ -184,6 +187,12 @@ OPERATORS = {
     "QUANTIZED_LINEAR_AVERAGE_POOLING": Op("pooling", "quantized_linear_average_pooling"),
     "UNFOLD": Op("unfold", "unfold", MOVEMENT),
     "FOLD": Op("fold", "fold"),
+    "RESAMPLE2": Op("resample", "resample"),
+    "RESAMPLE_GRAD1": Op("resample", "resample_grad"),
+    "ACTIVATION_SWISH": Op("activation", "swish", POINTWISE | IN_PLACE),
+    "ACTIVATION_HARD_SWISH": Op("activation", "hard_swish", POINTWISE | IN_PLACE),
+    "QUANTIZED_LINEAR_AVERAGE_POOLING": Op("pooling", "quantized_linear_average_pooling"),
+    "RESAMPLE3": Op("resample", "resample"),
 }
 """The operators by the header's names without their prefix, in the order of DML_OPERATOR_TYPE."""
 

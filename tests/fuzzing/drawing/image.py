@@ -8,6 +8,7 @@ from anydml import (
     DML_SIZE_2D,
     DML_UPSAMPLE_2D_OPERATOR_DESC,
     DML_VALUE_SCALE_2D_OPERATOR_DESC,
+    AxisDirection,
     InterpolationMode,
     TensorDataType,
 )
@@ -46,4 +47,23 @@ def good_fill(random: Random) -> OperatorDesc:
     return spec(name).desc(OutputTensor=output, ValueDataType=data_type, **members)
 
 
-DRAWN = [good_image, good_fill]
+def good_resample(random: Random) -> OperatorDesc:
+    name = random.choice(["RESAMPLE", "RESAMPLE1", "RESAMPLE2", "RESAMPLE3", "RESAMPLE_GRAD", "RESAMPLE_GRAD1"])
+    found = spec(name)
+    first, second = found.tensors
+    data_type = random.choice(found.tensors[first].data_types)
+    rank = random.randint(1, 4)
+    members = {
+        first: tensor_of(random, data_type, small_sizes(random, rank, 64)),
+        second: tensor_of(random, data_type, small_sizes(random, rank, 64), True),
+        "InterpolationMode": random.choice(list(InterpolationMode)),
+        "RoundingDirection": random.choice(list(AxisDirection)),
+        "Scales": [random.choice([1, 2, 0.5, 1 / 3, 1.7, 1e-9, 1e9]) for _ in range(rank)],
+        "InputPixelOffsets": [random.choice([0.5, 0, 1, -3.3]) for _ in range(rank)],
+        "OutputPixelOffsets": [random.choice([-0.5, 0, 2, 1e6]) for _ in range(rank)],
+        "Antialiased": random.random() < 0.5,
+    }
+    return found.desc(**{member: value for member, value in members.items() if member in found.members})
+
+
+DRAWN = [good_image, good_fill, good_resample]
