@@ -247,8 +247,8 @@ def test_unknown_fields_pass_where_they_are_allowed(anydml_: Any, tmp_path: Path
     [
         ("DML_OPERATOR_SCATTER", "found SCATTER_ELEMENTS, which this version does not have yet"),
         ("DML_SCATTER_OPERATOR_DESC", "found SCATTER_ELEMENTS, which this version does not have yet"),
-        ("DML_OPERATOR_ONE_HOT", "found ONE_HOT, which this version does not have yet"),
-        ("one-hot", "found ONE_HOT, which this version does not have yet"),
+        ("DML_OPERATOR_RESAMPLE", "found RESAMPLE, which this version does not have yet"),
+        ("resample", "found RESAMPLE, which this version does not have yet"),
         ("DML_OPERATOR_JOINT", "Did you mean JOIN?"),
     ],
 )

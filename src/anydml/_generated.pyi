@@ -1003,6 +1003,15 @@ def negate(x: _NoTensor, *, out: None = ..., device: Device | str | None = ...) 
 def negate(x: _Operand | np.generic, *, out: _O, device: Device | str | None = ...) -> _O: ...
 
 @overload
+def one_hot(indices: _Array | np.generic, depth: int, values: _Operand | np.generic = ..., axis: int = ..., *, out: None = ..., device: Device | str | None = ...) -> _Array: ...
+@overload
+def one_hot(indices: _E, depth: int, values: _Operand | Expression | np.generic = ..., axis: int = ..., *, out: None = ..., device: Device | str | None = ...) -> _E: ...
+@overload
+def one_hot(indices: _NoTensor, depth: int, values: _Operand | np.generic = ..., axis: int = ..., *, out: None = ..., device: Device | str | None = ...) -> _Array: ...
+@overload
+def one_hot(indices: _Operand | np.generic, depth: int, values: _Operand | np.generic = ..., axis: int = ..., *, out: _O, device: Device | str | None = ...) -> _O: ...
+
+@overload
 def padding(x: _Array | np.generic, start_padding: int | Sequence[int], end_padding: int | Sequence[int], *, mode: _PaddingMode = ..., value: float = ..., out: None = ..., device: Device | str | None = ...) -> _Array: ...
 @overload
 def padding(x: _E, start_padding: int | Sequence[int], end_padding: int | Sequence[int], *, mode: _PaddingMode = ..., value: float = ..., out: None = ..., device: Device | str | None = ...) -> _E: ...
@@ -1338,6 +1347,15 @@ def tile(x: _E, repeats: int | Sequence[int], *, out: None = ..., device: Device
 def tile(x: _NoTensor, repeats: int | Sequence[int], *, out: None = ..., device: Device | str | None = ...) -> _Array: ...
 @overload
 def tile(x: _Operand | np.generic, repeats: int | Sequence[int], *, out: _O, device: Device | str | None = ...) -> _O: ...
+
+@overload
+def top_k(x: _Array | np.generic, k: int, axis: int = ..., *, largest: bool = ..., indices_dtype: _DataType = ..., out: None = ..., device: Device | str | None = ...) -> list[_Array]: ...
+@overload
+def top_k(x: _E, k: int, axis: int = ..., *, largest: bool = ..., indices_dtype: _DataType = ..., out: None = ..., device: Device | str | None = ...) -> list[_E]: ...
+@overload
+def top_k(x: _NoTensor, k: int, axis: int = ..., *, largest: bool = ..., indices_dtype: _DataType = ..., out: None = ..., device: Device | str | None = ...) -> list[_Array]: ...
+@overload
+def top_k(x: _Operand | np.generic, k: int, axis: int = ..., *, largest: bool = ..., indices_dtype: _DataType = ..., out: list[_O] | tuple[_O, ...], device: Device | str | None = ...) -> list[_O]: ...
 
 @overload
 def upsample_2d(x: _Array | np.generic, scale_size: DML_SIZE_2D | int | Sequence[int], interpolation_mode: _InterpolationMode = ..., *, out: None = ..., device: Device | str | None = ...) -> _Array: ...
@@ -1812,6 +1830,14 @@ class DML_TILE_OPERATOR_DESC(OperatorDesc):
     Repeats: UINTs
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DML_TOP_K_OPERATOR_DESC(OperatorDesc):
+    InputTensor: Tensor
+    OutputValueTensor: Tensor
+    OutputIndexTensor: Tensor
+    Axis: UINT
+    K: UINT
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DML_BATCH_NORMALIZATION_OPERATOR_DESC(OperatorDesc):
     InputTensor: Tensor
     MeanTensor: Tensor
@@ -1978,6 +2004,13 @@ class DML_MAX_POOLING1_OPERATOR_DESC(OperatorDesc):
     EndPadding: UINTs
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DML_ONE_HOT_OPERATOR_DESC(OperatorDesc):
+    IndicesTensor: Tensor
+    ValuesTensor: Tensor
+    OutputTensor: Tensor
+    Axis: UINT
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DML_ELEMENT_WISE_BIT_SHIFT_LEFT_OPERATOR_DESC(OperatorDesc):
     ATensor: Tensor
     BTensor: Tensor
@@ -2054,6 +2087,15 @@ class DML_SLICE1_OPERATOR_DESC(OperatorDesc):
     InputWindowOffsets: UINTs
     InputWindowSizes: UINTs
     InputWindowStrides: INTs
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DML_TOP_K1_OPERATOR_DESC(OperatorDesc):
+    InputTensor: Tensor
+    OutputValueTensor: Tensor
+    OutputIndexTensor: Tensor
+    Axis: UINT
+    K: UINT
+    AxisDirection: enums.AxisDirection
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DESC(OperatorDesc):

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..core.enums import (
+    AxisDirection,
     ConvolutionDirection,
     ConvolutionMode,
     FeatureLevel,
@@ -102,6 +103,13 @@ _MEMBERS: Mapping[str, Mapping[str, Any]] = {
         "InterpolationMode": InterpolationMode.LINEAR,
     },
     "GATHER": {"InputTensor": _TABLE, "IndicesTensor": _INDICES, "Axis": 2, "IndexDimensions": 1},
+    "ONE_HOT": {
+        "IndicesTensor": np.array([[[[2], [0], [-1]]]], np.int32),
+        "ValuesTensor": np.array([[[[0, 1]]]], np.float32),
+        "OutputTensor": DML_BUFFER_TENSOR_DESC(DataType=TensorDataType.FLOAT32, Sizes=(1, 1, 3, 4)),
+        "Axis": 3,
+    },
+    "TOP_K": {"InputTensor": _TABLE, "OutputIndexTensor": TensorDataType.UINT32, "Axis": 3, "K": 2},
     "BATCH_NORMALIZATION": {
         "InputTensor": _CHANNELS,
         "MeanTensor": _MEANS,
@@ -172,6 +180,13 @@ _MEMBERS: Mapping[str, Mapping[str, Any]] = {
     "MEAN_VARIANCE_NORMALIZATION1": {"InputTensor": _TABLE, "Axes": (3,), "NormalizeVariance": False, "Epsilon": 0},
     "ARGMIN": {"InputTensor": _TABLE, "OutputTensor": TensorDataType.UINT32, "Axes": (3,)},
     "ARGMAX": {"InputTensor": _TABLE, "OutputTensor": TensorDataType.UINT32, "Axes": (2,)},
+    "TOP_K1": {
+        "InputTensor": _TABLE,
+        "OutputIndexTensor": TensorDataType.UINT32,
+        "Axis": 3,
+        "K": 2,
+        "AxisDirection": AxisDirection.INCREASING,
+    },
     "CUMULATIVE_PRODUCT": {"InputTensor": _TABLE, "Axis": 3},
     "ACTIVATION_SOFTMAX1": {"InputTensor": SIGNED, "Axes": (2,)},
     "ACTIVATION_LOG_SOFTMAX1": {"InputTensor": SIGNED, "Axes": (2,)},
