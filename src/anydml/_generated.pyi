@@ -1057,6 +1057,15 @@ def negate(x: _NoTensor, *, out: None = ..., device: Device | str | None = ...) 
 def negate(x: _Operand | np.generic, *, out: _O, device: Device | str | None = ...) -> _O: ...
 
 @overload
+def one_hot(indices: _Array | np.generic, depth: int, values: _Operand | np.generic = ..., axis: int = ..., *, out: None = ..., device: Device | str | None = ...) -> _Array: ...
+@overload
+def one_hot(indices: _E, depth: int, values: _Operand | Expression | np.generic = ..., axis: int = ..., *, out: None = ..., device: Device | str | None = ...) -> _E: ...
+@overload
+def one_hot(indices: _NoTensor, depth: int, values: _Operand | np.generic = ..., axis: int = ..., *, out: None = ..., device: Device | str | None = ...) -> _Array: ...
+@overload
+def one_hot(indices: _Operand | np.generic, depth: int, values: _Operand | np.generic = ..., axis: int = ..., *, out: _O, device: Device | str | None = ...) -> _O: ...
+
+@overload
 def padding(x: _Array | np.generic, start_padding: int | Sequence[int], end_padding: int | Sequence[int], *, mode: _PaddingMode = ..., value: float = ..., out: None = ..., device: Device | str | None = ...) -> _Array: ...
 @overload
 def padding(x: _E, start_padding: int | Sequence[int], end_padding: int | Sequence[int], *, mode: _PaddingMode = ..., value: float = ..., out: None = ..., device: Device | str | None = ...) -> _E: ...
@@ -1464,6 +1473,15 @@ def tile(x: _E, repeats: int | Sequence[int], *, out: None = ..., device: Device
 def tile(x: _NoTensor, repeats: int | Sequence[int], *, out: None = ..., device: Device | str | None = ...) -> _Array: ...
 @overload
 def tile(x: _Operand | np.generic, repeats: int | Sequence[int], *, out: _O, device: Device | str | None = ...) -> _O: ...
+
+@overload
+def top_k(x: _Array | np.generic, k: int, axis: int = ..., *, largest: bool = ..., indices_dtype: _DataType = ..., out: None = ..., device: Device | str | None = ...) -> list[_Array]: ...
+@overload
+def top_k(x: _E, k: int, axis: int = ..., *, largest: bool = ..., indices_dtype: _DataType = ..., out: None = ..., device: Device | str | None = ...) -> list[_E]: ...
+@overload
+def top_k(x: _NoTensor, k: int, axis: int = ..., *, largest: bool = ..., indices_dtype: _DataType = ..., out: None = ..., device: Device | str | None = ...) -> list[_Array]: ...
+@overload
+def top_k(x: _Operand | np.generic, k: int, axis: int = ..., *, largest: bool = ..., indices_dtype: _DataType = ..., out: list[_O] | tuple[_O, ...], device: Device | str | None = ...) -> list[_O]: ...
 
 @overload
 def unfold(x: _Array | np.generic, window_sizes: int | Sequence[int], strides: int | Sequence[int] = ..., *, dilations: int | Sequence[int] = ..., start_padding: int | Sequence[int] = ..., end_padding: int | Sequence[int] = ..., out: None = ..., device: Device | str | None = ...) -> _Array: ...
@@ -1959,6 +1977,14 @@ class DML_TILE_OPERATOR_DESC(OperatorDesc):
     Repeats: UINTs
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DML_TOP_K_OPERATOR_DESC(OperatorDesc):
+    InputTensor: Tensor
+    OutputValueTensor: Tensor
+    OutputIndexTensor: Tensor
+    Axis: UINT
+    K: UINT
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DML_BATCH_NORMALIZATION_OPERATOR_DESC(OperatorDesc):
     InputTensor: Tensor
     MeanTensor: Tensor
@@ -2125,6 +2151,12 @@ class DML_MAX_POOLING1_OPERATOR_DESC(OperatorDesc):
     EndPadding: UINTs
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DML_DIAGONAL_MATRIX_OPERATOR_DESC(OperatorDesc):
+    OutputTensor: Tensor
+    Offset: INT
+    Value: FLOAT
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DML_SCATTER_ELEMENTS_OPERATOR_DESC(OperatorDesc):
     InputTensor: Tensor
     IndicesTensor: Tensor
@@ -2133,10 +2165,11 @@ class DML_SCATTER_ELEMENTS_OPERATOR_DESC(OperatorDesc):
     Axis: UINT
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DML_DIAGONAL_MATRIX_OPERATOR_DESC(OperatorDesc):
+class DML_ONE_HOT_OPERATOR_DESC(OperatorDesc):
+    IndicesTensor: Tensor
+    ValuesTensor: Tensor
     OutputTensor: Tensor
-    Offset: INT
-    Value: FLOAT
+    Axis: UINT
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DML_RESAMPLE_OPERATOR_DESC(OperatorDesc):
@@ -2256,6 +2289,15 @@ class DML_SLICE1_OPERATOR_DESC(OperatorDesc):
     InputWindowStrides: INTs
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DML_TOP_K1_OPERATOR_DESC(OperatorDesc):
+    InputTensor: Tensor
+    OutputValueTensor: Tensor
+    OutputIndexTensor: Tensor
+    Axis: UINT
+    K: UINT
+    AxisDirection: enums.AxisDirection
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DML_DEPTH_TO_SPACE1_OPERATOR_DESC(OperatorDesc):
     InputTensor: Tensor
     OutputTensor: Tensor
@@ -2344,15 +2386,6 @@ class DML_ACTIVATION_RELU_GRAD_OPERATOR_DESC(OperatorDesc):
     OutputGradientTensor: Tensor
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DML_SLICE_GRAD_OPERATOR_DESC(OperatorDesc):
-    InputGradientTensor: Tensor
-    OutputGradientTensor: Tensor
-    DimensionCount: Count = ...
-    InputWindowOffsets: UINTs
-    InputWindowSizes: UINTs
-    InputWindowStrides: INTs
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class DML_RANDOM_GENERATOR_OPERATOR_DESC(OperatorDesc):
     InputStateTensor: Tensor
     OutputTensor: Tensor
@@ -2368,6 +2401,15 @@ class DML_RESAMPLE_GRAD_OPERATOR_DESC(OperatorDesc):
     Scales: FLOATs
     InputPixelOffsets: FLOATs
     OutputPixelOffsets: FLOATs
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DML_SLICE_GRAD_OPERATOR_DESC(OperatorDesc):
+    InputGradientTensor: Tensor
+    OutputGradientTensor: Tensor
+    DimensionCount: Count = ...
+    InputWindowOffsets: UINTs
+    InputWindowSizes: UINTs
+    InputWindowStrides: INTs
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DML_ARGMIN_OPERATOR_DESC(OperatorDesc):
@@ -2495,6 +2537,28 @@ class DML_ACTIVATION_HARDMAX1_OPERATOR_DESC(OperatorDesc):
     Axes: UINTs
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DML_RESAMPLE2_OPERATOR_DESC(OperatorDesc):
+    InputTensor: Tensor
+    OutputTensor: Tensor
+    InterpolationMode: enums.InterpolationMode
+    RoundingDirection: enums.AxisDirection
+    DimensionCount: Count = ...
+    Scales: FLOATs
+    InputPixelOffsets: FLOATs
+    OutputPixelOffsets: FLOATs
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DML_RESAMPLE_GRAD1_OPERATOR_DESC(OperatorDesc):
+    InputGradientTensor: Tensor
+    OutputGradientTensor: Tensor
+    InterpolationMode: enums.InterpolationMode
+    RoundingDirection: enums.AxisDirection
+    DimensionCount: Count = ...
+    Scales: FLOATs
+    InputPixelOffsets: FLOATs
+    OutputPixelOffsets: FLOATs
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DML_DIAGONAL_MATRIX1_OPERATOR_DESC(OperatorDesc):
     InputTensor: OptionalTensor = ...
     OutputTensor: Tensor
@@ -2533,15 +2597,16 @@ class DML_QUANTIZED_LINEAR_AVERAGE_POOLING_OPERATOR_DESC(OperatorDesc):
     IncludePadding: BOOL = ...
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DML_UNFOLD_OPERATOR_DESC(OperatorDesc):
+class DML_RESAMPLE3_OPERATOR_DESC(OperatorDesc):
     InputTensor: Tensor
     OutputTensor: Tensor
+    InterpolationMode: enums.InterpolationMode
+    RoundingDirection: enums.AxisDirection
     DimensionCount: Count = ...
-    WindowSizes: UINTs
-    Strides: UINTs
-    Dilations: UINTs
-    StartPadding: UINTs
-    EndPadding: UINTs
+    Scales: FLOATs
+    InputPixelOffsets: FLOATs
+    OutputPixelOffsets: FLOATs
+    Antialiased: BOOL
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DML_FOLD_OPERATOR_DESC(OperatorDesc):
@@ -2555,35 +2620,12 @@ class DML_FOLD_OPERATOR_DESC(OperatorDesc):
     EndPadding: UINTs
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DML_RESAMPLE2_OPERATOR_DESC(OperatorDesc):
+class DML_UNFOLD_OPERATOR_DESC(OperatorDesc):
     InputTensor: Tensor
     OutputTensor: Tensor
-    InterpolationMode: enums.InterpolationMode
-    RoundingDirection: enums.AxisDirection
     DimensionCount: Count = ...
-    Scales: FLOATs
-    InputPixelOffsets: FLOATs
-    OutputPixelOffsets: FLOATs
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DML_RESAMPLE_GRAD1_OPERATOR_DESC(OperatorDesc):
-    InputGradientTensor: Tensor
-    OutputGradientTensor: Tensor
-    InterpolationMode: enums.InterpolationMode
-    RoundingDirection: enums.AxisDirection
-    DimensionCount: Count = ...
-    Scales: FLOATs
-    InputPixelOffsets: FLOATs
-    OutputPixelOffsets: FLOATs
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DML_RESAMPLE3_OPERATOR_DESC(OperatorDesc):
-    InputTensor: Tensor
-    OutputTensor: Tensor
-    InterpolationMode: enums.InterpolationMode
-    RoundingDirection: enums.AxisDirection
-    DimensionCount: Count = ...
-    Scales: FLOATs
-    InputPixelOffsets: FLOATs
-    OutputPixelOffsets: FLOATs
-    Antialiased: BOOL
+    WindowSizes: UINTs
+    Strides: UINTs
+    Dilations: UINTs
+    StartPadding: UINTs
+    EndPadding: UINTs

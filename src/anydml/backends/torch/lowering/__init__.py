@@ -32,7 +32,7 @@ MODULES = {
     **dict.fromkeys(("convolution", "gemm"), "dense"),
     **dict.fromkeys(("pooling", "max_pooling"), "windows"),
     **dict.fromkeys(("reduce", "normalization"), "statistics"),
-    **dict.fromkeys(("cast", "image", "fill"), "movement"),
+    **dict.fromkeys(("cast", "image", "fill", "one_hot"), "movement"),
 }
 """The module that plans a family, where it has another name and its operators do not all move elements; loaded on first
 use, as PyTorch takes a second."""

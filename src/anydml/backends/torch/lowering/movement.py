@@ -262,6 +262,19 @@ def _scatter_nd(desc: Any) -> Run:
     return run
 
 
+def _one_hot(desc: Any) -> Run:
+    size, axis = desc.OutputTensor.Sizes[desc.Axis], desc.Axis
+    is_signed = DTYPES[desc.IndicesTensor.DataType].kind == "i"
+
+    def run(read: Tensors, written: Tensors) -> None:
+        i, values = widened(read[0]), bits(read[1]).reshape(-1)
+        place = torch.arange(size, device=i.device).reshape([-1 if d == axis else 1 for d in range(i.ndim)])
+        i = torch.where(i < 0, i + size, i) if is_signed else i
+        bits(written[0]).copy_(torch.where(i == place, values[1], values[0]))
+
+    return run
+
+
 # Values
 
 
@@ -380,6 +393,7 @@ _PLANS: dict[str, Callable[[Any], Run]] = {
     "GATHER_ND": _gather_nd,
     "GATHER_ND1": _gather_nd,
     "SCATTER_ND": _scatter_nd,
+    "ONE_HOT": _one_hot,
     "CAST": _cast,
     "FILL_VALUE_CONSTANT": _constant,
     "FILL_VALUE_SEQUENCE": _sequence,

@@ -1,0 +1,67 @@
+"""One-hot vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ..core.tensor_desc import DML_BUFFER_TENSOR_DESC
+from ..device import Device
+from ._apply import apply, leading
+from ._arguments import as_axis
+from ._call import data_type_of
+from ._documentation import documented
+from ._names import REQUIRED, refuse_unknown
+from ._operand_adapter import Shape, adapter_for
+from ._types import Operand, Output, Result
+
+_OFF_AND_ON = np.array([0, 1], np.float32)
+
+
+@documented("ONE_HOT")
+def one_hot(
+    indices: Operand,
+    depth: int = REQUIRED,
+    values: Operand = _OFF_AND_ON,
+    axis: int = -1,
+    *,
+    out: Output | None = None,
+    device: Device | str | None = None,
+    **others: Any,
+) -> Result:
+    """Makes one-hot vectors along an axis: DML_OPERATOR_ONE_HOT.
+
+    Args:
+        indices: an array or an expression, int32, int64, uint32 or uint64, of size 1 along the axis; negative ones
+            count from the end. An index that there is not gives off values only.
+        depth: how long the vectors are.
+        values: the off value and the on value, of any of DirectML's data types; 0 and 1, float32, where not given.
+        axis: the dimension along which the vectors lie; negative counts from the last.
+        out: where to write, of any strides; no memory shared with an input. Returned.
+
+    Returns:
+        An array like `indices`, of the type of `values`.
+
+    >>> one_hot([[2], [-3], [5]], 3)
+    array([[0., 0., 1.],
+           [1., 0., 0.],
+           [0., 0., 0.]], dtype=float32)
+    """
+    if others:
+        refuse_unknown(one_hot, "ONE_HOT", others)
+    name = "ONE_HOT"
+    side = adapter_for(name, [indices, values], out, device)
+    shape = side.look("indices", indices).shape
+    axis = as_axis(name, axis, len(shape))
+    output = DML_BUFFER_TENSOR_DESC(
+        DataType=data_type_of(name, "values", side.look("values", values)),
+        Sizes=(*shape[:axis], depth, *shape[axis + 1 :]),
+    )
+    operands = {"IndicesTensor": indices, "ValuesTensor": values}
+    return apply(name, out, device, spread=_of_one_rank, **operands, OutputTensor=output, Axis=axis)
+
+
+def _of_one_rank(name: str, shapes: Mapping[str, Shape]) -> dict[str, Shape]:
+    return {"ValuesTensor": leading(shapes["ValuesTensor"], len(shapes["IndicesTensor"]))}

@@ -1,0 +1,198 @@
+// ONE_HOT: one value where an index says, another one elsewhere.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "core/layout.h"
+#include "core/registry.h"
+#include "movement/copy.h"
+#include "movement/tuning.h"
+#include "platform/isa.h"
+#include "platform/parallel.h"
+
+ANYDML_ISA_BEGIN
+namespace {
+
+// Places along the axis, -1 for an index that it does not have.
+using Locate = void (*)(const std::byte* from, int64_t step, int64_t count, int64_t size, int64_t* places);
+
+template <class T>
+void locate(const std::byte* from, int64_t step, int64_t count, int64_t size, int64_t* places) {
+  for (int64_t i = 0; i < count; ++i) {
+    T index;
+    std::memcpy(&index, from + i * step, sizeof(T));
+    auto place = static_cast<uint64_t>(index);
+    if constexpr (std::is_signed_v<T>) {
+      place = static_cast<uint64_t>(static_cast<int64_t>(index) + (index < 0 ? size : 0));
+    }
+    places[i] = place < static_cast<uint64_t>(size) ? static_cast<int64_t>(place) : -1;
+  }
+}
+
+Locate locate_of(DataType type) {
+  switch (type) {
+    case DataType::kInt32:
+      return locate<int32_t>;
+    case DataType::kInt64:
+      return locate<int64_t>;
+    case DataType::kUint32:
+      return locate<uint32_t>;
+    case DataType::kUint64:
+      return locate<uint64_t>;
+    default:
+      return nullptr;
+  }
+}
+
+// Of the output, steps in bytes.
+struct Block {
+  int64_t count;  // of indices
+  int64_t step;
+  Loop axis;
+};
+
+using Write = void (*)(const Block& block, const int64_t* places, const std::byte* values, std::byte* out);
+
+template <class T>
+void write_elements(T* to, int64_t count, int64_t step, const auto& value_of) {
+  auto* const bytes = reinterpret_cast<std::byte*>(to);
+  // Elements that follow each other become vectors.
+  const auto write = [&](int64_t by) {
+    for (int64_t i = 0; i < count; ++i) {
+      const T value = value_of(i);
+      std::memcpy(bytes + i * by, &value, sizeof(T));
+    }
+  };
+  if (step == sizeof(T)) {
+    write(sizeof(T));
+  } else {
+    write(step);
+  }
+}
+
+template <class T>
+void write(const Block& block, const int64_t* places, const std::byte* values, std::byte* out) {
+  T off;
+  T on;
+  std::memcpy(&off, values, sizeof(T));
+  std::memcpy(&on, values + 8, sizeof(T));
+  const Loop axis = block.axis;
+  if (std::abs(axis.out) > std::abs(block.step) && block.count > 1) {
+    for (int64_t k = 0; k < axis.size; ++k) {
+      write_elements(reinterpret_cast<T*>(out + k * axis.out), block.count, block.step,
+                     [=](int64_t i) { return places[i] == k ? on : off; });
+    }
+    return;
+  }
+  for (int64_t i = 0; i < block.count; ++i) {
+    std::byte* const vector = out + i * block.step;
+    write_elements(reinterpret_cast<T*>(vector), axis.size, axis.out, [=](int64_t) { return off; });
+    if (places[i] >= 0) std::memcpy(vector + places[i] * axis.out, &on, sizeof(T));
+  }
+}
+
+Write write_of(int64_t item) {
+  switch (item) {
+    case 1:
+      return write<uint8_t>;
+    case 2:
+      return write<uint16_t>;
+    case 4:
+      return write<uint32_t>;
+    case 8:
+      return write<uint64_t>;
+    default:
+      return nullptr;
+  }
+}
+
+class OneHotPlan final : public Plan {
+ public:
+  OneHotPlan(std::vector<Loop> loops, Loop axis, int64_t on, int64_t item, Locate locate, Write write,
+             std::string description)
+      : Plan(std::move(description)),
+        loops_(fold(std::move(loops))),
+        axis_(axis),
+        on_(on),
+        item_(item),
+        locate_(locate),
+        write_(write) {
+    row_ = take_innermost(loops_);
+    per_row_ = divided_up(row_.size, kIndicesAtOnce);
+    bytes_ = steps_of(loops_) * row_.size * axis_.size * item_;
+  }
+
+  void run(const void* const* inputs, void* const* outputs) const override {
+    const auto* const indices = static_cast<const std::byte*>(inputs[0]);
+    const auto* const values = static_cast<const std::byte*>(inputs[1]);
+    auto* const out = static_cast<std::byte*>(outputs[0]);
+    std::byte off_and_on[16];
+    std::memcpy(off_and_on, values, static_cast<size_t>(item_));
+    std::memcpy(off_and_on + 8, values + on_, static_cast<size_t>(item_));
+    const int threads = threads_for(bytes_);
+    const int64_t parts = steps_of(loops_) * per_row_;
+    const int64_t calls = std::min(calls_for(bytes_, threads), parts);
+    parallel_for(calls, threads, [&](int64_t call) {
+      int64_t places[kIndicesAtOnce];
+      const int64_t end = share_begin(call + 1, calls, parts);
+      for (int64_t part = share_begin(call, calls, parts); part < end; ++part) {
+        const LoopCursor at(loops_, part / per_row_);
+        const int64_t begin = part % per_row_ * kIndicesAtOnce;
+        const int64_t count = std::min(kIndicesAtOnce, row_.size - begin);
+        locate_(indices + at.in() + begin * row_.in, row_.in, count, axis_.size, places);
+        write_({count, row_.out, axis_}, places, off_and_on, out + at.out() + begin * row_.out);
+      }
+    });
+  }
+
+ private:
+  std::vector<Loop> loops_;
+  Loop row_;  // of indices
+  Loop axis_;
+  int64_t on_;  // where the second value is
+  int64_t item_;
+  Locate locate_;
+  Write write_;
+  int64_t per_row_;  // parts
+  int64_t bytes_;
+};
+
+}  // namespace
+
+std::unique_ptr<Plan> make_one_hot(const Request& request, std::string& reason) {
+  const Layout& indices = tensor(request.inputs, 0);
+  const Layout& values = tensor(request.inputs, 1);
+  const Layout& out = tensor(request.outputs, 0);
+  const Locate locate = locate_of(indices.type);
+  const Write write = write_of(size_of(out.type));
+  if (locate == nullptr || write == nullptr) {
+    reason = "no one-hot vectors of " + std::string(name_of(out.type)) + " by " +
+             std::string(name_of(indices.type));
+    return nullptr;
+  }
+  const auto axis = static_cast<size_t>(request.attributes.integer("Axis"));
+  require(axis < out.sizes.size() && indices.sizes.size() == out.sizes.size(), "the dimensions differ");
+  require(values.type == out.type, "the types of values and output differ");
+  std::vector<Loop> loops;
+  for (size_t d = 0; d < out.sizes.size(); ++d) {
+    require(indices.sizes[d] == (d == axis ? 1 : out.sizes[d]), "the sizes of indices and output differ");
+    if (d != axis) loops.push_back({out.sizes[d], indices.strides[d], out.strides[d]});
+  }
+  // The second element in row-major order.
+  size_t last = values.sizes.size();
+  while (last > 0 && values.sizes[last - 1] == 1) --last;
+  require(last > 0, "there is one value");
+  return std::make_unique<OneHotPlan>(
+      std::move(loops), Loop{out.sizes[axis], 0, out.strides[axis]}, values.strides[last - 1],
+      size_of(out.type), locate, write,
+      "one-hot vectors of " + std::string(name_of(out.type)) + " by " + std::string(name_of(indices.type)));
+}
+
+ANYDML_ISA_END
