@@ -165,6 +165,7 @@ SEQUENCE = Line(
     _steps,
     lambda np, y: np.arange(3, 3 + 2 * y.size, 2, y.dtype),
     lambda torch, y: torch.arange(3, 3 + 2 * y.numel(), 2, out=y),
+    is_rounded=True,
 )
 
 
@@ -226,20 +227,20 @@ def movement() -> Iterator[Operation]:
 
 def _all() -> Iterator[Operation]:
     whole, conversion = of_runs(LINE), Kind("conversions", CONVERSION_LIMIT)
-    yield from _rows("SLICE", SLICE, (1, 3, 7, 8, 20, 48, 64, 100, 1000, 4096))
+    yield from _rows("SLICE", SLICE, (1, 7, 20, 64, 1000, 4096))
     yield _row("SLICE, each third", STEPS, "float32", of_runs(4))
     yield _row("SLICE, each third", STEPS, "uint8", of_runs(1))
-    yield from _rows("SLICE1, rows reversed", SLICE1, _SIZES)
-    yield from _rows("SPLIT in 3", SPLIT, (1, 4, *_SIZES))
-    yield from _rows("PADDING", CONSTANT_PADDING, (3, 20, 1000, 4096))
-    yield from _rows("PADDING, edges", EDGES, _SIZES)
-    yield from _rows("TILE by 4", TILE, (1, 4, *_SIZES))
+    yield from _rows("SLICE1, rows reversed", SLICE1, _SIZES[1:])
+    yield from _rows("SPLIT in 3", SPLIT, _SIZES)
+    yield from _rows("PADDING", CONSTANT_PADDING, _SIZES)
+    yield from _rows("PADDING, edges", EDGES, _SIZES[1:2])
+    yield from _rows("TILE by 4", TILE, _SIZES)
     for dtype in ("float32", "float16"):
         yield _row("UPSAMPLE_2D by 2", UPSAMPLE, dtype, of_runs(np.dtype(dtype).itemsize))
     yield from _rows("GATHER", GATHER, (16, 64, 256, 1000), of_gathered)
     for dtype in ("float32", "uint8"):
         yield _row("FILL_VALUE_CONSTANT", CONSTANT, dtype, whole)
-    for dtype in ("float32", "int32", "uint8"):
+    for dtype in ("float32", "uint8"):
         yield _row("FILL_VALUE_SEQUENCE", SEQUENCE, dtype, whole)
     for dtype, output_dtype in (
         ("float32", "float16"),
@@ -252,12 +253,13 @@ def _all() -> Iterator[Operation]:
         ("int32", "float32"),
     ):
         yield _row(f"CAST to {output_dtype}", _cast(output_dtype), dtype, conversion)
-    for text, order, shape in (
-        ("square", (1, 0), lambda n: (1 << (n.bit_length() // 2), n >> (n.bit_length() // 2))),
-        ("odd", (1, 0), lambda n: (1021, n // 1021)),
-        ("channels last", (0, 2, 3, 1), lambda n: (1, n // (64 * 64), 64, 64)),
-        ("rows of 3", (1, 0), lambda n: (n // 3, 3)),
+    every = ("uint8", "float16", "float32", "int64")
+    for text, order, shape, dtypes in (
+        ("square", (1, 0), lambda n: (1 << (n.bit_length() // 2), n >> (n.bit_length() // 2)), every),
+        ("odd", (1, 0), lambda n: (1021, n // 1021), every),
+        ("channels last", (0, 2, 3, 1), lambda n: (1, n // (64 * 64), 64, 64), every[::2]),
+        ("rows of 3", (1, 0), lambda n: (n // 3, 3), every[1::2]),
     ):
-        for dtype in ("uint8", "float16", "float32", "int64"):
+        for dtype in dtypes:
             kind = of_transposed(np.dtype(dtype).itemsize)
             yield _row(f"transpose, {text}", _transposed(order, shape), dtype, kind)

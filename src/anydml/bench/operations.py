@@ -46,6 +46,8 @@ class Line(NamedTuple):
     read: Callable[..., int] | None = None
     """Lines of memory that are read of the inputs; where None, all that hold them."""
     is_reduction: bool = False
+    is_rounded: bool = False
+    """Whether libraries differ in the last places of floats."""
 
 
 @dataclass(frozen=True)
@@ -65,13 +67,15 @@ class Operation(Case):
     @property
     def is_rounded(self) -> bool:
         """Whether libraries differ in the last places of its results."""
-        return self.line.is_reduction and np.dtype(self.dtype).kind == "f"
+        return self.line.is_rounded and np.dtype(self.dtype).kind == "f"
 
     def make(self, device: Device) -> Work:
         place, line = place_of(device), self.line
         output_dtype = line.output_dtype or self.dtype
-        widest = max(np.dtype(dtype).itemsize for dtype in (self.dtype, output_dtype))
-        shapes = [tuple(max(1, size) for size in shape) for shape in line.shapes(self.size // widest, self.run)]
+        # A reduction's output is small, whatever its type.
+        largest = [self.dtype] if line.is_reduction else [self.dtype, output_dtype]
+        count = self.size // max(np.dtype(dtype).itemsize for dtype in largest)
+        shapes = [tuple(max(1, size) for size in shape) for shape in line.shapes(count, self.run)]
         *names, last = spec(line.operator).tensors
         inputs = line.inputs(place, shapes[: len(names)], self.dtype)
         output, outputs = _outputs(place, shapes[len(names) :], output_dtype)

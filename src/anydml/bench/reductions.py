@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from operator import attrgetter
 from typing import Any, NamedTuple
 
@@ -89,18 +90,22 @@ def reductions() -> Iterator[Operation]:
     for name in FUNCTIONS:
         for geometry in _USUAL[:3]:
             yield _row(name, "float32", geometry)
-    for name, geometries in (("SUM", _OTHERS), ("MAX", _OTHERS[::3]), ("ARGMAX", _OTHERS[1::3])):
+    for name, geometries in (("SUM", _OTHERS), ("MAX", _OTHERS[::4]), ("ARGMAX", _OTHERS[1::4])):
         for geometry in (*_USUAL[3:], *geometries):
             yield _row(name, "float32", geometry)
     for i, dtype in enumerate(("float16", "int32", "int64", "uint8")):
         for name in ("SUM", "MAX", "ARGMAX"):
             if name != "SUM" or dtype != "uint8":  # which it has no sums of
-                for geometry in (*_USUAL, *_OTHERS)[i::6]:
+                for geometry in (*_USUAL, *_OTHERS)[i::14]:
                     yield _row(name, dtype, geometry)
 
 
 def reading() -> Iterator[Read]:
-    yield Read("READ", "all", None, "uint64")
+    """By the compiled module, where there is one."""
+    with suppress(ImportError):
+        from .. import _native  # noqa: F401
+
+        yield Read("READ", "all", None, "uint64")
 
 
 def _row(name: str, dtype: str, geometry: Geometry) -> Operation:
@@ -123,6 +128,7 @@ def _row(name: str, dtype: str, geometry: Geometry) -> Operation:
         lambda place, shapes, dtype: [lay(_values(place, name, shapes[0], geometry.axes, dtype), geometry.layout)],
         "int64" if name in _INDICES else "",
         is_reduction=True,
+        is_rounded=True,
     )
     is_strided = geometry.layout != "packed"
     cell = f"{name.lower().replace('_', ' ')}{', strided' if is_strided else ''}"

@@ -434,7 +434,7 @@ than 5%, are no errors: the exit code is 0, and 1 where a result is wrong, or th
 such as SIN, errors are measured, too: peers that are further than a unit in the last place from the exact result may
 be faster, in memory by 10% and in the caches by 60%.""",
         """
-        anydml bench --quick                     4 minutes on 2 cores; without --quick, an hour or more
+        anydml bench --quick                     7 minutes on 2 cores; without --quick, an hour or more
         anydml bench --filter "float32 SIN"      pointwise operators by type and name
         anydml bench --filter "float16 one row"  rows with this text alone, here on all threads and on 1
         anydml bench --filter JOIN --threads 1

@@ -12,7 +12,6 @@
 #include "core/registry.h"
 #include "platform/isa.h"
 #include "platform/parallel.h"
-#include "simd/unaligned.h"
 #include "simd/vector.h"
 
 ANYDML_ISA_BEGIN
