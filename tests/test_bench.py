@@ -11,19 +11,21 @@ from typing import Any
 import numpy as np
 import pytest
 
-from anydml import Device, DMLError
+from anydml import Device, DMLError, ReduceFunction
 from anydml.bench import Result, Row, header, measure, spread, wrong
 from anydml.bench.accuracy import accuracy
-from anydml.bench.cases import LARGE, LARGE_ON_GPU, SMALL, Case, Pooling, Scan
+from anydml.bench.cases import LARGE, LARGE_ON_GPU, SMALL, Case, Pooling, Scan, lines_of
 from anydml.bench.command import bench
 from anydml.bench.element_wise import ElementWise, types_of
 from anydml.bench.matrix import matrix, matrix_on_gpu
+from anydml.bench.operations import Operation
 from anydml.bench.peers import HostPeers, Peer
+from anydml.bench.places import read_plan
 from anydml.bench.pointwise_peers import FUNCTIONS, OF_INTEGERS
 from anydml.bench.report import as_json, page
 from anydml.cli import main
 from anydml.graph.compile import CompiledGraph
-from anydml.operators import Trait, with_trait
+from anydml.operators import OPERATORS, Trait, with_trait
 from anydml.terminal import plain_text
 
 pytestmark = pytest.mark.slow
@@ -64,6 +66,107 @@ def test_every_pointwise_operator_has_a_row() -> None:
     assert sum(isinstance(row, ElementWise) for row in matrix(quick=True, sizes=[TINY])) <= 16
 
 
+def of_tables(size: int) -> list[Operation]:
+    return [row for row in matrix(sizes=[size]) if isinstance(row, Operation)]
+
+
+def test_movement_and_reductions_have_rows() -> None:
+    moved = {row.line.operator for row in of_tables(TINY) if row.operator == "MOVEMENT"}
+    assert moved >= {
+        *("SLICE", "SLICE1", "SPLIT", "PADDING", "TILE", "GATHER", "UPSAMPLE_2D", "CAST", "ELEMENT_WISE_IDENTITY"),
+        *("FILL_VALUE_CONSTANT", "FILL_VALUE_SEQUENCE"),
+    }
+    reduced = {row.name.partition(",")[0] for row in of_tables(TINY) if row.operator == "REDUCE"}
+    assert reduced == {*ReduceFunction.__members__} - {"LOG_SUM"}
+    assert {row.dtype for row in of_tables(TINY) if row.operator == "REDUCE"} == {
+        *("float32", "float16", "int32", "int64", "uint8")
+    }
+
+
+def test_movement_and_reductions_have_the_limits_of_their_cells() -> None:
+    limits = {row.cell: row.limit for row in of_tables(LARGE) if row.operator == "MOVEMENT"}
+    assert limits == {
+        "runs of 1 to 7 B": 2.5,
+        "runs of 8 to 63 B": 1.6,
+        "runs of 64 B and longer": 1.15,
+        "transposes of 1 and 2 B": 1.8,
+        "transposes of 4 and 8 B": 1.3,
+        "gathered rows of 1 to 63 B": None,
+        "gathered rows of 64 to 255 B": 2.5,
+        "gathered rows of 256 B and longer": 1.3,
+        "conversions": 1.15,
+    }
+    assert {row.limit for row in of_tables(LARGE) if row.operator == "REDUCE"} == {1.15}
+
+
+def test_tensors_of_tables_are_as_large_as_the_row_says() -> None:
+    """But for what no whole run fills."""
+    size = 1 << 20
+    for row in of_tables(size):
+        work = row.make(Device("cpu"))
+        largest = max(array.nbytes for array in [*work.inputs, work.output])
+        assert 0.85 * size < largest <= size, row.title
+
+
+def test_operators_that_are_not_there_have_no_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    there = {name: op for name, op in OPERATORS.items() if name != "TILE"}
+    monkeypatch.setattr("anydml.bench.movement.OPERATORS", there)
+    names = [row.line.operator for row in of_tables(TINY)]
+    assert "SPLIT" in names
+    assert "TILE" not in names
+
+
+@pytest.mark.parametrize("shape", [(1000,), (3, 64), (40, 16), (7, 100), (2, 3, 80)])
+@pytest.mark.parametrize("order", ["packed", "transposed", "every other row", "left halves"])
+def test_lines_are_those_of_memory(shape: tuple[int, ...], order: str) -> None:
+    """For arrays whose runs begin with a line."""
+    wide = np.empty((*shape[:-1], -(-shape[-1] // 64) * 128), np.uint8)
+    memory = np.empty(wide.nbytes + 64, np.uint8)
+    start = -memory.ctypes.data % 64
+    whole = memory[start : start + wide.nbytes].reshape(wide.shape)
+    x = {
+        "packed": memory[start : start + int(np.prod(shape))].reshape(shape),
+        "transposed": whole.T,
+        "every other row": whole[::2],
+        "left halves": whole[..., : shape[-1]],
+    }[order]
+    offsets = sum(
+        np.arange(size).reshape(-1, *[1] * (x.ndim - i - 1)) * stride
+        for i, (size, stride) in enumerate(zip(x.shape, x.strides, strict=True))
+    )
+    assert lines_of(x) == len(np.unique(np.asarray(offsets) // 64))
+
+
+@pytest.mark.parametrize("count", [1, 7, 31, 32, 33, 1000, (1 << 17) + 5])
+def test_reading_combines_all_bytes(count: int) -> None:
+    """Each one in turn of the first, the last and some between."""
+    x = np.zeros(count, np.uint64)
+    plan, y = read_plan(x), np.empty(1, np.uint8)
+    bytes_ = x.view(np.uint8)
+    for place in {0, count, 8 * count // 3, 8 * count - 1}:
+        bytes_[place] = 0x24
+        plan.run([x], [y])
+        assert y[0] == 0x24
+        bytes_[place] = 0
+    plan.run([x], [y])
+    assert y[0] == 0
+
+
+def test_reductions_are_measured_by_reading() -> None:
+    case = next(row for row in of_tables(TINY) if row.operator == "REDUCE")
+    row = measure(case, Device("cpu"), HostPeers(1), runs=1)
+    assert row.yardstick in ("READ", "np.bitwise_or.reduce")
+    assert set(row.peers) == {"numpy"}
+
+
+def test_a_star_in_a_filter_is_any_text(tmp_path: Path) -> None:
+    path = tmp_path / "bench.json"
+    assert bench(text="movement*UINT8*tile*3 B", threads=1, json_file=str(path), sizes=[TINY], rows_only=True) == 0
+    (row,) = json.loads(path.read_text())["rows"]
+    assert (row["operator"], row["name"]) == ("MOVEMENT", "TILE by 4, runs of 3 B")
+    assert row["yardstick"] != "READ"
+
+
 def test_types_of_tensors_are_those_of_their_groups() -> None:
     assert [*types_of("ELEMENT_WISE_LOGICAL_EQUALS", "int32").values()] == ["int32", "int32", "uint8"]
     assert [*types_of("ELEMENT_WISE_IF", "float16").values()] == ["uint8", *["float16"] * 3]
@@ -96,7 +199,7 @@ def test_scans_of_floats_are_exact_and_tame() -> None:
     for case in matrix(sizes=[1 << 18]):
         if isinstance(case, Scan) and case.dtype.startswith("float"):
             work = case.make(Device("cpu"))
-            work.compiled.dispatch(work.inputs, [work.output])
+            work.compiled.dispatch(work.inputs, work.outputs)
             numbers = work.output.astype(np.float64)
             summing = case.operator == "CUMULATIVE_SUMMATION"
             assert np.abs(numbers).max() <= 2
@@ -118,12 +221,20 @@ def test_every_row_computes_what_its_check_expects() -> None:
         "ELEMENT_WISE float32 SIN",
         "ELEMENT_WISE int8 LOGICAL_EQUALS",
         "DEQUANTIZE_LINEAR to QUANTIZE_LINEAR, 8 operators",
+        "MOVEMENT uint8 SLICE, runs of 7 B",
+        "MOVEMENT float32 SPLIT in 3, runs of 20 B",
+        "MOVEMENT float32 GATHER, runs of 64 B",
+        "MOVEMENT float32 CAST to float16",
+        "REDUCE float32 SUM, 1024 columns",
+        "REDUCE float32 LOG_SUM_EXP, all",
+        "REDUCE float32 ARGMAX, rows of 1024",
+        "READ uint64 all",
     ],
 )
 def test_checks_notice_a_wrong_element(text: str) -> None:
     case = next(case for case in matrix(sizes=[TINY]) if text in f"{case.operator} {case.title}")
     work = case.make(Device("cpu"))
-    work.compiled.dispatch(work.inputs, [work.output])
+    work.compiled.dispatch(work.inputs, work.outputs)
     assert not work.check(work.output)
     work.output.reshape(-1)[-1] += 2
     assert work.check(work.output)
@@ -277,7 +388,7 @@ def test_errors_of_functions_are_measured(dtype: str) -> None:
     case = next(case for case in matrix(sizes=[TINY]) if f"{case.dtype} {case.name}" == f"{dtype} LOG")
     work = case.make(Device("cpu"))
     assert work.error is not None
-    work.compiled.dispatch(work.inputs, [work.output])
+    work.compiled.dispatch(work.inputs, work.outputs)
     assert 0.3 < work.error(work.output) <= 1
     work.output[0, 0] = np.nextafter(work.output[0, 0], work.output.dtype.type(np.inf)) + 2 * np.spacing(
         work.output[0, 0]

@@ -1,8 +1,9 @@
 """``anydml bench``: how near the operators are to the limit that memory sets, and where others are.
 
 Every time is divided by that of the fastest copy that the machine shows in the same run: one that reads and writes as
-many bytes, by memmove on all threads, by NumPy, or by PyTorch; on a GPU, from its memory to its memory. Rows count only
-once their results have been checked.
+many bytes, by memmove on all threads, by NumPy, or by PyTorch; on a GPU, from its memory to its memory. Of movement,
+those are the bytes of all lines of 64 bytes that it touches. Reductions, which write next to nothing, are divided by
+the time to read their input once. Rows count only once their results have been checked.
 """
 
 from __future__ import annotations
@@ -182,7 +183,7 @@ def measure(case: Case, device: Device, peers: Peers, runs: int = RUNS) -> Row:
     plain = case.plain() if has_limit else None
     beside = None if plain is None else plain.make(device)
     more = 1.0 if plain is None else case.size / plain.size
-    with work.place.copies(work.bytes_moved // 2, peers.modules, peers.threads) as copies:
+    with work.yardsticks(peers.modules, peers.threads) as copies:
         for _ in range(ATTEMPTS):
             _measure(row, case, work, beside, more, copies, runs)
             if row.steady:
@@ -197,7 +198,7 @@ def wrong(work: Work) -> str:
     first: Any = None
     for poison in (0xA5, 0x5A):
         work.place.poison(work.output, poison)
-        work.compiled.dispatch(work.inputs, [work.output])
+        work.compiled.dispatch(work.inputs, work.outputs)
         if first is None:
             first = work.place.copy(work.output)
     if not work.place.are_same(first, work.output):
@@ -227,7 +228,7 @@ def _measure(
 
 
 def _dispatch(work: Work) -> Run:
-    inputs, outputs = work.inputs, [work.output]
+    inputs, outputs = work.inputs, work.outputs
     return lambda: work.compiled.dispatch(inputs, outputs)
 
 

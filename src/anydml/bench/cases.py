@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Any, ClassVar
 
@@ -18,7 +19,7 @@ from ..functions.pooling import quantized_linear_average_pooling
 from ..operators import spec
 from ..operators.schema import OperatorDesc
 from ..runtime.compiled import Compiled, CompiledOperator
-from .places import SEED, UFUNCS, Host, Place, place_of
+from .places import SEED, UFUNCS, Host, Place, Run, place_of
 
 LARGE, MIDDLE, SMALL = 128 << 20, 1 << 20, 64 << 10
 """Bytes of a tensor; the limits hold for large ones, which for pooling are half as large."""
@@ -26,6 +27,10 @@ LARGE_ON_GPU, LITTLE_ON_GPU = 512 << 20, 1 << 20
 """Likewise; of the little ones the checks are the CPU's, by the specification's own NumPy code."""
 GAP = 16
 """Elements between the rows of a gapped input."""
+LINE = 64
+"""Bytes of a cache line: what memory moves."""
+Function = Callable[..., Any]
+"""``function(library, *inputs, *outputs)``, which gives the result, or None where that is in the outputs."""
 INPUT_SCALE, INPUT_ZERO_POINT, OUTPUT_SCALE, OUTPUT_ZERO_POINT = 0.05, 3, 0.04, 5
 
 
@@ -41,10 +46,28 @@ class Work:
     """What is wrong with an output, "" if nothing is."""
     error: Callable[[Any], float] | None = None
     """How far an output is from the exact one, in units in the last place; None where libraries do not differ."""
+    outputs: list[Any] = field(default_factory=list)
+    """Of several outputs each, which lie in `output` one behind the other."""
+    functions: Mapping[str, Function] = field(default_factory=dict)
+    """What libraries compute it by, where the table of its rows has them."""
+    moved: int = 0
+    """The bytes that are read and written, where they are others than those of the arrays."""
+    is_read: bool = False
+    """Whether it is measured by the time that it takes to read its input, as next to nothing is written."""
+
+    def __post_init__(self) -> None:
+        self.outputs = self.outputs or [self.output]
+
+    def yardsticks(self, modules: dict[str, Any], threads: int) -> AbstractContextManager[dict[str, Run]]:
+        if self.is_read and isinstance(self.place, Host):
+            return self.place.reads(self.bytes_moved)
+        return self.place.copies(self.bytes_moved // 2, modules, threads)
 
     @property
     def bytes_moved(self) -> int:
         """Read once and written once; what is broadcast or left out by strides does not count."""
+        if self.moved:
+            return self.moved
         arrays = [*self.inputs, self.output]
         return sum(array.nbytes for array in arrays if not isinstance(array, np.ndarray) or 0 not in array.strides)
 
@@ -114,7 +137,7 @@ class Scan(Case):
     def make(self, device: Device) -> Work:
         place, dtype = place_of(device), np.dtype(self.dtype)
         shape = tuple(max(1, size) for size in self.shape(self.size // dtype.itemsize))
-        x = self._lay(self._values(place, shape, dtype))
+        x = lay(self._values(place, shape, dtype), self.layout)
         output = place.empty(shape, dtype)
         member = "HasExclusiveSum" if self.operator == "CUMULATIVE_SUMMATION" else "HasExclusiveProduct"
         direction = AxisDirection.DECREASING if self.decreasing else AxisDirection.INCREASING
@@ -151,16 +174,6 @@ class Scan(Case):
         if self.operator == "CUMULATIVE_SUMMATION":
             return place.cast(place.integers(0, 100, shape), dtype)
         return place.cast(place.integers(0, 4, shape) * 2 + 1, dtype)
-
-    def _lay(self, x: Array) -> Array:
-        if self.layout == "transposed":
-            order = tuple(reversed(range(x.ndim)))
-            return np.ascontiguousarray(x.transpose(order)).transpose(order)
-        if self.layout == "gapped":
-            wide = np.zeros((*x.shape[:-1], x.shape[-1] + GAP), x.dtype)
-            wide[..., :-GAP] = x
-            return wide[..., :-GAP]
-        return x
 
     def _check(self, place: Place, x: Any, y: Any) -> str:
         """Lines along the axis, scanned by NumPy in the next wider type; all of them where there are few. What is large
@@ -328,6 +341,18 @@ class Pooling(Case):
         return max(1, images // channels), channels
 
 
+def lay(x: Array, layout: str) -> Array:
+    """The values as they lie "transposed", or "gapped"; "packed" as they are."""
+    if layout == "transposed":
+        order = tuple(reversed(range(x.ndim)))
+        return np.ascontiguousarray(x.transpose(order)).transpose(order)
+    if layout == "gapped":
+        wide = np.zeros((*x.shape[:-1], x.shape[-1] + GAP), x.dtype)
+        wide[..., :-GAP] = x
+        return wide[..., :-GAP]
+    return x
+
+
 def tensor_of(device: Device, given: Any) -> DML_BUFFER_TENSOR_DESC:
     array = device.memory.import_array("bench", "", given)
     strides = tuple(stride // array.itemsize for stride in array.strides)
@@ -341,6 +366,17 @@ def desc_of(operator: str, **members: Any) -> OperatorDesc:
 
 def compiled_of(device: Device, desc: OperatorDesc) -> CompiledOperator:
     return device.compile_operator(device.create_operator(desc))
+
+
+def lines_of(x: Array) -> int:
+    """How many lines of memory hold an array, as if each run began with one; shorter gaps are moved, too."""
+    run, runs = x.itemsize, 1
+    for stride, size in sorted((abs(stride), size) for stride, size in zip(x.strides, x.shape, strict=True)):
+        if stride - run < LINE and runs == 1:
+            run += (size - 1) * stride
+        elif stride:
+            runs *= size
+    return runs * -(-run // LINE)
 
 
 def format_size(size: int) -> str:

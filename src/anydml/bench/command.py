@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -59,7 +60,8 @@ def bench(
         place = Device(device)
         peers = GpuPeers(place_of(place))
         cases = matrix_on_gpu(quick, sizes)
-    cases = [case for case in cases if text.lower() in f"{case.operator} {case.title}".lower()]
+    chosen = re.compile(".*".join(map(re.escape, text.split("*"))), re.IGNORECASE)
+    cases = [case for case in cases if chosen.search(f"{case.operator} {case.title}")]
     if not cases:
         print(f"anydml: no row has {text!r} in its operator or case, such as JOIN or one row", file=sys.stderr)
         return 1

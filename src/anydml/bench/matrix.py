@@ -11,7 +11,9 @@ import numpy as np
 
 from .cases import LARGE, LITTLE_ON_GPU, MIDDLE, SMALL, Case, Join, Pooling, Scan
 from .element_wise import element_wise
+from .movement import movement
 from .places import UFUNCS, count_of
+from .reductions import reading, reductions
 
 
 def _square(n: int) -> tuple[int, ...]:
@@ -125,12 +127,14 @@ def _poolings() -> Iterator[Pooling]:
 def matrix(quick: bool = False, sizes: Sequence[int] = (LARGE, MIDDLE, SMALL)) -> list[Case]:
     """All rows for a CPU, by operator; where quick, a few of each operator."""
     scans, joins, poolings, others = list(_scans()), list(_joins()), list(_poolings()), list(element_wise())
+    tabled: list[Case] = [*movement(), *reductions(), *reading()]
     if quick:
         scans = [row for row in scans if row.cell in ("float32", "int64")]
         joins = joins[::3]
         poolings = [row for row in poolings if row.dtype == "uint8" and (row.plain() is None or row == poolings[-1])]
         others = [*{row.cell: row for row in reversed(others)}.values()]
-    rows: list[Case] = [*scans, *joins, *poolings, *others]
+        tabled = [*{row.cell: row for row in reversed(tabled)}.values()]
+    rows: list[Case] = [*scans, *joins, *poolings, *others, *tabled]
     return [row.scaled(size) for size in sizes for row in rows]
 
 

@@ -12,13 +12,14 @@ import statistics
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import partial
 from threading import Barrier
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from ..core.strided_layout import Array
+from ..core.strided_layout import DATA_TYPES, Array, Layout
 from ..device import Device
 
 Run = Callable[[], object]
@@ -153,6 +154,15 @@ class Host:
             copies[f"memmove, {count_of(threads, 'thread')}"] = lambda: list(pool.map(lambda part: move(*part), parts))
             yield copies
 
+    @contextmanager
+    def reads(self, size: int) -> Iterator[dict[str, Run]]:
+        """Reads that many bytes once, and combines them by OR: by the kernel READ, on its threads, and by NumPy."""
+        source = np.ones(max(1, size // 8), np.uint64)
+        reads: dict[str, Run] = {"np.bitwise_or.reduce": lambda: np.bitwise_or.reduce(source)}
+        with suppress(ImportError):
+            reads["READ"] = partial(read_plan(source).run, [source], [np.empty(1, np.uint8)])
+        yield reads
+
     def calm(self) -> None:
         """Waits until threads sleep that a library lets spin behind its work, or they would slow whoever comes next."""
         for _ in range(_CALMINGS):
@@ -283,6 +293,20 @@ Place: TypeAlias = Host | Gpu
 
 def place_of(device: Device) -> Place:
     return Host() if device.memory.is_host else Gpu(device.memory.device)  # type: ignore[attr-defined]
+
+
+def read_plan(x: Array) -> Any:
+    """The native plan that reads a packed array of one dimension, and writes the OR of its bytes.
+
+    Raises:
+        ImportError: there is no compiled module.
+    """
+    from .._native import compile as compile_plan
+
+    layouts = [Layout(DATA_TYPES[array.dtype], array.shape, array.strides) for array in (x, np.empty(1, np.uint8))]
+    plan = compile_plan("READ", layouts[:1], layouts[1:], {})
+    assert not isinstance(plan, str), plan
+    return plan
 
 
 def count_of(number: int, thing: str) -> str:

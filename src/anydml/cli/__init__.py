@@ -427,17 +427,18 @@ reads: the kernels that it is compiled to for the CPU, the sizes of what they gi
         commands.add_parser,
         """Measure the operators beside the fastest copy that this machine shows, and beside the libraries installed.
 
-A ratio of 1 is what memory allows a copy of as many bytes; every result is checked before it counts, other libraries'
-too. A MISS, a ratio above the project's own limit for several threads and tensors of 128 MiB (of pooling, 64 MiB; on a
-GPU, 512 MiB and more), and BEATEN, where a library is faster by more than 5%, are no errors: the exit code is 0, and 1
-where a result is wrong, or there is no room for a row. Of functions such as SIN, errors are measured, too: peers that
-are further than a unit in the last place from the exact result may be faster, in memory by 10% and in the caches by
-60%.""",
+A ratio of 1 is what memory allows a copy of as many bytes, or of reductions the time to read them once; every result
+is checked before it counts, other libraries' too. A MISS, a ratio above the project's own limit for several threads
+and tensors of 128 MiB (of pooling, 64 MiB; on a GPU, 512 MiB and more), and BEATEN, where a library is faster by more
+than 5%, are no errors: the exit code is 0, and 1 where a result is wrong, or there is no room for a row. Of functions
+such as SIN, errors are measured, too: peers that are further than a unit in the last place from the exact result may
+be faster, in memory by 10% and in the caches by 60%.""",
         """
-        anydml bench --quick                     4 minutes on 2 cores; without --quick, an hour or more
+        anydml bench --quick                     7 minutes on 2 cores; without --quick, an hour or more
         anydml bench --filter "float32 SIN"      pointwise operators by type and name
         anydml bench --filter "float16 one row"  rows with this text alone, here on all threads and on 1
         anydml bench --filter JOIN --threads 1
+        anydml bench --filter "MOVEMENT*128 MiB" what copies and converts, at one size; REDUCE are reductions
         anydml bench --json bench.json --plot bench.svg
         anydml bench --device cuda --quick       a GPU, beside PyTorch and its compiler, CuPy and JAX: a minute or two
         anydml bench --device cuda > gpu.txt     all rows; most of the time is that of PyTorch's compiler
@@ -446,7 +447,9 @@ are further than a unit in the last place from the exact result may be faster, i
         help="measure speed and accuracy",
     )
     bench.add_argument("-d", "--device", default="cpu", help=f"what to measure: {devices} (default: cpu)")
-    bench.add_argument("--filter", default="", metavar="TEXT", help="only rows with this text in operator or case")
+    bench.add_argument(
+        "--filter", default="", metavar="TEXT", help="only rows with this text in operator or case; * is any text"
+    )
     bench.add_argument("--quick", action="store_true", help="fewer rows, runs and values")
     bench.add_argument(
         "--threads",
