@@ -78,6 +78,11 @@ def _index(desc: Any, options: dict[str, Any]) -> dict[str, Any]:
     return {**_scan(desc, options), "output_dtype": DTYPES[desc.OutputTensor.DataType]}
 
 
+def _top_k(desc: Any, options: dict[str, Any]) -> dict[str, Any]:
+    is_largest = options.pop("axis_direction", AxisDirection.DECREASING) == AxisDirection.DECREASING
+    return {**options, "largest": is_largest, "indices_dtype": DTYPES[desc.OutputIndexTensor.DataType]}
+
+
 def _slice(desc: Any, options: dict[str, Any]) -> dict[str, Any]:
     """The window that holds the elements."""
     pairs = zip(desc.Sizes, desc.Strides, strict=True)
@@ -131,12 +136,15 @@ _SPECIAL: dict[str, Callable[[Any, dict[str, Any]], dict[str, Any]]] = {
     "FILL_VALUE_SEQUENCE": _filled,
     "LSTM": _lstm,
     "MEAN_VARIANCE_NORMALIZATION": _mean_variance,
+    "ONE_HOT": lambda desc, options: {**options, "depth": desc.OutputTensor.Sizes[desc.Axis]},
     "PADDING1": _padding1,
     "RANDOM_GENERATOR": lambda desc, options: {**options, "shape": desc.OutputTensor.Sizes},
     "REDUCE": lambda desc, options: {**options, "output_dtype": DTYPES[desc.OutputTensor.DataType]},
     "SLICE": _slice,
     "SLICE_GRAD": lambda desc, options: {**options, "shape": desc.OutputGradientTensor.Sizes},
     "SPLIT": lambda desc, options: {**options, "sizes": [each.Sizes[desc.Axis] for each in desc.OutputTensors]},
+    "TOP_K": _top_k,
+    "TOP_K1": _top_k,
 }
 
 

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from ..core.errors import refuse
 from ..core.tensor_desc import DML_BUFFER_TENSOR_DESC
 from ..device import Device
 from ._apply import apply, leading
-from ._arguments import as_axis
+from ._arguments import as_axis, as_shape
 from ._call import data_type_of
 from ._documentation import documented
 from ._names import REQUIRED, refuse_unknown
@@ -55,6 +56,9 @@ def one_hot(
     side = adapter_for(name, [indices, values], out, device)
     shape = side.look("indices", indices).shape
     axis = as_axis(name, axis, len(shape))
+    (depth,) = as_shape(name, [depth], "depth")
+    if depth < 1:
+        refuse(name, "(A10)", "depth", str(depth), "at least 1")
     output = DML_BUFFER_TENSOR_DESC(
         DataType=data_type_of(name, "values", side.look("values", values)),
         Sizes=(*shape[:axis], depth, *shape[axis + 1 :]),
