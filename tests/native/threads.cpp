@@ -246,9 +246,9 @@ Case reverse(DataType type, int64_t rows, int64_t row) {
 Case gather_or_scatter(bool sets, DataType type, int64_t rows, int64_t columns, int64_t count) {
   const int64_t item = anydml::size_of(type);
   const int64_t index = anydml::size_of(DataType::kInt32);
-  std::vector<int64_t> words = {2};
+  std::vector<int64_t> words = {0, 0, 2};
   for (const auto& [size, step] : {std::array{rows, columns}, std::array{columns, int64_t{1}}}) {
-    words.insert(words.end(), {step * item, 1, 1, 1, size, 0, 0, step * item});
+    words.insert(words.end(), {step * item, 1, 1, 0, 1, size, 0, 0, step * item});
   }
   const Layout table = packed(type, {rows, columns});
   const Layout elements = packed(type, {count, columns});
