@@ -18,7 +18,6 @@ Lowering: TypeAlias = Callable[[Any, Sequence[Layout | None], Sequence[Layout | 
 
 LOWERINGS: Mapping[str, Lowering] = {
     **dict.fromkeys([*VIEWS, *PARTS], moved),
-    **dict.fromkeys(VIEWS, moved),
     "DIAGONAL_MATRIX": diagonal,
     "DIAGONAL_MATRIX1": diagonal,
     "FILL_VALUE_SEQUENCE": sequence,
