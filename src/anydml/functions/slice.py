@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..core.errors import kind_of, refuse
 from ..core.tensor_desc import DML_BUFFER_TENSOR_DESC
 from ..device import Device
 from ._apply import apply
-from ._arguments import as_index, is_several, per_dimension
+from ._arguments import as_shape, per_dimension
 from ._by_bytes import by_bytes
 from ._call import data_type_of
 from ._documentation import documented
@@ -93,12 +92,6 @@ def slice_grad(
     if others:
         refuse_unknown(slice_grad, name, others)
     seen = adapter_for(name, [input_gradient], out, device).look("input_gradient", input_gradient)
-    given: Any = shape if is_several(shape) else [shape]
-    try:
-        whole = tuple(map(as_index, given))
-    except TypeError:
-        expected = "a list of integers, or an integer"
-        return refuse(name, "(A10)", "shape", kind_of(shape), expected, kind="type")
-    tensor = DML_BUFFER_TENSOR_DESC(DataType=data_type_of(name, "input_gradient", seen), Sizes=whole)
+    tensor = DML_BUFFER_TENSOR_DESC(DataType=data_type_of(name, "input_gradient", seen), Sizes=as_shape(name, shape))
     window = {"InputWindowOffsets": offsets, "InputWindowSizes": sizes, "InputWindowStrides": strides}
     return apply(name, out, device, InputGradientTensor=input_gradient, OutputGradientTensor=tensor, **window)
