@@ -151,6 +151,7 @@ class BoundPlan {
 
   // Runs at addresses of tensors that are known to lie as the plan has them.
   void run_at(const void* const* inputs, void* const* outputs) const {
+    const CancellationScope scope;
     if (bytes_ < kWorthReleasing) {
       plan_->run(inputs, outputs);
     } else {
@@ -168,6 +169,7 @@ class BoundPlan {
   const std::string& description() const { return description_; }
 
   bool accepts(const void* const* inputs) const {
+    const CancellationScope scope;
     const bool all = plan_->accepts(inputs);
     raise_if_cancelled();
     return all;
@@ -176,6 +178,7 @@ class BoundPlan {
   bool prepares() const { return plan_->has_prepack(); }
   std::unique_ptr<BoundPlan> prepare(nanobind::sequence inputs) const {
     const Views known(inputs, inputs_, PyBUF_STRIDED_RO, "inputs", true);
+    const CancellationScope scope;
     std::unique_ptr<Plan> plan = plan_->prepack(known.pointers());
     raise_if_cancelled();
     if (plan == nullptr) return nullptr;
@@ -184,6 +187,15 @@ class BoundPlan {
   int64_t prepared_bytes() const { return plan_->prepack_bytes(); }
 
  private:
+  // Ends a cancellation with the call that it was for, also where that ends by an exception of its own: no
+  // later loop would begin.
+  struct CancellationScope {
+    CancellationScope() = default;
+    CancellationScope(const CancellationScope&) = delete;
+    CancellationScope& operator=(const CancellationScope&) = delete;
+    ~CancellationScope() { take_cancellation(); }
+  };
+
   // What a signal handler raised, such as KeyboardInterrupt, which has cancelled the work.
   static void raise_if_cancelled() {
     if (take_cancellation()) nanobind::raise_python_error();
