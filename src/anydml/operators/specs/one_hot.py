@@ -56,7 +56,10 @@ def _constraints(desc: DML_ONE_HOT_OPERATOR_DESC) -> Iterator[ConstraintFailure]
     if desc.Axis >= len(sizes):
         yield ConstraintFailure("(C3)", "Axis", str(desc.Axis), f"less than {len(sizes)}, the DimensionCount")
     elif sizes[desc.Axis] != 1:
-        yield ConstraintFailure("(C4)", f"IndicesTensor.Sizes[{desc.Axis}]", str(sizes[desc.Axis]), "1, along Axis")
+        remedy = "Give the indices a dimension of 1 there, as np.expand_dims does."
+        yield ConstraintFailure(
+            "(C4)", f"IndicesTensor.Sizes[{desc.Axis}]", str(sizes[desc.Axis]), "1, along Axis", remedy
+        )
     if prod(desc.ValuesTensor.Sizes) < 2:
         found = f"{desc.ValuesTensor.Sizes}, of 1 element"
         yield ConstraintFailure(
