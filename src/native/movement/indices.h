@@ -21,6 +21,17 @@
 ANYDML_ISA_BEGIN
 namespace {
 
+// The place that an index of a dimension means, negative ones counted from its end; of one that the dimension
+// does not have some number beyond it.
+template <class T>
+inline uint64_t place_of(T index, int64_t size) {
+  if constexpr (std::is_signed_v<T>) {
+    return static_cast<uint64_t>(static_cast<int64_t>(index) + (index < 0 ? size : 0));
+  } else {
+    return index;
+  }
+}
+
 // Adds to offsets where indices point to along an axis. An index that the axis does not have becomes 0, so
 // that nothing outside of the tensor is reached; that there is none has been looked at before.
 using AddOffsets = void (*)(const Loop& indices, int64_t count, const Loop& axis, const std::byte* from,
@@ -32,12 +43,8 @@ void add_offsets(const Loop& indices, int64_t count, const Loop& axis, const std
   const Loop loop = axis;
   const auto point = [&](int64_t step) {
     for (int64_t i = 0; i < count; ++i) {
-      const T given = load<T>(from + i * step);
-      auto index = static_cast<uint64_t>(given);
-      if constexpr (std::is_signed_v<T>) {
-        index = static_cast<uint64_t>(static_cast<int64_t>(given) + (given < 0 ? loop.size : 0));
-      }
-      offsets[i] += static_cast<int64_t>(index < static_cast<uint64_t>(loop.size) ? index : 0) * loop.in;
+      const uint64_t place = place_of(load<T>(from + i * step), loop.size);
+      offsets[i] += static_cast<int64_t>(place < static_cast<uint64_t>(loop.size) ? place : 0) * loop.in;
     }
   };
   // Where indices follow each other compilers make vectors of them.

@@ -6,16 +6,17 @@
 #include <cstring>
 #include <memory>
 #include <string>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "core/layout.h"
 #include "core/registry.h"
 #include "movement/copy.h"
+#include "movement/indices.h"
 #include "movement/tuning.h"
 #include "platform/isa.h"
 #include "platform/parallel.h"
+#include "simd/unaligned.h"
 
 ANYDML_ISA_BEGIN
 namespace {
@@ -26,12 +27,7 @@ using Locate = void (*)(const std::byte* from, int64_t step, int64_t count, int6
 template <class T>
 void locate(const std::byte* from, int64_t step, int64_t count, int64_t size, int64_t* places) {
   for (int64_t i = 0; i < count; ++i) {
-    T index;
-    std::memcpy(&index, from + i * step, sizeof(T));
-    auto place = static_cast<uint64_t>(index);
-    if constexpr (std::is_signed_v<T>) {
-      place = static_cast<uint64_t>(static_cast<int64_t>(index) + (index < 0 ? size : 0));
-    }
+    const uint64_t place = place_of(load<T>(from + i * step), size);
     places[i] = place < static_cast<uint64_t>(size) ? static_cast<int64_t>(place) : -1;
   }
 }
@@ -51,6 +47,9 @@ Locate locate_of(DataType type) {
   }
 }
 
+// The room of a value, of any type.
+constexpr int64_t kValue = 8;
+
 // Of the output, steps in bytes.
 struct Block {
   int64_t count;  // of indices
@@ -61,14 +60,10 @@ struct Block {
 using Write = void (*)(const Block& block, const int64_t* places, const std::byte* values, std::byte* out);
 
 template <class T>
-void write_elements(T* to, int64_t count, int64_t step, const auto& value_of) {
-  auto* const bytes = reinterpret_cast<std::byte*>(to);
+void write_elements(std::byte* to, int64_t count, int64_t step, const auto& value_of) {
   // Elements that follow each other become vectors.
   const auto write = [&](int64_t by) {
-    for (int64_t i = 0; i < count; ++i) {
-      const T value = value_of(i);
-      std::memcpy(bytes + i * by, &value, sizeof(T));
-    }
+    for (int64_t i = 0; i < count; ++i) store<T>(to + i * by, value_of(i));
   };
   if (step == sizeof(T)) {
     write(sizeof(T));
@@ -79,22 +74,20 @@ void write_elements(T* to, int64_t count, int64_t step, const auto& value_of) {
 
 template <class T>
 void write(const Block& block, const int64_t* places, const std::byte* values, std::byte* out) {
-  T off;
-  T on;
-  std::memcpy(&off, values, sizeof(T));
-  std::memcpy(&on, values + 8, sizeof(T));
+  const T off = load<T>(values);
+  const T on = load<T>(values + kValue);
   const Loop axis = block.axis;
   if (std::abs(axis.out) > std::abs(block.step) && block.count > 1) {
     for (int64_t k = 0; k < axis.size; ++k) {
-      write_elements(reinterpret_cast<T*>(out + k * axis.out), block.count, block.step,
-                     [=](int64_t i) { return places[i] == k ? on : off; });
+      write_elements<T>(out + k * axis.out, block.count, block.step,
+                        [=](int64_t i) { return places[i] == k ? on : off; });
     }
     return;
   }
   for (int64_t i = 0; i < block.count; ++i) {
     std::byte* const vector = out + i * block.step;
-    write_elements(reinterpret_cast<T*>(vector), axis.size, axis.out, [=](int64_t) { return off; });
-    if (places[i] >= 0) std::memcpy(vector + places[i] * axis.out, &on, sizeof(T));
+    write_elements<T>(vector, axis.size, axis.out, [=](int64_t) { return off; });
+    if (places[i] >= 0) store(vector + places[i] * axis.out, on);
   }
 }
 
@@ -133,9 +126,9 @@ class OneHotPlan final : public Plan {
     const auto* const indices = static_cast<const std::byte*>(inputs[0]);
     const auto* const values = static_cast<const std::byte*>(inputs[1]);
     auto* const out = static_cast<std::byte*>(outputs[0]);
-    std::byte off_and_on[16];
+    std::byte off_and_on[2 * kValue];
     std::memcpy(off_and_on, values, static_cast<size_t>(item_));
-    std::memcpy(off_and_on + 8, values + on_, static_cast<size_t>(item_));
+    std::memcpy(off_and_on + kValue, values + on_, static_cast<size_t>(item_));
     const int threads = threads_for(bytes_);
     const int64_t parts = steps_of(loops_) * per_row_;
     const int64_t calls = std::min(calls_for(bytes_, threads), parts);
