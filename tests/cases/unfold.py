@@ -124,7 +124,11 @@ NEGATIVES = [
         "(C1)", _unfold(OutputTensor=tensor((2, 18, 6), "INT8")), "OutputTensor.DataType", "INT8", "FLOAT32, that"
     ),
     Negative(
-        "(C2)", _unfold(WindowSizes=(2,), **_ONE), "DimensionCount", "1", "2, the spatial dimensions of InputTensor"
+        "(C2)",
+        _unfold(WindowSizes=(2,), **_ONE),
+        "DimensionCount",
+        "1",
+        "2, 2 less than the DimensionCount of InputTensor",
     ),
     Negative("(C3)", _unfold(WindowSizes=(2, 0)), "WindowSizes[1]", "0", "at least 1"),
     Negative("(C3)", _unfold(Strides=(0, 2)), "Strides[0]", "0", "at least 1"),
@@ -133,8 +137,8 @@ NEGATIVES = [
         "(C4)",
         _unfold(Dilations=(1, 3)),
         "WindowSizes[1]",
-        "3, with Dilations[1] 3 a window of 7",
-        "a window of at most 5, the padded size",
+        "3, with a dilation of 3 an extent of 7",
+        "an extent of at most 5, the padded size",
     ),
     Negative("(C5)", _unfold(OutputTensor=tensor((2, 18, 5))), "OutputTensor.Sizes[2]", "5", "6"),
     Negative("(C5)", _unfold(OutputTensor=tensor((2, 6, 6))), "OutputTensor.Sizes[1]", "6", "18"),

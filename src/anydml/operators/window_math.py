@@ -86,6 +86,17 @@ def windows_of(
     return [Window(*dimension) for dimension in dimensions]
 
 
+def windows_over(desc: Any, tensor: str, taps: str) -> list[Window]:
+    """A desc's windows over the spatial dimensions of one of its tensors, whose sizes are a member of it; none at all
+    where a broken constraint leaves them open."""
+    sizes, many = getattr(desc, tensor).Sizes, getattr(desc, taps)
+    dilations = getattr(desc, "Dilations", (1,) * desc.DimensionCount)
+    is_open = desc.DimensionCount != len(sizes) - 2
+    if is_open or min((*many, *desc.Strides, *dilations), default=1) < 1:
+        return []
+    return windows_of(sizes[2:], many, desc.Strides, desc.StartPadding, desc.EndPadding, dilations)
+
+
 # Constraints, each with the label that it has at the operator
 
 
@@ -111,13 +122,7 @@ def too_large(label: str, windows: Sequence[Window], where: str, first: int = 0)
 
 
 def pooling_windows(desc: Any) -> list[Window]:
-    """None at all where a broken constraint leaves them open."""
-    dilations = getattr(desc, "Dilations", (1,) * desc.DimensionCount)
-    arrays = desc.WindowSize, desc.Strides, desc.StartPadding, desc.EndPadding, dilations
-    is_open = desc.DimensionCount != len(desc.InputTensor.Sizes) - 2
-    if is_open or min((*desc.WindowSize, *desc.Strides, *dilations), default=1) < 1:
-        return []
-    return windows_of(desc.InputTensor.Sizes[2:], *arrays)
+    return windows_over(desc, "InputTensor", "WindowSize")
 
 
 def pooling_constraints(

@@ -35,7 +35,7 @@ from ..schema import (
     UINTs,
     support_table,
 )
-from ..window_math import Window, too_large, windows_of
+from ..window_math import Window, too_large, windows_over
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,12 +82,7 @@ class DML_FOLD_OPERATOR_DESC(OperatorDesc):
 
 
 def windows(desc: DML_FOLD_OPERATOR_DESC) -> list[Window]:
-    """Over OutputTensor; none at all where a broken constraint leaves them open."""
-    is_open = desc.DimensionCount != len(desc.OutputTensor.Sizes) - 2
-    if is_open or min((*desc.WindowSizes, *desc.Strides, *desc.Dilations), default=1) < 1:
-        return []
-    arrays = desc.WindowSizes, desc.Strides, desc.StartPadding, desc.EndPadding, desc.Dilations
-    return windows_of(desc.OutputTensor.Sizes[2:], *arrays)
+    return windows_over(desc, "OutputTensor", "WindowSizes")
 
 
 def _constraints(desc: DML_FOLD_OPERATOR_DESC) -> Iterator[ConstraintFailure]:

@@ -28,6 +28,7 @@ from ..schema import (
     UINTs,
     support_table,
 )
+from ..window_math import Window, too_large, windows_over, wrong_dimension_count
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,44 +73,28 @@ class DML_UNFOLD_OPERATOR_DESC(OperatorDesc):
     }
 
 
-def _constraints(desc: DML_UNFOLD_OPERATOR_DESC) -> Iterator[ConstraintFailure]:
-    yield from same(desc, "(C1)", "DataType", "InputTensor", "OutputTensor")
-    spatial = max(len(desc.InputTensor.Sizes) - 2, 0)
-    if desc.DimensionCount != spatial:
-        expected = f"{spatial}, the spatial dimensions of InputTensor"
-        yield ConstraintFailure("(C2)", "DimensionCount", str(desc.DimensionCount), expected)
-    yield from at_least_1(desc, "(C3)", "WindowSizes", "Strides", "Dilations")
-    for i, (padded, extent) in enumerate(_lengths(desc)):
-        if extent > padded:
-            found = f"{desc.WindowSizes[i]}, with Dilations[{i}] {desc.Dilations[i]} a window of {extent}"
-            yield ConstraintFailure(
-                "(C4)", f"WindowSizes[{i}]", found, f"a window of at most {padded}, the padded size"
-            )
-
-
-def _lengths(desc: DML_UNFOLD_OPERATOR_DESC) -> list[tuple[int, int]]:
-    """The padded size and the window's length, for each spatial dimension."""
-    sizes = zip(desc.InputTensor.Sizes[2:], desc.StartPadding, desc.EndPadding, strict=False)
-    windows = zip(desc.WindowSizes, desc.Dilations, strict=True)
-    extents = [(taps - 1) * dilation + 1 for taps, dilation in windows]
-    return list(zip([sum(each) for each in sizes], extents, strict=False))
+def windows(desc: DML_UNFOLD_OPERATOR_DESC) -> list[Window]:
+    return windows_over(desc, "InputTensor", "WindowSizes")
 
 
 def blocks_of(desc: DML_UNFOLD_OPERATOR_DESC) -> list[int]:
     """The places of the window, for each spatial dimension."""
-    lengths = zip(_lengths(desc), desc.Strides, strict=True)
-    return [(padded - extent) // stride + 1 for (padded, extent), stride in lengths]
+    return [window.places[0] for window in windows(desc)]
+
+
+def _constraints(desc: DML_UNFOLD_OPERATOR_DESC) -> Iterator[ConstraintFailure]:
+    yield from same(desc, "(C1)", "DataType", "InputTensor", "OutputTensor")
+    yield from wrong_dimension_count(desc, "(C2)")
+    yield from at_least_1(desc, "(C3)", "WindowSizes", "Strides", "Dilations")
+    yield from too_large("(C4)", windows(desc), "WindowSizes")
 
 
 def _infer_sizes(desc: DML_UNFOLD_OPERATOR_DESC) -> dict[str, Choices]:
-    is_whole = desc.DimensionCount == len(desc.InputTensor.Sizes) - 2 and desc.DimensionCount > 0
-    if not is_whole or not all((*desc.WindowSizes, *desc.Strides, *desc.Dilations)):
-        return {}
-    blocks = blocks_of(desc)
-    if min(blocks) < 1:
+    under = windows(desc)
+    if not under or any(window.extent > window.padded for window in under):
         return {}
     batch, channels, *_ = desc.InputTensor.Sizes
-    return {"OutputTensor": ((batch,), (channels * prod(desc.WindowSizes),), (prod(blocks),))}
+    return {"OutputTensor": ((batch,), (channels * prod(desc.WindowSizes),), (prod(blocks_of(desc)),))}
 
 
 def _reference(desc: DML_UNFOLD_OPERATOR_DESC, x: Array) -> Array:
