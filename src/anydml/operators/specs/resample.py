@@ -266,24 +266,33 @@ class DML_RESAMPLE3_OPERATOR_DESC(OperatorDesc):
 
 
 def _constraints(desc: Any) -> Iterator[ConstraintFailure]:
-    first, second, *_ = desc.__dataclass_fields__
-    yield from same(desc, "(C1)", "DataType", first, second)
-    yield from same(desc, "(C2)", "DimensionCount", first, second)
-    (count,) = desc.counts
-    rank = len(getattr(desc, first).Sizes)
-    if getattr(desc, count) != rank:
-        yield ConstraintFailure("(C3)", count, str(getattr(desc, count)), f"{rank}, that of {first}")
-    for i, scale in enumerate(desc.Scales):
-        if not (scale > 0 and isfinite(scale)):
-            yield ConstraintFailure("(C4)", f"Scales[{i}]", str(scale), "a positive number that is not infinite")
+    yield from _alike(desc, "(C1)", "(C2)", "(C3)")
+    yield from _scaled(desc, "(C4)")
 
 
 def _constraints_with_offsets(desc: Any) -> Iterator[ConstraintFailure]:
-    yield from _constraints(desc)
+    yield from _alike(desc, "(C1)", "(C2)", "(C3)")
+    yield from _scaled(desc, "(C4)")
     for name in ("InputPixelOffsets", "OutputPixelOffsets"):
         for i, offset in enumerate(getattr(desc, name)):
             if not isfinite(offset):
                 yield ConstraintFailure("(C5)", f"{name}[{i}]", str(offset), "a finite number")
+
+
+def _alike(desc: Any, of_types: str, of_ranks: str, of_count: str) -> Iterator[ConstraintFailure]:
+    first, second, *_ = desc.__dataclass_fields__
+    yield from same(desc, of_types, "DataType", first, second)
+    yield from same(desc, of_ranks, "DimensionCount", first, second)
+    (count,) = desc.counts
+    rank = len(getattr(desc, first).Sizes)
+    if getattr(desc, count) != rank:
+        yield ConstraintFailure(of_count, count, str(getattr(desc, count)), f"{rank}, that of {first}")
+
+
+def _scaled(desc: Any, label: str) -> Iterator[ConstraintFailure]:
+    for i, scale in enumerate(desc.Scales):
+        if not (scale > 0 and isfinite(scale)):
+            yield ConstraintFailure(label, f"Scales[{i}]", str(scale), "a positive number that is not infinite")
 
 
 def _infer_sizes(desc: Any) -> dict[str, Choices]:
