@@ -448,6 +448,7 @@ Bytes filled(const Layout& layout, bool is_factor) {
 
 bool is_scan(const Case& each) { return each.operator_name.starts_with("CUMULATIVE"); }
 
+// All outputs, one behind the other.
 Bytes run(const anydml::Plan& plan, const Case& each, bool in_place) {
   const anydml::Attributes& attributes = each.request.attributes;
   const int64_t function = attributes.has("Function") ? attributes.integer("Function") : 0;
@@ -458,11 +459,18 @@ Bytes run(const anydml::Plan& plan, const Case& each, bool in_place) {
   for (const Layout& layout : each.request.inputs) inputs.push_back(filled(layout, !is_sum));
   std::vector<const void*> read;
   for (const Bytes& input : inputs) read.push_back(input.data());
-  Bytes output(static_cast<size_t>(bytes_of(each.request.outputs[0])), 0xA5);
-  Bytes& place = in_place ? inputs[0] : output;
-  void* written = place.data();
-  plan.run(read.data(), &written);
-  return place;
+  std::vector<Bytes> outputs;
+  for (const Layout& layout : each.request.outputs) {
+    outputs.emplace_back(static_cast<size_t>(bytes_of(layout)), static_cast<unsigned char>(0xA5));
+  }
+  std::vector<void*> written;
+  for (Bytes& output : outputs) written.push_back(output.data());
+  if (in_place) written[0] = inputs[0].data();
+  plan.run(read.data(), written.data());
+  if (in_place) outputs[0] = std::move(inputs[0]);
+  Bytes all;
+  for (const Bytes& output : outputs) all.insert(all.end(), output.begin(), output.end());
+  return all;
 }
 
 // FNV-1a.
@@ -472,7 +480,7 @@ uint64_t digest(const Bytes& bytes) {
   return hash;
 }
 
-// The output of two callers at once, of which one scans in place; fails where they differ, or where there is
+// The outputs of two callers at once, of which one scans in place; fails where they differ, or where there is
 // no kernel.
 bool run_twice(std::string_view instruction_set, const Case& each, Bytes& output) {
   std::string reason;
