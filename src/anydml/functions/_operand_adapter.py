@@ -166,4 +166,4 @@ class ArrayAdapter:
         run(described, list(operands.values()), written, self.device)
         # What has no operand to be like is the device's own.
         sides = zip(out, results, strict=True)
-        return [self.memory.export(result if not operands else like, place, result) for place, result in sides]
+        return [self.memory.export(result if like is None else like, place, result) for place, result in sides]
