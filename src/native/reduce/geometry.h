@@ -50,6 +50,17 @@ inline int64_t nearest(const std::vector<Loop>& loops) {
   return std::ranges::min_element(loops, {}, distance) - loops.begin();
 }
 
+// Whether rows come in the order of their indices, so that the first of equal elements is the one that is met
+// first.
+inline bool indices_are_in_order(const ReduceGeometry& geometry) {
+  int64_t inner = geometry.rows.size * geometry.rows.out;
+  for (auto loop = geometry.outer.rbegin(); loop != geometry.outer.rend(); ++loop) {
+    if (loop->out < inner) return false;
+    inner = loop->size * loop->out;
+  }
+  return true;
+}
+
 // Without indices loops run upwards in the input. With them they run in the order of the indices, which count
 // from the end where the last of equal elements is looked for.
 inline ReduceGeometry geometry_of(const Layout& in, const Layout& out, const std::vector<int64_t>& axes,

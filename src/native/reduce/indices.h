@@ -160,7 +160,16 @@ void accumulate_indices(const ReduceParameters& parameters, const Strip& strip, 
   }
 }
 
-// Of equal elements the one with the lower index wins, as rows come in any order.
+// Of equal elements the one with the lower index wins, as rows come in any order. Without branches, of which
+// a processor would mistake every second.
+template <class A>
+ANYDML_INLINE void take_better(A value, int64_t place, A& best, int64_t& index) {
+  const bool is_better = (value > best) | ((value == best) & (place < index));
+  const int64_t all = -static_cast<int64_t>(is_better);
+  index = (place & all) | (index & ~all);
+  best = value > best ? value : best;
+}
+
 template <class A>
 void join_rows(const Strip& strip, int64_t columns, int64_t index, int64_t index_step) {
   auto* const best = reinterpret_cast<A*>(strip.arrays[0]);
@@ -173,10 +182,7 @@ void join_rows(const Strip& strip, int64_t columns, int64_t index, int64_t index
     return;
   }
   for (int64_t i = 0; i < columns; ++i) {
-    const int64_t found = index + numbers[i] * index_step;
-    const bool is_better = (recent[i] > best[i]) | ((recent[i] == best[i]) & (found < indices[i]));
-    best[i] = is_better ? recent[i] : best[i];
-    indices[i] = is_better ? found : indices[i];
+    take_better(recent[i], index + numbers[i] * index_step, best[i], indices[i]);
   }
 }
 
@@ -192,11 +198,7 @@ void combine_indices(const Strip& strip, const Strip& other, int64_t columns) {
   auto* const indices = reinterpret_cast<int64_t*>(strip.arrays[1]);
   const auto* const values = reinterpret_cast<const A*>(other.arrays[0]);
   const auto* const places = reinterpret_cast<const int64_t*>(other.arrays[1]);
-  for (int64_t i = 0; i < columns; ++i) {
-    const bool is_better = (values[i] > best[i]) | ((values[i] == best[i]) & (places[i] < indices[i]));
-    best[i] = is_better ? values[i] : best[i];
-    indices[i] = is_better ? places[i] : indices[i];
-  }
+  for (int64_t i = 0; i < columns; ++i) take_better(values[i], places[i], best[i], indices[i]);
 }
 
 void finish_indices(const ReduceParameters& parameters, const Strip& strip, int64_t columns, std::byte* out,

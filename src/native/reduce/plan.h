@@ -93,6 +93,7 @@ class ReducePlan final : public Plan {
     reduced_rows_ = count_of(geometry_.outer) * geometry_.rows.size;
     chunks_ = (reduced_rows_ + policy_.chunk_rows - 1) / policy_.chunk_rows;
     bytes_ = planes_ * geometry_.cells.size * geometry_.columns.size * reduced_rows_ * item_;
+    is_in_order_ = indices_are_in_order(geometry_);
   }
 
   void run(const void* const* inputs, void* const* outputs) const override;
@@ -120,6 +121,7 @@ class ReducePlan final : public Plan {
   int64_t reduced_rows_ = 1;
   int64_t chunks_ = 1;
   int64_t bytes_ = 0;
+  bool is_in_order_ = false;
 };
 
 // One thread with its accumulators.
@@ -185,9 +187,9 @@ class ReducePlan::Worker {
     }
     if (phases == 1) return;
     if (accumulates_.has_indices()) {
-      for (int64_t i = columns; i < columns * phases; ++i) {
-        std::byte* const index = strip_.arrays[1] + i * 8;
-        store(index, load<int64_t>(index) + i / columns * rows.out);
+      auto* index = reinterpret_cast<int64_t*>(strip_.arrays[1]);
+      for (int64_t phase = 0; phase < phases; ++phase, index += columns) {
+        for (int64_t i = 0; i < columns; ++i) index[i] += phase * rows.out;
       }
     }
     for (int64_t half = phases / 2; half > 0; half /= 2) {
@@ -252,6 +254,9 @@ class ReducePlan::Worker {
                         cells.size * row_bytes, columns, index, rows.out);
       }
       return;
+    }
+    if (rows.in == row_bytes && plan_.geometry_.columns.in == plan_.item_) {
+      return accumulate_packed(from, count, columns, index);
     }
     const int64_t most = std::max(tuning::kTileBytes / row_bytes / phases, int64_t{1}) * phases;
     for (int64_t r = 0; r < count; r += most) {
@@ -417,6 +422,7 @@ class ReducePlan::Reduction {
         const int64_t at =
             kernel_.find(plan_.parameters_, from + outer.in + skipped * rows.in, count, rows.in, results, i);
         if (at >= 0) found = std::min(found, index + at * rows.out);
+        if (at >= 0 && plan_.is_in_order_) return found;
       }
       r += count;
     }

@@ -33,6 +33,14 @@ struct ReduceProblem {
     const int64_t most = tuning::kNarrowBytes / number_size / geometry.columns.size;
     return static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(std::max<int64_t>(most, 1))));
   }
+  // The same of few rows, whose accumulators would take longer to put together: as many as fill vectors.
+  int64_t few_narrow_rows() const {
+    const int64_t least = (least_lanes() + geometry.columns.size - 1) / geometry.columns.size;
+    const int64_t filling = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(least)));
+    const int64_t most = static_cast<int64_t>(
+        std::bit_floor(static_cast<uint64_t>(geometry.rows.size / tuning::kNarrowGroups) | 1));
+    return std::min(std::max(most, filling), narrow_rows());
+  }
   bool is_narrow() const {
     const ReduceGeometry& g = geometry;
     const bool is_packed = has_adjacent_columns() && g.rows.in == g.columns.size * element_size;
@@ -146,9 +154,10 @@ inline ReducePolicy choose_policy(ReduceProblem& problem, int64_t accumulator_si
   int64_t phases = 1;
   if (choice.algorithm == ReduceAlgorithm::kRows) {
     phases = problem.row_lanes();
-  } else if (choice.algorithm == ReduceAlgorithm::kNarrowColumns ||
-             problem.geometry.columns.size < problem.least_lanes()) {
+  } else if (choice.algorithm == ReduceAlgorithm::kNarrowColumns) {
     phases = problem.narrow_rows();
+  } else if (problem.geometry.columns.size < problem.least_lanes()) {
+    phases = problem.few_narrow_rows();
   }
   return {.algorithm = choice.algorithm,
           .name = std::move(choice.name),
