@@ -370,6 +370,28 @@ def test_any_layout(draw: Callable[[Random, Array], Drawing], seed: int) -> None
         assert_computed(rng, y, compute, any_layout=rng.random() < 0.5)
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_short_rows(seed: int) -> None:
+    """Of which several are put together at once, up to the end of memory."""
+    rng = np.random.default_rng(seed)
+    for width in range(1, 36):
+        dtype = TYPES[(seed + width) % len(TYPES)]
+        x = drawn(rng, (int(rng.integers(1, 4)), int(rng.integers(1, 70)), width), dtype)
+        ends = [(0, 0), *(tuple(int(each) for each in rng.integers(0, 4, 2)) for _ in range(2))]
+        mode = ("constant", "edge")[width % 2]
+        options = {"constant_values": dtype.type(7)} if mode == "constant" else {}
+        y = np.pad(x.view(bits(x)) if mode == "edge" else x, ends, mode, **options).view(dtype)  # type: ignore[call-overload]
+        starts, behind = zip(*ends, strict=True)
+        assert_computed(
+            rng,
+            y,
+            lambda out, x=x, starts=starts, behind=behind, mode=mode: anydml.padding(  # type: ignore[misc]
+                x, starts, behind, mode=mode, value=7, out=out
+            ),
+            any_layout=rng.random() < 0.3,
+        )
+
+
 @pytest.mark.parametrize("draw", GATHERS)
 @pytest.mark.parametrize("shape", [(4099, 1501), (1501, 4099), (3, 2049, 700), (1_400_001, 4), (90_001, 67)])
 def test_large_gathers_and_scatters(draw: Callable[[Random, Array], Drawing], shape: Sequence[int]) -> None:

@@ -7,18 +7,17 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "movement/copy.h"
+#include "movement/piece_writer.h"
+#include "movement/row_shuffles.h"
 #include "movement/rows.h"
 #include "movement/tuning.h"
 #include "movement/view.h"
 #include "platform/isa.h"
-#include "stores/line_writer.h"
-#include "stores/nontemporal.h"
 #include "stores/staged_writer.h"
 
 ANYDML_ISA_BEGIN
@@ -48,7 +47,8 @@ class SegmentCopy final : public Copy {
     }
     for (const PieceGroup& group : groups_) parts_of_row_ += group.parts();
     cut();
-    may_stage_ = packs_rows_ && size_ * unit_ >= kLongRun;
+    find_shuffles();
+    may_stage_ = packs_rows_ && (size_ * unit_ >= kLongRun || shuffles_.rows() > 0);
   }
 
   int64_t parts() const override { return rows_ * parts_of_row_; }
@@ -59,7 +59,7 @@ class SegmentCopy final : public Copy {
       StagedWriter writer(non_temporal && may_stage_);
       return copy_rows(first, last, in, out, writer);
     }
-    Writer writer(non_temporal && may_stage_, bytes() >= kLongPiece * rows_ * parts_of_row_);
+    PieceWriter writer(non_temporal && may_stage_, bytes() >= kLongPiece * rows_ * parts_of_row_);
     Row row = row_at(first / parts_of_row_, in, out);
     size_t group = 0;
     int64_t part = first % parts_of_row_;
@@ -121,48 +121,13 @@ class SegmentCopy final : public Copy {
     bool is_constant;
   };
   static constexpr int64_t kWide = sizeof(WideChunk);
-
-  // What writes pieces: where they are long, lines are sent from the input itself.
-  class Writer {
-   public:
-    Writer(bool non_temporal, bool is_long)
-        : appends_(non_temporal && is_long), staged_(non_temporal && !is_long) {}
-    ~Writer() {
-      lines_.reset();
-      if (appends_) stream_fence();
-    }
-    Writer(const Writer&) = delete;
-    Writer& operator=(const Writer&) = delete;
-
-    // What `fill` writes, at most kPortion bytes.
-    template <class Fill>
-    void put(std::byte* out, int64_t size, const Fill& fill) {
-      if (!appends_) return fill(staged_.reserve(out, size));
-      alignas(64) std::byte portion[kPortion];
-      fill(portion);
-      append(out, portion, size, nullptr);
-    }
-
-    void copy(std::byte* out, const std::byte* in, int64_t size) {
-      if (appends_) return append(out, in, size, in + kPrefetchDistance);
-      for (int64_t i = 0; i < size; i += kPortion) {
-        const int64_t count = std::min(kPortion, size - i);
-        copy_short(staged_.reserve(out + i, count), in + i, count);
-      }
-    }
-
-   private:
-    void append(std::byte* out, const std::byte* in, int64_t size, const std::byte* ahead) {
-      if (out != next_) lines_.emplace(out);
-      lines_->append(in, size, ahead);
-      next_ = out + size;
-    }
-
-    bool appends_;
-    StagedWriter staged_;
-    std::optional<LineWriter> lines_;
-    std::byte* next_ = nullptr;
+  // The rows of the innermost dimension of the view that are a step apart in the input.
+  struct ShuffledRows {
+    int64_t size;
+    int64_t step;
+    int64_t begin;
   };
+
   // What an index of a dimension comes to.
   struct Place {
     int64_t in;
@@ -172,36 +137,6 @@ class SegmentCopy final : public Copy {
   static int64_t bytes_of(const View& view, int64_t unit) {
     for (const SegmentedDimension& dimension : view) unit *= dimension.size();
     return unit;
-  }
-
-  // Merges dimensions that are one in the memory of both tensors, and takes those that are a run of bytes as
-  // the unit.
-  static View fold(View view, int64_t element, int64_t& unit) {
-    unit = element;
-    std::erase_if(view, [](const SegmentedDimension& each) {
-      return each.is_plain() && each.size() == 1 && each.only().in == 0 && !each.is_constant();
-    });
-    const auto is_run = [&unit](const SegmentedDimension& each) {
-      return each.is_plain() && !each.is_constant() && each.only().in == 0 && each.out_step == unit &&
-             each.only().in_step == unit;
-    };
-    while (view.size() > 1 && is_run(view.back())) {
-      unit *= view.back().size();
-      view.pop_back();
-    }
-    for (size_t d = view.size() - 1; d-- > 0;) {
-      SegmentedDimension& outer = view[d];
-      const SegmentedDimension& inner = view[d + 1];
-      if (!outer.is_plain() || !inner.is_plain() || outer.is_constant() || inner.is_constant()) continue;
-      const int64_t size = inner.size();
-      if (outer.out_step != size * inner.out_step || outer.only().in_step != size * inner.only().in_step)
-        continue;
-      Segment& only = outer.groups[0].segments[0];
-      outer.out_step = inner.out_step;
-      only = {only.size * size, false, only.in + inner.only().in, inner.only().in_step};
-      view.erase(view.begin() + static_cast<std::ptrdiff_t>(d) + 1);
-    }
-    return view;
   }
 
   // The pieces of a row, which is a step of all dimensions but the innermost.
@@ -351,33 +286,75 @@ class SegmentCopy final : public Copy {
     parts_of_row_ = 1;
   }
 
+  // Rows that follow each other, where a few bytes of the input are all of 16 bytes of the output.
+  void find_shuffles() {
+    const int64_t size = size_ * unit_;
+    if (chunks_.empty() || view_.empty() || view_.back().out_step != size || kWide % unit_ != 0) return;
+    int64_t begin = 0;
+    for (const SegmentGroup& group : view_.back().groups) {
+      for (const Segment& segment : group.segments) {
+        if (group.repeats == 1 && !segment.is_constant && segment.size > shuffled_.size) {
+          shuffled_ = {segment.size, segment.in_step, begin};
+        }
+        begin += segment.size;
+      }
+      begin += (group.repeats - 1) * group.size();
+    }
+    std::vector<int64_t> from(static_cast<size_t>(size), RowShuffles::kConstant);
+    for (const Piece& piece : pieces_) {
+      for (int64_t i = 0; i < (piece.is_constant ? 0 : piece.count * unit_); ++i) {
+        from[static_cast<size_t>(piece.out + i)] = piece.in + i / unit_ * piece.in_step + i % unit_;
+      }
+    }
+    shuffles_ = RowShuffles(from, shuffled_.step, constant_);
+  }
+
   void copy_rows(int64_t first, int64_t last, const std::byte* in, std::byte* out,
                  StagedWriter& writer) const {
     const int64_t size = size_ * unit_;
     Row row = row_at(first, in, out);
-    for (int64_t i = first; i < last; ++i) {
-      std::byte* const to = writer.reserve(row.out, size);
-      if (row.is_constant) {
-        repeat_pattern(constant_, kWide, size, to);
-      } else {
-        const std::byte* const from[] = {row.in, constant_};
-        // Near the input's end nothing beyond a piece is read.
-        const size_t wide = row.in - in + last_read_ <= end_ ? wide_ : 0;
-        for (size_t c = 0; c < wide; ++c) {
-          const Chunk& chunk = chunks_[c];
-          const std::byte* const begin = from[chunk.is_constant] + chunk.in;
-          int64_t i = 0;
-          do {
-            store(to + chunk.out + i, load<WideChunk>(begin + i));
-            i += kWide;
-          } while (i < chunk.size);
-        }
-        for (size_t c = wide; c < chunks_.size(); ++c) {
-          const Chunk& chunk = chunks_[c];
-          copy_short(to + chunk.out, from[chunk.is_constant] + chunk.in, chunk.size);
-        }
-      }
-      if (i + 1 < last) advance(row, in, out);
+    for (int64_t i = first; i < last;) {
+      const int64_t shuffled = shuffle_rows(last - i, row, in, writer);
+      if (shuffled == 0) copy_row(row, in, writer.reserve(row.out, size));
+      const int64_t copied = std::max<int64_t>(shuffled, 1);
+      i += copied;
+      if (i < last) advance(row, in, out, copied);
+    }
+  }
+
+  // As many of the rows from this one on as are whole groups; returns how many these are.
+  int64_t shuffle_rows(int64_t rows, const Row& row, const std::byte* in, StagedWriter& writer) const {
+    if (shuffles_.rows() == 0 || row.is_constant) return 0;
+    const int64_t index = row.index[view_.size() - 1] - shuffled_.begin;
+    rows = std::min(rows, shuffled_.size - index);
+    if (index < 0 || rows < shuffles_.rows()) return 0;
+    const int64_t shuffled = shuffles_.rows_before(end_ - (row.in - in), rows);
+    const int64_t size = size_ * unit_;
+    const int64_t most = kPortion / (shuffles_.rows() * size) * shuffles_.rows();
+    for (int64_t r = 0; r < shuffled; r += most) {
+      const int64_t count = std::min(most, shuffled - r);
+      shuffles_.copy(count, row.in + r * shuffled_.step, writer.reserve(row.out + r * size, count * size));
+    }
+    return shuffled;
+  }
+
+  void copy_row(const Row& row, const std::byte* in, std::byte* to) const {
+    if (row.is_constant) return repeat_pattern(constant_, kWide, size_ * unit_, to);
+    const std::byte* const from[] = {row.in, constant_};
+    // Near the input's end nothing beyond a piece is read.
+    const size_t wide = row.in - in + last_read_ <= end_ ? wide_ : 0;
+    for (size_t c = 0; c < wide; ++c) {
+      const Chunk& chunk = chunks_[c];
+      const std::byte* const begin = from[chunk.is_constant] + chunk.in;
+      int64_t i = 0;
+      do {
+        store(to + chunk.out + i, load<WideChunk>(begin + i));
+        i += kWide;
+      } while (i < chunk.size);
+    }
+    for (size_t c = wide; c < chunks_.size(); ++c) {
+      const Chunk& chunk = chunks_[c];
+      copy_short(to + chunk.out, from[chunk.is_constant] + chunk.in, chunk.size);
     }
   }
 
@@ -392,10 +369,13 @@ class SegmentCopy final : public Copy {
     return row;
   }
 
-  void advance(Row& row, const std::byte* in, std::byte* out) const {
+  // By steps that do not pass the end of the innermost dimension.
+  void advance(Row& row, const std::byte* in, std::byte* out, int64_t steps = 1) const {
     for (size_t d = view_.size(); d-- > 0;) {
-      if (++row.index[d] < view_[d].size()) break;
+      row.index[d] += steps;
+      if (row.index[d] < view_[d].size()) break;
       row.index[d] = 0;
+      steps = 1;
     }
     locate(row, in, out);
   }
@@ -413,7 +393,8 @@ class SegmentCopy final : public Copy {
     }
   }
 
-  void put(Writer& writer, const Row& row, const Piece& piece, int64_t in_offset, int64_t out_offset) const {
+  void put(PieceWriter& writer, const Row& row, const Piece& piece, int64_t in_offset,
+           int64_t out_offset) const {
     std::byte* const out = row.out + piece.out + out_offset;
     const std::byte* const in = row.in + piece.in + in_offset;
     const int64_t size = piece.count * piece.period * unit_;
@@ -467,8 +448,10 @@ class SegmentCopy final : public Copy {
   int64_t rows_ = 1;
   int64_t parts_of_row_ = 0;
   std::vector<Chunk> chunks_;  // empty where rows are not short
-  size_t wide_ = 0;            // of them may write beyond their ends
-  int64_t last_read_ = 0;      // the end of what they read
+  RowShuffles shuffles_;
+  ShuffledRows shuffled_{0, 0, 0};
+  size_t wide_ = 0;        // of them may write beyond their ends
+  int64_t last_read_ = 0;  // the end of what they read
 };
 
 }  // namespace

@@ -46,6 +46,8 @@ constexpr int64_t kFewestBlockBytes = 2 << 10;
 // Segments that are put together at a time, and bytes of one of them.
 constexpr int64_t kMostPieces = 512;
 constexpr int64_t kPieceBytes = 64 << 10;
+// Bytes of rows that are put together by one list of shuffles.
+constexpr int64_t kMostShuffled = 1 << 10;
 // The mean piece from which on they are sent without a buffer.
 constexpr int64_t kLongPiece = 1 << 10;
 constexpr int64_t kMostSplits = 4096;

@@ -71,6 +71,36 @@ inline double elements_of(const View& view) {
   return elements;
 }
 
+// Merges dimensions that are one in the memory of both tensors, and takes those that are a run of bytes as
+// the unit.
+inline View fold(View view, int64_t element, int64_t& unit) {
+  unit = element;
+  std::erase_if(view, [](const SegmentedDimension& each) {
+    return each.is_plain() && each.size() == 1 && each.only().in == 0 && !each.is_constant();
+  });
+  const auto is_run = [&unit](const SegmentedDimension& each) {
+    return each.is_plain() && !each.is_constant() && each.only().in == 0 && each.out_step == unit &&
+           each.only().in_step == unit;
+  };
+  while (view.size() > 1 && is_run(view.back())) {
+    unit *= view.back().size();
+    view.pop_back();
+  }
+  for (size_t d = view.size() - 1; d-- > 0;) {
+    SegmentedDimension& outer = view[d];
+    const SegmentedDimension& inner = view[d + 1];
+    if (!outer.is_plain() || !inner.is_plain() || outer.is_constant() || inner.is_constant()) continue;
+    const int64_t size = inner.size();
+    if (outer.out_step != size * inner.out_step || outer.only().in_step != size * inner.only().in_step)
+      continue;
+    Segment& only = outer.groups[0].segments[0];
+    outer.out_step = inner.out_step;
+    only = {only.size * size, false, only.in + inner.only().in, inner.only().in_step};
+    view.erase(view.begin() + static_cast<std::ptrdiff_t>(d) + 1);
+  }
+  return view;
+}
+
 // Reads views from a list of integers, which it checks.
 class ViewReader {
  public:
