@@ -17,7 +17,7 @@ from anydml.operators.fused_activation import FUSIBLE, fused_since
 from anydml.operators.schema import OperatorDesc
 from cases import tensor, tensor_of
 from fusing import activation, unfused
-from harness import ENGINE, GPU, assert_same, run
+from harness import ENGINE, assert_same, run
 from test_properties import property_test
 
 pytestmark = [pytest.mark.gpu, pytest.mark.slow]
@@ -34,6 +34,7 @@ def product(
     alpha: float = 1,
     beta: float = 1,
     fused: OperatorDesc | None = None,
+    engine: str = ENGINE,
 ) -> np.ndarray:
     m, n = a.shape[-2:][transforms[0]], b.shape[-2:][1 - transforms[1]]
     desc = DML_GEMM_OPERATOR_DESC(
@@ -47,7 +48,7 @@ def product(
         Beta=beta,
         FusedActivation=fused,
     )
-    (y,) = run(ENGINE, desc, [a, b, c])
+    (y,) = run(engine, desc, [a, b, c])
     assert y is not None
     return y
 
@@ -81,17 +82,36 @@ def test_integers_are_exact(
 @property_test
 @given(k=st.integers(1, 400), dtype=st.sampled_from([np.float32, np.float16]), seed=st.integers(0, 2**32 - 1))
 def test_a_product_is_rounded_once(k: int, dtype: Any, seed: int) -> None:
-    """But for what the wider type loses, in any order: at most k * u * sum of |a * b|, with its u. GPUs have no wider
-    one than float32."""
+    """But for what single precision loses, in any order: at most k * u * sum of |a * b|."""
     rng = np.random.default_rng(seed)
     a, b = (rng.standard_normal(shape).astype(dtype) for shape in ((2, k), (k, 3)))
     y = product(a, b)
-    u = 2.0**-53 if dtype == np.float32 and not GPU else 2.0**-24
+    u = 2.0**-24
     for i, j in np.ndindex(y.shape):
         terms = a[i].astype(np.float64) * b[:, j].astype(np.float64)  # exact
         exact = fsum(terms)
         bound = k * u * fsum(abs(terms))
         assert dtype(exact - bound) <= y[i, j] <= dtype(exact + bound)
+
+
+def test_the_reference_sums_in_double() -> None:
+    a, b = np.float32([[3e38, 3e38]]), np.float32([[3e38, 3e38], [-3e38, 3e38]])
+    assert_same(product(a, b, engine="reference"), np.float32([[0, np.inf]]))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+@pytest.mark.parametrize("rows", [1, 5, 16, 17, 40, 300])
+@pytest.mark.parametrize("transforms", [(a, b) for a in TRANSFORMS for b in TRANSFORMS])
+def test_blocks_of_any_size(rows: int, dtype: Any, transforms: Any) -> None:
+    """Of integers, which are exact in any order: panels that are packed or read in place, rows that are packed, and a
+    depth of several panels."""
+    rng = np.random.default_rng(rows)
+    for depth, columns in ((1, 33), (513, 31), (1100, 70), (65, 600)):
+        a, b = rng.integers(-1, 2, (2, rows, depth)), rng.integers(-1, 2, (2, depth, columns))
+        given = [turned(x, transform).astype(dtype) for x, transform in zip((a, b), transforms, strict=True)]
+        c = rng.integers(-8, 9, (2, 1, columns)).astype(dtype)
+        c = np.broadcast_to(c, (2, rows, columns))
+        assert_same(product(*given, c, transforms=transforms, beta=2), (a @ b + 2 * c.astype(int)).astype(dtype))
 
 
 @pytest.mark.parametrize("name", [name for name in FUSIBLE if fused_since(name, "GEMM")])

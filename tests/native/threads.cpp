@@ -55,6 +55,10 @@ std::string title(const Case& each) {
   }
   text += std::string(anydml::name_of(output.type)) + list(output.sizes);
   for (const auto& [name, values] : each.request.attributes.all()) {
+    if (const auto* const reals = std::get_if<std::vector<double>>(&values)) {
+      for (const double value : *reals) text += " " + std::to_string(value);
+      continue;
+    }
     const auto& integers = std::get<std::vector<int64_t>>(values);
     // Of a program, instruction by instruction.
     const size_t size = name == "Program" ? kInstructionWords : integers.size();
@@ -297,6 +301,21 @@ Case fold(DataType type, int64_t channels, int64_t height, int64_t width, int64_
                        {"EndPadding", {(size - 1) / 2, (size - 1) / 2}}})}};
 }
 
+Case product(DataType type, int64_t rows, int64_t depth, int64_t columns, bool is_transposed) {
+  std::vector<anydml::NamedAttribute> named = {{"TransA", std::vector<int64_t>{is_transposed}},
+                                               {"TransB", std::vector<int64_t>{is_transposed}},
+                                               {"Alpha", std::vector<double>{0.75}},
+                                               {"Beta", std::vector<double>{-2}}};
+  const auto matrix = [&](int64_t height, int64_t width) {
+    if (is_transposed) std::swap(height, width);
+    return packed(type, {2, height, width});
+  };
+  return {"GEMM",
+          {{matrix(rows, depth), matrix(depth, columns), packed(type, {2, rows, columns})},
+           {packed(type, {2, rows, columns})},
+           anydml::Attributes(std::move(named))}};
+}
+
 std::vector<Case> cases() {
   std::vector<Case> all;
   for (const char* name : {"CUMULATIVE_SUMMATION", "CUMULATIVE_PRODUCT"}) {
@@ -393,6 +412,12 @@ std::vector<Case> cases() {
       if (from != to) all.push_back(cast(from, to, {300, 1001}));
     }
   }
+  for (const DataType type : {DataType::kFloat32, DataType::kFloat16}) {
+    for (const bool is_transposed : {false, true}) {
+      all.push_back(product(type, 300, 1025, 333, is_transposed));
+      all.push_back(product(type, 5, 700, 1000, is_transposed));
+    }
+  }
   all.push_back(random_generator(700'001));
   all.push_back(random_generator(9'000'001));                                // non-temporal stores
   all.push_back(cast(DataType::kFloat32, DataType::kFloat64, {4'000'001}));  // non-temporal stores
@@ -480,11 +505,17 @@ uint64_t digest(const Bytes& bytes) {
   return hash;
 }
 
-// The outputs of two callers at once, of which one scans in place; fails where they differ, or where there is
-// no kernel.
+// The dense kernels are not there for x86's baseline, and say so.
+bool may_be_missing(const std::string& reason) {
+  return reason.find("no instruction multiplies and adds") != std::string::npos;
+}
+
+// The outputs of two callers at once, of which one scans in place, or none where a kernel may be missing;
+// fails where they differ, or where there is no kernel.
 bool run_twice(std::string_view instruction_set, const Case& each, Bytes& output) {
   std::string reason;
   const auto plan = anydml::make_plan(instruction_set, each.operator_name, each.request, reason);
+  if (plan == nullptr && may_be_missing(reason)) return true;
   if (plan == nullptr) {
     std::printf("%s: no kernel: %s\n", title(each).c_str(), reason.c_str());
     return false;
@@ -502,6 +533,7 @@ bool run_twice(std::string_view instruction_set, const Case& each, Bytes& output
 
 int main() {
   int failures = 0;
+  int missing = 0;
   const auto& sets = anydml::instruction_sets();
   for (const Case& each : cases()) {
     Bytes expected;
@@ -509,7 +541,9 @@ int main() {
       Bytes output;
       if (!run_twice(set, each, output)) {
         ++failures;
-      } else if (set == sets.front()) {
+      } else if (output.empty()) {
+        ++missing;
+      } else if (expected.empty()) {
         expected = std::move(output);
       } else if (output != expected) {
         std::printf("%s: %s and %s differ\n", title(each).c_str(), std::string(sets.front()).c_str(),
@@ -520,6 +554,7 @@ int main() {
     std::printf("%016" PRIx64 " %s\n", digest(expected), title(each).c_str());
   }
   for (const std::string_view set : sets) std::fprintf(stderr, "%s ", std::string(set).c_str());
-  std::fprintf(stderr, "on %zu cases, %d failed\n", cases().size(), failures);
+  std::fprintf(stderr, "on %zu cases, %d failed, %d without dense kernels\n", cases().size(), failures,
+               missing);
   return failures != 0;
 }

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "core/kernel_plan.h"
+#include "dense/tile.h"
 #include "nhwc/fused_activation.h"
 #include "nhwc/tuning.h"
 #include "nhwc/windows.h"
@@ -27,19 +28,10 @@
 #include "pointwise/lanes.h"
 #include "simd/unaligned.h"
 
-#if defined(ANYDML_VECTORS) && \
-    (defined(ANYDML_ISA_AVX2) || defined(ANYDML_ISA_AVX512) || defined(__aarch64__))
-#define ANYDML_DENSE
+#if defined(ANYDML_DENSE)
 
 ANYDML_ISA_BEGIN
 
-// Of a row: as many as one register holds, as GCC keeps what takes two in memory.
-#if defined(__aarch64__)
-using Columns = Vector<float, 4>;
-ANYDML_INLINE Columns multiply_add(Columns x, Columns y, Columns z) { return vfmaq_f32(z, x, y); }
-#else
-using Columns = Singles;
-#endif
 struct DenseShape {
   Sides sides;  // its channels are those of the input
   int64_t channel_in;
@@ -108,8 +100,7 @@ class DenseConvolution final : public Plan {
 
  private:
   static constexpr int64_t kItem = sizeof(float);
-  static constexpr int64_t kLanes = sizeof(Columns) / sizeof(float);
-  static constexpr int64_t kPanel = 2 * kLanes;
+  static constexpr int64_t kLanes = kColumnLanes;
 
   using Range = std::pair<int64_t, int64_t>;
 
@@ -152,82 +143,31 @@ class DenseConvolution final : public Plan {
     return weights;
   }
 
-  // Some rows of results by a panel of columns.
-  struct Tile {
-    const std::byte* from;
-    int64_t step;
-    int64_t depth;
-    const float* weights;
-    const float* bias;
+  // Where rows of results go.
+  struct Places {
     std::array<std::byte*, kMostRows> to;
     int64_t columns;
-    const Fused& fused;
   };
 
-  // y[i][c] = f(bias[c] + sum over k of x[i][k] * w[k][c])
-  template <int kRows, int kVectors>
-  ANYDML_NOINLINE static void multiply(const Tile& tile) {
-    Columns sums[kRows][kVectors];
-#pragma GCC unroll 16
-    for (int i = 0; i < kRows; ++i) {
-#pragma GCC unroll 2
-      for (int v = 0; v < kVectors; ++v) std::memcpy(&sums[i][v], tile.bias + v * kLanes, sizeof(Columns));
-    }
-    // Four rows by a pointer and two multiples of the step: one for each would be too many for the registers.
-    constexpr int kGroups = (kRows + 3) / 4;
-    const std::byte* at[kGroups];
-    for (int g = 0; g < kGroups; ++g) at[g] = tile.from + g * 4 * tile.step;
-    const int64_t step = tile.step;
-    const int64_t three = 3 * step;
-    const float* weights = tile.weights;
-    for (int64_t k = 0; k < tile.depth; ++k, weights += kVectors * kLanes) {
-      Columns w[kVectors];
-#pragma GCC unroll 2
-      for (int v = 0; v < kVectors; ++v) std::memcpy(&w[v], weights + v * kLanes, sizeof(Columns));
-#pragma GCC unroll 16
-      for (int i = 0; i < kRows; ++i) {
-        const Columns x = load<float>(at[i / 4] + (i % 4 == 3 ? three : i % 4 * step)) - Columns{};
-#pragma GCC unroll 2
-        for (int v = 0; v < kVectors; ++v) sums[i][v] = multiply_add(x, w[v], sums[i][v]);
-      }
-#pragma GCC unroll 4
-      for (int g = 0; g < kGroups; ++g) at[g] += kItem;
-    }
-    // With room for what is read with the last.
-    alignas(sizeof(Columns)) float results[kRows * kVectors * kLanes + kLanesOf<float>];
-#pragma GCC unroll 16
-    for (int i = 0; i < kRows; ++i) std::memcpy(results + i * kVectors * kLanes, sums[i], sizeof(sums[i]));
-    finish(tile, results, kRows, kVectors * kLanes);
-  }
-
-  ANYDML_NOINLINE static void finish(const Tile& tile, const float* results, int64_t rows, int64_t width) {
+  ANYDML_NOINLINE void finish(const Places& places, const float* results, int64_t rows, int64_t width) const {
     constexpr int64_t kStep = kLanesOf<float>;
     for (int64_t i = 0; i < rows; ++i, results += width) {
-      std::byte* const to = tile.to[static_cast<size_t>(i)];
-      for (int64_t c = 0; c < tile.columns; c += kStep) {
+      std::byte* const to = places.to[static_cast<size_t>(i)];
+      for (int64_t c = 0; c < places.columns; c += kStep) {
         const auto* const from = reinterpret_cast<const std::byte*>(results + c);
-        const FewSingles y = tile.fused.applied<float>(load_lanes<float, float>(from));
-        if (c + kStep <= tile.columns) {
+        const FewSingles y = shape_.fused.applied<float>(load_lanes<float, float>(from));
+        if (c + kStep <= places.columns) {
           store_lanes<float, float>(to + c * kItem, y);
         } else {
-          std::memcpy(to + c * kItem, &y, static_cast<size_t>((tile.columns - c) * kItem));
+          std::memcpy(to + c * kItem, &y, static_cast<size_t>((places.columns - c) * kItem));
         }
       }
     }
   }
 
-  using Multiply = void (*)(const Tile&);
-  template <int kVectors, int... kRows>
-  static constexpr std::array<Multiply, kMostRows> by_rows(std::integer_sequence<int, kRows...>) {
-    return {multiply<kRows + 1, kVectors>...};
-  }
-
   // Tiles of rows, as even as can be, by panels of columns.
   void compute(const Weights& weights, const std::byte* from, std::byte* to, float* gathered, int64_t tiles,
                Range block, Range columns) const {
-    constexpr auto kEach = std::make_integer_sequence<int, kMostRows>{};
-    static constexpr std::array<std::array<Multiply, kMostRows>, 2> kMultiply{by_rows<1>(kEach),
-                                                                              by_rows<2>(kEach)};
     const int64_t begin = share_begin(block.first, tiles, rows_);
     const int64_t end = share_begin(block.second, tiles, rows_);
     const std::byte* rows = from + begin * step_;
@@ -237,26 +177,32 @@ class DenseConvolution final : public Plan {
       rows = reinterpret_cast<const std::byte*>(gathered);
       step = depth_ * kItem;
     }
+    // With room for what is read with the last.
+    alignas(sizeof(Columns)) float results[kMostRows * kPanel + kLanesOf<float>];
     for (int64_t panel = columns.first; panel < columns.second; ++panel) {
       const int64_t first = panel * kPanel;
-      Tile tile{nullptr,
-                step,
-                depth_,
-                weights.filter.data() + first * depth_,
-                weights.bias.data() + first,
-                {},
-                std::min(kPanel, shape_.results - first),
-                shape_.fused};
-      const auto& multiply = kMultiply[vectors() - panel * 2 > 1];
+      const bool is_whole = vectors() - panel * 2 > 1;
+      const int64_t width = is_whole ? kPanel : kLanes;
+      const float* const weights_of_panel = weights.filter.data() + first * depth_;
+      DenseTile tile{nullptr,
+                     step,
+                     kItem,
+                     depth_,
+                     reinterpret_cast<const std::byte*>(weights_of_panel),
+                     width * kItem,
+                     weights.bias.data() + first,
+                     0};
+      Places places{{}, std::min(kPanel, shape_.results - first)};
       for (int64_t t = block.first; t < block.second; ++t) {
         const int64_t row = share_begin(t, tiles, rows_);
         const int64_t count = share_begin(t + 1, tiles, rows_) - row;
         tile.from = rows + (row - begin) * step;
         Place place(shape_.sides, row);
         for (int64_t i = 0; i < count; ++i, place.move(shape_.sides)) {
-          tile.to[static_cast<size_t>(i)] = to + place.out(shape_.sides) + first * kItem;
+          places.to[static_cast<size_t>(i)] = to + place.out(shape_.sides) + first * kItem;
         }
-        multiply[static_cast<size_t>(count - 1)](tile);
+        kMultiplyTile[is_whole][static_cast<size_t>(count - 1)](tile, results);
+        finish(places, results, count, width);
       }
     }
   }

@@ -8,15 +8,7 @@
 
 ANYDML_ISA_BEGIN
 
-// CONVOLUTION by a product of matrices: rows of a register tile. Two vectors of each are as many sums as
-// registers hold: of 32, or of 16.
-#if defined(ANYDML_ISA_AVX512) || defined(__aarch64__)
-inline constexpr int kMostRows = 12;
-#else
-inline constexpr int kMostRows = 6;
-#endif
-// Multiplications that take as long as a byte of memory, for the number of threads.
-inline constexpr int64_t kMultiplicationsOfAByte = 2;
+// CONVOLUTION by a product of matrices.
 // Tasks for each thread, so that none waits long for the last.
 inline constexpr int64_t kDenseTasks = 4;
 // Columns from which on it takes little time to gather the rows anew for each share of them.

@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from ...core.enums import TensorDataType
 from ...core.strided_layout import Array, Layout
 from ...operators import spec_of
 from ...operators.pointwise_chain import PointwiseChain
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
 CHANNELS_LAST = ("CONVOLUTION",)
 """Whose kernels are faster where channels lie last: elsewhere tensors are copied."""
+IN_SINGLE_PRECISION = ("CONVOLUTION", "GEMM")
+"""Whose results of FLOAT32 are such before an activation, too."""
 OVER_INPUT = ("BATCH_NORMALIZATION",)
 """Whose kernels read each element before they write it, and never again."""
 
@@ -77,10 +80,11 @@ class CpuEngine:
     def _with_activation(
         self, spec: OperatorSpec, desc: Any, inputs: Sequence[Layout | None], outputs: Sequence[Layout | None]
     ) -> Kernel | None:
-        """A kernel for a convolution whose fused activation its own kernel does not have: that of the convolution
-        without it, and one of the activation, in place. None where there is no such pair."""
-        # The results of others are rounded once, behind the activation.
-        activation = desc.FusedActivation if spec.name == "CONVOLUTION" else None
+        """A kernel for a convolution or a product whose fused activation its own kernel does not have: that of the
+        operator without it, and one of the activation, in place. None where there is no such pair."""
+        # Others compute in a wider type than the output's, and round once, behind the activation.
+        is_in_its_type = spec.name in IN_SINGLE_PRECISION and desc.OutputTensor.DataType == TensorDataType.FLOAT32
+        activation = desc.FusedActivation if is_in_its_type else None
         if activation is None:
             return None
         inner = self.compile(spec, replace(desc, FusedActivation=None), inputs, outputs)

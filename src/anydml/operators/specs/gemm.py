@@ -30,9 +30,10 @@ from ..schema import (
 class DML_GEMM_OPERATOR_DESC(OperatorDesc):
     """FusedActivation(Alpha * TransA(A) x TransB(B) + Beta * C), one product of matrices for each batch and channel.
 
-    FLOAT32 is computed in double and FLOAT16 in single precision, the terms of a product in any order, and rounded once,
-    after the activation; where PyTorch serves, FLOAT32 in single precision, too. With no CTensor, Beta is of no effect.
-    Not in-place.
+    The reference computes FLOAT32 in double and FLOAT16 in single precision, and rounds once, after the activation. All
+    others sum products in single precision; the CPU's kernel by chains of 512 fused multiply-adds, which are added up,
+    and with Alpha, Beta and CTensor in double: the same bits for every number of threads. With no CTensor, Beta is of
+    no effect. Not in-place.
 
     Args:
         ATensor: matrices of M rows and K columns, or of K rows and M columns where TransA is TRANSPOSE. Dimensions before

@@ -1,0 +1,105 @@
+// The micro-kernel of products of matrices: some rows by a panel of columns, whose results stay in registers.
+//
+// Every result is one chain of fused multiply-adds in the order of the depth: the same bits wherever there
+// are such instructions. ANYDML_DENSE is defined there.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <utility>
+
+#include "platform/isa.h"
+#include "pointwise/lanes.h"
+#include "simd/unaligned.h"
+
+#if defined(ANYDML_VECTORS) && \
+    (defined(ANYDML_ISA_AVX2) || defined(ANYDML_ISA_AVX512) || defined(__aarch64__))
+#define ANYDML_DENSE
+
+ANYDML_ISA_BEGIN
+
+// Rows of a register tile. Two vectors of each are as many sums as registers hold: of 32, or of 16.
+#if defined(ANYDML_ISA_AVX512) || defined(__aarch64__)
+inline constexpr int kMostRows = 12;
+#else
+inline constexpr int kMostRows = 6;
+#endif
+// Multiplications that take as long as a byte of memory, for the number of threads.
+inline constexpr int64_t kMultiplicationsOfAByte = 2;
+
+// Of a row: as many as one register holds, as GCC keeps what takes two in memory.
+#if defined(__aarch64__)
+using Columns = Vector<float, 4>;
+ANYDML_INLINE Columns multiply_add(Columns x, Columns y, Columns z) { return vfmaq_f32(z, x, y); }
+#else
+using Columns = Singles;
+#endif
+inline constexpr int64_t kColumnLanes = sizeof(Columns) / sizeof(float);
+inline constexpr int64_t kPanel = 2 * kColumnLanes;
+
+// What a tile of results is made of. Steps are in bytes; weights are side by side in each row of a panel.
+struct DenseTile {
+  const std::byte* from;
+  int64_t row_step;
+  int64_t step;
+  int64_t depth;
+  const std::byte* weights;
+  int64_t weights_step;
+  const float* start;  // of the results, in rows that are start_step floats apart
+  int64_t start_step;
+};
+
+// y[i][c] = start[i][c] + sum over k of x[i][k] * w[k][c], in rows of kVectors vectors.
+template <int kRows, int kVectors>
+ANYDML_NOINLINE void multiply_tile(const DenseTile& tile, float* results) {
+  Columns sums[kRows][kVectors];
+#pragma GCC unroll 16
+  for (int i = 0; i < kRows; ++i) {
+#pragma GCC unroll 2
+    for (int v = 0; v < kVectors; ++v)
+      std::memcpy(&sums[i][v], tile.start + i * tile.start_step + v * kColumnLanes, sizeof(Columns));
+  }
+  // Four rows by a pointer and two multiples of the step: one for each would be too many for the registers.
+  constexpr int kGroups = (kRows + 3) / 4;
+  const std::byte* at[kGroups];
+  for (int g = 0; g < kGroups; ++g) at[g] = tile.from + g * 4 * tile.row_step;
+  const int64_t row_step = tile.row_step;
+  const int64_t three = 3 * row_step;
+  const int64_t step = tile.step;
+  const std::byte* weights = tile.weights;
+  const int64_t weights_step = tile.weights_step;
+  for (int64_t k = 0; k < tile.depth; ++k, weights += weights_step) {
+    Columns w[kVectors];
+#pragma GCC unroll 2
+    for (int v = 0; v < kVectors; ++v)
+      w[v] = load_vector<Columns>(weights + v * static_cast<int64_t>(sizeof(Columns)));
+#pragma GCC unroll 16
+    for (int i = 0; i < kRows; ++i) {
+      const Columns x = load<float>(at[i / 4] + (i % 4 == 3 ? three : i % 4 * row_step)) - Columns{};
+#pragma GCC unroll 2
+      for (int v = 0; v < kVectors; ++v) sums[i][v] = multiply_add(x, w[v], sums[i][v]);
+    }
+#pragma GCC unroll 4
+    for (int g = 0; g < kGroups; ++g) at[g] += step;
+  }
+#pragma GCC unroll 16
+  for (int i = 0; i < kRows; ++i) {
+    std::memcpy(results + i * kVectors * kColumnLanes, sums[i], sizeof(sums[i]));
+  }
+}
+
+using MultiplyTile = void (*)(const DenseTile&, float* results);
+template <int kVectors, int... kRows>
+constexpr std::array<MultiplyTile, kMostRows> tiles_by_rows(std::integer_sequence<int, kRows...>) {
+  return {multiply_tile<kRows + 1, kVectors>...};
+}
+
+// By the vectors of a panel, less 1, and the rows, less 1.
+inline constexpr std::array<std::array<MultiplyTile, kMostRows>, 2> kMultiplyTile{
+    tiles_by_rows<1>(std::make_integer_sequence<int, kMostRows>{}),
+    tiles_by_rows<2>(std::make_integer_sequence<int, kMostRows>{})};
+
+ANYDML_ISA_END
+#endif
