@@ -40,7 +40,7 @@ class RowShuffles {
   RowShuffles() = default;
   // `from` has for each byte of a row where it comes from, or kConstant; rows of the input are `step` apart,
   // and those of the output follow each other. The constant is repeated through 16 bytes, from a row's begin.
-  RowShuffles(const std::vector<int64_t>& from, int64_t step, const std::byte* constant)
+  RowShuffles(const std::vector<int64_t>& from, int64_t step, [[maybe_unused]] const std::byte* constant)
       : row_(static_cast<int64_t>(from.size())), step_(step) {
 #if defined(ANYDML_SHUFFLES_BYTES)
     const int64_t rows = kBlock / std::gcd(row_, kBlock);
