@@ -458,11 +458,21 @@ Bytes run(const anydml::Plan& plan, const Case& each, bool in_place) {
   for (const Layout& layout : each.request.inputs) inputs.push_back(filled(layout, !is_sum));
   std::vector<const void*> read;
   for (const Bytes& input : inputs) read.push_back(input.data());
-  Bytes output(static_cast<size_t>(bytes_of(each.request.outputs[0])), 0xA5);
-  Bytes& place = in_place ? inputs[0] : output;
-  void* written = place.data();
-  plan.run(read.data(), &written);
-  return place;
+  std::vector<Bytes> outputs;
+  for (const Layout& layout : each.request.outputs) {
+    outputs.emplace_back(static_cast<size_t>(bytes_of(layout)), static_cast<unsigned char>(0xA5));
+  }
+  if (in_place) {
+    outputs[0].swap(inputs[0]);
+    read[0] = outputs[0].data();
+  }
+  std::vector<void*> written;
+  for (Bytes& output : outputs) written.push_back(output.data());
+  plan.run(read.data(), written.data());
+  // One behind the other.
+  Bytes all;
+  for (const Bytes& output : outputs) all.insert(all.end(), output.begin(), output.end());
+  return all;
 }
 
 // FNV-1a.
