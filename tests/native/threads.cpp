@@ -277,6 +277,17 @@ Case random_generator(int64_t size) {
            {}}};
 }
 
+// Of bytes and words at random, of which few are 0.
+Case nonzero(DataType type, std::vector<int64_t> sizes) {
+  int64_t elements = 1;
+  for (const int64_t size : sizes) elements *= size;
+  const auto columns = static_cast<int64_t>(sizes.size());
+  return {"NONZERO_COORDINATES",
+          {{packed(type, std::move(sizes))},
+           {packed(DataType::kUint32, {1}), packed(DataType::kUint32, {elements, columns})},
+           {}}};
+}
+
 Case band(DataType type, int64_t height, int64_t width, int64_t begin, int64_t end) {
   return {"DIAGONAL_MATRIX",
           {{packed(type, {height, width})},
@@ -392,6 +403,13 @@ std::vector<Case> cases() {
                                 DataType::kInt32, DataType::kInt64, DataType::kUint64}) {
       if (from != to) all.push_back(cast(from, to, {300, 1001}));
     }
+  }
+  for (const DataType type : {DataType::kInt8, DataType::kFloat16, DataType::kFloat32}) {
+    all.push_back(nonzero(type, {700'001}));
+    all.push_back(nonzero(type, {501, 1003}));
+    all.push_back(nonzero(type, {100'001, 3}));
+    all.push_back(nonzero(type, {40, 3, 50, 70}));
+    all.push_back(nonzero(type, {10, 20, 3, 20, 30}));
   }
   all.push_back(random_generator(700'001));
   all.push_back(random_generator(9'000'001));                                // non-temporal stores
