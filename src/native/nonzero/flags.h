@@ -9,12 +9,11 @@
 #endif
 
 #include "platform/isa.h"
+#include "simd/flag_words.h"
 #include "simd/unaligned.h"
 
 ANYDML_ISA_BEGIN
 namespace {
-
-constexpr int64_t kFlags = 64;  // of a word
 
 // Of each element a byte, 1 where any of the bits of `mask` is set: all but the sign of a float.
 template <class T>
@@ -30,17 +29,6 @@ void flag_elements(const std::byte* from, int64_t step, int64_t count, T mask, u
   } else {
     flag(step);
   }
-}
-
-// 64 bytes of 0 or 1 as the bits of a word, the first one lowest. A product moves the lowest bits of 8 bytes
-// into the highest byte.
-inline uint64_t word_of(const uint8_t* flags) {
-  uint64_t word = 0;
-  for (int i = 0; i < 8; ++i) {
-    const auto eight = load<uint64_t>(reinterpret_cast<const std::byte*>(flags + 8 * i));
-    word |= eight * 0x0102040810204080 >> 56 << 8 * i;
-  }
-  return word;
 }
 
 // Of 64 elements that follow each other.

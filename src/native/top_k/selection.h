@@ -1,0 +1,153 @@
+// The largest of the elements that one is shown in turn.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <memory>
+
+#include "platform/isa.h"
+#include "simd/flag_words.h"
+#include "top_k/items.h"
+
+ANYDML_ISA_BEGIN
+namespace {
+
+constexpr int64_t kBlock = 256;  // elements that are compared before any is looked at
+// Items from which the first threshold comes, and those that are kept later, beside multiples of `k`: the
+// fewer, the sooner there is a threshold; the more, the less often it is raised.
+constexpr int64_t kFirstItems = 48;
+constexpr int64_t kLaterItems = 192;
+
+// Selection by a threshold: items are kept until there are several times as many as wanted, then only the
+// largest of them, and the last one of these is what an element has to be larger than from then on. As
+// elements come in the order of their indices, one that is equal to it comes too late. Items stay in the
+// order of their indices.
+template <class Order, class Items>
+class Selection {
+ public:
+  using Item = typename Items::Item;
+  using Key = typename Order::Key;
+  static constexpr int64_t kSize = sizeof(Key);
+
+  // Of `k` among up to `count` elements.
+  Selection(Order order, int64_t k, int64_t count)
+      : order_(order),
+        k_(k),
+        first_limit_(std::min(count, 2 * k + kFirstItems)),
+        later_limit_(std::min(count, 4 * k + kLaterItems)),
+        items_(std::make_unique_for_overwrite<Item[]>(static_cast<size_t>(later_limit_ + kFlags))),
+        other_(std::make_unique_for_overwrite<Item[]>(static_cast<size_t>(later_limit_ + kFlags))) {
+    restart();
+  }
+
+  void restart() {
+    size_ = 0;
+    limit_ = first_limit_;
+    has_threshold_ = false;
+  }
+
+  // Elements that follow each other, the first of which has that index.
+  void add(const std::byte* from, int64_t count, int64_t index) {
+    int64_t i = 0;
+    while (i < count && !has_threshold_) {
+      if (size_ == limit_) {
+        keep_largest();
+        break;
+      }
+      const int64_t end = std::min(count, i + limit_ - size_);
+      for (; i < end; ++i) items_[size_++] = Items::item(order_.key(from + i * kSize), index + i);
+    }
+    while (i < count) {
+      const int64_t block = std::min(count - i, kBlock);
+      if (block < kBlock || any_above(from + i * kSize)) add_above(from + i * kSize, block, index + i);
+      i += block;
+    }
+  }
+
+  // Items that were chosen elsewhere, behind those that were shown before.
+  void add_items(const Item* items, int64_t count) {
+    for (int64_t i = 0; i < count; ++i) {
+      if (size_ == limit_) keep_largest();
+      items_[size_++] = items[i];
+    }
+  }
+
+  // The chosen ones in the order of their indices; as many as wanted, or as there were.
+  const Item* chosen() {
+    if (size_ > k_) keep_largest();
+    return items_.get();
+  }
+  int64_t size() const { return size_; }
+
+  // The chosen ones, the largest first.
+  const Item* ranked() {
+    chosen();
+    return sorted<Items, static_cast<int>(kSize)>(items_.get(), other_.get(), size_);
+  }
+
+ private:
+  ANYDML_INLINE bool any_above(const std::byte* from) const {
+    const Order order = order_;
+    const Key threshold = threshold_;
+    Key any = 0;
+    for (int64_t i = 0; i < kBlock; ++i) {
+      any |= static_cast<Key>(order.key(from + i * kSize) > threshold ? 1 : 0);
+    }
+    return any != 0;
+  }
+
+  ANYDML_NOINLINE void add_above(const std::byte* from, int64_t count, int64_t index) {
+    for (int64_t first = 0; first < count; first += kFlags) {
+      const int64_t some = std::min(count - first, kFlags);
+      uint8_t flags[kFlags];
+      if (some < kFlags) std::memset(flags, 0, sizeof(flags));
+      const Order order = order_;
+      const Key threshold = threshold_;
+      const std::byte* const elements = from + first * kSize;
+      if (some == kFlags) {
+        for (int64_t i = 0; i < kFlags; ++i) flags[i] = order.key(elements + i * kSize) > threshold ? 1 : 0;
+      } else {
+        for (int64_t i = 0; i < some; ++i) flags[i] = order.key(elements + i * kSize) > threshold ? 1 : 0;
+      }
+      for (uint64_t word = word_of(flags); word != 0; word &= word - 1) {
+        const int64_t i = std::countr_zero(word);
+        items_[size_++] = Items::item(order.key(elements + i * kSize), index + first + i);
+      }
+      if (size_ >= limit_) keep_largest();
+    }
+  }
+
+  ANYDML_NOINLINE void keep_largest() {
+    if (size_ <= k_) return;
+    std::copy_n(items_.get(), size_, other_.get());
+    std::nth_element(other_.get(), other_.get() + k_ - 1, other_.get() + size_, std::greater<Item>());
+    const Item least = other_[k_ - 1];
+    int64_t kept = 0;
+    for (int64_t i = 0; i < size_; ++i) {
+      items_[kept] = items_[i];
+      kept += items_[i] >= least ? 1 : 0;
+    }
+    size_ = kept;
+    threshold_ = Items::key(least);
+    has_threshold_ = true;
+    limit_ = later_limit_;
+  }
+
+  Order order_;
+  int64_t k_;
+  int64_t first_limit_;
+  int64_t later_limit_;
+  std::unique_ptr<Item[]> items_;
+  std::unique_ptr<Item[]> other_;
+  int64_t size_ = 0;
+  int64_t limit_ = 0;
+  Key threshold_ = 0;
+  bool has_threshold_ = false;
+};
+
+}  // namespace
+ANYDML_ISA_END
