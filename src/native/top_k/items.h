@@ -2,11 +2,9 @@
 // first.
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <limits>
 #include <type_traits>
 #include <utility>
@@ -16,13 +14,11 @@
 ANYDML_ISA_BEGIN
 namespace {
 
-// Elements from which on a radix sort takes less time than comparisons.
-constexpr int64_t kManyItems = 256;
-
 // In one word: keys of up to 32 bits, above the complement of an index below 2^32.
 template <class Key>
 struct WordItems {
   using Item = uint64_t;
+  using Rankable = int32_t;
   static constexpr int64_t kMostElements = int64_t{1} << 32;
 
   ANYDML_INLINE static Item item(Key key, int64_t index) {
@@ -36,6 +32,9 @@ struct WordItems {
     constexpr auto kSign = static_cast<Unsigned>(std::numeric_limits<Key>::min());
     return static_cast<Key>(static_cast<Unsigned>(item >> 32) ^ kSign);
   }
+  ANYDML_INLINE static Rankable rankable(Item item) {
+    return static_cast<Rankable>(static_cast<uint32_t>(item >> 32) ^ 0x80000000);
+  }
   ANYDML_INLINE static int64_t index(Item item) {
     return static_cast<int64_t>(0xffffffff - (item & 0xffffffff));
   }
@@ -47,6 +46,7 @@ struct WordItems {
 template <class Key>
 struct PairItems {
   using Item = std::pair<uint64_t, uint64_t>;
+  using Rankable = int64_t;
   static constexpr int64_t kMostElements = std::numeric_limits<int64_t>::max();
   static constexpr uint64_t kSign = uint64_t{1} << 63;
 
@@ -54,6 +54,9 @@ struct PairItems {
     return {static_cast<uint64_t>(static_cast<int64_t>(key)) ^ kSign, ~static_cast<uint64_t>(index)};
   }
   ANYDML_INLINE static Key key(const Item& item) { return static_cast<Key>(item.first ^ kSign); }
+  ANYDML_INLINE static Rankable rankable(const Item& item) {
+    return static_cast<Rankable>(item.first ^ kSign);
+  }
   ANYDML_INLINE static int64_t index(const Item& item) { return static_cast<int64_t>(~item.second); }
   ANYDML_INLINE static size_t byte(const Item& item, int number) { return item.first >> 8 * number & 0xff; }
 };
@@ -61,12 +64,7 @@ struct PairItems {
 // Sorts items in the order of their indices, the largest first; the result is where it says. Many of them by
 // a stable radix sort, a byte at a time, which leaves bytes out that are the same in all.
 template <class Items, int kBytes>
-typename Items::Item* sorted(typename Items::Item* items, typename Items::Item* other, int64_t count) {
-  using Item = typename Items::Item;
-  if (count < kManyItems) {
-    std::sort(items, items + count, std::greater<Item>());
-    return items;
-  }
+typename Items::Item* radix_sorted(typename Items::Item* items, typename Items::Item* other, int64_t count) {
   std::array<std::array<int64_t, 256>, kBytes> places{};
   for (int64_t i = 0; i < count; ++i) {
     for (int byte = 0; byte < kBytes; ++byte)

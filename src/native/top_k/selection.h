@@ -7,20 +7,21 @@
 #include <cstdint>
 #include <cstring>
 #include <functional>
+#include <limits>
 #include <memory>
 
 #include "platform/isa.h"
 #include "simd/flag_words.h"
 #include "top_k/items.h"
+#include "top_k/ranks.h"
 
 ANYDML_ISA_BEGIN
 namespace {
 
 constexpr int64_t kBlock = 256;  // elements that are compared before any is looked at
-// Items from which the first threshold comes, and those that are kept later, beside multiples of `k`: the
-// fewer, the sooner there is a threshold; the more, the less often it is raised.
+// Items from which the first threshold comes, beside twice as many as are wanted: the fewer, the sooner there
+// is one.
 constexpr int64_t kFirstItems = 48;
-constexpr int64_t kLaterItems = 192;
 
 // Selection by a threshold: items are kept until there are several times as many as wanted, then only the
 // largest of them, and the last one of these is what an element has to be larger than from then on. As
@@ -30,15 +31,22 @@ template <class Order, class Items>
 class Selection {
  public:
   using Item = typename Items::Item;
+  using Rankable = typename Items::Rankable;
   using Key = typename Order::Key;
   static constexpr int64_t kSize = sizeof(Key);
+
+  // Items from which on the threshold is raised: the more, the less often. As many as are ranked by counting,
+  // with those of a word that come beside, where that is enough.
+  static int64_t later_limit(int64_t k) {
+    return 2 * k <= kMostRanked - kFlags ? kMostRanked - kFlags : 4 * k;
+  }
 
   // Of `k` among up to `count` elements.
   Selection(Order order, int64_t k, int64_t count)
       : order_(order),
         k_(k),
         first_limit_(std::min(count, 2 * k + kFirstItems)),
-        later_limit_(std::min(count, 4 * k + kLaterItems)),
+        later_limit_(std::min(count, later_limit(k))),
         items_(std::make_unique_for_overwrite<Item[]>(static_cast<size_t>(later_limit_ + kFlags))),
         other_(std::make_unique_for_overwrite<Item[]>(static_cast<size_t>(later_limit_ + kFlags))) {
     restart();
@@ -53,6 +61,10 @@ class Selection {
   // Elements that follow each other, the first of which has that index.
   void add(const std::byte* from, int64_t count, int64_t index) {
     int64_t i = 0;
+    if (k_ == 1) {
+      for (; i < count; i += kBlock) add_largest(from + i * kSize, std::min(count - i, kBlock), index + i);
+      return;
+    }
     while (i < count && !has_threshold_) {
       if (size_ == limit_) {
         keep_largest();
@@ -85,8 +97,16 @@ class Selection {
 
   // The chosen ones, the largest first.
   const Item* ranked() {
+    if (size_ <= 1) return items_.get();
+    if (size_ <= kMostRanked) {
+      Rankable ranks[kRankRoom];
+      rank(ranks);
+      for (int64_t i = 0; i < size_; ++i) other_[ranks[i]] = items_[i];
+      size_ = std::min(size_, k_);
+      return other_.get();
+    }
     chosen();
-    return sorted<Items, static_cast<int>(kSize)>(items_.get(), other_.get(), size_);
+    return radix_sorted<Items, static_cast<int>(kSize)>(items_.get(), other_.get(), size_);
   }
 
  private:
@@ -98,6 +118,24 @@ class Selection {
       any |= static_cast<Key>(order.key(from + i * kSize) > threshold ? 1 : 0);
     }
     return any != 0;
+  }
+
+  // Of one element that is wanted: the largest, and where it is first.
+  ANYDML_INLINE void add_largest(const std::byte* from, int64_t count, int64_t index) {
+    const Order order = order_;
+    Key largest = std::numeric_limits<Key>::min();
+    if (count == kBlock) {
+      for (int64_t i = 0; i < kBlock; ++i) largest = std::max(largest, order.key(from + i * kSize));
+    } else {
+      for (int64_t i = 0; i < count; ++i) largest = std::max(largest, order.key(from + i * kSize));
+    }
+    if (has_threshold_ && largest <= threshold_) return;
+    int64_t i = 0;
+    while (order.key(from + i * kSize) != largest) ++i;
+    items_[0] = Items::item(largest, index + i);
+    size_ = 1;
+    threshold_ = largest;
+    has_threshold_ = true;
   }
 
   ANYDML_NOINLINE void add_above(const std::byte* from, int64_t count, int64_t index) {
@@ -123,18 +161,38 @@ class Selection {
 
   ANYDML_NOINLINE void keep_largest() {
     if (size_ <= k_) return;
-    std::copy_n(items_.get(), size_, other_.get());
-    std::nth_element(other_.get(), other_.get() + k_ - 1, other_.get() + size_, std::greater<Item>());
-    const Item least = other_[k_ - 1];
+    Item least{};
     int64_t kept = 0;
-    for (int64_t i = 0; i < size_; ++i) {
-      items_[kept] = items_[i];
-      kept += items_[i] >= least ? 1 : 0;
+    if (size_ <= kMostRanked) {
+      Rankable ranks[kRankRoom];
+      rank(ranks);
+      for (int64_t i = 0; i < size_; ++i) {
+        const Item item = items_[i];
+        if (ranks[i] == k_ - 1) least = item;
+        items_[kept] = item;
+        kept += ranks[i] < k_ ? 1 : 0;
+      }
+    } else {
+      std::copy_n(items_.get(), size_, other_.get());
+      std::nth_element(other_.get(), other_.get() + k_ - 1, other_.get() + size_, std::greater<Item>());
+      least = other_[k_ - 1];
+      for (int64_t i = 0; i < size_; ++i) {
+        const Item item = items_[i];
+        items_[kept] = item;
+        kept += item >= least ? 1 : 0;
+      }
     }
     size_ = kept;
     threshold_ = Items::key(least);
     has_threshold_ = true;
     limit_ = later_limit_;
+  }
+
+  void rank(Rankable* ranks) const {
+    Rankable keys[kRankRoom];
+    std::fill_n(keys + size_, kRankRoom - kMostRanked, Rankable{0});  // no result counts
+    for (int64_t i = 0; i < size_; ++i) keys[i] = Items::rankable(items_[i]);
+    rank_keys(keys, size_, ranks);
   }
 
   Order order_;

@@ -35,12 +35,26 @@ constexpr int64_t kFewestTimesK = 8;
 constexpr int64_t kLineBytes = 64;
 constexpr int64_t kMostItemBytes = 256 << 10;
 
+// Where something begins in each tensor.
+struct Place {
+  int64_t in = 0;
+  int64_t values = 0;
+  int64_t indices = 0;
+
+  Place& operator+=(const Place& other) {
+    in += other.in;
+    values += other.values;
+    indices += other.indices;
+    return *this;
+  }
+};
+
 // A dimension, with its steps in bytes.
 struct Dimension {
   int64_t size;
-  int64_t in;
-  int64_t values;
-  int64_t indices;
+  Place step;
+
+  Place at(int64_t i) const { return {i * step.in, i * step.values, i * step.indices}; }
 };
 
 struct Geometry {
@@ -50,20 +64,12 @@ struct Geometry {
   int64_t index_size;
 };
 
-// Where a row begins in each tensor.
-struct Place {
-  int64_t in = 0;
-  int64_t values = 0;
-  int64_t indices = 0;
-};
-
 inline Place place_of(const std::vector<Dimension>& rows, int64_t row) {
   Place place;
-  for (size_t d = rows.size(); d-- > 0; row /= rows[d].size) {
-    const int64_t i = row % rows[d].size;
-    place.in += i * rows[d].in;
-    place.values += i * rows[d].values;
-    place.indices += i * rows[d].indices;
+  for (size_t d = rows.size(); d-- > 0;) {
+    const int64_t outer = d == 0 ? 0 : row / rows[d].size;
+    place += rows[d].at(row - outer * rows[d].size);
+    row = outer;
   }
   return place;
 }
@@ -90,14 +96,15 @@ class TopKPlan final : public Plan {
   TopKPlan(Geometry geometry, Order order, std::string description)
       : Plan(std::move(description)), geometry_(std::move(geometry)), order_(order) {
     const Dimension& axis = geometry_.axis;
-    if (!geometry_.rows.empty() && axis.in != kSize && axis.size > 1) {
+    if (!geometry_.rows.empty() && axis.step.in != kSize && axis.size > 1) {
       const Dimension& last = geometry_.rows.back();
-      const int64_t item_bytes = 2 * static_cast<int64_t>(sizeof(Item)) * (4 * geometry_.k + kLaterItems);
+      const int64_t item_bytes =
+          2 * static_cast<int64_t>(sizeof(Item)) * std::min(axis.size, Select::later_limit(geometry_.k));
       const int64_t most = std::clamp<int64_t>(kMostItemBytes / item_bytes, 1, kMostNeighbours);
-      if (std::abs(last.in) < std::abs(axis.in)) neighbours_ = std::min(last.size, most);
+      if (std::abs(last.step.in) < std::abs(axis.step.in)) neighbours_ = std::min(last.size, most);
     }
     for (const Dimension& each : geometry_.rows) rows_ *= each.size;
-    const int64_t last = geometry_.rows.empty() ? 1 : geometry_.rows.back().size;
+    const int64_t last = last_of_rows().size;
     groups_of_last_ = divided_up(last, neighbours_);
     groups_ = rows_ / last * groups_of_last_;
     work_ = rows_ * (axis.size * kSize + geometry_.k * kItemWork);
@@ -124,26 +131,38 @@ class TopKPlan final : public Plan {
   void run_rows(const std::byte* in, std::byte* values, std::byte* indices) const {
     const int threads = threads_for(work_);
     const int64_t calls = std::min(calls_for(work_, threads), groups_);
-    const int64_t last = geometry_.rows.empty() ? 1 : geometry_.rows.back().size;
+    const Dimension last = last_of_rows();
     const int64_t size = geometry_.axis.size;
     parallel_for(calls, threads, [&](int64_t call) {
       std::vector<Select> selections;
       selections.reserve(static_cast<size_t>(neighbours_));
       for (int64_t i = 0; i < neighbours_; ++i) selections.emplace_back(order_, geometry_.k, size);
       const int64_t end = share_begin(call + 1, calls, groups_);
-      for (int64_t group = share_begin(call, calls, groups_); group < end; ++group) {
-        if (is_cancelled()) return;
-        const int64_t first = group % groups_of_last_ * neighbours_;
-        const int64_t count = std::min(neighbours_, last - first);
-        const int64_t row = group / groups_of_last_ * last + first;
-        for (int64_t i = 0; i < count; ++i) selections[static_cast<size_t>(i)].restart();
-        show(in + place_of(geometry_.rows, row).in, selections.data(), count, 0, size);
-        for (int64_t i = 0; i < count; ++i) {
-          Select& selection = selections[static_cast<size_t>(i)];
-          write(selection.ranked(), place_of(geometry_.rows, row + i), in, values, indices);
+      int64_t group = share_begin(call, calls, groups_);
+      while (group < end && !is_cancelled()) {
+        // Those of one run of the last dimension.
+        const int64_t begin = group % groups_of_last_;
+        const Place outer = place_of(geometry_.rows, group / groups_of_last_ * last.size);
+        const int64_t stop = std::min(groups_of_last_, begin + end - group);
+        for (int64_t i = begin; i < stop; ++i) {
+          const int64_t row = i * neighbours_;
+          Place place = last.at(row);
+          place += outer;
+          choose(selections.data(), std::min(neighbours_, last.size - row), place, in, values, indices);
         }
+        group += stop - begin;
       }
     });
+  }
+
+  // Chooses from neighbouring rows from a place on.
+  void choose(Select* selections, int64_t count, const Place& place, const std::byte* in, std::byte* values,
+              std::byte* indices) const {
+    std::array<const Item*, static_cast<size_t>(kMostNeighbours)> items;
+    for (int64_t i = 0; i < count; ++i) selections[i].restart();
+    show(in + place.in, selections, count, 0, geometry_.axis.size);
+    for (int64_t i = 0; i < count; ++i) items[static_cast<size_t>(i)] = selections[i].ranked();
+    write(items.data(), count, place, in, values, indices);
   }
 
   // Threads share parts of rows too, and then rows, of what was chosen in each part.
@@ -170,22 +189,22 @@ class TopKPlan final : public Plan {
       }
       const Item* const items = selection.ranked();
       // Fewer where a cancellation left parts out.
-      if (selection.size() == k) write(items, place_of(geometry_.rows, row), in, values, indices);
+      if (selection.size() == k) write(&items, 1, place_of(geometry_.rows, row), in, values, indices);
     });
   }
 
   // Shows neighbouring rows from one place of the axis to another, each to its selection.
   void show(const std::byte* in, Select* selections, int64_t count, int64_t first, int64_t last) const {
-    const int64_t step = geometry_.axis.in;
+    const int64_t step = geometry_.axis.step.in;
     if (step == kSize) {
       for (int64_t i = 0; i < count; ++i) {
-        const std::byte* const row = in + (count > 1 ? i * geometry_.rows.back().in : 0);
+        const std::byte* const row = in + i * last_of_rows().step.in;
         selections[i].add(row + first * kSize, last - first, first);
       }
       return;
     }
     std::array<std::byte, static_cast<size_t>(kMostNeighbours * kBlockBytes)> block;
-    const Loop rows{count, count > 1 ? geometry_.rows.back().in : 0, kBlockBytes};
+    const Loop rows{count, last_of_rows().step.in, kBlockBytes};
     for (; first < last; first += kBlock) {
       const int64_t some = std::min(last - first, kBlock);
       copy_block<Key>(in + first * step, rows, {some, step, kSize}, block.data());
@@ -195,19 +214,36 @@ class TopKPlan final : public Plan {
     }
   }
 
-  void write(const Item* items, const Place& place, const std::byte* in, std::byte* values,
-             std::byte* indices) const {
+  void write(const Item* const* items, int64_t count, const Place& place, const std::byte* in,
+             std::byte* values, std::byte* indices) const {
+    if (geometry_.index_size == sizeof(uint32_t)) {
+      write_as<uint32_t>(items, count, place, in, values, indices);
+    } else {
+      write_as<uint64_t>(items, count, place, in, values, indices);
+    }
+  }
+
+  // Neighbouring rows in turn, as they may share lines.
+  template <class Index>
+  void write_as(const Item* const* items, int64_t count, const Place& place, const std::byte* in,
+                std::byte* values, std::byte* indices) const {
     const Dimension axis = geometry_.axis;
+    const Place next = last_of_rows().step;
     for (int64_t i = 0; i < geometry_.k; ++i) {
-      const int64_t index = Items::index(items[i]);
-      store(values + place.values + i * axis.values, load<Key>(in + place.in + index * axis.in));
-      std::byte* const to = indices + place.indices + i * axis.indices;
-      if (geometry_.index_size == sizeof(uint32_t)) {
-        store(to, static_cast<uint32_t>(index));
-      } else {
-        store(to, static_cast<uint64_t>(index));
+      Place at = axis.at(i);
+      at += place;
+      for (int64_t row = 0; row < count; ++row) {
+        const int64_t index = Items::index(items[row][i]);
+        const int64_t element = place.in + row * next.in + index * axis.step.in;
+        store(values + at.values + row * next.values, load<Key>(in + element));
+        store(indices + at.indices + row * next.indices, static_cast<Index>(index));
       }
     }
+  }
+
+  // One of one step where there is none.
+  Dimension last_of_rows() const {
+    return geometry_.rows.empty() ? Dimension{1, {0, 0, 0}} : geometry_.rows.back();
   }
 
   Geometry geometry_;
@@ -241,6 +277,21 @@ std::unique_ptr<Plan> plan_of_integers(Geometry geometry, bool is_signed, bool i
   return plan_of(std::move(geometry), IntegerOrder<Key>{mask}, std::move(description));
 }
 
+// Neighbouring dimensions that are one in every tensor become one.
+void fold_rows(std::vector<Dimension>& rows) {
+  size_t kept = 0;
+  for (size_t d = 1; d < rows.size(); ++d) {
+    const Place whole = rows[d].at(rows[d].size);
+    const Place step = rows[kept].step;
+    if (step.in == whole.in && step.values == whole.values && step.indices == whole.indices) {
+      rows[kept] = {rows[kept].size * rows[d].size, rows[d].step};
+    } else {
+      rows[++kept] = rows[d];
+    }
+  }
+  if (!rows.empty()) rows.resize(kept + 1);
+}
+
 Geometry geometry_of(const Request& request) {
   const Layout& in = tensor(request.inputs, 0);
   const Layout& values = tensor(request.outputs, 0);
@@ -254,7 +305,7 @@ Geometry geometry_of(const Request& request) {
   require(k >= 1 && k <= in.sizes[axis] && values.sizes[axis] == k, "there are not so many elements");
   Geometry geometry{{}, {}, k, size_of(indices.type)};
   for (size_t d = 0; d < in.sizes.size(); ++d) {
-    const Dimension dimension{in.sizes[d], in.strides[d], values.strides[d], indices.strides[d]};
+    const Dimension dimension{in.sizes[d], {in.strides[d], values.strides[d], indices.strides[d]}};
     if (d == axis) {
       geometry.axis = dimension;
     } else {
@@ -263,8 +314,10 @@ Geometry geometry_of(const Request& request) {
     }
   }
   // Neighbouring rows are next to each other in the input.
-  std::ranges::stable_sort(
-      geometry.rows, [](const Dimension& a, const Dimension& b) { return std::abs(a.in) > std::abs(b.in); });
+  std::ranges::stable_sort(geometry.rows, [](const Dimension& a, const Dimension& b) {
+    return std::abs(a.step.in) > std::abs(b.step.in);
+  });
+  fold_rows(geometry.rows);
   return geometry;
 }
 
