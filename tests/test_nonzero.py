@@ -93,7 +93,12 @@ def test_numbers_and_what_no_type_has_are_refused() -> None:
 
 def test_truth_values() -> None:
     x = np.array([[True, False], [False, True]])
-    assert anydml.nonzero_coordinates(x).tolist() == [[0, 0], [1, 1]]
+    for each in (x, x.T, x.tolist()):
+        assert anydml.nonzero_coordinates(each).tolist() == [[0, 0], [1, 1]]
+    torch = pytest.importorskip("torch")
+    rows = anydml.nonzero_coordinates(torch.from_numpy(x))
+    assert isinstance(rows, torch.Tensor)
+    assert rows.tolist() == [[0, 0], [1, 1]]
 
 
 def test_tensors() -> None:

@@ -1,4 +1,4 @@
-"""TOP_K1 on rows of any length and layout: what is chosen is there, in order, and nothing that is left out comes before.
+"""TOP_K1 on rows of any length and layout: what is chosen is there, in order, and nothing left out comes before.
 
 That is all that an order without ties allows, and so it is compared with no other way of choosing.
 """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from math import prod
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 from ..core.enums import TensorDataType
 from ..core.memory import result_array
 from ..core.tensor_desc import DML_BUFFER_TENSOR_DESC
+from ..core.truth_values import BOOL, UINT8
 from ..device import Device
 from ._apply import apply_all
 from ._call_cache import remembering
@@ -35,7 +37,8 @@ def nonzero_coordinates(
     returned; a graph and `out` have them all.
 
     Args:
-        x: an array or an expression, float32, float16 or of an integer type of at most 32 bits; NaN is not 0.
+        x: an array or an expression, float32, float16, of an integer type of at most 32 bits, or truth
+            values; NaN is not 0.
         out: a list of what to write to, of uint32 and of any strides: an array of one element for the number of rows,
             and one of shape (x.size, x.ndim) for the rows, of which those behind the number stay as they were. No
             memory shared with x. Returned.
@@ -52,14 +55,24 @@ def nonzero_coordinates(
     if others:
         refuse_unknown(nonzero_coordinates, _NAME, others)
     side = adapter_for(_NAME, [x], out, device)
-    shape = side.look("x", x).shape
+    shape, dtype = side.look("x", x)
+    if dtype == BOOL and isinstance(side, ArrayAdapter):
+        x = _bytes_of(x)
     if out is not None or not isinstance(side, ArrayAdapter):
         return _count_and_rows(x, out, device)
     if 0 in shape:
-        memory, dtype = side.memory, np.dtype(np.uint32)
-        return memory.export(x, None, result_array(memory, _NAME, None, dtype, (0, len(shape))))
+        nothing = result_array(side.memory, _NAME, None, np.dtype(np.uint32), (0, len(shape)))
+        return side.memory.export(x, None, nothing)
     count, rows = _count_and_rows(x, None, device)
     return rows[: int(count[0])]
+
+
+def _bytes_of(x: Any) -> Any:
+    """Truth values as the bytes that they are, in the same library's array."""
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(x, torch.Tensor):
+        return x.view(torch.uint8)
+    return (x if hasattr(x, "view") else np.asarray(x)).view(UINT8)
 
 
 def _of_arrays_or_expressions(x: Any, out: Any, device: Any) -> list[Any]:
