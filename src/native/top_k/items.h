@@ -18,7 +18,7 @@ namespace {
 template <class Key>
 struct WordItems {
   using Item = uint64_t;
-  using Rankable = int32_t;
+  using Rankable = int32_t;  // what keys are compared as
   static constexpr int64_t kMostElements = int64_t{1} << 32;
 
   ANYDML_INLINE static Item item(Key key, int64_t index) {
@@ -32,9 +32,7 @@ struct WordItems {
     constexpr auto kSign = static_cast<Unsigned>(std::numeric_limits<Key>::min());
     return static_cast<Key>(static_cast<Unsigned>(item >> 32) ^ kSign);
   }
-  ANYDML_INLINE static Rankable rankable(Item item) {
-    return static_cast<Rankable>(static_cast<uint32_t>(item >> 32) ^ 0x80000000);
-  }
+  ANYDML_INLINE static Rankable rankable(Item item) { return key(item); }
   ANYDML_INLINE static int64_t index(Item item) {
     return static_cast<int64_t>(0xffffffff - (item & 0xffffffff));
   }

@@ -8,6 +8,7 @@
 
 #include "platform/isa.h"
 #include "simd/vector.h"
+#include "top_k/lanes.h"
 
 ANYDML_ISA_BEGIN
 namespace {
@@ -18,61 +19,23 @@ constexpr int64_t kMostRanked = 320;
 
 #if defined(ANYDML_VECTORS)
 
-#if defined(ANYDML_ISA_AVX512)
-constexpr int kRankBytes = 64;
-#else
-constexpr int kRankBytes = kVectorBytes;
-#endif
 constexpr int kRankVectors = 4;
 
 // 0, 1, 2, ...
 template <class Key>
 ANYDML_INLINE auto lane_numbers() {
-  constexpr int kLanes = kRankBytes / static_cast<int>(sizeof(Key));
+  constexpr int kLanes = kLaneBytes / static_cast<int>(sizeof(Key));
   using V = Vector<Key, kLanes>;
   return []<int... kLane>(std::integer_sequence<int, kLane...>) {
     return V{Key{kLane}...};
   }(std::make_integer_sequence<int, kLanes>{});
 }
 
-// Adds 1 in each lane in which the first key is larger than the second one, or at least equal to it.
-template <class V>
-ANYDML_INLINE void count_above(V& rank, V first, V second) {
-#if defined(ANYDML_ISA_AVX512)
-  // A comparison makes a mask: to add under it saves a step.
-  const auto a = (__m512i)first;
-  const auto b = (__m512i)second;
-  const auto from = (__m512i)rank;
-  if constexpr (sizeof(first[0]) == 4) {
-    rank = (V)_mm512_mask_add_epi32(from, _mm512_cmpgt_epi32_mask(a, b), from, _mm512_set1_epi32(1));
-  } else {
-    rank = (V)_mm512_mask_add_epi64(from, _mm512_cmpgt_epi64_mask(a, b), from, _mm512_set1_epi64(1));
-  }
-#else
-  rank -= (V)(first > second);
-#endif
-}
-template <class V>
-ANYDML_INLINE void count_not_below(V& rank, V first, V second) {
-#if defined(ANYDML_ISA_AVX512)
-  const auto a = (__m512i)first;
-  const auto b = (__m512i)second;
-  const auto from = (__m512i)rank;
-  if constexpr (sizeof(first[0]) == 4) {
-    rank = (V)_mm512_mask_add_epi32(from, _mm512_cmpge_epi32_mask(a, b), from, _mm512_set1_epi32(1));
-  } else {
-    rank = (V)_mm512_mask_add_epi64(from, _mm512_cmpge_epi64_mask(a, b), from, _mm512_set1_epi64(1));
-  }
-#else
-  rank -= (V)(first >= second);
-#endif
-}
-
 // Of some vectors of keys from `first` on. Of equal keys the first one comes before the others, so that keys
 // before a vector count where they are equal, and those behind do not.
 template <int kVectors, class Key>
 ANYDML_INLINE void rank_vectors(const Key* keys, int64_t count, int64_t first, Key* ranks) {
-  constexpr int kLanes = kRankBytes / static_cast<int>(sizeof(Key));
+  constexpr int kLanes = kLaneBytes / static_cast<int>(sizeof(Key));
   using V = Vector<Key, kLanes>;
   V own[kVectors];
   V rank[kVectors];
@@ -84,7 +47,7 @@ ANYDML_INLINE void rank_vectors(const Key* keys, int64_t count, int64_t first, K
   for (int64_t j = 0; j < first; ++j) {
     const V key = V{} + keys[j];
 #pragma GCC unroll 4
-    for (int v = 0; v < kVectors; ++v) count_not_below(rank[v], key, own[v]);
+    for (int v = 0; v < kVectors; ++v) add_where_not_below(rank[v], key, own[v]);
   }
 #pragma GCC unroll 4
   for (int u = 0; u < kVectors; ++u) {
@@ -93,8 +56,8 @@ ANYDML_INLINE void rank_vectors(const Key* keys, int64_t count, int64_t first, K
       const V key = V{} + keys[j];
 #pragma GCC unroll 4
       for (int v = 0; v < kVectors; ++v) {
-        if (v > u) count_not_below(rank[v], key, own[v]);
-        if (v <= u) count_above(rank[v], key, own[v]);
+        if (v > u) add_where_not_below(rank[v], key, own[v]);
+        if (v <= u) add_where_above(rank[v], key, own[v]);
       }
       // Those behind it in its own vector.
       rank[u] -= (V)(key == own[u]) & (V)(lane_numbers<Key>() > static_cast<Key>(j - begin));
@@ -103,7 +66,7 @@ ANYDML_INLINE void rank_vectors(const Key* keys, int64_t count, int64_t first, K
   for (int64_t j = first + kVectors * kLanes; j < count; ++j) {
     const V key = V{} + keys[j];
 #pragma GCC unroll 4
-    for (int v = 0; v < kVectors; ++v) count_above(rank[v], key, own[v]);
+    for (int v = 0; v < kVectors; ++v) add_where_above(rank[v], key, own[v]);
   }
 #pragma GCC unroll 4
   for (int v = 0; v < kVectors; ++v) {
@@ -112,11 +75,11 @@ ANYDML_INLINE void rank_vectors(const Key* keys, int64_t count, int64_t first, K
 }
 
 // Room for so many keys, whatever is read and written behind them.
-constexpr int64_t kRankRoom = kMostRanked + kRankVectors * kRankBytes / static_cast<int64_t>(sizeof(int32_t));
+constexpr int64_t kRankRoom = kMostRanked + kRankVectors * kLaneBytes / static_cast<int64_t>(sizeof(int32_t));
 
 template <class Key>
 ANYDML_NOINLINE void rank_keys(const Key* keys, int64_t count, Key* ranks) {
-  constexpr int64_t kLanes = kRankBytes / static_cast<int64_t>(sizeof(Key));
+  constexpr int64_t kLanes = kLaneBytes / static_cast<int64_t>(sizeof(Key));
   int64_t i = 0;
   for (; i + (kRankVectors - 1) * kLanes < count; i += kRankVectors * kLanes) {
     rank_vectors<kRankVectors>(keys, count, i, ranks);

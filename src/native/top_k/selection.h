@@ -6,12 +6,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <functional>
 #include <limits>
 #include <memory>
 
 #include "platform/isa.h"
 #include "simd/flag_words.h"
+#include "top_k/cut.h"
 #include "top_k/items.h"
 #include "top_k/ranks.h"
 
@@ -22,6 +22,7 @@ constexpr int64_t kBlock = 256;  // elements that are compared before any is loo
 // Items from which the first threshold comes, beside twice as many as are wanted: the fewer, the sooner there
 // is one.
 constexpr int64_t kFirstItems = 48;
+constexpr int64_t kLaterItems = 128;
 
 // Selection by a threshold: items are kept until there are several times as many as wanted, then only the
 // largest of them, and the last one of these is what an element has to be larger than from then on. As
@@ -35,11 +36,8 @@ class Selection {
   using Key = typename Order::Key;
   static constexpr int64_t kSize = sizeof(Key);
 
-  // Items from which on the threshold is raised: the more, the less often. As many as are ranked by counting,
-  // with those of a word that come beside, where that is enough.
-  static int64_t later_limit(int64_t k) {
-    return 2 * k <= kMostRanked - kFlags ? kMostRanked - kFlags : 4 * k;
-  }
+  // Items from which on the threshold is raised: the more, the less often.
+  static int64_t later_limit(int64_t k) { return 3 * k + kLaterItems; }
 
   // Of `k` among up to `count` elements.
   Selection(Order order, int64_t k, int64_t count)
@@ -48,7 +46,9 @@ class Selection {
         first_limit_(std::min(count, 2 * k + kFirstItems)),
         later_limit_(std::min(count, later_limit(k))),
         items_(std::make_unique_for_overwrite<Item[]>(static_cast<size_t>(later_limit_ + kFlags))),
-        other_(std::make_unique_for_overwrite<Item[]>(static_cast<size_t>(later_limit_ + kFlags))) {
+        other_(std::make_unique_for_overwrite<Item[]>(static_cast<size_t>(later_limit_ + kFlags))),
+        keys_(std::make_unique_for_overwrite<Rankable[]>(
+            static_cast<size_t>(later_limit_ + kFlags + kKeysBehind))) {
     restart();
   }
 
@@ -97,16 +97,16 @@ class Selection {
 
   // The chosen ones, the largest first.
   const Item* ranked() {
-    if (size_ <= 1) return items_.get();
-    if (size_ <= kMostRanked) {
-      Rankable ranks[kRankRoom];
-      rank(ranks);
-      for (int64_t i = 0; i < size_; ++i) other_[ranks[i]] = items_[i];
-      size_ = std::min(size_, k_);
-      return other_.get();
-    }
     chosen();
-    return radix_sorted<Items, static_cast<int>(kSize)>(items_.get(), other_.get(), size_);
+    if (size_ <= 1) return items_.get();
+    if (size_ > kMostRanked) {
+      return radix_sorted<Items, static_cast<int>(kSize)>(items_.get(), other_.get(), size_);
+    }
+    copy_keys();
+    Rankable ranks[kRankRoom];
+    rank_keys(keys_.get(), size_, ranks);
+    for (int64_t i = 0; i < size_; ++i) other_[ranks[i]] = items_[i];
+    return other_.get();
   }
 
  private:
@@ -159,40 +159,33 @@ class Selection {
     }
   }
 
+  // Leaves `k` items, and raises the threshold to the last of them.
   ANYDML_NOINLINE void keep_largest() {
     if (size_ <= k_) return;
-    Item least{};
+    copy_keys();
+    const Cut<Rankable> cut = cut_behind(keys_.get(), size_, k_);
+    // The least of those above the cut, which may be between two keys.
+    Rankable least = std::numeric_limits<Rankable>::max();
+    for (int64_t i = 0; i < size_; ++i) least = std::min(least, keys_[i] > cut.key ? keys_[i] : least);
+    int64_t equal = cut.equal;
+    threshold_ = static_cast<Key>(equal > 0 ? cut.key : least);
     int64_t kept = 0;
-    if (size_ <= kMostRanked) {
-      Rankable ranks[kRankRoom];
-      rank(ranks);
-      for (int64_t i = 0; i < size_; ++i) {
-        const Item item = items_[i];
-        if (ranks[i] == k_ - 1) least = item;
-        items_[kept] = item;
-        kept += ranks[i] < k_ ? 1 : 0;
-      }
-    } else {
-      std::copy_n(items_.get(), size_, other_.get());
-      std::nth_element(other_.get(), other_.get() + k_ - 1, other_.get() + size_, std::greater<Item>());
-      least = other_[k_ - 1];
-      for (int64_t i = 0; i < size_; ++i) {
-        const Item item = items_[i];
-        items_[kept] = item;
-        kept += item >= least ? 1 : 0;
-      }
+    for (int64_t i = 0; i < size_; ++i) {
+      // Of equal ones the first.
+      const bool is_equal = keys_[i] == cut.key && equal > 0;
+      items_[kept] = items_[i];
+      kept += is_equal || keys_[i] > cut.key ? 1 : 0;
+      equal -= is_equal ? 1 : 0;
     }
     size_ = kept;
-    threshold_ = Items::key(least);
     has_threshold_ = true;
     limit_ = later_limit_;
   }
 
-  void rank(Rankable* ranks) const {
-    Rankable keys[kRankRoom];
-    std::fill_n(keys + size_, kRankRoom - kMostRanked, Rankable{0});  // no result counts
-    for (int64_t i = 0; i < size_; ++i) keys[i] = Items::rankable(items_[i]);
-    rank_keys(keys, size_, ranks);
+  // With keys behind them that come last.
+  void copy_keys() {
+    for (int64_t i = 0; i < size_; ++i) keys_[i] = Items::rankable(items_[i]);
+    std::fill_n(keys_.get() + size_, kKeysBehind, std::numeric_limits<Rankable>::min());
   }
 
   Order order_;
@@ -201,6 +194,7 @@ class Selection {
   int64_t later_limit_;
   std::unique_ptr<Item[]> items_;
   std::unique_ptr<Item[]> other_;
+  std::unique_ptr<Rankable[]> keys_;
   int64_t size_ = 0;
   int64_t limit_ = 0;
   Key threshold_ = 0;
