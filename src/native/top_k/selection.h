@@ -23,6 +23,8 @@ constexpr int64_t kBlock = 256;  // elements that are compared before any is loo
 // is one.
 constexpr int64_t kFirstItems = 48;
 constexpr int64_t kLaterItems = 128;
+// Items that are ranked before any is left out, as there are few.
+constexpr int64_t kFewItems = 80;
 
 // Selection by a threshold: items are kept until there are several times as many as wanted, then only the
 // largest of them, and the last one of these is what an element has to be larger than from then on. As
@@ -43,7 +45,7 @@ class Selection {
   Selection(Order order, int64_t k, int64_t count)
       : order_(order),
         k_(k),
-        first_limit_(std::min(count, 2 * k + kFirstItems)),
+        first_limit_(std::min(count, std::max(kFewItems, 2 * k + kFirstItems))),
         later_limit_(std::min(count, later_limit(k))),
         items_(std::make_unique_for_overwrite<Item[]>(static_cast<size_t>(later_limit_ + kFlags))),
         other_(std::make_unique_for_overwrite<Item[]>(static_cast<size_t>(later_limit_ + kFlags))),
@@ -97,7 +99,7 @@ class Selection {
 
   // The chosen ones, the largest first.
   const Item* ranked() {
-    chosen();
+    if (size_ > kFewItems) chosen();
     if (size_ <= 1) return items_.get();
     if (size_ > kMostRanked) {
       return radix_sorted<Items, static_cast<int>(kSize)>(items_.get(), other_.get(), size_);
@@ -106,6 +108,7 @@ class Selection {
     Rankable ranks[kRankRoom];
     rank_keys(keys_.get(), size_, ranks);
     for (int64_t i = 0; i < size_; ++i) other_[ranks[i]] = items_[i];
+    size_ = std::min(size_, k_);
     return other_.get();
   }
 
