@@ -8,6 +8,8 @@ from dataclasses import fields
 from keyword import iskeyword
 from typing import Any
 
+import numpy as np
+
 import anydml
 from anydml import AxisDirection
 from anydml.core.strided_layout import DTYPES
@@ -161,6 +163,21 @@ def arguments_of(desc: OperatorDesc, operands: Sequence[Any]) -> dict[str, Any]:
     words = list(map(str.lower, words))
     names = ["x" if word == "input" else word for word in words]
     return {**dict(zip(names, operands, strict=True)), **options_of(desc)}
+
+
+def as_described(desc: Any, outputs: Sequence[Any]) -> Sequence[Any]:
+    """The outputs of a desc's function as the desc has them: coordinates with its dimensions, rows that are none 0."""
+    spec = spec_of(desc)
+    assert spec is not None
+    if spec.name != "NONZERO_COORDINATES":
+        return outputs
+    *counts, rows = map(np.asarray, outputs)
+    found = rows[: int(counts[0][0])] if counts else rows
+    *_, elements, columns = desc.OutputCoordinatesTensor.Sizes
+    whole = np.zeros((elements, columns), np.uint32)
+    whole[: len(found)] = found[:, found.shape[1] - columns :]
+    count = np.full(desc.OutputCountTensor.Sizes, len(found), np.uint32)
+    return [count, whole.reshape(desc.OutputCoordinatesTensor.Sizes)]
 
 
 def applied(desc: OperatorDesc, operands: Sequence[Any], **more: Any) -> list[Any]:

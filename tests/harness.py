@@ -144,12 +144,24 @@ def run(
         for memory in written:
             if memory is not None:
                 memory.assert_only_elements_changed()
-        results.append([memory and memory.values for memory in written])
+        values = [memory and memory.values for memory in written]
+        for array, place in zip(values, spec.written(desc, values), strict=True):
+            if array is not None and place is not ...:
+                blank_rest(array, place, poison)
+        results.append(values)
     for first, second in zip(*results, strict=True):
         if first is None or second is None:
             continue
         np.testing.assert_array_equal(first.view(bits(first)), second.view(bits(second)), "an element was not written")
     return results[0]
+
+
+def blank_rest(array: np.ndarray, written: Any, poison: int) -> None:
+    """Checks that all but what is written of an output is poison still, and makes it 0, as cases have it."""
+    rest = np.ones(array.shape, bool)
+    rest[written] = False
+    assert set(array[rest].tobytes()) <= {poison}, "what is no result was written"
+    array[rest] = 0
 
 
 def bits(array: np.ndarray) -> np.dtype:

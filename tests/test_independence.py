@@ -211,7 +211,7 @@ def test_every_operator_is_cut_in_some_case() -> None:
         found = found_of(case.desc)
         if dimensions_to_cut(found, case.desc, found.independent(case.desc)):
             cut.add(found.name)
-    assert {*OPERATORS} - cut == {"FILL_VALUE_SEQUENCE", "RANDOM_GENERATOR"}
+    assert {*OPERATORS} - cut == {"FILL_VALUE_SEQUENCE", "NONZERO_COORDINATES", "RANDOM_GENERATOR"}
 
 
 def test_no_specification_is_made_without_it() -> None:

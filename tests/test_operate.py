@@ -27,7 +27,7 @@ from anydml import (
 from anydml.core.strided_layout import DTYPES
 from anydml.functions import BUILTINS, FUNCTIONS, load
 from anydml.operators import OPERATORS, spec_of
-from applied import applied, arguments_of, function_of
+from applied import applied, arguments_of, as_described, function_of
 from cases import Case, all_cases, tensor, tensor_of
 from harness import GPU, assert_same, engines_of, units_of
 from test_cases import UNPROMISED
@@ -47,7 +47,7 @@ every_case = pytest.mark.parametrize("case", CASES, ids=[case.id for case in CAS
 
 def check(case: Case, outputs: Sequence[Any], engine: str = "cpu") -> None:
     row = spec_of(case.desc).pointwise  # type: ignore[union-attr]
-    for found, wanted in zip(outputs, case.outputs, strict=True):
+    for found, wanted in zip(as_described(case.desc, outputs), case.outputs, strict=True):
         if wanted is not None:
             array = np.asarray(found)
             if row is not None and not row.group_of(row.output):

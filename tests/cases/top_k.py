@@ -160,6 +160,9 @@ NEGATIVES = [
 ]
 
 
+KERNELS = dict.fromkeys(("TOP_K", "TOP_K1"), "the (largest|smallest) of ")
+
+
 def _others(operator: str, tensor: str, shape: Shape) -> Mapping[str, Shape]:
     data = (shape[0], TensorDataType.FLOAT32) if tensor == "OutputIndexTensor" else shape
     indices = (shape[0], TensorDataType.UINT32)

@@ -281,6 +281,26 @@ Case random_generator(int64_t size) {
            {}}};
 }
 
+// Of bytes and words at random, of which few are 0.
+Case nonzero(DataType type, std::vector<int64_t> sizes) {
+  int64_t elements = 1;
+  for (const int64_t size : sizes) elements *= size;
+  const auto columns = static_cast<int64_t>(sizes.size());
+  return {"NONZERO_COORDINATES",
+          {{packed(type, std::move(sizes))},
+           {packed(DataType::kUint32, {1}), packed(DataType::kUint32, {elements, columns})},
+           {}}};
+}
+
+Case top_k(DataType type, std::vector<int64_t> sizes, int64_t axis, int64_t k, int64_t decreasing) {
+  std::vector<int64_t> chosen = sizes;
+  chosen[static_cast<size_t>(axis)] = k;
+  return {"TOP_K1",
+          {{packed(type, std::move(sizes))},
+           {packed(type, chosen), packed(DataType::kUint32, chosen)},
+           attributes({{"Axis", {axis}}, {"K", {k}}, {"AxisDirection", {decreasing}}})}};
+}
+
 Case band(DataType type, int64_t height, int64_t width, int64_t begin, int64_t end) {
   return {"DIAGONAL_MATRIX",
           {{packed(type, {height, width})},
@@ -417,6 +437,21 @@ std::vector<Case> cases() {
       all.push_back(product(type, 300, 1025, 333, is_transposed));
       all.push_back(product(type, 5, 700, 1000, is_transposed));
     }
+  }
+  for (const DataType type : {DataType::kInt8, DataType::kFloat16, DataType::kFloat32}) {
+    all.push_back(nonzero(type, {700'001}));
+    all.push_back(nonzero(type, {501, 1003}));
+    all.push_back(nonzero(type, {100'001, 3}));
+    all.push_back(nonzero(type, {40, 3, 50, 70}));
+    all.push_back(nonzero(type, {10, 20, 3, 20, 30}));
+  }
+  for (const DataType type : {DataType::kUint8, DataType::kFloat16, DataType::kFloat32, DataType::kInt64}) {
+    all.push_back(top_k(type, {700'001}, 0, 100, 1));
+    all.push_back(top_k(type, {3, 300'001}, 1, 3000, 0));
+    all.push_back(top_k(type, {701, 1003}, 1, 9, 1));
+    all.push_back(top_k(type, {701, 1003}, 0, 300, 0));
+    all.push_back(top_k(type, {30, 64, 301}, 1, 1, 0));
+    all.push_back(top_k(type, {70'001, 10}, 1, 10, 1));
   }
   all.push_back(random_generator(700'001));
   all.push_back(random_generator(9'000'001));                                // non-temporal stores

@@ -15,7 +15,7 @@ import numpy as np
 from anydml import Device, DMLError, Graph
 from anydml.core.strided_layout import DTYPES
 
-from .node import Adapter, Node, NotSaid, sizes_of
+from .node import Adapter, Counted, Node, NotSaid, sizes_of
 
 ADAPTERS: dict[str, Adapter] = {}
 for _module in iter_modules(__path__):
@@ -36,7 +36,13 @@ def computed(
         found = ADAPTERS[op](node)
     except DMLError as refused:
         raise NotSaid(str(refused)) from refused
-    found = found if isinstance(found, list) else [found]
+    if isinstance(found, Counted):
+        output, count = _run(graph, node, [found.output, found.count])
+        return [output.take(range(int(count[0])), found.axis)]
+    return _run(graph, node, found if isinstance(found, list) else [found])
+
+
+def _run(graph: Graph, node: Node, found: Sequence[Any]) -> list[np.ndarray]:
     ys = [np.empty(sizes_of(each), DTYPES[each.tensor.DataType]) for each in found]
     graph.compile(found).dispatch(node.read, ys)
     return [y.view(np.bool_) if each.dtype == np.bool_ else y for each, y in zip(found, ys, strict=True)]

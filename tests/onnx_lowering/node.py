@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -65,6 +65,14 @@ class Node:
 
     def __call__(self, name: str, **members: Any) -> Expression:
         return self.apply(name, **members)[0]
+
+
+class Counted(NamedTuple):
+    """An output whose size along an axis another one says."""
+
+    output: Expression
+    count: Expression
+    axis: int
 
 
 Adapter = Callable[[Node], Any]

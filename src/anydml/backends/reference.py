@@ -38,8 +38,9 @@ class ReferenceEngine:
                 found = spec.reference(desc, *inputs)
             except MemoryError as problem:
                 raise error([_no_memory(spec.name, problem)]) from None
-            for output, result in zip(outputs, found if isinstance(found, tuple) else (found,), strict=True):
+            results = found if isinstance(found, tuple) else (found,)
+            for output, result, place in zip(outputs, results, spec.written(desc, results), strict=True):
                 if output is not None:
-                    output[...] = result
+                    output[place] = result if place is ... else result[place]
 
         return Kernel(f"the specification's own reference, in {spec.reference.__module__}", run)

@@ -217,6 +217,11 @@ _MEMBERS: Mapping[str, Mapping[str, Any]] = {
         "OutputStateTensor": UINT32,
         "Type": RandomGeneratorType.PHILOX_4X32_10,
     },
+    "NONZERO_COORDINATES": {
+        "InputTensor": np.array([[[[0, 5, 0], [7, 0, -1]]]], np.float32),
+        "OutputCountTensor": _tensor(1, 1, 1, 1, data_type=UINT32),
+        "OutputCoordinatesTensor": _tensor(1, 1, 6, 2, data_type=UINT32),
+    },
     "CUMULATIVE_PRODUCT": {"InputTensor": _TABLE, "Axis": 3},
     "ACTIVATION_SOFTMAX1": {"InputTensor": SIGNED, "Axes": (2,)},
     "ACTIVATION_LOG_SOFTMAX1": {"InputTensor": SIGNED, "Axes": (2,)},

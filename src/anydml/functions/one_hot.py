@@ -35,27 +35,30 @@ def one_hot(
     """Makes one-hot vectors along an axis: DML_OPERATOR_ONE_HOT.
 
     Args:
-        indices: an array or an expression, int32, int64, uint32 or uint64, of size 1 along the axis; negative ones
-            count from the end. An index that there is not gives off values only.
+        indices: an array or an expression, int32, int64, uint32 or uint64; negative ones count from the end. An index
+            that there is not gives off values only.
         depth: how long the vectors are.
         values: the off value and the on value, of any of DirectML's data types; 0 and 1, float32, where not given.
-        axis: the dimension along which the vectors lie; negative counts from the last.
+        axis: the dimension of the result along which the vectors lie; negative counts from the last. Where the indices
+            have a size of 1 there, it becomes the vectors'; elsewhere they get the dimension, as in PyTorch and ONNX.
         out: where to write, of any strides; no memory shared with an input. Returned.
 
     Returns:
         An array like `indices`, of the type of `values`.
 
-    >>> one_hot([[2], [-3], [5]], 3)
+    >>> one_hot([2, -3, 5], 3)
     array([[0., 0., 1.],
            [1., 0., 0.],
            [0., 0., 0.]], dtype=float32)
+    >>> one_hot([[2], [0]], 3).shape
+    (2, 3)
     """
     if others:
         refuse_unknown(one_hot, "ONE_HOT", others)
     name = "ONE_HOT"
     side = adapter_for(name, [indices, values], out, device)
     shape = side.look("indices", indices).shape
-    axis = as_axis(name, axis, len(shape))
+    axis, shape = _axis_of(name, axis, shape)
     (depth,) = as_shape(name, [depth], "depth")
     if depth < 1:
         refuse(name, "(A10)", "depth", str(depth), "at least 1")
@@ -64,8 +67,19 @@ def one_hot(
         Sizes=(*shape[:axis], depth, *shape[axis + 1 :]),
     )
     operands = {"IndicesTensor": indices, "ValuesTensor": values}
-    return apply(name, out, device, spread=_of_one_rank, **operands, OutputTensor=output, Axis=axis)
+
+    def spread(name: str, shapes: Mapping[str, Shape]) -> dict[str, Shape]:
+        return {"IndicesTensor": shape, "ValuesTensor": leading(shapes["ValuesTensor"], len(shape))}
+
+    return apply(name, out, device, spread=spread, **operands, OutputTensor=output, Axis=axis)
 
 
-def _of_one_rank(name: str, shapes: Mapping[str, Shape]) -> dict[str, Shape]:
-    return {"ValuesTensor": leading(shapes["ValuesTensor"], len(shapes["IndicesTensor"]))}
+def _axis_of(name: str, axis: Any, shape: Shape) -> tuple[int, Shape]:
+    """The axis, and the shape of the indices with a size of 1 along it, which they get where they have another."""
+    rank = len(shape)
+    added = as_axis(name, axis, rank + 1)
+    # The axis of as many dimensions as there are; none where it is one behind them.
+    own = added - (axis < 0)
+    if 0 <= own < rank and shape[own] == 1:
+        return own, shape
+    return added, (*shape[:added], 1, *shape[added:])

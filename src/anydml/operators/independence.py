@@ -29,6 +29,11 @@ def all_dimensions(desc: OperatorDesc) -> Independence:
     return all_but(desc, ())
 
 
+def no_dimension(desc: OperatorDesc) -> Independence:
+    """That none is, whatever dimensions the tensors have."""
+    return {label: (None,) * len(tensor.Sizes) for label, tensor in _tensors(desc).items()}
+
+
 def only_of(tensors: Mapping[str, Tensor], dimensions: Collection[int]) -> Independence:
     """Likewise of these tensors, by label: each dimension lines up with the output's of its number, but for one of size
     1 that broadcasts."""

@@ -166,6 +166,7 @@ OPERATORS = {
     "ACTIVATION_CELU": Op("activation", "celu", POINTWISE | FUSIBLE | IN_PLACE),
     "ACTIVATION_RELU_GRAD": Op("activation", "relu_grad", POINTWISE),
     "RANDOM_GENERATOR": Op("random", "random_generator"),
+    "NONZERO_COORDINATES": Op("nonzero", "nonzero_coordinates"),
     "RESAMPLE_GRAD": Op("resample", "resample_grad"),
     "SLICE_GRAD": Op("slice", "slice_grad", MOVEMENT),
     "ARGMIN": Op("reduce", "argmin"),

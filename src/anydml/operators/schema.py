@@ -232,6 +232,10 @@ def no_level_requirements(desc: Any) -> Iterator[LevelRequirement]:
     return iter(())
 
 
+def _all_of_each(desc: Any, outputs: Sequence[Any]) -> Sequence[Any]:
+    return [...] * len(outputs)
+
+
 def _as_they_are(desc: Any, inputs: Sequence[Layout | None]) -> Sequence[Layout | None]:
     return inputs
 
@@ -259,6 +263,8 @@ class OperatorSpec:
     value_limits: Callable[[Any], Mapping[str, tuple[float, float]]] = no_value_limits
     """The same as the least and the largest value of an input, by member. Of a function that was called so before it is
     all that is looked at."""
+    written: Callable[[Any, Sequence[Any]], Sequence[Any]] = _all_of_each
+    """What is written of each output, an index of its elements, by what the outputs hold. All else stays as it was."""
     align: Callable[[Any, Sequence[Layout | None]], Sequence[Layout | None]] = _as_they_are
     """Gives inputs of lower rank the place of their dimensions among those of the others, for the engines."""
     needs: Callable[[Any], Iterator[LevelRequirement]] = no_level_requirements
