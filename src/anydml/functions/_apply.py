@@ -108,7 +108,7 @@ _OF_SCALARS = ("CAST", "REDUCE")
 
 def _model(given: Mapping[str, Any]) -> Any:
     """What results are like: the first operand, but for numbers."""
-    values = list(given.values())
+    values = [value for value in given.values() if value is not None]
     numbers = (int, float, np.generic)
     return next((value for value in values if not isinstance(value, numbers)), values[0] if values else None)
 
