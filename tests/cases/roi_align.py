@@ -315,7 +315,6 @@ def _negatives(operator: str) -> list[Negative]:
 
 NEGATIVES = [negative for operator in _NAMES for negative in _negatives(operator)]
 RIGHT = [_right(operator) for operator in _NAMES]
-BY_REFERENCE = (r"roi_align.*",)
 
 
 def _shapes(operator: str, tensor: str, shape: Shape) -> Mapping[str, Shape]:
@@ -349,4 +348,8 @@ SUPPORT = {
     "ROI_ALIGN": _support("3.0", _OF_ALIGN),
     "ROI_ALIGN1": _support("4.0", _OF_ALIGN),
     "ROI_ALIGN_GRAD": _support("4.1", ("InputGradientTensor", *_OTHERS["ROI_ALIGN_GRAD"])),
+}
+KERNELS = {
+    **dict.fromkeys(_FORWARD, "(averages|maxima) of samples of "),
+    "ROI_ALIGN_GRAD": "gradients of (averages|maxima) of samples of ",
 }

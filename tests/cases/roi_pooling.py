@@ -112,7 +112,6 @@ NEGATIVES = [
     _wrong("(C5)", "OutputTensor.Sizes[3]", "2", "3", OutputTensor=tensor((6, 3, 2, 2))),
 ]
 RIGHT = [_right()]
-BY_REFERENCE = (r"roi_pooling.*",)
 
 
 def _of_ones(operator: str, **shapes: Shape) -> OperatorDesc:
@@ -124,3 +123,4 @@ def _of_ones(operator: str, **shapes: Shape) -> OperatorDesc:
 
 
 SUPPORT = {"ROI_POOLING": Support([("1.0", 4, 4, FLOATS)], desc=_of_ones)}
+KERNELS = {"ROI_POOLING": "maxima of bins of "}

@@ -7,8 +7,8 @@ Decisions, where the page is silent:
 2. Bins that are empty, as they are outside the input, are 0, as in ONNX Runtime.
 3. Where a coordinate of a region is NaN, all its bins are empty. One beyond 2^52, infinite ones among them, is as 2^52.
 4. A region whose BatchID is no whole number from 0 to less than BatchCount is outside the input: its bins are empty.
-5. Of NaNs and numbers the maximum is a number, as in MAX_POOLING; of those that are equal the first one. It is copied by
-   bits. Not in-place.
+5. Of NaNs and numbers the maximum is a number, as in MAX_POOLING; of those that are equal the first one, column by
+   column. Not in-place.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ def _reference(desc: DML_ROI_POOLING_OPERATOR_DESC, x: Array, rois: Array) -> Ar
     for r, i, j in np.ndindex(*y.shape[:1], *y.shape[2:]):
         (top, bottom), (left, right) = rows[r, i], columns[r, j]
         if are_images[r] and top < bottom and left < right:
-            under = x[int(rois[r, 0]), :, top:bottom, left:right].reshape(x.shape[1], -1)
+            under = x[int(rois[r, 0]), :, top:bottom, left:right].swapaxes(1, 2).reshape(x.shape[1], -1)
             y[r, :, i, j] = np.take_along_axis(under, _first_largest(under)[:, None], 1)[:, 0]
     return y
 
