@@ -46,8 +46,9 @@ class Taps(NamedTuple):
 def scaled_ends(desc: Any, regions: Array, axis: int) -> tuple[Array, Array]:
     """Where regions begin and how long they are, in the dimension 2, of y, or 3, of x; products are exact."""
     scale = desc.SpatialScaleX if axis == 3 else desc.SpatialScaleY
-    corners = regions.astype(np.float64)[:, 3 - axis :: 2] * scale
-    return corners[:, 0], corners[:, 1] - corners[:, 0]
+    with np.errstate(invalid="ignore"):
+        corners = regions.astype(np.float64)[:, 3 - axis :: 2] * scale
+        return corners[:, 0], corners[:, 1] - corners[:, 0]
 
 
 def samples(desc: Any, regions: Array, there: Array, axis: int, size: int, outputs: int) -> Samples:

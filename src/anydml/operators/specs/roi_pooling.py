@@ -122,7 +122,8 @@ def _first_largest(x: Array) -> Array:
 
 def _bins(desc: DML_ROI_POOLING_OPERATOR_DESC, rois: Array, axis: int, size: int, count: int) -> Array:
     """Where the bins of each region begin and end in the dimension 2, of y, or 3, of x: {NumROIs, count, 2}."""
-    places = rois[:, 4 - axis :: 2].astype(np.float64) * desc.SpatialScale
+    with np.errstate(invalid="ignore"):
+        places = rois[:, 4 - axis :: 2].astype(np.float64) * desc.SpatialScale
     places = np.clip(np.where(places < 0, np.ceil(places - 0.5), np.floor(places + 0.5)), -FARTHEST, FARTHEST)
     begin, end = places[:, :1], places[:, 1:]
     extent = np.maximum(end - begin + 1, 1)
