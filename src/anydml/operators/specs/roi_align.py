@@ -187,12 +187,12 @@ class DML_ROI_ALIGN_GRAD_OPERATOR_DESC(OperatorDesc):
     Source: the page of DML_ROI_ALIGN_GRAD_OPERATOR_DESC; since feature level 4.1.
     """
 
-    InputTensor: OptionalTensor
+    InputTensor: OptionalTensor = None
     InputGradientTensor: Tensor
     ROITensor: Tensor
     BatchIndicesTensor: Tensor
-    OutputGradientTensor: OptionalTensor
-    OutputROIGradientTensor: OptionalTensor
+    OutputGradientTensor: OptionalTensor = None
+    OutputROIGradientTensor: OptionalTensor = None
     ReductionFunction: enums.ReduceFunction
     InterpolationMode: enums.InterpolationMode
     SpatialScaleX: FLOAT
