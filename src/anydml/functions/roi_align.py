@@ -119,10 +119,10 @@ def roi_align_grad(
     of_x: bool = True,
     of_roi: bool = False,
     output_sizes: Sequence[int] | None = None,
-    out: Output | Sequence[Output] | None = None,
+    out: Sequence[Output] | None = None,
     device: Device | str | None = None,
     **others: Any,
-) -> Result | list[Result]:
+) -> list[Result]:
     """The gradients of :func:`roi_align`: DML_OPERATOR_ROI_ALIGN_GRAD.
 
     Args:
@@ -143,17 +143,15 @@ def roi_align_grad(
         of_x: whether the gradients of x are wanted.
         of_roi: whether those of regions are.
         output_sizes: the shape of x, where it is not there; where None that of `out`.
-        out: where to write, of any strides, a list of two arrays where both are wanted; no memory shared with an input.
-            Returned.
+        out: a list of what to write to, of any strides; no memory shared with an input. Returned.
 
     Returns:
-        An array like `input_gradient`, of its type: the gradients of x, or those of regions; where both are wanted a
-        list of both.
+        Arrays like `input_gradient`, of its type: the gradients of x and those of regions, of these what is wanted.
 
     >>> import numpy as np
     >>> index = np.array([0], np.uint32)
     >>> roi_align_grad([[[[8.0]]]], [[0.0, 0.0, 2.0, 1.0]], index, output_sizes=(1, 1, 1, 2))
-    array([[[[4., 4.]]]], dtype=float32)
+    [array([[[[4., 4.]]]], dtype=float32)]
     """
     if others:
         refuse_unknown(roi_align_grad, "ROI_ALIGN_GRAD", others)
@@ -163,19 +161,18 @@ def roi_align_grad(
     seen = side.look("input_gradient", input_gradient)
     kind = data_type_of(name, "input_gradient", seen)
     wanted: dict[str, Any] = {"OutputROIGradientTensor": kind} if wants_roi else {}
-    written = [out] if out is not None and not (wants_x and wants_roi) else out
     if wants_x:
         wanted["OutputGradientTensor"] = kind
         if x is None:
-            if output_sizes is None and written is not None:
-                output_sizes = side.look("out", written[0]).shape
+            if output_sizes is None and out is not None and len(out) > 0:
+                output_sizes = side.look("out", out[0]).shape
             if output_sizes is None:
                 refuse(name, "(A10)", "output_sizes", "None", "the shape of x, where there is no x", kind="type")
             sizes = per_dimension(name, "output_sizes", output_sizes, 4)
             wanted["OutputGradientTensor"] = DML_BUFFER_TENSOR_DESC(DataType=kind, Sizes=sizes)
-    results = apply_all(
+    return apply_all(
         name,
-        written,
+        out,
         device,
         InputTensor=x,
         InputGradientTensor=input_gradient,
@@ -192,4 +189,3 @@ def roi_align_grad(
         MaximumSamplesPerOutput=maximum_samples_per_output,
         AlignRegionsToCorners=align_regions_to_corners,
     )
-    return results if wants_x and wants_roi else results[0]
