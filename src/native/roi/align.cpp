@@ -39,9 +39,10 @@ struct State {
   Taps columns;
   Samples row_samples;
   Samples column_samples;
-  double total = 0;              // samples of an element of the output
-  std::vector<float> elements;   // those under the region, row by row
-  std::vector<double> weighted;  // a row of sums of them
+  double total = 0;  // samples of an element of the output
+  Patch patch;
+  std::vector<double> sums;  // of its rows
+  std::vector<double> best;  // of a row of the output
 };
 
 // An element of the output, of what its samples inside the input sum up to.
@@ -53,65 +54,75 @@ ANYDML_INLINE double average(const Shape& shape, const State& state, double sum,
 
 template <class T>
 void average_rows(const Shape& shape, State& state, const Plane& plane, std::byte* out) {
-  const int64_t top = state.rows.lowest();
-  const int64_t left = state.columns.lowest();
-  const int64_t height = state.rows.highest() - top + 1;
-  const int64_t width = state.columns.highest() - left + 1;
+  const Taps& rows = state.rows;
+  const Taps& columns = state.columns;
   // Wide regions of few samples are made of single elements.
-  const bool is_dense =
-      width > 0 && height > 0 && width <= 2 * state.columns.count() && height <= 2 * state.rows.count();
-  if (is_dense) {
-    state.elements.resize(static_cast<size_t>(height * width));
-    state.weighted.resize(static_cast<size_t>(width));
-    for (int64_t i = 0; i < height; ++i) {
-      load_row<T>(plane.at(top + i, left), plane.column, width, state.elements.data() + i * width);
+  const bool is_dense = are_dense(rows, columns);
+  Patch& patch = state.patch;
+  if (is_dense) patch.assign<T>(plane, rows.lowest(), rows.highest(), columns.lowest(), columns.highest());
+  for (int64_t i = 0; i < shape.down.outputs; ++i, out += shape.out_steps[2]) {
+    if (is_dense) patch.weigh_rows(rows.begin(i), rows.end(i), state.sums);
+    for (int64_t j = 0; j < shape.across.outputs; ++j) {
+      const double sum = is_dense ? patch.weigh_columns(columns.begin(j), columns.end(j), state.sums)
+                                  : weighted_at<T>(plane, rows, i, columns, j);
+      store_number<T>(out + j * shape.out_steps[3], average(shape, state, sum, i, j));
     }
   }
-  for (int64_t i = 0; i < shape.down.outputs; ++i) {
-    std::byte* const row_of_out = out + i * shape.out_steps[2];
-    if (!is_dense) {
-      for (int64_t j = 0; j < shape.across.outputs; ++j) {
-        const double sum = weighted_at<T>(plane, state.rows, i, state.columns, j);
-        store_number<T>(row_of_out + j * shape.out_steps[3], average(shape, state, sum, i, j));
-      }
-      continue;
+}
+
+// Compares samples of a row with the best so far of each element of the output.
+void compare_row(const Shape& shape, State& state, const Sample& row, bool is_first) {
+  const Patch& patch = state.patch;
+  const float* const above = patch.row(row.low);
+  const float* const below = row.share != 0 ? patch.row(row.low + 1) : above;
+  state.sums.resize(static_cast<size_t>(patch.width()));
+  double* const blended = state.sums.data();
+  const double rest = 1 - row.share;
+  if (row.share != 0) {
+    for (int64_t j = 0; j < patch.width(); ++j) {
+      blended[j] = static_cast<double>(above[j]) * rest + static_cast<double>(below[j]) * row.share;
     }
-    double* const weighted = state.weighted.data();
-    std::fill(state.weighted.begin(), state.weighted.end(), 0.0);
-    for (const Tap* tap = state.rows.begin(i); tap != state.rows.end(i); ++tap) {
-      const float* const from = state.elements.data() + (tap->index - top) * width;
-      const double weight = tap->weight;
-      if (tap == state.rows.begin(i)) {
-        for (int64_t j = 0; j < width; ++j) weighted[j] = static_cast<double>(from[j]) * weight;
-      } else {
-        for (int64_t j = 0; j < width; ++j) weighted[j] += static_cast<double>(from[j]) * weight;
-      }
-    }
-    for (int64_t j = 0; j < shape.across.outputs; ++j) {
-      double sum = 0;
-      const Tap* const begin = state.columns.begin(j);
-      const Tap* const end = state.columns.end(j);
-      if (begin != end) sum = weighted[begin->index - left] * begin->weight;
-      for (const Tap* tap = begin; tap != end && ++tap != end;) {
-        sum += weighted[tap->index - left] * tap->weight;
-      }
-      store_number<T>(row_of_out + j * shape.out_steps[3], average(shape, state, sum, i, j));
+  } else {
+    for (int64_t j = 0; j < patch.width(); ++j) blended[j] = static_cast<double>(above[j]) * rest;
+  }
+  for (int64_t j = 0; j < shape.across.outputs; ++j) {
+    double& best = state.best[static_cast<size_t>(j)];
+    const Sample* const begin = state.column_samples.begin(j);
+    const Sample* const end = state.column_samples.end(j);
+    for (const Sample* column = begin; column != end; ++column) {
+      const double* const at = blended + (column->low - patch.left());
+      const double left = at[0] * (1 - column->share);
+      const double value = column->share != 0 ? left + at[1] * column->share : left;
+      if ((is_first && column == begin) || exceeds(value, best)) best = value;
     }
   }
 }
 
 template <class T>
-void largest_rows(const Shape& shape, const State& state, const Plane& plane, std::byte* out) {
-  for (int64_t i = 0; i < shape.down.outputs; ++i) {
+void largest_rows(const Shape& shape, State& state, const Plane& plane, std::byte* out) {
+  const Samples& rows = state.row_samples;
+  const Samples& columns = state.column_samples;
+  const bool is_dense = are_dense(rows, columns);
+  if (is_dense) {
+    state.patch.assign<T>(plane, rows.lowest(), rows.highest(), columns.lowest(), columns.highest());
+    state.best.resize(static_cast<size_t>(shape.across.outputs));
+  }
+  for (int64_t i = 0; i < shape.down.outputs; ++i, out += shape.out_steps[2]) {
+    const Sample* const begin = rows.begin(i);
+    const Sample* const end = rows.end(i);
+    for (const Sample* row = begin; row != end && is_dense; ++row) {
+      compare_row(shape, state, *row, row == begin);
+    }
     for (int64_t j = 0; j < shape.across.outputs; ++j) {
-      const Largest best = largest_of<T>(plane, state.row_samples, i, state.column_samples, j);
-      double value = best.value;
-      const auto inside = static_cast<double>(state.row_samples.end(i) - state.row_samples.begin(i)) *
-                          static_cast<double>(state.column_samples.end(j) - state.column_samples.begin(j));
-      if (best.row == nullptr || (state.total > inside && exceeds(shape.outside, value))) {
-        value = shape.outside;
+      const int64_t pairs = (end - begin) * (columns.end(j) - columns.begin(j));
+      double value = shape.outside;
+      if (pairs > 0) {
+        const double best =
+            is_dense ? state.best[static_cast<size_t>(j)] : largest_of<T>(plane, rows, i, columns, j).value;
+        const bool is_outside = state.total > static_cast<double>(pairs) && exceeds(shape.outside, best);
+        value = is_outside ? shape.outside : best;
       }
-      store_number<T>(out + i * shape.out_steps[2] + j * shape.out_steps[3], value);
+      store_number<T>(out + j * shape.out_steps[3], value);
     }
   }
 }

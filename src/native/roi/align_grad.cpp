@@ -44,7 +44,8 @@ struct State {
   Taps columns;
   Samples row_samples;
   Samples column_samples;
-  double total = 0;                   // samples of an element of the output
+  double total = 0;  // samples of an element of the output
+  Patch patch;
   std::vector<double> planes;         // of an image's channels
   std::vector<double> row;            // what a row of gradients gives to columns
   std::vector<int64_t> used_columns;  // where there are few
@@ -238,6 +239,10 @@ class AlignGradPlan final : public Plan {
     Taps top;
     Taps right;
     Taps bottom;
+    // A row of sums of rows by each.
+    std::vector<double> of_rows;
+    std::vector<double> of_top;
+    std::vector<double> of_bottom;
 
     void assign(const Shape& shape, const Region<T>& region) {
       const auto first = [](const Sample& sample) -> Given {
@@ -255,17 +260,34 @@ class AlignGradPlan final : public Plan {
     }
   };
 
-  void add_average(const State& state, const Slopes& slopes, const Inputs& inputs, int64_t image, int64_t r,
+  void add_average(State& state, Slopes& slopes, const Inputs& inputs, int64_t image, int64_t r,
                    double* sums) const {
+    const Taps& rows = state.rows;
+    const Taps& columns = state.columns;
+    const bool is_dense = are_dense(rows, columns);
+    Patch& patch = state.patch;
     for (int64_t channel = 0; channel < shape_.channels; ++channel) {
       const Plane plane = plane_of(inputs.in, image, channel);
+      if (is_dense) {
+        patch.assign<T>(plane, rows.lowest(), rows.highest(), columns.lowest(), columns.highest());
+      }
       for (int64_t i = 0; i < shape_.down.outputs; ++i) {
+        if (is_dense) {
+          patch.weigh_rows(rows.begin(i), rows.end(i), slopes.of_rows);
+          patch.weigh_rows(slopes.top.begin(i), slopes.top.end(i), slopes.of_top);
+          patch.weigh_rows(slopes.bottom.begin(i), slopes.bottom.end(i), slopes.of_bottom);
+        }
         for (int64_t j = 0; j < shape_.across.outputs; ++j) {
           const double gradient = given_at(inputs.given, r, channel, i, j) / state.total;
-          sums[0] += weighted_at<T>(plane, state.rows, i, slopes.left, j) * gradient;
-          sums[1] += weighted_at<T>(plane, slopes.top, i, state.columns, j) * gradient;
-          sums[2] += weighted_at<T>(plane, state.rows, i, slopes.right, j) * gradient;
-          sums[3] += weighted_at<T>(plane, slopes.bottom, i, state.columns, j) * gradient;
+          const auto add = [&](double& sum, const Taps& down, const std::vector<double>& weighed,
+                               const Taps& across) {
+            sum += gradient * (is_dense ? patch.weigh_columns(across.begin(j), across.end(j), weighed)
+                                        : weighted_at<T>(plane, down, i, across, j));
+          };
+          add(sums[0], rows, slopes.of_rows, slopes.left);
+          add(sums[1], slopes.top, slopes.of_top, columns);
+          add(sums[2], rows, slopes.of_rows, slopes.right);
+          add(sums[3], slopes.bottom, slopes.of_bottom, columns);
         }
       }
     }

@@ -226,18 +226,30 @@ class Samples {
   void assign(const Sampling& sampling, const Line& line) {
     samples_.clear();
     begins_.assign(1, 0);
+    lowest_ = sampling.size;
+    highest_ = -1;
     for (int64_t o = 0; o < sampling.outputs; ++o) {
-      line.for_samples(o, [&](const Sample& sample) { samples_.push_back(sample); });
+      line.for_samples(o, [&](const Sample& sample) {
+        samples_.push_back(sample);
+        lowest_ = std::min(lowest_, sample.low);
+        highest_ = std::max(highest_, sample.low + (sample.share != 0 ? 1 : 0));
+      });
       begins_.push_back(static_cast<int64_t>(samples_.size()));
     }
   }
 
   const Sample* begin(int64_t output) const { return samples_.data() + begins_[static_cast<size_t>(output)]; }
   const Sample* end(int64_t output) const { return begin(output + 1); }
+  int64_t count() const { return static_cast<int64_t>(samples_.size()); }
+  // From where to where the elements lie that they are made of: size and -1 where there is none.
+  int64_t lowest() const { return lowest_; }
+  int64_t highest() const { return highest_; }
 
  private:
   std::vector<Sample> samples_;
   std::vector<int64_t> begins_;
+  int64_t lowest_ = 0;
+  int64_t highest_ = -1;
 };
 
 // The regions of a tensor {..., NumROIs, 4}, and the images that they are of.
@@ -332,6 +344,65 @@ double weighted_at(const Plane& plane, const Taps& rows, int64_t i, const Taps& 
     sum = column == columns.begin(j) ? part * column->weight : sum + part * column->weight;
   }
   return sum;
+}
+
+// The elements under a region, row by row as floats that follow each other.
+class Patch {
+ public:
+  // Loads rows from `top` to `bottom`, where elements from `left` to `right` are wanted.
+  template <class T>
+  void assign(const Plane& plane, int64_t top, int64_t bottom, int64_t left, int64_t right) {
+    top_ = top;
+    left_ = left;
+    width_ = right - left + 1;
+    elements_.resize(static_cast<size_t>((bottom - top + 1) * width_));
+    for (int64_t i = top; i <= bottom; ++i) {
+      load_row<T>(plane.at(i, left), plane.column, width_, elements_.data() + (i - top) * width_);
+    }
+  }
+
+  int64_t left() const { return left_; }
+  int64_t width() const { return width_; }
+  const float* row(int64_t i) const { return elements_.data() + (i - top_) * width_; }
+
+  // Sums of rows, column by column, as weighted_at has them; 0 where there is no row.
+  void weigh_rows(const Tap* begin, const Tap* end, std::vector<double>& sums) const {
+    sums.resize(static_cast<size_t>(width_));
+    double* const to = sums.data();
+    if (begin == end) std::fill(sums.begin(), sums.end(), 0.0);
+    for (const Tap* tap = begin; tap != end; ++tap) {
+      const float* const from = row(tap->index);
+      const double weight = tap->weight;
+      if (tap == begin) {
+        for (int64_t j = 0; j < width_; ++j) to[j] = static_cast<double>(from[j]) * weight;
+      } else {
+        for (int64_t j = 0; j < width_; ++j) to[j] += static_cast<double>(from[j]) * weight;
+      }
+    }
+  }
+
+  // The sum of those sums over columns.
+  double weigh_columns(const Tap* begin, const Tap* end, const std::vector<double>& sums) const {
+    if (begin == end) return 0;
+    const double* const from = sums.data();
+    double sum = from[begin->index - left_] * begin->weight;
+    for (const Tap* tap = begin + 1; tap != end; ++tap) sum += from[tap->index - left_] * tap->weight;
+    return sum;
+  }
+
+ private:
+  int64_t top_ = 0;
+  int64_t left_ = 0;
+  int64_t width_ = 0;
+  std::vector<float> elements_;
+};
+
+// Whether taps, or samples, are near each other, so that most elements of a patch are wanted.
+template <class Each>
+bool are_dense(const Each& rows, const Each& columns) {
+  const int64_t height = rows.highest() - rows.lowest() + 1;
+  const int64_t width = columns.highest() - columns.lowest() + 1;
+  return height > 0 && width > 0 && height <= 2 * rows.count() && width <= 2 * columns.count();
 }
 
 ANYDML_ISA_END
