@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <string>
 #include <utility>
@@ -71,7 +72,7 @@ void average_rows(const Shape& shape, State& state, const Plane& plane, std::byt
 }
 
 // Compares samples of a row with the best so far of each element of the output.
-void compare_row(const Shape& shape, State& state, const Sample& row, bool is_first) {
+void compare_row(const Shape& shape, State& state, const Sample& row) {
   const Patch& patch = state.patch;
   const float* const above = patch.row(row.low);
   const float* const below = row.share != 0 ? patch.row(row.low + 1) : above;
@@ -93,7 +94,7 @@ void compare_row(const Shape& shape, State& state, const Sample& row, bool is_fi
       const double* const at = blended + (column->low - patch.left());
       const double left = at[0] * (1 - column->share);
       const double value = column->share != 0 ? left + at[1] * column->share : left;
-      if ((is_first && column == begin) || exceeds(value, best)) best = value;
+      best = exceeds(value, best) ? value : best;
     }
   }
 }
@@ -110,8 +111,9 @@ void largest_rows(const Shape& shape, State& state, const Plane& plane, std::byt
   for (int64_t i = 0; i < shape.down.outputs; ++i, out += shape.out_steps[2]) {
     const Sample* const begin = rows.begin(i);
     const Sample* const end = rows.end(i);
-    for (const Sample* row = begin; row != end && is_dense; ++row) {
-      compare_row(shape, state, *row, row == begin);
+    if (is_dense) {
+      std::fill(state.best.begin(), state.best.end(), std::numeric_limits<double>::quiet_NaN());
+      for (const Sample* row = begin; row != end; ++row) compare_row(shape, state, *row);
     }
     for (int64_t j = 0; j < shape.across.outputs; ++j) {
       const int64_t pairs = (end - begin) * (columns.end(j) - columns.begin(j));

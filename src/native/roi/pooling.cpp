@@ -99,7 +99,8 @@ void pool_plane(const Shape& shape, State& state, const Plane& plane, std::byte*
       if (!is_empty && columns.begin < columns.end) {
         best = largest[columns.begin - left];
         for (int64_t j = columns.begin + 1; j < columns.end; ++j) {
-          if (exceeds(largest[j - left], best)) best = largest[j - left];
+          const float element = largest[j - left];
+          best = exceeds(element, best) ? element : best;
         }
       }
       store(to, static_cast<T>(best));

@@ -295,10 +295,12 @@ struct Plane {
   const std::byte* at(int64_t i, int64_t j) const { return first + i * row + j * column; }
 };
 
-// Whether a sample, or an element, is larger than the best so far: of NaN and a number the number is.
+// Whether a sample, or an element, is larger than the best so far: of NaN and a number the number is. Without
+// branches, of which processors would guess as many wrong as right.
 template <class Number>
 ANYDML_INLINE bool exceeds(Number candidate, Number best) {
-  return candidate > best || (best != best && candidate == candidate);
+  return static_cast<bool>(static_cast<int>(candidate > best) |
+                           (static_cast<int>(best != best) & static_cast<int>(candidate == candidate)));
 }
 
 // A sample of a plane, by the two rows of each of its columns.
