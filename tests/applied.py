@@ -33,6 +33,7 @@ NAMES = {
 """Arguments that are not called as their members are."""
 
 WITH_SIZES = ("CONVOLUTION", "AVERAGE_POOLING", "LP_POOLING", "FOLD", "QUANTIZED_LINEAR_AVERAGE_POOLING")
+WITH_SIZES += ("ROI_ALIGN", "ROI_ALIGN1")
 WITH_TYPE = (
     "QUANTIZED_LINEAR_AVERAGE_POOLING",
     "ELEMENT_WISE_QUANTIZE_LINEAR",
@@ -83,6 +84,12 @@ def _index(desc: Any, options: dict[str, Any]) -> dict[str, Any]:
 def _top_k(desc: Any, options: dict[str, Any]) -> dict[str, Any]:
     is_largest = options.pop("axis_direction", AxisDirection.DECREASING) == AxisDirection.DECREASING
     return {**options, "largest": is_largest, "indices_dtype": DTYPES[desc.OutputIndexTensor.DataType]}
+
+
+def _roi_align_grad(desc: Any, options: dict[str, Any]) -> dict[str, Any]:
+    of_x, of_roi = desc.OutputGradientTensor, desc.OutputROIGradientTensor
+    sizes = None if of_x is None else of_x.Sizes
+    return {**options, "of_x": of_x is not None, "of_roi": of_roi is not None, "output_sizes": sizes}
 
 
 def _slice(desc: Any, options: dict[str, Any]) -> dict[str, Any]:
@@ -142,6 +149,7 @@ _SPECIAL: dict[str, Callable[[Any, dict[str, Any]], dict[str, Any]]] = {
     "PADDING1": _padding1,
     "RANDOM_GENERATOR": lambda desc, options: {**options, "shape": desc.OutputTensor.Sizes},
     "REDUCE": lambda desc, options: {**options, "output_dtype": DTYPES[desc.OutputTensor.DataType]},
+    "ROI_ALIGN_GRAD": _roi_align_grad,
     "SLICE": _slice,
     "SLICE_GRAD": lambda desc, options: {**options, "shape": desc.OutputGradientTensor.Sizes},
     "SPLIT": lambda desc, options: {**options, "sizes": [each.Sizes[desc.Axis] for each in desc.OutputTensors]},
@@ -186,4 +194,6 @@ def applied(desc: OperatorDesc, operands: Sequence[Any], **more: Any) -> list[An
     assert spec is not None
     result = getattr(anydml, function_of(spec.name))(**arguments_of(desc, operands), **more)
     outputs = result if isinstance(result, list) else [result]
+    if spec.name == "ROI_ALIGN_GRAD" and len(outputs) == 1:
+        return [None, *outputs] if desc.OutputGradientTensor is None else [*outputs, None]
     return [*outputs, None] if spec.name in ("MAX_POOLING1", "MAX_POOLING2") and len(outputs) == 1 else outputs

@@ -155,7 +155,7 @@ NEGATIVES = [
 ]
 
 RIGHT = [_upsample(), _value_scale()]
-KERNELS = {"UPSAMPLE_2D": "movement "}
+KERNELS = {"UPSAMPLE_2D": "movement ", "VALUE_SCALE_2D": "scale and bias of channels of "}
 BY_REFERENCE = (r"upsample_2d-linear.*",)
 SUPPORT = {
     "UPSAMPLE_2D": Support(

@@ -336,6 +336,38 @@ Case product(DataType type, int64_t rows, int64_t depth, int64_t columns, bool i
            anydml::Attributes(std::move(named))}};
 }
 
+// Regions of the first image, and of every fifth none; their corners are near 1, and so about 2000 times as
+// much, which an image of that size has in its last 60 elements. Its channels are one.
+Case regions(const char* name, DataType type, int64_t count, int64_t channels, int64_t pooled,
+             const std::vector<std::pair<std::string, int64_t>>& members) {
+  constexpr int64_t kSize = 2030;
+  const int64_t item = anydml::size_of(type);
+  const Layout image{type, {1, channels, kSize, kSize}, {kSize * kSize * item, 0, kSize * item, item}, true};
+  const Layout out = packed(type, {count, channels, pooled, pooled});
+  if (name == std::string("ROI_POOLING")) {
+    return {name,
+            {{image, packed(type, {1, 1, count, 5})},
+             {out},
+             std::vector<anydml::NamedAttribute>{{"SpatialScale", std::vector<double>{2000}},
+                                                 {"PooledSize", std::vector<int64_t>{pooled, pooled}}}}};
+  }
+  std::vector<anydml::NamedAttribute> attributes;
+  for (const auto& [member, value] : members) attributes.emplace_back(member, std::vector<int64_t>{value});
+  for (const auto& [member, value] :
+       {std::pair{"SpatialScaleX", 2000.0}, {"SpatialScaleY", 2000.0}, {"OutOfBoundsInputValue", 0.5}}) {
+    attributes.emplace_back(member, std::vector<double>{value});
+  }
+  const Layout corners = packed(type, {count, 4});
+  const Layout images = packed(DataType::kUint32, {count});
+  if (name == std::string("ROI_ALIGN")) return {name, {{image, corners, images}, {out}, attributes}};
+  for (const auto& [member, value] : {std::pair{"InputPixelOffset", 0.5}, {"OutputPixelOffset", -0.5}}) {
+    attributes.emplace_back(member, std::vector<double>{value});
+  }
+  attributes.emplace_back("AlignRegionsToCorners", std::vector<int64_t>{0});
+  const Layout whole = packed(type, {1, channels, kSize, kSize});
+  return {name, {{image, out, corners, images}, {whole, corners}, attributes}};
+}
+
 std::vector<Case> cases() {
   std::vector<Case> all;
   for (const char* name : {"CUMULATIVE_SUMMATION", "CUMULATIVE_PRODUCT"}) {
@@ -424,6 +456,18 @@ std::vector<Case> cases() {
     all.push_back(band(type, 701, 500, 20, -30));
     all.push_back(fold(type, 3, 150, 170, 3));
     all.push_back(fold(type, 1, 3, 5000, 4));
+    if (type != DataType::kFloat32 && type != DataType::kFloat16) continue;
+    all.push_back(regions("ROI_POOLING", type, 40, 30, 7, {}));
+    for (const int64_t function : {2, 7}) {  // AVERAGE and MAX
+      for (const int64_t mode : {0, 1}) {
+        const std::vector<std::pair<std::string, int64_t>> members = {{"ReductionFunction", function},
+                                                                      {"InterpolationMode", mode},
+                                                                      {"MinimumSamplesPerOutput", 1},
+                                                                      {"MaximumSamplesPerOutput", 3}};
+        all.push_back(regions("ROI_ALIGN", type, 40, 30, 7, members));
+        all.push_back(regions("ROI_ALIGN_GRAD", type, 40, 3, 7, members));
+      }
+    }
   }
   for (const DataType to : {DataType::kFloat32, DataType::kFloat16, DataType::kFloat64, DataType::kUint8,
                             DataType::kInt16, DataType::kUint32, DataType::kInt64, DataType::kUint64}) {
@@ -506,6 +550,23 @@ Bytes filled(const Layout& layout, bool is_factor) {
   return bytes;
 }
 
+// Makes the images of regions those that there are, but for every fifth region.
+void set_images(const Case& each, std::vector<Bytes>& inputs) {
+  if (!each.operator_name.starts_with("ROI")) return;
+  const bool is_pooling = each.operator_name == "ROI_POOLING";
+  const Layout& layout = each.request.inputs[is_pooling ? 1 : inputs.size() - 1];
+  Bytes& bytes = inputs[is_pooling ? 1 : inputs.size() - 1];
+  const auto count = static_cast<size_t>(is_pooling ? layout.sizes[2] : layout.sizes[0]);
+  for (size_t i = 0; i < count; ++i) {
+    const uint32_t image = i % 5 == 4 ? 1 : 0;
+    if (!is_pooling) put(bytes, i, image);
+    if (is_pooling && layout.type == DataType::kFloat32) put(bytes, i * 5, static_cast<float>(image));
+    if (is_pooling && layout.type == DataType::kFloat16) {
+      put(bytes, i * 5, anydml::Half(static_cast<float>(image)));
+    }
+  }
+}
+
 bool is_scan(const Case& each) { return each.operator_name.starts_with("CUMULATIVE"); }
 
 // All outputs, one behind the other.
@@ -517,6 +578,7 @@ Bytes run(const anydml::Plan& plan, const Case& each, bool in_place) {
                       (function != 0 && function != kProduct && function != kLogSumExp);
   std::vector<Bytes> inputs;
   for (const Layout& layout : each.request.inputs) inputs.push_back(filled(layout, !is_sum));
+  set_images(each, inputs);
   std::vector<const void*> read;
   for (const Bytes& input : inputs) read.push_back(input.data());
   std::vector<Bytes> outputs;

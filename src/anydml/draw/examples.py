@@ -53,6 +53,18 @@ _COLOURS = np.arange(1, 10, dtype=np.float32).reshape(1, 3, 1, 3)
 _INDICES = np.array([[[[2, 0, 0, -1]]]], np.int32)
 _EDGE = np.array([[[[1, 0, -1], [2, 0, -2], [1, 0, -1]]]], np.float32)
 
+_REGIONS = {
+    "ROITensor": np.array([[0, 0, 3, 3], [1, 1, 4, 2]], np.float32),
+    "BatchIndicesTensor": np.array([0, 0], np.uint32),
+    "ReductionFunction": ReduceFunction.AVERAGE,
+    "InterpolationMode": InterpolationMode.LINEAR,
+    "SpatialScaleX": 1,
+    "SpatialScaleY": 1,
+    "MinimumSamplesPerOutput": 1,
+    "MaximumSamplesPerOutput": 2,
+}
+_OF_CENTRES = {"InputPixelOffset": 0.5, "OutputPixelOffset": -0.5, "AlignRegionsToCorners": False}
+
 _NO_PADDING = {"StartPadding": (0, 0), "EndPadding": (0, 0)}
 _WINDOWS = {"InputTensor": _IMAGE.astype(np.float32), "Strides": (1, 1), "WindowSize": (2, 2), **_NO_PADDING}
 _RELU: Any = ("ACTIVATION_RELU", {})
@@ -244,6 +256,33 @@ _MEMBERS: Mapping[str, Mapping[str, Any]] = {
         "StartPadding": (1, 1),
         "EndPadding": (0, 0),
         "Dilations": (1, 1),
+    },
+    "ROI_POOLING": {
+        "InputTensor": _SQUARE,
+        "ROITensor": np.array([[[[0, 0, 0, 2, 2], [0, 1, 1, 3, 2]]]], np.float32),
+        "SpatialScale": 1,
+        "PooledSize": DML_SIZE_2D(Width=2, Height=2),
+    },
+    "ROI_ALIGN": {
+        "InputTensor": _SQUARE,
+        "OutputTensor": _tensor(2, 1, 2, 2),
+        "OutOfBoundsInputValue": 0,
+        **_REGIONS,
+    },
+    "ROI_ALIGN1": {
+        "InputTensor": _SQUARE,
+        "OutputTensor": _tensor(2, 1, 2, 2),
+        "OutOfBoundsInputValue": 0,
+        **_REGIONS,
+        **_OF_CENTRES,
+    },
+    "ROI_ALIGN_GRAD": {
+        "InputTensor": _SQUARE,
+        "InputGradientTensor": np.arange(1, 9, dtype=np.float32).reshape(2, 1, 2, 2),
+        "OutputGradientTensor": _tensor(1, 1, 4, 4),
+        "OutputROIGradientTensor": _tensor(2, 4),
+        **_REGIONS,
+        **_OF_CENTRES,
     },
     "FOLD": {
         "InputTensor": np.arange(36, dtype=np.float32).reshape(1, 9, 4),

@@ -1,0 +1,194 @@
+// ROI_POOLING: of the rows of a bin, the largest element of each column, and of those the largest of each
+// bin.
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/layout.h"
+#include "core/registry.h"
+#include "platform/isa.h"
+#include "platform/parallel.h"
+#include "roi/samples.h"
+#include "simd/half.h"
+
+ANYDML_ISA_BEGIN
+namespace {
+
+// What an element of the output is worth in bytes that are copied.
+constexpr int64_t kBytesOfOutput = 64;
+constexpr double kFarthest = 4503599627370496;  // 2^52
+
+// From its first element to before its last one.
+struct Bin {
+  int64_t begin;
+  int64_t end;
+};
+
+struct Shape {
+  int64_t regions;
+  int64_t images;
+  int64_t channels;
+  int64_t sizes[2];      // of the input: height, width
+  int64_t pooled[2];     // numbers of bins
+  int64_t in_steps[4];   // images, channels, rows, columns
+  int64_t roi_steps[2];  // regions, numbers
+  int64_t out_steps[4];  // regions, channels, rows, columns
+  double scale;
+};
+
+// Halves away from zero. NaN stays.
+double rounded(double x) {
+  const double whole = x < 0 ? std::ceil(x - 0.5) : std::floor(x + 0.5);
+  return std::min(std::max(whole, -kFarthest), kFarthest);
+}
+
+int64_t within(double x, int64_t size) {
+  const double last = static_cast<double>(size);
+  return x > 0 ? static_cast<int64_t>(x < last ? x : last) : 0;
+}
+
+void bins_of(double first, double last, int64_t size, int64_t count, std::vector<Bin>& bins) {
+  bins.assign(static_cast<size_t>(count), Bin{0, 0});
+  if (std::isnan(first) || std::isnan(last)) return;
+  const double begin = rounded(first);
+  const double extent = std::max(rounded(last) - begin + 1, 1.0);
+  const double number = static_cast<double>(count);
+  for (int64_t i = 0; i < count; ++i) {
+    const double at = static_cast<double>(i);
+    bins[static_cast<size_t>(i)] = {within(std::floor(at * extent / number) + begin, size),
+                                    within(std::ceil((at + 1) * extent / number) + begin, size)};
+  }
+}
+
+struct State {
+  std::vector<Bin> rows;
+  std::vector<Bin> columns;
+  std::vector<float> row;
+  std::vector<float> largest;  // of each column
+};
+
+template <class T>
+void pool_plane(const Shape& shape, State& state, const Plane& plane, std::byte* out) {
+  int64_t left = shape.sizes[1];
+  int64_t right = 0;
+  for (const Bin& bin : state.columns) {
+    if (bin.begin >= bin.end) continue;
+    left = std::min(left, bin.begin);
+    right = std::max(right, bin.end);
+  }
+  const int64_t width = std::max<int64_t>(right - left, 0);
+  state.row.resize(static_cast<size_t>(width));
+  state.largest.resize(static_cast<size_t>(width));
+  for (const Bin& rows : state.rows) {
+    const bool is_empty = rows.begin >= rows.end || width == 0;
+    float* const largest = state.largest.data();
+    if (!is_empty) load_row<T>(plane.at(rows.begin, left), plane.column, width, largest);
+    for (int64_t i = rows.begin + 1; i < rows.end && !is_empty; ++i) {
+      const float* const row = state.row.data();
+      load_row<T>(plane.at(i, left), plane.column, width, state.row.data());
+      for (int64_t j = 0; j < width; ++j) largest[j] = exceeds(row[j], largest[j]) ? row[j] : largest[j];
+    }
+    std::byte* to = out;
+    for (const Bin& columns : state.columns) {
+      float best = 0;
+      if (!is_empty && columns.begin < columns.end) {
+        best = largest[columns.begin - left];
+        for (int64_t j = columns.begin + 1; j < columns.end; ++j) {
+          const float element = largest[j - left];
+          best = exceeds(element, best) ? element : best;
+        }
+      }
+      store(to, static_cast<T>(best));
+      to += shape.out_steps[3];
+    }
+    out += shape.out_steps[2];
+  }
+}
+
+template <class T>
+class PoolingPlan final : public Plan {
+ public:
+  PoolingPlan(const Shape& shape, std::string description) : Plan(std::move(description)), shape_(shape) {}
+
+  void run(const void* const* inputs, void* const* outputs) const override {
+    const auto* const in = static_cast<const std::byte*>(inputs[0]);
+    const auto* const rois = static_cast<const std::byte*>(inputs[1]);
+    auto* const out = static_cast<std::byte*>(outputs[0]);
+    const int64_t planes = shape_.regions * shape_.channels;
+    const int64_t bytes = planes * shape_.pooled[0] * shape_.pooled[1] * kBytesOfOutput;
+    const int threads = threads_for(bytes);
+    const int64_t calls = std::min(calls_for(bytes, threads), planes);
+    parallel_for(calls, threads, [&](int64_t call) {
+      State state;
+      int64_t known = -1;
+      int64_t image = 0;
+      const int64_t end = share_begin(call + 1, calls, planes);
+      for (int64_t number = share_begin(call, calls, planes); number < end; ++number) {
+        const int64_t r = number / shape_.channels;
+        const int64_t channel = number % shape_.channels;
+        if (r != known) {
+          known = r;
+          image = prepare(rois + r * shape_.roi_steps[0], state);
+        }
+        const Plane plane{in + image * shape_.in_steps[0] + channel * shape_.in_steps[1], shape_.in_steps[2],
+                          shape_.in_steps[3]};
+        pool_plane<T>(shape_, state, plane, out + r * shape_.out_steps[0] + channel * shape_.out_steps[1]);
+      }
+    });
+  }
+
+ private:
+  // The image of a region; the first, of which all bins are empty, where there is none.
+  int64_t prepare(const std::byte* roi, State& state) const {
+    double numbers[5];
+    for (int64_t i = 0; i < 5; ++i) numbers[i] = load_number<T>(roi + i * shape_.roi_steps[1]);
+    const double image = numbers[0];
+    if (!(image >= 0 && image < static_cast<double>(shape_.images) && image == std::floor(image))) {
+      state.rows.assign(static_cast<size_t>(shape_.pooled[0]), Bin{0, 0});
+      state.columns.assign(static_cast<size_t>(shape_.pooled[1]), Bin{0, 0});
+      return 0;
+    }
+    for (int64_t d = 0; d < 2; ++d) {
+      bins_of(numbers[2 - d] * shape_.scale, numbers[4 - d] * shape_.scale, shape_.sizes[d], shape_.pooled[d],
+              d == 0 ? state.rows : state.columns);
+    }
+    return static_cast<int64_t>(image);
+  }
+
+  Shape shape_;
+};
+
+}  // namespace
+
+std::unique_ptr<Plan> make_roi_pooling(const Request& request, std::string& reason) {
+  const Layout& in = tensor(request.inputs, 0);
+  const Layout& rois = tensor(request.inputs, 1);
+  const Layout& out = tensor(request.outputs, 0);
+  require(in.sizes.size() == 4 && rois.sizes.size() == 4 && out.sizes.size() == 4, "four dimensions");
+  require(in.type == rois.type && in.type == out.type, "the types differ");
+  require(rois.sizes[3] == 5 && out.sizes[0] == rois.sizes[2] && out.sizes[1] == in.sizes[1],
+          "the sizes differ");
+  Shape shape{out.sizes[0],
+              in.sizes[0],
+              in.sizes[1],
+              {in.sizes[2], in.sizes[3]},
+              {out.sizes[2], out.sizes[3]},
+              {},
+              {rois.strides[2], rois.strides[3]},
+              {},
+              request.attributes.real("SpatialScale")};
+  std::copy_n(in.strides.begin(), 4, shape.in_steps);
+  std::copy_n(out.strides.begin(), 4, shape.out_steps);
+  const std::string description = "maxima of bins of " + std::string(name_of(in.type));
+  if (in.type == DataType::kFloat32) return std::make_unique<PoolingPlan<float>>(shape, description);
+  if (in.type == DataType::kFloat16) return std::make_unique<PoolingPlan<Half>>(shape, description);
+  reason = "no bins of " + std::string(name_of(in.type));
+  return nullptr;
+}
+
+ANYDML_ISA_END
