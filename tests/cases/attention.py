@@ -516,3 +516,5 @@ SUPPORT = {
         _table("6.3", {"PastSequenceLengthsTensor": [("6.3", 1, 5, f"INT32 {FLOATS}")]}), desc=_of_ones, others=_others
     ),
 }
+
+KERNELS = dict.fromkeys(_BOTH, r"attention of float(32|16) by blocks of keys")

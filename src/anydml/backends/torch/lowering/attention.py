@@ -1,7 +1,7 @@
 """MULTIHEAD_ATTENTION and its revision, by products of matrices and a softmax in single precision.
 
-PyTorch's scaled_dot_product_attention serves where nothing but finite numbers is added to the scores: for a row of minus
-infinities it gives zeros, where softmax is NaN. That is without a RelativePositionBiasTensor, with a finite
+PyTorch's scaled_dot_product_attention serves where nothing but finite numbers is added to the scores: for a row of
+minus infinities it gives zeros, where softmax is NaN. That is without a RelativePositionBiasTensor, with a finite
 MaskFilterValue, and without lengths of the past, which leave out what is behind a query's place.
 """
 
@@ -99,7 +99,7 @@ def _joined(n: Heads, past: Any, new: Any, lengths: Any) -> Any:
 
 
 def _grouped(n: Heads, of_scores: Any) -> Any:
-    """What broadcasts to {batch, query heads, queries, total}, by heads of keys: {batch, heads, shared, queries, total}."""
+    """What broadcasts to {batch, query heads, queries, total}, by heads of keys: {batch, heads, shared, ...}."""
     heads = (n.heads, n.query_heads // n.heads) if of_scores.shape[1] > 1 else (1, 1)
     return of_scores.unflatten(1, heads)
 
