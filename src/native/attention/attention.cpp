@@ -15,11 +15,13 @@
 #include <utility>
 #include <vector>
 
+#include "attention/few_rows.h"
 #include "attention/operands.h"
 #include "attention/products.h"
 #include "attention/rows.h"
 #include "attention/tuning.h"
 #include "attention/weights.h"
+#include "attention/workspace.h"
 #include "core/layout.h"
 #include "core/registry.h"
 #include "platform/isa.h"
@@ -31,50 +33,6 @@
 
 ANYDML_ISA_BEGIN
 namespace {
-
-inline constexpr int64_t kSingle = sizeof(float);
-
-inline int64_t blocks_of(int64_t count, int64_t size) { return (count + size - 1) / size; }
-inline int64_t padded(int64_t count) { return blocks_of(count, kWidest) * kWidest; }
-
-// What a thread works with: some 100 KiB, and 512 bytes for each element of a key and a value, up to 1 MiB.
-struct Workspace {
-  Rows rows;
-  Added added;
-  alignas(64) std::array<float, kKeys * kMostRows> weights;
-  alignas(64) std::array<float, kKeys> ones;
-  std::array<float, kDepth> row;
-  std::array<float, kDepth> key_bias;
-  std::array<float, kColumns> value_bias;
-  std::unique_ptr<float[]> room;  // of the four below
-  float* query;                   // a column for each row, so that products are vectors of rows
-  float* keys;
-  float* values;
-  float* sums;
-
-  void reserve(int64_t height, int64_t depth, int64_t columns) {
-    ones.fill(1);
-    room.reset(new float[static_cast<size_t>((height + kKeys) * (padded(depth) + padded(columns)))]);
-    query = room.get();
-    keys = query + height * padded(depth);
-    values = keys + kKeys * padded(depth);
-    sums = values + kKeys * padded(columns);
-  }
-};
-
-// A block of rows, which are the queries of heads that share one of keys, head by head; and columns of
-// values.
-struct Block {
-  int64_t sequence, head, first, count, width, column, columns;
-  int64_t past;  // keys of the sequence that are past
-  int64_t most;  // keys that some row sees
-};
-
-// Rows of a matrix, in bytes.
-struct Matrix {
-  const std::byte* at;
-  int64_t step;
-};
 
 template <class T>
 class AttentionPlan final : public Plan {
@@ -92,14 +50,14 @@ class AttentionPlan final : public Plan {
     present(a_.key, a_.past_key, a_.present_key, 0, inputs, outputs, threads);
     present(a_.value, a_.past_value, a_.present_value, 1, inputs, outputs, threads);
     const int64_t rows = n_.shared() * n_.queries;
-    const int64_t parts = blocks_of(n_.value_size, kColumns);
+    const int64_t parts = divided_up(n_.value_size, kColumns);
     const int64_t others = n_.batch * n_.heads * parts;
     int64_t height = kMostRows;
     while (height > kFewestRows &&
-           (height / 2 >= rows || others * blocks_of(rows, height) < threads * kBlocksOfAThread)) {
+           (height / 2 >= rows || others * divided_up(rows, height) < threads * kBlocksOfAThread)) {
       height /= 2;
     }
-    const int64_t blocks = blocks_of(rows, height);
+    const int64_t blocks = divided_up(rows, height);
     const auto workers = static_cast<size_t>(std::min<int64_t>(threads, others * blocks));
     const std::unique_ptr<Workspace[]> spaces(new Workspace[workers]);
     for (size_t i = 0; i < workers; ++i) {
@@ -112,7 +70,8 @@ class AttentionPlan final : public Plan {
       const int64_t first = block * height;
       const int64_t count = std::min(height, rows - first);
       const int64_t column = task % parts * kColumns;
-      Block each{head / n_.heads, head % n_.heads, first, count, padded(count), column, 0, 0, 0};
+      Block each{head / n_.heads, head % n_.heads, first, count, padded(count), column, 0, 0, 0,
+                 rows <= kFewRows};
       each.columns = std::min(kColumns, n_.value_size - column);
       each.past = past_of(each.sequence, inputs);
       for (int64_t r = 0; r < count; ++r) each.most = std::max(each.most, seen_by(each, r));
@@ -150,12 +109,12 @@ class AttentionPlan final : public Plan {
   int64_t key_bias(int64_t head) const { return n_.query_heads * n_.size + head * n_.size; }
   int64_t value_bias(int64_t head) const { return key_bias(n_.heads) + head * n_.value_size; }
 
-  // A column for each row of a block: elements from `first` of its query.
+  // A column for each row of a block, or a row where they are few: elements from `first` of its query.
   void pack_queries(const Block& block, int64_t first, int64_t depth, const void* const* inputs,
                     Workspace& space) const {
     const int64_t step = a_.query.strides[3];
-    for (int64_t r = 0; r < block.width; ++r) {
-      float* const row = space.row.data();
+    for (int64_t r = 0; r < (block.is_few ? block.count : block.width); ++r) {
+      float* const row = block.is_few ? space.query + r * padded(depth) : space.row.data();
       if (r < block.count) {
         const int64_t head = block.head * n_.shared() + (block.first + r) / n_.queries;
         const int64_t query = (block.first + r) % n_.queries;
@@ -169,7 +128,7 @@ class AttentionPlan final : public Plan {
       } else {
         std::fill_n(row, depth, 0.0f);
       }
-      for (int64_t i = 0; i < depth; ++i) space.query[i * block.width + r] = row[i];
+      for (int64_t i = 0; !block.is_few && i < depth; ++i) space.query[i * block.width + r] = row[i];
     }
   }
 
@@ -205,7 +164,7 @@ class AttentionPlan final : public Plan {
 
   // What masks and relative positions add to the scores of a block of keys.
   void add(const Block& block, int64_t key, int64_t count, const void* const* inputs, Added& added) const {
-    std::fill_n(added.of_key.data(), count, 0.0);
+    added.of_key.fill(0);
     added.by_score = false;
     if (a_.ends.is_there()) {
       const int64_t end = load<int32_t>(bytes_of(inputs, a_.ends) + a_.ends.at(block.sequence, 0, 0));
@@ -231,12 +190,13 @@ class AttentionPlan final : public Plan {
       is_same = is_same && masks[row] == masks[0] && relatives[row] == relatives[0];
     }
     added.by_score = !is_same;
-    const int64_t rows = is_same ? 1 : block.width;
+    const int64_t rows = is_same ? 1 : block.is_few ? block.count : block.width;
     for (int64_t r = 0; r < rows; ++r) {
       // Of what pads a block no result is kept.
       const auto row = static_cast<size_t>(std::min(r, block.count - 1));
-      double* const to = is_same ? added.of_key.data() : added.of_score.data() + r;
-      const int64_t step = is_same ? 1 : block.width;
+      double* const to = is_same ? added.of_key.data() : added.of_score.data() + r * block.row_step();
+      const int64_t step = is_same ? 1 : block.key_step();
+      if (block.is_few && !is_same) std::fill_n(to, kKeys, 0.0);
       for (int64_t j = 0; j < count; ++j) {
         double sum = is_same ? to[j] : 0.0;
         if (a_.relative.is_there()) {
@@ -252,10 +212,38 @@ class AttentionPlan final : public Plan {
     }
   }
 
+  // Products of a few rows with a block of keys; zeros behind it, as whole vectors are read.
+  static void add_dots(const Block& block, const Matrix& keys, int64_t count, int64_t depth, bool is_first,
+                       Workspace& space) {
+    for (int64_t r = 0; r < block.count; ++r) {
+      float* const to = space.weights.data() + r * kKeys;
+      const float* const query = space.query + r * padded(depth);
+      if (is_first) std::fill_n(to, kKeys, 0.0f);
+      for (int64_t j = 0; j < count; ++j) to[j] += dot(query, keys.at + j * keys.step, depth);
+    }
+  }
+
+  void weigh_all(const Block& block, int64_t count, bool is_part, Workspace& space) const {
+    float* const weights = space.weights.data();
+    const bool by_score = space.added.by_score;
+    if (block.is_few) {
+      for (int64_t r = 0; r < block.count; ++r) {
+        const auto row = static_cast<size_t>(r);
+        const auto seen = static_cast<int64_t>(space.rows.seen[row]);
+        (by_score ? weigh_row<true> : weigh_row<false>)(weights + r * kKeys, seen, a_.scale, space.added, row,
+                                                        space.rows);
+      }
+      return;
+    }
+    const auto weigh_rows = is_part ? (by_score ? weigh<true, true> : weigh<false, true>)
+                                    : (by_score ? weigh<true, false> : weigh<false, false>);
+    weigh_rows(weights, block.width, count, a_.scale, space.added, space.rows);
+  }
+
   void attend(const Block& block, const void* const* inputs, std::byte* output, Workspace& space) const {
     const int64_t width = block.width;
     const int64_t columns = padded(block.columns);
-    const int64_t depths = blocks_of(n_.size, kDepth);
+    const int64_t depths = divided_up(n_.size, kDepth);
     if (depths == 1) pack_queries(block, 0, n_.size, inputs, space);
     load_bias(inputs, value_bias(block.head) + block.column, block.columns, space.value_bias.data());
     space.rows.largest.fill(-std::numeric_limits<double>::infinity());
@@ -270,9 +258,13 @@ class AttentionPlan final : public Plan {
         load_bias(inputs, key_bias(block.head) + first, depth, space.key_bias.data());
         const Matrix keys = rows_of(a_.key, a_.past_key, block, key, count, first, depth, false,
                                     space.key_bias.data(), inputs, space.keys);
-        multiply({keys.at, keys.step, kSingle, reinterpret_cast<const std::byte*>(space.query),
-                  width * kSingle, space.weights.data(), width, count, depth, width,
-                  part == 0 ? nullptr : space.ones.data()});
+        if (block.is_few) {
+          add_dots(block, keys, count, depth, part == 0, space);
+        } else {
+          multiply({keys.at, keys.step, kSingle, reinterpret_cast<const std::byte*>(space.query),
+                    width * kSingle, space.weights.data(), width, count, depth, width,
+                    part == 0 ? nullptr : space.ones.data()});
+        }
       }
       add(block, key, count, inputs, space.added);
       bool is_part = false;
@@ -281,14 +273,12 @@ class AttentionPlan final : public Plan {
         space.rows.seen[static_cast<size_t>(r)] = static_cast<double>(seen);
         is_part = is_part || seen < count;
       }
-      const auto weigh_rows = is_part ? (space.added.by_score ? weigh<true, true> : weigh<false, true>)
-                                      : (space.added.by_score ? weigh<true, false> : weigh<false, false>);
-      weigh_rows(space.weights.data(), width, count, a_.scale, space.added, space.rows);
+      weigh_all(block, count, is_part, space);
       const Matrix values = rows_of(a_.value, a_.past_value, block, key, count, block.column, block.columns,
                                     true, space.value_bias.data(), inputs, space.values);
       Product product{reinterpret_cast<const std::byte*>(space.weights.data()),
-                      kSingle,
-                      width * kSingle,
+                      block.row_step() * kSingle,
+                      block.key_step() * kSingle,
                       values.at,
                       values.step,
                       space.sums,
@@ -304,7 +294,7 @@ class AttentionPlan final : public Plan {
       // No row reads a value that it does not see, be it infinite.
       for (int64_t r = 0; r < block.count; ++r) {
         Product row = product;
-        row.left += r * kSingle;
+        row.left += r * row.left_row;
         row.out += r * columns;
         row.factors += r;
         row.rows = 1;

@@ -40,19 +40,19 @@ ANYDML_NOINLINE void multiply_tile(const Product& product, int64_t row, int64_t 
   const int64_t left_row = product.left_row;
   for (int64_t k = 0; k < product.depth; ++k, left += product.left_step, right += product.right_row) {
     Singles y[kVectors];
-#pragma GCC unroll 2
+#pragma GCC unroll 4
     for (int v = 0; v < kVectors; ++v) std::memcpy(&y[v], right + v * sizeof(Singles), sizeof(Singles));
 #pragma GCC unroll 8
     for (int i = 0; i < kRows; ++i) {
       const float x = load<float>(left + i * left_row);
-#pragma GCC unroll 2
+#pragma GCC unroll 4
       for (int v = 0; v < kVectors; ++v) sums[i][v] = sums[i][v] + y[v] * x;
     }
   }
 #pragma GCC unroll 8
   for (int i = 0; i < kRows; ++i) {
     float* const out = product.out + (row + i) * product.out_row + column;
-#pragma GCC unroll 2
+#pragma GCC unroll 4
     for (int v = 0; v < kVectors; ++v) {
       Singles sum = sums[i][v];
       if (product.factors != nullptr) {
@@ -69,6 +69,12 @@ template <int kRows>
 void multiply_rows(const Product& product, int64_t row) {
   constexpr int64_t kLanes = sizeof(Singles) / sizeof(float);
   int64_t column = 0;
+  // Two sums alone would wait for each other.
+  if constexpr (kRows == 1) {
+    for (; column + 4 * kLanes <= product.columns; column += 4 * kLanes) {
+      multiply_tile<kRows, 4>(product, row, column);
+    }
+  }
   for (; column + 2 * kLanes <= product.columns; column += 2 * kLanes) {
     multiply_tile<kRows, 2>(product, row, column);
   }

@@ -1,5 +1,5 @@
-// The tuning numbers of this family. None of them changes a bit of a result but kKeys and kDepth, which are
-// part of the order of additions.
+// The tuning numbers of this family. None of them changes a bit of a result but kKeys, kDepth, kFewRows and
+// kWidest, which are part of the order of additions.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +13,8 @@ inline constexpr int64_t kKeys = 64;
 // Rows of a block, which are queries of the heads that share keys; of fewer where there are threads for them.
 inline constexpr int64_t kMostRows = 64;
 inline constexpr int64_t kFewestRows = 16;
+// As few rows in all have keys for their lanes: which order of additions they get.
+inline constexpr int64_t kFewRows = 4;
 // Elements of a head whose products are summed at once, and columns of values that are computed at once.
 inline constexpr int64_t kDepth = 1024;
 inline constexpr int64_t kColumns = 1024;
