@@ -370,7 +370,44 @@ def _groups() -> list[Case]:
     ]  # fmt: skip
 
 
-CASES = [*_basic(), *_stacked(), *_biases(), *_masks(), *_past(), *_groups()]
+def _many_rows() -> list[Case]:
+    """As many queries that share keys as have lanes of their own in the kernel."""
+    units = [[1, 0, 0], [0, 1, 0], [0, 0, 1]]
+    picked = {"Query": [units * 2], "Key": [units], "Value": [[[2, 20], [4, 40], [6, 60]]]}
+    picked["Output"] = [picked["Value"][0] * 2]
+    six = {"Query": [[[0]] * 6], "Key": [[[0]] * 6], "Value": [[[2], [4], [6], [8], [10], [INF]]]}
+    diagonal = np.eye(6)[None, None]
+    shared = {
+        "Query": [[[1, -1, 0, 1, -1, 0]]], "Key": [[[1], [-1]]], "Value": [[[2], [4]]], "Output": [[[2, 4, 3] * 2]],
+    }  # fmt: skip
+    return [
+        *(_case(f"{np.dtype(dtype).name}-many-rows", picked, 1, dtype) for dtype in (np.float32, np.float16)),
+        _case("many-heads-that-share", shared, (6, 1)),
+        _case("many-rows-and-relative-position-bias", picked | {
+            "RelativePositionBias": 2 * FAR * np.array([[units[::-1] * 2]]),
+            "Output": [[[6, 60], [4, 40], [2, 20]] * 2],
+        }),
+        _case("many-rows-and-bias-of-minus-infinity", six | {
+            "Value": [[[2], [4], [6], [8], [10], [12]]],
+            "RelativePositionBias": np.where(diagonal * [1, 1, 1, 1, 1, 0], 0, -INF),
+            "Output": [[[2], [4], [6], [8], [10], [NAN]]],
+        }),
+        _case("many-rows-and-mask", six | {
+            "Value": [[[2], [4], [6], [8], [10], [12]]], "Mask": diagonal * [1, 1, 1, 1, 1, 0],
+            "Output": [[[2], [4], [6], [8], [10], [7]]],
+        }, MaskType=MaskType.BOOLEAN),
+        _case("many-rows-and-key-lengths", six | {"Mask": [1], "Value": [[[2]] + [[4]] * 5], "Output": [[[2]] * 6]},
+            MaskType=MaskType.KEY_SEQUENCE_LENGTH),
+        _case("many-rows-causal", six | {"PastSequenceLengths": [0], "Output": [[[2], [3], [4], [5], [6], [INF]]]},
+            (1, 1)),
+        _case("many-rows-infinite-and-nan", picked | {
+            "Query": [[*units, [INF, 0, 0], [NAN, 0, 0], [0, 0, 0]]],
+            "Output": [[[2, 20], [4, 40], [6, 60], [NAN, NAN], [NAN, NAN], [4, 40]]],
+        }),
+    ]  # fmt: skip
+
+
+CASES = [*_basic(), *_stacked(), *_biases(), *_masks(), *_past(), *_groups(), *_many_rows()]
 
 
 def _sizes(heads: int = 6) -> dict[str, tuple[int, ...]]:
