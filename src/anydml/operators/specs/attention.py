@@ -17,9 +17,9 @@ Decisions where the pages are silent, or say two things:
    head, as in ONNX Runtime's GroupQueryAttention.
 7. PastSequenceLengthsTensor has how many keys of each sequence PastKeyTensor holds, 0 where that is missing. The new keys
    follow them directly, and a query sees none behind the key of its own place, nor any value there: it is causal, as
-   GroupQueryAttention. Behind the last key OutputPresentKeyTensor and OutputPresentValueTensor hold zeros; they may be
-   as long as PastKeyTensor where that has room. Its type is INT32, which ONNX Runtime gives, or, as the page has it, that
-   of the other tensors, of which the fraction is cut off.
+   GroupQueryAttention. Behind the last key OutputPresentKeyTensor and OutputPresentValueTensor hold zeros, whatever they
+   held before; they may be as long as PastKeyTensor where that has room. The lengths are of INT32, which ONNX Runtime
+   gives, or, as the page has it, of the type of the other tensors; a fraction is cut off.
 8. A largest score that is infinite, or a NaN among a row's scores, gives NaN, as in ACTIVATION_SOFTMAX.
 9. Native code computes scores and sums of FLOAT32 and FLOAT16 in single precision, biases, masks and the maximum of a row
    in double precision. PyTorch computes all of it in single precision.
