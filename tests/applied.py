@@ -126,6 +126,13 @@ def _mean_variance(desc: Any, options: dict[str, Any]) -> dict[str, Any]:
     return {**options, "axes": (1, 2, 3) if across else (2, 3)}
 
 
+def _attention(desc: Any, options: dict[str, Any]) -> dict[str, Any]:
+    """With all keys and values where one of both is there."""
+    if "query_head_count" in options:
+        options["head_count"] = options.pop("query_head_count")
+    return {**options, "present": desc.OutputPresentKeyTensor is not None or desc.OutputPresentValueTensor is not None}
+
+
 def _clip1(desc: Any, options: dict[str, Any]) -> dict[str, Any]:
     options.pop("min_max_data_type")
     return options
@@ -145,6 +152,8 @@ _SPECIAL: dict[str, Callable[[Any, dict[str, Any]], dict[str, Any]]] = {
     "FILL_VALUE_SEQUENCE": _filled,
     "LSTM": _lstm,
     "MEAN_VARIANCE_NORMALIZATION": _mean_variance,
+    "MULTIHEAD_ATTENTION": _attention,
+    "MULTIHEAD_ATTENTION1": _attention,
     "ONE_HOT": lambda desc, options: {**options, "depth": desc.OutputTensor.Sizes[desc.Axis]},
     "PADDING1": _padding1,
     "RANDOM_GENERATOR": lambda desc, options: {**options, "shape": desc.OutputTensor.Sizes},
@@ -196,4 +205,6 @@ def applied(desc: OperatorDesc, operands: Sequence[Any], **more: Any) -> list[An
     outputs = result if isinstance(result, list) else [result]
     if spec.name == "ROI_ALIGN_GRAD" and len(outputs) == 1:
         return [None, *outputs] if desc.OutputGradientTensor is None else [*outputs, None]
+    if spec.name.startswith("MULTIHEAD_ATTENTION"):
+        return [*outputs, None, None][:3]
     return [*outputs, None] if spec.name in ("MAX_POOLING1", "MAX_POOLING2") and len(outputs) == 1 else outputs

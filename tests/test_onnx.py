@@ -37,6 +37,12 @@ EXCLUDED = {
     r"equal_string.*": "DirectML has no strings",
     r"(de)?quantizelinear_(e4m3fn|e5m2|float4e2m1|u?int2).*": "DirectML has no such type",
     r"scatter_elements_with_(reduction_.*|duplicate_indices)|scatternd_(add|multiply|max|min).*": "scatters only set",
+    r"attention_.*_bf16": "DirectML has no bfloat16",
+    r"attention_.*softcap.*": "no scores are capped",
+    r"attention_.*local_window(?!_default).*|attention_bidirectional_window": "no window goes with the queries",
+    r"attention_.*qk_matmul.*": "scores are no output",
+    r"attention_.*causal_nonpad.*": "queries are behind the past keys, and end nowhere else",
+    r"attention_.*_nan_robustness": "a row that is masked whole is NaN",
     r"quantizelinear_u?int16": "ELEMENT_WISE_QUANTIZE_LINEAR gives 8 bits",
     r"roialign_mode_max": "ROI_ALIGN1 has the maximum of interpolated samples, not of weighted elements",
 }

@@ -30,6 +30,7 @@ from anydml.core.enums import (
     InterpolationMode,
     IsInfinityMode,
     MatrixTransform,
+    MultiheadAttentionMaskType,
     OperatorType,
     PaddingMode,
     RecurrentNetworkDirection,
@@ -263,6 +264,10 @@ def test_every_rule_has_a_negative_test(label: str) -> None:
             "SUM_SQUARE 11",
         ),
         (RecurrentNetworkDirection, "FORWARD 0, BACKWARD 1, BIDIRECTIONAL 2"),
+        (
+            MultiheadAttentionMaskType,
+            "NONE 0, KEY_SEQUENCE_LENGTH 1, KEY_SEQUENCE_END_START 2, KEY_QUERY_SEQUENCE_LENGTH_START_END 3, BOOLEAN 4",
+        ),
         (TensorFlags, "NONE 0, OWNED_BY_DML 1"),
         (TensorType, "INVALID 0, BUFFER 1"),
         (

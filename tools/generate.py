@@ -130,6 +130,8 @@ MADE = (
     Kind("None", "", "_O", "_O"),
 )
 """Of operators without operands, by what their graph is."""
+LISTED = {"indices_dtype": ("None", "_DataType"), "present": ("Literal[False]", "Literal[True]")}
+"""Arguments that a function gives one result without, and a list of results with: their types then."""
 
 
 def literals() -> str:
@@ -154,9 +156,10 @@ def overloads(name: str) -> list[str]:
     returned = str(signature.return_annotation)
     variants = {returned: parameters}
     if " | list" in returned:
-        # Of indices whose type is given there is a second output.
-        alone = Parameter("indices_dtype", Parameter.KEYWORD_ONLY, default=None, annotation="None")
-        wanted = alone.replace(default=Parameter.empty, annotation="_DataType")
+        # Where a type of indices is given, or a flag is set, there are further outputs.
+        choice, (off, on) = next((each, LISTED[each.name]) for each in parameters if each.name in LISTED)
+        alone = choice.replace(annotation=off)
+        wanted = choice.replace(default=Parameter.empty, annotation=on)
         variants = {
             kind: [each.replace(annotation=out) if each.name == "out" else each for each in map(changed, parameters)]
             for kind, out, changed in (

@@ -368,6 +368,27 @@ Case regions(const char* name, DataType type, int64_t count, int64_t channels, i
   return {name, {{image, out, corners, images}, {whole, corners}, attributes}};
 }
 
+// Of two query heads for each of keys and values, all of them packed.
+Case attention(DataType type, int64_t batch, int64_t queries, int64_t keys, int64_t heads, int64_t size) {
+  const int64_t item = anydml::size_of(type);
+  const Layout query = packed(type, {batch, queries, 2 * heads * size});
+  const Layout key = packed(type, {batch, keys, heads * size});
+  const auto place = [&](int64_t tensor, const Layout& layout) -> std::vector<int64_t> {
+    return {tensor, 0, layout.strides[0], size * item, layout.strides[1], item};
+  };
+  return {"ATTENTION",
+          {{query, key, key},
+           {query},
+           attributes({{"Sizes", {batch, queries, keys, 0, 2 * heads, heads, size, size}},
+                       {"PresentLengths", {0, 0}},
+                       {"Scale", {std::bit_cast<int64_t>(0.125)}},
+                       {"MaskFilterValue", {0}},
+                       {"Query", place(0, query)},
+                       {"Key", place(1, key)},
+                       {"Value", place(2, key)},
+                       {"Output", place(0, query)}})}};
+}
+
 std::vector<Case> cases() {
   std::vector<Case> all;
   for (const char* name : {"CUMULATIVE_SUMMATION", "CUMULATIVE_PRODUCT"}) {
@@ -402,6 +423,8 @@ std::vector<Case> cases() {
   }
   using enum Opcode;
   for (const DataType type : {DataType::kFloat32, DataType::kFloat16}) {
+    all.push_back(attention(type, 2, 70, 150, 3, 40));
+    all.push_back(attention(type, 1, 1, 999, 4, 70));
     all.push_back(element_wise(type, {300, 1001}, 1, {{POW, 0, 0}, {LOG, 1, 1}}));
     const Instruction spread = {LINEAR, 0, 0, 640, -640};  // from -10 to 10
     for (const Opcode opcode : {RELU, HARD_SIGMOID, SOFTSIGN, EXP, SIGMOID, TANH, SOFTPLUS, ELU, SCALED_ELU,

@@ -188,6 +188,16 @@ class RandomGeneratorType(IntEnum):
     PHILOX_4X32_10 = 0
 
 
+class MultiheadAttentionMaskType(IntEnum):
+    """``DML_MULTIHEAD_ATTENTION_MASK_TYPE``."""
+
+    NONE = 0
+    KEY_SEQUENCE_LENGTH = 1
+    KEY_SEQUENCE_END_START = 2
+    KEY_QUERY_SEQUENCE_LENGTH_START_END = 3
+    BOOLEAN = 4
+
+
 class Feature(IntEnum):
     """``DML_FEATURE``: what ``check_feature_support`` can be asked."""
 
@@ -445,6 +455,7 @@ PREFIXES: Final[dict[type[Enum], str]] = {
     ReduceFunction: "DML_REDUCE_FUNCTION_",
     RecurrentNetworkDirection: "DML_RECURRENT_NETWORK_DIRECTION_",
     RandomGeneratorType: "DML_RANDOM_GENERATOR_TYPE_",
+    MultiheadAttentionMaskType: "DML_MULTIHEAD_ATTENTION_MASK_TYPE_",
     Feature: "DML_FEATURE_",
     FeatureLevel: "DML_FEATURE_",
     OperatorType: "DML_OPERATOR_",
@@ -470,6 +481,7 @@ TYPE_NAMES: Final[dict[str, type[Enum]]] = {
     "DML_REDUCE_FUNCTION": ReduceFunction,
     "DML_RECURRENT_NETWORK_DIRECTION": RecurrentNetworkDirection,
     "DML_RANDOM_GENERATOR_TYPE": RandomGeneratorType,
+    "DML_MULTIHEAD_ATTENTION_MASK_TYPE": MultiheadAttentionMaskType,
     "DML_FEATURE": Feature,
     "DML_FEATURE_LEVEL": FeatureLevel,
     "DML_OPERATOR_TYPE": OperatorType,

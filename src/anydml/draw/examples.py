@@ -15,6 +15,7 @@ from ..core.enums import (
     FeatureLevel,
     InterpolationMode,
     MatrixTransform,
+    MultiheadAttentionMaskType,
     PaddingMode,
     RandomGeneratorType,
     ReduceFunction,
@@ -70,6 +71,13 @@ _WINDOWS = {"InputTensor": _IMAGE.astype(np.float32), "Strides": (1, 1), "Window
 _RELU: Any = ("ACTIVATION_RELU", {})
 _SIGMOID: Any = ("ACTIVATION_SIGMOID", {})
 _TANH: Any = ("ACTIVATION_TANH", {})
+
+_ATTENTION = {
+    "QueryTensor": np.array([[[3, 0, 0, 3], [0, 3, 3, 0]]], np.float32),
+    "Scale": 1,
+    "MaskFilterValue": -10000,
+    "MaskType": MultiheadAttentionMaskType.NONE,
+}
 
 _RESAMPLED = {
     "InterpolationMode": InterpolationMode.LINEAR,
@@ -245,6 +253,12 @@ _MEMBERS: Mapping[str, Mapping[str, Any]] = {
         "DiagonalFillBegin": 0,
         "DiagonalFillEnd": 3,
     },
+    "MULTIHEAD_ATTENTION": {
+        **_ATTENTION,
+        "KeyTensor": np.array([[[1, 0, 1, 0], [0, 1, 0, 1], [0, 0, 1, 1]]], np.float32),
+        "ValueTensor": np.array([[[1, 10], [2, 20], [3, 30]]], np.float32),
+        "HeadCount": 2,
+    },
     "QUANTIZED_LINEAR_AVERAGE_POOLING": {
         "InputTensor": _IMAGE,
         "InputScaleTensor": _one(0.5, np.float32),
@@ -283,6 +297,13 @@ _MEMBERS: Mapping[str, Mapping[str, Any]] = {
         "OutputROIGradientTensor": _tensor(2, 4),
         **_REGIONS,
         **_OF_CENTRES,
+    },
+    "MULTIHEAD_ATTENTION1": {
+        **_ATTENTION,
+        "KeyTensor": np.array([[[1, 0], [0, 1], [1, 1]]], np.float32),
+        "ValueTensor": np.array([[[1], [2], [3]]], np.float32),
+        "QueryHeadCount": 2,
+        "KeyValueHeadCount": 1,
     },
     "FOLD": {
         "InputTensor": np.arange(36, dtype=np.float32).reshape(1, 9, 4),

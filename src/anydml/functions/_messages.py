@@ -31,6 +31,7 @@ _ARGUMENTS = {
     "InputWindowStrides": "strides",
     "PaddingMode": "mode",
     "PaddingValue": "value",
+    "QueryHeadCount": "head_count",
     "ValueStart": "start",
     "ValueDelta": "delta",
 }

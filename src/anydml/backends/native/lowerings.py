@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from ...core.strided_layout import Layout
+from .attention_lowering import attention
 from .diagonal_lowering import diagonal
 from .gather_lowering import by_points, gather
 from .movement_lowering import PARTS, VIEWS
@@ -22,5 +23,7 @@ LOWERINGS: Mapping[str, Lowering] = {
     "DIAGONAL_MATRIX1": diagonal,
     "FILL_VALUE_SEQUENCE": sequence,
     "GATHER": gather,
+    "MULTIHEAD_ATTENTION": attention,
+    "MULTIHEAD_ATTENTION1": attention,
     **dict.fromkeys(("GATHER_ELEMENTS", "SCATTER_ELEMENTS", "GATHER_ND", "GATHER_ND1", "SCATTER_ND"), by_points),
 }
