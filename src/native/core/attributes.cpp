@@ -22,6 +22,8 @@ const std::vector<int64_t>& Attributes::integers(std::string_view name) const {
 
 double Attributes::real(std::string_view name) const { return single<double>(name); }
 
+const std::vector<double>& Attributes::reals(std::string_view name) const { return values<double>(name); }
+
 const Activation* Attributes::activation(std::string_view name) const {
   return has(name) ? &single<Activation>(name) : nullptr;
 }

@@ -27,6 +27,7 @@ class Attributes {
   int64_t integer(std::string_view name) const;
   const std::vector<int64_t>& integers(std::string_view name) const;
   double real(std::string_view name) const;
+  const std::vector<double>& reals(std::string_view name) const;
   bool flag(std::string_view name) const { return integer(name) != 0; }
   // The operator that is fused behind this one; null where there is none.
   const Activation* activation(std::string_view name) const;

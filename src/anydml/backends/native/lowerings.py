@@ -11,6 +11,7 @@ from .gather_lowering import by_points, gather
 from .movement_lowering import PARTS, VIEWS
 from .movement_lowering import lowered as moved
 from .request import Lowered
+from .resample_lowering import resample, upsample
 from .sequence_lowering import sequence
 
 Lowering: TypeAlias = Callable[[Any, Sequence[Layout | None], Sequence[Layout | None]], Lowered | None]
@@ -23,4 +24,6 @@ LOWERINGS: Mapping[str, Lowering] = {
     "FILL_VALUE_SEQUENCE": sequence,
     "GATHER": gather,
     **dict.fromkeys(("GATHER_ELEMENTS", "SCATTER_ELEMENTS", "GATHER_ND", "GATHER_ND1", "SCATTER_ND"), by_points),
+    **dict.fromkeys(("RESAMPLE", "RESAMPLE1", "RESAMPLE2", "RESAMPLE3", "RESAMPLE_GRAD", "RESAMPLE_GRAD1"), resample),
+    "UPSAMPLE_2D": upsample,
 }
