@@ -97,11 +97,19 @@ ANYDML_INLINE Eight widen_eight(const std::byte* from) {
   } else if constexpr (std::is_same_v<T, Half>) {
     return eight_of(widen_row<Half, Vector<float>>(load_vector<Vector<uint16_t, 8>>(from)));
   } else {
-    const auto integers = __builtin_convertvector(load_vector<Vector<T, 8>>(from), Vector<int32_t>);
+#if defined(ANYDML_ISA_AVX2) || defined(ANYDML_ISA_AVX512)
+    const __m128i bytes = _mm_cvtsi64_si128(load<long long>(from));
+    const __m256i integers = std::is_signed_v<T> ? _mm256_cvtepi8_epi32(bytes) : _mm256_cvtepu8_epi32(bytes);
 #if defined(ANYDML_ISA_AVX512)
-    return (Eight)_mm512_maskz_cvtepi32_pd(0xff, (__m256i)integers);
+    return (Eight)_mm512_maskz_cvtepi32_pd(0xff, integers);
 #else
-    return __builtin_convertvector(integers, Eight);
+    return joined((Vector<double>)_mm256_cvtepi32_pd(_mm256_castsi256_si128(integers)),
+                  (Vector<double>)_mm256_cvtepi32_pd(_mm256_extracti128_si256(integers, 1)));
+#endif
+#else
+    Eight v;
+    for (int i = 0; i < kEight; ++i) v[i] = load<T>(from + i);
+    return v;
 #endif
   }
 #else
@@ -123,8 +131,13 @@ ANYDML_INLINE void narrow_eight(std::byte* to, Eight v) {
     const Eight odd = (Eight)((bits | ((bits & kLost) + kLost)) & ~kLost);
     store_vector(to, narrow_row<Half, Vector<uint16_t, 8>>(singles_of(odd)));
   } else {
-    const auto whole = (Vector<uint64_t, 8>)(v + kWhole);
-    store_vector(to, __builtin_convertvector(whole, Vector<T, 8>));
+    const Eight whole = v + kWhole;
+#if defined(ANYDML_ISA_AVX512)
+    store(to, static_cast<long long>(_mm_cvtsi128_si64(_mm512_maskz_cvtepi64_epi8(0xff, (__m512i)whole))));
+#else
+    const auto bytes = (Vector<uint8_t, 64>)whole;
+    store_vector(to, __builtin_shufflevector(bytes, bytes, 0, 8, 16, 24, 32, 40, 48, 56));
+#endif
   }
 #else
   for (int64_t i = 0; i < kEight; ++i) {

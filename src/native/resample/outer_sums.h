@@ -78,26 +78,46 @@ void load_span(const std::byte* in, const Row& row, const Span& span, double* to
   }
 }
 
-// to[i] = sum of weights[t] * row[t][i] over t, in the order of t. Eight elements of each row at a time.
-template <class Element, class Narrow>
-ANYDML_INLINE void add_columns(int64_t count, int64_t taps, const double* weights, double* to,
-                               const Element& eight_of_row, const Narrow& one_of_row) {
+// to[i] = sum of weights[t] * row[t][i] over t, in the order of t, of rows that are `step` bytes apart.
+template <class T>
+void add_run(const std::byte* rows, int64_t step, int64_t taps, const double* weights, int64_t count,
+             double* to) {
+  constexpr int64_t kItem = sizeof(T);
   int64_t i = 0;
   if (taps == 2) {
     const Eight first = all_eight(weights[0]);
     const Eight second = all_eight(weights[1]);
+    const std::byte* const next = rows + step;
     for (; i + kEight <= count; i += kEight) {
-      store_eight(to + i, eight_of_row(0, i) * first + eight_of_row(1, i) * second);
+      store_eight(to + i,
+                  widen_eight<T>(rows + i * kItem) * first + widen_eight<T>(next + i * kItem) * second);
     }
   }
-  for (; i + kEight <= count; i += kEight) {
-    Eight sum = eight_of_row(0, i) * all_eight(weights[0]);
-    for (int64_t t = 1; t < taps; ++t) sum = sum + eight_of_row(t, i) * all_eight(weights[t]);
-    store_eight(to + i, sum);
+  // Several vectors at a time, whose sums do not wait for each other.
+  constexpr int64_t kMost = 4 * kEight;
+  for (; i + kMost <= count; i += kMost) {
+    const std::byte* row = rows + i * kItem;
+    Eight weight = all_eight(weights[0]);
+    Eight a = widen_eight<T>(row) * weight;
+    Eight b = widen_eight<T>(row + kEight * kItem) * weight;
+    Eight c = widen_eight<T>(row + 2 * kEight * kItem) * weight;
+    Eight d = widen_eight<T>(row + 3 * kEight * kItem) * weight;
+    for (int64_t t = 1; t < taps; ++t) {
+      row += step;
+      weight = all_eight(weights[t]);
+      a = a + widen_eight<T>(row) * weight;
+      b = b + widen_eight<T>(row + kEight * kItem) * weight;
+      c = c + widen_eight<T>(row + 2 * kEight * kItem) * weight;
+      d = d + widen_eight<T>(row + 3 * kEight * kItem) * weight;
+    }
+    store_eight(to + i, a);
+    store_eight(to + i + kEight, b);
+    store_eight(to + i + 2 * kEight, c);
+    store_eight(to + i + 3 * kEight, d);
   }
   for (; i < count; ++i) {
-    double sum = one_of_row(0, i) * weights[0];
-    for (int64_t t = 1; t < taps; ++t) sum += one_of_row(t, i) * weights[t];
+    double sum = widen<T, double>(rows + i * kItem) * weights[0];
+    for (int64_t t = 1; t < taps; ++t) sum += widen<T, double>(rows + t * step + i * kItem) * weights[t];
     to[i] = sum;
   }
 }
@@ -141,12 +161,11 @@ class OuterSums {
     if (taps == 0) {
       std::fill_n(to, count, 0.0);
     } else if (dimensions == 1 && is_packed<T>(row_, span.width)) {
-      constexpr int64_t kItem = sizeof(T);
-      const std::byte* const from = in + row_.place(span.begin);
-      add_columns(
-          count, taps, weights, to,
-          [&](int64_t t, int64_t i) { return widen_eight<T>(from + t * step + i * kItem); },
-          [&](int64_t t, int64_t i) { return widen<T, double>(from + t * step + i * kItem); });
+      add_run<T>(in + row_.place(span.begin), step, taps, weights, count, to);
+    } else if (dimensions == 1 && row_.element_step == sizeof(T) && span.width >= kEight) {
+      for (int64_t x = 0; x < span.pixels; ++x, to += span.width) {
+        add_run<T>(in + row_.place(span.begin + x), step, taps, weights, span.width, to);
+      }
     } else {
       for (int64_t t = 0; t < taps; ++t) {
         sum_before<T>(dimensions - 1, in + t * step, outputs, span, buffers + kBuffer, buffers);

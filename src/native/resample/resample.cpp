@@ -201,6 +201,7 @@ class PixelPlan final : public ResamplePlan {
  private:
   void run_chunk(const Chunk& chunk, const std::byte* in, const std::array<int64_t, kMostDimensions>& numbers,
                  int64_t width, double* buffers, std::byte* out) const override {
+    constexpr int64_t kItem = sizeof(T);
     if (chunk.pixels * width > kSpan) return run_long(chunk, in, numbers, width, buffers, out);
     sums_.template sum<T>(in, numbers, {chunk.first, chunk.pixels, width}, buffers + kBuffer, buffers);
     for (int64_t o = chunk.begin; o < chunk.end; ++o) {
@@ -208,21 +209,24 @@ class PixelPlan final : public ResamplePlan {
       const double* const weights = table_.weights_of(o);
       const double* const from = buffers + (table_.first_of(o) - chunk.first) * width;
       std::byte* const to = out + o * shape_.pixel_step;
-      if (taps == 2) {
+      // Whole vectors of packed elements without a word about each.
+      int64_t c = 0;
+      if (shape_.element_step == kItem && taps == 2) {
         const Eight first = all_eight(weights[0]);
         const Eight second = all_eight(weights[1]);
-        for (int64_t c = 0; c < width; c += kEight) {
-          put(to, c, width, load_eight(from + c) * first + load_eight(from + width + c) * second);
+        const double* const next = from + width;
+        for (; c + kEight <= width; c += kEight) {
+          narrow_eight<T>(to + c * kItem,
+                          divisor_(load_eight(from + c) * first + load_eight(next + c) * second));
         }
-      } else {
-        for (int64_t c = 0; c < width; c += kEight) {
-          Eight sum{};
-          for (int64_t t = 0; t < taps; ++t) {
-            const Eight product = load_eight(from + t * width + c) * all_eight(weights[t]);
-            sum = t == 0 ? product : sum + product;
-          }
-          put(to, c, width, sum);
+      }
+      for (; c < width; c += kEight) {
+        Eight sum{};
+        for (int64_t t = 0; t < taps; ++t) {
+          const Eight product = load_eight(from + t * width + c) * all_eight(weights[t]);
+          sum = t == 0 ? product : sum + product;
         }
+        put(to, c, width, sum);
       }
     }
   }
@@ -365,8 +369,10 @@ std::unique_ptr<Plan> make_resample(const Request& request, std::string& reason)
   Table table = std::move(tables.tables.back());
   Row row{in.strides[last], pixel.in, {}};
   std::vector<int64_t> elements = elements_of(table);
-  // Where the tables pass over most elements, sums are taken of the others alone.
-  if (static_cast<int64_t>(elements.size()) * 4 <= in.sizes[last]) {
+  // Where the tables pass over elements, sums are taken of the others alone: of wide pixels if these are
+  // some, else, as they are no longer contiguous then, if they are most.
+  const auto used = static_cast<int64_t>(elements.size());
+  if (pixel.size >= kNarrowPixel ? used * 10 <= in.sizes[last] * 9 : used * 4 <= in.sizes[last]) {
     compact(table, elements);
     row.pixels = std::move(elements);
   }

@@ -20,7 +20,7 @@ namespace {
 enum class Reach : int32_t { kEight, kSixteen, kAny };
 
 struct Pattern {
-  int32_t lanes[kEight];  // the first elements, from the block's
+  int64_t lanes[kEight];  // the first elements, from the block's
   double counts[kEight];
   int64_t weights;  // where they begin: for each tap those of the eight outputs
   int32_t taps;     // the most of them
@@ -83,7 +83,7 @@ class RowTable {
     for (int64_t i = 0; i < kEight; ++i) {
       const auto taps = static_cast<int64_t>(pattern.counts[i]);
       if (taps == 0) continue;
-      pattern.lanes[i] = static_cast<int32_t>(lanes[i] - base);
+      pattern.lanes[i] = lanes[i] - base;
       const double* const of_output = table.weights_of((j + i) / width_);
       for (int64_t t = 0; t < taps; ++t) weights[static_cast<size_t>(t * kEight + i)] = of_output[t];
     }
@@ -105,29 +105,27 @@ class RowTable {
 
   ANYDML_INLINE Eight sum_of(const Pattern& pattern, const double* from) const {
 #if defined(ANYDML_ISA_AVX512)
-    const __m256i lanes = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(pattern.lanes));
+    const __m512i lanes = _mm512_loadu_si512(pattern.lanes);
     if (pattern.reach == Reach::kEight) {
-      const __m512i index = _mm512_maskz_cvtepi32_epi64(0xff, lanes);
       return sum_by(pattern, from, [&](const double* at) {
-        return (Eight)_mm512_maskz_permutexvar_pd(0xff, index, _mm512_loadu_pd(at));
+        return (Eight)_mm512_maskz_permutexvar_pd(0xff, lanes, _mm512_loadu_pd(at));
       });
     }
     if (pattern.reach == Reach::kSixteen) {
-      const __m512i index = _mm512_maskz_cvtepi32_epi64(0xff, lanes);
       return sum_by(pattern, from, [&](const double* at) {
-        return (Eight)_mm512_permutex2var_pd(_mm512_loadu_pd(at), index, _mm512_loadu_pd(at + kEight));
+        return (Eight)_mm512_permutex2var_pd(_mm512_loadu_pd(at), lanes, _mm512_loadu_pd(at + kEight));
       });
     }
     return sum_by(pattern, from, [&](const double* at) {
-      return (Eight)_mm512_mask_i32gather_pd(_mm512_setzero_pd(), 0xff, lanes, at, 8);
+      return (Eight)_mm512_mask_i64gather_pd(_mm512_setzero_pd(), 0xff, lanes, at, 8);
     });
 #elif defined(ANYDML_ISA_AVX2)
-    const auto* const lanes = reinterpret_cast<const __m128i*>(pattern.lanes);
-    const __m128i low = _mm_loadu_si128(lanes);
-    const __m128i high = _mm_loadu_si128(lanes + 1);
+    const auto* const lanes = reinterpret_cast<const __m256i*>(pattern.lanes);
+    const __m256i low = _mm256_loadu_si256(lanes);
+    const __m256i high = _mm256_loadu_si256(lanes + 1);
     return sum_by(pattern, from, [&](const double* at) {
-      return joined((Vector<double>)_mm256_i32gather_pd(at, low, 8),
-                    (Vector<double>)_mm256_i32gather_pd(at, high, 8));
+      return joined((Vector<double>)_mm256_i64gather_pd(at, low, 8),
+                    (Vector<double>)_mm256_i64gather_pd(at, high, 8));
     });
 #else
     return sum_by(pattern, from, [&](const double* at) {
