@@ -4,6 +4,7 @@
 //
 // It is built without OpenMP, whose runtime the sanitizer does not know, so that OMP_NUM_THREADS alone sets
 // the number of threads.
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cinttypes>
@@ -55,6 +56,11 @@ std::string title(const Case& each) {
   }
   text += std::string(anydml::name_of(output.type)) + list(output.sizes);
   for (const auto& [name, values] : each.request.attributes.all()) {
+    // Of tables, which have a number for each output, how many weights they have.
+    if (const auto* doubles = std::get_if<std::vector<double>>(&values)) {
+      text += " " + std::to_string(doubles->size()) + " weights";
+    }
+    if (each.operator_name.starts_with("RESAMPLE") && name != "Axes") continue;
     const auto& integers = std::get<std::vector<int64_t>>(values);
     // Of a program, instruction by instruction.
     const size_t size = name == "Program" ? kInstructionWords : integers.size();
@@ -297,6 +303,37 @@ Case fold(DataType type, int64_t channels, int64_t height, int64_t width, int64_
                        {"EndPadding", {(size - 1) / 2, (size - 1) / 2}}})}};
 }
 
+// Along the axes, of `taps` elements each from every output's place on, by weights of which no sum is exact;
+// the nearest ones where `taps` is 0.
+Case resample(DataType type, std::vector<int64_t> input, std::vector<int64_t> output,
+              const std::vector<int64_t>& axes, int64_t taps) {
+  std::vector<int64_t> first, counts, starts, ends;
+  std::vector<double> weights;
+  for (const int64_t axis : axes) {
+    const int64_t size = input[static_cast<size_t>(axis)];
+    const int64_t count = output[static_cast<size_t>(axis)];
+    const auto begin = static_cast<int64_t>(weights.size());
+    for (int64_t o = 0; o < count; ++o) {
+      first.push_back(o * size / count);
+      counts.push_back(std::min(taps, size - first.back()));
+      starts.push_back(static_cast<int64_t>(weights.size()) - begin);
+      for (int64_t t = 0; t < counts.back(); ++t) {
+        weights.push_back(1.0 / static_cast<double>(counts.back() + (o + t) % 3));
+      }
+    }
+    ends.push_back(static_cast<int64_t>(weights.size()));
+  }
+  Request request{{packed(type, std::move(input))}, {packed(type, std::move(output))}, {}};
+  if (taps == 0) {
+    request.attributes = attributes({{"Axes", axes}, {"First", first}});
+    return {"RESAMPLE_NEAREST", std::move(request)};
+  }
+  request.attributes =
+      std::vector<anydml::NamedAttribute>{{"Axes", axes},     {"First", first},     {"Counts", counts},
+                                          {"Starts", starts}, {"Weights", weights}, {"WeightEnds", ends}};
+  return {"RESAMPLE", std::move(request)};
+}
+
 std::vector<Case> cases() {
   std::vector<Case> all;
   for (const char* name : {"CUMULATIVE_SUMMATION", "CUMULATIVE_PRODUCT"}) {
@@ -385,6 +422,17 @@ std::vector<Case> cases() {
     all.push_back(band(type, 701, 500, 20, -30));
     all.push_back(fold(type, 3, 150, 170, 3));
     all.push_back(fold(type, 1, 3, 5000, 4));
+  }
+  for (const DataType type : {DataType::kFloat32, DataType::kFloat16, DataType::kUint8, DataType::kInt8}) {
+    for (const int64_t taps : {0, 1, 2, 7}) {
+      all.push_back(resample(type, {3, 200, 300}, {3, 331, 501}, {1, 2}, taps));
+      all.push_back(resample(type, {3, 200, 300}, {3, 67, 101}, {1, 2}, taps));
+      all.push_back(resample(type, {300, 200, 3}, {331, 303, 3}, {0, 1}, taps));   // narrow pixels
+      all.push_back(resample(type, {90, 50, 301}, {101, 30, 301}, {0, 1}, taps));  // wide ones
+      all.push_back(resample(type, {40, 50, 60}, {43, 41, 101}, {0, 1, 2}, taps));
+      all.push_back(resample(type, {300'001}, {700'001}, {0}, taps));
+    }
+    all.push_back(resample(type, {5, 30'001}, {7, 3}, {0, 1}, 9000));  // sums in parts
   }
   for (const DataType to : {DataType::kFloat32, DataType::kFloat16, DataType::kFloat64, DataType::kUint8,
                             DataType::kInt16, DataType::kUint32, DataType::kInt64, DataType::kUint64}) {
