@@ -290,12 +290,15 @@ Case band(DataType type, int64_t height, int64_t width, int64_t begin, int64_t e
            attributes({{"Begin", {begin}}, {"End", {end}}, {"Value", {7}}})}};
 }
 
-// Of windows of `size` in both dimensions, padded so that there is a block for each element.
-Case fold(DataType type, int64_t channels, int64_t height, int64_t width, int64_t size) {
+// Of windows of `size` in both dimensions, padded so that there is a block for each element; or into them.
+Case fold(DataType type, int64_t channels, int64_t height, int64_t width, int64_t size,
+          bool unfolds = false) {
   const std::vector<int64_t> ones{1, 1};
-  return {"FOLD",
-          {{packed(type, {1, channels * size * size, height * width})},
-           {packed(type, {1, channels, height, width})},
+  const Layout blocks = packed(type, {1, channels * size * size, height * width});
+  const Layout image = packed(type, {1, channels, height, width});
+  return {unfolds ? "UNFOLD" : "FOLD",
+          {{unfolds ? image : blocks},
+           {unfolds ? blocks : image},
            attributes({{"WindowSizes", {size, size}},
                        {"Strides", ones},
                        {"Dilations", ones},
@@ -422,6 +425,8 @@ std::vector<Case> cases() {
     all.push_back(band(type, 701, 500, 20, -30));
     all.push_back(fold(type, 3, 150, 170, 3));
     all.push_back(fold(type, 1, 3, 5000, 4));
+    all.push_back(fold(type, 2, 50, 60, 9, true));
+    all.push_back(fold(type, 1, 3, 5000, 4, true));
   }
   for (const DataType type : {DataType::kFloat32, DataType::kFloat16, DataType::kUint8, DataType::kInt8}) {
     for (const int64_t taps : {0, 1, 2, 7}) {

@@ -18,7 +18,7 @@
 #include "movement/copy.h"
 #include "platform/isa.h"
 #include "platform/parallel.h"
-#include "simd/unaligned.h"
+#include "simd/strided_copy.h"
 
 #if defined(__SSE2__)
 #include <immintrin.h>
@@ -101,46 +101,23 @@ Blocks blocks_of_row(const std::vector<int64_t>& elements, int64_t unit, int64_t
 template <int64_t kUnit>
 void copy_units(const int64_t* offsets, int64_t count, int64_t, const std::byte* in, std::byte* out,
                 int64_t step) {
-  for (int64_t i = 0; i < count; ++i) std::memcpy(out + i * step, in + offsets[i], kUnit);
+  for (int64_t i = 0; i < count; ++i) copy_known<kUnit>(out + i * step, in + offsets[i]);
 }
 
-// Of 16 bytes and more: the last 16 may overlap those before.
 void copy_long_units(const int64_t* offsets, int64_t count, int64_t unit, const std::byte* in, std::byte* out,
                      int64_t step) {
-  for (int64_t i = 0; i < count; ++i, out += step) {
-    const std::byte* const from = in + offsets[i];
-    if (unit >= 256) {
-      std::memcpy(out, from, static_cast<size_t>(unit));
-      continue;
-    }
-    for (int64_t b = 0; b + kShuffled < unit; b += kShuffled) std::memcpy(out + b, from + b, kShuffled);
-    std::memcpy(out + unit - kShuffled, from + unit - kShuffled, kShuffled);
-  }
-}
-
-void copy_any_units(const int64_t* offsets, int64_t count, int64_t unit, const std::byte* in, std::byte* out,
-                    int64_t step) {
-  for (int64_t i = 0; i < count; ++i) {
-    for (int64_t b = 0; b < unit; ++b) out[i * step + b] = in[offsets[i] + b];
-  }
+  for (int64_t i = 0; i < count; ++i) copy_short(out + i * step, in + offsets[i], unit);
 }
 
 using CopyUnits = void (*)(const int64_t* offsets, int64_t count, int64_t unit, const std::byte* in,
                            std::byte* out, int64_t step);
 
+// Of short units a copy of each length.
 CopyUnits choose_copy(int64_t unit) {
-  switch (unit) {
-    case 1:
-      return copy_units<1>;
-    case 2:
-      return copy_units<2>;
-    case 4:
-      return copy_units<4>;
-    case 8:
-      return copy_units<8>;
-    default:
-      return unit >= kShuffled ? copy_long_units : copy_any_units;
-  }
+  static constexpr auto kShort = []<int64_t... kLess>(std::integer_sequence<int64_t, kLess...>) {
+    return std::array<CopyUnits, sizeof...(kLess)>{copy_units<kLess + 1>...};
+  }(std::make_integer_sequence<int64_t, kShuffled - 1>{});
+  return unit < kShuffled ? kShort[static_cast<size_t>(unit - 1)] : copy_long_units;
 }
 
 // Another dimension with a list of elements: its loop, and where each element is in the input.

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import accumulate
+from math import prod
 from typing import Any
 
 import numpy as np
 
 from ...core.enums import InterpolationMode
-from ...core.strided_layout import Layout
+from ...core.strided_layout import DTYPES, Layout
 from ...operators.interpolation import Taps
 from ...operators.specs.image import divisor_of_upsample, taps_of_upsample
 from ...operators.specs.resample import copies, taps_of
@@ -27,7 +28,7 @@ def resample(desc: Any, inputs: Sequence[Layout | None], outputs: Sequence[Layou
     if not copies(desc):
         return _sums(tables)
     times = [_times(each, size) for each, size in zip(taps, x.sizes, strict=True)]
-    if all(times):
+    if all(times) and not _shuffles(times, x):
         return repeated(x, y, times)
     return "RESAMPLE_NEAREST", {"Axes": tuple(tables), "First": _list(each.first for each in tables.values())}
 
@@ -60,6 +61,13 @@ def _sums(tables: dict[int, Taps]) -> Lowered:
 
 def _list(parts: Any) -> tuple[Any, ...]:
     return tuple(np.concatenate([*parts]).tolist())
+
+
+def _shuffles(times: Sequence[int], x: Layout) -> bool:
+    """Whether what is repeated are a few elements that lie together, which lists copy faster than a movement."""
+    repeats = [i for i, each in enumerate(times) if each > 1]
+    unit = prod(x.sizes[repeats[-1] + 1 :]) if repeats else 1
+    return unit > 1 and unit * DTYPES[x.type].itemsize < 16
 
 
 def _times(taps: Taps, size: int) -> int:
