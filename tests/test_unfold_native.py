@@ -1,5 +1,5 @@
-"""The CPU's rows of UNFOLD, for windows with too many kinds of rows for views, in layouts of every kind: against NumPy's
-own padding and windows."""
+"""The CPU's rows of UNFOLD, for windows with too many kinds of rows for views: against NumPy's own padding and windows,
+in layouts of every kind."""
 
 from __future__ import annotations
 
@@ -84,4 +84,5 @@ def test_windows_of_many_kinds_of_rows_have_a_kernel() -> None:
         **padding,
     )
     engine, kernel = explained(desc)
-    assert engine == "cpu" and kernel.startswith("rows of windows of float32"), kernel
+    assert engine == "cpu", kernel
+    assert kernel.startswith("rows of windows of float32")

@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from math import floor, isfinite
 from typing import Any, ClassVar
 
@@ -46,6 +47,8 @@ from ..schema import (
     Tensor,
     support_table,
 )
+
+_COUNTS = {"DimensionCount": ("Scales", "InputPixelOffsets", "OutputPixelOffsets")}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,9 +111,7 @@ class DML_RESAMPLE1_OPERATOR_DESC(OperatorDesc):
     InputPixelOffsets: FLOATs
     OutputPixelOffsets: FLOATs
 
-    counts: ClassVar[Mapping[str, tuple[str, ...]]] = {
-        "DimensionCount": ("Scales", "InputPixelOffsets", "OutputPixelOffsets")
-    }
+    counts: ClassVar[Mapping[str, tuple[str, ...]]] = _COUNTS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,9 +145,7 @@ class DML_RESAMPLE_GRAD_OPERATOR_DESC(OperatorDesc):
     InputPixelOffsets: FLOATs
     OutputPixelOffsets: FLOATs
 
-    counts: ClassVar[Mapping[str, tuple[str, ...]]] = {
-        "DimensionCount": ("Scales", "InputPixelOffsets", "OutputPixelOffsets")
-    }
+    counts: ClassVar[Mapping[str, tuple[str, ...]]] = _COUNTS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -182,9 +181,7 @@ class DML_RESAMPLE2_OPERATOR_DESC(OperatorDesc):
     InputPixelOffsets: FLOATs
     OutputPixelOffsets: FLOATs
 
-    counts: ClassVar[Mapping[str, tuple[str, ...]]] = {
-        "DimensionCount": ("Scales", "InputPixelOffsets", "OutputPixelOffsets")
-    }
+    counts: ClassVar[Mapping[str, tuple[str, ...]]] = _COUNTS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -220,9 +217,7 @@ class DML_RESAMPLE_GRAD1_OPERATOR_DESC(OperatorDesc):
     InputPixelOffsets: FLOATs
     OutputPixelOffsets: FLOATs
 
-    counts: ClassVar[Mapping[str, tuple[str, ...]]] = {
-        "DimensionCount": ("Scales", "InputPixelOffsets", "OutputPixelOffsets")
-    }
+    counts: ClassVar[Mapping[str, tuple[str, ...]]] = _COUNTS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -260,9 +255,7 @@ class DML_RESAMPLE3_OPERATOR_DESC(OperatorDesc):
     OutputPixelOffsets: FLOATs
     Antialiased: BOOL
 
-    counts: ClassVar[Mapping[str, tuple[str, ...]]] = {
-        "DimensionCount": ("Scales", "InputPixelOffsets", "OutputPixelOffsets")
-    }
+    counts: ClassVar[Mapping[str, tuple[str, ...]]] = _COUNTS
 
 
 def _constraints(desc: Any) -> Iterator[ConstraintFailure]:
@@ -353,14 +346,14 @@ def _independent(desc: Any) -> Independence:
     )
 
 
-RESAMPLE = OperatorSpec(
+_specified = partial(
+    OperatorSpec, infer_sizes=_infer_sizes, sizes_rule="", reference=_reference, independent=_independent
+)
+
+RESAMPLE = _specified(
     operator_type=OperatorType.RESAMPLE,
     desc=DML_RESAMPLE_OPERATOR_DESC,
     constraints=_constraints,
-    infer_sizes=_infer_sizes,
-    sizes_rule="",
-    reference=_reference,
-    independent=_independent,
     support=support_table("""
         DML_FEATURE_LEVEL_6_2 and above
         InputTensor  | Input  | 1 to 4 | FLOAT32, FLOAT16, INT8, UINT8
@@ -374,14 +367,10 @@ RESAMPLE = OperatorSpec(
     """),
 )
 
-RESAMPLE1 = OperatorSpec(
+RESAMPLE1 = _specified(
     operator_type=OperatorType.RESAMPLE1,
     desc=DML_RESAMPLE1_OPERATOR_DESC,
     constraints=_constraints_with_offsets,
-    infer_sizes=_infer_sizes,
-    sizes_rule="",
-    reference=_reference,
-    independent=_independent,
     support=support_table("""
         DML_FEATURE_LEVEL_6_2 and above
         InputTensor  | Input  | 1 to 4 | FLOAT32, FLOAT16, INT8, UINT8
@@ -395,14 +384,10 @@ RESAMPLE1 = OperatorSpec(
     """),
 )
 
-RESAMPLE_GRAD = OperatorSpec(
+RESAMPLE_GRAD = _specified(
     operator_type=OperatorType.RESAMPLE_GRAD,
     desc=DML_RESAMPLE_GRAD_OPERATOR_DESC,
     constraints=_constraints_with_offsets,
-    infer_sizes=_infer_sizes,
-    sizes_rule="",
-    reference=_reference,
-    independent=_independent,
     support=support_table("""
         DML_FEATURE_LEVEL_5_1 and above
         InputGradientTensor  | Input  | 1 to 4 | FLOAT32, FLOAT16
@@ -413,14 +398,10 @@ RESAMPLE_GRAD = OperatorSpec(
     """),
 )
 
-RESAMPLE2 = OperatorSpec(
+RESAMPLE2 = _specified(
     operator_type=OperatorType.RESAMPLE2,
     desc=DML_RESAMPLE2_OPERATOR_DESC,
     constraints=_constraints_with_offsets,
-    infer_sizes=_infer_sizes,
-    sizes_rule="",
-    reference=_reference,
-    independent=_independent,
     support=support_table("""
         DML_FEATURE_LEVEL_6_2 and above
         InputTensor  | Input  | 1 to 4 | FLOAT32, FLOAT16, INT8, UINT8
@@ -431,14 +412,10 @@ RESAMPLE2 = OperatorSpec(
     """),
 )
 
-RESAMPLE_GRAD1 = OperatorSpec(
+RESAMPLE_GRAD1 = _specified(
     operator_type=OperatorType.RESAMPLE_GRAD1,
     desc=DML_RESAMPLE_GRAD1_OPERATOR_DESC,
     constraints=_constraints_with_offsets,
-    infer_sizes=_infer_sizes,
-    sizes_rule="",
-    reference=_reference,
-    independent=_independent,
     support=support_table("""
         DML_FEATURE_LEVEL_5_1 and above
         InputGradientTensor  | Input  | 1 to 4 | FLOAT32, FLOAT16
@@ -446,14 +423,10 @@ RESAMPLE_GRAD1 = OperatorSpec(
     """),
 )
 
-RESAMPLE3 = OperatorSpec(
+RESAMPLE3 = _specified(
     operator_type=OperatorType.RESAMPLE3,
     desc=DML_RESAMPLE3_OPERATOR_DESC,
     constraints=_constraints_with_offsets,
-    infer_sizes=_infer_sizes,
-    sizes_rule="",
-    reference=_reference,
-    independent=_independent,
     support=support_table("""
         DML_FEATURE_LEVEL_6_4 and above
         InputTensor  | Input  | 1 to 4 | FLOAT32, FLOAT16, INT8, UINT8
