@@ -155,8 +155,7 @@ NEGATIVES = [
 ]
 
 RIGHT = [_upsample(), _value_scale()]
-KERNELS = {"UPSAMPLE_2D": "movement ", "VALUE_SCALE_2D": "scale and bias of channels of "}
-BY_REFERENCE = (r"upsample_2d-linear.*",)
+KERNELS = {"UPSAMPLE_2D": "movement |weighted sums of ", "VALUE_SCALE_2D": "scale and bias of channels of "}
 SUPPORT = {
     "UPSAMPLE_2D": Support(
         [("1.0", 4, 5, FLOATS)],

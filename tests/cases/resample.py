@@ -159,7 +159,7 @@ def _negatives(operator: str) -> list[Negative]:
 
 NEGATIVES = [negative for operator in _NAMES for negative in _negatives(operator)]
 RIGHT = [_right(operator) for operator in _NAMES]
-BY_REFERENCE = (r"resample.*",)
+KERNELS = dict.fromkeys(_NAMES, "weighted sums of |units of |movement ")
 
 
 def _members(*names: str) -> Any:

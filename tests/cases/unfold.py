@@ -156,7 +156,7 @@ def _others(operator: str, tensor: str, shape: Shape) -> Mapping[str, Shape]:
 
 
 RIGHT = [_unfold()]
-KERNELS = {"UNFOLD": "movement "}
+KERNELS = {"UNFOLD": "movement |rows of windows of "}
 SUPPORT = {
     "UNFOLD": Support(
         {"InputTensor": [("6.4", 3, 8, ALL)], "OutputTensor": [("6.4", 3, 3, ALL)]}, desc=_of_shapes, others=_others

@@ -4,6 +4,7 @@
 //
 // It is built without OpenMP, whose runtime the sanitizer does not know, so that OMP_NUM_THREADS alone sets
 // the number of threads.
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cinttypes>
@@ -56,9 +57,14 @@ std::string title(const Case& each) {
   text += std::string(anydml::name_of(output.type)) + list(output.sizes);
   for (const auto& [name, values] : each.request.attributes.all()) {
     if (const auto* const reals = std::get_if<std::vector<double>>(&values)) {
-      for (const double value : *reals) text += " " + std::to_string(value);
+      // Of tables, which have a number for each output, how many weights they have.
+      const bool is_table = each.operator_name.starts_with("RESAMPLE");
+      if (is_table) text += " " + std::to_string(reals->size()) + " weights";
+      for (const double value : is_table ? std::vector<double>{} : *reals)
+        text += " " + std::to_string(value);
       continue;
     }
+    if (each.operator_name.starts_with("RESAMPLE") && name != "Axes") continue;
     const auto& integers = std::get<std::vector<int64_t>>(values);
     // Of a program, instruction by instruction.
     const size_t size = name == "Program" ? kInstructionWords : integers.size();
@@ -308,12 +314,15 @@ Case band(DataType type, int64_t height, int64_t width, int64_t begin, int64_t e
            attributes({{"Begin", {begin}}, {"End", {end}}, {"Value", {7}}})}};
 }
 
-// Of windows of `size` in both dimensions, padded so that there is a block for each element.
-Case fold(DataType type, int64_t channels, int64_t height, int64_t width, int64_t size) {
+// Of windows of `size` in both dimensions, padded so that there is a block for each element; or into them.
+Case fold(DataType type, int64_t channels, int64_t height, int64_t width, int64_t size,
+          bool unfolds = false) {
   const std::vector<int64_t> ones{1, 1};
-  return {"FOLD",
-          {{packed(type, {1, channels * size * size, height * width})},
-           {packed(type, {1, channels, height, width})},
+  const Layout blocks = packed(type, {1, channels * size * size, height * width});
+  const Layout image = packed(type, {1, channels, height, width});
+  return {unfolds ? "UNFOLD" : "FOLD",
+          {{unfolds ? image : blocks},
+           {unfolds ? blocks : image},
            attributes({{"WindowSizes", {size, size}},
                        {"Strides", ones},
                        {"Dilations", ones},
@@ -387,6 +396,37 @@ Case attention(DataType type, int64_t batch, int64_t queries, int64_t keys, int6
                        {"Key", place(1, key)},
                        {"Value", place(2, key)},
                        {"Output", place(0, query)}})}};
+}
+
+// Along the axes, of `taps` elements each from every output's place on, by weights of which no sum is exact;
+// the nearest ones where `taps` is 0.
+Case resample(DataType type, std::vector<int64_t> input, std::vector<int64_t> output,
+              const std::vector<int64_t>& axes, int64_t taps) {
+  std::vector<int64_t> first, counts, starts, ends;
+  std::vector<double> weights;
+  for (const int64_t axis : axes) {
+    const int64_t size = input[static_cast<size_t>(axis)];
+    const int64_t count = output[static_cast<size_t>(axis)];
+    const auto begin = static_cast<int64_t>(weights.size());
+    for (int64_t o = 0; o < count; ++o) {
+      first.push_back(o * size / count);
+      counts.push_back(std::min(taps, size - first.back()));
+      starts.push_back(static_cast<int64_t>(weights.size()) - begin);
+      for (int64_t t = 0; t < counts.back(); ++t) {
+        weights.push_back(1.0 / static_cast<double>(counts.back() + (o + t) % 3));
+      }
+    }
+    ends.push_back(static_cast<int64_t>(weights.size()));
+  }
+  Request request{{packed(type, std::move(input))}, {packed(type, std::move(output))}, {}};
+  if (taps == 0) {
+    request.attributes = attributes({{"Axes", axes}, {"First", first}});
+    return {"RESAMPLE_NEAREST", std::move(request)};
+  }
+  request.attributes =
+      std::vector<anydml::NamedAttribute>{{"Axes", axes},     {"First", first},     {"Counts", counts},
+                                          {"Starts", starts}, {"Weights", weights}, {"WeightEnds", ends}};
+  return {"RESAMPLE", std::move(request)};
 }
 
 std::vector<Case> cases() {
@@ -479,6 +519,8 @@ std::vector<Case> cases() {
     all.push_back(band(type, 701, 500, 20, -30));
     all.push_back(fold(type, 3, 150, 170, 3));
     all.push_back(fold(type, 1, 3, 5000, 4));
+    all.push_back(fold(type, 2, 50, 60, 9, true));
+    all.push_back(fold(type, 1, 3, 5000, 4, true));
     if (type != DataType::kFloat32 && type != DataType::kFloat16) continue;
     all.push_back(regions("ROI_POOLING", type, 40, 30, 7, {}));
     for (const int64_t function : {2, 7}) {  // AVERAGE and MAX
@@ -491,6 +533,17 @@ std::vector<Case> cases() {
         all.push_back(regions("ROI_ALIGN_GRAD", type, 40, 3, 7, members));
       }
     }
+  }
+  for (const DataType type : {DataType::kFloat32, DataType::kFloat16, DataType::kUint8, DataType::kInt8}) {
+    for (const int64_t taps : {0, 1, 2, 7}) {
+      all.push_back(resample(type, {3, 200, 300}, {3, 331, 501}, {1, 2}, taps));
+      all.push_back(resample(type, {3, 200, 300}, {3, 67, 101}, {1, 2}, taps));
+      all.push_back(resample(type, {300, 200, 3}, {331, 303, 3}, {0, 1}, taps));   // narrow pixels
+      all.push_back(resample(type, {90, 50, 301}, {101, 30, 301}, {0, 1}, taps));  // wide ones
+      all.push_back(resample(type, {40, 50, 60}, {43, 41, 101}, {0, 1, 2}, taps));
+      all.push_back(resample(type, {300'001}, {700'001}, {0}, taps));
+    }
+    all.push_back(resample(type, {5, 30'001}, {7, 3}, {0, 1}, 9000));  // sums in parts
   }
   for (const DataType to : {DataType::kFloat32, DataType::kFloat16, DataType::kFloat64, DataType::kUint8,
                             DataType::kInt16, DataType::kUint32, DataType::kInt64, DataType::kUint64}) {

@@ -14,6 +14,7 @@ from .element_wise import element_wise
 from .movement import movement
 from .places import UFUNCS, count_of
 from .reductions import reading, reductions
+from .resampling import resampling
 from .selection import selection
 
 
@@ -128,7 +129,7 @@ def _poolings() -> Iterator[Pooling]:
 def matrix(quick: bool = False, sizes: Sequence[int] = (LARGE, MIDDLE, SMALL)) -> list[Case]:
     """All rows for a CPU, by operator; where quick, a few of each operator."""
     scans, joins, poolings, others = list(_scans()), list(_joins()), list(_poolings()), list(element_wise())
-    tabled: list[Case] = [*movement(), *reductions(), *selection(), *reading()]
+    tabled: list[Case] = [*movement(), *resampling(), *reductions(), *selection(), *reading()]
     if quick:
         scans = [row for row in scans if row.cell in ("float32", "int64")]
         joins = joins[::3]

@@ -12,6 +12,7 @@ from .gather_lowering import by_points, gather
 from .movement_lowering import PARTS, VIEWS
 from .movement_lowering import lowered as moved
 from .request import Lowered
+from .resample_lowering import resample, upsample
 from .sequence_lowering import sequence
 
 Lowering: TypeAlias = Callable[[Any, Sequence[Layout | None], Sequence[Layout | None]], Lowered | None]
@@ -26,4 +27,6 @@ LOWERINGS: Mapping[str, Lowering] = {
     "MULTIHEAD_ATTENTION": attention,
     "MULTIHEAD_ATTENTION1": attention,
     **dict.fromkeys(("GATHER_ELEMENTS", "SCATTER_ELEMENTS", "GATHER_ND", "GATHER_ND1", "SCATTER_ND"), by_points),
+    **dict.fromkeys(("RESAMPLE", "RESAMPLE1", "RESAMPLE2", "RESAMPLE3", "RESAMPLE_GRAD", "RESAMPLE_GRAD1"), resample),
+    "UPSAMPLE_2D": upsample,
 }

@@ -11,7 +11,7 @@ from itertools import product
 from math import prod
 from typing import Any, NamedTuple, TypeAlias
 
-from ...core.enums import InterpolationMode, PaddingMode
+from ...core.enums import PaddingMode
 from ...core.strided_layout import DTYPES, Array, Layout
 from ...operators import spec_of
 from ...operators.schema import AttributeValues
@@ -82,6 +82,11 @@ def copied(source: Layout | None, output: Layout | None) -> Lowered | None:
     if source.type != output.type:
         return None
     return _moved([[[_run(size)] for size in source.sizes]], source, [output])
+
+
+def repeated(source: Layout, output: Layout, times: Sequence[int]) -> Lowered:
+    """Each element so many times along each dimension."""
+    return _moved([_repeated(source.sizes, times)], source, [output])
 
 
 def _moved(
@@ -260,13 +265,14 @@ def _tile(desc: Any) -> list[View]:
     return [[[_run(repeats, 0, 0, every=size), _run(size)] for size, repeats in sizes]]
 
 
-def _upsample(desc: Any) -> list[View] | None:
-    if desc.InterpolationMode != InterpolationMode.NEAREST_NEIGHBOR:
-        return None
+def _upsample(desc: Any) -> list[View]:
+    """Of the nearest elements."""
     rank, scale = len(desc.InputTensor.Sizes), desc.ScaleSize
-    scales = [*[1] * (rank - 2), scale.Height, scale.Width]
-    sizes = zip(desc.InputTensor.Sizes, scales, strict=True)
-    return [[[_run(size, every=times), _run(times, 0, 0)] for size, times in sizes]]
+    return [_repeated(desc.InputTensor.Sizes, [*[1] * (rank - 2), scale.Height, scale.Width])]
+
+
+def _repeated(sizes: Sequence[int], times: Sequence[int]) -> View:
+    return [[_run(size, every=each), _run(each, 0, 0)] for size, each in zip(sizes, times, strict=True)]
 
 
 def _cast(desc: Any) -> list[View] | None:

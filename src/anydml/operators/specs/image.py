@@ -19,6 +19,7 @@ from ...core.enums import InterpolationMode, OperatorType
 from ...core.strided_layout import Array
 from ..constraints import rounded, same, sizes_of
 from ..independence import all_but
+from ..interpolation import Taps, copied, linear_by_whole_weights, summed
 from ..schema import (
     FLOAT,
     Choices,
@@ -128,19 +129,24 @@ def _upsample(desc: DML_UPSAMPLE_2D_OPERATOR_DESC, x: Array) -> Array:
     if desc.InterpolationMode == InterpolationMode.NEAREST_NEIGHBOR:
         return x.repeat(scale.Height, -2).repeat(scale.Width, -1)
     with np.errstate(invalid="ignore"):
-        y = _between(_between(x.astype(np.float64), -2, scale.Height), -1, scale.Width)
-    return rounded(y / float(4 * scale.Height * scale.Width), x.dtype)
+        y = summed(x.astype(np.float64), taps_of_upsample(desc))
+    return rounded(y / divisor_of_upsample(desc), x.dtype)
 
 
-def _between(x: Array, axis: int, scale: int) -> Array:
-    """Interpolated along an axis, times 2 * scale: weights are whole, and one division rounds at the end."""
-    size = x.shape[axis]
-    # (o + 1/2) / scale - 1/2 = i + k / (2 * scale)
-    i, k = np.divmod(2 * np.arange(size * scale) + 1 - scale, 2 * scale)
-    k = k.reshape(-1, *(1,) * (-axis - 1))
-    low, high = (np.take(x, np.clip(each, 0, size - 1), axis) for each in (i, i + 1))
-    y: Array = np.where(k == 0, low * (2 * scale), low * (2 * scale - k) + high * k)
-    return y
+def taps_of_upsample(desc: DML_UPSAMPLE_2D_OPERATOR_DESC) -> list[Taps]:
+    """For each dimension of a linear output, of whole weights: one division rounds at the end."""
+    *outer, height, width = desc.InputTensor.Sizes
+    taps = [copied(np.arange(size)) for size in outer]
+    for size, scale in ((height, desc.ScaleSize.Height), (width, desc.ScaleSize.Width)):
+        # (o + 1/2) / scale - 1/2 = n / (2 * scale)
+        n = np.clip(2 * np.arange(size * scale) + 1 - scale, 0, 2 * scale * (size - 1))
+        taps.append(linear_by_whole_weights(n, 2 * scale))
+    return taps
+
+
+def divisor_of_upsample(desc: DML_UPSAMPLE_2D_OPERATOR_DESC) -> float:
+    """What the sums are to be divided by."""
+    return float(4 * desc.ScaleSize.Height * desc.ScaleSize.Width)
 
 
 def _value_scale(desc: DML_VALUE_SCALE_2D_OPERATOR_DESC, x: Array) -> Array:

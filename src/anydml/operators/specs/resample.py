@@ -23,9 +23,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
-from math import ceil, floor, isfinite
-from typing import Any, ClassVar, NamedTuple
+from functools import partial
+from math import floor, isfinite
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -34,6 +34,7 @@ from ...core.enums import AxisDirection, InterpolationMode, OperatorType
 from ...core.strided_layout import Array
 from ..constraints import same
 from ..independence import only
+from ..interpolation import Taps, copied, linear, places_of, simplest, stretched, summed, transposed
 from ..schema import (
     BOOL,
     Choices,
@@ -46,6 +47,8 @@ from ..schema import (
     Tensor,
     support_table,
 )
+
+_COUNTS = {"DimensionCount": ("Scales", "InputPixelOffsets", "OutputPixelOffsets")}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,9 +111,7 @@ class DML_RESAMPLE1_OPERATOR_DESC(OperatorDesc):
     InputPixelOffsets: FLOATs
     OutputPixelOffsets: FLOATs
 
-    counts: ClassVar[Mapping[str, tuple[str, ...]]] = {
-        "DimensionCount": ("Scales", "InputPixelOffsets", "OutputPixelOffsets")
-    }
+    counts: ClassVar[Mapping[str, tuple[str, ...]]] = _COUNTS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,9 +145,7 @@ class DML_RESAMPLE_GRAD_OPERATOR_DESC(OperatorDesc):
     InputPixelOffsets: FLOATs
     OutputPixelOffsets: FLOATs
 
-    counts: ClassVar[Mapping[str, tuple[str, ...]]] = {
-        "DimensionCount": ("Scales", "InputPixelOffsets", "OutputPixelOffsets")
-    }
+    counts: ClassVar[Mapping[str, tuple[str, ...]]] = _COUNTS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -182,9 +181,7 @@ class DML_RESAMPLE2_OPERATOR_DESC(OperatorDesc):
     InputPixelOffsets: FLOATs
     OutputPixelOffsets: FLOATs
 
-    counts: ClassVar[Mapping[str, tuple[str, ...]]] = {
-        "DimensionCount": ("Scales", "InputPixelOffsets", "OutputPixelOffsets")
-    }
+    counts: ClassVar[Mapping[str, tuple[str, ...]]] = _COUNTS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -220,9 +217,7 @@ class DML_RESAMPLE_GRAD1_OPERATOR_DESC(OperatorDesc):
     InputPixelOffsets: FLOATs
     OutputPixelOffsets: FLOATs
 
-    counts: ClassVar[Mapping[str, tuple[str, ...]]] = {
-        "DimensionCount": ("Scales", "InputPixelOffsets", "OutputPixelOffsets")
-    }
+    counts: ClassVar[Mapping[str, tuple[str, ...]]] = _COUNTS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -260,9 +255,7 @@ class DML_RESAMPLE3_OPERATOR_DESC(OperatorDesc):
     OutputPixelOffsets: FLOATs
     Antialiased: BOOL
 
-    counts: ClassVar[Mapping[str, tuple[str, ...]]] = {
-        "DimensionCount": ("Scales", "InputPixelOffsets", "OutputPixelOffsets")
-    }
+    counts: ClassVar[Mapping[str, tuple[str, ...]]] = _COUNTS
 
 
 def _constraints(desc: Any) -> Iterator[ConstraintFailure]:
@@ -304,40 +297,6 @@ def _infer_sizes(desc: Any) -> dict[str, Choices]:
     return {second: tuple((max(floor(size * scale), 1),) for size, scale in zip(sizes, scales, strict=True))}
 
 
-def simplest(scale: float) -> Fraction:
-    """The fraction of the smallest terms that single precision rounds to this number, by the Stern-Brocot tree."""
-    value = np.float32(scale)
-    low, high = (Fraction(float(np.nextafter(value, np.float32(end)))) for end in (0, np.finfo(np.float32).max))
-    exact = Fraction(float(value))
-    return _simplest_between((low + exact) / 2, (exact + high) / 2)
-
-
-def _simplest_between(low: Fraction, high: Fraction) -> Fraction:
-    whole = ceil(low)
-    if whole <= high:
-        return Fraction(whole)
-    below = whole - 1
-    return below + 1 / _simplest_between(1 / (high - below), 1 / (low - below))
-
-
-class Taps(NamedTuple):
-    """A dimension's elements as weighted sums of another's: for each, the first that it is made of, how many follow each
-    other from there, and their weights, of which the rest are 0."""
-
-    first: Array
-    counts: Array
-    weights: Array
-
-    def is_identity(self, size: int) -> bool:
-        """Whether they are the elements of a dimension of that size themselves."""
-        return (
-            len(self.first) == size
-            and bool((self.first == np.arange(size)).all())
-            and bool((self.counts == 1).all())
-            and bool((self.weights[:, 0] == 1).all())
-        )
-
-
 def taps_of(desc: Any) -> list[Taps]:
     """For each dimension of the output."""
     first, second, *_ = desc.__dataclass_fields__
@@ -349,71 +308,19 @@ def taps_of(desc: Any) -> list[Taps]:
         getattr(desc, name, (half,) * rank) for name, half in (("InputPixelOffsets", 0.5), ("OutputPixelOffsets", -0.5))
     ]
     taps = [_taps(desc, *each) for each in zip(x_sizes, y_sizes, desc.Scales, *offsets, strict=True)]
-    return [_transposed(*each) for each in zip(taps, x_sizes, strict=True)] if is_gradient else taps
+    return [transposed(*each) for each in zip(taps, x_sizes, strict=True)] if is_gradient else taps
 
 
 def _taps(desc: Any, size: int, out_size: int, scale: float, in_offset: float, out_offset: float) -> Taps:
-    """Of elements of the output, from places n / d of the input."""
-    ratio, before, behind = simplest(scale), Fraction(in_offset), Fraction(out_offset)
-    (p, q), (a, b), (e, f) = (each.as_integer_ratio() for each in (ratio, behind, before))
-    # n / d = (o - a / b) / (p / q) - e / f
-    d = p * b * f
-    largest = max((out_size * b + abs(a)) * q * f + abs(e) * p * b, size * d) * max(p, q) * 4
-    o = np.arange(out_size, dtype=np.int64 if largest < 2**63 else object)
-    n = np.clip((o * b - a) * q * f - e * p * b, 0, (size - 1) * d)
+    """Of elements of the output."""
+    ratio = simplest(scale)
+    n, d = places_of(size, out_size, ratio, in_offset, out_offset)
     if desc.InterpolationMode == InterpolationMode.LINEAR:
-        return _stretched(n, d, p, q, size) if getattr(desc, "Antialiased", False) and p < q else _linear(n, d)
+        return stretched(n, d, ratio, size) if getattr(desc, "Antialiased", False) and ratio < 1 else linear(n, d)
     direction = getattr(desc, "RoundingDirection", None)
     if direction is None:
-        nearest = (2 * n + d) // (2 * d)
-    else:
-        nearest = n // d if direction == AxisDirection.DECREASING else -(-n // d)
-    return Taps(nearest.astype(np.int64), np.ones(out_size, np.int64), np.ones((out_size, 1)))
-
-
-def _linear(n: Array, d: int) -> Taps:
-    low = n // d
-    k = n - low * d
-    weights = np.stack([(d - k) / d, k / d], 1).astype(np.float64)
-    return Taps(low.astype(np.int64), 1 + (k > 0).astype(np.int64), weights)
-
-
-def _stretched(n: Array, d: int, p: int, q: int, size: int) -> Taps:
-    """The triangle max(0, 1 - |i - n / d| * p / q), times d * q, of elements i between which and beyond the sums are exact."""
-    first = (n * p - q * d) // (p * d) + 1
-    last = -((-n * p - q * d) // (p * d)) - 1
-
-    def weight(i: Any) -> Any:
-        return q * d - abs(i * d - n) * p
-
-    def sums(count: Array, one_end: Any, other_end: Any) -> Array:
-        """Of weights in arithmetic progression."""
-        result: Array = np.maximum(count, 0) * (weight(one_end) + weight(other_end)) // 2
-        return result
-
-    begin, end = np.maximum(first, 0), np.minimum(last, size - 1)
-    counts = (end - begin + 1).astype(np.int64)
-    steps = np.arange(counts.max(), dtype=n.dtype)
-    weights = np.stack([np.where(step < counts, weight(begin + step), 0) for step in steps], 1)
-    weights[:, 0] += sums(-first, first, -1)
-    weights[np.arange(len(n)), counts - 1] += sums(last - size + 1, size, last)
-    weights = (weights / weights.sum(1, keepdims=True)).astype(np.float64)
-    return Taps(begin.astype(np.int64), counts, weights)
-
-
-def _transposed(taps: Taps, size: int) -> Taps:
-    """What elements of the input give to those of the output, which follow each other, as places only grow."""
-    column = np.arange(taps.weights.shape[1])
-    output, tap = np.nonzero(column < taps.counts[:, None])
-    source = taps.first[output] + tap
-    order = np.argsort(source, kind="stable")
-    counts = np.bincount(source, minlength=size)
-    starts = np.cumsum(counts) - counts
-    first = np.zeros(size, np.int64)
-    first[counts > 0] = output[order][starts[counts > 0]]
-    weights = np.zeros((size, max(int(counts.max()), 1)))
-    weights[source[order], np.arange(len(order)) - starts[source[order]]] = taps.weights[output, tap][order]
-    return Taps(first, counts.astype(np.int64), weights)
+        return copied((2 * n + d) // (2 * d))
+    return copied(n // d if direction == AxisDirection.DECREASING else -(-n // d))
 
 
 def _reference(desc: Any, x: Array) -> Array:
@@ -422,26 +329,14 @@ def _reference(desc: Any, x: Array) -> Array:
         for axis, each in enumerate(taps):
             x = np.take(x, each.first, axis)
         return x
-    y = x.astype(np.float64)
     with np.errstate(all="ignore"):
-        for axis, each in enumerate(taps):
-            if not each.is_identity(y.shape[axis]):
-                y = _summed(y, axis, each)
+        y = summed(x.astype(np.float64), taps)
         return (np.rint(y) if x.dtype.kind != "f" else y).astype(x.dtype)
 
 
 def copies(desc: Any) -> bool:
     """Whether each element of the output is one of the input."""
     return desc.InterpolationMode == InterpolationMode.NEAREST_NEIGHBOR and hasattr(desc, "InputTensor")
-
-
-def _summed(x: Array, axis: int, taps: Taps) -> Array:
-    shape = (-1,) + (1,) * (x.ndim - axis - 1)
-    y = np.zeros((*x.shape[:axis], len(taps.first), *x.shape[axis + 1 :]))
-    for i, weights in enumerate(taps.weights.T):
-        product = np.take(x, np.minimum(taps.first + i, x.shape[axis] - 1), axis) * weights.reshape(shape)
-        y = np.where((i < taps.counts).reshape(shape), y + product if i else product, y)
-    return y
 
 
 def _independent(desc: Any) -> Independence:
@@ -451,14 +346,14 @@ def _independent(desc: Any) -> Independence:
     )
 
 
-RESAMPLE = OperatorSpec(
+_specified = partial(
+    OperatorSpec, infer_sizes=_infer_sizes, sizes_rule="", reference=_reference, independent=_independent
+)
+
+RESAMPLE = _specified(
     operator_type=OperatorType.RESAMPLE,
     desc=DML_RESAMPLE_OPERATOR_DESC,
     constraints=_constraints,
-    infer_sizes=_infer_sizes,
-    sizes_rule="",
-    reference=_reference,
-    independent=_independent,
     support=support_table("""
         DML_FEATURE_LEVEL_6_2 and above
         InputTensor  | Input  | 1 to 4 | FLOAT32, FLOAT16, INT8, UINT8
@@ -472,14 +367,10 @@ RESAMPLE = OperatorSpec(
     """),
 )
 
-RESAMPLE1 = OperatorSpec(
+RESAMPLE1 = _specified(
     operator_type=OperatorType.RESAMPLE1,
     desc=DML_RESAMPLE1_OPERATOR_DESC,
     constraints=_constraints_with_offsets,
-    infer_sizes=_infer_sizes,
-    sizes_rule="",
-    reference=_reference,
-    independent=_independent,
     support=support_table("""
         DML_FEATURE_LEVEL_6_2 and above
         InputTensor  | Input  | 1 to 4 | FLOAT32, FLOAT16, INT8, UINT8
@@ -493,14 +384,10 @@ RESAMPLE1 = OperatorSpec(
     """),
 )
 
-RESAMPLE_GRAD = OperatorSpec(
+RESAMPLE_GRAD = _specified(
     operator_type=OperatorType.RESAMPLE_GRAD,
     desc=DML_RESAMPLE_GRAD_OPERATOR_DESC,
     constraints=_constraints_with_offsets,
-    infer_sizes=_infer_sizes,
-    sizes_rule="",
-    reference=_reference,
-    independent=_independent,
     support=support_table("""
         DML_FEATURE_LEVEL_5_1 and above
         InputGradientTensor  | Input  | 1 to 4 | FLOAT32, FLOAT16
@@ -511,14 +398,10 @@ RESAMPLE_GRAD = OperatorSpec(
     """),
 )
 
-RESAMPLE2 = OperatorSpec(
+RESAMPLE2 = _specified(
     operator_type=OperatorType.RESAMPLE2,
     desc=DML_RESAMPLE2_OPERATOR_DESC,
     constraints=_constraints_with_offsets,
-    infer_sizes=_infer_sizes,
-    sizes_rule="",
-    reference=_reference,
-    independent=_independent,
     support=support_table("""
         DML_FEATURE_LEVEL_6_2 and above
         InputTensor  | Input  | 1 to 4 | FLOAT32, FLOAT16, INT8, UINT8
@@ -529,14 +412,10 @@ RESAMPLE2 = OperatorSpec(
     """),
 )
 
-RESAMPLE_GRAD1 = OperatorSpec(
+RESAMPLE_GRAD1 = _specified(
     operator_type=OperatorType.RESAMPLE_GRAD1,
     desc=DML_RESAMPLE_GRAD1_OPERATOR_DESC,
     constraints=_constraints_with_offsets,
-    infer_sizes=_infer_sizes,
-    sizes_rule="",
-    reference=_reference,
-    independent=_independent,
     support=support_table("""
         DML_FEATURE_LEVEL_5_1 and above
         InputGradientTensor  | Input  | 1 to 4 | FLOAT32, FLOAT16
@@ -544,14 +423,10 @@ RESAMPLE_GRAD1 = OperatorSpec(
     """),
 )
 
-RESAMPLE3 = OperatorSpec(
+RESAMPLE3 = _specified(
     operator_type=OperatorType.RESAMPLE3,
     desc=DML_RESAMPLE3_OPERATOR_DESC,
     constraints=_constraints_with_offsets,
-    infer_sizes=_infer_sizes,
-    sizes_rule="",
-    reference=_reference,
-    independent=_independent,
     support=support_table("""
         DML_FEATURE_LEVEL_6_4 and above
         InputTensor  | Input  | 1 to 4 | FLOAT32, FLOAT16, INT8, UINT8
