@@ -429,6 +429,15 @@ Case resample(DataType type, std::vector<int64_t> input, std::vector<int64_t> ou
   return {"RESAMPLE", std::move(request)};
 }
 
+Case value_scale(DataType type, int64_t height, int64_t width) {
+  const Layout layout = packed(type, {2, 3, height, width});
+  return {"VALUE_SCALE_2D",
+          {{layout},
+           {layout},
+           std::vector<anydml::NamedAttribute>{{"Scale", std::vector<double>{1.25}},
+                                               {"Bias", std::vector<double>{0.1, -3, 1000}}}}};
+}
+
 std::vector<Case> cases() {
   std::vector<Case> all;
   for (const char* name : {"CUMULATIVE_SUMMATION", "CUMULATIVE_PRODUCT"}) {
@@ -522,6 +531,7 @@ std::vector<Case> cases() {
     all.push_back(fold(type, 2, 50, 60, 9, true));
     all.push_back(fold(type, 1, 3, 5000, 4, true));
     if (type != DataType::kFloat32 && type != DataType::kFloat16) continue;
+    all.push_back(value_scale(type, 301, 403));
     all.push_back(regions("ROI_POOLING", type, 40, 30, 7, {}));
     for (const int64_t function : {2, 7}) {  // AVERAGE and MAX
       for (const int64_t mode : {0, 1}) {

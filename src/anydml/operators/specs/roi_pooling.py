@@ -92,8 +92,9 @@ def _infer_sizes(desc: DML_ROI_POOLING_OPERATOR_DESC) -> dict[str, Choices]:
 
 
 def _are_images(batch: Array, count: int) -> Array:
-    numbers = batch.astype(np.float64)
-    found: Array = (numbers >= 0) & (numbers < count) & (numbers == np.floor(numbers))
+    with np.errstate(invalid="ignore"):
+        numbers = batch.astype(np.float64)
+        found: Array = (numbers >= 0) & (numbers < count) & (numbers == np.floor(numbers))
     return found
 
 
