@@ -2,27 +2,27 @@
 
 Decisions where the pages are silent, or say two things:
 
-1. MaskFilterValue is added to the scores of what is masked, as one half of the text has it; the other half has it set. A
-   row that is masked whole is thus a softmax as any other.
+1. MaskFilterValue is added to the scores of what is masked, as one half of the text has it; the other half has it set.
+   A row that is masked whole is thus a softmax as any other.
 2. In a mask of BOOLEAN every value but 0 leaves a score alone. Masks and RelativePositionBiasTensor broadcast along
    dimensions of size 1, as well as by strides of 0.
 3. Lengths, ends and starts count all keys, those of PastKeyTensor first; they may lie beyond either end.
 4. KEY_QUERY_SEQUENCE_LENGTH_START_END masks by the key lengths alone. The starts that follow them say where sequences
    begin in tensors without padding; with a dimension for the batch they begin where that has them, so that they are not
    read.
-5. PastKeyTensor and PastValueTensor come together, and already have the bias; PastValueTensor has heads of the size that
-   ValueTensor has. Each output of keys or values may be left out. What they hold is rounded; the scores are computed of
-   what is not.
-6. In each group of QueryHeadCount / KeyValueHeadCount query heads that follow each other, all use the same key and value
-   head, as in ONNX Runtime's GroupQueryAttention.
-7. PastSequenceLengthsTensor has how many keys of each sequence PastKeyTensor holds, 0 where that is missing. The new keys
-   follow them directly, and a query sees none behind the key of its own place, nor any value there: it is causal, as
-   GroupQueryAttention. Behind the last key OutputPresentKeyTensor and OutputPresentValueTensor hold zeros, whatever they
-   held before; they may be as long as PastKeyTensor where that has room. The lengths are of INT32, which ONNX Runtime
-   gives, or, as the page has it, of the type of the other tensors; a fraction is cut off.
+5. PastKeyTensor and PastValueTensor come together, and already have the bias; PastValueTensor has heads of the size
+   that ValueTensor has. Each output of keys or values may be left out. What they hold is rounded; the scores are
+   computed of what is not.
+6. In each group of QueryHeadCount / KeyValueHeadCount query heads that follow each other, all use the same key and
+   value head, as in ONNX Runtime's GroupQueryAttention.
+7. PastSequenceLengthsTensor has how many keys of each sequence PastKeyTensor holds, 0 where that is missing. The new
+   keys follow them directly, and a query sees none behind the key of its own place, nor any value there: it is causal,
+   as GroupQueryAttention. Behind the last key OutputPresentKeyTensor and OutputPresentValueTensor hold zeros, whatever
+   they held before; they may be as long as PastKeyTensor where that has room. The lengths are of INT32, which ONNX
+   Runtime gives, or, as the page has it, of the type of the other tensors; a fraction is cut off.
 8. A largest score that is infinite, or a NaN among a row's scores, gives NaN, as in ACTIVATION_SOFTMAX.
-9. Native code computes scores and sums of FLOAT32 and FLOAT16 in single precision, biases, masks and the maximum of a row
-   in double precision. PyTorch computes all of it in single precision.
+9. Native code computes scores and sums of FLOAT32 and FLOAT16 in single precision, biases, masks and the maximum of a
+   row in double precision. PyTorch computes all of it in single precision.
 """
 
 from __future__ import annotations
@@ -85,9 +85,9 @@ class _Attention(OperatorDesc):
 class DML_MULTIHEAD_ATTENTION_OPERATOR_DESC(_Attention):
     """Scaled dot-product attention: for each head Softmax(Q * K^T * Scale + R + M) * V, the heads side by side.
 
-    Q, K and V are the query, the keys and the values, to which BiasTensor is added; before the keys and the values stand
-    those of PastKeyTensor and PastValueTensor. R is RelativePositionBiasTensor, and M is MaskFilterValue where a score is
-    masked. The softmax is over all keys. total_length is past_length + key_length. Not in-place.
+    Q, K and V are the query, the keys and the values, to which BiasTensor is added; before the keys and the values
+    stand those of PastKeyTensor and PastValueTensor. R is RelativePositionBiasTensor, and M is MaskFilterValue where a
+    score is masked. The softmax is over all keys. total_length is past_length + key_length. Not in-place.
 
     Args:
         QueryTensor: {batch_size, query_length, head_count * head_size}; None where it is stacked. Here and below
@@ -113,9 +113,9 @@ class DML_MULTIHEAD_ATTENTION_OPERATOR_DESC(_Attention):
         HeadCount: head_count.
         MaskType: BOOLEAN: MaskTensor is {batch_size, head_count, query_length, total_length}, and masks where it is 0.
             KEY_SEQUENCE_LENGTH: it is {batch_size}, and masks the keys from there on. KEY_SEQUENCE_END_START: it is {2,
-            batch_size}, and masks the keys from the end on, and before the start.
-            KEY_QUERY_SEQUENCE_LENGTH_START_END: it is {3 * batch_size + 2}, and masks the keys from the lengths on, with
-            which it begins. Of no effect where there is no MaskTensor.
+            batch_size}, and masks the keys from the end on, and before the start. KEY_QUERY_SEQUENCE_LENGTH_START_END:
+            it is {3 * batch_size + 2}, and masks the keys from the lengths on, with which it begins. Of no effect where
+            there is no MaskTensor.
 
     Constraints:
         (C1) All tensors but MaskTensor have the same DataType.
@@ -142,10 +142,10 @@ class DML_MULTIHEAD_ATTENTION_OPERATOR_DESC(_Attention):
 class DML_MULTIHEAD_ATTENTION1_OPERATOR_DESC(_Attention):
     """Scaled dot-product attention: for each head Softmax(Q * K^T * Scale + R + M) * V, the heads side by side.
 
-    Q, K and V are the query, the keys and the values, to which BiasTensor is added; before the keys and the values stand
-    those of PastKeyTensor and PastValueTensor. R is RelativePositionBiasTensor, and M is MaskFilterValue where a score is
-    masked. The softmax is over all keys, or with PastSequenceLengthsTensor over those up to the query's own. total_length
-    is past_length + key_length. Several query heads may share a head of keys and values. Not in-place.
+    Q, K and V are the query, the keys and the values, to which BiasTensor is added; before the keys and the values
+    stand those of PastKeyTensor and PastValueTensor. R is RelativePositionBiasTensor, and M is MaskFilterValue where a
+    score is masked. The softmax is over all keys, or with PastSequenceLengthsTensor over those up to the query's own.
+    total_length is past_length + key_length. Several query heads may share a head of keys and values. Not in-place.
 
     Args:
         QueryTensor: {batch_size, query_length, query_head_count * head_size}; None where it is stacked. Here and below
@@ -173,18 +173,18 @@ class DML_MULTIHEAD_ATTENTION1_OPERATOR_DESC(_Attention):
         MaskFilterValue: what is added to masked scores, mostly -10000.
         QueryHeadCount: query_head_count, of QueryTensor and OutputTensor.
         KeyValueHeadCount: head_count, of all other tensors.
-        MaskType: BOOLEAN: MaskTensor is {batch_size, query_head_count, query_length, total_length}, and masks where it is
-            0. KEY_SEQUENCE_LENGTH: it is {batch_size}, and masks the keys from there on. KEY_SEQUENCE_END_START: it is
-            {2, batch_size}, and masks the keys from the end on, and before the start.
-            KEY_QUERY_SEQUENCE_LENGTH_START_END: it is {3 * batch_size + 2}, and masks the keys from the lengths on, with
-            which it begins. Of no effect where there is no MaskTensor.
+        MaskType: BOOLEAN: MaskTensor is {batch_size, query_head_count, query_length, total_length}, and masks where it
+            is 0. KEY_SEQUENCE_LENGTH: it is {batch_size}, and masks the keys from there on. KEY_SEQUENCE_END_START: it
+            is {2, batch_size}, and masks the keys from the end on, and before the start.
+            KEY_QUERY_SEQUENCE_LENGTH_START_END: it is {3 * batch_size + 2}, and masks the keys from the lengths on,
+            with which it begins. Of no effect where there is no MaskTensor.
 
     Constraints:
         (C1) All tensors but MaskTensor have the same DataType; PastSequenceLengthsTensor may have INT32, too.
         (C2) There is one query, one key and one value, stacked or not.
         (C3) There is a PastKeyTensor where there is a PastValueTensor, and the other way round.
-        (C4) QueryHeadCount is at least 1, and the last size of QueryTensor is a multiple of it; so are those of KeyTensor
-            and ValueTensor of KeyValueHeadCount.
+        (C4) QueryHeadCount is at least 1, and the last size of QueryTensor is a multiple of it; so are those of
+            KeyTensor and ValueTensor of KeyValueHeadCount.
         (C5) Inputs have the sizes above.
         (C6) Outputs have the sizes above, too.
         (C7) MaskType is not NONE where there is a MaskTensor.
