@@ -1,5 +1,5 @@
 """The rows of operators that stand in a table: each of its lines makes the tensors of an operator, and names what NumPy
-and PyTorch compute it by. `movement.py` and `reductions.py` have the tables."""
+and PyTorch compute it by. `movement.py`, `reductions.py` and `resampling.py` have the tables."""
 
 from __future__ import annotations
 

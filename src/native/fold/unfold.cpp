@@ -3,12 +3,10 @@
 // described by views, as movements are.
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <memory>
-#include <span>
 #include <string>
 #include <utility>
 #include <vector>
