@@ -153,6 +153,13 @@ def overloads(name: str) -> list[str]:
         kinds = PAIRS
     returned = str(signature.return_annotation)
     variants = {returned: parameters}
+    if " | list" in returned and "indices_dtype" not in signature.parameters:
+        # An array of what is found in arrays; of expressions, and with `out`, both outputs.
+        return [
+            f"@overload\ndef {name}({_parameters(parameters, operands, kind)}) -> "
+            f"{kind.result if kind.result == '_Array' else f'list[{kind.result}]'}: ..."
+            for kind in kinds
+        ]
     if " | list" in returned:
         # Of indices whose type is given there is a second output.
         alone = Parameter("indices_dtype", Parameter.KEYWORD_ONLY, default=None, annotation="None")
