@@ -23,6 +23,7 @@ from anydml.bench.peers import HostPeers, Peer
 from anydml.bench.places import read_plan
 from anydml.bench.pointwise_peers import FUNCTIONS, OF_INTEGERS
 from anydml.bench.report import as_json, page
+from anydml.bench.selection import selection
 from anydml.cli import main
 from anydml.graph.compile import CompiledGraph
 from anydml.operators import OPERATORS, Trait, with_trait
@@ -97,6 +98,11 @@ def test_movement_and_reductions_have_the_limits_of_their_cells() -> None:
         "conversions": 1.15,
     }
     assert {row.limit for row in of_tables(LARGE) if row.operator == "REDUCE"} == {1.15}
+
+
+@pytest.mark.parametrize("row", selection(), ids=lambda row: row.title)
+def test_what_is_chosen_is_right(row: Case) -> None:
+    assert wrong(row.scaled(TINY).make(Device("cpu"))) == ""
 
 
 def test_tensors_of_tables_are_as_large_as_the_row_says() -> None:

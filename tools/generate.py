@@ -155,6 +155,13 @@ def overloads(name: str) -> list[str]:
         kinds = PAIRS
     returned = str(signature.return_annotation)
     variants = {returned: parameters}
+    if " | list" in returned and "indices_dtype" not in signature.parameters:
+        # An array of what is found in arrays; of expressions, and with `out`, both outputs.
+        return [
+            f"@overload\ndef {name}({_parameters(parameters, operands, kind)}) -> "
+            f"{kind.result if kind.result == '_Array' else f'list[{kind.result}]'}: ..."
+            for kind in kinds
+        ]
     if " | list" in returned:
         # Where a type of indices is given, or a flag is set, there are further outputs.
         choice, (off, on) = next((each, LISTED[each.name]) for each in parameters if each.name in LISTED)
