@@ -30,7 +30,15 @@ NAMES = {
 }
 """Arguments that are not called as their members are."""
 
-WITH_SIZES = ("CONVOLUTION", "AVERAGE_POOLING", "LP_POOLING", "FOLD", "QUANTIZED_LINEAR_AVERAGE_POOLING")
+WITH_SIZES = (
+    "CONVOLUTION",
+    "AVERAGE_POOLING",
+    "AVERAGE_POOLING1",
+    "LP_POOLING",
+    "LP_POOLING1",
+    "FOLD",
+    "QUANTIZED_LINEAR_AVERAGE_POOLING",
+)
 WITH_TYPE = (
     "QUANTIZED_LINEAR_AVERAGE_POOLING",
     "ELEMENT_WISE_QUANTIZE_LINEAR",
@@ -125,6 +133,7 @@ def _clip1(desc: Any, options: dict[str, Any]) -> dict[str, Any]:
 _SPECIAL: dict[str, Callable[[Any, dict[str, Any]], dict[str, Any]]] = {
     "ARGMAX": _index,
     "ARGMIN": _index,
+    "AVERAGE_POOLING_GRAD": lambda desc, options: {**options, "output_sizes": desc.OutputGradientTensor.Sizes[2:]},
     "CAST": lambda desc, options: {"dtype": DTYPES[desc.OutputTensor.DataType]},
     "CUMULATIVE_PRODUCT": _scan,
     "CUMULATIVE_SUMMATION": _scan,
@@ -135,6 +144,7 @@ _SPECIAL: dict[str, Callable[[Any, dict[str, Any]], dict[str, Any]]] = {
     "FILL_VALUE_CONSTANT": _filled,
     "FILL_VALUE_SEQUENCE": _filled,
     "LSTM": _lstm,
+    "MAX_UNPOOLING": lambda desc, options: {**options, "output_sizes": desc.OutputTensor.Sizes},
     "MEAN_VARIANCE_NORMALIZATION": _mean_variance,
     "ONE_HOT": lambda desc, options: {**options, "depth": desc.OutputTensor.Sizes[desc.Axis]},
     "PADDING1": _padding1,

@@ -194,17 +194,23 @@ def negatives_of_windows(operator: str) -> list[Negative]:
     ]
 
 
+def negatives_of_dilations(operator: str) -> list[Negative]:
+    return [
+        Negative("(C4)", windowed(operator, Dilations=(0, 1)), "Dilations[0]", "0", "at least 1"),
+        Negative(
+            "(C5)",
+            windowed(operator, Dilations=(1, 5)),
+            "WindowSize[1]",
+            "2, with a dilation of 5 an extent of 6",
+            "at most 5",
+        ),
+    ]
+
+
 RIGHT = [windowed(operator) for operator in ("MAX_POOLING", "MAX_POOLING1", "MAX_POOLING2")]
 NEGATIVES = [
     *(negative for desc in RIGHT for negative in negatives_of_windows(spec_of(desc).name)),  # type: ignore[union-attr]
-    Negative("(C4)", windowed("MAX_POOLING2", Dilations=(0, 1)), "Dilations[0]", "0", "at least 1"),
-    Negative(
-        "(C5)",
-        windowed("MAX_POOLING2", Dilations=(1, 5)),
-        "WindowSize[1]",
-        "2, with a dilation of 5 an extent of 6",
-        "at most 5",
-    ),
+    *negatives_of_dilations("MAX_POOLING2"),
     *(
         negative
         for operator in ("MAX_POOLING1", "MAX_POOLING2")
