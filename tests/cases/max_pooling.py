@@ -254,6 +254,8 @@ NEGATIVES = [
     ),
 ]
 
+KERNELS = dict.fromkeys(("MAX_POOLING", "MAX_POOLING1", "MAX_POOLING2"), "maxima")
+
 
 def _others(operator: str, tensor: str, shape: Shape) -> Mapping[str, Shape]:
     """Indices are of a type of their own."""

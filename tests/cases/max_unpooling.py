@@ -109,6 +109,8 @@ NEGATIVES = [
     ),
 ]
 
+KERNELS = {"MAX_UNPOOLING": "elements put back"}
+
 
 def _others(operator: str, name: str, shape: Shape) -> Mapping[str, Shape]:
     """Indices are of a type of their own."""

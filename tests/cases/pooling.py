@@ -447,4 +447,8 @@ SUPPORT = {
     ),
 }
 
-KERNELS = {"QUANTIZED_LINEAR_AVERAGE_POOLING": "average pooling "}
+KERNELS = {
+    **dict.fromkeys(("AVERAGE_POOLING", "AVERAGE_POOLING1"), "averages"),
+    **dict.fromkeys(("LP_POOLING", "LP_POOLING1"), "norms"),
+    "QUANTIZED_LINEAR_AVERAGE_POOLING": "average pooling ",
+}

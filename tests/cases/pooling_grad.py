@@ -341,6 +341,8 @@ NEGATIVES = [
     Negative("(C6)", _maxima(OutputGradientTensor=tensor((1, 3, 4, 6))), "OutputGradientTensor.Sizes[3]", "6", "5"),
 ]
 
+KERNELS = {"AVERAGE_POOLING_GRAD": "gradients of averages", "MAX_POOLING_GRAD": "gradients of maxima"}
+
 
 def _one_tap(operator: str, **tensors: Any) -> Any:
     """A window of one tap in each dimension."""

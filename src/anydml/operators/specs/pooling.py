@@ -2,8 +2,9 @@
 window.
 
 Decisions where the pages are silent: an output size may be rounded up, but on a strict device, and then a tap beyond the
-padded extent is never counted; an average over no tap is 0; norms are of absolute values, held as powers in the wider
-type; dilation widens the window's extent, though the formulas of the revisions have the sizes of dense windows.
+padded extent is never counted; an average over no tap is 0; norms are of absolute values; averages and norms are held
+in double precision, those of FLOAT16 too; dilation widens the window's extent, though the formulas of the revisions have
+the sizes of dense windows.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import numpy as np
 
 from ...core.enums import OperatorType
 from ...core.strided_layout import Array, Layout
-from ..constraints import at_least_1, rounded, widened
+from ..constraints import at_least_1, rounded
 from ..independence import only, only_of
 from ..schema import (
     BOOL,
@@ -63,8 +64,8 @@ class _DilatedPooling(_Pooling):
 class DML_AVERAGE_POOLING_OPERATOR_DESC(_Pooling):
     """The average of the elements in a sliding window. Not in-place.
 
-    Padding counts as 0, and is counted where IncludePadding is true. FLOAT32 is summed in double and FLOAT16 in single
-    precision; the average is rounded once.
+    Padding counts as 0, and is counted where IncludePadding is true. Sums are held in double precision; the average is
+    rounded once.
 
     Args:
         InputTensor: {BatchCount, ChannelCount, Height, Width}, or {..., Depth, Height, Width} in 5-D.
@@ -95,7 +96,7 @@ class DML_AVERAGE_POOLING_OPERATOR_DESC(_Pooling):
 class DML_LP_POOLING_OPERATOR_DESC(_Pooling):
     """(|x1|^P + ... + |xn|^P)^(1/P) of the elements in a sliding window. Padding counts as 0. Not in-place.
 
-    FLOAT32 is computed in double and FLOAT16 in single precision, and rounded once.
+    All is computed in double precision, and rounded once.
 
     Args:
         InputTensor: {BatchCount, ChannelCount, Height, Width}, or {..., Depth, Height, Width} in 5-D.
@@ -127,8 +128,8 @@ class DML_LP_POOLING_OPERATOR_DESC(_Pooling):
 class DML_AVERAGE_POOLING1_OPERATOR_DESC(_DilatedPooling):
     """The average of the elements in a sliding window, whose taps may lie apart. Not in-place.
 
-    Padding counts as 0, and is counted where IncludePadding is true. FLOAT32 is summed in double and FLOAT16 in single
-    precision; the average is rounded once.
+    Padding counts as 0, and is counted where IncludePadding is true. Sums are held in double precision; the average is
+    rounded once.
 
     Args:
         InputTensor: {BatchCount, ChannelCount, Height, Width}, or {..., Depth, Height, Width} in 5-D.
@@ -160,7 +161,7 @@ class DML_AVERAGE_POOLING1_OPERATOR_DESC(_DilatedPooling):
 class DML_LP_POOLING1_OPERATOR_DESC(_DilatedPooling):
     """(|x1|^P + ... + |xn|^P)^(1/P) of the elements in a sliding window, whose taps may lie apart. Not in-place.
 
-    Padding counts as 0. FLOAT32 is computed in double and FLOAT16 in single precision, and rounded once.
+    Padding counts as 0. All is computed in double precision, and rounded once.
 
     Args:
         InputTensor: {BatchCount, ChannelCount, Height, Width}, or {..., Depth, Height, Width} in 5-D.
@@ -289,12 +290,12 @@ def _averages(desc: Any, total: Array, scale: Any = 1.0) -> Array:
 
 def _average(desc: _Average, x: Array) -> Array:
     with np.errstate(all="ignore"):
-        return rounded(_averages(desc, _sums(desc, widened(x))), x.dtype)
+        return rounded(_averages(desc, _sums(desc, x.astype(np.float64))), x.dtype)
 
 
 def _norm(desc: _Norm, x: Array) -> Array:
     with np.errstate(all="ignore"):
-        return rounded(_sums(desc, np.abs(widened(x)) ** desc.P) ** (1 / desc.P), x.dtype)
+        return rounded(_sums(desc, np.abs(x.astype(np.float64)) ** desc.P) ** (1 / desc.P), x.dtype)
 
 
 # QUANTIZED_LINEAR_AVERAGE_POOLING

@@ -118,7 +118,7 @@ def _average(desc: Any, walks: Sequence[Walk]) -> Run:
         counts.append([(run, every[run.start]) for run in _runs(every)])
 
     def run(read: Tensors, written: Tensors) -> None:
-        y = double(_summed(widened(read[0]), walks))
+        y = _summed(double(read[0]), walks)
         count: Any = 1.0
         for walk, parts in zip(walks, counts, strict=True):
             if len(parts) == 1:
@@ -135,7 +135,7 @@ def _average(desc: Any, walks: Sequence[Walk]) -> Run:
 
 def _norm(desc: Any, walks: Sequence[Walk]) -> Run:
     def run(read: Tensors, written: Tensors) -> None:
-        store(_summed(widened(read[0]).abs() ** desc.P, walks) ** (1 / desc.P), written[0])
+        store(_summed(double(read[0]).abs() ** desc.P, walks) ** (1 / desc.P), written[0])
 
     return run
 
