@@ -71,10 +71,10 @@ class PartShares {
     }
   }
 
-  // One tap of all windows after the other.
+  // One tap of all windows after the other, the last one first, so that windows come in their order.
   void add_by_taps(const double* shares, int64_t place, int64_t size) {
     const int64_t origin = row_.origin(place) - part_.first;
-    for (int64_t k = 0; k < row_.taps; ++k) {
+    for (int64_t k = row_.taps; k-- > 0;) {
       const int64_t shift = origin + k;
       const int64_t begin = std::max<int64_t>(0, raised(-shift, row_.stride));
       const int64_t end = std::min(size, floored(part_.size - 1 - shift, row_.stride) + 1);

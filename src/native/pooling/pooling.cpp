@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <string>
 #include <type_traits>
@@ -67,10 +69,12 @@ struct Norms {
   }
 };
 
-template <class T, class Index>
+template <class T, bool kIndices>
 struct Maxima {
   using Number = std::conditional_t<std::is_same_v<T, Half>, float, T>;
-  static constexpr bool kWithIndices = !std::is_void_v<Index>;
+  static constexpr bool kWithIndices = kIndices;
+
+  int64_t index_item = 0;  // bytes of an index
 
   void run(const Nest& nest, const Part& part, const std::byte* in, const Written& out) const {
     Number most[kPart];
@@ -80,9 +84,18 @@ struct Maxima {
     clear_empty(nest, part, most);
     store_row<T>(most, part.size, nest.row.window.out_stride, out.numbers);
     if constexpr (kWithIndices) {
-      for (int64_t i = 0; i < part.size; ++i) {
-        store(out.indices + i * nest.row.other, static_cast<Index>(std::max<int64_t>(indices[i], 0)));
+      if (index_item == sizeof(uint32_t)) {
+        store_indices<uint32_t>(indices, part.size, nest.row.other, out.indices);
+      } else {
+        store_indices<uint64_t>(indices, part.size, nest.row.other, out.indices);
       }
+    }
+  }
+
+  template <class Index>
+  static void store_indices(const int64_t* indices, int64_t count, int64_t step, std::byte* to) {
+    for (int64_t i = 0; i < count; ++i) {
+      store(to + i * step, static_cast<Index>(std::max<int64_t>(indices[i], 0)));
     }
   }
 
@@ -195,13 +208,11 @@ std::unique_ptr<Plan> pooled(const Request& request, Operation operation, const 
 template <class T>
 std::unique_ptr<Plan> maxima(const Request& request) {
   if (request.outputs.size() < 2 || !request.outputs[1].present) {
-    return pooled(request, Maxima<T, void>{}, "maxima");
+    return pooled(request, Maxima<T, false>{}, "maxima");
   }
-  if (request.outputs[1].type == DataType::kUint64) {
-    return pooled(request, Maxima<T, uint64_t>{}, "maxima and indices");
-  }
-  require(request.outputs[1].type == DataType::kUint32, "the type of indices");
-  return pooled(request, Maxima<T, uint32_t>{}, "maxima and indices");
+  const DataType type = request.outputs[1].type;
+  require(type == DataType::kUint32 || type == DataType::kUint64, "the type of indices");
+  return pooled(request, Maxima<T, true>{size_of(type)}, "maxima and indices");
 }
 
 bool is_of_floats(const Request& request, std::string& reason) {

@@ -8,7 +8,8 @@ Decisions where the pages are silent:
    it is left out.
 3. The first maximum of a window, row-major, takes its gradient; a number is larger than a NaN, as in MAX_POOLING. What
    falls to a window on padding alone is left out.
-4. Sums of FLOAT32 and of FLOAT16 are held in double precision, and rounded once. An element that no window has is 0.
+4. Sums of FLOAT32 and of FLOAT16 are held in double precision, windows in row-major order, and rounded once. An element
+   that no window has is 0.
 """
 
 from __future__ import annotations
@@ -185,18 +186,25 @@ def counts(desc: _Average) -> list[list[int]]:
     ]
 
 
+def steps(desc: _Average | _Max) -> Iterator[tuple[tuple[slice, ...], tuple[slice, ...]]]:
+    """For each tap that lies on elements at some places: those places, and those elements. Taps come from the last to
+    the first, so that each element meets its windows in their row-major order."""
+    many = desc.InputGradientTensor.Sizes[2:]
+    each = [[*window.tap_slices(places)][::-1] for window, places in zip(windows(desc), many, strict=True)]
+    for taps in product(*each):
+        _, of_places, of_elements = zip(*taps, strict=True)
+        yield of_places, of_elements
+
+
 def _average_grad(desc: _Average, gradient: Array) -> Array:
     # Python's integers: with padding there may be more than 2^63 taps.
     each = [np.array(along, object) for along in counts(desc)]
     count = functools.reduce(np.multiply.outer, each).astype(np.float64)
     y = np.zeros(desc.OutputGradientTensor.Sizes)
-    many = desc.InputGradientTensor.Sizes[2:]
-    slices = (window.tap_slices(places) for window, places in zip(windows(desc), many, strict=True))
     with np.errstate(all="ignore"):
         # A window without a count has no tap on an element.
         shares = gradient.astype(np.float64) / np.maximum(count, 1)
-        for taps in product(*slices):
-            _, places, elements = zip(*taps, strict=True)
+        for places, elements in steps(desc):
             y[:, :, *elements] += shares[:, :, *places]
         return rounded(y, DTYPES[desc.OutputGradientTensor.DataType])
 
