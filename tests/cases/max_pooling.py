@@ -99,6 +99,14 @@ CASES = [
     _case("infinities", [[[[-INF, -INF, INF]]]], [[[[-INF, INF]]]], [[[[0, 2]]]], window=[1, 2]),
     _case("nan", [[[[NAN, -INF, NAN, NAN, 3]]]], [[[[-INF, -INF, NAN, 3]]]], [[[[1, 1, 2, 4]]]], window=[1, 2]),
     _case("nan-in-rows", [[[[NAN, NAN], [NAN, 2]]]], [[[[2]]]], [[[[3]]]], window=[2, 2]),
+    # Also of a signalling NaN, of which the C library's fmax makes a quiet one.
+    _case(
+        "nan-signalling",
+        np.array([0x3F800000, 0x7F800001, 0x3F000000], np.uint32).view(np.float32).reshape(1, 1, 1, 3),
+        [[[[1]]]],
+        [[[[0]]]],
+        window=[1, 3],
+    ),
     _case("nan-alone", [[[[NAN, NAN], [NAN, NAN]]]], [[[[NAN]]]], [[[[0]]]], window=[2, 2]),
     _case("stride", [[[[1, 2, 3, 4, 5]]]], [[[[2, 4]]]], [[[[1, 3]]]], window=[1, 2], strides=[1, 2]),
     _case("stride-rounded-up", [[[[1, 2, 3, 4, 5]]]], [[[[2, 4, 5]]]], [[[[1, 3, 4]]]], window=[1, 2], strides=[1, 2]),

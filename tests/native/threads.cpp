@@ -499,11 +499,17 @@ Bytes run(const anydml::Plan& plan, const Case& each, bool in_place) {
   for (const Layout& layout : each.request.inputs) inputs.push_back(filled(layout, !is_sum));
   std::vector<const void*> read;
   for (const Bytes& input : inputs) read.push_back(input.data());
-  Bytes output(static_cast<size_t>(bytes_of(each.request.outputs[0])), 0xA5);
-  Bytes& place = in_place ? inputs[0] : output;
-  void* written = place.data();
-  plan.run(read.data(), &written);
-  return place;
+  std::vector<Bytes> outputs;
+  for (const Layout& layout : each.request.outputs) {
+    outputs.emplace_back(static_cast<size_t>(bytes_of(layout)), static_cast<unsigned char>(0xA5));
+  }
+  std::vector<void*> written;
+  for (Bytes& output : outputs) written.push_back(output.data());
+  if (in_place) written[0] = inputs[0].data();
+  plan.run(read.data(), written.data());
+  Bytes all = std::move(in_place ? inputs[0] : outputs[0]);
+  for (size_t i = 1; i < outputs.size(); ++i) all.insert(all.end(), outputs[i].begin(), outputs[i].end());
+  return all;
 }
 
 // FNV-1a.

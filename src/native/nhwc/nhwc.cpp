@@ -70,13 +70,15 @@ std::string declined(const Layout& in, const Layout& out) {
   return "";
 }
 
-// Whether pooling is of channels that lie last, in both tensors.
+// Whether channels are pooled together: enough of them, which lie last, or whose rows are too narrow to be
+// pooled one by one.
 bool is_pooled_by_channel(const Request& request) {
   const Layout& in = tensor(request.inputs, 0);
   const Layout& out = tensor(request.outputs, 0);
   if (!declined(in, out).empty()) return false;
   require(in.sizes[1] == out.sizes[1], "the sizes of input and output differ");
-  return in.sizes[1] >= 8 && has_channels_last(in) && has_channels_last(out);
+  const bool is_narrow = 1 < out.sizes[3] && out.sizes[3] < kNarrowRow;
+  return in.sizes[1] >= 8 && (is_narrow || (has_channels_last(in) && has_channels_last(out)));
 }
 
 // The plan of tensors that lie with their channels last, where asked for, and copies from and to those that
@@ -268,18 +270,28 @@ class Convolution {
 
 }  // namespace
 
-std::unique_ptr<Plan> max_pooling_of_channels(const Request& request) {
+std::unique_ptr<Plan> max_pooling_of_channels(const Request& request, std::string& reason) {
   if (!is_pooled_by_channel(request)) return nullptr;
   if (request.outputs.size() > 1 && request.outputs[1].present) return nullptr;
+  const Layout& in = request.inputs[0];
+  const Layout& out = request.outputs[0];
+  if (!has_channels_last(in) || !has_channels_last(out)) {
+    return relaid(request, max_pooling_of_channels, !has_channels_last(in), !has_channels_last(out), reason);
+  }
   const Members members = window_members(request.attributes);
-  return windows(sides_of(request.inputs[0], request.outputs[0], members), Largest{},
-                 "maxima" + window_of(members.taps));
+  return windows(sides_of(in, out, members), Largest{}, "maxima" + window_of(members.taps));
 }
 
-std::unique_ptr<Plan> average_pooling_of_channels(const Request& request) {
+std::unique_ptr<Plan> average_pooling_of_channels(const Request& request, std::string& reason) {
   if (!is_pooled_by_channel(request)) return nullptr;
+  const Layout& in = request.inputs[0];
+  const Layout& out = request.outputs[0];
+  if (!has_channels_last(in) || !has_channels_last(out)) {
+    return relaid(request, average_pooling_of_channels, !has_channels_last(in), !has_channels_last(out),
+                  reason);
+  }
   const Members members = window_members(request.attributes);
-  const Sides sides = sides_of(request.inputs[0], request.outputs[0], members);
+  const Sides sides = sides_of(in, out, members);
   const Average average{sides.height, sides.width, request.attributes.flag("IncludePadding")};
   return windows(sides, average, "averages" + window_of(members.taps));
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "core/kernel_plan.h"
 #include "platform/isa.h"
@@ -9,7 +10,7 @@
 ANYDML_ISA_BEGIN
 
 // Null for what is pooled in another order.
-std::unique_ptr<Plan> average_pooling_of_channels(const Request& request);
-std::unique_ptr<Plan> max_pooling_of_channels(const Request& request);
+std::unique_ptr<Plan> average_pooling_of_channels(const Request& request, std::string& reason);
+std::unique_ptr<Plan> max_pooling_of_channels(const Request& request, std::string& reason);
 
 ANYDML_ISA_END

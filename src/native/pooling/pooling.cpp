@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -60,11 +59,7 @@ struct Norms {
     double sums[kPart];
     const auto powers = [&](double* numbers, int64_t count) { raise(numbers, count, p); };
     PartWindows<T, double, Sum, false, decltype(powers)>(nest, part, powers, sums, nullptr).add(0, in, 0);
-    if (p == 2) {
-      for (int64_t i = 0; i < part.size; ++i) sums[i] = std::sqrt(sums[i]);
-    } else {
-      for (int64_t i = 0; i < part.size; ++i) sums[i] = root_of(sums[i], p);
-    }
+    take_roots(sums, part.size, p);
     store_row<T>(sums, part.size, nest.row.window.out_stride, out.numbers);
   }
 };
@@ -226,7 +221,7 @@ bool is_of_floats(const Request& request, std::string& reason) {
 
 std::unique_ptr<Plan> make_average_pooling(const Request& request, std::string& reason) {
   if (!is_of_floats(request, reason)) return nullptr;
-  if (std::unique_ptr<Plan> plan = average_pooling_of_channels(request)) return plan;
+  if (std::unique_ptr<Plan> plan = average_pooling_of_channels(request, reason)) return plan;
   if (request.inputs[0].type == DataType::kFloat32) return pooled(request, Averages<float>{}, "averages");
   return pooled(request, Averages<Half>{}, "averages");
 }
@@ -240,7 +235,7 @@ std::unique_ptr<Plan> make_lp_pooling(const Request& request, std::string& reaso
 }
 
 std::unique_ptr<Plan> make_max_pooling(const Request& request, std::string& reason) {
-  if (std::unique_ptr<Plan> plan = max_pooling_of_channels(request)) return plan;
+  if (std::unique_ptr<Plan> plan = max_pooling_of_channels(request, reason)) return plan;
   switch (tensor(request.inputs, 0).type) {
     case DataType::kFloat32:
       return maxima<float>(request);

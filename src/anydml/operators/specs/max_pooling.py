@@ -187,7 +187,9 @@ def _first_maximum(x: Array, index: Array, axis: int) -> tuple[Array, Array]:
         lowest = -np.inf if x.dtype.kind == "f" else np.iinfo(x.dtype).min
         shape = x.shape[:axis] + x.shape[axis + 1 :]
         return np.full(shape, lowest, x.dtype), np.zeros(shape, index.dtype)
-    maximum = np.fmax.reduce(x, axis=axis, keepdims=True)
+    # The C library's fmax passes a signalling NaN on.
+    quiet = np.where(x == x, x, np.nan).astype(x.dtype) if x.dtype.kind == "f" else x
+    maximum = np.fmax.reduce(quiet, axis=axis, keepdims=True)
     first = ((x == maximum) | (maximum != maximum)).argmax(axis=axis, keepdims=True)
     value, place = (np.take_along_axis(each, first, axis).squeeze(axis) for each in (x, index))
     return value, place
