@@ -32,8 +32,17 @@ NAMES = {
 }
 """Arguments that are not called as their members are."""
 
-WITH_SIZES = ("CONVOLUTION", "AVERAGE_POOLING", "LP_POOLING", "FOLD", "QUANTIZED_LINEAR_AVERAGE_POOLING")
-WITH_SIZES += ("ROI_ALIGN", "ROI_ALIGN1")
+WITH_SIZES = (
+    "CONVOLUTION",
+    "AVERAGE_POOLING",
+    "AVERAGE_POOLING1",
+    "LP_POOLING",
+    "LP_POOLING1",
+    "FOLD",
+    "QUANTIZED_LINEAR_AVERAGE_POOLING",
+    "ROI_ALIGN",
+    "ROI_ALIGN1",
+)
 WITH_TYPE = (
     "QUANTIZED_LINEAR_AVERAGE_POOLING",
     "ELEMENT_WISE_QUANTIZE_LINEAR",
@@ -141,6 +150,7 @@ def _clip1(desc: Any, options: dict[str, Any]) -> dict[str, Any]:
 _SPECIAL: dict[str, Callable[[Any, dict[str, Any]], dict[str, Any]]] = {
     "ARGMAX": _index,
     "ARGMIN": _index,
+    "AVERAGE_POOLING_GRAD": lambda desc, options: {**options, "output_sizes": desc.OutputGradientTensor.Sizes[2:]},
     "CAST": lambda desc, options: {"dtype": DTYPES[desc.OutputTensor.DataType]},
     "CUMULATIVE_PRODUCT": _scan,
     "CUMULATIVE_SUMMATION": _scan,
@@ -151,6 +161,7 @@ _SPECIAL: dict[str, Callable[[Any, dict[str, Any]], dict[str, Any]]] = {
     "FILL_VALUE_CONSTANT": _filled,
     "FILL_VALUE_SEQUENCE": _filled,
     "LSTM": _lstm,
+    "MAX_UNPOOLING": lambda desc, options: {**options, "output_sizes": desc.OutputTensor.Sizes},
     "MEAN_VARIANCE_NORMALIZATION": _mean_variance,
     "MULTIHEAD_ATTENTION": _attention,
     "MULTIHEAD_ATTENTION1": _attention,

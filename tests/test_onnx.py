@@ -49,10 +49,8 @@ EXCLUDED = {
 """Cases that DirectML's operators do not say, by what their whole names match, and why."""
 
 LATER = {
-    r"averagepool_.*dilations.*": "AVERAGE_POOLING1",
     r"batchnorm_.*_training_mode": "BATCH_NORMALIZATION_TRAINING",
     r"dequantizelinear_(blocked|u?int4)": "DEQUANTIZE",
-    r"lppool_.*dilations": "LP_POOLING1",
     r"quantizelinear_(blocked_.*|u?int4)": "QUANTIZE",
 }
 """Those that wait for an operator."""
@@ -69,6 +67,7 @@ COPIES = (
         "Identity",
         "Max",
         "MaxPool",
+        "MaxUnpool",
     ),
     *(
         "Min",

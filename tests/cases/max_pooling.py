@@ -99,6 +99,14 @@ CASES = [
     _case("infinities", [[[[-INF, -INF, INF]]]], [[[[-INF, INF]]]], [[[[0, 2]]]], window=[1, 2]),
     _case("nan", [[[[NAN, -INF, NAN, NAN, 3]]]], [[[[-INF, -INF, NAN, 3]]]], [[[[1, 1, 2, 4]]]], window=[1, 2]),
     _case("nan-in-rows", [[[[NAN, NAN], [NAN, 2]]]], [[[[2]]]], [[[[3]]]], window=[2, 2]),
+    # Also of a signalling NaN, of which the C library's fmax makes a quiet one.
+    _case(
+        "nan-signalling",
+        np.array([0x3F800000, 0x7F800001, 0x3F000000], np.uint32).view(np.float32).reshape(1, 1, 1, 3),
+        [[[[1]]]],
+        [[[[0]]]],
+        window=[1, 3],
+    ),
     _case("nan-alone", [[[[NAN, NAN], [NAN, NAN]]]], [[[[NAN]]]], [[[[0]]]], window=[2, 2]),
     _case("stride", [[[[1, 2, 3, 4, 5]]]], [[[[2, 4]]]], [[[[1, 3]]]], window=[1, 2], strides=[1, 2]),
     _case("stride-rounded-up", [[[[1, 2, 3, 4, 5]]]], [[[[2, 4, 5]]]], [[[[1, 3, 4]]]], window=[1, 2], strides=[1, 2]),
@@ -194,17 +202,23 @@ def negatives_of_windows(operator: str) -> list[Negative]:
     ]
 
 
+def negatives_of_dilations(operator: str) -> list[Negative]:
+    return [
+        Negative("(C4)", windowed(operator, Dilations=(0, 1)), "Dilations[0]", "0", "at least 1"),
+        Negative(
+            "(C5)",
+            windowed(operator, Dilations=(1, 5)),
+            "WindowSize[1]",
+            "2, with a dilation of 5 an extent of 6",
+            "at most 5",
+        ),
+    ]
+
+
 RIGHT = [windowed(operator) for operator in ("MAX_POOLING", "MAX_POOLING1", "MAX_POOLING2")]
 NEGATIVES = [
     *(negative for desc in RIGHT for negative in negatives_of_windows(spec_of(desc).name)),  # type: ignore[union-attr]
-    Negative("(C4)", windowed("MAX_POOLING2", Dilations=(0, 1)), "Dilations[0]", "0", "at least 1"),
-    Negative(
-        "(C5)",
-        windowed("MAX_POOLING2", Dilations=(1, 5)),
-        "WindowSize[1]",
-        "2, with a dilation of 5 an extent of 6",
-        "at most 5",
-    ),
+    *negatives_of_dilations("MAX_POOLING2"),
     *(
         negative
         for operator in ("MAX_POOLING1", "MAX_POOLING2")
@@ -247,6 +261,8 @@ NEGATIVES = [
         )
     ),
 ]
+
+KERNELS = dict.fromkeys(("MAX_POOLING", "MAX_POOLING1", "MAX_POOLING2"), "maxima")
 
 
 def _others(operator: str, tensor: str, shape: Shape) -> Mapping[str, Shape]:

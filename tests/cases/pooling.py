@@ -11,18 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from anydml import (
-    DML_AVERAGE_POOLING_OPERATOR_DESC,
-    DML_LP_POOLING_OPERATOR_DESC,
-    DML_QUANTIZED_LINEAR_AVERAGE_POOLING_OPERATOR_DESC,
-    TensorDataType,
-)
+import anydml
+from anydml import DML_QUANTIZED_LINEAR_AVERAGE_POOLING_OPERATOR_DESC, TensorDataType
 from anydml.operators import spec
 from anydml.operators.schema import OperatorDesc
 from support_tables import BYTES, FLOATS, Shape, Support, one_tap
 
 from . import Case, Negative, tensor, tensor_of
-from .max_pooling import negatives_of_windows, windowed
+from .max_pooling import negatives_of_dilations, negatives_of_windows, windowed
 
 
 def _case(
@@ -101,10 +97,12 @@ def _plain(
     strides: Sequence[int] | None = None,
     start: Sequence[int] | None = None,
     end: Sequence[int] | None = None,
+    dilations: Sequence[int] | None = None,
     include_padding: bool = False,
     layouts: Sequence[Any] = (None, None),
 ) -> Case:
-    """LP_POOLING with a `p`, AVERAGE_POOLING without; `layouts` are the strides of input and output."""
+    """LP_POOLING with a `p`, AVERAGE_POOLING without, or their revisions with dilations; `layouts` are the strides of
+    input and output."""
     x, y = np.array(x, dtype), np.array(y, dtype)
     ones, zeros = [1] * len(window), [0] * len(window)
     members: dict[str, Any] = {
@@ -115,10 +113,11 @@ def _plain(
         "StartPadding": start or zeros,
         "EndPadding": end or zeros,
     }
-    if p is not None:
-        return Case(f"lp-pooling-{id}", DML_LP_POOLING_OPERATOR_DESC(**members, P=p), [x], [y])
-    desc = DML_AVERAGE_POOLING_OPERATOR_DESC(**members, IncludePadding=include_padding)
-    return Case(f"average-pooling-{id}", desc, [x], [y])
+    members |= {"P": p} if p is not None else {"IncludePadding": include_padding}
+    members |= {"Dilations": dilations} if dilations else {}
+    operator = f"{'AVERAGE' if p is None else 'LP'}_POOLING{'1' if dilations else ''}"
+    desc = getattr(anydml, f"DML_{operator}_OPERATOR_DESC")(**members)
+    return Case(f"{operator.lower().replace('_', '-')}-{id}", desc, [x], [y])
 
 
 _SQUARE = [[[[1, 2, 3], [4, 5, 6], [7, 8, 9]]]]
@@ -187,6 +186,66 @@ CASES = [
         strides=[2, 1],
         layouts=[(9, 9, 3, 1), (20, 20, 2, 7)],
     ),
+    *(
+        _plain(f"dilation-{np.dtype(dtype).name}", _ROW, y, window=[1, 2], dilations=[1, 2], dtype=dtype, p=p)
+        for dtype in (np.float32, np.float16)
+        for p, y in ((None, [[[[20, 30, 40]]]]), (1, [[[[40, 60, 80]]]]))
+    ),
+    _plain("dilations-of-1", _SQUARE, [[[[3, 4], [6, 7]]]], window=[2, 2], dilations=[1, 1]),
+    _plain("dilations-of-1", [[[[3, -4, 0, 12]]]], [[[[5, 4, 12]]]], window=[1, 2], dilations=[1, 1], p=2),
+    _plain("dilation-both-ways", _SQUARE, [[[[5]]]], window=[2, 2], dilations=[2, 2]),
+    _plain("dilation-both-ways", _SQUARE, [[[[20]]]], window=[2, 2], dilations=[2, 2], p=1),
+    _plain("dilated-padding", [[[[6, 9]]]], [[[[9, 6, 9]]]], window=[1, 2], dilations=[1, 2], start=[0, 1], end=[0, 2]),
+    _plain(
+        "dilated-padding-included",
+        [[[[6, 9]]]],
+        [[[[4.5, 3, 4.5]]]],
+        window=[1, 2],
+        dilations=[1, 2],
+        start=[0, 1],
+        end=[0, 2],
+        include_padding=True,
+    ),
+    _plain(
+        "dilated-padding",
+        [[[[-6, 9]]]],
+        [[[[9, 6, 9]]]],
+        window=[1, 2],
+        dilations=[1, 2],
+        start=[0, 1],
+        end=[0, 2],
+        p=2,
+    ),
+    # Rounded up, the second tap of the last window is beyond the padded extent.
+    _plain("dilated-stride-rounded-up", _ROW, [[[[20, 40]]]], window=[1, 2], strides=[1, 2], dilations=[1, 2]),
+    _plain(
+        "dilated-rounded-up",
+        _ROW,
+        [[[[25, 40]]]],
+        window=[1, 2],
+        strides=[1, 3],
+        dilations=[1, 3],
+        include_padding=True,
+    ),
+    _plain(
+        "dilated-three-dimensions",
+        np.arange(27).reshape(1, 1, 3, 3, 3),
+        [[[[[13]]]]],
+        window=[2] * 3,
+        dilations=[2] * 3,
+    ),
+    _plain(
+        "dilated-and-strided",
+        _SQUARE,
+        [[[[8, 10, 12]]]],
+        window=[2, 1],
+        p=1,
+        dilations=[2, 1],
+        layouts=[(9, 9, 1, 3), (20, 20, 2, 7)],
+    ),
+    _plain("huge-dilation", [[[[4, 2]]]], [[[[4, 2]]]], window=[1, 2], dilations=[1, 2**31], end=[0, 2**31]),
+    _plain("sixth-powers", [[[[1, -1, 2, 0]]]], [[[[2 ** (1 / 6), 65 ** (1 / 6), 2]]]], window=[1, 2], p=6),
+    _plain("large-powers", [[[[0.5, -3, 2, 0]]]], [[[[3, 3, 2]]]], window=[1, 2], p=100),
     _case("average", _SQUARE, [[[[3, 4], [6, 7]]]], window=[2, 2]),
     _case("int8", [[[[-1, -2], [-3, -6]]]], [[[[-3]]]], window=[2, 2], dtype=np.int8),
     # (5 - 3) * 0.5 = 1 and so on: the average of 1, 2, 3, 4 is 2.5; 2.5 / 0.25 + 7 = 17
@@ -300,10 +359,12 @@ def pooling(**members: Any) -> OperatorDesc:
     return DML_QUANTIZED_LINEAR_AVERAGE_POOLING_OPERATOR_DESC(**{**right, **members})
 
 
-RIGHT = [pooling(), *(windowed(operator) for operator in ("AVERAGE_POOLING", "LP_POOLING"))]
+_FLOAT = "AVERAGE_POOLING", "LP_POOLING", "AVERAGE_POOLING1", "LP_POOLING1"
+RIGHT = [pooling(), *(windowed(operator) for operator in _FLOAT)]
 NEGATIVES = [
-    *(negative for operator in ("AVERAGE_POOLING", "LP_POOLING") for negative in negatives_of_windows(operator)),
-    Negative("(C7)", windowed("LP_POOLING", P=0), "P", "0", "at least 1"),
+    *(negative for operator in _FLOAT for negative in negatives_of_windows(operator)),
+    *(Negative("(C7)", windowed(operator, P=0), "P", "0", "at least 1") for operator in ("LP_POOLING", "LP_POOLING1")),
+    *(negative for operator in ("AVERAGE_POOLING1", "LP_POOLING1") for negative in negatives_of_dilations(operator)),
     Negative(
         "(C1)",
         pooling(OutputTensor=tensor((1, 3, 3, 4, 1), "UINT8")),
@@ -369,7 +430,9 @@ def _others(operator: str, tensor: str, shape: Shape) -> Mapping[str, Shape]:
 
 SUPPORT = {
     "AVERAGE_POOLING": Support([("1.0", 4, 5, FLOATS)], desc=one_tap),
+    "AVERAGE_POOLING1": Support([("6.2", 4, 5, FLOATS)], desc=one_tap),
     "LP_POOLING": Support([("1.0", 4, 5, FLOATS)], desc=one_tap),
+    "LP_POOLING1": Support([("6.2", 4, 5, FLOATS)], desc=one_tap),
     "QUANTIZED_LINEAR_AVERAGE_POOLING": Support(
         {
             "InputTensor": [("6.2", 4, 5, BYTES)],
@@ -384,4 +447,8 @@ SUPPORT = {
     ),
 }
 
-KERNELS = {"QUANTIZED_LINEAR_AVERAGE_POOLING": "average pooling "}
+KERNELS = {
+    **dict.fromkeys(("AVERAGE_POOLING", "AVERAGE_POOLING1"), "averages"),
+    **dict.fromkeys(("LP_POOLING", "LP_POOLING1"), "norms"),
+    "QUANTIZED_LINEAR_AVERAGE_POOLING": "average pooling ",
+}

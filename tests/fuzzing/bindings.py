@@ -18,7 +18,11 @@ from fuzzing.drawing import good_desc
 from harness import units_of
 
 ARENA = 1024
-INEXACT = ("CONVOLUTION", "CUMULATIVE_PRODUCT", "CUMULATIVE_SUMMATION", "ELEMENT_WISE_LOG", "FOLD", "REDUCE")
+INEXACT = (
+    *("AVERAGE_POOLING", "AVERAGE_POOLING1", "AVERAGE_POOLING_GRAD", "LP_POOLING", "LP_POOLING1"),
+    *("MAX_POOLING", "MAX_POOLING1", "MAX_POOLING2", "MAX_POOLING_GRAD"),
+    *("CONVOLUTION", "CUMULATIVE_PRODUCT", "CUMULATIVE_SUMMATION", "ELEMENT_WISE_LOG", "FOLD", "REDUCE"),
+)
 """Operators that add or multiply in an order of their engine's, or whose NaNs have the bits of it."""
 
 

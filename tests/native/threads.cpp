@@ -143,6 +143,32 @@ Case pool(DataType type, std::vector<int64_t> input, std::vector<int64_t> output
                        {"IncludePadding", {0}}})}};
 }
 
+// By windows along the last dimensions of planes, of what is pooled, or of what has its gradients.
+Case pool_floats(const char* name, DataType type, std::vector<int64_t> sizes, std::vector<int64_t> places,
+                 Window window, std::vector<std::pair<std::string, std::vector<int64_t>>> more = {}) {
+  const size_t spatial = sizes.size() - 2;
+  const auto every = [&](int64_t value) { return std::vector<int64_t>(spatial, value); };
+  const bool is_grad = std::string_view(name).ends_with("GRAD");
+  const bool has_dilations = std::string_view(name) != "AVERAGE_POOLING_GRAD";
+  const Layout elements = packed(type, std::move(sizes));
+  Request request{{elements}, {packed(type, places)}, {}};
+  if (is_grad) std::swap(request.inputs, request.outputs);
+  if (std::string_view(name) == "MAX_POOLING_GRAD") request.inputs.insert(request.inputs.begin(), elements);
+  if (std::string_view(name) == "MAX_POOLING2") request.outputs.push_back(packed(DataType::kUint64, places));
+  more.insert(more.end(), {{"Strides", every(window.stride)},
+                           {"WindowSize", every(window.size)},
+                           {"StartPadding", every(window.padding)},
+                           {"EndPadding", every(window.padding)}});
+  if (has_dilations) more.emplace_back("Dilations", every(window.dilation));
+  request.attributes = attributes(more);
+  return {name, std::move(request)};
+}
+
+Case unpool(DataType type, std::vector<int64_t> sizes, std::vector<int64_t> output) {
+  return {"MAX_UNPOOLING",
+          {{packed(type, sizes), packed(DataType::kUint32, sizes)}, {packed(type, std::move(output))}, {}}};
+}
+
 enum class Opcode : int64_t {
 #define ANYDML_OPCODE(name) name,
 #include "pointwise/opcodes.inc"
@@ -458,6 +484,21 @@ std::vector<Case> cases() {
   all.push_back(join(DataType::kUint8, {{200'000, 1}, {200'000, 2}, {200'000, 1}}, {200'000, 4}, 1));
   all.push_back(join(DataType::kFloat16, {{50'000, 3}, {50'000, 5}}, {50'000, 8}, 1));
   all.push_back(join(DataType::kUint64, {{500, 100}, {700, 100}}, {1200, 100}, 0));
+  for (const DataType type : {DataType::kFloat32, DataType::kFloat16}) {
+    const std::pair<std::string, std::vector<int64_t>> counts{"IncludePadding", {1}};
+    for (const char* name : {"AVERAGE_POOLING1", "LP_POOLING1", "MAX_POOLING2", "AVERAGE_POOLING_GRAD"}) {
+      const std::pair<std::string, std::vector<int64_t>> p{"P", {3}};
+      const auto& more = std::string_view(name) == "LP_POOLING1" ? p : counts;
+      all.push_back(pool_floats(name, type, {2, 8, 120, 121}, {2, 8, 60, 61}, {3, 2, 1}, {more}));
+      all.push_back(pool_floats(name, type, {1, 3, 9, 50, 50}, {1, 3, 9, 50, 50}, {3, 1, 1}, {more}));
+      all.push_back(pool_floats(name, type, {8, 64, 30, 30}, {8, 64, 1, 1}, {30}, {more}));
+    }
+    all.push_back(
+        pool_floats("LP_POOLING1", type, {1, 2, 90, 900}, {1, 2, 78, 888}, {3, 1, 0, 6}, {{"P", {2}}}));
+    all.push_back(pool_floats("MAX_POOLING_GRAD", type, {2, 8, 120, 120}, {2, 8, 60, 60}, {2, 2}));
+    all.push_back(pool_floats("MAX_POOLING_GRAD", type, {1, 4, 150, 150}, {1, 4, 150, 150}, {5, 1, 4, 2}));
+    all.push_back(unpool(type, {2, 8, 100, 100}, {2, 8, 200, 200}));
+  }
   for (const DataType type : {DataType::kUint8, DataType::kInt8}) {
     all.push_back(pool(type, {2, 8, 120, 120}, {2, 8, 60, 60}, {.size = 2, .stride = 2}));
     all.push_back(pool(type, {2, 8, 120, 120}, {2, 8, 60, 60}, {.size = 3, .stride = 2, .padding = 1}));

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from anydml import TensorDataType
+import numpy as np
+
+from anydml import PaddingMode, TensorDataType
 from anydml.frontends.directmlx import Expression
 
-from .node import Adapter, Node, NotSaid, fitted, packed, reshaped, sizes_of
+from .node import Adapter, Node, NotSaid, fitted, packed, reshaped, sizes_of, windowed
 
 _WINDOW = ("WindowSize", "Strides", "StartPadding", "EndPadding")
 
 
-def pooled(name: str, has_dilations: bool, **more: Any) -> Adapter:
+def pooled(name: str, **more: Any) -> Adapter:
     def adapter(node: Node) -> list[Expression]:
         x, taps = node.input(0), list(node.get("kernel_shape"))
         members = {"WindowSize": taps, **fitted(node, sizes_of(x)[2:], taps), **{k: f(node) for k, f in more.items()}}
@@ -22,8 +24,6 @@ def pooled(name: str, has_dilations: bool, **more: Any) -> Adapter:
         if node.get("ceil_mode", 0):
             places = zip(sizes_of(x)[2:], *(members[name] for name in (*_WINDOW, "Dilations")), strict=True)
             members["OutputTensor"] = packed(x.tensor.DataType, (*sizes_of(x)[:2], *(ceiled(*each) for each in places)))
-        if not has_dilations and any(dilation > 1 for dilation in members.pop("Dilations")):
-            raise NotSaid("dilations")
         return node.apply(name, InputTensor=x, **members)
 
     return adapter
@@ -39,9 +39,29 @@ def max_pool(node: Node) -> list[Expression]:
     if node.get("storage_order", 0):
         raise NotSaid("indices by columns")
     if len(node.outputs) == 1:
-        return pooled("MAX_POOLING2", True)(node)
-    values, indices = pooled("MAX_POOLING2", True, OutputIndicesTensor=lambda node: TensorDataType.UINT64)(node)
+        return pooled("MAX_POOLING2")(node)
+    values, indices = pooled("MAX_POOLING2", OutputIndicesTensor=lambda node: TensorDataType.UINT64)(node)
     return [values, indices.reinterpret(TensorDataType.INT64, sizes_of(indices))]
+
+
+def max_unpool(node: Node) -> Expression:
+    """Indices count the elements of what the window covers; a larger output has zeros behind these."""
+    x, index = node.input(0), node.input(1)
+    taps = list(node.get("kernel_shape"))
+    members = windowed(node, len(taps))
+    each = zip(sizes_of(x)[2:], taps, *(members[name] for name in _WINDOW[1:]), strict=True)
+    covered = (*sizes_of(x)[:2], *((n - 1) * stride + tap - start - end for n, tap, stride, start, end in each))
+    index = index.reinterpret(TensorDataType.UINT64, sizes_of(index))
+    y = node("MAX_UNPOOLING", InputTensor=x, IndicesTensor=index, OutputTensor=packed(x.tensor.DataType, covered))
+    behind = [wanted - size for wanted, size in zip(node.value(2, np.array(covered)).tolist(), covered, strict=True)]
+    if min(behind) < 0:
+        raise NotSaid("an output that is smaller than what the window covers")
+    constant: dict[str, Any] = {
+        "PaddingMode": PaddingMode.CONSTANT,
+        "PaddingValue": 0,
+        "StartPadding": [0] * len(behind),
+    }
+    return node("PADDING", InputTensor=y, **constant, EndPadding=behind) if any(behind) else y
 
 
 def of_all(adapter: Adapter) -> Adapter:
@@ -55,9 +75,10 @@ def of_all(adapter: Adapter) -> Adapter:
 
 
 ADAPTERS: dict[str, Adapter] = {
-    "AveragePool": pooled("AVERAGE_POOLING", False, IncludePadding=lambda node: bool(node.get("count_include_pad", 0))),
-    "GlobalAveragePool": of_all(pooled("AVERAGE_POOLING", False)),
+    "AveragePool": pooled("AVERAGE_POOLING1", IncludePadding=lambda node: bool(node.get("count_include_pad", 0))),
+    "GlobalAveragePool": of_all(pooled("AVERAGE_POOLING1")),
     "GlobalMaxPool": of_all(max_pool),
-    "LpPool": pooled("LP_POOLING", False, P=lambda node: node.get("p", 2)),
+    "LpPool": pooled("LP_POOLING1", P=lambda node: node.get("p", 2)),
     "MaxPool": max_pool,
+    "MaxUnpool": max_unpool,
 }

@@ -211,6 +211,11 @@ _MEMBERS: Mapping[str, Mapping[str, Any]] = {
         "ActivationDescs": [_SIGMOID, _TANH],
     },
     "MAX_POOLING1": {**_WINDOWS, "OutputIndicesTensor": UINT32},
+    "MAX_UNPOOLING": {
+        "InputTensor": np.array([[[[17, 20], [22, 24]]]], np.float32),
+        "IndicesTensor": np.array([[[[5, 6], [10, 15]]]], np.uint32),
+        "OutputTensor": _tensor(1, 1, 4, 4),
+    },
     "DIAGONAL_MATRIX": {"OutputTensor": _tensor(1, 1, 3, 4), "Offset": 1, "Value": 1},
     "FILL_VALUE_CONSTANT": {"OutputTensor": _tensor(1, 1, 2, 4), "ValueDataType": FLOAT32, "Value": 13},
     "FILL_VALUE_SEQUENCE": {
@@ -242,6 +247,18 @@ _MEMBERS: Mapping[str, Mapping[str, Any]] = {
         "OutputCountTensor": _tensor(1, 1, 1, 1, data_type=UINT32),
         "OutputCoordinatesTensor": _tensor(1, 1, 6, 2, data_type=UINT32),
     },
+    "AVERAGE_POOLING_GRAD": {
+        "InputGradientTensor": np.array([[[[1, 2], [3, 4]]]], np.float32),
+        "OutputGradientTensor": _tensor(1, 1, 3, 3),
+        "Strides": (1, 1),
+        "WindowSize": (2, 2),
+        **_NO_PADDING,
+    },
+    "MAX_POOLING_GRAD": {
+        **_WINDOWS,
+        "InputGradientTensor": np.arange(1, 10, dtype=np.float32).reshape(1, 1, 3, 3),
+        "Dilations": (1, 1),
+    },
     "CUMULATIVE_PRODUCT": {"InputTensor": _TABLE, "Axis": 3},
     "ACTIVATION_SOFTMAX1": {"InputTensor": SIGNED, "Axes": (2,)},
     "ACTIVATION_LOG_SOFTMAX1": {"InputTensor": SIGNED, "Axes": (2,)},
@@ -259,6 +276,8 @@ _MEMBERS: Mapping[str, Mapping[str, Any]] = {
         "ValueTensor": np.array([[[1, 10], [2, 20], [3, 30]]], np.float32),
         "HeadCount": 2,
     },
+    "LP_POOLING1": {**_WINDOWS, "Dilations": (2, 2), "P": 2},
+    "AVERAGE_POOLING1": {**_WINDOWS, "Dilations": (2, 2)},
     "QUANTIZED_LINEAR_AVERAGE_POOLING": {
         "InputTensor": _IMAGE,
         "InputScaleTensor": _one(0.5, np.float32),

@@ -17,7 +17,7 @@ from ._operand_adapter import adapter_for, are_arrays
 from ._types import DataTypeLike, Operand, Output, Result
 
 
-@documented("AVERAGE_POOLING")
+@documented("AVERAGE_POOLING", "AVERAGE_POOLING1")
 def average_pooling(
     x: Operand,
     window_size: int | Sequence[int] = REQUIRED,
@@ -25,6 +25,7 @@ def average_pooling(
     strides: int | Sequence[int] | None = None,
     start_padding: int | Sequence[int] | None = None,
     end_padding: int | Sequence[int] | None = None,
+    dilations: int | Sequence[int] | None = None,
     include_padding: bool = False,
     output_sizes: int | Sequence[int] | None = None,
     out: Output | None = None,
@@ -33,12 +34,15 @@ def average_pooling(
 ) -> Result:
     """The average of the elements in a sliding window: DML_OPERATOR_AVERAGE_POOLING.
 
+    With dilations it is DML_OPERATOR_AVERAGE_POOLING1.
+
     Args:
         x: an array or an expression, float32 or float16 of shape (N, C, H, W) or (N, C, D, H, W).
         window_size: taps for each spatial dimension, or one number for all.
         strides: steps of the window; 1 where None.
         start_padding: padding before the input; 0 where None.
         end_padding: padding behind the input; 0 where None, whatever start_padding is.
+        dilations: distance of taps; 1 where None.
         include_padding: whether padding, which counts as 0, counts in the divisor too.
         output_sizes: the spatial sizes of the result, rounded down (as where None) or up.
         out: where to write, of any strides; no memory shared with x. Returned.
@@ -51,8 +55,9 @@ def average_pooling(
     """
     if others:
         refuse_unknown(average_pooling, "AVERAGE_POOLING", others)
+    revision, options = ("", {}) if dilations is None else ("1", {"Dilations": dilations})
     return apply(
-        "AVERAGE_POOLING",
+        f"AVERAGE_POOLING{revision}",
         out,
         device,
         output_sizes=output_sizes,
@@ -61,11 +66,12 @@ def average_pooling(
         WindowSize=window_size,
         StartPadding=start_padding,
         EndPadding=end_padding,
+        **options,
         IncludePadding=include_padding,
     )
 
 
-@documented("LP_POOLING")
+@documented("LP_POOLING", "LP_POOLING1")
 def lp_pooling(
     x: Operand,
     window_size: int | Sequence[int] = REQUIRED,
@@ -74,12 +80,15 @@ def lp_pooling(
     strides: int | Sequence[int] | None = None,
     start_padding: int | Sequence[int] | None = None,
     end_padding: int | Sequence[int] | None = None,
+    dilations: int | Sequence[int] | None = None,
     output_sizes: int | Sequence[int] | None = None,
     out: Output | None = None,
     device: Device | str | None = None,
     **others: Any,
 ) -> Result:
     """(|x1|^p + ... + |xn|^p)^(1/p) of the elements in a sliding window: DML_OPERATOR_LP_POOLING.
+
+    With dilations it is DML_OPERATOR_LP_POOLING1.
 
     Args:
         x: an array or an expression, float32 or float16 of shape (N, C, H, W) or (N, C, D, H, W).
@@ -88,6 +97,7 @@ def lp_pooling(
         strides: steps of the window; 1 where None.
         start_padding: padding before the input, which counts as 0; 0 where None.
         end_padding: padding behind the input; 0 where None, whatever start_padding is.
+        dilations: distance of taps; 1 where None.
         output_sizes: the spatial sizes of the result, rounded down (as where None) or up.
         out: where to write, of any strides; no memory shared with x. Returned.
 
@@ -99,8 +109,9 @@ def lp_pooling(
     """
     if others:
         refuse_unknown(lp_pooling, "LP_POOLING", others)
+    revision, options = ("", {}) if dilations is None else ("1", {"Dilations": dilations})
     return apply(
-        "LP_POOLING",
+        f"LP_POOLING{revision}",
         out,
         device,
         output_sizes=output_sizes,
@@ -109,6 +120,7 @@ def lp_pooling(
         WindowSize=window_size,
         StartPadding=start_padding,
         EndPadding=end_padding,
+        **options,
         P=p,
     )
 

@@ -133,6 +133,7 @@ OPERATORS = {
     "ELEMENT_WISE_ADD1": Op("arithmetic", "add", POINTWISE | IN_PLACE),
     "ACTIVATION_SHRINK": Op("activation", "shrink", POINTWISE | FUSIBLE | IN_PLACE),
     "MAX_POOLING1": Op("max_pooling", "max_pooling"),
+    "MAX_UNPOOLING": Op("max_unpooling", "max_unpooling"),
     "DIAGONAL_MATRIX": Op("diagonal", "diagonal_matrix"),
     "SCATTER_ELEMENTS": Op("gather_elements", "scatter_elements", MOVEMENT),
     "ONE_HOT": Op("one_hot", "one_hot"),
@@ -166,6 +167,8 @@ OPERATORS = {
     "ELEMENT_WISE_LOGICAL_LESS_THAN_OR_EQUAL": Op("logical", "less_than_or_equal", POINTWISE),
     "ACTIVATION_CELU": Op("activation", "celu", POINTWISE | FUSIBLE | IN_PLACE),
     "ACTIVATION_RELU_GRAD": Op("activation", "relu_grad", POINTWISE),
+    "AVERAGE_POOLING_GRAD": Op("pooling_grad", "average_pooling_grad"),
+    "MAX_POOLING_GRAD": Op("pooling_grad", "max_pooling_grad"),
     "RANDOM_GENERATOR": Op("random", "random_generator"),
     "NONZERO_COORDINATES": Op("nonzero", "nonzero_coordinates"),
     "RESAMPLE_GRAD": Op("resample", "resample_grad"),
@@ -192,7 +195,12 @@ OPERATORS = {
     "RESAMPLE2": Op("resample", "resample"),
     "RESAMPLE_GRAD1": Op("resample", "resample_grad"),
     "DIAGONAL_MATRIX1": Op("diagonal", "diagonal_matrix"),
+<<<<<<< HEAD
     "MULTIHEAD_ATTENTION": Op("attention", "multihead_attention"),
+=======
+    "LP_POOLING1": Op("pooling", "lp_pooling"),
+    "AVERAGE_POOLING1": Op("pooling", "average_pooling"),
+>>>>>>> pool
     "ACTIVATION_SWISH": Op("activation", "swish", POINTWISE | IN_PLACE),
     "ACTIVATION_HARD_SWISH": Op("activation", "hard_swish", POINTWISE | IN_PLACE),
     "QUANTIZED_LINEAR_AVERAGE_POOLING": Op("pooling", "quantized_linear_average_pooling"),

@@ -100,10 +100,10 @@ def windows_over(desc: Any, tensor: str, taps: str) -> list[Window]:
 # Constraints, each with the label that it has at the operator
 
 
-def wrong_dimension_count(desc: Any, label: str) -> Iterator[ConstraintFailure]:
-    rank = len(desc.InputTensor.Sizes)
+def wrong_dimension_count(desc: Any, label: str, tensor: str = "InputTensor") -> Iterator[ConstraintFailure]:
+    rank = len(getattr(desc, tensor).Sizes)
     if rank > 2 and desc.DimensionCount != rank - 2:
-        expected = f"{rank - 2}, 2 less than the DimensionCount of InputTensor"
+        expected = f"{rank - 2}, 2 less than the DimensionCount of {tensor}"
         yield ConstraintFailure(label, "DimensionCount", str(desc.DimensionCount), expected)
 
 

@@ -17,6 +17,7 @@
 #include "nhwc/normalization.h"
 #include "nhwc/operations.h"
 #include "nhwc/partitioned_convolution.h"
+#include "nhwc/pooling.h"
 #include "nhwc/relayout.h"
 #include "nhwc/tuning.h"
 #include "nhwc/windows.h"
@@ -35,8 +36,10 @@ struct Members {
 };
 
 Members window_members(const Attributes& attributes) {
-  return {attributes.integers("Strides"), attributes.integers("WindowSize"),
-          attributes.integers("StartPadding"), attributes.integers("EndPadding")};
+  Members members{attributes.integers("Strides"), attributes.integers("WindowSize"),
+                  attributes.integers("StartPadding"), attributes.integers("EndPadding")};
+  if (attributes.has("Dilations")) members.dilations = attributes.integers("Dilations");
+  return members;
 }
 
 constexpr int64_t kMostTaps = 64;
@@ -67,11 +70,15 @@ std::string declined(const Layout& in, const Layout& out) {
   return "";
 }
 
-std::string declined_by_channel(const Layout& in, const Layout& out) {
-  std::string reason = declined(in, out);
-  if (!reason.empty()) return reason;
+// Whether channels are pooled together: enough of them, which lie last, or whose rows are too narrow to be
+// pooled one by one.
+bool is_pooled_by_channel(const Request& request) {
+  const Layout& in = tensor(request.inputs, 0);
+  const Layout& out = tensor(request.outputs, 0);
+  if (!declined(in, out).empty()) return false;
   require(in.sizes[1] == out.sizes[1], "the sizes of input and output differ");
-  return in.sizes[1] < 8 ? "8 channels or more alone" : "";
+  const bool is_narrow = 1 < out.sizes[3] && out.sizes[3] < kNarrowRow;
+  return in.sizes[1] >= 8 && (is_narrow || (has_channels_last(in) && has_channels_last(out)));
 }
 
 // The plan of tensors that lie with their channels last, where asked for, and copies from and to those that
@@ -263,27 +270,25 @@ class Convolution {
 
 }  // namespace
 
-std::unique_ptr<Plan> make_max_pooling(const Request& request, std::string& reason) {
-  const Layout& in = tensor(request.inputs, 0);
-  const Layout& out = tensor(request.outputs, 0);
-  reason = declined_by_channel(in, out);
-  if (reason.empty() && request.outputs.size() > 1 && request.outputs[1].present) reason = "no indices";
-  if (!reason.empty()) return nullptr;
+std::unique_ptr<Plan> max_pooling_of_channels(const Request& request, std::string& reason) {
+  if (!is_pooled_by_channel(request)) return nullptr;
+  if (request.outputs.size() > 1 && request.outputs[1].present) return nullptr;
+  const Layout& in = request.inputs[0];
+  const Layout& out = request.outputs[0];
   if (!has_channels_last(in) || !has_channels_last(out)) {
-    return relaid(request, make_max_pooling, !has_channels_last(in), !has_channels_last(out), reason);
+    return relaid(request, max_pooling_of_channels, !has_channels_last(in), !has_channels_last(out), reason);
   }
-  Members members = window_members(request.attributes);
-  if (request.attributes.has("Dilations")) members.dilations = request.attributes.integers("Dilations");
+  const Members members = window_members(request.attributes);
   return windows(sides_of(in, out, members), Largest{}, "maxima" + window_of(members.taps));
 }
 
-std::unique_ptr<Plan> make_average_pooling(const Request& request, std::string& reason) {
-  const Layout& in = tensor(request.inputs, 0);
-  const Layout& out = tensor(request.outputs, 0);
-  reason = declined_by_channel(in, out);
-  if (!reason.empty()) return nullptr;
+std::unique_ptr<Plan> average_pooling_of_channels(const Request& request, std::string& reason) {
+  if (!is_pooled_by_channel(request)) return nullptr;
+  const Layout& in = request.inputs[0];
+  const Layout& out = request.outputs[0];
   if (!has_channels_last(in) || !has_channels_last(out)) {
-    return relaid(request, make_average_pooling, !has_channels_last(in), !has_channels_last(out), reason);
+    return relaid(request, average_pooling_of_channels, !has_channels_last(in), !has_channels_last(out),
+                  reason);
   }
   const Members members = window_members(request.attributes);
   const Sides sides = sides_of(in, out, members);

@@ -29,6 +29,8 @@ inline constexpr int64_t kWindowBands = 4;
 inline constexpr int64_t kWindowBytes = 24 << 10;
 // As many taps along a dimension as are worth several threads wherever they are read.
 inline constexpr int64_t kCountedTaps = 64;
+// Places of a row from which on pooling is faster along it than over channels that have to be copied.
+inline constexpr int64_t kNarrowRow = 32;
 
 // Normalisation: tasks for each thread.
 inline constexpr int64_t kNormalizationTasks = 4;

@@ -8,6 +8,7 @@ from typing import Any
 
 from anydml import (
     DML_BUFFER_TENSOR_DESC,
+    DML_MAX_UNPOOLING_OPERATOR_DESC,
     DML_QUANTIZED_LINEAR_AVERAGE_POOLING_OPERATOR_DESC,
     TensorDataType,
 )
@@ -60,7 +61,8 @@ def good_pooling(random: Random) -> OperatorDesc:
 
 
 def good_float_pooling(random: Random) -> OperatorDesc:
-    found = spec(random.choice(["AVERAGE_POOLING", "LP_POOLING", "MAX_POOLING", "MAX_POOLING1", "MAX_POOLING2"]))
+    revisions = ["AVERAGE_POOLING", "AVERAGE_POOLING1", "LP_POOLING", "LP_POOLING1"]
+    found = spec(random.choice([*revisions, "MAX_POOLING", "MAX_POOLING1", "MAX_POOLING2"]))
     sizes = (random.randint(1, 2), random.randint(1, 3), *small_sizes(random, random.choice([2, 3]), 64))
     options, places = pooling_numbers(random, sizes[2:], "Dilations" in found.members)
     data_type, output = random.choice(found.tensors["InputTensor"].data_types), (*sizes[:2], *places)
@@ -79,4 +81,29 @@ def good_float_pooling(random: Random) -> OperatorDesc:
     return found.desc(**members)
 
 
-DRAWN = [good_pooling, good_float_pooling]
+def good_pooling_grad(random: Random) -> OperatorDesc:
+    found = spec(random.choice(["AVERAGE_POOLING_GRAD", "MAX_POOLING_GRAD"]))
+    spatial = random.choice([2, 3] if found.name == "AVERAGE_POOLING_GRAD" else [2])
+    sizes = (random.randint(1, 2), random.randint(1, 3), *small_sizes(random, spatial, 64))
+    options, places = pooling_numbers(random, sizes[2:], "Dilations" in found.members)
+    data_type = random.choice(found.tensors["InputGradientTensor"].data_types)
+    more = {"IncludePadding": random.choice([True, False]), "InputTensor": tensor_of(random, data_type, sizes)}
+    members: dict[str, Any] = {
+        "InputGradientTensor": tensor_of(random, data_type, (*sizes[:2], *places)),
+        "OutputGradientTensor": tensor_of(random, data_type, sizes, True),
+        **{name: value for name, value in {**options, **more}.items() if name in found.members},
+    }
+    return found.desc(**members)
+
+
+def good_unpooling(random: Random) -> OperatorDesc:
+    sizes, output = ((random.randint(1, 2), *small_sizes(random, 3, 64)) for _ in range(2))
+    data_type = random.choice(spec("MAX_UNPOOLING").tensors["InputTensor"].data_types)
+    return DML_MAX_UNPOOLING_OPERATOR_DESC(
+        InputTensor=tensor_of(random, data_type, sizes),
+        IndicesTensor=tensor_of(random, random.choice([TensorDataType.UINT32, TensorDataType.UINT64]), sizes),
+        OutputTensor=tensor_of(random, data_type, output, True),
+    )
+
+
+DRAWN = [good_pooling, good_float_pooling, good_pooling_grad, good_unpooling]

@@ -9,7 +9,7 @@ element-wise; of NaNs alone it is the first.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -31,7 +31,7 @@ from ..schema import (
     UINTs,
     support_table,
 )
-from ..window_math import pooled_sizes, pooling_constraints, pooling_windows
+from ..window_math import Window, pooled_sizes, pooling_constraints, pooling_windows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -187,21 +187,30 @@ def _first_maximum(x: Array, index: Array, axis: int) -> tuple[Array, Array]:
         lowest = -np.inf if x.dtype.kind == "f" else np.iinfo(x.dtype).min
         shape = x.shape[:axis] + x.shape[axis + 1 :]
         return np.full(shape, lowest, x.dtype), np.zeros(shape, index.dtype)
-    maximum = np.fmax.reduce(x, axis=axis, keepdims=True)
+    # The C library's fmax passes a signalling NaN on.
+    quiet = np.where(x == x, x, np.nan).astype(x.dtype) if x.dtype.kind == "f" else x
+    maximum = np.fmax.reduce(quiet, axis=axis, keepdims=True)
     first = ((x == maximum) | (maximum != maximum)).argmax(axis=axis, keepdims=True)
     value, place = (np.take_along_axis(each, first, axis).squeeze(axis) for each in (x, index))
     return value, place
 
 
-def _reference_with_indices(desc: Any, x: Array) -> tuple[Array, Array]:
-    """Along the last dimension first, so that of equal maxima the first in memory wins."""
+def first_maxima(windows: Sequence[Window], places: Sequence[int], x: Array) -> tuple[Array, Array]:
+    """The maximum of each window and its index in the whole input.
+
+    Along the last dimension first, so that of equal maxima the first in memory wins.
+    """
     index = np.arange(x.size).reshape(x.shape)
-    for i, window in reversed(list(enumerate(pooling_windows(desc)))):
+    for i, (window, count) in reversed(list(enumerate(zip(windows, places, strict=True)))):
         axis = i + 2
-        under = [(slice(None),) * axis + (window.elements(o),) for o in range(desc.OutputTensor.Sizes[axis])]
+        under = [(slice(None),) * axis + (window.elements(o),) for o in range(count)]
         found = [_first_maximum(x[place], index[place], axis) for place in under]
         x, index = (np.stack(each, axis=axis) for each in zip(*found, strict=True))
     return x, index
+
+
+def _reference_with_indices(desc: Any, x: Array) -> tuple[Array, Array]:
+    return first_maxima(pooling_windows(desc), desc.OutputTensor.Sizes[2:], x)
 
 
 def _reference(desc: DML_MAX_POOLING_OPERATOR_DESC, x: Array) -> Array:

@@ -1,8 +1,10 @@
-"""AVERAGE_POOLING, LP_POOLING, QUANTIZED_LINEAR_AVERAGE_POOLING: averages and norms in a sliding window.
+"""AVERAGE_POOLING, LP_POOLING, their revisions and QUANTIZED_LINEAR_AVERAGE_POOLING: averages and norms in a sliding
+window.
 
 Decisions where the pages are silent: an output size may be rounded up, but on a strict device, and then a tap beyond the
-padded extent is never counted; an average over no tap is 0; norms are of absolute values, held as powers in the wider
-type.
+padded extent is never counted; an average over no tap is 0; norms are of absolute values; averages and norms are held
+in double precision, those of FLOAT16 too; dilation widens the window's extent, though the formulas of the revisions have
+the sizes of dense windows.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ import numpy as np
 
 from ...core.enums import OperatorType
 from ...core.strided_layout import Array, Layout
-from ..constraints import at_least_1, rounded, widened
+from ..constraints import at_least_1, rounded
 from ..independence import only, only_of
 from ..schema import (
     BOOL,
@@ -50,11 +52,20 @@ class _Pooling(OperatorDesc):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class _DilatedPooling(_Pooling):
+    Dilations: UINTs
+
+    counts: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        "DimensionCount": ("Strides", "WindowSize", "StartPadding", "EndPadding", "Dilations")
+    }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DML_AVERAGE_POOLING_OPERATOR_DESC(_Pooling):
     """The average of the elements in a sliding window. Not in-place.
 
-    Padding counts as 0, and is counted where IncludePadding is true. FLOAT32 is summed in double and FLOAT16 in single
-    precision; the average is rounded once.
+    Padding counts as 0, and is counted where IncludePadding is true. Sums are held in double precision; the average is
+    rounded once.
 
     Args:
         InputTensor: {BatchCount, ChannelCount, Height, Width}, or {..., Depth, Height, Width} in 5-D.
@@ -85,7 +96,7 @@ class DML_AVERAGE_POOLING_OPERATOR_DESC(_Pooling):
 class DML_LP_POOLING_OPERATOR_DESC(_Pooling):
     """(|x1|^P + ... + |xn|^P)^(1/P) of the elements in a sliding window. Padding counts as 0. Not in-place.
 
-    FLOAT32 is computed in double and FLOAT16 in single precision, and rounded once.
+    All is computed in double precision, and rounded once.
 
     Args:
         InputTensor: {BatchCount, ChannelCount, Height, Width}, or {..., Depth, Height, Width} in 5-D.
@@ -108,6 +119,72 @@ class DML_LP_POOLING_OPERATOR_DESC(_Pooling):
         (C7) P is at least 1.
 
     Source: the page of DML_LP_POOLING_OPERATOR_DESC; since feature level 1.0.
+    """
+
+    P: UINT
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DML_AVERAGE_POOLING1_OPERATOR_DESC(_DilatedPooling):
+    """The average of the elements in a sliding window, whose taps may lie apart. Not in-place.
+
+    Padding counts as 0, and is counted where IncludePadding is true. Sums are held in double precision; the average is
+    rounded once.
+
+    Args:
+        InputTensor: {BatchCount, ChannelCount, Height, Width}, or {..., Depth, Height, Width} in 5-D.
+        OutputTensor: the averages.
+        DimensionCount: the number of spatial dimensions, 2 or 3; derived from the arrays that follow.
+        Strides: steps of the window, for each spatial dimension.
+        WindowSize: taps of the window.
+        StartPadding: elements of padding before the input.
+        EndPadding: elements of padding behind the input.
+        Dilations: distance of neighbouring taps; 1 for a dense window.
+        IncludePadding: whether padding counts in the divisor.
+
+    Constraints:
+        (C1) InputTensor and OutputTensor have the same DataType.
+        (C2) InputTensor and OutputTensor have the same DimensionCount.
+        (C3) DimensionCount is 2 less than the DimensionCount of InputTensor.
+        (C4) Strides, WindowSize and Dilations are at least 1.
+        (C5) The window's extent, (WindowSize - 1) * Dilation + 1, is at most the padded size.
+        (C6) OutputTensor has the sizes of the batch and the channels, and in each spatial dimension
+            floor((padded size - extent) / stride) + 1, or the same rounded up, but on a strict device.
+
+    Source: the page of DML_AVERAGE_POOLING1_OPERATOR_DESC; since feature level 6.2.
+    """
+
+    IncludePadding: BOOL = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DML_LP_POOLING1_OPERATOR_DESC(_DilatedPooling):
+    """(|x1|^P + ... + |xn|^P)^(1/P) of the elements in a sliding window, whose taps may lie apart. Not in-place.
+
+    Padding counts as 0. All is computed in double precision, and rounded once.
+
+    Args:
+        InputTensor: {BatchCount, ChannelCount, Height, Width}, or {..., Depth, Height, Width} in 5-D.
+        OutputTensor: the norms.
+        DimensionCount: the number of spatial dimensions, 2 or 3; derived from the arrays that follow.
+        Strides: steps of the window, for each spatial dimension.
+        WindowSize: taps of the window.
+        StartPadding: elements of padding before the input.
+        EndPadding: elements of padding behind the input.
+        Dilations: distance of neighbouring taps; 1 for a dense window.
+        P: the exponent; 1 for the sum of absolute values, 2 for the Euclidean norm.
+
+    Constraints:
+        (C1) InputTensor and OutputTensor have the same DataType.
+        (C2) InputTensor and OutputTensor have the same DimensionCount.
+        (C3) DimensionCount is 2 less than the DimensionCount of InputTensor.
+        (C4) Strides, WindowSize and Dilations are at least 1.
+        (C5) The window's extent, (WindowSize - 1) * Dilation + 1, is at most the padded size.
+        (C6) OutputTensor has the sizes of the batch and the channels, and in each spatial dimension
+            floor((padded size - extent) / stride) + 1, or the same rounded up, but on a strict device.
+        (C7) P is at least 1.
+
+    Source: the page of DML_LP_POOLING1_OPERATOR_DESC; since feature level 6.2.
     """
 
     P: UINT
@@ -175,11 +252,15 @@ class DML_QUANTIZED_LINEAR_AVERAGE_POOLING_OPERATOR_DESC(OperatorDesc):
     }
 
 
-def _constraints(desc: DML_AVERAGE_POOLING_OPERATOR_DESC) -> Iterator[ConstraintFailure]:
+_Average = DML_AVERAGE_POOLING_OPERATOR_DESC | DML_AVERAGE_POOLING1_OPERATOR_DESC
+_Norm = DML_LP_POOLING_OPERATOR_DESC | DML_LP_POOLING1_OPERATOR_DESC
+
+
+def _constraints(desc: _Pooling) -> Iterator[ConstraintFailure]:
     return pooling_constraints(desc, "(C1)", "(C2)", "(C3)", "(C4)", "(C5)")
 
 
-def _constraints_of_lp(desc: DML_LP_POOLING_OPERATOR_DESC) -> Iterator[ConstraintFailure]:
+def _constraints_of_lp(desc: _Norm) -> Iterator[ConstraintFailure]:
     yield from pooling_constraints(desc, "(C1)", "(C2)", "(C3)", "(C4)", "(C5)")
     if desc.P < 1:
         yield ConstraintFailure("(C7)", "P", str(desc.P), "at least 1")
@@ -207,14 +288,14 @@ def _averages(desc: Any, total: Array, scale: Any = 1.0) -> Array:
     return average
 
 
-def _average(desc: DML_AVERAGE_POOLING_OPERATOR_DESC, x: Array) -> Array:
+def _average(desc: _Average, x: Array) -> Array:
     with np.errstate(all="ignore"):
-        return rounded(_averages(desc, _sums(desc, widened(x))), x.dtype)
+        return rounded(_averages(desc, _sums(desc, x.astype(np.float64))), x.dtype)
 
 
-def _norm(desc: DML_LP_POOLING_OPERATOR_DESC, x: Array) -> Array:
+def _norm(desc: _Norm, x: Array) -> Array:
     with np.errstate(all="ignore"):
-        return rounded(_sums(desc, np.abs(widened(x)) ** desc.P) ** (1 / desc.P), x.dtype)
+        return rounded(_sums(desc, np.abs(x.astype(np.float64)) ** desc.P) ** (1 / desc.P), x.dtype)
 
 
 # QUANTIZED_LINEAR_AVERAGE_POOLING
@@ -337,30 +418,36 @@ def _independent(desc: _Desc) -> Independence:
     return {**only_of(tensors, (0, 1)), **of_channels}
 
 
-AVERAGE_POOLING = OperatorSpec(
-    operator_type=OperatorType.AVERAGE_POOLING,
-    desc=DML_AVERAGE_POOLING_OPERATOR_DESC,
-    constraints=_constraints,
-    infer_sizes=pooled_sizes,
-    sizes_rule="(C6)",
-    reference=_average,
-    independent=lambda desc: only(desc, (0, 1)),
-    support=support_table("""
-        DML_FEATURE_LEVEL_1_0 and above
-        InputTensor  | Input  | 4 to 5 | FLOAT32, FLOAT16
-        OutputTensor | Output | 4 to 5 | FLOAT32, FLOAT16
-    """),
-)
+def _float(
+    operator_type: OperatorType, desc: type[OperatorDesc], constraints: Any, reference: Any, since: str
+) -> OperatorSpec:
+    return OperatorSpec(
+        operator_type=operator_type,
+        desc=desc,
+        constraints=constraints,
+        infer_sizes=pooled_sizes,
+        sizes_rule="(C6)",
+        reference=reference,
+        independent=lambda desc: only(desc, (0, 1)),
+        support=support_table(f"""
+            {since} and above
+            InputTensor  | Input  | 4 to 5 | FLOAT32, FLOAT16
+            OutputTensor | Output | 4 to 5 | FLOAT32, FLOAT16
+        """),
+    )
 
-LP_POOLING = OperatorSpec(
-    operator_type=OperatorType.LP_POOLING,
-    desc=DML_LP_POOLING_OPERATOR_DESC,
-    constraints=_constraints_of_lp,
-    infer_sizes=pooled_sizes,
-    sizes_rule="(C6)",
-    reference=_norm,
-    independent=lambda desc: only(desc, (0, 1)),
-    support=AVERAGE_POOLING.support,
+
+AVERAGE_POOLING = _float(
+    OperatorType.AVERAGE_POOLING, DML_AVERAGE_POOLING_OPERATOR_DESC, _constraints, _average, "DML_FEATURE_LEVEL_1_0"
+)
+AVERAGE_POOLING1 = _float(
+    OperatorType.AVERAGE_POOLING1, DML_AVERAGE_POOLING1_OPERATOR_DESC, _constraints, _average, "DML_FEATURE_LEVEL_6_2"
+)
+LP_POOLING = _float(
+    OperatorType.LP_POOLING, DML_LP_POOLING_OPERATOR_DESC, _constraints_of_lp, _norm, "DML_FEATURE_LEVEL_1_0"
+)
+LP_POOLING1 = _float(
+    OperatorType.LP_POOLING1, DML_LP_POOLING1_OPERATOR_DESC, _constraints_of_lp, _norm, "DML_FEATURE_LEVEL_6_2"
 )
 
 QUANTIZED_LINEAR_AVERAGE_POOLING = OperatorSpec(

@@ -28,18 +28,14 @@ def plan(
 ) -> Run | Declined:
     layout = outputs[0]
     assert layout is not None
-    make = {"AVERAGE_POOLING": _average, "LP_POOLING": _norm}.get(spec.name)
+    make = _MAKERS.get(spec.name)
     if make is None and OPERATORS[spec.name].family != "max_pooling":
         return Declined(NO_CALLS)
-    walks = [
-        _Walk(axis, window, places)
-        for axis, (window, places) in enumerate(zip(pooling_windows(desc), layout.sizes[2:], strict=True), 2)
-    ]
-    walks.reverse()  # along the last dimension first, so that of equal maxima the first in memory wins
+    walks = walks_over(pooling_windows(desc), layout.sizes[2:])
     return _maximum(layout, walks) if make is None else make(desc, walks)
 
 
-class _Walk:
+class Walk:
     """Of a window along an axis, in so many places."""
 
     def __init__(self, axis: int, window: Window, places: int) -> None:
@@ -90,6 +86,12 @@ class _Walk:
         return [(*before, place) for place in _runs(counts) if not counts[place.start]]
 
 
+def walks_over(windows: Sequence[Window], places: Sequence[int]) -> list[Walk]:
+    """Along the last dimension first, so that of equal maxima the first in memory wins."""
+    walks = [Walk(axis, *each) for axis, each in enumerate(zip(windows, places, strict=True), 2)]
+    return walks[::-1]
+
+
 def _runs(counts: Sequence[float]) -> list[slice]:
     """Where neighbours are equal."""
     runs, start = [], 0
@@ -104,11 +106,11 @@ def _lowest(x: Any) -> Any:
     return -inf if x.is_floating_point() else torch.iinfo(x.dtype).min
 
 
-def _summed(x: Any, walks: Sequence[_Walk]) -> Any:
+def _summed(x: Any, walks: Sequence[Walk]) -> Any:
     return _reduced(x, walks, 0, torch.add)
 
 
-def _average(desc: Any, walks: Sequence[_Walk]) -> Run:
+def _average(desc: Any, walks: Sequence[Walk]) -> Run:
     counts = []
     for walk in walks:
         # Nothing counted is a sum of 0, and stays it.
@@ -116,7 +118,7 @@ def _average(desc: Any, walks: Sequence[_Walk]) -> Run:
         counts.append([(run, every[run.start]) for run in _runs(every)])
 
     def run(read: Tensors, written: Tensors) -> None:
-        y = double(_summed(widened(read[0]), walks))
+        y = _summed(double(read[0]), walks)
         count: Any = 1.0
         for walk, parts in zip(walks, counts, strict=True):
             if len(parts) == 1:
@@ -131,20 +133,23 @@ def _average(desc: Any, walks: Sequence[_Walk]) -> Run:
     return run
 
 
-def _norm(desc: Any, walks: Sequence[_Walk]) -> Run:
+def _norm(desc: Any, walks: Sequence[Walk]) -> Run:
     def run(read: Tensors, written: Tensors) -> None:
-        store(_summed(widened(read[0]).abs() ** desc.P, walks) ** (1 / desc.P), written[0])
+        store(_summed(double(read[0]).abs() ** desc.P, walks) ** (1 / desc.P), written[0])
 
     return run
 
 
-def _reduced(x: Any, walks: Sequence[_Walk], start: float, combine: Callable[..., Any]) -> Any:
+_MAKERS = {"AVERAGE_POOLING": _average, "AVERAGE_POOLING1": _average, "LP_POOLING": _norm, "LP_POOLING1": _norm}
+
+
+def _reduced(x: Any, walks: Sequence[Walk], start: float, combine: Callable[..., Any]) -> Any:
     for walk in walks:
         x = walk.reduced(x, start, combine)
     return x
 
 
-def _largest_number(x: Any, walks: Sequence[_Walk]) -> Any:
+def _largest_number(x: Any, walks: Sequence[Walk]) -> Any:
     """Of each window; NaN where it has no number."""
     # To pass NaN on takes a tenth of the time of passing numbers on, and is the same where no NaN is in the sum. To
     # look means to wait for a GPU.
@@ -152,7 +157,7 @@ def _largest_number(x: Any, walks: Sequence[_Walk]) -> Any:
     return _reduced(x, walks, nan, torch.fmax) if y is None or y.sum().isnan() else y
 
 
-def _maximum(layout: Layout, walks: Sequence[_Walk]) -> Run:
+def _maximum(layout: Layout, walks: Sequence[Walk]) -> Run:
     is_long = layout.type == TensorDataType.UINT64
     is_float = layout.dtype.kind == "f"
     empty = [places for walk in walks for places in walk.empty()]
@@ -177,7 +182,7 @@ def _maximum(layout: Layout, walks: Sequence[_Walk]) -> Run:
 def local_response(desc: Any, layout: Layout) -> Run:
     count = desc.LocalSize
     walks = [
-        _Walk(axis, Window(layout.sizes[axis], count, 1, (count - 1) // 2, count // 2, 1), layout.sizes[axis])
+        Walk(axis, Window(layout.sizes[axis], count, 1, (count - 1) // 2, count // 2, 1), layout.sizes[axis])
         for axis in ((1,) if desc.CrossChannel else (2, 3))
     ]
 

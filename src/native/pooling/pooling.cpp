@@ -1,0 +1,266 @@
+// Pooling of tensors of any strides: averages, norms, and maxima with their indices, in one to three spatial
+// dimensions.
+#include "nhwc/pooling.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "core/layout.h"
+#include "core/registry.h"
+#include "movement/copy.h"
+#include "platform/isa.h"
+#include "platform/parallel.h"
+#include "pooling/geometry.h"
+#include "pooling/roots.h"
+#include "pooling/rows.h"
+#include "pooling/windows.h"
+
+ANYDML_ISA_BEGIN
+namespace {
+
+// What is written of a part: its numbers, and their indices where they are wanted.
+struct Written {
+  std::byte* numbers;
+  std::byte* indices;
+};
+
+constexpr auto kAsTheyAre = [](auto*, int64_t) {};
+
+// The sum of all taps, divided by how many are counted.
+template <class T>
+struct Averages {
+  void run(const Nest& nest, const Part& part, const std::byte* in, const Written& out) const {
+    double sums[kPart];
+    PartWindows<T, double, Sum, false, decltype(kAsTheyAre)>(nest, part, kAsTheyAre, sums, nullptr)
+        .add(0, in, 0);
+    double count = 1;
+    for (size_t d = 0; d < nest.outer.size(); ++d) {
+      count *= nest.outer[d].counted[static_cast<size_t>(part.place[d])];
+    }
+    const double* const counted = nest.row.counted.data() + part.first;
+    for (int64_t i = 0; i < part.size; ++i) sums[i] /= count * counted[i];
+    store_row<T>(sums, part.size, nest.row.window.out_stride, out.numbers);
+  }
+};
+
+template <class T>
+struct Norms {
+  int64_t p;
+
+  void run(const Nest& nest, const Part& part, const std::byte* in, const Written& out) const {
+    double sums[kPart];
+    const auto powers = [&](double* numbers, int64_t count) { raise(numbers, count, p); };
+    PartWindows<T, double, Sum, false, decltype(powers)>(nest, part, powers, sums, nullptr).add(0, in, 0);
+    take_roots(sums, part.size, p);
+    store_row<T>(sums, part.size, nest.row.window.out_stride, out.numbers);
+  }
+};
+
+template <class T, bool kIndices>
+struct Maxima {
+  using Number = std::conditional_t<std::is_same_v<T, Half>, float, T>;
+  static constexpr bool kWithIndices = kIndices;
+
+  int64_t index_item = 0;  // bytes of an index
+
+  void run(const Nest& nest, const Part& part, const std::byte* in, const Written& out) const {
+    Number most[kPart];
+    int64_t indices[kWithIndices ? kPart : 1];
+    PartWindows<T, Number, Maximum, kWithIndices, decltype(kAsTheyAre)>(nest, part, kAsTheyAre, most, indices)
+        .add(0, in, 0);
+    clear_empty(nest, part, most);
+    store_row<T>(most, part.size, nest.row.window.out_stride, out.numbers);
+    if constexpr (kWithIndices) {
+      if (index_item == sizeof(uint32_t)) {
+        store_indices<uint32_t>(indices, part.size, nest.row.other, out.indices);
+      } else {
+        store_indices<uint64_t>(indices, part.size, nest.row.other, out.indices);
+      }
+    }
+  }
+
+  template <class Index>
+  static void store_indices(const int64_t* indices, int64_t count, int64_t step, std::byte* to) {
+    for (int64_t i = 0; i < count; ++i) {
+      store(to + i * step, static_cast<Index>(std::max<int64_t>(indices[i], 0)));
+    }
+  }
+
+  // Of a window on padding alone the lowest value, which integers have already.
+  static void clear_empty(const Nest& nest, const Part& part, Number* most) {
+    if constexpr (std::is_floating_point_v<Number>) {
+      constexpr Number kLowest = -std::numeric_limits<Number>::infinity();
+      for (size_t d = 0; d < nest.outer.size(); ++d) {
+        if (!nest.outer[d].has_elements(part.place[d])) return (void)std::fill_n(most, part.size, kLowest);
+      }
+      for (int64_t i = 0; i < part.size; ++i) {
+        // Only where nothing was found it is not known.
+        if (most[i] != most[i] && !nest.row.has_elements(part.first + i)) most[i] = kLowest;
+      }
+    }
+  }
+};
+
+template <class Operation>
+class PoolingPlan final : public Plan {
+ public:
+  PoolingPlan(Nest nest, Operation operation, int64_t item, std::string description)
+      : Plan(std::move(description)), nest_(std::move(nest)), operation_(operation) {
+    require(nest_.outer.size() <= kMostOuter, "dimensions of pooling");
+    int64_t taps = 1;
+    const auto count = [&](const Sliding& window) {
+      constexpr int64_t kCounted = 16;
+      taps *= std::min({window.taps, window.size, kCounted});
+    };
+    for (const Dimension& dimension : nest_.outer) {
+      rows_.push_back({dimension.window.places, dimension.other, dimension.window.out_stride});
+      count(dimension.window);
+    }
+    count(nest_.row.window);
+    at_once_ = places_at_once(nest_.row.window);
+    per_row_ = divided_up(nest_.row.window.places, at_once_);
+    bytes_ = steps_of(rows_) * nest_.row.window.places * taps * item;
+  }
+
+  void run(const void* const* inputs, void* const* outputs) const override {
+    const auto* const in = static_cast<const std::byte*>(inputs[0]);
+    auto* const out = static_cast<std::byte*>(outputs[0]);
+    auto* const indices = has_indices() ? static_cast<std::byte*>(outputs[1]) : nullptr;
+    const Sliding& row = nest_.row.window;
+    const int threads = threads_for(bytes_);
+    const int64_t parts = steps_of(rows_) * per_row_;
+    const int64_t calls = std::min(calls_for(bytes_, threads), parts);
+    parallel_for(calls, threads, [&](int64_t call) {
+      int64_t number = share_begin(call, calls, parts);
+      const int64_t end = share_begin(call + 1, calls, parts);
+      LoopCursor cursor(rows_, number / per_row_);
+      for (int64_t of_row = number % per_row_; number < end; ++number) {
+        const int64_t first = of_row * at_once_;
+        Part part{{}, first, std::min(at_once_, row.places - first)};
+        for (size_t d = 0; d < rows_.size(); ++d) part.place[d] = cursor.index(d);
+        Written written{out + cursor.out() + first * row.out_stride, nullptr};
+        if (has_indices()) written.indices = indices + cursor.in() + first * nest_.row.other;
+        operation_.run(nest_, part, in, written);
+        if (++of_row == per_row_) {
+          of_row = 0;
+          cursor.advance();
+        }
+      }
+    });
+  }
+
+ private:
+  static constexpr bool has_indices() {
+    if constexpr (requires { Operation::kWithIndices; }) return Operation::kWithIndices;
+    return false;
+  }
+
+  Nest nest_;
+  Operation operation_;
+  std::vector<Loop> rows_;  // of places, around the rows: steps in the indices and in the output
+  int64_t at_once_ = 1;     // places of a row
+  int64_t per_row_ = 1;     // parts
+  int64_t bytes_ = 0;
+};
+
+std::string described(const char* what, const Request& request) {
+  std::string words =
+      std::string(what) + " of " + std::string(name_of(request.inputs[0].type)) + ", window of ";
+  const char* by = "";
+  for (const int64_t taps : request.attributes.integers("WindowSize")) {
+    words += by;
+    words += std::to_string(taps);
+    by = "x";
+  }
+  return words;
+}
+
+template <class Operation>
+std::unique_ptr<Plan> pooled(const Request& request, Operation operation, const char* what) {
+  const Layout& in = tensor(request.inputs, 0);
+  const bool counts_padding =
+      request.attributes.has("IncludePadding") && request.attributes.flag("IncludePadding");
+  std::vector<Dimension> dimensions =
+      dimensions_of(request.attributes, in, tensor(request.outputs, 0), counts_padding);
+  if (request.outputs.size() > 1 && request.outputs[1].present) {
+    const Layout& indices = request.outputs[1];
+    require(indices.sizes == request.outputs[0].sizes, "indices of pooling");
+    for (size_t d = 0; d < dimensions.size(); ++d) dimensions[d].other = indices.strides[d];
+  }
+  const int64_t item = size_of(in.type);
+  return std::make_unique<PoolingPlan<Operation>>(Nest(merged(std::move(dimensions)), item), operation, item,
+                                                  described(what, request));
+}
+
+template <class T>
+std::unique_ptr<Plan> maxima(const Request& request) {
+  if (request.outputs.size() < 2 || !request.outputs[1].present) {
+    return pooled(request, Maxima<T, false>{}, "maxima");
+  }
+  const DataType type = request.outputs[1].type;
+  require(type == DataType::kUint32 || type == DataType::kUint64, "the type of indices");
+  return pooled(request, Maxima<T, true>{size_of(type)}, "maxima and indices");
+}
+
+bool is_of_floats(const Request& request, std::string& reason) {
+  const DataType type = tensor(request.inputs, 0).type;
+  if (type == DataType::kFloat32 || type == DataType::kFloat16) return true;
+  reason = "no averages of " + std::string(name_of(type));
+  return false;
+}
+
+}  // namespace
+
+std::unique_ptr<Plan> make_average_pooling(const Request& request, std::string& reason) {
+  if (!is_of_floats(request, reason)) return nullptr;
+  if (std::unique_ptr<Plan> plan = average_pooling_of_channels(request, reason)) return plan;
+  if (request.inputs[0].type == DataType::kFloat32) return pooled(request, Averages<float>{}, "averages");
+  return pooled(request, Averages<Half>{}, "averages");
+}
+
+std::unique_ptr<Plan> make_lp_pooling(const Request& request, std::string& reason) {
+  if (!is_of_floats(request, reason)) return nullptr;
+  const int64_t p = request.attributes.integer("P");
+  require(p > 0, "the exponent of a norm");
+  if (request.inputs[0].type == DataType::kFloat32) return pooled(request, Norms<float>{p}, "norms");
+  return pooled(request, Norms<Half>{p}, "norms");
+}
+
+std::unique_ptr<Plan> make_max_pooling(const Request& request, std::string& reason) {
+  if (std::unique_ptr<Plan> plan = max_pooling_of_channels(request, reason)) return plan;
+  switch (tensor(request.inputs, 0).type) {
+    case DataType::kFloat32:
+      return maxima<float>(request);
+    case DataType::kFloat16:
+      return maxima<Half>(request);
+    case DataType::kInt8:
+      return maxima<int8_t>(request);
+    case DataType::kInt16:
+      return maxima<int16_t>(request);
+    case DataType::kInt32:
+      return maxima<int32_t>(request);
+    case DataType::kInt64:
+      return maxima<int64_t>(request);
+    case DataType::kUint8:
+      return maxima<uint8_t>(request);
+    case DataType::kUint16:
+      return maxima<uint16_t>(request);
+    case DataType::kUint32:
+      return maxima<uint32_t>(request);
+    case DataType::kUint64:
+      return maxima<uint64_t>(request);
+    default:
+      reason = "no maxima of " + std::string(name_of(request.inputs[0].type));
+      return nullptr;
+  }
+}
+
+ANYDML_ISA_END
