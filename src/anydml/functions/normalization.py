@@ -1,4 +1,4 @@
-"""Normalisations: by a given mean and variance, by those of the array itself, by what lies around an element."""
+"""Normalisations: by a given mean and variance, by those of the array itself."""
 
 from __future__ import annotations
 
@@ -148,50 +148,3 @@ def _parameters_along(axes: tuple[int, ...]) -> Spread:
         return wanted
 
     return spread
-
-
-@documented("LOCAL_RESPONSE_NORMALIZATION")
-def local_response_normalization(
-    x: Operand,
-    local_size: int,
-    *,
-    cross_channel: bool = True,
-    alpha: float = 1e-4,
-    beta: float = 0.75,
-    bias: float = 1.0,
-    out: Output | None = None,
-    device: Device | str | None = None,
-    **others: Any,
-) -> Result:
-    """x / (bias + alpha / local_size * the sum of squares around x)^beta: DML_OPERATOR_LOCAL_RESPONSE_NORMALIZATION.
-
-    Args:
-        x: an array or an expression, float32 or float16 of shape (N, C, H, W).
-        local_size: elements that are summed, along each dimension concerned.
-        cross_channel: whether they are summed across channels, or in a square of one channel.
-        alpha: the factor of the sum.
-        beta: the exponent.
-        bias: added to the sum.
-        out: where to write, of any strides; no memory shared with x. Returned.
-
-    Returns:
-        An array like `x`, of its type and shape.
-
-    >>> local_response_normalization([[[[1.0]], [[2.0]]]], 2, alpha=2, beta=1)
-    array([[[[0.16666667]],
-    <BLANKLINE>
-            [[0.4       ]]]], dtype=float32)
-    """
-    if others:
-        refuse_unknown(local_response_normalization, "LOCAL_RESPONSE_NORMALIZATION", others)
-    return apply(
-        "LOCAL_RESPONSE_NORMALIZATION",
-        out,
-        device,
-        InputTensor=x,
-        CrossChannel=cross_channel,
-        LocalSize=local_size,
-        Alpha=alpha,
-        Beta=beta,
-        Bias=bias,
-    )

@@ -115,7 +115,7 @@ OPERATORS = {
     "TOP_K": Op("top_k", "top_k"),
     "BATCH_NORMALIZATION": Op("normalization", "batch_normalization"),
     "MEAN_VARIANCE_NORMALIZATION": Op("normalization", "mean_variance_normalization"),
-    "LOCAL_RESPONSE_NORMALIZATION": Op("normalization", "local_response_normalization"),
+    "LOCAL_RESPONSE_NORMALIZATION": Op("local_response", "local_response_normalization"),
     "RNN": Op("recurrent", "rnn"),
     "LSTM": Op("recurrent", "lstm"),
     "GRU": Op("recurrent", "gru"),

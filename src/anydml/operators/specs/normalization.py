@@ -1,10 +1,7 @@
-"""Normalisations: by a given mean and variance, by those of the tensor itself, by what lies around an element.
+"""Normalisations: by a given mean and variance, by those of the tensor itself.
 
 Decisions where the pages are silent: all is computed in the next wider type and rounded once, after the activation. A
-variance is the mean of squares (n, not n - 1), taken of differences from the mean. A local region is ONNX's: LocalSize
-elements, of which (LocalSize - 1) / 2, rounded down, lie before; what lies outside of the tensor counts as 0. With
-CrossChannel it runs along the channels alone, as ONNX's does, though the page's words could mean the rest as well;
-without, it is a square in one channel. The divisor is LocalSize, as printed, of a square too.
+variance is the mean of squares (n, not n - 1), taken of differences from the mean.
 """
 
 from __future__ import annotations
@@ -23,7 +20,6 @@ from ..independence import all_but, all_dimensions
 from ..schema import (
     BOOL,
     FLOAT,
-    UINT,
     Choices,
     ConstraintFailure,
     Count,
@@ -110,39 +106,6 @@ class DML_MEAN_VARIANCE_NORMALIZATION_OPERATOR_DESC(OperatorDesc):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DML_LOCAL_RESPONSE_NORMALIZATION_OPERATOR_DESC(OperatorDesc):
-    """Input / (Bias + Alpha / LocalSize * sum of squares around the element) ^ Beta.
-
-    Around an element are LocalSize elements, (LocalSize - 1) / 2 of them, rounded down, before it, and 0 outside of the
-    tensor: along the channels, or in a square of one channel, of LocalSize in height and in width. Not in-place.
-
-    Args:
-        InputTensor: {BatchCount, ChannelCount, Height, Width}.
-        OutputTensor: the results, of the same type and sizes.
-        CrossChannel: whether squares are summed across channels, or in one channel.
-        LocalSize: elements that are summed, along each dimension concerned.
-        Alpha: the factor of the sum; 0.0001 by default, as is recommended.
-        Beta: the exponent; 0.75 by default, as is recommended.
-        Bias: added to the sum; 1 by default, as is recommended.
-
-    Constraints:
-        (C1) InputTensor and OutputTensor have the same DataType.
-        (C2) InputTensor and OutputTensor have the same DimensionCount and Sizes.
-        (C3) LocalSize is at least 1.
-
-    Source: the page of DML_LOCAL_RESPONSE_NORMALIZATION_OPERATOR_DESC; since feature level 1.0.
-    """
-
-    InputTensor: Tensor
-    OutputTensor: Tensor
-    CrossChannel: BOOL
-    LocalSize: UINT
-    Alpha: FLOAT = 1e-4
-    Beta: FLOAT = 0.75
-    Bias: FLOAT = 1.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DESC(OperatorDesc):
     """FusedActivation(Scale * (Input - Mean) / sqrt(Variance + Epsilon) + Bias), mean and variance along some axes.
 
@@ -212,13 +175,6 @@ def _constraints(desc: Any) -> Iterator[ConstraintFailure]:
 def _constraints_with_axes(desc: DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DESC) -> Iterator[ConstraintFailure]:
     yield from _alike(desc, "(C1)", "(C2)", "(C3)")
     yield from axes_within(desc, "(C4)", "(C5)", "(C6)")
-
-
-def _constraints_with_local_size(desc: DML_LOCAL_RESPONSE_NORMALIZATION_OPERATOR_DESC) -> Iterator[ConstraintFailure]:
-    yield from same(desc, "(C1)", "DataType", "InputTensor", "OutputTensor")
-    yield from same(desc, "(C2)", "DimensionCount", "InputTensor", "OutputTensor")
-    if desc.LocalSize < 1:
-        yield ConstraintFailure("(C3)", "LocalSize", str(desc.LocalSize), "at least 1")
 
 
 def _infer_sizes(desc: Any) -> dict[str, Choices]:
@@ -306,39 +262,6 @@ def _mean_variance1(
     return _along(desc, desc.Axes, x, scale, bias)
 
 
-def _sums_around(x: Array, axis: int, count: int) -> Array:
-    """s[i] = x[i - (count - 1) // 2] + ... + x[i + count // 2], 0 outside, put together from sums of 1, 2, 4... elements.
-
-    Sums of sums, not differences of running ones: what is small survives beside what is large, and NaN stays where it is.
-    """
-    x = np.moveaxis(x, axis, -1)
-    size = x.shape[-1]
-    before, after = min((count - 1) // 2, size - 1), min(count // 2, size - 1)
-    sums = np.pad(x, [(0, 0)] * (x.ndim - 1) + [(before, after)])
-    total, done, length = np.zeros_like(x), 0, 1
-    while done < before + 1 + after:
-        if (before + 1 + after) & length:
-            total = total + sums[..., done : done + size]
-            done += length
-        sums = sums[..., :-length] + sums[..., length:]
-        length *= 2
-    return np.moveaxis(total, -1, axis)
-
-
-def _local_axes(desc: DML_LOCAL_RESPONSE_NORMALIZATION_OPERATOR_DESC) -> tuple[int, ...]:
-    return (1,) if desc.CrossChannel else (2, 3)
-
-
-def _local_response(desc: DML_LOCAL_RESPONSE_NORMALIZATION_OPERATOR_DESC, x: Array) -> Array:
-    wide = widened(x)
-    with np.errstate(all="ignore"):
-        sums = wide * wide
-        for axis in _local_axes(desc):
-            sums = _sums_around(sums, axis, desc.LocalSize)
-        y = wide / (desc.Bias + desc.Alpha / desc.LocalSize * sums) ** desc.Beta
-        return rounded(y, x.dtype)
-
-
 BATCH_NORMALIZATION = OperatorSpec(
     operator_type=OperatorType.BATCH_NORMALIZATION,
     desc=DML_BATCH_NORMALIZATION_OPERATOR_DESC,
@@ -381,21 +304,6 @@ MEAN_VARIANCE_NORMALIZATION = OperatorSpec(
         ScaleTensor  | Optional input | 4 | FLOAT32, FLOAT16
         BiasTensor   | Optional input | 4 | FLOAT32, FLOAT16
         OutputTensor | Output         | 4 | FLOAT32, FLOAT16
-    """),
-)
-
-LOCAL_RESPONSE_NORMALIZATION = OperatorSpec(
-    operator_type=OperatorType.LOCAL_RESPONSE_NORMALIZATION,
-    desc=DML_LOCAL_RESPONSE_NORMALIZATION_OPERATOR_DESC,
-    constraints=_constraints_with_local_size,
-    infer_sizes=_infer_sizes,
-    sizes_rule="(C2)",
-    reference=_local_response,
-    independent=lambda desc: all_but(desc, _local_axes(desc)),
-    support=support_table("""
-        DML_FEATURE_LEVEL_1_0 and above
-        InputTensor  | Input  | 4 | FLOAT32, FLOAT16
-        OutputTensor | Output | 4 | FLOAT32, FLOAT16
     """),
 )
 
