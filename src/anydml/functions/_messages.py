@@ -33,6 +33,7 @@ _ARGUMENTS = {
     "PaddingValue": "value",
     "ValueStart": "start",
     "ValueDelta": "delta",
+    "UseVariance": "normalize_variance",
 }
 """What functions call members otherwise than by their names in snake case."""
 

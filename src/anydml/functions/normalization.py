@@ -9,7 +9,7 @@ from ..core.errors import refuse
 from ..device import Device
 from ..operators.schema import OperatorDesc
 from ._apply import Spread, apply, leading, over_channels
-from ._arguments import as_axes
+from ._arguments import as_axes, as_flag
 from ._documentation import documented
 from ._messages import argument_of
 from ._names import NOT_GIVEN, axes_of, refuse_unknown
@@ -70,7 +70,7 @@ def batch_normalization(
     )
 
 
-@documented("MEAN_VARIANCE_NORMALIZATION", "MEAN_VARIANCE_NORMALIZATION1")
+@documented("MEAN_VARIANCE_NORMALIZATION", "MEAN_VARIANCE_NORMALIZATION1", "MEAN_VARIANCE_NORMALIZATION2")
 def mean_variance_normalization(
     x: Operand,
     scale: Operand | None = None,
@@ -78,6 +78,7 @@ def mean_variance_normalization(
     *,
     axes: int | Sequence[int] | None = NOT_GIVEN,
     axis: int | None = None,
+    use_mean: bool = True,
     normalize_variance: bool = True,
     epsilon: float = 1e-5,
     activation: OperatorDesc | str | None = None,
@@ -87,7 +88,8 @@ def mean_variance_normalization(
 ) -> Result:
     """scale * (x - mean) / sqrt(variance + epsilon) + bias, along axes: DML_OPERATOR_MEAN_VARIANCE_NORMALIZATION1.
 
-    Along the axes (2, 3) or (1, 2, 3) of 4 dimensions it is DML_OPERATOR_MEAN_VARIANCE_NORMALIZATION.
+    Along the axes (2, 3) or (1, 2, 3) of 4 dimensions it is DML_OPERATOR_MEAN_VARIANCE_NORMALIZATION, and where no mean
+    is subtracted DML_OPERATOR_MEAN_VARIANCE_NORMALIZATION2.
 
     Args:
         x: an array or an expression, float32 or float16.
@@ -96,6 +98,7 @@ def mean_variance_normalization(
         bias: likewise; none where None.
         axes: the axes along which mean and variance are taken; negative ones count from the last. None for all.
         axis: one axis, in place of `axes`.
+        use_mean: whether the mean is subtracted; else it counts as 0, and the variance is the mean of squares.
         normalize_variance: whether is divided by sqrt(variance + epsilon).
         epsilon: added to the variance, so that it is not 0.
         activation: the desc of an activation, without tensors, or its name, that is applied to the result; none where
@@ -116,6 +119,21 @@ def mean_variance_normalization(
     rank = len(side.look("x", x).shape)
     along = as_axes(name, axes_of(name, axes, axis), rank)
     options: dict[str, Any] = {"Axes": along}
+    if not as_flag(name, "use_mean", use_mean):
+        return apply(
+            f"{name}2",
+            out,
+            device,
+            spread=_parameters_along(along),
+            InputTensor=x,
+            ScaleTensor=scale,
+            BiasTensor=bias,
+            UseMean=False,
+            UseVariance=normalize_variance,
+            Epsilon=epsilon,
+            FusedActivation=activation,
+            **options,
+        )
     if rank == 4 and tuple(sorted(along)) in ((2, 3), (1, 2, 3)):
         options = {"CrossChannel": len(along) == 3}
     return apply(

@@ -2,6 +2,12 @@
 
 Decisions where the pages are silent: all is computed in the next wider type and rounded once, after the activation. A
 variance is the mean of squares (n, not n - 1), taken of differences from the mean.
+
+Decisions on MEAN_VARIANCE_NORMALIZATION2, whose page leaves two members open:
+
+1. Without UseMean the mean counts as 0, for the variance too, which is the mean of squares then: what is called RMS
+   normalisation, as ONNX Runtime lowers SimplifiedLayerNormalization to it.
+2. UseVariance is NormalizeVariance of the revisions before.
 """
 
 from __future__ import annotations
@@ -147,6 +153,49 @@ class DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DESC(OperatorDesc):
     counts: ClassVar[Mapping[str, tuple[str, ...]]] = {"AxisCount": ("Axes",)}
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DML_MEAN_VARIANCE_NORMALIZATION2_OPERATOR_DESC(OperatorDesc):
+    """FusedActivation(Scale * (Input - Mean) / sqrt(Variance + Epsilon) + Bias), mean and variance along some axes.
+
+    A size of 1 in a scale or a bias broadcasts. Not in-place.
+
+    Args:
+        InputTensor: the elements.
+        ScaleTensor: the scales; none where absent.
+        BiasTensor: what is added; none where absent.
+        OutputTensor: the results.
+        AxisCount: how many axes there are; derived from Axes.
+        Axes: the dimensions along which mean and variance are taken.
+        UseMean: whether the mean is subtracted; else it counts as 0, and the variance is the mean of squares.
+        UseVariance: whether is divided by the root of Variance + Epsilon.
+        Epsilon: added to the variance, so that it is not 0; 0.00001 by default, as is recommended.
+        FusedActivation: applied to the results; none where absent.
+
+    Constraints:
+        (C1) All tensors have the same DataType.
+        (C2) All tensors have the same DimensionCount, InputTensor and OutputTensor the same Sizes.
+        (C3) Sizes of ScaleTensor and BiasTensor are those of InputTensor, or 1.
+        (C4) AxisCount is at least 1.
+        (C5) Axes are less than the DimensionCount of InputTensor.
+        (C6) No axis comes twice.
+
+    Source: the page of DML_MEAN_VARIANCE_NORMALIZATION2_OPERATOR_DESC; since feature level 6.3.
+    """
+
+    InputTensor: Tensor
+    ScaleTensor: OptionalTensor = None
+    BiasTensor: OptionalTensor = None
+    OutputTensor: Tensor
+    AxisCount: Count = None
+    Axes: UINTs
+    UseMean: BOOL
+    UseVariance: BOOL
+    Epsilon: FLOAT = 1e-5
+    FusedActivation: OptionalActivation = None
+
+    counts: ClassVar[Mapping[str, tuple[str, ...]]] = {"AxisCount": ("Axes",)}
+
+
 _PARAMETERS = ("MeanTensor", "VarianceTensor", "ScaleTensor", "BiasTensor")
 
 
@@ -172,7 +221,7 @@ def _constraints(desc: Any) -> Iterator[ConstraintFailure]:
     yield from _alike(desc, "(C1)", "(C2)", "(C3)")
 
 
-def _constraints_with_axes(desc: DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DESC) -> Iterator[ConstraintFailure]:
+def _constraints_with_axes(desc: Any) -> Iterator[ConstraintFailure]:
     yield from _alike(desc, "(C1)", "(C2)", "(C3)")
     yield from axes_within(desc, "(C4)", "(C5)", "(C6)")
 
@@ -211,11 +260,11 @@ def _needs_of_mean_variance1(desc: DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DES
 
 
 def _normalized(
-    desc: Any, x: Array, mean: Array, variance: Array | None, scale: Array | None, bias: Array | None, dtype: Any
+    desc: Any, x: Array, mean: Array | None, variance: Array | None, scale: Array | None, bias: Array | None, dtype: Any
 ) -> Array:
     """FusedActivation(Scale * (x - Mean) / sqrt(Variance + Epsilon) + Bias), of values in the wider type."""
     with np.errstate(all="ignore"):
-        y = x - mean
+        y = x if mean is None else x - mean
         if variance is not None:
             y = y / np.sqrt(variance + desc.Epsilon)
         if scale is not None:
@@ -241,8 +290,10 @@ def _mean(x: Array, axes: Sequence[int]) -> Array:
 def _along(desc: Any, axes: Sequence[int], x: Array, scale: Array | None, bias: Array | None) -> Array:
     wide = widened(x)
     with np.errstate(all="ignore"):
-        mean = _mean(wide, axes)
-        variance = _mean((wide - mean) ** 2, axes) if desc.NormalizeVariance else None
+        mean = _mean(wide, axes) if getattr(desc, "UseMean", True) else None
+        squares = (wide if mean is None else wide - mean) ** 2
+        is_scaled = desc.UseVariance if hasattr(desc, "UseVariance") else desc.NormalizeVariance
+        variance = _mean(squares, axes) if is_scaled else None
     return _normalized(desc, wide, mean, variance, scale, bias, x.dtype)
 
 
@@ -256,9 +307,7 @@ def _mean_variance(
     return _along(desc, _axes(desc), x, scale, bias)
 
 
-def _mean_variance1(
-    desc: DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DESC, x: Array, scale: Array | None, bias: Array | None
-) -> Array:
+def _mean_variance_with_axes(desc: Any, x: Array, scale: Array | None, bias: Array | None) -> Array:
     return _along(desc, desc.Axes, x, scale, bias)
 
 
@@ -313,7 +362,7 @@ MEAN_VARIANCE_NORMALIZATION1 = OperatorSpec(
     constraints=_constraints_with_axes,
     infer_sizes=_infer_sizes,
     sizes_rule="(C2)",
-    reference=_mean_variance1,
+    reference=_mean_variance_with_axes,
     independent=lambda desc: all_but(desc, desc.Axes),
     needs=_needs_of_mean_variance1,
     support=support_table("""
@@ -327,5 +376,22 @@ MEAN_VARIANCE_NORMALIZATION1 = OperatorSpec(
         ScaleTensor  | Optional input | 4      | FLOAT32, FLOAT16
         BiasTensor   | Optional input | 4      | FLOAT32, FLOAT16
         OutputTensor | Output         | 4      | FLOAT32, FLOAT16
+    """),
+)
+
+MEAN_VARIANCE_NORMALIZATION2 = OperatorSpec(
+    operator_type=OperatorType.MEAN_VARIANCE_NORMALIZATION2,
+    desc=DML_MEAN_VARIANCE_NORMALIZATION2_OPERATOR_DESC,
+    constraints=_constraints_with_axes,
+    infer_sizes=_infer_sizes,
+    sizes_rule="(C2)",
+    reference=_mean_variance_with_axes,
+    independent=lambda desc: all_but(desc, desc.Axes),
+    support=support_table("""
+        DML_FEATURE_LEVEL_6_3 and above
+        InputTensor  | Input          | 1 to 8 | FLOAT32, FLOAT16
+        ScaleTensor  | Optional input | 1 to 8 | FLOAT32, FLOAT16
+        BiasTensor   | Optional input | 1 to 8 | FLOAT32, FLOAT16
+        OutputTensor | Output         | 1 to 8 | FLOAT32, FLOAT16
     """),
 )

@@ -29,9 +29,13 @@ def plan(
         return _normalization(desc, lambda x, mean, variance, *rest: (x.sub_(mean), variance, *rest))
     axes = getattr(desc, "Axes", (1, 2, 3) if getattr(desc, "CrossChannel", False) else (2, 3))
 
+    has_mean = getattr(desc, "UseMean", True)
+    has_variance = getattr(desc, "UseVariance", False) or getattr(desc, "NormalizeVariance", False)
+
     def centred(x: Any, *rest: Any) -> Sequence[Any]:
-        x.sub_(x.mean(axes, keepdim=True))
-        return x, x.square().mean(axes, keepdim=True) if desc.NormalizeVariance else None, *rest  # type: ignore[attr-defined]
+        if has_mean:
+            x.sub_(x.mean(axes, keepdim=True))
+        return x, x.square().mean(axes, keepdim=True) if has_variance else None, *rest
 
     return _normalization(desc, centred)
 
