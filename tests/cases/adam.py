@@ -106,3 +106,5 @@ SUPPORT = {
         others=_others,
     )
 }
+
+KERNELS = {"ADAM_OPTIMIZER": "a step of Adam"}

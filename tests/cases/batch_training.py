@@ -197,3 +197,9 @@ SUPPORT = {
     OF_TRAINING: Support([("4.1", 1, 8, FLOATS)]),
     OF_CONSTANTS: Support([("3.1", 1, 8, FLOATS)]),
 }
+
+KERNELS = {
+    TRAINING: "mean and variance of groups of ",
+    OF_TRAINING: "sums of gradients of groups of ",
+    OF_CONSTANTS: "sums of gradients of groups of ",
+}

@@ -118,3 +118,5 @@ SUPPORT = {
         [("3.1", 4, 4, FLOATS)], members=lambda output: {"CrossChannel": True, "LocalSize": 1}
     )
 }
+
+KERNELS = {"LOCAL_RESPONSE_NORMALIZATION_GRAD": "gradients of local responses, (columns of channels|planes)"}

@@ -81,3 +81,5 @@ NEGATIVES = [
 ]  # fmt: skip
 
 SUPPORT = {"LP_NORMALIZATION": Support([("1.0", 4, 4, FLOATS)], members=lambda output: {"Axis": 0, "P": 2})}
+
+KERNELS = {"LP_NORMALIZATION": "norm of groups of "}

@@ -370,12 +370,11 @@ SUPPORT = {
     ),
 }
 
+_OF_GROUPS = "mean and variance of (each (channel|image), normalization, a channel at a time|groups of )"
 KERNELS = {
-    "BATCH_NORMALIZATION": "normalization, a channel at a time",
-    "MEAN_VARIANCE_NORMALIZATION": "mean and variance of each (channel|image), normalization, a channel at a time",
-    "MEAN_VARIANCE_NORMALIZATION1": "mean and variance of each (channel|image), normalization, a channel at a time",
+    "BATCH_NORMALIZATION": "normalization, (a channel at a time|element by element)",
+    "MEAN_VARIANCE_NORMALIZATION": _OF_GROUPS,
+    "MEAN_VARIANCE_NORMALIZATION1": _OF_GROUPS,
+    "MEAN_VARIANCE_NORMALIZATION2": "mean and variance of groups of ",
+    "LOCAL_RESPONSE_NORMALIZATION": "local responses, (columns of channels|planes)",
 }
-BY_REFERENCE = (
-    r"batch_normalization-(float16.*|any-dimension|1-d|float32-linear)",
-    r"mean_variance_normalization1?-(float16.*|special|all-equal|strided|1-d|float32-leaky)",
-)
