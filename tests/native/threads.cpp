@@ -55,6 +55,7 @@ std::string title(const Case& each) {
   }
   text += std::string(anydml::name_of(output.type)) + list(output.sizes);
   for (const auto& [name, values] : each.request.attributes.all()) {
+    if (!std::holds_alternative<std::vector<int64_t>>(values)) continue;
     const auto& integers = std::get<std::vector<int64_t>>(values);
     // Of a program, instruction by instruction.
     const size_t size = name == "Program" ? kInstructionWords : integers.size();
@@ -297,6 +298,45 @@ Case fold(DataType type, int64_t channels, int64_t height, int64_t width, int64_
                        {"EndPadding", {(size - 1) / 2, (size - 1) / 2}}})}};
 }
 
+anydml::Attributes with_epsilon(const std::vector<std::pair<std::string, std::vector<int64_t>>>& named) {
+  std::vector<anydml::NamedAttribute> all(named.begin(), named.end());
+  for (const char* name : {"Alpha", "Beta", "Bias", "LearningRate", "Beta1", "Beta2", "Epsilon"}) {
+    all.emplace_back(name, std::vector<double>{0.75});
+  }
+  return all;
+}
+
+// Normalisations of groups along axes, and their gradients.
+void add_normalizations(std::vector<Case>& all, DataType type, const std::vector<int64_t>& sizes,
+                        const std::vector<int64_t>& axes) {
+  std::vector<int64_t> kept = sizes;
+  for (const int64_t axis : axes) kept[static_cast<size_t>(axis)] = 1;
+  const Layout x = packed(type, sizes);
+  const Layout each = packed(type, kept);
+  for (const char* name : {"ACTIVATION_SOFTMAX1", "ACTIVATION_LOG_SOFTMAX1", "ACTIVATION_HARDMAX1"}) {
+    all.push_back({name, {{x}, {x}, attributes({{"Axes", axes}})}});
+  }
+  all.push_back(
+      {"MEAN_VARIANCE_NORMALIZATION2",
+       {{x, each, each}, {x}, with_epsilon({{"Axes", axes}, {"UseMean", {1}}, {"UseVariance", {1}}})}});
+  all.push_back({"BATCH_NORMALIZATION_TRAINING", {{x, each, each, x}, {x, each, each}, with_epsilon({})}});
+  all.push_back(
+      {"BATCH_NORMALIZATION_TRAINING_GRAD", {{x, x, each, each, each}, {x, each, each}, with_epsilon({})}});
+}
+
+void add_of_images(std::vector<Case>& all, DataType type, const std::vector<int64_t>& sizes) {
+  const Layout x = packed(type, sizes);
+  for (const int64_t across : {0, 1}) {
+    const anydml::Attributes around = with_epsilon({{"CrossChannel", {across}}, {"LocalSize", {5}}});
+    all.push_back({"LOCAL_RESPONSE_NORMALIZATION", {{x}, {x}, around}});
+    all.push_back({"LOCAL_RESPONSE_NORMALIZATION_GRAD", {{x, x}, {x}, around}});
+  }
+  for (const int64_t p : {1, 2})
+    all.push_back({"LP_NORMALIZATION", {{x}, {x}, with_epsilon({{"Axis", {1}}, {"P", {p}}})}});
+  const Layout step = packed(DataType::kUint32, {1, 1, 1, 1});
+  all.push_back({"ADAM_OPTIMIZER", {{x, x, x, x, step}, {x, x, x}, with_epsilon({})}});
+}
+
 std::vector<Case> cases() {
   std::vector<Case> all;
   for (const char* name : {"CUMULATIVE_SUMMATION", "CUMULATIVE_PRODUCT"}) {
@@ -411,7 +451,11 @@ std::vector<Case> cases() {
     all.push_back(reduce(kLargest, DataType::kUint8, sizes, axes));
     for (const DataType type : {DataType::kFloat32, DataType::kInt8, DataType::kUint16})
       for (const int64_t decreasing : {0, 1}) all.push_back(argmax(type, sizes, axes, decreasing));
+    for (const DataType type : {DataType::kFloat32, DataType::kFloat16})
+      add_normalizations(all, type, sizes, axes);
   }
+  for (const DataType type : {DataType::kFloat32, DataType::kFloat16})
+    add_of_images(all, type, {3, 20, 50, 70});
   return all;
 }
 
@@ -458,11 +502,19 @@ Bytes run(const anydml::Plan& plan, const Case& each, bool in_place) {
   for (const Layout& layout : each.request.inputs) inputs.push_back(filled(layout, !is_sum));
   std::vector<const void*> read;
   for (const Bytes& input : inputs) read.push_back(input.data());
-  Bytes output(static_cast<size_t>(bytes_of(each.request.outputs[0])), 0xA5);
-  Bytes& place = in_place ? inputs[0] : output;
-  void* written = place.data();
-  plan.run(read.data(), &written);
-  return place;
+  std::vector<Bytes> outputs;
+  for (const Layout& layout : each.request.outputs) {
+    outputs.emplace_back(static_cast<size_t>(bytes_of(layout)), static_cast<unsigned char>(0xA5));
+  }
+  if (in_place) outputs[0].swap(inputs[0]);
+  if (in_place) read[0] = outputs[0].data();
+  std::vector<void*> written;
+  for (Bytes& output : outputs) written.push_back(output.data());
+  plan.run(read.data(), written.data());
+  for (size_t k = 1; k < outputs.size(); ++k) {
+    outputs[0].insert(outputs[0].end(), outputs[k].begin(), outputs[k].end());
+  }
+  return outputs[0];
 }
 
 // FNV-1a.

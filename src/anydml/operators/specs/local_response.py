@@ -1,13 +1,13 @@
 """Normalisations by what lies around an element.
 
-Decisions where the pages are silent: all is computed in the next wider type and rounded once. A local region is ONNX's:
+Decisions where the pages are silent: all is computed in double precision and rounded once. A local region is ONNX's:
 LocalSize elements, of which (LocalSize - 1) / 2, rounded down, lie before; what lies outside of the tensor counts as 0.
 With CrossChannel it runs along the channels alone, as ONNX's does, though the page's words could mean the rest as well;
 without, it is a square in one channel. The divisor is LocalSize, as printed, of a square too.
 
 Decisions on LOCAL_RESPONSE_NORMALIZATION_GRAD, whose page has no formula:
 
-1. It is the derivative of what LOCAL_RESPONSE_NORMALIZATION computes here, computed in double precision.
+1. It is the derivative of what LOCAL_RESPONSE_NORMALIZATION computes here.
 2. CrossChannel is the forward operator's, though this page has its two meanings the other way round.
 """
 
@@ -21,7 +21,7 @@ import numpy as np
 
 from ...core.enums import OperatorType
 from ...core.strided_layout import Array
-from ..constraints import rounded, same, sizes_of, widened
+from ..constraints import rounded, same, sizes_of
 from ..independence import all_but
 from ..schema import (
     BOOL,
@@ -154,7 +154,7 @@ def _summed(desc: Any, x: Array, before: int, after: int) -> Array:
 
 
 def _local_response(desc: DML_LOCAL_RESPONSE_NORMALIZATION_OPERATOR_DESC, x: Array) -> Array:
-    wide, count = widened(x), desc.LocalSize
+    wide, count = x.astype(np.float64), desc.LocalSize
     with np.errstate(all="ignore"):
         sums = _summed(desc, wide * wide, (count - 1) // 2, count // 2)
         return rounded(wide / (desc.Bias + desc.Alpha / count * sums) ** desc.Beta, x.dtype)

@@ -1,6 +1,6 @@
 """Normalisations: by a given mean and variance, by those of the tensor itself.
 
-Decisions where the pages are silent: all is computed in the next wider type and rounded once, after the activation. A
+Decisions where the pages are silent: all is computed in double precision and rounded once, after the activation. A
 variance is the mean of squares (n, not n - 1), taken of differences from the mean.
 
 Decisions on MEAN_VARIANCE_NORMALIZATION2, whose page leaves two members open:
@@ -20,7 +20,7 @@ import numpy as np
 
 from ...core.enums import FeatureLevel, OperatorType
 from ...core.strided_layout import Array
-from ..constraints import axes_within, gathered, rounded, same, sizes_of, widened
+from ..constraints import axes_within, gathered, rounded, same, sizes_of
 from ..fused_activation import activated
 from ..independence import all_but, all_dimensions
 from ..schema import (
@@ -262,22 +262,23 @@ def _needs_of_mean_variance1(desc: DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DES
 def _normalized(
     desc: Any, x: Array, mean: Array | None, variance: Array | None, scale: Array | None, bias: Array | None, dtype: Any
 ) -> Array:
-    """FusedActivation(Scale * (x - Mean) / sqrt(Variance + Epsilon) + Bias), of values in the wider type."""
+    """FusedActivation(Scale * (x - Mean) / sqrt(Variance + Epsilon) + Bias), of values in double precision."""
     with np.errstate(all="ignore"):
         y = x if mean is None else x - mean
         if variance is not None:
             y = y / np.sqrt(variance + desc.Epsilon)
         if scale is not None:
-            y = y * widened(scale)
+            y = y * scale
         if bias is not None:
-            y = y + widened(bias)
+            y = y + bias
         return rounded(activated(desc.FusedActivation, y), dtype)
 
 
 def _batch(
     desc: DML_BATCH_NORMALIZATION_OPERATOR_DESC, x: Array, mean: Array, variance: Array, scale: Array, bias: Array
 ) -> Array:
-    return _normalized(desc, widened(x), widened(mean), widened(variance), scale, bias, x.dtype)
+    wide, mean, variance = (each.astype(np.float64) for each in (x, mean, variance))
+    return _normalized(desc, wide, mean, variance, scale, bias, x.dtype)
 
 
 def _mean(x: Array, axes: Sequence[int]) -> Array:
@@ -288,7 +289,7 @@ def _mean(x: Array, axes: Sequence[int]) -> Array:
 
 
 def _along(desc: Any, axes: Sequence[int], x: Array, scale: Array | None, bias: Array | None) -> Array:
-    wide = widened(x)
+    wide = x.astype(np.float64)
     with np.errstate(all="ignore"):
         mean = _mean(wide, axes) if getattr(desc, "UseMean", True) else None
         squares = (wide if mean is None else wide - mean) ** 2
