@@ -43,7 +43,6 @@ EXCLUDED = {
 
 LATER = {
     r"averagepool_.*dilations.*": "AVERAGE_POOLING1",
-    r"batchnorm_.*_training_mode": "BATCH_NORMALIZATION_TRAINING",
     r"dequantizelinear_(blocked|u?int4)": "DEQUANTIZE",
     r"lppool_.*dilations": "LP_POOLING1",
     r"quantizelinear_(blocked_.*|u?int4)": "QUANTIZE",

@@ -55,7 +55,7 @@ void store_run(const double* from, int64_t count, std::byte* to, int64_t step) {
   constexpr int64_t kItem = sizeof(T);
   if constexpr (std::is_same_v<T, Half>) {
     alignas(64) std::byte halves[kRun * kItem];
-    alignas(64) float singles[kRun];
+    alignas(64) float singles[kRun]{};
     auto* const between = reinterpret_cast<std::byte*>(singles);
     convert_for_halves<double>(reinterpret_cast<const std::byte*>(from), between, blocks_of_run(count));
     narrow_to_halves(between, halves, blocks_of_run(count));
