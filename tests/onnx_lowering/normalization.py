@@ -64,8 +64,9 @@ def layer_normalization(node: Node) -> list[Expression]:
     one = broadcast(node.constant(np.ones((1,) * rank, DTYPES[x.tensor.DataType])), kept)
     each = {"InputTensor": x, "ScaleTensor": one, "BiasTensor": one}
     _, mean, variance = node.apply("BATCH_NORMALIZATION_TRAINING", **each, Epsilon=epsilon)
-    root = node("ELEMENT_WISE_SQRT", InputTensor=variance, ScaleBias=DML_SCALE_BIAS(Scale=1, Bias=epsilon))
-    return [y, mean, node("ELEMENT_WISE_RECIP", InputTensor=root)][: len(node.outputs)]
+    square = DML_SCALE_BIAS(Scale=1, Bias=epsilon)
+    inverse = node("ELEMENT_WISE_CONSTANT_POW", InputTensor=variance, ScaleBias=square, Exponent=-0.5)
+    return [y, mean, inverse][: len(node.outputs)]
 
 
 def group_normalization(node: Node) -> Expression:

@@ -26,10 +26,10 @@ from ..schema import FLOAT, Choices, ConstraintFailure, OperatorDesc, OperatorSp
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DML_ADAM_OPTIMIZER_OPERATOR_DESC(OperatorDesc):
-    """A step of the Adam optimizer, M = Beta1 * M + (1 - Beta1) * G, V = Beta2 * V + (1 - Beta2) * G * G,
+    """A step of the Adam optimizer. May run in-place: each output over any input but TrainingStepTensor.
 
-    X = X - LearningRate * Alpha * M / (sqrt(V) + Epsilon), with Alpha = sqrt(1 - Beta2 ^ T) / (1 - Beta1 ^ T), and 1 at
-    step 0. May run in-place: each output over any input but TrainingStepTensor.
+    M = Beta1 * M + (1 - Beta1) * G, V = Beta2 * V + (1 - Beta2) * G * G and X = X - LearningRate * Alpha * M / (sqrt(V) +
+    Epsilon), with Alpha = sqrt(1 - Beta2 ^ T) / (1 - Beta1 ^ T), and 1 at step 0.
 
     Args:
         InputParametersTensor: X, the parameters.

@@ -79,12 +79,12 @@ class DML_BATCH_NORMALIZATION_TRAINING_OPERATOR_DESC(OperatorDesc):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DML_BATCH_NORMALIZATION_TRAINING_GRAD_OPERATOR_DESC(OperatorDesc):
-    """The gradients of BATCH_NORMALIZATION_TRAINING, sums and means along the dimensions in which the mean has a size
-    of 1, with root = sqrt(Variance + Epsilon):
+    """The gradients of BATCH_NORMALIZATION_TRAINING. Not in-place.
 
+    With root = sqrt(Variance + Epsilon), and sums and means along the dimensions in which the mean has a size of 1:
     OutputGradient = Scale / root * (InputGradient - mean(InputGradient) - (Input - Mean) * mean(InputGradient * (Input
     - Mean)) / root ^ 2), OutputScaleGradient = sum(InputGradient * (Input - Mean)) / root and OutputBiasGradient =
-    sum(InputGradient). Not in-place.
+    sum(InputGradient).
 
     Args:
         InputTensor: the elements, the forward operator's.
@@ -121,11 +121,11 @@ class DML_BATCH_NORMALIZATION_TRAINING_GRAD_OPERATOR_DESC(OperatorDesc):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DML_BATCH_NORMALIZATION_GRAD_OPERATOR_DESC(OperatorDesc):
-    """The gradients of BATCH_NORMALIZATION, whose mean and variance do not depend on its input; sums along the
-    dimensions in which the mean has a size of 1, with root = sqrt(Variance + Epsilon):
+    """The gradients of BATCH_NORMALIZATION, whose mean and variance do not depend on its input. Not in-place.
 
+    With root = sqrt(Variance + Epsilon), and sums along the dimensions in which the mean has a size of 1:
     OutputGradient = InputGradient * Scale / root, OutputScaleGradient = sum(InputGradient * (Input - Mean)) / root and
-    OutputBiasGradient = sum(InputGradient). Not in-place.
+    OutputBiasGradient = sum(InputGradient).
 
     Args:
         InputTensor: the elements, the forward operator's.

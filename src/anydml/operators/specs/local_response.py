@@ -71,10 +71,11 @@ class DML_LOCAL_RESPONSE_NORMALIZATION_OPERATOR_DESC(OperatorDesc):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DML_LOCAL_RESPONSE_NORMALIZATION_GRAD_OPERATOR_DESC(OperatorDesc):
-    """The gradients of LOCAL_RESPONSE_NORMALIZATION, with s = Bias + Alpha / LocalSize * sum of squares around:
+    """The gradients of LOCAL_RESPONSE_NORMALIZATION. Not in-place.
 
-    OutputGradient = InputGradient / s ^ Beta - 2 * Alpha * Beta / LocalSize * Input * sum of InputGradient * Input /
-    s ^ (Beta + 1), over the elements around which this one lies. Not in-place.
+    With s = Bias + Alpha / LocalSize * sum of squares around the element, OutputGradient = InputGradient / s ^ Beta - 2 *
+    Alpha * Beta / LocalSize * Input * sum of InputGradient * Input / s ^ (Beta + 1), over the elements around which this
+    one lies.
 
     Args:
         InputTensor: {BatchCount, ChannelCount, Height, Width}, the forward operator's.
