@@ -35,7 +35,7 @@ struct Operands {
   size_t outputs = 0;
   std::array<bool, kMostTensors> is_present{};
   std::array<Load, kMostInputs> loads{};  // null for what is no input, or absent
-  Store store = nullptr;  // all outputs have one type
+  Store store = nullptr;                  // all outputs have one type
   int64_t item = 0;
 
   Operands(const std::vector<Layout>& in, const std::vector<Layout>& out)

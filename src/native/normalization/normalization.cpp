@@ -24,8 +24,7 @@ ANYDML_ISA_BEGIN
 namespace {
 
 std::string in_words(const Geometry& geometry) {
-  const int64_t elements = geometry.units() * (geometry.by_columns() ? 1 : geometry.run.size) /
-                           (geometry.by_columns() ? 1 : geometry.pieces());
+  const int64_t elements = count_of(geometry.summed) * (geometry.by_columns() ? 1 : geometry.run.size);
   return " of groups of " + std::to_string(elements) + ", by " + (geometry.by_columns() ? "columns" : "rows");
 }
 
