@@ -26,6 +26,7 @@ NAMES = {
     "PaddingValue": "value",
     "ValueStart": "start",
     "ValueDelta": "delta",
+    "UseVariance": "normalize_variance",
     "InputWindowOffsets": "offsets",
     "InputWindowSizes": "sizes",
     "InputWindowStrides": "strides",

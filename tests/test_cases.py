@@ -116,14 +116,16 @@ def test_function_out(case: Case, engine: str) -> None:
 
 @on_every_engine([case for case in CASES if spec_of(case.desc).in_place])  # type: ignore[union-attr]
 def test_in_place(case: Case, engine: str) -> None:
-    """Over the first input, laid out as the output is."""
+    """Each output over the input of its number, laid out as the output is."""
     spec = spec_of(case.desc)
     assert spec is not None
-    first, output = spec.inputs(case.desc)[0][0], spec.outputs(case.desc)[0][1]
-    assert output is not None
-    desc = replace(case.desc, **{first: output})
-    memory = Memory(output, 0xA5, case.inputs[0], engine)
-    rest = [Memory(t, 0xA5, x, engine) for (_, t), x in zip(spec.inputs(desc)[1:], case.inputs[1:], strict=True)]
-    compiled(engine, desc).dispatch([memory.array, *(each.array for each in rest)], [memory.array])
-    check(case, [memory.values], engine)
-    memory.assert_only_elements_changed()
+    outputs = [output for _, output in spec.outputs(case.desc)]
+    names = [name for name, _ in spec.inputs(case.desc)]
+    desc = replace(case.desc, **dict(zip(names, outputs, strict=False)))
+    inputs = zip(spec.inputs(desc), case.inputs, strict=True)
+    memories = [Memory(tensor, 0xA5, x, engine) for (_, tensor), x in inputs if tensor is not None]
+    over = memories[: len(outputs)]
+    compiled(engine, desc).dispatch([each.array for each in memories], [each.array for each in over])
+    check(case, [each.values for each in over], engine)
+    for each in over:
+        each.assert_only_elements_changed()

@@ -89,7 +89,8 @@ def test_operators_that_are_not_there_yet(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "found"), [("adam_optimizer", "ADAM_OPTIMIZER"), ("dynamic_quantize_linear", "DYNAMIC_QUANTIZE_LINEAR")]
+    ("name", "found"),
+    [("multihead_attention", "MULTIHEAD_ATTENTION"), ("dynamic_quantize_linear", "DYNAMIC_QUANTIZE_LINEAR")],
 )
 def test_functions_that_are_not_there_yet(name: str, found: str) -> None:
     with pytest.raises(AttributeError, match=f"anydml.{name}: found {found}, which this version does not have yet"):
@@ -175,8 +176,11 @@ TYPICAL = {
     "ACTIVATION_SWISH": {"SigmoidInputScale": 1.0},
     "ACTIVATION_THRESHOLDED_RELU": {"Alpha": 1.0},
     "LOCAL_RESPONSE_NORMALIZATION": {"Alpha": 1e-4, "Beta": 0.75, "Bias": 1.0},
+    "LOCAL_RESPONSE_NORMALIZATION_GRAD": {"Alpha": 1e-4, "Beta": 0.75, "Bias": 1.0},
+    "LP_NORMALIZATION": {"Epsilon": 1e-5},
     "MEAN_VARIANCE_NORMALIZATION": {"Epsilon": 1e-5},
     "MEAN_VARIANCE_NORMALIZATION1": {"Epsilon": 1e-5},
+    "MEAN_VARIANCE_NORMALIZATION2": {"Epsilon": 1e-5},
 }
 """The numbers that the operators' pages call typical defaults, or recommend as defaults."""
 

@@ -36,7 +36,11 @@ def test_docstrings(name: str) -> None:
     assert doctest.testmod(module, extraglobs={"np": np}).failed == 0
 
 
-@pytest.mark.parametrize("path", [ROOT / "README.md", ROOT / "docs" / "from-cpp.md"], ids=lambda path: path.name)
+@pytest.mark.parametrize(
+    "path",
+    [ROOT / "README.md", *(ROOT / "docs" / name for name in ("from-cpp.md", "training.md"))],
+    ids=lambda path: path.name,
+)
 def test_pages(path: Path) -> None:
     result = doctest.testfile(
         str(path), module_relative=False, optionflags=doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS

@@ -245,9 +245,9 @@ def test_unknown_fields_pass_where_they_are_allowed(anydml_: Any, tmp_path: Path
 @pytest.mark.parametrize(
     ("name", "found"),
     [
-        ("DML_ADAM_OPTIMIZER_OPERATOR_DESC", "found ADAM_OPTIMIZER, which this version does not have yet"),
-        ("DML_OPERATOR_ADAM_OPTIMIZER", "found ADAM_OPTIMIZER, which this version does not have yet"),
-        ("adam-optimizer", "found ADAM_OPTIMIZER, which this version does not have yet"),
+        ("DML_MULTIHEAD_ATTENTION_OPERATOR_DESC", "found MULTIHEAD_ATTENTION, which this version does not have yet"),
+        ("DML_OPERATOR_MULTIHEAD_ATTENTION", "found MULTIHEAD_ATTENTION, which this version does not have yet"),
+        ("multihead-attention", "found MULTIHEAD_ATTENTION, which this version does not have yet"),
         ("DML_OPERATOR_JOINT", "Did you mean JOIN?"),
     ],
 )

@@ -88,8 +88,8 @@ TYPE = "resources/A/initialValuesDataType"
         ({"resources/A/initialValuesOffsetInBytes": -4}, "found -4, expected an integer from 0 to 2^63 - 1 (M4)"),
         # Dispatchables
         (
-            {TYPED: "DML_OPERATOR_BATCH_NORMALIZATION_TRAINING_GRAD"},
-            "product.type: found BATCH_NORMALIZATION_TRAINING_GRAD, which this version does not have yet, .*(M11)",
+            {TYPED: "DML_OPERATOR_MULTIHEAD_ATTENTION"},
+            "product.type: found MULTIHEAD_ATTENTION, which this version does not have yet, .*(M11)",
         ),
         (
             {TYPED: "CUMULATIVE_PRODCUT"},

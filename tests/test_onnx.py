@@ -49,7 +49,6 @@ EXCLUDED = {
 """Cases that DirectML's operators do not say, by what their whole names match, and why."""
 
 LATER = {
-    r"batchnorm_.*_training_mode": "BATCH_NORMALIZATION_TRAINING",
     r"dequantizelinear_(blocked|u?int4)": "DEQUANTIZE",
     r"quantizelinear_(blocked_.*|u?int4)": "QUANTIZE",
 }

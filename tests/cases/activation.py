@@ -330,4 +330,7 @@ SUPPORT: dict[str, Rows | Support] = {
 
 KERNELS = {
     "ACTIVATION_SOFTPLUS": "(scaled )?softplus",
+    **dict.fromkeys(("ACTIVATION_SOFTMAX", "ACTIVATION_SOFTMAX1"), "softmax of groups of "),
+    **dict.fromkeys(("ACTIVATION_LOG_SOFTMAX", "ACTIVATION_LOG_SOFTMAX1"), "logarithms of softmax of groups of "),
+    **dict.fromkeys(("ACTIVATION_HARDMAX", "ACTIVATION_HARDMAX1"), "first of the largest of groups of "),
 }

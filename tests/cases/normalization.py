@@ -19,6 +19,7 @@ NAMES = {
     "BATCH_NORMALIZATION": ("InputTensor", "MeanTensor", "VarianceTensor", "ScaleTensor", "BiasTensor"),
     "MEAN_VARIANCE_NORMALIZATION": ("InputTensor", "ScaleTensor", "BiasTensor"),
     "MEAN_VARIANCE_NORMALIZATION1": ("InputTensor", "ScaleTensor", "BiasTensor"),
+    "MEAN_VARIANCE_NORMALIZATION2": ("InputTensor", "ScaleTensor", "BiasTensor"),
     "LOCAL_RESPONSE_NORMALIZATION": ("InputTensor",),
 }
 
@@ -44,6 +45,7 @@ def _case(
         "BATCH_NORMALIZATION": {"Spatial": True, "Epsilon": 0},
         "MEAN_VARIANCE_NORMALIZATION": {"CrossChannel": False, "NormalizeVariance": True, "Epsilon": 0},
         "MEAN_VARIANCE_NORMALIZATION1": {"NormalizeVariance": True, "Epsilon": 0},
+        "MEAN_VARIANCE_NORMALIZATION2": {"UseMean": True, "UseVariance": True, "Epsilon": 0},
         "LOCAL_RESPONSE_NORMALIZATION": {"Alpha": 1, "Beta": 1, "Bias": 1},
     }
     members = {**defaults[operator], **options}
@@ -128,6 +130,43 @@ def _mean_variance() -> list[Case]:
     return cases
 
 
+def _mean_or_not() -> list[Case]:
+    """Of MEAN_VARIANCE_NORMALIZATION2, with and without each of both."""
+    cases = []
+    operator = "MEAN_VARIANCE_NORMALIZATION2"
+    for dtype in (np.float32, np.float16):
+        kind = np.dtype(dtype).name
+        # Means 2 and 0, variances 1 and 2, means of squares 5 and 2.
+        x = np.array([[1, 3, 1, 3], [2, -2, 0, 0]], dtype)
+        scale, bias = np.array([[2], [4]], dtype), np.array([[1, 2, 3, 4]], dtype)
+        centred = np.array([[-1, 1, -1, 1], [2, -2, 0, 0]])
+        root = np.sqrt([[4.0], [5.0]])
+        half = anydml.DML_ACTIVATION_LEAKY_RELU_OPERATOR_DESC(Alpha=0.5)
+        cases += [
+            _case(kind, operator, [x, None, None], centred / root, Axes=(1,), Epsilon=3),
+            _case(f"{kind}-both", operator, [x, scale, bias], centred / root * scale + bias, Axes=(1,), Epsilon=3),
+            _case(f"{kind}-squares", operator, [x, None, None], x / np.sqrt([[9.0], [6.0]]),
+                Axes=(1,), Epsilon=4, UseMean=False),
+            _case(f"{kind}-differences", operator, [x, scale, None], centred * scale,
+                Axes=(1,), UseVariance=False),
+            _case(f"{kind}-neither", operator, [x, scale, bias], x * scale + bias,
+                Axes=(1,), UseMean=False, UseVariance=False),
+            _case(f"{kind}-leaky", operator, [x, None, None], np.where(centred > 0, centred, centred * 0.5),
+                Axes=(1,), UseVariance=False, FusedActivation=half),
+        ]  # fmt: skip
+        # Squares beyond the type's range are not beyond that of what they are computed in.
+        largest = float(np.finfo(dtype).max)
+        x = np.array([largest, -largest, largest], dtype)
+        cases.append(_case(f"{kind}-wide", operator, [x, None, None], [1, -1, 1], Axes=(0,), UseMean=False))
+        x = np.array([[0, 0], [1, NAN], [3, INF]], dtype)
+        y = [[NAN, NAN], [NAN, NAN], [0, NAN]]
+        cases.append(_case(f"{kind}-special", operator, [x, None, None], y, Axes=(1,), UseMean=False))
+    x = np.arange(12, dtype=np.float32).reshape(2, 3, 2)
+    options: dict[str, Any] = {"Axes": (2, 0), "UseVariance": False, "strides": (1, 2, 7), "output_strides": (9, 1, 30)}
+    cases.append(_case("strided", operator, [x, None, None], x - np.float32([[[3.5], [5.5], [7.5]]]), **options))
+    return cases
+
+
 def _local_response() -> list[Case]:
     cases = []
     for dtype in (np.float32, np.float16):
@@ -200,7 +239,7 @@ def _fused() -> list[Case]:
     return cases
 
 
-CASES = [*_batch(), *_mean_variance(), *_local_response(), *_fused()]
+CASES = [*_batch(), *_mean_variance(), *_mean_or_not(), *_local_response(), *_fused()]
 
 
 IMAGE = tensor((2, 3, 4, 5))
@@ -209,6 +248,7 @@ NORMALIZATIONS: dict[str, dict[str, Any]] = {
     "BATCH_NORMALIZATION": {"Spatial": True, "Epsilon": 0},
     "MEAN_VARIANCE_NORMALIZATION": {"CrossChannel": True, "NormalizeVariance": True, "Epsilon": 0},
     "MEAN_VARIANCE_NORMALIZATION1": {"Axes": (2, 3), "NormalizeVariance": True, "Epsilon": 0},
+    "MEAN_VARIANCE_NORMALIZATION2": {"Axes": (2, 3), "UseMean": True, "UseVariance": True, "Epsilon": 0},
     "LOCAL_RESPONSE_NORMALIZATION": {"CrossChannel": True, "LocalSize": 5, "Alpha": 1, "Beta": 1, "Bias": 1},
 }
 
@@ -296,13 +336,19 @@ NEGATIVES = [
             "1",
             "4, that of InputTensor",
         )
-        for operator in ("BATCH_NORMALIZATION", "MEAN_VARIANCE_NORMALIZATION1")
+        for operator in ("BATCH_NORMALIZATION", "MEAN_VARIANCE_NORMALIZATION1", "MEAN_VARIANCE_NORMALIZATION2")
         for name in spec(operator).tensors
         if name != "InputTensor"
     ),
-    Negative("(C4)", normalization("MEAN_VARIANCE_NORMALIZATION1", Axes=()), "AxisCount", "0", "at least 1"),
-    Negative("(C5)", normalization("MEAN_VARIANCE_NORMALIZATION1", Axes=(4,)), "Axes[0]", "4", "less than 4"),
-    Negative("(C6)", normalization("MEAN_VARIANCE_NORMALIZATION1", Axes=(2, 3, 2)), "Axes[2]", "2 again", "axis once"),
+    *(
+        Negative(rule, normalization(operator, Axes=axes), where, found, expected)
+        for operator in ("MEAN_VARIANCE_NORMALIZATION1", "MEAN_VARIANCE_NORMALIZATION2")
+        for rule, axes, where, found, expected in (
+            ("(C4)", (), "AxisCount", "0", "at least 1"),
+            ("(C5)", (4,), "Axes[0]", "4", "less than 4"),
+            ("(C6)", (2, 3, 2), "Axes[2]", "2 again", "axis once"),
+        )
+    ),
     Negative("(C3)", normalization("LOCAL_RESPONSE_NORMALIZATION", LocalSize=0), "LocalSize", "0", "at least 1"),
 ]
 
@@ -316,17 +362,19 @@ SUPPORT = {
     "MEAN_VARIANCE_NORMALIZATION1": Support(
         [("2.1", 4, 4, FLOATS), ("3.1", 1, 8, FLOATS)], members=lambda output: {"Axes": [0], "NormalizeVariance": True}
     ),
+    "MEAN_VARIANCE_NORMALIZATION2": Support(
+        [("6.3", 1, 8, FLOATS)], members=lambda output: {"Axes": [0], "UseMean": True, "UseVariance": True}
+    ),
     "LOCAL_RESPONSE_NORMALIZATION": Support(
         [("1.0", 4, 4, FLOATS)], members=lambda output: {"CrossChannel": True, "LocalSize": 1}
     ),
 }
 
+_OF_GROUPS = "mean and variance of (each (channel|image), normalization, a channel at a time|groups of )"
 KERNELS = {
-    "BATCH_NORMALIZATION": "normalization, a channel at a time",
-    "MEAN_VARIANCE_NORMALIZATION": "mean and variance of each (channel|image), normalization, a channel at a time",
-    "MEAN_VARIANCE_NORMALIZATION1": "mean and variance of each (channel|image), normalization, a channel at a time",
+    "BATCH_NORMALIZATION": "normalization, (a channel at a time|element by element)",
+    "MEAN_VARIANCE_NORMALIZATION": _OF_GROUPS,
+    "MEAN_VARIANCE_NORMALIZATION1": _OF_GROUPS,
+    "MEAN_VARIANCE_NORMALIZATION2": "mean and variance of groups of ",
+    "LOCAL_RESPONSE_NORMALIZATION": "local responses, (columns of channels|planes)",
 }
-BY_REFERENCE = (
-    r"batch_normalization-(float16.*|any-dimension|1-d|float32-linear)",
-    r"mean_variance_normalization1?-(float16.*|special|all-equal|strided|1-d|float32-leaky)",
-)

@@ -65,6 +65,7 @@ std::string title(const Case& each) {
       continue;
     }
     if (each.operator_name.starts_with("RESAMPLE") && name != "Axes") continue;
+    if (!std::holds_alternative<std::vector<int64_t>>(values)) continue;
     const auto& integers = std::get<std::vector<int64_t>>(values);
     // Of a program, instruction by instruction.
     const size_t size = name == "Program" ? kInstructionWords : integers.size();
@@ -464,6 +465,45 @@ Case value_scale(DataType type, int64_t height, int64_t width) {
                                                {"Bias", std::vector<double>{0.1, -3, 1000}}}}};
 }
 
+anydml::Attributes with_epsilon(const std::vector<std::pair<std::string, std::vector<int64_t>>>& named) {
+  std::vector<anydml::NamedAttribute> all(named.begin(), named.end());
+  for (const char* name : {"Alpha", "Beta", "Bias", "LearningRate", "Beta1", "Beta2", "Epsilon"}) {
+    all.emplace_back(name, std::vector<double>{0.75});
+  }
+  return all;
+}
+
+// Normalisations of groups along axes, and their gradients.
+void add_normalizations(std::vector<Case>& all, DataType type, const std::vector<int64_t>& sizes,
+                        const std::vector<int64_t>& axes) {
+  std::vector<int64_t> kept = sizes;
+  for (const int64_t axis : axes) kept[static_cast<size_t>(axis)] = 1;
+  const Layout x = packed(type, sizes);
+  const Layout each = packed(type, kept);
+  for (const char* name : {"ACTIVATION_SOFTMAX1", "ACTIVATION_LOG_SOFTMAX1", "ACTIVATION_HARDMAX1"}) {
+    all.push_back({name, {{x}, {x}, attributes({{"Axes", axes}})}});
+  }
+  all.push_back(
+      {"MEAN_VARIANCE_NORMALIZATION2",
+       {{x, each, each}, {x}, with_epsilon({{"Axes", axes}, {"UseMean", {1}}, {"UseVariance", {1}}})}});
+  all.push_back({"BATCH_NORMALIZATION_TRAINING", {{x, each, each, x}, {x, each, each}, with_epsilon({})}});
+  all.push_back(
+      {"BATCH_NORMALIZATION_TRAINING_GRAD", {{x, x, each, each, each}, {x, each, each}, with_epsilon({})}});
+}
+
+void add_of_images(std::vector<Case>& all, DataType type, const std::vector<int64_t>& sizes) {
+  const Layout x = packed(type, sizes);
+  for (const int64_t across : {0, 1}) {
+    const anydml::Attributes around = with_epsilon({{"CrossChannel", {across}}, {"LocalSize", {5}}});
+    all.push_back({"LOCAL_RESPONSE_NORMALIZATION", {{x}, {x}, around}});
+    all.push_back({"LOCAL_RESPONSE_NORMALIZATION_GRAD", {{x, x}, {x}, around}});
+  }
+  for (const int64_t p : {1, 2})
+    all.push_back({"LP_NORMALIZATION", {{x}, {x}, with_epsilon({{"Axis", {1}}, {"P", {p}}})}});
+  const Layout step = packed(DataType::kUint32, {1, 1, 1, 1});
+  all.push_back({"ADAM_OPTIMIZER", {{x, x, x, x, step}, {x, x, x}, with_epsilon({})}});
+}
+
 std::vector<Case> cases() {
   std::vector<Case> all;
   for (const char* name : {"CUMULATIVE_SUMMATION", "CUMULATIVE_PRODUCT"}) {
@@ -642,7 +682,11 @@ std::vector<Case> cases() {
     all.push_back(reduce(kLargest, DataType::kUint8, sizes, axes));
     for (const DataType type : {DataType::kFloat32, DataType::kInt8, DataType::kUint16})
       for (const int64_t decreasing : {0, 1}) all.push_back(argmax(type, sizes, axes, decreasing));
+    for (const DataType type : {DataType::kFloat32, DataType::kFloat16})
+      add_normalizations(all, type, sizes, axes);
   }
+  for (const DataType type : {DataType::kFloat32, DataType::kFloat16})
+    add_of_images(all, type, {3, 20, 50, 70});
   return all;
 }
 

@@ -43,6 +43,15 @@ _CHANNELS = np.array([[[[1, 3], [5, 7]], [[4, 4], [8, 8]]]], np.float32)
 _MEANS = np.array([4, 6], np.float32).reshape(1, 2, 1, 1)
 _VARIANCES = np.array([4, 16], np.float32).reshape(1, 2, 1, 1)
 _SCALES = np.array([1, 2], np.float32).reshape(1, 2, 1, 1)
+_GRADIENTS = np.array([[[[1, 0], [-1, 2]], [[0, 1], [1, 1]]]], np.float32)
+_OF_BATCH = {
+    "InputTensor": _CHANNELS,
+    "InputGradientTensor": _GRADIENTS,
+    "MeanTensor": _MEANS,
+    "VarianceTensor": _VARIANCES,
+    "ScaleTensor": _SCALES,
+    "Epsilon": 0,
+}
 _LEFT = np.arange(1, 7, dtype=np.float32).reshape(1, 1, 2, 3)
 _RIGHT = np.arange(7, 15, dtype=np.float32).reshape(1, 1, 2, 4)
 _SEQUENCE = np.array([[[[1, 2]], [[0.5, -1]], [[-2, 0.25]]]], np.float32)
@@ -185,6 +194,7 @@ _MEMBERS: Mapping[str, Mapping[str, Any]] = {
         "Beta": 0.5,
         "Bias": 1,
     },
+    "LP_NORMALIZATION": {"InputTensor": _CHANNELS, "Axis": 1, "Epsilon": 0, "P": 2},
     "RNN": {
         "InputTensor": _SEQUENCE,
         "WeightTensor": _GATES[:, :, :2],
@@ -234,6 +244,17 @@ _MEMBERS: Mapping[str, Mapping[str, Any]] = {
         "InputWindowStrides": (1, 1, -2, 2),
     },
     "MEAN_VARIANCE_NORMALIZATION1": {"InputTensor": _TABLE, "Axes": (3,), "NormalizeVariance": False, "Epsilon": 0},
+    "ADAM_OPTIMIZER": {
+        "InputParametersTensor": _TABLE,
+        "InputFirstMomentTensor": np.zeros_like(_TABLE),
+        "InputSecondMomentTensor": np.zeros_like(_TABLE),
+        "GradientTensor": _TABLE - 4,
+        "TrainingStepTensor": _one(1, np.float32),
+        "LearningRate": 0.5,
+        "Beta1": 0.5,
+        "Beta2": 0.75,
+        "Epsilon": 1,
+    },
     "ARGMIN": {"InputTensor": _TABLE, "OutputTensor": TensorDataType.UINT32, "Axes": (3,)},
     "ARGMAX": {"InputTensor": _TABLE, "OutputTensor": TensorDataType.UINT32, "Axes": (2,)},
     "RANDOM_GENERATOR": {
@@ -259,6 +280,23 @@ _MEMBERS: Mapping[str, Mapping[str, Any]] = {
         "InputGradientTensor": np.arange(1, 10, dtype=np.float32).reshape(1, 1, 3, 3),
         "Dilations": (1, 1),
     },
+    "LOCAL_RESPONSE_NORMALIZATION_GRAD": {
+        "InputTensor": _CHANNELS,
+        "InputGradientTensor": _GRADIENTS,
+        "CrossChannel": True,
+        "LocalSize": 3,
+        "Alpha": 0.75,
+        "Beta": 0.5,
+        "Bias": 1,
+    },
+    "BATCH_NORMALIZATION_GRAD": _OF_BATCH,
+    "BATCH_NORMALIZATION_TRAINING": {
+        "InputTensor": _CHANNELS,
+        "ScaleTensor": _SCALES,
+        "BiasTensor": _MEANS,
+        "Epsilon": 0,
+    },
+    "BATCH_NORMALIZATION_TRAINING_GRAD": _OF_BATCH,
     "CUMULATIVE_PRODUCT": {"InputTensor": _TABLE, "Axis": 3},
     "ACTIVATION_SOFTMAX1": {"InputTensor": SIGNED, "Axes": (2,)},
     "ACTIVATION_LOG_SOFTMAX1": {"InputTensor": SIGNED, "Axes": (2,)},
@@ -278,6 +316,13 @@ _MEMBERS: Mapping[str, Mapping[str, Any]] = {
     },
     "LP_POOLING1": {**_WINDOWS, "Dilations": (2, 2), "P": 2},
     "AVERAGE_POOLING1": {**_WINDOWS, "Dilations": (2, 2)},
+    "MEAN_VARIANCE_NORMALIZATION2": {
+        "InputTensor": _TABLE,
+        "Axes": (3,),
+        "UseMean": False,
+        "UseVariance": True,
+        "Epsilon": 0,
+    },
     "QUANTIZED_LINEAR_AVERAGE_POOLING": {
         "InputTensor": _IMAGE,
         "InputScaleTensor": _one(0.5, np.float32),

@@ -34,6 +34,7 @@ _ARGUMENTS = {
     "QueryHeadCount": "head_count",
     "ValueStart": "start",
     "ValueDelta": "delta",
+    "UseVariance": "normalize_variance",
 }
 """What functions call members otherwise than by their names in snake case."""
 

@@ -1,4 +1,4 @@
-"""Normalisations: by a given mean and variance, by those of the array itself, by what lies around an element."""
+"""Normalisations: by a given mean and variance, by those of the array itself."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ..core.errors import refuse
 from ..device import Device
 from ..operators.schema import OperatorDesc
 from ._apply import Spread, apply, leading, over_channels
-from ._arguments import as_axes
+from ._arguments import as_axes, as_flag
 from ._documentation import documented
 from ._messages import argument_of
 from ._names import NOT_GIVEN, axes_of, refuse_unknown
@@ -70,7 +70,7 @@ def batch_normalization(
     )
 
 
-@documented("MEAN_VARIANCE_NORMALIZATION", "MEAN_VARIANCE_NORMALIZATION1")
+@documented("MEAN_VARIANCE_NORMALIZATION", "MEAN_VARIANCE_NORMALIZATION1", "MEAN_VARIANCE_NORMALIZATION2")
 def mean_variance_normalization(
     x: Operand,
     scale: Operand | None = None,
@@ -78,6 +78,7 @@ def mean_variance_normalization(
     *,
     axes: int | Sequence[int] | None = NOT_GIVEN,
     axis: int | None = None,
+    use_mean: bool = True,
     normalize_variance: bool = True,
     epsilon: float = 1e-5,
     activation: OperatorDesc | str | None = None,
@@ -87,7 +88,8 @@ def mean_variance_normalization(
 ) -> Result:
     """scale * (x - mean) / sqrt(variance + epsilon) + bias, along axes: DML_OPERATOR_MEAN_VARIANCE_NORMALIZATION1.
 
-    Along the axes (2, 3) or (1, 2, 3) of 4 dimensions it is DML_OPERATOR_MEAN_VARIANCE_NORMALIZATION.
+    Along the axes (2, 3) or (1, 2, 3) of 4 dimensions it is DML_OPERATOR_MEAN_VARIANCE_NORMALIZATION, and where no mean
+    is subtracted DML_OPERATOR_MEAN_VARIANCE_NORMALIZATION2.
 
     Args:
         x: an array or an expression, float32 or float16.
@@ -96,6 +98,7 @@ def mean_variance_normalization(
         bias: likewise; none where None.
         axes: the axes along which mean and variance are taken; negative ones count from the last. None for all.
         axis: one axis, in place of `axes`.
+        use_mean: whether the mean is subtracted; else it counts as 0, and the variance is the mean of squares.
         normalize_variance: whether is divided by sqrt(variance + epsilon).
         epsilon: added to the variance, so that it is not 0.
         activation: the desc of an activation, without tensors, or its name, that is applied to the result; none where
@@ -116,6 +119,21 @@ def mean_variance_normalization(
     rank = len(side.look("x", x).shape)
     along = as_axes(name, axes_of(name, axes, axis), rank)
     options: dict[str, Any] = {"Axes": along}
+    if not as_flag(name, "use_mean", use_mean):
+        return apply(
+            f"{name}2",
+            out,
+            device,
+            spread=_parameters_along(along),
+            InputTensor=x,
+            ScaleTensor=scale,
+            BiasTensor=bias,
+            UseMean=False,
+            UseVariance=normalize_variance,
+            Epsilon=epsilon,
+            FusedActivation=activation,
+            **options,
+        )
     if rank == 4 and tuple(sorted(along)) in ((2, 3), (1, 2, 3)):
         options = {"CrossChannel": len(along) == 3}
     return apply(
@@ -148,50 +166,3 @@ def _parameters_along(axes: tuple[int, ...]) -> Spread:
         return wanted
 
     return spread
-
-
-@documented("LOCAL_RESPONSE_NORMALIZATION")
-def local_response_normalization(
-    x: Operand,
-    local_size: int,
-    *,
-    cross_channel: bool = True,
-    alpha: float = 1e-4,
-    beta: float = 0.75,
-    bias: float = 1.0,
-    out: Output | None = None,
-    device: Device | str | None = None,
-    **others: Any,
-) -> Result:
-    """x / (bias + alpha / local_size * the sum of squares around x)^beta: DML_OPERATOR_LOCAL_RESPONSE_NORMALIZATION.
-
-    Args:
-        x: an array or an expression, float32 or float16 of shape (N, C, H, W).
-        local_size: elements that are summed, along each dimension concerned.
-        cross_channel: whether they are summed across channels, or in a square of one channel.
-        alpha: the factor of the sum.
-        beta: the exponent.
-        bias: added to the sum.
-        out: where to write, of any strides; no memory shared with x. Returned.
-
-    Returns:
-        An array like `x`, of its type and shape.
-
-    >>> local_response_normalization([[[[1.0]], [[2.0]]]], 2, alpha=2, beta=1)
-    array([[[[0.16666667]],
-    <BLANKLINE>
-            [[0.4       ]]]], dtype=float32)
-    """
-    if others:
-        refuse_unknown(local_response_normalization, "LOCAL_RESPONSE_NORMALIZATION", others)
-    return apply(
-        "LOCAL_RESPONSE_NORMALIZATION",
-        out,
-        device,
-        InputTensor=x,
-        CrossChannel=cross_channel,
-        LocalSize=local_size,
-        Alpha=alpha,
-        Beta=beta,
-        Bias=bias,
-    )

@@ -11,6 +11,7 @@
 
 #include "core/layout.h"
 #include "core/registry.h"
+#include "nhwc/channel_normalizations.h"
 #include "nhwc/dense.h"
 #include "nhwc/fused_activation.h"
 #include "nhwc/mean_variance.h"
@@ -312,7 +313,7 @@ std::unique_ptr<Plan> make_convolution(const Request& request, std::string& reas
 }
 
 // By numbers that vary along one dimension, mostly the channels.
-std::unique_ptr<Plan> make_batch_normalization(const Request& request, std::string& reason) {
+std::unique_ptr<Plan> make_channel_batch_normalization(const Request& request, std::string& reason) {
   const Layout& in = tensor(request.inputs, 0);
   const Layout& out = tensor(request.outputs, 0);
   if (in.type != DataType::kFloat32) reason = "no normalization of " + std::string(name_of(in.type));
@@ -354,7 +355,7 @@ std::unique_ptr<Plan> make_batch_normalization(const Request& request, std::stri
 }
 
 // By the statistics of each channel, or of all of them; of each image, or of all of them.
-std::unique_ptr<Plan> make_mean_variance_normalization(const Request& request, std::string& reason) {
+std::unique_ptr<Plan> make_channel_mean_variance_normalization(const Request& request, std::string& reason) {
   const Layout& in = tensor(request.inputs, 0);
   const Layout& out = tensor(request.outputs, 0);
   const Attributes& attributes = request.attributes;

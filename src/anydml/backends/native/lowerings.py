@@ -11,6 +11,7 @@ from .diagonal_lowering import diagonal
 from .gather_lowering import by_points, gather
 from .movement_lowering import PARTS, VIEWS
 from .movement_lowering import lowered as moved
+from .normalization_lowering import normalization
 from .request import Lowered
 from .resample_lowering import resample, upsample
 from .sequence_lowering import sequence
@@ -20,6 +21,8 @@ Lowering: TypeAlias = Callable[[Any, Sequence[Layout | None], Sequence[Layout | 
 
 LOWERINGS: Mapping[str, Lowering] = {
     **dict.fromkeys([*VIEWS, *PARTS], moved),
+    **dict.fromkeys(("BATCH_NORMALIZATION", "BATCH_NORMALIZATION_TRAINING"), normalization),
+    **dict.fromkeys([f"MEAN_VARIANCE_NORMALIZATION{revision}" for revision in ("", "1", "2")], normalization),
     "DIAGONAL_MATRIX": diagonal,
     "DIAGONAL_MATRIX1": diagonal,
     "FILL_VALUE_SEQUENCE": sequence,

@@ -1,10 +1,13 @@
-"""Normalisations: by a given mean and variance, by those of the tensor itself, by what lies around an element.
+"""Normalisations: by a given mean and variance, by those of the tensor itself.
 
-Decisions where the pages are silent: all is computed in the next wider type and rounded once, after the activation. A
-variance is the mean of squares (n, not n - 1), taken of differences from the mean. A local region is ONNX's: LocalSize
-elements, of which (LocalSize - 1) / 2, rounded down, lie before; what lies outside of the tensor counts as 0. With
-CrossChannel it runs along the channels alone, as ONNX's does, though the page's words could mean the rest as well;
-without, it is a square in one channel. The divisor is LocalSize, as printed, of a square too.
+Decisions where the pages are silent: all is computed in double precision and rounded once, after the activation. A
+variance is the mean of squares (n, not n - 1), taken of differences from the mean.
+
+Decisions on MEAN_VARIANCE_NORMALIZATION2, whose page leaves two members open:
+
+1. Without UseMean the mean counts as 0, for the variance too, which is the mean of squares then: what is called RMS
+   normalisation, as ONNX Runtime lowers SimplifiedLayerNormalization to it.
+2. UseVariance is NormalizeVariance of the revisions before.
 """
 
 from __future__ import annotations
@@ -17,13 +20,12 @@ import numpy as np
 
 from ...core.enums import FeatureLevel, OperatorType
 from ...core.strided_layout import Array
-from ..constraints import axes_within, gathered, rounded, same, sizes_of, widened
+from ..constraints import axes_within, gathered, rounded, same, sizes_of
 from ..fused_activation import activated
 from ..independence import all_but, all_dimensions
 from ..schema import (
     BOOL,
     FLOAT,
-    UINT,
     Choices,
     ConstraintFailure,
     Count,
@@ -110,39 +112,6 @@ class DML_MEAN_VARIANCE_NORMALIZATION_OPERATOR_DESC(OperatorDesc):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DML_LOCAL_RESPONSE_NORMALIZATION_OPERATOR_DESC(OperatorDesc):
-    """Input / (Bias + Alpha / LocalSize * sum of squares around the element) ^ Beta.
-
-    Around an element are LocalSize elements, (LocalSize - 1) / 2 of them, rounded down, before it, and 0 outside of the
-    tensor: along the channels, or in a square of one channel, of LocalSize in height and in width. Not in-place.
-
-    Args:
-        InputTensor: {BatchCount, ChannelCount, Height, Width}.
-        OutputTensor: the results, of the same type and sizes.
-        CrossChannel: whether squares are summed across channels, or in one channel.
-        LocalSize: elements that are summed, along each dimension concerned.
-        Alpha: the factor of the sum; 0.0001 by default, as is recommended.
-        Beta: the exponent; 0.75 by default, as is recommended.
-        Bias: added to the sum; 1 by default, as is recommended.
-
-    Constraints:
-        (C1) InputTensor and OutputTensor have the same DataType.
-        (C2) InputTensor and OutputTensor have the same DimensionCount and Sizes.
-        (C3) LocalSize is at least 1.
-
-    Source: the page of DML_LOCAL_RESPONSE_NORMALIZATION_OPERATOR_DESC; since feature level 1.0.
-    """
-
-    InputTensor: Tensor
-    OutputTensor: Tensor
-    CrossChannel: BOOL
-    LocalSize: UINT
-    Alpha: FLOAT = 1e-4
-    Beta: FLOAT = 0.75
-    Bias: FLOAT = 1.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DESC(OperatorDesc):
     """FusedActivation(Scale * (Input - Mean) / sqrt(Variance + Epsilon) + Bias), mean and variance along some axes.
 
@@ -184,6 +153,49 @@ class DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DESC(OperatorDesc):
     counts: ClassVar[Mapping[str, tuple[str, ...]]] = {"AxisCount": ("Axes",)}
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DML_MEAN_VARIANCE_NORMALIZATION2_OPERATOR_DESC(OperatorDesc):
+    """FusedActivation(Scale * (Input - Mean) / sqrt(Variance + Epsilon) + Bias), mean and variance along some axes.
+
+    A size of 1 in a scale or a bias broadcasts. Not in-place.
+
+    Args:
+        InputTensor: the elements.
+        ScaleTensor: the scales; none where absent.
+        BiasTensor: what is added; none where absent.
+        OutputTensor: the results.
+        AxisCount: how many axes there are; derived from Axes.
+        Axes: the dimensions along which mean and variance are taken.
+        UseMean: whether the mean is subtracted; else it counts as 0, and the variance is the mean of squares.
+        UseVariance: whether is divided by the root of Variance + Epsilon.
+        Epsilon: added to the variance, so that it is not 0; 0.00001 by default, as is recommended.
+        FusedActivation: applied to the results; none where absent.
+
+    Constraints:
+        (C1) All tensors have the same DataType.
+        (C2) All tensors have the same DimensionCount, InputTensor and OutputTensor the same Sizes.
+        (C3) Sizes of ScaleTensor and BiasTensor are those of InputTensor, or 1.
+        (C4) AxisCount is at least 1.
+        (C5) Axes are less than the DimensionCount of InputTensor.
+        (C6) No axis comes twice.
+
+    Source: the page of DML_MEAN_VARIANCE_NORMALIZATION2_OPERATOR_DESC; since feature level 6.3.
+    """
+
+    InputTensor: Tensor
+    ScaleTensor: OptionalTensor = None
+    BiasTensor: OptionalTensor = None
+    OutputTensor: Tensor
+    AxisCount: Count = None
+    Axes: UINTs
+    UseMean: BOOL
+    UseVariance: BOOL
+    Epsilon: FLOAT = 1e-5
+    FusedActivation: OptionalActivation = None
+
+    counts: ClassVar[Mapping[str, tuple[str, ...]]] = {"AxisCount": ("Axes",)}
+
+
 _PARAMETERS = ("MeanTensor", "VarianceTensor", "ScaleTensor", "BiasTensor")
 
 
@@ -209,16 +221,9 @@ def _constraints(desc: Any) -> Iterator[ConstraintFailure]:
     yield from _alike(desc, "(C1)", "(C2)", "(C3)")
 
 
-def _constraints_with_axes(desc: DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DESC) -> Iterator[ConstraintFailure]:
+def _constraints_with_axes(desc: Any) -> Iterator[ConstraintFailure]:
     yield from _alike(desc, "(C1)", "(C2)", "(C3)")
     yield from axes_within(desc, "(C4)", "(C5)", "(C6)")
-
-
-def _constraints_with_local_size(desc: DML_LOCAL_RESPONSE_NORMALIZATION_OPERATOR_DESC) -> Iterator[ConstraintFailure]:
-    yield from same(desc, "(C1)", "DataType", "InputTensor", "OutputTensor")
-    yield from same(desc, "(C2)", "DimensionCount", "InputTensor", "OutputTensor")
-    if desc.LocalSize < 1:
-        yield ConstraintFailure("(C3)", "LocalSize", str(desc.LocalSize), "at least 1")
 
 
 def _infer_sizes(desc: Any) -> dict[str, Choices]:
@@ -255,24 +260,25 @@ def _needs_of_mean_variance1(desc: DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DES
 
 
 def _normalized(
-    desc: Any, x: Array, mean: Array, variance: Array | None, scale: Array | None, bias: Array | None, dtype: Any
+    desc: Any, x: Array, mean: Array | None, variance: Array | None, scale: Array | None, bias: Array | None, dtype: Any
 ) -> Array:
-    """FusedActivation(Scale * (x - Mean) / sqrt(Variance + Epsilon) + Bias), of values in the wider type."""
+    """FusedActivation(Scale * (x - Mean) / sqrt(Variance + Epsilon) + Bias), of values in double precision."""
     with np.errstate(all="ignore"):
-        y = x - mean
+        y = x if mean is None else x - mean
         if variance is not None:
             y = y / np.sqrt(variance + desc.Epsilon)
         if scale is not None:
-            y = y * widened(scale)
+            y = y * scale
         if bias is not None:
-            y = y + widened(bias)
+            y = y + bias
         return rounded(activated(desc.FusedActivation, y), dtype)
 
 
 def _batch(
     desc: DML_BATCH_NORMALIZATION_OPERATOR_DESC, x: Array, mean: Array, variance: Array, scale: Array, bias: Array
 ) -> Array:
-    return _normalized(desc, widened(x), widened(mean), widened(variance), scale, bias, x.dtype)
+    wide, mean, variance = (each.astype(np.float64) for each in (x, mean, variance))
+    return _normalized(desc, wide, mean, variance, scale, bias, x.dtype)
 
 
 def _mean(x: Array, axes: Sequence[int]) -> Array:
@@ -283,10 +289,12 @@ def _mean(x: Array, axes: Sequence[int]) -> Array:
 
 
 def _along(desc: Any, axes: Sequence[int], x: Array, scale: Array | None, bias: Array | None) -> Array:
-    wide = widened(x)
+    wide = x.astype(np.float64)
     with np.errstate(all="ignore"):
-        mean = _mean(wide, axes)
-        variance = _mean((wide - mean) ** 2, axes) if desc.NormalizeVariance else None
+        mean = _mean(wide, axes) if getattr(desc, "UseMean", True) else None
+        squares = (wide if mean is None else wide - mean) ** 2
+        is_scaled = desc.UseVariance if hasattr(desc, "UseVariance") else desc.NormalizeVariance
+        variance = _mean(squares, axes) if is_scaled else None
     return _normalized(desc, wide, mean, variance, scale, bias, x.dtype)
 
 
@@ -300,43 +308,8 @@ def _mean_variance(
     return _along(desc, _axes(desc), x, scale, bias)
 
 
-def _mean_variance1(
-    desc: DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DESC, x: Array, scale: Array | None, bias: Array | None
-) -> Array:
+def _mean_variance_with_axes(desc: Any, x: Array, scale: Array | None, bias: Array | None) -> Array:
     return _along(desc, desc.Axes, x, scale, bias)
-
-
-def _sums_around(x: Array, axis: int, count: int) -> Array:
-    """s[i] = x[i - (count - 1) // 2] + ... + x[i + count // 2], 0 outside, put together from sums of 1, 2, 4... elements.
-
-    Sums of sums, not differences of running ones: what is small survives beside what is large, and NaN stays where it is.
-    """
-    x = np.moveaxis(x, axis, -1)
-    size = x.shape[-1]
-    before, after = min((count - 1) // 2, size - 1), min(count // 2, size - 1)
-    sums = np.pad(x, [(0, 0)] * (x.ndim - 1) + [(before, after)])
-    total, done, length = np.zeros_like(x), 0, 1
-    while done < before + 1 + after:
-        if (before + 1 + after) & length:
-            total = total + sums[..., done : done + size]
-            done += length
-        sums = sums[..., :-length] + sums[..., length:]
-        length *= 2
-    return np.moveaxis(total, -1, axis)
-
-
-def _local_axes(desc: DML_LOCAL_RESPONSE_NORMALIZATION_OPERATOR_DESC) -> tuple[int, ...]:
-    return (1,) if desc.CrossChannel else (2, 3)
-
-
-def _local_response(desc: DML_LOCAL_RESPONSE_NORMALIZATION_OPERATOR_DESC, x: Array) -> Array:
-    wide = widened(x)
-    with np.errstate(all="ignore"):
-        sums = wide * wide
-        for axis in _local_axes(desc):
-            sums = _sums_around(sums, axis, desc.LocalSize)
-        y = wide / (desc.Bias + desc.Alpha / desc.LocalSize * sums) ** desc.Beta
-        return rounded(y, x.dtype)
 
 
 BATCH_NORMALIZATION = OperatorSpec(
@@ -384,28 +357,13 @@ MEAN_VARIANCE_NORMALIZATION = OperatorSpec(
     """),
 )
 
-LOCAL_RESPONSE_NORMALIZATION = OperatorSpec(
-    operator_type=OperatorType.LOCAL_RESPONSE_NORMALIZATION,
-    desc=DML_LOCAL_RESPONSE_NORMALIZATION_OPERATOR_DESC,
-    constraints=_constraints_with_local_size,
-    infer_sizes=_infer_sizes,
-    sizes_rule="(C2)",
-    reference=_local_response,
-    independent=lambda desc: all_but(desc, _local_axes(desc)),
-    support=support_table("""
-        DML_FEATURE_LEVEL_1_0 and above
-        InputTensor  | Input  | 4 | FLOAT32, FLOAT16
-        OutputTensor | Output | 4 | FLOAT32, FLOAT16
-    """),
-)
-
 MEAN_VARIANCE_NORMALIZATION1 = OperatorSpec(
     operator_type=OperatorType.MEAN_VARIANCE_NORMALIZATION1,
     desc=DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DESC,
     constraints=_constraints_with_axes,
     infer_sizes=_infer_sizes,
     sizes_rule="(C2)",
-    reference=_mean_variance1,
+    reference=_mean_variance_with_axes,
     independent=lambda desc: all_but(desc, desc.Axes),
     needs=_needs_of_mean_variance1,
     support=support_table("""
@@ -419,5 +377,22 @@ MEAN_VARIANCE_NORMALIZATION1 = OperatorSpec(
         ScaleTensor  | Optional input | 4      | FLOAT32, FLOAT16
         BiasTensor   | Optional input | 4      | FLOAT32, FLOAT16
         OutputTensor | Output         | 4      | FLOAT32, FLOAT16
+    """),
+)
+
+MEAN_VARIANCE_NORMALIZATION2 = OperatorSpec(
+    operator_type=OperatorType.MEAN_VARIANCE_NORMALIZATION2,
+    desc=DML_MEAN_VARIANCE_NORMALIZATION2_OPERATOR_DESC,
+    constraints=_constraints_with_axes,
+    infer_sizes=_infer_sizes,
+    sizes_rule="(C2)",
+    reference=_mean_variance_with_axes,
+    independent=lambda desc: all_but(desc, desc.Axes),
+    support=support_table("""
+        DML_FEATURE_LEVEL_6_3 and above
+        InputTensor  | Input          | 1 to 8 | FLOAT32, FLOAT16
+        ScaleTensor  | Optional input | 1 to 8 | FLOAT32, FLOAT16
+        BiasTensor   | Optional input | 1 to 8 | FLOAT32, FLOAT16
+        OutputTensor | Output         | 1 to 8 | FLOAT32, FLOAT16
     """),
 )

@@ -14,7 +14,6 @@ from ....operators.schema import OperatorDesc, OperatorSpec
 from . import Run, Tensors
 from .pointwise import finish
 from .values import flipped, store, widened
-from .windows import local_response
 
 
 def plan(
@@ -26,16 +25,17 @@ def plan(
     if spec.name in ("ARGMIN", "ARGMAX"):
         assert inputs[0] is not None
         return _reduce(desc, inputs[0], ReduceFunction[spec.name])
-    if spec.name == "LOCAL_RESPONSE_NORMALIZATION":
-        assert outputs[0] is not None
-        return local_response(desc, outputs[0])
     if spec.name == "BATCH_NORMALIZATION":
         return _normalization(desc, lambda x, mean, variance, *rest: (x.sub_(mean), variance, *rest))
     axes = getattr(desc, "Axes", (1, 2, 3) if getattr(desc, "CrossChannel", False) else (2, 3))
 
+    has_mean = getattr(desc, "UseMean", True)
+    has_variance = getattr(desc, "UseVariance", False) or getattr(desc, "NormalizeVariance", False)
+
     def centred(x: Any, *rest: Any) -> Sequence[Any]:
-        x.sub_(x.mean(axes, keepdim=True))
-        return x, x.square().mean(axes, keepdim=True) if desc.NormalizeVariance else None, *rest  # type: ignore[attr-defined]
+        if has_mean:
+            x.sub_(x.mean(axes, keepdim=True))
+        return x, x.square().mean(axes, keepdim=True) if has_variance else None, *rest
 
     return _normalization(desc, centred)
 

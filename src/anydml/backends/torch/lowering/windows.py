@@ -1,4 +1,4 @@
-"""What slides along dimensions: pooling of floats and maxima, and LOCAL_RESPONSE_NORMALIZATION.
+"""What slides along dimensions: pooling of floats and maxima, and sums around elements.
 
 A window is walked tap by tap, one dimension after the other: a call combines what lies under a tap at all places. So
 padding takes no memory, whatever its size, and NaN is treated as the references do it.
@@ -179,17 +179,7 @@ def _maximum(layout: Layout, walks: Sequence[Walk]) -> Run:
     return run
 
 
-def local_response(desc: Any, layout: Layout) -> Run:
-    count = desc.LocalSize
-    walks = [
-        Walk(axis, Window(layout.sizes[axis], count, 1, (count - 1) // 2, count // 2, 1), layout.sizes[axis])
-        for axis in ((1,) if desc.CrossChannel else (2, 3))
-    ]
-
-    def run(read: Tensors, written: Tensors) -> None:
-        # y = x / (Bias + Alpha / LocalSize * sum of squares) ^ Beta
-        x = widened(read[0])
-        sums = _summed(x * x, walks)
-        store(x / (desc.Bias + desc.Alpha / count * sums) ** desc.Beta, written[0])
-
-    return run
+def sums_around(sizes: Sequence[int], axes: Sequence[int], before: int, after: int) -> Callable[[Any], Any]:
+    """What sums up the elements around each one, 0 outside of the tensor."""
+    walks = [Walk(axis, Window(sizes[axis], before + 1 + after, 1, before, after, 1), sizes[axis]) for axis in axes]
+    return lambda x: _summed(x, walks)

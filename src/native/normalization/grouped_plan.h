@@ -1,0 +1,322 @@
+// Statistics of groups of elements, and then each element by those of its group: two passes over memory, or
+// one where a group stays in the cache.
+//
+// The elements of a tile are gone through in chunks that stay in the first cache, so that an operation may
+// read a chunk twice. Where there are few tiles, each is cut into parts, whose number depends on sizes alone;
+// their states are put together when all are there.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/kernel_plan.h"
+#include "core/layout.h"
+#include "normalization/activation.h"
+#include "normalization/geometry.h"
+#include "normalization/runs.h"
+#include "normalization/statistics.h"
+#include "normalization/tuning.h"
+#include "platform/isa.h"
+#include "platform/parallel.h"
+
+ANYDML_ISA_BEGIN
+
+inline constexpr size_t kMostInputs = 5;
+
+// The tensors of a plan, inputs first.
+struct Operands {
+  size_t inputs = 0;
+  size_t outputs = 0;
+  std::array<bool, kMostTensors> is_present{};
+  std::array<Load, kMostInputs> loads{};  // null for what is no input, or absent
+  Store store = nullptr;                  // all outputs have one type
+  int64_t item = 0;
+
+  Operands(const std::vector<Layout>& in, const std::vector<Layout>& out)
+      : inputs(in.size()),
+        outputs(out.size()),
+        store(store_of(tensor(out, 0).type)),
+        item(size_of(out[0].type)) {
+    require(inputs <= kMostInputs && inputs + outputs <= kMostTensors, "too many tensors");
+    for (size_t k = 0; k < inputs; ++k) {
+      is_present[k] = in[k].present;
+      if (is_present[k]) loads[k] = load_of(in[k].type);
+      require(!is_present[k] || loads[k] != nullptr, "an input is of no float type");
+    }
+    for (size_t k = 0; k < outputs; ++k) is_present[inputs + k] = out[k].present;
+    require(store != nullptr, "an output is of no float type");
+  }
+
+  // Those that are read or written element by element, in bytes.
+  int64_t bytes(int64_t elements) const {
+    const auto count = std::count(is_present.begin(), is_present.end(), true);
+    return elements * item * static_cast<int64_t>(count);
+  }
+};
+
+// Buffers of runs, which know what they hold: what is read again, or is the same for many runs, stays.
+class Buffers {
+ public:
+  explicit Buffers(const Operands& operands) : operands_(operands) {
+    for (size_t k = 0; k < kMostInputs; ++k) pointers_[k] = runs_[k];
+  }
+
+  void load(size_t input, const std::byte* from, int64_t step, int64_t count) {
+    Held& held = held_[input];
+    if (held.from == from && held.step == step && held.count >= count) return;
+    operands_.loads[input](from, step, count, runs_[input]);
+    held = {from, step, count};
+  }
+
+  const double* const* runs() const { return pointers_.data(); }
+
+ private:
+  struct Held {
+    const std::byte* from = nullptr;
+    int64_t step = 0;
+    int64_t count = 0;
+  };
+
+  const Operands& operands_;
+  std::array<Held, kMostInputs> held_{};
+  std::array<const double*, kMostInputs> pointers_{};
+  alignas(64) double runs_[kMostInputs][kRun];
+};
+
+template <class Op>
+class GroupedPlan final : public Plan {
+ public:
+  GroupedPlan(Op op, Geometry geometry, const Operands& operands, RunActivation activation,
+              std::string description)
+      : Plan(std::move(description)),
+        op_(op),
+        geometry_(std::move(geometry)),
+        operands_(operands),
+        activation_(activation),
+        tiles_(geometry_.tiles()),
+        units_(geometry_.units()),
+        chunk_(std::max<int64_t>(1, kChunkElements / geometry_.longest())),
+        bytes_(operands.bytes(geometry_.elements())) {
+    if (tiles_ < kFewTiles) {
+      const int64_t most = std::min(units_, kFewTiles * 4 / tiles_);
+      parts_ =
+          std::clamp<int64_t>(geometry_.elements() / tiles_ / kPartElements, 1, std::max<int64_t>(1, most));
+    }
+  }
+
+  void run(const void* const* inputs, void* const* outputs) const override {
+    std::array<std::byte*, kMostTensors> tensors{};
+    for (size_t k = 0; k < operands_.inputs; ++k) {
+      tensors[k] = static_cast<std::byte*>(const_cast<void*>(inputs[k]));  // which is only read
+    }
+    for (size_t k = 0; k < operands_.outputs; ++k) {
+      tensors[operands_.inputs + k] = static_cast<std::byte*>(outputs[k]);
+    }
+    geometry_.by_columns() ? run_by<true>(tensors) : run_by<false>(tensors);
+  }
+
+ private:
+  using Tensors = std::array<std::byte*, kMostTensors>;
+
+  // A tile: the addresses of its first elements, and its columns.
+  struct Tile {
+    Tensors at{};
+    int64_t width = 1;
+  };
+
+  template <bool kColumns>
+  Tile tile_at(const Tensors& tensors, int64_t number) const {
+    const int64_t pieces = kColumns ? geometry_.pieces() : 1;
+    const Walk walk(geometry_.kept, number / pieces);
+    const int64_t first = number % pieces * kRun;
+    Tile tile;
+    if (kColumns) tile.width = std::min(kRun, geometry_.run.size - first);
+    for (size_t k = 0; k < kMostTensors; ++k) {
+      if (tensors[k] == nullptr) continue;
+      tile.at[k] = tensors[k] + walk.offset(k) + (kColumns ? first * geometry_.run.steps[k] : 0);
+    }
+    return tile;
+  }
+
+  // Calls body(run, at) for the units of a tile from `begin` to before `end`, with the inputs of a mask, and
+  // with what is added to addresses.
+  template <bool kColumns, unsigned kMask, class Body>
+  void for_units(const Tile& tile, int64_t begin, int64_t end, Buffers& buffers, const Body& body) const {
+    const Axis& run = geometry_.run;
+    const int64_t pieces = kColumns ? 1 : geometry_.pieces();
+    Walk walk(geometry_.summed, begin / pieces);
+    int64_t piece = begin % pieces;
+    for (int64_t unit = begin; unit < end; ++unit) {
+      const int64_t first = piece * kRun;
+      const int64_t count = kColumns ? tile.width : std::min(kRun, run.size - first);
+      const auto moved = [&](size_t k) { return walk.offset(k) + first * run.steps[k]; };
+      for (size_t k = 0; k < kMostInputs; ++k) {
+        if ((kMask >> k & 1) != 0 && operands_.loads[k] != nullptr) {
+          buffers.load(k, tile.at[k] + moved(k), run.steps[k], count);
+        }
+      }
+      body(Run{buffers.runs(), count, walk.number() + first * run.number, run.number}, moved);
+      if (++piece == pieces) {
+        piece = 0;
+        walk.advance();
+      }
+    }
+  }
+
+  // The elements of a group that are in some units.
+  template <bool kColumns>
+  int64_t elements_of(int64_t begin, int64_t end) const {
+    if (kColumns) return end - begin;
+    const int64_t pieces = geometry_.pieces();
+    const auto before = [&](int64_t unit) {
+      return unit / pieces * geometry_.run.size + std::min(unit % pieces * kRun, geometry_.run.size);
+    };
+    return before(end) - before(begin);
+  }
+
+  template <bool kColumns>
+  void load_parameters(const Tile& tile, Buffers& buffers) const {
+    for (size_t k = 0; k < kMostInputs; ++k) {
+      if ((Op::kParameters >> k & 1) == 0) continue;
+      buffers.load(k, tile.at[k], kColumns ? geometry_.run.steps[k] : 0, tile.width);
+    }
+  }
+
+  // The state of a tile's units.
+  template <bool kColumns>
+  void accumulate_units(const Tile& tile, int64_t begin, int64_t end, Buffers& buffers, State& state) const {
+    State part;
+    for (int64_t from = begin; from < end; from += chunk_) {
+      const int64_t to = std::min(from + chunk_, end);
+      State& own = from == begin ? state : part;
+      own.count = elements_of<kColumns>(from, to);
+      const auto units = [&](const auto& body) {
+        for_units<kColumns, Op::kSummed>(tile, from, to, buffers,
+                                         [&](const Run& run, const auto&) { body(run); });
+      };
+      op_.template chunk<kColumns>(units, tile.width, buffers.runs(), own);
+      if (from == begin) continue;
+      op_.merge(state, part, tile.width);
+      state.count += part.count;
+    }
+  }
+
+  // Makes of a state what elements are mapped by, and writes what is an output.
+  template <bool kColumns>
+  void finish(const Tile& tile, const Buffers& buffers, State& state) const {
+    op_.finish(state, tile.width, buffers.runs());
+    for (size_t k = 1; k < operands_.outputs; ++k) {
+      const size_t tensor = operands_.inputs + k;
+      operands_.store(state.of[Op::kWritten[k - 1]], tile.width, tile.at[tensor],
+                      geometry_.run.steps[tensor]);
+    }
+  }
+
+  template <bool kColumns>
+  void map_units(const Tile& tile, int64_t begin, int64_t end, Buffers& buffers, const State& state) const {
+    alignas(64) double y[kRun];
+    const size_t out = operands_.inputs;
+    for_units<kColumns, Op::kMapped>(tile, begin, end, buffers, [&](const Run& run, const auto& moved) {
+      op_.template map<kColumns>(run, state, buffers.runs(), y);
+      activation_.apply(y, run.count);
+      operands_.store(y, run.count, tile.at[out] + moved(out), geometry_.run.steps[out]);
+    });
+  }
+
+  template <bool kColumns>
+  void run_by(const Tensors& tensors) const {
+    const int threads = threads_for(bytes_);
+    if (parts_ == 1) {
+      const int64_t calls = std::min(calls_for(bytes_, threads), tiles_);
+      parallel_for(calls, threads, [&](int64_t call) {
+        Buffers buffers(operands_);
+        State state;
+        const int64_t end = share_begin(call + 1, calls, tiles_);
+        for (int64_t number = share_begin(call, calls, tiles_); number < end; ++number) {
+          const Tile tile = tile_at<kColumns>(tensors, number);
+          load_parameters<kColumns>(tile, buffers);
+          accumulate_units<kColumns>(tile, 0, units_, buffers, state);
+          finish<kColumns>(tile, buffers, state);
+          map_units<kColumns>(tile, 0, units_, buffers, state);
+        }
+      });
+      return;
+    }
+    std::vector<double> kept(static_cast<size_t>(tiles_ * parts_ * slot<kColumns>()));
+    parallel_for(tiles_ * parts_, threads, [&](int64_t i) {
+      Buffers buffers(operands_);
+      State state;
+      const Tile tile = tile_at<kColumns>(tensors, i / parts_);
+      load_parameters<kColumns>(tile, buffers);
+      const int64_t part = i % parts_;
+      accumulate_units<kColumns>(tile, part_begin(part), part_begin(part + 1), buffers, state);
+      keep<kColumns>(state, kept.data() + i * slot<kColumns>());
+    });
+    parallel_for(tiles_, threads, [&](int64_t number) {
+      Buffers buffers(operands_);
+      State state, part;
+      const Tile tile = tile_at<kColumns>(tensors, number);
+      load_parameters<kColumns>(tile, buffers);
+      for (int64_t i = 0; i < parts_; ++i) {
+        State& own = i == 0 ? state : part;
+        take<kColumns>(kept.data() + (number * parts_ + i) * slot<kColumns>(), own);
+        own.count = elements_of<kColumns>(part_begin(i), part_begin(i + 1));
+        if (i == 0) continue;
+        op_.merge(state, part, tile.width);
+        state.count += part.count;
+      }
+      finish<kColumns>(tile, buffers, state);
+      keep<kColumns>(state, kept.data() + number * parts_ * slot<kColumns>());
+    });
+    parallel_for(tiles_ * parts_, threads, [&](int64_t i) {
+      Buffers buffers(operands_);
+      State state;
+      const Tile tile = tile_at<kColumns>(tensors, i / parts_);
+      load_parameters<kColumns>(tile, buffers);
+      take<kColumns>(kept.data() + i / parts_ * parts_ * slot<kColumns>(), state);
+      state.count = elements_of<kColumns>(0, units_);
+      map_units<kColumns>(tile, part_begin(i % parts_), part_begin(i % parts_ + 1), buffers, state);
+    });
+  }
+
+  int64_t part_begin(int64_t part) const { return share_begin(part, parts_, units_); }
+
+  // States that are kept until all are there.
+  template <bool kColumns>
+  int64_t width() const {
+    return kColumns ? geometry_.longest() : 1;
+  }
+  template <bool kColumns>
+  int64_t slot() const {
+    return width<kColumns>() * static_cast<int64_t>(State::kNumbers);
+  }
+  template <bool kColumns>
+  void keep(const State& state, double* to) const {
+    for (const auto& numbers : state.of) to = std::copy_n(numbers, width<kColumns>(), to);
+  }
+  template <bool kColumns>
+  void take(const double* from, State& state) const {
+    for (auto& numbers : state.of) {
+      std::copy_n(from, width<kColumns>(), numbers);
+      from += width<kColumns>();
+    }
+  }
+
+  Op op_;
+  Geometry geometry_;
+  Operands operands_;
+  RunActivation activation_;
+  int64_t tiles_;
+  int64_t units_;
+  int64_t chunk_;  // units
+  int64_t bytes_;
+  int64_t parts_ = 1;
+};
+
+ANYDML_ISA_END

@@ -1,0 +1,240 @@
+// The factories of normalisations, of SOFTMAX, LOG_SOFTMAX and HARDMAX, and of ADAM_OPTIMIZER, for any axes
+// and strides. README.md tells which code runs when.
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/layout.h"
+#include "core/registry.h"
+#include "nhwc/channel_normalizations.h"
+#include "normalization/activation.h"
+#include "normalization/elements_plan.h"
+#include "normalization/geometry.h"
+#include "normalization/grouped_plan.h"
+#include "normalization/runs.h"
+#include "normalization/statistics.h"
+#include "platform/isa.h"
+
+ANYDML_ISA_BEGIN
+namespace {
+
+std::string in_words(const Geometry& geometry) {
+  const int64_t elements = count_of(geometry.summed) * (geometry.by_columns() ? 1 : geometry.run.size);
+  return " of groups of " + std::to_string(elements) + ", by " + (geometry.by_columns() ? "columns" : "rows");
+}
+
+bool has_kernel(const Request& request, std::string& reason) {
+  const DataType type = tensor(request.outputs, 0).type;
+  if (store_of(type) != nullptr) return true;
+  reason = "no normalization of " + std::string(name_of(type));
+  return false;
+}
+
+template <class Op>
+std::unique_ptr<Plan> grouped(const Request& request, const Op& op, const std::vector<bool>& summed,
+                              const std::string& name) {
+  Geometry geometry = geometry_of(axes_of(request.inputs, request.outputs, summed), request.inputs.size());
+  std::string description = name + in_words(geometry);
+  return std::make_unique<GroupedPlan<Op>>(op, std::move(geometry), Operands(request.inputs, request.outputs),
+                                           RunActivation(request.attributes), std::move(description));
+}
+
+template <class Op>
+std::unique_ptr<Plan> by_element(const Request& request, Op op, const std::string& name) {
+  const std::vector<bool> none(tensor(request.outputs, 0).sizes.size(), false);
+  Geometry geometry = geometry_of(axes_of(request.inputs, request.outputs, none), request.inputs.size());
+  op.prepare(request, geometry);
+  return std::make_unique<ElementsPlan<Op>>(op, std::move(geometry),
+                                            Operands(request.inputs, request.outputs),
+                                            RunActivation(request.attributes), name);
+}
+
+std::vector<bool> along(const Request& request, const std::vector<int64_t>& axes) {
+  std::vector<bool> summed(tensor(request.inputs, 0).sizes.size(), false);
+  for (const int64_t axis : axes) summed.at(static_cast<size_t>(axis)) = true;
+  return summed;
+}
+
+// Where a parameter broadcasts.
+std::vector<bool> where_of_one(const Layout& parameter) {
+  std::vector<bool> summed;
+  for (const int64_t size : parameter.sizes) summed.push_back(size == 1);
+  return summed;
+}
+
+// y = (x - mean) * (scale / sqrt(variance + epsilon)) + bias
+struct FixedNormalization {
+  static constexpr size_t kInputs = 5;
+  static constexpr size_t kOutputs = 1;
+
+  double epsilon;
+  bool is_constant = false;  // the factor along a run
+
+  struct Constants {};
+  Constants constants(const void* const*) const { return {}; }
+
+  void prepare(const Request&, const Geometry& geometry) {
+    is_constant = geometry.run.steps[2] == 0 && geometry.run.steps[3] == 0;
+  }
+
+  void compute(const Constants&, const double* const* in, int64_t count, double (*results)[kRun]) const {
+    double* const y = results[0];
+    const auto factor = [&](int64_t i) { return in[3][i] / std::sqrt(in[2][i] + epsilon); };
+    if (is_constant) {
+      const double only = factor(0);
+      for (int64_t i = 0; i < count; ++i) y[i] = (in[0][i] - in[1][i]) * only + in[4][i];
+    } else {
+      for (int64_t i = 0; i < count; ++i) y[i] = (in[0][i] - in[1][i]) * factor(i) + in[4][i];
+    }
+  }
+};
+
+// x^n by squaring, which has the same bits on every machine.
+double whole_power(double x, uint64_t n) {
+  double power = 1;
+  for (; n != 0; n >>= 1, x *= x) {
+    if ((n & 1) != 0) power *= x;
+  }
+  return power;
+}
+
+double power_of(double x, double t) {
+  constexpr double kMost = 0x1p53;
+  if (t >= 0 && t < kMost && std::floor(t) == t) return whole_power(x, static_cast<uint64_t>(t));
+  return std::pow(x, t);
+}
+
+// M = Beta1 * M + (1 - Beta1) * G, V = Beta2 * V + (1 - Beta2) * G^2, X = X - rate * M / (sqrt(V) + Epsilon)
+struct Adam {
+  static constexpr size_t kInputs = 4;
+  static constexpr size_t kOutputs = 3;
+
+  double learning_rate;
+  double beta1;
+  double beta2;
+  double epsilon;
+  Load load_step = nullptr;
+
+  // The rate with the correction for moments that were 0; none at step 0.
+  double constants(const void* const* inputs) const {
+    double step;
+    load_step(static_cast<const std::byte*>(inputs[4]), 0, 1, &step);
+    if (step == 0) return learning_rate;
+    return learning_rate * (std::sqrt(1 - power_of(beta2, step)) / (1 - power_of(beta1, step)));
+  }
+
+  void prepare(const Request& request, const Geometry&) {
+    load_step = load_of(tensor(request.inputs, 4).type);
+  }
+
+  void compute(double rate, const double* const* in, int64_t count, double (*results)[kRun]) const {
+    for (int64_t i = 0; i < count; ++i) {
+      const double g = in[3][i];
+      const double m = beta1 * in[1][i] + (1 - beta1) * g;
+      const double v = beta2 * in[2][i] + (1 - beta2) * g * g;
+      results[0][i] = in[0][i] - rate * m / (std::sqrt(v) + epsilon);
+      results[1][i] = m;
+      results[2][i] = v;
+    }
+  }
+};
+
+Moments moments_of(const Request& request, bool is_centred, bool is_scaled) {
+  Moments op{is_centred, is_scaled, request.attributes.real("Epsilon"), {}};
+  for (size_t k = 0; k < request.inputs.size(); ++k) op.has[k] = request.inputs[k].present;
+  return op;
+}
+
+std::unique_ptr<Plan> gradients(const Request& request, bool is_training, std::string& reason) {
+  if (!has_kernel(request, reason)) return nullptr;
+  return grouped(request, BatchGradients{is_training, request.attributes.real("Epsilon")},
+                 where_of_one(tensor(request.inputs, 2)), "sums of gradients");
+}
+
+// Along the last axis where there are no Axes.
+std::vector<bool> axes_of_activation(const Request& request) {
+  const auto rank = static_cast<int64_t>(tensor(request.inputs, 0).sizes.size());
+  if (!request.attributes.has("Axes")) return along(request, {rank - 1});
+  return along(request, request.attributes.integers("Axes"));
+}
+
+std::unique_ptr<Plan> softmax(const Request& request, bool is_logarithm, std::string& reason) {
+  if (!has_kernel(request, reason)) return nullptr;
+  return grouped(request, Softmax{is_logarithm}, axes_of_activation(request),
+                 is_logarithm ? "logarithms of softmax" : "softmax");
+}
+
+}  // namespace
+
+std::unique_ptr<Plan> make_batch_normalization(const Request& request, std::string& reason) {
+  if (auto plan = make_channel_batch_normalization(request, reason)) return plan;
+  if (!has_kernel(request, reason)) return nullptr;
+  const double epsilon = request.attributes.real("Epsilon");
+  return by_element(request, FixedNormalization{epsilon}, "normalization, element by element");
+}
+
+std::unique_ptr<Plan> make_mean_variance_normalization(const Request& request, std::string& reason) {
+  const Attributes& attributes = request.attributes;
+  const bool is_older = attributes.has("NormalizeVariance");
+  if (is_older) {
+    if (auto plan = make_channel_mean_variance_normalization(request, reason)) return plan;
+  }
+  if (!has_kernel(request, reason)) return nullptr;
+  std::vector<bool> summed;
+  if (attributes.has("Axes")) {
+    summed = along(request, attributes.integers("Axes"));
+  } else {
+    summed = {false, attributes.flag("CrossChannel"), true, true};
+  }
+  const bool is_centred = is_older || attributes.flag("UseMean");
+  const bool is_scaled = attributes.flag(is_older ? "NormalizeVariance" : "UseVariance");
+  return grouped(request, moments_of(request, is_centred, is_scaled), summed, "mean and variance");
+}
+
+std::unique_ptr<Plan> make_batch_normalization_training(const Request& request, std::string& reason) {
+  if (!has_kernel(request, reason)) return nullptr;
+  return grouped(request, moments_of(request, true, true), where_of_one(tensor(request.inputs, 1)),
+                 "mean and variance");
+}
+
+std::unique_ptr<Plan> make_batch_normalization_training_grad(const Request& request, std::string& reason) {
+  return gradients(request, true, reason);
+}
+
+std::unique_ptr<Plan> make_batch_normalization_grad(const Request& request, std::string& reason) {
+  return gradients(request, false, reason);
+}
+
+std::unique_ptr<Plan> make_lp_normalization(const Request& request, std::string& reason) {
+  if (!has_kernel(request, reason)) return nullptr;
+  const Norm op{request.attributes.integer("P") == 2, request.attributes.real("Epsilon")};
+  return grouped(request, op, along(request, {request.attributes.integer("Axis")}), "norm");
+}
+
+std::unique_ptr<Plan> make_softmax(const Request& request, std::string& reason) {
+  return softmax(request, false, reason);
+}
+
+std::unique_ptr<Plan> make_log_softmax(const Request& request, std::string& reason) {
+  return softmax(request, true, reason);
+}
+
+std::unique_ptr<Plan> make_hardmax(const Request& request, std::string& reason) {
+  if (!has_kernel(request, reason)) return nullptr;
+  return grouped(request, Hardmax{}, axes_of_activation(request), "first of the largest");
+}
+
+std::unique_ptr<Plan> make_adam_optimizer(const Request& request, std::string& reason) {
+  if (!has_kernel(request, reason)) return nullptr;
+  const Attributes& attributes = request.attributes;
+  const Adam op{attributes.real("LearningRate"), attributes.real("Beta1"), attributes.real("Beta2"),
+                attributes.real("Epsilon")};
+  return by_element(request, op, "a step of Adam");
+}
+
+ANYDML_ISA_END

@@ -1,0 +1,17 @@
+// The tuning numbers of this family. The first three are part of the order of additions.
+#pragma once
+
+#include <cstdint>
+
+#include "platform/isa.h"
+
+ANYDML_ISA_BEGIN
+
+// Elements of a chunk, which stays in the first cache for its second reading.
+inline constexpr int64_t kChunkElements = 1 << 12;
+// Tiles below which each is cut into parts, four times as many at most,
+inline constexpr int64_t kFewTiles = 64;
+// of so many elements at least.
+inline constexpr int64_t kPartElements = 1 << 15;
+
+ANYDML_ISA_END
