@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from ._apply import leading
 from ._arguments import as_dtype, as_parameter
-from ._operand_adapter import OperandAdapter, are_arrays
+from ._operand_adapter import OperandAdapter, Shape, are_arrays
 
 
 def is_untyped(value: Any) -> bool:
@@ -32,3 +33,11 @@ def quantisation_parameter(side: OperandAdapter, name: str, where: str, value: A
     if (value is None and where.endswith("zero_point")) or not are_arrays([value]):
         return value
     return side.memory.to_device(as_parameter(side.memory, name, where, value, dtype))
+
+
+def laid_along(shape: Shape, axis: int, rank: int) -> Shape:
+    """The shape of a scale or a zero point among tensors of `rank` dimensions: of one dimension along an axis, counted
+    from the last; of fewer dimensions, those that are missing lead."""
+    if len(shape) == 1 <= -axis <= rank:
+        return (*(1,) * (rank + axis), *shape, *(1,) * (-axis - 1))
+    return leading(shape, rank)

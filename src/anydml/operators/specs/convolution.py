@@ -121,8 +121,8 @@ def _output_padding(desc: Any) -> Sequence[int]:
 
 
 def output_channels(desc: Any) -> int:
-    sizes = desc.FilterTensor.Sizes
-    return sizes[0] if _is_forward(desc) else sizes[1] * desc.GroupCount
+    sizes: Sequence[int] = desc.FilterTensor.Sizes
+    return sizes[0] if _is_forward(desc) else sizes[1] * int(desc.GroupCount)
 
 
 def _is_computable(desc: Any) -> bool:
