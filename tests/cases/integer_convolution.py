@@ -66,7 +66,7 @@ def _integer(
     tensors = {name: None if z is None else tensor_of(z, (layouts or {}).get(name)) for name, z in arrays.items()}
     desc = DML_CONVOLUTION_INTEGER_OPERATOR_DESC(**tensors, **_windows(x.ndim - 2, **windows))
     *inputs, output = arrays.values()
-    return Case(f"convolution-integer-{id}", desc, inputs, [output])
+    return Case(f"integer-convolution-{id}", desc, inputs, [output])
 
 
 def _quantised(
@@ -456,3 +456,4 @@ SUPPORT = {
         others=_others,
     ),
 }
+KERNELS = dict.fromkeys(_OUTPUTS, "convolution of u?int8 by u?int8, sums of 32 bits")

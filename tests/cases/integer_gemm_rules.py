@@ -244,3 +244,4 @@ SUPPORT = {
         others=_others,
     ),
 }
+KERNELS = dict.fromkeys(_OUTPUTS, "product of matrices of u?int[0-9]+ by u?int[0-9]+, sums of ")

@@ -1,4 +1,4 @@
-"""DYNAMIC_QUANTIZE_LINEAR: the range, by it the scale and the zero point, and the numbers; no call waits for a value."""
+"""DYNAMIC_QUANTIZE_LINEAR: the range, by that the scale and the zero point, and the numbers. Nothing waits."""
 
 from __future__ import annotations
 
