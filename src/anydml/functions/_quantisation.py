@@ -35,6 +35,12 @@ def quantisation_parameter(side: OperandAdapter, name: str, where: str, value: A
     return side.memory.to_device(as_parameter(side.memory, name, where, value, dtype))
 
 
+def vector_parameter(side: OperandAdapter, name: str, where: str, value: Any, dtype: np.dtype[Any]) -> Any:
+    """Likewise, of one dimension or more: a number would take the type of the first operand."""
+    found = quantisation_parameter(side, name, where, value, dtype)
+    return found.reshape(1) if are_arrays([found]) and found is not None and found.ndim == 0 else found
+
+
 def laid_along(shape: Shape, axis: int, rank: int) -> Shape:
     """The shape of a scale or a zero point among tensors of `rank` dimensions: of one dimension along an axis, counted
     from the last; of fewer dimensions, those that are missing lead."""

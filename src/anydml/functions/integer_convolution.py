@@ -14,7 +14,7 @@ from ._apply import apply
 from ._documentation import documented
 from ._names import refuse_unknown
 from ._operand_adapter import Shape, adapter_for
-from ._quantisation import laid_along, quantisation_parameter, quantised_dtype
+from ._quantisation import laid_along, quantised_dtype, vector_parameter
 from ._types import DataTypeLike, Operand, Output, Result
 
 _FLOAT32, _INT32 = np.dtype(np.float32), np.dtype(np.int32)
@@ -69,9 +69,9 @@ def convolution_integer(
         device,
         spread=_over_channels,
         InputTensor=x,
-        InputZeroPointTensor=quantisation_parameter(side, name, "input_zero_point", input_zero_point, of_x),
+        InputZeroPointTensor=vector_parameter(side, name, "input_zero_point", input_zero_point, of_x),
         FilterTensor=filter,
-        FilterZeroPointTensor=quantisation_parameter(side, name, "filter_zero_point", filter_zero_point, of_filter),
+        FilterZeroPointTensor=vector_parameter(side, name, "filter_zero_point", filter_zero_point, of_filter),
         OutputTensor=TensorDataType.INT32,
         Strides=strides,
         Dilations=dilations,
@@ -147,14 +147,14 @@ def quantized_linear_convolution(
         device,
         spread=_over_channels,
         InputTensor=x,
-        InputScaleTensor=quantisation_parameter(side, name, "input_scale", input_scale, _FLOAT32),
-        InputZeroPointTensor=quantisation_parameter(side, name, "input_zero_point", input_zero_point, of_x),
+        InputScaleTensor=vector_parameter(side, name, "input_scale", input_scale, _FLOAT32),
+        InputZeroPointTensor=vector_parameter(side, name, "input_zero_point", input_zero_point, of_x),
         FilterTensor=filter,
-        FilterScaleTensor=quantisation_parameter(side, name, "filter_scale", filter_scale, _FLOAT32),
-        FilterZeroPointTensor=quantisation_parameter(side, name, "filter_zero_point", filter_zero_point, of_filter),
-        BiasTensor=None if bias is None else quantisation_parameter(side, name, "bias", bias, _INT32),
-        OutputScaleTensor=quantisation_parameter(side, name, "output_scale", output_scale, _FLOAT32),
-        OutputZeroPointTensor=quantisation_parameter(side, name, "output_zero_point", output_zero_point, dtype),
+        FilterScaleTensor=vector_parameter(side, name, "filter_scale", filter_scale, _FLOAT32),
+        FilterZeroPointTensor=vector_parameter(side, name, "filter_zero_point", filter_zero_point, of_filter),
+        BiasTensor=None if bias is None else vector_parameter(side, name, "bias", bias, _INT32),
+        OutputScaleTensor=vector_parameter(side, name, "output_scale", output_scale, _FLOAT32),
+        OutputZeroPointTensor=vector_parameter(side, name, "output_zero_point", output_zero_point, dtype),
         OutputTensor=DATA_TYPES.get(dtype),
         Strides=strides,
         Dilations=dilations,

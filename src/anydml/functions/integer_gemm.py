@@ -14,7 +14,7 @@ from ._apply import apply
 from ._documentation import documented
 from ._names import refuse_unknown
 from ._operand_adapter import Shape, adapter_for
-from ._quantisation import is_untyped, laid_along, quantisation_parameter, quantised_dtype
+from ._quantisation import is_untyped, laid_along, quantised_dtype, vector_parameter
 from ._types import DataTypeLike, Operand, Output, Result
 
 _FLOAT32, _FLOAT16 = np.dtype(np.float32), np.dtype(np.float16)
@@ -60,9 +60,9 @@ def matrix_multiply_integer(
         device,
         spread=_matrices,
         ATensor=a,
-        AZeroPointTensor=quantisation_parameter(side, name, "a_zero_point", a_zero_point, of_a),
+        AZeroPointTensor=vector_parameter(side, name, "a_zero_point", a_zero_point, of_a),
         BTensor=b,
-        BZeroPointTensor=quantisation_parameter(side, name, "b_zero_point", b_zero_point, of_b),
+        BZeroPointTensor=vector_parameter(side, name, "b_zero_point", b_zero_point, of_b),
         OutputTensor=TensorDataType.INT32,
     )
 
@@ -120,13 +120,13 @@ def quantized_linear_matrix_multiply(
         device,
         spread=_matrices,
         ATensor=a,
-        AScaleTensor=quantisation_parameter(side, name, "a_scale", a_scale, _FLOAT32),
-        AZeroPointTensor=quantisation_parameter(side, name, "a_zero_point", a_zero_point, of_a),
+        AScaleTensor=vector_parameter(side, name, "a_scale", a_scale, _FLOAT32),
+        AZeroPointTensor=vector_parameter(side, name, "a_zero_point", a_zero_point, of_a),
         BTensor=b,
-        BScaleTensor=quantisation_parameter(side, name, "b_scale", b_scale, _FLOAT32),
-        BZeroPointTensor=quantisation_parameter(side, name, "b_zero_point", b_zero_point, of_b),
-        OutputScaleTensor=quantisation_parameter(side, name, "output_scale", output_scale, _FLOAT32),
-        OutputZeroPointTensor=quantisation_parameter(side, name, "output_zero_point", output_zero_point, dtype),
+        BScaleTensor=vector_parameter(side, name, "b_scale", b_scale, _FLOAT32),
+        BZeroPointTensor=vector_parameter(side, name, "b_zero_point", b_zero_point, of_b),
+        OutputScaleTensor=vector_parameter(side, name, "output_scale", output_scale, _FLOAT32),
+        OutputZeroPointTensor=vector_parameter(side, name, "output_zero_point", output_zero_point, dtype),
         OutputTensor=DATA_TYPES.get(dtype),
     )
 
@@ -186,12 +186,12 @@ def matrix_multiply_integer_to_float(
         device,
         spread=_matrices,
         ATensor=a,
-        AScaleTensor=quantisation_parameter(side, name, "a_scale", a_scale, real),
-        AZeroPointTensor=quantisation_parameter(side, name, "a_zero_point", a_zero_point, of_a),
+        AScaleTensor=vector_parameter(side, name, "a_scale", a_scale, real),
+        AZeroPointTensor=vector_parameter(side, name, "a_zero_point", a_zero_point, of_a),
         BTensor=b,
-        BScaleTensor=quantisation_parameter(side, name, "b_scale", b_scale, real),
-        BZeroPointTensor=quantisation_parameter(side, name, "b_zero_point", b_zero_point, of_b),
-        BiasTensor=None if bias is None else quantisation_parameter(side, name, "bias", bias, real),
+        BScaleTensor=vector_parameter(side, name, "b_scale", b_scale, real),
+        BZeroPointTensor=vector_parameter(side, name, "b_zero_point", b_zero_point, of_b),
+        BiasTensor=None if bias is None else vector_parameter(side, name, "bias", bias, real),
         OutputTensor=DATA_TYPES[real],
     )
 

@@ -63,13 +63,13 @@ class RowWriter {
     const int64_t lowest = std::is_signed_v<Out> ? -128 : 0;
     const Scaling scaling = {p_.out_scale.real(inputs_, parameters), p_.out_zero.integer(inputs_, parameters),
                              lowest, lowest + 255};
-    double totals[kAtOnce];
+    double totals[kAtOnce] = {};
     Out outputs[kAtOnce];
     for (int64_t c = 0; c < columns_; c += kAtOnce) {
       const int64_t count = std::min(kAtOnce, columns_ - c);
       // Sums of bytes, and of a bias, are exact.
       for (int64_t i = 0; i < count; ++i) totals[i] = static_cast<double>(sums[c + i]) + bias;
-      requantize(totals, factors_ + c, slopes_ + c, are_short_ && sizeof(Sum) == 4, scaling, count, outputs);
+      requantize(totals, factors_ + c, slopes_ + c, are_short_ && sizeof(Sum) == 4, scaling, outputs);
       store_outputs(outputs, row, c, count);
     }
   }
@@ -145,8 +145,9 @@ class RowWriter {
   int64_t columns_;
   bool is_set_ = false;
   bool are_short_ = false;
-  double factors_[kColumnBlock];
-  double slopes_[kColumnBlock];
+  // Of whole batches, those behind the last column too.
+  double factors_[kColumnBlock + kAtOnce] = {};
+  double slopes_[kColumnBlock + kAtOnce] = {};
 };
 
 }  // namespace

@@ -6,8 +6,10 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 
 #include "core/layout.h"
@@ -25,16 +27,17 @@ using Read = void (*)(const std::byte* from, int64_t step, int64_t count, const 
 
 template <class T, class Cell, bool kOneZero>
 void read_cells(const std::byte* from, int64_t step, int64_t count, const Cell* zeros, Cell* cells) {
-  const auto read = [&](int64_t by) {
-    for (int64_t i = 0; i < count; ++i) {
-      cells[i] = static_cast<Cell>(static_cast<Cell>(load<T>(from + i * by)) - zeros[kOneZero ? 0 : i]);
-    }
+  const Cell zero = zeros[0];
+  const auto difference = [=](const std::byte* at, int64_t i) {
+    return static_cast<Cell>(static_cast<Cell>(load<T>(at)) - (kOneZero ? zero : zeros[i]));
   };
   // Elements that follow each other become vectors.
   if (step == sizeof(T)) {
-    read(sizeof(T));
+    for (int64_t i = 0; i < count; ++i) {
+      cells[i] = difference(from + i * static_cast<int64_t>(sizeof(T)), i);
+    }
   } else {
-    read(step);
+    for (int64_t i = 0; i < count; ++i) cells[i] = difference(from + i * step, i);
   }
 }
 
@@ -89,6 +92,11 @@ struct Depth {
 
   int64_t taps() const { return height.taps * width.taps; }
   int64_t count() const { return channels * taps(); }
+  // Whether B is a matrix whose columns are closer runs than its rows.
+  bool is_transposed() const {
+    return taps() == 1 && height.places == 1 && width.padding == 0 && width.stride == 1 &&
+           height.padding == 0 && std::abs(b_step) < std::abs(width.step);
+  }
 };
 
 // A product's place among channels and taps.
@@ -108,43 +116,62 @@ struct Tap {
   }
 };
 
-// Rows of A as panels: cells[k / kDepth][row][k % kDepth].
+// Lines along which products lie, as panels of kWidth of them: cells[k / kDepth][line][k % kDepth].
+// read_line(i, cells) reads one of them.
+template <class Kind, int kWidth, class ReadLine>
+void pack_lines(int64_t lines, int64_t count, typename Kind::Cell* line, typename Kind::Cell* panels,
+                const ReadLine& read_line) {
+  using Cell = typename Kind::Cell;
+  const int64_t steps = (count + Kind::kDepth - 1) / Kind::kDepth;
+  const int64_t padded = (lines + kWidth - 1) / kWidth * kWidth;
+  for (int64_t i = 0; i < padded; ++i) {
+    if (i < lines) {
+      read_line(i, line);
+      if constexpr (Kind::kDepth == 2) line[count] = 0;
+    } else if (i == lines) {
+      std::fill_n(line, steps * Kind::kDepth, Cell{0});
+    }
+    Cell* to = panels + (i / kWidth * kWidth * steps + i % kWidth) * Kind::kDepth;
+    for (int64_t k = 0; k < steps; ++k, to += kWidth * Kind::kDepth) {
+      std::memcpy(to, line + k * Kind::kDepth, sizeof(Cell) * Kind::kDepth);
+    }
+  }
+}
+
+// Rows of A.
 template <class Kind>
 void pack_rows(const Depth& depth, const std::byte* a, int64_t row_step, int64_t rows, int64_t begin,
                int64_t end, Read<typename Kind::Cell> read, const typename Kind::Cell* zeros,
-               typename Kind::Cell* row, typename Kind::Cell* panels) {
-  using Cell = typename Kind::Cell;
-  const int64_t steps = (end - begin + Kind::kDepth - 1) / Kind::kDepth;
-  const int64_t padded = (rows + Kind::kRows - 1) / Kind::kRows * Kind::kRows;
-  for (int64_t r = 0; r < padded; ++r) {
-    if (r < rows) {
-      const std::byte* const from = a + r * row_step;
-      // Filters of one tap, and dense ones, are read as one run.
-      const bool is_run = depth.taps() == 1 || (depth.a_rows == depth.width.taps * depth.a_columns &&
-                                                depth.a_step == depth.taps() * depth.a_columns);
-      if (is_run) {
-        const int64_t step = depth.taps() == 1 ? depth.a_step : depth.a_columns;
-        read(from + begin * step, step, end - begin, zeros + r, row);
-      } else {
-        Tap tap(depth, begin);
-        for (int64_t k = begin; k < end;) {
-          const int64_t count = std::min(depth.width.taps - tap.column, end - k);
-          read(from + tap.channel * depth.a_step + tap.row * depth.a_rows + tap.column * depth.a_columns,
-               depth.a_columns, count, zeros + r, row + (k - begin));
-          k += count;
-          tap.column += count - 1;
-          tap.advance(depth);
-        }
-      }
-      if constexpr (Kind::kDepth == 2) row[end - begin] = 0;
-    } else if (r == rows) {
-      std::fill_n(row, steps * Kind::kDepth, Cell{0});
+               typename Kind::Cell* line, typename Kind::Cell* panels) {
+  // Filters of one tap, and dense ones, are read as one run.
+  const bool is_run = depth.taps() == 1 || (depth.a_rows == depth.width.taps * depth.a_columns &&
+                                            depth.a_step == depth.taps() * depth.a_columns);
+  const int64_t step = depth.taps() == 1 ? depth.a_step : depth.a_columns;
+  pack_lines<Kind, Kind::kRows>(rows, end - begin, line, panels, [&](int64_t r, typename Kind::Cell* cells) {
+    const std::byte* const from = a + r * row_step;
+    if (is_run) return read(from + begin * step, step, end - begin, zeros + r, cells);
+    Tap tap(depth, begin);
+    for (int64_t k = begin; k < end;) {
+      const int64_t count = std::min(depth.width.taps - tap.column, end - k);
+      read(from + tap.channel * depth.a_step + tap.row * depth.a_rows + tap.column * depth.a_columns,
+           depth.a_columns, count, zeros + r, cells + (k - begin));
+      k += count;
+      tap.column += count - 1;
+      tap.advance(depth);
     }
-    Cell* to = panels + (r / Kind::kRows * Kind::kRows * steps + r % Kind::kRows) * Kind::kDepth;
-    for (int64_t k = 0; k < steps; ++k, to += Kind::kRows * Kind::kDepth) {
-      std::memcpy(to, row + k * Kind::kDepth, sizeof(Cell) * Kind::kDepth);
-    }
-  }
+  });
+}
+
+// Columns of a matrix B that is transposed: each is a run.
+template <class Kind>
+void pack_runs(const Depth& depth, const std::byte* b, int64_t first, int64_t columns, int64_t begin,
+               int64_t end, Read<typename Kind::Cell> read, const typename Kind::Cell* zeros,
+               typename Kind::Cell* line, typename Kind::Cell* panels) {
+  b += first * depth.width.step + begin * depth.b_step;
+  pack_lines<Kind, Kind::kColumns>(
+      columns, end - begin, line, panels, [&](int64_t c, typename Kind::Cell* cells) {
+        read(b + c * depth.width.step, depth.b_step, end - begin, zeros + c, cells);
+      });
 }
 
 // The elements under a tap, at `count` places from `begin` on. Padding is the zero point: a difference of 0.
@@ -183,6 +210,18 @@ void read_row(const Depth& depth, const std::byte* b, const Tap& tap, int64_t be
   }
 }
 
+// Two rows, element by element; shifted to where the second one comes in memory.
+template <int kCount>
+ANYDML_INLINE void interleave(const int16_t* first, const int16_t* second, int16_t* to) {
+  constexpr int kLow = std::endian::native == std::endian::little ? 0 : 16;
+  uint32_t pairs[kCount];
+  for (int i = 0; i < kCount; ++i) {
+    pairs[i] = uint32_t{static_cast<uint16_t>(first[i])} << kLow | uint32_t{static_cast<uint16_t>(second[i])}
+                                                                       << (16 - kLow);
+  }
+  std::memcpy(to, pairs, sizeof(pairs));
+}
+
 // Columns of B as panels: cells[k / kDepth][column][k % kDepth]. `rows` has room for kDepth rows of them.
 template <class Kind>
 void pack_columns(const Depth& depth, const std::byte* b, int64_t first, int64_t columns, int64_t begin,
@@ -209,11 +248,7 @@ void pack_columns(const Depth& depth, const std::byte* b, int64_t first, int64_t
     for (int64_t c = 0; c < padded; c += Kind::kColumns) {
       Cell* const to = panels + (c * steps + step * Kind::kColumns) * Kind::kDepth;
       if constexpr (Kind::kDepth == 2) {
-        for (int i = 0; i < Kind::kColumns; ++i) {
-          // The first one in the low half, also where the high one comes first in memory.
-          const Cell pair[2] = {rows[c + i], second[c + i]};
-          std::memcpy(to + 2 * i, pair, sizeof(pair));
-        }
+        interleave<Kind::kColumns>(rows + c, second + c, to);
       } else {
         std::copy_n(rows + c, Kind::kColumns, to);
       }

@@ -60,18 +60,18 @@ struct Outer {
 // out = A x B: each sum, of a row of A and a column of B, becomes an output by the type of that.
 struct Problem {
   size_t a = 0, b = 0;  // the inputs
-  DataType a_type, b_type;
-  std::vector<Outer> outer;
-  int64_t rows;
-  int64_t a_row;  // step in bytes
-  Depth depth;    // its places are the columns
-  Parameter a_zero, b_zero, out_zero;
-  Parameter a_scale, b_scale, out_scale;
-  Parameter row_bias;     // integers, added to sums
-  Parameter column_bias;  // real numbers, added to outputs; it lies along the columns
-  int64_t bias_row = 0;   // from row to row
-  DataType out_type;
-  int64_t out_row, out_height, out_width;
+  DataType a_type = DataType::kUnknown, b_type = DataType::kUnknown;
+  std::vector<Outer> outer = {};
+  int64_t rows = 1;
+  int64_t a_row = 0;  // step in bytes
+  Depth depth = {};   // its places are the columns
+  Parameter a_zero = {}, b_zero = {}, out_zero = {};
+  Parameter a_scale = {}, b_scale = {}, out_scale = {};
+  Parameter row_bias = {};     // integers, added to sums
+  Parameter column_bias = {};  // real numbers, added to outputs; it lies along the columns
+  int64_t bias_row = 0;        // from row to row
+  DataType out_type = DataType::kUnknown;
+  int64_t out_row = 0, out_height = 0, out_width = 0;
 
   int64_t columns() const { return depth.height.places * depth.width.places; }
   // Of all sums, as a floating-point number: tensors that are broadcast may have any size.

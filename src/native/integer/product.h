@@ -59,7 +59,8 @@ class ProductPlan final : public Plan {
       : Plan(std::move(description)),
         p_(std::move(problem)),
         read_a_(reader_of<Cell, true>(p_.a_type)),
-        read_b_(reader_of<Cell, false>(p_.b_type)) {
+        read_b_(reader_of<Cell, false>(p_.b_type)),
+        read_run_(reader_of<Cell, true>(p_.b_type)) {
     int64_t products = 1;
     for (const Outer& each : p_.outer) products *= each.size;
     threads_ = threads_for(static_cast<int64_t>(std::min(p_.products() / kProductsPerByte, 0x1p62)));
@@ -171,8 +172,13 @@ class ProductPlan final : public Plan {
     for (int64_t begin = 0; begin < count && !is_cancelled(); begin += depth_) {
       const int64_t end = std::min(count, begin + depth_);
       const int64_t steps = divided(end - begin, Kind::kDepth);
-      pack_columns<Kind>(p_.depth, block.b, block.first_column, block.columns, begin, end, read_b_, zeros,
-                         cells(room_.columns), cells(room_.b));
+      if (p_.depth.is_transposed()) {
+        pack_runs<Kind>(p_.depth, block.b, block.first_column, block.columns, begin, end, read_run_, zeros,
+                        cells(room_.row), cells(room_.b));
+      } else {
+        pack_columns<Kind>(p_.depth, block.b, block.first_column, block.columns, begin, end, read_b_, zeros,
+                           cells(room_.columns), cells(room_.b));
+      }
       for (int64_t first = 0; first < block.rows; first += rows_) {
         const int64_t rows = std::min(rows_, block.rows - first);
         const int64_t row = block.first_row + first;
@@ -200,6 +206,7 @@ class ProductPlan final : public Plan {
   Problem p_;
   Read<Cell> read_a_;
   Read<Cell> read_b_;
+  Read<Cell> read_run_;
   int threads_;
   TaskShape task_;
   int64_t tasks_;
