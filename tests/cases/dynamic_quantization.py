@@ -143,3 +143,4 @@ SUPPORT = {
         others=_others,
     )
 }
+KERNELS = {"DYNAMIC_QUANTIZE_LINEAR": "dynamic quantisation of float(32|16) to u?int8"}

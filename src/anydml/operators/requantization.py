@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ..core.strided_layout import Array, Layout
+from .constraints import same
 from .schema import ConstraintFailure
 
 Along: TypeAlias = Mapping[str, tuple[int, int]]
@@ -22,6 +23,13 @@ of, and the size of that dimension."""
 NEAR = 2.0**-40
 """How close to a half a quotient in double precision may be another's: it is off by less than 2^-51 of itself, and
 saturates from 512 on."""
+
+
+def wrong_types(desc: Any, label: str) -> Iterator[ConstraintFailure]:
+    """Zero points of another DataType than what they are for."""
+    for name in desc.__dataclass_fields__:
+        if name.endswith("ZeroPointTensor") and getattr(desc, name) is not None:
+            yield from same(desc, label, "DataType", f"{name.removesuffix('ZeroPointTensor')}Tensor", name)
 
 
 def wrong_parameters(desc: Any, label: str, along: Along, rank: int) -> Iterator[ConstraintFailure]:
@@ -48,11 +56,18 @@ def _trailing(dimensions: Sequence[Any], one: Any, axis: int, rank: int) -> Sequ
     return dimensions[:-1] if is_of_pages else dimensions
 
 
-def aligned(layout: Layout | None, axis: int, rank: int) -> Layout | None:
-    """A scale or a zero point with as many dimensions as the other tensors. A stride of 0 lets a kernel step through
-    one value as through many."""
-    if layout is None:
-        return None
+def aligned(desc: Any, inputs: Sequence[Layout | None], along: Along, rank: int) -> list[Layout | None]:
+    """The inputs of a desc, whose members they are the first of: scales and zero points with as many dimensions as the
+    other tensors."""
+    names = list(desc.__dataclass_fields__)[: len(inputs)]
+    return [
+        _aligned(layout, along[name][0], rank) if layout is not None and name in along else layout
+        for name, layout in zip(names, inputs, strict=True)
+    ]
+
+
+def _aligned(layout: Layout, axis: int, rank: int) -> Layout:
+    """A stride of 0 lets a kernel step through one value as through many."""
     steps = [(n, step if n > 1 else 0) for n, step in zip(layout.sizes, layout.strides, strict=True)]
     dimensions = [(1, 0)] * rank + list(_trailing(steps, (1, 0), axis, rank))
     sizes, strides = zip(*dimensions[-rank:], strict=True)

@@ -117,23 +117,29 @@ struct Tap {
 };
 
 // Lines along which products lie, as panels of kWidth of them: cells[k / kDepth][line][k % kDepth].
-// read_line(i, cells) reads one of them.
+// read_line(i, k, n, cells) reads n elements of one of them. They are scattered by pieces that stay in the
+// first cache.
 template <class Kind, int kWidth, class ReadLine>
 void pack_lines(int64_t lines, int64_t count, typename Kind::Cell* line, typename Kind::Cell* panels,
                 const ReadLine& read_line) {
   using Cell = typename Kind::Cell;
   const int64_t steps = (count + Kind::kDepth - 1) / Kind::kDepth;
-  const int64_t padded = (lines + kWidth - 1) / kWidth * kWidth;
-  for (int64_t i = 0; i < padded; ++i) {
-    if (i < lines) {
-      read_line(i, line);
-      if constexpr (Kind::kDepth == 2) line[count] = 0;
-    } else if (i == lines) {
-      std::fill_n(line, steps * Kind::kDepth, Cell{0});
-    }
-    Cell* to = panels + (i / kWidth * kWidth * steps + i % kWidth) * Kind::kDepth;
-    for (int64_t k = 0; k < steps; ++k, to += kWidth * Kind::kDepth) {
-      std::memcpy(to, line + k * Kind::kDepth, sizeof(Cell) * Kind::kDepth);
+  for (int64_t first = 0; first < lines; first += kWidth, panels += kWidth * steps * Kind::kDepth) {
+    for (int64_t begin = 0; begin < count; begin += kLinePiece) {
+      const int64_t piece = std::min(kLinePiece, count - begin);
+      const int64_t piece_steps = (piece + Kind::kDepth - 1) / Kind::kDepth;
+      for (int64_t i = 0; i < kWidth; ++i) {
+        if (first + i < lines) {
+          read_line(first + i, begin, piece, line);
+          if constexpr (Kind::kDepth == 2) line[piece] = 0;
+        } else {
+          std::fill_n(line, piece_steps * Kind::kDepth, Cell{0});
+        }
+        Cell* to = panels + begin * kWidth + i * Kind::kDepth;
+        for (int64_t k = 0; k < piece_steps; ++k, to += kWidth * Kind::kDepth) {
+          std::memcpy(to, line + k * Kind::kDepth, sizeof(Cell) * Kind::kDepth);
+        }
+      }
     }
   }
 }
@@ -147,19 +153,20 @@ void pack_rows(const Depth& depth, const std::byte* a, int64_t row_step, int64_t
   const bool is_run = depth.taps() == 1 || (depth.a_rows == depth.width.taps * depth.a_columns &&
                                             depth.a_step == depth.taps() * depth.a_columns);
   const int64_t step = depth.taps() == 1 ? depth.a_step : depth.a_columns;
-  pack_lines<Kind, Kind::kRows>(rows, end - begin, line, panels, [&](int64_t r, typename Kind::Cell* cells) {
+  const auto read_line = [&](int64_t r, int64_t at, int64_t piece, typename Kind::Cell* cells) {
     const std::byte* const from = a + r * row_step;
-    if (is_run) return read(from + begin * step, step, end - begin, zeros + r, cells);
-    Tap tap(depth, begin);
-    for (int64_t k = begin; k < end;) {
-      const int64_t count = std::min(depth.width.taps - tap.column, end - k);
+    if (is_run) return read(from + (begin + at) * step, step, piece, zeros + r, cells);
+    Tap tap(depth, begin + at);
+    for (int64_t k = 0; k < piece;) {
+      const int64_t count = std::min(depth.width.taps - tap.column, piece - k);
       read(from + tap.channel * depth.a_step + tap.row * depth.a_rows + tap.column * depth.a_columns,
-           depth.a_columns, count, zeros + r, cells + (k - begin));
+           depth.a_columns, count, zeros + r, cells + k);
       k += count;
       tap.column += count - 1;
       tap.advance(depth);
     }
-  });
+  };
+  pack_lines<Kind, Kind::kRows>(rows, end - begin, line, panels, read_line);
 }
 
 // Columns of a matrix B that is transposed: each is a run.
@@ -168,10 +175,10 @@ void pack_runs(const Depth& depth, const std::byte* b, int64_t first, int64_t co
                int64_t end, Read<typename Kind::Cell> read, const typename Kind::Cell* zeros,
                typename Kind::Cell* line, typename Kind::Cell* panels) {
   b += first * depth.width.step + begin * depth.b_step;
-  pack_lines<Kind, Kind::kColumns>(
-      columns, end - begin, line, panels, [&](int64_t c, typename Kind::Cell* cells) {
-        read(b + c * depth.width.step, depth.b_step, end - begin, zeros + c, cells);
-      });
+  const auto read_line = [&](int64_t c, int64_t at, int64_t piece, typename Kind::Cell* cells) {
+    read(b + c * depth.width.step + at * depth.b_step, depth.b_step, piece, zeros + c, cells);
+  };
+  pack_lines<Kind, Kind::kColumns>(columns, end - begin, line, panels, read_line);
 }
 
 // The elements under a tap, at `count` places from `begin` on. Padding is the zero point: a difference of 0.

@@ -75,7 +75,7 @@ class ProductPlan final : public Plan {
     };
     room_.a = take(rows_ * depth_, sizeof(Cell));
     room_.b = take(task_.columns * depth_, sizeof(Cell));
-    room_.row = take(depth_ + Kind::kDepth, sizeof(Cell));
+    room_.row = take(kLinePiece + Kind::kDepth, sizeof(Cell));
     room_.columns = take(2 * task_.columns, sizeof(Cell));
     room_.zeros = take(task_.columns + rows_, sizeof(Cell));
     room_.sums = take(task_.rows * task_.columns, sizeof(Sum));

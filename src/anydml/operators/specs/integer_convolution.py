@@ -27,7 +27,7 @@ import numpy as np
 from ...core.enums import OperatorType
 from ...core.strided_layout import DTYPES, Array, Layout
 from ..constraints import same
-from ..requantization import Along, aligned, differences, lined_up, requantised, wrong_parameters
+from ..requantization import Along, aligned, differences, lined_up, requantised, wrong_parameters, wrong_types
 from ..schema import (
     UINT,
     ConstraintFailure,
@@ -185,20 +185,13 @@ def _constraints_of_quantised(desc: DML_QUANTIZED_LINEAR_CONVOLUTION_OPERATOR_DE
 
 def _of_parameters(desc: Any, types: str, sizes: str) -> Iterator[ConstraintFailure]:
     """Those of scales and zero points, each by its label."""
-    for name in desc.__dataclass_fields__:
-        if name.endswith("ZeroPointTensor") and getattr(desc, name) is not None:
-            yield from same(desc, types, "DataType", f"{name.removesuffix('ZeroPointTensor')}Tensor", name)
+    yield from wrong_types(desc, types)
     if len(desc.InputTensor.Sizes) == len(desc.FilterTensor.Sizes) >= 3:
         yield from wrong_parameters(desc, sizes, _along(desc), len(desc.InputTensor.Sizes))
 
 
 def _align(desc: Any, inputs: Sequence[Layout | None]) -> list[Layout | None]:
-    along, rank = _along(desc), len(desc.InputTensor.Sizes)
-    names = list(desc.__dataclass_fields__)[: len(inputs)]
-    return [
-        aligned(layout, along[name][0], rank) if name in along else layout
-        for name, layout in zip(names, inputs, strict=True)
-    ]
+    return aligned(desc, inputs, _along(desc), len(desc.InputTensor.Sizes))
 
 
 def _independent(desc: Any) -> Independence:

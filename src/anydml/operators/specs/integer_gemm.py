@@ -32,7 +32,7 @@ import numpy as np
 from ...core.enums import OperatorType
 from ...core.strided_layout import DTYPES, Array, Layout
 from ..constraints import rounded, same
-from ..requantization import Along, aligned, differences, lined_up, requantised, wrong_parameters
+from ..requantization import Along, aligned, differences, lined_up, requantised, wrong_parameters, wrong_types
 from ..schema import (
     Choices,
     ConstraintFailure,
@@ -211,9 +211,7 @@ def _of_matrices(
     found = _parameters(desc)
     there = [name for name in desc.__dataclass_fields__ if getattr(desc, name) is not None]
     yield from same(desc, count, "DimensionCount", *[name for name in there if name not in found])
-    for name in found:
-        if name.endswith("ZeroPointTensor"):
-            yield from same(desc, types, "DataType", f"{name.removesuffix('ZeroPointTensor')}Tensor", name)
+    yield from wrong_types(desc, types)
     a, b = desc.ATensor.Sizes, desc.BTensor.Sizes
     if len(a) == len(b) >= 2:
         for i, (of_b, size) in enumerate(zip(b[:-2], a[:-2], strict=True)):
@@ -233,12 +231,7 @@ def _infer_sizes(desc: Any) -> dict[str, Choices]:
 
 
 def _align(desc: Any, inputs: Sequence[Layout | None]) -> list[Layout | None]:
-    along, rank = _along(desc), len(desc.ATensor.Sizes)
-    names = list(desc.__dataclass_fields__)[: len(inputs)]
-    return [
-        aligned(layout, along[name][0], rank) if name in along else layout
-        for name, layout in zip(names, inputs, strict=True)
-    ]
+    return aligned(desc, inputs, _along(desc), len(desc.ATensor.Sizes))
 
 
 def _independent(desc: Any) -> Independence:
