@@ -222,6 +222,23 @@ def test_filters_of_any_strides(engine: str) -> None:
         np.testing.assert_array_equal(anydml.convolution_integer(x, turned, device=engine), total)
 
 
+@pytest.mark.parametrize("groups", [1, 3])
+@pytest.mark.parametrize("engine", ENGINES)
+def test_filters_of_one_tap(groups: int, engine: str) -> None:
+    """Places of images that follow each other are one dimension."""
+    random = np.random.default_rng(7)
+    x, w = drawn(random, (2, 6, 5, 67), np.uint8), drawn(random, (9, 6 // groups, 1, 1), np.int8)
+    total = exact_convolution(x, 4, w, 0, groups, {})
+    last = np.ascontiguousarray(x.transpose(0, 2, 3, 1)).transpose(0, 3, 1, 2)
+    for each, out in (
+        (x, np.zeros(total.shape, np.int32)),
+        (last, np.zeros((2, 5, 67, 9), np.int32).transpose(0, 3, 1, 2)),
+        (x[..., ::-1].copy()[..., ::-1], np.zeros(total.shape, np.int32)[:, :, ::-1, ::-1]),
+    ):
+        anydml.convolution_integer(each, w, 4, group_count=groups, out=out, device=engine)
+        np.testing.assert_array_equal(out, total)
+
+
 @pytest.mark.parametrize("dtype", BYTES)
 @pytest.mark.parametrize("real", [np.float32, np.float16])
 @pytest.mark.parametrize("engine", ENGINES)

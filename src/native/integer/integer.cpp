@@ -126,6 +126,21 @@ Spatial spatial(const Request& request, const Layout& x, const Layout& w, const 
   return found;
 }
 
+// One dimension of places instead of two, for filters of one tap whose places follow each other everywhere.
+void fold_places(Problem& problem) {
+  Spatial& height = problem.depth.height;
+  Spatial& width = problem.depth.width;
+  const auto is_plain = [](const Spatial& each) {
+    return each.taps == 1 && each.stride == 1 && each.padding == 0 && each.places == each.size;
+  };
+  const bool follow =
+      height.step == width.size * width.step && problem.out_height == width.places * problem.out_width;
+  if (!is_plain(height) || !is_plain(width) || !follow) return;
+  width.size *= height.size;
+  width.places = width.size;
+  height = {};
+}
+
 // Rows are output channels, columns places: so what is one for each channel is one for each row.
 std::unique_ptr<Plan> convolved(const Request& request, const Inputs& at, std::string& reason) {
   const Layout& w = tensor(request.inputs, place(at.a));
@@ -152,6 +167,7 @@ std::unique_ptr<Plan> convolved(const Request& request, const Inputs& at, std::s
   problem.out_row = out.strides[1];
   problem.out_height = rank == 4 ? out.strides[2] : 0;
   problem.out_width = out.strides[rank - 1];
+  fold_places(problem);
   const auto of = [&](int input, int64_t count) {
     const Parameter found = parameter(request, place(input), 1);
     require_parameter(request, found, 1, count);
