@@ -68,12 +68,31 @@ def test_matrices_of_every_layout(engine: str) -> None:
         assert (y == expected).all()
 
 
+@pytest.mark.parametrize("rows", [1, 3, 4, 5])
+@pytest.mark.parametrize("engine", ENGINES)
+def test_few_rows_by_a_transposed_matrix(rows: int, engine: str) -> None:
+    random = np.random.default_rng(rows)
+    for left, right in ((np.uint8, np.int8), (np.int8, np.uint8)):
+        a, b = drawn(random, (rows, 1031), left), drawn(random, (70, 1031), right).T
+        zero = drawn(random, (rows,), left), drawn(random, (70,), right)
+        expected = exact_product(a, zero[0][:, None], b, zero[1])
+        np.testing.assert_array_equal(anydml.matrix_multiply_integer(a, b, *zero, device=engine), expected)
+        y = anydml.matrix_multiply_integer_to_float(
+            a.astype(np.int32), 1.0, b.astype(np.int16), 1.0, a_zero_point=zero[0].astype(np.int32), device=engine
+        )
+        total = exact_product(a, zero[0][:, None], b, 0)
+        np.testing.assert_array_equal(y, total.astype(np.float64).astype(np.float32))
+
+
 @pytest.mark.parametrize("engine", ENGINES)
 def test_sums_that_leave_32_bits(engine: str) -> None:
     """Products of the largest bytes, one more than fit, and many more."""
     for k in (33025, 33026, 40000, 100_000):
         a, b = np.full((2, k), 255, np.uint8), np.full((k, 2), 255, np.uint8)
         total = 255 * 255 * k
+        assert (
+            anydml.matrix_multiply_integer(a, b.T.copy().T, device=engine) == wrapped(np.array(total, object), 32)
+        ).all()
         y = anydml.matrix_multiply_integer(a, b, device=engine)
         assert (y == wrapped(np.array(total, object), 32)).all()
         real = anydml.matrix_multiply_integer_to_float(a, 1.0, b, 1.0, device=engine)

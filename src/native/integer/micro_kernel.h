@@ -138,6 +138,18 @@ ANYDML_NOINLINE void add_tile(Words, const int64_t* a, const int64_t* b, int64_t
   }
 }
 
+// The sum of the products of two lines.
+inline int32_t dot(Bytes, const int16_t* a, const int16_t* b, int64_t count) {
+  int32_t sum = 0;
+  for (int64_t k = 0; k < count; ++k) sum += a[k] * b[k];
+  return sum;
+}
+inline int64_t dot(Words, const int64_t* a, const int64_t* b, int64_t count) {
+  uint64_t sum = 0;
+  for (int64_t k = 0; k < count; ++k) sum += static_cast<uint64_t>(a[k]) * static_cast<uint64_t>(b[k]);
+  return static_cast<int64_t>(sum);
+}
+
 // A tile of a panel that has only `rows` of them.
 template <class Kind>
 void add_tile(const typename Kind::Cell* a, const typename Kind::Cell* b, int64_t steps, int64_t rows,

@@ -145,7 +145,7 @@ void pack_lines(int64_t lines, int64_t count, typename Kind::Cell* line, typenam
 }
 
 // Rows of A.
-template <class Kind>
+template <class Kind, int kWidth = Kind::kRows>
 void pack_rows(const Depth& depth, const std::byte* a, int64_t row_step, int64_t rows, int64_t begin,
                int64_t end, Read<typename Kind::Cell> read, const typename Kind::Cell* zeros,
                typename Kind::Cell* line, typename Kind::Cell* panels) {
@@ -166,7 +166,7 @@ void pack_rows(const Depth& depth, const std::byte* a, int64_t row_step, int64_t
       tap.advance(depth);
     }
   };
-  pack_lines<Kind, Kind::kRows>(rows, end - begin, line, panels, read_line);
+  pack_lines<Kind, kWidth>(rows, end - begin, line, panels, read_line);
 }
 
 // Columns of a matrix B that is transposed: each is a run.

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 #include "integer/micro_kernel.h"
@@ -161,7 +162,6 @@ class ProductPlan final : public Plan {
     auto* const sums = reinterpret_cast<Sum*>(room + room_.sums);
     auto* const totals = reinterpret_cast<int64_t*>(room + room_.totals);
     Cell* const zeros = cells(room_.zeros);
-    Cell* const row_zeros = zeros + task_.columns;
     for (int64_t i = 0; i < block.columns; ++i) {
       zeros[i] = static_cast<Cell>(p_.b_zero.integer(inputs, block.first_column + i));
     }
@@ -171,36 +171,79 @@ class ProductPlan final : public Plan {
     const int64_t count = p_.depth.count();
     for (int64_t begin = 0; begin < count && !is_cancelled(); begin += depth_) {
       const int64_t end = std::min(count, begin + depth_);
-      const int64_t steps = divided(end - begin, Kind::kDepth);
-      if (p_.depth.is_transposed()) {
-        pack_runs<Kind>(p_.depth, block.b, block.first_column, block.columns, begin, end, read_run_, zeros,
-                        cells(room_.row), cells(room_.b));
+      if (p_.depth.is_transposed() && block.rows <= kFewRows) {
+        add_runs(block, begin, end, inputs, room);
       } else {
-        pack_columns<Kind>(p_.depth, block.b, block.first_column, block.columns, begin, end, read_b_, zeros,
-                           cells(room_.columns), cells(room_.b));
-      }
-      for (int64_t first = 0; first < block.rows; first += rows_) {
-        const int64_t rows = std::min(rows_, block.rows - first);
-        const int64_t row = block.first_row + first;
-        for (int64_t r = 0; r < rows; ++r) {
-          row_zeros[r] = static_cast<Cell>(p_.a_zero.integer(inputs, block.parameters + row + r));
-        }
-        pack_rows<Kind>(p_.depth, block.a + row * p_.a_row, p_.a_row, rows, begin, end, read_a_, row_zeros,
-                        cells(room_.row), cells(room_.a));
-        for (int64_t c = 0; c < block.columns; c += Kind::kColumns) {
-          for (int64_t r = 0; r < rows; r += Kind::kRows) {
-            add_tile<Kind>(cells(room_.a) + r * steps * Kind::kDepth,
-                           cells(room_.b) + c * steps * Kind::kDepth, steps,
-                           std::min<int64_t>(Kind::kRows, rows - r), sums + (first + r) * task_.columns + c,
-                           task_.columns);
-          }
-        }
+        add_block(block, begin, end, inputs, room);
       }
       if (is_long() && (end % kMostProducts == 0 || end == count)) {
         for (int64_t i = 0; i < all; ++i) totals[i] += sums[i];
         std::fill_n(sums, all, Sum{0});
       }
     }
+  }
+
+  // Tiles of panels.
+  void add_block(const Block& block, int64_t begin, int64_t end, const void* const* inputs,
+                 std::byte* room) const {
+    const auto cells = [room](int64_t at) { return reinterpret_cast<Cell*>(room + at); };
+    auto* const sums = reinterpret_cast<Sum*>(room + room_.sums);
+    const Cell* const zeros = cells(room_.zeros);
+    const int64_t steps = divided(end - begin, Kind::kDepth);
+    if (p_.depth.is_transposed()) {
+      pack_runs<Kind>(p_.depth, block.b, block.first_column, block.columns, begin, end, read_run_, zeros,
+                      cells(room_.row), cells(room_.b));
+    } else {
+      pack_columns<Kind>(p_.depth, block.b, block.first_column, block.columns, begin, end, read_b_, zeros,
+                         cells(room_.columns), cells(room_.b));
+    }
+    for (int64_t first = 0; first < block.rows; first += rows_) {
+      const int64_t rows = std::min(rows_, block.rows - first);
+      const int64_t row = block.first_row + first;
+      set_row_zeros(block.parameters + row, rows, inputs, room);
+      pack_rows<Kind>(p_.depth, block.a + row * p_.a_row, p_.a_row, rows, begin, end, read_a_,
+                      zeros + task_.columns, cells(room_.row), cells(room_.a));
+      for (int64_t c = 0; c < block.columns; c += Kind::kColumns) {
+        for (int64_t r = 0; r < rows; r += Kind::kRows) {
+          add_tile<Kind>(cells(room_.a) + r * steps * Kind::kDepth, cells(room_.b) + c * steps * Kind::kDepth,
+                         steps, std::min<int64_t>(Kind::kRows, rows - r),
+                         sums + (first + r) * task_.columns + c, task_.columns);
+        }
+      }
+    }
+  }
+
+  // Few rows by columns that are runs: each is multiplied as soon as it is read.
+  static_assert(kDepthBlock <= kLinePiece && kFewRows <= Kind::kRows);
+  void add_runs(const Block& block, int64_t begin, int64_t end, const void* const* inputs,
+                std::byte* room) const {
+    const auto cells = [room](int64_t at) { return reinterpret_cast<Cell*>(room + at); };
+    auto* const sums = reinterpret_cast<Sum*>(room + room_.sums);
+    const Cell* const zeros = cells(room_.zeros);
+    Cell* const line = cells(room_.row);
+    const int64_t length = padded(end - begin, Kind::kDepth);
+    set_row_zeros(block.parameters + block.first_row, block.rows, inputs, room);
+    pack_rows<Kind, 1>(p_.depth, block.a + block.first_row * p_.a_row, p_.a_row, block.rows, begin, end,
+                       read_a_, zeros + task_.columns, line, cells(room_.a));
+    const Depth& depth = p_.depth;
+    const std::byte* const b = block.b + block.first_column * depth.width.step + begin * depth.b_step;
+    for (int64_t c = 0; c < block.columns; ++c) {
+      read_run_(b + c * depth.width.step, depth.b_step, end - begin, zeros + c, line);
+      for (int64_t r = 0; r < block.rows; ++r) {
+        Sum& sum = sums[r * task_.columns + c];
+        sum = wrapped_sum(sum, dot(Kind{}, cells(room_.a) + r * length, line, end - begin));
+      }
+    }
+  }
+
+  static Sum wrapped_sum(Sum a, Sum b) {
+    using Bits = std::make_unsigned_t<Sum>;
+    return static_cast<Sum>(static_cast<Bits>(a) + static_cast<Bits>(b));
+  }
+
+  void set_row_zeros(int64_t first, int64_t rows, const void* const* inputs, std::byte* room) const {
+    Cell* const zeros = reinterpret_cast<Cell*>(room + room_.zeros) + task_.columns;
+    for (int64_t r = 0; r < rows; ++r) zeros[r] = static_cast<Cell>(p_.a_zero.integer(inputs, first + r));
   }
 
   Problem p_;

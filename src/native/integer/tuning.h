@@ -16,6 +16,8 @@ constexpr int64_t kColumnBlock = 256;
 constexpr int64_t kRowBlock = 96;
 // Elements of a line that are scattered over a panel at a time.
 constexpr int64_t kLinePiece = 512;
+// Rows up to which columns of a transposed matrix are multiplied as they are read, not packed.
+constexpr int64_t kFewRows = 4;
 // Rows whose sums are held while blocks of columns go by.
 constexpr int64_t kTaskRows = 4 * kRowBlock;
 // Products of bytes, the largest of which is 255^2, whose sum fits 32 bits: whole blocks, at most 33,025.
