@@ -104,25 +104,23 @@ def test_sums_that_leave_32_bits(engine: str) -> None:
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_quotients_at_halves_and_next_to_them(engine: str) -> None:
-    """Scales of which quotients are halves, though the slope is no double, or as close to one as FLOAT32 comes."""
-    random = np.random.default_rng(2)
-    for _ in range(60):
-        factors = random.integers(1, 200, 2) | 1
-        step = int(random.integers(1, 30))
-        scale = np.float32(int(factors.prod()) * 2 * step)
-        nudge = random.choice([0, 0, -1, 1])
-        scale = scale if nudge == 0 else np.nextafter(scale, np.float32(scale + nudge))
-        # Sums of (2 k + 1) * step: quotients of k + 1 / 2
-        a = drawn(random, (6, 1), np.int8)
-        b = (step * (2 * random.integers(-2, 3, (1, 41)) + 1)).astype(np.int16).clip(-127, 127).astype(np.int8)
-        scales = np.float32(factors)
-        for dtype, zero_point in ((np.int8, 5), (np.uint8, 101)):
-            y = anydml.quantized_linear_matrix_multiply(
-                a, scales[0], b, scales[1], output_scale=scale, output_zero_point=dtype(zero_point), device=engine
-            )
-            factor = Fraction(int(factors.prod())) / Fraction(float(scale))
-            expected = [[rounded(int(p) * int(q), factor, zero_point, dtype) for q in b[0]] for p in a[:, 0]]
-            np.testing.assert_array_equal(y, expected)
+    """Sums that are a bias alone, (2 k + 1) * step by 2 * step, where products by a rounded slope are not halves."""
+    halves = 2 * np.arange(-120, 120) + 1
+    x, w = np.zeros((1, 1, 1, 1), np.uint8), np.zeros((len(halves), 1, 1, 1), np.int8)
+    missed = 0
+    for step in (1, 3, 49, 98, 103, 107, 161, 187, 197, 207, 4001, 99_991, 2**23 - 1):
+        for scale in (np.float32(2 * step), np.nextafter(np.float32(2 * step), np.float32(0)), np.float32(-2 * step)):
+            for more in (0, -1, 1):
+                bias = (halves * step + more).astype(np.int32)
+                factor = 1 / Fraction(float(scale))
+                expected = [rounded(int(total), factor, 5, np.int8) for total in bias]
+                y = anydml.quantized_linear_convolution(
+                    x, 1.0, w, 1.0, bias, output_scale=scale, output_zero_point=np.int8(5), device=engine
+                )
+                np.testing.assert_array_equal(y.ravel(), expected)
+                by_slope = np.clip(np.rint(bias * (1 / float(scale))) + 5, -128, 127)
+                missed += np.count_nonzero(by_slope != expected)
+    assert missed > 100
 
 
 @pytest.mark.parametrize("engine", ENGINES)
