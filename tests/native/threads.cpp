@@ -504,6 +504,63 @@ void add_of_images(std::vector<Case>& all, DataType type, const std::vector<int6
   all.push_back({"ADAM_OPTIMIZER", {{x, x, x, x, step}, {x, x, x}, with_epsilon({})}});
 }
 
+// One product of matrices with one scale and zero point for all, as integers, quantised or as floats.
+Case integer_product(const char* name, DataType left, DataType right, DataType output, int64_t rows,
+                     int64_t products, int64_t columns) {
+  const Layout a = packed(left, {rows, products});
+  const Layout b = packed(right, {products, columns});
+  const Layout out = packed(output, {rows, columns});
+  const Layout scale = packed(DataType::kFloat32, {1, 1});
+  const Layout a_zero = packed(left, {1, 1});
+  const Layout b_zero = packed(right, {1, 1});
+  if (output == DataType::kInt32) return {name, {{a, a_zero, b, b_zero}, {out}, attributes({})}};
+  const bool is_real = output == DataType::kFloat32;
+  std::vector<Layout> inputs = {a, scale, a_zero, b, scale, b_zero};
+  inputs.push_back(is_real ? out : scale);
+  if (!is_real) inputs.push_back(packed(output, {1, 1}));
+  return {name, {std::move(inputs), {out}, attributes({})}};
+}
+
+// Of windows of 3 by 3, padded so that there is a place for each element.
+Case integer_convolution(bool is_quantized, int64_t channels, int64_t outputs, int64_t groups, int64_t size) {
+  const std::vector<int64_t> ones{1, 1};
+  const DataType byte = DataType::kUint8;
+  const Layout x = packed(byte, {2, channels, size, size});
+  const Layout w = packed(DataType::kInt8, {outputs, channels / groups, 3, 3});
+  const Layout scale = packed(DataType::kFloat32, {1, 1, 1, 1});
+  const Layout zero = packed(byte, {1, 1, 1, 1});
+  const Layout filter_zero = packed(DataType::kInt8, {1, outputs, 1, 1});
+  std::vector<Layout> inputs = {x, zero, w, filter_zero};
+  if (is_quantized) {
+    inputs = {x,
+              scale,
+              zero,
+              w,
+              packed(DataType::kFloat32, {1, outputs, 1, 1}),
+              filter_zero,
+              packed(DataType::kInt32, {1, outputs, 1, 1}),
+              scale,
+              zero};
+  }
+  const Layout out = packed(is_quantized ? byte : DataType::kInt32, {2, outputs, size, size});
+  return {is_quantized ? "QUANTIZED_LINEAR_CONVOLUTION" : "CONVOLUTION_INTEGER",
+          {std::move(inputs),
+           {out},
+           attributes({{"Strides", ones},
+                       {"Dilations", ones},
+                       {"StartPadding", ones},
+                       {"EndPadding", ones},
+                       {"GroupCount", {groups}}})}};
+}
+
+Case dynamic_quantize(DataType type, DataType output, std::vector<int64_t> sizes) {
+  const std::vector<int64_t> ones(sizes.size(), 1);
+  return {"DYNAMIC_QUANTIZE_LINEAR",
+          {{packed(type, sizes)},
+           {packed(output, sizes), packed(DataType::kFloat32, ones), packed(output, ones)},
+           attributes({})}};
+}
+
 std::vector<Case> cases() {
   std::vector<Case> all;
   for (const char* name : {"CUMULATIVE_SUMMATION", "CUMULATIVE_PRODUCT"}) {
@@ -550,6 +607,28 @@ std::vector<Case> cases() {
     all.push_back(pool(type, {1, 2, 320, 340}, {1, 2, 67, 87}, {.size = 260, .padding = 3}));
     all.push_back(pool(type, {1, 1, 50, 52, 54}, {1, 1, 6, 8, 10}, {.size = 45}));
     all.push_back(pool(type, {1, 1, 90, 9000}, {1, 1, 13, 8923}, {.size = 12, .dilation = 7}));
+  }
+  // Blocks of rows, of columns and of products; few rows; and sums beyond 32 bits.
+  const std::array<int64_t, 3> products[] = {{400, 600, 300}, {3, 900, 5001}, {601, 70, 33}, {5, 70'001, 40}};
+  for (const auto& [rows, count, columns] : products) {
+    for (const DataType byte : {DataType::kUint8, DataType::kInt8}) {
+      all.push_back(integer_product("MATRIX_MULTIPLY_INTEGER", byte, DataType::kInt8, DataType::kInt32, rows,
+                                    count, columns));
+      all.push_back(integer_product("QUANTIZED_LINEAR_MATRIX_MULTIPLY", DataType::kUint8, byte, byte, rows,
+                                    count, columns));
+    }
+    for (const DataType type : {DataType::kInt8, DataType::kInt16, DataType::kUint32})
+      all.push_back(integer_product("MATRIX_MULTIPLY_INTEGER_TO_FLOAT", type, type, DataType::kFloat32, rows,
+                                    count, columns));
+  }
+  for (const bool is_quantized : {false, true}) {
+    all.push_back(integer_convolution(is_quantized, 40, 70, 1, 60));
+    all.push_back(integer_convolution(is_quantized, 64, 64, 64, 60));
+    all.push_back(integer_convolution(is_quantized, 6, 300, 3, 31));
+  }
+  for (const DataType type : {DataType::kFloat32, DataType::kFloat16}) {
+    for (const DataType byte : {DataType::kUint8, DataType::kInt8})
+      all.push_back(dynamic_quantize(type, byte, {301, 2003}));
   }
   using enum Opcode;
   for (const DataType type : {DataType::kFloat32, DataType::kFloat16}) {

@@ -95,6 +95,27 @@ _RESAMPLED = {
     "OutputPixelOffsets": (-0.5,) * 4,
 }
 
+_PARAMETERS = {
+    "AScaleTensor": _one(0.5, np.float32),
+    "AZeroPointTensor": _one(4, np.uint8),
+    "BScaleTensor": _one(0.25, np.float32),
+}
+_MATRICES = {
+    "ATensor": _LEFT.astype(np.uint8),
+    "AZeroPointTensor": _PARAMETERS["AZeroPointTensor"],
+    "BTensor": np.array([[[[1, -2, 3], [-4, 5, -6], [7, -8, 9]]]], np.int8),
+}
+_QUANTISED_BY = {"OutputScaleTensor": _one(0.25, np.float32), "OutputZeroPointTensor": _one(3, np.uint8)}
+_INTEGER_FILTER = {
+    "InputTensor": _IMAGE,
+    "InputZeroPointTensor": _one(10, np.uint8),
+    "FilterTensor": _EDGE.astype(np.int8),
+    "Strides": (1, 1),
+    "Dilations": (1, 1),
+    **_NO_PADDING,
+    "GroupCount": 1,
+}
+
 _MEMBERS: Mapping[str, Mapping[str, Any]] = {
     "ACTIVATION_HARDMAX": {"InputTensor": SIGNED},
     "ACTIVATION_LOG_SOFTMAX": {"InputTensor": SIGNED},
@@ -369,6 +390,23 @@ _MEMBERS: Mapping[str, Mapping[str, Any]] = {
         "QueryHeadCount": 2,
         "KeyValueHeadCount": 1,
     },
+    "MATRIX_MULTIPLY_INTEGER": {**_MATRICES, "OutputTensor": TensorDataType.INT32},
+    "QUANTIZED_LINEAR_MATRIX_MULTIPLY": {**_MATRICES, **_PARAMETERS, **_QUANTISED_BY},
+    "CONVOLUTION_INTEGER": {**_INTEGER_FILTER, "OutputTensor": TensorDataType.INT32},
+    "QUANTIZED_LINEAR_CONVOLUTION": {
+        **_INTEGER_FILTER,
+        "InputScaleTensor": _one(0.5, np.float32),
+        "FilterScaleTensor": _one(0.25, np.float32),
+        "BiasTensor": _one(8, np.int32),
+        **_QUANTISED_BY,
+    },
+    "DYNAMIC_QUANTIZE_LINEAR": {
+        "InputTensor": SIGNED,
+        "OutputTensor": TensorDataType.UINT8,
+        "OutputScaleTensor": TensorDataType.FLOAT32,
+        "OutputZeroPointTensor": TensorDataType.UINT8,
+    },
+    "MATRIX_MULTIPLY_INTEGER_TO_FLOAT": {**_MATRICES, **_PARAMETERS, "OutputTensor": FLOAT32},
     "FOLD": {
         "InputTensor": np.arange(36, dtype=np.float32).reshape(1, 9, 4),
         "OutputTensor": _tensor(1, 1, 4, 4),

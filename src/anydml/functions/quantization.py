@@ -10,10 +10,11 @@ import numpy as np
 from ..core.strided_layout import DATA_TYPES
 from ..device import Device
 from ._apply import apply, broadcast_all, leading
-from ._arguments import as_axis, as_dtype, as_parameter
+from ._arguments import as_axis
 from ._documentation import documented
 from ._names import refuse_unknown
-from ._operand_adapter import OperandAdapter, Shape, adapter_for, are_arrays
+from ._operand_adapter import OperandAdapter, Shape, adapter_for
+from ._quantisation import is_untyped, quantisation_parameter, quantised_dtype
 from ._types import DataTypeLike, Operand, Output, Result
 
 _FLOAT32, _FLOAT16, _UINT8 = np.dtype(np.float32), np.dtype(np.float16), np.dtype(np.uint8)
@@ -55,7 +56,7 @@ def quantize_linear(
     name = "ELEMENT_WISE_QUANTIZE_LINEAR"
     side = adapter_for(name, [x, scale, zero_point], out, device)
     shape, of_x = side.look("x", x)
-    dtype = _output_dtype(side, name, output_dtype, out, "zero_point", zero_point, _UINT8)
+    dtype = quantised_dtype(side, name, output_dtype, out, "zero_point", zero_point, _UINT8)
     return apply(
         name,
         out,
@@ -100,8 +101,8 @@ def dequantize_linear(
     name = "ELEMENT_WISE_DEQUANTIZE_LINEAR"
     side = adapter_for(name, [x, scale, zero_point], out, device)
     shape, of_x = side.look("x", x)
-    typed = _FLOAT32 if _is_untyped(scale) else side.look("scale", scale).dtype
-    if _is_untyped(scale) and out is not None:
+    typed = _FLOAT32 if is_untyped(scale) else side.look("scale", scale).dtype
+    if is_untyped(scale) and out is not None:
         typed = side.memory.import_array(name, "out", out).dtype
     return apply(
         name,
@@ -159,13 +160,13 @@ def quantized_linear_add(
         name, [a, a_scale, b, b_scale, output_scale, a_zero_point, b_zero_point, output_zero_point], out, device
     )
     of_a, of_b = side.look("a", a).dtype, side.look("b", b).dtype
-    dtype = _output_dtype(side, name, output_dtype, out, "output_zero_point", output_zero_point, of_a)
+    dtype = quantised_dtype(side, name, output_dtype, out, "output_zero_point", output_zero_point, of_a)
     sides = {"A": (a_scale, a_zero_point, of_a), "B": (b_scale, b_zero_point, of_b)}
     members: dict[str, Any] = {}
     for which, (scale, zero_point, kind) in {**sides, "Output": (output_scale, output_zero_point, dtype)}.items():
         word = which.lower()
-        members[f"{which}ScaleTensor"] = _parameter(side, name, f"{word}_scale", scale, _FLOAT32)
-        members[f"{which}ZeroPointTensor"] = _parameter(side, name, f"{word}_zero_point", zero_point, kind)
+        members[f"{which}ScaleTensor"] = quantisation_parameter(side, name, f"{word}_scale", scale, _FLOAT32)
+        members[f"{which}ZeroPointTensor"] = quantisation_parameter(side, name, f"{word}_zero_point", zero_point, kind)
     return apply(
         name, out, device, spread=_beside_a_and_b, ATensor=a, BTensor=b, **members, OutputTensor=DATA_TYPES.get(dtype)
     )
@@ -178,35 +179,11 @@ def _beside_a_and_b(name: str, shapes: Mapping[str, Shape]) -> Mapping[str, Shap
     return {label: both.get(label, leading(shape, rank)) for label, shape in shapes.items()}
 
 
-def _is_untyped(value: Any) -> bool:
-    """Whether it is a number, or a list of numbers, which have no type that anybody chose."""
-    return value is None or (isinstance(value, (int, float, list, tuple)) and not isinstance(value, np.generic))
-
-
-def _output_dtype(
-    side: OperandAdapter, name: str, given: Any, out: Any, where: str, zero_point: Any, usual: np.dtype[Any]
-) -> np.dtype[Any]:
-    """The type of quantised results."""
-    if given is not None:
-        return as_dtype(name, "output_dtype", given, "int8 or uint8")
-    if out is not None:
-        return side.memory.import_array(name, "out", out).dtype
-    typed = usual if _is_untyped(zero_point) else side.look(where, zero_point).dtype
-    return typed if typed.itemsize == 1 else usual
-
-
-def _parameter(side: OperandAdapter, name: str, where: str, value: Any, dtype: np.dtype[Any]) -> Any:
-    """A scale or a zero point in its type; an expression as it is."""
-    if (value is None and where.endswith("zero_point")) or not are_arrays([value]):
-        return value
-    return side.memory.to_device(as_parameter(side.memory, name, where, value, dtype))
-
-
 def _along(
     side: OperandAdapter, name: str, where: str, value: Any, dtype: np.dtype[Any], shape: Shape, axis: int
 ) -> Any:
     """Likewise; of one dimension along an axis of a shape."""
-    parameter = _parameter(side, name, where, value, dtype)
+    parameter = quantisation_parameter(side, name, where, value, dtype)
     if parameter is None or parameter.ndim != 1 or parameter.shape == (1,) or len(shape) < 2:
         return parameter
     number = as_axis(name, axis, len(shape))

@@ -9,10 +9,10 @@ activation; for a larger transposed convolution let OutputTensor be larger, and 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -109,31 +109,38 @@ class DML_CONVOLUTION_OPERATOR_DESC(OperatorDesc):
 _Desc = DML_CONVOLUTION_OPERATOR_DESC
 
 
-def _is_forward(desc: _Desc) -> bool:
-    return desc.Direction == enums.ConvolutionDirection.FORWARD
+# What takes any desc is for convolutions of integers, too, which have no Mode, Direction, OutputPadding nor activation.
 
 
-def _output_channels(desc: _Desc) -> int:
-    sizes = desc.FilterTensor.Sizes
-    return sizes[0] if _is_forward(desc) else sizes[1] * desc.GroupCount
+def _is_forward(desc: Any) -> bool:
+    return getattr(desc, "Direction", enums.ConvolutionDirection.FORWARD) == enums.ConvolutionDirection.FORWARD
 
 
-def _is_computable(desc: _Desc) -> bool:
+def _output_padding(desc: Any) -> Sequence[int]:
+    return getattr(desc, "OutputPadding", (0,) * len(desc.Strides))
+
+
+def output_channels(desc: Any) -> int:
+    sizes: Sequence[int] = desc.FilterTensor.Sizes
+    return sizes[0] if _is_forward(desc) else sizes[1] * int(desc.GroupCount)
+
+
+def _is_computable(desc: Any) -> bool:
     ranks = {len(desc.InputTensor.Sizes), len(desc.FilterTensor.Sizes)}
     return ranks == {len(desc.Strides) + 2} and min((*desc.Strides, *desc.Dilations), default=0) >= 1
 
 
-def _windows(desc: _Desc, sizes: Sequence[int]) -> list[Window]:
+def filter_windows(desc: Any, sizes: Sequence[int]) -> list[Window]:
     """The filter's over spatial sizes: FORWARD those of the input, BACKWARD those of the output."""
     taps = desc.FilterTensor.Sizes[2:]
     return windows_of(sizes, taps, desc.Strides, desc.StartPadding, desc.EndPadding, desc.Dilations)
 
 
-def _places(desc: _Desc) -> list[tuple[int, ...] | range]:
+def _places(desc: Any) -> list[tuple[int, ...] | range]:
     """The spatial sizes that are right for the output; an empty range where padding leaves nothing."""
     sizes = desc.InputTensor.Sizes[2:]
     places: list[tuple[int, ...] | range] = []
-    for window, padding in zip(_windows(desc, sizes), desc.OutputPadding, strict=True):
+    for window, padding in zip(filter_windows(desc, sizes), _output_padding(desc), strict=True):
         if _is_forward(desc):
             places.append((window.places[0] + padding,))
         else:
@@ -147,25 +154,33 @@ def _constraints(desc: _Desc) -> Iterator[ConstraintFailure]:
     names = ["InputTensor", "FilterTensor", *(["BiasTensor"] if desc.BiasTensor is not None else []), "OutputTensor"]
     yield from same(desc, "(C1)", "DataType", *names)
     yield from same(desc, "(C2)", "DimensionCount", *names)
-    yield from wrong_dimension_count(desc, "(C3)")
-    yield from at_least_1(desc, "(C4)", "Strides", "Dilations")
+    yield from filter_constraints(desc, "(C3)", "(C4)", ("(C5)", "(C6)", "(C7)"), "(C8)")
+
+
+def filter_constraints(
+    desc: Any, count: str, zero: str, channels: tuple[str, str, str], fit: str
+) -> Iterator[ConstraintFailure]:
+    """Those of convolutions in general, each by its label; `channels` of their division into groups, of the filter, and
+    of a bias."""
+    yield from wrong_dimension_count(desc, count)
+    yield from at_least_1(desc, zero, "Strides", "Dilations")
     if desc.GroupCount < 1:
-        yield ConstraintFailure("(C4)", "GroupCount", str(desc.GroupCount), "at least 1")
+        yield ConstraintFailure(zero, "GroupCount", str(desc.GroupCount), "at least 1")
     if len(desc.InputTensor.Sizes) == len(desc.FilterTensor.Sizes) >= 2 and desc.GroupCount >= 1:
-        yield from _wrong_channels(desc, "(C5)", "(C6)", "(C7)")
+        yield from _wrong_channels(desc, *channels)
     if _is_computable(desc):
         if _is_forward(desc):
-            yield from too_large("(C8)", _windows(desc, desc.InputTensor.Sizes[2:]), "FilterTensor.Sizes", 2)
+            yield from too_large(fit, filter_windows(desc, desc.InputTensor.Sizes[2:]), "FilterTensor.Sizes", 2)
         else:
             for i, places in enumerate(_places(desc)):
                 if not places:
                     found = f"{desc.StartPadding[i]}, with an EndPadding of {desc.EndPadding[i]}"
                     yield ConstraintFailure(
-                        "(C8)", f"StartPadding[{i}]", found, "paddings that leave at least one element"
+                        fit, f"StartPadding[{i}]", found, "paddings that leave at least one element"
                     )
 
 
-def _wrong_channels(desc: _Desc, division: str, matching: str, of_bias: str) -> Iterator[ConstraintFailure]:
+def _wrong_channels(desc: Any, division: str, matching: str, of_bias: str) -> Iterator[ConstraintFailure]:
     channels, groups, filters = desc.InputTensor.Sizes[1], desc.GroupCount, desc.FilterTensor.Sizes
     if channels % groups:
         yield ConstraintFailure(
@@ -179,46 +194,64 @@ def _wrong_channels(desc: _Desc, division: str, matching: str, of_bias: str) -> 
     if filters[i] != wanted and not channels % groups:
         expected = f"{wanted}, the channels of {'a group of ' if groups > 1 and i == 1 else ''}InputTensor"
         yield ConstraintFailure(matching, f"FilterTensor.Sizes[{i}]", str(filters[i]), expected)
-    if desc.BiasTensor is not None and len(desc.BiasTensor.Sizes) == len(filters):
-        wanted_sizes = (1, _output_channels(desc), *[1] * (len(filters) - 2))
-        if desc.BiasTensor.Sizes != wanted_sizes:
-            yield ConstraintFailure(of_bias, "BiasTensor.Sizes", str(desc.BiasTensor.Sizes), str(wanted_sizes))
+    bias = getattr(desc, "BiasTensor", None)
+    if bias is not None and len(bias.Sizes) == len(filters):
+        wanted_sizes = (1, output_channels(desc), *[1] * (len(filters) - 2))
+        if bias.Sizes != wanted_sizes:
+            yield ConstraintFailure(of_bias, "BiasTensor.Sizes", str(bias.Sizes), str(wanted_sizes))
 
 
-def _infer_sizes(desc: _Desc) -> dict[str, Choices]:
+def infer_sizes(desc: Any) -> dict[str, Choices]:
     if not _is_computable(desc):
         return {}
     places = _places(desc)
     if not all(size and size[0] > 0 for size in places):
         return {}
-    return {"OutputTensor": ((desc.InputTensor.Sizes[0],), (_output_channels(desc),), *places)}
+    return {"OutputTensor": ((desc.InputTensor.Sizes[0],), (output_channels(desc),), *places)}
 
 
 def _reference(desc: _Desc, x: Array, w: Array, bias: Array | None) -> Array:
-    """One product of matrices for each tap: of what it weighs, at all places where it lies on elements."""
+    with np.errstate(all="ignore"):
+        y = convolved(desc, x, w, WIDER[x.dtype])
+        if bias is not None:
+            y += widened(bias)
+        return rounded(activated(desc.FusedActivation, y), x.dtype)
+
+
+def convolved(
+    desc: Any,
+    x: Array,
+    w: Array,
+    dtype: np.dtype[Any],
+    of_input: Callable[[Array], Array] = widened,
+    of_filter: Callable[[Array], Array] = widened,
+) -> Array:
+    """One product of matrices for each tap: of what it weighs, at all places where it lies on elements.
+
+    Args:
+        dtype: the type that is computed in.
+        of_input: elements as what is multiplied.
+        of_filter: likewise weights, {groups, output channels of a group, input channels of it}.
+    """
     groups, output = desc.GroupCount, desc.OutputTensor.Sizes
     forward = _is_forward(desc)
-    if desc.Mode == enums.ConvolutionMode.CONVOLUTION:
+    if getattr(desc, "Mode", None) == enums.ConvolutionMode.CONVOLUTION:
         w = np.flip(w, tuple(range(2, w.ndim)))
     x = x.reshape(x.shape[0], groups, x.shape[1] // groups, *x.shape[2:])
     w = w.reshape(groups, w.shape[0] // groups, *w.shape[1:])
     if not forward:
         w = w.swapaxes(1, 2)
-    y = np.zeros((output[0], groups, w.shape[1], *output[2:]), WIDER[x.dtype])
-    found = [size - padding for size, padding in zip(output[2:], desc.OutputPadding, strict=True)]
+    y = np.zeros((output[0], groups, w.shape[1], *output[2:]), dtype)
+    found = [size - padding for size, padding in zip(output[2:], _output_padding(desc), strict=True)]
     large, small = (x.shape[3:], found) if forward else (found, x.shape[3:])
-    slices = [window.tap_slices(places) for window, places in zip(_windows(desc, large), small, strict=True)]
-    with np.errstate(all="ignore"):
-        for each in product(*slices):
-            tap, places, elements = zip(*each, strict=True)
-            read, written = (elements, places) if forward else (places, elements)
-            weights, weighed = widened(w[(..., *tap)]), widened(x[(..., *read)])
-            terms = np.matmul(weights, weighed.reshape(*weighed.shape[:3], -1))
-            y[(..., *written)] += terms.reshape(*terms.shape[:3], *weighed.shape[3:])
-        y = y.reshape(output)
-        if bias is not None:
-            y += widened(bias)
-        return rounded(activated(desc.FusedActivation, y), x.dtype)
+    slices = [window.tap_slices(places) for window, places in zip(filter_windows(desc, large), small, strict=True)]
+    for each in product(*slices):
+        tap, places, elements = zip(*each, strict=True)
+        read, written = (elements, places) if forward else (places, elements)
+        weights, weighed = of_filter(w[(..., *tap)]), of_input(x[(..., *read)])
+        terms = np.matmul(weights, weighed.reshape(*weighed.shape[:3], -1))
+        y[(..., *written)] += terms.reshape(*terms.shape[:3], *weighed.shape[3:])
+    return y.reshape(output)
 
 
 def _independent(desc: _Desc) -> Independence:
@@ -239,7 +272,7 @@ CONVOLUTION = OperatorSpec(
     operator_type=OperatorType.CONVOLUTION,
     desc=DML_CONVOLUTION_OPERATOR_DESC,
     constraints=_constraints,
-    infer_sizes=_infer_sizes,
+    infer_sizes=infer_sizes,
     sizes_rule="(C9)",
     reference=_reference,
     independent=_independent,

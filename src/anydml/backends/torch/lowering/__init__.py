@@ -30,6 +30,7 @@ MODULES = {
     **dict.fromkeys(("element_wise", "arithmetic", "clip", "trigonometric", "activation"), "pointwise"),
     **dict.fromkeys(("logical", "bits", "quantization"), "pointwise"),
     **dict.fromkeys(("convolution", "gemm"), "dense"),
+    **dict.fromkeys(("integer_convolution", "integer_gemm"), "integer"),
     **dict.fromkeys(("pooling", "max_pooling"), "windows"),
     **dict.fromkeys(("reduce", "normalization"), "statistics"),
     **dict.fromkeys(("cast", "image", "fill", "one_hot"), "movement"),

@@ -1,0 +1,125 @@
+// Exact requantisation: round(sum * factor / scale), a quotient of exact numbers, halves to the even integer.
+//
+// A quotient in double precision is off by less than 2^-51 of itself, and so says the integer next to the
+// exact one wherever it is not as close to a half. There the half is compared exactly: sum * factor, as the
+// sum of two doubles, with half * scale, which is exact.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+
+#include "platform/isa.h"
+#include "simd/convert.h"
+#include "simd/vector.h"
+
+ANYDML_ISA_BEGIN
+namespace {
+
+// What an output is computed by; of a row, of which the factor may have one value for each column.
+struct Scaling {
+  double scale;  // of the output
+  int64_t zero_point;
+  int64_t lowest;
+  int64_t highest;
+};
+
+constexpr int64_t kRequantizedAtOnce = 64;
+// Added to a double below 2^51, it leaves the nearest integer in the sum.
+constexpr double kRounder = 0x1.8p52;
+// Beyond every output, whatever its zero point.
+constexpr double kFar = 1024;
+constexpr double kNearHalf = 0.5 - 0x1p-40;
+
+// `nearest` is the quotient rounded, and `rest` what it was rounded by.
+ANYDML_NOINLINE inline double settled(double sum, double factor, double scale, double nearest, double rest) {
+  const double step = rest < 0 ? -1 : 1;
+  const double high = sum * factor;
+  const double low = std::fma(sum, factor, -high);
+  const double beyond = ((high - (nearest + step / 2) * scale) + low) * (scale < 0 ? -step : step);
+  const bool is_odd = std::fmod(nearest, 2) != 0;
+  return beyond > 0 || (beyond == 0 && is_odd) ? nearest + step : nearest;
+}
+
+// nearest[i] = round(sums[i] * slopes[i]), rests[i] what it was rounded by; NaN is 0, what is far comes near.
+// Returns whether one may be next to a half.
+inline bool round_quotients(const double* sums, const double* slopes, double* nearest, double* rests) {
+#if defined(ANYDML_VECTORS)
+  constexpr int64_t kLanes = sizeof(Vector<double>) / sizeof(double);
+  Vector<int64_t> are_near = {};
+  for (int64_t i = 0; i < kRequantizedAtOnce; i += kLanes) {
+    const auto at = [i](const double* from) {
+      return load_vector<Vector<double>>(reinterpret_cast<const std::byte*>(from + i));
+    };
+    const Vector<double> quotient = clamped(at(sums) * at(slopes), -kFar, kFar);
+    const Vector<double> whole = (quotient + kRounder) - kRounder;
+    const Vector<double> rest = quotient - whole;
+    are_near |= (Vector<int64_t>)(rest >= kNearHalf) | (Vector<int64_t>)(rest <= -kNearHalf);
+    store_vector(reinterpret_cast<std::byte*>(nearest + i), whole);
+    store_vector(reinterpret_cast<std::byte*>(rests + i), rest);
+  }
+  int64_t any = 0;
+  for (int lane = 0; lane < kLanes; ++lane) any |= are_near[lane];
+  return any != 0;
+#else
+  bool are_near = false;
+  for (int64_t i = 0; i < kRequantizedAtOnce; ++i) {
+    double quotient = sums[i] * slopes[i];
+    quotient = quotient == quotient ? std::clamp(quotient, -kFar, kFar) : 0;
+    nearest[i] = (quotient + kRounder) - kRounder;
+    rests[i] = quotient - nearest[i];
+    are_near |= std::fabs(rests[i]) >= kNearHalf;
+  }
+  return are_near;
+#endif
+}
+
+// integers[i] = clamp(x[i], lowest, highest)
+inline void saturate(const double* x, double lowest, double highest, int32_t* integers) {
+#if defined(ANYDML_VECTORS)
+  constexpr int64_t kLanes = sizeof(Vector<double>) / sizeof(double);
+  for (int64_t i = 0; i < kRequantizedAtOnce; i += kLanes) {
+    const auto lanes = load_vector<Vector<double>>(reinterpret_cast<const std::byte*>(x + i));
+    store_vector(reinterpret_cast<std::byte*>(integers + i),
+                 __builtin_convertvector(clamped(lanes, lowest, highest), Vector<int32_t, kLanes>));
+  }
+#else
+  for (int64_t i = 0; i < kRequantizedAtOnce; ++i) {
+    integers[i] = static_cast<int32_t>(std::clamp(x[i], lowest, highest));
+  }
+#endif
+}
+
+// outputs[i] = clamp(round(sums[i] * factors[i] / scale) + zero point), for kRequantizedAtOnce of them.
+// `slopes` are factors / scale. Where they are exact, and so are products by them, no half is doubtful.
+template <class Out>
+void requantize(const double* sums, const double* factors, const double* slopes, bool is_exact,
+                const Scaling& scaling, Out* outputs) {
+  double nearest[kRequantizedAtOnce];
+  double rests[kRequantizedAtOnce];
+  if (round_quotients(sums, slopes, nearest, rests) && !is_exact) {
+    for (int64_t i = 0; i < kRequantizedAtOnce; ++i) {
+      if (std::fabs(rests[i]) < kNearHalf) continue;
+      nearest[i] = settled(sums[i], factors[i], scaling.scale, nearest[i], rests[i]);
+    }
+  }
+  // Integers both, so that it is the same to add the zero point behind the ends.
+  int32_t integers[kRequantizedAtOnce];
+  const int64_t zero_point = scaling.zero_point;
+  saturate(nearest, static_cast<double>(scaling.lowest - zero_point),
+           static_cast<double>(scaling.highest - zero_point), integers);
+  for (int64_t i = 0; i < kRequantizedAtOnce; ++i) {
+    outputs[i] = static_cast<Out>(integers[i] + static_cast<int32_t>(zero_point));
+  }
+}
+
+// Whether a slope is exact, and its products by integers of 33 bits are: it has at most 20.
+inline bool is_short(double slope, double factor, double scale) {
+  return slope * scale == factor && (std::bit_cast<uint64_t>(slope) & ((uint64_t{1} << 33) - 1)) == 0 &&
+         slope - slope == 0;
+}
+
+}  // namespace
+ANYDML_ISA_END

@@ -1,0 +1,31 @@
+// The tuning numbers of integer products.
+//
+// Numbers without a note are first choices, not measured against others.
+#pragma once
+
+#include <cstdint>
+
+#include "platform/isa.h"
+
+ANYDML_ISA_BEGIN
+namespace {
+
+// A block: so many products for each sum, so many columns, and so many rows, which are packed at a time.
+constexpr int64_t kDepthBlock = 512;
+constexpr int64_t kColumnBlock = 256;
+constexpr int64_t kRowBlock = 96;
+// Elements of a line that are scattered over a panel at a time.
+constexpr int64_t kLinePiece = 512;
+// Rows up to which columns of a transposed matrix are multiplied as they are read, not packed.
+constexpr int64_t kFewRows = 4;
+// Rows whose sums are held while blocks of columns go by.
+constexpr int64_t kTaskRows = 4 * kRowBlock;
+// Products of bytes, the largest of which is 255^2, whose sum fits 32 bits: whole blocks, at most 33,025.
+constexpr int64_t kMostProducts = 64 * kDepthBlock;
+// Products that take about as long as moving a byte, by which threads are counted.
+constexpr int64_t kProductsPerByte = 4;
+// Tasks that there are for each thread, where blocks can be made smaller.
+constexpr int64_t kTasksPerThread = 3;
+
+}  // namespace
+ANYDML_ISA_END
