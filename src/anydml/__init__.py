@@ -36,6 +36,7 @@ from .core.enums import (
     MatrixTransform,
     OperatorType,
     PaddingMode,
+    QuantizationType,
     RandomGeneratorType,
     RecurrentNetworkDirection,
     ReduceFunction,
@@ -46,6 +47,7 @@ from .core.enums import (
     named,
 )
 from .core.errors import DMLAttributeError, DMLError, DMLMemoryError, DMLTypeError, DMLValueError, Violation, error
+from .core.packed_array import PackedArray
 from .core.tensor_desc import DML_BUFFER_TENSOR_DESC, DML_SCALAR_UNION, DML_SCALE_BIAS, DML_SIZE_2D
 from .device import Device
 from .functions import ALIASES, BUILTINS, FUNCTIONS
@@ -120,7 +122,9 @@ __all__ = [
     "Operator",
     "OperatorInitializer",
     "OperatorType",
+    "PackedArray",
     "PaddingMode",
+    "QuantizationType",
     "RandomGeneratorType",
     "RoundingMode",
     "RecurrentNetworkDirection",

@@ -32,6 +32,9 @@
 (A18) Operators that copy bits (joins, pieces, slices, gathered elements, identities without a scale) copy elements that
       are no data type of DirectML too: truth values, complex numbers, bfloat16 and floats of 8 bits. Comparisons,
       logic, choices and operators of bits take and give truth values, whose bytes are those of UINT8.
+(A19) INT4 and UINT4 are a PackedArray, whose bytes are uint8, contiguous, and just as many as hold its elements; or an
+      array of ml_dtypes' int4 or uint4, which is packed, and which a result is where one of the operands is, or where
+      its type is asked for as ml_dtypes'. All other operators refuse both, as (S3) or (A1).
 """
 
 from __future__ import annotations
