@@ -32,6 +32,7 @@ from anydml.core.enums import (
     MatrixTransform,
     OperatorType,
     PaddingMode,
+    QuantizationType,
     RecurrentNetworkDirection,
     ReduceFunction,
     TensorDataType,
@@ -262,6 +263,7 @@ def test_every_rule_has_a_negative_test(label: str) -> None:
             "ARGMAX 0, ARGMIN 1, AVERAGE 2, L1 3, L2 4, LOG_SUM 5, LOG_SUM_EXP 6, MAX 7, MIN 8, MULTIPLY 9, SUM 10, "
             "SUM_SQUARE 11",
         ),
+        (QuantizationType, "NONE 0, SCALE 1, SCALE_ZERO_POINT 2"),
         (RecurrentNetworkDirection, "FORWARD 0, BACKWARD 1, BIDIRECTIONAL 2"),
         (TensorFlags, "NONE 0, OWNED_BY_DML 1"),
         (TensorType, "INVALID 0, BUFFER 1"),

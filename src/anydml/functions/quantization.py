@@ -62,8 +62,8 @@ def quantize_linear(
         device,
         spread=broadcast_all,
         InputTensor=x,
-        ScaleTensor=_along(side, name, "scale", scale, of_x if of_x == _FLOAT16 else _FLOAT32, shape, axis),
-        ZeroPointTensor=_along(side, name, "zero_point", zero_point, dtype, shape, axis),
+        ScaleTensor=along(side, name, "scale", scale, of_x if of_x == _FLOAT16 else _FLOAT32, shape, axis),
+        ZeroPointTensor=along(side, name, "zero_point", zero_point, dtype, shape, axis),
         OutputTensor=DATA_TYPES[dtype],
     )
 
@@ -100,8 +100,8 @@ def dequantize_linear(
     name = "ELEMENT_WISE_DEQUANTIZE_LINEAR"
     side = adapter_for(name, [x, scale, zero_point], out, device)
     shape, of_x = side.look("x", x)
-    typed = _FLOAT32 if _is_untyped(scale) else side.look("scale", scale).dtype
-    if _is_untyped(scale) and out is not None:
+    typed = _FLOAT32 if is_untyped(scale) else side.look("scale", scale).dtype
+    if is_untyped(scale) and out is not None:
         typed = side.memory.import_array(name, "out", out).dtype
     return apply(
         name,
@@ -109,8 +109,8 @@ def dequantize_linear(
         device,
         spread=broadcast_all,
         InputTensor=x,
-        ScaleTensor=_along(side, name, "scale", scale, typed if typed == _FLOAT16 else _FLOAT32, shape, axis),
-        ZeroPointTensor=_along(side, name, "zero_point", zero_point, of_x, shape, axis),
+        ScaleTensor=along(side, name, "scale", scale, typed if typed == _FLOAT16 else _FLOAT32, shape, axis),
+        ZeroPointTensor=along(side, name, "zero_point", zero_point, of_x, shape, axis),
     )
 
 
@@ -178,7 +178,7 @@ def _beside_a_and_b(name: str, shapes: Mapping[str, Shape]) -> Mapping[str, Shap
     return {label: both.get(label, leading(shape, rank)) for label, shape in shapes.items()}
 
 
-def _is_untyped(value: Any) -> bool:
+def is_untyped(value: Any) -> bool:
     """Whether it is a number, or a list of numbers, which have no type that anybody chose."""
     return value is None or (isinstance(value, (int, float, list, tuple)) and not isinstance(value, np.generic))
 
@@ -191,7 +191,7 @@ def _output_dtype(
         return as_dtype(name, "output_dtype", given, "int8 or uint8")
     if out is not None:
         return side.memory.import_array(name, "out", out).dtype
-    typed = usual if _is_untyped(zero_point) else side.look(where, zero_point).dtype
+    typed = usual if is_untyped(zero_point) else side.look(where, zero_point).dtype
     return typed if typed.itemsize == 1 else usual
 
 
@@ -202,12 +202,20 @@ def _parameter(side: OperandAdapter, name: str, where: str, value: Any, dtype: n
     return side.memory.to_device(as_parameter(side.memory, name, where, value, dtype))
 
 
-def _along(
+def along(
     side: OperandAdapter, name: str, where: str, value: Any, dtype: np.dtype[Any], shape: Shape, axis: int
 ) -> Any:
     """Likewise; of one dimension along an axis of a shape."""
     parameter = _parameter(side, name, where, value, dtype)
-    if parameter is None or parameter.ndim != 1 or parameter.shape == (1,) or len(shape) < 2:
-        return parameter
+    if parameter is None:
+        return None
+    wanted = shape_along(name, tuple(parameter.shape), shape, axis)
+    return parameter if wanted == tuple(parameter.shape) else parameter.reshape(wanted)
+
+
+def shape_along(name: str, own: Shape, shape: Shape, axis: int) -> Shape:
+    """That of a parameter of one dimension along an axis of a shape; its own where it is one number, or of more."""
+    if len(own) != 1 or own == (1,) or len(shape) < 2:
+        return own
     number = as_axis(name, axis, len(shape))
-    return parameter.reshape((1,) * number + tuple(parameter.shape) + (1,) * (len(shape) - number - 1))
+    return (1,) * number + own + (1,) * (len(shape) - number - 1)

@@ -190,6 +190,8 @@ OPERATORS = {
     "ACTIVATION_SWISH": Op("activation", "swish", POINTWISE | IN_PLACE),
     "ACTIVATION_HARD_SWISH": Op("activation", "hard_swish", POINTWISE | IN_PLACE),
     "QUANTIZED_LINEAR_AVERAGE_POOLING": Op("pooling", "quantized_linear_average_pooling"),
+    "QUANTIZE": Op("quantize", "quantize"),
+    "DEQUANTIZE": Op("quantize", "dequantize"),
     "RESAMPLE3": Op("resample", "resample"),
     "FOLD": Op("fold", "fold"),
     "UNFOLD": Op("unfold", "unfold", MOVEMENT),
