@@ -16,6 +16,7 @@ from ..core.enums import (
     InterpolationMode,
     MatrixTransform,
     PaddingMode,
+    QuantizationType,
     RandomGeneratorType,
     ReduceFunction,
     TensorDataType,
@@ -239,6 +240,18 @@ _MEMBERS: Mapping[str, Mapping[str, Any]] = {
         "StartPadding": (1, 1),
         "EndPadding": (0, 0),
         "Dilations": (1, 1),
+    },
+    "QUANTIZE": {
+        "InputTensor": _TABLE,
+        "QuantizationType": QuantizationType.SCALE_ZERO_POINT,
+        "QuantizationTensors": [np.array([[[[0.5, 0.25]]]], np.float32), np.array([[[[3, 1]]]], np.uint8)],
+        "OutputTensor": TensorDataType.UINT8,
+    },
+    "DEQUANTIZE": {
+        "InputTensor": np.array([[[[3, 5, 7, 250], [1, 0, 9, 17]]]], np.uint8),
+        "QuantizationType": QuantizationType.SCALE_ZERO_POINT,
+        "QuantizationTensors": [np.array([[[[0.5, 0.25]]]], np.float32), np.array([[[[3, 1]]]], np.uint8)],
+        "OutputTensor": FLOAT32,
     },
     "FOLD": {
         "InputTensor": np.arange(36, dtype=np.float32).reshape(1, 9, 4),
