@@ -394,3 +394,5 @@ SUPPORT = {
         others=_others,
     ),
 }
+
+KERNELS = {"QUANTIZE": "blocks of ", "DEQUANTIZE": "blocks of "}

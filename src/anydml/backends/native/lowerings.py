@@ -10,6 +10,7 @@ from .diagonal_lowering import diagonal
 from .gather_lowering import by_points, gather
 from .movement_lowering import PARTS, VIEWS
 from .movement_lowering import lowered as moved
+from .quantize_lowering import quantized
 from .request import Lowered
 from .sequence_lowering import sequence
 
@@ -18,9 +19,11 @@ Lowering: TypeAlias = Callable[[Any, Sequence[Layout | None], Sequence[Layout | 
 
 LOWERINGS: Mapping[str, Lowering] = {
     **dict.fromkeys([*VIEWS, *PARTS], moved),
+    "DEQUANTIZE": quantized,
     "DIAGONAL_MATRIX": diagonal,
     "DIAGONAL_MATRIX1": diagonal,
     "FILL_VALUE_SEQUENCE": sequence,
     "GATHER": gather,
+    "QUANTIZE": quantized,
     **dict.fromkeys(("GATHER_ELEMENTS", "SCATTER_ELEMENTS", "GATHER_ND", "GATHER_ND1", "SCATTER_ND"), by_points),
 }
