@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 from collections.abc import Callable
 from fractions import Fraction
 from math import inf, isinf, isnan, nan
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 import anydml
+import pydirectml
 from anydml import (
     DML_BUFFER_TENSOR_DESC,
     DML_DEQUANTIZE_OPERATOR_DESC,
@@ -25,6 +28,8 @@ from anydml import (
     dequantize,
     quantize,
 )
+from anydml.draw import draw
+from anydml.frontends import dxdispatch
 from cases import tensor
 from cases.quantize import LIMITS, stored
 
@@ -167,6 +172,19 @@ def test_ml_dtypes_numbers() -> None:
         found = quantize(x, 1.0, **options)
         assert (found.dtype, found.tolist()) == (ml_dtypes.int4, codes.tolist())
     assert PackedArray.pack(codes, "INT4").unpack().tolist() == codes.tolist()
+
+
+def test_tensors_of_pytorch() -> None:
+    torch = pytest.importorskip("torch")
+    x, scale = torch.tensor([[1.0, -2.0, 3.0], [4.0, 5.0, -9.0]]), torch.tensor([[0.5], [1.0]])
+    found = quantize(x, scale, output_dtype=torch.int4)
+    assert isinstance(found.data, torch.Tensor)
+    assert found.unpack().tolist() == [[2, -4, 6], [4, 5, -8]]
+    y = dequantize(found, scale)
+    assert isinstance(y, torch.Tensor)
+    assert y.tolist() == [[1, -2, 3], [4, 5, -8]]
+    with pytest.raises(DMLError, match=r"QUANTIZE.x: found Tensor of torch.uint4 .*\(A1\)"):
+        quantize(torch.empty(2, dtype=torch.uint4), 0.5)
 
 
 # Packed arrays
@@ -365,3 +383,58 @@ def test_a_device_says_since_when_it_has_them() -> None:
         )
         found = [violation.rule for violation in anydml.validate(desc, device.feature_level)]
         assert found == ([] if is_there else ["(S1)"])
+
+
+# Models, pictures
+
+
+def model(**members: Any) -> str:
+    """Numbers quantised as INT4, to a resource of bytes."""
+    tensors = {"InputTensor": {"DataType": "FLOAT32", "Sizes": [3]}, "OutputTensor": {"DataType": "INT4", "Sizes": [3]}}
+    scale = {"QuantizationType": "SCALE", "QuantizationTensors": [{"DataType": "FLOAT32", "Sizes": [1]}]}
+    bindings = {"InputTensor": "X", "QuantizationTensors": ["S"], "OutputTensor": "Y"}
+    resources = {
+        "X": {"initialValuesDataType": "FLOAT32", "initialValues": [1, -2, 3]},
+        "S": {"initialValuesDataType": "FLOAT32", "initialValues": [0.5]},
+        "Y": {"initialValuesDataType": "UINT8", "initialValues": [255, 255], **members},
+    }
+    return json.dumps(
+        {
+            "resources": resources,
+            "dispatchables": {"q": {"type": "DML_OPERATOR_QUANTIZE", "desc": {**tensors, **scale}}},
+            "commands": [
+                {"type": "dispatch", "dispatchable": "q", "bindings": bindings},
+                {"type": "print", "resource": "Y"},
+            ],
+        }
+    )
+
+
+def test_a_model_has_them_as_bytes(tmp_path: Path) -> None:
+    assert dxdispatch.loads(model(), tmp_path).run()["Y"].tolist() == [194, 6]
+    (violation,) = dxdispatch.loads(model(initialValuesDataType="INT4"), tmp_path).check()
+    assert (violation.rule, violation.where) == ("(M8)", "resources.Y.initialValuesDataType")
+
+
+def test_a_file_of_them_is_none_of_a_resource(tmp_path: Path) -> None:
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    np.save(tmp_path / "codes.npy", np.array([1, 2], ml_dtypes.uint4))
+    (violation,) = dxdispatch.loads(model(initialValues={"sourcePath": "codes.npy"}), tmp_path).check()
+    assert (violation.rule, violation.where) == ("(M10)", "resources.Y.initialValues.sourcePath")
+
+
+@pytest.mark.parametrize("x", [PACKED, PACKED.data])
+def test_a_picture_shows_their_numbers(x: Any) -> None:
+    desc = compiled().desc
+    picture = draw(desc, [x, HALF], [np.array([[0.5, 1, 1.5]], np.float32)])
+    assert "UINT4 {1, 3}" in picture
+    for wrong in (PackedArray.pack([1], "UINT4"), np.zeros((1, 2), np.uint8), np.zeros(3, np.uint8)):
+        with pytest.raises(DMLError, match=r"\(P2\)"):
+            draw(desc, [wrong, HALF], [HALF])
+
+
+def test_pydirectml_binds_none() -> None:
+    builder = pydirectml.GraphBuilder(pydirectml.Device())
+    x = pydirectml.input_tensor(builder, 0, pydirectml.TensorDesc(TensorDataType.UINT4, [3]))
+    with pytest.raises(DMLError, match=r"Binding.expr: found an expression of UINT4, .*\(G9\)"):
+        pydirectml.Binding(x, [1, 2, 3])

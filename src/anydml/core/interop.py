@@ -39,6 +39,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from contextlib import suppress
 from typing import Any, NoReturn
@@ -50,6 +51,9 @@ from .strided_layout import DATA_TYPES, Array
 
 _DEVICES = {2: "cuda", 10: "cuda", 14: "xpu"}
 """Whose memory is not the CPU's: DLPack's numbers of them, and PyTorch's names."""
+
+
+_NARROW = re.compile(r"torch\.u?int[1-7]")
 
 
 def as_operand(operator: str, where: str, value: Any) -> Any:
@@ -115,6 +119,9 @@ def _import(operator: str, where: str, value: Any) -> Array:
             # Of this DLPack tells nothing: PyTorch's views of conjugated numbers.
             if getattr(value, "is_neg", bool)():
                 raise TypeError("a view negated when it is read; use .resolve_neg()")
+            # Which DLPack calls 8 bits wide; PyTorch has such types by name, and computes nothing with them.
+            if _NARROW.fullmatch(str(getattr(value, "dtype", ""))):
+                raise TypeError("elements of fewer than 8 bits; a PackedArray holds those of 4")
             return np.from_dlpack(without_gradients(value))
         return np.asarray(_memory_of(value))
     except DMLError:

@@ -118,13 +118,15 @@ def as_four_bits(data_type: Any) -> TensorDataType:
 
 
 def four_bits_of(dtype: Any) -> TensorDataType | None:
-    """INT4 or UINT4 where a data type is one of these, ml_dtypes' among them, or its name; None of all others."""
+    """INT4 or UINT4 where a data type is one of these, another library's among them, or its name; None of others."""
     if isinstance(dtype, TensorDataType):
         return dtype if dtype in FOUR_BITS else None
     if isinstance(dtype, str):
         return _ML_DTYPES.get(dtype.lower())
     if isinstance(dtype, type) and issubclass(dtype, np.generic):
         return _ML_DTYPES.get(dtype.__name__)
+    if type(dtype).__module__ == "torch":
+        return _ML_DTYPES.get(str(dtype).removeprefix("torch."))
     return _ML_DTYPES.get(dtype.name) if isinstance(dtype, np.dtype) else None
 
 

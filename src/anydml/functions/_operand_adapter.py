@@ -198,9 +198,8 @@ class ArrayAdapter:
     def _given(
         self, operands: Mapping[str, Any], like: Any, place: Any, kind: TensorDataType, result: Array, shape: Shape
     ) -> Any:
-        model = result if not operands else like
+        model = result if not operands else like.data if isinstance(like, PackedArray) else like
         if kind.bits != 4:
             return self.memory.export(model, place, result)
-        model = model.data if isinstance(model, PackedArray) else model
         data = self.memory.export(model, None if place is None else place.data, result)
         return PackedArray(data, kind, shape) if place is None else place

@@ -184,5 +184,6 @@ def _output_type(side: OperandAdapter, name: str, given: Any, out: Any, zero_poi
 
 
 def _is_ml_dtypes(dtype: Any) -> bool:
-    """Whether a data type of 4 bits is the package's, and not a name or DirectML's."""
-    return four_bits_of(dtype) is not None and not isinstance(dtype, (str, TensorDataType))
+    """Whether a data type of 4 bits is one of NumPy's, as the package's are."""
+    is_numpy = isinstance(dtype, (type, np.dtype))
+    return is_numpy and four_bits_of(dtype) is not None
