@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 import anydml
-from anydml import AxisDirection
+from anydml import AxisDirection, PackedArray, TensorDataType
 from anydml.core.strided_layout import DTYPES
 from anydml.operators import OPERATORS, spec_of
 from anydml.operators.schema import OperatorDesc
@@ -151,6 +151,13 @@ def _clip1(desc: Any, options: dict[str, Any]) -> dict[str, Any]:
     return options
 
 
+def _quantize(desc: Any, options: dict[str, Any]) -> dict[str, Any]:
+    """By the number of tensors; of quantised results the type, too."""
+    options.pop("quantization_type")
+    is_real = desc.OutputTensor.DataType in (TensorDataType.FLOAT32, TensorDataType.FLOAT16)
+    return options if is_real else {**options, "output_dtype": desc.OutputTensor.DataType}
+
+
 _SPECIAL: dict[str, Callable[[Any, dict[str, Any]], dict[str, Any]]] = {
     "ARGMAX": _index,
     "ARGMIN": _index,
@@ -158,6 +165,7 @@ _SPECIAL: dict[str, Callable[[Any, dict[str, Any]], dict[str, Any]]] = {
     "CAST": lambda desc, options: {"dtype": DTYPES[desc.OutputTensor.DataType]},
     "CUMULATIVE_PRODUCT": _scan,
     "CUMULATIVE_SUMMATION": _scan,
+    "DEQUANTIZE": _quantize,
     "DIAGONAL_MATRIX": _diagonal,
     "DIAGONAL_MATRIX1": _diagonal,
     "ELEMENT_WISE_CLIP1": _clip1,
@@ -171,6 +179,7 @@ _SPECIAL: dict[str, Callable[[Any, dict[str, Any]], dict[str, Any]]] = {
     "MULTIHEAD_ATTENTION1": _attention,
     "ONE_HOT": lambda desc, options: {**options, "depth": desc.OutputTensor.Sizes[desc.Axis]},
     "PADDING1": _padding1,
+    "QUANTIZE": _quantize,
     "RANDOM_GENERATOR": lambda desc, options: {**options, "shape": desc.OutputTensor.Sizes},
     "REDUCE": lambda desc, options: {**options, "output_dtype": DTYPES[desc.OutputTensor.DataType]},
     "ROI_ALIGN_GRAD": _roi_align_grad,
@@ -180,6 +189,16 @@ _SPECIAL: dict[str, Callable[[Any, dict[str, Any]], dict[str, Any]]] = {
     "TOP_K": _top_k,
     "TOP_K1": _top_k,
 }
+
+
+def operands_of(desc: OperatorDesc, inputs: Sequence[Any]) -> list[Any]:
+    """What a function takes for a case's inputs: the bytes of those of 4 bits with their shapes."""
+    spec = spec_of(desc)
+    assert spec is not None
+    return [
+        PackedArray(x, tensor.DataType, tensor.Sizes) if tensor is not None and tensor.DataType.bits == 4 else x
+        for (_, tensor), x in zip(spec.inputs(desc), inputs, strict=True)
+    ]
 
 
 def arguments_of(desc: OperatorDesc, operands: Sequence[Any]) -> dict[str, Any]:
@@ -194,6 +213,8 @@ def arguments_of(desc: OperatorDesc, operands: Sequence[Any]) -> dict[str, Any]:
     ]
     words = list(map(str.lower, words))
     names = ["x" if word == "input" else word for word in words]
+    if "quantization_tensors" in names:
+        names = ["x", "scale", "zero_point"][: len(operands)]
     return {**dict(zip(names, operands, strict=True)), **options_of(desc)}
 
 

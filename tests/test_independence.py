@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from anydml import DML_BUFFER_TENSOR_DESC, Device
+from anydml import DML_BUFFER_TENSOR_DESC, Device, PackedArray
 from anydml.core.enums import ConvolutionDirection, ConvolutionMode, MatrixTransform
-from anydml.core.strided_layout import DTYPES
+from anydml.core.strided_layout import Layout
 from anydml.operators import OPERATORS, spec, spec_of
 from anydml.operators.independence import all_dimensions
 from anydml.operators.schema import Independence, OperatorDesc, OperatorSpec
@@ -147,23 +147,32 @@ def sliced(array: np.ndarray, lined_up: Sequence[int | None], number: int, part:
     return array[tuple([part if each == number else slice(None) for each in lined_up])]
 
 
+def elements(tensor: DML_BUFFER_TENSOR_DESC | None, array: np.ndarray) -> np.ndarray:
+    """The elements of a tensor, those of 4 bits unpacked."""
+    is_packed = tensor is not None and tensor.DataType.bits == 4
+    return PackedArray(array, tensor.DataType, tensor.Sizes).unpack() if is_packed else array
+
+
+def stored(tensor: DML_BUFFER_TENSOR_DESC | None, array: np.ndarray) -> np.ndarray:
+    """Elements as a tensor's memory has them."""
+    is_packed = tensor is not None and tensor.DataType.bits == 4
+    return PackedArray.pack(array, tensor.DataType).data if is_packed else np.ascontiguousarray(array)
+
+
 def part_by_reference(case: Case, stated: Independence, number: int, part: slice) -> dict[str, np.ndarray]:
     """The outputs by label, by the reference, of a slice of all that lines up with a dimension of the output."""
     found = found_of(case.desc)
     desc = part_of(found, case.desc, stated, number, part)
     inputs = [
-        None if array is None else np.ascontiguousarray(sliced(array, stated[label], number, part))
-        for (label, _), array in zip(found.inputs(case.desc), case.inputs, strict=True)
+        None if array is None else stored(whole, sliced(elements(whole, array), stated[label], number, part))
+        for (label, whole), array in zip(found.inputs(case.desc), case.inputs, strict=True)
     ]
-    outputs = {
-        label: np.empty(tensor.Sizes, DTYPES[tensor.DataType])
-        for label, tensor in found.outputs(desc)
-        if tensor is not None
-    }
+    layouts = {label: Layout.of_desc(tensor) for label, tensor in found.outputs(desc) if tensor is not None}
+    outputs = {label: np.empty(layout.sizes, layout.dtype) for label, layout in layouts.items()}
     device = Device("reference")
     operator = device.compile_operator(device.create_operator(desc))
     operator.dispatch(inputs, [outputs.get(label) for label, _ in found.outputs(desc)])
-    return outputs
+    return {label: elements(dict(found.outputs(desc))[label], array) for label, array in outputs.items()}
 
 
 def compare(case: Case, stated: Independence, number: int, size: int) -> None:

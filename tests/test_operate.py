@@ -15,19 +15,21 @@ import anydml
 from anydml import (
     DML_ACTIVATION_RELU_OPERATOR_DESC,
     DML_ACTIVATION_SOFTMAX_OPERATOR_DESC,
+    DML_BUFFER_TENSOR_DESC,
     DML_SCALE_BIAS,
     Device,
     DMLError,
     Expression,
     FeatureLevel,
     Graph,
+    PackedArray,
     ReduceFunction,
     TensorDataType,
 )
-from anydml.core.strided_layout import DTYPES
+from anydml.core.strided_layout import Layout
 from anydml.functions import BUILTINS, FUNCTIONS, load
 from anydml.operators import OPERATORS, spec_of
-from applied import applied, arguments_of, as_described, function_of
+from applied import applied, arguments_of, as_described, function_of, operands_of
 from cases import Case, all_cases, tensor, tensor_of
 from harness import GPU, assert_same, engines_of, units_of
 from test_cases import UNPROMISED
@@ -51,7 +53,7 @@ def check(case: Case, outputs: Sequence[Any], engine: str = "cpu") -> None:
     row = spec_of(case.desc).pointwise  # type: ignore[union-attr]
     for found, wanted in zip(as_described(case.desc, outputs), case.outputs, strict=True):
         if wanted is not None:
-            array = np.asarray(found)
+            array = found.data if isinstance(found, PackedArray) else np.asarray(found)
             if row is not None and not row.group_of(row.output):
                 # The function gives truth values, or UINT8.
                 assert array.dtype in (np.bool_, np.uint8)
@@ -61,10 +63,16 @@ def check(case: Case, outputs: Sequence[Any], engine: str = "cpu") -> None:
             assert_same(array, wanted, units_of(case.desc) if engine == "cpu" else 0)
 
 
+def input_of(x: Any) -> DML_BUFFER_TENSOR_DESC:
+    """The tensor of an operand."""
+    return tensor(x.shape, x.data_type.name) if isinstance(x, PackedArray) else tensor_of(x)
+
+
 def values(outputs: Sequence[Expression | None], inputs: Sequence[np.ndarray]) -> list[np.ndarray | None]:
     """What the expressions of a graph are, for its inputs."""
     there = [each for each in outputs if each is not None]
-    results = [np.empty(each.tensor.Sizes, DTYPES[each.tensor.DataType]) for each in there]
+    layouts = [Layout.of_desc(each.tensor) for each in there]
+    results = [np.empty(layout.sizes, layout.dtype) for layout in layouts]
     compiled = there[0].graph.compile(there)
     packed = [np.ascontiguousarray(x) for x in inputs]
     compiled.dispatch([None if t is None else x for t, x in zip(compiled.inputs, packed, strict=True)], results)
@@ -74,7 +82,7 @@ def values(outputs: Sequence[Expression | None], inputs: Sequence[np.ndarray]) -
 
 @every_case
 def test_arrays(case: Case) -> None:
-    check(case, applied(case.desc, case.inputs))
+    check(case, applied(case.desc, operands_of(case.desc, case.inputs)))
 
 
 ELSEWHERE = [case for case in CASES if GPU in engines_of(case.desc) and case.id not in UNPROMISED] if GPU else []
@@ -82,7 +90,7 @@ ELSEWHERE = [case for case in CASES if GPU in engines_of(case.desc) and case.id 
 
 @pytest.mark.parametrize("case", ELSEWHERE, ids=[case.id for case in ELSEWHERE])
 def test_arrays_on_a_gpu(case: Case) -> None:
-    outputs = applied(case.desc, case.inputs, device=GPU)
+    outputs = applied(case.desc, operands_of(case.desc, case.inputs), device=GPU)
     # What has no operand to be like is a tensor there.
     check(case, outputs if case.inputs else [each.cpu() for each in outputs], GPU)
 
@@ -90,7 +98,7 @@ def test_arrays_on_a_gpu(case: Case) -> None:
 @every_case
 def test_expressions(case: Case) -> None:
     graph = Graph(Device("cpu"))
-    operands = [None if x is None else graph.input(tensor_of(x)) for x in case.inputs]
+    operands = [None if x is None else graph.input(input_of(x)) for x in operands_of(case.desc, case.inputs)]
     more = {"graph": graph} if all(each is None for each in operands) else {}
     check(case, values(applied(case.desc, operands, **more), [x for x in case.inputs if x is not None]))
 
@@ -99,7 +107,8 @@ def test_expressions(case: Case) -> None:
 def test_an_array_among_expressions_is_a_constant(case: Case) -> None:
     graph = Graph(Device("cpu"))
     place, first = next((i, x) for i, x in enumerate(case.inputs) if x is not None)
-    operands = [*case.inputs[:place], graph.input(tensor_of(first)), *case.inputs[place + 1 :]]
+    operands = operands_of(case.desc, case.inputs)
+    operands[place] = graph.input(input_of(operands[place]))
     check(case, values(applied(case.desc, operands), [first]))
 
 
@@ -497,7 +506,7 @@ FIRST = {function_of(spec_of(case.desc).name): case for case in reversed(CASES)}
 def test_anything_odd_is_a_named_error(name: str) -> None:
     """Or means something after all; never another exception."""
     case = FIRST[name]
-    right = arguments_of(case.desc, case.inputs)
+    right = arguments_of(case.desc, operands_of(case.desc, case.inputs))
     for argument in {*right, *signature(getattr(anydml, name)).parameters}:
         for odd in (
             None,

@@ -33,6 +33,7 @@ from anydml.core.enums import (
     MultiheadAttentionMaskType,
     OperatorType,
     PaddingMode,
+    QuantizationType,
     RecurrentNetworkDirection,
     ReduceFunction,
     TensorDataType,
@@ -263,6 +264,7 @@ def test_every_rule_has_a_negative_test(label: str) -> None:
             "ARGMAX 0, ARGMIN 1, AVERAGE 2, L1 3, L2 4, LOG_SUM 5, LOG_SUM_EXP 6, MAX 7, MIN 8, MULTIPLY 9, SUM 10, "
             "SUM_SQUARE 11",
         ),
+        (QuantizationType, "NONE 0, SCALE 1, SCALE_ZERO_POINT 2"),
         (RecurrentNetworkDirection, "FORWARD 0, BACKWARD 1, BIDIRECTIONAL 2"),
         (
             MultiheadAttentionMaskType,

@@ -37,6 +37,7 @@ from .core.enums import (
     MultiheadAttentionMaskType,
     OperatorType,
     PaddingMode,
+    QuantizationType,
     RandomGeneratorType,
     RecurrentNetworkDirection,
     ReduceFunction,
@@ -47,6 +48,7 @@ from .core.enums import (
     named,
 )
 from .core.errors import DMLAttributeError, DMLError, DMLMemoryError, DMLTypeError, DMLValueError, Violation, error
+from .core.packed_array import PackedArray
 from .core.tensor_desc import DML_BUFFER_TENSOR_DESC, DML_SCALAR_UNION, DML_SCALE_BIAS, DML_SIZE_2D
 from .device import Device
 from .functions import ALIASES, BUILTINS, FUNCTIONS
@@ -122,7 +124,9 @@ __all__ = [
     "Operator",
     "OperatorInitializer",
     "OperatorType",
+    "PackedArray",
     "PaddingMode",
+    "QuantizationType",
     "RandomGeneratorType",
     "RoundingMode",
     "RecurrentNetworkDirection",

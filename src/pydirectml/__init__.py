@@ -223,7 +223,10 @@ class Binding:
 
     def __init__(self, expr: Expression, data: Any) -> None:
         self._expr = _built("Binding", "expr", expr)
-        dtype = DTYPES[self._expr.tensor.DataType]
+        data_type = self._expr.tensor.DataType
+        if data_type not in DTYPES:
+            raise _wrong("Binding", f"an expression of {data_type.name}", "one of elements of whole bytes", "expr")
+        dtype = DTYPES[data_type]
         self._data: Array = np.array(data, dtype, order="C").reshape(-1)
         layout = Layout.of_desc(self._expr.tensor)
         # As the desc has it, where that can be, it is bound at a glance.

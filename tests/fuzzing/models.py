@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from anydml import DML_BUFFER_TENSOR_DESC, DML_SCALE_BIAS, DML_SIZE_2D, Device
+from anydml import DML_BUFFER_TENSOR_DESC, DML_SCALE_BIAS, DML_SIZE_2D, Device, TensorDataType
 from anydml.frontends import (
     dxdispatch as model,
 )
@@ -288,11 +288,13 @@ def made_up(random: Random) -> str:
         if tensor is None:
             continue
         name = f"R{len(resources)}"
-        size = (tensor.TotalTensorSizeInBytes or 0) // (tensor.DataType.bits // 8) + 1
+        # Resources have no elements of 4 bits; tensors of them lie in bytes.
+        kind = TensorDataType.UINT8 if tensor.DataType.bits == 4 else tensor.DataType
+        size = (tensor.TotalTensorSizeInBytes or 0) // (kind.bits // 8) + 1
         value: Any = 1 if "Scale" in label or "Lengths" in label else random.choice([0, 1, 2])
         sequence = {"valueCount": size, "valueStart": value, "valueDelta": random.choice([0, 1])}
         resources[name] = {
-            "initialValuesDataType": tensor.DataType.name,
+            "initialValuesDataType": kind.name,
             "initialValues": random.choice([{"valueCount": size, "value": value}, [value] * size, sequence]),
         }
         member, _, index = label.partition("[")

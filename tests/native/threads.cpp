@@ -561,6 +561,21 @@ Case dynamic_quantize(DataType type, DataType output, std::vector<int64_t> sizes
            attributes({})}};
 }
 
+// Of a matrix, with a scale and a zero point for each block of 7 rows and of 11 columns; 4 bits as bytes.
+Case quantized(bool from_reals, DataType real, DataType code, int64_t rows, int64_t columns) {
+  const std::vector<int64_t> blocks = {rows / 7, columns / 11};
+  const auto of_codes = [&](const std::vector<int64_t>& sizes) {
+    const bool is_packed = anydml::size_of(code) == 0;
+    return is_packed ? packed(DataType::kUint8, {(sizes[0] * sizes[1] + 1) / 2}) : packed(code, sizes);
+  };
+  Layout ends[] = {packed(real, {rows, columns}), of_codes({rows, columns})};
+  if (!from_reals) std::swap(ends[0], ends[1]);
+  return {from_reals ? "QUANTIZE" : "DEQUANTIZE",
+          {{ends[0], packed(real, blocks), of_codes(blocks)},
+           {ends[1]},
+           attributes({{"QuantizedDataType", {static_cast<int64_t>(code)}}, {"ZeroPointSizes", blocks}})}};
+}
+
 std::vector<Case> cases() {
   std::vector<Case> all;
   for (const char* name : {"CUMULATIVE_SUMMATION", "CUMULATIVE_PRODUCT"}) {
@@ -743,6 +758,15 @@ std::vector<Case> cases() {
     all.push_back(top_k(type, {30, 64, 301}, 1, 1, 0));
     all.push_back(top_k(type, {70'001, 10}, 1, 10, 1));
   }
+  for (const DataType real : {DataType::kFloat32, DataType::kFloat16}) {
+    for (const DataType code : {DataType::kUint8, DataType::kInt8, DataType::kUint4, DataType::kInt4}) {
+      for (const bool from_reals : {false, true}) {
+        all.push_back(quantized(from_reals, real, code, 7 * 101, 11 * 91));
+        all.push_back(quantized(from_reals, real, code, 7 * 30'001, 11));
+      }
+    }
+  }
+  all.push_back(quantized(false, DataType::kFloat32, DataType::kInt4, 7 * 701, 11 * 91));  // non-temporal
   all.push_back(random_generator(700'001));
   all.push_back(random_generator(9'000'001));                                // non-temporal stores
   all.push_back(cast(DataType::kFloat32, DataType::kFloat64, {4'000'001}));  // non-temporal stores

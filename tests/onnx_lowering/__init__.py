@@ -12,8 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from anydml import Device, DMLError, Graph
-from anydml.core.strided_layout import DTYPES
+from anydml import Device, DMLError, Graph, PackedArray
+from anydml.core.packed_array import as_ml_dtypes
+from anydml.core.strided_layout import Layout
+from anydml.frontends.directmlx import Expression
 
 from .node import Adapter, Counted, Node, NotSaid, sizes_of
 
@@ -43,9 +45,17 @@ def computed(
 
 
 def _run(graph: Graph, node: Node, found: Sequence[Any]) -> list[np.ndarray]:
-    ys = [np.empty(sizes_of(each), DTYPES[each.tensor.DataType]) for each in found]
+    layouts = [Layout.of_desc(each.tensor) for each in found]
+    ys = [np.empty(layout.sizes, layout.dtype) for layout in layouts]
     graph.compile(found).dispatch(node.read, ys)
-    return [y.view(np.bool_) if each.dtype == np.bool_ else y for each, y in zip(found, ys, strict=True)]
+    return [result(each, y) for each, y in zip(found, ys, strict=True)]
+
+
+def result(y: Expression, array: np.ndarray) -> np.ndarray:
+    """The elements of an output, those of 4 bits as ml_dtypes has them."""
+    if y.tensor.DataType.bits == 4:
+        return as_ml_dtypes(PackedArray(array, y.tensor.DataType, sizes_of(y)))
+    return array.view(np.bool_) if y.dtype == np.bool_ else array
 
 
 __all__ = ["ADAPTERS", "NotSaid", "computed"]

@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import anydml
-from anydml import DML_BUFFER_TENSOR_DESC, Graph, TensorDataType
+from anydml import DML_BUFFER_TENSOR_DESC, Graph, PackedArray, TensorDataType
+from anydml.core.packed_array import four_bits_of
 from anydml.core.strided_layout import DATA_TYPES
 from anydml.core.tensor_desc import packed_strides
 from anydml.frontends.directmlx import Expression
@@ -44,12 +45,14 @@ class Node:
 
     def input(self, i: int) -> Expression:
         x = self.values[i]
-        if getattr(x, "dtype", None) not in DATA_TYPES:
+        data_type = data_type_of(x)
+        if data_type is None:
             raise NotSaid(f"elements of {getattr(x, 'dtype', type(x).__name__)}")
-        tensor = packed(DATA_TYPES[x.dtype], x.shape or (1,))
+        tensor = packed(data_type, x.shape or (1,))
         # Bytes, which may be reinterpreted.
+        given = PackedArray.pack(x, data_type).data if data_type.bits == 4 else x
         bytes_ = np.zeros(tensor.TotalTensorSizeInBytes, np.uint8)
-        bytes_[: x.nbytes] = np.ascontiguousarray(x).reshape(-1).view(np.uint8)
+        bytes_[: given.nbytes] = np.ascontiguousarray(given).reshape(-1).view(np.uint8)
         self.read.append(bytes_)
         return self.graph.input(tensor)
 
@@ -76,6 +79,12 @@ class Counted(NamedTuple):
 
 
 Adapter = Callable[[Node], Any]
+
+
+def data_type_of(x: Any) -> TensorDataType | None:
+    """Of an array, ml_dtypes' types of 4 bits among those that there are; None of all others."""
+    dtype = getattr(x, "dtype", None)
+    return four_bits_of(dtype) or DATA_TYPES.get(dtype)
 
 
 def packed(data_type: TensorDataType, sizes: Sequence[int]) -> DML_BUFFER_TENSOR_DESC:

@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from anydml import PackedArray
+
 COMPARED = 1000
 """The suite looks at so many of an output's values, the first ones."""
 
@@ -25,10 +27,10 @@ def number(value: Any) -> Any:
 def array(operand: Mapping[str, Any], limit: int | None = None) -> np.ndarray:
     """An operand's values, which one number may stand for; with a limit so many of them, flat.
 
-    Decimals of FLOAT16 are rounded to FLOAT32 first.
+    Decimals of FLOAT16 are rounded to FLOAT32 first. Integers of 4 bits are those of 8.
     """
     shape, data = operand["descriptor"]["shape"], operand["data"]
-    dtype = np.dtype(operand["descriptor"]["dataType"])
+    dtype = np.dtype(operand["descriptor"]["dataType"].replace("int4", "int8"))
     if limit is not None:
         shape = (min(limit, int(np.prod(shape))),)
     with np.errstate(over="ignore"):
@@ -59,10 +61,11 @@ def _kind(case: Case) -> tuple[str, str]:
     return case["operators"][0]["name"], output["descriptor"]["dataType"]
 
 
-def differences(case: Case, outputs: Mapping[str, np.ndarray]) -> Iterator[str]:
+def differences(case: Case, outputs: Mapping[str, Any]) -> Iterator[str]:
     """What is not as the case expects it; nothing where it passes."""
     for name, operand in case["expectedOutputs"].items():
         y, expected = outputs[name], array(operand, COMPARED)
+        y = y.unpack() if isinstance(y, PackedArray) else y
         # Graphs give truth values as the library's, which WebNN has as bytes.
         y = y.view(np.uint8) if y.dtype == np.bool_ else y
         # What has no dimensions has one of size 1 in DirectML.

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import anydml
-from anydml import Graph, TensorDataType
+from anydml import Graph, PackedArray, TensorDataType
 from anydml.core.strided_layout import DATA_TYPES
 from anydml.frontends.directmlx import Expression
 from anydml.operators import OPERATORS
@@ -20,7 +20,7 @@ _ORDERS = {"nchw": (0, 1, 2, 3), "nhwc": (0, 3, 1, 2)}
 
 
 class NotThereYet(Exception):
-    """The operator that a lowering needs, or the data type that a case has."""
+    """The operator that a lowering needs."""
 
 
 class Node:
@@ -92,16 +92,27 @@ Adapter = Callable[[Node], Any]
 
 def operand(graph: Graph, given: Mapping[str, Any]) -> Expression:
     """An input of the graph, or a constant."""
-    data_type = TensorDataType[given["descriptor"]["dataType"].upper()]
-    if data_type not in DATA_TYPES.values():
-        raise NotThereYet(data_type.name)
+    data_type = data_type_of(given)
     if given.get("constant"):
-        return constant(graph, np.atleast_1d(array(given)))
+        return constant(graph, np.atleast_1d(array(given)), data_type)
     return graph.input(packed(data_type, given["descriptor"]["shape"] or (1,)))
 
 
-def constant(graph: Graph, values: np.ndarray) -> Expression:
-    tensor = packed(DATA_TYPES[values.dtype], values.shape)
+def data_type_of(given: Mapping[str, Any]) -> TensorDataType:
+    """Of an operand of a case."""
+    return TensorDataType[given["descriptor"]["dataType"].upper()]
+
+
+def bound(given: Mapping[str, Any]) -> Any:
+    """What an input of the graph is bound to."""
+    values, data_type = np.atleast_1d(array(given)), data_type_of(given)
+    return PackedArray.pack(values, data_type) if data_type.bits == 4 else values
+
+
+def constant(graph: Graph, values: np.ndarray, data_type: TensorDataType | None = None) -> Expression:
+    """Numbers of the array's type, or of another one."""
+    tensor = packed(data_type or DATA_TYPES[values.dtype], values.shape)
+    values = PackedArray.pack(values, tensor.DataType).data if tensor.DataType.bits == 4 else values
     # A tensor's bytes are a multiple of 4.
     data = np.zeros(tensor.TotalTensorSizeInBytes, np.uint8)
     data[: values.nbytes] = np.frombuffer(values.tobytes(), np.uint8)

@@ -198,6 +198,14 @@ class MultiheadAttentionMaskType(IntEnum):
     BOOLEAN = 4
 
 
+class QuantizationType(IntEnum):
+    """``DML_QUANTIZATION_TYPE``: which tensors say how numbers are quantised, a scale or a scale and a zero point."""
+
+    NONE = 0
+    SCALE = 1
+    SCALE_ZERO_POINT = 2
+
+
 class Feature(IntEnum):
     """``DML_FEATURE``: what ``check_feature_support`` can be asked."""
 
@@ -456,6 +464,7 @@ PREFIXES: Final[dict[type[Enum], str]] = {
     RecurrentNetworkDirection: "DML_RECURRENT_NETWORK_DIRECTION_",
     RandomGeneratorType: "DML_RANDOM_GENERATOR_TYPE_",
     MultiheadAttentionMaskType: "DML_MULTIHEAD_ATTENTION_MASK_TYPE_",
+    QuantizationType: "DML_QUANTIZATION_TYPE_",
     Feature: "DML_FEATURE_",
     FeatureLevel: "DML_FEATURE_",
     OperatorType: "DML_OPERATOR_",
@@ -482,6 +491,7 @@ TYPE_NAMES: Final[dict[str, type[Enum]]] = {
     "DML_RECURRENT_NETWORK_DIRECTION": RecurrentNetworkDirection,
     "DML_RANDOM_GENERATOR_TYPE": RandomGeneratorType,
     "DML_MULTIHEAD_ATTENTION_MASK_TYPE": MultiheadAttentionMaskType,
+    "DML_QUANTIZATION_TYPE": QuantizationType,
     "DML_FEATURE": Feature,
     "DML_FEATURE_LEVEL": FeatureLevel,
     "DML_OPERATOR_TYPE": OperatorType,

@@ -32,10 +32,14 @@
 (A18) Operators that copy bits (joins, pieces, slices, gathered elements, identities without a scale) copy elements that
       are no data type of DirectML too: truth values, complex numbers, bfloat16 and floats of 8 bits. Comparisons,
       logic, choices and operators of bits take and give truth values, whose bytes are those of UINT8.
+(A19) INT4 and UINT4 are a PackedArray, whose bytes are uint8, contiguous, and just as many as hold its elements; or an
+      array of ml_dtypes' int4 or uint4, which is packed, and which a result is where one of the operands is, or where
+      its type is asked for as ml_dtypes'. All other operators refuse both, as (S3) or (A1).
 """
 
 from __future__ import annotations
 
+import re
 import sys
 from contextlib import suppress
 from typing import Any, NoReturn
@@ -47,6 +51,9 @@ from .strided_layout import DATA_TYPES, Array
 
 _DEVICES = {2: "cuda", 10: "cuda", 14: "xpu"}
 """Whose memory is not the CPU's: DLPack's numbers of them, and PyTorch's names."""
+
+
+_NARROW = re.compile(r"torch\.u?int[1-7]")
 
 
 def as_operand(operator: str, where: str, value: Any) -> Any:
@@ -112,6 +119,9 @@ def _import(operator: str, where: str, value: Any) -> Array:
             # Of this DLPack tells nothing: PyTorch's views of conjugated numbers.
             if getattr(value, "is_neg", bool)():
                 raise TypeError("a view negated when it is read; use .resolve_neg()")
+            # Which DLPack calls 8 bits wide; PyTorch has such types by name, and computes nothing with them.
+            if _NARROW.fullmatch(str(getattr(value, "dtype", ""))):
+                raise TypeError("elements of fewer than 8 bits; a PackedArray holds those of 4")
             return np.from_dlpack(without_gradients(value))
         return np.asarray(_memory_of(value))
     except DMLError:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,7 +33,11 @@ DATA_TYPES: dict[np.dtype[Any], TensorDataType] = {dtype: data_type for data_typ
 
 
 class Layout(NamedTuple):
-    """Where the elements of a tensor lie, relative to element (0, ..., 0)."""
+    """Where the elements of a tensor lie, relative to element (0, ..., 0).
+
+    Elements of 4 bits have no address: a tensor of them, which is packed, is laid out as its bytes are, a flat one of
+    UINT8. What the halves are its desc says.
+    """
 
     type: TensorDataType
     sizes: tuple[int, ...]
@@ -43,6 +48,8 @@ class Layout(NamedTuple):
     def of_desc(cls, tensor: DML_BUFFER_TENSOR_DESC) -> Layout:
         # A stride of a size of 1 moves nothing, but might not fit NumPy's.
         item = tensor.DataType.bits // 8
+        if tensor.DataType.bits == 4:
+            return cls(TensorDataType.UINT8, ((prod(tensor.Sizes) + 1) // 2,), (1,))
         steps = zip(tensor.Sizes, tensor.strides, strict=True)
         return cls(tensor.DataType, tuple(tensor.Sizes), tuple([step * item if n > 1 else 0 for n, step in steps]))
 

@@ -225,6 +225,12 @@ def packed_strides(sizes: Sequence[int]) -> tuple[int, ...]:
     return tuple(strides)
 
 
+def is_packed(sizes: Sequence[int], strides: Sequence[int]) -> bool:
+    """Whether strides are those of a row-major tensor without gaps; that of a size of 1 does not matter."""
+    each = zip(sizes, strides, packed_strides(sizes), strict=True)
+    return all(size == 1 or stride == packed for size, stride, packed in each)
+
+
 def minimum_size_in_bytes(data_type: TensorDataType, sizes: Sequence[int], strides: Sequence[int] | None) -> int:
     """The bytes that the elements span, rounded up to 4, as DMLCalcBufferTensorSize has it but never wrapping.
 

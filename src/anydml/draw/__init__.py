@@ -15,10 +15,12 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from html import escape
+from typing import Any
 
 import numpy as np
 
 from ..core.errors import error, kind_of, violation
+from ..core.packed_array import PackedArray, bytes_for
 from ..core.strided_layout import Array, Layout
 from ..core.tensor_desc import DML_BUFFER_TENSOR_DESC, DML_SCALE_BIAS, DML_SIZE_2D
 from ..device import Device
@@ -41,7 +43,7 @@ def draw(desc: OperatorDesc, inputs: Sequence[Array | None], outputs: Sequence[A
     Args:
         desc: the desc of an operator. One without a picture of its own gets its tensors as grids.
         inputs: as they were before the dispatch, in header order and of the sizes in the desc; None for what it leaves
-            out, not for what is OWNED_BY_DML.
+            out, not for what is OWNED_BY_DML. Of 4 bits a PackedArray, or its bytes.
         outputs: likewise, as they were after it.
 
     Returns:
@@ -126,6 +128,7 @@ def _operands(
         raise _error(operator, where, f"{len(arrays)} arrays", str(len(tensors)), "(P2)")
     operands = []
     for i, ((label, tensor), array) in enumerate(zip(tensors, arrays, strict=True)):
+        array = _elements(tensor, array)
         found = None if array is None else np.shape(array)
         sizes = None if tensor is None else tuple(tensor.Sizes)
         if found != sizes:
@@ -134,6 +137,15 @@ def _operands(
             caption = (label, f"{tensor.DataType.name} {braces(tensor.Sizes)}")
             operands.append(Operand(label, tuple(tensor.Sizes), array, caption))
     return operands
+
+
+def _elements(tensor: DML_BUFFER_TENSOR_DESC | None, array: Any) -> Any:
+    """The elements of a tensor of 4 bits, which are given packed, or as its bytes; of others as they are."""
+    if tensor is None or tensor.DataType.bits != 4:
+        return array
+    if getattr(array, "dtype", None) == np.uint8 and array.shape == (bytes_for(math.prod(tensor.Sizes)),):
+        array = PackedArray(array, tensor.DataType, tensor.Sizes)
+    return array.unpack() if isinstance(array, PackedArray) else array
 
 
 _PICTURES: Mapping[str, Picture] = {

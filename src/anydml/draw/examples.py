@@ -17,6 +17,7 @@ from ..core.enums import (
     MatrixTransform,
     MultiheadAttentionMaskType,
     PaddingMode,
+    QuantizationType,
     RandomGeneratorType,
     ReduceFunction,
     TensorDataType,
@@ -407,6 +408,18 @@ _MEMBERS: Mapping[str, Mapping[str, Any]] = {
         "OutputZeroPointTensor": TensorDataType.UINT8,
     },
     "MATRIX_MULTIPLY_INTEGER_TO_FLOAT": {**_MATRICES, **_PARAMETERS, "OutputTensor": FLOAT32},
+    "QUANTIZE": {
+        "InputTensor": _TABLE,
+        "QuantizationType": QuantizationType.SCALE_ZERO_POINT,
+        "QuantizationTensors": [np.array([[[[0.5, 0.25]]]], np.float32), np.array([[[[3, 1]]]], np.uint8)],
+        "OutputTensor": TensorDataType.UINT8,
+    },
+    "DEQUANTIZE": {
+        "InputTensor": np.array([[[[3, 5, 7, 250], [1, 0, 9, 17]]]], np.uint8),
+        "QuantizationType": QuantizationType.SCALE_ZERO_POINT,
+        "QuantizationTensors": [np.array([[[[0.5, 0.25]]]], np.float32), np.array([[[[3, 1]]]], np.uint8)],
+        "OutputTensor": FLOAT32,
+    },
     "FOLD": {
         "InputTensor": np.arange(36, dtype=np.float32).reshape(1, 9, 4),
         "OutputTensor": _tensor(1, 1, 4, 4),

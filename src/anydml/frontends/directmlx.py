@@ -15,13 +15,13 @@ from ..core.enums import ExecutionFlags, TensorDataType, TensorFlags
 from ..core.errors import DMLError, error, kind_of, listing, refuse, violation
 from ..core.interop import as_operand
 from ..core.strided_layout import DATA_TYPES, DTYPES
-from ..core.tensor_desc import DML_BUFFER_TENSOR_DESC, DML_SCALE_BIAS, SINGLE_END, packed_strides, plain
+from ..core.tensor_desc import DML_BUFFER_TENSOR_DESC, DML_SCALE_BIAS, SINGLE_END, is_packed, plain
 from ..core.truth_values import BOOL, as_bytes, is_bool
 from ..functions import load
 from ..functions._arguments import as_axes, as_dtype, as_index
 from ..functions._call import as_device, data_type_of, raise_any
-from ..functions._messages import in_function_terms
-from ..functions._operand_adapter import OperandInfo, Shape, argument_label, broadcast_strides
+from ..functions._messages import argument_label, in_function_terms
+from ..functions._operand_adapter import OperandInfo, Shape, broadcast_strides, packed_operand
 from ..functions._truth_values import TruthValues
 from ..functions._weak_operands import take_all
 from ..graph.compile import CompiledGraph, compile_graph
@@ -160,7 +160,7 @@ class Expression:
             refuse("transpose", "(G10)", "axes", kind_of(given), expected)
         sizes, strides = ([side[axis] for axis in order] for side in (self.shape, self.tensor.strides))
         found = self.reinterpret(self.tensor.DataType, sizes, strides)
-        found._is_view = not _is_packed(found.tensor)
+        found._is_view = not is_packed(found.tensor.Sizes, found.tensor.strides)
         return found
 
     @property
@@ -207,7 +207,7 @@ class Expression:
 
     def _packed(self) -> Expression:
         """Itself, or a copy whose elements follow each other without gaps."""
-        return self if _is_packed(self.tensor) else self._unary("identity")
+        return self if is_packed(self.tensor.Sizes, self.tensor.strides) else self._unary("identity")
 
     def __add__(self, other: Any) -> Expression:
         number = self._scale_of(other)
@@ -354,11 +354,6 @@ def _floor_quotient(graph: Graph, a: Any, b: Any) -> Expression:
         quotient = load("if_")(right == 0, quotient, whole)
     result: Expression = quotient - is_above.astype(quotient.dtype)
     return result
-
-
-def _is_packed(tensor: Tensor) -> bool:
-    steps = zip(tensor.Sizes, tensor.strides, packed_strides(tensor.Sizes), strict=True)
-    return all(size == 1 or step == packed for size, step, packed in steps)
 
 
 def _dtype_of(operator: str, tensor: Tensor) -> np.dtype[Any]:
@@ -658,6 +653,12 @@ class ExpressionAdapter:
             return value
         if self._truth.are_taken and isinstance(value, bool):
             value = np.bool_(value)
+        packed = packed_operand(self.name, where, value)
+        if packed is not None:
+            tensor = DML_BUFFER_TENSOR_DESC(DataType=packed.data_type, Sizes=packed.shape)
+            return self.graph.constant(
+                tensor, packed.to_bytes().ljust(tensor.TotalTensorSizeInBytes or 0, b"\0"), where
+            )
         found = self.memory.import_array(self.name, where, as_operand(self.name, where, value))
         plain = found if isinstance(found, np.ndarray) else found.numpy()
         array = self._truth.taken(where, plain)

@@ -17,9 +17,9 @@ from ..operators import spec
 from ..operators.schema import OperatorSpec
 from ..operators.shape_inference import is_input
 from ._arguments import as_axes, as_axis, as_flag, per_dimension
-from ._messages import argument_of, in_words_of
+from ._messages import argument_label, argument_of, in_words_of
 from ._names import as_activation, as_member
-from ._operand_adapter import OperandAdapter, Shape, adapter_for, argument_label
+from ._operand_adapter import OperandAdapter, Shape, adapter_for
 from ._weak_operands import take_all
 
 Spread: TypeAlias = Callable[[str, Mapping[str, Shape]], Mapping[str, Shape]]

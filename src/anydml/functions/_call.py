@@ -14,6 +14,7 @@ from ..core.enums import TensorDataType
 from ..core.errors import DMLError, Violation, error, listing, refuse
 from ..core.interop import has_data_type
 from ..core.memory import address
+from ..core.packed_array import PackedArray
 from ..core.strided_layout import DATA_TYPES, DTYPES, Array, Layout
 from ..core.tensor_desc import DML_BUFFER_TENSOR_DESC
 from ..device import Device
@@ -107,7 +108,7 @@ def _resolve(
         results = []
         for label, tensor in found.outputs(desc):
             if tensor is not None:
-                results.append((DTYPES[tensor.DataType], tuple(sizes.get(label, tensor.Sizes))))
+                results.append((Layout.of_desc(tensor).dtype, tuple(sizes.get(label, tensor.Sizes))))
         if is_empty and not all(0 in shape for _, shape in results):
             # Something from nothing: there is no such tensor.
             raise_any(validate(replace(desc, **true), device.feature_level, device.strict))
@@ -223,7 +224,9 @@ def as_device(device: Any) -> Device:
 
 
 def data_type_of(name: str, where: str, array: Any) -> TensorDataType:
-    """Of what has a dtype."""
+    """Of what has a dtype, or is packed."""
+    if isinstance(array, PackedArray):
+        return array.data_type
     if not has_data_type(array):
         row = row_of(name, where)
         expected = listing(DTYPES[data_type].name for data_type in row.data_types)

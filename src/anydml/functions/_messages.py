@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -38,6 +39,9 @@ _ARGUMENTS = {
 }
 """What functions call members otherwise than by their names in snake case."""
 
+_OF_ARRAYS = {"QuantizationTensors[0]": "scale", "QuantizationTensors[1]": "zero_point"}
+"""Of arrays of tensors, those that are arguments of their own."""
+
 _WORDS = {"DataType": "dtype", "DimensionCount": "ndim", "Sizes": "shape"} | {
     data_type.name: data_type.name.lower() for data_type in TensorDataType
 }
@@ -53,6 +57,13 @@ def argument_of(member: str) -> str:
     if member in _ARGUMENTS:
         return _ARGUMENTS[member]
     return _WORD_BEGINS.sub("_", member.removesuffix("Tensor")).lower()
+
+
+@cache
+def argument_label(label: str) -> str:
+    """A function's argument for a tensor's label: ``arrays[1]`` for InputTensors[1]."""
+    member, bracket, rest = label.partition("[")
+    return _OF_ARRAYS.get(label) or f"{argument_of(member)}{bracket}{rest}"
 
 
 def in_function_terms(violations: Iterable[Violation], device: Device, names: Mapping[str, str]) -> Iterator[Violation]:
@@ -130,7 +141,10 @@ _TORCH = {"float32": ".float()", "float16": ".half()", "float64": ".double()", "
 
 def row_of(name: str, where: str) -> SupportRow:
     """What an operator's newest table says of the tensor that an argument is."""
-    rows = {argument_of(member): row for member, row in spec(name).tensors.items()}
+    tensors = spec(name).tensors
+    rows = {argument_of(member): row for member, row in tensors.items()}
+    members = {argument: label.partition("[")[0] for label, argument in _OF_ARRAYS.items()}
+    rows |= {argument: tensors[member] for argument, member in members.items() if member in tensors}
     return rows.get(where.partition("[")[0]) or next(iter(rows.values()))
 
 

@@ -7,19 +7,21 @@ attribute ``__anydml_adapter__(operand, name, out, device)`` makes one. All else
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cache
+from math import prod
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
-from ..core.errors import kind_of, refuse
-from ..core.interop import as_operand
+from ..core.enums import TensorDataType
+from ..core.errors import kind_of, listing, refuse
+from ..core.interop import as_operand, converted
 from ..core.memory import Memory, restride, result_array
+from ..core.packed_array import PackedArray, as_packed, bytes_for, unpacked_dtype
 from ..core.strided_layout import Array
 from ..core.truth_values import BOOL, UINT8, as_bytes, is_bool
 from ..device import Device
 from ._call import as_device, resolve, run
-from ._messages import argument_of
+from ._messages import argument_label, row_of
 from ._truth_values import TruthValues
 
 Shape: TypeAlias = tuple[int, ...]
@@ -85,11 +87,15 @@ def are_arrays(values: Iterable[Any]) -> bool:
     return not any(hasattr(type(value), "__anydml_adapter__") for value in values)
 
 
-@cache
-def argument_label(label: str) -> str:
-    """A function's argument for a tensor's label: ``arrays[1]`` for InputTensors[1]."""
-    member, bracket, rest = label.partition("[")
-    return f"{argument_of(member)}{bracket}{rest}"
+def packed_operand(name: str, where: str, value: Any) -> PackedArray | None:
+    """An operand of 4 bits, which few operators take; None of all others. Rules (A19) and (S3)."""
+    packed = as_packed(value)
+    if packed is not None and packed.data_type not in (row := row_of(name, where)).data_types:
+        expected = listing(kind.name.lower() for kind in row.data_types)
+        wide = unpacked_dtype(packed.data_type)
+        remedy = f"Its unpack() gives {wide}" if packed is value else converted(wide)
+        refuse(name, "(S3)", where, packed.data_type.name.lower(), expected, remedy, kind="type")
+    return packed
 
 
 def broadcast_strides(sizes: Shape, strides: Sequence[int], shape: Shape) -> list[int]:
@@ -113,8 +119,12 @@ class ArrayAdapter:
         self.memory = self.device.memory
         self._truth = TruthValues(name)
 
-    def take(self, where: str, value: Any) -> Array:
-        return self.memory.to_device(self._imported(where, value))
+    def take(self, where: str, value: Any) -> Any:
+        packed = packed_operand(self.name, where, value)
+        if packed is None:
+            return self.memory.to_device(self._imported(where, value))
+        data = self.memory.to_device(self._imported(where, packed.data))
+        return PackedArray(data, packed.data_type, packed.shape)
 
     def _imported(self, where: str, value: Any) -> Array:
         if self._truth.are_taken and isinstance(value, bool):
@@ -126,10 +136,13 @@ class ArrayAdapter:
         return tuple(operand.shape)
 
     def dtype(self, operand: Any) -> np.dtype[Any]:
-        dtype: np.dtype[Any] = operand.dtype
+        dtype: np.dtype[Any] = unpacked_dtype(operand.data_type) if isinstance(operand, PackedArray) else operand.dtype
         return dtype
 
     def look(self, where: str, value: Any) -> OperandInfo:
+        packed = packed_operand(self.name, where, value)
+        if packed is not None:
+            return OperandInfo(packed.shape, unpacked_dtype(packed.data_type))
         array = self._imported(where, value)
         return OperandInfo(tuple(array.shape), array.dtype)
 
@@ -156,14 +169,37 @@ class ArrayAdapter:
             refuse(self.name, "(A4)", "out", kind_of(out), expected, kind="type")
         are_truth = self._truth.are_results(operands)
         results = []
-        for place, (dtype, shape) in zip(out, described.results, strict=True):
+        kinds = [tensor.DataType for _, tensor in described.spec.outputs(described.desc) if tensor is not None]
+        for place, kind, (dtype, shape) in zip(out, kinds, described.results, strict=True):
+            if kind.bits == 4:
+                results.append(self._packed_result(place, kind, shape))
+                continue
             is_library_s = are_truth and dtype == UINT8 and (place is None or is_bool(place))
             results.append(
                 result_array(self.memory, self.name, place, BOOL if is_library_s else dtype, shape[lent:], like)
             )
         written = [as_bytes(result) for result in results]
         written = [self.spread(result, (1,) * lent + result.shape) for result in written] if lent else written
-        run(described, list(operands.values()), written, self.device)
+        read = [each.data if isinstance(each, PackedArray) else each for each in operands.values()]
+        run(described, read, written, self.device)
         # What has no operand to be like is the device's own.
-        sides = zip(out, results, strict=True)
-        return [self.memory.export(result if like is None else like, place, result) for place, result in sides]
+        sides = zip(out, kinds, results, described.results, strict=True)
+        return [self._given(operands, like, place, kind, result, shape) for place, kind, result, (_, shape) in sides]
+
+    def _packed_result(self, place: Any, kind: TensorDataType, shape: Shape) -> Array:
+        """The bytes that a result of 4 bits is written to; rules (A4) and (A19)."""
+        if place is not None and not isinstance(place, PackedArray):
+            refuse(self.name, "(A19)", "out", kind_of(place), f"a PackedArray of {kind.name}, or None", kind="type")
+        if place is not None and (place.data_type, place.shape) != (kind, shape):
+            refuse(self.name, "(A4)", "out", repr(place), f"one of {kind.name} {shape}")
+        data = None if place is None else place.data
+        return result_array(self.memory, self.name, data, UINT8, (bytes_for(prod(shape)),))
+
+    def _given(
+        self, operands: Mapping[str, Any], like: Any, place: Any, kind: TensorDataType, result: Array, shape: Shape
+    ) -> Any:
+        model = result if like is None else like.data if isinstance(like, PackedArray) else like
+        if kind.bits != 4:
+            return self.memory.export(model, place, result)
+        data = self.memory.export(model, None if place is None else place.data, result)
+        return PackedArray(data, kind, shape) if place is None else place

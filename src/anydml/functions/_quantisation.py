@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ._apply import leading
-from ._arguments import as_dtype, as_parameter
+from ._arguments import as_axis, as_dtype, as_parameter
 from ._operand_adapter import OperandAdapter, Shape, are_arrays
 
 
@@ -33,6 +33,25 @@ def quantisation_parameter(side: OperandAdapter, name: str, where: str, value: A
     if (value is None and where.endswith("zero_point")) or not are_arrays([value]):
         return value
     return side.memory.to_device(as_parameter(side.memory, name, where, value, dtype))
+
+
+def along(
+    side: OperandAdapter, name: str, where: str, value: Any, dtype: np.dtype[Any], shape: Shape, axis: int
+) -> Any:
+    """A parameter, where it has one dimension along an axis of a shape."""
+    parameter = quantisation_parameter(side, name, where, value, dtype)
+    if parameter is None:
+        return None
+    wanted = shape_along(name, tuple(parameter.shape), shape, axis)
+    return parameter if wanted == tuple(parameter.shape) else parameter.reshape(wanted)
+
+
+def shape_along(name: str, own: Shape, shape: Shape, axis: int) -> Shape:
+    """That of a parameter of one dimension along an axis of a shape; its own where it is one number, or of more."""
+    if len(own) != 1 or own == (1,) or len(shape) < 2:
+        return own
+    number = as_axis(name, axis, len(shape))
+    return (1,) * number + own + (1,) * (len(shape) - number - 1)
 
 
 def vector_parameter(side: OperandAdapter, name: str, where: str, value: Any, dtype: np.dtype[Any]) -> Any:

@@ -15,7 +15,8 @@ import numpy as np
 from ..core.strided_layout import DATA_TYPES
 from ..operators.schema import OperatorSpec, SupportRow
 from ._arguments import as_number
-from ._operand_adapter import OperandAdapter, argument_label
+from ._messages import argument_label
+from ._operand_adapter import OperandAdapter
 
 _FLOAT32 = np.dtype(np.float32)
 _OF_LISTS = tuple(map(np.dtype, (np.int64, np.float32, np.uint32)))

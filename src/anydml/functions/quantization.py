@@ -10,11 +10,10 @@ import numpy as np
 from ..core.strided_layout import DATA_TYPES
 from ..device import Device
 from ._apply import apply, broadcast_all, leading
-from ._arguments import as_axis
 from ._documentation import documented
 from ._names import refuse_unknown
-from ._operand_adapter import OperandAdapter, Shape, adapter_for
-from ._quantisation import is_untyped, quantisation_parameter, quantised_dtype
+from ._operand_adapter import Shape, adapter_for
+from ._quantisation import along, is_untyped, quantisation_parameter, quantised_dtype
 from ._types import DataTypeLike, Operand, Output, Result
 
 _FLOAT32, _FLOAT16, _UINT8 = np.dtype(np.float32), np.dtype(np.float16), np.dtype(np.uint8)
@@ -63,8 +62,8 @@ def quantize_linear(
         device,
         spread=broadcast_all,
         InputTensor=x,
-        ScaleTensor=_along(side, name, "scale", scale, of_x if of_x == _FLOAT16 else _FLOAT32, shape, axis),
-        ZeroPointTensor=_along(side, name, "zero_point", zero_point, dtype, shape, axis),
+        ScaleTensor=along(side, name, "scale", scale, of_x if of_x == _FLOAT16 else _FLOAT32, shape, axis),
+        ZeroPointTensor=along(side, name, "zero_point", zero_point, dtype, shape, axis),
         OutputTensor=DATA_TYPES[dtype],
     )
 
@@ -110,8 +109,8 @@ def dequantize_linear(
         device,
         spread=broadcast_all,
         InputTensor=x,
-        ScaleTensor=_along(side, name, "scale", scale, typed if typed == _FLOAT16 else _FLOAT32, shape, axis),
-        ZeroPointTensor=_along(side, name, "zero_point", zero_point, of_x, shape, axis),
+        ScaleTensor=along(side, name, "scale", scale, typed if typed == _FLOAT16 else _FLOAT32, shape, axis),
+        ZeroPointTensor=along(side, name, "zero_point", zero_point, of_x, shape, axis),
     )
 
 
@@ -177,14 +176,3 @@ def _beside_a_and_b(name: str, shapes: Mapping[str, Shape]) -> Mapping[str, Shap
     both = broadcast_all(name, {label: shapes[label] for label in ("ATensor", "BTensor")})
     rank = len(both["ATensor"])
     return {label: both.get(label, leading(shape, rank)) for label, shape in shapes.items()}
-
-
-def _along(
-    side: OperandAdapter, name: str, where: str, value: Any, dtype: np.dtype[Any], shape: Shape, axis: int
-) -> Any:
-    """Likewise; of one dimension along an axis of a shape."""
-    parameter = quantisation_parameter(side, name, where, value, dtype)
-    if parameter is None or parameter.ndim != 1 or parameter.shape == (1,) or len(shape) < 2:
-        return parameter
-    number = as_axis(name, axis, len(shape))
-    return parameter.reshape((1,) * number + tuple(parameter.shape) + (1,) * (len(shape) - number - 1))

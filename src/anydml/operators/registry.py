@@ -215,6 +215,8 @@ OPERATORS = {
     "MATRIX_MULTIPLY_INTEGER_TO_FLOAT": Op("integer_gemm", "matrix_multiply_integer_to_float"),
     "MEAN_VARIANCE_NORMALIZATION2": Op("normalization", "mean_variance_normalization"),
     "MULTIHEAD_ATTENTION1": Op("attention", "multihead_attention"),
+    "QUANTIZE": Op("quantize", "quantize"),
+    "DEQUANTIZE": Op("quantize", "dequantize"),
     "RESAMPLE3": Op("resample", "resample"),
     "FOLD": Op("fold", "fold"),
     "UNFOLD": Op("unfold", "unfold", MOVEMENT),

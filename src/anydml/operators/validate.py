@@ -28,6 +28,7 @@ Rules of every operator, beside the labelled constraints in ``operators/``:
 (T8) Flags are TensorFlags, and OWNED_BY_DML is for inputs.
 (T9) An output's elements do not overlap: sorted by stride, each stride is larger than the span of those below it.
 (T10) On a strict device, a tensor has at most 2^32 - 1 elements, in at most 4 GiB, and its Sizes and Strides are UINTs.
+(T11) Elements of 4 bits lie two in a byte, in row-major order without gaps: Strides are None, or the packed ones.
 (S1) The operator is there at the feature level.
 (S2) A tensor's dimension count is in the support table of the feature level.
 (S3) A tensor's data type is in the support table of the feature level.
@@ -65,7 +66,9 @@ from ..core.tensor_desc import (
     DML_SIZE_2D,
     SINGLE_END,
     are_integers,
+    is_packed,
     minimum_size_in_bytes,
+    packed_strides,
     scalar_member,
 )
 from .fused_activation import FUSIBLE, fused_since
@@ -124,7 +127,7 @@ def validate(
 def check_tensor(
     operator: str, name: str, tensor: DML_BUFFER_TENSOR_DESC, strict: bool = False, is_output: bool = False
 ) -> Iterator[Violation]:
-    """The rules that a tensor breaks by itself, (T1) to (T10), whose members are of the header's kinds."""
+    """The rules that a tensor breaks by itself, (T1) to (T11), whose members are of the header's kinds."""
     for rule, where, found, expected, remedy in _tensor(tensor, is_output, strict):
         yield violation(operator, rule, f"{name}.{where}" if name else where, found, expected, remedy)
 
@@ -330,7 +333,7 @@ def _tensor_fields(tensor: DML_BUFFER_TENSOR_DESC) -> Iterator[tuple[str, object
         yield "Flags", tensor.Flags, "TensorFlags", "(T8)"
 
 
-# Tensors: (T1) to (T10)
+# Tensors: (T1) to (T11)
 
 
 def _tensor(tensor: DML_BUFFER_TENSOR_DESC, is_output: bool, strict: bool) -> Iterator[ConstraintFailure]:
@@ -370,6 +373,11 @@ def _tensor(tensor: DML_BUFFER_TENSOR_DESC, is_output: bool, strict: bool) -> It
     elif total is not None and (total < minimum or total % 4 or total >= 2**63):
         yield ConstraintFailure(
             "(T6)", "TotalTensorSizeInBytes", str(total), f"a multiple of 4, at least {minimum}, below 2^63"
+        )
+    if strides is not None and tensor.DataType.bits == 4 and not is_packed(sizes, strides):
+        found, packed = f"{tuple(strides)} for Sizes {tuple(sizes)}", packed_strides(sizes)
+        yield ConstraintFailure(
+            "(T11)", "Strides", found, f"{packed}, as two elements share a byte", "Leave Strides out"
         )
     if is_output and strides is not None and overlaps_itself(sizes, strides, 1):
         found = f"{tuple(strides)} for Sizes {tuple(sizes)}"

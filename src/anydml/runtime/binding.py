@@ -6,7 +6,8 @@
      of 8 bytes.
 (B4) A binding lies inside its buffer, and has at least the tensor's TotalTensorSizeInBytes.
 (B5) Its offset is a multiple of GuaranteedBaseOffsetAlignment, or of 16 where that is 0.
-(B6) An array has the desc's type, sizes and strides, or is flat and contiguous with all the bytes of the tensor.
+(B6) An array has the desc's type, sizes and strides, or is flat and contiguous with all the bytes of the tensor. Of
+     INT4 and UINT4 it is the latter, of uint8, or a PackedArray of the desc's type and sizes.
 (B7) An output shares memory with an input only where the operator runs in-place, and then both are the same elements
      of the same range.
 (B8) Outputs share no memory with each other.
@@ -31,6 +32,7 @@ from ..core.enums import DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT
 from ..core.errors import Violation, error, kind_of, refuse, violation
 from ..core.interop import as_operand
 from ..core.memory import Memory, address, restride
+from ..core.packed_array import PackedArray
 from ..core.strided_layout import DATA_TYPES, Array, Layout
 from ..core.tensor_desc import Struct
 from .slots import Slot
@@ -189,6 +191,10 @@ def bind_array(memory: Memory, operator: str, slot: Slot, given: Any) -> Bound |
         return violation(operator, "(B2)", slot.label, "None", f"an array of {layout.dtype}, sizes {layout.sizes}")
     if slot.is_output and isinstance(given, (list, tuple)):
         return violation(operator, "(B3)", slot.label, kind_of(given), "an array or a buffer to write to")
+    if slot.is_packed and isinstance(given, PackedArray):
+        if not slot.fits(given):
+            return violation(operator, "(B6)", slot.label, repr(given), slot.expected_packed())
+        given = given.data
     given = given if slot.is_output else as_operand(operator, slot.label, given)
     array = memory.import_array(operator, slot.label, given)
     if not memory.is_host and isinstance(array, np.ndarray):
@@ -216,6 +222,8 @@ def bind_array(memory: Memory, operator: str, slot: Slot, given: Any) -> Bound |
     strides = tuple(step / array.itemsize for step in array.strides)
     found = f"an array of {array.dtype}, sizes {array.shape}, strides {_numbers(strides)} elements"
     assert slot.tensor is not None
+    if slot.is_packed:
+        return violation(operator, "(B6)", slot.label, found, slot.expected_packed(), "PackedArray.pack makes one")
     expected = f"{layout.dtype}, sizes {layout.sizes}, strides {slot.tensor.strides}, or a flat array of {span} bytes"
     return violation(operator, "(B6)", slot.label, found, expected)
 

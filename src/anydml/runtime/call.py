@@ -10,6 +10,7 @@ import numpy as np
 from ..core.errors import kind_of, listing, refuse
 from ..core.interop import as_array_of
 from ..core.memory import Memory, result_array
+from ..core.packed_array import PackedArray, as_packed
 from ..core.strided_layout import Array, Layout, overlaps_itself
 from ..core.truth_values import BOOL, as_bytes, is_bool
 from .slots import Slot
@@ -66,6 +67,8 @@ def operand(memory: Memory, operator: str, slot: Slot, value: Any) -> Any:
     if slot.layout is None or slot.owned or value is None:
         return value  # a dispatch says what is wrong
     layout = slot.layout
+    if slot.is_packed:
+        value = _packed(operator, slot, value)
     array = memory.import_array(operator, slot.label, as_array_of(operator, slot.label, value, layout.dtype))
     array = memory.to_device(as_bytes(array) if slot.is_truth else array)
     is_alike = array.dtype == layout.dtype and tuple(array.shape) == layout.sizes
@@ -76,6 +79,17 @@ def operand(memory: Memory, operator: str, slot: Slot, value: Any) -> Any:
     return own
 
 
+def _packed(operator: str, slot: Slot, value: Any) -> Any:
+    """The bytes of a packed array, of one of ml_dtypes' or of lists; all else as it is. Rules (A19), (B6)."""
+    assert slot.tensor is not None
+    packed = PackedArray.pack(value, slot.tensor.DataType) if isinstance(value, (list, tuple)) else as_packed(value)
+    if packed is None:
+        return value
+    if not slot.fits(packed):
+        refuse(operator, "(B6)", slot.label, repr(packed), slot.expected_packed())
+    return packed.data
+
+
 def place_for(memory: Memory, operator: str, slot: Slot, out: Any) -> tuple[Array, Array]:
     """Where a result is to be, and what a dispatch writes to, which may be the same; rules (A1) to (A4) and (A7)."""
     assert slot.layout is not None
@@ -83,9 +97,26 @@ def place_for(memory: Memory, operator: str, slot: Slot, out: Any) -> tuple[Arra
     if out is None:
         own = _empty(memory, operator, layout)
         return own, own
+    if slot.is_packed and isinstance(out, PackedArray):
+        if not slot.fits(out):
+            refuse(operator, "(A4)", "out", repr(out), slot.expected_packed())
+        out = out.data
     dtype = BOOL if slot.is_truth and is_bool(out) else layout.dtype
     place = as_bytes(result_array(memory, operator, out, dtype, layout.sizes))
     return place, place if Layout.of_array(place).same_place(layout) else _empty(memory, operator, layout)
+
+
+def result_of(memory: Memory, slot: Slot, like: Any, out: Any, found: Array) -> Any:
+    """What a call returns for an output, `out` or an array like another one; of 4 bits a packed one."""
+    if isinstance(out, PackedArray):
+        memory.export(out.data if like is None else like, out.data, found)
+        return out
+    like = like.data if isinstance(like, PackedArray) else like
+    result = memory.export(found if like is None else like, out, found)
+    if not slot.is_packed or out is not None:
+        return result
+    assert slot.tensor is not None
+    return PackedArray(result, slot.tensor.DataType, slot.tensor.Sizes)
 
 
 def places_of(operator: str, slots: Sequence[Slot], by_name: bool, out: Any) -> list[Any]:

@@ -34,7 +34,7 @@ from .binding import (
     check_sharing,
     try_bind,
 )
-from .call import Names, arranged, names_of, operand, place_for, places_of
+from .call import Names, arranged, names_of, operand, place_for, places_of, result_of
 from .persistent import KEPT, InitialisedResource, ResourceTag
 from .slots import Slot, slots_of
 
@@ -247,7 +247,7 @@ class Compiled(DeviceObject, ABC):
             if place is not own:
                 memory.copy(place, own)
             found = place.view(BOOL) if slot.is_truth and each is None else place
-            results[slot.label] = memory.export(found if like is None else like, each, found)
+            results[slot.label] = result_of(memory, slot, like, each, found)
         if self._by_name:
             return results
         return [*results.values()] if len(results) > 1 else next(iter(results.values()))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ..core.enums import TensorFlags
+from ..core.packed_array import FOUR_BITS, PackedArray
 from ..core.strided_layout import Layout
 from ..operators.schema import OperatorDesc, OperatorSpec, Tensor
 
@@ -25,6 +26,22 @@ class Slot(NamedTuple):
     @property
     def owned(self) -> bool:
         return self.tensor is not None and self.tensor.Flags == TensorFlags.OWNED_BY_DML
+
+    @property
+    def is_packed(self) -> bool:
+        """Whether its elements are of 4 bits, two in a byte; its layouts are those of its bytes."""
+        return self.tensor is not None and self.tensor.DataType in FOUR_BITS
+
+    def fits(self, packed: PackedArray) -> bool:
+        """Whether a packed array has the tensor's data type and sizes."""
+        tensor = self.tensor
+        return tensor is not None and (packed.data_type, packed.shape) == (tensor.DataType, tuple(tensor.Sizes))
+
+    def expected_packed(self) -> str:
+        """What is expected for a tensor of 4 bits, in messages."""
+        assert self.tensor is not None and self.layout is not None
+        what = f"a PackedArray of {self.tensor.DataType.name} {tuple(self.tensor.Sizes)}"
+        return f"{what}, or a flat array of its {self.layout.sizes[0]} bytes"
 
 
 def slot_of(label: str, tensor: Tensor | None, is_output: bool = False) -> Slot:

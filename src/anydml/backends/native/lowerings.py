@@ -12,6 +12,7 @@ from .gather_lowering import by_points, gather
 from .movement_lowering import PARTS, VIEWS
 from .movement_lowering import lowered as moved
 from .normalization_lowering import normalization
+from .quantize_lowering import quantized
 from .request import Lowered
 from .resample_lowering import resample, upsample
 from .sequence_lowering import sequence
@@ -23,12 +24,14 @@ LOWERINGS: Mapping[str, Lowering] = {
     **dict.fromkeys([*VIEWS, *PARTS], moved),
     **dict.fromkeys(("BATCH_NORMALIZATION", "BATCH_NORMALIZATION_TRAINING"), normalization),
     **dict.fromkeys([f"MEAN_VARIANCE_NORMALIZATION{revision}" for revision in ("", "1", "2")], normalization),
+    "DEQUANTIZE": quantized,
     "DIAGONAL_MATRIX": diagonal,
     "DIAGONAL_MATRIX1": diagonal,
     "FILL_VALUE_SEQUENCE": sequence,
     "GATHER": gather,
     "MULTIHEAD_ATTENTION": attention,
     "MULTIHEAD_ATTENTION1": attention,
+    "QUANTIZE": quantized,
     **dict.fromkeys(("GATHER_ELEMENTS", "SCATTER_ELEMENTS", "GATHER_ND", "GATHER_ND1", "SCATTER_ND"), by_points),
     **dict.fromkeys(("RESAMPLE", "RESAMPLE1", "RESAMPLE2", "RESAMPLE3", "RESAMPLE_GRAD", "RESAMPLE_GRAD1"), resample),
     "UPSAMPLE_2D": upsample,
