@@ -88,10 +88,6 @@ TYPE = "resources/A/initialValuesDataType"
         ({"resources/A/initialValuesOffsetInBytes": -4}, "found -4, expected an integer from 0 to 2^63 - 1 (M4)"),
         # Dispatchables
         (
-            {TYPED: "DML_OPERATOR_MULTIHEAD_ATTENTION"},
-            "product.type: found MULTIHEAD_ATTENTION, which this version does not have yet, .*(M11)",
-        ),
-        (
             {TYPED: "CUMULATIVE_PRODCUT"},
             '"CUMULATIVE_PRODCUT", no operator of DirectML.*Did you mean CUMULATIVE_PRODUCT?',
         ),

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ..core.enums import OperatorType, parse
+from ..core.enums import OperatorType
 from ..core.errors import Violation, closest, violation
-from .registry import ANY_OPERATOR, OPERATORS, not_there_yet
 
 STAND_INS = {
     "DML_TENSOR_DESC": "a DML_BUFFER_TENSOR_DESC itself, which has no Type beside it",
@@ -46,14 +45,11 @@ def why_absent(name: str, known: Iterable[str]) -> Violation | None:
     """Rule (F13) of a name that the package does not have; None where it is no name of DirectML's.
 
     Args:
-        name: the name: ``DML_ONE_HOT_OPERATOR_DESC``, ``one_hot``.
+        name: the name: ``DML_TENSOR_DESC``, ``one_hott``.
         known: the names of the package.
     """
     if name in STAND_INS:
         return _absent(name, "a name that Python has no use for", STAND_INS[name])
-    operator = _operator_meant(name)
-    if operator is not None and operator.name not in OPERATORS:
-        return _absent(name, not_there_yet(operator), ANY_OPERATOR)
     if name.startswith(("DML_", "IDML")):
         return _absent(name, "no such name", "a name of DirectML's that this version has", closest(name, known))
     return None
@@ -61,15 +57,3 @@ def why_absent(name: str, known: Iterable[str]) -> Violation | None:
 
 def _absent(name: str, found: str, expected: str, remedy: str = "") -> Violation:
     return violation("anydml", "(F13)", name, found, expected, remedy, kind="attribute")
-
-
-def _operator_meant(name: str) -> OperatorType | None:
-    """The operator whose desc a name is, or, in small letters, whose function."""
-    if name.startswith("DML_"):
-        operator = of_desc(name)
-    elif name.islower():
-        families = ("", "ELEMENT_WISE_", "ACTIVATION_")
-        operator = next(filter(None, (parse(OperatorType, family + name.upper()) for family in families)), None)
-    else:
-        return None
-    return None if operator == OperatorType.INVALID else operator

@@ -11,7 +11,6 @@ from functools import cache
 from importlib import import_module
 from typing import NamedTuple, cast
 
-from ..core.enums import OperatorType
 from .schema import OperatorSpec
 
 
@@ -225,11 +224,6 @@ OPERATORS = {
 
 ANY_OPERATOR = f"one of the {len(OPERATORS)} operators that `anydml ops` lists"
 """What a message expects; all their names would bury it."""
-
-
-def not_there_yet(operator: OperatorType) -> str:
-    """What is found, in a message, where someone names an operator of DirectML's that is not in the table."""
-    return f"{operator.name}, which this version does not have yet"
 
 
 @cache

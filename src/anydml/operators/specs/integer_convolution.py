@@ -1,8 +1,7 @@
 """CONVOLUTION_INTEGER and QUANTIZED_LINEAR_CONVOLUTION: forward convolutions of integers.
 
-S, below, is the sum of (x - zero point of the input) * (w - zero point of the filter) over the taps that lie on elements.
-
-Decisions where the pages are silent or contradict themselves:
+Decisions where the pages are silent or contradict themselves; S is the sum of (x - zero point of the input) * (w - zero
+point of the filter) over the taps that lie on elements:
 
 1. CONVOLUTION_INTEGER gives S modulo 2^32, as INT32.
 2. QUANTIZED_LINEAR_CONVOLUTION adds the bias to S exactly, as that is quantised by InputScale * FilterScale and a zero

@@ -1,9 +1,8 @@
 """Products of matrices of integers: MATRIX_MULTIPLY_INTEGER, QUANTIZED_LINEAR_MATRIX_MULTIPLY and
 MATRIX_MULTIPLY_INTEGER_TO_FLOAT.
 
-S, below, is the sum of (a - zero point of a) * (b - zero point of b) along a row of A and a column of B.
-
-Decisions where the pages are silent or contradict themselves:
+Decisions where the pages are silent or contradict themselves; S is the sum of (a - zero point of a) * (b - zero point of b)
+along a row of A and a column of B:
 
 1. MATRIX_MULTIPLY_INTEGER gives S modulo 2^32, as INT32. Up to 33,025 products never leave its range.
 2. QUANTIZED_LINEAR_MATRIX_MULTIPLY gives clamp(round(S * AScale * BScale / OutputScale) + OutputZeroPoint), with S exact
