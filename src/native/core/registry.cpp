@@ -28,6 +28,14 @@ bool has_avx2() {
 bool has_avx2() { return false; }
 #endif
 
+#if defined(ANYDML_HAS_BASELINE) || !(defined(ANYDML_HAS_AVX2) || defined(ANYDML_HAS_AVX512))
+#define ANYDML_BASELINE(factory) baseline::factory
+constexpr bool kHasBaseline = true;
+#else
+#define ANYDML_BASELINE(factory) nullptr
+constexpr bool kHasBaseline = false;
+#endif
+
 struct InstructionSet {
   std::string_view name;
   bool (*is_available)();
@@ -37,7 +45,7 @@ struct InstructionSet {
 constexpr InstructionSet kInstructionSets[] = {
     {"avx512", has_avx512},
     {"avx2", has_avx2},
-    {"baseline", [] { return true; }},
+    {"baseline", [] { return kHasBaseline; }},
 };
 
 struct Kernel {
@@ -46,7 +54,7 @@ struct Kernel {
 };
 
 #define ANYDML_KERNEL(name, factory) \
-  {#name, {ANYDML_AVX512(factory), ANYDML_AVX2(factory), baseline::factory}},
+  {#name, {ANYDML_AVX512(factory), ANYDML_AVX2(factory), ANYDML_BASELINE(factory)}},
 constexpr Kernel kKernels[] = {
 #include "core/kernels.inc"
 };
@@ -76,6 +84,10 @@ const std::vector<std::string_view>& instruction_sets() {
 
 std::string_view chosen_instruction_set(std::string& reason) {
   const auto& available = instruction_sets();
+  if (available.empty()) {
+    reason = "the kernels were compiled for another processor than this machine's";
+    return {};
+  }
   const char* forced = std::getenv("ANYDML_CPU");
   if (forced == nullptr || *forced == '\0') return available.front();
   const auto found = std::ranges::find(available, std::string_view(forced));
