@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -195,6 +196,10 @@ def units_of(desc: Any) -> int:
     """In the last place, by which the CPU's kernels may be off: 1 for exponentials and logarithms of FLOAT32, which are
     computed in single precision where nothing is scaled before."""
     found = spec_of(desc)
+    fused = getattr(desc, "FusedActivation", None)
+    if fused is not None and found is not None and found.name in ("CONVOLUTION", "GEMM"):
+        # Computed by the activation's own kernel, of a result that was rounded.
+        return units_of(replace(fused, InputTensor=desc.OutputTensor, OutputTensor=desc.OutputTensor))
     if found is None or found.name not in IN_SINGLES or desc.OutputTensor is None:
         return 0
     is_scaled = getattr(desc, "ScaleBias", None) is not None or getattr(desc, "Steepness", 1) != 1

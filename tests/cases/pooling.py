@@ -217,6 +217,10 @@ CASES = [
         p=2,
     ),
     # Rounded up, the second tap of the last window is beyond the padded extent.
+    _plain("dilated-channels", [[[[6, 9, 2]], [[1, 5, 3]]]] * 2, [[[[4]], [[2]]]] * 2, window=[1, 2], dilations=[1, 2]),
+    _plain(
+        "dilated-channels", [[[[6, 9, 2]], [[1, 5, 3]]]] * 2, [[[[8]], [[4]]]] * 2, window=[1, 2], dilations=[1, 2], p=1
+    ),
     _plain("dilated-stride-rounded-up", _ROW, [[[[20, 40]]]], window=[1, 2], strides=[1, 2], dilations=[1, 2]),
     _plain(
         "dilated-rounded-up",

@@ -153,8 +153,20 @@ def same_results(
     what: object, rules: Any, values: np.ndarray, other_rules: Any, other_values: np.ndarray, units: int = 0
 ) -> None:
     expect(rules == other_rules, "engines refuse differently:", rules, other_rules, what)
+    if _is_of_attention(what) and values.dtype.kind == "f":
+        near = {"rtol": 1e-2, "atol": 1e-2} if values.dtype == np.float16 else {"rtol": 1e-4, "atol": 1e-5}
+        same = np.allclose(other_values.astype(float), values.astype(float), **near, equal_nan=True)
+        return expect(same, "engines are far apart:", values.tolist(), other_values.tolist(), what)
     same = np.array_equal(within(units, other_values, values), values, equal_nan=values.dtype.kind == "f")
     expect(same, "engines differ:", values.tolist(), other_values.tolist(), what)
+
+
+def _is_of_attention(what: Any) -> bool:
+    """Whether it is an operator whose exponentials are of sums in the engine's own precision."""
+    if isinstance(what, tuple):
+        return bool(what[0] == "multihead_attention")
+    found = spec_of(what)
+    return found is not None and found.name.startswith("MULTIHEAD_ATTENTION")
 
 
 def any_level(random: Random) -> FeatureLevel:

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..core.enums import InterpolationMode, ReduceFunction
 from ..core.errors import refuse
-from ..core.tensor_desc import DML_BUFFER_TENSOR_DESC
+from ..core.tensor_desc import DML_BUFFER_TENSOR_DESC, plain
 from ..device import Device
 from ._apply import apply, apply_all
 from ._arguments import as_flag, per_dimension
@@ -80,7 +80,9 @@ def roi_align(
         refuse(name, "(A10)", "output_sizes", "None", "two integers, or one, where there is no out", kind="type")
     offsets: dict[str, Any] = {"InputPixelOffset": input_pixel_offset, "OutputPixelOffset": output_pixel_offset}
     aligned = as_flag("ROI_ALIGN1", "align_regions_to_corners", align_regions_to_corners)
-    revised = aligned or (input_pixel_offset, output_pixel_offset) != (0.5, -0.5)
+    # Of what is no number, the operator that has these members says what is wrong.
+    numbers = [plain(each) for each in offsets.values()]
+    revised = aligned or any(not isinstance(each, (int, float)) for each in numbers) or numbers != [0.5, -0.5]
     return apply(
         "ROI_ALIGN1" if revised else name,
         out,

@@ -9,6 +9,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <string>
 #include <utility>
@@ -33,7 +34,14 @@ using Numbers = std::vector<double>;
 void raise(double* run, int64_t count, double e) {
   const double quarters = std::fabs(4 * e);
   if (!(quarters < 64 && std::floor(quarters) == quarters)) {
-    return apply_to_run(run, count, [&](Doubles x) { return constant_pow_of(x, e); });
+    // The exponential reaches no infinity, and no 0, of double precision.
+    const double of_zero = e < 0 ? std::numeric_limits<double>::infinity() : 0.0;
+    const double of_infinity = e < 0 ? 0.0 : std::numeric_limits<double>::infinity();
+    return apply_to_run(run, count, [&](Doubles x) {
+      const Doubles power = constant_pow_of(x, e);
+      const Doubles finite = x == std::numeric_limits<double>::infinity() ? Doubles{} + of_infinity : power;
+      return x == 0.0 ? Doubles{} + of_zero : finite;
+    });
   }
   const auto rest = static_cast<uint32_t>(quarters);
   apply_to_run(run, count, [&](Doubles x) {
