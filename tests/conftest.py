@@ -16,6 +16,18 @@ settings.register_profile("without a clock", deadline=None)
 settings.load_profile("without a clock")
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--share", default="0/1", help="of the tests with large tensors the i-th of n alone, as in 0/3")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leaves large tests to other runs, whose shares make up all of them together."""
+    number, count = map(int, config.getoption("--share").split("/"))
+    large = [item for item in items if item.path.stem.endswith("_large")]
+    left = {id(item) for i, item in enumerate(large) if i % count != number}
+    items[:] = [item for item in items if id(item) not in left]
+
+
 @pytest.fixture
 def torch() -> Any:
     return pytest.importorskip("torch")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -12,7 +11,7 @@ import pytest
 
 import anydml
 from anydml.operators import OPERATORS, spec, spec_of
-from cases import Case, all_cases, all_kernels, collected
+from cases import Case, all_cases, all_kernels, collected, some_of_each
 from harness import GPU, Memory, assert_same, bits, compiled, engines_of, explained, run, units_of
 
 CASES = all_cases()
@@ -79,21 +78,10 @@ def test_desc(case: Case, engine: str) -> None:
     check(case, run(engine, case.desc, case.inputs, "dispatch"), engine)
 
 
-def bound_otherwise() -> list[Case]:
-    """What flat buffers and binding tables show: all cases; of pointwise operators, whose tensors are bound alike, the
-    first three of each."""
-    seen: Counter[type] = Counter()
-    seen_before = [seen.update([type(case.desc)]) or seen[type(case.desc)] for case in CASES]
-    return [
-        case
-        for case, number in zip(CASES, seen_before, strict=True)
-        if number <= 3 or spec_of(case.desc).pointwise is None  # type: ignore[union-attr]
-    ]
-
-
-@on_every_engine(bound_otherwise())
+@on_every_engine(some_of_each(CASES))
 @pytest.mark.parametrize("through", ["flat", "table"])
 def test_desc_bound_otherwise(case: Case, engine: str, through: str) -> None:
+    """By flat buffers, and by binding tables."""
     check(case, run(engine, case.desc, case.inputs, through), engine)
 
 

@@ -113,6 +113,15 @@ def all_cases() -> list[Case]:
     return collected("CASES")
 
 
+def some_of_each(cases: Sequence[Case], most: int = 8) -> list[Case]:
+    """Of each operator at most so many, from all over its list: for what a new way of calling it shows, of which
+    kernels know nothing."""
+    by_operator: dict[type, list[Case]] = {}
+    for case in cases:
+        by_operator.setdefault(type(case.desc), []).append(case)
+    return [case for each in by_operator.values() for case in each[:: -(-len(each) // most)]]
+
+
 def all_kernels() -> dict[str, str]:
     """What the description of the CPU's kernel begins with, a pattern, for each operator that has one for its cases."""
     return {name: each for kernels in modules("KERNELS") for name, each in kernels.items()}
