@@ -100,7 +100,8 @@ def _convolved(desc: Any) -> Sums:
     steps = [tuple(zip(*each, strict=True)) for each in product(*slices)]
 
     def sums(x: Any, x_zero: Any, w: Any, w_zero: Any) -> Any:
-        x = double(_difference(x, x_zero)).unflatten(1, (groups, -1))
+        # One number, which may have more dimensions than the input.
+        x = double(_difference(x, None if x_zero is None else x_zero.reshape(()))).unflatten(1, (groups, -1))
         w = w.unflatten(0, (groups, -1))
         zeros = None if w_zero is None else w_zero.reshape(-1).expand(output[1]).reshape(groups, -1, 1)
         y = x.new_zeros((x.shape[0], groups, w.shape[1], *output[2:]))
