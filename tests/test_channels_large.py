@@ -145,19 +145,6 @@ def dense(given: dict[str, Any], results: int, taken_last: bool = True, **member
     return desc, [x, w, bias]
 
 
-@pytest.fixture(scope="module")
-def fused(native: Any) -> None:
-    """Skips where no instruction multiplies and adds, which is the only reason that is taken."""
-    given = {"sizes": [1, 1], "places": [1, 1], "batch": 1, "gap": 0, "seed": 0, "channels": 8, **ONE_TAP}
-    desc, _ = dense({**given, "strides": [1, 1], "dilations": [1, 1]}, 8)
-    device = Device("cpu")
-    found = device.compile_operator(device.create_operator(desc))
-    if "where no instruction multiplies and adds" in found.explain():
-        pytest.skip("no instruction multiplies and adds here")
-    assert found.engine == "cpu"
-
-
-@pytest.mark.usefixtures("fused")
 @property_test
 @given(
     given=geometries(),
@@ -182,7 +169,6 @@ def test_convolutions_of_all_channels(
         assert_like_reference(replace(desc, BiasTensor=None), [x, w, None])
 
 
-@pytest.mark.usefixtures("fused")
 @pytest.mark.parametrize(
     ("channels", "results", "size", "window"),
     [

@@ -95,15 +95,6 @@ def convolutions(draw: st.DrawFn) -> tuple[OperatorDesc, list[np.ndarray | None]
     return desc, [x, w, bias if has_bias else None]
 
 
-@pytest.fixture(scope="module")
-def fused() -> None:
-    """Skips where no instruction multiplies and adds, which is the only reason that is taken."""
-    kernel = compiled_natively(plain(ConvolutionDirection.FORWARD))
-    if not isinstance(kernel, Kernel):
-        assert "where no instruction multiplies and adds" in kernel.reason
-        pytest.skip(kernel.reason)
-
-
 def compiled_natively(desc: Any) -> Any:
     layouts = [None if t is None else Layout.of_desc(t) for _, t in spec("CONVOLUTION").inputs(desc)]
     return CpuEngine().compile(spec("CONVOLUTION"), desc, layouts, [Layout.of_desc(desc.OutputTensor)])
@@ -133,7 +124,6 @@ def plain(direction: ConvolutionDirection, **members: Any) -> Any:
     )
 
 
-@pytest.mark.usefixtures("fused")
 @property_test
 @given(drawn=convolutions())
 def test_convolutions_in_any_order(drawn: tuple[OperatorDesc, list[np.ndarray | None]]) -> None:
@@ -143,7 +133,6 @@ def test_convolutions_in_any_order(drawn: tuple[OperatorDesc, list[np.ndarray | 
 ELU = DML_ACTIVATION_ELU_OPERATOR_DESC(Alpha=1.5)
 
 
-@pytest.mark.usefixtures("fused")
 @pytest.mark.parametrize("direction", list(ConvolutionDirection))
 @pytest.mark.parametrize(
     "activation", [None, DML_ACTIVATION_RELU_OPERATOR_DESC(), DML_ACTIVATION_TANH_OPERATOR_DESC(), ELU]

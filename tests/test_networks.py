@@ -75,8 +75,6 @@ def test_without_pytorch_no_network_waits_for_the_reference(
     built = kind(dml.Device())
     y = network(built, image)
     text = built.build(y).explain()
-    if "where no instruction multiplies and adds" in text:
-        pytest.skip("no instruction multiplies and adds here")
     served = re.findall(r"([A-Z0-9_]+) is served by (\w+):", text)
     assert "CONVOLUTION" in {name for name, _ in served}
     waits = [name for name, engine in served if engine != "cpu" and family_of(name) in NATIVE_FAMILIES]

@@ -25,8 +25,6 @@
 ANYDML_ISA_BEGIN
 namespace {
 
-#if defined(ANYDML_DENSE)
-
 // The depth of a panel, whose rows are summed apart: 64 KiB of it stay in the second cache, and sums of many
 // products keep their accuracy.
 constexpr int64_t kDepth = 512;
@@ -387,17 +385,10 @@ std::unique_ptr<Plan> plan_of(const Request& request, std::string& reason) {
   return std::make_unique<GemmPlan>(std::move(product), std::move(description));
 }
 
-#endif
-
 }  // namespace
 
-std::unique_ptr<Plan> make_gemm([[maybe_unused]] const Request& request, std::string& reason) {
-#if defined(ANYDML_DENSE)
+std::unique_ptr<Plan> make_gemm(const Request& request, std::string& reason) {
   return plan_of(request, reason);
-#else
-  reason = "no products of matrices, where no instruction multiplies and adds";
-  return nullptr;
-#endif
 }
 
 ANYDML_ISA_END

@@ -1,7 +1,6 @@
 // The micro-kernel of products of matrices: some rows by a panel of columns, whose results stay in registers.
 //
-// Every result is one chain of fused multiply-adds in the order of the depth: the same bits wherever there
-// are such instructions. ANYDML_DENSE is defined there.
+// Every result is one chain of fused multiply-adds in the order of the depth: the same bits everywhere.
 #pragma once
 
 #include <array>
@@ -14,17 +13,16 @@
 #include "pointwise/lanes.h"
 #include "simd/unaligned.h"
 
-#if defined(ANYDML_VECTORS) && \
-    (defined(ANYDML_ISA_AVX2) || defined(ANYDML_ISA_AVX512) || defined(__aarch64__))
-#define ANYDML_DENSE
-
 ANYDML_ISA_BEGIN
 
-// Rows of a register tile. Two vectors of each are as many sums as registers hold: of 32, or of 16.
+// Rows of a register tile. Two vectors of each are as many sums as registers hold: of 32, or of 16. Where a
+// fused multiply-add is computed in double precision, registers hold one.
 #if defined(ANYDML_ISA_AVX512) || defined(__aarch64__)
 inline constexpr int kMostRows = 12;
-#else
+#elif defined(ANYDML_ISA_AVX2)
 inline constexpr int kMostRows = 6;
+#else
+inline constexpr int kMostRows = 2;
 #endif
 // Multiplications that take as long as a byte of memory, for the number of threads.
 inline constexpr int64_t kMultiplicationsOfAByte = 2;
@@ -102,4 +100,3 @@ inline constexpr std::array<std::array<MultiplyTile, kMostRows>, 2> kMultiplyTil
     tiles_by_rows<2>(std::make_integer_sequence<int, kMostRows>{})};
 
 ANYDML_ISA_END
-#endif

@@ -28,8 +28,6 @@
 #include "pointwise/lanes.h"
 #include "simd/unaligned.h"
 
-#if defined(ANYDML_DENSE)
-
 ANYDML_ISA_BEGIN
 
 struct DenseShape {
@@ -302,4 +300,3 @@ class DenseConvolution final : public Plan {
 };
 
 ANYDML_ISA_END
-#endif

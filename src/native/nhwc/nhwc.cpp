@@ -167,12 +167,8 @@ class Convolution {
     if (taps_[0] > kMostTaps || taps_[1] > kMostTaps)
       return "a filter of more than 64 taps along a dimension";
     if (is_depthwise()) return "";
-#if defined(ANYDML_DENSE)
     if (groups_ > 1 && results_ < kGroupColumns) return "groups of fewer than 8 results";
     return "";
-#else
-    return "a depthwise convolution alone, where no instruction multiplies and adds";
-#endif
   }
 
   std::unique_ptr<Plan> plan(std::string& reason) const {
@@ -182,7 +178,6 @@ class Convolution {
                               bias_.present, bias_step(),         *activation_};
       return windows(sides, weighted, "depthwise convolution" + window_of(taps_));
     }
-#if defined(ANYDML_DENSE)
     const std::string description = "convolution" + window_of(taps_);
     if (forward_ && groups_ == 1) return dense(sides, offsets(all(0), all(1)), description);
     std::vector<Phase> rows{{sides.height, all(0), 0}};
@@ -216,10 +211,6 @@ class Convolution {
     if (count > 1) words += ", in " + std::to_string(count) + " phases";
     if (groups_ > 1) words += ", in " + std::to_string(groups_) + " groups";
     return std::make_unique<PartitionedConvolution>(std::move(parts), std::move(words));
-#else
-    reason = declined();
-    return nullptr;
-#endif
   }
 
  private:
@@ -245,7 +236,6 @@ class Convolution {
     return found;
   }
 
-#if defined(ANYDML_DENSE)
   std::unique_ptr<Plan> dense(const Sides& sides, std::vector<int64_t> offsets,
                               const std::string& description) const {
     const int64_t channel_in = in.sizes[1] == 1 ? size_of(in.type) : in.strides[1];
@@ -254,7 +244,6 @@ class Convolution {
                    filter_.strides[forward_ ? 0 : 1], bias_.present, bias_step(), *activation_},
         description);
   }
-#endif
 
   const Layout& filter_;
   const Layout& bias_;
