@@ -344,7 +344,7 @@ def _depthwise(**members: Any) -> OperatorDesc:
     ],
     ids=["output-padding", "groups"],
 )
-def test_what_is_declined_says_why(fused: None, members: dict[str, Any], reason: str) -> None:
+def test_what_is_declined_says_why(members: dict[str, Any], reason: str) -> None:
     assert compiled("cpu", _depthwise()).explain().startswith("CONVOLUTION is served by cpu: depthwise convolution")
     device = Device("cpu")
     operator = device.compile_operator(device.create_operator(_depthwise(**members)))

@@ -18,7 +18,7 @@ from anydml import (
     DML_CONVOLUTION_OPERATOR_DESC,
     DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DESC,
 )
-from anydml.backends.base import BindableRun, Kernel
+from anydml.backends.base import BindableRun
 from anydml.backends.native.engine import CpuEngine
 from anydml.core.enums import ConvolutionDirection, ConvolutionMode
 from anydml.core.strided_layout import Layout
