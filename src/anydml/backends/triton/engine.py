@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ...core.errors import refuse
 from ...core.strided_layout import Layout
+from ...operators.pointwise_chain import PointwiseChain
 from ...operators.schema import OperatorDesc, OperatorSpec
 from ..base import Declined, Kernel, TryRun
 from ..torch import lowering as calls
@@ -35,6 +36,9 @@ KERNELS = {
 }
 """The module whose `plan` plans an operator's kernels; all others, and what it declines, are calls of PyTorch."""
 
+POINTWISE = ".pointwise.plan"
+"""Likewise of all pointwise operators, and of chains of them."""
+
 REDUCED = {**KERNELS, **dict.fromkeys(("CONVOLUTION", "GEMM"), ".tf32")}
 """Likewise where TF32 is allowed."""
 
@@ -43,7 +47,7 @@ class GpuEngine:
     """`device` is PyTorch's, where kernels run; its CPU in Triton's interpreter. `allow_tf32` is about CONVOLUTION and
     GEMM."""
 
-    fuses_pointwise = False
+    fuses_pointwise = True
 
     def __init__(self, name: str, device: torch.device, allow_tf32: bool = False) -> None:
         self.name = name
@@ -92,10 +96,12 @@ class GpuEngine:
         outputs: Sequence[Layout | None],
     ) -> Planned | Declined:
         modules = REDUCED if self._allow_tf32 else KERNELS
-        if spec.name not in modules:
+        is_pointwise = spec.pointwise is not None or isinstance(desc, PointwiseChain)
+        module = modules.get(spec.name, POINTWISE if is_pointwise else None)
+        if module is None:
             return self._called(spec, desc, inputs, outputs)
         # On first use, as Triton takes a second to load.
-        plan: Plan = import_module(modules[spec.name], __package__).plan
+        plan: Plan = import_module(module, __package__).plan
         with self._current():
             written = [layout for layout in outputs if layout is not None]
             planned = plan(spec, desc, inputs, written, str(self.device))
