@@ -27,7 +27,9 @@ from .trace import NotTraced, Traced, composed, traced
 BLOCK = 1024
 """Elements of a program."""
 MOST = 1 << 31
-"""Programs; and elements that are counted in 32 bits."""
+"""Programs."""
+WIDE = 1 << 31
+"""Elements that are not counted in 32 bits."""
 
 
 def plan(
@@ -57,9 +59,9 @@ def plan(
         count *= size
     programs = -(-count // BLOCK)
     if programs >= MOST:
-        return Declined(f"fewer than {MOST} programs")
+        return Declined(f"{programs} programs, where a GPU takes fewer than {MOST}")
     reach = max(sum((size - 1) * step for size, step in zip(folded, each, strict=True)) for each in steps)
-    is_wide = max(reach, programs * BLOCK) >= MOST
+    is_wide = max(reach, programs * BLOCK) >= WIDE
     kernel = _kernel(body, tuple([tuple([min(step, 2) for step in each]) for each in steps]), len(read), is_wide)
     arguments = [count, *folded[1:], *[step for each in steps for step in each if step > 1]]
     launch = Launch(kernel, programs, arguments, {"BLOCK": BLOCK})
