@@ -8,6 +8,7 @@
 
 #include "core/layout.h"
 #include "core/registry.h"
+#include "integer/byte_product.h"
 #include "integer/problem.h"
 #include "integer/product.h"
 #include "platform/isa.h"
@@ -45,6 +46,12 @@ std::unique_ptr<Plan> plan_of(Problem problem, const char* what, std::string& re
   }
   std::string description =
       std::string(what) + " of " + of + ", sums of " + (of_bytes ? "32" : "64") + " bits";
+#if defined(ANYDML_BYTE_TILES)
+  if (of_bytes && ByteProductPlan::is_taken(problem)) {
+    description += has_amx() ? ", by tiles of bytes" : ", by dot products of bytes";
+    return std::make_unique<ByteProductPlan>(std::move(problem), std::move(description));
+  }
+#endif
   if (of_bytes) return std::make_unique<ProductPlan<Bytes>>(std::move(problem), std::move(description));
   return std::make_unique<ProductPlan<Words>>(std::move(problem), std::move(description));
 }

@@ -131,7 +131,7 @@ void pack_lines(int64_t lines, int64_t count, typename Kind::Cell* line, typenam
       for (int64_t i = 0; i < kWidth; ++i) {
         if (first + i < lines) {
           read_line(first + i, begin, piece, line);
-          if constexpr (Kind::kDepth == 2) line[piece] = 0;
+          std::fill(line + piece, line + piece_steps * Kind::kDepth, Cell{0});
         } else {
           std::fill_n(line, piece_steps * Kind::kDepth, Cell{0});
         }
@@ -184,7 +184,7 @@ void pack_runs(const Depth& depth, const std::byte* b, int64_t first, int64_t co
 // The elements under a tap, at `count` places from `begin` on. Padding is the zero point: a difference of 0.
 template <class Cell>
 void read_row(const Depth& depth, const std::byte* b, const Tap& tap, int64_t begin, int64_t count,
-              Read<Cell> read, const Cell* zeros, Cell* cells) {
+              Read<Cell> read, const Cell* zeros, Cell* cells, Cell padding = 0) {
   const Spatial& height = depth.height;
   const Spatial& width = depth.width;
   b += tap.channel * depth.b_step;
@@ -202,13 +202,13 @@ void read_row(const Depth& depth, const std::byte* b, const Tap& tap, int64_t be
     const bool is_inside = y >= 0 && y < height.size;
     const int64_t from = is_inside ? std::clamp(least - column, int64_t{0}, run) : run;
     const int64_t to = is_inside ? std::clamp(end - column, from, run) : run;
-    std::fill(cells, cells + from, Cell{0});
+    std::fill(cells, cells + from, padding);
     if (from < to) {
       const int64_t x = (column + from) * width.stride + left;
       read(b + y * height.step + x * width.step, width.stride * width.step, to - from, zeros + from,
            cells + from);
     }
-    std::fill(cells + to, cells + run, Cell{0});
+    std::fill(cells + to, cells + run, padding);
     cells += run;
     zeros += run;
     count -= run;

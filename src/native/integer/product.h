@@ -29,20 +29,20 @@ struct TaskShape {
 inline int64_t divided(int64_t count, int64_t unit) { return (count + unit - 1) / unit; }
 inline int64_t padded(int64_t count, int64_t unit) { return divided(count, unit) * unit; }
 
-template <class Kind>
-TaskShape task_shape(const Problem& problem, int64_t products, int threads) {
-  TaskShape task = {std::min(kTaskRows, padded(problem.rows, Kind::kRows)),
-                    std::min(kColumnBlock, padded(problem.columns(), Kind::kColumns))};
+inline TaskShape task_shape(const Problem& problem, int64_t row_unit, int64_t column_unit, int64_t products,
+                            int threads) {
+  TaskShape task = {std::min(kTaskRows, padded(problem.rows, row_unit)),
+                    std::min(kColumnBlock, padded(problem.columns(), column_unit))};
   const auto tasks = [&] {
     return products * divided(problem.rows, task.rows) * divided(problem.columns(), task.columns);
   };
   while (threads > 1 && tasks() < threads * kTasksPerThread) {
     if (task.rows > kRowBlock && task.rows >= task.columns) {
-      task.rows = padded(task.rows / 2, Kind::kRows);
-    } else if (task.columns > 2 * Kind::kColumns) {
-      task.columns = padded(task.columns / 2, Kind::kColumns);
-    } else if (task.rows > Kind::kRows) {
-      task.rows = padded(task.rows / 2, Kind::kRows);
+      task.rows = padded(task.rows / 2, row_unit);
+    } else if (task.columns > 2 * column_unit) {
+      task.columns = padded(task.columns / 2, column_unit);
+    } else if (task.rows > row_unit) {
+      task.rows = padded(task.rows / 2, row_unit);
     } else {
       break;
     }
@@ -50,59 +50,21 @@ TaskShape task_shape(const Problem& problem, int64_t products, int threads) {
   return task;
 }
 
-template <class Kind>
-class ProductPlan final : public Plan {
-  using Cell = typename Kind::Cell;
-  using Sum = typename Kind::Sum;
-
+// A product whose blocks are shared out to threads.
+class BlockedProduct : public Plan {
  public:
-  ProductPlan(Problem problem, std::string description)
-      : Plan(std::move(description)),
-        p_(std::move(problem)),
-        read_a_(reader_of<Cell, true>(p_.a_type)),
-        read_b_(reader_of<Cell, false>(p_.b_type)),
-        read_run_(reader_of<Cell, true>(p_.b_type)) {
-    int64_t products = 1;
-    for (const Outer& each : p_.outer) products *= each.size;
-    threads_ = threads_for(static_cast<int64_t>(std::min(p_.products() / kProductsPerByte, 0x1p62)));
-    task_ = task_shape<Kind>(p_, products, threads_);
-    tasks_ = products * divided(p_.rows, task_.rows) * divided(p_.columns(), task_.columns);
-    rows_ = std::min(kRowBlock, task_.rows);
-    depth_ = std::min(kDepthBlock, padded(p_.depth.count(), Kind::kDepth));
-    const auto take = [this](int64_t count, size_t size) {
-      const int64_t at = room_.bytes;
-      room_.bytes += padded(count * static_cast<int64_t>(size), kAlignment);
-      return at;
-    };
-    room_.a = take(rows_ * depth_, sizeof(Cell));
-    room_.b = take(task_.columns * depth_, sizeof(Cell));
-    room_.row = take(kLinePiece + Kind::kDepth, sizeof(Cell));
-    room_.columns = take(2 * task_.columns, sizeof(Cell));
-    room_.zeros = take(task_.columns + rows_, sizeof(Cell));
-    room_.sums = take(task_.rows * task_.columns, sizeof(Sum));
-    room_.totals = take(is_long() ? task_.rows * task_.columns : 0, sizeof(int64_t));
-  }
-
   void run(const void* const* inputs, void* const* outputs) const override {
-    const auto bytes = static_cast<size_t>(room_.bytes * threads_);
+    const auto bytes = static_cast<size_t>(room_ * threads_);
     size_t space = bytes + kAlignment;
     const auto rooms = std::make_unique_for_overwrite<std::byte[]>(space);
     void* first = rooms.get();
     std::align(kAlignment, bytes, first, space);
     parallel_for(tasks_, threads_, [&](int64_t task, int worker) {
-      run_task(task, inputs, outputs, static_cast<std::byte*>(first) + worker * room_.bytes);
+      run_task(task, inputs, outputs, static_cast<std::byte*>(first) + worker * room_);
     });
   }
 
- private:
-  static constexpr int64_t kAlignment = 64;
-
-  // Where a thread packs, and has its sums: offsets in bytes.
-  struct Room {
-    int64_t bytes = 0;
-    int64_t a, b, row, columns, zeros, sums, totals;
-  };
-
+ protected:
   // A block of one product.
   struct Block {
     const std::byte* a;
@@ -112,8 +74,33 @@ class ProductPlan final : public Plan {
     int64_t parameters;  // the number of the product's first row among parameters
   };
 
-  // Whether sums of 32 bits are gathered in 64 before they could leave their range.
-  bool is_long() const { return sizeof(Sum) == 4 && p_.depth.count() > kMostProducts; }
+  // `row_unit` and `column_unit` are what sizes of blocks are multiples of.
+  BlockedProduct(Problem problem, std::string description, int64_t row_unit, int64_t column_unit,
+                 double products_per_byte)
+      : Plan(std::move(description)), p_(std::move(problem)) {
+    int64_t products = 1;
+    for (const Outer& each : p_.outer) products *= each.size;
+    threads_ = threads_for(static_cast<int64_t>(std::min(p_.products() / products_per_byte, 0x1p62)));
+    task_ = task_shape(p_, row_unit, column_unit, products, threads_);
+    tasks_ = products * divided(p_.rows, task_.rows) * divided(p_.columns(), task_.columns);
+  }
+
+  // Where a part of a thread's memory begins, which `count` elements take.
+  int64_t take(int64_t count, size_t size) {
+    const int64_t at = room_;
+    room_ += padded(count * static_cast<int64_t>(size), kAlignment);
+    return at;
+  }
+
+  // Writes the rows of a block.
+  virtual void compute(const Block& block, const void* const* inputs, std::byte* room,
+                       RowWriter& writer) const = 0;
+
+  Problem p_;
+  TaskShape task_;
+
+ private:
+  static constexpr int64_t kAlignment = 64;
 
   void run_task(int64_t task, const void* const* inputs, void* const* outputs, std::byte* room) const {
     Block block = {static_cast<const std::byte*>(inputs[p_.a]),
@@ -143,8 +130,50 @@ class ProductPlan final : public Plan {
       out += index * outer.out;
       block.parameters += index * outer.rows;
     }
-    multiply(block, inputs, room);
     RowWriter writer(p_, inputs, bias, out, block.first_column, block.columns);
+    compute(block, inputs, room, writer);
+  }
+
+  int threads_;
+  int64_t tasks_;
+  int64_t room_ = 0;  // bytes of a thread
+};
+
+template <class Kind>
+class ProductPlan final : public BlockedProduct {
+  using Cell = typename Kind::Cell;
+  using Sum = typename Kind::Sum;
+
+ public:
+  ProductPlan(Problem problem, std::string description)
+      : BlockedProduct(std::move(problem), std::move(description), Kind::kRows, Kind::kColumns,
+                       kProductsPerByte),
+        read_a_(reader_of<Cell, true>(p_.a_type)),
+        read_b_(reader_of<Cell, false>(p_.b_type)),
+        read_run_(reader_of<Cell, true>(p_.b_type)) {
+    rows_ = std::min(kRowBlock, task_.rows);
+    depth_ = std::min(kDepthBlock, padded(p_.depth.count(), Kind::kDepth));
+    room_.a = take(rows_ * depth_, sizeof(Cell));
+    room_.b = take(task_.columns * depth_, sizeof(Cell));
+    room_.row = take(kLinePiece + Kind::kDepth, sizeof(Cell));
+    room_.columns = take(2 * task_.columns, sizeof(Cell));
+    room_.zeros = take(task_.columns + rows_, sizeof(Cell));
+    room_.sums = take(task_.rows * task_.columns, sizeof(Sum));
+    room_.totals = take(is_long() ? task_.rows * task_.columns : 0, sizeof(int64_t));
+  }
+
+ private:
+  // Where a thread packs, and has its sums: offsets in bytes.
+  struct Room {
+    int64_t a, b, row, columns, zeros, sums, totals;
+  };
+
+  // Whether sums of 32 bits are gathered in 64 before they could leave their range.
+  bool is_long() const { return sizeof(Sum) == 4 && p_.depth.count() > kMostProducts; }
+
+  void compute(const Block& block, const void* const* inputs, std::byte* room,
+               RowWriter& writer) const override {
+    multiply(block, inputs, room);
     const auto* const sums = reinterpret_cast<const Sum*>(room + room_.sums);
     const auto* const totals = reinterpret_cast<const int64_t*>(room + room_.totals);
     for (int64_t r = 0; r < block.rows; ++r) {
@@ -246,13 +275,9 @@ class ProductPlan final : public Plan {
     for (int64_t r = 0; r < rows; ++r) zeros[r] = static_cast<Cell>(p_.a_zero.integer(inputs, first + r));
   }
 
-  Problem p_;
   Read<Cell> read_a_;
   Read<Cell> read_b_;
   Read<Cell> read_run_;
-  int threads_;
-  TaskShape task_;
-  int64_t tasks_;
   int64_t rows_, depth_;  // of a block that is packed
   Room room_;
 };

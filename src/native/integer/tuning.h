@@ -24,6 +24,11 @@ constexpr int64_t kTaskRows = 4 * kRowBlock;
 constexpr int64_t kMostProducts = 64 * kDepthBlock;
 // Products that take about as long as moving a byte, by which threads are counted.
 constexpr int64_t kProductsPerByte = 4;
+// Of bytes that are multiplied as they are, by dot products and by tiles; and how many products each sum of a
+// block has at a time.
+constexpr double kVnniProductsPerByte = 16;
+constexpr double kAmxProductsPerByte = 64;
+constexpr int64_t kByteDepthBlock = 1024;
 // Tasks that there are for each thread, where blocks can be made smaller.
 constexpr int64_t kTasksPerThread = 3;
 

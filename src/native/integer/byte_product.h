@@ -1,0 +1,195 @@
+// Products of bytes that are packed as they are, for the micro-kernels of byte_tiles.h.
+//
+//   sum over k of (a - za) * (b - zb) = sum of a * b - za * sum of b - zb * (sum of a - count * za)
+//
+// modulo 2^32, in which the left side is known to fit.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "integer/byte_tiles.h"
+#include "integer/product.h"
+#include "platform/cpu_features.h"
+
+#if defined(ANYDML_BYTE_TILES)
+
+ANYDML_ISA_BEGIN
+namespace {
+
+class ByteProductPlan final : public BlockedProduct {
+ public:
+  static bool is_taken(const Problem& problem) {
+    return has_vnni() && problem.depth.count() <= kMostProducts;
+  }
+
+  ByteProductPlan(Problem problem, std::string description)
+      : BlockedProduct(std::move(problem), std::move(description), kTile, kTile,
+                       has_amx() ? kAmxProductsPerByte : kVnniProductsPerByte),
+        use_amx_(has_amx()),
+        read_a_(reader_of<int8_t, true>(p_.a_type)),
+        read_b_(reader_of<uint8_t, true>(p_.b_type)) {
+    rows_ = std::min(kRowBlock, task_.rows);
+    depth_ = std::min(kByteDepthBlock, padded(p_.depth.count(), kTileDepth));
+    room_.a = take(rows_ * depth_, 1);
+    // The last panel is read to the end of a tile.
+    room_.b = take(task_.columns * depth_ + kTileBytes, 1);
+    room_.row = take(kLinePiece + kTileDepth, 1);
+    room_.columns = take(TileColumns::kDepth * task_.columns, 1);
+    room_.flips = take(task_.columns, 1);
+    room_.sums = take(task_.rows * task_.columns, sizeof(int32_t));
+    room_.row_totals = take(task_.rows, sizeof(int32_t));
+    room_.column_totals = take(task_.columns, sizeof(int32_t));
+    room_.column_zeros = take(task_.columns, sizeof(int32_t));
+  }
+
+ private:
+  struct Room {
+    int64_t a, b, row, columns, flips, sums, row_totals, column_totals, column_zeros;
+  };
+
+  template <class T>
+  static T* at(std::byte* room, int64_t place) {
+    return reinterpret_cast<T*>(room + place);
+  }
+
+  // What is subtracted from elements as they are read: half of the range, from those of the other sign.
+  int64_t flip_a() const { return p_.a_type == DataType::kUint8 ? 128 : 0; }
+  int64_t flip_b() const { return p_.b_type == DataType::kInt8 ? -128 : 0; }
+  int32_t zero_a(const void* const* inputs, int64_t row) const {
+    return static_cast<int32_t>(p_.a_zero.integer(inputs, row) - flip_a());
+  }
+  int32_t zero_b(const void* const* inputs, int64_t column) const {
+    return static_cast<int32_t>(p_.b_zero.integer(inputs, column) - flip_b());
+  }
+
+  void compute(const Block& block, const void* const* inputs, std::byte* room,
+               RowWriter& writer) const override {
+    multiply(block, inputs, room);
+    auto* const row_totals = at<int32_t>(room, room_.row_totals);
+    const auto* const column_totals = at<int32_t>(room, room_.column_totals);
+    const auto* const column_zeros = at<int32_t>(room, room_.column_zeros);
+    const auto count = static_cast<uint32_t>(p_.depth.count());
+    for (int64_t r = 0; r < block.rows; ++r) {
+      const int64_t row = block.first_row + r;
+      const auto zero = static_cast<uint32_t>(zero_a(inputs, block.parameters + row));
+      const uint32_t total = static_cast<uint32_t>(row_totals[r]) - count * zero;
+      int32_t* const sums = at<int32_t>(room, room_.sums) + r * task_.columns;
+      for (int64_t c = 0; c < block.columns; ++c) {
+        sums[c] = static_cast<int32_t>(static_cast<uint32_t>(sums[c]) -
+                                       zero * static_cast<uint32_t>(column_totals[c]) -
+                                       static_cast<uint32_t>(column_zeros[c]) * total);
+      }
+      writer.write(static_cast<const int32_t*>(sums), row, block.parameters + row);
+    }
+  }
+
+  void multiply(const Block& block, const void* const* inputs, std::byte* room) const {
+    auto* const zeros = at<int32_t>(room, room_.column_zeros);
+    for (int64_t c = 0; c < block.columns; ++c) zeros[c] = zero_b(inputs, block.first_column + c);
+    std::fill_n(at<uint8_t>(room, room_.flips), block.columns, static_cast<uint8_t>(flip_b()));
+    std::fill_n(at<int32_t>(room, room_.sums), padded(block.rows, kTile) * task_.columns, 0);
+    std::fill_n(at<int32_t>(room, room_.row_totals), padded(block.rows, kTile), 0);
+    std::fill_n(at<int32_t>(room, room_.column_totals), padded(block.columns, kTile), 0);
+    const int64_t count = p_.depth.count();
+    if (use_amx_) configure_tiles();
+    for (int64_t begin = 0; begin < count && !is_cancelled(); begin += depth_) {
+      add_block(block, begin, std::min(count, begin + depth_), inputs, room);
+    }
+    if (use_amx_) release_tiles();
+  }
+
+  void add_block(const Block& block, int64_t begin, int64_t end, const void* const* inputs,
+                 std::byte* room) const {
+    const int64_t depths = divided(end - begin, kTileDepth);
+    const int64_t steps = divided(end - begin, TileColumns::kDepth);
+    auto* const b = at<uint8_t>(room, room_.b);
+    const auto* const flips = at<uint8_t>(room, room_.flips);
+    if (p_.depth.is_transposed()) {
+      pack_runs<TileColumns>(p_.depth, block.b, block.first_column, block.columns, begin, end, read_b_, flips,
+                             at<uint8_t>(room, room_.row), b);
+    } else {
+      pack_fours(block, begin, end, static_cast<uint8_t>(zero_b(inputs, 0)), room);
+    }
+    const int64_t b_panel = steps * kTileDepth;
+    for (int64_t c = 0; c < block.columns; c += kTile) {
+      add_column_totals(b + c / kTile * b_panel, steps, at<int32_t>(room, room_.column_totals) + c);
+    }
+    const int64_t a_panel = depths * kTileBytes;
+    auto* const a = at<int8_t>(room, room_.a);
+    int8_t flips_of_rows[kRowBlock];
+    std::fill_n(flips_of_rows, kRowBlock, static_cast<int8_t>(flip_a()));
+    for (int64_t first = 0; first < block.rows; first += rows_) {
+      const int64_t rows = std::min(rows_, block.rows - first);
+      pack_rows<TileRows>(p_.depth, block.a + (block.first_row + first) * p_.a_row, p_.a_row, rows, begin,
+                          end, read_a_, flips_of_rows, at<int8_t>(room, room_.row), a);
+      for (int64_t r = 0; r < rows; r += kTile) {
+        add_row_totals(a + r / kTile * a_panel, depths, at<int32_t>(room, room_.row_totals) + first + r);
+      }
+      TileOperands tiles = {a, b, a_panel, b_panel, depths, nullptr, task_.columns};
+      for (int64_t c = 0; c < block.columns; c += 2 * kTile) {
+        tiles.b = b + c / kTile * b_panel;
+        tiles.sums = at<int32_t>(room, room_.sums) + first * task_.columns + c;
+        add_columns(tiles, rows, block.columns - c > kTile);
+      }
+    }
+  }
+
+  // One or two panels of columns by all rows.
+  void add_columns(TileOperands tiles, int64_t rows, bool are_two) const {
+    const int64_t at_once = use_amx_ ? 2 * kTile : kTile;
+    for (int64_t r = 0; r < rows; r += at_once) {
+      if (!use_amx_) {
+        are_two ? add_vnni_tile<2>(tiles, std::min(kTile, rows - r))
+                : add_vnni_tile<1>(tiles, std::min(kTile, rows - r));
+      } else if (rows - r > kTile) {
+        are_two ? add_amx_tiles<2, 2>(tiles) : add_amx_tiles<2, 1>(tiles);
+      } else {
+        are_two ? add_amx_tiles<1, 2>(tiles) : add_amx_tiles<1, 1>(tiles);
+      }
+      tiles.a += at_once / kTile * tiles.a_panel;
+      tiles.sums += at_once * tiles.stride;
+    }
+  }
+
+  // Columns of B as panels, four rows at a time. What is padding is the zero point.
+  void pack_fours(const Block& block, int64_t begin, int64_t end, uint8_t padding, std::byte* room) const {
+    constexpr int64_t kRows = TileColumns::kDepth;
+    const int64_t steps = divided(end - begin, kRows);
+    const int64_t width = padded(block.columns, kTile);
+    auto* const rows = at<uint8_t>(room, room_.columns);
+    const auto* const flips = at<uint8_t>(room, room_.flips);
+    for (int64_t i = 0; i < kRows; ++i) {
+      std::fill(rows + i * width + block.columns, rows + (i + 1) * width, uint8_t{0});
+    }
+    uint8_t* to = at<uint8_t>(room, room_.b);
+    Tap tap(p_.depth, begin);
+    for (int64_t step = 0; step < steps; ++step, to += kTileDepth) {
+      for (int64_t i = 0; i < kRows; ++i) {
+        if (begin + step * kRows + i < end) {
+          read_row(p_.depth, block.b, tap, block.first_column, block.columns, read_b_, flips,
+                   rows + i * width, padding);
+          tap.advance(p_.depth);
+        } else {
+          std::fill_n(rows + i * width, block.columns, uint8_t{0});
+        }
+      }
+      for (int64_t c = 0; c < width; c += kTile) {
+        interleave_four(rows + c, width, to + c * steps * kRows);
+      }
+    }
+  }
+
+  bool use_amx_;
+  Read<int8_t> read_a_;
+  Read<uint8_t> read_b_;
+  int64_t rows_, depth_;  // of a block that is packed
+  Room room_;
+};
+
+}  // namespace
+ANYDML_ISA_END
+#endif

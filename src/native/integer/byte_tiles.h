@@ -1,0 +1,188 @@
+// Micro-kernels of bytes as they are: AMX's tiles, or VNNI's dot products of four.
+//
+// Both multiply signed bytes by unsigned ones. So elements of A are made signed and those of B unsigned, by
+// their highest bit, which moves a zero point as it moves the elements; what zero points add to sums is taken
+// off afterwards, by sums of rows and of columns (byte_product.h).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+#include "platform/isa.h"
+
+#if defined(ANYDML_ISA_AVX512) && defined(__GNUC__) && (defined(__clang__) || __GNUC__ >= 11)
+#define ANYDML_BYTE_TILES
+
+ANYDML_ISA_BEGIN
+namespace {
+
+constexpr int64_t kTile = 16;       // rows of A, columns of B
+constexpr int64_t kTileDepth = 64;  // products
+constexpr int64_t kTileBytes = kTile * kTileDepth;
+
+// How A is packed: [k / 64][row][k % 64]. B is packed by its neighbour, [k / 4][column][k % 4]: a tile of
+// both has 64 products.
+struct TileRows {
+  using Cell = int8_t;
+  static constexpr int kDepth = kTileDepth;
+  static constexpr int kRows = kTile;
+};
+struct TileColumns {
+  using Cell = uint8_t;
+  static constexpr int kDepth = 4;
+  static constexpr int kColumns = kTile;
+};
+
+// sums[r, c] += sum over k of a[r, k] * b[k, c], for one or two panels of 16 rows and of 16 columns.
+struct TileOperands {
+  const int8_t* a;
+  const uint8_t* b;
+  int64_t a_panel, b_panel;  // from panel to panel
+  int64_t depths;            // tiles along the depth
+  int32_t* sums;
+  int64_t stride;  // of rows of sums
+};
+
+#define ANYDML_AMX [[gnu::target("amx-tile,amx-int8")]]
+
+// The registers' shapes: eight tiles of 16 rows of 64 bytes.
+ANYDML_AMX inline void configure_tiles() {
+  alignas(64) uint8_t shapes[64] = {};
+  shapes[0] = 1;
+  for (int i = 0; i < 8; ++i) {
+    shapes[16 + 2 * i] = kTileDepth;
+    shapes[48 + i] = kTile;
+  }
+  // Compilers do not see what is read by way of a pointer.
+  asm volatile("" : : "r"(shapes) : "memory");
+  _tile_loadconfig(shapes);
+}
+ANYDML_AMX inline void release_tiles() { _tile_release(); }
+
+template <int kRowPanels, int kColumnPanels>
+ANYDML_AMX ANYDML_NOINLINE void add_amx_tiles(const TileOperands& of) {
+  const auto sums = [&](int64_t r, int64_t c) { return of.sums + r * kTile * of.stride + c * kTile; };
+  const int64_t sum_step = of.stride * static_cast<int64_t>(sizeof(int32_t));
+  asm volatile("" : : : "memory");
+  _tile_loadd(0, sums(0, 0), sum_step);
+  if constexpr (kColumnPanels > 1) _tile_loadd(1, sums(0, 1), sum_step);
+  if constexpr (kRowPanels > 1) _tile_loadd(2, sums(1, 0), sum_step);
+  if constexpr (kRowPanels > 1 && kColumnPanels > 1) _tile_loadd(3, sums(1, 1), sum_step);
+  const int8_t* a = of.a;
+  const uint8_t* b = of.b;
+  for (int64_t k = 0; k < of.depths; ++k, a += kTileBytes, b += kTileBytes) {
+    _tile_loadd(4, a, kTileDepth);
+    _tile_loadd(6, b, kTileDepth);
+    _tile_dpbsud(0, 4, 6);
+    if constexpr (kColumnPanels > 1) {
+      _tile_loadd(7, b + of.b_panel, kTileDepth);
+      _tile_dpbsud(1, 4, 7);
+    }
+    if constexpr (kRowPanels > 1) {
+      _tile_loadd(5, a + of.a_panel, kTileDepth);
+      _tile_dpbsud(2, 5, 6);
+      if constexpr (kColumnPanels > 1) _tile_dpbsud(3, 5, 7);
+    }
+  }
+  _tile_stored(0, sums(0, 0), sum_step);
+  if constexpr (kColumnPanels > 1) _tile_stored(1, sums(0, 1), sum_step);
+  if constexpr (kRowPanels > 1) _tile_stored(2, sums(1, 0), sum_step);
+  if constexpr (kRowPanels > 1 && kColumnPanels > 1) _tile_stored(3, sums(1, 1), sum_step);
+}
+
+#define ANYDML_VNNI [[gnu::target("avx512vnni")]]
+
+// As many rows of a panel from `first` on by one or two panels of columns.
+template <int kRows, int kColumnPanels>
+ANYDML_VNNI ANYDML_NOINLINE void add_vnni_rows(const TileOperands& of, int64_t first) {
+  __m512i tile[kRows][kColumnPanels];
+#pragma GCC unroll 16
+  for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 2
+    for (int c = 0; c < kColumnPanels; ++c)
+      tile[r][c] = _mm512_loadu_si512(of.sums + (first + r) * of.stride + c * kTile);
+  }
+  const int8_t* a = of.a + first * kTileDepth;
+  const uint8_t* b = of.b;
+  for (int64_t k = 0; k < of.depths; ++k, a += kTileBytes) {
+    for (int64_t i = 0; i < kTileDepth; i += 4, b += kTileDepth) {
+      __m512i columns[kColumnPanels];
+#pragma GCC unroll 2
+      for (int c = 0; c < kColumnPanels; ++c) columns[c] = _mm512_loadu_si512(b + c * of.b_panel);
+#pragma GCC unroll 16
+      for (int r = 0; r < kRows; ++r) {
+        int32_t four;
+        std::memcpy(&four, a + r * kTileDepth + i, sizeof(four));
+        const __m512i row = _mm512_set1_epi32(four);
+#pragma GCC unroll 2
+        for (int c = 0; c < kColumnPanels; ++c)
+          tile[r][c] = _mm512_dpbusd_epi32(tile[r][c], columns[c], row);
+      }
+    }
+  }
+#pragma GCC unroll 16
+  for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 2
+    for (int c = 0; c < kColumnPanels; ++c)
+      _mm512_storeu_si512(of.sums + (first + r) * of.stride + c * kTile, tile[r][c]);
+  }
+}
+
+// The first `rows` of a panel.
+template <int kColumnPanels>
+void add_vnni_tile(const TileOperands& of, int64_t rows) {
+  int64_t r = 0;
+  for (; rows - r > 4; r += 8) add_vnni_rows<8, kColumnPanels>(of, r);
+  if (rows - r > 1) {
+    add_vnni_rows<4, kColumnPanels>(of, r);
+  } else if (rows - r == 1) {
+    add_vnni_rows<1, kColumnPanels>(of, r);
+  }
+}
+
+// totals[r] += sum over k of a[r, k], of a panel.
+ANYDML_VNNI ANYDML_NOINLINE inline void add_row_totals(const int8_t* a, int64_t depths, int32_t* totals) {
+  const __m512i ones = _mm512_set1_epi8(1);
+  for (int64_t r = 0; r < kTile; ++r) {
+    __m512i sum = _mm512_setzero_si512();
+    for (int64_t k = 0; k < depths; ++k) {
+      sum = _mm512_dpbusd_epi32(sum, ones, _mm512_loadu_si512(a + k * kTileBytes + r * kTileDepth));
+    }
+    totals[r] += _mm512_reduce_add_epi32(sum);
+  }
+}
+
+// totals[c] += sum over k of b[k, c], of a panel.
+ANYDML_VNNI ANYDML_NOINLINE inline void add_column_totals(const uint8_t* b, int64_t steps, int32_t* totals) {
+  const __m512i ones = _mm512_set1_epi8(1);
+  __m512i sum = _mm512_loadu_si512(totals);
+  for (int64_t k = 0; k < steps; ++k) {
+    sum = _mm512_dpbusd_epi32(sum, _mm512_loadu_si512(b + k * kTileDepth), ones);
+  }
+  _mm512_storeu_si512(totals, sum);
+}
+
+// to[c][i] = rows[i][c], of 16 columns and 4 rows.
+inline void interleave_four(const uint8_t* rows, int64_t step, uint8_t* to) {
+  const auto row = [&](int64_t i) {
+    return _mm_loadu_si128(reinterpret_cast<const __m128i*>(rows + i * step));
+  };
+  const __m128i low = _mm_unpacklo_epi8(row(0), row(1));
+  const __m128i high = _mm_unpackhi_epi8(row(0), row(1));
+  const __m128i low2 = _mm_unpacklo_epi8(row(2), row(3));
+  const __m128i high2 = _mm_unpackhi_epi8(row(2), row(3));
+  auto* const at = reinterpret_cast<__m128i*>(to);
+  _mm_storeu_si128(at, _mm_unpacklo_epi16(low, low2));
+  _mm_storeu_si128(at + 1, _mm_unpackhi_epi16(low, low2));
+  _mm_storeu_si128(at + 2, _mm_unpacklo_epi16(high, high2));
+  _mm_storeu_si128(at + 3, _mm_unpackhi_epi16(high, high2));
+}
+
+}  // namespace
+ANYDML_ISA_END
+#endif
