@@ -78,10 +78,22 @@ class ByteProductPlan final : public BlockedProduct {
       const auto zero = static_cast<uint32_t>(zero_a(inputs, block.parameters + row));
       const uint32_t total = static_cast<uint32_t>(row_totals[r]) - count * zero;
       int32_t* const sums = at<int32_t>(room, room_.sums) + r * task_.columns;
-      for (int64_t c = 0; c < block.columns; ++c) {
-        sums[c] = static_cast<int32_t>(static_cast<uint32_t>(sums[c]) -
-                                       zero * static_cast<uint32_t>(column_totals[c]) -
-                                       static_cast<uint32_t>(column_zeros[c]) * total);
+      const uint32_t of_row = static_cast<uint32_t>(column_zeros[0]) * total;
+      if (p_.b_zero.step != 0) {
+        for (int64_t c = 0; c < block.columns; ++c) {
+          sums[c] = static_cast<int32_t>(static_cast<uint32_t>(sums[c]) -
+                                         zero * static_cast<uint32_t>(column_totals[c]) -
+                                         static_cast<uint32_t>(column_zeros[c]) * total);
+        }
+      } else if (zero != 0) {
+        for (int64_t c = 0; c < block.columns; ++c) {
+          sums[c] = static_cast<int32_t>(static_cast<uint32_t>(sums[c]) -
+                                         zero * static_cast<uint32_t>(column_totals[c]) - of_row);
+        }
+      } else if (of_row != 0) {
+        for (int64_t c = 0; c < block.columns; ++c) {
+          sums[c] = static_cast<int32_t>(static_cast<uint32_t>(sums[c]) - of_row);
+        }
       }
       writer.write(static_cast<const int32_t*>(sums), row, block.parameters + row);
     }

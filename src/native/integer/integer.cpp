@@ -11,6 +11,7 @@
 #include "integer/byte_product.h"
 #include "integer/problem.h"
 #include "integer/product.h"
+#include "integer/window_product.h"
 #include "platform/isa.h"
 
 ANYDML_ISA_BEGIN
@@ -46,6 +47,9 @@ std::unique_ptr<Plan> plan_of(Problem problem, const char* what, std::string& re
   }
   std::string description =
       std::string(what) + " of " + of + ", sums of " + (of_bytes ? "32" : "64") + " bits";
+  if (of_bytes && WindowProductPlan::is_taken(problem)) {
+    return std::make_unique<WindowProductPlan>(std::move(problem), description + ", tap by tap");
+  }
 #if defined(ANYDML_BYTE_TILES)
   if (of_bytes && ByteProductPlan::is_taken(problem)) {
     description += has_amx() ? ", by tiles of bytes" : ", by dot products of bytes";

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -63,10 +64,22 @@ class RowWriter {
     const int64_t lowest = std::is_signed_v<Out> ? -128 : 0;
     const Scaling scaling = {p_.out_scale.real(inputs_, parameters), p_.out_zero.integer(inputs_, parameters),
                              lowest, lowest + 255};
+    const bool in_singles = sizeof(Sum) == 4 && are_usual_ && p_.depth.count() <= kFewProducts &&
+                            std::fabs(bias) <= 0x1p30;
+    int32_t integers[kAtOnce] = {};
     double totals[kAtOnce] = {};
     Out outputs[kAtOnce];
     for (int64_t c = 0; c < columns_; c += kAtOnce) {
       const int64_t count = std::min(kAtOnce, columns_ - c);
+      if (in_singles) {
+        for (int64_t i = 0; i < count; ++i) {
+          integers[i] = static_cast<int32_t>(sums[c + i]) + static_cast<int32_t>(bias);
+        }
+        if (requantize_in_singles(integers, single_slopes_ + c, scaling, outputs)) {
+          store_outputs(outputs, row, c, count);
+          continue;
+        }
+      }
       // Sums of bytes, and of a bias, are exact.
       for (int64_t i = 0; i < count; ++i) totals[i] = static_cast<double>(sums[c + i]) + bias;
       requantize(totals, factors_ + c, slopes_ + c, are_short_ && sizeof(Sum) == 4, scaling, outputs);
@@ -108,32 +121,42 @@ class RowWriter {
     const double of_row = p_.a_scale.real(inputs_, parameters);
     const double scale = p_.out_scale.real(inputs_, parameters);
     are_short_ = true;
+    are_usual_ = true;
     const int64_t values = p_.b_scale.step == 0 ? 1 : columns_;
     for (int64_t i = 0; i < values; ++i) {
       factors_[i] = of_row * p_.b_scale.real(inputs_, first_ + i);
       slopes_[i] = factors_[i] / scale;
       are_short_ = are_short_ && is_short(slopes_[i], factors_[i], scale);
+      are_usual_ = are_usual_ && is_usual(slopes_[i]);
+      single_slopes_[i] = are_usual_ ? static_cast<float>(slopes_[i]) : 0;
     }
-    std::fill(factors_ + values, factors_ + columns_, factors_[0]);
-    std::fill(slopes_ + values, slopes_ + columns_, slopes_[0]);
+    // Of whole batches, those behind the last column too.
+    const int64_t end = (columns_ + kAtOnce - 1) / kAtOnce * kAtOnce;
+    const bool is_one = p_.b_scale.step == 0;
+    std::fill(factors_ + values, factors_ + end, is_one ? factors_[0] : 0);
+    std::fill(slopes_ + values, slopes_ + end, is_one ? slopes_[0] : 0);
+    std::fill(single_slopes_ + values, single_slopes_ + end, is_one ? single_slopes_[0] : 0);
   }
 
   template <class Out>
   void store_outputs(const Out* outputs, int64_t row, int64_t column, int64_t count) {
     const int64_t width = p_.depth.width.places;
     column += first_;
+    // Division takes as long as all else.
+    int64_t line = p_.depth.height.places == 1 ? 0 : column / width;
+    int64_t x = column - line * width;
     while (count > 0) {
-      const int64_t x = column % width;
       const int64_t run = std::min(count, width - x);
-      std::byte* const to = out_ + row * p_.out_row + column / width * p_.out_height + x * p_.out_width;
+      std::byte* const to = out_ + row * p_.out_row + line * p_.out_height + x * p_.out_width;
       if (p_.out_width == sizeof(Out)) {
         std::memcpy(to, outputs, static_cast<size_t>(run) * sizeof(Out));
       } else {
         for (int64_t i = 0; i < run; ++i) store(to + i * p_.out_width, outputs[i]);
       }
       outputs += run;
-      column += run;
       count -= run;
+      ++line;
+      x = 0;
     }
   }
 
@@ -145,9 +168,10 @@ class RowWriter {
   int64_t columns_;
   bool is_set_ = false;
   bool are_short_ = false;
-  // Of whole batches, those behind the last column too.
-  double factors_[kColumnBlock + kAtOnce] = {};
-  double slopes_[kColumnBlock + kAtOnce] = {};
+  bool are_usual_ = false;
+  double factors_[kColumnBlock];
+  double slopes_[kColumnBlock];
+  float single_slopes_[kColumnBlock];
 };
 
 }  // namespace

@@ -18,10 +18,15 @@ constexpr int64_t kRowBlock = 96;
 constexpr int64_t kLinePiece = 512;
 // Rows up to which columns of a transposed matrix are multiplied as they are read, not packed.
 constexpr int64_t kFewRows = 4;
+// Channels and results of a group up to which taps are added one by one, without panels.
+constexpr int64_t kFewResults = 4;
 // Rows whose sums are held while blocks of columns go by.
 constexpr int64_t kTaskRows = 4 * kRowBlock;
 // Products of bytes, the largest of which is 255^2, whose sum fits 32 bits: whole blocks, at most 33,025.
 constexpr int64_t kMostProducts = 64 * kDepthBlock;
+// Products whose sum, and a bias of as much, fit 32 bits.
+constexpr int64_t kFewProducts = (int64_t{1} << 30) / (255 * 255);
+static_assert(kColumnBlock % 64 == 0);
 // Products that take about as long as moving a byte, by which threads are counted.
 constexpr int64_t kProductsPerByte = 4;
 // Of bytes that are multiplied as they are, by dot products and by tiles; and how many products each sum of a
