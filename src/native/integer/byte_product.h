@@ -189,9 +189,12 @@ class ByteProductPlan final : public BlockedProduct {
           std::fill_n(rows + i * width, block.columns, uint8_t{0});
         }
       }
-      for (int64_t c = 0; c < width; c += kTile) {
-        interleave_four(rows + c, width, to + c * steps * kRows);
+      const int64_t panel = steps * kTileDepth;
+      int64_t c = 0;
+      for (; c + 4 * kTile <= width; c += 4 * kTile) {
+        interleave_four_by_64(rows + c, width, to + c / kTile * panel, panel);
       }
+      for (; c < width; c += kTile) interleave_four(rows + c, width, to + c / kTile * panel);
     }
   }
 

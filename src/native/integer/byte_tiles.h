@@ -120,8 +120,7 @@ ANYDML_VNNI ANYDML_NOINLINE void add_vnni_rows(const TileOperands& of, int64_t f
         std::memcpy(&four, a + r * kTileDepth + i, sizeof(four));
         const __m512i row = _mm512_set1_epi32(four);
 #pragma GCC unroll 2
-        for (int c = 0; c < kColumnPanels; ++c)
-          tile[r][c] = _mm512_dpbusd_epi32(tile[r][c], columns[c], row);
+        for (int c = 0; c < kColumnPanels; ++c) tile[r][c] = _mm512_dpbusd_epi32(tile[r][c], columns[c], row);
       }
     }
   }
@@ -159,12 +158,22 @@ ANYDML_VNNI ANYDML_NOINLINE inline void add_row_totals(const int8_t* a, int64_t 
 
 // totals[c] += sum over k of b[k, c], of a panel.
 ANYDML_VNNI ANYDML_NOINLINE inline void add_column_totals(const uint8_t* b, int64_t steps, int32_t* totals) {
+  // Four chains, as each addition waits for the one before it.
+  constexpr int64_t kChains = 4;
   const __m512i ones = _mm512_set1_epi8(1);
-  __m512i sum = _mm512_loadu_si512(totals);
-  for (int64_t k = 0; k < steps; ++k) {
-    sum = _mm512_dpbusd_epi32(sum, _mm512_loadu_si512(b + k * kTileDepth), ones);
+  __m512i sums[kChains] = {_mm512_loadu_si512(totals)};
+  int64_t k = 0;
+  for (; k + kChains <= steps; k += kChains) {
+#pragma GCC unroll 4
+    for (int64_t i = 0; i < kChains; ++i) {
+      sums[i] = _mm512_dpbusd_epi32(sums[i], _mm512_loadu_si512(b + (k + i) * kTileDepth), ones);
+    }
   }
-  _mm512_storeu_si512(totals, sum);
+  for (; k < steps; ++k) {
+    sums[0] = _mm512_dpbusd_epi32(sums[0], _mm512_loadu_si512(b + k * kTileDepth), ones);
+  }
+  const __m512i halves[2] = {_mm512_add_epi32(sums[0], sums[1]), _mm512_add_epi32(sums[2], sums[3])};
+  _mm512_storeu_si512(totals, _mm512_add_epi32(halves[0], halves[1]));
 }
 
 // to[c][i] = rows[i][c], of 16 columns and 4 rows.
@@ -181,6 +190,27 @@ inline void interleave_four(const uint8_t* rows, int64_t step, uint8_t* to) {
   _mm_storeu_si128(at + 1, _mm_unpackhi_epi16(low, low2));
   _mm_storeu_si128(at + 2, _mm_unpacklo_epi16(high, high2));
   _mm_storeu_si128(at + 3, _mm_unpackhi_epi16(high, high2));
+}
+
+// Likewise of 64 columns, for four panels: each 16 bytes of the rows' interleaved vectors belong to another
+// one.
+inline void interleave_four_by_64(const uint8_t* rows, int64_t step, uint8_t* to, int64_t panel) {
+  const auto row = [&](int64_t i) { return _mm512_loadu_si512(rows + i * step); };
+  const __m512i low = _mm512_unpacklo_epi8(row(0), row(1));
+  const __m512i high = _mm512_unpackhi_epi8(row(0), row(1));
+  const __m512i low2 = _mm512_unpacklo_epi8(row(2), row(3));
+  const __m512i high2 = _mm512_unpackhi_epi8(row(2), row(3));
+  const __m512i columns[4] = {_mm512_unpacklo_epi16(low, low2), _mm512_unpackhi_epi16(low, low2),
+                              _mm512_unpacklo_epi16(high, high2), _mm512_unpackhi_epi16(high, high2)};
+  // Lanes of 16 bytes as a matrix of 4 x 4, transposed.
+  const __m512i even = _mm512_shuffle_i32x4(columns[0], columns[1], 0x88);
+  const __m512i odd = _mm512_shuffle_i32x4(columns[0], columns[1], 0xdd);
+  const __m512i even2 = _mm512_shuffle_i32x4(columns[2], columns[3], 0x88);
+  const __m512i odd2 = _mm512_shuffle_i32x4(columns[2], columns[3], 0xdd);
+  _mm512_storeu_si512(to, _mm512_shuffle_i32x4(even, even2, 0x88));
+  _mm512_storeu_si512(to + panel, _mm512_shuffle_i32x4(odd, odd2, 0x88));
+  _mm512_storeu_si512(to + 2 * panel, _mm512_shuffle_i32x4(even, even2, 0xdd));
+  _mm512_storeu_si512(to + 3 * panel, _mm512_shuffle_i32x4(odd, odd2, 0xdd));
 }
 
 }  // namespace

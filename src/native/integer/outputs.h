@@ -19,7 +19,8 @@
 ANYDML_ISA_BEGIN
 namespace {
 
-// Writes rows of a block of columns, one after the other.
+// Writes rows of a block of columns, one after the other. Where B has a scale for each column, there are at
+// most kColumnBlock of them.
 class RowWriter {
  public:
   // `bias` and `out` lie at the first row and column of the matrix.
@@ -64,8 +65,8 @@ class RowWriter {
     const int64_t lowest = std::is_signed_v<Out> ? -128 : 0;
     const Scaling scaling = {p_.out_scale.real(inputs_, parameters), p_.out_zero.integer(inputs_, parameters),
                              lowest, lowest + 255};
-    const bool in_singles = sizeof(Sum) == 4 && are_usual_ && p_.depth.count() <= kFewProducts &&
-                            std::fabs(bias) <= 0x1p30;
+    const bool in_singles =
+        sizeof(Sum) == 4 && are_usual_ && p_.depth.count() <= kFewProducts && std::fabs(bias) <= 0x1p30;
     int32_t integers[kAtOnce] = {};
     double totals[kAtOnce] = {};
     Out outputs[kAtOnce];
@@ -75,14 +76,15 @@ class RowWriter {
         for (int64_t i = 0; i < count; ++i) {
           integers[i] = static_cast<int32_t>(sums[c + i]) + static_cast<int32_t>(bias);
         }
-        if (requantize_in_singles(integers, single_slopes_ + c, scaling, outputs)) {
+        if (requantize_in_singles(integers, single_slopes_ + values_at(c), scaling, outputs)) {
           store_outputs(outputs, row, c, count);
           continue;
         }
       }
       // Sums of bytes, and of a bias, are exact.
       for (int64_t i = 0; i < count; ++i) totals[i] = static_cast<double>(sums[c + i]) + bias;
-      requantize(totals, factors_ + c, slopes_ + c, are_short_ && sizeof(Sum) == 4, scaling, outputs);
+      requantize(totals, factors_ + values_at(c), slopes_ + values_at(c), are_short_ && sizeof(Sum) == 4,
+                 scaling, outputs);
       store_outputs(outputs, row, c, count);
     }
   }
@@ -94,7 +96,8 @@ class RowWriter {
     Out outputs[kAtOnce];
     for (int64_t c = 0; c < columns_; c += kAtOnce) {
       const int64_t count = std::min(kAtOnce, columns_ - c);
-      for (int64_t i = 0; i < count; ++i) totals[i] = static_cast<double>(sums[c + i]) * factors_[c + i];
+      const double* const factors = factors_ + values_at(c);
+      for (int64_t i = 0; i < count; ++i) totals[i] = static_cast<double>(sums[c + i]) * factors[i];
       if (bias_ != nullptr) {
         const std::byte* const bias = bias_ + row * p_.bias_row + (first_ + c) * p_.column_bias.step;
         for (int64_t i = 0; i < count; ++i) {
@@ -131,12 +134,15 @@ class RowWriter {
       single_slopes_[i] = are_usual_ ? static_cast<float>(slopes_[i]) : 0;
     }
     // Of whole batches, those behind the last column too.
-    const int64_t end = (columns_ + kAtOnce - 1) / kAtOnce * kAtOnce;
     const bool is_one = p_.b_scale.step == 0;
+    const int64_t end = is_one ? kAtOnce : (columns_ + kAtOnce - 1) / kAtOnce * kAtOnce;
     std::fill(factors_ + values, factors_ + end, is_one ? factors_[0] : 0);
     std::fill(slopes_ + values, slopes_ + end, is_one ? slopes_[0] : 0);
     std::fill(single_slopes_ + values, single_slopes_ + end, is_one ? single_slopes_[0] : 0);
   }
+
+  // Where the values of a batch of columns begin; of one for all columns there is a batch.
+  int64_t values_at(int64_t column) const { return p_.b_scale.step == 0 ? 0 : column; }
 
   template <class Out>
   void store_outputs(const Out* outputs, int64_t row, int64_t column, int64_t count) {

@@ -30,9 +30,9 @@ inline int64_t divided(int64_t count, int64_t unit) { return (count + unit - 1) 
 inline int64_t padded(int64_t count, int64_t unit) { return divided(count, unit) * unit; }
 
 inline TaskShape task_shape(const Problem& problem, int64_t row_unit, int64_t column_unit, int64_t products,
-                            int threads) {
+                            int threads, int64_t column_block) {
   TaskShape task = {std::min(kTaskRows, padded(problem.rows, row_unit)),
-                    std::min(kColumnBlock, padded(problem.columns(), column_unit))};
+                    std::min(column_block, padded(problem.columns(), column_unit))};
   const auto tasks = [&] {
     return products * divided(problem.rows, task.rows) * divided(problem.columns(), task.columns);
   };
@@ -76,12 +76,12 @@ class BlockedProduct : public Plan {
 
   // `row_unit` and `column_unit` are what sizes of blocks are multiples of.
   BlockedProduct(Problem problem, std::string description, int64_t row_unit, int64_t column_unit,
-                 double products_per_byte)
+                 double products_per_byte, int64_t column_block = kColumnBlock)
       : Plan(std::move(description)), p_(std::move(problem)) {
     int64_t products = 1;
     for (const Outer& each : p_.outer) products *= each.size;
     threads_ = threads_for(static_cast<int64_t>(std::min(p_.products() / products_per_byte, 0x1p62)));
-    task_ = task_shape(p_, row_unit, column_unit, products, threads_);
+    task_ = task_shape(p_, row_unit, column_unit, products, threads_, column_block);
     tasks_ = products * divided(p_.rows, task_.rows) * divided(p_.columns(), task_.columns);
   }
 

@@ -115,8 +115,8 @@ void requantize(const double* sums, const double* factors, const double* slopes,
   }
 }
 
-// As above in single precision, which is quicker: false, with nothing written, where one of the quotients is so
-// near to a half that doubles have to tell. A quotient is off by less than three units of 1024 in the last
+// As above in single precision, which is quicker: false, with nothing written, where one of the quotients is
+// so near to a half that doubles have to tell. A quotient is off by less than three units of 1024 in the last
 // place.
 constexpr float kNearHalfInSingles = 0.5f - 0x1p-12f;
 

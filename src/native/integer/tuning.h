@@ -20,6 +20,8 @@ constexpr int64_t kLinePiece = 512;
 constexpr int64_t kFewRows = 4;
 // Channels and results of a group up to which taps are added one by one, without panels.
 constexpr int64_t kFewResults = 4;
+// Places of a block of it.
+constexpr int64_t kWindowBlock = 2048;
 // Rows whose sums are held while blocks of columns go by.
 constexpr int64_t kTaskRows = 4 * kRowBlock;
 // Products of bytes, the largest of which is 255^2, whose sum fits 32 bits: whole blocks, at most 33,025.

@@ -1,10 +1,10 @@
-// Convolution of few channels by few results in each group, depthwise above all: taps are added to rows of the
-// output, without panels.
+// Convolution of few channels by few results in each group, depthwise above all: taps are added to rows of
+// the output, without panels.
 //
 //   sums[y, x] += (w[i, j] - zw) * (b[y * sy + i * dy - py, x * sx + j * dx - px] - zb)
 //
-// Each row of the input that a block of the output needs is read once, as differences of 16 bits, and apart by
-// the remainders modulo the stride, so that every tap reads a run. Two taps are one multiplication (madd).
+// Each row of the input that a block of the output needs is read once, as differences of 16 bits, and apart
+// by the remainders modulo the stride, so that every tap reads a run. Two taps are one multiplication (madd).
 #pragma once
 
 #include <algorithm>
@@ -97,12 +97,14 @@ class WindowProductPlan final : public BlockedProduct {
  public:
   static bool is_taken(const Problem& problem) {
     const Depth& depth = problem.depth;
-    return problem.rows <= kFewResults && depth.channels <= kFewResults && depth.taps() > 1 &&
-           depth.count() <= kMostProducts && line_of(depth) <= kLongestLine;
+    return problem.rows <= kFewResults && problem.b_scale.step == 0 && problem.b_zero.step == 0 &&
+           depth.channels <= kFewResults && depth.taps() > 1 && depth.count() <= kMostProducts &&
+           line_of(depth) <= kLongestLine;
   }
 
   WindowProductPlan(Problem problem, std::string description)
-      : BlockedProduct(std::move(problem), std::move(description), kFewResults, kRun, kProductsPerByte),
+      : BlockedProduct(std::move(problem), std::move(description), kFewResults, kRun, kProductsPerByte,
+                       kWindowBlock),
         read_(reader_of<int16_t, true>(p_.b_type)) {
     const Spatial& width = p_.depth.width;
     // Of the remainders that taps have, each once.
@@ -129,7 +131,7 @@ class WindowProductPlan final : public BlockedProduct {
   };
 
   static int64_t line_of(const Depth& depth) {
-    return (kColumnBlock + kRun) + (depth.width.taps - 1) * depth.width.dilation / depth.width.stride + kRun;
+    return (kWindowBlock + kRun) + (depth.width.taps - 1) * depth.width.dilation / depth.width.stride + kRun;
   }
   int64_t pairs_of_row() const { return (p_.depth.width.taps + 1) / 2; }
 
@@ -168,7 +170,7 @@ class WindowProductPlan final : public BlockedProduct {
     const int64_t count = places.end - places.begin;
     const int64_t at = (places.first_row + y) * p_.depth.width.places + places.begin - block.first_column;
     if (at >= 0 && at + count <= block.columns) return put_in_order(sums, count, ordered + at);
-    int32_t row[kColumnBlock];
+    int32_t row[kWindowBlock];
     put_in_order(sums, count, row);
     const int64_t from = std::max<int64_t>(0, -at);
     const int64_t to = std::min(count, block.columns - at);
@@ -216,9 +218,8 @@ class WindowProductPlan final : public BlockedProduct {
       // Element i is at first + i * stride.
       const int64_t first = places.begin * width.stride + remainder - width.padding;
       const int64_t begin = first >= 0 ? 0 : std::min(run_, (-first + width.stride - 1) / width.stride);
-      const int64_t end = first >= width.size
-                              ? begin
-                              : std::clamp((width.size - 1 - first) / width.stride + 1, begin, run_);
+      const int64_t end =
+          first >= width.size ? begin : std::clamp((width.size - 1 - first) / width.stride + 1, begin, run_);
       std::fill(line, line + begin, int16_t{0});
       if (begin < end) {
         read_(from + (first + begin * width.stride) * width.step, width.stride * width.step, end - begin,
@@ -233,8 +234,7 @@ class WindowProductPlan final : public BlockedProduct {
   void set_pairs(const Block& block, int64_t result, int64_t channel, int64_t tap, const void* const* inputs,
                  TapPair* pairs) const {
     const Depth& depth = p_.depth;
-    const std::byte* const from =
-        block.a + result * p_.a_row + channel * depth.a_step + tap * depth.a_rows;
+    const std::byte* const from = block.a + result * p_.a_row + channel * depth.a_step + tap * depth.a_rows;
     const int64_t zero = p_.a_zero.integer(inputs, block.parameters + result);
     const auto weight = [&](int64_t column) {
       const std::byte* const at = from + column * depth.a_columns;
