@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from fractions import Fraction
 from itertools import product
 from typing import Any
@@ -10,9 +11,13 @@ import numpy as np
 import pytest
 
 import anydml
+from anydml.functions._call import _compile
+from anydml.functions._call_cache import CALL_CACHE
 from harness import ENGINE, GPU
 
 ENGINES = ["cpu", *([GPU] if GPU else [])]
+CPUS = ["", "amx", "amx,vnni"]
+"""What the processor is to do without, so that each way to multiply bytes is tested where it has all of them."""
 BYTES = (np.uint8, np.int8)
 INTEGERS = (*BYTES, np.uint16, np.int16, np.uint32, np.int32)
 
@@ -39,10 +44,24 @@ def rounded(total: int, factor: Fraction, zero_point: int, dtype: Any) -> int:
     return int(min(max(round(total * factor) + zero_point, limits.min), limits.max))
 
 
+@pytest.fixture(params=CPUS)
+def processor(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    def forget() -> None:
+        if CALL_CACHE is not None:
+            CALL_CACHE.clear()
+        _compile.cache_clear()
+
+    monkeypatch.setenv("ANYDML_CPU_WITHOUT", request.param)
+    forget()
+    yield
+    forget()
+
+
 # Around the sizes of tiles, and beyond blocks of columns, rows and products.
 SHAPES = [(1, 1, 1), (1, 7, 33), (5, 3, 2), (12, 16, 32), (13, 17, 65), (97, 31, 40), (7, 1030, 9), (3, 5, 300)]
 
 
+@pytest.mark.usefixtures("processor")
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("engine", ENGINES)
 def test_matrices(shape: tuple[int, int, int], engine: str) -> None:
@@ -55,6 +74,7 @@ def test_matrices(shape: tuple[int, int, int], engine: str) -> None:
         assert (y == wrapped(exact_product(a, a_zero[:, None], b, b_zero), 32)).all()
 
 
+@pytest.mark.usefixtures("processor")
 @pytest.mark.parametrize("engine", ENGINES)
 def test_matrices_of_every_layout(engine: str) -> None:
     random = np.random.default_rng(1)
@@ -68,6 +88,7 @@ def test_matrices_of_every_layout(engine: str) -> None:
         assert (y == expected).all()
 
 
+@pytest.mark.usefixtures("processor")
 @pytest.mark.parametrize("rows", [1, 3, 4, 5])
 @pytest.mark.parametrize("engine", ENGINES)
 def test_few_rows_by_a_transposed_matrix(rows: int, engine: str) -> None:
@@ -84,6 +105,7 @@ def test_few_rows_by_a_transposed_matrix(rows: int, engine: str) -> None:
         np.testing.assert_array_equal(y, total.astype(np.float64).astype(np.float32))
 
 
+@pytest.mark.usefixtures("processor")
 @pytest.mark.parametrize("engine", ENGINES)
 def test_sums_that_leave_32_bits(engine: str) -> None:
     """Products of the largest bytes, one more than fit, and many more."""
@@ -102,6 +124,7 @@ def test_sums_that_leave_32_bits(engine: str) -> None:
         assert (q == rounded(total, Fraction(64, 2**30), 0, np.uint8)).all()
 
 
+@pytest.mark.usefixtures("processor")
 @pytest.mark.parametrize("engine", ENGINES)
 def test_quotients_at_halves_and_next_to_them(engine: str) -> None:
     """Sums that are a bias alone, (2 k + 1) * step by 2 * step, where products by a rounded slope are not halves."""
@@ -123,6 +146,7 @@ def test_quotients_at_halves_and_next_to_them(engine: str) -> None:
     assert missed > 100
 
 
+@pytest.mark.usefixtures("processor")
 @pytest.mark.parametrize("engine", ENGINES)
 def test_scales_for_each(engine: str) -> None:
     random = np.random.default_rng(3)
@@ -138,6 +162,7 @@ def test_scales_for_each(engine: str) -> None:
         assert found == rounded(int(total[i, j]), factor, int(zero[i]), np.int8)
 
 
+@pytest.mark.usefixtures("processor")
 @pytest.mark.parametrize("real", [np.float32, np.float16])
 @pytest.mark.parametrize("engine", ENGINES)
 def test_matrices_to_floats(real: Any, engine: str) -> None:
@@ -189,6 +214,7 @@ def exact_convolution(x: Any, x_zero: int, w: Any, w_zero: Any, groups: int, num
     return y
 
 
+@pytest.mark.usefixtures("processor")
 @pytest.mark.parametrize("numbers", GEOMETRIES)
 @pytest.mark.parametrize("groups", [1, 2, 6])
 @pytest.mark.parametrize("engine", ENGINES)
@@ -226,6 +252,28 @@ def test_convolutions(numbers: dict[str, Any], groups: int, engine: str) -> None
             assert found == rounded(int(total[n, o, i, j]) + int(bias[o]), factor, -3, np.int8)
 
 
+@pytest.mark.parametrize(
+    ("sizes", "numbers"),
+    [
+        ((1, 3, 70, 61), {"start_padding": 1, "end_padding": 1}),
+        ((1, 3, 131, 70), {"strides": (2, 3), "dilations": (1, 2), "start_padding": (0, 2)}),
+        ((2, 3, 4, 5003), {"strides": 1, "start_padding": (1, 0), "end_padding": (0, 3)}),
+        ((1, 3, 900, 3), {"end_padding": 1}),
+    ],
+)
+@pytest.mark.parametrize("engine", ENGINES)
+def test_each_channel_by_itself(sizes: tuple[int, ...], numbers: dict[str, Any], engine: str) -> None:
+    """Planes of more places than a block, which begins and ends within rows; rows of more than one."""
+    random = np.random.default_rng(sizes[3])
+    for results in (1, 2):
+        x, w = drawn(random, sizes, np.uint8), drawn(random, (3 * results, 1, 3, 3), np.int8)
+        w_zero = drawn(random, (3 * results,), np.int8)
+        total = exact_convolution(x, 77, w, w_zero, 3, numbers)
+        y = anydml.convolution_integer(x, w, 77, w_zero, group_count=3, device=engine, **numbers)
+        np.testing.assert_array_equal(y, total)
+
+
+@pytest.mark.usefixtures("processor")
 @pytest.mark.parametrize("engine", ENGINES)
 def test_filters_of_any_strides(engine: str) -> None:
     random = np.random.default_rng(5)
@@ -239,6 +287,7 @@ def test_filters_of_any_strides(engine: str) -> None:
         np.testing.assert_array_equal(anydml.convolution_integer(x, turned, device=engine), total)
 
 
+@pytest.mark.usefixtures("processor")
 @pytest.mark.parametrize("groups", [1, 3])
 @pytest.mark.parametrize("engine", ENGINES)
 def test_filters_of_one_tap(groups: int, engine: str) -> None:

@@ -42,16 +42,15 @@ bool may_use_tiles() { return false; }
 
 bool has_vnni() {
 #if defined(__x86_64__) && defined(__GNUC__)
-  static const bool found = __builtin_cpu_supports("avx512vnni") && !is_left_out("vnni");
-  return found;
+  return __builtin_cpu_supports("avx512vnni") && !is_left_out("vnni");
 #else
   return false;
 #endif
 }
 
 bool has_amx() {
-  static const bool found = !is_left_out("amx") && may_use_tiles();
-  return found;
+  static const bool found = may_use_tiles();
+  return found && !is_left_out("amx");
 }
 
 }  // namespace anydml
