@@ -120,7 +120,7 @@ class WindowProductPlan final : public BlockedProduct {
     room_.line = take(run_ * static_cast<int64_t>(remainders_.size()), sizeof(int16_t));
     room_.pairs = take(pairs_of_row() * p_.depth.height.taps * p_.rows, sizeof(TapPair));
     room_.sums = take(p_.rows * lines_ * places_, sizeof(int32_t));
-    room_.ordered = take(task_.columns, sizeof(int32_t));
+    room_.ordered = take(p_.rows * task_.columns, sizeof(int32_t));
   }
 
  private:
@@ -143,12 +143,28 @@ class WindowProductPlan final : public BlockedProduct {
   void compute(const Block& block, const void* const* inputs, std::byte* room,
                RowWriter& writer) const override {
     const int64_t width = p_.depth.width.places;
-    const int64_t last = block.first_column + block.columns - 1;
-    Places places = {block.first_column / width, last / width - block.first_column / width + 1, 0, width};
-    if (places.rows == 1) {
-      places.begin = block.first_column % width;
-      places.end = last % width + 1;
+    const int64_t end = block.first_column + block.columns;
+    const Places all = {block.first_column / width, (end - 1) / width - block.first_column / width + 1, 0,
+                        width};
+    if (all.rows > 1 && width <= places_) {
+      add_places(block, all, inputs, room);
+    } else {
+      for (int64_t row = all.first_row; row < all.first_row + all.rows; ++row) {
+        const int64_t first = row * width;
+        add_places(block,
+                   {row, 1, std::max(block.first_column - first, int64_t{0}), std::min(end - first, width)},
+                   inputs, room);
+      }
     }
+    const auto* const ordered = reinterpret_cast<const int32_t*>(room + room_.ordered);
+    for (int64_t r = 0; r < block.rows; ++r) {
+      const int64_t row = block.first_row + r;
+      writer.write(ordered + r * task_.columns, row, block.parameters + row);
+    }
+  }
+
+  void add_places(const Block& block, const Places& places, const void* const* inputs,
+                  std::byte* room) const {
     auto* const sums = reinterpret_cast<int32_t*>(room + room_.sums);
     std::fill_n(sums, p_.rows * lines_ * places_, 0);
     for (int64_t channel = 0; channel < p_.depth.channels && !is_cancelled(); ++channel) {
@@ -157,10 +173,8 @@ class WindowProductPlan final : public BlockedProduct {
     auto* const ordered = reinterpret_cast<int32_t*>(room + room_.ordered);
     for (int64_t r = 0; r < block.rows; ++r) {
       for (int64_t y = 0; y < places.rows; ++y) {
-        write_in_order(sums + (r * lines_ + y) * places_, places, y, block, ordered);
+        write_in_order(sums + (r * lines_ + y) * places_, places, y, block, ordered + r * task_.columns);
       }
-      const int64_t row = block.first_row + r;
-      writer.write(static_cast<const int32_t*>(ordered), row, block.parameters + row);
     }
   }
 
