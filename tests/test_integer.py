@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import anydml
+from anydml import DML_BUFFER_TENSOR_DESC
 from anydml.functions._call import _compile
 from anydml.functions._call_cache import CALL_CACHE
 from harness import ENGINE, GPU
@@ -322,3 +323,29 @@ def test_quantised_to_the_range_of_the_elements(dtype: Any, real: Any, engine: s
         assert (np.abs(back - x) <= scale.item() * (1 + 1e-3)).all()
         again = anydml.quantize_linear(x.astype(np.float32), scale.item(), dtype(zero_point.item()), device=ENGINE)
         np.testing.assert_array_equal(y, again)
+
+
+@pytest.mark.usefixtures("processor")
+@pytest.mark.parametrize("shape", [(1, 4, 4), (3, 70, 36), (97, 1100, 300)])
+def test_a_right_matrix_that_stays(shape: tuple[int, int, int]) -> None:
+    """Packed once, with its scales and zero points; the same as one that comes with each call."""
+    m, k, n = shape
+    random = np.random.default_rng(n)
+    a, b = drawn(random, (m, k), np.uint8), drawn(random, (k, n), np.int8)
+    b_zero, b_scale = drawn(random, (n,), np.int8), random.uniform(0.01, 0.02, n).astype(np.float32)
+    graph = anydml.Graph(anydml.Device("cpu"))
+    kept = [
+        graph.constant(DML_BUFFER_TENSOR_DESC(DataType=x.dtype.name.upper(), Sizes=x.shape), np.ascontiguousarray(x))
+        for x in (b, b_scale[None], b_zero[None])
+    ]
+    given = graph.input(a)
+    whole = graph.compile(
+        [
+            anydml.matrix_multiply_integer(given, kept[0], 5, kept[2]),
+            anydml.matrix_multiply_integer_to_float(given, 0.5, kept[0], kept[1], b_zero_point=kept[2]),
+        ]
+    )
+    integers, floats = whole(a)
+    np.testing.assert_array_equal(integers, anydml.matrix_multiply_integer(a, b, 5, b_zero))
+    expected = anydml.matrix_multiply_integer_to_float(a, 0.5, b, b_scale, b_zero_point=b_zero)
+    np.testing.assert_array_equal(floats, expected)

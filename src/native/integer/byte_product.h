@@ -8,8 +8,11 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "integer/byte_tiles.h"
 #include "integer/product.h"
@@ -26,9 +29,17 @@ class ByteProductPlan final : public BlockedProduct {
     return has_vnni() && problem.depth.count() <= kMostProducts;
   }
 
-  ByteProductPlan(Problem problem, std::string description)
+  // A right matrix that is packed once, and copies of the other inputs that are known.
+  struct Known {
+    std::vector<uint8_t> cells;
+    std::vector<int32_t> totals;  // of its columns
+    std::vector<std::vector<std::byte>> inputs;
+  };
+
+  ByteProductPlan(Problem problem, std::string description, std::shared_ptr<const Known> known = nullptr)
       : BlockedProduct(std::move(problem), std::move(description), kTile, kTile,
                        has_amx() ? kAmxProductsPerByte : kVnniProductsPerByte),
+        known_(std::move(known)),
         use_amx_(has_amx()),
         read_a_(reader_of<int8_t, true>(p_.a_type)),
         read_b_(reader_of<uint8_t, true>(p_.b_type)) {
@@ -36,7 +47,7 @@ class ByteProductPlan final : public BlockedProduct {
     depth_ = std::min(kByteDepthBlock, padded(p_.depth.count(), kTileDepth));
     room_.a = take(rows_ * depth_, 1);
     // The last panel is read to the end of a tile.
-    room_.b = take(task_.columns * depth_ + kTileBytes, 1);
+    room_.b = take(known_ ? 0 : task_.columns * depth_ + kTileBytes, 1);
     room_.row = take(kLinePiece + kTileDepth, 1);
     room_.columns = take(TileColumns::kDepth * task_.columns, 1);
     room_.flips = take(task_.columns, 1);
@@ -44,12 +55,92 @@ class ByteProductPlan final : public BlockedProduct {
     room_.row_totals = take(task_.rows, sizeof(int32_t));
     room_.column_totals = take(task_.columns, sizeof(int32_t));
     room_.column_zeros = take(task_.columns, sizeof(int32_t));
+    room_.end = take(0, 1);
+  }
+
+  void run(const void* const* inputs, void* const* outputs) const override {
+    if (!known_) return BlockedProduct::run(inputs, outputs);
+    std::vector<const void*> all(inputs, inputs + known_->inputs.size());
+    for (size_t i = 0; i < all.size(); ++i) {
+      if (!known_->inputs[i].empty()) all[i] = known_->inputs[i].data();
+    }
+    BlockedProduct::run(all.data(), outputs);
+  }
+
+  bool has_prepack() const override { return p_.depth.taps() == 1; }
+
+  std::unique_ptr<Plan> prepack(const void* const* inputs) const override {
+    const bool is_one = std::all_of(p_.outer.begin(), p_.outer.end(),
+                                    [](const Outer& each) { return each.size == 1 || each.b == 0; });
+    if (inputs[p_.b] == nullptr || !is_one || p_.depth.height.places != 1 ||
+        p_.column_bias.at(inputs, 0) != nullptr) {
+      return nullptr;
+    }
+    auto known = std::make_shared<Known>();
+    if (!copy_parameters(inputs, *known)) return nullptr;
+    pack_all(inputs, *known);
+    return std::make_unique<ByteProductPlan>(p_, description(), std::move(known));
+  }
+
+  int64_t prepack_bytes() const override {
+    return known_ ? static_cast<int64_t>(known_->cells.size() + known_->totals.size() * sizeof(int32_t)) : 0;
   }
 
  private:
   struct Room {
-    int64_t a, b, row, columns, flips, sums, row_totals, column_totals, column_zeros;
+    int64_t a, b, row, columns, flips, sums, row_totals, column_totals, column_zeros, end;
   };
+
+  // Of scales and zero points that are known.
+  bool copy_parameters(const void* const* inputs, Known& known) const {
+    const auto copy = [&](const Parameter& parameter, int64_t count) {
+      const std::byte* const from = parameter.at(inputs, 0);
+      if (from == nullptr) return true;
+      if (parameter.step < 0) return false;
+      known.inputs[static_cast<size_t>(parameter.input)].assign(
+          from, from + (count - 1) * parameter.step + size_of(parameter.type));
+      return true;
+    };
+    const Parameter of_rows[] = {p_.a_scale, p_.a_zero, p_.out_scale, p_.out_zero, p_.row_bias};
+    auto last = static_cast<int64_t>(std::max(p_.a, p_.b));
+    for (const Parameter& each : of_rows) last = std::max(last, each.input);
+    for (const Parameter* each : {&p_.b_scale, &p_.b_zero, &p_.column_bias}) {
+      last = std::max(last, each->input);
+    }
+    known.inputs.resize(static_cast<size_t>(last + 1));
+    for (const Parameter& each : of_rows) {
+      if (!copy(each, p_.rows)) return false;
+    }
+    return copy(p_.b_scale, p_.columns()) && copy(p_.b_zero, p_.columns());
+  }
+
+  // Block by block of the depth all panels, each as long as the block.
+  void pack_all(const void* const* inputs, Known& known) const {
+    const int64_t count = p_.depth.count();
+    const int64_t width = padded(p_.columns(), kTile);
+    known.cells.assign(static_cast<size_t>(width * padded(count, kTileDepth) + kTileBytes), 0);
+    known.totals.assign(static_cast<size_t>(width), 0);
+    std::vector<std::byte> room(static_cast<size_t>(room_.end));
+    const auto* const b = static_cast<const std::byte*>(inputs[p_.b]);
+    std::fill_n(at<uint8_t>(room.data(), room_.flips), task_.columns, static_cast<uint8_t>(flip_b()));
+    for (int64_t begin = 0; begin < count; begin += depth_) {
+      const int64_t end = std::min(count, begin + depth_);
+      const int64_t panel = panel_bytes(begin, end);
+      for (int64_t first = 0; first < p_.columns(); first += task_.columns) {
+        const int64_t columns = std::min(task_.columns, p_.columns() - first);
+        uint8_t* const to = known.cells.data() + width * begin + first / kTile * panel;
+        pack_block(b, first, columns, begin, end, 0, room.data(), to);
+        for (int64_t c = 0; c < columns; c += kTile) {
+          add_column_totals(to + c / kTile * panel, panel / kTileDepth, known.totals.data() + first + c);
+        }
+      }
+    }
+  }
+
+  // Of a panel of columns.
+  static int64_t panel_bytes(int64_t begin, int64_t end) {
+    return divided(end - begin, TileColumns::kDepth) * kTileDepth;
+  }
 
   template <class T>
   static T* at(std::byte* room, int64_t place) {
@@ -105,7 +196,12 @@ class ByteProductPlan final : public BlockedProduct {
     std::fill_n(at<uint8_t>(room, room_.flips), block.columns, static_cast<uint8_t>(flip_b()));
     std::fill_n(at<int32_t>(room, room_.sums), padded(block.rows, kTile) * task_.columns, 0);
     std::fill_n(at<int32_t>(room, room_.row_totals), padded(block.rows, kTile), 0);
-    std::fill_n(at<int32_t>(room, room_.column_totals), padded(block.columns, kTile), 0);
+    auto* const totals = at<int32_t>(room, room_.column_totals);
+    if (known_) {
+      std::copy_n(known_->totals.data() + block.first_column, block.columns, totals);
+    } else {
+      std::fill_n(totals, padded(block.columns, kTile), 0);
+    }
     const int64_t count = p_.depth.count();
     if (use_amx_) configure_tiles();
     for (int64_t begin = 0; begin < count && !is_cancelled(); begin += depth_) {
@@ -117,18 +213,17 @@ class ByteProductPlan final : public BlockedProduct {
   void add_block(const Block& block, int64_t begin, int64_t end, const void* const* inputs,
                  std::byte* room) const {
     const int64_t depths = divided(end - begin, kTileDepth);
-    const int64_t steps = divided(end - begin, TileColumns::kDepth);
-    auto* const b = at<uint8_t>(room, room_.b);
-    const auto* const flips = at<uint8_t>(room, room_.flips);
-    if (p_.depth.is_transposed()) {
-      pack_runs<TileColumns>(p_.depth, block.b, block.first_column, block.columns, begin, end, read_b_, flips,
-                             at<uint8_t>(room, room_.row), b);
+    const int64_t b_panel = panel_bytes(begin, end);
+    const uint8_t* b = at<uint8_t>(room, room_.b);
+    if (known_) {
+      b = known_->cells.data() + padded(p_.columns(), kTile) * begin + block.first_column / kTile * b_panel;
     } else {
-      pack_fours(block, begin, end, static_cast<uint8_t>(zero_b(inputs, 0)), room);
-    }
-    const int64_t b_panel = steps * kTileDepth;
-    for (int64_t c = 0; c < block.columns; c += kTile) {
-      add_column_totals(b + c / kTile * b_panel, steps, at<int32_t>(room, room_.column_totals) + c);
+      pack_block(block.b, block.first_column, block.columns, begin, end,
+                 static_cast<uint8_t>(zero_b(inputs, 0)), room, at<uint8_t>(room, room_.b));
+      for (int64_t c = 0; c < block.columns; c += kTile) {
+        add_column_totals(b + c / kTile * b_panel, b_panel / kTileDepth,
+                          at<int32_t>(room, room_.column_totals) + c);
+      }
     }
     const int64_t a_panel = depths * kTileBytes;
     auto* const a = at<int8_t>(room, room_.a);
@@ -167,26 +262,36 @@ class ByteProductPlan final : public BlockedProduct {
     }
   }
 
-  // Columns of B as panels, four rows at a time. What is padding is the zero point.
-  void pack_fours(const Block& block, int64_t begin, int64_t end, uint8_t padding, std::byte* room) const {
+  // Columns of B as panels.
+  void pack_block(const std::byte* b, int64_t first, int64_t columns, int64_t begin, int64_t end,
+                  uint8_t padding, std::byte* room, uint8_t* panels) const {
+    if (p_.depth.is_transposed()) {
+      pack_runs<TileColumns>(p_.depth, b, first, columns, begin, end, read_b_, at<uint8_t>(room, room_.flips),
+                             at<uint8_t>(room, room_.row), panels);
+    } else {
+      pack_fours(b, first, columns, begin, end, padding, room, panels);
+    }
+  }
+
+  // Four rows at a time. What is padding is the zero point.
+  void pack_fours(const std::byte* b, int64_t first, int64_t columns, int64_t begin, int64_t end,
+                  uint8_t padding, std::byte* room, uint8_t* to) const {
     constexpr int64_t kRows = TileColumns::kDepth;
     const int64_t steps = divided(end - begin, kRows);
-    const int64_t width = padded(block.columns, kTile);
+    const int64_t width = padded(columns, kTile);
     auto* const rows = at<uint8_t>(room, room_.columns);
     const auto* const flips = at<uint8_t>(room, room_.flips);
     for (int64_t i = 0; i < kRows; ++i) {
-      std::fill(rows + i * width + block.columns, rows + (i + 1) * width, uint8_t{0});
+      std::fill(rows + i * width + columns, rows + (i + 1) * width, uint8_t{0});
     }
-    uint8_t* to = at<uint8_t>(room, room_.b);
     Tap tap(p_.depth, begin);
     for (int64_t step = 0; step < steps; ++step, to += kTileDepth) {
       for (int64_t i = 0; i < kRows; ++i) {
         if (begin + step * kRows + i < end) {
-          read_row(p_.depth, block.b, tap, block.first_column, block.columns, read_b_, flips,
-                   rows + i * width, padding);
+          read_row(p_.depth, b, tap, first, columns, read_b_, flips, rows + i * width, padding);
           tap.advance(p_.depth);
         } else {
-          std::fill_n(rows + i * width, block.columns, uint8_t{0});
+          std::fill_n(rows + i * width, columns, uint8_t{0});
         }
       }
       const int64_t panel = steps * kTileDepth;
@@ -198,6 +303,7 @@ class ByteProductPlan final : public BlockedProduct {
     }
   }
 
+  std::shared_ptr<const Known> known_;
   bool use_amx_;
   Read<int8_t> read_a_;
   Read<uint8_t> read_b_;
