@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from dataclasses import MISSING, fields
 from inspect import Parameter
@@ -240,6 +241,8 @@ def stub() -> str:
 def status() -> str:
     """The text of the status page: every operator of DirectML, and what there is of it."""
     every = [operator.name for operator in OperatorType if operator is not OperatorType.INVALID]
+    webnn = json.loads((ROOT / "tests" / "webnn.json").read_text())
+    passing, count = webnn["all"]
     lines = [
         "# Status",
         "",
@@ -248,8 +251,13 @@ def status() -> str:
         f"{len(OPERATORS)} of DirectML's {len(every)} operators are there, each with its specification, reference,",
         "function and cases. `compiled.explain()` tells which engine serves one.",
         "",
-        "| Operator | Family | Function | Traits |",
-        "| --- | --- | --- | --- |",
+        f"Of WebNN's {count} conformance cases {passing} pass, on the CPU and by the reference. A case counts with",
+        "each operator that its graph is made of; where the column is empty, no case needs the operator.",
+        "`tests/webnn.py` counts anew.",
+        "",
+        *(f"Not among them is `{name}`:\n{reason}.\n" for name, reason in webnn["misses"].items()),
+        "| Operator | Family | Function | Traits | WebNN's cases |",
+        "| --- | --- | --- | --- | --- |",
     ]
     for name in every:
         if name in OPERATORS:
@@ -257,9 +265,10 @@ def status() -> str:
             traits = ", ".join(
                 trait.name.lower().replace("_", " ") for trait in Trait if trait in op.traits and trait.name
             )
-            lines.append(f"| {name} | {op.family} | `{op.function}` | {traits} |")
+            cases = "{} of {}".format(*webnn["operators"][name]) if name in webnn["operators"] else ""
+            lines.append(f"| {name} | {op.family} | `{op.function}` | {traits} | {cases} |")
         else:
-            lines.append(f"| {name} | not yet | | |")
+            lines.append(f"| {name} | not yet | | | |")
     return "\n".join(lines) + "\n"
 
 
