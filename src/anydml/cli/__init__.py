@@ -150,6 +150,15 @@ def _as_json(violation: Violation) -> dict[str, Any]:
 
 
 def _ops(arguments: argparse.Namespace) -> int:
+    if arguments.json:
+        import json
+
+        from ..operators import OPERATORS, spec
+        from .catalogue import catalogue
+
+        found = map(spec, OPERATORS) if arguments.name is None else [_operator(arguments.name)]
+        print(json.dumps(catalogue(found), indent=2))
+        return 0
     from ..terminal import show
     from .pages import operator_page, operators_page
 
@@ -383,11 +392,18 @@ A model is JSON as DxDispatch has it; // and /* */ comments and trailing commas 
         """
         anydml ops
         anydml ops JOIN                          also join, DML_OPERATOR_JOIN, DML_JOIN_OPERATOR_DESC
+        anydml ops --json                        for machines: family, data types, and the engines by type
         """,
         name="ops",
         help="list the operators, or tell about one",
     )
     ops.add_argument("name", nargs="?", metavar="NAME", help="an operator")
+    ops.add_argument(
+        "--json",
+        action="store_true",
+        help="print JSON objects: the data types of each tensor, and for each type which of the CPU's engines "
+        "serve the operator's small example, native or reference",
+    )
     ops.set_defaults(command=_ops)
 
     listing = _resolve(
