@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from anydml.bench.peers import HostPeers, Peer
 from anydml.bench.places import read_plan
 from anydml.bench.pointwise_peers import FUNCTIONS, OF_INTEGERS
 from anydml.bench.report import as_json, page
+from anydml.bench.sample import sampled
 from anydml.bench.selection import selection
 from anydml.cli import main
 from anydml.graph.compile import CompiledGraph
@@ -100,7 +102,7 @@ def test_movement_and_reductions_have_the_limits_of_their_cells() -> None:
     assert {row.limit for row in of_tables(LARGE) if row.operator == "REDUCE"} == {1.15}
 
 
-@pytest.mark.parametrize("row", selection(), ids=lambda row: row.title)
+@pytest.mark.parametrize("row", [*selection()], ids=lambda row: row.title)
 def test_what_is_chosen_is_right(row: Case) -> None:
     assert wrong(row.scaled(TINY).make(Device("cpu"))) == ""
 
@@ -263,7 +265,8 @@ def test_the_command_prints_and_writes_what_it_measured(tmp_path: Path, capsys: 
     assert bench(text="rows of 32", quick=True, threads=1, json_file=str(path), sizes=[TINY]) == 0
     out, err = capsys.readouterr()
     written = json.loads(path.read_text())
-    assert set(written) == {"header", "rows", "accuracy", "small", "compiling", "problems", "seconds", "interrupted"}
+    keys = {"header", "rows", "accuracy", "small", "compiling", "problems", "seconds", "interrupted", "seed", "left"}
+    assert set(written) == keys
     assert {"processor", "cores", "threads", "python", "anydml", "peers", "absent"} <= set(written["header"])
     assert set(written["header"]["absent"]) == {"torch", "onnxruntime", "jax"}
     assert len(written["rows"]) == 4
@@ -276,6 +279,75 @@ def test_the_command_prints_and_writes_what_it_measured(tmp_path: Path, capsys: 
         assert row["threads"] == 1
     assert "[1/4] CUMULATIVE_SUMMATION float32 rows of 32" in err
     assert "4 rows in " in out
+
+
+def test_every_beginning_of_a_sample_has_as_many_of_each_operator() -> None:
+    cases = matrix(sizes=[4 * TINY, TINY])
+    order = sampled(cases, 7)
+    assert sorted(titles(order)) == sorted(titles(cases))
+    assert titles(order) == titles(sampled(cases, 7)) != titles(sampled(cases, 8))
+    counts = Counter(case.of_operator for case in cases)
+    assert {"GATHER", "SLICE", "REDUCE", "ELEMENT_WISE_SIN", "CUMULATIVE_PRODUCT"} < set(counts)
+    rounds = [order[: sum(min(count, taken) for count in counts.values())] for taken in (1, 2, 5)]
+    for taken, first in zip((1, 2, 5), rounds, strict=True):
+        assert Counter(case.of_operator for case in first) == {name: min(n, taken) for name, n in counts.items()}
+
+
+def test_a_sample_has_different_rows_of_an_operator() -> None:
+    sizes = [4 * TINY, 2 * TINY, TINY]
+    scans = [case for case in matrix(sizes=sizes) if case.operator == "CUMULATIVE_SUMMATION"]
+    taken = sampled(scans, 3)[:6]
+    assert Counter(case.size for case in taken) == dict.fromkeys(sizes, 2)
+    assert {case.dtype for case in taken} == {"float32", "float16", "int32", "uint32", "int64", "uint64"}
+    assert len({case.cell for case in taken}) > 3
+
+
+def written_by(path: Path, **options: Any) -> Any:
+    assert bench(text="one row", quick=True, json_file=str(path), sizes=[TINY], **options) == 0
+    return json.loads(path.read_text())
+
+
+def test_the_command_takes_a_sample(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "bench.json"
+    first = written_by(path, threads=1, sample=3, seed=5)
+    assert len(first["rows"]) == 3
+    assert (first["accuracy"], first["small"], first["left"]) == ([], {}, {})
+    assert "Rows at random: --seed 5 takes them in the same order again.\n" in capsys.readouterr().out
+    names = [(row["operator"], row["dtype"], row["name"]) for row in first["rows"]]
+    assert [
+        (row["operator"], row["dtype"], row["name"]) for row in written_by(path, threads=1, sample=3, seed=5)["rows"]
+    ] == names
+    order = [(case.operator, case.dtype, case.name) for case in matrix(True, [TINY])]
+    assert names == sorted(names, key=order.index)
+    assert written_by(path, threads=1, sample=1)["seed"] is not None
+
+
+def test_the_command_ends_after_a_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """At once, with the row under way; on one thread likewise."""
+    monkeypatch.setenv("OMP_NUM_THREADS", "2")
+    found = written_by(tmp_path / "bench.json", minutes=1e-9)
+    assert [row["threads"] for row in found["rows"]] == [2, 1]
+    assert found["left"]["2"] == found["left"]["1"] > 3
+    out = capsys.readouterr().out
+    assert f"; {found['left']['2']} rows were not reached on 2 threads; {found['left']['1']} rows were not" in out
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--minutes", "0"], "'0' is no time in minutes"),
+        (["--minutes", "nan"], "'nan' is no time in minutes"),
+        (["--sample", "0"], "'0' is no number from 1 on"),
+        (["--seed", "3"], "argument --seed: is that of a random order"),
+    ],
+)
+def test_options_of_samples_are_checked(words: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as raised:
+        main(["bench", *words])
+    assert raised.value.code == 2
+    assert message in capsys.readouterr().err
 
 
 def test_a_wrong_result_is_the_exit_code(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

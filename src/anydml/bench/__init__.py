@@ -112,6 +112,10 @@ class Result:
     seconds: float = 0.0
     """That all of it took."""
     interrupted: bool = False
+    seed: int | None = None
+    """Of the order in which rows were measured; None where that is the matrix's own."""
+    left: dict[int, int] = field(default_factory=dict)
+    """Rows that no time was left for, by the number of threads."""
 
     def as_json(self) -> dict[str, Any]:
         rows = [asdict(row) | {"verdict": row.verdict} for row in self.rows]

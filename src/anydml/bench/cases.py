@@ -91,6 +91,11 @@ class Case(ABC):
         return f"{self.dtype} {self.name}, {format_size(self.size)}"
 
     @property
+    def of_operator(self) -> str:
+        """DirectML's operator that is measured, where `operator` says what several of them do."""
+        return self.operator
+
+    @property
     @abstractmethod
     def cell(self) -> str:
         """What rows of the same limit have in common; a chart shows them as one."""

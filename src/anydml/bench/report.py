@@ -17,6 +17,7 @@ def page(result: Result) -> list[Block]:
     blocks: list[Block] = [_machine(result), *result.problems]
     if result.interrupted:
         blocks.append("Interrupted: what follows was measured until then.")
+    blocks += _sample(result)
     for operator in dict.fromkeys(row.operator for row in result.rows):
         rows = [row for row in result.rows if row.operator == operator]
         blocks += [Heading(operator), _table(rows), *_unmeasured(result, operator)]
@@ -28,6 +29,18 @@ def page(result: Result) -> list[Block]:
         blocks += [Heading("The longest first run, with nothing compiled before"), _compiling(result)]
     blocks.append(_summary(result))
     return blocks
+
+
+def _sample(result: Result) -> list[Block]:
+    """How to measure the same rows again, and how many no time was left for."""
+    if result.seed is None:
+        return []
+    left = [
+        f"{count_of(count, 'row')} {'was' if count == 1 else 'were'} not reached"
+        + (f" on {count_of(threads, 'thread')}" if threads else "")
+        for threads, count in result.left.items()
+    ]
+    return ["; ".join([f"Rows at random: --seed {result.seed} takes them in the same order again", *left]) + "."]
 
 
 _TITLES = ("type", "case", "size", "threads", "time", "ratio", "limit", "", "best peer", "its ratio", "yardstick")

@@ -207,6 +207,8 @@ def _bench(arguments: argparse.Namespace) -> int:
 
     if arguments.threads is not None and arguments.device not in DEVICE_NAMES:
         arguments.parser.error(f"argument --threads: chooses the CPU's threads, not for {arguments.device}")
+    if arguments.seed is not None and arguments.sample is None and arguments.minutes is None:
+        arguments.parser.error("argument --seed: is that of a random order, which --sample and --minutes measure in")
     return bench(
         device=arguments.device,
         text=arguments.filter,
@@ -214,6 +216,9 @@ def _bench(arguments: argparse.Namespace) -> int:
         threads=arguments.threads,
         json_file=arguments.json,
         plot_file=arguments.plot,
+        sample=arguments.sample,
+        seed=arguments.seed,
+        minutes=arguments.minutes,
     )
 
 
@@ -325,6 +330,16 @@ def _size(text: str) -> int:
     if size is None:
         raise argparse.ArgumentTypeError(f"{text!r} is no size, such as 4096, 500M or 2G")
     return size
+
+
+def _minutes(text: str) -> float:
+    try:
+        minutes = float(text)
+    except ValueError:
+        minutes = 0
+    if not 0 < minutes < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text!r} is no time in minutes, such as 10 or 0.5")
+    return minutes
 
 
 def _new_file(text: str) -> str:
@@ -451,6 +466,9 @@ such as SIN, errors are measured, too: peers that are further than a unit in the
 be faster, in memory by 10% and in the caches by 60%.""",
         """
         anydml bench --quick                     7 minutes on 2 cores; without --quick, an hour or more
+        anydml bench --sample 60                 60 rows at random, as many of each operator as of the others
+        anydml bench --sample 60 --seed 7        the same 60 each time, as before and after a change
+        anydml bench --minutes 10 --threads 1    rows in such an order until 10 minutes are over
         anydml bench --filter "float32 SIN"      pointwise operators by type and name
         anydml bench --filter "float16 one row"  rows with this text alone, here on all threads and on 1
         anydml bench --filter JOIN --threads 1
@@ -467,6 +485,26 @@ be faster, in memory by 10% and in the caches by 60%.""",
         "--filter", default="", metavar="TEXT", help="only rows with this text in operator or case; * is any text"
     )
     bench.add_argument("--quick", action="store_true", help="fewer rows, runs and values")
+    bench.add_argument(
+        "--sample",
+        type=number_from(1),
+        metavar="N",
+        help="N rows at random: as many of each operator as of the others, and of an operator different types, sizes "
+        "and kinds; what is no row is left out",
+    )
+    bench.add_argument(
+        "--minutes",
+        type=_minutes,
+        metavar="M",
+        help="rows in such an order until M minutes are over, and tell how many were not reached; half of the time is "
+        "for 1 thread where that is measured, too",
+    )
+    bench.add_argument(
+        "--seed",
+        type=number_from(0),
+        metavar="N",
+        help="the random order of --sample and --minutes (default: another each time)",
+    )
     bench.add_argument(
         "--threads",
         type=number_from(1),
