@@ -15,8 +15,9 @@ import pytest
 from anydml import Device, DMLError, ReduceFunction
 from anydml.bench import Result, Row, header, measure, spread, wrong
 from anydml.bench.accuracy import accuracy
-from anydml.bench.cases import LARGE, LARGE_ON_GPU, SMALL, Case, Pooling, Scan, lines_of
+from anydml.bench.cases import LARGE, LARGE_ON_GPU, SMALL, Case, Pooling, Scan, desc_of, lines_of, tensor_of
 from anydml.bench.command import bench
+from anydml.bench.computation import Computation, sample_of
 from anydml.bench.element_wise import ElementWise, types_of
 from anydml.bench.matrix import matrix, matrix_on_gpu
 from anydml.bench.operations import Operation
@@ -237,6 +238,14 @@ def test_every_row_computes_what_its_check_expects() -> None:
         "REDUCE float32 LOG_SUM_EXP, all",
         "REDUCE float32 ARGMAX, rows of 1024",
         "READ uint64 all",
+        "GEMM float32 1021 x 509 x 763",
+        "GEMM float16 256 x 256 x 256",
+        "CONVOLUTION float32 MobileNet, depthwise 144, 3x3, 56, batch of 8",
+        "CONVOLUTION_INTEGER uint8 ResNet-50's stem",
+        "QUANTIZED_LINEAR_MATRIX_MULTIPLY int8",
+        "DEQUANTIZE float32 from int8, blocks of 32",
+        "MULTIHEAD_ATTENTION float32 16 heads of 128, one row",
+        "LSTM float32 256, 32 steps, batch of 8",
     ],
 )
 def test_checks_notice_a_wrong_element(text: str) -> None:
@@ -246,6 +255,80 @@ def test_checks_notice_a_wrong_element(text: str) -> None:
     assert not work.check(work.output)
     work.output.reshape(-1)[-1] += 2
     assert work.check(work.output)
+
+
+def a_layer(text: str, size: int = TINY) -> Computation:
+    cases = (case for case in matrix(sizes=[size]) if text in f"{case.operator} {case.title}")
+    case = next(cases)
+    assert isinstance(case, Computation)
+    return case
+
+
+def test_layers_have_one_size() -> None:
+    layers = [case for case in matrix() if isinstance(case, Computation) and case.is_layer]
+    assert len(layers) == len({(case.operator, case.dtype, case.name) for case in layers})
+    assert {case.operator for case in layers} == {
+        *("GEMM", "CONVOLUTION", "MATRIX_MULTIPLY_INTEGER", "MATRIX_MULTIPLY_INTEGER_TO_FLOAT"),
+        *("QUANTIZED_LINEAR_MATRIX_MULTIPLY", "CONVOLUTION_INTEGER", "QUANTIZED_LINEAR_CONVOLUTION"),
+        *("MULTIHEAD_ATTENTION", "RNN", "LSTM", "GRU"),
+    }
+    product = a_layer("GEMM float32 transformer, 128 x 768 x 3072", LARGE)
+    assert (product.size, product.built().products) == (4 * 768 * 3072, 128 * 768 * 3072)
+    stem = a_layer("ResNet-50's stem, 3 to 64, 7x7/2, 224", LARGE)
+    assert stem.built().outputs["OutputTensor"].shape == (1, 64, 112, 112)
+    assert stem.built().products == 7 * 7 * 3 * 64 * 112 * 112
+
+
+def test_what_stays_is_there_before() -> None:
+    """Weights are OWNED_BY_DML: what becomes of the array afterwards changes nothing."""
+    work = a_layer("GEMM float32 transformer, 128 x 768 x 768").make(Device("cpu"))
+    assert not wrong(work)
+    before = work.output.copy()
+    work.inputs[1][...] = 0
+    work.compiled.dispatch(work.inputs, work.outputs)
+    assert np.array_equal(work.output, before)
+    assert before.any()
+
+
+def test_large_layers_are_sampled_with_their_ends() -> None:
+    case = a_layer("GEMM float32 1024 x 1024", LARGE)
+    built = case.built()
+    arrays = {name: np.zeros(tensor.shape, np.float32) for name, tensor in built.inputs.items()}
+    outputs = {name: np.zeros(tensor.shape, np.float32) for name, tensor in built.outputs.items()}
+    tensors = {name: tensor_of(Device("cpu"), each) for name, each in {**arrays, **outputs}.items()}
+    part, cut = sample_of(desc_of("GEMM", **tensors, **built.members), arrays, outputs)
+    _, _, rows, columns = part.OutputTensor.Sizes  # type: ignore[attr-defined]
+    assert 2 <= rows < 100
+    assert 2 <= columns < 100
+    assert part.ATensor.Sizes[2:] == (rows, 1024)  # type: ignore[attr-defined]
+    outputs["OutputTensor"][..., -1, -1] = 1
+    assert cut("OutputTensor", outputs["OutputTensor"])[..., -1, -1] == 1
+
+
+def test_layers_are_judged_beside_the_best_peer() -> None:
+    assert a_row(products=10, limit=None, peers={"torch": 0.92}).verdict == "ok"
+    assert a_row(products=10, limit=None, peers={"torch": 0.9}).verdict == "BEATEN"
+    row = a_row(products=2_500_000_000, limit=None, ratio=30.0, peers={"torch": 20.0})
+    text = plain_text(page(Result(header(Device("cpu"), HostPeers(1)), [row])))
+    assert re.search(r"BEATEN +torch +1\.50 +2\.5\n", text)
+    assert "yardstick" not in text
+    assert "its ratio" in plain_text(page(Result(header(Device("cpu"), HostPeers(1)), [a_row()])))
+
+
+def test_layers_of_halves_are_judged_beside_singles() -> None:
+    """On one thread, too."""
+    case = a_layer("GEMM float16 256 x 256 x 256", 1 << 14)
+    plain = case.plain()
+    assert (case.limit, plain is not None and plain.dtype, plain is not None and plain.plain()) == (
+        1.3,
+        "float32",
+        None,
+    )
+    row = measure(case, Device("cpu"), HostPeers(1), runs=1)
+    assert row.plain_ratio is not None
+    assert row.limit == pytest.approx(1.3 * row.plain_ratio)
+    text = plain_text(page(Result(header(Device("cpu"), HostPeers(1)), [row])))
+    assert f"{row.ratio / row.plain_ratio:.2f} (1.30)" in text
 
 
 def test_an_element_left_out_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:

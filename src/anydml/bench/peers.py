@@ -6,7 +6,7 @@ import contextlib
 import os
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
 from typing import Any, ClassVar, NamedTuple
 
@@ -27,6 +27,7 @@ from .cases import (
     Scan,
     Work,
 )
+from .computation import Computation, are_close, node_inputs
 from .element_wise import SCALE, ZERO_POINT, ElementWise, are_near, is_truth
 from .operations import Operation
 from .places import UFUNCS, Run
@@ -47,6 +48,8 @@ class Peer(NamedTuple):
     """Of its result, in units in the last place, where that is measured."""
 
 
+_ROUGH_UNITS = {"float32": 2.0**13, "float16": 2.0**5}
+"""Of the last place of the largest result: how far sums of products may be off that are rounded otherwise."""
 _ROUGHLY = 1e-3
 """How far a function may be off whose error is told: such libraries count, too."""
 
@@ -86,8 +89,9 @@ class Peers(ABC):
 
         Peers write into the row's output, or into memory of their own where they only can so.
         """
-        makers = {Scan: self._scan, Join: self._join, Pooling: self._pooling, ElementWise: self._element_wise}
-        make: Any = makers.get(type(case), self._tabled)
+        makers: dict[type, Any] = {Scan: self._scan, Join: self._join, Pooling: self._pooling}
+        makers |= {ElementWise: self._element_wise, Computation: self._computation}
+        make = makers.get(type(case), self._tabled)
         place = work.place
         work.compiled.dispatch(work.inputs, work.outputs)
         ours = place.copy(work.output)
@@ -122,6 +126,9 @@ class Peers(ABC):
     def _pooling(self, name: str, case: Pooling, work: Work, ours: Any, device: Device) -> Peer: ...
 
     def _element_wise(self, name: str, case: ElementWise, work: Work, ours: Any, device: Device) -> Peer:
+        raise Absent("not measured there")
+
+    def _computation(self, name: str, case: Computation, work: Work, ours: Any, device: Device) -> Peer:
         raise Absent("not measured there")
 
     def _tabled(self, name: str, case: Case, work: Work, ours: Any, device: Device) -> Peer:
@@ -400,6 +407,55 @@ class HostPeers(Peers):
             run()
         return Peer(run, lambda: (last[0] if kind is None else last[0].int_repr()).numpy(), ours)
 
+    def _computation(self, name: str, case: Computation, work: Work, ours: Array, device: Device) -> Peer:
+        """By the function that the row has, or as a model of one node."""
+        built, arrays, outputs = work.computation
+        first, shape = next(iter(outputs.values())), ours.shape
+        is_last = next(iter(built.outputs.values())).is_last
+        if name == "onnxruntime":
+            return self._node(built, arrays, first, ours)
+        maker = getattr(built, name, None)
+        if maker is None:
+            raise Absent("no function of one call in the table")
+        module = self.modules[name]
+        tensors = [*arrays.values(), *outputs.values()]
+        if name == "torch":
+            tensors = [module.from_numpy(array) for array in tensors]
+        compute, last = maker(module, *tensors), [None]
+
+        def run() -> None:
+            last[0] = None
+            last[0] = compute()
+
+        def result() -> Any:
+            if last[0] is None:
+                return work.output
+            found = np.asarray(last[0])
+            return (np.moveaxis(found, 1, -1) if is_last else found).reshape(shape)
+
+        return Peer(run, result, ours)
+
+    def _node(self, built: Any, arrays: dict[str, Array], output: Array, ours: Array) -> Peer:
+        if built.node is None:
+            raise Absent("no node in the table")
+        if not all(array.flags.c_contiguous for array in (*arrays.values(), output)):
+            raise Absent("takes packed arrays only")
+        given: list[Array] = []
+        constants: dict[str, Array] = {}
+        order: list[str] = []
+        for name, array, stays in node_inputs(built.node, built, arrays):
+            if array is None:
+                order.append("")
+            elif stays:
+                constants[name] = array
+                order.append(name)
+            else:
+                order.append(f"x{len(given)}")
+                given.append(array)
+        domain, _, operator = built.node.operator.rpartition(".")
+        outputs = built.node.outputs
+        return self._session(operator, given, output, ours, constants, built.node.attributes, domain, order, outputs)
+
     def _session(
         self,
         operator: str,
@@ -409,8 +465,11 @@ class HostPeers(Peers):
         constants: dict[str, Array],
         options: dict[str, Any],
         domain: str = "",
+        order: Sequence[str] = (),
+        outputs: int = 1,
     ) -> Peer:
-        """ONNX Runtime: a model of one node, its memory bound."""
+        """ONNX Runtime: a model of one node, its memory bound; the node's inputs in another order where it is given,
+        and with outputs behind the first that nobody sees."""
         onnxruntime = self.modules["onnxruntime"]
         helper: Any = import_module("onnx.helper")
         numpy_helper: Any = import_module("onnx.numpy_helper")
@@ -419,15 +478,16 @@ class HostPeers(Peers):
         def value(name: str, array: Any) -> Any:
             return helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(array.dtype), array.shape)
 
+        made = ["y", *(f"y{i}" for i in range(1, outputs))]
         graph = helper.make_graph(
-            [helper.make_node(operator, [*names, *constants], ["y"], domain=domain, **options)],
+            [helper.make_node(operator, order or [*names, *constants], made, domain=domain, **options)],
             "bench",
             [value(*pair) for pair in zip(names, inputs, strict=True)],
             [value("y", output)],
             [numpy_helper.from_array(array, key) for key, array in constants.items()],
         )
-        sets = [helper.make_opsetid("", 20), helper.make_opsetid("com.microsoft", 1)]
-        model = helper.make_model(graph, opset_imports=sets, ir_version=9)
+        sets = [helper.make_opsetid("", 21), helper.make_opsetid("com.microsoft", 1)]
+        model = helper.make_model(graph, opset_imports=sets, ir_version=10)
         settings = onnxruntime.SessionOptions()
         settings.intra_op_num_threads = self.threads
         settings.log_severity_level = 4  # what fails is raised, too
@@ -448,6 +508,10 @@ def _wrong(case: Case, work: Work, peer: Peer) -> str:
     result, expected = peer.result(), peer.expected
     if result.shape != expected.shape or result.dtype != expected.dtype:
         return f"{result.dtype} of shape {tuple(result.shape)}"
+    if isinstance(case, Computation):
+        if result.dtype.kind in "iu" and work.computation[0].may_be_one_off:
+            return "" if work.place.most_apart(result, expected) <= 1 else "other numbers"
+        return "" if are_close(result, expected, _ROUGH_UNITS) else "other numbers"
     if isinstance(case, Pooling):
         most = work.place.most_apart(result, expected)
         return f"up to {most} off" if most > 1 else ""

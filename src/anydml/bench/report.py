@@ -7,7 +7,7 @@ import math
 from typing import Any
 
 from ..terminal import Block, Heading, Table
-from . import COMPILE_LIMIT, DISPATCH_LIMIT, FASTER, Result, Row
+from . import COMPILE_LIMIT, COMPUTING_FASTER, DISPATCH_LIMIT, FASTER, Result, Row
 from .cases import format_size
 from .places import count_of
 
@@ -45,11 +45,17 @@ def _sample(result: Result) -> list[Block]:
 
 _TITLES = ("type", "case", "size", "threads", "time", "ratio", "limit", "", "best peer", "its ratio", "yardstick")
 _ERRORS = "errors in units in the last place"
+_OF_COPIES = ("ratio", "limit", "its ratio", "yardstick")
+_OF_PRODUCTS = ("beside its time", "10^9 products/s", "beside FLOAT32")
+"""Columns of what computes for longer than memory takes, where it says little how long a copy takes."""
 
 
 def _table(rows: list[Row]) -> Table:
-    table = [(*_TITLES, _ERRORS), *((*_cells(row), _errors(row)) for row in rows)]
+    titles: tuple[str, ...] = *_TITLES[:9], _OF_PRODUCTS[0], *_TITLES[9:], *_OF_PRODUCTS[1:], _ERRORS
+    table = [titles, *(_cells(row) for row in rows)]
     left_out = ["threads"] * (not any(row.threads for row in rows)) + [_ERRORS] * (not any(row.errors for row in rows))
+    left_out += _OF_COPIES if all(row.products for row in rows) else []
+    left_out += [] if any(row.products for row in rows) else _OF_PRODUCTS
     shown = [column for column, title in enumerate(table[0]) if title not in left_out]
     titles, *lines = [tuple(cells[column] for column in shown) for cells in table]
     return Table(titles, lines)
@@ -62,7 +68,7 @@ def _errors(row: Row) -> str:
 def _cells(row: Row) -> tuple[str, ...]:
     start = (row.dtype, row.name, format_size(row.size), str(row.threads))
     if row.error:
-        return (*start, "", "", "", row.verdict, row.error, "", "")
+        return (*start, "", "", "", row.verdict, row.error, *[""] * 5, _errors(row))
     name, ratio = row.best_peer or ("", 0.0)
     limit = "" if row.limit is None else f"{row.limit:.2f}"
     if row.limit is not None and row.plain_ratio is not None:
@@ -75,9 +81,20 @@ def _cells(row: Row) -> tuple[str, ...]:
         limit,
         row.verdict,
         name,
+        f"{row.ratio / ratio:.2f}" if name and row.products else "",
         f"{ratio:.2f}" if name else "",
         f"{row.yardstick} {_time(row.yardstick_seconds)}{unsteady}",
+        f"{row.products / row.seconds / 1e9:.1f}" if row.products else "",
+        _beside_plain(row) if row.products else "",
+        _errors(row),
     )
+
+
+def _beside_plain(row: Row) -> str:
+    """How many times FLOAT32's time FLOAT16 takes, and how many it may."""
+    if row.plain_ratio is None or row.limit is None:
+        return ""
+    return f"{row.ratio / row.plain_ratio:.2f} ({row.limit / row.plain_ratio:.2f})"
 
 
 def _unmeasured(result: Result, operator: str) -> list[str]:
@@ -114,7 +131,8 @@ def _machine(result: Result) -> str:
     return (
         f"{header['processor']}, {counts}{header['system']}, Python {header['python']}\n"
         f"anydml {header['anydml']} on {header['device']}{build}, beside {versions}{absent}\n"
-        "ratio: time by that of the fastest copy of as many bytes in the same run; smaller is better"
+        "ratio: time by that of the fastest copy of as many bytes in the same run; smaller is better\n"
+        "products: multiplications with their additions; what consists of them is measured beside the best peer's time"
     )
 
 
@@ -160,7 +178,8 @@ def _summary(result: Result) -> str:
     return (
         f"{rows} in {result.seconds / 60:.1f} minutes: {words.count('ok')} ok, {words.count('MISS')} "
         f"MISS, {words.count('WRONG')} WRONG; {words.count('BEATEN')} BEATEN by a peer that is faster by more than "
-        f"{FASTER - 1:.0%}" + (f"; in {unsteady} the yardstick stayed unsteady" if unsteady else "")
+        f"{FASTER - 1:.0%}, of products {COMPUTING_FASTER - 1:.0%}"
+        + (f"; in {unsteady} the yardstick stayed unsteady" if unsteady else "")
     )
 
 
