@@ -246,6 +246,10 @@ def test_every_row_computes_what_its_check_expects() -> None:
         "DEQUANTIZE float32 from int8, blocks of 32",
         "MULTIHEAD_ATTENTION float32 16 heads of 128, one row",
         "LSTM float32 256, 32 steps, batch of 8",
+        "SOFTMAX1 float16 channels of 61 x 53 x 47, channels last",
+        "BATCH_NORMALIZATION_TRAINING_GRAD float32 planes of 53 x 47",
+        "MAX_POOLING_GRAD float32 3x3/2, channels last",
+        "LP_POOLING float16 3x3x3/2, padded",
     ],
 )
 def test_checks_notice_a_wrong_element(text: str) -> None:
@@ -277,6 +281,24 @@ def test_layers_have_one_size() -> None:
     stem = a_layer("ResNet-50's stem, 3 to 64, 7x7/2, 224", LARGE)
     assert stem.built().outputs["OutputTensor"].shape == (1, 64, 112, 112)
     assert stem.built().products == 7 * 7 * 3 * 64 * 112 * 112
+
+
+def test_lines_that_fit_the_second_cache_have_the_narrower_limit() -> None:
+    limits = {case.title: case.limit for case in matrix(sizes=[LARGE]) if case.operator == "ACTIVATION_SOFTMAX1"}
+    assert limits["float32 rows of 50257, 128 MiB"] == limits["float16 1024 columns, 128 MiB"] == 1.3
+    assert limits["float32 one row, 128 MiB"] == 1.7
+    pooled = [case for case in matrix(sizes=[LARGE]) if case.operator == "MAX_POOLING_GRAD"]
+    assert {case.limit for case in pooled} == {1.3}
+    assert all(case.has_limit(2) and not case.has_limit(1) for case in pooled)
+
+
+def test_channels_last_lie_so_in_inputs_and_outputs() -> None:
+    work = a_layer("AVERAGE_POOLING float32 3x3/2, channels last").make(Device("cpu"))
+    for array in (*work.inputs, *work.outputs):
+        assert array.strides[1] == array.itemsize
+        assert np.moveaxis(array, 1, -1).flags.c_contiguous
+    assert work.output.flags.c_contiguous
+    assert np.shares_memory(work.output, work.outputs[0])
 
 
 def test_what_stays_is_there_before() -> None:

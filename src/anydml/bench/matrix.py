@@ -16,7 +16,9 @@ from .dense import dense
 from .element_wise import element_wise
 from .integers import integers, quantisation
 from .movement import movement
+from .normalising import normalising
 from .places import UFUNCS, count_of
+from .pooled import pooled
 from .recurrent import recurrent
 from .reductions import reading, reductions
 from .resampling import resampling
@@ -134,7 +136,16 @@ def _poolings() -> Iterator[Pooling]:
 def matrix(quick: bool = False, sizes: Sequence[int] = (LARGE, MIDDLE, SMALL)) -> list[Case]:
     """All rows for a CPU, by operator; where quick, a few of each operator."""
     scans, joins, poolings, others = list(_scans()), list(_joins()), list(_poolings()), list(element_wise())
-    tabled: list[Case] = [*movement(), *resampling(), *reductions(), *selection(), *reading(), *quantisation()]
+    tabled: list[Case] = [
+        *movement(),
+        *resampling(),
+        *reductions(),
+        *selection(),
+        *reading(),
+        *quantisation(),
+        *normalising(),
+        *pooled(),
+    ]
     if quick:
         scans = [row for row in scans if row.cell in ("float32", "int64")]
         joins = joins[::3]
