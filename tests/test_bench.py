@@ -21,7 +21,8 @@ from anydml.bench.computation import Computation, sample_of
 from anydml.bench.element_wise import ElementWise, types_of
 from anydml.bench.matrix import matrix, matrix_on_gpu
 from anydml.bench.operations import Operation
-from anydml.bench.peers import HostPeers, Peer
+from anydml.bench.peer import Peer
+from anydml.bench.peers import HostPeers
 from anydml.bench.places import read_plan
 from anydml.bench.pointwise_peers import FUNCTIONS, OF_INTEGERS
 from anydml.bench.report import as_json, page
@@ -661,6 +662,12 @@ def test_why_a_peer_is_absent_is_told() -> None:
     assert json.loads(as_json(result))["rows"][0]["unmeasured"] == row.unmeasured
 
 
+def test_libraries_that_are_absent_for_one_reason_share_a_line() -> None:
+    row = a_row(unmeasured={"numpy": "no function", "torch": "no dilation", "onnxruntime": "no function"})
+    text = plain_text(page(Result(header(Device("cpu"), HostPeers(1)), [row])))
+    assert "\nnumpy, onnxruntime, not in uint8 2 runs: no function\ntorch, not in uint8 2 runs: no dilation\n" in text
+
+
 def test_one_thread_that_fails_is_a_problem(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -692,7 +699,7 @@ def test_libraries_compute_what_we_do(library: str, monkeypatch: pytest.MonkeyPa
     assert measured > 60
     known = "no kernel: .*(not implemented|NOT_IMPLEMENTED)|no cumulative product|no option|no quantisation|no dilation"
     known += "|no quantised pooling|no tensors with negative strides|takes packed arrays only|no function|not asked"
-    known += "|no kernel: .*(Type Error|Quantize only works on)|no node (for|in the table)"
+    known += "|no kernel: .*(Type Error|Quantize only works on)|no node for"
     assert not [reason for reason in reasons if not re.match(known, reason)]
 
 

@@ -98,14 +98,17 @@ def _beside_plain(row: Row) -> str:
 
 
 def _unmeasured(result: Result, operator: str) -> list[str]:
-    """Which peers are not in how many rows of an operator, and why: a line for each of them and each reason."""
+    """Which peers are not in how many rows of an operator, and why: a line for each reason and those that it is of."""
     rows: dict[tuple[str, str], list[str]] = {}
     for row in result.rows:
         if row.operator == operator:
             for name, reason in row.unmeasured.items():
                 place = f"{row.dtype} {row.name}"
                 rows.setdefault((name, reason), []).append(place)
-    lines = [f"{name}, not in {_places(places)}: {reason}" for (name, reason), places in sorted(rows.items())]
+    peers: dict[tuple[str, str], list[str]] = {}
+    for (name, reason), places in sorted(rows.items()):
+        peers.setdefault((_places(places), reason), []).append(name)
+    lines = [f"{', '.join(names)}, not in {places}: {reason}" for (places, reason), names in peers.items()]
     return ["\n".join(lines)] if lines else []
 
 

@@ -460,18 +460,21 @@ reads: the kernels that it is compiled to for the CPU, the sizes of what they gi
 
 A ratio of 1 is what memory allows a copy of as many bytes, or of reductions the time to read them once; every result
 is checked before it counts, other libraries' too. A MISS, a ratio above the project's own limit for several threads
-and tensors of 128 MiB (of pooling, 64 MiB; on a GPU, 512 MiB and more), and BEATEN, where a library is faster by more
-than 5%, are no errors: the exit code is 0, and 1 where a result is wrong, or there is no room for a row. Of functions
-such as SIN, errors are measured, too: peers that are further than a unit in the last place from the exact result may
-be faster, in memory by 10% and in the caches by 60%.""",
+and tensors of 128 MiB (of quantised pooling, 64 MiB; on a GPU, 512 MiB and more), and BEATEN, where a library is faster
+by more than 5%, are no errors: the exit code is 0, and 1 where a result is wrong, or there is no room for a row. Of
+functions such as SIN, errors are measured, too: peers that are further than a unit in the last place from the exact
+result may be faster, in memory by 10% and in the caches by 60%.
+
+What consists of products, such as GEMM, CONVOLUTION or LSTM, is measured on layers of networks: by products in a
+second, and beside the best library's time, BEATEN from 10% on.""",
         """
-        anydml bench --quick                     7 minutes on 2 cores; without --quick, an hour or more
+        anydml bench --quick                     10 minutes on 2 cores; without --quick, hours
         anydml bench --sample 60                 60 rows at random, as many of each operator as of the others
         anydml bench --sample 60 --seed 7        the same 60 each time, as before and after a change
         anydml bench --minutes 10 --threads 1    rows in such an order until 10 minutes are over
         anydml bench --filter "float32 SIN"      pointwise operators by type and name
         anydml bench --filter "float16 one row"  rows with this text alone, here on all threads and on 1
-        anydml bench --filter JOIN --threads 1
+        anydml bench --filter "CONVOLUTION*ResNet" --threads 1
         anydml bench --filter "MOVEMENT*128 MiB" what copies and converts, at one size; REDUCE are reductions
         anydml bench --json bench.json --plot bench.svg
         anydml bench --device cuda --quick       a GPU, beside PyTorch and its compiler, CuPy and JAX: a minute or two
