@@ -662,6 +662,14 @@ def test_why_a_peer_is_absent_is_told() -> None:
     assert json.loads(as_json(result))["rows"][0]["unmeasured"] == row.unmeasured
 
 
+def test_what_has_no_native_kernel_is_seen() -> None:
+    rows = [a_row(), a_row(engine="reference")]
+    text = plain_text(page(Result(header(Device("cpu"), HostPeers(1)), rows)))
+    assert re.search(r"yardstick +engine\n", text)
+    assert re.search(r" reference\n", text)
+    assert "engine" not in plain_text(page(Result(header(Device("cpu"), HostPeers(1)), rows[:1])))
+
+
 def test_libraries_that_are_absent_for_one_reason_share_a_line() -> None:
     row = a_row(unmeasured={"numpy": "no function", "torch": "no dilation", "onnxruntime": "no function"})
     text = plain_text(page(Result(header(Device("cpu"), HostPeers(1)), [row])))

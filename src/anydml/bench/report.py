@@ -45,15 +45,18 @@ def _sample(result: Result) -> list[Block]:
 
 _TITLES = ("type", "case", "size", "threads", "time", "ratio", "limit", "", "best peer", "its ratio", "yardstick")
 _ERRORS = "errors in units in the last place"
+_ENGINE, _OTHER_ENGINES = "engine", ("torch", "reference")
+"""Told where some rows have no kernel of the compiled module."""
 _OF_COPIES = ("ratio", "limit", "its ratio", "yardstick")
 _OF_PRODUCTS = ("beside its time", "10^9 products/s", "beside FLOAT32")
 """Columns of what computes for longer than memory takes, where it says little how long a copy takes."""
 
 
 def _table(rows: list[Row]) -> Table:
-    titles: tuple[str, ...] = *_TITLES[:9], _OF_PRODUCTS[0], *_TITLES[9:], *_OF_PRODUCTS[1:], _ERRORS
+    titles: tuple[str, ...] = *_TITLES[:9], _OF_PRODUCTS[0], *_TITLES[9:], *_OF_PRODUCTS[1:], _ENGINE, _ERRORS
     table = [titles, *(_cells(row) for row in rows)]
     left_out = ["threads"] * (not any(row.threads for row in rows)) + [_ERRORS] * (not any(row.errors for row in rows))
+    left_out += [] if any(row.engine in _OTHER_ENGINES for row in rows) else [_ENGINE]
     left_out += _OF_COPIES if all(row.products for row in rows) else []
     left_out += [] if any(row.products for row in rows) else _OF_PRODUCTS
     shown = [column for column, title in enumerate(table[0]) if title not in left_out]
@@ -68,7 +71,7 @@ def _errors(row: Row) -> str:
 def _cells(row: Row) -> tuple[str, ...]:
     start = (row.dtype, row.name, format_size(row.size), str(row.threads))
     if row.error:
-        return (*start, "", "", "", row.verdict, row.error, *[""] * 5, _errors(row))
+        return (*start, "", "", "", row.verdict, row.error, *[""] * 5, row.engine, _errors(row))
     name, ratio = row.best_peer or ("", 0.0)
     limit = "" if row.limit is None else f"{row.limit:.2f}"
     if row.limit is not None and row.plain_ratio is not None:
@@ -86,6 +89,7 @@ def _cells(row: Row) -> tuple[str, ...]:
         f"{row.yardstick} {_time(row.yardstick_seconds)}{unsteady}",
         f"{row.products / row.seconds / 1e9:.1f}" if row.products else "",
         _beside_plain(row) if row.products else "",
+        row.engine,
         _errors(row),
     )
 
