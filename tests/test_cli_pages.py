@@ -14,6 +14,7 @@ import pytest
 
 import anydml
 from anydml import terminal
+from anydml.backends import engines
 from anydml.backends.base import Declined
 from anydml.backends.native.engine import CpuEngine
 from anydml.cli import pages
@@ -45,6 +46,9 @@ def test_ops_lists_all_operators(anydml_: Any) -> None:
         assert row.endswith(".")
 
 
+_OTHERS = [engine.name for engine in engines("cpu")[1:]]
+
+
 def test_ops_are_json_for_machines(anydml_: Any) -> None:
     """Every type of every tensor's table has its engines, but for tensors that the example leaves out."""
     code, out, err = anydml_("ops", "--json")
@@ -61,16 +65,16 @@ def test_ops_are_json_for_machines(anydml_: Any) -> None:
         assert {name: [*engines] for name, engines in each["engines"].items()} == {
             name: types[name] for name in types if name in given
         }
-        for engines in each["engines"].values():
-            assert all(names and {*names} <= {"native", "reference"} for names in engines.values())
+        for by_type in each["engines"].values():
+            assert all(names and {*names} <= {"native", *_OTHERS} for names in by_type.values())
 
 
 def test_engines_by_type_are_those_that_serve(anydml_: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    def engines() -> Any:
+    def by_type() -> Any:
         (entry,) = json.loads(anydml_("ops", "--json", "join")[1])
         return entry["engines"]
 
-    everywhere = engines()
+    everywhere = by_type()
     assert {tuple(names) for table in everywhere.values() for names in table.values()} == {("native",)}
     compile_ = CpuEngine.compile
 
@@ -80,7 +84,7 @@ def test_engines_by_type_are_those_that_serve(anydml_: Any, monkeypatch: pytest.
         return compile_(self, found, desc, inputs, outputs)
 
     monkeypatch.setattr(CpuEngine, "compile", without_halves)
-    assert engines() == {name: {**table, "FLOAT16": ["reference"]} for name, table in everywhere.items()}
+    assert by_type() == {name: {**table, "FLOAT16": ["reference"]} for name, table in everywhere.items()}
 
 
 @pytest.mark.parametrize("name", OPERATORS)
