@@ -9,17 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from .attention import attention
 from .cases import LARGE, LITTLE_ON_GPU, MIDDLE, SMALL, Case, Join, Pooling, Scan
-from .computation import Computation
-from .dense import dense
+from .computations import layers, of_any_size, one_of_each_cell
 from .element_wise import element_wise
-from .integers import integers, quantisation
 from .movement import movement
-from .normalising import normalising
 from .places import UFUNCS, count_of
-from .pooled import pooled
-from .recurrent import recurrent
 from .reductions import reading, reductions
 from .resampling import resampling
 from .selection import selection
@@ -135,32 +129,17 @@ def _poolings() -> Iterator[Pooling]:
 
 def matrix(quick: bool = False, sizes: Sequence[int] = (LARGE, MIDDLE, SMALL)) -> list[Case]:
     """All rows for a CPU, by operator; where quick, a few of each operator."""
+    computed, of_layers = [one_of_each_cell(table()) if quick else [*table()] for table in (of_any_size, layers)]
     scans, joins, poolings, others = list(_scans()), list(_joins()), list(_poolings()), list(element_wise())
-    tabled: list[Case] = [
-        *movement(),
-        *resampling(),
-        *reductions(),
-        *selection(),
-        *reading(),
-        *quantisation(),
-        *normalising(),
-        *pooled(),
-    ]
+    tabled: list[Case] = [*movement(), *resampling(), *reductions(), *selection(), *reading()]
     if quick:
         scans = [row for row in scans if row.cell in ("float32", "int64")]
         joins = joins[::3]
         poolings = [row for row in poolings if row.dtype == "uint8" and (row.plain() is None or row == poolings[-1])]
         others = [*{row.cell: row for row in reversed(others)}.values()]
-        tabled = [*{(row.operator, row.cell): row for row in reversed(tabled)}.values()]
-    rows: list[Case] = [*scans, *joins, *poolings, *others, *tabled]
-    layers: list[Case] = [row.scaled(max(sizes)) for row in _layers(quick)]
-    return [*[row.scaled(size) for size in sizes for row in rows], *layers]
-
-
-def _layers(quick: bool) -> list[Computation]:
-    """What has one size, such as a network's layers; where quick, one of each cell."""
-    layers = [*dense(), *integers(), *attention(), *recurrent()]
-    return [*{(row.operator, row.cell): row for row in reversed(layers)}.values()] if quick else layers
+        tabled = [*{row.cell: row for row in reversed(tabled)}.values()]
+    rows: list[Case] = [*scans, *joins, *poolings, *others, *tabled, *computed]
+    return [*(row.scaled(size) for size in sizes for row in rows), *(row.scaled(max(sizes)) for row in of_layers)]
 
 
 # For a GPU: tensors of 2^28 elements, and bytes for JOIN and pooling as they come out
