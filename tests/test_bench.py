@@ -347,6 +347,8 @@ def test_layers_of_halves_are_judged_beside_singles() -> None:
         "float32",
         None,
     )
+    assert isinstance(plain, Computation)
+    assert plain.built().inputs == case.built().inputs
     row = measure(case, Device("cpu"), HostPeers(1), runs=1)
     assert row.plain_ratio is not None
     assert row.limit == pytest.approx(1.3 * row.plain_ratio)

@@ -104,8 +104,10 @@ class Computation(Case):
         return self.limit is not None if self.is_layer else super().has_limit(threads)
 
     def plain(self) -> Case | None:
-        """Of a layer of FLOAT16 that of FLOAT32."""
-        return replace(self, dtype="float32", limit=None) if self.is_layer and self.limit is not None else None
+        """Of a layer of FLOAT16 that of FLOAT32, with as many elements."""
+        if not self.is_layer or self.limit is None:
+            return None
+        return replace(self, dtype="float32", limit=None, size=2 * self.size)
 
     def times_plain(self, plain: Case) -> float:
         return 1.0
