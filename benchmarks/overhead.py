@@ -5,7 +5,8 @@
 
 Importing is measured in fresh processes, after NumPy has been imported; the best of many stands for what the package
 itself costs on a machine that others use too. Small calls are those of each operator's small example, which were called
-so before; of their time the kernel beneath, on the same arrays, takes a part that no shorter way to it can spare.
+so before; of their time the kernel beneath, on the same arrays, takes a part that no shorter way to it can spare. Of
+a function that calls others, and has no kernel of its own, the whole call alone is measured.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import subprocess
 import sys
 import timeit
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, NamedTuple
 from unittest.mock import patch
 
@@ -92,13 +94,19 @@ class SmallCall(NamedTuple):
     arrays: int
     """How many it takes."""
     whole: float
-    kernel: float
-    """What the kernel beneath takes by itself."""
-    share: float
+    kernel: float | None = None
+    """What the kernel beneath takes by itself; None where the function does not come down to one, but calls others."""
+    share: float | None = None
     """What is not the kernel's: the whole with a kernel that does nothing; with a native plan the difference, as that
-    takes a shorter way yet."""
-    calls: int
-    """Of PyTorch, in that kernel."""
+    takes a shorter way yet. None where there is no such kernel."""
+    calls: int = 0
+    """Of PyTorch, in that kernel; in the whole call where there is none."""
+
+    def mark(self, allowed: float) -> str:
+        """What is to be said of it beside its limit."""
+        if self.kernel is None:
+            return f"{'' if self.whole <= allowed else '  above'}  no kernel of its own"
+        return "" if self.whole <= allowed else "  above"
 
 
 JOINED = 500
@@ -124,8 +132,18 @@ def small_calls(make: Callable[[Any], Any], wait: Callable[[], object], **more: 
 
 def _small_call(name: str, function: Any, given: dict[str, Any], arrays: int, wait: Callable[[], object]) -> SmallCall:
     function(**given)
-    (ran,) = _call_cache.record(function.__wrapped__, (), given)[1]
+    ran = _call_cache.record(function.__wrapped__, (), given)[1]
+    if len(ran) != 1:
+        whole = partial(function, **given)
+        calls = _calls_of_torch(whole) if "torch" in sys.modules else 0
+        return SmallCall(name, arrays, min(_by_turns({"whole": whole}, wait)["whole"]), calls=calls)
+    return _small_call_of(ran[0], name, function, given, arrays, wait)
 
+
+def _small_call_of(
+    ran: _call_cache.Ran, name: str, function: Any, given: dict[str, Any], arrays: int, wait: Callable[[], object]
+) -> SmallCall:
+    """Of a function that ran one kernel."""
     _call_cache.CALL_CACHE.clear()
     # Prepared as if its kernel did nothing, and never prepared anew, as the key is known.
     preparation = _call_cache._OnHost if ran.device.memory.is_host else _call_cache._OnDevice
@@ -135,17 +153,23 @@ def _small_call(name: str, function: Any, given: dict[str, Any], arrays: int, wa
     _call_cache.CALL_CACHE.clear()
     function(**given)
     runs = {"whole": lambda: function(**given), "kernel": lambda: ran.kernel.run(ran.inputs, ran.outputs)}
+    times = _by_turns(runs, wait)
+    calls = _calls_of_torch(runs["kernel"]) if "torch" in sys.modules else 0
+    whole, kernel = min(times["whole"]), min(times["kernel"])
+    return SmallCall(name, arrays, whole, kernel, share if ran.kernel.plan is None else whole - kernel, calls)
+
+
+def _by_turns(runs: dict[str, Callable[[], object]], wait: Callable[[], object]) -> dict[str, list[float]]:
+    """Microseconds of each run, many times."""
     times: dict[str, list[float]] = {label: [] for label in runs}
-    once = min(timeit.repeat(runs["whole"], repeat=3, number=1))
+    once = min(timeit.repeat(next(iter(runs.values())), repeat=3, number=1))
     # A millisecond each in turn, as others disturb; and the queue of a device must not fill up.
     number = min(max(int(1e-3 / once), 5), 100)
     for _ in range(25):
         for label, run in runs.items():
             wait()
             times[label].append(timeit.timeit(run, number=number) / number * 1e6)
-    calls = _calls_of_torch(runs["kernel"]) if "torch" in sys.modules else 0
-    whole, kernel = min(times["whole"]), min(times["kernel"])
-    return SmallCall(name, arrays, whole, kernel, share if ran.kernel.plan is None else whole - kernel, calls)
+    return times
 
 
 def _calls_of_torch(run: Callable[[], object]) -> int:
@@ -168,6 +192,11 @@ def _calls_of_torch(run: Callable[[], object]) -> int:
     return counter.calls
 
 
+def _figures(call: SmallCall, digits: int) -> str:
+    """The whole, the kernel alone and the rest, in columns; a dash for what there is not."""
+    return "".join("-".rjust(9) if x is None else f"{x:9.{digits}f}" for x in (call.whole, call.kernel, call.share))
+
+
 def print_small_calls() -> None:
     """On the CPU, for NumPy's arrays and PyTorch's tensors."""
     kinds: dict[str, tuple[float, Any]] = {"NumPy": (4, np.array)}
@@ -182,8 +211,10 @@ def print_small_calls() -> None:
         print(f"{'':36}{'call':>9}{'kernel':>9}{'share':>9}{'limit':>9}")
         for each in small_calls(make, lambda: None):
             allowed = limit + 0.5 * max(each.arrays - 3, 0)
-            mark = "" if each.whole <= allowed else "  its kernel" if each.share <= allowed else "  above"
-            print(f"{each.name:36}{each.whole:9.2f}{each.kernel:9.2f}{each.share:9.2f}{allowed:9.1f}{mark}")
+            mark = each.mark(allowed)
+            if mark and each.share is not None and each.share <= allowed:
+                mark = "  its kernel"
+            print(f"{each.name:36}{_figures(each, 2)}{allowed:9.1f}{mark}")
 
 
 def print_small_calls_on(device: str) -> None:
@@ -200,9 +231,7 @@ def print_small_calls_on(device: str) -> None:
     for each in small_calls(lambda array: torch.from_numpy(array).to(x.device), wait, device=place):
         many = each.name.startswith("JOIN of")
         allowed = 300 if many else 15 if each.name in ours else 5 * each.calls + 10
-        mark = "" if each.whole <= allowed else "  above"
-        figures = f"{each.whole:9.1f}{each.kernel:9.1f}{each.share:9.1f}{each.calls:9}{allowed:9}"
-        print(f"{each.name:36}{figures}{mark}")
+        print(f"{each.name:36}{_figures(each, 1)}{each.calls:9}{allowed:9}{each.mark(allowed)}")
     for label, statement in {"PyTorch's cumsum": "x.cumsum(0)", "PyTorch's add": "x + x"}.items():
         wait()
         print(f"{label:36}{microseconds(statement, {'x': x})[0]:9.1f}")

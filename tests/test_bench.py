@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -14,15 +15,18 @@ import pytest
 from anydml import Device, DMLError, ReduceFunction
 from anydml.bench import Result, Row, header, measure, spread, wrong
 from anydml.bench.accuracy import accuracy
-from anydml.bench.cases import LARGE, LARGE_ON_GPU, SMALL, Case, Pooling, Scan, lines_of
+from anydml.bench.cases import LARGE, LARGE_ON_GPU, SMALL, Case, Pooling, Scan, desc_of, lines_of, tensor_of
 from anydml.bench.command import bench
+from anydml.bench.computation import Computation, sample_of
 from anydml.bench.element_wise import ElementWise, types_of
 from anydml.bench.matrix import matrix, matrix_on_gpu
 from anydml.bench.operations import Operation
-from anydml.bench.peers import HostPeers, Peer
+from anydml.bench.peer import Peer
+from anydml.bench.peers import HostPeers
 from anydml.bench.places import read_plan
 from anydml.bench.pointwise_peers import FUNCTIONS, OF_INTEGERS
 from anydml.bench.report import as_json, page
+from anydml.bench.sample import sampled
 from anydml.bench.selection import selection
 from anydml.cli import main
 from anydml.graph.compile import CompiledGraph
@@ -100,7 +104,7 @@ def test_movement_and_reductions_have_the_limits_of_their_cells() -> None:
     assert {row.limit for row in of_tables(LARGE) if row.operator == "REDUCE"} == {1.15}
 
 
-@pytest.mark.parametrize("row", selection(), ids=lambda row: row.title)
+@pytest.mark.parametrize("row", [*selection()], ids=lambda row: row.title)
 def test_what_is_chosen_is_right(row: Case) -> None:
     assert wrong(row.scaled(TINY).make(Device("cpu"))) == ""
 
@@ -235,6 +239,18 @@ def test_every_row_computes_what_its_check_expects() -> None:
         "REDUCE float32 LOG_SUM_EXP, all",
         "REDUCE float32 ARGMAX, rows of 1024",
         "READ uint64 all",
+        "GEMM float32 1021 x 509 x 763",
+        "GEMM float16 256 x 256 x 256",
+        "CONVOLUTION float32 MobileNet, depthwise 144, 3x3, 56, batch of 8",
+        "CONVOLUTION_INTEGER uint8 ResNet-50's stem",
+        "QUANTIZED_LINEAR_MATRIX_MULTIPLY int8",
+        "DEQUANTIZE float32 from int8, blocks of 32",
+        "MULTIHEAD_ATTENTION float32 16 heads of 128, one row",
+        "LSTM float32 256, 32 steps, batch of 8",
+        "SOFTMAX1 float16 channels of 61 x 53 x 47, channels last",
+        "BATCH_NORMALIZATION_TRAINING_GRAD float32 planes of 53 x 47",
+        "MAX_POOLING_GRAD float32 3x3/2, channels last",
+        "LP_POOLING float16 3x3x3/2, padded",
     ],
 )
 def test_checks_notice_a_wrong_element(text: str) -> None:
@@ -244,6 +260,100 @@ def test_checks_notice_a_wrong_element(text: str) -> None:
     assert not work.check(work.output)
     work.output.reshape(-1)[-1] += 2
     assert work.check(work.output)
+
+
+def a_layer(text: str, size: int = TINY) -> Computation:
+    cases = (case for case in matrix(sizes=[size]) if text in f"{case.operator} {case.title}")
+    case = next(cases)
+    assert isinstance(case, Computation)
+    return case
+
+
+def test_layers_have_one_size() -> None:
+    layers = [case for case in matrix() if isinstance(case, Computation) and case.is_layer]
+    assert len(layers) == len({(case.operator, case.dtype, case.name) for case in layers})
+    assert {case.operator for case in layers} == {
+        *("GEMM", "CONVOLUTION", "MATRIX_MULTIPLY_INTEGER", "MATRIX_MULTIPLY_INTEGER_TO_FLOAT"),
+        *("QUANTIZED_LINEAR_MATRIX_MULTIPLY", "CONVOLUTION_INTEGER", "QUANTIZED_LINEAR_CONVOLUTION"),
+        *("MULTIHEAD_ATTENTION", "RNN", "LSTM", "GRU"),
+    }
+    product = a_layer("GEMM float32 transformer, 128 x 768 x 3072", LARGE)
+    assert (product.size, product.built().products) == (4 * 768 * 3072, 128 * 768 * 3072)
+    stem = a_layer("ResNet-50's stem, 3 to 64, 7x7/2, 224", LARGE)
+    assert stem.built().outputs["OutputTensor"].shape == (1, 64, 112, 112)
+    assert stem.built().products == 7 * 7 * 3 * 64 * 112 * 112
+
+
+def test_lines_that_fit_the_second_cache_have_the_narrower_limit() -> None:
+    limits = {case.title: case.limit for case in matrix(sizes=[LARGE]) if case.operator == "ACTIVATION_SOFTMAX1"}
+    assert limits["float32 rows of 50257, 128 MiB"] == limits["float16 1024 columns, 128 MiB"] == 1.3
+    assert limits["float32 one row, 128 MiB"] == 1.7
+    pooled = [case for case in matrix(sizes=[LARGE]) if case.operator == "MAX_POOLING_GRAD"]
+    assert {case.limit for case in pooled} == {1.3}
+    assert all(case.has_limit(2) and not case.has_limit(1) for case in pooled)
+
+
+def test_channels_last_lie_so_in_inputs_and_outputs() -> None:
+    work = a_layer("AVERAGE_POOLING float32 3x3/2, channels last").make(Device("cpu"))
+    for array in (*work.inputs, *work.outputs):
+        assert array.strides[1] == array.itemsize
+        assert np.moveaxis(array, 1, -1).flags.c_contiguous
+    assert work.output.flags.c_contiguous
+    assert np.shares_memory(work.output, work.outputs[0])
+
+
+def test_what_stays_is_there_before() -> None:
+    """Weights are OWNED_BY_DML: what becomes of the array afterwards changes nothing."""
+    work = a_layer("GEMM float32 transformer, 128 x 768 x 768").make(Device("cpu"))
+    assert not wrong(work)
+    before = work.output.copy()
+    work.inputs[1][...] = 0
+    work.compiled.dispatch(work.inputs, work.outputs)
+    assert np.array_equal(work.output, before)
+    assert before.any()
+
+
+def test_large_layers_are_sampled_with_their_ends() -> None:
+    case = a_layer("GEMM float32 1024 x 1024", LARGE)
+    built = case.built()
+    arrays = {name: np.zeros(tensor.shape, np.float32) for name, tensor in built.inputs.items()}
+    outputs = {name: np.zeros(tensor.shape, np.float32) for name, tensor in built.outputs.items()}
+    tensors = {name: tensor_of(Device("cpu"), each) for name, each in {**arrays, **outputs}.items()}
+    part, cut = sample_of(desc_of("GEMM", **tensors, **built.members), arrays, outputs)
+    _, _, rows, columns = part.OutputTensor.Sizes  # type: ignore[attr-defined]
+    assert 2 <= rows < 100
+    assert 2 <= columns < 100
+    assert part.ATensor.Sizes[2:] == (rows, 1024)  # type: ignore[attr-defined]
+    outputs["OutputTensor"][..., -1, -1] = 1
+    assert cut("OutputTensor", outputs["OutputTensor"])[..., -1, -1] == 1
+
+
+def test_layers_are_judged_beside_the_best_peer() -> None:
+    assert a_row(products=10, limit=None, peers={"torch": 0.92}).verdict == "ok"
+    assert a_row(products=10, limit=None, peers={"torch": 0.9}).verdict == "BEATEN"
+    row = a_row(products=2_500_000_000, limit=None, ratio=30.0, peers={"torch": 20.0})
+    text = plain_text(page(Result(header(Device("cpu"), HostPeers(1)), [row])))
+    assert re.search(r"BEATEN +torch +1\.50 +2\.5\n", text)
+    assert "yardstick" not in text
+    assert "its ratio" in plain_text(page(Result(header(Device("cpu"), HostPeers(1)), [a_row()])))
+
+
+def test_layers_of_halves_are_judged_beside_singles() -> None:
+    """On one thread, too."""
+    case = a_layer("GEMM float16 256 x 256 x 256", 1 << 14)
+    plain = case.plain()
+    assert (case.limit, plain is not None and plain.dtype, plain is not None and plain.plain()) == (
+        1.3,
+        "float32",
+        None,
+    )
+    assert isinstance(plain, Computation)
+    assert plain.built().inputs == case.built().inputs
+    row = measure(case, Device("cpu"), HostPeers(1), runs=1)
+    assert row.plain_ratio is not None
+    assert row.limit == pytest.approx(1.3 * row.plain_ratio)
+    text = plain_text(page(Result(header(Device("cpu"), HostPeers(1)), [row])))
+    assert f"{row.ratio / row.plain_ratio:.2f} (1.30)" in text
 
 
 def test_an_element_left_out_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -263,7 +373,8 @@ def test_the_command_prints_and_writes_what_it_measured(tmp_path: Path, capsys: 
     assert bench(text="rows of 32", quick=True, threads=1, json_file=str(path), sizes=[TINY]) == 0
     out, err = capsys.readouterr()
     written = json.loads(path.read_text())
-    assert set(written) == {"header", "rows", "accuracy", "small", "compiling", "problems", "seconds", "interrupted"}
+    keys = {"header", "rows", "accuracy", "small", "compiling", "problems", "seconds", "interrupted", "seed", "left"}
+    assert set(written) == keys
     assert {"processor", "cores", "threads", "python", "anydml", "peers", "absent"} <= set(written["header"])
     assert set(written["header"]["absent"]) == {"torch", "onnxruntime", "jax"}
     assert len(written["rows"]) == 4
@@ -276,6 +387,75 @@ def test_the_command_prints_and_writes_what_it_measured(tmp_path: Path, capsys: 
         assert row["threads"] == 1
     assert "[1/4] CUMULATIVE_SUMMATION float32 rows of 32" in err
     assert "4 rows in " in out
+
+
+def test_every_beginning_of_a_sample_has_as_many_of_each_operator() -> None:
+    cases = matrix(sizes=[4 * TINY, TINY])
+    order = sampled(cases, 7)
+    assert sorted(titles(order)) == sorted(titles(cases))
+    assert titles(order) == titles(sampled(cases, 7)) != titles(sampled(cases, 8))
+    counts = Counter(case.of_operator for case in cases)
+    assert {"GATHER", "SLICE", "REDUCE", "ELEMENT_WISE_SIN", "CUMULATIVE_PRODUCT"} < set(counts)
+    rounds = [order[: sum(min(count, taken) for count in counts.values())] for taken in (1, 2, 5)]
+    for taken, first in zip((1, 2, 5), rounds, strict=True):
+        assert Counter(case.of_operator for case in first) == {name: min(n, taken) for name, n in counts.items()}
+
+
+def test_a_sample_has_different_rows_of_an_operator() -> None:
+    sizes = [4 * TINY, 2 * TINY, TINY]
+    scans = [case for case in matrix(sizes=sizes) if case.operator == "CUMULATIVE_SUMMATION"]
+    taken = sampled(scans, 3)[:6]
+    assert Counter(case.size for case in taken) == dict.fromkeys(sizes, 2)
+    assert {case.dtype for case in taken} == {"float32", "float16", "int32", "uint32", "int64", "uint64"}
+    assert len({case.cell for case in taken}) > 3
+
+
+def written_by(path: Path, **options: Any) -> Any:
+    assert bench(text="one row", quick=True, json_file=str(path), sizes=[TINY], **options) == 0
+    return json.loads(path.read_text())
+
+
+def test_the_command_takes_a_sample(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "bench.json"
+    first = written_by(path, threads=1, sample=3, seed=5)
+    assert len(first["rows"]) == 3
+    assert (first["accuracy"], first["small"], first["left"]) == ([], {}, {})
+    assert "Rows at random: --seed 5 takes them in the same order again.\n" in capsys.readouterr().out
+    names = [(row["operator"], row["dtype"], row["name"]) for row in first["rows"]]
+    assert [
+        (row["operator"], row["dtype"], row["name"]) for row in written_by(path, threads=1, sample=3, seed=5)["rows"]
+    ] == names
+    order = [(case.operator, case.dtype, case.name) for case in matrix(True, [TINY])]
+    assert names == sorted(names, key=order.index)
+    assert written_by(path, threads=1, sample=1)["seed"] is not None
+
+
+def test_the_command_ends_after_a_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """At once, with the row under way; on one thread likewise."""
+    monkeypatch.setenv("OMP_NUM_THREADS", "2")
+    found = written_by(tmp_path / "bench.json", minutes=1e-9)
+    assert [row["threads"] for row in found["rows"]] == [2, 1]
+    assert found["left"]["2"] == found["left"]["1"] > 3
+    out = capsys.readouterr().out
+    assert f"; {found['left']['2']} rows were not reached on 2 threads; {found['left']['1']} rows were not" in out
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--minutes", "0"], "'0' is no time in minutes"),
+        (["--minutes", "nan"], "'nan' is no time in minutes"),
+        (["--sample", "0"], "'0' is no number from 1 on"),
+        (["--seed", "3"], "argument --seed: is that of a random order"),
+    ],
+)
+def test_options_of_samples_are_checked(words: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as raised:
+        main(["bench", *words])
+    assert raised.value.code == 2
+    assert message in capsys.readouterr().err
 
 
 def test_a_wrong_result_is_the_exit_code(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -482,6 +662,20 @@ def test_why_a_peer_is_absent_is_told() -> None:
     result = Result(header(Device("cpu"), HostPeers(1)), [row, row, row])
     assert "numpy, not in uint8 2 runs of 2048 B: no kernel: not implemented at line 1" in plain_text(page(result))
     assert json.loads(as_json(result))["rows"][0]["unmeasured"] == row.unmeasured
+
+
+def test_what_has_no_native_kernel_is_seen() -> None:
+    rows = [a_row(), a_row(engine="reference")]
+    text = plain_text(page(Result(header(Device("cpu"), HostPeers(1)), rows)))
+    assert re.search(r"yardstick +engine\n", text)
+    assert re.search(r" reference\n", text)
+    assert "engine" not in plain_text(page(Result(header(Device("cpu"), HostPeers(1)), rows[:1])))
+
+
+def test_libraries_that_are_absent_for_one_reason_share_a_line() -> None:
+    row = a_row(unmeasured={"numpy": "no function", "torch": "no dilation", "onnxruntime": "no function"})
+    text = plain_text(page(Result(header(Device("cpu"), HostPeers(1)), [row])))
+    assert "\nnumpy, onnxruntime, not in uint8 2 runs: no function\ntorch, not in uint8 2 runs: no dilation\n" in text
 
 
 def test_one_thread_that_fails_is_a_problem(

@@ -14,6 +14,9 @@ import pytest
 
 import anydml
 from anydml import terminal
+from anydml.backends import engines
+from anydml.backends.base import Declined
+from anydml.backends.native.engine import CpuEngine
 from anydml.cli import pages
 from anydml.operators import OPERATORS, spec
 from anydml.runtime.context import DEVICE_NAMES
@@ -41,6 +44,47 @@ def test_ops_lists_all_operators(anydml_: Any) -> None:
         assert f" {spec(name).support.introduced.number} " in row
         assert "reference" in row
         assert row.endswith(".")
+
+
+_OTHERS = [engine.name for engine in engines("cpu")[1:]]
+
+
+def test_ops_are_json_for_machines(anydml_: Any) -> None:
+    """Every type of every tensor's table has its engines, but for tensors that the example leaves out."""
+    code, out, err = anydml_("ops", "--json")
+    assert (code, err) == (0, "")
+    listed = json.loads(out)
+    assert [each["name"] for each in listed] == list(OPERATORS)
+    for each in listed:
+        found, op = spec(each["name"]), OPERATORS[each["name"]]
+        assert (each["value"], each["family"], each["function"]) == (found.operator_type.value, op.family, op.function)
+        assert each["since"] == found.support.introduced.number
+        types = {name: [one.name for one in row.data_types] for name, row in found.tensors.items()}
+        assert each["data_types"] == types
+        given = {name for name in types if getattr(pages.EXAMPLES[each["name"]][0], name) is not None}
+        assert {name: [*engines] for name, engines in each["engines"].items()} == {
+            name: types[name] for name in types if name in given
+        }
+        for by_type in each["engines"].values():
+            assert all(names and {*names} <= {"native", *_OTHERS} for names in by_type.values())
+
+
+def test_engines_by_type_are_those_that_serve(anydml_: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def by_type() -> Any:
+        (entry,) = json.loads(anydml_("ops", "--json", "join")[1])
+        return entry["engines"]
+
+    everywhere = by_type()
+    assert {tuple(names) for table in everywhere.values() for names in table.values()} == {("native",)}
+    compile_ = CpuEngine.compile
+
+    def without_halves(self: Any, found: Any, desc: Any, inputs: Any, outputs: Any) -> Any:
+        if outputs[0].dtype == "float16":
+            return Declined("no halves")
+        return compile_(self, found, desc, inputs, outputs)
+
+    monkeypatch.setattr(CpuEngine, "compile", without_halves)
+    assert by_type() == {name: {**table, "FLOAT16": ["reference"]} for name, table in everywhere.items()}
 
 
 @pytest.mark.parametrize("name", OPERATORS)

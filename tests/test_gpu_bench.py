@@ -20,7 +20,7 @@ from anydml.bench.cases import Case
 from anydml.bench.command import bench
 from anydml.bench.first import first_runs
 from anydml.bench.matrix import matrix_on_gpu
-from anydml.bench.peers import Peer
+from anydml.bench.peer import Peer
 from anydml.bench.places import place_of
 from anydml.core.errors import Violation
 from harness import GPU

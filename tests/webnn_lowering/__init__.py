@@ -11,22 +11,35 @@ from pkgutil import iter_modules
 from typing import Any
 
 from anydml import Device, Graph
+from anydml.frontends.directmlx import Expression
+from anydml.operators.schema import OperatorDesc
 
-from .node import Adapter, Node, NotThereYet, bound, operand
+from .node import Adapter, Node, bound, operand
 
 ADAPTERS: dict[str, Adapter] = {}
 for _module in iter_modules(__path__):
     ADAPTERS |= getattr(import_module(f".{_module.name}", __name__), "ADAPTERS", {})
 
 
-def computed(device: Device, case: Mapping[str, Any]) -> dict[str, Any]:
-    """The outputs of a case by their names.
+class RecordingGraph(Graph):
+    """A graph that keeps which operators were applied, by name."""
+
+    def __init__(self, device: Device) -> None:
+        super().__init__(device)
+        self.applied: set[str] = set()
+
+    def operator(self, kind: type[OperatorDesc], name: str = "", **members: Any) -> list[Expression]:
+        self.applied.add(kind.__name__.removeprefix("DML_").removesuffix("_OPERATOR_DESC"))
+        return super().operator(kind, name, **members)
+
+
+def lowered(device: Device, case: Mapping[str, Any]) -> tuple[RecordingGraph, dict[str, Expression], list[Any]]:
+    """The graph of a case, its outputs by their names, and what its inputs are bound to.
 
     Raises:
-        NotThereYet: a desc that says this is of an operator which is not in the table.
         DMLError: a desc says this, but its rules refuse it.
     """
-    graph = Graph(device)
+    graph = RecordingGraph(device)
     values, read = {}, []
     for name, given in case["inputs"].items():
         values[name] = operand(graph, given)
@@ -38,7 +51,18 @@ def computed(device: Device, case: Mapping[str, Any]) -> dict[str, Any]:
         found = found if isinstance(found, list) else [found]
         names = operator["outputs"] if isinstance(operator["outputs"], list) else [operator["outputs"]]
         values |= zip(names, found, strict=True)
-    return graph.compile({name: values[name] for name in case["expectedOutputs"]})(*read)
+    return graph, {name: values[name] for name in case["expectedOutputs"]}, read
 
 
-__all__ = ["ADAPTERS", "NotThereYet", "computed"]
+def computed(device: Device, case: Mapping[str, Any]) -> dict[str, Any]:
+    """The outputs of a case by their names."""
+    graph, outputs, read = lowered(device, case)
+    return graph.compile(outputs)(*read)
+
+
+def operators_of(case: Mapping[str, Any]) -> set[str]:
+    """The operators of DirectML that the graph of a case is made of."""
+    return lowered(Device("reference"), case)[0].applied
+
+
+__all__ = ["ADAPTERS", "computed", "operators_of"]

@@ -11,16 +11,11 @@ import anydml
 from anydml import Graph, PackedArray, TensorDataType
 from anydml.core.strided_layout import DATA_TYPES
 from anydml.frontends.directmlx import Expression
-from anydml.operators import OPERATORS
 from onnx_lowering.node import broadcast, packed
 
 from .case import array, number
 
 _ORDERS = {"nchw": (0, 1, 2, 3), "nhwc": (0, 3, 1, 2)}
-
-
-class NotThereYet(Exception):
-    """The operator that a lowering needs."""
 
 
 class Node:
@@ -79,8 +74,6 @@ class Node:
         return constant(self.graph, values)
 
     def apply(self, name: str, **members: Any) -> list[Expression]:
-        if name not in OPERATORS:
-            raise NotThereYet(name)
         return self.graph.operator(getattr(anydml, f"DML_{name}_OPERATOR_DESC"), **members)
 
     def __call__(self, name: str, **members: Any) -> Expression:

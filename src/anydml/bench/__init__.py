@@ -28,8 +28,8 @@ STEADY = 0.15
 ATTEMPTS = 3
 DISPATCH_LIMIT, COMPILE_LIMIT = 1.3, 3.0
 """On a GPU: of a dispatch of 12 elements beside PyTorch's call, and of the seconds of an operator's first run."""
-FASTER = 1.05
-"""A peer that takes less than our time by this counts as faster."""
+FASTER, COMPUTING_FASTER = 1.05, 1.1
+"""A peer that takes less than our time by this counts as faster; the second where products take the time."""
 EXACT = 1.0
 """Units in the last place, by which a peer's function may be off at most for that."""
 LESS_EXACT, LESS_EXACT_IN_MEMORY = 1.6, 1.1
@@ -64,6 +64,8 @@ class Row:
     yardstick_seconds: float = 0.0
     spread: float = 0.0
     steady: bool = True
+    products: int = 0
+    """Multiplications, where these take longer than memory does; the ratio to a copy says little then."""
     plain_ratio: float | None = None
     """Of the plain case, where the limit is one beside that."""
     peers: dict[str, float] = field(default_factory=dict)
@@ -88,8 +90,12 @@ class Row:
     def _allowed(self, peer: str) -> float:
         """How many times as long as a peer we may take."""
         if self.errors.get(peer, 0) <= EXACT:
-            return FASTER
+            return self.faster
         return LESS_EXACT_IN_MEMORY if self.size >= LARGE else LESS_EXACT
+
+    @property
+    def faster(self) -> float:
+        return COMPUTING_FASTER if self.products else FASTER
 
     @property
     def best_peer(self) -> tuple[str, float] | None:
@@ -112,6 +118,10 @@ class Result:
     seconds: float = 0.0
     """That all of it took."""
     interrupted: bool = False
+    seed: int | None = None
+    """Of the order in which rows were measured; None where that is the matrix's own."""
+    left: dict[int, int] = field(default_factory=dict)
+    """Rows that no time was left for, by the number of threads."""
 
     def as_json(self) -> dict[str, Any]:
         rows = [asdict(row) | {"verdict": row.verdict} for row in self.rows]
@@ -171,10 +181,11 @@ def _no_room(case: Case, device: Device) -> Violation:
 def measure(case: Case, device: Device, peers: Peers, runs: int = RUNS) -> Row:
     """One row: the check, then the times."""
     work = case.make(device)
-    has_limit = case.is_large and peers.threads != 1
+    has_limit = case.has_limit(peers.threads)
     limit = case.limit if has_limit else None
     row = Row(case.operator, case.cell, case.name, case.dtype, case.size, peers.threads, limit)
     row.engine = work.compiled.engine
+    row.products = work.products
     row.error = wrong(work)
     if row.error:
         return row
@@ -182,7 +193,7 @@ def measure(case: Case, device: Device, peers: Peers, runs: int = RUNS) -> Row:
         row.errors["anydml"] = work.error(work.output)
     plain = case.plain() if has_limit else None
     beside = None if plain is None else plain.make(device)
-    more = 1.0 if plain is None else case.size / plain.size
+    more = 1.0 if plain is None else case.times_plain(plain)
     with work.yardsticks(peers.modules, peers.threads) as copies:
         for _ in range(ATTEMPTS):
             _measure(row, case, work, beside, more, copies, runs)
@@ -252,7 +263,7 @@ def _measure_peers(row: Row, case: Case, work: Work, peers: Peers, device: Devic
                 times.setdefault(key, []).extend(samples)
             ours, theirs = statistics.median(times["anydml"]), statistics.median(times["peer"])
             # Near the threshold more samples decide, whichever way it leans; long ones are steady by themselves.
-            is_near = 1 / FASTER**2 < ours / theirs / FASTER < FASTER**2
+            is_near = 1 / FASTER**2 < ours / theirs / row.faster < FASTER**2
             if not is_near or theirs > _LONG:
                 break
         row.peers[name] = theirs / ours * row.ratio

@@ -52,6 +52,10 @@ class Work:
     """What libraries compute it by, where the table of its rows has them."""
     moved: int = 0
     """The bytes that are read and written, where they are others than those of the arrays."""
+    computation: Any = None
+    """Of a row of `computation.py`: how it is built, its inputs and its outputs, by the desc's members."""
+    products: int = 0
+    """Multiplications, where these take longer than memory does."""
     is_read: bool = False
     """Whether it is measured by the time that it takes to read its input, as next to nothing is written."""
 
@@ -91,6 +95,11 @@ class Case(ABC):
         return f"{self.dtype} {self.name}, {format_size(self.size)}"
 
     @property
+    def of_operator(self) -> str:
+        """DirectML's operator that is measured, where `operator` says what several of them do."""
+        return self.operator
+
+    @property
     @abstractmethod
     def cell(self) -> str:
         """What rows of the same limit have in common; a chart shows them as one."""
@@ -103,9 +112,17 @@ class Case(ABC):
     def is_large(self) -> bool:
         return self.size >= LARGE_ON_GPU if self.group else self.size == self.scaled(LARGE).size
 
+    def has_limit(self, threads: int) -> bool:
+        """Whether the limit holds: on several threads, or on a GPU, whose number is 0."""
+        return self.is_large and threads != 1
+
     def plain(self) -> Case | None:
         """The case beside which this one is judged; None where that is a copy."""
         return None
+
+    def times_plain(self, plain: Case) -> float:
+        """How often the plain case's time counts."""
+        return self.size / plain.size
 
     def limit_beside(self, plain_ratio: float) -> float | None:
         """The ratio to a copy that is allowed, where there is a plain case, whose ratio that is."""

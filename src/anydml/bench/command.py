@@ -11,6 +11,7 @@ import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from random import randrange
 from typing import Any
 
 from ..core.errors import Violation
@@ -24,6 +25,10 @@ from .matrix import matrix, matrix_on_gpu
 from .peers import HostPeers, Peers, cores
 from .places import place_of
 from .report import as_json, page
+from .sample import sampled
+
+_SEEDS = 10_000
+"""So many there are where none is given: short ones, which one types again."""
 
 
 def bench(
@@ -36,8 +41,14 @@ def bench(
     plot_file: str | None = None,
     sizes: Sequence[int] | None = None,
     rows_only: bool = False,
+    sample: int | None = None,
+    seed: int | None = None,
+    minutes: float | None = None,
 ) -> int:
     """Measures, prints and writes; `sizes` is for tests.
+
+    With `sample` or `minutes` it measures rows alone, in an order of `sampled`: so many of them, until so much time has
+    passed, half of it on 1 thread where that is measured as well.
 
     Returns:
         1 where a result is wrong, where rows could not be measured or there are none, 130 where interrupted, else 0.
@@ -66,13 +77,20 @@ def bench(
         print(f"anydml: no row has {text!r} in its operator or case, such as JOIN or one row", file=sys.stderr)
         return 1
     result = Result(header(place, peers))
+    is_sample = sample is not None or minutes is not None
+    if is_sample:
+        result.seed = randrange(_SEEDS) if seed is None else seed
     start = time.monotonic()
+    has_one_thread = every and peers.threads > 1 and device == "cpu"
+    if minutes is not None and has_one_thread:
+        minutes /= 2
     try:
-        _measure(result, cases, place, peers, quick)
-        if not (text or rows_only):
+        _measure(result, cases, place, peers, quick, sample, minutes)
+        if not (text or rows_only or is_sample):
             _measure_more(result, place, peers, quick, sizes)
-        if every and peers.threads > 1 and device == "cpu":
-            _measure_on_one_thread(result, text, quick, sizes)
+        if has_one_thread:
+            limits = {"sample": sample, "seed": result.seed, "minutes": minutes}
+            _measure_on_one_thread(result, {"text": text, "quick": quick, **limits}, sizes)
     except KeyboardInterrupt:
         result.interrupted = True
     result.seconds = time.monotonic() - start
@@ -90,14 +108,35 @@ def bench(
     return 1 if result.problems or any(row.error for row in result.rows) else 0
 
 
-def _measure(result: Result, cases: Sequence[Case], device: Device, peers: Peers, quick: bool) -> None:
+def _measure(
+    result: Result,
+    cases: Sequence[Case],
+    device: Device,
+    peers: Peers,
+    quick: bool,
+    sample: int | None,
+    minutes: float | None,
+) -> None:
     """Adds to the result as it goes, so that what there is at an interruption is kept."""
-    with Progress(sys.stderr) as progress:
-        for row in run(cases, device, peers, QUICK_RUNS if quick else RUNS, progress.step):
-            if isinstance(row, Violation):
-                result.problems.append(str(row))
-            else:
-                result.rows.append(row)
+    places = {(case.operator, case.dtype, case.name, case.size): i for i, case in enumerate(cases)}
+    chosen = cases if result.seed is None else sampled(cases, result.seed)[:sample]
+    end = None if minutes is None else time.monotonic() + 60 * minutes
+    measured = 0
+    try:
+        with Progress(sys.stderr) as progress:
+            for row in run(chosen, device, peers, QUICK_RUNS if quick else RUNS, progress.step):
+                measured += 1
+                if isinstance(row, Violation):
+                    result.problems.append(str(row))
+                else:
+                    result.rows.append(row)
+                if end is not None and time.monotonic() >= end:
+                    break
+    finally:
+        if minutes is not None:
+            result.left[peers.threads] = len(chosen) - measured
+        # Tables show them in the order that the matrix has them in.
+        result.rows.sort(key=lambda row: places.get((row.operator, row.dtype, row.name, row.size), len(places)))
 
 
 def _measure_more(result: Result, device: Device, peers: Peers, quick: bool, sizes: Sequence[int] | None) -> None:
@@ -120,12 +159,11 @@ def _measure_more(result: Result, device: Device, peers: Peers, quick: bool, siz
             result.accuracy.append(line)
 
 
-def _measure_on_one_thread(result: Result, text: str, quick: bool, sizes: Sequence[int] | None) -> None:
+def _measure_on_one_thread(result: Result, given: dict[str, Any], sizes: Sequence[int] | None) -> None:
     """The same rows in a process of its own, as an OpenMP runtime asks for the number of threads when it is loaded."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "rows.json"
-        options: dict[str, Any] = {"text": text, "quick": quick, "threads": 1, "json_file": str(path)}
-        options |= {"sizes": sizes and tuple(sizes), "rows_only": True}
+        options = {**given, "threads": 1, "json_file": str(path), "sizes": sizes and tuple(sizes), "rows_only": True}
         code = f"from anydml.bench.command import bench; bench(**{options!r})"
         environment = {**os.environ, "OMP_NUM_THREADS": "1"}
         command = [sys.executable, "-c", code]
@@ -133,6 +171,7 @@ def _measure_on_one_thread(result: Result, text: str, quick: bool, sizes: Sequen
         if not path.exists():
             result.problems.append(f"on 1 thread nothing was measured: its process ended with {done.returncode}")
             return
-        rows = json.loads(path.read_text())["rows"]
+        found = json.loads(path.read_text())
     fields = Row.__dataclass_fields__
-    result.rows += [Row(**{key: value for key, value in row.items() if key in fields}) for row in rows]
+    result.rows += [Row(**{key: value for key, value in row.items() if key in fields}) for row in found["rows"]]
+    result.left |= {int(threads): count for threads, count in found["left"].items()}

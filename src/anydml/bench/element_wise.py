@@ -54,6 +54,10 @@ class ElementWise(Case):
         return OPERATORS[self.steps[0].operator].family.replace("_", " ")
 
     @property
+    def of_operator(self) -> str:
+        return self.steps[0].operator if len(self.steps) == 1 else "chains"
+
+    @property
     def is_long(self) -> bool:
         """Whether it computes for longer than it takes to read and write."""
         return len(self.steps) >= 8

@@ -11,7 +11,8 @@ from typing import Any
 
 from ..device import Device
 from .cases import INPUT_SCALE, INPUT_ZERO_POINT, OUTPUT_SCALE, OUTPUT_ZERO_POINT, Case, Join, Pooling, Scan, Work
-from .peers import Absent, Peer, Peers
+from .peer import Absent, Peer
+from .peers import Peers
 from .places import Place
 
 

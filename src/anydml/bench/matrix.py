@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from .cases import LARGE, LITTLE_ON_GPU, MIDDLE, SMALL, Case, Join, Pooling, Scan
+from .computations import layers, of_any_size, one_of_each_cell
 from .element_wise import element_wise
 from .movement import movement
 from .places import UFUNCS, count_of
@@ -128,6 +129,7 @@ def _poolings() -> Iterator[Pooling]:
 
 def matrix(quick: bool = False, sizes: Sequence[int] = (LARGE, MIDDLE, SMALL)) -> list[Case]:
     """All rows for a CPU, by operator; where quick, a few of each operator."""
+    computed, of_layers = [one_of_each_cell(table()) if quick else [*table()] for table in (of_any_size, layers)]
     scans, joins, poolings, others = list(_scans()), list(_joins()), list(_poolings()), list(element_wise())
     tabled: list[Case] = [*movement(), *resampling(), *reductions(), *selection(), *reading()]
     if quick:
@@ -136,8 +138,8 @@ def matrix(quick: bool = False, sizes: Sequence[int] = (LARGE, MIDDLE, SMALL)) -
         poolings = [row for row in poolings if row.dtype == "uint8" and (row.plain() is None or row == poolings[-1])]
         others = [*{row.cell: row for row in reversed(others)}.values()]
         tabled = [*{row.cell: row for row in reversed(tabled)}.values()]
-    rows: list[Case] = [*scans, *joins, *poolings, *others, *tabled]
-    return [row.scaled(size) for size in sizes for row in rows]
+    rows: list[Case] = [*scans, *joins, *poolings, *others, *tabled, *computed]
+    return [*(row.scaled(size) for size in sizes for row in rows), *(row.scaled(max(sizes)) for row in of_layers)]
 
 
 # For a GPU: tensors of 2^28 elements, and bytes for JOIN and pooling as they come out

@@ -65,6 +65,10 @@ class Operation(Case):
         return self.of
 
     @property
+    def of_operator(self) -> str:
+        return self.line.operator
+
+    @property
     def is_rounded(self) -> bool:
         """Whether libraries differ in the last places of its results."""
         return self.line.is_rounded and np.dtype(self.dtype).kind == "f"

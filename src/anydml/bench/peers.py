@@ -6,9 +6,9 @@ import contextlib
 import os
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import import_module
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -27,32 +27,19 @@ from .cases import (
     Scan,
     Work,
 )
-from .element_wise import SCALE, ZERO_POINT, ElementWise, are_near, is_truth
+from .computation import Computation, are_close
+from .computation_peers import function_peer, node_peer
+from .element_wise import ElementWise, are_near
+from .element_wise_peers import element_wise_peer
 from .operations import Operation
-from .places import UFUNCS, Run
-from .pointwise_peers import array_function, node_of
+from .peer import Absent, Peer
+from .places import UFUNCS
+from .sessions import session
 
-
-class Peer(NamedTuple):
-    """A library that has the operator, made ready for a row."""
-
-    run: Run
-    result: Callable[[], Any]
-    """What the last run computed."""
-    expected: Any
-    """What it is to compute, where that differs from what we do by its parameters."""
-    seconds: float = 0.0
-    """Of the run that was checked."""
-    error: float | None = None
-    """Of its result, in units in the last place, where that is measured."""
-
-
+_ROUGH_UNITS = {"float32": 2.0**13, "float16": 2.0**5}
+"""Of the last place of the largest result: how far sums of products may be off that are rounded otherwise."""
 _ROUGHLY = 1e-3
 """How far a function may be off whose error is told: such libraries count, too."""
-
-
-class Absent(Exception):
-    """Why a library is not measured in a row."""
 
 
 class Peers(ABC):
@@ -86,8 +73,9 @@ class Peers(ABC):
 
         Peers write into the row's output, or into memory of their own where they only can so.
         """
-        makers = {Scan: self._scan, Join: self._join, Pooling: self._pooling, ElementWise: self._element_wise}
-        make: Any = makers.get(type(case), self._tabled)
+        makers: dict[type, Any] = {Scan: self._scan, Join: self._join, Pooling: self._pooling}
+        makers |= {ElementWise: self._element_wise, Computation: self._computation}
+        make = makers.get(type(case), self._tabled)
         place = work.place
         work.compiled.dispatch(work.inputs, work.outputs)
         ours = place.copy(work.output)
@@ -122,6 +110,9 @@ class Peers(ABC):
     def _pooling(self, name: str, case: Pooling, work: Work, ours: Any, device: Device) -> Peer: ...
 
     def _element_wise(self, name: str, case: ElementWise, work: Work, ours: Any, device: Device) -> Peer:
+        raise Absent("not measured there")
+
+    def _computation(self, name: str, case: Computation, work: Work, ours: Any, device: Device) -> Peer:
         raise Absent("not measured there")
 
     def _tabled(self, name: str, case: Case, work: Work, ours: Any, device: Device) -> Peer:
@@ -327,78 +318,12 @@ class HostPeers(Peers):
         return self._session("QLinearAveragePool", [x], work.output, ours, constants, options, "com.microsoft")
 
     def _element_wise(self, name: str, case: ElementWise, work: Work, ours: Array, device: Device) -> Peer:
-        """The library's function for each operator, one after the other, into the output where that has their type."""
-        module, output = self.modules[name], work.output
-        if name == "jax":
-            raise Absent("not asked: it fuses only what it compiles into new memory")
-        if name == "torch" and len(case.steps) == 1 and "QUANTIZE" in case.steps[0].operator:
-            return self._quantisation(case, work, ours)
-        arrays = _with_truth_values(case, [*work.inputs, output])
+        return element_wise_peer(self.modules[name], self._session, name, case, work, ours)
+
+    def _computation(self, name: str, case: Computation, work: Work, ours: Array, device: Device) -> Peer:
         if name == "onnxruntime":
-            if len(case.steps) > 1:
-                raise Absent("not asked for more than one operator")
-            node = node_of(case.steps[0])
-            if node is None:
-                raise Absent(f"no node for {case.steps[0].operator}")
-            operator, constants, attributes = node
-            operands = [_packed(array) for array in arrays[:-1]]
-            values = {f"c{i}": np.asarray(each, operands[0].dtype) for i, each in enumerate(constants)}
-            domain, _, operator = operator.rpartition(".")
-            return self._session(operator, operands, arrays[-1], ours, values, attributes, domain)._replace(
-                result=lambda: output
-            )
-        functions, outputs = [], []
-        for step, types in zip(case.steps, case.types(), strict=True):
-            found = array_function(name, module, step)
-            if found is None:
-                raise Absent(f"no function of one call for {step.operator}")
-            *_, result = types
-            dtype = np.dtype(bool if is_truth(step.operator, result) and types[result] == "uint8" else types[result])
-            outputs.append(arrays[-1] if dtype == arrays[-1].dtype else np.empty(output.shape, dtype))
-            functions.append((found, len(types) - 2))
-        given = arrays[:-1]
-        if name == "torch":
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", UserWarning)  # of what is broadcast, and only read
-                given, outputs = ([module.from_numpy(each) for each in side] for side in (given, outputs))
-        last: list[Any] = []
-
-        def run() -> None:
-            last.clear()
-            rest = list(given)
-            result = rest.pop(0)
-            for (function, others), target in zip(functions, outputs, strict=True):
-                result = function(result, *[rest.pop(0) for _ in range(others)], target)
-            last.append(result)
-
-        return Peer(run, lambda: np.asarray(last[0]).view(ours.dtype), ours)
-
-    def _quantisation(self, case: ElementWise, work: Work, ours: Array) -> Peer:
-        """PyTorch's quantised tensors, which are made before where they are inputs."""
-        torch = self.modules["torch"]
-        (step,) = case.steps
-        is_quantised = step.operator != "ELEMENT_WISE_QUANTIZE_LINEAR"
-        kind = {"uint8": torch.quint8, "int8": torch.qint8}.get(ours.dtype.name)
-        # Scales and zero points, which are arguments here, are one value each.
-        given = [torch.from_numpy(each) for each in work.inputs if each.size > 1 and 0 not in each.strides]
-        last: list[Any] = []
-
-        def run() -> None:
-            last.clear()
-            if not is_quantised:
-                last.append(torch.quantize_per_tensor(*given, SCALE, ZERO_POINT, kind))
-            elif kind is None:
-                last.append(given[0].dequantize())
-            else:
-                last.append(torch.ops.quantized.add(*given, SCALE, ZERO_POINT))
-
-        with warnings.catch_warnings():
-            # That quantised tensors will leave PyTorch concerns no one here.
-            warnings.filterwarnings("ignore", r"torch\.quantize_per_tensor", UserWarning)
-            if is_quantised:
-                given = [torch._make_per_tensor_quantized_tensor(each, SCALE, ZERO_POINT) for each in given]
-            run()
-        return Peer(run, lambda: (last[0] if kind is None else last[0].int_repr()).numpy(), ours)
+            return node_peer(self._session, work, ours)
+        return function_peer(self.modules[name], name, work, ours)
 
     def _session(
         self,
@@ -407,36 +332,13 @@ class HostPeers(Peers):
         output: Array,
         ours: Array,
         constants: dict[str, Array],
-        options: dict[str, Any],
+        options: Mapping[str, Any],
         domain: str = "",
+        order: Sequence[str] = (),
+        outputs: int = 1,
     ) -> Peer:
-        """ONNX Runtime: a model of one node, its memory bound."""
-        onnxruntime = self.modules["onnxruntime"]
-        helper: Any = import_module("onnx.helper")
-        numpy_helper: Any = import_module("onnx.numpy_helper")
-        names = [f"x{i}" for i in range(len(inputs))]
-
-        def value(name: str, array: Any) -> Any:
-            return helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(array.dtype), array.shape)
-
-        graph = helper.make_graph(
-            [helper.make_node(operator, [*names, *constants], ["y"], domain=domain, **options)],
-            "bench",
-            [value(*pair) for pair in zip(names, inputs, strict=True)],
-            [value("y", output)],
-            [numpy_helper.from_array(array, key) for key, array in constants.items()],
-        )
-        sets = [helper.make_opsetid("", 20), helper.make_opsetid("com.microsoft", 1)]
-        model = helper.make_model(graph, opset_imports=sets, ir_version=9)
-        settings = onnxruntime.SessionOptions()
-        settings.intra_op_num_threads = self.threads
-        settings.log_severity_level = 4  # what fails is raised, too
-        session = onnxruntime.InferenceSession(model.SerializeToString(), settings, providers=["CPUExecutionProvider"])
-        binding = session.io_binding()
-        for name, array in zip(names, inputs, strict=True):
-            binding.bind_cpu_input(name, array)
-        binding.bind_output("y", "cpu", 0, output.dtype, output.shape, output.ctypes.data)
-        return Peer(lambda: session.run_with_iobinding(binding), lambda: output, ours)
+        given = inputs, output, constants, options, domain, order, outputs
+        return Peer(session(self.modules["onnxruntime"], self.threads, operator, *given), lambda: output, ours)
 
 
 def _wrong(case: Case, work: Work, peer: Peer) -> str:
@@ -448,6 +350,10 @@ def _wrong(case: Case, work: Work, peer: Peer) -> str:
     result, expected = peer.result(), peer.expected
     if result.shape != expected.shape or result.dtype != expected.dtype:
         return f"{result.dtype} of shape {tuple(result.shape)}"
+    if isinstance(case, Computation):
+        if result.dtype.kind in "iu" and work.computation[0].may_be_one_off:
+            return "" if work.place.most_apart(result, expected) <= 1 else "other numbers"
+        return "" if are_close(result, expected, _ROUGH_UNITS) else "other numbers"
     if isinstance(case, Pooling):
         most = work.place.most_apart(result, expected)
         return f"up to {most} off" if most > 1 else ""
@@ -460,26 +366,6 @@ def _wrong(case: Case, work: Work, peer: Peer) -> str:
     else:
         is_right = work.place.are_same(result, expected)
     return "" if is_right else "other numbers"
-
-
-def _with_truth_values(case: ElementWise, arrays: list[Array]) -> list[Array]:
-    """Bytes that hold truth values as arrays of such, the inputs of all steps and the output."""
-    places = [
-        (step.operator, tensor)
-        for i, (step, types) in enumerate(zip(case.steps, case.types(), strict=True))
-        for tensor in [*types][min(i, 1) : -1]
-    ]
-    places.append((case.steps[-1].operator, [*case.types()[-1]][-1]))
-    return [
-        array.view(np.bool_) if array.dtype == np.uint8 and is_truth(*place) else array
-        for place, array in zip(places, arrays, strict=True)
-    ]
-
-
-def _packed(array: Array) -> Array:
-    """Without what is broadcast; one value without dimensions."""
-    part = array[tuple(slice(None, None if stride else 1) for stride in array.strides)]
-    return part.reshape(()) if part.size == 1 else np.ascontiguousarray(part)
 
 
 def _reason(problem: Exception) -> str:

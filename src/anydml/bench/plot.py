@@ -88,8 +88,9 @@ _Cells = dict[str, list[Row]]
 
 
 def _groups(result: Result) -> dict[str, _Cells]:
-    """The rows of the sizes that have limits, else of the largest, on the most threads; by operator and cell."""
-    rows = [row for row in result.rows if not row.error]
+    """The rows of the sizes that have limits, else of the largest, on the most threads; by operator and cell. Without
+    those that are measured in products, of which a copy says little."""
+    rows = [row for row in result.rows if not (row.error or row.products)]
     groups: dict[str, _Cells] = {}
     for operator in dict.fromkeys(row.operator for row in rows):
         mine = [row for row in rows if row.operator == operator]

@@ -7,7 +7,7 @@ import math
 from typing import Any
 
 from ..terminal import Block, Heading, Table
-from . import COMPILE_LIMIT, DISPATCH_LIMIT, FASTER, Result, Row
+from . import COMPILE_LIMIT, COMPUTING_FASTER, DISPATCH_LIMIT, FASTER, Result, Row
 from .cases import format_size
 from .places import count_of
 
@@ -17,6 +17,7 @@ def page(result: Result) -> list[Block]:
     blocks: list[Block] = [_machine(result), *result.problems]
     if result.interrupted:
         blocks.append("Interrupted: what follows was measured until then.")
+    blocks += _sample(result)
     for operator in dict.fromkeys(row.operator for row in result.rows):
         rows = [row for row in result.rows if row.operator == operator]
         blocks += [Heading(operator), _table(rows), *_unmeasured(result, operator)]
@@ -30,13 +31,34 @@ def page(result: Result) -> list[Block]:
     return blocks
 
 
+def _sample(result: Result) -> list[Block]:
+    """How to measure the same rows again, and how many no time was left for."""
+    if result.seed is None:
+        return []
+    left = [
+        f"{count_of(count, 'row')} {'was' if count == 1 else 'were'} not reached"
+        + (f" on {count_of(threads, 'thread')}" if threads else "")
+        for threads, count in result.left.items()
+    ]
+    return ["; ".join([f"Rows at random: --seed {result.seed} takes them in the same order again", *left]) + "."]
+
+
 _TITLES = ("type", "case", "size", "threads", "time", "ratio", "limit", "", "best peer", "its ratio", "yardstick")
 _ERRORS = "errors in units in the last place"
+_ENGINE, _OTHER_ENGINES = "engine", ("torch", "reference")
+"""Told where some rows have no kernel of the compiled module."""
+_OF_COPIES = ("ratio", "limit", "its ratio", "yardstick")
+_OF_PRODUCTS = ("beside its time", "10^9 products/s", "beside FLOAT32")
+"""Columns of what computes for longer than memory takes, where it says little how long a copy takes."""
 
 
 def _table(rows: list[Row]) -> Table:
-    table = [(*_TITLES, _ERRORS), *((*_cells(row), _errors(row)) for row in rows)]
+    titles: tuple[str, ...] = *_TITLES[:9], _OF_PRODUCTS[0], *_TITLES[9:], *_OF_PRODUCTS[1:], _ENGINE, _ERRORS
+    table = [titles, *(_cells(row) for row in rows)]
     left_out = ["threads"] * (not any(row.threads for row in rows)) + [_ERRORS] * (not any(row.errors for row in rows))
+    left_out += [] if any(row.engine in _OTHER_ENGINES for row in rows) else [_ENGINE]
+    left_out += _OF_COPIES if all(row.products for row in rows) else []
+    left_out += [] if any(row.products for row in rows) else _OF_PRODUCTS
     shown = [column for column, title in enumerate(table[0]) if title not in left_out]
     titles, *lines = [tuple(cells[column] for column in shown) for cells in table]
     return Table(titles, lines)
@@ -49,7 +71,7 @@ def _errors(row: Row) -> str:
 def _cells(row: Row) -> tuple[str, ...]:
     start = (row.dtype, row.name, format_size(row.size), str(row.threads))
     if row.error:
-        return (*start, "", "", "", row.verdict, row.error, "", "")
+        return (*start, "", "", "", row.verdict, row.error, *[""] * 5, row.engine, _errors(row))
     name, ratio = row.best_peer or ("", 0.0)
     limit = "" if row.limit is None else f"{row.limit:.2f}"
     if row.limit is not None and row.plain_ratio is not None:
@@ -62,20 +84,35 @@ def _cells(row: Row) -> tuple[str, ...]:
         limit,
         row.verdict,
         name,
+        f"{row.ratio / ratio:.2f}" if name and row.products else "",
         f"{ratio:.2f}" if name else "",
         f"{row.yardstick} {_time(row.yardstick_seconds)}{unsteady}",
+        f"{row.products / row.seconds / 1e9:.1f}" if row.products else "",
+        _beside_plain(row) if row.products else "",
+        row.engine,
+        _errors(row),
     )
 
 
+def _beside_plain(row: Row) -> str:
+    """How many times FLOAT32's time FLOAT16 takes, and how many it may."""
+    if row.plain_ratio is None or row.limit is None:
+        return ""
+    return f"{row.ratio / row.plain_ratio:.2f} ({row.limit / row.plain_ratio:.2f})"
+
+
 def _unmeasured(result: Result, operator: str) -> list[str]:
-    """Which peers are not in how many rows of an operator, and why: a line for each of them and each reason."""
+    """Which peers are not in how many rows of an operator, and why: a line for each reason and those that it is of."""
     rows: dict[tuple[str, str], list[str]] = {}
     for row in result.rows:
         if row.operator == operator:
             for name, reason in row.unmeasured.items():
                 place = f"{row.dtype} {row.name}"
                 rows.setdefault((name, reason), []).append(place)
-    lines = [f"{name}, not in {_places(places)}: {reason}" for (name, reason), places in sorted(rows.items())]
+    peers: dict[tuple[str, str], list[str]] = {}
+    for (name, reason), places in sorted(rows.items()):
+        peers.setdefault((_places(places), reason), []).append(name)
+    lines = [f"{', '.join(names)}, not in {places}: {reason}" for (places, reason), names in peers.items()]
     return ["\n".join(lines)] if lines else []
 
 
@@ -101,7 +138,8 @@ def _machine(result: Result) -> str:
     return (
         f"{header['processor']}, {counts}{header['system']}, Python {header['python']}\n"
         f"anydml {header['anydml']} on {header['device']}{build}, beside {versions}{absent}\n"
-        "ratio: time by that of the fastest copy of as many bytes in the same run; smaller is better"
+        "ratio: time by that of the fastest copy of as many bytes in the same run; smaller is better\n"
+        "products: multiplications with their additions; what consists of them is measured beside the best peer's time"
     )
 
 
@@ -147,7 +185,8 @@ def _summary(result: Result) -> str:
     return (
         f"{rows} in {result.seconds / 60:.1f} minutes: {words.count('ok')} ok, {words.count('MISS')} "
         f"MISS, {words.count('WRONG')} WRONG; {words.count('BEATEN')} BEATEN by a peer that is faster by more than "
-        f"{FASTER - 1:.0%}" + (f"; in {unsteady} the yardstick stayed unsteady" if unsteady else "")
+        f"{FASTER - 1:.0%}, of products {COMPUTING_FASTER - 1:.0%}"
+        + (f"; in {unsteady} the yardstick stayed unsteady" if unsteady else "")
     )
 
 

@@ -150,6 +150,15 @@ def _as_json(violation: Violation) -> dict[str, Any]:
 
 
 def _ops(arguments: argparse.Namespace) -> int:
+    if arguments.json:
+        import json
+
+        from ..operators import OPERATORS, spec
+        from .catalogue import catalogue
+
+        found = map(spec, OPERATORS) if arguments.name is None else [_operator(arguments.name)]
+        print(json.dumps(catalogue(found), indent=2))
+        return 0
     from ..terminal import show
     from .pages import operator_page, operators_page
 
@@ -198,6 +207,8 @@ def _bench(arguments: argparse.Namespace) -> int:
 
     if arguments.threads is not None and arguments.device not in DEVICE_NAMES:
         arguments.parser.error(f"argument --threads: chooses the CPU's threads, not for {arguments.device}")
+    if arguments.seed is not None and arguments.sample is None and arguments.minutes is None:
+        arguments.parser.error("argument --seed: is that of a random order, which --sample and --minutes measure in")
     return bench(
         device=arguments.device,
         text=arguments.filter,
@@ -205,6 +216,9 @@ def _bench(arguments: argparse.Namespace) -> int:
         threads=arguments.threads,
         json_file=arguments.json,
         plot_file=arguments.plot,
+        sample=arguments.sample,
+        seed=arguments.seed,
+        minutes=arguments.minutes,
     )
 
 
@@ -318,6 +332,16 @@ def _size(text: str) -> int:
     return size
 
 
+def _minutes(text: str) -> float:
+    try:
+        minutes = float(text)
+    except ValueError:
+        minutes = 0
+    if not 0 < minutes < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text!r} is no time in minutes, such as 10 or 0.5")
+    return minutes
+
+
 def _new_file(text: str) -> str:
     """What is written at the end is known to have a folder at the beginning."""
     if not text or Path(text).is_dir() or not Path(text).parent.is_dir():
@@ -383,11 +407,18 @@ A model is JSON as DxDispatch has it; // and /* */ comments and trailing commas 
         """
         anydml ops
         anydml ops JOIN                          also join, DML_OPERATOR_JOIN, DML_JOIN_OPERATOR_DESC
+        anydml ops --json                        for machines: family, data types, and the engines by type
         """,
         name="ops",
         help="list the operators, or tell about one",
     )
     ops.add_argument("name", nargs="?", metavar="NAME", help="an operator")
+    ops.add_argument(
+        "--json",
+        action="store_true",
+        help="print JSON objects: the data types of each tensor, and for each type which of the CPU's engines "
+        "serve the operator's small example, native or reference",
+    )
     ops.set_defaults(command=_ops)
 
     listing = _resolve(
@@ -429,15 +460,21 @@ reads: the kernels that it is compiled to for the CPU, the sizes of what they gi
 
 A ratio of 1 is what memory allows a copy of as many bytes, or of reductions the time to read them once; every result
 is checked before it counts, other libraries' too. A MISS, a ratio above the project's own limit for several threads
-and tensors of 128 MiB (of pooling, 64 MiB; on a GPU, 512 MiB and more), and BEATEN, where a library is faster by more
-than 5%, are no errors: the exit code is 0, and 1 where a result is wrong, or there is no room for a row. Of functions
-such as SIN, errors are measured, too: peers that are further than a unit in the last place from the exact result may
-be faster, in memory by 10% and in the caches by 60%.""",
+and tensors of 128 MiB (of quantised pooling, 64 MiB; on a GPU, 512 MiB and more), and BEATEN, where a library is faster
+by more than 5%, are no errors: the exit code is 0, and 1 where a result is wrong, or there is no room for a row. Of
+functions such as SIN, errors are measured, too: peers that are further than a unit in the last place from the exact
+result may be faster, in memory by 10% and in the caches by 60%.
+
+What consists of products, such as GEMM, CONVOLUTION or LSTM, is measured on layers of networks: by products in a
+second, and beside the best library's time, BEATEN from 10% on.""",
         """
-        anydml bench --quick                     7 minutes on 2 cores; without --quick, an hour or more
+        anydml bench --quick                     10 minutes on 2 cores; without --quick, hours
+        anydml bench --sample 60                 60 rows at random, as many of each operator as of the others
+        anydml bench --sample 60 --seed 7        the same 60 each time, as before and after a change
+        anydml bench --minutes 10 --threads 1    rows in such an order until 10 minutes are over
         anydml bench --filter "float32 SIN"      pointwise operators by type and name
         anydml bench --filter "float16 one row"  rows with this text alone, here on all threads and on 1
-        anydml bench --filter JOIN --threads 1
+        anydml bench --filter "CONVOLUTION*ResNet" --threads 1
         anydml bench --filter "MOVEMENT*128 MiB" what copies and converts, at one size; REDUCE are reductions
         anydml bench --json bench.json --plot bench.svg
         anydml bench --device cuda --quick       a GPU, beside PyTorch and its compiler, CuPy and JAX: a minute or two
@@ -451,6 +488,26 @@ be faster, in memory by 10% and in the caches by 60%.""",
         "--filter", default="", metavar="TEXT", help="only rows with this text in operator or case; * is any text"
     )
     bench.add_argument("--quick", action="store_true", help="fewer rows, runs and values")
+    bench.add_argument(
+        "--sample",
+        type=number_from(1),
+        metavar="N",
+        help="N rows at random: as many of each operator as of the others, and of an operator different types, sizes "
+        "and kinds; what is no row is left out",
+    )
+    bench.add_argument(
+        "--minutes",
+        type=_minutes,
+        metavar="M",
+        help="rows in such an order until M minutes are over, and tell how many were not reached; half of the time is "
+        "for 1 thread where that is measured, too",
+    )
+    bench.add_argument(
+        "--seed",
+        type=number_from(0),
+        metavar="N",
+        help="the random order of --sample and --minutes (default: another each time)",
+    )
     bench.add_argument(
         "--threads",
         type=number_from(1),
