@@ -54,6 +54,9 @@ def nonzero_coordinates(
     """
     if others:
         refuse_unknown(nonzero_coordinates, _NAME, others)
+    if type(x) is np.ndarray and out is None and x.size and x.dtype != BOOL:
+        # Nothing is to be adapted, which would take longer than a small array's coordinates.
+        return _found(x, device)
     side = adapter_for(_NAME, [x], out, device)
     shape, dtype = side.look("x", x)
     if dtype == BOOL and isinstance(side, ArrayAdapter):
@@ -63,6 +66,10 @@ def nonzero_coordinates(
     if 0 in shape:
         nothing = result_array(side.memory, _NAME, None, np.dtype(np.uint32), (0, len(shape)))
         return side.memory.export(x, None, nothing)
+    return _found(x, device)
+
+
+def _found(x: Any, device: Any) -> Any:
     count, rows = _count_and_rows(x, None, device)
     return rows[: int(count[0])]
 
