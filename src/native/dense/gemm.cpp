@@ -1,10 +1,9 @@
-// GEMM, products of matrices of any strides: blocks of rows by blocks of columns, of which panels are packed
-// as deep as stays in the second cache.
+// GEMM, products of matrices of any strides: blocks of columns, which are packed in panels as deep as stays
+// in the second cache, by tiles of rows.
 #include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <memory>
 #include <optional>
 #include <string>
@@ -13,78 +12,66 @@
 
 #include "core/layout.h"
 #include "core/registry.h"
+#include "dense/packing.h"
+#include "dense/product.h"
+#include "dense/row.h"
 #include "dense/tile.h"
+#include "dense/tuning.h"
 #include "nhwc/fused_activation.h"
 #include "platform/isa.h"
 #include "platform/parallel.h"
-#include "simd/convert.h"
 #include "simd/half.h"
-#include "simd/transpose.h"
-#include "simd/unaligned.h"
 
 ANYDML_ISA_BEGIN
 namespace {
 
-// The depth of a panel, whose rows are summed apart: 64 KiB of it stay in the second cache, and sums of many
-// products keep their accuracy.
-constexpr int64_t kDepth = 512;
-// Rows and columns of a block.
-constexpr int64_t kBlockRows = 192;
-constexpr int64_t kBlockColumns = 512;
-// Blocks for each thread, so that none waits long for the last.
-constexpr int64_t kBlocksOfAThread = 4;
-// Rows up to which columns are read where they are, as packing them would take longer than the products; and
-// how deep that is done at a time, so that memory is read in long runs.
-constexpr int64_t kFewRows = 2 * kMostRows;
-constexpr int64_t kReadDepth = 64;
+// Singles at a whole line, uninitialised.
+class Singles64 {
+ public:
+  explicit Singles64(int64_t size) : memory_(new float[static_cast<size_t>(size) + kLineSingles]) {
+    const auto address = reinterpret_cast<uintptr_t>(memory_.get());
+    first_ = memory_.get() + (-address % (kLineSingles * sizeof(float))) / sizeof(float);
+  }
+  float* data() const { return first_; }
 
-// Steps in bytes from row to row, and from column to column.
-struct Matrix {
-  int64_t row;
-  int64_t column;
-
-  Matrix transposed() const { return {column, row}; }
+ private:
+  static constexpr size_t kLineSingles = 16;
+  std::unique_ptr<float[]> memory_;
+  float* first_;
 };
 
-struct Product {
-  std::vector<int64_t> batch;
-  std::array<std::vector<int64_t>, 4> steps;  // of A, B, C and the output, along the batch
+// How many blocks there are, and the most rows and columns of one.
+struct Blocks {
   int64_t rows;
   int64_t columns;
-  int64_t depth;
-  Matrix a;  // rows by depth
-  Matrix b;  // depth by columns
-  Matrix c;
-  Matrix y;
-  bool has_c;
-  double alpha;
-  double beta;
-  bool is_half;
-  Fused fused;
-  bool is_swapped = false;  // A is the second input
+  int64_t most_rows;
+  int64_t most_columns;
 };
 
+template <class Item>
 class GemmPlan final : public Plan {
  public:
-  GemmPlan(Product product, std::string description)
-      : Plan(std::move(description)), p_(std::move(product)), item_(p_.is_half ? 2 : 4) {
+  GemmPlan(Product product, const std::string& description) : Plan(description), p_(std::move(product)) {
     for (const int64_t size : p_.batch) batches_ *= size;
+    const int64_t work = p_.rows * p_.depth * p_.columns / kMultiplicationsOfAByte;
+    const int64_t bytes = (p_.rows * p_.depth + p_.depth * p_.columns) * kItem;
+    work_ = batches_ * std::max(work, bytes);
+    method_ = method();
+    divide(threads_for(work_));
   }
 
   void run(const void* const* inputs, void* const* outputs) const override {
-    const int64_t work = p_.rows * p_.depth * p_.columns / kMultiplicationsOfAByte;
-    const int64_t bytes = (p_.rows * p_.depth + p_.depth * p_.columns) * item_;
-    const int threads = threads_for(batches_ * std::max(work, bytes));
-    Blocks blocks = blocks_for(threads);
-    const int64_t size = Workspace::size(blocks);
+    const int threads = threads_for(work_);
+    const Blocks blocks = threads == threads_ ? blocks_ : blocks_for(threads);
+    const int64_t size = Workspace::size(*this, blocks);
     const int64_t count = batches_ * blocks.rows * blocks.columns;
     const int64_t workers = std::min<int64_t>(threads, count);
-    const std::unique_ptr<float[]> memory(new float[static_cast<size_t>(workers * size)]);
+    const Singles64 memory(workers * size);
+    const int64_t panels = divided(p_.columns, kPanel);
     parallel_for(count, threads, [&](int64_t i, int worker) {
       const int64_t column = i % blocks.columns;
       const int64_t row = i / blocks.columns % blocks.rows;
       const Range rows{share_begin(row, blocks.rows, p_.rows), share_begin(row + 1, blocks.rows, p_.rows)};
-      const int64_t panels = divided(p_.columns, kPanel);
       const Range columns{share_begin(column, blocks.columns, panels) * kPanel,
                           std::min(share_begin(column + 1, blocks.columns, panels) * kPanel, p_.columns)};
       const std::array<int64_t, 4> at = offsets(i / (blocks.columns * blocks.rows));
@@ -93,69 +80,119 @@ class GemmPlan final : public Plan {
                               static_cast<const std::byte*>(inputs[1 - a]) + at[1 - a],
                               p_.has_c ? static_cast<const std::byte*>(inputs[2]) + at[2] : nullptr,
                               static_cast<std::byte*>(outputs[0]) + at[3]};
-      multiply(operands, rows, columns, Workspace(memory.get() + worker * size, blocks));
+      const Workspace work(*this, blocks, memory.data() + worker * size);
+      if (method_ == Method::kRow) return multiply_row(operands, columns, work);
+      if (method_ == Method::kRowsAcross) return multiply_across(operands, columns, work);
+      if (method_ == Method::kFewRows) return multiply_few(operands, columns, work);
+      multiply(operands, rows, columns, work);
     });
   }
 
  private:
-  struct Range {
-    int64_t begin;
-    int64_t end;
-    int64_t size() const { return end - begin; }
-  };
-  struct Operands {
-    const std::byte* a;
-    const std::byte* b;
-    const std::byte* c;
-    std::byte* y;
-  };
-  // How many there are, and the most rows and columns of one.
-  struct Blocks {
-    int64_t rows;
-    int64_t columns;
-    int64_t most_rows;
-    int64_t most_columns;
-  };
+  static constexpr auto kItem = static_cast<int64_t>(sizeof(Item));
+  static constexpr int64_t kLineSingles = 16;
 
-  static constexpr int64_t divided(int64_t size, int64_t by) { return (size + by - 1) / by; }
+  enum class Method { kBlocks, kRow, kRowsAcross, kFewRows };
 
-  // What a thread needs for a block, in floats. Halves are converted 64 at a time.
+  Method method() const {
+    if (p_.b.column == kItem) {
+      return p_.rows == 1 ? Method::kRow : p_.rows <= kFewRows ? Method::kFewRows : Method::kBlocks;
+    }
+    const bool is_across = kMultipliesAcross<Item> && p_.b.row == kItem && p_.columns >= kPanel;
+    return is_across && p_.rows <= kRowsAcross ? Method::kRowsAcross : Method::kBlocks;
+  }
+
+  int64_t depth_at_once() const { return std::min(kDepth, p_.depth); }
+  // From packed panel to panel: a line more than a panel has, so that they do not take each other's place in
+  // a cache.
+  int64_t panel_step() const { return depth_at_once() * kPanel + kLineSingles; }
+
+  // What a thread needs for a block, in singles.
   struct Workspace {
-    float* totals;  // panel by panel, row by row
-    float* packed;  // a panel, or the sums of few rows
+    float* panels;
     float* rows;
-    std::byte* halves;
+    float* totals;
+    std::byte* staging;
 
-    Workspace(float* memory, const Blocks& blocks)
-        : totals(memory),
-          packed(totals + blocks.most_rows * blocks.most_columns + kConvertedAtOnce),
-          rows(packed + packed_size(blocks)),
-          halves(reinterpret_cast<std::byte*>(rows + blocks.most_rows * kDepth + kConvertedAtOnce)) {}
+    Workspace(const GemmPlan& plan, const Blocks& blocks, float* memory) {
+      const Sizes sizes(plan, blocks);
+      panels = memory;
+      rows = panels + sizes.panels;
+      totals = rows + sizes.rows;
+      staging = reinterpret_cast<std::byte*>(totals + sizes.totals);
+    }
+    static int64_t size(const GemmPlan& plan, const Blocks& blocks) {
+      const Sizes sizes(plan, blocks);
+      return sizes.panels + sizes.rows + sizes.totals + sizes.staging;
+    }
 
-    static int64_t packed_size(const Blocks& blocks) {
-      const int64_t sums = std::min(blocks.most_rows, kFewRows) * blocks.most_columns;
-      return std::max(kDepth * kPanel + kConvertedAtOnce, sums);
-    }
-    static int64_t size(const Blocks& blocks) {
-      const int64_t halves = kDepth * kPanel / 2 + kConvertedAtOnce;
-      return blocks.most_rows * (blocks.most_columns + kDepth) + 2 * kConvertedAtOnce + packed_size(blocks) +
-             halves;
-    }
+   private:
+    // Each a multiple of a line.
+    struct Sizes {
+      int64_t panels = 0;
+      int64_t rows = 0;
+      int64_t totals = 0;
+      int64_t staging = 0;
+
+      Sizes(const GemmPlan& plan, const Blocks& blocks) {
+        const Product& p = plan.p_;
+        if (plan.method_ == Method::kRow) {
+          rows = kDepth;
+          totals = 2 * kReadColumns;
+          return;
+        }
+        if (plan.method_ == Method::kRowsAcross) {
+          rows = p.rows * kDepth;
+          totals = 2 * p.rows * kPanel;
+          return;
+        }
+        rows = packed_rows_size(blocks.most_rows, p.depth);
+        if (plan.method_ == Method::kFewRows) {
+          panels = kReadDepth * kPanel;
+          totals = 2 * p.rows * std::min(blocks.most_columns, kReadColumns);
+        } else {
+          const int64_t columns = std::min(blocks.most_columns, kBlockColumns);
+          panels = columns / kPanel * plan.panel_step();
+          if (p.depth > kDepth) totals = std::min(blocks.most_rows, kBlockRows) * columns;
+          if (kItem != 4 && p.b.column != kItem) staging = plan.depth_at_once() * kPanel / 2;
+        }
+        rows = divided(rows, kLineSingles) * kLineSingles;
+        totals = divided(totals, kLineSingles) * kLineSingles;
+        staging = divided(staging, kLineSingles) * kLineSingles;
+      }
+    };
   };
 
+  void divide(int threads) {
+    threads_ = threads;
+    blocks_ = blocks_for(threads);
+  }
+
+  // The division into blocks by which threads take the least time, if each block takes as long as its
+  // products and its packing.
   Blocks blocks_for(int threads) const {
     const int64_t panels = divided(p_.columns, kPanel);
-    Blocks blocks{divided(p_.rows, kBlockRows), divided(p_.columns, kBlockColumns), 0, 0};
-    const int64_t wanted = threads == 1 ? 1 : threads * kBlocksOfAThread;
-    while (batches_ * blocks.rows * blocks.columns < wanted && blocks.columns < panels) {
-      blocks.columns = std::min(panels, 2 * blocks.columns);
+    const bool has_few = method_ != Method::kBlocks;
+    const int64_t most = threads == 1 ? 1 : threads * kBlocksOfAThread;
+    const int64_t most_columns = std::min(panels, most);
+    const int64_t most_rows = has_few ? 1 : std::min(divided(p_.rows, (kMostRows + 1) / 2), most);
+    Blocks best{1, 1, p_.rows, panels * kPanel};
+    double least = -1;
+    for (int64_t rows = 1; rows <= most_rows; ++rows) {
+      for (int64_t columns = 1; columns <= most_columns; ++columns) {
+        const Blocks blocks{rows, columns, divided(p_.rows, rows), divided(panels, columns) * kPanel};
+        const auto deep = static_cast<double>(blocks.most_columns / kPanel);
+        const double packed_columns = has_few ? 0 : kPackedColumns;
+        const auto high = static_cast<double>(blocks.most_rows);
+        const auto turns = static_cast<double>(divided(blocks.most_columns, kBlockColumns));
+        const double block = deep * (high + packed_columns) + kPackedRows * high * turns;
+        const double time = static_cast<double>(divided(batches_ * rows * columns, threads)) * block;
+        if (least >= 0 && time >= least) continue;
+        least = time;
+        best = blocks;
+      }
     }
-    while (batches_ * blocks.rows * blocks.columns < wanted && blocks.rows * kFewRows < p_.rows) {
-      blocks.rows *= 2;
-    }
-    blocks.most_rows = divided(p_.rows, blocks.rows);
-    blocks.most_columns = divided(panels, blocks.columns) * kPanel;
-    return blocks;
+    return best;
   }
 
   std::array<int64_t, 4> offsets(int64_t batch) const {
@@ -166,159 +203,217 @@ class GemmPlan final : public Plan {
     return found;
   }
 
+  // Blocks of columns, packed, by groups of rows.
   void multiply(const Operands& operands, Range rows, Range columns, const Workspace& work) const {
-    const bool is_in_place = !p_.is_half && rows.size() <= kFewRows && p_.b.column == 4;
-    for (int64_t k = 0; k < p_.depth; k += kDepth) {
-      if (is_cancelled()) return;
-      const int64_t depth = std::min(kDepth, p_.depth - k);
-      DenseTile tile{nullptr, p_.a.row, p_.a.column, depth, nullptr, 0, nullptr, 0};
-      tile.from = operands.a + rows.begin * p_.a.row + k * p_.a.column;
-      if (packs_rows()) {
-        pack_rows(tile.from, rows.size(), depth, work);
-        tile.from = reinterpret_cast<const std::byte*>(work.rows);
-        tile.row_step = depth * 4;
-        tile.step = 4;
+    const int64_t high = p_.depth > kDepth ? kBlockRows : rows.size();
+    for (int64_t column = columns.begin; column < columns.end; column += kBlockColumns) {
+      const Range block{column, std::min(column + kBlockColumns, columns.end)};
+      for (int64_t row = rows.begin; row < rows.end; row += high) {
+        for (int64_t k = 0; k < p_.depth; k += kDepth) {
+          if (is_cancelled()) return;
+          const int64_t depth = std::min(kDepth, p_.depth - k);
+          pack_panels<Item, float>(operands.b + k * p_.b.row + block.begin * p_.b.column, p_.b, depth,
+                                   block.size(), work.panels, panel_step(), work.staging);
+          multiply_block(operands, {row, std::min(row + high, rows.end)}, block, {k, k + depth}, work);
+        }
       }
-      const std::byte* const b = operands.b + k * p_.b.row + columns.begin * p_.b.column;
-      const int64_t whole = is_in_place ? columns.size() / kPanel * kPanel : 0;
-      if (whole > 0) multiply_in_place(tile, b, rows.size(), whole, k == 0, work);
-      for (int64_t first = whole; first < columns.size(); first += kPanel) {
-        const int64_t count = std::min(kPanel, columns.size() - first);
-        pack(b + first * p_.b.column, depth, count, work);
-        tile.weights = reinterpret_cast<const std::byte*>(work.packed);
-        tile.weights_step = width_of(count) * 4;
-        multiply_panel(tile, rows.size(), k == 0, work.totals + first * rows.size(), width_of(count));
-      }
-    }
-    for (int64_t first = 0; first < columns.size(); first += kPanel) {
-      const int64_t count = std::min(kPanel, columns.size() - first);
-      finish(operands, rows, {columns.begin + first, columns.begin + first + count},
-             work.totals + first * rows.size(), width_of(count));
     }
   }
 
-  // Of a panel of so many columns, whose last vector may be all that it has.
-  static int64_t width_of(int64_t columns) { return columns <= kColumnLanes ? kColumnLanes : kPanel; }
+  // Whether rows are read where they are.
+  bool reads_rows(Range columns) const {
+    if (kItem != 4) return false;
+    if (columns.size() <= kFewPanels * kPanel) return true;
+    return p_.a.column == kItem && std::abs(p_.a.row) * kMostRows <= kNearRows;
+  }
 
-  // The rows of a block by a panel, in tiles that are as even as can be.
-  static void multiply_panel(DenseTile tile, int64_t rows, bool is_first, float* totals, int64_t width) {
+  Rows rows_at(const Operands& operands, Range rows, Range depth, bool is_read, const Workspace& work) const {
+    const std::byte* const from = operands.a + rows.begin * p_.a.row + depth.begin * p_.a.column;
+    if (is_read) return {from, p_.a.row, p_.a.column};
+    return pack_rows<Item>(from, p_.a, rows.size(), depth.size(), work.rows, packed_row_step(p_.depth));
+  }
+
+  // Tiles of rows, as even as can be, by panels that are packed; what a part of the depth sums is added to
+  // what the parts before it did.
+  void multiply_block(const Operands& operands, Range rows, Range columns, Range depth,
+                      const Workspace& work) const {
+    const bool is_read = reads_rows(columns);
+    const int64_t tiles = divided(rows.size(), kMostRows);
+    const auto row_of = [&](int64_t tile) { return rows.begin + share_begin(tile, tiles, rows.size()); };
+    for (int64_t first = 0; first < tiles; first += kGroupTiles) {
+      const int64_t last = std::min(first + kGroupTiles, tiles);
+      const Range group{row_of(first), row_of(last)};
+      const Rows from = rows_at(operands, group, depth, is_read, work);
+      for (int64_t t = first; t < last; ++t) {
+        const Range tile{row_of(t), row_of(t + 1)};
+        multiply_tiles(operands, tile, columns, depth,
+                       {from.from + (tile.begin - group.begin) * from.row_step, from.row_step, from.step},
+                       work.totals + (tile.begin - rows.begin) * divided(columns.size(), kPanel) * kPanel,
+                       work);
+      }
+    }
+  }
+
+  // A tile of rows by the panels of a block.
+  void multiply_tiles(const Operands& operands, Range rows, Range columns, Range depth, Rows from,
+                      float* totals, const Workspace& work) const {
     static constexpr float kZeros[kPanel]{};
     alignas(sizeof(Columns)) float results[kMostRows * kPanel];
-    const std::byte* const from = tile.from;
-    const int64_t tiles = divided(rows, kMostRows);
-    tile.start = kZeros;
-    for (int64_t t = 0; t < tiles; ++t) {
-      const int64_t row = share_begin(t, tiles, rows);
-      const int64_t count = share_begin(t + 1, tiles, rows) - row;
-      float* const to = totals + row * width;
-      tile.from = from + row * tile.row_step;
-      kMultiplyTile[width > kColumnLanes][static_cast<size_t>(count - 1)](tile, is_first ? to : results);
-      for (int64_t i = 0; !is_first && i < count * width; ++i) to[i] += results[i];
+    DenseTile tile{from.from, from.row_step, from.step, depth.size(), nullptr, 0, kZeros, 0};
+    const bool is_first = depth.begin == 0;
+    const bool is_last = depth.end == p_.depth;
+    const bool is_stored = is_last && kItem == 4 && p_.is_plain() && p_.y.column == kItem;
+    const float* weights = work.panels;
+    for (int64_t column = columns.begin; column < columns.end;
+         column += kPanel, weights += panel_step(), totals += rows.size() * kPanel) {
+      const Range panel{column, std::min(column + kPanel, columns.end)};
+      const int64_t width = width_of(panel.size());
+      tile.weights = reinterpret_cast<const std::byte*>(weights);
+      tile.weights_step = width * 4;
+      tile.added = is_first ? nullptr : totals;
+      tile.added_step = width;
+      const auto multiply = kMultiplyTile[width > kColumnLanes][static_cast<size_t>(rows.size() - 1)];
+      if (is_stored && panel.size() == width) {
+        tile.results_step = p_.y.row / kItem;
+        multiply(tile, reinterpret_cast<float*>(operands.y + rows.begin * p_.y.row + column * kItem));
+        continue;
+      }
+      tile.results_step = width;
+      multiply(tile, is_last ? results : totals);
+      if (is_last) finish_tile<Item>(p_, operands, rows, panel, results, width);
     }
   }
 
-  // Few rows by panels that are not packed: a part of the depth of all of them, and then the next.
-  void multiply_in_place(DenseTile tile, const std::byte* b, int64_t rows, int64_t columns, bool is_first,
-                         const Workspace& work) const {
+  // Few rows by panels that are not packed: of a part of the depth all of them, and then of the next.
+  void multiply_few(const Operands& operands, Range columns, const Workspace& work) const {
+    for (int64_t column = columns.begin; column < columns.end; column += kReadColumns) {
+      const Range block{column, std::min(column + kReadColumns, columns.end)};
+      const int64_t size = p_.rows * divided(block.size(), kPanel) * kPanel;
+      float* const totals = work.totals;
+      for (int64_t k = 0; k < p_.depth; k += kDepth) {
+        if (is_cancelled()) return;
+        const Range depth{k, std::min(k + kDepth, p_.depth)};
+        float* const sums = k == 0 ? totals : totals + size;
+        multiply_where_they_are(operands, block, depth, sums, work);
+        for (int64_t i = 0; k != 0 && i < size; ++i) totals[i] += sums[i];
+      }
+      for (int64_t c = 0; c < block.size(); c += kPanel) {
+        const Range panel{block.begin + c, std::min(block.begin + c + kPanel, block.end)};
+        finish_tile<Item>(p_, operands, {0, p_.rows}, panel, totals + c * p_.rows, kPanel);
+      }
+    }
+  }
+
+  void multiply_where_they_are(const Operands& operands, Range columns, Range depth, float* sums,
+                               const Workspace& work) const {
     static constexpr float kZeros[kPanel]{};
-    const std::byte* const from = tile.from;
-    const int64_t depth = tile.depth;
-    const int64_t tiles = divided(rows, kMostRows);
-    float* const sums = is_first ? work.totals : work.packed;
-    tile.weights_step = p_.b.row;
-    for (int64_t k = 0; k < depth; k += kReadDepth) {
-      tile.depth = std::min(kReadDepth, depth - k);
-      for (int64_t first = 0; first < columns; first += kPanel) {
-        tile.weights = b + k * p_.b.row + first * 4;
+    const bool is_read = kItem == 4 && p_.a.column == kItem;
+    const Rows rows = rows_at(operands, {0, p_.rows}, depth, is_read, work);
+    const int64_t tiles = divided(p_.rows, kMostRows);
+    DenseTile tile{nullptr, rows.row_step, rows.step, 0, nullptr, 0, nullptr, 0};
+    for (int64_t k = depth.begin; k < depth.end; k += kReadDepth) {
+      tile.depth = std::min(kReadDepth, depth.end - k);
+      for (int64_t c = 0; c < columns.size(); c += kPanel) {
+        const std::byte* const from = operands.b + k * p_.b.row + (columns.begin + c) * kItem;
+        const int64_t count = std::min(kPanel, columns.size() - c);
+        // What comes next.
+        for (int64_t i = 0; i < tile.depth; ++i) {
+          for (int64_t line = 0; line < kPanel * kItem; line += kLine)
+            prefetch_line(from + i * p_.b.row + kPanel * kItem + line);
+        }
+        if (kItem == 4 && count == kPanel) {
+          tile.weights = from;
+          tile.weights_step = p_.b.row;
+        } else {
+          // In rows as wide as a panel, that of the last columns too.
+          if (count < kPanel) std::fill_n(work.panels, tile.depth * kPanel, 0.0f);
+          for (int64_t i = 0; i < tile.depth; ++i)
+            widen_run<Item>(from + i * p_.b.row, work.panels + i * kPanel, count);
+          tile.weights = reinterpret_cast<const std::byte*>(work.panels);
+          tile.weights_step = kPanel * 4;
+        }
         for (int64_t t = 0; t < tiles; ++t) {
-          const int64_t row = share_begin(t, tiles, rows);
-          float* const to = sums + first * rows + row * kPanel;
-          tile.from = from + row * tile.row_step + k * tile.step;
-          tile.start = k == 0 ? kZeros : to;
-          tile.start_step = k == 0 ? 0 : kPanel;
-          kMultiplyTile[1][static_cast<size_t>(share_begin(t + 1, tiles, rows) - row - 1)](tile, to);
+          const int64_t row = share_begin(t, tiles, p_.rows);
+          float* const to = sums + c * p_.rows + row * kPanel;
+          const bool is_first = k == depth.begin;
+          tile.from = rows.from + row * rows.row_step + (k - depth.begin) * rows.step;
+          tile.start = is_first ? kZeros : to;
+          tile.start_step = is_first ? 0 : kPanel;
+          kMultiplyTile[1][static_cast<size_t>(share_begin(t + 1, tiles, p_.rows) - row - 1)](tile, to);
         }
       }
     }
-    for (int64_t i = 0; !is_first && i < rows * columns; ++i) work.totals[i] += sums[i];
   }
 
-  // Rows that are no floats behind each other become such. Those of few lines stay where they are.
-  bool packs_rows() const { return p_.is_half || (p_.a.column != 4 && p_.columns > kPanel); }
-
-  void pack_rows(const std::byte* from, int64_t rows, int64_t depth, const Workspace& work) const {
-    auto* const to = reinterpret_cast<std::byte*>(work.rows);
-    if (!p_.is_half) return gather_tile<uint32_t>({from, p_.a.row, p_.a.column}, rows, depth, to, depth * 4);
-    for (int64_t r = 0; r < rows; r += kPanel) {
-      const int64_t count = std::min(kPanel, rows - r);
-      gather_tile<uint16_t>({from + r * p_.a.row, p_.a.row, p_.a.column}, count, depth, work.halves,
-                            depth * 2);
-      widen_halves(work.halves, to + r * depth * 4, divided(count * depth, kConvertedAtOnce));
+  // One row by columns that lie side by side.
+  void multiply_row(const Operands& operands, Range columns, const Workspace& work) const {
+    for (int64_t column = columns.begin; column < columns.end; column += kReadColumns) {
+      const int64_t count = std::min(kReadColumns, columns.end - column);
+      for (int64_t k = 0; k < p_.depth; k += kDepth) {
+        if (is_cancelled()) return;
+        const int64_t depth = std::min(kDepth, p_.depth - k);
+        widen_line<Item>(operands.a + k * p_.a.column, p_.a.column, work.rows, depth);
+        float* const sums = k == 0 ? work.totals : work.totals + kReadColumns;
+        multiply_row_along<Item>(work.rows, operands.b + k * p_.b.row + column * kItem, p_.b.row, depth,
+                                 count, sums);
+        for (int64_t i = 0; k != 0 && i < count; ++i) work.totals[i] += sums[i];
+      }
+      for (int64_t c = 0; c < count; c += kPanel) {
+        const Range panel{column + c, column + std::min(c + kPanel, count)};
+        finish_tile<Item>(p_, operands, {0, 1}, panel, work.totals + c, kPanel);
+      }
     }
   }
 
-  // A panel, with zeros for columns that there are not.
-  void pack(const std::byte* from, int64_t depth, int64_t columns, const Workspace& work) const {
-    const Tile tile{from, p_.b.row, p_.b.column};
-    const int64_t width = width_of(columns);
-    auto* const to = reinterpret_cast<std::byte*>(work.packed);
-    if (p_.is_half) {
-      if (columns < width) std::memset(work.halves, 0, static_cast<size_t>(depth * width * 2));
-      gather_tile<uint16_t>(tile, depth, columns, work.halves, width * 2);
-      widen_halves(work.halves, to, divided(depth * width, kConvertedAtOnce));
-    } else {
-      if (columns < width) std::memset(to, 0, static_cast<size_t>(depth * width * 4));
-      gather_tile<uint32_t>(tile, depth, columns, to, width * 4);
-    }
-  }
-
-  // y = f(alpha * total + beta * c), of a panel.
-  void finish(const Operands& operands, Range rows, Range columns, float* totals, int64_t width) const {
-    const int64_t count = columns.size();
-    for (int64_t row = rows.begin; row < rows.end; ++row, totals += width) {
-      if (p_.has_c) {
-        const std::byte* const c = operands.c + row * p_.c.row + columns.begin * p_.c.column;
-        for (int64_t i = 0; i < count; ++i) {
-          const std::byte* const at = c + i * p_.c.column;
-          const double added = p_.is_half ? static_cast<float>(load<Half>(at)) : load<float>(at);
-          totals[i] = static_cast<float>(p_.alpha * totals[i] + p_.beta * added);
+  // A few rows by columns of which each lies side by side.
+  void multiply_across([[maybe_unused]] const Operands& operands, [[maybe_unused]] Range columns,
+                       [[maybe_unused]] const Workspace& work) const {
+    if constexpr (kMultipliesAcross<Item>) {
+      const auto across = kMultiplyRowsAcross<Item>[p_.rows - 1];
+      float* const totals = work.totals;
+      const int64_t size = p_.rows * kPanel;
+      for (int64_t column = columns.begin; column < columns.end; column += kPanel) {
+        // Of the last columns a whole panel, too: those before them are computed again.
+        const int64_t begin = std::min(column, p_.columns - kPanel);
+        for (int64_t k = 0; k < p_.depth; k += kDepth) {
+          if (is_cancelled()) return;
+          const int64_t depth = std::min(kDepth, p_.depth - k);
+          for (int64_t row = 0; row < p_.rows; ++row) {
+            widen_line<Item>(operands.a + row * p_.a.row + k * p_.a.column, p_.a.column,
+                             work.rows + row * kDepth, depth);
+          }
+          float* const sums = k == 0 ? totals : totals + size;
+          across(work.rows, operands.b + k * p_.b.row + begin * p_.b.column, p_.b.column, depth, sums);
+          for (int64_t i = 0; k != 0 && i < size; ++i) totals[i] += sums[i];
         }
-      } else if (p_.alpha != 1) {
-        for (int64_t i = 0; i < count; ++i) totals[i] = static_cast<float>(p_.alpha * totals[i]);
+        const Range panel{column, std::min(column + kPanel, columns.end)};
+        for (int64_t row = 0; column > begin && row < p_.rows; ++row) {
+          float* const at = totals + row * kPanel;
+          std::copy(at + (column - begin), at + kPanel, at);
+        }
+        finish_tile<Item>(p_, operands, {0, p_.rows}, panel, totals, kPanel);
       }
-      auto* const bytes = reinterpret_cast<std::byte*>(totals);
-      for (int64_t i = 0; i < count; i += kLanesOf<float>) {
-        const auto lanes = load_lanes<float, float>(bytes + i * 4);
-        store_lanes<float, float>(bytes + i * 4, p_.fused.applied<float>(lanes));
-      }
-      put(totals, count, operands.y + row * p_.y.row + columns.begin * p_.y.column);
-    }
-  }
-
-  void put(const float* from, int64_t count, std::byte* to) const {
-    const auto* const bytes = reinterpret_cast<const std::byte*>(from);
-    if (p_.is_half && p_.y.column == 2) {
-      alignas(64) std::byte halves[divided(kPanel, kConvertedAtOnce) * kConvertedAtOnce * 2];
-      narrow_to_halves(bytes, halves, divided(count, kConvertedAtOnce));
-      std::memcpy(to, halves, static_cast<size_t>(count * 2));
-    } else if (p_.is_half) {
-      for (int64_t i = 0; i < count; ++i) store(to + i * p_.y.column, Half(from[i]));
-    } else if (p_.y.column == 4) {
-      std::memcpy(to, bytes, static_cast<size_t>(count * 4));
-    } else {
-      for (int64_t i = 0; i < count; ++i) store(to + i * p_.y.column, from[i]);
     }
   }
 
   Product p_;
-  int64_t item_;
   int64_t batches_ = 1;
+  int64_t work_ = 0;
+  Method method_ = Method::kBlocks;
+  int threads_ = 0;
+  Blocks blocks_{};
 };
 
 Matrix matrix_of(const Layout& layout, bool is_transposed) {
   const size_t rank = layout.sizes.size();
   const Matrix matrix{layout.strides[rank - 2], layout.strides[rank - 1]};
   return is_transposed ? matrix.transposed() : matrix;
+}
+
+bool is_better_transposed(const Product& product, int64_t item) {
+  if (product.columns == 1) return product.rows > 1;
+  return product.rows > kRowsAcross && product.rows <= kColumnLanes && product.columns > product.rows &&
+         product.b.row == item && product.b.column != product.b.row;
 }
 
 std::unique_ptr<Plan> plan_of(const Request& request, std::string& reason) {
@@ -355,7 +450,7 @@ std::unique_ptr<Plan> plan_of(const Request& request, std::string& reason) {
                   .has_c = c.present,
                   .alpha = attributes.real("Alpha"),
                   .beta = attributes.real("Beta"),
-                  .is_half = a.type == DataType::kFloat16,
+                  .has_activation = attributes.activation("FusedActivation") != nullptr,
                   .fused = *fused,
                   .is_swapped = false};
   require(a.sizes[is_a_transposed ? rank - 1 : rank - 2] == product.rows &&
@@ -371,10 +466,10 @@ std::unique_ptr<Plan> plan_of(const Request& request, std::string& reason) {
     require(std::equal(product.batch.begin(), product.batch.end(), all[i]->sizes.begin()), "batches differ");
     product.steps[i].assign(all[i]->strides.begin(), all[i]->strides.end() - 2);
   }
-  // Of few rows, columns that are packed in memory are read as rows, and nothing is packed anew.
+  // Of few rows, columns that are packed in memory are read as rows, and nothing is packed anew. One column
+  // is a row.
   std::string description = "product of matrices";
-  if (product.rows <= kColumnLanes && product.columns > product.rows && product.b.row == size_of(a.type) &&
-      product.b.column != product.b.row) {
+  if (is_better_transposed(product, size_of(a.type))) {
     std::swap(product.rows, product.columns);
     product.a = std::exchange(product.b, product.a.transposed()).transposed();
     product.c = product.c.transposed();
@@ -382,7 +477,8 @@ std::unique_ptr<Plan> plan_of(const Request& request, std::string& reason) {
     product.is_swapped = true;
     description += ", transposed";
   }
-  return std::make_unique<GemmPlan>(std::move(product), std::move(description));
+  if (a.type == DataType::kFloat16) return std::make_unique<GemmPlan<Half>>(std::move(product), description);
+  return std::make_unique<GemmPlan<float>>(std::move(product), description);
 }
 
 }  // namespace

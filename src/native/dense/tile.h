@@ -17,7 +17,9 @@ ANYDML_ISA_BEGIN
 
 // Rows of a register tile. Two vectors of each are as many sums as registers hold: of 32, or of 16. Where a
 // fused multiply-add is computed in double precision, registers hold one.
-#if defined(ANYDML_ISA_AVX512) || defined(__aarch64__)
+#if defined(ANYDML_ISA_AVX512)
+inline constexpr int kMostRows = 14;
+#elif defined(__aarch64__)
 inline constexpr int kMostRows = 12;
 #elif defined(ANYDML_ISA_AVX2)
 inline constexpr int kMostRows = 6;
@@ -47,9 +49,14 @@ struct DenseTile {
   int64_t weights_step;
   const float* start;  // of the results, in rows that are start_step floats apart
   int64_t start_step;
+  // What is added to the sums, if anything, in rows that are added_step floats apart.
+  const float* added = nullptr;
+  int64_t added_step = 0;
+  // Rows of the results are so many floats apart, or side by side if it is 0.
+  int64_t results_step = 0;
 };
 
-// y[i][c] = start[i][c] + sum over k of x[i][k] * w[k][c], in rows of kVectors vectors.
+// y[i][c] = added[i][c] + (start[i][c] + sum over k of x[i][k] * w[k][c]), in rows of kVectors vectors.
 template <int kRows, int kVectors>
 ANYDML_NOINLINE void multiply_tile(const DenseTile& tile, float* results) {
   Columns sums[kRows][kVectors];
@@ -57,11 +64,13 @@ ANYDML_NOINLINE void multiply_tile(const DenseTile& tile, float* results) {
   for (int i = 0; i < kRows; ++i) {
 #pragma GCC unroll 2
     for (int v = 0; v < kVectors; ++v)
-      std::memcpy(&sums[i][v], tile.start + i * tile.start_step + v * kColumnLanes, sizeof(Columns));
+      sums[i][v] = load_vector<Columns>(
+          reinterpret_cast<const std::byte*>(tile.start + i * tile.start_step + v * kColumnLanes));
   }
   // Four rows by a pointer and two multiples of the step: one for each would be too many for the registers.
   constexpr int kGroups = (kRows + 3) / 4;
   const std::byte* at[kGroups];
+#pragma GCC unroll 4
   for (int g = 0; g < kGroups; ++g) at[g] = tile.from + g * 4 * tile.row_step;
   const int64_t row_step = tile.row_step;
   const int64_t three = 3 * row_step;
@@ -75,16 +84,32 @@ ANYDML_NOINLINE void multiply_tile(const DenseTile& tile, float* results) {
       w[v] = load_vector<Columns>(weights + v * static_cast<int64_t>(sizeof(Columns)));
 #pragma GCC unroll 16
     for (int i = 0; i < kRows; ++i) {
-      const Columns x = load<float>(at[i / 4] + (i % 4 == 3 ? three : i % 4 * row_step)) - Columns{};
+      Columns x = load<float>(at[i / 4] + (i % 4 == 3 ? three : i % 4 * row_step)) - Columns{};
+
 #pragma GCC unroll 2
       for (int v = 0; v < kVectors; ++v) sums[i][v] = multiply_add(x, w[v], sums[i][v]);
     }
 #pragma GCC unroll 4
     for (int g = 0; g < kGroups; ++g) at[g] += step;
   }
+  const int64_t results_step = tile.results_step != 0 ? tile.results_step : kVectors * kColumnLanes;
+  const int64_t added_step = tile.added_step;
+  const auto store_results = [&](const float* added) __attribute__((always_inline)) {
 #pragma GCC unroll 16
-  for (int i = 0; i < kRows; ++i) {
-    std::memcpy(results + i * kVectors * kColumnLanes, sums[i], sizeof(sums[i]));
+    for (int i = 0; i < kRows; ++i) {
+#pragma GCC unroll 2
+      for (int v = 0; v < kVectors; ++v) {
+        Columns y = sums[i][v];
+        if (added != nullptr)
+          y += load<Columns>(reinterpret_cast<const std::byte*>(added + i * added_step + v * kColumnLanes));
+        store(reinterpret_cast<std::byte*>(results + i * results_step + v * kColumnLanes), y);
+      }
+    }
+  };
+  if (tile.added == nullptr) {
+    store_results(nullptr);
+  } else {
+    store_results(tile.added);
   }
 }
 
