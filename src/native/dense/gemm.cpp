@@ -12,9 +12,10 @@
 
 #include "core/layout.h"
 #include "core/registry.h"
+#include "dense/blocks.h"
+#include "dense/few_rows.h"
 #include "dense/packing.h"
 #include "dense/product.h"
-#include "dense/row.h"
 #include "dense/tile.h"
 #include "dense/tuning.h"
 #include "nhwc/fused_activation.h"
@@ -35,7 +36,6 @@ class Singles64 {
   float* data() const { return first_; }
 
  private:
-  static constexpr size_t kLineSingles = 16;
   std::unique_ptr<float[]> memory_;
   float* first_;
 };
@@ -63,7 +63,7 @@ class GemmPlan final : public Plan {
   void run(const void* const* inputs, void* const* outputs) const override {
     const int threads = threads_for(work_);
     const Blocks blocks = threads == threads_ ? blocks_ : blocks_for(threads);
-    const int64_t size = Workspace::size(*this, blocks);
+    const int64_t size = Sizes(*this, blocks).all();
     const int64_t count = batches_ * blocks.rows * blocks.columns;
     const int64_t workers = std::min<int64_t>(threads, count);
     const Singles64 memory(workers * size);
@@ -80,17 +80,23 @@ class GemmPlan final : public Plan {
                               static_cast<const std::byte*>(inputs[1 - a]) + at[1 - a],
                               p_.has_c ? static_cast<const std::byte*>(inputs[2]) + at[2] : nullptr,
                               static_cast<std::byte*>(outputs[0]) + at[3]};
-      const Workspace work(*this, blocks, memory.data() + worker * size);
-      if (method_ == Method::kRow) return multiply_row(operands, columns, work);
-      if (method_ == Method::kRowsAcross) return multiply_across(operands, columns, work);
-      if (method_ == Method::kFewRows) return multiply_few(operands, columns, work);
-      multiply(operands, rows, columns, work);
+      const Workspace work = Sizes(*this, blocks).at(memory.data() + worker * size);
+      const FewRows<Item> few(p_, operands, work);
+      switch (method_) {
+        case Method::kRow:
+          return few.multiply_row(columns);
+        case Method::kRowsAcross:
+          return few.multiply_across(columns);
+        case Method::kFewRows:
+          return few.multiply_few(columns);
+        case Method::kBlocks:
+          return BlockedProduct<Item>(p_, operands, known_items(), work).multiply(rows, columns);
+      }
     });
   }
 
  private:
   static constexpr auto kItem = static_cast<int64_t>(sizeof(Item));
-  static constexpr int64_t kLineSingles = 16;
 
   enum class Method { kBlocks, kRow, kRowsAcross, kFewRows };
 
@@ -102,65 +108,47 @@ class GemmPlan final : public Plan {
     return is_across && p_.rows <= kRowsAcross ? Method::kRowsAcross : Method::kBlocks;
   }
 
-  int64_t depth_at_once() const { return std::min(kDepth, p_.depth); }
-  // From packed panel to panel: a line more than a panel has, so that they do not take each other's place in
-  // a cache.
-  int64_t panel_step() const { return depth_at_once() * kPanel + kLineSingles; }
+  // What a thread needs for a block, in singles, each a multiple of a line.
+  struct Sizes {
+    int64_t panels = 0;
+    int64_t rows = 0;
+    int64_t totals = 0;
+    int64_t staging = 0;
 
-  // What a thread needs for a block, in singles.
-  struct Workspace {
-    float* panels;
-    float* rows;
-    float* totals;
-    std::byte* staging;
-
-    Workspace(const GemmPlan& plan, const Blocks& blocks, float* memory) {
-      const Sizes sizes(plan, blocks);
-      panels = memory;
-      rows = panels + sizes.panels;
-      totals = rows + sizes.rows;
-      staging = reinterpret_cast<std::byte*>(totals + sizes.totals);
-    }
-    static int64_t size(const GemmPlan& plan, const Blocks& blocks) {
-      const Sizes sizes(plan, blocks);
-      return sizes.panels + sizes.rows + sizes.totals + sizes.staging;
-    }
-
-   private:
-    // Each a multiple of a line.
-    struct Sizes {
-      int64_t panels = 0;
-      int64_t rows = 0;
-      int64_t totals = 0;
-      int64_t staging = 0;
-
-      Sizes(const GemmPlan& plan, const Blocks& blocks) {
-        const Product& p = plan.p_;
-        if (plan.method_ == Method::kRow) {
+    Sizes(const GemmPlan& plan, const Blocks& blocks) {
+      const Product& p = plan.p_;
+      const int64_t columns = std::min(blocks.most_columns, kBlockColumns);
+      switch (plan.method_) {
+        case Method::kRow:
           rows = kDepth;
           totals = 2 * kReadColumns;
-          return;
-        }
-        if (plan.method_ == Method::kRowsAcross) {
+          break;
+        case Method::kRowsAcross:
           rows = p.rows * kDepth;
           totals = 2 * p.rows * kPanel;
-          return;
-        }
-        rows = packed_rows_size(blocks.most_rows, p.depth);
-        if (plan.method_ == Method::kFewRows) {
+          break;
+        case Method::kFewRows:
           panels = kReadDepth * kPanel;
+          if (kItem != 4 || p.a.column != kItem) rows = packed_rows_size(p.rows, p.depth);
           totals = 2 * p.rows * std::min(blocks.most_columns, kReadColumns);
-        } else {
-          const int64_t columns = std::min(blocks.most_columns, kBlockColumns);
-          panels = columns / kPanel * plan.panel_step();
+          break;
+        case Method::kBlocks:
+          if (kItem != 4 || plan.known_ == nullptr) panels = columns / kPanel * panel_step(p);
+          if (!reads_rows<Item>(p, columns)) rows = packed_rows_size(blocks.most_rows, p.depth);
           if (p.depth > kDepth) totals = std::min(blocks.most_rows, kBlockRows) * columns;
-          if (kItem != 4 && p.b.column != kItem) staging = plan.depth_at_once() * kPanel / 2;
-        }
-        rows = divided(rows, kLineSingles) * kLineSingles;
-        totals = divided(totals, kLineSingles) * kLineSingles;
-        staging = divided(staging, kLineSingles) * kLineSingles;
+          if (kItem != 4 && p.b.column != kItem) staging = depth_at_once(p) * kPanel / 2;
+          break;
       }
-    };
+      for (int64_t* const size : {&panels, &rows, &totals, &staging}) {
+        *size = divided(*size, kLineSingles) * kLineSingles;
+      }
+    }
+
+    int64_t all() const { return panels + rows + totals + staging; }
+    Workspace at(float* memory) const {
+      float* const totals_at = memory + panels + rows;
+      return {memory, memory + panels, totals_at, reinterpret_cast<std::byte*>(totals_at + totals)};
+    }
   };
 
   void divide(int threads) {
@@ -195,6 +183,10 @@ class GemmPlan final : public Plan {
     return best;
   }
 
+  const Item* known_items() const {
+    return known_ == nullptr ? nullptr : reinterpret_cast<const Item*>(known_->data());
+  }
+
   std::array<int64_t, 4> offsets(int64_t batch) const {
     std::array<int64_t, 4> found{};
     for (size_t d = p_.batch.size(); d-- > 0; batch /= p_.batch[d]) {
@@ -203,205 +195,13 @@ class GemmPlan final : public Plan {
     return found;
   }
 
-  // Blocks of columns, packed, by groups of rows.
-  void multiply(const Operands& operands, Range rows, Range columns, const Workspace& work) const {
-    const int64_t high = p_.depth > kDepth ? kBlockRows : rows.size();
-    for (int64_t column = columns.begin; column < columns.end; column += kBlockColumns) {
-      const Range block{column, std::min(column + kBlockColumns, columns.end)};
-      for (int64_t row = rows.begin; row < rows.end; row += high) {
-        for (int64_t k = 0; k < p_.depth; k += kDepth) {
-          if (is_cancelled()) return;
-          const int64_t depth = std::min(kDepth, p_.depth - k);
-          pack_panels<Item, float>(operands.b + k * p_.b.row + block.begin * p_.b.column, p_.b, depth,
-                                   block.size(), work.panels, panel_step(), work.staging);
-          multiply_block(operands, {row, std::min(row + high, rows.end)}, block, {k, k + depth}, work);
-        }
-      }
-    }
-  }
-
-  // Whether rows are read where they are.
-  bool reads_rows(Range columns) const {
-    if (kItem != 4) return false;
-    if (columns.size() <= kFewPanels * kPanel) return true;
-    return p_.a.column == kItem && std::abs(p_.a.row) * kMostRows <= kNearRows;
-  }
-
-  Rows rows_at(const Operands& operands, Range rows, Range depth, bool is_read, const Workspace& work) const {
-    const std::byte* const from = operands.a + rows.begin * p_.a.row + depth.begin * p_.a.column;
-    if (is_read) return {from, p_.a.row, p_.a.column};
-    return pack_rows<Item>(from, p_.a, rows.size(), depth.size(), work.rows, packed_row_step(p_.depth));
-  }
-
-  // Tiles of rows, as even as can be, by panels that are packed; what a part of the depth sums is added to
-  // what the parts before it did.
-  void multiply_block(const Operands& operands, Range rows, Range columns, Range depth,
-                      const Workspace& work) const {
-    const bool is_read = reads_rows(columns);
-    const int64_t tiles = divided(rows.size(), kMostRows);
-    const auto row_of = [&](int64_t tile) { return rows.begin + share_begin(tile, tiles, rows.size()); };
-    for (int64_t first = 0; first < tiles; first += kGroupTiles) {
-      const int64_t last = std::min(first + kGroupTiles, tiles);
-      const Range group{row_of(first), row_of(last)};
-      const Rows from = rows_at(operands, group, depth, is_read, work);
-      for (int64_t t = first; t < last; ++t) {
-        const Range tile{row_of(t), row_of(t + 1)};
-        multiply_tiles(operands, tile, columns, depth,
-                       {from.from + (tile.begin - group.begin) * from.row_step, from.row_step, from.step},
-                       work.totals + (tile.begin - rows.begin) * divided(columns.size(), kPanel) * kPanel,
-                       work);
-      }
-    }
-  }
-
-  // A tile of rows by the panels of a block.
-  void multiply_tiles(const Operands& operands, Range rows, Range columns, Range depth, Rows from,
-                      float* totals, const Workspace& work) const {
-    static constexpr float kZeros[kPanel]{};
-    alignas(sizeof(Columns)) float results[kMostRows * kPanel];
-    DenseTile tile{from.from, from.row_step, from.step, depth.size(), nullptr, 0, kZeros, 0};
-    const bool is_first = depth.begin == 0;
-    const bool is_last = depth.end == p_.depth;
-    const bool is_stored = is_last && kItem == 4 && p_.is_plain() && p_.y.column == kItem;
-    const float* weights = work.panels;
-    for (int64_t column = columns.begin; column < columns.end;
-         column += kPanel, weights += panel_step(), totals += rows.size() * kPanel) {
-      const Range panel{column, std::min(column + kPanel, columns.end)};
-      const int64_t width = width_of(panel.size());
-      tile.weights = reinterpret_cast<const std::byte*>(weights);
-      tile.weights_step = width * 4;
-      tile.added = is_first ? nullptr : totals;
-      tile.added_step = width;
-      const auto multiply = kMultiplyTile[width > kColumnLanes][static_cast<size_t>(rows.size() - 1)];
-      if (is_stored && panel.size() == width) {
-        tile.results_step = p_.y.row / kItem;
-        multiply(tile, reinterpret_cast<float*>(operands.y + rows.begin * p_.y.row + column * kItem));
-        continue;
-      }
-      tile.results_step = width;
-      multiply(tile, is_last ? results : totals);
-      if (is_last) finish_tile<Item>(p_, operands, rows, panel, results, width);
-    }
-  }
-
-  // Few rows by panels that are not packed: of a part of the depth all of them, and then of the next.
-  void multiply_few(const Operands& operands, Range columns, const Workspace& work) const {
-    for (int64_t column = columns.begin; column < columns.end; column += kReadColumns) {
-      const Range block{column, std::min(column + kReadColumns, columns.end)};
-      const int64_t size = p_.rows * divided(block.size(), kPanel) * kPanel;
-      float* const totals = work.totals;
-      for (int64_t k = 0; k < p_.depth; k += kDepth) {
-        if (is_cancelled()) return;
-        const Range depth{k, std::min(k + kDepth, p_.depth)};
-        float* const sums = k == 0 ? totals : totals + size;
-        multiply_where_they_are(operands, block, depth, sums, work);
-        for (int64_t i = 0; k != 0 && i < size; ++i) totals[i] += sums[i];
-      }
-      for (int64_t c = 0; c < block.size(); c += kPanel) {
-        const Range panel{block.begin + c, std::min(block.begin + c + kPanel, block.end)};
-        finish_tile<Item>(p_, operands, {0, p_.rows}, panel, totals + c * p_.rows, kPanel);
-      }
-    }
-  }
-
-  void multiply_where_they_are(const Operands& operands, Range columns, Range depth, float* sums,
-                               const Workspace& work) const {
-    static constexpr float kZeros[kPanel]{};
-    const bool is_read = kItem == 4 && p_.a.column == kItem;
-    const Rows rows = rows_at(operands, {0, p_.rows}, depth, is_read, work);
-    const int64_t tiles = divided(p_.rows, kMostRows);
-    DenseTile tile{nullptr, rows.row_step, rows.step, 0, nullptr, 0, nullptr, 0};
-    for (int64_t k = depth.begin; k < depth.end; k += kReadDepth) {
-      tile.depth = std::min(kReadDepth, depth.end - k);
-      for (int64_t c = 0; c < columns.size(); c += kPanel) {
-        const std::byte* const from = operands.b + k * p_.b.row + (columns.begin + c) * kItem;
-        const int64_t count = std::min(kPanel, columns.size() - c);
-        // What comes next.
-        for (int64_t i = 0; i < tile.depth; ++i) {
-          for (int64_t line = 0; line < kPanel * kItem; line += kLine)
-            prefetch_line(from + i * p_.b.row + kPanel * kItem + line);
-        }
-        if (kItem == 4 && count == kPanel) {
-          tile.weights = from;
-          tile.weights_step = p_.b.row;
-        } else {
-          // In rows as wide as a panel, that of the last columns too.
-          if (count < kPanel) std::fill_n(work.panels, tile.depth * kPanel, 0.0f);
-          for (int64_t i = 0; i < tile.depth; ++i)
-            widen_run<Item>(from + i * p_.b.row, work.panels + i * kPanel, count);
-          tile.weights = reinterpret_cast<const std::byte*>(work.panels);
-          tile.weights_step = kPanel * 4;
-        }
-        for (int64_t t = 0; t < tiles; ++t) {
-          const int64_t row = share_begin(t, tiles, p_.rows);
-          float* const to = sums + c * p_.rows + row * kPanel;
-          const bool is_first = k == depth.begin;
-          tile.from = rows.from + row * rows.row_step + (k - depth.begin) * rows.step;
-          tile.start = is_first ? kZeros : to;
-          tile.start_step = is_first ? 0 : kPanel;
-          kMultiplyTile[1][static_cast<size_t>(share_begin(t + 1, tiles, p_.rows) - row - 1)](tile, to);
-        }
-      }
-    }
-  }
-
-  // One row by columns that lie side by side.
-  void multiply_row(const Operands& operands, Range columns, const Workspace& work) const {
-    for (int64_t column = columns.begin; column < columns.end; column += kReadColumns) {
-      const int64_t count = std::min(kReadColumns, columns.end - column);
-      for (int64_t k = 0; k < p_.depth; k += kDepth) {
-        if (is_cancelled()) return;
-        const int64_t depth = std::min(kDepth, p_.depth - k);
-        widen_line<Item>(operands.a + k * p_.a.column, p_.a.column, work.rows, depth);
-        float* const sums = k == 0 ? work.totals : work.totals + kReadColumns;
-        multiply_row_along<Item>(work.rows, operands.b + k * p_.b.row + column * kItem, p_.b.row, depth,
-                                 count, sums);
-        for (int64_t i = 0; k != 0 && i < count; ++i) work.totals[i] += sums[i];
-      }
-      for (int64_t c = 0; c < count; c += kPanel) {
-        const Range panel{column + c, column + std::min(c + kPanel, count)};
-        finish_tile<Item>(p_, operands, {0, 1}, panel, work.totals + c, kPanel);
-      }
-    }
-  }
-
-  // A few rows by columns of which each lies side by side.
-  void multiply_across([[maybe_unused]] const Operands& operands, [[maybe_unused]] Range columns,
-                       [[maybe_unused]] const Workspace& work) const {
-    if constexpr (kMultipliesAcross<Item>) {
-      const auto across = kMultiplyRowsAcross<Item>[p_.rows - 1];
-      float* const totals = work.totals;
-      const int64_t size = p_.rows * kPanel;
-      for (int64_t column = columns.begin; column < columns.end; column += kPanel) {
-        // Of the last columns a whole panel, too: those before them are computed again.
-        const int64_t begin = std::min(column, p_.columns - kPanel);
-        for (int64_t k = 0; k < p_.depth; k += kDepth) {
-          if (is_cancelled()) return;
-          const int64_t depth = std::min(kDepth, p_.depth - k);
-          for (int64_t row = 0; row < p_.rows; ++row) {
-            widen_line<Item>(operands.a + row * p_.a.row + k * p_.a.column, p_.a.column,
-                             work.rows + row * kDepth, depth);
-          }
-          float* const sums = k == 0 ? totals : totals + size;
-          across(work.rows, operands.b + k * p_.b.row + begin * p_.b.column, p_.b.column, depth, sums);
-          for (int64_t i = 0; k != 0 && i < size; ++i) totals[i] += sums[i];
-        }
-        const Range panel{column, std::min(column + kPanel, columns.end)};
-        for (int64_t row = 0; column > begin && row < p_.rows; ++row) {
-          float* const at = totals + row * kPanel;
-          std::copy(at + (column - begin), at + kPanel, at);
-        }
-        finish_tile<Item>(p_, operands, {0, p_.rows}, panel, totals, kPanel);
-      }
-    }
-  }
-
   Product p_;
   int64_t batches_ = 1;
   int64_t work_ = 0;
   Method method_ = Method::kBlocks;
   int threads_ = 0;
   Blocks blocks_{};
+  std::shared_ptr<const Singles64> known_;
 };
 
 Matrix matrix_of(const Layout& layout, bool is_transposed) {

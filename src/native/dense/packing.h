@@ -80,8 +80,7 @@ struct Rows {
 
 // At most kGroupRows rows of at most kDepth: those that lie side by side in memory do so here too.
 template <class From>
-ANYDML_NOINLINE Rows pack_rows(const std::byte* from, Matrix matrix, int64_t rows, int64_t depth, float* to,
-                               int64_t packed_step) {
+ANYDML_NOINLINE Rows pack_rows(const std::byte* from, Matrix matrix, int64_t rows, int64_t depth, float* to) {
   constexpr auto kItem = static_cast<int64_t>(sizeof(From));
   const auto* const packed = reinterpret_cast<const std::byte*>(to);
   if (matrix.row == kItem && matrix.column != kItem) {
@@ -89,22 +88,14 @@ ANYDML_NOINLINE Rows pack_rows(const std::byte* from, Matrix matrix, int64_t row
     return {packed, 4, kGroupRows * 4};
   }
   for (int64_t r = 0; r < rows; ++r) {
-    widen_line<From>(from + r * matrix.row, matrix.column, to + r * packed_step, depth);
+    widen_line<From>(from + r * matrix.row, matrix.column, to + r * kPackedRowStep, depth);
   }
-  return {packed, packed_step * 4, 4};
-}
-
-// From packed row to packed row, in singles: an odd number of lines, so that rows do not take each other's
-// place in a cache.
-inline int64_t packed_row_step(int64_t depth) {
-  constexpr int64_t kLineSingles = 16;
-  const int64_t lines = divided(std::min(depth, kDepth), kLineSingles);
-  return (lines + (lines % 2 == 0)) * kLineSingles;
+  return {packed, kPackedRowStep * 4, 4};
 }
 
 // What a group of rows takes, in singles.
 inline int64_t packed_rows_size(int64_t rows, int64_t depth) {
-  return std::max(std::min(rows, kGroupRows) * packed_row_step(depth), std::min(depth, kDepth) * kGroupRows);
+  return std::max(std::min(rows, kGroupRows) * kPackedRowStep, std::min(depth, kDepth) * kGroupRows);
 }
 
 ANYDML_ISA_END

@@ -56,72 +56,111 @@ struct DenseTile {
   int64_t results_step = 0;
 };
 
-// y[i][c] = added[i][c] + (start[i][c] + sum over k of x[i][k] * w[k][c]), in rows of kVectors vectors.
 template <int kRows, int kVectors>
-ANYDML_NOINLINE void multiply_tile(const DenseTile& tile, float* results) {
-  Columns sums[kRows][kVectors];
+using Sums = Columns[kRows][kVectors];
+
+template <int kRows, int kVectors>
+ANYDML_INLINE void load_sums(Sums<kRows, kVectors>& sums, const float* from, int64_t step) {
 #pragma GCC unroll 16
   for (int i = 0; i < kRows; ++i) {
 #pragma GCC unroll 2
     for (int v = 0; v < kVectors; ++v)
-      sums[i][v] = load_vector<Columns>(
-          reinterpret_cast<const std::byte*>(tile.start + i * tile.start_step + v * kColumnLanes));
+      sums[i][v] = load<Columns>(reinterpret_cast<const std::byte*>(from + i * step + v * kColumnLanes));
   }
-  // Four rows by a pointer and two multiples of the step: one for each would be too many for the registers.
-  constexpr int kGroups = (kRows + 3) / 4;
-  const std::byte* at[kGroups];
-#pragma GCC unroll 4
-  for (int g = 0; g < kGroups; ++g) at[g] = tile.from + g * 4 * tile.row_step;
-  const int64_t row_step = tile.row_step;
-  const int64_t three = 3 * row_step;
-  const int64_t step = tile.step;
-  const std::byte* weights = tile.weights;
-  const int64_t weights_step = tile.weights_step;
-  for (int64_t k = 0; k < tile.depth; ++k, weights += weights_step) {
-    Columns w[kVectors];
-#pragma GCC unroll 2
-    for (int v = 0; v < kVectors; ++v)
-      w[v] = load_vector<Columns>(weights + v * static_cast<int64_t>(sizeof(Columns)));
-#pragma GCC unroll 16
-    for (int i = 0; i < kRows; ++i) {
-      Columns x = load<float>(at[i / 4] + (i % 4 == 3 ? three : i % 4 * row_step)) - Columns{};
+}
 
-#pragma GCC unroll 2
-      for (int v = 0; v < kVectors; ++v) sums[i][v] = multiply_add(x, w[v], sums[i][v]);
-    }
-#pragma GCC unroll 4
-    for (int g = 0; g < kGroups; ++g) at[g] += step;
-  }
+template <int kRows, int kVectors>
+ANYDML_INLINE void store_sums(const DenseTile& tile, const Sums<kRows, kVectors>& sums, const float* added,
+                              float* results) {
   const int64_t results_step = tile.results_step != 0 ? tile.results_step : kVectors * kColumnLanes;
   const int64_t added_step = tile.added_step;
-  const auto store_results = [&](const float* added) __attribute__((always_inline)) {
 #pragma GCC unroll 16
-    for (int i = 0; i < kRows; ++i) {
+  for (int i = 0; i < kRows; ++i) {
 #pragma GCC unroll 2
-      for (int v = 0; v < kVectors; ++v) {
-        Columns y = sums[i][v];
-        if (added != nullptr)
-          y += load<Columns>(reinterpret_cast<const std::byte*>(added + i * added_step + v * kColumnLanes));
-        store(reinterpret_cast<std::byte*>(results + i * results_step + v * kColumnLanes), y);
+    for (int v = 0; v < kVectors; ++v) {
+      Columns y = sums[i][v];
+      if (added != nullptr)
+        y += load<Columns>(reinterpret_cast<const std::byte*>(added + i * added_step + v * kColumnLanes));
+      store(reinterpret_cast<std::byte*>(results + i * results_step + v * kColumnLanes), y);
+    }
+  }
+}
+
+// sums[i][c] += x[i] * w[c], where row_at(i) is the address of x[i].
+template <int kRows, int kVectors, class RowAt>
+ANYDML_INLINE void add_products(Sums<kRows, kVectors>& sums, const std::byte* weights, const RowAt& row_at) {
+  Columns w[kVectors];
+#pragma GCC unroll 2
+  for (int v = 0; v < kVectors; ++v)
+    w[v] = load_vector<Columns>(weights + v * static_cast<int64_t>(sizeof(Columns)));
+#pragma GCC unroll 16
+  for (int i = 0; i < kRows; ++i) {
+    const Columns x = load<float>(row_at(i)) - Columns{};
+#pragma GCC unroll 2
+    for (int v = 0; v < kVectors; ++v) sums[i][v] = multiply_add(x, w[v], sums[i][v]);
+  }
+}
+
+// y[i][c] = added[i][c] + (start[i][c] + sum over k of x[i][k] * w[k][c]), in rows of kVectors vectors. Where
+// kRowStep is not 0, rows of x are so many bytes apart, and their elements and the rows of the panel side by
+// side: what a compiler knows of addresses takes no registers, and no time to compute.
+template <int kRows, int kVectors, int64_t kRowStep = 0>
+ANYDML_NOINLINE void multiply_tile(const DenseTile& tile, float* results) {
+  Sums<kRows, kVectors> sums;
+  load_sums<kRows, kVectors>(sums, tile.start, tile.start_step);
+  const std::byte* weights = tile.weights;
+  if constexpr (kRowStep != 0) {
+    constexpr int64_t kItem = sizeof(float);
+    constexpr auto kWidth = static_cast<int64_t>(kVectors * sizeof(Columns));
+    const std::byte* from = tile.from;
+    int64_t k = 0;
+    if constexpr (!kCompact) {
+      for (; k + 2 <= tile.depth; k += 2, from += 2 * kItem, weights += 2 * kWidth) {
+#pragma GCC unroll 2
+        for (int u = 0; u < 2; ++u) {
+          add_products<kRows, kVectors>(sums, weights + u * kWidth,
+                                        [&](int i) { return from + i * kRowStep + u * kItem; });
+        }
       }
     }
-  };
-  if (tile.added == nullptr) {
-    store_results(nullptr);
+    for (; k < tile.depth; ++k, from += kItem, weights += kWidth) {
+      add_products<kRows, kVectors>(sums, weights, [&](int i) { return from + i * kRowStep; });
+    }
   } else {
-    store_results(tile.added);
+    // Four rows by a pointer and two multiples of the step: one for each would be too many for the registers.
+    constexpr int kGroups = (kRows + 3) / 4;
+    const std::byte* at[kGroups];
+#pragma GCC unroll 4
+    for (int g = 0; g < kGroups; ++g) at[g] = tile.from + g * 4 * tile.row_step;
+    const int64_t row_step = tile.row_step;
+    const int64_t three = 3 * row_step;
+    const int64_t step = tile.step;
+    const int64_t weights_step = tile.weights_step;
+    for (int64_t k = 0; k < tile.depth; ++k, weights += weights_step) {
+      add_products<kRows, kVectors>(
+          sums, weights, [&](int i) { return at[i / 4] + (i % 4 == 3 ? three : i % 4 * row_step); });
+#pragma GCC unroll 4
+      for (int g = 0; g < kGroups; ++g) at[g] += step;
+    }
+  }
+  if (tile.added == nullptr) {
+    store_sums<kRows, kVectors>(tile, sums, nullptr, results);
+  } else {
+    store_sums<kRows, kVectors>(tile, sums, tile.added, results);
   }
 }
 
 using MultiplyTile = void (*)(const DenseTile&, float* results);
-template <int kVectors, int... kRows>
+template <int kVectors, int64_t kRowStep, int... kRows>
 constexpr std::array<MultiplyTile, kMostRows> tiles_by_rows(std::integer_sequence<int, kRows...>) {
-  return {multiply_tile<kRows + 1, kVectors>...};
+  return {multiply_tile<kRows + 1, kVectors, kRowStep>...};
 }
 
 // By the vectors of a panel, less 1, and the rows, less 1.
-inline constexpr std::array<std::array<MultiplyTile, kMostRows>, 2> kMultiplyTile{
-    tiles_by_rows<1>(std::make_integer_sequence<int, kMostRows>{}),
-    tiles_by_rows<2>(std::make_integer_sequence<int, kMostRows>{})};
+template <int64_t kRowStep>
+inline constexpr std::array<std::array<MultiplyTile, kMostRows>, 2> kTilesOfStep{
+    tiles_by_rows<1, kRowStep>(std::make_integer_sequence<int, kMostRows>{}),
+    tiles_by_rows<2, kRowStep>(std::make_integer_sequence<int, kMostRows>{})};
+inline constexpr const auto& kMultiplyTile = kTilesOfStep<0>;
 
 ANYDML_ISA_END

@@ -9,9 +9,15 @@
 
 ANYDML_ISA_BEGIN
 
+// Singles of a line.
+inline constexpr int64_t kLineSingles = 16;
+
 // The depth of a panel, whose products are summed apart: sums of many products keep their accuracy, and tiles
 // of rows as deep stay in the first cache.
 inline constexpr int64_t kDepth = 512;
+// From packed row to packed row, in singles: an odd number of lines, so that rows do not take each other's
+// place in a cache.
+inline constexpr int64_t kPackedRowStep = kDepth + kLineSingles;
 // Columns that are packed at a time, in whole panels: of that depth they fill half of the second cache, or a
 // quarter, 512 KiB with AVX-512 and 256 KiB elsewhere. Lines of them are read in long runs.
 inline constexpr int64_t kBlockColumns = 8 * kPanel;
