@@ -226,14 +226,17 @@ std::unique_ptr<Plan> plan_of(const Request& request, std::string& reason) {
     reason = "no products of " + std::string(name_of(a.type));
     return nullptr;
   }
-  const std::optional<Fused> fused = Fused::of(attributes.activation("FusedActivation"));
-  if (!fused) {
-    reason = "no activation but RELU and CLIP";
+  const Activation* const activation = attributes.activation("FusedActivation");
+  const std::optional<Fused> fused = Fused::of(activation);
+  TileActivation program(fused ? Attributes() : attributes);
+  if (!fused && (program.is_none() || !program.is_known())) {
+    reason = "no activation that is computed on a tile";
     return nullptr;
   }
   const size_t rank = a.sizes.size();
   require(rank >= 2 && b.sizes.size() == rank && y.sizes.size() == rank, "the ranks of matrices differ");
-  require(b.type == a.type && y.type == a.type && (!c.present || c.type == a.type),
+  require(b.type == a.type && (y.type == a.type || y.type == DataType::kFloat32) &&
+              (!c.present || c.type == a.type),
           "the types of matrices differ");
   require(!c.present || c.sizes == y.sizes, "the sizes of what is added are not those of the output");
   const bool is_a_transposed = attributes.integer("TransA") != 0;
@@ -250,8 +253,10 @@ std::unique_ptr<Plan> plan_of(const Request& request, std::string& reason) {
                   .has_c = c.present,
                   .alpha = attributes.real("Alpha"),
                   .beta = attributes.real("Beta"),
-                  .has_activation = attributes.activation("FusedActivation") != nullptr,
-                  .fused = *fused,
+                  .has_activation = activation != nullptr,
+                  .fused = fused ? *fused : *Fused::of(nullptr),
+                  .activation = std::move(program),
+                  .stores_singles = y.type != a.type,
                   .is_swapped = false};
   require(a.sizes[is_a_transposed ? rank - 1 : rank - 2] == product.rows &&
               b.sizes[is_b_transposed ? rank - 1 : rank - 2] == product.depth &&

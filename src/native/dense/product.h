@@ -9,6 +9,7 @@
 #include <cstring>
 #include <vector>
 
+#include "dense/activation.h"
 #include "dense/tile.h"
 #include "nhwc/fused_activation.h"
 #include "platform/isa.h"
@@ -41,7 +42,9 @@ struct Product {
   double beta;
   bool has_activation;
   Fused fused;
-  bool is_swapped = false;  // A is the second input
+  TileActivation activation;  // another than those
+  bool stores_singles;        // of halves, for an activation of the whole output
+  bool is_swapped = false;    // A is the second input
 
   bool is_plain() const { return !has_c && alpha == 1 && !has_activation; }
 };
@@ -105,6 +108,7 @@ template <class Item>
 ANYDML_NOINLINE void finish_tile(const Product& p, const Operands& operands, Range rows, Range columns,
                                  float* totals, int64_t width) {
   const int64_t count = columns.size();
+  float* const first = totals;
   // A sum or a product of two singles that is rounded to a double and then to a single is rounded as if once.
   const bool is_single_alpha = static_cast<double>(static_cast<float>(p.alpha)) == p.alpha;
   const auto alpha = static_cast<float>(p.alpha);
@@ -125,14 +129,21 @@ ANYDML_NOINLINE void finish_tile(const Product& p, const Operands& operands, Ran
     } else if (p.alpha != 1) {
       for (int64_t i = 0; i < count; ++i) totals[i] = static_cast<float>(p.alpha * totals[i]);
     }
-    if (p.has_activation) {
-      auto* const bytes = reinterpret_cast<std::byte*>(totals);
-      for (int64_t i = 0; i < count; i += kLanesOf<float>) {
-        const auto lanes = load_lanes<float, float>(bytes + i * 4);
-        store_lanes<float, float>(bytes + i * 4, p.fused.applied<float>(lanes));
-      }
+  }
+  if (!p.activation.is_none()) p.activation.apply(first, rows.size() * width);
+  totals = first;
+  for (int64_t row = rows.begin; row < rows.end; ++row, totals += width) {
+    auto* const bytes = reinterpret_cast<std::byte*>(totals);
+    for (int64_t i = 0; p.has_activation && i < count; i += kLanesOf<float>) {
+      const auto lanes = load_lanes<float, float>(bytes + i * 4);
+      store_lanes<float, float>(bytes + i * 4, p.fused.applied<float>(lanes));
     }
-    narrow_line<Item>(totals, operands.y + row * p.y.row + columns.begin * p.y.column, p.y.column, count);
+    std::byte* const to = operands.y + row * p.y.row + columns.begin * p.y.column;
+    if (p.stores_singles) {
+      narrow_line<float>(totals, to, p.y.column, count);
+    } else {
+      narrow_line<Item>(totals, to, p.y.column, count);
+    }
   }
 }
 
