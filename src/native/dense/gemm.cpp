@@ -60,6 +60,42 @@ class GemmPlan final : public Plan {
     divide(threads_for(work_));
   }
 
+  // Where the right matrix is packed for each call, and is one for the whole batch, it can be packed once.
+  bool has_prepack() const override {
+    const std::vector<int64_t>& steps = p_.steps[1];
+    return !p_.is_swapped && method_ == Method::kBlocks && known_ == nullptr &&
+           std::all_of(steps.begin(), steps.end(), [](int64_t step) { return step == 0; });
+  }
+
+  std::unique_ptr<Plan> prepack(const void* const* inputs) const override {
+    const bool keeps_c = p_.has_c && inputs[2] != nullptr;
+    if (!has_prepack() || inputs[1] == nullptr || inputs[0] != nullptr) return nullptr;
+    if (keeps_c &&
+        !std::all_of(p_.steps[2].begin(), p_.steps[2].end(), [](int64_t step) { return step == 0; })) {
+      return nullptr;
+    }
+    const auto known = std::make_shared<const Singles64>(divided(p_.depth * packed_columns() * kItem, 4));
+    auto* const to = reinterpret_cast<Item*>(known->data());
+    const auto* const from = static_cast<const std::byte*>(inputs[1]);
+    const int64_t panels = divided(p_.columns, kPanel);
+    const int64_t parts = divided(panels, kPackedAtOnce);
+    parallel_for(parts, threads_for(p_.depth * p_.columns * kItem), [&](int64_t part) {
+      const int64_t first = share_begin(part, parts, panels) * kPanel;
+      const int64_t end = std::min(share_begin(part + 1, parts, panels) * kPanel, p_.columns);
+      pack_panels<Item, Item>(from + first * p_.b.column, p_.b, p_.depth, end - first, to + first * p_.depth,
+                              kPanel * p_.depth, nullptr);
+    });
+    auto plan = std::make_unique<GemmPlan>(p_, description());
+    plan->known_ = known;
+    if (keeps_c) plan->keep_c(static_cast<const std::byte*>(inputs[2]));
+    return plan;
+  }
+
+  int64_t prepack_bytes() const override {
+    if (known_ == nullptr) return 0;
+    return p_.depth * packed_columns() * kItem + static_cast<int64_t>(known_c_.size()) * kItem;
+  }
+
   void run(const void* const* inputs, void* const* outputs) const override {
     const int threads = threads_for(work_);
     const Blocks blocks = threads == threads_ ? blocks_ : blocks_for(threads);
@@ -68,6 +104,8 @@ class GemmPlan final : public Plan {
     const int64_t workers = std::min<int64_t>(threads, count);
     const Singles64 memory(workers * size);
     const int64_t panels = divided(p_.columns, kPanel);
+    const auto* const c = known_c_.empty() ? static_cast<const std::byte*>(inputs[2])
+                                           : reinterpret_cast<const std::byte*>(known_c_.data());
     parallel_for(count, threads, [&](int64_t i, int worker) {
       const int64_t column = i % blocks.columns;
       const int64_t row = i / blocks.columns % blocks.rows;
@@ -76,10 +114,10 @@ class GemmPlan final : public Plan {
                           std::min(share_begin(column + 1, blocks.columns, panels) * kPanel, p_.columns)};
       const std::array<int64_t, 4> at = offsets(i / (blocks.columns * blocks.rows));
       const size_t a = p_.is_swapped ? 1 : 0;
-      const Operands operands{static_cast<const std::byte*>(inputs[a]) + at[a],
-                              static_cast<const std::byte*>(inputs[1 - a]) + at[1 - a],
-                              p_.has_c ? static_cast<const std::byte*>(inputs[2]) + at[2] : nullptr,
-                              static_cast<std::byte*>(outputs[0]) + at[3]};
+      const Operands operands{
+          static_cast<const std::byte*>(inputs[a]) + at[a],
+          known_ == nullptr ? static_cast<const std::byte*>(inputs[1 - a]) + at[1 - a] : nullptr,
+          p_.has_c ? c + at[2] : nullptr, static_cast<std::byte*>(outputs[0]) + at[3]};
       const Workspace work = Sizes(*this, blocks).at(memory.data() + worker * size);
       const FewRows<Item> few(p_, operands, work);
       switch (method_) {
@@ -183,6 +221,21 @@ class GemmPlan final : public Plan {
     return best;
   }
 
+  // Copies what is added, once where it is the same for all rows or columns.
+  void keep_c(const std::byte* from) {
+    const int64_t rows = p_.c.row == 0 ? 1 : p_.rows;
+    const int64_t columns = p_.c.column == 0 ? 1 : p_.columns;
+    known_c_.resize(static_cast<size_t>(rows * columns));
+    auto* to = known_c_.data();
+    for (int64_t row = 0; row < rows; ++row) {
+      for (int64_t c = 0; c < columns; ++c) *to++ = load<Item>(from + row * p_.c.row + c * p_.c.column);
+    }
+    p_.c = {rows == 1 ? 0 : columns * kItem, columns == 1 ? 0 : kItem};
+  }
+
+  // With those that fill the last vector.
+  int64_t packed_columns() const { return divided(p_.columns, kColumnLanes) * kColumnLanes; }
+
   const Item* known_items() const {
     return known_ == nullptr ? nullptr : reinterpret_cast<const Item*>(known_->data());
   }
@@ -202,12 +255,36 @@ class GemmPlan final : public Plan {
   int threads_ = 0;
   Blocks blocks_{};
   std::shared_ptr<const Singles64> known_;
+  std::vector<Item> known_c_;
 };
 
 Matrix matrix_of(const Layout& layout, bool is_transposed) {
   const size_t rank = layout.sizes.size();
   const Matrix matrix{layout.strides[rank - 2], layout.strides[rank - 1]};
   return is_transposed ? matrix.transposed() : matrix;
+}
+
+// Removes dimensions of the batch that have one size, and those whose products have the right matrix in
+// common and whose rows follow each other: they are one product of more rows.
+void fold_batch(Product& p) {
+  for (size_t d = p.batch.size(); d-- > 0;) {
+    const int64_t size = p.batch[d];
+    // One row has no step of its own.
+    const auto follows = [&](size_t i, const Matrix& m) {
+      return p.rows == 1 || p.steps[i][d] == p.rows * m.row;
+    };
+    const bool is_one = size > 1 && d + 1 == p.batch.size() && p.steps[1][d] == 0 && follows(0, p.a) &&
+                        (!p.has_c || follows(2, p.c)) && follows(3, p.y);
+    if (size != 1 && !is_one) continue;
+    if (is_one && p.rows == 1) {
+      p.a.row = p.steps[0][d];
+      p.c.row = p.steps[2][d];
+      p.y.row = p.steps[3][d];
+    }
+    if (is_one) p.rows *= size;
+    p.batch.erase(p.batch.begin() + static_cast<std::ptrdiff_t>(d));
+    for (auto& steps : p.steps) steps.erase(steps.begin() + static_cast<std::ptrdiff_t>(d));
+  }
 }
 
 bool is_better_transposed(const Product& product, int64_t item) {
@@ -271,6 +348,7 @@ std::unique_ptr<Plan> plan_of(const Request& request, std::string& reason) {
     require(std::equal(product.batch.begin(), product.batch.end(), all[i]->sizes.begin()), "batches differ");
     product.steps[i].assign(all[i]->strides.begin(), all[i]->strides.end() - 2);
   }
+  fold_batch(product);
   // Of few rows, columns that are packed in memory are read as rows, and nothing is packed anew. One column
   // is a row.
   std::string description = "product of matrices";

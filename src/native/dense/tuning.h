@@ -42,6 +42,8 @@ inline constexpr int64_t kRowsAcross = 4;
 // columns.
 inline constexpr double kPackedColumns = 8;
 inline constexpr double kPackedRows = 0.15;
+// Panels that a thread packs at a time, of a matrix that stays.
+inline constexpr int64_t kPackedAtOnce = 4;
 // Blocks for each thread among which a division is looked for.
 inline constexpr int64_t kBlocksOfAThread = 4;
 
