@@ -1,5 +1,5 @@
 """Larger products of matrices on the CPU: sizes that are no multiples of anything against double precision, and the
-same bits in every layout, for parts of the rows, of a matrix that is prepared, on each instruction set and one thread."""
+same bits in every layout, for parts of the rows, of a matrix that stays, on each instruction set and on one thread."""
 
 from __future__ import annotations
 
