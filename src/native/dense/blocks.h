@@ -13,6 +13,7 @@
 #include "dense/tuning.h"
 #include "platform/isa.h"
 #include "platform/parallel.h"
+#include "stores/nontemporal.h"
 
 ANYDML_ISA_BEGIN
 
@@ -64,6 +65,8 @@ class BlockedProduct {
         }
       }
       pack(block);
+      ahead_panel_ = ahead_panels_ = 0;
+      if (!is_last && known_ != nullptr) look_ahead(next);
       multiply_block(block);
       block = next;
     }
@@ -105,6 +108,35 @@ class BlockedProduct {
     }
   }
 
+  // The tiles for rows that lie as pack_rows packs them, in either way, or elsewhere.
+  static const auto& tiles_of(const Rows& rows) {
+    if (rows.row_step == kPackedRowStep * 4 && rows.step == 4) return kTilesOfSteps<kPackedRowStep * 4, 4>;
+    if (rows.row_step == 4 && rows.step == kGroupRows * 4) return kTilesOfSteps<4, kGroupRows * 4>;
+    return kMultiplyTile;
+  }
+
+  // What the next tile prefetches: of panels that were packed before, in their order, those of the next
+  // block. Those that are packed then are not: they would be prefetched in vain where their lines are a power
+  // of two apart.
+  const std::byte* ahead(int64_t depth) {
+    if (ahead_panel_ == ahead_panels_) return nullptr;
+    const std::byte* const found = ahead_from_ + ahead_panel_ * kPanel * p_.depth * kItem + ahead_offset_;
+    ahead_offset_ += depth / 2 * kLine;
+    if (ahead_offset_ >= ahead_bytes_) {
+      ahead_offset_ = 0;
+      ++ahead_panel_;
+    }
+    return found;
+  }
+
+  void look_ahead(const Block& next) {
+    ahead_from_ = reinterpret_cast<const std::byte*>(known(next) + next.depth.begin * kPanel);
+    ahead_bytes_ = next.depth.size() * kPanel * kItem;
+    ahead_offset_ = 0;
+    ahead_panel_ = 0;
+    ahead_panels_ = next.panels();
+  }
+
   // Tiles of rows, as even as can be, by panels that are packed; what a part of the depth sums is added to
   // what the parts before it did.
   void multiply_block(const Block& block) {
@@ -120,20 +152,19 @@ class BlockedProduct {
       if (!is_read) {
         rows = pack_rows<Item>(rows.from, p_.a, group.size(), block.depth.size(), work_.rows);
       }
-      const bool is_packed = rows.row_step == kPackedRowStep * 4 && rows.step == 4;
       for (int64_t t = first; t < last; ++t) {
         const Range tile{row_of(t), row_of(t + 1)};
-        multiply_tiles(block, tile, rows, is_packed);
+        multiply_tiles(block, tile, rows);
         rows.from += tile.size() * rows.row_step;
       }
     }
   }
 
   // A tile of rows by the panels of a block.
-  void multiply_tiles(const Block& block, Range rows, const Rows& from, bool is_packed) {
-    const auto& tiles = is_packed ? kTilesOfStep<kPackedRowStep * 4> : kMultiplyTile;
+  void multiply_tiles(const Block& block, Range rows, const Rows& from) {
     static constexpr float kZeros[kPanel]{};
     alignas(sizeof(Columns)) float results[kMostRows * kPanel];
+    const auto& tiles = tiles_of(from);
     DenseTile tile{from.from, from.row_step, from.step, block.depth.size(), nullptr, 0, kZeros, 0};
     const bool is_first = block.depth.begin == 0;
     const bool is_last = block.depth.end == p_.depth;
@@ -151,6 +182,7 @@ class BlockedProduct {
       tile.weights_step = width * 4;
       tile.added = is_first ? nullptr : totals;
       tile.added_step = width;
+      tile.ahead = ahead(block.depth.size());
       const auto multiply = tiles[width > kColumnLanes][static_cast<size_t>(rows.size() - 1)];
       if (is_stored && panel.size() == width) {
         tile.results_step = p_.y.row / kItem;
@@ -167,6 +199,11 @@ class BlockedProduct {
   Operands operands_;
   const Item* known_;
   Workspace work_;
+  const std::byte* ahead_from_ = nullptr;
+  int64_t ahead_bytes_ = 0;  // of a panel
+  int64_t ahead_offset_ = 0;
+  int64_t ahead_panel_ = 0;
+  int64_t ahead_panels_ = 0;
 };
 
 ANYDML_ISA_END

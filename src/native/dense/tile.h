@@ -12,6 +12,7 @@
 #include "platform/isa.h"
 #include "pointwise/lanes.h"
 #include "simd/unaligned.h"
+#include "stores/nontemporal.h"
 
 ANYDML_ISA_BEGIN
 
@@ -54,6 +55,8 @@ struct DenseTile {
   int64_t added_step = 0;
   // Rows of the results are so many floats apart, or side by side if it is 0.
   int64_t results_step = 0;
+  // What is prefetched meanwhile, if anything: a line for each two of the depth.
+  const std::byte* ahead = nullptr;
 };
 
 template <int kRows, int kVectors>
@@ -102,28 +105,29 @@ ANYDML_INLINE void add_products(Sums<kRows, kVectors>& sums, const std::byte* we
 }
 
 // y[i][c] = added[i][c] + (start[i][c] + sum over k of x[i][k] * w[k][c]), in rows of kVectors vectors. Where
-// kRowStep is not 0, rows of x are so many bytes apart, and their elements and the rows of the panel side by
-// side: what a compiler knows of addresses takes no registers, and no time to compute.
-template <int kRows, int kVectors, int64_t kRowStep = 0>
+// kRowStep is not 0, rows of x are so many bytes apart and their elements kStep, and the rows of the panel
+// lie side by side: what a compiler knows of addresses takes no registers, and no time to compute.
+template <int kRows, int kVectors, int64_t kRowStep = 0, int64_t kStep = 0>
 ANYDML_NOINLINE void multiply_tile(const DenseTile& tile, float* results) {
   Sums<kRows, kVectors> sums;
   load_sums<kRows, kVectors>(sums, tile.start, tile.start_step);
   const std::byte* weights = tile.weights;
   if constexpr (kRowStep != 0) {
-    constexpr int64_t kItem = sizeof(float);
     constexpr auto kWidth = static_cast<int64_t>(kVectors * sizeof(Columns));
     const std::byte* from = tile.from;
     int64_t k = 0;
     if constexpr (!kCompact) {
-      for (; k + 2 <= tile.depth; k += 2, from += 2 * kItem, weights += 2 * kWidth) {
+      const std::byte* ahead = tile.ahead != nullptr ? tile.ahead : weights;
+      for (; k + 2 <= tile.depth; k += 2, from += 2 * kStep, weights += 2 * kWidth, ahead += kLine) {
+        prefetch_line(ahead);
 #pragma GCC unroll 2
         for (int u = 0; u < 2; ++u) {
           add_products<kRows, kVectors>(sums, weights + u * kWidth,
-                                        [&](int i) { return from + i * kRowStep + u * kItem; });
+                                        [&](int i) { return from + i * kRowStep + u * kStep; });
         }
       }
     }
-    for (; k < tile.depth; ++k, from += kItem, weights += kWidth) {
+    for (; k < tile.depth; ++k, from += kStep, weights += kWidth) {
       add_products<kRows, kVectors>(sums, weights, [&](int i) { return from + i * kRowStep; });
     }
   } else {
@@ -151,16 +155,16 @@ ANYDML_NOINLINE void multiply_tile(const DenseTile& tile, float* results) {
 }
 
 using MultiplyTile = void (*)(const DenseTile&, float* results);
-template <int kVectors, int64_t kRowStep, int... kRows>
+template <int kVectors, int64_t kRowStep, int64_t kStep, int... kRows>
 constexpr std::array<MultiplyTile, kMostRows> tiles_by_rows(std::integer_sequence<int, kRows...>) {
-  return {multiply_tile<kRows + 1, kVectors, kRowStep>...};
+  return {multiply_tile<kRows + 1, kVectors, kRowStep, kStep>...};
 }
 
 // By the vectors of a panel, less 1, and the rows, less 1.
-template <int64_t kRowStep>
-inline constexpr std::array<std::array<MultiplyTile, kMostRows>, 2> kTilesOfStep{
-    tiles_by_rows<1, kRowStep>(std::make_integer_sequence<int, kMostRows>{}),
-    tiles_by_rows<2, kRowStep>(std::make_integer_sequence<int, kMostRows>{})};
-inline constexpr const auto& kMultiplyTile = kTilesOfStep<0>;
+template <int64_t kRowStep, int64_t kStep>
+inline constexpr std::array<std::array<MultiplyTile, kMostRows>, 2> kTilesOfSteps{
+    tiles_by_rows<1, kRowStep, kStep>(std::make_integer_sequence<int, kMostRows>{}),
+    tiles_by_rows<2, kRowStep, kStep>(std::make_integer_sequence<int, kMostRows>{})};
+inline constexpr const auto& kMultiplyTile = kTilesOfSteps<0, 0>;
 
 ANYDML_ISA_END
