@@ -108,7 +108,7 @@ class FewRows {
 
   // A few rows by columns of which each lies side by side.
   void multiply_across([[maybe_unused]] Range columns) const {
-    if constexpr (kMultipliesAcross<Item>) {
+    if constexpr (kTransposesColumns<Item>) {
       const auto across = kMultiplyRowsAcross<Item>[p_.rows - 1];
       float* const totals = work_.totals;
       const int64_t size = p_.rows * kPanel;

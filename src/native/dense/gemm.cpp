@@ -142,7 +142,7 @@ class GemmPlan final : public Plan {
     if (p_.b.column == kItem) {
       return p_.rows == 1 ? Method::kRow : p_.rows <= kFewRows ? Method::kFewRows : Method::kBlocks;
     }
-    const bool is_across = kMultipliesAcross<Item> && p_.b.row == kItem && p_.columns >= kPanel;
+    const bool is_across = kTransposesColumns<Item> && p_.b.row == kItem && p_.columns >= kPanel;
     return is_across && p_.rows <= kRowsAcross ? Method::kRowsAcross : Method::kBlocks;
   }
 

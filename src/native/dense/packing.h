@@ -9,6 +9,7 @@
 #include <type_traits>
 
 #include "dense/product.h"
+#include "dense/squares.h"
 #include "dense/tuning.h"
 #include "platform/isa.h"
 #include "pointwise/lanes.h"
@@ -29,6 +30,23 @@ ANYDML_INLINE void copy_run(const std::byte* from, To* to, int64_t count) {
     widen_run<From>(from, to, count);
   }
 }
+
+#if defined(ANYDML_VECTORS) && defined(__GNUC__)
+// A panel of columns, each of which lies side by side in memory, `step` behind the one before.
+template <class From>
+ANYDML_NOINLINE void pack_columns(const std::byte* from, int64_t step, int64_t depth, float* to) {
+  constexpr int64_t kDeep = Squares<From>::kDeep;
+  constexpr auto kItem = static_cast<int64_t>(sizeof(From));
+  for (int v = 0; v < 2; ++v, from += kColumnLanes * step, to += kColumnLanes) {
+    const auto put = [&](int64_t k, Columns w) { store(reinterpret_cast<std::byte*>(to + k * kPanel), w); };
+    int64_t k = 0;
+    for (; k + kDeep <= depth; k += kDeep) {
+      for_each_of_columns<From>(from + k * kItem, step, [&](int64_t i, Columns w) { put(k + i, w); });
+    }
+    for (; k < depth; ++k) put(k, element_of_columns<From>(from + k * kItem, step));
+  }
+}
+#endif
 
 // Panels of columns, each `panel_step` behind the one before, with zeros for columns that there are not.
 // `staging` has room for kDepth * kPanel halves.
@@ -56,6 +74,12 @@ ANYDML_NOINLINE void pack_panels(const std::byte* from, Matrix matrix, int64_t d
   for (int64_t first = 0; first < columns; first += kPanel, to += panel_step) {
     const int64_t count = std::min(kPanel, columns - first);
     const int64_t wide = width_of(count);
+    if constexpr (std::is_same_v<To, float> && kTransposesColumns<From>) {
+      if (matrix.row == kItem && count == kPanel) {
+        pack_columns<From>(from + first * matrix.column, matrix.column, depth, to);
+        continue;
+      }
+    }
     for (int64_t k = 0; k < depth; k += kDepth) {
       const int64_t deep = std::min(kDepth, depth - k);
       const Tile tile{from + first * matrix.column + k * matrix.row, matrix.row, matrix.column};
