@@ -211,9 +211,12 @@ class GemmPlan final : public Plan {
         const double packed_columns = has_few ? 0 : kPackedColumns;
         const auto high = static_cast<double>(blocks.most_rows);
         const auto turns = static_cast<double>(divided(blocks.most_columns, kBlockColumns));
-        const double block = deep * (high + packed_columns) + kPackedRows * high * turns;
-        const double time = static_cast<double>(divided(batches_ * rows * columns, threads)) * block;
-        if (least >= 0 && time >= least) continue;
+        const double packed_rows = has_few ? 0 : kPackedRows * high * turns;
+        const double block = deep * (high + packed_columns) + packed_rows;
+        // A thread that comes late makes the others wait for a part of a block.
+        const double rounds = static_cast<double>(divided(batches_ * rows * columns, threads)) + kLateBlocks;
+        const double time = rounds * block;
+        if (least >= 0 && time > least) continue;
         least = time;
         best = blocks;
       }
@@ -289,8 +292,9 @@ void fold_batch(Product& p) {
 
 bool is_better_transposed(const Product& product, int64_t item) {
   if (product.columns == 1) return product.rows > 1;
-  return product.rows > kRowsAcross && product.rows <= kColumnLanes && product.columns > product.rows &&
-         product.b.row == item && product.b.column != product.b.row;
+  // Halves take as long to become singles where they are rows as to be packed where they are columns.
+  return item == 4 && product.rows > kRowsAcross && product.rows <= kColumnLanes &&
+         product.columns > product.rows && product.b.row == item && product.b.column != product.b.row;
 }
 
 std::unique_ptr<Plan> plan_of(const Request& request, std::string& reason) {

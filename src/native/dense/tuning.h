@@ -44,7 +44,9 @@ inline constexpr double kPackedColumns = 8;
 inline constexpr double kPackedRows = 0.15;
 // Panels that a thread packs at a time, of a matrix that stays.
 inline constexpr int64_t kPackedAtOnce = 4;
-// Blocks for each thread among which a division is looked for.
+// Blocks for each thread among which a division is looked for, and what part of one all wait for the last
+// thread.
 inline constexpr int64_t kBlocksOfAThread = 4;
+inline constexpr double kLateBlocks = 0.1;
 
 ANYDML_ISA_END
