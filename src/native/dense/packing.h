@@ -31,8 +31,11 @@ ANYDML_INLINE void copy_run(const std::byte* from, To* to, int64_t count) {
   }
 }
 
-#if defined(ANYDML_VECTORS) && defined(__GNUC__)
 // A panel of columns, each of which lies side by side in memory, `step` behind the one before.
+template <class From>
+void pack_columns(const std::byte* from, int64_t step, int64_t depth, float* to);
+
+#if defined(ANYDML_VECTORS) && defined(__GNUC__)
 template <class From>
 ANYDML_NOINLINE void pack_columns(const std::byte* from, int64_t step, int64_t depth, float* to) {
   constexpr int64_t kDeep = Squares<From>::kDeep;

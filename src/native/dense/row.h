@@ -79,6 +79,9 @@ ANYDML_NOINLINE void multiply_row_along(const float* x, const std::byte* b, int6
   }
 }
 
+using MultiplyRowsAcross = void (*)(const float* x, const std::byte* b, int64_t step, int64_t depth,
+                                    float* sums);
+
 #if defined(ANYDML_VECTORS) && defined(__GNUC__)
 // sums[r][c] = sum over k of x[r][k] * b[k][c], of a panel of columns, each of which lies side by side in
 // memory, `step` behind the one before. Rows of x are kDepth apart.
@@ -116,13 +119,14 @@ ANYDML_NOINLINE void multiply_rows_across(const float* x, const std::byte* b, in
   }
 }
 
-using MultiplyRowsAcross = void (*)(const float* x, const std::byte* b, int64_t step, int64_t depth,
-                                    float* sums);
 // By the rows, less 1.
 template <class Item>
 inline constexpr MultiplyRowsAcross kMultiplyRowsAcross[]{
     multiply_rows_across<Item, 1>, multiply_rows_across<Item, 2>, multiply_rows_across<Item, 3>,
     multiply_rows_across<Item, 4>};
+#else
+template <class Item>
+inline constexpr MultiplyRowsAcross kMultiplyRowsAcross[kRowsAcross]{};
 #endif
 
 ANYDML_ISA_END

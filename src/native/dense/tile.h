@@ -95,7 +95,7 @@ ANYDML_INLINE void add_products(Sums<kRows, kVectors>& sums, const std::byte* we
   Columns w[kVectors];
 #pragma GCC unroll 2
   for (int v = 0; v < kVectors; ++v)
-    w[v] = load_vector<Columns>(weights + v * static_cast<int64_t>(sizeof(Columns)));
+    w[v] = load<Columns>(weights + v * static_cast<int64_t>(sizeof(Columns)));
 #pragma GCC unroll 16
   for (int i = 0; i < kRows; ++i) {
     const Columns x = load<float>(row_at(i)) - Columns{};
