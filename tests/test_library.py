@@ -24,7 +24,8 @@ from anydml import (
     ExecutionFlags,
     TensorFlags,
 )
-from anydml.backends.base import Kernel
+from anydml.backends.base import Declined, Kernel
+from anydml.backends.native.engine import CpuEngine
 from anydml.backends.torch import cpu_engine as library
 from anydml.backends.torch.cpu_engine import TorchEngine
 from anydml.core.enums import ConvolutionDirection, ConvolutionMode, MatrixTransform
@@ -167,6 +168,14 @@ def test_what_sums_nothing_is_that_of_the_reference(name: str) -> None:
 
 # The CPU's kernel has no such activation of halves.
 _LINEAR = DML_ACTIVATION_LINEAR_OPERATOR_DESC(Alpha=1, Beta=0)
+
+
+@pytest.fixture
+def without_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that what has a native kernel is asked of the next engine."""
+    monkeypatch.setattr(CpuEngine, "compile", lambda *_: Declined("left out"))
+
+
 SQUARE = replace(product(128, 128, 128, "FLOAT16"), FusedActivation=_LINEAR)
 SMALL = replace(product(8, 8, 8, "FLOAT16"), FusedActivation=_LINEAR)
 
@@ -179,7 +188,7 @@ def square() -> tuple[np.ndarray, ...]:
 
 
 @pytest.mark.usefixtures("torch")
-def test_it_says_who_serves() -> None:
+def test_it_says_who_serves(without_kernels: None) -> None:
     *inputs, expected = square()
     y = np.empty_like(expected)
     first, *_, last = dispatched(SQUARE, *inputs, y).splitlines()
@@ -190,7 +199,7 @@ def test_it_says_who_serves() -> None:
 
 @pytest.mark.usefixtures("torch")
 @pytest.mark.filterwarnings("error")
-def test_arrays_that_are_read_only_or_lie_anywhere() -> None:
+def test_arrays_that_are_read_only_or_lie_anywhere(without_kernels: None) -> None:
     a, b, c, expected = square()
     a.flags.writeable = False
     memory = np.zeros(2 * b.nbytes + 2, np.uint8)
@@ -200,7 +209,7 @@ def test_arrays_that_are_read_only_or_lie_anywhere() -> None:
     np.testing.assert_array_equal(y[: b.nbytes].tobytes(), expected.tobytes())
 
 
-def test_without_pytorch_the_reference_serves(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_pytorch_the_reference_serves(monkeypatch: pytest.MonkeyPatch, without_kernels: None) -> None:
     monkeypatch.setattr(library, "find_spec", lambda name: None)
     library.missing.cache_clear()
     try:
@@ -219,7 +228,10 @@ def test_what_is_small_loads_no_pytorch() -> None:
 import sys
 sys.path.insert(0, "tests")
 import numpy as np
+from anydml.backends.base import Declined
+from anydml.backends.native.engine import CpuEngine
 from test_library import SMALL, dispatched
+CpuEngine.compile = lambda *_: Declined("left out")
 x, y = np.ones((1, 1, 8, 8), np.float16), np.empty((1, 1, 8, 8), np.float16)
 print(dispatched(SMALL, x, x, np.lib.stride_tricks.as_strided(x, x.shape, (0, 0, 0, 2)), y))
 print("torch" in sys.modules)
@@ -232,7 +244,7 @@ print("torch" in sys.modules)
 @pytest.mark.usefixtures("torch")
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
-def test_a_forked_child_computes_too() -> None:
+def test_a_forked_child_computes_too(without_kernels: None) -> None:
     """Not on the threads of its parent, which are not there."""
     *inputs, expected = square()
     y = np.empty_like(expected)

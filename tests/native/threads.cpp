@@ -741,6 +741,8 @@ std::vector<Case> cases() {
     for (const bool is_transposed : {false, true}) {
       all.push_back(product(type, 300, 1025, 333, is_transposed));
       all.push_back(product(type, 5, 700, 1000, is_transposed));
+      all.push_back(product(type, 1, 700, 1000, is_transposed));
+      all.push_back(product(type, 3, 1030, 999, is_transposed));
     }
   }
   for (const DataType type : {DataType::kInt8, DataType::kFloat16, DataType::kFloat32}) {

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
+from math import prod
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from ...core.enums import TensorDataType
 from ...core.strided_layout import Array, Layout
@@ -85,6 +88,8 @@ class CpuEngine:
         # Others compute in a wider type than the output's, and round once, behind the activation.
         is_in_its_type = spec.name in IN_SINGLE_PRECISION and desc.OutputTensor.DataType == TensorDataType.FLOAT32
         activation = desc.FusedActivation if is_in_its_type else None
+        if spec.name == "GEMM" and desc.OutputTensor.DataType == TensorDataType.FLOAT16:
+            return self._wide_with_activation(spec, desc, inputs, outputs)
         if activation is None:
             return None
         inner = self.compile(spec, replace(desc, FusedActivation=None), inputs, outputs)
@@ -101,6 +106,36 @@ class CpuEngine:
             prepare=None if inner.prepare is None else partial(_prepared_then, inner.prepare, outer.run),
             channels_last=inner.channels_last,
         )
+
+    def _wide_with_activation(
+        self, spec: OperatorSpec, desc: Any, inputs: Sequence[Layout | None], outputs: Sequence[Layout | None]
+    ) -> Kernel | None:
+        """As `_with_activation`, of FLOAT16: in single precision up to the activation's results, which are rounded
+        then."""
+        from ..._native import compile as compile_plan
+
+        activation, (narrow,) = desc.FusedActivation, outputs
+        outer_spec = spec_of(activation)
+        if outer_spec is None or narrow is None:
+            return None
+        strides = [4 * prod(narrow.sizes[i + 1 :]) for i in range(len(narrow.sizes))]
+        wide = Layout(TensorDataType.FLOAT32, narrow.sizes, tuple(strides))
+        inner = self.compile(spec, replace(desc, FusedActivation=None), inputs, [wide])
+        outer = self.compile(outer_spec, activation, [wide], [wide])
+        last = compile_plan("CAST", [wide], outputs, {})
+        if isinstance(inner, Declined) or isinstance(outer, Declined) or isinstance(last, str):
+            return None
+        words = f"{inner.description}; then {outer.description}; then {last.description}"
+        return Kernel(words, partial(_through, wide, inner.run, outer.run, last.run))
+
+
+def _through(
+    wide: Layout, first: Run, second: Run, last: Run, inputs: Sequence[Array | None], outputs: Sequence[Array | None]
+) -> None:
+    between = [np.empty(wide.sizes, wide.dtype)]
+    first(inputs, between)
+    second(between, between)
+    last(between, outputs)
 
 
 def _one_then_other(first: Run, second: Run, inputs: Sequence[Array | None], outputs: Sequence[Array | None]) -> None:

@@ -9,6 +9,7 @@ from ...core.strided_layout import Layout
 from .attention_lowering import attention
 from .diagonal_lowering import diagonal
 from .gather_lowering import by_points, gather
+from .gemm_lowering import gemm
 from .movement_lowering import PARTS, VIEWS
 from .movement_lowering import lowered as moved
 from .normalization_lowering import normalization
@@ -29,6 +30,7 @@ LOWERINGS: Mapping[str, Lowering] = {
     "DIAGONAL_MATRIX1": diagonal,
     "FILL_VALUE_SEQUENCE": sequence,
     "GATHER": gather,
+    "GEMM": gemm,
     "MULTIHEAD_ATTENTION": attention,
     "MULTIHEAD_ATTENTION1": attention,
     "QUANTIZE": quantized,
