@@ -132,7 +132,8 @@ inline int64_t lines_of(const ReduceProblem& problem) {
 
 // A reduction with few outputs is cut into chunks. Their size depends on sizes alone, and so does the order
 // of combining.
-inline int64_t chunk_rows_of(const ReduceProblem& problem, int64_t accumulator_size, int64_t phases) {
+inline int64_t chunk_rows_of(const ReduceProblem& problem, ReduceAlgorithm algorithm, int64_t accumulator_size,
+                             int64_t phases) {
   const int64_t rows = problem.reduced_rows();
   const int64_t outputs = problem.outputs();
   const int64_t strips = std::max<int64_t>(count_of(problem.geometry.planes),
@@ -140,7 +141,10 @@ inline int64_t chunk_rows_of(const ReduceProblem& problem, int64_t accumulator_s
   if (strips >= tuning::kChunkedBelow || problem.geometry.cells.size > 1 || problem.bytes() < kParallelFrom) {
     return rows;
   }
-  const int64_t bytes = problem.bytes() / count_of(problem.geometry.planes);
+  // Lines are reduced in batches.
+  const int64_t columns = problem.geometry.columns.size;
+  const int64_t own = algorithm == ReduceAlgorithm::kRows ? std::min(columns, tuning::kBatchLines) : columns;
+  const int64_t bytes = own * rows * problem.element_size;
   // With what is left free between arrays.
   const int64_t free = 3 * tuning::kLeastBytes * count_of(problem.geometry.planes);
   const int64_t most = tuning::kPartialBytes / (outputs * accumulator_size + free);
@@ -164,7 +168,7 @@ inline ReducePolicy choose_policy(ReduceProblem& problem, int64_t accumulator_si
           .name = std::move(choice.name),
           .lines = lines_of(problem),
           .phases = phases,
-          .chunk_rows = chunk_rows_of(problem, accumulator_size, phases),
+          .chunk_rows = chunk_rows_of(problem, choice.algorithm, accumulator_size, phases),
           .declined = std::move(choice.declined)};
 }
 
