@@ -11,6 +11,7 @@ import numpy as np
 
 from .cases import LARGE, LITTLE_ON_GPU, MIDDLE, SMALL, Case, Join, Pooling, Scan
 from .element_wise import element_wise
+from .indexed import indexed
 from .movement import movement
 from .places import UFUNCS, count_of
 from .reductions import reading, reductions
@@ -129,7 +130,7 @@ def _poolings() -> Iterator[Pooling]:
 def matrix(quick: bool = False, sizes: Sequence[int] = (LARGE, MIDDLE, SMALL)) -> list[Case]:
     """All rows for a CPU, by operator; where quick, a few of each operator."""
     scans, joins, poolings, others = list(_scans()), list(_joins()), list(_poolings()), list(element_wise())
-    tabled: list[Case] = [*movement(), *resampling(), *reductions(), *selection(), *reading()]
+    tabled: list[Case] = [*movement(), *indexed(), *resampling(), *reductions(), *selection(), *reading()]
     if quick:
         scans = [row for row in scans if row.cell in ("float32", "int64")]
         joins = joins[::3]

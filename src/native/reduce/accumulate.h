@@ -199,8 +199,8 @@ ANYDML_INLINE void combine_halves(S* states) {
   if constexpr (kHalf > 1) combine_halves<Op, kHalf / 2>(states);
 }
 
-// The numbers of as many lines as a vector has lanes, by a tree: each step has half as many vectors, of twice as
-// many lines, and puts lanes together in halves as all_lanes() does.
+// The numbers of as many lines as a vector has lanes, by a tree: each step has half as many vectors, of twice
+// as many lines, and puts lanes together in halves as all_lanes() does.
 template <class Op, int kLines, class S>
 ANYDML_INLINE void all_lanes_of_lines([[maybe_unused]] S* states) {
 #if defined(ANYDML_VECTORS)

@@ -132,8 +132,8 @@ inline int64_t lines_of(const ReduceProblem& problem) {
 
 // A reduction with few outputs is cut into chunks. Their size depends on sizes alone, and so does the order
 // of combining.
-inline int64_t chunk_rows_of(const ReduceProblem& problem, ReduceAlgorithm algorithm, int64_t accumulator_size,
-                             int64_t phases) {
+inline int64_t chunk_rows_of(const ReduceProblem& problem, ReduceAlgorithm algorithm,
+                             int64_t accumulator_size, int64_t phases) {
   const int64_t rows = problem.reduced_rows();
   const int64_t outputs = problem.outputs();
   const int64_t strips = std::max<int64_t>(count_of(problem.geometry.planes),

@@ -65,7 +65,8 @@ ANYDML_NOINLINE int64_t shuffle_lines(const std::byte* from, int64_t lines, std:
     for (int64_t v = 0; v < rows; ++v) elements[v] = load_moved<Bits>(from + v * kBytes);
 #pragma GCC unroll 16
     for (int64_t row = 0; row < rows; ++row) {
-      const auto moves = (__m512i)load_vector<Vector<uint64_t, 8>>(reinterpret_cast<const std::byte*>(lanes[row]));
+      const auto moves =
+          (__m512i)load_vector<Vector<uint64_t, 8>>(reinterpret_cast<const std::byte*>(lanes[row]));
       __m512i moved{};
 #pragma GCC unroll 16
       for (int64_t v = 0; v < rows; ++v) moved = move_lanes<Bits>(moved, masks[row][v], moves, elements[v]);
