@@ -17,7 +17,9 @@ inline constexpr int64_t kNarrowBytes = 2048;
 // The least that a kernel accumulates at a time, the longest vector of any instruction set.
 inline constexpr int64_t kLeastBytes = 64;
 
-// Rows of fewer elements are transposed, where there are lines beside them.
+// Rows of fewer elements are transposed, where there are lines beside them. Counted in shuffles: a tree has
+// two for a line, however long it is, and a transposition a quarter of one for each element, up to a whole
+// one.
 inline constexpr int64_t kTransposedBelow = 8;
 
 // Bytes of the accumulators of a strip of columns, which stay in the first cache, and the most columns. On
