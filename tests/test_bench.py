@@ -80,6 +80,7 @@ def test_movement_and_reductions_have_rows() -> None:
     assert moved >= {
         *("SLICE", "SLICE1", "SPLIT", "PADDING", "TILE", "GATHER", "UPSAMPLE_2D", "CAST", "ELEMENT_WISE_IDENTITY"),
         *("FILL_VALUE_CONSTANT", "FILL_VALUE_SEQUENCE"),
+        *("GATHER_ELEMENTS", "GATHER_ND", "SCATTER_ELEMENTS", "SCATTER_ND"),
     }
     reduced = {row.name.partition(",")[0] for row in of_tables(TINY) if row.operator == "REDUCE"}
     assert reduced == {*ReduceFunction.__members__} - {"LOG_SUM"}
@@ -100,6 +101,8 @@ def test_movement_and_reductions_have_the_limits_of_their_cells() -> None:
         "gathered rows of 64 to 255 B": 2.5,
         "gathered rows of 256 B and longer": 1.3,
         "conversions": 1.15,
+        "gathers by points": None,
+        "scatters": None,
     }
     assert {row.limit for row in of_tables(LARGE) if row.operator == "REDUCE"} == {1.15}
 

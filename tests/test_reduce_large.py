@@ -38,6 +38,9 @@ LARGE = [
     ((5001, 11, 13), (1,)),
     ((30, 5, 5003), (0, 2)),
     ((31, 1201, 21), (0, 2)),
+    ((5003, 9), (1,)),
+    ((901, 61, 31), (1,)),
+    ((501, 200, 3), (1,)),
 ]
 
 
@@ -201,6 +204,36 @@ def test_products_of_floats(data: st.DataObject) -> None:
         with np.errstate(over="ignore", under="ignore"):
             exact = np.float32(np.ldexp(m, max(-2000, min(2000, e))))
         np.testing.assert_allclose(value, exact, rtol=2e-7, atol=1e-45)
+
+
+@pytest.mark.parametrize("dtype", ORDERED)
+def test_indices_of_few_and_many_short_lines(dtype: str) -> None:
+    """Of elements many of which are equal, and of lines of which some have no number."""
+    rng = np.random.default_rng(5)
+    for length in (2, 3, 5, 7, 8, 9, 16, 17, 31, 33, 64, 65, 130):
+        for lines in (1, 5, 17, 64, 131):
+            x = rng.integers(0, 4, (lines, length)).astype(dtype)
+            for kind, y in (("rows", x), ("columns", np.asfortranarray(x)), ("gapped", np.tile(x, 2)[:, :length])):
+                where = f"{kind} {lines} x {length}"
+                for function, library in ((anydml.argmax, np.argmax), (anydml.argmin, np.argmin)):
+                    np.testing.assert_array_equal(function(y, 1).ravel(), library(y, 1), where)
+                    last = length - 1 - library(y[:, ::-1], 1)
+                    np.testing.assert_array_equal(function(y, 1, reverse=True).ravel(), last, where)
+                np.testing.assert_array_equal(anydml.reduce(y, "MAX", 1).ravel(), y.max(1), where)
+                if np.dtype(dtype).kind == "f":
+                    holes = np.where(rng.random(y.shape) < 0.3, np.dtype(dtype).type(np.nan), y)
+                    holes[::7] = np.nan
+                    expected = np.argmax(np.where(np.isnan(holes), -1, holes), 1)
+                    np.testing.assert_array_equal(anydml.argmax(holes, 1).ravel(), expected, where)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "float16", "float32", "int64"])
+@pytest.mark.parametrize("shape", [(70, 61, 31), (3, 128, 31), (5, 129, 20), (90, 50, 3), (70, 200, 3), (7, 1000, 5)])
+def test_indices_of_few_columns_in_planes(dtype: str, shape: tuple[int, ...]) -> None:
+    x = np.random.default_rng(6).integers(0, 4, shape).astype(dtype)
+    np.testing.assert_array_equal(anydml.argmax(x, 1)[:, 0], np.argmax(x, 1))
+    np.testing.assert_array_equal(anydml.argmin(x, 1, reverse=True)[:, 0], shape[1] - 1 - np.argmin(x[:, ::-1], 1))
+    np.testing.assert_array_equal(anydml.reduce(x, "MIN", 1)[:, 0], x.min(1))
 
 
 def requests() -> Iterator[tuple[str, str, tuple[int, ...], tuple[int, ...]]]:

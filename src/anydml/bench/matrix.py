@@ -12,6 +12,7 @@ import numpy as np
 from .cases import LARGE, LITTLE_ON_GPU, MIDDLE, SMALL, Case, Join, Pooling, Scan
 from .computations import layers, of_any_size, one_of_each_cell
 from .element_wise import element_wise
+from .indexed import indexed
 from .movement import movement
 from .places import UFUNCS, count_of
 from .reductions import reading, reductions
@@ -131,7 +132,7 @@ def matrix(quick: bool = False, sizes: Sequence[int] = (LARGE, MIDDLE, SMALL)) -
     """All rows for a CPU, by operator; where quick, a few of each operator."""
     computed, of_layers = [one_of_each_cell(table()) if quick else [*table()] for table in (of_any_size, layers)]
     scans, joins, poolings, others = list(_scans()), list(_joins()), list(_poolings()), list(element_wise())
-    tabled: list[Case] = [*movement(), *resampling(), *reductions(), *selection(), *reading()]
+    tabled: list[Case] = [*movement(), *indexed(), *resampling(), *reductions(), *selection(), *reading()]
     if quick:
         scans = [row for row in scans if row.cell in ("float32", "int64")]
         joins = joins[::3]

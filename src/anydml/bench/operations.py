@@ -1,5 +1,5 @@
 """The rows of operators that stand in a table: each of its lines makes the tensors of an operator, and names what NumPy
-and PyTorch compute it by. `movement.py`, `reductions.py` and `resampling.py` have the tables."""
+and PyTorch compute it by. `movement.py`, `indexed.py`, `reductions.py` and `resampling.py` have the tables."""
 
 from __future__ import annotations
 
@@ -45,6 +45,8 @@ class Line(NamedTuple):
     """That of the inputs where it is not given."""
     read: Callable[..., int] | None = None
     """Lines of memory that are read of the inputs; where None, all that hold them."""
+    node: tuple[str, Mapping[str, Any]] | None = None
+    """ONNX's operator on the same inputs, and its attributes."""
     is_reduction: bool = False
     is_rounded: bool = False
     """Whether libraries differ in the last places of floats."""

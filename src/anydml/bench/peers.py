@@ -325,6 +325,13 @@ class HostPeers(Peers):
             return node_peer(self._session, work, ours)
         return function_peer(self.modules[name], name, work, ours)
 
+    def _tabled(self, name: str, case: Case, work: Work, ours: Array, device: Device) -> Peer:
+        node = case.line.node if isinstance(case, Operation) else None
+        if name != "onnxruntime" or node is None:
+            return super()._tabled(name, case, work, ours, device)
+        operator, options = node
+        return self._session(operator, work.inputs, work.output, ours, {}, dict(options))
+
     def _session(
         self,
         operator: str,

@@ -69,18 +69,19 @@ def linear(n: Array, d: int) -> Taps:
     """Places n / d, each between two elements."""
     low = n // d
     k = n - low * d
-    weights = np.stack([(d - k) / d, k / d], 1).astype(np.float64)
-    return _in_pairs(low, k, weights)
+    return _in_pairs(low, k, (d - k) / d, k / d)
 
 
 def linear_by_whole_weights(n: Array, d: int) -> Taps:
     """Likewise, but that the sums are d times as large: no weight is rounded."""
     low = n // d
     k = n - low * d
-    return _in_pairs(low, k, np.stack([d - k, k], 1).astype(np.float64))
+    return _in_pairs(low, k, d - k, k)
 
 
-def _in_pairs(low: Array, k: Array, weights: Array) -> Taps:
+def _in_pairs(low: Array, k: Array, one: Array, other: Array) -> Taps:
+    weights = np.empty((len(low), 2))
+    weights[:, 0], weights[:, 1] = one, other
     return Taps(
         low.astype(np.int64), 1 + (k > 0).astype(np.int64), 2 * np.arange(len(low), dtype=np.int64), weights.reshape(-1)
     )

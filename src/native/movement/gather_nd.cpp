@@ -150,12 +150,15 @@ class GatherPlan final : public Plan {
 // The offsets that a thread writes to.
 struct Range {
   int64_t first;
-  int64_t size;
+  int64_t size;  // below 0 for all
 
+  bool has_all() const { return size < 0; }
   bool has(int64_t offset) const {
-    return static_cast<uint64_t>(offset - first) < static_cast<uint64_t>(size);
+    return has_all() || static_cast<uint64_t>(offset - first) < static_cast<uint64_t>(size);
   }
 };
+
+constexpr Range kAll{0, -1};
 
 // A scatter: units that lie at one step go where offsets point to.
 using CopyTo = void (*)(const int64_t* offsets, int64_t count, int64_t step, Range range,
@@ -169,17 +172,37 @@ void copy_to(const int64_t* offsets, int64_t count, int64_t step, Range range, c
   }
 }
 
+// Prefetches into the first cache.
+ANYDML_INLINE void prefetch_for_store([[maybe_unused]] const std::byte* to) {
+#if defined(__GNUC__)
+  __builtin_prefetch(to, 1, 3);
+#endif
+}
+
+// Of ranges that have all offsets. What is stored to is prefetched, as stores leave a processor in their
+// order, and wait for each other's lines.
+template <class T>
+void copy_all_to(const int64_t* offsets, int64_t count, int64_t step, Range, const std::byte* from,
+                 std::byte* to) {
+  int64_t i = 0;
+  for (; i + kRowsAhead < count; ++i) {
+    prefetch_for_store(to + offsets[i + kRowsAhead]);
+    store(to + offsets[i], load<T>(from + i * step));
+  }
+  for (; i < count; ++i) store(to + offsets[i], load<T>(from + i * step));
+}
+
 // Null where a unit is no element.
-CopyTo choose_copy_to(int64_t unit) {
+CopyTo choose_copy_to(int64_t unit, bool has_all) {
   switch (unit) {
     case 1:
-      return copy_to<uint8_t>;
+      return has_all ? copy_all_to<uint8_t> : copy_to<uint8_t>;
     case 2:
-      return copy_to<uint16_t>;
+      return has_all ? copy_all_to<uint16_t> : copy_to<uint16_t>;
     case 4:
-      return copy_to<uint32_t>;
+      return has_all ? copy_all_to<uint32_t> : copy_to<uint32_t>;
     case 8:
-      return copy_to<uint64_t>;
+      return has_all ? copy_all_to<uint64_t> : copy_to<uint64_t>;
     default:
       return nullptr;
   }
@@ -191,7 +214,10 @@ class ScatterPlan final : public Plan {
  public:
   ScatterPlan(std::unique_ptr<Plan> copy, Work work, Range range, std::string description)
       : Plan(std::move(description)), copy_(std::move(copy)), work_(std::move(work)), range_(range) {
-    copy_to_ = work_.slice.is_run() ? choose_copy_to(work_.slice.unit()) : nullptr;
+    if (work_.slice.is_run()) {
+      copy_to_ = choose_copy_to(work_.slice.unit(), false);
+      copy_all_to_ = choose_copy_to(work_.slice.unit(), true);
+    }
     is_short_run_ = work_.slice.is_run() && work_.slice.unit() < kLongRow;
   }
 
@@ -209,6 +235,7 @@ class ScatterPlan final : public Plan {
     if (work_.points.has_stripes()) return set_stripes(threads, indices, updates, out);
     const int64_t loop = threads == 1 ? -1 : work_.points.free_loop(threads);
     parallel_for(threads, threads, [&](int64_t part) {
+      if (threads == 1) return set(work_.points, kAll, indices, updates, out);
       if (loop < 0) {
         const int64_t first = share_begin(part, threads, range_.size);
         const int64_t last = share_begin(part + 1, threads, range_.size);
@@ -217,7 +244,7 @@ class ScatterPlan final : public Plan {
       const int64_t size = work_.points.size_of_loop(loop);
       const Points own =
           work_.points.part(loop, share_begin(part, threads, size), share_begin(part + 1, threads, size));
-      set(own, range_, indices, updates, out);
+      set(own, kAll, indices, updates, out);
     });
   }
 
@@ -234,7 +261,7 @@ class ScatterPlan final : public Plan {
         int64_t first_row;
         const Points points = work_.points.stripe(i, rows, first_row);
         copy_runs_of_any_size(rows, out + first_row, table.get());
-        set(points, {0, bytes}, indices, updates, table.get());
+        set(points, kAll, indices, updates, table.get());
         copy_runs_of_any_size({rows.count, rows.size, rows.out_step, rows.in_step}, table.get(),
                               out + first_row);
       }
@@ -258,7 +285,8 @@ class ScatterPlan final : public Plan {
   void set_run(std::span<const int64_t> offsets, int64_t step, Range range, const std::byte* from,
                std::byte* out) const {
     if (copy_to_ != nullptr) {
-      return copy_to_(offsets.data(), static_cast<int64_t>(offsets.size()), step, range, from, out);
+      const CopyTo copy = range.has_all() ? copy_all_to_ : copy_to_;
+      return copy(offsets.data(), static_cast<int64_t>(offsets.size()), step, range, from, out);
     }
     const int64_t unit = work_.slice.unit();
     for (size_t i = 0; i < offsets.size(); ++i, from += step) {
@@ -276,7 +304,8 @@ class ScatterPlan final : public Plan {
   std::unique_ptr<Plan> copy_;
   Work work_;
   Range range_;  // of all offsets
-  CopyTo copy_to_;
+  CopyTo copy_to_ = nullptr;
+  CopyTo copy_all_to_ = nullptr;
   bool is_short_run_;
 };
 

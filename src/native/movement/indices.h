@@ -32,8 +32,15 @@ inline uint64_t place_of(T index, int64_t size) {
   }
 }
 
-// Adds to offsets where indices point to along an axis. An index that the axis does not have becomes 0, so
-// that nothing outside of the tensor is reached; that there is none has been looked at before.
+// Where an index points to along an axis. One that the axis does not have becomes 0, so that nothing outside
+// of the tensor is reached; that there is none has been looked at before.
+template <class T>
+inline int64_t offset_of(T index, const Loop& axis) {
+  const uint64_t place = place_of(index, axis.size);
+  return static_cast<int64_t>(place < static_cast<uint64_t>(axis.size) ? place : 0) * axis.in;
+}
+
+// Adds to offsets where indices point to along an axis.
 using AddOffsets = void (*)(const Loop& indices, int64_t count, const Loop& axis, const std::byte* from,
                             int64_t* offsets);
 
@@ -43,11 +50,31 @@ void add_offsets(const Loop& indices, int64_t count, const Loop& axis, const std
   const Loop loop = axis;
   const auto point = [&](int64_t step) {
     for (int64_t i = 0; i < count; ++i) {
-      const uint64_t place = place_of(load<T>(from + i * step), loop.size);
-      offsets[i] += static_cast<int64_t>(place < static_cast<uint64_t>(loop.size) ? place : 0) * loop.in;
+      offsets[i] += offset_of(load<T>(from + i * step), loop);
     }
   };
   // Where indices follow each other compilers make vectors of them.
+  if (indices.in == sizeof(T)) {
+    point(sizeof(T));
+  } else {
+    point(indices.in);
+  }
+}
+
+// Sets offsets to where indices point to, added to start + i * indices.out.
+using SetOffsets = void (*)(const Loop& indices, int64_t count, const Loop& axis, int64_t start,
+                            const std::byte* from, int64_t* offsets);
+
+template <class T>
+void set_offsets(const Loop& indices, int64_t count, const Loop& axis, int64_t start, const std::byte* from,
+                 int64_t* offsets) {
+  const Loop loop = axis;
+  const int64_t own = indices.out;
+  const auto point = [&](int64_t step) {
+    for (int64_t i = 0; i < count; ++i) {
+      offsets[i] = start + i * own + offset_of(load<T>(from + i * step), loop);
+    }
+  };
   if (indices.in == sizeof(T)) {
     point(sizeof(T));
   } else {
@@ -87,6 +114,7 @@ bool are_indices(const Loop& indices, int64_t axis, const std::byte* from) {
 
 struct IndexFunctions {
   AddOffsets add_offsets;
+  SetOffsets set_offsets;
   AreIndices are_indices;
 };
 
@@ -94,15 +122,15 @@ struct IndexFunctions {
 inline IndexFunctions functions_of(DataType type) {
   switch (type) {
     case DataType::kInt32:
-      return {add_offsets<int32_t>, are_indices<int32_t>};
+      return {add_offsets<int32_t>, set_offsets<int32_t>, are_indices<int32_t>};
     case DataType::kInt64:
-      return {add_offsets<int64_t>, are_indices<int64_t>};
+      return {add_offsets<int64_t>, set_offsets<int64_t>, are_indices<int64_t>};
     case DataType::kUint32:
-      return {add_offsets<uint32_t>, are_indices<uint32_t>};
+      return {add_offsets<uint32_t>, set_offsets<uint32_t>, are_indices<uint32_t>};
     case DataType::kUint64:
-      return {add_offsets<uint64_t>, are_indices<uint64_t>};
+      return {add_offsets<uint64_t>, set_offsets<uint64_t>, are_indices<uint64_t>};
     default:
-      return {nullptr, nullptr};
+      return {nullptr, nullptr, nullptr};
   }
 }
 

@@ -118,14 +118,18 @@ class Points {
     const int64_t start = at.pointed + next_ * begin / inner().size;
     const int64_t count = std::min(at_once_, inner().size - begin);
     const int64_t runs = std::min(runs_at_once_, middle().size - first);
-    for (int64_t i = 0; i < count; ++i) offsets[i] = at.pointed + i * inner().pointed;
-    // Twice as many each time, as runs may be short.
-    for (int64_t done = 1; done < runs; done *= 2) {
-      const int64_t more = std::min(done, runs - done) * count;
-      for (int64_t i = 0; i < more; ++i) offsets[done * count + i] = offsets[i] + done * middle().pointed;
-    }
+    const bool are_short = runs > 1 && count < kShortRun;
+    if (are_short) start_runs(at, runs, count, offsets);
     for (size_t c = 0; c < axes_.size(); ++c) {
       const std::byte* const from = coordinate_of(indices, c) + at.index;
+      if (c == 0 && !are_short) {
+        for (int64_t run = 0; run < runs; ++run) {
+          functions_.set_offsets({0, inner().index, inner().pointed}, count, axes_[c],
+                                 at.pointed + run * middle().pointed, from + run * middle().index,
+                                 offsets + run * count);
+        }
+        continue;
+      }
       if (indices_follow_) {
         functions_.add_offsets({0, inner().index, 0}, runs * count, axes_[c], from, offsets);
         continue;
@@ -200,6 +204,14 @@ class Points {
       at.add(loops_[d], step % loops_[d].size);
     }
     return at;
+  }
+  // Offsets without those of the indices, of many short runs: twice as many each time.
+  void start_runs(const Place& at, int64_t runs, int64_t count, int64_t* offsets) const {
+    for (int64_t i = 0; i < count; ++i) offsets[i] = at.pointed + i * inner().pointed;
+    for (int64_t done = 1; done < runs; done *= 2) {
+      const int64_t more = std::min(done, runs - done) * count;
+      for (int64_t i = 0; i < more; ++i) offsets[done * count + i] = offsets[i] + done * middle().pointed;
+    }
   }
   int64_t innermost() const { return static_cast<int64_t>(loops_.size()) - 1; }
   const PointLoop& inner() const { return loops_.back(); }

@@ -58,6 +58,8 @@ constexpr int64_t kMostPlaces = 4096;
 // that is prefetched.
 constexpr int64_t kIndicesAtOnce = 1024;
 constexpr int64_t kRowsAhead = 32;
+// Points of a run from which on their offsets are set run by run.
+constexpr int64_t kShortRun = 32;
 // Indices that a thread looks at together, before anything is written.
 constexpr int64_t kIndicesLookedAt = 8 << 10;
 // Elements by an index for each, along another axis than the last: bytes of the columns that are gone through

@@ -60,7 +60,23 @@ bool too_large(const Slot& slot) { return slot.extent.high - slot.extent.low > k
 
 Attributes to_attributes(nb::dict named);
 
+// Long tables come as arrays, one behind the other in memory, as each number of a tuple is an object.
+template <class T>
+std::vector<T> to_vector(PyArrayObject* array) {
+  const auto* const from = static_cast<const T*>(PyArray_DATA(array));
+  return std::vector<T>(from, from + PyArray_SIZE(array));
+}
+
 AttributeValues to_values(nb::sequence values) {
+  if (PyArrayObject* const array = exact_array(values.ptr())) {
+    const bool is_float = PyArray_TYPE(array) == NPY_DOUBLE;
+    if (!PyArray_IS_C_CONTIGUOUS(array) || !is_plain(array, false) ||
+        (!is_float && !(PyArray_ISSIGNED(array) && PyArray_ITEMSIZE(array) == 8))) {
+      throw nb::value_error("an attribute is an array of other numbers than int64 and float64");
+    }
+    if (is_float) return to_vector<double>(array);
+    return to_vector<int64_t>(array);
+  }
   if (nb::len(values) == 0) return std::vector<int64_t>();
   const nb::object first = values[0];
   if (nb::isinstance<nb::float_>(first)) return nb::cast<std::vector<double>>(values);

@@ -199,53 +199,103 @@ ANYDML_INLINE void combine_halves(S* states) {
   if constexpr (kHalf > 1) combine_halves<Op, kHalf / 2>(states);
 }
 
-// Lines whose elements are dealt out to kVectors vectors of accumulators in turn.
-template <class Op, int kVectors>
-ANYDML_NOINLINE void reduce_lines_by(const ReduceParameters& parameters, const Strip& strip,
-                                     const Lines& lines) {
+// The numbers of as many lines as a vector has lanes, by a tree: each step has half as many vectors, of twice
+// as many lines, and puts lanes together in halves as all_lanes() does.
+template <class Op, int kLines, class S>
+ANYDML_INLINE void all_lanes_of_lines([[maybe_unused]] S* states) {
+#if defined(ANYDML_VECTORS)
+  if constexpr (kLines > 1) {
+    constexpr int kBytes = kLines * static_cast<int>(sizeof(typename Op::Number));
+    for (int i = 0; i < kLines / 2; ++i) {
+      S lower = Op::merged(states[2 * i], states[2 * i + 1], HalfBlocks<0, kBytes>{});
+      Op::combine(lower, Op::merged(states[2 * i], states[2 * i + 1], HalfBlocks<1, kBytes>{}));
+      states[i] = lower;
+    }
+    all_lanes_of_lines<Op, kLines / 2>(states);
+  }
+#endif
+}
+
+// What the elements of a line come to in each lane. They are dealt out to kVectors vectors of accumulators in
+// turn. A short line has fewer than these, one behind the other.
+template <class Op, int kVectors, bool kIsShort>
+ANYDML_INLINE auto reduce_line(const Strip& strip, const Lines& lines, int64_t line, typename Op::V mask,
+                               const std::byte* identities) {
   using V = typename Op::V;
   using A = typename Op::Number;
   using S = typename Op::template State<V>;
   constexpr int64_t kLanes = sizeof(V) / sizeof(A);
   constexpr int64_t kSize = sizeof(typename Op::Element);
   constexpr int64_t kRow = kVectors * kLanes;
-  const V mask = mask_of<Op>(parameters);
-  alignas(64) std::byte identities[kLanes * kSize];
-  fill<Op>(parameters, identities, kLanes);
-  for (int64_t line = 0; line < lines.count; ++line) {
-    S states[kVectors];
-    const S start = Op::spread(Op::template load<A>(strip, line));
+  // Vectors of one element each need not be settled before they are put together.
+  constexpr bool kSettlesOnce = kIsShort && Op::kSettledAfter >= kVectors;
+  S states[kVectors];
+  const S start = Op::spread(Op::template load<A>(strip, line));
 #pragma GCC unroll 16
-    for (int v = 0; v < kVectors; ++v) states[v] = start;
-    for (int64_t segment = 0; segment < lines.segments; ++segment) {
-      const std::byte* from = lines.from + line * lines.step + segment * lines.segment_step;
-      const std::byte* const end = from + lines.elements * kSize;
-      for (int64_t r = 1; from + kRow * kSize <= end; from += kRow * kSize, ++r) {
-#pragma GCC unroll 16
-        for (int v = 0; v < kVectors; ++v) {
-          join<Op>(states[v], load_elements<Op>(from + v * kLanes * kSize), mask);
-        }
-        if constexpr (Op::kSettledAfter != 0) {
-          if (r % Op::kSettledAfter == 0) settle_where_away<Op, kVectors>(states);
-        }
-      }
-      const int64_t rest = (end - from) / kSize;
+  for (int v = 0; v < kVectors; ++v) states[v] = start;
+  const int64_t segments = kIsShort ? 1 : lines.segments;
+  for (int64_t segment = 0; segment < segments; ++segment) {
+    const std::byte* from = lines.from + line * lines.step + segment * lines.segment_step;
+    const std::byte* const end = from + lines.elements * kSize;
+    for (int64_t r = 1; !kIsShort && from + kRow * kSize <= end; from += kRow * kSize, ++r) {
 #pragma GCC unroll 16
       for (int v = 0; v < kVectors; ++v) {
-        const std::byte* const at = from + v * kLanes * kSize;
-        if ((v + 1) * kLanes <= rest) {
-          join<Op>(states[v], load_elements<Op>(at), mask);
-        } else if (v * kLanes < rest) {
-          join<Op>(states[v], load_first_elements<Op>(at, rest - v * kLanes, identities), mask);
-        }
+        join<Op>(states[v], load_elements<Op>(from + v * kLanes * kSize), mask);
       }
       if constexpr (Op::kSettledAfter != 0) {
-#pragma GCC unroll 16
-        for (int v = 0; v < kVectors; ++v) Op::settle(states[v]);
+        if (r % Op::kSettledAfter == 0) settle_where_away<Op, kVectors>(states);
       }
     }
-    combine_halves<Op, kVectors / 2>(states);
-    Op::store(strip, line, all_lanes<Op>(states[0]));
+    const int64_t rest = kIsShort ? lines.elements : (end - from) / kSize;
+#pragma GCC unroll 16
+    for (int v = 0; v < kVectors; ++v) {
+      const std::byte* const at = from + v * kLanes * kSize;
+      if ((v + 1) * kLanes <= rest) {
+        join<Op>(states[v], load_elements<Op>(at), mask);
+      } else if (v * kLanes < rest) {
+        join<Op>(states[v], load_first_elements<Op>(at, rest - v * kLanes, identities), mask);
+      }
+    }
+    if constexpr (Op::kSettledAfter != 0 && !kSettlesOnce) {
+#pragma GCC unroll 16
+      for (int v = 0; v < kVectors; ++v) Op::settle(states[v]);
+    }
+  }
+  combine_halves<Op, kVectors / 2>(states);
+  if constexpr (kSettlesOnce) Op::settle(states[0]);
+  return states[0];
+}
+
+template <class Op, int kVectors>
+ANYDML_NOINLINE void reduce_lines_by(const ReduceParameters& parameters, const Strip& strip,
+                                     const Lines& lines) {
+  using V = typename Op::V;
+  using S = typename Op::template State<V>;
+  constexpr int64_t kLanes = sizeof(V) / sizeof(typename Op::Number);
+  const V mask = mask_of<Op>(parameters);
+  alignas(64) std::byte identities[kLanes * sizeof(typename Op::Element)];
+  fill<Op>(parameters, identities, kLanes);
+  const bool is_short = lines.segments == 1 && lines.elements < kVectors * kLanes;
+  for (int64_t line = 0; line < lines.count; line += kLanes) {
+    const int64_t count = std::min(kLanes, lines.count - line);
+    alignas(64) S states[kLanes];
+    if (is_short) {
+      for (int64_t i = 0; i < count; ++i) {
+        states[i] = reduce_line<Op, kVectors, true>(strip, lines, line + i, mask, identities);
+      }
+    } else {
+      for (int64_t i = 0; i < count; ++i) {
+        states[i] = reduce_line<Op, kVectors, false>(strip, lines, line + i, mask, identities);
+      }
+    }
+    // Of few lines a tree would have more steps.
+    if (kLanes == 1 || 4 * count <= kLanes) {
+      for (int64_t i = 0; i < count; ++i) Op::store(strip, line + i, all_lanes<Op>(states[i]));
+      continue;
+    }
+    for (int64_t i = count; i < kLanes; ++i) states[i] = states[0];
+    all_lanes_of_lines<Op, kLanes>(states);
+    Op::store(strip, line, states[0]);
   }
 }
 

@@ -19,15 +19,41 @@
 ANYDML_ISA_BEGIN
 namespace {
 
+// The lanes in which two vectors are equal, as bits.
+template <class A>
+ANYDML_INLINE uint64_t equal_lanes(Wide<A> x, Wide<A> y) {
+#if defined(ANYDML_ISA_AVX512)
+  const auto a = (__m512i)x;
+  const auto b = (__m512i)y;
+  if constexpr (std::is_same_v<A, float>) {
+    return _mm512_cmp_ps_mask((__m512)x, (__m512)y, _CMP_EQ_OQ);
+  } else if constexpr (sizeof(A) == 1) {
+    return _mm512_cmpeq_epi8_mask(a, b);
+  } else if constexpr (sizeof(A) == 2) {
+    return _mm512_cmpeq_epi16_mask(a, b);
+  } else if constexpr (sizeof(A) == 4) {
+    return _mm512_cmpeq_epi32_mask(a, b);
+  } else {
+    return _mm512_cmpeq_epi64_mask(a, b);
+  }
+#elif defined(ANYDML_VECTORS)
+  uint64_t lanes = 0;
+  const auto is = bits_as<std::array<SignedOf<A>, kWideLanes<A>>>(x == y);
+  for (size_t i = 0; i < is.size(); ++i) lanes |= static_cast<uint64_t>(is[i] & 1) << i;
+  return lanes;
+#else
+  return x == y;
+#endif
+}
+
 template <class T, class A>
 int64_t next_least(const Strip& strip, int64_t column, int64_t columns) {
-  constexpr int64_t kAtOnce = 64;
-  const auto* const values = reinterpret_cast<const A*>(strip.arrays[0]);
-  for (int64_t end = column; column < columns; column = end) {
-    end = std::min(column + kAtOnce, columns);
-    bool any = false;
-    for (int64_t i = column; i < end; ++i) any |= values[i] == Largest<T, A>::kLeast;
-    if (any) return std::find(values + column, values + end, Largest<T, A>::kLeast) - values;
+  // Arrays of accumulators are longer by a vector than there are columns.
+  const Wide<A> least = Wide<A>{} + Largest<T, A>::kLeast;
+  for (; column < columns; column += kWideLanes<A>) {
+    const auto values = load_lanes_at<Wide<A>>(strip.arrays[0] + column * static_cast<int64_t>(sizeof(A)));
+    const uint64_t found = equal_lanes<A>(values, least);
+    if (found != 0) return std::min(column + std::countr_zero(found), columns);
   }
   return columns;
 }
@@ -42,32 +68,35 @@ void set_nan(const Strip& strip, int64_t column) {
   store(strip.arrays[0] + column * static_cast<int64_t>(sizeof(A)), std::numeric_limits<A>::quiet_NaN());
 }
 
-#if defined(ANYDML_VECTORS)
-// The first lane in which two vectors are equal, or -1.
-template <class A>
-ANYDML_INLINE int64_t first_equal(Wide<A> x, Wide<A> y) {
-  uint64_t lanes = 0;
-#if defined(ANYDML_ISA_AVX512)
-  const auto a = (__m512i)x;
-  const auto b = (__m512i)y;
-  if constexpr (std::is_same_v<A, float>) {
-    lanes = _mm512_cmp_ps_mask((__m512)x, (__m512)y, _CMP_EQ_OQ);
-  } else if constexpr (sizeof(A) == 1) {
-    lanes = _mm512_cmpeq_epi8_mask(a, b);
-  } else if constexpr (sizeof(A) == 2) {
-    lanes = _mm512_cmpeq_epi16_mask(a, b);
-  } else if constexpr (sizeof(A) == 4) {
-    lanes = _mm512_cmpeq_epi32_mask(a, b);
-  } else {
-    lanes = _mm512_cmpeq_epi64_mask(a, b);
+// The first of adjacent elements that is equal to a value, or -1. 64 are compared before anything is decided,
+// as a processor mistakes most decisions. `others` has a vector of elements to put behind the last ones.
+template <class T, class A>
+ANYDML_INLINE int64_t find_adjacent(const std::byte* from, int64_t count, A value, const std::byte* others) {
+  using Op = Largest<T, A>;
+  constexpr int64_t kLanes = kWideLanes<A>;
+  constexpr int64_t kSize = sizeof(T);
+  const Wide<A> values = Wide<A>{} + value;
+  int64_t i = 0;
+  for (; i + 64 <= count; i += 64) {
+    uint64_t found = 0;
+#pragma GCC unroll 8
+    for (int64_t v = 0; v < 64; v += kLanes) {
+      found |= equal_lanes<A>(load_elements<Op>(from + (i + v) * kSize), values) << v;
+    }
+    if (found != 0) return i + std::countr_zero(found);
   }
-#else
-  const auto is = bits_as<std::array<SignedOf<A>, kWideLanes<A>>>(x == y);
-  for (size_t i = 0; i < is.size(); ++i) lanes |= static_cast<uint64_t>(is[i] & 1) << i;
-#endif
-  return lanes == 0 ? -1 : std::countr_zero(lanes);
+  uint64_t found = 0;
+  for (int64_t v = 0; i + v < count; v += kLanes) {
+    const int64_t left = count - i - v;
+    if (left >= kLanes) {
+      found |= equal_lanes<A>(load_elements<Op>(from + (i + v) * kSize), values) << v;
+      continue;
+    }
+    const auto last = load_first_elements<Op>(from + (i + v) * kSize, left, others);
+    found |= (equal_lanes<A>(last, values) & ((uint64_t{1} << left) - 1)) << v;
+  }
+  return found == 0 ? -1 : i + std::countr_zero(found);
 }
-#endif
 
 // The first of some elements that is equal to a value.
 template <class T, class A>
@@ -75,24 +104,19 @@ int64_t find(const ReduceParameters& parameters, const std::byte* from, int64_t 
              const Strip& strip, int64_t column) {
   const A mask = bits_as<A>(static_cast<SignedOf<A>>(parameters.mask));
   const A value = flipped<A>(load<A>(strip.arrays[0] + column * static_cast<int64_t>(sizeof(A))), mask);
+  constexpr int64_t kSize = sizeof(T);
+  if (step == kSize) {
+    alignas(64) std::byte others[kWideLanes<A> * kSize];
+    fill<Largest<T, A>>(parameters, others, kWideLanes<A>);
+    return find_adjacent<T, A>(from, count, value, others);
+  }
   int64_t i = 0;
 #if defined(ANYDML_VECTORS)
   constexpr int64_t kLanes = kWideLanes<A>;
-  constexpr int64_t kSize = sizeof(T);
   const Wide<A> values = Wide<A>{} + value;
-  if (step == kSize) {
+  if (step == -kSize) {
     for (; i + kLanes <= count; i += kLanes) {
-      const int64_t lane = first_equal<A>(load_wide_lanes<T, A>(from + i * kSize), values);
-      if (lane >= 0) return i + lane;
-    }
-    if (i > 0 && i < count) {
-      const int64_t last = count - kLanes;
-      const int64_t lane = first_equal<A>(load_wide_lanes<T, A>(from + last * kSize), values);
-      return lane < 0 ? -1 : last + lane;
-    }
-  } else if (step == -kSize) {
-    for (; i + kLanes <= count; i += kLanes) {
-      if (first_equal<A>(load_wide_lanes<T, A>(from - (i + kLanes - 1) * kSize), values) >= 0) break;
+      if (equal_lanes<A>(load_wide_lanes<T, A>(from - (i + kLanes - 1) * kSize), values) != 0) break;
     }
   }
 #endif
@@ -100,6 +124,19 @@ int64_t find(const ReduceParameters& parameters, const std::byte* from, int64_t 
     if (widen<T, A>(from + i * step) == value) return i;
   }
   return -1;
+}
+
+// The indices of lines whose largest elements are known. Lines without a number have the first one.
+template <class T, class A>
+void find_in_lines(const ReduceParameters& parameters, const Strip& strip, const Lines& lines) {
+  const A mask = bits_as<A>(static_cast<SignedOf<A>>(parameters.mask));
+  alignas(64) std::byte others[kWideLanes<A> * sizeof(T)];
+  fill<Largest<T, A>>(parameters, others, kWideLanes<A>);
+  for (int64_t line = 0; line < lines.count; ++line) {
+    const A value = flipped<A>(load<A>(strip.arrays[0] + line * static_cast<int64_t>(sizeof(A))), mask);
+    const int64_t found = find_adjacent<T, A>(lines.from + line * lines.step, lines.elements, value, others);
+    store(strip.arrays[1] + line * 8, std::max<int64_t>(found, 0));
+  }
 }
 
 // The largest and their indices, which are the numbers of rows and as wide as an element.
@@ -186,6 +223,30 @@ void join_rows(const Strip& strip, int64_t columns, int64_t index, int64_t index
   }
 }
 
+// Joins rows of `phases` rows each, which have been accumulated side by side: as long as their numbers fit an
+// element, phases are put together as narrow as that.
+template <class A>
+void join_phases(const Strip& strip, int64_t columns, int64_t phases, int64_t index, int64_t index_step) {
+  using Number = SignedOf<A>;
+  auto* const best = reinterpret_cast<A*>(strip.recent[0]);
+  auto* const numbers = reinterpret_cast<Number*>(strip.recent[1]);
+  for (int64_t phase = 0; phase < phases; ++phase) {
+    Number* const own = numbers + phase * columns;
+    for (int64_t i = 0; i < columns; ++i) own[i] = static_cast<Number>(own[i] * phases + phase);
+  }
+  for (int64_t half = phases / 2; half > 0; half /= 2) {
+    const int64_t count = half * columns;
+    const A* const others = best + count;
+    const Number* const places = numbers + count;
+    for (int64_t i = 0; i < count; ++i) {
+      const bool is_better = (others[i] > best[i]) | ((others[i] == best[i]) & (places[i] < numbers[i]));
+      best[i] = is_better ? others[i] : best[i];
+      numbers[i] = is_better ? places[i] : numbers[i];
+    }
+  }
+  join_rows<A>(strip, columns, index, index_step);
+}
+
 template <class T, class A>
 void start_indices(const Strip& strip, int64_t columns, int64_t, const std::byte*, int64_t) {
   std::fill_n(reinterpret_cast<A*>(strip.arrays[0]), columns, Largest<T, A>::kLeast);
@@ -203,11 +264,13 @@ void combine_indices(const Strip& strip, const Strip& other, int64_t columns) {
 
 void finish_indices(const ReduceParameters& parameters, const Strip& strip, int64_t columns, std::byte* out,
                     int64_t out_step) {
-  const auto index = [&](int64_t i) {
-    const auto found = load<int64_t>(strip.arrays[1] + i * 8);
-    return parameters.from_the_end ? parameters.elements - 1 - found : found;
-  };
-  if (parameters.index_size == 8) {
+  // Counted from the last element, elements - 1 - i.
+  const int64_t flip = parameters.from_the_end ? -1 : 0;
+  const int64_t last = parameters.from_the_end ? parameters.elements : 0;
+  const auto index = [&](int64_t i) { return last + (load<int64_t>(strip.arrays[1] + i * 8) ^ flip); };
+  if (parameters.index_size == 8 && out_step == 8) {
+    for (int64_t i = 0; i < columns; ++i) store(out + i * 8, index(i));
+  } else if (parameters.index_size == 8) {
     for (int64_t i = 0; i < columns; ++i) store(out + i * out_step, index(i));
   } else if (out_step == 4) {
     for (int64_t i = 0; i < columns; ++i) store(out + i * 4, static_cast<uint32_t>(index(i)));

@@ -77,11 +77,16 @@ struct ReduceKernel {
   // The first of some elements that is equal to the accumulator, or -1.
   int64_t (*find)(const ReduceParameters& parameters, const std::byte* from, int64_t count, int64_t step,
                   const Strip& strip, int64_t column) = nullptr;
+  // Of kernels of indices: those of lines, whose largest elements are known.
+  void (*find_in_lines)(const ReduceParameters& parameters, const Strip& strip, const Lines& lines) = nullptr;
 
   // Of kernels of indices. Rows are joined behind so many, the index of the first one and the step from row
   // to row being known.
   int64_t most_rows = 0;
   void (*join_rows)(const Strip& strip, int64_t columns, int64_t index, int64_t index_step) = nullptr;
+
+  void (*join_phases)(const Strip& strip, int64_t columns, int64_t phases, int64_t index,
+                      int64_t index_step) = nullptr;
 
   bool has_indices() const { return join_rows != nullptr; }
   int64_t bytes() const { return sizes[0] + sizes[1] + sizes[2]; }

@@ -83,8 +83,10 @@ const ReduceKernel* largest_index_of() {
       .next_least = std::is_floating_point_v<A> ? next_least<T, A> : nullptr,
       .is_equal = is_equal<A>,
       .find = find<T, A>,
+      .find_in_lines = find_in_lines<T, A>,
       .most_rows = kMost,
       .join_rows = join_rows<A>,
+      .join_phases = join_phases<A>,
   };
   return &kKernel;
 }

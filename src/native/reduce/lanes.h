@@ -35,6 +35,11 @@ using SignedOf = std::conditional_t<
     sizeof(A) == 1, int8_t,
     std::conditional_t<sizeof(A) == 2, int16_t, std::conditional_t<sizeof(A) == 4, int32_t, int64_t>>>;
 
+template <int kBytes>
+using UnsignedOf = std::conditional_t<
+    kBytes == 1, uint8_t,
+    std::conditional_t<kBytes == 2, uint16_t, std::conditional_t<kBytes == 4, uint32_t, uint64_t>>>;
+
 // Prefetches into the first cache.
 ANYDML_INLINE void prefetch_near([[maybe_unused]] const std::byte* from) {
 #if defined(__GNUC__)
@@ -95,6 +100,23 @@ ANYDML_INLINE auto half_of(V v) {
     return __builtin_shufflevector(v, v, (kLane + kHalf * kLanes)...);
   }(std::make_integer_sequence<int, kLanes>{});
 }
+#endif
+
+#if defined(ANYDML_VECTORS)
+// Of two vectors of blocks of so many bytes the lower or upper halves of all blocks, one behind the other.
+template <int kHalf, int kBlockBytes>
+struct HalfBlocks {
+  template <class V>
+  ANYDML_INLINE V operator()(V a, V b) const {
+    // The widest elements that halves are made of, as shuffles of those are fastest.
+    constexpr int kBytes = kBlockBytes / 2 < 8 ? kBlockBytes / 2 : 8;
+    constexpr int kHalfLanes = kBlockBytes / 2 / kBytes;
+    using Bits = Lanes<UnsignedOf<kBytes>, static_cast<int>(sizeof(V)) / kBytes>;
+    return bits_as<V>(shuffled(bits_as<Bits>(a), bits_as<Bits>(b), [](int lane) {
+      return (2 * (lane / kHalfLanes) + kHalf) * kHalfLanes + lane % kHalfLanes;
+    }));
+  }
+};
 #endif
 
 // The larger one in each lane; y where one of them is NaN.

@@ -46,6 +46,11 @@ struct OfOneNumber {
   ANYDML_INLINE static State<A> lane(const State<U>& state, int i) {
     return {state.value[i]};
   }
+  // Lanes that `pick` takes of two states.
+  template <class U, class Pick>
+  ANYDML_INLINE static State<U> merged(const State<U>& a, const State<U>& b, const Pick& pick) {
+    return {pick(a.value, b.value)};
+  }
 
   // After so many elements an accumulator is settled; 0 where it need not be.
   static constexpr int64_t kSettledAfter = 0;
@@ -161,6 +166,10 @@ struct FloatProduct {
   ANYDML_INLINE static State<double> lane(const State<U>& state, int i) {
     return {state.m[i], state.e[i]};
   }
+  template <class U, class Pick>
+  ANYDML_INLINE static State<U> merged(const State<U>& a, const State<U>& b, const Pick& pick) {
+    return {pick(a.m, b.m), pick(a.e, b.e)};
+  }
 
   static double identity(const ReduceParameters&) { return 1; }
   static double start(double) { return 1; }
@@ -234,6 +243,10 @@ struct ExponentialSum {
   template <class U>
   ANYDML_INLINE static State<double> lane(const State<U>& state, int i) {
     return {state.sum[i], state.count[i], state.largest[i]};
+  }
+  template <class U, class Pick>
+  ANYDML_INLINE static State<U> merged(const State<U>& a, const State<U>& b, const Pick& pick) {
+    return {pick(a.sum, b.sum), pick(a.count, b.count), pick(a.largest, b.largest)};
   }
 
   static double identity(const ReduceParameters&) { return -kInfinity; }

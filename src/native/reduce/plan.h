@@ -17,64 +17,12 @@
 #include "reduce/geometry.h"
 #include "reduce/kernel.h"
 #include "reduce/policy.h"
+#include "reduce/strips.h"
 #include "reduce/transpose_lines.h"
 #include "reduce/tuning.h"
 #include "simd/unaligned.h"
 
 ANYDML_ISA_BEGIN
-
-// A vector more than there are columns may be read from an array.
-inline constexpr int64_t kPadding = tuning::kLeastBytes;
-inline constexpr int64_t kMostNumberSize = 8;
-// 64 lines of the longest elements that are cells.
-inline constexpr int64_t kMostTileBytes =
-    std::max(tuning::kTileBytes, 64 * tuning::kMostCells * kMostNumberSize);
-
-constexpr int64_t aligned(int64_t bytes) { return (bytes + kPadding - 1) / kPadding * kPadding; }
-
-// Arrays of accumulators.
-template <int64_t kBytes>
-class StripMemory {
- public:
-  // Of so many columns.
-  Strip strip(const ReduceKernel& kernel, int64_t columns) {
-    std::byte* at = memory_;
-    const auto array = [&](int64_t size) {
-      std::byte* const begin = at;
-      if (size > 0) at += aligned(columns * size) + kPadding;
-      return begin;
-    };
-    const int64_t recent = kernel.has_indices() ? kernel.sizes[0] : 0;
-    return {{array(kernel.sizes[0]), array(kernel.sizes[1]), array(kernel.sizes[2])},
-            {array(recent), array(recent)}};
-  }
-
- private:
-  alignas(kPadding) std::byte memory_[kBytes + 10 * kPadding];
-};
-using WholeStripMemory = StripMemory<tuning::kStripBytes>;
-using BatchMemory = StripMemory<tuning::kBatchLines * 4 * kMostNumberSize>;
-
-// The accumulators of all chunks.
-class Partials {
- public:
-  Partials(const ReduceKernel& kernel, int64_t columns, int64_t count)
-      : second_(aligned(columns * kernel.sizes[0])),
-        third_(second_ + aligned(columns * kernel.sizes[1])),
-        bytes_(third_ + aligned(columns * kernel.sizes[2])),
-        memory_(new std::byte[static_cast<size_t>(count * bytes_)]) {}
-
-  Strip at(int64_t i) const {
-    std::byte* const first = memory_.get() + i * bytes_;
-    return {{first, first + second_, first + third_}, {first, first}};
-  }
-
- private:
-  int64_t second_;
-  int64_t third_;
-  int64_t bytes_;
-  std::unique_ptr<std::byte[]> memory_;
-};
 
 class ReducePlan final : public Plan {
  public:
@@ -169,9 +117,15 @@ class ReducePlan::Worker {
   }
 
  private:
+  // Whether rows side by side are put together as soon as they are accumulated.
+  bool joins_phases() const {
+    return plan_.policy_.phases > 1 && accumulates_.has_indices() &&
+           plan_.geometry_.rows.size <= accumulates_.most_rows;
+  }
+
   void reduce_columns(const Unit& unit, int64_t begin, int64_t end) {
     const int64_t columns = unit.columns;
-    const int64_t phases = plan_.policy_.phases;
+    const int64_t phases = joins_phases() ? 1 : plan_.policy_.phases;
     const Loop& rows = plan_.geometry_.rows;
     const Loop& cells = plan_.geometry_.cells;
     for (int64_t c = 0; c < cells.size; ++c) {
@@ -215,12 +169,26 @@ class ReducePlan::Worker {
     const int64_t step = plan_.geometry_.rows.out * phases;
     const int64_t row_bytes = columns * plan_.item_;
     const int64_t whole = count / phases;
+    if (joins_phases()) {
+      const Rows rows{from, whole, phases * row_bytes, columns * phases, 0};
+      if (whole > 0) accumulates_.accumulate(plan_.parameters_, strip_, rows);
+      if (const int64_t rest = count - whole * phases; rest > 0) {
+        pad(from + whole * phases * row_bytes, rest * row_bytes, phases * row_bytes);
+        accumulates_.accumulate(plan_.parameters_, strip_, {padded_, 1, 0, columns * phases, whole});
+      }
+      return accumulates_.join_phases(strip_, columns, phases, index, plan_.geometry_.rows.out);
+    }
     accumulate_rows(strip_, from, whole, phases * row_bytes, columns * phases, index, step);
     const int64_t rest = count - whole * phases;
     if (rest == 0) return;
-    accumulates_.fill(plan_.parameters_, padded_ + rest * row_bytes, (phases - rest) * columns);
-    std::memcpy(padded_, from + whole * phases * row_bytes, static_cast<size_t>(rest * row_bytes));
+    pad(from + whole * phases * row_bytes, rest * row_bytes, phases * row_bytes);
     accumulate_rows(strip_, padded_, 1, 0, columns * phases, index + whole * step, step);
+  }
+
+  // Copies what is left of rows, and fills up.
+  void pad(const std::byte* from, int64_t bytes, int64_t padded_bytes) {
+    accumulates_.fill(plan_.parameters_, padded_ + bytes, (padded_bytes - bytes) / plan_.item_);
+    std::memcpy(padded_, from, static_cast<size_t>(bytes));
   }
 
   void accumulate_rows(const Strip& strip, const std::byte* from, int64_t count, int64_t row_step,
@@ -382,6 +350,12 @@ class ReducePlan::Reduction {
   // first one on.
   void finish(const Unit& unit, const Strip& results, const Partials* partials, int64_t first) const {
     const bool looks_for_all = kernel_.has_indices() && plan_.is_by_rows();
+    const Loop& rows = plan_.geometry_.rows;
+    if (looks_for_all && partials == nullptr && plan_.geometry_.outer.empty() && rows.in == plan_.item_) {
+      const int64_t step = plan_.geometry_.columns.in;
+      kernel_.find_in_lines(plan_.parameters_, results, {unit.from, unit.columns, step, rows.size, 1, 0});
+      return kernel_.finish(plan_.parameters_, results, unit.columns, unit.to, plan_.geometry_.columns.out);
+    }
     const auto next = [&](int64_t i) {
       if (looks_for_all) return i;
       return kernel_.next_least == nullptr ? unit.columns : kernel_.next_least(results, i, unit.columns);

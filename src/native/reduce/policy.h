@@ -34,19 +34,21 @@ struct ReduceProblem {
     return static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(std::max<int64_t>(most, 1))));
   }
   // The same of few rows, whose accumulators would take longer to put together: as many as fill vectors.
-  int64_t few_narrow_rows() const {
+  int64_t filling_rows() const {
     const int64_t least = (least_lanes() + geometry.columns.size - 1) / geometry.columns.size;
-    const int64_t filling = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(least)));
+    return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(least)));
+  }
+  int64_t few_narrow_rows() const {
     const int64_t most = static_cast<int64_t>(
         std::bit_floor(static_cast<uint64_t>(geometry.rows.size / tuning::kNarrowGroups) | 1));
-    return std::min(std::max(most, filling), narrow_rows());
+    return std::min(std::max(most, filling_rows()), narrow_rows());
   }
   bool is_narrow() const {
     const ReduceGeometry& g = geometry;
     const bool is_packed = has_adjacent_columns() && g.rows.in == g.columns.size * element_size;
     const bool fills_vectors = g.columns.size % (row_lanes() / 4) == 0;
     return is_packed && !fills_vectors && g.columns.size < 2 * row_lanes() &&
-           g.rows.size >= tuning::kNarrowGroups * narrow_rows();
+           g.rows.size >= tuning::kNarrowGroups * filling_rows() && !has_cells();
   }
   bool has_adjacent_columns() const { return geometry.columns.in == element_size; }
   size_t longest_plane() const {
@@ -58,7 +60,7 @@ struct ReduceProblem {
     const ReduceGeometry& g = geometry;
     if (g.columns.size >= tuning::kFewLines || g.planes.empty() || !has_adjacent_columns()) return false;
     const int64_t line = g.columns.size * g.rows.size;
-    return g.rows.in == g.columns.size * element_size && line <= tuning::kMostCells &&
+    return g.rows.in == g.columns.size * element_size && line * element_size <= tuning::kMostCellBytes &&
            g.planes[longest_plane()].size >= 64;
   }
   int64_t outputs() const { return count_of(geometry.planes) * geometry.cells.size * geometry.columns.size; }
@@ -89,7 +91,7 @@ inline constexpr Candidate<ReduceAlgorithm, ReduceProblem> kReduceCandidates[] =
      [](const ReduceProblem& p) -> std::string {
        const Loop rows = p.geometry.rows;
        if (std::abs(rows.in) != p.element_size && rows.size != 1) return "what is reduced is not adjacent";
-       const bool is_short = rows.size * p.element_size < tuning::kTransposedBelow;
+       const bool is_short = rows.size < tuning::kTransposedBelow;
        return is_short && p.outputs() >= tuning::kFewLines ? "short rows" : "";
      }},
     {ReduceAlgorithm::kColumns, "columns",
@@ -130,7 +132,8 @@ inline int64_t lines_of(const ReduceProblem& problem) {
 
 // A reduction with few outputs is cut into chunks. Their size depends on sizes alone, and so does the order
 // of combining.
-inline int64_t chunk_rows_of(const ReduceProblem& problem, int64_t accumulator_size, int64_t phases) {
+inline int64_t chunk_rows_of(const ReduceProblem& problem, ReduceAlgorithm algorithm,
+                             int64_t accumulator_size, int64_t phases) {
   const int64_t rows = problem.reduced_rows();
   const int64_t outputs = problem.outputs();
   const int64_t strips = std::max<int64_t>(count_of(problem.geometry.planes),
@@ -138,7 +141,10 @@ inline int64_t chunk_rows_of(const ReduceProblem& problem, int64_t accumulator_s
   if (strips >= tuning::kChunkedBelow || problem.geometry.cells.size > 1 || problem.bytes() < kParallelFrom) {
     return rows;
   }
-  const int64_t bytes = problem.bytes() / count_of(problem.geometry.planes);
+  // Lines are reduced in batches.
+  const int64_t columns = problem.geometry.columns.size;
+  const int64_t own = algorithm == ReduceAlgorithm::kRows ? std::min(columns, tuning::kBatchLines) : columns;
+  const int64_t bytes = own * rows * problem.element_size;
   // With what is left free between arrays.
   const int64_t free = 3 * tuning::kLeastBytes * count_of(problem.geometry.planes);
   const int64_t most = tuning::kPartialBytes / (outputs * accumulator_size + free);
@@ -154,16 +160,15 @@ inline ReducePolicy choose_policy(ReduceProblem& problem, int64_t accumulator_si
   int64_t phases = 1;
   if (choice.algorithm == ReduceAlgorithm::kRows) {
     phases = problem.row_lanes();
-  } else if (choice.algorithm == ReduceAlgorithm::kNarrowColumns) {
-    phases = problem.narrow_rows();
-  } else if (problem.geometry.columns.size < problem.least_lanes()) {
+  } else if (choice.algorithm == ReduceAlgorithm::kNarrowColumns ||
+             problem.geometry.columns.size < problem.least_lanes()) {
     phases = problem.few_narrow_rows();
   }
   return {.algorithm = choice.algorithm,
           .name = std::move(choice.name),
           .lines = lines_of(problem),
           .phases = phases,
-          .chunk_rows = chunk_rows_of(problem, accumulator_size, phases),
+          .chunk_rows = chunk_rows_of(problem, choice.algorithm, accumulator_size, phases),
           .declined = std::move(choice.declined)};
 }
 

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
 
@@ -43,40 +42,65 @@ ANYDML_INLINE __m512i move_lanes(__m512i moved, uint32_t mask, __m512i lanes, __
   }
 }
 
-// Lines of at most so many elements are transposed by shuffles of a line of registers for each of them.
-inline constexpr int64_t kMostShuffled = 16;
-
 // Packed lines of a few elements: element `row` of so many lines as a register has lanes is at every
 // rows-th place of as many registers as a line has elements.
-template <class Bits>
-ANYDML_NOINLINE int64_t shuffle_lines(const std::byte* from, int64_t rows, int64_t lines, std::byte* to,
-                                      int64_t to_step) {
+template <class Bits, int64_t rows>
+ANYDML_NOINLINE int64_t shuffle_lines(const std::byte* from, int64_t lines, std::byte* to, int64_t to_step) {
   using Lane = Moved<Bits>;
   constexpr int64_t kLanes = 64 / sizeof(Lane);
   constexpr int64_t kBytes = kLanes * sizeof(Bits);
-  alignas(64) std::array<std::array<Lane, kLanes>, kMostShuffled> lanes;
-  std::array<std::array<uint32_t, kMostShuffled>, kMostShuffled> masks{};
+  alignas(64) Lane lanes[rows][kLanes];
+  uint32_t masks[rows][rows] = {};
   for (int64_t row = 0; row < rows; ++row) {
     for (int64_t i = 0; i < kLanes; ++i) {
       const int64_t place = i * rows + row;
-      lanes[static_cast<size_t>(row)][static_cast<size_t>(i)] = static_cast<Lane>(place % kLanes);
-      masks[static_cast<size_t>(row)][static_cast<size_t>(place / kLanes)] |= uint32_t{1} << i;
+      lanes[row][i] = static_cast<Lane>(place % kLanes);
+      masks[row][place / kLanes] |= uint32_t{1} << i;
     }
   }
   int64_t line = 0;
   for (; line + kLanes <= lines; line += kLanes, from += rows * kBytes) {
+    __m512i elements[rows];
+#pragma GCC unroll 16
+    for (int64_t v = 0; v < rows; ++v) elements[v] = load_moved<Bits>(from + v * kBytes);
+#pragma GCC unroll 16
     for (int64_t row = 0; row < rows; ++row) {
-      const auto moves = (__m512i)load_vector<Vector<uint64_t, 8>>(
-          reinterpret_cast<const std::byte*>(&lanes[static_cast<size_t>(row)]));
+      const auto moves =
+          (__m512i)load_vector<Vector<uint64_t, 8>>(reinterpret_cast<const std::byte*>(lanes[row]));
       __m512i moved{};
-      for (int64_t v = 0; v < rows; ++v) {
-        moved = move_lanes<Bits>(moved, masks[static_cast<size_t>(row)][static_cast<size_t>(v)], moves,
-                                 load_moved<Bits>(from + v * kBytes));
-      }
+#pragma GCC unroll 16
+      for (int64_t v = 0; v < rows; ++v) moved = move_lanes<Bits>(moved, masks[row][v], moves, elements[v]);
       store_moved<Bits>(to + row * to_step + line * static_cast<int64_t>(sizeof(Bits)), moved);
     }
   }
   return line;
+}
+
+// By the elements of a line, those that there are no shuffles for are left to others.
+template <class Bits>
+int64_t shuffle_lines(const std::byte* from, int64_t rows, int64_t lines, std::byte* to, int64_t to_step) {
+  switch (rows) {
+    case 2:
+      return shuffle_lines<Bits, 2>(from, lines, to, to_step);
+    case 3:
+      return shuffle_lines<Bits, 3>(from, lines, to, to_step);
+    case 4:
+      return shuffle_lines<Bits, 4>(from, lines, to, to_step);
+    case 5:
+      return shuffle_lines<Bits, 5>(from, lines, to, to_step);
+    case 6:
+      return shuffle_lines<Bits, 6>(from, lines, to, to_step);
+    case 7:
+      return shuffle_lines<Bits, 7>(from, lines, to, to_step);
+    case 9:
+      return shuffle_lines<Bits, 9>(from, lines, to, to_step);
+    case 12:
+      return shuffle_lines<Bits, 12>(from, lines, to, to_step);
+    case 15:
+      return shuffle_lines<Bits, 15>(from, lines, to, to_step);
+    default:
+      return 0;
+  }
 }
 #endif
 
@@ -86,7 +110,7 @@ void transpose_lines(const Tile& tile, int64_t rows, int64_t lines, std::byte* t
   constexpr int64_t kSize = sizeof(Bits);
   int64_t done = 0;
 #if defined(ANYDML_ISA_AVX512)
-  if (rows <= kMostShuffled && tile.row_step == kSize && tile.column_step == rows * kSize) {
+  if (tile.row_step == kSize && tile.column_step == rows * kSize) {
     done = shuffle_lines<Bits>(tile.first, rows, lines, to, to_step);
   }
 #endif

@@ -17,8 +17,10 @@ inline constexpr int64_t kNarrowBytes = 2048;
 // The least that a kernel accumulates at a time, the longest vector of any instruction set.
 inline constexpr int64_t kLeastBytes = 64;
 
-// Rows of fewer bytes are transposed, where there are lines beside them.
-inline constexpr int64_t kTransposedBelow = 64;
+// Rows of fewer elements are transposed, where there are lines beside them. Counted in shuffles: a tree has
+// two for a line, however long it is, and a transposition a quarter of one for each element, up to a whole
+// one.
+inline constexpr int64_t kTransposedBelow = 8;
 
 // Bytes of the accumulators of a strip of columns, which stay in the first cache, and the most columns. On
 // one thread of an AMD EPYC of Zen 5, 2026-11-25, sums of 4096 rows of 32 KiB took 2.2 times the time to read
@@ -36,8 +38,8 @@ inline constexpr int64_t kNarrowGroups = 16;
 
 // Lines that are not adjacent are copied in tiles of that many bytes.
 inline constexpr int64_t kTileBytes = 16 << 10;
-// Few columns between rows are tiled with them up to so many elements.
-inline constexpr int64_t kMostCells = 128;
+// Few columns between rows are tiled with them up to so many bytes.
+inline constexpr int64_t kMostCellBytes = 1024;
 // Lines along another dimension are taken for adjacent ones where those are fewer.
 inline constexpr int64_t kFewLines = 16;
 

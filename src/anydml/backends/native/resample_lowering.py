@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import accumulate
 from math import prod
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...core.enums import InterpolationMode
-from ...core.strided_layout import DTYPES, Layout
+from ...core.strided_layout import DTYPES, Array, Layout
 from ...operators.interpolation import Taps
 from ...operators.specs.image import divisor_of_upsample, taps_of_upsample
 from ...operators.specs.resample import copies, taps_of
@@ -59,8 +59,9 @@ def _sums(tables: dict[int, Taps]) -> Lowered:
     }
 
 
-def _list(parts: Any) -> tuple[Any, ...]:
-    return tuple(np.concatenate([*parts]).tolist())
+def _list(parts: Iterable[Array]) -> Any:
+    first, *others = parts
+    return np.concatenate([first, *others]) if others else np.ascontiguousarray(first)
 
 
 def _shuffles(times: Sequence[int], x: Layout) -> bool:
