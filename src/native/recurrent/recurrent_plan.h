@@ -1,0 +1,436 @@
+// The plan of a recurrent layer: phases, whose chunks are units of the layer.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+#include "attention/rows.h"
+#include "core/kernel_plan.h"
+#include "platform/isa.h"
+#include "platform/parallel.h"
+#include "recurrent/cells.h"
+#include "recurrent/layer.h"
+#include "recurrent/products.h"
+#include "recurrent/team.h"
+#include "recurrent/tuning.h"
+#include "recurrent/weights.h"
+#include "recurrent/workspace.h"
+#include "simd/half.h"
+#include "simd/unaligned.h"
+
+ANYDML_ISA_BEGIN
+
+template <class T>
+class RecurrentPlan final : public Plan {
+ public:
+  RecurrentPlan(RecurrentLayer layer, std::string description)
+      : Plan(std::move(description)),
+        n_(std::move(layer)),
+        arrangement_(arrangement_of(n_.kind)),
+        units_(n_.padded()),
+        sums_(arrangement_.sums * units_) {}
+
+  void run(const void* const* inputs, void* const* outputs) const override {
+    const int64_t chunks = chunks_for_call();
+    const int64_t ahead = std::clamp(kAhead * chunks / sums_, kFewestAhead, kMostAhead);
+    RecurrentCall run{inputs, outputs, chunks, std::min(n_.batch, ahead), 0};
+    run.steps = std::min(n_.steps, std::max<int64_t>(1, ahead / run.batch));
+    const std::unique_ptr<float[]> memory = allocate(run);
+    PhaseTeam team(chunks);
+    parallel_for(chunks, static_cast<int>(chunks), [&](int64_t i) {
+      PhaseMember member(team, i);
+      for (int64_t d = 0; d < n_.directions; ++d) {
+        for (int64_t first = 0; first < n_.batch; first += run.batch) {
+          if (!go_through({d, first, std::min(run.batch, n_.batch - first)}, run, member)) return;
+        }
+      }
+    });
+  }
+
+ private:
+  static constexpr int64_t kItem = sizeof(T);
+  static constexpr bool kIsHalf = !std::is_same_v<T, float>;
+
+  // Sequences of a direction that go through the steps together.
+  struct Part {
+    int64_t direction;
+    int64_t first;
+    int64_t batch;
+  };
+
+  // Steps [first, first + count), whose sums are there.
+  struct Steps {
+    int64_t first;
+    int64_t count;
+  };
+
+  int64_t chunks_for_call() const {
+    const int64_t of_a_step = n_.batch * arrangement_.gates * n_.hidden * n_.hidden;
+    const int64_t all = n_.steps * n_.batch * arrangement_.gates * n_.hidden * (n_.hidden + n_.input);
+    const int64_t most = std::min(units_ / kUnitBlock, of_a_step / kMultiplicationsOfAThread);
+    return std::clamp<int64_t>(threads_for(all / kMultiplicationsOfAByte * n_.directions), 1,
+                               std::max<int64_t>(1, most));
+  }
+
+  std::unique_ptr<float[]> allocate(RecurrentCall& run) const {
+    const int64_t states = run.batch * units_;
+    const int64_t rows = run.steps * run.batch;
+    const bool has_reset = n_.kind == CellKind::kGru;
+    const bool has_rows = packs_rows({0, 0, run.batch}, run.steps);
+    run.panel_size = kPackedWeights + (kIsHalf ? kPackedWeights / 2 + kConvertedAtOnce : 0);
+    const std::pair<float**, int64_t> all[] = {
+        {&run.weights, arrangement_.gates * units_ * n_.hidden},
+        {&run.bias, sums_},
+        {&run.peepholes, n_.peepholes.is_there() ? 3 * units_ : 0},
+        {&run.sums, rows * sums_},
+        {&run.h[0], states},
+        {&run.h[1], states},
+        {&run.c, n_.kind == CellKind::kLstm ? states : 0},
+        {&run.reset, has_reset ? states : 0},
+        {&run.rows, has_rows ? rows * std::min(n_.input, kPackedDepth) : 0},
+        {&run.panels, run.chunks * run.panel_size}};
+    return lines_for(all);
+  }
+
+  UnitRange units_of(int64_t chunk, int64_t chunks) const {
+    const int64_t blocks = units_ / kUnitBlock;
+    return {share_begin(chunk, chunks, blocks) * kUnitBlock,
+            share_begin(chunk + 1, chunks, blocks) * kUnitBlock, chunk};
+  }
+  // Units of a range that there are.
+  int64_t there(int64_t begin, int64_t count) const {
+    return std::clamp<int64_t>(n_.hidden - begin, 0, count);
+  }
+
+  // Never more than there are steps, whatever the data say.
+  int64_t length_of(int64_t sequence, const RecurrentCall& run) const {
+    if (!n_.lengths.is_there()) return n_.steps;
+    const auto length = load<uint32_t>(run.in(n_.lengths) + sequence * n_.lengths.strides[3]);
+    return std::min<int64_t>(length, n_.steps);
+  }
+
+  // All steps of a part. Returns false where the calculation was cancelled.
+  bool go_through(const Part& part, const RecurrentCall& run, PhaseMember& member) const {
+    int64_t steps = 0;
+    for (int64_t b = 0; b < part.batch; ++b) steps = std::max(steps, length_of(part.first + b, run));
+    const bool is_first = part.first == 0;
+    if (!member.phase([&](int64_t chunk) { begin(part, run, units_of(chunk, run.chunks), is_first); }))
+      return false;
+    const bool is_backward = n_.is_backward || part.direction == 1;
+    size_t before = 0;
+    for (int64_t done = 0; done < steps; done += run.steps) {
+      Steps ahead{done, std::min(run.steps, steps - done)};
+      if (is_backward) ahead.first = steps - done - ahead.count;
+      if (!multiply_input(part, ahead, run, member)) return false;
+      for (int64_t i = 0; i < ahead.count; ++i) {
+        const int64_t t = is_backward ? ahead.first + ahead.count - 1 - i : ahead.first + i;
+        float* const sums = run.sums + (t - ahead.first) * part.batch * sums_;
+        for (int group = 0; group < arrangement_.state_groups; ++group) {
+          const auto step = [&](int64_t chunk) {
+            const UnitRange units = units_of(chunk, run.chunks);
+            multiply_state(part, run, units, group, group == 0 ? run.h[before] : run.reset, sums);
+            if (group + 1 < arrangement_.state_groups) {
+              reset(part, t, run, units, run.h[before], sums);
+            } else {
+              advance(part, t, run, units, run.h[before], run.h[1 - before], sums);
+            }
+          };
+          if (!member.phase(step)) return false;
+        }
+        before = 1 - before;
+      }
+    }
+    return member.phase(
+        [&](int64_t chunk) { end(part, steps, run, units_of(chunk, run.chunks), run.h[before]); });
+  }
+
+  // The weights of a direction, and the initial states.
+  void begin(const Part& part, const RecurrentCall& run, UnitRange units, bool is_first) const {
+    const int64_t d = part.direction;
+    if (is_first) {
+      const auto chunk = panel_of(run, units);
+      const GateWeights weights{run.in(n_.r) + d * n_.r.strides[1], n_.r.strides[2], n_.r.strides[3],
+                                n_.hidden};
+      for (int group = 0; group < arrangement_.state_groups; ++group) {
+        const GateGroup gates = arrangement_.of_state[static_cast<size_t>(group)];
+        // The gates of a state are all there are, in their order.
+        static constexpr int kGates[] = {0, 1, 2, 3};
+        const int* const which = kGates + (gates.first - arrangement_.of_state[0].first);
+        float* const to = state_weights(run, units, group);
+        for_each_panel(gates.count * units.size(), level_for(run.batch), [&](int64_t first, int level) {
+          pack_weights<T>(weights, units, which, first, panel_width(level), 0, n_.hidden,
+                          to + first * n_.hidden, chunk.second);
+        });
+      }
+      load_biases(d, run, units);
+    }
+    for (int64_t b = 0; b < part.batch; ++b) {
+      const int64_t sequence = part.first + b;
+      load_state(n_.initial, d, sequence, run, units, run.h[0] + b * units_);
+      if (n_.kind == CellKind::kLstm)
+        load_state(n_.initial_cell, d, sequence, run, units, run.c + b * units_);
+      if (n_.kind == CellKind::kGru) std::fill_n(run.reset + b * units_ + units.begin, units.size(), 0.0f);
+    }
+  }
+
+  void load_state(const LayerTensor& from, int64_t direction, int64_t sequence, const RecurrentCall& run,
+                  UnitRange units, float* to) const {
+    const int64_t count = from.is_there() ? there(units.begin, units.size()) : 0;
+    if (count > 0) {
+      load_row<T>(run.in(from) + direction * from.strides[1] + sequence * from.strides[2] +
+                      units.begin * from.strides[3],
+                  from.strides[3], count, to + units.begin);
+    }
+    std::fill_n(to + units.begin + count, units.size() - count, 0.0f);
+  }
+
+  // Of the kinds of sums, in the order of a chunk: W_b + R_b, or one of them where sums are apart; and the
+  // peepholes, gate by gate.
+  void load_biases(int64_t direction, const RecurrentCall& run, UnitRange units) const {
+    const int64_t count = there(units.begin, units.size());
+    const auto load_gate = [&](const LayerTensor& from, int64_t gate, float* to) {
+      std::fill_n(to, units.size(), 0.0f);
+      if (!from.is_there()) return;
+      load_row<T>(
+          run.in(from) + direction * from.strides[2] + (gate * n_.hidden + units.begin) * from.strides[3],
+          from.strides[3], count, to);
+    };
+    const auto kinds = static_cast<size_t>(arrangement_.sums);
+    float* const bias = run.bias + arrangement_.sums * units.begin;
+    const bool is_linear = n_.kind == CellKind::kLinearGru;
+    GateStrip of_state;
+    for (size_t i = 0; i < kinds; ++i) {
+      float* const to = bias + static_cast<int64_t>(i) * units.size();
+      const int64_t gate = is_linear && i == 3 ? 2 : arrangement_.input_gates[i];
+      if (is_linear && i == 3) {
+        load_gate(n_.bias, arrangement_.gates + gate, to);
+        continue;
+      }
+      load_gate(n_.bias, gate, to);
+      if (!n_.bias.is_there() || (is_linear && i == 0)) continue;
+      for (int64_t j = 0; j < count; j += kGateStrip) {
+        const int64_t some = std::min(kGateStrip, count - j);
+        load_row<T>(run.in(n_.bias) + direction * n_.bias.strides[2] +
+                        ((arrangement_.gates + gate) * n_.hidden + units.begin + j) * n_.bias.strides[3],
+                    n_.bias.strides[3], some, of_state.gates[0]);
+        for (int64_t k = 0; k < some; ++k) to[j + k] += of_state.gates[0][k];
+      }
+    }
+    for (int64_t p = 0; n_.peepholes.is_there() && p < 3; ++p)
+      load_gate(n_.peepholes, p, run.peepholes + p * units_ + units.begin);
+  }
+
+  // A chunk's memory for packed weights, and for halves.
+  std::pair<float*, std::byte*> panel_of(const RecurrentCall& run, UnitRange units) const {
+    float* const panel = run.panels + units.chunk * run.panel_size;
+    return {panel, reinterpret_cast<std::byte*>(panel + kPackedWeights)};
+  }
+
+  float* state_weights(const RecurrentCall& run, UnitRange units, int group) const {
+    const GateGroup gates = arrangement_.of_state[static_cast<size_t>(group)];
+    const int64_t before = group == 0 ? 0 : arrangement_.of_state[0].count * units_;
+    return run.weights + (before + gates.count * units.begin) * n_.hidden;
+  }
+
+  // Rows of the input, by step and sequence, whose steps are not one, or which are no singles side by side.
+  bool packs_rows(const Part& part, int64_t steps) const {
+    const auto& strides = n_.x.strides;
+    const bool are_rows = part.batch == 1 || steps == 1 || strides[1] == part.batch * strides[2];
+    return kIsHalf || strides[3] != kItem || !are_rows;
+  }
+
+  // Of all rows of some steps ahead: biases + X * W^T.
+  bool multiply_input(const Part& part, Steps ahead, const RecurrentCall& run, PhaseMember& member) const {
+    const int64_t rows = ahead.count * part.batch;
+    const std::byte* const x = run.in(n_.x) + ahead.first * n_.x.strides[1] + part.first * n_.x.strides[2];
+    DenseTile tile{
+        x, part.batch == 1 ? n_.x.strides[1] : n_.x.strides[2], n_.x.strides[3], 0, nullptr, 0, nullptr, 0};
+    const bool packs = packs_rows(part, ahead.count);
+    const int64_t most = packs ? std::min(n_.input, kPackedDepth) : n_.input;
+    for (int64_t first = 0; first < n_.input; first += most) {
+      const int64_t depth = std::min(most, n_.input - first);
+      if (packs) {
+        const auto pack = [&](int64_t chunk) {
+          for (int64_t row = share_begin(chunk, run.chunks, rows);
+               row < share_begin(chunk + 1, run.chunks, rows); ++row) {
+            const int64_t t = row / part.batch;
+            const int64_t b = row % part.batch;
+            load_row<T>(x + t * n_.x.strides[1] + b * n_.x.strides[2] + first * n_.x.strides[3],
+                        n_.x.strides[3], depth, run.rows + row * depth);
+          }
+        };
+        if (!member.phase(pack)) return false;
+        tile.from = reinterpret_cast<const std::byte*>(run.rows);
+        tile.row_step = depth * static_cast<int64_t>(sizeof(float));
+        tile.step = sizeof(float);
+      }
+      const auto multiply = [&](int64_t chunk) {
+        multiply_chunk(part, tile, rows, first, depth, run, units_of(chunk, run.chunks));
+      };
+      if (!member.phase(multiply)) return false;
+    }
+    return true;
+  }
+
+  // A chunk's columns of that, of a part of the depth.
+  void multiply_chunk(const Part& part, DenseTile tile, int64_t rows, int64_t first_depth, int64_t depth,
+                      const RecurrentCall& run, UnitRange units) const {
+    const GateWeights weights{run.in(n_.w) + part.direction * n_.w.strides[1], n_.w.strides[2],
+                              n_.w.strides[3], n_.hidden};
+    const auto [panel, halves] = panel_of(run, units);
+    const std::byte* const from = tile.from;
+    float* const to = run.sums + arrangement_.sums * units.begin;
+    const float* const bias = run.bias + arrangement_.sums * units.begin;
+    for_each_panel(arrangement_.of_input.count * units.size(), level_for(rows),
+                   [&, panel = panel, halves = halves](int64_t first, int level) {
+                     const int64_t most = kPackedWeights / panel_width(level);
+                     for (int64_t k = 0; k < depth; k += most) {
+                       const int64_t count = std::min(most, depth - k);
+                       pack_weights<T>(weights, units, arrangement_.input_gates.data(), first,
+                                       panel_width(level), first_depth + k, count, panel, halves);
+                       tile.from = from + k * tile.step;
+                       tile.depth = count;
+                       tile.weights = reinterpret_cast<const std::byte*>(panel);
+                       const bool is_first = first_depth + k == 0;
+                       tile.start = is_first ? bias + first : to + first;
+                       tile.start_step = is_first ? 0 : sums_;
+                       add_panel(tile, rows, level, to + first, sums_);
+                     }
+                   });
+    // What the input has no part in.
+    const int64_t kinds = arrangement_.sums - arrangement_.of_input.count;
+    const int64_t other = arrangement_.of_input.count * units.size();
+    for (int64_t row = 0; kinds > 0 && first_depth == 0 && row < rows; ++row)
+      std::copy_n(bias + other, kinds * units.size(), to + row * sums_ + other);
+  }
+
+  // Adds H * R^T of a group of gates to a step's sums.
+  void multiply_state(const Part& part, const RecurrentCall& run, UnitRange units, int group, const float* h,
+                      float* sums) const {
+    const GateGroup gates = arrangement_.of_state[static_cast<size_t>(group)];
+    const float* const weights = state_weights(run, units, group);
+    float* const to = sums + arrangement_.sums * units.begin + gates.first * units.size();
+    constexpr auto kSingle = static_cast<int64_t>(sizeof(float));
+    DenseTile tile{reinterpret_cast<const std::byte*>(h),
+                   units_ * kSingle,
+                   kSingle,
+                   n_.hidden,
+                   nullptr,
+                   0,
+                   nullptr,
+                   sums_};
+    for_each_panel(gates.count * units.size(), level_for(run.batch), [&](int64_t first, int level) {
+      tile.weights = reinterpret_cast<const std::byte*>(weights + first * n_.hidden);
+      tile.start = to + first;
+      add_panel(tile, part.batch, level, to + first, sums_);
+    });
+  }
+
+  RecurrentCell cell_of(int64_t direction) const {
+    return {n_.activations.data() + direction * n_.activations_of_a_direction(), n_.couples, n_.is_clipped,
+            n_.limit};
+  }
+
+  // Calls body(row of the part, first unit, count) for the strips of a chunk that have the step.
+  template <class Body>
+  void for_each_strip(const Part& part, UnitRange units, const Body& body) const {
+    for (int64_t b = 0; b < part.batch; ++b) {
+      for (int64_t unit = units.begin; unit < units.end; unit += kGateStrip)
+        body(b, unit, std::min(kGateStrip, units.end - unit));
+    }
+  }
+  // Of a kind of sums, a strip's.
+  float* gate_of(float* sums, int64_t b, UnitRange units, int64_t unit, int64_t kind) const {
+    return sums + b * sums_ + arrangement_.sums * units.begin + kind * units.size() + unit - units.begin;
+  }
+
+  void reset(const Part& part, int64_t t, const RecurrentCall& run, UnitRange units, const float* before,
+             float* sums) const {
+    const RecurrentCell cell = cell_of(part.direction);
+    GateStrip strip;
+    for_each_strip(part, units, [&](int64_t b, int64_t unit, int64_t count) {
+      if (t >= length_of(part.first + b, run)) return;
+      const auto size = static_cast<size_t>(count) * sizeof(float);
+      for (int64_t kind = 0; kind < 2; ++kind)
+        std::memcpy(strip.gates[kind], gate_of(sums, b, units, unit, kind), size);
+      cell.reset(strip, count, before + b * units_ + unit, run.reset + b * units_ + unit);
+      std::memcpy(gate_of(sums, b, units, unit, 0), strip.gates[0], size);
+    });
+  }
+
+  // The states after a step, and what of them is written.
+  void advance(const Part& part, int64_t t, const RecurrentCall& run, UnitRange units, const float* before,
+               float* after, float* sums) const {
+    const RecurrentCell cell = cell_of(part.direction);
+    static constexpr float kNone[kGateStrip]{};
+    GateStrip strip;
+    for_each_strip(part, units, [&](int64_t b, int64_t unit, int64_t count) {
+      const int64_t at = b * units_ + unit;
+      const auto size = static_cast<size_t>(count) * sizeof(float);
+      const bool is_there = t < length_of(part.first + b, run);
+      if (!is_there) {
+        std::memcpy(after + at, before + at, size);
+      } else {
+        // The second gate of a GRU is done with.
+        for (int64_t kind = 0; kind < arrangement_.sums; ++kind) {
+          const int64_t from = n_.kind == CellKind::kGru && kind > 0 ? 2 : kind;
+          std::memcpy(strip.gates[kind], gate_of(sums, b, units, unit, from), size);
+        }
+        switch (n_.kind) {
+          case CellKind::kRnn:
+            cell.rnn(strip, count, after + at);
+            break;
+          case CellKind::kLstm:
+            cell.lstm(strip, count, n_.peepholes.is_there() ? run.peepholes + unit : nullptr, units_,
+                      run.c + at, after + at);
+            break;
+          case CellKind::kGru:
+            cell.gru(strip, count, before + at, after + at);
+            break;
+          case CellKind::kLinearGru:
+            cell.linear_gru(strip, count, before + at, after + at);
+            break;
+        }
+      }
+      if (n_.sequence.is_there())
+        store_states(n_.sequence, t, part, b, unit, count, is_there ? after + at : kNone, run);
+    });
+  }
+
+  void store_states(const LayerTensor& to, int64_t t, const Part& part, int64_t b, int64_t unit,
+                    int64_t count, const float* from, const RecurrentCall& run) const {
+    const auto& strides = to.strides;
+    store_row<T>(from, strides[3], there(unit, count),
+                 run.out(to) + t * strides[0] + part.direction * strides[1] + (part.first + b) * strides[2] +
+                     unit * strides[3]);
+  }
+
+  // The last states, and zeros behind all sequences.
+  void end(const Part& part, int64_t steps, const RecurrentCall& run, UnitRange units, const float* h) const {
+    static constexpr float kNone[kGateStrip]{};
+    for_each_strip(part, units, [&](int64_t b, int64_t unit, int64_t count) {
+      const int64_t at = b * units_ + unit;
+      if (n_.single.is_there()) store_states(n_.single, 0, part, b, unit, count, h + at, run);
+      if (n_.single_cell.is_there()) store_states(n_.single_cell, 0, part, b, unit, count, run.c + at, run);
+    });
+    for (int64_t t = steps; n_.sequence.is_there() && t < n_.steps; ++t) {
+      for_each_strip(part, units, [&](int64_t b, int64_t unit, int64_t count) {
+        store_states(n_.sequence, t, part, b, unit, count, kNone, run);
+      });
+    }
+  }
+
+  RecurrentLayer n_;
+  Arrangement arrangement_;
+  int64_t units_;
+  int64_t sums_;  // of a sequence and a step
+};
+
+ANYDML_ISA_END
