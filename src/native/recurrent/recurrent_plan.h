@@ -84,7 +84,6 @@ class RecurrentPlan final : public Plan {
     const int64_t rows = run.steps * run.batch;
     const bool has_reset = n_.kind == CellKind::kGru;
     const bool has_rows = packs_rows({0, 0, run.batch}, run.steps);
-    run.panel_size = kPackedWeights + (kIsHalf ? kPackedWeights / 2 + kConvertedAtOnce : 0);
     const std::pair<float**, int64_t> all[] = {
         {&run.weights, arrangement_.gates * units_ * n_.hidden},
         {&run.bias, sums_},
@@ -95,7 +94,7 @@ class RecurrentPlan final : public Plan {
         {&run.c, n_.kind == CellKind::kLstm ? states : 0},
         {&run.reset, has_reset ? states : 0},
         {&run.rows, has_rows ? rows * std::min(n_.input, kPackedDepth) : 0},
-        {&run.panels, run.chunks * run.panel_size}};
+        {&run.panels, run.chunks * kPackedWeights}};
     return lines_for(all);
   }
 
@@ -155,7 +154,6 @@ class RecurrentPlan final : public Plan {
   void begin(const Part& part, const RecurrentCall& run, UnitRange units, bool is_first) const {
     const int64_t d = part.direction;
     if (is_first) {
-      const auto chunk = panel_of(run, units);
       const GateWeights weights{run.in(n_.r) + d * n_.r.strides[1], n_.r.strides[2], n_.r.strides[3],
                                 n_.hidden};
       for (int group = 0; group < arrangement_.state_groups; ++group) {
@@ -166,7 +164,7 @@ class RecurrentPlan final : public Plan {
         float* const to = state_weights(run, units, group);
         for_each_panel(gates.count * units.size(), level_for(run.batch), [&](int64_t first, int level) {
           pack_weights<T>(weights, units, which, first, panel_width(level), 0, n_.hidden,
-                          to + first * n_.hidden, chunk.second);
+                          to + first * n_.hidden);
         });
       }
       load_biases(d, run, units);
@@ -227,10 +225,9 @@ class RecurrentPlan final : public Plan {
       load_gate(n_.peepholes, p, run.peepholes + p * units_ + units.begin);
   }
 
-  // A chunk's memory for packed weights, and for halves.
-  std::pair<float*, std::byte*> panel_of(const RecurrentCall& run, UnitRange units) const {
-    float* const panel = run.panels + units.chunk * run.panel_size;
-    return {panel, reinterpret_cast<std::byte*>(panel + kPackedWeights)};
+  // A chunk's memory for a panel of packed weights.
+  static float* panel_of(const RecurrentCall& run, UnitRange units) {
+    return run.panels + units.chunk * kPackedWeights;
   }
 
   float* state_weights(const RecurrentCall& run, UnitRange units, int group) const {
@@ -284,17 +281,17 @@ class RecurrentPlan final : public Plan {
                       const RecurrentCall& run, UnitRange units) const {
     const GateWeights weights{run.in(n_.w) + part.direction * n_.w.strides[1], n_.w.strides[2],
                               n_.w.strides[3], n_.hidden};
-    const auto [panel, halves] = panel_of(run, units);
+    float* const panel = panel_of(run, units);
     const std::byte* const from = tile.from;
     float* const to = run.sums + arrangement_.sums * units.begin;
     const float* const bias = run.bias + arrangement_.sums * units.begin;
     for_each_panel(arrangement_.of_input.count * units.size(), level_for(rows),
-                   [&, panel = panel, halves = halves](int64_t first, int level) {
+                   [&](int64_t first, int level) {
                      const int64_t most = kPackedWeights / panel_width(level);
                      for (int64_t k = 0; k < depth; k += most) {
                        const int64_t count = std::min(most, depth - k);
                        pack_weights<T>(weights, units, arrangement_.input_gates.data(), first,
-                                       panel_width(level), first_depth + k, count, panel, halves);
+                                       panel_width(level), first_depth + k, count, panel);
                        tile.from = from + k * tile.step;
                        tile.depth = count;
                        tile.weights = reinterpret_cast<const std::byte*>(panel);

@@ -29,7 +29,6 @@ struct RecurrentCall {
   float* reset = nullptr;
   float* rows = nullptr;
   float* panels = nullptr;
-  int64_t panel_size = 0;
 
   const std::byte* in(const LayerTensor& place) const {
     return static_cast<const std::byte*>(inputs[static_cast<size_t>(place.tensor)]);
