@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from threadpoolctl import threadpool_limits
 
 import anydml
+from anydml import Device, Graph
 from anydml.core.enums import RecurrentNetworkDirection
 from anydml.operators import spec, spec_of
 from anydml.operators.fused_activation import FUSIBLE, fused_since
@@ -190,6 +191,41 @@ def test_large_layers_have_the_same_bits_on_every_number_of_threads(operator: st
     for actual, expected in zip(many, one, strict=True):
         np.testing.assert_array_equal(actual, expected)
     assert_near(many, by_reference(desc, inputs))
+
+
+@pytest.mark.parametrize("known", ["weights", "everything else", "no recurrence", "input"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+@each_operator
+def test_constants_of_a_graph_are_packed_once(operator: str, dtype: Any, known: str) -> None:
+    dimensions = {"steps": 4, "batch": 5, "read": 530, "hidden": 83, "directions": 2}
+    inputs = scaled(values(operator, np.random.default_rng(7), dtype, False, **dimensions))
+    desc = desc_of(operator, inputs, Direction=BIDIRECTIONAL)
+    names = [name for name, _ in spec(operator).inputs(desc)]
+    constants = {
+        "weights": names[1:3],
+        "everything else": names[1:],
+        "no recurrence": [names[1], *names[3:]],
+        "input": names[:3],
+    }[known]
+    graph = Graph(Device("cpu"))
+    expressions = []
+    for name in names:
+        x = tensor_of(inputs[name])
+        expressions.append(graph.constant(x, inputs[name]) if name in constants else graph.input(x))
+    members = {name: getattr(desc, name) for name in spec(operator).attribute_names}
+    results = graph.operator(
+        type(desc),
+        **dict(zip(names, expressions, strict=True)),
+        **{name: tensor for name, tensor in spec(operator).outputs(desc)},
+        **members,
+    )
+    outputs = [np.empty(each.tensor.Sizes, dtype) for each in results]
+    compiled = graph.compile(list(results))
+    given_ = [inputs[name] for name in names if name not in constants]
+    for _ in range(2):
+        compiled.dispatch(given_, outputs)
+        for actual, expected in zip(outputs, by_kernel(desc, inputs), strict=True):
+            np.testing.assert_array_equal(actual, expected)
 
 
 @each_operator

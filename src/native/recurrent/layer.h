@@ -1,6 +1,7 @@
 // What a recurrent layer is: its sizes, where its tensors lie, and how its gates are arranged.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -43,9 +44,13 @@ constexpr Arrangement arrangement_of(CellKind kind) {
   }
 }
 
-// A tensor of four dimensions: its place among the inputs or outputs, and steps in bytes.
+// At most, those of LSTM.
+inline constexpr size_t kMostInputs = 8;
+
+// A tensor of four dimensions: its place among the inputs or outputs, and strides in bytes.
 struct LayerTensor {
   int64_t tensor = -1;
+  std::array<int64_t, 4> sizes{};
   std::array<int64_t, 4> strides{};
 
   bool is_there() const { return tensor >= 0; }
@@ -76,6 +81,8 @@ struct RecurrentLayer {
   float limit;
 
   int64_t padded() const { return (hidden + kUnitBlock - 1) / kUnitBlock * kUnitBlock; }
+  // Units of a padded range that there are.
+  int64_t there(int64_t begin, int64_t count) const { return std::clamp<int64_t>(hidden - begin, 0, count); }
   int64_t activations_of_a_direction() const {
     return kind == CellKind::kRnn ? 1 : kind == CellKind::kLstm ? 3 : 2;
   }

@@ -3,6 +3,7 @@
 //
 // Threads share the units of a layer, and meet behind each step. Sums are one chain of fused multiply-adds:
 // the biases, then the input's elements in their order, then the state's.
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -25,8 +26,10 @@ LayerTensor tensor_of(const std::vector<Layout>& layouts, size_t i, DataType typ
   if (i >= layouts.size() || !layouts[i].present) return {};
   const Layout& layout = layouts[i];
   require(layout.sizes.size() == 4 && layout.type == type, "a tensor's rank or type");
-  const std::vector<int64_t>& strides = layout.strides;
-  return {static_cast<int64_t>(i), {strides[0], strides[1], strides[2], strides[3]}};
+  LayerTensor found{static_cast<int64_t>(i), {}, {}};
+  std::ranges::copy(layout.sizes, found.sizes.begin());
+  std::ranges::copy(layout.strides, found.strides.begin());
+  return found;
 }
 
 // The layer of a request whose tensors are in the order of the header.

@@ -15,12 +15,14 @@
 #include "core/kernel_plan.h"
 #include "platform/isa.h"
 #include "platform/parallel.h"
+#include "recurrent/biases.h"
 #include "recurrent/cells.h"
+#include "recurrent/known_inputs.h"
 #include "recurrent/layer.h"
+#include "recurrent/packing.h"
 #include "recurrent/products.h"
 #include "recurrent/team.h"
 #include "recurrent/tuning.h"
-#include "recurrent/weights.h"
 #include "recurrent/workspace.h"
 #include "simd/half.h"
 #include "simd/unaligned.h"
@@ -35,13 +37,15 @@ class RecurrentPlan final : public Plan {
         n_(std::move(layer)),
         arrangement_(arrangement_of(n_.kind)),
         units_(n_.padded()),
-        sums_(arrangement_.sums * units_) {}
+        sums_(arrangement_.sums * units_),
+        inputs_(n_.kind == CellKind::kLstm ? 8 : 6) {}
 
   void run(const void* const* inputs, void* const* outputs) const override {
-    const int64_t chunks = chunks_for_call();
-    const int64_t ahead = std::clamp(kAhead * chunks / sums_, kFewestAhead, kMostAhead);
-    RecurrentCall run{inputs, outputs, chunks, std::min(n_.batch, ahead), 0};
-    run.steps = std::min(n_.steps, std::max<int64_t>(1, ahead / run.batch));
+    const int64_t chunks = known_ ? known_->chunks : chunks_for_call();
+    RecurrentCall run = call_of(chunks);
+    run.outputs = outputs;
+    for (size_t i = 0; i < inputs_; ++i)
+      run.inputs[i] = known_ && known_->copies[i] ? known_->copies[i].get() : inputs[i];
     const std::unique_ptr<float[]> memory = allocate(run);
     PhaseTeam team(chunks);
     parallel_for(chunks, static_cast<int>(chunks), [&](int64_t i) {
@@ -52,6 +56,44 @@ class RecurrentPlan final : public Plan {
         }
       }
     });
+  }
+
+  bool has_prepack() const override { return true; }
+
+  // With packed weights, and copies of all else that is known.
+  std::unique_ptr<Plan> prepack(const void* const* inputs) const override {
+    if (inputs[n_.x.tensor] != nullptr || inputs[n_.w.tensor] == nullptr || inputs[n_.r.tensor] == nullptr)
+      return nullptr;
+    auto known = std::make_shared<KnownInputs>();
+    known->chunks = chunks_for_call();
+    const WeightPacking<T> weights = packing();
+    known->floats = n_.directions * (weights.state_size() + weights.input_size());
+    const std::pair<float**, int64_t> parts[] = {{&known->state, n_.directions * weights.state_size()},
+                                                 {&known->input, n_.directions * weights.input_size()}};
+    known->memory = lines_for(parts);
+    RecurrentCall run = call_of(known->chunks);
+    std::copy_n(inputs, inputs_, run.inputs.begin());
+    parallel_for(run.chunks, static_cast<int>(run.chunks), [&](int64_t chunk) {
+      for (int64_t d = 0; d < n_.directions; ++d) {
+        const UnitRange units = units_of(chunk, run.chunks);
+        weights.pack_state(d, run, units, known->state + d * weights.state_size());
+        weights.pack_input(d, run, units, known->input + d * weights.input_size());
+      }
+    });
+    auto plan = std::make_unique<RecurrentPlan>(n_, description());
+    RecurrentLayer& layer = plan->n_;
+    for (LayerTensor* const each :
+         {&layer.bias, &layer.initial, &layer.initial_cell, &layer.lengths, &layer.peepholes}) {
+      if (!each->is_there() || inputs[each->tensor] == nullptr) continue;
+      const auto i = static_cast<size_t>(each->tensor);
+      known->copies[i] = copied(*each, inputs[i], each == &layer.lengths ? sizeof(uint32_t) : kItem);
+    }
+    plan->known_ = std::move(known);
+    return plan;
+  }
+
+  int64_t prepack_bytes() const override {
+    return known_ ? known_->floats * static_cast<int64_t>(sizeof(float)) : 0;
   }
 
  private:
@@ -71,6 +113,20 @@ class RecurrentPlan final : public Plan {
     int64_t count;
   };
 
+  WeightPacking<T> packing() const { return {n_, arrangement_}; }
+
+  // A call without its tensors and its memory.
+  RecurrentCall call_of(int64_t chunks) const {
+    const int64_t ahead = std::clamp(kAhead * chunks / sums_, kFewestAhead, kMostAhead);
+    RecurrentCall run;
+    run.chunks = chunks;
+    run.batch = std::min(n_.batch, ahead);
+    run.steps = std::min(n_.steps, std::max<int64_t>(1, ahead / run.batch));
+    run.state_level = level_for(run.batch);
+    run.input_level = level_for(run.steps * run.batch);
+    return run;
+  }
+
   int64_t chunks_for_call() const {
     const int64_t of_a_step = n_.batch * arrangement_.gates * n_.hidden * n_.hidden;
     const int64_t all = n_.steps * n_.batch * arrangement_.gates * n_.hidden * (n_.hidden + n_.input);
@@ -85,7 +141,7 @@ class RecurrentPlan final : public Plan {
     const bool has_reset = n_.kind == CellKind::kGru;
     const bool has_rows = packs_rows({0, 0, run.batch}, run.steps);
     const std::pair<float**, int64_t> all[] = {
-        {&run.weights, arrangement_.gates * units_ * n_.hidden},
+        {&run.weights, known_ ? 0 : packing().state_size()},
         {&run.bias, sums_},
         {&run.peepholes, n_.peepholes.is_there() ? 3 * units_ : 0},
         {&run.sums, rows * sums_},
@@ -94,7 +150,7 @@ class RecurrentPlan final : public Plan {
         {&run.c, n_.kind == CellKind::kLstm ? states : 0},
         {&run.reset, has_reset ? states : 0},
         {&run.rows, has_rows ? rows * std::min(n_.input, kPackedDepth) : 0},
-        {&run.panels, run.chunks * kPackedWeights}};
+        {&run.panels, known_ ? 0 : run.chunks * kPackedWeights}};
     return lines_for(all);
   }
 
@@ -102,10 +158,6 @@ class RecurrentPlan final : public Plan {
     const int64_t blocks = units_ / kUnitBlock;
     return {share_begin(chunk, chunks, blocks) * kUnitBlock,
             share_begin(chunk + 1, chunks, blocks) * kUnitBlock, chunk};
-  }
-  // Units of a range that there are.
-  int64_t there(int64_t begin, int64_t count) const {
-    return std::clamp<int64_t>(n_.hidden - begin, 0, count);
   }
 
   // Never more than there are steps, whatever the data say.
@@ -154,20 +206,8 @@ class RecurrentPlan final : public Plan {
   void begin(const Part& part, const RecurrentCall& run, UnitRange units, bool is_first) const {
     const int64_t d = part.direction;
     if (is_first) {
-      const GateWeights weights{run.in(n_.r) + d * n_.r.strides[1], n_.r.strides[2], n_.r.strides[3],
-                                n_.hidden};
-      for (int group = 0; group < arrangement_.state_groups; ++group) {
-        const GateGroup gates = arrangement_.of_state[static_cast<size_t>(group)];
-        // The gates of a state are all there are, in their order.
-        static constexpr int kGates[] = {0, 1, 2, 3};
-        const int* const which = kGates + (gates.first - arrangement_.of_state[0].first);
-        float* const to = state_weights(run, units, group);
-        for_each_panel(gates.count * units.size(), level_for(run.batch), [&](int64_t first, int level) {
-          pack_weights<T>(weights, units, which, first, panel_width(level), 0, n_.hidden,
-                          to + first * n_.hidden);
-        });
-      }
-      load_biases(d, run, units);
+      if (!known_) packing().pack_state(d, run, units, run.weights);
+      load_biases<T>(n_, d, run, units);
     }
     for (int64_t b = 0; b < part.batch; ++b) {
       const int64_t sequence = part.first + b;
@@ -180,60 +220,13 @@ class RecurrentPlan final : public Plan {
 
   void load_state(const LayerTensor& from, int64_t direction, int64_t sequence, const RecurrentCall& run,
                   UnitRange units, float* to) const {
-    const int64_t count = from.is_there() ? there(units.begin, units.size()) : 0;
+    const int64_t count = from.is_there() ? n_.there(units.begin, units.size()) : 0;
     if (count > 0) {
       load_row<T>(run.in(from) + direction * from.strides[1] + sequence * from.strides[2] +
                       units.begin * from.strides[3],
                   from.strides[3], count, to + units.begin);
     }
     std::fill_n(to + units.begin + count, units.size() - count, 0.0f);
-  }
-
-  // Of the kinds of sums, in the order of a chunk: W_b + R_b, or one of them where sums are apart; and the
-  // peepholes, gate by gate.
-  void load_biases(int64_t direction, const RecurrentCall& run, UnitRange units) const {
-    const int64_t count = there(units.begin, units.size());
-    const auto load_gate = [&](const LayerTensor& from, int64_t gate, float* to) {
-      std::fill_n(to, units.size(), 0.0f);
-      if (!from.is_there()) return;
-      load_row<T>(
-          run.in(from) + direction * from.strides[2] + (gate * n_.hidden + units.begin) * from.strides[3],
-          from.strides[3], count, to);
-    };
-    const auto kinds = static_cast<size_t>(arrangement_.sums);
-    float* const bias = run.bias + arrangement_.sums * units.begin;
-    const bool is_linear = n_.kind == CellKind::kLinearGru;
-    GateStrip of_state;
-    for (size_t i = 0; i < kinds; ++i) {
-      float* const to = bias + static_cast<int64_t>(i) * units.size();
-      const int64_t gate = is_linear && i == 3 ? 2 : arrangement_.input_gates[i];
-      if (is_linear && i == 3) {
-        load_gate(n_.bias, arrangement_.gates + gate, to);
-        continue;
-      }
-      load_gate(n_.bias, gate, to);
-      if (!n_.bias.is_there() || (is_linear && i == 0)) continue;
-      for (int64_t j = 0; j < count; j += kGateStrip) {
-        const int64_t some = std::min(kGateStrip, count - j);
-        load_row<T>(run.in(n_.bias) + direction * n_.bias.strides[2] +
-                        ((arrangement_.gates + gate) * n_.hidden + units.begin + j) * n_.bias.strides[3],
-                    n_.bias.strides[3], some, of_state.gates[0]);
-        for (int64_t k = 0; k < some; ++k) to[j + k] += of_state.gates[0][k];
-      }
-    }
-    for (int64_t p = 0; n_.peepholes.is_there() && p < 3; ++p)
-      load_gate(n_.peepholes, p, run.peepholes + p * units_ + units.begin);
-  }
-
-  // A chunk's memory for a panel of packed weights.
-  static float* panel_of(const RecurrentCall& run, UnitRange units) {
-    return run.panels + units.chunk * kPackedWeights;
-  }
-
-  float* state_weights(const RecurrentCall& run, UnitRange units, int group) const {
-    const GateGroup gates = arrangement_.of_state[static_cast<size_t>(group)];
-    const int64_t before = group == 0 ? 0 : arrangement_.of_state[0].count * units_;
-    return run.weights + (before + gates.count * units.begin) * n_.hidden;
   }
 
   // Rows of the input, by step and sequence, whose steps are not one, or which are no singles side by side.
@@ -279,28 +272,33 @@ class RecurrentPlan final : public Plan {
   // A chunk's columns of that, of a part of the depth.
   void multiply_chunk(const Part& part, DenseTile tile, int64_t rows, int64_t first_depth, int64_t depth,
                       const RecurrentCall& run, UnitRange units) const {
-    const GateWeights weights{run.in(n_.w) + part.direction * n_.w.strides[1], n_.w.strides[2],
-                              n_.w.strides[3], n_.hidden};
-    float* const panel = panel_of(run, units);
+    const float* const known =
+        known_ ? known_->input + part.direction * packing().input_size() + packing().input_offset(units)
+               : nullptr;
+    float* const panel = known_ ? nullptr : run.panels + units.chunk * kPackedWeights;
     const std::byte* const from = tile.from;
     float* const to = run.sums + arrangement_.sums * units.begin;
     const float* const bias = run.bias + arrangement_.sums * units.begin;
-    for_each_panel(arrangement_.of_input.count * units.size(), level_for(rows),
-                   [&](int64_t first, int level) {
-                     const int64_t most = kPackedWeights / panel_width(level);
-                     for (int64_t k = 0; k < depth; k += most) {
-                       const int64_t count = std::min(most, depth - k);
-                       pack_weights<T>(weights, units, arrangement_.input_gates.data(), first,
-                                       panel_width(level), first_depth + k, count, panel);
-                       tile.from = from + k * tile.step;
-                       tile.depth = count;
-                       tile.weights = reinterpret_cast<const std::byte*>(panel);
-                       const bool is_first = first_depth + k == 0;
-                       tile.start = is_first ? bias + first : to + first;
-                       tile.start_step = is_first ? 0 : sums_;
-                       add_panel(tile, rows, level, to + first, sums_);
-                     }
-                   });
+    for_each_panel(
+        arrangement_.of_input.count * units.size(), run.input_level, [&](int64_t first, int level) {
+          const int64_t most = known != nullptr ? depth : kPackedWeights / panel_width(level);
+          for (int64_t k = 0; k < depth; k += most) {
+            const int64_t count = std::min(most, depth - k);
+            const float* weights = panel;
+            if (known != nullptr) {
+              weights = known + first * n_.input + (first_depth + k) * panel_width(level);
+            } else {
+              packing().pack_panel(part.direction, run, units, first, level, first_depth + k, count, panel);
+            }
+            tile.from = from + k * tile.step;
+            tile.depth = count;
+            tile.weights = reinterpret_cast<const std::byte*>(weights);
+            const bool is_first = first_depth + k == 0;
+            tile.start = is_first ? bias + first : to + first;
+            tile.start_step = is_first ? 0 : sums_;
+            add_panel(tile, rows, level, to + first, sums_);
+          }
+        });
     // What the input has no part in.
     const int64_t kinds = arrangement_.sums - arrangement_.of_input.count;
     const int64_t other = arrangement_.of_input.count * units.size();
@@ -312,7 +310,9 @@ class RecurrentPlan final : public Plan {
   void multiply_state(const Part& part, const RecurrentCall& run, UnitRange units, int group, const float* h,
                       float* sums) const {
     const GateGroup gates = arrangement_.of_state[static_cast<size_t>(group)];
-    const float* const weights = state_weights(run, units, group);
+    const float* const packed =
+        known_ ? known_->state + part.direction * packing().state_size() : run.weights;
+    const float* const weights = packed + packing().state_offset(units, group);
     float* const to = sums + arrangement_.sums * units.begin + gates.first * units.size();
     constexpr auto kSingle = static_cast<int64_t>(sizeof(float));
     DenseTile tile{reinterpret_cast<const std::byte*>(h),
@@ -323,7 +323,7 @@ class RecurrentPlan final : public Plan {
                    0,
                    nullptr,
                    sums_};
-    for_each_panel(gates.count * units.size(), level_for(run.batch), [&](int64_t first, int level) {
+    for_each_panel(gates.count * units.size(), run.state_level, [&](int64_t first, int level) {
       tile.weights = reinterpret_cast<const std::byte*>(weights + first * n_.hidden);
       tile.start = to + first;
       add_panel(tile, part.batch, level, to + first, sums_);
@@ -404,7 +404,7 @@ class RecurrentPlan final : public Plan {
   void store_states(const LayerTensor& to, int64_t t, const Part& part, int64_t b, int64_t unit,
                     int64_t count, const float* from, const RecurrentCall& run) const {
     const auto& strides = to.strides;
-    store_row<T>(from, strides[3], there(unit, count),
+    store_row<T>(from, strides[3], n_.there(unit, count),
                  run.out(to) + t * strides[0] + part.direction * strides[1] + (part.first + b) * strides[2] +
                      unit * strides[3]);
   }
@@ -428,6 +428,8 @@ class RecurrentPlan final : public Plan {
   Arrangement arrangement_;
   int64_t units_;
   int64_t sums_;  // of a sequence and a step
+  size_t inputs_;
+  std::shared_ptr<const KnownInputs> known_;  // null where nothing is
 };
 
 ANYDML_ISA_END

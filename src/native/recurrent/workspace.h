@@ -15,11 +15,13 @@ ANYDML_ISA_BEGIN
 
 // A call: its memory, of which the weights of a direction and the states of sequences are shared.
 struct RecurrentCall {
-  const void* const* inputs;
-  void* const* outputs;
-  int64_t chunks;
-  int64_t batch;  // sequences at a time
-  int64_t steps;  // that are computed ahead
+  std::array<const void*, kMostInputs> inputs{};
+  void* const* outputs = nullptr;
+  int64_t chunks = 1;
+  int64_t batch = 0;    // sequences at a time
+  int64_t steps = 0;    // that are computed ahead
+  int state_level = 0;  // of the panels of R, and of W
+  int input_level = 0;
   float* weights = nullptr;
   float* bias = nullptr;
   float* peepholes = nullptr;
