@@ -176,9 +176,12 @@ class RecurrentPlan final : public Plan {
       return false;
     const bool is_backward = n_.is_backward || part.direction == 1;
     size_t before = 0;
-    for (int64_t done = 0; done < steps; done += run.steps) {
-      Steps ahead{done, std::min(run.steps, steps - done)};
-      if (is_backward) ahead.first = steps - done - ahead.count;
+    // As even as can be.
+    const int64_t blocks = (steps + run.steps - 1) / run.steps;
+    for (int64_t block = 0; block < blocks; ++block) {
+      const int64_t which = is_backward ? blocks - 1 - block : block;
+      const int64_t begin = share_begin(which, blocks, steps);
+      const Steps ahead{begin, share_begin(which + 1, blocks, steps) - begin};
       if (!multiply_input(part, ahead, run, member)) return false;
       for (int64_t i = 0; i < ahead.count; ++i) {
         const int64_t t = is_backward ? ahead.first + ahead.count - 1 - i : ahead.first + i;

@@ -13,12 +13,12 @@ inline constexpr int64_t kUnitBlock = 16;
 inline constexpr int64_t kGateStrip = 64;
 
 // What enters the gates is computed ahead for so many steps and sequences as these floats hold, for each
-// thread: 384 KiB. They are 256 rows at most, which are worth packing the weights, and 12 at least.
-inline constexpr int64_t kAhead = 96 << 10;
+// thread: 512 KiB. They are 256 rows at most, which are worth packing the weights, and 12 at least.
+inline constexpr int64_t kAhead = 128 << 10;
 inline constexpr int64_t kMostAhead = 256;
 inline constexpr int64_t kFewestAhead = 12;
 // How deep rows of the input are packed at a time, and how many weights: 64 KiB of each thread.
-inline constexpr int64_t kPackedDepth = 512;
+inline constexpr int64_t kPackedDepth = 256;
 inline constexpr int64_t kPackedWeights = 16 << 10;
 
 // Multiplications of a step that are worth a thread: some 3 microseconds, ten times what threads take to
