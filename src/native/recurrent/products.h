@@ -1,5 +1,5 @@
-// Products of rows and packed panels of columns, which are added to what is there: each result is one chain
-// of fused multiply-adds in the order of the depth, whatever the panel's width and the rows of a tile.
+// Products of rows and packed panels of columns: each sum is one chain of fused multiply-adds in the order of
+// the depth, whatever the panel's width and the rows of a tile.
 //
 // The fewer rows there are, the wider are panels, so that as many chains run beside each other.
 #pragma once
@@ -18,9 +18,10 @@
 
 ANYDML_ISA_BEGIN
 
-// y[i][c] = start[i][c] + sum over k of x[i][k] * w[k][c], in rows that are out_step floats apart.
+// y[i][c] = start[i][c] + sum over k of x[i][k] * w[k][c], in rows that are out_step floats apart; or, with
+// biases, y[i][c] = y[i][c] + (that + bias[c]).
 template <int kRows, int kVectors>
-ANYDML_NOINLINE void add_products(const DenseTile& tile, float* out, int64_t out_step) {
+ANYDML_NOINLINE void add_products(const DenseTile& tile, const float* bias, float* out, int64_t out_step) {
   Columns sums[kRows][kVectors];
 #pragma GCC unroll 16
   for (int i = 0; i < kRows; ++i) {
@@ -68,7 +69,21 @@ ANYDML_NOINLINE void add_products(const DenseTile& tile, float* out, int64_t out
     for (int g = 0; g < kGroups; ++g) at[g] += step;
   }
 #pragma GCC unroll 16
-  for (int i = 0; i < kRows; ++i) std::memcpy(out + i * out_step, sums[i], sizeof(sums[i]));
+  for (int i = 0; i < kRows; ++i) {
+#pragma GCC unroll 8
+    for (int v = 0; v < kVectors; ++v) {
+      float* const to = out + i * out_step + v * kColumnLanes;
+      Columns sum = sums[i][v];
+      if (bias != nullptr) {
+        Columns before;
+        Columns added;
+        std::memcpy(&before, to, sizeof(Columns));
+        std::memcpy(&added, bias + v * kColumnLanes, sizeof(Columns));
+        sum = before + (sum + added);
+      }
+      std::memcpy(to, &sum, sizeof(Columns));
+    }
+  }
 }
 
 // Panels have 1, 2, 4 or 8 vectors: two to the power of their level.
@@ -76,7 +91,7 @@ inline constexpr int kLevels = 4;
 // Rows of a tile, whose sums stay in registers.
 constexpr int tile_rows(int level) { return level < 2 ? kMostRows : std::max(1, kMostRows * 2 >> level); }
 
-using AddProducts = void (*)(const DenseTile&, float* out, int64_t out_step);
+using AddProducts = void (*)(const DenseTile&, const float* bias, float* out, int64_t out_step);
 template <int kLevel, int... kRows>
 constexpr std::array<AddProducts, kMostRows> products_by_rows(std::integer_sequence<int, kRows...>) {
   return {add_products<kRows + 1, 1 << kLevel>...};
@@ -109,7 +124,8 @@ void for_each_panel(int64_t columns, int level, const Body& body) {
 }
 
 // All rows by a panel, in tiles that are as even as can be.
-inline void add_panel(DenseTile tile, int64_t rows, int level, float* out, int64_t out_step) {
+inline void add_panel(DenseTile tile, const float* bias, int64_t rows, int level, float* out,
+                      int64_t out_step) {
   const std::byte* const from = tile.from;
   const float* const start = tile.start;
   const int64_t tiles = (rows + tile_rows(level) - 1) / tile_rows(level);
@@ -118,7 +134,7 @@ inline void add_panel(DenseTile tile, int64_t rows, int level, float* out, int64
     const int64_t count = share_begin(t + 1, tiles, rows) - row;
     tile.from = from + row * tile.row_step;
     tile.start = start + row * tile.start_step;
-    kAddProducts[static_cast<size_t>(level)][static_cast<size_t>(count - 1)](tile, out + row * out_step,
+    kAddProducts[static_cast<size_t>(level)][static_cast<size_t>(count - 1)](tile, bias, out + row * out_step,
                                                                              out_step);
   }
 }

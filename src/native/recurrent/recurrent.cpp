@@ -1,21 +1,8 @@
 // RNN, LSTM and GRU: what enters the gates of the input is one product of matrices for many steps ahead, to
 // which each step adds the product of the state before it.
 //
-// Threads share the units of a layer, and meet behind each step. Sums are one chain of fused multiply-adds:
-// the biases, then the input's elements in their order, then the state's.
-#include <algorithm>
-#include <array>
-#include <cstddef>
-#include <cstdint>
-#include <memory>
-#include <string>
-#include <utility>
-#include <vector>
-
-#include "core/layout.h"
-#include "core/registry.h"
-#include "platform/isa.h"
-#include "recurrent/layer.h"
+// Threads share the units of a layer, and meet behind each step. Sums are two chains of fused multiply-adds,
+// W_b and the input's elements in their order, and the state's elements and R_b.
 #include "recurrent/recurrent_plan.h"
 #include "simd/bits_as.h"
 

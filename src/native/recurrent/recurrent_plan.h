@@ -99,6 +99,7 @@ class RecurrentPlan final : public Plan {
  private:
   static constexpr int64_t kItem = sizeof(T);
   static constexpr bool kIsHalf = !std::is_same_v<T, float>;
+  static constexpr float kZeros[kColumnLanes << (kLevels - 1)]{};
 
   // Sequences of a direction that go through the steps together.
   struct Part {
@@ -142,7 +143,8 @@ class RecurrentPlan final : public Plan {
     const bool has_rows = packs_rows({0, 0, run.batch}, run.steps);
     const std::pair<float**, int64_t> all[] = {
         {&run.weights, known_ ? 0 : packing().state_size()},
-        {&run.bias, sums_},
+        {&run.input_bias, sums_},
+        {&run.state_bias, sums_},
         {&run.peepholes, n_.peepholes.is_there() ? 3 * units_ : 0},
         {&run.sums, rows * sums_},
         {&run.h[0], states},
@@ -239,7 +241,7 @@ class RecurrentPlan final : public Plan {
     return kIsHalf || strides[3] != kItem || !are_rows;
   }
 
-  // Of all rows of some steps ahead: biases + X * W^T.
+  // Of all rows of some steps ahead: W_b + X * W^T.
   bool multiply_input(const Part& part, Steps ahead, const RecurrentCall& run, PhaseMember& member) const {
     const int64_t rows = ahead.count * part.batch;
     const std::byte* const x = run.in(n_.x) + ahead.first * n_.x.strides[1] + part.first * n_.x.strides[2];
@@ -281,7 +283,7 @@ class RecurrentPlan final : public Plan {
     float* const panel = known_ ? nullptr : run.panels + units.chunk * kPackedWeights;
     const std::byte* const from = tile.from;
     float* const to = run.sums + arrangement_.sums * units.begin;
-    const float* const bias = run.bias + arrangement_.sums * units.begin;
+    const float* const bias = run.input_bias + arrangement_.sums * units.begin;
     for_each_panel(
         arrangement_.of_input.count * units.size(), run.input_level, [&](int64_t first, int level) {
           const int64_t most = known != nullptr ? depth : kPackedWeights / panel_width(level);
@@ -299,17 +301,17 @@ class RecurrentPlan final : public Plan {
             const bool is_first = first_depth + k == 0;
             tile.start = is_first ? bias + first : to + first;
             tile.start_step = is_first ? 0 : sums_;
-            add_panel(tile, rows, level, to + first, sums_);
+            add_panel(tile, nullptr, rows, level, to + first, sums_);
           }
         });
     // What the input has no part in.
     const int64_t kinds = arrangement_.sums - arrangement_.of_input.count;
     const int64_t other = arrangement_.of_input.count * units.size();
     for (int64_t row = 0; kinds > 0 && first_depth == 0 && row < rows; ++row)
-      std::copy_n(bias + other, kinds * units.size(), to + row * sums_ + other);
+      std::fill_n(to + row * sums_ + other, kinds * units.size(), 0.0f);
   }
 
-  // Adds H * R^T of a group of gates to a step's sums.
+  // Adds H * R^T + R_b of a group of gates to a step's sums.
   void multiply_state(const Part& part, const RecurrentCall& run, UnitRange units, int group, const float* h,
                       float* sums) const {
     const GateGroup gates = arrangement_.of_state[static_cast<size_t>(group)];
@@ -318,18 +320,12 @@ class RecurrentPlan final : public Plan {
     const float* const weights = packed + packing().state_offset(units, group);
     float* const to = sums + arrangement_.sums * units.begin + gates.first * units.size();
     constexpr auto kSingle = static_cast<int64_t>(sizeof(float));
-    DenseTile tile{reinterpret_cast<const std::byte*>(h),
-                   units_ * kSingle,
-                   kSingle,
-                   n_.hidden,
-                   nullptr,
-                   0,
-                   nullptr,
-                   sums_};
+    const float* const bias = run.state_bias + arrangement_.sums * units.begin + gates.first * units.size();
+    DenseTile tile{
+        reinterpret_cast<const std::byte*>(h), units_ * kSingle, kSingle, n_.hidden, nullptr, 0, kZeros, 0};
     for_each_panel(gates.count * units.size(), run.state_level, [&](int64_t first, int level) {
       tile.weights = reinterpret_cast<const std::byte*>(weights + first * n_.hidden);
-      tile.start = to + first;
-      add_panel(tile, part.batch, level, to + first, sums_);
+      add_panel(tile, bias + first, part.batch, level, to + first, sums_);
     });
   }
 

@@ -23,7 +23,8 @@ struct RecurrentCall {
   int state_level = 0;  // of the panels of R, and of W
   int input_level = 0;
   float* weights = nullptr;
-  float* bias = nullptr;
+  float* input_bias = nullptr;
+  float* state_bias = nullptr;
   float* peepholes = nullptr;
   float* sums = nullptr;      // by step and sequence; units of a chunk lie together, gate by gate
   std::array<float*, 2> h{};  // of the step before, and of this one
