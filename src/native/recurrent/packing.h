@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "platform/isa.h"
+#include "platform/parallel.h"
 #include "recurrent/layer.h"
 #include "recurrent/products.h"
 #include "recurrent/weights.h"
@@ -40,6 +41,7 @@ struct WeightPacking {
       const int* const which = kGates + (gates.first - arrangement.of_state[0].first);
       float* const panels = to + state_offset(units, group);
       for_each_panel(gates.count * units.size(), run.state_level, [&](int64_t first, int level) {
+        if (is_cancelled()) return;
         pack_weights<T>(weights, units, which, first, panel_width(level), 0, n.hidden,
                         panels + first * n.hidden);
       });
@@ -49,6 +51,7 @@ struct WeightPacking {
   // All of W.
   void pack_input(int64_t direction, const RecurrentCall& run, UnitRange units, float* to) const {
     for_each_panel(arrangement.of_input.count * units.size(), run.input_level, [&](int64_t first, int level) {
+      if (is_cancelled()) return;
       pack_panel(direction, run, units, first, level, 0, n.input, to + input_offset(units) + first * n.input);
     });
   }

@@ -47,7 +47,7 @@ class RecurrentPlan final : public Plan {
     for (size_t i = 0; i < inputs_; ++i)
       run.inputs[i] = known_ && known_->copies[i] ? known_->copies[i].get() : inputs[i];
     const std::unique_ptr<float[]> memory = allocate(run);
-    PhaseTeam team(chunks);
+    PhaseTeam team(chunks, multiplications_of_a_step() >= kLongStep);
     parallel_for(chunks, static_cast<int>(chunks), [&](int64_t i) {
       PhaseMember member(team, i);
       for (int64_t d = 0; d < n_.directions; ++d) {
@@ -128,8 +128,9 @@ class RecurrentPlan final : public Plan {
     return run;
   }
 
+  int64_t multiplications_of_a_step() const { return n_.batch * arrangement_.gates * n_.hidden * n_.hidden; }
   int64_t chunks_for_call() const {
-    const int64_t of_a_step = n_.batch * arrangement_.gates * n_.hidden * n_.hidden;
+    const int64_t of_a_step = multiplications_of_a_step();
     const int64_t all = n_.steps * n_.batch * arrangement_.gates * n_.hidden * (n_.hidden + n_.input);
     const int64_t most = std::min(units_ / kUnitBlock, of_a_step / kMultiplicationsOfAThread);
     return std::clamp<int64_t>(threads_for(all / kMultiplicationsOfAByte * n_.directions), 1,
@@ -287,7 +288,7 @@ class RecurrentPlan final : public Plan {
     for_each_panel(
         arrangement_.of_input.count * units.size(), run.input_level, [&](int64_t first, int level) {
           const int64_t most = known != nullptr ? depth : kPackedWeights / panel_width(level);
-          for (int64_t k = 0; k < depth; k += most) {
+          for (int64_t k = 0; k < depth && !is_cancelled(); k += most) {
             const int64_t count = std::min(most, depth - k);
             const float* weights = panel;
             if (known != nullptr) {
@@ -323,7 +324,9 @@ class RecurrentPlan final : public Plan {
     const float* const bias = run.state_bias + arrangement_.sums * units.begin + gates.first * units.size();
     DenseTile tile{
         reinterpret_cast<const std::byte*>(h), units_ * kSingle, kSingle, n_.hidden, nullptr, 0, kZeros, 0};
+    const bool is_long = part.batch * n_.hidden >= kLongPanel;
     for_each_panel(gates.count * units.size(), run.state_level, [&](int64_t first, int level) {
+      if (is_long && is_cancelled()) return;
       tile.weights = reinterpret_cast<const std::byte*>(weights + first * n_.hidden);
       add_panel(tile, bias + first, part.batch, level, to + first, sums_);
     });

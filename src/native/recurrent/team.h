@@ -20,8 +20,11 @@ ANYDML_ISA_BEGIN
 
 class PhaseTeam {
  public:
-  explicit PhaseTeam(int64_t chunks)
-      : chunks_(chunks), taken_(chunks > 1 ? new Chunk[static_cast<size_t>(chunks)] : nullptr) {}
+  // Members ask whether to stop at every phase where these are long, and else now and then.
+  PhaseTeam(int64_t chunks, bool are_long)
+      : chunks_(chunks),
+        asked_(are_long ? 1 : 16),
+        taken_(chunks > 1 ? new Chunk[static_cast<size_t>(chunks)] : nullptr) {}
 
  private:
   friend class PhaseMember;
@@ -32,6 +35,7 @@ class PhaseTeam {
   };
 
   int64_t chunks_;
+  int64_t asked_;
   std::unique_ptr<Chunk[]> taken_;
   alignas(64) std::atomic<int64_t> done_{0};  // chunks of all phases
   std::atomic<bool> is_stopped_{false};
@@ -48,7 +52,7 @@ class PhaseMember {
   bool phase(const Body& body) {
     const int64_t phase = phase_++;
     const int64_t chunks = team_.chunks_;
-    if (phase % kAsked == 0 && !team_.is_stopped_.load(std::memory_order_relaxed) && is_cancelled()) {
+    if (phase % team_.asked_ == 0 && !team_.is_stopped_.load(std::memory_order_relaxed) && is_cancelled()) {
       team_.is_stopped_ = true;
     }
     if (team_.is_stopped_.load(std::memory_order_relaxed)) return false;
@@ -71,7 +75,6 @@ class PhaseMember {
   }
 
  private:
-  static constexpr int64_t kAsked = 16;
   static constexpr std::chrono::microseconds kPatience{50};
 
   bool wait_for(int64_t done) {

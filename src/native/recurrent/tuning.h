@@ -25,4 +25,9 @@ inline constexpr int64_t kPackedWeights = 16 << 10;
 // meet.
 inline constexpr int64_t kMultiplicationsOfAThread = 64 << 10;
 
+// Multiplications of a step, and products of sequences and units, from which on threads ask at each step, and
+// at each panel, whether the call was cancelled.
+inline constexpr int64_t kLongStep = 1 << 20;
+inline constexpr int64_t kLongPanel = 4 << 10;
+
 ANYDML_ISA_END
