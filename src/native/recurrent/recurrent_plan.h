@@ -116,6 +116,11 @@ class RecurrentPlan final : public Plan {
 
   WeightPacking<T> packing() const { return {n_, arrangement_}; }
 
+  // Whether W is packed as a whole, as otherwise it would be again and again.
+  bool packs_input_once(const RecurrentCall& run) const {
+    return !known_ && n_.steps * n_.batch >= kPackedOnce * run.steps * run.batch;
+  }
+
   // A call without its tensors and its memory.
   RecurrentCall call_of(int64_t chunks) const {
     const int64_t ahead = std::clamp(kAhead * chunks / sums_, kFewestAhead, kMostAhead);
@@ -144,6 +149,7 @@ class RecurrentPlan final : public Plan {
     const bool has_rows = packs_rows({0, 0, run.batch}, run.steps);
     const std::pair<float**, int64_t> all[] = {
         {&run.weights, known_ ? 0 : packing().state_size()},
+        {&run.input_weights, packs_input_once(run) ? packing().input_size() : 0},
         {&run.input_bias, sums_},
         {&run.state_bias, sums_},
         {&run.peepholes, n_.peepholes.is_there() ? 3 * units_ : 0},
@@ -213,6 +219,7 @@ class RecurrentPlan final : public Plan {
     const int64_t d = part.direction;
     if (is_first) {
       if (!known_) packing().pack_state(d, run, units, run.weights);
+      if (packs_input_once(run)) packing().pack_input(d, run, units, run.input_weights);
       load_biases<T>(n_, d, run, units);
     }
     for (int64_t b = 0; b < part.batch; ++b) {
@@ -278,9 +285,9 @@ class RecurrentPlan final : public Plan {
   // A chunk's columns of that, of a part of the depth.
   void multiply_chunk(const Part& part, DenseTile tile, int64_t rows, int64_t first_depth, int64_t depth,
                       const RecurrentCall& run, UnitRange units) const {
-    const float* const known =
-        known_ ? known_->input + part.direction * packing().input_size() + packing().input_offset(units)
-               : nullptr;
+    const float* all = known_ ? known_->input + part.direction * packing().input_size() : nullptr;
+    if (packs_input_once(run)) all = run.input_weights;
+    const float* const known = all == nullptr ? nullptr : all + packing().input_offset(units);
     float* const panel = known_ ? nullptr : run.panels + units.chunk * kPackedWeights;
     const std::byte* const from = tile.from;
     float* const to = run.sums + arrangement_.sums * units.begin;

@@ -21,6 +21,9 @@ inline constexpr int64_t kFewestAhead = 12;
 inline constexpr int64_t kPackedDepth = 256;
 inline constexpr int64_t kPackedWeights = 16 << 10;
 
+// Where there are as many times the rows that are computed ahead, W is packed as a whole.
+inline constexpr int64_t kPackedOnce = 3;
+
 // Multiplications of a step that are worth a thread: some 3 microseconds, ten times what threads take to
 // meet.
 inline constexpr int64_t kMultiplicationsOfAThread = 64 << 10;

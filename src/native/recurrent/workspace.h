@@ -23,6 +23,7 @@ struct RecurrentCall {
   int state_level = 0;  // of the panels of R, and of W
   int input_level = 0;
   float* weights = nullptr;
+  float* input_weights = nullptr;
   float* input_bias = nullptr;
   float* state_bias = nullptr;
   float* peepholes = nullptr;
