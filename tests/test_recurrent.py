@@ -395,6 +395,24 @@ def test_a_sequence_may_be_cut_anywhere_and_its_states_carried_on(operator: str)
             np.testing.assert_array_equal(actual, expected)
 
 
+@pytest.mark.parametrize(
+    ("x", "states"),
+    [([2**24, 1, 1], [2**24, 2**24, 2**24 + 2]), (np.finfo(np.float32).max * np.array([1, 1, -1], np.float32), None)],
+)
+def test_a_state_of_float32_that_its_type_does_not_hold_goes_on_as_it_is(x: Any, states: Any) -> None:
+    """In double precision; the CPU's kernels hold it in single precision."""
+    ones = np.ones((1, 1, 1, 1), np.float32)
+    inputs = {
+        "InputTensor": np.array(x, np.float32).reshape(1, 3, 1, 1),
+        "WeightTensor": ones,
+        "RecurrenceTensor": ones,
+    }
+    y, last = computed("RNN", inputs, ActivationDescs=IDENTITIES["RNN"])
+    most = np.finfo(np.float32).max
+    np.testing.assert_array_equal(y.ravel(), [most, np.inf, most] if states is None else states)
+    assert last.ravel() == y.ravel()[-1]
+
+
 # Outputs that are left out
 
 

@@ -425,6 +425,42 @@ Case attention(DataType type, int64_t batch, int64_t queries, int64_t keys, int6
                        {"Output", place(0, query)}})}};
 }
 
+// All tensors that there may be, and activations of what is scaled to where they are not flat.
+Case recurrent(const char* name, DataType type, int64_t steps, int64_t batch, int64_t input, int64_t hidden,
+               int64_t directions, int64_t linear) {
+  const bool is_lstm = name == std::string("LSTM");
+  const int64_t gates = is_lstm ? 4 : name == std::string("GRU") ? 3 : 1;
+  const Layout state = packed(type, {1, directions, batch, hidden});
+  Request request{
+      {packed(type, {1, steps, batch, input}), packed(type, {1, directions, gates * hidden, input}),
+       packed(type, {1, directions, gates * hidden, hidden}),
+       packed(type, {1, 1, directions, 2 * gates * hidden}), state},
+      {packed(type, {steps, directions, batch, hidden}), state},
+      {}};
+  if (is_lstm) request.inputs.push_back(state);
+  request.inputs.push_back(packed(DataType::kUint32, {1, 1, 1, batch}));
+  if (is_lstm) request.inputs.push_back(packed(type, {1, 1, directions, 3 * hidden}));
+  if (is_lstm) request.outputs.push_back(state);
+  std::vector<std::pair<std::string, std::vector<int64_t>>> members{
+      {"Backward", {directions == 1}},
+      {"ClipThreshold", {std::bit_cast<int64_t>(400.0)}},
+      {"UseClipThreshold", {is_lstm}},
+      {"CoupleInputForget", {0}},
+      {"LinearBeforeReset", {linear}}};
+  const auto single = static_cast<int64_t>(DataType::kFloat32);
+  const double slope = 2.0 / static_cast<double>(input + hidden);
+  const int64_t activations = directions * (gates == 1 ? 1 : gates - 1);
+  for (int64_t i = 0; i < activations; ++i) {
+    const auto function = static_cast<int64_t>(i % 2 == 0 ? Opcode::SIGMOID : Opcode::TANH);
+    members.emplace_back("Activation" + std::to_string(i),
+                         std::vector<int64_t>{static_cast<int64_t>(Opcode::LINEAR), single, 0, 0, 0,
+                                              std::bit_cast<int64_t>(slope), std::bit_cast<int64_t>(-1.0), 0,
+                                              function, single, 1, 1, 1, 0, 0, 0});
+  }
+  request.attributes = attributes(members);
+  return {name, std::move(request)};
+}
+
 // Along the axes, of `taps` elements each from every output's place on, by weights of which no sum is exact;
 // the nearest ones where `taps` is 0.
 Case resample(DataType type, std::vector<int64_t> input, std::vector<int64_t> output,
@@ -649,6 +685,10 @@ std::vector<Case> cases() {
   for (const DataType type : {DataType::kFloat32, DataType::kFloat16}) {
     all.push_back(attention(type, 2, 70, 150, 3, 40));
     all.push_back(attention(type, 1, 1, 999, 4, 70));
+    all.push_back(recurrent("RNN", type, 7, 3, 70, 301, 1, 0));
+    all.push_back(recurrent("LSTM", type, 40, 1, 70, 190, 1, 0));
+    all.push_back(recurrent("LSTM", type, 5, 13, 30, 131, 2, 0));
+    for (const int64_t linear : {0, 1}) all.push_back(recurrent("GRU", type, 9, 4, 130, 131, 2, linear));
     all.push_back(element_wise(type, {300, 1001}, 1, {{POW, 0, 0}, {LOG, 1, 1}}));
     const Instruction spread = {LINEAR, 0, 0, 640, -640};  // from -10 to 10
     for (const Opcode opcode : {RELU, HARD_SIGMOID, SOFTSIGN, EXP, SIGMOID, TANH, SOFTPLUS, ELU, SCALED_ELU,

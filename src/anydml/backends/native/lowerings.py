@@ -14,6 +14,7 @@ from .movement_lowering import PARTS, VIEWS
 from .movement_lowering import lowered as moved
 from .normalization_lowering import normalization
 from .quantize_lowering import quantized
+from .recurrent_lowering import recurrent
 from .request import Lowered
 from .resample_lowering import resample, upsample
 from .sequence_lowering import sequence
@@ -35,6 +36,7 @@ LOWERINGS: Mapping[str, Lowering] = {
     "MULTIHEAD_ATTENTION1": attention,
     "QUANTIZE": quantized,
     **dict.fromkeys(("GATHER_ELEMENTS", "SCATTER_ELEMENTS", "GATHER_ND", "GATHER_ND1", "SCATTER_ND"), by_points),
+    **dict.fromkeys(("GRU", "LSTM", "RNN"), recurrent),
     **dict.fromkeys(("RESAMPLE", "RESAMPLE1", "RESAMPLE2", "RESAMPLE3", "RESAMPLE_GRAD", "RESAMPLE_GRAD1"), resample),
     "UPSAMPLE_2D": upsample,
 }

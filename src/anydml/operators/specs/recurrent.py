@@ -1,6 +1,7 @@
 """RNN, LSTM, GRU: one layer of a recurrent network over the sequences of a batch, in one direction or in both.
 
-Values and states are held in the next wider type from the first step to the last; each output is rounded once.
+Values and states are held in the next wider type from the first step to the last; each output is rounded once. The CPU's
+kernels hold those of FLOAT32 in single precision.
 
 Decisions where the pages are silent:
 
