@@ -13,6 +13,7 @@
 #include "convolution/planes.h"
 #include "convolution/window_tile.h"
 #include "nhwc/fused_activation.h"
+#include "nhwc/nan.h"
 #include "normalization/activation.h"
 #include "platform/isa.h"
 #include "pointwise/lanes.h"
@@ -77,20 +78,6 @@ class PanelRuns {
   std::vector<size_t> first_;
   int64_t lanes_ = 0;
 };
-
-inline bool has_nan(const float* sums, int64_t count) {
-#if defined(ANYDML_VECTORS)
-  Vector<int32_t> found{};
-  for (int64_t i = 0; i < count; i += kLanesOf<float>) {
-    const auto lanes = load_vector<Vector<float>>(reinterpret_cast<const std::byte*>(sums + i));
-    found |= lanes != lanes;
-  }
-  const auto all = bits_as<std::array<uint64_t, sizeof(found) / 8>>(found);
-  return std::any_of(all.begin(), all.end(), [](uint64_t each) { return each != 0; });
-#else
-  return std::any_of(sums, sums + count, [](float each) { return each != each; });
-#endif
-}
 
 // In bytes, from result to result and from place to place.
 class OutputWriter {
