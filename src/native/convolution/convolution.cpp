@@ -11,6 +11,7 @@
 #include "convolution/axes.h"
 #include "convolution/part.h"
 #include "convolution/planes_convolution.h"
+#include "convolution/tuning.h"
 #include "core/layout.h"
 #include "core/registry.h"
 #include "nhwc/convolutions.h"
@@ -185,7 +186,9 @@ std::unique_ptr<Plan> make_convolution(const Request& request, std::string& reas
   }
   const Layout& out = tensor(request.outputs, 0);
   std::string declined;
-  if (in.sizes.size() == 4 && (lies_last(in) || lies_last(out))) {
+  const bool is_small = out.sizes.size() == 4 && out.sizes[2] * out.sizes[3] <= kFewPlaces;
+  const bool is_by_channel = is_small && request.attributes.integer("GroupCount") == in.sizes[1];
+  if (in.sizes.size() == 4 && (lies_last(in) || lies_last(out) || is_by_channel)) {
     if (auto plan = make_convolution_of_channels(request, declined)) return plan;
   }
   return Convolution(request).plan();

@@ -69,6 +69,7 @@ struct PartBlocks {
   std::array<int64_t, 3> size{};   // of a block; those at the end may be smaller
   std::array<int64_t, 3> count{};  // along each axis
   int64_t rows = 1;                // shares of the results
+  int64_t groups = 1;              // whose planes are made at a time
   std::array<Slices, 3> slices;
   int64_t plane = 0;             // from channel to channel, in floats
   std::vector<int64_t> offsets;  // of each tap, or of each of its channels too, in bytes
@@ -76,8 +77,9 @@ struct PartBlocks {
   int64_t width = 0;             // lanes of a panel
 
   int64_t units(const ConvolutionShape& shape) const {
-    return shape.batch * shape.groups * count[0] * count[1] * count[2] * rows;
+    return shape.batch * group_blocks(shape) * count[0] * count[1] * count[2] * rows;
   }
+  int64_t group_blocks(const ConvolutionShape& shape) const { return (shape.groups + groups - 1) / groups; }
 };
 
 class ConvolutionPart {
@@ -116,7 +118,7 @@ class ConvolutionPart {
   }
 
   bool reads_in_place(const ConvolutionShape& shape) const {
-    return !shape.is_half && (step != 0 || taps == 0);
+    return taps == 0 || (!shape.is_half && step != 0);
   }
 
   // In bytes that could be moved meanwhile.
@@ -136,6 +138,10 @@ class ConvolutionPart {
       least = std::min(least, size[d]);
       while (!is_done() && size[d] > least) size[d] = std::max(least, (size[d] + 1) / 2);
     };
+    if (shape.groups > 1) {
+      const int64_t floats = shape.channels * plane_of(slices(shape, size));
+      found.groups = std::clamp<int64_t>(kPlanesFloats / std::max<int64_t>(1, floats), 1, shape.groups);
+    }
     if (is_direct) size[2] = std::min(size[2], kDirectPlaces);
     for (size_t d = 0; d < 3 && !is_direct; ++d) halve(d, d == 2 ? kLeastRow : 1, fits);
     const int64_t wanted = threads == 1 ? 1 : threads * kUnitsOfAThread;
@@ -143,6 +149,7 @@ class ConvolutionPart {
       for (size_t d = 0; d < 3; ++d) found.count[d] = (axes[d].along.places + size[d] - 1) / size[d];
       return found.units(shape) >= wanted;
     };
+    while (!is_shared() && found.groups > 1) found.groups = (found.groups + 1) / 2;
     for (size_t d = 0; d < 3; ++d) halve(d, d == 2 ? 2 * kLeastRow : 1, is_shared);
     while (!is_shared() && found.rows * 2 * kMostRows <= shape.results) found.rows *= 2;
     found.slices = slices(shape, size);
@@ -158,7 +165,18 @@ class ConvolutionPart {
   // What a thread needs for planes, and for sums, in floats.
   int64_t planes_floats(const ConvolutionShape& shape, const PartBlocks& blocks) const {
     if (taps == 0) return 0;
-    return shape.channels * (is_direct ? kMostLanes : blocks.plane) + kMostLanes;
+    const int64_t planes =
+        is_direct ? shape.channels * kMostLanes : blocks.groups * shape.channels * blocks.plane;
+    return planes + kMostLanes;
+  }
+  // Of results whose weights are packed at a time, with room for halves.
+  int64_t rows_floats(const ConvolutionShape& shape) const {
+    return reads_in_place(shape) ? 0 : (packed_rows(shape) + 1) * row.size();
+  }
+  int64_t packed_rows(const ConvolutionShape& shape) const {
+    const int64_t tiles =
+        std::max<int64_t>(1, kPackedFloats / (std::max<int64_t>(1, row.size()) * kMostRows));
+    return std::min(tiles * kMostRows, shape.results);
   }
   int64_t sums_floats(const ConvolutionShape& shape, const PartBlocks& blocks) const {
     if (chunks.size() == 1) return 0;

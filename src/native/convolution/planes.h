@@ -34,6 +34,18 @@ inline void widen_run(const std::byte* from, float* to, int64_t count) {
   for (; i < count; ++i) to[i] = static_cast<float>(load<Half>(from + i * 2));
 }
 
+inline void widen_every_second(const std::byte* from, float* to, int64_t count) {
+  int64_t i = 0;
+#if defined(ANYDML_VECTORS)
+  for (; i + 8 < count; i += 8) {
+    const auto all = load_vector<Vector<uint16_t, 16>>(from + i * 4);
+    const auto some = __builtin_shufflevector(all, all, 0, 2, 4, 6, 8, 10, 12, 14);
+    store_vector(reinterpret_cast<std::byte*>(to + i), widen_row<Half, Vector<float>>(some));
+  }
+#endif
+  for (; i < count; ++i) to[i] = static_cast<float>(load<Half>(from + i * 4));
+}
+
 // Elements that lie a step apart; of every second one the others are read too.
 inline void copy_apart(const std::byte* from, int64_t step, float* to, int64_t count) {
   int64_t i = 0;
@@ -138,6 +150,24 @@ class PlaneWriter {
       for (int64_t c = 0; c < channels_; ++c) widen_run(from + c * channel_in_, to + c * plane_, count);
       return;
     }
+    if (step == 4) {
+      for (int64_t c = 0; c < channels_; ++c)
+        widen_every_second(from + c * channel_in_, to + c * plane_, count);
+      return;
+    }
+    if (0 < step && step <= kNearHalves * 2) {
+      // All of a run become floats, of which some are taken.
+      constexpr int64_t kSome = 64;
+      alignas(64) float floats[kSome * kNearHalves];
+      for (int64_t c = 0; c < channels_; ++c) {
+        for (int64_t i = 0; i < count; i += kSome) {
+          const int64_t some = std::min(kSome, count - i);
+          widen_run(from + c * channel_in_ + i * step, floats, (some - 1) * (step / 2) + 1);
+          copy_apart(reinterpret_cast<const std::byte*>(floats), step * 2, to + c * plane_ + i, some);
+        }
+      }
+      return;
+    }
     // Some channels of some places at a time.
     constexpr int64_t kSide = 64;
     alignas(64) std::byte halves[kSide * kSide * 2];
@@ -152,6 +182,9 @@ class PlaneWriter {
       }
     }
   }
+
+  // Halves apart up to which those between them are converted, too.
+  static constexpr int64_t kNearHalves = 4;
 
   bool is_half_;
   int64_t channels_;

@@ -41,20 +41,22 @@ class PlanesConvolution final : public Plan {
   }
 
   void run(const void* const* inputs, void* const* outputs) const override {
-    const std::shared_ptr<const PackedWeights> weights = known_ ? known_ : packed(inputs, false);
     const int threads = threads_for(work_);
     std::vector<PartBlocks> shared;
     for (size_t i = 0; threads > 1 && i < parts_.size(); ++i)
       shared.push_back(parts_[i].blocks(shape_, threads));
     const std::vector<PartBlocks>& blocks = threads > 1 ? shared : blocks_;
+    const std::shared_ptr<const PackedWeights> weights =
+        known_ ? known_ : packed(inputs, !is_packed_by_block(blocks));
     std::vector<int64_t> ends;
     int64_t units = 0;
     int64_t floats = 0;
     for (size_t i = 0; i < parts_.size(); ++i) {
       units += blocks[i].units(shape_);
       ends.push_back(units);
-      floats = std::max(
-          floats, parts_[i].planes_floats(shape_, blocks[i]) + parts_[i].sums_floats(shape_, blocks[i]));
+      const int64_t rows = weights->filter == nullptr ? parts_[i].rows_floats(shape_) : 0;
+      floats = std::max(floats, parts_[i].planes_floats(shape_, blocks[i]) +
+                                    parts_[i].sums_floats(shape_, blocks[i]) + rows);
     }
     floats = (floats + OutputWriter::kMostSums + kAligned - 1) / kAligned * kAligned;
     const int64_t tasks = std::min<int64_t>(units, threads * kTasksOfAThread);
@@ -81,25 +83,29 @@ class PlanesConvolution final : public Plan {
     return plan;
   }
   int64_t prepack_bytes() const override {
-    return known_ ? static_cast<int64_t>(known_->filter.size() + known_->biases.size()) * 4 : 0;
+    return known_ ? (packed_ + static_cast<int64_t>(known_->biases.size())) * 4 : 0;
   }
 
  private:
   // Floats of a line of memory.
   static constexpr int64_t kAligned = 16;
 
-  // The weights of a group, in bytes from result to result and from product to product.
+  // The weights of some results of a group, in bytes from result to result and from product to product.
   struct FilterView {
     const std::byte* first;
     int64_t result_step;
     int64_t step;
-    const float* biases;
+    const float* biases;  // of all results
+    int64_t result = 0;   // the first of them
+
+    const std::byte* of(int64_t number) const { return first + (number - result) * result_step; }
   };
 
   // A block of places of an image's group, and a share of the results.
   struct Unit {
     PlaceBlock block;
     int64_t group;
+    const std::byte* planes;
     int64_t begin, end;
     const std::byte* in;  // the group's first element
     std::byte* out;       // the block's first place of the group's first result
@@ -122,15 +128,18 @@ class PlanesConvolution final : public Plan {
       const ConvolutionShape& shape = plan.shape_;
       const int64_t first = group * shape.results;
       const float* const biases = weights.biases.data() + first;
-      if (weights.filter.empty()) {
+      if (weights.filter == nullptr && !part.reads_in_place(shape))
+        return {nullptr, part.row.size() * 4, 4, biases};
+      if (weights.filter == nullptr) {
         const auto* const filter = static_cast<const std::byte*>(inputs[1]);
         return {filter + part.row.first() + group * shape.group_filter, shape.result_filter, part.step,
                 biases};
       }
-      const float* const filter = weights.filter.data() + part.packed + first * part.row.size();
+      const float* const filter = weights.filter.get() + part.packed + first * part.row.size();
       return {reinterpret_cast<const std::byte*>(filter), part.row.size() * 4, 4, biases};
     }
     void multiply(const ConvolutionPart& part, const PartBlocks& blocks, const Unit& unit) const;
+    void pack_rows(const ConvolutionPart& part, int64_t group, int64_t result, int64_t rows, float* to) const;
     void copy_last(const ProductChunk& chunk, int64_t lanes, int64_t width, WindowTile& tile) const;
     void repair(const ConvolutionPart& part, const Unit& unit, const FilterView& filter, int64_t result,
                 int64_t rows, int64_t width, int64_t panel, float* sums) const;
@@ -138,23 +147,40 @@ class PlanesConvolution final : public Plan {
                     int64_t result, const std::array<int64_t, 3>& place) const;
   };
 
-  std::shared_ptr<const PackedWeights> packed(const void* const* inputs, bool stays) const {
+  // Whether each weight that is not read where it is belongs to one block of places alone, for which it is
+  // packed when its turn comes.
+  bool is_packed_by_block(const std::vector<PartBlocks>& blocks) const {
+    for (size_t i = 0; i < parts_.size(); ++i) {
+      const auto& count = blocks[i].count;
+      if (!parts_[i].reads_in_place(shape_) && shape_.batch * count[0] * count[1] * count[2] > 1)
+        return false;
+    }
+    return true;
+  }
+
+  std::shared_ptr<const PackedWeights> packed(const void* const* inputs, bool all_parts) const {
     const auto found = std::make_shared<PackedWeights>();
     const int64_t all = shape_.groups * shape_.results;
     const auto* const bias = static_cast<const std::byte*>(inputs[2]);
     found->biases.resize(static_cast<size_t>(all));
     for (int64_t i = 0; shape_.has_bias && i < all; ++i)
       found->biases[static_cast<size_t>(i)] = load_float(shape_.is_half, bias + i * shape_.bias_step);
-    bool is_needed = false;
-    for (const ConvolutionPart& part : parts_) is_needed = is_needed || stays || !part.reads_in_place(shape_);
-    if (!is_needed) return found;
-    found->filter.resize(static_cast<size_t>(packed_));
+    if (!all_parts) return found;
+    found->filter.reset(new float[static_cast<size_t>(packed_)]);
     const auto* const filter = static_cast<const std::byte*>(inputs[1]);
-    parallel_for(all, threads_for(packed_ * 8), [&](int64_t i) {
-      const std::byte* const from =
-          filter + i / shape_.results * shape_.group_filter + i % shape_.results * shape_.result_filter;
-      for (const ConvolutionPart& part : parts_)
-        part.row.pack(shape_.is_half, from, found->filter.data() + part.packed + i * part.row.size());
+    const int threads = threads_for(packed_ * 8);
+    const int64_t tasks = std::min<int64_t>(all, threads * kTasksOfAThread);
+    int64_t most = 0;
+    for (const ConvolutionPart& part : parts_) most = std::max(most, part.row.size());
+    parallel_for(tasks, threads, [&](int64_t task) {
+      const std::unique_ptr<float[]> room(new float[static_cast<size_t>(most)]);
+      for (int64_t i = share_begin(task, tasks, all); i < share_begin(task + 1, tasks, all); ++i) {
+        const std::byte* const from =
+            filter + i / shape_.results * shape_.group_filter + i % shape_.results * shape_.result_filter;
+        for (const ConvolutionPart& part : parts_)
+          part.row.pack(shape_.is_half, from, found->filter.get() + part.packed + i * part.row.size(),
+                        room.get());
+      }
     });
     return found;
   }
@@ -195,8 +221,10 @@ inline void PlanesConvolution::Worker::compute(const ConvolutionPart& part, cons
     unit.in += axis.in_first;
     unit.out += axis.out_first + unit.block.first[d] * axis.along.out_stride;
   }
-  unit.group = number % shape.groups;
-  const int64_t image = number / shape.groups;
+  const int64_t groups = blocks.group_blocks(shape);
+  unit.group = number % groups * blocks.groups;
+  const int64_t end = std::min(unit.group + blocks.groups, shape.groups);
+  const int64_t image = number / groups;
   unit.in += image * shape.batch_in + unit.group * shape.group_in;
   unit.out += image * shape.batch_out + unit.group * shape.results * shape.result_out;
   unit.runs = &blocks.runs;
@@ -208,10 +236,17 @@ inline void PlanesConvolution::Worker::compute(const ConvolutionPart& part, cons
     unit.runs = &rest;
   }
   if (part.taps > 0 && !part.is_direct) {
-    const PlaneWriter writer(shape.is_half, shape.channels, shape.channel_in, blocks.plane, blocks.size);
+    const PlaneWriter writer(shape.is_half, (end - unit.group) * shape.channels, shape.channel_in,
+                             blocks.plane, blocks.size);
     writer.write(part.axes, blocks.slices, unit.block, unit.in, memory);
   }
-  multiply(part, blocks, unit);
+  unit.planes = reinterpret_cast<const std::byte*>(memory);
+  for (; unit.group < end; ++unit.group) {
+    multiply(part, blocks, unit);
+    unit.in += shape.group_in;
+    unit.out += shape.results * shape.result_out;
+    unit.planes += shape.channels * blocks.plane * 4;
+  }
 }
 
 inline void PlanesConvolution::Worker::multiply(const ConvolutionPart& part, const PartBlocks& blocks,
@@ -221,7 +256,9 @@ inline void PlanesConvolution::Worker::multiply(const ConvolutionPart& part, con
   const int64_t width = blocks.width;
   float* const sums = memory + part.planes_floats(shape, blocks);
   float* const tile_sums = sums + part.sums_floats(shape, blocks);
-  const FilterView filter = view(part, unit.group);
+  FilterView filter = view(part, unit.group);
+  const bool is_packed = filter.first != nullptr;
+  float* const packed_rows = tile_sums + OutputWriter::kMostSums;
   const std::byte* direct = unit.in;
   for (size_t d = 0; d < 3; ++d) {
     const Sliding& along = part.axes[d].along;
@@ -232,10 +269,17 @@ inline void PlanesConvolution::Worker::multiply(const ConvolutionPart& part, con
   tile.step = filter.step;
   const int64_t panels = (runs.lanes() + width - 1) / width;
   const bool is_single = part.chunks.size() == 1;
-  const int64_t most_rows = is_single ? unit.end - unit.begin : kRowsOfBlock;
+  const int64_t most_rows = !is_packed  ? part.packed_rows(shape)
+                            : is_single ? unit.end - unit.begin
+                                        : kRowsOfBlock;
   for (int64_t row = unit.begin; row < unit.end; row += most_rows) {
     const int64_t rows = std::min(most_rows, unit.end - row);
     const int64_t tiles = (rows + kMostRows - 1) / kMostRows;
+    if (!is_packed) {
+      pack_rows(part, unit.group, row, rows, packed_rows);
+      filter.first = reinterpret_cast<const std::byte*>(packed_rows);
+      filter.result = row;
+    }
     const int64_t strip = is_single ? panels : std::max<int64_t>(1, kSumsFloats / (rows * width));
     for (int64_t first = 0; first < panels; first += strip) {
       int64_t k = 0;
@@ -247,7 +291,7 @@ inline void PlanesConvolution::Worker::multiply(const ConvolutionPart& part, con
         for (int64_t panel = first; panel < std::min(panels, first + strip); ++panel) {
           const int64_t lanes = std::min(width, runs.lanes() - panel * width);
           const int64_t vectors = (lanes + kColumnLanes - 1) / kColumnLanes;
-          tile.places = reinterpret_cast<const std::byte*>(memory) + panel * width * 4;
+          tile.places = unit.planes + panel * width * 4;
           tile.channel_step = blocks.plane * 4;
           if (part.is_direct) {
             tile.places = direct + panel * width * 4;
@@ -259,7 +303,7 @@ inline void PlanesConvolution::Worker::multiply(const ConvolutionPart& part, con
           for (int64_t t = 0; t < tiles; ++t) {
             const int64_t r = row + share_begin(t, tiles, rows);
             const int64_t count = row + share_begin(t + 1, tiles, rows) - r;
-            tile.weights = filter.first + r * filter.result_step + k * filter.step;
+            tile.weights = filter.of(r) + k * filter.step;
             tile.biases = k == 0 ? filter.biases + r : nullptr;
             float* const to = is_single ? tile_sums : sums + ((panel - first) * rows + r - row) * width;
             kMultiplyWindow[static_cast<size_t>(vectors - 1)][static_cast<size_t>(count - 1)](tile, to);
@@ -274,6 +318,16 @@ inline void PlanesConvolution::Worker::multiply(const ConvolutionPart& part, con
       }
     }
   }
+}
+
+inline void PlanesConvolution::Worker::pack_rows(const ConvolutionPart& part, int64_t group, int64_t result,
+                                                 int64_t rows, float* to) const {
+  const ConvolutionShape& shape = plan.shape_;
+  const auto* const filter = static_cast<const std::byte*>(inputs[1]) + group * shape.group_filter;
+  const int64_t depth = part.row.size();
+  for (int64_t i = 0; i < rows; ++i)
+    part.row.pack(shape.is_half, filter + (result + i) * shape.result_filter, to + i * depth,
+                  to + rows * depth);
 }
 
 // Nothing is read behind the last place.
@@ -327,7 +381,7 @@ inline float PlanesConvolution::Worker::exact_sum(const ConvolutionPart& part, c
           const Sliding& along = part.axes[d].along;
           from += (along.origin(place[d]) + taps[d] * along.dilation) * along.in_stride;
         }
-        const std::byte* w = filter.first + result * filter.result_step + tap * shape.channels * filter.step;
+        const std::byte* w = filter.of(result) + tap * shape.channels * filter.step;
         for (int64_t c = 0; c < shape.channels; ++c, w += filter.step)
           sum = std::fma(load<float>(w), load_float(shape.is_half, from + c * shape.channel_in), sum);
       }

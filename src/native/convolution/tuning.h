@@ -17,6 +17,10 @@ inline constexpr int64_t kChunk = 256;
 // Results whose weights of a chunk stay in the second cache, and sums of a strip of panels, in floats.
 inline constexpr int64_t kRowsOfBlock = 512;
 inline constexpr int64_t kSumsFloats = 64 << 10;
+// Places of an image up to which planes of a depthwise convolution take longer than copies to channels last.
+inline constexpr int64_t kFewPlaces = 64;
+// Weights that are packed at a time, in floats.
+inline constexpr int64_t kPackedFloats = 64 << 10;
 // Results from which on it pays to copy elements for each tap along a row, where this saves panels.
 inline constexpr int64_t kManyResults = 32;
 // Channels of a group below which a loop over them takes as long as what it does.

@@ -1,15 +1,19 @@
 // The filter and the bias of a convolution, as its kernel reads them.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
 #include <vector>
 
 #include "convolution/axes.h"
+#include "convolution/planes.h"
 #include "platform/isa.h"
 #include "platform/parallel.h"
 #include "simd/half.h"
-#include "simd/transpose.h"
 #include "simd/unaligned.h"
 
 ANYDML_ISA_BEGIN
@@ -45,22 +49,47 @@ struct FilterRow {
     return step;
   }
 
-  void pack(bool is_half, const std::byte* filter, float* to) const {
-    // Rows of taps that follow each other are one.
-    const bool is_one = axes[1].tap_step == axes[2].along.taps * axes[2].tap_step;
-    const int64_t columns = axes[2].along.taps * (is_one ? axes[1].along.taps : 1);
-    for (int64_t z = 0; z < axes[0].along.taps; ++z) {
-      for (int64_t y = 0; y < (is_one ? 1 : axes[1].along.taps); ++y) {
-        const std::byte* const from = filter + first() + z * axes[0].tap_step + y * axes[1].tap_step;
-        if (!is_half) {
-          gather_tile<uint32_t>({from, axes[2].tap_step, channel_step}, columns, channels,
-                                reinterpret_cast<std::byte*>(to), channels * 4);
-          to += columns * channels;
-          continue;
-        }
-        for (int64_t x = 0; x < columns; ++x) {
-          for (int64_t c = 0; c < channels; ++c)
-            *to++ = load_float(is_half, from + x * axes[2].tap_step + c * channel_step);
+  // `room` is for size() floats.
+  void pack(bool is_half, const std::byte* filter, float* to, float* room) const {
+    const std::byte* from = filter + first();
+    const int64_t item = is_half ? 2 : 4;
+    if (step() == item) return read_run(is_half, from, to);
+    SpatialAxes strides = axes;
+    int64_t channel = channel_step;
+    // What lies side by side is read in memory's order first, from the lowest address on, and becomes floats.
+    if (std::abs(channel) * (channels - 1) + span(0) + span(1) + span(2) == item * (size() - 1)) {
+      const auto lowest = [&] {
+        int64_t bytes = std::min<int64_t>(0, channel) * (channels - 1);
+        for (const SpatialAxis& axis : strides)
+          bytes += std::min<int64_t>(0, axis.tap_step) * (axis.along.taps - 1);
+        return bytes;
+      };
+      read_run(is_half, from + lowest(), room);
+      for (SpatialAxis& axis : strides) axis.tap_step *= 4 / item;
+      channel *= 4 / item;
+      return pack_taps<float>(strides, channel, reinterpret_cast<const std::byte*>(room) - lowest(), to);
+    }
+    if (is_half) return pack_taps<Half>(strides, channel, from, to);
+    pack_taps<float>(strides, channel, from, to);
+  }
+
+ private:
+  void read_run(bool is_half, const std::byte* from, float* to) const {
+    if (is_half) return widen_run(from, to, size());
+    std::memcpy(to, from, static_cast<size_t>(size() * 4));
+  }
+
+  int64_t span(size_t d) const { return std::abs(axes[d].tap_step) * (axes[d].along.taps - 1); }
+
+  template <class T>
+  void pack_taps(const SpatialAxes& strides, int64_t channel, const std::byte* from, float* to) const {
+    for (int64_t z = 0; z < strides[0].along.taps; ++z) {
+      for (int64_t y = 0; y < strides[1].along.taps; ++y) {
+        for (int64_t x = 0; x < strides[2].along.taps; ++x) {
+          const std::byte* at =
+              from + z * strides[0].tap_step + y * strides[1].tap_step + x * strides[2].tap_step;
+          for (int64_t c = 0; c < channels; ++c) to[c] = static_cast<float>(load<T>(at + c * channel));
+          to += channels;
         }
       }
     }
@@ -68,8 +97,8 @@ struct FilterRow {
 };
 
 struct PackedWeights {
-  std::vector<float> filter;  // empty where it is read where it is
-  std::vector<float> biases;  // of all results
+  std::unique_ptr<float[]> filter;  // null where it is read where it is
+  std::vector<float> biases;        // of all results
 };
 
 ANYDML_ISA_END
