@@ -70,6 +70,7 @@ struct PartBlocks {
   std::array<int64_t, 3> count{};  // along each axis
   int64_t rows = 1;                // shares of the results
   int64_t groups = 1;              // whose planes are made at a time
+  int64_t images = 1;              // whose places are multiplied by the same weights, one after the other
   std::array<Slices, 3> slices;
   int64_t plane = 0;             // from channel to channel, in floats
   std::vector<int64_t> offsets;  // of each tap, or of each of its channels too, in bytes
@@ -77,8 +78,9 @@ struct PartBlocks {
   int64_t width = 0;             // lanes of a panel
 
   int64_t units(const ConvolutionShape& shape) const {
-    return shape.batch * group_blocks(shape) * count[0] * count[1] * count[2] * rows;
+    return image_blocks(shape) * group_blocks(shape) * count[0] * count[1] * count[2] * rows;
   }
+  int64_t image_blocks(const ConvolutionShape& shape) const { return (shape.batch + images - 1) / images; }
   int64_t group_blocks(const ConvolutionShape& shape) const { return (shape.groups + groups - 1) / groups; }
 };
 
@@ -117,6 +119,7 @@ class ConvolutionPart {
     count += shape.groups * shape.results * row.size();
   }
 
+  int64_t places() const { return axes[0].along.places * axes[1].along.places * axes[2].along.places; }
   bool reads_in_place(const ConvolutionShape& shape) const {
     return taps == 0 || (!shape.is_half && step != 0);
   }
@@ -139,16 +142,24 @@ class ConvolutionPart {
       while (!is_done() && size[d] > least) size[d] = std::max(least, (size[d] + 1) / 2);
     };
     if (shape.groups > 1) {
-      const int64_t floats = shape.channels * plane_of(slices(shape, size));
-      found.groups = std::clamp<int64_t>(kPlanesFloats / std::max<int64_t>(1, floats), 1, shape.groups);
+      const int64_t of_group = shape.channels * plane_of(slices(shape, size));
+      found.groups = std::clamp<int64_t>(kPlanesFloats / std::max<int64_t>(1, of_group), 1, shape.groups);
     }
     if (is_direct) size[2] = std::min(size[2], kDirectPlaces);
     for (size_t d = 0; d < 3 && !is_direct; ++d) halve(d, d == 2 ? kLeastRow : 1, fits);
+    const int64_t floats = shape.channels * plane_of(slices(shape, size));
+    const bool is_whole = size[0] * size[1] * size[2] == places();
+    if (shape.groups == 1 && is_whole) {
+      const int64_t most =
+          is_direct ? kDirectPlaces / places() : kImagesFloats / std::max<int64_t>(1, floats);
+      found.images = std::clamp<int64_t>(most, 1, shape.batch);
+    }
     const int64_t wanted = threads == 1 ? 1 : threads * kUnitsOfAThread;
     const auto is_shared = [&] {
       for (size_t d = 0; d < 3; ++d) found.count[d] = (axes[d].along.places + size[d] - 1) / size[d];
       return found.units(shape) >= wanted;
     };
+    while (!is_shared() && found.images > 1) found.images = (found.images + 1) / 2;
     while (!is_shared() && found.groups > 1) found.groups = (found.groups + 1) / 2;
     for (size_t d = 0; d < 3; ++d) halve(d, d == 2 ? 2 * kLeastRow : 1, is_shared);
     while (!is_shared() && found.rows * 2 * kMostRows <= shape.results) found.rows *= 2;
@@ -162,11 +173,26 @@ class ConvolutionPart {
     return found;
   }
 
+  // Planes of an image, in floats.
+  int64_t image_floats(const ConvolutionShape& shape, const PartBlocks& blocks) const {
+    return blocks.groups * shape.channels * blocks.plane;
+  }
+  int64_t panels(const PartBlocks& blocks) const {
+    return (blocks.runs.lanes() + blocks.width - 1) / blocks.width * blocks.images;
+  }
+  // Results of a block, so many that their sums of a strip of some panels stay in the second cache; blocks
+  // are as even as can be.
+  int64_t most_rows(const PartBlocks& blocks, int64_t results) const {
+    const int64_t strip = std::min(panels(blocks), kPanelsOfStrip) * blocks.width;
+    const int64_t most = std::min(kRowsOfBlock, kSumsFloats / strip);
+    const int64_t count = std::max<int64_t>(1, (results + most / 2) / most);
+    return std::min(kRowsOfBlock, (results + count - 1) / count);
+  }
   // What a thread needs for planes, and for sums, in floats.
   int64_t planes_floats(const ConvolutionShape& shape, const PartBlocks& blocks) const {
     if (taps == 0) return 0;
     const int64_t planes =
-        is_direct ? shape.channels * kMostLanes : blocks.groups * shape.channels * blocks.plane;
+        is_direct ? shape.channels * kMostLanes : image_floats(shape, blocks) * blocks.images;
     return planes + kMostLanes;
   }
   // Of results whose weights are packed at a time, with room for halves.
@@ -180,8 +206,10 @@ class ConvolutionPart {
   }
   int64_t sums_floats(const ConvolutionShape& shape, const PartBlocks& blocks) const {
     if (chunks.size() == 1) return 0;
-    const int64_t panels = (blocks.runs.lanes() + blocks.width - 1) / blocks.width;
-    return std::min(kSumsFloats, std::min(shape.results, kRowsOfBlock) * panels * blocks.width);
+    // A strip has a panel at least.
+    return std::max(
+        std::min(kSumsFloats, std::min(shape.results, kRowsOfBlock) * panels(blocks) * blocks.width),
+        std::min(shape.results, kRowsOfBlock) * blocks.width);
   }
 
  private:

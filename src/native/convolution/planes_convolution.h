@@ -105,9 +105,10 @@ class PlanesConvolution final : public Plan {
   struct Unit {
     PlaceBlock block;
     int64_t group;
+    int64_t images;
     const std::byte* planes;
     int64_t begin, end;
-    const std::byte* in;  // the group's first element
+    const std::byte* in;  // the group's first element in the first image
     std::byte* out;       // the block's first place of the group's first result
     const PanelRuns* runs;
   };
@@ -142,7 +143,7 @@ class PlanesConvolution final : public Plan {
     void pack_rows(const ConvolutionPart& part, int64_t group, int64_t result, int64_t rows, float* to) const;
     void copy_last(const ProductChunk& chunk, int64_t lanes, int64_t width, WindowTile& tile) const;
     void repair(const ConvolutionPart& part, const Unit& unit, const FilterView& filter, int64_t result,
-                int64_t rows, int64_t width, int64_t panel, float* sums) const;
+                int64_t rows, int64_t width, int64_t image, int64_t panel, float* sums) const;
     float exact_sum(const ConvolutionPart& part, const std::byte* in, const FilterView& filter,
                     int64_t result, const std::array<int64_t, 3>& place) const;
   };
@@ -224,7 +225,8 @@ inline void PlanesConvolution::Worker::compute(const ConvolutionPart& part, cons
   const int64_t groups = blocks.group_blocks(shape);
   unit.group = number % groups * blocks.groups;
   const int64_t end = std::min(unit.group + blocks.groups, shape.groups);
-  const int64_t image = number / groups;
+  const int64_t image = number / groups * blocks.images;
+  unit.images = std::min(blocks.images, shape.batch - image);
   unit.in += image * shape.batch_in + unit.group * shape.group_in;
   unit.out += image * shape.batch_out + unit.group * shape.results * shape.result_out;
   unit.runs = &blocks.runs;
@@ -238,7 +240,10 @@ inline void PlanesConvolution::Worker::compute(const ConvolutionPart& part, cons
   if (part.taps > 0 && !part.is_direct) {
     const PlaneWriter writer(shape.is_half, (end - unit.group) * shape.channels, shape.channel_in,
                              blocks.plane, blocks.size);
-    writer.write(part.axes, blocks.slices, unit.block, unit.in, memory);
+    for (int64_t i = 0; i < unit.images; ++i) {
+      writer.write(part.axes, blocks.slices, unit.block, unit.in + i * shape.batch_in,
+                   memory + i * part.image_floats(shape, blocks));
+    }
   }
   unit.planes = reinterpret_cast<const std::byte*>(memory);
   for (; unit.group < end; ++unit.group) {
@@ -267,11 +272,12 @@ inline void PlanesConvolution::Worker::multiply(const ConvolutionPart& part, con
   WindowTile tile{};
   tile.result_step = filter.result_step;
   tile.step = filter.step;
-  const int64_t panels = (runs.lanes() + width - 1) / width;
+  const int64_t image_panels = (runs.lanes() + width - 1) / width;
+  const int64_t panels = image_panels * unit.images;
   const bool is_single = part.chunks.size() == 1;
   const int64_t most_rows = !is_packed  ? part.packed_rows(shape)
                             : is_single ? unit.end - unit.begin
-                                        : kRowsOfBlock;
+                                        : part.most_rows(blocks, unit.end - unit.begin);
   for (int64_t row = unit.begin; row < unit.end; row += most_rows) {
     const int64_t rows = std::min(most_rows, unit.end - row);
     const int64_t tiles = (rows + kMostRows - 1) / kMostRows;
@@ -288,13 +294,15 @@ inline void PlanesConvolution::Worker::multiply(const ConvolutionPart& part, con
         tile.offsets = blocks.offsets.data() + chunk.tap;
         tile.taps = chunk.taps;
         tile.channels = chunk.channels;
-        for (int64_t panel = first; panel < std::min(panels, first + strip); ++panel) {
+        for (int64_t i = first; i < std::min(panels, first + strip); ++i) {
+          const int64_t image = i / image_panels;
+          const int64_t panel = i % image_panels;
           const int64_t lanes = std::min(width, runs.lanes() - panel * width);
           const int64_t vectors = (lanes + kColumnLanes - 1) / kColumnLanes;
-          tile.places = unit.planes + panel * width * 4;
+          tile.places = unit.planes + (image * part.image_floats(shape, blocks) + panel * width) * 4;
           tile.channel_step = blocks.plane * 4;
           if (part.is_direct) {
-            tile.places = direct + panel * width * 4;
+            tile.places = direct + image * shape.batch_in + panel * width * 4;
             tile.channel_step = shape.channel_in;
             if (lanes < vectors * kColumnLanes) copy_last(chunk, lanes, vectors * kColumnLanes, tile);
           }
@@ -305,12 +313,13 @@ inline void PlanesConvolution::Worker::multiply(const ConvolutionPart& part, con
             const int64_t count = row + share_begin(t + 1, tiles, rows) - r;
             tile.weights = filter.of(r) + k * filter.step;
             tile.biases = k == 0 ? filter.biases + r : nullptr;
-            float* const to = is_single ? tile_sums : sums + ((panel - first) * rows + r - row) * width;
+            float* const to = is_single ? tile_sums : sums + ((i - first) * rows + r - row) * width;
             kMultiplyWindow[static_cast<size_t>(vectors - 1)][static_cast<size_t>(count - 1)](tile, to);
             if (&chunk != &part.chunks.back()) continue;
-            if (part.has_padding) repair(part, unit, filter, r, count, vectors * kColumnLanes, panel, to);
+            if (part.has_padding)
+              repair(part, unit, filter, r, count, vectors * kColumnLanes, image, panel, to);
             plan.writer_.write(to, count, vectors * kColumnLanes, run, runs_end,
-                               unit.out + r * shape.result_out, shape.result_out,
+                               unit.out + image * shape.batch_out + r * shape.result_out, shape.result_out,
                                part.axes[2].along.out_stride);
           }
         }
@@ -346,8 +355,10 @@ inline void PlanesConvolution::Worker::copy_last(const ProductChunk& chunk, int6
 // made anew, of the taps that lie on elements.
 inline void PlanesConvolution::Worker::repair(const ConvolutionPart& part, const Unit& unit,
                                               const FilterView& filter, int64_t result, int64_t rows,
-                                              int64_t width, int64_t panel, float* sums) const {
+                                              int64_t width, int64_t image, int64_t panel,
+                                              float* sums) const {
   if (!has_nan(sums, rows * width)) return;
+  const std::byte* const in = unit.in + image * plan.shape_.batch_in;
   const auto [begin, end] = unit.runs->of(panel);
   for (int64_t i = 0; i < rows; ++i) {
     for (const PlaceRun* run = begin; run < end; ++run) {
@@ -357,7 +368,7 @@ inline void PlanesConvolution::Worker::repair(const ConvolutionPart& part, const
         const std::array<int64_t, 3> place{unit.block.first[0] + run->place[0],
                                            unit.block.first[1] + run->place[1],
                                            unit.block.first[2] + run->place[2] + k};
-        sum = exact_sum(part, unit.in, filter, result + i, place);
+        sum = exact_sum(part, in, filter, result + i, place);
       }
     }
   }

@@ -9,6 +9,8 @@ ANYDML_ISA_BEGIN
 
 // What planes of a block of places may take, in floats, so that they stay in the second cache.
 inline constexpr int64_t kPlanesFloats = 128 << 10;
+// Likewise of several images, where they are small.
+inline constexpr int64_t kImagesFloats = 480 << 10;
 // Places of a row of a block, at least.
 inline constexpr int64_t kLeastRow = 32;
 // Products that are summed before the next results' turn: the weights of a tile and a panel of places stay in
@@ -17,6 +19,8 @@ inline constexpr int64_t kChunk = 256;
 // Results whose weights of a chunk stay in the second cache, and sums of a strip of panels, in floats.
 inline constexpr int64_t kRowsOfBlock = 512;
 inline constexpr int64_t kSumsFloats = 64 << 10;
+// Panels of a strip, for which weights are read once, where there are as many.
+inline constexpr int64_t kPanelsOfStrip = 8;
 // Places of an image up to which planes of a depthwise convolution take longer than copies to channels last.
 inline constexpr int64_t kFewPlaces = 64;
 // Weights that are packed at a time, in floats.
