@@ -89,21 +89,37 @@ class OutputWriter {
   ANYDML_NOINLINE void write(float* sums, int64_t rows, int64_t width, const PlaceRun* begin,
                              const PlaceRun* end, std::byte* to, int64_t result_step,
                              int64_t place_step) const {
-    if (!is_half_ && !activation_.has_program() && place_step == 4 && begin->count == width) {
+    const bool is_whole = place_step == (is_half_ ? 2 : 4) && begin->count == width;
+    if (is_whole && !activation_.has_program()) {
       // All lanes are places side by side.
-      for (int64_t i = 0; i < rows; ++i) activate(sums + i * width, width, to + begin->out + i * result_step);
+      for (int64_t i = 0; i < rows; ++i) {
+        std::byte* const at = to + begin->out + i * result_step;
+        if (is_half_) {
+          activate<Half>(sums + i * width, width, at);
+        } else {
+          activate<float>(sums + i * width, width, at);
+        }
+      }
       return;
     }
-    activate(sums, rows * width, reinterpret_cast<std::byte*>(sums));
-    if (activation_.has_program()) run_program(sums, rows * width);
+    auto* const bytes = reinterpret_cast<std::byte*>(sums);
+    if (activation_.has_program()) {
+      activate<float>(sums, rows * width, bytes);
+      run_program(sums, rows * width);
+    } else if (!is_half_) {
+      activate<float>(sums, rows * width, bytes);
+    }
     if (is_half_) {
       alignas(64) std::byte halves[kMostSums * 2];
-      narrow_to_halves(reinterpret_cast<const std::byte*>(sums), halves,
-                       (rows * width + kConvertedAtOnce - 1) / kConvertedAtOnce);
+      if (activation_.has_program()) {
+        const int64_t blocks = (rows * width + kConvertedAtOnce - 1) / kConvertedAtOnce;
+        narrow_to_halves(bytes, halves, blocks);
+      } else {
+        activate<Half>(sums, rows * width, halves);
+      }
       return put<uint16_t>(halves, rows, width, begin, end, to, result_step, place_step);
     }
-    put<uint32_t>(reinterpret_cast<const std::byte*>(sums), rows, width, begin, end, to, result_step,
-                  place_step);
+    put<uint32_t>(bytes, rows, width, begin, end, to, result_step, place_step);
   }
 
   // Sums and what is read behind them.
@@ -111,10 +127,11 @@ class OutputWriter {
 
  private:
   // A sum of zeros is 0, whatever their signs: products with padding do not change it.
+  template <class To>
   ANYDML_INLINE void activate(const float* sums, int64_t count, std::byte* to) const {
     for (int64_t i = 0; i < count; i += kLanesOf<float>) {
       const auto sum = load_lanes<float, float>(reinterpret_cast<const std::byte*>(sums + i));
-      store_lanes<float, float>(to + i * 4, fused_.applied<float>(sum + 0.0f));
+      store_lanes<To, float>(to + i * static_cast<int64_t>(sizeof(To)), fused_.applied<float>(sum + 0.0f));
     }
   }
 

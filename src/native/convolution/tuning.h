@@ -15,7 +15,7 @@ inline constexpr int64_t kImagesFloats = 480 << 10;
 inline constexpr int64_t kLeastRow = 32;
 // Products that are summed before the next results' turn: the weights of a tile and a panel of places stay in
 // the first cache.
-inline constexpr int64_t kChunk = 256;
+inline constexpr int64_t kChunk = 512;
 // Results whose weights of a chunk stay in the second cache, and sums of a strip of panels, in floats.
 inline constexpr int64_t kRowsOfBlock = 512;
 inline constexpr int64_t kSumsFloats = 64 << 10;

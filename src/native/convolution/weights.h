@@ -7,14 +7,17 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <type_traits>
 #include <vector>
 
 #include "convolution/axes.h"
 #include "convolution/planes.h"
 #include "platform/isa.h"
 #include "platform/parallel.h"
+#include "pointwise/lanes.h"
 #include "simd/half.h"
 #include "simd/unaligned.h"
+#include "simd/vector.h"
 
 ANYDML_ISA_BEGIN
 
@@ -81,6 +84,15 @@ struct FilterRow {
 
   int64_t span(size_t d) const { return std::abs(axes[d].tap_step) * (axes[d].along.taps - 1); }
 
+#if defined(ANYDML_ISA_AVX512)
+  static __m512i lanes_apart(int step) {
+    constexpr int kLanes[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+    __m512i lanes;
+    std::memcpy(&lanes, kLanes, sizeof(lanes));
+    return (__m512i)((Vector<int32_t, 16>)lanes * step);
+  }
+#endif
+
   template <class T>
   void pack_taps(const SpatialAxes& strides, int64_t channel, const std::byte* from, float* to) const {
     for (int64_t z = 0; z < strides[0].along.taps; ++z) {
@@ -88,7 +100,18 @@ struct FilterRow {
         for (int64_t x = 0; x < strides[2].along.taps; ++x) {
           const std::byte* at =
               from + z * strides[0].tap_step + y * strides[1].tap_step + x * strides[2].tap_step;
-          for (int64_t c = 0; c < channels; ++c) to[c] = static_cast<float>(load<T>(at + c * channel));
+          int64_t c = 0;
+#if defined(ANYDML_ISA_AVX512)
+          if (std::is_same_v<T, float> && std::abs(channel) < int64_t{1} << 26) {
+            for (; c + 16 <= channels; c += 16) {
+              const __m512 some =
+                  _mm512_mask_i32gather_ps(_mm512_setzero_ps(), kAllLanes,
+                                           lanes_apart(static_cast<int>(channel)), at + c * channel, 1);
+              std::memcpy(to + c, &some, sizeof(some));
+            }
+          }
+#endif
+          for (; c < channels; ++c) to[c] = static_cast<float>(load<T>(at + c * channel));
           to += channels;
         }
       }
