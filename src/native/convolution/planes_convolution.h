@@ -144,6 +144,7 @@ class PlanesConvolution final : public Plan {
     void copy_last(const ProductChunk& chunk, int64_t lanes, int64_t width, WindowTile& tile) const;
     void repair(const ConvolutionPart& part, const Unit& unit, const FilterView& filter, int64_t result,
                 int64_t rows, int64_t width, int64_t image, int64_t panel, float* sums) const;
+    static bool is_whole(const ConvolutionPart& part, const std::array<int64_t, 3>& place);
     float exact_sum(const ConvolutionPart& part, const std::byte* in, const FilterView& filter,
                     int64_t result, const std::array<int64_t, 3>& place) const;
   };
@@ -368,10 +369,21 @@ inline void PlanesConvolution::Worker::repair(const ConvolutionPart& part, const
         const std::array<int64_t, 3> place{unit.block.first[0] + run->place[0],
                                            unit.block.first[1] + run->place[1],
                                            unit.block.first[2] + run->place[2] + k};
+        if (is_whole(part, place)) continue;
         sum = exact_sum(part, in, filter, result + i, place);
       }
     }
   }
+}
+
+// Whether all taps lie on elements.
+inline bool PlanesConvolution::Worker::is_whole(const ConvolutionPart& part,
+                                                const std::array<int64_t, 3>& place) {
+  for (size_t d = 0; d < 3; ++d) {
+    const Sliding& along = part.axes[d].along;
+    if (along.inside(place[d]) != std::pair{int64_t{0}, along.taps}) return false;
+  }
+  return true;
 }
 
 inline float PlanesConvolution::Worker::exact_sum(const ConvolutionPart& part, const std::byte* in,
