@@ -26,8 +26,6 @@ from anydml.operators.schema import OperatorDesc
 GPU = os.environ.get("ANYDML_TEST_DEVICE", "")
 """A device that the cases run on beside the CPU's: "cuda", also in Triton's interpreter."""
 ENGINES = ("reference", "cpu", GPU) if GPU else ("reference", "cpu")
-DEVICES = {"torch": "cpu"}
-"""Where an engine is the device's second: it is asked alone."""
 ENGINE = GPU or "reference"
 """Where properties are tested that the cases of all engines have no room for."""
 GUARD = 64
@@ -45,7 +43,7 @@ class Memory:
         self._before = np.full(2 * GUARD + self.size, poison, np.uint8)
         if values is not None:
             self.layout.view(self._before, GUARD)[...] = values
-        self.memory = Device(DEVICES.get(engine, engine)).memory
+        self.memory = Device(engine).memory
         self.bytes = self.memory.to_device(self._before.copy())
         if engine == GPU:
             self.bytes = self.bytes.tensor
@@ -97,9 +95,7 @@ def explained(desc: OperatorDesc) -> tuple[str, str]:
 
 def compiled(engine: str, desc: OperatorDesc, flags: ExecutionFlags = ExecutionFlags.NONE) -> CompiledOperator:
     """The operator, compiled on an engine, which serves it and no other."""
-    device = Device(DEVICES.get(engine, engine))
-    if engine in DEVICES:
-        device._engines = tuple(each for each in device._engines if each.name == engine)
+    device = Device(engine)
     operator = device.compile_operator(device.create_operator(desc), flags)
     assert operator.engine == engine, operator.explain()
     return operator

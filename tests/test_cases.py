@@ -11,7 +11,7 @@ import pytest
 
 import anydml
 from anydml.operators import OPERATORS, spec, spec_of
-from cases import Case, all_cases, all_kernels, collected, some_of_each
+from cases import Case, all_cases, all_kernels, some_of_each
 from harness import GPU, Memory, assert_same, bits, compiled, engines_of, explained, run, units_of
 
 CASES = all_cases()
@@ -33,7 +33,7 @@ def on_every_engine(cases: list[Case]) -> pytest.MarkDecorator:
     return pytest.mark.parametrize(("case", "engine"), params)
 
 
-KERNELS, BY_REFERENCE = all_kernels(), re.compile("|".join(collected("BY_REFERENCE")))
+KERNELS = all_kernels()
 
 
 def kernel_of(name: str) -> str | None:
@@ -54,7 +54,7 @@ def test_cases_are_served_by_the_kernels_that_they_are_for(name: str) -> None:
     for case in CASES:
         if type(case.desc) is spec(name).desc:
             engine, kernel = explained(case.desc)
-            if pattern is None or BY_REFERENCE.fullmatch(case.id):
+            if pattern is None:
                 assert engine == "reference", (case.id, kernel)
             else:
                 assert engine == "cpu", (case.id, kernel)

@@ -1,4 +1,5 @@
-"""The engine of PyTorch's calls on the CPU: what it takes, and how near it is to the references."""
+"""Large convolutions and products on the CPU: how near they are to the references, also of filters that are
+prepared, and that PyTorch is not loaded for them."""
 
 from __future__ import annotations
 
@@ -11,23 +12,18 @@ import numpy as np
 import pytest
 
 from anydml import (
-    DML_ACTIVATION_LINEAR_OPERATOR_DESC,
     DML_ACTIVATION_RELU_OPERATOR_DESC,
     DML_ACTIVATION_TANH_OPERATOR_DESC,
     DML_BUFFER_ARRAY_BINDING,
     DML_BUFFER_BINDING,
     DML_CONVOLUTION_OPERATOR_DESC,
     DML_GEMM_OPERATOR_DESC,
-    DML_MAX_POOLING2_OPERATOR_DESC,
-    DML_MAX_POOLING_OPERATOR_DESC,
     Device,
     ExecutionFlags,
     TensorFlags,
 )
-from anydml.backends.base import Declined, Kernel
+from anydml.backends.base import Kernel
 from anydml.backends.native.engine import CpuEngine
-from anydml.backends.torch import cpu_engine as library
-from anydml.backends.torch.cpu_engine import TorchEngine
 from anydml.core.enums import ConvolutionDirection, ConvolutionMode, MatrixTransform
 from anydml.core.strided_layout import Layout
 from anydml.operators import spec_of
@@ -134,126 +130,58 @@ def check_large(name: str, engine: str, bound: float, flags: ExecutionFlags = Ex
     assert (error <= bound * np.float64(magnitude) + unit * np.abs(np.float64(expected))).all()
 
 
-@pytest.mark.usefixtures("torch")
 @pytest.mark.parametrize("name", LARGE)
 def test_what_is_large_is_computed_in_single_precision(name: str) -> None:
-    check_large(name, "torch", BOUND)
+    check_large(name, "cpu", BOUND)
 
 
-IMAGE = tensor((2, 16, 70, 80))
-WINDOW = {"Strides": (2, 2), "WindowSize": (3, 3), "StartPadding": (1, 0), "EndPadding": (0, 1)}
-EXACT: dict[str, OperatorDesc] = {
-    "maximum": DML_MAX_POOLING_OPERATOR_DESC(InputTensor=IMAGE, OutputTensor=tensor((2, 16, 35, 40)), **WINDOW),
-    "maximum-and-indices": DML_MAX_POOLING2_OPERATOR_DESC(
-        InputTensor=IMAGE,
-        OutputTensor=tensor((2, 16, 34, 39)),
-        OutputIndicesTensor=tensor((2, 16, 34, 39), "UINT32"),
-        **WINDOW,
-        Dilations=(2, 2),
-    ),
-}
-
-
-@pytest.mark.usefixtures("torch")
-@pytest.mark.parametrize("name", EXACT)
-def test_what_sums_nothing_is_that_of_the_reference(name: str) -> None:
-    desc = EXACT[name]
-    spec = spec_of(desc)
-    assert spec is not None
-    rng = np.random.default_rng(5)
-    inputs = [np.abs(rng.standard_normal(t.Sizes)).astype(np.float32) for _, t in spec.inputs(desc) if t]
-    for found, expected in zip(run("torch", desc, inputs), run("reference", desc, inputs), strict=True):
-        np.testing.assert_array_equal(found, expected)
-
-
-# The CPU's kernel has no such activation of halves.
-_LINEAR = DML_ACTIVATION_LINEAR_OPERATOR_DESC(Alpha=1, Beta=0)
-
-
-@pytest.fixture
-def without_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
-    """So that what has a native kernel is asked of the next engine."""
-    monkeypatch.setattr(CpuEngine, "compile", lambda *_: Declined("left out"))
-
-
-SQUARE = replace(product(128, 128, 128, "FLOAT16"), FusedActivation=_LINEAR)
-SMALL = replace(product(8, 8, 8, "FLOAT16"), FusedActivation=_LINEAR)
-
-
-def square() -> tuple[np.ndarray, ...]:
-    rng = np.random.default_rng(4)
-    a, b = (rng.integers(-2, 3, (1, 1, 128, 128)).astype(np.float16) for _ in range(2))
-    c = np.lib.stride_tricks.as_strided(np.ones(128, np.float16), (1, 1, 128, 128), (0, 0, 0, 2))
-    return a, b, c, (a @ b.swapaxes(2, 3)) / 2 + 2
-
-
-@pytest.mark.usefixtures("torch")
-def test_it_says_who_serves(without_kernels: None) -> None:
-    *inputs, expected = square()
-    y = np.empty_like(expected)
-    first, *_, last = dispatched(SQUARE, *inputs, y).splitlines()
-    assert first.startswith("GEMM is served by torch: calls of PyTorch ")
-    assert last.startswith("cpu declined: ")
-    np.testing.assert_array_equal(y, expected)
-
-
-@pytest.mark.usefixtures("torch")
 @pytest.mark.filterwarnings("error")
-def test_arrays_that_are_read_only_or_lie_anywhere(without_kernels: None) -> None:
-    a, b, c, expected = square()
-    a.flags.writeable = False
-    memory = np.zeros(2 * b.nbytes + 2, np.uint8)
-    odd, y = memory[1 : b.nbytes + 1], memory[b.nbytes + 2 :]
-    odd[...] = b.view(np.uint8).ravel()
-    dispatched(SQUARE, a, odd, c, y[: y.size])
-    np.testing.assert_array_equal(y[: b.nbytes].tobytes(), expected.tobytes())
+def test_arrays_that_are_read_only_or_lie_anywhere() -> None:
+    desc = replace(LARGE["half"], FusedActivation=None)
+    rng = np.random.default_rng(4)
+    x, w, bias = (
+        rng.integers(-2, 3, each.Sizes).astype(np.float16)
+        for _, each in spec_of(desc).inputs(desc)  # type: ignore[union-attr]
+    )
+    (expected,) = run("reference", desc, [x, w, bias])
+    assert expected is not None
+    x.flags.writeable = False
+    memory = np.zeros(w.nbytes + expected.nbytes + 2, np.uint8)
+    odd, y = memory[1 : w.nbytes + 1], memory[w.nbytes + 2 :]
+    odd[...] = w.view(np.uint8).ravel()
+    assert dispatched(desc, x, odd, bias, y).startswith("CONVOLUTION is served by cpu: ")
+    np.testing.assert_array_equal(y.tobytes(), expected.tobytes())
 
 
-def test_without_pytorch_the_reference_serves(monkeypatch: pytest.MonkeyPatch, without_kernels: None) -> None:
-    monkeypatch.setattr(library, "find_spec", lambda name: None)
-    library.missing.cache_clear()
-    try:
-        *inputs, expected = square()
-        y = np.empty_like(expected)
-        lines = dispatched(SQUARE, *inputs, y).splitlines()
-    finally:
-        library.missing.cache_clear()
-    assert lines[0].startswith("GEMM is served by reference: ")
-    assert lines[-1] == "torch declined: PyTorch is not installed: pip install 'anydml[gpu]'"
-    np.testing.assert_array_equal(y, expected)
-
-
-def test_what_is_small_loads_no_pytorch() -> None:
+def test_nothing_on_the_cpu_loads_pytorch() -> None:
+    """Convolutions and products of both types, small and large, forward and transposed."""
     said = run_python("""
 import sys
 sys.path.insert(0, "tests")
 import numpy as np
-from anydml.backends.base import Declined
-from anydml.backends.native.engine import CpuEngine
-from test_library import SMALL, dispatched
-CpuEngine.compile = lambda *_: Declined("left out")
-x, y = np.ones((1, 1, 8, 8), np.float16), np.empty((1, 1, 8, 8), np.float16)
-print(dispatched(SMALL, x, x, np.lib.stride_tricks.as_strided(x, x.shape, (0, 0, 0, 2)), y))
+from anydml.operators import spec_of
+from test_library import LARGE, dispatched, lying
+for desc in LARGE.values():
+    tensors = [each for _, each in spec_of(desc).inputs(desc)] + [desc.OutputTensor]
+    dispatched(desc, *(lying(each, 0) for each in tensors))
 print("torch" in sys.modules)
 """).splitlines()
-    assert said[0].startswith("GEMM is served by reference: ")
-    assert "torch declined: 512 multiplications, fewer than the 1048576" in said[-2]
     assert said[-1] == "False"
 
 
-@pytest.mark.usefixtures("torch")
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
-def test_a_forked_child_computes_too(without_kernels: None) -> None:
+def test_a_forked_child_computes_too() -> None:
     """Not on the threads of its parent, which are not there."""
-    *inputs, expected = square()
-    y = np.empty_like(expected)
-    dispatched(SQUARE, *inputs, y)
-    y[...] = 0
+    desc = LARGE["groups"]
+    rng = np.random.default_rng(6)
+    inputs = [rng.standard_normal(each.Sizes).astype(np.float32) for _, each in spec_of(desc).inputs(desc)]  # type: ignore[union-attr]
+    expected, y = (np.empty(desc.OutputTensor.Sizes, np.float32) for _ in range(2))  # type: ignore[attr-defined]
+    dispatched(desc, *inputs, expected)
     child = os.fork()
     if not child:
         signal.alarm(30)
-        dispatched(SQUARE, *inputs, y)
+        dispatched(desc, *inputs, y)
         os._exit(0 if np.array_equal(y, expected) else 1)
     assert os.waitpid(child, 0)[1] == 0
 
@@ -316,7 +244,6 @@ def lying(t: Any, values: np.ndarray) -> np.ndarray:
     return array
 
 
-@pytest.mark.usefixtures("torch")
 @pytest.mark.parametrize("name", PREPARED)
 @pytest.mark.parametrize("with_nan", [False, True])
 def test_a_prepared_filter_gives_what_the_reference_gives(name: str, with_nan: bool) -> None:
@@ -329,7 +256,7 @@ def test_a_prepared_filter_gives_what_the_reference_gives(name: str, with_nan: b
     inputs = [None if t is None else lying(t, rng.standard_normal(t.Sizes).astype(dtype)) for t in tensors]
     if with_nan:
         inputs[0][0, 0, 0, 0] = np.nan  # type: ignore[index]
-    kernel = TorchEngine().compile(
+    kernel = CpuEngine().compile(
         spec, desc, [None if t is None else Layout.of_desc(t) for t in tensors], [Layout.of_desc(desc.OutputTensor)]
     )
     assert isinstance(kernel, Kernel)
@@ -352,23 +279,12 @@ def test_a_prepared_filter_gives_what_the_reference_gives(name: str, with_nan: b
     assert (error <= allowed[is_number]).all()
 
 
-@pytest.mark.usefixtures("torch")
-def test_what_is_not_prepared_says_so() -> None:
-    for name, words in (
-        ("depthwise", "a filter is prepared where channels lie last"),
-        ("backward", "no filter of this kind is prepared"),
-    ):
-        assert words in compiled("torch", LARGE[name]).explain()
-
-
-@pytest.mark.usefixtures("torch")
 def test_each_persistent_resource_has_what_was_prepared_for_it() -> None:
     """Whichever is used next, wherever it was copied to, and whatever it was filled with before."""
     owned = replace(ONE_TAP, FilterTensor=replace(ONE_TAP.FilterTensor, Flags=TensorFlags.OWNED_BY_DML))
     owned = replace(owned, BiasTensor=None, FusedActivation=None)
-    operator = compiled("torch", owned)
+    operator = compiled("cpu", owned)
     device = operator.device
-    assert "a filter that stays is prepared once" in operator.explain()
     x, y = np.ones((2, 32, 20, 20), np.float32), np.empty((2, 48, 20, 20), np.float32)
 
     def result(persistent: np.ndarray) -> float:

@@ -1,17 +1,16 @@
-"""The networks of PyDirectML's samples give what the same networks give in PyTorch, and by the references; without
-PyTorch too, native kernels serve what takes their time."""
+"""The networks of PyDirectML's samples give what the same networks give in PyTorch, and by the references; native
+kernels serve what takes their time."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 
 import pydirectml as dml
-from anydml.backends.torch import cpu_engine as library
 from anydml.operators import OPERATORS
 from harness import GPU
 from networks import Built, Eager, Owned, candy, mnist, mobilenet, squeezenet, super_resolution
@@ -55,19 +54,9 @@ def test_networks(
     assert_near(built.computed(network(built, image)), eager.computed(network(eager, image)))
 
 
-@pytest.fixture
-def no_torch(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """As where PyTorch is not installed."""
-    monkeypatch.setattr(library, "find_spec", lambda name: None)
-    library.missing.cache_clear()
-    yield
-    library.missing.cache_clear()
-
-
-@pytest.mark.usefixtures("no_torch")
 @pytest.mark.parametrize("kind", [Built, Owned])
 @each_network
-def test_without_pytorch_no_network_waits_for_the_reference(
+def test_no_network_waits_for_the_reference(
     network: Callable[..., Any], sizes: tuple[int, ...], kind: type[Built], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     image = picture(sizes) * (255 if network is candy else 1)

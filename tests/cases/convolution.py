@@ -309,8 +309,4 @@ RIGHT = [_convolution(), _backward()]
 SUPPORT = {
     "CONVOLUTION": Support([("1.0", 4, 5, FLOATS), ("4.0", 3, 5, FLOATS)], desc=one_tap),
 }
-KERNELS = {"CONVOLUTION": "(transposed )?convolution, window of 2x2, channels last"}
-BY_REFERENCE = (
-    # All but these: single precision of small integers, whose sums are exact in any order, in two dimensions.
-    "convolution-(?!sample-float32|turned|fused-clip|broadcast-filter|strided|backward-two-dimensions).*",
-)
+KERNELS = {"CONVOLUTION": "(transposed |depthwise )?convolution, window of [0-9x]+, "}

@@ -589,6 +589,44 @@ Case integer_convolution(bool is_quantized, int64_t channels, int64_t outputs, i
                        {"GroupCount", {groups}}})}};
 }
 
+// Of windows of 3 along each of `spatial` dimensions, padded by 1; two places apart, or transposed.
+Case convolution(DataType type, int64_t channels, int64_t results, int64_t groups, int64_t spatial,
+                 int64_t size, bool is_forward, bool lies_last = false) {
+  const auto count = static_cast<size_t>(spatial);
+  const std::vector<int64_t> ones(count, 1);
+  std::vector<int64_t> x{2, channels}, w{is_forward ? results : channels}, y{2, results}, bias{1, results};
+  w.push_back((is_forward ? channels : results) / groups);
+  for (size_t d = 0; d < count; ++d) {
+    x.push_back(size);
+    w.push_back(3);
+    y.push_back(is_forward ? (size + 1) / 2 : 2 * size - 1);
+    bias.push_back(1);
+  }
+  Layout in = packed(type, std::move(x));
+  Layout out = packed(type, std::move(y));
+  for (Layout* each : {&in, &out}) {
+    if (!lies_last) continue;
+    int64_t step = anydml::size_of(type);
+    each->strides[1] = step;
+    step *= each->sizes[1];
+    for (size_t d = each->sizes.size() - 1; d > 1; --d) {
+      each->strides[d] = step;
+      step *= each->sizes[d];
+    }
+  }
+  return {"CONVOLUTION",
+          {{std::move(in), packed(type, std::move(w)), packed(type, std::move(bias))},
+           {std::move(out)},
+           attributes({{"Mode", {1}},
+                       {"Direction", {is_forward ? 0 : 1}},
+                       {"Strides", std::vector<int64_t>(count, 2)},
+                       {"Dilations", ones},
+                       {"StartPadding", ones},
+                       {"EndPadding", ones},
+                       {"OutputPadding", std::vector<int64_t>(count, 0)},
+                       {"GroupCount", {groups}}})}};
+}
+
 Case dynamic_quantize(DataType type, DataType output, std::vector<int64_t> sizes) {
   const std::vector<int64_t> ones(sizes.size(), 1);
   return {"DYNAMIC_QUANTIZE_LINEAR",
@@ -678,6 +716,13 @@ std::vector<Case> cases() {
     all.push_back(integer_convolution(is_quantized, 6, 300, 3, 31));
   }
   for (const DataType type : {DataType::kFloat32, DataType::kFloat16}) {
+    for (const bool is_forward : {false, true}) {
+      all.push_back(convolution(type, 40, 70, 1, 2, 45, is_forward));
+      all.push_back(convolution(type, 40, 70, 1, 2, 45, is_forward, true));
+      all.push_back(convolution(type, 300, 14, 2, 1, 900, is_forward));
+      all.push_back(convolution(type, 48, 48, 48, 2, 45, is_forward));
+      all.push_back(convolution(type, 6, 9, 3, 3, 17, is_forward));
+    }
     for (const DataType byte : {DataType::kUint8, DataType::kInt8})
       all.push_back(dynamic_quantize(type, byte, {301, 2003}));
   }

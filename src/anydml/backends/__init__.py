@@ -9,6 +9,5 @@ def engines(device: str) -> tuple[Engine, ...]:
     """The engines of the CPU's devices, best first. The reference takes everything, and so ends every list."""
     from .native.engine import CpuEngine
     from .reference import ReferenceEngine
-    from .torch.cpu_engine import TorchEngine
 
-    return {"cpu": (CpuEngine(), TorchEngine(), ReferenceEngine()), "reference": (ReferenceEngine(),)}[device]
+    return {"cpu": (CpuEngine(), ReferenceEngine()), "reference": (ReferenceEngine(),)}[device]

@@ -3,13 +3,13 @@
 //
 // A row of the left one is what lies under the filter at a place; in each column of the right one stands what
 // that weighs in a channel of the result. Every result is one chain of fused multiply-adds, from the bias on,
-// through the taps in their order and each tap's channels: the same bits wherever there are such
-// instructions. Elsewhere there is no such kernel, as libraries are faster. Padding is multiplied as zeros,
-// so that an infinite weight on it gives NaN, as libraries have it too.
+// through the taps in their order and each tap's channels: the same bits everywhere. Padding is multiplied as
+// zeros; where a weight that is not finite makes NaN of that, the sum is made anew without it.
 #pragma once
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -21,6 +21,7 @@
 #include "core/kernel_plan.h"
 #include "dense/tile.h"
 #include "nhwc/fused_activation.h"
+#include "nhwc/nan.h"
 #include "nhwc/tuning.h"
 #include "nhwc/windows.h"
 #include "platform/isa.h"
@@ -57,6 +58,7 @@ class DenseConvolution final : public Plan {
                          (batch == 1 || batch_in == height.places * width.places * step_);
     is_direct_ = shape_.tap_offsets.size() == 1 && shape_.channel_in == kItem && is_even &&
                  has_no_padding(height) && has_no_padding(width);
+    has_padding_ = lies_on_padding(height) || lies_on_padding(width);
   }
 
   void run(const void* const* inputs, void* const* outputs) const override {
@@ -114,6 +116,11 @@ class DenseConvolution final : public Plan {
     return along.origin(0) == 0 && along.origin(along.places - 1) < along.size;
   }
 
+  static bool lies_on_padding(const Sliding& along) {
+    const auto whole = std::pair{int64_t{0}, along.taps};
+    return along.inside(0) != whole || along.inside(along.places - 1) != whole;
+  }
+
   int64_t vectors() const { return (shape_.results + kLanes - 1) / kLanes; }
   int64_t panels() const { return (vectors() + 1) / 2; }
 
@@ -141,6 +148,42 @@ class DenseConvolution final : public Plan {
     return weights;
   }
 
+  // Weights and biases of a panel, in rows of some columns.
+  struct Panel {
+    const float* weights;
+    const float* biases;
+    int64_t width;
+  };
+
+  // Makes sums that are NaN anew, of the taps that lie on elements.
+  ANYDML_NOINLINE void repair(const Panel& panel, const std::byte* from, int64_t row, int64_t rows,
+                              int64_t columns, float* results) const {
+    const auto& [batch, batch_in, batch_out, channels, height, width] = shape_.sides;
+    Place place(shape_.sides, row);
+    for (int64_t i = 0; i < rows; ++i, place.move(shape_.sides), results += panel.width) {
+      const auto [top, bottom] = height.inside(place.y);
+      const auto [left, right] = width.inside(place.x);
+      if (bottom - top == height.taps && right - left == width.taps) continue;
+      const std::byte* const window = from + place.image * batch_in +
+                                      height.origin(place.y) * height.in_stride +
+                                      width.origin(place.x) * width.in_stride;
+      for (int64_t c = 0; c < columns; ++c) {
+        if (results[c] == results[c]) continue;
+        float sum = panel.biases[c];
+        for (int64_t y = top; y < bottom; ++y) {
+          for (int64_t x = left; x < right; ++x) {
+            const float* w = panel.weights + (y * width.taps + x) * channels * panel.width + c;
+            const std::byte* const at =
+                window + y * height.dilation * height.in_stride + x * width.dilation * width.in_stride;
+            for (int64_t k = 0; k < channels; ++k)
+              sum = std::fma(load<float>(at + k * shape_.channel_in), w[k * panel.width], sum);
+          }
+        }
+        results[c] = sum;
+      }
+    }
+  }
+
   // Where rows of results go.
   struct Places {
     std::array<std::byte*, kMostRows> to;
@@ -153,7 +196,8 @@ class DenseConvolution final : public Plan {
       std::byte* const to = places.to[static_cast<size_t>(i)];
       for (int64_t c = 0; c < places.columns; c += kStep) {
         const auto* const from = reinterpret_cast<const std::byte*>(results + c);
-        const FewSingles y = shape_.fused.applied<float>(load_lanes<float, float>(from));
+        // A sum of zeros is 0, whatever their signs.
+        const FewSingles y = shape_.fused.applied<float>(load_lanes<float, float>(from) + 0.0f);
         if (c + kStep <= places.columns) {
           store_lanes<float, float>(to + c * kItem, y);
         } else {
@@ -200,6 +244,10 @@ class DenseConvolution final : public Plan {
           places.to[static_cast<size_t>(i)] = to + place.out(shape_.sides) + first * kItem;
         }
         kMultiplyTile[is_whole][static_cast<size_t>(count - 1)](tile, results);
+        if (has_padding_ && has_nan(results, count * width)) {
+          repair({weights_of_panel, weights.bias.data() + first, width}, from, row, count, places.columns,
+                 results);
+        }
         finish(places, results, count, width);
       }
     }
@@ -296,6 +344,7 @@ class DenseConvolution final : public Plan {
   // From row to row, where the input itself is the left matrix.
   int64_t step_ = 0;
   bool is_direct_ = false;
+  bool has_padding_ = false;
   std::shared_ptr<const Weights> known_;
 };
 

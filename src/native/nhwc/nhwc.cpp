@@ -12,6 +12,7 @@
 #include "core/layout.h"
 #include "core/registry.h"
 #include "nhwc/channel_normalizations.h"
+#include "nhwc/convolutions.h"
 #include "nhwc/dense.h"
 #include "nhwc/fused_activation.h"
 #include "nhwc/mean_variance.h"
@@ -286,7 +287,7 @@ std::unique_ptr<Plan> average_pooling_of_channels(const Request& request, std::s
   return windows(sides, average, "averages" + window_of(members.taps));
 }
 
-std::unique_ptr<Plan> make_convolution(const Request& request, std::string& reason) {
+std::unique_ptr<Plan> make_convolution_of_channels(const Request& request, std::string& reason) {
   reason = declined(tensor(request.inputs, 0), tensor(request.outputs, 0));
   if (!reason.empty()) return nullptr;
   const Convolution convolution(request);
@@ -297,7 +298,7 @@ std::unique_ptr<Plan> make_convolution(const Request& request, std::string& reas
                           (!convolution.is_depthwise() && convolution.in.sizes[1] < kCopiedChannels);
   const bool writes_last = has_channels_last(convolution.out);
   if (!reads_last || !writes_last)
-    return relaid(request, make_convolution, !reads_last, !writes_last, reason);
+    return relaid(request, make_convolution_of_channels, !reads_last, !writes_last, reason);
   return convolution.plan(reason);
 }
 

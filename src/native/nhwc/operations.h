@@ -64,7 +64,8 @@ struct Average {
   }
 };
 
-// f(bias + sum of weight * x), a weight for each tap and channel, in single precision.
+// f(bias + sum of weight * x), a weight for each tap and channel, in single precision: a chain of fused
+// multiply-adds.
 struct Weighted {
   using Number = float;
   using V = Lanes<float, kLanesOf<float>>;
@@ -81,6 +82,12 @@ struct Weighted {
   int64_t bias_step;
   Fused fused;
 
+  bool can_prepare(const void* const* inputs) const {
+    return inputs[1] != nullptr && (!has_bias || inputs[2] != nullptr);
+  }
+  static int64_t bytes(const Parameters& parameters) {
+    return static_cast<int64_t>(parameters.weights.size() * sizeof(float));
+  }
   Parameters parameters(const void* const* inputs) const {
     const auto* const filter = static_cast<const std::byte*>(inputs[1]);
     const auto* const bias = static_cast<const std::byte*>(inputs[2]);
@@ -95,9 +102,12 @@ struct Weighted {
 
   V start(const Parameters& parameters, int64_t c, int64_t) const { return weight(parameters, taps, c); }
   ANYDML_INLINE V add(const Parameters& parameters, V sum, V x, int64_t tap, int64_t c) const {
-    return sum + x * weight(parameters, tap, c);
+    return multiply_add(x, weight(parameters, tap, c), sum);
   }
-  ANYDML_INLINE V end(const Parameters&, V sum, int64_t, int64_t) const { return fused.applied<float>(sum); }
+  // A sum of zeros is 0, whatever their signs.
+  ANYDML_INLINE V end(const Parameters&, V sum, int64_t, int64_t) const {
+    return fused.applied<float>(sum + 0.0f);
+  }
 
  private:
   ANYDML_INLINE V weight(const Parameters& parameters, int64_t tap, int64_t c) const {

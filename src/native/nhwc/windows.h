@@ -6,6 +6,8 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -64,7 +66,8 @@ struct Sides {
 
 // An Operation has the type of its numbers, Number, and of what a run reads beside the input, Parameters,
 // made of its inputs; start(parameters, channel, taps), add(parameters, sum, x, tap, channel) and
-// end(parameters, sum, row, column), on lanes of them.
+// end(parameters, sum, row, column), on lanes of them. One whose parameters take time to make has
+// can_prepare(inputs) and bytes(parameters), too.
 template <class Operation>
 class ChannelWindows final : public Plan {
  public:
@@ -84,8 +87,25 @@ class ChannelWindows final : public Plan {
     parts_ = std::clamp<int64_t>((kWindowRows + rows - 1) / rows, 1, std::max<int64_t>(most, 1));
   }
 
+  static constexpr bool kPrepares = requires(const Operation& each) { each.can_prepare(nullptr); };
+  bool has_prepack() const override { return kPrepares; }
+  std::unique_ptr<Plan> prepack(const void* const* inputs) const override {
+    if constexpr (kPrepares) {
+      if (!operation_.can_prepare(inputs)) return nullptr;
+      auto plan = std::make_unique<ChannelWindows>(sides_, operation_, description());
+      plan->known_ = operation_.parameters(inputs);
+      return plan;
+    }
+    return nullptr;
+  }
+  int64_t prepack_bytes() const override {
+    if constexpr (kPrepares) return known_ ? Operation::bytes(*known_) : 0;
+    return 0;
+  }
+
   void run(const void* const* inputs, void* const* outputs) const override {
-    const typename Operation::Parameters parameters = operation_.parameters(inputs);
+    const Parameters made = known_ ? Parameters{} : operation_.parameters(inputs);
+    const Parameters& parameters = known_ ? *known_ : made;
     const auto* const from = static_cast<const std::byte*>(inputs[0]);
     auto* const to = static_cast<std::byte*>(outputs[0]);
     const int64_t rows = sides_.batch * sides_.height.places;
@@ -111,6 +131,7 @@ class ChannelWindows final : public Plan {
 
  private:
   using Number = typename Operation::Number;
+  using Parameters = typename Operation::Parameters;
   using V = Lanes<Number, kLanesOf<Number>>;
   static constexpr int64_t kItem = sizeof(float);
   static constexpr int64_t kLanes = kLanesOf<Number>;
@@ -122,8 +143,8 @@ class ChannelWindows final : public Plan {
   // Of the output.
   class Row {
    public:
-    Row(const ChannelWindows& plan, const typename Operation::Parameters& parameters, const std::byte* from,
-        std::byte* to, int64_t i)
+    Row(const ChannelWindows& plan, const Parameters& parameters, const std::byte* from, std::byte* to,
+        int64_t i)
         : plan_(plan), parameters_(parameters), row_(i % plan.sides_.height.places) {
       const Sides& sides = plan.sides_;
       const int64_t image = i / sides.height.places;
@@ -193,7 +214,7 @@ class ChannelWindows final : public Plan {
     }
 
     const ChannelWindows& plan_;
-    const typename Operation::Parameters& parameters_;
+    const Parameters& parameters_;
     const int64_t row_;
     int64_t first_ = 0;
     int64_t last_ = 0;
@@ -203,6 +224,7 @@ class ChannelWindows final : public Plan {
 
   Sides sides_;
   Operation operation_;
+  std::optional<Parameters> known_;
   // The places where all taps lie on elements.
   int64_t left_ = 0;
   int64_t right_ = 0;

@@ -31,6 +31,8 @@ class RunActivation {
     for (size_t i = 0; i < constants_.size(); ++i) constants_[i] = words[5 + i];
   }
 
+  bool has_program() const { return pass_ != nullptr; }
+
   // In a buffer that has as many elements as the instruction makes of `count`.
   void apply(double* run, int64_t count) const {
     if (pass_ == nullptr) return;

@@ -47,8 +47,8 @@ class DML_CONVOLUTION_OPERATOR_DESC(OperatorDesc):
     sum of w[k] * x[o] over all o and k with o * s - p + k * d = j. In mode CONVOLUTION, w is counted from its end.
 
     FLOAT32 is computed in double and FLOAT16 in single precision, the terms in any order, and rounded once, after the
-    activation. Where PyTorch serves, FLOAT32 is computed in single precision, too, and a tap on padding is a product with
-    0, which is NaN where its weight is infinite. Not in-place.
+    activation. Native code computes FLOAT32 in single precision, too. On GPUs a tap on padding is a product with 0, which
+    is NaN where its weight is infinite. Not in-place.
 
     Args:
         InputTensor: {BatchCount, InputChannelCount, Height, Width}, with Depth before Height in 5-D, only Width in 3-D.

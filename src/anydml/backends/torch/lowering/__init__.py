@@ -1,4 +1,4 @@
-"""Operators as calls of PyTorch, on tensors of any strides: for GPUs, and for what is large on the CPU.
+"""Operators as calls of PyTorch, on tensors of any strides, for GPUs.
 
 A family's module has `plan`, which decides all that depends on the desc and the layouts, and returns what a dispatch
 does: a few calls that write the elements of the outputs. No call waits for a device or looks at a value, so that

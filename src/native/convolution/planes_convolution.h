@@ -1,0 +1,416 @@
+// CONVOLUTION on planes, in every form: results of a group by panels of places, which are read where each tap
+// shifts them to.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "convolution/axes.h"
+#include "convolution/outputs.h"
+#include "convolution/part.h"
+#include "convolution/planes.h"
+#include "convolution/tuning.h"
+#include "convolution/weights.h"
+#include "convolution/window_tile.h"
+#include "core/kernel_plan.h"
+#include "platform/isa.h"
+#include "platform/parallel.h"
+
+ANYDML_ISA_BEGIN
+
+class PlanesConvolution final : public Plan {
+ public:
+  // `parts` are the phases of a transposed convolution, or the convolution itself; places that no tap reaches
+  // are of parts without taps.
+  PlanesConvolution(const ConvolutionShape& shape, const std::vector<SpatialAxes>& parts,
+                    std::string description)
+      : Plan(std::move(description)), shape_(shape), writer_(shape.is_half, shape.fused, shape.activation) {
+    parts_.reserve(parts.size());
+    for (const SpatialAxes& axes : parts) parts_.emplace_back(shape_, axes, packed_);
+    for (const ConvolutionPart& part : parts_) {
+      blocks_.push_back(part.blocks(shape_, 1));
+      work_ += part.work(shape_);
+    }
+  }
+
+  void run(const void* const* inputs, void* const* outputs) const override {
+    const int threads = threads_for(work_);
+    std::vector<PartBlocks> shared;
+    for (size_t i = 0; threads > 1 && i < parts_.size(); ++i)
+      shared.push_back(parts_[i].blocks(shape_, threads));
+    const std::vector<PartBlocks>& blocks = threads > 1 ? shared : blocks_;
+    const std::shared_ptr<const PackedWeights> weights =
+        known_ ? known_ : packed(inputs, !is_packed_by_block(blocks));
+    std::vector<int64_t> ends;
+    int64_t units = 0;
+    int64_t floats = 0;
+    for (size_t i = 0; i < parts_.size(); ++i) {
+      units += blocks[i].units(shape_);
+      ends.push_back(units);
+      const int64_t rows = weights->filter == nullptr ? parts_[i].rows_floats(shape_) : 0;
+      floats = std::max(floats, parts_[i].planes_floats(shape_, blocks[i]) +
+                                    parts_[i].sums_floats(shape_, blocks[i]) + rows);
+    }
+    floats = (floats + OutputWriter::kMostSums + kAligned - 1) / kAligned * kAligned;
+    const int64_t tasks = std::min<int64_t>(units, threads * kTasksOfAThread);
+    const int64_t workers = std::min<int64_t>(threads, tasks);
+    const std::unique_ptr<float[]> memory(new float[static_cast<size_t>(workers * floats + kAligned)]);
+    const auto address = reinterpret_cast<uintptr_t>(memory.get()) / sizeof(float);
+    float* const aligned = memory.get() + (kAligned - address % kAligned) % kAligned;
+    parallel_for(tasks, threads, [&](int64_t task, int worker) {
+      Worker some{*this, *weights, inputs, outputs, aligned + worker * floats};
+      size_t part = 0;
+      for (int64_t i = share_begin(task, tasks, units); i < share_begin(task + 1, tasks, units); ++i) {
+        if (is_cancelled()) return;
+        while (i >= ends[part]) ++part;
+        some.compute(parts_[part], blocks[part], i - (part == 0 ? 0 : ends[part - 1]));
+      }
+    });
+  }
+
+  bool has_prepack() const override { return true; }
+  std::unique_ptr<Plan> prepack(const void* const* inputs) const override {
+    if (inputs[1] == nullptr || (shape_.has_bias && inputs[2] == nullptr)) return nullptr;
+    std::unique_ptr<PlanesConvolution> plan(new PlanesConvolution(*this));
+    plan->known_ = packed(inputs, true);
+    return plan;
+  }
+  int64_t prepack_bytes() const override {
+    return known_ ? (packed_ + static_cast<int64_t>(known_->biases.size())) * 4 : 0;
+  }
+
+ private:
+  // Floats of a line of memory.
+  static constexpr int64_t kAligned = 16;
+
+  // The weights of some results of a group, in bytes from result to result and from product to product.
+  struct FilterView {
+    const std::byte* first;
+    int64_t result_step;
+    int64_t step;
+    const float* biases;  // of all results
+    int64_t result = 0;   // the first of them
+
+    const std::byte* of(int64_t number) const { return first + (number - result) * result_step; }
+  };
+
+  // A block of places of an image's group, and a share of the results.
+  struct Unit {
+    PlaceBlock block;
+    int64_t group;
+    int64_t images;
+    const std::byte* planes;
+    int64_t begin, end;
+    const std::byte* in;  // the group's first element in the first image
+    std::byte* out;       // the block's first place of the group's first result
+    const PanelRuns* runs;
+  };
+
+  // A thread's, with what it remembers of the block before.
+  struct Worker {
+    const PlanesConvolution& plan;
+    const PackedWeights& weights;
+    const void* const* inputs;
+    void* const* outputs;
+    float* memory;
+    PanelRuns rest = {};  // of a block that is smaller than others
+    const PartBlocks* rest_of = nullptr;
+    std::array<int64_t, 3> rest_size = {};
+
+    void compute(const ConvolutionPart& part, const PartBlocks& blocks, int64_t unit);
+    FilterView view(const ConvolutionPart& part, int64_t group) const {
+      const ConvolutionShape& shape = plan.shape_;
+      const int64_t first = group * shape.results;
+      const float* const biases = weights.biases.data() + first;
+      if (weights.filter == nullptr && !part.reads_in_place(shape))
+        return {nullptr, part.row.size() * 4, 4, biases};
+      if (weights.filter == nullptr) {
+        const auto* const filter = static_cast<const std::byte*>(inputs[1]);
+        return {filter + part.row.first() + group * shape.group_filter, shape.result_filter, part.step,
+                biases};
+      }
+      const float* const filter = weights.filter.get() + part.packed + first * part.row.size();
+      return {reinterpret_cast<const std::byte*>(filter), part.row.size() * 4, 4, biases};
+    }
+    void multiply(const ConvolutionPart& part, const PartBlocks& blocks, const Unit& unit) const;
+    void pack_rows(const ConvolutionPart& part, int64_t group, int64_t result, int64_t rows, float* to) const;
+    void copy_last(const ProductChunk& chunk, int64_t lanes, int64_t width, WindowTile& tile) const;
+    void repair(const ConvolutionPart& part, const Unit& unit, const FilterView& filter, int64_t result,
+                int64_t rows, int64_t width, int64_t image, int64_t panel, float* sums) const;
+    static bool is_whole(const ConvolutionPart& part, const std::array<int64_t, 3>& place);
+    float exact_sum(const ConvolutionPart& part, const std::byte* in, const FilterView& filter,
+                    int64_t result, const std::array<int64_t, 3>& place) const;
+  };
+
+  // Whether each weight that is not read where it is belongs to one block of places alone, for which it is
+  // packed when its turn comes.
+  bool is_packed_by_block(const std::vector<PartBlocks>& blocks) const {
+    for (size_t i = 0; i < parts_.size(); ++i) {
+      const auto& count = blocks[i].count;
+      if (!parts_[i].reads_in_place(shape_) && shape_.batch * count[0] * count[1] * count[2] > 1)
+        return false;
+    }
+    return true;
+  }
+
+  std::shared_ptr<const PackedWeights> packed(const void* const* inputs, bool all_parts) const {
+    const auto found = std::make_shared<PackedWeights>();
+    const int64_t all = shape_.groups * shape_.results;
+    const auto* const bias = static_cast<const std::byte*>(inputs[2]);
+    found->biases.resize(static_cast<size_t>(all));
+    for (int64_t i = 0; shape_.has_bias && i < all; ++i)
+      found->biases[static_cast<size_t>(i)] = load_float(shape_.is_half, bias + i * shape_.bias_step);
+    if (!all_parts) return found;
+    found->filter.reset(new float[static_cast<size_t>(packed_)]);
+    const auto* const filter = static_cast<const std::byte*>(inputs[1]);
+    const int threads = threads_for(packed_ * 8);
+    const int64_t tasks = std::min<int64_t>(all, threads * kTasksOfAThread);
+    int64_t most = 0;
+    for (const ConvolutionPart& part : parts_) most = std::max(most, part.row.size());
+    parallel_for(tasks, threads, [&](int64_t task) {
+      const std::unique_ptr<float[]> room(new float[static_cast<size_t>(most)]);
+      for (int64_t i = share_begin(task, tasks, all); i < share_begin(task + 1, tasks, all); ++i) {
+        const std::byte* const from =
+            filter + i / shape_.results * shape_.group_filter + i % shape_.results * shape_.result_filter;
+        for (const ConvolutionPart& part : parts_)
+          part.row.pack(shape_.is_half, from, found->filter.get() + part.packed + i * part.row.size(),
+                        room.get());
+      }
+    });
+    return found;
+  }
+
+  ConvolutionShape shape_;
+  OutputWriter writer_;
+  std::vector<ConvolutionPart> parts_;
+  std::vector<PartBlocks> blocks_;  // for one thread
+  int64_t packed_ = 0;              // weights of all parts
+  int64_t work_ = 0;
+  std::shared_ptr<const PackedWeights> known_;
+
+  PlanesConvolution(const PlanesConvolution& other)
+      : Plan(other.description()),
+        shape_(other.shape_),
+        writer_(other.writer_),
+        parts_(other.parts_),
+        blocks_(other.blocks_),
+        packed_(other.packed_),
+        work_(other.work_) {}
+};
+
+inline void PlanesConvolution::Worker::compute(const ConvolutionPart& part, const PartBlocks& blocks,
+                                               int64_t number) {
+  const ConvolutionShape& shape = plan.shape_;
+  const int64_t share = number % blocks.rows;
+  number /= blocks.rows;
+  Unit unit{};
+  unit.begin = share_begin(share, blocks.rows, shape.results);
+  unit.end = share_begin(share + 1, blocks.rows, shape.results);
+  unit.in = static_cast<const std::byte*>(inputs[0]);
+  unit.out = static_cast<std::byte*>(outputs[0]);
+  for (size_t d = 3; d-- > 0;) {
+    const SpatialAxis& axis = part.axes[d];
+    unit.block.first[d] = number % blocks.count[d] * blocks.size[d];
+    unit.block.size[d] = std::min(blocks.size[d], axis.along.places - unit.block.first[d]);
+    number /= blocks.count[d];
+    unit.in += axis.in_first;
+    unit.out += axis.out_first + unit.block.first[d] * axis.along.out_stride;
+  }
+  const int64_t groups = blocks.group_blocks(shape);
+  unit.group = number % groups * blocks.groups;
+  const int64_t end = std::min(unit.group + blocks.groups, shape.groups);
+  const int64_t image = number / groups * blocks.images;
+  unit.images = std::min(blocks.images, shape.batch - image);
+  unit.in += image * shape.batch_in + unit.group * shape.group_in;
+  unit.out += image * shape.batch_out + unit.group * shape.results * shape.result_out;
+  unit.runs = &blocks.runs;
+  if (unit.block.size != blocks.size) {
+    if (rest_of != &blocks || rest_size != unit.block.size)
+      rest.find(part.axes, blocks.slices, unit.block.size, blocks.width);
+    rest_of = &blocks;
+    rest_size = unit.block.size;
+    unit.runs = &rest;
+  }
+  if (part.taps > 0 && !part.is_direct) {
+    const PlaneWriter writer(shape.is_half, (end - unit.group) * shape.channels, shape.channel_in,
+                             blocks.plane, blocks.size);
+    for (int64_t i = 0; i < unit.images; ++i) {
+      writer.write(part.axes, blocks.slices, unit.block, unit.in + i * shape.batch_in,
+                   memory + i * part.image_floats(shape, blocks));
+    }
+  }
+  unit.planes = reinterpret_cast<const std::byte*>(memory);
+  for (; unit.group < end; ++unit.group) {
+    multiply(part, blocks, unit);
+    unit.in += shape.group_in;
+    unit.out += shape.results * shape.result_out;
+    unit.planes += shape.channels * blocks.plane * 4;
+  }
+}
+
+inline void PlanesConvolution::Worker::multiply(const ConvolutionPart& part, const PartBlocks& blocks,
+                                                const Unit& unit) const {
+  const ConvolutionShape& shape = plan.shape_;
+  const PanelRuns& runs = *unit.runs;
+  const int64_t width = blocks.width;
+  float* const sums = memory + part.planes_floats(shape, blocks);
+  float* const tile_sums = sums + part.sums_floats(shape, blocks);
+  FilterView filter = view(part, unit.group);
+  const bool is_packed = filter.first != nullptr;
+  float* const packed_rows = tile_sums + OutputWriter::kMostSums;
+  const std::byte* direct = unit.in;
+  for (size_t d = 0; d < 3; ++d) {
+    const Sliding& along = part.axes[d].along;
+    direct += along.origin(unit.block.first[d]) * along.in_stride;
+  }
+  WindowTile tile{};
+  tile.result_step = filter.result_step;
+  tile.step = filter.step;
+  const int64_t image_panels = (runs.lanes() + width - 1) / width;
+  const int64_t panels = image_panels * unit.images;
+  const bool is_single = part.chunks.size() == 1;
+  const int64_t most_rows = !is_packed  ? part.packed_rows(shape)
+                            : is_single ? unit.end - unit.begin
+                                        : part.most_rows(blocks, unit.end - unit.begin);
+  for (int64_t row = unit.begin; row < unit.end; row += most_rows) {
+    const int64_t rows = std::min(most_rows, unit.end - row);
+    const int64_t tiles = (rows + kMostRows - 1) / kMostRows;
+    if (!is_packed) {
+      pack_rows(part, unit.group, row, rows, packed_rows);
+      filter.first = reinterpret_cast<const std::byte*>(packed_rows);
+      filter.result = row;
+    }
+    const int64_t strip = is_single ? panels : std::max<int64_t>(1, kSumsFloats / (rows * width));
+    for (int64_t first = 0; first < panels; first += strip) {
+      int64_t k = 0;
+      for (const ProductChunk& chunk : part.chunks) {
+        if (is_cancelled()) return;
+        tile.offsets = blocks.offsets.data() + chunk.tap;
+        tile.taps = chunk.taps;
+        tile.channels = chunk.channels;
+        for (int64_t i = first; i < std::min(panels, first + strip); ++i) {
+          const int64_t image = i / image_panels;
+          const int64_t panel = i % image_panels;
+          const int64_t lanes = std::min(width, runs.lanes() - panel * width);
+          const int64_t vectors = (lanes + kColumnLanes - 1) / kColumnLanes;
+          tile.places = unit.planes + (image * part.image_floats(shape, blocks) + panel * width) * 4;
+          tile.channel_step = blocks.plane * 4;
+          if (part.is_direct) {
+            tile.places = direct + image * shape.batch_in + panel * width * 4;
+            tile.channel_step = shape.channel_in;
+            if (lanes < vectors * kColumnLanes) copy_last(chunk, lanes, vectors * kColumnLanes, tile);
+          }
+          tile.places += chunk.channel * tile.channel_step;
+          const auto [run, runs_end] = runs.of(panel);
+          for (int64_t t = 0; t < tiles; ++t) {
+            const int64_t r = row + share_begin(t, tiles, rows);
+            const int64_t count = row + share_begin(t + 1, tiles, rows) - r;
+            tile.weights = filter.of(r) + k * filter.step;
+            tile.biases = k == 0 ? filter.biases + r : nullptr;
+            float* const to = is_single ? tile_sums : sums + ((i - first) * rows + r - row) * width;
+            kMultiplyWindow[static_cast<size_t>(vectors - 1)][static_cast<size_t>(count - 1)](tile, to);
+            if (&chunk != &part.chunks.back()) continue;
+            if (part.has_padding)
+              repair(part, unit, filter, r, count, vectors * kColumnLanes, image, panel, to);
+            plan.writer_.write(to, count, vectors * kColumnLanes, run, runs_end,
+                               unit.out + image * shape.batch_out + r * shape.result_out, shape.result_out,
+                               part.axes[2].along.out_stride);
+          }
+        }
+        k += chunk.taps * chunk.channels;
+      }
+    }
+  }
+}
+
+inline void PlanesConvolution::Worker::pack_rows(const ConvolutionPart& part, int64_t group, int64_t result,
+                                                 int64_t rows, float* to) const {
+  const ConvolutionShape& shape = plan.shape_;
+  const auto* const filter = static_cast<const std::byte*>(inputs[1]) + group * shape.group_filter;
+  const int64_t depth = part.row.size();
+  for (int64_t i = 0; i < rows; ++i)
+    part.row.pack(shape.is_half, filter + (result + i) * shape.result_filter, to + i * depth,
+                  to + rows * depth);
+}
+
+// Nothing is read behind the last place.
+inline void PlanesConvolution::Worker::copy_last(const ProductChunk& chunk, int64_t lanes, int64_t width,
+                                                 WindowTile& tile) const {
+  for (int64_t c = chunk.channel; c < chunk.channel + chunk.channels; ++c) {
+    float* const to = memory + c * kMostLanes;
+    copy_short(reinterpret_cast<std::byte*>(to), tile.places + c * tile.channel_step, lanes * 4);
+    std::fill(to + lanes, to + width, 0.0f);
+  }
+  tile.places = reinterpret_cast<const std::byte*>(memory);
+  tile.channel_step = kMostLanes * 4;
+}
+
+// Taps on padding add nothing, and are products with 0 above: NaN where a weight is not finite. Such sums are
+// made anew, of the taps that lie on elements.
+inline void PlanesConvolution::Worker::repair(const ConvolutionPart& part, const Unit& unit,
+                                              const FilterView& filter, int64_t result, int64_t rows,
+                                              int64_t width, int64_t image, int64_t panel,
+                                              float* sums) const {
+  if (!has_nan(sums, rows * width)) return;
+  const std::byte* const in = unit.in + image * plan.shape_.batch_in;
+  const auto [begin, end] = unit.runs->of(panel);
+  for (int64_t i = 0; i < rows; ++i) {
+    for (const PlaceRun* run = begin; run < end; ++run) {
+      for (int64_t k = 0; k < run->count; ++k) {
+        float& sum = sums[i * width + run->lane + k];
+        if (sum == sum) continue;
+        const std::array<int64_t, 3> place{unit.block.first[0] + run->place[0],
+                                           unit.block.first[1] + run->place[1],
+                                           unit.block.first[2] + run->place[2] + k};
+        if (is_whole(part, place)) continue;
+        sum = exact_sum(part, in, filter, result + i, place);
+      }
+    }
+  }
+}
+
+// Whether all taps lie on elements.
+inline bool PlanesConvolution::Worker::is_whole(const ConvolutionPart& part,
+                                                const std::array<int64_t, 3>& place) {
+  for (size_t d = 0; d < 3; ++d) {
+    const Sliding& along = part.axes[d].along;
+    if (along.inside(place[d]) != std::pair{int64_t{0}, along.taps}) return false;
+  }
+  return true;
+}
+
+inline float PlanesConvolution::Worker::exact_sum(const ConvolutionPart& part, const std::byte* in,
+                                                  const FilterView& filter, int64_t result,
+                                                  const std::array<int64_t, 3>& place) const {
+  const ConvolutionShape& shape = plan.shape_;
+  const auto& [depth, height, width] = part.axes;
+  std::array<std::pair<int64_t, int64_t>, 3> inside;
+  for (size_t d = 0; d < 3; ++d) inside[d] = part.axes[d].along.inside(place[d]);
+  float sum = filter.biases[result];
+  for (int64_t z = inside[0].first; z < inside[0].second; ++z) {
+    for (int64_t y = inside[1].first; y < inside[1].second; ++y) {
+      for (int64_t x = inside[2].first; x < inside[2].second; ++x) {
+        const int64_t tap = (z * height.along.taps + y) * width.along.taps + x;
+        const std::byte* from = in;
+        const std::array<int64_t, 3> taps{z, y, x};
+        for (size_t d = 0; d < 3; ++d) {
+          const Sliding& along = part.axes[d].along;
+          from += (along.origin(place[d]) + taps[d] * along.dilation) * along.in_stride;
+        }
+        const std::byte* w = filter.of(result) + tap * shape.channels * filter.step;
+        for (int64_t c = 0; c < shape.channels; ++c, w += filter.step)
+          sum = std::fma(load<float>(w), load_float(shape.is_half, from + c * shape.channel_in), sum);
+      }
+    }
+  }
+  return sum;
+}
+
+ANYDML_ISA_END

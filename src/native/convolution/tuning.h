@@ -1,0 +1,41 @@
+// The tuning numbers of this family. None of them changes a bit of a result.
+#pragma once
+
+#include <cstdint>
+
+#include "platform/isa.h"
+
+ANYDML_ISA_BEGIN
+
+// What planes of a block of places may take, in floats, so that they stay in the second cache.
+inline constexpr int64_t kPlanesFloats = 128 << 10;
+// Likewise of several images, where they are small.
+inline constexpr int64_t kImagesFloats = 480 << 10;
+// Places of a row of a block, at least.
+inline constexpr int64_t kLeastRow = 32;
+// Products that are summed before the next results' turn: the weights of a tile and a panel of places stay in
+// the first cache.
+inline constexpr int64_t kChunk = 512;
+// Results whose weights of a chunk stay in the second cache, and sums of a strip of panels, in floats.
+inline constexpr int64_t kRowsOfBlock = 512;
+inline constexpr int64_t kSumsFloats = 64 << 10;
+// Panels of a strip, for which weights are read once, where there are as many.
+inline constexpr int64_t kPanelsOfStrip = 8;
+// Places of an image up to which planes of a depthwise convolution take longer than copies to channels last.
+inline constexpr int64_t kFewPlaces = 64;
+// Weights that are packed at a time, in floats.
+inline constexpr int64_t kPackedFloats = 64 << 10;
+// Results from which on it pays to copy elements for each tap along a row, where this saves panels.
+inline constexpr int64_t kManyResults = 32;
+// Channels of a group below which a loop over them takes as long as what it does.
+inline constexpr int64_t kFewChannels = 16;
+// Lanes that are saved, one of so many, are worth copies for each tap.
+inline constexpr int64_t kLanesWorthCopies = 16;
+// Places of a block that is read where it is.
+inline constexpr int64_t kDirectPlaces = 1 << 12;
+// Units of work for each thread, blocks of places or shares of results, where there is more than one thread.
+inline constexpr int64_t kUnitsOfAThread = 4;
+// Tasks for each thread, so that none waits long for the last.
+inline constexpr int64_t kTasksOfAThread = 8;
+
+ANYDML_ISA_END
