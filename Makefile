@@ -101,7 +101,7 @@ DRIVER := tests/native/threads.cpp
 # However many processors there are.
 RUN := OMP_NUM_THREADS=3
 NATIVE := $(filter-out src/native/python/%,$(filter %.cpp,$(NATIVE_SOURCES)))
-HEADERS := $(filter %.h,$(NATIVE_SOURCES))
+HEADERS := $(filter %.h,$(NATIVE_SOURCES)) $(wildcard tests/native/cases/*.h)
 objects = $(patsubst %.cpp,$(CHECKED)/$(1)/%.o,$(notdir $(2)))
 
 $(CHECKED)/%.o: $(DRIVER) $(NATIVE) $(HEADERS)
