@@ -173,3 +173,36 @@ def test_remedies_that_newcomers_need() -> None:
         anydml.Device("gpu")
     with pytest.raises(DMLError, match="found str 'yes', expected True or False"):
         anydml.Device(debug="yes")  # type: ignore[arg-type]
+
+
+MISSING = [
+    ("average_pooling", 1, ["window_size"]),
+    ("average_pooling_grad", 1, ["output_sizes", "window_size"]),
+    ("fold", 1, ["output_sizes", "window_sizes"]),
+    ("lp_pooling", 1, ["window_size"]),
+    ("max_pooling", 1, ["window_size"]),
+    ("max_pooling_grad", 2, ["window_size"]),
+    ("max_unpooling", 2, ["output_sizes"]),
+    ("multihead_attention", 1, ["head_count"]),
+    ("one_hot", 1, ["depth"]),
+    ("roi_pooling", 2, ["pooled_size"]),
+    ("tile", 1, ["repeats"]),
+    ("top_k", 1, ["k"]),
+]
+
+
+@pytest.mark.parametrize(("name", "operands", "missing"), MISSING)
+def test_arguments_that_are_missing_are_named(name: str, operands: int, missing: list[str]) -> None:
+    """Of the functions that look for other libraries' words first; of others Python says it."""
+    function, x = getattr(anydml, name), np.ones((1, 1, 2, 2), np.float32)
+    expected = f"{missing[0]}: found nothing, expected {' and '.join(missing)}, which {name}() has no default for"
+    assert isinstance(refused("(A15)", lambda: function(*[x] * operands), expected), TypeError)
+    refused("(A15)", lambda: function(*[x] * operands, nonsense=1), "nonsense: found an argument that is unknown")
+
+
+def test_a_window_that_is_missing_is_named() -> None:
+    refused(
+        "(A15)",
+        lambda: quantized_linear_average_pooling(image(1, 1, 2, 2), 1.0, output_scale=1.0),
+        "window_size: found nothing",
+    )

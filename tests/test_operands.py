@@ -345,10 +345,6 @@ def test_words_of_other_libraries(call: Callable[[], Any], part: str) -> None:
     assert isinstance(refused("(A15)", call, part), TypeError)
 
 
-def test_what_is_not_given_is_named() -> None:
-    refused("(A10)", lambda: anydml.max_pooling(IMAGE), "window_size: found ")
-
-
 # Copies by their bytes
 
 

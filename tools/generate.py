@@ -31,6 +31,7 @@ from typing_extensions import Buffer
 
 from .core import enums
 from .core.enums import TensorDataType
+from .core.packed_array import PackedArray
 from .core.tensor_desc import DML_SCALE_BIAS, DML_SIZE_2D
 from .device import Device
 from .frontends.directmlx import Expression, Graph
@@ -90,7 +91,7 @@ _KINDS = {kind for name in OPERATORS for kind in spec(name).members.values() if 
 ENUMS = [getattr(enums, kind.removeprefix("enums.")) for kind in sorted(_KINDS - {"enums.TensorDataType"})]
 """Those whose members functions take by name."""
 
-OPERAND, RESULT = "Operand", "Result"
+OPERAND, PACKED, RESULT = "Operand", "PackedOperand", "Result"
 """The words of `functions/_types.py` that there is an overload of for each kind of operand."""
 NUMBERS = " | float"
 SEED = " | int"
@@ -125,6 +126,13 @@ PAIRS = (
     Kind("_Operand | _Scalar", "_Operand | _Scalar", "_O", "_O"),
 )
 """Of operators of two operands, either of which may be a number."""
+OF_PACKED = (
+    Kind("PackedArray", "_Operand | np.generic", "", "_Array"),
+    Kind("PackedArray", "_Operand | np.generic", "_O", "_O"),
+)
+"""Where the first operand may have 4 bits."""
+TO_PACKED = Kind("_Operand | np.generic", "_Operand | np.generic", "PackedArray", "PackedArray")
+"""Where another may, and so may what comes out."""
 MADE = (
     Kind("Graph", "", "", "Expression"),
     Kind("None", "", "", "Any"),
@@ -150,10 +158,14 @@ def overloads(name: str) -> list[str]:
     """The overloads of a function."""
     signature = function_signature(load(name))
     parameters = list(signature.parameters.values())
-    operands = [each.name for each in parameters if str(each.annotation).startswith((OPERAND, f"Sequence[{OPERAND}"))]
+    words = OPERAND, PACKED, f"Sequence[{OPERAND}"
+    operands = [each.name for each in parameters if str(each.annotation).startswith(words)]
     kinds = KINDS if operands and "graph" not in signature.parameters else (*MADE, *KINDS) if operands else MADE
     if len(operands) == 2 and all(signature.parameters[each].annotation == OPERAND + NUMBERS for each in operands):
         kinds = PAIRS
+    may_be_packed = [PACKED in str(signature.parameters[each].annotation) for each in operands]
+    if any(may_be_packed):
+        kinds = (*OF_PACKED, *kinds) if may_be_packed[0] else (*kinds, TO_PACKED)
     returned = str(signature.return_annotation)
     variants = {returned: parameters}
     if " | list" in returned and "indices_dtype" not in signature.parameters:
@@ -213,7 +225,9 @@ def _annotation(parameter: Parameter, operands: list[str], kind: Kind) -> str:
         # A number among what may be an array is one of these alone, or overloads overlap.
         text = text if kind in (KINDS[0], KINDS[-1]) else text.replace(SEED, "")
         text = text.replace(NUMBERS, "") if kind in PAIRS else text
-        return text.replace(OPERAND, kind.first if parameter.name == operands[0] else kind.others)
+        if parameter.name == operands[0]:
+            return text.replace(PACKED, OPERAND).replace(OPERAND, kind.first)
+        return text.replace(PACKED, f"{OPERAND} | PackedArray").replace(OPERAND, kind.others)
     for enum in ENUMS:
         text = text.replace(f"{enum.__name__} | bool | str", f"_{enum.__name__} | bool")
         text = text.replace(f"{enum.__name__} | str", f"_{enum.__name__}")

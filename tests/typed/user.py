@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import anydml
-from anydml import Device, Expression, FeatureLevel, Graph, ReduceFunction, TensorDataType, join, relu
+from anydml import Device, Expression, FeatureLevel, Graph, PackedArray, ReduceFunction, TensorDataType, join, relu
 
 
 class Tensor:
@@ -57,6 +57,11 @@ assert_type(anydml.add(tensor, 1, out=x), NDArray[np.float32])
 assert_type(anydml.leaky_relu(tensor, 0.1), Tensor)
 assert_type(anydml.cumulative_summation(x, axis=-1, exclusive=True), NDArray[Any])
 assert_type(anydml.add(x, 1), NDArray[Any])
+packed = PackedArray.pack([[1, -8], [7, 2]], "INT4")
+assert_type(anydml.dequantize(packed, [[0.5]], PackedArray.pack([[1]], "INT4")), NDArray[Any])
+real: NDArray[np.float32] = np.empty((2, 2), np.float32)
+assert_type(anydml.dequantize(packed, 0.5, out=real), NDArray[np.float32])
+assert_type(anydml.quantize([[1.0, 2.0], [3.0, 4.0]], 0.5, out=packed), PackedArray)
 assert_type(anydml.add(2, x), NDArray[Any])
 assert_type(anydml.add(np.float64(2), tensor), Tensor)
 assert_type(anydml.add(x, [1, 2], activation="relu"), NDArray[Any])

@@ -23,7 +23,8 @@
       becomes the other's, where that holds it; so does a list, beside an array of any operator. Lists of integers are
       int64 where the operator takes that and no list of floats stands beside them, or else float32.
 (A14) Sizes of pieces add up to the size of the axis that they are cut from; a number of equal pieces divides it.
-(A15) An argument is one that the function has. ``axis`` may stand for ``axes``, not beside it.
+(A15) An argument is one that the function has, and what has no default is given. ``axis`` may stand for ``axes``, not
+      beside it.
 (A16) Members of enums may be given by their names, in small letters too, and activations by those of their functions,
       where their members have defaults.
 (A17) A convolution's bias and the parameters of normalisations may have one dimension, a number for each channel; or

@@ -62,19 +62,24 @@ _MANNERS = {"keepdims": _KEPT, "keepdim": _KEPT}
 """What is not to be had by an argument."""
 
 
-def refuse_unknown(function: Any, name: str, others: Mapping[str, Any]) -> None:
-    """Refuses arguments that a function does not have; rule (A15).
+def refuse_unknown(function: Any, name: str, others: Mapping[str, Any], **required: Any) -> None:
+    """Refuses arguments that a function does not have, and the absence of those that it has to have; rule (A15).
 
     Args:
         function: the function.
         name: the operator.
         others: the arguments, by name.
+        required: those of which each has to be there.
     """
     own = list(signature(function).parameters)
     for word in others:
         meant = [each for each in _ELSEWHERE.get(word.lower(), ()) if each in own] or get_close_matches(word, own, 1)
         remedy = _MANNERS.get(word, f"Did you mean {listing(meant, 'and')}?" if meant else "")
         refuse(name, "(A15)", word, "an argument that is unknown", listing(own), remedy, kind="type")
+    missing = [word for word, value in required.items() if value is REQUIRED]
+    if missing:
+        expected = f"{listing(missing, 'and')}, which {function.__name__}() has no default for"
+        refuse(name, "(A15)", missing[0], "nothing", expected, kind="type")
 
 
 def axes_of(name: str, axes: Any, axis: Any, default: Any = NOT_GIVEN) -> Any:

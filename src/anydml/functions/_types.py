@@ -9,6 +9,8 @@ from typing import Any, TypeAlias
 
 Operand: TypeAlias = Any
 """An array, of any library or a list, or an expression; rule (A1) of ``core/interop.py``."""
+PackedOperand: TypeAlias = Any
+"""Likewise, or numbers of 4 bits in a PackedArray."""
 Output: TypeAlias = Any
 """What can be written to: an array, or a buffer."""
 Result: TypeAlias = Any

@@ -87,8 +87,8 @@ def multihead_attention(
     >>> multihead_attention([[[1.0, 0.0]]], [[[1.0, 0.0], [1.0, 0.0]]], [[[2.0, 4.0], [4.0, 8.0]]], head_count=1)
     array([[[3., 6.]]], dtype=float32)
     """
-    if others:
-        refuse_unknown(multihead_attention, "MULTIHEAD_ATTENTION", others)
+    if others or head_count is REQUIRED:
+        refuse_unknown(multihead_attention, "MULTIHEAD_ATTENTION", others, head_count=head_count)
     revised = key_value_head_count is not None or past_sequence_lengths is not None
     name = "MULTIHEAD_ATTENTION1" if revised else "MULTIHEAD_ATTENTION"
     members: dict[str, Any] = {

@@ -52,8 +52,8 @@ def fold(
     array([[[ 1, 12, 23, 30]]])
     """
     name = "FOLD"
-    if others:
-        refuse_unknown(fold, name, others)
+    if others or output_sizes is REQUIRED or window_sizes is REQUIRED:
+        refuse_unknown(fold, name, others, output_sizes=output_sizes, window_sizes=window_sizes)
     sizes = as_shape(name, output_sizes, "output_sizes")
     side = adapter_for(name, [x], None, device)
     x = as_listed(side, spec(name), "InputTensor", x)

@@ -54,8 +54,8 @@ def max_pooling(
     >>> max_pooling([[[[1.0, 5.0, 3.0, 4.0]]]], (1, 2), strides=2, indices_dtype="uint32")[1]
     array([[[[1, 3]]]], dtype=uint32)
     """
-    if others:
-        refuse_unknown(max_pooling, "MAX_POOLING", others)
+    if others or window_size is REQUIRED:
+        refuse_unknown(max_pooling, "MAX_POOLING", others, window_size=window_size)
     revision = ""
     options: dict[str, Any] = {}
     if indices_dtype is not None:

@@ -44,8 +44,8 @@ def max_unpooling(
     array([[[[0., 5., 0., 4., 0.]]]], dtype=float32)
     """
     name = "MAX_UNPOOLING"
-    if others:
-        refuse_unknown(max_unpooling, name, others)
+    if others or output_sizes is REQUIRED:
+        refuse_unknown(max_unpooling, name, others, output_sizes=output_sizes)
     sizes = as_shape(name, output_sizes, "output_sizes")
     seen = adapter_for(name, [x, indices], out, device).look("x", x)
     leading = seen.shape[:2] if len(sizes) == 2 else ()

@@ -53,8 +53,8 @@ def one_hot(
     >>> one_hot([[2], [0]], 3).shape
     (2, 3)
     """
-    if others:
-        refuse_unknown(one_hot, "ONE_HOT", others)
+    if others or depth is REQUIRED:
+        refuse_unknown(one_hot, "ONE_HOT", others, depth=depth)
     name = "ONE_HOT"
     side = adapter_for(name, [indices, values], out, device)
     shape = side.look("indices", indices).shape

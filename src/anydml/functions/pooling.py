@@ -53,8 +53,8 @@ def average_pooling(
     >>> average_pooling([[[[1.0, 3.0, 5.0]]]], (1, 2))
     array([[[[2., 4.]]]], dtype=float32)
     """
-    if others:
-        refuse_unknown(average_pooling, "AVERAGE_POOLING", others)
+    if others or window_size is REQUIRED:
+        refuse_unknown(average_pooling, "AVERAGE_POOLING", others, window_size=window_size)
     revision, options = ("", {}) if dilations is None else ("1", {"Dilations": dilations})
     return apply(
         f"AVERAGE_POOLING{revision}",
@@ -107,8 +107,8 @@ def lp_pooling(
     >>> lp_pooling([[[[3.0, 4.0, 0.0]]]], (1, 2))
     array([[[[5., 4.]]]], dtype=float32)
     """
-    if others:
-        refuse_unknown(lp_pooling, "LP_POOLING", others)
+    if others or window_size is REQUIRED:
+        refuse_unknown(lp_pooling, "LP_POOLING", others, window_size=window_size)
     revision, options = ("", {}) if dilations is None else ("1", {"Dilations": dilations})
     return apply(
         f"LP_POOLING{revision}",
@@ -172,8 +172,10 @@ def quantized_linear_average_pooling(
     >>> quantized_linear_average_pooling(x, 0.5, output_scale=0.25, window_size=2)
     array([[[[8]]]], dtype=uint8)
     """
-    if others:
-        refuse_unknown(quantized_linear_average_pooling, "QUANTIZED_LINEAR_AVERAGE_POOLING", others)
+    if others or window_size is REQUIRED:
+        refuse_unknown(
+            quantized_linear_average_pooling, "QUANTIZED_LINEAR_AVERAGE_POOLING", others, window_size=window_size
+        )
     name = "QUANTIZED_LINEAR_AVERAGE_POOLING"
     side = adapter_for(name, [x, input_scale, input_zero_point, output_scale, output_zero_point], out, device)
     shape, x_dtype = side.look("x", x)

@@ -51,8 +51,8 @@ def average_pooling_grad(
     array([[[[1., 3., 2.]]]], dtype=float32)
     """
     name = "AVERAGE_POOLING_GRAD"
-    if others:
-        refuse_unknown(average_pooling_grad, name, others)
+    if others or output_sizes is REQUIRED or window_size is REQUIRED:
+        refuse_unknown(average_pooling_grad, name, others, output_sizes=output_sizes, window_size=window_size)
     sizes = as_shape(name, output_sizes, "output_sizes")
     seen = adapter_for(name, [input_gradient], out, device).look("input_gradient", input_gradient)
     sizes = sizes * (len(seen.shape) - 2) if len(sizes) == 1 else sizes
@@ -106,8 +106,8 @@ def max_pooling_grad(
     >>> max_pooling_grad([[[[1.0, 5.0, 3.0, 4.0]]]], [[[[1.0, 2.0, 3.0]]]], (1, 2))
     array([[[[0., 3., 0., 3.]]]], dtype=float32)
     """
-    if others:
-        refuse_unknown(max_pooling_grad, "MAX_POOLING_GRAD", others)
+    if others or window_size is REQUIRED:
+        refuse_unknown(max_pooling_grad, "MAX_POOLING_GRAD", others, window_size=window_size)
     return apply(
         "MAX_POOLING_GRAD",
         out,

@@ -18,7 +18,7 @@ from ._documentation import documented
 from ._names import refuse_unknown
 from ._operand_adapter import OperandAdapter, Shape, adapter_for, are_arrays
 from ._quantisation import along, is_untyped, shape_along
-from ._types import DataTypeLike, Operand, Output, Result
+from ._types import DataTypeLike, Operand, Output, PackedOperand, Result
 
 _REAL = (TensorDataType.FLOAT16, TensorDataType.FLOAT32)
 
@@ -27,7 +27,7 @@ _REAL = (TensorDataType.FLOAT16, TensorDataType.FLOAT32)
 def quantize(
     x: Operand,
     scale: Operand | float,
-    zero_point: Operand | float | None = None,
+    zero_point: PackedOperand | float | None = None,
     *,
     axis: int = 1,
     output_dtype: DataTypeLike | None = None,
@@ -73,9 +73,9 @@ def quantize(
 
 @documented("DEQUANTIZE")
 def dequantize(
-    x: Operand,
+    x: PackedOperand,
     scale: Operand | float,
-    zero_point: Operand | float | None = None,
+    zero_point: PackedOperand | float | None = None,
     *,
     axis: int = 1,
     out: Output | None = None,

@@ -45,8 +45,8 @@ def roi_pooling(
     >>> roi_pooling([[[[1.0, 2.0], [3.0, 4.0]]]], [[0.0, 0.0, 0.0, 1.0, 1.0]], (1, 2))
     array([[[[3., 4.]]]], dtype=float32)
     """
-    if others:
-        refuse_unknown(roi_pooling, "ROI_POOLING", others)
+    if others or pooled_size is REQUIRED:
+        refuse_unknown(roi_pooling, "ROI_POOLING", others, pooled_size=pooled_size)
     size = pooled_size
     if not isinstance(size, DML_SIZE_2D):
         height, width = per_dimension("ROI_POOLING", "pooled_size", size, 2)

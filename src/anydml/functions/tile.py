@@ -37,8 +37,8 @@ def tile(
     array([[1, 2, 1, 2],
            [3, 4, 3, 4]])
     """
-    if others:
-        refuse_unknown(tile, "TILE", others)
+    if others or repeats is REQUIRED:
+        refuse_unknown(tile, "TILE", others, repeats=repeats)
     rank = len(adapter_for("TILE", [x], out, device).look("x", x).shape)
     given: Any = repeats if is_several(repeats) else [repeats]
     numbers = per_dimension("TILE", "repeats", [*[1] * (rank - len(given)), *given], rank)

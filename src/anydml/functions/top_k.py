@@ -45,8 +45,8 @@ def top_k(
     >>> top_k([3, 1, 4, 1], 2, largest=False)[1]
     array([1, 3], dtype=uint32)
     """
-    if others:
-        refuse_unknown(top_k, "TOP_K1", others)
+    if others or k is REQUIRED:
+        refuse_unknown(top_k, "TOP_K1", others, k=k)
     name = "TOP_K1"
     dtype = as_dtype(name, "indices_dtype", indices_dtype, "uint32 or uint64")
     return apply_all(
