@@ -29,6 +29,7 @@
 #include "simd/bits_as.h"
 #include "simd/convert.h"
 #include "simd/half.h"
+#include "simd/strided_copy.h"
 #include "simd/transpose.h"
 #include "simd/unaligned.h"
 
@@ -61,12 +62,15 @@ class AttentionPlan final : public Plan {
       spaces[i].reserve(height, std::min(n_.size, kDepth), std::min(n_.value_size, kColumns));
     }
     parallel_for(others * blocks, threads, [&](int64_t task, int worker) {
-      // The last blocks see the most keys, where they see different ones.
-      const int64_t block = blocks - 1 - task / others;
-      const int64_t head = task % others / parts;
+      // Blocks of a head follow each other, as its keys and values may be in a cache. Where they see different
+      // keys, the last ones of all heads, which see the most, come first.
+      const bool is_causal = a_.lengths.is_there();
+      const int64_t block = is_causal ? blocks - 1 - task / others : task % blocks;
+      const int64_t other = is_causal ? task % others : task / blocks;
+      const int64_t head = other / parts;
       const int64_t first = block * height;
       const int64_t count = std::min(height, rows - first);
-      const int64_t column = task % parts * kColumns;
+      const int64_t column = other % parts * kColumns;
       Block each{head / n_.heads, head % n_.heads, first, count, column, 0, 0, 0, rows <= kFewRows};
       each.columns = std::min(kColumns, n_.value_size - column);
       each.past = past_of(each.sequence, inputs);
@@ -210,17 +214,30 @@ class AttentionPlan final : public Plan {
     return place.strides[2];
   }
 
-  // Calls body(j, row) with each of them, in a buffer, as singles with their bias.
-  template <class Body>
-  void for_rows(const Some& some, const Block& block, const void* const* inputs, Workspace& space,
-                const Body& body) const {
-    float* const row = space.row.data();
+  // Copies rows as singles with their bias, in pieces as wide as a panel: piece p of row j comes to
+  // to + p * panel_step + j * row_step, in floats, with zeros up to `filled` columns.
+  void copy_pieces(const Some& some, const Block& block, int64_t panel_step, int64_t row_step, int64_t filled,
+                   const void* const* inputs, float* copy) const {
     for (int64_t j = 0; j < some.count; ++j) {
       const bool is_old = some.key + j < block.past;
-      load_row<T>(address(some, block, some.key + j, inputs), (is_old ? some.past : some.now).strides[3],
-                  some.width, row);
-      for (int64_t i = 0; !is_old && a_.bias.is_there() && i < some.width; ++i) row[i] += some.bias[i];
-      body(j, row);
+      const int64_t step = (is_old ? some.past : some.now).strides[3];
+      const float* const bias = is_old || !a_.bias.is_there() ? nullptr : some.bias;
+      const std::byte* const at = address(some, block, some.key + j, inputs);
+      float* to = copy + j * row_step;
+      for (int64_t c = 0; c < some.width; c += kPanel, to += panel_step) {
+        const int64_t count = std::min(kPanel, some.width - c);
+        load_piece(at + c * step, step, count, to);
+        for (int64_t i = 0; bias != nullptr && i < count; ++i) to[i] += bias[c + i];
+        if (count < kPanel && c + count < filled) std::fill_n(to + count, filled - c - count, 0.0f);
+      }
+    }
+  }
+
+  static void load_piece(const std::byte* from, int64_t step, int64_t count, float* to) {
+    if (sizeof(T) == sizeof(float) && step == kItem && count == kPanel) {
+      copy_known<kPanel * kSingle>(reinterpret_cast<std::byte*>(to), from);
+    } else {
+      load_row<T>(from, step, count, to);
     }
   }
 
@@ -231,9 +248,7 @@ class AttentionPlan final : public Plan {
     if (step != 0 && (block.count <= kPanel || step == some.width * kSingle)) {
       return {address(some, block, some.key, inputs), step};
     }
-    for_rows(some, block, inputs, space, [&](int64_t j, const float* row) {
-      std::copy_n(row, some.width, space.keys + j * some.width);
-    });
+    copy_pieces(some, block, kPanel, some.width, some.width, inputs, space.keys);
     return {reinterpret_cast<const std::byte*>(space.keys), some.width * kSingle};
   }
 
@@ -245,14 +260,7 @@ class AttentionPlan final : public Plan {
     if (step != 0 && (whole == 0 || whole == kColumnLanes) && block.count <= kPanel) {
       return {address(some, block, some.key, inputs), kPanel * kSingle, step};
     }
-    for_rows(some, block, inputs, space, [&](int64_t j, float* row) {
-      for (int64_t c = 0; c < some.width; c += kPanel) {
-        float* const to = space.values + (c / kPanel * kKeys + j) * kPanel;
-        const int64_t columns = std::min(kPanel, some.width - c);
-        std::copy_n(row + c, columns, to);
-        std::fill_n(to + columns, kPanel - columns, 0.0f);
-      }
-    });
+    copy_pieces(some, block, kKeys * kPanel, kPanel, padded(some.width, kPanel), inputs, space.values);
     return {reinterpret_cast<const std::byte*>(space.values), kKeys * kPanel * kSingle, kPanel * kSingle};
   }
 
@@ -262,11 +270,7 @@ class AttentionPlan final : public Plan {
     const int64_t step = step_in_place(some, block);
     const int64_t width = padded(some.width, kWidest);
     if (step != 0 && width == some.width) return {address(some, block, some.key, inputs), step};
-    for_rows(some, block, inputs, space, [&](int64_t j, const float* row) {
-      float* const to = space.values + j * width;
-      std::copy_n(row, some.width, to);
-      std::fill_n(to + some.width, width - some.width, 0.0f);
-    });
+    copy_pieces(some, block, kPanel, width, width, inputs, space.values);
     return {reinterpret_cast<const std::byte*>(space.values), width * kSingle};
   }
 
@@ -425,10 +429,11 @@ class AttentionPlan final : public Plan {
   void attend_panels(const Block& block, int64_t key, int64_t count, int64_t depths, const void* const* inputs,
                      Workspace& space) const {
     float* const weights = space.weights.data();
-    Some some = part_of_keys(block, key, count, 0, inputs, space);
+    const Some some = part_of_keys(block, key, count, 0, inputs, space);
+    const Some weighed = values_to_weigh(block, key, count, space);
     Matrix keys{};
     if (depths == 1) keys = keys_of(some, block, inputs, space);
-    const ValuePanels values = values_of(values_to_weigh(block, key, count, space), block, inputs, space);
+    const ValuePanels values = values_of(weighed, block, inputs, space);
     for_panels(block, [&](const RowPanel& panel) {
       bool is_part = false;
       const int64_t seen = look(block, panel.first, panel.count, panel.width, key, count, space.rows, is_part);

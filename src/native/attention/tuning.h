@@ -14,8 +14,8 @@ inline constexpr int64_t kKeys = 96;
 // Rows of a block, which are queries of the heads that share keys: as many as keep their queries and sums,
 // kBlockNumbers in all, in a second cache of 256 KiB beside the keys and the values; fewer where there are
 // threads for them. Each block reads all keys and values.
-inline constexpr int64_t kBlockRows = 192;
-inline constexpr int64_t kBlockNumbers = 24 << 10;
+inline constexpr int64_t kBlockRows = 384;
+inline constexpr int64_t kBlockNumbers = 48 << 10;
 // As few rows in all have keys for their lanes: which order of additions they get.
 inline constexpr int64_t kFewRows = 4;
 // Elements of a head whose products are summed at once, and columns of values that are computed at once.
