@@ -11,12 +11,13 @@
 #include <cstring>
 #include <memory>
 #include <string>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
+#include "attention/added.h"
 #include "attention/few_rows.h"
 #include "attention/operands.h"
+#include "attention/packing.h"
 #include "attention/products.h"
 #include "attention/rows.h"
 #include "attention/tuning.h"
@@ -27,10 +28,7 @@
 #include "platform/isa.h"
 #include "platform/parallel.h"
 #include "simd/bits_as.h"
-#include "simd/convert.h"
 #include "simd/half.h"
-#include "simd/strided_copy.h"
-#include "simd/transpose.h"
 #include "simd/unaligned.h"
 
 ANYDML_ISA_BEGIN
@@ -40,7 +38,11 @@ template <class T>
 class AttentionPlan final : public Plan {
  public:
   AttentionPlan(Attention attention, std::string description)
-      : Plan(std::move(description)), a_(attention), n_(attention.sizes) {
+      : Plan(std::move(description)),
+        a_(attention),
+        n_(attention.sizes),
+        packing_(attention),
+        additions_(attention) {
     const int64_t multiplications =
         n_.batch * n_.query_heads * n_.queries * n_.total() * (n_.size + n_.value_size);
     const int64_t elements = n_.batch * n_.heads * n_.total() * (n_.size + n_.value_size);
@@ -62,8 +64,8 @@ class AttentionPlan final : public Plan {
       spaces[i].reserve(height, std::min(n_.size, kDepth), std::min(n_.value_size, kColumns));
     }
     parallel_for(others * blocks, threads, [&](int64_t task, int worker) {
-      // Blocks of a head follow each other, as its keys and values may be in a cache. Where they see different
-      // keys, the last ones of all heads, which see the most, come first.
+      // Blocks of a head follow each other, as its keys and values may be in a cache. Where they see
+      // different keys, the last ones of all heads, which see the most, come first.
       const bool is_causal = a_.lengths.is_there();
       const int64_t block = is_causal ? blocks - 1 - task / others : task % blocks;
       const int64_t other = is_causal ? task % others : task / blocks;
@@ -82,13 +84,14 @@ class AttentionPlan final : public Plan {
  private:
   static constexpr int64_t kItem = sizeof(T);
 
-  // Rows of a block, a multiple of those of a panel. Heads that are multiplied in parts have one panel, so that
-  // a part of them is packed once.
+  // Rows of a block, a multiple of those of a panel. Heads that are multiplied in parts have one panel, so
+  // that a part of them is packed once.
   int64_t height_for(int64_t rows, int64_t others, int64_t parts, int threads) const {
     if (n_.size > kDepth || parts > 1) return kPanel;
     const int64_t fitting = std::min(kBlockRows, kBlockNumbers / (n_.size + n_.value_size)) / kPanel * kPanel;
     int64_t height = std::min(std::max(kPanel, fitting), padded(rows, kPanel));
-    while (height > kPanel && others * divided_up(rows, height) < threads * kBlocksOfAThread) height -= kPanel;
+    while (height > kPanel && others * divided_up(rows, height) < threads * kBlocksOfAThread)
+      height -= kPanel;
     // As even as can be.
     return padded(divided_up(rows, divided_up(rows, height)), kPanel);
   }
@@ -111,243 +114,8 @@ class AttentionPlan final : public Plan {
     return block.past + std::min((block.first + row) % n_.queries + 1, n_.keys);
   }
 
-  // The biases of a part of a head, as singles.
-  void load_bias(const void* const* inputs, int64_t first, int64_t count, float* to) const {
-    if (!a_.bias.is_there()) return;
-    const int64_t step = a_.bias.strides[3];
-    load_row<T>(bytes_of(inputs, a_.bias) + first * step, step, count, to);
-  }
-  int64_t key_bias(int64_t head) const { return n_.query_heads * n_.size + head * n_.size; }
-  int64_t value_bias(int64_t head) const { return key_bias(n_.heads) + head * n_.value_size; }
-
-  // The rows of a panel that belong to one head lie at equal distances. Calls body(row, count, head, query) for
-  // each such run.
-  template <class Body>
-  void for_heads(const Block& block, const RowPanel& panel, const Body& body) const {
-    for (int64_t r = 0; r < panel.count;) {
-      const int64_t row = block.first + panel.first + r;
-      const int64_t query = row % n_.queries;
-      const int64_t count = std::min(panel.count - r, n_.queries - query);
-      body(r, count, block.head * n_.shared() + row / n_.queries, query);
-      r += count;
-    }
-  }
-
-  // to[i][r] = element i, from `first` on, of row r of a panel, with zeros for rows that there are not.
-  // `halves` has room for as many of them, and for what is converted at once.
-  template <class Element>
-  void gather(const Block& block, const RowPanel& panel, const Place& place, int64_t first, int64_t count,
-              const void* const* inputs, std::byte* halves, float* to) const {
-    constexpr bool kIsHalf = std::is_same_v<Element, Half>;
-    using Bits = std::conditional_t<kIsHalf, uint16_t, uint32_t>;
-    constexpr int64_t kBits = sizeof(Bits);
-    std::byte* const out = kIsHalf ? halves : reinterpret_cast<std::byte*>(to);
-    if (panel.count < panel.width) std::memset(out, 0, static_cast<size_t>(count * panel.width * kBits));
-    for_heads(block, panel, [&](int64_t r, int64_t rows, int64_t head, int64_t query) {
-      const std::byte* const at = bytes_of(inputs, place) + place.at(block.sequence, head, query);
-      gather_tile<Bits>({at + first * place.strides[3], place.strides[3], place.strides[2]}, count, rows,
-                        out + r * kBits, panel.width * kBits);
-    });
-    if constexpr (kIsHalf) {
-      widen_halves(halves, reinterpret_cast<std::byte*>(to), divided_up(count * panel.width, kConvertedAtOnce));
-    }
-  }
-
-  // The queries of a panel, a column each: elements from `first` on.
-  void pack_queries(const Block& block, const RowPanel& panel, int64_t first, int64_t depth,
-                    const void* const* inputs, Workspace& space, float* to) const {
-    // Keys come later.
-    gather<T>(block, panel, a_.query, first, depth, inputs, reinterpret_cast<std::byte*>(space.keys), to);
-    if (!a_.bias.is_there()) return;
-    for_heads(block, panel, [&](int64_t r, int64_t rows, int64_t head, int64_t) {
-      load_bias(inputs, head * n_.size + first, depth, space.row.data());
-      for (int64_t i = 0; i < depth; ++i) {
-        const float bias = space.row[static_cast<size_t>(i)];
-        float* const column = to + i * panel.width + r;
-        for (int64_t j = 0; j < rows; ++j) column[j] += bias;
-      }
-    });
-  }
-
-  // Few queries, a row each, with zeros up to a multiple of kWidest.
-  void pack_few_queries(const Block& block, int64_t first, int64_t depth, const void* const* inputs,
-                        Workspace& space) const {
-    const int64_t size = padded(depth, kWidest);
-    for_heads(block, {0, block.count, 0}, [&](int64_t r, int64_t rows, int64_t head, int64_t query) {
-      load_bias(inputs, head * n_.size + first, depth, space.row.data());
-      for (int64_t j = 0; j < rows; ++j) {
-        float* const row = space.query + (r + j) * size;
-        load_row<T>(bytes_of(inputs, a_.query) + a_.query.at(block.sequence, head, query + j) +
-                        first * a_.query.strides[3],
-                    a_.query.strides[3], depth, row);
-        for (int64_t i = 0; a_.bias.is_there() && i < depth; ++i) row[i] += space.row[static_cast<size_t>(i)];
-        std::fill_n(row + depth, size - depth, 0.0f);
-      }
-    });
-  }
-
-  // Keys or values of a block, `count` of them from `key` on: elements of each from `first` on.
-  struct Some {
-    const Place& now;
-    const Place& past;
-    int64_t key;
-    int64_t count;
-    int64_t first;
-    int64_t width;
-    const float* bias;
-  };
-
-  const std::byte* address(const Some& some, const Block& block, int64_t j, const void* const* inputs) const {
-    const Place& place = j < block.past ? some.past : some.now;
-    const int64_t position = j < block.past ? j : j - block.past;
-    return bytes_of(inputs, place) + place.at(block.sequence, block.head, position) +
-           some.first * place.strides[3];
-  }
-
-  // Where they lie, if they can be read as they are: the step from row to row; 0 where they cannot.
-  int64_t step_in_place(const Some& some, const Block& block) const {
-    const bool is_past = some.key + some.count <= block.past;
-    const Place& place = is_past ? some.past : some.now;
-    const bool is_one = is_past || some.key >= block.past;
-    const bool has_bias = !is_past && a_.bias.is_there();
-    if (sizeof(T) != sizeof(float) || !is_one || has_bias || place.strides[3] != kItem) return 0;
-    return place.strides[2];
-  }
-
-  // Copies rows as singles with their bias, in pieces as wide as a panel: piece p of row j comes to
-  // to + p * panel_step + j * row_step, in floats, with zeros up to `filled` columns.
-  void copy_pieces(const Some& some, const Block& block, int64_t panel_step, int64_t row_step, int64_t filled,
-                   const void* const* inputs, float* copy) const {
-    for (int64_t j = 0; j < some.count; ++j) {
-      const bool is_old = some.key + j < block.past;
-      const int64_t step = (is_old ? some.past : some.now).strides[3];
-      const float* const bias = is_old || !a_.bias.is_there() ? nullptr : some.bias;
-      const std::byte* const at = address(some, block, some.key + j, inputs);
-      float* to = copy + j * row_step;
-      for (int64_t c = 0; c < some.width; c += kPanel, to += panel_step) {
-        const int64_t count = std::min(kPanel, some.width - c);
-        load_piece(at + c * step, step, count, to);
-        for (int64_t i = 0; bias != nullptr && i < count; ++i) to[i] += bias[c + i];
-        if (count < kPanel && c + count < filled) std::fill_n(to + count, filled - c - count, 0.0f);
-      }
-    }
-  }
-
-  static void load_piece(const std::byte* from, int64_t step, int64_t count, float* to) {
-    if (sizeof(T) == sizeof(float) && step == kItem && count == kPanel) {
-      copy_known<kPanel * kSingle>(reinterpret_cast<std::byte*>(to), from);
-    } else {
-      load_row<T>(from, step, count, to);
-    }
-  }
-
-  // Keys as rows of a matrix, which are copied, unless few read them, or they lie side by side: what lies far
-  // apart shares lines of the caches.
-  Matrix keys_of(const Some& some, const Block& block, const void* const* inputs, Workspace& space) const {
-    const int64_t step = step_in_place(some, block);
-    if (step != 0 && (block.count <= kPanel || step == some.width * kSingle)) {
-      return {address(some, block, some.key, inputs), step};
-    }
-    copy_pieces(some, block, kPanel, some.width, some.width, inputs, space.keys);
-    return {reinterpret_cast<const std::byte*>(space.keys), some.width * kSingle};
-  }
-
-  // Values by panels of columns, with zeros behind the last one.
-  ValuePanels values_of(const Some& some, const Block& block, const void* const* inputs,
-                        Workspace& space) const {
-    const int64_t step = step_in_place(some, block);
-    const int64_t whole = some.width % kPanel;
-    if (step != 0 && (whole == 0 || whole == kColumnLanes) && block.count <= kPanel) {
-      return {address(some, block, some.key, inputs), kPanel * kSingle, step};
-    }
-    copy_pieces(some, block, kKeys * kPanel, kPanel, padded(some.width, kPanel), inputs, space.values);
-    return {reinterpret_cast<const std::byte*>(space.values), kKeys * kPanel * kSingle, kPanel * kSingle};
-  }
-
-  // Values as whole rows, with zeros up to a multiple of kWidest.
-  Matrix rows_of_values(const Some& some, const Block& block, const void* const* inputs,
-                        Workspace& space) const {
-    const int64_t step = step_in_place(some, block);
-    const int64_t width = padded(some.width, kWidest);
-    if (step != 0 && width == some.width) return {address(some, block, some.key, inputs), step};
-    copy_pieces(some, block, kPanel, width, width, inputs, space.values);
-    return {reinterpret_cast<const std::byte*>(space.values), width * kSingle};
-  }
-
-  // What masks and relative positions add to the scores of a block of keys, for a panel of rows, or few.
-  void add(const Block& block, const RowPanel& panel, int64_t key, int64_t count, const void* const* inputs,
-           Workspace& space) const {
-    Added& added = space.added;
-    added.adds = Adds::kNothing;
-    if (!a_.ends.is_there() && !a_.mask.is_there() && !a_.relative.is_there()) return;
-    const auto filter = static_cast<float>(a_.filter);
-    const auto is_same = [&](const Place& place) {
-      return !place.is_there() || (place.strides[2] == 0 && (place.strides[1] == 0 || n_.shared() == 1));
-    };
-    added.key_bias.fill(0);
-    added.key_mask.fill(0);
-    if (a_.ends.is_there()) {
-      const int64_t end = load<int32_t>(bytes_of(inputs, a_.ends) + a_.ends.at(block.sequence, 0, 0));
-      const int64_t start =
-          a_.starts.is_there()
-              ? load<int32_t>(bytes_of(inputs, a_.starts) + a_.starts.at(block.sequence, 0, 0))
-              : 0;
-      for (int64_t j = 0; j < count; ++j) {
-        const bool is_masked = key + j >= end || key + j < start;
-        added.key_mask[static_cast<size_t>(j)] = is_masked ? filter : 0.0f;
-      }
-    }
-    added.adds = is_same(a_.mask) && is_same(a_.relative) ? Adds::kByKey : Adds::kByScore;
-    if (added.adds == Adds::kByScore && !block.is_few) return add_by_score(block, panel, key, count, inputs, space);
-    const bool by_score = added.adds == Adds::kByScore;
-    for_heads(block, panel, [&](int64_t first, int64_t rows, int64_t head, int64_t query) {
-      for (int64_t r = first; r < (by_score ? first + rows : 1); ++r, ++query) {
-        float* const bias = by_score ? added.bias.data() + r * kKeys : added.key_bias.data();
-        float* const mask = by_score ? added.mask.data() + r * kKeys : added.key_mask.data();
-        if (by_score) {
-          std::fill_n(bias, kKeys, 0.0f);
-          std::copy(added.key_mask.begin(), added.key_mask.end(), mask);
-        }
-        if (a_.relative.is_there()) {
-          const int64_t step = a_.relative.strides[3];
-          load_row<T>(bytes_of(inputs, a_.relative) + a_.relative.at(block.sequence, head, query) + key * step,
-                      step, count, bias);
-        }
-        if (a_.mask.is_there()) {
-          const std::byte* const at =
-              bytes_of(inputs, a_.mask) + a_.mask.at(block.sequence, head, query) + key * a_.mask.strides[3];
-          for (int64_t j = 0; j < count; ++j) {
-            mask[j] = load<int32_t>(at + j * a_.mask.strides[3]) == 0 ? filter : 0.0f;
-          }
-        }
-      }
-    });
-  }
-
-  void add_by_score(const Block& block, const RowPanel& panel, int64_t key, int64_t count,
-                    const void* const* inputs, Workspace& space) const {
-    Added& added = space.added;
-    const int64_t scores = count * panel.width;
-    if (a_.relative.is_there()) {
-      // The scores come later.
-      auto* const halves = reinterpret_cast<std::byte*>(space.weights.data());
-      gather<T>(block, panel, a_.relative, key, count, inputs, halves, added.bias.data());
-    } else {
-      std::fill_n(added.bias.data(), scores, 0.0f);
-    }
-    float* const mask = added.mask.data();
-    if (a_.mask.is_there()) {
-      gather<float>(block, panel, a_.mask, key, count, inputs, nullptr, mask);
-      const auto filter = static_cast<float>(a_.filter);
-      for (int64_t i = 0; i < scores; ++i) mask[i] = bits_as<int32_t>(mask[i]) == 0 ? filter : 0.0f;
-    } else {
-      for (int64_t j = 0; j < count; ++j) {
-        std::fill_n(mask + j * panel.width, panel.width, added.key_mask[static_cast<size_t>(j)]);
-      }
-    }
-  }
-
-  // Of the keys of a block that begin at `key`, how many each row sees; the most that one of `count` rows does.
+  // Of the keys of a block that begin at `key`, how many each row sees; the most that one of `count` rows
+  // does.
   int64_t look(const Block& block, int64_t first, int64_t count, int64_t width, int64_t key, int64_t keys,
                Rows& rows, bool& is_part) const {
     is_part = false;
@@ -369,7 +137,8 @@ class AttentionPlan final : public Plan {
   }
 
   void attend(const Block& block, const void* const* inputs, std::byte* output, Workspace& space) const {
-    load_bias(inputs, value_bias(block.head) + block.column, block.columns, space.value_bias.data());
+    packing_.load_bias(inputs, packing_.value_bias(block.head) + block.column, block.columns,
+                       space.value_bias.data());
     space.rows.largest.fill(kNoScore);
     space.rows.sums.fill(0);
     const int64_t depths = divided_up(n_.size, kDepth);
@@ -377,10 +146,10 @@ class AttentionPlan final : public Plan {
     const int64_t columns = block.is_few ? padded(block.columns, kWidest) : padded(block.columns, kPanel);
     std::fill_n(space.sums, (block.is_few ? block.count : height) * columns, 0.0f);
     if (block.is_few) {
-      if (depths == 1) pack_few_queries(block, 0, n_.size, inputs, space);
+      if (depths == 1) packing_.pack_few_queries(block, 0, n_.size, inputs, space);
     } else if (depths == 1) {
       for_panels(block, [&](const RowPanel& panel) {
-        pack_queries(block, panel, 0, n_.size, inputs, space, space.query + panel.first * n_.size);
+        packing_.pack_queries(block, panel, 0, n_.size, inputs, space, space.query + panel.first * n_.size);
       });
     }
     for (int64_t key = 0; key < block.most && !is_cancelled(); key += kKeys) {
@@ -392,7 +161,7 @@ class AttentionPlan final : public Plan {
       }
     }
     float* const row = space.row.data();
-    for_heads(block, {0, block.count, 0}, [&](int64_t r, int64_t rows, int64_t head, int64_t query) {
+    packing_.for_heads(block, {0, block.count, 0}, [&](int64_t r, int64_t rows, int64_t head, int64_t query) {
       for (int64_t end = r + rows; r < end; ++r, ++query) {
         const float total = space.rows.sums[static_cast<size_t>(r)];
         const int64_t width = block.is_few ? columns : kPanel;
@@ -419,32 +188,33 @@ class AttentionPlan final : public Plan {
                     Workspace& space) const {
     const int64_t first = part * kDepth;
     const int64_t depth = std::min(kDepth, n_.size - first);
-    load_bias(inputs, key_bias(block.head) + first, depth, space.key_bias.data());
+    packing_.load_bias(inputs, packing_.key_bias(block.head) + first, depth, space.key_bias.data());
     return {a_.key, a_.past_key, key, count, first, depth, space.key_bias.data()};
   }
   Some values_to_weigh(const Block& block, int64_t key, int64_t count, const Workspace& space) const {
     return {a_.value, a_.past_value, key, count, block.column, block.columns, space.value_bias.data()};
   }
 
-  void attend_panels(const Block& block, int64_t key, int64_t count, int64_t depths, const void* const* inputs,
-                     Workspace& space) const {
+  void attend_panels(const Block& block, int64_t key, int64_t count, int64_t depths,
+                     const void* const* inputs, Workspace& space) const {
     float* const weights = space.weights.data();
     const Some some = part_of_keys(block, key, count, 0, inputs, space);
     const Some weighed = values_to_weigh(block, key, count, space);
     Matrix keys{};
-    if (depths == 1) keys = keys_of(some, block, inputs, space);
-    const ValuePanels values = values_of(weighed, block, inputs, space);
+    if (depths == 1) keys = packing_.keys_of(some, block, inputs, space);
+    const ValuePanels values = packing_.values_of(weighed, block, inputs, space);
     for_panels(block, [&](const RowPanel& panel) {
       bool is_part = false;
-      const int64_t seen = look(block, panel.first, panel.count, panel.width, key, count, space.rows, is_part);
+      const int64_t seen =
+          look(block, panel.first, panel.count, panel.width, key, count, space.rows, is_part);
       if (seen == 0) return;
-      add(block, panel, key, seen, inputs, space);
+      additions_.add(block, panel, key, seen, inputs, space);
       for (int64_t part = 0; part < depths; ++part) {
         const float* queries = space.query + panel.first * n_.size;
         if (depths > 1) {
           const Some each = part_of_keys(block, key, count, part, inputs, space);
-          pack_queries(block, panel, each.first, each.width, inputs, space, space.query);
-          keys = keys_of(each, block, inputs, space);
+          packing_.pack_queries(block, panel, each.first, each.width, inputs, space, space.query);
+          keys = packing_.keys_of(each, block, inputs, space);
           queries = space.query;
           multiply_keys(keys.at, keys.step, seen, each.width, queries, panel.width, part == 0, weights);
         } else {
@@ -467,27 +237,29 @@ class AttentionPlan final : public Plan {
     std::fill_n(weights, block.count * kKeys, 0.0f);
     for (int64_t part = 0; part < depths; ++part) {
       const Some some = part_of_keys(block, key, count, part, inputs, space);
-      if (depths > 1) pack_few_queries(block, some.first, some.width, inputs, space);
+      if (depths > 1) packing_.pack_few_queries(block, some.first, some.width, inputs, space);
       Block each = block;
       each.count = 1;  // of which each reads a key once
-      const Matrix keys = keys_of(some, each, inputs, space);
+      const Matrix keys = packing_.keys_of(some, each, inputs, space);
       for (int64_t r = 0; r < block.count; ++r) {
         add_products(space.query + r * padded(some.width, kWidest), keys.at, keys.step, most, some.width,
                      weights + r * kKeys);
       }
     }
-    add(block, {0, block.count, 0}, key, count, inputs, space);
+    additions_.add(block, {0, block.count, 0}, key, count, inputs, space);
     const auto weigh = space.added.adds == Adds::kByScore ? weigh_row<Adds::kByScore>
                        : space.added.adds == Adds::kByKey ? weigh_row<Adds::kByKey>
                                                           : weigh_row<Adds::kNothing>;
-    const auto seen = [&](int64_t r) { return static_cast<int64_t>(space.rows.seen[static_cast<size_t>(r)]); };
+    const auto seen = [&](int64_t r) {
+      return static_cast<int64_t>(space.rows.seen[static_cast<size_t>(r)]);
+    };
     for (int64_t r = 0; r < block.count; ++r) {
       weigh(weights + r * kKeys, seen(r), static_cast<float>(a_.scale), space.added, r, space.rows);
     }
-    const Matrix values = rows_of_values(values_to_weigh(block, key, count, space), block, inputs, space);
+    const Matrix values =
+        packing_.rows_of_values(values_to_weigh(block, key, count, space), block, inputs, space);
     const int64_t columns = padded(block.columns, kWidest);
-    FewValues few{weights,    values.at, values.step, count, columns, space.rows.factors.data(),
-                  space.sums};
+    FewValues few{weights, values.at, values.step, count, columns, space.rows.factors.data(), space.sums};
     if (!is_part) return multiply_few(few, block.count);
     for (int64_t r = 0; r < block.count; ++r) {
       few.keys = seen(r);
@@ -505,37 +277,57 @@ class AttentionPlan final : public Plan {
     const int64_t size = which == 0 ? n_.size : n_.value_size;
     const int64_t length = a_.present_lengths[which];
     auto* const out = static_cast<std::byte*>(outputs[static_cast<size_t>(to.tensor)]);
-    parallel_for(n_.batch * n_.heads * length, threads, [&](int64_t task) {
-      const int64_t position = task % length;
-      const int64_t head = task / length % n_.heads;
-      const int64_t sequence = task / length / n_.heads;
+    const int64_t tasks = divided_up(length, kPositions);
+    parallel_for(n_.batch * n_.heads * tasks, threads, [&](int64_t task) {
+      const int64_t head = task / tasks % n_.heads;
+      const int64_t sequence = task / tasks / n_.heads;
       const int64_t before = past_of(sequence, inputs);
+      int64_t position = task % tasks * kPositions;
+      const int64_t end = std::min(position + kPositions, length);
+      // Rows that are past, and lie behind each other in both tensors, are one.
+      const auto is_packed = [&](const Place& place) {
+        return place.strides[3] == kItem && place.strides[2] == size * kItem;
+      };
+      if (position < before && is_packed(past) && is_packed(to)) {
+        const int64_t rows = std::min(end, before) - position;
+        std::memcpy(out + to.at(sequence, head, position),
+                    bytes_of(inputs, past) + past.at(sequence, head, position),
+                    static_cast<size_t>(rows * size * kItem));
+        position += rows;
+      }
       float row[kWritten];
       float biases[kWritten];
-      for (int64_t first = 0; first < size; first += kWritten) {
-        const int64_t count = std::min(kWritten, size - first);
-        if (position < before) {
-          load_row<T>(bytes_of(inputs, past) + past.at(sequence, head, position) + first * past.strides[3],
-                      past.strides[3], count, row);
-        } else if (position < before + n_.keys) {
-          load_row<T>(
-              bytes_of(inputs, now) + now.at(sequence, head, position - before) + first * now.strides[3],
-              now.strides[3], count, row);
-          load_bias(inputs, (which == 0 ? key_bias(head) : value_bias(head)) + first, count, biases);
-          for (int64_t i = 0; a_.bias.is_there() && i < count; ++i) row[i] += biases[i];
-        } else {
-          std::fill_n(row, count, 0.0f);
+      for (; position < end; ++position) {
+        for (int64_t first = 0; first < size; first += kWritten) {
+          const int64_t count = std::min(kWritten, size - first);
+          if (position < before) {
+            load_row<T>(bytes_of(inputs, past) + past.at(sequence, head, position) + first * past.strides[3],
+                        past.strides[3], count, row);
+          } else if (position < before + n_.keys) {
+            load_row<T>(
+                bytes_of(inputs, now) + now.at(sequence, head, position - before) + first * now.strides[3],
+                now.strides[3], count, row);
+            packing_.load_bias(inputs,
+                               (which == 0 ? packing_.key_bias(head) : packing_.value_bias(head)) + first,
+                               count, biases);
+            for (int64_t i = 0; a_.bias.is_there() && i < count; ++i) row[i] += biases[i];
+          } else {
+            std::fill_n(row, count, 0.0f);
+          }
+          store_row<T>(row, to.strides[3], count,
+                       out + to.at(sequence, head, position) + first * to.strides[3]);
         }
-        store_row<T>(row, to.strides[3], count,
-                     out + to.at(sequence, head, position) + first * to.strides[3]);
       }
     });
   }
 
-  static constexpr int64_t kWritten = 256;  // elements of a row at a time
+  static constexpr int64_t kPositions = 64;  // that are copied at a time
+  static constexpr int64_t kWritten = 256;   // elements of a row at a time
 
   Attention a_;
   Sizes n_;
+  Packing<T> packing_;
+  Additions<T> additions_;
   int64_t cost_;  // in bytes that take as long
 };
 

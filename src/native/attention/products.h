@@ -30,9 +30,14 @@ inline void multiply_keys(const std::byte* keys, int64_t step, int64_t count, in
                           const float* queries, int64_t width, bool is_first, float* scores) {
   static constexpr float kZeros[kPanel]{};
   alignas(64) float sums[kMostRows * kPanel];
-  DenseTile tile{keys,   step, sizeof(float), depth, reinterpret_cast<const std::byte*>(queries),
+  DenseTile tile{keys,
+                 step,
+                 sizeof(float),
+                 depth,
+                 reinterpret_cast<const std::byte*>(queries),
                  width * static_cast<int64_t>(sizeof(float)),
-                 kZeros, 0};
+                 kZeros,
+                 0};
   const auto& tiles_of = kMultiplyTile[width > kColumnLanes ? 1 : 0];
   const int64_t tiles = divided_up(count, kMostRows);
   for (int64_t t = 0; t < tiles; ++t) {
@@ -52,9 +57,9 @@ struct ValuePanels {
   int64_t row_step;
 };
 
-// sums[r][c] = factor[r] * sums[r][c] + sum over j of weights[j][r] * values[j][c], for a panel of `count` rows
-// from `row` on, `seen` of whose keys have weights; no row reads a value that it does not see, be it infinite.
-// Sums lie panel by panel of columns, `panel_step` floats apart.
+// sums[r][c] = factor[r] * sums[r][c] + sum over j of weights[j][r] * values[j][c], for a panel of `count`
+// rows from `row` on, `seen` of whose keys have weights; no row reads a value that it does not see, be it
+// infinite. Sums lie panel by panel of columns, `panel_step` floats apart.
 inline void multiply_values(const float* weights, int64_t width, int64_t row, int64_t count, int64_t keys,
                             bool is_part, const Rows& rows, const ValuePanels& values, int64_t columns,
                             float* sums, int64_t panel_step) {
@@ -156,14 +161,15 @@ ANYDML_NOINLINE void multiply_few(const FewValues& few) {
     multiply_few<kRows, kMost>(few, column);
   }
   if constexpr (kRows == 1) {
-    for (; column + 4 * kSingleLanes <= few.columns; column += 4 * kSingleLanes) multiply_few<1, 4>(few, column);
+    for (; column + 4 * kSingleLanes <= few.columns; column += 4 * kSingleLanes)
+      multiply_few<1, 4>(few, column);
   }
   for (; column < few.columns; column += kSingleLanes) multiply_few<kRows, 1>(few, column);
 }
 
 inline void multiply_few(const FewValues& few, int64_t rows) {
   static constexpr std::array<void (*)(const FewValues&), kFewRows> kByRows{multiply_few<1>, multiply_few<2>,
-                                                                           multiply_few<3>, multiply_few<4>};
+                                                                            multiply_few<3>, multiply_few<4>};
   kByRows[static_cast<size_t>(rows - 1)](few);
 }
 

@@ -25,7 +25,8 @@ void load_row(const std::byte* from, int64_t step, int64_t count, float* to) {
       return;
     } else {
       for (; i + kLanesOf<float> <= count; i += kLanesOf<float>) {
-        store_lanes<float, float>(reinterpret_cast<std::byte*>(to + i), load_lanes<T, float>(from + i * kItem));
+        store_lanes<float, float>(reinterpret_cast<std::byte*>(to + i),
+                                  load_lanes<T, float>(from + i * kItem));
       }
     }
   }

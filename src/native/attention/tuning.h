@@ -8,8 +8,8 @@
 
 ANYDML_ISA_BEGIN
 
-// Keys of a block: with AVX-512 their scores for a panel of 32 rows are 12 KiB, and stay in the first cache. A
-// multiple of the rows of a register tile of products.
+// Keys of a block: with AVX-512 their scores for a panel of 32 rows are 12 KiB, and stay in the first cache.
+// A multiple of the rows of a register tile of products.
 inline constexpr int64_t kKeys = 96;
 // Rows of a block, which are queries of the heads that share keys: as many as keep their queries and sums,
 // kBlockNumbers in all, in a second cache of 256 KiB beside the keys and the values; fewer where there are

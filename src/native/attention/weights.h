@@ -1,9 +1,9 @@
 // The weights of a block of keys by online softmax: of each row, the largest score so far, and the sum of the
 // exponentials of what lies below it, which are rescaled where a block has a larger one.
 //
-// With u = product * scale + bias and the mask m, which is 0 or the filter's value, the score is u + m, and its
-// weight e^(u + (m - largest)). Masked by -10000, a score in single precision would have lost most of u; the
-// difference has not, and whether the largest is rounded does not matter to a softmax.
+// With u = product * scale + bias and the mask m, which is 0 or the filter's value, the score is u + m, and
+// its weight e^(u + (m - largest)). Masked by -10000, a score in single precision would have lost most of u;
+// the difference has not, and whether the largest is rounded does not matter to a softmax.
 #pragma once
 
 #include <array>
@@ -60,8 +60,8 @@ ANYDML_INLINE Singles weight_of(Singles x) {
 // Nothing can be subtracted from minus infinities, whose weights are 0 as long as nothing else comes.
 ANYDML_INLINE Singles shift_of(Singles largest) { return largest == kNoScore ? Singles{} : largest; }
 
-// In place of products of queries and keys, `weights` has the weights after it: `width` rows lie side by side,
-// those from `row` on. kParts: whether rows see but a part of the keys.
+// In place of products of queries and keys, `weights` has the weights after it: `width` rows lie side by
+// side, those from `row` on. kParts: whether rows see but a part of the keys.
 template <Adds kAdds, bool kParts>
 ANYDML_NOINLINE void weigh(float* weights, int64_t width, int64_t keys, float scale, const Added& added,
                            int64_t row, Rows& rows) {

@@ -20,8 +20,8 @@ inline constexpr int64_t kSingle = sizeof(float);
 
 inline int64_t padded(int64_t count, int64_t by) { return divided_up(count, by) * by; }
 
-// What a thread works with: some 60 KiB, and for each element of a key and a value 4 bytes of as many rows and
-// keys as a block has; about 1 MiB at most.
+// What a thread works with: some 60 KiB, and for each element of a key and a value 4 bytes of as many rows
+// and keys as a block has; about 1 MiB at most.
 struct Workspace {
   Rows rows;
   Added added;
@@ -30,7 +30,7 @@ struct Workspace {
   std::array<float, kDepth> key_bias;
   std::array<float, kColumns> value_bias;
   std::unique_ptr<std::byte[]> room;  // of the four below
-  float* query;                   // a column for each row of a panel, or a row each of few
+  float* query;                       // a column for each row of a panel, or a row each of few
   float* keys;
   float* values;
   float* sums;
