@@ -16,6 +16,7 @@
 #include "normalization/elements_plan.h"
 #include "normalization/geometry.h"
 #include "normalization/grouped_plan.h"
+#include "normalization/lines.h"
 #include "normalization/runs.h"
 #include "normalization/statistics.h"
 #include "platform/isa.h"
@@ -35,11 +36,33 @@ bool has_kernel(const Request& request, std::string& reason) {
   return false;
 }
 
+// The same along lines, of operations that have it.
+template <class Op>
+std::unique_ptr<Plan> lines_for(const Op&, const Request&, const Geometry&, const std::string&) {
+  return nullptr;
+}
+template <>
+std::unique_ptr<Plan> lines_for(const Softmax& op, const Request& request, const Geometry& geometry,
+                                const std::string& description) {
+  return lines_of(SoftmaxLine{op.is_logarithm}, request, geometry, description);
+}
+template <>
+std::unique_ptr<Plan> lines_for(const Moments& op, const Request& request, const Geometry& geometry,
+                                const std::string& description) {
+  return lines_of(MomentsLine{op.is_centred, op.is_scaled, op.epsilon, op.has}, request, geometry, description);
+}
+template <>
+std::unique_ptr<Plan> lines_for(const Norm& op, const Request& request, const Geometry& geometry,
+                                const std::string& description) {
+  return lines_of(NormLine{op.is_of_squares, op.epsilon}, request, geometry, description);
+}
+
 template <class Op>
 std::unique_ptr<Plan> grouped(const Request& request, const Op& op, const std::vector<bool>& summed,
                               const std::string& name) {
   Geometry geometry = geometry_of(axes_of(request.inputs, request.outputs, summed), request.inputs.size());
   std::string description = name + in_words(geometry);
+  if (auto plan = lines_for(op, request, geometry, description)) return plan;
   return std::make_unique<GroupedPlan<Op>>(op, std::move(geometry), Operands(request.inputs, request.outputs),
                                            RunActivation(request.attributes), std::move(description));
 }
