@@ -17,6 +17,7 @@
 #include "core/kernel_plan.h"
 #include "core/layout.h"
 #include "movement/copy.h"
+#include "normalization/exponential.h"
 #include "normalization/geometry.h"
 #include "normalization/statistics.h"
 #include "normalization/tuning.h"
@@ -108,16 +109,16 @@ ANYDML_INLINE void put_part(const Line& line, int64_t i, const Wide& y) {
 // read before anything is written, as the output may lie over the input.
 template <class T, bool kColumns, class Result>
 ANYDML_INLINE void map_line(const Line& line, const Result& result) {
-  const auto of_part = [&](int64_t i) {
+  const auto of_part = [&](int64_t i) ANYDML_INLINE_LAMBDA {
     return result(i, part_at<T>(line, line.in[0], i),
-                  [&](size_t k) { return part_at<T>(line, line.in[k], i); });
+                  [&](size_t k) ANYDML_INLINE_LAMBDA { return part_at<T>(line, line.in[k], i); });
   };
   const bool has_last = !kColumns && line.whole < line.count;
   const Wide last = has_last ? of_part(line.whole) : Wide{};
   for (int64_t i = 0; i < line.whole; ++i) {
     const Wide x = load_wide_lanes<T>(line.in[0].at + i * line.in[0].step);
     store_wide_lanes<T>(line.out + i * line.out_step,
-                        result(i, x, [&](size_t k) { return vector_at<T>(line.in[k], i); }));
+                        result(i, x, [&](size_t k) ANYDML_INLINE_LAMBDA { return vector_at<T>(line.in[k], i); }));
   }
   if (has_last) return put_part<T, kColumns>(line, line.whole, last);
   for (int64_t i = line.whole; i < line.count; ++i) put_part<T, kColumns>(line, i, of_part(i));
@@ -131,7 +132,7 @@ ANYDML_INLINE Wide joined_lanes(const Wide& x, const Join& join) {
 }
 template <bool kColumns>
 ANYDML_INLINE Wide added_lanes(const Wide& x) {
-  return joined_lanes<kColumns>(x, [](Doubles a, Doubles b) { return a + b; });
+  return joined_lanes<kColumns>(x, [](Doubles a, Doubles b) ANYDML_INLINE_LAMBDA { return a + b; });
 }
 
 // Applies a function of numbers to all lanes, or to one of which all are copies.
@@ -148,6 +149,42 @@ ANYDML_INLINE Wide for_lanes(const Wide& x, const Function& function) {
   return wide_at(lanes.data());
 }
 
+// The largest of each lane, in single precision; of a NaN and a number, the number.
+template <class T>
+ANYDML_INLINE Wide largest_of(const Line& line) {
+  constexpr auto kVectors = static_cast<int64_t>(kLanes * sizeof(float) / sizeof(Singles));
+  constexpr auto kStep = static_cast<int64_t>(sizeof(Singles) / sizeof(float) * sizeof(T));
+  Singles most[2][kVectors];
+  for (auto& each : most) {
+    for (Singles& vector : each) vector = Singles{} - std::numeric_limits<float>::infinity();
+  }
+  const auto add = [&](int64_t i, Singles(&to)[kVectors]) ANYDML_INLINE_LAMBDA {
+    const std::byte* const at = line.in[0].at + i * line.in[0].step;
+#pragma GCC unroll 16
+    for (int64_t v = 0; v < kVectors; ++v) {
+      to[v] = lane_max<float>(load_numbers<T, float, Singles>(at + v * kStep), to[v]);
+    }
+  };
+  // Two, as one would wait for itself.
+  int64_t i = 0;
+  for (; i + 2 <= line.whole; i += 2) {
+    add(i, most[0]);
+    add(i + 1, most[1]);
+  }
+  if (i < line.whole) add(i, most[0]);
+  std::array<float, kLanes> lanes;
+#pragma GCC unroll 16
+  for (int64_t v = 0; v < kVectors; ++v) {
+    const Singles both = lane_max<float>(most[0][v], most[1][v]);
+    std::memcpy(lanes.data() + v * static_cast<int64_t>(sizeof(Singles) / sizeof(float)), &both, sizeof(both));
+  }
+  Wide all = load_wide_lanes<float>(reinterpret_cast<const std::byte*>(lanes.data()));
+  for (i = line.whole; i < line.count; ++i) {
+    all = each_of([](Doubles a, Doubles b) { return lane_max<double>(a, b); }, part_at<T>(line, line.in[0], i), all);
+  }
+  return all;
+}
+
 // y = e^(x - most) / sum, or x - most - ln(sum). With the logarithm, elements that equal the largest are counted
 // apart, as in `Softmax`.
 struct SoftmaxLine {
@@ -157,10 +194,8 @@ struct SoftmaxLine {
 
   template <class T, bool kColumns>
   void compute(const Line& line) const {
-    Wide most = broadcast_wide(-kInfinity);
-    const auto larger = [](Doubles a, Doubles b) { return lane_max<double>(a, b); };
-    for_vectors<T>(line, [&](int64_t, const Wide& x, const auto&) { most = each_of(larger, x, most); });
-    most = joined_lanes<kColumns>(most, larger);
+    const auto larger = [](Doubles a, Doubles b) ANYDML_INLINE_LAMBDA { return lane_max<double>(a, b); };
+    const Wide most = joined_lanes<kColumns>(largest_of<T>(line), larger);
     // Infinities among the elements leave nothing, nor does NaN, of which the sum is one.
     const Wide none = for_lanes<kColumns>(
         most, [](double x) { return std::fabs(x) < std::numeric_limits<double>::infinity() ? 0.0 : kNan; });
@@ -170,10 +205,10 @@ struct SoftmaxLine {
  private:
   template <class T, bool kColumns>
   static void take_shares(const Line& line, const Wide& most, const Wide& none) {
-    const Wide scaled = each_of([](Doubles x) { return x * kLog2E; }, most);
+    const Wide scaled = each_of([](Doubles x) ANYDML_INLINE_LAMBDA { return x * kLog2E; }, most);
     Wide sum = none;
-    for_vectors<T>(line, [&](int64_t i, const Wide& x, const auto& lanes) {
-      const Wide e = each_of([](Doubles a, Doubles b) { return exp2_of(a * kLog2E - b); }, x, scaled);
+    for_vectors<T>(line, [&](int64_t i, const Wide& x, const auto& lanes) ANYDML_INLINE_LAMBDA {
+      const Wide e = each_of([](Doubles a, Doubles b) ANYDML_INLINE_LAMBDA { return small_exp2_of(fused_multiply_add(a, Doubles{} + kLog2E, -b)); }, x, scaled);
       put_wide(line.room + i * kLanes, e);
       sum = sum + lanes.template counted<kColumns>(e);
     });
@@ -190,25 +225,24 @@ struct SoftmaxLine {
   static void take_logarithms(const Line& line, const Wide& most, const Wide& none) {
     Wide others = none;
     Wide equal{};
-    for_vectors<T>(line, [&](int64_t, const Wide& x, const auto& lanes) {
+    for_vectors<T>(line, [&](int64_t, const Wide& x, const auto& lanes) ANYDML_INLINE_LAMBDA {
       const Wide e = each_of(
-          [](Doubles a, Doubles b) {
-            const Doubles power = exp2_of((a - b) * kLog2E);
-            // The least of powers is no 0.
-            return (a == b) | (power == 0x1p-1022) ? Doubles{} : power;
+          [](Doubles a, Doubles b) ANYDML_INLINE_LAMBDA {
+            const Doubles power = small_exp2_of((a - b) * kLog2E);
+            return a == b ? Doubles{} : power;
           },
           x, most);
       const Wide one =
-          each_of([](Doubles a, Doubles b) { return a == b ? Doubles{} + 1.0 : Doubles{}; }, x, most);
+          each_of([](Doubles a, Doubles b) ANYDML_INLINE_LAMBDA { return a == b ? Doubles{} + 1.0 : Doubles{}; }, x, most);
       others = others + lanes.template counted<kColumns>(e);
       equal = equal + lanes.template counted<kColumns>(one);
     });
     const Wide rest = added_lanes<kColumns>(others) + (added_lanes<kColumns>(equal) - broadcast_wide(1));
     const Wide logarithm = for_lanes<kColumns>(rest, [](double x) {
-      return x <= 1 ? applied_to_one(x, [](Doubles t) { return log1p_of(t); })
-                    : applied_to_one(1 + x, [](Doubles t) { return log_of(t); });
+      return x <= 1 ? applied_to_one(x, [](Doubles t) ANYDML_INLINE_LAMBDA { return log1p_of(t); })
+                    : applied_to_one(1 + x, [](Doubles t) ANYDML_INLINE_LAMBDA { return log_of(t); });
     });
-    map_line<T, kColumns>(line, [&](int64_t, const Wide& x, const auto&) { return x - most - logarithm; });
+    map_line<T, kColumns>(line, [&](int64_t, const Wide& x, const auto&) ANYDML_INLINE_LAMBDA { return x - most - logarithm; });
   }
 };
 
@@ -227,15 +261,15 @@ struct MomentsLine {
     Wide mean{};
     if (is_centred) {
       Wide sum{};
-      for_vectors<T>(line, [&](int64_t, const Wide& x, const auto& lanes) {
+      for_vectors<T>(line, [&](int64_t, const Wide& x, const auto& lanes) ANYDML_INLINE_LAMBDA {
         sum = sum + lanes.template counted<kColumns>(x);
       });
-      mean = each_of([&](Doubles x) { return x / static_cast<double>(line.elements); }, added_lanes<kColumns>(sum));
+      mean = each_of([&](Doubles x) ANYDML_INLINE_LAMBDA { return x / static_cast<double>(line.elements); }, added_lanes<kColumns>(sum));
     }
     Wide factor = broadcast_wide(1);
     if (is_scaled) {
       Wide squares{};
-      for_vectors<T>(line, [&](int64_t, const Wide& x, const auto& lanes) {
+      for_vectors<T>(line, [&](int64_t, const Wide& x, const auto& lanes) ANYDML_INLINE_LAMBDA {
         const Wide apart = x - mean;
         squares = squares + lanes.template counted<kColumns>(apart * apart);
       });
@@ -243,11 +277,11 @@ struct MomentsLine {
       factor = for_lanes<kColumns>(variance, [&](double x) { return 1 / std::sqrt(x + epsilon); });
     }
     if (has[1] && has[2] && !has[3]) {
-      return map_line<T, kColumns>(line, [&](int64_t, const Wide& x, const auto& at) {
+      return map_line<T, kColumns>(line, [&](int64_t, const Wide& x, const auto& at) ANYDML_INLINE_LAMBDA {
         return (x - mean) * factor * at(1) + at(2);
       });
     }
-    map_line<T, kColumns>(line, [&](int64_t, const Wide& x, const auto& at) {
+    map_line<T, kColumns>(line, [&](int64_t, const Wide& x, const auto& at) ANYDML_INLINE_LAMBDA {
       Wide y = (x - mean) * factor;
       if (has[1]) y = y * at(1);
       if (has[2]) y = y + at(2);
@@ -268,12 +302,12 @@ struct NormLine {
   void compute(const Line& line) const {
     Wide sum{};
     if (is_of_squares) {
-      for_vectors<T>(line, [&](int64_t, const Wide& x, const auto& lanes) {
+      for_vectors<T>(line, [&](int64_t, const Wide& x, const auto& lanes) ANYDML_INLINE_LAMBDA {
         sum = sum + lanes.template counted<kColumns>(x * x);
       });
     } else {
-      for_vectors<T>(line, [&](int64_t, const Wide& x, const auto& lanes) {
-        const Wide magnitude = each_of([](Doubles v) { return magnitude_of<double>(v); }, x);
+      for_vectors<T>(line, [&](int64_t, const Wide& x, const auto& lanes) ANYDML_INLINE_LAMBDA {
+        const Wide magnitude = each_of([](Doubles v) ANYDML_INLINE_LAMBDA { return magnitude_of<double>(v); }, x);
         sum = sum + lanes.template counted<kColumns>(magnitude);
       });
     }
@@ -281,7 +315,7 @@ struct NormLine {
       const double norm = is_of_squares ? std::sqrt(x) : x;
       return 1 / (norm < epsilon ? epsilon : norm);
     });
-    map_line<T, kColumns>(line, [&](int64_t, const Wide& x, const auto&) { return x * factor; });
+    map_line<T, kColumns>(line, [&](int64_t, const Wide& x, const auto&) ANYDML_INLINE_LAMBDA { return x * factor; });
   }
 };
 
@@ -347,7 +381,7 @@ class LinesPlan final : public Plan {
     const Axis& run = geometry_.run;
     const int64_t width = by_columns_ ? std::min(kLanes, run.size - first) : run.size % kLanes;
     Line line{{}, nullptr, 0, count_, 0, width, 0, elements_, room};
-    const auto step = [&](size_t k) { return by_columns_ ? geometry_.summed[0].steps[k] : run.steps[k] * kLanes; };
+    const auto step = [&](size_t k) ANYDML_INLINE_LAMBDA { return by_columns_ ? geometry_.summed[0].steps[k] : run.steps[k] * kLanes; };
     for (size_t k = 0; k < inputs_; ++k) {
       if (!is_there_[k]) continue;
       const auto* const at = static_cast<const std::byte*>(inputs[k]) + walk.offset(k) + first * run.steps[k];

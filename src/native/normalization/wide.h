@@ -20,6 +20,13 @@ struct Wide {
   Doubles parts[kParts];
 };
 
+// For lambdas that are called in several loops, of which a compiler would rather make functions.
+#if defined(__GNUC__)
+#define ANYDML_INLINE_LAMBDA __attribute__((always_inline))
+#else
+#define ANYDML_INLINE_LAMBDA
+#endif
+
 // The same function of each vector of some operands.
 template <class Function, class... Operands>
 ANYDML_INLINE Wide each_of(const Function& function, const Operands&... operands) {
@@ -46,10 +53,15 @@ ANYDML_INLINE Wide operator*(const Wide& a, const Wide& b) {
 
 ANYDML_INLINE Wide wide_at(const double* from) {
   Wide y;
-  std::memcpy(&y, from, sizeof(y));
+#pragma GCC unroll 16
+  for (int64_t p = 0; p < kParts; ++p) std::memcpy(&y.parts[p], from + p * kDoubleLanes, sizeof(Doubles));
   return y;
 }
-ANYDML_INLINE void put_wide(double* to, const Wide& x) { std::memcpy(to, &x, sizeof(x)); }
+ANYDML_INLINE void put_wide(double* to, const Wide& x) {
+  // One by one, as both would go through memory.
+#pragma GCC unroll 16
+  for (int64_t p = 0; p < kParts; ++p) std::memcpy(to + p * kDoubleLanes, &x.parts[p], sizeof(Doubles));
+}
 
 template <class T>
 ANYDML_INLINE Wide load_wide_lanes(const std::byte* from) {
