@@ -1,5 +1,5 @@
-// Exponentials of what is below the largest of a group, in double precision with fused multiply-adds, to within
-// 2^-31 of the result.
+// Exponentials of what is below the largest of a group, in double precision with fused multiply-adds, to
+// within 2^-31 of the result.
 #pragma once
 
 #include <array>
@@ -14,7 +14,8 @@
 
 ANYDML_ISA_BEGIN
 
-#if defined(ANYDML_VECTORS) && !defined(__aarch64__) && !defined(ANYDML_ISA_AVX2) && !defined(ANYDML_ISA_AVX512)
+#if defined(ANYDML_VECTORS) && !defined(__aarch64__) && !defined(ANYDML_ISA_AVX2) && \
+    !defined(ANYDML_ISA_AVX512)
 // A sum and its rounding error (Knuth's two-sum).
 struct DoublePair {
   Doubles sum;
@@ -34,8 +35,8 @@ ANYDML_INLINE Doubles fused_multiply_add(Doubles x, Doubles y, Doubles z) {
 #elif defined(ANYDML_ISA_AVX2)
   return (Doubles)_mm256_fmadd_pd((__m256d)x, (__m256d)y, (__m256d)z);
 #elif defined(ANYDML_VECTORS) && !defined(__aarch64__)
-  // The product's error by Dekker's splitting; then all but the largest part is rounded to odd before it is added
-  // (Boldo and Melquiond).
+  // The product's error by Dekker's splitting; then all but the largest part is rounded to odd before it is
+  // added (Boldo and Melquiond).
   constexpr double kSplit = 0x1p27 + 1;
   const Doubles product = x * y;
   const Doubles x_much = x * kSplit;
@@ -64,7 +65,8 @@ ANYDML_INLINE Doubles fused_multiply_add(Doubles x, Doubles y, Doubles z) {
 #endif
 }
 
-// 2^t of t <= 0, as exp2_of, and exactly 0 where there are fewer than -1023: there all bits of 1 are taken away.
+// 2^t of t <= 0, as exp2_of, and exactly 0 where there are fewer than -1023: there all bits of 1 are taken
+// away.
 ANYDML_INLINE Doubles small_exp2_of(Doubles t) {
   t = lane_max<double>(Doubles{} - 1023.0, t);
   const auto fused = [](Doubles x, Doubles y, double z) { return fused_multiply_add(x, y, Doubles{} + z); };

@@ -1,6 +1,6 @@
 // Statistics and results of groups that are lines: runs of elements side by side (rows), or elements a step
-// apart, of as many lines side by side as there are lanes (columns). A line stays in a cache from pass to pass,
-// and exponentials are kept, so that each is computed once.
+// apart, of as many lines side by side as there are lanes (columns). A line stays in a cache from pass to
+// pass, and exponentials are kept, so that each is computed once.
 #pragma once
 
 #include <algorithm>
@@ -117,8 +117,9 @@ ANYDML_INLINE void map_line(const Line& line, const Result& result) {
   const Wide last = has_last ? of_part(line.whole) : Wide{};
   for (int64_t i = 0; i < line.whole; ++i) {
     const Wide x = load_wide_lanes<T>(line.in[0].at + i * line.in[0].step);
-    store_wide_lanes<T>(line.out + i * line.out_step,
-                        result(i, x, [&](size_t k) ANYDML_INLINE_LAMBDA { return vector_at<T>(line.in[k], i); }));
+    store_wide_lanes<T>(line.out + i * line.out_step, result(i, x, [&](size_t k) ANYDML_INLINE_LAMBDA {
+                          return vector_at<T>(line.in[k], i);
+                        }));
   }
   if (has_last) return put_part<T, kColumns>(line, line.whole, last);
   for (int64_t i = line.whole; i < line.count; ++i) put_part<T, kColumns>(line, i, of_part(i));
@@ -176,17 +177,19 @@ ANYDML_INLINE Wide largest_of(const Line& line) {
 #pragma GCC unroll 16
   for (int64_t v = 0; v < kVectors; ++v) {
     const Singles both = lane_max<float>(most[0][v], most[1][v]);
-    std::memcpy(lanes.data() + v * static_cast<int64_t>(sizeof(Singles) / sizeof(float)), &both, sizeof(both));
+    std::memcpy(lanes.data() + v * static_cast<int64_t>(sizeof(Singles) / sizeof(float)), &both,
+                sizeof(both));
   }
   Wide all = load_wide_lanes<float>(reinterpret_cast<const std::byte*>(lanes.data()));
   for (i = line.whole; i < line.count; ++i) {
-    all = each_of([](Doubles a, Doubles b) { return lane_max<double>(a, b); }, part_at<T>(line, line.in[0], i), all);
+    all = each_of([](Doubles a, Doubles b) { return lane_max<double>(a, b); },
+                  part_at<T>(line, line.in[0], i), all);
   }
   return all;
 }
 
-// y = e^(x - most) / sum, or x - most - ln(sum). With the logarithm, elements that equal the largest are counted
-// apart, as in `Softmax`.
+// y = e^(x - most) / sum, or x - most - ln(sum). With the logarithm, elements that equal the largest are
+// counted apart, as in `Softmax`.
 struct SoftmaxLine {
   static constexpr bool kNeedsRoom = true;
 
@@ -199,7 +202,8 @@ struct SoftmaxLine {
     // Infinities among the elements leave nothing, nor does NaN, of which the sum is one.
     const Wide none = for_lanes<kColumns>(
         most, [](double x) { return std::fabs(x) < std::numeric_limits<double>::infinity() ? 0.0 : kNan; });
-    is_logarithm ? take_logarithms<T, kColumns>(line, most, none) : take_shares<T, kColumns>(line, most, none);
+    is_logarithm ? take_logarithms<T, kColumns>(line, most, none)
+                 : take_shares<T, kColumns>(line, most, none);
   }
 
  private:
@@ -208,7 +212,10 @@ struct SoftmaxLine {
     const Wide scaled = each_of([](Doubles x) ANYDML_INLINE_LAMBDA { return x * kLog2E; }, most);
     Wide sum = none;
     for_vectors<T>(line, [&](int64_t i, const Wide& x, const auto& lanes) ANYDML_INLINE_LAMBDA {
-      const Wide e = each_of([](Doubles a, Doubles b) ANYDML_INLINE_LAMBDA { return small_exp2_of(fused_multiply_add(a, Doubles{} + kLog2E, -b)); }, x, scaled);
+      const Wide e = each_of(
+          [](Doubles a, Doubles b)
+              ANYDML_INLINE_LAMBDA { return small_exp2_of(fused_multiply_add(a, Doubles{} + kLog2E, -b)); },
+          x, scaled);
       put_wide(line.room + i * kLanes, e);
       sum = sum + lanes.template counted<kColumns>(e);
     });
@@ -232,8 +239,9 @@ struct SoftmaxLine {
             return a == b ? Doubles{} : power;
           },
           x, most);
-      const Wide one =
-          each_of([](Doubles a, Doubles b) ANYDML_INLINE_LAMBDA { return a == b ? Doubles{} + 1.0 : Doubles{}; }, x, most);
+      const Wide one = each_of([](Doubles a, Doubles b)
+                                   ANYDML_INLINE_LAMBDA { return a == b ? Doubles{} + 1.0 : Doubles{}; },
+                               x, most);
       others = others + lanes.template counted<kColumns>(e);
       equal = equal + lanes.template counted<kColumns>(one);
     });
@@ -242,11 +250,13 @@ struct SoftmaxLine {
       return x <= 1 ? applied_to_one(x, [](Doubles t) ANYDML_INLINE_LAMBDA { return log1p_of(t); })
                     : applied_to_one(1 + x, [](Doubles t) ANYDML_INLINE_LAMBDA { return log_of(t); });
     });
-    map_line<T, kColumns>(line, [&](int64_t, const Wide& x, const auto&) ANYDML_INLINE_LAMBDA { return x - most - logarithm; });
+    map_line<T, kColumns>(
+        line, [&](int64_t, const Wide& x, const auto&) ANYDML_INLINE_LAMBDA { return x - most - logarithm; });
   }
 };
 
-// y = (x - mean) / sqrt(variance + epsilon) * scale + bias + added, squares being of differences from the mean.
+// y = (x - mean) / sqrt(variance + epsilon) * scale + bias + added, squares being of differences from the
+// mean.
 struct MomentsLine {
   static constexpr bool kNeedsRoom = false;
 
@@ -261,10 +271,10 @@ struct MomentsLine {
     Wide mean{};
     if (is_centred) {
       Wide sum{};
-      for_vectors<T>(line, [&](int64_t, const Wide& x, const auto& lanes) ANYDML_INLINE_LAMBDA {
-        sum = sum + lanes.template counted<kColumns>(x);
-      });
-      mean = each_of([&](Doubles x) ANYDML_INLINE_LAMBDA { return x / static_cast<double>(line.elements); }, added_lanes<kColumns>(sum));
+      for_vectors<T>(line, [&](int64_t, const Wide& x, const auto& lanes)
+                               ANYDML_INLINE_LAMBDA { sum = sum + lanes.template counted<kColumns>(x); });
+      mean = each_of([&](Doubles x) ANYDML_INLINE_LAMBDA { return x / static_cast<double>(line.elements); },
+                     added_lanes<kColumns>(sum));
     }
     Wide factor = broadcast_wide(1);
     if (is_scaled) {
@@ -302,12 +312,12 @@ struct NormLine {
   void compute(const Line& line) const {
     Wide sum{};
     if (is_of_squares) {
-      for_vectors<T>(line, [&](int64_t, const Wide& x, const auto& lanes) ANYDML_INLINE_LAMBDA {
-        sum = sum + lanes.template counted<kColumns>(x * x);
-      });
+      for_vectors<T>(line, [&](int64_t, const Wide& x, const auto& lanes)
+                               ANYDML_INLINE_LAMBDA { sum = sum + lanes.template counted<kColumns>(x * x); });
     } else {
       for_vectors<T>(line, [&](int64_t, const Wide& x, const auto& lanes) ANYDML_INLINE_LAMBDA {
-        const Wide magnitude = each_of([](Doubles v) ANYDML_INLINE_LAMBDA { return magnitude_of<double>(v); }, x);
+        const Wide magnitude =
+            each_of([](Doubles v) ANYDML_INLINE_LAMBDA { return magnitude_of<double>(v); }, x);
         sum = sum + lanes.template counted<kColumns>(magnitude);
       });
     }
@@ -315,7 +325,8 @@ struct NormLine {
       const double norm = is_of_squares ? std::sqrt(x) : x;
       return 1 / (norm < epsilon ? epsilon : norm);
     });
-    map_line<T, kColumns>(line, [&](int64_t, const Wide& x, const auto&) ANYDML_INLINE_LAMBDA { return x * factor; });
+    map_line<T, kColumns>(
+        line, [&](int64_t, const Wide& x, const auto&) ANYDML_INLINE_LAMBDA { return x * factor; });
   }
 };
 
@@ -381,7 +392,9 @@ class LinesPlan final : public Plan {
     const Axis& run = geometry_.run;
     const int64_t width = by_columns_ ? std::min(kLanes, run.size - first) : run.size % kLanes;
     Line line{{}, nullptr, 0, count_, 0, width, 0, elements_, room};
-    const auto step = [&](size_t k) ANYDML_INLINE_LAMBDA { return by_columns_ ? geometry_.summed[0].steps[k] : run.steps[k] * kLanes; };
+    const auto step = [&](size_t k) ANYDML_INLINE_LAMBDA {
+      return by_columns_ ? geometry_.summed[0].steps[k] : run.steps[k] * kLanes;
+    };
     for (size_t k = 0; k < inputs_; ++k) {
       if (!is_there_[k]) continue;
       const auto* const at = static_cast<const std::byte*>(inputs[k]) + walk.offset(k) + first * run.steps[k];
@@ -410,7 +423,8 @@ class LinesPlan final : public Plan {
 template <class Op>
 std::unique_ptr<Plan> lines_of(const Op& op, const Request& request, const Geometry& geometry,
                                const std::string& description) {
-  if (request.attributes.has("Program") || !has_lines(geometry, request.inputs, request.outputs)) return nullptr;
+  if (request.attributes.has("Program") || !has_lines(geometry, request.inputs, request.outputs))
+    return nullptr;
   const std::string at_once = std::string(description).append(", at once");
   if (request.outputs[0].type == DataType::kFloat32) {
     return std::make_unique<LinesPlan<Op, float>>(op, geometry, request.inputs, at_once);

@@ -14,6 +14,7 @@
 #include "nhwc/channel_normalizations.h"
 #include "normalization/activation.h"
 #include "normalization/elements_plan.h"
+#include "normalization/fixed_halves.h"
 #include "normalization/geometry.h"
 #include "normalization/grouped_plan.h"
 #include "normalization/lines.h"
@@ -49,7 +50,8 @@ std::unique_ptr<Plan> lines_for(const Softmax& op, const Request& request, const
 template <>
 std::unique_ptr<Plan> lines_for(const Moments& op, const Request& request, const Geometry& geometry,
                                 const std::string& description) {
-  return lines_of(MomentsLine{op.is_centred, op.is_scaled, op.epsilon, op.has}, request, geometry, description);
+  return lines_of(MomentsLine{op.is_centred, op.is_scaled, op.epsilon, op.has}, request, geometry,
+                  description);
 }
 template <>
 std::unique_ptr<Plan> lines_for(const Norm& op, const Request& request, const Geometry& geometry,
@@ -198,6 +200,10 @@ std::unique_ptr<Plan> make_batch_normalization(const Request& request, std::stri
   if (auto plan = make_channel_batch_normalization(request, reason)) return plan;
   if (!has_kernel(request, reason)) return nullptr;
   const double epsilon = request.attributes.real("Epsilon");
+  const std::vector<bool> none(tensor(request.outputs, 0).sizes.size(), false);
+  const Geometry geometry =
+      geometry_of(axes_of(request.inputs, request.outputs, none), request.inputs.size());
+  if (auto plan = FixedHalvesPlan::of(request, geometry)) return plan;
   return by_element(request, FixedNormalization{epsilon}, "normalization, element by element");
 }
 

@@ -1,6 +1,6 @@
 // Pooling of planes whose rows are narrow: a row of each of several planes at a time, side by side with what
-// padding there is between them, so that taps are combined along all of them at once. Numbers of each place are
-// combined in the same order as row by row.
+// padding there is between them, so that taps are combined along all of them at once. Numbers of each place
+// are combined in the same order as row by row.
 #pragma once
 
 #include <algorithm>

@@ -233,7 +233,8 @@ std::unique_ptr<Plan> pooled(const Request& request, Operation operation, const 
   std::string description = described(what, request);
   if constexpr (has_whole_planes<Operation>) {
     if (is_of_whole_planes(nest, item)) {
-      return std::make_unique<WholePlan<Operation>>(std::move(nest), operation, description.append(", whole"));
+      return std::make_unique<WholePlan<Operation>>(std::move(nest), operation,
+                                                    description.append(", whole"));
     }
   }
   if constexpr (!PoolingPlan<Operation>::has_indices()) {

@@ -1,5 +1,5 @@
-// Pooling of whole planes, whose elements lie side by side: in 16 lanes, as `combined_taps` has them, by vectors
-// that are as wide as registers.
+// Pooling of whole planes, whose elements lie side by side: in 16 lanes, as `combined_taps` has them, by
+// vectors that are as wide as registers.
 #pragma once
 
 #include <algorithm>
