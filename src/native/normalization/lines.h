@@ -209,13 +209,10 @@ struct SoftmaxLine {
  private:
   template <class T, bool kColumns>
   static void take_shares(const Line& line, const Wide& most, const Wide& none) {
-    const Wide scaled = each_of([](Doubles x) ANYDML_INLINE_LAMBDA { return x * kLog2E; }, most);
     Wide sum = none;
     for_vectors<T>(line, [&](int64_t i, const Wide& x, const auto& lanes) ANYDML_INLINE_LAMBDA {
       const Wide e = each_of(
-          [](Doubles a, Doubles b)
-              ANYDML_INLINE_LAMBDA { return small_exp2_of(fused_multiply_add(a, Doubles{} + kLog2E, -b)); },
-          x, scaled);
+          [](Doubles a, Doubles b) ANYDML_INLINE_LAMBDA { return small_exp2_of((a - b) * kLog2E); }, x, most);
       put_wide(line.room + i * kLanes, e);
       sum = sum + lanes.template counted<kColumns>(e);
     });
