@@ -1,5 +1,6 @@
 // The factories of normalisations, of SOFTMAX, LOG_SOFTMAX and HARDMAX, and of ADAM_OPTIMIZER, for any axes
 // and strides. README.md tells which code runs when.
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstddef>
@@ -21,6 +22,8 @@
 #include "normalization/runs.h"
 #include "normalization/statistics.h"
 #include "platform/isa.h"
+#include "pointwise/lanes.h"
+#include "simd/bits_as.h"
 
 ANYDML_ISA_BEGIN
 namespace {
@@ -99,22 +102,44 @@ struct FixedNormalization {
 
   double epsilon;
   bool is_constant = false;  // the factor along a run
+  bool is_half = false;      // of which elements are computed in single precision, as in fixed_halves.h
 
   struct Constants {};
   Constants constants(const void* const*) const { return {}; }
 
-  void prepare(const Request&, const Geometry& geometry) {
+  void prepare(const Request& request, const Geometry& geometry) {
+    is_half = tensor(request.outputs, 0).type == DataType::kFloat16;
     is_constant = geometry.run.steps[2] == 0 && geometry.run.steps[3] == 0;
   }
 
   void compute(const Constants&, const double* const* in, int64_t count, double (*results)[kRun]) const {
     double* const y = results[0];
     const auto factor = [&](int64_t i) { return in[3][i] / std::sqrt(in[2][i] + epsilon); };
-    if (is_constant) {
+    if (is_half) {
+      compute_singles(in, count, factor, y);
+    } else if (is_constant) {
       const double only = factor(0);
       for (int64_t i = 0; i < count; ++i) y[i] = (in[0][i] - in[1][i]) * only + in[4][i];
     } else {
       for (int64_t i = 0; i < count; ++i) y[i] = (in[0][i] - in[1][i]) * factor(i) + in[4][i];
+    }
+  }
+
+  template <class Factor>
+  static void compute_singles(const double* const* in, int64_t count, const Factor& factor, double* y) {
+    constexpr auto kOfSingles = static_cast<int64_t>(sizeof(Singles) / sizeof(float));
+    for (int64_t i = 0; i < count; i += kOfSingles) {
+      std::array<std::array<float, kOfSingles>, 3> lanes{};
+      const int64_t size = std::min(kOfSingles, count - i);
+      for (int64_t j = 0; j < size; ++j) {
+        const auto lane = static_cast<size_t>(j);
+        lanes[0][lane] = static_cast<float>(in[0][i + j]) - static_cast<float>(in[1][i + j]);
+        lanes[1][lane] = static_cast<float>(factor(i + j));
+        lanes[2][lane] = static_cast<float>(in[4][i + j]);
+      }
+      const auto all = bits_as<std::array<Singles, 3>>(lanes);
+      const auto results = bits_as<std::array<float, kOfSingles>>(multiply_add(all[0], all[1], all[2]));
+      for (int64_t j = 0; j < size; ++j) y[i + j] = results[static_cast<size_t>(j)];
     }
   }
 };
