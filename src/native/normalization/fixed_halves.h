@@ -41,7 +41,7 @@ class FixedHalvesPlan final : public Plan {
     const auto& steps = geometry.run.steps;
     if (steps[0] != kItem || steps[kOutput] != kItem || request.attributes.has("Program")) return nullptr;
     return std::make_unique<FixedHalvesPlan>(request.attributes.real("Epsilon"), geometry,
-                                             "normalization of halves, in runs");
+                                             "normalization, element by element, of halves in runs");
   }
 
   void run(const void* const* inputs, void* const* outputs) const override {
