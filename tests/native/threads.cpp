@@ -207,6 +207,8 @@ void add_of_images(std::vector<Case>& all, DataType type, const std::vector<int6
   }
   for (const int64_t p : {1, 2})
     all.push_back({"LP_NORMALIZATION", {{x}, {x}, with_epsilon({{"Axis", {1}}, {"P", {p}}})}});
+  const Layout channel = packed(type, {1, sizes[1], 1, 1});
+  all.push_back({"BATCH_NORMALIZATION", {{x, channel, channel, channel, channel}, {x}, with_epsilon({})}});
   const Layout step = packed(DataType::kUint32, {1, 1, 1, 1});
   all.push_back({"ADAM_OPTIMIZER", {{x, x, x, x, step}, {x, x, x}, with_epsilon({})}});
 }
@@ -349,6 +351,7 @@ std::vector<Case> cases() {
       all.push_back(pool_floats(name, type, {2, 8, 120, 121}, {2, 8, 60, 61}, {3, 2, 1}, {more}));
       all.push_back(pool_floats(name, type, {1, 3, 9, 50, 50}, {1, 3, 9, 50, 50}, {3, 1, 1}, {more}));
       all.push_back(pool_floats(name, type, {8, 64, 30, 30}, {8, 64, 1, 1}, {30}, {more}));
+      all.push_back(pool_floats(name, type, {8, 64, 13, 14}, {8, 64, 7, 7}, {3, 2, 1}, {more}));
     }
     all.push_back(
         pool_floats("LP_POOLING1", type, {1, 2, 90, 900}, {1, 2, 78, 888}, {3, 1, 0, 6}, {{"P", {2}}}));
@@ -401,6 +404,7 @@ std::vector<Case> cases() {
   for (const DataType type : {DataType::kFloat32, DataType::kFloat16}) {
     all.push_back(attention(type, 2, 70, 150, 3, 40));
     all.push_back(attention(type, 1, 1, 999, 4, 70));
+    all.push_back(attention(type, 1, 500, 130, 2, 64));
     all.push_back(recurrent("RNN", type, 7, 3, 70, 301, 1, 0));
     all.push_back(recurrent("LSTM", type, 40, 1, 70, 190, 1, 0));
     all.push_back(recurrent("LSTM", type, 5, 13, 30, 131, 2, 0));

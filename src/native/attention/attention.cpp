@@ -2,21 +2,22 @@
 // of queries, so that no more than a block of scores is ever there. Threads share the blocks of queries, each
 // of which sees the blocks of keys in one order.
 //
-// Products and sums of weighted values are in single precision, one chain for a block, in the order of the
-// elements of a head and of the keys; scores, what is added to them, and sums of weights in double precision.
+// All is in single precision: products and sums of weighted values are one chain of fused multiply-adds for a
+// block, in the order of the elements of a head and of the keys.
 #include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <limits>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "attention/added.h"
 #include "attention/few_rows.h"
 #include "attention/operands.h"
+#include "attention/packing.h"
 #include "attention/products.h"
 #include "attention/rows.h"
 #include "attention/tuning.h"
@@ -29,7 +30,6 @@
 #include "simd/bits_as.h"
 #include "simd/half.h"
 #include "simd/unaligned.h"
-#include "simd/vector.h"
 
 ANYDML_ISA_BEGIN
 namespace {
@@ -38,7 +38,11 @@ template <class T>
 class AttentionPlan final : public Plan {
  public:
   AttentionPlan(Attention attention, std::string description)
-      : Plan(std::move(description)), a_(attention), n_(attention.sizes) {
+      : Plan(std::move(description)),
+        a_(attention),
+        n_(attention.sizes),
+        packing_(attention),
+        additions_(attention) {
     const int64_t multiplications =
         n_.batch * n_.query_heads * n_.queries * n_.total() * (n_.size + n_.value_size);
     const int64_t elements = n_.batch * n_.heads * n_.total() * (n_.size + n_.value_size);
@@ -52,11 +56,7 @@ class AttentionPlan final : public Plan {
     const int64_t rows = n_.shared() * n_.queries;
     const int64_t parts = divided_up(n_.value_size, kColumns);
     const int64_t others = n_.batch * n_.heads * parts;
-    int64_t height = kMostRows;
-    while (height > kFewestRows &&
-           (height / 2 >= rows || others * divided_up(rows, height) < threads * kBlocksOfAThread)) {
-      height /= 2;
-    }
+    const int64_t height = height_for(rows, others, parts, threads);
     const int64_t blocks = divided_up(rows, height);
     const auto workers = static_cast<size_t>(std::min<int64_t>(threads, others * blocks));
     const std::unique_ptr<Workspace[]> spaces(new Workspace[workers]);
@@ -64,14 +64,16 @@ class AttentionPlan final : public Plan {
       spaces[i].reserve(height, std::min(n_.size, kDepth), std::min(n_.value_size, kColumns));
     }
     parallel_for(others * blocks, threads, [&](int64_t task, int worker) {
-      // The last blocks see the most keys, where they see different ones.
-      const int64_t block = blocks - 1 - task / others;
-      const int64_t head = task % others / parts;
+      // Blocks of a head follow each other, as its keys and values may be in a cache. Where they see
+      // different keys, the last ones of all heads, which see the most, come first.
+      const bool is_causal = a_.lengths.is_there();
+      const int64_t block = is_causal ? blocks - 1 - task / others : task % blocks;
+      const int64_t other = is_causal ? task % others : task / blocks;
+      const int64_t head = other / parts;
       const int64_t first = block * height;
       const int64_t count = std::min(height, rows - first);
-      const int64_t column = task % parts * kColumns;
-      Block each{head / n_.heads, head % n_.heads, first, count, padded(count), column, 0, 0, 0,
-                 rows <= kFewRows};
+      const int64_t column = other % parts * kColumns;
+      Block each{head / n_.heads, head % n_.heads, first, count, column, 0, 0, 0, rows <= kFewRows};
       each.columns = std::min(kColumns, n_.value_size - column);
       each.past = past_of(each.sequence, inputs);
       for (int64_t r = 0; r < count; ++r) each.most = std::max(each.most, seen_by(each, r));
@@ -81,6 +83,18 @@ class AttentionPlan final : public Plan {
 
  private:
   static constexpr int64_t kItem = sizeof(T);
+
+  // Rows of a block, a multiple of those of a panel. Heads that are multiplied in parts have one panel, so
+  // that a part of them is packed once.
+  int64_t height_for(int64_t rows, int64_t others, int64_t parts, int threads) const {
+    if (n_.size > kDepth || parts > 1) return kPanel;
+    const int64_t fitting = std::min(kBlockRows, kBlockNumbers / (n_.size + n_.value_size)) / kPanel * kPanel;
+    int64_t height = std::min(std::max(kPanel, fitting), padded(rows, kPanel));
+    while (height > kPanel && others * divided_up(rows, height) < threads * kBlocksOfAThread)
+      height -= kPanel;
+    // As even as can be.
+    return padded(divided_up(rows, divided_up(rows, height)), kPanel);
+  }
 
   // Never more than there are, whatever the data say.
   int64_t past_of(int64_t sequence, const void* const* inputs) const {
@@ -100,217 +114,159 @@ class AttentionPlan final : public Plan {
     return block.past + std::min((block.first + row) % n_.queries + 1, n_.keys);
   }
 
-  // The biases of a part of a head, as singles.
-  void load_bias(const void* const* inputs, int64_t first, int64_t count, float* to) const {
-    if (!a_.bias.is_there()) return;
-    const int64_t step = a_.bias.strides[3];
-    load_row<T>(bytes_of(inputs, a_.bias) + first * step, step, count, to);
-  }
-  int64_t key_bias(int64_t head) const { return n_.query_heads * n_.size + head * n_.size; }
-  int64_t value_bias(int64_t head) const { return key_bias(n_.heads) + head * n_.value_size; }
-
-  // A column for each row of a block, or a row where they are few: elements from `first` of its query.
-  void pack_queries(const Block& block, int64_t first, int64_t depth, const void* const* inputs,
-                    Workspace& space) const {
-    const int64_t step = a_.query.strides[3];
-    for (int64_t r = 0; r < (block.is_few ? block.count : block.width); ++r) {
-      float* const row = block.is_few ? space.query + r * padded(depth) : space.row.data();
-      if (r < block.count) {
-        const int64_t head = block.head * n_.shared() + (block.first + r) / n_.queries;
-        const int64_t query = (block.first + r) % n_.queries;
-        load_row<T>(bytes_of(inputs, a_.query) + a_.query.at(block.sequence, head, query) + first * step,
-                    step, depth, row);
-        if (a_.bias.is_there()) {
-          float* const bias = space.key_bias.data();
-          load_bias(inputs, head * n_.size + first, depth, bias);
-          for (int64_t i = 0; i < depth; ++i) row[i] += bias[i];
-        }
-      } else {
-        std::fill_n(row, depth, 0.0f);
+  // Of the keys of a block that begin at `key`, how many each row sees; the most that one of `count` rows
+  // does.
+  int64_t look(const Block& block, int64_t first, int64_t count, int64_t width, int64_t key, int64_t keys,
+               Rows& rows, bool& is_part) const {
+    is_part = false;
+    int64_t most = keys;
+    if (a_.lengths.is_there()) {
+      most = 0;
+      for (int64_t r = 0; r < count; ++r) {
+        const int64_t seen = std::clamp<int64_t>(seen_by(block, first + r) - key, 0, keys);
+        rows.seen[static_cast<size_t>(first + r)] = static_cast<float>(seen);
+        is_part = is_part || seen < keys;
+        most = std::max(most, seen);
       }
-      for (int64_t i = 0; !block.is_few && i < depth; ++i) space.query[i * block.width + r] = row[i];
+      count = std::min(count, width);
+    } else {
+      count = 0;
     }
-  }
-
-  // Rows of keys or values from `key` on, of each `width` elements from `first`: where they lie, if that can
-  // be read as it is, or a copy, with zeros up to a row's end.
-  Matrix rows_of(const Place& now, const Place& past, const Block& block, int64_t key, int64_t count,
-                 int64_t first, int64_t width, bool is_padded, const float* bias, const void* const* inputs,
-                 float* copy) const {
-    const auto at = [&](int64_t j) {
-      const Place& place = j < block.past ? past : now;
-      const int64_t position = j < block.past ? j : j - block.past;
-      return bytes_of(inputs, place) + place.at(block.sequence, block.head, position) +
-             first * place.strides[3];
-    };
-    const bool is_past = key + count <= block.past;
-    const Place& place = is_past ? past : now;
-    if (sizeof(T) == sizeof(float) && (is_past || key >= block.past) && place.strides[3] == kItem &&
-        (is_past || !a_.bias.is_there()) && (!is_padded || width == padded(width))) {
-      return {at(key), place.strides[2]};
-    }
-    const int64_t row = padded(width);
-    for (int64_t j = 0; j < count; ++j) {
-      float* const to = copy + j * row;
-      const bool is_old = key + j < block.past;
-      load_row<T>(at(key + j), is_old ? past.strides[3] : now.strides[3], width, to);
-      if (!is_old && a_.bias.is_there()) {
-        for (int64_t i = 0; i < width; ++i) to[i] += bias[i];
-      }
-      std::fill_n(to + width, row - width, 0.0f);
-    }
-    return {reinterpret_cast<const std::byte*>(copy), row * kSingle};
-  }
-
-  // What masks and relative positions add to the scores of a block of keys.
-  void add(const Block& block, int64_t key, int64_t count, const void* const* inputs, Added& added) const {
-    added.of_key.fill(0);
-    added.by_score = false;
-    if (a_.ends.is_there()) {
-      const int64_t end = load<int32_t>(bytes_of(inputs, a_.ends) + a_.ends.at(block.sequence, 0, 0));
-      const int64_t start =
-          a_.starts.is_there()
-              ? load<int32_t>(bytes_of(inputs, a_.starts) + a_.starts.at(block.sequence, 0, 0))
-              : 0;
-      for (int64_t j = 0; j < count; ++j) {
-        const bool is_masked = key + j >= end || key + j < start;
-        added.of_key[static_cast<size_t>(j)] = is_masked ? a_.filter : 0.0;
-      }
-    }
-    if (!a_.mask.is_there() && !a_.relative.is_there()) return;
-    std::array<int64_t, kMostRows> masks{};
-    std::array<int64_t, kMostRows> relatives{};
-    bool is_same = true;
-    for (int64_t r = 0; r < block.count; ++r) {
-      const auto row = static_cast<size_t>(r);
-      const int64_t head = block.head * n_.shared() + (block.first + r) / n_.queries;
-      const int64_t query = (block.first + r) % n_.queries;
-      masks[row] = a_.mask.at(block.sequence, head, query);
-      relatives[row] = a_.relative.at(block.sequence, head, query);
-      is_same = is_same && masks[row] == masks[0] && relatives[row] == relatives[0];
-    }
-    added.by_score = !is_same;
-    const int64_t rows = is_same ? 1 : block.is_few ? block.count : block.width;
-    for (int64_t r = 0; r < rows; ++r) {
-      // Of what pads a block no result is kept.
-      const auto row = static_cast<size_t>(std::min(r, block.count - 1));
-      double* const to = is_same ? added.of_key.data() : added.of_score.data() + r * block.row_step();
-      const int64_t step = is_same ? 1 : block.key_step();
-      if (block.is_few && !is_same) std::fill_n(to, kKeys, 0.0);
-      for (int64_t j = 0; j < count; ++j) {
-        double sum = is_same ? to[j] : 0.0;
-        if (a_.relative.is_there()) {
-          const std::byte* const at = bytes_of(inputs, a_.relative) + relatives[row];
-          sum += widen<T, float>(at + (key + j) * a_.relative.strides[3]);
-        }
-        if (a_.mask.is_there()) {
-          const std::byte* const at = bytes_of(inputs, a_.mask) + masks[row];
-          sum += load<int32_t>(at + (key + j) * a_.mask.strides[3]) == 0 ? a_.filter : 0.0;
-        }
-        to[j * step] = sum;
-      }
-    }
-  }
-
-  // Products of a few rows with a block of keys; zeros behind it, as whole vectors are read.
-  static void add_dots(const Block& block, const Matrix& keys, int64_t count, int64_t depth, bool is_first,
-                       Workspace& space) {
-    for (int64_t r = 0; r < block.count; ++r) {
-      float* const to = space.weights.data() + r * kKeys;
-      const float* const query = space.query + r * padded(depth);
-      if (is_first) std::fill_n(to, kKeys, 0.0f);
-      for (int64_t j = 0; j < count; ++j) to[j] += dot(query, keys.at + j * keys.step, depth);
-    }
-  }
-
-  void weigh_all(const Block& block, int64_t count, bool is_part, Workspace& space) const {
-    float* const weights = space.weights.data();
-    const bool by_score = space.added.by_score;
-    if (block.is_few) {
-      for (int64_t r = 0; r < block.count; ++r) {
-        const auto row = static_cast<size_t>(r);
-        const auto seen = static_cast<int64_t>(space.rows.seen[row]);
-        (by_score ? weigh_row<true> : weigh_row<false>)(weights + r * kKeys, seen, a_.scale, space.added, row,
-                                                        space.rows);
-      }
-      return;
-    }
-    const auto weigh_rows = is_part ? (by_score ? weigh<true, true> : weigh<false, true>)
-                                    : (by_score ? weigh<true, false> : weigh<false, false>);
-    weigh_rows(weights, block.width, count, a_.scale, space.added, space.rows);
+    std::fill_n(rows.seen.data() + first + count, width - count, static_cast<float>(keys));
+    return most;
   }
 
   void attend(const Block& block, const void* const* inputs, std::byte* output, Workspace& space) const {
-    const int64_t width = block.width;
-    const int64_t columns = padded(block.columns);
-    const int64_t depths = divided_up(n_.size, kDepth);
-    if (depths == 1) pack_queries(block, 0, n_.size, inputs, space);
-    load_bias(inputs, value_bias(block.head) + block.column, block.columns, space.value_bias.data());
-    space.rows.largest.fill(-std::numeric_limits<double>::infinity());
+    packing_.load_bias(inputs, packing_.value_bias(block.head) + block.column, block.columns,
+                       space.value_bias.data());
+    space.rows.largest.fill(kNoScore);
     space.rows.sums.fill(0);
-    std::fill_n(space.sums, block.count * columns, 0.0f);
-    for (int64_t key = 0; key < block.most; key += kKeys) {
+    const int64_t depths = divided_up(n_.size, kDepth);
+    const int64_t height = padded(block.count, kPanel);
+    const int64_t columns = block.is_few ? padded(block.columns, kWidest) : padded(block.columns, kPanel);
+    std::fill_n(space.sums, (block.is_few ? block.count : height) * columns, 0.0f);
+    if (block.is_few) {
+      if (depths == 1) packing_.pack_few_queries(block, 0, n_.size, inputs, space);
+    } else if (depths == 1) {
+      for_panels(block, [&](const RowPanel& panel) {
+        packing_.pack_queries(block, panel, 0, n_.size, inputs, space, space.query + panel.first * n_.size);
+      });
+    }
+    for (int64_t key = 0; key < block.most && !is_cancelled(); key += kKeys) {
       const int64_t count = std::min(kKeys, block.most - key);
-      for (int64_t part = 0; part < depths; ++part) {
-        const int64_t first = part * kDepth;
-        const int64_t depth = std::min(kDepth, n_.size - first);
-        if (depths > 1) pack_queries(block, first, depth, inputs, space);
-        load_bias(inputs, key_bias(block.head) + first, depth, space.key_bias.data());
-        const Matrix keys = rows_of(a_.key, a_.past_key, block, key, count, first, depth, false,
-                                    space.key_bias.data(), inputs, space.keys);
-        if (block.is_few) {
-          add_dots(block, keys, count, depth, part == 0, space);
-        } else {
-          multiply({keys.at, keys.step, kSingle, reinterpret_cast<const std::byte*>(space.query),
-                    width * kSingle, space.weights.data(), width, count, depth, width,
-                    part == 0 ? nullptr : space.ones.data()});
-        }
-      }
-      add(block, key, count, inputs, space.added);
-      bool is_part = false;
-      for (int64_t r = 0; r < width; ++r) {
-        const int64_t seen = r < block.count ? std::clamp<int64_t>(seen_by(block, r) - key, 0, count) : count;
-        space.rows.seen[static_cast<size_t>(r)] = static_cast<double>(seen);
-        is_part = is_part || seen < count;
-      }
-      weigh_all(block, count, is_part, space);
-      const Matrix values = rows_of(a_.value, a_.past_value, block, key, count, block.column, block.columns,
-                                    true, space.value_bias.data(), inputs, space.values);
-      Product product{reinterpret_cast<const std::byte*>(space.weights.data()),
-                      block.row_step() * kSingle,
-                      block.key_step() * kSingle,
-                      values.at,
-                      values.step,
-                      space.sums,
-                      columns,
-                      block.count,
-                      count,
-                      columns,
-                      space.rows.factors.data()};
-      if (!is_part) {
-        multiply(product);
-        continue;
-      }
-      // No row reads a value that it does not see, be it infinite.
-      for (int64_t r = 0; r < block.count; ++r) {
-        Product row = product;
-        row.left += r * row.left_row;
-        row.out += r * columns;
-        row.factors += r;
-        row.rows = 1;
-        row.depth = static_cast<int64_t>(space.rows.seen[static_cast<size_t>(r)]);
-        multiply(row);
+      if (block.is_few) {
+        attend_few(block, key, count, depths, inputs, space);
+      } else {
+        attend_panels(block, key, count, depths, inputs, space);
       }
     }
+    float* const row = space.row.data();
+    packing_.for_heads(block, {0, block.count, 0}, [&](int64_t r, int64_t rows, int64_t head, int64_t query) {
+      for (int64_t end = r + rows; r < end; ++r, ++query) {
+        const float total = space.rows.sums[static_cast<size_t>(r)];
+        const int64_t width = block.is_few ? columns : kPanel;
+        for (int64_t c = 0; c < block.columns; c += width) {
+          const float* const sums = space.sums + (block.is_few ? r * columns : c * height + r * kPanel);
+          for (int64_t i = 0; i < std::min(width, block.columns - c); ++i) row[c + i] = sums[i] / total;
+        }
+        const int64_t step = a_.output.strides[3];
+        store_row<T>(row, step, block.columns,
+                     output + a_.output.at(block.sequence, head, query) + block.column * step);
+      }
+    });
+  }
+
+  template <class Body>
+  static void for_panels(const Block& block, const Body& body) {
+    for (int64_t first = 0; first < block.count; first += kPanel) {
+      const int64_t count = std::min(kPanel, block.count - first);
+      body(RowPanel{first, count, width_of(count)});
+    }
+  }
+
+  Some part_of_keys(const Block& block, int64_t key, int64_t count, int64_t part, const void* const* inputs,
+                    Workspace& space) const {
+    const int64_t first = part * kDepth;
+    const int64_t depth = std::min(kDepth, n_.size - first);
+    packing_.load_bias(inputs, packing_.key_bias(block.head) + first, depth, space.key_bias.data());
+    return {a_.key, a_.past_key, key, count, first, depth, space.key_bias.data()};
+  }
+  Some values_to_weigh(const Block& block, int64_t key, int64_t count, const Workspace& space) const {
+    return {a_.value, a_.past_value, key, count, block.column, block.columns, space.value_bias.data()};
+  }
+
+  void attend_panels(const Block& block, int64_t key, int64_t count, int64_t depths,
+                     const void* const* inputs, Workspace& space) const {
+    float* const weights = space.weights.data();
+    const Some some = part_of_keys(block, key, count, 0, inputs, space);
+    const Some weighed = values_to_weigh(block, key, count, space);
+    Matrix keys{};
+    if (depths == 1) keys = packing_.keys_of(some, block, inputs, space);
+    const ValuePanels values = packing_.values_of(weighed, block, inputs, space);
+    for_panels(block, [&](const RowPanel& panel) {
+      bool is_part = false;
+      const int64_t seen =
+          look(block, panel.first, panel.count, panel.width, key, count, space.rows, is_part);
+      if (seen == 0) return;
+      additions_.add(block, panel, key, seen, inputs, space);
+      for (int64_t part = 0; part < depths; ++part) {
+        const float* queries = space.query + panel.first * n_.size;
+        if (depths > 1) {
+          const Some each = part_of_keys(block, key, count, part, inputs, space);
+          packing_.pack_queries(block, panel, each.first, each.width, inputs, space, space.query);
+          keys = packing_.keys_of(each, block, inputs, space);
+          queries = space.query;
+          multiply_keys(keys.at, keys.step, seen, each.width, queries, panel.width, part == 0, weights);
+        } else {
+          multiply_keys(keys.at, keys.step, seen, some.width, queries, panel.width, true, weights);
+        }
+      }
+      weigh_for(space.added.adds, is_part)(weights, panel.width, seen, static_cast<float>(a_.scale),
+                                           space.added, panel.first, space.rows);
+      multiply_values(weights, panel.width, panel.first, panel.count, seen, is_part, space.rows, values,
+                      block.columns, space.sums, padded(block.count, kPanel) * kPanel);
+    });
+  }
+
+  void attend_few(const Block& block, int64_t key, int64_t count, int64_t depths, const void* const* inputs,
+                  Workspace& space) const {
+    float* const weights = space.weights.data();
+    bool is_part = false;
+    const int64_t most = look(block, 0, block.count, block.count, key, count, space.rows, is_part);
+    if (most == 0) return;
+    std::fill_n(weights, block.count * kKeys, 0.0f);
+    for (int64_t part = 0; part < depths; ++part) {
+      const Some some = part_of_keys(block, key, count, part, inputs, space);
+      if (depths > 1) packing_.pack_few_queries(block, some.first, some.width, inputs, space);
+      Block each = block;
+      each.count = 1;  // of which each reads a key once
+      const Matrix keys = packing_.keys_of(some, each, inputs, space);
+      for (int64_t r = 0; r < block.count; ++r) {
+        add_products(space.query + r * padded(some.width, kWidest), keys.at, keys.step, most, some.width,
+                     weights + r * kKeys);
+      }
+    }
+    additions_.add(block, {0, block.count, 0}, key, count, inputs, space);
+    const auto weigh = space.added.adds == Adds::kByScore ? weigh_row<Adds::kByScore>
+                       : space.added.adds == Adds::kByKey ? weigh_row<Adds::kByKey>
+                                                          : weigh_row<Adds::kNothing>;
+    const auto seen = [&](int64_t r) {
+      return static_cast<int64_t>(space.rows.seen[static_cast<size_t>(r)]);
+    };
     for (int64_t r = 0; r < block.count; ++r) {
-      float* const row = space.sums + r * columns;
-      const double factor = 1.0 / space.rows.sums[static_cast<size_t>(r)];
-      for (int64_t c = 0; c < block.columns; ++c) row[c] = static_cast<float>(row[c] * factor);
-      const int64_t head = block.head * n_.shared() + (block.first + r) / n_.queries;
-      const int64_t query = (block.first + r) % n_.queries;
-      const int64_t step = a_.output.strides[3];
-      store_row<T>(row, step, block.columns,
-                   output + a_.output.at(block.sequence, head, query) + block.column * step);
+      weigh(weights + r * kKeys, seen(r), static_cast<float>(a_.scale), space.added, r, space.rows);
+    }
+    const Matrix values =
+        packing_.rows_of_values(values_to_weigh(block, key, count, space), block, inputs, space);
+    const int64_t columns = padded(block.columns, kWidest);
+    FewValues few{weights, values.at, values.step, count, columns, space.rows.factors.data(), space.sums};
+    if (!is_part) return multiply_few(few, block.count);
+    for (int64_t r = 0; r < block.count; ++r) {
+      few.keys = seen(r);
+      multiply_few(few, 1);
+      few.weights += kKeys;
+      few.factors += 1;
+      few.sums += columns;
     }
   }
 
@@ -321,37 +277,57 @@ class AttentionPlan final : public Plan {
     const int64_t size = which == 0 ? n_.size : n_.value_size;
     const int64_t length = a_.present_lengths[which];
     auto* const out = static_cast<std::byte*>(outputs[static_cast<size_t>(to.tensor)]);
-    parallel_for(n_.batch * n_.heads * length, threads, [&](int64_t task) {
-      const int64_t position = task % length;
-      const int64_t head = task / length % n_.heads;
-      const int64_t sequence = task / length / n_.heads;
+    const int64_t tasks = divided_up(length, kPositions);
+    parallel_for(n_.batch * n_.heads * tasks, threads, [&](int64_t task) {
+      const int64_t head = task / tasks % n_.heads;
+      const int64_t sequence = task / tasks / n_.heads;
       const int64_t before = past_of(sequence, inputs);
+      int64_t position = task % tasks * kPositions;
+      const int64_t end = std::min(position + kPositions, length);
+      // Rows that are past, and lie behind each other in both tensors, are one.
+      const auto is_packed = [&](const Place& place) {
+        return place.strides[3] == kItem && place.strides[2] == size * kItem;
+      };
+      if (position < before && is_packed(past) && is_packed(to)) {
+        const int64_t rows = std::min(end, before) - position;
+        std::memcpy(out + to.at(sequence, head, position),
+                    bytes_of(inputs, past) + past.at(sequence, head, position),
+                    static_cast<size_t>(rows * size * kItem));
+        position += rows;
+      }
       float row[kWritten];
       float biases[kWritten];
-      for (int64_t first = 0; first < size; first += kWritten) {
-        const int64_t count = std::min(kWritten, size - first);
-        if (position < before) {
-          load_row<T>(bytes_of(inputs, past) + past.at(sequence, head, position) + first * past.strides[3],
-                      past.strides[3], count, row);
-        } else if (position < before + n_.keys) {
-          load_row<T>(
-              bytes_of(inputs, now) + now.at(sequence, head, position - before) + first * now.strides[3],
-              now.strides[3], count, row);
-          load_bias(inputs, (which == 0 ? key_bias(head) : value_bias(head)) + first, count, biases);
-          for (int64_t i = 0; a_.bias.is_there() && i < count; ++i) row[i] += biases[i];
-        } else {
-          std::fill_n(row, count, 0.0f);
+      for (; position < end; ++position) {
+        for (int64_t first = 0; first < size; first += kWritten) {
+          const int64_t count = std::min(kWritten, size - first);
+          if (position < before) {
+            load_row<T>(bytes_of(inputs, past) + past.at(sequence, head, position) + first * past.strides[3],
+                        past.strides[3], count, row);
+          } else if (position < before + n_.keys) {
+            load_row<T>(
+                bytes_of(inputs, now) + now.at(sequence, head, position - before) + first * now.strides[3],
+                now.strides[3], count, row);
+            packing_.load_bias(inputs,
+                               (which == 0 ? packing_.key_bias(head) : packing_.value_bias(head)) + first,
+                               count, biases);
+            for (int64_t i = 0; a_.bias.is_there() && i < count; ++i) row[i] += biases[i];
+          } else {
+            std::fill_n(row, count, 0.0f);
+          }
+          store_row<T>(row, to.strides[3], count,
+                       out + to.at(sequence, head, position) + first * to.strides[3]);
         }
-        store_row<T>(row, to.strides[3], count,
-                     out + to.at(sequence, head, position) + first * to.strides[3]);
       }
     });
   }
 
-  static constexpr int64_t kWritten = 256;  // elements of a row at a time
+  static constexpr int64_t kPositions = 64;  // that are copied at a time
+  static constexpr int64_t kWritten = 256;   // elements of a row at a time
 
   Attention a_;
   Sizes n_;
+  Packing<T> packing_;
+  Additions<T> additions_;
   int64_t cost_;  // in bytes that take as long
 };
 

@@ -1,13 +1,13 @@
 // Rows of elements as singles, and back.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
 
 #include "platform/isa.h"
+#include "pointwise/lanes.h"
 #include "simd/convert.h"
 #include "simd/half.h"
 #include "simd/unaligned.h"
@@ -24,8 +24,10 @@ void load_row(const std::byte* from, int64_t step, int64_t count, float* to) {
       std::memcpy(to, from, static_cast<size_t>(count) * sizeof(float));
       return;
     } else {
-      i = count / kConvertedAtOnce * kConvertedAtOnce;
-      widen_halves(from, reinterpret_cast<std::byte*>(to), count / kConvertedAtOnce);
+      for (; i + kLanesOf<float> <= count; i += kLanesOf<float>) {
+        store_lanes<float, float>(reinterpret_cast<std::byte*>(to + i),
+                                  load_lanes<T, float>(from + i * kItem));
+      }
     }
   }
   for (; i < count; ++i) to[i] = widen<T, float>(from + i * step);
@@ -40,8 +42,10 @@ void store_row(const float* from, int64_t step, int64_t count, std::byte* to) {
       std::memcpy(to, from, static_cast<size_t>(count) * sizeof(float));
       return;
     } else {
-      i = count / kConvertedAtOnce * kConvertedAtOnce;
-      narrow_to_halves(reinterpret_cast<const std::byte*>(from), to, count / kConvertedAtOnce);
+      for (; i + kLanesOf<float> <= count; i += kLanesOf<float>) {
+        store_lanes<T, float>(to + i * kItem,
+                              load_lanes<float, float>(reinterpret_cast<const std::byte*>(from + i)));
+      }
     }
   }
   for (; i < count; ++i) narrow<T, float>(to + i * step, from[i]);

@@ -8,28 +8,22 @@
 
 ANYDML_ISA_BEGIN
 
-// Keys of a block: their scores for as many rows as a block has stay in the first caches.
-inline constexpr int64_t kKeys = 64;
-// Rows of a block, which are queries of the heads that share keys; of fewer where there are threads for them.
-inline constexpr int64_t kMostRows = 64;
-inline constexpr int64_t kFewestRows = 16;
+// Keys of a block: with AVX-512 their scores for a panel of 32 rows are 12 KiB, and stay in the first cache.
+// A multiple of the rows of a register tile of products.
+inline constexpr int64_t kKeys = 96;
+// Rows of a block, which are queries of the heads that share keys: as many as keep their queries and sums,
+// kBlockNumbers in all, in a second cache of 256 KiB beside the keys and the values; fewer where there are
+// threads for them. Each block reads all keys and values.
+inline constexpr int64_t kBlockRows = 384;
+inline constexpr int64_t kBlockNumbers = 48 << 10;
 // As few rows in all have keys for their lanes: which order of additions they get.
 inline constexpr int64_t kFewRows = 4;
 // Elements of a head whose products are summed at once, and columns of values that are computed at once.
 inline constexpr int64_t kDepth = 1024;
 inline constexpr int64_t kColumns = 1024;
-// Rows and columns are padded to a multiple of the widest vector.
+// Lanes of the sums of few rows, to a multiple of which their elements are padded.
 inline constexpr int64_t kWidest = 16;
 
-// Rows of a register tile: two vectors of each are as many sums as registers hold.
-#if defined(ANYDML_ISA_AVX512)
-inline constexpr int kTileRows = 8;
-#else
-inline constexpr int kTileRows = 4;
-#endif
-
-// Multiplications that take as long as a byte of memory, for the number of threads.
-inline constexpr int64_t kMultiplicationsOfAByte = 1;
 // Blocks of rows for each thread, so that none waits long for the last.
 inline constexpr int64_t kBlocksOfAThread = 2;
 

@@ -1,6 +1,7 @@
 // What a thread works on, and with.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -8,51 +9,62 @@
 
 #include "attention/tuning.h"
 #include "attention/weights.h"
+#include "dense/tile.h"
 #include "movement/copy.h"
 #include "platform/isa.h"
+#include "simd/convert.h"
 
 ANYDML_ISA_BEGIN
 
 inline constexpr int64_t kSingle = sizeof(float);
 
-inline int64_t padded(int64_t count) { return divided_up(count, kWidest) * kWidest; }
+inline int64_t padded(int64_t count, int64_t by) { return divided_up(count, by) * by; }
 
-// What a thread works with: some 100 KiB, and 512 bytes for each element of a key and a value, up to 1 MiB.
+// What a thread works with: some 60 KiB, and for each element of a key and a value 4 bytes of as many rows
+// and keys as a block has; about 1 MiB at most.
 struct Workspace {
   Rows rows;
   Added added;
-  alignas(64) std::array<float, kKeys * kMostRows> weights;
-  alignas(64) std::array<float, kKeys> ones;
+  alignas(64) std::array<float, kKeys * std::max(kPanel, kFewRows)> weights;
   std::array<float, kDepth> row;
   std::array<float, kDepth> key_bias;
   std::array<float, kColumns> value_bias;
-  std::unique_ptr<float[]> room;  // of the four below
-  float* query;                   // a column for each row, so that products are vectors of rows
+  std::unique_ptr<std::byte[]> room;  // of the four below
+  float* query;                       // a column for each row of a panel, or a row each of few
   float* keys;
   float* values;
   float* sums;
 
   void reserve(int64_t height, int64_t depth, int64_t columns) {
-    ones.fill(1);
-    room.reset(new float[static_cast<size_t>((height + kKeys) * (padded(depth) + padded(columns)))]);
-    query = room.get();
-    keys = query + height * padded(depth);
-    values = keys + kKeys * padded(depth);
-    sums = values + kKeys * padded(columns);
+    // Halves are converted some at a time.
+    const int64_t deep = padded(depth, kWidest) + kConvertedAtOnce;
+    const int64_t wide = padded(columns, std::max(kWidest, kPanel));
+    const auto count = static_cast<size_t>((height + kKeys) * (deep + wide));
+    constexpr size_t kLine = 64;
+    size_t bytes = count * sizeof(float) + kLine;
+    room.reset(new std::byte[bytes]);
+    void* aligned = room.get();
+    query = static_cast<float*>(std::align(kLine, count * sizeof(float), aligned, bytes));
+    keys = query + height * deep;
+    values = keys + kKeys * deep;
+    sums = values + kKeys * wide;
   }
 };
 
 // A block of rows, which are the queries of heads that share one of keys, head by head; and columns of
 // values.
 struct Block {
-  int64_t sequence, head, first, count, width, column, columns;
+  int64_t sequence, head, first, count, column, columns;
   int64_t past;  // keys of the sequence that are past
   int64_t most;  // keys that some row sees
   bool is_few;   // whether keys are lanes, not rows
+};
 
-  // Of its scores, in elements.
-  int64_t row_step() const { return is_few ? kKeys : 1; }
-  int64_t key_step() const { return is_few ? 1 : width; }
+// Rows of a block side by side.
+struct RowPanel {
+  int64_t first;
+  int64_t count;
+  int64_t width;
 };
 
 // Rows of a matrix, in bytes.

@@ -1,5 +1,6 @@
 // The factories of normalisations, of SOFTMAX, LOG_SOFTMAX and HARDMAX, and of ADAM_OPTIMIZER, for any axes
 // and strides. README.md tells which code runs when.
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstddef>
@@ -14,11 +15,15 @@
 #include "nhwc/channel_normalizations.h"
 #include "normalization/activation.h"
 #include "normalization/elements_plan.h"
+#include "normalization/fixed_halves.h"
 #include "normalization/geometry.h"
 #include "normalization/grouped_plan.h"
+#include "normalization/lines.h"
 #include "normalization/runs.h"
 #include "normalization/statistics.h"
 #include "platform/isa.h"
+#include "pointwise/lanes.h"
+#include "simd/bits_as.h"
 
 ANYDML_ISA_BEGIN
 namespace {
@@ -35,11 +40,34 @@ bool has_kernel(const Request& request, std::string& reason) {
   return false;
 }
 
+// The same along lines, of operations that have it.
+template <class Op>
+std::unique_ptr<Plan> lines_for(const Op&, const Request&, const Geometry&, const std::string&) {
+  return nullptr;
+}
+template <>
+std::unique_ptr<Plan> lines_for(const Softmax& op, const Request& request, const Geometry& geometry,
+                                const std::string& description) {
+  return lines_of(SoftmaxLine{op.is_logarithm}, request, geometry, description);
+}
+template <>
+std::unique_ptr<Plan> lines_for(const Moments& op, const Request& request, const Geometry& geometry,
+                                const std::string& description) {
+  return lines_of(MomentsLine{op.is_centred, op.is_scaled, op.epsilon, op.has}, request, geometry,
+                  description);
+}
+template <>
+std::unique_ptr<Plan> lines_for(const Norm& op, const Request& request, const Geometry& geometry,
+                                const std::string& description) {
+  return lines_of(NormLine{op.is_of_squares, op.epsilon}, request, geometry, description);
+}
+
 template <class Op>
 std::unique_ptr<Plan> grouped(const Request& request, const Op& op, const std::vector<bool>& summed,
                               const std::string& name) {
   Geometry geometry = geometry_of(axes_of(request.inputs, request.outputs, summed), request.inputs.size());
   std::string description = name + in_words(geometry);
+  if (auto plan = lines_for(op, request, geometry, description)) return plan;
   return std::make_unique<GroupedPlan<Op>>(op, std::move(geometry), Operands(request.inputs, request.outputs),
                                            RunActivation(request.attributes), std::move(description));
 }
@@ -74,22 +102,44 @@ struct FixedNormalization {
 
   double epsilon;
   bool is_constant = false;  // the factor along a run
+  bool is_half = false;      // of which elements are computed in single precision, as in fixed_halves.h
 
   struct Constants {};
   Constants constants(const void* const*) const { return {}; }
 
-  void prepare(const Request&, const Geometry& geometry) {
+  void prepare(const Request& request, const Geometry& geometry) {
+    is_half = tensor(request.outputs, 0).type == DataType::kFloat16;
     is_constant = geometry.run.steps[2] == 0 && geometry.run.steps[3] == 0;
   }
 
   void compute(const Constants&, const double* const* in, int64_t count, double (*results)[kRun]) const {
     double* const y = results[0];
     const auto factor = [&](int64_t i) { return in[3][i] / std::sqrt(in[2][i] + epsilon); };
-    if (is_constant) {
+    if (is_half) {
+      compute_singles(in, count, factor, y);
+    } else if (is_constant) {
       const double only = factor(0);
       for (int64_t i = 0; i < count; ++i) y[i] = (in[0][i] - in[1][i]) * only + in[4][i];
     } else {
       for (int64_t i = 0; i < count; ++i) y[i] = (in[0][i] - in[1][i]) * factor(i) + in[4][i];
+    }
+  }
+
+  template <class Factor>
+  static void compute_singles(const double* const* in, int64_t count, const Factor& factor, double* y) {
+    constexpr auto kOfSingles = static_cast<int64_t>(sizeof(Singles) / sizeof(float));
+    for (int64_t i = 0; i < count; i += kOfSingles) {
+      std::array<std::array<float, kOfSingles>, 3> lanes{};
+      const int64_t size = std::min(kOfSingles, count - i);
+      for (int64_t j = 0; j < size; ++j) {
+        const auto lane = static_cast<size_t>(j);
+        lanes[0][lane] = static_cast<float>(in[0][i + j]) - static_cast<float>(in[1][i + j]);
+        lanes[1][lane] = static_cast<float>(factor(i + j));
+        lanes[2][lane] = static_cast<float>(in[4][i + j]);
+      }
+      const auto all = bits_as<std::array<Singles, 3>>(lanes);
+      const auto results = bits_as<std::array<float, kOfSingles>>(multiply_add(all[0], all[1], all[2]));
+      for (int64_t j = 0; j < size; ++j) y[i + j] = results[static_cast<size_t>(j)];
     }
   }
 };
@@ -175,6 +225,10 @@ std::unique_ptr<Plan> make_batch_normalization(const Request& request, std::stri
   if (auto plan = make_channel_batch_normalization(request, reason)) return plan;
   if (!has_kernel(request, reason)) return nullptr;
   const double epsilon = request.attributes.real("Epsilon");
+  const std::vector<bool> none(tensor(request.outputs, 0).sizes.size(), false);
+  const Geometry geometry =
+      geometry_of(axes_of(request.inputs, request.outputs, none), request.inputs.size());
+  if (auto plan = FixedHalvesPlan::of(request, geometry)) return plan;
   return by_element(request, FixedNormalization{epsilon}, "normalization, element by element");
 }
 

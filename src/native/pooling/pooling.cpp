@@ -19,8 +19,10 @@
 #include "platform/isa.h"
 #include "platform/parallel.h"
 #include "pooling/geometry.h"
+#include "pooling/planes.h"
 #include "pooling/roots.h"
 #include "pooling/rows.h"
+#include "pooling/whole.h"
 #include "pooling/windows.h"
 
 ANYDML_ISA_BEGIN
@@ -37,36 +39,54 @@ constexpr auto kAsTheyAre = [](auto*, int64_t) {};
 // The sum of all taps, divided by how many are counted.
 template <class T>
 struct Averages {
+  using Element = T;
+  using Number = double;
+  using Combine = Sum;
+
   void run(const Nest& nest, const Part& part, const std::byte* in, const Written& out) const {
     double sums[kPart];
     PartWindows<T, double, Sum, false, decltype(kAsTheyAre)>(nest, part, kAsTheyAre, sums, nullptr)
         .add(0, in, 0);
+    finish(nest, part, sums);
+    store_row<T>(sums, part.size, nest.row.window.out_stride, out.numbers);
+  }
+
+  static void prepare(double*, int64_t) {}
+  static void finish(const Nest& nest, const Part& part, double* sums) {
     double count = 1;
     for (size_t d = 0; d < nest.outer.size(); ++d) {
       count *= nest.outer[d].counted[static_cast<size_t>(part.place[d])];
     }
     const double* const counted = nest.row.counted.data() + part.first;
     for (int64_t i = 0; i < part.size; ++i) sums[i] /= count * counted[i];
-    store_row<T>(sums, part.size, nest.row.window.out_stride, out.numbers);
   }
 };
 
 template <class T>
 struct Norms {
+  using Element = T;
+  using Number = double;
+  using Combine = Sum;
+
   int64_t p;
 
   void run(const Nest& nest, const Part& part, const std::byte* in, const Written& out) const {
     double sums[kPart];
-    const auto powers = [&](double* numbers, int64_t count) { raise(numbers, count, p); };
+    const auto powers = [&](double* numbers, int64_t count) { prepare(numbers, count); };
     PartWindows<T, double, Sum, false, decltype(powers)>(nest, part, powers, sums, nullptr).add(0, in, 0);
-    take_roots(sums, part.size, p);
+    finish(nest, part, sums);
     store_row<T>(sums, part.size, nest.row.window.out_stride, out.numbers);
   }
+
+  void prepare(double* numbers, int64_t count) const { raise(numbers, count, p); }
+  void finish(const Nest&, const Part& part, double* sums) const { take_roots(sums, part.size, p); }
 };
 
 template <class T, bool kIndices>
 struct Maxima {
+  using Element = T;
   using Number = std::conditional_t<std::is_same_v<T, Half>, float, T>;
+  using Combine = Maximum;
   static constexpr bool kWithIndices = kIndices;
 
   int64_t index_item = 0;  // bytes of an index
@@ -86,6 +106,9 @@ struct Maxima {
       }
     }
   }
+
+  static void prepare(Number*, int64_t) {}
+  static void finish(const Nest& nest, const Part& part, Number* most) { clear_empty(nest, part, most); }
 
   template <class Index>
   static void store_indices(const int64_t* indices, int64_t count, int64_t step, std::byte* to) {
@@ -130,6 +153,11 @@ class PoolingPlan final : public Plan {
     bytes_ = steps_of(rows_) * nest_.row.window.places * taps * item;
   }
 
+  static constexpr bool has_indices() {
+    if constexpr (requires { Operation::kWithIndices; }) return Operation::kWithIndices;
+    return false;
+  }
+
   void run(const void* const* inputs, void* const* outputs) const override {
     const auto* const in = static_cast<const std::byte*>(inputs[0]);
     auto* const out = static_cast<std::byte*>(outputs[0]);
@@ -158,11 +186,6 @@ class PoolingPlan final : public Plan {
   }
 
  private:
-  static constexpr bool has_indices() {
-    if constexpr (requires { Operation::kWithIndices; }) return Operation::kWithIndices;
-    return false;
-  }
-
   Nest nest_;
   Operation operation_;
   std::vector<Loop> rows_;  // of places, around the rows: steps in the indices and in the output
@@ -183,6 +206,16 @@ std::string described(const char* what, const Request& request) {
   return words;
 }
 
+// Averages and maxima of floats.
+template <class Operation>
+constexpr bool has_whole_planes = false;
+template <class T>
+constexpr bool has_whole_planes<Averages<T>> = true;
+template <>
+constexpr bool has_whole_planes<Maxima<float, false>> = true;
+template <>
+constexpr bool has_whole_planes<Maxima<Half, false>> = true;
+
 template <class Operation>
 std::unique_ptr<Plan> pooled(const Request& request, Operation operation, const char* what) {
   const Layout& in = tensor(request.inputs, 0);
@@ -196,8 +229,21 @@ std::unique_ptr<Plan> pooled(const Request& request, Operation operation, const 
     for (size_t d = 0; d < dimensions.size(); ++d) dimensions[d].other = indices.strides[d];
   }
   const int64_t item = size_of(in.type);
-  return std::make_unique<PoolingPlan<Operation>>(Nest(merged(std::move(dimensions)), item), operation, item,
-                                                  described(what, request));
+  Nest nest(merged(std::move(dimensions)), item);
+  std::string description = described(what, request);
+  if constexpr (has_whole_planes<Operation>) {
+    if (is_of_whole_planes(nest, item)) {
+      return std::make_unique<WholePlan<Operation>>(std::move(nest), operation,
+                                                    description.append(", whole"));
+    }
+  }
+  if constexpr (!PoolingPlan<Operation>::has_indices()) {
+    if (const int64_t planes = planes_at_once(nest); planes > 0) {
+      description.append(", planes at once: ").append(std::to_string(planes));
+      return std::make_unique<PlanesPlan<Operation>>(std::move(nest), operation, std::move(description));
+    }
+  }
+  return std::make_unique<PoolingPlan<Operation>>(std::move(nest), operation, item, std::move(description));
 }
 
 template <class T>

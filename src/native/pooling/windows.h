@@ -58,16 +58,25 @@ void combine_places(const Number* from, int64_t step, int64_t count, Number* to)
 template <class Combine, class Number>
 Number combined_taps(const Number* from, int64_t step, int64_t count) {
   constexpr int64_t kLanes = 16;
-  Number lanes[kLanes];
+  alignas(64) Number lanes[kLanes];
   std::fill_n(lanes, kLanes, Combine::template kStart<Number>);
+  const auto add = [&](const Number* some) {
+    for (int64_t j = 0; j < kLanes; ++j) lanes[j] = Combine::of(lanes[j], some[j]);
+  };
   int64_t i = 0;
   if (step == 1) {
-    for (; i + kLanes <= count; i += kLanes) {
-      for (int64_t j = 0; j < kLanes; ++j) lanes[j] = Combine::of(lanes[j], from[i + j]);
-    }
+    for (; i + kLanes <= count; i += kLanes) add(from + i);
   }
-  for (int64_t j = 0; i < count; ++i, j = (j + 1) % kLanes) lanes[j] = Combine::of(lanes[j], from[i * step]);
+  while (i < count) {
+    alignas(64) Number some[kLanes];
+    int64_t j = 0;
+    for (; j < kLanes && i < count; ++j, ++i) some[j] = from[i * step];
+    std::fill_n(some + j, kLanes - j, Combine::template kStart<Number>);
+    add(some);
+  }
+#pragma GCC unroll 4
   for (int64_t width = kLanes / 2; width > 0; width /= 2) {
+#pragma GCC unroll 8
     for (int64_t j = 0; j < width; ++j) lanes[j] = Combine::of(lanes[j], lanes[j + width]);
   }
   return lanes[0];

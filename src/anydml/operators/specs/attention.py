@@ -21,8 +21,9 @@ Decisions where the pages are silent, or say two things:
    they held before; they may be as long as PastKeyTensor where that has room. The lengths are of INT32, which ONNX
    Runtime gives, or, as the page has it, of the type of the other tensors; a fraction is cut off.
 8. A largest score that is infinite, or a NaN among a row's scores, gives NaN, as in ACTIVATION_SOFTMAX.
-9. Native code computes scores and sums of FLOAT32 and FLOAT16 in single precision, biases, masks and the maximum of a
-   row in double precision. PyTorch computes all of it in single precision.
+9. Native code computes all of FLOAT32 and FLOAT16 in single precision: products and sums by fused multiply-adds,
+   exponentials within one unit in the last place. Of a masked score, the row's largest score is taken from the filter's
+   value before that is added, so that -10000 costs the other terms no bit. PyTorch computes in single precision, too.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Normalisations: by a given mean and variance, by those of the tensor itself.
 
-Decisions where the pages are silent: all is computed in double precision and rounded once, after the activation. A
+Decisions where the pages are silent: all is computed in double precision and rounded once, after the activation; native
+code computes the elements of FLOAT16 of BATCH_NORMALIZATION in single precision, and the factors in double precision. A
 variance is the mean of squares (n, not n - 1), taken of differences from the mean.
 
 Decisions on MEAN_VARIANCE_NORMALIZATION2, whose page leaves two members open:

@@ -1,0 +1,137 @@
+// Pooling of whole planes, whose elements lie side by side: in 16 lanes, as `combined_taps` has them, by
+// vectors that are as wide as registers.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+#include "core/kernel_plan.h"
+#include "movement/copy.h"
+#include "platform/isa.h"
+#include "platform/parallel.h"
+#include "pointwise/lanes.h"
+#include "pooling/geometry.h"
+#include "pooling/rows.h"
+#include "pooling/windows.h"
+
+ANYDML_ISA_BEGIN
+namespace {
+
+// Whether an only window holds all of each plane.
+inline bool is_of_whole_planes(const Nest& nest, int64_t item) {
+  const Sliding& row = nest.row.window;
+  return nest.outer.size() == 1 && !nest.outer[0].slides() && nest.row.is_whole() && row.in_stride == item;
+}
+
+template <class Operation>
+class WholePlan final : public Plan {
+ public:
+  using T = typename Operation::Element;
+  using Number = typename Operation::Number;
+  static constexpr bool kIsMaximum = std::is_same_v<typename Operation::Combine, Maximum>;
+  static_assert(std::is_floating_point_v<Number>);
+
+  WholePlan(Nest nest, Operation operation, std::string description)
+      : Plan(std::move(description)),
+        nest_(std::move(nest)),
+        operation_(operation),
+        planes_(nest_.outer[0].window),
+        size_(nest_.row.window.size) {}
+
+  void run(const void* const* inputs, void* const* outputs) const override {
+    const auto* const in = static_cast<const std::byte*>(inputs[0]);
+    auto* const out = static_cast<std::byte*>(outputs[0]);
+    const int64_t bytes = planes_.size * size_ * kItem;
+    const int threads = threads_for(bytes);
+    const int64_t calls = std::min(calls_for(bytes, threads), planes_.size);
+    parallel_for(calls, threads, [&](int64_t call) {
+      const int64_t end = share_begin(call + 1, calls, planes_.size);
+      Number numbers[kPart];
+      for (int64_t plane = share_begin(call, calls, planes_.size); plane < end; plane += kPart) {
+        const int64_t count = std::min(kPart, end - plane);
+        for (int64_t i = 0; i < count; ++i) {
+          numbers[i] = pooled(in + (plane + i) * planes_.in_stride);
+          operation_.finish(nest_, Part{{plane + i}, 0, 1}, numbers + i);
+        }
+        store_row<T>(numbers, count, planes_.out_stride, out + plane * planes_.out_stride);
+      }
+    });
+  }
+
+ private:
+  static constexpr int64_t kItem = sizeof(T);
+  static constexpr int64_t kLanes = 16;
+  using Vector = std::conditional_t<kIsMaximum, Singles, Doubles>;
+  static constexpr int64_t kEach = sizeof(Vector) / sizeof(Number);
+  static constexpr int64_t kVectors = kLanes / kEach;
+
+  // Of a NaN and a number, the number, but for the first one.
+  ANYDML_INLINE static Vector combined(Vector x, Vector all) {
+    if constexpr (kIsMaximum) return lane_max<Number>(x, all);
+    return all + x;
+  }
+
+  Number pooled(const std::byte* from) const {
+    constexpr Number kNone = kIsMaximum ? -std::numeric_limits<Number>::infinity() : 0;
+    Vector all[kVectors];
+    for (Vector& vector : all) vector = Vector{} + kNone;
+    const auto add = [&](const std::byte* at) {
+#pragma GCC unroll 16
+      for (int64_t v = 0; v < kVectors; ++v) {
+        all[v] = combined(load_numbers<T, Number, Vector>(at + v * kEach * kItem), all[v]);
+      }
+    };
+    int64_t i = 0;
+    for (; i + kLanes <= size_; i += kLanes) add(from + i * kItem);
+    if (i < size_) {
+      T last[kLanes];
+      std::fill_n(last, kLanes, T(kNone));
+      std::memcpy(last, from + i * kItem, static_cast<size_t>((size_ - i) * kItem));
+      add(reinterpret_cast<const std::byte*>(last));
+    }
+#pragma GCC unroll 4
+    for (int64_t half = kVectors / 2; half > 0; half /= 2) {
+#pragma GCC unroll 16
+      for (int64_t v = 0; v < half; ++v) all[v] = combined(all[v + half], all[v]);
+    }
+    alignas(64) Number lanes[kEach];
+    std::memcpy(lanes, all, sizeof(lanes));
+#pragma GCC unroll 4
+    for (int64_t half = kEach / 2; half > 0; half /= 2) {
+#pragma GCC unroll 8
+      for (int64_t j = 0; j < half; ++j) {
+        if constexpr (kIsMaximum) {
+          lanes[j] = lanes[j + half] > lanes[j] ? lanes[j + half] : lanes[j];
+        } else {
+          lanes[j] += lanes[j + half];
+        }
+      }
+    }
+    if (kIsMaximum && lanes[0] == kNone && !has_numbers(from)) {
+      return std::numeric_limits<Number>::quiet_NaN();
+    }
+    return lanes[0];
+  }
+
+  bool has_numbers(const std::byte* from) const {
+    for (int64_t i = 0; i < size_; ++i) {
+      const auto x = widen<T, Number>(from + i * kItem);
+      if (x == x) return true;
+    }
+    return false;
+  }
+
+  Nest nest_;
+  Operation operation_;
+  Sliding planes_;
+  int64_t size_;
+};
+
+}  // namespace
+ANYDML_ISA_END
