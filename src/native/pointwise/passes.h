@@ -10,6 +10,7 @@
 
 #include "core/layout.h"
 #include "platform/isa.h"
+#include "pointwise/halves.h"
 #include "pointwise/instructions.h"
 #include "pointwise/operations.h"
 #include "simd/half.h"
@@ -120,6 +121,15 @@ Pass of_wide(DataType type) {
 template <class Operation>
 Pass of_constants(DataType type) {
   return type == DataType::kFloat16 ? of_wide<Operation>(type) : of_floats<Operation>(type);
+}
+
+// Functions of single precision, within one unit in the last place; of halves they are rounded right. Where a
+// fused multiply-add takes long, double precision gives the same halves sooner.
+template <class Operation, int kOperands = 1>
+Pass of_functions(DataType type) {
+  if (type == DataType::kFloat16)
+    return kCompact ? pass<Operation, Half, double, Half> : pass_of_halves<Operation, kOperands>;
+  return of_floats<Operation>(type);
 }
 
 template <class Operation>
