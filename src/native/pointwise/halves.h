@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "platform/isa.h"
+#include "pointwise/half_functions.h"
 #include "pointwise/lanes.h"
 #include "pointwise/operations.h"
 #include "simd/bits_as.h"
@@ -44,53 +45,49 @@ ANYDML_INLINE bool are_same(uint16_t a, uint16_t b) { return a == b; }
 
 // A vector of halves in double precision.
 template <class Operation>
-ANYDML_NOINLINE void halves_by_doubles(const int64_t* constants, const float* x, const float* y,
-                                       std::byte* out) {
+ANYDML_NOINLINE void halves_by_doubles(const int64_t* constants, const float* x, std::byte* out) {
   const Constants<double> k(constants);
   constexpr auto kCount = static_cast<int>(sizeof(Singles) / sizeof(float));
   for (int i = 0; i < kCount; i += static_cast<int>(sizeof(Doubles) / sizeof(double))) {
     const auto a = load_numbers<float, double, Doubles>(reinterpret_cast<const std::byte*>(x + i));
-    const auto b = load_numbers<float, double, Doubles>(reinterpret_cast<const std::byte*>(y + i));
-    store_numbers<Half, double>(out + i * sizeof(Half), Operation::template of<double>(k, a, b));
+    store_numbers<Half, double>(out + i * sizeof(Half), Operation::template of<double>(k, a, a));
   }
 }
 
-// Stores results as halves by Ziv's rounding test: a single that is within one unit in the last place of the
-// exact result tells the right half, unless a tie between halves lies within that error. Vectors with such
-// numbers, about one in a hundred, are computed once more, in double precision.
+// Stores results as halves by Ziv's rounding test: a single whose error has a bound tells the right half,
+// unless a tie between halves lies within that error. Vectors with such numbers, about one in a hundred, are
+// computed once more, in double precision.
 template <class Operation>
-ANYDML_INLINE void store_halves(const int64_t* constants, Singles x, Singles y, Singles result,
-                                std::byte* out) {
-  const auto low = to_halves(result * (1.0f - 0x1p-23f));
-  const auto high = to_halves(result * (1.0f + 0x1p-23f));
+ANYDML_INLINE void store_halves(const int64_t* constants, Singles x, Singles result, std::byte* out) {
+  if constexpr (OfHalves<Operation>::kError == 0) {
+    const auto halves = to_halves(result);
+    std::memcpy(out, &halves, sizeof(halves));
+    return;
+  }
+  const auto low = to_halves(result * (1.0f - OfHalves<Operation>::kError));
+  const auto high = to_halves(result * (1.0f + OfHalves<Operation>::kError));
   if (are_same(low, high)) [[likely]] {
     std::memcpy(out, &low, sizeof(low));
     return;
   }
   constexpr size_t kLanes = sizeof(Singles) / sizeof(float);
   const auto xs = bits_as<std::array<float, kLanes>>(x);
-  const auto ys = bits_as<std::array<float, kLanes>>(y);
-  halves_by_doubles<Operation>(constants, xs.data(), ys.data(), out);
+  halves_by_doubles<Operation>(constants, xs.data(), out);
 }
 
-// The loop of a function of one or two operands.
-template <class Operation, int kOperands>
-void pass_of_halves(const int64_t* constants, const std::byte* x, const std::byte* y, const std::byte* /*z*/,
-                    std::byte* out, int64_t count) {
+// The loop of a function of one operand.
+template <class Operation>
+void pass_of_halves(const int64_t* constants, const std::byte* x, const std::byte* /*y*/,
+                    const std::byte* /*z*/, std::byte* out, int64_t count) {
   const Constants<float> k(constants);
   constexpr int64_t kBytes = sizeof(Singles) / sizeof(float) * sizeof(Half);
-  const auto second_of = [&](Singles first, int64_t at) {
-    return kOperands == 1 ? first : load_halves(y + at);
-  };
   for (int64_t at = 0; at < count * static_cast<int64_t>(sizeof(Half)); at += 2 * kBytes) {
     const Singles a = load_halves(x + at);
-    const Singles b = second_of(a, at);
-    const Singles c = load_halves(x + at + kBytes);
-    const Singles d = second_of(c, at + kBytes);
-    const Singles first = Operation::template of<float>(k, a, b);
-    const Singles second = Operation::template of<float>(k, c, d);
-    store_halves<Operation>(constants, a, b, first, out + at);
-    store_halves<Operation>(constants, c, d, second, out + at + kBytes);
+    const Singles b = load_halves(x + at + kBytes);
+    const Singles first = OfHalves<Operation>::of(k, a, a);
+    const Singles second = OfHalves<Operation>::of(k, b, b);
+    store_halves<Operation>(constants, a, first, out + at);
+    store_halves<Operation>(constants, b, second, out + at + kBytes);
   }
 }
 

@@ -324,6 +324,16 @@ struct Dequantized : Plain {
   }
 };
 
+// Likewise of integers that singles cannot hold: in double precision, rounded once.
+template <class T>
+struct DequantizedWide : Plain {
+  using Plain::Plain;
+  float operator()(T x, float scale, T zero_point) const {
+    const double difference = static_cast<double>(x) - static_cast<double>(zero_point);
+    return static_cast<float>(difference * static_cast<double>(scale));
+  }
+};
+
 template <class Float>
 Pass quantization(DataType to) {
   if (to == DataType::kUint8) return quantize<Float, uint8_t>;
@@ -394,6 +404,10 @@ Pass find_mixed(Opcode opcode, const Types& types) {
                                        : nullptr;
     case Opcode::DEQUANTIZE_LINEAR:
       if (x != z || y != DataType::kFloat32) return nullptr;
+      if (out == DataType::kFloat32 && x == DataType::kInt32)
+        return loop<DequantizedWide<int32_t>, float, int32_t, float, int32_t>;
+      if (out == DataType::kFloat32 && x == DataType::kUint32)
+        return loop<DequantizedWide<uint32_t>, float, uint32_t, float, uint32_t>;
       return out == DataType::kFloat32   ? dequantization<float>(x)
              : out == DataType::kFloat64 ? dequantization<double>(x)
                                          : nullptr;

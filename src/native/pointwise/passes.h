@@ -123,13 +123,16 @@ Pass of_constants(DataType type) {
   return type == DataType::kFloat16 ? of_wide<Operation>(type) : of_floats<Operation>(type);
 }
 
-// Functions of single precision, within one unit in the last place; of halves they are rounded right. Where a
-// fused multiply-add takes long, double precision gives the same halves sooner.
-template <class Operation, int kOperands = 1>
+// Functions that halves have in single precision, and singles in double precision. Where a fused multiply-add
+// takes long, double precision gives the same halves sooner.
+template <class Operation>
+Pass of_functions_of_halves(DataType type) {
+  return type == DataType::kFloat16 && !kCompact ? pass_of_halves<Operation> : of_wide<Operation>(type);
+}
+// And those that singles have in single precision, too.
+template <class Operation>
 Pass of_functions(DataType type) {
-  if (type == DataType::kFloat16)
-    return kCompact ? pass<Operation, Half, double, Half> : pass_of_halves<Operation, kOperands>;
-  return of_floats<Operation>(type);
+  return type == DataType::kFloat16 ? of_functions_of_halves<Operation>(type) : of_floats<Operation>(type);
 }
 
 template <class Operation>

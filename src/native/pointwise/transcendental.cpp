@@ -34,9 +34,9 @@ Pass find_transcendental(Opcode opcode, const Types& types) {
     case Opcode::CELU:
       return of_wide<Celu>(type);
     case Opcode::SWISH:
-      return of_wide<Swish>(type);
+      return of_functions_of_halves<Swish>(type);
     case Opcode::GELU:
-      return of_wide<Gelu>(type);
+      return of_functions_of_halves<Gelu>(type);
     case Opcode::ERF:
       return of_functions<Erf>(type);
     case Opcode::SIN:
