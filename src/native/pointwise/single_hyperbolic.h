@@ -56,7 +56,9 @@ ANYDML_INLINE Singles log_of_sum(Singles high, Singles low, Singles more) {
   const Singles f_low = low * bits_as<Singles>((127u << 23) - places);  // by 2^-k
   const Singles k = bits_as<Singles>((places >> 23) | (150u << 23)) - 0x1p23f + more;
   const SinglePair sum = fast_two_sum(k * 0x1.62e4p-1f, f);
-  const Singles least = sum.low + multiply_add(-f, f_low, f_low);
+  // By the logarithm's slope, 1 / (1 + f) = 1 - f + 0.8 * f^2, roughly.
+  const Singles slope = f * multiply_add(f, singles(0.8f), singles(-1));
+  const Singles least = sum.low + multiply_add(slope, f_low, f_low);
   return sum.high + log1p_rest(f, multiply_add(k, singles(0x1.7f7d1cp-20f), least));
 }
 
@@ -117,7 +119,9 @@ ANYDML_INLINE Singles erf_of(Singles x) {
   const Singles others = polynomial(b, b2, -0x1.4434f6p-1f, -0x1.bc189ap-4f, 0x1.9d0b56p-6f, -0x1.139872p-8f,
                                     0x1.ceea5cp-12f, -0x1.6c07fap-16f);
   const Singles q = multiply_add(others, b2, first);
-  const Singles q_low = multiply_add(others, b2, first - q) + multiply_add(b, q1, q0 - first);
+  const Singles b2_low = multiply_add(b, b, -b2);
+  const Singles first_low = multiply_add(others, b2_low, multiply_add(b, q1, q0 - first));
+  const Singles q_low = multiply_add(others, b2, first - q) + first_low;
   const auto e = single_exponential(q);
   const Singles scale = e.scale(0);
   const Singles power = multiply_add(scale, e.part.high, scale);
