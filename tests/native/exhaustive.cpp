@@ -25,6 +25,8 @@
 #include "pointwise/hyperbolic.h"
 #include "pointwise/lanes.h"
 #include "pointwise/math.h"
+#include "pointwise/single_hyperbolic.h"
+#include "pointwise/single_trigonometry.h"
 #include "pointwise/singles.h"
 #include "pointwise/trigonometry.h"
 #include "simd/half.h"
@@ -61,6 +63,17 @@ ANYDML_FUNCTION(SingleSigmoid, Singles, sigmoid_of(x))
 ANYDML_FUNCTION(SingleTanh, Singles, tanh_of(x))
 ANYDML_FUNCTION(SingleSoftplus, Singles, softplus_of(x))
 ANYDML_FUNCTION(SingleElu, Singles, x >= 0.0f ? x : scaled_expm1_of(x, 1.0))
+ANYDML_FUNCTION(SingleSin, Singles, sin_of(x))
+ANYDML_FUNCTION(SingleCos, Singles, cos_of(x))
+ANYDML_FUNCTION(SingleTan, Singles, tan_of(x))
+ANYDML_FUNCTION(SingleAsin, Singles, asin_of(x))
+ANYDML_FUNCTION(SingleAcos, Singles, acos_of(x))
+ANYDML_FUNCTION(SingleAtan, Singles, atan_of(x))
+ANYDML_FUNCTION(SingleSinh, Singles, sinh_of(x))
+ANYDML_FUNCTION(SingleCosh, Singles, cosh_of(x))
+ANYDML_FUNCTION(SingleAsinh, Singles, asinh_of(x))
+ANYDML_FUNCTION(SingleAcosh, Singles, acosh_of(x))
+ANYDML_FUNCTION(SingleErf, Singles, erf_of(x))
 ANYDML_FUNCTION(DoubleExp, Doubles, exp_of(x))
 ANYDML_FUNCTION(DoubleLog, Doubles, log_of(x))
 ANYDML_FUNCTION(DoubleSigmoid, Doubles, sigmoid_of(x))
@@ -126,6 +139,17 @@ const Function kFunctions[] = {
     ANYDML_CHECKED(SingleSoftplus, "softplus of singles", kNone,
                    std::isnan(x) ? x : std::fmax(x, T{0}) + std::log1p(std::exp(-std::fabs(x)))),
     ANYDML_CHECKED(SingleElu, "elu of singles", kNone, x > 0 ? x : std::expm1(x)),
+    ANYDML_CHECKED(SingleSin, "sin of singles", kOdd, std::sin(x)),
+    ANYDML_CHECKED(SingleCos, "cos of singles", kEven, std::cos(x)),
+    ANYDML_CHECKED(SingleTan, "tan of singles", kOdd, std::tan(x)),
+    ANYDML_CHECKED(SingleAsin, "asin of singles", kOdd, std::asin(x)),
+    ANYDML_CHECKED(SingleAcos, "acos of singles", kNone, std::acos(x)),
+    ANYDML_CHECKED(SingleAtan, "atan of singles", kOdd, std::atan(x)),
+    ANYDML_CHECKED(SingleSinh, "sinh of singles", kOdd, std::sinh(x)),
+    ANYDML_CHECKED(SingleCosh, "cosh of singles", kEven, std::cosh(x)),
+    ANYDML_CHECKED(SingleAsinh, "asinh of singles", kOdd, std::asinh(x)),
+    ANYDML_CHECKED(SingleAcosh, "acosh of singles", kNone, std::acosh(x)),
+    ANYDML_CHECKED(SingleErf, "erf of singles", kOdd, std::erf(x)),
     ANYDML_CHECKED(DoubleExp, "exp", kNone, std::exp(x)),
     ANYDML_CHECKED(DoubleLog, "log", kNone, std::log(x)),
     ANYDML_CHECKED(DoubleSigmoid, "sigmoid", kNone, 1 / (1 + std::exp(-x))),

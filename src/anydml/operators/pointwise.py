@@ -215,6 +215,13 @@ class Pointwise:
             for name, layout in zip(self.inputs, inputs, strict=True)
         ]
 
+    def with_scalars_of_one(self, inputs: Sequence[Layout | None]) -> Sequence[Layout | None]:
+        """The layouts that `_align` broadcast as they were, of one element."""
+        return [
+            Layout(layout.type, (1,) * len(layout.sizes), layout.strides) if layout and name in self.scalars else layout
+            for name, layout in zip(self.inputs, inputs, strict=True)
+        ]
+
     def _desc(self, name: str, table: SupportTable) -> type[OperatorDesc]:
         """The class that the header's members make: tensors, then ScaleBias, then the others."""
         optional = [tensor for tensor, row in table.newest.items() if "Optional" in row.kind]

@@ -84,11 +84,11 @@ Pass find_of_floats(Opcode opcode, DataType type) {
     case Opcode::LINEAR:
       return of_wide<Linear>(type);
     case Opcode::HARD_SIGMOID:
-      return of_wide<HardSigmoid>(type);
+      return of_functions_of_halves<HardSigmoid>(type);
     case Opcode::HARD_SWISH:
-      return of_wide<HardSwish>(type);
+      return of_functions_of_halves<HardSwish>(type);
     case Opcode::SOFTSIGN:
-      return of_wide<Softsign>(type);
+      return of_functions_of_halves<Softsign>(type);
     default:
       return nullptr;
   }

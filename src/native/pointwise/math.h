@@ -139,6 +139,12 @@ ANYDML_INLINE Doubles integer_power(Doubles x, Doubles e) {
 // number to the power of 0 is 1, and so is 1 to any power.
 ANYDML_INLINE Doubles pow_of(Doubles x, Doubles e) {
   constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+  // Almost always all are ordinary: of positive numbers, with exponents that are no multiples of 1/4.
+  const Doubles fourfold = e * 4.0;
+  const auto ordinary =
+      (x > 0.0) & (x < kInfinity) & (e == e) & (((fourfold + kRounds) - kRounds) != fourfold);
+  if (all_of<double>(ordinary)) [[likely]]
+    return exp_of(e * finite_log_of(x));
   const Doubles magnitude = magnitude_of<double>(x);
   const Doubles power = exp_of(e * log_of(magnitude));
   const auto one = (e == 0.0) | (x == 1.0) | ((magnitude == 1.0) & (e * 0.0 != e * 0.0) & (e == e));

@@ -10,6 +10,7 @@
 
 #include "core/kernel_plan.h"
 #include "platform/isa.h"
+#include "pointwise/bit_count.h"
 #include "pointwise/instructions.h"
 #include "pointwise/passes.h"
 #include "pointwise/precise_pow.h"
@@ -123,35 +124,6 @@ template <template <class> class Predicate>
 Pass of_float_bits(DataType type) {
   if (type == DataType::kFloat16) return loop<Predicate<uint16_t>, uint8_t, uint16_t>;
   return type == DataType::kFloat32 ? loop<Predicate<uint32_t>, uint8_t, uint32_t> : nullptr;
-}
-
-// Sums of neighbouring bits, of pairs, of fours, and then of bytes by a multiplication.
-template <class Bits>
-struct BitCount : Plain {
-  using Plain::Plain;
-  uint8_t operator()(Bits x) const {
-    constexpr auto kAll = static_cast<Bits>(~Bits{0});
-    const auto pairs = static_cast<Bits>(x - ((x >> 1) & (kAll / 3)));
-    const auto fours = static_cast<Bits>((pairs & (kAll / 15 * 3)) + ((pairs >> 2) & (kAll / 15 * 3)));
-    const auto bytes = static_cast<Bits>((fours + (fours >> 4)) & (kAll / 255 * 15));
-    return static_cast<uint8_t>(static_cast<Bits>(bytes * (kAll / 255)) >> (8 * (sizeof(Bits) - 1)));
-  }
-};
-
-template <template <class> class Function>
-Pass bytes_of_bits(DataType type) {
-  switch (size_of(type)) {
-    case 1:
-      return loop<Function<uint8_t>, uint8_t, uint8_t>;
-    case 2:
-      return loop<Function<uint16_t>, uint8_t, uint16_t>;
-    case 4:
-      return loop<Function<uint32_t>, uint8_t, uint32_t>;
-    case 8:
-      return loop<Function<uint64_t>, uint8_t, uint64_t>;
-    default:
-      return nullptr;
-  }
 }
 
 template <class Bits>
@@ -352,6 +324,16 @@ struct Dequantized : Plain {
   }
 };
 
+// Likewise of integers that singles cannot hold: in double precision, rounded once.
+template <class T>
+struct DequantizedWide : Plain {
+  using Plain::Plain;
+  float operator()(T x, float scale, T zero_point) const {
+    const double difference = static_cast<double>(x) - static_cast<double>(zero_point);
+    return static_cast<float>(difference * static_cast<double>(scale));
+  }
+};
+
 template <class Float>
 Pass quantization(DataType to) {
   if (to == DataType::kUint8) return quantize<Float, uint8_t>;
@@ -408,7 +390,7 @@ Pass find_mixed(Opcode opcode, const Types& types) {
     case Opcode::IS_INFINITY:
       return out == DataType::kUint8 ? of_float_bits<IsInfinity>(x) : nullptr;
     case Opcode::BIT_COUNT:
-      return out == DataType::kUint8 ? bytes_of_bits<BitCount>(x) : nullptr;
+      return out == DataType::kUint8 ? bit_count(x) : nullptr;
     case Opcode::IF:
       return x == DataType::kUint8 && y == z && y == out ? selection(out) : nullptr;
     case Opcode::INTEGER_POW:
@@ -422,6 +404,10 @@ Pass find_mixed(Opcode opcode, const Types& types) {
                                        : nullptr;
     case Opcode::DEQUANTIZE_LINEAR:
       if (x != z || y != DataType::kFloat32) return nullptr;
+      if (out == DataType::kFloat32 && x == DataType::kInt32)
+        return loop<DequantizedWide<int32_t>, float, int32_t, float, int32_t>;
+      if (out == DataType::kFloat32 && x == DataType::kUint32)
+        return loop<DequantizedWide<uint32_t>, float, uint32_t, float, uint32_t>;
       return out == DataType::kFloat32   ? dequantization<float>(x)
              : out == DataType::kFloat64 ? dequantization<double>(x)
                                          : nullptr;

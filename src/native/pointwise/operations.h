@@ -15,6 +15,8 @@
 #include "pointwise/lanes.h"
 #include "pointwise/math.h"
 #include "pointwise/rounding.h"
+#include "pointwise/single_hyperbolic.h"
+#include "pointwise/single_trigonometry.h"
 #include "pointwise/singles.h"
 #include "pointwise/trigonometry.h"
 
@@ -285,7 +287,8 @@ template <class Operation, class T>
 using NumbersOf = std::conditional_t<
     std::is_same_v<T, double>, Doubles,
     std::conditional_t<std::is_same_v<T, float> &&
-                           kIsOneOf<Operation, Exp, Log, Sigmoid, Tanh, Softplus, Elu, ScaledElu>,
+                           kIsOneOf<Operation, Exp, Log, Sigmoid, Tanh, Softplus, Elu, ScaledElu, Erf, Sin,
+                                    Cos, Tan, Asin, Acos, Atan, Sinh, Cosh, Asinh, Acosh>,
                        Singles, Lanes<T, kLanesOf<T>>>>;
 
 ANYDML_ISA_END

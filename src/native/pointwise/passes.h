@@ -10,6 +10,7 @@
 
 #include "core/layout.h"
 #include "platform/isa.h"
+#include "pointwise/halves.h"
 #include "pointwise/instructions.h"
 #include "pointwise/operations.h"
 #include "simd/half.h"
@@ -120,6 +121,18 @@ Pass of_wide(DataType type) {
 template <class Operation>
 Pass of_constants(DataType type) {
   return type == DataType::kFloat16 ? of_wide<Operation>(type) : of_floats<Operation>(type);
+}
+
+// Functions that halves have in single precision, and singles in double precision. Where a fused multiply-add
+// takes long, double precision gives the same halves sooner.
+template <class Operation>
+Pass of_functions_of_halves(DataType type) {
+  return type == DataType::kFloat16 && !kCompact ? pass_of_halves<Operation> : of_wide<Operation>(type);
+}
+// And those that singles have in single precision, too.
+template <class Operation>
+Pass of_functions(DataType type) {
+  return type == DataType::kFloat16 ? of_functions_of_halves<Operation>(type) : of_floats<Operation>(type);
 }
 
 template <class Operation>

@@ -12,19 +12,19 @@ Pass find_transcendental(Opcode opcode, const Types& types) {
     case Opcode::POW:
       return of_wide<Pow>(type);
     case Opcode::EXP:
-      return of_constants<Exp>(type);
+      return of_functions<Exp>(type);
     case Opcode::LOG:
-      return of_constants<Log>(type);
+      return of_functions<Log>(type);
     case Opcode::SIGMOID:
-      return of_constants<Sigmoid>(type);
+      return of_functions<Sigmoid>(type);
     case Opcode::TANH:
-      return of_floats<Tanh>(type);
+      return of_functions<Tanh>(type);
     case Opcode::SOFTPLUS:
-      return of_constants<Softplus>(type);
+      return of_functions<Softplus>(type);
     case Opcode::ELU:
-      return of_constants<Elu>(type);
+      return of_functions<Elu>(type);
     case Opcode::SCALED_ELU:
-      return of_constants<ScaledElu>(type);
+      return of_functions<ScaledElu>(type);
     case Opcode::SCALED_TANH:
       return of_wide<ScaledTanh>(type);
     case Opcode::SCALED_SOFTPLUS:
@@ -34,33 +34,33 @@ Pass find_transcendental(Opcode opcode, const Types& types) {
     case Opcode::CELU:
       return of_wide<Celu>(type);
     case Opcode::SWISH:
-      return of_wide<Swish>(type);
+      return of_functions_of_halves<Swish>(type);
     case Opcode::GELU:
-      return of_wide<Gelu>(type);
+      return of_functions_of_halves<Gelu>(type);
     case Opcode::ERF:
-      return of_wide<Erf>(type);
+      return of_functions<Erf>(type);
     case Opcode::SIN:
-      return of_wide<Sin>(type);
+      return of_functions<Sin>(type);
     case Opcode::COS:
-      return of_wide<Cos>(type);
+      return of_functions<Cos>(type);
     case Opcode::TAN:
-      return of_wide<Tan>(type);
+      return of_functions<Tan>(type);
     case Opcode::ASIN:
-      return of_wide<Asin>(type);
+      return of_functions<Asin>(type);
     case Opcode::ACOS:
-      return of_wide<Acos>(type);
+      return of_functions<Acos>(type);
     case Opcode::ATAN:
-      return of_wide<Atan>(type);
+      return of_functions<Atan>(type);
     case Opcode::ATAN_YX:
       return of_wide<AtanYx>(type);
     case Opcode::SINH:
-      return of_wide<Sinh>(type);
+      return of_functions<Sinh>(type);
     case Opcode::COSH:
-      return of_wide<Cosh>(type);
+      return of_functions<Cosh>(type);
     case Opcode::ASINH:
-      return of_wide<Asinh>(type);
+      return of_functions<Asinh>(type);
     case Opcode::ACOSH:
-      return of_wide<Acosh>(type);
+      return of_functions<Acosh>(type);
     case Opcode::ATANH:
       return of_wide<Atanh>(type);
     default:

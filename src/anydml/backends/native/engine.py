@@ -55,6 +55,9 @@ class CpuEngine:
             except pointwise_lowering.NoLowering as reason:
                 return Declined(str(reason))
             attributes = dict(program.attributes)
+            if spec.pointwise is not None:
+                # Of one element as they are bound, so that a dispatch need not be told how they were broadcast.
+                inputs = spec.pointwise.with_scalars_of_one(inputs)
             name, words = "ELEMENT_WISE", f"{program.described()}, "
             if words == "copy, " and len(inputs) == 1:
                 from .movement_lowering import copied

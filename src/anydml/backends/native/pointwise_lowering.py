@@ -23,6 +23,7 @@ from ...operators.schema import OperatorDesc
 
 FLOAT16, FLOAT32, FLOAT64 = TensorDataType.FLOAT16, TensorDataType.FLOAT32, TensorDataType.FLOAT64
 UINT8, INT64 = TensorDataType.UINT8, TensorDataType.INT64
+INT32, UINT32 = TensorDataType.INT32, TensorDataType.UINT32
 _FLOATS = (FLOAT16, FLOAT32, FLOAT64)
 
 
@@ -188,7 +189,8 @@ def _quantize(program: Program, desc: Any, output: TensorDataType, operands: Seq
 def _dequantize(program: Program, desc: Any, output: TensorDataType, operands: Sequence[Any]) -> int:
     x, scale, zero_point = operands
     data_type = program.types[x]
-    if data_type.bits <= 16:
+    # Of 32 bits and FLOAT16, a single would be rounded twice.
+    if data_type.bits <= 16 or (data_type in (INT32, UINT32) and output == FLOAT32):
         wide = FLOAT32 if output == FLOAT32 else FLOAT64
         return program.cast(_dequantized(program, wide, x, program.cast(scale, FLOAT32), zero_point), output)
     difference = program.cast(x, FLOAT64)

@@ -1,0 +1,94 @@
+// Functions of halves in single precision, rounded right, whatever the constants are.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "platform/isa.h"
+#include "pointwise/half_functions.h"
+#include "pointwise/lanes.h"
+#include "pointwise/operations.h"
+#include "simd/bits_as.h"
+#include "simd/half.h"
+#include "simd/vector.h"
+
+ANYDML_ISA_BEGIN
+
+// As many halves as Singles has lanes, as singles and rounded from these; and whether two vectors of these
+// are the same.
+#if defined(ANYDML_ISA_AVX512)
+ANYDML_INLINE Singles load_halves(const std::byte* from) {
+  return (Singles)_mm512_maskz_cvtph_ps(kAllLanes, (__m256i)load_vector<Vector<uint16_t, 16>>(from));
+}
+ANYDML_INLINE Vector<uint16_t, 16> to_halves(Singles v) {
+  constexpr int kNearest = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC;
+  return (Vector<uint16_t, 16>)_mm512_maskz_cvtps_ph(kAllLanes, (__m512)v, kNearest);
+}
+ANYDML_INLINE bool are_same(Vector<uint16_t, 16> a, Vector<uint16_t, 16> b) {
+  const auto differs = (__m256i)(a ^ b);
+  return _mm256_testz_si256(differs, differs) != 0;
+}
+#elif defined(ANYDML_VECTORS)
+ANYDML_INLINE Singles load_halves(const std::byte* from) { return load_lanes<Half, float>(from); }
+ANYDML_INLINE Vector<uint16_t, 8> to_halves(Singles v) { return narrow_row<Half, Vector<uint16_t, 8>>(v); }
+ANYDML_INLINE bool are_same(Vector<uint16_t, 8> a, Vector<uint16_t, 8> b) {
+  const auto words = bits_as<std::array<uint64_t, 2>>(a ^ b);
+  return (words[0] | words[1]) == 0;
+}
+#else
+ANYDML_INLINE Singles load_halves(const std::byte* from) { return load_lanes<Half, float>(from); }
+ANYDML_INLINE uint16_t to_halves(Singles v) { return bits_as<uint16_t>(Half(v)); }
+ANYDML_INLINE bool are_same(uint16_t a, uint16_t b) { return a == b; }
+#endif
+
+// A vector of halves in double precision.
+template <class Operation>
+ANYDML_NOINLINE void halves_by_doubles(const int64_t* constants, const float* x, std::byte* out) {
+  const Constants<double> k(constants);
+  constexpr auto kCount = static_cast<int>(sizeof(Singles) / sizeof(float));
+  for (int i = 0; i < kCount; i += static_cast<int>(sizeof(Doubles) / sizeof(double))) {
+    const auto a = load_numbers<float, double, Doubles>(reinterpret_cast<const std::byte*>(x + i));
+    store_numbers<Half, double>(out + i * sizeof(Half), Operation::template of<double>(k, a, a));
+  }
+}
+
+// Stores results as halves by Ziv's rounding test: a single whose error has a bound tells the right half,
+// unless a tie between halves lies within that error. Vectors with such numbers, about one in a hundred, are
+// computed once more, in double precision.
+template <class Operation>
+ANYDML_INLINE void store_halves(const int64_t* constants, Singles x, Singles result, std::byte* out) {
+  if constexpr (OfHalves<Operation>::kError == 0) {
+    const auto halves = to_halves(result);
+    std::memcpy(out, &halves, sizeof(halves));
+    return;
+  }
+  const auto low = to_halves(result * (1.0f - OfHalves<Operation>::kError));
+  const auto high = to_halves(result * (1.0f + OfHalves<Operation>::kError));
+  if (are_same(low, high)) [[likely]] {
+    std::memcpy(out, &low, sizeof(low));
+    return;
+  }
+  constexpr size_t kLanes = sizeof(Singles) / sizeof(float);
+  const auto xs = bits_as<std::array<float, kLanes>>(x);
+  halves_by_doubles<Operation>(constants, xs.data(), out);
+}
+
+// The loop of a function of one operand.
+template <class Operation>
+void pass_of_halves(const int64_t* constants, const std::byte* x, const std::byte* /*y*/,
+                    const std::byte* /*z*/, std::byte* out, int64_t count) {
+  const Constants<float> k(constants);
+  constexpr int64_t kBytes = sizeof(Singles) / sizeof(float) * sizeof(Half);
+  for (int64_t at = 0; at < count * static_cast<int64_t>(sizeof(Half)); at += 2 * kBytes) {
+    const Singles a = load_halves(x + at);
+    const Singles b = load_halves(x + at + kBytes);
+    const Singles first = OfHalves<Operation>::of(k, a, a);
+    const Singles second = OfHalves<Operation>::of(k, b, b);
+    store_halves<Operation>(constants, a, first, out + at);
+    store_halves<Operation>(constants, b, second, out + at + kBytes);
+  }
+}
+
+ANYDML_ISA_END
