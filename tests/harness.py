@@ -177,20 +177,23 @@ def within(units: int, actual: np.ndarray, expected: np.ndarray) -> np.ndarray:
     if not units:
         return actual
     magnitude = np.abs(expected)
-    with np.errstate(invalid="ignore"):
-        near = np.abs(actual - expected) <= units * (magnitude - np.nextafter(magnitude, np.zeros_like(magnitude)))
+    with np.errstate(invalid="ignore", over="ignore"):
+        # Above a power of 2 a unit is twice as large as below it.
+        toward = np.where(np.abs(actual) > magnitude, np.inf, 0).astype(magnitude.dtype)
+        near = np.abs(actual - expected) <= units * np.abs(magnitude - np.nextafter(magnitude, toward))
     return np.where(near & np.isfinite(actual), expected, actual)
 
 
 IN_SINGLES = {
     *(f"ACTIVATION_{name}" for name in ("ELU", "SCALED_ELU", "SIGMOID", "SOFTPLUS", "TANH")),
-    *(f"ELEMENT_WISE_{name}" for name in ("EXP", "LOG", "TANH")),
+    *(f"ELEMENT_WISE_{name}" for name in ("EXP", "LOG", "TANH", "SIN", "COS", "TAN", "ASIN", "ACOS", "ATAN")),
+    *(f"ELEMENT_WISE_{name}" for name in ("SINH", "COSH", "ASINH", "ACOSH", "ERF")),
 }
 
 
 def units_of(desc: Any) -> int:
-    """In the last place, by which the CPU's kernels may be off: 1 for exponentials and logarithms of FLOAT32, which are
-    computed in single precision where nothing is scaled before."""
+    """In the last place, by which the CPU's kernels may be off: 1 for exponentials, circular functions and the like of
+    FLOAT32, which are computed in single precision where nothing is scaled before."""
     found = spec_of(desc)
     fused = getattr(desc, "FusedActivation", None)
     if fused is not None and found is not None and found.name in ("CONVOLUTION", "GEMM"):

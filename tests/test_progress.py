@@ -153,7 +153,7 @@ def test_warmup_tells_how_far_it_is(slow: io.StringIO, capsys: pytest.CaptureFix
 
 
 def test_the_benchmark_tells_the_time_left(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
-    from anydml.bench import command
+    from anydml.bench import Result, command
 
     def rows(cases: Any, device: Any, peers: Any, runs: int, progress: Any) -> list[Any]:
         clock.now += 10
@@ -163,5 +163,5 @@ def test_the_benchmark_tells_the_time_left(clock: Clock, monkeypatch: pytest.Mon
     file = io.StringIO()
     monkeypatch.setattr(command, "run", rows)
     monkeypatch.setattr(sys, "stderr", file)
-    command._measure(None, [], None, None, quick=True)  # type: ignore[arg-type]
+    command._measure(Result({}), [], None, None, True, None, None)  # type: ignore[arg-type]
     assert file.getvalue() == " 25% [2/4] JOIN, 30 s left\n"

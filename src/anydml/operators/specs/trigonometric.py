@@ -71,8 +71,8 @@ ELEMENT_WISE_ATAN = Pointwise(
     native="ATAN",
     torch="atan",
     doctest="""
-        >>> atan([0.0, 1.0])
-        array([0.       , 0.7853982], dtype=float32)
+        >>> atan([0.0, 0.5])
+        array([0.       , 0.4636476], dtype=float32)
     """,
     support=_TABLE_1,
 )
