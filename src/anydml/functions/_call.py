@@ -23,7 +23,7 @@ from ..operators.schema import OperatorDesc, OperatorSpec, no_value_checks
 from ..operators.shape_inference import complete, inferred_sizes, is_input
 from ..operators.validate import validate
 from ..runtime.binding import Bound, check_sharing
-from ..runtime.compiled import KernelSelection
+from ..runtime.kernel_selection import KernelSelection
 from ..runtime.slots import Slot
 from ._call_cache import Ran, exact, note
 from ._messages import conversion, in_function_terms, row_of

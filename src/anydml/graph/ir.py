@@ -17,7 +17,7 @@ from ..core.enums import ExecutionFlags
 from ..core.errors import error
 from ..core.strided_layout import Array, Layout
 from ..operators.schema import OperatorDesc, OperatorSpec, Tensor
-from ..runtime.compiled import KernelSelection
+from ..runtime.kernel_selection import KernelSelection
 from ..runtime.slots import slots_of
 from .desc import DML_CONSTANT_DATA_GRAPH_NODE_DESC, DML_GRAPH_DESC
 from .verify import GRAPH, Port, named, order, wiring

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from ..backends.base import Declined, Engine, Kernel, Run, TryRun
+from ..backends.base import Run, TryRun
 from ..core.annotations import unquoted
 from ..core.enums import DML_PERSISTENT_BUFFER_ALIGNMENT, ExecutionFlags
 from ..core.errors import Violation, error, kind_of, refuse
@@ -50,19 +50,6 @@ def check_flags(method: str, flags: object) -> None:
     """Refuses what are no flags; rule (D4)."""
     if not isinstance(flags, ExecutionFlags) or flags not in _ALL_FLAGS:
         refuse(method, "(D4)", "flags", kind_of(flags), "ExecutionFlags, such as ExecutionFlags.NONE")
-
-
-class KernelSelection(NamedTuple):
-    """Which engine took an operator, and why those before it declined."""
-
-    engine: Engine
-    kernel: Kernel
-    declined: tuple[tuple[str, Declined], ...]
-
-    def explain(self, spec: OperatorSpec) -> str:
-        lines = [f"{spec.name} is served by {self.engine.name}: {self.kernel.description}"]
-        lines += [f"{name} declined: {declined.reason}" for name, declined in self.declined]
-        return "\n".join(lines)
 
 
 @unquoted

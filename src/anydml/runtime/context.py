@@ -19,7 +19,7 @@ from ..core.memory import HOST, Memory
 from ..core.strided_layout import Layout
 from ..operators.schema import OperatorDesc, OperatorSpec, no_value_checks
 from ..operators.validate import check_values, flag_of, level_of
-from .compiled import KernelSelection
+from .kernel_selection import KernelSelection
 from .slots import Slot
 
 DEVICE_NAMES = ("cpu", "reference")
