@@ -67,7 +67,8 @@ struct Sides {
 // An Operation has the type of its numbers, Number, and of what a run reads beside the input, Parameters,
 // made of its inputs; start(parameters, channel, taps), add(parameters, sum, x, tap, channel) and
 // end(parameters, sum, row, column), on lanes of them. One whose parameters take time to make has
-// can_prepare(inputs) and bytes(parameters), too.
+// can_prepare(inputs) and bytes(parameters), too. One that has quick_start() and add_quickly(sum, x) is
+// computed by these, and anew where is_doubtful(sum).
 template <class Operation>
 class ChannelWindows final : public Plan {
  public:
@@ -135,6 +136,7 @@ class ChannelWindows final : public Plan {
   using V = Lanes<Number, kLanesOf<Number>>;
   static constexpr int64_t kItem = sizeof(float);
   static constexpr int64_t kLanes = kLanesOf<Number>;
+  static constexpr bool kIsQuick = requires(const Operation& each) { each.quick_start(); };
   // Two vectors of each of four places are as many sums as registers hold.
   static constexpr int kWide = 2;
   static constexpr int kPlaces = 4;
@@ -179,18 +181,58 @@ class ChannelWindows final : public Plan {
     }
 
     template <int kCount, int kVectors>
+    using Tile = std::array<std::array<V, kVectors>, kCount>;
+
+    template <int kCount, int kVectors>
     void tile(int64_t place, std::pair<int64_t, int64_t> taps, int64_t c) const {
+      const Sliding& width = plan_.sides_.width;
+      const Operation& operation = plan_.operation_;
+      const auto set_all = [](Tile<kCount, kVectors>& sums, auto start) {
+        for (int v = 0; v < kVectors; ++v) {
+          const V each = start(v);
+          for (int i = 0; i < kCount; ++i) sums[i][v] = each;
+        }
+      };
+      Tile<kCount, kVectors> sums;
+      const auto add_exactly = [&] {
+        set_all(sums, [&](int v) {
+          return operation.start(parameters_, c + v * kLanes, (last_ - first_) * (taps.second - taps.first));
+        });
+        add_taps<kCount, kVectors>(place, taps, c, sums, [&](V sum, V x, int64_t tap, int64_t channel) {
+          return operation.add(parameters_, sum, x, tap, channel);
+        });
+      };
+      if constexpr (kIsQuick) {
+        set_all(sums, [&](int) { return operation.quick_start(); });
+        add_taps<kCount, kVectors>(place, taps, c, sums, [&](V sum, V x, int64_t, int64_t) {
+          return operation.add_quickly(sum, x);
+        });
+        V least = sums[0][0];
+        for (int i = 0; i < kCount; ++i) {
+          for (int v = 0; v < kVectors; ++v) least = least < sums[i][v] ? least : sums[i][v];
+        }
+        if (operation.is_doubtful(least)) add_exactly();
+      } else {
+        add_exactly();
+      }
+      std::byte* to = to_ + place * width.out_stride + c * kItem;
+      for (int i = 0; i < kCount; ++i, to += width.out_stride) {
+        for (int v = 0; v < kVectors; ++v) {
+          store_lanes<float, Number>(to + v * kLanes * kItem,
+                                     plan_.operation_.end(parameters_, sums[i][v], row_, place + i));
+        }
+      }
+    }
+
+    // Tap by tap, of some places and vectors of channels.
+    template <int kCount, int kVectors, class Add>
+    ANYDML_INLINE void add_taps(int64_t place, std::pair<int64_t, int64_t> taps, int64_t c,
+                                Tile<kCount, kVectors>& sums, const Add& add) const {
       const Sliding& width = plan_.sides_.width;
       const Sliding& height = plan_.sides_.height;
       const auto [first, last] = taps;
       const int64_t step = width.stride * width.in_stride;
       const std::byte* const column = from_ + c * kItem;
-      std::array<std::array<V, kVectors>, kCount> sums;
-      for (int v = 0; v < kVectors; ++v) {
-        const V start =
-            plan_.operation_.start(parameters_, c + v * kLanes, (last_ - first_) * (last - first));
-        for (int i = 0; i < kCount; ++i) sums[i][v] = start;
-      }
       for (int64_t y = first_; y < last_; ++y) {
         const std::byte* const line = column + (height.origin(row_) + y * height.dilation) * height.in_stride;
         const std::byte* at = line + (width.origin(place) + first * width.dilation) * width.in_stride;
@@ -198,17 +240,10 @@ class ChannelWindows final : public Plan {
           for (int i = 0; i < kCount; ++i) {
             for (int v = 0; v < kVectors; ++v) {
               const auto* const from = at + i * step + v * kLanes * kItem;
-              sums[i][v] = plan_.operation_.add(parameters_, sums[i][v], load_lanes<float, Number>(from),
-                                                y * width.taps + x, c + v * kLanes);
+              sums[i][v] =
+                  add(sums[i][v], load_lanes<float, Number>(from), y * width.taps + x, c + v * kLanes);
             }
           }
-        }
-      }
-      std::byte* to = to_ + place * width.out_stride + c * kItem;
-      for (int i = 0; i < kCount; ++i, to += width.out_stride) {
-        for (int v = 0; v < kVectors; ++v) {
-          store_lanes<float, Number>(to + v * kLanes * kItem,
-                                     plan_.operation_.end(parameters_, sums[i][v], row_, place + i));
         }
       }
     }
