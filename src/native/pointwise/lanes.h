@@ -235,7 +235,15 @@ ANYDML_INLINE V load_numbers(const std::byte* from) {
     return __builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
   }
 #else
-  return load_lanes<From, T>(from);
+  if constexpr (sizeof(V) == sizeof(Lanes<T, kLanesOf<T>>)) {
+    return load_lanes<From, T>(from);
+  } else {
+    // Half as many, where a register holds no more.
+    V v;
+    for (size_t i = 0; i < sizeof(V) / sizeof(T); ++i)
+      v[i] = static_cast<T>(load<From>(from + i * sizeof(From)));
+    return v;
+  }
 #endif
 }
 template <class To, class T, class V>
@@ -253,7 +261,12 @@ ANYDML_INLINE void store_numbers(std::byte* to, V v) {
                        __builtin_shufflevector(v, v, 8, 9, 10, 11, 12, 13, 14, 15));
   }
 #else
-  store_lanes<To, T>(to, v);
+  if constexpr (sizeof(V) == sizeof(Lanes<T, kLanesOf<T>>)) {
+    store_lanes<To, T>(to, v);
+  } else {
+    static_assert(std::is_same_v<To, T>);
+    store_vector(to, v);
+  }
 #endif
 }
 
