@@ -130,22 +130,33 @@ ANYDML_INLINE Vector<double> multiply_add_round_to_odd(Vector<double> x, Vector<
 }
 #endif
 
+#if defined(ANYDML_VECTORS) && defined(__SSE2__) && !defined(ANYDML_ISA_AVX2) && !defined(ANYDML_ISA_AVX512)
+// Not inlined, as whole polynomials of it would be most of a machine's code that has no such instruction.
+ANYDML_NOINLINE inline FewSingles multiply_add_in_doubles(FewSingles x, FewSingles y, FewSingles z) {
+  using Halves = std::array<Vector<float, 4>, 2>;
+  const auto x4 = bits_as<Halves>(x);
+  const auto y4 = bits_as<Halves>(y);
+  auto z4 = bits_as<Halves>(z);
+  for (size_t i = 0; i < 2; ++i) {
+    z4[i] = to_singles(multiply_add_round_to_odd(to_doubles(x4[i]), to_doubles(y4[i]), to_doubles(z4[i])));
+  }
+  return bits_as<FewSingles>(z4);
+}
+#endif
+
 // x * y + z, rounded once.
 ANYDML_INLINE FewSingles multiply_add(FewSingles x, FewSingles y, FewSingles z) {
 #if defined(ANYDML_ISA_AVX2) || defined(ANYDML_ISA_AVX512)
   return (FewSingles)_mm256_fmadd_ps((__m256)x, (__m256)y, (__m256)z);
-#elif defined(ANYDML_VECTORS)
-  const auto x4 = bits_as<std::array<Vector<float, 4>, 2>>(x);
-  const auto y4 = bits_as<std::array<Vector<float, 4>, 2>>(y);
-  auto z4 = bits_as<std::array<Vector<float, 4>, 2>>(z);
-  for (size_t i = 0; i < 2; ++i) {
-#if defined(__aarch64__)
-    z4[i] = vfmaq_f32(z4[i], x4[i], y4[i]);
-#else
-    z4[i] = to_singles(multiply_add_round_to_odd(to_doubles(x4[i]), to_doubles(y4[i]), to_doubles(z4[i])));
-#endif
-  }
+#elif defined(ANYDML_VECTORS) && defined(__aarch64__)
+  using Halves = std::array<Vector<float, 4>, 2>;
+  const auto x4 = bits_as<Halves>(x);
+  const auto y4 = bits_as<Halves>(y);
+  auto z4 = bits_as<Halves>(z);
+  for (size_t i = 0; i < 2; ++i) z4[i] = vfmaq_f32(z4[i], x4[i], y4[i]);
   return bits_as<FewSingles>(z4);
+#elif defined(ANYDML_VECTORS) && defined(__SSE2__)
+  return multiply_add_in_doubles(x, y, z);
 #else
   return std::fma(x, y, z);
 #endif
