@@ -345,8 +345,7 @@ def _changed(desc: OperatorDesc, change: Callable[[str, DML_BUFFER_TENSOR_DESC],
             members[member.name] = change(member.name, value)
         elif isinstance(value, tuple) and value and isinstance(value[0], DML_BUFFER_TENSOR_DESC):
             members[member.name] = [change(f"{member.name}[{i}]", each) for i, each in enumerate(value)]
-    changed: Any = replace(desc, **members)
-    return changed  # type: ignore[no-any-return]
+    return replace(desc, **members)
 
 
 def _name_of(desc: OperatorDesc) -> str:

@@ -165,7 +165,8 @@ def _with_types(desc: OperatorDesc, types: Types) -> OperatorDesc:
     changed: Any = replace(desc, **members)
     kind = DTYPES[changed.scalar_type].kind if changed.scalar_type in DTYPES else "f"
     scalars = [each.name for each in fields(desc) if each.type == "SCALAR"]
-    return replace(changed, **{name: _in_kind(getattr(desc, name), kind) for name in scalars})  # type: ignore[no-any-return]
+    typed: OperatorDesc = replace(changed, **{name: _in_kind(getattr(desc, name), kind) for name in scalars})
+    return typed
 
 
 def _in_kind(value: Any, kind: str) -> Any:

@@ -9,26 +9,24 @@
 #include "core/attributes.h"
 #include "core/layout.h"
 #include "platform/isa.h"
+#include "pointwise/encoded.h"
 #include "pointwise/instructions.h"
 
 ANYDML_ISA_BEGIN
 
 class RunActivation {
  public:
-  // None where the attributes have no Program. That is one instruction: its number, type, operands,
-  // constants.
+  // None where the attributes have no Program. That is one instruction.
   explicit RunActivation(const Attributes& attributes) {
     if (!attributes.has("Program")) return;
     const std::vector<int64_t>& words = attributes.integers("Program");
-    require(words.size() == 8, "an activation is one instruction");
-    const auto opcode = static_cast<Opcode>(words[0]);
-    if (opcode == Opcode::COPY) return;
-    constexpr DataType kDouble = DataType::kFloat64;
-    const Types types{{kDouble, kDouble, kDouble}, kDouble};
-    pass_ = find_arithmetic(opcode, types);
-    if (pass_ == nullptr) pass_ = find_transcendental(opcode, types);
-    require(pass_ != nullptr, "an activation has no instruction");
-    for (size_t i = 0; i < constants_.size(); ++i) constants_[i] = words[5 + i];
+    const ValueProgram program(DataType::kFloat64, words);
+    require(program.steps.size() == 1, "an activation is one instruction");
+    if (static_cast<Opcode>(words[0]) == Opcode::COPY) return;
+    require(program.is_known() && program.types.back() == DataType::kFloat64,
+            "an activation has no instruction");
+    pass_ = program.steps[0].pass;
+    constants_ = program.steps[0].constants;
   }
 
   bool has_program() const { return pass_ != nullptr; }

@@ -5,13 +5,13 @@
 #include <memory>
 #include <span>
 #include <string>
-#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "core/layout.h"
 #include "core/registry.h"
 #include "platform/isa.h"
+#include "pointwise/encoded.h"
 #include "pointwise/instructions.h"
 #include "pointwise/plan.h"
 #include "pointwise/tiles.h"
@@ -22,24 +22,6 @@ namespace {
 
 // Exponentials and logarithms alone take longer than memory.
 constexpr int64_t cost_of(Opcode opcode) { return opcode >= Opcode::INTEGER_POW ? kTranscendentalCost : 0; }
-
-Pass find(Opcode opcode, const Types& types) {
-  for (const auto file : {find_arithmetic, find_mixed, find_transcendental}) {
-    if (const Pass found = file(opcode, types)) return found;
-  }
-  return nullptr;
-}
-
-// An instruction as it comes from Python.
-using EncodedInstruction = std::array<int64_t, 8>;
-
-std::vector<EncodedInstruction> decoded(const std::vector<int64_t>& program) {
-  const size_t size = std::tuple_size_v<EncodedInstruction>;
-  require(!program.empty() && program.size() % size == 0, "a program has no instruction, or a part of one");
-  std::vector<EncodedInstruction> instructions(program.size() / size);
-  for (size_t i = 0; i < program.size(); ++i) instructions[i / size][i % size] = program[i];
-  return instructions;
-}
 
 // Linear scan register allocation: inputs and outputs have registers of their own; an intermediate result
 // takes the first register that holds no live value. Operands count as live, as they may be of another size.
@@ -57,10 +39,6 @@ class RegisterAllocation {
       }
     }
     for (size_t k = 0; k < inputs; ++k) registers_.push_back(static_cast<int>(k));
-  }
-
-  static std::span<const int64_t, 3> operands_of(const EncodedInstruction& instruction) {
-    return std::span(instruction).subspan<2, 3>();
   }
 
   int of(int64_t value) const { return registers_[static_cast<size_t>(value)]; }
@@ -102,10 +80,8 @@ Layout broadcast(Layout each, const Layout& output) {
 
 }  // namespace
 
-// The attribute "Program" has eight integers for each instruction: its opcode, the type of its result, three
-// operands, of which those that it does not have are the first, and three constants, of floats by a double's
-// bits. Operands are numbers of values: the inputs that are present, then what each instruction gives.
-// "Results" has the values that the outputs are.
+// The attribute "Program" has the instructions (encoded.h), on the inputs that are present; "Results" has the
+// values that the outputs are.
 std::unique_ptr<Plan> make_element_wise(const Request& request, std::string& reason) {
   const Layout& output = tensor(request.outputs, 0);
   std::vector<size_t> sources;
@@ -135,12 +111,12 @@ std::unique_ptr<Plan> make_element_wise(const Request& request, std::string& rea
     const auto opcode = static_cast<Opcode>(each[0]);
     Types of_this{{}, static_cast<DataType>(each[1])};
     Instruction instruction{nullptr, {}, 0, {each[5], each[6], each[7]}};
-    const auto operands = RegisterAllocation::operands_of(each);
+    const auto operands = operands_of(each);
     for (size_t i = 0; i < operands.size(); ++i) {
       of_this.operands[i] = types[static_cast<size_t>(operands[i])];
       instruction.operands[i] = registers.of(operands[i]);
     }
-    instruction.pass = find(opcode, of_this);
+    instruction.pass = find_pass(opcode, of_this);
     if (instruction.pass == nullptr) {
       reason = "no instruction for " + std::string(name_of(of_this.operands[0]));
       return nullptr;

@@ -40,7 +40,7 @@ def plan(
         if any(stride < 0 or stride % layout.dtype.itemsize for stride in layout.strides):
             return Declined("PyTorch has no strides that are negative or no multiple of an element")
     try:
-        body = _traced(desc, tuple([layout and layout.type for layout in inputs]))
+        body = _traced(_Meaning(desc), tuple([layout and layout.type for layout in inputs]))
     except NotTraced as problem:
         return Declined(f"no expression for {problem}")
     if body.calls < 2:
@@ -82,10 +82,6 @@ def _steps(layout: Layout, sizes: Sequence[int]) -> tuple[int, ...]:
     return (0,) * lacking + tuple(own)
 
 
-def _traced(desc: OperatorDesc, types: tuple[Any, ...]) -> Traced:
-    return _traced_by(_Meaning(desc), types)
-
-
 class _Meaning:
     """A desc, equal to others that compute the same of elements."""
 
@@ -112,7 +108,7 @@ def _key(value: Any) -> Any:
 
 
 @lru_cache(maxsize=512)
-def _traced_by(meaning: _Meaning, types: tuple[Any, ...]) -> Traced:
+def _traced(meaning: _Meaning, types: tuple[Any, ...]) -> Traced:
     desc = meaning.desc
     read = [None if each is None else TYPES[each] for each in types]
     if isinstance(desc, PointwiseChain):

@@ -199,11 +199,8 @@ class _Body:
         if tensor.base not in self._stored:
             raise NotTraced("an output that is read before it is written")
         value, dtype = self._stored[tensor.base]
-        return (
-            (value, dtype)
-            if dtype == tensor.dtype
-            else (self._named(seen_as(value, dtype, tensor.dtype)), tensor.dtype)
-        )
+        seen = value if dtype == tensor.dtype else self._named(seen_as(value, dtype, tensor.dtype))
+        return seen, tensor.dtype
 
     def _read(self, x: Any, dtype: torch.dtype) -> str:
         """An operand in a type."""
