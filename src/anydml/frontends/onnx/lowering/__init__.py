@@ -1,0 +1,13 @@
+"""How operators of ONNX become operators of DirectML: a table with an entry for each, in a file for each family."""
+
+from __future__ import annotations
+
+from ..context import Lowering
+from . import activation, element_wise, movement
+
+LOWERINGS: dict[str, Lowering] = {
+    **activation.LOWERINGS,
+    **element_wise.LOWERINGS,
+    **movement.LOWERINGS,
+}
+"""By operator; those that are not ONNX's own with their domain, such as ``com.microsoft.Gelu``."""
