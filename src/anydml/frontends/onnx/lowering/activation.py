@@ -9,14 +9,13 @@ import numpy as np
 
 from ...directmlx import Expression
 from ..context import Lowering, NodeContext, NotLowered
-from ..values import Traced
-from .pointwise import applied, unary, unchanged
+from .pointwise import applied, call, unary, unchanged
 
 
 def relu(node: NodeContext) -> Any:
     """max(x, 0); of integers of 64 bits, which RELU does not take, by MAX."""
     return applied(
-        node, lambda x: x if _is_unsigned(x) else node.call("max", x, 0) if _is_long(x) else node.call("relu", x)
+        node, lambda x: x if _is_unsigned(x) else call(node, "max", x, 0) if _is_long(x) else call(node, "relu", x)
     )
 
 
@@ -25,8 +24,8 @@ def prelu(node: NodeContext) -> Any:
 
     def formula(x: Expression, slope: Expression) -> Expression:
         if _is_long(x):
-            return node.call("if_", x < 0, x * slope, x)
-        return x if _is_unsigned(x) else node.call("parameterized_relu", x, slope)
+            return call(node, "if_", x < 0, x * slope, x)
+        return x if _is_unsigned(x) else call(node, "parameterized_relu", x, slope)
 
     return applied(node, formula)
 
@@ -43,12 +42,12 @@ def gelu(node: NodeContext) -> Any:
     """x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3))) where that is asked for, else GELU."""
     if node.get("approximate", "none") != "tanh":
         return unary("gelu")(node)
-    return applied(node, lambda x: x * (node.call("tanh", (x + x**3 * 0.044715) * sqrt(2 / pi)) + 1) / 2)
+    return applied(node, lambda x: x * (call(node, "tanh", (x + x**3 * 0.044715) * sqrt(2 / pi)) + 1) / 2)
 
 
 def mish(node: NodeContext) -> Any:
     """x * tanh(ln(1 + e^x))."""
-    return applied(node, lambda x: x * node.call("tanh", node.call("softplus", x)))
+    return applied(node, lambda x: x * call(node, "tanh", call(node, "softplus", x)))
 
 
 def along_axis(function: str) -> Lowering:
@@ -63,10 +62,10 @@ def along_axis(function: str) -> Lowering:
         if not -rank <= axis <= rank - (node.opset >= 13):
             raise NotLowered(f"axis {axis} of {rank} dimensions")
         if node.opset >= 13:
-            return node.shaped(node.call(function, node.x(0), axis=axis), shape)
+            return node.shaped(call(node, function, node.x(0), axis=axis), shape)
         start = axis % rank if axis < 0 else axis
         rows = node.x(0).reshape(prod(shape[:start]), prod(shape[start:]))
-        return node.shaped(node.call(function, rows, axis=1), shape)
+        return node.shaped(call(node, function, rows, axis=1), shape)
 
     return lowering
 

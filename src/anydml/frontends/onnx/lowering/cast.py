@@ -10,7 +10,7 @@ import onnx
 from ....core.strided_layout import DATA_TYPES
 from ...directmlx import Expression
 from ..context import Lowering, NodeContext, NotLowered
-from .pointwise import unchanged
+from .pointwise import same_bytes, unchanged
 
 
 def dtype_of(node: NodeContext, attribute: str) -> np.dtype[Any]:
@@ -29,7 +29,7 @@ def converted(x: Expression, dtype: np.dtype[Any]) -> Expression:
         return x.astype(dtype)
     if x.dtype == np.float64:
         # LOGICAL_EQUALS has none: all bits but the sign's.
-        return (x.reinterpret(DATA_TYPES[np.dtype(np.uint64)], x.shape, x.tensor.strides) << 1) != 0
+        return (same_bytes(x, np.uint64) << 1) != 0
     return x != 0
 
 
@@ -61,10 +61,10 @@ def bit_cast(node: NodeContext) -> Any:
         raise NotLowered(f"elements of {dtype}, which DirectML has not")
     if 0 in shape:
         return np.zeros(shape, dtype)
-    x = node.x(0)
-    if dtype == np.bool_:
-        return node.shaped(x.reinterpret(DATA_TYPES[np.dtype(np.uint8)], x.shape, x.tensor.strides) != 0, shape)
-    return node.shaped(x.reinterpret(DATA_TYPES[dtype], x.shape, x.tensor.strides), shape)
+    if own == dtype:
+        return unchanged(node)
+    x = node.x(0).astype(np.uint8) if own == np.bool_ else node.x(0)
+    return node.shaped(same_bytes(x, np.uint8) != 0 if dtype == np.bool_ else same_bytes(x, dtype), shape)
 
 
 LOWERINGS: dict[str, Lowering] = {

@@ -13,7 +13,7 @@ import numpy as np
 
 from ...directmlx import Expression
 from ..context import Lowering, NodeContext, NotLowered
-from .pointwise import applied, binary, folded, unary, unchanged
+from .pointwise import applied, binary, call, folded, unary, unchanged
 
 _UNARY = {
     "Acos": "acos",
@@ -72,10 +72,10 @@ def _power(node: NodeContext, x: Expression, exponent: Expression) -> Any:
     if node.is_known(1) and x.dtype.kind == "f" and np.size(node.known(1)) == 1:
         number = node.number(1)
         if type(number) is not int or abs(number) <= 1 << 24:
-            return node.call("pow", x, float(number))
+            return call(node, "pow", x, float(number))
     if exponent.dtype.kind in "iu" and exponent.dtype.itemsize == 8:
         exponent = node.narrowed(exponent, np.int32)
-    return node.call("pow", x, exponent)
+    return call(node, "pow", x, exponent)
 
 
 def _integer_power(node: NodeContext, x: Expression, exponent: Expression) -> Expression:
@@ -97,9 +97,9 @@ def _integer_power(node: NodeContext, x: Expression, exponent: Expression) -> Ex
     result, square = None, x
     for i in bits:
         square = square * square if i else square
-        factor = node.call("if_", (exponents & (1 << i)) != 0, square, 1)
+        factor = call(node, "if_", (exponents & (1 << i)) != 0, square, 1)
         result = factor if result is None else result * factor
-    return node.call("if_", exponents == exponents, 1, x) if result is None else result
+    return call(node, "if_", exponents == exponents, 1, x) if result is None else result
 
 
 # Limits
@@ -115,7 +115,7 @@ def clip(node: NodeContext) -> Any:
         return np.zeros(node.shape(0), dtype)
     if node.opset < 11:
         limits = [node.get("min", -inf), node.get("max", inf)]
-        return node.shaped(node.call("clip", node.x(0), *limits), node.shape(0))
+        return node.shaped(call(node, "clip", node.x(0), *limits), node.shape(0))
     known = all(node.is_known(i) for i in (1, 2) if node.has(i))
     x = node.x(0)
     if known:
@@ -123,10 +123,10 @@ def clip(node: NodeContext) -> Any:
         low, high = node.number(1, int(least) if dtype.kind in "iu" else least), node.number(2, most)
         if low == least and high == most:
             return unchanged(node)
-        return node.shaped(node.call("clip", x, low, high), node.shape(0))
+        return node.shaped(call(node, "clip", x, low, high), node.shape(0))
     for i, function in ((1, "max"), (2, "min")):
         if node.has(i):
-            x = node.call(function, x, node.x(i))
+            x = call(node, function, x, node.x(i))
     return node.shaped(x, node.shape(0))
 
 

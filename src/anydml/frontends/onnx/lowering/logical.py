@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from ....core.enums import IsInfinityMode
+from ...directmlx import Expression
 from ..context import Lowering, NodeContext, NotLowered
-from .pointwise import applied, binary, broadcast_shape, unary
+from .pointwise import applied, binary, broadcast_shape, call, same_bytes, unary
 
 _LOGICAL = {
     "And": "logical_and",
@@ -51,8 +52,28 @@ def where(node: NodeContext) -> Any:
 
 
 def bit_shift(node: NodeContext) -> Any:
+    """A shift by a width or more, or by less than 0, leaves no bit but those of the sign."""
     is_left = node.required("direction") == "LEFT"
-    return binary("bit_shift_left" if is_left else "bit_shift_right")(node)
+    function = "bit_shift_left" if is_left else "bit_shift_right"
+    width = node.dtype(0).itemsize * 8
+    are_less = node.is_known(1) and bool(np.all((node.known(1) >= 0) & (node.known(1) < width)))
+
+    def shifted(a: Expression, n: Expression) -> Expression:
+        """DirectML's, of which only the last bits of n count."""
+        y = call(node, function, a, n)
+        return y if are_less else call(node, "if_", n < width, y, 0)
+
+    def formula(a: Expression, n: Expression) -> Expression:
+        """Of signed integers that are less than 0 the right shift is ~(~a >> n): ones come in from the left."""
+        if a.dtype.kind == "u":
+            return shifted(a, n)
+        signed, unsigned = a.dtype, np.dtype(f"u{a.dtype.itemsize}")
+        is_negative = a < 0
+        whole = a if is_left else call(node, "if_", is_negative, ~a, a)
+        y = same_bytes(shifted(same_bytes(whole, unsigned), same_bytes(n, unsigned)), signed)
+        return y if is_left else call(node, "if_", is_negative, ~y, y)
+
+    return applied(node, formula)
 
 
 LOWERINGS: dict[str, Lowering] = {

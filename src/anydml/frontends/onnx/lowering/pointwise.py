@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from ....core.strided_layout import DATA_TYPES
 from ...directmlx import Expression
 from ..context import Lowering, NodeContext, NotLowered
 from ..values import Shape, Traced
@@ -36,6 +37,18 @@ def applied(node: NodeContext, formula: Formula, dtype: Any = None) -> Any:
     if 0 in shape:
         return np.zeros(shape, node.dtype(0) if dtype is None else dtype)
     return node.shaped(formula(*node.xs()), shape)
+
+
+def call(node: NodeContext, function: str, *operands: Any, **options: Any) -> Expression:
+    """A function that gives one expression."""
+    result: Expression = node.call(function, *operands, **options)
+    return result
+
+
+def same_bytes(x: Expression, dtype: Any) -> Expression:
+    """The bytes as elements of another type of the same size."""
+    packed = x.reshape(x.shape)
+    return packed.reinterpret(DATA_TYPES[np.dtype(dtype)], packed.shape)
 
 
 def unary(function: str, **attributes: tuple[str, float]) -> Lowering:

@@ -12,6 +12,7 @@ from ....core.strided_layout import DATA_TYPES
 from ...directmlx import Expression
 from ..context import Lowering, NodeContext, NotLowered
 from ..values import Shape
+from .pointwise import call
 
 _BYTES = (np.uint8, np.int8)
 _FLOATS = (np.float32, np.float16)
@@ -43,7 +44,7 @@ def parameter(node: NodeContext, i: int) -> Expression:
 def _repeated(node: NodeContext, x: Expression, axis: int, block: int, size: int) -> Expression:
     apart: Shape = (*x.shape[: axis + 1], 1, *x.shape[axis + 1 :])
     repeats = [block if i == axis + 1 else 1 for i in range(len(apart))]
-    whole = node.call("tile", x.reshape(apart), repeats).reshape(*x.shape[:axis], -1, *x.shape[axis + 1 :])
+    whole = call(node, "tile", x.reshape(apart), repeats).reshape(*x.shape[:axis], -1, *x.shape[axis + 1 :])
     return whole[(slice(None),) * axis + (slice(size),)]
 
 
@@ -85,23 +86,23 @@ def quantize(node: NodeContext) -> Any:
     parameters[0] = parameters[0] if parameters[0].dtype == precision else parameters[0].astype(precision)
     if dtype in _BYTES:
         if _in_blocks(x, parameters) and x.dtype in _FLOATS:
-            return node.shaped(node.call("quantize", x, *parameters, output_dtype=dtype), shape)
+            return node.shaped(call(node, "quantize", x, *parameters, output_dtype=dtype), shape)
         parameters = _spread(node, x, parameters)
-        return node.shaped(node.call("quantize_linear", x, *parameters, output_dtype=dtype), shape)
+        return node.shaped(call(node, "quantize_linear", x, *parameters, output_dtype=dtype), shape)
     return node.shaped(_to_words(node, x, _spread(node, x, parameters), dtype), shape)
 
 
 def _to_words(node: NodeContext, x: Expression, parameters: list[Expression], dtype: np.dtype[Any]) -> Expression:
-    """Of 16 bits, which DirectML's operators don't give: clamped as FLOAT32, which holds all of their numbers exactly."""
+    """Of 16 bits, which DirectML's operators don't give: clamped in FLOAT32, which holds them exactly."""
     scale, *zero_points = parameters
     if x.dtype not in _FLOATS:
         x = x.astype(scale.dtype)
-    y = node.call("round", x / scale).astype(np.float32)
+    y = call(node, "round", x / scale).astype(np.float32)
     ends = np.iinfo(dtype)
     if zero_points:
         # What is beyond both ends with any zero point would lose digits in the sum.
-        y = node.call("clip", y, -131072.0, 131072.0) + zero_points[0].astype(np.float32)
-    return node.call("clip", y, float(ends.min), float(ends.max)).astype(dtype)
+        y = call(node, "clip", y, -131072.0, 131072.0) + zero_points[0].astype(np.float32)
+    return call(node, "clip", y, float(ends.min), float(ends.max)).astype(dtype)
 
 
 def dequantize(node: NodeContext) -> Any:
@@ -120,9 +121,9 @@ def dequantize(node: NodeContext) -> Any:
     x = node.x(0)
     parameters = [parameter(node, i) for i in (1, 2) if node.has(i)]
     if _in_blocks(x, parameters) and x.dtype in _BYTES:
-        y = node.call("dequantize", x, *parameters)
+        y = call(node, "dequantize", x, *parameters)
     else:
-        y = node.call("dequantize_linear", x, *_spread(node, x, parameters))
+        y = call(node, "dequantize_linear", x, *_spread(node, x, parameters))
     return node.shaped(y if y.dtype == dtype else y.astype(dtype), shape)
 
 
