@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from ..context import Lowering
-from . import activation, element_wise, movement
+from . import activation, cast, element_wise, logical, movement, quantization, reduce
 
 LOWERINGS: dict[str, Lowering] = {
     **activation.LOWERINGS,
+    **cast.LOWERINGS,
     **element_wise.LOWERINGS,
+    **logical.LOWERINGS,
     **movement.LOWERINGS,
+    **quantization.LOWERINGS,
+    **reduce.LOWERINGS,
 }
 """By operator; those that are not ONNX's own with their domain, such as ``com.microsoft.Gelu``."""
