@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from ..context import Lowering
-from . import activation, element_wise, movement
+from . import activation, element_wise, fill, indexing, movement
 
 LOWERINGS: dict[str, Lowering] = {
     **activation.LOWERINGS,
     **element_wise.LOWERINGS,
+    **fill.LOWERINGS,
+    **indexing.LOWERINGS,
     **movement.LOWERINGS,
 }
 """By operator; those that are not ONNX's own with their domain, such as ``com.microsoft.Gelu``."""
