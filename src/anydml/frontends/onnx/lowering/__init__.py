@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..context import Lowering
-from . import activation, element_wise, fill, indexing, movement
+from . import activation, element_wise, fill, indexing, movement, resize
 
 LOWERINGS: dict[str, Lowering] = {
     **activation.LOWERINGS,
@@ -11,5 +11,6 @@ LOWERINGS: dict[str, Lowering] = {
     **fill.LOWERINGS,
     **indexing.LOWERINGS,
     **movement.LOWERINGS,
+    **resize.LOWERINGS,
 }
 """By operator; those that are not ONNX's own with their domain, such as ``com.microsoft.Gelu``."""
