@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..context import Lowering
-from . import activation, element_wise, fill, indexing, movement, resize
+from . import activation, element_wise, fill, indexing, movement, regions, resize, scatter, selection, sequences
 
 LOWERINGS: dict[str, Lowering] = {
     **activation.LOWERINGS,
@@ -11,6 +11,10 @@ LOWERINGS: dict[str, Lowering] = {
     **fill.LOWERINGS,
     **indexing.LOWERINGS,
     **movement.LOWERINGS,
+    **regions.LOWERINGS,
     **resize.LOWERINGS,
+    **scatter.LOWERINGS,
+    **selection.LOWERINGS,
+    **sequences.LOWERINGS,
 }
 """By operator; those that are not ONNX's own with their domain, such as ``com.microsoft.Gelu``."""

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...directmlx import Expression
-from ..context import Counted, Lowering, NodeContext, NotLowered
+from ..context import Lowering, NodeContext, NotLowered
 from .shapes import axis_of, filled, like
 
 
@@ -42,15 +42,6 @@ def gather_nd(node: NodeContext) -> Any:
     return filled(node, shape, lambda: node.call("gather_nd", node.x(0), node.x(1), batch_dimension_count=batch))
 
 
-def nonzero(node: NodeContext) -> Any:
-    if 0 in node.shape(0):
-        return np.zeros((node.rank(0), 0), np.int64)
-    count, coordinates = node.call("nonzero_coordinates", node.x(0))
-    # {elements, dimensions} of UINT32; ONNX has a row for each dimension.
-    found = Counted(coordinates.astype("int64").T, count, 1)
-    return found
-
-
 def one_hot(node: NodeContext) -> Any:
     """Indices of any type become integers, and get the dimension of the vectors."""
     depth, sizes = int(node.number(1)), node.shape(0)
@@ -80,7 +71,6 @@ LOWERINGS: dict[str, Lowering] = {
     "Gather": gather,
     "GatherElements": gather_elements,
     "GatherND": gather_nd,
-    "NonZero": nonzero,
     "OneHot": one_hot,
     "TopK": top_k,
 }
