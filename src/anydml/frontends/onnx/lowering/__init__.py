@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from ..context import Lowering
-from . import activation, element_wise, movement
+from . import activation, convolution, element_wise, gemm, integer, movement, normalization, pooling, recurrent
 
 LOWERINGS: dict[str, Lowering] = {
     **activation.LOWERINGS,
+    **convolution.LOWERINGS,
     **element_wise.LOWERINGS,
+    **gemm.LOWERINGS,
+    **integer.LOWERINGS,
     **movement.LOWERINGS,
+    **normalization.LOWERINGS,
+    **pooling.LOWERINGS,
+    **recurrent.LOWERINGS,
 }
 """By operator; those that are not ONNX's own with their domain, such as ``com.microsoft.Gelu``."""
