@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from ..context import Lowering
-from . import activation, convolution, element_wise, gemm, integer, movement, normalization, pooling, recurrent
+from . import activation, attention, convolution, element_wise, gemm, integer, movement, normalization, pooling, recurrent
 
 LOWERINGS: dict[str, Lowering] = {
     **activation.LOWERINGS,
+    **attention.LOWERINGS,
     **convolution.LOWERINGS,
     **element_wise.LOWERINGS,
     **gemm.LOWERINGS,
