@@ -3,7 +3,18 @@
 from __future__ import annotations
 
 from ..context import Lowering
-from . import activation, attention, convolution, element_wise, gemm, integer, movement, normalization, pooling, recurrent
+from . import (
+    activation,
+    attention,
+    convolution,
+    element_wise,
+    gemm,
+    integer,
+    movement,
+    normalization,
+    pooling,
+    recurrent,
+)
 
 LOWERINGS: dict[str, Lowering] = {
     **activation.LOWERINGS,

@@ -82,7 +82,7 @@ class Mask:
         """A mask of truth values or of numbers, of 2 to 4 dimensions, which may be of fewer keys than there are."""
         x = x.reshape((1,) * (4 - x.ndim) + x.shape)
         missing = self.heads.total - x.shape[3]
-        if missing > 0 and x.shape[3] > 1 or missing and x.shape[3] == 1 < self.heads.total:
+        if missing > 0:
             value = 0 if x.dtype == np.bool_ else -inf
             filler = np.full((*x.shape[:3], missing), value, bool if x.dtype == np.bool_ else x.dtype)
             x = self.node.call("join", [x, self.node.constant(filler)], 3)
@@ -258,7 +258,7 @@ def attention(node: NodeContext) -> list[Any]:
     if is_4d:
         q, k, v = (joined_heads(node, x) for x in (q, k, v))
     past = (node.x(4), node.x(5)) if node.has(4) and node.has(5) else None
-    heads = Heads(q, k, v, *counts, past, node.get("scale") or 1 / sqrt(size))
+    heads = Heads(q, k, v, counts[0], counts[1], past, node.get("scale") or 1 / sqrt(size))
     mask = Mask(node, heads)
     if node.has(3):
         mask.add(node.x(3))
@@ -302,7 +302,9 @@ def rotary_embedding(node: NodeContext) -> Any:
     tables = [node.x(i) for i in (1, 2)]
     if node.has(3):
         tables = [node.call("gather", table, node.x(3), axis=0) for table in tables]
-    y = rotated(node, apart, *tables, node.get("rotary_embedding_dim", 0), bool(node.get("interleaved", 0)))
+    y = rotated(
+        node, apart, tables[0], tables[1], node.get("rotary_embedding_dim", 0), bool(node.get("interleaved", 0))
+    )
     return y if is_4d else joined_heads(node, y)
 
 
@@ -334,7 +336,8 @@ def rotated(
         y = node.call("join", each, 4).reshape(batch, count, length, size)
     else:
         y = node.call("join", each, 3)
-    return y if size == whole else node.call("join", [y, x[..., size:]], 3)
+    found: Expression = y if size == whole else node.call("join", [y, x[..., size:]], 3)
+    return found
 
 
 LOWERINGS: dict[str, Lowering] = {

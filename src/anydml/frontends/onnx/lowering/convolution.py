@@ -58,7 +58,7 @@ def conv_transpose(node: NodeContext) -> Expression:
         wanted = [size * stride for size, stride in zip(x[2:], window.strides, strict=True)]
     if wanted:
         totals = [max(size - given, 0) for size, given in zip(whole, wanted, strict=True)]
-        start, end = halves(totals, auto != "SAME_LOWER")
+        start, end = halves(totals, auto == "SAME_UPPER")
     else:
         start, end = ((0,) * count,) * 2 if auto == "VALID" else pads_of(node, count)
         wanted = [size - first - last for size, first, last in zip(whole, start, end, strict=True)]
