@@ -76,32 +76,45 @@ def quantize(node: NodeContext) -> Any:
     shape = node.shape(0)
     if 0 in shape:
         return np.zeros(shape, dtype)
-    x = node.x(0)
-    parameters = [parameter(node, i) for i in (1, 2) if node.has(i)]
-    precision = _dtype_of(node.get("precision")) if node.get("precision", 0) else parameters[0].dtype
+    x, *parameters = _divided(node, node.x(0), [parameter(node, i) for i in (1, 2) if node.has(i)])
+    if dtype in _BYTES and _in_blocks(x, parameters) and x.dtype in _FLOATS:
+        return node.shaped(node.call("quantize", x, *parameters, output_dtype=dtype), shape)
+    parameters = _spread(node, x, parameters)
+    if dtype in _BYTES:
+        return node.shaped(node.call("quantize_linear", x, *parameters, output_dtype=dtype), shape)
+    return node.shaped(_to_words(node, x, parameters, dtype), shape)
+
+
+def _divided(node: NodeContext, x: Expression, parameters: list[Expression]) -> list[Expression]:
+    """What is quantised, its scale, and its zero point.
+
+    DirectML rounds quotients to FLOAT32. From operator set 23 on they are of the scale's type, or what the node says:
+    those of FLOAT16 are divided before, and left with a scale of 1.
+    """
+    scale, *zero_points = parameters
+    precision = _dtype_of(node.get("precision")) if node.get("precision", 0) else scale.dtype
     if precision not in _FLOATS:
         raise NotLowered(f"elements of {precision}, which DirectML does not divide by")
-    if x.dtype != precision and x.dtype != np.int32:
+    if node.opset < 23:
+        return [x, *parameters]
+    if scale.dtype != precision:
+        scale = scale.astype(precision)
+    if x.dtype != precision and (x.dtype != np.int32 or precision == np.float16):
         x = x.astype(precision)
-    parameters[0] = parameters[0] if parameters[0].dtype == precision else parameters[0].astype(precision)
-    if dtype in _BYTES:
-        if _in_blocks(x, parameters) and x.dtype in _FLOATS:
-            return node.shaped(call(node, "quantize", x, *parameters, output_dtype=dtype), shape)
-        parameters = _spread(node, x, parameters)
-        return node.shaped(call(node, "quantize_linear", x, *parameters, output_dtype=dtype), shape)
-    return node.shaped(_to_words(node, x, _spread(node, x, parameters), dtype), shape)
+    if precision == np.float32:
+        return [x, scale, *zero_points]
+    (whole,) = _spread(node, x, [scale])
+    return [x / whole, node.constant(np.ones((1,) * len(x.shape), np.float16)), *zero_points]
 
 
 def _to_words(node: NodeContext, x: Expression, parameters: list[Expression], dtype: np.dtype[Any]) -> Expression:
     """Of 16 bits, which DirectML's operators don't give: clamped in FLOAT32, which holds them exactly."""
-    scale, *zero_points = parameters
-    if x.dtype not in _FLOATS:
-        x = x.astype(scale.dtype)
-    y = call(node, "round", x / scale).astype(np.float32)
+    x, scale, *zero_points = [each.astype(np.float32) for each in (x, *parameters)]
+    y = call(node, "round", x / scale)
     ends = np.iinfo(dtype)
     if zero_points:
         # What is beyond both ends with any zero point would lose digits in the sum.
-        y = call(node, "clip", y, -131072.0, 131072.0) + zero_points[0].astype(np.float32)
+        y = call(node, "clip", y, -131072.0, 131072.0) + zero_points[0]
     return call(node, "clip", y, float(ends.min), float(ends.max)).astype(dtype)
 
 
