@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
+from ...core.packed_array import four_bits_of
 from ...core.strided_layout import DATA_TYPES
 from ...functions import load
 from ..directmlx import Expression, ExpressionAdapter, Graph
@@ -42,7 +43,11 @@ class Demand(NamedTuple):
 
 def constant_of(graph: Graph, array: Any) -> Expression:
     """An array as a constant of a graph; one of 0 dimensions as (1,)."""
-    name = "ELEMENT_WISE_LOGICAL_NOT" if array.dtype == np.bool_ else "ELEMENT_WISE_IDENTITY"
+    # An operator that takes such elements.
+    is_short = four_bits_of(array.dtype) is not None
+    name = (
+        "DEQUANTIZE" if is_short else "ELEMENT_WISE_LOGICAL_NOT" if array.dtype == np.bool_ else "ELEMENT_WISE_IDENTITY"
+    )
     side = ExpressionAdapter(name, graph, None, None)
     return side.take("", array.reshape(array.shape or (1,)))
 
