@@ -13,6 +13,7 @@ import onnx
 from ...core.annotations import unquoted
 from ...core.enums import FeatureLevel
 from ...core.errors import error, kind_of, listing, refuse, violation
+from ...core.packed_array import PackedArray, as_ml_dtypes
 from ...device import Device
 from ...graph.compile import CompiledGraph
 from . import host
@@ -328,7 +329,8 @@ def _dispatch(piece: Piece, held: dict[str, Any], device: Device) -> None:
     if piece.compiled is None:
         return
     found = piece.compiled(*_bound(piece, held))
-    for (key, shape), array in zip(piece.writes, found if isinstance(found, list) else [found], strict=True):
+    for (key, shape), written in zip(piece.writes, found if isinstance(found, list) else [found], strict=True):
+        array = as_ml_dtypes(written) if isinstance(written, PackedArray) else written
         held[key] = array if tuple(array.shape) == shape else array.reshape(shape)
     for key, (count, axis) in piece.counts.items():
         whole = held[key]
