@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from ..context import Lowering
-from . import activation, element_wise, fill, indexing, movement, regions, resize, scatter, selection, sequences
+from . import activation, element_wise, fill, grid_sample, indexing, movement, regions, resize, scatter, selection, sequences
 
 LOWERINGS: dict[str, Lowering] = {
     **activation.LOWERINGS,
     **element_wise.LOWERINGS,
     **fill.LOWERINGS,
+    **grid_sample.LOWERINGS,
     **indexing.LOWERINGS,
     **movement.LOWERINGS,
     **regions.LOWERINGS,

@@ -66,7 +66,12 @@ def trilu(node: NodeContext) -> Any:
     return filled(node, shape, make)
 
 
+def random(node: NodeContext) -> Any:
+    raise NotLowered("random numbers, for which ONNX names no generator: no other runtime would draw the same")
+
+
 LOWERINGS: dict[str, Lowering] = {
+    **dict.fromkeys(("Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"), random),
     "ConstantOfShape": constant_of_shape,
     "EyeLike": eye_like,
     "Range": sequence,
