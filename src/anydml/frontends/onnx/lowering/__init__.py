@@ -3,7 +3,19 @@
 from __future__ import annotations
 
 from ..context import Lowering
-from . import activation, element_wise, fill, grid_sample, indexing, movement, regions, resize, scatter, selection, sequences
+from . import (
+    activation,
+    element_wise,
+    fill,
+    grid_sample,
+    indexing,
+    movement,
+    regions,
+    resize,
+    scatter,
+    selection,
+    sequences,
+)
 
 LOWERINGS: dict[str, Lowering] = {
     **activation.LOWERINGS,

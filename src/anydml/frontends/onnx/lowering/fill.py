@@ -9,7 +9,7 @@ import numpy as np
 
 from ...directmlx import Expression
 from ..context import Lowering, NodeContext, NotLowered
-from .shapes import broadcast, filled, like
+from .shapes import broadcast, filled, like, truth
 
 _LEAST, _MOST = -(2**31), 2**31 - 1
 
@@ -47,7 +47,7 @@ def eye_like(node: NodeContext) -> Any:
         return np.zeros(shape, dtype)
     plain = np.dtype(np.uint8) if dtype == np.bool_ else dtype
     found: Expression = node.call("diagonal_matrix", shape, 1, plain, offset=offset, graph=node.graph)
-    return found.astype(dtype) if plain != dtype else found
+    return truth(found) if plain != dtype else found
 
 
 def trilu(node: NodeContext) -> Any:

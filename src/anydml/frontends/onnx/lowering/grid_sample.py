@@ -41,9 +41,7 @@ def grid_sample(node: NodeContext) -> Any:
         count, total = prod(grid[1:-1]), prod(sizes)
         places = node.x(1).reshape(n, count, len(sizes)).astype(np.float32)
         # The last coordinate of a place is of the first axis.
-        axes = [
-            _taps(node, places[:, :, -1 - i].reshape(n, 1, count), size, mode) for i, size in enumerate(sizes)
-        ]
+        axes = [_taps(node, places[:, :, -1 - i].reshape(n, 1, count), size, mode) for i, size in enumerate(sizes)]
         steps = [prod(sizes[i + 1 :]) for i in range(len(sizes))]
         x = node.x(0).reshape(n, channels, total)
         y: Expression | None = None
