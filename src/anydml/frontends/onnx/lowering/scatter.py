@@ -127,7 +127,7 @@ def _longest(node: NodeContext) -> int:
 
 
 def tensor_scatter(node: NodeContext) -> Any:
-    """Rows of a cache that are replaced from an index on, of each batch its own; a circular one goes on at its start."""
+    """Rows of a cache that are replaced from an index on, of each batch its own; a circular one starts anew."""
     own, sizes = node.shape(0), node.shape(1)
     axis = axis_of(node.get("axis", -2), len(own))
     rows = np.arange(sizes[axis], dtype=np.int64).reshape([-1 if i == axis else 1 for i in range(len(own))])
