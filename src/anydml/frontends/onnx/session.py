@@ -269,7 +269,9 @@ def _needed(model: Model) -> list[Node]:
 
 
 def _is_static(info: ModelInput) -> bool:
-    return info.shape is not None and all(isinstance(size, int) for size in info.shape)
+    """Whether all that matters before a run is known; of strings their values matter, as no device has any."""
+    is_shape_known = info.shape is not None and all(isinstance(size, int) for size in info.shape)
+    return is_shape_known and info.type != "tensor(string)"
 
 
 def _static(info: ModelInput) -> tuple[int, ...]:
