@@ -10,6 +10,7 @@ import pytest
 pytest.importorskip("onnx")
 pytest.importorskip("onnxruntime")
 
+from anydml import DMLError
 from onnx_peers import assert_alike
 
 
@@ -87,9 +88,10 @@ def test_attention(mask: str, unidirectional: int) -> None:
 
 
 def test_attention_with_past() -> None:
-    inputs = [real(0, 2, 3, 6), real(1, 6, 24), real(2, 24), None, real(3, 2, 2, 2, 4, 4), real(4, 1, 2, 3, 7)]
-    assert_alike("com.microsoft.Attention", inputs[:5], {"num_heads": 2, "unidirectional": 1}, outputs=2)
-    assert_alike("com.microsoft.Attention", inputs, {"num_heads": 2, "scale": 0.3}, outputs=2)
+    inputs = [real(0, 2, 3, 6), real(1, 6, 24), real(2, 24), None, real(3, 2, 2, 2, 4, 4)]
+    assert_alike("com.microsoft.Attention", inputs, {"num_heads": 2, "unidirectional": 1}, outputs=2)
+    inputs[4:] = [None, real(4, 1, 2, 3, 3)]
+    assert_alike("com.microsoft.Attention", inputs, {"num_heads": 2, "scale": 0.3})
 
 
 def test_attention_of_several_sizes() -> None:
@@ -125,10 +127,10 @@ def test_attention_across() -> None:
 
 
 def grouped(length: int, past: int, lengths: list[int], packed: bool = False, room: int = 0) -> list[Any]:
-    """Two heads of keys, four of queries, of 8 elements."""
+    """Two heads of keys, four of queries, of 16 elements."""
     batch, total = len(lengths), max(lengths)
-    q, k, v = real(0, batch, length, 32), real(1, batch, length, 16), real(2, batch, length, 16)
-    pasts = [real(i, batch, 2, room or past, 8) for i in (3, 4)] if room or past else [None, None]
+    q, k, v = real(0, batch, length, 64), real(1, batch, length, 32), real(2, batch, length, 32)
+    pasts = [real(i, batch, 2, room or past, 16) for i in (3, 4)] if room or past else [None, None]
     three = [np.concatenate([q, k, v], 2), None, None] if packed else [q, k, v]
     return [*three, *pasts, np.array(lengths, np.int32) - 1, np.array(total, np.int32)]
 
@@ -136,34 +138,39 @@ def grouped(length: int, past: int, lengths: list[int], packed: bool = False, ro
 CHUNKS = [
     (4, 0, [4, 4]),
     (1, 5, [6, 6]),
-    (3, 5, [8, 8]),
+    (3, 5, [8]),
     (1, 5, [6, 4]),
 ]
 
 
 @pytest.mark.parametrize(("length", "past", "lengths"), CHUNKS)
-@pytest.mark.parametrize("packed", [False, True])
 @pytest.mark.parametrize("attributes", [{}, {"local_window_size": 2}, {"softcap": 2.0}, {"smooth_softmax": 1}])
 @pytest.mark.parametrize("rotary", [None, 0, 1])
 def test_grouped_attention(
-    length: int, past: int, lengths: list[int], packed: bool, attributes: dict[str, Any], rotary: int | None
+    length: int, past: int, lengths: list[int], attributes: dict[str, Any], rotary: int | None
 ) -> None:
-    inputs = grouped(length, past, lengths, packed)
+    inputs = grouped(length, past, lengths, packed=rotary == 1)
     attributes = {"num_heads": 4, "kv_num_heads": 2, **attributes}
     if rotary is not None:
-        angles = real(7, 16, 4)
+        angles = real(7, 16, 8)
         inputs += [np.cos(angles), np.sin(angles)]
         attributes |= {"do_rotary": 1, "rotary_interleaved": rotary}
-    if lengths[0] == lengths[1] or not attributes.keys() & {"softcap", "smooth_softmax"}:
-        outputs = 3 if lengths[0] == lengths[1] else 1
-        assert_alike("com.microsoft.GroupQueryAttention", inputs, attributes, outputs=outputs, constants=(6,))
+    # Behind the last key of a shorter sequence ONNX Runtime's results are undefined.
+    compared = 3 if len(set(lengths)) == 1 else 1
+    op = "com.microsoft.GroupQueryAttention"
+    if compared == 1 and attributes.keys() & {"softcap", "smooth_softmax"}:
+        with pytest.raises(DMLError, match="6 of each sequence"):
+            assert_alike(op, inputs, attributes, outputs=3, constants=(6,), compared=compared)
+    else:
+        assert_alike(op, inputs, attributes, outputs=3, constants=(6,), compared=compared)
 
 
 @pytest.mark.parametrize(("length", "lengths"), [(1, [6, 6]), (4, [4, 4]), (1, [5, 3])])
 def test_grouped_attention_in_a_buffer(length: int, lengths: list[int]) -> None:
     inputs = grouped(length, 0, lengths, room=8)
     attributes = {"num_heads": 4, "kv_num_heads": 2}
-    assert_alike("com.microsoft.GroupQueryAttention", inputs, attributes, outputs=1, constants=(6,))
+    op = "com.microsoft.GroupQueryAttention"
+    assert_alike(op, inputs, attributes, outputs=3, constants=(6,), compared=1)
 
 
 @pytest.mark.parametrize("interleaved", [0, 1])
@@ -177,7 +184,7 @@ def test_rotary_embedding(interleaved: int, is_4d: bool) -> None:
 
 
 @pytest.mark.parametrize("bits", [4, 8])
-@pytest.mark.parametrize(("n", "k", "block"), [(5, 64, 16), (7, 48, 16), (6, 40, 32), (8, 64, 32)])
+@pytest.mark.parametrize(("n", "k", "block"), [(7, 48, 16), (6, 40, 32)])
 @pytest.mark.parametrize("point", [None, "packed", "real"])
 @pytest.mark.parametrize("is_constant", [True, False])
 def test_products_with_few_bits(bits: int, n: int, k: int, block: int, point: str | None, is_constant: bool) -> None:

@@ -207,6 +207,9 @@ def group_query_attention(node: NodeContext) -> list[Any]:
     if cap or sink is not None:
         if past is not None and room != total - length:
             raise NotLowered("scores that are capped, in a buffer of keys with room behind them")
+        if not is_first:
+            expected = f"{total} of each sequence, as scores are capped or have a sink"
+            node.demand(lengths == node.constant(np.full(1, total - 1, np.int32)), "another number of keys", expected)
         mask.within(before, -1, 0)
         y, keys, values, _ = scored(node, heads, mask, cap, sink=sink)
         found = [joined_heads(node, y), keys, values]
