@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
@@ -46,6 +46,9 @@ class InferenceSession:
         DMLError: (N1), (N2); (D1), (D7).
         OSError: for a file that cannot be read.
     """
+
+    _is_trial = False
+    """Whether nothing is compiled but what shapes depend on."""
 
     def __init__(
         self,
@@ -99,17 +102,9 @@ class InferenceSession:
             if name not in names:
                 refuse("run", "(N3)", "output_names", repr(name), f"outputs of the model: {listing(names)}")
         held, types = self._fed(feeds)
-        piece: Piece | None = self._first(types)
-        pieces = []
-        while True:
-            assert piece is not None
-            pieces.append(piece)
-            _dispatch(piece, held, self.device)
-            if piece.rest is None:
-                break
-            piece = self._next(piece, held)
+        pieces = list(self._steps(held, types))
         self._last = pieces
-        results = dict(zip(names, (_resolved(each, held) for each in piece.results), strict=True))
+        results = dict(zip(names, (_resolved(each, held) for each in pieces[-1].results), strict=True))
         like = next((each for each in feeds.values() if not isinstance(each, (list, tuple))), None)
         return [self._as_fed(like, results[name]) for name in wanted]
 
@@ -145,6 +140,16 @@ class InferenceSession:
 
     # Compiling
 
+    def _steps(self, held: dict[str, Any], types: dict[str, Value]) -> Iterator[Piece]:
+        """The pieces of a run, each before it is dispatched."""
+        piece = self._first(types)
+        while True:
+            yield piece
+            _dispatch(piece, held, self.device)
+            if piece.rest is None:
+                return
+            piece = self._next(piece, held)
+
     def _first(self, types: dict[str, Value]) -> Piece:
         key = tuple([(name, _key(each)) for name, each in types.items()])
         found = self._compiled(self._kept, key, lambda: (self._nodes, self._model.constants | types))
@@ -179,7 +184,7 @@ class InferenceSession:
                 return found
         nodes, values = state()
         outputs = [each.name for each in self._model.outputs]
-        made = trace(self.device, nodes, values, outputs, self._fallback)
+        made = trace(self.device, nodes, values, outputs, self._fallback, self._is_trial)
         with self._lock:
             kept[key] = made
             while len(kept) > _MOST_KEPT:
@@ -312,13 +317,17 @@ def _on_host(array: Any) -> Any:
     return array if isinstance(array, np.ndarray) else array.numpy()
 
 
+def _bound(piece: Piece, held: Mapping[str, Any]) -> list[Any]:
+    """What the inputs of a piece's graph are bound to."""
+    given = [held[key].reshape(shape) for key, shape in zip(piece.reads, piece.shapes, strict=True)]
+    return given + piece.weights if piece.weights else given
+
+
 def _dispatch(piece: Piece, held: dict[str, Any], device: Device) -> None:
     """Runs a piece; what it gives is held."""
     if piece.compiled is None:
         return
-    inputs = [held[key] for key in piece.reads]
-    given = [each.reshape(shape) for each, shape in zip(inputs, piece.shapes, strict=True)]
-    found = piece.compiled(*given)
+    found = piece.compiled(*_bound(piece, held))
     for (key, shape), array in zip(piece.writes, found if isinstance(found, list) else [found], strict=True):
         held[key] = array if tuple(array.shape) == shape else array.reshape(shape)
     for key, (count, axis) in piece.counts.items():

@@ -21,7 +21,7 @@ from ...core.strided_layout import DATA_TYPES
 from ...device import Device
 from ...graph.compile import CompiledGraph
 from ..directmlx import Expression, Graph
-from . import control, functions, host
+from . import control, functions, host, weights
 from .context import Counted, Demand, NodeContext, NotLowered, Unknown, constant_of
 from .lowering import LOWERINGS
 from .node import Node
@@ -38,6 +38,7 @@ class Report:
         operators: DirectML's, in the order in which they were applied.
         engines: what serves each of them, or a note where none is left.
         note: where no operator of DirectML's serves it, what does.
+        refused: why DirectML does not serve it, where another runtime does.
     """
 
     label: str
@@ -45,6 +46,7 @@ class Report:
     operators: list[str] = field(default_factory=list)
     engines: list[str] = field(default_factory=list)
     note: str = ""
+    refused: str = ""
 
     def __str__(self) -> str:
         if self.note:
@@ -80,6 +82,7 @@ class Piece:
         compiled: None where nothing is computed.
         reads: keys of the arrays that it is bound to.
         shapes: the shapes that they have in the graph.
+        weights: what it is bound to behind these: constants, on devices whose graphs have none.
         writes: keys and shapes of the arrays that it gives.
         counts: of a key, the key of its size along an axis, and the axis.
         demands: keys of truth values that have to hold.
@@ -99,10 +102,16 @@ class Piece:
     results: list[Value]
     rest: Rest | None
     following: OrderedDict[Hashable, Piece] = field(default_factory=OrderedDict)
+    weights: list[Any] = field(default_factory=list)
 
 
 def trace(
-    device: Device, nodes: Sequence[Node], values: dict[str, Value], outputs: Sequence[str], can_fall_back: bool
+    device: Device,
+    nodes: Sequence[Node],
+    values: dict[str, Value],
+    outputs: Sequence[str],
+    can_fall_back: bool,
+    is_trial: bool = False,
 ) -> Piece:
     """Builds and compiles the next piece.
 
@@ -112,19 +121,28 @@ def trace(
         values: what is known of each value.
         outputs: the names of the model's outputs.
         can_fall_back: whether nodes that DirectML does not do are left to another runtime.
+        is_trial: whether the last piece is not compiled, as nothing but the reports is wanted.
 
     Raises:
         DMLError: (N2), (N5), and what compiling a graph raises.
     """
-    return _Trace(device, dict(values), outputs, can_fall_back).piece(list(nodes))
+    return _Trace(device, dict(values), outputs, can_fall_back, is_trial).piece(list(nodes))
 
 
 class _Trace:
-    def __init__(self, device: Device, values: dict[str, Value], outputs: Sequence[str], can_fall_back: bool) -> None:
+    def __init__(
+        self,
+        device: Device,
+        values: dict[str, Value],
+        outputs: Sequence[str],
+        can_fall_back: bool,
+        is_trial: bool,
+    ) -> None:
         self.graph = Graph(device)
         self.values = values
         self.outputs = outputs
         self.can_fall_back = can_fall_back
+        self.is_trial = is_trial
         self.counted: dict[str, Counted] = {}
         self.demands: list[Demand] = []
         self.reports: list[Report] = []
@@ -143,7 +161,8 @@ class _Trace:
             except (NotLowered, DMLError) as reason:
                 if not self.can_fall_back:
                     raise _refused(node, reason) from reason
-                self._report(node, start, f"not by DirectML, as {reason}; by {host.RUNTIMES}")
+                refused = _reason(reason)
+                self._report(node, start, f"not by DirectML, as {refused}; by {host.RUNTIMES}", refused)
                 return self._ended(waiting[-2::-1], step=node)
             waiting.pop()
             if isinstance(found, control.Inlined):
@@ -204,9 +223,9 @@ class _Trace:
                 self._expressions[key] = constant_of(self.graph, value)
         return self._expressions[key]
 
-    def _report(self, node: Node, start: int, note: str) -> None:
+    def _report(self, node: Node, start: int, note: str, refused: str = "") -> None:
         made = [each.Operator.spec.name for each in self.graph._nodes[start:] if hasattr(each, "Operator")]
-        self.reports.append(Report(node.label, node.op, made, note=note))
+        self.reports.append(Report(node.label, node.op, made, note=note, refused=refused))
 
     def _ended(self, nodes: list[Node], read: str = "", step: Node | None = None, last: bool = False) -> Piece:
         """Compiles what was traced."""
@@ -220,7 +239,11 @@ class _Trace:
         ends |= {f"{name}#": each.count for name, each in self.counted.items()}
         demands = {f"demand {i}": each for i, each in enumerate(self.demands)}
         ends |= {key: each.truth for key, each in demands.items()}
-        compiled = self.graph.compile(list(ends.values())) if ends else None
+        bound: list[Any] = []
+        if weights.are_inputs(self.graph.device):
+            bound = weights.lifted(self.graph, list(ends.values()))
+        is_wanted = bool(ends) and not (last and self.is_trial)
+        compiled = self.graph.compile(list(ends.values())) if is_wanted else None
         if compiled is not None:
             _add_engines(self.reports, compiled)
         rest = None if last else Rest(nodes, values, keys, [*self.counted], step)
@@ -234,6 +257,7 @@ class _Trace:
             reports=self.reports,
             results=[values[name] for name in self.outputs] if last else [],
             rest=rest,
+            weights=bound,
         )
 
     def _held(self, name: str, value: Value, held: dict[str, Traced]) -> Value:
@@ -257,7 +281,11 @@ def _add_engines(reports: Iterable[Report], compiled: CompiledGraph) -> None:
 
 def _refused(node: Node, reason: NotLowered | DMLError) -> DMLError:
     remedy = "fallback=True runs such nodes by another runtime"
-    found = "; ".join(map(str, reason.violations)) if isinstance(reason, DMLError) else str(reason)
+    found = _reason(reason)
     place = f"node {node.label!r}"
     expected = "what DirectML's operators do"
     return error([violation(node.op, "(N2)", "", found, expected, remedy, place=place)])
+
+
+def _reason(reason: NotLowered | DMLError) -> str:
+    return "; ".join(map(str, reason.violations)) if isinstance(reason, DMLError) else str(reason)
