@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from anydml import cli
-from onnx_models import chain, model_of, saved, value, with_det
+from onnx_samples import chain, model_of, saved, value, with_det
 
 pytest.importorskip("onnx", reason="onnx is not installed")
 

@@ -42,7 +42,9 @@ class Demand(NamedTuple):
 
 def constant_of(graph: Graph, array: Any) -> Expression:
     """An array as a constant of a graph; one of 0 dimensions as (1,)."""
-    side = ExpressionAdapter("ELEMENT_WISE_IDENTITY", graph, None, None)
+    # An operand of a logical operator may be truth values.
+    name = "ELEMENT_WISE_LOGICAL_NOT" if array.dtype == np.bool_ else "ELEMENT_WISE_IDENTITY"
+    side = ExpressionAdapter(name, graph, None, None)
     return side.take("", array.reshape(array.shape or (1,)))
 
 

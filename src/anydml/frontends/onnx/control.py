@@ -86,6 +86,23 @@ def _stacked(node: Node, parts: list[str], output: str, axis: int) -> list[Node]
     ]
 
 
+def _concat_from_sequence(context: NodeContext) -> Inlined:
+    """A sequence's tensors, by names of their own, joined: along a new axis each gets one first."""
+    node, axis = context.node, context.required("axis")
+    prefix = f"{node.label}/"
+    parts = {f"{prefix}{i}": each for i, each in enumerate(context.value(0))}
+    if not parts:
+        raise NotLowered("an empty sequence, whose tensors have no shape")
+    names, nodes, constants = tuple(parts), [], dict(parts)
+    if context.get("new_axis", 0):
+        constants[f"{prefix}axis"] = np.array([axis], np.int64)
+        names = tuple([f"{prefix}with axis {i}" for i in range(len(parts))])
+        for part, name in zip(parts, names, strict=True):
+            nodes.append(Node("Unsqueeze", node.label, (part, f"{prefix}axis"), (name,), {}, 13))
+    nodes.append(Node("Concat", node.label, names, node.outputs, {"axis": axis}, 13))
+    return Inlined(nodes, constants)
+
+
 def _nothing(body: Body, number: int) -> Any:
     """What no iteration gave: an empty array of the type that the body's output says."""
     import onnx
@@ -139,4 +156,4 @@ def _scan(context: NodeContext) -> Inlined:
 _ITERATION, _FIRST, _COLLECTED = "anydml iteration", "anydml first", "anydml collected"
 """Attributes with the state of a Loop that goes on."""
 
-_BY_OP = {"If": _if, "Loop": _loop, "Scan": _scan}
+_BY_OP = {"ConcatFromSequence": _concat_from_sequence, "If": _if, "Loop": _loop, "Scan": _scan}

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import onnx
 
-from .context import NotLowered
+from .context import NotLowered, Unknown
 from .functions import proto_of, type_of
 from .node import Node
 from .values import Held, Traced, Value, leaves
@@ -61,7 +61,12 @@ def evaluated(node: Node, values: dict[str, Value]) -> Evaluated | None:
         return None
     inputs = [values[name] if name else None for name in node.inputs]
     if node.op in _OF_LISTS:
-        return Evaluated(_of_lists(node, inputs), "a sequence, on the host") if _is_countable(node, inputs) else None
+        position = _position(node)
+        if position and isinstance(values[position], (Held, Traced)):
+            raise Unknown(position)
+        return Evaluated(_of_lists(node, inputs), "a sequence, on the host")
+    if node.op in _OF_OPTIONALS:
+        return Evaluated([_of_optional(node, inputs)], "an optional, on the host")
     known = [_empty_of(each) for each in inputs]
     if any(isinstance(leaf, (Held, Traced)) for each in known for leaf in leaves(each)):
         return None
@@ -124,9 +129,23 @@ def _constant(node: Node) -> Any:
 _OF_LISTS = ("SequenceConstruct", "SequenceEmpty", "SequenceInsert", "SequenceErase", "SequenceAt", "SequenceLength")
 
 
-def _is_countable(node: Node, inputs: list[Any]) -> bool:
-    position = {"SequenceAt": 1, "SequenceErase": 1, "SequenceInsert": 2}.get(node.op)
-    return position is None or position >= len(inputs) or isinstance(inputs[position], (np.ndarray, type(None)))
+def _position(node: Node) -> str:
+    """The name of the input that is a place in a list."""
+    i = {"SequenceAt": 1, "SequenceErase": 1, "SequenceInsert": 2}.get(node.op, len(node.inputs))
+    return node.inputs[i] if i < len(node.inputs) else ""
+
+
+_OF_OPTIONALS = ("Optional", "OptionalGetElement", "OptionalHasElement")
+
+
+def _of_optional(node: Node, inputs: list[Any]) -> Any:
+    """An optional is its value, or None."""
+    value = inputs[0] if inputs else None
+    if node.op == "OptionalHasElement":
+        return np.array(value is not None)
+    if node.op == "OptionalGetElement" and value is None:
+        raise NotLowered("an optional without a value")
+    return value
 
 
 def _of_lists(node: Node, inputs: list[Any]) -> list[Any]:
@@ -140,7 +159,7 @@ def _of_lists(node: Node, inputs: list[Any]) -> list[Any]:
         return [np.array(len(items), np.int64)]
     position = 2 if node.op == "SequenceInsert" else 1
     given = inputs[position] if position < len(inputs) and inputs[position] is not None else None
-    at = len(items) if given is None and node.op == "SequenceInsert" else -1 if given is None else int(given)
+    at = len(items) if given is None and node.op == "SequenceInsert" else -1 if given is None else int(np.ravel(given)[0])
     if not -len(items) <= at < len(items) + (node.op == "SequenceInsert"):
         raise NotLowered(f"position {at} of a sequence of {len(items)}")
     if node.op == "SequenceAt":

@@ -315,7 +315,7 @@ def _sequence(desc: Any) -> Run:
         out = written[0]
         dtype = torch.float64 if is_float else torch.int64
         y = torch.arange(out.numel(), dtype=torch.int64, device=out.device).to(dtype) * step + first
-        y[0] = first
+        y[0].fill_(first)
         store(y.reshape(out.shape), out)
 
     return run
