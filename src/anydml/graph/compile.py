@@ -16,6 +16,7 @@ from ..core.errors import error
 from ..core.memory import address, bytes_behind
 from ..core.strided_layout import Array, Layout
 from ..core.tensor_desc import DML_BUFFER_TENSOR_DESC
+from ..core.truth_values import BOOL, as_bytes
 from ..operators.schema import Tensor
 from ..runtime.binding import Bound
 from ..runtime.compiled import Compiled, check_flags
@@ -185,6 +186,7 @@ class CompiledGraph(Compiled):
             self._persistent_size += blocks * DML_PERSISTENT_BUFFER_ALIGNMENT
         self._alone: _Work | None = None
         self._try_run = self._only_kernel()
+        self._packed_outputs = _packed(self._outputs) if device.memory.is_host else None
         if not self._persistent_size:
             self._alone = self._work_with({port: (each, 0) for port, each in self._constants.items()})
 
@@ -207,6 +209,15 @@ class CompiledGraph(Compiled):
         steps = (*self._preparation, *self.steps)
         lines += [f"{step.vertex.name}: {step.served.explain(step.vertex.spec)}" for step in steps]
         return "\n".join(lines)
+
+    def run_packed(self, inputs: list[Array]) -> list[Array] | None:
+        """New outputs for arrays that are known to lie packed, of the inputs' types and sizes: a dispatch that looks at
+        no rule on bindings. None, and nothing done, where outputs don't lie so, or inputs are OWNED_BY_DML."""
+        if self._packed_outputs is None or self._alone is None:
+            return None
+        outputs = [np.empty(sizes, dtype) for sizes, dtype in self._packed_outputs]
+        self._work(None, [as_bytes(each) for each in inputs], outputs)
+        return [y.view(BOOL) if slot.is_truth else y for y, slot in zip(outputs, self._outputs, strict=True)]
 
     @property
     def prepared(self) -> Collection[Port]:
@@ -412,8 +423,10 @@ class CompiledGraph(Compiled):
             workspace.arrays.append((sides[0], sides[1]))
             workspace.holes.append(holes)
             workspace.looks.append(_looks_at_values(step, work, sides[0]))
-            is_bound = isinstance(run, BindableRun) and not holes
-            workspace.calls.append(run.bound(*sides) if is_bound else partial(run, *sides))  # type: ignore[union-attr]
+            if isinstance(run, BindableRun) and not holes:
+                workspace.calls.append(run.bound(*sides))
+            else:
+                workspace.calls.append(partial(run, *sides))
         workspace.parts.extend(self._parts(work, workspace))
         return workspace
 
@@ -454,6 +467,16 @@ def _looks_at_values(step: Step, work: _Work, reads: Sequence[Array | None]) -> 
         return True
     step.check(reads)
     return False
+
+
+def _packed(outputs: Sequence[Slot]) -> list[tuple[tuple[int, ...], np.dtype[Any]]] | None:
+    """Sizes and types of outputs; None where one does not lie packed, or has elements of less than a byte."""
+    found = []
+    for slot in outputs:
+        if slot.layout is None or slot.is_packed or not slot.layout.is_packed():
+            return None
+        found.append((slot.layout.sizes, slot.layout.dtype))
+    return found
 
 
 def _fit(inputs: Sequence[Slot]) -> LayoutMatcher | None:

@@ -84,12 +84,11 @@ def _refused(
     inputs = session.get_inputs()
     free = {name: 1 for each in inputs for name in _names(each.name, each.shape)}
     named = free | dict(sizes or {})
-    held, types = session._fed(random_feeds(inputs, 0, named, feeds))
     reports = []
     ended = ""
-    steps = session._steps(held, types)
+    given = random_feeds(inputs, 0, named, feeds)
     try:
-        for piece in steps:
+        for piece, _ in session.pieces(given):
             reports += piece.reports
             if piece.rest is None:
                 break
