@@ -280,7 +280,7 @@ def _add_engines(reports: Iterable[Report], compiled: CompiledGraph) -> None:
 
 
 def _refused(node: Node, reason: NotLowered | DMLError) -> DMLError:
-    remedy = "fallback=True runs such nodes by another runtime"
+    remedy = "--fallback (fallback=True) runs such nodes by another runtime"
     found = _reason(reason)
     place = f"node {node.label!r}"
     expected = "what DirectML's operators do"
