@@ -34,7 +34,7 @@ def expanded(context: NodeContext) -> Inlined:
     }
     given = {name: value.decode() if isinstance(value, bytes) else value for name, value in defaults.items()}
     given |= node.attributes
-    opsets = {each.domain: each.version for each in function.opset_import}
+    opsets = {"": onnx.defs.onnx_opset_version()} | {each.domain: each.version for each in function.opset_import}
     inner = nodes_of(function.node, opsets)
     attributes = [
         {each.name: given.get(each.ref_attr_name) for each in proto.attribute if each.ref_attr_name}
