@@ -76,7 +76,7 @@ def _largest(node: NodeContext, x: Expression, rois: Expression, sizes: tuple[in
         best = found if best is None else node.call("max", best, found)
     assert best is not None
     parted = best.reshape(channels, count, sizes[0], samples, sizes[1], samples)
-    most = node.call("reduce", parted, "max", [3, 5])
+    most: Expression = node.call("reduce", parted, "max", [3, 5])
     return most.reshape(channels, count, *sizes).transpose(1, 0, 2, 3)
 
 
