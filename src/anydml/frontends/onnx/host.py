@@ -159,7 +159,13 @@ def _of_lists(node: Node, inputs: list[Any]) -> list[Any]:
         return [np.array(len(items), np.int64)]
     position = 2 if node.op == "SequenceInsert" else 1
     given = inputs[position] if position < len(inputs) and inputs[position] is not None else None
-    at = len(items) if given is None and node.op == "SequenceInsert" else -1 if given is None else int(np.ravel(given)[0])
+    at = (
+        len(items)
+        if given is None and node.op == "SequenceInsert"
+        else -1
+        if given is None
+        else int(np.ravel(given)[0])
+    )
     if not -len(items) <= at < len(items) + (node.op == "SequenceInsert"):
         raise NotLowered(f"position {at} of a sequence of {len(items)}")
     if node.op == "SequenceAt":

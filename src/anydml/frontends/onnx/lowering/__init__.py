@@ -28,6 +28,8 @@ from . import (
     scatter,
     selection,
     sequences,
+    signal,
+    training,
 )
 
 LOWERINGS: dict[str, Lowering] = {
@@ -55,5 +57,7 @@ LOWERINGS: dict[str, Lowering] = {
     **scatter.LOWERINGS,
     **selection.LOWERINGS,
     **sequences.LOWERINGS,
+    **signal.LOWERINGS,
+    **training.LOWERINGS,
 }
 """By operator; those that are not ONNX's own with their domain, such as ``com.microsoft.Gelu``."""

@@ -64,9 +64,7 @@ def col2im(node: NodeContext) -> Any:
     options = {name: node.get(name, [1] * n) for name in ("strides", "dilations")}
 
     def make() -> Expression:
-        found: Expression = node.call(
-            "fold", node.x(0), image, window, start_padding=start, end_padding=end, **options
-        )
+        found: Expression = node.call("fold", node.x(0), image, window, start_padding=start, end_padding=end, **options)
         return found
 
     return filled(node, (batch, rows // prod(window), *image), make)
