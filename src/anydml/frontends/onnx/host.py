@@ -97,7 +97,7 @@ def _is_large(node: Node, inputs: list[Any]) -> bool:
     if node.op == "Tile":
         return bool(np.prod(inputs[1].astype(float)) * inputs[0].size > _MOST)
     if node.op == "Range":
-        start, limit, delta = (float(each) for each in inputs)
+        start, limit, delta = (float(np.ravel(each)[0]) for each in inputs)
         return delta != 0 and abs(limit - start) / abs(delta) > _MOST
     if node.op == "Pad":
         return bool(np.abs(inputs[1].astype(float)).sum() > 64)
@@ -223,7 +223,13 @@ def reference(node: Node, inputs: list[Any]) -> list[Any]:
     except Exception as problem:  # the reference raises whatever NumPy does
         raise NotLowered(f"{type(problem).__name__}: {problem}") from problem
     results = list(found) if isinstance(found, tuple) else [found]
-    return [list(each) if isinstance(each, list) else np.asarray(each) for each in results]
+    return [list(each) if isinstance(each, list) else _array_of(each) for each in results]
+
+
+def _array_of(value: Any) -> Any:
+    """A result as an array, whose strings are objects, as those of others are."""
+    array = np.asarray(value)
+    return array.astype(object) if array.dtype.kind == "U" else array
 
 
 @cache
