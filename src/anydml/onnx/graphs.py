@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..frontends.onnx.session import InferenceSession, _bound
+from ..frontends.onnx.dispatch import bound_to
+from ..frontends.onnx.session import InferenceSession
 from ..graph.compile import CompiledGraph
 from ..operators.schema import Tensor
 
@@ -39,15 +40,14 @@ def graphs_of(session: InferenceSession, feeds: Mapping[str, Any], times: bool =
     Raises:
         DMLError: as :meth:`InferenceSession.run` does.
     """
-    held, types = session._fed(feeds)
     found = []
-    for piece in session._steps(held, types):
+    for piece, held in session.pieces(feeds):
         graph = piece.compiled
         if graph is None:
             continue
         seconds = None
         if times:
-            inputs = [_bytes(*each) for each in zip(graph.inputs, _bound(piece, held), strict=True)]
+            inputs = [_bytes(*each) for each in zip(graph.inputs, bound_to(piece, held), strict=True)]
             outputs = [_bytes(each) for each in graph.outputs]
             seconds = graph.times(inputs, outputs)
         constants = [f"constant {i}" for i in range(len(piece.weights))]

@@ -85,16 +85,17 @@ def _refused(
     inputs = session.get_inputs()
     named = {name: 1 for each in inputs for name in _own_names(each)}
     named |= dict(sizes or {})
-    held, types = session._fed(random_feeds(inputs, 0, named, feeds))
     reports = []
     ended = ""
-    steps = session._steps(held, types)
+    given = random_feeds(inputs, 0, named, feeds)
     try:
-        for piece in steps:
+        for piece, _ in session.pieces(given):
             reports += piece.reports
             if piece.rest is None:
                 break
-    except Exception as problem:  # what another runtime raises for a node that it does not know either
+    except Exception as problem:  # (N3), or what another runtime raises for a node that it does not know either
+        if not reports:
+            raise
         ended = " ".join(str(problem).split())[:300] or type(problem).__name__
     found: dict[tuple[str, str], str] = {}
     for each in reports:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
+from ...core.packed_array import four_bits_of
 from ...core.strided_layout import DATA_TYPES
 from ...functions import load
 from ..directmlx import Expression, ExpressionAdapter, Graph
@@ -42,8 +43,10 @@ class Demand(NamedTuple):
 
 def constant_of(graph: Graph, array: Any) -> Expression:
     """An array as a constant of a graph; one of 0 dimensions as (1,)."""
-    # An operand of a logical operator may be truth values.
+    # The name of an operator that takes such elements.
     name = "ELEMENT_WISE_LOGICAL_NOT" if array.dtype == np.bool_ else "ELEMENT_WISE_IDENTITY"
+    if four_bits_of(array.dtype) is not None:
+        name = "DEQUANTIZE"
     side = ExpressionAdapter(name, graph, None, None)
     return side.take("", array.reshape(array.shape or (1,)))
 

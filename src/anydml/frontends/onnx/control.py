@@ -116,7 +116,7 @@ def _scan(context: NodeContext) -> Inlined:
     """ONNX's Scan since opset 9: the body over the elements of inputs along their axes."""
     node = context.node
     if context.opset < 9:
-        raise NotLowered("the Scan of operator sets before 9, over batches")
+        return _scan_of_batches(context)
     body: Body = context.required("body")
     scanned = context.required("num_scan_inputs")
     states = len(node.inputs) - scanned
@@ -150,6 +150,33 @@ def _scan(context: NodeContext) -> Inlined:
         if output:
             parts = [each[j] for each in collected]
             nodes += _stacked(node, parts[::-1] if out_backwards[j] else parts, output, out_axes[j])
+    return Inlined(nodes, constants)
+
+
+def _scan_of_batches(context: NodeContext) -> Inlined:
+    """ONNX's Scan of opset 8: one of opset 9 for each batch, the first dimension of all inputs and outputs."""
+    node = context.node
+    if context.has(0):
+        raise NotLowered("sequences of lengths of their own")
+    scanned = context.required("num_scan_inputs")
+    attributes = {
+        "body": context.required("body"),
+        "num_scan_inputs": scanned,
+        "scan_input_directions": context.get("directions", [0] * scanned),
+    }
+    nodes: list[Node] = []
+    constants: dict[str, Value] = {}
+    outputs = []
+    for i in range(context.shape(1)[0]):
+        prefix = f"{node.label}[{i}]/"
+        constants[f"{prefix}at"] = np.array(i, np.int64)
+        inputs = tuple([f"{prefix}{name}" for name in node.inputs[1:]])
+        outputs.append(tuple([f"{prefix}{name}" for name in node.outputs]))
+        for name, own in zip(node.inputs[1:], inputs, strict=True):
+            nodes.append(Node("Gather", node.label, (name, f"{prefix}at"), (own,), {"axis": 0}, 13))
+        nodes.append(Node("Scan", f"{prefix}scan", inputs, outputs[-1], attributes, 9))
+    for j, output in enumerate(node.outputs):
+        nodes += _stacked(node, [each[j] for each in outputs], output, 0) if output else []
     return Inlined(nodes, constants)
 
 

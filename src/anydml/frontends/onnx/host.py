@@ -97,7 +97,7 @@ def _is_large(node: Node, inputs: list[Any]) -> bool:
     if node.op == "Tile":
         return bool(np.prod(inputs[1].astype(float)) * inputs[0].size > _MOST)
     if node.op == "Range":
-        start, limit, delta = (float(each) for each in inputs)
+        start, limit, delta = (float(np.ravel(each)[0]) for each in inputs)
         return delta != 0 and abs(limit - start) / abs(delta) > _MOST
     if node.op == "Pad":
         return bool(np.abs(inputs[1].astype(float)).sum() > 64)
@@ -159,7 +159,13 @@ def _of_lists(node: Node, inputs: list[Any]) -> list[Any]:
         return [np.array(len(items), np.int64)]
     position = 2 if node.op == "SequenceInsert" else 1
     given = inputs[position] if position < len(inputs) and inputs[position] is not None else None
-    at = len(items) if given is None and node.op == "SequenceInsert" else -1 if given is None else int(np.ravel(given)[0])
+    at = (
+        len(items)
+        if given is None and node.op == "SequenceInsert"
+        else -1
+        if given is None
+        else int(np.ravel(given)[0])
+    )
     if not -len(items) <= at < len(items) + (node.op == "SequenceInsert"):
         raise NotLowered(f"position {at} of a sequence of {len(items)}")
     if node.op == "SequenceAt":
@@ -211,13 +217,22 @@ def _model_of(node: Node, values: dict[str, Any]) -> onnx.ModelProto:
 def reference(node: Node, inputs: list[Any]) -> list[Any]:
     """The outputs of a node by ONNX's reference."""
     kernel = _kernel(node.op, node.opset)
-    attributes = {key: value for key, value in node.attributes.items()}
+    attributes = {
+        key: onnx.numpy_helper.from_array(value) if isinstance(value, np.ndarray) else value
+        for key, value in node.attributes.items()
+    }
     try:
         found = kernel.eval(*inputs, n_outputs=len(node.outputs), **attributes)
     except Exception as problem:  # the reference raises whatever NumPy does
         raise NotLowered(f"{type(problem).__name__}: {problem}") from problem
     results = list(found) if isinstance(found, tuple) else [found]
-    return [list(each) if isinstance(each, list) else np.asarray(each) for each in results]
+    return [list(each) if isinstance(each, list) else _array_of(each) for each in results]
+
+
+def _array_of(value: Any) -> Any:
+    """A result as an array, whose strings are objects, as those of others are."""
+    array = np.asarray(value)
+    return array.astype(object) if array.dtype.kind == "U" else array
 
 
 @cache

@@ -149,7 +149,11 @@ def _described(info: onnx.ValueInfoProto) -> ModelInput:
     tensor = info.type.tensor_type
     shape: list[int | str | None] | None = None
     if tensor.HasField("shape"):
-        shape = [dim.dim_value if dim.HasField("dim_value") else (dim.dim_param or None) for dim in tensor.shape.dim]
+        # Some tools write -1 for what is free.
+        shape = [
+            dim.dim_value if dim.HasField("dim_value") and dim.dim_value >= 0 else (dim.dim_param or None)
+            for dim in tensor.shape.dim
+        ]
     return ModelInput(info.name, shape, f"tensor({_type_name(tensor.elem_type)})", tensor.elem_type)
 
 

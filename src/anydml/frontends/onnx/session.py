@@ -12,13 +12,13 @@ import onnx
 
 from ...core.annotations import unquoted
 from ...core.enums import FeatureLevel
-from ...core.errors import error, kind_of, listing, refuse, violation
+from ...core.errors import kind_of, listing, refuse
 from ...device import Device
 from ...graph.compile import CompiledGraph
-from . import host
+from .dispatch import dispatch, key_of, on_host, resolved, run_step, type_of, with_known
 from .model import Model, ModelInput, read
 from .node import Node
-from .trace import Piece, Report, Rest, trace
+from .trace import Piece, Report, trace
 from .values import Held, Value
 
 if TYPE_CHECKING:
@@ -65,6 +65,9 @@ class InferenceSession:
         self._kept: OrderedDict[Hashable, Piece] = OrderedDict()
         self._lock = Lock()
         self._last: list[Piece] = []
+        self._names = [each.name for each in self._model.inputs]
+        self._plain: dict[Hashable, Piece] = {}
+        """First pieces by the types and shapes of plain arrays."""
         if all(_is_static(each) for each in self._model.inputs):
             types = {each.name: Held(each.name, _static(each), _dtype_of(each)) for each in self._model.inputs}
             self._first(types)
@@ -101,10 +104,9 @@ class InferenceSession:
         for name in wanted:
             if name not in names:
                 refuse("run", "(N3)", "output_names", repr(name), f"outputs of the model: {listing(names)}")
-        held, types = self._fed(feeds)
-        pieces = list(self._steps(held, types))
-        self._last = pieces
-        results = dict(zip(names, (_resolved(each, held) for each in pieces[-1].results), strict=True))
+        pieces, arrays = zip(*self.pieces(feeds), strict=True)
+        self._last = [*pieces]
+        results = dict(zip(names, (resolved(each, arrays[-1]) for each in pieces[-1].results), strict=True))
         like = next((each for each in feeds.values() if not isinstance(each, (list, tuple))), None)
         return [self._as_fed(like, results[name]) for name in wanted]
 
@@ -138,20 +140,51 @@ class InferenceSession:
             refuse("InferenceSession", "(N5)", "graph", f"{len(graphs)} graphs", "one", "graphs has all of them")
         return graphs[0]
 
-    # Compiling
+    def pieces(self, feeds: Mapping[str, Any]) -> Iterator[tuple[Piece, dict[str, Any]]]:
+        """The pieces of a run, each before it is dispatched, with the arrays that are there by then.
 
-    def _steps(self, held: dict[str, Any], types: dict[str, Value]) -> Iterator[Piece]:
-        """The pieces of a run, each before it is dispatched."""
-        piece = self._first(types)
+        Args:
+            feeds: as for :meth:`run`.
+        """
+        known, held = self._known_signature(feeds)
+        if known is None:
+            held, types = self._fed(feeds)
+            known = self._first(types)
+            self._remember(feeds, known)
+        piece = known
         while True:
-            yield piece
-            _dispatch(piece, held, self.device)
+            yield piece, held
+            dispatch(piece, held)
             if piece.rest is None:
                 return
             piece = self._next(piece, held)
 
+    # Compiling
+
+    def _known_signature(self, feeds: Mapping[str, Any]) -> tuple[Piece | None, dict[str, Any]]:
+        """What serves NumPy's arrays whose types and shapes were looked at before, and the arrays."""
+        held = dict(feeds) if type(feeds) is dict else {}
+        return self._plain.get(self._signature(held)), held
+
+    def _signature(self, feeds: dict[str, Any]) -> Hashable:
+        """Types and shapes of feeds in the model's order; None where one is no plain array of NumPy's."""
+        found = []
+        for name in self._names:
+            array = feeds.get(name)
+            if type(array) is not np.ndarray or array.dtype.hasobject:
+                return None
+            found.append((array.dtype, array.shape))
+        return tuple(found) if len(found) == len(feeds) else None
+
+    def _remember(self, feeds: Mapping[str, Any], piece: Piece) -> None:
+        signature = self._signature(dict(feeds))
+        if signature is not None:
+            if len(self._plain) >= _MOST_KEPT:
+                self._plain.clear()
+            self._plain[signature] = piece
+
     def _first(self, types: dict[str, Value]) -> Piece:
-        key = tuple([(name, _key(each)) for name, each in types.items()])
+        key = tuple([(name, key_of(each)) for name, each in types.items()])
         found = self._compiled(self._kept, key, lambda: (self._nodes, self._model.constants | types))
         self._last = self._last or [found]
         return found
@@ -160,18 +193,18 @@ class InferenceSession:
         rest = piece.rest
         assert rest is not None
         if rest.step is not None:
-            _run_step(rest, rest.step, held)
-        known = {key: np.asarray(_on_host(held[key])) for key in rest.read}
+            run_step(rest, rest.step, held)
+        known = {key: np.asarray(on_host(held[key])) for key in rest.read}
         given = {name: held[name] for name in rest.resized}
         given |= {name: held.get(name) for name in rest.step.outputs if name} if rest.step is not None else {}
-        types = {name: _type_of(name, value) for name, value in given.items()}
+        types = {name: type_of(name, value) for name, value in given.items()}
         key = (
-            tuple((name, _key(each)) for name, each in known.items()),
-            tuple((name, _key(each)) for name, each in types.items()),
+            tuple((name, key_of(each)) for name, each in known.items()),
+            tuple((name, key_of(each)) for name, each in types.items()),
         )
 
         def state() -> tuple[Sequence[Node], dict[str, Value]]:
-            values = {name: _with_known(value, known) for name, value in rest.values.items()}
+            values = {name: with_known(value, known) for name, value in rest.values.items()}
             return rest.nodes, values | types
 
         return self._compiled(piece.following, key, state)
@@ -210,10 +243,10 @@ class InferenceSession:
             if isinstance(value, (list, tuple)) and info.shape is None:
                 each = [self._array(f"{name}[{i}]", one, info) for i, one in enumerate(value)]
                 held |= {f"{name}[{i}]": one for i, one in enumerate(each)}
-                types[name] = [_type_of(f"{name}[{i}]", one) for i, one in enumerate(each)]
+                types[name] = [type_of(f"{name}[{i}]", one) for i, one in enumerate(each)]
             else:
                 held[name] = None if value is None else self._array(name, value, info)
-                types[name] = _type_of(name, held[name])
+                types[name] = type_of(name, held[name])
         return held, types
 
     def _array(self, name: str, value: Any, info: ModelInput) -> Any:
@@ -238,7 +271,9 @@ class InferenceSession:
     def _as_fed(self, like: Any, result: Any) -> Any:
         if isinstance(result, list):
             return [self._as_fed(like, each) for each in result]
-        if like is None or not isinstance(result, np.ndarray) or result.dtype not in _DLPACK:
+        if like is None or type(like) is np.ndarray or not isinstance(result, np.ndarray):
+            return result
+        if result.dtype not in _DLPACK:
             return result
         return self.device.memory.export(like, None, result) if self.device.memory.is_host else result
 
@@ -268,7 +303,9 @@ def _needed(model: Model) -> list[Node]:
 
 
 def _is_static(info: ModelInput) -> bool:
-    return info.shape is not None and all(isinstance(size, int) for size in info.shape)
+    """Whether all that matters before a run is known; of strings their values matter, as no device has any."""
+    is_shape_known = info.shape is not None and all(isinstance(size, int) for size in info.shape)
+    return is_shape_known and info.type != "tensor(string)"
 
 
 def _static(info: ModelInput) -> tuple[int, ...]:
@@ -284,78 +321,3 @@ def _imported(device: Device, name: str, value: Any) -> Any:
     if isinstance(value, (list, tuple, int, float, str, bool, np.generic)):
         return np.asarray(value)
     return device.memory.import_array("run", name, value)
-
-
-def _type_of(key: str, value: Any) -> Value:
-    if value is None:
-        return None
-    if isinstance(value, list):
-        return [_type_of(f"{key}[{i}]", each) for i, each in enumerate(value)]
-    if value.dtype.kind in "OUST":
-        return value
-    return Held(key, tuple(value.shape), np.dtype(value.dtype))
-
-
-def _key(value: Value) -> Hashable:
-    """What tells values apart: types and shapes, and the elements of what is known."""
-    if isinstance(value, list):
-        return tuple(map(_key, value))
-    if isinstance(value, np.ndarray):
-        elements = tuple(value.ravel().tolist()) if value.dtype.kind in "OUST" else value.tobytes()
-        return value.dtype.str, value.shape, elements
-    known: Hashable = value
-    return known
-
-
-def _with_known(value: Value, known: Mapping[str, Any]) -> Value:
-    if isinstance(value, list):
-        return [_with_known(each, known) for each in value]
-    return known.get(value.key, value) if isinstance(value, Held) else value
-
-
-def _on_host(array: Any) -> Any:
-    return array if isinstance(array, np.ndarray) else array.numpy()
-
-
-def _bound(piece: Piece, held: Mapping[str, Any]) -> list[Any]:
-    """What the inputs of a piece's graph are bound to."""
-    given = [held[key].reshape(shape) for key, shape in zip(piece.reads, piece.shapes, strict=True)]
-    return given + piece.weights if piece.weights else given
-
-
-def _dispatch(piece: Piece, held: dict[str, Any], device: Device) -> None:
-    """Runs a piece; what it gives is held."""
-    if piece.compiled is None:
-        return
-    found = piece.compiled(*_bound(piece, held))
-    for (key, shape), array in zip(piece.writes, found if isinstance(found, list) else [found], strict=True):
-        held[key] = array if tuple(array.shape) == shape else array.reshape(shape)
-    for key, (count, axis) in piece.counts.items():
-        whole = held[key]
-        held[key] = whole[(slice(None),) * axis + (slice(int(np.ravel(_on_host(held[count]))[0])),)]
-    broken = [each for key, each in piece.demands.items() if not np.all(_on_host(held[key]))]
-    if broken:
-        raise error(
-            violation("", "(N4)", "", each.found, each.expected, place=f"node {each.label!r}") for each in broken
-        )
-
-
-def _run_step(rest: Rest, node: Node, held: dict[str, Any]) -> None:
-    """Runs a node by another runtime."""
-
-    def array(name: str) -> Any:
-        return _resolved(rest.values[name], held) if name else None
-
-    captured = {name: array(name) for name in node.reads() - set(node.inputs)}
-    found = host.computed(node, [array(name) for name in node.inputs], captured)
-    names = [name for name in node.outputs if name]
-    for name, value in zip(names, found, strict=True):
-        held[name] = value
-        if isinstance(value, list):
-            held |= {f"{name}[{i}]": each for i, each in enumerate(value)}
-
-
-def _resolved(value: Value, held: Mapping[str, Any]) -> Any:
-    if isinstance(value, list):
-        return [_resolved(each, held) for each in value]
-    return _on_host(held[value.key]) if isinstance(value, Held) else value

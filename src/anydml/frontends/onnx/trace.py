@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from ...core.errors import DMLError, error, violation
-from ...core.strided_layout import DATA_TYPES
+from ...core.packed_array import four_bits_of
 from ...device import Device
 from ...graph.compile import CompiledGraph
 from ..directmlx import Expression, Graph
@@ -25,7 +25,7 @@ from . import control, functions, host, weights
 from .context import Counted, Demand, NodeContext, NotLowered, Unknown, constant_of
 from .lowering import LOWERINGS
 from .node import Node
-from .values import Held, Shape, Traced, Value, leaves, shape_of
+from .values import Held, Shape, Traced, Value, is_held_by_directml, leaves, shape_of
 
 
 @dataclass
@@ -214,10 +214,10 @@ class _Trace:
         key = value.key if isinstance(value, Held) else name
         if key not in self._expressions:
             shape = shape_of(value) or (1,)
-            if value.dtype not in DATA_TYPES and value.dtype != np.bool_ and not isinstance(value, np.ndarray):
+            if not is_held_by_directml(value.dtype):
                 raise NotLowered(f"elements of {value.dtype}, which DirectML has not")
             if isinstance(value, Held):
-                self._expressions[key] = self.graph.input(shape, value.dtype)
+                self._expressions[key] = self.graph.input(shape, four_bits_of(value.dtype) or value.dtype)
                 self._reads[key] = value
             else:
                 self._expressions[key] = constant_of(self.graph, value)

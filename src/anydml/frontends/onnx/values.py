@@ -5,8 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+import ml_dtypes
 import numpy as np
 
+from ...core.packed_array import FOUR_BITS, four_bits_of
+from ...core.strided_layout import DATA_TYPES
 from ..directmlx import Expression
 
 Shape: TypeAlias = tuple[int, ...]
@@ -39,7 +42,7 @@ class Traced:
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        return self.expression.dtype
+        return dtype_of(self.expression)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +62,17 @@ class Counted:
 
 Value: TypeAlias = Any
 """A Held, a Traced, an array that is known on the host, a list of these for a sequence, None for an empty optional."""
+
+
+def dtype_of(x: Expression) -> np.dtype[Any]:
+    """NumPy's data type of an expression; of 4 bits ml_dtypes', as onnx has them."""
+    data_type = x.tensor.DataType
+    return np.dtype(getattr(ml_dtypes, data_type.name.lower())) if data_type in FOUR_BITS else x.dtype
+
+
+def is_held_by_directml(dtype: np.dtype[Any]) -> bool:
+    """Whether DirectML has tensors of a data type; truth values are UINT8."""
+    return dtype in DATA_TYPES or dtype == np.bool_ or four_bits_of(dtype) is not None
 
 
 def shape_of(value: Any) -> Shape:

@@ -14,28 +14,31 @@ from .pointwise import applied, call, unary, unchanged
 
 def relu(node: NodeContext) -> Any:
     """max(x, 0); of integers of 64 bits, which RELU does not take, by MAX."""
-    return applied(
-        node, lambda x: x if _is_unsigned(x) else call(node, "max", x, 0) if _is_long(x) else call(node, "relu", x)
-    )
+    return applied(node, lambda x: call(node, "max", x, 0) if x.dtype == np.int64 else call(node, "relu", x))
 
 
 def prelu(node: NodeContext) -> Any:
-    """x where x >= 0, else x * slope."""
+    """x where x >= 0, else x * slope; integers that PARAMETERIZED_RELU does not take by IF."""
 
     def formula(x: Expression, slope: Expression) -> Expression:
-        if _is_long(x):
+        if x.dtype.kind == "u" or x.dtype == np.int64:
             return call(node, "if_", x < 0, x * slope, x)
-        return x if _is_unsigned(x) else call(node, "parameterized_relu", x, slope)
+        return call(node, "parameterized_relu", x, slope)
 
     return applied(node, formula)
 
 
-def _is_long(x: Expression) -> bool:
-    return x.dtype == np.int64
+def shrink(node: NodeContext) -> Any:
+    """Integers of 64 bits as those of 32."""
 
+    def formula(x: Expression) -> Expression:
+        own, narrower = x.dtype, {"i": np.int32, "u": np.uint32}
+        if own.itemsize == 8 and own.kind in narrower:
+            x = node.narrowed(x, narrower[own.kind])
+        y = call(node, "shrink", x, float(node.get("bias", 0.0)), float(node.get("lambd", 0.5)))
+        return y if y.dtype == own else y.astype(own)
 
-def _is_unsigned(x: Expression) -> bool:
-    return x.dtype.kind == "u"
+    return applied(node, formula)
 
 
 def gelu(node: NodeContext) -> Any:
@@ -78,7 +81,9 @@ def dropout(node: NodeContext) -> Any:
     shape = node.shape(0)
     results: list[Any] = [np.zeros(shape, node.dtype(0)) if 0 in shape else unchanged(node)]
     if node.wants(1):
-        results.append(np.ones(shape, node.dtype(0) if node.opset < 10 else np.bool_))
+        # Before operator set 12 it says nothing where nothing is dropped; ONNX Runtime has zeros there.
+        kept = np.ones if node.opset >= 12 else np.zeros
+        results.append(kept(shape, node.dtype(0) if node.opset < 10 else np.bool_))
     return results
 
 
@@ -98,7 +103,7 @@ LOWERINGS: dict[str, Lowering] = {
     "Relu": relu,
     "ScaledTanh": unary("scaled_tanh", alpha=("alpha", 1.0), beta=("beta", 1.0)),
     "Selu": unary("scaled_elu", alpha=("alpha", 1.67326319217681884765625), gamma=("gamma", 1.05070102214813232421875)),
-    "Shrink": unary("shrink", bias=("bias", 0.0), threshold=("lambd", 0.5)),
+    "Shrink": shrink,
     "Sigmoid": unary("sigmoid"),
     "Softmax": along_axis("softmax"),
     "Softplus": unary("softplus"),

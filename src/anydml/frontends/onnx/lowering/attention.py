@@ -146,25 +146,36 @@ class Mask:
         return bias, dead
 
 
-def attended(node: NodeContext, heads: Heads, mask: Mask, is_causal: bool = False, present: bool = False) -> list[Any]:
+def attended(
+    node: NodeContext,
+    heads: Heads,
+    seen: Mask,
+    is_causal: bool = False,
+    present: bool = False,
+    lengths: Expression | None = None,
+    **options: Any,
+) -> list[Any]:
     """softmax(scale * q k^T + mask) v by one operator.
 
     Args:
         node: the node.
         heads: what attends to what.
-        mask: what is seen.
+        seen: what is seen.
         is_causal: whether queries, which stand behind all past keys, see none behind their own place, too.
         present: whether all keys and values are results.
+        lengths: how many past keys each sequence has, INT32 of {batch}, where `is_causal`; all where None.
+        options: what else the function takes.
 
     Returns:
         {batch, queries, heads * size of values}; then keys and values. Queries that see nothing give zeros.
     """
     batch = heads.q.shape[0]
-    if is_causal and mask.truths:
-        mask.within(heads.past_length, -1, 0)
+    if is_causal and seen.truths and lengths is None:
+        seen.within(heads.past_length, -1, 0)
         is_causal = False
-    bias, dead = mask.bias(heads.q.dtype)
-    lengths = node.constant(np.full(batch, heads.past_length, np.int32)) if is_causal else None
+    bias, dead = seen.bias(heads.q.dtype)
+    if is_causal and lengths is None:
+        lengths = node.constant(np.full(batch, heads.past_length, np.int32))
     past_key, past_value = heads.past or (None, None)
     if bias is not None and bias.shape[2:] != (heads.queries, heads.total):
         bias = _repeated(bias, (*bias.shape[:2], heads.queries, heads.total))
@@ -180,8 +191,8 @@ def attended(node: NodeContext, heads: Heads, mask: Mask, is_causal: bool = Fals
         head_count=heads.count,
         key_value_head_count=heads.of_keys if is_causal or heads.of_keys != heads.count else None,
         scale=heads.scale,
-        mask_filter_value=-inf,
         present=present,
+        **options,
     )
     y, *others = found if present else [found]
     if dead is not None:
@@ -203,7 +214,13 @@ def _repeated(x: Expression, shape: Sequence[int]) -> Expression:
 
 
 def scored(
-    node: NodeContext, heads: Heads, mask: Mask, softcap: float, wanted: int | None, precision: np.dtype[Any] | None
+    node: NodeContext,
+    heads: Heads,
+    mask: Mask,
+    softcap: float,
+    wanted: int | None = None,
+    precision: np.dtype[Any] | None = None,
+    sink: Expression | None = None,
 ) -> list[Any]:
     """The same step by step, which gives the scores, too.
 
@@ -216,6 +233,7 @@ def scored(
         softcap: c; none where 0.
         wanted: which scores are a result: 0 those that are scaled, 1 capped, 2 masked, 3 probabilities.
         precision: of the softmax, where it is not the queries'.
+        sink: a score for each head that belongs to no key, of any shape; none where None.
 
     Returns:
         {batch, heads, queries, size of values}, all keys and values, {batch, heads of keys, keys, size}, and scores.
@@ -236,7 +254,10 @@ def scored(
     scores = scores if bias is None else scores + bias
     stages.append(scores)
     high = scores if precision is None or precision == scores.dtype else scores.astype(precision)
-    p = node.call("softmax", high, axis=-1)
+    if sink is not None:
+        beside = _repeated(sink.astype(high.dtype).reshape(1, count, 1, 1), (*shape[:3], 1))
+        high = node.call("join", [high, beside], 3)
+    p = node.call("softmax", high, axis=-1)[..., : heads.total]
     if dead is not None:
         p = node.call("if_", dead, node.constant(np.zeros((1, 1, 1, 1), p.dtype)), p)
     p = p if p.dtype == q.dtype else p.astype(q.dtype)

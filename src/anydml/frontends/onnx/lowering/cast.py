@@ -7,13 +7,15 @@ from typing import Any
 import numpy as np
 import onnx
 
+from ....core.packed_array import four_bits_of
 from ....core.strided_layout import DATA_TYPES
 from ...directmlx import Expression
 from ..context import Lowering, NodeContext, NotLowered
-from .pointwise import same_bytes, unchanged
+from ..values import dtype_of, is_held_by_directml
+from .pointwise import call, same_bytes, unchanged
 
 
-def dtype_of(node: NodeContext, attribute: str) -> np.dtype[Any]:
+def _wanted(node: NodeContext, attribute: str) -> np.dtype[Any]:
     """The data type that an attribute says by ONNX's number."""
     number = node.required(attribute)
     if number == onnx.TensorProto.STRING:
@@ -21,10 +23,15 @@ def dtype_of(node: NodeContext, attribute: str) -> np.dtype[Any]:
     return np.dtype(onnx.helper.tensor_dtype_to_np_dtype(number))
 
 
-def converted(x: Expression, dtype: np.dtype[Any]) -> Expression:
+def converted(node: NodeContext, x: Expression, dtype: np.dtype[Any]) -> Expression:
     """Elements as values of another type; what is not 0 is true."""
-    if dtype == x.dtype:
+    own = dtype_of(x)
+    if dtype == own:
         return x
+    if four_bits_of(own) is not None:
+        return converted(node, call(node, "dequantize", x, 1.0), dtype)
+    if four_bits_of(dtype) is not None:
+        return _four_bits(node, x, dtype)
     if dtype != np.bool_:
         return x.astype(dtype)
     if x.dtype == np.float64:
@@ -33,19 +40,27 @@ def converted(x: Expression, dtype: np.dtype[Any]) -> Expression:
     return x != 0
 
 
+def _four_bits(node: NodeContext, x: Expression, dtype: np.dtype[Any]) -> Expression:
+    """The last 4 bits of the integer that is left of a number; numbers are made to 4 bits by QUANTIZE alone."""
+    whole = x.astype(np.int32)
+    bits = whole & 15
+    low = bits if dtype.name == "uint4" else (bits ^ 8) - 8
+    return call(node, "quantize", low.astype(np.float32), 1.0, output_dtype=dtype)
+
+
 def _cast(node: NodeContext, dtype: np.dtype[Any]) -> Any:
     if dtype.kind in "OUST" or node.dtype(0).kind in "OUST":
         raise NotLowered("strings")
-    if dtype not in DATA_TYPES and dtype != np.bool_:
+    if not is_held_by_directml(dtype):
         raise NotLowered(f"elements of {dtype}, which DirectML has not")
     shape = node.shape(0)
     if 0 in shape:
         return np.zeros(shape, dtype)
-    return unchanged(node) if node.dtype(0) == dtype else node.shaped(converted(node.x(0), dtype), shape)
+    return unchanged(node) if node.dtype(0) == dtype else node.shaped(converted(node, node.x(0), dtype), shape)
 
 
 def cast(node: NodeContext) -> Any:
-    return _cast(node, dtype_of(node, "to"))
+    return _cast(node, _wanted(node, "to"))
 
 
 def cast_like(node: NodeContext) -> Any:
@@ -54,7 +69,7 @@ def cast_like(node: NodeContext) -> Any:
 
 def bit_cast(node: NodeContext) -> Any:
     """The same bytes as elements of a type of the same size."""
-    dtype, own, shape = dtype_of(node, "to"), node.dtype(0), node.shape(0)
+    dtype, own, shape = _wanted(node, "to"), node.dtype(0), node.shape(0)
     if dtype.itemsize != own.itemsize:
         raise NotLowered(f"bits of {own} as {dtype}")
     if dtype not in DATA_TYPES and dtype != np.bool_:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,25 +13,23 @@ from .windows import Window, halves, pads_of, window_of
 
 
 def conv(node: NodeContext) -> Any:
-    x, w = node.shape(0), node.shape(1)
-    return convolved(node, window_of(node, x[2:], _taps(node, w)))
-
-
-def convolved(node: NodeContext, window: Window) -> Any:
-    """A forward convolution; of an empty batch an empty result."""
+    """Of an empty batch the result is empty."""
     x, w = node.shape(0), node.shape(1)
     if 0 in x or 0 in w:
-        return _of_nothing(node, window)
-    bias = node.x(2) if node.has(2) else None
-    found: Expression = node.call(
-        "convolution", node.x(0), node.x(1), bias, **window.options(), group_count=node.get("group", 1)
-    )
+        return _of_nothing(node, window_of(node, x[2:], _taps(node, w)))
+    return convolved(node, node.x(0), node.x(1), node.x(2) if node.has(2) else None)
+
+
+def convolved(node: NodeContext, x: Expression, w: Expression, bias: Expression | None) -> Expression:
+    """A forward convolution, whose window attributes say."""
+    window = window_of(node, x.shape[2:], _taps(node, w.shape))
+    found: Expression = node.call("convolution", x, w, bias, **window.options(), group_count=node.get("group", 1))
     return found
 
 
-def _taps(node: NodeContext, w: tuple[int, ...]) -> tuple[int, ...]:
+def _taps(node: NodeContext, w: Sequence[int]) -> tuple[int, ...]:
     taps = tuple(node.get("kernel_shape") or w[2:])
-    if taps != w[2:]:
+    if taps != tuple(w[2:]):
         raise NotLowered(f"kernel_shape {taps} beside a filter of shape {w}")
     return taps
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...directmlx import Expression
 from ..context import Lowering, NodeContext, NotLowered
-from .shapes import broadcast, filled, like
+from .shapes import broadcast, filled, like, truth
 
 _LEAST, _MOST = -(2**31), 2**31 - 1
 
@@ -47,7 +47,7 @@ def eye_like(node: NodeContext) -> Any:
         return np.zeros(shape, dtype)
     plain = np.dtype(np.uint8) if dtype == np.bool_ else dtype
     found: Expression = node.call("diagonal_matrix", shape, 1, plain, offset=offset, graph=node.graph)
-    return found.astype(dtype) if plain != dtype else found
+    return truth(found) if plain != dtype else found
 
 
 def trilu(node: NodeContext) -> Any:
@@ -66,7 +66,12 @@ def trilu(node: NodeContext) -> Any:
     return filled(node, shape, make)
 
 
+def random(node: NodeContext) -> Any:
+    raise NotLowered("random numbers, for which ONNX names no generator: no other runtime would draw the same")
+
+
 LOWERINGS: dict[str, Lowering] = {
+    **dict.fromkeys(("Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"), random),
     "ConstantOfShape": constant_of_shape,
     "EyeLike": eye_like,
     "Range": sequence,

@@ -56,21 +56,27 @@ def q_linear_mat_mul(node: NodeContext) -> Any:
     return node.shaped(y, shape)
 
 
-def windowed(node: NodeContext, filter: int) -> dict[str, Any]:
+def windowed(node: NodeContext, x: Expression, w: Expression) -> dict[str, Any]:
     """Where the window of a convolution stands, as a function's options have it."""
-    x, w = node.shape(0), node.shape(filter)
-    return {**window_of(node, x[2:], w[2:]).options(), "group_count": node.get("group", 1)}
+    return {**window_of(node, x.shape[2:], w.shape[2:]).options(), "group_count": node.get("group", 1)}
 
 
 def conv_integer(node: NodeContext) -> Any:
     """Of one, or two spatial dimensions."""
     points = [node.x(i) if node.has(i) else None for i in (2, 3)]
-    return node.call("convolution_integer", node.x(0), node.x(1), *points, **windowed(node, 1))
+    x, w = node.x(0), node.x(1)
+    return node.call("convolution_integer", x, w, *points, **windowed(node, x, w))
 
 
-def q_linear_conv(node: NodeContext) -> Any:
-    """Of one spatial dimension it is of two, of height 1."""
-    x, w, options = node.x(0), node.x(3), windowed(node, 3)
+def q_linear_conv(node: NodeContext, view: Expression | None = None) -> Any:
+    """Of one spatial dimension it is of two, of height 1.
+
+    Args:
+        node: the node.
+        view: {N, C, ...}, where that is not the first input.
+    """
+    x, w = node.x(0) if view is None else view, node.x(3)
+    options = windowed(node, x, w)
     one = x.ndim == 3
     if one:
         x, w = (each.reshape(*each.shape[:2], 1, each.shape[2]) for each in (x, w))

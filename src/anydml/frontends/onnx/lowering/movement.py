@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 from typing import Any
 
@@ -76,18 +77,15 @@ def expand(node: NodeContext) -> Any:
     return filled(node, shape, lambda: broadcast(node.x(0), shape))
 
 
-def joined(node: NodeContext, parts: list[Any], axis: int) -> Any:
-    """Expressions that are joined; those without elements are skipped."""
-    return parts[0] if len(parts) == 1 else node.call("join", parts, axis)
-
-
 def concat(node: NodeContext) -> Any:
     axis = axis_of(node.get("axis", 1), node.rank(0))
     shapes = [node.shape(i) for i in range(len(node))]
     shape = [*max(shapes, key=prod)]
     shape[axis] = sum(each[axis] for each in shapes)
     parts = [i for i, each in enumerate(shapes) if 0 not in each]
-    return filled(node, tuple(shape), lambda: joined(node, [node.x(i) for i in parts], axis))
+    if len(parts) == 1:
+        return filled(node, tuple(shape), lambda: node.x(parts[0]))
+    return filled(node, tuple(shape), lambda: node.call("join", [node.x(i) for i in parts], axis))
 
 
 def sizes_of_parts(size: int, count: int) -> list[int]:
@@ -125,19 +123,26 @@ def sliced(node: NodeContext) -> Any:
     given = [node.get(name) if node.opset < 10 else node.integers(i) for name, i in _ENDS]
     starts, ends, axes, steps = given
     axes = axes_of(range(len(starts)) if axes is None else axes, node.rank(0))
-    windows = [slice(None)] * node.rank(0)
+    shape = node.shape(0)
+    windows = [range(size) for size in shape]
     for axis, *each in zip(axes, starts, ends, steps or [1] * len(starts), strict=True):
-        windows[axis] = slice(*each)
+        windows[axis] = _window(shape[axis], *each)
     return window_of(node, windows)
+
+
+def _window(size: int, start: int, end: int, step: int) -> range:
+    """ONNX's: of a negative step a start before the first element is that, where Python's is nothing."""
+    last, before = (size, 0) if step > 0 else (size - 1, -1)
+    start, end = (each + size if each < 0 else each for each in (start, end))
+    return range(min(max(start, 0), last), min(max(end, before), last), step)
 
 
 _ENDS = (("starts", 1), ("ends", 2), ("axes", 3), ("steps", 4))
 
 
-def window_of(node: NodeContext, windows: list[slice]) -> Any:
-    """The first input's elements in windows as Python's slices have them."""
+def window_of(node: NodeContext, reached: Sequence[range]) -> Any:
+    """The first input's elements at these places along each dimension."""
     shape = node.shape(0)
-    reached = [range(*window.indices(size)) for window, size in zip(windows, shape, strict=True)]
     wanted = tuple(map(len, reached))
 
     def make() -> Expression:
@@ -178,17 +183,14 @@ def padded(node: NodeContext, padding: Any, mode: str, value: Any) -> Any:
         if mode != "constant":
             raise NotLowered("an empty tensor that is padded with its own elements")
         return node.shaped(broadcast(node.constant(np.array([value], node.dtype(0))), shape), shape)
-    windows = [slice(max(-int(a), 0), size - max(-int(b), 0)) for size, a, b in zip(own, *padding, strict=True)]
+    windows = [range(max(-int(a), 0), size - max(-int(b), 0)) for size, a, b in zip(own, *padding, strict=True)]
 
     def make() -> Expression:
-        inner = window_of(node, windows).expression
+        inner: Expression = window_of(node, windows).expression
         if not any(start) and not any(end):
-            return like(node, inner)
-        if inner.dtype == np.bool_:
-            value_ = int(value)
-            return like(node, node.call("padding", inner, start, end, mode=_MODES[mode], value=value_))
-        found: Expression = node.call("padding", inner, start, end, mode=_MODES[mode], value=value)
-        return found
+            return inner
+        number = int(value) if isinstance(value, bool) else value
+        return like(node, node.call("padding", inner, start, end, mode=_MODES[mode], value=number))
 
     return filled(node, shape, make)
 

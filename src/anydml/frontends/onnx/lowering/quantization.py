@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import onnx
 
+from ....core.enums import TensorDataType
+from ....core.packed_array import FOUR_BITS, LIMITS, four_bits_of, unpacked_dtype
 from ....core.strided_layout import DATA_TYPES
 from ...directmlx import Expression
 from ..context import Lowering, NodeContext, NotLowered
@@ -15,6 +17,7 @@ from ..values import Shape
 from .pointwise import call
 
 _BYTES = (np.uint8, np.int8)
+_BYTE_TYPES = (TensorDataType.UINT8, TensorDataType.INT8)
 _FLOATS = (np.float32, np.float16)
 
 
@@ -42,10 +45,23 @@ def parameter(node: NodeContext, i: int) -> Expression:
 
 
 def _repeated(node: NodeContext, x: Expression, axis: int, block: int, size: int) -> Expression:
+    x = _unpacked(node, x)
     apart: Shape = (*x.shape[: axis + 1], 1, *x.shape[axis + 1 :])
     repeats = [block if i == axis + 1 else 1 for i in range(len(apart))]
     whole = call(node, "tile", x.reshape(apart), repeats).reshape(*x.shape[:axis], -1, *x.shape[axis + 1 :])
     return whole[(slice(None),) * axis + (slice(size),)]
+
+
+def _is_short(x: Expression) -> bool:
+    """Whether elements have 4 bits, which QUANTIZE and DEQUANTIZE alone take."""
+    return x.tensor.DataType in FOUR_BITS
+
+
+def _unpacked(node: NodeContext, x: Expression) -> Expression:
+    """Numbers of 4 bits as those of 8."""
+    if not _is_short(x):
+        return x
+    return call(node, "dequantize", x, 1.0).astype(unpacked_dtype(x.tensor.DataType))
 
 
 def _in_blocks(x: Expression, parameters: list[Expression]) -> bool:
@@ -76,33 +92,52 @@ def quantize(node: NodeContext) -> Any:
     shape = node.shape(0)
     if 0 in shape:
         return np.zeros(shape, dtype)
-    x = node.x(0)
-    parameters = [parameter(node, i) for i in (1, 2) if node.has(i)]
-    precision = _dtype_of(node.get("precision")) if node.get("precision", 0) else parameters[0].dtype
+    x, *parameters = _divided(node, node.x(0), [parameter(node, i) for i in (1, 2) if node.has(i)])
+    kind = four_bits_of(dtype)
+    if kind is not None:
+        if x.dtype not in _FLOATS or not all(map(_is_short, parameters[1:])):
+            x = _to_integers(node, x, _spread(node, x, parameters), *LIMITS[kind])
+            parameters = [node.constant(np.ones((1,) * x.ndim, np.float32))]
+        return node.shaped(call(node, "quantize", x, *parameters, output_dtype=dtype), shape)
+    if dtype in _BYTES and _in_blocks(x, parameters) and x.dtype in _FLOATS:
+        return node.shaped(node.call("quantize", x, *parameters, output_dtype=dtype), shape)
+    parameters = _spread(node, x, parameters)
+    if dtype in _BYTES:
+        return node.shaped(node.call("quantize_linear", x, *parameters, output_dtype=dtype), shape)
+    ends = np.iinfo(dtype)
+    return node.shaped(_to_integers(node, x, parameters, ends.min, ends.max).astype(dtype), shape)
+
+
+def _divided(node: NodeContext, x: Expression, parameters: list[Expression]) -> list[Expression]:
+    """What is quantised, its scale, and its zero point.
+
+    DirectML rounds quotients to FLOAT32. From operator set 23 on they are of the scale's type, or what the node says:
+    those of FLOAT16 are divided before, and left with a scale of 1.
+    """
+    scale, *zero_points = parameters
+    precision = _dtype_of(node.get("precision")) if node.get("precision", 0) else scale.dtype
     if precision not in _FLOATS:
         raise NotLowered(f"elements of {precision}, which DirectML does not divide by")
-    if x.dtype != precision and x.dtype != np.int32:
+    if node.opset < 23:
+        return [x, *parameters]
+    if scale.dtype != precision:
+        scale = scale.astype(precision)
+    if x.dtype != precision and (x.dtype != np.int32 or precision == np.float16):
         x = x.astype(precision)
-    parameters[0] = parameters[0] if parameters[0].dtype == precision else parameters[0].astype(precision)
-    if dtype in _BYTES:
-        if _in_blocks(x, parameters) and x.dtype in _FLOATS:
-            return node.shaped(call(node, "quantize", x, *parameters, output_dtype=dtype), shape)
-        parameters = _spread(node, x, parameters)
-        return node.shaped(call(node, "quantize_linear", x, *parameters, output_dtype=dtype), shape)
-    return node.shaped(_to_words(node, x, _spread(node, x, parameters), dtype), shape)
+    if precision == np.float32:
+        return [x, scale, *zero_points]
+    (whole,) = _spread(node, x, [scale])
+    return [x / whole, node.constant(np.ones((1,) * len(x.shape), np.float16)), *zero_points]
 
 
-def _to_words(node: NodeContext, x: Expression, parameters: list[Expression], dtype: np.dtype[Any]) -> Expression:
-    """Of 16 bits, which DirectML's operators don't give: clamped in FLOAT32, which holds them exactly."""
-    scale, *zero_points = parameters
-    if x.dtype not in _FLOATS:
-        x = x.astype(scale.dtype)
-    y = call(node, "round", x / scale).astype(np.float32)
-    ends = np.iinfo(dtype)
+def _to_integers(node: NodeContext, x: Expression, parameters: list[Expression], least: int, most: int) -> Expression:
+    """Integers of types that DirectML's operators don't give, clamped in FLOAT32, which holds them exactly."""
+    x, scale, *zero_points = [_unpacked(node, each).astype(np.float32) for each in (x, *parameters)]
+    y = call(node, "round", x / scale)
     if zero_points:
         # What is beyond both ends with any zero point would lose digits in the sum.
-        y = call(node, "clip", y, -131072.0, 131072.0) + zero_points[0].astype(np.float32)
-    return call(node, "clip", y, float(ends.min), float(ends.max)).astype(dtype)
+        y = call(node, "clip", y, -131072.0, 131072.0) + zero_points[0]
+    return call(node, "clip", y, float(least), float(most))
 
 
 def dequantize(node: NodeContext) -> Any:
@@ -120,15 +155,17 @@ def dequantize(node: NodeContext) -> Any:
         return np.zeros(shape, dtype)
     x = node.x(0)
     parameters = [parameter(node, i) for i in (1, 2) if node.has(i)]
-    if _in_blocks(x, parameters) and x.dtype in _BYTES:
+    is_short = _is_short(x) and all(map(_is_short, parameters[1:]))
+    if is_short or (x.tensor.DataType in _BYTE_TYPES and _in_blocks(x, parameters)):
         y = call(node, "dequantize", x, *parameters)
     else:
+        x = _unpacked(node, x)
         y = call(node, "dequantize_linear", x, *_spread(node, x, parameters))
     return node.shaped(y if y.dtype == dtype else y.astype(dtype), shape)
 
 
 def _refuse_other(dtype: np.dtype[Any]) -> None:
-    if dtype not in DATA_TYPES:
+    if dtype not in DATA_TYPES and four_bits_of(dtype) is None:
         raise NotLowered(f"quantised numbers of {dtype}")
 
 

@@ -120,6 +120,12 @@ def _zero(dtype: Any) -> Any:
     return 0
 
 
+def _logarithm(dtype: Any) -> Any:
+    if dtype.kind != "f":
+        raise NotLowered("the logarithm of no integers")
+    return -np.inf
+
+
 def _undefined(dtype: Any) -> Any:
     if dtype.kind != "f":
         raise NotLowered("the mean of no integers")
@@ -133,8 +139,8 @@ LOWERINGS: dict[str, Lowering] = {
     "CumSum": running("cumulative_summation"),
     "ReduceL1": reduced("l1", nothing=_zero),
     "ReduceL2": reduced("l2", nothing=_zero),
-    "ReduceLogSum": reduced("log_sum", nothing=_least),
-    "ReduceLogSumExp": reduced("log_sum_exp", nothing=_least),
+    "ReduceLogSum": reduced("log_sum", nothing=_logarithm),
+    "ReduceLogSumExp": reduced("log_sum_exp", nothing=_logarithm),
     "ReduceMax": reduced("max", nothing=_least),
     "ReduceMean": reduced("average", nothing=_undefined),
     "ReduceMin": reduced("min", nothing=_most),

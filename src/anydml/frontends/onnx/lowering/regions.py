@@ -9,7 +9,7 @@ import numpy as np
 
 from ...directmlx import Expression
 from ..context import Lowering, NodeContext, NotLowered
-from .shapes import filled
+from .shapes import broadcast, filled
 
 
 def roi_align(node: NodeContext) -> Any:
@@ -23,10 +23,13 @@ def roi_align(node: NodeContext) -> Any:
     is_half, scale = transform == "half_pixel", node.get("spatial_scale", 1.0)
 
     def make() -> Expression:
-        rois = node.x(1) if is_half else _enlarged(node, node.x(1), scale)
+        x, rois = node.x(0), node.x(1)
+        if not is_half:
+            # Of half precision an element's part of a large coordinate would be lost.
+            x, rois = x.astype(np.float32), _enlarged(node, rois.astype(np.float32), scale)
         found: Expression = node.call(
             "roi_align",
-            node.x(0),
+            x,
             rois,
             node.x(2).astype(np.uint32),
             sizes,
@@ -37,7 +40,7 @@ def roi_align(node: NodeContext) -> Any:
             minimum_samples_per_output=samples or 1,
             maximum_samples_per_output=samples or 2**32 - 1,
         )
-        return found
+        return found.astype(node.dtype(0))
 
     return filled(node, (count, own[1], *sizes), make)
 
@@ -45,7 +48,9 @@ def roi_align(node: NodeContext) -> Any:
 def _enlarged(node: NodeContext, rois: Expression, scale: float) -> Expression:
     """Regions of at least one element, as ONNX has them without half pixels: max(x2, x1 + 1 / scale)."""
     low, high = rois[:, :2], rois[:, 2:]
-    least = low + np.array([1 / scale], rois.dtype)
+    least = low + 1 / scale
+    # No more than one element, so that rounding does not ask for another sample of it.
+    least = least - abs(least) * 2.0**-22
     joined: Expression = node.call("join", [low, node.call("max", high, least)], 1)
     return joined
 
@@ -63,13 +68,15 @@ def col2im(node: NodeContext) -> Any:
     start, end = np.reshape(node.get("pads", [0] * 2 * n), (2, n)).tolist()
     options = {name: node.get(name, [1] * n) for name in ("strides", "dilations")}
 
+    shape = (batch, rows // prod(window), *image)
+
     def make() -> Expression:
-        found: Expression = node.call(
-            "fold", node.x(0), image, window, start_padding=start, end_padding=end, **options
-        )
+        if 0 in node.shape(0):
+            return broadcast(node.constant(np.zeros(1, node.dtype(0))), shape)
+        found: Expression = node.call("fold", node.x(0), image, window, start_padding=start, end_padding=end, **options)
         return found
 
-    return filled(node, (batch, rows // prod(window), *image), make)
+    return filled(node, shape, make)
 
 
 LOWERINGS: dict[str, Lowering] = {

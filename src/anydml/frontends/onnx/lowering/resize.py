@@ -147,7 +147,7 @@ def _axis(kind: _Kind, axis: int, size: int, out_size: int, scale: float, region
             raise NotLowered("a region of one element that is enlarged")
         else:
             before = -start * (size - 1)
-            factor = (length - 1) / ((end - start) * (size - 1))
+            factor = (out_size - 1) / ((end - start) * (size - 1))
     return Axis(axis, size, out_size, factor, before, behind, scale)
 
 
@@ -245,7 +245,9 @@ def _resampled(
     if len(groups) > 4:
         return None
     wanted = [by_number[i].out_size if i in by_number else size for i, size in enumerate(x.shape)]
-    options: dict[str, Any] = {} if mode == "LINEAR" else {"rounding_direction": "INCREASING" if upward else "DECREASING"}
+    options: dict[str, Any] = (
+        {} if mode == "LINEAR" else {"rounding_direction": "INCREASING" if upward else "DECREASING"}
+    )
     found: Expression = node.call(
         "resample",
         x if len(groups) == x.ndim else x.reshape(*[size for size, _ in groups]),

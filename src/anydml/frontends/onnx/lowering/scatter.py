@@ -17,7 +17,7 @@ import numpy as np
 
 from ...directmlx import Expression
 from ..context import Lowering, NodeContext, NotLowered
-from .shapes import axis_of, filled
+from .shapes import axis_of, broadcast, filled
 
 _COMBINED = {"add": "add", "mul": "multiply", "max": "max", "min": "min"}
 
@@ -84,7 +84,9 @@ def _counted(node: NodeContext, indices: Expression, sizes: Any) -> Expression:
     return found
 
 
-def _scattered(node: NodeContext, rows: Expression, keys: Expression, updates: Expression, function: str | None) -> Any:
+def _scattered(
+    node: NodeContext, rows: Expression, keys: Expression, updates: Expression, function: str | None
+) -> Expression:
     """Rows of a matrix that are replaced by updates, or combined with them."""
     (count,) = keys.shape
     if rows.shape[0] < 2**31:
@@ -102,7 +104,8 @@ def _scattered(node: NodeContext, rows: Expression, keys: Expression, updates: E
             updates = node.call("join", [updates[:step], rest], 0)
             step *= 2
         updates = node.call(function, node.call("gather", rows, keys, 0), updates)
-    return node.call("scatter_nd", rows, keys.reshape(-1, 1), updates)
+    found: Expression = node.call("scatter_nd", rows, keys.reshape(-1, 1), updates)
+    return found
 
 
 def _longest(node: NodeContext) -> int:
@@ -124,15 +127,13 @@ def _longest(node: NodeContext) -> int:
 
 
 def tensor_scatter(node: NodeContext) -> Any:
-    """Rows of a cache that are replaced from an index on, of each batch its own; from the first again behind the end."""
+    """Rows of a cache that are replaced from an index on, of each batch its own; a circular one starts anew."""
     own, sizes = node.shape(0), node.shape(1)
     axis = axis_of(node.get("axis", -2), len(own))
     rows = np.arange(sizes[axis], dtype=np.int64).reshape([-1 if i == axis else 1 for i in range(len(own))])
     size = np.array([own[axis]], np.int64)
 
     def make() -> Expression:
-        from .shapes import broadcast
-
         if 0 in sizes:
             return node.x(0)
         places = node.constant(rows)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ....core.enums import TensorDataType
 from ...directmlx import Expression
 from ..context import Counted, Lowering, NodeContext, NotLowered
 from .shapes import axis_of
@@ -16,21 +17,12 @@ def _found(node: NodeContext, x: Expression) -> tuple[Expression, Expression]:
     """The number of elements that are not 0, and their coordinates, {elements, dimensions} of UINT32."""
     if x.dtype == np.float64:
         # Twice the bits: those of -0 are 0 then, and of nothing else.
-        bits = x.reinterpret(_UINT64, x.shape)
+        bits = x.reinterpret(TensorDataType.UINT64, x.shape)
         x = bits + bits
     if x.dtype in (np.int64, np.uint64):
         x = x != np.zeros(1, x.dtype)
     count, coordinates = node.call("nonzero_coordinates", x)
     return count, coordinates
-
-
-def _uint64() -> Any:
-    from ....core.enums import TensorDataType
-
-    return TensorDataType.UINT64
-
-
-_UINT64 = _uint64()
 
 
 def nonzero(node: NodeContext) -> Any:

@@ -8,15 +8,16 @@ from typing import Any
 import numpy as np
 
 from ...directmlx import Expression, ExpressionAdapter
-from ..context import NodeContext
+from ..context import NodeContext, NotLowered
 from ..values import Shape
 
 
 def broadcast(x: Expression, shape: Shape) -> Expression:
     """An expression as one of a larger shape, by strides of 0."""
     side = ExpressionAdapter("ELEMENT_WISE_IDENTITY", x.graph, None, None)
+    spread: Expression = side.spread(x, shape or (1,))
     # That of no dimension moves anything, but says that it is a view, which a graph's output has to be copied for.
-    return side.spread(x, shape or (1,)).transpose(*range(len(shape) or 1))
+    return spread.transpose(*range(len(shape) or 1))
 
 
 def viewed(node: NodeContext, shape: Shape, known: Callable[[Any], Any], traced: Callable[[Expression], Any]) -> Any:
@@ -35,8 +36,6 @@ def filled(node: NodeContext, shape: Shape, make: Callable[[], Expression]) -> A
 
 def axis_of(axis: int, rank: int) -> int:
     """An axis from the first; negative ones count from the last."""
-    from ..context import NotLowered
-
     if not -max(rank, 1) <= axis < max(rank, 1):
         raise NotLowered(f"axis {axis} of {rank} dimensions")
     return axis % max(rank, 1)
@@ -47,6 +46,11 @@ def axes_of(axes: Sequence[int], rank: int) -> list[int]:
     return [axis_of(axis, rank) for axis in axes]
 
 
+def truth(x: Expression) -> Expression:
+    """Bytes that are 0 or 1 as truth values."""
+    return Expression(x.graph, x.port, x.tensor, is_truth=True)
+
+
 def like(node: NodeContext, found: Expression, i: int = 0) -> Expression:
-    """A result of bytes as truth values, where an input has such."""
-    return found.astype(np.bool_) if node.dtype(i) == np.bool_ and found.dtype != np.bool_ else found
+    """Bytes that an operator made of an input's, as truth values where that has such."""
+    return truth(found) if node.dtype(i) == np.bool_ else found
