@@ -221,8 +221,13 @@ def test_hints_for_the_debug_layer_and_for_a_model_without_a_command(anydml_: An
     assert "runs a model" not in err
 
 
-@pytest.mark.parametrize("command", ["run", "check", "warmup", "draw"])
-@pytest.mark.parametrize(("name", "found"), [("a.onnx", "an ONNX model"), ("a.bin", "a serialised graph")])
+@pytest.mark.parametrize(
+    ("command", "name", "found"),
+    [
+        ("warmup", "a.onnx", "an ONNX model"),
+        *((command, "a.bin", "a serialised graph") for command in ("run", "check", "warmup", "draw")),
+    ],
+)
 def test_files_that_are_no_models(anydml_: Any, tmp_path: Path, command: str, name: str, found: str) -> None:
     rest = ["-o", tmp_path / "a.svg"] if command == "draw" else ["-d", "cpu"] if command == "warmup" else []
     code, out, err = anydml_(command, tmp_path / name, *rest)

@@ -31,6 +31,18 @@ class Plan:
     def try_run(self, inputs: Sequence[Any], outputs: Sequence[Any], in_place: bool) -> bool:
         """Runs on lists of buffers that plainly fit; False, and nothing done, where the rules have to look."""
 
+class PlanSequence:
+    """Plans that run one after the other, one run at a time.
+
+    Args:
+        steps: plans with the addresses of their inputs and outputs: 0 for an absent tensor, -1 - n for the n-th of the
+            arrays of a run. What lies there has to stay.
+    """
+
+    def __init__(self, steps: Sequence[tuple[Plan, Sequence[int], Sequence[int]]]) -> None: ...
+    def run(self, arrays: list[Any]) -> None:
+        """Runs all, on arrays that lie as the plans have them; None for one that nothing reads."""
+
 class LayoutMatcher:
     """The layouts of a dispatch's inputs."""
 

@@ -19,9 +19,11 @@ class BindableRun(ABC):
 
     Attributes:
         size: bytes of what was prepared for it.
+        plan: the native plan behind it; None of all others.
     """
 
     size: int
+    plan: Any = None
 
     @abstractmethod
     def __call__(self, inputs: Sequence[Array | None], outputs: Sequence[Array | None]) -> None: ...

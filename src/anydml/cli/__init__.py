@@ -1,4 +1,4 @@
-"""The command line: ``anydml run``, ``check``, ``ops``, ``devices``, ``draw``, ``bench`` and ``warmup``.
+"""The command line: ``anydml run``, ``check``, ``ops``, ``devices``, ``draw``, ``bench``, ``compare`` and ``warmup``.
 
 Exit codes: 0, all is well; 1, the model or what it needs is wrong, as standard error says; 2, the command line is
 wrong, or the model that it names can't be read; 130, interrupted.
@@ -18,6 +18,7 @@ from ..core.enums import FeatureLevel
 from ..core.errors import DMLError, Violation, error, violation
 from ..frontends.dxdispatch.limits import parse_size
 from ..terminal import Progress
+from . import onnx_models
 from .dxdispatch_options import Parser, add_timing, number_from, timing_of
 
 if TYPE_CHECKING:
@@ -78,6 +79,8 @@ def _title(model: str) -> str:
 
 
 def _run(arguments: argparse.Namespace) -> int:
+    if onnx_models.is_onnx(arguments.model):
+        return onnx_models.run(arguments, _progress())
     from ..device import Device
     from ..frontends.dxdispatch import Dispatch
     from ..frontends.dxdispatch.session import Session
@@ -117,9 +120,14 @@ def _progress() -> Progress:
 def _check(arguments: argparse.Namespace) -> int:
     title = _title(arguments.model)
     level: FeatureLevel = arguments.feature_level
+    note = ""
     try:
-        model = _load(arguments.model, arguments)
-        violations: Sequence[Violation] = model.check(level, arguments.strict, arguments.memory_limit)
+        violations: Sequence[Violation]
+        if onnx_models.is_onnx(arguments.model):
+            violations, note = onnx_models.check(arguments, _progress())
+        else:
+            model = _load(arguments.model, arguments)
+            violations = model.check(level, arguments.strict, arguments.memory_limit)
     except DMLError as problem:
         violations = problem.violations
     if arguments.json:
@@ -131,6 +139,8 @@ def _check(arguments: argparse.Namespace) -> int:
             print(f"{title}: {violation}")
     else:
         print(f"{title}: no violations at feature level {level.number}")
+    if note and not arguments.json:
+        print(f"{title}: {note}")
     return _code_of(violations)
 
 
@@ -176,15 +186,19 @@ def _devices(arguments: argparse.Namespace) -> int:
 
 def _draw(arguments: argparse.Namespace) -> int:
     output: str = arguments.output
-    if arguments.times and not arguments.graph:
+    is_onnx = onnx_models.is_onnx(arguments.model)
+    if arguments.times and not (arguments.graph or is_onnx):
         arguments.parser.error("argument --times: measures kernels, which --graph draws")
     if output != "-" and Path(output).suffix.lower() != ".svg":
         # Any other name might be that of a model, or promise another format.
         raise error([_no_picture(repr(output), "a name that ends in .svg, or - for standard output")])
-    pictures = [_graph_picture(arguments)] if arguments.graph else _pictures(arguments)
+    if is_onnx:
+        pictures = onnx_models.pictures(arguments, _progress())
+    else:
+        pictures = [_graph_picture(arguments)] if arguments.graph else _pictures(arguments)
     if output == "-":
         if len(pictures) > 1:
-            found = f"a model of {len(pictures)} dispatches"
+            found = f"a model of {len(pictures)} {'graphs' if is_onnx else 'dispatches'}"
             remedy = "-o FILE.svg writes a file for each"
             raise error([_no_picture(found, "one, for standard output", remedy)])
         sys.stdout.writelines(pictures)
@@ -209,6 +223,10 @@ def _bench(arguments: argparse.Namespace) -> int:
         arguments.parser.error(f"argument --threads: chooses the CPU's threads, not for {arguments.device}")
     if arguments.seed is not None and arguments.sample is None and arguments.minutes is None:
         arguments.parser.error("argument --seed: is that of a random order, which --sample and --minutes measure in")
+    if arguments.models:
+        if arguments.filter or arguments.plot or arguments.sample is not None or arguments.minutes is not None:
+            arguments.parser.error("argument MODEL: is measured whole, without options that choose rows or draw them")
+        return onnx_models.bench(arguments, _progress())
     return bench(
         device=arguments.device,
         text=arguments.filter,
@@ -222,10 +240,15 @@ def _bench(arguments: argparse.Namespace) -> int:
     )
 
 
+def _compare(arguments: argparse.Namespace) -> int:
+    return onnx_models.compare(arguments, _progress())
+
+
 def _warmup(arguments: argparse.Namespace) -> int:
     from time import perf_counter
 
     from ..device import Device
+    from ..frontends.dxdispatch.whole import Whole
 
     device = Device(arguments.device, arguments.feature_level, arguments.strict)
     with _progress() as progress:
@@ -240,7 +263,11 @@ def _warmup(arguments: argparse.Namespace) -> int:
                 assert dispatchable is not None
                 progress.step(f"{_title(source)}: {name}", i + j / count, len(arguments.models))
                 start = perf_counter()
-                compiled = device.compile_operator(device.create_operator(dispatchable.desc), dispatchable.flags)
+                compiled: Any
+                if isinstance(dispatchable, Whole):
+                    compiled = dispatchable.prepare(device)
+                else:
+                    compiled = device.compile_operator(device.create_operator(dispatchable.desc), dispatchable.flags)
                 seconds = perf_counter() - start
                 progress.clear()
                 print(f"{_title(source)}: {name}: {seconds:.2f} s, {compiled.explain()}", flush=True)
@@ -283,13 +310,13 @@ def _session(arguments: argparse.Namespace) -> Session:
 
 def _picture(session: Session, command: Any) -> str:
     from ..draw import draw
+    from ..draw.connected import operator_of
 
+    used = operator_of(session, command)
     inputs, _ = session.tensors(command)
     before = [None if array is None else array.copy() for array in inputs]
     session.execute(command)
     _, outputs = session.tensors(command)
-    used = session.model.dispatchables[command.dispatchable]
-    assert used is not None
     return draw(used.desc, before, outputs)
 
 
@@ -300,7 +327,12 @@ def _no_picture(found: str, expected: str, remedy: str = "") -> Violation:
 def _load(source: str, arguments: argparse.Namespace) -> Model:
     from ..frontends.dxdispatch import load, loads, read_text
 
-    options = {"allow_outside": arguments.allow_outside, "allow_unknown_fields": arguments.allow_unknown_fields}
+    options: dict[str, Any] = {
+        "allow_outside": arguments.allow_outside,
+        "allow_unknown_fields": arguments.allow_unknown_fields,
+        "fallback": getattr(arguments, "fallback", False),
+        "sizes": dict(getattr(arguments, "dim", None) or ()),
+    }
     return loads(read_text(sys.stdin.buffer), **options) if source == "-" else load(source, **options)
 
 
@@ -370,12 +402,15 @@ def _parser() -> argparse.ArgumentParser:
         commands.add_parser,
         """Run a model: all of it is checked first, then its commands are executed in order.
 
-A model is JSON as DxDispatch has it; // and /* */ comments and trailing commas may stand in it.""",
+A model is JSON as DxDispatch has it; // and /* */ comments and trailing commas may stand in it. Or it is ONNX's: its
+outputs are printed, or written to .npy files.""",
         """
         anydml run model.json
         anydml run model.json -i 1000            time each dispatch; one in-place takes its own results as inputs
         anydml run model.json -t 500 -v 1        for half a second each, with the least and the largest time
         generate | anydml run -                  a model from standard input, with files in the current folder
+        anydml run model.onnx --input x=x.npy --output-dir results
+        anydml run model.onnx --random 0 --dim batch=8 -i 100
         """,
         name="run",
         help="run a model",
@@ -384,21 +419,30 @@ A model is JSON as DxDispatch has it; // and /* */ comments and trailing commas 
     run.add_argument("-d", "--device", default="cpu", help=f"where to run: {devices} (default: cpu)")
     run.add_argument("--verbose", action="store_true", help="tell on standard error which kernels serve")
     add_timing(run)
+    onnx_models.add_feeds(run, is_random=False)
+    run.add_argument("--output-dir", metavar="DIR", help="write outputs of an ONNX model to DIR/NAME.npy")
     run.set_defaults(command=_run)
 
     check = _resolve(
         commands.add_parser,
-        """Check a model without running it: print every rule that it breaks, one in a line.""",
+        """Check a model without running it: print every rule that it breaks, one in a line.
+
+Of an ONNX model these are the nodes that a device of the feature level refuses, each with the reason and the level
+that takes it; dimensions that it leaves free have size 1 where --dim does not say one. Only what shapes depend on is
+run.""",
         """
         anydml check model.json
         anydml check model.json --feature-level 3.1
         anydml check model.json --json           the same for machines
+        anydml check model.onnx --feature-level 5.0
+        anydml check model.onnx --dim batch=8 --json
         """,
         name="check",
         help="say all that is wrong with a model",
     )
     _add_model_arguments(check)
     check.add_argument("--json", action="store_true", help="print the violations as JSON")
+    onnx_models.add_feeds(check, is_random=True)
     check.set_defaults(command=_check)
 
     ops = _resolve(
@@ -435,12 +479,14 @@ A model is JSON as DxDispatch has it; // and /* */ comments and trailing commas 
         """Draw an operator's small example, or the dispatches of a model, as SVG.
 
 With --graph a model is drawn as the one graph that its dispatches are, each connected to the one whose results it
-reads: the kernels that it is compiled to for the CPU, the sizes of what they give, and what was fused into them.""",
+reads: the kernels that it is compiled to for the CPU, the sizes of what they give, and what was fused into them. An
+ONNX model is always drawn so; one whose values are read on the host is several graphs.""",
         """
         anydml draw CUMULATIVE_SUMMATION -o summation.svg
         anydml draw model.json -o model.svg      model-1.svg and so on, where it has several dispatches
         anydml draw --graph model.json -o g.svg  all dispatches in one picture
         anydml draw --graph --times model.json -o times.svg
+        anydml draw --times model.onnx -o model.svg
         """,
         name="draw",
         help="draw an operator or a model",
@@ -451,7 +497,9 @@ reads: the kernels that it is compiled to for the CPU, the sizes of what they gi
     )
     draw.add_argument("--graph", action="store_true", help="draw the kernels of one graph")
     draw.add_argument("--times", action="store_true", help="with --graph, measure each kernel and show its time")
+    _add_level_arguments(draw)
     _add_file_arguments(draw)
+    onnx_models.add_feeds(draw, is_random=True)
     draw.set_defaults(command=_draw, parser=draw)
 
     bench = _resolve(
@@ -466,7 +514,9 @@ functions such as SIN, errors are measured, too: peers that are further than a u
 result may be faster, in memory by 10% and in the caches by 60%.
 
 What consists of products, such as GEMM, CONVOLUTION or LSTM, is measured on layers of networks: by products in a
-second, and beside the best library's time, BEATEN from 10% on.""",
+second, and beside the best library's time, BEATEN from 10% on.
+
+ONNX models are measured whole, beside ONNX Runtime on as many threads where it is installed.""",
         """
         anydml bench --quick                     10 minutes on 2 cores; without --quick, hours
         anydml bench --sample 60                 60 rows at random, as many of each operator as of the others
@@ -479,10 +529,12 @@ second, and beside the best library's time, BEATEN from 10% on.""",
         anydml bench --json bench.json --plot bench.svg
         anydml bench --device cuda --quick       a GPU, beside PyTorch and its compiler, CuPy and JAX: a minute or two
         anydml bench --device cuda > gpu.txt     all rows; most of the time is that of PyTorch's compiler
+        anydml bench model.onnx other.onnx --dim batch=1 --threads 2
         """,
         name="bench",
         help="measure speed and accuracy",
     )
+    bench.add_argument("models", nargs="*", metavar="MODEL", help="ONNX models to measure, in place of the operators")
     bench.add_argument("-d", "--device", default="cpu", help=f"what to measure: {devices} (default: cpu)")
     bench.add_argument(
         "--filter", default="", metavar="TEXT", help="only rows with this text in operator or case; * is any text"
@@ -518,7 +570,33 @@ second, and beside the best library's time, BEATEN from 10% on.""",
     bench.add_argument(
         "--plot", type=_new_file, metavar="FILE", help="draw a chart as SVG; needs matplotlib, the extra plot"
     )
+    _add_level_arguments(bench)
+    onnx_models.add_feeds(bench, is_random=True)
     bench.set_defaults(command=_bench, parser=bench)
+
+    compare = _resolve(
+        commands.add_parser,
+        """Compare every value of an ONNX model with what another engine computes for it.
+
+The first node in order that diverges is named, by how much, and whether it does so when it is fed with the other's
+values; then the worst are listed. The exit code is 1 where a value diverges. Values are those of the model's nodes, one
+by one: each is an output of the copies that are run, so that nothing is fused across them.""",
+        """
+        anydml compare model.onnx                beside ONNX Runtime
+        anydml compare model.onnx --with reference --input x=x.npy
+        anydml compare model.onnx --with other.onnx --tolerance 1e-4
+        anydml compare model.onnx --with onnxruntime --provider DmlExecutionProvider
+        anydml compare model.onnx -d cuda --with cpu --json
+        """,
+        name="compare",
+        help="find the node of an ONNX model whose result is another than elsewhere",
+    )
+    compare.add_argument("model", metavar="MODEL", help="an ONNX model's file")
+    compare.add_argument("-d", "--device", default="cpu", help=f"what is looked into: {devices} (default: cpu)")
+    onnx_models.add_compare(compare)
+    _add_level_arguments(compare)
+    onnx_models.add_feeds(compare, is_random=True)
+    compare.set_defaults(command=_compare)
 
     warmup = _resolve(
         commands.add_parser,

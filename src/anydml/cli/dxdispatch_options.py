@@ -21,16 +21,13 @@ HINTS = {
     ("--input_path",): "files to be read lie in the model's folder or the current one",
     ("--output_path",): "files that are written lie in the model's folder, or with --allow-outside elsewhere",
     ("--dml_feature_level",): "--feature-level 6.2 is the same",
+    ("-f", "--onnx_free_dim_name_override"): "--dim NAME=SIZE is the same",
+    ("-b", "--binding_shape"): "--dim NAME=SIZE says the size of a dimension, --input NAME=FILE.npy feeds an array",
+    ("-p", "--print_onnx_bindings"): "--verbose tells of a model's inputs, outputs and nodes",
     (
-        "-f",
-        "-F",
-        "-e",
-        "-b",
-        "-l",
-        "-L",
-        "-p",
-        "-x",
-    ): "this is an option for ONNX models, which this version does not run",
+        *("-F", "--onnx_free_dim_denotation_override", "-e", "--onnx_session_config_entry"),
+        *("-l", "--onnx_graph_optimization_level", "-L", "--onnx_logging_level", "-x", "--enable_ort_extensions"),
+    ): "this is an option of ONNX Runtime's, which does not run the models here",
     ("-q", "-c", "-o", "--queue_type", "--pix_capture_type", "--post_dispatch_barriers", "--clear_shader_caches"): (
         "this is an option for Direct3D 12, which is not used here"
     ),

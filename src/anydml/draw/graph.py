@@ -25,7 +25,12 @@ _NARROWEST = 180.0
 """Of a picture, so that its title has room for its words."""
 
 
-def draw_graph(graph: CompiledGraph, seconds: Sequence[float] | None = None) -> str:
+def draw_graph(
+    graph: CompiledGraph,
+    seconds: Sequence[float] | None = None,
+    inputs: Sequence[str] | None = None,
+    outputs: Sequence[str] | None = None,
+) -> str:
     """An SVG picture of what a graph was compiled to.
 
     Weights, which are OWNED_BY_DML, and constants are named in the operators that take them.
@@ -33,6 +38,8 @@ def draw_graph(graph: CompiledGraph, seconds: Sequence[float] | None = None) -> 
     Args:
         graph: what :meth:`anydml.Device.compile_graph` or :meth:`anydml.Graph.compile` gave.
         seconds: how long each kernel takes, as :meth:`anydml.CompiledGraph.times` has it; none where None.
+        inputs: the names of all its inputs, in place of its own.
+        outputs: likewise of its outputs.
 
     Returns:
         An SVG document, in ASCII.
@@ -43,18 +50,20 @@ def draw_graph(graph: CompiledGraph, seconds: Sequence[float] | None = None) -> 
     >>> draw_graph(graph.compile({"double": x + x}))[:40]
     '<svg xmlns="http://www.w3.org/2000/svg" '
     """
-    picture = layered(_vertices(graph, seconds))
+    picture = layered(_vertices(graph, seconds, inputs or graph.input_names, outputs or graph.output_names))
     width = max(picture.width, _NARROWEST)
     title = wrap(graph.explain().partition("\n")[0], int(width / (13 * _ROOM)))
     heading = stacked([_line(each, 13, MUTED) for each in title], 0, centred=True)
     return _document(stacked([heading, picture], 16, centred=True))
 
 
-def _vertices(graph: CompiledGraph, seconds: Sequence[float] | None) -> list[Vertex]:
+def _vertices(
+    graph: CompiledGraph, seconds: Sequence[float] | None, inputs: Sequence[str], outputs: Sequence[str]
+) -> list[Vertex]:
     """Inputs that are not weights first, then a box for each kernel, and those of the outputs."""
     numbers: dict[int, int] = {}
     vertices: list[Vertex] = []
-    for i, (name, tensor) in enumerate(zip(graph.input_names, graph.inputs, strict=True)):
+    for i, (name, tensor) in enumerate(zip(inputs, graph.inputs, strict=True)):
         if tensor is not None and not tensor.Flags:
             numbers[GRAPH - i] = len(vertices)
             vertices.append(Vertex(_end(name, tensor), []))
@@ -70,7 +79,7 @@ def _vertices(graph: CompiledGraph, seconds: Sequence[float] | None) -> list[Ver
                 numbers[place.port.node] = len(vertices)
         given_by |= dict.fromkeys(graph.outputs_of(step), len(vertices))
         vertices.append(Vertex(_panel(lines, WHITE), feeding))
-    for i, (name, tensor) in enumerate(zip(graph.output_names, graph.outputs, strict=True)):
+    for i, (name, tensor) in enumerate(zip(outputs, graph.outputs, strict=True)):
         # What is constant, no kernel gives.
         sources_of_output = [given_by[i]] if i in given_by else []
         if tensor is not None:

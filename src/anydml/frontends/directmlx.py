@@ -399,6 +399,8 @@ class Graph:
 
     def __init__(self, device: Device | str | None = None) -> None:
         self.device = as_device(device)
+        self.label = ""
+        """What messages call operators that are added without a name."""
         self._inputs: dict[int, Tensor] = {}
         self._names: dict[int, str] = {}
         self._truth_inputs: set[int] = set()
@@ -513,7 +515,7 @@ class Graph:
             sources += [one.port for one in each]
             read[member] = each
         desc = complete(found, members, self.device.feature_level)
-        node = DML_OPERATOR_GRAPH_NODE_DESC(Operator=self.device.create_operator(desc), Name=name)
+        node = DML_OPERATOR_GRAPH_NODE_DESC(Operator=self.device.create_operator(desc), Name=name or self.label)
         self._nodes.append(node)
         self._sources.append(sources)
         outputs = [(Port(len(self._nodes) - 1, i), tensor) for i, (_, tensor) in enumerate(found.outputs(desc))]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -13,9 +13,10 @@ from ..backends.base import BindableRun, Run, TryRun
 from ..core.annotations import unquoted
 from ..core.enums import DML_PERSISTENT_BUFFER_ALIGNMENT, ExecutionFlags, TensorDataType
 from ..core.errors import error
-from ..core.memory import bytes_behind
+from ..core.memory import address, bytes_behind
 from ..core.strided_layout import Array, Layout
 from ..core.tensor_desc import DML_BUFFER_TENSOR_DESC
+from ..core.truth_values import BOOL, as_bytes
 from ..operators.schema import Tensor
 from ..runtime.binding import Bound
 from ..runtime.compiled import Compiled, check_flags
@@ -31,7 +32,7 @@ from .passes.fuse_pointwise import chain_pointwise
 from .verify import GRAPH, Port, check
 
 if TYPE_CHECKING:
-    from .._native import LayoutMatcher
+    from .._native import LayoutMatcher, PlanSequence
     from ..runtime.context import Context
 
 
@@ -67,7 +68,12 @@ class _Workspace(NamedTuple):
     arrays: list[tuple[list[Array | None], list[Array | None]]]
     calls: list[Callable[[], None]]
     """What runs each step."""
-    holes: list[_BindingSlot]
+    holes: list[list[_BindingSlot]]
+    """Of each step."""
+    looks: list[bool]
+    """Whether values are looked at before a step runs."""
+    parts: list[PlanSequence | int]
+    """What a dispatch does in turn: native plans at once, or a step by its number."""
 
 
 class _Work(NamedTuple):
@@ -180,6 +186,8 @@ class CompiledGraph(Compiled):
             self._persistent_size += blocks * DML_PERSISTENT_BUFFER_ALIGNMENT
         self._alone: _Work | None = None
         self._try_run = self._only_kernel()
+        is_plain = device.memory.is_host and not any(slot.is_packed for slot in inputs)
+        self._packed_outputs = _packed(self._outputs) if is_plain else None
         if not self._persistent_size:
             self._alone = self._work_with({port: (each, 0) for port, each in self._constants.items()})
 
@@ -202,6 +210,16 @@ class CompiledGraph(Compiled):
         steps = (*self._preparation, *self.steps)
         lines += [f"{step.vertex.name}: {step.served.explain(step.vertex.spec)}" for step in steps]
         return "\n".join(lines)
+
+    def run_packed(self, inputs: list[Array]) -> list[Array] | None:
+        """New outputs for arrays that are known to lie packed, of the inputs' types and sizes: a dispatch that looks at
+        no rule on bindings. None, and nothing done, where outputs don't lie so, inputs are OWNED_BY_DML, or either has
+        elements of less than a byte."""
+        if self._packed_outputs is None or self._alone is None:
+            return None
+        outputs = [np.empty(sizes, dtype) for sizes, dtype in self._packed_outputs]
+        self._work(None, [as_bytes(each) for each in inputs], outputs)
+        return [y.view(BOOL) if slot.is_truth else y for y, slot in zip(outputs, self._outputs, strict=True)]
 
     @property
     def prepared(self) -> Collection[Port]:
@@ -339,16 +357,14 @@ class CompiledGraph(Compiled):
             workspace = free.pop()
         except IndexError:
             workspace = self._workspace(work)
-        for hole in workspace.holes:
-            hole.arrays[hole.position] = self._filling(hole, inputs, outputs)
         if self._seconds is not None:
             self._seconds.append([])
-        for step, (read, _), call in zip(self.steps, workspace.arrays, workspace.calls, strict=True):
-            begin = perf_counter() if self._seconds is not None else 0.0
-            step.check(read)
-            call()
-            if self._seconds is not None:
-                self._seconds[-1].append(perf_counter() - begin)
+        bound = [*inputs, *outputs]
+        for part in workspace.parts if self._seconds is None else range(len(self.steps)):
+            if isinstance(part, int):
+                self._run_step(part, workspace, inputs, outputs)
+            else:
+                part.run(bound)
         for number, port in self._copied:
             target: Any = outputs[number]
             if port in self._direct:
@@ -357,9 +373,21 @@ class CompiledGraph(Compiled):
                 layout = self._outputs[number].layout
                 assert layout is not None
                 memory.copy(target, memory.view(layout, *self._place(work, workspace.memory, port)))
-        for hole in workspace.holes:
-            hole.arrays[hole.position] = None
         free.append(workspace)
+
+    def _run_step(
+        self, i: int, workspace: _Workspace, inputs: Sequence[Array | None], outputs: Sequence[Array | None]
+    ) -> None:
+        for hole in workspace.holes[i]:
+            hole.arrays[hole.position] = self._filling(hole, inputs, outputs)
+        begin = perf_counter() if self._seconds is not None else 0.0
+        if workspace.looks[i]:
+            self.steps[i].check(workspace.arrays[i][0])
+        workspace.calls[i]()
+        if self._seconds is not None:
+            self._seconds[-1].append(perf_counter() - begin)
+        for hole in workspace.holes[i]:
+            hole.arrays[hole.position] = None
 
     def _filling(self, hole: _BindingSlot, inputs: Sequence[Array | None], outputs: Sequence[Array | None]) -> Array:
         array = (outputs if hole.is_output else inputs)[hole.number]
@@ -374,9 +402,9 @@ class CompiledGraph(Compiled):
 
     def _workspace(self, work: _Work) -> _Workspace:
         memory = self.device.memory.empty((self._size,), np.dtype(np.uint8))
-        workspace = _Workspace(memory, [], [], [])
+        workspace = _Workspace(memory, [], [], [], [], [])
         for step, run in zip(self.steps, work.runs, strict=True):
-            holes = len(workspace.holes)
+            holes: list[_BindingSlot] = []
             sides: list[list[Array | None]] = []
             for places in (step.reads, step.writes):
                 arrays: list[Array | None] = []
@@ -389,17 +417,68 @@ class CompiledGraph(Compiled):
                         number = self._direct[place.port] if is_output else place.port.number
                         own = (self._outputs if is_output else self._inputs)[number].layout
                         is_whole = own is not None and place.layout.same_place(own)
-                        workspace.holes.append(_BindingSlot(arrays, position, place, is_output, number, is_whole))
+                        holes.append(_BindingSlot(arrays, position, place, is_output, number, is_whole))
                     else:
                         where = self._place(work, memory, place.port)
                         arrays[position] = self.device.memory.view(place.layout, *where)
                 sides.append(arrays)
             workspace.arrays.append((sides[0], sides[1]))
-            if isinstance(run, BindableRun) and len(workspace.holes) == holes:
+            workspace.holes.append(holes)
+            workspace.looks.append(_looks_at_values(step, work, sides[0]))
+            if isinstance(run, BindableRun) and not holes:
                 workspace.calls.append(run.bound(*sides))
             else:
                 workspace.calls.append(partial(run, *sides))
+        workspace.parts.extend(self._parts(work, workspace))
         return workspace
+
+    def _parts(self, work: _Work, workspace: _Workspace) -> Iterator[PlanSequence | int]:
+        """Native plans that follow each other as one; all other steps by themselves."""
+        waiting: list[tuple[Any, list[int], list[int]]] = []
+        for i, (step, run) in enumerate(zip(self.steps, work.runs, strict=True)):
+            plan = run.plan if isinstance(run, BindableRun) else step.served.kernel.plan
+            if plan is None or workspace.looks[i] or not self.device.memory.is_host:
+                yield from _sequence(waiting)
+                waiting = []
+                yield i
+                continue
+            reads, writes = ([0 if each is None else address(each) for each in side] for side in workspace.arrays[i])
+            for hole in workspace.holes[i]:
+                side = reads if hole.arrays is workspace.arrays[i][0] else writes
+                side[hole.position] = -1 - hole.number - len(self._inputs) * hole.is_output
+            waiting.append((plan, reads, writes))
+        yield from _sequence(waiting)
+
+
+def _sequence(steps: list[tuple[Any, list[int], list[int]]]) -> Iterator[PlanSequence]:
+    if steps:
+        from .._native import PlanSequence
+
+        yield PlanSequence(steps)
+
+
+def _looks_at_values(step: Step, work: _Work, reads: Sequence[Array | None]) -> bool:
+    """Whether values that a step refuses may come with a dispatch; those that are known are looked at here."""
+    if step.demands is None:
+        return False
+    spec, desc = step.vertex.spec, step.vertex.desc
+    limited = spec.value_limits(desc)
+    members = [name for name, _ in spec.inputs(desc)]
+    places = [place for name, place in zip(members, step.reads, strict=True) if name.partition("[")[0] in limited]
+    if not limited or any(place is not None and place.port not in work.known for place in places):
+        return True
+    step.check(reads)
+    return False
+
+
+def _packed(outputs: Sequence[Slot]) -> list[tuple[tuple[int, ...], np.dtype[Any]]] | None:
+    """Sizes and types of outputs; None where one does not lie packed, or has elements of less than a byte."""
+    found = []
+    for slot in outputs:
+        if slot.layout is None or slot.is_packed or not slot.layout.is_packed():
+            return None
+        found.append((slot.layout.sizes, slot.layout.dtype))
+    return found
 
 
 def _fit(inputs: Sequence[Slot]) -> LayoutMatcher | None:

@@ -171,6 +171,7 @@ def _prepared(plan: Plan, fixed: Sequence[Array | None]) -> BindableRun | None:
 class _Prepared(BindableRun):
     def __init__(self, plan: Plan) -> None:
         self._run = plan.run
+        self.plan = plan
         self.size = plan.prepared_bytes
 
     def __call__(self, inputs: Sequence[Array | None], outputs: Sequence[Array | None]) -> None:

@@ -1,0 +1,1 @@
+"""ONNX models by DirectML's operators."""

@@ -1,0 +1,108 @@
+"""Runs of pieces: what they are bound to, what they give, and what is then known."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from typing import Any
+
+import numpy as np
+
+from ...core.errors import error, violation
+from ...core.packed_array import PackedArray, as_ml_dtypes
+from . import host
+from .node import Node
+from .trace import Piece, Rest
+from .values import Held, Value
+
+
+def type_of(key: str, value: Any) -> Value:
+    if value is None:
+        return None
+    if isinstance(value, list):
+        return [type_of(f"{key}[{i}]", each) for i, each in enumerate(value)]
+    if value.dtype.kind in "OUST":
+        return value
+    return Held(key, tuple(value.shape), np.dtype(value.dtype))
+
+
+def key_of(value: Value) -> Hashable:
+    """What tells values apart: types and shapes, and the elements of what is known."""
+    if isinstance(value, list):
+        return tuple(map(key_of, value))
+    if isinstance(value, np.ndarray):
+        elements = tuple(value.ravel().tolist()) if value.dtype.kind in "OUST" else value.tobytes()
+        return value.dtype.str, value.shape, elements
+    known: Hashable = value
+    return known
+
+
+def with_known(value: Value, known: Mapping[str, Any]) -> Value:
+    if isinstance(value, list):
+        return [with_known(each, known) for each in value]
+    return known.get(value.key, value) if isinstance(value, Held) else value
+
+
+def on_host(array: Any) -> Any:
+    return array if isinstance(array, np.ndarray) else array.numpy()
+
+
+def bound_to(piece: Piece, held: Mapping[str, Any]) -> list[Any]:
+    """What the inputs of a piece's graph are bound to."""
+    return [held[key].reshape(shape) for key, shape in zip(piece.reads, piece.shapes, strict=True)] + piece.weights
+
+
+def _lies_packed(array: Any) -> bool:
+    """Whether an array's bytes are a tensor's, as those of 4 bits, a byte each, are not."""
+    return type(array) is np.ndarray and array.flags.carray and array.dtype.kind != "V"
+
+
+def _given_by(piece: Piece, held: Mapping[str, Any]) -> list[Any]:
+    """What a piece's graph computes."""
+    compiled = piece.compiled
+    assert compiled is not None
+    given = bound_to(piece, held)
+    if not piece.weights and all(_lies_packed(each) for each in given):
+        # Feeds were checked, and what a piece has computed lies as the next one reads it.
+        found = compiled.run_packed(given)
+        if found is not None:
+            return found
+    called = compiled(*given)
+    return called if isinstance(called, list) else [called]
+
+
+def dispatch(piece: Piece, held: dict[str, Any]) -> None:
+    """Runs a piece; what it gives is held."""
+    if piece.compiled is None:
+        return
+    for (key, shape), written in zip(piece.writes, _given_by(piece, held), strict=True):
+        array = as_ml_dtypes(written) if isinstance(written, PackedArray) else written
+        held[key] = array if tuple(array.shape) == shape else array.reshape(shape)
+    for key, (count, axis) in piece.counts.items():
+        whole = held[key]
+        held[key] = whole[(slice(None),) * axis + (slice(int(np.ravel(on_host(held[count]))[0])),)]
+    broken = [each for key, each in piece.demands.items() if not np.all(on_host(held[key]))]
+    if broken:
+        raise error(
+            violation("", "(N4)", "", each.found, each.expected, place=f"node {each.label!r}") for each in broken
+        )
+
+
+def run_step(rest: Rest, node: Node, held: dict[str, Any]) -> None:
+    """Runs a node by another runtime."""
+
+    def array(name: str) -> Any:
+        return resolved(rest.values[name], held) if name else None
+
+    captured = {name: array(name) for name in node.reads() - set(node.inputs)}
+    found = host.computed(node, [array(name) for name in node.inputs], captured)
+    names = [name for name in node.outputs if name]
+    for name, value in zip(names, found, strict=True):
+        held[name] = value
+        if isinstance(value, list):
+            held |= {f"{name}[{i}]": each for i, each in enumerate(value)}
+
+
+def resolved(value: Value, held: Mapping[str, Any]) -> Any:
+    if isinstance(value, list):
+        return [resolved(each, held) for each in value]
+    return on_host(held[value.key]) if isinstance(value, Held) else value

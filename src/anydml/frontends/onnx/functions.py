@@ -1,0 +1,107 @@
+"""Operators that ONNX defines by others: the nodes of their functions, for those that no lowering says."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import onnx
+
+from .context import NodeContext, NotLowered
+from .control import Inlined
+from .node import Body, Node, nodes_of, renamed_node
+from .values import Value
+
+
+def expanded(context: NodeContext) -> Inlined:
+    """The nodes of a node's function.
+
+    Raises:
+        NotLowered: where ONNX defines the operator by no others.
+    """
+    node = context.node
+    domain, _, name = node.op.rpartition(".")
+    if not onnx.defs.has(name, node.opset, domain):
+        raise NotLowered("an operator that ONNX does not define, and that has no lowering here")
+    schema = onnx.defs.get_schema(name, node.opset, domain)
+    function = _function_of(schema, context)
+    if function is None:
+        raise NotLowered("DirectML has no operator for it")
+    defaults = {
+        name: onnx.helper.get_attribute_value(attribute.default_value)
+        for name, attribute in schema.attributes.items()
+        if attribute.default_value.name
+    }
+    given = {name: value.decode() if isinstance(value, bytes) else value for name, value in defaults.items()}
+    given |= node.attributes
+    # Those of preview domains don't say which version of ONNX's own operators they are of.
+    opsets = {"": onnx.defs.onnx_opset_version()} | {each.domain: each.version for each in function.opset_import}
+    inner = nodes_of(function.node, opsets)
+    attributes = [
+        {each.name: given.get(each.ref_attr_name) for each in proto.attribute if each.ref_attr_name}
+        for proto in function.node
+    ]
+    prefix = f"{node.label}/"
+    names = dict.fromkeys(function.input, "")
+    names |= dict(zip(function.input, node.inputs, strict=False))
+    names |= {own: f"{prefix}{own}" for each in inner for own in each.outputs if own}
+    found = []
+    for each, references in zip(inner, attributes, strict=True):
+        own = {key: value for key, value in each.attributes.items() if key not in references}
+        own |= {key: value for key, value in references.items() if value is not None}
+        plain = Node(each.op, each.label, each.inputs, each.outputs, own, each.opset)
+        found.append(renamed_node(plain, prefix, names))
+    ends = [names.get(name, "") for name in function.output]
+    pairs = zip(ends, node.outputs, strict=False)
+    found += [Node("Identity", node.label, (end,), (output,), {}, 13) for end, output in pairs if end and output]
+    return Inlined(found)
+
+
+def _function_of(schema: Any, context: NodeContext) -> onnx.FunctionProto | None:
+    if schema.has_function:
+        function: onnx.FunctionProto = schema.function_body
+        return function
+    if not schema.has_context_dependent_function:
+        return None
+    types = [_type_of(context, i).SerializeToString() for i in range(len(context))]
+    proto = proto_of(context.node)
+    version = max((v for v in schema.context_dependent_function_opset_versions if v <= context.opset), default=None)
+    versions = schema.context_dependent_function_opset_versions
+    found = schema.get_context_dependent_function_with_opset_version(
+        version if version is not None else min(versions), proto.SerializeToString(), types
+    )
+    function = onnx.FunctionProto()
+    function.ParseFromString(found)
+    return function if function.node else None
+
+
+def _type_of(context: NodeContext, i: int) -> onnx.TypeProto:
+    if not context.has(i):
+        return onnx.TypeProto()
+    return type_of(context.value(i))
+
+
+def type_of(value: Value) -> onnx.TypeProto:
+    """The type that ONNX has for a value."""
+    if isinstance(value, list):
+        return onnx.helper.make_sequence_type_proto(type_of(value[0]) if value else onnx.TypeProto())
+    if value.dtype.kind in "OUST":
+        return onnx.helper.make_tensor_type_proto(onnx.TensorProto.STRING, value.shape)
+    return onnx.helper.make_tensor_type_proto(onnx.helper.np_dtype_to_tensor_dtype(value.dtype), value.shape)
+
+
+def proto_of(node: Node) -> onnx.NodeProto:
+    """A node as ONNX has it."""
+    domain, _, name = node.op.rpartition(".")
+    proto = onnx.NodeProto(op_type=name, domain=domain, name=node.label, input=node.inputs, output=node.outputs)
+    for key, value in node.attributes.items():
+        proto.attribute.append(onnx.helper.make_attribute(key, _attribute(value)))
+    return proto
+
+
+def _attribute(value: Any) -> Any:
+    if isinstance(value, Body):
+        return value.proto
+    if isinstance(value, np.ndarray):
+        return onnx.numpy_helper.from_array(value)
+    return [_attribute(each) for each in value] if isinstance(value, list) else value

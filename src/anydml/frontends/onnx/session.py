@@ -1,0 +1,323 @@
+"""Sessions: ONNX models that run by DirectML's operators, compiled for each signature that they are fed with."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import onnx
+
+from ...core.annotations import unquoted
+from ...core.enums import FeatureLevel
+from ...core.errors import kind_of, listing, refuse
+from ...device import Device
+from ...graph.compile import CompiledGraph
+from .dispatch import dispatch, key_of, on_host, resolved, run_step, type_of, with_known
+from .model import Model, ModelInput, read
+from .node import Node
+from .trace import Piece, Report, trace
+from .values import Held, Value
+
+if TYPE_CHECKING:
+    from os import PathLike
+
+_MOST_KEPT = 64
+"""Signatures that are kept compiled, those that ran last; of each piece as many that follow it."""
+
+
+@unquoted
+class InferenceSession:
+    """An ONNX model, run by DirectML's operators.
+
+    It is compiled when it first meets the types and shapes that it is fed with, at once where the model says all of
+    them, and kept for these. Several threads may run it at once.
+
+    Args:
+        model: its path, its bytes, or a ModelProto.
+        device: where to run, a Device or its name; "cpu" where None.
+        feature_level: the level of a device that is given by name, or its number, such as "5.0"; the newest where None.
+        fallback: whether nodes that DirectML's operators don't do run on ONNX Runtime, where that is installed, or on
+            ONNX's reference. :meth:`explain` shows each of them.
+
+    Raises:
+        DMLError: (N1), (N2); (D1), (D7).
+        OSError: for a file that cannot be read.
+    """
+
+    _is_trial = False
+    """Whether nothing is compiled but what shapes depend on."""
+
+    def __init__(
+        self,
+        model: str | PathLike[str] | bytes | onnx.ModelProto,
+        *,
+        device: Device | str | None = None,
+        feature_level: FeatureLevel | str | None = None,
+        fallback: bool = False,
+    ) -> None:
+        self.device = _device_of(device, feature_level)
+        self._model: Model = read(model)
+        self._fallback = fallback
+        self._nodes = _needed(self._model)
+        self._kept: OrderedDict[Hashable, Piece] = OrderedDict()
+        self._lock = Lock()
+        self._last: list[Piece] = []
+        self._names = [each.name for each in self._model.inputs]
+        self._plain: dict[Hashable, Piece] = {}
+        """First pieces by the types and shapes of plain arrays."""
+        if all(_is_static(each) for each in self._model.inputs):
+            types = {each.name: Held(each.name, _static(each), _dtype_of(each)) for each in self._model.inputs}
+            self._first(types)
+
+    def __repr__(self) -> str:
+        return f"<InferenceSession of {len(self._nodes)} nodes on {self.device}>"
+
+    def get_inputs(self) -> list[ModelInput]:
+        """What the model is fed with, with ``name``, ``shape`` and ``type``, as ONNX Runtime has them."""
+        return list(self._model.inputs)
+
+    def get_outputs(self) -> list[ModelInput]:
+        """What it gives, likewise."""
+        return list(self._model.outputs)
+
+    def run(
+        self, output_names: Sequence[str] | None, feeds: Mapping[str, Any], run_options: object = None
+    ) -> list[Any]:
+        """Runs the model.
+
+        Args:
+            output_names: which outputs are wanted, in the order in which they are returned; all where None.
+            feeds: an array of any library for each input, by its name; a list of them for a sequence.
+            run_options: ONNX Runtime's, which are not looked at.
+
+        Returns:
+            Arrays like the first that was fed.
+
+        Raises:
+            DMLError: (N2) to (N5), and the operators' own rules on values.
+        """
+        names = [each.name for each in self._model.outputs]
+        wanted = names if output_names is None else list(output_names)
+        for name in wanted:
+            if name not in names:
+                refuse("run", "(N3)", "output_names", repr(name), f"outputs of the model: {listing(names)}")
+        pieces, arrays = zip(*self.pieces(feeds), strict=True)
+        self._last = [*pieces]
+        results = dict(zip(names, (resolved(each, arrays[-1]) for each in pieces[-1].results), strict=True))
+        like = next((each for each in feeds.values() if not isinstance(each, (list, tuple))), None)
+        return [self._as_fed(like, results[name]) for name in wanted]
+
+    def reports(self) -> list[Report]:
+        """What serves each node, of the signature that ran last or was compiled."""
+        return [report for piece in self._last for report in piece.reports]
+
+    def explain(self) -> str:
+        """For each node: DirectML's operators, the engine, or why it is left to another runtime."""
+        if not self._last:
+            return "not compiled yet: the model's shapes are known only when it runs"
+        lines = [str(report) for report in self.reports()]
+        kernels = sum(len(each.steps) for each in self.graphs)
+        head = f"{len(lines)} nodes, {kernels} kernels in {len(self.graphs)} graphs"
+        return "\n".join([head, *lines])
+
+    @property
+    def graphs(self) -> list[CompiledGraph]:
+        """The graphs that were compiled for the signature that ran last: one, but where values are read on the host."""
+        return [piece.compiled for piece in self._last if piece.compiled is not None]
+
+    @property
+    def graph(self) -> CompiledGraph:
+        """The graph, where it is one.
+
+        Raises:
+            DMLError: (N5) where there are several, or none yet.
+        """
+        graphs = self.graphs
+        if len(graphs) != 1:
+            refuse("InferenceSession", "(N5)", "graph", f"{len(graphs)} graphs", "one", "graphs has all of them")
+        return graphs[0]
+
+    def pieces(self, feeds: Mapping[str, Any]) -> Iterator[tuple[Piece, dict[str, Any]]]:
+        """The pieces of a run, each before it is dispatched, with the arrays that are there by then.
+
+        Args:
+            feeds: as for :meth:`run`.
+        """
+        known, held = self._known_signature(feeds)
+        if known is None:
+            held, types = self._fed(feeds)
+            known = self._first(types)
+            self._remember(feeds, known)
+        piece = known
+        while True:
+            yield piece, held
+            dispatch(piece, held)
+            if piece.rest is None:
+                return
+            piece = self._next(piece, held)
+
+    # Compiling
+
+    def _known_signature(self, feeds: Mapping[str, Any]) -> tuple[Piece | None, dict[str, Any]]:
+        """What serves NumPy's arrays whose types and shapes were looked at before, and the arrays."""
+        held = dict(feeds) if type(feeds) is dict else {}
+        return self._plain.get(self._signature(held)), held
+
+    def _signature(self, feeds: dict[str, Any]) -> Hashable:
+        """Types and shapes of feeds in the model's order; None where one is no plain array of NumPy's."""
+        found = []
+        for name in self._names:
+            array = feeds.get(name)
+            if type(array) is not np.ndarray or array.dtype.hasobject:
+                return None
+            found.append((array.dtype, array.shape))
+        return tuple(found) if len(found) == len(feeds) else None
+
+    def _remember(self, feeds: Mapping[str, Any], piece: Piece) -> None:
+        signature = self._signature(dict(feeds))
+        if signature is not None:
+            if len(self._plain) >= _MOST_KEPT:
+                self._plain.clear()
+            self._plain[signature] = piece
+
+    def _first(self, types: dict[str, Value]) -> Piece:
+        key = tuple([(name, key_of(each)) for name, each in types.items()])
+        found = self._compiled(self._kept, key, lambda: (self._nodes, self._model.constants | types))
+        self._last = self._last or [found]
+        return found
+
+    def _next(self, piece: Piece, held: dict[str, Any]) -> Piece:
+        rest = piece.rest
+        assert rest is not None
+        if rest.step is not None:
+            run_step(rest, rest.step, held)
+        known = {key: np.asarray(on_host(held[key])) for key in rest.read}
+        given = {name: held[name] for name in rest.resized}
+        given |= {name: held.get(name) for name in rest.step.outputs if name} if rest.step is not None else {}
+        types = {name: type_of(name, value) for name, value in given.items()}
+        key = (
+            tuple((name, key_of(each)) for name, each in known.items()),
+            tuple((name, key_of(each)) for name, each in types.items()),
+        )
+
+        def state() -> tuple[Sequence[Node], dict[str, Value]]:
+            values = {name: with_known(value, known) for name, value in rest.values.items()}
+            return rest.nodes, values | types
+
+        return self._compiled(piece.following, key, state)
+
+    def _compiled(self, kept: OrderedDict[Hashable, Piece], key: Hashable, state: Any) -> Piece:
+        with self._lock:
+            found = kept.get(key)
+            if found is not None:
+                kept.move_to_end(key)
+                return found
+        nodes, values = state()
+        outputs = [each.name for each in self._model.outputs]
+        made = trace(self.device, nodes, values, outputs, self._fallback, self._is_trial)
+        with self._lock:
+            kept[key] = made
+            while len(kept) > _MOST_KEPT:
+                kept.popitem(last=False)
+        return made
+
+    # Feeds and results
+
+    def _fed(self, feeds: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Value]]:
+        """The arrays that a run is fed with, and their types."""
+        wanted = {each.name: each for each in self._model.inputs}
+        if not isinstance(feeds, Mapping):
+            refuse("run", "(N3)", "feeds", kind_of(feeds), "a dictionary of arrays", kind="type")
+        unknown = [name for name in feeds if name not in wanted]
+        missing = [name for name in wanted if name not in feeds and not wanted[name].type.startswith("optional")]
+        if unknown or missing:
+            found = f"no {listing(missing, 'and')}" if missing else f"{unknown[0]!r}"
+            refuse("run", "(N3)", "feeds", found, f"an array for each input: {listing(wanted, 'and')}")
+        held: dict[str, Any] = {}
+        types: dict[str, Value] = {}
+        for name, info in wanted.items():
+            value = feeds.get(name)
+            if isinstance(value, (list, tuple)) and info.shape is None:
+                each = [self._array(f"{name}[{i}]", one, info) for i, one in enumerate(value)]
+                held |= {f"{name}[{i}]": one for i, one in enumerate(each)}
+                types[name] = [type_of(f"{name}[{i}]", one) for i, one in enumerate(each)]
+            else:
+                held[name] = None if value is None else self._array(name, value, info)
+                types[name] = type_of(name, held[name])
+        return held, types
+
+    def _array(self, name: str, value: Any, info: ModelInput) -> Any:
+        """What is fed for an input, checked."""
+        found = value
+        if not isinstance(value, np.ndarray):
+            found = _imported(self.device, name, value)
+        if info.shape is None:
+            return found
+        wanted = _dtype_of(info)
+        is_string = found.dtype.kind in "OUST" and wanted.kind in "OUST"
+        if found.dtype != wanted and not is_string:
+            refuse("run", "(N3)", name, f"elements of {found.dtype}", f"{wanted}, as the model says", kind="type")
+        shape = tuple(found.shape)
+        fits = len(shape) == len(info.shape) and all(
+            not isinstance(size, int) or size == own for size, own in zip(info.shape, shape, strict=True)
+        )
+        if not fits:
+            refuse("run", "(N3)", name, f"shape {shape}", f"{info.shape}, as the model says")
+        return found
+
+    def _as_fed(self, like: Any, result: Any) -> Any:
+        if isinstance(result, list):
+            return [self._as_fed(like, each) for each in result]
+        if like is None or type(like) is np.ndarray or not isinstance(result, np.ndarray):
+            return result
+        if result.dtype not in _DLPACK:
+            return result
+        return self.device.memory.export(like, None, result) if self.device.memory.is_host else result
+
+
+_DLPACK = frozenset(map(np.dtype, ["?", "b", "B", "h", "H", "i", "I", "l", "L", "e", "f", "d"]))
+
+
+def _device_of(device: Device | str | None, feature_level: FeatureLevel | str | None) -> Device:
+    if isinstance(device, Device):
+        if feature_level is not None:
+            expected = "None beside a Device, which has its own"
+            refuse("InferenceSession", "(N1)", "feature_level", kind_of(feature_level), expected)
+        return device
+    options: dict[str, Any] = {} if feature_level is None else {"feature_level": feature_level}
+    return Device("cpu" if device is None else device, **options)
+
+
+def _needed(model: Model) -> list[Node]:
+    """The nodes that outputs depend on."""
+    wanted = {each.name for each in model.outputs}
+    kept = []
+    for node in reversed(model.nodes):
+        if not wanted.isdisjoint(node.outputs):
+            wanted |= node.reads()
+            kept.append(node)
+    return kept[::-1]
+
+
+def _is_static(info: ModelInput) -> bool:
+    """Whether all that matters before a run is known; of strings their values matter, as no device has any."""
+    is_shape_known = info.shape is not None and all(isinstance(size, int) for size in info.shape)
+    return is_shape_known and info.type != "tensor(string)"
+
+
+def _static(info: ModelInput) -> tuple[int, ...]:
+    return tuple(size for size in info.shape or () if isinstance(size, int))
+
+
+def _dtype_of(info: ModelInput) -> np.dtype[Any]:
+    return np.dtype(onnx.helper.tensor_dtype_to_np_dtype(info.data_type))
+
+
+def _imported(device: Device, name: str, value: Any) -> Any:
+    """An array of another library; lists and numbers as NumPy takes them."""
+    if isinstance(value, (list, tuple, int, float, str, bool, np.generic)):
+        return np.asarray(value)
+    return device.memory.import_array("run", name, value)
