@@ -35,26 +35,31 @@ struct Instruction {
 
 class ElementPlan final : public Plan {
  public:
-  // `sources` are the places of the inputs that are present; `cost` is the time to compute an element, in
-  // bytes that could be moved meanwhile.
-  ElementPlan(Tiles tiles, std::vector<size_t> sources, std::vector<Instruction> program, int64_t cost,
+  // `sources` are the places of the inputs that are present, of which `once` has those that are one element
+  // and of which no more is read, as is of the results of `before`; `cost` is the time to compute an element,
+  // in bytes that could be moved meanwhile.
+  ElementPlan(Tiles tiles, std::vector<size_t> sources, const std::vector<bool>& once,
+              std::vector<Instruction> before, std::vector<Instruction> program, int64_t cost,
               std::string description)
       : Plan(std::move(description)),
         tiles_(std::move(tiles)),
         sources_(std::move(sources)),
         inputs_(sources_.size()),
         strip_(tiles_.tile_elements()),
+        before_(std::move(before)),
         program_(std::move(program)),
         work_(tiles_.elements() * cost) {
     int64_t widest_output = 0;
+    std::ranges::copy(once, is_once_.begin());
     for (size_t k = 0; k < tiles_.tensors(); ++k) {
+      if (is_once_[k]) continue;
       is_packed_[k] = tiles_.is_packed(k);
       work_ += tiles_.elements() * tiles_.item(k);
       if (k >= inputs_) widest_output = std::max(widest_output, is_packed_[k] ? tiles_.item(k) : 0);
       if (k >= inputs_ && !is_packed_[k]) are_outputs_packed_ = false;
     }
     for (size_t k = 0; k < tiles_.tensors(); ++k)
-      strip_ = std::min(strip_, std::max(kStripBytes / tiles_.item(k), kWholeElements));
+      if (!is_once_[k]) strip_ = std::min(strip_, std::max(kStripBytes / tiles_.item(k), kWholeElements));
     is_large_ = are_outputs_packed_ && tiles_.elements() * widest_output >= kStreamFrom;
   }
 
@@ -95,7 +100,9 @@ class ElementPlan final : public Plan {
         : plan_(plan),
           tensors_(tensors),
           non_temporal_(non_temporal),
-          strip_(non_temporal ? plan.strip_ : plan.tiles_.tile_elements()) {}
+          strip_(non_temporal ? plan.strip_ : plan.tiles_.tile_elements()) {
+      prepare();
+    }
     ~Worker() {
       for (auto& each : streams_) each.reset();
       if (non_temporal_) stream_fence();
@@ -105,7 +112,7 @@ class ElementPlan final : public Plan {
 
     void run(const Tiles::Tile& tile) {
       for (size_t k = 0; k < plan_.inputs_; ++k) {
-        if (!plan_.is_packed_[k]) gather(k, tile);
+        if (!plan_.is_packed_[k] && !plan_.is_once_[k]) gather(k, tile);
       }
       if (non_temporal_) return stream(tile);
       const int64_t count = tile.rows * tile.columns;
@@ -137,7 +144,8 @@ class ElementPlan final : public Plan {
     }
     // The register of a tensor, from an element on; that of a packed output holds a strip, not a tile.
     std::byte* stored(size_t k, int64_t i) {
-      const bool is_strip = plan_.is_packed_[k] || (k < plan_.inputs_ && plan_.tiles_.is_broadcast(k));
+      const bool is_strip =
+          plan_.is_packed_[k] || plan_.is_once_[k] || (k < plan_.inputs_ && plan_.tiles_.is_broadcast(k));
       return register_at(k) + (is_strip ? 0 : i * plan_.tiles_.item(k));
     }
 
@@ -192,8 +200,20 @@ class ElementPlan final : public Plan {
       execute(count);
     }
 
-    void execute(int64_t count) {
-      for (const Instruction& each : plan_.program_) {
+    // Computes what is one for all elements.
+    void prepare() {
+      for (size_t k = 0; k < plan_.inputs_; ++k) {
+        registers_[k] = register_at(k);
+        if (!plan_.is_once_[k]) continue;
+        for (int64_t i = 0; i < kWholeElements; ++i)
+          std::memcpy(register_at(k) + i * plan_.tiles_.item(k), tensors_[k], bytes(k, 1));
+      }
+      execute(plan_.before_, kWholeElements);
+    }
+
+    void execute(int64_t count) { execute(plan_.program_, count); }
+    void execute(const std::vector<Instruction>& program, int64_t count) {
+      for (const Instruction& each : program) {
         each.pass(each.constants.data(), operand(each.operands[0]), operand(each.operands[1]),
                   operand(each.operands[2]), operand(each.out), count);
       }
@@ -225,7 +245,9 @@ class ElementPlan final : public Plan {
   std::vector<size_t> sources_;
   size_t inputs_;
   int64_t strip_;  // where outputs are stored past the caches
+  std::vector<Instruction> before_;
   std::vector<Instruction> program_;
+  std::array<bool, kMostTensors> is_once_{};
   std::array<bool, kMostTensors> is_packed_{};
   bool are_outputs_packed_ = true;
   bool is_large_ = false;
