@@ -130,7 +130,7 @@ def _apply(
     is_wide = (
         scale_bias is not None
         or (opcode in _OF_FLOATS and first not in _FLOATS)
-        or (opcode in _SCALED and not _TINY < abs(prod(constants)) < _HUGE)
+        or (opcode in _SCALED and not 1 / _SCALED[opcode] <= abs(prod(constants)) <= _SCALED[opcode])
     )
     if not is_wide:
         return program.add(opcode, output, *operands, constants=constants)
@@ -268,6 +268,6 @@ _PREPARING = {"COPY", "ZERO", "LINEAR_QUANTIZATION", "SUM_QUANTIZATION"}
 _OF_FLOATS = {"SHRINK", "CONSTANT_POW"}
 """Instructions that integers have not, which become doubles for them."""
 
-_SCALED = {"ELU", "SCALED_ELU"}
-_TINY, _HUGE = 2.0**-100, 2.0**100
-"""Between them the factor of these, in two parts, is in the range of FLOAT32."""
+_SCALED = {"ELU": 2.0**100, "SCALED_ELU": 2.0**100, "SWISH": 2.0**16}
+"""Instructions that FLOAT32 has in single precision, with what a factor, in two parts, may be at most; at least its
+reciprocal."""
