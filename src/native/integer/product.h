@@ -130,7 +130,7 @@ class BlockedProduct : public Plan {
       out += index * outer.out;
       block.parameters += index * outer.rows;
     }
-    RowWriter writer(p_, inputs, bias, out, block.first_column, block.columns);
+    RowWriter writer(p_, inputs, bias, out, block.first_column, block.columns, p_.depth.width.places);
     compute(block, inputs, room, writer);
   }
 
