@@ -20,21 +20,25 @@
 ANYDML_ISA_BEGIN
 namespace {
 
+// Columns that are places of several rows of an image: of each so many are outputs, of as many as are sums.
+struct Lines {
+  int64_t width, pitch;
+};
+
 // Writes rows of a block of columns, one after the other. Where B has a scale for each column, there are at
 // most kColumnBlock of them.
 class RowWriter {
  public:
-  // `bias` and `out` lie at the first row and column of the matrix. Of a convolution whose sums are those of a
-  // grid with rows of `pitch` places, those behind the output's width are left out.
+  // `bias` and `out` lie at the first row and column of the matrix.
   RowWriter(const Problem& problem, const void* const* inputs, const std::byte* bias, std::byte* out,
-            int64_t first_column, int64_t columns, int64_t pitch)
+            int64_t first_column, int64_t columns, Lines lines)
       : p_(problem),
         inputs_(inputs),
         bias_(bias),
         out_(out),
         first_(first_column),
         columns_(columns),
-        pitch_(pitch) {}
+        lines_(lines) {}
 
   // `parameters` is the row's number among scales, zero points and biases. To each sum `addend` is added first,
   // modulo 2^32 where sums are of 32 bits.
@@ -188,21 +192,20 @@ class RowWriter {
 
   template <class Out>
   void store_outputs(const Out* outputs, int64_t row, int64_t column, int64_t count) {
-    const int64_t width = p_.depth.width.places;
     column += first_;
     // Division takes as long as all else.
-    int64_t line = p_.depth.height.places == 1 ? 0 : column / pitch_;
-    int64_t x = column - line * pitch_;
+    int64_t line = column < lines_.pitch ? 0 : column / lines_.pitch;
+    int64_t x = column - line * lines_.pitch;
     while (count > 0) {
-      const int64_t run = std::clamp(width - x, int64_t{0}, count);
+      const int64_t run = std::clamp(lines_.width - x, int64_t{0}, count);
       std::byte* const to = out_ + row * p_.out_row + line * p_.out_height + x * p_.out_width;
       if (p_.out_width == sizeof(Out)) {
         copy_run(reinterpret_cast<const std::byte*>(outputs), run * static_cast<int64_t>(sizeof(Out)), 0, to);
       } else {
         for (int64_t i = 0; i < run; ++i) store(to + i * p_.out_width, outputs[i]);
       }
-      outputs += pitch_ - x;
-      count -= pitch_ - x;
+      outputs += lines_.pitch - x;
+      count -= lines_.pitch - x;
       ++line;
       x = 0;
     }
@@ -214,7 +217,7 @@ class RowWriter {
   std::byte* out_;
   int64_t first_;
   int64_t columns_;
-  int64_t pitch_;
+  Lines lines_;
   bool is_set_ = false;
   bool are_short_ = false;
   bool are_usual_ = false;
