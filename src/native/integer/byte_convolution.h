@@ -206,36 +206,41 @@ class ByteConvolutionPlan final : public GridProduct {
       for (int64_t c = 0; c < all; c += kTile) {
         tiles.b = grid + c * 4;
         tiles.sums = totals + c;
-        add_vnni_tile<1>(tiles, 1);
+        add_vnni_tile<1>(tiles, tiles.a, tiles.sums, 1);
       }
     }
     if (use_amx_) configure_tiles(depths_.fours);
     auto* const sums = at<int32_t>(room, room_.sums);
+    RowScale scales[2 * kTile];
+    uint32_t zeros[2 * kTile];
     for (int64_t first = 0; first < block.results && !is_cancelled(); first += 2 * kTile) {
       const int64_t results = std::min(2 * kTile, block.results - first);
       const int64_t panel = block.group * panels() + (block.first_result + first) / kTile;
+      for (int64_t r = 0; r < results; ++r) {
+        const int64_t result = block.first_result + first + r;
+        scales[r] = row_scale(p_, inputs, block.parameters + result);
+        zeros[r] = zero_a(result);
+      }
+      tiles.a = filters.cells.get() + panel * panel_bytes();
       for (int64_t begin = 0; begin < all; begin += kStrip) {
         const int64_t places = std::min(kStrip, all - begin);
         for (int64_t c = 0; c < places; c += 2 * kTile) {
-          tiles.a = filters.cells.get() + panel * panel_bytes();
           tiles.b = grid + (begin + c) * 4;
           tiles.sums = sums + c;
           add_tiles(tiles, results, places - c > kTile, use_amx_);
         }
-        RowWriter writer = writer_of(block, inputs, out, begin, places);
+        const RowWriter writer = writer_of(block, inputs, out, begin, places);
         for (int64_t r = 0; r < results; ++r) {
-          const int64_t result = block.first_result + first + r;
           int32_t* const row = sums + r * kStrip;
-          const uint32_t of_a = zero_a(result);
-          if (of_a != 0) {
+          if (zeros[r] != 0) {
             for (int64_t c = 0; c < places; ++c) {
               row[c] = static_cast<int32_t>(static_cast<uint32_t>(row[c]) -
-                                            of_a * static_cast<uint32_t>(totals[begin + c]));
+                                            zeros[r] * static_cast<uint32_t>(totals[begin + c]));
             }
           }
           const auto total = static_cast<uint32_t>(filters.totals[static_cast<size_t>(panel * kTile + r)]);
-          const uint32_t all_of_a = total - static_cast<uint32_t>(p_.depth.count()) * of_a;
-          writer.write(static_cast<const int32_t*>(row), result, block.parameters + result,
+          const uint32_t all_of_a = total - static_cast<uint32_t>(p_.depth.count()) * zeros[r];
+          writer.write(static_cast<const int32_t*>(row), block.first_result + first + r, scales[r],
                        static_cast<int32_t>(-uint32_t{zero} * all_of_a));
         }
       }

@@ -78,8 +78,8 @@ ANYDML_AMX inline void configure_tiles(int64_t fours) {
 ANYDML_AMX inline void release_tiles() { _tile_release(); }
 
 template <int kRowPanels, int kColumnPanels>
-ANYDML_AMX ANYDML_NOINLINE void add_amx_tiles(const TileOperands& of) {
-  const auto sums = [&](int64_t r, int64_t c) { return of.sums + r * kTile * of.stride + c * kTile; };
+ANYDML_AMX ANYDML_NOINLINE void add_amx_tiles(const TileOperands& of, const int8_t* a, int32_t* to) {
+  const auto sums = [&](int64_t r, int64_t c) { return to + r * kTile * of.stride + c * kTile; };
   const int64_t sum_step = of.stride * static_cast<int64_t>(sizeof(int32_t));
   asm volatile("" : : : "memory");
   if (of.is_first) {
@@ -93,7 +93,6 @@ ANYDML_AMX ANYDML_NOINLINE void add_amx_tiles(const TileOperands& of) {
     if constexpr (kRowPanels > 1) _tile_loadd(2, sums(1, 0), sum_step);
     if constexpr (kRowPanels > 1 && kColumnPanels > 1) _tile_loadd(3, sums(1, 1), sum_step);
   }
-  const int8_t* a = of.a;
   const int64_t a_step = of.depths.a_step();
   const int64_t a_row = of.depths.fours * 4;
   const int64_t four_step = of.depths.four_step;
@@ -122,18 +121,17 @@ ANYDML_AMX ANYDML_NOINLINE void add_amx_tiles(const TileOperands& of) {
 
 // As many rows of a panel from `first` on by one or two panels of columns.
 template <int kRows, int kColumnPanels>
-ANYDML_VNNI ANYDML_NOINLINE void add_vnni_rows(const TileOperands& of, int64_t first) {
+ANYDML_VNNI ANYDML_NOINLINE void add_vnni_rows(const TileOperands& of, const int8_t* a, int32_t* sums) {
   __m512i tile[kRows][kColumnPanels];
 #pragma GCC unroll 16
   for (int r = 0; r < kRows; ++r) {
 #pragma GCC unroll 2
     for (int c = 0; c < kColumnPanels; ++c) {
       tile[r][c] = of.is_first ? _mm512_setzero_si512()
-                               : _mm512_loadu_si512(of.sums + (first + r) * of.stride + c * kTile);
+                               : _mm512_loadu_si512(sums + r * of.stride + c * kTile);
     }
   }
   const int64_t row_bytes = of.depths.fours * 4;
-  const int8_t* a = of.a + first * row_bytes;
   for (int64_t k = 0; k < of.depths.steps; ++k, a += of.depths.a_step()) {
     const uint8_t* b = of.b + of.depths.offsets[k];
     for (int64_t i = 0; i < row_bytes; i += 4, b += of.depths.four_step) {
@@ -154,35 +152,41 @@ ANYDML_VNNI ANYDML_NOINLINE void add_vnni_rows(const TileOperands& of, int64_t f
   for (int r = 0; r < kRows; ++r) {
 #pragma GCC unroll 2
     for (int c = 0; c < kColumnPanels; ++c)
-      _mm512_storeu_si512(of.sums + (first + r) * of.stride + c * kTile, tile[r][c]);
+      _mm512_storeu_si512(sums + r * of.stride + c * kTile, tile[r][c]);
   }
 }
 
 // The first `rows` of a panel.
 template <int kColumnPanels>
-void add_vnni_tile(const TileOperands& of, int64_t rows) {
+void add_vnni_tile(const TileOperands& of, const int8_t* a, int32_t* sums, int64_t rows) {
+  const int64_t row_bytes = of.depths.fours * 4;
   int64_t r = 0;
-  for (; rows - r > 4; r += 8) add_vnni_rows<8, kColumnPanels>(of, r);
+  for (; rows - r > 4; r += 8) add_vnni_rows<8, kColumnPanels>(of, a + r * row_bytes, sums + r * of.stride);
+  a += r * row_bytes;
+  sums += r * of.stride;
   if (rows - r > 1) {
-    add_vnni_rows<4, kColumnPanels>(of, r);
+    add_vnni_rows<4, kColumnPanels>(of, a, sums);
   } else if (rows - r == 1) {
-    add_vnni_rows<1, kColumnPanels>(of, r);
+    add_vnni_rows<1, kColumnPanels>(of, a, sums);
   }
 }
 
 // One or two panels of columns by `rows` rows, which are panels, and after which sums have room for whole ones.
-inline void add_tiles(TileOperands of, int64_t rows, bool are_two, bool use_amx) {
+inline void add_tiles(const TileOperands& of, int64_t rows, bool are_two, bool use_amx) {
+  const int8_t* a = of.a;
+  int32_t* sums = of.sums;
   const int64_t at_once = use_amx ? 2 * kTile : kTile;
   for (int64_t r = 0; r < rows; r += at_once) {
     if (!use_amx) {
-      are_two ? add_vnni_tile<2>(of, std::min(kTile, rows - r)) : add_vnni_tile<1>(of, std::min(kTile, rows - r));
+      const int64_t count = std::min(kTile, rows - r);
+      are_two ? add_vnni_tile<2>(of, a, sums, count) : add_vnni_tile<1>(of, a, sums, count);
     } else if (rows - r > kTile) {
-      are_two ? add_amx_tiles<2, 2>(of) : add_amx_tiles<2, 1>(of);
+      are_two ? add_amx_tiles<2, 2>(of, a, sums) : add_amx_tiles<2, 1>(of, a, sums);
     } else {
-      are_two ? add_amx_tiles<1, 2>(of) : add_amx_tiles<1, 1>(of);
+      are_two ? add_amx_tiles<1, 2>(of, a, sums) : add_amx_tiles<1, 1>(of, a, sums);
     }
-    of.a += at_once / kTile * of.a_panel;
-    of.sums += at_once * of.stride;
+    a += at_once / kTile * of.a_panel;
+    sums += at_once * of.stride;
   }
 }
 

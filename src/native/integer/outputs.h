@@ -13,6 +13,7 @@
 #include "integer/runs.h"
 #include "integer/tuning.h"
 #include "platform/isa.h"
+#include "platform/parallel.h"
 #include "simd/convert.h"
 #include "simd/half.h"
 #include "simd/unaligned.h"
@@ -24,6 +25,31 @@ namespace {
 struct Lines {
   int64_t width, pitch;
 };
+
+// The scales of a row, of one value for all columns: what sums are multiplied by, and the same by the output's.
+struct RowScale {
+  double factor, slope;
+  Scaling scaling;
+  int32_t bias;
+  bool is_short, in_singles;
+  float slopes[kSlopesAtOnce];
+};
+
+inline RowScale row_scale(const Problem& problem, const void* const* inputs, int64_t parameters) {
+  RowScale row;
+  const int64_t lowest = problem.out_type == DataType::kInt8 ? -128 : 0;
+  row.scaling = {problem.out_scale.real(inputs, parameters), problem.out_zero.integer(inputs, parameters), lowest,
+                 lowest + 255};
+  row.bias = static_cast<int32_t>(problem.row_bias.integer(inputs, parameters));
+  row.factor = problem.a_scale.real(inputs, parameters);
+  if (problem.b_scale.step == 0) row.factor *= problem.b_scale.real(inputs, 0);
+  row.slope = row.factor / row.scaling.scale;
+  row.is_short = is_short(row.slope, row.factor, row.scaling.scale);
+  row.in_singles = is_usual(row.slope) && problem.depth.count() <= kFewProducts && row.bias >= -(1 << 30) &&
+                   row.bias <= 1 << 30;
+  std::fill_n(row.slopes, kSlopesAtOnce, row.in_singles ? static_cast<float>(row.slope) : 0.0f);
+  return row;
+}
 
 // Writes rows of a block of columns, one after the other. Where B has a scale for each column, there are at
 // most kColumnBlock of them.
@@ -44,17 +70,24 @@ class RowWriter {
   // modulo 2^32 where sums are of 32 bits.
   template <class Sum>
   void write(const Sum* sums, int64_t row, int64_t parameters, int32_t addend = 0) {
+    if (p_.out_type != DataType::kInt32) set_scales(parameters);
+    write(sums, row, scale_, addend);
+  }
+
+  // Of a row whose scale is known.
+  template <class Sum>
+  void write(const Sum* sums, int64_t row, const RowScale& scale, int32_t addend) const {
     switch (p_.out_type) {
       case DataType::kInt32:
         return write_integers(sums, row, addend);
       case DataType::kInt8:
-        return write_quantized<int8_t>(sums, row, parameters, addend);
+        return write_quantized<int8_t>(sums, row, scale, addend);
       case DataType::kUint8:
-        return write_quantized<uint8_t>(sums, row, parameters, addend);
+        return write_quantized<uint8_t>(sums, row, scale, addend);
       case DataType::kFloat32:
-        return write_real<float>(sums, row, parameters, addend);
+        return write_real<float>(sums, row, scale, addend);
       default:
-        return write_real<Half>(sums, row, parameters, addend);
+        return write_real<Half>(sums, row, scale, addend);
     }
   }
 
@@ -68,7 +101,7 @@ class RowWriter {
   }
 
   template <class Sum>
-  void write_integers(const Sum* sums, int64_t row, int32_t addend) {
+  void write_integers(const Sum* sums, int64_t row, int32_t addend) const {
     uint32_t outputs[kAtOnce];
     for (int64_t c = 0; c < columns_; c += kAtOnce) {
       const int64_t count = std::min(kAtOnce, columns_ - c);
@@ -79,57 +112,78 @@ class RowWriter {
     }
   }
 
+  bool is_by_column() const { return p_.b_scale.step != 0; }
+
   template <class Out, class Sum>
-  void write_quantized(const Sum* sums, int64_t row, int64_t parameters, int32_t addend) {
-    set_factors(parameters);
-    const auto bias = static_cast<int32_t>(p_.row_bias.integer(inputs_, parameters));
-    const int64_t lowest = std::is_signed_v<Out> ? -128 : 0;
-    const Scaling scaling = {p_.out_scale.real(inputs_, parameters), p_.out_zero.integer(inputs_, parameters),
-                             lowest, lowest + 255};
-    const bool in_singles = sizeof(Sum) == 4 && are_usual_ && p_.depth.count() <= kFewProducts &&
-                            bias >= -(1 << 30) && bias <= 1 << 30;
-    Out outputs[kAtOnce];
-    int32_t last[kAtOnce];
-    double totals[kAtOnce] = {};
+  void write_quantized(const Sum* sums, int64_t row, const RowScale& scale, int32_t addend) const {
+    const bool in_singles = sizeof(Sum) == 4 && scale.in_singles && (!is_by_column() || are_usual_);
     for (int64_t c = 0; c < columns_; c += kAtOnce) {
       const int64_t count = std::min(kAtOnce, columns_ - c);
       if constexpr (sizeof(Sum) == 4) {
-        if (in_singles) {
-          const int32_t* from = sums + c;
-          if (count < kAtOnce) {
-            std::copy_n(from, count, last);
-            std::fill(last + count, last + kAtOnce, from[count - 1]);
-            from = last;
-          }
-          if (requantize_in_singles(from, total_of(addend, bias), single_slopes_ + values_at(c), scaling,
-                                    outputs)) {
-            store_outputs(outputs, row, c, count);
-            continue;
-          }
-        }
+        if (in_singles && write_in_singles<Out>(sums + c, scale, addend, row, c, count)) continue;
       }
-      // Sums of bytes, and of a bias, are exact.
-      for (int64_t i = 0; i < count; ++i) {
-        totals[i] = static_cast<double>(total_of(sums[c + i], addend)) + bias;
-      }
-      set_quotients();
-      requantize(totals, factors_ + values_at(c), slopes_ + values_at(c), are_short_ && sizeof(Sum) == 4,
-                 scaling, outputs);
-      store_outputs(outputs, row, c, count);
+      write_exactly<Out>(sums + c, scale, addend, row, c, count);
     }
   }
 
+  template <class Out>
+  ANYDML_INLINE bool write_in_singles(const int32_t* sums, const RowScale& scale, int32_t addend, int64_t row,
+                                      int64_t column, int64_t count) const {
+    addend = total_of(addend, scale.bias);
+    const float* const slopes = is_by_column() ? single_slopes_ + column : scale.slopes;
+    const int64_t step = is_by_column() ? 1 : 0;
+    if (count == kAtOnce && p_.out_width == 1 && first_ + column + count <= lines_.width) {
+      std::byte* const to = out_ + row * p_.out_row + first_ + column;
+      return requantize_in_singles(sums, addend, slopes, step, scale.scaling, reinterpret_cast<Out*>(to));
+    }
+    int32_t last[kAtOnce];
+    if (count < kAtOnce) {
+      std::copy_n(sums, count, last);
+      std::fill(last + count, last + kAtOnce, sums[count - 1]);
+      sums = last;
+    }
+    Out outputs[kAtOnce];
+    if (!requantize_in_singles(sums, addend, slopes, step, scale.scaling, outputs)) return false;
+    store_outputs(outputs, row, column, count);
+    return true;
+  }
+
+  // Sums of bytes, and of a bias, are exact in double precision.
   template <class Out, class Sum>
-  void write_real(const Sum* sums, int64_t row, int64_t parameters, int32_t addend) {
-    set_factors(parameters);
-    set_quotients();
+  ANYDML_NOINLINE void write_exactly(const Sum* sums, const RowScale& scale, int32_t addend, int64_t row,
+                                     int64_t column, int64_t count) const {
+    double totals[kAtOnce] = {};
+    double factors[kAtOnce];
+    double slopes[kAtOnce];
+    Out outputs[kAtOnce];
+    for (int64_t i = 0; i < count; ++i) totals[i] = static_cast<double>(total_of(sums[i], addend)) + scale.bias;
+    if (is_by_column()) {
+      std::copy_n(factors_ + column, kAtOnce, factors);
+      std::copy_n(slopes_ + column, kAtOnce, slopes);
+    } else {
+      std::fill_n(factors, kAtOnce, scale.factor);
+      std::fill_n(slopes, kAtOnce, scale.slope);
+    }
+    const bool are_short = is_by_column() ? are_short_ : scale.is_short;
+    requantize(totals, factors, slopes, are_short && sizeof(Sum) == 4, scale.scaling, outputs);
+    store_outputs(outputs, row, column, count);
+  }
+
+  template <class Out, class Sum>
+  void write_real(const Sum* sums, int64_t row, const RowScale& scale, int32_t addend) const {
     double totals[kAtOnce];
     Out outputs[kAtOnce];
     for (int64_t c = 0; c < columns_; c += kAtOnce) {
       const int64_t count = std::min(kAtOnce, columns_ - c);
-      const double* const factors = factors_ + values_at(c);
-      for (int64_t i = 0; i < count; ++i) {
-        totals[i] = static_cast<double>(total_of(sums[c + i], addend)) * factors[i];
+      if (is_by_column()) {
+        const double* const factors = factors_ + c;
+        for (int64_t i = 0; i < count; ++i) {
+          totals[i] = static_cast<double>(total_of(sums[c + i], addend)) * factors[i];
+        }
+      } else {
+        for (int64_t i = 0; i < count; ++i) {
+          totals[i] = static_cast<double>(total_of(sums[c + i], addend)) * scale.factor;
+        }
       }
       if (bias_ != nullptr) {
         const std::byte* const bias = bias_ + row * p_.bias_row + (first_ + c) * p_.column_bias.step;
@@ -149,49 +203,35 @@ class RowWriter {
     }
   }
 
-  // The products of scales for each column, and their quotients by the output's; of a row, where they have
-  // one for each. Of one for all columns there is a batch, in double precision where it is asked for.
-  void set_factors(int64_t parameters) {
-    if (is_set_ && p_.a_scale.step == 0 && p_.out_scale.step == 0) return;
+  // The row's scale, and where B has one for each column, the products and quotients of all of these.
+  void set_scales(int64_t parameters) {
+    if (is_set_ && p_.a_scale.step == 0 && p_.out_scale.step == 0 && p_.out_zero.step == 0 &&
+        p_.row_bias.step == 0) {
+      return;
+    }
+    const RowScale before = scale_;
+    scale_ = row_scale(p_, inputs_, parameters);
+    const bool is_same = is_set_ && scale_.factor == before.factor && scale_.slope == before.slope;
     is_set_ = true;
-    const double of_row = p_.a_scale.real(inputs_, parameters);
-    const double scale = p_.out_scale.real(inputs_, parameters);
+    if (!is_by_column() || is_same) return;
     are_short_ = true;
     are_usual_ = true;
-    const int64_t values = p_.b_scale.step == 0 ? 1 : columns_;
-    for (int64_t i = 0; i < values; ++i) {
-      factors_[i] = of_row * p_.b_scale.real(inputs_, first_ + i);
-      slopes_[i] = factors_[i] / scale;
-      are_short_ = are_short_ && is_short(slopes_[i], factors_[i], scale);
+    for (int64_t i = 0; i < columns_; ++i) {
+      factors_[i] = scale_.factor * p_.b_scale.real(inputs_, first_ + i);
+      slopes_[i] = factors_[i] / scale_.scaling.scale;
+      are_short_ = are_short_ && is_short(slopes_[i], factors_[i], scale_.scaling.scale);
       are_usual_ = are_usual_ && is_usual(slopes_[i]);
       single_slopes_[i] = are_usual_ ? static_cast<float>(slopes_[i]) : 0;
     }
-    repeat(single_slopes_);
-    are_quotients_set_ = false;
+    // Of whole batches, those behind the last column too.
+    const int64_t end = divided_up(columns_, kAtOnce) * kAtOnce;
+    std::fill(factors_ + columns_, factors_ + end, 0.0);
+    std::fill(slopes_ + columns_, slopes_ + end, 0.0);
+    std::fill(single_slopes_ + columns_, single_slopes_ + end, 0.0f);
   }
-
-  void set_quotients() {
-    if (are_quotients_set_) return;
-    are_quotients_set_ = true;
-    repeat(factors_);
-    repeat(slopes_);
-  }
-
-  // Of whole batches, those behind the last column too.
-  template <class T>
-  void repeat(T* values) const {
-    if (p_.b_scale.step == 0) {
-      std::fill(values + 1, values + kAtOnce, values[0]);
-    } else {
-      std::fill(values + columns_, values + (columns_ + kAtOnce - 1) / kAtOnce * kAtOnce, T{0});
-    }
-  }
-
-  // Where the values of a batch of columns begin; of one for all columns there is a batch.
-  int64_t values_at(int64_t column) const { return p_.b_scale.step == 0 ? 0 : column; }
 
   template <class Out>
-  void store_outputs(const Out* outputs, int64_t row, int64_t column, int64_t count) {
+  void store_outputs(const Out* outputs, int64_t row, int64_t column, int64_t count) const {
     column += first_;
     // Division takes as long as all else.
     int64_t line = column < lines_.pitch ? 0 : column / lines_.pitch;
@@ -221,7 +261,7 @@ class RowWriter {
   bool is_set_ = false;
   bool are_short_ = false;
   bool are_usual_ = false;
-  bool are_quotients_set_ = false;
+  RowScale scale_ = {};
   double factors_[kColumnBlock];
   double slopes_[kColumnBlock];
   float single_slopes_[kColumnBlock];
