@@ -238,6 +238,21 @@ inline void interleave_four(const uint8_t* rows, int64_t step, uint8_t* to) {
   _mm_storeu_si128(at + 3, _mm_unpackhi_epi16(high, high2));
 }
 
+// Lanes of 16 bytes as a matrix of 4 x 4, transposed; `step` bytes from vector to vector.
+ANYDML_INLINE void transpose_sixteens(const __m512i (&rows)[4], void* to, int64_t step) {
+  // GCC takes what shuffles do without masks for uninitialised.
+  constexpr __mmask16 kAll = 0xffff;
+  const __m512i even = _mm512_maskz_shuffle_i32x4(kAll, rows[0], rows[1], 0x88);
+  const __m512i odd = _mm512_maskz_shuffle_i32x4(kAll, rows[0], rows[1], 0xdd);
+  const __m512i even2 = _mm512_maskz_shuffle_i32x4(kAll, rows[2], rows[3], 0x88);
+  const __m512i odd2 = _mm512_maskz_shuffle_i32x4(kAll, rows[2], rows[3], 0xdd);
+  auto* const at = static_cast<std::byte*>(to);
+  _mm512_storeu_si512(at, _mm512_maskz_shuffle_i32x4(kAll, even, even2, 0x88));
+  _mm512_storeu_si512(at + step, _mm512_maskz_shuffle_i32x4(kAll, odd, odd2, 0x88));
+  _mm512_storeu_si512(at + 2 * step, _mm512_maskz_shuffle_i32x4(kAll, even, even2, 0xdd));
+  _mm512_storeu_si512(at + 3 * step, _mm512_maskz_shuffle_i32x4(kAll, odd, odd2, 0xdd));
+}
+
 // Likewise of 64 columns, for four panels: each 16 bytes of the rows' interleaved vectors belong to another
 // one.
 inline void interleave_four_by_64(const uint8_t* rows, int64_t step, uint8_t* to, int64_t panel) {
@@ -248,15 +263,7 @@ inline void interleave_four_by_64(const uint8_t* rows, int64_t step, uint8_t* to
   const __m512i high2 = _mm512_unpackhi_epi8(row(2), row(3));
   const __m512i columns[4] = {_mm512_unpacklo_epi16(low, low2), _mm512_unpackhi_epi16(low, low2),
                               _mm512_unpacklo_epi16(high, high2), _mm512_unpackhi_epi16(high, high2)};
-  // Lanes of 16 bytes as a matrix of 4 x 4, transposed.
-  const __m512i even = _mm512_shuffle_i32x4(columns[0], columns[1], 0x88);
-  const __m512i odd = _mm512_shuffle_i32x4(columns[0], columns[1], 0xdd);
-  const __m512i even2 = _mm512_shuffle_i32x4(columns[2], columns[3], 0x88);
-  const __m512i odd2 = _mm512_shuffle_i32x4(columns[2], columns[3], 0xdd);
-  _mm512_storeu_si512(to, _mm512_shuffle_i32x4(even, even2, 0x88));
-  _mm512_storeu_si512(to + panel, _mm512_shuffle_i32x4(odd, odd2, 0x88));
-  _mm512_storeu_si512(to + 2 * panel, _mm512_shuffle_i32x4(even, even2, 0xdd));
-  _mm512_storeu_si512(to + 3 * panel, _mm512_shuffle_i32x4(odd, odd2, 0xdd));
+  transpose_sixteens(columns, to, panel);
 }
 
 }  // namespace

@@ -117,7 +117,18 @@ inline void read_bytes(const std::byte* from, int64_t step, int64_t count, uint8
   if (step == 1) return copy_run(from, count, flip, to);
   const std::byte flips{flip};
   if (step == 2) {
+#if defined(ANYDML_ISA_AVX512)
+    const __m256i all_flips = _mm256_set1_epi8(static_cast<char>(flip));
+    for (; count > 0; count -= 32, from += 64, to += 32) {
+      // What lies behind the last element is not read.
+      const __mmask64 read = count >= 32 ? ~uint64_t{0} >> 1 : (uint64_t{1} << (2 * count - 1)) - 1;
+      const __mmask32 lanes = count >= 32 ? ~uint32_t{0} : (uint32_t{1} << count) - 1;
+      const __m256i even = _mm512_maskz_cvtepi16_epi8(~uint32_t{0}, _mm512_maskz_loadu_epi8(read, from));
+      _mm256_mask_storeu_epi8(to, lanes, _mm256_xor_si256(even, all_flips));
+    }
+#else
     for (int64_t i = 0; i < count; ++i) to[i] = from[2 * i] ^ flips;
+#endif
   } else {
     for (int64_t i = 0; i < count; ++i) to[i] = from[i * step] ^ flips;
   }

@@ -68,6 +68,7 @@ class GridProduct : public Plan {
     int64_t first_result, results;
     int64_t parameters;  // the number of the group's first result among parameters
     Part part;
+    bool is_again;  // whether the thread had the same part of the group before
   };
 
   // Places are computed `unit` at a time, results by multiples of `result_unit`.
@@ -86,7 +87,8 @@ class GridProduct : public Plan {
     return at;
   }
 
-  // Calls compute(block, out, room) for all blocks, the outputs of whose first place begin at `out`.
+  // Calls compute(block, out, room) for all blocks, the outputs of whose first place begin at `out`. Small blocks
+  // are computed for several groups one after the other.
   template <class Compute>
   void each_block(const void* const* inputs, void* const* outputs, const Compute& compute) const {
     const auto bytes = static_cast<size_t>(room_ * threads_);
@@ -97,8 +99,13 @@ class GridProduct : public Plan {
     const int64_t rows = divided_up(p_.depth.height.places, shape_.rows);
     const int64_t columns = divided_up(p_.depth.width.places, shape_.columns);
     const int64_t results = divided_up(p_.rows, shape_.results);
-    const int64_t blocks = p_.outer[0].size * p_.outer[1].size * rows * columns * results;
-    parallel_for(blocks, threads_, [&](int64_t index, int worker) {
+    const Outer& image = p_.outer[0];
+    const Outer& group = p_.outer[1];
+    const int64_t places = rows * columns * results;
+    const int64_t most = std::max<int64_t>(1, kGroupedPlaces / (shape_.rows * shape_.columns));
+    const int64_t enough = threads_ == 1 ? 1 : divided_up(threads_ * kTasksPerThread, places * image.size);
+    const int64_t chunks = std::min(group.size, std::max(divided_up(group.size, most), enough));
+    parallel_for(image.size * chunks * places, threads_, [&](int64_t index, int worker) {
       Block block = {};
       block.first_result = index % results * shape_.results;
       block.results = std::min(shape_.results, p_.rows - block.first_result);
@@ -109,16 +116,18 @@ class GridProduct : public Plan {
       block.part.first_row = index % rows * shape_.rows;
       block.part.rows = std::min(shape_.rows, p_.depth.height.places - block.part.first_row);
       index /= rows;
-      const Outer& image = p_.outer[0];
-      const Outer& group = p_.outer[1];
-      block.group = index % group.size;
-      index /= group.size;
-      block.a = static_cast<const std::byte*>(inputs[p_.a]) + block.group * group.a;
-      block.b = static_cast<const std::byte*>(inputs[p_.b]) + index * image.b + block.group * group.b;
-      block.parameters = block.group * group.rows;
-      std::byte* const out = static_cast<std::byte*>(outputs[0]) + index * image.out + block.group * group.out +
-                             block.part.first_row * p_.out_height + block.part.begin * p_.out_width;
-      compute(block, out, static_cast<std::byte*>(first) + worker * room_);
+      const int64_t chunk = index % chunks;
+      index /= chunks;
+      const int64_t end = share_begin(chunk + 1, chunks, group.size);
+      for (block.group = share_begin(chunk, chunks, group.size); block.group < end; ++block.group) {
+        block.a = static_cast<const std::byte*>(inputs[p_.a]) + block.group * group.a;
+        block.b = static_cast<const std::byte*>(inputs[p_.b]) + index * image.b + block.group * group.b;
+        block.parameters = block.group * group.rows;
+        std::byte* const out = static_cast<std::byte*>(outputs[0]) + index * image.out + block.group * group.out +
+                               block.part.first_row * p_.out_height + block.part.begin * p_.out_width;
+        compute(block, out, static_cast<std::byte*>(first) + worker * room_);
+        block.is_again = true;
+      }
     });
   }
 

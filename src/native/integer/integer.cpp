@@ -48,7 +48,7 @@ std::unique_ptr<Plan> plan_of(Problem problem, const char* what, bool is_convolu
   }
   std::string description =
       std::string(what) + " of " + of + ", sums of " + (of_bytes ? "32" : "64") + " bits";
-  if (of_bytes && WindowProductPlan::is_taken(problem)) {
+  if (of_bytes && is_convolution && WindowProductPlan::is_taken(problem)) {
     return std::make_unique<WindowProductPlan>(std::move(problem), description + ", tap by tap");
   }
 #if defined(ANYDML_BYTE_TILES)
