@@ -22,7 +22,7 @@ inline int64_t padded(int64_t count, int64_t unit) { return divided_up(count, un
 // One dimension: the remainders that taps have, and by how many strides each is shifted.
 class Phases {
  public:
-  explicit Phases(const Spatial& of) : of_(of) {
+  explicit Phases(const Spatial& of) : of_(of), reach_(shift(of.taps - 1)) {
     for (int64_t tap = 0; tap < of.taps; ++tap) {
       const int64_t remainder = tap * of.dilation % of.stride;
       if (std::find(remainders_.begin(), remainders_.end(), remainder) == remainders_.end()) {
@@ -32,7 +32,7 @@ class Phases {
   }
   int64_t count() const { return static_cast<int64_t>(remainders_.size()); }
   int64_t shift(int64_t tap) const { return tap * of_.dilation / of_.stride; }
-  int64_t reach() const { return shift(of_.taps - 1); }
+  int64_t reach() const { return reach_; }
   int64_t phase(int64_t tap) const {
     return std::find(remainders_.begin(), remainders_.end(), tap * of_.dilation % of_.stride) - remainders_.begin();
   }
@@ -43,6 +43,7 @@ class Phases {
 
  private:
   Spatial of_;
+  int64_t reach_;
   std::vector<int64_t> remainders_;
 };
 
@@ -86,14 +87,14 @@ class Grid {
   template <class Body>
   void each_row(const Part& part, const Body& body) const {
     for (int64_t h = 0; h < height.count(); ++h) {
-      for (int64_t i = 0; i < part.rows + height.reach(); ++i) {
-        const int64_t y = height.element(h, part.first_row + i);
-        for (int64_t w = 0; w < width.count(); ++w) {
-          const int64_t x = width.element(w, part.begin);
-          const int64_t begin = x >= 0 ? 0 : std::min(pitch, divided_up(-x, stride_));
-          const int64_t end = x >= length_ ? begin : std::clamp((length_ - 1 - x) / stride_ + 1, begin, pitch);
-          body(Row{(h * width.count() + w) * plane_ + i * pitch, y >= 0 && y < size_ ? y : -1,
-                   x + begin * stride_, begin, end});
+      for (int64_t w = 0; w < width.count(); ++w) {
+        const int64_t x = width.element(w, part.begin);
+        const int64_t begin = x >= 0 ? 0 : std::min(pitch, divided_up(-x, stride_));
+        const int64_t end = x >= length_ ? begin : std::clamp((length_ - 1 - x) / stride_ + 1, begin, pitch);
+        int64_t place = (h * width.count() + w) * plane_;
+        for (int64_t i = 0; i < part.rows + height.reach(); ++i, place += pitch) {
+          const int64_t y = height.element(h, part.first_row + i);
+          body(Row{place, y >= 0 && y < size_ ? y : -1, x + begin * stride_, begin, end});
         }
       }
     }

@@ -51,8 +51,7 @@ inline RowScale row_scale(const Problem& problem, const void* const* inputs, int
   return row;
 }
 
-// Writes rows of a block of columns, one after the other. Where B has a scale for each column, there are at
-// most kColumnBlock of them.
+// Writes rows of a block of at most kColumnBlock columns, one after the other.
 class RowWriter {
  public:
   // `bias` and `out` lie at the first row and column of the matrix.
@@ -117,45 +116,44 @@ class RowWriter {
   template <class Out, class Sum>
   void write_quantized(const Sum* sums, int64_t row, const RowScale& scale, int32_t addend) const {
     const bool in_singles = sizeof(Sum) == 4 && scale.in_singles && (!is_by_column() || are_usual_);
+    // Where a row of outputs is one run, all but its last batch are written where they belong.
+    const bool is_run = p_.out_width == 1 && first_ + columns_ <= lines_.width;
+    Out outputs[kColumnBlock];
+    const int64_t in_place = is_run ? columns_ / kAtOnce * kAtOnce : 0;
+    Out* const run = reinterpret_cast<Out*>(out_ + row * p_.out_row + first_ * p_.out_width);
     for (int64_t c = 0; c < columns_; c += kAtOnce) {
       const int64_t count = std::min(kAtOnce, columns_ - c);
+      Out* const to = c < in_place ? run + c : outputs + c;
       if constexpr (sizeof(Sum) == 4) {
-        if (in_singles && write_in_singles<Out>(sums + c, scale, addend, row, c, count)) continue;
+        if (in_singles && quantize_in_singles(sums + c, scale, addend, c, count, to)) continue;
       }
-      write_exactly<Out>(sums + c, scale, addend, row, c, count);
+      quantize_exactly(sums + c, scale, addend, c, count, to);
     }
+    if (in_place < columns_) store_outputs(outputs + in_place, row, in_place, columns_ - in_place);
   }
 
+  // A batch of outputs, of which those behind `count` are not used.
   template <class Out>
-  ANYDML_INLINE bool write_in_singles(const int32_t* sums, const RowScale& scale, int32_t addend, int64_t row,
-                                      int64_t column, int64_t count) const {
-    addend = total_of(addend, scale.bias);
-    const float* const slopes = is_by_column() ? single_slopes_ + column : scale.slopes;
-    const int64_t step = is_by_column() ? 1 : 0;
-    if (count == kAtOnce && p_.out_width == 1 && first_ + column + count <= lines_.width) {
-      std::byte* const to = out_ + row * p_.out_row + first_ + column;
-      return requantize_in_singles(sums, addend, slopes, step, scale.scaling, reinterpret_cast<Out*>(to));
-    }
+  ANYDML_INLINE bool quantize_in_singles(const int32_t* sums, const RowScale& scale, int32_t addend, int64_t column,
+                                         int64_t count, Out* outputs) const {
     int32_t last[kAtOnce];
     if (count < kAtOnce) {
       std::copy_n(sums, count, last);
       std::fill(last + count, last + kAtOnce, sums[count - 1]);
       sums = last;
     }
-    Out outputs[kAtOnce];
-    if (!requantize_in_singles(sums, addend, slopes, step, scale.scaling, outputs)) return false;
-    store_outputs(outputs, row, column, count);
-    return true;
+    return requantize_in_singles(sums, total_of(addend, scale.bias),
+                                 is_by_column() ? single_slopes_ + column : scale.slopes, is_by_column() ? 1 : 0,
+                                 scale.scaling, outputs);
   }
 
   // Sums of bytes, and of a bias, are exact in double precision.
   template <class Out, class Sum>
-  ANYDML_NOINLINE void write_exactly(const Sum* sums, const RowScale& scale, int32_t addend, int64_t row,
-                                     int64_t column, int64_t count) const {
+  ANYDML_NOINLINE void quantize_exactly(const Sum* sums, const RowScale& scale, int32_t addend, int64_t column,
+                                        int64_t count, Out* outputs) const {
     double totals[kAtOnce] = {};
     double factors[kAtOnce];
     double slopes[kAtOnce];
-    Out outputs[kAtOnce];
     for (int64_t i = 0; i < count; ++i) totals[i] = static_cast<double>(total_of(sums[i], addend)) + scale.bias;
     if (is_by_column()) {
       std::copy_n(factors_ + column, kAtOnce, factors);
@@ -166,7 +164,6 @@ class RowWriter {
     }
     const bool are_short = is_by_column() ? are_short_ : scale.is_short;
     requantize(totals, factors, slopes, are_short && sizeof(Sum) == 4, scale.scaling, outputs);
-    store_outputs(outputs, row, column, count);
   }
 
   template <class Out, class Sum>

@@ -39,8 +39,9 @@ constexpr int64_t kByteDepthBlock = 1024;
 constexpr int64_t kGridBytes = 256 << 10;
 constexpr int64_t kFewPlaces = 256;
 constexpr int64_t kStrip = 256;
+static_assert(kStrip <= kColumnBlock);
 // Places of several groups that a thread computes one after the other.
-constexpr int64_t kGroupedPlaces = 4096;
+constexpr int64_t kGroupedPlaces = 16384;
 // Tasks that there are for each thread, where blocks can be made smaller.
 constexpr int64_t kTasksPerThread = 3;
 

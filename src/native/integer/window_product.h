@@ -269,7 +269,7 @@ class WindowProductPlan final : public GridProduct {
     if (have_zeros) read_taps(block, -1, 0, taps + p_.rows * count);
     int32_t* const sums = at<int32_t>(room, room_.sums);
     const int64_t all = (block.part.rows - 1) * grid_.pitch + block.part.end - block.part.begin;
-    for (int64_t begin = 0; begin < all && !is_cancelled(); begin += kStrip) {
+    for (int64_t begin = 0; begin < all; begin += kStrip) {
       const int64_t places = std::min(kStrip, all - begin);
       if (have_zeros) sum(taps + p_.rows * count, begin, places, room, sums + kStrip);
       const RowWriter writer = writer_of(block, inputs, out, begin, places);
