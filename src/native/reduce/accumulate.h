@@ -67,15 +67,18 @@ inline typename Op::V mask_of(const ReduceParameters& parameters) {
   return bits_as<V>(Mask{} + static_cast<Bits>(parameters.mask));
 }
 
-// Settles accumulators which the next elements might take out of range. That is seldom.
-template <class Op, int kVectors, class S>
+// Settles accumulators which the next elements might take out of range. That is seldom, and found out for all
+// of them at once.
+template <class Op, int kStates, class S>
 ANYDML_INLINE void settle_where_away(S* states) {
-  auto away = Op::is_away(states[0]);
+  if constexpr (Op::kSettledAfter != 0) {
+    auto bits = Op::away_bits(states[0]);
 #pragma GCC unroll 16
-  for (int v = 1; v < kVectors; ++v) away = away | Op::is_away(states[v]);
-  if (all_of<typename Op::Number>(away == 0)) return;
+    for (int i = 1; i < kStates; ++i) bits = bits | Op::away_bits(states[i]);
+    if (!has_bits(bits, Op::kAway)) [[likely]] return;
 #pragma GCC unroll 16
-  for (int v = 0; v < kVectors; ++v) Op::settle(states[v]);
+    for (int i = 0; i < kStates; ++i) Op::settle(states[i]);
+  }
 }
 
 // Combines rows with kVectors vectors of accumulators, which stay in registers. The first `left_out` columns
@@ -194,6 +197,7 @@ ANYDML_INLINE auto all_lanes(const S& state) {
 // The numbers of vectors, likewise.
 template <class Op, int kHalf, class S>
 ANYDML_INLINE void combine_halves(S* states) {
+  settle_where_away<Op, 2 * kHalf>(states);
 #pragma GCC unroll 16
   for (int v = 0; v < kHalf; ++v) Op::combine(states[v], states[v + kHalf]);
   if constexpr (kHalf > 1) combine_halves<Op, kHalf / 2>(states);
@@ -205,6 +209,7 @@ template <class Op, int kLines, class S>
 ANYDML_INLINE void all_lanes_of_lines([[maybe_unused]] S* states) {
 #if defined(ANYDML_VECTORS)
   if constexpr (kLines > 1) {
+    settle_where_away<Op, kLines>(states);
     constexpr int kBytes = kLines * static_cast<int>(sizeof(typename Op::Number));
     for (int i = 0; i < kLines / 2; ++i) {
       S lower = Op::merged(states[2 * i], states[2 * i + 1], HalfBlocks<0, kBytes>{});
@@ -227,8 +232,6 @@ ANYDML_INLINE auto reduce_line(const Strip& strip, const Lines& lines, int64_t l
   constexpr int64_t kLanes = sizeof(V) / sizeof(A);
   constexpr int64_t kSize = sizeof(typename Op::Element);
   constexpr int64_t kRow = kVectors * kLanes;
-  // Vectors of one element each need not be settled before they are put together.
-  constexpr bool kSettlesOnce = kIsShort && Op::kSettledAfter >= kVectors;
   S states[kVectors];
   const S start = Op::spread(Op::template load<A>(strip, line));
 #pragma GCC unroll 16
@@ -243,7 +246,10 @@ ANYDML_INLINE auto reduce_line(const Strip& strip, const Lines& lines, int64_t l
         join<Op>(states[v], load_elements<Op>(from + v * kLanes * kSize), mask);
       }
       if constexpr (Op::kSettledAfter != 0) {
-        if (r % Op::kSettledAfter == 0) settle_where_away<Op, kVectors>(states);
+        if (r == Op::kSettledAfter) {
+          settle_where_away<Op, kVectors>(states);
+          r = 0;
+        }
       }
     }
     const int64_t rest = kIsShort ? lines.elements : (end - from) / kSize;
@@ -256,13 +262,9 @@ ANYDML_INLINE auto reduce_line(const Strip& strip, const Lines& lines, int64_t l
         join<Op>(states[v], load_first_elements<Op>(at, rest - v * kLanes, identities), mask);
       }
     }
-    if constexpr (Op::kSettledAfter != 0 && !kSettlesOnce) {
-#pragma GCC unroll 16
-      for (int v = 0; v < kVectors; ++v) Op::settle(states[v]);
-    }
+    if (segments > 1) settle_where_away<Op, kVectors>(states);
   }
   combine_halves<Op, kVectors / 2>(states);
-  if constexpr (kSettlesOnce) Op::settle(states[0]);
   return states[0];
 }
 
@@ -275,13 +277,15 @@ ANYDML_NOINLINE void reduce_lines_by(const ReduceParameters& parameters, const S
   const V mask = mask_of<Op>(parameters);
   alignas(64) std::byte identities[kLanes * sizeof(typename Op::Element)];
   fill<Op>(parameters, identities, kLanes);
-  const bool is_short = lines.segments == 1 && lines.elements < kVectors * kLanes;
+  // Other lines come here only where they are longer than their accumulators.
+  constexpr bool kMayBeShort = kVectors * sizeof(V) == tuning::kShortRowBytes;
+  const bool is_short = kMayBeShort && lines.segments == 1 && lines.elements < kVectors * kLanes;
   for (int64_t line = 0; line < lines.count; line += kLanes) {
     const int64_t count = std::min(kLanes, lines.count - line);
     alignas(64) S states[kLanes];
     if (is_short) {
       for (int64_t i = 0; i < count; ++i) {
-        states[i] = reduce_line<Op, kVectors, true>(strip, lines, line + i, mask, identities);
+        states[i] = reduce_line<Op, kVectors, kMayBeShort>(strip, lines, line + i, mask, identities);
       }
     } else {
       for (int64_t i = 0; i < count; ++i) {
@@ -290,7 +294,10 @@ ANYDML_NOINLINE void reduce_lines_by(const ReduceParameters& parameters, const S
     }
     // Of few lines a tree would have more steps.
     if (kLanes == 1 || 4 * count <= kLanes) {
-      for (int64_t i = 0; i < count; ++i) Op::store(strip, line + i, all_lanes<Op>(states[i]));
+      for (int64_t i = 0; i < count; ++i) {
+        Op::settle(states[i]);
+        Op::store(strip, line + i, all_lanes<Op>(states[i]));
+      }
       continue;
     }
     for (int64_t i = count; i < kLanes; ++i) states[i] = states[0];

@@ -313,7 +313,7 @@ class ReducePlan::Reduction {
     const int64_t columns = plan_.geometry_.columns.size;
     switch (plan_.policy_.algorithm) {
       case ReduceAlgorithm::kRows:
-        return std::min(columns, tuning::kBatchLines);
+        return std::min(columns, plan_.policy_.lines);
       case ReduceAlgorithm::kNarrowColumns:
         return columns;
       case ReduceAlgorithm::kPackedColumns:

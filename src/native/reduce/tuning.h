@@ -49,7 +49,7 @@ inline constexpr int64_t kChunkedBelow = 64;
 inline constexpr int64_t kChunkBytes = 64 << 10;
 inline constexpr int64_t kPartialBytes = 512 << 10;
 
-// The lines whose results are stored at a time.
+// The most lines whose results are stored at a time.
 inline constexpr int64_t kBatchLines = 64;
 
 }  // namespace tuning
