@@ -92,8 +92,6 @@ ANYDML_INLINE void accumulate_vectors(const ReduceParameters& parameters, const 
   constexpr int64_t kSize = sizeof(typename Op::Element);
   const V mask = mask_of<Op>(parameters);
   [[maybe_unused]] const V identity = V{} + Op::identity(parameters);
-  // Of many rows side by side hardware prefetchers lose some.
-  const bool fetches_ahead = rows.columns > kVectors * kLanes;
   S states[kVectors];
 #pragma GCC unroll 16
   for (int v = 0; v < kVectors; ++v) states[v] = Op::template load<V>(strip, column + v * kLanes);
@@ -101,9 +99,7 @@ ANYDML_INLINE void accumulate_vectors(const ReduceParameters& parameters, const 
   const auto row = [&] {
 #pragma GCC unroll 16
     for (int v = 0; v < kVectors; ++v) {
-      if (fetches_ahead && v * kLanes * kSize % 64 == 0) {
-        prefetch_near(from + v * kLanes * kSize + tuning::kPrefetchBytes);
-      }
+      if (v * kLanes * kSize % 64 == 0) prefetch_near(from + v * kLanes * kSize + tuning::kPrefetchBytes);
       V x = load_elements<Op>(from + v * kLanes * kSize);
       if constexpr (kVectors == 1) x = without<typename Op::Number>(x, identity, left_out);
       join<Op>(states[v], x, mask);
@@ -243,6 +239,10 @@ ANYDML_INLINE auto reduce_line(const Strip& strip, const Lines& lines, int64_t l
     for (int64_t r = 1; !kIsShort && from + kRow * kSize <= end; from += kRow * kSize, ++r) {
 #pragma GCC unroll 16
       for (int v = 0; v < kVectors; ++v) {
+        // No hardware follows segments, which are adjacent to those of the next lines.
+        if (segments > 1 && v * kLanes * kSize % 64 == 0) {
+          prefetch_near(from + v * kLanes * kSize + tuning::kPrefetchLines * lines.step);
+        }
         join<Op>(states[v], load_elements<Op>(from + v * kLanes * kSize), mask);
       }
       if constexpr (Op::kSettledAfter != 0) {

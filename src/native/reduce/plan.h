@@ -95,9 +95,19 @@ class ReducePlan::Worker {
     const bool is_whole = begin % rows.size == 0 && end % rows.size == 0;
     if (is_whole && plan_.geometry_.outer.size() <= 1) {
       const int64_t step = plan_.geometry_.outer.empty() ? 0 : plan_.geometry_.outer[0].in;
-      accumulates_.reduce_lines(plan_.parameters_, results,
-                                {first + begin / rows.size * step, unit.columns, lines.in, rows.size,
-                                 (end - begin) / rows.size, step});
+      // Short segments of a line lie between those of the others, which are read before the next ones.
+      const int64_t last = end / rows.size;
+      const int64_t most = rows.size * plan_.item_ < tuning::kShortSegmentBytes ? tuning::kSegments : last;
+      for (int64_t r = begin / rows.size; r < last; r += most) {
+        const Strip part = r == begin / rows.size ? results : strip_;
+        if (r != begin / rows.size) {
+          accumulates_.start(part, unit.columns, unit.columns, unit.to, lines.out);
+        }
+        accumulates_.reduce_lines(
+            plan_.parameters_, part,
+            {first + r * step, unit.columns, lines.in, rows.size, std::min(most, last - r), step});
+        if (r != begin / rows.size) accumulates_.combine(results, part, unit.columns);
+      }
       return results;
     }
     for (int64_t r = begin; r < end;) {

@@ -133,7 +133,10 @@ inline int64_t lines_of(const ReduceProblem& problem) {
 // The lines whose results are stored at a time: of large reductions so few that there are batches for every
 // thread, which are long enough.
 inline int64_t batch_of(const ReduceProblem& problem) {
-  if (problem.bytes() < kParallelFrom) return tuning::kBatchLines;
+  // Short segments of lines lie between each other.
+  const int64_t segment = problem.geometry.rows.size * problem.element_size;
+  const bool has_segments = !problem.geometry.outer.empty() && segment < tuning::kShortSegmentBytes;
+  if (has_segments || problem.bytes() < kParallelFrom) return tuning::kBatchLines;
   const int64_t line = problem.reduced_rows() * problem.element_size;
   const int64_t lines = std::max(problem.outputs() / tuning::kChunkedBelow, tuning::kChunkBytes / line);
   return std::clamp<int64_t>(lines, 1, tuning::kBatchLines);
