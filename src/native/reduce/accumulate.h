@@ -80,7 +80,8 @@ ANYDML_INLINE void settle_where_away(S* states) {
     auto bits = Op::away_bits(states[0]);
 #pragma GCC unroll 16
     for (int i = 1; i < kStates; ++i) bits = bits | Op::away_bits(states[i]);
-    if (!has_bits(bits, Op::kAway)) [[likely]] return;
+    if (!has_bits(bits, Op::kAway)) [[likely]]
+      return;
     // A copy, as others stay in registers.
     S settled[kStates];
 #pragma GCC unroll 16

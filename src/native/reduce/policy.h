@@ -126,7 +126,8 @@ inline void choose_lines(ReduceProblem& problem) {
 inline int64_t lines_of(const ReduceProblem& problem) {
   const ReduceGeometry& g = problem.geometry;
   const int64_t line = g.rows.size * g.cells.size * problem.element_size;
-  const int64_t lines = std::min(tuning::kTileBytes / line, problem.strip_columns / g.cells.size);
+  const int64_t lines =
+      std::min({tuning::kTileBytes / line, problem.strip_columns / g.cells.size, tuning::kTileLines});
   return std::min(std::max(lines / 64 * 64, int64_t{64}), g.columns.size);
 }
 

@@ -28,8 +28,8 @@ inline constexpr int64_t kTransposedBelow = 8;
 inline constexpr int64_t kStripBytes = 32 << 10;
 inline constexpr int64_t kStripColumns = 4096;
 // How far ahead it is prefetched, by the same measurement: 512 and 2048 took 1.6, 4096 took 2.1. Behind the
-// last row too, as the next plane is there: on a Xeon with AVX-512 (2 cores, one thread) indices of 64 rows of
-// 128 bytes in planes take 0.92 of the time to read them, and took 1.46 without.
+// last row too, as the next plane is there: on a Xeon with AVX-512 (2 cores, one thread) indices of 64 rows
+// of 128 bytes in planes take 0.92 of the time to read them, and took 1.46 without.
 inline constexpr int64_t kPrefetchBytes = 1024;
 // The least bytes of a row of a strip, where there are strips for every thread.
 inline constexpr int64_t kStripLeastBytes = 512;
@@ -40,6 +40,8 @@ inline constexpr int64_t kNarrowGroups = 16;
 
 // Lines that are not adjacent are copied in tiles of that many bytes.
 inline constexpr int64_t kTileBytes = 16 << 10;
+// The most lines of a tile, whose results of 8 bytes are staged together.
+inline constexpr int64_t kTileLines = 1024;
 // Few columns between rows are tiled with them up to so many bytes.
 inline constexpr int64_t kMostCellBytes = 1024;
 // Lines along another dimension are taken for adjacent ones where those are fewer.
