@@ -172,6 +172,7 @@ class _Prepared(BindableRun):
     def __init__(self, plan: Plan) -> None:
         self._run = plan.run
         self.size = plan.prepared_bytes
+        self.try_run = plan.try_run
 
     def __call__(self, inputs: Sequence[Array | None], outputs: Sequence[Array | None]) -> None:
         self._run(inputs, outputs)
