@@ -5,6 +5,7 @@ from __future__ import annotations
 import doctest
 import pkgutil
 import re
+import runpy
 from importlib import import_module
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import numpy as np
 import pytest
 
 import anydml
+from anydml.cli import main
 from anydml.draw import draw_operator
 from anydml.operators import OPERATORS
 
@@ -49,10 +51,28 @@ def test_pages(path: Path) -> None:
     assert result.attempted > 0
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "docs" / "images").glob("*.svg")), ids=lambda path: path.name)
+OPERATORS_DRAWN = [path for path in sorted((ROOT / "docs" / "images").glob("*.svg")) if path.stem != "classifier"]
+
+
+@pytest.mark.parametrize("path", OPERATORS_DRAWN, ids=lambda path: path.name)
 def test_pictures(path: Path) -> None:
     """They are what `anydml draw NAME` draws."""
     assert path.read_text() == draw_operator(path.stem.upper())
+
+
+def test_the_picture_of_the_classifier(tmp_path: Path) -> None:
+    """It is what `anydml draw examples/classifier.onnx --dim batch=2` draws."""
+    pytest.importorskip("onnx", reason="onnx is not installed")
+    drawn = tmp_path / "classifier.svg"
+    model = str(ROOT / "examples" / "classifier.onnx")
+    assert main(["draw", model, "--dim", "batch=2", "-o", str(drawn)]) == 0
+    assert (ROOT / "docs" / "images" / "classifier.svg").read_text() == drawn.read_text()
+
+
+def test_the_classifier_is_what_its_script_writes() -> None:
+    onnx = pytest.importorskip("onnx", reason="onnx is not installed")
+    written = runpy.run_path(str(ROOT / "examples" / "classifier.py"))["classifier"]()
+    assert written == onnx.load(ROOT / "examples" / "classifier.onnx")
 
 
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
