@@ -181,4 +181,6 @@ LOWERINGS: dict[str, Lowering] = {
     "DequantizeLinear": dequantize,
     "DynamicQuantizeLinear": dynamic_quantize,
     "QuantizeLinear": quantize,
+    "com.microsoft.DequantizeLinear": dequantize,
+    "com.microsoft.QuantizeLinear": quantize,
 }
