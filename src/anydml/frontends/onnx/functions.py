@@ -34,7 +34,8 @@ def expanded(context: NodeContext) -> Inlined:
     }
     given = {name: value.decode() if isinstance(value, bytes) else value for name, value in defaults.items()}
     given |= node.attributes
-    opsets = {each.domain: each.version for each in function.opset_import}
+    # Those of preview domains don't say which version of ONNX's own operators they are of.
+    opsets = {"": onnx.defs.onnx_opset_version()} | {each.domain: each.version for each in function.opset_import}
     inner = nodes_of(function.node, opsets)
     attributes = [
         {each.name: given.get(each.ref_attr_name) for each in proto.attribute if each.ref_attr_name}

@@ -217,7 +217,10 @@ def _model_of(node: Node, values: dict[str, Any]) -> onnx.ModelProto:
 def reference(node: Node, inputs: list[Any]) -> list[Any]:
     """The outputs of a node by ONNX's reference."""
     kernel = _kernel(node.op, node.opset)
-    attributes = {key: value for key, value in node.attributes.items()}
+    attributes = {
+        key: onnx.numpy_helper.from_array(value) if isinstance(value, np.ndarray) else value
+        for key, value in node.attributes.items()
+    }
     try:
         found = kernel.eval(*inputs, n_outputs=len(node.outputs), **attributes)
     except Exception as problem:  # the reference raises whatever NumPy does

@@ -104,12 +104,9 @@ class InferenceSession:
         for name in wanted:
             if name not in names:
                 refuse("run", "(N3)", "output_names", repr(name), f"outputs of the model: {listing(names)}")
-        pieces: list[Piece] = []
-        held: dict[str, Any] = {}
-        for piece, held in self.pieces(feeds):
-            pieces.append(piece)
-        self._last = pieces
-        results = dict(zip(names, (resolved(each, held) for each in pieces[-1].results), strict=True))
+        pieces, arrays = zip(*self.pieces(feeds), strict=True)
+        self._last = [*pieces]
+        results = dict(zip(names, (resolved(each, arrays[-1]) for each in pieces[-1].results), strict=True))
         like = next((each for each in feeds.values() if not isinstance(each, (list, tuple))), None)
         return [self._as_fed(like, results[name]) for name in wanted]
 

@@ -147,7 +147,7 @@ def _axis(kind: _Kind, axis: int, size: int, out_size: int, scale: float, region
             raise NotLowered("a region of one element that is enlarged")
         else:
             before = -start * (size - 1)
-            factor = (length - 1) / ((end - start) * (size - 1))
+            factor = (out_size - 1) / ((end - start) * (size - 1))
     return Axis(axis, size, out_size, factor, before, behind, scale)
 
 
