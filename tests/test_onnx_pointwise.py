@@ -268,3 +268,17 @@ def test_along_an_axis(op: str, opset: int) -> None:
             attributes = {} if axis is None else {"axis": axis}
             if axis is not None or opset >= 13 or len(shape) > 1:
                 alike(op, [drawn("float32", shape)], attributes, opset=opset)
+
+
+@pytest.mark.parametrize("level", ["3.0", "5.0"])
+def test_what_older_feature_levels_have(level: str) -> None:
+    """What newer operators do is done by older ones where a device has no others."""
+    x = drawn("float32", (2, 3, 4))
+    forms = [(op, {"axis": axis}, 13) for op in ("Softmax", "LogSoftmax", "Hardmax") for axis in (0, 1, -1)]
+    forms += [(op, {}, 20) for op in ("Gelu", "HardSwish", "Neg")] + [("Swish", {"alpha": 1.5}, 24)]
+    for op, attributes, opset in forms:
+        model = model_of(op, [x], attributes, opset=opset, wanted=[x])
+        found = [
+            anydml.onnx.InferenceSession(model, feature_level=each).run(None, {"x0": x})[0] for each in (level, None)
+        ]
+        np.testing.assert_allclose(*found, 1e-6, 1e-6)

@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from ....core.enums import FeatureLevel
 from ...directmlx import Expression
 from ..context import Lowering, NodeContext, NotLowered
-from .pointwise import applied, binary, call, folded, unary, unchanged
+from .pointwise import applied, binary, call, folded, has, unary, unchanged
 
 _UNARY = {
     "Acos": "acos",
@@ -29,7 +30,6 @@ _UNARY = {
     "Exp": "exp",
     "Floor": "floor",
     "Log": "log",
-    "Neg": "negate",
     "Reciprocal": "recip",
     "Round": "round",
     "Sign": "sign",
@@ -43,6 +43,11 @@ _UNARY = {
 def absolute(node: NodeContext) -> Any:
     """Unsigned integers, which ABS does not take, are as they are."""
     return unchanged(node) if node.dtype(0).kind == "u" else unary("abs")(node)
+
+
+def negative(node: NodeContext) -> Any:
+    """-x, where NEGATE is not there by a scale of -1, or 0 - x of integers."""
+    return unary("negate")(node) if has(node, FeatureLevel.LEVEL_5_0) else applied(node, lambda x: -x)
 
 
 def mean(node: NodeContext) -> Any:
@@ -141,6 +146,7 @@ LOWERINGS: dict[str, Lowering] = {
     "Min": folded("min"),
     "Mod": modulus,
     "Mul": binary("multiply"),
+    "Neg": negative,
     "Pow": power,
     "Sub": binary("subtract"),
     "Sum": folded("add"),

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import onnx
 
-from ....core.enums import TensorDataType
+from ....core.enums import FeatureLevel, TensorDataType
 from ....core.packed_array import FOUR_BITS, LIMITS, four_bits_of, unpacked_dtype
 from ....core.strided_layout import DATA_TYPES
 from ...directmlx import Expression
 from ..context import Lowering, NodeContext, NotLowered
 from ..values import Shape
-from .pointwise import call
+from .pointwise import call, has
 
 _BYTES = (np.uint8, np.int8)
 _BYTE_TYPES = (TensorDataType.UINT8, TensorDataType.INT8)
@@ -64,9 +64,10 @@ def _unpacked(node: NodeContext, x: Expression) -> Expression:
     return call(node, "dequantize", x, 1.0).astype(unpacked_dtype(x.tensor.DataType))
 
 
-def _in_blocks(x: Expression, parameters: list[Expression]) -> bool:
-    """Whether parameters are of blocks, which only QUANTIZE and DEQUANTIZE have."""
-    return any(1 < own < size for each in parameters for own, size in zip(each.shape, x.shape, strict=True))
+def _in_blocks(node: NodeContext, x: Expression, parameters: list[Expression]) -> bool:
+    """Whether parameters are of blocks, and the operators are there that have blocks, QUANTIZE and DEQUANTIZE."""
+    pairs = [pair for each in parameters for pair in zip(each.shape, x.shape, strict=True)]
+    return has(node, FeatureLevel.LEVEL_6_3) and any(1 < own < size for own, size in pairs)
 
 
 def _spread(node: NodeContext, x: Expression, parameters: list[Expression]) -> list[Expression]:
@@ -99,7 +100,7 @@ def quantize(node: NodeContext) -> Any:
             x = _to_integers(node, x, _spread(node, x, parameters), *LIMITS[kind])
             parameters = [node.constant(np.ones((1,) * x.ndim, np.float32))]
         return node.shaped(call(node, "quantize", x, *parameters, output_dtype=dtype), shape)
-    if dtype in _BYTES and _in_blocks(x, parameters) and x.dtype in _FLOATS:
+    if dtype in _BYTES and _in_blocks(node, x, parameters) and x.dtype in _FLOATS:
         return node.shaped(node.call("quantize", x, *parameters, output_dtype=dtype), shape)
     parameters = _spread(node, x, parameters)
     if dtype in _BYTES:
@@ -156,7 +157,7 @@ def dequantize(node: NodeContext) -> Any:
     x = node.x(0)
     parameters = [parameter(node, i) for i in (1, 2) if node.has(i)]
     is_short = _is_short(x) and all(map(_is_short, parameters[1:]))
-    if is_short or (x.tensor.DataType in _BYTE_TYPES and _in_blocks(x, parameters)):
+    if is_short or (x.tensor.DataType in _BYTE_TYPES and _in_blocks(node, x, parameters)):
         y = call(node, "dequantize", x, *parameters)
     else:
         x = _unpacked(node, x)
