@@ -193,6 +193,7 @@ class _Trace:
         lowering = LOWERINGS.get(node.op)
         if lowering is None:
             return functions.expanded(context)
+        functions.check_types(context)
         self.graph.label = node.label
         found = lowering(context)
         self.demands += context.demands

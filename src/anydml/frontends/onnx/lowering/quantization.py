@@ -6,14 +6,13 @@ from math import prod
 from typing import Any
 
 import numpy as np
-import onnx
 
 from ....core.enums import FeatureLevel, TensorDataType
 from ....core.packed_array import FOUR_BITS, LIMITS, four_bits_of, unpacked_dtype
-from ....core.strided_layout import DATA_TYPES
 from ...directmlx import Expression
 from ..context import Lowering, NodeContext, NotLowered
 from ..values import Shape
+from .cast import dtype_said_by
 from .pointwise import call, has
 
 _BYTES = (np.uint8, np.int8)
@@ -81,14 +80,10 @@ def _spread(node: NodeContext, x: Expression, parameters: list[Expression]) -> l
     return found
 
 
-def _dtype_of(number: int) -> np.dtype[Any]:
-    return np.dtype(onnx.helper.tensor_dtype_to_np_dtype(number))
-
-
 def quantize(node: NodeContext) -> Any:
     """clamp(round(x / scale) + zero_point), with halves to the even integer."""
     given = node.get("output_dtype", 0)
-    dtype = node.dtype(2) if node.has(2) else _dtype_of(given) if given else np.dtype(np.uint8)
+    dtype = node.dtype(2) if node.has(2) else dtype_said_by(node, "output_dtype") if given else np.dtype(np.uint8)
     _refuse_other(dtype)
     shape = node.shape(0)
     if 0 in shape:
@@ -116,7 +111,7 @@ def _divided(node: NodeContext, x: Expression, parameters: list[Expression]) -> 
     those of FLOAT16 are divided before, and left with a scale of 1.
     """
     scale, *zero_points = parameters
-    precision = _dtype_of(node.get("precision")) if node.get("precision", 0) else scale.dtype
+    precision = dtype_said_by(node, "precision") if node.get("precision", 0) else scale.dtype
     if precision not in _FLOATS:
         raise NotLowered(f"elements of {precision}, which DirectML does not divide by")
     if node.opset < 23:
@@ -148,7 +143,7 @@ def dequantize(node: NodeContext) -> Any:
     if real not in _FLOATS:
         raise NotLowered(f"scales of {real}, which DirectML has not")
     given = node.get("output_dtype", 0)
-    dtype = _dtype_of(given) if given else real
+    dtype = dtype_said_by(node, "output_dtype") if given else real
     if dtype not in _FLOATS:
         raise NotLowered(f"elements of {dtype}, which DirectML does not dequantise to")
     shape = node.shape(0)
@@ -166,7 +161,7 @@ def dequantize(node: NodeContext) -> Any:
 
 
 def _refuse_other(dtype: np.dtype[Any]) -> None:
-    if dtype not in DATA_TYPES and four_bits_of(dtype) is None:
+    if dtype.kind not in "iu" and four_bits_of(dtype) is None:
         raise NotLowered(f"quantised numbers of {dtype}")
 
 
