@@ -6,7 +6,7 @@ Of NaNs MAX, MIN and CLIP give the other operand, as DirectML's operators do; ON
 from __future__ import annotations
 
 from functools import reduce
-from math import inf
+from math import inf, prod
 from typing import Any
 
 import numpy as np
@@ -121,6 +121,9 @@ def clip(node: NodeContext) -> Any:
     if node.opset < 11:
         limits = [node.get("min", -inf), node.get("max", inf)]
         return node.shaped(call(node, "clip", node.x(0), *limits), node.shape(0))
+    for i in (1, 2):
+        if node.has(i) and prod(node.shape(i)) != 1:
+            raise NotLowered(f"limits of shape {node.shape(i)}")
     known = all(node.is_known(i) for i in (1, 2) if node.has(i))
     x = node.x(0)
     if known:
