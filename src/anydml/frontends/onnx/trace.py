@@ -193,6 +193,7 @@ class _Trace:
         lowering = LOWERINGS.get(node.op)
         if lowering is None:
             return functions.expanded(context)
+        functions.check_types(context)
         self.graph.label = node.label
         found = lowering(context)
         self.demands += context.demands
@@ -232,7 +233,8 @@ class _Trace:
         used = {name for name in self.outputs if name}.union(*(node.reads() for node in nodes))
         used |= step.reads() if step is not None else set()
         held: dict[str, Traced] = {}
-        values = {name: self._held(name, self.values[name], held) for name in used if name in self.values}
+        # In the order in which they were made: one model is one graph.
+        values = {name: self._held(name, value, held) for name, value in self.values.items() if name in used}
         keys = [leaf.key for leaf in leaves(values.get(read)) if isinstance(leaf, Held)] if read else []
         counts = {name: (f"{name}#", each.axis) for name, each in self.counted.items()}
         ends = {key: each.expression for key, each in held.items()}
