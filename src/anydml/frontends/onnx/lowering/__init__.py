@@ -29,6 +29,7 @@ from . import (
     scatter,
     selection,
     sequences,
+    training,
 )
 
 LOWERINGS: dict[str, Lowering] = {
@@ -57,5 +58,6 @@ LOWERINGS: dict[str, Lowering] = {
     **scatter.LOWERINGS,
     **selection.LOWERINGS,
     **sequences.LOWERINGS,
+    **training.LOWERINGS,
 }
 """By operator; those that are not ONNX's own with their domain, such as ``com.microsoft.Gelu``."""

@@ -42,10 +42,11 @@ def shrink(node: NodeContext) -> Any:
 
 
 def gelu(node: NodeContext) -> Any:
-    """x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3))) where that is asked for, else GELU."""
+    """GELU, or x / 2 * (1 + tanh(u)) with u = sqrt(2 / pi) * (x + 0.044715 * x^3), which is x * sigmoid(2 * u)."""
     if node.get("approximate", "none") != "tanh":
         return unary("gelu")(node)
-    return applied(node, lambda x: x * (call(node, "tanh", (x + x**3 * 0.044715) * sqrt(2 / pi)) + 1) / 2)
+    factor = sqrt(8 / pi)
+    return applied(node, lambda x: x * call(node, "sigmoid", x * (x * x * (0.044715 * factor) + factor)))
 
 
 def mish(node: NodeContext) -> Any:
