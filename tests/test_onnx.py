@@ -31,7 +31,6 @@ EXCLUDED = {
     r"det_.*|dft.*|stft.*|melweightmatrix": "DirectML has no such operator",
     r"image_decoder_.*": "pictures are decoded on the host",
     r"nonmaxsuppression_.*": "DirectML has no such operator",
-    r"roialign_mode_max": "ROI_ALIGN1 has the maximum of interpolated samples, not of weighted elements",
 }
 """Cases that DirectML's operators do not say, by what their whole names match, and why."""
 
