@@ -185,3 +185,36 @@ def test_as_onnx_runtime(name: str) -> None:
             found, wanted = np.asarray(found), np.asarray(wanted)
             assert (found.dtype, found.shape) == (wanted.dtype, wanted.shape)
             np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)
+
+
+def test_constants_of_types_that_no_device_has() -> None:
+    """Large ones too are converted on the host."""
+    text = """<ir_version: 10, opset_import: ["" : 21]>
+        model (float[3,128] x) => (float[3,64] y) <bfloat16[128,64] w = {}> {
+            turned = Transpose (w)
+            wide = Cast <to = 1> (turned)
+            back = Transpose (wide)
+            y = MatMul (x, back)
+        }"""
+    model = onnx.parser.parse_model(text.replace("= {}", ""))
+    weights = np.random.default_rng(0).standard_normal((128, 64)).astype(np.float32)
+    bits = (weights.view(np.uint32) >> 16).astype(np.uint16)
+    tensor = onnx.helper.make_tensor("w", onnx.TensorProto.BFLOAT16, bits.shape, bits.tobytes(), raw=True)
+    del model.graph.initializer[:]
+    model.graph.initializer.append(tensor)
+    x = np.random.default_rng(1).standard_normal((3, 128)).astype(np.float32)
+    (y,) = anydml.onnx.InferenceSession(model).run(None, {"x": x})
+    exact = (bits.astype(np.uint32) << 16).view(np.float32)
+    np.testing.assert_allclose(y, x @ exact, rtol=1e-4, atol=1e-4)
+
+
+def test_strings_of_any_number() -> None:
+    text = """<ir_version: 10, opset_import: ["" : 21]>
+        model (string[5000] x, int64[2] at) => (string[2] y) {
+            twice = Concat <axis = 0> (x, x)
+            y = Gather (twice, at)
+        }"""
+    session = anydml.onnx.InferenceSession(onnx.parser.parse_model(text))
+    strings = np.array([f"number {i}" for i in range(5000)], object)
+    (y,) = session.run(None, {"x": strings, "at": np.array([3, 5001])})
+    assert y.tolist() == ["number 3", "number 1"]
