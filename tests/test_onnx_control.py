@@ -187,6 +187,38 @@ def test_as_onnx_runtime(name: str) -> None:
             np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        """(float[1,5,2,3] x) => (float[M,N,K] y) <int64[3] shape = {2, 5, 3}> {
+            heads = Transpose <perm = [0, 2, 1, 3]> (x)
+            rows = Reshape (heads, shape)
+            y = Relu (rows)
+        }""",
+        """(float[2,1] x) => (float[M,N,K] y) <int64[2] shape = {2, 3}, int64[1] axis = {1}> {
+            wide = Expand (x, shape)
+            more = Unsqueeze (wide, axis)
+            y = Relu (more)
+        }""",
+        """(float[4,6] x) => (float[M,N,K] y) <int64[4] parts = {2, 3, 1, 4}, int64[1] axis = {2}> {
+            turned = Transpose (x)
+            parted = Reshape (turned, parts)
+            less = Squeeze (parted, axis)
+            y = Relu (less)
+        }""",
+    ],
+    ids=("heads", "broadcast", "parts"),
+)
+def test_shapes_of_strided_elements_cost_nothing(text: str) -> None:
+    model = onnx.parser.parse_model(f'<ir_version: 9, opset_import: ["" : 17]>\nmodel {text}')
+    session = anydml.onnx.InferenceSession(model)
+    sizes = session.get_inputs()[0].shape
+    x = np.arange(30, dtype=np.float32)[: np.prod(sizes)].reshape(sizes)
+    other = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    np.testing.assert_array_equal(session.run(None, {"x": x})[0], other.run(None, {"x": x})[0])
+    assert len(session.graph.steps) == 1
+
+
 def test_constants_of_types_that_no_device_has() -> None:
     """Large ones too are converted on the host."""
     text = """<ir_version: 10, opset_import: ["" : 21]>
