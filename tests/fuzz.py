@@ -1,6 +1,6 @@
-"""A fuzzer of descs, bindings, functions and models.
+"""A fuzzer of descs, bindings, functions, models and ONNX models.
 
-    python tests/fuzz.py --seconds 600 [--seed N] [--target validator|bindings|functions|model] [--case N]
+    python tests/fuzz.py --seconds 600 [--seed N] [--target validator|bindings|functions|model|onnx] [--case N]
 
 Whatever it makes up is either refused, by a DMLError with nothing written, or runs on both engines with the same
 result. Every case is made from the seed, the target and its number alone; what is found is printed with the command
@@ -21,6 +21,7 @@ import tempfile
 import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
+from importlib.util import find_spec
 from itertools import count
 from pathlib import Path
 from random import Random
@@ -30,6 +31,7 @@ from fuzzing.common import HANG, MEMORY, NOTES, Finding
 from fuzzing.descs import validator
 from fuzzing.functions import functions
 from fuzzing.models import models
+from fuzzing.onnx_models import onnx_models
 
 TARGETS: dict[str, Callable[[Random], None]] = {
     "validator": validator,
@@ -37,6 +39,8 @@ TARGETS: dict[str, Callable[[Random], None]] = {
     "functions": functions,
     "model": models,
 }
+if find_spec("onnx") is not None:
+    TARGETS["onnx"] = onnx_models
 
 
 def describe(what: object) -> str:

@@ -166,3 +166,23 @@ NOTES: list[object] = []
 def note(*what: object) -> None:
     """Keeps what the case is about, for a finding."""
     NOTES[:] = what
+
+
+def mutated(random: Random, data: bytes, others: Sequence[bytes]) -> bytes:
+    """Bytes with some taken out, put in, changed, or exchanged for those of others."""
+    changed = bytearray(data)
+    for _ in range(random.choice([1, 1, 2, 5, 20])):
+        i = random.randrange(len(changed) + 1)
+        j = min(len(changed), i + random.choice([1, 1, 2, 8, 100]))
+        way = random.randrange(5)
+        if way == 0:
+            changed[i:j] = b""
+        elif way == 1:
+            changed[i:i] = random.randbytes(2)
+        elif way == 2 and i < len(changed):
+            changed[i] ^= 1 << random.randrange(8)
+        elif way == 3:
+            changed[i:i] = changed[i:j]
+        else:
+            changed[i:i] = random.choice(others)[i:j]
+    return bytes(changed)

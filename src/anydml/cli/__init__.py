@@ -248,6 +248,7 @@ def _warmup(arguments: argparse.Namespace) -> int:
     from time import perf_counter
 
     from ..device import Device
+    from ..frontends.dxdispatch.whole import Whole
 
     device = Device(arguments.device, arguments.feature_level, arguments.strict)
     with _progress() as progress:
@@ -262,7 +263,11 @@ def _warmup(arguments: argparse.Namespace) -> int:
                 assert dispatchable is not None
                 progress.step(f"{_title(source)}: {name}", i + j / count, len(arguments.models))
                 start = perf_counter()
-                compiled = device.compile_operator(device.create_operator(dispatchable.desc), dispatchable.flags)
+                compiled: Any
+                if isinstance(dispatchable, Whole):
+                    compiled = dispatchable.prepare(device)
+                else:
+                    compiled = device.compile_operator(device.create_operator(dispatchable.desc), dispatchable.flags)
                 seconds = perf_counter() - start
                 progress.clear()
                 print(f"{_title(source)}: {name}: {seconds:.2f} s, {compiled.explain()}", flush=True)
@@ -305,13 +310,13 @@ def _session(arguments: argparse.Namespace) -> Session:
 
 def _picture(session: Session, command: Any) -> str:
     from ..draw import draw
+    from ..draw.connected import operator_of
 
+    used = operator_of(session, command)
     inputs, _ = session.tensors(command)
     before = [None if array is None else array.copy() for array in inputs]
     session.execute(command)
     _, outputs = session.tensors(command)
-    used = session.model.dispatchables[command.dispatchable]
-    assert used is not None
     return draw(used.desc, before, outputs)
 
 
@@ -322,7 +327,12 @@ def _no_picture(found: str, expected: str, remedy: str = "") -> Violation:
 def _load(source: str, arguments: argparse.Namespace) -> Model:
     from ..frontends.dxdispatch import load, loads, read_text
 
-    options = {"allow_outside": arguments.allow_outside, "allow_unknown_fields": arguments.allow_unknown_fields}
+    options: dict[str, Any] = {
+        "allow_outside": arguments.allow_outside,
+        "allow_unknown_fields": arguments.allow_unknown_fields,
+        "fallback": getattr(arguments, "fallback", False),
+        "sizes": dict(getattr(arguments, "dim", None) or ()),
+    }
     return loads(read_text(sys.stdin.buffer), **options) if source == "-" else load(source, **options)
 
 

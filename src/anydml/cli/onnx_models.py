@@ -84,7 +84,7 @@ def run(arguments: argparse.Namespace, progress: Progress) -> int:
 
 def check(arguments: argparse.Namespace, progress: Progress) -> tuple[list[Violation], str]:
     """What a device of a feature level refuses, and what there is to say beside it."""
-    from ..onnx.checking import check as check_model
+    from ..onnx import check as check_model
 
     level: FeatureLevel = arguments.feature_level
     with progress:

@@ -6,7 +6,8 @@ white card, so that it can be read on a dark page too. Its colours are those of 
 (P1) A picture by name needs an operator that has an example here.
 (P2) Arrays are as many as the desc's tensors, None for those left out, and of the sizes that the desc says.
 (P3) A file for a picture is named .svg, so that none is written over a model; standard output takes one picture.
-(P4) A model is one graph where each dispatch reads the very bytes that one before it wrote, or none that any did.
+(P4) A model is one graph where each dispatch is an operator's, and reads the very bytes that one before it wrote, or
+     none that any did.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..core.errors import Violation, error, listing, violation
+from ..core.errors import Violation, error, listing, refuse, violation
 from ..core.strided_layout import Array
 from ..frontends.directmlx import Expression, Graph
 from ..frontends.dxdispatch import Dispatch, Dispatchable
@@ -78,8 +78,7 @@ class Connected:
         return self.compiled.times(read, outputs, persistent=persistent)
 
     def _add(self, command: Dispatch) -> None:
-        used = self.session.model.dispatchables[command.dispatchable]
-        assert used is not None
+        used = operator_of(self.session, command)
         inputs, outputs = self.session.model.arrange(used, {**used.bindings, **command.bindings}, self.session.memory)
         operands: dict[str, Any] = {}
         for (label, tensor), binding in zip(used.spec.inputs(used.desc), inputs, strict=True):
@@ -121,6 +120,19 @@ class Connected:
     def _name(self, binding: DML_BUFFER_BINDING) -> str:
         """The resource that it is of."""
         return next(name for name, memory in self.session.memory.items() if memory is binding.Buffer)
+
+
+def operator_of(session: Session, command: Dispatch) -> Dispatchable:
+    """What a dispatch runs.
+
+    Raises:
+        DMLError: (P4), it is no operator.
+    """
+    used = session.model.dispatchables[command.dispatchable]
+    if not isinstance(used, Dispatchable):
+        found = f"{command.dispatchable!r}, a model of its own"
+        refuse("draw", "(P4)", "", found, "operators", "anydml draw takes ONNX models as they are", place=command.where)
+    return used
 
 
 def _unlike(name: str, others: Container[str]) -> str:

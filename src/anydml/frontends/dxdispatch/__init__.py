@@ -14,12 +14,16 @@ of its resource, and one of elements is rounded up to the 4 bytes that a tensor'
 (M5) A resource or a dispatchable that is named exists; names are printable.
 (M6) The name of an enum's member is one, in full or short.
 (M7) An initial value is one of its data type.
-(M8) Initial values are at least one, of one kind, of a known data type, and inside sizeInBytes.
+(M8) Initial values are at least one, of one kind, of a known data type, and inside sizeInBytes; or they are deferred.
 (M9) Paths stay in the model's folder, unless allow_outside is given; and no command overwrites the model. What is read
      is looked for in the current folder, too.
 (M10) A file with initial values is a regular file that can be read, with whole elements; a .npy file of the type said.
-(M11) A dispatchable is an operator that this package has, an activation in it one that may be fused.
-(M12) Bindings name tensors of the desc, and every tensor that wants one has one.
+      That of a dispatchable is an ONNX model or a serialised graph, with its constants beside it.
+(M11) A dispatchable is an operator that this package has, an ONNX model or a serialised graph; an activation in it one
+      that may be fused.
+(M12) Bindings name tensors of the desc, and every tensor that wants one has one. What an ONNX model leaves unbound are
+      zeros, and its free dimensions 1; a binding may say another shape. A resource that is deferred is the output of an
+      ONNX model, as a whole, before it is anything else.
 (M13) All resources together take no more memory than the limit.
 (M14) What is written fits: a path that can be written to, dimensions that hold the elements.
 (M15) An image, .jpg or .png, has FLOAT32 or FLOAT16 elements; one that is read a resampleSize of 3 or 4 channels, one

@@ -115,6 +115,34 @@ class NpyFile:
         memory.view(self.dtype).reshape(array.shape)[...] = array
 
 
+@dataclass(frozen=True, slots=True)
+class Deferred:
+    """No values: those of a result that is bound to it, and its size, are known when that has been computed."""
+
+    nbytes: int = 0
+
+    def fill(self, memory: Array) -> None:
+        """There is nothing to write."""
+
+
+DEFERRED = Deferred()
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """The values of a result, in a resource that was deferred."""
+
+    array: Array
+    shape: tuple[int, ...]
+
+    @property
+    def nbytes(self) -> int:
+        return self.array.size
+
+    def fill(self, memory: Array) -> None:
+        memory[...] = self.array
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Buffer:
     """A resource."""

@@ -34,6 +34,8 @@ class Binding:
     """Of elements; 0 for all to the end of the resource."""
     item: int = 0
     """The size of an element in bytes; 0 for the resource's own."""
+    shape: tuple[int, ...] | None = None
+    """That a tensor of an ONNX model has with it."""
 
     def of(self, buffer: Buffer, memory: Array) -> DML_BUFFER_BINDING:
         """The same in bytes; as the resource's size is, so is the binding's rounded up to 4 where there is room."""

@@ -16,6 +16,7 @@ from .buffers import Buffer, describe
 from .commands import Dispatchable, at, model_violation
 from .files import Refused, resolve
 from .jsonc import Object
+from .whole import Whole
 
 _Member = TypeVar("_Member", bound=IntEnum | IntFlag)
 
@@ -30,7 +31,10 @@ class Fields:
         self.allow_unknown_fields = allow_unknown_fields
         self.violations: list[Violation] = []
         self.resources: dict[str, Buffer | None] = {}
-        self.dispatchables: dict[str, Dispatchable | None] = {}
+        self.dispatchables: dict[str, Dispatchable | Whole | None] = {}
+        self.fallback = False
+        self.given_sizes: Mapping[str, int] = {}
+        """Of free dimensions of ONNX models."""
 
     def refuse(self, where: str, rule: str, found: str, expected: str, remedy: str = "") -> None:
         self.violations.append(model_violation(where, rule, found, expected, remedy))

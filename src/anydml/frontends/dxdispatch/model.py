@@ -18,10 +18,11 @@ from ...core.strided_layout import Array
 from ...operators.validate import validate
 from ...runtime.binding import DML_BUFFER_BINDING, bind, bind_range, check_sharing
 from ...runtime.slots import Slot, slots_of
-from .buffers import Buffer
+from .buffers import DEFERRED, Buffer
 from .commands import Binding, Bindings, Command, Dispatch, Dispatchable, at, model_violation, no_memory, placed
 from .limits import default_limit, format_size
 from .timing import Timing
+from .whole import Whole
 
 if TYPE_CHECKING:
     from ...device import Device
@@ -35,7 +36,7 @@ class Model:
     """
 
     resources: Mapping[str, Buffer | None]
-    dispatchables: Mapping[str, Dispatchable | None]
+    dispatchables: Mapping[str, Dispatchable | Whole | None]
     commands: Sequence[Command]
     unreadable: Sequence[Violation]
     """What is wrong with the text."""
@@ -64,13 +65,16 @@ class Model:
         broken = set()
         for name, dispatchable in self.dispatchables.items():
             if dispatchable is not None:
-                wrong = validate(dispatchable.desc, feature_level, strict)
-                violations += placed(dispatchable.where, wrong)
+                if isinstance(dispatchable, Whole):
+                    wrong = dispatchable.check(feature_level, strict)
+                else:
+                    wrong = placed(dispatchable.where, validate(dispatchable.desc, feature_level, strict))
+                violations += wrong
                 if wrong:
                     broken.add(name)
         if self.memory_needed <= limit:
             try:
-                violations += self._check_bindings(broken)
+                violations += self._check_bindings(broken, feature_level, strict)
             except MemoryError:
                 violations.append(no_memory("resources", self.memory_needed))
         return violations
@@ -132,19 +136,22 @@ class Model:
             )
         ]
 
-    def _check_bindings(self, broken: set[str]) -> list[Violation]:
+    def _check_bindings(self, broken: set[str], feature_level: FeatureLevel, strict: bool) -> list[Violation]:
         """Binds every dispatch, as it would be run, to memory that nothing is written to."""
         buffers = {name: buffer for name, buffer in self.resources.items() if buffer is not None}
         memory = {name: np.zeros(buffer.size, np.uint8) for name, buffer in buffers.items()}
         violations = []
         for name, dispatchable in self.dispatchables.items():
-            if dispatchable is not None and name not in broken:
+            if isinstance(dispatchable, Dispatchable) and name not in broken:
                 where = dispatchable.where
                 violations += self._try(where, dispatchable, dispatchable.bindings, memory, owned=True)
         for command in self.commands:
             if isinstance(command, Dispatch) and command.dispatchable not in broken:
                 used = self.dispatchables[command.dispatchable]
-                if used is not None:
+                if isinstance(used, Whole):
+                    wrong = used.check_names(command)
+                    violations += wrong or used.check_dispatch(command, self.resources, feature_level, strict)
+                elif used is not None:
                     violations += self._try(command.where, used, command.bindings, memory, owned=False)
         return violations
 
@@ -155,6 +162,14 @@ class Model:
             each is not None and self.resources[each.resource] is None for every in bindings.values() for each in every
         ):
             return []  # the resource has been complained of
+        deferred = [
+            model_violation(f"{where}.bindings", "(M12)", f"the deferred resource {each.resource!r}", "one with a size")
+            for every in bindings.values()
+            for each in every
+            if each is not None and getattr(self.resources[each.resource], "initial", None) is DEFERRED
+        ]
+        if deferred:
+            return deferred
         inputs, outputs = slots_of(used.spec, used.desc)
         wrong = _check_members(f"{where}.bindings", used, bindings, [*inputs, *outputs], owned)
         if wrong:

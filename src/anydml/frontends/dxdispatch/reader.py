@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, fields
 from math import prod
 from pathlib import Path
@@ -16,7 +16,7 @@ from ...core.tensor_desc import DML_BUFFER_TENSOR_DESC, DML_SCALAR_UNION, DML_SC
 from ...operators import ANY_OPERATOR
 from ...operators.fused_activation import FUSIBLE
 from ...operators.schema import OperatorDesc, OperatorSpec
-from .buffers import describe
+from .buffers import DEFERRED, describe
 from .commands import (
     Binding,
     Bindings,
@@ -34,10 +34,11 @@ from .images import SUFFIXES, check_image
 from .jsonc import Object, parse
 from .limits import format_size
 from .model import Model
-from .resources import Resources
+from .whole import Whole
+from .whole_reader import WholeReader
 
 
-class Reader(Resources):
+class Reader(WholeReader):
     """Makes a model of JSON values, and says all that is wrong with them."""
 
     def model(self, value: object) -> Model:
@@ -62,10 +63,13 @@ class Reader(Resources):
 
     # Dispatchables
 
-    def dispatchable(self, where: str, value: object) -> Dispatchable | None:
+    def dispatchable(self, where: str, value: object) -> Dispatchable | Whole | None:
         if not isinstance(value, Object):
             self.refuse(where, "(M4)", describe(value), "an object")
             return None
+        kind = value.get("type")
+        if isinstance(kind, str) and kind.lower() in _WHOLE:
+            return self.onnx(where, value) if kind.lower() == "onnx" else self.serialized(where, value)
         value = value.changed((_ALIASES.get(key, key), each) for key, each in value.items())
         operator = self.operator(where, value)
         if operator is None:
@@ -282,9 +286,9 @@ class Reader(Resources):
         if isinstance(value, str):
             name = self.reference(where, "resource", value)
             return None if name is None else Binding(where, name)
-        ignored = ("format", "shape", "counter", "counterOffsetBytes")
+        ignored = ("format", "counter", "counterOffsetBytes")
         numbers = ("elementOffset", "elementCount", "elementSizeInBytes")
-        given = self.mapping(where, value, ("name",), (*numbers, *ignored))
+        given = self.mapping(where, value, ("name",), (*numbers, "shape", *ignored))
         if given is None or "name" not in given:
             return None
         name = self.reference(at(where, "name"), "resource", given["name"])
@@ -296,7 +300,11 @@ class Reader(Resources):
             expected = f"the size of an element, as those of {name!r} are of several types"
             self.refuse(where, "(M12)", "no elementSizeInBytes", expected)
             return None
-        return Binding(where, name, offset, count, item)
+        shape = self.integers(at(where, "shape"), given["shape"]) if "shape" in given else None
+        if (shape is None and "shape" in given) or (shape is not None and min(shape, default=0) < 0):
+            self.refuse(at(where, "shape"), "(M4)", describe(given["shape"]), "sizes of dimensions")
+            return None
+        return Binding(where, name, offset, count, item, shape)
 
     def print_command(self, where: str, value: Object) -> Print | None:
         given = self.mapping(where, value, ("type", "resource"), ("verbose",))
@@ -326,7 +334,8 @@ class Reader(Resources):
             expected = "another file name for its bytes; a .npy file has one data type"
             self.refuse(at(where, "targetPath"), "(M14)", f"{name!r}, which has values of several types", expected)
             return None
-        if buffer is not None and dimensions and (prod(dimensions) != buffer.count or min(dimensions) < 1):
+        is_known = buffer is not None and buffer.initial is not DEFERRED
+        if is_known and buffer is not None and dimensions and (prod(dimensions) != buffer.count or min(dimensions) < 1):
             found = f"{list(dimensions)}, {prod(dimensions)} elements"
             self.refuse(at(where, "dimensions"), "(M14)", found, f"dimensions of {buffer.count}, as {name!r} has")
             return None
@@ -363,14 +372,17 @@ _ALIASES = {"Type": "type", "Desc": "desc"}
 _DISPATCHABLE = ("type", "executionFlags", "dmlCompileType", "bindings")
 _OTHER_KINDS = {
     "hlsl": "a shader, which runs on Direct3D 12 only",
-    "onnx": "an ONNX model, which this version does not run",
-    "dmlserializedgraph": "a serialised graph, which this version does not run",
 }
+_WHOLE = ("onnx", "dmlserializedgraph")
 _OTHER_FILES = {
-    ".onnx": ("an ONNX model, which this version does not run", "ONNX Runtime runs it"),
+    ".onnx": (
+        "an ONNX model",
+        "anydml run, check and draw take it as it is; a model names it as the sourcePath of a dispatchable",
+    ),
     ".bin": (
-        "bytes without a description: a serialised graph, which this version does not run, or a tensor's data",
-        "A model names a tensor's data as the sourcePath of a resource",
+        "bytes without a description: a serialised graph, or a tensor's data",
+        "A model names a graph as the sourcePath of a dispatchable of type dmlSerializedGraph, a tensor's data as that "
+        "of a resource",
     ),
 }
 """What DxDispatch's users give as a model beside JSON."""
@@ -382,7 +394,14 @@ _TENSOR_OPTIONS = tuple(
 MAX_MODEL_BYTES = 256 << 20
 
 
-def load(path: str | os.PathLike[str], *, allow_outside: bool = False, allow_unknown_fields: bool = False) -> Model:
+def load(
+    path: str | os.PathLike[str],
+    *,
+    allow_outside: bool = False,
+    allow_unknown_fields: bool = False,
+    fallback: bool = False,
+    sizes: Mapping[str, int] | None = None,
+) -> Model:
     """Reads a model from a file.
 
     Args:
@@ -390,6 +409,8 @@ def load(path: str | os.PathLike[str], *, allow_outside: bool = False, allow_unk
             current folder too.
         allow_outside: whether they may lie outside of the model's folder.
         allow_unknown_fields: whether fields that mean nothing are passed over, such as comments.
+        fallback: whether nodes of ONNX models that DirectML does not do run on another runtime.
+        sizes: of free dimensions of ONNX models, by name, in place of those that the model says.
 
     Returns:
         The model, with what is wrong in it kept for :meth:`Model.check`.
@@ -411,7 +432,7 @@ def load(path: str | os.PathLike[str], *, allow_outside: bool = False, allow_unk
         reason = problem.strerror if isinstance(problem, OSError) else str(problem)
         found = f"{str(path)!r} ({reason})"
         raise error([model_violation("the model", "(M1)", found, "a file that can be read")]) from None
-    return _read(text, file.parent, file, allow_outside, allow_unknown_fields)
+    return _read(text, file.parent, file, allow_outside, allow_unknown_fields, fallback, sizes)
 
 
 def read_text(stream: IO[bytes]) -> bytes:
@@ -434,6 +455,8 @@ def loads(
     *,
     allow_outside: bool = False,
     allow_unknown_fields: bool = False,
+    fallback: bool = False,
+    sizes: Mapping[str, int] | None = None,
 ) -> Model:
     """Reads a model from a text.
 
@@ -442,6 +465,8 @@ def loads(
         folder: where the files lie that it names.
         allow_outside: whether they may lie outside of it.
         allow_unknown_fields: whether fields that mean nothing are passed over, such as comments.
+        fallback: as for :func:`load`.
+        sizes: likewise.
 
     Raises:
         DMLError: (M2).
@@ -462,8 +487,18 @@ def loads(
     >>> results = model.run()
     Resource 'A': 2, 8, 64, 192
     """
-    return _read(text, Path(folder), None, allow_outside, allow_unknown_fields)
+    return _read(text, Path(folder), None, allow_outside, allow_unknown_fields, fallback, sizes)
 
 
-def _read(text: str | bytes, folder: Path, file: Path | None, allow_outside: bool, allow_unknown_fields: bool) -> Model:
-    return Reader(folder, file, allow_outside, allow_unknown_fields).model(parse(text))
+def _read(
+    text: str | bytes,
+    folder: Path,
+    file: Path | None,
+    allow_outside: bool,
+    allow_unknown_fields: bool,
+    fallback: bool,
+    sizes: Mapping[str, int] | None,
+) -> Model:
+    reader = Reader(folder, file, allow_outside, allow_unknown_fields)
+    reader.fallback, reader.given_sizes = fallback, sizes or {}
+    return reader.model(parse(text))

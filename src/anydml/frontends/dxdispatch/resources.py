@@ -12,6 +12,7 @@ from ...core.enums import TensorDataType
 from ...core.errors import listing
 from ...core.strided_layout import DATA_TYPES, DTYPES
 from .buffers import (
+    DEFERRED,
     Buffer,
     Constant,
     Initial,
@@ -58,6 +59,8 @@ class Resources(Fields):
         offset = self.integer(at(where, "initialValuesOffsetInBytes"), given.get("initialValuesOffsetInBytes", 0))
         if initial is None or offset is None:
             return None
+        if initial is DEFERRED:
+            return self.deferred(where, data_type, given)
         if not initial.nbytes:
             self.refuse(at(where, "initialValues"), "(M8)", "none", "at least one initial value")
             return None
@@ -75,6 +78,14 @@ class Resources(Fields):
             return None
         return Buffer(data_type=data_type, size=-(-size // 4) * 4, offset=offset, initial=initial)
 
+    def deferred(self, where: str, data_type: TensorDataType, given: Object) -> Buffer | None:
+        """A resource that is as large as the result of an ONNX model that it is bound to."""
+        for name in ("sizeInBytes", "initialValuesOffsetInBytes"):
+            if name in given:
+                self.refuse(at(where, name), "(M8)", describe(given[name]), "none, as its values are deferred")
+                return None
+        return Buffer(data_type=data_type, size=0, offset=0, initial=DEFERRED)
+
     def scaling(self, where: str, given: Object) -> tuple[int, ...] | None:
         """The size of an image."""
         mode = given.get("resampleMode", "scale")
@@ -90,10 +101,9 @@ class Resources(Fields):
                 return self.mixed(where, value)
             return self.listed(where, data_type, value)
         if value == "deferred":
-            self.refuse(where, "(M8)", '"deferred"', "initial values: only ONNX dispatchables defer them")
-            return None
+            return DEFERRED
         if not isinstance(value, Object):
-            expected = "a list of values, or an object with value, valueStart or sourcePath"
+            expected = 'a list of values, an object with value, valueStart or sourcePath, or "deferred"'
             self.refuse(where, "(M4)", describe(value), expected)
             return None
         kinds = [key for key in ("value", "valueStart", "sourcePath") if key in value]

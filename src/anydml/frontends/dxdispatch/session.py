@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from math import prod
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,7 @@ from ...graph.desc import graph_of
 from ...operators.schema import Tensor
 from ...runtime.binding import DML_BUFFER_ARRAY_BINDING, DML_BUFFER_BINDING, BindingTable
 from ...runtime.compiled import Compiled
-from .buffers import text_of
+from .buffers import DEFERRED, Buffer, Result, text_of
 from .commands import (
     Binding,
     Command,
@@ -32,7 +33,9 @@ from .commands import (
 )
 from .files import Refused, write_whole
 from .images import SUFFIXES, write_image
+from .onnx_dispatchable import data_type_of
 from .timing import Timing, Verbosity
+from .whole import Prepared, Whole
 
 if TYPE_CHECKING:
     from .model import Model
@@ -66,10 +69,12 @@ class Session:
         violations = model.check(self.device.feature_level, self.device.strict, memory_limit)
         if violations:
             raise error(violations)
+        self.buffers: dict[str, Buffer | None] = dict(model.resources)
+        """Resources, with the sizes of those that were deferred and have been written to."""
         self.memory = {name: self._create(name) for name in model.resources}
         self._there = {name: self.device.memory.to_device(memory) for name, memory in self.memory.items()}
         """The same where the device computes, which may be the same memory."""
-        self.compiled: dict[str, Compiled] = {}
+        self.compiled: dict[str, Compiled | Prepared] = {}
         self.initialisation: dict[str, float] = {}
         """Seconds that compiling and initialising each dispatchable took."""
         self._persistent: dict[str, DML_BUFFER_BINDING | None] = {}
@@ -78,17 +83,23 @@ class Session:
             if progress is not None:
                 progress(name, len(self.compiled), len(model.dispatchables))
             start = perf_counter()
+            if isinstance(dispatchable, Whole):
+                self.compiled[name] = self._prepared(dispatchable)
+                self.initialisation[name] = perf_counter() - start
+                continue
             operator = self.device.create_operator(dispatchable.desc)
+            compiled: Compiled
             if dispatchable.as_graph:
-                self.compiled[name] = self.device.compile_graph(graph_of(operator), dispatchable.flags)
+                compiled = self.device.compile_graph(graph_of(operator), dispatchable.flags)
             else:
-                self.compiled[name] = self.device.compile_operator(operator, dispatchable.flags)
-            self._persistent[name] = self._initialise(self.compiled[name], dispatchable)
+                compiled = self.device.compile_operator(operator, dispatchable.flags)
+            self.compiled[name] = compiled
+            self._persistent[name] = self._initialise(compiled, dispatchable)
             self.initialisation[name] = perf_counter() - start
 
     def elements(self, name: str) -> Array:
         """A resource's elements, in one dimension; it is memory that dispatches write to."""
-        buffer = self.model.resources[name]
+        buffer = self.buffers[name]
         assert buffer is not None
         return buffer.elements(self.memory[name])
 
@@ -158,16 +169,21 @@ class Session:
         self.device.dispatch(initializer, table)
         return persistent
 
+    def _prepared(self, used: Whole) -> Prepared:
+        try:
+            return used.prepare(self.device)
+        except DMLError as problem:
+            raise in_model(used.where, problem) from None
+
     def _used(self, command: Dispatch) -> Dispatchable:
         used = self.model.dispatchables[command.dispatchable]
-        assert used is not None
+        assert isinstance(used, Dispatchable)
         return used
 
     def _dispatch(
         self, command: Dispatch, timing: Timing, progress: Callable[[str, int, int], object] | None
     ) -> Sequence[float]:
         compiled = self.compiled[command.dispatchable]
-        table = self._table(command, compiled)
         steps = timing.iterations if timing.milliseconds is None else timing.milliseconds
         reported = perf_counter()
 
@@ -179,6 +195,9 @@ class Session:
                 reported = now
 
         try:
+            if isinstance(compiled, Prepared):
+                return self._dispatch_whole(command, compiled, timing, report)
+            table = self._table(command, compiled)
             seconds = timing.sample(lambda: self.device.dispatch(compiled, table), report)
         except DMLError as problem:
             raise in_model(command.where, problem) from None
@@ -187,6 +206,43 @@ class Session:
             outputs = dict.fromkeys(label.partition("[")[0] for label, _ in used.spec.outputs(used.desc))
             self._fetch(binding for name in outputs for binding in command.bindings.get(name, ()))
         return seconds
+
+    def _dispatch_whole(
+        self, command: Dispatch, prepared: Prepared, timing: Timing, report: Callable[[float], object]
+    ) -> Sequence[float]:
+        run = prepared.bound(command, self.buffers, self.memory, self._there)
+        seconds = timing.sample(run, report)
+        results = run.results()
+        for binding, value in results:
+            self._store(binding, value)
+        if not results and not self.device.memory.is_host:
+            used = self.model.dispatchables[command.dispatchable]
+            assert isinstance(used, Whole)
+            self._fetch(binding for name in used.outputs for binding in command.bindings.get(name, ()))
+        return seconds
+
+    def _store(self, binding: Binding, value: Any) -> None:
+        """Writes a result to its resource; one that was deferred gets its size and type."""
+        name, buffer = binding.resource, self.buffers[binding.resource]
+        assert buffer is not None
+        if not isinstance(value, np.ndarray) or value.dtype.kind in "OUST":
+            raise error([model_violation(binding.where, "(M12)", "a result that is no tensor of numbers", "a tensor")])
+        if binding.shape is not None and tuple(value.shape) != binding.shape:
+            expected = f"shape {list(binding.shape)}, as the binding says"
+            raise error([model_violation(binding.where, "(M12)", f"shape {list(value.shape)}", expected)])
+        data = np.frombuffer(np.ascontiguousarray(value).tobytes(), np.uint8)
+        if buffer.initial is DEFERRED or isinstance(buffer.initial, Result):
+            size = -(-data.size // 4) * 4
+            result = Result(data, tuple(value.shape))
+            self.buffers[name] = buffer = Buffer(data_type=data_type_of(value), size=size, offset=0, initial=result)
+            self.memory[name] = buffer.create()
+        else:
+            start = binding.offset * (binding.item or buffer.dtype.itemsize)
+            if start + data.size > buffer.size:
+                expected = f"at least the {data.size} of a result of shape {list(value.shape)}"
+                raise error([model_violation(binding.where, "(M12)", f"{buffer.size - start} bytes", expected)])
+            self.memory[name][start : start + data.size] = data
+        self._there[name] = self.device.memory.to_device(self.memory[name])
 
     def _fetch(self, written: Iterable[Binding | None]) -> None:
         """What a dispatch wrote, back from the device."""
@@ -205,7 +261,7 @@ class Session:
         return table
 
     def _print(self, command: Print, write: Callable[[str], object]) -> None:
-        buffer = self.model.resources[command.resource]
+        buffer = self.buffers[command.resource]
         elements = self.elements(command.resource)
         write(f"Resource '{command.resource}':")
         if buffer is not None and buffer.data_type == TensorDataType.UNKNOWN:
@@ -219,13 +275,20 @@ class Session:
 
     def _write_file(self, command: WriteFile) -> None:
         elements = self.elements(command.resource)
+        shape = command.dimensions
+        buffer = self.buffers[command.resource]
+        if buffer is not None and isinstance(buffer.initial, Result):
+            shape = shape or buffer.initial.shape
+            if prod(shape) != elements.size:
+                found, expected = f"{list(shape)}, {prod(shape)} elements", f"dimensions of {elements.size}"
+                raise error([model_violation(at(command.where, "dimensions"), "(M14)", found, expected)])
         try:
             command.path.parent.mkdir(parents=True, exist_ok=True)
             if command.path.suffix.lower() in SUFFIXES:
                 dimensions = command.dimensions or ()
                 write_whole(command.path, lambda file: write_image(file, command.path, elements, dimensions))
             elif command.path.suffix.lower() == ".npy":
-                shaped = elements.reshape(command.dimensions or -1)
+                shaped = elements.reshape(-1 if shape is None else shape)
                 write_whole(command.path, lambda file: np.lib.format.write_array(file, shaped, allow_pickle=False))
             else:
                 write_whole(command.path, lambda file: file.write(elements.data))

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from ..core.enums import FeatureLevel
-from ..core.errors import Violation, violation
-from ..device import Device
-from ..frontends.onnx.session import InferenceSession
+from ...core.enums import FeatureLevel
+from ...core.errors import Violation, violation
+from ...device import Device
 from .feeds import random_feeds
+from .model import ModelInput
+from .session import InferenceSession
 
 
 class _Trial(InferenceSession):
@@ -82,8 +83,8 @@ def _refused(
     """Reasons by label and operator; the nodes seen; what ended it early."""
     session = _Trial(model, device=Device("cpu", level, strict), fallback=True)
     inputs = session.get_inputs()
-    free = {name: 1 for each in inputs for name in _names(each.name, each.shape)}
-    named = free | dict(sizes or {})
+    named = {name: 1 for each in inputs for name in _own_names(each)}
+    named |= dict(sizes or {})
     reports = []
     ended = ""
     given = random_feeds(inputs, 0, named, feeds)
@@ -92,7 +93,9 @@ def _refused(
             reports += piece.reports
             if piece.rest is None:
                 break
-    except Exception as problem:  # what another runtime raises for a node that it does not know either
+    except Exception as problem:  # (N3), or what another runtime raises for a node that it does not know either
+        if not reports:
+            raise
         ended = " ".join(str(problem).split())[:300] or type(problem).__name__
     found: dict[tuple[str, str], str] = {}
     for each in reports:
@@ -101,10 +104,10 @@ def _refused(
     return found, len(reports), ended
 
 
-def _names(name: str, shape: list[int | str | None] | None) -> list[str]:
-    """The names of free dimensions, which random values take 1 for."""
-    pairs = enumerate(shape or ())
-    return [size if isinstance(size, str) else f"{name}[{axis}]" for axis, size in pairs if not isinstance(size, int)]
+def _own_names(info: ModelInput) -> list[str]:
+    """What free dimensions are called: their names, or the input's with the axis."""
+    pairs = enumerate(info.shape or ())
+    return [size or f"{info.name}[{axis}]" for axis, size in pairs if not isinstance(size, int)]
 
 
 def _violation(key: tuple[str, str], reason: str, level: FeatureLevel, taker: FeatureLevel | None) -> Violation:
