@@ -45,9 +45,11 @@ def scatter_elements(node: NodeContext) -> Any:
             return found
         # Places in all of the array, of elements that lie in row-major order.
         steps = [prod(own[i + 1 :]) for i in range(len(own))]
-        spans = [[0] if i == axis else range(size) for i, size in enumerate(sizes)]
-        others = sum(np.array(span, np.int64) * step for span, step in zip(np.ix_(*spans), steps, strict=True))
-        keys = _counted(node, node.x(1), own[axis]) * np.array([steps[axis]]) + node.constant(others)
+        keys = _counted(node, node.x(1), own[axis]) * np.array([steps[axis]])
+        for i, size in enumerate(sizes):
+            if i != axis and size > 1:
+                along = [-1 if j == i else 1 for j in range(len(sizes))]
+                keys = keys + (np.arange(size, dtype=np.int64) * steps[i]).reshape(along)
         rows = _scattered(node, x.reshape(-1, 1), keys.reshape(-1), node.x(2).reshape(-1, 1), function)
         return rows.reshape(*own)
 
@@ -108,11 +110,15 @@ def _scattered(
     return found
 
 
+_MOST = 65536
+"""Indices that are looked through."""
+
+
 def _longest(node: NodeContext) -> int:
     """The most updates that one element may have, which known indices say exactly."""
     sizes = node.shape(1)
     is_nd = node.op == "ScatterND"
-    if not node.is_known(1):
+    if not node.is_known(1) or node.value(1).size > _MOST:
         return prod(sizes[:-1]) if is_nd else prod(sizes)
     indices = node.value(1)
     own = node.shape(0)
