@@ -163,6 +163,12 @@ CASES: dict[str, tuple[str, list[dict[str, Any]]]] = {
         }""",
         [{"x": GRID[:n], "w": GRID[n:]} for n in (0, 2, 5)],
     ),
+    "what is distinct, of which not all is asked for": (
+        """(int64[N] x) => (int64[M] y, int64[N] inverse) {
+            y, firsts, inverse = Unique (x)
+        }""",
+        [{"x": np.array([3, 1, 3, 2, 1])}, {"x": np.array([7])}],
+    ),
     "an optional": (
         """(float[3] x) => (float[3] y, bool there) {
             o = Optional (x)
