@@ -100,13 +100,21 @@ def _scattered(
             updates = node.call("gather", updates, order, 0)
         step = 1
         while step < longest:
-            same = (keys[step:] == keys[:-step]).reshape(-1, 1)
-            both = node.call(function, updates[:-step], updates[step:])
-            rest = node.call("if_", same, both, updates[step:])
-            updates = node.call("join", [updates[:step], rest], 0)
+            # No key is -1: what has no update so far before it stays as it is.
+            same = (keys == _behind(node, keys, step, -1)).reshape(-1, 1)
+            both = node.call(function, _behind(node, updates, step, 0), updates)
+            updates = node.call("if_", same, both, updates)
             step *= 2
         updates = node.call(function, node.call("gather", rows, keys, 0), updates)
     found: Expression = node.call("scatter_nd", rows, keys.reshape(-1, 1), updates)
+    return found
+
+
+def _behind(node: NodeContext, x: Expression, count: int, value: int) -> Expression:
+    """Rows moved back by so many: those before them are a value, and the last ones are left out."""
+    size, *others = x.shape
+    first = broadcast(node.constant(np.array([value], x.dtype)), (count, *others))
+    found: Expression = node.call("join", [first, x.reinterpret(x.tensor.DataType, (size - count, *others))], 0)
     return found
 
 
