@@ -236,9 +236,10 @@ class _Trace:
         # In the order in which they were made: one model is one graph.
         values = {name: self._held(name, value, held) for name, value in self.values.items() if name in used}
         keys = [leaf.key for leaf in leaves(values.get(read)) if isinstance(leaf, Held)] if read else []
-        counts = {name: (f"{name}#", each.axis) for name, each in self.counted.items()}
+        counted = {name: each for name, each in self.counted.items() if name in used}
+        counts = {name: (f"{name}#", each.axis) for name, each in counted.items()}
         ends = {key: each.expression for key, each in held.items()}
-        ends |= {f"{name}#": each.count for name, each in self.counted.items()}
+        ends |= {f"{name}#": each.count for name, each in counted.items()}
         demands = {f"demand {i}": each for i, each in enumerate(self.demands)}
         ends |= {key: each.truth for key, each in demands.items()}
         bound: list[Any] = []
@@ -248,7 +249,7 @@ class _Trace:
         compiled = self.graph.compile(list(ends.values())) if is_wanted else None
         if compiled is not None:
             _add_engines(self.reports, compiled)
-        rest = None if last else Rest(nodes, values, keys, [*self.counted], step)
+        rest = None if last else Rest(nodes, values, keys, [*counted], step)
         return Piece(
             compiled=compiled,
             reads=[*self._reads],
