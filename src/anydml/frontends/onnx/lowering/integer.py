@@ -11,12 +11,12 @@ from ..context import Lowering, NodeContext
 from .windows import window_of
 
 
-def lying(node: NodeContext, i: int, axis: int, rank: int) -> Expression | None:
-    """A scale or a zero point along an axis, scales in single precision; None where there is none."""
+def lying(node: NodeContext, i: int, axis: int, rank: int, is_single: bool = True) -> Expression | None:
+    """A scale or a zero point along an axis, scales in single precision, or as they are; None where there is none."""
     if not node.has(i):
         return None
     shape, x = node.shape(i), node.x(i)
-    if x.dtype == np.float16:
+    if x.dtype == np.float16 and is_single:
         x = x.astype(np.float32)
     if len(shape) > 1:
         return x.reshape((1,) * (rank - len(shape)) + shape)

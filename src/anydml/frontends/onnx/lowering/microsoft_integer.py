@@ -161,9 +161,9 @@ def mat_mul_integer_to_float(node: NodeContext) -> Any:
     y = node.call(
         "matrix_multiply_integer_to_float",
         a,
-        lying(node, 2, -2, a.ndim),
+        lying(node, 2, -2, a.ndim, False),
         b,
-        lying(node, 3, -1, b.ndim),
+        lying(node, 3, -1, b.ndim, False),
         node.x(6) if node.has(6) else None,
         a_zero_point=lying(node, 4, -2, a.ndim),
         b_zero_point=lying(node, 5, -1, b.ndim),
