@@ -54,7 +54,8 @@ def conv_transpose(node: NodeContext) -> Expression:
     whole = [(size - 1) * stride + reach + extra for size, stride, reach, extra in each]
     auto, wanted = node.get("auto_pad", "NOTSET"), [*(node.get("output_shape") or [])][-count:]
     if auto.startswith("SAME") and not wanted:
-        wanted = [size * stride for size, stride in zip(x[2:], window.strides, strict=True)]
+        # Where taps don't reach as far, there is less: no element is put between what they reach and the wanted end.
+        wanted = [min(n * stride, most) for n, stride, most in zip(x[2:], window.strides, whole, strict=True)]
     if wanted:
         totals = [max(size - given, 0) for size, given in zip(whole, wanted, strict=True)]
         start, end = halves(totals, auto == "SAME_UPPER")
