@@ -96,7 +96,8 @@ def parts(message: Any) -> Iterator[tuple[Any, Any]]:
 
 
 def is_many(message: Any, field: Any) -> bool:
-    return hasattr(getattr(message, field.name), "append") and not isinstance(getattr(message, field.name), (str, bytes))
+    value = getattr(message, field.name)
+    return hasattr(value, "append") and not isinstance(value, (str, bytes))
 
 
 def other(random: Random, model: Any, field: Any, value: Any) -> Any:
@@ -177,7 +178,8 @@ def made_up(random: Random) -> Any:
     for i in range(count):
         name = f"x{i}"
         own = dtype if random.random() < 0.8 else random.choice(TYPES)
-        shape = [random.choice([1, 2, 2, 3, 4, 0]) if random.random() < 0.97 else 17 for _ in range(random.randint(0, 4))]
+        sizes = range(random.randint(0, 4))
+        shape = [random.choice([1, 2, 2, 3, 4, 0]) if random.random() < 0.97 else 17 for _ in sizes]
         if i and random.random() < 0.5:
             size = random.choice([(), (1,), (2,), (4,)])
             numbers = np.array(random.choices([0, 1, 2, 3, -1, 2**62], k=int(np.prod(size))), np.int64).reshape(size)

@@ -25,6 +25,10 @@ def prelu(node: NodeContext) -> Any:
             return call(node, "if_", x < 0, x * slope, x)
         return call(node, "parameterized_relu", x, slope)
 
+    shapes = node.shape(0), node.shape(1)
+    if node.opset < 7 and len(shapes[1]) == 1 < len(shapes[0]):
+        # Then one dimension was that of the channels.
+        return node.shaped(formula(node.x(0), node.x(1).reshape(-1, *(1,) * (len(shapes[0]) - 2))), shapes[0])
     return applied(node, formula)
 
 
