@@ -5,18 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from ...directmlx import Expression
 from ..context import Lowering, NodeContext, NotLowered
-from .windows import Window, halves, pads_of, window_of
+from .empty import may_be_empty
+from .windows import halves, pads_of, window_of
 
 
 def conv(node: NodeContext) -> Any:
-    """Of an empty batch the result is empty."""
-    x, w = node.shape(0), node.shape(1)
-    if 0 in x or 0 in w:
-        return _of_nothing(node, window_of(node, x[2:], _taps(node, w)))
     return convolved(node, node.x(0), node.x(1), node.x(2) if node.has(2) else None)
 
 
@@ -32,16 +27,6 @@ def _taps(node: NodeContext, w: Sequence[int]) -> tuple[int, ...]:
     if taps != tuple(w[2:]):
         raise NotLowered(f"kernel_shape {taps} beside a filter of shape {w}")
     return taps
-
-
-def _of_nothing(node: NodeContext, window: Window) -> Any:
-    x, w = node.shape(0), node.shape(1)
-    each = zip(x[2:], window.start, window.end, window.reach, window.strides, strict=True)
-    sizes = [(size + start + end - reach) // stride + 1 for size, start, end, reach, stride in each]
-    shape = (x[0], w[0], *sizes)
-    if 0 not in shape:
-        raise NotLowered(f"an empty tensor, of shape {x if 0 in x else w}")
-    return np.zeros(shape, node.dtype(0))
 
 
 def conv_transpose(node: NodeContext) -> Expression:
@@ -80,8 +65,10 @@ def not_deformable(node: NodeContext) -> Any:
     raise NotLowered("DirectML has no convolution whose taps lie where the data say")
 
 
-LOWERINGS: dict[str, Lowering] = {
-    "Conv": conv,
-    "ConvTranspose": conv_transpose,
-    "DeformConv": not_deformable,
-}
+LOWERINGS: dict[str, Lowering] = may_be_empty(
+    {
+        "Conv": conv,
+        "ConvTranspose": conv_transpose,
+        "DeformConv": not_deformable,
+    }
+)

@@ -8,6 +8,7 @@ import numpy as np
 
 from ...directmlx import Expression
 from ..context import Lowering, NodeContext
+from .empty import may_be_empty
 from .windows import window_of
 
 
@@ -101,9 +102,11 @@ def q_linear_conv(node: NodeContext, view: Expression | None = None) -> Any:
     return y.reshape(*y.shape[:2], y.shape[3]) if one else y
 
 
-LOWERINGS: dict[str, Lowering] = {
-    "ConvInteger": conv_integer,
-    "MatMulInteger": mat_mul_integer,
-    "QLinearConv": q_linear_conv,
-    "QLinearMatMul": q_linear_mat_mul,
-}
+LOWERINGS: dict[str, Lowering] = may_be_empty(
+    {
+        "ConvInteger": conv_integer,
+        "MatMulInteger": mat_mul_integer,
+        "QLinearConv": q_linear_conv,
+        "QLinearMatMul": q_linear_mat_mul,
+    }
+)
