@@ -195,7 +195,13 @@ class _Trace:
             return functions.expanded(context)
         functions.check_types(context)
         self.graph.label = node.label
-        found = lowering(context)
+        try:
+            found = lowering(context)
+        except DMLError:
+            raise
+        except (ArithmeticError, LookupError, TypeError, ValueError) as problem:
+            # Inputs of other ranks, attributes of other lengths: what the schema says in words, and nobody has checked.
+            raise NotLowered(f"inputs and attributes that don't fit: {problem}") from problem
         self.demands += context.demands
         return found if isinstance(found, (list, tuple)) and not isinstance(found, Counted) else [found]
 
