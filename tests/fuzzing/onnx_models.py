@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import cache
 from random import Random
 from typing import Any
@@ -117,7 +118,10 @@ def other(random: Random, model: Any, field: Any, value: Any) -> Any:
 
 def changed(random: Random, model: Any) -> None:
     """Changes a field of a message somewhere in a model."""
-    message, fields = random.choice([each for each in parts(model) if each[1]])
+    found = [each for each in parts(model) if each[1]]
+    if not found:
+        return
+    message, fields = random.choice(found)
     field = random.choice(fields)
     way = random.randrange(4)
     value = getattr(message, field.name)
@@ -139,7 +143,8 @@ def changed(random: Random, model: Any) -> None:
         else:
             value[at] = fitting(random, model, field, value[at])
     elif field.type != field.TYPE_MESSAGE:
-        setattr(message, field.name, fitting(random, model, field, value))
+        with suppress(ValueError):  # an enum of proto2 has no other values
+            setattr(message, field.name, fitting(random, model, field, value))
 
 
 def fitting(random: Random, model: Any, field: Any, value: Any) -> Any:
@@ -194,7 +199,7 @@ def made_up(random: Random) -> Any:
                 attributes[name] = value
     outputs = [f"y{i}" for i in range(max(1, random.randint(schema.min_output, min(schema.max_output, 4))))]
     node = helper.make_node(schema.name, [f"x{i}" for i in range(count)], outputs, **attributes)
-    results = [onnx.ValueInfoProto(name=name) for name in outputs]
+    results = [helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, []) for name in outputs]
     graph = helper.make_graph([node], "made up", inputs, results, constants)
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", schema.since_version)], ir_version=10)
 

@@ -54,6 +54,8 @@ def _loop(context: NodeContext) -> Inlined:
     carried = len(node.inputs) - 2
     if not goes_on or (most is not None and i >= most):
         return _collected(context, first, list(node.inputs[2:]), collected, len(body.outputs) - 1 - carried)
+    if i >= _MOST_ITERATIONS:
+        raise NotLowered(f"a loop of more than {_MOST_ITERATIONS} iterations, each of which is traced")
     prefix = f"{first.label}[{i}]/"
     count = f"{prefix}iteration"
     names = dict(zip(body.inputs, (count, node.inputs[1] or f"{prefix}true", *node.inputs[2:]), strict=False))
@@ -180,6 +182,7 @@ def _scan_of_batches(context: NodeContext) -> Inlined:
     return Inlined(nodes, constants)
 
 
+_MOST_ITERATIONS = 1 << 14
 _ITERATION, _FIRST, _COLLECTED = "anydml iteration", "anydml first", "anydml collected"
 """Attributes with the state of a Loop that goes on."""
 

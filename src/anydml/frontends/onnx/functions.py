@@ -80,6 +80,18 @@ def _type_of(context: NodeContext, i: int) -> onnx.TypeProto:
     return type_of(context.value(i))
 
 
+def refusal(node: Node, values: dict[str, Value]) -> str:
+    """What ONNX's inference of types and shapes says against a node; "" where that is nothing."""
+    domain, _, name = node.op.rpartition(".")
+    try:
+        schema = onnx.defs.get_schema(name, node.opset, domain)
+        types = {each: type_of(values[each]) for each in node.inputs if values.get(each) is not None}
+        onnx.shape_inference.infer_node_outputs(schema, proto_of(node), types)
+    except Exception as problem:  # its own classes are those of C++ code
+        return str(problem)
+    return ""
+
+
 def type_of(value: Value) -> onnx.TypeProto:
     """The type that ONNX has for a value."""
     if isinstance(value, list):
