@@ -182,7 +182,7 @@ def _scan_of_batches(context: NodeContext) -> Inlined:
     return Inlined(nodes, constants)
 
 
-_MOST_ITERATIONS = 1 << 14
+_MOST_ITERATIONS = 1 << 12
 _ITERATION, _FIRST, _COLLECTED = "anydml iteration", "anydml first", "anydml collected"
 """Attributes with the state of a Loop that goes on."""
 

@@ -72,6 +72,8 @@ def read(source: Any) -> Model:
         if proto.functions:
             proto = onnx.inliner.inline_local_functions(proto)
         opsets = {"" if each.domain == "ai.onnx" else each.domain: each.version for each in proto.opset_import}
+        if opsets.get("", 0) > onnx.defs.onnx_opset_version():
+            raise ValueError(f"operator set {opsets['']}, newer than the {onnx.defs.onnx_opset_version()} of this onnx")
         constants = constants_of(proto.graph)
         for sparse in proto.graph.sparse_initializer:
             constants[sparse.values.name] = _dense(sparse)
@@ -147,8 +149,6 @@ def _checked(info: ModelInput) -> ModelInput:
     is_tensor = info.type.startswith("tensor(")
     if is_tensor and info.data_type not in onnx.helper.get_all_tensor_dtypes():
         raise ValueError(f"the input {info.name!r} has elements of type {info.data_type}, which there is not")
-    if any(isinstance(size, int) and size < 0 for size in info.shape or ()):
-        raise ValueError(f"the input {info.name!r} has shape {info.shape}")
     return info
 
 

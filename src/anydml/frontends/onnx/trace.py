@@ -179,15 +179,19 @@ class _Trace:
         return self._ended([], last=True)
 
     def _tried(self, node: Node) -> Any:
-        """The same, but what is raised where attributes, types or shapes do not go together is a refusal, too."""
+        """The same, but attributes, types or shapes that do not go together are a refusal, too.
+
+        ONNX's checker looks at no shapes and at few types; its inference does, with those that are known here.
+        """
+        said = functions.refusal(node, self.values)
+        if said:
+            raise NotLowered(_mismatch(said))
         try:
             return self._evaluated(node)
         except (DMLError, NotLowered, Unknown):
             raise
-        except Exception as problem:  # ONNX's checker looks at no shapes and at few types
-            said = functions.refusal(node, self.values) or f"{type(problem).__name__}: {problem}"
-            said = " ".join(said.split())[:300]
-            raise NotLowered(f"attributes, types or shapes that do not go together ({said})") from problem
+        except Exception as problem:
+            raise NotLowered(_mismatch(f"{type(problem).__name__}: {problem}")) from problem
 
     def _evaluated(self, node: Node) -> Any:
         """The results of a node, or nodes in place of it."""
@@ -312,6 +316,10 @@ def _refused(node: Node, reason: NotLowered | DMLError) -> DMLError:
     place = f"node {node.label!r}"
     expected = "what DirectML's operators do"
     return error([violation(node.op, "(N2)", "", found, expected, remedy, place=place)])
+
+
+def _mismatch(said: str) -> str:
+    return f"attributes, types or shapes that do not go together ({' '.join(said.split())[:300]})"
 
 
 def _reason(reason: NotLowered | DMLError) -> str:
