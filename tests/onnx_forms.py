@@ -1,4 +1,4 @@
-"""Nodes of ONNX made of attributes and arrays, run by a session and by another runtime, and compared."""
+"""Nodes of ONNX made of attributes and arrays from a seed, run by a session and by another runtime, and compared."""
 
 from __future__ import annotations
 
@@ -7,9 +7,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import onnx
-from onnx import helper
+import onnxruntime
+from onnx.reference import ReferenceEvaluator
 
 import anydml.onnx
+from onnx_peers import by_runtime
+from onnx_peers import model_of as model_of_node
 
 
 class Form(NamedTuple):
@@ -43,24 +46,19 @@ class Form(NamedTuple):
         return f"{self.op}-{self.opset} {self.attributes} of {shapes}, {small}, known {self.known}"
 
 
-def model_of(form: Form, results: Sequence[Any] = ()) -> onnx.ModelProto:
+def model_of(form: Form, results: Sequence[Any] | None = None) -> onnx.ModelProto:
     """A model of the node alone, whose other inputs are fed; its outputs have the types of these results."""
-    names = ["" if x is None else f"x{i}" for i, x in enumerate(form.inputs)]
-    node = helper.make_node(form.op, names, [f"y{i}" for i in range(form.outputs)], **form.attributes)
-    given = {name: x for name, x in zip(names, form.inputs, strict=True) if name}
-    infos = [
-        helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(x.dtype), x.shape)
-        for name, x in given.items()
-        if int(name[1:]) not in form.known
-    ]
-    constants = [onnx.numpy_helper.from_array(x, name) for name, x in given.items() if int(name[1:]) in form.known]
-    outputs = [onnx.ValueInfoProto(name=f"y{i}") for i in range(form.outputs)]
-    for output, result in zip(outputs, results, strict=False):
-        array = np.asarray(result)
-        element = helper.np_dtype_to_tensor_dtype(array.dtype)
-        output.type.CopyFrom(helper.make_tensor_type_proto(element, [None] * array.ndim))
-    graph = helper.make_graph([node], "form", infos, outputs, constants)
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", form.opset)], ir_version=9)
+    known = tuple([i for i in form.known if i < len(form.inputs)])
+    wanted = None if results is None else [np.asarray(each) for each in results]
+    return model_of_node(
+        form.op,
+        form.inputs,
+        form.attributes,
+        outputs=form.outputs,
+        opset=form.opset,
+        constants=known,
+        wanted=wanted,
+    )
 
 
 def feeds_of(form: Form) -> dict[str, Any]:
@@ -69,19 +67,12 @@ def feeds_of(form: Form) -> dict[str, Any]:
 
 def expected_of(form: Form) -> Sequence[Any]:
     """By ONNX Runtime, or, of what it has no kernel for, ONNX's reference."""
-    import onnxruntime
-    from onnx.reference import ReferenceEvaluator
-
     model = model_of(form)
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = 4
-    options.intra_op_num_threads = 1
-    try:
-        if not form.by_reference:
-            session = onnxruntime.InferenceSession(model.SerializeToString(), options, ["CPUExecutionProvider"])
-            return list(session.run(None, feeds_of(form)))
-    except onnxruntime.capi.onnxruntime_pybind11_state.NotImplemented:
-        pass
+    if not form.by_reference:
+        try:
+            return by_runtime(model, feeds_of(form))
+        except onnxruntime.capi.onnxruntime_pybind11_state.NotImplemented:
+            pass
     return list(ReferenceEvaluator(model).run(None, feeds_of(form)))
 
 

@@ -126,7 +126,7 @@ def compared(name: str, model: onnx.ModelProto, threads: int, seconds: float) ->
     wanted = theirs.run(None, feeds)
     worst = 0.0
     for y, z in zip(found, wanted, strict=True):
-        assert y.shape == z.shape and y.dtype == z.dtype, (y.shape, z.shape, y.dtype, z.dtype)
+        assert (y.shape, y.dtype) == (z.shape, z.dtype)
         if z.size:
             scale = max(float(np.max(np.abs(z.astype(np.float64)))), 1e-30)
             worst = max(worst, float(np.max(np.abs(y.astype(np.float64) - z.astype(np.float64)))) / scale)

@@ -273,7 +273,8 @@ def grids(draw: Draw) -> Form:
         rois = np.concatenate([numbers[:, None].astype(np.float32), corners], 1)
         return Form(op, 7, {"pooled_shape": sizes, "spatial_scale": scale}, (x, rois))
     attributes = {"output_height": sizes[0], "output_width": sizes[1], "sampling_ratio": draw.size(0, 3)}
-    attributes["spatial_scale"] = scale
+    attributes |= {"spatial_scale": scale, "mode": draw.one("avg", "max")}
+    attributes["sampling_ratio"] = max(attributes["sampling_ratio"], int(attributes["mode"] == "max"))
     if draw.size(0, 1):
         attributes["coordinate_transformation_mode"] = draw.one("half_pixel", "output_half_pixel")
     opset = 16 if "coordinate_transformation_mode" in attributes else 10

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from anydml.frontends.directmlx import Expression
-from onnx_lowering.node import broadcast_all
 
+from .layouts import broadcast_all
 from .node import Adapter, Node, unary
 
 

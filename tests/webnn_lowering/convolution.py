@@ -6,8 +6,8 @@ from typing import Any
 
 from anydml.core.enums import ConvolutionDirection, ConvolutionMode
 from anydml.frontends.directmlx import Expression
-from onnx_lowering.node import packed
 
+from .layouts import packed
 from .node import Adapter, Node, as_laid_out, channels_first, per_channel
 
 

@@ -10,8 +10,8 @@ import anydml
 from anydml import TensorDataType
 from anydml.core.enums import RoundingMode
 from anydml.frontends.directmlx import Expression
-from onnx_lowering.node import broadcast_all
 
+from .layouts import broadcast_all
 from .node import Adapter, Node, unary
 
 

@@ -6,8 +6,8 @@ import numpy as np
 
 from anydml.core.enums import MatrixTransform
 from anydml.frontends.directmlx import Expression
-from onnx_lowering.node import broadcast
 
+from .layouts import broadcast
 from .node import Adapter, Node
 
 

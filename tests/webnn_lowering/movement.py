@@ -10,8 +10,8 @@ import numpy as np
 from anydml import TensorDataType
 from anydml.core.enums import AxisDirection, InterpolationMode, PaddingMode
 from anydml.frontends.directmlx import Expression
-from onnx_lowering.node import broadcast, packed
 
+from .layouts import broadcast, packed
 from .node import Adapter, Node
 
 _PADDING = {"constant": "CONSTANT", "edge": "EDGE", "reflection": "REFLECTION", "symmetric": "SYMMETRIC"}

@@ -11,9 +11,9 @@ import anydml
 from anydml import Graph, PackedArray, TensorDataType
 from anydml.core.strided_layout import DATA_TYPES
 from anydml.frontends.directmlx import Expression
-from onnx_lowering.node import broadcast, packed
 
 from .case import array, number
+from .layouts import broadcast, packed
 
 _ORDERS = {"nchw": (0, 1, 2, 3), "nhwc": (0, 3, 1, 2)}
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from anydml.frontends.directmlx import Expression
-from onnx_lowering.node import broadcast_all
 
+from .layouts import broadcast_all
 from .node import Adapter, Node, along, as_laid_out, channels_first, per_channel
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from anydml.frontends.directmlx import Expression
-from onnx_lowering.node import packed
 
 from .convolution import paddings
+from .layouts import packed
 from .node import Adapter, Node, as_laid_out, channels_first
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from anydml import QuantizationType, TensorDataType
 from anydml.frontends.directmlx import Expression
-from onnx_lowering.node import broadcast
 
+from .layouts import broadcast
 from .node import Adapter, Node
 
 

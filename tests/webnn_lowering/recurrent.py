@@ -8,8 +8,8 @@ from typing import Any
 import anydml
 from anydml.core.enums import RecurrentNetworkDirection
 from anydml.frontends.directmlx import Expression
-from onnx_lowering.node import packed
 
+from .layouts import packed
 from .node import Adapter, Node
 
 _DIRECTIONS = {"forward": "FORWARD", "backward": "BACKWARD", "both": "BIDIRECTIONAL"}

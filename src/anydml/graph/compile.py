@@ -186,7 +186,8 @@ class CompiledGraph(Compiled):
             self._persistent_size += blocks * DML_PERSISTENT_BUFFER_ALIGNMENT
         self._alone: _Work | None = None
         self._try_run = self._only_kernel()
-        self._packed_outputs = _packed(self._outputs) if device.memory.is_host else None
+        is_plain = device.memory.is_host and not any(slot.is_packed for slot in inputs)
+        self._packed_outputs = _packed(self._outputs) if is_plain else None
         if not self._persistent_size:
             self._alone = self._work_with({port: (each, 0) for port, each in self._constants.items()})
 
@@ -212,7 +213,8 @@ class CompiledGraph(Compiled):
 
     def run_packed(self, inputs: list[Array]) -> list[Array] | None:
         """New outputs for arrays that are known to lie packed, of the inputs' types and sizes: a dispatch that looks at
-        no rule on bindings. None, and nothing done, where outputs don't lie so, or inputs are OWNED_BY_DML."""
+        no rule on bindings. None, and nothing done, where outputs don't lie so, inputs are OWNED_BY_DML, or either has
+        elements of less than a byte."""
         if self._packed_outputs is None or self._alone is None:
             return None
         outputs = [np.empty(sizes, dtype) for sizes, dtype in self._packed_outputs]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -42,42 +42,42 @@ def _if(context: NodeContext) -> Inlined:
 def _loop(context: NodeContext) -> Inlined:
     """ONNX's Loop: at most M iterations, while the condition holds; the first of a Loop whose state is in attributes.
 
-    An iteration is the body's nodes and a node Loop that goes on with what they give.
+    An iteration is the body's nodes and a node Loop that goes on with what they give. What earlier iterations gave
+    stands behind its inputs, so that it is kept until it is stacked.
     """
-    node = context.node
+    node = replace(context.node, inputs=(*context.node.inputs, "", "")[: max(len(context.node.inputs), 2)])
     i: int = context.get(_ITERATION, 0)
     first: Node = context.get(_FIRST, node)
-    collected: list[tuple[str, ...]] = context.get(_COLLECTED, [])
     body: Body = context.required("body")
     most = context.number(0) if context.has(0) else None
     goes_on = bool(np.ravel(context.known(1))[0]) if context.has(1) else True
-    carried = len(node.inputs) - 2
+    end = len(first.inputs)
+    carried, collected = node.inputs[2:end], node.inputs[end:]
     if not goes_on or (most is not None and i >= most):
-        return _collected(context, first, list(node.inputs[2:]), collected, len(body.outputs) - 1 - carried)
+        return _collected(first, carried, collected, body)
     if i >= _MOST_ITERATIONS:
         raise NotLowered(f"a loop of more than {_MOST_ITERATIONS} iterations, each of which is traced")
     prefix = f"{first.label}[{i}]/"
     count = f"{prefix}iteration"
-    names = dict(zip(body.inputs, (count, node.inputs[1] or f"{prefix}true", *node.inputs[2:]), strict=False))
+    names = dict(zip(body.inputs, (count, node.inputs[1] or f"{prefix}true", *carried), strict=False))
     nodes, constants, outputs = body.instance(prefix, names)
     constants |= {count: np.array(i, np.int64), f"{prefix}true": np.array(True)}
-    state = {"body": body, _ITERATION: i + 1, _FIRST: first, _COLLECTED: [*collected, tuple(outputs[1 + carried :])]}
-    inputs = (node.inputs[0], outputs[0], *outputs[1 : 1 + carried])
+    inputs = (node.inputs[0], *outputs[: end - 1], *collected, *outputs[end - 1 :])
+    state = {"body": body, _ITERATION: i + 1, _FIRST: first}
     return Inlined([*nodes, Node("Loop", first.label, inputs, first.outputs, state, node.opset)], constants)
 
 
-def _collected(
-    context: NodeContext, first: Node, carried: list[str], collected: list[tuple[str, ...]], scans: int
-) -> Inlined:
+def _collected(first: Node, carried: tuple[str, ...], collected: tuple[str, ...], body: Body) -> Inlined:
     """The outputs of a Loop: what is carried, then what each iteration gave, stacked."""
-    nodes = renaming(first, carried)
+    nodes = renaming(first, list(carried))
     constants: dict[str, Value] = {}
+    scans = len(body.outputs) - 1 - len(carried)
     for j, output in enumerate(first.outputs[len(carried) :]):
-        parts = [each[j] for each in collected]
+        parts = list(collected[j::scans])
         if output and parts:
             nodes += _stacked(first, parts, output, 0)
         elif output:
-            constants[output] = _nothing(context.required("body"), len(carried) + 1 + j)
+            constants[output] = _nothing(body, len(carried) + 1 + j)
     return Inlined(nodes, constants)
 
 
@@ -183,7 +183,7 @@ def _scan_of_batches(context: NodeContext) -> Inlined:
 
 
 _MOST_ITERATIONS = 1 << 12
-_ITERATION, _FIRST, _COLLECTED = "anydml iteration", "anydml first", "anydml collected"
+_ITERATION, _FIRST = "anydml iteration", "anydml first"
 """Attributes with the state of a Loop that goes on."""
 
 _BY_OP = {"ConcatFromSequence": _concat_from_sequence, "If": _if, "Loop": _loop, "Scan": _scan}

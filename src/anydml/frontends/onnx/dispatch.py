@@ -51,12 +51,17 @@ def bound_to(piece: Piece, held: Mapping[str, Any]) -> list[Any]:
     return [held[key].reshape(shape) for key, shape in zip(piece.reads, piece.shapes, strict=True)] + piece.weights
 
 
+def _lies_packed(array: Any) -> bool:
+    """Whether an array's bytes are a tensor's, as those of 4 bits, a byte each, are not."""
+    return type(array) is np.ndarray and array.flags.carray and array.dtype.kind != "V"
+
+
 def _given_by(piece: Piece, held: Mapping[str, Any]) -> list[Any]:
     """What a piece's graph computes."""
     compiled = piece.compiled
     assert compiled is not None
     given = bound_to(piece, held)
-    if not piece.weights and all(type(each) is np.ndarray and each.flags.carray for each in given):
+    if not piece.weights and all(_lies_packed(each) for each in given):
         # Feeds were checked, and what a piece has computed lies as the next one reads it.
         found = compiled.run_packed(given)
         if found is not None:

@@ -34,7 +34,7 @@ def expanded(context: NodeContext) -> Inlined:
     }
     given = {name: value.decode() if isinstance(value, bytes) else value for name, value in defaults.items()}
     given |= node.attributes
-    # Some functions of other domains do not say of which version ONNX's own operators in them are.
+    # Those of preview domains don't say which version of ONNX's own operators they are of.
     opsets = {"": onnx.defs.onnx_opset_version()} | {each.domain: each.version for each in function.opset_import}
     inner = nodes_of(function.node, opsets)
     attributes = [

@@ -29,6 +29,8 @@ from . import (
     scatter,
     selection,
     sequences,
+    signal,
+    training,
 )
 
 LOWERINGS: dict[str, Lowering] = {
@@ -57,5 +59,7 @@ LOWERINGS: dict[str, Lowering] = {
     **scatter.LOWERINGS,
     **selection.LOWERINGS,
     **sequences.LOWERINGS,
+    **signal.LOWERINGS,
+    **training.LOWERINGS,
 }
 """By operator; those that are not ONNX's own with their domain, such as ``com.microsoft.Gelu``."""

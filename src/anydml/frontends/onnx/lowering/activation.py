@@ -25,6 +25,10 @@ def prelu(node: NodeContext) -> Any:
             return call(node, "if_", x < 0, x * slope, x)
         return call(node, "parameterized_relu", x, slope)
 
+    shapes = node.shape(0), node.shape(1)
+    if node.opset < 7 and len(shapes[1]) == 1 < len(shapes[0]):
+        # Then one dimension was that of the channels.
+        return node.shaped(formula(node.x(0), node.x(1).reshape(-1, *(1,) * (len(shapes[0]) - 2))), shapes[0])
     return applied(node, formula)
 
 
@@ -42,10 +46,11 @@ def shrink(node: NodeContext) -> Any:
 
 
 def gelu(node: NodeContext) -> Any:
-    """x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3))) where that is asked for, else GELU."""
+    """GELU, or x / 2 * (1 + tanh(u)) with u = sqrt(2 / pi) * (x + 0.044715 * x^3), which is x * sigmoid(2 * u)."""
     if node.get("approximate", "none") != "tanh":
         return unary("gelu")(node)
-    return applied(node, lambda x: x * (call(node, "tanh", (x + x**3 * 0.044715) * sqrt(2 / pi)) + 1) / 2)
+    factor = sqrt(8 / pi)
+    return applied(node, lambda x: x * call(node, "sigmoid", x * (x * x * (0.044715 * factor) + factor)))
 
 
 def mish(node: NodeContext) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf, sqrt
 from typing import Any
@@ -11,6 +10,7 @@ import numpy as np
 
 from ...directmlx import Expression
 from ..context import Lowering, NodeContext, NotLowered
+from .shapes import broadcast
 
 
 @dataclass
@@ -178,7 +178,7 @@ def attended(
         lengths = node.constant(np.full(batch, heads.past_length, np.int32))
     past_key, past_value = heads.past or (None, None)
     if bias is not None and bias.shape[2:] != (heads.queries, heads.total):
-        bias = _repeated(bias, (*bias.shape[:2], heads.queries, heads.total))
+        bias = broadcast(bias, (*bias.shape[:2], heads.queries, heads.total))
     found = node.call(
         "multihead_attention",
         heads.q,
@@ -198,19 +198,10 @@ def attended(
     if dead is not None:
         size = y.shape[2] // heads.count
         apart = y.reshape(batch, heads.queries, heads.count, size)
-        dead = _repeated(dead, (batch, heads.count, heads.queries, 1)).transpose(0, 2, 1, 3)
+        dead = broadcast(dead, (batch, heads.count, heads.queries, 1)).transpose(0, 2, 1, 3)
         zero = node.constant(np.zeros((1, 1, 1, 1), y.dtype))
         y = node.call("if_", node.call("identity", dead), zero, apart).reshape(y.shape)
     return [y, *others]
-
-
-def _repeated(x: Expression, shape: Sequence[int]) -> Expression:
-    """Repeats by strides of 0 where a size is 1."""
-    each = zip(x.shape, shape, x.tensor.strides, strict=True)
-    strides = [0 if own == 1 < size else step for own, size, step in each]
-    found = x.reinterpret(x.tensor.DataType, [*shape], strides)
-    found._is_truth = x._is_truth
-    return found
 
 
 def scored(
@@ -255,7 +246,7 @@ def scored(
     stages.append(scores)
     high = scores if precision is None or precision == scores.dtype else scores.astype(precision)
     if sink is not None:
-        beside = _repeated(sink.astype(high.dtype).reshape(1, count, 1, 1), (*shape[:3], 1))
+        beside = broadcast(sink.astype(high.dtype).reshape(1, count, 1, 1), (*shape[:3], 1))
         high = node.call("join", [high, beside], 3)
     p = node.call("softmax", high, axis=-1)[..., : heads.total]
     if dead is not None:

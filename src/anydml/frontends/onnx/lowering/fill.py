@@ -76,4 +76,5 @@ LOWERINGS: dict[str, Lowering] = {
     "EyeLike": eye_like,
     "Range": sequence,
     "Trilu": trilu,
+    "com.microsoft.Trilu": trilu,
 }

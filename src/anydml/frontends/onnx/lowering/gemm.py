@@ -11,6 +11,7 @@ from ....functions import load
 from ...directmlx import Expression
 from ..context import Lowering, NodeContext, NotLowered
 from ..values import Traced
+from .shapes import broadcast
 
 _REAL = (np.dtype(np.float32), np.dtype(np.float16))
 
@@ -182,15 +183,8 @@ def _pair(
 
 def _spread(x: Expression, labels: str, sizes: dict[str, int]) -> Expression:
     """A size of 1 beside a larger one of the same label is repeated."""
-    if not labels:
-        return x
-    wanted = [sizes.get(each, size) for each, size in zip(labels, x.shape, strict=True)]
-    if tuple(wanted) == x.shape:
-        return x
-    strides = [
-        0 if own == 1 < size else step for own, size, step in zip(x.shape, wanted, x.tensor.strides, strict=True)
-    ]
-    return _copied(x.reinterpret(x.tensor.DataType, wanted, strides))
+    wanted = tuple([sizes.get(each, size) for each, size in zip(labels, x.shape, strict=False)])
+    return x if not labels or wanted == x.shape else _copied(broadcast(x, wanted))
 
 
 LOWERINGS: dict[str, Lowering] = {

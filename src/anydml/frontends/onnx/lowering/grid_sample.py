@@ -138,4 +138,4 @@ def _weights(f: Expression, mode: str) -> list[Expression]:
     return [far(f + 1), near(f), near(1 - f), far(2 - f)]
 
 
-LOWERINGS: dict[str, Lowering] = {"GridSample": grid_sample}
+LOWERINGS: dict[str, Lowering] = {"GridSample": grid_sample, "com.microsoft.GridSample": grid_sample}

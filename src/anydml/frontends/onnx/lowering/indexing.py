@@ -73,4 +73,5 @@ LOWERINGS: dict[str, Lowering] = {
     "GatherND": gather_nd,
     "OneHot": one_hot,
     "TopK": top_k,
+    "com.microsoft.GatherND": gather_nd,
 }

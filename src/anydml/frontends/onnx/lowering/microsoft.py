@@ -9,6 +9,7 @@ import numpy as np
 
 from ...directmlx import Expression
 from ..context import Lowering, NodeContext, NotLowered
+from . import fill, indexing, movement, quantization
 from .convolution import conv, conv_transpose, convolved
 from .gemm import gemm
 from .normalization import in_groups, moments, normalized
@@ -197,6 +198,17 @@ def group_norm(node: NodeContext) -> Any:
     return [y, x] if node.wants(1) else y
 
 
+def as_of(lowering: Lowering, opset: int) -> Lowering:
+    """One of ONNX's own, in the words of a version of its operators."""
+    return lambda node: lowering(node.expanded(opset=opset))
+
+
+def expand_dims(node: NodeContext) -> Any:
+    shape, axis = list(node.shape(0)), node.number(1)
+    shape.insert(axis if axis >= 0 else len(shape) + 1 + axis, 1)
+    return node.shaped(node.x(0), tuple(shape))
+
+
 LOWERINGS: dict[str, Lowering] = {
     "SimplifiedLayerNormalization": simplified_layer_normalization,
     **{
@@ -206,22 +218,29 @@ LOWERINGS: dict[str, Lowering] = {
             "BiasGelu": gelu,
             "BiasSplitGelu": bias_split_gelu,
             "ConvTransposeWithDynamicPads": conv_transpose_with_pads,
+            "DequantizeLinear": as_of(quantization.dequantize, 13),
             "EmbedLayerNormalization": embed_layer_normalization,
+            "ExpandDims": expand_dims,
             "FastGelu": fast_gelu,
             "FusedConv": fused_conv,
             "FusedGemm": fused_gemm,
             "FusedMatMul": fused_mat_mul,
             "FusedMatMulActivation": fused_mat_mul,
+            "GatherND": as_of(indexing.gather_nd, 11),
             "Gelu": gelu,
             "GroupNorm": group_norm,
             "NhwcConv": nhwc_conv,
             "NhwcFusedConv": nhwc_conv,
+            "Pad": as_of(movement.pad, 11),
+            "QuantizeLinear": as_of(quantization.quantize, 13),
             "QuickGelu": quick_gelu,
+            "Range": as_of(fill.sequence, 11),
             "SimplifiedLayerNormalization": simplified_layer_normalization,
             "SkipGroupNorm": group_norm,
             "SkipLayerNormalization": skip_layer_normalization,
             "SkipSimplifiedLayerNormalization": skip_layer_normalization,
             "TransposeMatMul": fused_mat_mul,
+            "Trilu": as_of(fill.trilu, 14),
         }.items()
     },
 }

@@ -12,6 +12,7 @@ from ...directmlx import Expression
 from ..context import Lowering, NodeContext, NotLowered
 from .attention import Heads, Mask, attended, joined_heads, rotated, scored, split_heads
 from .normalization import normalized
+from .shapes import broadcast
 
 
 def masked(node: NodeContext, i: int, heads: Heads) -> dict[str, Any]:
@@ -36,10 +37,7 @@ def masked(node: NodeContext, i: int, heads: Heads) -> dict[str, Any]:
     else:
         raise NotLowered(f"a mask of shape {shape} for {heads.queries} queries and {heads.total} keys")
     if kind == "BOOLEAN":
-        sizes = (batch, heads.count, heads.queries, heads.total)
-        each = zip(x.shape, sizes, x.tensor.strides, strict=True)
-        strides = [0 if own == 1 < size else step for own, size, step in each]
-        x = x.reinterpret(x.tensor.DataType, sizes, strides)
+        x = broadcast(x, (batch, heads.count, heads.queries, heads.total))
     return {"mask": x, "mask_type": kind, "mask_filter_value": _filter(node)}
 
 
