@@ -1,8 +1,8 @@
 """Quantised chains kept in integers: what stands between DequantizeLinear and QuantizeLinear becomes an integer operator.
 
-Quantisers write q(f(d(x))) for an operator f of a network. Where f is a convolution, a product, a sum or an average, an
-operator of quantised numbers computes the same of exact integers, rounded once; where f moves or chooses elements and
-scales are the same on both sides, it moves integers.
+Quantisers write q(f(d(x))) for an operator f of a network. Where f is a convolution, a product, a sum or an average,
+an operator of quantised numbers computes the same of exact integers, rounded once; where f moves or chooses elements
+and scales are the same on both sides, it moves integers.
 """
 
 from __future__ import annotations
@@ -94,6 +94,11 @@ class _Rewriting:
         )
         return (node.inputs[0], node.inputs[1], node.inputs[2]) if self._is_plain(node) or is_per_axis else None
 
+    def are_alike(self, x: tuple[str, str, str], end: Node) -> bool:
+        """Whether numbers are quantised as those that a QuantizeLinear gives."""
+        pairs = [(self.value(ours), self.value(theirs)) for ours, theirs in zip(x[1:], end.inputs[1:3], strict=True)]
+        return all(a.dtype == b.dtype and a.ravel()[0] == b.ravel()[0] for a, b in pairs)
+
     def bias(self, name: str, x: tuple[str, str, str], w: tuple[str, str, str]) -> str | None:
         """Integers whose scale is the product of the operands', as that of exact sums is."""
         node = self._makers.get(name)
@@ -137,25 +142,21 @@ def _of(op: str, opset: int = 1) -> Callable[[_Rewriting, Node, Node], Node | No
 
 def _moving(rewriting: _Rewriting, node: Node, end: Node) -> Node | None:
     x = rewriting.operand(node.inputs[0])
-    if x is None:
+    if x is None or not rewriting.are_alike(x, end):
         return None
-    pairs = zip(x[1:], end.inputs[1:3], strict=True)
-    for ours, theirs in pairs:
-        a, b = rewriting.value(ours), rewriting.value(theirs)
-        if a.dtype != b.dtype or a.ravel()[0] != b.ravel()[0]:
-            return None
     # Maxima of integers came with operator set 12, and nothing else with it.
     opset = max(node.opset, 12) if node.op == "MaxPool" else node.opset
     return replace(node, inputs=(x[0], *node.inputs[1:]), outputs=end.outputs, opset=opset)
 
 
 def _joined(rewriting: _Rewriting, node: Node, end: Node) -> Node | None:
-    operands = [rewriting.operand(name) for name in node.inputs]
-    given = [name for each in operands if each is not None for name in each]
-    inputs = (*end.inputs[1:3], *given)
-    is_whole = len(given) == 3 * len(operands)
-    op = "com.microsoft.QLinearConcat"
-    return Node(op, node.label, inputs, end.outputs, node.attributes, 1) if is_whole else None
+    operands = [each for name in node.inputs if (each := rewriting.operand(name)) is not None]
+    if len(operands) < len(node.inputs):
+        return None
+    if all(rewriting.are_alike(each, end) for each in operands):
+        return replace(node, inputs=tuple(each[0] for each in operands), outputs=end.outputs)
+    inputs = (*end.inputs[1:3], *(name for each in operands for name in each))
+    return Node("com.microsoft.QLinearConcat", node.label, inputs, end.outputs, node.attributes, 1)
 
 
 def _product(rewriting: _Rewriting, node: Node, end: Node) -> Node | None:
