@@ -103,6 +103,8 @@ class NodeContext:
 
     def value(self, i: int) -> Value:
         """An input as it is: a Held, a Traced, an array, a list of them."""
+        if i >= len(self) or not self.node.inputs[i]:
+            raise NotLowered(f"its input {i} is missing")
         return self._values[self.node.inputs[i]]
 
     def wants(self, i: int) -> bool:
