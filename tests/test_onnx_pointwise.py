@@ -290,6 +290,8 @@ WRONG: list[tuple[str, list[Any], dict[str, Any], str]] = [
     ("Clip", [np.ones(3, np.float32), np.ones(3, np.float32)], {}, "limits of shape .3,."),
     ("Cast", [np.ones(3, np.float32)], {"to": 999}, "a type of number 999, which ONNX has not"),
     ("Cast", [np.ones(3, np.float32)], {"to": onnx.TensorProto.BFLOAT16}, "elements of bfloat16"),
+    ("Pow", [np.ones(3, np.int64), np.float32(0.5)], {}, "exponent is no integer"),
+    ("Pow", [np.ones(3, np.int64), np.float32(1e30)], {}, "exponent is no integer"),
     ("CumSum", [np.ones(3, np.float32), np.array([0, 0])], {}, "2 elements where one is wanted"),
     ("Add", [np.ones(3, np.float32), np.ones(4, np.float32)], {}, "which do not broadcast"),
     ("Softmax", [np.ones((2, 3), np.float32)], {"axis": 2}, "axis 2 of 2 dimensions"),
