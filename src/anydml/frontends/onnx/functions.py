@@ -92,17 +92,11 @@ def check_types(context: NodeContext) -> None:
     for i in range(len(context)) if allowed else ():
         if not context.has(i) or isinstance(context.value(i), list):
             continue
-        if _name_of(context.dtype(i)) not in allowed[min(i, len(allowed) - 1)]:
+        types = allowed[min(i, len(allowed) - 1)]
+        found = type_of(context.value(i)).tensor_type.elem_type
+        name = onnx.TensorProto.DataType.Name(found).lower()
+        if f"tensor({name})" not in types:
             raise NotLowered(f"elements of {context.dtype(i)}, which operator set {context.opset} does not allow there")
-
-
-@cache
-def _name_of(dtype: np.dtype[Any]) -> str:
-    """What ONNX calls tensors of a data type."""
-    if dtype.kind in "OUST":
-        return "tensor(string)"
-    number = onnx.helper.np_dtype_to_tensor_dtype(dtype)
-    return f"tensor({onnx.TensorProto.DataType.Name(number).lower()})"
 
 
 @cache
