@@ -113,6 +113,8 @@ def split(node: NodeContext) -> list[Any]:
     if sizes is None:
         count = node.get("num_outputs", len(node.node.outputs))
         size = node.shape(0)[axis]
+        if count != len(node.node.outputs):
+            raise NotLowered(f"{count} parts for {len(node.node.outputs)} outputs")
         if node.opset < 18 and size % count:
             raise NotLowered(f"{count} equal parts of a dimension of {size}")
         sizes = sizes_of_parts(size, count)
