@@ -47,17 +47,19 @@ def chain(wrong: bool = False) -> Any:
     return model_of(nodes, [value("x", ["N", 4])], [value("y", ["N", 4])], {"w": weights, "b": biases})
 
 
-def with_det() -> Any:
-    """A model with a node that DirectML has no operator for between two that it has."""
+def with_words() -> Any:
+    """A model with a node that DirectML has no operator for between two that it has: how often 2 and 4 are in 2x."""
     import onnx
 
     node = onnx.helper.make_node
+    pool = {"ngram_counts": [0], "ngram_indexes": [0, 1], "pool_int64s": [2, 4]}
+    lengths = {"mode": "TF", "min_gram_length": 1, "max_gram_length": 1, "max_skip_count": 0}
     nodes = [
-        node("Relu", ["x"], ["positive"], name="rectify"),
-        node("Det", ["positive"], ["determinant"], name="det"),
-        node("Add", ["determinant", "determinant"], ["y"], name="double"),
+        node("Add", ["x", "x"], ["twice"], name="double"),
+        node("TfIdfVectorizer", ["twice"], ["counts"], name="count", **pool, **lengths),
+        node("Relu", ["counts"], ["y"], name="rectify"),
     ]
-    return model_of(nodes, [value("x", [3, 3])], [value("y", [])])
+    return model_of(nodes, [value("x", [3], np.int64)], [value("y", [2])])
 
 
 def saved(folder: Path, name: str, model: Any) -> str:

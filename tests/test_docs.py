@@ -21,7 +21,7 @@ MODULES = [
     for module in pkgutil.walk_packages(anydml.__path__, "anydml.")
     if not module.name.endswith(("__main__", "_native"))
 ]
-OF_EXTRAS = ("torch", "triton")
+OF_EXTRAS = ("onnx", "torch", "triton")
 """What some modules of engines cannot do without, and the package can."""
 
 
@@ -38,10 +38,12 @@ def test_docstrings(name: str) -> None:
 
 @pytest.mark.parametrize(
     "path",
-    [ROOT / "README.md", *(ROOT / "docs" / name for name in ("from-cpp.md", "training.md"))],
+    [ROOT / "README.md", *(ROOT / "docs" / name for name in ("from-cpp.md", "onnx.md", "training.md"))],
     ids=lambda path: path.name,
 )
 def test_pages(path: Path) -> None:
+    if path.name == "onnx.md":
+        pytest.importorskip("onnx", reason="onnx is not installed")
     result = doctest.testfile(
         str(path), module_relative=False, optionflags=doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
     )

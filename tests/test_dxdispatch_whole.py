@@ -27,7 +27,7 @@ from anydml.operators import spec, spec_of
 from anydml.operators.schema import OperatorDesc
 from anydml.operators.validate import validate
 from cases import Case, all_cases, some_of_each
-from onnx_samples import chain, model_of, saved, value, with_det
+from onnx_samples import chain, model_of, saved, value, with_words
 from serialized_graphs import Applied, Constant, serialized
 
 pytest.importorskip("onnx", reason="onnx is not installed")
@@ -164,12 +164,12 @@ def test_iterations_are_timed(tmp_path: Path, loaded: Any) -> None:
 
 
 def test_fallback_where_it_is_allowed(tmp_path: Path, loaded: Any) -> None:
-    saved(tmp_path, "it.onnx", with_det())
-    resources = {"x": values(1, 0, 0, 0, 2, 0, 0, 0, 3), "y": zeros(1)}
+    saved(tmp_path, "it.onnx", with_words())
+    resources = {"x": {"initialValuesDataType": "INT64", "initialValues": [1, 2, 1]}, "y": zeros(2)}
     commands = [dispatch(x="x", y="y"), shown("y")]
     found = refused(loaded("onnx", resources, commands))
-    assert "commands[0]: node 'det': Det: found DirectML has no operator for it" in found
-    assert printed(loaded("onnx", resources, commands, {"fallback": True})) == ["Resource 'y': 12"]
+    assert "commands[0]: node 'count': TfIdfVectorizer: found DirectML has no operator for it" in found
+    assert printed(loaded("onnx", resources, commands, {"fallback": True})) == ["Resource 'y': 2, 1"]
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from anydml import cli
-from onnx_samples import chain, model_of, saved, value, with_det
+from onnx_samples import chain, model_of, saved, value, with_words
 
 pytest.importorskip("onnx", reason="onnx is not installed")
 
@@ -101,15 +101,15 @@ def test_what_run_is_not_fed_with_right(
 
 
 def test_a_node_that_is_refused_runs_with_fallback(anydml_: Any, tmp_path: Path) -> None:
-    model = saved(tmp_path, "det.onnx", with_det())
+    model = saved(tmp_path, "words.onnx", with_words())
     code, out, err = anydml_("run", model, "--random", 0)
     assert (code, out) == (1, "")
-    assert "node 'det': Det: found DirectML has no operator for it" in err
+    assert "node 'count': TfIdfVectorizer: found DirectML has no operator for it" in err
     assert "--fallback" in err
     code, out, err = anydml_("run", model, "--random", 0, "--fallback", "--verbose")
     assert code == 0
-    assert out.startswith("Output 'y', float32 []: ")
-    assert "det (Det): not by DirectML" in err
+    assert out.startswith("Output 'y', float32 [2]: ")
+    assert "count (TfIdfVectorizer): not by DirectML" in err
 
 
 def test_run_is_timed(anydml_: Any, tmp_path: Path) -> None:
@@ -156,11 +156,11 @@ def test_check_names_each_node_and_the_level_that_takes_it(anydml_: Any, tmp_pat
 
 
 def test_check_goes_on_behind_a_node_that_no_level_takes(anydml_: Any, tmp_path: Path) -> None:
-    model = saved(tmp_path, "det.onnx", with_det())
+    model = saved(tmp_path, "words.onnx", with_words())
     code, out, _ = anydml_("check", model, "--json", "--feature-level", "6.0")
     (found,) = json.loads(out)
     assert code == 1
-    assert (found["place"], found["operator"], found["rule"]) == ("node 'det'", "Det", "(N2)")
+    assert (found["place"], found["operator"], found["rule"]) == ("node 'count'", "TfIdfVectorizer", "(N2)")
     assert (found["feature_level"], found["remedy"]) == ("6.0", "No feature level takes it")
     _, out, _ = anydml_("check", model, "--feature-level", "6.0")
     assert out.splitlines()[-1].endswith("3 nodes, 1 refused at feature level 6.0")
@@ -194,10 +194,10 @@ def test_draw_shows_kernels_and_their_times(anydml_: Any, tmp_path: Path) -> Non
 
 
 def test_draw_writes_a_file_for_each_graph(anydml_: Any, tmp_path: Path) -> None:
-    model = saved(tmp_path, "det.onnx", with_det())
-    code, out, _ = anydml_("draw", model, "--fallback", "-o", tmp_path / "det.svg")
+    model = saved(tmp_path, "words.onnx", with_words())
+    code, out, _ = anydml_("draw", model, "--fallback", "-o", tmp_path / "words.svg")
     assert (code, len(out.splitlines())) == (0, 2)
-    assert "double" in (tmp_path / "det-2.svg").read_text()
+    assert "rectify" in (tmp_path / "words-2.svg").read_text()
     code, _, err = anydml_("draw", model, "--fallback")
     assert code == 1
     assert "a model of 2 graphs" in err

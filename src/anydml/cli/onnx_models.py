@@ -195,7 +195,10 @@ def _compared(found: Sequence[Difference], arguments: argparse.Namespace, sides:
 
 
 def _first(first: Difference) -> list[Block]:
-    what = first.note or f"by {first.error:.3g}: {first.found} beside {first.expected} at {list(first.at)}"
+    what = (
+        first.note
+        or f"by {first.error:.3g}: {_number(first.found)} beside {_number(first.expected)} at {list(first.at)}"
+    )
     lines: list[Block] = [f"First to diverge: node {first.node!r} ({first.op}), value {first.value!r}, {what}"]
     if first.own is not None:
         is_own = not first.own <= first.limit

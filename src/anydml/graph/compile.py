@@ -369,12 +369,15 @@ class CompiledGraph(Compiled):
                 part.run(bound)
         for number, port in self._copied:
             target: Any = outputs[number]
+            layout = self._outputs[number].layout
+            assert layout is not None
             if port in self._direct:
-                memory.copy(target, outputs[self._direct[port]])  # type: ignore[arg-type]
+                # The same bytes may be outputs of several shapes.
+                given: Any = outputs[self._direct[port]]
+                where = bytes_behind(given, layout.bounds()[1]), 0
             else:
-                layout = self._outputs[number].layout
-                assert layout is not None
-                memory.copy(target, memory.view(layout, *self._place(work, workspace.memory, port)))
+                where = self._place(work, workspace.memory, port)
+            memory.copy(target, memory.view(layout, *where))
         free.append(workspace)
 
     def _run_step(

@@ -10,6 +10,7 @@ from onnx.backend.base import Backend, BackendRep, DeviceType
 from onnx.backend.base import Device as BackendDevice
 
 from ..frontends.onnx.session import InferenceSession
+from .comparing import with_types
 
 
 class AnydmlRep(BackendRep):
@@ -74,7 +75,7 @@ class AnydmlBackend(Backend):
         graph = onnx.helper.make_graph([node], "node", infos, outputs)
         imports = [onnx.helper.make_opsetid(node.domain, version)]
         model = onnx.helper.make_model(graph, opset_imports=imports)
-        model = onnx.shape_inference.infer_shapes(model)
+        model = with_types(onnx.shape_inference.infer_shapes(model))
         return cls.run_model(model, arrays, device, **options)
 
     @classmethod

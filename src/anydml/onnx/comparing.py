@@ -122,6 +122,17 @@ def with_outputs(model: Model, names: Sequence[str]) -> onnx.ModelProto:
     return copy
 
 
+def with_types(model: onnx.ModelProto) -> onnx.ModelProto:
+    """A copy of a model whose outputs have types, as the checker wants; those that have none get any, to be unseen."""
+    copy = onnx.ModelProto()
+    copy.CopyFrom(model)
+    for each in copy.graph.output:
+        tensor = each.type.tensor_type
+        if not each.HasField("type") or (each.type.HasField("tensor_type") and not tensor.HasField("shape")):
+            each.CopyFrom(onnx.helper.make_tensor_value_info(each.name, tensor.elem_type or onnx.TensorProto.FLOAT, []))
+    return copy
+
+
 def _inferred(proto: onnx.ModelProto) -> Sequence[onnx.ValueInfoProto]:
     try:
         return list(onnx.shape_inference.infer_shapes(proto).graph.value_info)
@@ -245,7 +256,7 @@ def by_anydml(device: Any, fallback: bool = False) -> Engine:
     """A device of this package."""
 
     def run(model: onnx.ModelProto, feeds: Mapping[str, Any]) -> dict[str, Any]:
-        session = InferenceSession(model, device=device, fallback=fallback)
+        session = InferenceSession(with_types(model), device=device, fallback=fallback)
         names = [each.name for each in session.get_outputs()]
         return dict(zip(names, session.run(None, feeds), strict=True))
 

@@ -55,6 +55,8 @@ def _loop(context: NodeContext) -> Inlined:
     carried, collected = node.inputs[2:end], node.inputs[end:]
     if not goes_on or (most is not None and i >= most):
         return _collected(first, carried, collected, body)
+    if i >= _MOST_ITERATIONS:
+        raise NotLowered(f"a loop of more than {_MOST_ITERATIONS} iterations, each of which is traced")
     prefix = f"{first.label}[{i}]/"
     count = f"{prefix}iteration"
     names = dict(zip(body.inputs, (count, node.inputs[1] or f"{prefix}true", *carried), strict=False))
@@ -180,6 +182,7 @@ def _scan_of_batches(context: NodeContext) -> Inlined:
     return Inlined(nodes, constants)
 
 
+_MOST_ITERATIONS = 1 << 12
 _ITERATION, _FIRST = "anydml iteration", "anydml first"
 """Attributes with the state of a Loop that goes on."""
 

@@ -11,7 +11,7 @@ from ...core.errors import error, violation
 from ...core.packed_array import PackedArray, as_ml_dtypes
 from . import host
 from .node import Node
-from .trace import Piece, Rest
+from .trace import Piece, Rest, no_memory
 from .values import Held, Value
 
 
@@ -74,7 +74,11 @@ def dispatch(piece: Piece, held: dict[str, Any]) -> None:
     """Runs a piece; what it gives is held."""
     if piece.compiled is None:
         return
-    for (key, shape), written in zip(piece.writes, _given_by(piece, held), strict=True):
+    try:
+        given = _given_by(piece, held)
+    except MemoryError as problem:
+        raise no_memory(problem) from problem
+    for (key, shape), written in zip(piece.writes, given, strict=True):
         array = as_ml_dtypes(written) if isinstance(written, PackedArray) else written
         held[key] = array if tuple(array.shape) == shape else array.reshape(shape)
     for key, (count, axis) in piece.counts.items():
@@ -94,9 +98,14 @@ def run_step(rest: Rest, node: Node, held: dict[str, Any]) -> None:
         return resolved(rest.values[name], held) if name else None
 
     captured = {name: array(name) for name in node.reads() - set(node.inputs)}
-    found = host.computed(node, [array(name) for name in node.inputs], captured)
     names = [name for name in node.outputs if name]
-    for name, value in zip(names, found, strict=True):
+    try:
+        found = dict(zip(names, host.computed(node, [array(name) for name in node.inputs], captured), strict=True))
+    except Exception as problem:  # another runtime raises whatever it likes
+        said = " ".join(f"{type(problem).__name__}: {problem}".split())[:300]
+        place, expected = f"node {node.label!r}", f"what {host.RUNTIMES} computes"
+        raise error([violation(node.op, "(N2)", "", said, expected, place=place)]) from problem
+    for name, value in found.items():
         held[name] = value
         if isinstance(value, list):
             held |= {f"{name}[{i}]": each for i, each in enumerate(value)}

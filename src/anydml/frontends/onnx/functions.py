@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -79,6 +80,58 @@ def _type_of(context: NodeContext, i: int) -> onnx.TypeProto:
     if not context.has(i):
         return onnx.TypeProto()
     return type_of(context.value(i))
+
+
+def check_types(context: NodeContext) -> None:
+    """Refuses a node whose inputs are of types that ONNX's operator does not take, where DirectML's might.
+
+    Raises:
+        NotLowered: which says the type.
+    """
+    allowed = _types_of(context.op, context.opset)
+    for i in range(len(context)) if allowed else ():
+        if not context.has(i) or isinstance(context.value(i), list):
+            continue
+        types = allowed[min(i, len(allowed) - 1)]
+        found = type_of(context.value(i)).tensor_type.elem_type
+        name = onnx.TensorProto.DataType.Name(found).lower()
+        if f"tensor({name})" not in types:
+            raise NotLowered(f"elements of {context.dtype(i)}, which operator set {context.opset} does not allow there")
+
+
+@cache
+def _types_of(op: str, opset: int) -> tuple[frozenset[str], ...]:
+    """What an operator's inputs may be, the last for all that follow; nothing where ONNX does not define it."""
+    domain, _, name = op.rpartition(".")
+    if not onnx.defs.has(name, opset, domain):
+        return ()
+    return tuple([frozenset(each.types) for each in onnx.defs.get_schema(name, opset, domain).inputs])
+
+
+def refusal(node: Node, values: dict[str, Value]) -> str:
+    """What ONNX's inference of types and shapes says against a node; "" where that is nothing.
+
+    Nodes with bodies are not looked at, as these read what they are not given; their own nodes are.
+    """
+    domain, _, name = node.op.rpartition(".")
+    if node.op == "Constant" or not onnx.defs.has(name, node.opset, domain) or any(True for _ in node.bodies()):
+        return ""
+    given = [values.get(each) for each in node.inputs]
+    if node.attributes.get("num_outputs", len(node.outputs)) != len(node.outputs):
+        return f"{node.attributes['num_outputs']} parts for {len(node.outputs)} outputs"  # inference counts them all
+    if any((each is None and name) or isinstance(each, list) for each, name in zip(given, node.inputs, strict=True)):
+        return ""  # an empty optional, or a sequence, of which an empty one has no type
+    large = [key for key, each in node.attributes.items() if isinstance(each, int) and not -(2**31) <= each < 2**31]
+    if large:
+        # Inference computes with axes in 32 bits, and reads outside of shapes then.
+        return f"attribute {large[0]!r} of {node.attributes[large[0]]}" if "axis" in large else ""
+    try:
+        schema = onnx.defs.get_schema(name, node.opset, domain)
+        types = {each: type_of(value) for each, value in zip(node.inputs, given, strict=True) if each}
+        onnx.shape_inference.infer_node_outputs(schema, proto_of(node), types)
+    except Exception as problem:  # its own classes are those of C++ code
+        return str(problem)
+    return ""
 
 
 def type_of(value: Value) -> onnx.TypeProto:

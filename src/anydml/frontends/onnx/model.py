@@ -72,11 +72,13 @@ def read(source: Any) -> Model:
         if proto.functions:
             proto = onnx.inliner.inline_local_functions(proto)
         opsets = {"" if each.domain == "ai.onnx" else each.domain: each.version for each in proto.opset_import}
+        if opsets.get("", 0) > onnx.defs.onnx_opset_version():
+            raise ValueError(f"operator set {opsets['']}, newer than the {onnx.defs.onnx_opset_version()} of this onnx")
         constants = constants_of(proto.graph)
         for sparse in proto.graph.sparse_initializer:
             constants[sparse.values.name] = _dense(sparse)
         return Model(
-            inputs=[_described(each) for each in proto.graph.input if each.name not in constants],
+            inputs=[_checked(_described(each)) for each in proto.graph.input if each.name not in constants],
             outputs=[_described(each) for each in proto.graph.output],
             nodes=nodes_of(proto.graph.node, opsets),
             constants=constants,
@@ -140,6 +142,14 @@ def _dense(sparse: onnx.SparseTensorProto) -> Any:
     dense = np.zeros(tuple(sparse.dims), values.dtype)
     dense[tuple(indices.T) if indices.ndim == 2 else np.unravel_index(indices, dense.shape)] = values
     return dense
+
+
+def _checked(info: ModelInput) -> ModelInput:
+    """An input, whose elements have a type where it is a tensor."""
+    is_tensor = info.type.startswith("tensor(")
+    if is_tensor and info.data_type not in onnx.helper.get_all_tensor_dtypes():
+        raise ValueError(f"the input {info.name!r} has elements of type {info.data_type}, which there is not")
+    return info
 
 
 def _described(info: onnx.ValueInfoProto) -> ModelInput:

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core.errors import DMLError, error, violation
+from ...core.errors import DMLError, error, refuse, violation
 from ...core.packed_array import four_bits_of
 from ...device import Device
 from ...graph.compile import CompiledGraph
@@ -155,7 +155,7 @@ class _Trace:
             node = waiting[-1]
             start = len(self.graph._nodes)
             try:
-                found = self._evaluated(node)
+                found = self._tried(node)
             except Unknown as wanted:
                 return self._ended(waiting[::-1], read=wanted.name)
             except (NotLowered, DMLError) as reason:
@@ -178,6 +178,21 @@ class _Trace:
                 return self._ended(waiting[::-1])
         return self._ended([], last=True)
 
+    def _tried(self, node: Node) -> Any:
+        """The same, but attributes, types or shapes that do not go together are a refusal, too.
+
+        ONNX's checker looks at no shapes and at few types; its inference does, with those that are known here.
+        """
+        said = functions.refusal(node, self.values)
+        if said:
+            raise NotLowered(_mismatch(said))
+        try:
+            return self._evaluated(node)
+        except (DMLError, NotLowered, Unknown):
+            raise
+        except Exception as problem:
+            raise NotLowered(_mismatch(f"{type(problem).__name__}: {problem}")) from problem
+
     def _evaluated(self, node: Node) -> Any:
         """The results of a node, or nodes in place of it."""
         missing = [name for name in node.inputs if name and name not in self.values]
@@ -193,6 +208,7 @@ class _Trace:
         lowering = LOWERINGS.get(node.op)
         if lowering is None:
             return functions.expanded(context)
+        functions.check_types(context)
         self.graph.label = node.label
         try:
             found = lowering(context)
@@ -235,24 +251,33 @@ class _Trace:
 
     def _ended(self, nodes: list[Node], read: str = "", step: Node | None = None, last: bool = False) -> Piece:
         """Compiles what was traced."""
+        missing = [name for name in self.outputs if name not in self.values] if last else []
+        if missing:
+            expected = "a value that a node or an input gives"
+            refuse("InferenceSession", "(N1)", "model", f"an output {missing[0]!r} that nothing gives", expected)
         used = {name for name in self.outputs if name}.union(*(node.reads() for node in nodes))
         used |= step.reads() if step is not None else set()
         held: dict[str, Traced] = {}
-        values = {name: self._held(name, self.values[name], held) for name in used if name in self.values}
+        # In the order in which they were made: one model is one graph.
+        values = {name: self._held(name, value, held) for name, value in self.values.items() if name in used}
         keys = [leaf.key for leaf in leaves(values.get(read)) if isinstance(leaf, Held)] if read else []
-        counts = {name: (f"{name}#", each.axis) for name, each in self.counted.items()}
+        counted = {name: each for name, each in self.counted.items() if name in used}
+        counts = {name: (f"{name}#", each.axis) for name, each in counted.items()}
         ends = {key: each.expression for key, each in held.items()}
-        ends |= {f"{name}#": each.count for name, each in self.counted.items()}
+        ends |= {f"{name}#": each.count for name, each in counted.items()}
         demands = {f"demand {i}": each for i, each in enumerate(self.demands)}
         ends |= {key: each.truth for key, each in demands.items()}
         bound: list[Any] = []
         if weights.are_inputs(self.graph.device):
             bound = weights.lifted(self.graph, list(ends.values()))
         is_wanted = bool(ends) and not (last and self.is_trial)
-        compiled = self.graph.compile(list(ends.values())) if is_wanted else None
+        try:
+            compiled = self.graph.compile(list(ends.values())) if is_wanted else None
+        except MemoryError as problem:
+            raise no_memory(problem) from problem
         if compiled is not None:
             _add_engines(self.reports, compiled)
-        rest = None if last else Rest(nodes, values, keys, [*self.counted], step)
+        rest = None if last else Rest(nodes, values, keys, [*counted], step)
         return Piece(
             compiled=compiled,
             reads=[*self._reads],
@@ -285,12 +310,25 @@ def _add_engines(reports: Iterable[Report], compiled: CompiledGraph) -> None:
         report.engines += engines.get(report.label, [])
 
 
+def no_memory(problem: MemoryError) -> DMLError:
+    """The error for sizes that a model asks for and no machine has; rule (D6)."""
+    if isinstance(problem, DMLError):
+        return problem
+    found = " ".join(str(problem).split())[:200] or "too little memory"
+    expected = "sizes that there is memory for"
+    return error([violation("InferenceSession", "(D6)", "model", found, expected, kind="memory")])
+
+
 def _refused(node: Node, reason: NotLowered | DMLError) -> DMLError:
     remedy = "--fallback (fallback=True) runs such nodes by another runtime"
     found = _reason(reason)
     place = f"node {node.label!r}"
     expected = "what DirectML's operators do"
     return error([violation(node.op, "(N2)", "", found, expected, remedy, place=place)])
+
+
+def _mismatch(said: str) -> str:
+    return f"attributes, types or shapes that do not go together ({' '.join(said.split())[:300]})"
 
 
 def _reason(reason: NotLowered | DMLError) -> str:

@@ -11,12 +11,12 @@ import numpy as np
 from ...directmlx import Expression
 from ..context import Lowering, NodeContext, NotLowered
 from ..values import Shape
-from .shapes import axes_of, axis_of, broadcast, filled, like, viewed
+from .shapes import axes_of, axis_of, broadcast, filled, like, reshaped, viewed
 
 
 def _reshaped(node: NodeContext, shape: Shape) -> Any:
-    """The same elements; by another desc of the same bytes where they follow each other."""
-    return viewed(node, shape, lambda x: x.reshape(shape), lambda x: x)
+    """The same elements; by another desc of the same bytes where one says them."""
+    return viewed(node, shape, lambda x: x.reshape(shape), lambda x: reshaped(x, shape))
 
 
 def identity(node: NodeContext) -> Any:
@@ -113,6 +113,8 @@ def split(node: NodeContext) -> list[Any]:
     if sizes is None:
         count = node.get("num_outputs", len(node.node.outputs))
         size = node.shape(0)[axis]
+        if count != len(node.node.outputs):
+            raise NotLowered(f"{count} parts for {len(node.node.outputs)} outputs")
         if node.opset < 18 and size % count:
             raise NotLowered(f"{count} equal parts of a dimension of {size}")
         sizes = sizes_of_parts(size, count)
