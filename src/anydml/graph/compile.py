@@ -367,11 +367,14 @@ class CompiledGraph(Compiled):
                 part.run(bound)
         for number, port in self._copied:
             target: Any = outputs[number]
+            layout = self._outputs[number].layout
+            assert layout is not None
             if port in self._direct:
-                memory.copy(target, outputs[self._direct[port]])  # type: ignore[arg-type]
+                # The same bytes, which another output may have under another shape.
+                whole = outputs[self._direct[port]]
+                assert whole is not None
+                memory.copy(target, memory.view(layout, bytes_behind(whole, layout.bounds()[1]), 0))
             else:
-                layout = self._outputs[number].layout
-                assert layout is not None
                 memory.copy(target, memory.view(layout, *self._place(work, workspace.memory, port)))
         free.append(workspace)
 
