@@ -36,15 +36,21 @@ $(VENV)/every-set: $(VENV)/installed
 	test -e $@ || $(call install,OFF)
 	@touch $@
 
+# What an extra of pyproject.toml asks for, which has no spaces, without the package itself.
+extra = $$($(BIN)/python -c "import tomllib; \
+	print(*tomllib.load(open('pyproject.toml', 'rb'))['project']['optional-dependencies']['$(1)'])")
+
 tools: $(VENV)/every-set $(VENV)/tools ## What tests and lint need beside it
 
 $(VENV)/tools: pyproject.toml
-	$(BIN)/python -c "import tomllib; print(*tomllib.load(open('pyproject.toml', 'rb'))['project']['optional-dependencies']['dev'], sep='\n')" > $@.txt
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r $@.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(call extra,dev)
 	@touch $@
 
 run: env ## The example models, results printed
 	@for model in examples/*.json; do echo "# $$model"; $(BIN)/anydml run $$model || exit 1; done
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check $(call extra,onnx)
+	@for model in examples/*.onnx; do echo "# $$model"; \
+		$(BIN)/anydml run $$model --random 0 --dim batch=2 || exit 1; done
 
 test: tools ## All tests
 	$(BIN)/python -m pytest -n auto

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,10 @@ from anydml import (
     DML_BUFFER_ARRAY_BINDING,
     DML_BUFFER_BINDING,
     DML_BUFFER_TENSOR_DESC,
+    DML_CONVOLUTION_OPERATOR_DESC,
     CompiledOperator,
+    ConvolutionDirection,
+    ConvolutionMode,
     DMLError,
     TensorDataType,
     TensorFlags,
@@ -262,3 +266,42 @@ def test_a_persistent_resource_may_move(engine: str) -> None:
     output = poisoned(4)
     operator.dispatch(EXECUTION_INPUTS, [output], persistent=operator.initialise(owned_inputs()).copy())
     np.testing.assert_array_equal(output, [0, 2, 4, 6])
+
+
+def test_what_was_prepared_runs_at_a_glance_only_where_the_rules_hold() -> None:
+    """A dispatch that is like the one before does not look at the rules again, and must see what is not like it."""
+    sizes = {"InputTensor": (1, 2, 1, 4), "FilterTensor": (1, 2, 1, 1), "OutputTensor": (1, 1, 1, 4)}
+    tensors: dict[str, Any] = {
+        name: DML_BUFFER_TENSOR_DESC(DataType=TensorDataType.FLOAT32, Sizes=each) for name, each in sizes.items()
+    }
+    tensors["FilterTensor"] = replace(tensors["FilterTensor"], Flags=TensorFlags.OWNED_BY_DML)
+    operator = compiled(
+        "cpu",
+        DML_CONVOLUTION_OPERATOR_DESC(
+            **tensors,
+            Mode=ConvolutionMode.CROSS_CORRELATION,
+            Direction=ConvolutionDirection.FORWARD,
+            Strides=(1, 1),
+            Dilations=(1, 1),
+            StartPadding=(0, 0),
+            EndPadding=(0, 0),
+            OutputPadding=(0, 0),
+            GroupCount=1,
+        ),
+    )
+    x = np.arange(8, dtype=np.float32).reshape(sizes["InputTensor"])
+    filters = np.array([1, 10], np.float32).reshape(sizes["FilterTensor"])
+    first, second = operator.initialise([None, filters, None]), operator.initialise([None, -filters, None])
+    output = np.empty(sizes["OutputTensor"], np.float32)
+    for persistent, sign in ((first, 1), (first, 1), (second, -1), (second, -1), (first, 1)):
+        output[...] = np.nan
+        operator.dispatch([x, None, None], [output], persistent=persistent)
+        np.testing.assert_array_equal(output.ravel(), sign * (x[0, 0, 0] + 10 * x[0, 1, 0]))
+    inside = first[-16:].view(np.float32).reshape(output.shape)
+    for inputs, written in ([x, filters, None], output), ([x, None, None], inside), ([x[:, :1], None, None], output):
+        operator.dispatch([x, None, None], [output], persistent=first)
+        with pytest.raises(DMLError):
+            operator.dispatch(inputs, [written], persistent=first)
+    first[:64] = 0
+    with pytest.raises(DMLError):
+        operator.dispatch([x, None, None], [output], persistent=first)

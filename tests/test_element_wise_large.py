@@ -63,6 +63,8 @@ SHAPES: list[tuple[tuple[int, ...], tuple[int, ...] | None, tuple[int, ...] | No
     ((7, 2050), (1, 0), None),
     ((130, 3), (3, 1), (5, 1)),
     ((17, 200), None, (211, 1)),
+    ((6, 701), (1, 0), (703, 1)),
+    ((5, 129), (0, 1), (130, 1)),
     ((9, 600), None, (1300, 2)),
     ((70, 90), (1, 70), None),
     ((70, 90), (1, 70), (1, 70)),
@@ -129,3 +131,17 @@ def test_divisions_that_processors_refuse(operator: str, dtype: str) -> None:
         )
         wrapped = (exact - int(limits.min)) % 2**limits.bits + int(limits.min)
         assert (y[i::5] == wrapped).all(), (x, d)
+
+
+@pytest.mark.parametrize("shape", [(7, 1021), (4, 65), (3001,)])
+@pytest.mark.parametrize("strides", [(1, 0), (0, 1)])
+@pytest.mark.parametrize("dtype", ["int8", "float32"])
+def test_rows_in_place_are_computed_once(dtype: str, shape: tuple[int, ...], strides: tuple[int, int]) -> None:
+    memory, y = guarded(shape, dtype, begin=12)
+    y[...] = RNG.integers(-20, 20, shape)
+    before = y.copy()
+    steps = [step * y.itemsize for step in strides[-len(shape) :]]
+    b = np.lib.stride_tricks.as_strided(RNG.integers(1, 9, max(shape)).astype(dtype), shape, steps)
+    computed("ELEMENT_WISE_ADD", y, b, y)
+    np.testing.assert_array_equal(y, before + b)
+    assert_only_elements(memory, y)

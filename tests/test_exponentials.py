@@ -34,6 +34,11 @@ def sigmoid(x: Array) -> Array:
     return np.exp(np.minimum(x, 0)) / (1 + np.exp(-np.abs(x)))
 
 
+def swish(x: Array, scale: float = 1.0) -> Array:
+    y: Array = x * sigmoid(x * scale)
+    return np.where(np.isinf(x) & (x * scale < 0), 0, y)
+
+
 FUNCTIONS: dict[str, tuple[dict[str, float], Callable[[Array], Array]]] = {
     "ELEMENT_WISE_EXP": ({}, np.exp),
     "ELEMENT_WISE_LOG": ({}, np.log),
@@ -41,6 +46,7 @@ FUNCTIONS: dict[str, tuple[dict[str, float], Callable[[Array], Array]]] = {
     "ACTIVATION_SCALED_ELU": ({"Alpha": ALPHA, "Gamma": GAMMA}, lambda x: GAMMA * elu(x, ALPHA)),
     "ACTIVATION_SIGMOID": ({}, sigmoid),
     "ACTIVATION_SOFTPLUS": ({"Steepness": 1.0}, softplus),
+    "ACTIVATION_SWISH": ({"SigmoidInputScale": 1.0}, swish),
     "ACTIVATION_TANH": ({}, np.tanh),
 }
 ENDS = (
@@ -111,3 +117,19 @@ def test_factors_beyond_single_precision(alpha: float, gamma: float) -> None:
     with np.errstate(all="ignore"):
         expected = (gamma * elu(x.astype(np.float64), alpha)).astype(np.float32)
     np.testing.assert_allclose(y, expected, rtol=2**-23)
+
+
+@pytest.mark.parametrize("scale", [1.7, -0.3, 2.0**16, 2.0**-16, 1e10, -1e-10])
+def test_swish_of_any_scale(scale: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beyond 2^16 it is computed in double precision."""
+    scale = float(np.float32(scale))
+    x = np.concatenate([singles(), (np.linspace(-130, 130, 10007) / scale).astype(np.float32)])
+    with np.errstate(all="ignore"):
+        exact = swish(x.astype(np.float64), scale)
+        nearest = exact.astype(np.float32)
+    finite = np.isfinite(nearest)
+    for y in all_bits("ACTIVATION_SWISH", x, {"SigmoidInputScale": scale}, monkeypatch):
+        np.testing.assert_array_equal(y[~finite], nearest[~finite])
+        with np.errstate(over="ignore"):
+            errors = np.abs(y[finite].astype(np.float64) - exact[finite]) / np.spacing(np.abs(nearest[finite]))
+        assert errors.max() <= 1 + 2**-20, (x[finite][errors.argmax()], errors.max())

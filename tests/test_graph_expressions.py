@@ -166,6 +166,19 @@ def test_axes_that_it_has_not(axes: Any, rule: str) -> None:
         Graph().input(X).transpose(*axes)
 
 
+def test_outputs_of_the_same_bytes() -> None:
+    graph = Graph()
+    y = anydml.softmax(graph.input((1, 6)))
+    x = np.arange(6, dtype=np.float32)[None]
+    expected = anydml.softmax(x)
+    ways = [y.T, y, y.reshape(3, 2), y.reinterpret(anydml.TensorDataType.INT32, (6,)), y, y.reshape(3, 2).T]
+    found = graph.compile(ways)(x)
+    rows = expected.reshape(3, 2)
+    wanted = [expected.T, expected, rows, expected.ravel().view(np.int32), expected, rows.T]
+    for array, each in zip(found, wanted, strict=True):
+        assert_same(array, each)
+
+
 def test_an_input_as_other_bytes_is_an_output() -> None:
     """With the strides that it was given, and without the flags of an input."""
     graph = Graph()

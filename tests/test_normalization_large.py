@@ -107,6 +107,40 @@ def test_large_groups(sizes: tuple[int, ...], axes: tuple[int, ...], dtype: Any)
             assert_near(found, expected)
 
 
+EXTREMES = {
+    "far from 0": lambda x: x + 1e6,
+    "further": lambda x: np.where(x > 4, -3e38, x * 1e30),
+    "masked": lambda x: np.where(x > 4, -np.inf, x),
+    "next to the least numbers": lambda x: x * 15 - 60,
+    "all equal": lambda x: x * 0 - 5000,
+    "no numbers": lambda x: np.where(x > 2.5, -np.inf, np.nan),
+    "infinities": lambda x: np.where(x > 8, np.inf, x),
+    "none above the lowest": lambda x: x * 0 - np.inf,
+}
+
+
+@each_type
+@pytest.mark.parametrize("name", EXTREMES)
+@pytest.mark.parametrize(("sizes", "axis"), [((5, 301), 1), ((130, 37), 0), ((4, 33_003), 1), ((2, 70_001), 1)], ids=str)
+def test_extremes_of_softmax(sizes: tuple[int, ...], axis: int, name: str, dtype: Any) -> None:
+    """All results, also next to 0, within a unit in the last place; what has no number is the same."""
+    with np.errstate(over="ignore"):
+        x = EXTREMES[name](np.random.default_rng(4).normal(3, 2, sizes)).astype(dtype)
+    tensors = {"InputTensor": tensor_of(x), "OutputTensor": tensor_of(x), "Axes": (axis,)}
+    for desc in (
+        anydml.DML_ACTIVATION_SOFTMAX1_OPERATOR_DESC(**tensors),
+        anydml.DML_ACTIVATION_LOG_SOFTMAX1_OPERATOR_DESC(**tensors),
+        anydml.DML_ACTIVATION_HARDMAX1_OPERATOR_DESC(**tensors),
+    ):
+        (found,), (expected,) = run("cpu", desc, [x]), run("reference", desc, [x])
+        assert found is not None
+        assert expected is not None
+        np.testing.assert_array_equal(np.isnan(found), np.isnan(expected))
+        with np.errstate(invalid="ignore"):
+            error = np.abs(found.astype(np.float64) - expected)
+            assert ((found == expected) | np.isnan(found) | (error <= np.spacing(np.abs(expected)))).all()
+
+
 @each_type
 @property_test
 @given(data=st.data())

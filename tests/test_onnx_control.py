@@ -163,6 +163,12 @@ CASES: dict[str, tuple[str, list[dict[str, Any]]]] = {
         }""",
         [{"x": GRID[:n], "w": GRID[n:]} for n in (0, 2, 5)],
     ),
+    "what is distinct, of which not all is asked for": (
+        """(int64[N] x) => (int64[M] y, int64[N] inverse) {
+            y, firsts, inverse = Unique (x)
+        }""",
+        [{"x": np.array([3, 1, 3, 2, 1])}, {"x": np.array([7])}],
+    ),
     "an optional": (
         """(float[3] x) => (float[3] y, bool there) {
             o = Optional (x)
@@ -185,3 +191,68 @@ def test_as_onnx_runtime(name: str) -> None:
             found, wanted = np.asarray(found), np.asarray(wanted)
             assert (found.dtype, found.shape) == (wanted.dtype, wanted.shape)
             np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        """(float[1,5,2,3] x) => (float[M,N,K] y) <int64[3] shape = {2, 5, 3}> {
+            heads = Transpose <perm = [0, 2, 1, 3]> (x)
+            rows = Reshape (heads, shape)
+            y = Relu (rows)
+        }""",
+        """(float[2,1] x) => (float[M,N,K] y) <int64[2] shape = {2, 3}, int64[1] axis = {1}> {
+            wide = Expand (x, shape)
+            more = Unsqueeze (wide, axis)
+            y = Relu (more)
+        }""",
+        """(float[4,6] x) => (float[M,N,K] y) <int64[4] parts = {2, 3, 1, 4}, int64[1] axis = {2}> {
+            turned = Transpose (x)
+            parted = Reshape (turned, parts)
+            less = Squeeze (parted, axis)
+            y = Relu (less)
+        }""",
+    ],
+    ids=("heads", "broadcast", "parts"),
+)
+def test_shapes_of_strided_elements_cost_nothing(text: str) -> None:
+    model = onnx.parser.parse_model(f'<ir_version: 9, opset_import: ["" : 17]>\nmodel {text}')
+    session = anydml.onnx.InferenceSession(model)
+    sizes = session.get_inputs()[0].shape
+    x = np.arange(30, dtype=np.float32)[: np.prod(sizes)].reshape(sizes)
+    other = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    np.testing.assert_array_equal(session.run(None, {"x": x})[0], other.run(None, {"x": x})[0])
+    assert len(session.graph.steps) == 1
+
+
+def test_constants_of_types_that_no_device_has() -> None:
+    """Large ones too are converted on the host."""
+    text = """<ir_version: 10, opset_import: ["" : 21]>
+        model (float[3,128] x) => (float[3,64] y) <bfloat16[128,64] w = {}> {
+            turned = Transpose (w)
+            wide = Cast <to = 1> (turned)
+            back = Transpose (wide)
+            y = MatMul (x, back)
+        }"""
+    model = onnx.parser.parse_model(text.replace("= {}", ""))
+    weights = np.random.default_rng(0).standard_normal((128, 64)).astype(np.float32)
+    bits = (weights.view(np.uint32) >> 16).astype(np.uint16)
+    tensor = onnx.helper.make_tensor("w", onnx.TensorProto.BFLOAT16, bits.shape, bits.tobytes(), raw=True)
+    del model.graph.initializer[:]
+    model.graph.initializer.append(tensor)
+    x = np.random.default_rng(1).standard_normal((3, 128)).astype(np.float32)
+    (y,) = anydml.onnx.InferenceSession(model).run(None, {"x": x})
+    exact = (bits.astype(np.uint32) << 16).view(np.float32)
+    np.testing.assert_allclose(y, x @ exact, rtol=1e-4, atol=1e-4)
+
+
+def test_strings_of_any_number() -> None:
+    text = """<ir_version: 10, opset_import: ["" : 21]>
+        model (string[5000] x, int64[2] at) => (string[2] y) {
+            twice = Concat <axis = 0> (x, x)
+            y = Gather (twice, at)
+        }"""
+    session = anydml.onnx.InferenceSession(onnx.parser.parse_model(text))
+    strings = np.array([f"number {i}" for i in range(5000)], object)
+    (y,) = session.run(None, {"x": strings, "at": np.array([3, 5001])})
+    assert y.tolist() == ["number 3", "number 1"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,8 @@ pytest.importorskip("onnx")
 pytest.importorskip("onnxruntime")
 
 from anydml import DMLError
-from onnx_peers import assert_alike
+from anydml.onnx import InferenceSession
+from onnx_peers import assert_alike, by_runtime, model_of
 
 
 def real(seed: int, *shape: int) -> Any:
@@ -270,3 +272,77 @@ def test_quantised_gemm(is_real: bool) -> None:
     options = {"rtol": 1e-4} if is_real else {"rtol": 0.0, "atol": 1.0}
     constants = tuple(i for i in range(1, len(inputs)))
     assert_alike("com.microsoft.QGemm", inputs, attributes, constants=constants, **options)
+
+
+ALIASES: list[tuple[str, list[Any], dict[str, Any], tuple[int, ...]]] = [
+    ("ExpandDims", [real(0, 2, 3), np.array(-1, np.int32)], {}, (1,)),
+    ("Trilu", [real(0, 4, 4), np.array(1)], {"upper": 0}, (1,)),
+    ("Pad", [real(0, 2, 3), np.array([0, 1, 1, 2]), single(0.5)], {}, (1, 2)),
+    ("Range", [single(1.0), single(4.0), single(0.5)], {}, (0, 1, 2)),
+    ("GatherND", [real(0, 3, 4), np.array([[0, 1], [2, 3]], np.int64)], {}, ()),
+    ("QuantizeLinear", [real(0, 3, 4), single(0.05), np.array(9, np.uint8)], {}, (1, 2)),
+    ("QuantizeLinear", [real(0, 3, 4), abs(real(1, 3)), integers(2, np.int8, 3)], {"axis": 0}, (1, 2)),
+    ("DequantizeLinear", [integers(0, np.uint8, 3, 4), abs(real(1, 4)), integers(2, np.uint8, 4)], {"axis": 1}, (1, 2)),
+]
+
+
+@pytest.mark.parametrize(("op", "inputs", "attributes", "constants"), ALIASES)
+def test_copies_of_operators(
+    op: str, inputs: list[Any], attributes: dict[str, Any], constants: tuple[int, ...]
+) -> None:
+    assert_alike(f"com.microsoft.{op}", inputs, attributes, constants=constants)
+
+
+def run(op: str, inputs: list[Any], attributes: dict[str, Any], wanted: list[Any]) -> None:
+    """Operators that ONNX Runtime has on GPUs alone, beside NumPy's formulas."""
+    model = model_of(f"com.microsoft.{op}", inputs, attributes, outputs=len(wanted), wanted=wanted)
+    found = InferenceSession(model).run(None, {f"x{i}": x for i, x in enumerate(inputs)})
+    for y, expected in zip(found, wanted, strict=True):
+        np.testing.assert_allclose(y, expected, 1e-4, 1e-5)
+
+
+def in_groups(x: Any, groups: int, gamma: Any, beta: Any) -> Any:
+    apart = x.reshape(*x.shape[:3], groups, -1)
+    mean, deviation = apart.mean((1, 2, 4), keepdims=True), apart.std((1, 2, 4), keepdims=True)
+    return ((apart - mean) / deviation).reshape(x.shape) * gamma + beta
+
+
+def test_what_gpus_have() -> None:
+    x, skip, gamma, beta, bias = real(0, 2, 3, 4, 8), real(1, 2, 8), real(2, 8), real(3, 8), real(4, 8)
+    attributes = {"groups": 2, "activation": 0, "epsilon": 0.0}
+    run("GroupNorm", [x, gamma, beta], attributes, [in_groups(x, 2, gamma, beta)])
+    y = in_groups(x, 2, gamma, beta)
+    run("GroupNorm", [x, gamma, beta], attributes | {"activation": 1}, [y / (1 + np.exp(-y))])
+    whole = x + skip[:, None, None] + bias
+    run("SkipGroupNorm", [x, gamma, beta, skip, bias], attributes, [in_groups(whole, 2, gamma, beta), whole])
+    rows, other = real(5, 2, 3, 8), real(6, 2, 3, 8)
+    run("BiasAdd", [rows, bias, other], {}, [rows + bias + other])
+    sum_ = rows + bias
+    erf = np.vectorize(math.erf)(sum_[..., 4:] / np.sqrt(2))
+    run("BiasSplitGelu", [rows, bias], {}, [sum_[..., :4] * sum_[..., 4:] / 2 * (1 + erf)])
+
+
+def test_convolutions_of_other_layouts() -> None:
+    x, w, b = real(0, 1, 3, 6, 5), real(1, 4, 3, 3, 2), real(2, 4)
+    (expected,) = by_runtime(model_of("Conv", [x, w, b], {"strides": [2, 1]}), {"x0": x, "x1": w, "x2": b})
+    last = [each.transpose(0, 2, 3, 1) for each in (x, w, expected)]
+    run("NhwcConv", [last[0], last[1], b], {"strides": [2, 1]}, [last[2]])
+    w = real(1, 3, 4, 3, 2)
+    model = model_of("ConvTranspose", [x, w], {"pads": [1, 0, 0, 1], "strides": [2, 1]})
+    (expected,) = by_runtime(model, {"x0": x, "x1": w})
+    pads = np.array([1, 0, 0, 1], np.int64)
+    run("ConvTransposeWithDynamicPads", [x, w, pads], {"strides": [2, 1]}, [expected])
+
+
+@pytest.mark.parametrize("bits", [4, 8])
+@pytest.mark.parametrize("has_points", [False, True])
+@pytest.mark.parametrize("indices", [(3,), (2, 2)])
+def test_embeddings_with_few_bits(bits: int, has_points: bool, indices: tuple[int, ...]) -> None:
+    rows, size, block = 6, 64, 16
+    inputs = [integers(0, np.uint8, rows, size * bits // 8), integers(1, np.uint8, *indices).astype(np.int64) % rows]
+    inputs += [abs(real(2, rows, size // block))]
+    inputs += [integers(3, np.uint8, rows, size // block * bits // 8)] if has_points else []
+    attributes = {"bits": bits, "block_size": block, "gather_axis": 0, "quantize_axis": 1}
+    assert_alike(
+        "com.microsoft.GatherBlockQuantized", inputs, attributes, constants=(0, 2, 3) if has_points else (0, 2)
+    )

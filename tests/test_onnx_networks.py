@@ -200,3 +200,15 @@ def test_recurrent(op: str, gates: int, direction: str, is_full: bool) -> None:
             inputs += [real(29, ways, batch, hidden), real(30, ways, 3 * hidden)]
             attributes["clip"] = 1.5
     assert_alike(op, inputs, attributes, outputs=3 if op == "LSTM" else 2, constants=(1, 2))
+
+
+def test_batches_of_none() -> None:
+    x, channel = real(31, 0, 3, 8, 8), real(32, 3)
+    assert_alike("Conv", [x, real(33, 4, 3, 3, 3)], {"strides": [2, 2], "pads": [1] * 4})
+    assert_alike("ConvTranspose", [x, real(33, 3, 4, 3, 3)], {"strides": [2, 2]})
+    assert_alike("MaxPool", [x], {"kernel_shape": [2, 2]}, outputs=2)
+    assert_alike("AveragePool", [x], {"kernel_shape": [2, 2], "ceil_mode": 1})
+    assert_alike("GlobalAveragePool", [x])
+    assert_alike("BatchNormalization", [x, channel, channel, channel, abs(channel)])
+    assert_alike("LayerNormalization", [real(34, 0, 3), channel, channel])
+    assert_alike("Gemm", [real(34, 0, 3), real(35, 3, 4)])

@@ -268,3 +268,41 @@ def test_along_an_axis(op: str, opset: int) -> None:
             attributes = {} if axis is None else {"axis": axis}
             if axis is not None or opset >= 13 or len(shape) > 1:
                 alike(op, [drawn("float32", shape)], attributes, opset=opset)
+
+
+@pytest.mark.parametrize("level", ["3.0", "5.0"])
+def test_what_older_feature_levels_have(level: str) -> None:
+    """What newer operators do is done by older ones where a device has no others."""
+    x = drawn("float32", (2, 3, 4))
+    forms = [(op, {"axis": axis}, 13) for op in ("Softmax", "LogSoftmax", "Hardmax") for axis in (0, 1, -1)]
+    forms += [(op, {}, 20) for op in ("Gelu", "HardSwish", "Neg")] + [("Swish", {"alpha": 1.5}, 24)]
+    for op, attributes, opset in forms:
+        model = model_of(op, [x], attributes, opset=opset, wanted=[x])
+        found = [
+            anydml.onnx.InferenceSession(model, feature_level=each).run(None, {"x0": x})[0] for each in (level, None)
+        ]
+        np.testing.assert_allclose(*found, 1e-6, 1e-6)
+
+
+WRONG: list[tuple[str, list[Any], dict[str, Any], str]] = [
+    ("BitwiseAnd", [np.ones(3, np.float32)] * 2, {}, "elements of float32, which operator set 21 does not allow"),
+    ("Clip", [np.ones(3, np.bool_)], {}, "elements of bool, which operator set 21 does not allow"),
+    ("Clip", [np.ones(3, np.float32), np.ones(3, np.float32)], {}, "limits of shape .3,."),
+    ("Cast", [np.ones(3, np.float32)], {"to": 999}, "a type of number 999, which ONNX has not"),
+    ("Cast", [np.ones(3, np.float32)], {"to": onnx.TensorProto.BFLOAT16}, "elements of bfloat16"),
+    ("CumSum", [np.ones(3, np.float32), np.array([0, 0])], {}, "2 elements where one is wanted"),
+    ("Add", [np.ones(3, np.float32), np.ones(4, np.float32)], {}, "which do not broadcast"),
+    ("Softmax", [np.ones((2, 3), np.float32)], {"axis": 2}, "axis 2 of 2 dimensions"),
+    ("ReduceSum", [np.ones((2, 3), np.float32), np.array([2])], {}, "axis 2 of 2 dimensions"),
+    ("QuantizeLinear", [np.ones(3, np.float32), np.float32(1)], {"output_dtype": 1}, "quantised numbers of float32"),
+    ("QuantizeLinear", [np.ones((2, 3), np.float32), np.ones(2, np.float32)], {}, "of shape .2,. along a dimension"),
+]
+
+
+@pytest.mark.parametrize(("op", "inputs", "attributes", "message"), WRONG)
+def test_wrong_nodes_are_refused(op: str, inputs: list[Any], attributes: dict[str, Any], message: str) -> None:
+    inputs = [np.asarray(x) for x in inputs]
+    constants = () if op in ("BitwiseAnd", "Clip") else range(1, len(inputs))
+    model = model_of(op, inputs, attributes, opset=21, constants=constants, wanted=inputs[:1])
+    with pytest.raises(anydml.DMLError, match=rf"{message}.*\(N2\)"):
+        anydml.onnx.InferenceSession(model)

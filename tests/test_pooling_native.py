@@ -107,6 +107,27 @@ def test_every_type_of_the_tables_has_a_kernel_in_any_layout(name: str, layout: 
             check(name, arrays_of(name, DTYPES[data_type], sizes, places), LAYOUTS[layout], **window)
 
 
+@pytest.mark.parametrize("channels", [8, 23, 64, 77])
+@pytest.mark.parametrize("name", OPERATORS)
+def test_channels_that_lie_last(name: str, channels: int) -> None:
+    """Vectors of channels and the rest of them, with what no number is larger than."""
+    for data_type in next(iter(spec(name).support.newest.values())).data_types:
+        for rank in (4, 5) if name not in ("MAX_POOLING_GRAD", "MAX_UNPOOLING") else (4,):
+            sizes, places = (2, channels, 6, 5, 7)[:rank], (2, channels, 6, 3, 8)[:rank]
+            window = {
+                "WindowSize": (3, 3, 2)[: rank - 2],
+                "Strides": (1, 2, 1)[: rank - 2],
+                "StartPadding": (1, 1, 2)[: rank - 2],
+                "EndPadding": (1, 1, 0)[: rank - 2],
+                "Dilations": (1, 1, 1)[: rank - 2],
+            }
+            arrays = arrays_of(name, DTYPES[data_type], sizes, places)
+            first = next(iter(arrays.values()))
+            if first.dtype.kind == "f" and name.startswith("MAX_POOLING"):
+                first[:, ::3, 2:] = np.random.default_rng(1).choice([np.nan, -np.inf, 1], first[:, ::3, 2:].shape)
+            check(name, arrays, LAYOUTS["channels last"], **{**window, "IncludePadding": channels % 2 == 0})
+
+
 LARGE: dict[str, tuple[tuple[int, ...], tuple[int, ...], dict[str, Any]]] = {
     "wide": ((1, 1, 2, 5001), (1, 1, 1, 2499), {"WindowSize": (2, 5), "Strides": (1, 2)}),
     "wide windows": ((1, 2, 2, 9000), (1, 2, 1, 2001), {"WindowSize": (2, 7000), "Strides": (1, 1)}),

@@ -79,6 +79,68 @@ def test_sums_of_quantised_numbers(engine: str, a: int, b: int, i: int, j: int, 
     assert found.tolist() == [quantised(total / Fraction(2) ** k, zero_point, 0, 255)]
 
 
+@pytest.mark.parametrize("dtypes", [("uint8", "uint8", "uint8"), ("int8", "uint8", "int8"), ("uint8", "int8", "uint8")])
+@pytest.mark.parametrize(
+    ("a_scale", "b_scale", "scale"),
+    [
+        (0.021, 0.033, 0.047),  # next to no integer
+        (1 / 32, 1 / 32, 1 / 32),
+        (0.1, 0.1, 0.2),  # every other sum is a tie
+        (0.3, 0.3, 0.2),  # almost
+        (-0.375, 1.5, 0.125),
+        (1000.0, -1000.0, 0.5),  # beyond what is computed in single precision
+        (0.5, 0.0, 2.0**-149),
+        (0.5, np.inf, 1.0),
+        (0.5, 0.25, 0.0),
+    ],
+)
+def test_sums_of_all_pairs_of_quantised_numbers(
+    dtypes: tuple[str, str, str], a_scale: float, b_scale: float, scale: float
+) -> None:
+    a, b = [np.arange(256).astype(dtype) for dtype in dtypes[:2]]
+    a, b = np.repeat(a, 256), np.tile(b, 256)
+    zero_points = [np.array(value).astype(dtype) for value, dtype in zip((100, 7, 120), dtypes, strict=True)]
+    found = anydml.quantized_linear_add(
+        a,
+        a_scale,
+        b,
+        b_scale,
+        output_scale=scale,
+        a_zero_point=zero_points[0],
+        b_zero_point=zero_points[1],
+        output_zero_point=zero_points[2],
+    )
+    of_a, of_b, of_output = [float(np.float32(each)) for each in (a_scale, b_scale, scale)]
+    with np.errstate(all="ignore"):
+        total = (a.astype(float) - zero_points[0]) * of_a + (b.astype(float) - zero_points[1]) * of_b
+        rounded = np.rint(total / of_output)
+    rounded[np.isnan(rounded)] = 0
+    limits = np.iinfo(dtypes[2])
+    np.testing.assert_array_equal(found, np.clip(rounded + zero_points[2], limits.min, limits.max).astype(dtypes[2]))
+
+
+@pytest.mark.parametrize("dtype", ["int32", "uint32", "int16", "uint16", "int8", "uint8"])
+@pytest.mark.parametrize("output", [np.float32, np.float16])
+@pytest.mark.parametrize("are_one", [(True, True), (True, False), (False, True), (False, False)])
+def test_scales_and_zero_points_that_are_one_or_many(dtype: str, output: Any, are_one: tuple[bool, bool]) -> None:
+    rng = np.random.default_rng(5)
+    limits = np.iinfo(dtype)
+    # Small numbers first, which 24 bits hold, then some of all, and at last the ends.
+    x = np.concatenate([np.arange(100), rng.integers(limits.min, limits.max, 400), [limits.min, limits.max] * 9])
+    x = x.astype(dtype)
+    scale = rng.uniform(0.001, 0.002, x.size).astype(output)
+    zero_point = rng.integers(0, 100, x.size).astype(dtype)
+    scale[:] = scale[0] if are_one[0] else scale
+    zero_point[:] = zero_point[0] if are_one[1] else zero_point
+    found = anydml.dequantize_linear(
+        x, scale[0] if are_one[0] else scale, zero_point[0] if are_one[1] else zero_point, axis=0
+    )
+    assert found.dtype == output
+    with np.errstate(over="ignore"):
+        exact = (x.astype(float) - zero_point) * scale.astype(float)
+        np.testing.assert_array_equal(found, exact.astype(output))
+
+
 def test_what_quotients_are_decides_halves() -> None:
     """In FLOAT32 3 / 10 of it is a half; exactly it is below, or above."""
     scale = np.float32(0.1)

@@ -350,7 +350,7 @@ SUPPORT = {
 }
 
 KERNELS = {
-    "ELEMENT_WISE_QUANTIZE_LINEAR": "(zero, )?quantize linear",
-    "ELEMENT_WISE_DEQUANTIZE_LINEAR": "(zero, )?dequantize linear|(subtract, )?multiply",
-    "ELEMENT_WISE_QUANTIZED_LINEAR_ADD": "(zero, )?dequantize linear, (zero, )?dequantize linear, add",
+    "ELEMENT_WISE_QUANTIZE_LINEAR": "quantize linear",
+    "ELEMENT_WISE_DEQUANTIZE_LINEAR": "dequantize linear|(subtract, )?multiply",
+    "ELEMENT_WISE_QUANTIZED_LINEAR_ADD": "quantized linear add",
 }

@@ -74,6 +74,7 @@ ANYDML_FUNCTION(SingleCosh, Singles, cosh_of(x))
 ANYDML_FUNCTION(SingleAsinh, Singles, asinh_of(x))
 ANYDML_FUNCTION(SingleAcosh, Singles, acosh_of(x))
 ANYDML_FUNCTION(SingleErf, Singles, erf_of(x))
+ANYDML_FUNCTION(SingleSwish, Singles, swish_of(x, 1.0f))
 ANYDML_FUNCTION(DoubleExp, Doubles, exp_of(x))
 ANYDML_FUNCTION(DoubleLog, Doubles, log_of(x))
 ANYDML_FUNCTION(DoubleSigmoid, Doubles, sigmoid_of(x))
@@ -150,6 +151,7 @@ const Function kFunctions[] = {
     ANYDML_CHECKED(SingleAsinh, "asinh of singles", kOdd, std::asinh(x)),
     ANYDML_CHECKED(SingleAcosh, "acosh of singles", kNone, std::acosh(x)),
     ANYDML_CHECKED(SingleErf, "erf of singles", kOdd, std::erf(x)),
+    ANYDML_CHECKED(SingleSwish, "swish of singles", kNone, x / (1 + std::exp(-x))),
     ANYDML_CHECKED(DoubleExp, "exp", kNone, std::exp(x)),
     ANYDML_CHECKED(DoubleLog, "log", kNone, std::log(x)),
     ANYDML_CHECKED(DoubleSigmoid, "sigmoid", kNone, 1 / (1 + std::exp(-x))),

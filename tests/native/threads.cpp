@@ -432,6 +432,7 @@ std::vector<Case> cases() {
                                 {DEQUANTIZE_LINEAR, 0, 2, 0, 0, 0, DataType::kFloat32},
                                 {QUANTIZE_LINEAR, 4, 3, 0, 0, 0}}));
   }
+  all.push_back(quantized_sum({300, 1001}, DataType::kUint8, DataType::kInt8, DataType::kUint8));
   all.push_back(element_wise(DataType::kInt64, {300, 1001}, 2, {{INTEGER_POW, 0, 1}, {REMAINDER, 2, 1}}));
   for (const DataType type : {DataType::kInt64, DataType::kUint32, DataType::kInt16, DataType::kUint8})
     all.push_back(element_wise(type, {300, 1001}, 1,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from math import copysign, inf, prod
 from types import NoneType
@@ -20,6 +20,7 @@ from ..core.truth_values import BOOL, as_bytes, is_bool
 from ..functions import load
 from ..functions._arguments import as_axes, as_dtype, as_index
 from ..functions._call import as_device, data_type_of, raise_any
+from ..functions._call_cache import exact
 from ..functions._messages import argument_label, in_function_terms
 from ..functions._operand_adapter import OperandInfo, Shape, broadcast_strides, packed_operand
 from ..functions._truth_values import TruthValues
@@ -41,6 +42,7 @@ from ..operators.schema import OperatorDesc, OperatorSpec, Tensor
 from ..operators.shape_inference import complete, is_input
 from ..operators.validate import check_tensor
 from ..runtime.call import OPTIONS_OF_CALLS
+from ..runtime.compiled import Operator
 from .indexing import window_of
 
 if TYPE_CHECKING:
@@ -406,6 +408,8 @@ class Graph:
         self._truth_inputs: set[int] = set()
         self._nodes: list[Node] = []
         self._sources: list[list[Port | None]] = []
+        self._made: dict[Hashable, Operator] = {}
+        """The operators that functions made, which networks of equal layers have many times."""
 
     def __anydml_graph_adapter__(self, name: str, out: Any, device: Any) -> ExpressionAdapter:
         return ExpressionAdapter(name, self, out, device)
@@ -498,8 +502,17 @@ class Graph:
                 "(G9)",
             )
         found = spec(name_of_kind)
+        members, sources, read = self._wired(found, members)
+        desc = complete(found, members, self.device.feature_level)
+        return self._added(found, self.device.create_operator(desc), name, sources, read, members)
+
+    def _wired(
+        self, found: OperatorSpec, members: Mapping[str, Any]
+    ) -> tuple[dict[str, Any], list[Port | None], dict[str, list[Expression]]]:
+        """An operator's members with descs for what it reads, the ports of that, and its expressions."""
         sources: list[Port | None] = []
         read: dict[str, list[Expression]] = {}
+        described = dict(members)
         for member in found.tensors:
             given = members.get(member)
             if not is_input(found, member):
@@ -511,14 +524,27 @@ class Graph:
             many = given if isinstance(given, (list, tuple)) else [given]
             labels = [f"{member}[{i}]" for i in range(len(many))] if many is given else [member]
             each = [self._own(found.name, label, one) for label, one in zip(labels, many, strict=True)]
-            members[member] = [one.tensor for one in each] if many is given else each[0].tensor
+            described[member] = [one.tensor for one in each] if many is given else each[0].tensor
             sources += [one.port for one in each]
             read[member] = each
-        desc = complete(found, members, self.device.feature_level)
-        node = DML_OPERATOR_GRAPH_NODE_DESC(Operator=self.device.create_operator(desc), Name=name or self.label)
+        return described, sources, read
+
+    def _added(
+        self,
+        found: OperatorSpec,
+        operator: Operator,
+        name: str,
+        sources: list[Port | None],
+        read: Mapping[str, Sequence[Expression]],
+        members: Mapping[str, Any],
+    ) -> list[Expression]:
+        """The outputs of an operator that is added."""
+        node = DML_OPERATOR_GRAPH_NODE_DESC(Operator=operator, Name=name or self.label)
         self._nodes.append(node)
         self._sources.append(sources)
-        outputs = [(Port(len(self._nodes) - 1, i), tensor) for i, (_, tensor) in enumerate(found.outputs(desc))]
+        outputs = [
+            (Port(len(self._nodes) - 1, i), tensor) for i, (_, tensor) in enumerate(found.outputs(operator.desc))
+        ]
         is_truth = _gives_truth(found, read, members)
         return [
             Expression(self, port, tensor, is_truth=is_truth and tensor.DataType == TensorDataType.UINT8)
@@ -597,10 +623,13 @@ class Graph:
         if not isinstance(outputs, (list, tuple)) or not outputs:
             raise _error("compile", "outputs", kind_of(outputs), "a list of at least one Expression", "(G9)")
         identity, ends = spec("ELEMENT_WISE_IDENTITY").desc, []
+        # The same bytes are outputs of one type and shape; as another they are copied.
+        shapes: dict[Port, tuple[TensorDataType, Shape]] = {}
         for i, each in enumerate(outputs):
             end = self._own("compile", f"outputs[{i}]", each)
             is_truth = end._is_truth
-            if end._is_view:
+            own = (end.tensor.DataType, end.shape)
+            if end._is_view or shapes.setdefault(end.port, own) != own:
                 (end,) = self.operator(identity, InputTensor=end)
             elif end.port.node == GRAPH:
                 # An input is not wired to an output; its bytes are copied, as they lie.
@@ -710,15 +739,31 @@ class ExpressionAdapter:
                 member: [one.tensor for one in each] if isinstance(each, list) else getattr(each, "tensor", None)
                 for member, each in inputs.items()
             }
-            desc = complete(found, {**options, **tensors}, device.feature_level, sizes)
-            outputs = {member: getattr(desc, member) for member in found.tensors if member not in inputs}
-            outputs = {member: tensor for member, tensor in outputs.items() if tensor is not None}
             given = {member: each for member, each in inputs.items() if each is not None}
-            results = self.graph.operator(found.desc, **{**options, **given, **outputs})
+            key = _key(self.name, options, tensors, sizes)
+            operator = self.graph._made.get(key) if key is not None else None
+            if operator is None:
+                desc = complete(found, {**options, **tensors}, device.feature_level, sizes)
+                operator = device.create_operator(desc)
+                if key is not None:
+                    self.graph._made[key] = operator
+            members, sources, read = self.graph._wired(found, {**options, **given})
+            results = self.graph._added(found, operator, "", sources, read, members)
             return [self.spread(result, self.shape(result)[lent:]) for result in results]
         except DMLError as problem:
             names = {label: argument_label(label) for label in operands}
             raise error(in_function_terms(problem.violations, device, names)) from None
+
+
+def _key(name: str, options: Mapping[str, Any], tensors: Mapping[str, Any], sizes: Shape) -> Hashable:
+    """What tells descs apart that functions make; None where a wrong option is nothing that can be looked up."""
+    each = [(member, tuple(given) if isinstance(given, list) else given) for member, given in tensors.items()]
+    key = name, exact(tuple(options.items())), tuple(each), tuple(sizes)
+    try:
+        hash(key)
+    except TypeError:
+        return None
+    return key
 
 
 _COPIES = (

@@ -370,12 +370,12 @@ class CompiledGraph(Compiled):
             layout = self._outputs[number].layout
             assert layout is not None
             if port in self._direct:
-                # The same bytes, which another output may have under another shape.
-                whole = outputs[self._direct[port]]
-                assert whole is not None
-                memory.copy(target, memory.view(layout, bytes_behind(whole, layout.bounds()[1]), 0))
+                # The same bytes may be outputs of several shapes.
+                given: Any = outputs[self._direct[port]]
+                where = bytes_behind(given, layout.bounds()[1]), 0
             else:
-                memory.copy(target, memory.view(layout, *self._place(work, workspace.memory, port)))
+                where = self._place(work, workspace.memory, port)
+            memory.copy(target, memory.view(layout, *where))
         free.append(workspace)
 
     def _run_step(

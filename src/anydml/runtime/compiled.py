@@ -138,6 +138,8 @@ class Compiled(DeviceObject, ABC):
         self._persistent_size = 0
         self._kept: dict[tuple[int, int], InitialisedResource] = {}
         """By address and number of the initialisation, the one used last at the end."""
+        self._recent: tuple[Array | None, int | None, TryRun | None] = None, None, None
+        """The resource of the dispatch before, the number of its initialisation, and what runs with it."""
         for slot in inputs:
             if slot.owned and slot.tensor is not None:
                 self._offsets[slot.label] = max(self._persistent_size, DML_PERSISTENT_BUFFER_ALIGNMENT)
@@ -181,7 +183,10 @@ class Compiled(DeviceObject, ABC):
         Raises:
             DMLError: (B1) to (B9), and what the operator demands of values. Nothing is written then.
         """
-        quick = self._try_run if persistent is None and (self._any_values or self._are_fine(inputs)) else None
+        if persistent is None:
+            quick = self._try_run if self._any_values or self._are_fine(inputs) else None
+        else:
+            quick = self._try_prepared(persistent, outputs) if self._any_values else None
         if quick is not None and quick(inputs, outputs, self._in_place):
             return
         resource = None if persistent is None else DML_BUFFER_BINDING(Buffer=persistent)
@@ -193,6 +198,25 @@ class Compiled(DeviceObject, ABC):
                 return
         read, written = bind(self.device.memory, self.name, sides, False, bind_array)
         self._run(read, written, resource)
+        if persistent is not None:
+            self._remember(persistent)
+
+    def _try_prepared(self, persistent: Array, outputs: Sequence[Any]) -> TryRun | None:
+        """What runs with a resource that was used before, is as it was, and shares no memory with the outputs."""
+        resource, number, quick = self._recent
+        if resource is not persistent or self._mark.number(persistent, 0) != number:
+            return None
+        apart = all(type(each) is np.ndarray and not np.may_share_memory(each, persistent) for each in outputs)
+        return quick if apart else None
+
+    def _remember(self, persistent: Array) -> None:
+        """Keeps what was prepared for a resource on the CPU where the next dispatch finds it at a glance."""
+        if type(persistent) is not np.ndarray or persistent.ndim != 1 or persistent.dtype != np.uint8:
+            return
+        number = self._mark.number(persistent, 0)
+        filled = self._kept.get((address(persistent), number or 0))
+        quick = getattr(filled.work, "try_run", None) if filled is not None else None
+        self._recent = persistent, number, quick
 
     def __call__(self, /, *inputs: Any, out: Any = None, persistent: Array | None = None, **named: Any) -> Any:
         """Runs it on arrays, as functions run: of any kind and strides, lists and buffers too; outputs are allocated.

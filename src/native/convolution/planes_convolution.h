@@ -58,7 +58,7 @@ class PlanesConvolution final : public Plan {
       floats = std::max(floats, parts_[i].planes_floats(shape_, blocks[i]) +
                                     parts_[i].sums_floats(shape_, blocks[i]) + rows);
     }
-    floats = (floats + OutputWriter::kMostSums + kAligned - 1) / kAligned * kAligned;
+    floats = (floats + OutputWriter::kMostSums + kChunk * kPanel + kAligned - 1) / kAligned * kAligned;
     const int64_t tasks = std::min<int64_t>(units, threads * kTasksOfAThread);
     const int64_t workers = std::min<int64_t>(threads, tasks);
     const std::unique_ptr<float[]> memory(new float[static_cast<size_t>(workers * floats + kAligned)]);
@@ -141,6 +141,7 @@ class PlanesConvolution final : public Plan {
     }
     void multiply(const ConvolutionPart& part, const PartBlocks& blocks, const Unit& unit) const;
     void pack_rows(const ConvolutionPart& part, int64_t group, int64_t result, int64_t rows, float* to) const;
+    static void copy_panel(const ProductChunk& chunk, int64_t vectors, float* to, WindowTile& tile);
     void copy_last(const ProductChunk& chunk, int64_t lanes, int64_t width, WindowTile& tile) const;
     void repair(const ConvolutionPart& part, const Unit& unit, const FilterView& filter, int64_t result,
                 int64_t rows, int64_t width, int64_t image, int64_t panel, float* sums) const;
@@ -264,7 +265,11 @@ inline void PlanesConvolution::Worker::multiply(const ConvolutionPart& part, con
   float* const tile_sums = sums + part.sums_floats(shape, blocks);
   FilterView filter = view(part, unit.group);
   const bool is_packed = filter.first != nullptr;
-  float* const packed_rows = tile_sums + OutputWriter::kMostSums;
+  // Where there are many tiles, a panel is copied to where its lanes follow each other: to vectors that cross no lines
+  // of the first cache, and to few pages.
+  float* const room = tile_sums + OutputWriter::kMostSums;
+  float* const copies = unit.end - unit.begin >= kResultsWorthCopies && width <= kPanel ? room : nullptr;
+  float* const packed_rows = room + kChunk * kPanel;
   const std::byte* direct = unit.in;
   for (size_t d = 0; d < 3; ++d) {
     const Sliding& along = part.axes[d].along;
@@ -292,9 +297,6 @@ inline void PlanesConvolution::Worker::multiply(const ConvolutionPart& part, con
       int64_t k = 0;
       for (const ProductChunk& chunk : part.chunks) {
         if (is_cancelled()) return;
-        tile.offsets = blocks.offsets.data() + chunk.tap;
-        tile.taps = chunk.taps;
-        tile.channels = chunk.channels;
         for (int64_t i = first; i < std::min(panels, first + strip); ++i) {
           const int64_t image = i / image_panels;
           const int64_t panel = i % image_panels;
@@ -302,12 +304,16 @@ inline void PlanesConvolution::Worker::multiply(const ConvolutionPart& part, con
           const int64_t vectors = (lanes + kColumnLanes - 1) / kColumnLanes;
           tile.places = unit.planes + (image * part.image_floats(shape, blocks) + panel * width) * 4;
           tile.channel_step = blocks.plane * 4;
+          tile.offsets = blocks.offsets.data() + chunk.tap;
+          tile.taps = chunk.taps;
+          tile.channels = chunk.channels;
           if (part.is_direct) {
             tile.places = direct + image * shape.batch_in + panel * width * 4;
             tile.channel_step = shape.channel_in;
             if (lanes < vectors * kColumnLanes) copy_last(chunk, lanes, vectors * kColumnLanes, tile);
           }
           tile.places += chunk.channel * tile.channel_step;
+          if (copies != nullptr) copy_panel(chunk, vectors, copies, tile);
           const auto [run, runs_end] = runs.of(panel);
           for (int64_t t = 0; t < tiles; ++t) {
             const int64_t r = row + share_begin(t, tiles, rows);
@@ -338,6 +344,26 @@ inline void PlanesConvolution::Worker::pack_rows(const ConvolutionPart& part, in
   for (int64_t i = 0; i < rows; ++i)
     part.row.pack(shape.is_half, filter + (result + i) * shape.result_filter, to + i * depth,
                   to + rows * depth);
+}
+
+// The products of a chunk, one after the other.
+inline void PlanesConvolution::Worker::copy_panel(const ProductChunk& chunk, int64_t vectors, float* to,
+                                                  WindowTile& tile) {
+  static constexpr int64_t kNone = 0;
+  const int64_t bytes = vectors * static_cast<int64_t>(sizeof(Columns));
+  auto* at = reinterpret_cast<std::byte*>(to);
+  for (int64_t tap = 0; tap < chunk.taps; ++tap) {
+    const std::byte* from = tile.places + tile.offsets[tap];
+    for (int64_t c = 0; c < chunk.channels; ++c, from += tile.channel_step, at += bytes) {
+      for (int64_t v = 0; v < bytes; v += static_cast<int64_t>(sizeof(Columns)))
+        store_vector(at + v, load_vector<Columns>(from + v));
+    }
+  }
+  tile.places = reinterpret_cast<const std::byte*>(to);
+  tile.offsets = &kNone;
+  tile.channels = chunk.taps * chunk.channels;
+  tile.taps = 1;
+  tile.channel_step = bytes;
 }
 
 // Nothing is read behind the last place.

@@ -13,6 +13,8 @@ inline constexpr int64_t kPlanesFloats = 128 << 10;
 inline constexpr int64_t kImagesFloats = 480 << 10;
 // Places of a row of a block, at least.
 inline constexpr int64_t kLeastRow = 32;
+// Results of which a panel of places is copied for them all.
+inline constexpr int64_t kResultsWorthCopies = 48;
 // Products that are summed before the next results' turn: the weights of a tile and a panel of places stay in
 // the first cache.
 inline constexpr int64_t kChunk = 512;

@@ -79,7 +79,7 @@ class BlockedProduct {
     Range rows;
     Range columns;
     Range depth;
-    int64_t panels() const { return divided(columns.size(), kPanel); }
+    int64_t panels() const { return divided_up(columns.size(), kPanel); }
   };
 
   const Item* known(const Block& block) const { return known_ + block.columns.begin * p_.depth; }
@@ -141,7 +141,7 @@ class BlockedProduct {
   // what the parts before it did.
   void multiply_block(const Block& block) {
     const bool is_read = reads_rows<Item>(p_, block.columns.size());
-    const int64_t tiles = divided(block.rows.size(), kMostRows);
+    const int64_t tiles = divided_up(block.rows.size(), kMostRows);
     const auto row_of = [&](int64_t tile) {
       return block.rows.begin + share_begin(tile, tiles, block.rows.size());
     };

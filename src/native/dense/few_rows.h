@@ -27,7 +27,7 @@ class FewRows {
   void multiply_few(Range columns) const {
     for (int64_t column = columns.begin; column < columns.end; column += kReadColumns) {
       const Range block{column, std::min(column + kReadColumns, columns.end)};
-      const int64_t size = p_.rows * divided(block.size(), kPanel) * kPanel;
+      const int64_t size = p_.rows * divided_up(block.size(), kPanel) * kPanel;
       float* const totals = work_.totals;
       for (int64_t k = 0; k < p_.depth; k += kDepth) {
         if (is_cancelled()) return;
@@ -50,7 +50,7 @@ class FewRows {
     if (!is_read) {
       rows = pack_rows<Item>(rows.from, p_.a, p_.rows, depth.size(), work_.rows);
     }
-    const int64_t tiles = divided(p_.rows, kMostRows);
+    const int64_t tiles = divided_up(p_.rows, kMostRows);
     DenseTile tile{nullptr, rows.row_step, rows.step, 0, nullptr, 0, nullptr, 0};
     for (int64_t k = depth.begin; k < depth.end; k += kReadDepth) {
       tile.depth = std::min(kReadDepth, depth.end - k);

@@ -74,11 +74,11 @@ class GemmPlan final : public Plan {
         !std::all_of(p_.steps[2].begin(), p_.steps[2].end(), [](int64_t step) { return step == 0; })) {
       return nullptr;
     }
-    const auto known = std::make_shared<const Singles64>(divided(p_.depth * packed_columns() * kItem, 4));
+    const auto known = std::make_shared<const Singles64>(divided_up(p_.depth * packed_columns() * kItem, 4));
     auto* const to = reinterpret_cast<Item*>(known->data());
     const auto* const from = static_cast<const std::byte*>(inputs[1]);
-    const int64_t panels = divided(p_.columns, kPanel);
-    const int64_t parts = divided(panels, kPackedAtOnce);
+    const int64_t panels = divided_up(p_.columns, kPanel);
+    const int64_t parts = divided_up(panels, kPackedAtOnce);
     parallel_for(parts, threads_for(p_.depth * p_.columns * kItem), [&](int64_t part) {
       const int64_t first = share_begin(part, parts, panels) * kPanel;
       const int64_t end = std::min(share_begin(part + 1, parts, panels) * kPanel, p_.columns);
@@ -103,7 +103,7 @@ class GemmPlan final : public Plan {
     const int64_t count = batches_ * blocks.rows * blocks.columns;
     const int64_t workers = std::min<int64_t>(threads, count);
     const Singles64 memory(workers * size);
-    const int64_t panels = divided(p_.columns, kPanel);
+    const int64_t panels = divided_up(p_.columns, kPanel);
     const auto* const c = known_c_.empty() ? static_cast<const std::byte*>(inputs[2])
                                            : reinterpret_cast<const std::byte*>(known_c_.data());
     parallel_for(count, threads, [&](int64_t i, int worker) {
@@ -178,7 +178,7 @@ class GemmPlan final : public Plan {
           break;
       }
       for (int64_t* const size : {&panels, &rows, &totals, &staging}) {
-        *size = divided(*size, kLineSingles) * kLineSingles;
+        *size = divided_up(*size, kLineSingles) * kLineSingles;
       }
     }
 
@@ -197,24 +197,24 @@ class GemmPlan final : public Plan {
   // The division into blocks by which threads take the least time, if each block takes as long as its
   // products and its packing.
   Blocks blocks_for(int threads) const {
-    const int64_t panels = divided(p_.columns, kPanel);
+    const int64_t panels = divided_up(p_.columns, kPanel);
     const bool has_few = method_ != Method::kBlocks;
     const int64_t most = threads == 1 ? 1 : threads * kBlocksOfAThread;
     const int64_t most_columns = std::min(panels, most);
-    const int64_t most_rows = has_few ? 1 : std::min(divided(p_.rows, (kMostRows + 1) / 2), most);
+    const int64_t most_rows = has_few ? 1 : std::min(divided_up(p_.rows, (kMostRows + 1) / 2), most);
     Blocks best{1, 1, p_.rows, panels * kPanel};
     double least = -1;
     for (int64_t rows = 1; rows <= most_rows; ++rows) {
       for (int64_t columns = 1; columns <= most_columns; ++columns) {
-        const Blocks blocks{rows, columns, divided(p_.rows, rows), divided(panels, columns) * kPanel};
+        const Blocks blocks{rows, columns, divided_up(p_.rows, rows), divided_up(panels, columns) * kPanel};
         const auto deep = static_cast<double>(blocks.most_columns / kPanel);
         const double packed_columns = has_few ? 0 : kPackedColumns;
         const auto high = static_cast<double>(blocks.most_rows);
-        const auto turns = static_cast<double>(divided(blocks.most_columns, kBlockColumns));
+        const auto turns = static_cast<double>(divided_up(blocks.most_columns, kBlockColumns));
         const double packed_rows = has_few ? 0 : kPackedRows * high * turns;
         const double block = deep * (high + packed_columns) + packed_rows;
         // A thread that comes late makes the others wait for a part of a block.
-        const double rounds = static_cast<double>(divided(batches_ * rows * columns, threads)) + kLateBlocks;
+        const double rounds = static_cast<double>(divided_up(batches_ * rows * columns, threads)) + kLateBlocks;
         const double time = rounds * block;
         if (least >= 0 && time > least) continue;
         least = time;
@@ -237,7 +237,7 @@ class GemmPlan final : public Plan {
   }
 
   // With those that fill the last vector.
-  int64_t packed_columns() const { return divided(p_.columns, kColumnLanes) * kColumnLanes; }
+  int64_t packed_columns() const { return divided_up(p_.columns, kColumnLanes) * kColumnLanes; }
 
   const Item* known_items() const {
     return known_ == nullptr ? nullptr : reinterpret_cast<const Item*>(known_->data());

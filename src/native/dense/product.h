@@ -13,6 +13,7 @@
 #include "dense/tile.h"
 #include "nhwc/fused_activation.h"
 #include "platform/isa.h"
+#include "platform/parallel.h"
 #include "pointwise/lanes.h"
 #include "simd/half.h"
 #include "simd/unaligned.h"
@@ -62,8 +63,6 @@ struct Operands {
   const std::byte* c;
   std::byte* y;
 };
-
-inline constexpr int64_t divided(int64_t size, int64_t by) { return (size + by - 1) / by; }
 
 // Elements side by side as singles.
 template <class Item>

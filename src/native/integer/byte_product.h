@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "integer/byte_tiles.h"
+#include "integer/known.h"
 #include "integer/product.h"
 #include "platform/cpu_features.h"
 
@@ -33,7 +34,7 @@ class ByteProductPlan final : public BlockedProduct {
   struct Known {
     std::vector<uint8_t> cells;
     std::vector<int32_t> totals;  // of its columns
-    std::vector<std::vector<std::byte>> inputs;
+    KnownInputs inputs;
   };
 
   ByteProductPlan(Problem problem, std::string description, std::shared_ptr<const Known> known = nullptr)
@@ -56,15 +57,12 @@ class ByteProductPlan final : public BlockedProduct {
     room_.column_totals = take(task_.columns, sizeof(int32_t));
     room_.column_zeros = take(task_.columns, sizeof(int32_t));
     room_.end = take(0, 1);
+    for (int64_t k = 0; k < depth_; k += kTileDepth) offsets_.push_back(k / kTileDepth * kTileBytes);
   }
 
   void run(const void* const* inputs, void* const* outputs) const override {
     if (!known_) return BlockedProduct::run(inputs, outputs);
-    std::vector<const void*> all(inputs, inputs + known_->inputs.size());
-    for (size_t i = 0; i < all.size(); ++i) {
-      if (!known_->inputs[i].empty()) all[i] = known_->inputs[i].data();
-    }
-    BlockedProduct::run(all.data(), outputs);
+    BlockedProduct::run(known_->inputs.with(inputs).data(), outputs);
   }
 
   bool has_prepack() const override { return p_.depth.taps() == 1; }
@@ -77,7 +75,7 @@ class ByteProductPlan final : public BlockedProduct {
       return nullptr;
     }
     auto known = std::make_shared<Known>();
-    if (!copy_parameters(inputs, *known)) return nullptr;
+    if (!known->inputs.copy(p_, inputs, p_.rows)) return nullptr;
     pack_all(inputs, *known);
     return std::make_unique<ByteProductPlan>(p_, description(), std::move(known));
   }
@@ -90,29 +88,6 @@ class ByteProductPlan final : public BlockedProduct {
   struct Room {
     int64_t a, b, row, columns, flips, sums, row_totals, column_totals, column_zeros, end;
   };
-
-  // Of scales and zero points that are known.
-  bool copy_parameters(const void* const* inputs, Known& known) const {
-    const auto copy = [&](const Parameter& parameter, int64_t count) {
-      const std::byte* const from = parameter.at(inputs, 0);
-      if (from == nullptr) return true;
-      if (parameter.step < 0) return false;
-      known.inputs[static_cast<size_t>(parameter.input)].assign(
-          from, from + (count - 1) * parameter.step + size_of(parameter.type));
-      return true;
-    };
-    const Parameter of_rows[] = {p_.a_scale, p_.a_zero, p_.out_scale, p_.out_zero, p_.row_bias};
-    auto last = static_cast<int64_t>(std::max(p_.a, p_.b));
-    for (const Parameter& each : of_rows) last = std::max(last, each.input);
-    for (const Parameter* each : {&p_.b_scale, &p_.b_zero, &p_.column_bias}) {
-      last = std::max(last, each->input);
-    }
-    known.inputs.resize(static_cast<size_t>(last + 1));
-    for (const Parameter& each : of_rows) {
-      if (!copy(each, p_.rows)) return false;
-    }
-    return copy(p_.b_scale, p_.columns()) && copy(p_.b_zero, p_.columns());
-  }
 
   // Block by block of the depth all panels, each as long as the block.
   void pack_all(const void* const* inputs, Known& known) const {
@@ -139,7 +114,7 @@ class ByteProductPlan final : public BlockedProduct {
 
   // Of a panel of columns.
   static int64_t panel_bytes(int64_t begin, int64_t end) {
-    return divided(end - begin, TileColumns::kDepth) * kTileDepth;
+    return divided_up(end - begin, TileColumns::kDepth) * kTileDepth;
   }
 
   template <class T>
@@ -194,7 +169,6 @@ class ByteProductPlan final : public BlockedProduct {
     auto* const zeros = at<int32_t>(room, room_.column_zeros);
     for (int64_t c = 0; c < block.columns; ++c) zeros[c] = zero_b(inputs, block.first_column + c);
     std::fill_n(at<uint8_t>(room, room_.flips), block.columns, static_cast<uint8_t>(flip_b()));
-    std::fill_n(at<int32_t>(room, room_.sums), padded(block.rows, kTile) * task_.columns, 0);
     std::fill_n(at<int32_t>(room, room_.row_totals), padded(block.rows, kTile), 0);
     auto* const totals = at<int32_t>(room, room_.column_totals);
     if (known_) {
@@ -203,7 +177,7 @@ class ByteProductPlan final : public BlockedProduct {
       std::fill_n(totals, padded(block.columns, kTile), 0);
     }
     const int64_t count = p_.depth.count();
-    if (use_amx_) configure_tiles();
+    if (use_amx_) configure_tiles(kTileDepth / 4);
     for (int64_t begin = 0; begin < count && !is_cancelled(); begin += depth_) {
       add_block(block, begin, std::min(count, begin + depth_), inputs, room);
     }
@@ -212,7 +186,7 @@ class ByteProductPlan final : public BlockedProduct {
 
   void add_block(const Block& block, int64_t begin, int64_t end, const void* const* inputs,
                  std::byte* room) const {
-    const int64_t depths = divided(end - begin, kTileDepth);
+    const int64_t depths = divided_up(end - begin, kTileDepth);
     const int64_t b_panel = panel_bytes(begin, end);
     const uint8_t* b = at<uint8_t>(room, room_.b);
     if (known_) {
@@ -236,29 +210,14 @@ class ByteProductPlan final : public BlockedProduct {
       for (int64_t r = 0; r < rows; r += kTile) {
         add_row_totals(a + r / kTile * a_panel, depths, at<int32_t>(room, room_.row_totals) + first + r);
       }
-      TileOperands tiles = {a, b, a_panel, b_panel, depths, nullptr, task_.columns};
+      TileOperands tiles = {a,       b,           a_panel,
+                            b_panel, {offsets_.data(), depths, kTileDepth / 4, kTileDepth},
+                            nullptr, task_.columns, begin == 0};
       for (int64_t c = 0; c < block.columns; c += 2 * kTile) {
         tiles.b = b + c / kTile * b_panel;
         tiles.sums = at<int32_t>(room, room_.sums) + first * task_.columns + c;
-        add_columns(tiles, rows, block.columns - c > kTile);
+        add_tiles(tiles, rows, block.columns - c > kTile, use_amx_);
       }
-    }
-  }
-
-  // One or two panels of columns by all rows.
-  void add_columns(TileOperands tiles, int64_t rows, bool are_two) const {
-    const int64_t at_once = use_amx_ ? 2 * kTile : kTile;
-    for (int64_t r = 0; r < rows; r += at_once) {
-      if (!use_amx_) {
-        are_two ? add_vnni_tile<2>(tiles, std::min(kTile, rows - r))
-                : add_vnni_tile<1>(tiles, std::min(kTile, rows - r));
-      } else if (rows - r > kTile) {
-        are_two ? add_amx_tiles<2, 2>(tiles) : add_amx_tiles<2, 1>(tiles);
-      } else {
-        are_two ? add_amx_tiles<1, 2>(tiles) : add_amx_tiles<1, 1>(tiles);
-      }
-      tiles.a += at_once / kTile * tiles.a_panel;
-      tiles.sums += at_once * tiles.stride;
     }
   }
 
@@ -277,7 +236,7 @@ class ByteProductPlan final : public BlockedProduct {
   void pack_fours(const std::byte* b, int64_t first, int64_t columns, int64_t begin, int64_t end,
                   uint8_t padding, std::byte* room, uint8_t* to) const {
     constexpr int64_t kRows = TileColumns::kDepth;
-    const int64_t steps = divided(end - begin, kRows);
+    const int64_t steps = divided_up(end - begin, kRows);
     const int64_t width = padded(columns, kTile);
     auto* const rows = at<uint8_t>(room, room_.columns);
     const auto* const flips = at<uint8_t>(room, room_.flips);
@@ -308,6 +267,7 @@ class ByteProductPlan final : public BlockedProduct {
   Read<int8_t> read_a_;
   Read<uint8_t> read_b_;
   int64_t rows_, depth_;  // of a block that is packed
+  std::vector<int64_t> offsets_;
   Room room_;
 };
 

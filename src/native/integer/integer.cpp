@@ -8,6 +8,7 @@
 
 #include "core/layout.h"
 #include "core/registry.h"
+#include "integer/byte_convolution.h"
 #include "integer/byte_product.h"
 #include "integer/problem.h"
 #include "integer/product.h"
@@ -37,7 +38,7 @@ void require_parameter(const Request& request, const Parameter& parameter, size_
 
 bool is_byte(DataType type) { return size_of(type) == 1; }
 
-std::unique_ptr<Plan> plan_of(Problem problem, const char* what, std::string& reason) {
+std::unique_ptr<Plan> plan_of(Problem problem, const char* what, bool is_convolution, std::string& reason) {
   const bool of_bytes = is_byte(problem.a_type) && is_byte(problem.b_type);
   const std::string of = std::string(name_of(problem.a_type)) + " by " + std::string(name_of(problem.b_type));
   const bool is_known = reader_of<int64_t, true>(problem.a_type) && reader_of<int64_t, true>(problem.b_type);
@@ -47,10 +48,14 @@ std::unique_ptr<Plan> plan_of(Problem problem, const char* what, std::string& re
   }
   std::string description =
       std::string(what) + " of " + of + ", sums of " + (of_bytes ? "32" : "64") + " bits";
-  if (of_bytes && WindowProductPlan::is_taken(problem)) {
+  if (of_bytes && is_convolution && WindowProductPlan::is_taken(problem)) {
     return std::make_unique<WindowProductPlan>(std::move(problem), description + ", tap by tap");
   }
 #if defined(ANYDML_BYTE_TILES)
+  if (of_bytes && is_convolution && ByteConvolutionPlan::is_taken(problem)) {
+    description += has_amx() ? ", by tiles of bytes as they lie" : ", by dot products of bytes as they lie";
+    return std::make_unique<ByteConvolutionPlan>(problem, std::move(description));
+  }
   if (of_bytes && ByteProductPlan::is_taken(problem)) {
     description += has_amx() ? ", by tiles of bytes" : ", by dot products of bytes";
     return std::make_unique<ByteProductPlan>(std::move(problem), std::move(description));
@@ -120,7 +125,7 @@ std::unique_ptr<Plan> multiplied(const Request& request, const Inputs& at, std::
                              .out = out.strides[d],
                              .rows = 0});
   }
-  return plan_of(std::move(problem), "product of matrices", reason);
+  return plan_of(std::move(problem), "product of matrices", false, reason);
 }
 
 Spatial spatial(const Request& request, const Layout& x, const Layout& w, const Layout& out,
@@ -199,7 +204,7 @@ std::unique_ptr<Plan> convolved(const Request& request, const Inputs& at, std::s
        .bias = 0,
        .out = problem.rows * out.strides[1],
        .rows = problem.rows}};
-  return plan_of(std::move(problem), "convolution", reason);
+  return plan_of(std::move(problem), "convolution", true, reason);
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "integer/grid.h"
 #include "integer/micro_kernel.h"
 #include "integer/outputs.h"
 #include "integer/pack.h"
@@ -26,15 +27,12 @@ struct TaskShape {
   int64_t rows, columns;
 };
 
-inline int64_t divided(int64_t count, int64_t unit) { return (count + unit - 1) / unit; }
-inline int64_t padded(int64_t count, int64_t unit) { return divided(count, unit) * unit; }
-
 inline TaskShape task_shape(const Problem& problem, int64_t row_unit, int64_t column_unit, int64_t products,
                             int threads, int64_t column_block) {
   TaskShape task = {std::min(kTaskRows, padded(problem.rows, row_unit)),
                     std::min(column_block, padded(problem.columns(), column_unit))};
   const auto tasks = [&] {
-    return products * divided(problem.rows, task.rows) * divided(problem.columns(), task.columns);
+    return products * divided_up(problem.rows, task.rows) * divided_up(problem.columns(), task.columns);
   };
   while (threads > 1 && tasks() < threads * kTasksPerThread) {
     if (task.rows > kRowBlock && task.rows >= task.columns) {
@@ -82,7 +80,7 @@ class BlockedProduct : public Plan {
     for (const Outer& each : p_.outer) products *= each.size;
     threads_ = threads_for(static_cast<int64_t>(std::min(p_.products() / products_per_byte, 0x1p62)));
     task_ = task_shape(p_, row_unit, column_unit, products, threads_, column_block);
-    tasks_ = products * divided(p_.rows, task_.rows) * divided(p_.columns(), task_.columns);
+    tasks_ = products * divided_up(p_.rows, task_.rows) * divided_up(p_.columns(), task_.columns);
   }
 
   // Where a part of a thread's memory begins, which `count` elements take.
@@ -112,8 +110,8 @@ class BlockedProduct : public Plan {
                    0};
     const std::byte* bias = p_.column_bias.at(inputs, 0);
     auto* out = static_cast<std::byte*>(outputs[0]);
-    const int64_t column_parts = divided(p_.columns(), task_.columns);
-    const int64_t row_parts = divided(p_.rows, task_.rows);
+    const int64_t column_parts = divided_up(p_.columns(), task_.columns);
+    const int64_t row_parts = divided_up(p_.rows, task_.rows);
     block.first_column = task % column_parts * task_.columns;
     block.columns = std::min(task_.columns, p_.columns() - block.first_column);
     task /= column_parts;
@@ -130,7 +128,8 @@ class BlockedProduct : public Plan {
       out += index * outer.out;
       block.parameters += index * outer.rows;
     }
-    RowWriter writer(p_, inputs, bias, out, block.first_column, block.columns);
+    const int64_t width = p_.depth.width.places;
+    RowWriter writer(p_, inputs, bias, out, block.first_column, block.columns, {width, width});
     compute(block, inputs, room, writer);
   }
 
@@ -218,7 +217,7 @@ class ProductPlan final : public BlockedProduct {
     const auto cells = [room](int64_t at) { return reinterpret_cast<Cell*>(room + at); };
     auto* const sums = reinterpret_cast<Sum*>(room + room_.sums);
     const Cell* const zeros = cells(room_.zeros);
-    const int64_t steps = divided(end - begin, Kind::kDepth);
+    const int64_t steps = divided_up(end - begin, Kind::kDepth);
     if (p_.depth.is_transposed()) {
       pack_runs<Kind>(p_.depth, block.b, block.first_column, block.columns, begin, end, read_run_, zeros,
                       cells(room_.row), cells(room_.b));

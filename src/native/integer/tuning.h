@@ -20,8 +20,6 @@ constexpr int64_t kLinePiece = 512;
 constexpr int64_t kFewRows = 4;
 // Channels and results of a group up to which taps are added one by one, without panels.
 constexpr int64_t kFewResults = 4;
-// Places of a block of it.
-constexpr int64_t kWindowBlock = 2048;
 // Rows whose sums are held while blocks of columns go by.
 constexpr int64_t kTaskRows = 4 * kRowBlock;
 // Products of bytes, the largest of which is 255^2, whose sum fits 32 bits: whole blocks, at most 33,025.
@@ -36,6 +34,14 @@ constexpr int64_t kProductsPerByte = 4;
 constexpr double kVnniProductsPerByte = 16;
 constexpr double kAmxProductsPerByte = 64;
 constexpr int64_t kByteDepthBlock = 1024;
+// Of convolutions: bytes of a block's grid at most, of which a thread has one; places that blocks are not divided
+// below as long as there is something else to divide; and places whose sums are held at a time.
+constexpr int64_t kGridBytes = 256 << 10;
+constexpr int64_t kFewPlaces = 256;
+constexpr int64_t kStrip = 256;
+static_assert(kStrip <= kColumnBlock);
+// Places of several groups that a thread computes one after the other.
+constexpr int64_t kGroupedPlaces = 16384;
 // Tasks that there are for each thread, where blocks can be made smaller.
 constexpr int64_t kTasksPerThread = 3;
 

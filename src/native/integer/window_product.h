@@ -1,10 +1,10 @@
-// Convolution of few channels by few results in each group, depthwise above all: taps are added to rows of
-// the output, without panels.
+// Convolution of few channels by few results in each group, depthwise above all: taps are added to runs of places of
+// a grid, without panels.
 //
-//   sums[y, x] += (w[i, j] - zw) * (b[y * sy + i * dy - py, x * sx + j * dx - px] - zb)
+//   sums[place] += (w[tap] - zw) * (b[place + shift of the tap] - zb)
 //
-// Each row of the input that a block of the output needs is read once, as differences of 16 bits, and apart
-// by the remainders modulo the stride, so that every tap reads a run. Two taps are one multiplication (madd).
+// Two taps are one multiplication of differences of 16 bits. With VNNI four taps that lie side by side are one of
+// bytes as they are, and what zero points add is taken off afterwards, as in byte_convolution.h.
 #pragma once
 
 #include <algorithm>
@@ -15,8 +15,11 @@
 #include <utility>
 #include <vector>
 
+#include "integer/byte_tiles.h"
+#include "integer/grid_product.h"
 #include "integer/micro_kernel.h"
-#include "integer/product.h"
+#include "platform/cpu_features.h"
+#include "platform/isa.h"
 
 ANYDML_ISA_BEGIN
 namespace {
@@ -57,224 +60,275 @@ ANYDML_INLINE Sums high_pairs(Sums a, Sums b) { return pairs_from(a, b, 4); }
 // Places that are computed together: their sums are two vectors, of the lower and of the upper halves.
 constexpr int64_t kRun = 2 * kLanesOfSums;
 
-// Two taps: where their runs begin in the line, and their weights.
-struct TapPair {
+// Taps that are added at once: where their runs begin in the grid, in places, and their weights. Two of 16 bits, or
+// four of 8 from `first` on.
+struct Taps {
   int64_t first, second;
   int32_t weights;
 };
 
-// sums[x] += sum over pairs of w1 * line[first + x] + w2 * line[second + x]
-ANYDML_NOINLINE inline void add_taps(const int16_t* line, const TapPair* pairs, int64_t count, int64_t places,
-                                     int32_t* sums) {
+// sums[x] = sum over taps of w1 * grid[first + x] + w2 * grid[second + x]
+ANYDML_NOINLINE inline void sum_pairs(const int16_t* grid, const Taps* taps, int64_t count, int64_t places,
+                                      int32_t* sums) {
+  // As vectors have them, low halves of 16 bytes before high ones.
+  int32_t ordered[kRun];
   for (int64_t x = 0; x < places; x += kRun) {
-    Sums low, high;
-    std::memcpy(&low, sums + x, sizeof(Sums));
-    std::memcpy(&high, sums + x + kLanesOfSums, sizeof(Sums));
+    Sums low = {}, high = {};
     for (int64_t i = 0; i < count; ++i) {
       Sums first, second;
-      std::memcpy(&first, line + pairs[i].first + x, sizeof(Sums));
-      std::memcpy(&second, line + pairs[i].second + x, sizeof(Sums));
-      const Sums weights = repeated(pairs[i].weights);
+      std::memcpy(&first, grid + taps[i].first + x, sizeof(Sums));
+      std::memcpy(&second, grid + taps[i].second + x, sizeof(Sums));
+      const Sums weights = repeated(taps[i].weights);
       low = multiplied(low, low_pairs(first, second), weights);
       high = multiplied(high, high_pairs(first, second), weights);
     }
-    std::memcpy(sums + x, &low, sizeof(Sums));
-    std::memcpy(sums + x + kLanesOfSums, &high, sizeof(Sums));
+    for (int64_t lane = 0; lane < kLanesOfSums; lane += 4) {
+      std::memcpy(ordered + 2 * lane, reinterpret_cast<const int32_t*>(&low) + lane, 4 * sizeof(int32_t));
+      std::memcpy(ordered + 2 * lane + 4, reinterpret_cast<const int32_t*>(&high) + lane, 4 * sizeof(int32_t));
+    }
+    std::memcpy(sums + x, ordered, sizeof(ordered));
   }
 }
 
-// The sums of a run in the order of places.
-inline void put_in_order(const int32_t* sums, int64_t places, int32_t* to) {
-  for (int64_t x = 0; x < places; x += 4) {
-    const int64_t lane = x % kRun / 8 * 4;
-    const int64_t half = x % 8 / 4 * kLanesOfSums;
-    std::memcpy(to + x, sums + x / kRun * kRun + half + lane,
-                static_cast<size_t>(std::min<int64_t>(4, places - x)) * sizeof(int32_t));
+#if defined(ANYDML_BYTE_TILES)
+// sums[x] = sum over taps of the dot product of four weights and grid[first + x] to grid[first + x + 3]
+ANYDML_VNNI ANYDML_NOINLINE inline void sum_fours(const uint8_t* grid, const Taps* taps, int64_t count,
+                                                  int64_t places, int32_t* sums) {
+  // Of 16 bytes the four from each of the first four, of the next four, and of those behind.
+  const __m512i windows[3] = {
+      _mm512_maskz_broadcast_i32x4(0xffff, _mm_setr_epi8(0, 1, 2, 3, 1, 2, 3, 4, 2, 3, 4, 5, 3, 4, 5, 6)),
+      _mm512_maskz_broadcast_i32x4(0xffff, _mm_setr_epi8(4, 5, 6, 7, 5, 6, 7, 8, 6, 7, 8, 9, 7, 8, 9, 10)),
+      _mm512_maskz_broadcast_i32x4(0xffff,
+                                   _mm_setr_epi8(8, 9, 10, 11, 9, 10, 11, 12, 10, 11, 12, 13, 11, 12, 13, 14))};
+  for (int64_t x = 0; x < places; x += 64) {
+    __m512i all[4] = {};
+    for (int64_t i = 0; i < count; ++i) {
+      const __m512i bytes = _mm512_loadu_si512(grid + taps[i].first + x);
+      const __m512i behind = _mm512_loadu_si512(grid + taps[i].first + x + 4);
+      const __m512i weights = _mm512_set1_epi32(taps[i].weights);
+      all[0] = _mm512_dpbusd_epi32(all[0], _mm512_shuffle_epi8(bytes, windows[0]), weights);
+      all[1] = _mm512_dpbusd_epi32(all[1], _mm512_shuffle_epi8(bytes, windows[1]), weights);
+      all[2] = _mm512_dpbusd_epi32(all[2], _mm512_shuffle_epi8(bytes, windows[2]), weights);
+      all[3] = _mm512_dpbusd_epi32(all[3], _mm512_shuffle_epi8(behind, windows[2]), weights);
+    }
+    transpose_sixteens(all, sums + x, 64);
   }
 }
+#endif
 
-class WindowProductPlan final : public BlockedProduct {
+class WindowProductPlan final : public GridProduct {
  public:
   static bool is_taken(const Problem& problem) {
     const Depth& depth = problem.depth;
-    return problem.rows <= kFewResults && problem.b_scale.step == 0 && problem.b_zero.step == 0 &&
-           depth.channels <= kFewResults && depth.taps() > 1 && depth.count() <= kMostProducts &&
-           line_of(depth) <= kLongestLine;
+    return problem.rows <= kFewResults && depth.channels <= kFewResults && depth.count() <= kMostProducts &&
+           Grid(depth, 1, std::min(kUnit, depth.width.places), kUnit).places() * depth.channels * cell_size() <=
+               2 * kGridBytes;
   }
 
-  WindowProductPlan(Problem problem, std::string description)
-      : BlockedProduct(std::move(problem), std::move(description), kFewResults, kRun, kProductsPerByte,
-                       kWindowBlock),
+  WindowProductPlan(const Problem& problem, std::string description)
+      : GridProduct(problem, std::move(description), kUnit, problem.depth.channels * cell_size(), kFewResults,
+                    kProductsPerByte),
+        in_fours_(cell_size() == 1),
+        flip_a_(in_fours_ && p_.a_type == DataType::kUint8 ? 0x80 : 0),
+        flip_b_(in_fours_ && p_.b_type == DataType::kInt8 ? 0x80 : 0),
         read_(reader_of<int16_t, true>(p_.b_type)) {
-    const Spatial& width = p_.depth.width;
-    // Of the remainders that taps have, each once.
-    for (int64_t tap = 0; tap < width.taps; ++tap) {
-      const int64_t remainder = tap * width.dilation % width.stride;
-      if (std::find(remainders_.begin(), remainders_.end(), remainder) == remainders_.end()) {
-        remainders_.push_back(remainder);
-      }
-    }
-    places_ = padded(std::min(width.places, task_.columns), kRun);
-    run_ = places_ + (width.taps - 1) * width.dilation / width.stride + kRun;
-    lines_ = std::min(p_.depth.height.places, task_.columns / width.places + 2);
-    room_.line = take(run_ * static_cast<int64_t>(remainders_.size()), sizeof(int16_t));
-    room_.pairs = take(pairs_of_row() * p_.depth.height.taps * p_.rows, sizeof(TapPair));
-    room_.sums = take(p_.rows * lines_ * places_, sizeof(int32_t));
-    room_.ordered = take(p_.rows * task_.columns, sizeof(int32_t));
+    set_taps();
+    room_.rows = take(grid_.height.count() * grid_.width.count() * (shape_.rows + grid_.height.reach()),
+                      sizeof(Grid::Row));
+    room_.count = take(1, sizeof(int64_t));
+    // Four bytes are read from the last place on, and as many behind.
+    room_.grid = take(p_.depth.channels * grid_.places() + 8, static_cast<size_t>(cell_size()));
+    room_.taps = take((p_.rows + 1) * p_.depth.channels * static_cast<int64_t>(taps_.size()), sizeof(Taps));
+    room_.sums = take(2 * kStrip, sizeof(int32_t));
+  }
+
+  void run(const void* const* inputs, void* const* outputs) const override {
+    each_block(inputs, outputs, [&](const Block& block, std::byte* out, std::byte* room) {
+      compute(block, inputs, out, room);
+    });
   }
 
  private:
-  static constexpr int64_t kLongestLine = 1 << 16;
+  static constexpr int64_t kUnit = 64;
+  static_assert(kUnit % kRun == 0 && kStrip % kUnit == 0);
 
+  // Taps of a filter that are added at once, by their numbers; none is -1.
+  struct Group {
+    int64_t first, second;
+    int64_t taps[4];
+  };
   struct Room {
-    int64_t line, pairs, sums, ordered;
+    int64_t rows, count, grid, taps, sums;
   };
 
-  static int64_t line_of(const Depth& depth) {
-    return (kWindowBlock + kRun) + (depth.width.taps - 1) * depth.width.dilation / depth.width.stride + kRun;
-  }
-  int64_t pairs_of_row() const { return (p_.depth.width.taps + 1) / 2; }
-
-  // The places of a block: of several rows all, else a part of one row.
-  struct Places {
-    int64_t first_row, rows, begin, end;
-  };
-
-  void compute(const Block& block, const void* const* inputs, std::byte* room,
-               RowWriter& writer) const override {
-    const int64_t width = p_.depth.width.places;
-    const int64_t end = block.first_column + block.columns;
-    const Places all = {block.first_column / width, (end - 1) / width - block.first_column / width + 1, 0,
-                        width};
-    if (all.rows > 1 && width <= places_) {
-      add_places(block, all, inputs, room);
-    } else {
-      for (int64_t row = all.first_row; row < all.first_row + all.rows; ++row) {
-        const int64_t first = row * width;
-        add_places(block,
-                   {row, 1, std::max(block.first_column - first, int64_t{0}), std::min(end - first, width)},
-                   inputs, room);
-      }
-    }
-    const auto* const ordered = reinterpret_cast<const int32_t*>(room + room_.ordered);
-    for (int64_t r = 0; r < block.rows; ++r) {
-      const int64_t row = block.first_row + r;
-      writer.write(ordered + r * task_.columns, row, block.parameters + row);
-    }
+  static int64_t cell_size() {
+#if defined(ANYDML_BYTE_TILES)
+    if (has_vnni()) return 1;
+#endif
+    return 2;
   }
 
-  void add_places(const Block& block, const Places& places, const void* const* inputs,
-                  std::byte* room) const {
-    auto* const sums = reinterpret_cast<int32_t*>(room + room_.sums);
-    std::fill_n(sums, p_.rows * lines_ * places_, 0);
-    for (int64_t channel = 0; channel < p_.depth.channels && !is_cancelled(); ++channel) {
-      add_channel(block, channel, places, inputs, room);
-    }
-    auto* const ordered = reinterpret_cast<int32_t*>(room + room_.ordered);
-    for (int64_t r = 0; r < block.rows; ++r) {
-      for (int64_t y = 0; y < places.rows; ++y) {
-        write_in_order(sums + (r * lines_ + y) * places_, places, y, block, ordered + r * task_.columns);
-      }
-    }
+  template <class T>
+  static T* at(std::byte* room, int64_t place) {
+    return reinterpret_cast<T*>(room + place);
   }
 
-  // The part of a row of places that belongs to a block, whose columns begin and end within rows.
-  void write_in_order(const int32_t* sums, const Places& places, int64_t y, const Block& block,
-                      int32_t* ordered) const {
-    const int64_t count = places.end - places.begin;
-    const int64_t at = (places.first_row + y) * p_.depth.width.places + places.begin - block.first_column;
-    if (at >= 0 && at + count <= block.columns) return put_in_order(sums, count, ordered + at);
-    int32_t row[kWindowBlock];
-    put_in_order(sums, count, row);
-    const int64_t from = std::max<int64_t>(0, -at);
-    const int64_t to = std::min(count, block.columns - at);
-    std::copy(row + from, row + to, ordered + at + from);
-  }
-
-  void add_channel(const Block& block, int64_t channel, const Places& places, const void* const* inputs,
-                   std::byte* room) const {
-    const Spatial& height = p_.depth.height;
-    auto* const line = reinterpret_cast<int16_t*>(room + room_.line);
-    auto* const pairs = reinterpret_cast<TapPair*>(room + room_.pairs);
-    auto* const sums = reinterpret_cast<int32_t*>(room + room_.sums);
-    const auto zero = static_cast<int16_t>(p_.b_zero.integer(inputs, 0));
-    for (int64_t r = 0; r < block.rows; ++r) {
-      for (int64_t tap = 0; tap < height.taps; ++tap) {
-        set_pairs(block, block.first_row + r, channel, tap, inputs,
-                  pairs + (r * height.taps + tap) * pairs_of_row());
-      }
-    }
-    const int64_t first = places.first_row * height.stride - height.padding;
-    const int64_t last = first + (places.rows - 1) * height.stride + (height.taps - 1) * height.dilation;
-    for (int64_t y = std::max<int64_t>(first, 0); y <= std::min(last, height.size - 1); ++y) {
-      bool is_read = false;
-      for (int64_t tap = 0; tap < height.taps; ++tap) {
-        const int64_t from_first = y - first - tap * height.dilation;
-        if (from_first < 0 || from_first % height.stride != 0) continue;
-        const int64_t row = from_first / height.stride;
-        if (row >= places.rows) continue;
-        if (!is_read) {
-          read_line(block.b + channel * p_.depth.b_step + y * height.step, places, zero, line);
-          is_read = true;
-        }
-        for (int64_t r = 0; r < block.rows; ++r) {
-          add_taps(line, pairs + (r * height.taps + tap) * pairs_of_row(), pairs_of_row(),
-                   places.end - places.begin, sums + (r * lines_ + row) * places_);
-        }
-      }
-    }
-  }
-
-  // A row's elements less their zero point, those of each remainder side by side; 0 where there are none.
-  void read_line(const std::byte* from, const Places& places, int16_t zero, int16_t* line) const {
+  // Pairs of a row, or those of a row's phase that lie within four places.
+  void set_taps() {
     const Spatial& width = p_.depth.width;
-    for (const int64_t remainder : remainders_) {
-      // Element i is at first + i * stride.
-      const int64_t first = places.begin * width.stride + remainder - width.padding;
-      const int64_t begin = first >= 0 ? 0 : std::min(run_, (-first + width.stride - 1) / width.stride);
-      const int64_t end =
-          first >= width.size ? begin : std::clamp((width.size - 1 - first) / width.stride + 1, begin, run_);
-      std::fill(line, line + begin, int16_t{0});
-      if (begin < end) {
-        read_(from + (first + begin * width.stride) * width.step, width.stride * width.step, end - begin,
-              &zero, line + begin);
+    for (int64_t row = 0; row < p_.depth.height.taps; ++row) {
+      std::vector<bool> are_in(static_cast<size_t>(width.taps));
+      for (int64_t column = 0; column < width.taps; ++column) {
+        if (are_in[static_cast<size_t>(column)]) continue;
+        const int64_t first = grid_.offset(row, column);
+        Group group = {first, first, {row * width.taps + column, -1, -1, -1}};
+        for (int64_t other = column + 1; other < width.taps; ++other) {
+          const int64_t at = grid_.offset(row, other);
+          const int64_t place = in_fours_ ? at - first : 1;
+          const bool is_beside = !in_fours_ || grid_.width.phase(other) == grid_.width.phase(column);
+          if (!is_beside || place > 3 || group.taps[place] >= 0 || are_in[static_cast<size_t>(other)]) continue;
+          group.taps[place] = row * width.taps + other;
+          group.second = at;
+          are_in[static_cast<size_t>(other)] = true;
+        }
+        taps_.push_back(group);
       }
-      std::fill(line + end, line + run_, int16_t{0});
-      line += run_;
     }
   }
 
-  // The taps of a row of a filter, of one channel and result.
-  void set_pairs(const Block& block, int64_t result, int64_t channel, int64_t tap, const void* const* inputs,
-                 TapPair* pairs) const {
+  int64_t zero_a(const void* const* inputs, int64_t result) const {
+    return p_.a_zero.integer(inputs, result) - (flip_a_ != 0 ? 128 : 0);
+  }
+
+  // The taps of a result, or ones instead of weights where that is -1; returns the sum of the weights.
+  int64_t read_taps(const Block& block, int64_t result, int64_t zero, Taps* taps) const {
     const Depth& depth = p_.depth;
-    const std::byte* const from = block.a + result * p_.a_row + channel * depth.a_step + tap * depth.a_rows;
-    const int64_t zero = p_.a_zero.integer(inputs, block.parameters + result);
-    const auto weight = [&](int64_t column) {
-      const std::byte* const at = from + column * depth.a_columns;
-      const int64_t value = p_.a_type == DataType::kInt8 ? load<int8_t>(at) : load<uint8_t>(at);
-      return static_cast<int16_t>(value - zero);
-    };
-    const auto begin = [&](int64_t column) {
-      const int64_t at = column * depth.width.dilation;
-      const auto found = std::find(remainders_.begin(), remainders_.end(), at % depth.width.stride);
-      return (found - remainders_.begin()) * run_ + at / depth.width.stride;
-    };
-    for (int64_t column = 0; column < depth.width.taps; column += 2, ++pairs) {
-      const bool are_two = column + 1 < depth.width.taps;
-      const int16_t weights[2] = {weight(column), are_two ? weight(column + 1) : int16_t{0}};
-      pairs->first = begin(column);
-      pairs->second = are_two ? begin(column + 1) : pairs->first;
-      std::memcpy(&pairs->weights, weights, sizeof(weights));
+    int64_t total = 0;
+    for (int64_t channel = 0; channel < depth.channels; ++channel) {
+      const std::byte* const from = block.a + std::max<int64_t>(result, 0) * p_.a_row + channel * depth.a_step;
+      const int64_t plane = channel * grid_.places();
+      for (const Group& group : taps_) {
+        int32_t weights[4] = {};
+        for (int i = 0; i < 4; ++i) {
+          if (group.taps[i] < 0) continue;
+          const int64_t row = group.taps[i] / depth.width.taps;
+          const int64_t column = group.taps[i] - row * depth.width.taps;
+          const auto bits = static_cast<uint8_t>(
+              load<uint8_t>(from + row * depth.a_rows + column * depth.a_columns) ^ flip_a_);
+          const bool is_signed = in_fours_ || p_.a_type == DataType::kInt8;
+          weights[i] = static_cast<int32_t>((is_signed ? static_cast<int8_t>(bits) : bits) - zero);
+          if (result < 0) weights[i] = 1;
+          total += weights[i];
+        }
+        taps->first = group.first + plane;
+        taps->second = group.second + plane;
+        if (in_fours_) {
+          const int8_t four[4] = {static_cast<int8_t>(weights[0]), static_cast<int8_t>(weights[1]),
+                                  static_cast<int8_t>(weights[2]), static_cast<int8_t>(weights[3])};
+          std::memcpy(&taps->weights, four, sizeof(four));
+        } else {
+          const int16_t two[2] = {static_cast<int16_t>(weights[0]), static_cast<int16_t>(weights[1])};
+          std::memcpy(&taps->weights, two, sizeof(two));
+        }
+        ++taps;
+      }
+    }
+    return total;
+  }
+
+  void sum(const Taps* taps, int64_t begin, int64_t places, std::byte* room, int32_t* sums) const {
+    const int64_t count = p_.depth.channels * static_cast<int64_t>(taps_.size());
+#if defined(ANYDML_BYTE_TILES)
+    if (in_fours_) return sum_fours(at<uint8_t>(room, room_.grid) + begin, taps, count, places, sums);
+#endif
+    sum_pairs(at<int16_t>(room, room_.grid) + begin, taps, count, places, sums);
+  }
+
+  void compute(const Block& block, const void* const* inputs, std::byte* out, std::byte* room) const {
+    const int64_t zero_b = p_.b_zero.integer(inputs, 0);
+    fill_grid(block, zero_b, room);
+    // What zero points add, of bytes that are multiplied as they are.
+    const auto flipped_zero = static_cast<uint32_t>(zero_b - (flip_b_ != 0 ? -128 : 0));
+    const int64_t count = p_.depth.channels * static_cast<int64_t>(taps_.size());
+    auto* const taps = at<Taps>(room, room_.taps);
+    RowScale scales[kFewResults];
+    uint32_t zeros[kFewResults] = {};
+    int32_t addends[kFewResults] = {};
+    bool have_zeros = false;
+    for (int64_t r = 0; r < block.results; ++r) {
+      const int64_t parameters = block.parameters + block.first_result + r;
+      scales[r] = row_scale(p_, inputs, parameters);
+      const int64_t zero = zero_a(inputs, parameters);
+      const int64_t total = read_taps(block, block.first_result + r, in_fours_ ? 0 : zero, taps + r * count);
+      if (!in_fours_) continue;
+      zeros[r] = static_cast<uint32_t>(zero);
+      have_zeros |= zero != 0;
+      addends[r] = static_cast<int32_t>(
+          -flipped_zero * (static_cast<uint32_t>(total) - static_cast<uint32_t>(p_.depth.count()) * zeros[r]));
+    }
+    if (have_zeros) read_taps(block, -1, 0, taps + p_.rows * count);
+    int32_t* const sums = at<int32_t>(room, room_.sums);
+    const int64_t all = (block.part.rows - 1) * grid_.pitch + block.part.end - block.part.begin;
+    for (int64_t begin = 0; begin < all; begin += kStrip) {
+      const int64_t places = std::min(kStrip, all - begin);
+      if (have_zeros) sum(taps + p_.rows * count, begin, places, room, sums + kStrip);
+      const RowWriter writer = writer_of(block, inputs, out, begin, places);
+      for (int64_t r = 0; r < block.results; ++r) {
+        sum(taps + r * count, begin, places, room, sums);
+        if (zeros[r] != 0) {
+          for (int64_t i = 0; i < places; ++i) {
+            sums[i] = static_cast<int32_t>(static_cast<uint32_t>(sums[i]) -
+                                           zeros[r] * static_cast<uint32_t>(sums[kStrip + i]));
+          }
+        }
+        writer.write(static_cast<const int32_t*>(sums), block.first_result + r, scales[r], addends[r]);
+      }
     }
   }
 
+  // Of a part that the thread had before only the elements are others.
+  void fill_grid(const Block& block, int64_t zero_b, std::byte* room) const {
+    auto* const rows = at<Grid::Row>(room, room_.rows);
+    int64_t& count = *at<int64_t>(room, room_.count);
+    if (!block.is_again) {
+      count = 0;
+      grid_.each_row(block.part, [&](const Grid::Row& row) { rows[count++] = row; });
+    }
+    const Depth& depth = p_.depth;
+    const int64_t step = depth.width.stride * depth.width.step;
+    const auto zero = static_cast<uint8_t>(zero_b ^ flip_b_);
+    const auto zero_of_16 = static_cast<int16_t>(zero_b);
+    for (int64_t channel = 0; channel < depth.channels; ++channel) {
+      const std::byte* const from = block.b + channel * depth.b_step;
+      for (int64_t i = 0; i < count; ++i) {
+        const Grid::Row& row = rows[i];
+        const int64_t begin = row.y < 0 ? 0 : row.begin;
+        const int64_t end = row.y < 0 ? 0 : row.end;
+        const std::byte* const elements = from + row.y * depth.height.step + row.x * depth.width.step;
+        const int64_t place = channel * grid_.places() + row.place;
+        if (in_fours_) {
+          uint8_t* const to = at<uint8_t>(room, room_.grid) + place;
+          if (!block.is_again) {
+            std::fill_n(to, begin, zero);
+            std::fill(to + end, to + grid_.pitch, zero);
+          }
+          read_bytes(elements, step, end - begin, flip_b_, reinterpret_cast<std::byte*>(to + begin));
+        } else {
+          int16_t* const to = at<int16_t>(room, room_.grid) + place;
+          std::fill_n(to, begin, int16_t{0});
+          if (begin < end) read_(elements, step, end - begin, &zero_of_16, to + begin);
+          std::fill(to + end, to + grid_.pitch, int16_t{0});
+        }
+      }
+    }
+  }
+
+  bool in_fours_;
+  // The highest bits, which make elements of A signed and those of B unsigned.
+  uint8_t flip_a_, flip_b_;
   Read<int16_t> read_;
-  std::vector<int64_t> remainders_;
-  int64_t places_;  // of a row of a block, in whole runs
-  int64_t run_;     // elements of one remainder
-  int64_t lines_;   // rows of places of a block
-  Room room_;
+  std::vector<Group> taps_;
+  Room room_ = {};
 };
 
 }  // namespace

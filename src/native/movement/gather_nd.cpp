@@ -179,12 +179,16 @@ ANYDML_INLINE void prefetch_for_store([[maybe_unused]] const std::byte* to) {
 #endif
 }
 
-// Of ranges that have all offsets. What is stored to is prefetched, as stores leave a processor in their
-// order, and wait for each other's lines.
-template <class T>
+// Of ranges that have all offsets. What is stored to is prefetched where no cache has it yet, as stores leave
+// a processor in their order, and wait for each other's lines.
+template <class T, bool kPrefetches>
 void copy_all_to(const int64_t* offsets, int64_t count, int64_t step, Range, const std::byte* from,
                  std::byte* to) {
   int64_t i = 0;
+  if (!kPrefetches && step == sizeof(T)) {
+    for (; i < count; ++i) store(to + offsets[i], load<T>(from + i * static_cast<int64_t>(sizeof(T))));
+    return;
+  }
   for (; i + kRowsAhead < count; ++i) {
     prefetch_for_store(to + offsets[i + kRowsAhead]);
     store(to + offsets[i], load<T>(from + i * step));
@@ -192,17 +196,22 @@ void copy_all_to(const int64_t* offsets, int64_t count, int64_t step, Range, con
   for (; i < count; ++i) store(to + offsets[i], load<T>(from + i * step));
 }
 
+template <class T>
+CopyTo copy_to_of(bool has_all, bool prefetches) {
+  return !has_all ? copy_to<T> : prefetches ? copy_all_to<T, true> : copy_all_to<T, false>;
+}
+
 // Null where a unit is no element.
-CopyTo choose_copy_to(int64_t unit, bool has_all) {
+CopyTo choose_copy_to(int64_t unit, bool has_all, bool prefetches) {
   switch (unit) {
     case 1:
-      return has_all ? copy_all_to<uint8_t> : copy_to<uint8_t>;
+      return copy_to_of<uint8_t>(has_all, prefetches);
     case 2:
-      return has_all ? copy_all_to<uint16_t> : copy_to<uint16_t>;
+      return copy_to_of<uint16_t>(has_all, prefetches);
     case 4:
-      return has_all ? copy_all_to<uint32_t> : copy_to<uint32_t>;
+      return copy_to_of<uint32_t>(has_all, prefetches);
     case 8:
-      return has_all ? copy_all_to<uint64_t> : copy_to<uint64_t>;
+      return copy_to_of<uint64_t>(has_all, prefetches);
     default:
       return nullptr;
   }
@@ -215,8 +224,8 @@ class ScatterPlan final : public Plan {
   ScatterPlan(std::unique_ptr<Plan> copy, Work work, Range range, std::string description)
       : Plan(std::move(description)), copy_(std::move(copy)), work_(std::move(work)), range_(range) {
     if (work_.slice.is_run()) {
-      copy_to_ = choose_copy_to(work_.slice.unit(), false);
-      copy_all_to_ = choose_copy_to(work_.slice.unit(), true);
+      copy_to_ = choose_copy_to(work_.slice.unit(), false, false);
+      copy_all_to_ = choose_copy_to(work_.slice.unit(), true, !work_.points.have_rows());
     }
     is_short_run_ = work_.slice.is_run() && work_.slice.unit() < kLongRow;
   }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -70,6 +71,15 @@ void set_offsets(const Loop& indices, int64_t count, const Loop& axis, int64_t s
                  int64_t* offsets) {
   const Loop loop = axis;
   const int64_t own = indices.out;
+  if (own == 0 && indices.in == sizeof(T) && std::has_single_bit(static_cast<uint64_t>(loop.in))) {
+    // Elements of one row: by a shift, as few processors multiply integers of 64 bits in one step.
+    const int shift = std::countr_zero(static_cast<uint64_t>(loop.in));
+    for (int64_t i = 0; i < count; ++i) {
+      const int64_t place = offset_of(load<T>(from + i * static_cast<int64_t>(sizeof(T))), {loop.size, 1, 0});
+      offsets[i] = start + (place << shift);
+    }
+    return;
+  }
   const auto point = [&](int64_t step) {
     for (int64_t i = 0; i < count; ++i) {
       offsets[i] = start + i * own + offset_of(load<T>(from + i * step), loop);

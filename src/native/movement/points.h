@@ -165,6 +165,8 @@ class Points {
     return those;
   }
 
+  // Whether each row of points points into a part of the tensor of its own, which is prefetched.
+  bool have_rows() const { return next_ > 0; }
   // Prefetches what the next rows of points point to, in proportion to how many these are, where each row has
   // a part of the tensor for itself, one behind the other: the hardware follows no order of indices.
   void prefetch_next(const Block& block, const std::byte* pointed) const {

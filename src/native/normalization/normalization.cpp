@@ -19,7 +19,9 @@
 #include "normalization/geometry.h"
 #include "normalization/grouped_plan.h"
 #include "normalization/lines.h"
+#include "normalization/long_lines.h"
 #include "normalization/runs.h"
+#include "normalization/softmax_lines.h"
 #include "normalization/statistics.h"
 #include "platform/isa.h"
 #include "pointwise/lanes.h"
@@ -48,7 +50,14 @@ std::unique_ptr<Plan> lines_for(const Op&, const Request&, const Geometry&, cons
 template <>
 std::unique_ptr<Plan> lines_for(const Softmax& op, const Request& request, const Geometry& geometry,
                                 const std::string& description) {
-  return lines_of(SoftmaxLine{op.is_logarithm}, request, geometry, description);
+  if (auto plan = lines_of(SoftmaxLine{op.is_logarithm}, request, geometry, description)) return plan;
+  return long_lines_of(SoftmaxParts{op.is_logarithm}, request, geometry, description);
+}
+template <>
+std::unique_ptr<Plan> lines_for(const Hardmax&, const Request& request, const Geometry& geometry,
+                                const std::string& description) {
+  if (auto plan = lines_of(HardmaxLine{}, request, geometry, description)) return plan;
+  return long_lines_of(HardmaxParts{}, request, geometry, description);
 }
 template <>
 std::unique_ptr<Plan> lines_for(const Moments& op, const Request& request, const Geometry& geometry,

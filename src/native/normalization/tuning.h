@@ -14,6 +14,9 @@ inline constexpr int64_t kFewTiles = 64;
 // of so many elements at least.
 inline constexpr int64_t kPartElements = 1 << 15;
 
+// Lines below which those of kPartElements and more are cut into parts.
+inline constexpr int64_t kFewLines = 4;
+
 // Elements of a line that stays in the second cache, with 8 bytes for each where exponentials are kept; and
 // of lines side by side, each of whose elements fills a line of the cache.
 inline constexpr int64_t kLineElements = 1 << 16;

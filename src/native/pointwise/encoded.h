@@ -31,7 +31,7 @@ inline std::vector<EncodedInstruction> decoded(const std::vector<int64_t>& progr
 }
 
 inline Pass find_pass(Opcode opcode, const Types& types) {
-  for (const auto file : {find_arithmetic, find_mixed, find_transcendental}) {
+  for (const auto file : {find_arithmetic, find_mixed, find_quantization, find_transcendental}) {
     if (const Pass found = file(opcode, types)) return found;
   }
   return nullptr;

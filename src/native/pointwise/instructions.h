@@ -29,6 +29,8 @@ using Pass = void (*)(const int64_t* constants, const std::byte* x, const std::b
 struct Types {
   std::array<DataType, 3> operands;
   DataType out;
+  // Which operands are one element for all results, of which reads_one holds.
+  std::array<bool, 3> are_one{};
 
   // The one type of operands and result; kUnknown where there are several.
   DataType only() const {
@@ -43,6 +45,23 @@ struct Types {
 // knows some of them.
 Pass find_arithmetic(Opcode opcode, const Types& types);
 Pass find_mixed(Opcode opcode, const Types& types);
+Pass find_quantization(Opcode opcode, const Types& types);
 Pass find_transcendental(Opcode opcode, const Types& types);
+
+// Whether an instruction reads no more than the first element of an operand that is one for all results.
+constexpr bool reads_one(Opcode opcode, size_t operand) {
+  switch (opcode) {
+    case Opcode::QUANTIZE_LINEAR:
+    case Opcode::DEQUANTIZE_LINEAR:
+      return operand > 0;
+    case Opcode::LINEAR_QUANTIZATION:
+    case Opcode::SUM_QUANTIZATION:
+      return true;
+    case Opcode::QUANTIZED_LINEAR_ADD:
+      return operand == 2;
+    default:
+      return false;
+  }
+}
 
 ANYDML_ISA_END

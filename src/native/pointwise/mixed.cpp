@@ -1,5 +1,5 @@
-// Instructions whose operands and result have different types: comparisons, selection, quantisation, and
-// conversions of integers.
+// Instructions whose operands and result have different types: comparisons, selection, and conversions of
+// integers.
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -19,11 +19,6 @@
 
 ANYDML_ISA_BEGIN
 namespace {
-
-// What the functions of elements below have in common: most have no constants.
-struct Plain {
-  explicit Plain(const int64_t* /*constants*/) {}
-};
 
 template <class T>
 struct Equals : Plain {
@@ -234,127 +229,6 @@ struct Zero : Plain {
   T operator()(uint8_t /*x*/) const { return T{0}; }
 };
 
-// clamp(round(q) + zero point) of a quotient q, halves to even, NaN 0. It is clamped before it is rounded, so
-// that adding and subtracting 1.5 * 2^23, or 2^52, rounds it.
-template <class Float>
-inline constexpr Float kRoundsFloat = sizeof(Float) == 8 ? Float(0x1.8p52) : Float(0x1.8p23);
-template <class T, class Float>
-ANYDML_INLINE T quantized(Float quotient, T zero_point) {
-  const auto zero = static_cast<Float>(zero_point);
-  const Float low = std::numeric_limits<T>::min() - zero;
-  const Float high = std::numeric_limits<T>::max() - zero;
-  const Float number = quotient == quotient ? quotient : Float{0};
-  const Float raised = number > low ? number : low;
-  const Float inside = raised < high ? raised : high;
-  const Float whole = (inside + kRoundsFloat<Float>)-kRoundsFloat<Float>;
-  return static_cast<T>(static_cast<int32_t>(whole + zero));
-}
-
-template <class Float, class T>
-struct Quantized : Plain {
-  using Plain::Plain;
-  T operator()(Float x, float scale, T zero_point) const { return quantized<T>(x / scale, zero_point); }
-};
-
-#if defined(ANYDML_VECTORS)
-// Whether elements of T, whole blocks of them, are all the same.
-template <class T>
-bool are_one(const std::byte* from, int64_t count) {
-  using V = Vector<T, sizeof(Singles) / sizeof(T)>;
-  using Words = Vector<uint32_t, sizeof(V) / 4>;
-  const V first = V{} + load<T>(from);
-  Words differs{};
-  for (int64_t i = 0; i < count * static_cast<int64_t>(sizeof(T)); i += sizeof(V))
-    differs |= bits_as<Words>(load_vector<V>(from + i)) ^ bits_as<Words>(first);
-  return all_of<float>(differs == 0);
-}
-
-// Elements of one scale and one zero point, by the scale's reciprocal, as divisions take longer than memory.
-// A block in which some quotient is almost halfway between two integers, which its error might change, is
-// divided.
-template <class Float, class T>
-void quantize_by_reciprocal(const std::byte* x, const std::byte* scales, const std::byte* zero_points,
-                            std::byte* out, int64_t count) {
-  using V = std::conditional_t<std::is_same_v<Float, double>, Doubles, Singles>;
-  constexpr int kLanes = sizeof(V) / sizeof(Float);
-  constexpr Float kClear = Float(0.5) - (sizeof(Float) == 8 ? Float(0x1p-40) : Float(0x1p-12));
-  const V reciprocal = V{} + Float{1} / load<float>(scales);
-  const V zero = V{} + static_cast<Float>(load<T>(zero_points));
-  const V low = std::numeric_limits<T>::min() - zero;
-  const V high = std::numeric_limits<T>::max() - zero;
-  for (int64_t start = 0; start < count; start += kWholeElements) {
-    auto is_clear = low == low;
-    int32_t integers[kWholeElements];
-    for (int i = 0; i < kWholeElements; i += kLanes) {
-      const V quotient = load_vector<V>(x + (start + i) * static_cast<int64_t>(sizeof(Float))) * reciprocal;
-      // Of a NaN nothing is clear.
-      const V inside = lane_min<Float>(high, lane_max<Float>(low, quotient));
-      const V whole = rounded_to_even<Float>(inside);
-      is_clear &= magnitude_of<Float>(inside - whole) <= kClear;
-      const auto numbers = __builtin_convertvector(whole + zero, Vector<int32_t, kLanes>);
-      std::memcpy(integers + i, &numbers, sizeof(numbers));
-    }
-    for (int i = 0; i < kWholeElements; ++i) store(out + start + i, static_cast<T>(integers[i]));
-    if (!all_of<Float>(is_clear)) {
-      loop<Quantized<Float, T>, T, Float, float, T>(nullptr, x + start * static_cast<int64_t>(sizeof(Float)),
-                                                    scales, zero_points, out + start, kWholeElements);
-    }
-  }
-}
-#endif
-
-template <class Float, class T>
-void quantize(const int64_t* constants, const std::byte* x, const std::byte* scales,
-              const std::byte* zero_points, std::byte* out, int64_t count) {
-#if defined(ANYDML_VECTORS)
-  const int64_t whole = (count + kWholeElements - 1) / kWholeElements * kWholeElements;
-  const float scale = std::abs(load<float>(scales));
-  if (scale > 0x1p-100F && scale < 0x1p100F && are_one<float>(scales, whole) &&
-      are_one<T>(zero_points, whole))
-    return quantize_by_reciprocal<Float, T>(x, scales, zero_points, out, count);
-#endif
-  loop<Quantized<Float, T>, T, Float, float, T>(constants, x, scales, zero_points, out, count);
-}
-// (x - zero point) * scale
-template <class Float, class T>
-struct Dequantized : Plain {
-  using Plain::Plain;
-  Float operator()(T x, float scale, T zero_point) const {
-    return static_cast<Float>(static_cast<int32_t>(x) - static_cast<int32_t>(zero_point)) * scale;
-  }
-};
-
-// Likewise of integers that singles cannot hold: in double precision, rounded once.
-template <class T>
-struct DequantizedWide : Plain {
-  using Plain::Plain;
-  float operator()(T x, float scale, T zero_point) const {
-    const double difference = static_cast<double>(x) - static_cast<double>(zero_point);
-    return static_cast<float>(difference * static_cast<double>(scale));
-  }
-};
-
-template <class Float>
-Pass quantization(DataType to) {
-  if (to == DataType::kUint8) return quantize<Float, uint8_t>;
-  return to == DataType::kInt8 ? quantize<Float, int8_t> : nullptr;
-}
-template <class Float>
-Pass dequantization(DataType from) {
-  switch (from) {
-    case DataType::kUint8:
-      return loop<Dequantized<Float, uint8_t>, Float, uint8_t, float, uint8_t>;
-    case DataType::kInt8:
-      return loop<Dequantized<Float, int8_t>, Float, int8_t, float, int8_t>;
-    case DataType::kUint16:
-      return loop<Dequantized<Float, uint16_t>, Float, uint16_t, float, uint16_t>;
-    case DataType::kInt16:
-      return loop<Dequantized<Float, int16_t>, Float, int16_t, float, int16_t>;
-    default:
-      return nullptr;
-  }
-}
-
 bool is_comparison(Opcode opcode) { return opcode >= Opcode::EQUALS && opcode <= Opcode::LESS_THAN_OR_EQUAL; }
 
 Pass find_comparison(Opcode opcode, DataType type) {
@@ -397,20 +271,6 @@ Pass find_mixed(Opcode opcode, const Types& types) {
       return types.only() == DataType::kInt64 ? loop<IntegerPower, int64_t, int64_t, int64_t> : nullptr;
     case Opcode::PRECISE_POW:
       return types.only() == DataType::kFloat64 ? loop<PrecisePower, double, double, double> : nullptr;
-    case Opcode::QUANTIZE_LINEAR:
-      if (y != DataType::kFloat32 || z != out) return nullptr;
-      return x == DataType::kFloat32   ? quantization<float>(out)
-             : x == DataType::kFloat64 ? quantization<double>(out)
-                                       : nullptr;
-    case Opcode::DEQUANTIZE_LINEAR:
-      if (x != z || y != DataType::kFloat32) return nullptr;
-      if (out == DataType::kFloat32 && x == DataType::kInt32)
-        return loop<DequantizedWide<int32_t>, float, int32_t, float, int32_t>;
-      if (out == DataType::kFloat32 && x == DataType::kUint32)
-        return loop<DequantizedWide<uint32_t>, float, uint32_t, float, uint32_t>;
-      return out == DataType::kFloat32   ? dequantization<float>(x)
-             : out == DataType::kFloat64 ? dequantization<double>(x)
-                                         : nullptr;
     case Opcode::ZERO:
       return with_integer(out,
                           []<class T>(std::type_identity<T>) -> Pass { return loop<Zero<T>, T, uint8_t>; });

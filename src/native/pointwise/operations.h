@@ -254,6 +254,7 @@ ANYDML_OPERATION(Pow) { return pow_of(x, y); } };
 ANYDML_OPERATION(ConstantPow) { return constant_pow_of(x, k[0]); } };
 ANYDML_OPERATION(Celu) { const V below = scaled_expm1_of(x / k[0], k[0]); return x >= T{0} ? x : below; } };
 ANYDML_OPERATION(Swish) {
+  if constexpr (std::is_same_v<T, float>) return swish_of(x, k[0]);
   const V scaled = x * k[0];
   // The least value of the sigmoid is no 0, which an infinite x would tell apart.
   return product_at_limit<T>(x, scaled < T{-708} ? V{} : sigmoid_of(scaled));
@@ -288,7 +289,7 @@ using NumbersOf = std::conditional_t<
     std::is_same_v<T, double>, Doubles,
     std::conditional_t<std::is_same_v<T, float> &&
                            kIsOneOf<Operation, Exp, Log, Sigmoid, Tanh, Softplus, Elu, ScaledElu, Erf, Sin,
-                                    Cos, Tan, Asin, Acos, Atan, Sinh, Cosh, Asinh, Acosh>,
+                                    Cos, Tan, Asin, Acos, Atan, Sinh, Cosh, Asinh, Acosh, Swish>,
                        Singles, Lanes<T, kLanesOf<T>>>>;
 
 ANYDML_ISA_END

@@ -74,6 +74,25 @@ void loop(const int64_t* constants, const std::byte* x, const std::byte* y, cons
   }
 }
 
+// Likewise function(element), which has more than constants.
+template <class X, class Out, class Function>
+ANYDML_INLINE void for_each_element(const std::byte* x, std::byte* out, int64_t count,
+                                    const Function& function) {
+  for (int64_t start = 0; start < count; start += kWholeElements) {
+    ANYDML_INDEPENDENT
+    for (int64_t j = 0; j < kWholeElements; ++j) {
+      const int64_t i = start + j;
+      store(out + i * static_cast<int64_t>(sizeof(Out)),
+            function(load<X>(x + i * static_cast<int64_t>(sizeof(X)))));
+    }
+  }
+}
+
+// What most functions of elements have in common: no constants.
+struct Plain {
+  explicit Plain(const int64_t* /*constants*/) {}
+};
+
 // The loops of an operation for a type.
 
 template <class Operation, class T>

@@ -35,26 +35,31 @@ struct Instruction {
 
 class ElementPlan final : public Plan {
  public:
-  // `sources` are the places of the inputs that are present; `cost` is the time to compute an element, in
-  // bytes that could be moved meanwhile.
-  ElementPlan(Tiles tiles, std::vector<size_t> sources, std::vector<Instruction> program, int64_t cost,
+  // `sources` are the places of the inputs that are present, of which `once` has those that are one element
+  // and of which no more is read, as is of the results of `before`; `cost` is the time to compute an element,
+  // in bytes that could be moved meanwhile.
+  ElementPlan(Tiles tiles, std::vector<size_t> sources, const std::vector<bool>& once,
+              std::vector<Instruction> before, std::vector<Instruction> program, int64_t cost,
               std::string description)
       : Plan(std::move(description)),
         tiles_(std::move(tiles)),
         sources_(std::move(sources)),
         inputs_(sources_.size()),
         strip_(tiles_.tile_elements()),
+        before_(std::move(before)),
         program_(std::move(program)),
         work_(tiles_.elements() * cost) {
     int64_t widest_output = 0;
+    std::ranges::copy(once, is_once_.begin());
     for (size_t k = 0; k < tiles_.tensors(); ++k) {
+      if (is_once_[k]) continue;
       is_packed_[k] = tiles_.is_packed(k);
       work_ += tiles_.elements() * tiles_.item(k);
       if (k >= inputs_) widest_output = std::max(widest_output, is_packed_[k] ? tiles_.item(k) : 0);
       if (k >= inputs_ && !is_packed_[k]) are_outputs_packed_ = false;
     }
     for (size_t k = 0; k < tiles_.tensors(); ++k)
-      strip_ = std::min(strip_, std::max(kStripBytes / tiles_.item(k), kWholeElements));
+      if (!is_once_[k]) strip_ = std::min(strip_, std::max(kStripBytes / tiles_.item(k), kWholeElements));
     is_large_ = are_outputs_packed_ && tiles_.elements() * widest_output >= kStreamFrom;
   }
 
@@ -63,11 +68,12 @@ class ElementPlan final : public Plan {
     for (size_t k = 0; k < inputs_; ++k)
       memory[k] = const_cast<std::byte*>(static_cast<const std::byte*>(inputs[sources_[k]]));
     // An output in the place of an input is in the caches already.
-    bool non_temporal = is_large_;
+    bool in_place = false;
     for (size_t k = inputs_; k < tiles_.tensors(); ++k) {
       memory[k] = static_cast<std::byte*>(outputs[k - inputs_]);
-      for (size_t i = 0; i < inputs_; ++i) non_temporal = non_temporal && memory[i] != memory[k];
+      for (size_t i = 0; i < inputs_; ++i) in_place = in_place || memory[i] == memory[k];
     }
+    const bool non_temporal = is_large_ && !in_place;
     const int threads = threads_for(work_);
     const int64_t tasks = std::min<int64_t>(threads, tiles_.count());
     // Work stealing where nothing is in a thread's caches anyway, as some share their core with others.
@@ -75,13 +81,12 @@ class ElementPlan final : public Plan {
         non_temporal && tasks > 1 ? std::min(tasks * kPartsPerThread, tiles_.count()) : tasks;
     std::atomic<int64_t> next{tasks};
     parallel_for(tasks, threads, [&](int64_t task) {
-      Worker worker(*this, memory, non_temporal);
+      Worker worker(*this, memory, non_temporal, in_place);
       for (int64_t part = task; part < parts; part = next++) {
         const int64_t end = share_begin(part + 1, parts, tiles_.count());
         for (int64_t i = share_begin(part, parts, tiles_.count()); i < end; ++i) {
           worker.run(tiles_.at(i));
-          // Which reads the clock.
-          if (tiles_.count() > 1 && is_cancelled()) return;
+          if (i % kTilesPerQuestion == kTilesPerQuestion - 1 && is_cancelled()) return;
         }
       }
     });
@@ -91,11 +96,15 @@ class ElementPlan final : public Plan {
   // One thread with its registers.
   class Worker {
    public:
-    Worker(const ElementPlan& plan, const std::array<std::byte*, kMostTensors>& tensors, bool non_temporal)
+    Worker(const ElementPlan& plan, const std::array<std::byte*, kMostTensors>& tensors, bool non_temporal,
+           bool in_place)
         : plan_(plan),
           tensors_(tensors),
           non_temporal_(non_temporal),
-          strip_(non_temporal ? plan.strip_ : plan.tiles_.tile_elements()) {}
+          in_place_(in_place),
+          strip_(non_temporal ? plan.strip_ : plan.tiles_.tile_elements()) {
+      prepare();
+    }
     ~Worker() {
       for (auto& each : streams_) each.reset();
       if (non_temporal_) stream_fence();
@@ -104,18 +113,33 @@ class ElementPlan final : public Plan {
     Worker& operator=(const Worker&) = delete;
 
     void run(const Tiles::Tile& tile) {
+      if (!plan_.tiles_.has_rows_apart()) return run_tile(tile);
+      Tiles::Tile row = tile;
+      row.rows = 1;
+      for (int64_t i = 0; i < tile.rows; ++i, plan_.tiles_.next_row(row)) run_tile(row);
+    }
+
+   private:
+    void run_tile(const Tiles::Tile& tile) {
       for (size_t k = 0; k < plan_.inputs_; ++k) {
-        if (!plan_.is_packed_[k]) gather(k, tile);
+        if (!plan_.is_packed_[k] && !plan_.is_once_[k]) gather(k, tile);
       }
       if (non_temporal_) return stream(tile);
       const int64_t count = tile.rows * tile.columns;
-      const int64_t whole = count / kWholeElements * kWholeElements;
-      for (int64_t start = 0; start < whole; start += strip_) {
+      const int64_t first = in_place_ ? 0 : to_aligned(tile, count);
+      const int64_t whole = first + (count - first) / kWholeElements * kWholeElements;
+      const auto compute_in_place = [&](int64_t start, int64_t size) {
         for (size_t k = plan_.inputs_; k < tensors(); ++k)
           registers_[k] = plan_.is_packed_[k] ? element(k, tile, start) : stored(k, start);
-        compute(tile, start, std::min(strip_, whole - start));
-      }
-      if (whole < count) {
+        compute(tile, start, size);
+      };
+      if (first > 0) compute_in_place(0, kWholeElements);
+      for (int64_t start = first; start < whole; start += strip_)
+        compute_in_place(start, std::min(strip_, whole - start));
+      if (whole < count && whole > 0 && !in_place_) {
+        // Elements before the rest are computed once more.
+        compute_in_place(count - kWholeElements, kWholeElements);
+      } else if (whole < count) {
         compute_rest(tile, whole, count - whole);
         for (size_t k = plan_.inputs_; k < tensors(); ++k) {
           if (!plan_.is_packed_[k]) continue;
@@ -128,7 +152,6 @@ class ElementPlan final : public Plan {
       }
     }
 
-   private:
     size_t tensors() const { return plan_.tiles_.tensors(); }
     size_t bytes(size_t k, int64_t count) const { return static_cast<size_t>(count * plan_.tiles_.item(k)); }
     std::byte* register_at(size_t place) { return memory_ + static_cast<int64_t>(place) * kRegisterPitch; }
@@ -137,8 +160,19 @@ class ElementPlan final : public Plan {
     }
     // The register of a tensor, from an element on; that of a packed output holds a strip, not a tile.
     std::byte* stored(size_t k, int64_t i) {
-      const bool is_strip = plan_.is_packed_[k] || (k < plan_.inputs_ && plan_.tiles_.is_broadcast(k));
+      const bool is_strip =
+          plan_.is_packed_[k] || plan_.is_once_[k] || (k < plan_.inputs_ && plan_.tiles_.is_broadcast(k));
       return register_at(k) + (is_strip ? 0 : i * plan_.tiles_.item(k));
+    }
+
+    // The elements of a long tile that are computed by themselves so that what is written next is aligned, as
+    // it lies in whole lines of a cache then.
+    int64_t to_aligned(const Tiles::Tile& tile, int64_t count) const {
+      const size_t output = plan_.inputs_;
+      if (count < kAlignedFrom || !plan_.is_packed_[output]) return 0;
+      const int64_t before = to_next_line(element(output, tile, 0)) % kLine;
+      const int64_t item = plan_.tiles_.item(output);
+      return before % item == 0 ? before / item : 0;
     }
 
     // Stores a tile past the caches strip by strip, each but the last up to the end of a line of the first
@@ -192,8 +226,20 @@ class ElementPlan final : public Plan {
       execute(count);
     }
 
-    void execute(int64_t count) {
-      for (const Instruction& each : plan_.program_) {
+    // Computes what is one for all elements.
+    void prepare() {
+      for (size_t k = 0; k < plan_.inputs_; ++k) {
+        registers_[k] = register_at(k);
+        if (!plan_.is_once_[k]) continue;
+        for (int64_t i = 0; i < kWholeElements; ++i)
+          std::memcpy(register_at(k) + i * plan_.tiles_.item(k), tensors_[k], bytes(k, 1));
+      }
+      execute(plan_.before_, kWholeElements);
+    }
+
+    void execute(int64_t count) { execute(plan_.program_, count); }
+    void execute(const std::vector<Instruction>& program, int64_t count) {
+      for (const Instruction& each : program) {
         each.pass(each.constants.data(), operand(each.operands[0]), operand(each.operands[1]),
                   operand(each.operands[2]), operand(each.out), count);
       }
@@ -212,6 +258,7 @@ class ElementPlan final : public Plan {
     const ElementPlan& plan_;
     const std::array<std::byte*, kMostTensors>& tensors_;
     const bool non_temporal_;
+    const bool in_place_;
     const int64_t strip_;
     std::array<std::byte*, kMostTensors> registers_{};
     std::array<const std::byte*, kMostTensors> gathered_{};
@@ -225,7 +272,9 @@ class ElementPlan final : public Plan {
   std::vector<size_t> sources_;
   size_t inputs_;
   int64_t strip_;  // where outputs are stored past the caches
+  std::vector<Instruction> before_;
   std::vector<Instruction> program_;
+  std::array<bool, kMostTensors> is_once_{};
   std::array<bool, kMostTensors> is_packed_{};
   bool are_outputs_packed_ = true;
   bool is_large_ = false;

@@ -43,7 +43,7 @@ class Tiles {
     fold(inputs);
     columns_ = take(outer_.size());
     choose_rows();
-    if (is_contiguous()) width_ = std::min(columns_.size, tile_elements_ * kContiguousTiles);
+    if (height_ == 1 && has_whole_rows()) width_ = std::min(columns_.size, tile_elements_ * kContiguousTiles);
     per_row_ = (columns_.size + width_ - 1) / width_;
     per_plane_ = per_row_ * ((rows_.size + height_ - 1) / height_);
     for (const Dimension& dimension : outer_) planes_ *= dimension.size;
@@ -79,14 +79,22 @@ class Tiles {
   // The most elements of a tile, but for contiguous ones.
   int64_t tile_elements() const { return tile_elements_; }
 
+  // Whether the rows of a tile are computed one after the other, each as a tile of its own.
+  bool has_rows_apart() const { return rows_apart_; }
+  // Moves a tile of one row on by a row.
+  void next_row(Tile& tile) const {
+    for (size_t k = 0; k < items_.size(); ++k) tile.offsets[k] += rows_.strides[k];
+  }
+
   // Whether the elements of a tile follow each other in a tensor's memory.
   bool is_packed(size_t k) const {
-    const bool rows_follow = height_ == 1 || (width_ == columns_.size && follows(k, rows_, columns_));
+    const bool rows_follow =
+        height_ == 1 || rows_apart_ || (width_ == columns_.size && follows(k, rows_, columns_));
     return columns_.strides[k] == items_[k] && rows_follow;
   }
 
   // Whether all elements of a tile are one.
-  bool is_broadcast(size_t k) const { return height_ == 1 && columns_.strides[k] == 0; }
+  bool is_broadcast(size_t k) const { return (height_ == 1 || rows_apart_) && columns_.strides[k] == 0; }
 
   // Copies a tile's elements to contiguous memory.
   void gather(size_t k, const Tile& tile, const std::byte* from, std::byte* to) const {
@@ -116,7 +124,7 @@ class Tiles {
 
   std::string describe() const {
     const std::string count = std::to_string(elements()) + (elements() == 1 ? " element" : " elements");
-    if (height_ == 1) return count + ", rows of " + std::to_string(columns_.size);
+    if (height_ == 1 || rows_apart_) return count + ", rows of " + std::to_string(columns_.size);
     return count + (transposed_ ? ", transposed tiles of " : ", tiles of ") + std::to_string(height_) +
            " x " + std::to_string(width_);
   }
@@ -127,9 +135,10 @@ class Tiles {
   }
 
   // Whether in each tensor the elements of a row are contiguous, or one.
-  bool is_contiguous() const {
-    bool all = height_ == 1;
-    for (size_t k = 0; k < items_.size(); ++k) all = all && (is_packed(k) || is_broadcast(k));
+  bool has_whole_rows() const {
+    bool all = true;
+    for (size_t k = 0; k < items_.size(); ++k)
+      all = all && (columns_.strides[k] == items_[k] || columns_.strides[k] == 0);
     return all;
   }
 
@@ -181,12 +190,14 @@ class Tiles {
     if (columns_.size > tile_elements_ / 2 || outer_.empty()) return;
     rows_ = take(outer_.size());
     height_ = tile_elements_ / width_;
+    rows_apart_ = width_ >= kLeastRow && has_whole_rows();
   }
 
   template <class T>
   void copy(size_t k, const Tile& tile, const std::byte* from, std::byte* to) const {
     const int64_t stride = columns_.strides[k];
-    if (tile.rows > 1 && rows_.strides[k] == sizeof(T)) return copy_columns<T>(tile, stride, from, to);
+    if (tile.rows > 1 && rows_.strides[k] == sizeof(T) && stride != 0)
+      return copy_columns<T>(tile, stride, from, to);
     for (int64_t row = 0; row < tile.rows; ++row, from += rows_.strides[k], to += tile.columns * sizeof(T)) {
       if (stride == sizeof(T)) {
         std::memcpy(to, from, static_cast<size_t>(tile.columns) * sizeof(T));
@@ -218,6 +229,7 @@ class Tiles {
   int64_t per_plane_ = 1;
   int64_t planes_ = 1;
   bool transposed_ = false;
+  bool rows_apart_ = false;
 };
 
 ANYDML_ISA_END

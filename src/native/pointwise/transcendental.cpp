@@ -34,7 +34,7 @@ Pass find_transcendental(Opcode opcode, const Types& types) {
     case Opcode::CELU:
       return of_wide<Celu>(type);
     case Opcode::SWISH:
-      return of_functions_of_halves<Swish>(type);
+      return of_functions<Swish>(type);
     case Opcode::GELU:
       return of_functions_of_halves<Gelu>(type);
     case Opcode::ERF:

@@ -14,6 +14,7 @@
 #include "movement/copy.h"
 #include "platform/isa.h"
 #include "platform/parallel.h"
+#include "pooling/channels_grad.h"
 #include "pooling/geometry.h"
 #include "pooling/rows.h"
 
@@ -159,9 +160,19 @@ std::unique_ptr<Plan> make_average_pooling_grad(const Request& request, std::str
   const Layout& out = tensor(request.outputs, 0);
   require(gradient.type == out.type, "types of gradients");
   const bool counts_padding = request.attributes.flag("IncludePadding");
-  Nest nest(merged(dimensions_of(request.attributes, out, gradient, counts_padding)), size_of(out.type));
+  std::vector<Dimension> dimensions = dimensions_of(request.attributes, out, gradient, counts_padding);
   const std::string description = "gradients of averages of " + std::string(name_of(out.type));
-  if (out.type == DataType::kFloat32) {
+  const bool is_single = out.type == DataType::kFloat32;
+  if (is_single || out.type == DataType::kFloat16) {
+    std::vector<Dimension> stepped = dimensions;
+    for (size_t d = 0; d < stepped.size(); ++d) stepped[d].other = out.strides[d];
+    if (auto plan = is_single ? ChannelsGradPlan<float, false>::of(std::move(stepped), description)
+                              : ChannelsGradPlan<Half, false>::of(std::move(stepped), description)) {
+      return plan;
+    }
+  }
+  Nest nest(merged(std::move(dimensions)), size_of(out.type));
+  if (is_single) {
     return std::make_unique<AverageGradPlan<float>>(std::move(nest), description);
   }
   if (out.type == DataType::kFloat16) {

@@ -17,28 +17,13 @@
 #include "movement/copy.h"
 #include "platform/isa.h"
 #include "platform/parallel.h"
+#include "pooling/channels_grad.h"
 #include "pooling/geometry.h"
 #include "pooling/rows.h"
 #include "pooling/windows.h"
 
 ANYDML_ISA_BEGIN
 namespace {
-
-// A range of rows or columns.
-struct Range {
-  int64_t begin;
-  int64_t end;
-
-  int64_t size() const { return end - begin; }
-  bool holds(int64_t i) const { return begin <= i && i < end; }
-};
-
-// The windows that reach from `elements.begin` to the last of `elements`, or over some.
-inline Range reaching(const Sliding& window, const Range& elements) {
-  const int64_t far = (window.taps - 1) * window.dilation;
-  return {std::max<int64_t>(0, raised(elements.begin + window.start - far, window.stride)),
-          std::min(window.places, floored(elements.end - 1 + window.start, window.stride) + 1)};
-}
 
 template <class T>
 class MaximumGradPlan final : public Plan {
@@ -144,7 +129,8 @@ class MaximumGradPlan final : public Plan {
     }
     for_each_window(plane, row, {0, width.places}, [&](int64_t element, double gradient) {
       std::byte* const to = plane.out + element / width.size * out_[2] + element % width.size * out_[3];
-      store_row<T>(&gradient, 1, out_[3], to);
+      const double sum = 0.0 + gradient;  // as it is where windows overlap, without the sign of 0
+      store_row<T>(&sum, 1, out_[3], to);
     });
   }
 
@@ -202,9 +188,15 @@ std::unique_ptr<Plan> make_max_pooling_grad(const Request& request, std::string&
   std::vector<Dimension> dimensions = dimensions_of(request.attributes, x, gradient, false);
   // Indices count within a plane.
   dimensions[0].index_step = dimensions[1].index_step = 0;
-  Nest nest(std::move(dimensions));
   const std::string description = "gradients of maxima of " + std::string(name_of(out.type));
-  if (out.type == DataType::kFloat32) {
+  for (size_t d = 0; d < dimensions.size(); ++d) dimensions[d].other = out.strides[d];
+  const bool is_single = out.type == DataType::kFloat32;
+  if (auto plan = is_single ? ChannelsGradPlan<float, true>::of(dimensions, description)
+                            : ChannelsGradPlan<Half, true>::of(dimensions, description)) {
+    return plan;
+  }
+  Nest nest(std::move(dimensions));
+  if (is_single) {
     return std::make_unique<MaximumGradPlan<float>>(std::move(nest), gradient, out, description);
   }
   return std::make_unique<MaximumGradPlan<Half>>(std::move(nest), gradient, out, description);

@@ -18,6 +18,7 @@
 #include "movement/copy.h"
 #include "platform/isa.h"
 #include "platform/parallel.h"
+#include "pooling/channels.h"
 #include "pooling/geometry.h"
 #include "pooling/planes.h"
 #include "pooling/roots.h"
@@ -47,6 +48,16 @@ struct Averages {
     double sums[kPart];
     PartWindows<T, double, Sum, false, decltype(kAsTheyAre)>(nest, part, kAsTheyAre, sums, nullptr)
         .add(0, in, 0);
+    finish(nest, part, sums);
+    store_row<T>(sums, part.size, nest.row.window.out_stride, out.numbers);
+  }
+
+  // The same along channels.
+  static void run_channels(const Nest& nest, const Part& part, const std::byte* in, const WindowTaps& window,
+                           const Written& out) {
+    double sums[kPart];
+    channel_sums<T>(in + window.origin().offset + part.first * static_cast<int64_t>(sizeof(T)), window.taps(),
+                    part.size, sums);
     finish(nest, part, sums);
     store_row<T>(sums, part.size, nest.row.window.out_stride, out.numbers);
   }
@@ -100,9 +111,29 @@ struct Maxima {
     store_row<T>(most, part.size, nest.row.window.out_stride, out.numbers);
     if constexpr (kWithIndices) {
       if (index_item == sizeof(uint32_t)) {
-        store_indices<uint32_t>(indices, part.size, nest.row.other, out.indices);
+        store_indices<uint32_t>(indices, part.size, 0, 0, nest.row.other, out.indices);
       } else {
-        store_indices<uint64_t>(indices, part.size, nest.row.other, out.indices);
+        store_indices<uint64_t>(indices, part.size, 0, 0, nest.row.other, out.indices);
+      }
+    }
+  }
+
+  void run_channels(const Nest& nest, const Part& part, const std::byte* in, const WindowTaps& window,
+                    const Written& out) const {
+    if (window.taps().empty()) return run(nest, part, in, out);
+    Comparable<T> most[kPart];
+    IndexOf<T> indices[kWithIndices ? kPart : 1];
+    channel_maxima<T, kWithIndices>(
+        in + window.origin().offset + part.first * static_cast<int64_t>(sizeof(T)), window.taps(), part.size,
+        most, indices);
+    store_row<T>(most, part.size, nest.row.window.out_stride, out.numbers);
+    if constexpr (kWithIndices) {
+      const int64_t step = nest.row.index_step;
+      const int64_t first = window.origin().index + part.first * step;
+      if (index_item == sizeof(uint32_t)) {
+        store_indices<uint32_t>(indices, part.size, first, step, nest.row.other, out.indices);
+      } else {
+        store_indices<uint64_t>(indices, part.size, first, step, nest.row.other, out.indices);
       }
     }
   }
@@ -110,10 +141,17 @@ struct Maxima {
   static void prepare(Number*, int64_t) {}
   static void finish(const Nest& nest, const Part& part, Number* most) { clear_empty(nest, part, most); }
 
-  template <class Index>
-  static void store_indices(const int64_t* indices, int64_t count, int64_t step, std::byte* to) {
-    for (int64_t i = 0; i < count; ++i) {
-      store(to + i * step, static_cast<Index>(std::max<int64_t>(indices[i], 0)));
+  // index + first + i * each
+  template <class Index, class From>
+  static void store_indices(const From* indices, int64_t count, int64_t first, int64_t each, int64_t step,
+                            std::byte* to) {
+    const auto index = [&](int64_t i) {
+      return static_cast<Index>(std::max<int64_t>(indices[i] + (first + i * each), 0));
+    };
+    if (step == sizeof(Index)) {
+      for (int64_t i = 0; i < count; ++i) store(to + i * static_cast<int64_t>(sizeof(Index)), index(i));
+    } else {
+      for (int64_t i = 0; i < count; ++i) store(to + i * step, index(i));
     }
   }
 
@@ -149,9 +187,12 @@ class PoolingPlan final : public Plan {
     }
     count(nest_.row.window);
     at_once_ = places_at_once(nest_.row.window);
+    by_channels_ = kHasChannels && has_channels(nest_, item);
     per_row_ = divided_up(nest_.row.window.places, at_once_);
     bytes_ = steps_of(rows_) * nest_.row.window.places * taps * item;
   }
+
+  static constexpr bool kHasChannels = requires { &Operation::run_channels; };
 
   static constexpr bool has_indices() {
     if constexpr (requires { Operation::kWithIndices; }) return Operation::kWithIndices;
@@ -170,13 +211,20 @@ class PoolingPlan final : public Plan {
       int64_t number = share_begin(call, calls, parts);
       const int64_t end = share_begin(call + 1, calls, parts);
       LoopCursor cursor(rows_, number / per_row_);
+      WindowTaps window(nest_);
       for (int64_t of_row = number % per_row_; number < end; ++number) {
         const int64_t first = of_row * at_once_;
         Part part{{}, first, std::min(at_once_, row.places - first)};
         for (size_t d = 0; d < rows_.size(); ++d) part.place[d] = cursor.index(d);
         Written written{out + cursor.out() + first * row.out_stride, nullptr};
         if (has_indices()) written.indices = indices + cursor.in() + first * nest_.row.other;
-        operation_.run(nest_, part, in, written);
+        if constexpr (kHasChannels) {
+          if (by_channels_) {
+            window.move_to(part);
+            operation_.run_channels(nest_, part, in, window, written);
+          }
+        }
+        if (!by_channels_) operation_.run(nest_, part, in, written);
         if (++of_row == per_row_) {
           of_row = 0;
           cursor.advance();
@@ -192,6 +240,7 @@ class PoolingPlan final : public Plan {
   int64_t at_once_ = 1;     // places of a row
   int64_t per_row_ = 1;     // parts
   int64_t bytes_ = 0;
+  bool by_channels_ = false;
 };
 
 std::string described(const char* what, const Request& request) {
@@ -231,6 +280,7 @@ std::unique_ptr<Plan> pooled(const Request& request, Operation operation, const 
   const int64_t item = size_of(in.type);
   Nest nest(merged(std::move(dimensions)), item);
   std::string description = described(what, request);
+  const bool by_channels = PoolingPlan<Operation>::kHasChannels && has_channels(nest, item);
   if constexpr (has_whole_planes<Operation>) {
     if (is_of_whole_planes(nest, item)) {
       return std::make_unique<WholePlan<Operation>>(std::move(nest), operation,
@@ -238,11 +288,12 @@ std::unique_ptr<Plan> pooled(const Request& request, Operation operation, const 
     }
   }
   if constexpr (!PoolingPlan<Operation>::has_indices()) {
-    if (const int64_t planes = planes_at_once(nest); planes > 0) {
+    if (const int64_t planes = by_channels ? 0 : planes_at_once(nest); planes > 0) {
       description.append(", planes at once: ").append(std::to_string(planes));
       return std::make_unique<PlanesPlan<Operation>>(std::move(nest), operation, std::move(description));
     }
   }
+  if (by_channels) description.append(", channels last");
   return std::make_unique<PoolingPlan<Operation>>(std::move(nest), operation, item, std::move(description));
 }
 

@@ -85,7 +85,9 @@ class QuickViews {
   QuickViews(const QuickViews&) = delete;
   QuickViews& operator=(const QuickViews&) = delete;
 
-  bool acquire(PyObject* list, const std::vector<Slot>& slots, bool written) {
+  // Those that are known are None.
+  bool acquire(PyObject* list, const std::vector<Slot>& slots, bool written,
+               const std::vector<bool>& are_known = {}) {
     if (!PyList_CheckExact(list) || static_cast<size_t>(PyList_Size(list)) != slots.size()) return false;
     if (slots.size() > kFew) {
       many_ = std::make_unique<void*[]>(slots.size());
@@ -93,7 +95,9 @@ class QuickViews {
     }
     for (size_t i = 0; i < slots.size(); ++i) {
       PyObject* const object = PyList_GetItem(list, static_cast<Py_ssize_t>(i));
-      const bool is_absent = object == Py_None && !slots[i].layout.present;
+      const bool is_known = !are_known.empty() && are_known[i];
+      if (is_known && object != Py_None) return false;
+      const bool is_absent = is_known || (object == Py_None && !slots[i].layout.present);
       PyArrayObject* const array = is_absent ? nullptr : exact_array(object);
       if (!is_absent && (array == nullptr || !fits(array, slots[i].layout, written))) return false;
       pointers_[i] = is_absent ? nullptr : PyArray_DATA(array);
@@ -127,11 +131,12 @@ class QuickViews {
 class BoundPlan {
  public:
   BoundPlan(std::unique_ptr<Plan> plan, std::string description, std::vector<Slot> inputs,
-            std::vector<Slot> outputs)
+            std::vector<Slot> outputs, std::vector<bool> are_known = {})
       : plan_(std::move(plan)),
         description_(std::move(description)),
         inputs_(std::move(inputs)),
-        outputs_(std::move(outputs)) {
+        outputs_(std::move(outputs)),
+        are_known_(std::move(are_known)) {
     for (const auto* side : {&inputs_, &outputs_}) {
       for (const Slot& slot : *side) bytes_ += slot.extent.high - slot.extent.low;
     }
@@ -182,7 +187,9 @@ class BoundPlan {
     std::unique_ptr<Plan> plan = plan_->prepack(known.pointers());
     raise_if_cancelled();
     if (plan == nullptr) return nullptr;
-    return std::make_unique<BoundPlan>(std::move(plan), description_, inputs_, outputs_);
+    std::vector<bool> are_known;
+    for (size_t i = 0; i < inputs_.size(); ++i) are_known.push_back(known.pointers()[i] != nullptr);
+    return std::make_unique<BoundPlan>(std::move(plan), description_, inputs_, outputs_, std::move(are_known));
   }
   int64_t prepared_bytes() const { return plan_->prepack_bytes(); }
 
@@ -206,7 +213,8 @@ class BoundPlan {
 
   bool acquire(QuickViews& in, nanobind::handle inputs, QuickViews& out, nanobind::handle outputs,
                bool in_place) const {
-    if (!in.acquire(inputs.ptr(), inputs_, false) || !out.acquire(outputs.ptr(), outputs_, true)) {
+    if (!in.acquire(inputs.ptr(), inputs_, false, are_known_) ||
+        !out.acquire(outputs.ptr(), outputs_, true)) {
       return false;
     }
     for (size_t o = 0; o < outputs_.size(); ++o) {
@@ -229,6 +237,7 @@ class BoundPlan {
   std::string description_;
   std::vector<Slot> inputs_;
   std::vector<Slot> outputs_;
+  std::vector<bool> are_known_;  // inputs that a prepared plan does not read
   double bytes_ = 0;
   std::vector<bool> alike_;  // inputs that lie as the output does
 };

@@ -67,15 +67,29 @@ inline typename Op::V mask_of(const ReduceParameters& parameters) {
   return bits_as<V>(Mask{} + static_cast<Bits>(parameters.mask));
 }
 
-// Settles accumulators which the next elements might take out of range. That is seldom.
-template <class Op, int kVectors, class S>
+template <class Op, class S>
+ANYDML_NOINLINE void settle_all(S* states, int count) {
+  for (int i = 0; i < count; ++i) Op::settle(states[i]);
+}
+
+// Settles accumulators which the next elements might take out of range. That is seldom, and found out for all
+// of them at once.
+template <class Op, int kStates, class S>
 ANYDML_INLINE void settle_where_away(S* states) {
-  auto away = Op::is_away(states[0]);
+  if constexpr (Op::kSettledAfter != 0) {
+    auto bits = Op::away_bits(states[0]);
 #pragma GCC unroll 16
-  for (int v = 1; v < kVectors; ++v) away = away | Op::is_away(states[v]);
-  if (all_of<typename Op::Number>(away == 0)) return;
+    for (int i = 1; i < kStates; ++i) bits = bits | Op::away_bits(states[i]);
+    if (!has_bits(bits, Op::kAway)) [[likely]]
+      return;
+    // A copy, as others stay in registers.
+    S settled[kStates];
 #pragma GCC unroll 16
-  for (int v = 0; v < kVectors; ++v) Op::settle(states[v]);
+    for (int i = 0; i < kStates; ++i) settled[i] = states[i];
+    settle_all<Op>(settled, kStates);
+#pragma GCC unroll 16
+    for (int i = 0; i < kStates; ++i) states[i] = settled[i];
+  }
 }
 
 // Combines rows with kVectors vectors of accumulators, which stay in registers. The first `left_out` columns
@@ -89,8 +103,6 @@ ANYDML_INLINE void accumulate_vectors(const ReduceParameters& parameters, const 
   constexpr int64_t kSize = sizeof(typename Op::Element);
   const V mask = mask_of<Op>(parameters);
   [[maybe_unused]] const V identity = V{} + Op::identity(parameters);
-  // Of many rows side by side hardware prefetchers lose some.
-  const bool fetches_ahead = rows.columns > kVectors * kLanes;
   S states[kVectors];
 #pragma GCC unroll 16
   for (int v = 0; v < kVectors; ++v) states[v] = Op::template load<V>(strip, column + v * kLanes);
@@ -98,9 +110,7 @@ ANYDML_INLINE void accumulate_vectors(const ReduceParameters& parameters, const 
   const auto row = [&] {
 #pragma GCC unroll 16
     for (int v = 0; v < kVectors; ++v) {
-      if (fetches_ahead && v * kLanes * kSize % 64 == 0) {
-        prefetch_near(from + v * kLanes * kSize + tuning::kPrefetchBytes);
-      }
+      if (v * kLanes * kSize % 64 == 0) prefetch_near(from + v * kLanes * kSize + tuning::kPrefetchBytes);
       V x = load_elements<Op>(from + v * kLanes * kSize);
       if constexpr (kVectors == 1) x = without<typename Op::Number>(x, identity, left_out);
       join<Op>(states[v], x, mask);
@@ -194,6 +204,7 @@ ANYDML_INLINE auto all_lanes(const S& state) {
 // The numbers of vectors, likewise.
 template <class Op, int kHalf, class S>
 ANYDML_INLINE void combine_halves(S* states) {
+  settle_where_away<Op, 2 * kHalf>(states);
 #pragma GCC unroll 16
   for (int v = 0; v < kHalf; ++v) Op::combine(states[v], states[v + kHalf]);
   if constexpr (kHalf > 1) combine_halves<Op, kHalf / 2>(states);
@@ -205,6 +216,7 @@ template <class Op, int kLines, class S>
 ANYDML_INLINE void all_lanes_of_lines([[maybe_unused]] S* states) {
 #if defined(ANYDML_VECTORS)
   if constexpr (kLines > 1) {
+    settle_where_away<Op, kLines>(states);
     constexpr int kBytes = kLines * static_cast<int>(sizeof(typename Op::Number));
     for (int i = 0; i < kLines / 2; ++i) {
       S lower = Op::merged(states[2 * i], states[2 * i + 1], HalfBlocks<0, kBytes>{});
@@ -216,37 +228,44 @@ ANYDML_INLINE void all_lanes_of_lines([[maybe_unused]] S* states) {
 #endif
 }
 
+// Short lines have fewer elements than accumulators, one behind the other; plain ones are one segment.
+enum class LineKind { kShort, kPlain, kSegmented };
+
 // What the elements of a line come to in each lane. They are dealt out to kVectors vectors of accumulators in
-// turn. A short line has fewer than these, one behind the other.
-template <class Op, int kVectors, bool kIsShort>
-ANYDML_INLINE auto reduce_line(const Strip& strip, const Lines& lines, int64_t line, typename Op::V mask,
-                               const std::byte* identities) {
+// turn.
+template <class Op, int kVectors, LineKind kKind>
+ANYDML_INLINE auto reduce_line(const typename Op::template State<typename Op::V>& start, const Lines& lines,
+                               int64_t line, typename Op::V mask, const std::byte* identities) {
   using V = typename Op::V;
-  using A = typename Op::Number;
   using S = typename Op::template State<V>;
-  constexpr int64_t kLanes = sizeof(V) / sizeof(A);
+  constexpr int64_t kLanes = sizeof(V) / sizeof(typename Op::Number);
   constexpr int64_t kSize = sizeof(typename Op::Element);
   constexpr int64_t kRow = kVectors * kLanes;
-  // Vectors of one element each need not be settled before they are put together.
-  constexpr bool kSettlesOnce = kIsShort && Op::kSettledAfter >= kVectors;
   S states[kVectors];
-  const S start = Op::spread(Op::template load<A>(strip, line));
 #pragma GCC unroll 16
   for (int v = 0; v < kVectors; ++v) states[v] = start;
-  const int64_t segments = kIsShort ? 1 : lines.segments;
-  for (int64_t segment = 0; segment < segments; ++segment) {
-    const std::byte* from = lines.from + line * lines.step + segment * lines.segment_step;
-    const std::byte* const end = from + lines.elements * kSize;
-    for (int64_t r = 1; !kIsShort && from + kRow * kSize <= end; from += kRow * kSize, ++r) {
+  const std::byte* segment = lines.from + line * lines.step;
+  const int64_t whole = kKind == LineKind::kShort ? 0 : lines.elements / kRow;
+  const int64_t rest = lines.elements - whole * kRow;
+  for (int64_t s = kKind == LineKind::kSegmented ? lines.segments : 1; s > 0; --s) {
+    const std::byte* from = segment;
+    [[maybe_unused]] int64_t settled = 0;
+    for (int64_t r = whole; r > 0; --r, from += kRow * kSize) {
 #pragma GCC unroll 16
       for (int v = 0; v < kVectors; ++v) {
+        // No hardware follows segments, which are adjacent to those of the next lines.
+        if (kKind == LineKind::kSegmented && v * kLanes * kSize % 64 == 0) {
+          prefetch_near(from + v * kLanes * kSize + tuning::kPrefetchLines * lines.step);
+        }
         join<Op>(states[v], load_elements<Op>(from + v * kLanes * kSize), mask);
       }
       if constexpr (Op::kSettledAfter != 0) {
-        if (r % Op::kSettledAfter == 0) settle_where_away<Op, kVectors>(states);
+        if (++settled == Op::kSettledAfter) {
+          settle_where_away<Op, kVectors>(states);
+          settled = 0;
+        }
       }
     }
-    const int64_t rest = kIsShort ? lines.elements : (end - from) / kSize;
 #pragma GCC unroll 16
     for (int v = 0; v < kVectors; ++v) {
       const std::byte* const at = from + v * kLanes * kSize;
@@ -256,41 +275,40 @@ ANYDML_INLINE auto reduce_line(const Strip& strip, const Lines& lines, int64_t l
         join<Op>(states[v], load_first_elements<Op>(at, rest - v * kLanes, identities), mask);
       }
     }
-    if constexpr (Op::kSettledAfter != 0 && !kSettlesOnce) {
-#pragma GCC unroll 16
-      for (int v = 0; v < kVectors; ++v) Op::settle(states[v]);
+    if constexpr (kKind == LineKind::kSegmented) {
+      settle_where_away<Op, kVectors>(states);
+      segment += lines.segment_step;
     }
   }
   combine_halves<Op, kVectors / 2>(states);
-  if constexpr (kSettlesOnce) Op::settle(states[0]);
   return states[0];
 }
 
-template <class Op, int kVectors>
+template <class Op, int kVectors, LineKind kKind>
 ANYDML_NOINLINE void reduce_lines_by(const ReduceParameters& parameters, const Strip& strip,
                                      const Lines& lines) {
   using V = typename Op::V;
+  using A = typename Op::Number;
   using S = typename Op::template State<V>;
-  constexpr int64_t kLanes = sizeof(V) / sizeof(typename Op::Number);
+  constexpr int64_t kLanes = sizeof(V) / sizeof(A);
   const V mask = mask_of<Op>(parameters);
   alignas(64) std::byte identities[kLanes * sizeof(typename Op::Element)];
   fill<Op>(parameters, identities, kLanes);
-  const bool is_short = lines.segments == 1 && lines.elements < kVectors * kLanes;
+  S start = Op::spread(Op::template load<A>(strip, 0));
   for (int64_t line = 0; line < lines.count; line += kLanes) {
     const int64_t count = std::min(kLanes, lines.count - line);
     alignas(64) S states[kLanes];
-    if (is_short) {
-      for (int64_t i = 0; i < count; ++i) {
-        states[i] = reduce_line<Op, kVectors, true>(strip, lines, line + i, mask, identities);
-      }
-    } else {
-      for (int64_t i = 0; i < count; ++i) {
-        states[i] = reduce_line<Op, kVectors, false>(strip, lines, line + i, mask, identities);
-      }
+    for (int64_t i = 0; i < count; ++i) {
+      // Only exponentials begin with what a line has of its own.
+      if constexpr (Op::kSizes[2] != 0) start = Op::spread(Op::template load<A>(strip, line + i));
+      states[i] = reduce_line<Op, kVectors, kKind>(start, lines, line + i, mask, identities);
     }
     // Of few lines a tree would have more steps.
     if (kLanes == 1 || 4 * count <= kLanes) {
-      for (int64_t i = 0; i < count; ++i) Op::store(strip, line + i, all_lanes<Op>(states[i]));
+      for (int64_t i = 0; i < count; ++i) {
+        Op::settle(states[i]);
+        Op::store(strip, line + i, all_lanes<Op>(states[i]));
+      }
       continue;
     }
     for (int64_t i = count; i < kLanes; ++i) states[i] = states[0];
@@ -301,12 +319,19 @@ ANYDML_NOINLINE void reduce_lines_by(const ReduceParameters& parameters, const S
 
 template <class Op>
 void reduce_lines(const ReduceParameters& parameters, const Strip& strip, const Lines& lines) {
-  constexpr int kBytes = sizeof(typename Op::V);
-  constexpr int64_t kRow = Op::kRowBytes / static_cast<int64_t>(sizeof(typename Op::Number));
-  if (Op::kRowBytes == tuning::kShortRowBytes || lines.elements < kRow) {
-    return reduce_lines_by<Op, tuning::kShortRowBytes / kBytes>(parameters, strip, lines);
+  constexpr int kVectors = Op::kRowBytes / static_cast<int>(sizeof(typename Op::V));
+  constexpr int kFewVectors = tuning::kShortRowBytes / static_cast<int>(sizeof(typename Op::V));
+  constexpr int64_t kNumbers = sizeof(typename Op::V) / sizeof(typename Op::Number);
+  if (lines.segments > 1) {
+    return reduce_lines_by<Op, kFewVectors, LineKind::kSegmented>(parameters, strip, lines);
   }
-  reduce_lines_by<Op, Op::kRowBytes / kBytes>(parameters, strip, lines);
+  if (lines.elements < kFewVectors * kNumbers) {
+    return reduce_lines_by<Op, kFewVectors, LineKind::kShort>(parameters, strip, lines);
+  }
+  if (kVectors == kFewVectors || lines.elements < kVectors * kNumbers) {
+    return reduce_lines_by<Op, kFewVectors, LineKind::kPlain>(parameters, strip, lines);
+  }
+  reduce_lines_by<Op, kVectors, LineKind::kPlain>(parameters, strip, lines);
 }
 
 template <class Op>

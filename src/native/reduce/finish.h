@@ -92,12 +92,13 @@ template <class Op>
 void finish_product(const ReduceParameters&, const Strip& strip, int64_t columns, std::byte* out,
                     int64_t out_step) {
   store_doubles<typename Op::Element>(columns, out, out_step, [&](int64_t i) {
-    const auto m = load_lanes_at<Doubles>(strip.arrays[0] + i * 8);
+    auto state = Op::template load<Doubles>(strip, i);
+    Op::settle(state);
     using Exponents = Lanes<int64_t, sizeof(Doubles) / sizeof(double)>;
     constexpr int64_t kMost = 600;
-    auto e = load_lanes_at<Exponents>(strip.arrays[1] + i * 8);
+    auto e = bits_as<Exponents>(state.e);
     e = e > kMost ? Exponents{} + kMost : e < -kMost ? Exponents{} - kMost : e;
-    return m * bits_as<Doubles>((e + 1023) << 52);
+    return state.m * bits_as<Doubles>((e + 1023) << 52);
   });
 }
 

@@ -167,6 +167,7 @@ ANYDML_INLINE void index_vectors(const ReduceParameters& parameters, const Strip
   for (int64_t r = 0; r < rows.count; ++r, from += rows.step) {
 #pragma GCC unroll 8
     for (int v = 0; v < kVectors; ++v) {
+      if (v * kLanes * kSize % 64 == 0) prefetch_near(from + v * kLanes * kSize + tuning::kPrefetchBytes);
       V x = load_wide_lanes<T, A>(from + v * kLanes * kSize);
       if constexpr (kVectors == 1) x = without<typename Op::Number>(x, identity, left_out);
       take_larger<A>(flipped<A>(x, mask), row, best[v], index[v]);

@@ -11,6 +11,7 @@
 
 #include "platform/isa.h"
 #include "pointwise/lanes.h"
+#include "pointwise/rounding.h"
 #include "simd/bits_as.h"
 #include "simd/half.h"
 #include "simd/vector.h"
@@ -118,6 +119,17 @@ struct HalfBlocks {
   }
 };
 #endif
+
+// Whether any lane has one of these bits.
+template <class V>
+ANYDML_INLINE bool has_bits(V v, uint64_t bits) {
+#if defined(ANYDML_ISA_AVX512)
+  if constexpr (sizeof(V) == 64) {
+    return _mm512_test_epi64_mask((__m512i)v, _mm512_set1_epi64(static_cast<int64_t>(bits))) != 0;
+  }
+#endif
+  return !all_of<uint64_t>((v & bits) == 0);
+}
 
 // The larger one in each lane; y where one of them is NaN.
 template <class A, class V>

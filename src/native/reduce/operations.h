@@ -128,7 +128,7 @@ struct IntegerProduct : OfOneNumber<T, T> {
 };
 
 // Products of floats as m * 2^e, so that no order of the factors leaves the range of doubles. Settled, 1 <=
-// |m| < 2; powers of 2 change no rounding.
+// |m| < 2; powers of 2 change no rounding, so that it does not matter for the result when that is done.
 template <class T>
 struct FloatProduct {
   using Element = T;
@@ -174,14 +174,15 @@ struct FloatProduct {
   static double identity(const ReduceParameters&) { return 1; }
   static double start(double) { return 1; }
 
-  // The least number of single precision to the power of 4, times 2^-kAway, is a normal double.
-  static constexpr int64_t kSettledAfter = 4;
-  static constexpr uint64_t kAway = 400;
+  // So many elements of either type, beside an m that is not away, are a normal double.
+  static constexpr int64_t kSettledAfter = sizeof(T) == 2 ? 16 : 5;
   ANYDML_INLINE static void step(State<V>& state, V x) { state.m = state.m * x; }
-  // Lanes whose m is 2^kAway away from 1, or more.
-  ANYDML_INLINE static auto is_away(const State<V>& state) {
-    const auto bits = bits_as<BitsOf<V>>(state.m);
-    return ((bits & kExponent) - ((1023 - kAway) << 52)) > (2 * kAway << 52);
+  // Lanes whose m is away, below 2^-256, 2^256 or more, have one of the bits kAway: the biased exponent less
+  // that of 2^-256 is not below 512.
+  static constexpr uint64_t kAway = uint64_t{3} << 61;
+  template <class U>
+  ANYDML_INLINE static BitsOf<U> away_bits(const State<U>& state) {
+    return bits_as<BitsOf<U>>(state.m) - (uint64_t{1023 - 256} << 52);
   }
   template <class U>
   ANYDML_INLINE static void settle(State<U>& state) {
@@ -193,7 +194,7 @@ struct FloatProduct {
     state.m = bits_as<U>(is_number ? mantissa : bits);
     state.e = state.e + (is_number ? (exponent >> 52) - 1023 : BitsOf<U>{});
   }
-  // Those that are settled, of up to a few hundred.
+  // Those that are not away, or up to a few hundred that are settled.
   template <class U>
   ANYDML_INLINE static void combine(State<U>& state, const State<U>& other) {
     state.m = state.m * other.m;

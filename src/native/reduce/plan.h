@@ -21,6 +21,7 @@
 #include "reduce/transpose_lines.h"
 #include "reduce/tuning.h"
 #include "simd/unaligned.h"
+#include "stores/staged_writer.h"
 
 ANYDML_ISA_BEGIN
 
@@ -48,6 +49,7 @@ class ReducePlan final : public Plan {
 
  private:
   bool is_by_rows() const { return policy_.algorithm == ReduceAlgorithm::kRows; }
+  int64_t out_item() const { return kernel_.has_indices() ? parameters_.index_size : item_; }
 
   // A unit of columns, or of lines: what a thread has accumulators for at a time.
   struct Unit {
@@ -75,10 +77,13 @@ class ReducePlan final : public Plan {
 // One thread with its accumulators.
 class ReducePlan::Worker {
  public:
-  Worker(const ReducePlan& plan, const ReduceKernel& kernel, const ReduceKernel& accumulates)
-      : plan_(plan), kernel_(kernel), accumulates_(accumulates) {
+  Worker(const ReducePlan& plan, const ReduceKernel& kernel, const ReduceKernel& accumulates,
+         bool is_non_temporal)
+      : writer(is_non_temporal), plan_(plan), kernel_(kernel), accumulates_(accumulates) {
     strip_ = strip_memory_.strip(accumulates, accumulates.strip_columns());
   }
+
+  StagedWriter writer;
 
   // The accumulators of a unit behind the rows of a chunk.
   Strip reduce(const Unit& unit, int64_t begin, int64_t end) {
@@ -95,9 +100,19 @@ class ReducePlan::Worker {
     const bool is_whole = begin % rows.size == 0 && end % rows.size == 0;
     if (is_whole && plan_.geometry_.outer.size() <= 1) {
       const int64_t step = plan_.geometry_.outer.empty() ? 0 : plan_.geometry_.outer[0].in;
-      accumulates_.reduce_lines(plan_.parameters_, results,
-                                {first + begin / rows.size * step, unit.columns, lines.in, rows.size,
-                                 (end - begin) / rows.size, step});
+      // Short segments of a line lie between those of the others, which are read before the next ones.
+      const int64_t last = end / rows.size;
+      const int64_t most = rows.size * plan_.item_ < tuning::kShortSegmentBytes ? tuning::kSegments : last;
+      for (int64_t r = begin / rows.size; r < last; r += most) {
+        const Strip part = r == begin / rows.size ? results : strip_;
+        if (r != begin / rows.size) {
+          accumulates_.start(part, unit.columns, unit.columns, unit.to, lines.out);
+        }
+        accumulates_.reduce_lines(
+            plan_.parameters_, part,
+            {first + r * step, unit.columns, lines.in, rows.size, std::min(most, last - r), step});
+        if (r != begin / rows.size) accumulates_.combine(results, part, unit.columns);
+      }
       return results;
     }
     for (int64_t r = begin; r < end;) {
@@ -282,7 +297,9 @@ class ReducePlan::Reduction {
         const Strip results = worker.reduce(unit, 0, plan_.reduced_rows_);
         const Loop& cells = plan_.geometry_.cells;
         for (int64_t c = 0; c < cells.size; ++c) {
-          finish({unit.from + c * cells.in, unit.to + c * cells.out, unit.columns},
+          std::byte* const to = unit.to + c * cells.out;
+          std::byte* const at = is_staged() ? worker.writer.reserve(to, unit.columns * plan_.out_item()) : to;
+          finish({unit.from + c * cells.in, at, unit.columns},
                  accumulates_.at(results, c * plan_.policy_.lines), nullptr, 0);
         }
       });
@@ -308,12 +325,19 @@ class ReducePlan::Reduction {
   }
 
  private:
+  // Whether outputs go past the caches.
+  bool is_staged() const {
+    const int64_t item = plan_.out_item();
+    return plan_.bytes_ / plan_.reduced_rows_ / plan_.item_ * item >= kStreamFrom &&
+           plan_.geometry_.columns.out == item && width_ * item <= StagedWriter::kMost;
+  }
+
   // Columns are independent of each other, so that their strips may depend on the threads.
   int64_t width() const {
     const int64_t columns = plan_.geometry_.columns.size;
     switch (plan_.policy_.algorithm) {
       case ReduceAlgorithm::kRows:
-        return std::min(columns, tuning::kBatchLines);
+        return std::min(columns, plan_.policy_.lines);
       case ReduceAlgorithm::kNarrowColumns:
         return columns;
       case ReduceAlgorithm::kPackedColumns:
@@ -332,7 +356,7 @@ class ReducePlan::Reduction {
   void for_each_part(int64_t count, const Body& body) const {
     const int64_t parts = std::min(count, threads_ == 1 ? 1 : calls_for(plan_.bytes_, threads_));
     parallel_for(parts, threads_, [&](int64_t part) {
-      Worker worker(plan_, kernel_, accumulates_);
+      Worker worker(plan_, kernel_, accumulates_, is_staged());
       const int64_t end = share_begin(part + 1, parts, count);
       for (int64_t i = share_begin(part, parts, count); i < end && !is_cancelled(); ++i) body(worker, i);
     });

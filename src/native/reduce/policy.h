@@ -71,7 +71,7 @@ struct ReduceProblem {
 struct ReducePolicy {
   ReduceAlgorithm algorithm;
   std::string name;
-  int64_t lines;       // of a tile
+  int64_t lines;       // of a tile, or of a batch
   int64_t phases;      // so many rows are accumulated apart, and then put together
   int64_t chunk_rows;  // are reduced apart from others
   std::string declined;
@@ -126,8 +126,21 @@ inline void choose_lines(ReduceProblem& problem) {
 inline int64_t lines_of(const ReduceProblem& problem) {
   const ReduceGeometry& g = problem.geometry;
   const int64_t line = g.rows.size * g.cells.size * problem.element_size;
-  const int64_t lines = std::min(tuning::kTileBytes / line, problem.strip_columns / g.cells.size);
+  const int64_t lines =
+      std::min({tuning::kTileBytes / line, problem.strip_columns / g.cells.size, tuning::kTileLines});
   return std::min(std::max(lines / 64 * 64, int64_t{64}), g.columns.size);
+}
+
+// The lines whose results are stored at a time: of large reductions so few that there are batches for every
+// thread, which are long enough.
+inline int64_t batch_of(const ReduceProblem& problem) {
+  // Short segments of lines lie between each other.
+  const int64_t segment = problem.geometry.rows.size * problem.element_size;
+  const bool has_segments = !problem.geometry.outer.empty() && segment < tuning::kShortSegmentBytes;
+  if (has_segments || problem.bytes() < kParallelFrom) return tuning::kBatchLines;
+  const int64_t line = problem.reduced_rows() * problem.element_size;
+  const int64_t lines = std::max(problem.outputs() / tuning::kChunkedBelow, tuning::kChunkBytes / line);
+  return std::clamp<int64_t>(lines, 1, tuning::kBatchLines);
 }
 
 // A reduction with few outputs is cut into chunks. Their size depends on sizes alone, and so does the order
@@ -136,17 +149,18 @@ inline int64_t chunk_rows_of(const ReduceProblem& problem, ReduceAlgorithm algor
                              int64_t accumulator_size, int64_t phases) {
   const int64_t rows = problem.reduced_rows();
   const int64_t outputs = problem.outputs();
-  const int64_t strips = std::max<int64_t>(count_of(problem.geometry.planes),
-                                           outputs * problem.element_size / tuning::kStripLeastBytes);
+  const bool is_by_rows = algorithm == ReduceAlgorithm::kRows;
+  const int64_t batch = is_by_rows ? batch_of(problem) : tuning::kStripLeastBytes / problem.element_size;
+  const int64_t planes = count_of(problem.geometry.planes);
+  const int64_t strips = std::max<int64_t>(planes, outputs / batch);
   if (strips >= tuning::kChunkedBelow || problem.geometry.cells.size > 1 || problem.bytes() < kParallelFrom) {
     return rows;
   }
-  // Lines are reduced in batches.
   const int64_t columns = problem.geometry.columns.size;
-  const int64_t own = algorithm == ReduceAlgorithm::kRows ? std::min(columns, tuning::kBatchLines) : columns;
+  const int64_t own = is_by_rows ? std::min(columns, batch) : columns;
   const int64_t bytes = own * rows * problem.element_size;
   // With what is left free between arrays.
-  const int64_t free = 3 * tuning::kLeastBytes * count_of(problem.geometry.planes);
+  const int64_t free = 3 * tuning::kLeastBytes * planes * ((columns + own - 1) / own);
   const int64_t most = tuning::kPartialBytes / (outputs * accumulator_size + free);
   const int64_t chunks = std::clamp<int64_t>(std::min(bytes / tuning::kChunkBytes, most), 1, rows);
   const int64_t size = (rows + chunks - 1) / chunks;
@@ -166,7 +180,7 @@ inline ReducePolicy choose_policy(ReduceProblem& problem, int64_t accumulator_si
   }
   return {.algorithm = choice.algorithm,
           .name = std::move(choice.name),
-          .lines = lines_of(problem),
+          .lines = choice.algorithm == ReduceAlgorithm::kRows ? batch_of(problem) : lines_of(problem),
           .phases = phases,
           .chunk_rows = chunk_rows_of(problem, choice.algorithm, accumulator_size, phases),
           .declined = std::move(choice.declined)};

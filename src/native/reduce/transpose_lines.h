@@ -7,6 +7,7 @@
 
 #include "platform/isa.h"
 #include "reduce/lanes.h"
+#include "reduce/tuning.h"
 #include "simd/transpose.h"
 #include "simd/unaligned.h"
 
@@ -62,7 +63,10 @@ ANYDML_NOINLINE int64_t shuffle_lines(const std::byte* from, int64_t lines, std:
   for (; line + kLanes <= lines; line += kLanes, from += rows * kBytes) {
     __m512i elements[rows];
 #pragma GCC unroll 16
-    for (int64_t v = 0; v < rows; ++v) elements[v] = load_moved<Bits>(from + v * kBytes);
+    for (int64_t v = 0; v < rows; ++v) {
+      if (v * kBytes % 64 == 0) prefetch_near(from + v * kBytes + tuning::kPrefetchBytes);
+      elements[v] = load_moved<Bits>(from + v * kBytes);
+    }
 #pragma GCC unroll 16
     for (int64_t row = 0; row < rows; ++row) {
       const auto moves =

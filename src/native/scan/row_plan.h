@@ -18,6 +18,7 @@
 #include "scan/accumulator.h"
 #include "scan/chained_carry.h"
 #include "scan/geometry.h"
+#include "scan/lane_rows.h"
 #include "scan/policy.h"
 #include "scan/row_scan.h"
 #include "scan/tuning.h"
@@ -41,6 +42,7 @@ class RowPlan final : public Plan {
         geometry_(nearest_last(problem.geometry)),
         lines_(geometry_.lines),
         down_(geometry_.axis.out < 0),
+        exclusive_(exclusive),
         kernels_(Kernels::choose(exclusive, down_)) {}
 
   void run(const void* const* inputs, void* const* outputs) const override {
@@ -198,13 +200,25 @@ class RowPlan final : public Plan {
     const int64_t in_step = lines_.inner.in;
     const int64_t out_step = lines_.inner.out;
     const bool packed = out_step == size * kSize;
-    const int64_t batch = packed ? kBlock / size / kRowsPerGroup * kRowsPerGroup : 1;
+    int64_t batch = packed ? kBlock / size / kRowsPerGroup * kRowsPerGroup : 1;
+#if defined(ANYDML_ISA_AVX512)
+    const LaneRows<T, Operation> lane_rows(size, exclusive_, down_);
+    const int64_t at_once =
+        packed && in_step == out_step && !policy_.packs_input && size > 1 ? lane_rows.rows_at_once() : 0;
+    if (at_once > 0) batch = kBlock / size / at_once * at_once;
+#endif
     PackBuffer buffer;
     for (int64_t start = 0; start < count; start += batch) {
       const int64_t rows = std::min(batch, count - start);
       std::byte* const to = stage.reserve(out + start * out_step + lowest(0, size), rows * size * kSize);
       const std::byte* const from = in + start * in_step;
       int64_t r = 0;
+#if defined(ANYDML_ISA_AVX512)
+      if (at_once > 0) {
+        r = rows / at_once * at_once;
+        lane_rows.scan(from + lowest(0, size), to, r, stage);
+      }
+#endif
       for (; !policy_.packs_input && r + kRowsPerGroup <= rows; r += kRowsPerGroup) {
         Accumulator accumulators[kRowsPerGroup];
         std::fill_n(accumulators, kRowsPerGroup, static_cast<Accumulator>(Operation::kIdentity));
@@ -339,6 +353,7 @@ class RowPlan final : public Plan {
   ScanGeometry geometry_;
   Lines lines_;
   bool down_;
+  bool exclusive_;
   Kernels kernels_;
 };
 

@@ -51,4 +51,58 @@ Case element_wise(DataType type, std::vector<int64_t> sizes, size_t inputs,
            attributes({{"Program", std::move(words)}, {"Results", {last}}})}};
 }
 
+// A sum of quantised numbers.
+Case quantized_sum(std::vector<int64_t> sizes, DataType a, DataType b, DataType out) {
+  const std::vector<int64_t> ones(sizes.size(), 1);
+  const Layout scale = packed(DataType::kFloat32, ones);
+  const auto real = static_cast<int64_t>(DataType::kFloat32);
+  const auto word = [](Opcode opcode) { return static_cast<int64_t>(opcode); };
+  return {"ELEMENT_WISE",
+          {{packed(a, sizes), scale, packed(a, ones), packed(b, sizes), scale, packed(b, ones), scale,
+            packed(out, ones)},
+           {packed(out, sizes)},
+           attributes({{"Program",
+                        {word(Opcode::LINEAR_QUANTIZATION),
+                         real,
+                         1,
+                         2,
+                         1,
+                         0,
+                         0,
+                         0,
+                         word(Opcode::LINEAR_QUANTIZATION),
+                         real,
+                         4,
+                         5,
+                         4,
+                         0,
+                         0,
+                         0,
+                         word(Opcode::LINEAR_QUANTIZATION),
+                         real,
+                         6,
+                         7,
+                         6,
+                         0,
+                         0,
+                         0,
+                         word(Opcode::SUM_QUANTIZATION),
+                         real,
+                         8,
+                         9,
+                         10,
+                         0,
+                         0,
+                         0,
+                         word(Opcode::QUANTIZED_LINEAR_ADD),
+                         static_cast<int64_t>(out),
+                         0,
+                         3,
+                         11,
+                         0,
+                         0,
+                         0}},
+                       {"Results", {12}}})}};
+}
+
 }  // namespace

@@ -69,7 +69,7 @@ class Program:
 
     def described(self) -> str:
         """What it computes, in words."""
-        words = [name.lower().replace("_", " ") for name in self.names if name != "COPY"]
+        words = [name.lower().replace("_", " ") for name in self.names if name not in _PREPARING]
         return ", ".join(words) or "copy"
 
     @property
@@ -130,7 +130,7 @@ def _apply(
     is_wide = (
         scale_bias is not None
         or (opcode in _OF_FLOATS and first not in _FLOATS)
-        or (opcode in _SCALED and not _TINY < abs(prod(constants)) < _HUGE)
+        or (opcode in _SCALED and not 1 / _SCALED[opcode] <= abs(prod(constants)) <= _SCALED[opcode])
     )
     if not is_wide:
         return program.add(opcode, output, *operands, constants=constants)
@@ -183,15 +183,15 @@ def _quantize(program: Program, desc: Any, output: TensorDataType, operands: Seq
     if program.types[x] not in _FLOATS:
         x = program.cast(x, FLOAT64)
     x, scale = program.cast(x, FLOAT32), program.cast(scale, FLOAT32)
-    return program.add("QUANTIZE_LINEAR", output, x, scale, _or_zero(program, zero_point, output, x))
+    return program.add("QUANTIZE_LINEAR", output, x, scale, _or_zero(program, zero_point, output, scale))
 
 
 def _dequantize(program: Program, desc: Any, output: TensorDataType, operands: Sequence[Any]) -> int:
     x, scale, zero_point = operands
     data_type = program.types[x]
-    # Of 32 bits and FLOAT16, a single would be rounded twice.
+    # Of 16 and 32 bits and FLOAT16, a single would be rounded twice; the product of 8 bits and a half is one.
     if data_type.bits <= 16 or (data_type in (INT32, UINT32) and output == FLOAT32):
-        wide = FLOAT32 if output == FLOAT32 else FLOAT64
+        wide = FLOAT32 if output == FLOAT32 or data_type.bits == 8 else FLOAT64
         return program.cast(_dequantized(program, wide, x, program.cast(scale, FLOAT32), zero_point), output)
     difference = program.cast(x, FLOAT64)
     if zero_point is not None:
@@ -200,16 +200,22 @@ def _dequantize(program: Program, desc: Any, output: TensorDataType, operands: S
 
 
 def _dequantized(program: Program, wide: TensorDataType, x: int, scale: int, zero_point: int | None) -> int:
-    zero = _or_zero(program, zero_point, program.types[x], x)
+    zero = _or_zero(program, zero_point, program.types[x], scale)
     return program.add("DEQUANTIZE_LINEAR", wide, x, scale, zero)
 
 
 def _quantized_add(program: Program, desc: Any, output: TensorDataType, operands: Sequence[Any]) -> int:
     a, a_scale, a_zero, b, b_scale, b_zero, scale, zero_point = operands
-    left = _dequantized(program, FLOAT64, a, a_scale, a_zero)
-    right = _dequantized(program, FLOAT64, b, b_scale, b_zero)
-    total = program.add("ADD", FLOAT64, left, right)
-    return program.add("QUANTIZE_LINEAR", output, total, scale, _or_zero(program, zero_point, output, a))
+    left, right, of_output = [
+        program.add("LINEAR_QUANTIZATION", FLOAT32, each, _or_zero(program, zero, data_type, each))
+        for each, zero, data_type in (
+            (a_scale, a_zero, program.types[a]),
+            (b_scale, b_zero, program.types[b]),
+            (scale, zero_point, output),
+        )
+    ]
+    quantization = program.add("SUM_QUANTIZATION", FLOAT32, left, right, of_output)
+    return program.add("QUANTIZED_LINEAR_ADD", output, a, b, quantization)
 
 
 def _or_zero(program: Program, zero_point: int | None, data_type: TensorDataType, x: int) -> int:
@@ -256,9 +262,12 @@ _OWN: dict[str, Callable[..., int]] = {
 }
 """Operators whose tensors have several types, or that are several instructions."""
 
+_PREPARING = {"COPY", "ZERO", "LINEAR_QUANTIZATION", "SUM_QUANTIZATION"}
+"""Instructions that operators only need beside their own."""
+
 _OF_FLOATS = {"SHRINK", "CONSTANT_POW"}
 """Instructions that integers have not, which become doubles for them."""
 
-_SCALED = {"ELU", "SCALED_ELU"}
-_TINY, _HUGE = 2.0**-100, 2.0**100
-"""Between them the factor of these, in two parts, is in the range of FLOAT32."""
+_SCALED = {"ELU": 2.0**100, "SCALED_ELU": 2.0**100, "SWISH": 2.0**16}
+"""Instructions that FLOAT32 has in single precision, with what a factor, in two parts, may be at most; at least its
+reciprocal."""

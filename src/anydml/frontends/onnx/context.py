@@ -103,6 +103,8 @@ class NodeContext:
 
     def value(self, i: int) -> Value:
         """An input as it is: a Held, a Traced, an array, a list of them."""
+        if i >= len(self) or not self.node.inputs[i]:
+            raise NotLowered(f"its input {i} is missing")
         return self._values[self.node.inputs[i]]
 
     def wants(self, i: int) -> bool:
@@ -142,6 +144,8 @@ class NodeContext:
     def number(self, i: int, default: Any = None) -> Any:
         """A known input of one element as Python's number."""
         value = self.known(i)
+        if value is not None and np.size(value) != 1:
+            raise NotLowered(f"{np.size(value)} elements where one is wanted")
         return default if value is None else np.ravel(value)[0].item()
 
     def x(self, i: int = 0) -> Expression:

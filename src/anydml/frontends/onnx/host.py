@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import onnx
 
+from ...core.strided_layout import DATA_TYPES
 from .context import NotLowered, Unknown
 from .functions import proto_of, type_of
 from .node import Node
@@ -68,18 +69,31 @@ def evaluated(node: Node, values: dict[str, Value]) -> Evaluated | None:
     if node.op in _OF_OPTIONALS:
         return Evaluated([_of_optional(node, inputs)], "an optional, on the host")
     known = [_empty_of(each) for each in inputs]
-    if any(isinstance(leaf, (Held, Traced)) for each in known for leaf in leaves(each)):
+    for name, each in zip(node.inputs, known, strict=True):
+        if any(isinstance(leaf, (Held, Traced)) for leaf in leaves(each)):
+            if any(_are_strings(leaf) for other in known for leaf in leaves(other)):
+                raise Unknown(name)
+            return None
+    arrays = [leaf for each in known for leaf in leaves(each)]
+    is_small = sum(array.size for array in arrays) <= _MOST and not _is_large(node, known)
+    if not known or not (is_small or any(map(_is_foreign, arrays))):
         return None
-    total = sum(leaf.size for each in known for leaf in leaves(each))
-    if not known or total > _MOST or _is_large(node, known):
-        return None
-    floats = any(leaf.dtype.kind == "f" for each in known for leaf in leaves(each))
+    floats = any(array.dtype.kind == "f" for array in arrays)
     if floats and node.op in _OF_INTEGERS:
         return None
     try:
         return Evaluated(reference(node, known), "known, on the host")
     except NotLowered:
         return None
+
+
+def _is_foreign(array: Any) -> bool:
+    """Whether no device has such elements, strings or floats of 8 bits: they are computed here or not at all."""
+    return array.dtype != np.bool_ and array.dtype not in DATA_TYPES
+
+
+def _are_strings(value: Any) -> bool:
+    return isinstance(value, np.ndarray) and value.dtype.kind in "OUST"
 
 
 def _empty_of(value: Value) -> Value:
@@ -99,7 +113,7 @@ def _is_large(node: Node, inputs: list[Any]) -> bool:
     if node.op == "Range":
         start, limit, delta = (float(np.ravel(each)[0]) for each in inputs)
         return delta != 0 and abs(limit - start) / abs(delta) > _MOST
-    if node.op == "Pad":
+    if node.op == "Pad" and len(inputs) > 1:
         return bool(np.abs(inputs[1].astype(float)).sum() > 64)
     if node.op == "OneHot":
         return bool(inputs[0].size * float(np.ravel(inputs[1])[0]) > _MOST)

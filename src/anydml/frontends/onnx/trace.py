@@ -208,8 +208,15 @@ class _Trace:
         lowering = LOWERINGS.get(node.op)
         if lowering is None:
             return functions.expanded(context)
+        functions.check_types(context)
         self.graph.label = node.label
-        found = lowering(context)
+        try:
+            found = lowering(context)
+        except DMLError:
+            raise
+        except (ArithmeticError, LookupError, TypeError, ValueError) as problem:
+            # Inputs of other ranks, attributes of other lengths: what the schema says in words, and nobody has checked.
+            raise NotLowered(f"inputs and attributes that don't fit: {problem}") from problem
         self.demands += context.demands
         return found if isinstance(found, (list, tuple)) and not isinstance(found, Counted) else [found]
 
@@ -251,11 +258,13 @@ class _Trace:
         used = {name for name in self.outputs if name}.union(*(node.reads() for node in nodes))
         used |= step.reads() if step is not None else set()
         held: dict[str, Traced] = {}
-        values = {name: self._held(name, self.values[name], held) for name in used if name in self.values}
+        # In the order in which they were made: one model is one graph.
+        values = {name: self._held(name, value, held) for name, value in self.values.items() if name in used}
         keys = [leaf.key for leaf in leaves(values.get(read)) if isinstance(leaf, Held)] if read else []
-        counts = {name: (f"{name}#", each.axis) for name, each in self.counted.items()}
+        counted = {name: each for name, each in self.counted.items() if name in used}
+        counts = {name: (f"{name}#", each.axis) for name, each in counted.items()}
         ends = {key: each.expression for key, each in held.items()}
-        ends |= {f"{name}#": each.count for name, each in self.counted.items()}
+        ends |= {f"{name}#": each.count for name, each in counted.items()}
         demands = {f"demand {i}": each for i, each in enumerate(self.demands)}
         ends |= {key: each.truth for key, each in demands.items()}
         bound: list[Any] = []
@@ -268,7 +277,7 @@ class _Trace:
             raise no_memory(problem) from problem
         if compiled is not None:
             _add_engines(self.reports, compiled)
-        rest = None if last else Rest(nodes, values, keys, [*self.counted], step)
+        rest = None if last else Rest(nodes, values, keys, [*counted], step)
         return Piece(
             compiled=compiled,
             reads=[*self._reads],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -21,6 +22,7 @@ def chain_pointwise(network: Network) -> None:
     for i in [*network.vertices]:
         while i in network.vertices and chaining.add_one(i):
             pass
+    chaining.put_in_order()
     chains = [vertex.name for vertex in network.vertices.values() if isinstance(vertex.desc, PointwiseChain)]
     network.notes += [f"in one pass: {name}" for name in chains]
 
@@ -28,7 +30,28 @@ def chain_pointwise(network: Network) -> None:
 class _Chaining:
     def __init__(self, network: Network) -> None:
         self._network = network
+        # What follows from the vertices is kept beside them, so that a step takes no time proportional to their number.
         self._readers = network.readers()
+        self._ranks = {number: rank for rank, number in enumerate(network.vertices)}
+        """Where each vertex runs among the others."""
+        self._fed: defaultdict[int, set[int]] = defaultdict(set)
+        """The vertices that read a vertex."""
+        for number, vertex in network.vertices.items():
+            self._count(number, vertex, 0)
+
+    def put_in_order(self) -> None:
+        """Gives the vertices the order in which they run."""
+        vertices = self._network.vertices
+        self._network.vertices = {number: vertices[number] for number in sorted(vertices, key=self._ranks.__getitem__)}
+
+    def _count(self, number: int, vertex: Vertex, readers: int) -> None:
+        """Counts a vertex among the readers of its sources, or, with -1, no longer."""
+        for port in vertex.sources:
+            self._readers[port] += readers
+            if port is not None and readers >= 0:
+                self._fed[port.node].add(number)
+            elif port is not None:
+                self._fed[port.node].discard(number)
 
     def add_one(self, i: int) -> bool:
         """Merges a vertex with one of those that feed it; False where it is to be with none."""
@@ -56,30 +79,32 @@ class _Chaining:
     def _place(self, node: int, i: int, vertex: Vertex) -> int | None:
         """Where both can run: in the vertex's place, where all other readers stand behind it, or in the producer's,
         where all else that the vertex reads stands before it; None where neither is so."""
-        at = {number: position for position, number in enumerate(self._network.vertices)}
-        others = [
-            position
-            for number, position in at.items()
-            if number != i
-            and any(port is not None and port.node == node for port in self._network.vertices[number].sources)
-        ]
-        if all(position > at[i] for position in others):
+        ranks = self._ranks
+        if all(ranks[number] > ranks[i] for number in self._fed[node] if number != i):
             return i
-        feeding = [at.get(port.node, -1) for port in vertex.sources if port is not None and port.node != node]
-        return node if all(position < at[node] for position in feeding) else None
+        feeding = [ranks.get(port.node, -1) for port in vertex.sources if port is not None and port.node != node]
+        return node if all(rank < ranks[node] for rank in feeding) else None
 
     def _put(self, both: Vertex, i: int, node: int, place: int, kept: Sequence[int]) -> None:
         """Both in the place of one of them, by the vertex's number; its outputs first, then the producer's."""
         vertices = self._network.vertices
         first = len(vertices[i].spec.outputs(vertices[i].desc))
-        order = [i if number == place else number for number in vertices if number == place or number not in (i, node)]
         moved = {Port(node, number): Port(i, first + k) for k, number in enumerate(kept)}
+        for number in (i, node):
+            self._count(number, vertices.pop(number), -1)
         vertices[i] = both
-        self._network.vertices = {number: vertices[number] for number in order}
-        for vertex in self._network.vertices.values():
-            vertex.sources = [moved.get(port, port) if port is not None else None for port in vertex.sources]
-        self._network.targets = {end: moved.get(port, port) for end, port in self._network.targets.items()}
-        self._readers = self._network.readers()
+        self._count(i, both, 1)
+        self._ranks[i] = self._ranks[place]
+        del self._ranks[node]
+        for reader in self._fed.pop(node, ()):
+            vertices[reader].sources = [
+                None if port is None else moved.get(port, port) for port in vertices[reader].sources
+            ]
+            self._fed[i].add(reader)
+        for old, new in moved.items():
+            self._readers[new] = self._readers.pop(old)
+        if moved:
+            self._network.targets = {end: moved.get(port, port) for end, port in self._network.targets.items()}
 
 
 def _is_element_wise(vertex: Vertex) -> bool:

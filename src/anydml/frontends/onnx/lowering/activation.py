@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from ....core.enums import FeatureLevel
 from ...directmlx import Expression
 from ..context import Lowering, NodeContext, NotLowered
-from .pointwise import applied, call, unary, unchanged
+from .pointwise import applied, call, has, unary, unchanged
 
 
 def relu(node: NodeContext) -> Any:
@@ -46,11 +47,31 @@ def shrink(node: NodeContext) -> Any:
 
 
 def gelu(node: NodeContext) -> Any:
-    """GELU, or x / 2 * (1 + tanh(u)) with u = sqrt(2 / pi) * (x + 0.044715 * x^3), which is x * sigmoid(2 * u)."""
-    if node.get("approximate", "none") != "tanh":
+    """GELU, x / 2 * (1 + erf(x / sqrt(2))).
+
+    By tanh it is x / 2 * (1 + tanh(u)) with u = sqrt(2 / pi) * (x + 0.044715 * x^3), which is x * sigmoid(2 * u).
+    """
+    if node.get("approximate", "none") == "tanh":
+        factor = sqrt(8 / pi)
+        return applied(node, lambda x: x * call(node, "sigmoid", x * (x * x * (0.044715 * factor) + factor)))
+    if has(node, FeatureLevel.LEVEL_5_1):
         return unary("gelu")(node)
-    factor = sqrt(8 / pi)
-    return applied(node, lambda x: x * call(node, "sigmoid", x * (x * x * (0.044715 * factor) + factor)))
+    return applied(node, lambda x: x * (call(node, "erf", x * sqrt(0.5)) * 0.5 + 0.5))
+
+
+def swish(node: NodeContext) -> Any:
+    """x * sigmoid(alpha * x)."""
+    alpha = float(node.get("alpha", 1.0))
+    if has(node, FeatureLevel.LEVEL_6_2):
+        return applied(node, lambda x: call(node, "swish", x, alpha))
+    return applied(node, lambda x: x * call(node, "sigmoid", x * alpha))
+
+
+def hard_swish(node: NodeContext) -> Any:
+    """x * max(0, min(1, x / 6 + 1 / 2))."""
+    if has(node, FeatureLevel.LEVEL_6_2):
+        return unary("hard_swish")(node)
+    return applied(node, lambda x: x * call(node, "hard_sigmoid", x, 1 / 6, 0.5))
 
 
 def mish(node: NodeContext) -> Any:
@@ -69,11 +90,18 @@ def along_axis(function: str) -> Lowering:
         axis = node.get("axis", -1 if node.opset >= 13 else 1)
         if not -rank <= axis <= rank - (node.opset >= 13):
             raise NotLowered(f"axis {axis} of {rank} dimensions")
-        if node.opset >= 13:
-            return node.shaped(call(node, function, node.x(0), axis=axis), shape)
-        start = axis % rank if axis < 0 else axis
-        rows = node.x(0).reshape(prod(shape[:start]), prod(shape[start:]))
-        return node.shaped(call(node, function, rows, axis=1), shape)
+        axis %= rank + (axis == rank)
+        x = node.x(0)
+        if node.opset < 13:
+            rows = x.reshape(prod(x.shape[:axis]), prod(x.shape[axis:]))
+            return node.shaped(call(node, function, rows, axis=1), shape)
+        if has(node, FeatureLevel.LEVEL_5_1):
+            return node.shaped(call(node, function, x, axis=axis), shape)
+        # Before there are axes, of rows.
+        order = [*range(axis), *range(axis + 1, rank), axis]
+        moved = x.transpose(order)
+        y = call(node, function, moved.reshape(-1, x.shape[axis]), axis=1).reshape(moved.shape)
+        return node.shaped(y.transpose([order.index(i) for i in range(rank)]), shape)
 
     return lowering
 
@@ -98,7 +126,7 @@ LOWERINGS: dict[str, Lowering] = {
     "Elu": unary("elu", alpha=("alpha", 1.0)),
     "Gelu": gelu,
     "HardSigmoid": unary("hard_sigmoid", alpha=("alpha", 0.2), beta=("beta", 0.5)),
-    "HardSwish": unary("hard_swish"),
+    "HardSwish": hard_swish,
     "Hardmax": along_axis("hardmax"),
     "LeakyRelu": unary("leaky_relu", alpha=("alpha", 0.01)),
     "LogSoftmax": along_axis("log_softmax"),
@@ -113,7 +141,7 @@ LOWERINGS: dict[str, Lowering] = {
     "Softmax": along_axis("softmax"),
     "Softplus": unary("softplus"),
     "Softsign": unary("softsign"),
-    "Swish": unary("swish", sigmoid_input_scale=("alpha", 1.0)),
+    "Swish": swish,
     "Tanh": unary("tanh"),
     "ThresholdedRelu": unary("thresholded_relu", alpha=("alpha", 1.0)),
 }

@@ -10,6 +10,7 @@ import numpy as np
 
 from ...directmlx import Expression
 from ..context import Lowering, NodeContext, NotLowered
+from .empty import may_be_empty
 from .shapes import broadcast
 
 
@@ -352,7 +353,9 @@ def rotated(
     return found
 
 
-LOWERINGS: dict[str, Lowering] = {
-    "Attention": attention,
-    "RotaryEmbedding": rotary_embedding,
-}
+LOWERINGS: dict[str, Lowering] = may_be_empty(
+    {
+        "Attention": attention,
+        "RotaryEmbedding": rotary_embedding,
+    }
+)

@@ -15,11 +15,13 @@ from ..values import dtype_of, is_held_by_directml
 from .pointwise import call, same_bytes, unchanged
 
 
-def _wanted(node: NodeContext, attribute: str) -> np.dtype[Any]:
+def dtype_said_by(node: NodeContext, attribute: str) -> np.dtype[Any]:
     """The data type that an attribute says by ONNX's number."""
     number = node.required(attribute)
     if number == onnx.TensorProto.STRING:
         raise NotLowered("strings")
+    if number not in onnx.TensorProto.DataType.values() or number == onnx.TensorProto.UNDEFINED:
+        raise NotLowered(f"a type of number {number}, which ONNX has not")
     return np.dtype(onnx.helper.tensor_dtype_to_np_dtype(number))
 
 
@@ -60,7 +62,7 @@ def _cast(node: NodeContext, dtype: np.dtype[Any]) -> Any:
 
 
 def cast(node: NodeContext) -> Any:
-    return _cast(node, _wanted(node, "to"))
+    return _cast(node, dtype_said_by(node, "to"))
 
 
 def cast_like(node: NodeContext) -> Any:
@@ -69,7 +71,7 @@ def cast_like(node: NodeContext) -> Any:
 
 def bit_cast(node: NodeContext) -> Any:
     """The same bytes as elements of a type of the same size."""
-    dtype, own, shape = _wanted(node, "to"), node.dtype(0), node.shape(0)
+    dtype, own, shape = dtype_said_by(node, "to"), node.dtype(0), node.shape(0)
     if dtype.itemsize != own.itemsize:
         raise NotLowered(f"bits of {own} as {dtype}")
     if dtype not in DATA_TYPES and dtype != np.bool_:

@@ -5,18 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from ...directmlx import Expression
 from ..context import Lowering, NodeContext, NotLowered
-from .windows import Window, halves, pads_of, window_of
+from .empty import may_be_empty
+from .windows import halves, pads_of, window_of
 
 
 def conv(node: NodeContext) -> Any:
-    """Of an empty batch the result is empty."""
-    x, w = node.shape(0), node.shape(1)
-    if 0 in x or 0 in w:
-        return _of_nothing(node, window_of(node, x[2:], _taps(node, w)))
     return convolved(node, node.x(0), node.x(1), node.x(2) if node.has(2) else None)
 
 
@@ -34,16 +29,6 @@ def _taps(node: NodeContext, w: Sequence[int]) -> tuple[int, ...]:
     return taps
 
 
-def _of_nothing(node: NodeContext, window: Window) -> Any:
-    x, w = node.shape(0), node.shape(1)
-    each = zip(x[2:], window.start, window.end, window.reach, window.strides, strict=True)
-    sizes = [(size + start + end - reach) // stride + 1 for size, start, end, reach, stride in each]
-    shape = (x[0], w[0], *sizes)
-    if 0 not in shape:
-        raise NotLowered(f"an empty tensor, of shape {x if 0 in x else w}")
-    return np.zeros(shape, node.dtype(0))
-
-
 def conv_transpose(node: NodeContext) -> Expression:
     """A backward convolution, whose whole result has (size - 1) * stride + reach elements; padding is cut off."""
     x, w = node.shape(0), node.shape(1)
@@ -54,7 +39,8 @@ def conv_transpose(node: NodeContext) -> Expression:
     whole = [(size - 1) * stride + reach + extra for size, stride, reach, extra in each]
     auto, wanted = node.get("auto_pad", "NOTSET"), [*(node.get("output_shape") or [])][-count:]
     if auto.startswith("SAME") and not wanted:
-        wanted = [size * stride for size, stride in zip(x[2:], window.strides, strict=True)]
+        # Where taps don't reach as far, there is less: no element is put between what they reach and the wanted end.
+        wanted = [min(n * stride, most) for n, stride, most in zip(x[2:], window.strides, whole, strict=True)]
     if wanted:
         totals = [max(size - given, 0) for size, given in zip(whole, wanted, strict=True)]
         start, end = halves(totals, auto == "SAME_UPPER")
@@ -79,8 +65,10 @@ def not_deformable(node: NodeContext) -> Any:
     raise NotLowered("DirectML has no convolution whose taps lie where the data say")
 
 
-LOWERINGS: dict[str, Lowering] = {
-    "Conv": conv,
-    "ConvTranspose": conv_transpose,
-    "DeformConv": not_deformable,
-}
+LOWERINGS: dict[str, Lowering] = may_be_empty(
+    {
+        "Conv": conv,
+        "ConvTranspose": conv_transpose,
+        "DeformConv": not_deformable,
+    }
+)

@@ -6,14 +6,15 @@ Of NaNs MAX, MIN and CLIP give the other operand, as DirectML's operators do; ON
 from __future__ import annotations
 
 from functools import reduce
-from math import inf
+from math import inf, prod
 from typing import Any
 
 import numpy as np
 
+from ....core.enums import FeatureLevel
 from ...directmlx import Expression
 from ..context import Lowering, NodeContext, NotLowered
-from .pointwise import applied, binary, call, folded, unary, unchanged
+from .pointwise import applied, binary, call, folded, has, unary, unchanged
 
 _UNARY = {
     "Acos": "acos",
@@ -29,7 +30,6 @@ _UNARY = {
     "Exp": "exp",
     "Floor": "floor",
     "Log": "log",
-    "Neg": "negate",
     "Reciprocal": "recip",
     "Round": "round",
     "Sign": "sign",
@@ -43,6 +43,11 @@ _UNARY = {
 def absolute(node: NodeContext) -> Any:
     """Unsigned integers, which ABS does not take, are as they are."""
     return unchanged(node) if node.dtype(0).kind == "u" else unary("abs")(node)
+
+
+def negative(node: NodeContext) -> Any:
+    """-x, where NEGATE is not there by a scale of -1, or 0 - x of integers."""
+    return unary("negate")(node) if has(node, FeatureLevel.LEVEL_5_0) else applied(node, lambda x: -x)
 
 
 def mean(node: NodeContext) -> Any:
@@ -116,6 +121,9 @@ def clip(node: NodeContext) -> Any:
     if node.opset < 11:
         limits = [node.get("min", -inf), node.get("max", inf)]
         return node.shaped(call(node, "clip", node.x(0), *limits), node.shape(0))
+    for i in (1, 2):
+        if node.has(i) and prod(node.shape(i)) != 1:
+            raise NotLowered(f"limits of shape {node.shape(i)}")
     known = all(node.is_known(i) for i in (1, 2) if node.has(i))
     x = node.x(0)
     if known:
@@ -141,6 +149,7 @@ LOWERINGS: dict[str, Lowering] = {
     "Min": folded("min"),
     "Mod": modulus,
     "Mul": binary("multiply"),
+    "Neg": negative,
     "Pow": power,
     "Sub": binary("subtract"),
     "Sum": folded("add"),

@@ -11,7 +11,7 @@ from ....functions import load
 from ...directmlx import Expression
 from ..context import Lowering, NodeContext, NotLowered
 from ..values import Traced
-from .shapes import broadcast
+from .shapes import broadcast, reshaped
 
 _REAL = (np.dtype(np.float32), np.dtype(np.float16))
 
@@ -70,8 +70,8 @@ def mat_mul(node: NodeContext) -> Any:
     x, y = node.x(0), node.x(1)
     if len(left) > 2 == len(right) and x.dtype in _REAL:
         # One matrix for all: the rows of the others are those of one matrix.
-        x, left = x.reshape(prod(left[:-1]), left[-1]), (prod(left[:-1]), left[-1])
-    return node.shaped(product(node, x.reshape(left), y.reshape(right)), shape)
+        left = (prod(left[:-1]), left[-1])
+    return node.shaped(product(node, reshaped(x, left), reshaped(y, right)), shape)
 
 
 def einsum(node: NodeContext) -> Traced | Any:

@@ -8,6 +8,7 @@ import numpy as np
 
 from ...directmlx import Expression
 from ..context import Lowering, NodeContext, NotLowered
+from .movement import window_of
 from .shapes import axis_of, filled, like
 
 
@@ -15,7 +16,25 @@ def gather(node: NodeContext) -> Any:
     own = node.shape(0)
     axis = axis_of(node.get("axis", 0), len(own))
     shape = (*own[:axis], *node.shape(1), *own[axis + 1 :])
-    return filled(node, shape, lambda: node.call("gather", node.x(0), node.x(1), axis))
+    steady = _steady(node.value(1), own[axis]) if node.is_known(1) else None
+    if steady is None or 0 in shape:
+        return filled(node, shape, lambda: node.call("gather", node.x(0), node.x(1), axis))
+    window = window_of(node, [steady if i == axis else range(size) for i, size in enumerate(own)])
+    return node.shaped(window.expression, shape)
+
+
+_MOST = 4096
+"""Indices that are looked through."""
+
+
+def _steady(indices: Any, size: int) -> range | None:
+    """Known indices as those of a slice, where they are in equal steps."""
+    if not 0 < indices.size <= _MOST or np.min(indices) < -size or np.max(indices) >= size:
+        return None
+    places = [int(each) % size for each in np.ravel(indices)]
+    step = places[1] - places[0] if len(places) > 1 else 1
+    steady = range(places[0], places[0] + step * len(places), step) if step else None
+    return steady if steady is not None and [*steady] == places else None
 
 
 def gather_elements(node: NodeContext) -> Any:

@@ -8,15 +8,16 @@ import numpy as np
 
 from ...directmlx import Expression
 from ..context import Lowering, NodeContext
+from .empty import may_be_empty
 from .windows import window_of
 
 
-def lying(node: NodeContext, i: int, axis: int, rank: int) -> Expression | None:
-    """A scale or a zero point along an axis, scales in single precision; None where there is none."""
+def lying(node: NodeContext, i: int, axis: int, rank: int, is_single: bool = True) -> Expression | None:
+    """A scale or a zero point along an axis, scales in single precision, or as they are; None where there is none."""
     if not node.has(i):
         return None
     shape, x = node.shape(i), node.x(i)
-    if x.dtype == np.float16:
+    if x.dtype == np.float16 and is_single:
         x = x.astype(np.float32)
     if len(shape) > 1:
         return x.reshape((1,) * (rank - len(shape)) + shape)
@@ -101,9 +102,11 @@ def q_linear_conv(node: NodeContext, view: Expression | None = None) -> Any:
     return y.reshape(*y.shape[:2], y.shape[3]) if one else y
 
 
-LOWERINGS: dict[str, Lowering] = {
-    "ConvInteger": conv_integer,
-    "MatMulInteger": mat_mul_integer,
-    "QLinearConv": q_linear_conv,
-    "QLinearMatMul": q_linear_mat_mul,
-}
+LOWERINGS: dict[str, Lowering] = may_be_empty(
+    {
+        "ConvInteger": conv_integer,
+        "MatMulInteger": mat_mul_integer,
+        "QLinearConv": q_linear_conv,
+        "QLinearMatMul": q_linear_mat_mul,
+    }
+)

@@ -161,9 +161,9 @@ def mat_mul_integer_to_float(node: NodeContext) -> Any:
     y = node.call(
         "matrix_multiply_integer_to_float",
         a,
-        lying(node, 2, -2, a.ndim),
+        lying(node, 2, -2, a.ndim, False),
         b,
-        lying(node, 3, -1, b.ndim),
+        lying(node, 3, -1, b.ndim, False),
         node.x(6) if node.has(6) else None,
         a_zero_point=lying(node, 4, -2, a.ndim),
         b_zero_point=lying(node, 5, -1, b.ndim),
@@ -251,10 +251,36 @@ def _of_bits(node: NodeContext, i: int, bits: int, shape: tuple[int, int]) -> Ex
     return _packed(node, PackedArray.pack(np.ascontiguousarray(numbers), "UINT4"))
 
 
+def gather_block_quantized(node: NodeContext) -> Any:
+    """Rows of a table of few bits, quantised by blocks along each row: those that are asked for become real numbers."""
+    table, bits = node.shape(0), node.get("bits", 4)
+    if len(table) != 2 or node.dtype(0) != np.uint8 or bits not in (4, 8):
+        raise NotLowered(f"a table of {node.dtype(0)} and shape {table}, of {bits} bits")
+    if node.get("gather_axis", 0) % 2 != 0 or node.get("quantize_axis", 1) % 2 != 1:
+        raise NotLowered("blocks along the rows' own axis")
+    size, count = table[1] * 8 // bits, node.shape(2)[1]
+    block = node.get("block_size", 128)
+    if count * block != size:
+        raise NotLowered(f"rows of {size} in {count} blocks of {block}")
+    if node.has(3) and count * bits % 8:
+        raise NotLowered("zero points of which one begins within a byte")
+    indices = node.x(1).reshape(-1)
+    rows, scale, *points = (node.call("gather", node.x(i), indices, axis=0) for i in (0, 2, 3) if node.has(i))
+    point = _in_halves(points[0], bits, count) if points else _point(node, bits)
+    y = node.call("dequantize", _in_halves(rows, bits, size), scale, point)
+    return node.shaped(y, (*node.shape(1), size))
+
+
+def _in_halves(x: Expression, bits: int, size: int) -> Expression:
+    """Rows of bytes as rows of numbers of 4 bits, or as they are."""
+    return x if bits == 8 else x.reinterpret(TensorDataType.UINT4, (x.shape[0], size))
+
+
 LOWERINGS: dict[str, Lowering] = {
     f"com.microsoft.{name}": lowering
     for name, lowering in {
         "DynamicQuantizeMatMul": dynamic_quantize_mat_mul,
+        "GatherBlockQuantized": gather_block_quantized,
         "MatMulIntegerToFloat": mat_mul_integer_to_float,
         "MatMulNBits": mat_mul_n_bits,
         "QGemm": q_gemm,

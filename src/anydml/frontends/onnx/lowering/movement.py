@@ -11,12 +11,12 @@ import numpy as np
 from ...directmlx import Expression
 from ..context import Lowering, NodeContext, NotLowered
 from ..values import Shape
-from .shapes import axes_of, axis_of, broadcast, filled, like, viewed
+from .shapes import axes_of, axis_of, broadcast, filled, like, reshaped, viewed
 
 
 def _reshaped(node: NodeContext, shape: Shape) -> Any:
-    """The same elements; by another desc of the same bytes where they follow each other."""
-    return viewed(node, shape, lambda x: x.reshape(shape), lambda x: x)
+    """The same elements; by another desc of the same bytes where one says them."""
+    return viewed(node, shape, lambda x: x.reshape(shape), lambda x: reshaped(x, shape))
 
 
 def identity(node: NodeContext) -> Any:

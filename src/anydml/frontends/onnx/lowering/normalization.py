@@ -10,6 +10,7 @@ import numpy as np
 
 from ...directmlx import Expression
 from ..context import Lowering, NodeContext, NotLowered
+from .empty import may_be_empty
 
 TINY = float(np.finfo(np.float32).tiny)
 """No norm is as small but 0, of which the result is 0."""
@@ -157,13 +158,15 @@ def lrn(node: NodeContext) -> Expression:
     return y.reshape(shape)
 
 
-LOWERINGS: dict[str, Lowering] = {
-    "BatchNormalization": batch_normalization,
-    "GroupNormalization": group_normalization,
-    "InstanceNormalization": instance_normalization,
-    "LRN": lrn,
-    "LayerNormalization": layer_normalization,
-    "LpNormalization": lp_normalization,
-    "MeanVarianceNormalization": mean_variance_normalization,
-    "RMSNormalization": layer_normalization,
-}
+LOWERINGS: dict[str, Lowering] = may_be_empty(
+    {
+        "BatchNormalization": batch_normalization,
+        "GroupNormalization": group_normalization,
+        "InstanceNormalization": instance_normalization,
+        "LRN": lrn,
+        "LayerNormalization": layer_normalization,
+        "LpNormalization": lp_normalization,
+        "MeanVarianceNormalization": mean_variance_normalization,
+        "RMSNormalization": layer_normalization,
+    }
+)

@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from ....core.enums import FeatureLevel
 from ....core.strided_layout import DATA_TYPES
 from ...directmlx import Expression
 from ..context import Lowering, NodeContext, NotLowered
@@ -49,6 +50,11 @@ def same_bytes(x: Expression, dtype: Any) -> Expression:
     """The bytes as elements of another type of the same size."""
     packed = x.reshape(x.shape)
     return packed.reinterpret(DATA_TYPES[np.dtype(dtype)], packed.shape)
+
+
+def has(node: NodeContext, level: FeatureLevel) -> bool:
+    """Whether operators of a feature level are there; what they do others may, more slowly."""
+    return node.graph.device.feature_level >= level
 
 
 def unary(function: str, **attributes: tuple[str, float]) -> Lowering:

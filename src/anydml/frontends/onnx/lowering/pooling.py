@@ -11,6 +11,7 @@ import numpy as np
 from ....core.enums import TensorDataType
 from ...directmlx import Expression
 from ..context import Lowering, NodeContext, NotLowered
+from .empty import may_be_empty
 from .windows import Window, window_of
 
 
@@ -128,12 +129,14 @@ def of_all(function: str) -> Lowering:
     return lowering
 
 
-LOWERINGS: dict[str, Lowering] = {
-    "AveragePool": average_pool,
-    "GlobalAveragePool": of_all("average_pooling"),
-    "GlobalLpPool": of_all("lp_pooling"),
-    "GlobalMaxPool": of_all("max_pooling"),
-    "LpPool": lp_pool,
-    "MaxPool": max_pool,
-    "MaxUnpool": max_unpool,
-}
+LOWERINGS: dict[str, Lowering] = may_be_empty(
+    {
+        "AveragePool": average_pool,
+        "GlobalAveragePool": of_all("average_pooling"),
+        "GlobalLpPool": of_all("lp_pooling"),
+        "GlobalMaxPool": of_all("max_pooling"),
+        "LpPool": lp_pool,
+        "MaxPool": max_pool,
+        "MaxUnpool": max_unpool,
+    }
+)

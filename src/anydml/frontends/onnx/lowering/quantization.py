@@ -6,15 +6,14 @@ from math import prod
 from typing import Any
 
 import numpy as np
-import onnx
 
-from ....core.enums import TensorDataType
+from ....core.enums import FeatureLevel, TensorDataType
 from ....core.packed_array import FOUR_BITS, LIMITS, four_bits_of, unpacked_dtype
-from ....core.strided_layout import DATA_TYPES
 from ...directmlx import Expression
 from ..context import Lowering, NodeContext, NotLowered
 from ..values import Shape
-from .pointwise import call
+from .cast import dtype_said_by
+from .pointwise import call, has
 
 _BYTES = (np.uint8, np.int8)
 _BYTE_TYPES = (TensorDataType.UINT8, TensorDataType.INT8)
@@ -64,9 +63,10 @@ def _unpacked(node: NodeContext, x: Expression) -> Expression:
     return call(node, "dequantize", x, 1.0).astype(unpacked_dtype(x.tensor.DataType))
 
 
-def _in_blocks(x: Expression, parameters: list[Expression]) -> bool:
-    """Whether parameters are of blocks, which only QUANTIZE and DEQUANTIZE have."""
-    return any(1 < own < size for each in parameters for own, size in zip(each.shape, x.shape, strict=True))
+def _in_blocks(node: NodeContext, x: Expression, parameters: list[Expression]) -> bool:
+    """Whether parameters are of blocks, and the operators are there that have blocks, QUANTIZE and DEQUANTIZE."""
+    pairs = [pair for each in parameters for pair in zip(each.shape, x.shape, strict=True)]
+    return has(node, FeatureLevel.LEVEL_6_3) and any(1 < own < size for own, size in pairs)
 
 
 def _spread(node: NodeContext, x: Expression, parameters: list[Expression]) -> list[Expression]:
@@ -80,14 +80,10 @@ def _spread(node: NodeContext, x: Expression, parameters: list[Expression]) -> l
     return found
 
 
-def _dtype_of(number: int) -> np.dtype[Any]:
-    return np.dtype(onnx.helper.tensor_dtype_to_np_dtype(number))
-
-
 def quantize(node: NodeContext) -> Any:
     """clamp(round(x / scale) + zero_point), with halves to the even integer."""
     given = node.get("output_dtype", 0)
-    dtype = node.dtype(2) if node.has(2) else _dtype_of(given) if given else np.dtype(np.uint8)
+    dtype = node.dtype(2) if node.has(2) else dtype_said_by(node, "output_dtype") if given else np.dtype(np.uint8)
     _refuse_other(dtype)
     shape = node.shape(0)
     if 0 in shape:
@@ -99,7 +95,7 @@ def quantize(node: NodeContext) -> Any:
             x = _to_integers(node, x, _spread(node, x, parameters), *LIMITS[kind])
             parameters = [node.constant(np.ones((1,) * x.ndim, np.float32))]
         return node.shaped(call(node, "quantize", x, *parameters, output_dtype=dtype), shape)
-    if dtype in _BYTES and _in_blocks(x, parameters) and x.dtype in _FLOATS:
+    if dtype in _BYTES and _in_blocks(node, x, parameters) and x.dtype in _FLOATS:
         return node.shaped(node.call("quantize", x, *parameters, output_dtype=dtype), shape)
     parameters = _spread(node, x, parameters)
     if dtype in _BYTES:
@@ -115,7 +111,7 @@ def _divided(node: NodeContext, x: Expression, parameters: list[Expression]) -> 
     those of FLOAT16 are divided before, and left with a scale of 1.
     """
     scale, *zero_points = parameters
-    precision = _dtype_of(node.get("precision")) if node.get("precision", 0) else scale.dtype
+    precision = dtype_said_by(node, "precision") if node.get("precision", 0) else scale.dtype
     if precision not in _FLOATS:
         raise NotLowered(f"elements of {precision}, which DirectML does not divide by")
     if node.opset < 23:
@@ -147,7 +143,7 @@ def dequantize(node: NodeContext) -> Any:
     if real not in _FLOATS:
         raise NotLowered(f"scales of {real}, which DirectML has not")
     given = node.get("output_dtype", 0)
-    dtype = _dtype_of(given) if given else real
+    dtype = dtype_said_by(node, "output_dtype") if given else real
     if dtype not in _FLOATS:
         raise NotLowered(f"elements of {dtype}, which DirectML does not dequantise to")
     shape = node.shape(0)
@@ -156,7 +152,7 @@ def dequantize(node: NodeContext) -> Any:
     x = node.x(0)
     parameters = [parameter(node, i) for i in (1, 2) if node.has(i)]
     is_short = _is_short(x) and all(map(_is_short, parameters[1:]))
-    if is_short or (x.tensor.DataType in _BYTE_TYPES and _in_blocks(x, parameters)):
+    if is_short or (x.tensor.DataType in _BYTE_TYPES and _in_blocks(node, x, parameters)):
         y = call(node, "dequantize", x, *parameters)
     else:
         x = _unpacked(node, x)
@@ -165,7 +161,7 @@ def dequantize(node: NodeContext) -> Any:
 
 
 def _refuse_other(dtype: np.dtype[Any]) -> None:
-    if dtype not in DATA_TYPES and four_bits_of(dtype) is None:
+    if dtype.kind not in "iu" and four_bits_of(dtype) is None:
         raise NotLowered(f"quantised numbers of {dtype}")
 
 
@@ -181,4 +177,6 @@ LOWERINGS: dict[str, Lowering] = {
     "DequantizeLinear": dequantize,
     "DynamicQuantizeLinear": dynamic_quantize,
     "QuantizeLinear": quantize,
+    "com.microsoft.DequantizeLinear": dequantize,
+    "com.microsoft.QuantizeLinear": quantize,
 }

@@ -11,6 +11,7 @@ from ....core.enums import RecurrentNetworkDirection
 from ....operators import spec
 from ...directmlx import Expression
 from ..context import Lowering, NodeContext, NotLowered
+from .empty import may_be_empty
 
 _DIRECTIONS = {"forward": "FORWARD", "reverse": "BACKWARD", "bidirectional": "BIDIRECTIONAL"}
 
@@ -95,20 +96,22 @@ def _activations(node: NodeContext, usual: Sequence[str]) -> list[Any]:
     return descs
 
 
-LOWERINGS: dict[str, Lowering] = {
-    "GRU": recurrent(
-        "GRU",
-        ("Sigmoid", "Tanh"),
-        ("HiddenInitTensor",),
-        LinearBeforeReset=lambda node: bool(node.get("linear_before_reset", 0)),
-    ),
-    "LSTM": recurrent(
-        "LSTM",
-        ("Sigmoid", "Tanh", "Tanh"),
-        ("HiddenInitTensor", "CellMemInitTensor", "PeepholeTensor"),
-        ClipThreshold=lambda node: node.get("clip", 0.0),
-        UseClipThreshold=lambda node: bool(node.get("clip", 0.0)),
-        CoupleInputForget=lambda node: bool(node.get("input_forget", 0)),
-    ),
-    "RNN": recurrent("RNN", ("Tanh",), ("HiddenInitTensor",)),
-}
+LOWERINGS: dict[str, Lowering] = may_be_empty(
+    {
+        "GRU": recurrent(
+            "GRU",
+            ("Sigmoid", "Tanh"),
+            ("HiddenInitTensor",),
+            LinearBeforeReset=lambda node: bool(node.get("linear_before_reset", 0)),
+        ),
+        "LSTM": recurrent(
+            "LSTM",
+            ("Sigmoid", "Tanh", "Tanh"),
+            ("HiddenInitTensor", "CellMemInitTensor", "PeepholeTensor"),
+            ClipThreshold=lambda node: node.get("clip", 0.0),
+            UseClipThreshold=lambda node: bool(node.get("clip", 0.0)),
+            CoupleInputForget=lambda node: bool(node.get("input_forget", 0)),
+        ),
+        "RNN": recurrent("RNN", ("Tanh",), ("HiddenInitTensor",)),
+    }
+)

@@ -45,9 +45,11 @@ def scatter_elements(node: NodeContext) -> Any:
             return found
         # Places in all of the array, of elements that lie in row-major order.
         steps = [prod(own[i + 1 :]) for i in range(len(own))]
-        spans = [[0] if i == axis else range(size) for i, size in enumerate(sizes)]
-        others = sum(np.array(span, np.int64) * step for span, step in zip(np.ix_(*spans), steps, strict=True))
-        keys = _counted(node, node.x(1), own[axis]) * np.array([steps[axis]]) + node.constant(others)
+        keys = _counted(node, node.x(1), own[axis]) * np.array([steps[axis]])
+        for i, size in enumerate(sizes):
+            if i != axis and size > 1:
+                along = [-1 if j == i else 1 for j in range(len(sizes))]
+                keys = keys + (np.arange(size, dtype=np.int64) * steps[i]).reshape(along)
         rows = _scattered(node, x.reshape(-1, 1), keys.reshape(-1), node.x(2).reshape(-1, 1), function)
         return rows.reshape(*own)
 
@@ -98,21 +100,33 @@ def _scattered(
             updates = node.call("gather", updates, order, 0)
         step = 1
         while step < longest:
-            same = (keys[step:] == keys[:-step]).reshape(-1, 1)
-            both = node.call(function, updates[:-step], updates[step:])
-            rest = node.call("if_", same, both, updates[step:])
-            updates = node.call("join", [updates[:step], rest], 0)
+            # No key is -1: what has no update so far before it stays as it is.
+            same = (keys == _behind(node, keys, step, -1)).reshape(-1, 1)
+            both = node.call(function, _behind(node, updates, step, 0), updates)
+            updates = node.call("if_", same, both, updates)
             step *= 2
         updates = node.call(function, node.call("gather", rows, keys, 0), updates)
     found: Expression = node.call("scatter_nd", rows, keys.reshape(-1, 1), updates)
     return found
 
 
+def _behind(node: NodeContext, x: Expression, count: int, value: int) -> Expression:
+    """Rows moved back by so many: those before them are a value, and the last ones are left out."""
+    size, *others = x.shape
+    first = broadcast(node.constant(np.array([value], x.dtype)), (count, *others))
+    found: Expression = node.call("join", [first, x.reinterpret(x.tensor.DataType, (size - count, *others))], 0)
+    return found
+
+
+_MOST = 65536
+"""Indices that are looked through."""
+
+
 def _longest(node: NodeContext) -> int:
     """The most updates that one element may have, which known indices say exactly."""
     sizes = node.shape(1)
     is_nd = node.op == "ScatterND"
-    if not node.is_known(1):
+    if not node.is_known(1) or node.value(1).size > _MOST:
         return prod(sizes[:-1]) if is_nd else prod(sizes)
     indices = node.value(1)
     own = node.shape(0)

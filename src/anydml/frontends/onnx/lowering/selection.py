@@ -17,7 +17,7 @@ def _found(node: NodeContext, x: Expression) -> tuple[Expression, Expression]:
     """The number of elements that are not 0, and their coordinates, {elements, dimensions} of UINT32."""
     if x.dtype == np.float64:
         # Twice the bits: those of -0 are 0 then, and of nothing else.
-        bits = x.reinterpret(TensorDataType.UINT64, x.shape)
+        bits = x.reinterpret(TensorDataType.UINT64, x.shape, x.tensor.strides)
         x = bits + bits
     if x.dtype in (np.int64, np.uint64):
         x = x != np.zeros(1, x.dtype)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ....core.tensor_desc import is_packed
 from ...directmlx import Expression, ExpressionAdapter
 from ..context import NodeContext, NotLowered
 from ..values import Shape
@@ -18,6 +19,52 @@ def broadcast(x: Expression, shape: Shape) -> Expression:
     spread: Expression = side.spread(x, shape or (1,))
     # That of no dimension moves anything, but says that it is a view, which a graph's output has to be copied for.
     return spread.transpose(*range(len(shape) or 1))
+
+
+def reshaped(x: Expression, shape: Shape) -> Expression:
+    """The elements under another shape: by strides where these say it, be they in gaps, or else copied."""
+    sizes = shape or (1,)
+    is_plain = is_packed(x.shape, x.tensor.strides)
+    strides = None if is_plain else _strides_of(x.shape, x.tensor.strides, sizes)
+    if strides is None:
+        return x.reshape(sizes)
+    # As above.
+    return x.reinterpret(x.tensor.DataType, sizes, strides).transpose(*range(len(sizes)))
+
+
+def _strides_of(sizes: Shape, strides: Sequence[int], wanted: Shape) -> list[int] | None:
+    """Strides that lead through the same elements in the same order; None where none do.
+
+    Sizes of both shapes are taken in turn until their products are the same. The dimensions of such a group have to
+    follow each other without gaps: a stride is the next one times its size.
+    """
+    own = [(size, stride) for size, stride in zip(sizes, strides, strict=True) if size != 1]
+    found: list[int] = []
+    i = j = 0
+    while j < len(wanted):
+        if wanted[j] == 1:
+            found.append(0)
+            j += 1
+            continue
+        group, first, last = own[i][0], i, j
+        product = wanted[j]
+        while product != group:
+            if product < group:
+                last += 1
+                product *= wanted[last]
+            else:
+                i += 1
+                group *= own[i][0]
+        if any(own[k][1] != own[k + 1][1] * own[k + 1][0] for k in range(first, i)):
+            return None
+        step = own[i][1]
+        steps = []
+        for size in wanted[j : last + 1][::-1]:
+            steps.append(step)
+            step *= size
+        found += steps[::-1]
+        i, j = i + 1, last + 1
+    return found
 
 
 def viewed(node: NodeContext, shape: Shape, known: Callable[[Any], Any], traced: Callable[[Expression], Any]) -> Any:

@@ -1,0 +1,44 @@
+// Copies of short runs of bytes, such as rows of small images, inline: a call of memcpy() takes longer.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+#include "platform/isa.h"
+
+ANYDML_ISA_BEGIN
+namespace {
+
+// to[i] = from[i] ^ flip, for bytes. Nothing beside the runs is read or written.
+ANYDML_INLINE void copy_run(const std::byte* from, int64_t count, uint8_t flip, std::byte* to) {
+#if defined(ANYDML_ISA_AVX512)
+  const __m512i flips = _mm512_set1_epi8(static_cast<char>(flip));
+  for (; count > 0; count -= 64, from += 64, to += 64) {
+    const __mmask64 lanes = count >= 64 ? ~uint64_t{0} : (uint64_t{1} << count) - 1;
+    _mm512_mask_storeu_epi8(to, lanes, _mm512_xor_si512(_mm512_maskz_loadu_epi8(lanes, from), flips));
+  }
+#else
+  // Words of eight bytes; the last one ends where the run does, and may lie over the one before.
+  const uint64_t flips = flip * uint64_t{0x0101010101010101};
+  const auto copy_word = [&](int64_t at) {
+    uint64_t word;
+    std::memcpy(&word, from + at, sizeof(word));
+    word ^= flips;
+    std::memcpy(to + at, &word, sizeof(word));
+  };
+  if (count >= 8) {
+    for (int64_t i = 0; i + 8 < count; i += 8) copy_word(i);
+    copy_word(count - 8);
+  } else {
+    for (int64_t i = 0; i < count; ++i) to[i] = from[i] ^ std::byte{flip};
+  }
+#endif
+}
+
+}  // namespace
+ANYDML_ISA_END

@@ -1,0 +1,137 @@
+// A line: a group of elements side by side (rows), or such groups side by side, of as many as there are
+// lanes, whose elements are a step apart (columns); and loops over it.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "normalization/wide.h"
+#include "platform/isa.h"
+#include "simd/half.h"
+
+ANYDML_ISA_BEGIN
+
+// One tensor of a line, or of lines side by side: vectors of kLanes elements, `step` bytes apart; an only
+// element, where it is the same for all lanes.
+struct Vectors {
+  const std::byte* at = nullptr;
+  int64_t step = 0;
+  bool is_one = false;
+};
+
+struct Line {
+  std::array<Vectors, 4> in;
+  std::byte* out;
+  int64_t out_step;
+  int64_t count;     // of vectors
+  int64_t whole;     // those of them that are full, which come first
+  int64_t lanes;     // of the others
+  int64_t back;      // how many lanes these begin before what is theirs; 0 where there is nothing before them
+  int64_t elements;  // of a group
+  double* room;      // for the line's elements
+};
+
+template <class T>
+ANYDML_INLINE Wide vector_at(const Vectors& x, int64_t i) {
+  const std::byte* const at = x.at + i * x.step;
+  return x.is_one ? broadcast_wide(widen<T, double>(at)) : load_wide_lanes<T>(at);
+}
+// Of which there are but some lanes: the last ones, or, where nothing is before them, the first.
+template <class T>
+ANYDML_INLINE Wide part_at(const Line& line, const Vectors& x, int64_t i) {
+  if (x.is_one) return vector_at<T>(x, i);
+  const std::byte* const at = x.at + i * x.step;
+  if (line.back > 0) return load_wide_lanes<T>(at - line.back * static_cast<int64_t>(sizeof(T)));
+  T some[kLanes];
+  std::memcpy(some, at, static_cast<size_t>(line.lanes) * sizeof(T));
+  for (int64_t k = line.lanes; k < kLanes; ++k) some[k] = some[line.lanes - 1];
+  return load_wide_lanes<T>(reinterpret_cast<const std::byte*>(some));
+}
+
+// A vector that counts whole.
+struct Every {
+  template <bool kColumns>
+  ANYDML_INLINE Wide counted(const Wide& x) const {
+    return x;
+  }
+};
+// One of which in rows only the lanes count that are its own.
+struct Part {
+  int64_t begin;
+  int64_t end;
+
+  template <bool kColumns>
+  ANYDML_INLINE Wide counted(const Wide& x) const {
+    return kColumns ? x : some_lanes(x, begin, end);
+  }
+};
+
+// Calls body(i, x, lanes) for each vector of the first tensor.
+template <class T, class Body>
+ANYDML_INLINE void for_vectors(const Line& line, const Body& body) {
+  for (int64_t i = 0; i < line.whole; ++i) {
+    body(i, load_wide_lanes<T>(line.in[0].at + i * line.in[0].step), Every{});
+  }
+  const Part part{line.back, line.back + line.lanes};
+  for (int64_t i = line.whole; i < line.count; ++i) body(i, part_at<T>(line, line.in[0], i), part);
+}
+
+// The results of a part, of which in rows those before it are the same once more.
+template <class T, bool kColumns>
+ANYDML_INLINE void put_part(const Line& line, int64_t i, const Wide& y) {
+  constexpr auto kItem = static_cast<int64_t>(sizeof(T));
+  std::byte* const to = line.out + i * line.out_step;
+  if (!kColumns && line.back > 0) return store_wide_lanes<T>(to - line.back * kItem, y);
+  std::byte some[kLanes * sizeof(T)];
+  store_wide_lanes<T>(some, y);
+  std::memcpy(to, some + line.back * kItem, static_cast<size_t>(line.lanes * kItem));
+}
+
+// Writes result(i, x, at) for each vector x of the first tensor, at(k) being that of another. A row's part is
+// read before anything is written, as the output may lie over the input.
+template <class T, bool kColumns, class Result>
+ANYDML_INLINE void map_line(const Line& line, const Result& result) {
+  const auto of_part = [&](int64_t i) ANYDML_INLINE_LAMBDA {
+    return result(i, part_at<T>(line, line.in[0], i),
+                  [&](size_t k) ANYDML_INLINE_LAMBDA { return part_at<T>(line, line.in[k], i); });
+  };
+  const bool has_last = !kColumns && line.whole < line.count;
+  const Wide last = has_last ? of_part(line.whole) : Wide{};
+  for (int64_t i = 0; i < line.whole; ++i) {
+    const Wide x = load_wide_lanes<T>(line.in[0].at + i * line.in[0].step);
+    store_wide_lanes<T>(line.out + i * line.out_step, result(i, x, [&](size_t k) ANYDML_INLINE_LAMBDA {
+                          return vector_at<T>(line.in[k], i);
+                        }));
+  }
+  if (has_last) return put_part<T, kColumns>(line, line.whole, last);
+  for (int64_t i = line.whole; i < line.count; ++i) put_part<T, kColumns>(line, i, of_part(i));
+}
+
+// One number for all lanes in rows, those of the lanes in columns.
+template <bool kColumns, class Join>
+ANYDML_INLINE Wide joined_lanes(const Wide& x, const Join& join) {
+  if constexpr (kColumns) return x;
+  return broadcast_wide(joined(x, join));
+}
+template <bool kColumns>
+ANYDML_INLINE Wide added_lanes(const Wide& x) {
+  return joined_lanes<kColumns>(x, [](Doubles a, Doubles b) ANYDML_INLINE_LAMBDA { return a + b; });
+}
+
+// Applies a function of numbers to all lanes, or to one of which all are copies.
+template <bool kColumns, class Function>
+ANYDML_INLINE Wide for_lanes(const Wide& x, const Function& function) {
+  if constexpr (!kColumns) {
+    double first;
+    std::memcpy(&first, &x, sizeof(first));
+    return broadcast_wide(function(first));
+  }
+  std::array<double, kLanes> lanes;
+  put_wide(lanes.data(), x);
+  for (double& lane : lanes) lane = function(lane);
+  return wide_at(lanes.data());
+}
+
+ANYDML_ISA_END

@@ -1,0 +1,211 @@
+// Pooling where what no window slides along is packed, such as channels that lie last: some neighbouring
+// channels stay in registers while the window's taps are gone through, as addresses.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "platform/isa.h"
+#include "pointwise/lanes.h"
+#include "pooling/geometry.h"
+#include "pooling/rows.h"
+#include "simd/half.h"
+
+ANYDML_ISA_BEGIN
+namespace {
+
+// From a window's origin: in bytes, and in what indices count.
+struct Tap {
+  int64_t offset;
+  int64_t index;
+};
+
+// More taps than so many are not listed.
+constexpr int64_t kMostListed = 1 << 14;
+
+// The taps of a window that lie on elements, row-major; they stay from place to place where the same ones do.
+class WindowTaps {
+ public:
+  explicit WindowTaps(const Nest& nest) : nest_(nest) {}
+
+  static bool are_few(const Nest& nest) {
+    int64_t taps = 1;
+    int64_t far = 0;
+    for (const Dimension& dimension : nest.outer) {
+      const Sliding& window = dimension.window;
+      taps *= std::min(window.taps, window.size);
+      if (taps > kMostListed) return false;
+      far += (window.taps - 1) * window.dilation * dimension.index_step;
+    }
+    return far <= std::numeric_limits<int32_t>::max();
+  }
+
+  void move_to(const Part& part) {
+    origin_ = {0, 0};
+    bool is_same = true;
+    for (size_t d = 0; d < std::min(nest_.outer.size(), kMostOuter); ++d) {
+      const Dimension& dimension = nest_.outer[d];
+      const auto inside = dimension.window.inside(part.place[d]);
+      is_same = is_same && inside == inside_[d];
+      inside_[d] = inside;
+      const int64_t origin = dimension.window.origin(part.place[d]);
+      origin_.offset += origin * dimension.window.in_stride;
+      origin_.index += origin * dimension.index_step;
+    }
+    if (is_same) return;
+    taps_.clear();
+    add(0, {0, 0});
+  }
+
+  const Tap& origin() const { return origin_; }
+  const std::vector<Tap>& taps() const { return taps_; }
+
+ private:
+  void add(size_t d, Tap tap) {
+    if (d == std::min(nest_.outer.size(), kMostOuter)) return taps_.push_back(tap);
+    const Dimension& dimension = nest_.outer[d];
+    for (int64_t k = inside_[d].first; k < inside_[d].second; ++k) {
+      const int64_t element = k * dimension.window.dilation;
+      add(d + 1,
+          {tap.offset + element * dimension.window.in_stride, tap.index + element * dimension.index_step});
+    }
+  }
+
+  const Nest& nest_;
+  Tap origin_{};
+  std::array<std::pair<int64_t, int64_t>, kMostOuter> inside_{{{-1, -1}, {-1, -1}, {-1, -1}, {-1, -1}}};
+  std::vector<Tap> taps_;
+};
+
+// Whether rows are such channels, and enough of them.
+inline bool has_channels(const Nest& nest, int64_t item) {
+  const Sliding& row = nest.row.window;
+  return !nest.row.slides() && row.in_stride == item && row.size >= 8 && WindowTaps::are_few(nest);
+}
+
+// Calls body<vectors>(c) so that all channels are gone through, some of the last ones perhaps twice.
+template <int64_t kLanes, class Body>
+ANYDML_INLINE void for_channels(int64_t channels, const Body& body) {
+  constexpr int kMany = 4;
+  int64_t c = 0;
+  for (; c + kMany * kLanes <= channels; c += kMany * kLanes) body.template operator()<kMany>(c);
+  for (; c + kLanes <= channels; c += kLanes) body.template operator()<1>(c);
+  if (c < channels) body.template operator()<1>(channels - kLanes);
+}
+
+// The sums of all taps.
+template <class T>
+void channel_sums(const std::byte* from, const std::vector<Tap>& taps, int64_t channels, double* sums) {
+  constexpr int64_t kLanes = sizeof(Doubles) / sizeof(double);
+  constexpr auto kItem = static_cast<int64_t>(sizeof(T));
+  for_channels<kLanes>(channels, [&]<int kVectors>(int64_t c) {
+    Doubles all[kVectors]{};
+    for (const Tap& tap : taps) {
+      const std::byte* const at = from + tap.offset + c * kItem;
+#pragma GCC unroll 4
+      for (int v = 0; v < kVectors; ++v) {
+        all[v] = all[v] + load_numbers<T, double, Doubles>(at + v * kLanes * kItem);
+      }
+    }
+    std::memcpy(sums + c, all, sizeof(all));
+  });
+}
+
+// Elements as numbers of lanes that are as wide as those of indices.
+template <class T>
+using Comparable = std::conditional_t<
+    std::is_same_v<T, Half> || std::is_same_v<T, float>, float,
+    std::conditional_t<sizeof(T) == 8, std::conditional_t<std::is_signed_v<T>, int64_t, uint64_t>,
+                       std::conditional_t<std::is_same_v<T, uint32_t>, uint32_t, int32_t>>>;
+template <class T>
+using IndexOf = std::conditional_t<sizeof(Comparable<T>) == 8, int64_t, int32_t>;
+
+template <class T>
+ANYDML_INLINE auto load_comparable(const std::byte* from) {
+  using Number = Comparable<T>;
+  constexpr int kLanes = kLanesOf<Number>;
+  if constexpr (std::is_same_v<Number, float>) {
+    return load_lanes<T, float>(from);
+  } else {
+#if defined(ANYDML_VECTORS)
+    using Few = Vector<T, kLanes>;
+    return __builtin_convertvector(load_vector<Few>(from), Vector<Number, kLanes>);
+#else
+    return static_cast<Number>(load<T>(from));
+#endif
+  }
+}
+
+// Of a channel, whatever is under its window: the first of the largest numbers, or of NaN where there is no
+// number; none where there is no tap.
+template <class T, class Number, class Index>
+void exact_maximum(const std::byte* from, const std::vector<Tap>& taps, Number& most, Index& index) {
+  bool is_first = true;
+  for (const Tap& tap : taps) {
+    const auto x = widen<T, Number>(from + tap.offset);
+    if (is_first || x > most || (most != most && x == x)) {
+      most = x;
+      index = static_cast<Index>(tap.index);
+    }
+    is_first = false;
+  }
+}
+
+// The largest of all taps, and the first of them that it lies at, if indices are wanted: there are some.
+template <class T, bool kIndices>
+void channel_maxima(const std::byte* from, const std::vector<Tap>& taps, int64_t channels,
+                    Comparable<T>* most, IndexOf<T>* indices) {
+  using Number = Comparable<T>;
+  using Index = IndexOf<T>;
+  constexpr int64_t kLanes = kLanesOf<Number>;
+  constexpr auto kItem = static_cast<int64_t>(sizeof(T));
+  constexpr Number kLowest = std::is_same_v<Number, float>
+                                 ? static_cast<Number>(-std::numeric_limits<float>::infinity())
+                                 : std::numeric_limits<Number>::lowest();
+  using V = Lanes<Number, kLanes>;
+  using I = Lanes<Index, kLanes>;
+  for_channels<kLanes>(channels, [&]<int kVectors>(int64_t c) {
+    V all[kVectors];
+    I where[kVectors];
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v) {
+      all[v] = V{} + kLowest;
+      where[v] = I{} + static_cast<Index>(taps[0].index);
+    }
+    for (const Tap& tap : taps) {
+      const std::byte* const at = from + tap.offset + c * kItem;
+      const I here = I{} + static_cast<Index>(tap.index);
+#pragma GCC unroll 4
+      for (int v = 0; v < kVectors; ++v) {
+        const V x = load_comparable<T>(at + v * kLanes * kItem);
+        if constexpr (kIndices) {
+          const auto is_larger = x > all[v];
+          all[v] = is_larger ? x : all[v];
+          where[v] = is_larger ? here : where[v];
+        } else {
+          all[v] = lane_max<Number>(x, all[v]);
+        }
+      }
+    }
+    std::memcpy(most + c, all, sizeof(all));
+    if constexpr (kIndices) std::memcpy(indices + c, where, sizeof(where));
+  });
+  if constexpr (std::is_same_v<Number, float>) {
+    // Where there is no number above the lowest value, NaN counts.
+    for (int64_t c = 0; c < channels; ++c) {
+      if (most[c] > kLowest) continue;
+      Index place = 0;
+      exact_maximum<T>(from + c * kItem, taps, most[c], kIndices ? indices[c] : place);
+    }
+  }
+}
+
+}  // namespace
+ANYDML_ISA_END
