@@ -1,4 +1,4 @@
-"""Quantised chains kept in integers: what stands between DequantizeLinear and QuantizeLinear becomes an integer operator.
+"""Quantised chains kept in integers: what DequantizeLinear and QuantizeLinear enclose becomes an integer operator.
 
 Quantisers write q(f(d(x))) for an operator f of a network. Where f is a convolution, a product, a sum or an average,
 an operator of quantised numbers computes the same of exact integers, rounded once; where f moves or chooses elements
