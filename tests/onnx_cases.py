@@ -1,4 +1,4 @@
-"""Runs ONNX's own cases by :class:`anydml.onnx.InferenceSession`, and counts.
+"""Runs ONNX's own cases by its backend interface, ``anydml.onnx.backend``, and counts.
 
 ``PYTHONPATH=src python tests/onnx_cases.py [PATTERN]`` prints a row for each operator and what does not pass, of the
 cases whose names match.
@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 import onnx
 
-import anydml.onnx
 from anydml import DMLError
+from anydml.onnx import backend
 
 COARSE = {
     "test_averagepool_2d_ceil_last_window_starts_on_pad": 1e-3,
@@ -88,10 +88,9 @@ def array(value: Any) -> Any:
 def outcome(case: Any, fallback: bool = False) -> str | None:
     """What is wrong; None where a case passes."""
     try:
-        session = anydml.onnx.InferenceSession(case.model, fallback=fallback)
-        names = [each.name for each in session.get_inputs()]
+        ready = backend.prepare(case.model, "CPU", fallback=fallback)
         for inputs, outputs in case.data_sets:
-            found = session.run(None, dict(zip(names, map(array, inputs), strict=True)))
+            found = ready.run([array(each) for each in inputs])
             wrong = [*differences(case, found, [array(each) for each in outputs])]
             if wrong:
                 return "; ".join(wrong)

@@ -121,7 +121,9 @@ EXTREMES = {
 
 @each_type
 @pytest.mark.parametrize("name", EXTREMES)
-@pytest.mark.parametrize(("sizes", "axis"), [((5, 301), 1), ((130, 37), 0), ((4, 33_003), 1), ((2, 70_001), 1)], ids=str)
+@pytest.mark.parametrize(
+    ("sizes", "axis"), [((5, 301), 1), ((130, 37), 0), ((4, 33_003), 1), ((2, 70_001), 1)], ids=str
+)
 def test_extremes_of_softmax(sizes: tuple[int, ...], axis: int, name: str, dtype: Any) -> None:
     """All results, also next to 0, within a unit in the last place; what has no number is the same."""
     with np.errstate(over="ignore"):

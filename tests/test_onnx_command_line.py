@@ -73,6 +73,15 @@ def test_random_inputs_are_the_same_for_a_seed(anydml_: Any, tmp_path: Path) -> 
     assert outputs[0].startswith("Output 'y', float32 [3, 4]: ")
 
 
+def test_weights_below_level_6_2_whose_graphs_have_no_constants(anydml_: Any, tmp_path: Path) -> None:
+    model = saved(tmp_path, "chain.onnx", chain())
+    given = ("run", model, "--random", 0, "--dim", "N=3", "--feature-level")
+    assert anydml_(*given, "5.0") == anydml_(*given, "6.4")
+    code, out, err = anydml_(*given, "2.1")
+    assert (code, out) == (1, "")
+    assert "node 'scale': Mul: found ELEMENT_WISE_MULTIPLY.a.ndim: found 2 at feature level 2.1" in err
+
+
 def test_a_long_output_is_cut(anydml_: Any, tmp_path: Path) -> None:
     model = saved(tmp_path, "chain.onnx", chain())
     _, out, _ = anydml_("run", model, "--random", 0, "--dim", "N=100")
@@ -254,6 +263,21 @@ def test_compare_names_the_node_with_a_wrong_weight(anydml_: Any, tmp_path: Path
     assert [found[name]["own"] > 1e-3 for name in ("shift", "rectify", "squash")] == [True, False, False]
     code, out, _ = anydml_("compare", wrong, "--with", right, "--dim", "N=5", "--tolerance", 10)
     assert (code, "No value diverges." in out) == (0, True)
+
+
+def test_compare_finds_a_wrong_weight_in_a_network(anydml_: Any, tmp_path: Path) -> None:
+    import onnx
+
+    right = Path(__file__).parent.parent / "examples" / "classifier.onnx"
+    model = onnx.load(right)
+    (tensor,) = [each for each in model.graph.initializer if each.name == "filter2"]
+    weights = onnx.numpy_helper.to_array(tensor).copy()
+    weights[3, 1, 0, 2] += 1
+    tensor.CopyFrom(onnx.numpy_helper.from_array(weights, "filter2"))
+    code, out, _ = anydml_("compare", saved(tmp_path, "wrong.onnx", model), "--with", right, "--dim", "batch=2")
+    assert code == 1
+    assert re.search(r"First to diverge: node 'conv2' \(Conv\), value 'conv2', by .* at \[\d, 3, \d, \d\]", out)
+    assert "it is the node itself" in out
 
 
 def test_compare_of_other_shapes(anydml_: Any, tmp_path: Path) -> None:

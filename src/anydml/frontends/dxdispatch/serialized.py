@@ -170,8 +170,8 @@ def _attributes(tables: Sequence[Table], operator: OperatorSpec, name: str) -> d
             continue  # left out
         if member not in known:
             raise Refused(f"{operator.name}.{member[:80]} of {name!r}", f"a member of its desc: {', '.join(known)}")
-        kind = table.number(1, "u1")
-        value = _READERS[kind](table) if kind < len(_READERS) else None
+        annotation = "UINT" if known[member].startswith("enums.") else known[member]
+        value = _READERS[annotation](table)
         if value is not None:
             found[member] = _as(known[member], value)
     return found
@@ -246,20 +246,19 @@ def _size_2d(table: Table) -> DML_SIZE_2D:
     return DML_SIZE_2D(Width=width, Height=height)
 
 
-_READERS: tuple[Callable[[Table], Any], ...] = (
-    lambda table: None,
-    _inner(_activation),
-    _inner(_activations),
-    _number("u4"),
-    _number("u8"),
-    _number("i4"),
-    _number("f4"),
-    _numbers("u4"),
-    _numbers("i4"),
-    _numbers("f4"),
-    _scale_bias,
-    _size_2d,
-    _inner(_scalar),
-    _number("u1"),
-)
-"""By the number that an attribute's kind has in the file."""
+_READERS: Mapping[str, Callable[[Table], Any]] = {
+    "Activations": _inner(_activations),
+    "BOOL": _number("u1"),  # the first byte of what may be an integer of 4
+    "Count": _number("u4"),
+    "FLOAT": _number("f4"),
+    "FLOATs": _numbers("f4"),
+    "INT": _number("i4"),
+    "INTs": _numbers("i4"),
+    "OptionalActivation": _inner(_activation),
+    "OptionalScaleBias": _scale_bias,
+    "SCALAR": _inner(_scalar),
+    "Size2D": _size_2d,
+    "UINT": _number("u4"),
+    "UINTs": _numbers("u4"),
+}
+"""By the kind of a desc's member: the numbers that kinds have in files are others in each version of the provider."""
