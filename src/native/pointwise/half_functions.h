@@ -91,7 +91,7 @@ struct OfHalves<Asin> {
 // Of these, too: the last bits of coefficients are those of which no half is wrong, and results that are
 // exactly between two halves, where the exact one is not, are moved by their last bit.
 struct Tie {
-  float of;     // |x|
+  float of;     // of odd and even functions |x|
   uint32_t by;  // what is added to the result's bits
 };
 template <size_t kCount>
@@ -125,25 +125,71 @@ struct OfHalves<Log> {
     return (x > 0.0f) & (x < kInfinite) ? y : x == kInfinite ? x : none;
   }
 };
+// ln(1 + v) for v >= 0
+ANYDML_INLINE Singles log1p_of_half(Singles v) {
+  const SinglePair sum = fast_two_sum(lane_max<float>(v, singles(1)), lane_min<float>(v, singles(1)));
+  constexpr uint32_t kLeast = 0x3f3504f3;  // sqrt(1/2)
+  const SingleBits above = bits_as<SingleBits>(sum.high) - kLeast;
+  const SingleBits places = above & 0xff800000u;
+  const Singles f = bits_as<Singles>((above & 0x7fffff) + kLeast) - 1.0f;
+  const Singles f_low = sum.low * bits_as<Singles>((127u << 23) - places);  // by 2^-k
+  const Singles k = bits_as<Singles>((places >> 23) | (150u << 23)) - 0x1p23f;
+  const Singles rest = log1p_rest_of_half(f, multiply_add(k, singles(0x1.7f7d1cp-20f), f_low));
+  return multiply_add(k, singles(0x1.62e4p-1f), f) + rest;
+}
 // atanh a = ln(1 + q) / 2, q = 2 * a / (1 - a)
 template <>
 struct OfHalves<Atanh> {
   static constexpr float kError = 0;
   ANYDML_INLINE static Singles of(const Constants<float>& /*k*/, Singles x, Singles /*y*/) {
     const Singles a = magnitude_of<float>(x);
-    const Singles q = (a + a) / (1.0f - a);
-    const SinglePair sum = fast_two_sum(lane_max<float>(q, singles(1)), lane_min<float>(q, singles(1)));
-    constexpr uint32_t kLeast = 0x3f3504f3;  // sqrt(1/2)
-    const SingleBits above = bits_as<SingleBits>(sum.high) - kLeast;
-    const SingleBits places = above & 0xff800000u;
-    const Singles f = bits_as<Singles>((above & 0x7fffff) + kLeast) - 1.0f;
-    const Singles f_low = sum.low * bits_as<Singles>((127u << 23) - places);  // by 2^-k
-    const Singles k = bits_as<Singles>((places >> 23) | (150u << 23)) - 0x1p23f;
-    const Singles rest = log1p_rest_of_half(f, multiply_add(k, singles(0x1.7f7d1cp-20f), f_low));
-    const Singles y = (multiply_add(k, singles(0x1.62e4p-1f), f) + rest) * 0.5f;
+    const Singles y = log1p_of_half((a + a) / (1.0f - a)) * 0.5f;
     constexpr float kNone = std::numeric_limits<float>::quiet_NaN();
     const Singles end = a == 1.0f ? singles(std::numeric_limits<float>::infinity()) : singles(kNone);
     return with_sign_of<float>(a < 1.0f ? y : end, x);
+  }
+};
+// asinh a = ln(1 + v), v = a + sqrt(a^2 + 1) - 1
+template <>
+struct OfHalves<Asinh> {
+  static constexpr float kError = 0;
+  static constexpr Tie kTies[] = {
+      {0x1.af4p-3f, 1}, {0x1.5acp+1f, ~0u}, {0x1.c7cp+3f, ~0u}, {0x1.028p+8f, ~0u}, {0x1.4f4p+9f, ~0u}};
+  ANYDML_INLINE static Singles of(const Constants<float>& /*k*/, Singles x, Singles /*y*/) {
+    const Singles a = magnitude_of<float>(x);
+    const Singles z = a * a;
+    const Singles y = untied(log1p_of_half(a + z / (single_root(z + 1.0f) + 1.0f)), a, kTies);
+    return with_sign_of<float>(a < std::numeric_limits<float>::infinity() ? y : a, x);
+  }
+};
+// acosh x = ln(1 + v), v = u + sqrt(u^2 + 2 * u), u = x - 1
+template <>
+struct OfHalves<Acosh> {
+  static constexpr float kError = 0;
+  static constexpr Tie kTies[] = {{0x1.39p+0f, 1}};
+  ANYDML_INLINE static Singles of(const Constants<float>& /*k*/, Singles x, Singles /*y*/) {
+    const Singles u = x - 1.0f;
+    const Singles y = untied(log1p_of_half(u + single_root(multiply_add(u, u, u + u))), x, kTies);
+    constexpr float kInfinite = std::numeric_limits<float>::infinity();
+    const Singles none = x == kInfinite ? x : singles(std::numeric_limits<float>::quiet_NaN());
+    return (x >= 1.0f) & (x < kInfinite) ? y : none;
+  }
+};
+// As acos_of
+template <>
+struct OfHalves<Acos> {
+  static constexpr float kError = 0;
+  static constexpr Tie kTies[] = {{-0x1.2cp-18f, 1}, {-0x1.2bcp-4f, ~0u}};
+  ANYDML_INLINE static Singles of(const Constants<float>& /*k*/, Singles x, Singles /*y*/) {
+    const Singles a = magnitude_of<float>(x);
+    const auto is_large = a > 0.5f;
+    const Singles z = is_large ? multiply_add(a, singles(-0.5f), singles(0.5f)) : a * a;
+    const Singles s = is_large ? single_root(z) : a;
+    const Singles p =
+        polynomial(z, z * z, 0x1.55567ap-3f, 0x1.32fc1cp-4f, 0x1.7451f6p-5f, 0x1.8ca312p-6f, 0x1.5af92cp-5f);
+    const Singles arc = multiply_add(s * z, p, s);
+    const Singles large = x < 0.0f ? 2 * kHalfPi1 - (arc + arc) : arc + arc;
+    return untied(is_large ? large : kHalfPi1 - with_sign_of<float>(arc, x), x, kTies);
   }
 };
 
@@ -183,7 +229,7 @@ ANYDML_INLINE Singles sine_of_turned_half(Singles x) {
 template <>
 struct OfHalves<Sin> {
   static constexpr float kError = 0;
-  static constexpr Tie kTies[] = {{0x1.accp-3f, 1}, {300, ~uint32_t{0}}};
+  static constexpr Tie kTies[] = {{0x1.accp-3f, 1}, {300, ~0u}};
   ANYDML_INLINE static Singles of(const Constants<float>& /*k*/, Singles x, Singles /*y*/) {
     const Singles y = untied(sine_of_turned_half<0>(x), magnitude_of<float>(x), kTies);
     return x == 0.0f ? x : y;
@@ -250,8 +296,7 @@ struct OfHalves<Cosh> {
 template <>
 struct OfHalves<Atan> {
   static constexpr float kError = 0;
-  static constexpr Tie kTies[] = {
-      {0x1.d14p-6f, 1}, {0x1.ad4p-3f, 1}, {0x1.9b8p+2f, 1}, {0x1.2b8p+3f, ~uint32_t{0}}};
+  static constexpr Tie kTies[] = {{0x1.d14p-6f, 1}, {0x1.ad4p-3f, 1}, {0x1.9b8p+2f, 1}, {0x1.2b8p+3f, ~0u}};
   ANYDML_INLINE static Singles of(const Constants<float>& /*k*/, Singles x, Singles /*y*/) {
     const Singles a = lane_min<float>(singles(0x1p60f), magnitude_of<float>(x));
     const auto is_large = a > 1.0f;
