@@ -330,8 +330,9 @@ struct OfHalves<HardSwish> {
 template <>
 struct OfHalves<Softsign> {
   static constexpr float kError = 0x1p-22f;
-  ANYDML_INLINE static Singles of(const Constants<float>& k, Singles x, Singles y) {
-    return Softsign::of<float>(k, x, y);
+  ANYDML_INLINE static Singles of(const Constants<float>& /*k*/, Singles x, Singles /*y*/) {
+    const Singles a = lane_min<float>(singles(0x1p60f), magnitude_of<float>(x));
+    return with_sign_of<float>(a / (a + 1.0f), x);
   }
 };
 
