@@ -119,6 +119,21 @@ def test_sums_of_all_pairs_of_quantised_numbers(
     np.testing.assert_array_equal(found, np.clip(rounded + zero_points[2], limits.min, limits.max).astype(dtypes[2]))
 
 
+@pytest.mark.parametrize("output", ["int8", "uint8"])
+@pytest.mark.parametrize("scale", [0.1, 1 / 64, -3.0, 0.0, 2.0**-120, np.inf])
+def test_numbers_of_all_kinds_are_quantised_by_one_scale(output: str, scale: float) -> None:
+    rng = np.random.default_rng(6)
+    x = (rng.integers(-4000, 4000, 5000) / 128).astype(np.float32)
+    x[::61], x[::67], x[::71] = np.nan, np.inf, -np.inf
+    x[::73] = 3e38
+    with np.errstate(all="ignore"):
+        quotient = np.rint(x / np.float32(scale)).astype(float)
+    quotient[np.isnan(quotient)] = 0
+    limits = np.iinfo(output)
+    expected = np.clip(quotient + 7, limits.min, limits.max).astype(output)
+    np.testing.assert_array_equal(anydml.quantize_linear(x, scale, np.array(7, output)), expected)
+
+
 @pytest.mark.parametrize("dtype", ["int32", "uint32", "int16", "uint16", "int8", "uint8"])
 @pytest.mark.parametrize("output", [np.float32, np.float16])
 @pytest.mark.parametrize("are_one", [(True, True), (True, False), (False, True), (False, False)])

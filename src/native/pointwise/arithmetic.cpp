@@ -88,7 +88,7 @@ Pass find_of_floats(Opcode opcode, DataType type) {
     case Opcode::HARD_SWISH:
       return of_functions_of_halves<HardSwish>(type);
     case Opcode::SOFTSIGN:
-      return of_functions_of_halves<Softsign>(type);
+      return of_functions<Softsign>(type);
     default:
       return nullptr;
   }

@@ -88,10 +88,31 @@ struct OfHalves<Asin> {
   }
 };
 
-// As log_of, but that halves are no subnormal singles, and that rounding counts for less.
+// Of these, too: the last bits of coefficients are those of which no half is wrong, and results that are
+// exactly between two halves, where the exact one is not, are moved by their last bit.
+struct Tie {
+  float of;     // of odd and even functions |x|
+  uint32_t by;  // what is added to the result's bits
+};
+template <size_t kCount>
+ANYDML_INLINE Singles untied(Singles y, Singles a, const Tie (&ties)[kCount]) {
+  auto bits = bits_as<SingleBits>(y);
+  for (const Tie& tie : ties) bits = a == tie.of ? bits + tie.by : bits;
+  return bits_as<Singles>(bits);
+}
+
+// As log1p_rest
+ANYDML_INLINE Singles log1p_rest_of_half(Singles f, Singles f_low) {
+  const Singles f2 = f * f;
+  const Singles p =
+      polynomial(f, f2, 0x1.55557p-2f, -0x1.000146p-2f, 0x1.99a29cp-3f, -0x1.550cep-3f, 0x1.23370cp-3f,
+                 -0x1.02a372p-3f, 0x1.f0728ap-4f, -0x1.a73d9ep-4f, 0x1.8a1f46p-5f);
+  return multiply_add(f2 * f, p, multiply_add(f2, singles(-0.5f), f_low));
+}
+// As log_of, but that halves are no subnormal singles.
 template <>
 struct OfHalves<Log> {
-  static constexpr float kError = 0x1p-21f;
+  static constexpr float kError = 0;
   ANYDML_INLINE static Singles of(const Constants<float>& /*k*/, Singles x, Singles /*y*/) {
     constexpr float kInfinite = std::numeric_limits<float>::infinity();
     constexpr uint32_t kLeast = 0x3f3504f3;  // sqrt(1/2)
@@ -99,9 +120,193 @@ struct OfHalves<Log> {
     const Singles f = bits_as<Singles>((above & 0x7fffff) + kLeast) - 1.0f;
     const SingleBits exponent = ((above + (128u << 23)) >> 23) | (150u << 23);
     const Singles k = bits_as<Singles>(exponent) - (0x1p23f + 128);
-    const Singles y = multiply_add(k, singles(0x1.62e4p-1f), f) + log1p_rest(f, k * 0x1.7f7d1cp-20f);
+    const Singles y = multiply_add(k, singles(0x1.62e4p-1f), f) + log1p_rest_of_half(f, k * 0x1.7f7d1cp-20f);
     const Singles none = x == 0.0f ? singles(-kInfinite) : singles(std::numeric_limits<float>::quiet_NaN());
     return (x > 0.0f) & (x < kInfinite) ? y : x == kInfinite ? x : none;
+  }
+};
+// ln(1 + v) for v >= 0
+ANYDML_INLINE Singles log1p_of_half(Singles v) {
+  const SinglePair sum = fast_two_sum(lane_max<float>(v, singles(1)), lane_min<float>(v, singles(1)));
+  constexpr uint32_t kLeast = 0x3f3504f3;  // sqrt(1/2)
+  const SingleBits above = bits_as<SingleBits>(sum.high) - kLeast;
+  const SingleBits places = above & 0xff800000u;
+  const Singles f = bits_as<Singles>((above & 0x7fffff) + kLeast) - 1.0f;
+  const Singles f_low = sum.low * bits_as<Singles>((127u << 23) - places);  // by 2^-k
+  const Singles k = bits_as<Singles>((places >> 23) | (150u << 23)) - 0x1p23f;
+  const Singles rest = log1p_rest_of_half(f, multiply_add(k, singles(0x1.7f7d1cp-20f), f_low));
+  return multiply_add(k, singles(0x1.62e4p-1f), f) + rest;
+}
+// atanh a = ln(1 + q) / 2, q = 2 * a / (1 - a)
+template <>
+struct OfHalves<Atanh> {
+  static constexpr float kError = 0;
+  ANYDML_INLINE static Singles of(const Constants<float>& /*k*/, Singles x, Singles /*y*/) {
+    const Singles a = magnitude_of<float>(x);
+    const Singles y = log1p_of_half((a + a) / (1.0f - a)) * 0.5f;
+    constexpr float kNone = std::numeric_limits<float>::quiet_NaN();
+    const Singles end = a == 1.0f ? singles(std::numeric_limits<float>::infinity()) : singles(kNone);
+    return with_sign_of<float>(a < 1.0f ? y : end, x);
+  }
+};
+// asinh a = ln(1 + v), v = a + sqrt(a^2 + 1) - 1
+template <>
+struct OfHalves<Asinh> {
+  static constexpr float kError = 0;
+  static constexpr Tie kTies[] = {
+      {0x1.af4p-3f, 1}, {0x1.5acp+1f, ~0u}, {0x1.c7cp+3f, ~0u}, {0x1.028p+8f, ~0u}, {0x1.4f4p+9f, ~0u}};
+  ANYDML_INLINE static Singles of(const Constants<float>& /*k*/, Singles x, Singles /*y*/) {
+    const Singles a = magnitude_of<float>(x);
+    const Singles z = a * a;
+    const Singles y = untied(log1p_of_half(a + z / (single_root(z + 1.0f) + 1.0f)), a, kTies);
+    return with_sign_of<float>(a < std::numeric_limits<float>::infinity() ? y : a, x);
+  }
+};
+// acosh x = ln(1 + v), v = u + sqrt(u^2 + 2 * u), u = x - 1
+template <>
+struct OfHalves<Acosh> {
+  static constexpr float kError = 0;
+  static constexpr Tie kTies[] = {{0x1.39p+0f, 1}};
+  ANYDML_INLINE static Singles of(const Constants<float>& /*k*/, Singles x, Singles /*y*/) {
+    const Singles u = x - 1.0f;
+    const Singles y = untied(log1p_of_half(u + single_root(multiply_add(u, u, u + u))), x, kTies);
+    constexpr float kInfinite = std::numeric_limits<float>::infinity();
+    const Singles none = x == kInfinite ? x : singles(std::numeric_limits<float>::quiet_NaN());
+    return (x >= 1.0f) & (x < kInfinite) ? y : none;
+  }
+};
+// As acos_of
+template <>
+struct OfHalves<Acos> {
+  static constexpr float kError = 0;
+  static constexpr Tie kTies[] = {{-0x1.2cp-18f, 1}, {-0x1.2bcp-4f, ~0u}};
+  ANYDML_INLINE static Singles of(const Constants<float>& /*k*/, Singles x, Singles /*y*/) {
+    const Singles a = magnitude_of<float>(x);
+    const auto is_large = a > 0.5f;
+    const Singles z = is_large ? multiply_add(a, singles(-0.5f), singles(0.5f)) : a * a;
+    const Singles s = is_large ? single_root(z) : a;
+    const Singles p =
+        polynomial(z, z * z, 0x1.55567ap-3f, 0x1.32fc1cp-4f, 0x1.7451f6p-5f, 0x1.8ca312p-6f, 0x1.5af92cp-5f);
+    const Singles arc = multiply_add(s * z, p, s);
+    const Singles large = x < 0.0f ? 2 * kHalfPi1 - (arc + arc) : arc + arc;
+    return untied(is_large ? large : kHalfPi1 - with_sign_of<float>(arc, x), x, kTies);
+  }
+};
+
+// As reduced(), for angles below 2^16: a rounding error counts for less.
+struct ReducedHalves {
+  SingleBits n;  // its last bits
+  Singles r;
+};
+ANYDML_INLINE ReducedHalves reduced_half(Singles x) {
+  constexpr float kShift = 0x1.8p23f;
+  const Singles shifted = multiply_add(x, singles(0x1.45f306p-1f), singles(kShift));
+  const Singles n = shifted - kShift;
+  const Singles most = multiply_add(n, singles(-kHalfPi1), x);  // exact
+  const Singles less = multiply_add(n, singles(-kHalfPi2), most);
+  return {bits_as<SingleBits>(shifted), multiply_add(n, singles(-kHalfPi3), less)};
+}
+// sin r = r + r^3 * p(r^2), and cos r = 1 + r^2 * q(r^2)
+struct SineAndCosine {
+  Singles sine;
+  Singles cosine;
+};
+ANYDML_INLINE SineAndCosine sine_and_cosine(Singles r) {
+  const Singles z = r * r;
+  const Singles p = polynomial(z, z * z, -0x1.555546p-3f, 0x1.110778p-7f, -0x1.995408p-13f);
+  const Singles q = polynomial(z, z * z, -0.5f, 0x1.55554ap-5f, -0x1.6c0c28p-10f, 0x1.99e80cp-16f);
+  return {multiply_add(r * z, p, r), multiply_add(z, q, singles(1))};
+}
+// sin (x + turns * pi/2)
+template <uint32_t kTurns>
+ANYDML_INLINE Singles sine_of_turned_half(Singles x) {
+  const ReducedHalves parts = reduced_half(x);
+  const SineAndCosine both = sine_and_cosine(parts.r);
+  const SingleBits n = parts.n + kTurns;
+  const Singles y = (n & 1) != 0 ? both.cosine : both.sine;
+  return bits_as<Singles>(bits_as<SingleBits>(y) ^ ((n & 2) << 30));
+}
+template <>
+struct OfHalves<Sin> {
+  static constexpr float kError = 0;
+  static constexpr Tie kTies[] = {{0x1.accp-3f, 1}, {300, ~0u}};
+  ANYDML_INLINE static Singles of(const Constants<float>& /*k*/, Singles x, Singles /*y*/) {
+    const Singles y = untied(sine_of_turned_half<0>(x), magnitude_of<float>(x), kTies);
+    return x == 0.0f ? x : y;
+  }
+};
+template <>
+struct OfHalves<Cos> {
+  static constexpr float kError = 0;
+  static constexpr Tie kTies[] = {{0x1.dfp-5f, 1}};
+  ANYDML_INLINE static Singles of(const Constants<float>& /*k*/, Singles x, Singles /*y*/) {
+    return untied(sine_of_turned_half<1>(x), magnitude_of<float>(x), kTies);
+  }
+};
+template <>
+struct OfHalves<Tan> {
+  static constexpr float kError = 0;
+  static constexpr Tie kTies[] = {{0x1.25p-5f, 1}};
+  ANYDML_INLINE static Singles of(const Constants<float>& /*k*/, Singles x, Singles /*y*/) {
+    const ReducedHalves parts = reduced_half(x);
+    const SineAndCosine both = sine_and_cosine(parts.r);
+    const auto is_odd = (parts.n & 1) != 0;
+    const Singles y = (is_odd ? both.cosine : both.sine) / (is_odd ? -both.sine : both.cosine);
+    return x == 0.0f ? x : untied(y, magnitude_of<float>(x), kTies);
+  }
+};
+
+// e^a = scale * (1 + part) for a >= 0; beyond 13 it is as large.
+struct HalfExponential {
+  Singles scale;
+  Singles part;
+};
+ANYDML_INLINE HalfExponential half_exponential(Singles a) {
+  constexpr float kShift = 0x1.8p23f;
+  const Singles v = lane_min<float>(singles(13), a);
+  const Singles shifted = multiply_add(v, singles(0x1.715476p+0f), singles(kShift));
+  const Singles n = shifted - kShift;
+  const Singles r = multiply_add(n, singles(-kLn2Low), multiply_add(n, singles(-kLn2High), v));
+  const Singles q =
+      polynomial(r, r * r, 0x1.ffffe8p-2f, 0x1.555558p-3f, 0x1.555562p-5f, 0x1.110eb4p-7f, 0x1.6cf7bcp-10f);
+  return {bits_as<Singles>((bits_as<SingleBits>(shifted) + 127) << 23), multiply_add(q, r * r, r)};
+}
+// With t = e^a - 1: sinh a = (t + t / (t + 1)) / 2
+template <>
+struct OfHalves<Sinh> {
+  static constexpr float kError = 0;
+  ANYDML_INLINE static Singles of(const Constants<float>& /*k*/, Singles x, Singles /*y*/) {
+    const HalfExponential e = half_exponential(magnitude_of<float>(x));
+    const Singles t = multiply_add(e.scale, e.part, e.scale - 1.0f);
+    return with_sign_of<float>((t + t / (t + 1.0f)) * 0.5f, x);
+  }
+};
+template <>
+struct OfHalves<Cosh> {
+  static constexpr float kError = 0;
+  static constexpr Tie kTies[] = {{0x1p-5f, 1}};
+  ANYDML_INLINE static Singles of(const Constants<float>& /*k*/, Singles x, Singles /*y*/) {
+    const Singles a = magnitude_of<float>(x);
+    const HalfExponential e = half_exponential(a);
+    const Singles y = multiply_add(e.scale, e.part, e.scale);
+    return untied((y + 1.0f / y) * 0.5f, a, kTies);
+  }
+};
+// As atan_of
+template <>
+struct OfHalves<Atan> {
+  static constexpr float kError = 0;
+  static constexpr Tie kTies[] = {{0x1.d14p-6f, 1}, {0x1.ad4p-3f, 1}, {0x1.9b8p+2f, 1}, {0x1.2b8p+3f, ~0u}};
+  ANYDML_INLINE static Singles of(const Constants<float>& /*k*/, Singles x, Singles /*y*/) {
+    const Singles a = lane_min<float>(singles(0x1p60f), magnitude_of<float>(x));
+    const auto is_large = a > 1.0f;
+    const Singles s = is_large ? 1.0f / a : a;
+    const Singles z = s * s;
+    const Singles p =
+        polynomial(z, z * z, -0x1.55553ep-2f, 0x1.9991e4p-3f, -0x1.242086p-3f, 0x1.c08c4ep-4f,
+                   -0x1.58091cp-4f, 0x1.da2a0cp-5f, -0x1.fd7e04p-6f, 0x1.6424a0p-7f, -0x1.d35952p-10f);
+    const Singles near = multiply_add(s * z, p, s);
+    return with_sign_of<float>(untied(is_large ? kHalfPi1 - near : near, a, kTies), x);
   }
 };
 
@@ -125,8 +330,9 @@ struct OfHalves<HardSwish> {
 template <>
 struct OfHalves<Softsign> {
   static constexpr float kError = 0x1p-22f;
-  ANYDML_INLINE static Singles of(const Constants<float>& k, Singles x, Singles y) {
-    return Softsign::of<float>(k, x, y);
+  ANYDML_INLINE static Singles of(const Constants<float>& /*k*/, Singles x, Singles /*y*/) {
+    const Singles a = lane_min<float>(singles(0x1p60f), magnitude_of<float>(x));
+    return with_sign_of<float>(a / (a + 1.0f), x);
   }
 };
 

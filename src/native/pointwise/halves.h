@@ -62,17 +62,17 @@ ANYDML_INLINE void store_halves(const int64_t* constants, Singles x, Singles res
   if constexpr (OfHalves<Operation>::kError == 0) {
     const auto halves = to_halves(result);
     std::memcpy(out, &halves, sizeof(halves));
-    return;
+  } else {
+    const auto low = to_halves(result * (1.0f - OfHalves<Operation>::kError));
+    const auto high = to_halves(result * (1.0f + OfHalves<Operation>::kError));
+    if (are_same(low, high)) [[likely]] {
+      std::memcpy(out, &low, sizeof(low));
+      return;
+    }
+    constexpr size_t kLanes = sizeof(Singles) / sizeof(float);
+    const auto xs = bits_as<std::array<float, kLanes>>(x);
+    halves_by_doubles<Operation>(constants, xs.data(), out);
   }
-  const auto low = to_halves(result * (1.0f - OfHalves<Operation>::kError));
-  const auto high = to_halves(result * (1.0f + OfHalves<Operation>::kError));
-  if (are_same(low, high)) [[likely]] {
-    std::memcpy(out, &low, sizeof(low));
-    return;
-  }
-  constexpr size_t kLanes = sizeof(Singles) / sizeof(float);
-  const auto xs = bits_as<std::array<float, kLanes>>(x);
-  halves_by_doubles<Operation>(constants, xs.data(), out);
 }
 
 // The loop of a function of one operand.

@@ -187,6 +187,8 @@ Pass conversion(DataType from, DataType to) {
     return with_integer(
         to, []<class T>(std::type_identity<T>) -> Pass { return loop<Converted<T, double>, T, double>; });
   }
+  if (from == DataType::kInt32 && to == DataType::kFloat32)
+    return loop<Converted<float, int32_t>, float, int32_t>;
   if (from == DataType::kUint8 && to == DataType::kUint32)
     return loop<Converted<uint32_t, uint8_t>, uint32_t, uint8_t>;
   return nullptr;

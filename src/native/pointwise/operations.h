@@ -246,6 +246,7 @@ ANYDML_INLINE V product_at_limit(V x, V factor) {
 }
 ANYDML_OPERATION(HardSwish) { return product_at_limit<T>(x, HardSigmoid::of<T>(k, x, y)); } };
 ANYDML_OPERATION(Softsign) {
+  if constexpr (std::is_same_v<T, float>) return softsign_of(x);
   const V magnitude = x < T{0} ? -x : x;
   const V sign = x < T{0} ? V{} - T{1} : V{} + T{1};
   return magnitude == std::numeric_limits<T>::infinity() ? sign : x / (magnitude + T{1});
@@ -289,7 +290,7 @@ using NumbersOf = std::conditional_t<
     std::is_same_v<T, double>, Doubles,
     std::conditional_t<std::is_same_v<T, float> &&
                            kIsOneOf<Operation, Exp, Log, Sigmoid, Tanh, Softplus, Elu, ScaledElu, Erf, Sin,
-                                    Cos, Tan, Asin, Acos, Atan, Sinh, Cosh, Asinh, Acosh, Swish>,
+                                    Cos, Tan, Asin, Acos, Atan, Sinh, Cosh, Asinh, Acosh, Softsign, Swish>,
                        Singles, Lanes<T, kLanesOf<T>>>>;
 
 ANYDML_ISA_END

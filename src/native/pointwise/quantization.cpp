@@ -47,17 +47,17 @@ void quantize_by_one(const std::byte* x, const LinearQuantization& by, std::byte
     const Singles high = 127 - zero;
     for (int64_t start = 0; start < count; start += kWholeElements) {
       ByteBlock block;
-      Singles farthest{};
+      auto is_clear = low == low;
 #pragma GCC unroll 8
       for (int n = 0; n < kWholeElements / ByteBlock::kLanes; ++n) {
         const Singles number = load_vector<Singles>(x + (start + n * ByteBlock::kLanes) * 4);
         // Of a NaN nothing is clear.
         const Singles inside = lane_min<float>(high, lane_max<float>(low, number * reciprocal));
         const Singles whole = rounded_to_even<float>(inside);
-        farthest = lane_max<float>(farthest, magnitude_of<float>(inside - whole));
+        is_clear &= magnitude_of<float>(inside - whole) <= kClear;
         block.integers[n] = __builtin_convertvector(whole + zero, ByteBlock::Integers);
       }
-      if (all_of<float>(farthest <= kClear)) [[likely]] {
+      if (all_of<float>(is_clear)) [[likely]] {
         block.store(out + start, by.flip);
       } else {
         quantize_by_division(x + start * 4, by, out + start, kWholeElements);

@@ -142,6 +142,16 @@ ANYDML_INLINE Singles swish_of(Singles x, float k) {
   return magnitude_of<float>(x) == kInfinite ? (t < 0.0f ? Singles{} : x) : all;
 }
 
+// a / (1 + a), likewise rounded about once; beyond 2^100 it is 1.
+ANYDML_INLINE Singles softsign_of(Singles x) {
+  const Singles a = lane_min<float>(singles(0x1p100f), magnitude_of<float>(x));
+  const SinglePair sum = fast_two_sum(lane_max<float>(a, singles(1)), lane_min<float>(a, singles(1)));
+  const Singles rough = 1.0f / sum.high;
+  const Singles quotient = a * rough;
+  const Singles left = multiply_add(-quotient, sum.low, multiply_add(-quotient, sum.high, a));
+  return with_sign_of<float>(multiply_add(left, rough, quotient), x);
+}
+
 // Near 0 tanh a = a + a^3 * g(a^2), elsewhere 1 - 2 / (1 + e^2a)
 ANYDML_INLINE Singles tanh_of(Singles x) {
   const Singles a = magnitude_of<float>(x);

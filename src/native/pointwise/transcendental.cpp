@@ -62,7 +62,7 @@ Pass find_transcendental(Opcode opcode, const Types& types) {
     case Opcode::ACOSH:
       return of_functions<Acosh>(type);
     case Opcode::ATANH:
-      return of_wide<Atanh>(type);
+      return of_functions_of_halves<Atanh>(type);
     default:
       return nullptr;
   }

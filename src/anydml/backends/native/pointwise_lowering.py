@@ -180,8 +180,6 @@ def _bytes(opcode: str) -> Callable[..., int]:
 
 def _quantize(program: Program, desc: Any, output: TensorDataType, operands: Sequence[Any]) -> int:
     x, scale, zero_point = operands
-    if program.types[x] not in _FLOATS:
-        x = program.cast(x, FLOAT64)
     x, scale = program.cast(x, FLOAT32), program.cast(scale, FLOAT32)
     return program.add("QUANTIZE_LINEAR", output, x, scale, _or_zero(program, zero_point, output, scale))
 
