@@ -13,7 +13,7 @@
 #include "dense/tile.h"
 #include "nhwc/fused_activation.h"
 #include "platform/isa.h"
-#include "platform/parallel.h"
+#include "platform/division.h"
 #include "pointwise/lanes.h"
 #include "simd/half.h"
 #include "simd/unaligned.h"

@@ -12,7 +12,7 @@
 #include "integer/pack.h"
 #include "integer/runs.h"
 #include "platform/isa.h"
-#include "platform/parallel.h"
+#include "platform/division.h"
 
 ANYDML_ISA_BEGIN
 namespace {

@@ -131,9 +131,10 @@ class GridProduct : public Plan {
     });
   }
 
+  // Of sums that have room for whole batches.
   RowWriter writer_of(const Block& block, const void* const* inputs, std::byte* out, int64_t first,
                       int64_t places) const {
-    return RowWriter(p_, inputs, nullptr, out, first, places, {block.part.end - block.part.begin, grid_.pitch});
+    return RowWriter(p_, inputs, nullptr, out, first, places, {block.part.end - block.part.begin, grid_.pitch, true});
   }
 
   Problem p_;

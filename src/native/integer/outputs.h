@@ -24,6 +24,7 @@ namespace {
 // Columns that are places of several rows of an image: of each so many are outputs, of as many as are sums.
 struct Lines {
   int64_t width, pitch;
+  bool are_whole;  // whether sums are there up to the end of the last batch
 };
 
 // The scales of a row, of one value for all columns: what sums are multiplied by, and the same by the output's.
@@ -137,7 +138,7 @@ class RowWriter {
   ANYDML_INLINE bool quantize_in_singles(const int32_t* sums, const RowScale& scale, int32_t addend, int64_t column,
                                          int64_t count, Out* outputs) const {
     int32_t last[kAtOnce];
-    if (count < kAtOnce) {
+    if (count < kAtOnce && !lines_.are_whole) {
       std::copy_n(sums, count, last);
       std::fill(last + count, last + kAtOnce, sums[count - 1]);
       sums = last;
@@ -168,35 +169,39 @@ class RowWriter {
 
   template <class Out, class Sum>
   void write_real(const Sum* sums, int64_t row, const RowScale& scale, int32_t addend) const {
-    double totals[kAtOnce];
     Out outputs[kAtOnce];
     for (int64_t c = 0; c < columns_; c += kAtOnce) {
       const int64_t count = std::min(kAtOnce, columns_ - c);
+      const auto total = [&](int64_t i) { return static_cast<double>(total_of(sums[c + i], addend)); };
       if (is_by_column()) {
         const double* const factors = factors_ + c;
-        for (int64_t i = 0; i < count; ++i) {
-          totals[i] = static_cast<double>(total_of(sums[c + i], addend)) * factors[i];
-        }
+        round_to(outputs, count, row, c, [&](int64_t i) { return total(i) * factors[i]; });
       } else {
-        for (int64_t i = 0; i < count; ++i) {
-          totals[i] = static_cast<double>(total_of(sums[c + i], addend)) * scale.factor;
-        }
-      }
-      if (bias_ != nullptr) {
-        const std::byte* const bias = bias_ + row * p_.bias_row + (first_ + c) * p_.column_bias.step;
-        for (int64_t i = 0; i < count; ++i) {
-          const Out value = load<Out>(bias + i * p_.column_bias.step);
-          totals[i] += static_cast<double>(static_cast<float>(value));
-        }
-      }
-      for (int64_t i = 0; i < count; ++i) {
-        if constexpr (sizeof(Out) == 2) {
-          outputs[i] = Out(single_for_half(totals[i]));
-        } else {
-          outputs[i] = static_cast<Out>(totals[i]);
-        }
+        const double factor = scale.factor;
+        round_to(outputs, count, row, c, [&](int64_t i) { return total(i) * factor; });
       }
       store_outputs(outputs, row, c, count);
+    }
+  }
+
+  // outputs[i] = product(i) + bias, rounded once.
+  template <class Out, class Product>
+  ANYDML_INLINE void round_to(Out* outputs, int64_t count, int64_t row, int64_t column, const Product& product) const {
+    const auto rounded = [](double total) {
+      if constexpr (sizeof(Out) == 2) {
+        return Out(single_for_half(total));
+      } else {
+        return static_cast<Out>(total);
+      }
+    };
+    if (bias_ == nullptr) {
+      for (int64_t i = 0; i < count; ++i) outputs[i] = rounded(product(i));
+      return;
+    }
+    const int64_t step = p_.column_bias.step;
+    const std::byte* const bias = bias_ + row * p_.bias_row + (first_ + column) * step;
+    for (int64_t i = 0; i < count; ++i) {
+      outputs[i] = rounded(product(i) + static_cast<double>(static_cast<float>(load<Out>(bias + i * step))));
     }
   }
 
