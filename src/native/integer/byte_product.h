@@ -182,7 +182,8 @@ class ByteProductPlan final : public BlockedProduct {
                                          zero * static_cast<uint32_t>(column_totals[c]));
         }
       }
-      writer.write(static_cast<const int32_t*>(sums), row, block.parameters + row, static_cast<int32_t>(-of_row));
+      writer.write(static_cast<const int32_t*>(sums), row, block.parameters + row,
+                   static_cast<int32_t>(-of_row));
     }
   }
 
@@ -218,9 +219,14 @@ class ByteProductPlan final : public BlockedProduct {
       for (int64_t r = 0; r < rows; r += kTile) {
         add_row_totals(a + r / kTile * a_panel, depths, at<int32_t>(room, room_.row_totals) + first + r);
       }
-      TileOperands tiles = {a,       b,           a_panel,
-                            b_panel, {offsets_.data(), depths, kTileDepth / 4, kTileDepth},
-                            nullptr, task_.columns, begin == 0};
+      TileOperands tiles = {a,
+                            b,
+                            a_panel,
+                            b_panel,
+                            {offsets_.data(), depths, kTileDepth / 4, kTileDepth},
+                            nullptr,
+                            task_.columns,
+                            begin == 0};
       for (int64_t c = 0; c < block.columns; c += 2 * kTile) {
         tiles.b = b + c / kTile * b_panel;
         tiles.sums = sums_of(first, room) + c;

@@ -27,7 +27,8 @@ struct Lines {
   bool are_whole;  // whether sums are there up to the end of the last batch
 };
 
-// The scales of a row, of one value for all columns: what sums are multiplied by, and the same by the output's.
+// The scales of a row, of one value for all columns: what sums are multiplied by, and the same by the
+// output's.
 struct RowScale {
   double factor, slope;
   Scaling scaling;
@@ -39,8 +40,8 @@ struct RowScale {
 inline RowScale row_scale(const Problem& problem, const void* const* inputs, int64_t parameters) {
   RowScale row;
   const int64_t lowest = problem.out_type == DataType::kInt8 ? -128 : 0;
-  row.scaling = {problem.out_scale.real(inputs, parameters), problem.out_zero.integer(inputs, parameters), lowest,
-                 lowest + 255};
+  row.scaling = {problem.out_scale.real(inputs, parameters), problem.out_zero.integer(inputs, parameters),
+                 lowest, lowest + 255};
   row.bias = static_cast<int32_t>(problem.row_bias.integer(inputs, parameters));
   row.factor = problem.a_scale.real(inputs, parameters);
   if (problem.b_scale.step == 0) row.factor *= problem.b_scale.real(inputs, 0);
@@ -66,8 +67,8 @@ class RowWriter {
         columns_(columns),
         lines_(lines) {}
 
-  // `parameters` is the row's number among scales, zero points and biases. To each sum `addend` is added first,
-  // modulo 2^32 where sums are of 32 bits.
+  // `parameters` is the row's number among scales, zero points and biases. To each sum `addend` is added
+  // first, modulo 2^32 where sums are of 32 bits.
   template <class Sum>
   void write(const Sum* sums, int64_t row, int64_t parameters, int32_t addend = 0) {
     if (p_.out_type != DataType::kInt32) set_scales(parameters);
@@ -135,8 +136,8 @@ class RowWriter {
 
   // A batch of outputs, of which those behind `count` are not used.
   template <class Out>
-  ANYDML_INLINE bool quantize_in_singles(const int32_t* sums, const RowScale& scale, int32_t addend, int64_t column,
-                                         int64_t count, Out* outputs) const {
+  ANYDML_INLINE bool quantize_in_singles(const int32_t* sums, const RowScale& scale, int32_t addend,
+                                         int64_t column, int64_t count, Out* outputs) const {
     int32_t last[kAtOnce];
     if (count < kAtOnce && !lines_.are_whole) {
       std::copy_n(sums, count, last);
@@ -144,18 +145,19 @@ class RowWriter {
       sums = last;
     }
     return requantize_in_singles(sums, total_of(addend, scale.bias),
-                                 is_by_column() ? single_slopes_ + column : scale.slopes, is_by_column() ? 1 : 0,
-                                 scale.scaling, outputs);
+                                 is_by_column() ? single_slopes_ + column : scale.slopes,
+                                 is_by_column() ? 1 : 0, scale.scaling, outputs);
   }
 
   // Sums of bytes, and of a bias, are exact in double precision.
   template <class Out, class Sum>
-  ANYDML_NOINLINE void quantize_exactly(const Sum* sums, const RowScale& scale, int32_t addend, int64_t column,
-                                        int64_t count, Out* outputs) const {
+  ANYDML_NOINLINE void quantize_exactly(const Sum* sums, const RowScale& scale, int32_t addend,
+                                        int64_t column, int64_t count, Out* outputs) const {
     double totals[kAtOnce] = {};
     double factors[kAtOnce];
     double slopes[kAtOnce];
-    for (int64_t i = 0; i < count; ++i) totals[i] = static_cast<double>(total_of(sums[i], addend)) + scale.bias;
+    for (int64_t i = 0; i < count; ++i)
+      totals[i] = static_cast<double>(total_of(sums[i], addend)) + scale.bias;
     if (is_by_column()) {
       std::copy_n(factors_ + column, kAtOnce, factors);
       std::copy_n(slopes_ + column, kAtOnce, slopes);
@@ -186,7 +188,8 @@ class RowWriter {
 
   // outputs[i] = product(i) + bias, rounded once.
   template <class Out, class Product>
-  ANYDML_INLINE void round_to(Out* outputs, int64_t count, int64_t row, int64_t column, const Product& product) const {
+  ANYDML_INLINE void round_to(Out* outputs, int64_t count, int64_t row, int64_t column,
+                              const Product& product) const {
     const auto rounded = [](double total) {
       if constexpr (sizeof(Out) == 2) {
         return Out(single_for_half(total));
