@@ -366,7 +366,7 @@ def test_a_right_matrix_that_stays(shape: tuple[int, int, int]) -> None:
 def test_filters_that_stay(
     sizes: tuple[int, ...], filters: tuple[int, ...], groups: int, numbers: dict[str, Any]
 ) -> None:
-    """Blocks of rows, and of parts of rows; steps of four channels or of taps; filters packed once, or with each call."""
+    """Blocks of rows, or of parts of them; steps of four channels or of taps; filters packed once or with each call."""
     random = np.random.default_rng(sizes[1])
     x, w = drawn(random, sizes, np.uint8), drawn(random, filters, np.int8)
     w_zero = drawn(random, (filters[0],), np.int8)
