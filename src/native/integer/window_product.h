@@ -82,10 +82,12 @@ ANYDML_NOINLINE inline void sum_pairs(const int16_t* grid, const Taps* taps, int
       low = multiplied(low, low_pairs(first, second), weights);
       high = multiplied(high, high_pairs(first, second), weights);
     }
+    int32_t halves[2][kLanesOfSums];
+    std::memcpy(halves[0], &low, sizeof(low));
+    std::memcpy(halves[1], &high, sizeof(high));
     for (int64_t lane = 0; lane < kLanesOfSums; lane += 4) {
-      std::memcpy(ordered + 2 * lane, reinterpret_cast<const int32_t*>(&low) + lane, 4 * sizeof(int32_t));
-      std::memcpy(ordered + 2 * lane + 4, reinterpret_cast<const int32_t*>(&high) + lane,
-                  4 * sizeof(int32_t));
+      std::memcpy(ordered + 2 * lane, halves[0] + lane, 4 * sizeof(int32_t));
+      std::memcpy(ordered + 2 * lane + 4, halves[1] + lane, 4 * sizeof(int32_t));
     }
     std::memcpy(sums + x, ordered, sizeof(ordered));
   }
