@@ -349,3 +349,48 @@ def test_a_right_matrix_that_stays(shape: tuple[int, int, int]) -> None:
     np.testing.assert_array_equal(integers, anydml.matrix_multiply_integer(a, b, 5, b_zero))
     expected = anydml.matrix_multiply_integer_to_float(a, 0.5, b, b_scale, b_zero_point=b_zero)
     np.testing.assert_array_equal(floats, expected)
+
+
+@pytest.mark.usefixtures("processor")
+@pytest.mark.parametrize(
+    ("sizes", "filters", "groups", "numbers"),
+    [
+        ((1, 3, 40, 45), (12, 3, 7, 7), 1, {"strides": 2, "start_padding": 3, "end_padding": 3}),
+        ((2, 68, 7, 7), (36, 68, 3, 3), 1, {"start_padding": 1, "end_padding": 1}),
+        ((1, 60, 1, 9000), (8, 60, 1, 3), 1, {"end_padding": (0, 2)}),
+        ((1, 8, 9, 9), (20, 8, 1, 1), 1, {"strides": (2, 3)}),
+        ((1, 40, 14, 14), (40, 1, 3, 3), 40, {"start_padding": 1, "end_padding": 1}),
+        ((2, 20, 30, 11), (20, 1, 5, 5), 20, {"strides": 2, "dilations": (1, 2), "start_padding": 2}),
+    ],
+)
+def test_filters_that_stay(
+    sizes: tuple[int, ...], filters: tuple[int, ...], groups: int, numbers: dict[str, Any]
+) -> None:
+    """Blocks of rows, or of parts of them; steps of four channels or of taps; filters packed once or with each call."""
+    random = np.random.default_rng(sizes[1])
+    x, w = drawn(random, sizes, np.uint8), drawn(random, filters, np.int8)
+    w_zero = drawn(random, (filters[0],), np.int8)
+    for zero in (w_zero, np.zeros_like(w_zero)):
+        total = exact_convolution(x, 77, w, zero, groups, numbers)
+        y = anydml.convolution_integer(x, w, 77, zero, group_count=groups, **numbers)
+        np.testing.assert_array_equal(y, total)
+    scales = random.uniform(1e-4, 2e-4, filters[0]).astype(np.float32)
+    bias = drawn(random, (filters[0],), np.int16).astype(np.int32)
+    graph = anydml.Graph(anydml.Device("cpu"))
+    per = (1, filters[0], 1, 1)
+    kept = [
+        graph.constant(DML_BUFFER_TENSOR_DESC(DataType=each.dtype.name.upper(), Sizes=each.shape), each)
+        for each in (w, scales.reshape(per), bias.reshape(per), w_zero.reshape(per))
+    ]
+
+    def quantised(x: Any, w: Any, scales: Any, bias: Any, zero: Any) -> Any:
+        zeros = {"input_zero_point": 77, "filter_zero_point": zero, "output_zero_point": np.uint8(99)}
+        return anydml.quantized_linear_convolution(
+            x, 0.5, w, scales, bias, output_scale=0.25, group_count=groups, **zeros, **numbers
+        )
+
+    again = graph.compile([quantised(graph.input(x), *kept)])(x)
+    np.testing.assert_array_equal(again, quantised(x, w, scales, bias, w_zero))
+    total = exact_convolution(x, 77, w, w_zero, groups, numbers) + bias.reshape(per)
+    exact = total * scales.reshape(per).astype(np.float64) * 2
+    assert (np.abs(again - np.clip(exact + 99, 0, 255)) <= 0.5 + 1e-9).all()

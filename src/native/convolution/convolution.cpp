@@ -3,12 +3,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "convolution/axes.h"
+#include "convolution/desc.h"
 #include "convolution/part.h"
 #include "convolution/planes_convolution.h"
 #include "convolution/tuning.h"
@@ -22,57 +22,31 @@
 ANYDML_ISA_BEGIN
 namespace {
 
-// What CONVOLUTION's desc says, of one to three spatial dimensions.
-class Convolution {
+// A convolution of one to three spatial dimensions, by planes.
+class Convolution : private ConvolutionDesc {
  public:
-  explicit Convolution(const Request& request)
-      : in_(tensor(request.inputs, 0)),
-        out_(tensor(request.outputs, 0)),
-        filter_(tensor(request.inputs, 1)),
-        bias_(request.inputs.at(2)),
-        attributes_(request.attributes),
-        is_forward_(attributes_.integer("Direction") == 0),
-        groups_(attributes_.integer("GroupCount")) {
-    const size_t rank = in_.sizes.size();
-    require(rank >= 3 && rank <= 5 && out_.sizes.size() == rank && filter_.sizes.size() == rank,
-            "the ranks of a convolution's tensors differ");
-    require(in_.sizes[0] == out_.sizes[0], "the sizes of input and output differ");
-    require(groups_ > 0 && in_.sizes[1] % groups_ == 0 && out_.sizes[1] % groups_ == 0, "groups are wrong");
-    channels_ = in_.sizes[1] / groups_;
-    results_ = out_.sizes[1] / groups_;
-    require(filter_.type == in_.type && out_.type == in_.type &&
-                filter_.sizes[0] == (is_forward_ ? out_.sizes[1] : in_.sizes[1]) &&
-                filter_.sizes[1] == (is_forward_ ? channels_ : results_),
-            "a filter is wrong");
-    require(!bias_.present || (bias_.type == in_.type && bias_.sizes.at(1) == out_.sizes[1]),
-            "a bias is wrong");
-    for (const char* name : {"Strides", "Dilations", "StartPadding", "EndPadding", "OutputPadding"})
-      require(attributes_.integers(name).size() == rank - 2, "a spatial dimension lacks a number");
-  }
+  using ConvolutionDesc::ConvolutionDesc;
 
   std::unique_ptr<Plan> plan() const {
     const Fused none = *Fused::of(nullptr);
-    const std::optional<Fused> fused = Fused::of(attributes_.activation("FusedActivation"));
-    // From group to group a filter goes on by as many of its first dimension as a group has.
-    const int64_t group = (is_forward_ ? results_ : channels_) * filter_.strides[0];
     const ConvolutionShape shape{
-        .is_half = in_.type == DataType::kFloat16,
-        .batch = in_.sizes[0],
-        .batch_in = in_.strides[0],
-        .batch_out = out_.strides[0],
-        .groups = groups_,
-        .group_in = channels_ * in_.strides[1],
-        .group_filter = group,
-        .channels = channels_,
-        .channel_in = in_.strides[1],
-        .channel_filter = filter_.strides[is_forward_ ? 1 : 0],
-        .results = results_,
-        .result_filter = filter_.strides[is_forward_ ? 0 : 1],
-        .result_out = out_.strides[1],
-        .has_bias = bias_.present,
-        .bias_step = bias_.present ? bias_.strides[1] : 0,
+        .is_half = in.type == DataType::kFloat16,
+        .batch = in.sizes[0],
+        .batch_in = in.strides[0],
+        .batch_out = out.strides[0],
+        .groups = groups,
+        .group_in = channels * in.strides[1],
+        .group_filter = filter_of_group(),
+        .channels = channels,
+        .channel_in = in.strides[1],
+        .channel_filter = filter_of_channel(),
+        .results = results,
+        .result_filter = filter_of_result(),
+        .result_out = out.strides[1],
+        .has_bias = bias.present,
+        .bias_step = bias_step(),
         .fused = fused.value_or(none),
-        .activation = fused ? RunActivation(Attributes()) : RunActivation(attributes_),
+        .activation = fused ? RunActivation(Attributes()) : RunActivation(attributes),
     };
     std::vector<SpatialAxes> parts = computed();
     const size_t count = parts.size();
@@ -81,29 +55,20 @@ class Convolution {
   }
 
  private:
-  size_t spatial() const { return in_.sizes.size() - 2; }
+  // The number among the spatial dimensions of one of three; less than 0 for none.
+  int spatial_of(size_t d) const { return static_cast<int>(d + spatial()) - 3; }
 
-  // The number of the tensors' dimension, of a spatial dimension among three; less than 0 for none.
-  int dimension(size_t d) const { return static_cast<int>(d + spatial()) - 3; }
-
-  int64_t output_padding(size_t d) const {
-    return dimension(d) < 0 ? 0 : attributes_.integers("OutputPadding")[static_cast<size_t>(dimension(d))];
+  int64_t padding_behind(size_t d) const {
+    return spatial_of(d) < 0 ? 0 : output_padding(static_cast<size_t>(spatial_of(d)));
   }
 
   SpatialAxis axis(size_t d) const {
-    if (dimension(d) < 0) return {{1, 1, 1, 1, 0, 0, 1, 0, 0}};
-    const auto i = static_cast<size_t>(dimension(d));
-    const int64_t taps = filter_.sizes[i + 2];
-    const int64_t places = out_.sizes[i + 2] - output_padding(d);
-    SpatialAxis found{{in_.sizes[i + 2], places, taps, attributes_.integers("Strides")[i],
-                       attributes_.integers("StartPadding")[i], 0, attributes_.integers("Dilations")[i],
-                       in_.strides[i + 2], out_.strides[i + 2]}};
-    require(found.along.stride > 0 && found.along.dilation > 0 && places > 0 && found.along.start >= 0,
-            "a window's numbers are wrong");
-    found.tap_step = filter_.strides[i + 2];
-    // In mode CONVOLUTION a filter is counted from its end.
-    if (attributes_.integer("Mode") == 0) {
-      found.tap_first = (taps - 1) * found.tap_step;
+    if (spatial_of(d) < 0) return {{1, 1, 1, 1, 0, 0, 1, 0, 0}};
+    const auto i = static_cast<size_t>(spatial_of(d));
+    SpatialAxis found{along(i)};
+    found.tap_step = filter.strides[i + 2];
+    if (is_flipped) {
+      found.tap_first = (found.along.taps - 1) * found.tap_step;
       found.tap_step = -found.tap_step;
     }
     return found;
@@ -113,7 +78,7 @@ class Convolution {
   std::vector<SpatialAxes> computed() const {
     std::array<std::vector<SpatialAxis>, 3> phases;
     for (size_t d = 0; d < 3; ++d)
-      phases[d] = is_forward_ ? std::vector<SpatialAxis>{axis(d)} : phases_of(axis(d));
+      phases[d] = is_forward ? std::vector<SpatialAxis>{axis(d)} : phases_of(axis(d));
     std::vector<SpatialAxes> parts;
     for (const SpatialAxis& z : phases[0]) {
       for (const SpatialAxis& y : phases[1]) {
@@ -127,16 +92,16 @@ class Convolution {
   // Boxes of places behind the result along each dimension, of all places before it along those that follow.
   void add_padding(std::vector<SpatialAxes>& parts) const {
     for (size_t d = 0; d < 3; ++d) {
-      if (output_padding(d) == 0) continue;
+      if (padding_behind(d) == 0) continue;
       SpatialAxes box{axis(0), axis(1), axis(2)};
       for (size_t k = 0; k < 3; ++k) {
         Sliding& along = box[k].along;
         along.taps = 0;
         if (k == d) {
           box[k].out_first = along.places * along.out_stride;
-          along.places = output_padding(k);
+          along.places = padding_behind(k);
         } else if (k < d) {
-          along.places += output_padding(k);
+          along.places += padding_behind(k);
         }
       }
       parts.push_back(box);
@@ -144,27 +109,16 @@ class Convolution {
   }
 
   std::string words(size_t parts) const {
-    std::string found = is_forward_ ? "convolution, window of " : "transposed convolution, window of ";
+    std::string found = is_forward ? "convolution, window of " : "transposed convolution, window of ";
     for (size_t i = 0; i < spatial(); ++i) {
       if (i > 0) found += "x";
-      found += std::to_string(filter_.sizes[i + 2]);
+      found += std::to_string(filter.sizes[i + 2]);
     }
     found += ", by planes";
     if (parts > 1) found += ", in " + std::to_string(parts) + " phases";
-    if (groups_ > 1) found += ", in " + std::to_string(groups_) + " groups";
+    if (groups > 1) found += ", in " + std::to_string(groups) + " groups";
     return found;
   }
-
-  const Layout& in_;
-  const Layout& out_;
-  const Layout& filter_;
-  const Layout& bias_;
-  const Attributes& attributes_;
-  bool is_forward_;
-  int64_t groups_;
-  // Of a group.
-  int64_t channels_ = 1;
-  int64_t results_ = 1;
 };
 
 bool lies_last(const Layout& layout) {

@@ -265,8 +265,8 @@ inline void PlanesConvolution::Worker::multiply(const ConvolutionPart& part, con
   float* const tile_sums = sums + part.sums_floats(shape, blocks);
   FilterView filter = view(part, unit.group);
   const bool is_packed = filter.first != nullptr;
-  // Where there are many tiles, a panel is copied to where its lanes follow each other: to vectors that cross no lines
-  // of the first cache, and to few pages.
+  // Where there are many tiles, a panel is copied to where its lanes follow each other: to vectors that cross
+  // no lines of the first cache, and to few pages.
   float* const room = tile_sums + OutputWriter::kMostSums;
   float* const copies = unit.end - unit.begin >= kResultsWorthCopies && width <= kPanel ? room : nullptr;
   float* const packed_rows = room + kChunk * kPanel;

@@ -1,6 +1,6 @@
-// Convolutions of bytes by the micro-kernels of byte_tiles.h, which read a grid: four channels of a place lie side
-// by side, and so do places, so that a tap's columns are the grid's own, shifted (direct convolution, without
-// im2col).
+// Convolutions of bytes by the micro-kernels of byte_tiles.h, which read a grid: four channels of a place lie
+// side by side, and so do places, so that a tap's columns are the grid's own, shifted (direct convolution,
+// without im2col).
 //
 //   sum of (a - za) * (b - zb) = sum of a * b - za * sum of b - zb * (sum of a - count * za)
 //
@@ -41,7 +41,8 @@ class ByteConvolutionPlan final : public GridProduct {
     KnownInputs inputs;
   };
 
-  ByteConvolutionPlan(const Problem& problem, std::string description, std::shared_ptr<const Filters> known = nullptr)
+  ByteConvolutionPlan(const Problem& problem, std::string description,
+                      std::shared_ptr<const Filters> known = nullptr)
       : GridProduct(problem, std::move(description), kTile, bytes_of_place(problem.depth), kTile,
                     has_amx() ? kAmxProductsPerByte : kVnniProductsPerByte),
         known_(std::move(known)),
@@ -121,7 +122,8 @@ class ByteConvolutionPlan final : public GridProduct {
     const int64_t fours = divided_up(all, divided_up(all, kMost));
     const int64_t stride = of_taps ? depth.width.stride : 1;
     for (int64_t row = 0; row < depth.height.taps; ++row) {
-      for (int64_t first = 0; first < (of_taps ? std::min(stride, depth.width.taps) : depth.width.taps); ++first) {
+      for (int64_t first = 0; first < (of_taps ? std::min(stride, depth.width.taps) : depth.width.taps);
+           ++first) {
         for (int64_t begin = 0; begin < all; begin += fours) {
           const int64_t place = grid_.offset(row, first) * 4;
           offsets_.push_back(of_taps ? place + begin * 4 : place + begin * four_bytes_);
@@ -140,7 +142,8 @@ class ByteConvolutionPlan final : public GridProduct {
   Filters packed(const void* const* inputs) const {
     const int64_t bytes = panel_bytes();
     Filters filters;
-    filters.cells = std::make_unique_for_overwrite<int8_t[]>(static_cast<size_t>((groups() * panels() + 1) * bytes));
+    filters.cells =
+        std::make_unique_for_overwrite<int8_t[]>(static_cast<size_t>((groups() * panels() + 1) * bytes));
     filters.totals.resize(static_cast<size_t>(groups() * panels() * kTile));
     const auto* const a = static_cast<const std::byte*>(inputs[p_.a]);
     parallel_for(groups() * panels(), threads_, [&](int64_t index) {
@@ -157,8 +160,8 @@ class ByteConvolutionPlan final : public GridProduct {
     std::fill_n(ones, bytes, int8_t{0});
     for (size_t k = 0; k < fours_.size(); ++k) {
       if (fours_[k].row < 0) continue;
-      std::fill_n(ones + cell_of(static_cast<int64_t>(k), 0), std::min<int64_t>(4, p_.depth.channels - fours_[k].channel),
-                  int8_t{1});
+      std::fill_n(ones + cell_of(static_cast<int64_t>(k), 0),
+                  std::min<int64_t>(4, p_.depth.channels - fours_[k].channel), int8_t{1});
     }
     return filters;
   }
@@ -260,7 +263,8 @@ class ByteConvolutionPlan final : public GridProduct {
       uint8_t* const to = at<uint8_t>(room, room_.grid) + four * four_bytes_;
       std::fill_n(at<uint8_t>(room, room_.lines) + channels * line_bytes(), (4 - channels) * line_bytes(),
                   uint8_t{0});
-      for (int64_t i = 0; i < count; ++i) fill_row(rows[i], from, channels, zero, room, to + rows[i].place * 4);
+      for (int64_t i = 0; i < count; ++i)
+        fill_row(rows[i], from, channels, zero, room, to + rows[i].place * 4);
     }
   }
 
@@ -285,7 +289,8 @@ class ByteConvolutionPlan final : public GridProduct {
     for (int64_t c = 0; c < channels; ++c) {
       uint8_t* const line = lines + c * line_bytes();
       std::fill_n(line, begin, zero);
-      read_bytes(from + c * depth.b_step, step, end - begin, flip_b_, reinterpret_cast<std::byte*>(line + begin));
+      read_bytes(from + c * depth.b_step, step, end - begin, flip_b_,
+                 reinterpret_cast<std::byte*>(line + begin));
       std::fill(line + end, line + grid_.pitch, zero);
     }
     for (int64_t i = 0; i < grid_.pitch; i += 4 * kTile) {

@@ -44,8 +44,9 @@ class ByteProductPlan final : public BlockedProduct {
         use_amx_(has_amx()),
         read_a_(reader_of<int8_t, true>(p_.a_type)),
         read_b_(reader_of<uint8_t, true>(p_.b_type)) {
-    rows_ = std::min(kRowBlock, task_.rows);
     depth_ = std::min(kByteDepthBlock, padded(p_.depth.count(), kTileDepth));
+    // Of few products the sums of some rows stay in the first cache until they are outputs.
+    rows_ = std::min(depth_ * task_.columns <= kFewCells ? 2 * kTile : kRowBlock, task_.rows);
     room_.a = take(rows_ * depth_, 1);
     // The last panel is read to the end of a tile.
     room_.b = take(known_ ? 0 : task_.columns * depth_ + kTileBytes, 1);
@@ -134,40 +135,12 @@ class ByteProductPlan final : public BlockedProduct {
 
   void compute(const Block& block, const void* const* inputs, std::byte* room,
                RowWriter& writer) const override {
-    multiply(block, inputs, room);
-    auto* const row_totals = at<int32_t>(room, room_.row_totals);
-    const auto* const column_totals = at<int32_t>(room, room_.column_totals);
-    const auto* const column_zeros = at<int32_t>(room, room_.column_zeros);
-    const auto count = static_cast<uint32_t>(p_.depth.count());
-    for (int64_t r = 0; r < block.rows; ++r) {
-      const int64_t row = block.first_row + r;
-      const auto zero = static_cast<uint32_t>(zero_a(inputs, block.parameters + row));
-      const uint32_t total = static_cast<uint32_t>(row_totals[r]) - count * zero;
-      int32_t* const sums = at<int32_t>(room, room_.sums) + r * task_.columns;
-      const uint32_t of_row = static_cast<uint32_t>(column_zeros[0]) * total;
-      if (p_.b_zero.step != 0) {
-        for (int64_t c = 0; c < block.columns; ++c) {
-          sums[c] = static_cast<int32_t>(static_cast<uint32_t>(sums[c]) -
-                                         zero * static_cast<uint32_t>(column_totals[c]) -
-                                         static_cast<uint32_t>(column_zeros[c]) * total);
-        }
-      } else if (zero != 0) {
-        for (int64_t c = 0; c < block.columns; ++c) {
-          sums[c] = static_cast<int32_t>(static_cast<uint32_t>(sums[c]) -
-                                         zero * static_cast<uint32_t>(column_totals[c]) - of_row);
-        }
-      } else if (of_row != 0) {
-        for (int64_t c = 0; c < block.columns; ++c) {
-          sums[c] = static_cast<int32_t>(static_cast<uint32_t>(sums[c]) - of_row);
-        }
-      }
-      writer.write(static_cast<const int32_t*>(sums), row, block.parameters + row);
-    }
-  }
-
-  void multiply(const Block& block, const void* const* inputs, std::byte* room) const {
     auto* const zeros = at<int32_t>(room, room_.column_zeros);
-    for (int64_t c = 0; c < block.columns; ++c) zeros[c] = zero_b(inputs, block.first_column + c);
+    if (p_.b_zero.step == 0) {
+      std::fill_n(zeros, block.columns, zero_b(inputs, 0));
+    } else {
+      for (int64_t c = 0; c < block.columns; ++c) zeros[c] = zero_b(inputs, block.first_column + c);
+    }
     std::fill_n(at<uint8_t>(room, room_.flips), block.columns, static_cast<uint8_t>(flip_b()));
     std::fill_n(at<int32_t>(room, room_.row_totals), padded(block.rows, kTile), 0);
     auto* const totals = at<int32_t>(room, room_.column_totals);
@@ -179,13 +152,49 @@ class ByteProductPlan final : public BlockedProduct {
     const int64_t count = p_.depth.count();
     if (use_amx_) configure_tiles(kTileDepth / 4);
     for (int64_t begin = 0; begin < count && !is_cancelled(); begin += depth_) {
-      add_block(block, begin, std::min(count, begin + depth_), inputs, room);
+      add_block(block, begin, std::min(count, begin + depth_), inputs, room, writer);
     }
     if (use_amx_) release_tiles();
   }
 
-  void add_block(const Block& block, int64_t begin, int64_t end, const void* const* inputs,
-                 std::byte* room) const {
+  // Of rows whose sums are complete.
+  void write_rows(const Block& block, int64_t first, int64_t rows, const void* const* inputs, std::byte* room,
+                  RowWriter& writer) const {
+    const auto* const column_totals = at<int32_t>(room, room_.column_totals);
+    const auto* const column_zeros = at<int32_t>(room, room_.column_zeros);
+    const auto count = static_cast<uint32_t>(p_.depth.count());
+    for (int64_t r = first; r < first + rows; ++r) {
+      const int64_t row = block.first_row + r;
+      const auto zero = static_cast<uint32_t>(zero_a(inputs, block.parameters + row));
+      const uint32_t total = static_cast<uint32_t>(at<int32_t>(room, room_.row_totals)[r]) - count * zero;
+      int32_t* const sums = sums_of(r, room);
+      uint32_t of_row = 0;
+      if (p_.b_zero.step != 0) {
+        for (int64_t c = 0; c < block.columns; ++c) {
+          sums[c] = static_cast<int32_t>(static_cast<uint32_t>(sums[c]) -
+                                         zero * static_cast<uint32_t>(column_totals[c]) -
+                                         static_cast<uint32_t>(column_zeros[c]) * total);
+        }
+      } else {
+        of_row = static_cast<uint32_t>(column_zeros[0]) * total;
+        for (int64_t c = 0; zero != 0 && c < block.columns; ++c) {
+          sums[c] = static_cast<int32_t>(static_cast<uint32_t>(sums[c]) -
+                                         zero * static_cast<uint32_t>(column_totals[c]));
+        }
+      }
+      writer.write(static_cast<const int32_t*>(sums), row, block.parameters + row,
+                   static_cast<int32_t>(-of_row));
+    }
+  }
+
+  // Where there is one block of the depth, some rows follow others in the same memory.
+  int32_t* sums_of(int64_t row, std::byte* room) const {
+    const int64_t place = p_.depth.count() <= depth_ ? row % rows_ : row;
+    return at<int32_t>(room, room_.sums) + place * task_.columns;
+  }
+
+  void add_block(const Block& block, int64_t begin, int64_t end, const void* const* inputs, std::byte* room,
+                 RowWriter& writer) const {
     const int64_t depths = divided_up(end - begin, kTileDepth);
     const int64_t b_panel = panel_bytes(begin, end);
     const uint8_t* b = at<uint8_t>(room, room_.b);
@@ -210,14 +219,20 @@ class ByteProductPlan final : public BlockedProduct {
       for (int64_t r = 0; r < rows; r += kTile) {
         add_row_totals(a + r / kTile * a_panel, depths, at<int32_t>(room, room_.row_totals) + first + r);
       }
-      TileOperands tiles = {a,       b,           a_panel,
-                            b_panel, {offsets_.data(), depths, kTileDepth / 4, kTileDepth},
-                            nullptr, task_.columns, begin == 0};
+      TileOperands tiles = {a,
+                            b,
+                            a_panel,
+                            b_panel,
+                            {offsets_.data(), depths, kTileDepth / 4, kTileDepth},
+                            nullptr,
+                            task_.columns,
+                            begin == 0};
       for (int64_t c = 0; c < block.columns; c += 2 * kTile) {
         tiles.b = b + c / kTile * b_panel;
-        tiles.sums = at<int32_t>(room, room_.sums) + first * task_.columns + c;
+        tiles.sums = sums_of(first, room) + c;
         add_tiles(tiles, rows, block.columns - c > kTile, use_amx_);
       }
+      if (end == p_.depth.count()) write_rows(block, first, rows, inputs, room, writer);
     }
   }
 

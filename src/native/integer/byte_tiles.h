@@ -26,8 +26,8 @@ constexpr int64_t kTile = 16;       // rows of A, columns of B
 constexpr int64_t kTileDepth = 64;  // products
 constexpr int64_t kTileBytes = kTile * kTileDepth;
 
-// How matrices are packed: A as [k / 64][row][k % 64], B as [k / 4][column][k % 4]. A step, which a tile of both
-// has, is of 64 products; in convolutions, of fewer where channels are few.
+// How matrices are packed: A as [k / 64][row][k % 64], B as [k / 4][column][k % 4]. A step, which a tile of
+// both has, is of 64 products; in convolutions, of fewer where channels are few.
 struct TileRows {
   using Cell = int8_t;
   static constexpr int kDepth = kTileDepth;
@@ -39,8 +39,8 @@ struct TileColumns {
   static constexpr int kColumns = kTile;
 };
 
-// Where the tiles of a depth lie. Those of A follow each other; of B each four products of a step lie `four_step`
-// bytes behind those before them.
+// Where the tiles of a depth lie. Those of A follow each other; of B each four products of a step lie
+// `four_step` bytes behind those before them.
 struct TileDepths {
   const int64_t* offsets;  // of B's steps, in bytes
   int64_t steps;
@@ -127,8 +127,8 @@ ANYDML_VNNI ANYDML_NOINLINE void add_vnni_rows(const TileOperands& of, const int
   for (int r = 0; r < kRows; ++r) {
 #pragma GCC unroll 2
     for (int c = 0; c < kColumnPanels; ++c) {
-      tile[r][c] = of.is_first ? _mm512_setzero_si512()
-                               : _mm512_loadu_si512(sums + r * of.stride + c * kTile);
+      tile[r][c] =
+          of.is_first ? _mm512_setzero_si512() : _mm512_loadu_si512(sums + r * of.stride + c * kTile);
     }
   }
   const int64_t row_bytes = of.depths.fours * 4;
@@ -151,8 +151,7 @@ ANYDML_VNNI ANYDML_NOINLINE void add_vnni_rows(const TileOperands& of, const int
 #pragma GCC unroll 16
   for (int r = 0; r < kRows; ++r) {
 #pragma GCC unroll 2
-    for (int c = 0; c < kColumnPanels; ++c)
-      _mm512_storeu_si512(sums + r * of.stride + c * kTile, tile[r][c]);
+    for (int c = 0; c < kColumnPanels; ++c) _mm512_storeu_si512(sums + r * of.stride + c * kTile, tile[r][c]);
   }
 }
 
@@ -171,7 +170,8 @@ void add_vnni_tile(const TileOperands& of, const int8_t* a, int32_t* sums, int64
   }
 }
 
-// One or two panels of columns by `rows` rows, which are panels, and after which sums have room for whole ones.
+// One or two panels of columns by `rows` rows, which are panels, and after which sums have room for whole
+// ones.
 inline void add_tiles(const TileOperands& of, int64_t rows, bool are_two, bool use_amx) {
   const int8_t* a = of.a;
   int32_t* sums = of.sums;

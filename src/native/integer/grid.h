@@ -1,7 +1,7 @@
-// A convolution's input laid out so that every tap is a shift (polyphase decomposition): elements whose rows and
-// columns leave the same remainders modulo the strides lie side by side as a phase, with rows of one pitch and
-// padding between them. Places of several rows of the output are then one run of the grid, of which those behind
-// the end of a row are no outputs.
+// A convolution's input laid out so that every tap is a shift (polyphase decomposition): elements whose rows
+// and columns leave the same remainders modulo the strides lie side by side as a phase, with rows of one
+// pitch and padding between them. Places of several rows of the output are then one run of the grid, of which
+// those behind the end of a row are no outputs.
 #pragma once
 
 #include <algorithm>
@@ -11,8 +11,8 @@
 
 #include "integer/pack.h"
 #include "integer/runs.h"
+#include "platform/division.h"
 #include "platform/isa.h"
-#include "platform/parallel.h"
 
 ANYDML_ISA_BEGIN
 namespace {
@@ -34,7 +34,8 @@ class Phases {
   int64_t shift(int64_t tap) const { return tap * of_.dilation / of_.stride; }
   int64_t reach() const { return reach_; }
   int64_t phase(int64_t tap) const {
-    return std::find(remainders_.begin(), remainders_.end(), tap * of_.dilation % of_.stride) - remainders_.begin();
+    return std::find(remainders_.begin(), remainders_.end(), tap * of_.dilation % of_.stride) -
+           remainders_.begin();
   }
   // The element of a phase's place.
   int64_t element(int64_t phase, int64_t place) const {

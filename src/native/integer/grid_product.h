@@ -23,8 +23,8 @@ struct GridShape {
   int64_t rows, columns, results;
 };
 
-// The largest blocks whose grids take at most kGridBytes, of `place_bytes` for each place, and of which there are
-// enough for all threads.
+// The largest blocks whose grids take at most kGridBytes, of `place_bytes` for each place, and of which there
+// are enough for all threads.
 inline GridShape grid_shape(const Problem& problem, int64_t unit, int64_t place_bytes, int64_t result_unit,
                             int64_t products, int threads) {
   const Spatial& height = problem.depth.height;
@@ -72,8 +72,8 @@ class GridProduct : public Plan {
   };
 
   // Places are computed `unit` at a time, results by multiples of `result_unit`.
-  GridProduct(Problem problem, std::string description, int64_t unit, int64_t place_bytes, int64_t result_unit,
-              double products_per_byte)
+  GridProduct(Problem problem, std::string description, int64_t unit, int64_t place_bytes,
+              int64_t result_unit, double products_per_byte)
       : Plan(std::move(description)),
         p_(std::move(problem)),
         threads_(threads_for(static_cast<int64_t>(std::min(p_.products() / products_per_byte, 0x1p62)))),
@@ -87,8 +87,8 @@ class GridProduct : public Plan {
     return at;
   }
 
-  // Calls compute(block, out, room) for all blocks, the outputs of whose first place begin at `out`. Small blocks
-  // are computed for several groups one after the other.
+  // Calls compute(block, out, room) for all blocks, the outputs of whose first place begin at `out`. Small
+  // blocks are computed for several groups one after the other.
   template <class Compute>
   void each_block(const void* const* inputs, void* const* outputs, const Compute& compute) const {
     const auto bytes = static_cast<size_t>(room_ * threads_);
@@ -123,17 +123,20 @@ class GridProduct : public Plan {
         block.a = static_cast<const std::byte*>(inputs[p_.a]) + block.group * group.a;
         block.b = static_cast<const std::byte*>(inputs[p_.b]) + index * image.b + block.group * group.b;
         block.parameters = block.group * group.rows;
-        std::byte* const out = static_cast<std::byte*>(outputs[0]) + index * image.out + block.group * group.out +
-                               block.part.first_row * p_.out_height + block.part.begin * p_.out_width;
+        std::byte* const out = static_cast<std::byte*>(outputs[0]) + index * image.out +
+                               block.group * group.out + block.part.first_row * p_.out_height +
+                               block.part.begin * p_.out_width;
         compute(block, out, static_cast<std::byte*>(first) + worker * room_);
         block.is_again = true;
       }
     });
   }
 
+  // Of sums that have room for whole batches.
   RowWriter writer_of(const Block& block, const void* const* inputs, std::byte* out, int64_t first,
                       int64_t places) const {
-    return RowWriter(p_, inputs, nullptr, out, first, places, {block.part.end - block.part.begin, grid_.pitch});
+    return RowWriter(p_, inputs, nullptr, out, first, places,
+                     {block.part.end - block.part.begin, grid_.pitch, true});
   }
 
   Problem p_;

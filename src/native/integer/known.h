@@ -1,5 +1,5 @@
-// Inputs that stay as they are, of a plan that has prepared what it needs of them: scales, zero points and biases
-// are few, and copied.
+// Inputs that stay as they are, of a plan that has prepared what it needs of them: scales, zero points and
+// biases are few, and copied.
 #pragma once
 
 #include <algorithm>

@@ -24,9 +24,11 @@ namespace {
 // Columns that are places of several rows of an image: of each so many are outputs, of as many as are sums.
 struct Lines {
   int64_t width, pitch;
+  bool are_whole;  // whether sums are there up to the end of the last batch
 };
 
-// The scales of a row, of one value for all columns: what sums are multiplied by, and the same by the output's.
+// The scales of a row, of one value for all columns: what sums are multiplied by, and the same by the
+// output's.
 struct RowScale {
   double factor, slope;
   Scaling scaling;
@@ -38,8 +40,8 @@ struct RowScale {
 inline RowScale row_scale(const Problem& problem, const void* const* inputs, int64_t parameters) {
   RowScale row;
   const int64_t lowest = problem.out_type == DataType::kInt8 ? -128 : 0;
-  row.scaling = {problem.out_scale.real(inputs, parameters), problem.out_zero.integer(inputs, parameters), lowest,
-                 lowest + 255};
+  row.scaling = {problem.out_scale.real(inputs, parameters), problem.out_zero.integer(inputs, parameters),
+                 lowest, lowest + 255};
   row.bias = static_cast<int32_t>(problem.row_bias.integer(inputs, parameters));
   row.factor = problem.a_scale.real(inputs, parameters);
   if (problem.b_scale.step == 0) row.factor *= problem.b_scale.real(inputs, 0);
@@ -65,8 +67,8 @@ class RowWriter {
         columns_(columns),
         lines_(lines) {}
 
-  // `parameters` is the row's number among scales, zero points and biases. To each sum `addend` is added first,
-  // modulo 2^32 where sums are of 32 bits.
+  // `parameters` is the row's number among scales, zero points and biases. To each sum `addend` is added
+  // first, modulo 2^32 where sums are of 32 bits.
   template <class Sum>
   void write(const Sum* sums, int64_t row, int64_t parameters, int32_t addend = 0) {
     if (p_.out_type != DataType::kInt32) set_scales(parameters);
@@ -134,27 +136,28 @@ class RowWriter {
 
   // A batch of outputs, of which those behind `count` are not used.
   template <class Out>
-  ANYDML_INLINE bool quantize_in_singles(const int32_t* sums, const RowScale& scale, int32_t addend, int64_t column,
-                                         int64_t count, Out* outputs) const {
+  ANYDML_INLINE bool quantize_in_singles(const int32_t* sums, const RowScale& scale, int32_t addend,
+                                         int64_t column, int64_t count, Out* outputs) const {
     int32_t last[kAtOnce];
-    if (count < kAtOnce) {
+    if (count < kAtOnce && !lines_.are_whole) {
       std::copy_n(sums, count, last);
       std::fill(last + count, last + kAtOnce, sums[count - 1]);
       sums = last;
     }
     return requantize_in_singles(sums, total_of(addend, scale.bias),
-                                 is_by_column() ? single_slopes_ + column : scale.slopes, is_by_column() ? 1 : 0,
-                                 scale.scaling, outputs);
+                                 is_by_column() ? single_slopes_ + column : scale.slopes,
+                                 is_by_column() ? 1 : 0, scale.scaling, outputs);
   }
 
   // Sums of bytes, and of a bias, are exact in double precision.
   template <class Out, class Sum>
-  ANYDML_NOINLINE void quantize_exactly(const Sum* sums, const RowScale& scale, int32_t addend, int64_t column,
-                                        int64_t count, Out* outputs) const {
+  ANYDML_NOINLINE void quantize_exactly(const Sum* sums, const RowScale& scale, int32_t addend,
+                                        int64_t column, int64_t count, Out* outputs) const {
     double totals[kAtOnce] = {};
     double factors[kAtOnce];
     double slopes[kAtOnce];
-    for (int64_t i = 0; i < count; ++i) totals[i] = static_cast<double>(total_of(sums[i], addend)) + scale.bias;
+    for (int64_t i = 0; i < count; ++i)
+      totals[i] = static_cast<double>(total_of(sums[i], addend)) + scale.bias;
     if (is_by_column()) {
       std::copy_n(factors_ + column, kAtOnce, factors);
       std::copy_n(slopes_ + column, kAtOnce, slopes);
@@ -168,35 +171,40 @@ class RowWriter {
 
   template <class Out, class Sum>
   void write_real(const Sum* sums, int64_t row, const RowScale& scale, int32_t addend) const {
-    double totals[kAtOnce];
     Out outputs[kAtOnce];
     for (int64_t c = 0; c < columns_; c += kAtOnce) {
       const int64_t count = std::min(kAtOnce, columns_ - c);
+      const auto total = [&](int64_t i) { return static_cast<double>(total_of(sums[c + i], addend)); };
       if (is_by_column()) {
         const double* const factors = factors_ + c;
-        for (int64_t i = 0; i < count; ++i) {
-          totals[i] = static_cast<double>(total_of(sums[c + i], addend)) * factors[i];
-        }
+        round_to(outputs, count, row, c, [&](int64_t i) { return total(i) * factors[i]; });
       } else {
-        for (int64_t i = 0; i < count; ++i) {
-          totals[i] = static_cast<double>(total_of(sums[c + i], addend)) * scale.factor;
-        }
-      }
-      if (bias_ != nullptr) {
-        const std::byte* const bias = bias_ + row * p_.bias_row + (first_ + c) * p_.column_bias.step;
-        for (int64_t i = 0; i < count; ++i) {
-          const Out value = load<Out>(bias + i * p_.column_bias.step);
-          totals[i] += static_cast<double>(static_cast<float>(value));
-        }
-      }
-      for (int64_t i = 0; i < count; ++i) {
-        if constexpr (sizeof(Out) == 2) {
-          outputs[i] = Out(single_for_half(totals[i]));
-        } else {
-          outputs[i] = static_cast<Out>(totals[i]);
-        }
+        const double factor = scale.factor;
+        round_to(outputs, count, row, c, [&](int64_t i) { return total(i) * factor; });
       }
       store_outputs(outputs, row, c, count);
+    }
+  }
+
+  // outputs[i] = product(i) + bias, rounded once.
+  template <class Out, class Product>
+  ANYDML_INLINE void round_to(Out* outputs, int64_t count, int64_t row, int64_t column,
+                              const Product& product) const {
+    const auto rounded = [](double total) {
+      if constexpr (sizeof(Out) == 2) {
+        return Out(single_for_half(total));
+      } else {
+        return static_cast<Out>(total);
+      }
+    };
+    if (bias_ == nullptr) {
+      for (int64_t i = 0; i < count; ++i) outputs[i] = rounded(product(i));
+      return;
+    }
+    const int64_t step = p_.column_bias.step;
+    const std::byte* const bias = bias_ + row * p_.bias_row + (first_ + column) * step;
+    for (int64_t i = 0; i < count; ++i) {
+      outputs[i] = rounded(product(i) + static_cast<double>(static_cast<float>(load<Out>(bias + i * step))));
     }
   }
 

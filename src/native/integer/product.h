@@ -129,7 +129,7 @@ class BlockedProduct : public Plan {
       block.parameters += index * outer.rows;
     }
     const int64_t width = p_.depth.width.places;
-    RowWriter writer(p_, inputs, bias, out, block.first_column, block.columns, {width, width});
+    RowWriter writer(p_, inputs, bias, out, block.first_column, block.columns, {width, width, false});
     compute(block, inputs, room, writer);
   }
 

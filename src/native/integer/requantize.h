@@ -117,16 +117,16 @@ void requantize(const double* sums, const double* factors, const double* slopes,
   }
 }
 
-// As above in single precision, which is quicker, of sums + addend, by a slope for each or, where `step` is 0, by
-// the first kSlopesAtOnce, which are the same: false where one of the quotients is so near
-// to a half that doubles have to tell; then outputs are not those. A quotient that is within the limits is off
-// by less than three units of 256 in the last place.
+// As above in single precision, which is quicker, of sums + addend, by a slope for each or, where `step` is
+// 0, by the first kSlopesAtOnce, which are the same: false where one of the quotients is so near to a half
+// that doubles have to tell; then outputs are not those. A quotient that is within the limits is off by less
+// than three units of 256 in the last place.
 constexpr int64_t kSlopesAtOnce = 16;
 constexpr float kNearHalfInSingles = 0.5f - 0x1p-12f;
 
 template <class Out>
-ANYDML_INLINE bool requantize_in_singles(const int32_t* sums, int32_t addend, const float* slopes, int64_t step,
-                                         const Scaling& scaling, Out* outputs) {
+ANYDML_INLINE bool requantize_in_singles(const int32_t* sums, int32_t addend, const float* slopes,
+                                         int64_t step, const Scaling& scaling, Out* outputs) {
   // Integers both, so that it is the same to saturate before quotients are rounded.
   const auto low = static_cast<float>(scaling.lowest - scaling.zero_point);
   const auto high = static_cast<float>(scaling.highest - scaling.zero_point);
@@ -141,8 +141,10 @@ ANYDML_INLINE bool requantize_in_singles(const int32_t* sums, int32_t addend, co
 #pragma GCC unroll 4
   for (int64_t i = 0; i < kVectors; ++i) {
     const __m512i total = _mm512_add_epi32(_mm512_loadu_si512(sums + i * kLanes), _mm512_set1_epi32(addend));
-    __m512 quotient = _mm512_mul_ps(_mm512_maskz_cvtepi32_ps(kAll, total), _mm512_loadu_ps(slopes + i * kLanes * step));
-    quotient = _mm512_maskz_min_ps(kAll, _mm512_maskz_max_ps(kAll, quotient, _mm512_set1_ps(low)), _mm512_set1_ps(high));
+    __m512 quotient =
+        _mm512_mul_ps(_mm512_maskz_cvtepi32_ps(kAll, total), _mm512_loadu_ps(slopes + i * kLanes * step));
+    quotient = _mm512_maskz_min_ps(kAll, _mm512_maskz_max_ps(kAll, quotient, _mm512_set1_ps(low)),
+                                   _mm512_set1_ps(high));
     const __m512i whole = _mm512_maskz_cvtps_epi32(kAll, quotient);
     const __m512 rest = _mm512_sub_ps(quotient, _mm512_maskz_cvtepi32_ps(kAll, whole));
     furthest = _mm512_maskz_max_ps(kAll, furthest, _mm512_abs_ps(rest));
@@ -160,8 +162,9 @@ ANYDML_INLINE bool requantize_in_singles(const int32_t* sums, int32_t addend, co
   constexpr int kLanes = kVectorBytes / static_cast<int>(sizeof(float));
   Vector<int32_t> are_near = {};
   for (int64_t i = 0; i < kRequantizedAtOnce; i += kLanes) {
-    const auto total = (Vector<int32_t>)(load_vector<Vector<uint32_t>>(reinterpret_cast<const std::byte*>(sums + i)) +
-                                         static_cast<uint32_t>(addend));
+    const auto total =
+        (Vector<int32_t>)(load_vector<Vector<uint32_t>>(reinterpret_cast<const std::byte*>(sums + i)) +
+                          static_cast<uint32_t>(addend));
     const auto slope = load_vector<Vector<float>>(reinterpret_cast<const std::byte*>(slopes + i * step));
     const auto quotient = clamped(__builtin_convertvector(total, Vector<float>) * slope, low, high);
     const Vector<float> whole = (quotient + 0x1.8p23f) - 0x1.8p23f;

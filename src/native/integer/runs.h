@@ -17,10 +17,15 @@ namespace {
 // to[i] = from[i] ^ flip, for bytes. Nothing beside the runs is read or written.
 ANYDML_INLINE void copy_run(const std::byte* from, int64_t count, uint8_t flip, std::byte* to) {
 #if defined(ANYDML_ISA_AVX512)
-  const __m512i flips = _mm512_set1_epi8(static_cast<char>(flip));
-  for (; count > 0; count -= 64, from += 64, to += 64) {
-    const __mmask64 lanes = count >= 64 ? ~uint64_t{0} : (uint64_t{1} << count) - 1;
-    _mm512_mask_storeu_epi8(to, lanes, _mm512_xor_si512(_mm512_maskz_loadu_epi8(lanes, from), flips));
+  // 32 bytes at a time, as processors forward no more of what was just stored by as many.
+  const __m256i flips = _mm256_set1_epi8(static_cast<char>(flip));
+  for (; count >= 32; count -= 32, from += 32, to += 32) {
+    const __m256i bytes = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), _mm256_xor_si256(bytes, flips));
+  }
+  if (count > 0) {
+    const __mmask32 lanes = (uint32_t{1} << count) - 1;
+    _mm256_mask_storeu_epi8(to, lanes, _mm256_xor_si256(_mm256_maskz_loadu_epi8(lanes, from), flips));
   }
 #else
   // Words of eight bytes; the last one ends where the run does, and may lie over the one before.

@@ -34,8 +34,10 @@ constexpr int64_t kProductsPerByte = 4;
 constexpr double kVnniProductsPerByte = 16;
 constexpr double kAmxProductsPerByte = 64;
 constexpr int64_t kByteDepthBlock = 1024;
-// Of convolutions: bytes of a block's grid at most, of which a thread has one; places that blocks are not divided
-// below as long as there is something else to divide; and places whose sums are held at a time.
+// Bytes of a packed block that stay in the first cache, with sums of some rows.
+constexpr int64_t kFewCells = 16 << 10;
+// Of convolutions: bytes of a block's grid at most, of which a thread has one; places that blocks are not
+// divided below as long as there is something else to divide; and places whose sums are held at a time.
 constexpr int64_t kGridBytes = 256 << 10;
 constexpr int64_t kFewPlaces = 256;
 constexpr int64_t kStrip = 256;

@@ -1,10 +1,10 @@
-// Convolution of few channels by few results in each group, depthwise above all: taps are added to runs of places of
-// a grid, without panels.
+// Convolution of few channels by few results in each group, depthwise above all: taps are added to runs of
+// places of a grid, without panels.
 //
 //   sums[place] += (w[tap] - zw) * (b[place + shift of the tap] - zb)
 //
-// Two taps are one multiplication of differences of 16 bits. With VNNI four taps that lie side by side are one of
-// bytes as they are, and what zero points add is taken off afterwards, as in byte_convolution.h.
+// Two taps are one multiplication of differences of 16 bits. With VNNI four taps that lie side by side are
+// one of bytes as they are, and what zero points add is taken off afterwards, as in byte_convolution.h.
 #pragma once
 
 #include <algorithm>
@@ -60,8 +60,8 @@ ANYDML_INLINE Sums high_pairs(Sums a, Sums b) { return pairs_from(a, b, 4); }
 // Places that are computed together: their sums are two vectors, of the lower and of the upper halves.
 constexpr int64_t kRun = 2 * kLanesOfSums;
 
-// Taps that are added at once: where their runs begin in the grid, in places, and their weights. Two of 16 bits, or
-// four of 8 from `first` on.
+// Taps that are added at once: where their runs begin in the grid, in places, and their weights. Two of 16
+// bits, or four of 8 from `first` on.
 struct Taps {
   int64_t first, second;
   int32_t weights;
@@ -82,9 +82,12 @@ ANYDML_NOINLINE inline void sum_pairs(const int16_t* grid, const Taps* taps, int
       low = multiplied(low, low_pairs(first, second), weights);
       high = multiplied(high, high_pairs(first, second), weights);
     }
+    int32_t halves[2][kLanesOfSums];
+    std::memcpy(halves[0], &low, sizeof(low));
+    std::memcpy(halves[1], &high, sizeof(high));
     for (int64_t lane = 0; lane < kLanesOfSums; lane += 4) {
-      std::memcpy(ordered + 2 * lane, reinterpret_cast<const int32_t*>(&low) + lane, 4 * sizeof(int32_t));
-      std::memcpy(ordered + 2 * lane + 4, reinterpret_cast<const int32_t*>(&high) + lane, 4 * sizeof(int32_t));
+      std::memcpy(ordered + 2 * lane, halves[0] + lane, 4 * sizeof(int32_t));
+      std::memcpy(ordered + 2 * lane + 4, halves[1] + lane, 4 * sizeof(int32_t));
     }
     std::memcpy(sums + x, ordered, sizeof(ordered));
   }
@@ -98,8 +101,8 @@ ANYDML_VNNI ANYDML_NOINLINE inline void sum_fours(const uint8_t* grid, const Tap
   const __m512i windows[3] = {
       _mm512_maskz_broadcast_i32x4(0xffff, _mm_setr_epi8(0, 1, 2, 3, 1, 2, 3, 4, 2, 3, 4, 5, 3, 4, 5, 6)),
       _mm512_maskz_broadcast_i32x4(0xffff, _mm_setr_epi8(4, 5, 6, 7, 5, 6, 7, 8, 6, 7, 8, 9, 7, 8, 9, 10)),
-      _mm512_maskz_broadcast_i32x4(0xffff,
-                                   _mm_setr_epi8(8, 9, 10, 11, 9, 10, 11, 12, 10, 11, 12, 13, 11, 12, 13, 14))};
+      _mm512_maskz_broadcast_i32x4(
+          0xffff, _mm_setr_epi8(8, 9, 10, 11, 9, 10, 11, 12, 10, 11, 12, 13, 11, 12, 13, 14))};
   for (int64_t x = 0; x < places; x += 64) {
     __m512i all[4] = {};
     for (int64_t i = 0; i < count; ++i) {
@@ -121,7 +124,8 @@ class WindowProductPlan final : public GridProduct {
   static bool is_taken(const Problem& problem) {
     const Depth& depth = problem.depth;
     return problem.rows <= kFewResults && depth.channels <= kFewResults && depth.count() <= kMostProducts &&
-           Grid(depth, 1, std::min(kUnit, depth.width.places), kUnit).places() * depth.channels * cell_size() <=
+           Grid(depth, 1, std::min(kUnit, depth.width.places), kUnit).places() * depth.channels *
+                   cell_size() <=
                2 * kGridBytes;
   }
 
@@ -186,7 +190,8 @@ class WindowProductPlan final : public GridProduct {
           const int64_t at = grid_.offset(row, other);
           const int64_t place = in_fours_ ? at - first : 1;
           const bool is_beside = !in_fours_ || grid_.width.phase(other) == grid_.width.phase(column);
-          if (!is_beside || place > 3 || group.taps[place] >= 0 || are_in[static_cast<size_t>(other)]) continue;
+          if (!is_beside || place > 3 || group.taps[place] >= 0 || are_in[static_cast<size_t>(other)])
+            continue;
           group.taps[place] = row * width.taps + other;
           group.second = at;
           are_in[static_cast<size_t>(other)] = true;
@@ -205,7 +210,8 @@ class WindowProductPlan final : public GridProduct {
     const Depth& depth = p_.depth;
     int64_t total = 0;
     for (int64_t channel = 0; channel < depth.channels; ++channel) {
-      const std::byte* const from = block.a + std::max<int64_t>(result, 0) * p_.a_row + channel * depth.a_step;
+      const std::byte* const from =
+          block.a + std::max<int64_t>(result, 0) * p_.a_row + channel * depth.a_step;
       const int64_t plane = channel * grid_.places();
       for (const Group& group : taps_) {
         int32_t weights[4] = {};
@@ -263,8 +269,8 @@ class WindowProductPlan final : public GridProduct {
       if (!in_fours_) continue;
       zeros[r] = static_cast<uint32_t>(zero);
       have_zeros |= zero != 0;
-      addends[r] = static_cast<int32_t>(
-          -flipped_zero * (static_cast<uint32_t>(total) - static_cast<uint32_t>(p_.depth.count()) * zeros[r]));
+      addends[r] = static_cast<int32_t>(-flipped_zero * (static_cast<uint32_t>(total) -
+                                                         static_cast<uint32_t>(p_.depth.count()) * zeros[r]));
     }
     if (have_zeros) read_taps(block, -1, 0, taps + p_.rows * count);
     int32_t* const sums = at<int32_t>(room, room_.sums);

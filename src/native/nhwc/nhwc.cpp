@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "convolution/desc.h"
 #include "core/layout.h"
 #include "core/registry.h"
 #include "nhwc/channel_normalizations.h"
@@ -128,67 +129,44 @@ bool is_of_channels(const Layout& parameter, const Layout& in) {
   return found;
 }
 
-// CONVOLUTION's tensors and members, and what computes it.
-class Convolution {
+// A convolution of two spatial dimensions, by channels.
+class Convolution : private ConvolutionDesc {
  public:
-  const Layout& in;
-  const Layout& out;
-
-  explicit Convolution(const Request& request)
-      : in(request.inputs[0]),
-        out(request.outputs[0]),
-        filter_(tensor(request.inputs, 1)),
-        bias_(request.inputs.at(2)),
-        attributes_(request.attributes),
-        forward_(attributes_.integer("Direction") == 0),
-        groups_(attributes_.integer("GroupCount")),
-        activation_(Fused::of(attributes_.activation("FusedActivation"))) {
-    require(groups_ > 0 && in.sizes[1] % groups_ == 0 && out.sizes[1] % groups_ == 0, "groups are wrong");
-    channels_ = in.sizes[1] / groups_;
-    results_ = out.sizes[1] / groups_;
-    require(filter_.type == in.type && filter_.sizes.size() == 4 &&
-                filter_.sizes[0] == (forward_ ? out.sizes[1] : in.sizes[1]) &&
-                filter_.sizes[1] == (forward_ ? channels_ : results_),
-            "a filter is wrong");
-    require(!bias_.present || (bias_.type == in.type && bias_.sizes.at(1) == out.sizes[1]),
-            "a bias is wrong");
-    taps_.assign(filter_.sizes.begin() + 2, filter_.sizes.end());
-    members_ = {attributes_.integers("Strides"), taps_, attributes_.integers("StartPadding"),
-                attributes_.integers("EndPadding"), attributes_.integers("Dilations")};
-  }
+  using ConvolutionDesc::ConvolutionDesc;
+  using ConvolutionDesc::in;
+  using ConvolutionDesc::out;
 
   // Whether each channel is treated by itself, and there are enough of them for vectors.
-  bool is_depthwise() const { return forward_ && groups_ >= 8 && channels_ == 1 && results_ == 1; }
+  bool is_depthwise() const { return is_forward && groups >= 8 && channels == 1 && results == 1; }
 
   std::string declined() const {
-    if (!activation_) return "no activation but RELU and CLIP";
-    for (const int64_t padding : attributes_.integers("OutputPadding")) {
-      if (padding > 0) return "no OutputPadding";
-    }
-    if (taps_[0] > kMostTaps || taps_[1] > kMostTaps)
-      return "a filter of more than 64 taps along a dimension";
+    if (!fused) return "no activation but RELU and CLIP";
+    if (output_padding(0) > 0 || output_padding(1) > 0) return "no OutputPadding";
+    if (taps(0) > kMostTaps || taps(1) > kMostTaps) return "a filter of more than 64 taps along a dimension";
     if (is_depthwise()) return "";
-    if (groups_ > 1 && results_ < kGroupColumns) return "groups of fewer than 8 results";
+    if (groups > 1 && results < kGroupColumns) return "groups of fewer than 8 results";
     return "";
   }
 
   std::unique_ptr<Plan> plan(std::string& reason) const {
-    const Sides sides = sides_of(in, out, members_);
+    const Sides sides{in.sizes[0], in.strides[0], out.strides[0], in.sizes[1], along(0), along(1)};
+    const std::string window = window_of({taps(0), taps(1)});
     if (is_depthwise()) {
-      const Weighted weighted{groups_,       taps_[0] * taps_[1], filter_.strides[0], offsets(all(0), all(1)),
-                              bias_.present, bias_step(),         *activation_};
-      return windows(sides, weighted, "depthwise convolution" + window_of(taps_));
+      const Weighted weighted{
+          groups, taps(0) * taps(1), filter.strides[0], offsets(all(0), all(1)), bias.present, bias_step(),
+          *fused};
+      return windows(sides, weighted, "depthwise convolution" + window);
     }
-    const std::string description = "convolution" + window_of(taps_);
-    if (forward_ && groups_ == 1) return dense(sides, offsets(all(0), all(1)), description);
+    const std::string description = "convolution" + window;
+    if (is_forward && groups == 1) return dense(sides, offsets(all(0), all(1)), description);
     std::vector<Phase> rows{{sides.height, all(0), 0}};
     std::vector<Phase> columns{{sides.width, all(1), 0}};
-    if (!forward_) {
+    if (!is_forward) {
       rows = phases_of(sides.height);
       columns = phases_of(sides.width);
     }
     const auto count = static_cast<int64_t>(rows.size() * columns.size());
-    if (count > kMostParts / groups_) {
+    if (count > kMostParts / groups) {
       reason = "groups and strides that make more than 256 products";
       return nullptr;
     }
@@ -196,39 +174,37 @@ class Convolution {
     for (const Phase& row : rows) {
       for (const Phase& column : columns) {
         Sides part = sides;
-        part.channels = channels_;
+        part.channels = channels;
         part.height = row.along;
         part.width = column.along;
         const std::shared_ptr<const Plan> plan = dense(part, offsets(row.taps, column.taps), description);
         const int64_t place = row.first * out.strides[2] + column.first * out.strides[3];
-        for (int64_t group = 0; group < groups_; ++group) {
-          parts.push_back({plan, group * channels_ * in.strides[1],
-                           group * filter_.sizes[0] / groups_ * filter_.strides[0],
-                           group * results_ * bias_step(), place + group * results_ * out.strides[1]});
+        for (int64_t group = 0; group < groups; ++group) {
+          parts.push_back({plan, group * channels * in.strides[1], group * filter_of_group(),
+                           group * results * bias_step(), place + group * results * out.strides[1]});
         }
       }
     }
-    std::string words = forward_ ? description : "transposed " + description;
+    std::string words = is_forward ? description : "transposed " + description;
     if (count > 1) words += ", in " + std::to_string(count) + " phases";
-    if (groups_ > 1) words += ", in " + std::to_string(groups_) + " groups";
+    if (groups > 1) words += ", in " + std::to_string(groups) + " groups";
     return std::make_unique<PartitionedConvolution>(std::move(parts), std::move(words));
   }
 
  private:
-  int64_t bias_step() const { return bias_.present ? bias_.strides[1] : 0; }
+  int64_t taps(size_t i) const { return filter.sizes[i + 2]; }
 
   // The taps along a spatial dimension.
   std::vector<int64_t> all(size_t i) const {
-    std::vector<int64_t> taps(static_cast<size_t>(taps_[i]));
-    std::iota(taps.begin(), taps.end(), int64_t{0});
-    return taps;
+    std::vector<int64_t> found(static_cast<size_t>(taps(i)));
+    std::iota(found.begin(), found.end(), int64_t{0});
+    return found;
   }
 
-  // Of some taps the bytes from where the filter begins. In mode CONVOLUTION it is flipped.
+  // Of some taps the bytes from where the filter begins.
   std::vector<int64_t> offsets(const std::vector<int64_t>& rows, const std::vector<int64_t>& columns) const {
-    const bool is_flipped = attributes_.integer("Mode") == 0;
     const auto offset = [&](size_t i, int64_t tap) {
-      return (is_flipped ? taps_[i] - 1 - tap : tap) * filter_.strides[i + 2];
+      return (is_flipped ? taps(i) - 1 - tap : tap) * filter.strides[i + 2];
     };
     std::vector<int64_t> found;
     for (const int64_t row : rows) {
@@ -241,22 +217,10 @@ class Convolution {
                               const std::string& description) const {
     const int64_t channel_in = in.sizes[1] == 1 ? size_of(in.type) : in.strides[1];
     return std::make_unique<DenseConvolution>(
-        DenseShape{sides, channel_in, results_, std::move(offsets), filter_.strides[forward_ ? 1 : 0],
-                   filter_.strides[forward_ ? 0 : 1], bias_.present, bias_step(), *activation_},
+        DenseShape{sides, channel_in, results, std::move(offsets), filter_of_channel(), filter_of_result(),
+                   bias.present, bias_step(), *fused},
         description);
   }
-
-  const Layout& filter_;
-  const Layout& bias_;
-  const Attributes& attributes_;
-  bool forward_;
-  int64_t groups_;
-  std::optional<Fused> activation_;
-  // Of a group.
-  int64_t channels_ = 1;
-  int64_t results_ = 1;
-  std::vector<int64_t> taps_;
-  Members members_;
 };
 
 }  // namespace

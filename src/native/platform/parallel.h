@@ -50,9 +50,6 @@ bool is_cancelled();
 // Whether a loop that this thread called was cancelled since it was last asked.
 bool take_cancellation();
 
-// How many parts of at most so many items there are.
-constexpr int64_t divided_up(int64_t count, int64_t by) { return (count + by - 1) / by; }
-
 // The begin of a part of `count` items, which are divided among `parts` as evenly as possible. A part ends
 // where the next one begins.
 inline int64_t share_begin(int64_t part, int64_t parts, int64_t count) {

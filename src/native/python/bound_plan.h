@@ -189,7 +189,8 @@ class BoundPlan {
     if (plan == nullptr) return nullptr;
     std::vector<bool> are_known;
     for (size_t i = 0; i < inputs_.size(); ++i) are_known.push_back(known.pointers()[i] != nullptr);
-    return std::make_unique<BoundPlan>(std::move(plan), description_, inputs_, outputs_, std::move(are_known));
+    return std::make_unique<BoundPlan>(std::move(plan), description_, inputs_, outputs_,
+                                       std::move(are_known));
   }
   int64_t prepared_bytes() const { return plan_->prepack_bytes(); }
 
