@@ -4,8 +4,10 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -72,8 +74,25 @@ struct State {
   std::vector<float> largest;  // of each column
 };
 
+// The larger one, and `best` where one of them is NaN: an instruction, of whole vectors too.
+inline float larger(float candidate, float best) { return candidate > best ? candidate : best; }
+
+// The largest element of a bin, one after the other, as NaNs are among them, or elements that are -inf.
+template <class T>
+ANYDML_NOINLINE float largest_of_any(const Plane& plane, const Bin& rows, const Bin& columns) {
+  float best = static_cast<float>(load<T>(plane.at(rows.begin, columns.begin)));
+  for (int64_t i = rows.begin; i < rows.end; ++i) {
+    for (int64_t j = columns.begin; j < columns.end; ++j) {
+      const auto element = static_cast<float>(load<T>(plane.at(i, j)));
+      best = exceeds(element, best) ? element : best;
+    }
+  }
+  return best;
+}
+
 template <class T>
 void pool_plane(const Shape& shape, State& state, const Plane& plane, std::byte* out) {
+  constexpr float kLeast = -std::numeric_limits<float>::infinity();
   int64_t left = shape.sizes[1];
   int64_t right = 0;
   for (const Bin& bin : state.columns) {
@@ -84,24 +103,29 @@ void pool_plane(const Shape& shape, State& state, const Plane& plane, std::byte*
   const int64_t width = std::max<int64_t>(right - left, 0);
   state.row.resize(static_cast<size_t>(width));
   state.largest.resize(static_cast<size_t>(width));
+  const bool is_packed = std::is_same_v<T, float> && plane.column == sizeof(T);
   for (const Bin& rows : state.rows) {
     const bool is_empty = rows.begin >= rows.end || width == 0;
     float* const largest = state.largest.data();
-    if (!is_empty) load_row<T>(plane.at(rows.begin, left), plane.column, width, largest);
-    for (int64_t i = rows.begin + 1; i < rows.end && !is_empty; ++i) {
-      const float* const row = state.row.data();
-      load_row<T>(plane.at(i, left), plane.column, width, state.row.data());
-      for (int64_t j = 0; j < width; ++j) largest[j] = exceeds(row[j], largest[j]) ? row[j] : largest[j];
+    std::fill_n(largest, width, kLeast);
+    for (int64_t i = rows.begin; i < rows.end && !is_empty; ++i) {
+      const std::byte* from = plane.at(i, left);
+      if (!is_packed) {
+        load_row<T>(from, plane.column, width, state.row.data());
+        from = reinterpret_cast<const std::byte*>(state.row.data());
+      }
+      for (int64_t j = 0; j < width; ++j) {
+        largest[j] = larger(load<float>(from + j * static_cast<int64_t>(sizeof(float))), largest[j]);
+      }
     }
     std::byte* to = out;
     for (const Bin& columns : state.columns) {
       float best = 0;
       if (!is_empty && columns.begin < columns.end) {
-        best = largest[columns.begin - left];
-        for (int64_t j = columns.begin + 1; j < columns.end; ++j) {
-          const float element = largest[j - left];
-          best = exceeds(element, best) ? element : best;
-        }
+        best = kLeast;
+        for (int64_t j = columns.begin - left; j < columns.end - left; ++j) best = larger(largest[j], best);
+        if (best == kLeast) [[unlikely]]
+          best = largest_of_any<T>(plane, rows, columns);
       }
       store(to, static_cast<T>(best));
       to += shape.out_steps[3];

@@ -1,0 +1,67 @@
+"""Reductions of lines: products next to the limits of numbers, segments that lie apart, results past the caches."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import anydml
+from anydml import ReduceFunction
+
+pytestmark = [pytest.mark.native, pytest.mark.slow]
+
+MARGIN = 3
+
+
+@pytest.mark.parametrize(("dtype", "least", "most"), [("float32", -149, 127), ("float16", -24, 15)])
+@pytest.mark.parametrize("length", [3, 8, 11, 16, 33, 64, 65, 130, 700, 5000])
+def test_products_of_the_smallest_and_the_largest(dtype: str, least: int, most: int, length: int) -> None:
+    """Of powers of two, which are exact. Runs of the smallest or the largest leave the range of doubles on the way."""
+    rng = np.random.default_rng(length)
+    exponents = rng.integers(least, most + 1, (40, length))
+    exponents[:10, : length // 2] = least
+    exponents[10:20, length // 2 :] = most
+    for line in exponents:  # until the product is a number
+        while not least <= (total := int(line.sum())) <= most:
+            at = rng.integers(length)
+            line[at] = np.clip(line[at] - np.clip(total, -300, 300), least, most)
+    x = np.ldexp(rng.integers(0, 2, exponents.shape) * 2.0 - 1, exponents).astype(dtype)
+    negative = np.count_nonzero(x < 0, axis=1) % 2
+    expected = np.ldexp(1.0 - 2 * negative, exponents.sum(1)).astype(dtype)
+    np.testing.assert_array_equal(anydml.reduce(x, "MULTIPLY", 1)[:, 0], expected)
+    np.testing.assert_array_equal(anydml.reduce(np.asfortranarray(x), "MULTIPLY", 1)[:, 0], expected)
+    np.testing.assert_array_equal(anydml.reduce(np.ascontiguousarray(x.T), "MULTIPLY", 0)[0], expected)
+    x[::2, 0] = 0
+    x[1::4, length // 2] = np.inf
+    x[3::4, length - 1] = np.nan
+    found = anydml.reduce(x, "MULTIPLY", 1)[:, 0]
+    assert (found[::2][np.isfinite(x[::2]).all(1)] == 0).all()
+    assert np.isinf(found[1::4]).all()
+    assert np.isnan(found[3::4]).all()
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "int64"])
+@pytest.mark.parametrize("shape", [(1200, 64, 32), (130, 3, 61), (700, 5, 17), (40, 70, 600), (33, 200, 16)])
+def test_segments_of_lines(dtype: str, shape: tuple[int, ...]) -> None:
+    rng = np.random.default_rng(2)
+    x = rng.integers(-1, 2, shape).astype(dtype)
+    x[rng.random(shape) < 0.99] = 0
+    np.testing.assert_array_equal(anydml.reduce(x, "SUM", (0, 2))[0, :, 0], x.astype("float64").sum((0, 2)))
+    np.testing.assert_array_equal(anydml.reduce(x, "MAX", (0, 2))[0, :, 0], x.max((0, 2)))
+    lines = x.transpose(1, 0, 2).reshape(shape[1], -1)
+    np.testing.assert_array_equal(anydml.argmax(x, (0, 2))[0, :, 0], lines.argmax(1))
+
+
+@pytest.mark.parametrize("length", [2, 3, 9])
+def test_results_past_the_caches(length: int) -> None:
+    """At an odd address, between other elements."""
+    rows = 2**22 + 77
+    x = np.random.default_rng(length).integers(-9, 9, (rows, length)).astype(np.float32)
+    memory = np.full(rows + 2 * MARGIN, 99, np.float32)
+    out = memory[MARGIN:-MARGIN].reshape(rows, 1)
+    for function, expected in ((ReduceFunction.SUM, x.sum(1)), (ReduceFunction.MIN, x.min(1))):
+        anydml.reduce(x, function, 1, out=out)
+        np.testing.assert_array_equal(out[:, 0], expected)
+        np.testing.assert_array_equal(memory[:MARGIN], 99)
+        np.testing.assert_array_equal(memory[-MARGIN:], 99)
+    np.testing.assert_array_equal(anydml.argmin(x, 1)[:, 0], x.argmin(1))
