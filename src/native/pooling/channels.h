@@ -69,7 +69,7 @@ class WindowTaps {
 
  private:
   void add(size_t d, Tap tap) {
-    if (d == std::min(nest_.outer.size(), kMostOuter)) return taps_.push_back(tap);
+    if (d >= std::min(nest_.outer.size(), kMostOuter)) return taps_.push_back(tap);
     const Dimension& dimension = nest_.outer[d];
     for (int64_t k = inside_[d].first; k < inside_[d].second; ++k) {
       const int64_t element = k * dimension.window.dilation;
