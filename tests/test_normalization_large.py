@@ -3,7 +3,7 @@ double precision of another order, and with the same bits however many threads t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -107,7 +107,7 @@ def test_large_groups(sizes: tuple[int, ...], axes: tuple[int, ...], dtype: Any)
             assert_near(found, expected)
 
 
-EXTREMES = {
+EXTREMES: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "far from 0": lambda x: x + 1e6,
     "further": lambda x: np.where(x > 4, -3e38, x * 1e30),
     "masked": lambda x: np.where(x > 4, -np.inf, x),

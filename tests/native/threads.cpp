@@ -352,11 +352,16 @@ std::vector<Case> cases() {
       all.push_back(pool_floats(name, type, {1, 3, 9, 50, 50}, {1, 3, 9, 50, 50}, {3, 1, 1}, {more}));
       all.push_back(pool_floats(name, type, {8, 64, 30, 30}, {8, 64, 1, 1}, {30}, {more}));
       all.push_back(pool_floats(name, type, {8, 64, 13, 14}, {8, 64, 7, 7}, {3, 2, 1}, {more}));
+      all.push_back(
+          with_channels_last(pool_floats(name, type, {3, 77, 61, 60}, {3, 77, 31, 30}, {3, 2, 1}, {more})));
     }
     all.push_back(
         pool_floats("LP_POOLING1", type, {1, 2, 90, 900}, {1, 2, 78, 888}, {3, 1, 0, 6}, {{"P", {2}}}));
     all.push_back(pool_floats("MAX_POOLING_GRAD", type, {2, 8, 120, 120}, {2, 8, 60, 60}, {2, 2}));
     all.push_back(pool_floats("MAX_POOLING_GRAD", type, {1, 4, 150, 150}, {1, 4, 150, 150}, {5, 1, 4, 2}));
+    all.push_back(with_channels_last(
+        pool_floats("MAX_POOLING_GRAD", type, {3, 77, 61, 60}, {3, 77, 31, 30}, {3, 2, 1})));
+    all.push_back(pool_floats("MAX_POOLING_GRAD", type, {80, 64, 14, 14}, {80, 64, 1, 1}, {14}));
     all.push_back(unpool(type, {2, 8, 100, 100}, {2, 8, 200, 200}));
   }
   for (const DataType type : {DataType::kUint8, DataType::kInt8}) {

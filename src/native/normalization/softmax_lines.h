@@ -147,12 +147,12 @@ Wide powers_of(const BelowAll& below, const SixteenSingles& x) {
 }
 
 // A sum of each lane.
-struct SingleParts {
+struct LaneSums {
   Singles of[kSingleParts];
 
   // With more in the lanes of one part.
-  ANYDML_INLINE SingleParts plus(int64_t part, Singles more) const {
-    SingleParts y = *this;
+  ANYDML_INLINE LaneSums plus(int64_t part, Singles more) const {
+    LaneSums y = *this;
     y.of[part] = y.of[part] + more;
     return y;
   }
@@ -170,8 +170,8 @@ PowerSums add_powers(const Line& line, const BelowAll& below, const SixteenSingl
   float* const lows = highs + line.count * kLanes;
   std::fill_n(highs - kLanes, kLanes, 0.0F);
   Wide sum{};
-  SingleParts low_sums{};
-  SingleParts equal{};
+  LaneSums low_sums{};
+  LaneSums equal{};
   for_singles<T>(line, [&](int64_t i, int64_t p, Singles x) ANYDML_INLINE_LAMBDA {
     SinglePair power = below[static_cast<size_t>(p)].template of<kIsFar>(x);
     if constexpr (kIsApart) {

@@ -60,24 +60,25 @@ class WindowTaps {
       origin_.index += origin * dimension.index_step;
     }
     if (is_same) return;
-    taps_.clear();
-    add(0, {0, 0});
+    taps_.assign(1, {0, 0});
+    for (size_t d = 0; d < std::min(nest_.outer.size(), kMostOuter); ++d) {
+      const Dimension& dimension = nest_.outer[d];
+      std::vector<Tap> found;
+      for (const Tap& tap : taps_) {
+        for (int64_t k = inside_[d].first; k < inside_[d].second; ++k) {
+          const int64_t element = k * dimension.window.dilation;
+          found.push_back({tap.offset + element * dimension.window.in_stride,
+                           tap.index + element * dimension.index_step});
+        }
+      }
+      taps_ = std::move(found);
+    }
   }
 
   const Tap& origin() const { return origin_; }
   const std::vector<Tap>& taps() const { return taps_; }
 
  private:
-  void add(size_t d, Tap tap) {
-    if (d == std::min(nest_.outer.size(), kMostOuter)) return taps_.push_back(tap);
-    const Dimension& dimension = nest_.outer[d];
-    for (int64_t k = inside_[d].first; k < inside_[d].second; ++k) {
-      const int64_t element = k * dimension.window.dilation;
-      add(d + 1,
-          {tap.offset + element * dimension.window.in_stride, tap.index + element * dimension.index_step});
-    }
-  }
-
   const Nest& nest_;
   Tap origin_{};
   std::array<std::pair<int64_t, int64_t>, kMostOuter> inside_{{{-1, -1}, {-1, -1}, {-1, -1}, {-1, -1}}};

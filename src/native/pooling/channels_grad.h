@@ -137,7 +137,8 @@ class ChannelsGradPlan final : public Plan {
                                     row * height.window.out_stride + those.first * kItem;
       LoopCursor cursor(places_, 0);
       for (int64_t i = 0; i < steps_of(places_); ++i, cursor.advance()) {
-        for (size_t d = 2; d < std::min(nest_.outer.size(), kMostOuter); ++d) part.place[d] = cursor.index(d - 2);
+        for (size_t d = 2; d < std::min(nest_.outer.size(), kMostOuter); ++d)
+          part.place[d] = cursor.index(d - 2);
         window.move_to(part);
         if (window.taps().empty()) continue;
         alignas(64) double gradients[2 * kLeastChannels];

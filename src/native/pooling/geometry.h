@@ -86,6 +86,12 @@ inline std::vector<Dimension> dimensions_of(const Attributes& attributes, const 
 
 // Neighbours as one, where no window slides along either, or an only window holds all of both.
 inline std::vector<Dimension> merged(std::vector<Dimension> dimensions) {
+  // One of a single element has nothing to say, whatever its strides are.
+  for (size_t d = dimensions.size(); d-- > 0 && dimensions.size() > 2;) {
+    if (dimensions[d].window.size == 1 && !dimensions[d].slides()) {
+      dimensions.erase(dimensions.begin() + static_cast<std::ptrdiff_t>(d));
+    }
+  }
   std::vector<Dimension> kept;
   for (Dimension& inner : dimensions) {
     if (!kept.empty()) {

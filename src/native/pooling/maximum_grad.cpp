@@ -6,6 +6,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <string>
 #include <type_traits>
@@ -15,6 +16,7 @@
 #include "core/layout.h"
 #include "core/registry.h"
 #include "movement/copy.h"
+#include "normalization/softmax_lines.h"
 #include "platform/isa.h"
 #include "platform/parallel.h"
 #include "pooling/channels_grad.h"
@@ -170,6 +172,58 @@ class MaximumGradPlan final : public Plan {
   int64_t bytes_ = 0;
 };
 
+// Of windows that hold whole planes, whose elements lie side by side.
+template <class T>
+class WholeGradPlan final : public Plan {
+ public:
+  WholeGradPlan(const Layout& x, const Layout& gradient, const Layout& out, std::string description)
+      : Plan(std::move(description)),
+        x_(x.strides),
+        gradient_(gradient.strides),
+        out_(out.strides),
+        planes_(out.sizes[0] * out.sizes[1]),
+        channels_(out.sizes[1]),
+        size_(out.sizes[2] * out.sizes[3]) {}
+
+  void run(const void* const* inputs, void* const* outputs) const override {
+    const auto* const x = static_cast<const std::byte*>(inputs[0]);
+    const auto* const gradient = static_cast<const std::byte*>(inputs[1]);
+    auto* const out = static_cast<std::byte*>(outputs[0]);
+    const int64_t bytes = 2 * planes_ * size_ * kItem;
+    const int threads = threads_for(bytes);
+    const int64_t calls = std::min(calls_for(bytes, threads), planes_);
+    parallel_for(calls, threads, [&](int64_t call) {
+      for (int64_t i = share_begin(call, calls, planes_); i < share_begin(call + 1, calls, planes_); ++i) {
+        const int64_t n = i / channels_;
+        const int64_t c = i % channels_;
+        Line line{};
+        line.in[0] = {x + n * x_[0] + c * x_[1], kLanes * kItem, false};
+        line.count = divided_up(size_, kLanes);
+        line.whole = size_ / kLanes;
+        line.lanes = size_ % kLanes;
+        line.elements = size_;
+        const int64_t place = std::max<int64_t>(0, HardmaxLine::first_of<T>(line).place);
+        double sum;
+        load_row<T>(gradient + n * gradient_[0] + c * gradient_[1], kItem, 1, &sum);
+        sum += 0.0;  // as it is where windows overlap, without the sign of 0
+        std::byte* const to = out + n * out_[0] + c * out_[1];
+        std::memset(to, 0, static_cast<size_t>(size_ * kItem));
+        store_row<T>(&sum, 1, kItem, to + place * kItem);
+      }
+    });
+  }
+
+ private:
+  static constexpr int64_t kItem = sizeof(T);
+
+  std::vector<int64_t> x_;
+  std::vector<int64_t> gradient_;
+  std::vector<int64_t> out_;
+  int64_t planes_;
+  int64_t channels_;
+  int64_t size_;  // of a plane
+};
+
 }  // namespace
 
 std::unique_ptr<Plan> make_max_pooling_grad(const Request& request, std::string& reason) {
@@ -194,6 +248,15 @@ std::unique_ptr<Plan> make_max_pooling_grad(const Request& request, std::string&
   if (auto plan = is_single ? ChannelsGradPlan<float, true>::of(dimensions, description)
                             : ChannelsGradPlan<Half, true>::of(dimensions, description)) {
     return plan;
+  }
+  const auto has_planes = [&](const Layout& layout) {
+    const int64_t item = size_of(layout.type);
+    return layout.strides[3] == item && layout.strides[2] == layout.sizes[3] * item;
+  };
+  if (dimensions[2].is_whole() && dimensions[3].is_whole() && has_planes(x) && has_planes(out)) {
+    const std::string whole = description + ", whole";
+    if (is_single) return std::make_unique<WholeGradPlan<float>>(x, gradient, out, whole);
+    return std::make_unique<WholeGradPlan<Half>>(x, gradient, out, whole);
   }
   Nest nest(std::move(dimensions));
   if (is_single) {

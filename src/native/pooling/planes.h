@@ -113,6 +113,14 @@ class PlanesPlan final : public Plan {
     store_row<T>(buffers.numbers, planes * places, kItem, results);
     for (int64_t p = 0; p < planes; ++p) {
       std::byte* const to = out + p * nest_.outer[0].window.out_stride;
+      if constexpr (requires { operation_.are_certain(buffers.numbers, 0); }) {
+        if (!operation_.are_certain(buffers.numbers + p * places, row_.places)) {
+          Part own = part;
+          own.place[0] = p;
+          operation_.run(nest_, own, in, {to, nullptr});
+          continue;
+        }
+      }
       const std::byte* const from = results + p * places * kItem;
       if (row_.out_stride == kItem) {
         copy_short(to, from, row_.places * kItem);

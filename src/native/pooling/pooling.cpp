@@ -97,7 +97,7 @@ template <class T, bool kIndices>
 struct Maxima {
   using Element = T;
   using Number = std::conditional_t<std::is_same_v<T, Half>, float, T>;
-  using Combine = Maximum;
+  using Combine = QuickMaximum;
   static constexpr bool kWithIndices = kIndices;
 
   int64_t index_item = 0;  // bytes of an index
@@ -105,9 +105,18 @@ struct Maxima {
   void run(const Nest& nest, const Part& part, const std::byte* in, const Written& out) const {
     Number most[kPart];
     int64_t indices[kWithIndices ? kPart : 1];
-    PartWindows<T, Number, Maximum, kWithIndices, decltype(kAsTheyAre)>(nest, part, kAsTheyAre, most, indices)
-        .add(0, in, 0);
-    clear_empty(nest, part, most);
+    bool is_known = false;
+    if constexpr (!kWithIndices) {
+      PartWindows<T, Number, QuickMaximum, false, decltype(kAsTheyAre)>(nest, part, kAsTheyAre, most, nullptr)
+          .add(0, in, 0);
+      is_known = are_certain(most, part.size);
+    }
+    if (!is_known) {
+      PartWindows<T, Number, Maximum, kWithIndices, decltype(kAsTheyAre)>(nest, part, kAsTheyAre, most,
+                                                                          indices)
+          .add(0, in, 0);
+      clear_empty(nest, part, most);
+    }
     store_row<T>(most, part.size, nest.row.window.out_stride, out.numbers);
     if constexpr (kWithIndices) {
       if (index_item == sizeof(uint32_t)) {
@@ -139,7 +148,15 @@ struct Maxima {
   }
 
   static void prepare(Number*, int64_t) {}
-  static void finish(const Nest& nest, const Part& part, Number* most) { clear_empty(nest, part, most); }
+  static void finish(const Nest&, const Part&, Number*) {}
+
+  // Whether quick maxima are right: where there is no number above the lowest value, NaN counts.
+  static bool are_certain(const Number* most, int64_t count) {
+    if constexpr (!std::is_floating_point_v<Number>) return true;
+    Number least = std::numeric_limits<Number>::max();
+    for (int64_t i = 0; i < count; ++i) least = most[i] < least ? most[i] : least;
+    return least > QuickMaximum::kStart<Number>;
+  }
 
   // index + first + i * each
   template <class Index, class From>

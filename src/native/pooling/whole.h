@@ -34,7 +34,7 @@ class WholePlan final : public Plan {
  public:
   using T = typename Operation::Element;
   using Number = typename Operation::Number;
-  static constexpr bool kIsMaximum = std::is_same_v<typename Operation::Combine, Maximum>;
+  static constexpr bool kIsMaximum = !std::is_same_v<typename Operation::Combine, Sum>;
   static_assert(std::is_floating_point_v<Number>);
 
   WholePlan(Nest nest, Operation operation, std::string description)

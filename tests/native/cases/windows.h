@@ -96,6 +96,20 @@ Case pool_floats(const char* name, DataType type, std::vector<int64_t> sizes, st
   return {name, std::move(request)};
 }
 
+// The same with channels that lie last in all tensors.
+Case with_channels_last(Case each) {
+  for (std::vector<Layout>* const layouts : {&each.request.inputs, &each.request.outputs}) {
+    for (Layout& layout : *layouts) {
+      int64_t step = anydml::size_of(layout.type);
+      layout.strides[1] = step;
+      step *= layout.sizes[1];
+      for (size_t d = layout.sizes.size(); d-- > 2; step *= layout.sizes[d]) layout.strides[d] = step;
+      layout.strides[0] = step;
+    }
+  }
+  return each;
+}
+
 Case unpool(DataType type, std::vector<int64_t> sizes, std::vector<int64_t> output) {
   return {"MAX_UNPOOLING",
           {{packed(type, sizes), packed(DataType::kUint32, sizes)}, {packed(type, std::move(output))}, {}}};
