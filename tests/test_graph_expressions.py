@@ -179,6 +179,19 @@ def test_outputs_of_the_same_bytes() -> None:
         assert_same(array, each)
 
 
+def test_the_same_again_is_another_node() -> None:
+    """Functions make an operator of a graph once; its nodes have names and operands of their own."""
+    graph = Graph()
+    x, y = graph.input((3,)), graph.input((3,))
+    expressions = [anydml.elu(x, 0.5), anydml.elu(y, 0.5), anydml.elu(x, 0.25), anydml.elu(x, 0.5)]
+    given = [np.array([-1, 0, 1], np.float32), np.array([2, -3, 4], np.float32)]
+    wanted = [anydml.elu(given[i], alpha) for i, alpha in ((0, 0.5), (1, 0.5), (0, 0.25), (0, 0.5))]
+    for found, each in zip(graph.compile(expressions)(*given), wanted, strict=True):
+        assert_same(found, each)
+    with pytest.raises(DMLError, match="alpha"):
+        anydml.elu(x, [0.5])  # type: ignore[arg-type]
+
+
 def test_an_input_as_other_bytes_is_an_output() -> None:
     """With the strides that it was given, and without the flags of an input."""
     graph = Graph()

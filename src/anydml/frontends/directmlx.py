@@ -694,8 +694,7 @@ class ExpressionAdapter:
         plain = found if isinstance(found, np.ndarray) else found.numpy()
         array = self._truth.taken(where, plain)
         tensor = DML_BUFFER_TENSOR_DESC(DataType=data_type_of(self.name, where, array), Sizes=array.shape)
-        data = np.zeros(tensor.TotalTensorSizeInBytes or 0, np.uint8)
-        data[: array.nbytes] = np.frombuffer(array.tobytes(), np.uint8)
+        data = array.tobytes().ljust(tensor.TotalTensorSizeInBytes or 0, b"\0")
         constant = self.graph.constant(tensor, data, where)
         constant._is_truth = array is not plain
         return constant

@@ -28,6 +28,7 @@ from .passes.channels_last import lay_channels_last
 from .passes.fold_batch_norm import fold_normalizations
 from .passes.fold_constants import fold_constants, take_prepared
 from .passes.fuse_activation import fuse_activations
+from .passes.fuse_bias import fuse_biases
 from .passes.fuse_pointwise import chain_pointwise
 from .verify import GRAPH, Port, check
 
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 
 PASSES: tuple[Callable[[Network], None], ...] = (
     fold_constants,
+    fuse_biases,
     fuse_activations,
     fold_normalizations,
     fold_constants,

@@ -198,10 +198,10 @@ LISTS: dict[str, tuple[str, tuple[type, ...]]] = {
 
 
 def with_own_data(desc: DML_GRAPH_DESC) -> DML_GRAPH_DESC:
-    """A valid graph with copies of what its constants are, which then nobody else changes."""
+    """A valid graph with copies of those of its constants that somebody else could change."""
     nodes = [
         replace(node, Data=np.frombuffer(node.Data, np.uint8).copy())
-        if isinstance(node, DML_CONSTANT_DATA_GRAPH_NODE_DESC)
+        if isinstance(node, DML_CONSTANT_DATA_GRAPH_NODE_DESC) and not isinstance(node.Data, bytes)
         else node
         for node in desc.Nodes
     ]

@@ -121,6 +121,8 @@ def refusal(node: Node, values: dict[str, Value]) -> str:
         return f"{node.attributes['num_outputs']} parts for {len(node.outputs)} outputs"  # inference counts them all
     if any((each is None and name) or isinstance(each, list) for each, name in zip(given, node.inputs, strict=True)):
         return ""  # an empty optional, or a sequence, of which an empty one has no type
+    if node.op.startswith("Optional"):
+        return ""  # an optional is known by its value, which has not its type
     large = [key for key, each in node.attributes.items() if isinstance(each, int) and not -(2**31) <= each < 2**31]
     if large:
         # Inference computes with axes in 32 bits, and reads outside of shapes then.

@@ -18,6 +18,7 @@ from ...graph.compile import CompiledGraph
 from .dispatch import dispatch, key_of, on_host, resolved, run_step, type_of, with_known
 from .model import Model, ModelInput, read
 from .node import Node
+from .quantized import in_integers
 from .trace import Piece, Report, trace
 from .values import Held, Value
 
@@ -61,7 +62,9 @@ class InferenceSession:
         self.device = _device_of(device, feature_level)
         self._model: Model = read(model)
         self._fallback = fallback
-        self._nodes = _needed(self._model)
+        outputs = [each.name for each in self._model.outputs]
+        needed = _needed(self._model.nodes, outputs)
+        self._nodes = _needed(in_integers(needed, self._model.constants, outputs), outputs)
         self._kept: OrderedDict[Hashable, Piece] = OrderedDict()
         self._lock = Lock()
         self._last: list[Piece] = []
@@ -291,11 +294,11 @@ def _device_of(device: Device | str | None, feature_level: FeatureLevel | str | 
     return Device("cpu" if device is None else device, **options)
 
 
-def _needed(model: Model) -> list[Node]:
+def _needed(nodes: Sequence[Node], outputs: Sequence[str]) -> list[Node]:
     """The nodes that outputs depend on."""
-    wanted = {each.name for each in model.outputs}
+    wanted = {*outputs}
     kept = []
-    for node in reversed(model.nodes):
+    for node in reversed(nodes):
         if not wanted.isdisjoint(node.outputs):
             wanted |= node.reads()
             kept.append(node)

@@ -208,7 +208,6 @@ class _Trace:
         lowering = LOWERINGS.get(node.op)
         if lowering is None:
             return functions.expanded(context)
-        functions.check_types(context)
         self.graph.label = node.label
         try:
             found = lowering(context)

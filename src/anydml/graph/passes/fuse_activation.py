@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from math import prod
 from typing import Any
 
 from ...core.strided_layout import Layout
+from ...core.tensor_desc import is_packed
 from ...operators.fused_activation import FUSIBLE, fused_since
-from ...operators.schema import OperatorDesc
+from ...operators.schema import OperatorDesc, Tensor
 from ...operators.validate import validate
 from ...runtime.context import Context
 from ..ir import Network, Vertex
@@ -33,6 +36,11 @@ def fuse_activations(network: Network) -> None:
     network.replace(given_by)
 
 
+def have_same_elements(tensors: Sequence[Tensor]) -> bool:
+    """Whether packed tensors have as many elements each, of whatever sizes."""
+    return all(is_packed(each.Sizes, each.strides) for each in tensors) and len({prod(e.Sizes) for e in tensors}) == 1
+
+
 def _fused(device: Context, producer: Vertex, activation: Vertex) -> OperatorDesc | None:
     """The desc of both in one, where the rules allow it."""
     since = fused_since(activation.spec.name, producer.spec.name)
@@ -41,8 +49,13 @@ def _fused(device: Context, producer: Vertex, activation: Vertex) -> OperatorDes
     if since is None or since > device.feature_level or getattr(outer, "FusedActivation", device) is not None:
         return None
     between = Layout.of_desc(outer.OutputTensor), Layout.of_desc(inner.InputTensor)
+    output = inner.OutputTensor
     if not between[0].same_place(between[1]):
-        return None
+        # Element by element the sizes that packed elements have make no difference.
+        ends = (outer.OutputTensor, inner.InputTensor, output)
+        if activation.spec.pointwise is None or not have_same_elements(ends):
+            return None
+        output = outer.OutputTensor
     alone = replace(inner, **dict.fromkeys(activation.spec.tensors))
-    both: OperatorDesc = replace(outer, FusedActivation=alone, OutputTensor=inner.OutputTensor)
+    both: OperatorDesc = replace(outer, FusedActivation=alone, OutputTensor=output)
     return None if validate(both, device.feature_level, device.strict) else both

@@ -87,8 +87,8 @@ def _integer_power(node: NodeContext, x: Expression, exponent: Expression) -> Ex
     """Exponentiation by squaring: the product of x^(2^i) for each bit i of the exponent, modulo 2^64."""
     if node.is_known(1):
         given = node.known(1)
-        if np.any(given != np.trunc(given)) or np.any(given < 0):
-            raise NotLowered("a power of integers of 64 bits whose exponent is no integer of at least 0")
+        if np.any(given != np.trunc(given)) or np.any(given < 0) or np.any(given >= 2**62):
+            raise NotLowered("a power of integers of 64 bits whose exponent is no integer of 0 to 2^62")
         bits = range(int(np.max(given)).bit_length())
         exponents = node.constant(given.astype(x.dtype))
     else:

@@ -22,8 +22,12 @@ def product(node: NodeContext, a: Expression, b: Expression, **options: Any) -> 
     Of integers, for which GEMM is not: sum over k of a[..., m, k] * b[..., k, n], modulo 2^bits as ONNX's wrap.
     """
     if a.dtype in _REAL:
+        # GEMM has at most two dimensions for the batch.
+        batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+        if len(batch) > 2:
+            a, b = (broadcast(x, (*batch, *x.shape[-2:])).reshape(-1, *x.shape[-2:]) for x in (a, b))
         found: Expression = node.call("gemm", a, b, **options)
-        return found
+        return found.reshape(*batch, *found.shape[-2:]) if len(batch) > 2 else found
     if options:
         raise NotLowered(f"a product of {a.dtype} with {', '.join(options)}")
     terms = a.reshape(*a.shape, 1) * b.reshape(*b.shape[:-2], 1, *b.shape[-2:])

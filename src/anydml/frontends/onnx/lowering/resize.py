@@ -158,17 +158,17 @@ def _resized(node: NodeContext, kind: _Kind, axes: list[Axis]) -> Expression:
     if kind.mode == "nearest":
         y = _nearest(node, kind, x, axes)
     else:
-        if dtype.kind not in "fiu" or dtype.itemsize > (2 if dtype.kind != "f" else 4):
+        if dtype not in _RESAMPLED:
             raise NotLowered(f"interpolated elements of {dtype}; DirectML has float32, float16 and integers of 8 bits")
-        # ONNX's integers are cut off behind, DirectML's are rounded.
-        y = _weighted(node, kind, x if dtype.kind == "f" else x.astype(np.float32), axes)
-        y = y if dtype.kind == "f" else y.astype(dtype)
+        y = _weighted(node, kind, x, axes)
     return _extrapolated(node, kind, y, axes)
 
 
 def _nearest(node: NodeContext, kind: _Kind, x: Expression, axes: list[Axis]) -> Expression:
     roundings = {kind.rounding if kind.rounding != "simple" else "ceil" if axis.scale < 1 else "floor" for axis in axes}
-    if len(roundings) == 1 and node.dtype(0) in _RESAMPLED:
+    # Offsets that single precision would round may be on the other side of an element's end.
+    is_plain = all(axis.before in (0.0, 0.5) for axis in axes)
+    if len(roundings) == 1 and is_plain and node.dtype(0) in _RESAMPLED:
         (rounding,) = roundings
         half = {"round_prefer_floor": 0.5, "round_prefer_ceil": -0.5}.get(rounding, 0.0)
         upward = rounding in ("ceil", "round_prefer_floor")
@@ -192,6 +192,7 @@ _ROUNDINGS: dict[str, Any] = {
 
 
 def _weighted(node: NodeContext, kind: _Kind, x: Expression, axes: list[Axis]) -> Expression:
+    """Sums of weighted elements; integers are the nearest ones, of two the even one, as RESAMPLE has them."""
     if kind.mode == "linear" and not kind.excludes:
         found = _resampled(node, x, axes, "LINEAR", 0.0, False, kind.antialias)
         if found is not None:
@@ -205,6 +206,9 @@ def _weighted(node: NodeContext, kind: _Kind, x: Expression, axes: list[Axis]) -
         product = parts * node.constant(weights.reshape(sizes).astype(np.float32))
         wide = node.call("reduce", product, "sum", [axis.number + 1])
         wide = wide.reshape(*[size for i, size in enumerate(parts.shape) if i != axis.number + 1])
+    if x.dtype.kind != "f":
+        ends = np.iinfo(x.dtype)
+        wide = node.call("clip", node.call("round", wide), float(ends.min), float(ends.max))
     return wide.astype(x.dtype)
 
 
