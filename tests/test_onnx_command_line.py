@@ -149,6 +149,26 @@ def test_what_is_printed_may_be_read_no_further(tmp_path: Path) -> None:
     assert process.returncode in (0, 1)
 
 
+@pytest.mark.parametrize(
+    ("command", "option"),
+    [
+        *(
+            (command, option)
+            for command in ("run", "check", "draw")
+            for option in (["--input", "x=a"], ["--random", 0])
+        ),
+        ("run", ["--output-dir", "a"]),
+        ("bench", ["--dim", "N=1"]),
+        ("bench", ["--fallback"]),
+    ],
+)
+def test_options_of_onnx_models_elsewhere(anydml_: Any, command: str, option: list[Any]) -> None:
+    model = Path(__file__).parent.parent / "examples" / "cumulative_product.json"
+    code, out, err = anydml_(command, *([] if command == "bench" else [model]), *option)
+    assert (code, out) == (2, "")
+    assert f"argument {option[0]}: is for ONNX models" in err
+
+
 # check
 
 

@@ -81,6 +81,7 @@ def _title(model: str) -> str:
 def _run(arguments: argparse.Namespace) -> int:
     if onnx_models.is_onnx(arguments.model):
         return onnx_models.run(arguments, _progress())
+    onnx_models.refuse_options(arguments)
     from ..device import Device
     from ..frontends.dxdispatch import Dispatch
     from ..frontends.dxdispatch.session import Session
@@ -126,6 +127,7 @@ def _check(arguments: argparse.Namespace) -> int:
         if onnx_models.is_onnx(arguments.model):
             violations, note = onnx_models.check(arguments, _progress())
         else:
+            onnx_models.refuse_options(arguments)
             model = _load(arguments.model, arguments)
             violations = model.check(level, arguments.strict, arguments.memory_limit)
     except DMLError as problem:
@@ -195,6 +197,7 @@ def _draw(arguments: argparse.Namespace) -> int:
     if is_onnx:
         pictures = onnx_models.pictures(arguments, _progress())
     else:
+        onnx_models.refuse_options(arguments)
         pictures = [_graph_picture(arguments)] if arguments.graph else _pictures(arguments)
     if output == "-":
         if len(pictures) > 1:
@@ -227,6 +230,7 @@ def _bench(arguments: argparse.Namespace) -> int:
         if arguments.filter or arguments.plot or arguments.sample is not None or arguments.minutes is not None:
             arguments.parser.error("argument MODEL: is measured whole, without options that choose rows or draw them")
         return onnx_models.bench(arguments, _progress())
+    onnx_models.refuse_options(arguments, "dim", "fallback")
     return bench(
         device=arguments.device,
         text=arguments.filter,
@@ -421,7 +425,7 @@ outputs are printed, or written to .npy files.""",
     add_timing(run)
     onnx_models.add_feeds(run, is_random=False)
     run.add_argument("--output-dir", metavar="DIR", help="write outputs of an ONNX model to DIR/NAME.npy")
-    run.set_defaults(command=_run)
+    run.set_defaults(command=_run, parser=run)
 
     check = _resolve(
         commands.add_parser,
@@ -443,7 +447,7 @@ run.""",
     _add_model_arguments(check)
     check.add_argument("--json", action="store_true", help="print the violations as JSON")
     onnx_models.add_feeds(check, is_random=True)
-    check.set_defaults(command=_check)
+    check.set_defaults(command=_check, parser=check)
 
     ops = _resolve(
         commands.add_parser,

@@ -31,6 +31,19 @@ def is_onnx(source: str) -> bool:
     return Path(source).suffix.lower() == ".onnx"
 
 
+def refuse_options(arguments: argparse.Namespace, *more: str) -> None:
+    """Options that mean nothing for what is no ONNX model are wrong there.
+
+    Args:
+        arguments: of a command.
+        more: the names of others than those that feed a model and take what it gives.
+    """
+    for name in ("input", "random", "output_dir", *more):
+        given = getattr(arguments, name, None)
+        if given is not None and given is not False:
+            arguments.parser.error(f"argument --{name.replace('_', '-')}: is for ONNX models")
+
+
 def needed(source: str) -> str:
     """The model's path, where all that its kind needs is installed and it can be read.
 
