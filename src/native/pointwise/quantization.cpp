@@ -34,30 +34,41 @@ ANYDML_NOINLINE void quantize_by_division(const std::byte* x, const LinearQuanti
   });
 }
 
-// By the scale's reciprocal, as divisions take longer than memory. A block in which some quotient is almost
-// halfway between two integers, which its error of 3 * 2^-24 of at most 2^8 might change, is divided.
+// By the scale's reciprocal, as divisions take longer than memory: in fixed point, as sums are. A block in
+// which some quotient is almost halfway between two integers is divided, and so is one that has a NaN, whose
+// integer has no fraction.
 void quantize_by_one(const std::byte* x, const LinearQuantization& by, std::byte* out, int64_t count) {
 #if defined(ANYDML_VECTORS)
   const float magnitude = std::abs(by.scale);
   if (magnitude > 0x1p-100F && magnitude < 0x1p100F) {
-    constexpr float kClear = 0.5F - 0x1p-14F;
-    const Singles reciprocal = singles(1 / by.scale);
-    const Singles zero = singles(static_cast<float>(by.zero_point));
-    const Singles low = -128 - zero;
-    const Singles high = 127 - zero;
+    // Twice the error: the reciprocal, the sum and the quotient itself are each rounded by 2^-24 of at most
+    // 2^28 units, and so is the product without a fused multiply-add.
+    constexpr int32_t kWindow = kCompact ? 256 : 128;
+    constexpr double kUnits = 1 << kFraction;
+    const Singles factor = singles(static_cast<float>(kUnits / by.scale));
+    // With the half that is added, as what follows rounds down.
+    const Singles offset = singles(static_cast<float>((by.zero_point + 0.5) * kUnits + kWindow / 2));
+    const Singles low = singles(static_cast<float>(-127.5 * kUnits));
+    const Singles high = singles(static_cast<float>(127.5 * kUnits));
     for (int64_t start = 0; start < count; start += kWholeElements) {
       ByteBlock block;
-      auto is_clear = low == low;
+      SingleBits least{};
 #pragma GCC unroll 8
       for (int n = 0; n < kWholeElements / ByteBlock::kLanes; ++n) {
         const Singles number = load_vector<Singles>(x + (start + n * ByteBlock::kLanes) * 4);
-        // Of a NaN nothing is clear.
-        const Singles inside = lane_min<float>(high, lane_max<float>(low, number * reciprocal));
-        const Singles whole = rounded_to_even<float>(inside);
-        is_clear &= magnitude_of<float>(inside - whole) <= kClear;
-        block.integers[n] = __builtin_convertvector(whole + zero, ByteBlock::Integers);
+        Singles sum;
+        if constexpr (kCompact) {
+          sum = number * factor + offset;
+        } else {
+          sum = multiply_add(number, factor, offset);
+        }
+        const Singles inside = lane_min<float>(high, lane_max<float>(low, sum));
+        const auto fixed = __builtin_convertvector(inside, ByteBlock::Integers);
+        const auto fraction = bits_as<SingleBits>(fixed & (2 * kHalf - kWindow));
+        least = n == 0 ? fraction : fraction < least ? fraction : least;
+        block.integers[n] = fixed >> kFraction;
       }
-      if (all_of<float>(is_clear)) [[likely]] {
+      if (all_of<float>(least != 0)) [[likely]] {
         block.store(out + start, by.flip);
       } else {
         quantize_by_division(x + start * 4, by, out + start, kWholeElements);
