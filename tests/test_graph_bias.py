@@ -78,3 +78,16 @@ def test_what_is_computed_later() -> None:
     x = real(0, 6, 5)
     expected = anydml.add(anydml.gemm(x, real(1, 5, 7)), anydml.gemm(anydml.exp(x), real(3, 5, 7)))
     np.testing.assert_array_equal(run(x), expected)
+
+
+@pytest.mark.parametrize("activation", ["swish", "hard_swish"])
+def test_activations_that_no_desc_fuses_are_part_of_a_convolution(activation: str) -> None:
+    """The same bits as apart, by one kernel."""
+    generator = np.random.default_rng(4)
+    x, weights = (generator.standard_normal(shape).astype(np.float32) for shape in ((1, 8, 9, 7), (5, 8, 3, 3)))
+    graph = Graph("cpu")
+    result = getattr(anydml, activation)(anydml.convolution(graph.input(x.shape), weights))
+    compiled = graph.compile([result])
+    assert len(compiled.steps) == 1
+    apart = getattr(anydml, activation)(anydml.convolution(x, weights))
+    np.testing.assert_array_equal(compiled(x), apart)

@@ -16,6 +16,7 @@ from ...core.errors import kind_of, listing, refuse
 from ...device import Device
 from ...graph.compile import CompiledGraph
 from .dispatch import dispatch, key_of, on_host, resolved, run_step, type_of, with_known
+from .fusion import fused
 from .model import Model, ModelInput, read
 from .node import Node
 from .quantized import in_integers
@@ -63,8 +64,9 @@ class InferenceSession:
         self._model: Model = read(model)
         self._fallback = fallback
         outputs = [each.name for each in self._model.outputs]
-        needed = _needed(self._model.nodes, outputs)
-        self._nodes = _needed(in_integers(needed, self._model.constants, outputs), outputs)
+        nodes = _needed(self._model.nodes, outputs)
+        nodes = _needed(in_integers(nodes, self._model.constants, outputs), outputs)
+        self._nodes = _needed(fused(nodes, outputs), outputs)
         self._kept: OrderedDict[Hashable, Piece] = OrderedDict()
         self._lock = Lock()
         self._last: list[Piece] = []

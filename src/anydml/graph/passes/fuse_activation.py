@@ -16,6 +16,10 @@ from ...runtime.context import Context
 from ..ir import Network, Vertex
 from ..verify import Port
 
+INTERNAL = ("ACTIVATION_HARD_SWISH", "ACTIVATION_SWISH")
+"""Activations that no desc may fuse, but that native kernels apply to the results of CONVOLUTION and GEMM as all
+others."""
+
 
 def fuse_activations(network: Network) -> None:
     """Makes an activation a member of the operator whose result nothing else reads."""
@@ -23,7 +27,7 @@ def fuse_activations(network: Network) -> None:
     given_by: dict[Port | None, Port] = {}
     for i, activation in list(network.vertices.items()):
         source = activation.sources[0] if activation.sources else None
-        if activation.spec.name not in FUSIBLE or source is None or readers[source] != 1:
+        if activation.spec.name not in (*FUSIBLE, *INTERNAL) or source is None or readers[source] != 1:
             continue
         producer = network.vertices.get(source.node)
         fused = None if producer is None else _fused(network.device, producer, activation)
@@ -43,10 +47,17 @@ def have_same_elements(tensors: Sequence[Tensor]) -> bool:
 
 def _fused(device: Context, producer: Vertex, activation: Vertex) -> OperatorDesc | None:
     """The desc of both in one, where the rules allow it."""
-    since = fused_since(activation.spec.name, producer.spec.name)
     inner: Any = activation.desc
     outer: Any = producer.desc
-    if since is None or since > device.feature_level or getattr(outer, "FusedActivation", device) is not None:
+    is_internal = activation.spec.name in INTERNAL
+    if is_internal:
+        if not device.memory.is_host or producer.spec.name not in ("CONVOLUTION", "GEMM"):
+            return None
+    else:
+        since = fused_since(activation.spec.name, producer.spec.name)
+        if since is None or since > device.feature_level:
+            return None
+    if getattr(outer, "FusedActivation", device) is not None:
         return None
     between = Layout.of_desc(outer.OutputTensor), Layout.of_desc(inner.InputTensor)
     output = inner.OutputTensor
@@ -58,4 +69,5 @@ def _fused(device: Context, producer: Vertex, activation: Vertex) -> OperatorDes
         output = outer.OutputTensor
     alone = replace(inner, **dict.fromkeys(activation.spec.tensors))
     both: OperatorDesc = replace(outer, FusedActivation=alone, OutputTensor=output)
-    return None if validate(both, device.feature_level, device.strict) else both
+    allowed = replace(both, FusedActivation=None) if is_internal else both
+    return None if validate(allowed, device.feature_level, device.strict) else both
