@@ -128,7 +128,7 @@ def test_extremes_of_softmax(sizes: tuple[int, ...], axis: int, name: str, dtype
     """All results, also next to 0, within a unit in the last place; what has no number is the same."""
     with np.errstate(over="ignore"):
         x = EXTREMES[name](np.random.default_rng(4).normal(3, 2, sizes)).astype(dtype)
-    tensors = {"InputTensor": tensor_of(x), "OutputTensor": tensor_of(x), "Axes": (axis,)}
+    tensors: dict[str, Any] = {"InputTensor": tensor_of(x), "OutputTensor": tensor_of(x), "Axes": (axis,)}
     for desc in (
         anydml.DML_ACTIVATION_SOFTMAX1_OPERATOR_DESC(**tensors),
         anydml.DML_ACTIVATION_LOG_SOFTMAX1_OPERATOR_DESC(**tensors),

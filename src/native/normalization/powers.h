@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 
 #include "normalization/statistics.h"
 #include "platform/isa.h"
@@ -115,7 +116,8 @@ ANYDML_INLINE Singles product_to_odd(const SinglePair& x, const SinglePair& shar
   const auto bits = bits_as<SingleBits>(y);
   const SingleBits down = rest < 0.0F ? SingleBits{} + 1 : SingleBits{};
   const SingleBits odd = rest == 0.0F ? bits : (bits - down) | 1;
-  return bits_as<Singles>((bits & 1) != 0 ? bits : odd);
+  const auto rounded = bits_as<Singles>((bits & 1) != 0 ? bits : odd);
+  return y == y ? rounded : singles(std::numeric_limits<float>::quiet_NaN());  // one NaN on all machines
 }
 
 ANYDML_INLINE bool has_any(SingleBits lanes) {
