@@ -214,7 +214,8 @@ class GemmPlan final : public Plan {
         const double packed_rows = has_few ? 0 : kPackedRows * high * turns;
         const double block = deep * (high + packed_columns) + packed_rows;
         // A thread that comes late makes the others wait for a part of a block.
-        const double rounds = static_cast<double>(divided_up(batches_ * rows * columns, threads)) + kLateBlocks;
+        const double rounds =
+            static_cast<double>(divided_up(batches_ * rows * columns, threads)) + kLateBlocks;
         const double time = rounds * block;
         if (least >= 0 && time > least) continue;
         least = time;

@@ -158,11 +158,14 @@ NB_MODULE(_native, m) {
       .def_prop_ro("prepares", &anydml::BoundPlan::prepares)
       .def_prop_ro("prepared_bytes", &anydml::BoundPlan::prepared_bytes)
       .def_prop_ro("description", &anydml::BoundPlan::description);
-  nb::class_<anydml::PlanSequence>(m, "PlanSequence", "Plans that run one after the other, one run at a time.")
+  nb::class_<anydml::PlanSequence>(m, "PlanSequence",
+                                   "Plans that run one after the other, one run at a time.")
       .def(nb::init<const std::vector<std::tuple<nb::object, anydml::Places, anydml::Places>>&>(), "steps"_a,
-           "Plans with the addresses of inputs and outputs: 0 for an absent tensor, -1 - n for the n-th of the "
+           "Plans with the addresses of inputs and outputs: 0 for an absent tensor, -1 - n for the n-th of "
+           "the "
            "arrays of a run.")
-      .def("run", &anydml::PlanSequence::run, "arrays"_a, "Runs all on arrays that lie as the plans have them.");
+      .def("run", &anydml::PlanSequence::run, "arrays"_a,
+           "Runs all on arrays that lie as the plans have them.");
   nb::class_<anydml::LayoutMatcher>(m, "LayoutMatcher", "The layouts of a dispatch's inputs.")
       .def(nb::init<const std::vector<anydml::PythonLayout>&>(), "inputs"_a)
       .def("fits", &anydml::LayoutMatcher::fits, "inputs"_a.none(), "written"_a,

@@ -16,8 +16,8 @@
 
 namespace anydml {
 
-// Where each tensor of a step lies: its address, 0 for one that is absent, or -1 - n for the n-th array that is
-// bound at a run.
+// Where each tensor of a step lies: its address, 0 for one that is absent, or -1 - n for the n-th array that
+// is bound at a run.
 using Places = std::vector<int64_t>;
 
 // One run at a time.

@@ -43,8 +43,8 @@ OF_FLOATS: dict[str, str] = {
     "round": "libdevice.rint({a})",
     "trunc": "libdevice.trunc({a})",
     "copysign": "libdevice.copysign({a}, {b})",
-    "fmax": "libdevice.fmax({a}, {b})",
-    "fmin": "libdevice.fmin({a}, {b})",
+    "fmax": "tl.where(({a} > {b}) | ({b} != {b}), {a}, {b})",
+    "fmin": "tl.where(({a} < {b}) | ({b} != {b}), {a}, {b})",
 }
 """Of floats, each with one result that is right."""
 
