@@ -39,7 +39,7 @@ class CastPlan final : public Plan {
       const int64_t end = share_begin(call + 1, calls, tiles_.count());
       Worker worker(*this, non_temporal);
       for (int64_t i = share_begin(call, calls, tiles_.count()); i < end; ++i) {
-        worker.run(tiles_.at(i), in, out);
+        tiles_.for_each_part(i, [&](const Tiles::Tile& tile) { worker.run(tile, in, out); });
       }
     });
   }

@@ -85,7 +85,7 @@ class ElementPlan final : public Plan {
       for (int64_t part = task; part < parts; part = next++) {
         const int64_t end = share_begin(part + 1, parts, tiles_.count());
         for (int64_t i = share_begin(part, parts, tiles_.count()); i < end; ++i) {
-          worker.run(tiles_.at(i));
+          tiles_.for_each_part(i, [&](const Tiles::Tile& tile) { worker.run(tile); });
           if (i % kTilesPerQuestion == kTilesPerQuestion - 1 && is_cancelled()) return;
         }
       }
@@ -113,14 +113,6 @@ class ElementPlan final : public Plan {
     Worker& operator=(const Worker&) = delete;
 
     void run(const Tiles::Tile& tile) {
-      if (!plan_.tiles_.has_rows_apart()) return run_tile(tile);
-      Tiles::Tile row = tile;
-      row.rows = 1;
-      for (int64_t i = 0; i < tile.rows; ++i, plan_.tiles_.next_row(row)) run_tile(row);
-    }
-
-   private:
-    void run_tile(const Tiles::Tile& tile) {
       for (size_t k = 0; k < plan_.inputs_; ++k) {
         if (!plan_.is_packed_[k] && !plan_.is_once_[k]) gather(k, tile);
       }
@@ -152,6 +144,7 @@ class ElementPlan final : public Plan {
       }
     }
 
+   private:
     size_t tensors() const { return plan_.tiles_.tensors(); }
     size_t bytes(size_t k, int64_t count) const { return static_cast<size_t>(count * plan_.tiles_.item(k)); }
     std::byte* register_at(size_t place) { return memory_ + static_cast<int64_t>(place) * kRegisterPitch; }

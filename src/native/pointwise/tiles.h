@@ -79,11 +79,17 @@ class Tiles {
   // The most elements of a tile, but for contiguous ones.
   int64_t tile_elements() const { return tile_elements_; }
 
-  // Whether the rows of a tile are computed one after the other, each as a tile of its own.
-  bool has_rows_apart() const { return rows_apart_; }
-  // Moves a tile of one row on by a row.
-  void next_row(Tile& tile) const {
-    for (size_t k = 0; k < items_.size(); ++k) tile.offsets[k] += rows_.strides[k];
+  // Gives `body` what is computed at once: a tile, or its rows, each as a tile of its own, where they are
+  // long.
+  template <class Body>
+  void for_each_part(int64_t i, Body body) const {
+    Tile tile = at(i);
+    if (!rows_apart_) return body(std::as_const(tile));
+    const int64_t rows = std::exchange(tile.rows, 1);
+    for (int64_t row = 0; row < rows; ++row) {
+      body(std::as_const(tile));
+      for (size_t k = 0; k < items_.size(); ++k) tile.offsets[k] += rows_.strides[k];
+    }
   }
 
   // Whether the elements of a tile follow each other in a tensor's memory.
