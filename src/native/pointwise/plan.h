@@ -48,6 +48,7 @@ class ElementPlan final : public Plan {
         strip_(tiles_.tile_elements()),
         before_(std::move(before)),
         program_(std::move(program)),
+        aligns_(cost == 0),
         work_(tiles_.elements() * cost) {
     int64_t widest_output = 0;
     std::ranges::copy(once, is_once_.begin());
@@ -162,7 +163,7 @@ class ElementPlan final : public Plan {
     // it lies in whole lines of a cache then.
     int64_t to_aligned(const Tiles::Tile& tile, int64_t count) const {
       const size_t output = plan_.inputs_;
-      if (count < kAlignedFrom || !plan_.is_packed_[output]) return 0;
+      if (!plan_.aligns_ || count < kAlignedFrom || !plan_.is_packed_[output]) return 0;
       const int64_t before = to_next_line(element(output, tile, 0)) % kLine;
       const int64_t item = plan_.tiles_.item(output);
       return before % item == 0 ? before / item : 0;
@@ -267,6 +268,9 @@ class ElementPlan final : public Plan {
   int64_t strip_;  // where outputs are stored past the caches
   std::vector<Instruction> before_;
   std::vector<Instruction> program_;
+  // Whether blocks may begin where an address says. Those of functions may not: a NaN among numbers beyond a
+  // quick way's range has another sign than among others.
+  bool aligns_;
   std::array<bool, kMostTensors> is_once_{};
   std::array<bool, kMostTensors> is_packed_{};
   bool are_outputs_packed_ = true;
