@@ -54,7 +54,7 @@ def nonzero_coordinates(
     """
     if others:
         refuse_unknown(nonzero_coordinates, _NAME, others)
-    if type(x) is np.ndarray and out is None and x.size and x.dtype != BOOL:
+    if out is None and _is_plain(x):
         # Nothing is to be adapted, which would take longer than a small array's coordinates.
         return _found(x, device)
     side = adapter_for(_NAME, [x], out, device)
@@ -67,6 +67,14 @@ def nonzero_coordinates(
         nothing = result_array(side.memory, _NAME, None, np.dtype(np.uint32), (0, len(shape)))
         return side.memory.export(x, None, nothing)
     return _found(x, device)
+
+
+def _is_plain(x: Any) -> bool:
+    """Whether it is an array of NumPy's or a tensor of PyTorch's, with elements that are no truth values."""
+    if type(x) is np.ndarray:
+        return bool(x.size) and x.dtype != BOOL
+    torch = sys.modules.get("torch")
+    return torch is not None and type(x) is torch.Tensor and bool(x.numel()) and x.dtype is not torch.bool
 
 
 def _found(x: Any, device: Any) -> Any:
