@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-import anydml
 from anydml import (
     DML_ELEMENT_WISE_ADD_OPERATOR_DESC,
     DML_ELEMENT_WISE_EXP_OPERATOR_DESC,
@@ -137,13 +136,3 @@ def test_an_output_is_not_in_what_is_owned() -> None:
     inside = persistent[256 : 256 + y.nbytes].view(np.float32).reshape(X.Sizes)
     with pytest.raises(DMLError, match=r"\(B7\)"):
         graph.dispatch([floats(), None], [inside], persistent=persistent)
-
-
-def test_one_result_is_two_outputs_of_other_shapes() -> None:
-    graph = Graph("cpu")
-    x = graph.input((2, 3))
-    y = anydml.relu(x)
-    compiled = graph.compile([y, y.reshape(3, 2), y.reshape(6)])
-    found = compiled([[1, -2, 3], [-4, 5, 6]])
-    for each, shape in zip(found, [(2, 3), (3, 2), (6,)], strict=True):
-        np.testing.assert_array_equal(each, np.array([1, 0, 3, 0, 5, 6], np.float32).reshape(shape))

@@ -623,13 +623,10 @@ class Graph:
         if not isinstance(outputs, (list, tuple)) or not outputs:
             raise _error("compile", "outputs", kind_of(outputs), "a list of at least one Expression", "(G9)")
         identity, ends = spec("ELEMENT_WISE_IDENTITY").desc, []
-        # The same bytes are outputs of one type and shape; as another they are copied.
-        shapes: dict[Port, tuple[TensorDataType, Shape]] = {}
         for i, each in enumerate(outputs):
             end = self._own("compile", f"outputs[{i}]", each)
             is_truth = end._is_truth
-            own = (end.tensor.DataType, end.shape)
-            if end._is_view or shapes.setdefault(end.port, own) != own:
+            if end._is_view:
                 (end,) = self.operator(identity, InputTensor=end)
             elif end.port.node == GRAPH:
                 # An input is not wired to an output; its bytes are copied, as they lie.
