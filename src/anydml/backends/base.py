@@ -20,12 +20,10 @@ class BindableRun(ABC):
     Attributes:
         size: bytes of what was prepared for it.
         plan: the native plan behind it; None of all others.
-        try_run: the same where arrays plainly fit, None for those whose values stay; None where there is no such check.
     """
 
     size: int
     plan: Any = None
-    try_run: TryRun | None = None
 
     @abstractmethod
     def __call__(self, inputs: Sequence[Array | None], outputs: Sequence[Array | None]) -> None: ...

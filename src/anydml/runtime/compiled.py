@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from ..backends.base import Run, TryRun
+from ..backends.base import BindableRun, Run, TryRun
 from ..core.annotations import unquoted
 from ..core.enums import DML_PERSISTENT_BUFFER_ALIGNMENT, ExecutionFlags
 from ..core.errors import Violation, error, kind_of, refuse
@@ -215,7 +215,8 @@ class Compiled(DeviceObject, ABC):
             return
         number = self._mark.number(persistent, 0)
         filled = self._kept.get((address(persistent), number or 0))
-        quick = getattr(filled.work, "try_run", None) if filled is not None else None
+        plan = filled.work.plan if filled is not None and isinstance(filled.work, BindableRun) else None
+        quick = None if plan is None else plan.try_run
         self._recent = persistent, number, quick
 
     def __call__(self, /, *inputs: Any, out: Any = None, persistent: Array | None = None, **named: Any) -> Any:

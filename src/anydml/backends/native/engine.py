@@ -173,7 +173,6 @@ class _Prepared(BindableRun):
         self._run = plan.run
         self.plan = plan
         self.size = plan.prepared_bytes
-        self.try_run = plan.try_run
 
     def __call__(self, inputs: Sequence[Array | None], outputs: Sequence[Array | None]) -> None:
         self._run(inputs, outputs)
