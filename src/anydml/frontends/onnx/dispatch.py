@@ -32,8 +32,7 @@ def key_of(value: Value) -> Hashable:
     if isinstance(value, np.ndarray):
         elements = tuple(value.ravel().tolist()) if value.dtype.kind in "OUST" else value.tobytes()
         return value.dtype.str, value.shape, elements
-    known: Hashable = value
-    return known
+    return None if value is None else (value.dtype, value.shape)
 
 
 def with_known(value: Value, known: Mapping[str, Any]) -> Value:

@@ -71,8 +71,6 @@ class InferenceSession:
         self._lock = Lock()
         self._last: list[Piece] = []
         self._names = [each.name for each in self._model.inputs]
-        self._plain: dict[Hashable, Piece] = {}
-        """First pieces by the types and shapes of plain arrays."""
         if all(_is_static(each) for each in self._model.inputs):
             types = {each.name: Held(each.name, _static(each), _dtype_of(each)) for each in self._model.inputs}
             self._first(types)
@@ -155,7 +153,6 @@ class InferenceSession:
         if known is None:
             held, types = self._fed(feeds)
             known = self._first(types)
-            self._remember(feeds, known)
         piece = known
         while True:
             yield piece, held
@@ -169,27 +166,14 @@ class InferenceSession:
     def _known_signature(self, feeds: Mapping[str, Any]) -> tuple[Piece | None, dict[str, Any]]:
         """What serves NumPy's arrays whose types and shapes were looked at before, and the arrays."""
         held = dict(feeds) if type(feeds) is dict else {}
-        return self._plain.get(self._signature(held)), held
-
-    def _signature(self, feeds: dict[str, Any]) -> Hashable:
-        """Types and shapes of feeds in the model's order; None where one is no plain array of NumPy's."""
-        found = []
-        for name in self._names:
-            array = feeds.get(name)
-            if type(array) is not np.ndarray or array.dtype.hasobject:
-                return None
-            found.append((array.dtype, array.shape))
-        return tuple(found) if len(found) == len(feeds) else None
-
-    def _remember(self, feeds: Mapping[str, Any], piece: Piece) -> None:
-        signature = self._signature(dict(feeds))
-        if signature is not None:
-            if len(self._plain) >= _MOST_KEPT:
-                self._plain.clear()
-            self._plain[signature] = piece
+        arrays: list[Any] = [held.get(name) for name in self._names]
+        are_plain = all(type(array) is np.ndarray and not array.dtype.hasobject for array in arrays)
+        if not are_plain or len(arrays) != len(held):
+            return None, held
+        return self._found(self._kept, tuple([(array.dtype, array.shape) for array in arrays])), held
 
     def _first(self, types: dict[str, Value]) -> Piece:
-        key = tuple([(name, key_of(each)) for name, each in types.items()])
+        key = tuple([key_of(each) for each in types.values()])
         found = self._compiled(self._kept, key, lambda: (self._nodes, self._model.constants | types))
         self._last = self._last or [found]
         return found
@@ -214,12 +198,18 @@ class InferenceSession:
 
         return self._compiled(piece.following, key, state)
 
-    def _compiled(self, kept: OrderedDict[Hashable, Piece], key: Hashable, state: Any) -> Piece:
+    def _found(self, kept: OrderedDict[Hashable, Piece], key: Hashable) -> Piece | None:
+        """What was compiled for a signature, which is then the one that ran last."""
         with self._lock:
             found = kept.get(key)
             if found is not None:
                 kept.move_to_end(key)
-                return found
+            return found
+
+    def _compiled(self, kept: OrderedDict[Hashable, Piece], key: Hashable, state: Any) -> Piece:
+        found = self._found(kept, key)
+        if found is not None:
+            return found
         nodes, values = state()
         outputs = [each.name for each in self._model.outputs]
         made = trace(self.device, nodes, values, outputs, self._fallback, self._is_trial)
