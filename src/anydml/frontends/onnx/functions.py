@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -80,32 +79,6 @@ def _type_of(context: NodeContext, i: int) -> onnx.TypeProto:
     if not context.has(i):
         return onnx.TypeProto()
     return type_of(context.value(i))
-
-
-def check_types(context: NodeContext) -> None:
-    """Refuses a node whose inputs are of types that ONNX's operator does not take, where DirectML's might.
-
-    Raises:
-        NotLowered: which says the type.
-    """
-    allowed = _types_of(context.op, context.opset)
-    for i in range(len(context)) if allowed else ():
-        if not context.has(i) or isinstance(context.value(i), list):
-            continue
-        types = allowed[min(i, len(allowed) - 1)]
-        found = type_of(context.value(i)).tensor_type.elem_type
-        name = onnx.TensorProto.DataType.Name(found).lower()
-        if f"tensor({name})" not in types:
-            raise NotLowered(f"elements of {context.dtype(i)}, which operator set {context.opset} does not allow there")
-
-
-@cache
-def _types_of(op: str, opset: int) -> tuple[frozenset[str], ...]:
-    """What an operator's inputs may be, the last for all that follow; nothing where ONNX does not define it."""
-    domain, _, name = op.rpartition(".")
-    if not onnx.defs.has(name, opset, domain):
-        return ()
-    return tuple([frozenset(each.types) for each in onnx.defs.get_schema(name, opset, domain).inputs])
 
 
 def refusal(node: Node, values: dict[str, Value]) -> str:

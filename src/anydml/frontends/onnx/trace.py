@@ -179,9 +179,10 @@ class _Trace:
         return self._ended([], last=True)
 
     def _tried(self, node: Node) -> Any:
-        """The same, but attributes, types or shapes that do not go together are a refusal, too.
+        """The results of a node, where its attributes, types and shapes go together.
 
-        ONNX's checker looks at no shapes and at few types; its inference does, with those that are known here.
+        ONNX's checker looks at no shapes and at few types; its inference does, with those that are known here. What
+        neither looks at, ranks and lengths that a schema gives in words, shows by an exception in the lowering.
         """
         said = functions.refusal(node, self.values)
         if said:
@@ -209,13 +210,7 @@ class _Trace:
         if lowering is None:
             return functions.expanded(context)
         self.graph.label = node.label
-        try:
-            found = lowering(context)
-        except DMLError:
-            raise
-        except (ArithmeticError, LookupError, TypeError, ValueError) as problem:
-            # Inputs of other ranks, attributes of other lengths: what the schema says in words, and nobody has checked.
-            raise NotLowered(f"inputs and attributes that don't fit: {problem}") from problem
+        found = lowering(context)
         self.demands += context.demands
         return found if isinstance(found, (list, tuple)) and not isinstance(found, Counted) else [found]
 
