@@ -41,10 +41,13 @@ def place(torch: Any) -> Any:
 
 @pytest.fixture
 def anydml_(capsys: pytest.CaptureFixture[str]) -> Any:
-    """Runs a command line: its exit code, and what it prints."""
+    """Runs a command line: its exit code, also that of a wrong one, and what it prints."""
 
     def run(*arguments: object) -> tuple[int, str, str]:
-        code = cli.main([str(argument) for argument in arguments])
+        try:
+            code = cli.main([str(argument) for argument in arguments])
+        except SystemExit as end:
+            code = int(end.code or 0)
         captured = capsys.readouterr()
         return code, captured.out, captured.err
 

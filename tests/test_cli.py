@@ -130,14 +130,14 @@ def test_standard_input(anydml_: Any, monkeypatch: pytest.MonkeyPatch, tmp_path:
     )
 
 
-def test_comments_may_stand_in_a_model(anydml_: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_comments_may_stand_in_a_model(anydml_: Any, tmp_path: Path) -> None:
     path = tmp_path / "model.json"
     text = Path(PRODUCT).read_text().replace("{", "{ // one\n/* two */", 1)
     path.write_text(text)
     assert anydml_("run", path) == (0, "Resource 'Out': 2, 8, 64, 192\n", "")
-    with pytest.raises(SystemExit):
-        anydml_("run", "--help")
-    assert "// and /* */ comments and trailing commas may stand in it." in capsys.readouterr().out
+    code, out, err = anydml_("run", "--help")
+    assert (code, err) == (0, "")
+    assert "// and /* */ comments and trailing commas may stand in it." in out
 
 
 def test_what_is_wrong_goes_to_standard_error(anydml_: Any, tmp_path: Path) -> None:
@@ -170,9 +170,7 @@ def test_a_model_that_cannot_be_read_is_a_wrong_command_line(
 def test_where_nothing_can_be_written_nothing_is_begun(anydml_: Any, tmp_path: Path) -> None:
     for words in (("draw", "JOIN", "-o"), ("bench", "--json"), ("bench", "--plot")):
         for name in ("", tmp_path, tmp_path / "no" / "where.svg"):
-            with pytest.raises(SystemExit) as raised:
-                anydml_(*words, name)
-            assert raised.value.code == 2
+            assert anydml_(*words, name)[0] == 2
 
 
 def test_allow_outside(anydml_: Any, tmp_path: Path) -> None:

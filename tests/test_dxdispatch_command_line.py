@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
-from anydml import cli
 from anydml.cli.dxdispatch_options import HINTS
 from anydml.frontends.dxdispatch import Timing, timing
 from anydml.frontends.dxdispatch.jsonc import parse
@@ -18,21 +17,6 @@ from anydml.frontends.dxdispatch.timing import Verbosity, statistics_of
 PRODUCT = Path(__file__).parent.parent / "examples" / "cumulative_product.json"
 RESULT = "Resource 'Out': 2, 8, 64, 192"
 TIMES = r"\d+\.\d{4} ms average, \d+\.\d{4} ms min, \d+\.\d{4} ms median, \d+\.\d{4} ms max"
-
-
-@pytest.fixture
-def anydml_(capsys: pytest.CaptureFixture[str]) -> Any:
-    """Runs a command line: its exit code, and what it prints."""
-
-    def run(*arguments: object) -> tuple[int, str, str]:
-        try:
-            code = cli.main([str(argument) for argument in arguments])
-        except SystemExit as end:
-            code = cast(int, end.code)
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
-
-    return run
 
 
 class Clock:

@@ -7,30 +7,14 @@ import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pytest
 
-from anydml import cli
 from onnx_samples import chain, model_of, saved, value, with_words
 
 pytest.importorskip("onnx", reason="onnx is not installed")
-
-
-@pytest.fixture
-def anydml_(capsys: pytest.CaptureFixture[str]) -> Any:
-    """Runs a command line: its exit code, and what it prints."""
-
-    def run(*arguments: object) -> tuple[int, str, str]:
-        try:
-            code = cli.main([str(argument) for argument in arguments])
-        except SystemExit as end:
-            code = cast(int, end.code)
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
-
-    return run
 
 
 def expected(x: Any) -> Any:

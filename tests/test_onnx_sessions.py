@@ -132,6 +132,20 @@ def test_what_is_left_to_another_runtime_is_said() -> None:
     assert "strings (StringNormalizer)" in found.explain()
 
 
+def test_what_no_runtime_does_is_said_in_the_words_of_each() -> None:
+    graph = helper.make_graph(
+        [helper.make_node("ImageDecoder", ["x"], ["y"], "decoder")],
+        "graph",
+        [helper.make_tensor_value_info("x", TensorProto.UINT8, ["n"])],
+        [helper.make_tensor_value_info("y", TensorProto.UINT8, None)],
+    )
+    model = helper.make_model(graph, ir_version=9, opset_imports=[helper.make_opsetid("", 20)])
+    found = anydml.onnx.InferenceSession(model, fallback=True)
+    said = refused(lambda: found.run(None, {"x": np.zeros(5, np.uint8)}), "(N2)")
+    assert "node 'decoder'" in said
+    assert "ONNX's reference: " in said
+
+
 def test_the_backend_interface() -> None:
     assert backend.supports_device("CPU")
     assert not backend.supports_device("CUDA:999")

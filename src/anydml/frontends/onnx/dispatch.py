@@ -10,6 +10,7 @@ import numpy as np
 from ...core.errors import error, violation
 from ...core.packed_array import PackedArray, as_ml_dtypes
 from . import host
+from .context import NotLowered
 from .node import Node
 from .trace import Piece, Rest, no_memory
 from .values import Held, Value
@@ -100,8 +101,8 @@ def run_step(rest: Rest, node: Node, held: dict[str, Any]) -> None:
     names = [name for name in node.outputs if name]
     try:
         found = dict(zip(names, host.computed(node, [array(name) for name in node.inputs], captured), strict=True))
-    except Exception as problem:  # another runtime raises whatever it likes
-        said = " ".join(f"{type(problem).__name__}: {problem}".split())[:300]
+    except (NotLowered, LookupError, TypeError, ValueError) as problem:
+        said = " ".join(str(problem).split())[:600]
         place, expected = f"node {node.label!r}", f"what {host.RUNTIMES} computes"
         raise error([violation(node.op, "(N2)", "", said, expected, place=place)]) from problem
     for name, value in found.items():

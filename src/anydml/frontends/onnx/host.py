@@ -6,6 +6,7 @@ strings, and floats that are moved, compared, converted, or computed by what IEE
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
@@ -198,22 +199,39 @@ def computed(node: Node, inputs: list[Any], captured: dict[str, Any]) -> list[An
         node: which.
         inputs: arrays, lists of them, or None for those that are left out.
         captured: what its bodies read of the outer graph.
+
+    Raises:
+        NotLowered: with what each runtime says.
     """
     named = {name: value for name, value in zip(node.inputs, inputs, strict=True) if name} | captured
     model = _model_of(node, named)
-    if find_spec("onnxruntime") is not None:
-        import onnxruntime
-
+    said = []
+    for name, run in _runtimes():
         try:
-            options = onnxruntime.SessionOptions()
-            options.log_severity_level = 4
-            session = onnxruntime.InferenceSession(model.SerializeToString(), options, ["CPUExecutionProvider"])
-            return list(session.run(None, named))
-        except Exception:  # what it cannot load or run, the reference may
-            pass
+            return run(model, named)
+        except Exception as problem:  # each raises whatever it likes; what one cannot load or run, the next may
+            said.append(f"{name}: {type(problem).__name__}: {problem}")
+    raise NotLowered("; ".join(said))
+
+
+def _runtimes() -> list[tuple[str, Callable[[onnx.ModelProto, dict[str, Any]], list[Any]]]]:
+    is_there = find_spec("onnxruntime") is not None
+    return [("ONNX Runtime", _by_onnxruntime)] * is_there + [("ONNX's reference", _by_reference)]
+
+
+def _by_onnxruntime(model: onnx.ModelProto, feeds: dict[str, Any]) -> list[Any]:
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    session = onnxruntime.InferenceSession(model.SerializeToString(), options, ["CPUExecutionProvider"])
+    return list(session.run(None, feeds))
+
+
+def _by_reference(model: onnx.ModelProto, feeds: dict[str, Any]) -> list[Any]:
     from onnx.reference import ReferenceEvaluator
 
-    return list(ReferenceEvaluator(model).run(None, named))
+    return list(ReferenceEvaluator(model).run(None, feeds))
 
 
 def _model_of(node: Node, values: dict[str, Any]) -> onnx.ModelProto:
@@ -223,9 +241,13 @@ def _model_of(node: Node, values: dict[str, Any]) -> onnx.ModelProto:
     inputs = [onnx.helper.make_value_info(name, type_of(value)) for name, value in values.items()]
     outputs = [onnx.ValueInfoProto(name=name) for name in node.outputs if name]
     graph = onnx.helper.make_graph([proto], "node", inputs, outputs)
-    own = {domain: node.opset} | ({} if domain == "" else {"": 21})
+    # What bodies of another domain's operators have is of the newest set that both runtimes know.
+    own = {domain: node.opset} | ({} if domain == "" else {"": _OF_BODIES})
     imports = [onnx.helper.make_opsetid(name, version) for name, version in own.items()]
     return onnx.helper.make_model(graph, opset_imports=imports, ir_version=10)
+
+
+_OF_BODIES = 21
 
 
 def reference(node: Node, inputs: list[Any]) -> list[Any]:
