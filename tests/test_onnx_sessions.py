@@ -89,7 +89,7 @@ def test_strides_lists_and_tensors_are_taken() -> None:
     ready = relu()
     wanted = np.maximum(X, 0)
     strided = np.repeat(X, 2, axis=1)[:, ::2]
-    for x in (X, strided, np.asfortranarray(X), X.copy()):
+    for x in (X, strided, np.asfortranarray(X), X.copy(), X.tolist(), [[1, -2, 3], [0, 5, -6]]):
         np.testing.assert_array_equal(ready.run(None, {"x": x})[0], wanted)
     torch = pytest.importorskip("torch")
     found = ready.run(None, {"x": torch.from_numpy(X)})[0]

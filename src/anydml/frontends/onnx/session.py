@@ -13,6 +13,7 @@ import onnx
 from ...core.annotations import unquoted
 from ...core.enums import FeatureLevel
 from ...core.errors import kind_of, listing, refuse
+from ...core.interop import as_array_of
 from ...device import Device
 from ...graph.compile import CompiledGraph
 from .dispatch import dispatch, key_of, on_host, resolved, run_step, type_of, with_known
@@ -123,7 +124,7 @@ class InferenceSession:
             return "not compiled yet: the model's shapes are known only when it runs"
         lines = [str(report) for report in self.reports()]
         kernels = sum(len(each.steps) for each in self.graphs)
-        head = f"{len(lines)} nodes, {kernels} kernels in {len(self.graphs)} graphs"
+        head = f"{_counted(len(lines), 'node')}, {_counted(kernels, 'kernel')} in {_counted(len(self.graphs), 'graph')}"
         return "\n".join([head, *lines])
 
     @property
@@ -246,12 +247,10 @@ class InferenceSession:
 
     def _array(self, name: str, value: Any, info: ModelInput) -> Any:
         """What is fed for an input, checked."""
-        found = value
-        if not isinstance(value, np.ndarray):
-            found = _imported(self.device, name, value)
-        if info.shape is None:
+        wanted = None if info.shape is None else _dtype_of(info)
+        found = value if isinstance(value, np.ndarray) else _imported(self.device, name, value, wanted)
+        if info.shape is None or wanted is None:
             return found
-        wanted = _dtype_of(info)
         is_string = found.dtype.kind in "OUST" and wanted.kind in "OUST"
         if found.dtype != wanted and not is_string:
             refuse("run", "(N3)", name, f"elements of {found.dtype}", f"{wanted}, as the model says", kind="type")
@@ -311,8 +310,14 @@ def _dtype_of(info: ModelInput) -> np.dtype[Any]:
     return np.dtype(onnx.helper.tensor_dtype_to_np_dtype(info.data_type))
 
 
-def _imported(device: Device, name: str, value: Any) -> Any:
-    """An array of another library; lists and numbers as NumPy takes them."""
+def _imported(device: Device, name: str, value: Any, wanted: np.dtype[Any] | None) -> Any:
+    """An array of another library; lists of numbers as arrays of the model's type, where that holds them."""
+    if isinstance(value, (list, tuple)) and wanted is not None and wanted.kind in "iuf":
+        value = as_array_of("run", name, value, wanted)
     if isinstance(value, (list, tuple, int, float, str, bool, np.generic)):
         return np.asarray(value)
     return device.memory.import_array("run", name, value)
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count} {what}{'s' * (count != 1)}"
