@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import fields, replace
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from anydml import DML_BUFFER_TENSOR_DESC, Device, PackedArray
 from anydml.core.enums import ConvolutionDirection, ConvolutionMode, MatrixTransform
 from anydml.core.strided_layout import Layout
 from anydml.operators import OPERATORS, spec, spec_of
-from anydml.operators.independence import all_dimensions
+from anydml.operators.independence import all_dimensions, cut
 from anydml.operators.schema import Independence, OperatorDesc, OperatorSpec
 from cases import Case, all_cases, tensor, tensor_of
 
@@ -95,8 +95,6 @@ CASES = [
         for groups in (1, 2)
     ),
 ]
-REPEATED = {"SLICE": "Sizes", "SLICE1": "InputWindowSizes", "SLICE_GRAD": "InputWindowSizes"}
-"""Members that have a size of the output for each dimension once more."""
 
 
 def found_of(desc: OperatorDesc) -> OperatorSpec:
@@ -118,31 +116,6 @@ def dimensions_to_cut(found: OperatorSpec, desc: OperatorDesc, stated: Independe
     return {number: size for number, size in each[0].items() if size > 1}
 
 
-def part_of(found: OperatorSpec, desc: Any, stated: Independence, number: int, part: slice) -> OperatorDesc:
-    """The desc of a slice along what lines up with a dimension of the output."""
-
-    def cut(label: str, whole: Any) -> Any:
-        if whole is None:
-            return None
-        sizes = [
-            len(range(size)[part]) if each == number else size
-            for each, size in zip(stated[label], whole.Sizes, strict=True)
-        ]
-        return DML_BUFFER_TENSOR_DESC(DataType=whole.DataType, Sizes=sizes)
-
-    members: dict[str, Any] = {}
-    for name in found.tensors:
-        value = getattr(desc, name)
-        is_array = isinstance(value, tuple)
-        members[name] = [cut(f"{name}[{i}]", each) for i, each in enumerate(value)] if is_array else cut(name, value)
-    if found.name in REPEATED:
-        repeated = list(getattr(desc, REPEATED[found.name]))
-        *_, output = found.tensors
-        repeated[number] = members[output].Sizes[number]
-        members[REPEATED[found.name]] = repeated
-    return replace(desc, **members)
-
-
 def sliced(array: np.ndarray, lined_up: Sequence[int | None], number: int, part: slice) -> np.ndarray:
     return array[tuple([part if each == number else slice(None) for each in lined_up])]
 
@@ -162,7 +135,7 @@ def stored(tensor: DML_BUFFER_TENSOR_DESC | None, array: np.ndarray) -> np.ndarr
 def part_by_reference(case: Case, stated: Independence, number: int, part: slice) -> dict[str, np.ndarray]:
     """The outputs by label, by the reference, of a slice of all that lines up with a dimension of the output."""
     found = found_of(case.desc)
-    desc = part_of(found, case.desc, stated, number, part)
+    desc = cut(found, case.desc, stated, {number: part.stop - part.start})
     inputs = [
         None if array is None else stored(whole, sliced(elements(whole, array), stated[label], number, part))
         for (label, whole), array in zip(found.inputs(case.desc), case.inputs, strict=True)

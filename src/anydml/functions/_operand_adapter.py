@@ -1,12 +1,15 @@
 """Operand adapters: what a function's operands are, be they arrays, or expressions of a graph.
 
 A class whose objects are operands of their own kind, such as :class:`anydml.Expression`, brings its adapter: its
-attribute ``__anydml_adapter__(operand, name, out, device)`` makes one. All else are arrays.
+attribute ``__anydml_adapter__(operand, name, out, device)`` makes one. For classes of other libraries, which have no
+such attribute, `FOREIGN` names what does. All else are arrays.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Mapping, Sequence
+from importlib import import_module
 from math import prod
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
@@ -70,11 +73,32 @@ class OperandAdapter(Protocol):
 def adapter_of(values: Iterable[Any], name: str, out: Any, device: Any) -> OperandAdapter | None:
     """The adapter that the first value brings which brings one; None where all are arrays."""
     for value in values:
-        make = getattr(type(value), "__anydml_adapter__", None)
+        make = _maker_of(value)
         if make is not None:
             adapter: OperandAdapter = make(value, name, out, device)
             return adapter
     return None
+
+
+FOREIGN = {"dask.array": ("Array", "anydml.frontends.dask.adapter")}
+"""Modules of other libraries, their class of operands, and the module, loaded on first use, whose `adapter` takes such.
+By name, as front ends are above functions."""
+
+
+def _maker_of(value: Any) -> Any:
+    """What makes the adapter that a value brings; None of arrays."""
+    made = getattr(type(value), "__anydml_adapter__", None)
+    if made is None:
+        for library, (kind, where) in FOREIGN.items():
+            module = sys.modules.get(library)
+            if module is not None and isinstance(value, getattr(module, kind)):
+                return import_module(where).adapter
+    return made
+
+
+def brings_adapter(value: Any) -> bool:
+    """Whether a value is no array."""
+    return _maker_of(value) is not None
 
 
 def adapter_for(name: str, values: Iterable[Any], out: Any, device: Any) -> OperandAdapter:
@@ -84,7 +108,7 @@ def adapter_for(name: str, values: Iterable[Any], out: Any, device: Any) -> Oper
 
 def are_arrays(values: Iterable[Any]) -> bool:
     """Whether no value brings an adapter of its own."""
-    return not any(hasattr(type(value), "__anydml_adapter__") for value in values)
+    return not any(map(brings_adapter, values))
 
 
 def packed_operand(name: str, where: str, value: Any) -> PackedArray | None:

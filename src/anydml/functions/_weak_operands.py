@@ -16,7 +16,7 @@ from ..core.strided_layout import DATA_TYPES
 from ..operators.schema import OperatorSpec, SupportRow
 from ._arguments import as_number
 from ._messages import argument_label
-from ._operand_adapter import OperandAdapter
+from ._operand_adapter import OperandAdapter, brings_adapter
 
 _FLOAT32 = np.dtype(np.float32)
 _OF_LISTS = tuple(map(np.dtype, (np.int64, np.float32, np.uint32)))
@@ -53,7 +53,7 @@ def take_all(
             continue
         if label in plain:
             weak[label] = side.memory.import_array(found.name, where, [value]).reshape(())
-        elif label in lists or (with_numbers and getattr(value, "ndim", 1) == 0):
+        elif label in lists or (with_numbers and getattr(value, "ndim", 1) == 0 and not brings_adapter(value)):
             weak[label] = side.memory.import_array(found.name, where, value)
         else:
             taken[label] = side.take(where, value)

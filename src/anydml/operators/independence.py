@@ -7,9 +7,11 @@ What specifications share of it. A specification tells it as its `independent`; 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import replace
+from typing import Any
 
 from ..core.tensor_desc import DML_BUFFER_TENSOR_DESC
-from .schema import Independence, OperatorDesc, Tensor, labelled
+from .schema import Independence, OperatorDesc, OperatorSpec, Tensor, labelled
 
 
 def only(desc: OperatorDesc, dimensions: Collection[int]) -> Independence:
@@ -48,3 +50,39 @@ def _tensors(desc: OperatorDesc) -> dict[str, Tensor]:
     """Those that a desc has, by label."""
     members = labelled(desc, desc.__dataclass_fields__)
     return {label: value for label, value in members if isinstance(value, DML_BUFFER_TENSOR_DESC)}
+
+
+REPEATED: Mapping[str, str] = {"SLICE": "Sizes", "SLICE1": "InputWindowSizes", "SLICE_GRAD": "InputWindowSizes"}
+"""Members that have a size of the output for each dimension once more."""
+
+
+def cut(found: OperatorSpec, desc: OperatorDesc, stated: Independence, sizes: Mapping[int, int]) -> OperatorDesc:
+    """The desc of a part.
+
+    Args:
+        found: the operator.
+        desc: that of the whole.
+        stated: what is independent there.
+        sizes: the part's along independent dimensions of the output, by their numbers.
+    """
+
+    def tensor(label: str, whole: Tensor | None) -> Tensor | None:
+        if whole is None:
+            return None
+        each = zip(stated[label], whole.Sizes, strict=True)
+        return DML_BUFFER_TENSOR_DESC(
+            DataType=whole.DataType,
+            Sizes=[size if number is None else sizes.get(number, size) for number, size in each],
+        )
+
+    members: dict[str, Any] = {}
+    for name in found.tensors:
+        value = getattr(desc, name)
+        is_array = isinstance(value, tuple)
+        members[name] = (
+            [tensor(f"{name}[{i}]", each) for i, each in enumerate(value)] if is_array else tensor(name, value)
+        )
+    if found.name in REPEATED:
+        whole = getattr(desc, REPEATED[found.name])
+        members[REPEATED[found.name]] = [sizes.get(number, size) for number, size in enumerate(whole)]
+    return replace(desc, **members)

@@ -1,0 +1,114 @@
+"""The adapter of Dask arrays, which functions take their operands by."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import isnan
+from typing import Any
+
+import dask.array as da
+import numpy as np
+from dask.base import normalize_token
+
+from ...core.errors import kind_of, refuse
+from ...core.memory import HOST
+from ...core.truth_values import BOOL, UINT8
+from ...device import Device
+from ...functions._call import as_device, resolve
+from ...functions._messages import argument_label
+from ...functions._operand_adapter import ArrayAdapter, OperandInfo, Shape
+from ...functions._truth_values import TruthValues
+from .call import Call, Operand
+from .methods import outputs_of
+
+normalize_token.register(Device, repr)
+
+
+def adapter(operand: da.Array, name: str, out: Any, device: Any) -> DaskAdapter:
+    """What takes operands of an operator, of which one is a Dask array."""
+    if out is not None:
+        remedy = "Leave it out, and store the result, as da.store(result, out) or result.to_zarr(path)"
+        given = out[0] if isinstance(out, list) and len(out) == 1 else out
+        refuse(name, "(K3)", "out", kind_of(given), "None, as tasks give new arrays", remedy, kind="type")
+    return DaskAdapter(name, device)
+
+
+class DaskAdapter:
+    """Operands of which one at least is a Dask array.
+
+    Args:
+        name: the operator.
+        device: where each task is to run: the name of a device, which only workers have to have, or a Device.
+    """
+
+    memory = HOST
+
+    def __init__(self, name: str, device: Any) -> None:
+        self.name = name
+        self.device = "cpu" if device is None else device
+        self._rules = device if isinstance(device, Device) else as_device("cpu")
+        """Whose feature level holds."""
+        self._on_host = ArrayAdapter(name, None, None)
+        self._truth = TruthValues(name)
+
+    def take(self, where: str, value: Any) -> Operand:
+        if not isinstance(value, da.Array):
+            taken = self._on_host.take(where, value)
+            return Operand.of(taken)
+        if any(isnan(size) for size in value.shape):
+            remedy = "Use .compute_chunk_sizes(), which computes the array"
+            refuse(self.name, "(K2)", where, f"a Dask array of shape {value.shape}", "chunks of known sizes", remedy)
+        if not value.dtype.isnative:
+            remedy = "Convert it with .astype(x.dtype.newbyteorder('='))"
+            refuse(self.name, "(A2)", where, f"byte-swapped {value.dtype.str}", "the machine's byte order", remedy)
+        if self._truth.are_taken and value.dtype == BOOL:
+            self._truth.note(where)
+        return Operand.of(value)
+
+    def shape(self, operand: Operand) -> Shape:
+        return operand.shape
+
+    def dtype(self, operand: Operand) -> np.dtype[Any]:
+        return UINT8 if self._truth.are_taken and operand.dtype == BOOL else operand.dtype
+
+    def look(self, where: str, value: Any) -> OperandInfo:
+        operand = self.take(where, value)
+        return OperandInfo(operand.shape, operand.dtype)
+
+    def spread(self, operand: Operand, shape: Shape) -> Operand:
+        return operand.spread(shape)
+
+    def wanted_sizes(self, rank: int) -> Shape:
+        return ()
+
+    def apply(
+        self, operands: Mapping[str, Operand | None], options: Mapping[str, Any], sizes: Shape, like: Any, lent: int
+    ) -> list[da.Array]:
+        named: dict[str, Any] = {label: each and _Seen(self, each) for label, each in operands.items()}
+        named = {argument_label(label): seen for label, seen in named.items()}
+        described = resolve(self.name, named, self._rules, options, sizes)
+        gives_truth = self._truth.are_results(operands)
+        if described.is_empty:
+            dtypes = [BOOL if gives_truth and dtype == UINT8 else dtype for dtype, _ in described.results]
+            shapes = [shape[lent:] for _, shape in described.results]
+            return [da.empty(shape, dtype=dtype) for shape, dtype in zip(shapes, dtypes, strict=True)]
+        call = Call(
+            spec=described.spec,
+            desc=described.desc,
+            operands=operands,
+            device=self.device,
+            gives_truth=gives_truth and all(dtype == UINT8 for dtype, _ in described.results),
+        )
+        for label, tensor in call.outputs.items():
+            if tensor.DataType.bits == 4:
+                found, expected = tensor.DataType.name, "elements of 8 bits or more"
+                refuse(self.name, "(K5)", argument_label(label), found, expected, kind="type")
+        return [result[(0,) * lent] for result in outputs_of(call)] if lent else outputs_of(call)
+
+
+class _Seen:
+    """An operand as rules look at it."""
+
+    def __init__(self, side: DaskAdapter, operand: Operand) -> None:
+        self.shape = operand.shape
+        self.dtype = side.dtype(operand)

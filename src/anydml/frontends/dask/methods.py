@@ -1,0 +1,24 @@
+"""Which operators have better ways over chunks than to gather the dimensions that are not independent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TypeAlias
+
+import dask.array as da
+
+from .blockwise import blockwise
+from .call import Call
+
+Method: TypeAlias = Callable[[Call], "list[da.Array] | None"]
+"""The outputs of a call; None where the rule of :func:`blockwise` does as well."""
+
+METHODS: Mapping[str, Method] = {}
+"""By operator. All others have none but that rule."""
+
+
+def outputs_of(call: Call) -> list[da.Array]:
+    """The outputs that there are, by the best way."""
+    method = METHODS.get(call.spec.name)
+    found = None if method is None else method(call)
+    return blockwise(call) if found is None else found
