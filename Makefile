@@ -25,12 +25,14 @@ env: $(VENV)/installed ## The package, built and installed into a virtual enviro
 BUILDS_WITH := cmake ninja nanobind numpy scikit-build-core setuptools-scm
 install = $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation \
 	--config-settings build-dir=build/env --config-settings cmake.define.ANYDML_FOR_THIS_MACHINE=$(1) '.[cli]'
+NEED_EVERY_SET := tools test test-quick test-gpu lint format wheel sanitize neon
+FOR_THIS_MACHINE = $(if $(or $(wildcard $(VENV)/every-set),$(filter $(NEED_EVERY_SET),$(MAKECMDGOALS))),OFF,ON)
 $(VENV)/installed: $(SOURCES)
 	@echo "Building anydml in $(VENV), which takes a minute or two ..."
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(BUILDS_WITH)
-	$(call install,$(if $(wildcard $(VENV)/every-set),OFF,ON))
-	@touch $@
+	$(call install,$(FOR_THIS_MACHINE))
+	@touch $@ $(if $(filter OFF,$(FOR_THIS_MACHINE)),$(VENV)/every-set)
 
 KERNELS := build/env/libanydml_kernels.a
 $(VENV)/every-set: $(VENV)/installed
@@ -67,7 +69,7 @@ test-gpu: tools ## The cases on a GPU, or in Triton's interpreter where there is
 	$(BIN)/python -c "import torch; raise SystemExit(not torch.cuda.is_available())" || \
 		{ $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps $(INTERPRETER) && \
 		export TRITON_INTERPRET=1; }; \
-		ANYDML_TEST_DEVICE=cuda $(BIN)/python -m pytest -n auto -m gpu
+		ANYDML_TEST_DEVICE=cuda $(BIN)/python -m pytest -n auto -m gpu $$(grep -l "mark\.gpu" tests/test_*.py)
 
 generate: env ## What is generated from the table of operators
 	$(BIN)/python tools/generate.py
