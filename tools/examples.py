@@ -1,4 +1,4 @@
-"""Runs the examples of a page with what is installed: `python -I tools/examples.py README.md`, in the root of the tree.
+"""Runs the examples of a page with what is installed: `python -I tools/examples.py README.md`.
 
 Python's examples, in blocks marked pycon, are one session, as doctest reads it. In blocks marked console `$ ` stands
 before commands of a shell, and what they print behind them; a block marked json is a model to run. What needs a package
@@ -8,6 +8,7 @@ that is not installed is left out, and named.
 from __future__ import annotations
 
 import doctest
+import os
 import re
 import subprocess
 import sys
@@ -63,6 +64,7 @@ def consoles(blocks: list[str]) -> tuple[int, int]:
 
 def main(page: Path) -> int:
     blocks = BLOCK.findall(page.read_text(encoding="utf-8"))
+    os.chdir(page.resolve().parent)  # files that it names lie beside it
     parts = {name: [text for kind, text in blocks if kind == name] for name in ("pycon", "console", "json")}
     parts["pycon"] = [text for text in parts["pycon"] if not lacking(text)]
     failures, tries = sessions(parts["pycon"], page.name)
