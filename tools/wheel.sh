@@ -21,8 +21,10 @@ python tools/check_wheel.py dist/*.tar.gz
 # The sdist gives a wheel where there is no network, but what packages are built with. The kernels were compiled from the
 # same files: the wheel on the stable ABI has them, too.
 builder=python stable=
+can_build="import ensurepip, os, sys, sysconfig, venv
+assert sys.version_info >= (3, 12) and os.path.exists(sysconfig.get_path('include') + '/Python.h')"
 for each in ${STABLE:-} python3.12 python3.13 python3.14 "$HOME"/.pyenv/versions/3.1[234]*/bin/python; do
-  if "$each" -c "import sys; assert sys.version_info >= (3, 12)" 2> /dev/null; then stable=$each && break; fi
+  if "$each" -c "$can_build" 2> /dev/null; then stable=$each && break; fi
 done
 if [ -n "$stable" ]; then
   "$stable" -m venv build/stable
