@@ -13,7 +13,7 @@ NATIVE_SOURCES := $(shell find src/native -name '*.cpp' -o -name '*.h')
 TORCH ?= torch==2.13.0
 INTERPRETER ?= 'triton>=3.9'
 
-.PHONY: help env tools run test test-quick test-gpu lint generate format bench fuzz sanitize sanitize-threads neon exhaustive clean
+.PHONY: help env tools run test test-quick test-gpu lint generate format wheel bench fuzz sanitize sanitize-threads neon exhaustive clean
 
 help: ## This list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 12
@@ -22,19 +22,25 @@ env: $(VENV)/installed ## The package, built and installed into a virtual enviro
 
 # What builds the package stays in the environment, so that its folder in build/ is there for the next time, and only
 # what changed is compiled again. Instruction sets that this machine does not use come with what tests need.
-BUILDS_WITH := cmake ninja nanobind numpy scikit-build-core
+BUILDS_WITH := cmake ninja nanobind numpy scikit-build-core setuptools-scm
 install = $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation \
 	--config-settings build-dir=build/env --config-settings cmake.define.ANYDML_FOR_THIS_MACHINE=$(1) '.[cli]'
+NEED_EVERY_SET := tools test test-quick test-gpu lint format wheel sanitize neon
+FOR_THIS_MACHINE = $(if $(or $(wildcard $(VENV)/every-set),$(filter $(NEED_EVERY_SET),$(MAKECMDGOALS))),OFF,ON)
 $(VENV)/installed: $(SOURCES)
 	@echo "Building anydml in $(VENV), which takes a minute or two ..."
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(BUILDS_WITH)
-	$(call install,$(if $(wildcard $(VENV)/every-set),OFF,ON))
-	@touch $@
+	$(call install,$(FOR_THIS_MACHINE))
+	@touch $@ $(if $(filter OFF,$(FOR_THIS_MACHINE)),$(VENV)/every-set)
 
+KERNELS := build/env/libanydml_kernels.a
 $(VENV)/every-set: $(VENV)/installed
 	test -e $@ || $(call install,OFF)
 	@touch $@
+
+$(KERNELS): $(VENV)/every-set
+	test -e $@ || $(call install,OFF)
 
 # What an extra of pyproject.toml asks for, which has no spaces, without the package itself.
 extra = $$($(BIN)/python -c "import tomllib; \
@@ -63,7 +69,7 @@ test-gpu: tools ## The cases on a GPU, or in Triton's interpreter where there is
 	$(BIN)/python -c "import torch; raise SystemExit(not torch.cuda.is_available())" || \
 		{ $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps $(INTERPRETER) && \
 		export TRITON_INTERPRET=1; }; \
-		ANYDML_TEST_DEVICE=cuda $(BIN)/python -m pytest -n auto -m gpu
+		ANYDML_TEST_DEVICE=cuda $(BIN)/python -m pytest -n auto -m gpu $$(grep -l "mark\.gpu" tests/test_*.py)
 
 generate: env ## What is generated from the table of operators
 	$(BIN)/python tools/generate.py
@@ -79,6 +85,16 @@ format: tools ## Put Python and C++ into shape
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 	$(BIN)/clang-format -i $(NATIVE_SOURCES)
+
+# The wheel comes out of the folder that the package of the tests was built in, and nothing is compiled twice but the module
+# itself, for the sdist.
+wheel: $(VENV)/every-set $(VENV)/release $(KERNELS) ## A release's wheels and sdist, in dist/, checked and tried
+	tools/wheel.sh $(BIN) $(KERNELS) $(BUILDS_WITH)
+
+$(VENV)/release: pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(call extra,release)
+	@touch $@
 
 bench: env ## What importing, creating and compiling cost
 	PYTHONPATH=tests $(BIN)/python benchmarks/overhead.py
@@ -128,16 +144,12 @@ $(CHECKED)/with-threads: $(call objects,threads,$(DRIVER) $(NATIVE))
 # built for every instruction set.
 NEON_CXX ?= aarch64-linux-gnu-g++
 QEMU ?= qemu-aarch64
-KERNELS := build/env/libanydml_kernels.a
 
 COMPILE_arm = $(NEON_CXX) -O1
 COMPILE_here = $(CXX) -O2
 COMPILE_BASELINE = $(CXX) -O2
 COMPILE_AVX2 = $(CXX) -O2 -DANYDML_ISA_AVX2
 COMPILE_AVX512 = $(CXX) -O2 -DANYDML_ISA_AVX512
-
-$(KERNELS): $(VENV)/every-set
-	test -e $@ || $(call install,OFF)
 
 neon: $(KERNELS) ## The kernels compiled for ARM give the same bits as here
 	@command -v $(NEON_CXX) > /dev/null || { echo "There is no $(NEON_CXX): install g++-aarch64-linux-gnu"; exit 1; }

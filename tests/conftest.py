@@ -21,11 +21,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leaves large tests to other runs, whose shares make up all of them together."""
+    """Leaves large tests to other runs, whose shares make up all of them together; and in a GPU's run the tests of
+    other engines, which run without one."""
+    if config.getoption("markexpr") == "gpu" and GPU:
+        items[:] = [item for item in items if engine_of(item) in ("", GPU)]
     number, count = map(int, config.getoption("--share").split("/"))
     large = [item for item in items if item.path.stem.endswith("_large")]
     left = {id(item) for i, item in enumerate(large) if i % count != number}
     items[:] = [item for item in items if id(item) not in left]
+
+
+def engine_of(item: pytest.Item) -> Any:
+    """The engine that a test is for, of those that its parameter names; "" where it has none."""
+    return item.callspec.params.get("engine", "") if hasattr(item, "callspec") else ""
 
 
 @pytest.fixture

@@ -34,7 +34,7 @@ from cases import Case, all_cases, some_of_each, tensor, tensor_of
 from harness import GPU, assert_same, engines_of, units_of
 from test_cases import UNPROMISED
 
-pytestmark = [pytest.mark.gpu, pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 OTHERWISE = {
     "clip1-float": "of NaN, and of ends that are crossed, the function has what CLIP has, as NumPy",
@@ -88,6 +88,7 @@ def test_arrays(case: Case) -> None:
 ELSEWHERE = [case for case in CASES if GPU in engines_of(case.desc) and case.id not in UNPROMISED] if GPU else []
 
 
+@pytest.mark.gpu
 @pytest.mark.parametrize("case", ELSEWHERE, ids=[case.id for case in ELSEWHERE])
 def test_arrays_on_a_gpu(case: Case) -> None:
     outputs = applied(case.desc, operands_of(case.desc, case.inputs), device=GPU)

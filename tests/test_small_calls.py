@@ -27,10 +27,7 @@ from anydml.functions import _call_cache
 from applied import arguments_of, function_of
 from harness import GPU
 
-pytestmark = [
-    pytest.mark.gpu,
-    pytest.mark.skipif(_call_cache.CALL_CACHE is None, reason="there is no compiled module"),
-]
+pytestmark = pytest.mark.skipif(_call_cache.CALL_CACHE is None, reason="there is no compiled module")
 
 on_gpu = pytest.mark.skipif(not GPU, reason="needs PyTorch and Triton: make test-gpu")
 every = pytest.mark.parametrize("name", EXAMPLES)
@@ -155,6 +152,7 @@ def test_results_are_made_anew(name: str) -> None:
     assert len({each.ctypes.data for each in results}) == len(results)
 
 
+@pytest.mark.gpu
 @on_gpu
 @every
 def test_a_call_on_a_device_is_prepared(name: str) -> None:
@@ -178,6 +176,7 @@ def test_a_call_on_a_device_is_prepared(name: str) -> None:
     assert len({each.data_ptr() for each in results}) == len(results)
 
 
+@pytest.mark.gpu
 @on_gpu
 def test_numbers_beside_tensors_on_a_device() -> None:
     device = Device(GPU)

@@ -48,18 +48,15 @@ from .core.enums import (
     named,
 )
 from .core.errors import DMLAttributeError, DMLError, DMLMemoryError, DMLTypeError, DMLValueError, Violation, error
-from .core.packed_array import PackedArray
-from .core.tensor_desc import DML_BUFFER_TENSOR_DESC, DML_SCALAR_UNION, DML_SCALE_BIAS, DML_SIZE_2D
-from .device import Device
 from .functions import ALIASES, BUILTINS, FUNCTIONS
 from .operators import OPERATORS, spec
 from .operators.header_names import of_desc, why_absent
-from .operators.validate import validate
-from .runtime.binding import DML_BUFFER_ARRAY_BINDING, DML_BUFFER_BINDING, BindingTable
-from .runtime.compiled import BindingProperties, CompiledOperator, Operator, OperatorInitializer
 
 if TYPE_CHECKING:
     from ._generated import *  # noqa: F403
+    from .core.packed_array import PackedArray
+    from .core.tensor_desc import DML_BUFFER_TENSOR_DESC, DML_SCALAR_UNION, DML_SCALE_BIAS, DML_SIZE_2D
+    from .device import Device
     from .frontends.directmlx import Expression, Graph
     from .frontends.tracing import compile as compile
     from .graph.compile import CompiledGraph
@@ -71,11 +68,13 @@ if TYPE_CHECKING:
         DML_OPERATOR_GRAPH_NODE_DESC,
         DML_OUTPUT_GRAPH_EDGE_DESC,
     )
+    from .operators.validate import validate
+    from .runtime.binding import DML_BUFFER_ARRAY_BINDING, DML_BUFFER_BINDING, BindingTable
+    from .runtime.compiled import BindingProperties, CompiledOperator, Operator, OperatorInitializer
 
-__version__ = "0.1.0"
-
-DML_BINDING_PROPERTIES = BindingProperties
-"""The header's name; those of enums and of their members, such as DML_TENSOR_DATA_TYPE_FLOAT32, are there too."""
+    __version__: str
+    DML_BINDING_PROPERTIES = BindingProperties
+    """The header's name; those of enums and of their members, such as DML_TENSOR_DATA_TYPE_FLOAT32, are there too."""
 
 __all__ = [
     "DML_BINDING_PROPERTIES",
@@ -143,15 +142,34 @@ __all__ = [
 ]
 
 
+_FILES = {
+    "core.packed_array": ("PackedArray",),
+    "core.tensor_desc": ("DML_BUFFER_TENSOR_DESC", "DML_SCALAR_UNION", "DML_SCALE_BIAS", "DML_SIZE_2D"),
+    "device": ("Device",),
+    "frontends.directmlx": ("Expression", "Graph"),
+    "frontends.tracing": ("compile",),
+    "graph.compile": ("CompiledGraph",),
+    "graph.desc": tuple(name for name in __all__ if name.startswith("DML_") and "_GRAPH_" in name),
+    "operators.validate": ("validate",),
+    "runtime.binding": ("BindingTable", "DML_BUFFER_ARRAY_BINDING", "DML_BUFFER_BINDING"),
+    "runtime.compiled": ("BindingProperties", "CompiledOperator", "Operator", "OperatorInitializer"),
+}
 _ELSEWHERE = {
-    **dict.fromkeys((name for name in __all__ if name.startswith("DML_") and "_GRAPH_" in name), "graph.desc"),
-    "CompiledGraph": "graph.compile",
-    "Expression": "frontends.directmlx",
-    "Graph": "frontends.directmlx",
-    "compile": "frontends.tracing",
+    **{name: file for file, names in _FILES.items() for name in names},
     **{name: f"functions.{file}" for name, file in {**FUNCTIONS, **ALIASES}.items()},
 }
-"""Names that are loaded on first use, by their modules."""
+"""Names that are loaded on first use, by their modules: importing the package costs little beside importing NumPy."""
+_MODULES = ("device", "runtime")
+"""Those that are attributes before anything has loaded them, as all that is loaded is."""
+
+
+def _version() -> str:
+    """The version that the package was built as: that of the tag, or one between two tags."""
+    try:
+        version: str = import_module("._version", __name__).version
+    except ModuleNotFoundError:
+        return "0+unbuilt"  # the sources as they lie
+    return version
 
 
 if not TYPE_CHECKING:  # for whom every name would be there
@@ -160,6 +178,12 @@ if not TYPE_CHECKING:  # for whom every name would be there
         if name in _ELSEWHERE:
             # Kept, as a function may be called often.
             return globals().setdefault(name, getattr(import_module(f".{_ELSEWHERE[name]}", __name__), name))
+        if name == "DML_BINDING_PROPERTIES":
+            return __getattr__("BindingProperties")
+        if name == "__version__":
+            return globals().setdefault(name, _version())
+        if name in _MODULES:
+            return import_module(f".{name}", __name__)
         operator = of_desc(name)
         if operator is not None and operator.name in OPERATORS:
             return spec(operator.name).desc

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from .base import Engine
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .base import Engine
 
 
 def engines(device: str) -> tuple[Engine, ...]:

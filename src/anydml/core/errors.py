@@ -25,7 +25,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Any, Literal, NoReturn, TypeAlias
 
 from .enums import FeatureLevel, HResult
@@ -180,6 +179,8 @@ def listing(names: Iterable[object], last: str = "or") -> str:
 
 def closest(word: str, known: Iterable[str]) -> str:
     """What one may have meant by a misspelt word, as a remedy: ``Did you mean Axis?``; "" where nothing is like it."""
+    from difflib import get_close_matches
+
     folded = {each.lower(): each for each in known if each.isprintable()}
     close = get_close_matches(word.lower()[:100], folded, 1)
     return f"Did you mean {folded[close[0]]}?" if close else ""

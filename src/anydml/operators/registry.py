@@ -9,9 +9,10 @@ from __future__ import annotations
 from enum import Flag, auto
 from functools import cache
 from importlib import import_module
-from typing import NamedTuple, cast
+from typing import TYPE_CHECKING, NamedTuple, cast
 
-from .schema import OperatorSpec
+if TYPE_CHECKING:
+    from .schema import OperatorSpec
 
 
 class Trait(Flag):
@@ -229,9 +230,11 @@ ANY_OPERATOR = f"one of the {len(OPERATORS)} operators that `anydml ops` lists"
 @cache
 def spec(name: str) -> OperatorSpec:
     """The specification of an operator in the table, loading its family where need be."""
+    from .schema import OperatorSpec
+
     found = getattr(import_module(f".specs.{OPERATORS[name].family}", __package__), name)
     # A pointwise operator is a row, whose desc class is made now.
-    return found if isinstance(found, OperatorSpec) else cast(OperatorSpec, found.specification(name))
+    return found if isinstance(found, OperatorSpec) else cast("OperatorSpec", found.specification(name))
 
 
 def spec_of(desc: object) -> OperatorSpec | None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from itertools import count
+from os import urandom
 from typing import Any, NamedTuple
-from uuid import uuid4
 
 import numpy as np
 
@@ -21,7 +21,7 @@ class ResourceTag:
     """Bytes of a number."""
 
     def __init__(self) -> None:
-        self._bytes = uuid4().bytes
+        self._bytes = urandom(16)
         self._size = len(self._bytes) + self._NUMBER
         self._numbers = count(1)
         self._addresses: dict[int, int] = {}

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 from typing import Any
@@ -22,8 +21,11 @@ _TOLD: list[Any] = []
 """The tracer, once it is there."""
 
 
-class _Hook(MetaPathFinder):
-    """Finds the tracer as Python does, and has it told once it is loaded."""
+class _Hook:
+    """Finds the tracer as Python does, and has it told once it is loaded.
+
+    Not derived from importlib.abc's class, whose module loads a dozen others.
+    """
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
