@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pickle
 import random
+import runpy
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,6 +14,7 @@ import pytest
 
 import anydml
 from anydml import DMLError, TensorDataType
+from anydml.draw import draw_tasks
 from anydml.operators import OPERATORS, spec_of
 from anydml.operators.schema import OperatorDesc
 from applied import applied, as_described, operands_of
@@ -240,3 +243,23 @@ def test_a_task_can_be_sent_to_other_machines() -> None:
     y = anydml.softmax(da.from_array(X, chunks=(2, 6)))
     again = pickle.loads(pickle.dumps(y))
     np.testing.assert_array_equal(again.compute(), anydml.softmax(X))
+
+
+def test_the_example_scans_a_file_in_chunks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    example = runpy.run_path(str(Path(__file__).parents[1] / "examples" / "larger_than_memory.py"))
+    monkeypatch.setitem(example["run"].__globals__, "CHUNK", 1000)
+    told = example["run"](tmp_path, 10_500)
+    numbers, sums = np.load(tmp_path / "numbers.npy"), np.load(tmp_path / "sums.npy")
+    np.testing.assert_array_equal(sums, np.cumsum(numbers, dtype=np.float64).astype(np.float32))
+    assert told.startswith("10500 numbers")
+
+
+# Pictures
+
+
+def test_tasks_as_a_picture() -> None:
+    x = da.zeros((6, 2), chunks=(2, 2), dtype=np.float32)
+    picture = draw_tasks(anydml.gemm(x, x, trans_b=True))
+    assert picture.count(">gemm</text>") == 9
+    assert picture.count('marker-end="') + picture.count("<path") >= 12
+    refused("(P5)", lambda: draw_tasks(anydml.sigmoid(da.zeros((999,), chunks=1, dtype=np.float32))), "at most 120")

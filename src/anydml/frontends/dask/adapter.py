@@ -94,7 +94,9 @@ class DaskAdapter:
     def apply(
         self, operands: Mapping[str, Operand | None], options: Mapping[str, Any], sizes: Shape, like: Any, lent: int
     ) -> list[da.Array]:
-        named = {argument_label(label): each and self._seen(each) for label, each in operands.items()}
+        named: dict[str, Any] = {}
+        for label, operand in operands.items():
+            named[argument_label(label)] = None if operand is None else self._seen(operand)
         described = resolve(self.name, named, self._rules, options, sizes)
         gives_truth = self._truth.are_results(operands)
         if described.is_empty:
