@@ -9,11 +9,15 @@ import dask.array as da
 
 from .blockwise import blockwise
 from .call import Call
+from .windows import WINDOWS, local_response, windowed
 
 Method: TypeAlias = Callable[[Call], "list[da.Array] | None"]
 """The outputs of a call; None where the rule of :func:`blockwise` does as well."""
 
-METHODS: Mapping[str, Method] = {}
+METHODS: Mapping[str, Method] = {
+    "LOCAL_RESPONSE_NORMALIZATION": local_response,
+    **dict.fromkeys(WINDOWS, windowed),
+}
 """By operator. All others have none but that rule."""
 
 
