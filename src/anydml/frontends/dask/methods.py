@@ -9,13 +9,26 @@ import dask.array as da
 
 from .blockwise import blockwise
 from .call import Call
+from .movement import blocks_moved, into_window, join, padding, split, tile, window_of
 from .windows import WINDOWS, local_response, windowed
 
 Method: TypeAlias = Callable[[Call], "list[da.Array] | None"]
 """The outputs of a call; None where the rule of :func:`blockwise` does as well."""
 
 METHODS: Mapping[str, Method] = {
+    "DEPTH_TO_SPACE": blocks_moved,
+    "DEPTH_TO_SPACE1": blocks_moved,
+    "JOIN": join,
     "LOCAL_RESPONSE_NORMALIZATION": local_response,
+    "PADDING": padding,
+    "PADDING1": padding,
+    "SLICE": window_of,
+    "SLICE1": window_of,
+    "SLICE_GRAD": into_window,
+    "SPACE_TO_DEPTH": blocks_moved,
+    "SPACE_TO_DEPTH1": blocks_moved,
+    "SPLIT": split,
+    "TILE": tile,
     **dict.fromkeys(WINDOWS, windowed),
 }
 """By operator. All others have none but that rule."""
