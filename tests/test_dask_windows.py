@@ -130,6 +130,38 @@ def test_local_response_normalisation(seed: int, cross_channel: bool) -> None:
     same_bits(found, anydml.local_response_normalization(x, **options))
 
 
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("dtype", [np.float32, np.uint8])
+def test_resampling(seed: int, dtype: Any) -> None:
+    rng = np.random.default_rng(seed)
+    x = images(rng, 19, 23, dtype=dtype)
+    mode = ["LINEAR", "NEAREST_NEIGHBOR"][seed % 2]
+    scales = [1, 1, *rng.choice([0.3, 0.5, 2 / 3, 1, 1.7, 2, 3], 2).tolist()]
+    offsets = {"input_pixel_offsets": [0.5, 0.5, 0.25, 0.5], "output_pixel_offsets": [-0.5, -0.5, 0, -0.3]}
+    directions = [{"rounding_direction": each} for each in ("INCREASING", "DECREASING")]
+    antialiased = [{"antialiased": True, **directions[0]}] if mode == "LINEAR" else []
+    for more in ({}, offsets, *directions, *antialiased, {"output_sizes": (2, 4, 30, 9)}):
+        options = {"scales": scales, "interpolation_mode": mode, **more}
+        same_bits(anydml.resample(chunked(rng, x), **options), anydml.resample(x, **options))
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("mode", ["LINEAR", "NEAREST_NEIGHBOR"])
+def test_upsampling(seed: int, mode: str) -> None:
+    rng = np.random.default_rng(seed)
+    x = images(rng, 9, 13)
+    for scale in ((2, 2), (1, 3), (4, 1)):
+        options = {"scale_size": scale, "interpolation_mode": mode}
+        same_bits(anydml.upsample_2d(chunked(rng, x), **options), anydml.upsample_2d(x, **options))
+
+
+def test_chunks_of_what_is_enlarged_grow_no_longer() -> None:
+    x = da.zeros((1, 1, 40, 1000), dtype=np.float32, chunks=(1, 1, 40, 100))
+    found = anydml.resample(x, scales=[1, 1, 1, 8], interpolation_mode="LINEAR")
+    assert found.chunks == ((1,), (1,), (40,), (100,) * 80)
+    assert tasks_per_chunk(found, x) <= 3
+
+
 def test_chunks_stay_and_few_tasks_are_made() -> None:
     x = da.zeros((1, 1, 1, 100_000), dtype=np.float32, chunks=(1, 1, 1, 100))
     found = anydml.average_pooling(x, [1, 3], start_padding=[0, 1], end_padding=[0, 1])

@@ -10,6 +10,7 @@ import dask.array as da
 from .blockwise import blockwise
 from .call import Call
 from .movement import blocks_moved, into_window, join, padding, split, tile, window_of
+from .resampling import resampled, upsampled
 from .windows import WINDOWS, local_response, windowed
 
 Method: TypeAlias = Callable[[Call], "list[da.Array] | None"]
@@ -22,6 +23,10 @@ METHODS: Mapping[str, Method] = {
     "LOCAL_RESPONSE_NORMALIZATION": local_response,
     "PADDING": padding,
     "PADDING1": padding,
+    "RESAMPLE": resampled,
+    "RESAMPLE1": resampled,
+    "RESAMPLE2": resampled,
+    "RESAMPLE3": resampled,
     "SLICE": window_of,
     "SLICE1": window_of,
     "SLICE_GRAD": into_window,
@@ -29,6 +34,7 @@ METHODS: Mapping[str, Method] = {
     "SPACE_TO_DEPTH1": blocks_moved,
     "SPLIT": split,
     "TILE": tile,
+    "UPSAMPLE_2D": upsampled,
     **dict.fromkeys(WINDOWS, windowed),
 }
 """By operator. All others have none but that rule."""

@@ -138,9 +138,8 @@ def _joined(before: Sequence[da.Array], x: da.Array, behind: Sequence[da.Array],
 
 def _longest(x: da.Array, axis: int) -> int:
     """The length of chunks that are made along an axis: that of the longest there, or what is a MiB."""
-    others = [max(each) for i, each in enumerate(x.chunks) if i != axis]
-    longest: int = max(x.chunks[axis])
-    return max(longest, _BYTES // (prod(others) * int(x.dtype.itemsize)))
+    others: list[int] = [max(each) for i, each in enumerate(x.chunks) if i != axis]
+    return int(max(*x.chunks[axis], _BYTES // (prod(others) * x.dtype.itemsize)))
 
 
 def _in_chunks(size: int, most: int) -> tuple[int, ...]:

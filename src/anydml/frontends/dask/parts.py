@@ -43,13 +43,15 @@ class Place:
         size: its elements.
         reads: by label, the elements of inputs that it is computed from.
         members: those of the desc that differ for it: name, index and value.
-        skipped: elements of the part's output before it, where that is as long as what is read; None where it is not.
+        made: elements of the part's output, where it has others around these; None where it has not.
+        skipped: those before these.
     """
 
     size: int
     reads: Mapping[str, Interval]
     members: tuple[tuple[str, int, Any], ...] = ()
-    skipped: int | None = None
+    made: int | None = None
+    skipped: int = 0
 
 
 Places: TypeAlias = Mapping[int, Sequence[Place]]
@@ -81,7 +83,7 @@ class _Part:
         assert found is not None
         desc = part_of(self.desc, self.stated, where)
         results = compute(desc, self.device, [arrays.get(label) for label, _ in found.inputs(desc)], self.gives_truth)
-        if any(place.skipped is not None for place in places):
+        if any(place.made is not None for place in places):
             labels = [label for label, tensor in found.outputs(desc) if tensor is not None]
             results = [
                 result[tuple([_kept(where.get(-1 if n is None else n)) for n in self.stated[label]])]
@@ -113,7 +115,7 @@ def joined(blocks: Sequence[Array], shape: Sequence[int]) -> Array:
 
 def _kept(place: Place | None) -> slice:
     """What of a part's output is the chunk's."""
-    if place is None or place.skipped is None:
+    if place is None or place.made is None:
         return slice(None)
     return slice(place.skipped, place.skipped + place.size)
 
@@ -135,9 +137,9 @@ def part_of(desc: OperatorDesc, stated: Independence, where: Mapping[int, Place]
         place = None if number is None else where.get(number)
         if place is None:
             return whole
-        if label in of_output and place.skipped is None:
-            return place.size
-        begin, end = place.reads[label] if label in place.reads else next(iter(place.reads.values()))
+        if label in of_output:
+            return place.size if place.made is None else place.made
+        begin, end = place.reads[label]
         return end - begin
 
     changed: dict[str, Any] = {}

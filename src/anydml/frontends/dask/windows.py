@@ -161,6 +161,6 @@ def local_response(call: Call) -> list[da.Array] | None:
         places[number] = []
         for begin, end in zip(begins, [*begins[1:], length], strict=True):
             low, high = max(0, begin - before), min(length, end + size - 1 - before)
-            places[number].append(Place(end - begin, {label: (low, high)}, skipped=begin - low))
+            places[number].append(Place(end - begin, {label: (low, high)}, made=high - low, skipped=begin - low))
     places = several(places)
     return by_parts(call, along(call.independent, places, label, *call.outputs), places) if places else None
