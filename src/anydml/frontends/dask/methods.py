@@ -9,6 +9,8 @@ import dask.array as da
 
 from .blockwise import blockwise
 from .call import Call
+from .gather import gathered
+from .gemm import gemm, integer_gemm
 from .movement import blocks_moved, into_window, join, padding, split, tile, window_of
 from .resampling import resampled, upsampled
 from .windows import WINDOWS, local_response, windowed
@@ -19,8 +21,11 @@ Method: TypeAlias = Callable[[Call], "list[da.Array] | None"]
 METHODS: Mapping[str, Method] = {
     "DEPTH_TO_SPACE": blocks_moved,
     "DEPTH_TO_SPACE1": blocks_moved,
+    "GATHER": gathered,
+    "GEMM": gemm,
     "JOIN": join,
     "LOCAL_RESPONSE_NORMALIZATION": local_response,
+    "MATRIX_MULTIPLY_INTEGER": integer_gemm,
     "PADDING": padding,
     "PADDING1": padding,
     "RESAMPLE": resampled,
