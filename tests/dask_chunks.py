@@ -13,10 +13,11 @@ def cut(rng: np.random.Generator, size: int, most: int = 5) -> tuple[int, ...]:
     return tuple(end - start for start, end in zip([0, *cuts], [*cuts, size], strict=True))
 
 
-def chunked(rng: np.random.Generator, x: np.ndarray, most: int = 5) -> Any:
+def chunked(rng: np.random.Generator, x: np.ndarray, most: int = 6) -> Any:
+    """At most so many cuts, which fewer dimensions share."""
     import dask.array as da
 
-    return da.from_array(x, chunks=tuple(cut(rng, size, most) for size in x.shape))
+    return da.from_array(x, chunks=tuple(cut(rng, size, max(1, most // x.ndim)) for size in x.shape))
 
 
 def values(rng: np.random.Generator, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
