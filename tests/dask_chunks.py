@@ -63,9 +63,9 @@ def cut(rng: np.random.Generator, size: int, most: int = 5) -> tuple[int, ...]:
     return tuple(end - start for start, end in zip([0, *cuts], [*cuts, size], strict=True))
 
 
-def chunked_anyhow(rng: np.random.Generator, x: np.ndarray, most: int = 5) -> Any:
-    """An array in chunks of any sizes, 0 and 1 among them."""
-    return da.from_array(x, chunks=tuple(cut(rng, size, most) for size in x.shape))
+def chunked_anyhow(rng: np.random.Generator, x: np.ndarray, most: int = 6) -> Any:
+    """At most so many cuts, which fewer dimensions share."""
+    return da.from_array(x, chunks=tuple(cut(rng, size, max(1, most // x.ndim)) for size in x.shape))
 
 
 def values(rng: np.random.Generator, shape: tuple[int, ...], dtype: Any) -> np.ndarray:

@@ -30,7 +30,7 @@ def _threads() -> Any:
 
 
 def _case(rng: np.random.Generator, dtype: str) -> tuple[np.ndarray, list[int]]:
-    shape = tuple(map(int, rng.integers(1, 9, rng.integers(1, 5))))
+    shape = tuple(map(int, rng.integers(1, 8, rng.integers(1, 4))))
     return values(rng, shape, dtype), [i for i in range(len(shape)) if rng.integers(2)] or [0]
 
 
@@ -46,12 +46,12 @@ def _within_units(y: np.ndarray, whole: np.ndarray, units: float = 1, magnitude:
 
 
 @pytest.mark.parametrize("device", DEVICES)
-@pytest.mark.parametrize("dtype", ["float32", "float16", "int32", "uint64", "int8"])
+@pytest.mark.parametrize("dtype", ["float32", "float16", "uint64", "int8"])
 @pytest.mark.parametrize("function", ENDS)
 def test_ends(function: str, dtype: str, device: str) -> None:
     """Exactly what memory gives: numbers before NaNs, of equals the first."""
     rng = np.random.default_rng(ENDS.index(function))
-    for _ in range(6):
+    for _ in range(3):
         x, axes = _case(rng, dtype)
         x //= 100 if x.dtype.kind != "f" else 2
         if x.dtype.kind == "f":
@@ -67,7 +67,7 @@ def test_ends(function: str, dtype: str, device: str) -> None:
 def test_indices(name: str, reverse: bool) -> None:
     rng = np.random.default_rng(7)
     for dtype in ("float32", "uint8", "int64"):
-        for _ in range(4):
+        for _ in range(3):
             x, axes = _case(rng, dtype)
             x = (x % 3).astype(dtype)
             if x.dtype.kind == "f":
@@ -78,13 +78,16 @@ def test_indices(name: str, reverse: bool) -> None:
 
 
 @pytest.mark.parametrize("device", DEVICES)
-@pytest.mark.parametrize("dtype", ["float32", "float16", "int32", "uint64"])
-@pytest.mark.parametrize("function", TALLIES)
+@pytest.mark.parametrize(
+    ("function", "dtype"),
+    [
+        *((name, dtype) for name in TALLIES for dtype in ("float32", "float16")),
+        *((name, dtype) for name in NORMS for dtype in ("int32", "uint64")),
+    ],
+)
 def test_tallies(function: str, dtype: str, device: str) -> None:
-    if np.dtype(dtype).kind != "f" and function not in NORMS:
-        function = "sum"
     rng = np.random.default_rng(TALLIES.index(function) + 20)
-    for _ in range(6):
+    for _ in range(3):
         x, axes = _case(rng, dtype)
         x = np.abs(x) if function == "log_sum" else x
         y = anydml.reduce(chunked_anyhow(rng, x), function, axes, device=device).compute()
@@ -157,7 +160,7 @@ def test_softmax(name: str, dtype: str, device: str) -> None:
             x.flat[0] = np.nan
         if case == 2:
             x *= 100
-        y = function(chunked_anyhow(rng, x, 3), axes, device=device)
+        y = function(chunked_anyhow(rng, x), axes, device=device)
         whole = function(x, axes, device="reference")
         if name == "hardmax":
             np.testing.assert_array_equal(y.compute(), whole)
@@ -169,10 +172,10 @@ def test_softmax(name: str, dtype: str, device: str) -> None:
 def test_normalisations(dtype: str) -> None:
     """Within a unit of what the reference gives in double precision, next to 1, which is where results are."""
     rng = np.random.default_rng(12)
-    for case in range(5):
+    for case in range(4):
         shape = tuple(map(int, rng.integers(1, 8, 4)))
         x = (rng.standard_normal(shape) + 20 * (case % 2)).astype(dtype)
-        operand = chunked_anyhow(rng, x, 3)
+        operand = chunked_anyhow(rng, x)
         axes = [i for i in range(4) if rng.integers(2)] or [1]
         scale = rng.standard_normal([size if rng.integers(2) else 1 for size in shape]).astype(dtype)
         bias = rng.standard_normal(scale.shape).astype(dtype)
@@ -208,7 +211,7 @@ def test_chunks_along_other_dimensions_alone() -> None:
 
 
 def test_bits_do_not_depend_on_workers() -> None:
-    x = values(np.random.default_rng(15), (30_000, 3), "float32")
+    x = values(np.random.default_rng(15), (6000, 3), "float32")
     for function in ("sum", "log_sum_exp", "multiply"):
         results = set()
         for scheduler, workers in (("sync", 1), ("threads", 2), ("threads", 5)):

@@ -32,7 +32,7 @@ def _threads() -> Any:
 @pytest.mark.parametrize("operation", FUNCTIONS)
 def test_random_chunks(operation: str, dtype: str, device: str) -> None:
     rng = np.random.default_rng(len(operation) + TYPES.index(dtype))
-    for shape in [(50,), (4, 13), (13, 4), (17, 19), (2, 11, 3), (9, 2, 2), (3, 1, 5)]:
+    for shape in [(40,), (4, 13), (13, 9), (2, 11, 3), (3, 1, 5)]:
         x = values(rng, shape, dtype)
         x = np.asfortranarray(x) if rng.integers(2) else x
         axis = int(np.argmax(shape)) if rng.integers(3) else int(rng.integers(len(shape)))
@@ -43,15 +43,14 @@ def test_random_chunks(operation: str, dtype: str, device: str) -> None:
         check_tally(operation, x, y.compute(), axis, reverse, exclusive)
 
 
-@pytest.mark.parametrize("exclusive", [False, True])
-@pytest.mark.parametrize("reverse", [False, True])
 @pytest.mark.parametrize("shape", [(3000,), (2, 2500), (2500, 3), (300, 37), (40, 600), (5, 130, 40)])
 @pytest.mark.parametrize("operation", FUNCTIONS)
-def test_is_what_memory_gives(operation: str, shape: tuple[int, ...], reverse: bool, exclusive: bool) -> None:
+def test_is_what_memory_gives(operation: str, shape: tuple[int, ...]) -> None:
     """Integers to the bit; floats to the last place, whose errors in the wide type hardly ever show."""
-    rng = np.random.default_rng(3)
+    rng = np.random.default_rng(len(shape) + sum(shape))
     axis = int(np.argmax(shape))
-    for dtype in ("int32", "uint64", "float32", "float16"):
+    for i, dtype in enumerate(("int32", "uint64", "float32", "float16")):
+        reverse, exclusive = bool(i % 2), bool(rng.integers(2))
         x = values(rng, shape, dtype)
         if x.dtype.kind == "f" and operation == "product":
             x = (2 ** (x / 16) * np.sign(x)).astype(dtype)
@@ -62,21 +61,22 @@ def test_is_what_memory_gives(operation: str, shape: tuple[int, ...], reverse: b
             np.testing.assert_array_equal(y, whole)
             continue
         # Of FLOAT16 accumulators are single: n u of all magnitudes comes on top of a unit in the last place.
-        limits = np.finfo(x.dtype)
-        wide = np.finfo(FLOATS[x.dtype].wide).eps
-        magnitudes = np.abs(x).astype(float).cumsum(axis).max() if operation == "sum" else np.abs(whole.astype(float))
-        slack = x.shape[axis] * wide * magnitudes + np.maximum(np.abs(whole.astype(float)), limits.tiny) * limits.eps
-        assert (np.abs(y.astype(float) - whole) <= slack).all()
+        limits, magnitudes = np.finfo(x.dtype), np.abs(whole.astype(float))
+        of_terms = np.abs(x).astype(float).sum() if operation == "sum" else magnitudes
+        slack = x.shape[axis] * float(np.finfo(FLOATS[x.dtype].wide).eps) * of_terms
+        slack = slack + np.maximum(magnitudes, limits.tiny) * float(limits.eps)
+        finite = np.isfinite(whole)
+        np.testing.assert_array_equal(y[~finite], whole[~finite])
+        assert (np.abs(y[finite].astype(float) - whole[finite]) <= slack[finite]).all()
 
 
 @pytest.mark.parametrize("device", DEVICES)
-@pytest.mark.parametrize("columns", [1, 2, 9, 16, 300])
 @pytest.mark.parametrize("dtype", ["float32", "float16"])
-def test_products_come_back(dtype: str, columns: int, device: str) -> None:
+@pytest.mark.parametrize("columns", [1, 9, 300])
+def test_products_come_back(columns: int, dtype: str, device: str) -> None:
     """Beyond the range of doubles on the way, too large or too small, within a chunk and from chunk to chunk."""
     rng = np.random.default_rng(columns)
-    if device == "reference" and columns == 300:
-        columns = 5
+    columns = min(columns, 5) if device == "reference" else columns
     step = {"float32": 2.0**90, "float16": 2.0**13}[dtype]
     line = np.array([step] * 40 + [1 / step] * 80 + [step] * 60 + [1.25] * 3 + [-1 / step] * 20)
     x = np.stack([line, line[::-1], 1 / line, *[line] * columns][:columns], axis=-1).astype(dtype)
@@ -93,7 +93,7 @@ def test_products_come_back(dtype: str, columns: int, device: str) -> None:
 def _check_products(x: np.ndarray, y: np.ndarray) -> None:
     """Each within a unit in the last place: factors are few, and most are powers of 2."""
     exact = FLOATS[x.dtype]
-    for i in range(0, len(x), 7):
+    for i in range(0, len(x), 17):
         wanted = exact.rounded(prod([Fraction(float(each)) for each in x[: i + 1]], start=Fraction(1)))
         if np.isinf(wanted):
             assert y[i] == wanted
@@ -122,7 +122,7 @@ def test_what_is_not_finite(operation: str) -> None:
 
 
 def test_bits_do_not_depend_on_workers() -> None:
-    x = values(np.random.default_rng(5), (40_000, 3), "float32")
+    x = values(np.random.default_rng(5), (20_000, 3), "float32")
     results = []
     for scheduler, workers in (("sync", 1), ("threads", 2), ("threads", 5)):
         with dask.config.set(scheduler=scheduler, num_workers=workers):
@@ -133,7 +133,7 @@ def test_bits_do_not_depend_on_workers() -> None:
 def test_long_lines_that_threads_share() -> None:
     """Chunks of rows and of columns large enough for several threads of the kernel."""
     rng = np.random.default_rng(6)
-    for shape, axis in (((1, 700_000), 1), ((300_000, 4), 0), ((3000, 210), 0)):
+    for shape, axis in (((1, 400_000), 1), ((100_000, 4), 0), ((2000, 210), 0)):
         x = rng.standard_normal(shape).astype(np.float32)
         exact = np.cumsum(x.astype(np.longdouble), axis)
         for reverse in (False, True):
@@ -148,7 +148,7 @@ def test_long_lines_that_threads_share() -> None:
 
 def test_tasks_for_each_chunk() -> None:
     """At most 4, with no chain from chunk to chunk."""
-    x = da.zeros((10_000, 4), np.float32, chunks=(10, 4))
+    x = da.zeros((10_000, 4), dtype=np.float32, chunks=(10, 4))
     y = anydml.cumulative_summation(x, 0)
     graph = dict(y.__dask_graph__())
     own = [key for key in graph if not str(key[0]).startswith("zeros")]
@@ -182,6 +182,7 @@ def test_stores_are_read_again() -> None:
     """So that no chunk stays in memory until all have been read; what was computed between chunks is not repeated."""
     store = _Store()
     x = da.from_array(store, 10, asarray=False, name=False)
+    store.reads.clear()  # of what it looks like
     y = anydml.cumulative_summation(x + 1, 0).compute()
     np.testing.assert_array_equal(y, np.cumsum(np.arange(60) + 1))
     assert sorted(store.reads) == sorted(2 * [0, 10, 20, 30, 40, 50])
