@@ -13,12 +13,16 @@ from .gather import gathered
 from .gemm import gemm, integer_gemm
 from .movement import blocks_moved, into_window, join, padding, split, tile, window_of
 from .resampling import resampled, upsampled
+from .transposed import convolution, pooling_gradients
 from .windows import WINDOWS, local_response, windowed
 
 Method: TypeAlias = Callable[[Call], "list[da.Array] | None"]
 """The outputs of a call; None where the rule of :func:`blockwise` does as well."""
 
 METHODS: Mapping[str, Method] = {
+    **dict.fromkeys(WINDOWS, windowed),
+    "AVERAGE_POOLING_GRAD": pooling_gradients,
+    "CONVOLUTION": convolution,
     "DEPTH_TO_SPACE": blocks_moved,
     "DEPTH_TO_SPACE1": blocks_moved,
     "GATHER": gathered,
@@ -26,6 +30,7 @@ METHODS: Mapping[str, Method] = {
     "JOIN": join,
     "LOCAL_RESPONSE_NORMALIZATION": local_response,
     "MATRIX_MULTIPLY_INTEGER": integer_gemm,
+    "MAX_POOLING_GRAD": pooling_gradients,
     "PADDING": padding,
     "PADDING1": padding,
     "RESAMPLE": resampled,
@@ -40,7 +45,6 @@ METHODS: Mapping[str, Method] = {
     "SPLIT": split,
     "TILE": tile,
     "UPSAMPLE_2D": upsampled,
-    **dict.fromkeys(WINDOWS, windowed),
 }
 """By operator. All others have none but that rule."""
 
