@@ -121,6 +121,37 @@ def test_convolutions(seed: int, groups: int) -> None:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("groups", [1, 4])
+def test_transposed_convolutions(seed: int, groups: int) -> None:
+    rng = np.random.default_rng(seed)
+    x = np.rint(images(rng, 11, 14))
+    w = rng.integers(-9, 9, (4, 8 // groups, *rng.integers(2, 5, 2))).astype(np.float32)
+    bias = rng.integers(-9, 9, (1, 8, 1, 1)).astype(np.float32)
+    options = window(rng, 2, 3) | {"group_count": groups, "activation": "relu", "direction": "BACKWARD"}
+    for more in ({}, {"output_padding": [1, 0]}):
+        found = anydml.convolution(chunked(rng, x), chunked(rng, w), bias, **options, **more)
+        same_bits(found, anydml.convolution(x, w, bias, **options, **more))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_gradients_of_pooling(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    x = images(rng, 17, 22)
+    size, options = rng.integers(1, 4, 2).tolist(), window(rng, 2)
+    gradient = rng.standard_normal(anydml.max_pooling(x, size, **options).shape).astype(np.float32)
+    expected = anydml.max_pooling_grad(x, gradient, size, **options)
+    same_bits(anydml.max_pooling_grad(chunked(rng, x), chunked(rng, gradient), size, **options), expected)
+    same_bits(anydml.max_pooling_grad(x, chunked(rng, gradient), size, **options), expected)
+    del options["dilations"]
+    gradient = rng.standard_normal(anydml.average_pooling(x, size, **options).shape).astype(np.float32)
+    for include_padding in (False, True):
+        options["include_padding"] = include_padding
+        found = anydml.average_pooling_grad(chunked(rng, gradient), (17, 22), size, **options)
+        assert found.numblocks[2:] != (1, 1)
+        same_bits(found, anydml.average_pooling_grad(gradient, (17, 22), size, **options))
+
+
+@pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("cross_channel", [False, True])
 def test_local_response_normalisation(seed: int, cross_channel: bool) -> None:
     rng = np.random.default_rng(seed)

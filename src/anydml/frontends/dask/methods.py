@@ -16,6 +16,7 @@ from .normalize import batch_training, hardmax, lp_normalization, mean_variance,
 from .reduce import index, reduce
 from .resampling import resampled, upsampled
 from .scan import scan
+from .transposed import convolution, pooling_gradients
 from .windows import WINDOWS, local_response, windowed
 
 Method: TypeAlias = Callable[[Call], "list[da.Array] | None"]
@@ -30,9 +31,12 @@ METHODS: Mapping[str, Method] = {
     "ACTIVATION_SOFTMAX1": softmax,
     "ARGMAX": index,
     "ARGMIN": index,
+    "AVERAGE_POOLING_GRAD": pooling_gradients,
     "BATCH_NORMALIZATION_TRAINING": batch_training,
+    "CONVOLUTION": convolution,
     "CUMULATIVE_PRODUCT": scan,
     "CUMULATIVE_SUMMATION": scan,
+    **dict.fromkeys(WINDOWS, windowed),
     "DEPTH_TO_SPACE": blocks_moved,
     "DEPTH_TO_SPACE1": blocks_moved,
     "GATHER": gathered,
@@ -41,6 +45,7 @@ METHODS: Mapping[str, Method] = {
     "LOCAL_RESPONSE_NORMALIZATION": local_response,
     "LP_NORMALIZATION": lp_normalization,
     "MATRIX_MULTIPLY_INTEGER": integer_gemm,
+    "MAX_POOLING_GRAD": pooling_gradients,
     "MEAN_VARIANCE_NORMALIZATION": mean_variance,
     "MEAN_VARIANCE_NORMALIZATION1": mean_variance,
     "MEAN_VARIANCE_NORMALIZATION2": mean_variance,
@@ -59,7 +64,6 @@ METHODS: Mapping[str, Method] = {
     "SPLIT": split,
     "TILE": tile,
     "UPSAMPLE_2D": upsampled,
-    **dict.fromkeys(WINDOWS, windowed),
 }
 """By operator. All others have none but that rule."""
 

@@ -16,7 +16,7 @@ import numpy as np
 from ...core.enums import InterpolationMode
 from ...core.tensor_desc import single
 from ...operators import spec
-from ...operators.interpolation import Taps
+from ...operators.interpolation import Taps, simplest
 from ...operators.specs.resample import taps_of
 from .call import Call
 from .parts import Place, by_parts
@@ -35,7 +35,11 @@ def resampled(call: Call) -> list[da.Array] | None:
         found = []
         for begin, end in _ranges(taps, x.chunks[number]):
             low, high = _read(taps, begin, end)
-            offsets = desc.InputPixelOffsets[number] + low, desc.OutputPixelOffsets[number] - begin
+            # So many places of the output are a whole number of elements, that parts which are alike have one desc.
+            scale = simplest(desc.Scales[number])
+            turns, rest = divmod(begin, scale.numerator)
+            moved = low - turns * scale.denominator
+            offsets = desc.InputPixelOffsets[number] + moved, desc.OutputPixelOffsets[number] - rest
             if any(single(offset) != offset for offset in offsets):
                 return None
             members = ("InputPixelOffsets", number, offsets[0]), ("OutputPixelOffsets", number, offsets[1])
