@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from ..core.errors import refuse
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 
 _MOST = 120
 """Tasks of a picture that one can read."""
+_TOKEN = re.compile(r"-[0-9a-f]{32}")
 
 
 def draw_tasks(array: da.Array, optimize: bool = False) -> str:
@@ -47,7 +49,7 @@ def draw_tasks(array: da.Array, optimize: bool = False) -> str:
     vertices = []
     for key in order:
         sources = sorted(numbers[each] for each in _dependencies(tasks, key))
-        name, place = _words(key)
+        name, place = _words(key, array.ndim)
         fill = TRACED_FILL if key in wanted else WHITE if sources else PANEL
         lines = [line(name, 13, bold=True), *([line(place, 11, MUTED)] if place else [])]
         vertices.append(Vertex(panel(lines, fill), sources))
@@ -64,8 +66,7 @@ def _flat(keys: Any) -> list[Any]:
     return [each for key in keys for each in (_flat(key) if isinstance(key, list) else [key])]
 
 
-def _words(key: Any) -> tuple[str, str]:
+def _words(key: Any, dimensions: int) -> tuple[str, str]:
     """The name of a task without its token, and the chunk's place."""
     name, *place = key if isinstance(key, tuple) else (key,)
-    plain, _, token = str(name).rpartition("-")
-    return plain if plain and len(token) == 32 else str(name), ", ".join(map(str, place))
+    return _TOKEN.sub("", str(name)), ", ".join(map(str, place[:dimensions]))

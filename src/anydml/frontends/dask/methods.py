@@ -23,6 +23,7 @@ Method: TypeAlias = Callable[[Call], "list[da.Array] | None"]
 """The outputs of a call; None where the rule of :func:`blockwise` does as well."""
 
 METHODS: Mapping[str, Method] = {
+    **dict.fromkeys(WINDOWS, windowed),
     "ACTIVATION_HARDMAX": hardmax,
     "ACTIVATION_HARDMAX1": hardmax,
     "ACTIVATION_LOG_SOFTMAX": softmax,
@@ -36,7 +37,6 @@ METHODS: Mapping[str, Method] = {
     "CONVOLUTION": convolution,
     "CUMULATIVE_PRODUCT": scan,
     "CUMULATIVE_SUMMATION": scan,
-    **dict.fromkeys(WINDOWS, windowed),
     "DEPTH_TO_SPACE": blocks_moved,
     "DEPTH_TO_SPACE1": blocks_moved,
     "GATHER": gathered,
