@@ -14,7 +14,7 @@ import pytest
 
 import anydml
 from anydml.cli import main
-from anydml.draw import draw_operator
+from anydml.draw import draw_operator, draw_tasks
 from anydml.operators import OPERATORS
 
 ROOT = Path(__file__).parent.parent
@@ -23,7 +23,7 @@ MODULES = [
     for module in pkgutil.walk_packages(anydml.__path__, "anydml.")
     if not module.name.endswith(("__main__", "_native"))
 ]
-OF_EXTRAS = ("onnx", "torch", "triton")
+OF_EXTRAS = ("dask", "onnx", "torch", "triton")
 """What some modules of engines cannot do without, and the package can."""
 
 
@@ -40,12 +40,12 @@ def test_docstrings(name: str) -> None:
 
 @pytest.mark.parametrize(
     "path",
-    [ROOT / "README.md", *(ROOT / "docs" / name for name in ("from-cpp.md", "onnx.md", "training.md"))],
+    [ROOT / "README.md", *(ROOT / "docs" / name for name in ("dask.md", "from-cpp.md", "onnx.md", "training.md"))],
     ids=lambda path: path.name,
 )
 def test_pages(path: Path) -> None:
-    if path.name == "onnx.md":
-        pytest.importorskip("onnx", reason="onnx is not installed")
+    if path.stem in OF_EXTRAS:
+        pytest.importorskip(path.stem, reason=f"{path.stem} is not installed")
     result = doctest.testfile(
         str(path), module_relative=False, optionflags=doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
     )
@@ -53,7 +53,8 @@ def test_pages(path: Path) -> None:
     assert result.attempted > 0
 
 
-OPERATORS_DRAWN = [path for path in sorted((ROOT / "docs" / "images").glob("*.svg")) if path.stem != "classifier"]
+IMAGES = sorted((ROOT / "docs" / "images").glob("*.svg"))
+OPERATORS_DRAWN = [path for path in IMAGES if path.stem.upper() in OPERATORS]
 
 
 @pytest.mark.parametrize("path", OPERATORS_DRAWN, ids=lambda path: path.name)
@@ -69,6 +70,20 @@ def test_the_picture_of_the_classifier(tmp_path: Path) -> None:
     model = str(ROOT / "examples" / "classifier.onnx")
     assert main(["draw", model, "--dim", "batch=2", "-o", str(drawn)]) == 0
     assert (ROOT / "docs" / "images" / "classifier.svg").read_text() == drawn.read_text()
+
+
+@pytest.mark.parametrize("name", ["dask_scan", "dask_windows"])
+def test_pictures_of_tasks(name: str) -> None:
+    """They have the tasks that there are; what Dask calls its own is left to it."""
+    da = pytest.importorskip("dask.array", reason="dask is not installed")
+    x = da.zeros((1, 1, 12, 8), chunks=(1, 1, 4, 8), dtype=np.float32)
+    calls = {
+        "dask_scan": lambda: anydml.cumulative_summation(x[0, 0, :, 0]),
+        "dask_windows": lambda: anydml.max_pooling(x, 3, start_padding=1, end_padding=1),
+    }
+    operators = r">((?:cumulative|max)_[a-z-]+)</text>"
+    drawn = (ROOT / "docs" / "images" / f"{name}.svg").read_text()
+    assert sorted(re.findall(operators, drawn)) == sorted(re.findall(operators, draw_tasks(calls[name]())))
 
 
 def test_the_classifier_is_what_its_script_writes() -> None:

@@ -8,6 +8,7 @@ white card, so that it can be read on a dark page too. Its colours are those of 
 (P3) A file for a picture is named .svg, so that none is written over a model; standard output takes one picture.
 (P4) A model is one graph where each dispatch is an operator's, and reads the very bytes that one before it wrote, or
      none that any did.
+(P5) A picture of tasks has at most 120 of them.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ from .boxes import FONT, MUTED, WHITE, Box, placed, stacked, text_line
 from .examples import EXAMPLES as EXAMPLES
 from .graph import draw_graph as draw_graph
 from .parts import Operand, Picture, plain
+from .tasks import draw_tasks as draw_tasks
 from .text import braces, number
 
 

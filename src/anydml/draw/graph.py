@@ -53,8 +53,8 @@ def draw_graph(
     picture = layered(_vertices(graph, seconds, inputs or graph.input_names, outputs or graph.output_names))
     width = max(picture.width, _NARROWEST)
     title = wrap(graph.explain().partition("\n")[0], int(width / (13 * _ROOM)))
-    heading = stacked([_line(each, 13, MUTED) for each in title], 0, centred=True)
-    return _document(stacked([heading, picture], 16, centred=True))
+    heading = stacked([line(each, 13, MUTED) for each in title], 0, centred=True)
+    return document(stacked([heading, picture], 16, centred=True))
 
 
 def _vertices(
@@ -78,7 +78,7 @@ def _vertices(
             if place is not None:
                 numbers[place.port.node] = len(vertices)
         given_by |= dict.fromkeys(graph.outputs_of(step), len(vertices))
-        vertices.append(Vertex(_panel(lines, WHITE), feeding))
+        vertices.append(Vertex(panel(lines, WHITE), feeding))
     for i, (name, tensor) in enumerate(zip(outputs, graph.outputs, strict=True)):
         # What is constant, no kernel gives.
         sources_of_output = [given_by[i]] if i in given_by else []
@@ -89,7 +89,7 @@ def _vertices(
 
 def _end(name: str, tensor: Tensor) -> Box:
     """An input or an output of the graph."""
-    return _panel([_line(name, 13, bold=True), _line(f"{tensor.DataType.name} {braces(tensor.Sizes)}", 12)], PANEL)
+    return panel([line(name, 13, bold=True), line(f"{tensor.DataType.name} {braces(tensor.Sizes)}", 12)], PANEL)
 
 
 def _lines(step: Step, prepared: Collection[Port], time: tuple[float, float] | None) -> list[Box]:
@@ -97,22 +97,22 @@ def _lines(step: Step, prepared: Collection[Port], time: tuple[float, float] | N
     first, *others = names_of(desc)
     if step.vertex.folded:
         others.insert(0, step.vertex.folded)
-    lines = [_line(first, 14, INK, bold=True), *[_line(f"+ {name}", 13, TRACED) for name in others]]
-    lines += [_line(title, 12, MUTED) for title in step.vertex.titles]
+    lines = [line(first, 14, INK, bold=True), *[line(f"+ {name}", 13, TRACED) for name in others]]
+    lines += [line(title, 12, MUTED) for title in step.vertex.titles]
     written = [tensor for _, tensor in spec.outputs(desc) if tensor is not None]
-    lines += [_line(f"{tensor.DataType.name} {braces(tensor.Sizes)}", 12) for tensor in written]
+    lines += [line(f"{tensor.DataType.name} {braces(tensor.Sizes)}", 12) for tensor in written]
     inputs = zip(step.vertex.sources, spec.inputs(desc), strict=True)
     weights = [each for port, (_, each) in inputs if each is not None and (each.Flags or port in prepared)]
-    lines += [_line(f"weights {braces(tensor.Sizes)}", 11, MUTED) for tensor in weights]
+    lines += [line(f"weights {braces(tensor.Sizes)}", 11, MUTED) for tensor in weights]
     served = step.served.engine.name
     if time is None:
-        return [*lines, _line(served, 11, MUTED)]
+        return [*lines, line(served, 11, MUTED)]
     taken, longest = time
     bar = f'<rect width="{120 * taken / longest if longest else 0:.6g}" height="5" fill="{TRACED}"/>'
-    return [*lines, _line(f"{served}, {_time(taken)}", 11, MUTED), Box(120, 5, bar)]
+    return [*lines, line(f"{served}, {_time(taken)}", 11, MUTED), Box(120, 5, bar)]
 
 
-def _line(text: str, size: int, fill: str = INK, bold: bool = False) -> Box:
+def line(text: str, size: int, fill: str = INK, bold: bool = False) -> Box:
     """Text in the middle of its room, which is right in whatever font it is shown."""
     columns = sum(2 if east_asian_width(each) in "WF" else 1 for each in text)
     width, height = columns * size * _ROOM, 1.4 * size
@@ -124,18 +124,20 @@ def _time(seconds: float) -> str:
     return f"{seconds * 1e3:.3g} ms" if seconds >= 1e-3 else f"{seconds * 1e6:.3g} us"
 
 
-def _panel(lines: Sequence[Box], fill: str) -> Box:
+def panel(lines: Sequence[Box], fill: str) -> Box:
+    """Lines in a box."""
     inside = stacked(lines, 2, centred=True)
     width, height = inside.width + 24, inside.height + 16
-    panel = f'<rect width="{width:.6g}" height="{height:.6g}" rx="8" fill="{fill}" stroke="{LINE}"/>'
-    return Box(width, height, panel + placed(12, 8, inside.body))
+    card = f'<rect width="{width:.6g}" height="{height:.6g}" rx="8" fill="{fill}" stroke="{LINE}"/>'
+    return Box(width, height, card + placed(12, 8, inside.body))
 
 
-def _document(inside: Box) -> str:
+def document(inside: Box, title: str = "graph") -> str:
+    """A picture on its card."""
     width, height = ceil(inside.width) + 64, ceil(inside.height) + 56
     svg = (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}"'
-        f' viewBox="0 0 {width} {height}" role="img" font-family="{FONT}"><title>{escape("graph")}</title>'
+        f' viewBox="0 0 {width} {height}" role="img" font-family="{FONT}"><title>{escape(title)}</title>'
         f'<rect x="1" y="1" width="{width - 2}" height="{height - 2}" rx="12" fill="{WHITE}" stroke="#d0d0d0"/>'
         f"{placed(32, 28, inside.body)}</svg>\n"
     )

@@ -24,6 +24,7 @@ from ..functions._operand_adapter import are_arrays
 from ..graph.compile import CompiledGraph
 from ..runtime.call import OPTIONS_OF_CALLS
 from ..runtime.compiled import check_flags
+from .chunked import batches_for
 from .directmlx import Expression, Graph
 
 _MOST_KEPT = 64
@@ -109,7 +110,9 @@ class CompiledFunction:
         given: list[Any] = []
         _mapped((arguments, options), given.append)
         if not are_arrays(given):
-            return self._function(*arguments, **options)
+            batches = batches_for(given)
+            over_rows = batches and batches.run_function(self, arguments, options)
+            return over_rows[0] if over_rows else self._function(*arguments, **options)
         traced, arrays = self._traced(arguments, options)
         found = traced.graph(*arrays)
         results = found if isinstance(found, list) else [found]

@@ -15,6 +15,7 @@ import numpy as np
 
 from ..core.errors import kind_of, refuse
 from ..core.interop import as_operand, without_gradients
+from ._operand_adapter import brings_adapter
 
 _SIZES = {"bool": 1, "bfloat16": 2, "complex32": 4, "complex64": 8, "complex128": 16}
 """Bytes of an element, by what all libraries call it."""
@@ -69,7 +70,9 @@ def _element(value: Any) -> str:
 
 
 def _array(name: str, value: Any) -> Any:
-    """What can be looked at as other elements: no lazily conjugated tensor."""
+    """What can be looked at as other elements: no lazily conjugated tensor. What is lazy altogether stays it."""
+    if brings_adapter(value):
+        return value
     if isinstance(value, (list, tuple, np.generic)):
         return np.array(value)
     value = without_gradients(as_operand(name, "x", value))
@@ -97,6 +100,8 @@ def _joined(real: Any, imag: Any) -> Any:
     if isinstance(real, np.ndarray):
         joined: Any = np.stack([real, imag], -1).view(np.complex128)[..., 0]
         return joined
+    if brings_adapter(real):
+        return real.map_blocks(_joined, imag, dtype=np.complex128)
     torch = sys.modules["torch"]
     return torch.view_as_complex(torch.stack([real.view(torch.float64), imag.view(torch.float64)], -1))
 

@@ -51,11 +51,11 @@ def join(
     if not isinstance(arrays, (list, tuple)) or not arrays:
         remedy = "Write join([a, b])" if hasattr(arrays, "shape") else ""
         refuse(name, "(A8)", "arrays", kind_of(arrays), "a list of at least one array", remedy, kind="type")
-    if not are_arrays(arrays):
-        return apply(name, out, device, InputTensors=arrays, Axis=axis)
     copied = by_bytes(name, arrays, out, lambda values, out: join(values, axis, out=out, device=device))
     if copied is not None:
         return copied
+    if not are_arrays(arrays):
+        return apply(name, out, device, InputTensors=_without_empty(arrays, axis), Axis=axis)
     place = as_device(device)
     memory = place.memory
     given = {f"InputTensors[{i}]": each for i, each in enumerate(arrays)}
@@ -72,6 +72,16 @@ def join(
     described = resolve(name, dict(zip(kept, inputs, strict=True)), place, {"Axis": axis})
     run(described, inputs, [output], place)
     return memory.export(arrays[0], out, result)
+
+
+def _without_empty(arrays: Sequence[Any], axis: int) -> Sequence[Any]:
+    """Pieces but for empty ones, where they are of one shape but along the axis, and others are as lazy."""
+    shapes = [tuple(getattr(each, "shape", ())) for each in arrays]
+    others = {(*shape[:axis], *shape[axis:][1:]) if -len(shape) <= axis < len(shape) else None for shape in shapes}
+    if len(others) != 1 or None in others:
+        return arrays
+    kept = [each for each, shape in zip(arrays, shapes, strict=True) if shape[axis] != 0]
+    return arrays if are_arrays(kept) else kept
 
 
 @documented("SPLIT")

@@ -22,7 +22,7 @@ struct Strip {
 };
 
 // What becomes of an accumulator behind the last element.
-enum class Finish { kNone, kAverage, kRoot, kLogarithm };
+enum class Finish { kNone, kAverage, kRoot, kLogarithm, kPartial };
 
 // What a plan knows and kernels need.
 struct ReduceParameters {

@@ -16,6 +16,7 @@
 #include "platform/parallel.h"
 #include "reduce/geometry.h"
 #include "reduce/kernel.h"
+#include "reduce/partial.h"
 #include "reduce/policy.h"
 #include "reduce/strips.h"
 #include "reduce/transpose_lines.h"
@@ -391,6 +392,9 @@ class ReducePlan::Reduction {
       } else if (index == kNoIndex) {
         kernel_.set_nan(results, i);
       }
+    }
+    if (plan_.parameters_.finish == Finish::kPartial && &kernel_ != plan_.largest_) {
+      return store_partials(kernel_, results, unit.columns, unit.to, plan_.geometry_.columns.out);
     }
     kernel_.finish(plan_.parameters_, results, unit.columns, unit.to, plan_.geometry_.columns.out);
   }

@@ -88,7 +88,9 @@ std::unique_ptr<Plan> make(const Request& request, Function function, bool from_
   const Layout& in = tensor(request.inputs, 0);
   const Layout& out = tensor(request.outputs, 0);
   require(in.sizes.size() == out.sizes.size(), "the dimensions of input and output differ");
-  require(is_index(function) || in.type == out.type, "the types of input and output differ");
+  const bool is_partial =
+      out.type == DataType::kFloat64 && (in.type == DataType::kFloat32 || in.type == DataType::kFloat16);
+  require(is_index(function) || in.type == out.type || is_partial, "the types of input and output differ");
   const ReduceKernel* const kernel = kernel_of(function, in.type);
   if (kernel == nullptr) {
     reason =
@@ -100,7 +102,7 @@ std::unique_ptr<Plan> make(const Request& request, Function function, bool from_
       kernel->element_size, kernel->sizes[0], kernel->strip_columns()};
   ReduceParameters parameters;
   parameters.mask = mask_of(function, in.type);
-  parameters.finish = finish_of(function);
+  parameters.finish = is_partial ? Finish::kPartial : finish_of(function);
   parameters.elements = problem.reduced_rows();
   parameters.from_the_end = from_the_end;
   parameters.index_size = size_of(out.type);

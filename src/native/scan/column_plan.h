@@ -14,6 +14,7 @@
 #include "platform/isa.h"
 #include "platform/parallel.h"
 #include "scan/accumulator.h"
+#include "scan/carries.h"
 #include "scan/chained_carry.h"
 #include "scan/column_scan.h"
 #include "scan/geometry.h"
@@ -31,18 +32,21 @@ template <class T, class Operation>
 class ColumnPlan final : public Plan {
  public:
   ColumnPlan(const ScanProblem& problem, ScanPolicy policy, bool exclusive, std::string description)
-      : ColumnPlan(problem.geometry, problem.bytes(), std::move(policy), exclusive, std::move(description)) {}
+      : ColumnPlan(problem.geometry, problem.bytes(), std::move(policy), exclusive, std::move(description)) {
+    places_ = problem.carries;
+  }
 
   void run(const void* const* inputs, void* const* outputs) const override {
     const auto* in = static_cast<const std::byte*>(inputs[0]) + in_start_;
     auto* out = static_cast<std::byte*>(outputs[0]) + out_start_;
+    const Carries<T, Operation> carries(places_, inputs, outputs[0]);
     const int threads = threads_for(2 * bytes_);
     const int64_t planes = planes_.outer_count() * planes_.inner.size;
     if constexpr (kIsBlockable<T, Operation>) {
       if (is_cut() && is_worth_sharing(bytes_, planes, threads)) {
         planes_.runs(0, planes, in, out, [&](const std::byte* from, std::byte* to, int64_t count) {
           for (int64_t p = 0; p < count; ++p) {
-            scan_chained(from + p * planes_.inner.in, to + p * planes_.inner.out, threads);
+            scan_chained(from + p * planes_.inner.in, to + p * planes_.inner.out, carries, threads);
           }
         });
         return;
@@ -77,7 +81,7 @@ class ColumnPlan final : public Plan {
                            const int64_t next =
                                strip + 1 < strips ? (strip + 1) * width + alignment_peel : columns_.size;
                            scan_strip(from + p * planes_.inner.in, to + p * planes_.inner.out, start,
-                                      next - start, outputs);
+                                      next - start, carries, outputs);
                          }
                        }
                      });
@@ -141,15 +145,19 @@ class ColumnPlan final : public Plan {
   }
 
   void scan_strip(const std::byte* in, std::byte* out, int64_t start, int64_t width,
-                  ColumnOutputs& outputs) const {
+                  const Carries<T, Operation>& carries, ColumnOutputs& outputs) const {
     alignas(64) Accumulator accumulators[kMostStreamed + kWider];
     Accumulator before[kMostBlocked];
     const int64_t block = kIsOrderSensitive<T, Operation> ? policy_.tile : axis_.size;
     const bool blocked = block < axis_.size;
     in += start * columns_.in;
     out += start * kSize;
-    clear(accumulators, width);
-    if (blocked) clear(before, width);
+    if (!carries.are_there() || blocked) clear(accumulators, width);
+    if (carries.are_there()) {
+      carries.at(out, width, blocked ? before : accumulators);
+    } else if (blocked) {
+      clear(before, width);
+    }
     for (int64_t i = 0; i < axis_.size; i += block) {
       scan_range(scan_, in, out, i, std::min(block, axis_.size - i), width, accumulators,
                  blocked ? before : nullptr, outputs);
@@ -180,15 +188,17 @@ class ColumnPlan final : public Plan {
   }
 
   // Scans one plane on several threads.
-  void scan_chained(const std::byte* in, std::byte* out, int threads) const {
+  void scan_chained(const std::byte* in, std::byte* out, const Carries<T, Operation>& carries,
+                    int threads) const {
     const int64_t width = columns_.size;
     const int64_t blocks = (axis_.size + policy_.tile - 1) / policy_.tile;
     const auto rows = [&](int64_t block) {
       return std::min(policy_.tile, axis_.size - block * policy_.tile);
     };
-    const std::vector identity(static_cast<size_t>(width), static_cast<Accumulator>(Operation::kIdentity));
+    std::vector<Accumulator> first(static_cast<size_t>(width));
+    carries.at(out, width, first.data());
     chained_scan(
-        blocks, width, identity, in == out, threads,
+        blocks, width, first, in == out, threads,
         [&](int64_t block, Accumulator* totals) {
           ColumnOutputs none(false);
           clear(totals, width);
@@ -228,6 +238,7 @@ class ColumnPlan final : public Plan {
   Lines planes_;
   Kernel scan_;
   Kernel reduce_;
+  CarryPlaces places_;
 };
 
 #endif  // ANYDML_VECTORS

@@ -40,7 +40,7 @@ class ProductScan {
                                         int64_t distance, RealigningBuffer& buffer) {
     RealigningStore<kStoreMode, kDown> outputs(buffer);
     bool in_range = is_in_range(total);
-    V before = broadcast(static_cast<Accumulator>(total.m));
+    V before = spread(total);
     for (int64_t r = 0; r < rows; ++r, in += in_step, out += out_step) {
       outputs.begin(out, size * kSize);
       for (int64_t i = 0; i < size;) {
@@ -51,7 +51,7 @@ class ProductScan {
         i = scan_scaled<kStoreMode>(in, out, size, i, total, buffer);
         outputs.load_state();
         in_range = i < size;
-        before = broadcast(static_cast<Accumulator>(total.m));
+        before = spread(total);
       }
       if (r + 1 == rows) break;
       in_range = true;
@@ -98,6 +98,8 @@ class ProductScan {
     return total.e == 0 && RangeGuard<Accumulator>::contains(accumulator) &&
            std::isinf(accumulator) == std::isinf(total.m) && (accumulator == 0) == (total.m == 0);
   }
+  // In every lane; a product keeps the sign of a zero, which broadcast() does not.
+  static V spread(ScaledFloat total) { return broadcast(Accumulator{1}) * static_cast<Accumulator>(total.m); }
   static bool are_in_range(const V* parts) {
     using Guard = RangeGuard<Accumulator>;
     Vector<typename Guard::Bits> outside = {};

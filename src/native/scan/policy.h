@@ -17,6 +17,7 @@
 #include "core/layout.h"
 #include "platform/isa.h"
 #include "platform/parallel.h"
+#include "scan/carries.h"
 #include "scan/geometry.h"
 #include "scan/transposed_rows.h"
 #include "scan/tuning.h"
@@ -65,6 +66,7 @@ struct ScanProblem {
   int64_t accumulator_size;
   bool is_float;
   bool is_blockable;  // by columns
+  CarryPlaces carries = {};
 
   int64_t size() const { return geometry.axis.size; }
   int64_t lines() const {
@@ -180,6 +182,13 @@ inline bool is_by_columns(ScanAlgorithm algorithm) {
 
 inline ScanPolicy choose_policy(const ScanProblem& problem) {
   Choice<ScanAlgorithm> choice = choose(kScanCandidates, problem);
+  // Rows of any size can go on from a carry by blocks alone.
+  const bool is_carried = problem.carries.row != 0;
+  if (is_carried && is_by_rows(choice.algorithm) && choice.algorithm != ScanAlgorithm::kChainedRows) {
+    choice.algorithm = ScanAlgorithm::kBlockedRows;
+    choice.name = "blocked rows";
+  }
+  if (is_carried) choice.name += " with carries";
   const bool rows = is_by_rows(choice.algorithm);
   const bool columns = is_by_columns(choice.algorithm);
   const int64_t row_tile = std::min(problem.size(), tuning::kBlock);

@@ -16,6 +16,7 @@
 #include "platform/isa.h"
 #include "platform/parallel.h"
 #include "scan/accumulator.h"
+#include "scan/carries.h"
 #include "scan/chained_carry.h"
 #include "scan/geometry.h"
 #include "scan/lane_rows.h"
@@ -42,18 +43,20 @@ class RowPlan final : public Plan {
         geometry_(nearest_last(problem.geometry)),
         lines_(geometry_.lines),
         down_(geometry_.axis.out < 0),
+        places_(problem.carries),
         exclusive_(exclusive),
         kernels_(Kernels::choose(exclusive, down_)) {}
 
   void run(const void* const* inputs, void* const* outputs) const override {
     const auto* in = static_cast<const std::byte*>(inputs[0]) + geometry_.in_start;
     auto* out = static_cast<std::byte*>(outputs[0]) + geometry_.out_start;
+    const Carries<T, Operation> carries(places_, inputs, outputs[0]);
     const int threads = threads_for(2 * bytes_);
     const int64_t rows = lines_.outer_count() * lines_.inner.size;
     if (is_chained() && is_worth_sharing(bytes_, rows, threads)) {
       lines_.runs(0, rows, in, out, [&](const std::byte* from, std::byte* to, int64_t count) {
         for (int64_t r = 0; r < count; ++r) {
-          scan_chained(from + r * lines_.inner.in, to + r * lines_.inner.out, threads);
+          scan_chained(from + r * lines_.inner.in, to + r * lines_.inner.out, carries, threads);
         }
       });
       return;
@@ -72,7 +75,7 @@ class RowPlan final : public Plan {
                       case ScanAlgorithm::kVectorRows:
                         return scan_vector_rows(from, to, count, buffer);
                       default:
-                        return scan_blocked_rows(from, to, count, buffer);
+                        return scan_blocked_rows(from, to, count, carries, buffer);
                     }
                   });
     });
@@ -173,11 +176,12 @@ class RowPlan final : public Plan {
     scan_block(from, out, i, carry, reduces ? &total : nullptr, next_to(from, size), buffer);
   }
 
-  void scan_blocked_rows(const std::byte* in, std::byte* out, int64_t count, RealigningBuffer& buffer) const {
+  void scan_blocked_rows(const std::byte* in, std::byte* out, int64_t count,
+                         const Carries<T, Operation>& carries, RealigningBuffer& buffer) const {
     const Loop rows = in_order(count, in, out);
     PackBuffer packed;
     for (int64_t r = 0; r < count; ++r) {
-      State carry = Kernels::identity();
+      State carry = carries.at(out + r * rows.out);
       for (int64_t i = 0; i < geometry_.axis.size; i += kBlock) {
         if (i % (64 * kBlock) == 0 && is_cancelled()) return;
         const std::byte* const from = block_of(in + r * rows.in, i, packed);
@@ -305,10 +309,11 @@ class RowPlan final : public Plan {
   }
 
   // Scans one row on several threads.
-  void scan_chained(const std::byte* in, std::byte* out, int threads) const {
+  void scan_chained(const std::byte* in, std::byte* out, const Carries<T, Operation>& carries,
+                    int threads) const {
     const int64_t blocks = (geometry_.axis.size + kBlock - 1) / kBlock;
     const int64_t chunk_size = kChunk * kBlock;
-    chained_scan((blocks + kChunk - 1) / kChunk, kChunk, std::vector{Kernels::identity()}, in == out, threads,
+    chained_scan((blocks + kChunk - 1) / kChunk, kChunk, std::vector{carries.at(out)}, in == out, threads,
                  [&](int64_t chunk, State* totals) { reduce_chunk(in, chunk * chunk_size, totals); },
                  [](State* accumulator, const State* totals) {
                    for (int64_t b = 0; b < kChunk; ++b)
@@ -353,6 +358,7 @@ class RowPlan final : public Plan {
   ScanGeometry geometry_;
   Lines lines_;
   bool down_;
+  CarryPlaces places_;
   bool exclusive_;
   Kernels kernels_;
 };

@@ -8,6 +8,7 @@
 #include "core/registry.h"
 #include "platform/isa.h"
 #include "scan/accumulator.h"
+#include "scan/carried_products.h"
 #include "scan/geometry.h"
 #include "scan/plans.h"
 #include "scan/policy.h"
@@ -41,19 +42,28 @@ std::string describe(const char* operation, DataType type, const ScanGeometry& g
 }
 
 template <class T, class Operation>
-std::unique_ptr<Plan> make_scan(ScanGeometry geometry, bool exclusive, std::string description) {
-  const ScanProblem problem{std::move(geometry), sizeof(T), sizeof(AccumulatorOf<T>), kIsFloat<T>,
-                            kIsBlockable<T, Operation>};
+std::unique_ptr<Plan> make_scan(ScanGeometry geometry, const CarryPlaces& carries, bool exclusive,
+                                std::string description, std::string& reason) {
+  const ScanProblem problem{std::move(geometry),        sizeof(T), sizeof(AccumulatorOf<T>), kIsFloat<T>,
+                            kIsBlockable<T, Operation>, carries};
   ScanPolicy policy = choose_policy(problem);
   description += ": " + policy.text();
 #if defined(ANYDML_VECTORS)
   if (is_by_rows(policy.algorithm)) {
     return make_row_plan<T, Operation>(problem, std::move(policy), exclusive, std::move(description));
   }
+  if constexpr (!kIsBlockable<T, Operation>) {
+    if (carries.row != 0)
+      return std::make_unique<CarriedProductPlan<T>>(problem, exclusive, std::move(description));
+  }
   if (is_by_columns(policy.algorithm)) {
     return make_column_plan<T, Operation>(problem, std::move(policy), exclusive, std::move(description));
   }
 #endif
+  if (carries.row != 0) {
+    reason = "no scan with carries of these strides";
+    return nullptr;
+  }
   return std::make_unique<StridedPlan<T, Operation>>(problem, exclusive, std::move(description));
 }
 
@@ -66,20 +76,25 @@ std::unique_ptr<Plan> make_cumulative(const Request& request, const char* exclus
   const int64_t axis = request.attributes.integer("Axis");
   const bool decreasing = request.attributes.flag("AxisDirection");
   const bool exclusive = request.attributes.flag(exclusive_attribute);
+  const CarryPlaces carries = request.inputs.size() > 1 ? CarryPlaces::of(out, axis) : CarryPlaces{};
 
   ScanGeometry geometry = geometry_of(in, out, axis, decreasing);
   std::string description = describe(Operation::kName, in.type, geometry, decreasing, exclusive);
   switch (in.type) {
     case DataType::kFloat32:
-      return make_scan<float, Operation>(std::move(geometry), exclusive, std::move(description));
+      return make_scan<float, Operation>(std::move(geometry), carries, exclusive, std::move(description),
+                                         reason);
     case DataType::kFloat16:
-      return make_scan<Half, Operation>(std::move(geometry), exclusive, std::move(description));
+      return make_scan<Half, Operation>(std::move(geometry), carries, exclusive, std::move(description),
+                                        reason);
     case DataType::kInt32:
     case DataType::kUint32:
-      return make_scan<uint32_t, Operation>(std::move(geometry), exclusive, std::move(description));
+      return make_scan<uint32_t, Operation>(std::move(geometry), carries, exclusive, std::move(description),
+                                            reason);
     case DataType::kInt64:
     case DataType::kUint64:
-      return make_scan<uint64_t, Operation>(std::move(geometry), exclusive, std::move(description));
+      return make_scan<uint64_t, Operation>(std::move(geometry), carries, exclusive, std::move(description),
+                                            reason);
     default:
       reason = "no scan of " + std::string(name_of(in.type));
       return nullptr;

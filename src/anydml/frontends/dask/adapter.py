@@ -10,8 +10,9 @@ import dask.array as da
 import numpy as np
 from dask.base import normalize_token
 
-from ...core.errors import kind_of, refuse
+from ...core.errors import DMLError, kind_of, refuse
 from ...core.memory import HOST
+from ...core.packed_array import PackedArray
 from ...core.truth_values import BOOL, UINT8
 from ...device import Device
 from ...functions._call import as_device, resolve
@@ -33,6 +34,16 @@ def adapter(operand: da.Array, name: str, out: Any, device: Any) -> DaskAdapter:
     return DaskAdapter(name, device)
 
 
+def _with_rules_of(device: Any) -> Device:
+    """A device here whose rules hold for one that only workers may have."""
+    try:
+        return as_device(device)
+    except DMLError as problem:
+        if any(violation.rule != "(D7)" for violation in problem.violations):
+            raise
+        return as_device("cpu")
+
+
 class DaskAdapter:
     """Operands of which one at least is a Dask array.
 
@@ -46,8 +57,7 @@ class DaskAdapter:
     def __init__(self, name: str, device: Any) -> None:
         self.name = name
         self.device = "cpu" if device is None else device
-        self._rules = device if isinstance(device, Device) else as_device("cpu")
-        """Whose feature level holds."""
+        self._rules = _with_rules_of(device)
         self._on_host = ArrayAdapter(name, None, None)
         self._truth = TruthValues(name)
 
@@ -84,8 +94,9 @@ class DaskAdapter:
     def apply(
         self, operands: Mapping[str, Operand | None], options: Mapping[str, Any], sizes: Shape, like: Any, lent: int
     ) -> list[da.Array]:
-        named: dict[str, Any] = {label: each and _Seen(self, each) for label, each in operands.items()}
-        named = {argument_label(label): seen for label, seen in named.items()}
+        named: dict[str, Any] = {}
+        for label, operand in operands.items():
+            named[argument_label(label)] = None if operand is None else self._seen(operand)
         described = resolve(self.name, named, self._rules, options, sizes)
         gives_truth = self._truth.are_results(operands)
         if described.is_empty:
@@ -105,10 +116,7 @@ class DaskAdapter:
                 refuse(self.name, "(K5)", argument_label(label), found, expected, kind="type")
         return [result[(0,) * lent] for result in outputs_of(call)] if lent else outputs_of(call)
 
-
-class _Seen:
-    """An operand as rules look at it."""
-
-    def __init__(self, side: DaskAdapter, operand: Operand) -> None:
-        self.shape = operand.shape
-        self.dtype = side.dtype(operand)
+    def _seen(self, operand: Operand) -> Any:
+        """What rules look at: the type and the shape."""
+        is_packed = isinstance(operand.array, PackedArray)
+        return operand.array if is_packed else OperandInfo(operand.shape, self.dtype(operand))

@@ -47,7 +47,7 @@ class _Part:
     constants: Mapping[str, Any]
     indices: Mapping[str, Index]
 
-    def __call__(self, *blocks: Any) -> list[Array]:
+    def __call__(self, *blocks: Any) -> tuple[Array, ...]:
         given = {**self.constants, **dict(zip(self.indices, map(only, blocks), strict=True))}
         sizes = {
             number: size
@@ -60,8 +60,8 @@ class _Part:
         desc = cut(found, self.desc, found.independent(self.desc), sizes)
         if 0 in sizes.values():
             empty = [np.empty(shape, dtype) for dtype, shape in results_of(desc)]
-            return [each.view(BOOL) for each in empty] if self.gives_truth else empty
-        return compute(desc, self.device, [given[label] for label, _ in found.inputs(desc)], self.gives_truth)
+            return tuple([each.view(BOOL) for each in empty] if self.gives_truth else empty)
+        return tuple(compute(desc, self.device, [given[label] for label, _ in found.inputs(desc)], self.gives_truth))
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +110,7 @@ def blockwise(call: Call) -> list[da.Array]:
         ]
         arrays.append(array.rechunk({i: -1 for i, each in enumerate(index) if each < 0}))
         indices[label] = tuple(index)
-    _, arrays = unify_chunks(*chain.from_iterable(zip(arrays, indices.values(), strict=True)))
+    _, arrays = unify_chunks(*chain.from_iterable(zip(arrays, indices.values(), strict=True)), warn=False)
     given = [*zip(arrays, indices.values(), strict=True)]
     part = _Part(call.desc, call.device, call.gives_truth, constants, indices)
     numbers = sorted({number for index in indices.values() for number in index if number >= 0})

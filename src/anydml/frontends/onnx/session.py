@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections import OrderedDict
 from collections.abc import Hashable, Iterator, Mapping, Sequence
+from hashlib import sha256
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +18,7 @@ from ...core.errors import kind_of, listing, refuse
 from ...core.interop import as_array_of
 from ...device import Device
 from ...graph.compile import CompiledGraph
+from ..chunked import batches_for
 from .dispatch import dispatch, key_of, on_host, resolved, run_step, type_of, with_known
 from .fusion import fused
 from .model import Model, ModelInput, read
@@ -63,6 +66,7 @@ class InferenceSession:
     ) -> None:
         self.device = _device_of(device, feature_level)
         self._model: Model = read(model)
+        self._path = os.fspath(model) if isinstance(model, (str, os.PathLike)) else None
         self._fallback = fallback
         outputs = [each.name for each in self._model.outputs]
         nodes = _needed(self._model.nodes, outputs)
@@ -75,6 +79,17 @@ class InferenceSession:
         if all(_is_static(each) for each in self._model.inputs):
             types = {each.name: Held(each.name, _static(each), _dtype_of(each)) for each in self._model.inputs}
             self._first(types)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Read anew, where it is unpickled or copied, from its bytes, or of a file that is too large from that."""
+        proto = self._model.proto
+        is_large = self._path is not None and proto.ByteSize() >= 2**31
+        model = self._path if is_large else proto.SerializeToString(deterministic=True)
+        return _opened, (model, self.device, self._fallback)
+
+    def __dask_tokenize__(self) -> tuple[Any, ...]:
+        _, (model, device, fallback) = self.__reduce__()
+        return type(self).__name__, sha256(model).hexdigest() if isinstance(model, bytes) else model, device, fallback
 
     def __repr__(self) -> str:
         return f"<InferenceSession of {len(self._nodes)} nodes on {self.device}>"
@@ -94,25 +109,64 @@ class InferenceSession:
 
         Args:
             output_names: which outputs are wanted, in the order in which they are returned; all where None.
-            feeds: an array of any library for each input, by its name; a list of them for a sequence.
+            feeds: an array of any library for each input, by its name; a list of them for a sequence. Dask arrays are
+                cut into batches, along dimension 0: of the model it is assumed that rows do not depend on each other.
+                What is in memory goes to all batches as it is.
             run_options: ONNX Runtime's, which are not looked at.
 
         Returns:
-            Arrays like the first that was fed.
+            Arrays like the first that was fed; Dask arrays of batches where one was fed.
 
         Raises:
-            DMLError: (N2) to (N5), and the operators' own rules on values.
+            DMLError: (N2) to (N5), and the operators' own rules on values; (K2), (K6) of Dask arrays.
         """
         names = [each.name for each in self._model.outputs]
         wanted = names if output_names is None else list(output_names)
         for name in wanted:
             if name not in names:
                 refuse("run", "(N3)", "output_names", repr(name), f"outputs of the model: {listing(names)}")
+        batches = batches_for(feeds.values()) if isinstance(feeds, Mapping) else None
+        if batches is not None:
+            lazy: list[Any] = batches.run_session(self, wanted, feeds)
+            return lazy
         pieces, arrays = zip(*self.pieces(feeds), strict=True)
         self._last = [*pieces]
         results = dict(zip(names, (resolved(each, arrays[-1]) for each in pieces[-1].results), strict=True))
         like = next((each for each in feeds.values() if not isinstance(each, (list, tuple))), None)
         return [self._as_fed(like, results[name]) for name in wanted]
+
+    def shapes_of(
+        self, wanted: Sequence[str], feeds: Mapping[str, Any], rows: int
+    ) -> list[tuple[tuple[int, ...], np.dtype[Any]]]:
+        """The shapes and types of outputs, which are not computed.
+
+        Args:
+            wanted: the names of outputs.
+            feeds: arrays of which nothing but types and shapes matters.
+            rows: what the first size of an output is that the model leaves free, where shapes depend on values.
+
+        Raises:
+            DMLError: (K6), (N2), (N3).
+        """
+        trial: InferenceSession = object.__new__(type(self))
+        own = {"_is_trial": True, "_kept": OrderedDict(), "_lock": Lock(), "_last": []}
+        trial.__dict__.update(vars(self) | own)
+        _, types = trial._fed(feeds)
+        piece = trial._first(types)
+        found: list[tuple[tuple[int, ...], np.dtype[Any]]] = []
+        results = dict(zip([each.name for each in self._model.outputs], piece.results, strict=False))
+        said = {each.name: each for each in self._model.outputs}
+        for name in wanted:
+            value, info = results.get(name), said[name]
+            if isinstance(value, (Held, np.ndarray)):
+                found.append((tuple(value.shape), np.dtype(value.dtype)))
+                continue
+            sizes = [rows, *info.shape[1:]] if info.shape else [None]
+            if piece.rest is None or not info.data_type or not all(isinstance(size, int) for size in sizes):
+                expected = "an output whose shape depends on those of the inputs alone, or is that of the model"
+                refuse("run", "(K6)", name, f"{info.type} of shape {info.shape}", expected)
+            found.append((tuple([int(size) for size in sizes if size is not None]), _dtype_of(info)))
+        return found
 
     def reports(self) -> list[Report]:
         """What serves each node, of the signature that ran last or was compiled."""
@@ -273,6 +327,10 @@ class InferenceSession:
 
 
 _DLPACK = frozenset(map(np.dtype, ["?", "b", "B", "h", "H", "i", "I", "l", "L", "e", "f", "d"]))
+
+
+def _opened(model: Any, device: Device, fallback: bool) -> InferenceSession:
+    return InferenceSession(model, device=device, fallback=fallback)
 
 
 def _device_of(device: Device | str | None, feature_level: FeatureLevel | str | None) -> Device:
