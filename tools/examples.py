@@ -18,7 +18,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-NEEDS = ("onnx", "torch")
+NEEDS = ("dask", "onnx", "torch")
 """The packages beside NumPy that examples need, by their names, which stand in each that does."""
 
 ANYDML = Path(sysconfig.get_path("scripts")) / "anydml"
