@@ -22,6 +22,7 @@ add_module_names = False
 highlight_language = "none"
 exclude_patterns = ["_templates"]
 
+html_context = {"default_mode": "auto"}
 html_theme = "pydata_sphinx_theme"
 html_title = "anydml"
 html_logo = "_static/logo.svg"

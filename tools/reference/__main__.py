@@ -50,7 +50,7 @@ class Folder:
 def assemble(target: Path) -> None:
     folder = Folder(target)
     for path in [path for path in sorted(SITE.rglob("*.md")) if "_build" not in path.parts]:
-        folder.put(path.relative_to(SITE).as_posix(), path.read_text())
+        folder.put(path.relative_to(SITE).as_posix(), _shown(path.read_text()))
     for name, content in _documents():
         folder.put(name, content)
     known = operator_page.Known(
@@ -83,7 +83,12 @@ def _linked(document: str, prefix: str) -> str:
         return f"]({Path(TOP[target]).name if target in TOP else target}{found[2]})"
 
     linked = re.sub(r"\]\((?!https?:|#)([^)#]+)(#[^)]*)?\)", lambda found: link(found).replace("None", ""), document)
-    return re.sub(r"^```python\n(?=>>> )", "```pycon\n", linked, flags=re.MULTILINE)
+    return _shown(re.sub(r"^```python\n(?=>>> )", "```pycon\n", linked, flags=re.MULTILINE))
+
+
+def _shown(document: str) -> str:
+    """Without the empty line at the end of a session, which doctest needs and nobody else."""
+    return re.sub(r"(^```pycon\n.*?\n)\n```$", r"\1```", document, flags=re.MULTILINE | re.DOTALL)
 
 
 def main() -> None:

@@ -27,26 +27,41 @@ def section(run: Run, rows: Sequence[Row]) -> str:
 
 
 def details(rows: Sequence[Row]) -> str:
-    """The same as a table, which opens where it is wanted."""
-    titles = ("Case", "Type", "Size", "Time", "Ratio", "Limit", "Best of the others")
-    lines = []
-    for row in rows:
-        name, ratio = row.best_peer or ("", 0.0)
-        limit = "" if row.limit is None else f"{row.limit:.2f}"
-        cells = (row.case, row.dtype, row.size, row.time, _said(row), limit, f"{name} {ratio:.2f}" if name else "")
-        lines.append([escape(each) for each in cells])
-    table = html_table(titles, lines, "measured stacked").removeprefix("```{raw} html\n").removesuffix("\n```\n")
-    return html(f"<details><summary>These {len(rows)} cases as a table</summary>\n{table}\n</details>")
+    """The same as a table, which opens where it is wanted; without columns in which there is nothing."""
+    titles = ("Case", "Type", "Size", "Time", "anydml", "Limit", "Others")
+    lines = [
+        (
+            *(row.case, row.dtype, row.size, row.time),
+            _ratio(row, "anydml", row.ratio) + (f" {row.verdict}" if row.verdict != "ok" else ""),
+            "" if row.limit is None else f"{row.limit:.2f}",
+            ", ".join(f"{name} {_ratio(row, name, ratio)}" for name, ratio in sorted(row.peers.items(), key=_second)),
+        )
+        for row in rows
+    ]
+    filled = [i for i in range(len(titles)) if any(line[i] for line in lines)]
+    cells = [[escape(line[i]) for i in filled] for line in lines]
+    table = html_table([titles[i] for i in filled], cells, "measured stacked")
+    table = table.removeprefix("```{raw} html\n").removesuffix("\n```\n")
+    return html(f"<details><summary>The same as a table</summary>\n{table}\n</details>")
 
 
-def _said(row: Row) -> str:
-    return f"{row.ratio:.2f}{'' if row.verdict == 'ok' else f' {row.verdict}'}"
+def _second(pair: tuple[str, float]) -> float:
+    return pair[1]
+
+
+def _ratio(row: Row, who: str, ratio: float) -> str:
+    """A ratio, and of several cases the least and the largest, too."""
+    if who not in row.spans:
+        return f"{ratio:.2f}"
+    low, high = row.spans[who]
+    return f"{ratio:.2f} ({low:.2f} to {high:.2f})"
 
 
 def chart(title: str, rows: Sequence[Row]) -> str:
     """The chart of one operator or kind of operators."""
     cases = list(dict.fromkeys(row.case for row in rows))
     ratios = [ratio for row in rows for ratio in (row.ratio, *row.peers.values(), row.limit or 1.0)]
+    ratios += [end for row in rows for span in row.spans.values() for end in span]
     low, high = min(0.9, *ratios) / 1.05, max(1.5, *ratios) * 1.05
     height = _TOP + _LINE * len(cases) + _BOTTOM
 
@@ -62,8 +77,8 @@ def chart(title: str, rows: Sequence[Row]) -> str:
     label = escape(f"{title}: time by that of a copy of as many bytes, {len(cases)} cases")
     body = "\n".join(parts)
     return (
-        f'<figure class="chart"><figcaption><span class="ours">●</span> anydml <span class="peer">◆</span> the best of '
-        f'the other libraries <span class="limit">┃</span> the limit that the project sets itself</figcaption>\n'
+        f'<figure class="chart"><figcaption><span class="ours">●</span> anydml <span class="peer">◆</span> other '
+        f'libraries <span class="limit">┃</span> the limit that the project sets itself</figcaption>\n'
         f'<div class="chart-scroll"><svg viewBox="0 0 {_WIDTH} {height}" width="{_WIDTH}" height="{height}" role="img" '
         f'aria-label="{label}">\n{body}\n</svg></div>\n'
         f'<p class="chart-value" aria-live="polite" hidden></p></figure>'
@@ -89,21 +104,35 @@ def _marks(rows: Sequence[Row], x: Callable[[float], float], y: float) -> list[s
 
     limits, peers, ours = [], [], []
     for row in rows:
-        where = f"{row.case}, {row.dtype}, {row.size}"
+        where = ", ".join(each for each in (row.case, row.dtype, row.size) if each)
         if row.limit is not None:
             place = x(row.limit)
             shape = f'<line x1="{place:.1f}" x2="{place:.1f}" y1="{y - 8:.1f}" y2="{y + 8:.1f}"/>'
             limits.append(_point("limit", f"{where}: the limit is {row.limit:.2f}", shape))
-        if row.best_peer is not None:
-            name, ratio = row.best_peer
+        for name, ratio in row.peers.items():
             place = x(ratio)
-            shape = f'<path d="M{place:.1f} {y - 5.5:.1f}l5.5 5.5l-5.5 5.5l-5.5 -5.5z"/>'
-            peers.append(_point("peer", f"{where}: {name} takes {ratio:.2f} times as long as a copy", shape))
-        shape = f'<circle cx="{x(row.ratio):.1f}" cy="{y:.1f}" r="5"/>'
-        said = f"{where}: anydml takes {row.time}, {row.ratio:.2f} times as long as a copy"
-        said += "" if row.verdict == "ok" else f" ({row.verdict})"
-        ours.append(_point("ours", said, shape))
+            shape = _span(row, name, x, y + 3) + f'<path d="M{place:.1f} {y - 5:.1f}l5 5l-5 5l-5 -5z"/>'
+            peers.append(_point("peer", f"{where}: {_said(row, name, ratio)}", shape))
+        shape = _span(row, "anydml", x, y) + f'<circle cx="{x(row.ratio):.1f}" cy="{y:.1f}" r="5"/>'
+        verdict = "" if row.verdict == "ok" else f" ({row.verdict})"
+        ours.append(_point("ours", f"{where}: {_said(row, 'anydml', row.ratio, row.time)}{verdict}", shape))
     return [*limits, *peers, *ours]
+
+
+def _said(row: Row, who: str, ratio: float, time: str = "") -> str:
+    said = f"{who} takes {time + ', ' if time else ''}{ratio:.2f} times as long as a copy"
+    if who in row.spans:
+        low, high = row.spans[who]
+        said += f" in the median case, {low:.2f} to {high:.2f} in all"
+    return said
+
+
+def _span(row: Row, who: str, x: Callable[[float], float], y: float) -> str:
+    """A line from the best case to the worst."""
+    if who not in row.spans:
+        return ""
+    low, high = row.spans[who]
+    return f'<line class="span" x1="{x(low):.1f}" x2="{x(high):.1f}" y1="{y:.1f}" y2="{y:.1f}"/>'
 
 
 def _point(kind: str, said: str, shape: str) -> str:

@@ -144,6 +144,8 @@ def _fields(title: str, body: str, own: str, folder: str | None) -> Iterator[str
         return
     fields = []
     for entry in re.split(r"^(?=\S)", cleaned, flags=re.MULTILINE):
+        if not entry.strip():
+            continue
         name, colon, meaning = entry.partition(":")
         if not colon or not re.fullmatch(r"[\w, *.]+", name):
             fields.append(f"{_TITLES[title].format('')} {text(' '.join(entry.split()), own, folder)}".strip())

@@ -23,7 +23,7 @@ ENGINES = {
 
 def page(known: Known) -> str:
     names = list(known.entries)
-    hidden = "\n".join(f"{name.lower()}" for name in names)
+    hidden = "\n".join(map(str.lower, names))
     head = f"""\
 # Operators
 
@@ -40,7 +40,8 @@ def _form(names: Iterable[str]) -> str:
     levels = [(level.number, f"{level.number} has it") for level in sorted(FeatureLevel)]
     return f"""\
 <form id="filter" class="filter" role="search" hidden>
-<label class="words">Name or word <input type="search" name="q" autocomplete="off" placeholder="pool, int8, softmax"></label>
+<label class="words">Name or word
+<input type="search" name="q" autocomplete="off" placeholder="pool, int8, softmax"></label>
 {_choice("family", "Family", [(each, each.replace("_", " ")) for each in families])}
 {_choice("type", "Data type", [(each, each) for each in types])}
 {_choice("level", "Feature level", levels)}
@@ -59,7 +60,8 @@ def _table(known: Known) -> str:
     rows = "\n".join(_row(name, entry) for name, entry in known.entries.items())
     head = "".join(f'<th scope="col">{each}</th>' for each in ("Operator", "Since", "Family", "What it does"))
     return (
-        f'<table id="every-operator" class="table operators"><thead><tr>{head}</tr></thead>\n<tbody>\n{rows}\n</tbody></table>\n'
+        f'<table id="every-operator" class="table operators"><thead><tr>{head}</tr></thead>\n'
+        f"<tbody>\n{rows}\n</tbody></table>\n"
         '<p id="nothing" hidden>No operator is like that.</p>'
     )
 

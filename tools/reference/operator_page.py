@@ -129,7 +129,7 @@ def _aliased(name: str, family: str) -> Any:
 
 
 def _desc(found: OperatorSpec, meanings: Mapping[str, str]) -> str:
-    lines = [f"````{{py:class}} {found.desc.__name__}({', '.join(found.members)})\n:module: anydml\n"]
+    lines = [f"````{{py:class}} {found.desc.__name__}\n:module: anydml\n"]
     for member, words, meaning in pages.members(found, dict(meanings)):
         lines.append(f"{code(member)}\n: *{text(words)}.* {text(meaning, found.name, '')}\n")
     return "\n".join([*lines, "````\n"])
@@ -210,10 +210,10 @@ def _engines(found: OperatorSpec, entry: Mapping[str, Any]) -> Iterator[str]:
             rows.append((f"<code>{tensor}</code>", names.replace(NATIVE, "native code"), shown))
     yield "On the CPU, by the types of each tensor:\n"
     yield html_table(("Tensor", "Served by", "Data types"), rows, "engines stacked")
-    described = [
-        f"- {code(engine)}: {text('declines: ' + answer.reason if isinstance(answer, Declined) else answer.description)}"
-        for engine, answer in pages.answers(found)
-    ]
+    described = []
+    for engine, answer in pages.answers(found):
+        said = f"declines: {answer.reason}" if isinstance(answer, Declined) else answer.description
+        described.append(f"- {code(engine)}: {text(said)}")
     yield "What each engine says to the example above, on the machine that wrote this page:\n"
     yield "\n".join(described) + "\n"
     kernels, *also = gpu_engines(found) or [""]
@@ -227,7 +227,7 @@ def _engines(found: OperatorSpec, entry: Mapping[str, Any]) -> Iterator[str]:
 def _measured(name: str, runs: Sequence[results.Run]) -> Iterator[str]:
     there = results.rows_of(name, runs)
     if not there:
-        yield "Nothing is recorded of its speed. `anydml bench --filter " + f"{name}` measures it on your machine.\n"
+        yield "Nothing is recorded of its speed. [Tuning](../inside/tuning.md) tells how to measure.\n"
     for run, rows in there:
         yield charts.section(run, rows)
     if there:

@@ -183,8 +183,8 @@ def _functions() -> str:
     return "\n".join(
         [
             "# Functions\n",
-            "Arrays in, arrays of the same kind out: NumPy's, PyTorch's, and others' by DLPack. `abs`, `max`, `min`, `pow`,",
-            "`round` and `slice` are no part of `from anydml import *`.\n",
+            "Arrays in, arrays of the same kind out: NumPy's, PyTorch's, and others' by DLPack. `abs`, `max`, `min`,",
+            "`pow`, `round` and `slice` are no part of `from anydml import *`.\n",
             table(("Function", "What it does", "Operators"), rows),
         ]
     )

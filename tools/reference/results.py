@@ -1,4 +1,5 @@
-"""What was measured and recorded in `docs`: pages as ``anydml bench`` prints them, and what its ``--json`` writes."""
+"""What was measured and recorded in `docs`: pages as ``anydml bench`` prints them, what its ``--json`` writes, and of
+charts that it drew the medians and ends of each line."""
 
 from __future__ import annotations
 
@@ -8,7 +9,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
+from anydml.bench import plot
 from anydml.bench.cases import format_size
 from anydml.operators import OPERATORS
 
@@ -27,7 +30,7 @@ class Row:
         limit: of the ratio; None where there is none.
         peers: the ratios of other libraries; of a page only the best one's.
         verdict: ok, MISS or BEATEN.
-        of_products: whether products take the time, so that the ratio to a copy says little.
+        spans: of us and of each library the least and the largest ratio, where a row stands for several cases.
     """
 
     group: str
@@ -39,7 +42,7 @@ class Row:
     limit: float | None
     peers: dict[str, float]
     verdict: str
-    of_products: bool = False
+    spans: dict[str, tuple[float, float]] = field(default_factory=dict)
 
     @property
     def operators(self) -> list[str]:
@@ -78,6 +81,8 @@ def runs(folder: Path) -> list[Run]:
     """Those recorded in a folder, of CPUs first."""
     found = [_from_page(path) for path in sorted(folder.glob("*.txt")) if _is_page(path)]
     found += [_from_json(path) for path in sorted(folder.glob("*.json")) if "rows" in json.loads(path.read_text())]
+    told = {run.path.stem for run in found}
+    found += [_from_chart(path) for path in sorted(folder.glob("*.svg")) if path.stem not in told]
     return sorted(found, key=lambda run: run.on_gpu)
 
 
@@ -133,6 +138,70 @@ def _row(group: str, cells: dict[str, str]) -> Row:
     )
 
 
+_SVG = "{http://www.w3.org/2000/svg}"
+_LOW, _HIGH = 0.4, 400.0
+"""Of the charts' logarithmic axis."""
+
+
+def _from_chart(path: Path) -> Run:
+    """A row for each line of cases in each panel, of what ``anydml bench --plot`` drew."""
+    figure = ElementTree.parse(path).getroot()
+    heads = [text.text or "" for text in figure.iter(f"{_SVG}text") if "Time by that" in (text.text or "")]
+    machine = [text.text or "" for text in figure.iter(f"{_SVG}text") if "tensors of" in (text.text or "")]
+    panels = [each for each in figure.iter(f"{_SVG}g") if each.get("id", "").startswith("axes_")]
+    return Run(path, [*machine, *heads], [row for panel in panels for row in _rows_of_panel(panel)])
+
+
+def _rows_of_panel(panel: ElementTree.Element) -> Iterator[Row]:
+    parts = {part.get("id", ""): part for part in panel}
+    _, axis, *_ = [*(part for name, part in parts.items() if name.startswith("matplotlib.axis_")), None, None]
+    titles = [text for name, part in parts.items() if name.startswith("text_") for text in part.iter(f"{_SVG}text")]
+    frame = next((_points(each.get("d", "")) for each in panel.iter(f"{_SVG}path")), [])
+    if axis is None or not titles or not frame:
+        return
+    left, right = min(x for x, _ in frame), max(x for x, _ in frame)
+    ticks = [text for text in axis.iter(f"{_SVG}text") if text.text]
+    # A text's own y is that of its baseline, a third of its height below the middle.
+    cells = {text.text or "": float(text.get("y", 0)) - 3 for text in ticks}
+    names = {plot.OURS: "anydml", **{colour: name for name, (_, colour) in plot.PEERS.items()}}
+
+    def ratio(x: float) -> float:
+        return _LOW * (_HIGH / _LOW) ** ((x - left) / (right - left))
+
+    spans: dict[str, dict[str, tuple[float, float]]] = {cell: {} for cell in cells}
+    medians: dict[str, dict[str, float]] = {cell: {} for cell in cells}
+    limits: dict[str, float] = {}
+
+    def nearest(y: float) -> str:
+        return min(cells, key=lambda cell: abs(cells[cell] - y))
+
+    for name, part in parts.items():
+        shapes = [*part.iter(f"{_SVG}path"), *part.iter(f"{_SVG}use")]
+        colours = [
+            found[1] for each in shapes if (found := re.search(r"(?:stroke|fill): (#\w+)", each.get("style", "")))
+        ]
+        who = names.get(colours[0]) if colours else None
+        if name.startswith("LineCollection") and shapes:
+            (x1, y1), (x2, y2) = _points(shapes[0].get("d", ""))
+            cell = nearest((y1 + y2) / 2)
+            if who is not None and y1 == y2:
+                spans[cell][who] = ratio(x1), ratio(x2)
+            elif x1 == x2:
+                limits[cell] = ratio(x1)
+        elif name.startswith("PathCollection") and who is not None:
+            (mark,) = part.iter(f"{_SVG}use")
+            medians[nearest(float(mark.get("y", 0)))][who] = ratio(float(mark.get("x", 0)))
+    for cell, found in medians.items():
+        if "anydml" in found:
+            ours = found.pop("anydml")
+            size, verdict = "", "ok"
+            yield Row(titles[-1].text or "", cell, "", size, "", ours, limits.get(cell), found, verdict, spans[cell])
+
+
+def _points(path: str) -> list[tuple[float, float]]:
+    return [(float(x), float(y)) for x, y in re.findall(r"[ML] ([-\d.]+) ([-\d.]+)", path)]
+
+
 def _from_json(path: Path) -> Run:
     data = json.loads(path.read_text())
     header = data["header"]
@@ -158,5 +227,4 @@ def _row_of_json(row: dict[str, Any]) -> Row:
         limit=row["limit"],
         peers=row["peers"],
         verdict=row["verdict"],
-        of_products=bool(row["products"]),
     )
