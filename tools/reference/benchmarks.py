@@ -15,8 +15,9 @@ HEAD = """\
 
 Every time is divided by that of the fastest copy, in the same run, that reads and writes as many bytes, so that 1 is
 what memory allows; [tuning](inside/tuning.md) tells what stands in its place where products or reads are what takes the
-time. Further left is faster. Point at a mark, and it tells what it is of; where it stands for several cases, it is their
-median, and a line goes from the best to the worst. Results are checked before they count, those of other libraries, too.
+time. Further left is faster. Point at a mark, and it tells what it is of; where it stands for several cases, it is
+their median, and a line goes from the best to the worst. Results are checked before they count, those of other
+libraries, too.
 
 `anydml bench` measures all of it on your machine; the README tells [on which CPU](inside/readme.md#how-fast) and
 [on which GPU](inside/readme.md#gpus), and when, what follows was measured.
