@@ -14,7 +14,7 @@ from html import escape
 from .markup import html, html_table
 from .results import Row, Run
 
-_WIDTH, _LABELS, _RIGHT = 760, 290, 16
+_WIDTH, _RIGHT = 760, 16
 _TOP, _LINE, _BOTTOM = 14, 26, 34
 _TICKS = (0.05, 0.1, 0.2, 0.5, 1, 1.5, 2, 3, 5, 10, 20, 50, 100, 200, 500)
 
@@ -64,15 +64,16 @@ def chart(title: str, rows: Sequence[Row]) -> str:
     ratios += [end for row in rows for span in row.spans.values() for end in span]
     low, high = min(0.9, *ratios) / 1.05, max(1.5, *ratios) * 1.05
     height = _TOP + _LINE * len(cases) + _BOTTOM
+    left = min(300.0, 24 + 7.0 * max(map(len, cases)))
 
     def x(ratio: float) -> float:
-        return _LABELS + (_WIDTH - _LABELS - _RIGHT) * math.log(ratio / low) / math.log(high / low)
+        return left + (_WIDTH - left - _RIGHT) * math.log(ratio / low) / math.log(high / low)
 
     parts = [_axis(x, low, high, height)]
     for i, case in enumerate(cases):
         y = _TOP + _LINE * (i + 0.5)
-        parts.append(f'<text class="case" x="{_LABELS - 14}" y="{y + 4:.1f}">{escape(case)}</text>')
-        parts.append(f'<line class="row" x1="{_LABELS}" x2="{_WIDTH - _RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>')
+        parts.append(f'<text class="case" x="{left - 14:.1f}" y="{y + 4:.1f}">{escape(case)}</text>')
+        parts.append(f'<line class="row" x1="{left:.1f}" x2="{_WIDTH - _RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>')
         parts += _marks([row for row in rows if row.case == case], x, y)
     label = escape(f"{title}: time by that of a copy of as many bytes, {len(cases)} cases")
     body = "\n".join(parts)

@@ -41,7 +41,7 @@ def _form(names: Iterable[str]) -> str:
     return f"""\
 <form id="filter" class="filter" role="search" hidden>
 <label class="words">Name or word
-<input type="search" name="q" autocomplete="off" placeholder="pool, int8, softmax"></label>
+<input type="search" name="words" autocomplete="off" placeholder="pool, int8, softmax"></label>
 {_choice("family", "Family", [(each, each.replace("_", " ")) for each in families])}
 {_choice("type", "Data type", [(each, each) for each in types])}
 {_choice("level", "Feature level", levels)}

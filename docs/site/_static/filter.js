@@ -12,7 +12,7 @@
   }));
   const count = form.querySelector(".count");
   const nothing = document.getElementById("nothing");
-  const fields = ["q", "family", "type", "level", "engine"];
+  const fields = ["words", "family", "type", "level", "engine"];
 
   const fits = ({ row, words, types, engines }, chosen) => {
     const level = chosen.level ? parseFloat(chosen.level) : Infinity;
@@ -22,7 +22,7 @@
       parseFloat(since) <= level &&
       (!chosen.family || row.dataset.family === chosen.family) &&
       (!chosen.engine || engines.includes(chosen.engine)) &&
-      chosen.q.toLowerCase().split(/\s+/).every((word) => words.includes(word) || hasType(types, word))
+      chosen.words.toLowerCase().split(/\s+/).every((word) => words.includes(word) || hasType(types, word))
     );
   };
   const hasType = (types, word) => word.length > 2 && [...types.keys()].some((each) => each.toLowerCase() === word);
