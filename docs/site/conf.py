@@ -19,6 +19,7 @@ myst_heading_anchors = 3
 nitpicky = True
 python_maximum_signature_line_length = 80
 add_module_names = False
+toc_object_entries_show_parents = "hide"
 highlight_language = "none"
 exclude_patterns = ["_templates"]
 
@@ -65,6 +66,9 @@ def add_family(app: Any, page: str, template: str, context: dict[str, Any], doct
         family = OPERATORS[operator].family
         context["family"] = family.replace("_", " ")
         context["family_query"] = family
+        # A name is broken where its words end.
+        heading = f"<h1>{operator}<"
+        context["body"] = context["body"].replace(heading, heading.replace("_", "_<wbr>"), 1)
         context["siblings"] = [(each, each.lower(), each == operator) for each in families[family]]
 
 
