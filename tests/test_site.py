@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from functools import cache, partial
 from html.parser import HTMLParser
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urljoin, urlparse
@@ -24,7 +25,8 @@ import pytest
 
 import anydml
 import pydirectml
-from anydml import FeatureLevel
+from anydml import FeatureLevel, bench
+from anydml.bench.report import as_json
 from anydml.cli import pages
 from anydml.functions import ALIASES, FUNCTIONS
 from anydml.operators import OPERATORS, spec
@@ -81,6 +83,51 @@ def test_operators_of_onnx_become_what_is_recorded() -> None:
         )
         (report,) = session.reports()
         assert {*report.operators} <= {*record[op]["alone"]}, op
+
+
+# What was measured
+
+
+@pytest.fixture
+def results(monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.syspath_prepend(ROOT / "tools")
+    return import_module("reference.results")
+
+
+def test_recorded_results_are_read(results: Any) -> None:
+    """Of a page every row, of a chart every line."""
+    found = {run.path.name: run for run in results.runs(ROOT / "docs")}
+    page = (ROOT / "docs" / "gpu.txt").read_text()
+    assert len(found["gpu.txt"].rows) == len(
+        re.findall(r"^  (?:u?int|float)\d+ .* (?:ok|MISS|BEATEN) ", page, re.MULTILINE)
+    )
+    assert found["gpu.txt"].on_gpu
+    chart = found["bench.svg"]
+    assert not chart.on_gpu
+    drawn = (ROOT / "docs" / "bench.svg").read_text()
+    assert len(chart.rows) == drawn.count('<g id="ytick_')
+    for row in chart.rows:
+        assert row.limit is None or row.limit == pytest.approx(round(row.limit, 2), abs=1e-3)
+        for who, ratio in {"anydml": row.ratio, **row.peers}.items():
+            low, high = row.spans[who]
+            assert low <= ratio * 1.001
+            assert ratio <= high * 1.001
+
+
+def test_results_as_json_are_read(results: Any, tmp_path: Path) -> None:
+    row = bench.Row(
+        "ELEMENT_WISE", "floats", "SIN, 4 rows", "float32", 1 << 20, 2, 1.5, peers={"numpy": 3.0, "torch": 2.0}
+    )
+    row.seconds, row.ratio = 0.002, 1.75
+    header = {"processor": "A", "threads": 2, "system": "B", "python": "3", "anydml": "0", "device": "cpu", "peers": {}}
+    (tmp_path / "bench.json").write_text(as_json(bench.Result(header, [row])))
+    (run,) = results.runs(tmp_path)
+    (read,) = run.rows
+    assert read.operators == ["ELEMENT_WISE_SIN"]
+    assert (read.size, read.time, read.ratio, read.limit) == ("1 MiB, 2 threads", "2.00 ms", 1.75, 1.5)
+    assert (read.best_peer, read.verdict) == (("torch", 2.0), "MISS")
+    assert results.rows_of("ELEMENT_WISE_SIN", [run]) == [(run, [read])]
+    assert results.rows_of("ELEMENT_WISE_COS", [run]) == []
 
 
 # The site that was built

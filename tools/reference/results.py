@@ -51,7 +51,7 @@ class Row:
             return [self.group]
         word = re.split(r"[\s,(]", self.case, maxsplit=1)[0]
         names = [word, f"ELEMENT_WISE_{word}", f"ACTIVATION_{word}", f"{self.group}_{word}"]
-        return [name for name in names if name in OPERATORS] or [self.group] * (self.group in OPERATORS)
+        return [name for name in dict.fromkeys(names) if name in OPERATORS]
 
     @property
     def best_peer(self) -> tuple[str, float] | None:
