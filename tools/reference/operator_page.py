@@ -48,7 +48,7 @@ def page(name: str, known: Known) -> str:
     parts = [
         f"# {name}\n",
         html(_facts(found)),
-        *(text(each, name, "") + "\n" for each in paragraphs),
+        *(_paragraph(each, name) for each in paragraphs),
         html(f'<figure class="picture">{_picture(name)}</figure>'),
         "## As a function\n",
         _function(found),
@@ -69,6 +69,11 @@ def page(name: str, known: Known) -> str:
         f"Source: {text(sections['Source'][''], name)}\n",
     ]
     return "\n".join(parts)
+
+
+def _paragraph(plain: str, name: str) -> str:
+    point = "- " * plain.startswith("- ")
+    return f"{point}{text(plain.removeprefix('- '), name, '')}\n"
 
 
 def summary(found: OperatorSpec) -> str:
@@ -151,7 +156,7 @@ def _decisions(found: OperatorSpec) -> Iterator[str]:
     _, *taken = [*pages.decisions(found)] or [None]
     if taken:
         yield "## Decisions\n"
-        yield from (text(str(each), found.name, "") + "\n" for each in taken)
+        yield from (_paragraph(str(each), found.name) for each in taken)
 
 
 # What is supported

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import inspect
 import re
-import sys
 from collections.abc import Iterator
 from dataclasses import fields
 from enum import Enum
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -116,7 +116,9 @@ def _paragraphs(text: str) -> list[str]:
 
 def decisions(found: OperatorSpec) -> Iterator[Block]:
     """What the operator's file says of all in it, behind its first sentence."""
-    _, *taken = _paragraphs(sys.modules[found.desc.__module__].__doc__ or "")
+    # Not the desc's module: pointwise operators have the package's.
+    family = import_module(f"anydml.operators.specs.{OPERATORS[found.name].family}")
+    _, *taken = _paragraphs(family.__doc__ or "")
     if taken:
         yield Heading("Decisions")
         yield from taken
