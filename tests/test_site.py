@@ -31,6 +31,8 @@ from anydml.cli import pages
 from anydml.functions import ALIASES, FUNCTIONS
 from anydml.operators import OPERATORS, spec
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parent.parent
 GUIDES = sorted((ROOT / "docs" / "site" / "guides").glob("*.md"))
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
@@ -262,6 +264,7 @@ def test_examples_of_operators_print_what_their_pages_say(site: Path) -> None:
 class Browser:
     driver: Any
     address: str
+    wait: Any
 
     def open(self, page: str, size: tuple[int, int] = DESKTOP, scheme: str = "light") -> None:
         width, height = size
@@ -272,7 +275,12 @@ class Browser:
         self.driver.execute_cdp_cmd(
             "Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
         )
+        # From nowhere, and until it is whole: that of before, whose script changes its address, is not taken for it.
+        self.driver.get("about:blank")
         self.driver.get(f"{self.address}/{page}")
+        path = f"/{page.partition('?')[0]}"
+        script = "return document.readyState === 'complete' && location.pathname === arguments[0]"
+        self.wait(self.driver, 60).until(lambda driver: driver.execute_script(script, path))
 
     def run(self, script: str, *given: Any) -> Any:
         return self.driver.execute_script(script, *given)
@@ -301,7 +309,8 @@ def browser(site: Path) -> Iterator[Browser]:
     threading.Thread(target=server.serve_forever, daemon=True).start()
     opened = webdriver.Chrome(options=options, service=webdriver.ChromeService(driver))
     try:
-        yield Browser(opened, f"http://127.0.0.1:{server.server_port}")
+        wait = import_module("selenium.webdriver.support.ui").WebDriverWait
+        yield Browser(opened, f"http://127.0.0.1:{server.server_port}", wait)
     finally:
         opened.quit()
         server.shutdown()
