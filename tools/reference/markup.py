@@ -11,7 +11,7 @@ from anydml.operators import OPERATORS
 
 _CODE = re.compile(r":(?:\w+:)?(?:class|func|mod|meth|data):`~?([^`]+)`|``(.+?)``|`([^`\n]+)`", re.DOTALL)
 _SPECIAL = re.compile(r"([\\`*_\[\]<>|{}#~$])")
-_LINE_START = re.compile(r"^(\s*)([-+]|\d+[.)]|:::+)(?=\s|$)", re.MULTILINE)
+_LINE_START = re.compile(r"^(\s*\d*)([-+]|(?<=\d)[.)]|:::+)(?=\s|$)", re.MULTILINE)
 _OPERATOR = re.compile(rf"\b({'|'.join(sorted(OPERATORS, key=len, reverse=True))})\b")
 
 

@@ -72,8 +72,10 @@ def page(name: str, known: Known) -> str:
 
 
 def _paragraph(plain: str, name: str) -> str:
-    point = "- " * plain.startswith("- ")
-    return f"{point}{text(plain.removeprefix('- '), name, '')}\n"
+    """A point of a list remains one."""
+    point = re.match(r"(?:- |\d+\. )?", plain)
+    assert point is not None
+    return f"{point[0]}{text(plain[point.end() :], name, '')}\n"
 
 
 def summary(found: OperatorSpec) -> str:

@@ -111,7 +111,7 @@ def docstring(desc: type[OperatorDesc]) -> tuple[list[str], Sections]:
 
 def _paragraphs(text: str) -> list[str]:
     """Each in one line; points of a list are some of their own."""
-    return [" ".join(each.split()) for each in re.split(r"\n\n|\n(?=- )", text) if each.strip()]
+    return [" ".join(each.split()) for each in re.split(r"\n\n|\n(?=- |\d+\. )", text) if each.strip()]
 
 
 def decisions(found: OperatorSpec) -> Iterator[Block]:
