@@ -13,7 +13,7 @@ NATIVE_SOURCES := $(shell find src/native -name '*.cpp' -o -name '*.h')
 TORCH ?= torch==2.13.0
 INTERPRETER ?= 'triton>=3.9'
 
-.PHONY: help env tools run test test-quick test-gpu lint generate format wheel bench fuzz sanitize sanitize-threads neon exhaustive clean
+.PHONY: help env tools run test test-quick test-gpu lint generate format wheel bench fuzz sanitize sanitize-threads neon exhaustive docs test-docs clean
 
 help: ## This list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 12
@@ -177,6 +177,20 @@ exhaustive: $(CHECKED)/exhaustive-$(SET) ## The errors of all exponentials, sine
 $(CHECKED)/exhaustive-%: $(EXHAUSTIVE).cpp $(HEADERS)
 	@mkdir -p $(@D)
 	$(COMPILE_$*) -std=c++20 -ffp-contract=off -Wall -Wextra -Wno-psabi -Isrc/native $< -o $@ -pthread
+
+# The sources of the site are put together in build/docs/source: see tools/reference.
+SITE := build/docs
+docs: $(VENV)/docs ## The documentation as a site, in build/docs/html
+	PYTHONPATH=tools $(BIN)/python -m reference $(SITE)/source
+	$(BIN)/python -m sphinx -c docs/site -W --keep-going -q -j $(CORES) -d $(SITE)/doctrees $(SITE)/source $(SITE)/html
+	@echo "Open $(SITE)/html/index.html"
+
+$(VENV)/docs: $(VENV)/installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(call extra,docs)
+	@touch $@
+
+test-docs: tools docs ## The site: its links, names and examples, and in Chromium where there is one
+	$(BIN)/python -m pytest -q --site $(SITE)/html tests/test_site.py
 
 clean: ## Remove what was built
 	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -17,6 +17,7 @@ settings.load_profile("without a clock")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--site", help="the folder of a site that `make docs` has built, to be tested")
     parser.addoption("--share", default="0/1", help="of the tests with large tensors the i-th of n alone, as in 0/3")
 
 

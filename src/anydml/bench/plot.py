@@ -15,9 +15,9 @@ from .places import count_of
 
 # Readable on white and on black: every colour has a contrast of 3 or more to both.
 _TEXT = "#7d8590"
-_OURS = "#d9480f"
+OURS = "#d9480f"
 _LIMIT = "#7d8590"
-_PEERS = {
+PEERS = {
     "numpy": ("s", "#3b82c4"),
     "torch": ("^", "#a855c7"),
     "torch.compile": ("<", "#d16ba5"),
@@ -52,7 +52,7 @@ def plot(result: Result) -> bytes:
     groups = _groups(result)
     columns = _columns(groups)
     shown = [row for cells in groups.values() for rows in cells.values() for row in rows]
-    peers = [name for name in _PEERS if any(name in row.peers for row in shown)]
+    peers = [name for name in PEERS if any(name in row.peers for row in shown)]
     height = max(sum(len(groups[name]) + 2 for name in column) for column in columns)
     colours = {key: _TEXT for key in ("text.color", "axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color")}
     with mpl.rc_context({**colours, "svg.fonttype": "none", "svg.hashsalt": "anydml", "font.size": 9}):
@@ -127,10 +127,10 @@ def _draw(panel: Any, name: str, cells: _Cells, peers: Sequence[str]) -> None:
         if limits:
             panel.vlines(min(limits), place - 0.4, place + 0.4, color=_LIMIT, linestyle="dotted", label="limit")
         start = place - len(peers) / 2 * step
-        _mark(panel, start, [row.ratio for row in rows], "anydml", "o", _OURS, 26)
+        _mark(panel, start, [row.ratio for row in rows], "anydml", "o", OURS, 26)
         for i, peer in enumerate(peers, 1):
             ratios = [row.peers[peer] for row in rows if peer in row.peers]
-            _mark(panel, start + i * step, ratios, peer, *_PEERS[peer], 14)
+            _mark(panel, start + i * step, ratios, peer, *PEERS[peer], 14)
     panel.set_yticks(range(len(cells)), cells)
     panel.set_ylim(max(len(cells), 1) - 0.5, -0.5)
     panel.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
@@ -151,7 +151,7 @@ def _legend(figure: Any, place: Any) -> None:
     for panel in [axes for part in figure.subfigs for axes in part.get_axes()]:
         for handle, label in zip(*panel.get_legend_handles_labels(), strict=True):
             handles.setdefault(label, handle)
-    names = [name for name in ("anydml", *_PEERS, "limit") if name in handles]
+    names = [name for name in ("anydml", *PEERS, "limit") if name in handles]
     if not names:
         return
     options = {

@@ -1,13 +1,16 @@
-"""What ``anydml ops`` and ``anydml devices`` print, made from the specifications; as plain text or with rich."""
+"""What ``anydml ops`` and ``anydml devices`` print, made from the specifications; as plain text or with rich.
+
+The parts of an operator's page are also those of the site, which ``tools/reference`` writes.
+"""
 
 from __future__ import annotations
 
 import inspect
 import re
-import sys
 from collections.abc import Iterator
 from dataclasses import fields
 from enum import Enum
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -40,8 +43,8 @@ def operators_page() -> list[Block]:
     rows = []
     for name in OPERATORS:
         found = spec(name)
-        serving = ", ".join(engine for engine, answer in _answers(found) if not isinstance(answer, Declined))
-        summary, _ = _docstring(found.desc)
+        serving = ", ".join(engine for engine, answer in answers(found) if not isinstance(answer, Declined))
+        summary, _ = docstring(found.desc)
         rows.append((name, found.support.introduced.number, serving, summary[0]))
     count = len(enums.OperatorType) - 1
     return [
@@ -52,7 +55,7 @@ def operators_page() -> list[Block]:
 
 def operator_page(found: OperatorSpec) -> list[Block]:
     """All that is known of an operator."""
-    paragraphs, sections = _docstring(found.desc)
+    paragraphs, sections = docstring(found.desc)
     since = found.support.introduced
     page: list[Block] = [
         Heading(
@@ -60,17 +63,17 @@ def operator_page(found: OperatorSpec) -> list[Block]:
         ),
         *paragraphs,
         Heading(f"Members of {found.desc.__name__}"),
-        Table(("Member", "Type", "Meaning"), list(_members(found, sections["Args"]))),
+        Table(("Member", "Type", "Meaning"), list(members(found, sections["Args"]))),
         Heading("Constraints"),
         Table(("Label", "Rule"), [(f"({label})", rule) for label, rule in sections["Constraints"].items()]),
-        *_decisions(found),
+        *decisions(found),
         *_support(found),
         Heading("Engines"),
-        Table(("Engine", "How it serves the example below"), list(_engine_rows(found))),
+        Table(("Engine", "How it serves the example below"), list(engine_rows(found))),
     ]
     page += [Heading("As a function"), Code(_function(load(function_of(found.name))))]
     if found.name in EXAMPLES:
-        page += [Heading("As a desc"), Code(_code(EXAMPLES[found.name][0]))]
+        page += [Heading("As a desc"), Code(code(EXAMPLES[found.name][0]))]
     return [*page, f"Source: {sections['Source']['']}"]
 
 
@@ -99,7 +102,7 @@ def _device(name: str) -> tuple[str, str]:
 Sections = dict[str, dict[str, str]]
 
 
-def _docstring(desc: type[OperatorDesc]) -> tuple[list[str], Sections]:
+def docstring(desc: type[OperatorDesc]) -> tuple[list[str], Sections]:
     """The paragraphs of a desc's docstring, and its sections by title; items by what stands before the colon."""
     text = inspect.getdoc(desc) or ""
     parts = re.split(r"^(Args|Constraints|Source):\s*", text, flags=re.MULTILINE)
@@ -108,15 +111,17 @@ def _docstring(desc: type[OperatorDesc]) -> tuple[list[str], Sections]:
 
 def _paragraphs(text: str) -> list[str]:
     """Each in one line; points of a list are some of their own."""
-    return [" ".join(each.split()) for each in re.split(r"\n\n|\n(?=- )", text) if each.strip()]
+    return [" ".join(each.split()) for each in re.split(r"\n\n|\n(?=- |\d+\. )", text) if each.strip()]
 
 
-def _decisions(found: OperatorSpec) -> Iterator[Block]:
+def decisions(found: OperatorSpec) -> Iterator[Block]:
     """What the operator's file says of all in it, behind its first sentence."""
-    _, *decisions = _paragraphs(sys.modules[found.desc.__module__].__doc__ or "")
-    if decisions:
+    # Not the desc's module: pointwise operators have the package's.
+    family = import_module(f"anydml.operators.specs.{OPERATORS[found.name].family}")
+    _, *taken = _paragraphs(family.__doc__ or "")
+    if taken:
         yield Heading("Decisions")
-        yield from decisions
+        yield from taken
 
 
 def _items(body: str) -> dict[str, str]:
@@ -149,7 +154,7 @@ _TYPE_WORDS = {
 }
 
 
-def _members(found: OperatorSpec, meanings: dict[str, str]) -> Iterator[tuple[str, str, str]]:
+def members(found: OperatorSpec, meanings: dict[str, str]) -> Iterator[tuple[str, str, str]]:
     for field in fields(found.desc):
         annotation = found.members[field.name]
         words = _TYPE_WORDS.get(annotation)
@@ -165,15 +170,20 @@ def _members(found: OperatorSpec, meanings: dict[str, str]) -> Iterator[tuple[st
 
 
 def _support(found: OperatorSpec) -> Iterator[Block]:
+    for condition, table in support_tables(found):
+        yield Heading(f"Support, {condition}" if condition else "Support")
+        yield Table(("Feature level", "Tensor", "Kind", "Dimensions", "Data types"), list(support_rows(table)))
+
+
+def support_tables(found: OperatorSpec) -> Iterator[tuple[str, SupportTable]]:
     """The support tables, each once, with the values of the member that it holds for."""
     member, by_value = found.support_by or ("", {"": found.support})
     for table in {id(each): each for each in by_value.values()}.values():
         values = [getattr(value, "name", value) for value, each in by_value.items() if each is table]
-        yield Heading(f"Support, with {member} {listing(values)}" if member else "Support")
-        yield Table(("Feature level", "Tensor", "Kind", "Dimensions", "Data types"), list(_support_rows(table)))
+        yield f"with {member} {listing(values)}" if member else "", table
 
 
-def _support_rows(table: SupportTable) -> Iterator[tuple[str, ...]]:
+def support_rows(table: SupportTable) -> Iterator[tuple[str, ...]]:
     for level, rows in table.levels:
         since = f"{level.number} and above"
         for tensor, row in rows.items():
@@ -183,7 +193,7 @@ def _support_rows(table: SupportTable) -> Iterator[tuple[str, ...]]:
             since = ""
 
 
-def _answers(found: OperatorSpec) -> Iterator[tuple[str, Any]]:
+def answers(found: OperatorSpec) -> Iterator[tuple[str, Any]]:
     """What each engine of the device "cpu" says to the operator's example."""
     if found.name not in EXAMPLES:
         return
@@ -194,31 +204,36 @@ def _answers(found: OperatorSpec) -> Iterator[tuple[str, Any]]:
         yield engine.name, engine.compile(found, desc, found.align(desc, inputs), outputs)
 
 
-def _engine_rows(found: OperatorSpec) -> Iterator[tuple[str, str]]:
-    for engine, answer in _answers(found):
+def engine_rows(found: OperatorSpec) -> Iterator[tuple[str, str]]:
+    for engine, answer in answers(found):
         yield engine, f"declines: {answer.reason}" if isinstance(answer, Declined) else answer.description
 
 
 def _function(function: Any) -> str:
-    """A function's signature without its types, and the examples in its docstring."""
-    signature = inspect.signature(function)
-    bare = [each.replace(annotation=inspect.Parameter.empty) for each in signature.parameters.values()]
-    line = f"{function.__name__}{signature.replace(parameters=bare, return_annotation=inspect.Signature.empty)}"
-    # An enum's member, and a type of NumPy's, as one writes them.
-    line = re.sub(r"<class 'numpy\.(\w+)'>", r"np.\1", re.sub(r"<(\w+\.\w+): \d+>", r"\1", line))
+    """A function's signature, and the examples in its docstring."""
+    line = signature_line(function)
     if len(line) > NARROW:
         line = line.replace("(", "(\n    ", 1).replace(", ", ",\n    ")[:-1] + ",\n)"
     text = inspect.getdoc(function) or ""
     return f"{line}\n\n{text[text.index('>>>') :]}" if ">>>" in text else line
 
 
+def signature_line(function: Any) -> str:
+    """A function's name and its parameters without their types."""
+    signature = inspect.signature(function)
+    bare = [each.replace(annotation=inspect.Parameter.empty) for each in signature.parameters.values()]
+    line = f"{function.__name__}{signature.replace(parameters=bare, return_annotation=inspect.Signature.empty)}"
+    # An enum's member, and a type of NumPy's, as one writes them.
+    return re.sub(r"<class 'numpy\.(\w+)'>", r"np.\1", re.sub(r"<(\w+\.\w+): \d+>", r"\1", line))
+
+
 _STRUCTS = (OperatorDesc, DML_BUFFER_TENSOR_DESC)
 
 
-def _code(value: object, indent: str = "") -> str:
+def code(value: object, indent: str = "") -> str:
     """A desc as one writes it in Python, without what is derived or left at its default."""
     if isinstance(value, (tuple, list)) and any(isinstance(each, _STRUCTS) for each in value):
-        inner = "".join(f"{indent}    {_code(each, indent + '    ')},\n" for each in value)
+        inner = "".join(f"{indent}    {code(each, indent + '    ')},\n" for each in value)
         return f"[\n{inner}{indent}]"
     if isinstance(value, Enum):
         return f"{type(value).__name__}.{value.name}"
@@ -231,11 +246,11 @@ def _code(value: object, indent: str = "") -> str:
     members = {name: getattr(value, name) for name in defaults if name not in derived}
     given = {name: each for name, each in members.items() if each != defaults[name]}
     name = type(value).__name__
-    line = f"{name}({', '.join(f'{key}={_code(each)}' for key, each in given.items())})"
+    line = f"{name}({', '.join(f'{key}={code(each)}' for key, each in given.items())})"
     is_plain = "\n" not in line and not any(isinstance(each, _STRUCTS) for each in given.values())
     if is_plain and len(indent + line) <= WIDTH:
         return line
-    inner = "".join(f"{indent}    {key}={_code(each, indent + '    ')},\n" for key, each in given.items())
+    inner = "".join(f"{indent}    {key}={code(each, indent + '    ')},\n" for key, each in given.items())
     return f"{name}(\n{inner}{indent})"
 
 

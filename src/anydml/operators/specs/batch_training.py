@@ -82,9 +82,9 @@ class DML_BATCH_NORMALIZATION_TRAINING_GRAD_OPERATOR_DESC(OperatorDesc):
     """The gradients of BATCH_NORMALIZATION_TRAINING. Not in-place.
 
     With root = sqrt(Variance + Epsilon), and sums and means along the dimensions in which the mean has a size of 1:
-    OutputGradient = Scale / root * (InputGradient - mean(InputGradient) - (Input - Mean) * mean(InputGradient * (Input
-    - Mean)) / root ^ 2), OutputScaleGradient = sum(InputGradient * (Input - Mean)) / root and OutputBiasGradient =
-    sum(InputGradient).
+    OutputGradient = Scale / root * (InputGradient - mean(InputGradient) - (Input - Mean) * mean(InputGradient
+    * (Input - Mean)) / root ^ 2), OutputScaleGradient = sum(InputGradient * (Input - Mean)) / root and
+    OutputBiasGradient = sum(InputGradient).
 
     Args:
         InputTensor: the elements, the forward operator's.
