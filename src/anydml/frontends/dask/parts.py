@@ -170,7 +170,7 @@ def by_parts(call: Call, stated: Independence, places: Places, finish: Finish | 
     indices: list[tuple[int, ...]] = []
     lined_up: list[list[int | None]] = []
     for label, operand in call.there.items():
-        array = call.array(label)
+        array = without_empty(call.array(label))
         seen = zip(stated[label], array.shape, operand.shape, strict=True)
         numbers = [None if number is None or size < wanted else number for number, size, wanted in seen]
         arrays.append(array.rechunk({i: -1 for i, number in enumerate(numbers) if number is None}))
@@ -182,6 +182,13 @@ def by_parts(call: Call, stated: Independence, places: Places, finish: Finish | 
     given = tuple(call.there)
     part = _Part(call.desc, call.device, call.gives_truth, stated, given, finish)
     return _layers(call, part, dict(sorted(every.items())), [*zip(given, arrays, lined_up, strict=True)])
+
+
+def without_empty(array: da.Array) -> da.Array:
+    """An array that has elements, without chunks that have none."""
+    if all(0 not in sizes for sizes in array.chunks):
+        return array
+    return array.rechunk(tuple([tuple([size for size in sizes if size]) for sizes in array.chunks]))
 
 
 def _aligned(stated: Independence, sizes: Sequence[int]) -> list[Place]:
