@@ -227,10 +227,14 @@ def run_function(function: CompiledFunction, arguments: Any, options: Any) -> An
         return found, [i for i, each in enumerate(inputs) if any(each is one for one in empty)]
 
     rows = max(2, *chunks)
-    found, numbers = traced(rows)
+    try:
+        found, numbers = traced(rows)
+        other, _ = traced(rows + 1)
+    except Exception:  # what a function refuses of a batch it may take of the whole
+        return None
     _, desc, _, interface = found.graph._made_of
     axes = batch_axes(desc, interface, numbers, rows)
-    if axes is None or not differ_by_rows_alone(desc, traced(rows + 1)[0].graph._made_of[1]):
+    if axes is None or not differ_by_rows_alone(desc, other.graph._made_of[1]):
         return None
     made: list[Made] = []
     for slot, axis in zip(found.graph._outputs, axes, strict=True):
