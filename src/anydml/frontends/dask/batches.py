@@ -1,9 +1,8 @@
 """Graphs over batches: what is compiled for so many rows runs on each chunk of rows.
 
 Rows are what dimension 0 of a Dask array counts. What runs is a task of its own, that all others depend on: a worker
-has one object, which compiles once for each size of chunks.
-
-(K6) of an ONNX model that runs on chunks, every output has the batch first, and its other sizes do not depend on it.
+has one object, which compiles once for each size of chunks. Of a function it is known, from its operators'
+specifications, that rows do not depend on each other; of an ONNX model it is assumed, see (K6).
 """
 
 from __future__ import annotations
