@@ -87,6 +87,14 @@ def test_arrays_that_are_cut_in_other_ways() -> None:
         np.testing.assert_allclose(computed(found[name]), expected, rtol=1e-5)
 
 
+def test_what_lies_beside_has_all_rows() -> None:
+    x, y = rows_of(9, 4), rows_of(9, 4)
+    added = anydml.compile(lambda a, b: a + b)
+    same_bits(added(da.from_array(x, chunks=(3, 4)), y), x + y)
+    with pytest.raises(ValueError, match="broadcast"):
+        added(da.from_array(x, chunks=(3, 4)), y[:3])
+
+
 def test_a_function_is_traced_once_for_each_size() -> None:
     seen = []
 

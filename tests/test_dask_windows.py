@@ -56,6 +56,23 @@ def test_maxima_and_their_indices_in_the_whole(seed: int, dtype: Any) -> None:
     same_bits(anydml.max_pooling(chunked(rng, x), size, **options), anydml.max_pooling(x, size, **options))
 
 
+def test_indices_of_pictures_and_channels_in_chunks() -> None:
+    x = images(np.random.default_rng(0), 9, 9)
+    found = anydml.max_pooling(da.from_array(x, chunks=(1, 3, 9, 9)), 3, indices_dtype=np.uint32)
+    assert found[1].chunks == ((1, 1), (3, 1), (7,), (7,))
+    same_bits(found, anydml.max_pooling(x, 3, indices_dtype=np.uint32))
+
+
+def test_chunks_without_elements() -> None:
+    x = np.rint(images(np.random.default_rng(0), 9, 9))
+    lazy = da.from_array(x, chunks=((0, 2), (4,), (3, 0, 6), (0, 5, 4, 0)))
+    same_bits(anydml.average_pooling(lazy, 3), anydml.average_pooling(x, 3))
+    same_bits(anydml.resample(lazy, [1, 1, 2, 2]), anydml.resample(x, [1, 1, 2, 2]))
+    same_bits(anydml.slice(lazy, 0, [2, 4, 9, 9], [1, 1, -2, -3]), anydml.slice(x, 0, [2, 4, 9, 9], [1, 1, -2, -3]))
+    same_bits(anydml.padding(lazy, 2, 1, mode="EDGE"), anydml.padding(x, 2, 1, mode="EDGE"))
+    same_bits(anydml.gemm(lazy, lazy, trans_b=True), anydml.gemm(x, x, trans_b=True))
+
+
 @pytest.mark.parametrize("padding", [(9, 0), (0, 9), (9, 9)])
 def test_windows_on_padding_alone(padding: tuple[int, int]) -> None:
     rng = np.random.default_rng(0)

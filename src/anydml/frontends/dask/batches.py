@@ -1,9 +1,8 @@
 """Graphs over batches: what is compiled for so many rows runs on each chunk of rows.
 
 Rows are what dimension 0 of a Dask array counts. What runs is a task of its own, that all others depend on: a worker
-has one object, which compiles once for each size of chunks.
-
-(K6) of an ONNX model that runs on chunks, every output has the batch first, and its other sizes do not depend on it.
+has one object, which compiles once for each size of chunks. Of a function it is known, from its operators'
+specifications, that rows do not depend on each other; of an ONNX model it is assumed, see (K6).
 """
 
 from __future__ import annotations
@@ -227,10 +226,14 @@ def run_function(function: CompiledFunction, arguments: Any, options: Any) -> An
         return found, [i for i, each in enumerate(inputs) if any(each is one for one in empty)]
 
     rows = max(2, *chunks)
-    found, numbers = traced(rows)
+    try:
+        found, numbers = traced(rows)
+        other, _ = traced(rows + 1)
+    except Exception:  # what a function refuses of a batch it may take of the whole
+        return None
     _, desc, _, interface = found.graph._made_of
     axes = batch_axes(desc, interface, numbers, rows)
-    if axes is None or not differ_by_rows_alone(desc, traced(rows + 1)[0].graph._made_of[1]):
+    if axes is None or not differ_by_rows_alone(desc, other.graph._made_of[1]):
         return None
     made: list[Made] = []
     for slot, axis in zip(found.graph._outputs, axes, strict=True):

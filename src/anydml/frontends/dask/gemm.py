@@ -26,6 +26,7 @@ from ...operators.independence import cut
 from ...operators.schema import Independence, OperatorDesc
 from .blockwise import Index, only
 from .call import Call
+from .parts import without_empty
 from .tasks import compute
 
 _TOGETHER = 8
@@ -109,7 +110,7 @@ def gemm(call: Call) -> list[da.Array] | None:
     total = total.rechunk({i: -1 for i in numbers if i not in apart})
     given: list[Any] = [total, numbers]
     if call.operands.get("CTensor") is not None:
-        added = call.array("CTensor")
+        added = without_empty(call.array("CTensor"))
         one = {i: -1 for i in numbers if added.shape[i] == 1 or i not in apart}
         given += [added.rechunk(one), numbers]
     dtype = DTYPES[desc.OutputTensor.DataType]
@@ -151,7 +152,7 @@ def _summed(call: Call, desc: OperatorDesc, inner: tuple[int, int], dtype: np.dt
     own = count(-1, -1)
     arrays, indices = [], {}
     for label in there:
-        array = call.array(label)
+        array = without_empty(call.array(label))
         indices[label] = tuple([next(own) if number is None else number for number in stated[label]])
         arrays.append(array.rechunk({i: -1 for i, each in enumerate(indices[label]) if each < 0}))
     (output,) = [tensor for _, tensor in found.outputs(desc) if tensor is not None]

@@ -15,7 +15,7 @@ from ...core.enums import PaddingMode
 from ...core.strided_layout import Array
 from ...operators.specs.padding import constant_of
 from .call import Call
-from .parts import Place, by_parts
+from .parts import Place, by_parts, without_empty
 from .windows import along, begins_of, inner, several
 
 _BYTES = 2**20
@@ -26,8 +26,8 @@ _MOST_RUNS = 64
 
 
 def whole(call: Call, label: str) -> da.Array:
-    """An operand in its tensor's sizes."""
-    array, shape = call.array(label), call.there[label].shape
+    """An operand in its tensor's sizes, no chunk without elements."""
+    array, shape = without_empty(call.array(label)), call.there[label].shape
     return array if array.shape == shape else da.broadcast_to(array, shape)
 
 

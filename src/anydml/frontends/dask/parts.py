@@ -170,7 +170,7 @@ def by_parts(call: Call, stated: Independence, places: Places, finish: Finish | 
     indices: list[tuple[int, ...]] = []
     lined_up: list[list[int | None]] = []
     for label, operand in call.there.items():
-        array = call.array(label)
+        array = without_empty(call.array(label))
         seen = zip(stated[label], array.shape, operand.shape, strict=True)
         numbers = [None if number is None or size < wanted else number for number, size, wanted in seen]
         arrays.append(array.rechunk({i: -1 for i, number in enumerate(numbers) if number is None}))
@@ -184,6 +184,13 @@ def by_parts(call: Call, stated: Independence, places: Places, finish: Finish | 
     return _layers(call, part, dict(sorted(every.items())), [*zip(given, arrays, lined_up, strict=True)])
 
 
+def without_empty(array: da.Array) -> da.Array:
+    """An array that has elements, without chunks that have none."""
+    if all(0 not in sizes for sizes in array.chunks):
+        return array
+    return array.rechunk(tuple([tuple([size for size in sizes if size]) for sizes in array.chunks]))
+
+
 def _aligned(stated: Independence, sizes: Sequence[int]) -> list[Place]:
     """The places of chunks that line up."""
     ends = [*accumulate(sizes)]
@@ -193,23 +200,27 @@ def _aligned(stated: Independence, sizes: Sequence[int]) -> list[Place]:
     ]
 
 
+_Overlap: TypeAlias = tuple[int, slice, str]
+"""The number of a chunk, the part of it, and the part's name; "" for all of it."""
+
+
 @dataclass(slots=True)
 class _Source:
     """Tasks that cut parts out of an array's chunks, each once."""
 
     array: da.Array
     stated: Sequence[int | None]
-    overlaps: Sequence[Sequence[Sequence[tuple[int, slice | None]]]]
-    """For each dimension and each place the chunks that it needs, and the part of them; None for all of one."""
+    overlaps: Sequence[Sequence[Sequence[_Overlap]]]
+    """For each dimension and each place what it needs."""
     name: str
     tasks: dict[Any, Any] = field(default_factory=dict)
     known: dict[tuple[int, ...], tuple[tuple[int, ...], list[TaskRef]]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, array: da.Array, name: str, stated: Sequence[int | None], places: Places, label: str) -> _Source:
-        def needed(number: int | None, chunks: Sequence[int]) -> list[list[tuple[int, slice | None]]]:
+        def needed(number: int | None, chunks: Sequence[int]) -> list[list[_Overlap]]:
             if number is None:
-                return [[(0, None)]]
+                return [[(0, slice(None), "")]]
             ends = [*accumulate(chunks)]
             return [_overlaps(ends, *place.reads[label]) for place in places[number]]
 
@@ -230,30 +241,29 @@ class _Source:
             self.known[index] = known
         return known
 
-    def _task(self, each: Sequence[tuple[int, slice | None]]) -> TaskRef:
+    def _task(self, each: Sequence[_Overlap]) -> TaskRef:
         """A chunk, or what cuts a part out of it."""
-        chunk = [number for number, _ in each]
+        chunk, cuts, names = zip(*each, strict=True)
         key = (self.array.name, *chunk)
-        if all(cut is None for _, cut in each):
+        if not any(names):
             return TaskRef(key)
-        bounds = [bound for _, cut in each for bound in ((-1, -1) if cut is None else (cut.start, cut.stop))]
-        own = (self.name, *chunk, *bounds)
+        own = (self.name, *chunk, ",".join(names))
         if own not in self.tasks:
-            index = tuple([slice(None) if cut is None else cut for _, cut in each])
-            self.tasks[own] = Task(own, getitem, TaskRef(key), index)
+            self.tasks[own] = Task(own, getitem, TaskRef(key), cuts)
         return TaskRef(own)
 
 
-def _overlaps(ends: Sequence[int], begin: int, end: int) -> list[tuple[int, slice | None]]:
+def _overlaps(ends: Sequence[int], begin: int, end: int) -> list[_Overlap]:
     """The chunks that have elements of an interval, and the part of each."""
-    found: list[tuple[int, slice | None]] = []
+    found: list[_Overlap] = []
     number = bisect_right(ends, begin)
     while begin < end:
         first = ends[number - 1] if number else 0
         stop = min(end, ends[number])
-        is_whole = begin == first and stop == ends[number]
-        if stop > begin:
-            found.append((number, None if is_whole else slice(begin - first, stop - first)))
+        if (begin, stop) == (first, ends[number]):
+            found.append((number, slice(None), ""))
+        elif stop > begin:
+            found.append((number, slice(begin - first, stop - first), f"{begin - first}:{stop - first}"))
         begin, number = stop, number + 1
     return found
 

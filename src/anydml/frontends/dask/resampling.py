@@ -32,11 +32,10 @@ def resampled(call: Call) -> list[da.Array] | None:
     for number, taps in enumerate(taps_of(call.desc)):
         if number in call.independent[label] or x.shape[number] != desc.InputTensor.Sizes[number]:
             continue
-        found = []
+        scale, found = simplest(desc.Scales[number]), []
         for begin, end in _ranges(taps, x.chunks[number]):
             low, high = _read(taps, begin, end)
-            # So many places of the output are a whole number of elements, that parts which are alike have one desc.
-            scale = simplest(desc.Scales[number])
+            # So many places are a whole number of elements: parts that are alike have one desc.
             turns, rest = divmod(begin, scale.numerator)
             moved = low - turns * scale.denominator
             offsets = desc.InputPixelOffsets[number] + moved, desc.OutputPixelOffsets[number] - rest

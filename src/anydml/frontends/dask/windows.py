@@ -110,11 +110,10 @@ def windowed(call: Call) -> list[da.Array] | None:
             count: int = desc.OutputTensor.Sizes[number]
             places[number] = window_places(label, window, count, number - 2, array.chunks[number])
     places = several(places)
-    if not places:
-        return None
     stated = call.independent
     if getattr(desc, "OutputIndicesTensor", None) is None:
-        return by_parts(call, along(stated, places, label, *call.outputs), places)
+        return by_parts(call, along(stated, places, label, *call.outputs), places) if places else None
+    # Batch and channels are cut, too, as indices are made those of the whole.
     return by_parts(call, along(stated, {0: (), 1: (), **places}, label, *call.outputs), places, _counted_in_whole)
 
 
