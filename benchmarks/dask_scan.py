@@ -65,7 +65,7 @@ def memory(mib: int, threads: int, runs: int) -> None:
         functions: dict[str, Callable[[Any], Any]] = {
             "running sum": lambda x, axis=axis: anydml.cumulative_summation(x, axis),
             "running product": lambda x, axis=axis: anydml.cumulative_product(x, axis),
-            "square root": anydml.square_root,
+            "square root": anydml.sqrt,
             "exponential": anydml.exp,
         }
         for name, function in functions.items():
