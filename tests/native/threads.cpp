@@ -337,6 +337,10 @@ std::vector<Case> cases() {
       all.push_back(scan(name, type, {90'001, 5}, 0, 1, 1));
       all.push_back(scan(name, type, {500, 9001}, 0, 1, 0));     // non-temporal stores
       all.push_back(scan(name, type, {500, 560, 31}, 1, 0, 1));  // the same, of packed columns
+      all.push_back(carried_scan(name, type, {1, 900'000}, 1, 0));
+      all.push_back(carried_scan(name, type, {700, 501}, 1, 1));
+      all.push_back(carried_scan(name, type, {90'001, 5}, 0, 1));
+      all.push_back(carried_scan(name, type, {3, 400, 901}, 1, 0));
     }
   }
   all.push_back(join(DataType::kFloat32, {{300, 500}, {300, 300}}, {300, 800}, 1));

@@ -108,15 +108,17 @@ class CarriedProductPlan final : public Plan {
     strip.are_scaled[j / kLanes] = !fits;
   }
 
-  // Returns whether the products were in range behind the rows; where not, they are as they were.
+  // Returns whether the products were in range behind the rows; where not, nothing is written.
   bool scan_vector(const std::byte* in, std::byte* out, int64_t rows, Accumulator* products) const {
     V product = load_vector<V>(reinterpret_cast<const std::byte*>(products));
+    V y[kRows];
     for (int64_t r = 0; r < rows; ++r) {
       const V next = product * load_wide<T, Accumulator>(in + r * geometry_.axis.in);
-      store_wide<T, Accumulator>(out + r * geometry_.axis.out, exclusive_ ? product : next);
+      y[r] = exclusive_ ? product : next;
       product = next;
     }
     if (!RangeGuard<Accumulator>::none_of(RangeGuard<Accumulator>::outside(product))) return false;
+    for (int64_t r = 0; r < rows; ++r) store_wide<T, Accumulator>(out + r * geometry_.axis.out, y[r]);
     store_vector(reinterpret_cast<std::byte*>(products), product);
     return true;
   }

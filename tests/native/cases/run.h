@@ -39,9 +39,10 @@ Bytes filled(const Layout& layout, bool is_factor) {
     const float added[] = {large, around_0, medium, -large, -medium};
     const float value = is_factor ? 1 + around_0 * 0x1p-6F : added[i % 5];
     if (layout.type == DataType::kFloat32) put(bytes, i, value);
+    if (layout.type == DataType::kFloat64) put(bytes, i, static_cast<double>(value));
     if (is_half) put(bytes, i, anydml::Half(value));
   }
-  if (layout.type == DataType::kFloat32 || is_half) return bytes;
+  if (anydml::is_float(layout.type)) return bytes;
   for (unsigned char& byte : bytes) byte = static_cast<unsigned char>(random() >> 24);
   return bytes;
 }

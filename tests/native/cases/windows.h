@@ -22,6 +22,19 @@ Case scan(const char* name, DataType type, std::vector<int64_t> sizes, int64_t a
            {{"Axis", {axis}}, {"AxisDirection", {decreasing}}, {"HasExclusive" + operation, {exclusive}}})}};
 }
 
+// The same from carries on.
+Case carried_scan(const char* name, DataType type, std::vector<int64_t> sizes, int64_t axis,
+                  int64_t decreasing) {
+  int64_t lines = 1;
+  for (const int64_t size : sizes) lines *= size;
+  lines /= sizes[static_cast<size_t>(axis)];
+  Case carried = scan(name, type, std::move(sizes), axis, decreasing, 0);
+  const bool is_pair = anydml::is_float(type) && name == std::string("CUMULATIVE_PRODUCT");
+  carried.request.inputs.push_back(
+      packed(anydml::is_float(type) ? DataType::kFloat64 : type, {lines, is_pair ? 2 : 1}));
+  return carried;
+}
+
 enum Function : int64_t { kAverage = 2, kL2 = 4, kLogSumExp = 6, kLargest = 7, kProduct = 9, kSum = 10 };
 
 Case reduce(Function function, DataType type, std::vector<int64_t> sizes, std::vector<int64_t> axes) {

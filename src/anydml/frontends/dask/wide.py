@@ -16,7 +16,6 @@ import numpy as np
 
 from ...core.enums import AxisDirection, ReduceFunction
 from ...core.strided_layout import Array, Layout
-from ...functions._call import as_device
 
 if TYPE_CHECKING:
     from ..._native import Plan
@@ -110,12 +109,8 @@ def scan(
 
 
 def _is_native(device: Any) -> bool:
-    return as_device("cpu" if _is_of_gpu(device) else device).name != "reference"
-
-
-def _is_of_gpu(device: Any) -> bool:
-    """Whose chunks lie in the memory of the CPU."""
-    return (device if isinstance(device, str) else device.name) not in ("cpu", "reference")
+    """Chunks lie in the memory of the CPU, whose kernels take them whatever the device is, but for the reference's."""
+    return str(getattr(device, "name", device)) != "reference"
 
 
 @lru_cache(maxsize=256)
