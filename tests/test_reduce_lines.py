@@ -65,3 +65,20 @@ def test_results_past_the_caches(length: int) -> None:
         np.testing.assert_array_equal(memory[:MARGIN], 99)
         np.testing.assert_array_equal(memory[-MARGIN:], 99)
     np.testing.assert_array_equal(anydml.argmin(x, 1)[:, 0], x.argmin(1))
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int16", "float16", "int32", "float32", "int64"])
+@pytest.mark.parametrize("gap", [0, 1, 5])
+def test_short_lines(dtype: str, gap: int) -> None:
+    """Of every length about those that are transposed; packed ones end where the memory does."""
+    rng = np.random.default_rng(gap)
+    item = np.dtype(dtype).itemsize
+    for length in (*range(1, 20), 23, 31, 47, 96 // item, 96 // item + 1, 160 // item, 160 // item + 1):
+        for lines in (17, 64, 1029):
+            memory = np.empty(lines * (length + gap) - gap, dtype)
+            x = np.lib.stride_tricks.as_strided(memory, (lines, length), ((length + gap) * item, item))
+            x[:] = rng.integers(0, 9, x.shape)
+            np.testing.assert_array_equal(anydml.reduce(x, "MAX", 1)[:, 0], x.max(1))
+            np.testing.assert_array_equal(anydml.argmin(x, 1)[:, 0], x.argmin(1))
+            if item >= 4 or dtype == "float16":
+                np.testing.assert_array_equal(anydml.reduce(x, "SUM", 1)[:, 0], x.sum(1, dtype=dtype))

@@ -15,6 +15,8 @@
 #include "movement/copy.h"
 #include "platform/isa.h"
 #include "platform/parallel.h"
+#include "pointwise/lanes.h"
+#include "simd/bits_as.h"
 #include "simd/convert.h"
 #include "simd/half.h"
 #include "simd/unaligned.h"
@@ -24,7 +26,9 @@ ANYDML_ISA_BEGIN
 namespace {
 
 // Elements that are read at a time.
-constexpr int64_t kPiece = 256;
+constexpr int64_t kPiece = 2048;
+// And those whose range is taken together.
+constexpr int64_t kAtOnce = 64;
 // Beyond every quantised number, whatever the zero point.
 constexpr float kFarQuotient = 1024;
 // Added to a float below 2^22, it leaves the nearest integer in the sum.
@@ -35,10 +39,12 @@ struct Range {
   float largest = 0;
 };
 
-// In single precision, those behind `count` in the last vector as 0, which is in every range.
+// Elements in single precision, those behind `count` up to a multiple of kAtOnce as 0, which is in every
+// range: in `to`, but for whole pieces of adjacent singles.
 template <class T>
-void read_piece(const std::byte* from, int64_t step, int64_t count, float* to) {
+const float* read_piece(const std::byte* from, int64_t step, int64_t count, float* to) {
   if constexpr (sizeof(T) == 4) {
+    if (step == sizeof(T) && count % kAtOnce == 0) return reinterpret_cast<const float*>(from);
     if (step == sizeof(T)) {
       std::memcpy(to, from, static_cast<size_t>(count) * sizeof(T));
     } else {
@@ -49,8 +55,8 @@ void read_piece(const std::byte* from, int64_t step, int64_t count, float* to) {
     widen_halves(from, reinterpret_cast<std::byte*>(to), whole / kConvertedAtOnce);
     for (int64_t i = whole; i < count; ++i) to[i] = static_cast<float>(load<T>(from + i * step));
   }
-  const int64_t padded = std::min(kPiece, (count + 7) / 8 * 8);
-  std::fill(to + count, to + padded, 0.0F);
+  std::fill(to + count, to + (count + kAtOnce - 1) / kAtOnce * kAtOnce, 0.0F);
+  return to;
 }
 
 // NaN, which compares with nothing, takes no part.
@@ -58,16 +64,27 @@ inline void extend(Range& range, const float* x, int64_t count) {
 #if defined(ANYDML_VECTORS)
   using Floats = Vector<float>;
   constexpr int64_t kLanes = sizeof(Floats) / sizeof(float);
-  Floats least = broadcast(range.least);
-  Floats largest = broadcast(range.largest);
-  for (int64_t i = 0; i < count; i += kLanes) {
-    const auto lanes = load_vector<Floats>(reinterpret_cast<const std::byte*>(x + i));
-    least = lanes < least ? lanes : least;
-    largest = lanes > largest ? lanes : largest;
+  // So many that none waits for the one before.
+  constexpr int64_t kVectors = kAtOnce / kLanes;
+  Floats least[kVectors];
+  Floats largest[kVectors];
+  for (int64_t v = 0; v < kVectors; ++v) {
+    least[v] = broadcast(range.least);
+    largest[v] = broadcast(range.largest);
   }
-  for (int64_t i = 0; i < kLanes; ++i) {
-    range.least = std::min(range.least, least[i]);
-    range.largest = std::max(range.largest, largest[i]);
+  for (int64_t i = 0; i < count; i += kAtOnce) {
+#pragma GCC unroll 8
+    for (int64_t v = 0; v < kVectors; ++v) {
+      const auto lanes = load_vector<Floats>(reinterpret_cast<const std::byte*>(x + i + v * kLanes));
+      least[v] = lane_min<float>(lanes, least[v]);
+      largest[v] = lane_max<float>(lanes, largest[v]);
+    }
+  }
+  for (int64_t v = 0; v < kVectors; ++v) {
+    for (int64_t i = 0; i < kLanes; ++i) {
+      range.least = std::min(range.least, least[v][i]);
+      range.largest = std::max(range.largest, largest[v][i]);
+    }
   }
 #else
   for (int64_t i = 0; i < count; ++i) {
@@ -92,20 +109,21 @@ struct QuantizedBy {
 // y = clamp(round(x / scale) + zero point)
 template <class Out>
 void quantize_piece(const float* x, int64_t count, const QuantizedBy& by, Out* out) {
-  const float highest = by.lowest + 255;
 #if defined(ANYDML_VECTORS)
+  // Limits are integers, by which quotients may be clamped before they are rounded.
   using Floats = Vector<float>;
+  using Integers = Vector<int32_t>;
   constexpr int64_t kLanes = sizeof(Floats) / sizeof(float);
-  int32_t integers[kPiece];
+  const float low = by.lowest - by.zero_point;
+  const auto zero = static_cast<int32_t>(by.zero_point) - bits_as<int32_t>(kFloatRounder);
   for (int64_t i = 0; i < count; i += kLanes) {
     const auto lanes = load_vector<Floats>(reinterpret_cast<const std::byte*>(x + i));
-    const Floats near = clamped(lanes / by.scale, -kFarQuotient, kFarQuotient);
-    const Floats whole = ((near + kFloatRounder) - kFloatRounder) + by.zero_point;
-    store_vector(reinterpret_cast<std::byte*>(integers + i),
-                 __builtin_convertvector(clamped(whole, by.lowest, highest), Vector<int32_t>));
+    const Floats near = clamped(lanes / by.scale, low, low + 255);
+    const auto bytes = __builtin_convertvector((Integers)(near + kFloatRounder) + zero, Vector<Out, kLanes>);
+    std::memcpy(out + i, &bytes, sizeof(bytes));
   }
-  for (int64_t i = 0; i < count; ++i) out[i] = static_cast<Out>(integers[i]);
 #else
+  const float highest = by.lowest + 255;
   for (int64_t i = 0; i < count; ++i) {
     out[i] = static_cast<Out>(std::clamp(whole_of(x[i] / by.scale) + by.zero_point, by.lowest, highest));
   }
@@ -133,8 +151,7 @@ class DynamicQuantizePlan final : public Plan {
       Range range;
       each_piece(call, calls, [&](int64_t from, int64_t, int64_t count) {
         float x[kPiece];
-        read_piece<T>(in + from, row_.in, count, x);
-        extend(range, x, count);
+        extend(range, read_piece<T>(in + from, row_.in, count, x), count);
       });
       ranges[static_cast<size_t>(call)] = range;
     });
@@ -148,8 +165,10 @@ class DynamicQuantizePlan final : public Plan {
       each_piece(call, calls, [&](int64_t from, int64_t to, int64_t count) {
         float x[kPiece];
         Out y[kPiece];
-        read_piece<T>(in + from, row_.in, count, x);
-        quantize_piece(x, count, by, y);
+        const bool is_whole = row_.out == 1 && count == kPiece;
+        quantize_piece(read_piece<T>(in + from, row_.in, count, x), count, by,
+                       is_whole ? reinterpret_cast<Out*>(out + to) : y);
+        if (is_whole) return;
         if (row_.out == 1) {
           std::memcpy(out + to, y, static_cast<size_t>(count));
         } else {

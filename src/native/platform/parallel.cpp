@@ -163,6 +163,9 @@ class Job {
     return is_used_.compare_exchange_strong(unused, true);
   }
 
+  // Leaves it unused.
+  void close() { is_used_.store(false, std::memory_order_release); }
+
   void open(int64_t count, int threads, void (*body)(const void*, int64_t, int), const void* context) {
     if (static_cast<size_t>(threads) > shares_.size()) shares_ = std::vector<Share>(threads);
     threads_ = threads;
@@ -170,6 +173,7 @@ class Job {
     context_ = context;
     joined_ = 0;
     is_cancelled_ = false;
+    has_failed_ = false;
     for (int t = 0; t < threads; ++t) {
       share(t).next.store(share_begin(t, threads, count), std::memory_order_relaxed);
       share(t).end = share_begin(t + 1, threads, count);
@@ -196,7 +200,8 @@ class Job {
     return seats > 0;
   }
 
-  // What the caller does: work, until all calls are done.
+  // What the caller does: work, until all calls are done, or left out behind one that throws, whose exception
+  // is then the caller's.
   void work_and_close() {
     CurrentJob job(is_cancelled_, true);
     work(0, job);
@@ -206,7 +211,9 @@ class Job {
       job.is_cancelled();
       std::this_thread::yield();
     }
-    is_used_.store(false, std::memory_order_release);
+    const std::exception_ptr error = std::exchange(error_, nullptr);
+    close();
+    if (error) std::rethrow_exception(error);
   }
 
  private:
@@ -222,7 +229,13 @@ class Job {
       Share& from = share((worker + t) % threads_);
       if (from.next.load(std::memory_order_relaxed) >= from.end) continue;
       for (int64_t i = from.next++; i < from.end; i = from.next++) {
-        body_(context_, i, worker);
+        try {
+          body_(context_, i, worker);
+        } catch (...) {
+          // An exception would end the process in a worker, and leave the loop to workers in the caller.
+          if (!has_failed_.exchange(true)) error_ = std::current_exception();
+          is_cancelled_ = true;
+        }
         if (job.is_cancelled()) return;
       }
     }
@@ -230,6 +243,8 @@ class Job {
 
   std::atomic<bool> is_used_{false};
   std::atomic<bool> is_cancelled_{false};
+  std::atomic<bool> has_failed_{false};
+  std::exception_ptr error_;
   int threads_ = 0;
   void (*body_)(const void*, int64_t, int) = nullptr;
   const void* context_ = nullptr;
@@ -245,8 +260,13 @@ class Pool {
   bool run(int64_t count, int threads, void (*body)(const void*, int64_t, int), const void* context) {
     for (Job& job : jobs_) {
       if (!job.take()) continue;
-      start(threads - 1);
-      job.open(count, threads, body, context);
+      try {
+        start(threads - 1);
+        job.open(count, threads, body, context);
+      } catch (...) {
+        job.close();
+        throw;
+      }
       events_.advance();
       if (events_.has_sleepers()) {
         keep_off_this_processor();

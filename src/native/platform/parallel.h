@@ -22,7 +22,7 @@ int64_t calls_for(int64_t bytes, int threads);
 
 // Calls body(context, i, worker) for every i below `count` on at most `threads` threads, whose numbers are
 // the workers; returns when all calls are done. The calls come in any order, so that no result may depend on
-// it. A cancellation leaves calls out.
+// it. A cancellation leaves calls out, and so does an exception of one of them, which becomes the caller's.
 void parallel_for(int64_t count, int threads, void (*body)(const void* context, int64_t i, int worker),
                   const void* context);
 

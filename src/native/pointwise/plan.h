@@ -178,6 +178,7 @@ class ElementPlan final : public Plan {
       int64_t size = strip_ - before / plan_.tiles_.item(first_output);
       for (int64_t start = 0; start < count; start += size, size = strip_) {
         size = std::min(size, count - start);
+        prefetch(tile, start, size);
         const int64_t whole = (size + kWholeElements - 1) / kWholeElements * kWholeElements;
         // Nothing beyond the tile is read: instead, elements before the strip are computed once more.
         const int64_t first = std::min(start, count - whole);
@@ -190,6 +191,16 @@ class ElementPlan final : public Plan {
         const int64_t skipped = first >= 0 ? start - first : 0;
         for (size_t k = first_output; k < tensors(); ++k)
           append(k, element(k, tile, start), register_at(k) + skipped * plan_.tiles_.item(k), bytes(k, size));
+      }
+    }
+
+    // Prefetches what a later strip reads, as no other is read while a program computes one.
+    void prefetch(const Tiles::Tile& tile, int64_t start, int64_t size) const {
+      for (size_t k = 0; k < plan_.inputs_; ++k) {
+        if (!plan_.is_packed_[k]) continue;
+        const std::byte* const from = element(k, tile, start) + kPrefetchBytes;
+        const auto count = static_cast<int64_t>(bytes(k, size));
+        for (int64_t i = 0; i < count; i += kLine) prefetch_line(from + i);
       }
     }
 

@@ -23,8 +23,9 @@ enum class ReduceAlgorithm { kRows, kColumns, kNarrowColumns, kPackedColumns };
 struct ReduceProblem {
   ReduceGeometry geometry;
   int64_t element_size;
-  int64_t number_size;    // of an accumulator
-  int64_t strip_columns;  // at most
+  int64_t number_size;       // of an accumulator
+  int64_t strip_columns;     // at most
+  int64_t transposed_bytes;  // at most, of a line
 
   int64_t least_lanes() const { return tuning::kLeastBytes / number_size; }
   int64_t row_lanes() const { return tuning::kRowBytes / number_size; }
@@ -63,6 +64,10 @@ struct ReduceProblem {
     return g.rows.in == g.columns.size * element_size && line * element_size <= tuning::kMostCellBytes &&
            g.planes[longest_plane()].size >= 64;
   }
+  // Whether lines are so short that they are better transposed, where what is reduced is adjacent.
+  bool has_short_lines() const {
+    return geometry.rows.size * element_size <= transposed_bytes && outputs() >= tuning::kFewLines;
+  }
   int64_t outputs() const { return count_of(geometry.planes) * geometry.cells.size * geometry.columns.size; }
   int64_t reduced_rows() const { return count_of(geometry.outer) * geometry.rows.size; }
   int64_t bytes() const { return outputs() * reduced_rows() * element_size; }
@@ -91,8 +96,7 @@ inline constexpr Candidate<ReduceAlgorithm, ReduceProblem> kReduceCandidates[] =
      [](const ReduceProblem& p) -> std::string {
        const Loop rows = p.geometry.rows;
        if (std::abs(rows.in) != p.element_size && rows.size != 1) return "what is reduced is not adjacent";
-       const bool is_short = rows.size < tuning::kTransposedBelow;
-       return is_short && p.outputs() >= tuning::kFewLines ? "short rows" : "";
+       return p.has_short_lines() ? "short rows" : "";
      }},
     {ReduceAlgorithm::kColumns, "columns",
      [](const ReduceProblem& p) -> std::string {
@@ -153,7 +157,8 @@ inline int64_t chunk_rows_of(const ReduceProblem& problem, ReduceAlgorithm algor
   const int64_t batch = is_by_rows ? batch_of(problem) : tuning::kStripLeastBytes / problem.element_size;
   const int64_t planes = count_of(problem.geometry.planes);
   const int64_t strips = std::max<int64_t>(planes, outputs / batch);
-  if (strips >= tuning::kChunkedBelow || problem.geometry.cells.size > 1 || problem.bytes() < kParallelFrom) {
+  if ((problem.has_short_lines() && problem.geometry.outer.empty()) || strips >= tuning::kChunkedBelow ||
+      problem.geometry.cells.size > 1 || problem.bytes() < kParallelFrom) {
     return rows;
   }
   const int64_t columns = problem.geometry.columns.size;

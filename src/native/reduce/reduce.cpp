@@ -11,6 +11,7 @@
 #include "reduce/kernel.h"
 #include "reduce/plan.h"
 #include "reduce/policy.h"
+#include "reduce/tuning.h"
 
 ANYDML_ISA_BEGIN
 namespace {
@@ -99,7 +100,8 @@ std::unique_ptr<Plan> make(const Request& request, Function function, bool from_
   }
   ReduceProblem problem{
       geometry_of(in, out, request.attributes.integers("Axes"), is_index(function), from_the_end),
-      kernel->element_size, kernel->sizes[0], kernel->strip_columns()};
+      kernel->element_size, kernel->sizes[0], kernel->strip_columns(),
+      is_index(function) ? tuning::kTransposedIndexBytes : tuning::kTransposedBytes};
   ReduceParameters parameters;
   parameters.mask = mask_of(function, in.type);
   parameters.finish = is_partial ? Finish::kPartial : finish_of(function);

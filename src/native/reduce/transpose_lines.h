@@ -92,19 +92,60 @@ int64_t shuffle_lines(const std::byte* from, int64_t rows, int64_t lines, std::b
       return shuffle_lines<Bits, 4>(from, lines, to, to_step);
     case 5:
       return shuffle_lines<Bits, 5>(from, lines, to, to_step);
-    case 6:
-      return shuffle_lines<Bits, 6>(from, lines, to, to_step);
-    case 7:
-      return shuffle_lines<Bits, 7>(from, lines, to, to_step);
-    case 9:
-      return shuffle_lines<Bits, 9>(from, lines, to, to_step);
-    case 12:
-      return shuffle_lines<Bits, 12>(from, lines, to, to_step);
-    case 15:
-      return shuffle_lines<Bits, 15>(from, lines, to, to_step);
     default:
       return 0;
   }
+}
+#endif
+
+#if defined(__GNUC__)
+// 16 bytes of lines that are `step` bytes apart, one in each square of a register.
+template <class Bits, int64_t kSquares>
+ANYDML_INLINE SquareRow<Bits, kSquares> load_squares(const std::byte* from, int64_t step) {
+#if defined(ANYDML_ISA_AVX512)
+  // Loads that merge take no shuffle.
+  static_assert(kSquares == 4);
+  const auto at = [&](int64_t i) { return (__m128i)load<SquareRow<Bits>>(from + i * step); };
+  __m512i lines = _mm512_maskz_broadcast_i32x4(kAllLanes, at(0));
+  lines = _mm512_mask_broadcast_i32x4(lines, 0x00f0, at(1));
+  lines = _mm512_mask_broadcast_i32x4(lines, 0x0f00, at(2));
+  return (SquareRow<Bits, kSquares>)_mm512_mask_broadcast_i32x4(lines, 0xf000, at(3));
+#else
+  SquareRow<Bits> squares[kSquares];
+  for (int64_t i = 0; i < kSquares; ++i) squares[i] = load<SquareRow<Bits>>(from + i * step);
+  return side_by_side<SquareRow<Bits, kSquares>>(squares);
+#endif
+}
+
+// Packs 16 bytes of each of as many lines as a register has lanes at a time, those of a line's end once more.
+// Returns how many lines are packed.
+template <class Bits>
+ANYDML_NOINLINE int64_t pack_lines(const std::byte* from, int64_t step, int64_t rows, int64_t lines,
+                                   std::byte* to, int64_t to_step) {
+  constexpr int64_t kSize = sizeof(Bits);
+  constexpr int64_t kLanes = kSquareBytes / kSize;
+  constexpr int64_t kLines = kSquaresAtOnce * kLanes;
+  // Of shorter lines the next ones are read, too, but nothing behind the last one.
+  const int64_t last = lines - 1 - (std::max(kSquareBytes - rows * kSize, int64_t{0}) + step - 1) / step;
+  int64_t line = 0;
+  for (; line + kLines - 1 <= last; line += kLines, from += kLines * step) {
+    for (int64_t row = 0; row < rows; row += kLanes) {
+      const int64_t first = std::max(std::min(row, rows - kLanes), int64_t{0});
+      SquareRow<Bits, kSquaresAtOnce> squares[kLanes];
+#pragma GCC unroll 16
+      for (int64_t i = 0; i < kLanes; ++i) {
+        squares[i] = load_squares<Bits, kSquaresAtOnce>(from + i * step + first * kSize, kLanes * step);
+      }
+      transpose<Bits, kSquaresAtOnce>(squares);
+      std::byte* const column = to + first * to_step + line * kSize;
+#pragma GCC unroll 16
+      for (int64_t i = 0; i < kLanes; ++i) {
+        if (i < rows) store(column + i * to_step, squares[i]);
+      }
+    }
+    for (int64_t i = 0; i < kLines * step; i += kLine) prefetch_near(from + i + tuning::kPrefetchBytes);
+  }
+  return line;
 }
 #endif
 
@@ -116,6 +157,11 @@ void transpose_lines(const Tile& tile, int64_t rows, int64_t lines, std::byte* t
 #if defined(ANYDML_ISA_AVX512)
   if (tile.row_step == kSize && tile.column_step == rows * kSize) {
     done = shuffle_lines<Bits>(tile.first, rows, lines, to, to_step);
+  }
+#endif
+#if defined(__GNUC__)
+  if (done == 0 && tile.row_step == kSize && tile.column_step >= rows * kSize) {
+    done = pack_lines<Bits>(tile.first, tile.column_step, rows, lines, to, to_step);
   }
 #endif
   if (done == lines) return;
