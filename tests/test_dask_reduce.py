@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import anydml
-from dask_chunks import chunked, values
+from dask_operands import chunked, values
 from exact import FLOATS
 
 dask = pytest.importorskip("dask")

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import anydml
-from dask_chunks import chunked, cut, values
+from dask_operands import chunked, cut, values
 from exact import FLOATS, check_tally
 
 dask = pytest.importorskip("dask")
