@@ -1,5 +1,5 @@
-"""Convolutions whose windows are multiplied where they lie, line by line: exact for whole numbers, whatever the padding,
-strides, dilations and layouts; and where weights that are not finite meet padding."""
+"""Convolutions whose windows are multiplied where they lie, line by line: exact for whole numbers, whatever the
+padding, strides, dilations and layouts; and where weights that are not finite meet padding."""
 
 from __future__ import annotations
 
@@ -25,6 +25,10 @@ CASES = [
     ((3, 9), 8, 8, (2, 3), {"start_padding": (5, 4), "end_padding": (4, 7)}),
     ((4, 230), 12, 35, 3, {"start_padding": 1, "end_padding": 1}),
     ((40, 5), 48, 64, 3, {"strides": 1}),
+    ((4, 5), 700, 40, 1, {}),
+    ((9, 8), 1024, 20, 1, {}),
+    ((9, 9), 200, 20, 1, {"strides": 2}),
+    ((3, 4), 130, 33, 3, {"start_padding": 1, "end_padding": 1}),
     ((2, 3000), 40, 9, (1, 3), {"start_padding": (0, 1), "end_padding": (0, 1)}),
 ]
 LAYS = {

@@ -211,15 +211,15 @@ class DenseConvolution final : public Plan {
   };
 
   ANYDML_NOINLINE void finish(const Places& places, const float* results, int64_t rows, int64_t width) const {
-    constexpr int64_t kStep = kLanesOf<float>;
+    constexpr int64_t kStep = sizeof(Singles) / kItem;
     for (int64_t i = 0; i < rows; ++i, results += width) {
       std::byte* const to = places.to[static_cast<size_t>(i)];
       for (int64_t c = 0; c < places.columns; c += kStep) {
         const auto* const from = reinterpret_cast<const std::byte*>(results + c);
         // A sum of zeros is 0, whatever their signs.
-        const FewSingles y = shape_.fused.applied<float>(load_lanes<float, float>(from) + 0.0f);
+        const Singles y = shape_.fused.applied<float>(load_numbers<float, float, Singles>(from) + 0.0f);
         if (c + kStep <= places.columns) {
-          store_lanes<float, float>(to + c * kItem, y);
+          store(to + c * kItem, y);
         } else {
           std::memcpy(to + c * kItem, &y, static_cast<size_t>((places.columns - c) * kItem));
         }
