@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import anydml
 from anydml import validate
 from anydml.operators import spec
 from cases import tensor, tensor_of
@@ -126,3 +127,27 @@ def test_a_strict_device_takes_sizes_rounded_down_only(operator: str) -> None:
         )
         assert validate(desc) == []
         assert [violation.rule for violation in validate(desc, strict=True)] == rules
+
+
+@pytest.mark.parametrize("channels", [511, 513, 519, 520, 1025, 1031])
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.int8])
+def test_a_few_channels_behind_many_others(dtype: Any, channels: int) -> None:
+    x = np.random.default_rng(channels).integers(-99, 99, (2, 5, 4, channels)).astype(dtype).transpose(0, 3, 1, 2)
+    window = {"window_size": 3, "start_padding": 1, "end_padding": 1}
+    computed = [anydml.max_pooling] if dtype == np.int8 else [anydml.max_pooling, anydml.average_pooling]
+    for pooling in computed:
+        found, expected = pooling(x, **window), pooling(x, **window, device="reference")
+        for y, wanted in zip(
+            *((each if isinstance(each, list) else [each]) for each in (found, expected)), strict=True
+        ):
+            np.testing.assert_array_equal(y, wanted)
+
+
+def test_averages_of_what_is_not_finite() -> None:
+    x = np.random.default_rng(3).standard_normal((1, 6, 7, 16)).astype(np.float16)
+    x[0, 1, 2, :4], x[0, 4, 4, 2:8], x[0, 3, 0, 9] = np.inf, -np.inf, np.nan
+    x = x.transpose(0, 3, 1, 2)
+    found = anydml.average_pooling(x, 3)
+    np.testing.assert_array_equal(found, anydml.average_pooling(x, 3, device="reference"))
+    assert np.isinf(found).any()
+    assert np.isnan(found).any()

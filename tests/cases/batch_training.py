@@ -199,7 +199,7 @@ SUPPORT = {
 }
 
 KERNELS = {
-    TRAINING: "mean and variance of groups of ",
+    TRAINING: "mean and variance of (each channel, normalization, a channel at a time|groups of )",
     OF_TRAINING: "sums of gradients of groups of ",
     OF_CONSTANTS: "sums of gradients of groups of ",
 }

@@ -194,6 +194,7 @@ void add_normalizations(std::vector<Case>& all, DataType type, const std::vector
       {"MEAN_VARIANCE_NORMALIZATION2",
        {{x, each, each}, {x}, with_epsilon({{"Axes", axes}, {"UseMean", {1}}, {"UseVariance", {1}}})}});
   all.push_back({"BATCH_NORMALIZATION_TRAINING", {{x, each, each, x}, {x, each, each}, with_epsilon({})}});
+  all.push_back({"BATCH_NORMALIZATION_TRAINING", {{x, each, each}, {x, each, each}, with_epsilon({})}});
   all.push_back(
       {"BATCH_NORMALIZATION_TRAINING_GRAD", {{x, x, each, each, each}, {x, each, each}, with_epsilon({})}});
 }

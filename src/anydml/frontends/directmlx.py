@@ -35,6 +35,7 @@ from ..graph.desc import (
     DML_OUTPUT_GRAPH_EDGE_DESC,
     Interface,
     Node,
+    OwnData,
 )
 from ..graph.verify import GRAPH, Port
 from ..operators import ANY_OPERATOR, OPERATORS, spec
@@ -676,7 +677,8 @@ class ExpressionAdapter:
         self.memory = graph.device.memory
         self._truth = TruthValues(name)
 
-    def take(self, where: str, value: Any) -> Expression:
+    def take(self, where: str, value: Any, is_own: bool = False) -> Expression:
+        """An operand as an expression; an array's bytes are copied, unless it is own: one that nobody changes."""
         if isinstance(value, Expression):
             return value
         if self._truth.are_taken and isinstance(value, bool):
@@ -691,7 +693,11 @@ class ExpressionAdapter:
         plain = found if isinstance(found, np.ndarray) else found.numpy()
         array = self._truth.taken(where, plain)
         tensor = DML_BUFFER_TENSOR_DESC(DataType=data_type_of(self.name, where, array), Sizes=array.shape)
-        data = array.tobytes().ljust(tensor.TotalTensorSizeInBytes or 0, b"\0")
+        data: Any
+        if is_own and array.flags.c_contiguous and array.nbytes == tensor.TotalTensorSizeInBytes:
+            data = array.reshape(-1).view(np.uint8).view(OwnData)
+        else:
+            data = array.tobytes().ljust(tensor.TotalTensorSizeInBytes or 0, b"\0")
         constant = self.graph.constant(tensor, data, where)
         constant._is_truth = array is not plain
         return constant

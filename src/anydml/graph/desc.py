@@ -197,11 +197,15 @@ LISTS: dict[str, tuple[str, tuple[type, ...]]] = {
 """The lists of a graph: what counts them, and what they are of."""
 
 
+class OwnData(np.ndarray):
+    """The bytes of a constant that nobody changes, so that graphs need no copy."""
+
+
 def with_own_data(desc: DML_GRAPH_DESC) -> DML_GRAPH_DESC:
     """A valid graph with copies of those of its constants that somebody else could change."""
     nodes = [
         replace(node, Data=np.frombuffer(node.Data, np.uint8).copy())
-        if isinstance(node, DML_CONSTANT_DATA_GRAPH_NODE_DESC) and not isinstance(node.Data, bytes)
+        if isinstance(node, DML_CONSTANT_DATA_GRAPH_NODE_DESC) and not isinstance(node.Data, (bytes, OwnData))
         else node
         for node in desc.Nodes
     ]

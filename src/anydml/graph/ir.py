@@ -6,7 +6,7 @@ Passes change it, before kernels are asked for; it knows none of them.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -17,6 +17,7 @@ from ..core.enums import ExecutionFlags
 from ..core.errors import error
 from ..core.strided_layout import Array, Layout
 from ..operators.schema import OperatorDesc, OperatorSpec, Tensor
+from ..operators.validate import validate
 from ..runtime.kernel_selection import KernelSelection
 from ..runtime.slots import slots_of
 from .desc import DML_CONSTANT_DATA_GRAPH_NODE_DESC, DML_GRAPH_DESC
@@ -75,6 +76,9 @@ class Network:
         self._numbers = count(len(desc.Nodes))
         self.owned = _owned(desc)
         self.prepared: dict[int, Vertex] = {}
+        # Networks repeat layers.
+        self._valid: dict[OperatorDesc, bool] = {}
+        self._preferences: dict[OperatorDesc, bool] = {}
 
     def readers(self) -> Counter[Port | None]:
         """How many operators and outputs of the graph read each tensor."""
@@ -107,8 +111,25 @@ class Network:
         """An operator with its kernel."""
         return Step.of(vertex, node, self.device, self._flags)
 
+    def takes(self, descs: Iterable[OperatorDesc]) -> bool:
+        """Whether descs that a pass has made keep the rules."""
+        return all(self._looked_up(self._valid, desc, self._is_valid) for desc in descs)
+
+    def _is_valid(self, desc: OperatorDesc) -> bool:
+        return not validate(desc, self.device.feature_level, self.device.strict)
+
+    @staticmethod
+    def _looked_up(known: dict[OperatorDesc, bool], desc: OperatorDesc, of: Callable[[OperatorDesc], bool]) -> bool:
+        found = known.get(desc)
+        if found is None:
+            found = known[desc] = of(desc)
+        return found
+
     def prefers_channels_last(self, vertex: Vertex) -> bool:
         """Whether what would serve a convolution with its channels last is faster so, whatever serves it as it is."""
+        return self._looked_up(self._preferences, vertex.desc, lambda desc: self._prefers_channels_last(vertex))
+
+    def _prefers_channels_last(self, vertex: Vertex) -> bool:
         desc: Any = vertex.desc
         sides = {name: getattr(desc, name) for name in ("InputTensor", "OutputTensor")}
         if any(len(tensor.Sizes) != 4 for tensor in sides.values()):

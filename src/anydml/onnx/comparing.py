@@ -107,11 +107,10 @@ def compare(
 
 def with_outputs(model: Model, names: Sequence[str]) -> onnx.ModelProto:
     """A copy of a model with these values as its outputs."""
-    copy = onnx.ModelProto()
-    copy.CopyFrom(model.proto)
+    copy = model.whole()
     types = {each.name: each for each in (*copy.graph.value_info, *copy.graph.output)}
     if any(name not in types for name in names):
-        types = {each.name: each for each in _inferred(model.proto)} | types
+        types = {each.name: each for each in _inferred(copy)} | types
     outputs = [onnx.ValueInfoProto(name=name) for name in names]
     for each in outputs:
         # The checker takes an output without a type, but none with a type that lacks a shape.

@@ -12,6 +12,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <string>
@@ -20,7 +21,9 @@
 
 #include "core/kernel_plan.h"
 #include "dense/tile.h"
+#include "dense/tuning.h"
 #include "nhwc/fused_activation.h"
+#include "nhwc/gathering.h"
 #include "nhwc/nan.h"
 #include "nhwc/tuning.h"
 #include "nhwc/windows.h"
@@ -57,14 +60,28 @@ class DenseConvolution final : public Plan {
     const bool is_even = (height.places == 1 || line == width.places * step_) &&
                          (batch == 1 || batch_in == height.places * width.places * step_);
     is_direct_ = shape_.tap_offsets.size() == 1 && shape_.channel_in == kItem && is_even &&
-                 has_no_padding(height) && has_no_padding(width);
+                 !take_one_set(step_) && has_no_padding(height) && has_no_padding(width);
     has_padding_ = lies_on_padding(height) || lies_on_padding(width);
+    row_ = depth_ + (take_one_set(depth_ * kItem) ? kLineSingles : 0);
+    const int64_t own = channels * kItem;
+    is_copied_ = lies_on_padding(width) || take_one_set(step_);
+    if (is_copied_) {
+      place_ = own + (take_one_set(width.stride * own) ? kLineSingles * kItem : 0);
+    } else {
+      place_ = width.in_stride;
+    }
+    together_ = width.dilation == 1 && place_ == own ? width.taps : 1;
+    line_ = ((width.places - 1) * width.stride + (width.taps - 1) * width.dilation + 1) * std::abs(place_);
+    by_lines_ = width.taps > 1 && shape_.channel_in == kItem && width.places >= kLinePlaces &&
+                width.stride <= width.taps && line_ > 0 &&
+                line_ + width.places * kPanel * kItem <= kMostLineBytes;
   }
 
   void run(const void* const* inputs, void* const* outputs) const override {
     const std::shared_ptr<const Weights> weights = known_ ? known_ : packed(inputs);
     const auto* const from = static_cast<const std::byte*>(inputs[0]);
     auto* const to = static_cast<std::byte*>(outputs[0]);
+    if (by_lines_) return run_lines(*weights, from, to);
     const int threads = threads_for(rows_ * depth_ * shape_.results / kMultiplicationsOfAByte);
     const int64_t many = threads > 1 ? threads * kDenseTasks : 1;
     // The columns are shared out too where the weights are more than what they weigh; for each share the rows
@@ -72,9 +89,12 @@ class DenseConvolution final : public Plan {
     const int64_t most = is_direct_ ? many : std::max<int64_t>(1, shape_.results / kGatheringColumns);
     const int64_t parts = shape_.results > rows_ ? std::min({panels(), many, most}) : 1;
     const int64_t tiles = (rows_ + kMostRows - 1) / kMostRows;
-    const int64_t size = tiles * kMostRows * depth_ * kItem;
-    const int64_t blocks = std::min(tiles, std::max(size / kGatheredBytes, (many + parts - 1) / parts));
-    const int64_t room = is_direct_ ? 0 : (tiles + blocks - 1) / blocks * kMostRows * depth_;
+    const int64_t size = tiles * kMostRows * row_ * kItem;
+    // More where the weights, which each block reads, are many.
+    const int64_t most_bytes =
+        std::clamp(depth_ * shape_.results * kItem / 2, kGatheredBytes, kMostGatheredBytes);
+    const int64_t blocks = std::min(tiles, std::max(size / most_bytes, (many + parts - 1) / parts));
+    const int64_t room = is_direct_ ? 0 : (tiles + blocks - 1) / blocks * kMostRows * row_;
     const int64_t workers = std::min<int64_t>(threads, blocks * parts);
     const std::unique_ptr<float[]> gathered(new float[static_cast<size_t>(workers * room)]);
     parallel_for(blocks * parts, threads, [&](int64_t i, int worker) {
@@ -159,7 +179,7 @@ class DenseConvolution final : public Plan {
   ANYDML_NOINLINE void repair(const Panel& panel, const std::byte* from, int64_t row, int64_t rows,
                               int64_t columns, float* results) const {
     const auto& [batch, batch_in, batch_out, channels, height, width] = shape_.sides;
-    Place place(shape_.sides, row);
+    ResultPlace place(shape_.sides, row);
     for (int64_t i = 0; i < rows; ++i, place.move(shape_.sides), results += panel.width) {
       const auto [top, bottom] = height.inside(place.y);
       const auto [left, right] = width.inside(place.x);
@@ -191,15 +211,15 @@ class DenseConvolution final : public Plan {
   };
 
   ANYDML_NOINLINE void finish(const Places& places, const float* results, int64_t rows, int64_t width) const {
-    constexpr int64_t kStep = kLanesOf<float>;
+    constexpr int64_t kStep = sizeof(Singles) / kItem;
     for (int64_t i = 0; i < rows; ++i, results += width) {
       std::byte* const to = places.to[static_cast<size_t>(i)];
       for (int64_t c = 0; c < places.columns; c += kStep) {
         const auto* const from = reinterpret_cast<const std::byte*>(results + c);
         // A sum of zeros is 0, whatever their signs.
-        const FewSingles y = shape_.fused.applied<float>(load_lanes<float, float>(from) + 0.0f);
+        const Singles y = shape_.fused.applied<float>(load_numbers<float, float, Singles>(from) + 0.0f);
         if (c + kStep <= places.columns) {
-          store_lanes<float, float>(to + c * kItem, y);
+          store(to + c * kItem, y);
         } else {
           std::memcpy(to + c * kItem, &y, static_cast<size_t>((places.columns - c) * kItem));
         }
@@ -215,9 +235,9 @@ class DenseConvolution final : public Plan {
     const std::byte* rows = from + begin * step_;
     int64_t step = step_;
     if (!is_direct_) {
-      gather(from, begin, end, gathered);
+      Gathering{shape_.sides, shape_.channel_in, row_, step_}.gather(from, begin, end, gathered);
       rows = reinterpret_cast<const std::byte*>(gathered);
-      step = depth_ * kItem;
+      step = row_ * kItem;
     }
     // With room for what is read with the last.
     alignas(sizeof(Columns)) float results[kMostRows * kPanel + kLanesOf<float>];
@@ -239,7 +259,7 @@ class DenseConvolution final : public Plan {
         const int64_t row = share_begin(t, tiles, rows_);
         const int64_t count = share_begin(t + 1, tiles, rows_) - row;
         tile.from = rows + (row - begin) * step;
-        Place place(shape_.sides, row);
+        ResultPlace place(shape_.sides, row);
         for (int64_t i = 0; i < count; ++i, place.move(shape_.sides)) {
           places.to[static_cast<size_t>(i)] = to + place.out(shape_.sides) + first * kItem;
         }
@@ -253,87 +273,135 @@ class DenseConvolution final : public Plan {
     }
   }
 
-  // Of a result, in the order of the rows.
-  struct Place {
-    int64_t image, y, x;
+  // Whether rows so far apart take each other's place in the first cache.
+  static bool take_one_set(int64_t step) { return kMostRows > 8 && step % 4096 == 0; }
 
-    Place(const Sides& sides, int64_t row)
-        : image(row / sides.width.places / sides.height.places),
-          y(row / sides.width.places % sides.height.places),
-          x(row % sides.width.places) {}
+  // Without rows that are gathered: of each line of results, windows lie a step apart in the lines of the
+  // input, or in copies that have the padding of both sides.
+  void run_lines(const Weights& weights, const std::byte* from, std::byte* to) const {
+    const int64_t batch = shape_.sides.batch;
+    const Sliding& height = shape_.sides.height;
+    const Sliding& width = shape_.sides.width;
+    const int threads = threads_for(rows_ * depth_ * shape_.results / kMultiplicationsOfAByte);
+    const int64_t many = threads > 1 ? threads * kDenseTasks : 1;
+    const int64_t most = std::max<int64_t>(1, shape_.results / kGatheringColumns);
+    const int64_t parts = shape_.results > rows_ ? std::min({panels(), many, most}) : 1;
+    const int64_t reach = (height.taps - 1) * height.dilation;
+    const int64_t at_once = std::max<int64_t>(1, (kLinesBytes / line_ - reach - 1) / height.stride + 1);
+    const int64_t blocks =
+        std::min(height.places, std::max((height.places + at_once - 1) / at_once, many / parts / batch));
+    const int64_t lines = (height.places + blocks - 1) / blocks;
+    const int64_t sums = lines * width.places * kPanel;
+    const int64_t copied = is_copied_ ? ((lines - 1) * height.stride + reach + 1) * line_ / kItem : 0;
+    const int64_t tasks = batch * blocks * parts;
+    // With room for what is read with the last.
+    const int64_t room = sums + copied + kLanesOf<float>;
+    const std::unique_ptr<float[]> rooms(
+        new float[static_cast<size_t>(std::min<int64_t>(threads, tasks) * room)]);
+    parallel_for(tasks, threads, [&](int64_t i, int worker) {
+      const int64_t block = i / parts % blocks;
+      const int64_t part = i % parts;
+      const int64_t image = i / parts / blocks;
+      float* const own = rooms.get() + worker * room;
+      const Range some{share_begin(block, blocks, height.places),
+                       share_begin(block + 1, blocks, height.places)};
+      const std::byte* const picture = from + image * shape_.sides.batch_in;
+      const int64_t origin = height.origin(some.first);
+      const std::byte* first = picture + origin * height.in_stride + width.origin(0) * width.in_stride;
+      int64_t line = height.in_stride;
+      if (is_copied_) {
+        auto* const copies = reinterpret_cast<std::byte*>(own + sums);
+        copy_lines(picture, origin, height.origin(some.second - 1) + reach + 1, copies);
+        first = copies;
+        line = line_;
+      }
+      for (int64_t panel = share_begin(part, parts, panels()); panel < share_begin(part + 1, parts, panels());
+           ++panel) {
+        add_lines(weights, first, line, some, panel, own);
+        finish_lines(weights, from, to, image, some, panel, own);
+      }
+    });
+  }
 
-    void move(const Sides& sides) {
-      if (++x < sides.width.places) return;
-      x = 0;
-      if (++y < sides.height.places) return;
-      y = 0;
-      ++image;
-    }
-    int64_t out(const Sides& sides) const {
-      return image * sides.batch_out + y * sides.height.out_stride + x * sides.width.out_stride;
-    }
-  };
-
-  // What lies under the filter at some places, a row for each, zeros for padding.
-  void gather(const std::byte* from, int64_t begin, int64_t end, float* to) const {
+  // Lines of the input with what lies under the filter beside them, zeros for padding; those that there are.
+  void copy_lines(const std::byte* picture, int64_t begin, int64_t end, std::byte* to) const {
     const auto& [batch, batch_in, batch_out, channels, height, width] = shape_.sides;
-    Place place(shape_.sides, begin);
-    for (int64_t row = begin; row < end;) {
-      // Of places side by side.
-      const int64_t count = std::min(end - row, width.places - place.x);
-      const auto [top, bottom] = height.inside(place.y);
-      const std::byte* const image = from + place.image * batch_in;
-      for (int64_t y = 0; y < height.taps; ++y) {
-        const int64_t line = height.origin(place.y) + y * height.dilation;
-        float* const part = to + y * width.taps * channels;
-        if (y < top || y >= bottom) {
-          for (int64_t i = 0; i < count; ++i) {
-            std::fill_n(part + i * depth_, width.taps * channels, 0.0f);
-          }
-        } else if (shape_.channel_in == kItem) {
-          gather_channels(image + line * height.in_stride, place.x, count, part);
-        } else {
-          gather_places(image + line * height.in_stride, place.x, count, part);
+    const auto own = static_cast<size_t>(channels * kItem);
+    const int64_t places = line_ / place_;
+    const int64_t first = std::clamp<int64_t>(-width.origin(0), 0, places);
+    const int64_t last = std::clamp<int64_t>(width.size - width.origin(0), first, places);
+    for (int64_t i = begin; i < end; ++i, to += line_) {
+      if (i < 0 || i >= height.size) continue;
+      const std::byte* const line = picture + i * height.in_stride + width.origin(0) * width.in_stride;
+      std::memset(to, 0, static_cast<size_t>(first * place_));
+      if (place_ == width.in_stride && place_ == channels * kItem) {
+        std::memcpy(to + first * place_, line + first * place_, static_cast<size_t>((last - first) * place_));
+      } else {
+        for (int64_t x = first; x < last; ++x) {
+          std::memcpy(to + x * place_, line + x * width.in_stride, own);
         }
       }
-      row += count;
-      to += count * depth_;
-      place = Place(shape_.sides, row);
+      std::memset(to + last * place_, 0, static_cast<size_t>((places - last) * place_));
     }
   }
 
-  // Where channels follow each other.
-  void gather_channels(const std::byte* line, int64_t place, int64_t count, float* to) const {
-    const int64_t channels = shape_.sides.channels;
-    const Sliding& width = shape_.sides.width;
-    const bool is_line = width.dilation == 1 && width.in_stride == channels * kItem;
-    for (int64_t i = 0; i < count; ++i, to += depth_) {
-      const auto [first, last] = width.inside(place + i);
-      const std::byte* const at = line + width.origin(place + i) * width.in_stride;
-      std::fill_n(to, first * channels, 0.0f);
-      const int64_t step = is_line ? last - first : 1;
-      for (int64_t x = first; x < last; x += step) {
-        std::memcpy(to + x * channels, at + x * width.dilation * width.in_stride,
-                    static_cast<size_t>(step * channels * kItem));
+  // The sums of lines of results in a panel, taps that follow each other at once: their weights stay in the
+  // caches for all lines. A line's taps on padding above and below are left out, which adds zeros less.
+  void add_lines(const Weights& weights, const std::byte* first, int64_t line, Range lines, int64_t panel,
+                 float* sums) const {
+    const auto& [batch, batch_in, batch_out, channels, height, width] = shape_.sides;
+    const bool is_whole = vectors() - panel * 2 > 1;
+    const int64_t columns = is_whole ? kPanel : kLanes;
+    const float* const biases = weights.bias.data() + panel * kPanel;
+    const float* of_taps = weights.filter.data() + panel * kPanel * depth_;
+    const int64_t tiles = (width.places + kMostRows - 1) / kMostRows;
+    DenseTile tile{nullptr, width.stride * place_, kItem,  together_ * channels,
+                   nullptr, columns * kItem,       biases, 0};
+    for (int64_t y = 0; y < height.taps; ++y) {
+      for (int64_t x = 0; x < width.taps; x += together_, of_taps += together_ * channels * columns) {
+        tile.weights = reinterpret_cast<const std::byte*>(of_taps);
+        for (int64_t i = lines.first; i < lines.second; ++i) {
+          const auto [top, bottom] = height.inside(i);
+          if (y < top || y >= bottom) continue;
+          const int64_t below = height.origin(i) - height.origin(lines.first) + y * height.dilation;
+          const std::byte* const from = first + below * line + x * width.dilation * place_;
+          const bool is_first = y == top && x == 0;
+          tile.start_step = is_first ? 0 : columns;
+          for (int64_t t = 0; t < tiles; ++t) {
+            const int64_t place = share_begin(t, tiles, width.places);
+            const int64_t count = share_begin(t + 1, tiles, width.places) - place;
+            float* const to = sums + ((i - lines.first) * width.places + place) * columns;
+            tile.from = from + place * tile.row_step;
+            tile.start = is_first ? biases : to;
+            kMultiplyTile[is_whole][static_cast<size_t>(count - 1)](tile, to);
+          }
+        }
       }
-      std::fill_n(to + last * channels, (width.taps - last) * channels, 0.0f);
     }
   }
 
-  // Where they do not: one tap and channel of all places after the other, as channels may be few.
-  void gather_places(const std::byte* line, int64_t place, int64_t count, float* to) const {
-    const Sliding& width = shape_.sides.width;
-    for (int64_t x = 0; x < width.taps; ++x) {
-      const int64_t first = width.origin(place) + x * width.dilation;
-      // Those before which, and at which, the tap lies on an element: 0 <= first + i * stride < size.
-      const int64_t begin = std::clamp<int64_t>((width.stride - 1 - first) / width.stride, 0, count);
-      const int64_t end =
-          std::clamp<int64_t>((width.size - first + width.stride - 1) / width.stride, begin, count);
-      for (int64_t c = 0; c < shape_.sides.channels; ++c, ++to) {
-        const std::byte* const from = line + first * width.in_stride + c * shape_.channel_in;
-        for (int64_t i = 0; i < begin; ++i) to[i * depth_] = 0;
-        for (int64_t i = begin; i < end; ++i) to[i * depth_] = load<float>(from + i * step_);
-        for (int64_t i = end; i < count; ++i) to[i * depth_] = 0;
+  void finish_lines(const Weights& weights, const std::byte* from, std::byte* to, int64_t image, Range lines,
+                    int64_t panel, float* sums) const {
+    const auto& [batch, batch_in, batch_out, channels, height, width] = shape_.sides;
+    const int64_t columns = vectors() - panel * 2 > 1 ? kPanel : kLanes;
+    const float* const biases = weights.bias.data() + panel * kPanel;
+    const Panel of{weights.filter.data() + panel * kPanel * depth_, biases, columns};
+    Places places{{}, std::min(kPanel, shape_.results - panel * kPanel)};
+    for (int64_t i = lines.first; i < lines.second; ++i) {
+      const auto [top, bottom] = height.inside(i);
+      std::byte* const line = to + image * batch_out + i * height.out_stride + panel * kPanel * kItem;
+      for (int64_t x = 0; x < width.places; x += kMostRows) {
+        const int64_t count = std::min<int64_t>(kMostRows, width.places - x);
+        float* const results = sums + ((i - lines.first) * width.places + x) * columns;
+        for (int64_t k = 0; k < count; ++k) {
+          places.to[static_cast<size_t>(k)] = line + (x + k) * width.out_stride;
+          if (top >= bottom) std::copy_n(biases, columns, results + k * columns);
+        }
+        if (has_padding_ && has_nan(results, count * columns)) {
+          const int64_t row = (image * height.places + i) * width.places + x;
+          repair(of, from, row, count, places.columns, results);
+        }
+        finish(places, results, count, columns);
       }
     }
   }
@@ -345,6 +413,14 @@ class DenseConvolution final : public Plan {
   int64_t step_ = 0;
   bool is_direct_ = false;
   bool has_padding_ = false;
+  int64_t row_ = 0;  // elements from one gathered row to the next
+  // Of lines: whether they are copied, bytes from place to place and of a copied line, and taps whose
+  // elements follow each other.
+  bool by_lines_ = false;
+  bool is_copied_ = false;
+  int64_t place_ = 0;
+  int64_t line_ = 0;
+  int64_t together_ = 1;
   std::shared_ptr<const Weights> known_;
 };
 

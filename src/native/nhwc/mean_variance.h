@@ -1,5 +1,6 @@
-// Instance and layer normalisation (MEAN_VARIANCE_NORMALIZATION): elements normalised by the mean and
-// variance of their channel of an image, or of all channels of an image.
+// Instance, layer and batch normalisation (MEAN_VARIANCE_NORMALIZATION, BATCH_NORMALIZATION_TRAINING):
+// elements normalised by the mean and variance of their channel, of an image or of all, or of all channels of
+// an image.
 //
 // Statistics are taken in double precision, in two steps: chunks that stay in the first cache give a sum and,
 // by their own mean, squares of differences; these are then put together by the mean of all. So memory is
@@ -14,16 +15,20 @@
 #include <cstdint>
 #include <cstring>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "core/kernel_plan.h"
 #include "core/layout.h"
+#include "movement/copy.h"
 #include "nhwc/fused_activation.h"
 #include "nhwc/normalization.h"
 #include "nhwc/tuning.h"
 #include "platform/isa.h"
 #include "platform/parallel.h"
 #include "pointwise/lanes.h"
+#include "simd/convert.h"
+#include "simd/half.h"
 #include "simd/unaligned.h"
 
 ANYDML_ISA_BEGIN
@@ -52,7 +57,8 @@ inline Moments combined(const Moments* parts, int64_t count, int64_t step) {
   return all;
 }
 
-// The moments of each channel of an image.
+// The moments of each channel of an image, of elements of type T.
+template <class T>
 class ChannelMoments {
  public:
   explicit ChannelMoments(const ChannelRows& rows)
@@ -63,6 +69,13 @@ class ChannelMoments {
       step_ = std::min(length_, kStatisticsChunk);
       chunks_ = (length_ + step_ - 1) / step_;
     } else {
+      if (loops_.size() == 1 && loops_[0].in == length_ * kItem) {
+        const int64_t together = std::clamp<int64_t>(kPackedChannels / length_, 1, rows_);
+        rest_ = rows_ % together * length_;
+        rows_ /= together;
+        length_ *= together;
+        loops_[0].in *= together;
+      }
       step_ = std::clamp<int64_t>(kStatisticsChunk / length_, 1, rows_);
       chunks_ = (rows_ + step_ - 1) / step_;
     }
@@ -70,12 +83,12 @@ class ChannelMoments {
 
   std::vector<Moments> of(const std::byte* from) const {
     const int64_t channels = channels_.size;
-    const int64_t parts = of_places_ ? rows_ * chunks_ : chunks_;
+    const int64_t parts = of_places_ ? rows_ * chunks_ : (chunks_ * length_ + rest_) / channels;
     std::vector<Moments> found(static_cast<size_t>(parts * channels));
     const int threads = threads_for(rows_ * length_ * (of_places_ ? channels : 1) * kItem);
     if (of_places_) {
       parallel_for(channels * rows_, threads, [&](int64_t i) {
-        const std::byte* const row = row_at(from + i / rows_ * channels_.in, i % rows_);
+        const std::byte* const row = from + i / rows_ * channels_.in + LoopCursor(loops_, i % rows_).in();
         for (int64_t chunk = 0; chunk < chunks_; ++chunk) {
           const int64_t begin = chunk * step_;
           found[static_cast<size_t>((i % rows_ * chunks_ + chunk) * channels + i / rows_)] =
@@ -85,8 +98,12 @@ class ChannelMoments {
     } else {
       parallel_for(chunks_, threads, [&](int64_t chunk) {
         of_channels(from, chunk * step_, std::min((chunk + 1) * step_, rows_),
-                    found.data() + chunk * channels);
+                    found.data() + chunk * length_);
       });
+      for (int64_t i = 0; i < rest_; ++i) {
+        const auto x = widen<T, double>(from + (rows_ * length_ + i) * kItem);
+        found[static_cast<size_t>(chunks_ * length_ + i)] = {1, x, 0};
+      }
     }
     std::vector<Moments> all;
     for (int64_t c = 0; c < channels; ++c) all.push_back(combined(found.data() + c, parts, channels));
@@ -94,21 +111,15 @@ class ChannelMoments {
   }
 
  private:
-  static constexpr int64_t kItem = sizeof(float);
-  static constexpr int64_t kLanes = kLanesOf<double>;
+  static constexpr int64_t kItem = sizeof(T);
+  static constexpr int64_t kLanes = kInRegister<double>;
   // So many sums hide what an addition takes; their number is the same on every instruction set, as it is
   // part of the order of the additions.
   static constexpr int64_t kVectors = 16 / kLanes;
-  using V = Lanes<double, kLanesOf<double>>;
+  using V = Register<double>;
   using Sums = std::array<V, kVectors>;
-
-  const std::byte* row_at(const std::byte* from, int64_t i) const {
-    for (auto loop = loops_.rbegin(); loop != loops_.rend(); ++loop) {
-      from += i % loop->size * loop->in;
-      i /= loop->size;
-    }
-    return from;
-  }
+  // Of channels, whose sums go over rows alone.
+  static constexpr int64_t kWide = 4;
 
   // Of elements that follow each other.
   static Moments of_places(const std::byte* from, int64_t count) {
@@ -117,14 +128,14 @@ class ChannelMoments {
       int64_t i = 0;
       for (; i + kVectors * kLanes <= count; i += kVectors * kLanes) {
         for (int64_t v = 0; v < kVectors; ++v) {
-          const V x = load_lanes<float, double>(from + (i + v * kLanes) * kItem);
+          const V x = load_numbers<T, double, V>(from + (i + v * kLanes) * kItem);
           sums[static_cast<size_t>(v)] = sums[static_cast<size_t>(v)] + term(x);
         }
       }
       std::array<double, kVectors * kLanes> lanes;
       std::memcpy(lanes.data(), sums.data(), sizeof(lanes));
       for (size_t lane = 0; i < count; ++i, ++lane) {
-        lanes[lane] += term(static_cast<double>(load<float>(from + i * kItem)));
+        lanes[lane] += term(widen<T, double>(from + i * kItem));
       }
       double sum = 0;
       for (const double lane : lanes) sum += lane;
@@ -136,16 +147,22 @@ class ChannelMoments {
     return found;
   }
 
-  // Of rows of channels, some channels after the others.
+  // Of rows of channels, some channels after the others, of which the last ones may be gone over twice.
   void of_channels(const std::byte* from, int64_t begin, int64_t end, Moments* found) const {
     int64_t c = 0;
-    for (; c + kVectors * kLanes <= length_; c += kVectors * kLanes) {
-      some_channels<Sums>(from + c * kItem, begin, end, found + c);
+    for (; c + kWide * kLanes <= length_; c += kWide * kLanes) {
+      some_channels<std::array<V, kWide>>(from + c * kItem, begin, end, found + c);
     }
     for (; c + kLanes <= length_; c += kLanes) {
       some_channels<std::array<V, 1>>(from + c * kItem, begin, end, found + c);
     }
-    for (; c < length_; ++c) some_channels<std::array<double, 1>>(from + c * kItem, begin, end, found + c);
+    if (c == length_) return;
+    if (length_ >= kLanes) {
+      c = length_ - kLanes;
+      some_channels<std::array<V, 1>>(from + c * kItem, begin, end, found + c);
+    } else {
+      for (; c < length_; ++c) some_channels<std::array<double, 1>>(from + c * kItem, begin, end, found + c);
+    }
   }
 
   template <class Some>
@@ -154,14 +171,15 @@ class ChannelMoments {
     constexpr int64_t kEach = sizeof(Number) / sizeof(double);
     const auto summed = [&](const auto& term) {
       Some sums{};
-      for (int64_t row = begin; row < end; ++row) {
-        const std::byte* const at = row_at(from, row);
+      int64_t row = begin;
+      for (LoopCursor cursor(loops_, begin); row < end; ++row, cursor.advance()) {
+        const std::byte* const at = from + cursor.in();
         for (size_t v = 0; v < sums.size(); ++v) {
           Number x;
           if constexpr (kEach == 1) {
-            x = load<float>(at + static_cast<int64_t>(v) * kItem);
+            x = widen<T, double>(at + static_cast<int64_t>(v) * kItem);
           } else {
-            x = load_lanes<float, double>(at + static_cast<int64_t>(v) * kEach * kItem);
+            x = load_numbers<T, double, Number>(at + static_cast<int64_t>(v) * kEach * kItem);
           }
           sums[v] = sums[v] + term(x, v);
         }
@@ -184,8 +202,11 @@ class ChannelMoments {
   // Around a row, the innermost last; where rows are a channel's, without the channels.
   std::vector<Loop> loops_;
   bool of_places_;
+  // Of few channels some packed rows are one: its columns, and elements behind the last, are put together
+  // with what chunks give.
   int64_t length_ = 1;
   int64_t rows_ = 1;
+  int64_t rest_ = 0;
   // Elements of a row, or rows, that are a chunk.
   int64_t step_ = 1;
   int64_t chunks_ = 1;
@@ -202,8 +223,12 @@ struct MeanVariance {
   bool across_channels;
   bool normalizes_variance;
   double epsilon;
+  // Whether mean and variance are outputs, and the bytes from one channel to the next.
+  bool gives_statistics = false;
+  std::array<int64_t, 2> statistics_steps{};
 };
 
+template <class T>
 class MeanVarianceNormalization final : public Plan {
  public:
   MeanVarianceNormalization(const MeanVariance& shape, const ChannelRows& rows, Fused fused)
@@ -217,12 +242,22 @@ class MeanVarianceNormalization final : public Plan {
     const auto* from = static_cast<const std::byte*>(inputs[0]);
     auto* to = static_cast<std::byte*>(outputs[0]);
     for (int64_t i = 0; i < shape_.batch.size; ++i, from += shape_.batch.in, to += shape_.batch.out) {
-      affine_.run(coefficients(from, inputs), from, to);
+      affine_.run(coefficients(from, inputs, outputs), from, to);
     }
   }
 
  private:
-  ChannelCoefficients<double> coefficients(const std::byte* from, const void* const* inputs) const {
+  static double number(const std::byte* at) { return widen<T, double>(at); }
+  static void write(std::byte* to, double x) {
+    if constexpr (std::is_same_v<T, Half>) {
+      store(to, Half(single_for_half(x)));
+    } else {
+      store(to, static_cast<T>(x));
+    }
+  }
+
+  ChannelCoefficients<double> coefficients(const std::byte* from, const void* const* inputs,
+                                           void* const* outputs) const {
     std::vector<Moments> moments = moments_.of(from);
     if (shape_.across_channels) {
       const Moments all = combined(moments.data(), affine_.channels(), 1);
@@ -234,20 +269,23 @@ class MeanVarianceNormalization final : public Plan {
     for (int64_t c = 0; c < affine_.channels(); ++c) {
       const auto index = static_cast<size_t>(c);
       const auto count = static_cast<double>(moments[index].count);
-      const double factor = shape_.has_scale ? load<float>(scale + c * shape_.scale_step) : 1.0;
-      const double deviation =
-          shape_.normalizes_variance ? std::sqrt(moments[index].squares / count + shape_.epsilon) : 1.0;
+      const double factor = shape_.has_scale ? number(scale + c * shape_.scale_step) : 1.0;
+      const double variance = moments[index].squares / count;
+      const double deviation = shape_.normalizes_variance ? std::sqrt(variance + shape_.epsilon) : 1.0;
       numbers.mean[index] = moments[index].sum / count;
       numbers.factor[index] = factor / deviation;
       // Whatever is added to it, -0 leaves as it is.
-      numbers.bias[index] = shape_.has_bias ? load<float>(bias + c * shape_.bias_step) : -0.0;
+      numbers.bias[index] = shape_.has_bias ? number(bias + c * shape_.bias_step) : -0.0;
+      if (!shape_.gives_statistics) continue;
+      write(static_cast<std::byte*>(outputs[1]) + c * shape_.statistics_steps[0], numbers.mean[index]);
+      write(static_cast<std::byte*>(outputs[2]) + c * shape_.statistics_steps[1], variance);
     }
     return numbers;
   }
 
   MeanVariance shape_;
-  ChannelMoments moments_;
-  ChannelAffine<double> affine_;
+  ChannelMoments<T> moments_;
+  ChannelAffine<double, T> affine_;
 };
 
 ANYDML_ISA_END

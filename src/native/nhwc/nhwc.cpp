@@ -295,7 +295,7 @@ std::unique_ptr<Plan> make_channel_batch_normalization(const Request& request, s
   if (!reason.empty()) return nullptr;
   std::vector<Loop> loops = loops_over(in, out);
   const Loop channels = take(loops, static_cast<int64_t>(axis));
-  const ChannelRows rows{channels, fold(std::move(loops))};
+  const ChannelRows rows{channels, fold(std::move(loops)), size_of(in.type)};
   if (!rows.suits()) {
     reason = kApart;
     return nullptr;
@@ -308,15 +308,56 @@ std::unique_ptr<Plan> make_channel_batch_normalization(const Request& request, s
   return std::make_unique<ChannelNormalization<float>>(rows, parameters, epsilon, *fused);
 }
 
+namespace {
+
 // By the statistics of each channel, or of all of them; of each image, or of all of them.
-std::unique_ptr<Plan> make_channel_mean_variance_normalization(const Request& request, std::string& reason) {
+std::unique_ptr<Plan> by_statistics(const Request& request, const std::vector<bool>& along,
+                                    MeanVariance shape, std::string& reason) {
   const Layout& in = tensor(request.inputs, 0);
   const Layout& out = tensor(request.outputs, 0);
-  const Attributes& attributes = request.attributes;
   const size_t rank = in.sizes.size();
-  if (in.type != DataType::kFloat32) reason = "no normalization of " + std::string(name_of(in.type));
-  if (rank < 3) reason = "three dimensions or more alone";
+  if (in.type != DataType::kFloat32 && in.type != DataType::kFloat16) {
+    reason = "no normalization of " + std::string(name_of(in.type));
+  }
+  if (std::find(along.begin() + 2, along.end(), false) != along.end()) {
+    reason = "statistics along all places of an image alone";
+  }
+  const std::optional<Fused> fused = Fused::of(request.attributes.activation("FusedActivation"));
+  if (!fused) reason = "no activation but RELU and CLIP";
   if (!reason.empty()) return nullptr;
+  for (size_t i = 0; i < 2; ++i) {
+    const Layout& each = request.inputs.at(i + 1);
+    if (!each.present) continue;
+    require(each.type == in.type && each.sizes.size() == rank, "a parameter is wrong");
+    if (!is_of_channels(each, in)) reason = kOfChannels;
+    (i == 0 ? shape.has_scale : shape.has_bias) = true;
+    (i == 0 ? shape.scale_step : shape.bias_step) = each.sizes[1] == 1 ? 0 : each.strides[1];
+  }
+  if (!reason.empty()) return nullptr;
+  std::vector<Loop> loops = loops_over(in, out);
+  const Loop channels = take(loops, 1);
+  shape.batch = along[0] ? Loop{1, 0, 0} : take(loops, 0);
+  shape.across_channels = along[1];
+  const ChannelRows rows{channels, fold(std::move(loops)), size_of(in.type)};
+  if (!rows.suits()) {
+    reason = kApart;
+    return nullptr;
+  }
+  if (in.type == DataType::kFloat16) {
+    return std::make_unique<MeanVarianceNormalization<Half>>(shape, rows, *fused);
+  }
+  return std::make_unique<MeanVarianceNormalization<float>>(shape, rows, *fused);
+}
+
+}  // namespace
+
+std::unique_ptr<Plan> make_channel_mean_variance_normalization(const Request& request, std::string& reason) {
+  const Attributes& attributes = request.attributes;
+  const size_t rank = tensor(request.inputs, 0).sizes.size();
+  if (rank < 3) {
+    reason = "three dimensions or more alone";
+    return nullptr;
+  }
   std::vector<bool> along(rank, true);
   if (attributes.has("Axes")) {
     along.assign(rank, false);
@@ -325,38 +366,31 @@ std::unique_ptr<Plan> make_channel_mean_variance_normalization(const Request& re
     along[0] = false;
     along[1] = attributes.flag("CrossChannel");
   }
-  if (std::find(along.begin() + 2, along.end(), false) != along.end()) {
-    reason = "statistics along all places of an image alone";
-    return nullptr;
+  MeanVariance shape{};
+  shape.normalizes_variance = attributes.flag("NormalizeVariance");
+  shape.epsilon = attributes.real("Epsilon");
+  return by_statistics(request, along, shape, reason);
+}
+
+std::unique_ptr<Plan> make_channel_batch_normalization_training(const Request& request, std::string& reason) {
+  const Layout& in = tensor(request.inputs, 0);
+  const Layout& mean = tensor(request.outputs, 1);
+  const Layout& variance = tensor(request.outputs, 2);
+  const size_t rank = in.sizes.size();
+  for (const Layout* each : {&mean, &variance}) {
+    require(each->type == in.type && each->sizes.size() == rank, "a statistic is wrong");
+    if (rank < 3 || !is_of_channels(*each, in) || each->sizes[1] != in.sizes[1]) reason = kOfChannels;
   }
-  const std::optional<Fused> fused = Fused::of(attributes.activation("FusedActivation"));
-  if (!fused) reason = "no activation but RELU and CLIP";
-  std::array<int64_t, 2> steps{};
-  for (size_t i = 0; i < steps.size(); ++i) {
-    const Layout& each = request.inputs.at(i + 1);
-    if (!each.present) continue;
-    require(each.type == in.type && each.sizes.size() == rank, "a parameter is wrong");
-    if (!is_of_channels(each, in)) reason = kOfChannels;
-    steps[i] = each.sizes[1] == 1 ? 0 : each.strides[1];
-  }
+  if (request.inputs.size() > 3 && request.inputs[3].present) reason = "nothing that is added";
   if (!reason.empty()) return nullptr;
-  std::vector<Loop> loops = loops_over(in, out);
-  const Loop channels = take(loops, 1);
-  const Loop batch = along[0] ? Loop{1, 0, 0} : take(loops, 0);
-  const ChannelRows rows{channels, fold(std::move(loops))};
-  if (!rows.suits()) {
-    reason = kApart;
-    return nullptr;
-  }
-  const MeanVariance shape{batch,
-                           request.inputs[1].present,
-                           request.inputs[2].present,
-                           steps[0],
-                           steps[1],
-                           along[1],
-                           attributes.flag("NormalizeVariance"),
-                           attributes.real("Epsilon")};
-  return std::make_unique<MeanVarianceNormalization>(shape, rows, *fused);
+  std::vector<bool> along(rank, true);
+  along[1] = false;
+  MeanVariance shape{};
+  shape.normalizes_variance = true;
+  shape.epsilon = request.attributes.real("Epsilon");
+  shape.gives_statistics = true;
+  shape.statistics_steps = {mean.strides[1], variance.strides[1]};
+  return by_statistics(request, along, shape, reason);
 }
 
 ANYDML_ISA_END

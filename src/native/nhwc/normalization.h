@@ -8,11 +8,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "core/kernel_plan.h"
 #include "core/layout.h"
+#include "movement/copy.h"
 #include "nhwc/fused_activation.h"
 #include "nhwc/tuning.h"
 #include "platform/isa.h"
@@ -26,6 +28,7 @@ ANYDML_ISA_BEGIN
 struct ChannelRows {
   Loop channels;
   std::vector<Loop> rest;
+  int64_t item;  // bytes of an element
 
   bool of_places() const { return rest.empty() || follow(rest.back()); }
   bool suits() const { return of_places() || follow(channels); }
@@ -36,8 +39,14 @@ struct ChannelRows {
   }
 
  private:
-  static bool follow(const Loop& loop) { return loop.in == sizeof(float) && loop.out == sizeof(float); }
+  bool follow(const Loop& loop) const { return loop.in == item && loop.out == item; }
 };
+
+// As many numbers as a register holds.
+template <class Number>
+using Register = std::conditional_t<std::is_same_v<Number, double>, Doubles, Singles>;
+template <class Number>
+inline constexpr int64_t kInRegister = sizeof(Register<Number>) / sizeof(Number);
 
 // What each channel's elements are normalised by. Behind the last channel there is room for a vector.
 template <class Number>
@@ -45,12 +54,13 @@ struct ChannelCoefficients {
   std::vector<Number> mean, factor, bias;
 
   explicit ChannelCoefficients(int64_t channels) {
-    for (auto* each : {&mean, &factor, &bias}) each->resize(static_cast<size_t>(channels) + kLanesOf<Number>);
+    for (auto* each : {&mean, &factor, &bias})
+      each->resize(static_cast<size_t>(channels + kInRegister<Number>));
   }
 };
 
-// y = f((x - mean) * factor + bias), in numbers of type Number.
-template <class Number>
+// y = f((x - mean) * factor + bias) of elements of type T, in numbers of type Number.
+template <class Number, class T>
 class ChannelAffine {
  public:
   ChannelAffine(const ChannelRows& rows, Fused fused)
@@ -62,59 +72,87 @@ class ChannelAffine {
       length_ = channels_;
     }
     for (const Loop& loop : loops_) count_ *= loop.size;
+    const int64_t row = length_ * kItem;
+    if (!of_places_ && loops_.size() == 1 && loops_[0].in == row && loops_[0].out == row) {
+      together_ = std::clamp<int64_t>(kPackedChannels / length_, 1, count_);
+    }
   }
 
   int64_t channels() const { return channels_; }
 
   void run(const ChannelCoefficients<Number>& numbers, const std::byte* from, std::byte* to) const {
     const int threads = threads_for(2 * count_ * length_ * kItem);
+    if (together_ > 1) return run_packed(numbers, from, to, threads);
     const int64_t tasks = std::min<int64_t>(threads * kNormalizationTasks, count_);
     parallel_for(tasks, threads, [&](int64_t task) {
       const int64_t end = share_begin(task + 1, tasks, count_);
-      for (int64_t i = share_begin(task, tasks, count_); i < end; ++i) row(numbers, i, from, to);
+      int64_t i = share_begin(task, tasks, count_);
+      for (LoopCursor at(loops_, i); i < end; ++i, at.advance()) {
+        row(numbers, of_places_ ? at.index(loops_.size() - 1) : 0, from + at.in(), to + at.out());
+      }
     });
   }
 
  private:
-  static constexpr int64_t kItem = sizeof(float);
-  static constexpr int64_t kLanes = kLanesOf<Number>;
-  using V = Lanes<Number, kLanesOf<Number>>;
+  static constexpr int64_t kItem = sizeof(T);
+  static constexpr int64_t kLanes = kInRegister<Number>;
+  using V = Register<Number>;
 
-  void row(const ChannelCoefficients<Number>& numbers, int64_t i, const std::byte* from,
-           std::byte* to) const {
-    const int64_t channel = i % channels_;
-    for (auto loop = loops_.rbegin(); loop != loops_.rend(); ++loop) {
-      from += i % loop->size * loop->in;
-      to += i % loop->size * loop->out;
-      i /= loop->size;
+  // Rows of few channels, some at once.
+  void run_packed(const ChannelCoefficients<Number>& numbers, const std::byte* from, std::byte* to,
+                  int threads) const {
+    const int64_t length = length_ * together_;
+    ChannelCoefficients<Number> all(length);
+    for (int64_t i = 0; i < length; ++i) {
+      const auto index = static_cast<size_t>(i);
+      const auto channel = static_cast<size_t>(i % length_);
+      all.mean[index] = numbers.mean[channel];
+      all.factor[index] = numbers.factor[channel];
+      all.bias[index] = numbers.bias[channel];
     }
-    const size_t c = of_places_ ? static_cast<size_t>(channel) : 0;
-    const Number* const mean = numbers.mean.data() + c;
-    const Number* const factor = numbers.factor.data() + c;
-    const Number* const bias = numbers.bias.data() + c;
+    const int64_t elements = count_ * length_;
+    const int64_t rows = (elements + length - 1) / length;
+    const int64_t tasks = std::min<int64_t>(threads * kNormalizationTasks, rows);
+    parallel_for(tasks, threads, [&](int64_t task) {
+      const int64_t end = share_begin(task + 1, tasks, rows);
+      for (int64_t i = share_begin(task, tasks, rows); i < end; ++i) {
+        const int64_t first = i * length;
+        normalize(from + first * kItem, to + first * kItem, std::min(length, elements - first), each_of,
+                  all.mean.data(), all.factor.data(), all.bias.data());
+      }
+    });
+  }
+
+  static V each_of(const Number* of, int64_t k) { return load_numbers<Number, Number, V>(bytes(of + k)); }
+
+  // From a channel on.
+  void row(const ChannelCoefficients<Number>& numbers, int64_t channel, const std::byte* from,
+           std::byte* to) const {
+    const Number* const mean = numbers.mean.data() + channel;
+    const Number* const factor = numbers.factor.data() + channel;
+    const Number* const bias = numbers.bias.data() + channel;
     if (of_places_) {
-      normalize(from, to, [](const Number* of, int64_t) { return V{} + *of; }, mean, factor, bias);
+      normalize(from, to, length_, [](const Number* of, int64_t) { return V{} + *of; }, mean, factor, bias);
     } else {
-      const auto each = [](const Number* of, int64_t k) { return load_lanes<Number, Number>(bytes(of + k)); };
-      normalize(from, to, each, mean, factor, bias);
+      normalize(from, to, length_, each_of, mean, factor, bias);
     }
   }
 
   static const std::byte* bytes(const Number* at) { return reinterpret_cast<const std::byte*>(at); }
 
   template <class Of>
-  ANYDML_INLINE void normalize(const std::byte* from, std::byte* to, const Of& of, const Number* mean,
-                               const Number* factor, const Number* bias) const {
+  ANYDML_INLINE void normalize(const std::byte* from, std::byte* to, int64_t length, const Of& of,
+                               const Number* mean, const Number* factor, const Number* bias) const {
     const auto one = [&](const std::byte* x, std::byte* y, int64_t k) {
-      const V centred = load_lanes<float, Number>(x) - of(mean, k);
-      store_lanes<float, Number>(y, fused_.applied<Number>(centred * of(factor, k) + of(bias, k)));
+      const V centred = load_numbers<T, Number, V>(x) - of(mean, k);
+      store_numbers<T, Number, V>(y, fused_.applied<Number>(centred * of(factor, k) + of(bias, k)));
     };
     int64_t k = 0;
-    for (; k + kLanes <= length_; k += kLanes) one(from + k * kItem, to + k * kItem, k);
-    if (k == length_) return;
+    for (; k + kLanes <= length; k += kLanes) one(from + k * kItem, to + k * kItem, k);
+    if (k == length) return;
     // Of its own, as what lies behind a row is not there to be read or written.
     std::byte last[kLanes * kItem]{};
-    const auto size = static_cast<size_t>((length_ - k) * kItem);
+    const auto size = static_cast<size_t>((length - k) * kItem);
     std::memcpy(last, from + k * kItem, size);
     one(last, last, k);
     std::memcpy(to + k * kItem, last, size);
@@ -127,6 +165,7 @@ class ChannelAffine {
   std::vector<Loop> loops_;
   int64_t length_ = 1;
   int64_t count_ = 1;
+  int64_t together_ = 1;  // rows
 };
 
 inline const char* description_of(const ChannelRows& rows) {
@@ -159,7 +198,7 @@ class ChannelNormalization final : public Plan {
   }
 
  private:
-  ChannelAffine<Number> affine_;
+  ChannelAffine<Number, float> affine_;
   Parameters parameters_;
   double epsilon_;
 };

@@ -1,5 +1,5 @@
 // The tuning numbers of this family: block sizes, and from which sizes on a path pays. None of them changes a
-// bit of a result but kStatisticsChunk, which is part of the order of additions.
+// bit of a result but kStatisticsChunk and kPackedChannels, which are part of the order of additions.
 #pragma once
 
 #include <cstdint>
@@ -15,6 +15,14 @@ inline constexpr int64_t kDenseTasks = 4;
 inline constexpr int64_t kGatheringColumns = 128;
 // Gathered rows of a block, which stay in the second cache while panels of columns pass.
 inline constexpr int64_t kGatheredBytes = 128 << 10;
+// The same where weights are many more, as each block reads all of them.
+inline constexpr int64_t kMostGatheredBytes = 512 << 10;
+// Bytes of the lines of an input whose results are computed together, bytes up to which a line and its sums
+// may be kept, and places of a line from which on it takes less time to multiply windows where they lie than
+// to gather rows of several lines.
+inline constexpr int64_t kLinesBytes = 256 << 10;
+inline constexpr int64_t kMostLineBytes = 512 << 10;
+inline constexpr int64_t kLinePlaces = 5;
 // Columns of a group from which on a product for each group fills half of a vector at least.
 inline constexpr int64_t kGroupColumns = 8;
 // Channels of an input from which on it is copied to channels last before its rows are gathered: of fewer,
@@ -38,6 +46,9 @@ inline constexpr int64_t kNormalizationTasks = 4;
 inline constexpr int64_t kFewElements = 1 << 13;
 // Elements of a chunk of statistics, which stays in the first cache for its second reading.
 inline constexpr int64_t kStatisticsChunk = 1 << 12;
+
+// Elements of packed rows of channels that are gone over as one.
+inline constexpr int64_t kPackedChannels = 64;
 
 // Copies from layout to layout: places that a task has, whose channels stay in the first caches.
 inline constexpr int64_t kCopiedPlaces = 64;

@@ -51,7 +51,8 @@ struct Sliding {
 
  private:
   int64_t taps_before(int64_t limit, int64_t at) const {
-    return at >= limit ? 0 : std::min(taps, (limit - 1 - at) / dilation + 1);
+    const int64_t before = limit - 1 - at;
+    return before < 0 ? 0 : std::min(taps, (dilation == 1 ? before : before / dilation) + 1);
   }
 };
 

@@ -136,9 +136,13 @@ class LinesPlan final : public Plan {
     elements_ = by_columns_ ? geometry_.summed[0].size : run.size;
     per_line_ = by_columns_ ? divided_up(run.size, kLanes) : 1;
     count_ = by_columns_ ? elements_ : divided_up(run.size, kLanes);
+    are_turned_ = Op::kNeedsRoom && inputs_ == 1 && !by_columns_ && elements_ <= kTurnedRow;
   }
 
   void run(const void* const* inputs, void* const* outputs) const override {
+    if constexpr (Op::kNeedsRoom) {
+      if (are_turned_) return run_turned(inputs[0], outputs[0]);
+    }
     const int64_t bytes = 2 * geometry_.elements() * static_cast<int64_t>(sizeof(T));
     const int threads = threads_for(bytes);
     const int64_t lines = count_of(geometry_.kept) * per_line_;
@@ -161,6 +165,50 @@ class LinesPlan final : public Plan {
   }
 
  private:
+  // Short rows, of which as many as there are lanes are transposed to columns, and back.
+  void run_turned(const void* input, void* output) const {
+    const int64_t bytes = 2 * geometry_.elements() * static_cast<int64_t>(sizeof(T));
+    const int threads = threads_for(bytes);
+    const int64_t rows = count_of(geometry_.kept);
+    const int64_t groups = divided_up(rows, kLanes);
+    const int64_t calls = std::min(calls_for(bytes, threads), groups);
+    parallel_for(calls, threads, [&](int64_t call) {
+      const std::unique_ptr<double[]> room(new double[static_cast<size_t>((elements_ + 1) * kLanes)]);
+      T turned[kTurnedRow * kLanes];
+      auto* const at = reinterpret_cast<std::byte*>(turned);
+      constexpr auto kStep = static_cast<int64_t>(kLanes * sizeof(T));
+      const Line line{
+          {Vectors{at, kStep, false}}, at, kStep, elements_, elements_, kLanes, 0, elements_, room.get()};
+      int64_t group = share_begin(call, calls, groups);
+      const int64_t end = share_begin(call + 1, calls, groups);
+      Walk walk(geometry_.kept, group * kLanes);
+      for (; group < end; ++group) {
+        const int64_t count = std::min(kLanes, rows - group * kLanes);
+        std::array<const std::byte*, kLanes> from;
+        std::array<std::byte*, kLanes> to;
+        for (int64_t k = 0; k < count; ++k, walk.advance()) {
+          from[static_cast<size_t>(k)] = static_cast<const std::byte*>(input) + walk.offset(0);
+          to[static_cast<size_t>(k)] = static_cast<std::byte*>(output) + walk.offset(1);
+        }
+        // Lanes that are left over do what the first one does.
+        std::fill(from.begin() + count, from.end(), from[0]);
+        for (int64_t i = 0; i < elements_; ++i) {
+          for (size_t k = 0; k < kLanes; ++k) {
+            turned[i * kLanes + static_cast<int64_t>(k)] =
+                load<T>(from[k] + i * static_cast<int64_t>(sizeof(T)));
+          }
+        }
+        op_.template compute<T, true>(line);
+        for (int64_t k = 0; k < count; ++k) {
+          std::byte* const row = to[static_cast<size_t>(k)];
+          for (int64_t i = 0; i < elements_; ++i) {
+            store(row + i * static_cast<int64_t>(sizeof(T)), turned[i * kLanes + k]);
+          }
+        }
+      }
+    });
+  }
+
   Line line_at(const Walk& walk, int64_t first, const void* const* inputs, void* const* outputs,
                double* room) const {
     const Axis& run = geometry_.run;
@@ -188,6 +236,7 @@ class LinesPlan final : public Plan {
   size_t inputs_;
   std::array<bool, 4> is_there_{};
   bool by_columns_;
+  bool are_turned_;
   int64_t elements_;
   int64_t per_line_;
   int64_t count_;

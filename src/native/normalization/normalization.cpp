@@ -260,6 +260,7 @@ std::unique_ptr<Plan> make_mean_variance_normalization(const Request& request, s
 }
 
 std::unique_ptr<Plan> make_batch_normalization_training(const Request& request, std::string& reason) {
+  if (auto plan = make_channel_batch_normalization_training(request, reason)) return plan;
   if (!has_kernel(request, reason)) return nullptr;
   return grouped(request, moments_of(request, true, true), where_of_one(tensor(request.inputs, 1)),
                  "mean and variance");

@@ -1,4 +1,4 @@
-// The tuning numbers of this family. The first three are part of the order of additions.
+// The tuning numbers of this family. The first four are part of the order of additions.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +13,9 @@ inline constexpr int64_t kChunkElements = 1 << 12;
 inline constexpr int64_t kFewTiles = 64;
 // of so many elements at least.
 inline constexpr int64_t kPartElements = 1 << 15;
+// Elements of a row of softmax up to which rows are transposed, and computed side by side: what has to be
+// done once for each row would take longer than its elements.
+inline constexpr int64_t kTurnedRow = 96;
 
 // Lines below which those of kPartElements and more are cut into parts.
 inline constexpr int64_t kFewLines = 4;

@@ -101,11 +101,43 @@ ANYDML_INLINE void for_channels(int64_t channels, const Body& body) {
   if (c < channels) body.template operator()<1>(channels - kLanes);
 }
 
-// The sums of all taps.
+// x / count, rounded once, of whole counts and of sums that are not -0: by Markstein's correction of a
+// product with the reciprocal, which is as exact as a division and takes a quarter of its time.
+class Quotient {
+ public:
+  explicit Quotient(double count) : count_(Doubles{} + count), reciprocal_(Doubles{} + 1 / count) {}
+
+  ANYDML_INLINE Doubles of(Doubles x) const {
+#if defined(ANYDML_ISA_AVX512)
+    const auto q = (__m512d)(x * reciprocal_);
+    const __m512d left = _mm512_fnmadd_pd(q, (__m512d)count_, (__m512d)x);
+    const auto y = (Doubles)_mm512_fmadd_pd(left, (__m512d)reciprocal_, q);
+#elif defined(ANYDML_ISA_AVX2)
+    const auto q = (__m256d)(x * reciprocal_);
+    const __m256d left = _mm256_fnmadd_pd(q, (__m256d)count_, (__m256d)x);
+    const auto y = (Doubles)_mm256_fmadd_pd(left, (__m256d)reciprocal_, q);
+#else
+    return x / count_;
+#endif
+#if defined(ANYDML_ISA_AVX512) || defined(ANYDML_ISA_AVX2)
+    // What is infinite or no number has nothing left to correct.
+    const auto found = (Doubles)q;
+    return found - found == 0.0 ? y : found;
+#endif
+  }
+
+ private:
+  Doubles count_;
+  Doubles reciprocal_;
+};
+
+// The averages of all taps, side by side: sums of double precision.
 template <class T>
-void channel_sums(const std::byte* from, const std::vector<Tap>& taps, int64_t channels, double* sums) {
+void channel_averages(const std::byte* from, const std::vector<Tap>& taps, int64_t channels, double count,
+                      std::byte* to) {
   constexpr int64_t kLanes = sizeof(Doubles) / sizeof(double);
   constexpr auto kItem = static_cast<int64_t>(sizeof(T));
+  const Quotient quotient(count);
   for_channels<kLanes>(channels, [&]<int kVectors>(int64_t c) {
     Doubles all[kVectors]{};
     for (const Tap& tap : taps) {
@@ -115,7 +147,10 @@ void channel_sums(const std::byte* from, const std::vector<Tap>& taps, int64_t c
         all[v] = all[v] + load_numbers<T, double, Doubles>(at + v * kLanes * kItem);
       }
     }
-    std::memcpy(sums + c, all, sizeof(all));
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v) {
+      store_numbers<T, double, Doubles>(to + (c + v * kLanes) * kItem, quotient.of(all[v]));
+    }
   });
 }
 

@@ -52,22 +52,29 @@ struct Averages {
     store_row<T>(sums, part.size, nest.row.window.out_stride, out.numbers);
   }
 
-  // The same along channels.
+  // The same along channels, which have a count in common.
   static void run_channels(const Nest& nest, const Part& part, const std::byte* in, const WindowTaps& window,
                            const Written& out) {
-    double sums[kPart];
-    channel_sums<T>(in + window.origin().offset + part.first * static_cast<int64_t>(sizeof(T)), window.taps(),
-                    part.size, sums);
-    finish(nest, part, sums);
-    store_row<T>(sums, part.size, nest.row.window.out_stride, out.numbers);
+    constexpr auto kItem = static_cast<int64_t>(sizeof(T));
+    const std::byte* const from = in + window.origin().offset + part.first * kItem;
+    const double count = counted_around(nest, part) * nest.row.counted[static_cast<size_t>(part.first)];
+    const int64_t step = nest.row.window.out_stride;
+    if (step == kItem) return channel_averages<T>(from, window.taps(), part.size, count, out.numbers);
+    std::byte averages[kPart * kItem];
+    channel_averages<T>(from, window.taps(), part.size, count, averages);
+    for (int64_t i = 0; i < part.size; ++i) store(out.numbers + i * step, load<T>(averages + i * kItem));
   }
 
   static void prepare(double*, int64_t) {}
-  static void finish(const Nest& nest, const Part& part, double* sums) {
+  static double counted_around(const Nest& nest, const Part& part) {
     double count = 1;
     for (size_t d = 0; d < nest.outer.size(); ++d) {
       count *= nest.outer[d].counted[static_cast<size_t>(part.place[d])];
     }
+    return count;
+  }
+  static void finish(const Nest& nest, const Part& part, double* sums) {
+    const double count = counted_around(nest, part);
     const double* const counted = nest.row.counted.data() + part.first;
     for (int64_t i = 0; i < part.size; ++i) sums[i] /= count * counted[i];
   }
@@ -203,9 +210,8 @@ class PoolingPlan final : public Plan {
       count(dimension.window);
     }
     count(nest_.row.window);
-    at_once_ = places_at_once(nest_.row.window);
     by_channels_ = kHasChannels && has_channels(nest_, item);
-    per_row_ = divided_up(nest_.row.window.places, at_once_);
+    per_row_ = divided_up(nest_.row.window.places, places_at_once(nest_.row.window));
     bytes_ = steps_of(rows_) * nest_.row.window.places * taps * item;
   }
 
@@ -230,8 +236,9 @@ class PoolingPlan final : public Plan {
       LoopCursor cursor(rows_, number / per_row_);
       WindowTaps window(nest_);
       for (int64_t of_row = number % per_row_; number < end; ++number) {
-        const int64_t first = of_row * at_once_;
-        Part part{{}, first, std::min(at_once_, row.places - first)};
+        // None of a few channels, behind many others.
+        const int64_t first = share_begin(of_row, per_row_, row.places);
+        Part part{{}, first, share_begin(of_row + 1, per_row_, row.places) - first};
         for (size_t d = 0; d < rows_.size(); ++d) part.place[d] = cursor.index(d);
         Written written{out + cursor.out() + first * row.out_stride, nullptr};
         if (has_indices()) written.indices = indices + cursor.in() + first * nest_.row.other;
@@ -254,7 +261,6 @@ class PoolingPlan final : public Plan {
   Nest nest_;
   Operation operation_;
   std::vector<Loop> rows_;  // of places, around the rows: steps in the indices and in the output
-  int64_t at_once_ = 1;     // places of a row
   int64_t per_row_ = 1;     // parts
   int64_t bytes_ = 0;
   bool by_channels_ = false;

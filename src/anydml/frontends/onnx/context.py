@@ -42,13 +42,13 @@ class Demand(NamedTuple):
 
 
 def constant_of(graph: Graph, array: Any) -> Expression:
-    """An array as a constant of a graph; one of 0 dimensions as (1,)."""
+    """An array that nobody changes as a constant of a graph; one of 0 dimensions as (1,)."""
     # The name of an operator that takes such elements.
     name = "ELEMENT_WISE_LOGICAL_NOT" if array.dtype == np.bool_ else "ELEMENT_WISE_IDENTITY"
     if four_bits_of(array.dtype) is not None:
         name = "DEQUANTIZE"
     side = ExpressionAdapter(name, graph, None, None)
-    return side.take("", array.reshape(array.shape or (1,)))
+    return side.take("", array.reshape(array.shape or (1,)), is_own=True)
 
 
 class NodeContext:

@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
@@ -18,7 +19,8 @@ import onnx
 import onnx.inliner
 
 from ...core.errors import kind_of, refuse
-from .node import Node, constants_of, nodes_of
+from .initializers import Split, split, split_file
+from .node import Node, array_of, nodes_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +50,7 @@ class Model:
         nodes: in an order in which they can run.
         constants: the initializers, as arrays.
         opsets: the version of each domain's operator set.
-        proto: all of it, functions inlined.
+        proto: all of it, functions inlined; large initializers may have no data, and no sizes.
     """
 
     inputs: list[ModelInput]
@@ -58,6 +60,15 @@ class Model:
     opsets: dict[str, int]
     proto: onnx.ModelProto
 
+    def whole(self) -> onnx.ModelProto:
+        """A copy of the model with its initializers."""
+        copy = onnx.ModelProto()
+        copy.CopyFrom(self.proto)
+        for each in copy.graph.initializer:
+            if each.name in self.constants:
+                each.CopyFrom(onnx.numpy_helper.from_array(self.constants[each.name], each.name))
+        return copy
+
 
 def read(source: Any) -> Model:
     """A model from a path, from bytes or from a ModelProto.
@@ -66,15 +77,17 @@ def read(source: Any) -> Model:
         DMLError: (N1).
         OSError: for a file that cannot be read.
     """
-    proto = _proto_of(source)
+    proto, apart, is_external = _split(source)
     try:
-        _check(source, proto)
+        _check(source if is_external else None, proto)
         if proto.functions:
             proto = onnx.inliner.inline_local_functions(proto)
         opsets = {"" if each.domain == "ai.onnx" else each.domain: each.version for each in proto.opset_import}
         if opsets.get("", 0) > onnx.defs.onnx_opset_version():
             raise ValueError(f"operator set {opsets['']}, newer than the {onnx.defs.onnx_opset_version()} of this onnx")
-        constants = constants_of(proto.graph)
+        constants = {
+            each.name: apart[each.name] if each.name in apart else array_of(each) for each in proto.graph.initializer
+        }
         for sparse in proto.graph.sparse_initializer:
             constants[sparse.values.name] = _dense(sparse)
         return Model(
@@ -91,25 +104,53 @@ def read(source: Any) -> Model:
         _refuse_model(str(problem))
 
 
-def _proto_of(source: Any) -> onnx.ModelProto:
-    if isinstance(source, onnx.ModelProto):
-        return source
-    if not isinstance(source, (bytes, bytearray, memoryview, str, os.PathLike)):
+def _split(source: Any) -> Split:
+    """A model, and what of its initializers is read beside it."""
+    if not isinstance(source, (onnx.ModelProto, bytes, bytearray, memoryview, str, os.PathLike)):
         expected = "a path, the bytes of a model, or a ModelProto"
         refuse("InferenceSession", "(N1)", "model", kind_of(source), expected, kind="type")
     try:
+        if isinstance(source, onnx.ModelProto):
+            # Up to 2 GB can be serialised.
+            return split(source.SerializeToString()) if source.ByteSize() < 2**31 else Split(source, {})
         if isinstance(source, (bytes, bytearray, memoryview)):
-            return onnx.load_model_from_string(bytes(source))
-        path = Path(source)
-        path.open("rb").close()
-        return onnx.load(path)
+            return split(bytes(source))
+        return _of_file(Path(source))
     except (OSError, MemoryError):
         raise
     except Exception as problem:
         _refuse_model(str(problem))
 
 
-def _check(source: Any, proto: onnx.ModelProto) -> None:
+def _of_file(path: Path) -> Split:
+    path.open("rb").close()
+    if _FORMATS.get_format_from_file_extension(path.suffix) not in (None, "protobuf"):
+        return Split(onnx.load(path), {}, is_external=True)
+    found = split_file(path)
+    is_external = any(map(onnx.external_data_helper.uses_external_data, _tensors(found.proto.graph)))
+    if is_external:
+        onnx.load_external_data_for_model(found.proto, os.fspath(path.parent))
+    return found._replace(is_external=is_external)
+
+
+def _tensors(graph: onnx.GraphProto) -> Iterator[onnx.TensorProto]:
+    """Of a graph and of those within its nodes."""
+    yield from graph.initializer
+    for node in graph.node:
+        for attribute in node.attribute:
+            if attribute.HasField("t"):
+                yield attribute.t
+            yield from attribute.tensors
+            for inner in (*attribute.graphs, *([attribute.g] if attribute.HasField("g") else ())):
+                yield from _tensors(inner)
+
+
+_FORMATS = onnx.serialization.registry
+"""Of files, by their suffixes: texts, beside what is serialised."""
+
+
+def _check(path: Any, proto: onnx.ModelProto) -> None:
+    """Refuses what ONNX's checker does, which looks for external data beside the file."""
     if not proto.graph.output:
         raise ValueError("a graph without outputs")
     ends = (
@@ -120,9 +161,7 @@ def _check(source: Any, proto: onnx.ModelProto) -> None:
         # The checker wants one; others' tools leave it out where it depends on data.
         tensor.shape.SetInParent()
     try:
-        is_file = isinstance(source, (str, os.PathLike))
-        # It looks for external data beside the file; a proto that is held has its data within.
-        onnx.checker.check_model(os.fspath(source) if is_file and not shapeless else proto)
+        onnx.checker.check_model(proto if path is None or shapeless else os.fspath(path))
     finally:
         for tensor in shapeless:
             tensor.ClearField("shape")

@@ -238,7 +238,8 @@ class InferenceSession:
         assert rest is not None
         if rest.step is not None:
             run_step(rest, rest.step, held)
-        known = {key: np.asarray(on_host(held[key])) for key in rest.read}
+        # Copies, as they may become constants, and what was fed may change.
+        known = {key: np.array(on_host(held[key])) for key in rest.read}
         given = {name: held[name] for name in rest.resized}
         given |= {name: held.get(name) for name in rest.step.outputs if name} if rest.step is not None else {}
         types = {name: type_of(name, value) for name, value in given.items()}

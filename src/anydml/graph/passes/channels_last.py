@@ -13,7 +13,6 @@ from typing import NamedTuple
 from ...core.strided_layout import Layout
 from ...operators import Trait, with_trait
 from ...operators.schema import OperatorDesc, Tensor
-from ...operators.validate import validate
 from ..ir import Network, Vertex, with_channels_last
 from ..verify import Port
 
@@ -47,7 +46,10 @@ def lay_channels_last(network: Network) -> None:
     ends = _ends(network)
     free = {port for port, each in ends.items() if _may_change(network, port, each, faster)}
     reached = _reached(network, free, faster)
-    count = sum(_lay(network, ends[port]) for port in free if port in reached)
+    wanted = [ends[port] for port in free if port in reached]
+    # At once where the rules allow it, as that looks at each operator once; else what they allow, one by one.
+    is_done = _lay(network, [end for each in wanted for end in each])
+    count = len(wanted) if is_done else sum(_lay(network, each) for each in wanted)
     if count:
         network.notes.append(f"laid out with the channels last: {count} tensors between operators")
 
@@ -99,13 +101,12 @@ def _reached(network: Network, free: set[Port], faster: set[int]) -> set[Port]:
 
 
 def _lay(network: Network, ends: Sequence[_End]) -> bool:
-    """Changes the descs of all operators that have a tensor, where each of them stays valid."""
+    """Changes the descs of all operators that have tensors, where each of them stays valid."""
     changed: dict[int, OperatorDesc] = {}
     for end in ends:
         desc = changed.get(end.node, end.vertex.desc)
         changed[end.node] = _with_tensor(desc, end.label, with_channels_last(end.tensor))
-    device = network.device
-    if any(validate(desc, device.feature_level, device.strict) for desc in changed.values()):
+    if not network.takes(changed.values()):
         return False
     for end in ends:
         end.vertex.desc = changed[end.node]

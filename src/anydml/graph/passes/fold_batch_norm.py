@@ -20,7 +20,6 @@ from ...core.enums import ConvolutionDirection, TensorDataType
 from ...core.strided_layout import Layout
 from ...core.tensor_desc import DML_BUFFER_TENSOR_DESC
 from ...operators.schema import Tensor
-from ...operators.validate import validate
 from ..ir import Network, Vertex
 from ..verify import Port
 
@@ -90,8 +89,7 @@ def _fold(network: Network, convolution: Vertex, normalization: Vertex) -> bool:
         OutputTensor=inner.OutputTensor,
         FusedActivation=inner.FusedActivation,
     )
-    device = network.device
-    if any(validate(each, device.feature_level, device.strict) for each in (of_filter, of_bias, folded)):
+    if not network.takes([of_filter, of_bias, folded]):
         return False
     zero = network.constant(np.zeros(channels, np.float32))
     x, w, b = convolution.sources
