@@ -24,6 +24,7 @@ from .ops import (
     reduce_along,
     scan_from_carry,
 )
+from .rows import aggregate, load_places, places_of, row_of, scan_places
 from .tile import scan_consecutive_tiles
 
 
@@ -261,3 +262,64 @@ def scan_chain(
             x_lines, y_lines, start, TILES, x_axis, y_axis, is_line, n, carry, carry_exponent,
             PARTS, DEPTH, 2, TRANSPOSED, TILES == 1, PRODUCT, SCALED, ACCUMULATOR, EXCLUSIVE, REVERSE, INDEX,
         )  # fmt: skip
+
+
+@triton.jit(do_not_specialize=["epoch", "first_ticket"])
+def scan_row_chain(
+    x,
+    y,
+    words,
+    epoch,
+    first_ticket,
+    x_span,
+    n,
+    row_count,
+    sizes,
+    x_strides,
+    y_strides,
+    GROUP: tl.constexpr,
+    SPAN: tl.constexpr,
+    WORDS: tl.constexpr,
+    TILES: tl.constexpr,
+    LOOPS: tl.constexpr,
+    DEPTH: tl.constexpr,
+    VECTOR: tl.constexpr,
+    PRODUCT: tl.constexpr,
+    SCALED: tl.constexpr,
+    ACCUMULATOR: tl.constexpr,
+    EXCLUSIVE: tl.constexpr,
+    REVERSE: tl.constexpr,
+    INDEX: tl.constexpr,
+):
+    """As `scan_chain`, of rows as ``rows.py`` describes them: a piece is TILES * DEPTH places of a row."""
+    IDENTITY: tl.constexpr = 1 if PRODUCT else 0
+    SIZE: tl.constexpr = TILES * DEPTH
+    pieces = tl.cdiv(n + VECTOR - 1, SIZE).to(tl.int32)
+    epoch = tl.cast(epoch, tl.int64) << 32
+    ticket = (tl.atomic_add(words, 1, sem="relaxed") - first_ticket).to(tl.int32)
+    row = ticket % row_count
+    piece = ticket // row_count
+    x_at, y_at = line_offsets(row.to(INDEX), sizes, x_strides, y_strides, LOOPS)
+    x_base, y_base, y_lead, lead, end, low, high = row_of(x, y, x_at, y_at, x_span, n)
+    start = tl.cast(pieces - 1 - piece if REVERSE else piece, INDEX) * SIZE
+    if (start >= tl.cdiv(low, VECTOR) * VECTOR) & (start >= lead) & (start + SIZE <= end):
+        place = places_of(start, 4 if SCALED else TILES, SIZE // 4 if SCALED else DEPTH)
+        total, power = aggregate(tl.load(x_base + place), SCALED, PRODUCT, ACCUMULATOR)
+    else:
+        total = tl.full((1, 1, 1), IDENTITY, ACCUMULATOR)
+        power = tl.zeros((1, 1, 1), tl.int32)
+        for tile in range(TILES):
+            values = load_places(
+                x_base, start + tile * DEPTH, lead, end, low, high, 4, DEPTH // 4, VECTOR, IDENTITY, ""
+            )
+            more, more_power = aggregate(values, SCALED, PRODUCT, ACCUMULATOR)
+            total, power = combine(total, power, more, more_power, SCALED, PRODUCT)
+    carry, carry_exponent = _look_back(
+        words, epoch, row, row_count, piece, pieces, tl.arange(0, 1), tl.full((1, 1, 1), 1, tl.int1), total, power,
+        2, GROUP, SPAN, WORDS, 1, PRODUCT, SCALED, ACCUMULATOR,
+    )  # fmt: skip
+    # Elements are read again, from a cache: a program that waits should hold few registers, so that many fit.
+    scan_places(
+        x_base, y_base, y_lead, start, TILES, lead, end, low, high, carry, carry_exponent,
+        1, DEPTH, VECTOR, TILES == 1, PRODUCT, SCALED, ACCUMULATOR, EXCLUSIVE, REVERSE, INDEX,
+    )  # fmt: skip
