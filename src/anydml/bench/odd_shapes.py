@@ -14,11 +14,23 @@ ODD = 1.3
 """How many times as long as of even sizes it may take at most."""
 SCANS, JOINS, POOLINGS = 40, 12, 8
 """So many rows there are."""
+CELLS = (
+    *(
+        f"{cell}{dtype}"
+        for cell in ("rows of any length", "few rows of any length", "any number of columns")
+        for dtype in ("", ", float16")
+    ),
+    "middle axis, inner 1 to 31, of any length",
+    *(f"{runs} runs of any length" for runs in ("long", "short")),
+    *(f"windows of {window}, stride {stride}, any size" for window, stride in (("2x2", 2), ("3x3", 2))),
+    *(f"windows of {window}, stride 1, any size" for window in ("3x3", "3x3x3")),
+)
+"""What rows of the same limit are called."""
 _MIB = 1 << 20
 
 
 def odd_shapes(seed: int) -> list[Case]:
-    """Scans, joins and pooling of 256 MiB and more, the same ones for a seed."""
+    """Scans, joins and pooling of 512 MiB and more, the same ones for a seed."""
     random = Random(seed)
     scans = [_scan(random, i) for i in range(SCANS)]
     return [*scans, *(_join(random) for _ in range(JOINS)), *(_pooling(random, i) for i in range(POOLINGS))]
@@ -61,7 +73,7 @@ def _scan(random: Random, i: int) -> Scan:
         name = f"middle axis of {length}, inner {inner}"
         shape = lambda n: (max(1, n // length // inner), max(1, min(length, n // inner)), inner)  # noqa: E731
     group = f"{group}, float16" if dtype == "float16" and limit != 1.4 else group
-    size = random.randint(256 * _MIB, 1024 * _MIB) // np.dtype(dtype).itemsize * np.dtype(dtype).itemsize
+    size = random.randint(512 * _MIB, 1024 * _MIB) // np.dtype(dtype).itemsize * np.dtype(dtype).itemsize
     return Scan(operator, f"{i}: {name}", ODD * limit, dtype, size, group, shape, axis)
 
 
@@ -72,7 +84,7 @@ def _join(random: Random) -> Join:
     most = 20 // item if is_short else 5000
     runs = tuple(item * _between(random, 1 if is_short else 65, max(2, most)) for _ in range(min(inputs, 7)))
     name, limit = f"{inputs} runs of {min(runs)} to {max(runs)} B", 1.5 if is_short else 1.06
-    size = random.randint(256 * _MIB, 1024 * _MIB)
+    size = random.randint(512 * _MIB, 1024 * _MIB)
     group = "short runs of any length" if is_short else "long runs of any length"
     return Join("JOIN", name, ODD * limit, dtype, size, group, runs, inputs)
 
@@ -80,10 +92,9 @@ def _join(random: Random) -> Join:
 def _pooling(random: Random, i: int) -> Pooling:
     window, stride, limit, dimensions = ((2, 2, 1.3, 2), (3, 2, 1.3, 2), (3, 1, 1.6, 2), (3, 1, 3.0, 3))[i % 4]
     spatial = tuple(random.randint(*((9, 19) if dimensions == 3 and k == 0 else (61, 151))) for k in range(dimensions))
-    padding, size = random.randrange(window // 2 + 1), random.randint(256 * _MIB, 512 * _MIB)
-    name = (
-        f"{'x'.join([str(window)] * dimensions)} stride {stride} on {' x '.join(map(str, spatial))}, {padding} padded"
-    )
-    group = f"windows of {window} in {dimensions} dimensions, stride {stride}"
+    padding, size = random.randrange(window // 2 + 1), random.randint(512 * _MIB, 1024 * _MIB)
+    windows, sizes = "x".join([str(window)] * dimensions), " x ".join(map(str, spatial))
+    name = f"{windows} stride {stride} on {sizes}, {padding} padded"
+    group = f"windows of {windows}, stride {stride}, any size"
     options = {"spatial": spatial, "window": window, "stride": stride, "padding": padding}
     return Pooling("QUANTIZED_LINEAR_AVERAGE_POOLING", name, ODD * limit, "uint8", size, group, **options)
