@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,9 @@ def tiles(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> It
         small["ROW_TILES"] = {2: (64, 32, 16), 4: (32, 16, 8), 8: (16, 8)}
         small["WIDE_TILES"] = {2: 64, 4: 32, 8: 32}
         small["MANY_ROWS"] = 6
+        small["WIDE_PIECES"] = 1 << 10
+        small["LINES"], small["CHAINED"], small["SHALLOW"] = {2: 8, 4: 4, 8: 4}, {2: 4, 4: 4, 8: 4}, 2
+        small["MANY_LINES"], small["MANY_STEPS"] = 16, 4
         small["PIECES"] = {size: 512 * size for size in (2, 4, 8)}
         small["FACTORS"] = 512
         small["FEW_PROGRAMS"] = 10**6 if request.param == "chain" else 0
@@ -111,6 +115,24 @@ def test_rows_begin_anywhere(
     call(given, 1, **mode, out=out, device=GPU)
     check_tally(operation, x, out.cpu().numpy(), 1, **mode)
     assert torch.equal(memory[~is_ours], untouched[~is_ours])
+
+
+@on_gpu
+@pytest.mark.parametrize("dtype", ["float32", "float16", "int64"])
+@pytest.mark.parametrize("shape", [(45, 67), (45, 66), (2, 45, 65)])
+def test_columns_of_any_number(torch: Any, place: Any, shape: tuple[int, ...], dtype: str, tiles: str) -> None:
+    """Sums that are exact in any order; beside other memory, in place too."""
+    x = np.random.default_rng(len(shape)).integers(-9, 9, shape).astype(dtype)
+    rows, before = (prod(shape[:-1]), shape[-1]), len(shape) - 1
+    given = strided(torch, place, dtype, rows, before, 0).view(shape)
+    given.copy_(torch.from_numpy(x))
+    expected = np.cumsum(x, -2, dtype=x.dtype)
+    np.testing.assert_array_equal(anydml.cumulative_summation(given, before - 1, device=GPU).cpu().numpy(), expected)
+    anydml.cumulative_summation(given, before - 1, out=given, device=GPU)
+    np.testing.assert_array_equal(given.cpu().numpy(), expected)
+    memory = torch.as_strided(given, (before + x.size + 20,), (1,), 0)
+    assert memory[:before].tolist() == [77] * before
+    assert memory[before + x.size :].tolist() == [77] * 20
 
 
 def strided(torch: Any, place: Any, dtype: str, shape: tuple[int, int], before: int, gap: int) -> Any:

@@ -20,11 +20,11 @@ from . import kernels as join_kernels
 
 TILE_BYTES = 32 << 10
 """Bytes that a program copies."""
-SHIFTED, SHIFTED_RUN, SHIFTED_TILE = 4, 64, 8 << 10
-"""Bytes of a word, up to which runs are written in words of 8 bytes that are put together; of their mean run, from
-which on; and that a program copies then."""
-SHORT_RUN = 16
-"""Words of the mean run, up to which rows are interleaved column by column."""
+SHIFTED, SHIFTED_TILE = 4, 8 << 10
+"""Bytes of a word, up to which runs are written in words of 8 bytes that are put together, and that a program copies
+then."""
+SHORT_RUNS = {1: 64, 2: 64, 4: 16, 8: 16}
+"""Words of the mean run, by their bytes, up to which rows are interleaved column by column."""
 NARROW_ROW = 4
 """Words of a row, up to which several rows are packed into larger words."""
 BLOCK, BLOCKS = 1024, 16
@@ -126,9 +126,9 @@ def plan(
 
     def planned(alignment: int) -> _Copy:
         size = min(alignment, 8)
-        if len(runs) > 1 and count > 1 and sum(run.size for run in runs) <= SHORT_RUN * size * len(runs):
+        if len(runs) > 1 and count > 1 and sum(run.size for run in runs) <= SHORT_RUNS[size] * size * len(runs):
             return _by_columns(runs, count, y_row, size)
-        if size <= SHIFTED and sum(run.size for run in runs) >= SHIFTED_RUN * len(runs):
+        if size <= SHIFTED:
             return _by_shifts(runs, count, y_row, size)
         return _by_runs(runs, count, y_row, size, alignment == 16)
 

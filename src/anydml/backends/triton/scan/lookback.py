@@ -205,11 +205,11 @@ def scan_chain(
         along = along_axis(PARTS, DEPTH, 1, INDEX, TILES * DEPTH)
         totals = tl.full((PARTS, 1, LINES), IDENTITY, ACCUMULATOR)
         powers = tl.zeros((PARTS, 1, LINES), tl.int32)
-        values = load_along(x_lines, along + start, x_axis, is_line, n, 1, IDENTITY, "")
+        values = load_along(x_lines, along + start, x_axis, is_line, n, 1, IDENTITY)
         for tile in range(TILES):
             current = values
             next_at = along + start + tl.cast(tile + 1, INDEX) * DEPTH
-            values = load_along(x_lines, next_at, x_axis, is_line & (tile + 1 < TILES), n, 1, IDENTITY, "")
+            values = load_along(x_lines, next_at, x_axis, is_line & (tile + 1 < TILES), n, 1, IDENTITY)
             if SCALED:
                 current = tl.reduce(tl.reshape(current.to(ACCUMULATOR), (PARTS, DEPTH // 4, 4, LINES)), 2, multiply)
             total, power = aggregates_of(current, 1, SCALED, PRODUCT, ACCUMULATOR)
@@ -217,12 +217,12 @@ def scan_chain(
         total, power = reduce_along(totals, powers, 0, SCALED, PRODUCT)
     elif SCALED:
         at = along_axis(4, SIZE // 4, 2, INDEX) + start
-        values = load_along(x_lines, at, x_axis, is_line, n, 2, IDENTITY, "").to(ACCUMULATOR)
+        values = load_along(x_lines, at, x_axis, is_line, n, 2, IDENTITY).to(ACCUMULATOR)
         quads, _ = reduce_along(values, values, 0, False, PRODUCT)
         total, power = aggregates_of(quads, 2, SCALED, PRODUCT, ACCUMULATOR)
     else:
         at = along_axis(TILES * PARTS, DEPTH, 2, INDEX) + start
-        values = load_along(x_lines, at, x_axis, is_line, n, 2, IDENTITY, "")
+        values = load_along(x_lines, at, x_axis, is_line, n, 2, IDENTITY)
         totals, powers = aggregates_of(values, 2, SCALED, PRODUCT, ACCUMULATOR)
         total, power = reduce_along(totals, powers, 0, SCALED, PRODUCT)
 
@@ -254,9 +254,7 @@ def scan_chain(
                 carry, carry_exponent, current, beside, SCALED, PRODUCT, ACCUMULATOR, EXCLUSIVE, REVERSE
             )
             target = y_lines + offset_along(at, y_axis, 1)
-            tl.store(
-                target, result.to(y_lines.dtype.element_ty), mask=is_line & (at < n), eviction_policy="evict_first"
-            )
+            tl.store(target, result.to(y_lines.dtype.element_ty), mask=is_line & (at < n))
     else:
         scan_consecutive_tiles(
             x_lines, y_lines, start, TILES, x_axis, y_axis, is_line, n, carry, carry_exponent,
@@ -309,9 +307,7 @@ def scan_row_chain(
         total = tl.full((1, 1, 1), IDENTITY, ACCUMULATOR)
         power = tl.zeros((1, 1, 1), tl.int32)
         for tile in range(TILES):
-            values = load_places(
-                x_base, start + tile * DEPTH, lead, end, low, high, 4, DEPTH // 4, VECTOR, IDENTITY, ""
-            )
+            values = load_places(x_base, start + tile * DEPTH, lead, end, low, high, 4, DEPTH // 4, VECTOR, IDENTITY)
             more, more_power = aggregate(values, SCALED, PRODUCT, ACCUMULATOR)
             total, power = combine(total, power, more, more_power, SCALED, PRODUCT)
     carry, carry_exponent = _look_back(

@@ -62,6 +62,13 @@ of halves."""
 PIECES = {2: 16 << 10, 4: 20 << 10, 8: 16 << 10}
 """Bytes of a piece of sums where lines lie side by side, by those of an element: all that are read before they are
 scanned are to stay in the cache until they are."""
+WIDE_PIECES, PAIRED_PIECES = 80 << 10, 40 << 10
+"""Likewise where many lie so, and where a thread reads pairs."""
+LINES, CHAINED, SHALLOW = {2: 128, 4: 64, 8: 64}, {2: 256, 4: 128, 8: 64}, 8
+"""Lines of a tile, by the bytes of an element, and elements of a part, where lines begin at odd places: alone, and in
+chains of any: memory is slow at what begins in the middle of its lines, so more of it side by side."""
+MANY_STEPS = 128
+"""Elements of a line, from which on such tiles pay."""
 FACTORS = 8 << 10
 """Elements of a piece of products there."""
 GROUPS = 8, 32, 48
@@ -254,7 +261,12 @@ def _tile(geometry: Geometry, adjacent: int, dtype: torch.dtype, scaled: bool) -
         if scaled and count < MANY_LINES:
             # An element takes more instructions: threads with more of them each, and fewer that wait for others.
             lines, depth, most = WARP, min(whole, 2 * DEEP), WARPS // 2
-        parts = warps = 1 if count >= MANY_LINES else min(most, next_power_of_2(-(-axis // depth)))
+        least = 2 * MANY_LINES if dtype.itemsize == 2 else MANY_LINES
+        if count >= least and axis > MANY_STEPS and not scaled and not geometry.is_even:
+            lines, depth = LINES[dtype.itemsize], SHALLOW
+            parts = warps = WARPS
+        else:
+            parts = warps = 1 if count >= MANY_LINES else min(most, next_power_of_2(-(-axis // depth)))
         if pairs and count >= 4 * MANY_LINES:
             lines *= 2
         elif pairs:
@@ -299,10 +311,15 @@ def _chained(
         lines = next_power_of_2(adjacent)
     if adjacent > FLAT:
         parts, depth = WARPS, DEEP
+        piece = PIECES[dtype.itemsize]
+        if adjacent >= NARROW and not scaled:
+            piece = PAIRED_PIECES if tile["PAIRS"] else WIDE_PIECES
+            if not tile["PAIRS"] and geometry.count >= 2 * CHAINED[dtype.itemsize]:
+                lines, depth = CHAINED[dtype.itemsize], SHALLOW
         if adjacent < NARROW:
             parts, warps = NARROW // lines, WARPS // 2
             depth *= 2 if dtype.itemsize == 2 and not scaled else 1
-        elements = FACTORS if scaled else PIECES[dtype.itemsize] // dtype.itemsize
+        elements = FACTORS if scaled else piece // dtype.itemsize
         tiles = max(1, elements // (lines * parts * depth))
     else:
         depth = FLAT_TILE // lines if adjacent else min(LONG if scaled else TILE, PIECE // dtype.itemsize)

@@ -53,7 +53,6 @@ def load_places(
     DEPTH: tl.constexpr,
     VECTOR: tl.constexpr,
     IDENTITY: tl.constexpr,
-    POLICY: tl.constexpr,
 ):
     """PARTS x 1 x DEPTH elements of a row from a place on; the identity outside it. The places from `low` on to before
     `high` belong to the tensor."""
@@ -61,7 +60,7 @@ def load_places(
     place = places_of(start, PARTS, DEPTH)
     first = tl.cdiv(low, VECTOR) * VECTOR
     last = tl.minimum(tl.cdiv(end, VECTOR), high // VECTOR) * VECTOR
-    values = tl.load(base + place, mask=(place >= first) & (place < last), other=IDENTITY, eviction_policy=POLICY)
+    values = tl.load(base + place, mask=(place >= first) & (place < last), other=IDENTITY)
     if (start < lead) | (start + SIZE > end):
         # Vectors that the tensor has in part, element by element.
         for at in range(tl.maximum(lead, start).to(tl.int32), tl.minimum(first, end).to(tl.int32)):
@@ -96,7 +95,7 @@ def store_places(
     if y_lead == lead:
         first = tl.cdiv(lead, VECTOR) * VECTOR
         last = end // VECTOR * VECTOR
-        tl.store(base + place, values, mask=(place >= first) & (place < last), eviction_policy="evict_first")
+        tl.store(base + place, values, mask=(place >= first) & (place < last))
         if ((lead > 0) & (start == 0)) | ((last < end) & (last >= start) & (last < start + SIZE)):
             at = tl.arange(0, 2 * VECTOR).to(start.dtype)
             at = tl.where(at < VECTOR, at, last + at - VECTOR)
@@ -106,7 +105,7 @@ def store_places(
             tl.store(base + at, edge, mask=is_edge)
     else:
         mask = (place >= lead) & (place < end)
-        tl.store(base + (y_lead - lead) + place, values, mask=mask, eviction_policy="evict_first")
+        tl.store(base + (y_lead - lead) + place, values, mask=mask)
 
 
 @triton.jit
@@ -131,7 +130,7 @@ def store_behind(
     first = tl.maximum(start, lead)
     last = tl.minimum(start + PARTS * DEPTH, end) - 1
     target = place + STEP
-    tl.store(y - lead + target, values, mask=(target >= first) & (target <= last), eviction_policy="evict_first")
+    tl.store(y - lead + target, values, mask=(target >= first) & (target <= last))
     one = tl.full((1, 1, 1), 1 if PRODUCT else 0, carry.dtype)
     before = apply_prefix(carry, carry_exponent, one, 0, SCALED, PRODUCT).to(values.dtype)
     at = (last if REVERSE else first) + tl.zeros((1, 1, 1), tl.int32)
@@ -166,7 +165,7 @@ def scan_places(
     IDENTITY: tl.constexpr = 1 if PRODUCT else 0
     SIZE: tl.constexpr = PARTS * DEPTH
     next_start = start + tl.cast(tiles - 1 if REVERSE else 0, INDEX) * SIZE
-    values = load_places(x_base, next_start, lead, end, low, high, PARTS, DEPTH, VECTOR, IDENTITY, "evict_first")
+    values = load_places(x_base, next_start, lead, end, low, high, PARTS, DEPTH, VECTOR, IDENTITY)
     for tile in range(tiles):
         current_start = next_start
         current = values
@@ -174,9 +173,7 @@ def scan_places(
             # The next tile is on its way while this one is scanned; beyond the last one nothing is read.
             next_start = start + tl.cast(tiles - 2 - tile if REVERSE else tile + 1, INDEX) * SIZE
             until = tl.where(tile + 1 < tiles, end, 0)
-            values = load_places(
-                x_base, next_start, lead, until, low, high, PARTS, DEPTH, VECTOR, IDENTITY, "evict_first"
-            )
+            values = load_places(x_base, next_start, lead, until, low, high, PARTS, DEPTH, VECTOR, IDENTITY)
         prefixes, exponents, totals, powers = scan_parts(current, 2, SCALED, PRODUCT, ACCUMULATOR, REVERSE)
         before, before_exponent = exclusive_prefix(carry, carry_exponent, totals, powers, 2, SCALED, PRODUCT, REVERSE)
         result = apply_prefix(before, before_exponent, prefixes, exponents, SCALED, PRODUCT).to(x_base.dtype.element_ty)

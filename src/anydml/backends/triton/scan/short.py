@@ -53,7 +53,7 @@ def scan_short_rows(
     at = tl.program_id(0).to(INDEX) * (n * ROWS)
     length = tl.minimum(count - at, n * ROWS).to(tl.int32)
     x_base, y_base, y_lead, lead, end, low, high = row_of(x, y, at, at, count, length)
-    values = load_places(x_base, start, lead, end, low, high, 1, SIZE, VECTOR, IDENTITY, "evict_first")
+    values = load_places(x_base, start, lead, end, low, high, 1, SIZE, VECTOR, IDENTITY)
     place = places_of(start, 1, SIZE).to(tl.int32)
     # The compiler has threads hold what they read only where all that is scanned depends on it: `zero` is 0.
     if values.dtype.is_floating():
