@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import exp, log
 from random import Random
+from typing import Any
 
 import numpy as np
 
@@ -96,5 +97,5 @@ def _pooling(random: Random, i: int) -> Pooling:
     windows, sizes = "x".join([str(window)] * dimensions), " x ".join(map(str, spatial))
     name = f"{windows} stride {stride} on {sizes}, {padding} padded"
     group = f"windows of {windows}, stride {stride}, any size"
-    options = {"spatial": spatial, "window": window, "stride": stride, "padding": padding}
+    options: dict[str, Any] = {"spatial": spatial, "window": window, "stride": stride, "padding": padding}
     return Pooling("QUANTIZED_LINEAR_AVERAGE_POOLING", name, ODD * limit, "uint8", size, group, **options)

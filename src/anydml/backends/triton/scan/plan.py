@@ -1,7 +1,7 @@
 """CUMULATIVE_SUMMATION and CUMULATIVE_PRODUCT on a GPU: which kernel walks a tensor, and in what tiles.
 
-The order in which floats are combine depends on sizes, strides and type alone, on every run and in every launch; the
-number of lines is among the sizes, as few long ones are cut.
+The order in which floats are combined depends on sizes, strides, type and, along rows, on where these begin modulo 16
+bytes, in every launch alike; the number of lines is among the sizes, as few long ones are cut.
 """
 
 from __future__ import annotations
