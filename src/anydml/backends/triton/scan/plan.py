@@ -189,7 +189,8 @@ def plan(
     programs = -(-geometry.count // lines)
     # A tile of a product is small along the axis.
     busy = FEW_PROGRAMS * WARPS // warps * (2 if scaled and not adjacent else 1)
-    if geometry.axis.size > 4 * size and programs < busy:
+    is_odd = adjacent >= NARROW and not scaled and not geometry.is_even
+    if geometry.axis.size > 4 * size and programs * (lines if is_odd else 1) < busy * (NARROW if is_odd else 1):
         return _chained(geometry, adjacent, tile, constants, dtype, device)
     if programs >= 2**31:
         return Declined(f"{programs} programs are more than a launch takes")
