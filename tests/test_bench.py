@@ -20,12 +20,13 @@ from anydml.bench.command import bench
 from anydml.bench.computation import Computation, sample_of
 from anydml.bench.element_wise import ElementWise, types_of
 from anydml.bench.matrix import matrix, matrix_on_gpu
+from anydml.bench.odd_shapes import CELLS, odd_shapes
 from anydml.bench.operations import Operation
 from anydml.bench.peer import Peer
 from anydml.bench.peers import HostPeers
 from anydml.bench.places import read_plan
 from anydml.bench.pointwise_peers import FUNCTIONS, OF_INTEGERS
-from anydml.bench.report import as_json, page
+from anydml.bench.report import _worst, as_json, page
 from anydml.bench.sample import sampled
 from anydml.bench.selection import selection
 from anydml.cli import main
@@ -750,3 +751,23 @@ def test_threads_are_for_the_cpu(capsys: pytest.CaptureFixture[str]) -> None:
         main(["bench", "--device", "cuda", "--threads", "2"])
     assert raised.value.code == 2
     assert "argument --threads: chooses the CPU's threads, not for cuda" in capsys.readouterr().err
+
+
+def test_shapes_at_random_are_those_of_their_seed_and_have_limits() -> None:
+    rows = odd_shapes(7)
+    assert titles(rows) == titles(odd_shapes(7))
+    assert titles(rows) != titles(odd_shapes(8))
+    assert len(set(titles(rows))) == len(rows) == 60
+    assert {row.cell for seed in range(20) for row in odd_shapes(seed)} == set(CELLS)
+    assert all(row.is_large and row.limit for row in rows)
+
+
+def test_the_worst_of_shapes_at_random_are_told() -> None:
+    cell = CELLS[0]
+    rows = [
+        Row("CUMULATIVE_SUMMATION", cell, f"rows of {n}", "float32", 1 << 29, 0, 1.456, seconds=1e-3, ratio=ratio)
+        for n, ratio in ((11, 1.1), (33, 1.4), (55, 1.0))
+    ]
+    assert _worst(rows).rows == [(cell, "3", "1.10", "1.12", "1.40", "1.46", "ok", "float32 rows of 33")]
+    rows[0].ratio = 1.2
+    assert _worst(rows).rows[0][6] == "MISS"

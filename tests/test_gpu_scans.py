@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -29,8 +30,15 @@ def tiles(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> It
 
         monkeypatch.setattr(f"{scan}.Geometry.index", property(lambda self: language.int64))
     elif request.param != "as planned":
-        small = {"TILE": 32, "LONG": 16, "DEEP": 4, "PIECE": 32, "TILES": 2, "GROUPS": (2, 4, 4)}
+        small: dict[str, Any] = {"TILE": 32, "LONG": 16, "DEEP": 4, "PIECE": 32, "TILES": 2, "GROUPS": (2, 4, 4)}
         small["FLAT_TILE"] = 32
+        small["SEGMENT"] = 128
+        small["ROW_TILES"] = {2: (64, 32, 16), 4: (32, 16, 8), 8: (16, 8)}
+        small["WIDE_TILES"] = {2: 64, 4: 32, 8: 32}
+        small["MANY_ROWS"] = 6
+        small["WIDE_PIECES"] = 1 << 10
+        small["LINES"], small["CHAINED"], small["SHALLOW"] = {2: 8, 4: 4, 8: 4}, {2: 4, 4: 4, 8: 4}, 2
+        small["MANY_LINES"], small["MANY_STEPS"] = 16, 4
         small["PIECES"] = {size: 512 * size for size in (2, 4, 8)}
         small["FACTORS"] = 512
         small["FEW_PROGRAMS"] = 10**6 if request.param == "chain" else 0
@@ -65,6 +73,73 @@ def test_scans(operation: str, dtype: type, shape: tuple[int, ...], axis: int, t
         mode = {"reverse": bool(i & 1), "exclusive": bool(i & 2)}
         given = np.asfortranarray(x) if i == 3 else x
         check_tally(operation, x, call(given, axis, **mode, device=GPU), axis, **mode)
+
+
+ANYWHERE = [
+    # rows, elements before x and y, those between rows of x, in place
+    ((3, 70), (0, 0), 0, False, "float32", "sum"),
+    ((2, 71), (3, 3), 0, True, "float16", "sum"),
+    ((3, 131), (1, 1), 3, False, "float32", "product"),
+    ((2, 45), (5, 2), 0, False, "int64", "sum"),
+    ((9, 13), (1, 1), 0, True, "float32", "sum"),
+    ((5, 7), (7, 7), 0, False, "float16", "product"),
+    ((1, 3), (2, 2), 0, False, "float32", "sum"),
+]
+
+
+@on_gpu
+@pytest.mark.parametrize(("shape", "before", "between", "in_place", "dtype", "operation"), ANYWHERE)
+def test_rows_begin_anywhere(
+    torch: Any,
+    place: Any,
+    shape: tuple[int, int],
+    before: tuple[int, int],
+    between: int,
+    in_place: bool,
+    dtype: str,
+    operation: str,
+    tiles: str,
+) -> None:
+    """Of any length too; nothing else is written."""
+    random = np.random.default_rng(shape[1])
+    x = (random.uniform(-3, 3, shape) if dtype != "int64" else random.integers(-9, 9, shape)).astype(dtype)
+    given = strided(torch, place, dtype, shape, before[0], between)
+    given.copy_(torch.from_numpy(x))
+    out = given if in_place else strided(torch, place, dtype, shape, before[1], 0)
+    memory = torch.as_strided(out, (out.untyped_storage().nbytes() // out.element_size(),), (1,), 0)
+    is_ours = torch.zeros(memory.shape, dtype=torch.bool, device=place)
+    torch.as_strided(is_ours, out.shape, out.stride(), out.storage_offset()).fill_(True)
+    untouched = memory.clone()
+    call = anydml.cumulative_summation if operation == "sum" else anydml.cumulative_product
+    mode = {"reverse": bool(shape[0] & 1), "exclusive": between > 0}
+    call(given, 1, **mode, out=out, device=GPU)
+    check_tally(operation, x, out.cpu().numpy(), 1, **mode)
+    assert torch.equal(memory[~is_ours], untouched[~is_ours])
+
+
+@on_gpu
+@pytest.mark.parametrize("dtype", ["float32", "float16", "int64"])
+@pytest.mark.parametrize("shape", [(45, 67), (45, 66), (2, 45, 65)])
+def test_columns_of_any_number(torch: Any, place: Any, shape: tuple[int, ...], dtype: str, tiles: str) -> None:
+    """Sums that are exact in any order; beside other memory, in place too."""
+    x = np.random.default_rng(len(shape)).integers(-9, 9, shape).astype(dtype)
+    rows, before = (prod(shape[:-1]), shape[-1]), len(shape) - 1
+    given = strided(torch, place, dtype, rows, before, 0).view(shape)
+    given.copy_(torch.from_numpy(x))
+    expected = np.cumsum(x, -2, dtype=x.dtype)
+    np.testing.assert_array_equal(anydml.cumulative_summation(given, before - 1, device=GPU).cpu().numpy(), expected)
+    anydml.cumulative_summation(given, before - 1, out=given, device=GPU)
+    np.testing.assert_array_equal(given.cpu().numpy(), expected)
+    memory = torch.as_strided(given, (before + x.size + 20,), (1,), 0)
+    assert memory[:before].tolist() == [77] * before
+    assert memory[before + x.size :].tolist() == [77] * 20
+
+
+def strided(torch: Any, place: Any, dtype: str, shape: tuple[int, int], before: int, gap: int) -> Any:
+    """A tensor of rows with elements before, behind and between them, all of the same value."""
+    rows, n = shape
+    memory = torch.full((before + rows * (n + gap) + 20,), 77, dtype=getattr(torch, dtype), device=place)
+    return torch.as_strided(memory, shape, (n + gap, 1), before)
 
 
 @on_gpu

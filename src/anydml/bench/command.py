@@ -22,6 +22,7 @@ from ..terminal import Progress, show
 from . import QUICK_RUNS, RUNS, Result, Row, header, run, small_calls
 from .cases import LARGE, LITTLE_ON_GPU, MIDDLE, SMALL, Case
 from .matrix import matrix, matrix_on_gpu
+from .odd_shapes import odd_shapes
 from .peers import HostPeers, Peers, cores
 from .places import place_of
 from .report import as_json, page
@@ -47,8 +48,9 @@ def bench(
 ) -> int:
     """Measures, prints and writes; `sizes` is for tests.
 
-    With `sample` or `minutes` it measures rows alone, in an order of `sampled`: so many of them, until so much time has
-    passed, half of it on 1 thread where that is measured as well.
+    On a GPU there are rows of shapes at random, those of the seed. With `sample` or `minutes` it measures rows alone,
+    in an order of `sampled`: so many of them, until so much time has passed, half of it on 1 thread where that is
+    measured as well.
 
     Returns:
         1 where a result is wrong, where rows could not be measured or there are none, 130 where interrupted, else 0.
@@ -57,7 +59,7 @@ def bench(
         from .plot import check
 
         check()
-    is_cpu, every = device in DEVICE_NAMES, threads is None
+    is_cpu, every, shapes = device in DEVICE_NAMES, threads is None, None
     peers: Peers
     if is_cpu:
         threads = threads or int(os.environ.get("OMP_NUM_THREADS", "0").partition(",")[0] or 0) or cores()
@@ -71,12 +73,15 @@ def bench(
         place = Device(device)
         peers = GpuPeers(place_of(place))
         cases = matrix_on_gpu(quick, sizes)
+        if not quick and sizes is None:
+            shapes = randrange(_SEEDS) if seed is None else seed
+            cases += odd_shapes(shapes)
     chosen = re.compile(".*".join(map(re.escape, text.split("*"))), re.IGNORECASE)
     cases = [case for case in cases if chosen.search(f"{case.operator} {case.title}")]
     if not cases:
         print(f"anydml: no row has {text!r} in its operator or case, such as JOIN or one row", file=sys.stderr)
         return 1
-    result = Result(header(place, peers))
+    result = Result(header(place, peers) | ({} if shapes is None else {"shapes": shapes}))
     is_sample = sample is not None or minutes is not None
     if is_sample:
         result.seed = randrange(_SEEDS) if seed is None else seed

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import math
+import statistics
 from typing import Any
 
 from ..terminal import Block, Heading, Table
 from . import COMPILE_LIMIT, COMPUTING_FASTER, DISPATCH_LIMIT, FASTER, Result, Row
 from .cases import format_size
+from .odd_shapes import CELLS, ODD
 from .places import count_of
 
 
@@ -18,6 +20,9 @@ def page(result: Result) -> list[Block]:
     if result.interrupted:
         blocks.append("Interrupted: what follows was measured until then.")
     blocks += _sample(result)
+    if any(row.cell in CELLS for row in result.rows):
+        seed = result.header["shapes"]
+        blocks += [Heading(f"The worst of shapes at random: --seed {seed} has them again"), _worst(result.rows)]
     for operator in dict.fromkeys(row.operator for row in result.rows):
         rows = [row for row in result.rows if row.operator == operator]
         blocks += [Heading(operator), _table(rows), *_unmeasured(result, operator)]
@@ -29,6 +34,22 @@ def page(result: Result) -> list[Block]:
         blocks += [Heading("The longest first run, with nothing compiled before"), _compiling(result)]
     blocks.append(_summary(result))
     return blocks
+
+
+def _worst(rows: list[Row]) -> Table:
+    """Of each cell: the median has the limit of even sizes."""
+    lines = []
+    for cell in CELLS:
+        found = sorted((row for row in rows if row.cell == cell and row.limit), key=lambda row: row.ratio)
+        if found:
+            worst, middle = found[-1], statistics.median(row.ratio for row in found)
+            limit = worst.limit or 0.0
+            is_missed = worst.ratio > limit or middle > limit / ODD or any(row.error for row in found)
+            numbers = f"{middle:.2f}", f"{limit / ODD:.2f}", f"{worst.ratio:.2f}", f"{limit:.2f}"
+            lines.append(
+                (cell, str(len(found)), *numbers, "MISS" if is_missed else "ok", f"{worst.dtype} {worst.name}")
+            )
+    return Table(("shapes", "rows", "median", "limit", "worst", "limit", "", "case"), lines)
 
 
 def _sample(result: Result) -> list[Block]:

@@ -224,7 +224,8 @@ def _bench(arguments: argparse.Namespace) -> int:
 
     if arguments.threads is not None and arguments.device not in DEVICE_NAMES:
         arguments.parser.error(f"argument --threads: chooses the CPU's threads, not for {arguments.device}")
-    if arguments.seed is not None and arguments.sample is None and arguments.minutes is None:
+    is_ordered = arguments.sample is not None or arguments.minutes is not None
+    if arguments.seed is not None and not is_ordered and arguments.device in DEVICE_NAMES:
         arguments.parser.error("argument --seed: is that of a random order, which --sample and --minutes measure in")
     if arguments.models:
         if arguments.filter or arguments.plot or arguments.sample is not None or arguments.minutes is not None:
@@ -562,7 +563,7 @@ ONNX models are measured whole, beside ONNX Runtime on as many threads where it 
         "--seed",
         type=number_from(0),
         metavar="N",
-        help="the random order of --sample and --minutes (default: another each time)",
+        help="the random order of --sample and --minutes, and on a GPU shapes (default: another each time)",
     )
     bench.add_argument(
         "--threads",

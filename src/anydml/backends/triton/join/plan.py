@@ -20,8 +20,11 @@ from . import kernels as join_kernels
 
 TILE_BYTES = 32 << 10
 """Bytes that a program copies."""
-SHORT_RUN = 16
-"""Words of the mean run, up to which rows are interleaved column by column."""
+SHIFTED, SHIFTED_TILE = 4, 8 << 10
+"""Bytes of a word, up to which runs are written in words of 8 bytes that are put together, and that a program copies
+then."""
+SHORT_RUNS = {1: 64, 2: 64, 4: 16, 8: 16}
+"""Words of the mean run, by their bytes, up to which rows are interleaved column by column."""
 NARROW_ROW = 4
 """Words of a row, up to which several rows are packed into larger words."""
 BLOCK, BLOCKS = 1024, 16
@@ -123,8 +126,10 @@ def plan(
 
     def planned(alignment: int) -> _Copy:
         size = min(alignment, 8)
-        if len(runs) > 1 and count > 1 and sum(run.size for run in runs) <= SHORT_RUN * size * len(runs):
+        if len(runs) > 1 and count > 1 and sum(run.size for run in runs) <= SHORT_RUNS[size] * size * len(runs):
             return _by_columns(runs, count, y_row, size)
+        if size <= SHIFTED:
+            return _by_shifts(runs, count, y_row, size)
         return _by_runs(runs, count, y_row, size, alignment == 16)
 
     width = sum(run.size for run in runs)
@@ -201,6 +206,20 @@ def _by_runs(runs: list[_Run], rows: int, y_row: int, size: int, even: bool) -> 
         (tl.int64, tl.int64, _WORDS[size]),
     )
     return _Copy(launch, units, f"{rows} rows of runs, by tiles of {tile_rows} x {columns * size} bytes")
+
+
+def _by_shifts(runs: list[_Run], rows: int, y_row: int, size: int) -> _Copy:
+    columns = min(next_power_of_2(-(-max(run.size for run in runs) // 8)), SHIFTED_TILE // 8)
+    tile_rows = min(SHIFTED_TILE // (columns * 8), next_power_of_2(rows))
+    units: list[tuple[int, ...]] = [
+        (i, first, min(first + columns * 8, run.size), run.x_row, run.start)
+        for i, run in enumerate(runs)
+        for first in range(0, run.size, columns * 8)
+    ]
+    constants = {"ITEM": _WORDS[size], "ROWS": tile_rows, "COLUMNS": columns}
+    programs, types = len(units) * -(-rows // tile_rows), (tl.int64, tl.int64, tl.int8)
+    launch = Launch(join_kernels.join_shifted, programs, (len(units), rows, y_row), constants, types)
+    return _Copy(launch, units, f"{rows} rows of runs, by shifted tiles of {tile_rows} x {columns * 8} bytes")
 
 
 def _by_columns(runs: list[_Run], rows: int, y_row: int, size: int) -> _Copy:

@@ -24,6 +24,7 @@ from .ops import (
     reduce_along,
     scan_from_carry,
 )
+from .rows import aggregate, load_places, places_of, row_of, scan_places
 from .tile import scan_consecutive_tiles
 
 
@@ -204,11 +205,11 @@ def scan_chain(
         along = along_axis(PARTS, DEPTH, 1, INDEX, TILES * DEPTH)
         totals = tl.full((PARTS, 1, LINES), IDENTITY, ACCUMULATOR)
         powers = tl.zeros((PARTS, 1, LINES), tl.int32)
-        values = load_along(x_lines, along + start, x_axis, is_line, n, 1, IDENTITY, "")
+        values = load_along(x_lines, along + start, x_axis, is_line, n, 1, IDENTITY)
         for tile in range(TILES):
             current = values
             next_at = along + start + tl.cast(tile + 1, INDEX) * DEPTH
-            values = load_along(x_lines, next_at, x_axis, is_line & (tile + 1 < TILES), n, 1, IDENTITY, "")
+            values = load_along(x_lines, next_at, x_axis, is_line & (tile + 1 < TILES), n, 1, IDENTITY)
             if SCALED:
                 current = tl.reduce(tl.reshape(current.to(ACCUMULATOR), (PARTS, DEPTH // 4, 4, LINES)), 2, multiply)
             total, power = aggregates_of(current, 1, SCALED, PRODUCT, ACCUMULATOR)
@@ -216,12 +217,12 @@ def scan_chain(
         total, power = reduce_along(totals, powers, 0, SCALED, PRODUCT)
     elif SCALED:
         at = along_axis(4, SIZE // 4, 2, INDEX) + start
-        values = load_along(x_lines, at, x_axis, is_line, n, 2, IDENTITY, "").to(ACCUMULATOR)
+        values = load_along(x_lines, at, x_axis, is_line, n, 2, IDENTITY).to(ACCUMULATOR)
         quads, _ = reduce_along(values, values, 0, False, PRODUCT)
         total, power = aggregates_of(quads, 2, SCALED, PRODUCT, ACCUMULATOR)
     else:
         at = along_axis(TILES * PARTS, DEPTH, 2, INDEX) + start
-        values = load_along(x_lines, at, x_axis, is_line, n, 2, IDENTITY, "")
+        values = load_along(x_lines, at, x_axis, is_line, n, 2, IDENTITY)
         totals, powers = aggregates_of(values, 2, SCALED, PRODUCT, ACCUMULATOR)
         total, power = reduce_along(totals, powers, 0, SCALED, PRODUCT)
 
@@ -253,11 +254,68 @@ def scan_chain(
                 carry, carry_exponent, current, beside, SCALED, PRODUCT, ACCUMULATOR, EXCLUSIVE, REVERSE
             )
             target = y_lines + offset_along(at, y_axis, 1)
-            tl.store(
-                target, result.to(y_lines.dtype.element_ty), mask=is_line & (at < n), eviction_policy="evict_first"
-            )
+            tl.store(target, result.to(y_lines.dtype.element_ty), mask=is_line & (at < n))
     else:
         scan_consecutive_tiles(
             x_lines, y_lines, start, TILES, x_axis, y_axis, is_line, n, carry, carry_exponent,
             PARTS, DEPTH, 2, TRANSPOSED, TILES == 1, PRODUCT, SCALED, ACCUMULATOR, EXCLUSIVE, REVERSE, INDEX,
         )  # fmt: skip
+
+
+@triton.jit(do_not_specialize=["epoch", "first_ticket"])
+def scan_row_chain(
+    x,
+    y,
+    words,
+    epoch,
+    first_ticket,
+    x_span,
+    n,
+    row_count,
+    sizes,
+    x_strides,
+    y_strides,
+    GROUP: tl.constexpr,
+    SPAN: tl.constexpr,
+    WORDS: tl.constexpr,
+    TILES: tl.constexpr,
+    LOOPS: tl.constexpr,
+    DEPTH: tl.constexpr,
+    VECTOR: tl.constexpr,
+    PRODUCT: tl.constexpr,
+    SCALED: tl.constexpr,
+    ACCUMULATOR: tl.constexpr,
+    EXCLUSIVE: tl.constexpr,
+    REVERSE: tl.constexpr,
+    INDEX: tl.constexpr,
+):
+    """As `scan_chain`, of rows as ``rows.py`` describes them: a piece is TILES * DEPTH places of a row."""
+    IDENTITY: tl.constexpr = 1 if PRODUCT else 0
+    SIZE: tl.constexpr = TILES * DEPTH
+    pieces = tl.cdiv(n + VECTOR - 1, SIZE).to(tl.int32)
+    epoch = tl.cast(epoch, tl.int64) << 32
+    ticket = (tl.atomic_add(words, 1, sem="relaxed") - first_ticket).to(tl.int32)
+    row = ticket % row_count
+    piece = ticket // row_count
+    x_at, y_at = line_offsets(row.to(INDEX), sizes, x_strides, y_strides, LOOPS)
+    x_base, y_base, y_lead, lead, end, low, high = row_of(x, y, x_at, y_at, x_span, n)
+    start = tl.cast(pieces - 1 - piece if REVERSE else piece, INDEX) * SIZE
+    if (start >= tl.cdiv(low, VECTOR) * VECTOR) & (start >= lead) & (start + SIZE <= end):
+        place = places_of(start, 4 if SCALED else TILES, SIZE // 4 if SCALED else DEPTH)
+        total, power = aggregate(tl.load(x_base + place), SCALED, PRODUCT, ACCUMULATOR)
+    else:
+        total = tl.full((1, 1, 1), IDENTITY, ACCUMULATOR)
+        power = tl.zeros((1, 1, 1), tl.int32)
+        for tile in range(TILES):
+            values = load_places(x_base, start + tile * DEPTH, lead, end, low, high, 4, DEPTH // 4, VECTOR, IDENTITY)
+            more, more_power = aggregate(values, SCALED, PRODUCT, ACCUMULATOR)
+            total, power = combine(total, power, more, more_power, SCALED, PRODUCT)
+    carry, carry_exponent = _look_back(
+        words, epoch, row, row_count, piece, pieces, tl.arange(0, 1), tl.full((1, 1, 1), 1, tl.int1), total, power,
+        2, GROUP, SPAN, WORDS, 1, PRODUCT, SCALED, ACCUMULATOR,
+    )  # fmt: skip
+    # Elements are read again, from a cache: a program that waits should hold few registers, so that many fit.
+    scan_places(
+        x_base, y_base, y_lead, start, TILES, lead, end, low, high, carry, carry_exponent,
+        1, DEPTH, VECTOR, TILES == 1, PRODUCT, SCALED, ACCUMULATOR, EXCLUSIVE, REVERSE, INDEX,
+    )  # fmt: skip

@@ -268,10 +268,10 @@ def offset_along(at, stride, DIM: tl.constexpr):
 
 
 @triton.jit
-def load_along(lines, at, stride, mask, n, DIM: tl.constexpr, IDENTITY: tl.constexpr, POLICY: tl.constexpr):
+def load_along(lines, at, stride, mask, n, DIM: tl.constexpr, IDENTITY: tl.constexpr):
     """The elements `at` along the axis, the identity beyond it."""
     place = lines + offset_along(at, stride, DIM)
-    return tl.load(place, mask=mask & (at < n), other=IDENTITY, eviction_policy=POLICY)
+    return tl.load(place, mask=mask & (at < n), other=IDENTITY)
 
 
 @triton.jit
@@ -298,11 +298,11 @@ def read_along(
     if EXCLUSIVE:
         STEP: tl.constexpr = 1 if REVERSE else -1
         has_before = (depth + STEP >= 0) & (depth + STEP < SIZE)
-        values = load_along(lines, along + start + STEP, stride, mask & has_before, n, DIM, IDENTITY, "evict_first")
-        ends = load_along(lines, last + start, stride, mask, n, DIM, IDENTITY, "evict_first")
+        values = load_along(lines, along + start + STEP, stride, mask & has_before, n, DIM, IDENTITY)
+        ends = load_along(lines, last + start, stride, mask, n, DIM, IDENTITY)
         # In-place, all is read before a neighbour writes.
         tl.debug_barrier()
     else:
-        values = load_along(lines, along + start, stride, mask, n, DIM, IDENTITY, "evict_first")
+        values = load_along(lines, along + start, stride, mask, n, DIM, IDENTITY)
         ends = values
     return values, ends

@@ -1,7 +1,7 @@
 """CUMULATIVE_SUMMATION and CUMULATIVE_PRODUCT on a GPU: which kernel walks a tensor, and in what tiles.
 
-The order in which floats are combine depends on sizes, strides and type alone, on every run and in every launch; the
-number of lines is among the sizes, as few long ones are cut.
+The order in which floats are combined depends on sizes, strides, type and, along rows, on where these begin modulo 16
+bytes, in every launch alike; the number of lines is among the sizes, as few long ones are cut.
 """
 
 from __future__ import annotations
@@ -23,11 +23,27 @@ from ...torch.tensors import DEFAULT_STREAM, TYPES, stream_key_of
 from ..launch import BITS, LARGE, Launch, Planned, Tensors, next_power_of_2
 from . import lookback as scan_chain_kernels
 from . import narrow as scan_narrow_kernels
+from . import rows as scan_row_kernels
+from . import short as scan_short_kernels
 from . import tile as scan_kernels
 
 TILE, TILE_BYTES, SHORT_BYTES = 4096, 16 << 10, 4 << 10
 """Elements and bytes of a tile where elements of a line are adjacent, at most; and bytes of one of whole lines that are
 no longer than this: the more programs share the GPU, the less it waits."""
+VECTOR = 16
+"""Bytes that a thread reads or writes at once, at multiples of as many."""
+SEGMENT = 2 << 10
+"""Bytes of a row, up to which several are scanned as one; and of what a warp scans so."""
+SEGMENT_WARPS = 1, 2, 4
+"""Warps that scan several rows as one: the fewest that leave few elements idle."""
+ROW_TILES = {2: (1024, 512, 256), 4: (1024, 512, 256), 8: (512, 256)}
+"""Elements of a tile of a row that a warp scans alone, by the bytes of an element; the second of them and the next of
+products. The largest that leaves few elements idle."""
+WIDE_TILES, WIDE_ROW, MANY_ROWS = {2: 2048, 4: 2048, 8: 1024}, 8192, 8192
+"""Elements of a tile of a row that four warps scan, those of a row from which on they do, and rows that keep a GPU busy
+with one warp each."""
+BUSY = 2 / 3
+"""The least part of a tile's elements that are to be in use, where there is a choice."""
 LONG = 1024
 """Elements of a part of a product, at most: a product of so many mantissas stays in range."""
 WARP, WARPS = 32, 4
@@ -46,6 +62,13 @@ of halves."""
 PIECES = {2: 16 << 10, 4: 20 << 10, 8: 16 << 10}
 """Bytes of a piece of sums where lines lie side by side, by those of an element: all that are read before they are
 scanned are to stay in the cache until they are."""
+WIDE_PIECES, PAIRED_PIECES = 80 << 10, 40 << 10
+"""Likewise where many lie so, and where a thread reads pairs."""
+LINES, CHAINED, SHALLOW = {2: 128, 4: 64, 8: 64}, {2: 256, 4: 128, 8: 64}, 8
+"""Lines of a tile, by the bytes of an element, and elements of a part, where lines begin at odd places: alone, and in
+chains of any: memory is slow at what begins in the middle of its lines, so more of it side by side."""
+MANY_STEPS = 128
+"""Elements of a line, from which on such tiles pay."""
 FACTORS = 8 << 10
 """Elements of a piece of products there."""
 GROUPS = 8, 32, 48
@@ -103,11 +126,29 @@ class Geometry:
         strides = [stride for loop in (self.axis, *others) for stride in (loop.x, loop.y)]
         return first.x == first.y == 1 and not any(number % 2 for number in (first.size, *strides))
 
+    @property
+    def is_along(self) -> bool:
+        """Whether elements of a line lie side by side."""
+        return self.axis.x == self.axis.y == 1
+
+    @property
+    def is_packed(self) -> bool:
+        """Whether lines lie one behind the other."""
+        return self.is_along and all(loop.x == loop.y == self.axis.size for loop in self.lines) and len(self.lines) <= 1
+
     def arguments(self) -> tuple[Any, ...]:
         """In the order of the kernels' signatures."""
-        lines = self.lines or (Loop(1, 0, 0),)
         zero = 0
-        return (zero, *self.axis, self.count, *(tuple(numbers) for numbers in zip(*lines, strict=True)))
+        return (zero, *self.axis, self.count, *self._lines)
+
+    def row_arguments(self) -> tuple[Any, ...]:
+        """Likewise where elements of a line lie side by side."""
+        span = 1 + sum((loop.size - 1) * loop.x for loop in (self.axis, *self.lines))
+        return (span, self.axis.size, self.count, *self._lines)
+
+    @property
+    def _lines(self) -> tuple[tuple[int, ...], ...]:
+        return tuple(zip(*(self.lines or (Loop(1, 0, 0),)), strict=True))
 
     @property
     def index(self) -> Any:
@@ -134,6 +175,10 @@ def plan(
         "INDEX": geometry.index,
     }
     adjacent = geometry.lines[0].size if geometry.is_across else 0
+    if not adjacent and geometry.is_along:
+        planned = _rows(geometry, constants, dtype, device)
+        if planned is not None:
+            return planned
     if 0 < adjacent < NARROW:
         kernel, warps = scan_narrow_kernels.scan_narrow, WARPS // 2
         tile = _narrow_tile(geometry, adjacent, dtype, scaled)
@@ -144,19 +189,65 @@ def plan(
     programs = -(-geometry.count // lines)
     # A tile of a product is small along the axis.
     busy = FEW_PROGRAMS * WARPS // warps * (2 if scaled and not adjacent else 1)
-    if geometry.axis.size > 4 * size and programs < busy:
+    is_odd = adjacent >= NARROW and not scaled and not geometry.is_even
+    if geometry.axis.size > 4 * size and programs * (lines if is_odd else 1) < busy * (NARROW if is_odd else 1):
         return _chained(geometry, adjacent, tile, constants, dtype, device)
     if programs >= 2**31:
         return Declined(f"{programs} programs are more than a launch takes")
-    typed = _TYPED[dtype]
     constants = {"LOOPS": max(len(geometry.lines), 1), **tile, **constants}
-    launch = Launch(kernel, programs, geometry.arguments(), constants, (typed, typed), warps)
+    launch = Launch(kernel, programs, geometry.arguments(), constants, (_TYPED[dtype],) * 2, warps)
+    return _launched(f"scan by tiles of {lines} lines x {size}, {programs} programs", launch, dtype)
 
+
+def _launched(description: str, launch: Launch, dtype: torch.dtype) -> Planned:
     def run(inputs: Tensors, outputs: Tensors) -> None:
         launch(inputs[0], outputs[0])
 
-    description = f"scan by tiles of {lines} lines x {size}, {programs} programs"
     return Planned(description, run, [(launch, [dtype, dtype])])
+
+
+def _rows(geometry: Geometry, constants: dict[str, Any], dtype: torch.dtype, device: str) -> Planned | Declined | None:
+    """Of elements side by side; None where tiles of whole rows fit as they are."""
+    n, count, item, scaled = geometry.axis.size, geometry.count, dtype.itemsize, constants["SCALED"]
+    if n * item <= SHORT_BYTES and n == next_power_of_2(n):
+        return None
+    if n * item <= SEGMENT:
+        has_segments = geometry.is_packed and not constants["EXCLUSIVE"]
+        return _segments(geometry, constants, dtype) if has_segments else None
+    if n > 4 * TILE and count < FEW_PROGRAMS * (2 if scaled else 1):
+        return _chained(geometry, 0, {}, constants, dtype, device)
+    if count >= 2**31:
+        return Declined(f"{count} programs are more than a launch takes")
+    vector = VECTOR // item
+    if count < MANY_ROWS or (n >= WIDE_ROW and not scaled):
+        size, warps = min(WIDE_TILES[item], LONG if scaled else TILE), WARPS
+    else:
+        sizes, warps = [size for size in ROW_TILES[item] if not scaled or size < ROW_TILES[item][0]], 1
+        reach = n + vector - 1
+        size = next((size for size in sizes if reach >= BUSY * (-(-reach // size) * size)), sizes[-1])
+    form = {"PARTS": 1, "DEPTH": size, "VECTOR": vector, "ONE": n + vector - 1 <= size}
+    constants = {"LOOPS": max(len(geometry.lines), 1), **form, **constants}
+    arguments = geometry.row_arguments()
+    launch = Launch(scan_row_kernels.scan_rows, count, arguments, constants, (_TYPED[dtype],) * 2, warps)
+    return _launched(f"scan of rows by tiles of {size}, {count} programs", launch, dtype)
+
+
+def _segments(geometry: Geometry, constants: dict[str, Any], dtype: torch.dtype) -> Planned | Declined:
+    """Of short rows, several as one."""
+    n, vector = geometry.axis.size, VECTOR // dtype.itemsize
+    of_warp = SEGMENT // max(dtype.itemsize, 4 if constants["SCALED"] else 0)
+    rows = {warps: (warps * of_warp - vector + 1) // n for warps in SEGMENT_WARPS}
+    used = {warps: rows[warps] * n / (warps * of_warp) for warps in SEGMENT_WARPS}
+    warps = next((warps for warps in SEGMENT_WARPS if used[warps] >= 0.85), max(SEGMENT_WARPS, key=used.__getitem__))
+    programs = -(-geometry.count // rows[warps])
+    if programs >= 2**31:
+        return Declined(f"{programs} programs are more than a launch takes")
+    form = {"ROWS": rows[warps], "SIZE": warps * of_warp, "VECTOR": vector}
+    names = ("PRODUCT", "SCALED", "ACCUMULATOR", "REVERSE", "INDEX")
+    constants = {**form, **{name: constants[name] for name in names}}
+    arguments = (0, n * geometry.count, n, -(-(2**32) // n))
+    launch = Launch(scan_short_kernels.scan_short_rows, programs, arguments, constants, (_TYPED[dtype],) * 2, warps)
+    return _launched(f"segmented scan of {rows[warps]} rows by each of {programs} programs", launch, dtype)
 
 
 def _tile(geometry: Geometry, adjacent: int, dtype: torch.dtype, scaled: bool) -> tuple[dict[str, Any], int]:
@@ -171,7 +262,12 @@ def _tile(geometry: Geometry, adjacent: int, dtype: torch.dtype, scaled: bool) -
         if scaled and count < MANY_LINES:
             # An element takes more instructions: threads with more of them each, and fewer that wait for others.
             lines, depth, most = WARP, min(whole, 2 * DEEP), WARPS // 2
-        parts = warps = 1 if count >= MANY_LINES else min(most, next_power_of_2(-(-axis // depth)))
+        least = 2 * MANY_LINES if dtype.itemsize == 2 else MANY_LINES
+        if count >= least and axis > MANY_STEPS and not scaled and not geometry.is_even:
+            lines, depth = LINES[dtype.itemsize], SHALLOW
+            parts = warps = WARPS
+        else:
+            parts = warps = 1 if count >= MANY_LINES else min(most, next_power_of_2(-(-axis // depth)))
         if pairs and count >= 4 * MANY_LINES:
             lines *= 2
         elif pairs:
@@ -211,43 +307,54 @@ def _chained(
     geometry: Geometry, adjacent: int, tile: dict[str, Any], constants: dict[str, Any], dtype: torch.dtype, device: str
 ) -> Planned:
     accumulator, scaled = constants["ACCUMULATOR"], constants["SCALED"]
-    lines, parts, warps = tile["LINES"], 1, WARPS
+    lines, parts, warps = tile.get("LINES", 1), 1, WARPS
     if 0 < adjacent < NARROW:
         lines = next_power_of_2(adjacent)
     if adjacent > FLAT:
         parts, depth = WARPS, DEEP
+        piece = PIECES[dtype.itemsize]
+        if adjacent >= NARROW and not scaled:
+            piece = PAIRED_PIECES if tile["PAIRS"] else WIDE_PIECES
+            if not tile["PAIRS"] and geometry.count >= 2 * CHAINED[dtype.itemsize]:
+                lines, depth = CHAINED[dtype.itemsize], SHALLOW
         if adjacent < NARROW:
             parts, warps = NARROW // lines, WARPS // 2
             depth *= 2 if dtype.itemsize == 2 and not scaled else 1
-        elements = FACTORS if scaled else PIECES[dtype.itemsize] // dtype.itemsize
+        elements = FACTORS if scaled else piece // dtype.itemsize
         tiles = max(1, elements // (lines * parts * depth))
     else:
         depth = FLAT_TILE // lines if adjacent else min(LONG if scaled else TILE, PIECE // dtype.itemsize)
-        tiles = 2 * TILES if scaled or (adjacent and dtype.itemsize == 2) else TILES
+        tiles = 2 * TILES if scaled or not adjacent or dtype.itemsize == 2 else TILES
     size = tiles * parts * depth
     group = GROUPS[0] if lines > 1 else GROUPS[1 if scaled else 2]
-    blocks, pieces = -(-geometry.count // lines), -(-geometry.axis.size // size)
+    is_row = not adjacent and geometry.is_along
+    reach = geometry.axis.size + (VECTOR // dtype.itemsize - 1 if is_row else 0)
+    blocks, pieces = -(-geometry.count // lines), -(-reach // size)
     width = accumulator.primitive_bitwidth // 32 + scaled
     words = 16 + (pieces + -(-pieces // group) + pieces // group**2 + 1) * blocks * lines * width
-    constants = {
-        "GROUP": group,
-        "SPAN": max(group, WARP * warps // lines),
-        "WORDS": width,
-        "TILES": tiles,
-        "LOOPS": max(len(geometry.lines), 1),
+    form = {
         "LINES": lines,
         "PARTS": parts,
         "DEPTH": depth,
         "DIM": 1 if adjacent else 2,
         "TRANSPOSED": 0 < adjacent <= FLAT,
         "PAIRS": tile.get("PAIRS", False),
+    }
+    constants = {
+        "GROUP": group,
+        "SPAN": max(group, WARP * warps // lines),
+        "WORDS": width,
+        "TILES": tiles,
+        "LOOPS": max(len(geometry.lines), 1),
+        **({"DEPTH": depth, "VECTOR": VECTOR // dtype.itemsize} if is_row else form),
         **constants,
     }
     typed = _TYPED[dtype]
-    programs, others = blocks * pieces, geometry.arguments()
+    programs, others = blocks * pieces, geometry.row_arguments() if is_row else geometry.arguments()
+    kernel = scan_chain_kernels.scan_row_chain if is_row else scan_chain_kernels.scan_chain
     # The epoch and the first ticket, which each launch has of its own: integers of 32 bits, and of 64.
     arguments = (1, LARGE, *others)
-    launch = Launch(scan_chain_kernels.scan_chain, programs, arguments, constants, (typed, typed), warps)
+    launch = Launch(kernel, programs, arguments, constants, (typed, typed), warps)
     run = _Chain(launch, programs, others, words, torch.device(device))
     description = f"chained scan, {pieces} pieces of {lines} lines x {size}, {blocks} side by side"
     return Planned(description, run, [(launch, [dtype, dtype, torch.int64])])

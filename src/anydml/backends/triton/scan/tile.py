@@ -96,7 +96,7 @@ def scan_consecutive_tiles(
         if TRANSPOSED:
             result = tl.permute(result, (0, 2, 1))
         place = y_lines + offset_along(at, y_axis, FROM)
-        tl.store(place, result.to(y_lines.dtype.element_ty), mask=is_line & (at < n), eviction_policy="evict_first")
+        tl.store(place, result.to(y_lines.dtype.element_ty), mask=is_line & (at < n))
         if not ONE:
             if PARTS > 1:
                 totals, powers = reduce_along(totals, powers, 0, SCALED, PRODUCT)
