@@ -94,16 +94,20 @@ def test_all_kernels_compile() -> None:
     assert done.returncode == 0, done.stderr[-5000:]
     _, *kernels = done.stdout.split()
     assert kernels == [
+        "apply_lines",
         "average_planes",
         "finish",
         "join_columns",
         "join_elements",
         "join_packed_rows",
         "join_runs",
+        "kernel",
         "normalize",
+        "normalize_lines",
         "pool",
         "pool_rows",
         "pool_windows",
+        "reduce_lines",
         "scan_chain",
         "scan_narrow",
         "scan_tiles",
