@@ -24,7 +24,14 @@ def in_parts(monkeypatch: pytest.MonkeyPatch) -> Callable[[bool], None]:
     """The kernels' ways for large tensors, on small ones, by offsets of 64 bits too."""
 
     def small(is_wide: bool) -> None:
-        for name, value in {"TILE": 16, "HEAVY_TILE": 16, "SIDE_BY_SIDE": 4, "FEW_LINES": 3, "SPAN": 8}.items():
+        for name, value in {
+            "TILE": 16,
+            "HEAVY_TILE": 16,
+            "WIDE_TILE": 32,
+            "SIDE_BY_SIDE": 4,
+            "FEW_LINES": 3,
+            "SPAN": 8,
+        }.items():
             monkeypatch.setattr(f"{REDUCTION}.{name}", value)
         for name, value in {"WHOLE": 0, "TILE": 16, "ACROSS": 4, "FEW_LINES": 3}.items():
             monkeypatch.setattr(f"{LINES}.{name}", value)

@@ -25,7 +25,7 @@ from .source import Coordinate, Group, Loop, Movement, Run, generated
 
 NEAREST = InterpolationMode.NEAREST_NEIGHBOR
 
-BLOCK = 512
+BLOCK = 1024
 """Elements of a program."""
 MOST = 1 << 31
 """Programs."""

@@ -20,7 +20,7 @@ from . import line_kernels
 
 WHOLE = 16384
 """Elements of a program that holds its lines in registers."""
-THREAD = 16
+THREAD = 32
 """Elements of a thread, at most, and so how many warps there are."""
 SMALL = 2048
 """Elements of a program of short lines."""

@@ -140,10 +140,7 @@ def reduction(
     count, n = lines.count, lines.n
     is_across = lines.adjacent >= FEW_LINES
     is_heavy = second is not None
-    tile = (HEAVY_TILE if is_heavy else TILE) if not is_across else (WIDE_TILE // 4 if is_heavy else WIDE_TILE)
-    if not is_across and not is_heavy and count < FEW_ROWS:
-        tile = WIDE_TILE
-    warps = (WIDE_WARPS if not is_heavy else 4) if is_across else 4 if tile == WIDE_TILE else WARPS
+    tile, warps = _shared(is_across, is_heavy, count)
     shape = _tile(is_across, max(lines.adjacent, 1), count, n, tile)
     blocks = -(-count // shape["LINES"])
     parts, span = _cut(blocks, shape["LINES"], n, shape["DEPTH"])
@@ -194,6 +191,16 @@ def reduction(
 
     launches = (cut, [given, given, *states]), (joined, [*states, *last])
     return Reduction(f"{words}, in {parts} parts", run_cut, launches)
+
+
+def _shared(is_across: bool, is_heavy: bool, count: int) -> tuple[int, int]:
+    """The elements of a tile, and the warps that share it."""
+    if is_across:
+        is_wide = not is_heavy and count <= SIDE_BY_SIDE * PROGRAMS // 2
+        return (WIDE_TILE, WIDE_WARPS) if is_wide else (WIDE_TILE // (4 if is_heavy else 2), WIDE_WARPS // 2)
+    if is_heavy:
+        return HEAVY_TILE, WARPS
+    return (WIDE_TILE, WIDE_WARPS // 2) if count < FEW_ROWS else (TILE, WARPS)
 
 
 def _tile(is_across: bool, adjacent: int, count: int, n: int, elements: int) -> dict[str, int]:
