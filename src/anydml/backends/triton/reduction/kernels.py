@@ -65,8 +65,8 @@ def exponential(x, largest, WIDE: tl.constexpr):
     if tl.float32 == WIDE:
         result = tl.exp(x - largest)
     else:
-        x = tl.maximum(x, largest - 700.0, propagate_nan=tl.PropagateNan.ALL)
         d = x.to(tl.float64) - largest.to(tl.float64)
+        d = tl.where(x - largest < -700.0, -700.0, d)
         shifted = tl.fma(d, _double(d, 1.4426950408889634), _double(d, 6755399441055744.0))
         r = tl.fma(shifted - 6755399441055744.0, _double(d, -0.6931471805599453), d)
         p = tl.fma(r, _double(d, 0.00019775159777597618), _double(d, 0.001394819512251239))
