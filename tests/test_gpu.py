@@ -94,6 +94,7 @@ def test_all_kernels_compile() -> None:
     assert done.returncode == 0, done.stderr[-5000:]
     _, *kernels = done.stdout.split()
     assert kernels == [
+        "apply_lines",
         "average_planes",
         "finish",
         "join_columns",
@@ -101,10 +102,13 @@ def test_all_kernels_compile() -> None:
         "join_packed_rows",
         "join_runs",
         "join_shifted",
+        "kernel",
         "normalize",
+        "normalize_lines",
         "pool",
         "pool_rows",
         "pool_windows",
+        "reduce_lines",
         "scan_chain",
         "scan_narrow",
         "scan_row_chain",

@@ -68,7 +68,7 @@ def lowered(desc: Any, inputs: Sequence[Layout | None], outputs: Sequence[Layout
     """An operator that copies elements, of which `VIEWS` has the views; None where it does more than copy."""
     spec = spec_of(desc)
     assert spec is not None
-    constant = _CONSTANTS.get(spec.name)
+    constant = CONSTANTS.get(spec.name)
     value = None if constant is None else constant(desc)
     if spec.name in PARTS:
         return _put_together(PARTS[spec.name](desc), inputs[0], outputs[0], value)
@@ -357,7 +357,7 @@ def _filled(desc: Any) -> Array:
     return value_as(desc.Value, desc.ValueDataType)
 
 
-_CONSTANTS: Mapping[str, Callable[[Any], Array]] = {
+CONSTANTS: Mapping[str, Callable[[Any], Array]] = {
     "PADDING": constant_of,
     "PADDING1": constant_of,
     "SLICE_GRAD": lambda desc: value_as(0, desc.OutputGradientTensor.DataType),

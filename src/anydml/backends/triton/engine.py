@@ -31,8 +31,20 @@ KERNELS = {
     "CUMULATIVE_PRODUCT": ".scan.plan",
     "QUANTIZED_LINEAR_AVERAGE_POOLING": ".pooling.quantized",
     **dict.fromkeys(("AVERAGE_POOLING", "MAX_POOLING", "MAX_POOLING1", "MAX_POOLING2"), ".pooling.float"),
+    "ADAM_OPTIMIZER": ".pointwise.plan",
     "BATCH_NORMALIZATION": ".normalization.plan",
     "CONVOLUTION": ".convolution.plan",
+    **dict.fromkeys(("REDUCE", "ARGMIN", "ARGMAX"), ".reduction.plan"),
+    **dict.fromkeys(
+        [f"ACTIVATION_{name}{n}" for name in ("SOFTMAX", "LOG_SOFTMAX", "HARDMAX") for n in ("", "1")],
+        ".normalization.lines",
+    ),
+    **dict.fromkeys([f"MEAN_VARIANCE_NORMALIZATION{n}" for n in ("", "1", "2")], ".normalization.lines"),
+    "LP_NORMALIZATION": ".normalization.lines",
+    **dict.fromkeys(("SLICE", "SLICE1", "SLICE_GRAD", "SPLIT", "TILE", "PADDING", "PADDING1"), ".movement.plan"),
+    **dict.fromkeys(("DEPTH_TO_SPACE", "DEPTH_TO_SPACE1", "SPACE_TO_DEPTH", "SPACE_TO_DEPTH1"), ".movement.plan"),
+    **dict.fromkeys(("GATHER", "GATHER_ELEMENTS", "GATHER_ND", "GATHER_ND1"), ".movement.plan"),
+    **dict.fromkeys(("FILL_VALUE_CONSTANT", "UPSAMPLE_2D", "CAST"), ".movement.plan"),
 }
 """The module whose `plan` plans an operator's kernels; all others, and what it declines, are calls of PyTorch."""
 

@@ -14,6 +14,7 @@ from ....operators import spec_of
 from ....operators.schema import OperatorDesc, OperatorSpec
 from ...base import Declined
 from ..launch import Launch, Planned, Tensors, next_power_of_2
+from ..pointwise import plan as pointwise
 from . import kernels as normalization_kernels
 
 LARGEST, SMALLEST = 2048, 128
@@ -29,17 +30,17 @@ def plan(
     x, *parameters = inputs
     assert x is not None
     if x.type != TensorDataType.FLOAT32 or len(x.sizes) < 2 or not (x.is_packed() and outputs[0].is_packed()):
-        return Declined("this kernel takes packed tensors of FLOAT32 that have channels")
+        return pointwise.plan(spec, desc, inputs, outputs, device)
     activation = spec_of(d.FusedActivation)
     if activation is not None and activation.name != "ACTIVATION_RELU":
-        return Declined("this kernel fuses no activation but ACTIVATION_RELU")
+        return pointwise.plan(spec, desc, inputs, outputs, device)
     steps = []
     for parameter in parameters:
         assert parameter is not None
         strides = [0 if size == 1 else step for size, step in zip(parameter.sizes, parameter.strides, strict=True)]
         channel = strides.pop(1)
         if any(strides) or channel % 4:
-            return Declined("this kernel takes parameters by channel")
+            return pointwise.plan(spec, desc, inputs, outputs, device)
         steps.append(channel // 4)
     constants = {"STEPS": tuple(steps), "EPSILON": d.Epsilon, "HAS_RELU": activation is not None}
     launch = by_channel(normalization_kernels.normalize, x.sizes, constants)

@@ -40,6 +40,7 @@ OF_FLOATS: dict[str, str] = {
     "neg": "{a} * {minus_one}",
     "reciprocal": "tl.div_rn({one}, {a})",
     "div": "tl.div_rn({a}, {b})",
+    "sqrt": "tl.sqrt_rn({a})",
     "round": "libdevice.rint({a})",
     "trunc": "libdevice.trunc({a})",
     "copysign": "libdevice.copysign({a}, {b})",
@@ -52,6 +53,7 @@ OF_DOUBLES: dict[str, str] = {
     "reciprocal": "{one} / {a}",
     "div": "{a} / {b}",
     "sigmoid": "{one} / ({one} + libdevice.exp({a} * {minus_one}))",
+    "sqrt": "tl.sqrt({a})",
     "atan2": "libdevice.atan2({a}, {b})",
     "pow": "libdevice.pow({a}, {b})",
     "fmod": "libdevice.fmod({a}, {b})",
@@ -59,7 +61,7 @@ OF_DOUBLES: dict[str, str] = {
         name: f"libdevice.{name}({{a}})"
         for name in (
             *("acos", "acosh", "asin", "asinh", "atan", "atanh", "cos", "cosh", "sin", "sinh", "tan", "tanh"),
-            *("erf", "erfc", "exp", "expm1", "log", "log1p", "sqrt"),
+            *("erf", "erfc", "exp", "expm1", "log", "log1p"),
         )
     },
 }

@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-import linecache
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from functools import lru_cache
-from hashlib import sha256
 from typing import Any
-
-import triton
-import triton.language as tl
-from triton.language.extra import libdevice
 
 from ....core.strided_layout import Layout, fold
 from ....operators import spec_of
@@ -19,8 +13,10 @@ from ....operators.pointwise_chain import PointwiseChain
 from ....operators.schema import OperatorDesc, OperatorSpec
 from ...base import Declined
 from ...torch.devices import is_interpreted
+from ...torch.lowering import adam, movement, statistics
 from ...torch.lowering import pointwise as calls
 from ...torch.tensors import TYPES
+from ..generated import kernel_of
 from ..launch import Launch, Planned, Tensors
 from .trace import NotTraced, Traced, composed, traced
 
@@ -30,6 +26,14 @@ MOST = 1 << 31
 """Programs."""
 WIDE = 1 << 31
 """Elements that are not counted in 32 bits."""
+
+
+_PLANS: Mapping[str, Callable[..., Any]] = {
+    "ADAM_OPTIMIZER": adam.plan,
+    "BATCH_NORMALIZATION": statistics.plan,
+    "CAST": movement.plan,
+}
+"""What plans the calls of operators that are no rows of the pointwise table, and compute element by element."""
 
 
 def plan(
@@ -123,7 +127,10 @@ def _traced(meaning: _Meaning, types: tuple[Any, ...]) -> Traced:
     spec = spec_of(desc)
     assert spec is not None
     layouts, written = _layouts(spec, desc)
-    return traced(calls.plan(spec, desc, layouts, written), read, [TYPES[written[0].type]])
+    run = _PLANS.get(spec.name, calls.plan)(spec, desc, layouts, written)
+    if isinstance(run, Declined):
+        raise NotTraced(run.reason)
+    return traced(run, read, [TYPES[layout.type] for layout in written])
 
 
 def _layouts(spec: OperatorSpec, desc: OperatorDesc) -> tuple[list[Layout | None], list[Layout]]:
@@ -144,13 +151,7 @@ def _kernel(body: Traced, steps: tuple[tuple[int, ...], ...], inputs: int, is_wi
         inputs: how many of the tensors are.
         is_wide: whether offsets take 64 bits.
     """
-    source = _source(body, steps, inputs, is_wide)
-    # Triton reads a function's source where the inspect module finds it.
-    name = f"<anydml pointwise {sha256(source.encode()).hexdigest()[:16]}>"
-    linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
-    namespace = {"tl": tl, "triton": triton, "libdevice": libdevice, "__name__": __name__}
-    exec(compile(source, name, "exec"), namespace)
-    return namespace["kernel"]
+    return kernel_of(_source(body, steps, inputs, is_wide), "pointwise")
 
 
 def _source(body: Traced, steps: tuple[tuple[int, ...], ...], inputs: int, is_wide: bool) -> str:

@@ -104,11 +104,12 @@ class _Body:
             self._calls += 1
             self._write(_node(args[0]), *self._stored_in(args[1]))
             self._tensors[node] = self._tensors[_node(args[0])]
+        elif name in ("add_", "sub_", "mul_", "div_"):
+            self._compute(node, name[:-1], args[0])
         else:
-            self._compute(node, name)
+            self._compute(node, name, node.kwargs.get("out"))
 
-    def _compute(self, node: Node, name: str) -> None:
-        out = node.kwargs.get("out")
+    def _compute(self, node: Node, name: str, out: Any) -> None:
         dtype = _dtype(node)
         given = [*node.args]
         if name in ("_to_copy", "clone"):

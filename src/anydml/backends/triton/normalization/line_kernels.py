@@ -1,0 +1,257 @@
+"""Triton's kernels of operators that normalise lines: softmax, and by means, variances and norms.
+
+    SOFTMAX        exp(x - m) / sum of exp(x - m), m being the largest element
+    LOG_SOFTMAX    d - log(1 + sum of exp(d) over all but the first of the largest), d = x - m
+    HARDMAX        whether an element is the first of the largest
+    MOMENTS        (x - mean) / sqrt(variance + EPSILON) * scale + bias
+    NORM1, NORM2   x / max(norm, EPSILON)
+
+All is computed in double precision and rounded once, but for softmax of halves, in single. `normalize_lines` holds
+whole lines in registers and reads them once; longer ones are reduced to two numbers each, by the kernel of reductions,
+of which `apply_lines` computes the elements.
+"""
+
+from __future__ import annotations
+
+import triton
+import triton.language as tl
+
+from ..reduction.kernels import along_lines, decomposed, exponential, log_of_1_and
+
+
+@triton.jit
+def _read(x, first, at, sizes, strides, n, within, AXES: tl.constexpr, NONE: tl.constexpr):
+    place = first + decomposed(at, sizes, strides, AXES)
+    return tl.load(x + place, mask=within & (at < n), other=NONE).to(tl.float32)
+
+
+@triton.jit
+def _sum(a, b, c, DIM: tl.constexpr, B: tl.constexpr, C: tl.constexpr):
+    """The sums of lines in up to three tiles."""
+    total = tl.sum(a, DIM, keep_dims=True)
+    if B > 1:
+        total += tl.sum(b, DIM, keep_dims=True)
+    if C > 1:
+        total += tl.sum(c, DIM, keep_dims=True)
+    return total
+
+
+@triton.jit
+def _largest(a, b, c, DIM: tl.constexpr, B: tl.constexpr, C: tl.constexpr):
+    largest = tl.max(a, DIM, keep_dims=True)
+    if B > 1:
+        largest = tl.maximum(largest, tl.max(b, DIM, keep_dims=True))
+    if C > 1:
+        largest = tl.maximum(largest, tl.max(c, DIM, keep_dims=True))
+    return largest
+
+
+@triton.jit
+def _first(x, at, n, largest, DIM: tl.constexpr):
+    return tl.min(tl.where((at < n) & (x == largest), at, 0x7FFFFFFF), DIM, keep_dims=True)
+
+
+@triton.jit
+def _store(
+    y, value, scale, bias, first, scale_first, bias_first, at, sizes, strides, scale_strides, bias_strides, n, within,
+    AXES: tl.constexpr, HAS_SCALE: tl.constexpr, HAS_BIAS: tl.constexpr, HAS_RELU: tl.constexpr,
+):  # fmt: skip
+    mask = within & (at < n)
+    if HAS_SCALE:
+        place = scale_first + decomposed(at, sizes, scale_strides, AXES)
+        value = value.to(tl.float64) * tl.load(scale + place, mask=mask, other=0).to(tl.float64)
+    if HAS_BIAS:
+        place = bias_first + decomposed(at, sizes, bias_strides, AXES)
+        value = value + tl.load(bias + place, mask=mask, other=0).to(tl.float64)
+    if HAS_RELU:
+        value = tl.where(value < 0, 0.0, value)
+    tl.store(y + first + decomposed(at, sizes, strides, AXES), value.to(y.dtype.element_ty), mask=mask)
+
+
+@triton.jit
+def normalize_lines(
+    x, scale, bias, y, n, count, sizes, x_strides, y_strides, scale_strides, bias_strides,
+    axis_sizes, x_steps, y_steps, scale_steps, bias_steps,
+    FUNCTION: tl.constexpr, EPSILON: tl.constexpr, HAS_MEAN: tl.constexpr, HAS_VARIANCE: tl.constexpr,
+    HAS_SCALE: tl.constexpr, HAS_BIAS: tl.constexpr, HAS_RELU: tl.constexpr, WIDE: tl.constexpr,
+    LOOPS: tl.constexpr, AXES: tl.constexpr, SIDE_BY_SIDE: tl.constexpr, DIM: tl.constexpr, LINES: tl.constexpr,
+    A: tl.constexpr, B: tl.constexpr, C: tl.constexpr, INDEX: tl.constexpr,
+):  # fmt: skip
+    """LINES lines of n elements in two or three tiles, which have A, B and C of each.
+
+    DIM: of tiles, along which lines go.
+    """
+    line = tl.program_id(0).to(INDEX) * LINES + tl.arange(0, LINES)
+    if DIM == 1:
+        lines, within = line[:, None], (line < count)[:, None]
+        a = tl.arange(0, A)[None, :] + lines * 0
+        b = A + tl.arange(0, B)[None, :] + lines * 0
+        c = A + B + tl.arange(0, C)[None, :] + lines * 0
+    else:
+        lines, within = line[None, :], (line < count)[None, :]
+        a = tl.arange(0, A)[:, None] + lines * 0
+        b = A + tl.arange(0, B)[:, None] + lines * 0
+        c = A + B + tl.arange(0, C)[:, None] + lines * 0
+    first = along_lines(lines, sizes, x_strides, LOOPS, DIM, SIDE_BY_SIDE)
+    HAS_B: tl.constexpr = B > 1
+    HAS_C: tl.constexpr = C > 1
+    IS_SOFTMAX: tl.constexpr = FUNCTION == "SOFTMAX" or FUNCTION == "LOG_SOFTMAX" or FUNCTION == "HARDMAX"
+    NONE: tl.constexpr = -float("inf") if IS_SOFTMAX else 0.0
+    xa = _read(x, first, a, axis_sizes, x_steps, n, within, AXES, NONE)
+    xb, xc = xa, xa
+    if HAS_B:
+        xb = _read(x, first, b, axis_sizes, x_steps, n, within, AXES, NONE)
+    if HAS_C:
+        xc = _read(x, first, c, axis_sizes, x_steps, n, within, AXES, NONE)
+
+    if IS_SOFTMAX:
+        largest = _largest(xa, xb, xc, DIM, B, C)
+        if FUNCTION != "SOFTMAX":
+            place = _first(xa, a, n, largest, DIM)
+            if HAS_B:
+                place = tl.minimum(place, _first(xb, b, n, largest, DIM))
+            if HAS_C:
+                place = tl.minimum(place, _first(xc, c, n, largest, DIM))
+            # Where there is no number.
+            place = tl.where(place == 0x7FFFFFFF, 0, place)
+        if FUNCTION == "HARDMAX":
+            ya = (a == place).to(tl.float32)
+            yb, yc = ya, ya
+            if HAS_B:
+                yb = (b == place).to(tl.float32)
+            if HAS_C:
+                yc = (c == place).to(tl.float32)
+        else:
+            ya = exponential(xa, largest, WIDE)
+            yb, yc = ya, ya
+            if HAS_B:
+                yb = exponential(xb, largest, WIDE)
+            if HAS_C:
+                yc = exponential(xc, largest, WIDE)
+            if FUNCTION == "SOFTMAX":
+                factor = 1.0 / _sum(ya, yb, yc, DIM, B, C).to(tl.float64)
+                ya = ya * factor.to(WIDE)
+                if HAS_B:
+                    yb = yb * factor.to(WIDE)
+                if HAS_C:
+                    yc = yc * factor.to(WIDE)
+            else:
+                # A product with 0, so that what is NaN stays in the sum.
+                ya = ya * (a != place).to(WIDE)
+                if HAS_B:
+                    yb = yb * (b != place).to(WIDE)
+                if HAS_C:
+                    yc = yc * (c != place).to(WIDE)
+                logarithm = log_of_1_and(_sum(ya, yb, yc, DIM, B, C).to(tl.float64)).to(WIDE)
+                ya = (xa.to(WIDE) - largest.to(WIDE)) - logarithm
+                if HAS_B:
+                    yb = (xb.to(WIDE) - largest.to(WIDE)) - logarithm
+                if HAS_C:
+                    yc = (xc.to(WIDE) - largest.to(WIDE)) - logarithm
+    else:
+        ya = xa.to(tl.float64)
+        yb, yc = ya, ya
+        if HAS_B:
+            yb = xb.to(tl.float64)
+        if HAS_C:
+            yc = xc.to(tl.float64)
+        if HAS_MEAN:
+            mean = _sum(ya, yb, yc, DIM, B, C) / (tl.zeros([1, 1], tl.float64) + n)
+            ya = tl.where(a < n, ya - mean, 0.0)
+            if HAS_B:
+                yb = tl.where(b < n, yb - mean, 0.0)
+            if HAS_C:
+                yc = tl.where(c < n, yc - mean, 0.0)
+        if HAS_VARIANCE:
+            if FUNCTION == "NORM1":
+                total = _sum(tl.abs(ya), tl.abs(yb), tl.abs(yc), DIM, B, C)
+            else:
+                total = _sum(ya * ya, yb * yb, yc * yc, DIM, B, C)
+            factor = 1.0 / _divisor(total, n, FUNCTION, EPSILON)
+            ya = ya * factor
+            if HAS_B:
+                yb = yb * factor
+            if HAS_C:
+                yc = yc * factor
+
+    first = along_lines(lines, sizes, y_strides, LOOPS, DIM, SIDE_BY_SIDE)
+    scale_first = decomposed(lines, sizes, scale_strides, LOOPS)
+    bias_first = decomposed(lines, sizes, bias_strides, LOOPS)
+    _store(
+        y, ya, scale, bias, first, scale_first, bias_first, a, axis_sizes, y_steps, scale_steps, bias_steps, n, within,
+        AXES, HAS_SCALE, HAS_BIAS, HAS_RELU,
+    )  # fmt: skip
+    if HAS_B:
+        _store(
+            y, yb, scale, bias, first, scale_first, bias_first, b, axis_sizes, y_steps, scale_steps, bias_steps, n,
+            within, AXES, HAS_SCALE, HAS_BIAS, HAS_RELU,
+        )  # fmt: skip
+    if HAS_C:
+        _store(
+            y, yc, scale, bias, first, scale_first, bias_first, c, axis_sizes, y_steps, scale_steps, bias_steps, n,
+            within, AXES, HAS_SCALE, HAS_BIAS, HAS_RELU,
+        )  # fmt: skip
+
+
+@triton.jit
+def _divisor(total, n, FUNCTION: tl.constexpr, EPSILON: tl.constexpr):
+    if FUNCTION == "NORM1":
+        result = tl.where(total < EPSILON, EPSILON, total)
+    elif FUNCTION == "NORM2":
+        root = tl.sqrt(total)
+        result = tl.where(root < EPSILON, EPSILON, root)
+    else:
+        result = tl.sqrt(total / (tl.zeros([1, 1], tl.float64) + n) + EPSILON)
+    return result
+
+
+@triton.jit
+def apply_lines(
+    x, scale, bias, y, first_numbers, second_numbers, n, count, blocks,
+    sizes, x_strides, y_strides, scale_strides, bias_strides, axis_sizes, x_steps, y_steps, scale_steps, bias_steps,
+    FUNCTION: tl.constexpr, EPSILON: tl.constexpr, HAS_MEAN: tl.constexpr, HAS_VARIANCE: tl.constexpr,
+    HAS_SCALE: tl.constexpr, HAS_BIAS: tl.constexpr, HAS_RELU: tl.constexpr, WIDE: tl.constexpr,
+    LOOPS: tl.constexpr, AXES: tl.constexpr, SIDE_BY_SIDE: tl.constexpr, DIM: tl.constexpr, LINES: tl.constexpr,
+    DEPTH: tl.constexpr, INDEX: tl.constexpr,
+):  # fmt: skip
+    """DEPTH elements of each of LINES lines, by two numbers that each line was reduced to."""
+    program = tl.program_id(0)
+    part = program // blocks
+    line = (program - part * blocks).to(INDEX) * LINES + tl.arange(0, LINES)
+    start = part.to(INDEX) * DEPTH
+    if DIM == 1:
+        lines, within = line[:, None], (line < count)[:, None]
+        at = start + tl.arange(0, DEPTH)[None, :] + lines * 0
+    else:
+        lines, within = line[None, :], (line < count)[None, :]
+        at = start + tl.arange(0, DEPTH)[:, None] + lines * 0
+    first = along_lines(lines, sizes, x_strides, LOOPS, DIM, SIDE_BY_SIDE)
+    value = _read(x, first, at, axis_sizes, x_steps, n, within, AXES, 0.0)
+    a = tl.load(first_numbers + lines, mask=within, other=0)
+    b = tl.load(second_numbers + lines, mask=within, other=0)
+    if FUNCTION == "SOFTMAX":
+        factor = tl.where(tl.abs(a) == float("inf"), float("nan"), 1.0 / (1.0 + b.to(tl.float64)))
+        value = exponential(value, a.to(tl.float32), WIDE) * factor.to(WIDE)
+    elif FUNCTION == "LOG_SOFTMAX":
+        logarithm = tl.where(tl.abs(a) == float("inf"), float("nan"), log_of_1_and(b.to(tl.float64)))
+        value = (value.to(WIDE) - a.to(WIDE)) - logarithm.to(WIDE)
+    elif FUNCTION == "HARDMAX":
+        value = (at == b).to(tl.float64)
+    else:
+        value = value.to(tl.float64)
+        if HAS_MEAN:
+            # Sums of differences from the first element, which is nearer to the others than the root of n variances.
+            centre = tl.load(x + first, mask=within, other=0).to(tl.float64)
+            of_n = tl.zeros([1, 1], tl.float64) + n
+            value = value - (centre + a / of_n)
+            b = b - a * (a / of_n)
+            b = tl.where(b < 0, 0.0, b)
+        if HAS_VARIANCE:
+            if FUNCTION == "NORM1":
+                b = a.to(tl.float64)
+            value = value * (1.0 / _divisor(b, n, FUNCTION, EPSILON))
+    _store(
+        y, value, scale, bias, along_lines(lines, sizes, y_strides, LOOPS, DIM, SIDE_BY_SIDE),
+        decomposed(lines, sizes, scale_strides, LOOPS), decomposed(lines, sizes, bias_strides, LOOPS), at,
+        axis_sizes, y_steps, scale_steps, bias_steps, n, within, AXES, HAS_SCALE, HAS_BIAS, HAS_RELU,
+    )  # fmt: skip

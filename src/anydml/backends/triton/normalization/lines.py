@@ -1,0 +1,196 @@
+"""Softmax, and normalisations by means, variances and norms, on a GPU: whole lines at once, or in two passes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import torch
+import triton.language as tl
+
+from ....core.strided_layout import Layout
+from ....operators import OPERATORS, spec_of
+from ....operators.schema import OperatorDesc, OperatorSpec
+from ...base import Declined
+from ...torch.tensors import TYPES
+from ..launch import Launch, Planned, Tensors, next_power_of_2
+from ..lines import Lines
+from ..reduction.plan import MOST, Function, accumulator_of, reduction
+from . import line_kernels
+
+WHOLE = 16384
+"""Elements of a program that holds its lines in registers."""
+THREAD = 32
+"""Elements of a thread, at most, and so how many warps there are."""
+SMALL = 2048
+"""Elements of a program of short lines."""
+LEAST, LEAST_OF_SHORT = 128, 32
+"""Elements of the last of a line's tiles, for a thread each; and where a warp has a line."""
+ACROSS = 32
+"""Lines of a tile where lines lie side by side."""
+FEW_LINES = 8
+"""Adjacent lines, below which threads go along the axis all the same."""
+TILE = 2048
+"""Elements of a program of the second pass."""
+
+_SUMS = {
+    "SOFTMAX": Function("LOG_SUM"),
+    "LOG_SOFTMAX": Function("LOG_SUM"),
+    "HARDMAX": Function("ARG"),
+    "NORM1": Function("SUM", "ABS"),
+    "NORM2": Function("MOMENTS"),
+}
+"""What lines are reduced to in the first of two passes."""
+
+
+class _What(NamedTuple):
+    function: str
+    axes: Sequence[int]
+    epsilon: float = 0.0
+    has_mean: bool = False
+    has_variance: bool = True
+    has_relu: bool = False
+
+    @property
+    def constants(self) -> dict[str, Any]:
+        return {
+            "FUNCTION": self.function,
+            "EPSILON": self.epsilon,
+            "HAS_MEAN": self.has_mean,
+            "HAS_VARIANCE": self.has_variance,
+        }
+
+
+def _what(spec: OperatorSpec, desc: Any, rank: int) -> _What | Declined:
+    if spec.name == "LP_NORMALIZATION":
+        return _What(f"NORM{desc.P}", (desc.Axis,), desc.Epsilon)
+    if not spec.name.startswith("MEAN_VARIANCE"):
+        return _What(OPERATORS[spec.name].function.upper(), getattr(desc, "Axes", (rank - 1,)))
+    activation = spec_of(desc.FusedActivation)
+    if activation is not None and activation.name != "ACTIVATION_RELU":
+        return Declined("this kernel fuses no activation but ACTIVATION_RELU")
+    axes = getattr(desc, "Axes", (1, 2, 3) if getattr(desc, "CrossChannel", False) else (2, 3))
+    has_variance = getattr(desc, "UseVariance", False) or getattr(desc, "NormalizeVariance", False)
+    has_mean = bool(getattr(desc, "UseMean", True))
+    return _What("MOMENTS", axes, desc.Epsilon, has_mean, bool(has_variance), activation is not None)
+
+
+def plan(
+    spec: OperatorSpec, desc: OperatorDesc, inputs: Sequence[Layout | None], outputs: Sequence[Layout], device: str
+) -> Planned | Declined:
+    x, y = inputs[0], outputs[0]
+    assert x is not None
+    layouts = [layout for layout in (*inputs, y) if layout is not None]
+    if any(stride % layout.dtype.itemsize for layout in layouts for stride in layout.strides):
+        return Declined("strides are no multiple of an element")
+    what = _what(spec, desc, len(x.sizes))
+    if isinstance(what, Declined):
+        return what
+    scale, bias = inputs[1:] if len(inputs) > 1 else (None, None)
+    others = [each or _nothing(x) for each in (scale, bias)]
+    lines = Lines.of(x, y, what.axes, others)
+    constants = {
+        **what.constants,
+        "HAS_SCALE": scale is not None,
+        "HAS_BIAS": bias is not None,
+        "HAS_RELU": what.has_relu,
+        "WIDE": tl.float64 if x.dtype.itemsize > 2 else tl.float32,
+        "LOOPS": len(lines.loops),
+        "AXES": len(lines.axis),
+        "SIDE_BY_SIDE": lines.is_side_by_side,
+        "DIM": 0 if lines.adjacent >= FEW_LINES else 1,
+    }
+    loops = lines.arguments()
+    # Several tiles go along the last dimension.
+    tiles = _tiles(lines.n) if constants["DIM"] == 1 else (next_power_of_2(lines.n),)
+    types = [each and TYPES[each.type] for each in (x, scale, bias, y)]
+    if sum(tiles) * (ACROSS if constants["DIM"] == 0 else 1) <= (WHOLE if constants["DIM"] == 1 else WHOLE // 2):
+        return _whole(lines, constants, tiles, loops, types)
+    return _twice(lines, what, x, constants, loops, types, torch.device(device))
+
+
+def _nothing(x: Layout) -> Layout:
+    return Layout(x.type, (1,) * len(x.sizes), (0,) * len(x.sizes))
+
+
+def _tiles(n: int) -> tuple[int, ...]:
+    """Up to three powers of 2 that add up to n or little more."""
+    least = LEAST_OF_SHORT if n <= SMALL // 2 else LEAST
+    tiles: list[int] = []
+    while n > 0:
+        size = next_power_of_2(n)
+        if len(tiles) < 2 and size - n >= max(least, size // 8):
+            size //= 2
+        tiles.append(max(size, least) if tiles else size)
+        n -= size
+    return tuple(tiles)
+
+
+def _whole(
+    lines: Lines, constants: dict[str, Any], tiles: Sequence[int], loops: Sequence[Any], types: Sequence[Any]
+) -> Planned | Declined:
+    size, count = sum(tiles), lines.count
+    at_once = ACROSS if constants["DIM"] == 0 else max(1, SMALL // next_power_of_2(size))
+    at_once = min(at_once, next_power_of_2(count))
+    programs = -(-count // at_once)
+    if programs >= MOST:
+        return Declined(f"{programs} programs, where a GPU takes fewer than {MOST}")
+    warps = min(max(next_power_of_2(size * at_once) // (32 * THREAD), 4), 16)
+    shape = dict(zip("ABC", (*tiles, 1, 1), strict=False))
+    launch = Launch(
+        line_kernels.normalize_lines,
+        programs,
+        (lines.n, count, *loops),
+        {**constants, "LINES": at_once, **shape, "INDEX": lines.index},
+        num_warps=warps,
+    )
+
+    def run(inputs: Tensors, outputs: Tensors) -> None:
+        x, scale, bias = (*inputs, None, None)[:3]
+        launch(x, scale, bias, outputs[0])
+
+    return Planned(f"{count} lines of {lines.n}, each read once", run, ((launch, types),))
+
+
+def _twice(
+    lines: Lines,
+    what: _What,
+    x: Layout,
+    constants: dict[str, Any],
+    loops: Sequence[Any],
+    types: Sequence[Any],
+    device: torch.device,
+) -> Planned | Declined:
+    if what.function == "MOMENTS":
+        sums = Function("MOMENTS", "CENTRE" if what.has_mean else "")
+    else:
+        sums = _SUMS[what.function]
+    # In double precision whatever the elements are.
+    accumulator = accumulator_of(sums, x, lines.n)
+    reduced = reduction(lines, accumulator, types[0], None, device)
+    if isinstance(reduced, Declined):
+        return reduced
+    is_across = constants["DIM"] == 0
+    at_once = min(ACROSS, next_power_of_2(lines.count)) if is_across else 1
+    depth = TILE // at_once
+    blocks = -(-lines.count // at_once)
+    programs = blocks * -(-lines.n // depth)
+    if programs >= MOST:
+        return Declined(f"{programs} programs, where a GPU takes fewer than {MOST}")
+    launch = Launch(
+        line_kernels.apply_lines,
+        programs,
+        (lines.n, lines.count, blocks, *loops),
+        {**constants, "LINES": at_once, "DEPTH": depth, "INDEX": lines.index},
+    )
+    first, second = accumulator.first, accumulator.second
+
+    def run(inputs: Tensors, outputs: Tensors) -> None:
+        x, scale, bias = (*inputs, None, None)[:3]
+        a = torch.empty(lines.count, dtype=first, device=device)
+        b = torch.empty(lines.count, dtype=second, device=device) if second else a
+        reduced.run(x, a, b)
+        launch(x, scale, bias, outputs[0], a, b)
+
+    words = f"{lines.count} lines of {lines.n} in two passes: {reduced.words}"
+    return Planned(words, run, (*reduced.launches, (launch, [*types, first, second or first])))

@@ -1,0 +1,54 @@
+"""Movement on a GPU: views and lookups in one kernel, of any layout, by offsets of 64 bits too."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from anydml import PaddingMode, spec
+from cases import tensor_of
+from gpu_calls import on_gpu
+from harness import GPU, run
+
+pytestmark = pytest.mark.gpu
+
+PLAN = "anydml.backends.triton.movement.plan"
+
+
+def moves(random: np.random.Generator) -> list[tuple[str, tuple[int, ...], dict[str, Any], list[np.ndarray]]]:
+    """Of a tensor of {4, 3, 7}: the operator, its output's sizes, what else it is given."""
+    padding = {"StartPadding": (7, 0, 11), "EndPadding": (1, 9, 4), "PaddingValue": 5}
+    indices = random.integers(-3, 3, (1, 1, 5)).astype(np.int64)
+    sequence = random.integers(-7, 7, (4, 3, 5)).astype(np.int32)
+    points = random.integers(0, 3, (1, 5, 2)).astype(np.uint32)
+    return [
+        *[("PADDING", (12, 12, 22), {**padding, "PaddingMode": mode}, []) for mode in PaddingMode],
+        ("TILE", (8, 3, 21), {"Repeats": (2, 1, 3)}, []),
+        ("GATHER", (4, 5, 7), {"Axis": 1, "IndexDimensions": 1}, [indices]),
+        ("GATHER_ELEMENTS", (4, 3, 5), {"Axis": 2}, [sequence]),
+        ("GATHER_ND", (1, 5, 7), {"InputDimensionCount": 3, "IndicesDimensionCount": 2}, [points]),
+    ]
+
+
+@on_gpu
+@pytest.mark.parametrize("is_wide", [False, True])
+@pytest.mark.parametrize("how", ["packed", "turned"])
+def test_moves(how: str, is_wide: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By small programs, of which a padded dimension has several."""
+    monkeypatch.setattr(f"{PLAN}.BLOCK", 64)
+    if is_wide:
+        monkeypatch.setattr(f"{PLAN}.WIDE", 1)
+    random = np.random.default_rng(6)
+    for dtype in (np.uint8, np.int64):
+        x = random.integers(0, 99, (4, 3, 7)).astype(dtype)
+        if how == "turned":
+            x = np.ascontiguousarray(x.T).T
+        given = tensor_of(x, [stride // x.itemsize for stride in x.strides])
+        for name, sizes, members, others in moves(random):
+            if others:
+                members["IndicesTensor"] = tensor_of(others[0])
+            desc = spec(name).desc(InputTensor=given, OutputTensor=tensor_of(np.empty(sizes, dtype)), **members)
+            found, wanted = (run(engine, desc, [x, *others])[0] for engine in (GPU, "reference"))
+            np.testing.assert_array_equal(found, wanted, f"{name} {members}")
