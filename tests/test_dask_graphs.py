@@ -170,7 +170,7 @@ def test_a_fixed_batch_takes_chunks_of_it() -> None:
 def refused(call: Callable[[], Any]) -> str:
     with pytest.raises(DMLError) as raised:
         call()
-    assert [each.rule for each in raised.value.violations] == ["(K6)"]
+    assert [each.rule for each in raised.value.violations] == ["(K4)"]
     return str(raised.value)
 
 

@@ -218,7 +218,7 @@ def test_labels_of_a_module_are_numbered_without_a_gap(module: str) -> None:
 def test_a_letter_has_one_home_and_errors_name_it() -> None:
     assert len(set(DOCUMENTED)) == len(DOCUMENTED)
     table = dict(
-        re.findall(r"^\(([FTSDGBAMNP])1\)\.\. .*``([\w./]+)``$", anydml.core.errors.__doc__ or "", re.MULTILINE)
+        re.findall(r"^\(([FTSDGBAKMNP])1\)\.\. .*``([\w./]+)``$", anydml.core.errors.__doc__ or "", re.MULTILINE)
     )
     homes = {letter: home.removesuffix(".py").rstrip("/") for letter, home in table.items()}
     for module, labels in HOMES.items():

@@ -13,9 +13,9 @@ the remedy. Labels are searchable: a label's letter tells where its rule stands.
 (G1)..  graphs, ``graph/``
 (B1)..  bindings, ``runtime/binding.py``
 (A1)..  arrays given to functions, ``core/interop.py``
+(K1)..  Dask arrays, ``frontends/dask/``
 (M1)..  models, ``frontends/dxdispatch/``
 (N1)..  models of ONNX, ``frontends/onnx/``
-(N1)..  ONNX models, ``frontends/onnx/model.py``
 (P1)..  pictures, ``draw/``
 ======  =========================================================
 """

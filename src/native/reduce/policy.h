@@ -24,10 +24,11 @@ struct ReduceProblem {
   ReduceGeometry geometry;
   int64_t element_size;
   int64_t number_size;       // of an accumulator
+  int64_t least_number;      // the same of the kernel that has the smallest ones
   int64_t strip_columns;     // at most
   int64_t transposed_bytes;  // at most, of a line
 
-  int64_t least_lanes() const { return tuning::kLeastBytes / number_size; }
+  int64_t least_lanes() const { return tuning::kLeastBytes / least_number; }
   int64_t row_lanes() const { return tuning::kRowBytes / number_size; }
   // Of packed rows of few columns, those that are accumulated side by side.
   int64_t narrow_rows() const {

@@ -1,4 +1,5 @@
 // Reductions: REDUCE, ARGMIN and ARGMAX. README.md says which code runs when.
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <utility>
@@ -98,9 +99,17 @@ std::unique_ptr<Plan> make(const Request& request, Function function, bool from_
         "no " + std::string(kNames[static_cast<size_t>(function)]) + " of " + std::string(name_of(in.type));
     return nullptr;
   }
+  const bool needs_largest = is_index(function) || function == Function::kLogSumExp;
+  const ReduceKernel* const largest = needs_largest ? largest_kernel(in.type) : nullptr;
+  // Exponentials are summed in doubles, beside which the vectors of the largest elements have more lanes.
+  const int64_t least_number =
+      largest == nullptr ? kernel->sizes[0] : std::min(kernel->sizes[0], largest->sizes[0]);
   ReduceProblem problem{
       geometry_of(in, out, request.attributes.integers("Axes"), is_index(function), from_the_end),
-      kernel->element_size, kernel->sizes[0], kernel->strip_columns(),
+      kernel->element_size,
+      kernel->sizes[0],
+      least_number,
+      kernel->strip_columns(),
       is_index(function) ? tuning::kTransposedIndexBytes : tuning::kTransposedBytes};
   ReduceParameters parameters;
   parameters.mask = mask_of(function, in.type);
@@ -114,9 +123,7 @@ std::unique_ptr<Plan> make(const Request& request, Function function, bool from_
                             std::to_string(problem.outputs()) + (problem.outputs() == 1 ? " time" : " times");
   ReducePolicy policy = choose_policy(problem, kernel->bytes());
   description += ": " + policy.text(problem);
-  const bool needs_largest = is_index(function) || function == Function::kLogSumExp;
-  return std::make_unique<ReducePlan>(std::move(problem), std::move(policy), *kernel,
-                                      needs_largest ? largest_kernel(in.type) : nullptr, parameters,
+  return std::make_unique<ReducePlan>(std::move(problem), std::move(policy), *kernel, largest, parameters,
                                       std::move(description));
 }
 

@@ -12,7 +12,8 @@
 
 ANYDML_ISA_BEGIN
 
-// A vector more than there are columns may be read from an array.
+// A vector more than there are columns may be read from an array, and of fewer columns than a vector has
+// lanes one that ends with them, which is written back.
 inline constexpr int64_t kPadding = tuning::kLeastBytes;
 inline constexpr int64_t kMostNumberSize = 8;
 // 64 lines that are cells.
@@ -26,7 +27,7 @@ class StripMemory {
  public:
   // Of so many columns.
   Strip strip(const ReduceKernel& kernel, int64_t columns) {
-    std::byte* at = memory_;
+    std::byte* at = memory_ + kPadding;
     const auto array = [&](int64_t size) {
       std::byte* const begin = at;
       if (size > 0) at += aligned(columns * size) + kPadding;
@@ -38,7 +39,7 @@ class StripMemory {
   }
 
  private:
-  alignas(kPadding) std::byte memory_[kBytes + 10 * kPadding];
+  alignas(kPadding) std::byte memory_[kBytes + 11 * kPadding];
 };
 using WholeStripMemory = StripMemory<tuning::kStripBytes>;
 using BatchMemory = StripMemory<tuning::kBatchLines * 4 * kMostNumberSize>;

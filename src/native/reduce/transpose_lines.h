@@ -143,6 +143,8 @@ ANYDML_NOINLINE int64_t pack_lines(const std::byte* from, int64_t step, int64_t 
         if (i < rows) store(column + i * to_step, squares[i]);
       }
     }
+    // Lines that lie apart are not next to each other in the caches either.
+    if (step > 4 * kLine) continue;
     for (int64_t i = 0; i < kLines * step; i += kLine) prefetch_near(from + i + tuning::kPrefetchBytes);
   }
   return line;

@@ -30,7 +30,7 @@ def adapter(operand: da.Array, name: str, out: Any, device: Any) -> DaskAdapter:
     if out is not None:
         remedy = "Leave it out, and store the result, as da.store(result, out) or result.to_zarr(path)"
         given = out[0] if isinstance(out, list) and len(out) == 1 else out
-        refuse(name, "(K3)", "out", kind_of(given), "None, as tasks give new arrays", remedy, kind="type")
+        refuse(name, "(K2)", "out", kind_of(given), "None, as tasks give new arrays", remedy, kind="type")
     return DaskAdapter(name, device)
 
 
@@ -67,7 +67,7 @@ class DaskAdapter:
             return Operand.of(taken)
         if any(isnan(size) for size in value.shape):
             remedy = "Use .compute_chunk_sizes(), which computes the array"
-            refuse(self.name, "(K2)", where, f"a Dask array of shape {value.shape}", "chunks of known sizes", remedy)
+            refuse(self.name, "(K1)", where, f"a Dask array of shape {value.shape}", "chunks of known sizes", remedy)
         if not value.dtype.isnative:
             remedy = "Convert it with .astype(x.dtype.newbyteorder('='))"
             refuse(self.name, "(A2)", where, f"byte-swapped {value.dtype.str}", "the machine's byte order", remedy)
@@ -113,7 +113,7 @@ class DaskAdapter:
         for label, tensor in call.outputs.items():
             if tensor.DataType.bits == 4:
                 found, expected = tensor.DataType.name, "elements of 8 bits or more"
-                refuse(self.name, "(K5)", argument_label(label), found, expected, kind="type")
+                refuse(self.name, "(K3)", argument_label(label), found, expected, kind="type")
         return [result[(0,) * lent] for result in outputs_of(call)] if lent else outputs_of(call)
 
     def _seen(self, operand: Operand) -> Any:

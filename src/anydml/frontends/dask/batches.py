@@ -2,7 +2,7 @@
 
 Rows are what dimension 0 of a Dask array counts. What runs is a task of its own, that all others depend on: a worker
 has one object, which compiles once for each size of chunks. Of a function it is known, from its operators'
-specifications, that rows do not depend on each other; of an ONNX model it is assumed, see (K6).
+specifications, that rows do not depend on each other; of an ONNX model it is assumed, see (K4).
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ Made = tuple[tuple[int, ...], np.dtype[Any], "int | None"]
 
 
 def _rows(name: str, arrays: Mapping[str, da.Array]) -> dict[str, da.Array]:
-    """Arrays, by argument, whose chunks line up along the rows, and have all of other dimensions; (K2), (K6)."""
+    """Arrays, by argument, whose chunks line up along the rows, and have all of other dimensions; (K1), (K4)."""
     for where, array in arrays.items():
         if any(isnan(size) for size in array.shape):
             remedy = "Use .compute_chunk_sizes(), which computes the array"
-            refuse(name, "(K2)", where, f"a Dask array of shape {array.shape}", "chunks of known sizes", remedy)
+            refuse(name, "(K1)", where, f"a Dask array of shape {array.shape}", "chunks of known sizes", remedy)
     rows = next(iter(arrays.values())).shape[:1]
     for where, array in arrays.items():
         if not array.ndim or not all(array.shape) or array.shape[:1] != rows:
@@ -43,7 +43,7 @@ def _rows(name: str, arrays: Mapping[str, da.Array]) -> dict[str, da.Array]:
                 f"elements, and {rows[0]} rows, its dimension 0" if rows and all(rows) else "rows, its dimension 0"
             )
             remedy = "What all batches share is to be an array in memory, as its .compute() gives it"
-            refuse(name, "(K6)", where, found, expected, remedy)
+            refuse(name, "(K4)", where, found, expected, remedy)
     whole = [array.rechunk({i: -1 for i in range(1, array.ndim)}) for array in arrays.values()]
     indices = [(0, *range((i + 1) * 100, (i + 1) * 100 + array.ndim - 1)) for i, array in enumerate(whole)]
     chunks = tuple([size for size in unify_chunks(*_in_turn(whole, indices))[0][0] if size])
@@ -133,7 +133,7 @@ def run_session(session: Any, wanted: Sequence[str], feeds: Mapping[str, Any]) -
         feeds: by input; what is no Dask array goes to each chunk as it is.
 
     Raises:
-        DMLError: (K2), (K6), (N2), (N3).
+        DMLError: (K1), (K4), (N2), (N3).
     """
     lazy = _rows("run", {name: each for name, each in feeds.items() if isinstance(each, da.Array)})
     shared = {name: each for name, each in feeds.items() if name not in lazy}
@@ -159,7 +159,7 @@ def run_session(session: Any, wanted: Sequence[str], feeds: Mapping[str, Any]) -
             if found[number][0] != (rows, *shape[1:]):
                 expected = f"({rows}, ...), of which the rest is the same for every number of rows"
                 remedy = "Feed it with one chunk, as x.rechunk(-1) gives it"
-                refuse("run", "(K6)", name, f"shape {found[number][0]} for {rows} rows", expected, remedy)
+                refuse("run", "(K4)", name, f"shape {found[number][0]} for {rows} rows", expected, remedy)
         made.append(((total, *shape[1:]), dtype, 0))
     return _on_chunks("session", run, arrays, made)
 

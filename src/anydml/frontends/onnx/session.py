@@ -118,7 +118,7 @@ class InferenceSession:
             Arrays like the first that was fed; Dask arrays of batches where one was fed.
 
         Raises:
-            DMLError: (N2) to (N5), and the operators' own rules on values; (K2), (K6) of Dask arrays.
+            DMLError: (N2) to (N5), and the operators' own rules on values; (K1), (K4) of Dask arrays.
         """
         names = [each.name for each in self._model.outputs]
         wanted = names if output_names is None else list(output_names)
@@ -146,7 +146,7 @@ class InferenceSession:
             rows: what the first size of an output is that the model leaves free, where shapes depend on values.
 
         Raises:
-            DMLError: (K6), (N2), (N3).
+            DMLError: (K4), (N2), (N3).
         """
         trial: InferenceSession = object.__new__(type(self))
         own = {"_is_trial": True, "_kept": OrderedDict(), "_lock": Lock(), "_last": []}
@@ -164,7 +164,7 @@ class InferenceSession:
             sizes = [rows, *info.shape[1:]] if info.shape else [None]
             if piece.rest is None or not info.data_type or not all(isinstance(size, int) for size in sizes):
                 expected = "an output whose shape depends on those of the inputs alone, or is that of the model"
-                refuse("run", "(K6)", name, f"{info.type} of shape {info.shape}", expected)
+                refuse("run", "(K4)", name, f"{info.type} of shape {info.shape}", expected)
             found.append((tuple([int(size) for size in sizes if size is not None]), _dtype_of(info)))
         return found
 
