@@ -2,7 +2,7 @@
 
     python benchmarks/dask_scan.py graph
     python benchmarks/dask_scan.py memory [--mib 512] [--threads 2]
-    python benchmarks/dask_scan.py files [--mib 4096] [--folder /tmp]
+    python benchmarks/dask_scan.py files [--mib 4096] [--folder /tmp] [--without 'cumsum, blelloch']
 
 `graph` builds the task graph of 10,000 chunks. `memory` compares functions of 16 chunks in memory, on the threaded
 scheduler with persist(), with the function of the whole array. `files` scans a memory-mapped file into another one on
@@ -100,7 +100,7 @@ def copied(block: np.ndarray) -> np.ndarray:
     return block.copy()
 
 
-def files(mib: int, folder: str | None, runs: int) -> None:
+def files(mib: int, folder: str | None, runs: int, without: list[str]) -> None:
     from distributed import Client, KilledWorker, LocalCluster
 
     shape = ((mib << 20) // 4 // COLUMNS, COLUMNS)
@@ -132,6 +132,7 @@ def files(mib: int, folder: str | None, runs: int) -> None:
                 "cumprod, sequential": lambda: store(da.cumprod(x, 0, dtype=np.float32, method="sequential")),
                 "copy of the file": lambda: shutil.copyfile(source.path, target.path),
             }
+            candidates = {name: run for name, run in candidates.items() if name not in without}
             found = dict.fromkeys(candidates, (float("inf"), float("inf")))
             for name, run in [*candidates.items()] * runs:
                 before, begin = processor_time(client), time.perf_counter()
@@ -161,6 +162,7 @@ def main() -> None:
     parser.add_argument("--mib", type=int)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--folder")
+    parser.add_argument("--without", action="append", default=[], help="leave out a candidate of `files`")
     parser.add_argument("--runs", type=int, default=3)
     given = parser.parse_args()
     if given.what == "graph":
@@ -168,7 +170,7 @@ def main() -> None:
     elif given.what == "memory":
         memory(given.mib or 512, given.threads, given.runs)
     else:
-        files(given.mib or 4096, given.folder, given.runs)
+        files(given.mib or 4096, given.folder, given.runs, given.without)
 
 
 if __name__ == "__main__":
