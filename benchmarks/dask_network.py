@@ -22,20 +22,29 @@ LINES = 256
 """Of each chunk: what is scanned, reduced or normalised goes along the chunks."""
 
 Call = Callable[[Any], Any]
-FAMILIES: dict[str, tuple[Call, Callable[[int, int], float]]] = {
-    "element by element": (anydml.sigmoid, lambda n, rows: 0),
-    "independent dimensions": (lambda x: anydml.softmax(x, axes=[1]), lambda n, rows: 0),
-    "running sums": (lambda x: anydml.cumulative_summation(x, 0), lambda n, rows: 2 * n * LINES * 8),
-    "running products": (lambda x: anydml.cumulative_product(x, 0), lambda n, rows: 2 * n * LINES * 16),
-    "reductions": (lambda x: anydml.reduce(x, "SUM", axes=[0]), lambda n, rows: n * LINES * 8),
-    "softmax along chunks": (lambda x: anydml.softmax(x, axes=[0]), lambda n, rows: 2 * n * LINES * 24),
-    "joined": (lambda x: anydml.join([x, x], 0), lambda n, rows: 0),
+FAMILIES: dict[str, tuple[Call, Callable[[int, int, int], float]]] = {
+    "element by element": (anydml.sigmoid, lambda n, rows, machines: 0),
+    "independent dimensions": (lambda x: anydml.softmax(x, axes=[1]), lambda n, rows, machines: 0),
+    "running sums": (
+        lambda x: anydml.cumulative_summation(x, 0),
+        lambda n, rows, machines: (machines + 1) * n * LINES * 8,
+    ),
+    "running products": (
+        lambda x: anydml.cumulative_product(x, 0),
+        lambda n, rows, machines: (machines + 1) * n * LINES * 16,
+    ),
+    "reductions": (lambda x: anydml.reduce(x, "SUM", axes=[0]), lambda n, rows, machines: n * LINES * 8),
+    "softmax along chunks": (lambda x: anydml.softmax(x, axes=[0]), lambda n, rows, machines: 2 * n * LINES * 24),
+    "joined": (lambda x: anydml.join([x, x], 0), lambda n, rows, machines: 0),
     "windows of 3": (
         lambda x: anydml.max_pooling(x[None, None], 3, start_padding=1, end_padding=1),
-        lambda n, rows: 2 * n * LINES * 4,
+        lambda n, rows, machines: 2 * n * LINES * 4,
     ),
-    "products of matrices": (lambda x: anydml.gemm(x, x, trans_a=True), lambda n, rows: n * LINES * LINES * 4),
-    "a whole axis gathered": (lambda x: anydml.top_k(x, 3, axis=0)[0], lambda n, rows: n * rows * LINES * 4),
+    "products of matrices": (
+        lambda x: anydml.gemm(x, x, trans_a=True),
+        lambda n, rows, machines: n * LINES * LINES * 4,
+    ),
+    "a whole axis gathered": (lambda x: anydml.top_k(x, 3, axis=0)[0], lambda n, rows, machines: n * rows * LINES * 4),
 }
 """A function of an array in chunks of rows, and the most bytes that it moves for n chunks of so many rows."""
 
@@ -63,7 +72,9 @@ def main() -> None:
                 before = sent(client)
                 y = client.persist(call(x))
                 wait(y)
-                cells.append(f"{(sent(client) - before) / 1024:>9.0f} {most(count, rows) / 1024:>9.0f}")
+                cells.append(
+                    f"{(sent(client) - before) / 1024:>9.0f} {most(count, rows, options.workers) / 1024:>9.0f}"
+                )
                 del x, y
             print(f"{name:28}" + "".join(f"{cell:>20}" for cell in cells), flush=True)
 
