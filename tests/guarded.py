@@ -1,7 +1,7 @@
 """Tensors between pages that nobody may read: a kernel that reads or writes outside of one ends the process.
 
-`python tests/guarded.py FIRST STEP` runs every so many of the cases so, `python tests/guarded.py reductions COUNT` random
-reductions. What ran last is printed last.
+`python tests/guarded.py FIRST STEP` runs every so many of the cases so, `python tests/guarded.py reductions COUNT`
+random reductions. What ran last is printed last.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _C.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
 
 
 class Guarded:
-    """Memory of so many bytes with a page on each side that cannot be read; it meets the one behind it, or the one before.
+    """Memory of so many bytes that meets a page behind it which cannot be read, or one before it.
 
     Args:
         count: bytes.
@@ -94,9 +94,8 @@ def reductions(count: int) -> None:
         x = np.ndarray(shape, dtype, memory.bytes.data, 0, strides)
         x[...] = number % 5
         axes = sorted(chance.sample(range(len(shape)), chance.randint(1, len(shape))))
-        function = chance.choice(
-            ("SUM", "MAX", "LOG_SUM_EXP", "MULTIPLY", "ARGMAX") if dtype.kind == "f" else ("SUM", "MIN")
-        )
+        of_floats = ("SUM", "MAX", "LOG_SUM_EXP", "MULTIPLY", "ARGMAX")
+        function = chance.choice(of_floats if dtype.kind == "f" else ("SUM", "MIN"))
         print(function, dtype, shape, strides, axes, flush=True)
         with suppress(DMLError):  # types that a function does not take
             reduce(x, function, axes=axes)
