@@ -20,6 +20,7 @@ from anydml.operators.schema import OperatorDesc
 from applied import applied, as_described, operands_of
 from cases import Case, all_cases
 from function_calls import refused
+from harness import GPU
 
 da = pytest.importorskip("dask.array", reason="needs Dask: pip install 'anydml[dask]'")
 dask = pytest.importorskip("dask")
@@ -269,3 +270,21 @@ def test_tasks_as_a_picture() -> None:
     assert picture.count(">gemm</text>") == 9
     assert picture.count('marker-end="') + picture.count("<path") >= 12
     refused("(P5)", lambda: draw_tasks(anydml.sigmoid(da.zeros((999,), chunks=1, dtype=np.float32))), "at most 120")
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not GPU, reason="needs PyTorch and Triton: make test-gpu")
+def test_chunks_on_a_gpu() -> None:
+    """Each task's kernel runs there; chunks are NumPy's. Triton's interpreter takes one thread at a time."""
+    x = da.from_array(X, chunks=(2, 4))
+    calls = {
+        "sigmoid": anydml.sigmoid,
+        "running sums": lambda x, **on: anydml.cumulative_summation(x, 0, **on),
+        "softmax along chunks": lambda x, **on: anydml.softmax(x, axes=[1], **on),
+        "joined": lambda x, **on: anydml.join([x, x], 0, **on),
+        "the largest": lambda x, **on: anydml.top_k(x, 2, **on)[0],
+    }
+    for name, call in calls.items():
+        result = call(x, device=GPU).compute(scheduler="synchronous")
+        assert isinstance(result, np.ndarray), name
+        np.testing.assert_allclose(result, call(X), rtol=1e-6, err_msg=name)
