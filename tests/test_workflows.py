@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -19,9 +20,11 @@ if not WORKFLOWS:
     "command", [["actionlint"], ["zizmor", "--offline", "--quiet"]], ids=lambda command: command[0]
 )
 def test_checkers_find_nothing(command: list[str]) -> None:
-    if shutil.which(command[0]) is None:
+    # That of the environment which the tests run in, or of the system.
+    program = shutil.which(command[0], path=str(Path(sys.executable).parent)) or shutil.which(command[0])
+    if program is None:
         pytest.skip(f"{command[0]} is not installed")
-    checked = subprocess.run([*command, *WORKFLOWS], cwd=ROOT, capture_output=True, text=True, timeout=120)
+    checked = subprocess.run([program, *command[1:], *WORKFLOWS], cwd=ROOT, capture_output=True, text=True, timeout=120)
     assert checked.returncode == 0, checked.stdout + checked.stderr
 
 
