@@ -50,7 +50,7 @@ def test_networks(
 ) -> None:
     pytest.importorskip("torch", reason="torch is not installed")
     if network is candy and GPU and os.environ.get("TRITON_INTERPRET") == "1":
-        pytest.skip("its normalisations take minutes in Triton's interpreter: on a card, and the cases of these in both")
+        pytest.skip("its normalisations take minutes in the interpreter, which has cases of them")
     monkeypatch.setenv("ANYDML_DEVICE", GPU or "cpu")
     image = picture(sizes) * (255 if network is candy else 1)
     built, eager = kind(dml.Device()), Eager()
