@@ -202,3 +202,23 @@ def test_nothing_is_computed_while_the_graph_is_made() -> None:
     (found,) = InferenceSession(NETWORK).run(None, {"x": images})
     assert found.shape == (8, 4)
     assert len(found.__dask_graph__()) - len(images.__dask_graph__()) == 2 * 3 + 1
+
+
+def perceptron(weights: np.ndarray) -> Any:
+    """A model whose weights are so large that they are read beside it."""
+    x, y = (helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, ["n", 64]) for name in "xy")
+    node = helper.make_node("MatMul", ["x", "w"], ["y"])
+    graph = helper.make_graph([node], "perceptron", [x], [y], [onnx.numpy_helper.from_array(weights, "w")])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
+
+
+def test_large_weights_are_sent_and_tell_models_apart() -> None:
+    x = RNG.standard_normal((7, 64)).astype(np.float32)
+    sessions = [InferenceSession(perceptron(RNG.standard_normal((64, 64)).astype(np.float32))) for _ in range(2)]
+    lazy = [session.run(None, {"x": da.from_array(x, chunks=(3, 64))})[0] for session in sessions]
+    assert lazy[0].name != lazy[1].name
+    for session, found in zip(sessions, lazy, strict=True):
+        (expected,) = session.run(None, {"x": x})
+        sent = pickle.loads(pickle.dumps(session))
+        np.testing.assert_array_equal(sent.run(None, {"x": x})[0], expected)
+        np.testing.assert_allclose(computed(found), expected, rtol=1e-5, atol=1e-5)

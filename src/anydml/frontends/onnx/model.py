@@ -65,9 +65,15 @@ class Model:
         copy = onnx.ModelProto()
         copy.CopyFrom(self.proto)
         for each in copy.graph.initializer:
-            if each.name in self.constants:
-                each.CopyFrom(onnx.numpy_helper.from_array(self.constants[each.name], each.name))
+            data = self.constants.get(each.name)
+            if data is not None and tuple(each.dims) != data.shape:  # what was read by itself
+                each.CopyFrom(onnx.numpy_helper.from_array(data, each.name))
         return copy
+
+    @property
+    def size(self) -> int:
+        """Bytes of the model with its initializers, or little more."""
+        return int(self.proto.ByteSize() + sum(each.nbytes for each in self.constants.values()))
 
 
 def read(source: Any) -> Model:

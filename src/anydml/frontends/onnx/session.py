@@ -82,9 +82,8 @@ class InferenceSession:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Read anew, where it is unpickled or copied, from its bytes, or of a file that is too large from that."""
-        proto = self._model.proto
-        is_large = self._path is not None and proto.ByteSize() >= 2**31
-        model = self._path if is_large else proto.SerializeToString(deterministic=True)
+        is_large = self._path is not None and self._model.size >= 2**31
+        model = self._path if is_large else self._model.whole().SerializeToString(deterministic=True)
         return _opened, (model, self.device, self._fallback)
 
     def __dask_tokenize__(self) -> tuple[Any, ...]:
