@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import zip_longest
 from typing import Any, NamedTuple, TypeAlias
 
 import torch
 import triton
 
+from ...core.strided_layout import Layout
+from ..base import Declined
 from ..torch.devices import is_interpreted
 
 BITS: dict[int, torch.dtype] = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
@@ -17,8 +19,22 @@ BITS: dict[int, torch.dtype] = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8
 Tensors: TypeAlias = Sequence[Any]
 """Tensors in header order, None for what is left out."""
 
+MOST = WIDE = 1 << 31
+"""Programs, of which a launch has fewer; offsets, which are counted in 32 bits below it."""
+
 LARGE = (1 << 40) + 1
 """An argument of 64 bits that is a multiple of nothing: Triton compiles for what it sees."""
+
+
+def too_many(programs: int) -> Declined | None:
+    """What is said of more programs than a GPU takes."""
+    return Declined(f"{programs} programs, where a GPU takes fewer than {MOST}") if programs >= MOST else None
+
+
+def between_elements(layouts: Iterable[Layout]) -> Declined | None:
+    """What is said of strides that no tensor of PyTorch's has."""
+    are_whole = all(stride % layout.dtype.itemsize == 0 for layout in layouts for stride in layout.strides)
+    return None if are_whole else Declined("strides are no multiple of an element")
 
 
 class Planned(NamedTuple):

@@ -10,9 +10,7 @@ from typing import Any, NamedTuple
 import triton.language as tl
 
 from ...core.strided_layout import Layout, fold
-
-WIDE = 1 << 31
-"""Offsets that are not counted in 32 bits."""
+from .launch import WIDE
 
 
 class Loop(NamedTuple):

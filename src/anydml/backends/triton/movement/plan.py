@@ -19,7 +19,7 @@ from ....operators.specs.gather_nd import dimensions_of
 from ...base import Declined
 from ...native import movement_lowering as views
 from ...torch.tensors import TYPES
-from ..launch import BITS, Launch, Planned, Tensors
+from ..launch import BITS, WIDE, Launch, Planned, Tensors, between_elements, too_many
 from ..pointwise import plan as pointwise
 from .source import Coordinate, Group, Loop, Movement, Run, generated
 
@@ -27,18 +27,15 @@ NEAREST = InterpolationMode.NEAREST_NEIGHBOR
 
 BLOCK = 1024
 """Elements of a program."""
-MOST = 1 << 31
-"""Programs."""
-WIDE = 1 << 31
-"""Elements that are not counted in 32 bits."""
 
 
 def plan(
     spec: OperatorSpec, desc: OperatorDesc, inputs: Sequence[Layout | None], outputs: Sequence[Layout], device: str
 ) -> Planned | Declined:
     layouts = [layout for layout in (*inputs, *outputs) if layout is not None]
-    if any(stride % layout.dtype.itemsize for layout in layouts for stride in layout.strides):
-        return Declined("strides are no multiple of an element")
+    declined = between_elements(layouts)
+    if declined is not None:
+        return declined
     if spec.name in _LOOKED_UP:
         movements = [_LOOKED_UP[spec.name](desc, *layouts)]
         value = None
@@ -74,8 +71,9 @@ def _launch(movement: Movement, value: int | None, layouts: Sequence[Layout], ou
     movement = movement._replace(loops=_folded(movement.loops))
     count = prod(loop.size for loop in movement.loops)
     programs = -(-count // BLOCK)
-    if programs >= MOST:
-        return Declined(f"{programs} programs, where a GPU takes fewer than {MOST}")
+    declined = too_many(programs)
+    if declined is not None:
+        return declined
     reach = max((high - low) // layout.dtype.itemsize for layout in layouts for low, high in [layout.bounds()])
     kernel, arguments, pointers = generated(movement, max(reach, programs * BLOCK) + BLOCK >= WIDE)
     moved = BITS[output.dtype.itemsize]

@@ -13,9 +13,9 @@ from ....operators import OPERATORS, spec_of
 from ....operators.schema import OperatorDesc, OperatorSpec
 from ...base import Declined
 from ...torch.tensors import TYPES
-from ..launch import Launch, Planned, Tensors, next_power_of_2
+from ..launch import Launch, Planned, Tensors, between_elements, next_power_of_2, too_many
 from ..lines import Lines
-from ..reduction.plan import MOST, Function, accumulator_of, reduction
+from ..reduction.plan import Function, accumulator_of, reduction
 from . import line_kernels
 
 WHOLE = 16384
@@ -81,8 +81,9 @@ def plan(
     x, y = inputs[0], outputs[0]
     assert x is not None
     layouts = [layout for layout in (*inputs, y) if layout is not None]
-    if any(stride % layout.dtype.itemsize for layout in layouts for stride in layout.strides):
-        return Declined("strides are no multiple of an element")
+    declined = between_elements(layouts)
+    if declined is not None:
+        return declined
     what = _what(spec, desc, len(x.sizes))
     if isinstance(what, Declined):
         return what
@@ -133,8 +134,9 @@ def _whole(
     at_once = ACROSS if constants["DIM"] == 0 else max(1, SMALL // next_power_of_2(size))
     at_once = min(at_once, next_power_of_2(count))
     programs = -(-count // at_once)
-    if programs >= MOST:
-        return Declined(f"{programs} programs, where a GPU takes fewer than {MOST}")
+    declined = too_many(programs)
+    if declined is not None:
+        return declined
     warps = min(max(next_power_of_2(size * at_once) // (32 * THREAD), 4), 16)
     shape = dict(zip("ABC", (*tiles, 1, 1), strict=False))
     launch = Launch(
@@ -175,8 +177,9 @@ def _twice(
     depth = TILE // at_once
     blocks = -(-lines.count // at_once)
     programs = blocks * -(-lines.n // depth)
-    if programs >= MOST:
-        return Declined(f"{programs} programs, where a GPU takes fewer than {MOST}")
+    declined = too_many(programs)
+    if declined is not None:
+        return declined
     launch = Launch(
         line_kernels.apply_lines,
         programs,

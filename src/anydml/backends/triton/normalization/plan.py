@@ -13,14 +13,12 @@ from ....core.strided_layout import Layout
 from ....operators import spec_of
 from ....operators.schema import OperatorDesc, OperatorSpec
 from ...base import Declined
-from ..launch import Launch, Planned, Tensors, next_power_of_2
+from ..launch import MOST, Launch, Planned, Tensors, next_power_of_2
 from ..pointwise import plan as pointwise
 from . import kernels as normalization_kernels
 
 LARGEST, SMALLEST = 2048, 128
 """Elements of a program."""
-MOST = 1 << 31
-"""Programs, and elements of a channel, that are counted in 32 bits."""
 
 
 def plan(

@@ -17,15 +17,11 @@ from ...torch.lowering import adam, movement, statistics
 from ...torch.lowering import pointwise as calls
 from ...torch.tensors import TYPES
 from ..generated import kernel_of
-from ..launch import Launch, Planned, Tensors
+from ..launch import WIDE, Launch, Planned, Tensors, too_many
 from .trace import NotTraced, Traced, composed, traced
 
 BLOCK = 1024
 """Elements of a program."""
-MOST = 1 << 31
-"""Programs."""
-WIDE = 1 << 31
-"""Elements that are not counted in 32 bits."""
 
 
 _PLANS: Mapping[str, Callable[..., Any]] = {
@@ -62,8 +58,9 @@ def plan(
     for size in folded:
         count *= size
     programs = -(-count // BLOCK)
-    if programs >= MOST:
-        return Declined(f"{programs} programs, where a GPU takes fewer than {MOST}")
+    declined = too_many(programs)
+    if declined is not None:
+        return declined
     reach = max(sum((size - 1) * step for size, step in zip(folded, each, strict=True)) for each in steps)
     is_wide = max(reach, programs * BLOCK) >= WIDE
     kernel = _kernel(body, tuple([tuple([min(step, 2) for step in each]) for each in steps]), len(read), is_wide)

@@ -17,7 +17,7 @@ from ....core.strided_layout import Layout
 from ....operators.schema import OperatorDesc, OperatorSpec
 from ...base import Declined
 from ...torch.tensors import TYPES
-from ..launch import Launch, Planned, Tensors, next_power_of_2
+from ..launch import WIDE, Launch, Planned, Tensors, between_elements, next_power_of_2, too_many
 from ..lines import Lines
 from . import kernels as reduction_kernels
 
@@ -36,8 +36,6 @@ WARPS, WIDE_WARPS = 2, 8
 """Of a program along lines, and across them."""
 STEPS, LEAST = 4, 16
 """Tiles along a short line, and the fewest elements of each."""
-MOST = 1 << 31
-"""Programs of a launch."""
 
 
 class Function(NamedTuple):
@@ -68,8 +66,9 @@ def plan(
     d: Any = desc
     x, y = inputs[0], outputs[0]
     assert x is not None
-    if any(stride % layout.dtype.itemsize for layout in (x, y) for stride in layout.strides):
-        return Declined("strides are no multiple of an element")
+    declined = between_elements((x, y))
+    if declined is not None:
+        return declined
     function = _FUNCTIONS[d.Function if spec.name == "REDUCE" else ReduceFunction[spec.name]]
     if x.dtype.kind == "u" and function.map == "ABS":
         function = _FUNCTIONS[ReduceFunction.SUM]
@@ -106,7 +105,7 @@ def accumulator_of(function: Function, x: Layout, n: int, is_last: bool = False)
     else:
         first = torch.int64 if x.dtype.itemsize > 4 else torch.int32
         kind, none = ("MULTIPLY", 1) if kind == "PRODUCT" else (kind, 0)
-    index = torch.int64 if n >= MOST else torch.int32
+    index = torch.int64 if n >= WIDE else torch.int32
     second = {"ARG": index, "PRODUCT": torch.int32, "LOG_SUM": first, "MOMENTS": first}.get(kind)
     constants = {
         "KIND": kind,
@@ -144,8 +143,9 @@ def reduction(
     shape = _tile(is_across, max(lines.adjacent, 1), count, n, tile)
     blocks = -(-count // shape["LINES"])
     parts, span = _cut(blocks, shape["LINES"], n, shape["DEPTH"])
-    if blocks * parts >= MOST:
-        return Declined(f"{blocks * parts} programs, where a GPU takes fewer than {MOST}")
+    declined = too_many(blocks * parts)
+    if declined is not None:
+        return declined
     every = lines.arguments()
     along = every[len(every) // 2 :]
     loops = (*every[:3], *along[:2])
@@ -155,7 +155,7 @@ def reduction(
         "SIDE_BY_SIDE": lines.loops[0].x == 1,
         "DIM": 0 if is_across else 1,
     }
-    index = tl.int64 if count * parts + (1 << 20) >= MOST else lines.index
+    index = tl.int64 if count * parts + (1 << 20) >= WIDE else lines.index
 
     def launch(n: int, span: int, shape: dict[str, int], steps: tuple[int, ...], states: tuple[bool, bool]) -> Launch:
         blocks = -(-count // shape["LINES"])
