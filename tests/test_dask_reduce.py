@@ -1,4 +1,4 @@
-"""Reductions, softmax and normalisations along chunked axes, by partial results."""
+"""Reductions, softmax and normalisations along chunked_anyhow axes, by partial results."""
 
 from __future__ import annotations
 
@@ -10,11 +10,8 @@ import numpy as np
 import pytest
 
 import anydml
-from dask_operands import chunked, values
+from dask_chunks import chunked_anyhow, da, dask, values
 from exact import FLOATS
-
-dask = pytest.importorskip("dask")
-da = pytest.importorskip("dask.array")
 
 DEVICES = ["cpu", "reference"]
 ENDS = ["max", "min", "argmax", "argmin"]
@@ -56,7 +53,7 @@ def test_ends(function: str, dtype: str, device: str) -> None:
         x //= 100 if x.dtype.kind != "f" else 2
         if x.dtype.kind == "f":
             x[rng.random(x.shape) < 0.4] = np.nan
-        y = anydml.reduce(chunked(rng, x), function, axes, device=device)
+        y = anydml.reduce(chunked_anyhow(rng, x), function, axes, device=device)
         whole = anydml.reduce(x, function, axes, device=device)
         assert (y.dtype, y.shape) == (whole.dtype, whole.shape)
         np.testing.assert_array_equal(y.compute(), whole)
@@ -73,7 +70,7 @@ def test_indices(name: str, reverse: bool) -> None:
             if x.dtype.kind == "f":
                 x[rng.random(x.shape) < 0.5] = np.nan
             function = getattr(anydml, name)
-            y = function(chunked(rng, x), axes, reverse=reverse)
+            y = function(chunked_anyhow(rng, x), axes, reverse=reverse)
             np.testing.assert_array_equal(y.compute(), function(x, axes, reverse=reverse))
 
 
@@ -90,7 +87,7 @@ def test_tallies(function: str, dtype: str, device: str) -> None:
     for _ in range(3):
         x, axes = _case(rng, dtype)
         x = np.abs(x) if function == "log_sum" else x
-        y = anydml.reduce(chunked(rng, x), function, axes, device=device).compute()
+        y = anydml.reduce(chunked_anyhow(rng, x), function, axes, device=device).compute()
         whole = anydml.reduce(x, function, axes, device=device)
         if x.dtype.kind != "f":
             assert y.dtype == whole.dtype
@@ -160,7 +157,7 @@ def test_softmax(name: str, dtype: str, device: str) -> None:
             x.flat[0] = np.nan
         if case == 2:
             x *= 100
-        y = function(chunked(rng, x), axes, device=device)
+        y = function(chunked_anyhow(rng, x), axes, device=device)
         whole = function(x, axes, device="reference")
         if name == "hardmax":
             np.testing.assert_array_equal(y.compute(), whole)
@@ -175,7 +172,7 @@ def test_normalisations(dtype: str) -> None:
     for case in range(4):
         shape = tuple(map(int, rng.integers(1, 8, 4)))
         x = (rng.standard_normal(shape) + 20 * (case % 2)).astype(dtype)
-        operand = chunked(rng, x)
+        operand = chunked_anyhow(rng, x)
         axes = [i for i in range(4) if rng.integers(2)] or [1]
         scale = rng.standard_normal([size if rng.integers(2) else 1 for size in shape]).astype(dtype)
         bias = rng.standard_normal(scale.shape).astype(dtype)

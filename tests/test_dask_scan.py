@@ -1,4 +1,4 @@
-"""Running sums and products along chunked axes, in two passes, against exact arithmetic."""
+"""Running sums and products along chunked_anyhow axes, in two passes, against exact arithmetic."""
 
 from __future__ import annotations
 
@@ -10,11 +10,8 @@ import numpy as np
 import pytest
 
 import anydml
-from dask_operands import chunked, cut, values
+from dask_chunks import chunked_anyhow, cut, da, dask, values
 from exact import FLOATS, check_tally
-
-dask = pytest.importorskip("dask")
-da = pytest.importorskip("dask.array")
 
 FUNCTIONS = {"sum": anydml.cumulative_summation, "product": anydml.cumulative_product}
 DEVICES = ["cpu", "reference"]
@@ -37,7 +34,7 @@ def test_random_chunks(operation: str, dtype: str, device: str) -> None:
         x = np.asfortranarray(x) if rng.integers(2) else x
         axis = int(np.argmax(shape)) if rng.integers(3) else int(rng.integers(len(shape)))
         reverse, exclusive = bool(rng.integers(2)), bool(rng.integers(2))
-        operand = chunked(rng, x)
+        operand = chunked_anyhow(rng, x)
         y = FUNCTIONS[operation](operand, axis, reverse=reverse, exclusive=exclusive, device=device)
         assert y.chunks == operand.chunks
         check_tally(operation, x, y.compute(), axis, reverse, exclusive)
@@ -55,7 +52,7 @@ def test_is_what_memory_gives(operation: str, shape: tuple[int, ...]) -> None:
         if x.dtype.kind == "f" and operation == "product":
             x = (2 ** (x / 16) * np.sign(x)).astype(dtype)
         function = FUNCTIONS[operation]
-        y = function(chunked(rng, x, 9), axis, reverse=reverse, exclusive=exclusive).compute()
+        y = function(chunked_anyhow(rng, x, 9), axis, reverse=reverse, exclusive=exclusive).compute()
         whole = function(x, axis, reverse=reverse, exclusive=exclusive)
         if x.dtype.kind != "f":
             np.testing.assert_array_equal(y, whole)

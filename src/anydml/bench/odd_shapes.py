@@ -66,13 +66,14 @@ def _scan(random: Random, i: int) -> Scan:
     elif kind == 3:
         group, limit, axis = "any number of columns", 1.25 if dtype == "float16" else 1.15, 1
         batch, width = _between(random, 2, 30), _between(random, 100, 20_000)
-        name = f"{batch} x {width} columns"
-        shape = lambda n: (batch, max(1, n // batch // width), min(width, n))  # noqa: E731
+        name, shape = f"{batch} x {width} columns", lambda n: (batch, max(1, n // batch // width), min(width, n))
     else:
         group, limit, axis = "middle axis, inner 1 to 31, of any length", 1.4, 1
         length, inner = _between(random, 100, 1 << 18), random.randint(2, 31)
-        name = f"middle axis of {length}, inner {inner}"
-        shape = lambda n: (max(1, n // length // inner), max(1, min(length, n // inner)), inner)  # noqa: E731
+        name, shape = (
+            f"middle axis of {length}, inner {inner}",
+            lambda n: (max(1, n // length // inner), max(1, min(length, n // inner)), inner),
+        )
     group = f"{group}, float16" if dtype == "float16" and limit != 1.4 else group
     size = random.randint(512 * _MIB, 1024 * _MIB) // np.dtype(dtype).itemsize * np.dtype(dtype).itemsize
     return Scan(operator, f"{i}: {name}", ODD * limit, dtype, size, group, shape, axis)

@@ -1,16 +1,15 @@
-"""Dask arrays among what graphs are called with. Dask is not loaded where there are none."""
+"""Chunked arrays among what graphs are called with: the front end of their library runs a graph on batches."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable
 from importlib import import_module
 from typing import Any
 
+from ..functions._operand_adapter import front_end_of
+
 
 def batches_for(values: Iterable[Any]) -> Any:
-    """The module ``dask/batches.py``, where a value is a Dask array; None where none is."""
-    library = sys.modules.get("dask.array")
-    if library is None or not any(isinstance(each, library.Array) for each in values):
-        return None
-    return import_module("anydml.frontends.dask.batches")
+    """The module `batches` of the front end of the first value that has one; None where none has."""
+    found = next(filter(None, map(front_end_of, values)), None)
+    return None if found is None else import_module(f"{found}.batches")

@@ -31,7 +31,7 @@ _MOST_KEPT = 64
 """Signatures of which a function keeps what it has compiled, those called last."""
 
 
-class _Traced(NamedTuple):
+class Traced(NamedTuple):
     """A function, compiled for a signature."""
 
     graph: CompiledGraph
@@ -88,7 +88,7 @@ class CompiledFunction:
         self._function = function
         self._name: str = getattr(function, "__name__", "function")
         self._flags = flags
-        self._kept: OrderedDict[Hashable, _Traced] = OrderedDict()
+        self._kept: OrderedDict[Hashable, Traced] = OrderedDict()
         self._lock = Lock()
 
     def __repr__(self) -> str:
@@ -108,7 +108,7 @@ class CompiledFunction:
 
     def __call__(self, *arguments: Any, **options: Any) -> Any:
         given: list[Any] = []
-        _mapped((arguments, options), given.append)
+        mapped((arguments, options), given.append)
         if not are_arrays(given):
             batches = batches_for(given)
             over_rows = batches and batches.run_function(self, arguments, options)
@@ -116,13 +116,13 @@ class CompiledFunction:
         traced, arrays = self._traced(arguments, options)
         found = traced.graph(*arrays)
         results = found if isinstance(found, list) else [found]
-        return _mapped(traced.returned, results.__getitem__)
+        return mapped(traced.returned, results.__getitem__)
 
     def graph(self, *arguments: Any, **options: Any) -> CompiledGraph:
         """What serves a call with these arguments, compiled where it was not yet."""
         return self._traced(arguments, options)[0].graph
 
-    def _traced(self, arguments: Any, options: Any) -> tuple[_Traced, list[Any]]:
+    def _traced(self, arguments: Any, options: Any) -> tuple[Traced, list[Any]]:
         """What serves a call, and its arrays."""
         name = self._name
         arrays: list[Any] = []
@@ -134,7 +134,7 @@ class CompiledFunction:
             arrays.append(value)
             return _Operand(len(arrays) - 1, found.dtype, tuple(found.shape))
 
-        call = _mapped((arguments, options), as_leaf)
+        call = mapped((arguments, options), as_leaf)
         key = _key(call)
         try:
             with self._lock:
@@ -152,10 +152,10 @@ class CompiledFunction:
                     self._kept.popitem(last=False)
         return known, arrays
 
-    def _compiled(self, call: Any, arrays: Sequence[Any]) -> _Traced:
+    def _compiled(self, call: Any, arrays: Sequence[Any]) -> Traced:
         graph, names = Graph(self.device), _names(self._function, call)
         inputs = [graph.input(each, name=names.get(i, "")) for i, each in enumerate(arrays)]
-        arguments, options = _mapped(
+        arguments, options = mapped(
             call, lambda leaf: inputs[leaf.number] if isinstance(leaf, _Operand) else leaf.value
         )
         outputs: list[Expression] = []
@@ -167,8 +167,8 @@ class CompiledFunction:
             outputs.append(value)
             return len(outputs) - 1
 
-        returned = _mapped(self._function(*arguments, **options), number_of)
-        return _Traced(graph.compile(outputs, self._flags), returned)
+        returned = mapped(self._function(*arguments, **options), number_of)
+        return Traced(graph.compile(outputs, self._flags), returned)
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,12 +195,12 @@ def _is_array(value: Any) -> bool:
     return isinstance(value, buffers) or hasattr(value, "__array_interface__") or hasattr(value, "__dlpack__")
 
 
-def _mapped(value: Any, leaf: Callable[[Any], Any]) -> Any:
+def mapped(value: Any, leaf: Callable[[Any], Any]) -> Any:
     """A structure of lists, tuples and dictionaries, with something else in place of each leaf."""
     if type(value) in (list, tuple):
-        return type(value)([_mapped(each, leaf) for each in value])
+        return type(value)([mapped(each, leaf) for each in value])
     if type(value) is dict:
-        return {key: _mapped(each, leaf) for key, each in value.items()}
+        return {key: mapped(each, leaf) for key, each in value.items()}
     return leaf(value)
 
 

@@ -80,20 +80,25 @@ def adapter_of(values: Iterable[Any], name: str, out: Any, device: Any) -> Opera
     return None
 
 
-FOREIGN = {"dask.array": ("Array", "anydml.frontends.dask.adapter")}
-"""Modules of other libraries, their class of operands, and the module, loaded on first use, whose `adapter` takes such.
-By name, as front ends are above functions."""
+FOREIGN = {"dask.array": ("Array", "anydml.frontends.dask")}
+"""Modules of other libraries, their class of operands, and the front end, loaded on first use, whose `adapter.adapter`
+takes such. By name, as front ends are above functions."""
+
+
+def front_end_of(value: Any) -> str | None:
+    """The front end of another library's operands; None of all others."""
+    for library, (kind, front_end) in FOREIGN.items():
+        module = sys.modules.get(library)
+        if module is not None and isinstance(value, getattr(module, kind)):
+            return front_end
+    return None
 
 
 def _maker_of(value: Any) -> Any:
     """What makes the adapter that a value brings; None of arrays."""
     made = getattr(type(value), "__anydml_adapter__", None)
-    if made is None:
-        for library, (kind, where) in FOREIGN.items():
-            module = sys.modules.get(library)
-            if module is not None and isinstance(value, getattr(module, kind)):
-                return import_module(where).adapter
-    return made
+    front_end = None if made is not None else front_end_of(value)
+    return made if front_end is None else import_module(f"{front_end}.adapter").adapter
 
 
 def brings_adapter(value: Any) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import isnan
 from typing import Any
 
 import dask.array as da
@@ -19,7 +18,7 @@ from ...functions._call import as_device, resolve
 from ...functions._messages import argument_label
 from ...functions._operand_adapter import ArrayAdapter, OperandInfo, Shape
 from ...functions._truth_values import TruthValues
-from .call import Call, Operand
+from .call import Call, Operand, check_sizes
 from .methods import outputs_of
 
 normalize_token.register(Device, repr)
@@ -65,9 +64,7 @@ class DaskAdapter:
         if not isinstance(value, da.Array):
             taken = self._on_host.take(where, value)
             return Operand.of(taken)
-        if any(isnan(size) for size in value.shape):
-            remedy = "Use .compute_chunk_sizes(), which computes the array"
-            refuse(self.name, "(K1)", where, f"a Dask array of shape {value.shape}", "chunks of known sizes", remedy)
+        check_sizes(self.name, where, value)
         if not value.dtype.isnative:
             remedy = "Convert it with .astype(x.dtype.newbyteorder('='))"
             refuse(self.name, "(A2)", where, f"byte-swapped {value.dtype.str}", "the machine's byte order", remedy)

@@ -22,7 +22,8 @@ from dask.highlevelgraph import HighLevelGraph
 
 from ...core.errors import refuse
 from ...core.strided_layout import Array
-from ..tracing import CompiledFunction, _mapped, _Traced
+from ..tracing import CompiledFunction, Traced, mapped
+from .call import check_sizes
 from .rows import batch_axes, differ_by_rows_alone
 
 Made = tuple[tuple[int, ...], np.dtype[Any], "int | None"]
@@ -32,9 +33,7 @@ Made = tuple[tuple[int, ...], np.dtype[Any], "int | None"]
 def _rows(name: str, arrays: Mapping[str, da.Array]) -> dict[str, da.Array]:
     """Arrays, by argument, whose chunks line up along the rows, and have all of other dimensions; (K1), (K4)."""
     for where, array in arrays.items():
-        if any(isnan(size) for size in array.shape):
-            remedy = "Use .compute_chunk_sizes(), which computes the array"
-            refuse(name, "(K1)", where, f"a Dask array of shape {array.shape}", "chunks of known sizes", remedy)
+        check_sizes(name, where, array)
     rows = next(iter(arrays.values())).shape[:1]
     for where, array in arrays.items():
         if not array.ndim or not all(array.shape) or array.shape[:1] != rows:
@@ -67,9 +66,7 @@ def _on_chunks(name: str, run: Any, arrays: Sequence[da.Array], made: Sequence[M
     shared, together = f"{name}-compiled-{token}", f"{name}-rows-{token}"
     chunks = arrays[0].chunks[0]
     tasks = {
-        (together, i): Task(
-            (together, i), _run, TaskRef(shared), *[TaskRef((x.name, i, *[0] * (x.ndim - 1))) for x in arrays]
-        )
+        (together, i): Task((together, i), _run, TaskRef(shared), *[TaskRef(_key_of(x, i)) for x in arrays])
         for i in range(len(chunks))
     }
     graph = HighLevelGraph.from_collections(together, tasks, dependencies=arrays)
@@ -180,9 +177,9 @@ class _FunctionRun:
     call: Any
 
     def __call__(self, *blocks: Array) -> list[Any]:
-        arguments, options = _mapped(self.call, lambda leaf: blocks[leaf.number] if isinstance(leaf, _Chunk) else leaf)
+        arguments, options = mapped(self.call, lambda leaf: blocks[leaf.number] if isinstance(leaf, _Chunk) else leaf)
         found: list[Any] = []
-        _mapped(self.function(*arguments, **options), found.append)
+        mapped(self.function(*arguments, **options), found.append)
         return found
 
 
@@ -206,7 +203,7 @@ def run_function(function: CompiledFunction, arguments: Any, options: Any) -> An
         lazy.append(value)
         return _Chunk(len(lazy) - 1)
 
-    call = _mapped((arguments, options), leaf_of)
+    call = mapped((arguments, options), leaf_of)
     are_rows = all(
         x.ndim and x.shape[0] == lazy[0].shape[0] and x.shape[0] > 0 and max(x.numblocks[1:], default=1) == 1
         for x in lazy
@@ -218,10 +215,10 @@ def run_function(function: CompiledFunction, arguments: Any, options: Any) -> An
     if len(chunks) == 1:
         return None
 
-    def traced(rows: int) -> tuple[_Traced, list[int]]:
+    def traced(rows: int) -> tuple[Traced, list[int]]:
         """For so many rows, and which inputs of the graph have them."""
         empty = [np.empty((rows, *x.shape[1:]), x.dtype) for x in arrays]
-        given = _mapped(call, lambda leaf: empty[leaf.number] if isinstance(leaf, _Chunk) else leaf)
+        given = mapped(call, lambda leaf: empty[leaf.number] if isinstance(leaf, _Chunk) else leaf)
         found, inputs = function._traced(*given)
         return found, [i for i, each in enumerate(inputs) if any(each is one for one in empty)]
 
@@ -229,7 +226,7 @@ def run_function(function: CompiledFunction, arguments: Any, options: Any) -> An
     try:
         found, numbers = traced(rows)
         other, _ = traced(rows + 1)
-    except Exception:  # what a function refuses of a batch it may take of the whole
+    except Exception:  # called with the whole, which it may take, the function says what is wrong with that
         return None
     _, desc, _, interface = found.graph._made_of
     axes = batch_axes(desc, interface, numbers, rows)
@@ -242,7 +239,7 @@ def run_function(function: CompiledFunction, arguments: Any, options: Any) -> An
         shape[axis] = sum(chunks)
         made.append((tuple(shape), np.dtype(np.bool_) if slot.is_truth else slot.layout.dtype, axis))
     order: list[int] = []
-    _mapped(found.returned, order.append)
+    mapped(found.returned, order.append)
     results = _on_chunks(function._name, _FunctionRun(function, call), arrays, [made[i] for i in order])
     numbered = iter(results)
-    return [_mapped(found.returned, lambda _: next(numbered))]
+    return [mapped(found.returned, lambda _: next(numbered))]

@@ -18,11 +18,10 @@ from dask.array.core import unify_chunks
 from ...core.packed_array import PackedArray
 from ...core.strided_layout import Array
 from ...core.truth_values import BOOL
-from ...operators import spec_of
 from ...operators.independence import cut
 from ...operators.schema import OperatorDesc
 from .call import Call
-from .tasks import compute, results_of
+from .tasks import First, compute, operator_of, results_of
 
 Index: TypeAlias = tuple[int, ...]
 """For each dimension of an array the number of the output's dimension that its chunks line up with, or a negative
@@ -55,23 +54,12 @@ class _Part:
             for number, size in zip(index, given[label].shape, strict=True)
             if number >= 0
         }
-        found = spec_of(self.desc)
-        assert found is not None
+        found = operator_of(self.desc)
         desc = cut(found, self.desc, found.independent(self.desc), sizes)
         if 0 in sizes.values():
             empty = [np.empty(shape, dtype) for dtype, shape in results_of(desc)]
             return tuple([each.view(BOOL) for each in empty] if self.gives_truth else empty)
         return tuple(compute(desc, self.device, [given[label] for label, _ in found.inputs(desc)], self.gives_truth))
-
-
-@dataclass(frozen=True, slots=True)
-class _First:
-    """The first of several results."""
-
-    part: _Part
-
-    def __call__(self, *blocks: Any) -> Array:
-        return self.part(*blocks)[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +106,7 @@ def blockwise(call: Call) -> list[da.Array]:
     dtypes = [BOOL if call.gives_truth else dtype for dtype, _ in results_of(call.desc)]
     if len(dtypes) == 1:
         ((label, tensor),) = call.outputs.items()
-        return [_layer(_First(part), name, given, numbers, stated[label], tensor.Sizes, dtypes[0])]
+        return [_layer(First(part), name, given, numbers, stated[label], tensor.Sizes, dtypes[0])]
     together = _layer(part, name, given, numbers, numbers, (), np.dtype(object))
     return [
         _layer(_Nth(i), f"{name}-{label}", [(together, tuple(numbers))], numbers, stated[label], tensor.Sizes, dtype)

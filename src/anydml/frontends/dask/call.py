@@ -4,16 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from math import isnan
 from typing import Any, TypeAlias
 
 import dask.array as da
 import numpy as np
 
+from ...core.errors import refuse
 from ...core.packed_array import PackedArray, unpacked_dtype
 from ...core.tensor_desc import DML_BUFFER_TENSOR_DESC
 from ...operators.schema import Independence, OperatorDesc, OperatorSpec
 
 Shape: TypeAlias = tuple[int, ...]
+
+
+def check_sizes(name: str, where: str, array: da.Array) -> None:
+    """Refuses chunks of unknown sizes; rule (K1)."""
+    if any(isnan(size) for size in array.shape):
+        remedy = "Use .compute_chunk_sizes(), which computes the array"
+        refuse(name, "(K1)", where, f"a Dask array of shape {array.shape}", "chunks of known sizes", remedy)
 
 
 @dataclass(frozen=True, slots=True)

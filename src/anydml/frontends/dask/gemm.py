@@ -19,7 +19,6 @@ from ...core.enums import MatrixTransform, TensorDataType
 from ...core.packed_array import PackedArray
 from ...core.strided_layout import DTYPES, Array
 from ...core.tensor_desc import DML_BUFFER_TENSOR_DESC
-from ...operators import spec_of
 from ...operators.constraints import rounded, widened
 from ...operators.fused_activation import activated, kept_apart
 from ...operators.independence import cut
@@ -27,7 +26,7 @@ from ...operators.schema import Independence, OperatorDesc
 from .blockwise import Index, only
 from .call import Call
 from .parts import without_empty
-from .tasks import compute
+from .tasks import compute, operator_of
 
 _TOGETHER = 8
 """Products, or sums of them, that a task adds up."""
@@ -56,8 +55,7 @@ class _Product:
             for number, size in zip(index, given[label].shape, strict=True):
                 # What broadcasts has one element.
                 sizes[number] = max(size, sizes.get(number, 1))
-        found = spec_of(self.desc)
-        assert found is not None
+        found = operator_of(self.desc)
         desc = cut(found, self.desc, self.stated, {number: size for number, size in sizes.items() if number >= 0})
         operands = [given.get(label) for label, _ in found.inputs(desc)]
         wide = [x if x is None or x.dtype != np.float16 else x.astype(np.float32) for x in operands]
@@ -137,8 +135,7 @@ def _summed(call: Call, desc: OperatorDesc, inner: tuple[int, int], dtype: np.dt
         inner: the dimensions of A and of B that are summed over.
         dtype: the sums'.
     """
-    found = spec_of(desc)
-    assert found is not None
+    found = operator_of(desc)
     there = {label: call.there[label] for label, tensor in found.inputs(desc) if tensor is not None}
     if any(isinstance(operand.array, PackedArray) for operand in there.values()):
         return None

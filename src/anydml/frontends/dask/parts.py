@@ -25,11 +25,10 @@ from ...core.packed_array import PackedArray
 from ...core.strided_layout import Array
 from ...core.tensor_desc import DML_BUFFER_TENSOR_DESC
 from ...core.truth_values import BOOL
-from ...operators import spec_of
 from ...operators.independence import cut
 from ...operators.schema import Independence, OperatorDesc
 from .call import Call
-from .tasks import compute, results_of
+from .tasks import First, compute, operator_of, results_of
 
 Interval: TypeAlias = tuple[int, int]
 """Its first element, and the one behind its last."""
@@ -79,8 +78,7 @@ class _Part:
         arrays = {
             label: joined([*islice(rest, prod(shape))], shape) for label, shape in zip(self.given, shapes, strict=True)
         }
-        found = spec_of(self.desc)
-        assert found is not None
+        found = operator_of(self.desc)
         desc = part_of(self.desc, self.stated, where)
         results = compute(desc, self.device, [arrays.get(label) for label, _ in found.inputs(desc)], self.gives_truth)
         if any(place.made is not None for place in places):
@@ -90,16 +88,6 @@ class _Part:
                 for label, result in zip(labels, results, strict=True)
             ]
         return results if self.finish is None else self.finish(self.desc, desc, where, results)
-
-
-@dataclass(frozen=True, slots=True)
-class _First:
-    """The first of several results."""
-
-    part: _Part
-
-    def __call__(self, *given: Any) -> Array:
-        return self.part(*given)[0]
 
 
 def joined(blocks: Sequence[Array], shape: Sequence[int]) -> Array:
@@ -128,8 +116,7 @@ def part_of(desc: OperatorDesc, stated: Independence, where: Mapping[int, Place]
         stated: which dimensions of its tensors line up with which of the output.
         where: the part's place, by dimension of the output.
     """
-    found = spec_of(desc)
-    assert found is not None
+    found = operator_of(desc)
     part = cut(found, desc, stated, {number: place.size for number, place in where.items()})
     of_output = {label for label, _ in found.outputs(desc)}
 
@@ -281,7 +268,7 @@ def _layers(
     outputs = call.outputs
     name = f"{operator}-{token}"
     sources = [_Source.of(array, f"{name}-{label}", numbers, places, label) for label, array, numbers in given]
-    function: Any = part if len(outputs) > 1 else _First(part)
+    function: Any = part if len(outputs) > 1 else First(part)
     tasks: dict[Any, Any] = {}
     numbers = tuple(places)
     columns = [[-1 if n is None else numbers.index(n) for n in source.stated] for source in sources]

@@ -13,6 +13,7 @@ from typing import Any
 from ...core.strided_layout import Layout
 from ...core.tensor_desc import DML_BUFFER_TENSOR_DESC
 from ...graph.desc import DML_CONSTANT_DATA_GRAPH_NODE_DESC, DML_GRAPH_DESC, Interface
+from ...operators.independence import REPEATED
 from ...operators.schema import OperatorDesc, OperatorSpec
 
 
@@ -146,9 +147,10 @@ def _alike(one: Any, two: Any) -> bool:
     """Whether two descs are the same but for the sizes of tensors, and what repeats these."""
     if type(one) is not type(two):
         return False
+    repeating = {*REPEATED.values()}
     pairs = [(each.name, getattr(one, each.name), getattr(two, each.name)) for each in fields(one)]
     return all(
-        name in _REPEATING or _without_tensors(first) == _without_tensors(second) for name, first, second in pairs
+        name in repeating or _without_tensors(first) == _without_tensors(second) for name, first, second in pairs
     )
 
 
@@ -157,7 +159,3 @@ def _without_tensors(value: Any) -> Any:
     if isinstance(value, tuple):
         return [*map(_without_tensors, value)]
     return value.DataType if isinstance(value, DML_BUFFER_TENSOR_DESC) else value
-
-
-_REPEATING = ("Sizes", "InputWindowSizes")
-"""Members that have sizes of the output once more."""

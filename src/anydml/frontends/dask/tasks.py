@@ -6,6 +6,7 @@ A task can be sent to other machines. Each worker compiles an operator once for 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -18,7 +19,25 @@ from ...core.truth_values import BOOL, as_bytes
 from ...functions._call import ResolvedCall, as_device, run
 from ...functions._messages import argument_label
 from ...operators import spec_of
-from ...operators.schema import OperatorDesc
+from ...operators.schema import OperatorDesc, OperatorSpec
+
+
+def operator_of(desc: OperatorDesc) -> OperatorSpec:
+    """The specification of a desc's operator."""
+    found = spec_of(desc)
+    assert found is not None
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class First:
+    """The first of several results of a task."""
+
+    function: Any
+
+    def __call__(self, *given: Any) -> Array:
+        array: Array = self.function(*given)[0]
+        return array
 
 
 def compute(desc: OperatorDesc, device: Any, operands: Sequence[Any], gives_truth: bool = False) -> list[Array]:
@@ -56,15 +75,13 @@ def compute(desc: OperatorDesc, device: Any, operands: Sequence[Any], gives_trut
 
 def results_of(desc: OperatorDesc) -> list[tuple[np.dtype[Any], tuple[int, ...]]]:
     """The types and shapes of the outputs that a desc has."""
-    found = spec_of(desc)
-    assert found is not None
+    found = operator_of(desc)
     tensors = [tensor for _, tensor in found.outputs(desc) if tensor is not None]
     return [(DTYPES[tensor.DataType], tuple(tensor.Sizes)) for tensor in tensors]
 
 
 @lru_cache(maxsize=512)
 def _described(desc: OperatorDesc) -> ResolvedCall:
-    found = spec_of(desc)
-    assert found is not None
+    found = operator_of(desc)
     names = {label: argument_label(label) for label, _ in found.inputs(desc)}
     return ResolvedCall(found, desc, names, tuple(results_of(desc)), False)

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import onnx
-from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
+from google.protobuf.message import DecodeError
 
 _LEAST = 4096
 """Bytes of raw data from which on an initializer is read by itself."""
