@@ -34,7 +34,7 @@ def nonzero_coordinates(
     """Finds the elements that are not 0, in row-major order, as np.argwhere: DML_OPERATOR_NONZERO_COORDINATES.
 
     How many there are is known only then. Of arrays, rows are therefore made for all elements, and those that there are
-    returned; a graph and `out` have them all.
+    returned; a graph, Dask arrays and `out` have them all.
 
     Args:
         x: an array or an expression, float32, float16, of an integer type of at most 32 bits, or truth
@@ -45,7 +45,7 @@ def nonzero_coordinates(
 
     Returns:
         An array of uint32 like `x`, of shape (rows, x.ndim), with the coordinates of an element in each row. Of an
-        expression, or with `out`, a list: the number of rows, of shape (1,), and the rows.
+        expression or a Dask array, or with `out`, a list: the number of rows, of shape (1,), and the rows.
 
     >>> nonzero_coordinates([[0, 5, 0], [7, 0, -1]])
     array([[0, 1],
