@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import pickle
 import random
 import runpy
@@ -160,6 +161,15 @@ def test_names_tell_calls_apart_and_nothing_else() -> None:
 
     assert made(1.0).name == made(1.0).name
     assert len({made(1.0).name, made(2.0).name, anydml.sigmoid(da.from_array(X, chunks=2)).name}) == 3
+
+
+def test_garbage_is_collected_again_behind_a_graph() -> None:
+    x = da.from_array(X, chunks=2)
+    anydml.padding(x, [1, 1], [1, 1])
+    assert gc.isenabled()
+    with pytest.raises(DMLError):
+        anydml.gather(da.from_array(X, chunks=2), np.array([9], np.uint32), axis=0)
+    assert gc.isenabled()
 
 
 def test_truth_values() -> None:
