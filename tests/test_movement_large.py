@@ -500,6 +500,7 @@ for y in (
     anydml.scatter_elements(x.reshape(-1), x.reshape(-1) % 1000, x.T.reshape(-1)),
     anydml.gather_nd(x, x.reshape(-1, 2) % 1000), anydml.scatter_nd(x, x.reshape(-1, 2) % 1000, x.reshape(-1)[::2]),
     anydml.scatter_nd(x, x[:, :1] % 1000, x.T),
+    anydml.scatter_nd(x.reshape(-1, 8), x.reshape(-1, 1)[:125_000] % 9000, x.T.reshape(-1, 8)),
     *(anydml.cast(each, dtype) for each in (x, floats, floats.astype("f2")) for dtype in ("u1", "i2", "u8", "f8")),
     anydml.fill_value_sequence(1_000_003, 0.5, 0.1, "f2"),
     anydml.depth_to_space(x.reshape(1, 4, 500, 500), 2), anydml.space_to_depth(x[None, None], 5, "column_row_depth"),

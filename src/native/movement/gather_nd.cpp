@@ -1,5 +1,6 @@
 // GATHER_ND and SCATTER_ND, and those of elements: what tuples of indices point to.
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -150,27 +151,16 @@ class GatherPlan final : public Plan {
 // The offsets that a thread writes to.
 struct Range {
   int64_t first;
-  int64_t size;  // below 0 for all
+  int64_t size;
 
-  bool has_all() const { return size < 0; }
   bool has(int64_t offset) const {
-    return has_all() || static_cast<uint64_t>(offset - first) < static_cast<uint64_t>(size);
+    return static_cast<uint64_t>(offset - first) < static_cast<uint64_t>(size);
   }
 };
 
-constexpr Range kAll{0, -1};
-
 // A scatter: units that lie at one step go where offsets point to.
-using CopyTo = void (*)(const int64_t* offsets, int64_t count, int64_t step, Range range,
-                        const std::byte* from, std::byte* to);
-
-template <class T>
-void copy_to(const int64_t* offsets, int64_t count, int64_t step, Range range, const std::byte* from,
-             std::byte* to) {
-  for (int64_t i = 0; i < count; ++i) {
-    if (range.has(offsets[i])) store(to + offsets[i], load<T>(from + i * step));
-  }
-}
+using CopyTo = void (*)(const int64_t* offsets, int64_t count, int64_t step, const std::byte* from,
+                        std::byte* to);
 
 // Prefetches into the first cache.
 ANYDML_INLINE void prefetch_for_store([[maybe_unused]] const std::byte* to) {
@@ -179,11 +169,10 @@ ANYDML_INLINE void prefetch_for_store([[maybe_unused]] const std::byte* to) {
 #endif
 }
 
-// Of ranges that have all offsets. What is stored to is prefetched where no cache has it yet, as stores leave
-// a processor in their order, and wait for each other's lines.
+// What is stored to is prefetched where no cache has it yet, as stores leave a processor in their order, and
+// wait for each other's lines.
 template <class T, bool kPrefetches>
-void copy_all_to(const int64_t* offsets, int64_t count, int64_t step, Range, const std::byte* from,
-                 std::byte* to) {
+void copy_to(const int64_t* offsets, int64_t count, int64_t step, const std::byte* from, std::byte* to) {
   int64_t i = 0;
   if (!kPrefetches && step == sizeof(T)) {
     for (; i < count; ++i) store(to + offsets[i], load<T>(from + i * static_cast<int64_t>(sizeof(T))));
@@ -196,26 +185,61 @@ void copy_all_to(const int64_t* offsets, int64_t count, int64_t step, Range, con
   for (; i < count; ++i) store(to + offsets[i], load<T>(from + i * step));
 }
 
-template <class T>
-CopyTo copy_to_of(bool has_all, bool prefetches) {
-  return !has_all ? copy_to<T> : prefetches ? copy_all_to<T, true> : copy_all_to<T, false>;
-}
-
 // Null where a unit is no element.
-CopyTo choose_copy_to(int64_t unit, bool has_all, bool prefetches) {
+CopyTo choose_copy_to(int64_t unit, bool prefetches) {
   switch (unit) {
     case 1:
-      return copy_to_of<uint8_t>(has_all, prefetches);
+      return prefetches ? copy_to<uint8_t, true> : copy_to<uint8_t, false>;
     case 2:
-      return copy_to_of<uint16_t>(has_all, prefetches);
+      return prefetches ? copy_to<uint16_t, true> : copy_to<uint16_t, false>;
     case 4:
-      return copy_to_of<uint32_t>(has_all, prefetches);
+      return prefetches ? copy_to<uint32_t, true> : copy_to<uint32_t, false>;
     case 8:
-      return copy_to_of<uint64_t>(has_all, prefetches);
+      return prefetches ? copy_to<uint64_t, true> : copy_to<uint64_t, false>;
     default:
       return nullptr;
   }
 }
+
+// The points that fall into a thread's own range, in their order: where each points to, and where it is
+// listed. They are taken out of all without branches, some hundred of them before any is copied, so that only
+// their own lines are prefetched.
+class OwnPoints {
+ public:
+  explicit OwnPoints(Range range) : range_(range) {}
+
+  // Of at most kIndicesAtOnce points.
+  void add(std::span<const int64_t> offsets, int64_t listed, int64_t step) {
+    int64_t count = count_;
+    for (const int64_t offset : offsets) {
+      to_[static_cast<size_t>(count)] = offset;
+      from_[static_cast<size_t>(count)] = listed;
+      count += range_.has(offset) ? 1 : 0;
+      listed += step;
+    }
+    count_ = count;
+  }
+  bool is_full() const { return count_ >= kIndicesAtOnce; }
+
+  template <class Copy>
+  void copy_all(int64_t unit, const std::byte* from, std::byte* to, const Copy& copy) {
+    for (int64_t i = 0; i < count_; ++i) {
+      if (const auto ahead = static_cast<size_t>(i + kRowsAhead); unit > 0 && i + kRowsAhead < count_) {
+        prefetch_lines(from + from_[ahead], unit);
+        prefetch_lines(to + to_[ahead], unit);
+      }
+      copy(from + from_[static_cast<size_t>(i)], to + to_[static_cast<size_t>(i)]);
+    }
+    count_ = 0;
+  }
+
+ private:
+  Range range_;
+  int64_t count_ = 0;
+  // One more, which is written whatever the range has.
+  std::array<int64_t, 2 * kIndicesAtOnce + 1> to_;
+  std::array<int64_t, 2 * kIndicesAtOnce + 1> from_;
+};
 
 // Copies the input, and then the updates, each thread those of its own steps of a loop whose points never
 // meet, or those that fall into its own range of the output: so the last of several to one place counts.
@@ -224,8 +248,7 @@ class ScatterPlan final : public Plan {
   ScatterPlan(std::unique_ptr<Plan> copy, Work work, Range range, std::string description)
       : Plan(std::move(description)), copy_(std::move(copy)), work_(std::move(work)), range_(range) {
     if (work_.slice.is_run()) {
-      copy_to_ = choose_copy_to(work_.slice.unit(), false, false);
-      copy_all_to_ = choose_copy_to(work_.slice.unit(), true, !work_.points.have_rows());
+      copy_to_ = choose_copy_to(work_.slice.unit(), !work_.points.have_rows());
     }
     is_short_run_ = work_.slice.is_run() && work_.slice.unit() < kLongRow;
   }
@@ -244,16 +267,16 @@ class ScatterPlan final : public Plan {
     if (work_.points.has_stripes()) return set_stripes(threads, indices, updates, out);
     const int64_t loop = threads == 1 ? -1 : work_.points.free_loop(threads);
     parallel_for(threads, threads, [&](int64_t part) {
-      if (threads == 1) return set(work_.points, kAll, indices, updates, out);
+      if (threads == 1) return set(work_.points, indices, updates, out);
       if (loop < 0) {
         const int64_t first = share_begin(part, threads, range_.size);
         const int64_t last = share_begin(part + 1, threads, range_.size);
-        return set(work_.points, {range_.first + first, last - first}, indices, updates, out);
+        return set_own({range_.first + first, last - first}, indices, updates, out);
       }
       const int64_t size = work_.points.size_of_loop(loop);
       const Points own =
           work_.points.part(loop, share_begin(part, threads, size), share_begin(part + 1, threads, size));
-      set(own, kAll, indices, updates, out);
+      set(own, indices, updates, out);
     });
   }
 
@@ -270,15 +293,14 @@ class ScatterPlan final : public Plan {
         int64_t first_row;
         const Points points = work_.points.stripe(i, rows, first_row);
         copy_runs_of_any_size(rows, out + first_row, table.get());
-        set(points, kAll, indices, updates, table.get());
+        set(points, indices, updates, table.get());
         copy_runs_of_any_size({rows.count, rows.size, rows.out_step, rows.in_step}, table.get(),
                               out + first_row);
       }
     });
   }
 
-  void set(const Points& points, Range range, const std::byte* indices, const std::byte* updates,
-           std::byte* out) const {
+  void set(const Points& points, const std::byte* indices, const std::byte* updates, std::byte* out) const {
     int64_t offsets[kIndicesAtOnce];
     const int64_t step = points.listed_step();
     for (int64_t number = 0; number < points.blocks() && !is_cancelled(); ++number) {
@@ -286,27 +308,46 @@ class ScatterPlan final : public Plan {
       points.prefetch_next(block, out);
       for (int64_t run = 0; run < block.runs; ++run) {
         const std::byte* const from = updates + block.listed + run * block.next_run;
-        set_run({offsets + run * block.count, static_cast<size_t>(block.count)}, step, range, from, out);
+        set_run({offsets + run * block.count, static_cast<size_t>(block.count)}, step, from, out);
       }
     }
   }
 
-  void set_run(std::span<const int64_t> offsets, int64_t step, Range range, const std::byte* from,
-               std::byte* out) const {
+  void set_run(std::span<const int64_t> offsets, int64_t step, const std::byte* from, std::byte* out) const {
     if (copy_to_ != nullptr) {
-      const CopyTo copy = range.has_all() ? copy_all_to_ : copy_to_;
-      return copy(offsets.data(), static_cast<int64_t>(offsets.size()), step, range, from, out);
+      return copy_to_(offsets.data(), static_cast<int64_t>(offsets.size()), step, from, out);
     }
     const int64_t unit = work_.slice.unit();
     for (size_t i = 0; i < offsets.size(); ++i, from += step) {
       if (is_short_run_ && i + kRowsAhead < offsets.size())
         prefetch_lines(out + offsets[i + kRowsAhead], unit);
-      if (!range.has(offsets[i])) continue;
-      if (is_short_run_) {
-        copy_short(out + offsets[i], from, unit);
-      } else {
-        work_.slice.copy(from, out + offsets[i]);
+      copy_slice(from, out + offsets[i]);
+    }
+  }
+
+  // Of all points those that fall into a range.
+  void set_own(Range range, const std::byte* indices, const std::byte* updates, std::byte* out) const {
+    const Points& points = work_.points;
+    const int64_t prefetched = is_short_run_ ? work_.slice.unit() : 0;
+    int64_t offsets[kIndicesAtOnce];
+    OwnPoints own(range);
+    const auto copy = [this](const std::byte* from, std::byte* to) { copy_slice(from, to); };
+    for (int64_t number = 0; number < points.blocks() && !is_cancelled(); ++number) {
+      const Block block = points.resolve(number, indices, offsets);
+      for (int64_t run = 0; run < block.runs; ++run) {
+        own.add({offsets + run * block.count, static_cast<size_t>(block.count)},
+                block.listed + run * block.next_run, points.listed_step());
       }
+      if (own.is_full()) own.copy_all(prefetched, updates, out, copy);
+    }
+    own.copy_all(prefetched, updates, out, copy);
+  }
+
+  void copy_slice(const std::byte* from, std::byte* to) const {
+    if (is_short_run_) {
+      copy_short(to, from, work_.slice.unit());
+    } else {
+      work_.slice.copy(from, to);
     }
   }
 
@@ -314,7 +355,6 @@ class ScatterPlan final : public Plan {
   Work work_;
   Range range_;  // of all offsets
   CopyTo copy_to_ = nullptr;
-  CopyTo copy_all_to_ = nullptr;
   bool is_short_run_;
 };
 

@@ -15,6 +15,7 @@
 #include "reduce/geometry.h"
 #include "reduce/kernel.h"
 #include "reduce/tuning.h"
+#include "simd/transpose.h"
 
 ANYDML_ISA_BEGIN
 
@@ -67,7 +68,11 @@ struct ReduceProblem {
   }
   // Whether lines are so short that they are better transposed, where what is reduced is adjacent.
   bool has_short_lines() const {
-    return geometry.rows.size * element_size <= transposed_bytes && outputs() >= tuning::kFewLines;
+    const int64_t line = geometry.rows.size * element_size;
+    if (outputs() < tuning::kFewLines) return false;
+    if (geometry.outer.empty()) return line <= transposed_bytes;
+    return geometry.rows.size <= tuning::kShuffledRows ||
+           (line >= kSquareBytes && line <= tuning::kTransposedSegmentBytes);
   }
   int64_t outputs() const { return count_of(geometry.planes) * geometry.cells.size * geometry.columns.size; }
   int64_t reduced_rows() const { return count_of(geometry.outer) * geometry.rows.size; }

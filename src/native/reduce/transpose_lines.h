@@ -44,21 +44,32 @@ ANYDML_INLINE __m512i move_lanes(__m512i moved, uint32_t mask, __m512i lanes, __
 }
 
 // Packed lines of a few elements: element `row` of so many lines as a register has lanes is at every
-// rows-th place of as many registers as a line has elements.
-template <class Bits, int64_t rows>
-ANYDML_NOINLINE int64_t shuffle_lines(const std::byte* from, int64_t lines, std::byte* to, int64_t to_step) {
-  using Lane = Moved<Bits>;
-  constexpr int64_t kLanes = 64 / sizeof(Lane);
-  constexpr int64_t kBytes = kLanes * sizeof(Bits);
-  alignas(64) Lane lanes[rows][kLanes];
+// rows-th place of as many registers as a line has elements. The place within a register is the lane that a
+// shuffle takes; the masks say which lanes of the result are in which register.
+template <class Lane, int64_t rows>
+struct LineShuffles {
+  static constexpr int64_t kLanes = 64 / sizeof(Lane);
+  alignas(64) Lane lanes[rows][kLanes] = {};
   uint32_t masks[rows][rows] = {};
-  for (int64_t row = 0; row < rows; ++row) {
-    for (int64_t i = 0; i < kLanes; ++i) {
-      const int64_t place = i * rows + row;
-      lanes[row][i] = static_cast<Lane>(place % kLanes);
-      masks[row][place / kLanes] |= uint32_t{1} << i;
+
+  constexpr LineShuffles() {
+    for (int64_t row = 0; row < rows; ++row) {
+      for (int64_t i = 0; i < kLanes; ++i) {
+        const int64_t place = i * rows + row;
+        lanes[row][i] = static_cast<Lane>(place % kLanes);
+        masks[row][place / kLanes] |= uint32_t{1} << i;
+      }
     }
   }
+};
+
+template <class Bits, int64_t rows>
+ANYDML_NOINLINE int64_t shuffle_lines(const std::byte* from, int64_t lines, std::byte* to, int64_t to_step) {
+  using Shuffles = LineShuffles<Moved<Bits>, rows>;
+  constexpr int64_t kLanes = Shuffles::kLanes;
+  constexpr int64_t kBytes = kLanes * sizeof(Bits);
+  // Tiles may be of few lines, for which tables would take longer than shuffles.
+  static constexpr Shuffles kShuffles;
   int64_t line = 0;
   for (; line + kLanes <= lines; line += kLanes, from += rows * kBytes) {
     __m512i elements[rows];
@@ -70,10 +81,11 @@ ANYDML_NOINLINE int64_t shuffle_lines(const std::byte* from, int64_t lines, std:
 #pragma GCC unroll 16
     for (int64_t row = 0; row < rows; ++row) {
       const auto moves =
-          (__m512i)load_vector<Vector<uint64_t, 8>>(reinterpret_cast<const std::byte*>(lanes[row]));
+          (__m512i)load_vector<Vector<uint64_t, 8>>(reinterpret_cast<const std::byte*>(kShuffles.lanes[row]));
       __m512i moved{};
 #pragma GCC unroll 16
-      for (int64_t v = 0; v < rows; ++v) moved = move_lanes<Bits>(moved, masks[row][v], moves, elements[v]);
+      for (int64_t v = 0; v < rows; ++v)
+        moved = move_lanes<Bits>(moved, kShuffles.masks[row][v], moves, elements[v]);
       store_moved<Bits>(to + row * to_step + line * static_cast<int64_t>(sizeof(Bits)), moved);
     }
   }
