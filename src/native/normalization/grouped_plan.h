@@ -12,12 +12,14 @@
 #include <cstdint>
 #include <cstring>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "core/kernel_plan.h"
 #include "core/layout.h"
 #include "normalization/activation.h"
+#include "normalization/direct_gradients.h"
 #include "normalization/geometry.h"
 #include "normalization/runs.h"
 #include "normalization/statistics.h"
@@ -93,12 +95,13 @@ template <class Op>
 class GroupedPlan final : public Plan {
  public:
   GroupedPlan(Op op, Geometry geometry, const Operands& operands, RunActivation activation,
-              std::string description)
+              const std::vector<Layout>& inputs, std::string description)
       : Plan(std::move(description)),
         op_(op),
         geometry_(std::move(geometry)),
         operands_(operands),
         activation_(activation),
+        is_direct_(may_be_direct(inputs)),
         tiles_(geometry_.tiles()),
         units_(geometry_.units()),
         chunk_(std::max<int64_t>(1, kChunkElements / geometry_.longest())),
@@ -196,11 +199,15 @@ class GroupedPlan final : public Plan {
       const int64_t to = std::min(from + chunk_, end);
       State& own = from == begin ? state : part;
       own.count = elements_of<kColumns>(from, to);
-      const auto units = [&](const auto& body) {
-        for_units<kColumns, Op::kSummed>(tile, from, to, buffers,
-                                         [&](const Run& run, const auto&) { body(run); });
-      };
-      op_.template chunk<kColumns>(units, tile.width, buffers.runs(), own);
+      if (is_direct_) {
+        directly([&]<class T>(T) { sum_directly<T, kColumns>(tile, from, to, buffers, own); });
+      } else {
+        const auto units = [&](const auto& body) {
+          for_units<kColumns, Op::kSummed>(tile, from, to, buffers,
+                                           [&](const Run& run, const auto&) { body(run); });
+        };
+        op_.template chunk<kColumns>(units, tile.width, buffers.runs(), own);
+      }
       if (from == begin) continue;
       op_.merge(state, part, tile.width);
       state.count += part.count;
@@ -220,12 +227,73 @@ class GroupedPlan final : public Plan {
 
   template <bool kColumns>
   void map_units(const Tile& tile, int64_t begin, int64_t end, Buffers& buffers, const State& state) const {
+    if (is_direct_) {
+      return directly([&]<class T>(T) { map_directly<T, kColumns>(tile, begin, end, buffers, state); });
+    }
     alignas(64) double y[kRun];
     const size_t out = operands_.inputs;
     for_units<kColumns, Op::kMapped>(tile, begin, end, buffers, [&](const Run& run, const auto& moved) {
       op_.template map<kColumns>(run, state, buffers.runs(), y);
       activation_.apply(y, run.count);
       operands_.store(y, run.count, tile.at[out] + moved(out), geometry_.run.steps[out]);
+    });
+  }
+
+  // Operations on packed runs as they lie in memory.
+  static constexpr bool kHasDirect = std::is_same_v<Op, BatchGradients>;
+
+  bool may_be_direct(const std::vector<Layout>& inputs) const {
+    if (!kHasDirect || activation_.has_program() || (geometry_.by_columns() && geometry_.summed.size() > 1))
+      return false;
+    for (const size_t k : {size_t{0}, size_t{1}, operands_.inputs}) {
+      if (geometry_.run.steps[k] != operands_.item) return false;
+    }
+    const DataType type = operands_.item == sizeof(float) ? DataType::kFloat32 : DataType::kFloat16;
+    return inputs[0].type == type && inputs[1].type == type;
+  }
+
+  template <class Body>
+  void directly(const Body& body) const {
+    if constexpr (kHasDirect) operands_.item == sizeof(float) ? body(float{}) : body(Half(0.0F));
+  }
+
+  template <class T, bool kColumns>
+  void sum_directly(const Tile& tile, int64_t begin, int64_t end, Buffers& buffers, State& state) const {
+    const double* const mean = buffers.runs()[2];
+    fill<kColumns>(state.of[0], tile.width, 0);
+    fill<kColumns>(state.of[1], tile.width, 0);
+    if constexpr (kColumns) {
+      const Steps steps = geometry_.summed.empty() ? Steps{} : geometry_.summed[0].steps;
+      const DirectRuns runs{tile.at[0] + begin * steps[0],
+                            tile.at[1] + begin * steps[1],
+                            steps[0],
+                            steps[1],
+                            end - begin,
+                            tile.width};
+      DirectGradients<T>::template sum<true>(runs, mean, state.of[0], state.of[1]);
+    } else {
+      for_units<false, 0>(tile, begin, end, buffers, [&](const Run& run, const auto& moved) {
+        const DirectRuns one{tile.at[0] + moved(0), tile.at[1] + moved(1), 0, 0, 1, run.count};
+        DirectGradients<T>::template sum<false>(one, mean, state.of[0], state.of[1]);
+      });
+      add_lanes<false>(state.of[0]);
+      add_lanes<false>(state.of[1]);
+    }
+  }
+
+  template <class T, bool kColumns>
+  void map_directly(const Tile& tile, int64_t begin, int64_t end, Buffers& buffers,
+                    const State& state) const {
+    const size_t out = operands_.inputs;
+    const double share = 1 / static_cast<double>(state.count);
+    alignas(64) double taken[kRun];
+    for (int64_t i = 0; i < tile.width; ++i) taken[i] = state.of[0][i] * share;
+    const double* const parameters[] = {buffers.runs()[2], taken, state.of[2], state.of[3]};
+    for_units<kColumns, 0>(tile, begin, end, buffers, [&](const Run& run, const auto& moved) {
+      const DirectRuns one{tile.at[0] + moved(0), tile.at[1] + moved(1), 0, 0, 1, run.count};
+      std::byte* const to = tile.at[out] + moved(out);
+      op_.is_training ? DirectGradients<T>::template map<kColumns, true>(one, parameters, to)
+                      : DirectGradients<T>::template map<kColumns, false>(one, parameters, to);
     });
   }
 
@@ -312,6 +380,7 @@ class GroupedPlan final : public Plan {
   Geometry geometry_;
   Operands operands_;
   RunActivation activation_;
+  bool is_direct_;
   int64_t tiles_;
   int64_t units_;
   int64_t chunk_;  // units

@@ -3,12 +3,14 @@
 // Sums of windows of any size take log2(size) additions each: sums of 1, 2, 4... elements are put together.
 // They are no differences of running sums, so that what is small survives beside what is large, and NaN stays
 // where it is. A block of elements, which has all along the axes of the windows, is computed in double
-// precision in memory of its own: a row of columns for each channel, or a plane of one channel.
+// precision in memory of its own: a row of columns for each channel, channels of some columns one after the
+// other, or a plane of one channel or of several.
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <limits>
 #include <memory>
 #include <string>
@@ -18,67 +20,70 @@
 #include "core/layout.h"
 #include "core/registry.h"
 #include "normalization/geometry.h"
+#include "normalization/quarter_powers.h"
 #include "normalization/runs.h"
 #include "platform/isa.h"
 #include "platform/parallel.h"
-#include "pointwise/lanes.h"
-#include "pointwise/math.h"
 
 ANYDML_ISA_BEGIN
 namespace {
 
 using Numbers = std::vector<double>;
 
-// x^e of positive numbers: by roots and products, which are exact to the last bits, where 4 * e is an integer
-// of few bits.
-void raise(double* run, int64_t count, double e) {
-  const double quarters = std::fabs(4 * e);
-  if (!(quarters < 64 && std::floor(quarters) == quarters)) {
-    // The exponential reaches no infinity, and no 0, of double precision.
-    const double of_zero = e < 0 ? std::numeric_limits<double>::infinity() : 0.0;
-    const double of_infinity = e < 0 ? 0.0 : std::numeric_limits<double>::infinity();
-    return apply_to_run(run, count, [&](Doubles x) {
-      const Doubles power = constant_pow_of(x, e);
-      const Doubles finite = x == std::numeric_limits<double>::infinity() ? Doubles{} + of_infinity : power;
-      return x == 0.0 ? Doubles{} + of_zero : finite;
-    });
-  }
-  const auto rest = static_cast<uint32_t>(quarters);
-  apply_to_run(run, count, [&](Doubles x) {
-    Doubles power = Doubles{} + 1.0;
-    const Doubles root = square_root<double>(x);
-    if ((rest & 1) != 0) power = square_root<double>(root);
-    if ((rest & 2) != 0) power = power * root;
-    for (uint32_t n = rest >> 2; n != 0; n >>= 1) {
-      if ((n & 1) != 0) power = power * x;
-      x = x * x;
-    }
-    return e < 0 ? 1.0 / power : power;
-  });
-}
+// Sums of windows of numbers `columns` apart: those of the first 7 at most, which are added when they are
+// asked for.
+struct WindowSums {
+  const double* from;
+  int64_t columns;
+  int64_t window;
 
-// `size` rows of `columns` numbers each become the sums of rows from `before` each to `after`; 0 outside.
-void sum_around(double* rows, int64_t size, int64_t columns, int64_t before, int64_t after, Numbers& room) {
-  before = std::min(before, size - 1);
-  after = std::min(after, size - 1);
+  void put(int64_t begin, int64_t end, double* to) const {
+    for (int64_t i = begin; i < end; ++i) {
+      const double* at = from + i;
+      double sum = 0;
+      if ((window & 1) != 0) {
+        sum += at[0];
+        at += columns;
+      }
+      if ((window & 2) != 0) {
+        sum += at[0] + at[columns];
+        at += 2 * columns;
+      }
+      if ((window & 4) != 0) sum += (at[0] + at[columns]) + (at[2 * columns] + at[3 * columns]);
+      to[i - begin] = sum;
+    }
+  }
+};
+
+// The sums of rows of `columns` numbers each from `before` each to `after`; 0 outside. number(i) is read.
+template <class Number>
+WindowSums sums_around(const Number& number, int64_t all, int64_t columns, int64_t before, int64_t after,
+                       std::array<Numbers, 2>& room) {
+  constexpr int64_t kFew = 8;
   const int64_t window = before + 1 + after;
-  const int64_t padded = before + size + after;
-  room.assign(static_cast<size_t>(padded * columns), 0);
-  double* const sums = room.data();
-  std::copy_n(rows, size * columns, sums + before * columns);
-  std::fill_n(rows, size * columns, 0.0);
+  const int64_t first = before * columns;
+  const int64_t padded = first + all + after * columns;
+  room[0].resize(static_cast<size_t>(padded));
+  double* const sums = room[0].data();
+  std::fill_n(sums, first, 0.0);
+  for (int64_t i = 0; i < all; ++i) sums[first + i] = number(i);
+  std::fill_n(sums + first + all, after * columns, 0.0);
+  if (window < kFew) return {sums, columns, window};
+  room[1].assign(static_cast<size_t>(all), 0.0);
+  double* const rows = room[1].data();
   int64_t done = 0;
   for (int64_t length = 1; done < window; length *= 2) {
     if ((window & length) != 0) {
       const double* const from = sums + done * columns;
-      for (int64_t i = 0; i < size * columns; ++i) rows[i] += from[i];
+      for (int64_t i = 0; i < all; ++i) rows[i] += from[i];
       done += length;
     }
     if (done == window) break;
     // In place, as what is added lies behind; there are fewer sums of twice as many.
-    const int64_t count = (padded - 2 * length + 1) * columns;
+    const int64_t count = padded - (2 * length - 1) * columns;
     for (int64_t i = 0; i < count; ++i) sums[i] += sums[i + length * columns];
   }
+  return {rows, columns, 1};
 }
 
 struct LocalResponse {
@@ -109,31 +114,57 @@ class LocalResponsePlan final : public Plan {
       axes.erase(axes.begin() + static_cast<std::ptrdiff_t>(index));
       return axis;
     };
+    const size_t out = inputs_;
+    const auto is_closer = [&](const Axis& a, const Axis& b) {
+      return a.size > 1 && (b.size == 1 || std::abs(a.steps[out]) < std::abs(b.steps[out]));
+    };
     if (shape.is_across) {
-      rows_ = taken(1);
+      const Axis channels = taken(1);
       Geometry geometry = geometry_of(axes, inputs_);
-      columns_ = geometry.run;
       around_ = std::move(geometry.kept);
-      width_ = std::min(columns_.size, std::clamp(kBlock / rows_.size, int64_t{16}, kRun));
+      if (is_closer(channels, geometry.run)) {
+        set(kOuter, geometry.run, false);
+        set(kInner, channels, true);
+        blocked_ = kOuter;
+      } else {
+        set(kMiddle, channels, true);
+        set(kInner, geometry.run, false);
+        blocked_ = kInner;
+      }
+      at_once_ = (blocked_ == kInner ? kBlock : kShortBlock) / channels.size;
     } else {
-      columns_ = taken(3);
-      rows_ = taken(2);
+      const Axis columns = taken(3);
+      const Axis rows = taken(2);
+      const int64_t plane = rows.size * columns.size;
+      // Planes side by side, but for so large ones that a few of them would fill the caches.
+      const auto inner = std::ranges::min_element(axes, is_closer);
+      if (plane <= kPlane && is_closer(*inner, columns)) {
+        set(kInner, *inner, false);
+        axes.erase(inner);
+        set(kOuter, rows, true);
+        set(kMiddle, columns, true);
+        blocked_ = kInner;
+        at_once_ = kBlock / plane;
+      } else {
+        set(kMiddle, rows, true);
+        set(kInner, columns, true);
+      }
       around_ = std::move(axes);
-      width_ = columns_.size;
     }
-    blocks_ = count_of(around_) * per_around();
+    at_once_ = std::min(dims_[blocked_].axis.size, std::clamp(at_once_, kFewest, kRun));
+    per_around_ = (dims_[blocked_].axis.size + at_once_ - 1) / at_once_;
+    blocks_ = count_of(around_) * per_around_;
   }
 
   void run(const void* const* inputs, void* const* outputs) const override {
     const int threads = threads_for(bytes_);
     const int64_t calls = std::min(calls_for(bytes_, threads), blocks_);
     parallel_for(calls, threads, [&](int64_t call) {
-      Block block(static_cast<size_t>(rows_.size * width_) + kRun);
+      Block block;
       const int64_t end = share_begin(call + 1, calls, blocks_);
       for (int64_t i = share_begin(call, calls, blocks_); i < end; ++i) {
-        const Walk walk(around_, i / per_around());
-        block.first = i % per_around() * width_;
-        block.width = std::min(width_, columns_.size - block.first);
+        const Walk walk(around_, i / per_around_);
+        shape_block(block, i % per_around_ * at_once_);
         for (size_t k = 0; k < inputs_; ++k) {
           load_block(static_cast<const std::byte*>(inputs[k]) + walk.offset(k), k, block, block.in[k]);
         }
@@ -144,79 +175,161 @@ class LocalResponsePlan final : public Plan {
   }
 
  private:
-  // Numbers of a block of columns by rows, of which a column of a plane follows the other.
+  // Numbers of a block, of which there are fewer where they need no long rows to be read in; and elements of
+  // a plane up to which several are in one.
   static constexpr int64_t kBlock = 1 << 12;
+  static constexpr int64_t kShortBlock = 1 << 10;
+  static constexpr int64_t kPlane = 1 << 14;
+  static constexpr int64_t kFewest = 8;
+
+  enum Level : size_t { kOuter, kMiddle, kInner };
+
+  // One of the dimensions of a block. Windows slide along some, which have zeros between their rows that all
+  // windows end in, so that all rows are one long row.
+  struct Dim {
+    Axis axis;
+    bool slides = false;
+    int64_t before = 0;
+    int64_t after = 0;
+    int64_t gap = 0;
+  };
 
   struct Block {
-    explicit Block(size_t count) : in{Numbers(count), Numbers(count)}, s(count), around(count) {}
-
     std::array<Numbers, 2> in;
     Numbers s;
     Numbers around;
-    Numbers turned;
-    Numbers room;
-    int64_t first = 0;
-    int64_t width = 0;
+    Numbers between;
+    std::array<Numbers, 2> room;
+    std::array<int64_t, 3> first{};
+    std::array<int64_t, 3> size{};
+    std::array<int64_t, 3> pitch{};
+    int64_t count = 0;
   };
 
-  int64_t per_around() const { return (columns_.size + width_ - 1) / width_; }
+  void set(Level level, const Axis& axis, bool slides) {
+    Dim dim{axis, slides};
+    if (slides) {
+      dim.before = std::min(shape_.before, axis.size - 1);
+      dim.after = std::min(shape_.after, axis.size - 1);
+      // None is needed around the outermost ones.
+      const bool is_first =
+          level == kOuter || dims_[kOuter].axis.size * (level == kInner ? dims_[kMiddle].axis.size : 1) == 1;
+      dim.gap = is_first ? 0 : std::max(dim.before, dim.after);
+    }
+    dims_[level] = dim;
+  }
 
+  // Of the elements from some one on along the dimension that is cut into blocks.
+  void shape_block(Block& block, int64_t first) const {
+    const int64_t width = std::min(at_once_, dims_[blocked_].axis.size - first);
+    block.first[blocked_] = first;
+    if (block.size[blocked_] == width) return;
+    int64_t pitch = 1;
+    for (size_t d = dims_.size(); d-- > 0;) {
+      block.size[d] = d == blocked_ ? width : dims_[d].axis.size;
+      block.pitch[d] = pitch;
+      pitch *= block.size[d] + dims_[d].gap;
+    }
+    block.count = pitch;
+    // What is between rows stays 0; and what operations go over behind the last one.
+    for (Numbers* const numbers : {&block.in[0], &block.in[1], &block.s, &block.around, &block.between}) {
+      numbers->assign(static_cast<size_t>(pitch + kRun), 0);
+    }
+  }
+
+  // Calls body(offset, place, count) for runs of elements of a tensor.
   template <class Body>
   void for_runs(const Block& block, size_t tensor, const Body& body) const {
-    for (int64_t row = 0; row < rows_.size; ++row) {
-      for (int64_t c = 0; c < block.width; c += kRun) {
-        const int64_t offset = row * rows_.steps[tensor] + (block.first + c) * columns_.steps[tensor];
-        body(offset, row * block.width + c, std::min(kRun, block.width - c));
+    const auto step = [&](size_t d) { return dims_[d].axis.steps[tensor]; };
+    for (int64_t a = 0; a < block.size[0]; ++a) {
+      for (int64_t b = 0; b < block.size[1]; ++b) {
+        const int64_t offset =
+            (block.first[0] + a) * step(0) + (block.first[1] + b) * step(1) + block.first[2] * step(2);
+        const int64_t place = a * block.pitch[0] + b * block.pitch[1];
+        for (int64_t c = 0; c < block.size[2]; c += kRun) {
+          body(offset + c * step(2), place + c, std::min(kRun, block.size[2] - c));
+        }
       }
     }
   }
 
   void load_block(const std::byte* from, size_t tensor, const Block& block, Numbers& to) const {
     for_runs(block, tensor, [&](int64_t offset, int64_t i, int64_t count) {
-      load_(from + offset, columns_.steps[tensor], count, to.data() + i);
+      load_(from + offset, dims_[kInner].axis.steps[tensor], count, to.data() + i);
     });
   }
 
   void store_block(const Block& block, std::byte* to) const {
     for_runs(block, inputs_, [&](int64_t offset, int64_t i, int64_t count) {
-      store_(block.around.data() + i, count, to + offset, columns_.steps[inputs_]);
+      store_(block.around.data() + i, count, to + offset, dims_[kInner].axis.steps[inputs_]);
     });
   }
 
-  // Sums in place, along rows, and in a plane along columns before.
-  void sum(Numbers& numbers, int64_t before, int64_t after, Block& block) const {
-    if (!shape_.is_across) {
-      for (int64_t row = 0; row < rows_.size; ++row) {
-        // The order in which sums are put together is the same along both.
-        sum_around(numbers.data() + row * block.width, block.width, 1, before, after, block.room);
-      }
+  // Sums along the rows of a dimension and then the next outer one; of windows turned around, too.
+  template <class Number>
+  WindowSums sums_of(const Number& number, bool is_turned, Block& block) const {
+    const auto along = [&](size_t d, const auto& each) {
+      const Dim& dim = dims_[d];
+      const int64_t before = is_turned ? dim.after : dim.before;
+      const int64_t after = is_turned ? dim.before : dim.after;
+      return sums_around(each, block.count, block.pitch[d], before, after, block.room);
+    };
+    size_t d = dims_.size() - 1;
+    while (!dims_[d].slides) --d;
+    const WindowSums sums = along(d, number);
+    while (d-- > 0) {
+      if (!dims_[d].slides) continue;
+      double* const between = block.between.data();
+      sums.put(0, block.count, between);
+      return along(d, [&](int64_t i) { return between[i]; });
     }
-    sum_around(numbers.data(), rows_.size, block.width, before, after, block.room);
+    return sums;
+  }
+
+  void clear_gaps(Numbers& numbers, const Block& block) const {
+    for (size_t d = 0; d < dims_.size(); ++d) {
+      const int64_t size = block.size[d] * block.pitch[d];
+      const int64_t gap = dims_[d].gap * block.pitch[d];
+      if (gap == 0) continue;
+      for (int64_t i = size; i < block.count; i += size + gap) std::fill_n(numbers.data() + i, gap, 0.0);
+    }
   }
 
   // y = x / s^Beta, s = Bias + factor * sum of squares;
   // dx = dy / s^Beta - 2 * factor * Beta * x * sum of dy * x / s^(Beta + 1)
   void compute(Block& block) const {
-    const int64_t count = rows_.size * block.width;
+    const int64_t count = block.count;
     const double* const x = block.in[0].data();
     double* const s = block.s.data();
     double* const y = block.around.data();
-    for (int64_t i = 0; i < count; ++i) s[i] = x[i] * x[i];
-    sum(block.s, shape_.before, shape_.after, block);
-    for (int64_t i = 0; i < count; ++i) s[i] = shape_.bias + shape_.factor * s[i];
-    if (!is_gradient_) {
-      raise(s, count, -shape_.beta);
-      for (int64_t i = 0; i < count; ++i) y[i] = x[i] * s[i];
-      return;
-    }
+    const auto for_pieces = [&](const auto& body) {
+      for (int64_t i = 0; i < count; i += kRun) body(i, std::min(count, i + kRun));
+    };
+    const bool are_normal = shape_.bias >= std::numeric_limits<float>::min() && shape_.factor >= 0;
+    const WindowSums squares = sums_of([&](int64_t i) { return x[i] * x[i]; }, false, block);
+    for_pieces([&](int64_t begin, int64_t end) {
+      double* const piece = is_gradient_ ? s + begin : s;
+      const int64_t size = end - begin;
+      squares.put(begin, end, piece);
+      for (int64_t i = 0; i < size; ++i) piece[i] = shape_.bias + shape_.factor * piece[i];
+      if (is_gradient_) {
+        raise(piece, size, -shape_.beta, are_normal, y + begin);
+        const double* const dy = block.in[1].data() + begin;
+        for (int64_t i = 0; i < size; ++i) y[begin + i] = dy[i] * x[begin + i] * y[begin + i];
+      } else {
+        raise(piece, size, -shape_.beta, are_normal, nullptr);
+        for (int64_t i = 0; i < size; ++i) y[begin + i] = x[begin + i] * piece[i];
+      }
+    });
+    if (!is_gradient_) return;
+    clear_gaps(block.around, block);
+    const WindowSums sums = sums_of([&](int64_t i) { return y[i]; }, true, block);
     const double* const dy = block.in[1].data();
-    std::copy_n(s, count, y);
-    raise(y, count, -(shape_.beta + 1));
-    for (int64_t i = 0; i < count; ++i) y[i] = dy[i] * x[i] * y[i];
-    sum(block.around, shape_.after, shape_.before, block);
-    raise(s, count, -shape_.beta);
     const double twice = 2 * shape_.factor * shape_.beta;
-    for (int64_t i = 0; i < count; ++i) y[i] = dy[i] * s[i] - twice * x[i] * y[i];
+    for_pieces([&](int64_t begin, int64_t end) {
+      sums.put(begin, end, y + begin);
+      for (int64_t i = begin; i < end; ++i) y[i] = dy[i] * s[i] - twice * x[i] * y[i];
+    });
   }
 
   LocalResponse shape_;
@@ -225,10 +338,11 @@ class LocalResponsePlan final : public Plan {
   Load load_;
   Store store_;
   int64_t bytes_ = 1;
-  Axis rows_;
-  Axis columns_;
+  std::array<Dim, 3> dims_;
+  size_t blocked_ = kOuter;
+  int64_t at_once_ = 1;
+  int64_t per_around_ = 1;
   std::vector<Axis> around_;
-  int64_t width_ = 1;
   int64_t blocks_ = 1;
 };
 

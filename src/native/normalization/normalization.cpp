@@ -78,7 +78,8 @@ std::unique_ptr<Plan> grouped(const Request& request, const Op& op, const std::v
   std::string description = name + in_words(geometry);
   if (auto plan = lines_for(op, request, geometry, description)) return plan;
   return std::make_unique<GroupedPlan<Op>>(op, std::move(geometry), Operands(request.inputs, request.outputs),
-                                           RunActivation(request.attributes), std::move(description));
+                                           RunActivation(request.attributes), request.inputs,
+                                           std::move(description));
 }
 
 template <class Op>

@@ -1,0 +1,114 @@
+// Gradients of batch normalisation of packed runs, without buffers of numbers: in sixteen lanes of doubles,
+// with the order of additions of BatchGradients.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "normalization/runs.h"
+#include "normalization/statistics.h"
+#include "normalization/wide.h"
+#include "platform/isa.h"
+
+ANYDML_ISA_BEGIN
+
+// A vector of elements: where there are fewer than there are lanes, by way of memory of their own.
+template <class T>
+ANYDML_INLINE Wide some_of(const std::byte* from, int64_t count) {
+  if (count >= kLanes) return load_wide_lanes<T>(from);
+  std::byte some[kLanes * sizeof(T)]{};
+  std::memcpy(some, from, static_cast<size_t>(count) * sizeof(T));
+  return load_wide_lanes<T>(some);
+}
+template <class T>
+ANYDML_INLINE void put_some(std::byte* to, const Wide& x, int64_t count) {
+  if (count >= kLanes) return store_wide_lanes<T>(to, x);
+  std::byte some[kLanes * sizeof(T)];
+  store_wide_lanes<T>(some, x);
+  std::memcpy(to, some, static_cast<size_t>(count) * sizeof(T));
+}
+
+// Runs of one distance, or one run.
+struct DirectRuns {
+  const std::byte* x;
+  const std::byte* dy;
+  int64_t x_step;
+  int64_t dy_step;
+  int64_t count;
+  int64_t width;
+};
+
+template <class T>
+struct DirectGradients {
+  static constexpr auto kItem = static_cast<int64_t>(sizeof(T));
+
+  // sum(dy) and sum(dy * (x - mean)): of columns, or in lanes.
+  template <bool kColumns>
+  static void sum(const DirectRuns& runs, const double* mean, double* sums, double* products) {
+    if constexpr (kColumns) {
+      // The last columns once more with those before them.
+      for (int64_t c = 0; c < runs.width; c += kLanes) {
+        const int64_t first = c + kLanes > runs.width ? std::max<int64_t>(0, runs.width - kLanes) : c;
+        add(runs, first, wide_at(mean + first), sums + first, products + first);
+      }
+    } else {
+      const Wide same = broadcast_wide(mean[0]);
+      Wide all = wide_at(sums);
+      Wide weighted = wide_at(products);
+      for (int64_t i = 0; i < runs.width; i += kLanes) {
+        const int64_t offset = i * kItem;
+        const int64_t count = runs.width - i;
+        const Wide dy = some_of<T>(runs.dy + offset, count);
+        const Wide product = dy * (some_of<T>(runs.x + offset, count) - same);
+        all = all + dy;
+        weighted = weighted + (count < kLanes ? some_lanes(product, 0, count) : product);
+      }
+      put_wide(sums, all);
+      put_wide(products, weighted);
+    }
+  }
+
+  // dx of a run; `parameters` are the mean, what is taken from gradients, the factor of what is apart from
+  // the mean, and that of all.
+  template <bool kColumns, bool kIsTraining>
+  static void map(const DirectRuns& run, const double* const (&parameters)[4], std::byte* to) {
+    const auto at = [&](size_t k, int64_t i) ANYDML_INLINE_LAMBDA {
+      return kColumns ? wide_at(parameters[k] + i) : broadcast_wide(parameters[k][0]);
+    };
+    const auto result = [&](int64_t i) ANYDML_INLINE_LAMBDA {
+      const int64_t offset = i * kItem;
+      const int64_t count = run.width - i;
+      Wide y = some_of<T>(run.dy + offset, count);
+      if constexpr (kIsTraining) {
+        const Wide apart = some_of<T>(run.x + offset, count) - at(0, i);
+        y = (y - at(1, i)) - apart * at(2, i);
+      }
+      return y * at(3, i);
+    };
+    // What is behind whole vectors is read before anything is written, as gradients may lie over elements.
+    const int64_t whole = run.width / kLanes * kLanes;
+    const int64_t last = std::max<int64_t>(0, run.width - kLanes);
+    const Wide rest = whole < run.width ? result(last) : Wide{};
+    for (int64_t i = 0; i < whole; i += kLanes) store_wide_lanes<T>(to + i * kItem, result(i));
+    if (whole < run.width) put_some<T>(to + last * kItem, rest, run.width - last);
+  }
+
+ private:
+  static void add(const DirectRuns& runs, int64_t first, const Wide& mean, double* sums, double* products) {
+    const int64_t offset = first * kItem;
+    const int64_t count = runs.width - first;
+    Wide all{};
+    Wide weighted{};
+    for (int64_t i = 0; i < runs.count; ++i) {
+      const Wide dy = some_of<T>(runs.dy + i * runs.dy_step + offset, count);
+      all = all + dy;
+      weighted = weighted + dy * (some_of<T>(runs.x + i * runs.x_step + offset, count) - mean);
+    }
+    put_wide(sums, all);
+    put_wide(products, weighted);
+  }
+};
+
+ANYDML_ISA_END
