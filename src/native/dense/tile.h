@@ -55,8 +55,10 @@ struct DenseTile {
   int64_t added_step = 0;
   // Rows of the results are so many floats apart, or side by side if it is 0.
   int64_t results_step = 0;
-  // What is prefetched meanwhile, if anything: a line for each two of the depth.
+  // What is prefetched meanwhile, if anything: a line for each two of the depth; where steps are known at run
+  // time alone, the line of every ahead_step bytes for each one.
   const std::byte* ahead = nullptr;
+  int64_t ahead_step = 0;
 };
 
 template <int kRows, int kVectors>
@@ -140,7 +142,10 @@ ANYDML_NOINLINE void multiply_tile(const DenseTile& tile, float* results) {
     const int64_t three = 3 * row_step;
     const int64_t step = tile.step;
     const int64_t weights_step = tile.weights_step;
-    for (int64_t k = 0; k < tile.depth; ++k, weights += weights_step) {
+    const std::byte* ahead = tile.ahead != nullptr ? tile.ahead : weights;
+    const int64_t ahead_step = tile.ahead_step;
+    for (int64_t k = 0; k < tile.depth; ++k, weights += weights_step, ahead += ahead_step) {
+      if constexpr (!kCompact) prefetch_line(ahead);
       add_products<kRows, kVectors>(
           sums, weights, [&](int i) { return at[i / 4] + (i % 4 == 3 ? three : i % 4 * row_step); });
 #pragma GCC unroll 4
