@@ -25,8 +25,8 @@ class Ahead {
       if (part.size <= 0) continue;
       tile.ahead = part.from;
       tile.ahead_step = part.step;
-      part.from += tile.depth * part.step;
-      part.size -= tile.depth * part.step;
+      part.from += tile.parts * tile.depth * part.step;
+      part.size -= tile.parts * tile.depth * part.step;
       return;
     }
   }

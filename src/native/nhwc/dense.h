@@ -66,7 +66,7 @@ class DenseConvolution final : public Plan {
     has_padding_ = lies_on_padding(height) || lies_on_padding(width);
     row_ = depth_ + (take_one_set(depth_ * kItem) ? kLineSingles : 0);
     const int64_t own = channels * kItem;
-    is_copied_ = lies_on_padding(width) || take_one_set(step_);
+    is_copied_ = lies_on_padding(width) || take_one_set(step_) || shape_.channel_in != kItem;
     if (is_copied_) {
       place_ = own + (take_one_set(width.stride * own) ? kLineSingles * kItem : 0);
     } else {
@@ -74,8 +74,7 @@ class DenseConvolution final : public Plan {
     }
     together_ = width.dilation == 1 && place_ == own ? width.taps : 1;
     line_ = ((width.places - 1) * width.stride + (width.taps - 1) * width.dilation + 1) * std::abs(place_);
-    by_lines_ = width.taps > 1 && shape_.channel_in == kItem && width.places >= kLinePlaces &&
-                width.stride <= width.taps && line_ > 0 &&
+    by_lines_ = width.taps > 1 && width.places >= kLinePlaces && width.stride <= width.taps && line_ > 0 &&
                 line_ + width.places * kPanel * kItem <= kMostLineBytes;
   }
 
@@ -177,6 +176,7 @@ class DenseConvolution final : public Plan {
 
   int64_t vectors() const { return (shape_.results + kLanes - 1) / kLanes; }
   int64_t panels() const { return (vectors() + 1) / 2; }
+  int64_t columns_of(int64_t panel) const { return vectors() - panel * 2 > 1 ? kPanel : kLanes; }
   int64_t tiles() const { return (rows_ + kMostRows - 1) / kMostRows; }
 
   std::shared_ptr<const Weights> packed(const void* const* inputs) const {
@@ -301,15 +301,14 @@ class DenseConvolution final : public Plan {
           ahead.add(places.to[0] + count * shape_.sides.width.out_stride, out, kLine);
         }
         for (int64_t panel = first; panel < last; ++panel) {
-          const bool is_whole = vectors() - panel * 2 > 1;
-          const int64_t width = is_whole ? kPanel : kLanes;
+          const int64_t width = columns_of(panel);
           const Panel of{weights.filter.data() + panel * kPanel * depth_,
                          weights.bias.data() + panel * kPanel, width};
           DenseTile tile{
               own,           step,      kItem, depth_, reinterpret_cast<const std::byte*>(of.weights),
               width * kItem, of.biases, 0};
           ahead.prefetch(tile);
-          kMultiplyTile[is_whole][static_cast<size_t>(count - 1)](tile, results);
+          kMultiplyTile[width == kPanel][static_cast<size_t>(count - 1)](tile, results);
           const int64_t some = std::min(kPanel, shape_.results - panel * kPanel);
           if (has_padding_ && has_nan(results, count * width)) repair(of, from, row, count, some, results);
           finish(places, panel * kPanel, some, results, count, width);
@@ -332,16 +331,26 @@ class DenseConvolution final : public Plan {
 
   // Without rows that are gathered: of each line of results, windows lie a step apart in the lines of the
   // input, or in copies that have the padding of both sides (lines.h).
+  struct Lines {
+    int64_t image;
+    Range range;
+    // What lies under the first tap at the first line's first place, bytes from line to line, and to what
+    // other taps multiply there.
+    const std::byte* first;
+    int64_t step;
+    std::vector<int64_t> offsets;
+  };
   Division divided_lines(int64_t parts, int64_t wanted) const;
   void multiply_lines(const Weights& weights, const std::byte* from, std::byte* to, int64_t image,
-                      Range lines, Range columns, float* room) const;
+                      Range range, Range columns, float* room) const;
   void copy_lines(const std::byte* picture, int64_t begin, int64_t end, std::byte* to) const;
-  void add_lines(const Weights& weights, const std::byte* first, int64_t line, Range lines, int64_t panel,
-                 float* sums) const;
-  void finish_lines(const Weights& weights, const std::byte* from, std::byte* to, int64_t image, Range lines,
-                    int64_t panel, float* sums) const;
+  void multiply_panels(const Weights& weights, const std::byte* from, std::byte* to, const Lines& lines,
+                       Range panels, float* sums) const;
+  int64_t parts_at_once() const;
   // How many lines before the one of a window's first tap the one of its last tap lies.
-  int64_t reach() const { return (shape_.sides.height.taps - 1) * shape_.sides.height.dilation; }
+  int64_t reach() const {
+    return std::max<int64_t>(0, shape_.sides.height.taps - 1) * shape_.sides.height.dilation;
+  }
 
   DenseShape shape_;
   int64_t depth_;
