@@ -121,6 +121,20 @@ class Convolution : private ConvolutionDesc {
   }
 };
 
+// Where channels lie last in the input or the output alone: whether groups of one tap leave many lanes of
+// their last results' vector without one, or add up so few channels that tiles are stored more often than
+// multiplied: on planes, places fill the vectors.
+bool is_for_planes(const Request& request) {
+  const int64_t groups = request.attributes.integer("GroupCount");
+  const Layout& filter = tensor(request.inputs, 1);
+  const Layout& out = tensor(request.outputs, 0);
+  if (groups == 1 || filter.sizes[1] == 1 || request.attributes.integer("Direction") != 0) return false;
+  if (filter.sizes[2] * filter.sizes[3] > 1 || out.sizes[2] * out.sizes[3] <= kFewPlaces) return false;
+  const int64_t results = out.sizes[1] / groups;
+  const int64_t lanes = (results + kColumnLanes - 1) / kColumnLanes * kColumnLanes;
+  return filter.sizes[1] < kFewChannels || (lanes - results) * kLanesWorthPlanes > lanes;
+}
+
 bool lies_last(const Layout& layout) {
   return layout.sizes[1] > 1 && layout.strides[1] == size_of(layout.type);
 }
@@ -142,7 +156,9 @@ std::unique_ptr<Plan> make_convolution(const Request& request, std::string& reas
   std::string declined;
   const bool is_small = out.sizes.size() == 4 && out.sizes[2] * out.sizes[3] <= kFewPlaces;
   const bool is_by_channel = is_small && request.attributes.integer("GroupCount") == in.sizes[1];
-  if (in.sizes.size() == 4 && (lies_last(in) || lies_last(out) || is_by_channel)) {
+  const bool are_last = lies_last(in) && lies_last(out);
+  const bool is_last = in.sizes.size() == 4 && (lies_last(in) || lies_last(out) || is_by_channel);
+  if (is_last && (are_last || !is_for_planes(request))) {
     if (auto plan = make_convolution_of_channels(request, declined)) return plan;
   }
   return Convolution(request).plan();

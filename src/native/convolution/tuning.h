@@ -33,6 +33,8 @@ inline constexpr int64_t kManyResults = 32;
 inline constexpr int64_t kFewChannels = 16;
 // Lanes that are saved, one of so many, are worth copies for each tap.
 inline constexpr int64_t kLanesWorthCopies = 16;
+// Of the lanes of a group's results, one of so many without a result is worth planes.
+inline constexpr int64_t kLanesWorthPlanes = 5;
 // Places of a block that is read where it is.
 inline constexpr int64_t kDirectPlaces = 1 << 12;
 // Units of work for each thread, blocks of places or shares of results, where there is more than one thread.

@@ -16,6 +16,7 @@
 #include "dense/few_rows.h"
 #include "dense/packing.h"
 #include "dense/product.h"
+#include "dense/singles.h"
 #include "dense/tile.h"
 #include "dense/tuning.h"
 #include "nhwc/fused_activation.h"
@@ -25,20 +26,6 @@
 
 ANYDML_ISA_BEGIN
 namespace {
-
-// Singles at a whole line, uninitialised.
-class Singles64 {
- public:
-  explicit Singles64(int64_t size) : memory_(new float[static_cast<size_t>(size) + kLineSingles]) {
-    const auto address = reinterpret_cast<uintptr_t>(memory_.get());
-    first_ = memory_.get() + (-address % (kLineSingles * sizeof(float))) / sizeof(float);
-  }
-  float* data() const { return first_; }
-
- private:
-  std::unique_ptr<float[]> memory_;
-  float* first_;
-};
 
 // How many blocks there are, and the most rows and columns of one.
 struct Blocks {

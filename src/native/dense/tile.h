@@ -55,8 +55,14 @@ struct DenseTile {
   int64_t added_step = 0;
   // Rows of the results are so many floats apart, or side by side if it is 0.
   int64_t results_step = 0;
-  // What is prefetched meanwhile, if anything: a line for each two of the depth.
+  // What is prefetched meanwhile, if anything: a line for each two of the depth; where steps are known at run
+  // time alone, the line of every ahead_step bytes for each one.
   const std::byte* ahead = nullptr;
+  int64_t ahead_step = 0;
+  // Parts of the depth whose elements lie so many bytes behind `from`, each as deep, one after the other;
+  // null is one at `from` itself. Where steps are known at run time alone.
+  const int64_t* offsets = nullptr;
+  int64_t parts = 1;
 };
 
 template <int kRows, int kVectors>
@@ -133,18 +139,24 @@ ANYDML_NOINLINE void multiply_tile(const DenseTile& tile, float* results) {
   } else {
     // Four rows by a pointer and two multiples of the step: one for each would be too many for the registers.
     constexpr int kGroups = (kRows + 3) / 4;
-    const std::byte* at[kGroups];
-#pragma GCC unroll 4
-    for (int g = 0; g < kGroups; ++g) at[g] = tile.from + g * 4 * tile.row_step;
     const int64_t row_step = tile.row_step;
     const int64_t three = 3 * row_step;
     const int64_t step = tile.step;
     const int64_t weights_step = tile.weights_step;
-    for (int64_t k = 0; k < tile.depth; ++k, weights += weights_step) {
-      add_products<kRows, kVectors>(
-          sums, weights, [&](int i) { return at[i / 4] + (i % 4 == 3 ? three : i % 4 * row_step); });
+    const std::byte* ahead = tile.ahead != nullptr ? tile.ahead : weights;
+    const int64_t ahead_step = tile.ahead_step;
+    for (int64_t part = 0; part < tile.parts; ++part) {
+      const std::byte* at[kGroups];
 #pragma GCC unroll 4
-      for (int g = 0; g < kGroups; ++g) at[g] += step;
+      for (int g = 0; g < kGroups; ++g)
+        at[g] = tile.from + (tile.offsets != nullptr ? tile.offsets[part] : 0) + g * 4 * row_step;
+      for (int64_t k = 0; k < tile.depth; ++k, weights += weights_step, ahead += ahead_step) {
+        if constexpr (!kCompact) prefetch_line(ahead);
+        add_products<kRows, kVectors>(
+            sums, weights, [&](int i) { return at[i / 4] + (i % 4 == 3 ? three : i % 4 * row_step); });
+#pragma GCC unroll 4
+        for (int g = 0; g < kGroups; ++g) at[g] += step;
+      }
     }
   }
   if (tile.added == nullptr) {

@@ -16,6 +16,7 @@
 #include "nhwc/convolutions.h"
 #include "nhwc/dense.h"
 #include "nhwc/fused_activation.h"
+#include "nhwc/lines.h"
 #include "nhwc/mean_variance.h"
 #include "nhwc/normalization.h"
 #include "nhwc/operations.h"
@@ -177,7 +178,8 @@ class Convolution : private ConvolutionDesc {
         part.channels = channels;
         part.height = row.along;
         part.width = column.along;
-        const std::shared_ptr<const Plan> plan = dense(part, offsets(row.taps, column.taps), description);
+        const std::shared_ptr<const DenseConvolution> plan =
+            dense(part, offsets(row.taps, column.taps), description);
         const int64_t place = row.first * out.strides[2] + column.first * out.strides[3];
         for (int64_t group = 0; group < groups; ++group) {
           parts.push_back({plan, group * channels * in.strides[1], group * filter_of_group(),
@@ -213,8 +215,8 @@ class Convolution : private ConvolutionDesc {
     return found;
   }
 
-  std::unique_ptr<Plan> dense(const Sides& sides, std::vector<int64_t> offsets,
-                              const std::string& description) const {
+  std::unique_ptr<DenseConvolution> dense(const Sides& sides, std::vector<int64_t> offsets,
+                                          const std::string& description) const {
     const int64_t channel_in = in.sizes[1] == 1 ? size_of(in.type) : in.strides[1];
     return std::make_unique<DenseConvolution>(
         DenseShape{sides, channel_in, results, std::move(offsets), filter_of_channel(), filter_of_result(),

@@ -6,6 +6,7 @@
 // added up in memory, and no zero between elements is multiplied.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -16,8 +17,11 @@
 
 #include "core/kernel_plan.h"
 #include "core/layout.h"
+#include "dense/singles.h"
+#include "nhwc/dense.h"
 #include "nhwc/windows.h"
 #include "platform/isa.h"
+#include "platform/parallel.h"
 
 ANYDML_ISA_BEGIN
 
@@ -60,7 +64,7 @@ class PartitionedConvolution final : public Plan {
  public:
   // Bytes from where each tensor begins: of input, filter, bias and output.
   struct Part {
-    std::shared_ptr<const Plan> plan;
+    std::shared_ptr<const DenseConvolution> plan;
     int64_t input;
     int64_t filter;
     int64_t bias;
@@ -70,19 +74,39 @@ class PartitionedConvolution final : public Plan {
   PartitionedConvolution(std::vector<Part> parts, std::string description)
       : Plan(std::move(description)), parts_(std::move(parts)) {}
 
+  // The tasks of all parts are shared out at once: of each part alone they may be too few for the threads.
   void run(const void* const* inputs, void* const* outputs) const override {
+    const auto count = static_cast<int64_t>(parts_.size());
+    int64_t work = 0;
+    for (const Part& part : parts_) work += part.plan->work();
+    const int threads = threads_for(work);
+    const int64_t wanted = (DenseConvolution::tasks_of(threads) + count - 1) / count;
+    std::vector<PartTasks> all;
+    int64_t tasks = 0;
+    int64_t room = 0;
     for (const Part& part : parts_) {
-      const Addresses read(part, inputs);
-      void* const written = static_cast<std::byte*>(outputs[0]) + part.output;
-      part.plan->run(read.inputs, &written);
+      const DenseConvolution::Division division = part.plan->divided(wanted);
+      all.push_back({&part, division, part.plan->weights(Addresses(part, inputs).inputs), tasks});
+      tasks += division.tasks();
+      room = std::max(room, division.room);
     }
+    const Singles64 rooms(std::min<int64_t>(threads, tasks) * room);
+    parallel_for(tasks, threads, [&](int64_t i, int worker) {
+      const auto behind = std::upper_bound(
+          all.begin(), all.end(), i, [](int64_t task, const PartTasks& some) { return task < some.first; });
+      const PartTasks& some = *(behind - 1);
+      some.part->plan->compute(some.division, *some.weights,
+                               static_cast<const std::byte*>(inputs[0]) + some.part->input,
+                               static_cast<std::byte*>(outputs[0]) + some.part->output, i - some.first,
+                               rooms.data() + worker * room);
+    });
   }
 
   bool has_prepack() const override { return true; }
   std::unique_ptr<Plan> prepack(const void* const* inputs) const override {
     std::vector<Part> known = parts_;
     for (Part& part : known) {
-      part.plan = part.plan->prepack(Addresses(part, inputs).inputs);
+      part.plan = part.plan->prepacked(Addresses(part, inputs).inputs);
       if (part.plan == nullptr) return nullptr;
     }
     return std::make_unique<PartitionedConvolution>(std::move(known), description());
@@ -105,6 +129,14 @@ class PartitionedConvolution final : public Plan {
     static const void* moved(const void* from, int64_t bytes) {
       return from == nullptr ? nullptr : static_cast<const std::byte*>(from) + bytes;
     }
+  };
+
+  // A part's tasks among those of all.
+  struct PartTasks {
+    const Part* part;
+    DenseConvolution::Division division;
+    std::shared_ptr<const DenseConvolution::Weights> weights;
+    int64_t first;
   };
 
   std::vector<Part> parts_;

@@ -17,12 +17,20 @@ inline constexpr int64_t kGatheringColumns = 128;
 inline constexpr int64_t kGatheredBytes = 128 << 10;
 // The same where weights are many more, as each block reads all of them.
 inline constexpr int64_t kMostGatheredBytes = 512 << 10;
-// Bytes of the lines of an input whose results are computed together, bytes up to which a line and its sums
-// may be kept, and places of a line from which on it takes less time to multiply windows where they lie than
-// to gather rows of several lines.
+// Bytes of the lines of an input whose results are computed together, and most of them, where weights are
+// many more; bytes up to which a line and its sums may be kept, and places of a line from which on it takes
+// less time to multiply windows where they lie than to gather rows of several lines.
 inline constexpr int64_t kLinesBytes = 256 << 10;
+inline constexpr int64_t kMostLinesBytes = 512 << 10;
 inline constexpr int64_t kMostLineBytes = 512 << 10;
+// Bytes of a panel's weights that pass over all lines at once.
+inline constexpr int64_t kWeightsOfLines = 160 << 10;
 inline constexpr int64_t kLinePlaces = 5;
+// Bytes of weights that pass over a tile of rows after each other, all of them, or a block of more: both stay
+// in the second cache, and while the weights of a block are multiplied, the next block's are prefetched, but
+// the first one's are not.
+inline constexpr int64_t kWeightsAtOnce = 256 << 10;
+inline constexpr int64_t kWeightsOfBlock = 128 << 10;
 // Columns of a group from which on a product for each group fills half of a vector at least.
 inline constexpr int64_t kGroupColumns = 8;
 // Channels of an input from which on it is copied to channels last before its rows are gathered: of fewer,
