@@ -25,7 +25,13 @@
 #include "pointwise/hyperbolic.h"
 #include "pointwise/lanes.h"
 #include "pointwise/math.h"
+#include "pointwise/single_atan2.h"
+#include "pointwise/single_gelu.h"
 #include "pointwise/single_hyperbolic.h"
+#include "pointwise/single_log.h"
+#include "pointwise/single_pow.h"
+#include "pointwise/single_swish.h"
+#include "pointwise/single_tanh.h"
 #include "pointwise/single_trigonometry.h"
 #include "pointwise/singles.h"
 #include "pointwise/trigonometry.h"
@@ -75,6 +81,10 @@ ANYDML_FUNCTION(SingleAsinh, Singles, asinh_of(x))
 ANYDML_FUNCTION(SingleAcosh, Singles, acosh_of(x))
 ANYDML_FUNCTION(SingleErf, Singles, erf_of(x))
 ANYDML_FUNCTION(SingleSwish, Singles, swish_of(x, 1.0f))
+ANYDML_FUNCTION(SingleGelu, Singles, gelu_of(x))
+ANYDML_FUNCTION(SingleAtan2, Singles, atan2_of(x, y))
+ANYDML_FUNCTION(SingleCubeRoot, Singles, pow_of(x, singles(1.0f / 3)))
+ANYDML_FUNCTION(SinglePow, Singles, pow_of(x, singles(-2.5f)))
 ANYDML_FUNCTION(DoubleExp, Doubles, exp_of(x))
 ANYDML_FUNCTION(DoubleLog, Doubles, log_of(x))
 ANYDML_FUNCTION(DoubleSigmoid, Doubles, sigmoid_of(x))
@@ -152,6 +162,11 @@ const Function kFunctions[] = {
     ANYDML_CHECKED(SingleAcosh, "acosh of singles", kNone, std::acosh(x)),
     ANYDML_CHECKED(SingleErf, "erf of singles", kOdd, std::erf(x)),
     ANYDML_CHECKED(SingleSwish, "swish of singles", kNone, x / (1 + std::exp(-x))),
+    ANYDML_CHECKED(SingleGelu, "gelu of singles", kNone,
+                   x / 2 * std::erfc(x * -(std::numbers::sqrt2_v<T> / 2))),
+    ANYDML_CHECKED(SingleAtan2, "atan2 of singles", kOdd, std::atan2(x, y)),
+    ANYDML_CHECKED(SingleCubeRoot, "pow 1/3 of singles", kNone, std::pow(x, T{1.0f / 3})),
+    ANYDML_CHECKED(SinglePow, "pow -2.5 of singles", kNone, std::pow(x, T{-2.5})),
     ANYDML_CHECKED(DoubleExp, "exp", kNone, std::exp(x)),
     ANYDML_CHECKED(DoubleLog, "log", kNone, std::log(x)),
     ANYDML_CHECKED(DoubleSigmoid, "sigmoid", kNone, 1 / (1 + std::exp(-x))),

@@ -76,7 +76,7 @@ Pass find_of_floats(Opcode opcode, DataType type) {
     case Opcode::PARAMETERIZED_RELU:
       return of_singles<ParameterizedRelu>(type);
     case Opcode::LEAKY_RELU:
-      return of_constants<LeakyRelu>(type);
+      return of_functions<LeakyRelu>(type);
     case Opcode::THRESHOLDED_RELU:
       return of_floats<ThresholdedRelu>(type);
     case Opcode::SHRINK:
@@ -84,9 +84,9 @@ Pass find_of_floats(Opcode opcode, DataType type) {
     case Opcode::LINEAR:
       return of_wide<Linear>(type);
     case Opcode::HARD_SIGMOID:
-      return of_functions_of_halves<HardSigmoid>(type);
+      return of_functions<HardSigmoid>(type);
     case Opcode::HARD_SWISH:
-      return of_functions_of_halves<HardSwish>(type);
+      return of_functions<HardSwish>(type);
     case Opcode::SOFTSIGN:
       return of_functions<Softsign>(type);
     default:

@@ -39,7 +39,6 @@ struct Factor {
 };
 ANYDML_INLINE Singles exp2_of_product(Singles x, const Factor& factor) {
   const Singles v = lane_max<float>(singles(-factor.most), lane_min<float>(singles(factor.most), x));
-  constexpr float kShift = 0x1.8p23f;
   const Singles shifted = multiply_add(v, singles(factor.high), singles(kShift));
   const Singles n = shifted - kShift;
   const Singles f = multiply_add(v, singles(factor.low), multiply_add(v, singles(factor.high), -n));
@@ -113,14 +112,15 @@ ANYDML_INLINE Singles log1p_rest_of_half(Singles f, Singles f_low) {
 template <>
 struct OfHalves<Log> {
   static constexpr float kError = 0;
+  static constexpr Tie kTies[] = {{0x1.5ep-8f, ~0u}};
   ANYDML_INLINE static Singles of(const Constants<float>& /*k*/, Singles x, Singles /*y*/) {
+    const LogarithmParts parts = logarithm_parts(x);
+    const Singles f2 = parts.f * parts.f;
+    const Singles q = polynomial(parts.f, f2, -0.5f, 0x1.5555p-2f);
+    const Singles y = untied(parts.whole + (parts.f + multiply_add(f2, q, parts.low)), x, kTies);
+    if (all_of<float>(is_normal_above_0(x))) [[likely]]
+      return y;
     constexpr float kInfinite = std::numeric_limits<float>::infinity();
-    constexpr uint32_t kLeast = 0x3f3504f3;  // sqrt(1/2)
-    const SingleBits above = bits_as<SingleBits>(x) - kLeast;
-    const Singles f = bits_as<Singles>((above & 0x7fffff) + kLeast) - 1.0f;
-    const SingleBits exponent = ((above + (128u << 23)) >> 23) | (150u << 23);
-    const Singles k = bits_as<Singles>(exponent) - (0x1p23f + 128);
-    const Singles y = multiply_add(k, singles(0x1.62e4p-1f), f) + log1p_rest_of_half(f, k * 0x1.7f7d1cp-20f);
     const Singles none = x == 0.0f ? singles(-kInfinite) : singles(std::numeric_limits<float>::quiet_NaN());
     return (x > 0.0f) & (x < kInfinite) ? y : x == kInfinite ? x : none;
   }
@@ -199,7 +199,6 @@ struct ReducedHalves {
   Singles r;
 };
 ANYDML_INLINE ReducedHalves reduced_half(Singles x) {
-  constexpr float kShift = 0x1.8p23f;
   const Singles shifted = multiply_add(x, singles(0x1.45f306p-1f), singles(kShift));
   const Singles n = shifted - kShift;
   const Singles most = multiply_add(n, singles(-kHalfPi1), x);  // exact
@@ -262,7 +261,6 @@ struct HalfExponential {
   Singles part;
 };
 ANYDML_INLINE HalfExponential half_exponential(Singles a) {
-  constexpr float kShift = 0x1.8p23f;
   const Singles v = lane_min<float>(singles(13), a);
   const Singles shifted = multiply_add(v, singles(0x1.715476p+0f), singles(kShift));
   const Singles n = shifted - kShift;
@@ -320,11 +318,32 @@ struct OfHalves<HardSigmoid> {
     return most1 < 0.0f ? Singles{} : most1;
   }
 };
+// The sum of a number and its rounding error, rounded to odd, from which a half is rounded as from the exact
+// sum.
+ANYDML_INLINE Singles rounded_to_odd(Singles high, Singles low) {
+  const SingleBits bits = bits_as<SingleBits>(high);
+  const auto down = bits_as<SingleBits>(bits_as<SingleIntegers>(bits ^ bits_as<SingleBits>(low)) >> 31);
+  // Values that are not finite have no error.
+  const auto moves = ((low < 0.0f) | (low > 0.0f)) & ((bits & 1) == 0);
+  return bits_as<Singles>(moves ? bits + (down | 1) : bits);
+}
 template <>
 struct OfHalves<HardSwish> {
-  static constexpr float kError = 0x1p-22f;
-  ANYDML_INLINE static Singles of(const Constants<float>& k, Singles x, Singles y) {
-    return product_at_limit<float>(x, OfHalves<HardSigmoid>::of(k, x, y));
+  static constexpr float kError = 0;
+  ANYDML_INLINE static Singles of(const Constants<float>& k, Singles x, Singles /*y*/) {
+    const SinglePair y01 = hard_sigmoid_pair(k, x);
+    const Singles high = x * y01.high;
+    const Singles y = rounded_to_odd(high, multiply_add(x, y01.low, multiply_add(x, y01.high, -high)));
+    const auto is_infinite = magnitude_of<float>(x) == std::numeric_limits<float>::infinity();
+    return is_infinite & (y01.high == 0.0f) ? Singles{} : y;
+  }
+};
+template <>
+struct OfHalves<LeakyRelu> {
+  static constexpr float kError = 0;
+  ANYDML_INLINE static Singles of(const Constants<float>& k, Singles x, Singles /*y*/) {
+    const Singles below = x * k[0];
+    return x >= 0.0f ? x : rounded_to_odd(below, multiply_add(x, singles(k[0]), -below));
   }
 };
 template <>

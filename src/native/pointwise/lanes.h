@@ -102,9 +102,12 @@ ANYDML_INLINE V square_root(V v) {
   if constexpr (std::is_same_v<T, double> && sizeof(V) == 64) {
     return (V)_mm512_maskz_sqrt_pd(kAll8Lanes, (__m512d)v);
   }
+  if constexpr (std::is_same_v<T, float> && sizeof(V) == 64) {
+    return (V)_mm512_maskz_sqrt_ps(kAllLanes, (__m512)v);
+  }
 #endif
 #if defined(ANYDML_ISA_AVX2) || defined(ANYDML_ISA_AVX512)
-  if constexpr (std::is_same_v<T, float>) return (V)_mm256_sqrt_ps((__m256)v);
+  if constexpr (std::is_same_v<T, float> && sizeof(V) == kVectorBytes) return (V)_mm256_sqrt_ps((__m256)v);
   if constexpr (std::is_same_v<T, double> && sizeof(V) == kVectorBytes) return (V)_mm256_sqrt_pd((__m256d)v);
 #else
   return for_each_lane<T>(v, [](T lane) { return std::sqrt(lane); });
@@ -180,6 +183,25 @@ using Singles = FewSingles;
 using Doubles = Lanes<double, kLanesOf<double>>;
 #endif
 
+// Sixteen numbers that are looked up by the last four bits of an index.
+using LookupTable = float[16];
+template <class Bits>
+ANYDML_INLINE Singles looked_up(const LookupTable& table, Bits index) {
+#if defined(ANYDML_ISA_AVX512)
+  return (Singles)_mm512_maskz_permutexvar_ps(kAllLanes, (__m512i)index, _mm512_loadu_ps(table));
+#elif defined(ANYDML_ISA_AVX2)
+  const __m256 low = _mm256_permutevar8x32_ps(_mm256_loadu_ps(table), (__m256i)index);
+  const __m256 high = _mm256_permutevar8x32_ps(_mm256_loadu_ps(table + 8), (__m256i)index);
+  return (Singles)_mm256_blendv_ps(low, high, (__m256)(index << 28));
+#elif defined(ANYDML_VECTORS)
+  Singles found;
+  for (size_t i = 0; i < sizeof(Singles) / sizeof(float); ++i) found[i] = table[index[i] & 15];
+  return found;
+#else
+  return table[index & 15];
+#endif
+}
+
 // Rounds doubles to odd singles, from which halves are rounded as from the doubles: the last bit, which no
 // half has, is set where 24 bits do not hold the number.
 template <int kLanes>
@@ -241,9 +263,8 @@ ANYDML_INLINE V load_numbers(const std::byte* from) {
   } else if constexpr (std::is_same_v<T, double>) {
     return to_doubles(load_lanes<From, float>(from));
   } else {
-    const auto low = load_lanes<From, T>(from);
-    const auto high = load_lanes<From, T>(from + kLanesOf<T> * sizeof(From));
-    return __builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    static_assert(std::is_same_v<From, Half> && std::is_same_v<T, float>);
+    return (V)_mm512_maskz_cvtph_ps(kAllLanes, (__m256i)load_vector<Vector<uint16_t, 16>>(from));
   }
 #else
   if constexpr (sizeof(V) == sizeof(Lanes<T, kLanesOf<T>>)) {
@@ -267,9 +288,9 @@ ANYDML_INLINE void store_numbers(std::byte* to, V v) {
   } else if constexpr (std::is_same_v<T, double>) {
     store_lanes<To, float>(to, std::is_same_v<To, Half> ? round_to_odd<8>(v) : to_singles(v));
   } else {
-    store_lanes<To, T>(to, __builtin_shufflevector(v, v, 0, 1, 2, 3, 4, 5, 6, 7));
-    store_lanes<To, T>(to + kLanesOf<T> * sizeof(To),
-                       __builtin_shufflevector(v, v, 8, 9, 10, 11, 12, 13, 14, 15));
+    static_assert(std::is_same_v<To, Half> && std::is_same_v<T, float>);
+    constexpr int kNearest = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC;
+    store_vector(to, (Vector<uint16_t, 16>)_mm512_maskz_cvtps_ph(kAllLanes, (__m512)v, kNearest));
   }
 #else
   if constexpr (sizeof(V) == sizeof(Lanes<T, kLanesOf<T>>)) {

@@ -186,9 +186,11 @@ ANYDML_INLINE Doubles short_power(Doubles x, double e) {
   return e < 0 ? 1.0 / power : power;
 }
 
+inline bool has_short_power(double e) { return e > -16 && e < 16 && std::floor(2 * e) == 2 * e; }
+
 // pow_of with an exponent that is the same for all.
 ANYDML_INLINE Doubles constant_pow_of(Doubles x, double e) {
-  if (e > -16 && e < 16 && std::floor(2 * e) == 2 * e) return short_power(x, e);
+  if (has_short_power(e)) return short_power(x, e);
   if (!(e > -kInfinity && e < kInfinity)) return pow_of(x, Doubles{} + e);
   if (std::floor(e) != e) return exp_of(log_of(x == -kInfinity ? -x : x) * e);
   const Doubles power = exp_of(log_of(magnitude_of<double>(x)) * e);

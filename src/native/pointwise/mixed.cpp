@@ -1,6 +1,7 @@
 // Instructions whose operands and result have different types: comparisons, selection, and conversions of
 // integers.
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -203,22 +204,36 @@ Pass wrapping(DataType to) {
       to, []<class T>(std::type_identity<T>) -> Pass { return loop<Converted<T, int64_t>, T, int64_t>; });
 }
 
-// Exponentiation by squaring, modulo 2^64; with an exponent below 0, where 1 / x^-e truncated is 0 but for 1
-// and -1, and all bits are 1 for 0.
-struct IntegerPower : Plain {
-  using Plain::Plain;
-  int64_t operator()(int64_t x, int64_t e) const {
-    uint64_t power = 1;
-    auto square = static_cast<uint64_t>(x);
-    for (uint64_t rest = e < 0 ? uint64_t{0} - static_cast<uint64_t>(e) : static_cast<uint64_t>(e); rest != 0;
-         rest >>= 1) {
-      if ((rest & 1) != 0) power *= square;
-      square *= square;
+// Exponentiation by squaring, modulo 2^64, of several elements at a time; with an exponent below 0, where
+// 1 / x^-e truncated is 0 but for 1 and -1, and all bits are 1 for 0.
+void integer_powers(const int64_t* /*constants*/, const std::byte* x, const std::byte* y,
+                    const std::byte* /*z*/, std::byte* out, int64_t count) {
+  for (int64_t at = 0; at < count * 8; at += kWholeElements * 8) {
+    std::array<uint64_t, kWholeElements> squares;
+    std::array<uint64_t, kWholeElements> rests;
+    std::array<uint64_t, kWholeElements> powers;
+    std::memcpy(squares.data(), x + at, sizeof(squares));
+    uint64_t all = 0;
+    for (size_t i = 0; i < kWholeElements; ++i) {
+      const auto e = load<int64_t>(y + at + i * 8);
+      rests[i] = e < 0 ? uint64_t{0} - static_cast<uint64_t>(e) : static_cast<uint64_t>(e);
+      powers[i] = 1;
+      all |= rests[i];
     }
-    if (e >= 0) return static_cast<int64_t>(power);
-    return x == 0 ? -1 : x == 1 || x == -1 ? static_cast<int64_t>(power) : 0;
+    for (; all != 0; all >>= 1) {
+      for (size_t i = 0; i < kWholeElements; ++i) {
+        powers[i] *= (rests[i] & 1) != 0 ? squares[i] : 1;
+        squares[i] *= squares[i];
+        rests[i] >>= 1;
+      }
+    }
+    for (size_t i = 0; i < kWholeElements; ++i) {
+      const auto base = load<int64_t>(x + at + i * 8);
+      const uint64_t inverse = base == 0 ? ~uint64_t{0} : base == 1 || base == -1 ? powers[i] : 0;
+      store(out + at + i * 8, load<int64_t>(y + at + i * 8) < 0 ? inverse : powers[i]);
+    }
   }
-};
+}
 
 struct PrecisePower : Plain {
   using Plain::Plain;
@@ -270,7 +285,7 @@ Pass find_mixed(Opcode opcode, const Types& types) {
     case Opcode::IF:
       return x == DataType::kUint8 && y == z && y == out ? selection(out) : nullptr;
     case Opcode::INTEGER_POW:
-      return types.only() == DataType::kInt64 ? loop<IntegerPower, int64_t, int64_t, int64_t> : nullptr;
+      return types.only() == DataType::kInt64 ? integer_powers : nullptr;
     case Opcode::PRECISE_POW:
       return types.only() == DataType::kFloat64 ? loop<PrecisePower, double, double, double> : nullptr;
     case Opcode::ZERO:

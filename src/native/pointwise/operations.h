@@ -15,7 +15,13 @@
 #include "pointwise/lanes.h"
 #include "pointwise/math.h"
 #include "pointwise/rounding.h"
+#include "pointwise/single_atan2.h"
+#include "pointwise/single_gelu.h"
 #include "pointwise/single_hyperbolic.h"
+#include "pointwise/single_log.h"
+#include "pointwise/single_pow.h"
+#include "pointwise/single_swish.h"
+#include "pointwise/single_tanh.h"
 #include "pointwise/single_trigonometry.h"
 #include "pointwise/singles.h"
 #include "pointwise/trigonometry.h"
@@ -93,11 +99,25 @@ ANYDML_INLINE V divisor_of(V y) {
   if constexpr (std::is_signed_v<T>) divisor = y == T{-1} ? V{} + T{1} : divisor;
   return divisor;
 }
+// x / y of integers, truncated: of 32 bits by a double's quotient, which is no nearer to an integer than its
+// rounding error, unless it is one.
+template <class T, class V>
+ANYDML_INLINE V quotient_of(V x, V y) {
+#if defined(ANYDML_ISA_AVX512)
+  if constexpr (std::is_same_v<T, int32_t>)
+    return (V)_mm512_maskz_cvttpd_epi32(kAll8Lanes, _mm512_div_pd(
+        _mm512_maskz_cvtepi32_pd(kAll8Lanes, (__m256i)x), _mm512_maskz_cvtepi32_pd(kAll8Lanes, (__m256i)y)));
+  if constexpr (std::is_same_v<T, uint32_t>)
+    return (V)_mm512_maskz_cvttpd_epu32(kAll8Lanes, _mm512_div_pd(
+        _mm512_maskz_cvtepu32_pd(kAll8Lanes, (__m256i)x), _mm512_maskz_cvtepu32_pd(kAll8Lanes, (__m256i)y)));
+#endif
+  return x / y;
+}
 ANYDML_OPERATION(Divide) {
   if constexpr (std::is_floating_point_v<T>) {
     return x / y;
   } else {
-    V quotient = x / divisor_of<T>(y);
+    V quotient = quotient_of<T>(x, divisor_of<T>(y));
     if constexpr (std::is_signed_v<T>) quotient = y == T{-1} ? negative<T>(x) : quotient;
     return y == T{0} ? ~V{} : quotient;
   }
@@ -114,9 +134,16 @@ ANYDML_INLINE V float_remainder(V a, V b) {
   const V whole = rounded_to_zero<double>(quotient);
   return whole == 0.0 ? a : with_sign_of<double>(a - whole * b, a);
 }
+template <class T, class V>
+ANYDML_INLINE V integer_remainder(V x, V y) {
+#if defined(ANYDML_ISA_AVX512)
+  if constexpr (sizeof(T) == 4) return x - quotient_of<T>(x, y) * y;
+#endif
+  return x % y;
+}
 ANYDML_OPERATION(Remainder) {
   if constexpr (std::is_floating_point_v<T>) return float_remainder(x, y);
-  else return y == T{0} ? ~V{} : x % divisor_of<T>(y);
+  else return y == T{0} ? ~V{} : integer_remainder<T>(x, divisor_of<T>(y));
 } };
 // The remainder with the sign of the divisor.
 ANYDML_OPERATION(ModulusFloor) {
@@ -125,7 +152,7 @@ ANYDML_OPERATION(ModulusFloor) {
     const auto moves = (rest != T{0}) & ((rest < T{0}) != (y < T{0}));
     return moves ? rest + y : rest == T{0} ? with_sign_of<T>(rest, y) : rest;
   } else {
-    const V rest = x % divisor_of<T>(y);
+    const V rest = integer_remainder<T>(x, divisor_of<T>(y));
     if constexpr (std::is_unsigned_v<T>) return y == T{0} ? ~V{} : rest;
     // Which wraps in lanes where it is not taken.
     const V other = bits_as<V>(bits_as<UnsignedLanes<T, V>>(rest) + bits_as<UnsignedLanes<T, V>>(y));
@@ -149,14 +176,8 @@ ANYDML_OPERATION(RoundAway) {
   const V whole = rounded_to_zero<T>(magnitude_of<T>(x));
   return with_sign_of<T>(magnitude_of<T>(x) - whole >= T{0.5} ? whole + T{1} : whole, x);
 } };
-ANYDML_OPERATION(Floor) {
-  const V near = rounded_to_even<T>(x);
-  return with_sign_of<T>(near > x ? near - T{1} : near, x);
-} };
-ANYDML_OPERATION(Ceil) {
-  const V near = rounded_to_even<T>(x);
-  return with_sign_of<T>(near < x ? near + T{1} : near, x);
-} };
+ANYDML_OPERATION(Floor) { return rounded_down<T>(x); } };
+ANYDML_OPERATION(Ceil) { return rounded_up<T>(x); } };
 
 // Half of the sum, and where that overflows, the sum of the halves, whose last bits count for nothing there.
 ANYDML_OPERATION(Mean) {
@@ -235,7 +256,9 @@ ANYDML_OPERATION(ScaledElu) {
 
 ANYDML_OPERATION(Linear) { return x * k[0] + k[1]; } };
 ANYDML_OPERATION(HardSigmoid) {
-  const V y01 = x * k[0] + k[1];
+  V y01;
+  if constexpr (std::is_same_v<T, float>) y01 = multiply_add(x, V{} + k[0], V{} + k[1]);
+  else y01 = x * k[0] + k[1];
   const V most1 = y01 > T{1} ? V{} + T{1} : y01;
   return most1 < T{0} ? V{} : most1;
 } };
@@ -244,7 +267,29 @@ template <class T, class V>
 ANYDML_INLINE V product_at_limit(V x, V factor) {
   return (magnitude_of<T>(x) == std::numeric_limits<T>::infinity()) & (factor == T{0}) ? V{} : x * factor;
 }
-ANYDML_OPERATION(HardSwish) { return product_at_limit<T>(x, HardSigmoid::of<T>(k, x, y)); } };
+// What HARD_SWISH multiplies by, cut off to 0 to 1, with its rounding error: Knuth's two-sum of a product with
+// its own error and another number.
+ANYDML_INLINE SinglePair hard_sigmoid_pair(const Constants<float>& k, Singles x) {
+  const Singles scaled = x * k[0];
+  const Singles scaled_low = multiply_add(x, singles(k[0]), -scaled);
+  const Singles sum = scaled + k[1];
+  const Singles added = sum - scaled;
+  const Singles low = ((scaled - (sum - added)) + (k[1] - added)) + scaled_low;
+  const Singles most1 = sum > 1.0f ? singles(1) : sum;
+  const Singles cut = most1 < 0.0f ? Singles{} : most1;
+  const SinglePair y = fast_two_sum(cut, cut == sum ? low : Singles{});
+  return {y.high < 0.0f ? Singles{} : y.high, y.high < 0.0f ? Singles{} : y.low};
+}
+ANYDML_OPERATION(HardSwish) {
+  if constexpr (std::is_same_v<T, float>) {
+    const SinglePair y01 = hard_sigmoid_pair(k, x);
+    const auto is_infinite = magnitude_of<float>(x) == std::numeric_limits<float>::infinity();
+    const V both = multiply_add(x, y01.high, (is_infinite ? V{} : x) * y01.low);
+    return is_infinite & (y01.high == 0.0f) ? V{} : both;
+  } else {
+    return product_at_limit<T>(x, HardSigmoid::of<T>(k, x, y));
+  }
+} };
 ANYDML_OPERATION(Softsign) {
   if constexpr (std::is_same_v<T, float>) return softsign_of(x);
   const V magnitude = x < T{0} ? -x : x;
@@ -252,7 +297,10 @@ ANYDML_OPERATION(Softsign) {
   return magnitude == std::numeric_limits<T>::infinity() ? sign : x / (magnitude + T{1});
 } };
 ANYDML_OPERATION(Pow) { return pow_of(x, y); } };
-ANYDML_OPERATION(ConstantPow) { return constant_pow_of(x, k[0]); } };
+ANYDML_OPERATION(ConstantPow) {
+  if constexpr (std::is_same_v<T, float>) return pow_of(x, V{} + k[0]);
+  else return constant_pow_of(x, k[0]);
+} };
 ANYDML_OPERATION(Celu) { const V below = scaled_expm1_of(x / k[0], k[0]); return x >= T{0} ? x : below; } };
 ANYDML_OPERATION(Swish) {
   if constexpr (std::is_same_v<T, float>) return swish_of(x, k[0]);
@@ -260,7 +308,10 @@ ANYDML_OPERATION(Swish) {
   // The least value of the sigmoid is no 0, which an infinite x would tell apart.
   return product_at_limit<T>(x, scaled < T{-708} ? V{} : sigmoid_of(scaled));
 } };
-ANYDML_OPERATION(Gelu) { return x == -std::numeric_limits<T>::infinity() ? V{} : gelu_of(x); } };
+ANYDML_OPERATION(Gelu) {
+  if constexpr (std::is_same_v<T, float>) return gelu_of(x);
+  else return x == -std::numeric_limits<T>::infinity() ? V{} : gelu_of(x);
+} };
 ANYDML_OPERATION(Erf) { return erf_of(x); } };
 ANYDML_OPERATION(Sin) { return sin_of(x); } };
 ANYDML_OPERATION(Cos) { return cos_of(x); } };
@@ -284,13 +335,20 @@ ANYDML_OPERATION(ScaledSoftplus) { return softplus_of(x * k[1]) * k[0]; } };
 template <class Operation, class... Others>
 inline constexpr bool kIsOneOf = (std::is_same_v<Operation, Others> || ...);
 
-// The vectors that an operation takes: Doubles, and Singles where it has functions of these.
-template <class Operation, class T>
+// Functions of Singles.
+template <class Operation>
+inline constexpr bool kIsOfSingles =
+    kIsOneOf<Operation, Exp, Log, Sigmoid, Tanh, Softplus, Elu, ScaledElu, Erf, Sin, Cos, Tan, Asin, Acos,
+             Atan, Sinh, Cosh, Asinh, Acosh, Softsign, Swish, Pow, ConstantPow, HardSigmoid, HardSwish, Gelu,
+             AtanYx>;
+
+// The vectors that an operation takes: Doubles, and Singles where it has functions of these, or where
+// elements are halves, which are converted as many at a time.
+template <class Operation, class In, class T, class Out>
 using NumbersOf = std::conditional_t<
     std::is_same_v<T, double>, Doubles,
     std::conditional_t<std::is_same_v<T, float> &&
-                           kIsOneOf<Operation, Exp, Log, Sigmoid, Tanh, Softplus, Elu, ScaledElu, Erf, Sin,
-                                    Cos, Tan, Asin, Acos, Atan, Sinh, Cosh, Asinh, Acosh, Softsign, Swish>,
+                           (kIsOfSingles<Operation> || std::is_same_v<In, Half> || std::is_same_v<Out, Half>),
                        Singles, Lanes<T, kLanesOf<T>>>>;
 
 ANYDML_ISA_END

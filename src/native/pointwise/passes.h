@@ -34,7 +34,7 @@ template <class Operation, class In, class T, class Out>
 void pass(const int64_t* constants, const std::byte* x, const std::byte* y, const std::byte* /*z*/,
           std::byte* out, int64_t count) {
   const Constants<T> k(constants);
-  using V = NumbersOf<Operation, T>;
+  using V = NumbersOf<Operation, In, T, Out>;
   constexpr int kLanes = sizeof(V) / sizeof(T);
   for (int64_t i = 0; i < count; i += 2 * kLanes) {
     const auto a = load_numbers<In, T, V>(x + i * sizeof(In));

@@ -53,6 +53,14 @@ template <class T, class V>
 ANYDML_INLINE V rounded_to_zero(V x) {
   return rounded_by<_MM_FROUND_TO_ZERO, T>(x);
 }
+template <class T, class V>
+ANYDML_INLINE V rounded_down(V x) {
+  return rounded_by<_MM_FROUND_TO_NEG_INF, T>(x);
+}
+template <class T, class V>
+ANYDML_INLINE V rounded_up(V x) {
+  return rounded_by<_MM_FROUND_TO_POS_INF, T>(x);
+}
 #else
 // The nearest integer, halves to the even one: beyond 2^23, or 2^52, there are none between. NaN stays, and
 // so does the sign of zero.
@@ -68,6 +76,16 @@ ANYDML_INLINE V rounded_to_zero(V x) {
   const V magnitude = magnitude_of<T>(x);
   const V near = rounded_to_even<T>(magnitude);
   return with_sign_of<T>(near > magnitude ? near - T{1} : near, x);
+}
+template <class T, class V>
+ANYDML_INLINE V rounded_down(V x) {
+  const V near = rounded_to_even<T>(x);
+  return with_sign_of<T>(near > x ? near - T{1} : near, x);
+}
+template <class T, class V>
+ANYDML_INLINE V rounded_up(V x) {
+  const V near = rounded_to_even<T>(x);
+  return with_sign_of<T>(near < x ? near + T{1} : near, x);
 }
 #endif
 

@@ -33,7 +33,6 @@ struct ReducedSingles {
 };
 
 ANYDML_INLINE ReducedSingles reduced(Singles x) {
-  constexpr float kShift = 0x1.8p23f;
   const Singles shifted = multiply_add(x, singles(0x1.45f306p-1f), singles(kShift));
   const Singles n = shifted - kShift;
   const Singles most = multiply_add(n, singles(-kHalfPi1), x);  // exact

@@ -5,12 +5,23 @@
 #include "pointwise/passes.h"
 
 ANYDML_ISA_BEGIN
+namespace {
+
+// By squaring in double precision where that is few multiplications.
+void constant_pow_of_singles(const int64_t* constants, const std::byte* x, const std::byte* y,
+                             const std::byte* z, std::byte* out, int64_t count) {
+  const bool is_short = has_short_power(bits_as<double>(constants[0]));
+  return is_short ? pass<ConstantPow, float, double, float>(constants, x, y, z, out, count)
+                  : pass<ConstantPow, float, float, float>(constants, x, y, z, out, count);
+}
+
+}  // namespace
 
 Pass find_transcendental(Opcode opcode, const Types& types) {
   const DataType type = types.only();
   switch (opcode) {
     case Opcode::POW:
-      return of_wide<Pow>(type);
+      return of_constants<Pow>(type);
     case Opcode::EXP:
       return of_functions<Exp>(type);
     case Opcode::LOG:
@@ -30,13 +41,13 @@ Pass find_transcendental(Opcode opcode, const Types& types) {
     case Opcode::SCALED_SOFTPLUS:
       return of_wide<ScaledSoftplus>(type);
     case Opcode::CONSTANT_POW:
-      return of_wide<ConstantPow>(type);
+      return type == DataType::kFloat32 ? constant_pow_of_singles : of_wide<ConstantPow>(type);
     case Opcode::CELU:
       return of_wide<Celu>(type);
     case Opcode::SWISH:
       return of_functions<Swish>(type);
     case Opcode::GELU:
-      return of_functions_of_halves<Gelu>(type);
+      return of_functions<Gelu>(type);
     case Opcode::ERF:
       return of_functions<Erf>(type);
     case Opcode::SIN:
@@ -52,7 +63,7 @@ Pass find_transcendental(Opcode opcode, const Types& types) {
     case Opcode::ATAN:
       return of_functions<Atan>(type);
     case Opcode::ATAN_YX:
-      return of_wide<AtanYx>(type);
+      return of_constants<AtanYx>(type);
     case Opcode::SINH:
       return of_functions<Sinh>(type);
     case Opcode::COSH:

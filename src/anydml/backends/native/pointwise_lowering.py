@@ -131,6 +131,7 @@ def _apply(
         scale_bias is not None
         or (opcode in _OF_FLOATS and first not in _FLOATS)
         or (opcode in _SCALED and not 1 / _SCALED[opcode] <= abs(prod(constants)) <= _SCALED[opcode])
+        or (opcode in _IN_PARTS and not all(2.0**-16 <= abs(each) <= 2.0**16 for each in constants))
     )
     if not is_wide:
         return program.add(opcode, output, *operands, constants=constants)
@@ -269,3 +270,6 @@ _OF_FLOATS = {"SHRINK", "CONSTANT_POW"}
 _SCALED = {"ELU": 2.0**100, "SCALED_ELU": 2.0**100, "SWISH": 2.0**16}
 """Instructions that FLOAT32 has in single precision, with what a factor, in two parts, may be at most; at least its
 reciprocal."""
+
+_IN_PARTS = {"HARD_SWISH"}
+"""Instructions that floats have in two parts of single precision, for constants that are neither large nor small."""

@@ -2,8 +2,8 @@
 fused into other operators, and then have no tensors.
 
 Decisions where the pages are silent: floats are computed in double precision and rounded once, but for exponentials of
-FLOAT32 that nothing scales before, SOFTSIGN and SWISH, which are within 1 unit in the last place; NaN stays NaN, as in PyTorch, also where
-a formula's comparison would make a number of it; formulas are taken at their limits where they overflow or have no
+FLOAT32 that nothing scales before, GELU, HARD_SWISH, SOFTSIGN and SWISH, which are within 1 unit in the last place; NaN
+stays NaN, as in PyTorch, also where a formula's comparison would make a number of it; formulas are taken at their limits where they overflow or have no
 value at an infinity. Integers of SHRINK are computed in double precision too, truncated and saturated. SHRINK has
 integers from feature level 5.1 on, as its page says; the feature level history has them in 2.1. PARAMETERIZED_RELU
 computes floats in the next wider type, and integers modulo 2^n. GELU, SWISH and HARD_SWISH of minus infinity are 0, where

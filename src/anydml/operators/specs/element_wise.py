@@ -1,8 +1,8 @@
 """Element-wise operators of one operand, f(x), and powers; where there is a ScaleBias f(g(x)), g(x) = x * Scale + Bias.
 
 Decisions where the pages are silent: floats are computed in the next wider type, f and g together, and rounded once;
-EXP, LOG, CONSTANT_POW and ERF in double precision, but for EXP and LOG of FLOAT32 without a ScaleBias, which are within
-1 unit in the last place. Integers that have a ScaleBias are computed in double precision, truncated and saturated.
+EXP, LOG, powers and ERF in double precision, but for those of FLOAT32 without a ScaleBias, which are within 1 unit in
+the last place. Integers that have a ScaleBias are computed in double precision, truncated and saturated.
 What CEIL, FLOOR and ROUND give keeps infinities, NaN and the sign of x, as C's do. SIGN of NaN is 0, as its page's
 formula has 0 for all that is neither below nor above 0. Powers of infinities and NaN are C's: 1 is the power 0 of
 anything, and every power of 1. CONSTANT_POW is of floats alone, as its page says; the feature level history has its
@@ -191,8 +191,8 @@ ELEMENT_WISE_POW = Pointwise(
     summary=(
         "x to the power of e for each pair of elements: NaN where x is below 0 and e no integer. Where both "
         "are integers the result is exact, truncated and modulo 2^n; 0 to a power below 0 gives all bits 1. "
-        "Where one is a float, it is computed in double precision, and becomes an integer again by "
-        "truncation, saturated."
+        "Where one is a float, it is computed in double precision, of FLOAT32 alone within 1 unit in the last "
+        "place, and becomes an integer again by truncation, saturated."
     ),
     inputs=("InputTensor", "ExponentTensor"),
     members={
