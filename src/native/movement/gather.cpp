@@ -15,6 +15,7 @@
 #include "core/registry.h"
 #include "movement/copy.h"
 #include "movement/indices.h"
+#include "movement/prefetched_rows.h"
 #include "movement/rows.h"
 #include "movement/tuning.h"
 #include "movement/view.h"
@@ -154,16 +155,12 @@ class GatherPlan final : public Plan {
     for (int64_t begin = 0; begin < count; begin += portion) {
       const int64_t size = std::min(portion, count - begin);
       std::byte* const to = staged.reserve(out + begin * unit_, size * unit_);
-      if (unit_ < kPrefetchedRow || axis_.size * std::abs(axis_.in) <= kCachedTable) {
-        copy_at_(offsets + begin, size, unit_, in, to);
-        if (next_ > 0) prefetch_next(in + next_, number + begin, size);
+      if (are_prefetched(unit_, axis_.size * std::abs(axis_.in))) {
+        copy_prefetched(copy_at_, offsets, count, begin, size, unit_, in, to);
         continue;
       }
-      for (int64_t i = 0; i < size; i += kRowsAtOnce) {
-        const int64_t first = begin + i;
-        prefetch(offsets, first + kRowsAhead, std::min(first + kRowsAhead + kRowsAtOnce, count), in);
-        copy_at_(offsets + first, std::min(kRowsAtOnce, size - i), unit_, in, to + i * unit_);
-      }
+      copy_at_(offsets + begin, size, unit_, in, to);
+      if (next_ > 0) prefetch_next(in + next_, number + begin, size);
     }
   }
 
@@ -174,12 +171,6 @@ class GatherPlan final : public Plan {
     for (int64_t i = begin; i < end; i += kLine) prefetch_line(next + i);
   }
 
-  void prefetch(const int64_t* offsets, int64_t first, int64_t last, const std::byte* in) const {
-    for (int64_t i = first; i < last; ++i) {
-      prefetch_lines(in + offsets[i], unit_);
-    }
-  }
-
   void copy_nests(const int64_t* offsets, int64_t count, const std::byte* in, std::byte* out) const {
     for (int64_t i = 0; i < count; ++i) {
       for_each(after_, in + offsets[i], out + i * rows_.out, [this](const std::byte* from, std::byte* to) {
@@ -187,8 +178,6 @@ class GatherPlan final : public Plan {
       });
     }
   }
-
-  static constexpr int64_t kRowsAtOnce = 8;
 
   std::vector<Loop> before_;
   std::vector<Loop> outer_;  // of indices, but for those that follow each other:

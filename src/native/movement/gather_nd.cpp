@@ -15,6 +15,7 @@
 #include "movement/copy.h"
 #include "movement/indices.h"
 #include "movement/points.h"
+#include "movement/prefetched_rows.h"
 #include "movement/rows.h"
 #include "movement/tuning.h"
 #include "movement/view.h"
@@ -64,13 +65,16 @@ struct Work {
 
 class GatherPlan final : public Plan {
  public:
-  GatherPlan(Work work, std::string description) : Plan(std::move(description)), work_(std::move(work)) {
+  // `table` is the size of what is pointed into.
+  GatherPlan(Work work, int64_t table, std::string description)
+      : Plan(std::move(description)), work_(std::move(work)) {
     const Slice& slice = work_.slice;
     is_packed_ = slice.is_run() && work_.points.listed_step() == slice.unit();
     is_long_ = slice.is_run() && slice.unit() >= kLongRow;
     pieces_ = is_long_ ? divided_up(slice.unit(), kLongPortion) : 1;
     non_temporal_ = is_packed_ && !is_long_ && !work_.points.has_stripes() &&
                     work_.points.count() * slice.bytes() >= kStreamFrom;
+    prefetches_ = !work_.points.have_rows() && are_prefetched(slice.unit(), table);
     copy_at_ = choose_copy_at(slice.unit());
   }
 
@@ -133,7 +137,12 @@ class GatherPlan final : public Plan {
       const int64_t portion = kPortion / unit;
       for (int64_t begin = 0; begin < count; begin += portion) {
         const int64_t size = std::min(portion, count - begin);
-        copy_at_(offsets + begin, size, unit, in, staged.reserve(out + begin * unit, size * unit));
+        std::byte* const to = staged.reserve(out + begin * unit, size * unit);
+        if (prefetches_) {
+          copy_prefetched(copy_at_, offsets, count, begin, size, unit, in, to);
+        } else {
+          copy_at_(offsets + begin, size, unit, in, to);
+        }
       }
     } else {
       for (int64_t i = 0; i < count; ++i) work_.slice.copy(in + offsets[i], out + i * step);
@@ -144,6 +153,7 @@ class GatherPlan final : public Plan {
   bool is_packed_;
   bool is_long_;
   bool non_temporal_;
+  bool prefetches_;
   int64_t pieces_;  // of a long run
   CopyAt copy_at_;
 };
@@ -423,7 +433,7 @@ std::unique_ptr<Plan> make_gather_nd(const Request& request, std::string& reason
   Range range{};
   Work work = work_of(request, in, tensor(request.outputs, 0), functions, false, range);
   std::string description = described("gather of ", in, indices, work);
-  return std::make_unique<GatherPlan>(std::move(work), std::move(description));
+  return std::make_unique<GatherPlan>(std::move(work), range.size, std::move(description));
 }
 
 std::unique_ptr<Plan> make_scatter_nd(const Request& request, std::string& reason) {

@@ -8,6 +8,7 @@
 #include "platform/isa.h"
 #include "reduce/lanes.h"
 #include "reduce/tuning.h"
+#include "simd/squares.h"
 #include "simd/transpose.h"
 #include "simd/unaligned.h"
 
@@ -111,24 +112,6 @@ int64_t shuffle_lines(const std::byte* from, int64_t rows, int64_t lines, std::b
 #endif
 
 #if defined(__GNUC__)
-// 16 bytes of lines that are `step` bytes apart, one in each square of a register.
-template <class Bits, int64_t kSquares>
-ANYDML_INLINE SquareRow<Bits, kSquares> load_squares(const std::byte* from, int64_t step) {
-#if defined(ANYDML_ISA_AVX512)
-  // Loads that merge take no shuffle.
-  static_assert(kSquares == 4);
-  const auto at = [&](int64_t i) { return (__m128i)load<SquareRow<Bits>>(from + i * step); };
-  __m512i lines = _mm512_maskz_broadcast_i32x4(kAllLanes, at(0));
-  lines = _mm512_mask_broadcast_i32x4(lines, 0x00f0, at(1));
-  lines = _mm512_mask_broadcast_i32x4(lines, 0x0f00, at(2));
-  return (SquareRow<Bits, kSquares>)_mm512_mask_broadcast_i32x4(lines, 0xf000, at(3));
-#else
-  SquareRow<Bits> squares[kSquares];
-  for (int64_t i = 0; i < kSquares; ++i) squares[i] = load<SquareRow<Bits>>(from + i * step);
-  return side_by_side<SquareRow<Bits, kSquares>>(squares);
-#endif
-}
-
 // Packs 16 bytes of each of as many lines as a register has lanes at a time, those of a line's end once more.
 // Returns how many lines are packed.
 template <class Bits>

@@ -22,6 +22,7 @@
 #include "scan/lane_rows.h"
 #include "scan/policy.h"
 #include "scan/row_scan.h"
+#include "scan/square_rows.h"
 #include "scan/tuning.h"
 #include "simd/transpose.h"
 #include "simd/vector.h"
@@ -207,8 +208,11 @@ class RowPlan final : public Plan {
     int64_t batch = packed ? kBlock / size / kRowsPerGroup * kRowsPerGroup : 1;
 #if defined(ANYDML_ISA_AVX512)
     const LaneRows<T, Operation> lane_rows(size, exclusive_, down_);
-    const int64_t at_once =
-        packed && in_step == out_step && !policy_.packs_input && size > 1 ? lane_rows.rows_at_once() : 0;
+    const bool in_squares = packed && !policy_.packs_input && SquareRows<T, Operation>::has(size);
+    const int64_t at_once = in_squares ? SquareRows<T, Operation>::kRows
+                            : packed && in_step == out_step && !policy_.packs_input && size > 1
+                                ? lane_rows.rows_at_once()
+                                : 0;
     if (at_once > 0) batch = kBlock / size / at_once * at_once;
 #endif
     PackBuffer buffer;
@@ -220,7 +224,12 @@ class RowPlan final : public Plan {
 #if defined(ANYDML_ISA_AVX512)
       if (at_once > 0) {
         r = rows / at_once * at_once;
-        lane_rows.scan(from + lowest(0, size), to, r, stage);
+        const std::byte* const lines = from + lowest(0, size);
+        if constexpr (std::is_same_v<T, Half>) {
+          if (in_squares)
+            SquareRows<T, Operation>::scan(lines, in_step, to, out_step, r, size, exclusive_, down_, stage);
+        }
+        if (!in_squares) lane_rows.scan(lines, to, r, stage);
       }
 #endif
       for (; !policy_.packs_input && r + kRowsPerGroup <= rows; r += kRowsPerGroup) {
