@@ -82,7 +82,9 @@ bool is_pooled_by_channel(const Request& request) {
   if (!declined(in, out).empty()) return false;
   require(in.sizes[1] == out.sizes[1], "the sizes of input and output differ");
   const bool is_narrow = 1 < out.sizes[3] && out.sizes[3] < kNarrowRow;
-  return in.sizes[1] >= 8 && (is_narrow || (has_channels_last(in) && has_channels_last(out)));
+  const bool in_last = has_channels_last(in);
+  const bool out_last = has_channels_last(out);
+  return in.sizes[1] >= 8 && ((in_last && out_last) || (is_narrow && (in_last || out_last)));
 }
 
 // The plan of tensors that lie with their channels last, where asked for, and copies from and to those that

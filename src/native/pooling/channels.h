@@ -105,7 +105,8 @@ ANYDML_INLINE void for_channels(int64_t channels, const Body& body) {
 // product with the reciprocal, which is as exact as a division and takes a quarter of its time.
 class Quotient {
  public:
-  explicit Quotient(double count) : count_(Doubles{} + count), reciprocal_(Doubles{} + 1 / count) {}
+  explicit Quotient(double count) : Quotient(Doubles{} + count, Doubles{} + 1 / count) {}
+  Quotient(Doubles count, Doubles reciprocal) : count_(count), reciprocal_(reciprocal) {}
 
   ANYDML_INLINE Doubles of(Doubles x) const {
 #if defined(ANYDML_ISA_AVX512)

@@ -7,7 +7,9 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -16,6 +18,8 @@
 #include "movement/copy.h"
 #include "platform/isa.h"
 #include "platform/parallel.h"
+#include "pointwise/lanes.h"
+#include "pooling/channels.h"
 #include "pooling/geometry.h"
 #include "pooling/rows.h"
 #include "pooling/windows.h"
@@ -35,16 +39,35 @@ inline int64_t pitch_of(const Sliding& row) {
   return divided_up(extent, row.stride) * row.stride;
 }
 
-// How many planes are pooled at once; 0 where rows are pooled one by one.
+// How many planes are pooled at once; 0 where rows are pooled part by part.
 inline int64_t planes_at_once(const Nest& nest) {
   const Sliding& row = nest.row.window;
-  if (nest.outer.empty() || nest.outer[0].slides() || nest.outer[0].window.size < 2) return 0;
-  if (row.places > kNarrow || std::min(row.taps, row.size) > 2 * row.places) return 0;
+  if (nest.outer.empty() || nest.outer[0].slides()) return 0;
+  if (row.places > kPart || std::min(row.taps, row.size) > 2 * row.places) return 0;
   const int64_t pitch = pitch_of(row);
   const int64_t behind = (row.taps - 1) * row.dilation;
   const int64_t most = std::min((kSpan - behind) / pitch, kPart / (pitch / row.stride));
-  return most < 2 ? 0 : std::min(most, nest.outer[0].window.size);
+  if (most < 1) return 0;
+  return row.places > kNarrow ? 1 : std::min(most, nest.outer[0].window.size);
 }
+
+// As many numbers as a register holds.
+template <class Number>
+struct NumbersOf {
+#if defined(ANYDML_VECTORS)
+  using type = Vector<Number>;
+#else
+  using type = Number;
+#endif
+};
+template <>
+struct NumbersOf<float> {
+  using type = Singles;
+};
+template <>
+struct NumbersOf<double> {
+  using type = Doubles;
+};
 
 template <class Operation>
 class PlanesPlan final : public Plan {
@@ -59,16 +82,29 @@ class PlanesPlan final : public Plan {
         operation_(operation),
         row_(nest_.row.window),
         pitch_(pitch_of(row_)),
+        places_(pitch_ / row_.stride),
         at_once_(planes_at_once(nest_)) {
     require(nest_.outer.size() <= kMostOuter, "dimensions of pooling");
     int64_t taps = std::min(row_.taps, row_.size);
+    int64_t rows = 1;
+    bool is_one = true;
     for (const Dimension& dimension : nest_.outer) {
       rows_.push_back({dimension.window.places, 0, dimension.window.out_stride});
+      is_one = is_one && rows == 1;
+      rows *= std::min({dimension.window.taps, dimension.window.size, kMostRows + 1});
       taps *= std::min(dimension.window.taps, dimension.window.size);
     }
+    stay_ = is_one && rows <= kMostRows;
+    slots_ = std::min(rows, kMostRows);
     bytes_ = steps_of(rows_) * row_.places * std::min<int64_t>(taps, 64) * kItem;
     const Sliding& planes = nest_.outer[0].window;
     rows_[0] = {divided_up(planes.size, at_once_), 0, at_once_ * planes.out_stride};
+    all_ = at_once_ * pitch_ + (row_.taps - 1) * row_.dilation;
+    phase_ = divided_up(all_, row_.stride);
+    for (int64_t k = 0; k < row_.taps; ++k) {
+      const int64_t element = k * row_.dilation;
+      taps_.push_back(element % row_.stride * phase_ + element / row_.stride);
+    }
   }
 
   void run(const void* const* inputs, void* const* outputs) const override {
@@ -81,9 +117,7 @@ class PlanesPlan final : public Plan {
     parallel_for(calls, threads, [&](int64_t call) {
       int64_t number = share_begin(call, calls, parts);
       const int64_t end = share_begin(call + 1, calls, parts);
-      Buffers buffers;
-      // What is between rows is never written.
-      std::fill_n(buffers.elements, kSpan, T(Combine::template kStart<Number>));
+      Buffers buffers(*this);
       for (LoopCursor cursor(rows_, number); number < end; ++number, cursor.advance()) {
         const int64_t plane = cursor.index(0) * at_once_;
         Part part{{}, 0, row_.places};
@@ -95,33 +129,73 @@ class PlanesPlan final : public Plan {
   }
 
  private:
+  using Numbers = typename NumbersOf<Number>::type;
   static constexpr int64_t kItem = sizeof(T);
+  static constexpr int64_t kEach = sizeof(Numbers) / sizeof(Number);
+  // Rows of elements that are combined at once, each converted once, and kept for the next window.
+  static constexpr int64_t kMostRows = 8;
+  // What vectors go over behind the last number.
+  static constexpr int64_t kBehind = 256;
 
   struct Buffers {
-    alignas(64) T elements[kSpan];
-    alignas(64) Number span[kSpan];
-    alignas(64) Number numbers[kPart];
-    alignas(64) T results[kPart];
+    explicit Buffers(const PlanesPlan& plan)
+        : slot(plan.phase_ * plan.row_.stride + kBehind),
+          // What is between rows is never written.
+          elements(static_cast<size_t>(plan.all_ + kBehind), T(Combine::template kStart<Number>)),
+          spans(static_cast<size_t>(slot * plan.slots_), Combine::template kStart<Number>),
+          numbers(static_cast<size_t>(plan.at_once_ * plan.places_ + kBehind)),
+          results(numbers.size()),
+          room(plan.row_.stride > 1 ? elements.size() : 0) {}
+
+    int64_t slot;
+    std::vector<T> elements;
+    std::vector<Number> spans;
+    std::vector<Number> numbers;
+    std::vector<T> results;
+    std::vector<T> room;
+    std::array<const std::byte*, kMostRows> held{};  // whose numbers are in a slot
+    std::array<const Number*, kMostRows> rows{};     // to be combined
+    std::array<int64_t, kMostRows> used{};           // the last batch of rows that a slot was in
+    int64_t count = 0;
+    int64_t batch = 1;
+    int64_t next = 0;
+    // Divisors of averages and their reciprocals, and what all of them have in common.
+    std::vector<double> divisors;
+    std::vector<double> reciprocals;
+    double around = 0;
   };
 
   void pool(const Part& part, int64_t planes, const std::byte* in, std::byte* out, Buffers& buffers) const {
-    const int64_t places = pitch_ / row_.stride;
-    std::fill_n(buffers.numbers, planes * places, Combine::template kStart<Number>);
+    const int64_t count = planes * places_;
+    std::fill_n(buffers.numbers.data(), count, Combine::template kStart<Number>);
     add(1, part, planes, in, buffers);
-    for (int64_t p = 0; p < planes; ++p) operation_.finish(nest_, part, buffers.numbers + p * places);
-    auto* const results = reinterpret_cast<std::byte*>(buffers.results);
-    store_row<T>(buffers.numbers, planes * places, kItem, results);
+    combine(count, buffers);
+    finish(part, planes, buffers);
+    const auto* results = reinterpret_cast<const std::byte*>(buffers.numbers.data());
+    if constexpr (!std::is_same_v<T, Number>) {
+      auto* const to = reinterpret_cast<std::byte*>(buffers.results.data());
+      for (int64_t i = 0; i < count; i += kEach) {
+        Numbers x;
+        std::memcpy(&x, buffers.numbers.data() + i, sizeof(x));
+        store_numbers<T, Number, Numbers>(to + i * kItem, x);
+      }
+      results = to;
+    }
+    bool are_certain = true;
+    if constexpr (requires { operation_.are_certain(buffers.numbers.data(), 0); }) {
+      are_certain = operation_.are_certain(buffers.numbers.data(), count - places_ + row_.places);
+    }
     for (int64_t p = 0; p < planes; ++p) {
       std::byte* const to = out + p * nest_.outer[0].window.out_stride;
-      if constexpr (requires { operation_.are_certain(buffers.numbers, 0); }) {
-        if (!operation_.are_certain(buffers.numbers + p * places, row_.places)) {
+      if constexpr (requires { operation_.are_certain(buffers.numbers.data(), 0); }) {
+        if (!are_certain && !operation_.are_certain(buffers.numbers.data() + p * places_, row_.places)) {
           Part own = part;
           own.place[0] = p;
           operation_.run(nest_, own, in, {to, nullptr});
           continue;
         }
       }
-      const std::byte* const from = results + p * places * kItem;
+      const std::byte* const from = results + p * places_ * kItem;
       if (row_.out_stride == kItem) {
         copy_short(to, from, row_.places * kItem);
       } else {
@@ -130,9 +204,44 @@ class PlanesPlan final : public Plan {
     }
   }
 
+  void finish(const Part& part, int64_t planes, Buffers& buffers) const {
+    if constexpr (requires { Operation::counted_around(nest_, part); }) {
+      const auto size = static_cast<size_t>(at_once_ * places_ + kEach);
+      if (const double around = Operation::counted_around(nest_, part); buffers.around != around) {
+        buffers.around = around;
+        buffers.divisors.assign(size, 1);
+        buffers.reciprocals.assign(size, 1);
+        for (int64_t p = 0; p < at_once_; ++p) {
+          for (int64_t i = 0; i < row_.places; ++i) {
+            const double divisor = around * nest_.row.counted[static_cast<size_t>(i)];
+            buffers.divisors[static_cast<size_t>(p * places_ + i)] = divisor;
+            buffers.reciprocals[static_cast<size_t>(p * places_ + i)] = 1 / divisor;
+          }
+        }
+      }
+      double* const sums = buffers.numbers.data();
+      for (int64_t i = 0; i < planes * places_; i += kEach) {
+        Doubles sum, divisor, reciprocal;
+        std::memcpy(&sum, sums + i, sizeof(sum));
+        std::memcpy(&divisor, buffers.divisors.data() + i, sizeof(divisor));
+        std::memcpy(&reciprocal, buffers.reciprocals.data() + i, sizeof(reciprocal));
+        sum = Quotient(divisor, reciprocal).of(sum);
+        std::memcpy(sums + i, &sum, sizeof(sum));
+      }
+    } else {
+      for (int64_t p = 0; p < planes; ++p) {
+        operation_.finish(nest_, part, buffers.numbers.data() + p * places_);
+      }
+    }
+  }
+
   // Of what is under the windows' taps in the dimensions from the d-th one on.
   void add(size_t d, const Part& part, int64_t planes, const std::byte* from, Buffers& buffers) const {
-    if (d == std::min(nest_.outer.size(), kMostOuter)) return add_rows(planes, from, buffers);
+    if (d == std::min(nest_.outer.size(), kMostOuter)) {
+      if (buffers.count == slots_) combine(planes * places_, buffers);
+      buffers.rows[static_cast<size_t>(buffers.count++)] = numbers_of(planes, from, buffers);
+      return;
+    }
     const Sliding& window = nest_.outer[d].window;
     const auto [first, last] = window.inside(part.place[d]);
     int64_t element = window.origin(part.place[d]) + first * window.dilation;
@@ -141,31 +250,108 @@ class PlanesPlan final : public Plan {
     }
   }
 
-  void add_rows(int64_t planes, const std::byte* from, Buffers& buffers) const {
+  // Rows of elements side by side, as numbers: those that have the same place in their steps follow each
+  // other.
+  const Number* numbers_of(int64_t planes, const std::byte* from, Buffers& buffers) const {
+    for (int64_t i = 0; stay_ && i < slots_; ++i) {
+      if (buffers.held[static_cast<size_t>(i)] != from) continue;
+      buffers.used[static_cast<size_t>(i)] = buffers.batch;
+      return buffers.spans.data() + i * buffers.slot;
+    }
+    // In the place of the oldest one that is not to be combined now.
+    const auto advance = [&] { buffers.next = buffers.next + 1 == slots_ ? 0 : buffers.next + 1; };
+    while (buffers.used[static_cast<size_t>(buffers.next)] == buffers.batch) advance();
+    buffers.used[static_cast<size_t>(buffers.next)] = buffers.batch;
+    buffers.held[static_cast<size_t>(buffers.next)] = from;
+    Number* const span = buffers.spans.data() + buffers.next * buffers.slot;
+    advance();
     const int64_t count = std::min(row_.size, pitch_ - row_.start);
-    if (count <= 0) return;
-    for (int64_t p = 0; p < planes; ++p, from += nest_.outer[0].window.in_stride) {
-      auto* const to = reinterpret_cast<std::byte*>(buffers.elements + p * pitch_ + row_.start);
+    const bool is_as_it_is = std::is_same_v<T, Number> && row_.stride == 1;
+    auto* const elements =
+        reinterpret_cast<std::byte*>(is_as_it_is ? static_cast<void*>(span) : buffers.elements.data());
+    for (int64_t p = 0; p < (count > 0 ? planes : 0); ++p, from += nest_.outer[0].window.in_stride) {
+      std::byte* const to = elements + (p * pitch_ + row_.start) * kItem;
       if (row_.in_stride == kItem) {
         copy_short(to, from, count * kItem);
       } else {
         for (int64_t i = 0; i < count; ++i) store(to + i * kItem, load<T>(from + i * row_.in_stride));
       }
     }
-    const int64_t all = planes * pitch_ + (row_.taps - 1) * row_.dilation;
-    load_row<T>(reinterpret_cast<const std::byte*>(buffers.elements), kItem, all, buffers.span);
-    operation_.prepare(buffers.span, all);
-    for (int64_t k = 0; k < row_.taps; ++k) {
-      combine_places<Combine>(buffers.span + k * row_.dilation, row_.stride, planes * (pitch_ / row_.stride),
-                              buffers.numbers);
+    if (!is_as_it_is)
+      convert(elements, planes * pitch_ + (row_.taps - 1) * row_.dilation, span, buffers.room);
+    return span;
+  }
+
+  void convert(const std::byte* elements, int64_t count, Number* span, std::vector<T>& room) const {
+    if (row_.stride == 1) return put_numbers(elements, count, span);
+    const auto phase = [&](int64_t first, int64_t stride) {
+      const int64_t size = divided_up(count - first, stride);
+      const std::byte* const from = elements + first * kItem;
+      for (int64_t i = 0; i < size; ++i) room[static_cast<size_t>(i)] = load<T>(from + i * stride * kItem);
+      put_numbers(reinterpret_cast<const std::byte*>(room.data()), size, span + first * phase_);
+    };
+    for (int64_t first = 0; first < std::min(row_.stride, count); ++first) {
+      row_.stride == 2 ? phase(first, 2) : phase(first, row_.stride);
     }
+  }
+  void put_numbers(const std::byte* from, int64_t count, Number* to) const {
+    // The next phase begins where this one ends.
+    const int64_t whole = count / kEach * kEach;
+    for (int64_t i = 0; i < whole; i += kEach) {
+      const auto x = load_numbers<T, Number, Numbers>(from + i * kItem);
+      std::memcpy(to + i, &x, sizeof(x));
+    }
+    for (int64_t i = whole; i < count; ++i) to[i] = widen<T, Number>(from + i * kItem);
+    operation_.prepare(to, count);
+  }
+
+  // Of the rows that are there, tap by tap.
+  void combine(int64_t count, Buffers& buffers) const {
+    constexpr int64_t kMany = 4;
+    const int64_t end = divided_up(count, kEach) * kEach;
+    int64_t i = 0;
+    for (; i + kMany * kEach <= end; i += kMany * kEach) combine_some<kMany>(i, buffers);
+    for (; i < end; i += kEach) combine_some<1>(i, buffers);
+    buffers.count = 0;
+    ++buffers.batch;
+  }
+  template <int64_t kMany>
+  ANYDML_INLINE void combine_some(int64_t i, Buffers& buffers) const {
+    Number* const numbers = buffers.numbers.data() + i;
+    Numbers all[kMany];
+    // One by one, as all would go through memory.
+#pragma GCC unroll 4
+    for (int64_t v = 0; v < kMany; ++v) std::memcpy(&all[v], numbers + v * kEach, sizeof(Numbers));
+    for (int64_t row = 0; row < buffers.count; ++row) {
+      const Number* const from = buffers.rows[static_cast<size_t>(row)] + i;
+      for (const int64_t tap : taps_) {
+#pragma GCC unroll 4
+        for (int64_t v = 0; v < kMany; ++v) {
+          Numbers x;
+          std::memcpy(&x, from + tap + v * kEach, sizeof(x));
+          if constexpr (std::is_same_v<Combine, QuickMaximum>) {
+            all[v] = lane_max<Number>(x, all[v]);
+          } else {
+            all[v] = Combine::of(all[v], x);
+          }
+        }
+      }
+    }
+#pragma GCC unroll 4
+    for (int64_t v = 0; v < kMany; ++v) std::memcpy(numbers + v * kEach, &all[v], sizeof(Numbers));
   }
 
   Nest nest_;
   Operation operation_;
   Sliding row_;
   int64_t pitch_;
+  int64_t places_;  // of a plane, with those between it and the next
   int64_t at_once_;
+  int64_t all_ = 0;            // elements of the rows in a buffer
+  int64_t phase_ = 0;          // those of each place in a step
+  std::vector<int64_t> taps_;  // of a row: from the first place's number on
+  bool stay_ = false;          // whether rows are those of a window that slides along one dimension
+  int64_t slots_ = 1;
   std::vector<Loop> rows_;  // of places, around the rows, some planes at a time
   int64_t bytes_ = 0;
 };

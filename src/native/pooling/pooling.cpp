@@ -160,9 +160,10 @@ struct Maxima {
   // Whether quick maxima are right: where there is no number above the lowest value, NaN counts.
   static bool are_certain(const Number* most, int64_t count) {
     if constexpr (!std::is_floating_point_v<Number>) return true;
-    Number least = std::numeric_limits<Number>::max();
-    for (int64_t i = 0; i < count; ++i) least = most[i] < least ? most[i] : least;
-    return least > QuickMaximum::kStart<Number>;
+    int32_t others = 0;
+    for (int64_t i = 0; i < count; ++i)
+      others |= static_cast<int32_t>(!(most[i] > QuickMaximum::kStart<Number>));
+    return others == 0;
   }
 
   // index + first + i * each
