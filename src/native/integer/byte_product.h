@@ -157,6 +157,13 @@ class ByteProductPlan final : public BlockedProduct {
     if (use_amx_) release_tiles();
   }
 
+  // What a zero point that is the same for all rows adds to the sums of columns, instead of their totals.
+  void scale_totals(const Block& block, const void* const* inputs, int32_t* totals) const {
+    const auto zero = static_cast<uint32_t>(zero_a(inputs, 0));
+    for (int64_t c = 0; c < block.columns; ++c)
+      totals[c] = static_cast<int32_t>(zero * static_cast<uint32_t>(totals[c]));
+  }
+
   // Of rows whose sums are complete.
   void write_rows(const Block& block, int64_t first, int64_t rows, const void* const* inputs, std::byte* room,
                   RowWriter& writer) const {
@@ -177,9 +184,10 @@ class ByteProductPlan final : public BlockedProduct {
         }
       } else {
         of_row = static_cast<uint32_t>(column_zeros[0]) * total;
+        const uint32_t factor = p_.a_zero.step == 0 ? 1 : zero;
         for (int64_t c = 0; zero != 0 && c < block.columns; ++c) {
           sums[c] = static_cast<int32_t>(static_cast<uint32_t>(sums[c]) -
-                                         zero * static_cast<uint32_t>(column_totals[c]));
+                                         factor * static_cast<uint32_t>(column_totals[c]));
         }
       }
       writer.write(static_cast<const int32_t*>(sums), row, block.parameters + row,
@@ -208,6 +216,8 @@ class ByteProductPlan final : public BlockedProduct {
                           at<int32_t>(room, room_.column_totals) + c);
       }
     }
+    if (end == p_.depth.count() && p_.a_zero.step == 0 && p_.b_zero.step == 0)
+      scale_totals(block, inputs, at<int32_t>(room, room_.column_totals));
     const int64_t a_panel = depths * kTileBytes;
     auto* const a = at<int8_t>(room, room_.a);
     int8_t flips_of_rows[kRowBlock];

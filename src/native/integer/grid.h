@@ -33,6 +33,7 @@ class Phases {
   int64_t count() const { return static_cast<int64_t>(remainders_.size()); }
   int64_t shift(int64_t tap) const { return tap * of_.dilation / of_.stride; }
   int64_t reach() const { return reach_; }
+  int64_t stride() const { return of_.stride; }
   int64_t phase(int64_t tap) const {
     return std::find(remainders_.begin(), remainders_.end(), tap * of_.dilation % of_.stride) -
            remainders_.begin();
@@ -81,9 +82,10 @@ class Grid {
     return padded((part.rows - 1) * pitch + part.end - part.begin, unit_);
   }
 
-  // A row of a phase: its place in the grid, the input's row, or -1, and which of its places are elements.
+  // A row of a phase: its place in the grid, the input's row, or -1, and which of its places are elements;
+  // and of how many rows from this one on that is so, each a pitch behind the one before.
   struct Row {
-    int64_t place, y, x, begin, end;
+    int64_t place, y, x, begin, end, alike;
   };
   template <class Body>
   void each_row(const Part& part, const Body& body) const {
@@ -95,7 +97,10 @@ class Grid {
         int64_t place = (h * width.count() + w) * plane_;
         for (int64_t i = 0; i < part.rows + height.reach(); ++i, place += pitch) {
           const int64_t y = height.element(h, part.first_row + i);
-          body(Row{place, y >= 0 && y < size_ ? y : -1, x + begin * stride_, begin, end});
+          const bool is_there = y >= 0 && y < size_;
+          const int64_t rows =
+              std::min(part.rows + height.reach() - i, divided_up(size_ - y, height.stride()));
+          body(Row{place, is_there ? y : -1, x + begin * stride_, begin, end, is_there ? rows : 0});
         }
       }
     }
@@ -134,6 +139,26 @@ inline void read_bytes(const std::byte* from, int64_t step, int64_t count, uint8
   } else {
     for (int64_t i = 0; i < count; ++i) to[i] = from[i * step] ^ flips;
   }
+}
+
+// Rows of so many bytes, `step` apart in each, from where they lie `from_pitch` apart to `to_pitch` apart.
+ANYDML_INLINE void read_rows(const std::byte* from, int64_t from_pitch, int64_t step, int64_t rows,
+                             int64_t count, uint8_t flip, std::byte* to, int64_t to_pitch) {
+  if (step == 1) return copy_rows(from, from_pitch, rows, count, flip, to, to_pitch);
+#if defined(ANYDML_ISA_AVX512)
+  if (step == 2 && 0 < count && count <= 32) {
+    const __m256i flips = _mm256_set1_epi8(static_cast<char>(flip));
+    // What lies behind the last element is not read.
+    const __mmask64 read = ~uint64_t{0} >> (65 - 2 * count);
+    const __mmask32 lanes = ~uint32_t{0} >> (32 - count);
+    for (; rows > 0; --rows, from += from_pitch, to += to_pitch) {
+      const __m256i even = _mm512_maskz_cvtepi16_epi8(~uint32_t{0}, _mm512_maskz_loadu_epi8(read, from));
+      _mm256_mask_storeu_epi8(to, lanes, _mm256_xor_si256(even, flips));
+    }
+    return;
+  }
+#endif
+  for (; rows > 0; --rows, from += from_pitch, to += to_pitch) read_bytes(from, step, count, flip, to);
 }
 
 }  // namespace

@@ -103,6 +103,21 @@ class RowWriter {
 
   template <class Sum>
   void write_integers(const Sum* sums, int64_t row, int32_t addend) const {
+    if (p_.out_width == 4 && first_ + columns_ <= lines_.width) {
+      // One run, which is written where it belongs, batch by batch, so that compilers make vectors of them.
+      std::byte* const to = out_ + row * p_.out_row + first_ * p_.out_width;
+      const int64_t columns = columns_;
+      int64_t c = 0;
+      for (; c + kAtOnce <= columns; c += kAtOnce) {
+        uint32_t outputs[kAtOnce];
+        for (int64_t i = 0; i < kAtOnce; ++i)
+          outputs[i] = static_cast<uint32_t>(sums[c + i]) + static_cast<uint32_t>(addend);
+        std::memcpy(to + c * 4, outputs, sizeof(outputs));
+      }
+      for (; c < columns; ++c)
+        store(to + c * 4, static_cast<uint32_t>(sums[c]) + static_cast<uint32_t>(addend));
+      return;
+    }
     uint32_t outputs[kAtOnce];
     for (int64_t c = 0; c < columns_; c += kAtOnce) {
       const int64_t count = std::min(kAtOnce, columns_ - c);
@@ -241,6 +256,14 @@ class RowWriter {
     // Division takes as long as all else.
     int64_t line = column < lines_.pitch ? 0 : column / lines_.pitch;
     int64_t x = column - line * lines_.pitch;
+    const int64_t whole = x == 0 ? count / lines_.pitch : 0;
+    if (sizeof(Out) == 1 && p_.out_width == 1 && whole > 1) {
+      copy_rows(reinterpret_cast<const std::byte*>(outputs), lines_.pitch, whole, lines_.width, 0,
+                out_ + row * p_.out_row + line * p_.out_height, p_.out_height);
+      outputs += whole * lines_.pitch;
+      count -= whole * lines_.pitch;
+      line += whole;
+    }
     while (count > 0) {
       const int64_t run = std::clamp(lines_.width - x, int64_t{0}, count);
       std::byte* const to = out_ + row * p_.out_row + line * p_.out_height + x * p_.out_width;

@@ -45,5 +45,20 @@ ANYDML_INLINE void copy_run(const std::byte* from, int64_t count, uint8_t flip, 
 #endif
 }
 
+// Runs of rows, which lie so many bytes apart.
+ANYDML_INLINE void copy_rows(const std::byte* from, int64_t from_pitch, int64_t rows, int64_t count,
+                             uint8_t flip, std::byte* to, int64_t to_pitch) {
+#if defined(ANYDML_ISA_AVX512)
+  if (0 < count && count <= 32) {
+    const __m256i flips = _mm256_set1_epi8(static_cast<char>(flip));
+    const auto lanes = static_cast<__mmask32>((uint64_t{1} << count) - 1);
+    for (; rows > 0; --rows, from += from_pitch, to += to_pitch)
+      _mm256_mask_storeu_epi8(to, lanes, _mm256_xor_si256(_mm256_maskz_loadu_epi8(lanes, from), flips));
+    return;
+  }
+#endif
+  for (; rows > 0; --rows, from += from_pitch, to += to_pitch) copy_run(from, count, flip, to);
+}
+
 }  // namespace
 ANYDML_ISA_END

@@ -8,9 +8,11 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -156,11 +158,12 @@ class WindowProductPlan final : public GridProduct {
   static constexpr int64_t kUnit = 64;
   static_assert(kUnit % kRun == 0 && kStrip % kUnit == 0);
 
-  // Taps of a filter that are added at once, by their numbers; none is -1.
+  // Taps of a filter that are added at once, by the bytes from its first one; none is kNone.
   struct Group {
     int64_t first, second;
-    int64_t taps[4];
+    std::array<int64_t, 4> taps;
   };
+  static constexpr int64_t kNone = std::numeric_limits<int64_t>::min();
   struct Room {
     int64_t rows, count, grid, taps, sums;
   };
@@ -185,14 +188,16 @@ class WindowProductPlan final : public GridProduct {
       for (int64_t column = 0; column < width.taps; ++column) {
         if (are_in[static_cast<size_t>(column)]) continue;
         const int64_t first = grid_.offset(row, column);
-        Group group = {first, first, {row * width.taps + column, -1, -1, -1}};
+        const int64_t tap = row * p_.depth.a_rows;
+        Group group = {first, first, {tap + column * p_.depth.a_columns, kNone, kNone, kNone}};
         for (int64_t other = column + 1; other < width.taps; ++other) {
           const int64_t at = grid_.offset(row, other);
           const int64_t place = in_fours_ ? at - first : 1;
           const bool is_beside = !in_fours_ || grid_.width.phase(other) == grid_.width.phase(column);
-          if (!is_beside || place > 3 || group.taps[place] >= 0 || are_in[static_cast<size_t>(other)])
-            continue;
-          group.taps[place] = row * width.taps + other;
+          if (!is_beside || place > 3 || are_in[static_cast<size_t>(other)]) continue;
+          int64_t& free = group.taps[static_cast<size_t>(place)];
+          if (free != kNone) continue;
+          free = tap + other * p_.depth.a_columns;
           group.second = at;
           are_in[static_cast<size_t>(other)] = true;
         }
@@ -215,12 +220,9 @@ class WindowProductPlan final : public GridProduct {
       const int64_t plane = channel * grid_.places();
       for (const Group& group : taps_) {
         int32_t weights[4] = {};
-        for (int i = 0; i < 4; ++i) {
-          if (group.taps[i] < 0) continue;
-          const int64_t row = group.taps[i] / depth.width.taps;
-          const int64_t column = group.taps[i] - row * depth.width.taps;
-          const auto bits = static_cast<uint8_t>(
-              load<uint8_t>(from + row * depth.a_rows + column * depth.a_columns) ^ flip_a_);
+        for (size_t i = 0; i < 4; ++i) {
+          if (group.taps[i] == kNone) continue;
+          const auto bits = static_cast<uint8_t>(load<uint8_t>(from + group.taps[i]) ^ flip_a_);
           const bool is_signed = in_fours_ || p_.a_type == DataType::kInt8;
           weights[i] = static_cast<int32_t>((is_signed ? static_cast<int8_t>(bits) : bits) - zero);
           if (result < 0) weights[i] = 1;
@@ -314,10 +316,16 @@ class WindowProductPlan final : public GridProduct {
         const int64_t place = channel * grid_.places() + row.place;
         if (in_fours_) {
           uint8_t* const to = at<uint8_t>(room, room_.grid) + place;
-          if (!block.is_again) {
-            std::fill_n(to, begin, zero);
-            std::fill(to + end, to + grid_.pitch, zero);
+          if (block.is_again) {
+            // Padding is there already.
+            if (row.alike == 0) continue;
+            read_rows(elements, depth.height.stride * depth.height.step, step, row.alike, end - begin,
+                      flip_b_, reinterpret_cast<std::byte*>(to + begin), grid_.pitch);
+            i += row.alike - 1;
+            continue;
           }
+          std::fill_n(to, begin, zero);
+          std::fill(to + end, to + grid_.pitch, zero);
           read_bytes(elements, step, end - begin, flip_b_, reinterpret_cast<std::byte*>(to + begin));
         } else {
           int16_t* const to = at<int16_t>(room, room_.grid) + place;
