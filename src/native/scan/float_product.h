@@ -144,26 +144,37 @@ class ProductScan {
   ANYDML_INLINE static bool scan_rest(const std::byte* in, int64_t count, std::byte* out, V& before,
                                       Outputs& outputs) {
     const Rest rest(in, count);
+    const auto vectors = static_cast<int>((count + kLanes - 1) / kLanes);
     V y[kVectors];
-    if (!multiply([&](int k) { return rest.vector(k); }, before, y)) return false;
-    Granule granules[kVectors];
-    for (int k = 0; k < kVectors; ++k) granules[k] = narrow_row<T, Granule>(y[k]);
+    if (!multiply([&](int k) { return rest.vector(k); }, before, y, vectors)) return false;
+    Granule granules[kVectors] = {};
+    for (int k = 0; k < vectors; ++k) granules[k] = narrow_row<T, Granule>(y[k]);
     put_granules<kDown>(outputs, out, granules, count * kSize);
     return true;
   }
 
-  // Multiplies a line's vectors x(k); returns whether every product that four factors were combined with was
-  // in range, and leaves `before` as it was where one was not. A line of halves has as many of these products
-  // as a vector has lanes, which are tested at once; a line of singles has fewer, which are tested one by
-  // one.
+  // Multiplies a line's vectors x(k), or the first ones of a line that has ones behind them; returns whether
+  // every product that four factors were combined with was in range, and leaves `before` as it was where one
+  // was not. A line of halves has as many of these products as a vector has lanes, which are tested at once;
+  // a line of singles has fewer, which are tested one by one.
   template <class Load>
-  ANYDML_INLINE static bool multiply(const Load& x, V& before, V* y) {
+  ANYDML_INLINE static bool multiply(const Load& x, V& before, V* y, int vectors = kVectors) {
     constexpr bool kHalves = kLanes > kFactors;
     using Guard = RangeGuard<Accumulator>;
     V t = before;
     V passed = t;
     bool in_range = true;
     for_each_index<kVectors>([&]<int k> {
+      if (k > vectors) return;
+      if (k == vectors) {
+        // What ones are combined with is tested, as it is of a whole line.
+        if constexpr (kHalves) {
+          passed = with_lane<2 * k>(passed, t);
+        } else {
+          in_range = in_range && Guard::contains(t[0]);
+        }
+        return;
+      }
       const V p = Prefix::scan_quads(x(k));
       V from = t;
       if constexpr (kHalves) {

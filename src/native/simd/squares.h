@@ -32,15 +32,6 @@ ANYDML_INLINE SquareRow<Bits, kSquares> load_squares(const std::byte* from, int6
   return side_by_side<SquareRow<Bits, kSquares>>(squares);
 #endif
 }
-
-// What a register has of one square after the other, to lines that are `step` bytes apart.
-template <class Bits, int64_t kSquares>
-ANYDML_INLINE void store_squares(const SquareRow<Bits, kSquares>& row, std::byte* to, int64_t step) {
-  const auto all = (SquareRow<uint64_t, kSquares>)row;
-  [&]<int... kSquare>(std::integer_sequence<int, kSquare...>) {
-    (store(to + kSquare * step, __builtin_shufflevector(all, all, 2 * kSquare, 2 * kSquare + 1)), ...);
-  }(std::make_integer_sequence<int, kSquares>{});
-}
 #endif
 
 }  // namespace

@@ -9,6 +9,7 @@
 
 #include "platform/isa.h"
 #include "simd/unaligned.h"
+#include "simd/vector.h"
 #include "stores/nontemporal.h"
 
 ANYDML_ISA_BEGIN
@@ -94,6 +95,22 @@ inline constexpr int64_t kSquaresAtOnce = 4;
 inline constexpr int64_t kSquaresAtOnce = kTilesAtOnce;
 #endif
 
+// Writes the squares of a register to lines that are `step` bytes apart.
+template <class Bits, int64_t kSquares>
+ANYDML_INLINE void store_squares(const SquareRow<Bits, kSquares>& row, std::byte* to, int64_t step) {
+  [&]<int... kSquare>(std::integer_sequence<int, kSquare...>) {
+#if defined(ANYDML_ISA_AVX512)
+    // Compilers take a shuffle of their own for each, and the port that transpositions wait for.
+    if constexpr (kSquares == 4) {
+      (store(to + kSquare * step, _mm512_maskz_extracti32x4_epi32(0xf, (__m512i)row, kSquare)), ...);
+      return;
+    }
+#endif
+    const auto all = (SquareRow<uint64_t, kSquares>)row;
+    (store(to + kSquare * step, __builtin_shufflevector(all, all, 2 * kSquare, 2 * kSquare + 1)), ...);
+  }(std::make_integer_sequence<int, kSquares>{});
+}
+
 // Copies column r of `from` to row r of `to`, of so many adjacent squares.
 template <class Bits, int64_t kSquares = 1>
 ANYDML_INLINE void gather_square(const std::byte* from, int64_t from_step, std::byte* to, int64_t to_step) {
@@ -101,15 +118,8 @@ ANYDML_INLINE void gather_square(const std::byte* from, int64_t from_step, std::
   SquareRow<Bits, kSquares> rows[kLanes];
   for (int64_t i = 0; i < kLanes; ++i) rows[i] = load<SquareRow<Bits, kSquares>>(from + i * from_step);
   transpose<Bits, kSquares>(rows);
-  // What a register has of one square after the other.
-  using Squares = SquareRow<uint64_t, kSquares>;
   for (int64_t i = 0; i < kLanes; ++i) {
-    const auto all = (Squares)rows[i];
-    [&]<int... kSquare>(std::integer_sequence<int, kSquare...>) {
-      (store(to + (kSquare * kLanes + i) * to_step,
-             __builtin_shufflevector(all, all, 2 * kSquare, 2 * kSquare + 1)),
-       ...);
-    }(std::make_integer_sequence<int, kSquares>{});
+    store_squares<Bits, kSquares>(rows[i], to + i * to_step, kLanes * to_step);
   }
 }
 #endif
