@@ -267,18 +267,19 @@ template <class T, class V>
 ANYDML_INLINE V product_at_limit(V x, V factor) {
   return (magnitude_of<T>(x) == std::numeric_limits<T>::infinity()) & (factor == T{0}) ? V{} : x * factor;
 }
-// What HARD_SWISH multiplies by, cut off to 0 to 1, with its rounding error: Knuth's two-sum of a product with
-// its own error and another number.
+// What HARD_SWISH multiplies by, cut off to 0 to 1, with its rounding error: the two-sum of a product with its own
+// error and another number, Dekker's where that is at least 1/2, as then the product is no larger where nothing
+// is cut off, and else Knuth's.
 ANYDML_INLINE SinglePair hard_sigmoid_pair(const Constants<float>& k, Singles x) {
   const Singles scaled = x * k[0];
   const Singles scaled_low = multiply_add(x, singles(k[0]), -scaled);
   const Singles sum = scaled + k[1];
-  const Singles added = sum - scaled;
-  const Singles low = ((scaled - (sum - added)) + (k[1] - added)) + scaled_low;
-  const Singles most1 = sum > 1.0f ? singles(1) : sum;
-  const Singles cut = most1 < 0.0f ? Singles{} : most1;
-  const SinglePair y = fast_two_sum(cut, cut == sum ? low : Singles{});
-  return {y.high < 0.0f ? Singles{} : y.high, y.high < 0.0f ? Singles{} : y.low};
+  const Singles added = sum - k[1];
+  Singles low = (scaled - added) + scaled_low;
+  if (!(k[1] >= 0.5f)) low = low + (k[1] - (sum - added));
+  const Singles cut = lane_max<float>(Singles{}, lane_min<float>(singles(1), sum));
+  // The sum of both is not below 0.
+  return {cut, cut == sum ? lane_max<float>(-sum, low) : Singles{}};
 }
 ANYDML_OPERATION(HardSwish) {
   if constexpr (std::is_same_v<T, float>) {

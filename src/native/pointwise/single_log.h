@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 
 #include "platform/isa.h"
 #include "pointwise/lanes.h"
@@ -69,7 +70,8 @@ ANYDML_NOINLINE inline void log_by_doubles(const float* x, float* y) {
   }
 }
 
-// Of other numbers in double precision.
+// Of subnormal numbers in double precision. Neither 0 nor what is not finite has a mantissa, and what is
+// below 0 no logarithm.
 ANYDML_INLINE Singles log_of(Singles x) {
   const LogarithmParts parts = logarithm_parts(x);
   const Singles f2 = parts.f * parts.f;
@@ -77,14 +79,18 @@ ANYDML_INLINE Singles log_of(Singles x) {
   const SinglePair sum = fast_two_sum(parts.whole, parts.f);
   const Singles rest = multiply_add(f2, singles(-0.5f), sum.low + parts.low);
   const Singles y = sum.high + multiply_add(f2 * parts.f, p, rest);
-  const auto is_right = is_normal_above_0(x);
-  if (all_of<float>(is_right)) [[likely]]
+  if (all_of<float>(is_normal_above_0(x))) [[likely]]
     return y;
+  constexpr float kInfinite = std::numeric_limits<float>::infinity();
+  const Singles none = x == 0.0f ? singles(-kInfinite) : singles(std::numeric_limits<float>::quiet_NaN());
+  const Singles of_all = (x > 0.0f) & (x < kInfinite) ? y : x == kInfinite ? x : none;
+  const auto is_subnormal = (x > 0.0f) & (x < 0x1p-126f);
+  if (all_of<float>(is_subnormal == 0)) return of_all;
   using Numbers = std::array<float, sizeof(Singles) / sizeof(float)>;
   const auto xs = bits_as<Numbers>(x);
   Numbers ys;
   log_by_doubles(xs.data(), ys.data());
-  return is_right ? y : bits_as<Singles>(ys);
+  return is_subnormal ? bits_as<Singles>(ys) : of_all;
 }
 
 ANYDML_ISA_END

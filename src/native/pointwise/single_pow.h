@@ -6,6 +6,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 
 #include "platform/isa.h"
 #include "pointwise/lanes.h"
@@ -34,12 +35,26 @@ ANYDML_NOINLINE inline void pow_by_doubles(const float* x, const float* e, float
   }
 }
 
-// Numbers that are not above 0, subnormal ones, and what is not finite go by double precision.
+// Of subnormal numbers, and of what is not finite, in double precision; in the place of these, and of 0, 1 is
+// computed meanwhile, as what underflows takes long. A number below 0 gives the sign of an odd e, and NaN
+// where e is no integer.
 ANYDML_INLINE Singles pow_of(Singles x, Singles e) {
-  const Singles y = pow_of_normal(x, e);
-  const auto is_right = is_normal_above_0(x) & (y == y);
-  if (all_of<float>(is_right)) [[likely]]
-    return y;
+  const Singles magnitude = magnitude_of<float>(x);
+  const auto is_normal = is_normal_above_0(magnitude);
+  const Singles power = pow_of_normal(is_normal ? magnitude : singles(1), e);
+  if (all_of<float>(is_normal & (power == power) & (x > 0.0f))) [[likely]]
+    return power;
+  constexpr float kInfinite = std::numeric_limits<float>::infinity();
+  const Singles half = e * 0.5f;
+  const auto is_whole = rounded_to_even<float>(e) == e;
+  const auto is_odd = is_whole & (rounded_to_even<float>(half) != half);
+  const Singles of_0 = e > 0.0f ? Singles{} : e < 0.0f ? singles(kInfinite) : singles(1);
+  const Singles unsigned_y = x == 0.0f ? of_0 : power;
+  const Singles signed_y = is_odd ? with_sign_of<float>(unsigned_y, x) : unsigned_y;
+  const Singles y =
+      (x < 0.0f) & (is_whole == 0) ? singles(std::numeric_limits<float>::quiet_NaN()) : signed_y;
+  const auto is_right = (is_normal | (x == 0.0f)) & (power == power);
+  if (all_of<float>(is_right)) return y;
   using Numbers = std::array<float, sizeof(Singles) / sizeof(float)>;
   const auto xs = bits_as<Numbers>(x);
   const auto es = bits_as<Numbers>(e);
