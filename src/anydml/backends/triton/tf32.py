@@ -21,7 +21,7 @@ from .launch import Planned
 def plan(
     spec: OperatorSpec, desc: OperatorDesc, inputs: Sequence[Layout | None], outputs: Sequence[Layout], device: str
 ) -> Planned | Declined:
-    if spec.name == "CONVOLUTION":
+    if spec.name != "GEMM":
         planned = convolution.plan(spec, desc, inputs, outputs, device, allow_tf32=True)
         if not isinstance(planned, Declined):
             return planned

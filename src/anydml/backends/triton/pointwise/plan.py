@@ -43,7 +43,8 @@ def plan(
         body = _traced(_Meaning(desc), tuple([layout and layout.type for layout in inputs]))
     except NotTraced as problem:
         return Declined(f"no expression for {problem}")
-    if body.calls < 2:
+    is_alike = all(layout.sizes == outputs[0].sizes and 0 not in layout.strides for layout in read)
+    if body.calls < 2 and is_alike:
         return Declined("one call of PyTorch does it")
     if body.needs_libdevice and is_interpreted():
         return Declined("Triton's interpreter has no libdevice")
