@@ -28,6 +28,7 @@ from .passes.fold_batch_norm import fold_normalizations
 from .passes.fold_constants import fold_constants, take_prepared
 from .passes.fuse_activation import fuse_activations
 from .passes.fuse_addition import fuse_additions, part_biases
+from .passes.fuse_attention import fuse_attention
 from .passes.fuse_bias import fuse_biases
 from .passes.fuse_pointwise import chain_pointwise
 from .verify import GRAPH, Port, check
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 
 PASSES: tuple[Callable[[Network], None], ...] = (
     fold_constants,
+    fuse_attention,
     fuse_biases,
     fuse_activations,
     fold_normalizations,
@@ -339,7 +341,7 @@ class CompiledGraph(Compiled):
             return {}
         ends = {*self._direct, *(port for _, port in self._copied)}
         found = {}
-        for i, step in enumerate(self.steps):
+        for step in self.steps:
             (place, *more) = step.writes
             if place is None or more or place.port in ends or not step.served.kernel.gives:
                 continue
@@ -481,9 +483,9 @@ class CompiledGraph(Compiled):
             workspace.dropped[last].append(given[port])
         for step, run in zip(self.steps, work.runs, strict=True):
             holes: list[_BindingSlot] = []
-            sides: list[list[Array | None]] = []
+            sides: list[list[Any]] = []
             for places in (step.reads, step.writes):
-                arrays: list[Array | None] = []
+                arrays: list[Any] = []
                 for position, place in enumerate(places):
                     arrays.append(None)
                     if place is None:

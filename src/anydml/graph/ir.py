@@ -80,6 +80,10 @@ class Network:
         self._valid: dict[OperatorDesc, bool] = {}
         self._preferences: dict[OperatorDesc, bool] = {}
 
+    @property
+    def allows_half_precision(self) -> bool:
+        return ExecutionFlags.ALLOW_HALF_PRECISION_COMPUTATION in self._flags
+
     def readers(self) -> Counter[Port | None]:
         """How many operators and outputs of the graph read each tensor."""
         readers = Counter(port for vertex in self.vertices.values() for port in vertex.sources)

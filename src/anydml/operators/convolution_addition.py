@@ -45,7 +45,8 @@ def _reference(desc: ConvolutionAddition, x: Array, w: Array, bias: Array | None
     assert spec is not None
     y = spec.reference(desc.convolution, x, w, bias)
     assert not isinstance(y, tuple)
-    return np.maximum(y + added, 0).astype(y.dtype)
+    found: Array = np.maximum(y + added, 0).astype(y.dtype)
+    return found
 
 
 def _independent(desc: ConvolutionAddition) -> Independence:

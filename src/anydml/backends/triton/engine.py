@@ -34,6 +34,7 @@ KERNELS = {
     "ADAM_OPTIMIZER": ".pointwise.plan",
     "BATCH_NORMALIZATION": ".normalization.plan",
     **dict.fromkeys(("CONVOLUTION", "CONVOLUTION_ADD_RELU"), ".convolution.plan"),
+    "PRODUCT_ATTENTION": ".attention.plan",
     **dict.fromkeys(("REDUCE", "ARGMIN", "ARGMAX"), ".reduction.plan"),
     **dict.fromkeys(
         [f"ACTIVATION_{name}{n}" for name in ("SOFTMAX", "LOG_SOFTMAX", "HARDMAX") for n in ("", "1")],

@@ -48,7 +48,7 @@ class Planned(NamedTuple):
     run_at: Callable[[Tensors, Tensors, bytes], None] | None = None
     """As `run`, also given the addresses of inputs and outputs, 8 bytes each, where asking for them takes time."""
     prepare: Callable[[Tensors], Callable[[Tensors, Tensors], None] | None] | None = None
-    """Takes the inputs whose values stay, None for the others, and returns what runs in place of `run` while they do."""
+    """Takes the inputs whose values stay, None for the others; returns what runs in place of `run` while they do."""
     channels_last: bool = False
     """Whether it is faster where channels lie last."""
     gives: bool = False

@@ -21,7 +21,7 @@ INTERNAL = ("ACTIVATION_HARD_SWISH", "ACTIVATION_SWISH")
 others."""
 
 _BY_LIBRARIES = ("CONVOLUTION", "GEMM")
-"""Operators that a GPU's libraries do, which leave activations to another pass over memory; RELU alone is part of it."""
+"""Operators that a GPU's libraries do, which leave activations but RELU to another pass over memory."""
 
 
 def fuse_activations(network: Network) -> None:

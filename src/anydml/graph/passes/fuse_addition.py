@@ -34,9 +34,9 @@ def fuse_additions(network: Network) -> None:
         relu = _relu_behind(network, i, addition, readers[Port(i, 0)])
         if relu is None:
             continue
-        places = list(network.vertices)
         # The last of two convolutions, which finds there what the other one gives.
-        ranks = [-1 if port is None or port.node not in places else places.index(port.node) for port in addition.sources]
+        places = {number: rank for rank, number in enumerate(network.vertices)}
+        ranks = [-1 if port is None else places.get(port.node, -1) for port in addition.sources]
         for at in sorted((0, 1), key=lambda at: -ranks[at]):
             source = addition.sources[at]
             if source is None or readers[source] != 1 or not _fuse(network, i, at, relu):

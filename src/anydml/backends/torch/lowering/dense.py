@@ -120,7 +120,7 @@ def _gemm(
     desc: DML_GEMM_OPERATOR_DESC, inputs: Sequence[Layout | None], output: Layout | None, allow_tf32: bool
 ) -> Run:
     assert output is not None
-    product = _product(desc, inputs)
+    product = _product(desc, inputs, allow_tf32 and _has_cudnn())
     write = finish(desc.FusedActivation)
     is_relu = getattr(spec_of(desc.FusedActivation), "name", "") == "ACTIVATION_RELU"
     is_own = (desc.FusedActivation is None or is_relu) and output.is_packed()
@@ -142,7 +142,7 @@ def _gemm(
     return run
 
 
-def _product(desc: DML_GEMM_OPERATOR_DESC, inputs: Sequence[Layout | None]) -> Callable[..., Any]:
+def _product(desc: DML_GEMM_OPERATOR_DESC, inputs: Sequence[Layout | None], allow_tf32: bool) -> Callable[..., Any]:
     """What computes it of A, B and C: into the last argument, or in single precision where that is None."""
     turn = [transform == MatrixTransform.TRANSPOSE for transform in (desc.TransA, desc.TransB)]
     sizes = desc.OutputTensor.Sizes
@@ -164,9 +164,46 @@ def _product(desc: DML_GEMM_OPERATOR_DESC, inputs: Sequence[Layout | None]) -> C
             a, b = (x.mT if is_turned else x for x, is_turned in zip((a, b), turn, strict=True))
             a, b, c = (None if x is None else x.flatten(0, -3) for x in (a, b, c))
         place = None if out is None else out.view(-1, sizes[-1]) if is_one else out.view(-1, *sizes[-2:])
+        if allow_tf32 and is_one and place is not None and a.is_cuda and a.dtype == torch.float32:
+            _multiply_reduced(a, b, place)
+            _add(place, c, desc.Alpha, desc.Beta)
+            return out
         return _multiplied(a, b, c, desc.Alpha, desc.Beta, place).reshape(sizes)
 
     return function
+
+
+def _multiply_reduced(a: Any, b: Any, out: Any) -> None:
+    """Of operands rounded to TF32, by a convolution of images of one place: PyTorch has a call that allows it to one
+    convolution alone, and none that does so for a product of matrices."""
+    rows, filters, places = (x[:, :, None, None] for x in (a.contiguous(), b.mT.contiguous(), out))
+    torch.ops.aten.cudnn_convolution.out(rows, filters, *_ONE_PLACE, out=places)
+
+
+_ONE_PLACE: tuple[Any, ...] = ([0, 0], [1, 1], [1, 1], 1, False, True, True)
+"""No padding, strides and dilations of 1, one group; not benchmarked, deterministic, TF32 allowed."""
+
+
+def _add(y: Any, c: Any, alpha: float, beta: float) -> None:
+    """alpha y + beta c, in place."""
+    if alpha != 1:
+        y.mul_(alpha)
+    if c is not None and beta != 0:
+        y.add_(c, alpha=beta)
+    elif c is not None:
+        y.add_(c * beta)
+
+
+def ready_for_tf32(desc: DML_GEMM_OPERATOR_DESC, layout: Layout, b: Any) -> Any:
+    """A matrix B that stays, as a product in TF32 reads it: its columns one after the other. None where it lies so."""
+    is_turned = desc.TransB == MatrixTransform.TRANSPOSE
+    if is_turned or not _repeats(layout, len(layout.sizes) - 2) or not _has_cudnn():
+        return None
+    return b[(0,) * (b.ndim - 2)].mT.contiguous().mT.expand(b.shape)
+
+
+def _has_cudnn() -> bool:
+    return torch.version.hip is None and bool(torch.backends.cudnn.is_available())
 
 
 def _multiplied(a: Any, b: Any, c: Any, alpha: float, beta: float, out: Any) -> Any:
@@ -243,7 +280,7 @@ def direct(desc: DML_CONVOLUTION_OPERATOR_DESC, has_channels_last: bool, allow_t
     """Of what cuDNN does for PyTorch, which has other kernels where each group has one channel, and these lie first."""
     if desc.Direction != ConvolutionDirection.FORWARD or any(desc.OutputPadding) or len(desc.InputTensor.Sizes) > 5:
         return None
-    if torch.version.hip is not None or not torch.backends.cudnn.is_available():
+    if not _has_cudnn():
         return None
     if desc.GroupCount > 1 and desc.GroupCount == desc.InputTensor.Sizes[1] and not has_channels_last:
         return None

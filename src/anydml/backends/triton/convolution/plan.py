@@ -25,7 +25,7 @@ BLOCK = 1024
 """Elements of a program, where channels lie last."""
 
 CHANNELS_LAST = {(TensorDataType.FLOAT16, False), (TensorDataType.FLOAT16, True), (TensorDataType.FLOAT32, True)}
-"""Types, and whether TF32 is allowed, of convolutions that are faster where channels lie last: those of tensor cores."""
+"""Types, and whether TF32 is allowed, of convolutions that are faster with channels last: those of tensor cores."""
 
 
 def plan(
