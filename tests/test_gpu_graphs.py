@@ -25,7 +25,8 @@ def _random(*shape: int, dtype: Any = np.float32, seed: int = 0) -> np.ndarray:
 
 def _constant(graph: Graph, array: np.ndarray) -> Any:
     data_type = TensorDataType[array.dtype.name.upper()]
-    return graph.constant(DML_BUFFER_TENSOR_DESC(DataType=data_type, Sizes=array.shape), array)
+    data = array.tobytes()
+    return graph.constant(DML_BUFFER_TENSOR_DESC(DataType=data_type, Sizes=array.shape), data + bytes(-len(data) % 4))
 
 
 def _both(build: Any, arrays: list[np.ndarray], weights: list[np.ndarray], flags: Any = ExecutionFlags.NONE) -> Any:
@@ -105,6 +106,27 @@ def test_attention_of_products(dtype: Any, are_columns: bool) -> None:
     k = np.ascontiguousarray(k.swapaxes(-1, -2)) if are_columns else k
     graph, found, expected = _both(build, [q, k, v], [])
     assert "PRODUCT_ATTENTION" in [step.vertex.spec.name for step in graph.steps]
+    _near(found, expected)
+
+
+@on_gpu
+@pytest.mark.parametrize("dtype", TYPES)
+def test_attention_takes_scales_and_gives_rows(dtype: Any) -> None:
+    x = _random(2, 5, 3 * 24, dtype=dtype)
+    scale = np.full((1, 1, 1, 1), 0.4, dtype)
+
+    def heads(x: Any, first: int, last: tuple[int, ...]) -> Any:
+        return anydml.slice(x, (0, 0, first), (2, 5, 24)).reshape(2, 5, 3, 8).transpose(last)
+
+    def build(x: Any, scale: Any) -> Any:
+        q, k, v = (heads(x, 24 * i, (0, 2, 3, 1) if i == 1 else (0, 2, 1, 3)) for i in range(3))
+        y = anydml.gemm(anydml.softmax(anydml.gemm(q * scale, k * scale), axes=(3,)), v)
+        return anydml.identity(y.transpose(0, 2, 1, 3))
+
+    graph, found, expected = _both(build, [x], [scale])
+    names = [step.vertex.spec.name for step in graph.steps]
+    assert "PRODUCT_ATTENTION" in names
+    assert "ELEMENT_WISE_MULTIPLY" not in names
     _near(found, expected)
 
 

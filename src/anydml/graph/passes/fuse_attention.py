@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from ...core.enums import MatrixTransform
@@ -33,8 +34,61 @@ def fuse_attention(network: Network) -> None:
         for port in (last.sources[0], softmax.sources[0]):
             assert port is not None
             del network.vertices[port.node]
+        for at, member in enumerate(("QueryTensor", "KeyTensor")):
+            desc = _without_scale(network, desc, sources, at, member, readers)
+        desc = _as_given(network, Port(i, 0), desc, readers)
         network.vertices[i] = Vertex(f"{first.name} to {last.name}", PRODUCT_ATTENTION, desc, sources, titles=titles)
         network.notes.append(f"attention, in one: {first.name}, {softmax.name}, {last.name}")
+
+
+def _without_scale(
+    network: Network, desc: ProductAttention, sources: list[Port | None], at: int, member: str, readers: Any
+) -> ProductAttention:
+    """With a number that an operand is multiplied by as part of the scale."""
+    product = _giver(network, sources[at], readers)
+    if product is None or product.spec.name != "ELEMENT_WISE_MULTIPLY":
+        return desc
+    inner: Any = product.desc
+    own = Layout.of_desc(getattr(desc, member))
+    if not Layout.of_desc(inner.OutputTensor).same_place(own) or inner.OutputTensor.Sizes != own.sizes:
+        return desc
+    for one, (number, tensor) in enumerate(((inner.BTensor, inner.ATensor), (inner.ATensor, inner.BTensor))):
+        port, scale = product.sources[1 - one], None
+        if port is not None and port in network.constants and not any(Layout.of_desc(number).strides):
+            memory = network.device.memory
+            known: Any = memory.view(Layout.of_desc(number), network.constants[port], 0)
+            scale = float(known.numpy().reshape(-1)[0])
+        if scale is not None and 0 < scale < float("inf"):
+            moved, given = sources[at], product.sources[one]
+            assert moved is not None
+            del network.vertices[moved.node]
+            sources[at] = given
+            return replace(desc, scale=desc.scale * scale, **{member: tensor})
+    return desc
+
+
+def _as_given(network: Network, port: Port, desc: ProductAttention, readers: Any) -> ProductAttention:
+    """With its output as libraries give it, {batch, length, heads, size} in memory, where an element-wise operator alone
+    reads it."""
+    output = desc.OutputTensor
+    behind = [each for each in network.vertices.values() if port in each.sources]
+    if readers[port] != 1 or len(behind) != 1 or behind[0].spec.pointwise is None or not output.Strides is None:
+        return desc
+    (reader,) = behind
+    b, h, s, d = output.Sizes
+    steps = dict(zip((h * s * d, s * d, d, 1), (s * h * d, d, h * d, 1), strict=True))
+    if len(steps) != 4 or 1 in (h, s, d):
+        return desc
+    label = reader.spec.inputs(reader.desc)[reader.sources.index(port)][0]
+    tensor: Any = getattr(reader.desc, label)
+    if any(size > 1 and step not in steps for size, step in zip(tensor.Sizes, tensor.strides, strict=True)):
+        return desc
+    strides = tuple([steps.get(step, 0) for step in tensor.strides])
+    changed = replace(reader.desc, **{label: replace(tensor, Strides=strides)})
+    if not network.takes([changed]):
+        return desc
+    reader.desc = changed
+    return replace(desc, OutputTensor=replace(output, Strides=(s * h * d, d, h * d, 1)))
 
 
 def _giver(network: Network, port: Port | None, readers: Any) -> Vertex | None:

@@ -306,9 +306,11 @@ class Fused(NamedTuple):
     last: tuple[Any, ...]
     allow_tf32: bool
 
-    @staticmethod
-    def takes(x: Any) -> bool:
-        return bool(x.is_cuda)
+    def takes(self, x: Any) -> bool:
+        """Whether an input is where the call is served, and a process allows as much as the operator does: what it has
+        forbidden is not set for a while, as other threads would see it."""
+        is_allowed = not self.allow_tf32 or x.dtype != torch.float32 or _backends.cudnn.allow_tf32
+        return bool(x.is_cuda and is_allowed)
 
     def __call__(self, x: Any, w: Any, bias: Any, added: Any) -> Any:
         x = functional.pad(x, self.ends) if self.ends else x

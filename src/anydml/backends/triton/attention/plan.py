@@ -11,6 +11,7 @@ from typing import Any
 from torch.nn import functional
 
 from ....core.strided_layout import Layout
+from ....core.tensor_desc import is_packed
 from ....operators.schema import OperatorDesc, OperatorSpec
 from ...base import Declined
 from ...torch import lowering as calls
@@ -21,15 +22,24 @@ from ..launch import Planned, Tensors
 def plan(
     spec: OperatorSpec, desc: OperatorDesc, inputs: Sequence[Layout | None], outputs: Sequence[Layout], device: str
 ) -> Planned | Declined:
-    run = _Run(spec.name, desc, outputs[0].is_packed())
-    return Planned("PyTorch's scaled_dot_product_attention", run, gives=outputs[0].is_packed())
+    (y,) = outputs
+    order = sorted(range(4), key=lambda i: -y.strides[i])
+    is_dense = is_packed([y.sizes[i] for i in order], [y.strides[i] // y.dtype.itemsize for i in order])
+    return Planned("PyTorch's scaled_dot_product_attention", _Run(spec.name, desc, order), gives=is_dense)
 
 
 class _Run:
-    def __init__(self, name: str, desc: Any, is_packed: bool) -> None:
+    """What a dispatch does; `order` is that of the output's dimensions in memory."""
+
+    def __init__(self, name: str, desc: Any, order: Sequence[int]) -> None:
         self._desc = desc
+        self._order = order
+        self._back = sorted(range(4), key=order.__getitem__)
         self._run = calls.guarded(name, self._write)
-        self.give = calls.guarded(name, lambda inputs: self._computed(inputs).contiguous())
+        self.give = calls.guarded(name, self._given)
+
+    def _given(self, inputs: Tensors) -> Any:
+        return self._computed(inputs).permute(self._order).contiguous().permute(self._back)
 
     def __call__(self, inputs: Tensors, outputs: Tensors) -> None:
         self._run(inputs, outputs)

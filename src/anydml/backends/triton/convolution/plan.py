@@ -125,10 +125,10 @@ class _Run:
         if of.fused is not None and of.fused.takes(x):
             y = of.fused(x, self._filter(w), bias, *(added or [None]))
         else:
-            y = of.result(x, w)
+            y = of.result(x, w).float()
             for each in (bias, *added):
-                y = y if each is None else y + each.float()
-            y = y.clamp(min=0).to(x.dtype)
+                y = y if each is None else y.add_(each)
+            y = y.clamp_(min=0).to(x.dtype)
         return y.contiguous(memory_format=of.order)
 
     def _write(self, inputs: Tensors, outputs: Tensors) -> None:
