@@ -160,12 +160,12 @@ def test_times_are_those_of_each_kernel() -> None:
     assert tensors[1][0, 0, 0].tolist() == [1, 2, 3, 4, 5, 6, 7, 8]
 
 
-def _layers(device: Device, dtype: Any = np.float32, count: int = 4) -> Any:
+def _layers(device: Device, dtype: Any = np.float32, count: int = 6) -> Any:
     graph = Graph(device)
     x = graph.input((2, 8, 6, 6), dtype)
     y = x
     for i in range(count):
-        y = anydml.relu(anydml.convolution(y, _constant(graph, _random(8, 8, 1, 1, dtype=dtype, seed=i) / 4)))
+        y = anydml.relu(anydml.convolution(y, _constant(graph, _random(8, 8, 1, 1, dtype=dtype, seed=i) / 2)))
     return graph.compile([anydml.softmax(y, axes=(1,))])
 
 

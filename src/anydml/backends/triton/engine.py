@@ -74,6 +74,8 @@ class GpuEngine:
         inputs: Sequence[Layout | None],
         outputs: Sequence[Layout | None],
     ) -> Kernel | Declined:
+        import torch
+
         from ..torch.replay import replayed
         from ..torch.tensors import stream_key_of
 
@@ -97,6 +99,9 @@ class GpuEngine:
             assert prepare is not None
             with self._current():
                 ready = prepare(_tensors(inputs))
+                if self.device.type != "cpu" and stream_key_of(self.device) is not None:
+                    # Waited for, so that every stream may read it.
+                    getattr(torch, self.device.type).current_stream(self.device).synchronize()
             return None if ready is None else self._of_arrays(planned, ready, dtype)
 
         run_at = planned.run_at and self._there(planned.run_at)

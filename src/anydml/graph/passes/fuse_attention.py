@@ -68,14 +68,14 @@ def _without_scale(
 
 
 def _as_given(network: Network, port: Port, desc: ProductAttention, readers: Any) -> ProductAttention:
-    """With its output as libraries give it, {batch, length, heads, size} in memory, where an element-wise operator alone
+    """With its output as libraries give it, {batch, length, heads, size} in memory, where one element-wise operator
     reads it."""
     output = desc.OutputTensor
     behind = [each for each in network.vertices.values() if port in each.sources]
-    if readers[port] != 1 or len(behind) != 1 or behind[0].spec.pointwise is None or not output.Strides is None:
+    if readers[port] != 1 or len(behind) != 1 or behind[0].spec.pointwise is None or output.Strides is not None:
         return desc
     (reader,) = behind
-    b, h, s, d = output.Sizes
+    h, s, d = output.Sizes[1:]
     steps = dict(zip((h * s * d, s * d, d, 1), (s * h * d, d, h * d, 1), strict=True))
     if len(steps) != 4 or 1 in (h, s, d):
         return desc

@@ -164,13 +164,22 @@ def _product(desc: DML_GEMM_OPERATOR_DESC, inputs: Sequence[Layout | None], allo
             a, b = (x.mT if is_turned else x for x, is_turned in zip((a, b), turn, strict=True))
             a, b, c = (None if x is None else x.flatten(0, -3) for x in (a, b, c))
         place = None if out is None else out.view(-1, sizes[-1]) if is_one else out.view(-1, *sizes[-2:])
-        if allow_tf32 and is_one and place is not None and a.is_cuda and a.dtype == torch.float32:
+        if allow_tf32 and place is not None and _is_for_tensor_cores(a, b):
             _multiply_reduced(a, b, place)
             _add(place, c, desc.Alpha, desc.Beta)
             return out
         return _multiplied(a, b, c, desc.Alpha, desc.Beta, place).reshape(sizes)
 
     return function
+
+
+def _is_for_tensor_cores(a: Any, b: Any) -> bool:
+    """Whether two matrices are worth a product in TF32: of whole words of 16 bytes, and of some rows."""
+    is_single = a.is_cuda and a.dtype == torch.float32 and a.ndim == 2
+    return bool(is_single and a.shape[0] >= _ROWS and a.shape[1] % 4 == 0 and b.shape[1] % 4 == 0)
+
+
+_ROWS = 16
 
 
 def _multiply_reduced(a: Any, b: Any, out: Any) -> None:
@@ -278,7 +287,7 @@ class Direct(NamedTuple):
 
 def direct(desc: DML_CONVOLUTION_OPERATOR_DESC, has_channels_last: bool, allow_tf32: bool) -> Direct | None:
     """Of what cuDNN does for PyTorch, which has other kernels where each group has one channel, and these lie first."""
-    if desc.Direction != ConvolutionDirection.FORWARD or any(desc.OutputPadding) or len(desc.InputTensor.Sizes) > 5:
+    if desc.Direction != ConvolutionDirection.FORWARD or any(desc.OutputPadding) or len(desc.InputTensor.Sizes) != 4:
         return None
     if not _has_cudnn():
         return None
@@ -315,25 +324,26 @@ class Fused(NamedTuple):
     def __call__(self, x: Any, w: Any, bias: Any, added: Any) -> Any:
         x = functional.pad(x, self.ends) if self.ends else x
         bias = None if bias is None else bias.reshape(-1)
-        with self._precision(x):
+        with self._settings(x):
             if added is None:
                 return torch.cudnn_convolution_relu(x, w, bias, *self.last)
             return torch.cudnn_convolution_add_relu(x, w, added, 1.0, bias, *self.last)
 
     @contextmanager
-    def _precision(self, x: Any) -> Iterator[None]:
-        """These calls look at the process's setting alone."""
+    def _settings(self, x: Any) -> Iterator[None]:
+        """These calls look at the process's settings alone, and sum in any order where they may."""
         cudnn = _backends.cudnn
-        if self.allow_tf32 or x.dtype != torch.float32:
-            yield
-            return
         with _CUDNN:
-            allowed = cudnn.allow_tf32
-            cudnn.allow_tf32 = False
+            before = cudnn.deterministic, cudnn.allow_tf32
             try:
+                cudnn.deterministic = True
+                if before[1] and x.dtype == torch.float32 and not self.allow_tf32:
+                    cudnn.allow_tf32 = False
                 yield
             finally:
-                cudnn.allow_tf32 = allowed
+                cudnn.deterministic = before[0]
+                if cudnn.allow_tf32 != before[1]:
+                    cudnn.allow_tf32 = before[1]
 
 
 def fused_with_relu(desc: DML_CONVOLUTION_OPERATOR_DESC, allow_tf32: bool) -> Fused | None:
