@@ -146,6 +146,30 @@ def test_products_of_a_batch_with_one_matrix() -> None:
 
 
 @on_gpu
+def test_sessions_give_tensors_and_take_flags(torch: Any) -> None:
+    onnx = pytest.importorskip("onnx")
+    from onnx import helper
+
+    from anydml.onnx import InferenceSession
+
+    weights = helper.make_tensor("w", onnx.TensorProto.FLOAT, (8, 8), _random(8, 8).ravel())
+    sides = [helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, (20, 8)) for name in "xy"]
+    graph = helper.make_graph([helper.make_node("MatMul", ["x", "w"], ["y"])], "one", sides[:1], sides[1:], [weights])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
+    flags = ExecutionFlags.ALLOW_HALF_PRECISION_COMPUTATION
+    session = InferenceSession(model, device=GPU, flags=flags)
+    assert "TF32 allowed" in session.graph.explain()
+    x = _random(20, 8, seed=1)
+    (of_array,), (found,) = (
+        session.run(None, {"x": each}) for each in (x, torch.from_numpy(x).to(Device(GPU).memory.device))
+    )
+    assert isinstance(found, torch.Tensor)
+    assert isinstance(of_array, np.ndarray)
+    _near(found.cpu().numpy(), of_array)
+    _near(of_array, x.astype(np.float64) @ _random(8, 8), 2e-3)
+
+
+@on_gpu
 def test_times_are_those_of_each_kernel() -> None:
     import torch
 

@@ -121,7 +121,7 @@ class Recording:
         try:
             with CAPTURING, torch.inference_mode():
                 self._captured = self._capture(work, arrays, places)
-        except RuntimeError as problem:
+        except (RuntimeError, MemoryError) as problem:
             self.state = f"not replayed, as the capture failed: {' '.join(str(problem).split())[:200]}"
             return
         self._runs = BEFORE - 1
