@@ -6,6 +6,7 @@ A script, as Triton decides when it is loaded whether it interprets.
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -15,11 +16,13 @@ import triton
 from triton.backends.compiler import GPUTarget
 
 import anydml
+from anydml import DML_BUFFER_TENSOR_DESC, TensorDataType
 from anydml.backends.triton.engine import KERNELS
 from anydml.backends.triton.launch import Launch
 from anydml.backends.triton.normalization import lines
 from anydml.backends.triton.scan import plan as scan
 from anydml.draw import EXAMPLES
+from anydml.graph.ir import with_channels_last
 from cases import all_cases, some_of_each
 
 
@@ -97,6 +100,14 @@ def main() -> None:
         is_all = module in (".convolution.plan", ".normalization.plan", ".pooling.float")
         if is_all or (module in (".reduction.plan", ".normalization.lines", ".movement.plan") and id(case) in few):
             device.compile_operator(device.create_operator(case.desc))
+    x, w, bias, y = (
+        DML_BUFFER_TENSOR_DESC(DataType=TensorDataType.FLOAT16, Sizes=sizes)
+        for sizes in ((1, 3, 6, 6), (4, 3, 1, 1), (1, 4, 1, 1), (1, 4, 6, 6))
+    )
+    sides = {"InputTensor": with_channels_last(x), "OutputTensor": with_channels_last(y)}
+    none = dict.fromkeys(("StartPadding", "EndPadding", "OutputPadding"), (0, 0))
+    desc = replace(EXAMPLES["CONVOLUTION"][0], **sides, **none, FilterTensor=w, BiasTensor=bias)
+    device.compile_operator(device.create_operator(desc))
     # Lines as if they were too long to be held.
     lines.WHOLE = 0
     for name in ("ACTIVATION_SOFTMAX1", "MEAN_VARIANCE_NORMALIZATION1"):

@@ -33,6 +33,17 @@ class BindableRun(ABC):
         """What runs on these arrays, again and again."""
 
 
+class GivingRun(ABC):
+    """A Run that, where nobody says where its one output is to lie, brings it in memory of its own, in less time."""
+
+    @abstractmethod
+    def __call__(self, inputs: Sequence[Array | None], outputs: Sequence[Array | None]) -> None: ...
+
+    @abstractmethod
+    def give(self, inputs: Sequence[Array | None]) -> Array:
+        """The output, of the layout compiled for."""
+
+
 Prepare: TypeAlias = Callable[[Sequence[Array | None]], Run | None]
 TryRun: TypeAlias = Callable[[Sequence[Any], Sequence[Any], bool], bool]
 """The same for lists of any objects and a word on whether the operator may run in-place. Returns False, having done
@@ -60,6 +71,8 @@ class Kernel:
     may_overwrite_input: bool = False
     """Whether the output may be the first input's very elements, though the specification does not promise it: what
     lies between the operators of a graph nobody sees."""
+    gives: bool = False
+    """Whether `run`, and what `prepare` returns, is a GivingRun."""
 
 
 @dataclass(frozen=True, slots=True)

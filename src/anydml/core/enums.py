@@ -64,8 +64,8 @@ class ExecutionFlags(IntFlag):
     """``DML_EXECUTION_FLAGS``.
 
     ALLOW_HALF_PRECISION_COMPUTATION lets a GPU round what CONVOLUTION multiplies to TF32, which has FLOAT16's bits
-    behind the point and FLOAT32's range; and what GEMM multiplies, where the process allows PyTorch as much. No engine
-    here needs the others.
+    behind the point and FLOAT32's range; and what GEMM multiplies, by one matrix for all of a batch, or by several
+    where the process allows PyTorch as much. No engine here needs the others.
     """
 
     NONE = 0

@@ -7,6 +7,9 @@ words for all that is asked of them outside of engines: ``dtype``, ``shape``, ``
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+from itertools import pairwise
+from time import perf_counter
 from typing import Any, Protocol
 
 import numpy as np
@@ -55,6 +58,37 @@ class Memory(Protocol):
         must not be used again, as a graph is captured."""
         ...
 
+    def recording(self, layouts: Sequence[Layout | None], inputs: int, kernels: int) -> Any:
+        """What runs the same work again and again, on inputs and outputs of these layouts, with less effort of the host
+        from some time on; it is called with the work and the arrays, and its `state` says what it does. None where
+        there is nothing to gain."""
+        ...
+
+    def stopwatch(self, marks: int) -> AbstractContextManager[Stopwatch]:
+        """Takes the time between marks, so many, that are set in the order of the work here."""
+        ...
+
+
+class Stopwatch(Protocol):
+    def mark(self) -> None: ...
+
+    def seconds(self) -> list[float]:
+        """Between marks."""
+        ...
+
+
+class HostStopwatch:
+    """By the CPU's clock."""
+
+    def __init__(self) -> None:
+        self._marks: list[float] = []
+
+    def mark(self) -> None:
+        self._marks.append(perf_counter())
+
+    def seconds(self) -> list[float]:
+        return [b - a for a, b in pairwise(self._marks)]
+
 
 class HostMemory:
     """The CPU's."""
@@ -87,6 +121,12 @@ class HostMemory:
 
     def stream_key(self) -> int | None:
         return 0
+
+    def recording(self, layouts: Sequence[Layout | None], inputs: int, kernels: int) -> Any:
+        return None
+
+    def stopwatch(self, marks: int) -> AbstractContextManager[Stopwatch]:
+        return nullcontext(HostStopwatch())
 
 
 HOST = HostMemory()

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
-from time import perf_counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..backends.base import BindableRun, Run, TryRun
+from ..backends.base import BindableRun, GivingRun, Run, TryRun
 from ..core.annotations import unquoted
 from ..core.enums import DML_PERSISTENT_BUFFER_ALIGNMENT, ExecutionFlags, TensorDataType
 from ..core.errors import error
-from ..core.memory import address, bytes_behind
+from ..core.memory import address, bytes_behind, restride
 from ..core.strided_layout import Array, Layout
 from ..core.tensor_desc import DML_BUFFER_TENSOR_DESC
 from ..core.truth_values import BOOL, as_bytes
@@ -28,6 +27,8 @@ from .passes.channels_last import lay_channels_last
 from .passes.fold_batch_norm import fold_normalizations
 from .passes.fold_constants import fold_constants, take_prepared
 from .passes.fuse_activation import fuse_activations
+from .passes.fuse_addition import fuse_additions, part_biases
+from .passes.fuse_attention import fuse_attention
 from .passes.fuse_bias import fuse_biases
 from .passes.fuse_pointwise import chain_pointwise
 from .verify import GRAPH, Port, check
@@ -39,12 +40,15 @@ if TYPE_CHECKING:
 
 PASSES: tuple[Callable[[Network], None], ...] = (
     fold_constants,
+    fuse_attention,
     fuse_biases,
     fuse_activations,
     fold_normalizations,
     fold_constants,
     take_prepared,
     lay_channels_last,
+    fuse_additions,
+    part_biases,
     chain_pointwise,
 )
 """What is done to a graph before kernels are asked for, in order."""
@@ -76,6 +80,29 @@ class _Workspace(NamedTuple):
     """Whether values are looked at before a step runs."""
     parts: list[PlanSequence | int]
     """What a dispatch does in turn: native plans at once, or a step by its number."""
+    dropped: list[list[_Given]]
+    """What is not read again after each step."""
+    recording: Any
+    """What replays the dispatches of a device; None of others."""
+
+
+class _Given:
+    """A tensor that a kernel brings in memory of its own, from then on until nothing reads it any more."""
+
+    def __init__(self) -> None:
+        self.array: Any = None
+
+
+class _Seen:
+    """A given tensor, as an operator has it."""
+
+    def __init__(self, given: _Given, layout: Layout) -> None:
+        self._given = given
+        self._layout = layout
+
+    @property
+    def tensor(self) -> Any:
+        return restride(self._given.array, self._layout.sizes, self._layout.strides).tensor  # type: ignore[attr-defined]
 
 
 class _Work(NamedTuple):
@@ -174,6 +201,7 @@ class CompiledGraph(Compiled):
                 self._direct[port] = number
             else:
                 self._copied.append((number, port))
+        self._given = self._given_ports()
         self._between, self._size = self._planned()
         self._seconds: list[list[float]] | None = None
         """Of each step in each dispatch, where they are measured."""
@@ -211,6 +239,9 @@ class CompiledGraph(Compiled):
         lines += self._notes
         steps = (*self._preparation, *self.steps)
         lines += [f"{step.vertex.name}: {step.served.explain(step.vertex.spec)}" for step in steps]
+        free = [each for work in works for lane in list(work.free.values()) for each in list(lane)]
+        states = dict.fromkeys(each.recording.state for each in free if each.recording is not None)
+        lines[1:1] = [f"kernels are {state}" for state in states]
         return "\n".join(lines)
 
     def run_packed(self, inputs: list[Array]) -> list[Array] | None:
@@ -243,8 +274,7 @@ class CompiledGraph(Compiled):
             inputs: as for :meth:`dispatch`.
             outputs: likewise.
             persistent: likewise.
-            runs: how many, after one that is not counted. On a GPU, which works on while a dispatch returns, the times
-                are those of giving it the work.
+            runs: how many, after one that is not counted. On a GPU the times are the device's own.
         """
         timed = object.__new__(CompiledGraph)
         timed.__dict__ |= self.__dict__
@@ -305,6 +335,27 @@ class CompiledGraph(Compiled):
             runs.append(ready or kernel.run)
         return _Work(known, runs, {})
 
+    def _given_ports(self) -> dict[Port, int]:
+        """Tensors that kernels bring in memory of their own, and the last step that reads each."""
+        if any(step.demands is not None for step in self.steps):
+            return {}
+        ends = {*self._direct, *(port for _, port in self._copied)}
+        found = {}
+        for step in self.steps:
+            (place, *more) = step.writes
+            if place is None or more or place.port in ends or not step.served.kernel.gives:
+                continue
+            reads = [
+                (k, read)
+                for k, other in enumerate(self.steps)
+                for read in other.reads
+                if read is not None and read.port == place.port
+            ]
+            room, item = place.layout.bounds()[1], place.layout.dtype
+            if reads and all(read.layout.bounds()[1] <= room and read.layout.dtype == item for _, read in reads):
+                found[place.port] = max(k for k, _ in reads)
+        return found
+
     def _planned(self) -> tuple[dict[Port, int], int]:
         """The offsets of what lies between the kernels, and the bytes of all."""
         end = len(self.steps)
@@ -317,7 +368,7 @@ class CompiledGraph(Compiled):
         buffers: dict[Port, int] = {}
         for i, step in enumerate(self.steps):
             for place in step.writes:
-                if place is None or place.port in self._direct:
+                if place is None or place.port in self._direct or place.port in self._given:
                     continue
                 until = last.get(place.port, i)
                 taken = self._taken_over(step, place, i, last, buffers)
@@ -360,13 +411,32 @@ class CompiledGraph(Compiled):
         except IndexError:
             workspace = self._workspace(work)
         if self._seconds is not None:
-            self._seconds.append([])
+            with memory.stopwatch(len(self.steps) + 1) as stopwatch:
+                stopwatch.mark()
+                for i in range(len(self.steps)):
+                    self._run_step(i, workspace, inputs, outputs)
+                    stopwatch.mark()
+            self._seconds.append(stopwatch.seconds())
+            self._copy_results(work, workspace, outputs)
+        elif workspace.recording is not None and lane is not None:
+            workspace.recording(partial(self._run_all, work, workspace), inputs, outputs)
+        else:
+            self._run_all(work, workspace, inputs, outputs)
+        free.append(workspace)
+
+    def _run_all(
+        self, work: _Work, workspace: _Workspace, inputs: Sequence[Array | None], outputs: Sequence[Array | None]
+    ) -> None:
         bound = [*inputs, *outputs]
-        for part in workspace.parts if self._seconds is None else range(len(self.steps)):
+        for part in workspace.parts:
             if isinstance(part, int):
                 self._run_step(part, workspace, inputs, outputs)
             else:
                 part.run(bound)
+        self._copy_results(work, workspace, outputs)
+
+    def _copy_results(self, work: _Work, workspace: _Workspace, outputs: Sequence[Array | None]) -> None:
+        memory = self.device.memory
         for number, port in self._copied:
             target: Any = outputs[number]
             layout = self._outputs[number].layout
@@ -378,19 +448,17 @@ class CompiledGraph(Compiled):
             else:
                 where = self._place(work, workspace.memory, port)
             memory.copy(target, memory.view(layout, *where))
-        free.append(workspace)
 
     def _run_step(
         self, i: int, workspace: _Workspace, inputs: Sequence[Array | None], outputs: Sequence[Array | None]
     ) -> None:
         for hole in workspace.holes[i]:
             hole.arrays[hole.position] = self._filling(hole, inputs, outputs)
-        begin = perf_counter() if self._seconds is not None else 0.0
         if workspace.looks[i]:
             self.steps[i].check(workspace.arrays[i][0])
         workspace.calls[i]()
-        if self._seconds is not None:
-            self._seconds[-1].append(perf_counter() - begin)
+        for given in workspace.dropped[i]:
+            given.array = None
         for hole in workspace.holes[i]:
             hole.arrays[hole.position] = None
 
@@ -407,15 +475,23 @@ class CompiledGraph(Compiled):
 
     def _workspace(self, work: _Work) -> _Workspace:
         memory = self.device.memory.empty((self._size,), np.dtype(np.uint8))
-        workspace = _Workspace(memory, [], [], [], [], [])
+        layouts = [slot.layout for slot in (*self._inputs, *self._outputs)]
+        recording = self.device.memory.recording(layouts, len(self._inputs), len(self.steps))
+        workspace = _Workspace(memory, [], [], [], [], [], [[] for _ in self.steps], recording)
+        given = {port: _Given() for port in self._given}
+        for port, last in self._given.items():
+            workspace.dropped[last].append(given[port])
         for step, run in zip(self.steps, work.runs, strict=True):
             holes: list[_BindingSlot] = []
-            sides: list[list[Array | None]] = []
+            sides: list[list[Any]] = []
             for places in (step.reads, step.writes):
-                arrays: list[Array | None] = []
+                arrays: list[Any] = []
                 for position, place in enumerate(places):
                     arrays.append(None)
                     if place is None:
+                        continue
+                    if place.port in given:
+                        arrays[position] = _Seen(given[place.port], place.layout)
                         continue
                     is_output = place.port in self._direct
                     if is_output or (place.port.node == GRAPH and place.port not in work.known):
@@ -430,7 +506,11 @@ class CompiledGraph(Compiled):
             workspace.arrays.append((sides[0], sides[1]))
             workspace.holes.append(holes)
             workspace.looks.append(_looks_at_values(step, work, sides[0]))
-            if isinstance(run, BindableRun) and not holes:
+            brought = next((given[each.port] for each in step.writes if each is not None and each.port in given), None)
+            if brought is not None:
+                assert isinstance(run, GivingRun)
+                workspace.calls.append(partial(_bring, run, sides[0], brought))
+            elif isinstance(run, BindableRun) and not holes:
                 workspace.calls.append(run.bound(*sides))
             else:
                 workspace.calls.append(partial(run, *sides))
@@ -460,6 +540,10 @@ def _sequence(steps: list[tuple[Any, list[int], list[int]]]) -> Iterator[PlanSeq
         from .._native import PlanSequence
 
         yield PlanSequence(steps)
+
+
+def _bring(run: GivingRun, reads: Sequence[Array | None], given: _Given) -> None:
+    given.array = run.give(reads)
 
 
 def _looks_at_values(step: Step, work: _Work, reads: Sequence[Array | None]) -> bool:

@@ -80,6 +80,10 @@ class Network:
         self._valid: dict[OperatorDesc, bool] = {}
         self._preferences: dict[OperatorDesc, bool] = {}
 
+    @property
+    def allows_half_precision(self) -> bool:
+        return ExecutionFlags.ALLOW_HALF_PRECISION_COMPUTATION in self._flags
+
     def readers(self) -> Counter[Port | None]:
         """How many operators and outputs of the graph read each tensor."""
         readers = Counter(port for vertex in self.vertices.values() for port in vertex.sources)
@@ -97,6 +101,19 @@ class Network:
         port = Port(next(self._numbers), 0)
         self.vertices[port.node] = vertex
         return port
+
+    def insert(self, port: Port, vertex: Vertex) -> None:
+        """Puts an operator between what gives a tensor and all that read it."""
+        new = Port(next(self._numbers), 0)
+        for each in self.vertices.values():
+            each.sources = [new if source == port else source for source in each.sources]
+        self.targets = {number: new if source == port else source for number, source in self.targets.items()}
+        vertices: dict[int, Vertex] = {}
+        for number, each in self.vertices.items():
+            vertices[number] = each
+            if number == port.node:
+                vertices[new.node] = vertex
+        self.vertices = vertices
 
     def replace(self, given_by: Mapping[Port | None, Port]) -> None:
         """Reads tensors from where others give them; the operators that gave them are no longer there."""

@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..frontends.onnx.dispatch import bound_to
+from ..core.memory import Memory
+from ..frontends.onnx.dispatch import bound_to, on_host
 from ..frontends.onnx.session import InferenceSession
 from ..graph.compile import CompiledGraph
 from ..operators.schema import Tensor
@@ -47,20 +48,21 @@ def graphs_of(session: InferenceSession, feeds: Mapping[str, Any], times: bool =
             continue
         seconds = None
         if times:
-            inputs = [_bytes(*each) for each in zip(graph.inputs, bound_to(piece, held), strict=True)]
-            outputs = [_bytes(each) for each in graph.outputs]
+            memory = graph.device.memory
+            inputs = [_bytes(memory, *each) for each in zip(graph.inputs, bound_to(piece, held), strict=True)]
+            outputs = [_bytes(memory, each) for each in graph.outputs]
             seconds = graph.times(inputs, outputs)
         constants = [f"constant {i}" for i in range(len(piece.weights))]
         found.append(NamedGraph(graph, [*piece.reads, *constants], [key for key, _ in piece.writes], seconds))
     return found
 
 
-def _bytes(tensor: Tensor | None, array: Any = None) -> Any:
-    """Memory of a tensor, with an array's bytes."""
+def _bytes(memory: Memory, tensor: Tensor | None, array: Any = None) -> Any:
+    """A tensor's bytes on a device, with an array's."""
     if tensor is None:
         return None
     room = np.zeros(tensor.TotalTensorSizeInBytes or 0, np.uint8)
     if array is not None:
-        data = np.frombuffer(np.ascontiguousarray(array).tobytes(), np.uint8)
+        data = np.frombuffer(np.ascontiguousarray(on_host(array)).tobytes(), np.uint8)
         room[: data.size] = data
-    return room
+    return memory.to_device(room)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,6 +14,7 @@ import torch
 
 from ...core.errors import Violation, error, kind_of, refuse, violation
 from ...core.interop import as_array, of_subclass, remedy_of_float, without_gradients
+from ...core.memory import HostStopwatch, Stopwatch
 from ...core.strided_layout import DATA_TYPES, Array, Layout
 from ...core.truth_values import BOOL
 from .tensors import TYPES, stream_key_of
@@ -21,6 +24,8 @@ _NUMPY: dict[torch.dtype, np.dtype[Any]] = {
 } | {torch.bool: BOOL}
 _LARGEST = max(dtype.itemsize for dtype in DATA_TYPES)
 """Bytes of an element."""
+_CYCLES = 200_000
+"""Of the device, in which the host gives it a kernel."""
 _SMALL = 1 << 20
 """Bytes that are copied through pinned memory, without waiting."""
 
@@ -179,7 +184,9 @@ class TorchMemory:
                 # It was looked at as an operand before.
                 as_array("", "out", out)[...] = result.numpy()
             return out
-        if isinstance(value, torch.Tensor) or value is result:
+        if isinstance(value, TensorArray):
+            return result
+        if isinstance(value, torch.Tensor):
             return of_subclass(value, result.tensor)
         if self._is_host(value):
             return result.numpy()
@@ -218,3 +225,40 @@ class TorchMemory:
 
     def stream_key(self) -> int | None:
         return stream_key_of(self.device)
+
+    def recording(self, layouts: Sequence[Layout | None], inputs: int, kernels: int) -> Any:
+        if self.device.type != "cuda":
+            return None
+        from .recording import Recording
+
+        return Recording(self, layouts, inputs, kernels)
+
+    @contextmanager
+    def stopwatch(self, marks: int) -> Iterator[Stopwatch]:
+        if self.device.type == "cpu":
+            yield HostStopwatch()
+            return
+        backend = getattr(torch, self.device.type)
+        with backend.device(self.device):
+            if self.device.type == "cuda":
+                # The device begins when all work was given to it, or it would wait for the host between kernels.
+                torch.cuda._sleep(_CYCLES * marks)
+            yield _Events(backend)
+            backend.synchronize()
+
+
+class _Events:
+    """Marks on the device's own clock."""
+
+    def __init__(self, backend: Any) -> None:
+        self._backend = backend
+        self._marks: list[Any] = []
+
+    def mark(self) -> None:
+        event = self._backend.Event(enable_timing=True)
+        event.record()
+        self._marks.append(event)
+
+    def seconds(self) -> list[float]:
+        self._backend.synchronize()
+        return [a.elapsed_time(b) * 1e-3 for a, b in pairwise(self._marks)]

@@ -27,7 +27,7 @@ _MOST = 1 << 20
 _BEFORE = 4
 """Calls of an operator before it is captured: most are called once, or a few times."""
 
-_LOCK = Lock()
+CAPTURING = Lock()
 """Held while copies and a replay, which belong together, are launched, and while calls are captured."""
 
 
@@ -82,7 +82,7 @@ class _Replayed:
         if captured is None:
             self._run_and_capture(stream, inputs, outputs)
             return
-        with _LOCK, torch.inference_mode():
+        with CAPTURING, torch.inference_mode():
             for own, given in zip(captured.inputs, inputs, strict=True):
                 if own is not None:
                     own.copy_(given)
@@ -92,13 +92,13 @@ class _Replayed:
                     given.copy_(own)
 
     def _run_and_capture(self, stream: int | None, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
-        watched = _Watched()
+        watched = Watched()
         with watched:
             self._run(inputs, outputs)
         copied = sum(each is not None for each in (*inputs, *outputs))
         self._pays = watched.calls > copied + 1 and not watched.meets_host
         if self._pays and stream is not None:
-            with _LOCK, torch.inference_mode():
+            with CAPTURING, torch.inference_mode():
                 self._by_stream[stream] = self._capture(_pool_of(self._device, stream))
 
     def _capture(self, pool: Any) -> _Captured:
@@ -109,7 +109,7 @@ class _Replayed:
         with torch.cuda.stream(aside):
             # What libraries allocate for a stream when they first run on it must not be a graph's.
             self._run(*sides)
-            graph = _graph_of(lambda: self._run(*sides), pool)
+            graph = graph_of(lambda: self._run(*sides), pool)
         current.wait_stream(aside)
         return _Captured(graph, *sides)
 
@@ -125,7 +125,7 @@ _WAITING = (torch.ops.aten._local_scalar_dense.default, torch.ops.aten.nonzero.d
 """Calls that wait for the device."""
 
 
-class _Watched(TorchDispatchMode):  # type: ignore[misc]
+class Watched(TorchDispatchMode):  # type: ignore[misc]
     """The calls of PyTorch that are made within."""
 
     def __init__(self) -> None:
@@ -158,14 +158,15 @@ def _pool_of(device: torch.device, stream: int) -> Any:
     pool = torch.cuda.graph_pool_handle()
     element = torch.zeros(1, device=device)
     with torch.cuda.stream(_aside(device)):
-        _KEPT.append((element, _graph_of(element.zero_, pool)))
+        _KEPT.append((element, graph_of(element.zero_, pool)))
     return pool
 
 
 _KEPT: list[Any] = []
 
 
-def _graph_of(calls: Callable[[], object], pool: Any) -> torch.cuda.CUDAGraph:
+def graph_of(calls: Callable[[], object], pool: Any) -> torch.cuda.CUDAGraph:
+    """The work of calls as a graph, captured on the current stream; what they allocate lies in `pool`."""
     graph = torch.cuda.CUDAGraph()
     graph.capture_begin(pool, capture_error_mode="thread_local")
     try:

@@ -12,7 +12,7 @@ from ...core.errors import refuse
 from ...core.strided_layout import Layout
 from ...operators.pointwise_chain import PointwiseChain
 from ...operators.schema import OperatorDesc, OperatorSpec
-from ..base import Declined, Kernel, TryRun
+from ..base import Declined, GivingRun, Kernel, Run, TryRun
 from ..torch import lowering as calls
 from ..torch.devices import is_interpreted
 
@@ -33,7 +33,8 @@ KERNELS = {
     **dict.fromkeys(("AVERAGE_POOLING", "MAX_POOLING", "MAX_POOLING1", "MAX_POOLING2"), ".pooling.float"),
     "ADAM_OPTIMIZER": ".pointwise.plan",
     "BATCH_NORMALIZATION": ".normalization.plan",
-    "CONVOLUTION": ".convolution.plan",
+    **dict.fromkeys(("CONVOLUTION", "CONVOLUTION_ADD_RELU"), ".convolution.plan"),
+    "PRODUCT_ATTENTION": ".attention.plan",
     **dict.fromkeys(("REDUCE", "ARGMIN", "ARGMAX"), ".reduction.plan"),
     **dict.fromkeys(
         [f"ACTIVATION_{name}{n}" for name in ("SOFTMAX", "LOG_SOFTMAX", "HARDMAX") for n in ("", "1")],
@@ -51,7 +52,7 @@ KERNELS = {
 POINTWISE = ".pointwise.plan"
 """Likewise of all pointwise operators, and of chains of them."""
 
-REDUCED = {**KERNELS, **dict.fromkeys(("CONVOLUTION", "GEMM"), ".tf32")}
+REDUCED = {**KERNELS, **dict.fromkeys(("CONVOLUTION", "CONVOLUTION_ADD_RELU", "GEMM"), ".tf32")}
 """Likewise where TF32 is allowed."""
 
 
@@ -73,6 +74,8 @@ class GpuEngine:
         inputs: Sequence[Layout | None],
         outputs: Sequence[Layout | None],
     ) -> Kernel | Declined:
+        import torch
+
         from ..torch.replay import replayed
         from ..torch.tensors import stream_key_of
 
@@ -89,9 +92,17 @@ class GpuEngine:
         if isinstance(planned, Declined):
             return planned
         run = self._there(planned.run)
+        prepare = planned.prepare
+        dtype = next((layout.dtype for layout in outputs if layout is not None), None)
 
-        def run_arrays(inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
-            run(*[[None if each is None else each.tensor for each in side] for side in (inputs, outputs)])
+        def prepare_arrays(inputs: Sequence[Any]) -> Run | None:
+            assert prepare is not None
+            with self._current():
+                ready = prepare(_tensors(inputs))
+                if self.device.type != "cpu" and stream_key_of(self.device) is not None:
+                    # Waited for, so that every stream may read it.
+                    getattr(torch, self.device.type).current_stream(self.device).synchronize()
+            return None if ready is None else self._of_arrays(planned, ready, dtype)
 
         run_at = planned.run_at and self._there(planned.run_at)
 
@@ -102,7 +113,15 @@ class GpuEngine:
             called(inputs, outputs)
 
         quick = self._try_run(called, run_at, inputs, outputs)
-        return Kernel(planned.description, run_arrays, quick, run_at=run_at or run_anywhere)
+        return Kernel(
+            planned.description,
+            self._of_arrays(planned, planned.run, dtype),
+            quick,
+            prepare and prepare_arrays,
+            run_at=run_at or run_anywhere,
+            channels_last=planned.channels_last,
+            gives=planned.gives,
+        )
 
     def _planned(
         self,
@@ -150,7 +169,7 @@ class GpuEngine:
         backend = getattr(torch, self.device.type)
         return nullcontext() if backend.current_device() == self.device.index else backend.device(self.device)
 
-    def _there(self, run: Callable[..., None]) -> Callable[..., None]:
+    def _there(self, run: Callable[..., Any]) -> Callable[..., Any]:
         """`run` while the device is PyTorch's current one, with no context where it is already."""
         import torch
 
@@ -158,14 +177,22 @@ class GpuEngine:
         if self.device.type == "cpu" or backend.device_count() == 1:
             return run
 
-        def run_there(*given: Any) -> None:
+        def run_there(*given: Any) -> Any:
             if backend.current_device() == index:
-                run(*given)
-            else:
-                with backend.device(device):
-                    run(*given)
+                return run(*given)
+            with backend.device(device):
+                return run(*given)
 
         return run_there
+
+    def _of_arrays(self, planned: Planned, run: Any, dtype: Any) -> Run:
+        """A run, given or prepared, on arrays."""
+        there = self._there(run)
+
+        def run_arrays(inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
+            there(_tensors(inputs), _tensors(outputs))
+
+        return _Giving(run_arrays, self._there(run.give), dtype) if planned.gives else run_arrays
 
     def _try_run(
         self,
@@ -197,3 +224,22 @@ class GpuEngine:
             return True
 
         return try_run
+
+
+def _tensors(arrays: Sequence[Any]) -> list[Any]:
+    return [None if each is None else each.tensor for each in arrays]
+
+
+class _Giving(GivingRun):
+    def __init__(self, run: Run, give: Callable[..., Any], dtype: Any) -> None:
+        self._run = run
+        self._give = give
+        self._dtype = dtype
+
+    def __call__(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
+        self._run(inputs, outputs)
+
+    def give(self, inputs: Sequence[Any]) -> Any:
+        from ..torch.memory import TensorArray
+
+        return TensorArray(self._give(_tensors(inputs)), self._dtype)

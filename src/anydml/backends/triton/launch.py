@@ -47,6 +47,12 @@ class Planned(NamedTuple):
     others are compiled when they are needed."""
     run_at: Callable[[Tensors, Tensors, bytes], None] | None = None
     """As `run`, also given the addresses of inputs and outputs, 8 bytes each, where asking for them takes time."""
+    prepare: Callable[[Tensors], Callable[[Tensors, Tensors], None] | None] | None = None
+    """Takes the inputs whose values stay, None for the others; returns what runs in place of `run` while they do."""
+    channels_last: bool = False
+    """Whether it is faster where channels lie last."""
+    gives: bool = False
+    """Whether `run`, and what `prepare` returns, has a method `give` that takes the inputs and returns the output."""
 
 
 class Launch:

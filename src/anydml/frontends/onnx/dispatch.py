@@ -66,7 +66,9 @@ def _given_by(piece: Piece, held: Mapping[str, Any]) -> list[Any]:
         found = compiled.run_packed(given)
         if found is not None:
             return found
-    called = compiled(*given)
+    # What a device computes stays there until it is asked for.
+    memory = compiled.device.memory
+    called = compiled(*[memory.to_device(each) for each in given])
     return called if isinstance(called, list) else [called]
 
 
@@ -79,10 +81,13 @@ def dispatch(piece: Piece, held: dict[str, Any]) -> None:
     except MemoryError as problem:
         raise no_memory(problem) from problem
     for (key, shape), written in zip(piece.writes, given, strict=True):
-        array = as_ml_dtypes(written) if isinstance(written, PackedArray) else written
+        if isinstance(written, PackedArray):
+            array = as_ml_dtypes(PackedArray(on_host(written.data), written.data_type, written.shape))
+        else:
+            array = written
         held[key] = array if tuple(array.shape) == shape else array.reshape(shape)
     for key, (count, axis) in piece.counts.items():
-        whole = held[key]
+        whole = on_host(held[key])
         held[key] = whole[(slice(None),) * axis + (slice(int(np.ravel(on_host(held[count]))[0])),)]
     broken = [each for key, each in piece.demands.items() if not np.all(on_host(held[key]))]
     if broken:
@@ -112,6 +117,14 @@ def run_step(rest: Rest, node: Node, held: dict[str, Any]) -> None:
 
 
 def resolved(value: Value, held: Mapping[str, Any]) -> Any:
+    """A value in the CPU's memory."""
     if isinstance(value, list):
         return [resolved(each, held) for each in value]
     return on_host(held[value.key]) if isinstance(value, Held) else value
+
+
+def where_it_is(value: Value, held: Mapping[str, Any]) -> Any:
+    """A value in whatever memory it was computed."""
+    if isinstance(value, list):
+        return [where_it_is(each, held) for each in value]
+    return held[value.key] if isinstance(value, Held) else value

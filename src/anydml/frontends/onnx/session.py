@@ -13,13 +13,14 @@ import numpy as np
 import onnx
 
 from ...core.annotations import unquoted
-from ...core.enums import FeatureLevel
+from ...core.enums import ExecutionFlags, FeatureLevel
 from ...core.errors import kind_of, listing, refuse
 from ...core.interop import as_array_of
 from ...device import Device
 from ...graph.compile import CompiledGraph
+from ...runtime.compiled import check_flags
 from ..chunked import batches_for
-from .dispatch import dispatch, key_of, on_host, resolved, run_step, type_of, with_known
+from .dispatch import dispatch, key_of, on_host, run_step, type_of, where_it_is, with_known
 from .fusion import fused
 from .model import Model, ModelInput, read
 from .node import Node
@@ -47,6 +48,7 @@ class InferenceSession:
         feature_level: the level of a device that is given by name, or its number, such as "5.0"; the newest where None.
         fallback: whether nodes that DirectML's operators don't do run on ONNX Runtime, where that is installed, or on
             ONNX's reference. :meth:`explain` shows each of them.
+        flags: as for :meth:`anydml.Device.compile_operator`: ALLOW_HALF_PRECISION_COMPUTATION, for instance.
 
     Raises:
         DMLError: (N1), (N2); (D1), (D7).
@@ -63,11 +65,14 @@ class InferenceSession:
         device: Device | str | None = None,
         feature_level: FeatureLevel | str | None = None,
         fallback: bool = False,
+        flags: ExecutionFlags = ExecutionFlags.NONE,
     ) -> None:
+        check_flags("InferenceSession", flags)
         self.device = _device_of(device, feature_level)
         self._model: Model = read(model)
         self._path = os.fspath(model) if isinstance(model, (str, os.PathLike)) else None
         self._fallback = fallback
+        self._flags = flags
         outputs = [each.name for each in self._model.outputs]
         nodes = _needed(self._model.nodes, outputs)
         nodes = _needed(in_integers(nodes, self._model.constants, outputs), outputs)
@@ -84,11 +89,12 @@ class InferenceSession:
         """Read anew, where it is unpickled or copied, from its bytes, or of a file that is too large from that."""
         is_large = self._path is not None and self._model.size >= 2**31
         model = self._path if is_large else self._model.whole().SerializeToString(deterministic=True)
-        return _opened, (model, self.device, self._fallback)
+        return _opened, (model, self.device, self._fallback, self._flags)
 
     def __dask_tokenize__(self) -> tuple[Any, ...]:
-        _, (model, device, fallback) = self.__reduce__()
-        return type(self).__name__, sha256(model).hexdigest() if isinstance(model, bytes) else model, device, fallback
+        _, (model, device, fallback, flags) = self.__reduce__()
+        name = sha256(model).hexdigest() if isinstance(model, bytes) else model
+        return type(self).__name__, name, device, fallback, flags
 
     def __repr__(self) -> str:
         return f"<InferenceSession of {len(self._nodes)} nodes on {self.device}>"
@@ -130,7 +136,7 @@ class InferenceSession:
             return lazy
         pieces, arrays = zip(*self.pieces(feeds), strict=True)
         self._last = [*pieces]
-        results = dict(zip(names, (resolved(each, arrays[-1]) for each in pieces[-1].results), strict=True))
+        results = dict(zip(names, (where_it_is(each, arrays[-1]) for each in pieces[-1].results), strict=True))
         like = next((each for each in feeds.values() if not isinstance(each, (list, tuple))), None)
         return [self._as_fed(like, results[name]) for name in wanted]
 
@@ -267,7 +273,7 @@ class InferenceSession:
             return found
         nodes, values = state()
         outputs = [each.name for each in self._model.outputs]
-        made = trace(self.device, nodes, values, outputs, self._fallback, self._is_trial)
+        made = trace(self.device, nodes, values, outputs, self._fallback, self._is_trial, self._flags)
         with self._lock:
             kept[key] = made
             while len(kept) > _MOST_KEPT:
@@ -319,18 +325,22 @@ class InferenceSession:
     def _as_fed(self, like: Any, result: Any) -> Any:
         if isinstance(result, list):
             return [self._as_fed(like, each) for each in result]
+        memory = self.device.memory
+        if not memory.is_host:
+            if like is None or not hasattr(like, "__dlpack__") or isinstance(like, np.ndarray):
+                return on_host(result)
+            there = memory.to_device(result)
+            return there if isinstance(there, np.ndarray) else memory.export(like, None, there)
         if like is None or type(like) is np.ndarray or not isinstance(result, np.ndarray):
             return result
-        if result.dtype not in _DLPACK:
-            return result
-        return self.device.memory.export(like, None, result) if self.device.memory.is_host else result
+        return memory.export(like, None, result) if result.dtype in _DLPACK else result
 
 
 _DLPACK = frozenset(map(np.dtype, ["?", "b", "B", "h", "H", "i", "I", "l", "L", "e", "f", "d"]))
 
 
-def _opened(model: Any, device: Device, fallback: bool) -> InferenceSession:
-    return InferenceSession(model, device=device, fallback=fallback)
+def _opened(model: Any, device: Device, fallback: bool, flags: ExecutionFlags) -> InferenceSession:
+    return InferenceSession(model, device=device, fallback=fallback, flags=flags)
 
 
 def _device_of(device: Device | str | None, feature_level: FeatureLevel | str | None) -> Device:

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from ...core.enums import ExecutionFlags
 from ...core.errors import DMLError, error, refuse, violation
 from ...core.packed_array import four_bits_of
 from ...device import Device
@@ -112,6 +113,7 @@ def trace(
     outputs: Sequence[str],
     can_fall_back: bool,
     is_trial: bool = False,
+    flags: ExecutionFlags = ExecutionFlags.NONE,
 ) -> Piece:
     """Builds and compiles the next piece.
 
@@ -122,11 +124,12 @@ def trace(
         outputs: the names of the model's outputs.
         can_fall_back: whether nodes that DirectML does not do are left to another runtime.
         is_trial: whether the last piece is not compiled, as nothing but the reports is wanted.
+        flags: as for an operator.
 
     Raises:
         DMLError: (N2), (N5), and what compiling a graph raises.
     """
-    return _Trace(device, dict(values), outputs, can_fall_back, is_trial).piece(list(nodes))
+    return _Trace(device, dict(values), outputs, can_fall_back, is_trial, flags).piece(list(nodes))
 
 
 class _Trace:
@@ -137,12 +140,14 @@ class _Trace:
         outputs: Sequence[str],
         can_fall_back: bool,
         is_trial: bool,
+        flags: ExecutionFlags,
     ) -> None:
         self.graph = Graph(device)
         self.values = values
         self.outputs = outputs
         self.can_fall_back = can_fall_back
         self.is_trial = is_trial
+        self.flags = flags
         self.counted: dict[str, Counted] = {}
         self.demands: list[Demand] = []
         self.reports: list[Report] = []
@@ -266,7 +271,7 @@ class _Trace:
             bound = weights.lifted(self.graph, list(ends.values()))
         is_wanted = bool(ends) and not (last and self.is_trial)
         try:
-            compiled = self.graph.compile(list(ends.values())) if is_wanted else None
+            compiled = self.graph.compile(list(ends.values()), self.flags) if is_wanted else None
         except MemoryError as problem:
             raise no_memory(problem) from problem
         if compiled is not None:

@@ -20,6 +20,9 @@ INTERNAL = ("ACTIVATION_HARD_SWISH", "ACTIVATION_SWISH")
 """Activations that no desc may fuse, but that native kernels apply to the results of CONVOLUTION and GEMM as all
 others."""
 
+_BY_LIBRARIES = ("CONVOLUTION", "GEMM")
+"""Operators that a GPU's libraries do, which leave activations but RELU to another pass over memory."""
+
 
 def fuse_activations(network: Network) -> None:
     """Makes an activation a member of the operator whose result nothing else reads."""
@@ -56,6 +59,9 @@ def _fused(device: Context, producer: Vertex, activation: Vertex) -> OperatorDes
     else:
         since = fused_since(activation.spec.name, producer.spec.name)
         if since is None or since > device.feature_level:
+            return None
+        is_called = not device.memory.is_host and producer.spec.name in _BY_LIBRARIES
+        if is_called and activation.spec.name != "ACTIVATION_RELU":
             return None
     if getattr(outer, "FusedActivation", device) is not None:
         return None

@@ -19,6 +19,8 @@ from .fuse_activation import have_same_elements
 
 def fuse_biases(network: Network) -> None:
     """Makes what is added a member of the product that nothing else reads."""
+    if network.allows_half_precision and not network.device.memory.is_host:
+        return  # it takes a pass of its own there, with what follows
     readers = network.readers()
     for i, addition in list(network.vertices.items()):
         if addition.spec.name not in ("ELEMENT_WISE_ADD", "ELEMENT_WISE_ADD1"):

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Any, NamedTuple, ParamSpec, TypeAlias
+from typing import Any, NamedTuple, ParamSpec, TypeAlias, TypeVar
 
 from ....core.errors import Violation, error, violation
 from ....core.strided_layout import Layout
@@ -25,6 +25,7 @@ Run: TypeAlias = Callable[[Tensors, Tensors], None]
 """Takes inputs and outputs of the layouts planned for."""
 
 Given = ParamSpec("Given")
+Found = TypeVar("Found")
 
 MODULES = {
     **dict.fromkeys(("element_wise", "arithmetic", "clip", "trigonometric", "activation"), "pointwise"),
@@ -79,15 +80,15 @@ def plan(
     return Plan(f"calls of PyTorch {torch.__version__}, in {planner.__name__}", guarded(spec.name, calls))
 
 
-def guarded(name: str, calls: Callable[Given, None]) -> Callable[Given, None]:
+def guarded(name: str, calls: Callable[Given, Found]) -> Callable[Given, Found]:
     """An operator's calls, which take no part in differentiation, with a named error where there is no memory."""
     import torch
 
-    def run(*given: Given.args, **named: Given.kwargs) -> None:
+    def run(*given: Given.args, **named: Given.kwargs) -> Found:
         try:
             # Also for tensors that were made in this mode, which nothing else may write.
             with torch.inference_mode():
-                calls(*given, **named)
+                return calls(*given, **named)
         except RuntimeError as problem:
             if not isinstance(problem, torch.OutOfMemoryError) and "allocate memory" not in str(problem):
                 raise

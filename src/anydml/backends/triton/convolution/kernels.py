@@ -1,4 +1,4 @@
-"""Triton's kernel of what follows a convolution."""
+"""Triton's kernels of what follows a convolution."""
 
 from __future__ import annotations
 
@@ -16,9 +16,24 @@ def finish(
     at = (program - row * blocks) * BLOCK + tl.arange(0, BLOCK)
     mask = at < inner
     place = row.to(tl.int64) * inner + at
-    result = tl.load(x + place, mask=mask)
+    result = tl.load(x + place, mask=mask).to(tl.float32)
     if HAS_BIAS:
-        result += tl.load(bias + row % channels)
+        result += tl.load(bias + row % channels).to(tl.float32)
     if HAS_RELU:
         result = tl.where(result < 0, 0.0, result)
     tl.store(y + place, result, mask=mask)
+
+
+@triton.jit
+def finish_along_channels(
+    x, bias, y, count, channels, HAS_BIAS: tl.constexpr, HAS_RELU: tl.constexpr, BLOCK: tl.constexpr
+):  # fmt: skip
+    """The same where the channels of a place lie side by side."""
+    at = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    mask = at < count
+    result = tl.load(x + at, mask=mask).to(tl.float32)
+    if HAS_BIAS:
+        result += tl.load(bias + at % channels, mask=mask).to(tl.float32)
+    if HAS_RELU:
+        result = tl.where(result < 0, 0.0, result)
+    tl.store(y + at, result, mask=mask)

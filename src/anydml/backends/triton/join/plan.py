@@ -60,9 +60,12 @@ class Piece:
 def _pieces(inputs: Sequence[Layout], y: Layout, axis: int) -> list[Piece]:
     pieces = []
     start = 0
+    # In the order of the output's memory, in which channels may lie last.
+    order = sorted(range(len(y.sizes)), key=lambda i: -y.strides[i])
     for x in inputs:
-        sizes, _, last = fold(x.sizes, [x.strides, y.strides], -1)
-        pieces.append(Piece(sizes, tuple(x.strides[i] for i in last), tuple(y.strides[i] for i in last), start))
+        walked, steps, ends = ([each[i] for i in order] for each in (x.sizes, x.strides, y.strides))
+        sizes, _, last = fold(walked, [steps, ends], -1)
+        pieces.append(Piece(sizes, tuple(steps[i] for i in last), tuple(ends[i] for i in last), start))
         start += x.sizes[axis] * y.strides[axis]
     return pieces
 

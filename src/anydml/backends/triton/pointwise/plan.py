@@ -43,7 +43,8 @@ def plan(
         body = _traced(_Meaning(desc), tuple([layout and layout.type for layout in inputs]))
     except NotTraced as problem:
         return Declined(f"no expression for {problem}")
-    if body.calls < 2:
+    # Operands in another order, or broadcast, PyTorch reads element by element.
+    if body.calls < 2 and len({_walk(layout) for layout in (*read, *outputs)}) == 1:
         return Declined("one call of PyTorch does it")
     if body.needs_libdevice and is_interpreted():
         return Declined("Triton's interpreter has no libdevice")
@@ -81,6 +82,13 @@ def _steps(layout: Layout, sizes: Sequence[int]) -> tuple[int, ...]:
     item, lacking = layout.dtype.itemsize, len(sizes) - len(layout.sizes)
     own = [0 if size == 1 else stride // item for size, stride in zip(layout.sizes, layout.strides, strict=True)]
     return (0,) * lacking + tuple(own)
+
+
+def _walk(layout: Layout) -> tuple[tuple[int, int], ...]:
+    """Sizes, and strides in elements."""
+    item = layout.dtype.itemsize
+    pairs = zip(layout.sizes, layout.strides, strict=True)
+    return tuple([(size, stride // item if size > 1 else 0) for size, stride in pairs])
 
 
 class _Meaning:

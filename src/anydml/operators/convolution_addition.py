@@ -1,0 +1,76 @@
+"""A convolution, a tensor that is added to it, and RELU: what a graph makes of three operators where libraries do so.
+
+It is no operator of DirectML's: the sum is rounded once, behind RELU.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..core.enums import OperatorType
+from ..core.strided_layout import Array
+from .constraints import sizes_of
+from .registry import spec_of
+from .schema import ConstraintFailure, Independence, OperatorDesc, OperatorSpec, OptionalTensor, Tensor, support_table
+from .specs.convolution import DML_CONVOLUTION_OPERATOR_DESC
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConvolutionAddition(OperatorDesc):
+    """max(convolution + Added, 0); the tensors but Added are those of `convolution`."""
+
+    InputTensor: Tensor
+    FilterTensor: Tensor
+    BiasTensor: OptionalTensor = None
+    AddedTensor: Tensor
+    OutputTensor: Tensor
+    convolution: DML_CONVOLUTION_OPERATOR_DESC
+
+
+class _ConvolutionAdditionSpec(OperatorSpec):
+    @property
+    def name(self) -> str:
+        return "CONVOLUTION_ADD_RELU"
+
+
+def _no_constraints(desc: ConvolutionAddition) -> Iterator[ConstraintFailure]:
+    return iter(())
+
+
+def _reference(desc: ConvolutionAddition, x: Array, w: Array, bias: Array | None, added: Array) -> Array:
+    spec = spec_of(desc.convolution)
+    assert spec is not None
+    y = spec.reference(desc.convolution, x, w, bias)
+    assert not isinstance(y, tuple)
+    found: Array = np.maximum(y + added, 0).astype(y.dtype)
+    return found
+
+
+def _independent(desc: ConvolutionAddition) -> Independence:
+    spec = spec_of(desc.convolution)
+    assert spec is not None
+    own = spec.independent(desc.convolution)
+    return {**own, "AddedTensor": tuple(range(len(desc.OutputTensor.Sizes)))}
+
+
+CONVOLUTION_ADDITION = _ConvolutionAdditionSpec(
+    operator_type=OperatorType.INVALID,
+    desc=ConvolutionAddition,
+    constraints=_no_constraints,
+    infer_sizes=lambda desc: {"OutputTensor": sizes_of(desc.OutputTensor)},
+    sizes_rule="",
+    reference=_reference,
+    independent=_independent,
+    support=support_table("""
+        DML_FEATURE_LEVEL_1_0 and above
+        InputTensor  | Input          | 4 to 5 | FLOAT32
+        FilterTensor | Input          | 4 to 5 | FLOAT32
+        BiasTensor   | Optional input | 4 to 5 | FLOAT32
+        AddedTensor  | Input          | 4 to 5 | FLOAT32
+        OutputTensor | Output         | 4 to 5 | FLOAT32
+    """),
+)
+"""`support` says which members are tensors, and no more: the operators' own have been checked."""
