@@ -117,13 +117,21 @@ class ChannelAffine {
       const int64_t end = share_begin(task + 1, tasks, rows);
       for (int64_t i = share_begin(task, tasks, rows); i < end; ++i) {
         const int64_t first = i * length;
-        normalize(from + first * kItem, to + first * kItem, std::min(length, elements - first), each_of,
+        normalize(from + first * kItem, to + first * kItem, std::min(length, elements - first), EachOf{},
                   all.mean.data(), all.factor.data(), all.bias.data());
       }
     });
   }
 
-  static V each_of(const Number* of, int64_t k) { return load_numbers<Number, Number, V>(bytes(of + k)); }
+  // Numbers of each channel, or one for all; no functions, which would be called for each vector.
+  struct EachOf {
+    ANYDML_INLINE V operator()(const Number* of, int64_t k) const {
+      return load_numbers<Number, Number, V>(bytes(of + k));
+    }
+  };
+  struct OnlyOf {
+    ANYDML_INLINE V operator()(const Number* of, int64_t) const { return V{} + *of; }
+  };
 
   // From a channel on.
   void row(const ChannelCoefficients<Number>& numbers, int64_t channel, const std::byte* from,
@@ -132,9 +140,9 @@ class ChannelAffine {
     const Number* const factor = numbers.factor.data() + channel;
     const Number* const bias = numbers.bias.data() + channel;
     if (of_places_) {
-      normalize(from, to, length_, [](const Number* of, int64_t) { return V{} + *of; }, mean, factor, bias);
+      normalize(from, to, length_, OnlyOf{}, mean, factor, bias);
     } else {
-      normalize(from, to, length_, each_of, mean, factor, bias);
+      normalize(from, to, length_, EachOf{}, mean, factor, bias);
     }
   }
 

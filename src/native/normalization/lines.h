@@ -11,6 +11,7 @@
 #include <cstring>
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -26,6 +27,7 @@
 #include "platform/parallel.h"
 #include "pointwise/math.h"
 #include "simd/half.h"
+#include "simd/transpose.h"
 
 ANYDML_ISA_BEGIN
 
@@ -190,23 +192,44 @@ class LinesPlan final : public Plan {
           from[static_cast<size_t>(k)] = static_cast<const std::byte*>(input) + walk.offset(0);
           to[static_cast<size_t>(k)] = static_cast<std::byte*>(output) + walk.offset(1);
         }
-        // Lanes that are left over do what the first one does.
-        std::fill(from.begin() + count, from.end(), from[0]);
-        for (int64_t i = 0; i < elements_; ++i) {
-          for (size_t k = 0; k < kLanes; ++k) {
-            turned[i * kLanes + static_cast<int64_t>(k)] =
-                load<T>(from[k] + i * static_cast<int64_t>(sizeof(T)));
-          }
-        }
+        turn(from, count, at);
         op_.template compute<T, true>(line);
-        for (int64_t k = 0; k < count; ++k) {
-          std::byte* const row = to[static_cast<size_t>(k)];
-          for (int64_t i = 0; i < elements_; ++i) {
-            store(row + i * static_cast<int64_t>(sizeof(T)), turned[i * kLanes + k]);
-          }
-        }
+        turn_back(at, to, count);
       }
     });
+  }
+
+  using Bits = std::conditional_t<sizeof(T) == 2, uint16_t, uint32_t>;
+  static constexpr auto kItem = static_cast<int64_t>(sizeof(T));
+
+  // Whether rows are everywhere the same distance apart.
+  bool is_even(size_t tensor) const {
+    return geometry_.kept.size() == 1 && geometry_.kept[0].steps[tensor] >= elements_ * kItem;
+  }
+
+  // Rows as lanes; those that are left over do what the first one does.
+  void turn(const std::array<const std::byte*, kLanes>& rows, int64_t count, std::byte* to) const {
+    int64_t lane = 0;
+    if (is_even(0)) {
+      gather_tile<Bits>({rows[0], kItem, geometry_.kept[0].steps[0]}, elements_, count, to, kLanes * kItem);
+      lane = count;
+    }
+    for (; lane < kLanes; ++lane) {
+      const std::byte* const row = rows[static_cast<size_t>(lane < count ? lane : 0)];
+      std::byte* const column = to + lane * kItem;
+      for (int64_t i = 0; i < elements_; ++i) store(column + i * kLanes * kItem, load<Bits>(row + i * kItem));
+    }
+  }
+  void turn_back(const std::byte* from, const std::array<std::byte*, kLanes>& rows, int64_t count) const {
+    if (is_even(1)) {
+      return gather_tile<Bits>({from, kItem, kLanes * kItem}, count, elements_, rows[0],
+                               geometry_.kept[0].steps[1]);
+    }
+    for (int64_t lane = 0; lane < count; ++lane) {
+      std::byte* const row = rows[static_cast<size_t>(lane)];
+      const std::byte* const column = from + lane * kItem;
+      for (int64_t i = 0; i < elements_; ++i) store(row + i * kItem, load<Bits>(column + i * kLanes * kItem));
+    }
   }
 
   Line line_at(const Walk& walk, int64_t first, const void* const* inputs, void* const* outputs,

@@ -108,7 +108,7 @@ struct SoftmaxParts {
 
   template <class T>
   static bool far(const Extremes& extremes) {
-    return !std::is_same_v<T, Half> && extremes.are_far();
+    return !std::is_same_v<T, Half> && extremes.are_far<false>();
   }
 
   template <class T, bool kIsFar>

@@ -23,6 +23,12 @@
 
 ANYDML_ISA_BEGIN
 
+inline double first_of(Doubles x) {
+  double first;
+  std::memcpy(&first, &x, sizeof(first));
+  return first;
+}
+
 using SixteenSingles = std::array<float, kLanes>;
 
 ANYDML_INLINE Singles part_of(const SixteenSingles& numbers, int64_t part) {
@@ -74,14 +80,18 @@ struct Extremes {
   SixteenSingles least;
 
   // Whether all that e^(x - most) shares out is far from the least numbers of single precision.
+  // In rows all lanes are alike.
+  template <bool kColumns>
   bool are_near() const {
-    for (size_t k = 0; k < kLanes; ++k) {
+    for (size_t k = 0; k < (kColumns ? kLanes : 1); ++k) {
       if (!(least[k] > most[k] - 60)) return false;
     }
     return true;
   }
+  template <bool kColumns>
   bool are_far() const {
-    return std::ranges::any_of(most, [](float x) { return !(std::fabs(x) <= kNear); });
+    const auto is_far = [](float x) { return !(std::fabs(x) <= kNear); };
+    return kColumns ? std::ranges::any_of(most, is_far) : is_far(most[0]);
   }
 };
 
@@ -119,8 +129,8 @@ Extremes extremes_of(const Line& line) {
     put_part_of(found.least, p, lane_min<float>(least[0][p], least[1][p]));
   }
   if constexpr (!kColumns) {
-    found.most.fill(*std::ranges::max_element(found.most));
-    found.least.fill(*std::ranges::min_element(found.least));
+    found.most.fill(static_cast<float>(joined(as_wide(found.most), lane_max<double, Doubles>)));
+    found.least.fill(static_cast<float>(joined(as_wide(found.least), lane_min<double, Doubles>)));
   }
   return found;
 }
@@ -255,10 +265,13 @@ struct SoftmaxLine {
   void compute(const Line& line) const {
     const Extremes extremes = extremes_of<T, kColumns>(line);
     // Infinities among the elements leave nothing, nor does NaN, of which the sum is one.
-    const Wide none = for_lanes<kColumns>(as_wide(extremes.most), [](double x) {
-      return std::fabs(x) < std::numeric_limits<double>::infinity() ? 0.0 : kNan;
-    });
-    if (!std::is_same_v<T, Half> && extremes.are_far()) {
+    const Wide none = each_of(
+        [](Doubles x) ANYDML_INLINE_LAMBDA {
+          return magnitude_of<double>(x) < std::numeric_limits<double>::infinity() ? Doubles{}
+                                                                                   : Doubles{} + kNan;
+        },
+        as_wide(extremes.most));
+    if (!std::is_same_v<T, Half> && extremes.are_far<kColumns>()) {
       compute<T, kColumns, true>(line, extremes, none);
     } else {
       compute<T, kColumns, false>(line, extremes, none);
@@ -268,10 +281,14 @@ struct SoftmaxLine {
   // By the sum of all powers but one of the largest, relative to that.
   template <class T, bool kColumns>
   static void take_logarithms(const Line& line, const Wide& most, const Wide& rest) {
-    const Wide logarithm = for_lanes<kColumns>(rest, [](double x) {
-      return x <= 1 ? applied_to_one(x, [](Doubles t) ANYDML_INLINE_LAMBDA { return log1p_of(t); })
-                    : applied_to_one(1 + x, [](Doubles t) ANYDML_INLINE_LAMBDA { return log_of(t); });
-    });
+    const auto logarithm_of = [](Doubles x)
+                                  ANYDML_INLINE_LAMBDA { return x <= 1.0 ? log1p_of(x) : log_of(1.0 + x); };
+    Wide logarithm;
+    if constexpr (kColumns) {
+      logarithm = each_of(logarithm_of, rest);
+    } else {
+      logarithm = broadcast_wide(first_of(logarithm_of(rest.parts[0])));
+    }
     Line own = line;
     if constexpr (kColumns) own.back = 0;  // as lanes of sums are where the line's are
     map_line<T, kColumns>(
@@ -292,9 +309,9 @@ struct SoftmaxLine {
       return;
     }
     const PowerSums sums = add_powers<T, kIsFar, false>(line, below, extremes.most);
-    const Wide share =
-        for_lanes<kColumns>(added_lanes<kColumns>(sums.powers + none), [](double x) { return 1 / x; });
-    if (std::is_same_v<T, Half> || extremes.are_near()) {
+    const Wide share = each_of([](Doubles x) ANYDML_INLINE_LAMBDA { return 1.0 / x; },
+                               added_lanes<kColumns>(sums.powers + none));
+    if (std::is_same_v<T, Half> || extremes.are_near<kColumns>()) {
       take_shares<T, false>(line, share);
     } else {
       take_shares<T, true>(line, share);
