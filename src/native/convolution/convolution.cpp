@@ -135,14 +135,14 @@ bool is_for_planes(const Request& request) {
   return filter.sizes[1] < kFewChannels || (lanes - results) * kLanesWorthPlanes > lanes;
 }
 
-// Whether planes of singles are worth copies to and from channels last, as each element takes part in many
+// Whether planes are worth copies to and from channels last, as each element takes part in many
 // products, and the copies stay near.
 bool is_worth_copies(const Request& request) {
   const Layout& in = tensor(request.inputs, 0);
   const Layout& filter = tensor(request.inputs, 1);
   const Layout& out = tensor(request.outputs, 0);
-  const bool is_one = request.attributes.integer("GroupCount") == 1 && in.sizes.size() == 4;
-  if (!is_one || in.type != DataType::kFloat32 || request.attributes.integer("Direction") != 0) return false;
+  if (in.sizes.size() != 4 || request.attributes.integer("GroupCount") != 1) return false;
+  if (request.attributes.integer("Direction") != 0) return false;
   const auto count = [](const Layout& layout) {
     double all = 1;
     for (const int64_t size : layout.sizes) all *= static_cast<double>(size);

@@ -258,10 +258,8 @@ std::unique_ptr<Plan> make_convolution_of_channels(const Request& request, std::
   const Layout& output = tensor(request.outputs, 0);
   const bool is_half = input.type == DataType::kFloat16;
   if (is_half) {
-    const bool are_last = has_channels_last(input) && has_channels_last(output);
     const bool is_one = request.attributes.integer("GroupCount") == 1;
-    if (!are_last || !is_one || request.attributes.integer("Direction") != 0)
-      reason = "no halves but of one group, whose channels lie last";
+    if (!is_one || request.attributes.integer("Direction") != 0) reason = "no halves but of one group";
   } else {
     reason = declined(input, output);
   }
