@@ -67,3 +67,40 @@ def test_weights_that_are_not_finite_do_not_count_on_padding(case: Any, value: f
     w[1, 2, 0, -1] = w[3, 0, -1, 0] = value
     found = anydml.convolution(x, w, bias, **options)
     np.testing.assert_array_equal(found, anydml.convolution(x, w, bias, **options, device="reference"))
+
+
+PLANES = [
+    # image, channels, results, filter, groups, and what else there is
+    ((37, 29), 3, 40, 7, 1, {"strides": 2, "start_padding": 3, "end_padding": 3}),
+    ((9, 70), 1, 33, (3, 5), 1, {"start_padding": (1, 0), "end_padding": (2, 4)}),
+    ((17, 15), 5, 16, 3, 1, {"dilations": 2, "start_padding": 2, "end_padding": 2}),
+    ((9, 11), 4 * 34, 4 * 35, 1, 4, {}),
+    ((13, 9), 24, 112, 1, 4, {}),
+    ((10, 9), 3 * 40, 3 * 33, 1, 3, {"strides": 2}),
+    ((9, 9), 2 * 34, 2 * 17, 3, 2, {"start_padding": 1, "end_padding": 1}),
+]
+
+
+@pytest.mark.parametrize("reads_last", [False, True])
+@pytest.mark.parametrize("case", PLANES, ids=str)
+def test_planes_and_channels_last_on_one_side(case: Any, reads_last: bool) -> None:
+    """Where channels lie last in the input, or in the output alone."""
+    *image, groups, options = case
+    x, w, bias, options = _given((*image, options), "channels last" if reads_last else "packed")
+    w = np.ascontiguousarray(w[:, : w.shape[1] // groups])
+    wanted = anydml.convolution(x, w, bias, group_count=groups, **options, device="reference")
+    given = LAYS["packed" if reads_last else "channels last"](np.full_like(wanted, np.nan))
+    np.testing.assert_array_equal(anydml.convolution(x, w, bias, group_count=groups, **options, out=given), wanted)
+
+
+def test_groups_have_the_bits_of_each_alone() -> None:
+    """Though the tasks of all of them are shared out at once."""
+    rng = np.random.default_rng(5)
+    lay = LAYS["channels last"]
+    x = lay(rng.standard_normal((2, 4 * 48, 30, 31)).astype(np.float32))
+    w = rng.standard_normal((4 * 64, 48, 1, 1)).astype(np.float32)
+    found = anydml.convolution(x, w, None, group_count=4, out=lay(np.zeros((2, 256, 30, 31), np.float32)))
+    for group in range(4):
+        part = slice(group * 48, group * 48 + 48), slice(group * 64, group * 64 + 64)
+        alone = anydml.convolution(lay(x[:, part[0]]), w[part[1]], None)
+        np.testing.assert_array_equal(found[:, part[1]], alone)

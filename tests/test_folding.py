@@ -12,11 +12,13 @@ import pytest
 
 from anydml import (
     DML_ACTIVATION_RELU_OPERATOR_DESC,
+    DML_ACTIVATION_SWISH_OPERATOR_DESC,
     DML_BATCH_NORMALIZATION_OPERATOR_DESC,
     DML_CONVOLUTION_OPERATOR_DESC,
     DML_ELEMENT_WISE_ADD1_OPERATOR_DESC,
     DML_JOIN_OPERATOR_DESC,
     DML_MAX_POOLING_OPERATOR_DESC,
+    DML_SPLIT_OPERATOR_DESC,
     Device,
     Expression,
     Graph,
@@ -248,4 +250,24 @@ def test_bytes_that_are_read_anew_stay_where_they_are() -> None:
     net, reference = Net(), Net("reference")
     text, found = net.results(*build(net))
     assert "laid out with the channels last" not in text
+    assert_near(found, reference.results(*build(reference))[1])
+
+
+def test_swish_and_pieces_leave_channels_last() -> None:
+    """An activation that only graphs fuse breaks no rule where tensors are laid out anew."""
+
+    def build(net: Net) -> list[Expression]:
+        a = net.convolution(net.input(1, 16, 12, 13), 48)
+        swished = net.graph.operator(DML_ACTIVATION_SWISH_OPERATOR_DESC, InputTensor=a, SigmoidInputScale=1.0)[0]
+        left, right = net.graph.operator(
+            DML_SPLIT_OPERATOR_DESC,
+            InputTensor=swished,
+            OutputTensors=[tensor((1, 16, 12, 13)), tensor((1, 32, 12, 13))],
+            Axis=1,
+        )
+        return [net.convolution(left, 24), net.convolution(right, 24)]
+
+    net, reference = Net(), Net("reference")
+    text, found = net.results(*build(net))
+    assert "laid out with the channels last: 3 tensors between operators" in text
     assert_near(found, reference.results(*build(reference))[1])

@@ -16,6 +16,7 @@ import numpy as np
 from ..core.enums import ExecutionFlags
 from ..core.errors import error
 from ..core.strided_layout import Array, Layout
+from ..operators import spec_of
 from ..operators.schema import OperatorDesc, OperatorSpec, Tensor
 from ..operators.validate import validate
 from ..runtime.kernel_selection import KernelSelection
@@ -25,6 +26,10 @@ from .verify import GRAPH, Port, named, order, wiring
 
 if TYPE_CHECKING:
     from ..runtime.context import Context
+
+INTERNAL = ("ACTIVATION_HARD_SWISH", "ACTIVATION_SWISH")
+"""Activations that no desc may fuse, but that native kernels apply to the results of CONVOLUTION and GEMM as all
+others."""
 
 
 @dataclass
@@ -132,7 +137,10 @@ class Network:
         """Whether descs that a pass has made keep the rules."""
         return all(self._looked_up(self._valid, desc, self._is_valid) for desc in descs)
 
-    def _is_valid(self, desc: OperatorDesc) -> bool:
+    def _is_valid(self, desc: Any) -> bool:
+        activation = spec_of(getattr(desc, "FusedActivation", None))
+        if activation is not None and activation.name in INTERNAL:
+            desc = replace(desc, FusedActivation=None)
         return not validate(desc, self.device.feature_level, self.device.strict)
 
     @staticmethod

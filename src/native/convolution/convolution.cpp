@@ -135,6 +135,24 @@ bool is_for_planes(const Request& request) {
   return filter.sizes[1] < kFewChannels || (lanes - results) * kLanesWorthPlanes > lanes;
 }
 
+// Whether planes are worth copies to and from channels last, as each element takes part in many
+// products, and the copies stay near.
+bool is_worth_copies(const Request& request) {
+  const Layout& in = tensor(request.inputs, 0);
+  const Layout& filter = tensor(request.inputs, 1);
+  const Layout& out = tensor(request.outputs, 0);
+  if (in.sizes.size() != 4 || request.attributes.integer("GroupCount") != 1) return false;
+  if (request.attributes.integer("Direction") != 0) return false;
+  const auto count = [](const Layout& layout) {
+    double all = 1;
+    for (const int64_t size : layout.sizes) all *= static_cast<double>(size);
+    return all;
+  };
+  const double copied = count(in) + count(out);
+  const double products = count(out) * count(filter) / static_cast<double>(out.sizes[1]);
+  return copied <= kCopiedElements && products > kProductsWorthCopies * copied;
+}
+
 bool lies_last(const Layout& layout) {
   return layout.sizes[1] > 1 && layout.strides[1] == size_of(layout.type);
 }
@@ -157,7 +175,8 @@ std::unique_ptr<Plan> make_convolution(const Request& request, std::string& reas
   const bool is_small = out.sizes.size() == 4 && out.sizes[2] * out.sizes[3] <= kFewPlaces;
   const bool is_by_channel = is_small && request.attributes.integer("GroupCount") == in.sizes[1];
   const bool are_last = lies_last(in) && lies_last(out);
-  const bool is_last = in.sizes.size() == 4 && (lies_last(in) || lies_last(out) || is_by_channel);
+  const bool is_last =
+      in.sizes.size() == 4 && (lies_last(in) || lies_last(out) || is_by_channel || is_worth_copies(request));
   if (is_last && (are_last || !is_for_planes(request))) {
     if (auto plan = make_convolution_of_channels(request, declined)) return plan;
   }

@@ -19,6 +19,7 @@
 #include <utility>
 #include <vector>
 
+#include "convolution/weights.h"
 #include "core/kernel_plan.h"
 #include "dense/ahead.h"
 #include "dense/singles.h"
@@ -37,7 +38,8 @@
 ANYDML_ISA_BEGIN
 
 struct DenseShape {
-  Sides sides;  // its channels are those of the input
+  bool is_half;  // else singles; sums are singles anyway
+  Sides sides;   // its channels are those of the input
   int64_t channel_in;
   int64_t results;
   // The filter's, in bytes: of each tap in its order, from channel to channel, from result to result.
@@ -48,6 +50,7 @@ struct DenseShape {
   int64_t bias_step;
   Fused fused;
 
+  int64_t item() const { return is_half ? 2 : 4; }
   int64_t depth() const { return static_cast<int64_t>(tap_offsets.size()) * sides.channels; }
 };
 
@@ -61,12 +64,13 @@ class DenseConvolution final : public Plan {
     const int64_t line = height.stride * height.in_stride;
     const bool is_even = (height.places == 1 || line == width.places * step_) &&
                          (batch == 1 || batch_in == height.places * width.places * step_);
-    is_direct_ = shape_.tap_offsets.size() == 1 && shape_.channel_in == kItem && is_even &&
+    is_direct_ = shape_.tap_offsets.size() == 1 && !shape_.is_half && shape_.channel_in == kItem && is_even &&
                  !take_one_set(step_) && has_no_padding(height) && has_no_padding(width);
     has_padding_ = lies_on_padding(height) || lies_on_padding(width);
     row_ = depth_ + (take_one_set(depth_ * kItem) ? kLineSingles : 0);
     const int64_t own = channels * kItem;
-    is_copied_ = lies_on_padding(width) || take_one_set(step_) || shape_.channel_in != kItem;
+    is_copied_ =
+        lies_on_padding(width) || take_one_set(step_) || shape_.channel_in != kItem || shape_.is_half;
     if (is_copied_) {
       place_ = own + (take_one_set(width.stride * own) ? kLineSingles * kItem : 0);
     } else {
@@ -186,7 +190,7 @@ class DenseConvolution final : public Plan {
     const auto* const filter = static_cast<const std::byte*>(inputs[1]);
     const auto* const bias = static_cast<const std::byte*>(inputs[2]);
     for (int64_t c = 0; shape_.has_bias && c < shape_.results; ++c) {
-      weights->bias[static_cast<size_t>(c)] = load<float>(bias + c * shape_.bias_step);
+      weights->bias[static_cast<size_t>(c)] = load_float(shape_.is_half, bias + c * shape_.bias_step);
     }
     parallel_for(panels(), threads_for(depth_ * shape_.results * kItem), [&](int64_t panel) {
       const int64_t first = panel * kPanel;
@@ -196,7 +200,8 @@ class DenseConvolution final : public Plan {
       for (const int64_t offset : shape_.tap_offsets) {
         const std::byte* from = filter + offset + first * shape_.result_step;
         for (int64_t k = 0; k < shape_.sides.channels; ++k, to += width, from += shape_.channel_step) {
-          for (int64_t c = 0; c < count; ++c) to[c] = load<float>(from + c * shape_.result_step);
+          for (int64_t c = 0; c < count; ++c)
+            to[c] = load_float(shape_.is_half, from + c * shape_.result_step);
           std::fill(to + count, to + width, 0.0f);
         }
       }
@@ -232,7 +237,7 @@ class DenseConvolution final : public Plan {
             const std::byte* const at =
                 window + y * height.dilation * height.in_stride + x * width.dilation * width.in_stride;
             for (int64_t k = 0; k < channels; ++k)
-              sum = std::fma(load<float>(at + k * shape_.channel_in), w[k * panel.width], sum);
+              sum = std::fma(load_float(shape_.is_half, at + k * shape_.channel_in), w[k * panel.width], sum);
           }
         }
         results[c] = sum;
@@ -248,17 +253,27 @@ class DenseConvolution final : public Plan {
   // Writes some columns of rows of results, from one on.
   ANYDML_NOINLINE void finish(const Places& places, int64_t first, int64_t columns, const float* results,
                               int64_t rows, int64_t width) const {
-    constexpr int64_t kStep = sizeof(Singles) / kItem;
+    if (shape_.is_half) return write<Half>(places, first, columns, results, rows, width);
+    write<float>(places, first, columns, results, rows, width);
+  }
+
+  template <class T>
+  ANYDML_INLINE void write(const Places& places, int64_t first, int64_t columns, const float* results,
+                           int64_t rows, int64_t width) const {
+    constexpr auto kSize = static_cast<int64_t>(sizeof(T));
+    constexpr int64_t kStep = kLanesOf<float>;
     for (int64_t i = 0; i < rows; ++i, results += width) {
-      std::byte* const to = places.to[static_cast<size_t>(i)] + first * kItem;
+      std::byte* const to = places.to[static_cast<size_t>(i)] + first * kSize;
       for (int64_t c = 0; c < columns; c += kStep) {
         const auto* const from = reinterpret_cast<const std::byte*>(results + c);
         // A sum of zeros is 0, whatever their signs.
-        const Singles y = shape_.fused.applied<float>(load_numbers<float, float, Singles>(from) + 0.0f);
+        const auto y = shape_.fused.applied<float>(load_lanes<float, float>(from) + 0.0f);
         if (c + kStep <= columns) {
-          store(to + c * kItem, y);
+          store_lanes<T, float>(to + c * kSize, y);
         } else {
-          std::memcpy(to + c * kItem, &y, static_cast<size_t>((columns - c) * kItem));
+          alignas(64) std::byte last[kStep * sizeof(T)];
+          store_lanes<T, float>(last, y);
+          std::memcpy(to + c * kSize, last, static_cast<size_t>((columns - c) * kSize));
         }
       }
     }
@@ -272,7 +287,8 @@ class DenseConvolution final : public Plan {
     const std::byte* rows = from + begin * step_;
     int64_t step = step_;
     if (!is_direct_) {
-      Gathering{shape_.sides, shape_.channel_in, row_, step_}.gather(from, begin, end, gathered);
+      Gathering{shape_.sides, shape_.is_half, shape_.channel_in, row_, step_}.gather(from, begin, end,
+                                                                                     gathered);
       rows = reinterpret_cast<const std::byte*>(gathered);
       step = row_ * kItem;
     }

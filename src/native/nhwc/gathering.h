@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "convolution/weights.h"
 #include "nhwc/windows.h"
 #include "platform/isa.h"
 #include "simd/unaligned.h"
@@ -33,14 +34,21 @@ struct ResultPlace {
   }
 };
 
-struct Gathering {
-  static constexpr int64_t kItem = sizeof(float);
+// Elements side by side, as singles.
+inline void read_run(bool is_half, const std::byte* from, float* to, int64_t count) {
+  if (is_half) return widen_run(from, to, count);
+  std::memcpy(to, from, static_cast<size_t>(count) * sizeof(float));
+}
 
+struct Gathering {
   const Sides& sides;
+  bool is_half;
   int64_t channel_in;
   // Elements from row to row, and bytes from place to place in the input.
   int64_t row;
   int64_t step;
+
+  int64_t item() const { return is_half ? 2 : 4; }
 
   // What lies under the filter at some places, a row for each, zeros for padding.
   void gather(const std::byte* from, int64_t begin, int64_t end, float* to) const {
@@ -58,7 +66,7 @@ struct Gathering {
           for (int64_t i = 0; i < count; ++i) {
             std::fill_n(part + i * row, width.taps * channels, 0.0f);
           }
-        } else if (channel_in == kItem) {
+        } else if (channel_in == item()) {
           gather_channels(image + line * height.in_stride, place.x, count, part);
         } else {
           gather_places(image + line * height.in_stride, place.x, count, part);
@@ -74,15 +82,14 @@ struct Gathering {
   void gather_channels(const std::byte* line, int64_t place, int64_t count, float* to) const {
     const int64_t channels = sides.channels;
     const Sliding& width = sides.width;
-    const bool is_line = width.dilation == 1 && width.in_stride == channels * kItem;
+    const bool is_line = width.dilation == 1 && width.in_stride == channels * item();
     for (int64_t i = 0; i < count; ++i, to += row) {
       const auto [first, last] = width.inside(place + i);
       const std::byte* const at = line + width.origin(place + i) * width.in_stride;
       std::fill_n(to, first * channels, 0.0f);
       const int64_t some = is_line ? last - first : 1;
       for (int64_t x = first; x < last; x += some) {
-        std::memcpy(to + x * channels, at + x * width.dilation * width.in_stride,
-                    static_cast<size_t>(some * channels * kItem));
+        read_run(is_half, at + x * width.dilation * width.in_stride, to + x * channels, some * channels);
       }
       std::fill_n(to + last * channels, (width.taps - last) * channels, 0.0f);
     }
@@ -100,7 +107,7 @@ struct Gathering {
       for (int64_t c = 0; c < sides.channels; ++c, ++to) {
         const std::byte* const from = line + first * width.in_stride + c * channel_in;
         for (int64_t i = 0; i < begin; ++i) to[i * row] = 0;
-        for (int64_t i = begin; i < end; ++i) to[i * row] = load<float>(from + i * step);
+        for (int64_t i = begin; i < end; ++i) to[i * row] = load_float(is_half, from + i * step);
         for (int64_t i = end; i < count; ++i) to[i * row] = 0;
       }
     }

@@ -64,7 +64,6 @@ inline void DenseConvolution::multiply_lines(const Weights& weights, const std::
 inline void DenseConvolution::copy_lines(const std::byte* picture, int64_t begin, int64_t end,
                                          std::byte* to) const {
   const auto& [batch, batch_in, batch_out, channels, height, width] = shape_.sides;
-  const auto own = static_cast<size_t>(channels * kItem);
   const int64_t places = line_ / place_;
   const int64_t first = std::clamp<int64_t>(-width.origin(0), 0, places);
   const int64_t last = std::clamp<int64_t>(width.size - width.origin(0), first, places);
@@ -72,18 +71,18 @@ inline void DenseConvolution::copy_lines(const std::byte* picture, int64_t begin
     if (i < 0 || i >= height.size) continue;
     const std::byte* const line = picture + i * height.in_stride + width.origin(0) * width.in_stride;
     std::memset(to, 0, static_cast<size_t>(first * place_));
-    if (shape_.channel_in != kItem) {
+    const auto at = [&](int64_t x) { return reinterpret_cast<float*>(to + x * place_); };
+    if (shape_.channel_in != shape_.item()) {
       for (int64_t c = 0; c < channels; ++c) {
         const std::byte* const plane = line + c * shape_.channel_in;
         for (int64_t x = first; x < last; ++x)
-          std::memcpy(to + x * place_ + c * kItem, plane + x * width.in_stride, kItem);
+          at(x)[c] = load_float(shape_.is_half, plane + x * width.in_stride);
       }
-    } else if (place_ == width.in_stride && place_ == channels * kItem) {
-      std::memcpy(to + first * place_, line + first * place_, static_cast<size_t>((last - first) * place_));
+    } else if (width.in_stride == channels * shape_.item() && place_ == channels * kItem) {
+      read_run(shape_.is_half, line + first * width.in_stride, at(first), (last - first) * channels);
     } else {
-      for (int64_t x = first; x < last; ++x) {
-        std::memcpy(to + x * place_, line + x * width.in_stride, own);
-      }
+      for (int64_t x = first; x < last; ++x)
+        read_run(shape_.is_half, line + x * width.in_stride, at(x), channels);
     }
     std::memset(to + last * place_, 0, static_cast<size_t>((places - last) * place_));
   }

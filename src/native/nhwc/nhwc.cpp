@@ -221,8 +221,8 @@ class Convolution : private ConvolutionDesc {
                                           const std::string& description) const {
     const int64_t channel_in = in.sizes[1] == 1 ? size_of(in.type) : in.strides[1];
     return std::make_unique<DenseConvolution>(
-        DenseShape{sides, channel_in, results, std::move(offsets), filter_of_channel(), filter_of_result(),
-                   bias.present, bias_step(), *fused},
+        DenseShape{in.type == DataType::kFloat16, sides, channel_in, results, std::move(offsets),
+                   filter_of_channel(), filter_of_result(), bias.present, bias_step(), *fused},
         description);
   }
 };
@@ -256,7 +256,15 @@ std::unique_ptr<Plan> average_pooling_of_channels(const Request& request, std::s
 }
 
 std::unique_ptr<Plan> make_convolution_of_channels(const Request& request, std::string& reason) {
-  reason = declined(tensor(request.inputs, 0), tensor(request.outputs, 0));
+  const Layout& input = tensor(request.inputs, 0);
+  const Layout& output = tensor(request.outputs, 0);
+  const bool is_half = input.type == DataType::kFloat16;
+  if (is_half) {
+    const bool is_one = request.attributes.integer("GroupCount") == 1;
+    if (!is_one || request.attributes.integer("Direction") != 0) reason = "no halves but of one group";
+  } else {
+    reason = declined(input, output);
+  }
   if (!reason.empty()) return nullptr;
   const Convolution convolution(request);
   reason = convolution.declined();

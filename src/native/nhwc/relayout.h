@@ -36,11 +36,12 @@ inline Layout channels_last(Layout layout) {
   return layout;
 }
 
-// Copies a tensor of FLOAT32 with two spatial dimensions from a layout to another.
+// Copies a tensor of singles or halves with two spatial dimensions from a layout to another.
 class LayoutCopy {
  public:
   LayoutCopy(const Layout& from, const Layout& to)
-      : batch_{from.sizes[0], from.strides[0], to.strides[0]},
+      : item_(size_of(from.type)),
+        batch_{from.sizes[0], from.strides[0], to.strides[0]},
         channels_{from.sizes[1], from.strides[1], to.strides[1]},
         rows_{from.sizes[2], from.strides[2], to.strides[2]},
         places_{from.sizes[3], from.strides[3], to.strides[3]} {
@@ -53,7 +54,7 @@ class LayoutCopy {
   void run(const std::byte* from, std::byte* to) const {
     const int64_t parts = (places_.size + kCopiedPlaces - 1) / kCopiedPlaces;
     const int64_t count = batch_.size * rows_.size * parts;
-    const int threads = threads_for(2 * count * kCopiedPlaces * channels_.size * kItem);
+    const int threads = threads_for(2 * count * kCopiedPlaces * channels_.size * item_);
     const int64_t tasks = std::min<int64_t>(count, threads * kTasks);
     parallel_for(tasks, threads, [&](int64_t task) {
       for (int64_t i = share_begin(task, tasks, count); i < share_begin(task + 1, tasks, count); ++i) {
@@ -69,33 +70,42 @@ class LayoutCopy {
   }
 
  private:
-  static constexpr int64_t kItem = sizeof(float);
   // For each thread.
   static constexpr int64_t kTasks = 4;
 
   void copy(const std::byte* from, std::byte* to, const Loop& places) const {
+    if (item_ == 2) return copy<uint16_t>(from, to, places);
+    copy<uint32_t>(from, to, places);
+  }
+
+  template <class Bits>
+  void copy(const std::byte* from, std::byte* to, const Loop& places) const {
+    constexpr auto kItem = static_cast<int64_t>(sizeof(Bits));
     const bool to_last = places.in == kItem && channels_.out == kItem;
     const bool from_last = channels_.in == kItem && places.out == kItem;
     if (to_last || from_last) {
-      transpose(from, to, from_last ? places : channels_, from_last ? channels_ : places);
+      transpose<Bits>(from, to, from_last ? places : channels_, from_last ? channels_ : places);
     } else {
-      elements(from, to, channels_, places);
+      elements<Bits>(from, to, channels_, places);
     }
   }
 
+  template <class Bits>
   static void elements(const std::byte* from, std::byte* to, const Loop& outer, const Loop& inner) {
     for (int64_t i = 0; i < outer.size; ++i) {
       for (int64_t k = 0; k < inner.size; ++k) {
-        std::memcpy(to + i * outer.out + k * inner.out, from + i * outer.in + k * inner.in, kItem);
+        std::memcpy(to + i * outer.out + k * inner.out, from + i * outer.in + k * inner.in, sizeof(Bits));
       }
     }
   }
 
   // Where what is inner lies side by side before, and what is outer after.
+  template <class Bits>
   static void transpose(const std::byte* from, std::byte* to, const Loop& outer, const Loop& inner) {
+    constexpr auto kItem = static_cast<int64_t>(sizeof(Bits));
     int64_t i = 0;
 #if defined(__GNUC__)
-    using Row = SquareRow<uint32_t>;
+    using Row = SquareRow<Bits>;
     constexpr int64_t kSide = kSquareBytes / kItem;
     for (; i + kSide <= outer.size; i += kSide) {
       const std::byte* const at = from + i * outer.in;
@@ -104,16 +114,17 @@ class LayoutCopy {
       for (; k + kSide <= inner.size; k += kSide) {
         Row rows[kSide];
         for (int64_t r = 0; r < kSide; ++r) std::memcpy(&rows[r], at + r * outer.in + k * kItem, sizeof(Row));
-        anydml::ANYDML_ISA::transpose<uint32_t>(rows);
+        anydml::ANYDML_ISA::transpose<Bits>(rows);
         for (int64_t r = 0; r < kSide; ++r) std::memcpy(place + (k + r) * inner.out, &rows[r], sizeof(Row));
       }
-      elements(at + k * inner.in, place + k * inner.out, {kSide, outer.in, outer.out},
-               {inner.size - k, inner.in, inner.out});
+      elements<Bits>(at + k * inner.in, place + k * inner.out, {kSide, outer.in, outer.out},
+                     {inner.size - k, inner.in, inner.out});
     }
 #endif
-    elements(from + i * outer.in, to + i * outer.out, {outer.size - i, outer.in, outer.out}, inner);
+    elements<Bits>(from + i * outer.in, to + i * outer.out, {outer.size - i, outer.in, outer.out}, inner);
   }
 
+  int64_t item_;
   Loop batch_;
   Loop channels_;
   Loop rows_;

@@ -20,7 +20,7 @@ _IN_ANY_ORDER = {
     *with_trait(Trait.POINTWISE),
     *("AVERAGE_POOLING", "AVERAGE_POOLING1", "MAX_POOLING", "MAX_POOLING1", "MAX_POOLING2"),
     *("BATCH_NORMALIZATION", "MEAN_VARIANCE_NORMALIZATION", "MEAN_VARIANCE_NORMALIZATION1"),
-    *("JOIN", "SLICE", "SLICE1"),
+    *("JOIN", "SLICE", "SLICE1", "SPLIT"),
 }
 """Operators that are as fast in any order of the elements, as long as their tensors agree."""
 

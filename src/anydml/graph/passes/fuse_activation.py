@@ -13,12 +13,8 @@ from ...operators.fused_activation import FUSIBLE, fused_since
 from ...operators.schema import OperatorDesc, Tensor
 from ...operators.validate import validate
 from ...runtime.context import Context
-from ..ir import Network, Vertex
+from ..ir import INTERNAL, Network, Vertex
 from ..verify import Port
-
-INTERNAL = ("ACTIVATION_HARD_SWISH", "ACTIVATION_SWISH")
-"""Activations that no desc may fuse, but that native kernels apply to the results of CONVOLUTION and GEMM as all
-others."""
 
 _BY_LIBRARIES = ("CONVOLUTION", "GEMM")
 """Operators that a GPU's libraries do, which leave activations but RELU to another pass over memory."""
