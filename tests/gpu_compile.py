@@ -38,6 +38,9 @@ class Driver:
         return GPUTarget("cuda", 90, 32)
 
 
+FEW = ".reduction.plan", ".normalization.lines", ".movement.plan", ".movement.placed"
+"""Modules of which one case of each operator is enough."""
+
 compiled: list[str] = []
 
 
@@ -97,7 +100,7 @@ def main() -> None:
         name = type(case.desc).__name__.removeprefix("DML_").removesuffix("_OPERATOR_DESC")
         module = KERNELS.get(name)
         is_all = module in (".convolution.plan", ".normalization.plan", ".pooling.float")
-        if is_all or (module in (".reduction.plan", ".normalization.lines", ".movement.plan") and id(case) in few):
+        if is_all or (module in FEW and id(case) in few):
             device.compile_operator(device.create_operator(case.desc))
     # Rows of bytes and halves, and runs of bytes, as if they were long.
     reduction.FEW_ROWS, reduction.LONG_ROW, movement.LARGE = 1, 1, 0

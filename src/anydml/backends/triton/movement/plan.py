@@ -96,7 +96,7 @@ def _elements(movement: Movement, value: int | None, layouts: Sequence[Layout], 
     moved = BITS[output.dtype.itemsize]
     types = [TYPES[layouts[1].type] if pointer == "i" else moved for pointer in pointers]
     constants = {**({"value": value} if movement.has_constant else {}), "BLOCK": BLOCK}
-    typed = [None if pointer == "i" else _POINTED[moved] for pointer in pointers]
+    typed = [None if pointer == "i" else POINTED[moved] for pointer in pointers]
     launch = Launch(kernel, programs, arguments, constants, typed)
     return [(launch, types)]
 
@@ -135,8 +135,8 @@ def _rows(movement: Movement, value: int | None, layouts: Sequence[Layout], outp
         if too_many(programs) is not None:
             return None
         pattern = {"value": _repeated(value or 0, item)} if movement.has_constant else {}
-        constants = {**pattern, "ITEM": _POINTED[moved], "SIZE": item, "BLOCK": rows, "COLUMNS": columns}
-        typed = [None if pointer == "i" else _POINTED[moved] for pointer in pointers]
+        constants = {**pattern, "ITEM": POINTED[moved], "SIZE": item, "BLOCK": rows, "COLUMNS": columns}
+        typed = [None if pointer == "i" else POINTED[moved] for pointer in pointers]
         types = [TYPES[layouts[1].type] if pointer == "i" else moved for pointer in pointers]
         launches.append((Launch(kernel, programs, (parts, *arguments), constants, typed), types))
     return launches
@@ -245,7 +245,7 @@ def _gather_nd(desc: Any, x: Layout, indices: Layout, output: Layout) -> Movemen
     return Movement(tuple(loops), tuple(coordinates))
 
 
-_POINTED = {torch.int8: tl.int8, torch.int16: tl.int16, torch.int32: tl.int32, torch.int64: tl.int64}
+POINTED = {torch.int8: tl.int8, torch.int16: tl.int16, torch.int32: tl.int32, torch.int64: tl.int64}
 
 _LOOKED_UP: Mapping[str, Callable[..., Movement]] = {
     "GATHER": _gather,
