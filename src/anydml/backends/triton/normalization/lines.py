@@ -41,8 +41,8 @@ AHEAD = 8
 """Elements of a thread whose exponentials are added at once."""
 BUSY = 264
 """Programs that keep a GPU busy, of so many warps."""
-LEAST, LEAST_OF_SHORT, LEAST_ACROSS = 128, 32, 4
-"""Elements of the last of a line's tiles, for a thread each; where a warp has a line; and across lines."""
+LEAST, LEAST_OF_SHORT = 128, 32
+"""Elements of the last of a line's tiles, for a thread each; and where a warp has a line."""
 ACROSS = 32
 """Lines of a tile where lines lie side by side."""
 FEW_LINES = 8
@@ -120,11 +120,11 @@ def plan(
         "DIM": 0 if lines.adjacent >= FEW_LINES else 1,
     }
     loops = lines.arguments()
-    least = LEAST_ACROSS if constants["DIM"] == 0 else LEAST_OF_SHORT if lines.n <= SMALL // 2 else LEAST
-    tiles = _tiles(lines.n, least)
+    # Several tiles go along the last dimension.
+    tiles = _tiles(lines.n) if constants["DIM"] == 1 else (next_power_of_2(lines.n),)
     types = [each and TYPES[each.type] for each in (x, scale, bias, y)]
     at_once = _at_once(lines, x.dtype.itemsize, constants["DIM"])
-    most = WHOLE if constants["DIM"] == 1 else WHOLE * 3 // (4 * ACROSS)
+    most = WHOLE if constants["DIM"] == 1 else WHOLE // (2 * ACROSS)
     has_moments = _SUMS[what.function].kind != "LOG_SUM" and what.function != "HARDMAX"
     if has_moments and at_once and constants["DIM"] == 1:
         # Halves too are held in double precision: in fewer registers when they are read again.
@@ -143,8 +143,9 @@ def _nothing(x: Layout) -> Layout:
     return Layout(x.type, (1,) * len(x.sizes), (0,) * len(x.sizes))
 
 
-def _tiles(n: int, least: int) -> tuple[int, ...]:
+def _tiles(n: int) -> tuple[int, ...]:
     """Up to three powers of 2 that add up to n or little more."""
+    least = LEAST_OF_SHORT if n <= SMALL // 2 else LEAST
     tiles: list[int] = []
     while n > 0:
         size = next_power_of_2(n)
