@@ -19,7 +19,9 @@ import anydml
 from anydml import DML_BUFFER_TENSOR_DESC, TensorDataType
 from anydml.backends.triton.engine import KERNELS
 from anydml.backends.triton.launch import Launch
+from anydml.backends.triton.movement import plan as movement
 from anydml.backends.triton.normalization import lines
+from anydml.backends.triton.reduction import plan as reduction
 from anydml.backends.triton.scan import plan as scan
 from anydml.draw import EXAMPLES
 from anydml.graph.ir import with_channels_last
@@ -38,6 +40,9 @@ class Driver:
     def get_current_target(self) -> GPUTarget:
         return GPUTarget("cuda", 90, 32)
 
+
+FEW = ".reduction.plan", ".normalization.lines", ".movement.plan", ".movement.placed"
+"""Modules of which one case of each operator is enough."""
 
 compiled: list[str] = []
 
@@ -98,7 +103,7 @@ def main() -> None:
         name = type(case.desc).__name__.removeprefix("DML_").removesuffix("_OPERATOR_DESC")
         module = KERNELS.get(name)
         is_all = module in (".convolution.plan", ".normalization.plan", ".pooling.float")
-        if is_all or (module in (".reduction.plan", ".normalization.lines", ".movement.plan") and id(case) in few):
+        if is_all or (module in FEW and id(case) in few):
             device.compile_operator(device.create_operator(case.desc))
     x, w, bias, y = (
         DML_BUFFER_TENSOR_DESC(DataType=TensorDataType.FLOAT16, Sizes=sizes)
@@ -108,8 +113,16 @@ def main() -> None:
     none = dict.fromkeys(("StartPadding", "EndPadding", "OutputPadding"), (0, 0))
     desc = replace(EXAMPLES["CONVOLUTION"][0], **sides, **none, FilterTensor=w, BiasTensor=bias)
     device.compile_operator(device.create_operator(desc))
-    # Lines as if they were too long to be held.
-    lines.WHOLE = 0
+    # Rows of bytes and halves, and runs of bytes, as if they were long.
+    reduction.FEW_ROWS, reduction.LONG_ROW, movement.LARGE = 1, 1, 0
+    for dtype in (torch.uint8, torch.float16):
+        anydml.reduce(torch.ones((3, 7), dtype=dtype), anydml.ReduceFunction.MAX, axes=[1], device="cuda")
+        anydml.padding(torch.ones((3, 77), dtype=dtype), start_padding=[1, 1], end_padding=[0, 40], device="cuda")
+    # Lines as if they were too long to be held: in two passes, and read again.
+    lines.WHOLE = lines.HELD_MOMENTS = 0
+    for name in ("ACTIVATION_SOFTMAX1", "MEAN_VARIANCE_NORMALIZATION1"):
+        device.compile_operator(device.create_operator(EXAMPLES[name][0]))
+    lines.BUSY = 0
     for name in ("ACTIVATION_SOFTMAX1", "MEAN_VARIANCE_NORMALIZATION1"):
         device.compile_operator(device.create_operator(EXAMPLES[name][0]))
     print(len(compiled), *sorted(set(compiled)))

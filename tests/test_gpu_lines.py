@@ -31,6 +31,7 @@ def in_parts(monkeypatch: pytest.MonkeyPatch) -> Callable[[bool], None]:
             "SIDE_BY_SIDE": 4,
             "FEW_LINES": 3,
             "SPAN": 8,
+            "EXPONENTIALS": {False: (16, 1), True: (16, 1)},
         }.items():
             monkeypatch.setattr(f"{REDUCTION}.{name}", value)
         for name, value in {"WHOLE": 0, "TILE": 16, "ACROSS": 4, "FEW_LINES": 3}.items():
@@ -140,3 +141,64 @@ def test_a_variance_far_from_0(monkeypatch: pytest.MonkeyPatch) -> None:
     desc = desc_of("MEAN_VARIANCE_NORMALIZATION1", x, x, Axes=(1,), NormalizeVariance=True)
     found, wanted = (run(engine, desc, [x, None, None])[0] for engine in (GPU, "reference"))
     np.testing.assert_allclose(found, wanted, 1e-6)
+
+
+@on_gpu
+@pytest.mark.parametrize(("shape", "axes", "how"), SHAPES)
+@pytest.mark.parametrize("name", LINES_OF)
+def test_lines_that_are_read_again(
+    in_parts: Any, monkeypatch: pytest.MonkeyPatch, name: str, shape: tuple[int, ...], axes: Any, how: str
+) -> None:
+    in_parts(how == "gapped")
+    monkeypatch.setattr(f"{LINES}.BUSY", 0)
+    assert "read again" in check_lines(name, shape, axes, how)
+
+
+@on_gpu
+@pytest.mark.parametrize("last", [80.0, -np.inf, np.inf, np.nan])
+@pytest.mark.parametrize("name", ["REDUCE", "ACTIVATION_SOFTMAX1", "ACTIVATION_LOG_SOFTMAX1"])
+def test_exponentials_of_elements_that_grow(in_parts: Any, name: str, last: float) -> None:
+    """Each is the largest so far; before them come ones that are 0, and lines that are nothing but these."""
+    in_parts(False)
+    x = np.linspace(-90, 80, 3 * 151, dtype=np.float32).reshape(3, 151)
+    x[:, :40], x[1, -1], x[2] = -np.inf, last, -np.inf
+    members: dict[str, Any] = {"Function": ReduceFunction.LOG_SUM_EXP} if name == "REDUCE" else {}
+    y = np.empty((3, 1) if name == "REDUCE" else x.shape, np.float32)
+    desc = desc_of(name, x, y, Axes=(1,), **members)
+    found, wanted = (run(engine, desc, [x])[0] for engine in (GPU, "reference"))
+    np.testing.assert_allclose(found, wanted, 2e-7)
+
+
+@on_gpu
+@pytest.mark.parametrize("shape", [(3, 7), (2, 3, 101), (2, 201)])
+@pytest.mark.parametrize("is_odd", [False, True])
+@pytest.mark.parametrize(
+    ("function", "dtype"),
+    [
+        *[(function, dtype) for function in ("MIN", "MAX") for dtype in (np.uint8, np.int8)],
+        *[(function, np.float16) for function in ("SUM", "L2", "ARGMIN")],
+    ],
+)
+def test_rows_that_begin_anywhere(
+    torch: Any,
+    place: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    function: str,
+    dtype: Any,
+    is_odd: bool,
+    shape: tuple[int, ...],
+) -> None:
+    """Read by whole vectors, but for those that the tensor has in part."""
+    for name, value in {"FEW_ROWS": 1, "LONG_ROW": 1, "ROW_TILE": 64, "BYTES_TILE": 16}.items():
+        monkeypatch.setattr(f"{REDUCTION}.{name}", value)
+    x = laid_out(np.random.default_rng(6), shape, dtype, "packed")
+    y = np.empty((*shape[:-1], 1), np.uint32 if "ARG" in function else dtype)
+    desc = desc_of("REDUCE", x, y, Function=ReduceFunction[function], Axes=(len(shape) - 1,))
+    assert "rows" in explained(desc)
+    device = Device(GPU)
+    operator = device.compile_operator(device.create_operator(desc))
+    given = torch.zeros(x.size + is_odd, dtype=torch.from_numpy(x).dtype, device=place)[is_odd:].reshape(shape)
+    given.copy_(torch.from_numpy(x))
+    out = torch.zeros(y.shape, dtype=torch.from_numpy(y).dtype, device=place)
+    operator.dispatch([given], [out])
+    np.testing.assert_allclose(out.cpu().numpy(), run("reference", desc, [x])[0], 1e-3)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from anydml import PaddingMode, spec
+from anydml import Device, PaddingMode, spec
 from cases import tensor_of
 from gpu_calls import on_gpu
 from harness import GPU, run
@@ -34,10 +34,13 @@ def moves(random: np.random.Generator) -> list[tuple[str, tuple[int, ...], dict[
 
 @on_gpu
 @pytest.mark.parametrize("is_wide", [False, True])
-@pytest.mark.parametrize("how", ["packed", "turned"])
+@pytest.mark.parametrize("how", ["packed", "turned", "packed, by words"])
 def test_moves(how: str, is_wide: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By small programs, of which a padded dimension has several."""
+    """By small programs, of which a padded dimension has several; and as large tensors are moved."""
     monkeypatch.setattr(f"{PLAN}.BLOCK", 64)
+    if "words" in how:
+        for name, value in {"LARGE": 0, "LONG_RUN": dict.fromkeys((1, 8), 1), "TILE": 64, "FEW": 4}.items():
+            monkeypatch.setattr(f"{PLAN}.{name}", value)
     if is_wide:
         monkeypatch.setattr(f"{PLAN}.WIDE", 1)
     random = np.random.default_rng(6)
@@ -52,3 +55,27 @@ def test_moves(how: str, is_wide: bool, monkeypatch: pytest.MonkeyPatch) -> None
             desc = spec(name).desc(InputTensor=given, OutputTensor=tensor_of(np.empty(sizes, dtype)), **members)
             found, wanted = (run(engine, desc, [x, *others])[0] for engine in (GPU, "reference"))
             np.testing.assert_array_equal(found, wanted, f"{name} {members}")
+
+
+@on_gpu
+@pytest.mark.parametrize("is_odd", [False, True])
+@pytest.mark.parametrize("dtype", [np.uint8, np.float16, np.float32])
+def test_runs_that_begin_anywhere(
+    torch: Any, place: Any, dtype: Any, is_odd: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of more words than a part has, from and to addresses that are no multiple of a word."""
+    monkeypatch.setattr(f"{PLAN}.LARGE", 0)
+    x = np.random.default_rng(7).integers(0, 99, (3, 1037)).astype(dtype)
+    members = {"PaddingMode": PaddingMode.CONSTANT, "PaddingValue": 5, "StartPadding": (1, 2), "EndPadding": (0, 70)}
+    y = np.empty((4, 1109), dtype)
+    desc = spec("PADDING").desc(InputTensor=tensor_of(x), OutputTensor=tensor_of(y), **members)
+    device = Device(GPU)
+    operator = device.compile_operator(device.create_operator(desc))
+    assert "by words" in operator.explain()
+    given, out = [
+        torch.zeros(each.size + is_odd, dtype=torch.from_numpy(x).dtype, device=place)[is_odd:].reshape(each.shape)
+        for each in (x, y)
+    ]
+    given.copy_(torch.from_numpy(x))
+    operator.dispatch([given], [out])
+    np.testing.assert_array_equal(out.cpu().numpy(), run("reference", desc, [x])[0])

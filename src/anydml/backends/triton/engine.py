@@ -46,6 +46,7 @@ KERNELS = {
     **dict.fromkeys(("DEPTH_TO_SPACE", "DEPTH_TO_SPACE1", "SPACE_TO_DEPTH", "SPACE_TO_DEPTH1"), ".movement.plan"),
     **dict.fromkeys(("GATHER", "GATHER_ELEMENTS", "GATHER_ND", "GATHER_ND1"), ".movement.plan"),
     **dict.fromkeys(("FILL_VALUE_CONSTANT", "UPSAMPLE_2D", "CAST"), ".movement.plan"),
+    **dict.fromkeys(("ONE_HOT", "DIAGONAL_MATRIX", "DIAGONAL_MATRIX1", "REVERSE_SUBSEQUENCES"), ".movement.placed"),
 }
 """The module whose `plan` plans an operator's kernels; all others, and what it declines, are calls of PyTorch."""
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
+from ..movement.words import copy_words
+
 
 @triton.jit(do_not_specialize=["first"])
 def write_addresses(table, first, addresses, COUNT: tl.constexpr):
@@ -58,49 +60,19 @@ def join_runs(
 def join_shifted(
     addresses, units, y, unit_count, rows, y_row, ITEM: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr
 ):
-    """As join_runs, where runs begin anywhere. A program writes ROWS parts of a run, of up to COLUMNS words of 8 bytes
-    at multiples of 8, each made of two that are read at multiples of 8 by a funnel shift. The bytes at the ends of a
-    part, for which that would read beyond it, are copied element by element.
+    """As join_runs, where runs begin anywhere. A program writes ROWS parts of a run, of up to COLUMNS words of 8 bytes.
 
-    units: (unit_count, 5): the input, the first byte of the part, the byte after its last, the input's row stride, the
-    place of the run in an output row; all in bytes, as y_row.
+    units: (unit_count, 5): the input, the part's number, the bytes of its run, the input's row stride, the place of the
+    run in an output row; all in bytes, as y_row.
     """
-    SIZE: tl.constexpr = ITEM.primitive_bitwidth // 8
     pid = tl.program_id(0)
     unit = units + pid % unit_count * 5
-    first, until, x_row, y_start = tl.load(unit + 1), tl.load(unit + 2), tl.load(unit + 3), tl.load(unit + 4)
+    part, run, x_row, y_start = tl.load(unit + 1), tl.load(unit + 2), tl.load(unit + 3), tl.load(unit + 4)
     row = ((pid // unit_count).to(tl.int64) * ROWS + tl.arange(0, ROWS))[:, None]
-    is_row = row < rows
-    # Bytes' addresses: of the part, of the word that is written at or before its first, of the first of that read.
-    source = tl.load(addresses + tl.load(unit)) + row * x_row + first
-    target = y.to(tl.int64) + row * y_row + (y_start + first)
-    length = tl.zeros((ROWS, 1), tl.int64) + (until - first)
-    lead = target & 7
-    shift = (source - lead) & 7
-    # Words from the first on whose two words are of the part: so many bytes of the part come before.
-    head = (8 - lead) & 7
-    head += tl.where(shift > head, 8, 0)
-    words = tl.maximum((length - head - tl.where(shift == 0, 0, 8 - shift)) >> 3, 0)
-    words = tl.where(is_row, tl.minimum(words, COLUMNS), 0)
-    column = tl.arange(0, COLUMNS)[None, :]
-    mask = column < words
-    low_at = (source + head - shift).to(tl.pointer_type(tl.int64)) + column
-    low = tl.load(low_at, mask=mask, other=0).to(tl.uint64)
-    high = tl.load(low_at + 1, mask=mask & (shift > 0), other=0).to(tl.uint64)
-    bits = (shift * 8).to(tl.uint64)
-    # In two steps, as nothing is shifted by 64.
-    word = (low >> bits) | ((high << 1) << (63 - bits))
-    tl.store((target + head).to(tl.pointer_type(tl.int64)) + column, word.to(tl.int64), mask=mask)
-    head = tl.where(words > 0, head, tl.minimum(head, length))
-    tail = head + words * 8
-    # Fewer than 16 bytes each.
-    item = tl.arange(0, 32 // SIZE)[None, :]
-    skipped = tl.where(item < 16 // SIZE, 0, tail - 16)
-    at = skipped + item * SIZE
-    is_edge = is_row & (at < length) & ((at < head) | (at >= tail))
-    from_edge = tl.max_contiguous((source + skipped).to(tl.pointer_type(ITEM)) + item, [1, 16 // SIZE])
-    to_edge = tl.max_contiguous((target + skipped).to(tl.pointer_type(ITEM)) + item, [1, 16 // SIZE])
-    tl.store(to_edge, tl.load(from_edge, mask=is_edge, other=0), mask=is_edge)
+    source = tl.load(addresses + tl.load(unit)) + row * x_row
+    target = y.to(tl.int64) + row * y_row + y_start
+    length = tl.zeros((ROWS, 1), tl.int64) + run
+    copy_words(source, target, length, row < rows, 0, 0, part, ITEM, False, COLUMNS)
 
 
 @triton.jit

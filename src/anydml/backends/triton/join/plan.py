@@ -16,6 +16,7 @@ from ....operators.schema import OperatorDesc, OperatorSpec
 from ...base import Declined
 from ...torch.tensors import stream_key_of
 from ..launch import LARGE, Launch, Planned, Tensors, next_power_of_2
+from ..movement.parts import parts_of
 from . import kernels as join_kernels
 
 TILE_BYTES = 32 << 10
@@ -212,12 +213,12 @@ def _by_runs(runs: list[_Run], rows: int, y_row: int, size: int, even: bool) -> 
 
 
 def _by_shifts(runs: list[_Run], rows: int, y_row: int, size: int) -> _Copy:
-    columns = min(next_power_of_2(-(-max(run.size for run in runs) // 8)), SHIFTED_TILE // 8)
+    columns, _ = parts_of(max(run.size for run in runs))
     tile_rows = min(SHIFTED_TILE // (columns * 8), next_power_of_2(rows))
     units: list[tuple[int, ...]] = [
-        (i, first, min(first + columns * 8, run.size), run.x_row, run.start)
+        (i, part, run.size, run.x_row, run.start)
         for i, run in enumerate(runs)
-        for first in range(0, run.size, columns * 8)
+        for part in range(-(-run.size // (columns * 8)))
     ]
     constants = {"ITEM": _WORDS[size], "ROWS": tile_rows, "COLUMNS": columns}
     programs, types = len(units) * -(-rows // tile_rows), (tl.int64, tl.int64, tl.int8)

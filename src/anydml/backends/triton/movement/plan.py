@@ -19,14 +19,24 @@ from ....operators.specs.gather_nd import dimensions_of
 from ...base import Declined
 from ...native import movement_lowering as views
 from ...torch.tensors import TYPES
-from ..launch import BITS, WIDE, Launch, Planned, Tensors, between_elements, too_many
+from ..launch import BITS, WIDE, Launch, Planned, Tensors, between_elements, next_power_of_2, too_many
 from ..pointwise import plan as pointwise
-from .source import Coordinate, Group, Loop, Movement, Run, generated
+from .parts import parts_of
+from .source import Coordinate, Group, Loop, Movement, Run, generated, generated_rows
 
 NEAREST = InterpolationMode.NEAREST_NEIGHBOR
 
 BLOCK = 1024
 """Elements of a program."""
+LONG_RUN, LARGE = {1: 64, 2: 128, 4: 512, 8: 1024}, 1 << 20
+"""Bytes of the innermost loop's runs, by those of an element, and of the output, from which on runs are copied by
+words, and there may be a launch for each of a loop's runs."""
+FEW = 32
+"""Elements of a constant beside a run, up to which it is filled by the run's kernel."""
+TILE = 512
+"""Words of a program then."""
+WIDE_TILE = 1 << 20
+"""More than the elements that a program reaches beyond the last one."""
 
 
 def plan(
@@ -50,25 +60,32 @@ def plan(
         constant = views.CONSTANTS.get(spec.name)
         value = None if constant is None else _as_bits(constant(desc))
         movements = [_viewed(view, source, out) for view, out in zip(made, outputs, strict=True)]
-    launches = []
+    # For each output one launch, or more.
+    launches: list[list[Any]] = []
+    how: set[str] = set()
     for movement, output in zip(movements, outputs, strict=True):
-        launch = _launch(movement, value, layouts, output)
-        if isinstance(launch, Declined):
-            return launch
-        launches.append(launch)
+        movement = movement._replace(loops=_folded(movement.loops))
+        rows = _rows(movement, value, layouts, output)
+        made_of = rows or _elements(movement, value, layouts, output)
+        how.add("by words" if rows else "by elements")
+        if isinstance(made_of, Declined):
+            return made_of
+        launches.append(made_of)
     has_input = movements[0].has_input
     is_looked_up = bool(movements[0].coordinates)
 
     def run(inputs: Tensors, outputs: Tensors) -> None:
         read = inputs[: has_input + is_looked_up]
-        for (launch, _), output in zip(launches, outputs, strict=True):
-            launch(*read, output)
+        for each, output in zip(launches, outputs, strict=True):
+            for launch, _ in each:
+                launch(*read, output)
 
-    return Planned(f"movement in {len(movements[0].loops)} loops", run, [(each, types) for each, types in launches])
+    words = f"movement in {len(movements[0].loops)} loops, {' and '.join(sorted(how))}"
+    return Planned(words, run, [pair for each in launches for pair in each])
 
 
-def _launch(movement: Movement, value: int | None, layouts: Sequence[Layout], output: Layout) -> Any:
-    movement = movement._replace(loops=_folded(movement.loops))
+def _elements(movement: Movement, value: int | None, layouts: Sequence[Layout], output: Layout) -> Any:
+    """A kernel with a thread for each element."""
     count = prod(loop.size for loop in movement.loops)
     programs = -(-count // BLOCK)
     declined = too_many(programs)
@@ -79,9 +96,55 @@ def _launch(movement: Movement, value: int | None, layouts: Sequence[Layout], ou
     moved = BITS[output.dtype.itemsize]
     types = [TYPES[layouts[1].type] if pointer == "i" else moved for pointer in pointers]
     constants = {**({"value": value} if movement.has_constant else {}), "BLOCK": BLOCK}
-    typed = [None if pointer == "i" else _POINTED[moved] for pointer in pointers]
+    typed = [None if pointer == "i" else POINTED[moved] for pointer in pointers]
     launch = Launch(kernel, programs, arguments, constants, typed)
-    return launch, types
+    return [(launch, types)]
+
+
+def _rows(movement: Movement, value: int | None, layouts: Sequence[Layout], output: Layout) -> Any:
+    """Kernels that copy or fill runs by words, one for each run of the innermost loop; None where these are short, or
+    their elements do not lie side by side."""
+    inner, item = movement.loops[-1], output.dtype.itemsize
+    (group, *others) = inner.groups
+    if inner.out != 1 or inner.indices or others or group.repeats > 1:
+        return None
+    copied = [run for run in group.runs if not run.is_constant]
+    count = prod(loop.size for loop in movement.loops[:-1])
+    bytes_of = inner.size * item
+    if len(copied) != 1 or copied[0].step != 1 or bytes_of < LONG_RUN[item] or bytes_of * count < LARGE:
+        return None
+    reach = max((high - low) // layout.dtype.itemsize for layout in layouts for low, high in [layout.bounds()])
+    is_wide = max(reach, count * inner.size) + WIDE_TILE >= WIDE
+    moved = BITS[item]
+    begins = [0, *[run.end for run in group.runs]]
+    short = [
+        (begin, run.end)
+        for begin, run in zip(begins, group.runs, strict=False)
+        if run.is_constant and run.end - begin <= FEW
+    ]
+    launches = []
+    for begin, run in zip(begins, group.runs, strict=False):
+        if (begin, run.end) in short:
+            continue
+        beside = [] if run.is_constant else short
+        kernel, arguments, pointers = generated_rows(movement, begin, run, beside, is_wide)
+        columns, parts = parts_of((run.end - begin) * item)
+        # The bytes at the ends of runs are a tile of their own, of 32 bytes of each.
+        rows = max(min(TILE // max(columns, 32 // item), next_power_of_2(count)), 1)
+        programs = parts * -(-count // rows)
+        if too_many(programs) is not None:
+            return None
+        pattern = {"value": _repeated(value or 0, item)} if movement.has_constant else {}
+        constants = {**pattern, "ITEM": POINTED[moved], "SIZE": item, "BLOCK": rows, "COLUMNS": columns}
+        typed = [None if pointer == "i" else POINTED[moved] for pointer in pointers]
+        types = [TYPES[layouts[1].type] if pointer == "i" else moved for pointer in pointers]
+        launches.append((Launch(kernel, programs, (parts, *arguments), constants, typed), types))
+    return launches
+
+
+def _repeated(value: int, item: int) -> int:
+    """A constant as often as it is in 8 bytes, as a signed number."""
+    return int(np.frombuffer((value % (1 << 8 * item)).to_bytes(item, "little") * (8 // item), np.int64)[0])
 
 
 def _as_bits(value: Any) -> int:
@@ -182,7 +245,7 @@ def _gather_nd(desc: Any, x: Layout, indices: Layout, output: Layout) -> Movemen
     return Movement(tuple(loops), tuple(coordinates))
 
 
-_POINTED = {torch.int8: tl.int8, torch.int16: tl.int16, torch.int32: tl.int32, torch.int64: tl.int64}
+POINTED = {torch.int8: tl.int8, torch.int16: tl.int16, torch.int32: tl.int32, torch.int64: tl.int64}
 
 _LOOKED_UP: Mapping[str, Callable[..., Movement]] = {
     "GATHER": _gather,

@@ -10,10 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from math import prod
 from typing import Any, NamedTuple
 
 from ..division import magic, quotient
 from ..generated import kernel_of
+from ..launch import next_power_of_2
+from .words import copy_words
 
 
 class Run(NamedTuple):
@@ -155,21 +158,11 @@ def _group(writer: _Writer, group: Group, index: str) -> tuple[str, str]:
     return writer.named(_sum(terms)), flag
 
 
-def generated(movement: Movement, is_wide: bool) -> tuple[Any, list[int], list[str]]:
-    """The kernel, its arguments behind the pointers, and what its pointers are of.
-
-    Args:
-        movement: what is moved.
-        is_wide: whether offsets take 64 bits.
-    """
-    writer = _Writer(is_wide)
-    loops = movement.loops
-    count = 1
-    for loop in loops:
-        count *= loop.size
-    total = writer.number(count)
+def _places(writer: _Writer, loops: Sequence[Loop]) -> tuple[list[str], list[str], list[str], list[str]]:
+    """Of the number `rest` in nested loops: what they add to the offset in the input, which of them say that it is the
+    constant, and what they add in the output and in the tensor of indices."""
     inside, flags, out, place = [], [], [], []
-    rest = "at"
+    rest = "rest"
     for d in range(len(loops) - 1, -1, -1):
         loop = loops[d]
         if d:
@@ -183,6 +176,20 @@ def generated(movement: Movement, is_wide: bool) -> tuple[Any, list[int], list[s
         flags += [flag] if flag else []
         out.append(writer.term(index, loop.out))
         place.append(writer.term(index, loop.indices))
+    return inside, flags, out, place
+
+
+def generated(movement: Movement, is_wide: bool) -> tuple[Any, list[int], list[str]]:
+    """The kernel, its arguments behind the pointers, and what its pointers are of.
+
+    Args:
+        movement: what is moved.
+        is_wide: whether offsets take 64 bits.
+    """
+    writer = _Writer(is_wide)
+    loops = movement.loops
+    total = writer.number(prod(loop.size for loop in loops))
+    inside, flags, out, place = _places(writer, loops)
     written = "at" if _is_packed(loops) else f"{_sum(out)} + at * 0"
     looked_up = _looked_up(writer, movement.coordinates, _sum(place))
     pointers = ["x"] * movement.has_input + ["i"] * bool(movement.coordinates) + ["y"]
@@ -198,6 +205,56 @@ def generated(movement: Movement, is_wide: bool) -> tuple[Any, list[int], list[s
     else:
         body.append("found = tl.full([BLOCK], value, y.dtype.element_ty)")
     body.append(f"tl.store(y + ({written}), found, mask=mask)")
+    lines = ["@triton.jit", f"def kernel({', '.join(names)}):", *[f"    {line}" for line in body]]
+    return _kernel("\n".join(lines) + "\n"), writer.values, pointers
+
+
+def generated_rows(
+    movement: Movement, begin: int, run: Run, beside: Sequence[tuple[int, int]], is_wide: bool
+) -> tuple[Any, list[int], list[str]]:
+    """Likewise of a kernel that copies a run of the innermost loop, which begins at that index, by words, or fills it:
+    for all turns of the loops around it.
+
+    Args:
+        beside: indices from which on, and up to which, few elements are filled too.
+    """
+    writer = _Writer(is_wide)
+    loops, inner = movement.loops[:-1], movement.loops[-1]
+    total = writer.number(prod(loop.size for loop in loops))
+    inside, flags, out, place = _places(writer, loops)
+    looked_up = [] if run.is_constant else [*_looked_up(writer, movement.coordinates, _sum(place))]
+    is_constant = "rest == rest" if run.is_constant else " | ".join(f"({flag} != 0)" for flag in flags)
+    size = writer.number(run.end - begin)
+    offset = writer.number(run.offset + begin * run.step)
+    source = _sum([*inside, *looked_up, offset])
+    target = _sum([*out, writer.number(begin * inner.out)])
+    pointers = ["x"] * movement.has_input + ["i"] * bool(movement.coordinates) + ["y"]
+    constants = ["value: tl.constexpr"] * movement.has_constant
+    shape = ["SIZE: tl.constexpr", "BLOCK: tl.constexpr", "COLUMNS: tl.constexpr"]
+    names = [*pointers, "parts", *writer.names, *constants, "ITEM: tl.constexpr", *shape]
+    body = [
+        "program = tl.program_id(0)",
+        "part = program % parts",
+        f"at = {'(program // parts).to(tl.int64)' if is_wide else '(program // parts)'} * BLOCK + tl.arange(0, BLOCK)",
+        f"mask = at < {total}",
+        "rest = at",
+        *writer.lines,
+        f"source = {'x' if movement.has_input else 'y'}.to(tl.int64) + (({source}) + at * 0).to(tl.int64) * SIZE",
+        f"target = y.to(tl.int64) + (({target}) + at * 0).to(tl.int64) * SIZE",
+        f"length = (at * 0 + {size}).to(tl.int64) * SIZE",
+        f"is_constant = {is_constant or '0'}",
+    ]
+    value, flag = ("value", "is_constant[:, None]") if is_constant else ("0", "0")
+    columns = "source[:, None], target[:, None], length[:, None], mask[:, None]"
+    body.append(f"copy_words({columns}, {flag}, {value}, part, ITEM, {bool(is_constant)}, COLUMNS)")
+    for first, until in beside:
+        body += [
+            "if part == 0:",
+            f"    j = tl.arange(0, {next_power_of_2(until - first)})[None, :]",
+            f"    edge = y + (({_sum(out)}) + at * 0)[:, None] + ({first * inner.out} + j * {inner.out})",
+            "    filled = tl.full(edge.shape, value, tl.int64).to(y.dtype.element_ty)",
+            f"    tl.store(edge, filled, mask=mask[:, None] & (j < {until - first}))",
+        ]
     lines = ["@triton.jit", f"def kernel({', '.join(names)}):", *[f"    {line}" for line in body]]
     return _kernel("\n".join(lines) + "\n"), writer.values, pointers
 
@@ -228,4 +285,4 @@ def _is_packed(loops: Sequence[Loop]) -> bool:
 
 @lru_cache(maxsize=1024)
 def _kernel(source: str) -> Any:
-    return kernel_of(source, "movement")
+    return kernel_of(source, "movement", copy_words=copy_words)

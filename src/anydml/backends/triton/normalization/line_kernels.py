@@ -7,8 +7,9 @@
     NORM1, NORM2   x / max(norm, EPSILON)
 
 All is computed in double precision and rounded once, but for softmax of halves, in single. `normalize_lines` holds
-whole lines in registers and reads them once; longer ones are reduced to two numbers each, by the kernel of reductions,
-of which `apply_lines` computes the elements.
+whole lines in registers and reads them once. Longer ones are reduced to two numbers each, of which `_applied` computes
+the elements: where a program's lines stay in the cache until they are read again, by one kernel, `reread_lines`; else
+by the kernel of reductions and `apply_lines`.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from ..reduction.kernels import along_lines, decomposed, exponential, log_of_1_and
+from ..reduction.kernels import along_lines, combine_lines, decomposed, exponential, log_of_1_and
 
 
 @triton.jit
@@ -26,29 +27,65 @@ def _read(x, first, at, sizes, strides, n, within, AXES: tl.constexpr, NONE: tl.
 
 
 @triton.jit
+def _narrowed(a, DIM: tl.constexpr, IS_SUM: tl.constexpr, WIDTH: tl.constexpr):
+    """Tiles of several lines to WIDTH elements of each: combined by threads alone, before any need each other."""
+    if DIM == 1 and a.shape[0] > 1 and a.shape[1] > WIDTH:
+        parts = tl.reshape(a, (a.shape[0], a.shape[1] // WIDTH, WIDTH))
+        a = tl.sum(parts, 1) if IS_SUM else tl.max(parts, 1)
+    return a
+
+
+@triton.jit
+def _together(a, b, c, DIM: tl.constexpr, B: tl.constexpr, C: tl.constexpr, IS_SUM: tl.constexpr):
+    """The sums, or the largest elements, of lines in up to three tiles."""
+    ARE_SHORT: tl.constexpr = DIM == 1 and a.shape[0] > 1 and B > 1
+    if ARE_SHORT:
+        # Several lines: their tiles are one before threads need each other.
+        LEAST: tl.constexpr = C if C > 1 else B
+        a, b = _narrowed(a, DIM, IS_SUM, LEAST), _narrowed(b, DIM, IS_SUM, LEAST)
+        a = a + b if IS_SUM else tl.maximum(a, b)
+        if C > 1:
+            a = a + c if IS_SUM else tl.maximum(a, c)
+    result = tl.sum(a, DIM, keep_dims=True) if IS_SUM else tl.max(a, DIM, keep_dims=True)
+    if not ARE_SHORT:
+        if B > 1:
+            more = tl.sum(b, DIM, keep_dims=True) if IS_SUM else tl.max(b, DIM, keep_dims=True)
+            result = result + more if IS_SUM else tl.maximum(result, more)
+        if C > 1:
+            more = tl.sum(c, DIM, keep_dims=True) if IS_SUM else tl.max(c, DIM, keep_dims=True)
+            result = result + more if IS_SUM else tl.maximum(result, more)
+    return result
+
+
+@triton.jit
 def _sum(a, b, c, DIM: tl.constexpr, B: tl.constexpr, C: tl.constexpr):
-    """The sums of lines in up to three tiles."""
-    total = tl.sum(a, DIM, keep_dims=True)
-    if B > 1:
-        total += tl.sum(b, DIM, keep_dims=True)
-    if C > 1:
-        total += tl.sum(c, DIM, keep_dims=True)
-    return total
+    return _together(a, b, c, DIM, B, C, True)
 
 
 @triton.jit
 def _largest(a, b, c, DIM: tl.constexpr, B: tl.constexpr, C: tl.constexpr):
-    largest = tl.max(a, DIM, keep_dims=True)
-    if B > 1:
-        largest = tl.maximum(largest, tl.max(b, DIM, keep_dims=True))
-    if C > 1:
-        largest = tl.maximum(largest, tl.max(c, DIM, keep_dims=True))
-    return largest
+    return _together(a, b, c, DIM, B, C, False)
+
+
+@triton.jit
+def _of_others(x, largest, WIDE: tl.constexpr):
+    """The exponentials of all but those equal to the largest, 0 for these; and whether one is, as a number. What is NaN
+    stays in the sum."""
+    is_largest = x == largest
+    none = tl.where(tl.abs(largest) == float("inf"), 0.0, largest)
+    others = exponential(tl.where(is_largest, -float("inf"), x), none, WIDE)
+    return others, is_largest.to(tl.float32)
 
 
 @triton.jit
 def _first(x, at, n, largest, DIM: tl.constexpr):
     return tl.min(tl.where((at < n) & (x == largest), at, 0x7FFFFFFF), DIM, keep_dims=True)
+
+
+@triton.jit
+def _difference(x, largest, n, WIDE: tl.constexpr):
+    """x - largest, computed again: a compiler that knew it from the exponentials would hold it in more registers."""
+    return tl.where(n > 0, x, 0.0).to(WIDE) - largest.to(WIDE)
 
 
 @triton.jit
@@ -106,7 +143,7 @@ def normalize_lines(
 
     if IS_SOFTMAX:
         largest = _largest(xa, xb, xc, DIM, B, C)
-        if FUNCTION != "SOFTMAX":
+        if FUNCTION == "HARDMAX":
             place = _first(xa, a, n, largest, DIM)
             if HAS_B:
                 place = tl.minimum(place, _first(xb, b, n, largest, DIM))
@@ -114,40 +151,41 @@ def normalize_lines(
                 place = tl.minimum(place, _first(xc, c, n, largest, DIM))
             # Where there is no number.
             place = tl.where(place == 0x7FFFFFFF, 0, place)
-        if FUNCTION == "HARDMAX":
             ya = (a == place).to(tl.float32)
             yb, yc = ya, ya
             if HAS_B:
                 yb = (b == place).to(tl.float32)
             if HAS_C:
                 yc = (c == place).to(tl.float32)
-        else:
+        elif FUNCTION == "SOFTMAX":
             ya = exponential(xa, largest, WIDE)
             yb, yc = ya, ya
             if HAS_B:
                 yb = exponential(xb, largest, WIDE)
             if HAS_C:
                 yc = exponential(xc, largest, WIDE)
-            if FUNCTION == "SOFTMAX":
-                factor = 1.0 / _sum(ya, yb, yc, DIM, B, C).to(tl.float64)
-                ya = ya * factor.to(WIDE)
-                if HAS_B:
-                    yb = yb * factor.to(WIDE)
-                if HAS_C:
-                    yc = yc * factor.to(WIDE)
-            else:
-                # A product with 0, so that what is NaN stays in the sum.
-                ya = ya * (a != place).to(WIDE)
-                if HAS_B:
-                    yb = yb * (b != place).to(WIDE)
-                if HAS_C:
-                    yc = yc * (c != place).to(WIDE)
-                logarithm = log_of_1_and(_sum(ya, yb, yc, DIM, B, C).to(tl.float64)).to(WIDE)
-                ya = (xa.to(WIDE) - largest.to(WIDE)) - logarithm
-                if HAS_B:
-                    yb = (xb.to(WIDE) - largest.to(WIDE)) - logarithm
-                if HAS_C:
-                    yc = (xc.to(WIDE) - largest.to(WIDE)) - logarithm
+            factor = 1.0 / _sum(ya, yb, yc, DIM, B, C).to(tl.float64)
+            ya = ya * factor.to(WIDE)
+            if HAS_B:
+                yb = yb * factor.to(WIDE)
+            if HAS_C:
+                yc = yc * factor.to(WIDE)
+        else:
+            ya, equal_a = _of_others(xa, largest, WIDE)
+            yb, yc, equal_b, equal_c = ya, ya, equal_a, equal_a
+            if HAS_B:
+                yb, equal_b = _of_others(xb, largest, WIDE)
+            if HAS_C:
+                yc, equal_c = _of_others(xc, largest, WIDE)
+            others = _sum(ya, yb, yc, DIM, B, C).to(tl.float64)
+            # Of the largest all but one are among the others.
+            others += (_sum(equal_a, equal_b, equal_c, DIM, B, C) - 1).to(tl.float64)
+            logarithm = tl.where(tl.abs(largest) == float("inf"), float("nan"), log_of_1_and(others)).to(WIDE)
+            ya = _difference(xa, largest, n, WIDE) - logarithm
+            if HAS_B:
+                yb = _difference(xb, largest, n, WIDE) - logarithm
+            if HAS_C:
+                yc = _difference(xc, largest, n, WIDE) - logarithm
     else:
         ya = xa.to(tl.float64)
         yb, yc = ya, ya
@@ -206,6 +244,35 @@ def _divisor(total, n, FUNCTION: tl.constexpr, EPSILON: tl.constexpr):
 
 
 @triton.jit
+def _applied(
+    value, at, a, b, centre, n, FUNCTION: tl.constexpr, EPSILON: tl.constexpr, HAS_MEAN: tl.constexpr,
+    HAS_VARIANCE: tl.constexpr, WIDE: tl.constexpr,
+):  # fmt: skip
+    """Elements of lines that were reduced to a and b, `centre` being the first ones."""
+    if FUNCTION == "SOFTMAX":
+        factor = tl.where(tl.abs(a) == float("inf"), float("nan"), 1.0 / (1.0 + b.to(tl.float64)))
+        value = exponential(value, a.to(tl.float32), WIDE) * factor.to(WIDE)
+    elif FUNCTION == "LOG_SOFTMAX":
+        logarithm = tl.where(tl.abs(a) == float("inf"), float("nan"), log_of_1_and(b.to(tl.float64)))
+        value = (value.to(WIDE) - a.to(WIDE)) - logarithm.to(WIDE)
+    elif FUNCTION == "HARDMAX":
+        value = (at == b).to(tl.float32)
+    else:
+        value = value.to(tl.float64)
+        if HAS_MEAN:
+            # Sums of differences from the first element, which is nearer to the others than the root of n variances.
+            of_n = tl.zeros([1, 1], tl.float64) + n
+            value = value - (centre.to(tl.float64) + a / of_n)
+            b = b - a * (a / of_n)
+            b = tl.where(b < 0, 0.0, b)
+        if HAS_VARIANCE:
+            if FUNCTION == "NORM1":
+                b = a.to(tl.float64)
+            value = value * (1.0 / _divisor(b, n, FUNCTION, EPSILON))
+    return value
+
+
+@triton.jit
 def apply_lines(
     x, scale, bias, y, first_numbers, second_numbers, n, count, blocks,
     sizes, x_strides, y_strides, scale_strides, bias_strides, axis_sizes, x_steps, y_steps, scale_steps, bias_steps,
@@ -229,29 +296,59 @@ def apply_lines(
     value = _read(x, first, at, axis_sizes, x_steps, n, within, AXES, 0.0)
     a = tl.load(first_numbers + lines, mask=within, other=0)
     b = tl.load(second_numbers + lines, mask=within, other=0)
-    if FUNCTION == "SOFTMAX":
-        factor = tl.where(tl.abs(a) == float("inf"), float("nan"), 1.0 / (1.0 + b.to(tl.float64)))
-        value = exponential(value, a.to(tl.float32), WIDE) * factor.to(WIDE)
-    elif FUNCTION == "LOG_SOFTMAX":
-        logarithm = tl.where(tl.abs(a) == float("inf"), float("nan"), log_of_1_and(b.to(tl.float64)))
-        value = (value.to(WIDE) - a.to(WIDE)) - logarithm.to(WIDE)
-    elif FUNCTION == "HARDMAX":
-        value = (at == b).to(tl.float64)
-    else:
-        value = value.to(tl.float64)
-        if HAS_MEAN:
-            # Sums of differences from the first element, which is nearer to the others than the root of n variances.
-            centre = tl.load(x + first, mask=within, other=0).to(tl.float64)
-            of_n = tl.zeros([1, 1], tl.float64) + n
-            value = value - (centre + a / of_n)
-            b = b - a * (a / of_n)
-            b = tl.where(b < 0, 0.0, b)
-        if HAS_VARIANCE:
-            if FUNCTION == "NORM1":
-                b = a.to(tl.float64)
-            value = value * (1.0 / _divisor(b, n, FUNCTION, EPSILON))
+    centre = tl.load(x + first, mask=within, other=0) if HAS_MEAN else a
+    value = _applied(value, at, a, b, centre, n, FUNCTION, EPSILON, HAS_MEAN, HAS_VARIANCE, WIDE)
     _store(
         y, value, scale, bias, along_lines(lines, sizes, y_strides, LOOPS, DIM, SIDE_BY_SIDE),
         decomposed(lines, sizes, scale_strides, LOOPS), decomposed(lines, sizes, bias_strides, LOOPS), at,
         axis_sizes, y_steps, scale_steps, bias_steps, n, within, AXES, HAS_SCALE, HAS_BIAS, HAS_RELU,
     )  # fmt: skip
+
+
+@triton.jit
+def reread_lines(
+    x, scale, bias, y, n, count, sizes, x_strides, y_strides, scale_strides, bias_strides,
+    axis_sizes, x_steps, y_steps, scale_steps, bias_steps,
+    FUNCTION: tl.constexpr, EPSILON: tl.constexpr, HAS_MEAN: tl.constexpr, HAS_VARIANCE: tl.constexpr,
+    HAS_SCALE: tl.constexpr, HAS_BIAS: tl.constexpr, HAS_RELU: tl.constexpr, WIDE: tl.constexpr,
+    LOOPS: tl.constexpr, AXES: tl.constexpr, SIDE_BY_SIDE: tl.constexpr, DIM: tl.constexpr, LINES: tl.constexpr,
+    DEPTH: tl.constexpr, PER_THREAD: tl.constexpr, AHEAD: tl.constexpr, INDEX: tl.constexpr, KIND: tl.constexpr,
+    MAP: tl.constexpr, VALUE: tl.constexpr, SECOND: tl.constexpr, NONE: tl.constexpr, NOWHERE: tl.constexpr,
+):  # fmt: skip
+    """LINES whole lines, reduced to two numbers each, and read again, from a cache."""
+    line = tl.program_id(0).to(INDEX) * LINES + tl.arange(0, LINES)
+    if DIM == 1:
+        lines, within = line[:, None], (line < count)[:, None]
+        depth = tl.arange(0, DEPTH)[None, :]
+    else:
+        lines, within = line[None, :], (line < count)[None, :]
+        depth = tl.arange(0, DEPTH)[:, None]
+    first = along_lines(lines, sizes, x_strides, LOOPS, DIM, SIDE_BY_SIDE)
+    begin, end = tl.full((), 0, INDEX), tl.full((), 0, INDEX) + n
+    if KIND == "LOG_SUM":
+        # A thread has an element of a tile, and several in the second pass.
+        some = tl.arange(0, DEPTH // PER_THREAD)[None, :] if DIM == 1 else tl.arange(0, DEPTH // PER_THREAD)[:, None]
+        a, b = combine_lines(
+            x, first, some, lines, within, begin, end, axis_sizes, x_steps,
+            KIND, MAP, VALUE, SECOND, NONE, False, NOWHERE, AXES, DIM, DEPTH // PER_THREAD, AHEAD,
+        )  # fmt: skip
+    else:
+        a, b = combine_lines(
+            x, first, depth, lines, within, begin, end, axis_sizes, x_steps,
+            KIND, MAP, VALUE, SECOND, NONE, False, NOWHERE, AXES, DIM, DEPTH, True,
+        )  # fmt: skip
+    centre = tl.load(x + first, mask=within, other=0) if HAS_MEAN else a
+    y_first = along_lines(lines, sizes, y_strides, LOOPS, DIM, SIDE_BY_SIDE)
+    scale_first = decomposed(lines, sizes, scale_strides, LOOPS)
+    bias_first = decomposed(lines, sizes, bias_strides, LOOPS)
+    at = begin + depth + lines * 0
+    following = _read(x, first, at, axis_sizes, x_steps, n, within, AXES, 0.0)
+    for start in range(begin, end, DEPTH):
+        at = start + depth + lines * 0
+        value = following
+        following = _read(x, first, at + DEPTH, axis_sizes, x_steps, n, within, AXES, 0.0)
+        value = _applied(value, at, a, b, centre, n, FUNCTION, EPSILON, HAS_MEAN, HAS_VARIANCE, WIDE)
+        _store(
+            y, value, scale, bias, y_first, scale_first, bias_first, at, axis_sizes, y_steps, scale_steps, bias_steps,
+            n, within, AXES, HAS_SCALE, HAS_BIAS, HAS_RELU,
+        )  # fmt: skip

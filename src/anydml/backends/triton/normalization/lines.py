@@ -15,7 +15,7 @@ from ...base import Declined
 from ...torch.tensors import TYPES
 from ..launch import Launch, Planned, Tensors, between_elements, next_power_of_2, too_many
 from ..lines import Lines
-from ..reduction.plan import Function, accumulator_of, reduction
+from ..reduction.plan import Accumulator, Function, accumulator_of, reduction
 from . import line_kernels
 
 WHOLE = 16384
@@ -24,6 +24,23 @@ THREAD = 32
 """Elements of a thread, at most, and so how many warps there are."""
 SMALL = 2048
 """Elements of a program of short lines."""
+SHORT, SHORT_WARP = 256, 512
+"""Elements of a line that one warp holds, with others, so that no warps wait for each other; and of such a warp."""
+CACHED = 192 << 10
+"""Bytes of a program's lines that are read twice in one kernel: those of all programs at a time fit in a cache."""
+PER_THREAD = 4
+"""Elements of a thread in a tile then."""
+REREAD_WARPS, LONG_WARPS, LONG_LINE = {0: 8, 1: 4}, 16, 8192
+"""Warps that share it, where lines lie side by side and where they do not, and there of lines of more elements."""
+MOMENTS_PER_THREAD, MOMENTS_WARPS, HELD_MOMENTS = 8, 8, 1024
+"""Likewise of means, variances and norms, and the most warps; and the elements of a line, up to which it is held in
+registers for these."""
+WIDEST_ACROSS = 64
+"""Lines of a tile that go along the axis where lines lie side by side, then."""
+AHEAD = 8
+"""Elements of a thread whose exponentials are added at once."""
+BUSY = 264
+"""Programs that keep a GPU busy, of so many warps."""
 LEAST, LEAST_OF_SHORT = 128, 32
 """Elements of the last of a line's tiles, for a thread each; and where a warp has a line."""
 ACROSS = 32
@@ -34,6 +51,7 @@ TILE = 2048
 """Elements of a program of the second pass."""
 
 _SUMS = {
+    "MOMENTS": Function("MOMENTS"),
     "SOFTMAX": Function("LOG_SUM"),
     "LOG_SOFTMAX": Function("LOG_SUM"),
     "HARDMAX": Function("ARG"),
@@ -105,9 +123,20 @@ def plan(
     # Several tiles go along the last dimension.
     tiles = _tiles(lines.n) if constants["DIM"] == 1 else (next_power_of_2(lines.n),)
     types = [each and TYPES[each.type] for each in (x, scale, bias, y)]
-    if sum(tiles) * (ACROSS if constants["DIM"] == 0 else 1) <= (WHOLE if constants["DIM"] == 1 else WHOLE // 2):
+    at_once = _at_once(lines, x.dtype.itemsize, constants["DIM"])
+    most = WHOLE if constants["DIM"] == 1 else WHOLE // (2 * ACROSS)
+    has_moments = _SUMS[what.function].kind != "LOG_SUM" and what.function != "HARDMAX"
+    if has_moments and at_once and constants["DIM"] == 1:
+        # Halves too are held in double precision: in fewer registers when they are read again.
+        most = min(most, HELD_MOMENTS)
+    if sum(tiles) <= most:
         return _whole(lines, constants, tiles, loops, types)
-    return _twice(lines, what, x, constants, loops, types, torch.device(device))
+    sums = Function("MOMENTS", "CENTRE" if what.has_mean else "") if what.function == "MOMENTS" else None
+    # In double precision whatever the elements are.
+    accumulator = accumulator_of(sums or _SUMS[what.function], x, lines.n)
+    if at_once:
+        return _reread(lines, constants, accumulator, at_once, loops, types)
+    return _twice(lines, accumulator, constants, loops, types, torch.device(device))
 
 
 def _nothing(x: Layout) -> Layout:
@@ -131,13 +160,15 @@ def _whole(
     lines: Lines, constants: dict[str, Any], tiles: Sequence[int], loops: Sequence[Any], types: Sequence[Any]
 ) -> Planned | Declined:
     size, count = sum(tiles), lines.count
-    at_once = ACROSS if constants["DIM"] == 0 else max(1, SMALL // next_power_of_2(size))
+    is_short = constants["DIM"] == 1 and size <= SHORT
+    of_program = SHORT_WARP if is_short else SMALL
+    at_once = ACROSS if constants["DIM"] == 0 else max(1, of_program // next_power_of_2(size))
     at_once = min(at_once, next_power_of_2(count))
     programs = -(-count // at_once)
     declined = too_many(programs)
     if declined is not None:
         return declined
-    warps = min(max(next_power_of_2(size * at_once) // (32 * THREAD), 4), 16)
+    warps = min(max(next_power_of_2(size * at_once) // (32 * THREAD), 1 if is_short else 4), 16)
     shape = dict(zip("ABC", (*tiles, 1, 1), strict=False))
     launch = Launch(
         line_kernels.normalize_lines,
@@ -154,21 +185,59 @@ def _whole(
     return Planned(f"{count} lines of {lines.n}, each read once", run, ((launch, types),))
 
 
+def _at_once(lines: Lines, item: int, dim: int) -> int:
+    """Lines of a program that are read again from a cache; 0 where they are too long, or too few."""
+    if dim == 1:
+        return 1 if lines.n * item <= CACHED and lines.count >= BUSY // 2 else 0
+    for at_once in (WIDEST_ACROSS, WIDEST_ACROSS // 2):
+        if lines.n * item * at_once <= CACHED and lines.count >= at_once * BUSY:
+            return at_once
+    return 0
+
+
+def _reread(
+    lines: Lines,
+    constants: dict[str, Any],
+    accumulator: Accumulator,
+    at_once: int,
+    loops: Sequence[Any],
+    types: Sequence[Any],
+) -> Planned | Declined:
+    dim, count = constants["DIM"], lines.count
+    programs = -(-count // at_once)
+    declined = too_many(programs)
+    if declined is not None:
+        return declined
+    sums = {name: accumulator.constants[name] for name in ("KIND", "MAP", "VALUE", "SECOND", "NONE", "NOWHERE")}
+    has_exponentials = accumulator.constants["KIND"] == "LOG_SUM"
+    warps = LONG_WARPS if dim == 1 and lines.n > LONG_LINE else REREAD_WARPS[dim]
+    warps = warps if has_exponentials else min(warps, MOMENTS_WARPS)
+    per_thread = PER_THREAD if has_exponentials else MOMENTS_PER_THREAD
+    depth = max(32 * warps * per_thread // at_once, per_thread)
+    shape = {"LINES": at_once, "DEPTH": depth, "PER_THREAD": per_thread, "AHEAD": AHEAD, "INDEX": lines.index}
+    launch = Launch(
+        line_kernels.reread_lines,
+        programs,
+        (lines.n, count, *loops),
+        {**constants, **shape, **sums},
+        num_warps=warps,
+    )
+
+    def run(inputs: Tensors, outputs: Tensors) -> None:
+        x, scale, bias = (*inputs, None, None)[:3]
+        launch(x, scale, bias, outputs[0])
+
+    return Planned(f"{count} lines of {lines.n}, each read again from a cache", run, ((launch, types),))
+
+
 def _twice(
     lines: Lines,
-    what: _What,
-    x: Layout,
+    accumulator: Accumulator,
     constants: dict[str, Any],
     loops: Sequence[Any],
     types: Sequence[Any],
     device: torch.device,
 ) -> Planned | Declined:
-    if what.function == "MOMENTS":
-        sums = Function("MOMENTS", "CENTRE" if what.has_mean else "")
-    else:
-        sums = _SUMS[what.function]
-    # In double precision whatever the elements are.
-    accumulator = accumulator_of(sums, x, lines.n)
     reduced = reduction(lines, accumulator, types[0], None, device)
     if isinstance(reduced, Declined):
         return reduced

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
+from operator import le
 from typing import Any
 
 import torch
@@ -18,6 +19,8 @@ from . import float_kernels as float_pooling_kernels
 
 BLOCK = 512
 """Outputs of a program."""
+OUTPUTS, STRIPS = 4, 256
+"""Outputs of a thread whose windows overlap, and threads' strips of a program."""
 UNROLLED = 25
 """Taps of a window whose loops are unrolled."""
 MOST = (1 << 31) - BLOCK
@@ -48,6 +51,8 @@ def plan(
         "COLUMNS": tuple(columns[2:]),
         "BLOCK": BLOCK,
     }
+    if constants["UNROLLED"] and rows.dilation == columns.dilation == 1:
+        return _strips(x, y, rows, columns, constants)
     count = prod(y.sizes)
     launch = Launch(float_pooling_kernels.pool, -(-count // BLOCK), (count, *x.sizes[2:], *y.sizes[2:]), constants)
 
@@ -55,4 +60,31 @@ def plan(
         launch(inputs[0], outputs[0])
 
     words = f"windows of {rows.taps} x {columns.taps}, a thread for each output"
+    return Planned(words, run, ((launch, [torch.float32] * 2),))
+
+
+def _strips(x: Layout, y: Layout, rows: Any, columns: Any, constants: dict[str, Any]) -> Planned:
+    """By threads with several outputs, one below the other, where their windows overlap."""
+    height, width = y.sizes[2:]
+    outputs = min(OUTPUTS if rows.taps > rows.stride else 1, height)
+    strip_rows = -(-height // outputs)
+    strips = prod(y.sizes[:2]) * strip_rows * width
+    ends = [(count - 1) * each.stride + each.taps for count, each in zip(y.sizes[2:], (rows, columns), strict=True)]
+    is_inside = rows.start == columns.start == 0 and all(map(le, ends, x.sizes[2:]))
+    launch = Launch(
+        float_pooling_kernels.pool_strips,
+        -(-strips // STRIPS),
+        (strips, strip_rows, *x.sizes[2:], height, width),
+        {
+            **{name: value for name, value in constants.items() if name != "UNROLLED"},
+            "OUTPUTS": outputs,
+            "IS_INSIDE": is_inside,
+            "BLOCK": STRIPS,
+        },
+    )
+
+    def run(inputs: Tensors, outputs: Tensors) -> None:
+        launch(inputs[0], outputs[0])
+
+    words = f"windows of {rows.taps} x {columns.taps}, a thread for {outputs} outputs"
     return Planned(words, run, ((launch, [torch.float32] * 2),))

@@ -41,8 +41,14 @@ def along_lines(
     number, sizes, strides, LOOPS: tl.constexpr, DIM: tl.constexpr, SIDE_BY_SIDE: tl.constexpr
 ):  # fmt: skip
     """The offsets of lines. Threads go along what the compiler knows to lie side by side, which of several loops it has
-    to be told."""
-    at = decomposed(number, sizes, strides, LOOPS)
+    to be told: about a sum that is computed here, as what is known of another function's result may be forgotten."""
+    at = number * 0
+    for i in tl.static_range(LOOPS):
+        if i + 1 < LOOPS:
+            at += number % sizes[i] * strides[i]
+            number = number // sizes[i]
+        else:
+            at += number * strides[i]
     if DIM == 0 and LOOPS > 1 and SIDE_BY_SIDE:
         at = tl.max_contiguous(at, [1, 4])
     return at
@@ -103,6 +109,17 @@ def _mapped(values, MAP: tl.constexpr, VALUE: tl.constexpr):
 
 
 @triton.jit
+def _exponentials(a, b, value, other):
+    """exp(a) * (1 + b) + exp(value) * (1 + other) as such a pair, by the larger of a and value."""
+    is_more = value > a
+    low = tl.where(is_more, a, value)
+    high = tl.where(is_more, value, a)
+    d = tl.where(low == high, 1.0, exponential(low, high, b.dtype))
+    # What is NaN is no larger number, and stays in the sum.
+    return high, tl.where(is_more, other + d * (1 + b), b + d * (1 + other))
+
+
+@triton.jit
 def _combined(a, b, value, other, KIND: tl.constexpr, LAST: tl.constexpr):
     """Two accumulators as one, element by element; `other` is the second half of the second one."""
     if KIND == "SUM":
@@ -125,14 +142,7 @@ def _combined(a, b, value, other, KIND: tl.constexpr, LAST: tl.constexpr):
         a = tl.where(is_better, value, a)
         b = tl.where(is_better, other, b)
     elif KIND == "LOG_SUM":
-        # exp(a) * (1 + b) + exp(value) * (1 + other), by the larger of a and value
-        is_more = value > a
-        low = tl.where(is_more, a, value)
-        high = tl.where(is_more, value, a)
-        d = tl.where(low == high, 1.0, tl.exp(tl.where(low == high, 0.0, low - high)))
-        b = tl.where(is_more, other + d * (1 + b), b + d * (1 + other))
-        # What is NaN is no larger number, and stays in the sum.
-        a = high
+        a, b = _exponentials(a, b, value, other)
     return a, b
 
 
@@ -159,7 +169,7 @@ def _reduced(a, b, DIM: tl.constexpr, KIND: tl.constexpr, LAST: tl.constexpr, NO
                 place = tl.arange(0, a.shape[DIM])
                 place = place[:, None] if DIM == 0 else place[None, :]
                 first = tl.min(tl.where(a == largest, place, a.shape[DIM]), DIM, keep_dims=True)
-                d = tl.where(a == largest, 1.0, tl.exp(tl.where(a == largest, 0.0, a - largest)))
+                d = tl.where(a == largest, 1.0, exponential(a, largest, b.dtype))
                 b = tl.sum(tl.where(place == first, b, d * (1 + b)), DIM, keep_dims=True)
                 a = largest
             else:
@@ -181,13 +191,147 @@ def _reduced(a, b, DIM: tl.constexpr, KIND: tl.constexpr, LAST: tl.constexpr, NO
 
 
 @triton.jit
+def accumulated(
+    a, b, values, mask, k, centre, KIND: tl.constexpr, MAP: tl.constexpr, VALUE: tl.constexpr, SECOND: tl.constexpr,
+    NONE: tl.constexpr, LAST: tl.constexpr,
+):  # fmt: skip
+    """Accumulators with an element each, number k of its line. Along a line numbers grow."""
+    values = _mapped(values, MAP, VALUE)
+    if KIND == "ARG":
+        if VALUE.is_floating():
+            is_better = (values == values) & mask & (~(values < a) if LAST else ~(values <= a))
+        else:
+            is_better = mask & ((values >= a) if LAST else (values > a))
+        a = tl.where(is_better, values, a)
+        b = tl.where(is_better, k.to(SECOND), b)
+    else:
+        if KIND == "MOMENTS":
+            if MAP == "CENTRE":
+                values = values - centre
+            values = tl.where(mask, values, 0.0)
+        elif NONE != 0 or MAP == "NEGATIVE":
+            values = tl.where(mask, values, tl.full(values.shape, NONE, VALUE))
+        a, b = _combined(a, b, values, values * values if KIND == "MOMENTS" else b * 0, KIND, LAST)
+    return a, b
+
+
+@triton.jit
+def combined_along(
+    a, b, begin, end, DIM: tl.constexpr, KIND: tl.constexpr, LAST: tl.constexpr, NOWHERE: tl.constexpr
+):  # fmt: skip
+    """The accumulators along DIM as one; where no element is larger than what was there before, all are equal."""
+    a, b = _reduced(a, b, DIM, KIND, LAST, NOWHERE)
+    if KIND == "ARG":
+        b = tl.where(b == NOWHERE, (end - 1 if LAST else begin).to(b.dtype), b)
+    return a, b
+
+
+@triton.jit
+def finished(a, b, total, KIND: tl.constexpr, FINISH: tl.constexpr):
+    """The result of an accumulator of `total` elements."""
+    if KIND == "PRODUCT":
+        a = ldexp(a, b)
+    elif KIND == "LOG_SUM":
+        a = a + log_of_1_and(b.to(tl.float64))
+    elif KIND == "ARG":
+        a = b
+    if FINISH == "MEAN":
+        a = a.to(tl.float64) / (tl.zeros([1, 1], tl.float64) + total)
+    elif FINISH == "ROOT":
+        a = tl.sqrt(a.to(tl.float64))
+    elif FINISH == "LOG":
+        a = tl.log(a.to(tl.float64))
+    elif FINISH == "NEGATIVE":
+        if a.dtype.is_floating():
+            a = a * -1
+        else:
+            a = ~a
+    return a
+
+
+@triton.jit
+def _read(x, first, k, within, end, axis_sizes, axis_strides, AXES: tl.constexpr, NONE: tl.constexpr):
+    place = first + decomposed(k, axis_sizes, axis_strides, AXES)
+    return tl.load(x + place, mask=within & (k < end), other=NONE)
+
+
+@triton.jit
+def _exponentials_along(
+    x, first, depth, lines, within, begin, end, axis_sizes, axis_strides,
+    SECOND: tl.constexpr, AXES: tl.constexpr, DIM: tl.constexpr, DEPTH: tl.constexpr, AHEAD: tl.constexpr,
+):  # fmt: skip
+    """As `combine_lines`, of kind LOG_SUM: a thread reads AHEAD elements of a line, finds the largest, and adds the
+    exponentials of all, so that there is little more than one for each."""
+    NONE: tl.constexpr = -float("inf")
+    at = begin + depth + lines * 0
+    a = tl.full(at.shape, NONE, tl.float32)
+    b = tl.zeros(at.shape, SECOND)
+    for start in range(begin, end, DEPTH * AHEAD):
+        values = ()
+        for i in tl.static_range(AHEAD):
+            k = start + i * DEPTH + depth + lines * 0
+            values += (_read(x, first, k, within, end, axis_sizes, axis_strides, AXES, NONE).to(tl.float32),)
+        largest = a
+        for i in tl.static_range(AHEAD):
+            largest = tl.maximum(largest, values[i])
+        # Where there is no element yet, any number will do.
+        base = tl.where(largest == NONE, 0.0, largest)
+        is_same = largest == a
+        b = tl.where(is_same, b, (1 + b) * exponential(a, base, SECOND))
+        # Of the largest all but one are among the others.
+        count = tl.where(is_same, 0, -1)
+        for i in tl.static_range(AHEAD):
+            is_largest = values[i] == largest
+            b += exponential(tl.where(is_largest, NONE, values[i]), base, SECOND)
+            count += is_largest.to(tl.int32)
+        b += count.to(SECOND)
+        a = largest
+    return a, b
+
+
+@triton.jit
+def combine_lines(
+    x, first, depth, lines, within, begin, end, axis_sizes, axis_strides,
+    KIND: tl.constexpr, MAP: tl.constexpr, VALUE: tl.constexpr, SECOND: tl.constexpr, NONE: tl.constexpr,
+    LAST: tl.constexpr, NOWHERE: tl.constexpr, AXES: tl.constexpr, DIM: tl.constexpr, DEPTH: tl.constexpr,
+    AHEAD: tl.constexpr,
+):  # fmt: skip
+    """The accumulators of the elements from `begin` on to before `end` of lines that lie at `first`.
+
+    AHEAD: the elements of a thread at a time, of kind LOG_SUM; else whether a tile is read before the one before it is
+    combined.
+    """
+    if KIND == "LOG_SUM":
+        a, b = _exponentials_along(
+            x, first, depth, lines, within, begin, end, axis_sizes, axis_strides, SECOND, AXES, DIM, DEPTH, AHEAD
+        )
+    else:
+        at = begin + depth + lines * 0
+        a = tl.full(at.shape, NONE, VALUE)
+        b = tl.full(at.shape, NOWHERE if KIND == "ARG" else 0, SECOND)
+        centre = tl.load(x + first, mask=within, other=0).to(VALUE) if MAP == "CENTRE" else 0
+        if AHEAD:
+            following = _read(x, first, at, within, end, axis_sizes, axis_strides, AXES, 0)
+        for start in range(begin, end, DEPTH):
+            k = start + depth + lines * 0
+            if AHEAD:
+                values = following
+                following = _read(x, first, k + DEPTH, within, end, axis_sizes, axis_strides, AXES, 0)
+            else:
+                values = _read(x, first, k, within, end, axis_sizes, axis_strides, AXES, 0)
+            mask = within & (k < end)
+            a, b = accumulated(a, b, values, mask, k, centre, KIND, MAP, VALUE, SECOND, NONE, LAST)
+    return combined_along(a, b, begin, end, DIM, KIND, LAST, NOWHERE)
+
+
+@triton.jit
 def reduce_lines(
     x, x_second, y, y_second, n, span, total, count, blocks, from_line, from_part, to_line, to_part,
     sizes, x_strides, y_strides, axis_sizes, axis_strides,
     KIND: tl.constexpr, MAP: tl.constexpr, FINISH: tl.constexpr, VALUE: tl.constexpr, SECOND: tl.constexpr,
     NONE: tl.constexpr, LAST: tl.constexpr, NOWHERE: tl.constexpr, FROM_STATES: tl.constexpr, TO_STATES: tl.constexpr,
     LOOPS: tl.constexpr, AXES: tl.constexpr, SIDE_BY_SIDE: tl.constexpr, DIM: tl.constexpr, LINES: tl.constexpr,
-    DEPTH: tl.constexpr, INDEX: tl.constexpr,
+    DEPTH: tl.constexpr, AHEAD: tl.constexpr, INDEX: tl.constexpr,
 ):  # fmt: skip
     """Combines `span` of the n elements of each of LINES lines, in tiles of DEPTH of them.
 
@@ -217,29 +361,13 @@ def reduce_lines(
         first = along_lines(lines, sizes, x_strides, LOOPS, DIM, SIDE_BY_SIDE)
     begin = part.to(INDEX) * span
     end = tl.minimum(begin + span, n)
-    at = begin + depth + lines * 0
-    a = tl.full(at.shape, NONE, VALUE)
-    if KIND == "ARG":
-        b = tl.full(at.shape, NOWHERE, SECOND)
-    else:
-        b = tl.zeros(at.shape, SECOND)
-    if MAP == "CENTRE" and not FROM_STATES:
-        centre = tl.load(x + first, mask=within, other=0).to(VALUE)
-    if KIND == "LOG_SUM" and not FROM_STATES:
-        # The largest first, so that there is one exponential for each element, which is in a cache then.
-        best = tl.full(at.shape, -float("inf"), tl.float32)
+    if FROM_STATES:
+        at = begin + depth + lines * 0
+        a = tl.full(at.shape, NONE, VALUE)
+        b = tl.full(at.shape, NOWHERE if KIND == "ARG" else 0, SECOND)
         for start in range(begin, end, DEPTH):
             k = start + depth + lines * 0
-            place = first + decomposed(k, axis_sizes, axis_strides, AXES)
-            best = tl.maximum(best, tl.load(x + place, mask=within & (k < end), other=-float("inf")).to(tl.float32))
-        largest = tl.max(best, DIM, keep_dims=True)
-        centre = tl.where(tl.abs(largest) == float("inf"), 0.0, largest)
-        equal = tl.zeros(at.shape, tl.float32)
-        a = tl.zeros(at.shape, VALUE)
-    for start in range(begin, end, DEPTH):
-        k = start + depth + lines * 0
-        mask = within & (k < end)
-        if FROM_STATES:
+            mask = within & (k < end)
             place = first + k * from_part
             value = tl.load(x + place, mask=mask, other=NONE).to(VALUE)
             other = b
@@ -248,62 +376,17 @@ def reduce_lines(
             elif KIND == "PRODUCT" or KIND == "LOG_SUM" or KIND == "MOMENTS":
                 other = tl.load(x_second + place, mask=mask, other=0)
             a, b = _combined(a, b, value, other, KIND, LAST)
-        elif KIND == "LOG_SUM":
-            place = first + decomposed(k, axis_sizes, axis_strides, AXES)
-            value = tl.load(x + place, mask=mask, other=-float("inf")).to(tl.float32)
-            is_largest = value == largest
-            equal += (is_largest & mask).to(tl.float32)
-            value = tl.minimum(value, centre, propagate_nan=tl.PropagateNan.ALL)
-            a += tl.where(is_largest, 0.0, exponential(value, centre, VALUE)).to(VALUE)
-        else:
-            place = first + decomposed(k, axis_sizes, axis_strides, AXES)
-            value = _mapped(tl.load(x + place, mask=mask, other=0), MAP, VALUE)
-            if KIND == "ARG":
-                # Along a line places grow.
-                if VALUE.is_floating():
-                    is_better = (value == value) & mask & (~(value < a) if LAST else ~(value <= a))
-                else:
-                    is_better = mask & ((value >= a) if LAST else (value > a))
-                a = tl.where(is_better, value, a)
-                b = tl.where(is_better, k.to(SECOND), b)
-            else:
-                if KIND == "MOMENTS":
-                    if MAP == "CENTRE":
-                        value = value - centre
-                    value = tl.where(mask, value, 0.0)
-                elif NONE != 0 or MAP == "NEGATIVE":
-                    value = tl.where(mask, value, tl.full(at.shape, NONE, VALUE))
-                a, b = _combined(a, b, value, value * value if KIND == "MOMENTS" else b * 0, KIND, LAST)
-    if KIND == "LOG_SUM" and not FROM_STATES:
-        # Of the largest all but one are among the others.
-        b = tl.sum(a, DIM, keep_dims=True) + (tl.sum(equal, DIM, keep_dims=True) - 1).to(VALUE)
-        a = largest.to(VALUE)
+        a, b = combined_along(a, b, begin, end, DIM, KIND, LAST, NOWHERE)
     else:
-        a, b = _reduced(a, b, DIM, KIND, LAST, NOWHERE)
-        if KIND == "ARG":
-            # Where nothing is larger than what was there before the first, all are equal.
-            b = tl.where(b == NOWHERE, (end - 1 if LAST else begin).to(SECOND), b)
+        a, b = combine_lines(
+            x, first, depth, lines, within, begin, end, axis_sizes, axis_strides,
+            KIND, MAP, VALUE, SECOND, NONE, LAST, NOWHERE, AXES, DIM, DEPTH, AHEAD,
+        )  # fmt: skip
     if TO_STATES:
         place = lines * to_line + part * to_part
         tl.store(y + place, a, mask=within)
         if KIND == "ARG" or KIND == "PRODUCT" or KIND == "LOG_SUM" or KIND == "MOMENTS":
             tl.store(y_second + place, b, mask=within)
     else:
-        if KIND == "PRODUCT":
-            a = ldexp(a, b)
-        elif KIND == "LOG_SUM":
-            a = a + log_of_1_and(b.to(tl.float64))
-        elif KIND == "ARG":
-            a = b
-        if FINISH == "MEAN":
-            a = a.to(tl.float64) / (tl.zeros([1, 1], tl.float64) + total)
-        elif FINISH == "ROOT":
-            a = tl.sqrt(a.to(tl.float64))
-        elif FINISH == "LOG":
-            a = tl.log(a.to(tl.float64))
-        elif FINISH == "NEGATIVE":
-            if VALUE.is_floating():
-                a = a * -1
-            else:
-                a = ~a
+        a = finished(a, b, total, KIND, FINISH)
         tl.store(y + decomposed(lines, sizes, y_strides, LOOPS), a.to(y.dtype.element_ty), mask=within)

@@ -17,13 +17,17 @@ from ....core.strided_layout import Layout
 from ....operators.schema import OperatorDesc, OperatorSpec
 from ...base import Declined
 from ...torch.tensors import TYPES
-from ..launch import WIDE, Launch, Planned, Tensors, between_elements, next_power_of_2, too_many
+from ..launch import MOST, WIDE, Launch, Planned, Tensors, between_elements, next_power_of_2, too_many
 from ..lines import Lines
 from . import kernels as reduction_kernels
+from . import rows as reduction_row_kernels
 
 TILE, HEAVY_TILE, WIDE_TILE = 1024, 256, 2048
 """Elements of a tile along lines; of one whose accumulators take two words, or many instructions; of one of few long
 lines, and of one across lines."""
+EXPONENTIALS, AHEAD = {False: (32, 1), True: (128, 4)}, 16
+"""Elements of a tile of exponentials, and the warps that share it, along lines and across them; and the tiles that are
+read at once."""
 SIDE_BY_SIDE = 64
 """Lines of a tile that goes along the axis where lines lie side by side."""
 FEW_LINES = 16
@@ -34,6 +38,11 @@ PROGRAMS, SPAN = 2048, 1 << 14
 """Programs that keep a GPU busy, to which lines are cut, and the fewest elements of a program then."""
 WARPS, WIDE_WARPS = 2, 8
 """Of a program along lines, and across them."""
+SMALL_ITEM, VECTOR, LONG_ROW = 2, 16, 512
+"""Bytes of an element, up to which rows that begin anywhere are read by whole vectors; of a vector; and of a row, from
+which on they are."""
+ROW_TILE, BYTES_TILE = 512, 256
+"""Elements of a tile then; half of it where accumulators take two words. Words of a tile of bytes."""
 STEPS, LEAST = 4, 16
 """Tiles along a short line, and the fewest elements of each."""
 
@@ -75,6 +84,9 @@ def plan(
     lines = Lines.of(x, y, d.Axes)
     is_last = getattr(d, "AxisDirection", AxisDirection.INCREASING) == AxisDirection.DECREASING
     accumulator = accumulator_of(function, x, lines.n, is_last)
+    rows = _rows(lines, accumulator, TYPES[x.type], TYPES[y.type])
+    if rows is not None:
+        return rows
     found = reduction(lines, accumulator, TYPES[x.type], TYPES[y.type], torch.device(device))
     if isinstance(found, Declined):
         return found
@@ -83,6 +95,56 @@ def plan(
         found.run(inputs[0], outputs[0], outputs[0])
 
     return Planned(found.words, run, found.launches)
+
+
+def _rows(lines: Lines, accumulator: Accumulator, given: torch.dtype, taken: torch.dtype) -> Planned | None:
+    """Of long rows of small elements side by side that begin anywhere, of which there are many; else None."""
+    (axis, *others), item, count = lines.axis, given.itemsize, lines.count
+    is_odd = any(loop.x * item % VECTOR for loop in lines.loops) or lines.n * item % VECTOR
+    kind = accumulator.constants["KIND"]
+    if others or axis.x != 1 or kind == "LOG_SUM" or min(loop.x for loop in lines.loops) < 0:
+        return None
+    if item > SMALL_ITEM or not is_odd or lines.n * item < LONG_ROW or not FEW_ROWS <= count < MOST:
+        return None
+    span = lines.n + sum((loop.size - 1) * loop.x for loop in lines.loops)
+    if item == 1:
+        return _bytes(lines, accumulator, given, taken) if kind == "MAX" else None
+    size = ROW_TILE // (2 if accumulator.second is not None else 1)
+    launch = Launch(
+        reduction_row_kernels.reduce_rows,
+        count,
+        (span, lines.n, *lines.arguments()[:3]),
+        {
+            **accumulator.constants,
+            "LOOPS": len(lines.loops),
+            "DEPTH": size,
+            "VECTOR": VECTOR // item,
+            "INDEX": lines.index,
+        },
+        num_warps=1,
+    )
+
+    def run(inputs: Tensors, outputs: Tensors) -> None:
+        launch(inputs[0], outputs[0])
+
+    return Planned(f"reduce {count} rows of {lines.n} by tiles of {size}", run, ((launch, [given, taken]),))
+
+
+def _bytes(lines: Lines, accumulator: Accumulator, given: torch.dtype, taken: torch.dtype) -> Planned:
+    constants = {
+        "IS_MINIMUM": accumulator.constants["MAP"] == "NEGATIVE",
+        "WORD": tl.int32 if given == torch.int8 else tl.uint32,
+        "LOOPS": len(lines.loops),
+        "DEPTH": BYTES_TILE,
+        "INDEX": lines.index,
+    }
+    arguments = (lines.n, *lines.arguments()[:3])
+    launch = Launch(reduction_row_kernels.largest_bytes, lines.count, arguments, constants, num_warps=1)
+
+    def run(inputs: Tensors, outputs: Tensors) -> None:
+        launch(inputs[0], outputs[0])
+
+    return Planned(f"reduce {lines.count} rows of {lines.n} bytes by words", run, ((launch, [given, taken]),))
 
 
 class Accumulator(NamedTuple):
@@ -96,17 +158,18 @@ def accumulator_of(function: Function, x: Layout, n: int, is_last: bool = False)
     """What a line of x, of n elements, is combined in."""
     kind, map, finish = function
     is_float = x.dtype.kind == "f"
-    if kind in ("MAX", "ARG"):
+    if kind in ("MAX", "ARG", "LOG_SUM"):
         first = torch.float32 if is_float else TYPES[x.type] if x.dtype.itemsize > 2 else torch.int32
-        none: float = nan if is_float else torch.iinfo(first).min
+        none: float = -inf if kind == "LOG_SUM" else nan if is_float else torch.iinfo(first).min
     elif is_float:
         first = torch.float64 if x.dtype.itemsize > 2 or kind in ("PRODUCT", "MOMENTS") else torch.float32
-        none = {"PRODUCT": 1, "LOG_SUM": -inf}.get(kind, 0)
+        none = 1 if kind == "PRODUCT" else 0
     else:
         first = torch.int64 if x.dtype.itemsize > 4 else torch.int32
         kind, none = ("MULTIPLY", 1) if kind == "PRODUCT" else (kind, 0)
     index = torch.int64 if n >= WIDE else torch.int32
-    second = {"ARG": index, "PRODUCT": torch.int32, "LOG_SUM": first, "MOMENTS": first}.get(kind)
+    wide = torch.float64 if x.dtype.itemsize > 2 else torch.float32
+    second = {"ARG": index, "PRODUCT": torch.int32, "LOG_SUM": wide, "MOMENTS": first}.get(kind)
     constants = {
         "KIND": kind,
         "MAP": map,
@@ -139,7 +202,10 @@ def reduction(
     count, n = lines.count, lines.n
     is_across = lines.adjacent >= FEW_LINES
     is_heavy = second is not None
+    has_exponentials = accumulator.constants["KIND"] == "LOG_SUM"
     tile, warps = _shared(is_across, is_heavy, count)
+    if has_exponentials:
+        tile, warps = EXPONENTIALS[is_across]
     shape = _tile(is_across, max(lines.adjacent, 1), count, n, tile)
     blocks = -(-count // shape["LINES"])
     parts, span = _cut(blocks, shape["LINES"], n, shape["DEPTH"])
@@ -160,11 +226,12 @@ def reduction(
     def launch(n: int, span: int, shape: dict[str, int], steps: tuple[int, ...], states: tuple[bool, bool]) -> Launch:
         blocks = -(-count // shape["LINES"])
         where = dict(zip(("FROM_STATES", "TO_STATES"), states, strict=True))
+        ahead = min(AHEAD, next_power_of_2(-(-span // shape["DEPTH"]))) if has_exponentials else 0
         return Launch(
             reduction_kernels.reduce_lines,
             blocks * -(-n // span),
             (n, span, lines.n, count, blocks, *steps, *loops),
-            {**accumulator.constants, **where, **kinds, **shape, "INDEX": index},
+            {**accumulator.constants, **where, **kinds, **shape, "AHEAD": ahead, "INDEX": index},
             num_warps=warps,
         )
 
