@@ -58,18 +58,20 @@ run: env ## The example models, results printed
 	@for model in examples/*.onnx; do echo "# $$model"; \
 		$(BIN)/anydml run $$model --random 0 --dim batch=2 || exit 1; done
 
+# Each process has tests that follow each other, which share what they make, until it takes some of another's.
+ON_ALL_CORES := -n auto --dist worksteal
 test: tools ## All tests
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest $(ON_ALL_CORES)
 
 test-quick: tools ## The tests that take no seconds, cases on the native engine among them
-	$(BIN)/python -m pytest -n auto -q -m "not slow" -k "not reference"
+	$(BIN)/python -m pytest $(ON_ALL_CORES) -q -m "not slow" -k "not reference"
 
 test-gpu: tools ## The cases on a GPU, or in Triton's interpreter where there is none
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(TORCH)
 	$(BIN)/python -c "import torch; raise SystemExit(not torch.cuda.is_available())" || \
 		{ $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps $(INTERPRETER) && \
 		export TRITON_INTERPRET=1; }; \
-		ANYDML_TEST_DEVICE=cuda $(BIN)/python -m pytest -n auto -m gpu $$(grep -l "mark\.gpu" tests/test_*.py)
+		ANYDML_TEST_DEVICE=cuda $(BIN)/python -m pytest $(ON_ALL_CORES) -m gpu $$(grep -l "mark\.gpu" tests/test_*.py)
 
 generate: env ## What is generated from the table of operators
 	$(BIN)/python tools/generate.py
@@ -110,7 +112,7 @@ sanitize: tools ## The cases on native code with address and undefined behaviour
 		--config-settings cmake.define.ANYDML_SANITIZE=ON .
 	LD_PRELOAD="$(RUNTIME)" ASAN_OPTIONS=detect_leaks=0 $(BIN)/python -c \
 		"from anydml import _native; assert _native.build_info()['sanitizers'] == 'address,undefined', _native"
-	LD_PRELOAD="$(RUNTIME)" ASAN_OPTIONS=detect_leaks=0 $(BIN)/python -m pytest -n auto -q \
+	LD_PRELOAD="$(RUNTIME)" ASAN_OPTIONS=detect_leaks=0 $(BIN)/python -m pytest $(ON_ALL_CORES) -q \
 		-k "cpu- or in_place_gives or channels_large or any_layout" tests/test_cases.py tests/test_scans_large.py \
 		tests/test_channels_large.py tests/test_movement_large.py
 

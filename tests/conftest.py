@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +11,12 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
+import together
 from anydml import Device, cli
 from harness import GPU
+
+CASES = "cases"
+"""The property of a test that says how many it has."""
 
 settings.register_profile("without a clock", deadline=None)
 settings.load_profile("without a clock")
@@ -18,12 +24,32 @@ settings.load_profile("without a clock")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--site", help="the folder of a site that `make docs` has built, to be tested")
+    parser.addoption("--each", action="store_true", help="a test for each case, where they are many in one")
     parser.addoption("--share", default="0/1", help="of the tests with large tensors the i-th of n alone, as in 0/3")
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    together.EACH = config.getoption("--each")
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Without garbage collection, which would look at all tests again and again, now and when they run: they stay."""
+    gc.disable()
+    yield
+    gc.freeze()
+    gc.enable()
+
+
+@pytest.hookimpl(tryfirst=True)  # before those are left out that `-k` does not name
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leaves large tests to other runs, whose shares make up all of them together; and in a GPU's run the tests of
-    other engines, which run without one."""
+    """Tells of how many cases a test is, and finds it by their names. Leaves large tests to other runs, whose shares
+    make up all of them together; and in a GPU's run the tests of other engines, which run without one."""
+    for item in items:
+        if (group := group_of(item)) is not None:
+            item.user_properties.append((CASES, len(group.rows)))
+            if config.getoption("keyword"):
+                item.extra_keyword_matches.update(row.id for row in group.rows)
     if config.getoption("markexpr") == "gpu" and GPU:
         items[:] = [item for item in items if engine_of(item) in ("", GPU)]
     number, count = map(int, config.getoption("--share").split("/"))
@@ -34,7 +60,25 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def engine_of(item: pytest.Item) -> Any:
     """The engine that a test is for, of those that its parameter names; "" where it has none."""
+    if (group := group_of(item)) is not None:
+        return group.value("engine") or ""
     return item.callspec.params.get("engine", "") if hasattr(item, "callspec") else ""
+
+
+def group_of(item: pytest.Item) -> together.Group | None:
+    """The cases that a test has, where it has several."""
+    found = item.callspec.params.get("group") if hasattr(item, "callspec") else None
+    return found if isinstance(found, together.Group) else None
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Tells how many cases were run, too, as one test has many."""
+    reports = [report for kind in ("passed", "failed") for report in terminalreporter.stats.get(kind, ())]
+    counts = [
+        count for report in reports if report.when == "call" for name, count in report.user_properties if name == CASES
+    ]
+    if counts:
+        terminalreporter.write_line(f"{len(counts)} of these tests had {sum(counts)} cases")
 
 
 @pytest.fixture

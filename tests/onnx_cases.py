@@ -12,11 +12,14 @@ import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cache
+from importlib import import_module
 from pathlib import Path
+from pkgutil import walk_packages
 from typing import Any
 
 import numpy as np
 import onnx
+from onnx.backend.test.case import node
 
 from anydml import DMLError
 from anydml.onnx import backend
@@ -36,11 +39,23 @@ NEAR_ZERO = {"test_dft_inverse": 1e-6, "test_dft_inverse_opset19": 1e-6}
 @cache
 def cases() -> tuple[Any, ...]:
     """ONNX's cases of one node, and of what it expands such nodes to."""
-    from onnx.backend.test.case.node import collect_testcases
+    return tuple(case for module in modules() for case in cases_of(module))
 
+
+@cache
+def modules() -> tuple[str, ...]:
+    """ONNX's modules of cases, one for each of its operators, which compute them when they are imported."""
+    return tuple(each.name for each in walk_packages(node.__path__, f"{node.__name__}."))
+
+
+@cache
+def cases_of(module: str) -> tuple[Any, ...]:
+    """Those of a module, and of others that it imports first."""
+    known = len(node._NodeTestCases)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return tuple(collect_testcases())
+        import_module(module)
+    return tuple(node._NodeTestCases[known:])
 
 
 @cache

@@ -3,40 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 
 import anydml
 from anydml.operators import OPERATORS, spec, spec_of
-from cases import Case, all_cases, all_kernels, some_of_each
-from harness import GPU, Memory, assert_same, bits, compiled, engines_of, explained, run, units_of
+from cases import Case, all_cases, all_kernels, operator_of, some_of_each
+from harness import ENGINES, GPU, Memory, assert_same, bits, compiled, explained, run, units_of
+from together import Row, together
 
 CASES = all_cases()
 UNPROMISED = ("convolution-padding-adds-nothing",)
 """What GPUs' libraries do otherwise: a tap on padding is a product with 0."""
 SHOWN = re.compile(r"int\d+-to-(int32|int64|uint64)(-last)?-arg|arg(min|max)-u?int\d+-to-(int32|int64|uint64)")
 """Indices of every type for elements of every type: on a GPU those of UINT32 show all, and an interpreter is slow."""
-
-
-def on_every_engine(cases: list[Case], on_gpu: list[Case] | None = None) -> pytest.MarkDecorator:
-    """On a GPU, or rather in an interpreter of its kernels, only some where so many are given."""
-    few = {case.id for case in (cases if on_gpu is None else on_gpu)}
-    pairs = [
-        (case, engine)
-        for case in cases
-        for engine in engines_of(case.desc)
-        if engine != GPU or (case.id not in UNPROMISED and case.id in few and not SHOWN.search(case.id))
-    ]
-    marks = {"cpu": pytest.mark.native, GPU: pytest.mark.gpu}
-    params = [
-        pytest.param(case, engine, id=f"{engine}-{case.id}", marks=marks.get(engine, ())) for case, engine in pairs
-    ]
-    return pytest.mark.parametrize(("case", "engine"), params)
-
-
 KERNELS = all_kernels()
 
 
@@ -49,6 +33,24 @@ def kernel_of(name: str) -> str | None:
     opcode = row.native[0] if isinstance(row.native, tuple) else row.native
     assert isinstance(opcode, str), f"{name} needs a line of KERNELS"
     return f"(linear, )?{opcode.lower().replace('_', ' ')}"
+
+
+def on_every_engine(cases: list[Case], on_gpu: list[Case] | None = None) -> Callable[[Any], Any]:
+    """A test for each operator and engine. On a GPU, or rather in an interpreter of its kernels, only some where so
+    many are given. The CPU's kernels serve all cases of an operator, or none, as the test below has it."""
+    few = {case.id for case in (cases if on_gpu is None else on_gpu)}
+    pairs = [
+        (case, engine)
+        for case in cases
+        for engine in ENGINES
+        if engine != "cpu" or kernel_of(operator_of(case)) is not None
+        if engine != GPU or (case.id not in UNPROMISED and case.id in few and not SHOWN.search(case.id))
+    ]
+    marks = {"cpu": pytest.mark.native, GPU: pytest.mark.gpu}
+    rows = [
+        Row(f"{engine}-{operator_of(case)}", case.id, (case, engine), marks.get(engine, ())) for case, engine in pairs
+    ]
+    return together(("case", "engine"), rows)
 
 
 @pytest.mark.parametrize("name", OPERATORS)

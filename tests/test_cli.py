@@ -6,6 +6,7 @@ import io
 import json
 import re
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any
 
 import numpy as np
@@ -14,9 +15,10 @@ import pytest
 from anydml.core.strided_layout import Layout
 from anydml.operators import spec_of
 from anydml.runtime.context import DEVICE_NAMES
-from cases import Case, all_cases, some_of_each
+from cases import Case, all_cases, operator_of, some_of_each
 from cli_models import EXAMPLES, PRODUCT, SAMPLES, _model_of
 from harness import assert_same, units_of
+from together import Row, together
 
 # run: examples, samples, cases
 
@@ -92,16 +94,17 @@ def test_every_sample_of_dxdispatch_runs() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("case", some_of_each(all_cases()), ids=lambda case: case.id)
+@together("case", [Row(operator_of(case), case.id, (case,)) for case in some_of_each(all_cases())])
 def test_cases(anydml_: Any, tmp_path: Path, case: Case) -> None:
-    path = _model_of(case, tmp_path)
+    folder = Path(mkdtemp(dir=tmp_path))
+    path = _model_of(case, folder)
     code, _, err = anydml_("run", path)
     assert (code, err) == (0, "")
     found = spec_of(case.desc)
     assert found is not None
     for (label, tensor), expected in zip(found.outputs(case.desc), case.outputs, strict=True):
         if tensor is not None:
-            written = np.frombuffer((tmp_path / f"{label}.out").read_bytes(), np.uint8)
+            written = np.frombuffer((folder / f"{label}.out").read_bytes(), np.uint8)
             assert_same(Layout.of_desc(tensor).view(written), expected, units_of(case.desc))
 
 

@@ -26,6 +26,7 @@ from anydml.core.strided_layout import DATA_TYPES, Array, Layout
 from anydml.draw import EXAMPLES, draw, draw_operator
 from anydml.draw.text import number
 from anydml.operators import OPERATORS, spec_of
+from together import Row, together
 
 pytestmark = pytest.mark.slow
 
@@ -206,7 +207,7 @@ PICTURES: dict[str, Picture] = {
         np.zeros((2, 3, 40, 40), np.int8), (19, 19), [HALF, None, HALF, None], WindowSize=(3, 3), Strides=(2, 2)
     ),
 }
-each_picture = pytest.mark.parametrize("picture", PICTURES.values(), ids=PICTURES)
+each_picture = together("picture", [Row(re.split(r"[ _]", id)[0], id, (picture,)) for id, picture in PICTURES.items()])
 
 
 @each_picture

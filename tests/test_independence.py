@@ -15,7 +15,8 @@ from anydml.core.strided_layout import Layout
 from anydml.operators import OPERATORS, spec, spec_of
 from anydml.operators.independence import all_dimensions, cut
 from anydml.operators.schema import Independence, OperatorDesc, OperatorSpec
-from cases import Case, all_cases, tensor, tensor_of
+from cases import Case, all_cases, operator_of, tensor, tensor_of
+from together import Row, together
 
 
 def _values(*sizes: int) -> np.ndarray:
@@ -158,7 +159,10 @@ def compare(case: Case, stated: Independence, number: int, size: int) -> None:
             assert actual.tobytes() == expected.tobytes(), f"{label}, cut along dimension {number}"
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
+every_case = together("case", [Row(operator_of(case), case.id, (case,)) for case in CASES])
+
+
+@every_case
 def test_slices_give_slices(case: Case) -> None:
     found = found_of(case.desc)
     stated = found.independent(case.desc)
@@ -166,7 +170,7 @@ def test_slices_give_slices(case: Case) -> None:
         compare(case, stated, number, size)
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
+@every_case
 def test_every_dimension_of_every_tensor_has_an_answer(case: Case) -> None:
     found = found_of(case.desc)
     stated = found.independent(case.desc)

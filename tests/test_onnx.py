@@ -9,7 +9,8 @@ import pytest
 
 pytest.importorskip("onnx", reason="onnx is not installed")
 
-from onnx_cases import cases, outcome, stored_cases
+from onnx_cases import cases, cases_of, modules, outcome, stored_cases
+from together import Group, Row, run
 
 pytestmark = pytest.mark.slow
 
@@ -43,11 +44,18 @@ def reason_of(table: dict[str, str], name: str) -> str | None:
     return next((reason for pattern, reason in table.items() if re.fullmatch(pattern, name)), None)
 
 
-@pytest.mark.parametrize("case", [pytest.param(each, id=each.name.removeprefix("test_")) for each in cases()])
-def test_nodes(case: Any) -> None:
+@pytest.mark.parametrize("module", [pytest.param(each, id=each.rpartition(".")[2]) for each in modules()])
+def test_nodes(module: str, record_property: Any) -> None:
+    """A test for each operator of ONNX, which has many cases."""
+    group = Group(("case",), [Row(module, each.name, (each,)) for each in cases_of(module)])
+    record_property("cases", len(group.rows))
+    run(node_passes_or_is_refused, group)
+
+
+def node_passes_or_is_refused(case: Any) -> None:
     wrong = outcome(case)
     if reason_of(EXCLUDED, case.name.removeprefix("test_")) is None:
-        assert wrong is None
+        assert wrong is None, wrong
     else:
         assert wrong is not None
         assert wrong.startswith("refused: ")

@@ -30,9 +30,10 @@ from anydml.core.strided_layout import Layout
 from anydml.functions import BUILTINS, FUNCTIONS, load
 from anydml.operators import OPERATORS, spec_of
 from applied import applied, arguments_of, as_described, function_of, operands_of
-from cases import Case, all_cases, some_of_each, tensor, tensor_of
+from cases import Case, all_cases, operator_of, some_of_each, tensor, tensor_of
 from harness import GPU, assert_same, engines_of, units_of
 from test_cases import UNPROMISED
+from together import Row, together
 
 pytestmark = pytest.mark.slow
 
@@ -46,7 +47,11 @@ OTHERWISE = {
 """What descs do that functions do otherwise, by how the cases' ids begin."""
 
 CASES = [case for case in all_cases() if not case.id.startswith(tuple(OTHERWISE))]
-every_case = pytest.mark.parametrize("case", CASES, ids=[case.id for case in CASES])
+
+
+def each_of(cases: Sequence[Case]) -> Callable[[Any], Any]:
+    """A test for each operator."""
+    return together("case", [Row(operator_of(case), case.id, (case,)) for case in cases])
 
 
 def check(case: Case, outputs: Sequence[Any], engine: str = "cpu") -> None:
@@ -80,7 +85,7 @@ def values(outputs: Sequence[Expression | None], inputs: Sequence[np.ndarray]) -
     return [None if each is None else next(each_result) for each in outputs]
 
 
-@every_case
+@each_of(CASES)
 def test_arrays(case: Case) -> None:
     check(case, applied(case.desc, operands_of(case.desc, case.inputs)))
 
@@ -89,7 +94,7 @@ ELSEWHERE = [case for case in CASES if GPU in engines_of(case.desc) and case.id 
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("case", ELSEWHERE, ids=[case.id for case in ELSEWHERE])
+@each_of(ELSEWHERE)
 def test_arrays_on_a_gpu(case: Case) -> None:
     outputs = applied(case.desc, operands_of(case.desc, case.inputs), device=GPU)
     # What has no operand to be like is a tensor there.
@@ -97,7 +102,7 @@ def test_arrays_on_a_gpu(case: Case) -> None:
     check(case, outputs if has_operands else [each.cpu() for each in outputs], GPU)
 
 
-@pytest.mark.parametrize("case", some_of_each(CASES), ids=lambda case: case.id)
+@each_of(some_of_each(CASES))
 def test_expressions(case: Case) -> None:
     graph = Graph(Device("cpu"))
     operands = [None if x is None else graph.input(input_of(x)) for x in operands_of(case.desc, case.inputs)]
@@ -105,9 +110,7 @@ def test_expressions(case: Case) -> None:
     check(case, values(applied(case.desc, operands, **more), [x for x in case.inputs if x is not None]))
 
 
-@pytest.mark.parametrize(
-    "case", some_of_each([case for case in CASES if len(case.inputs) > 1]), ids=lambda case: case.id
-)
+@each_of(some_of_each([case for case in CASES if len(case.inputs) > 1]))
 def test_an_array_among_expressions_is_a_constant(case: Case) -> None:
     graph = Graph(Device("cpu"))
     place, first = next((i, x) for i, x in enumerate(case.inputs) if x is not None)

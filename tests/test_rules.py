@@ -42,6 +42,7 @@ from cases.join import join
 from cases.normalization import normalization
 from cases.pooling import pooling
 from cases.reduce import reduce
+from together import Row, together
 
 validation = import_module("anydml.operators.validate")  # the name in the package is the function's
 
@@ -54,7 +55,7 @@ def id_of(negative: Negative) -> str:
     return f"{found.name if found else 'none'}-{negative.rule}-{negative.where}"
 
 
-@pytest.mark.parametrize("negative", NEGATIVES, ids=id_of)
+@together("negative", [Row(id_of(negative).partition("-")[0], id_of(negative), (negative,)) for negative in NEGATIVES])
 def test_broken(negative: Negative) -> None:
     rule, desc, where, found, expected, strict = negative
     (violation,) = validate(desc, strict=strict)

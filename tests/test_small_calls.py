@@ -26,11 +26,16 @@ from anydml.draw import EXAMPLES
 from anydml.functions import _call_cache
 from applied import arguments_of, function_of
 from harness import GPU
+from together import Row, together
 
 pytestmark = pytest.mark.skipif(_call_cache.CALL_CACHE is None, reason="there is no compiled module")
 
 on_gpu = pytest.mark.skipif(not GPU, reason="needs PyTorch and Triton: make test-gpu")
-every = pytest.mark.parametrize("name", EXAMPLES)
+every = together(
+    "name",
+    [Row(name[0], name, (name,)) for name in EXAMPLES],
+    before=lambda: _call_cache.CALL_CACHE.clear(),  # type: ignore[union-attr]
+)
 Arguments = dict[str, Any]
 
 

@@ -43,13 +43,14 @@ from anydml.core.enums import (
 )
 from anydml.operators import OPERATORS, spec, spec_of
 from cases import all_cases
+from together import Row, together
 
 SOURCE = Path(anydml.__file__).parent
 TESTS = Path(__file__).parent
 validation = import_module("anydml.operators.validate")  # the name in the package is the function's
 LABEL = re.compile(r"\([A-Z]\d+\)")
 
-each_operator = pytest.mark.parametrize("name", OPERATORS)
+each_operator = together("name", [Row(name.split("_")[0], name, (name,)) for name in OPERATORS])
 
 
 # Operators

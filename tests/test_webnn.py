@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from functools import cache
-from typing import Any
 
 import pytest
 
+from together import Row, together
 from webnn import FOLDER, RECORDED, as_text, counted, outcome
 from webnn_lowering.case import cases
 
@@ -28,16 +28,17 @@ CASES = cases(FOLDER)
 found = cache(lambda i: outcome(CASES[i]))
 
 
-def each_case() -> list[Any]:
+def each_case() -> list[Row]:
+    """A test for each operator, and for each miss."""
     return [
-        pytest.param(i, id=case["name"], marks=[pytest.mark.xfail(reason=MISSES[case["name"]])])
-        if case["name"] in MISSES
-        else pytest.param(i, id=case["name"])
-        for i, case in enumerate(CASES)
+        Row(name, name, (i,), [pytest.mark.xfail(reason=MISSES[name])])
+        if name in MISSES
+        else Row(name.split()[0], name, (i,))
+        for i, name in enumerate(case["name"] for case in CASES)
     ]
 
 
-@pytest.mark.parametrize("i", each_case())
+@together("i", each_case())
 def test_webnn(i: int) -> None:
     wrong = found(i)
     assert wrong is None, wrong

@@ -13,7 +13,7 @@ import numpy as np
 from anydml import DML_BUFFER_TENSOR_DESC, TensorDataType
 from anydml.core.enums import PREFIXES
 from anydml.core.strided_layout import DATA_TYPES
-from anydml.operators import spec
+from anydml.operators import spec, spec_of
 from anydml.operators.schema import OperatorDesc
 from support_tables import Support
 
@@ -111,6 +111,12 @@ def collected(name: str) -> list[Any]:
 
 def all_cases() -> list[Case]:
     return collected("CASES")
+
+
+def operator_of(case: Case) -> str:
+    found = spec_of(case.desc)
+    assert found is not None, case.id
+    return found.name
 
 
 def some_of_each(cases: Sequence[Case], most: int = 8) -> list[Case]:

@@ -29,13 +29,21 @@
 ANYDML_ISA_BEGIN
 
 // Computes elements of type Out from those of type In, as numbers of T. The loop is unrolled by two vectors,
-// whose chains of operations overlap.
+// whose chains of operations overlap, but on a baseline that is to be small.
 template <class Operation, class In, class T, class Out>
 void pass(const int64_t* constants, const std::byte* x, const std::byte* y, const std::byte* /*z*/,
           std::byte* out, int64_t count) {
   const Constants<T> k(constants);
   using V = NumbersOf<Operation, In, T, Out>;
   constexpr int kLanes = sizeof(V) / sizeof(T);
+  if constexpr (kCompact) {
+    for (int64_t i = 0; i < count; i += kLanes) {
+      const auto a = load_numbers<In, T, V>(x + i * sizeof(In));
+      const auto b = load_numbers<In, T, V>(y + i * sizeof(In));
+      store_numbers<Out, T>(out + i * sizeof(Out), Operation::template of<T>(k, a, b));
+    }
+    return;
+  }
   for (int64_t i = 0; i < count; i += 2 * kLanes) {
     const auto a = load_numbers<In, T, V>(x + i * sizeof(In));
     const auto b = load_numbers<In, T, V>(y + i * sizeof(In));

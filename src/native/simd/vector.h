@@ -105,7 +105,7 @@ struct Parts {
   Vector<T, 4> low;
   Vector<T, 4> high;
 };
-ANYDML_INLINE Vector<float, 4> from_halves(Vector<uint32_t, 4> bits) {
+ANYDML_INLINE_UNLESS_COMPACT Vector<float, 4> from_halves(Vector<uint32_t, 4> bits) {
   using namespace half_detail;
   using Bits = Vector<uint32_t, 4>;
   using Ints = Vector<int32_t, 4>;
@@ -116,7 +116,7 @@ ANYDML_INLINE Vector<float, 4> from_halves(Vector<uint32_t, 4> bits) {
   const Bits finite = magnitude < 0x0400 ? subnormal : normal;
   return (Vector<float, 4>)((bits & 0x8000) << 16 | (magnitude < 0x7c00 ? finite : special));
 }
-ANYDML_INLINE Vector<uint32_t, 4> to_halves(Vector<float, 4> singles) {
+ANYDML_INLINE_UNLESS_COMPACT Vector<uint32_t, 4> to_halves(Vector<float, 4> singles) {
   using namespace half_detail;
   using Bits = Vector<uint32_t, 4>;
   using Ints = Vector<int32_t, 4>;
