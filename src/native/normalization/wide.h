@@ -31,13 +31,13 @@ struct Wide {
 template <class Function, class... Operands>
 ANYDML_INLINE Wide each_of(const Function& function, const Operands&... operands) {
   Wide y;
-ANYDML_UNROLL(16)
+  ANYDML_UNROLL(16)
   for (int64_t p = 0; p < kParts; ++p) y.parts[p] = function(operands.parts[p]...);
   return y;
 }
 ANYDML_INLINE Wide broadcast_wide(double x) {
   Wide y;
-ANYDML_UNROLL(16)
+  ANYDML_UNROLL(16)
   for (int64_t p = 0; p < kParts; ++p) y.parts[p] = Doubles{} + x;
   return y;
 }
@@ -53,20 +53,20 @@ ANYDML_INLINE Wide operator*(const Wide& a, const Wide& b) {
 
 ANYDML_INLINE Wide wide_at(const double* from) {
   Wide y;
-ANYDML_UNROLL(16)
+  ANYDML_UNROLL(16)
   for (int64_t p = 0; p < kParts; ++p) std::memcpy(&y.parts[p], from + p * kDoubleLanes, sizeof(Doubles));
   return y;
 }
 ANYDML_INLINE void put_wide(double* to, const Wide& x) {
   // One by one, as both would go through memory.
-ANYDML_UNROLL(16)
+  ANYDML_UNROLL(16)
   for (int64_t p = 0; p < kParts; ++p) std::memcpy(to + p * kDoubleLanes, &x.parts[p], sizeof(Doubles));
 }
 
 template <class T>
 ANYDML_INLINE Wide load_wide_lanes(const std::byte* from) {
   Wide y;
-ANYDML_UNROLL(16)
+  ANYDML_UNROLL(16)
   for (int64_t p = 0; p < kParts; ++p) {
     y.parts[p] = load_numbers<T, double, Doubles>(from + p * kDoubleLanes * static_cast<int64_t>(sizeof(T)));
   }
@@ -74,7 +74,7 @@ ANYDML_UNROLL(16)
 }
 template <class T>
 ANYDML_INLINE void store_wide_lanes(std::byte* to, const Wide& x) {
-ANYDML_UNROLL(16)
+  ANYDML_UNROLL(16)
   for (int64_t p = 0; p < kParts; ++p) {
     store_numbers<T, double>(to + p * kDoubleLanes * static_cast<int64_t>(sizeof(T)), x.parts[p]);
   }
@@ -108,9 +108,9 @@ ANYDML_INLINE Doubles joined_within(Doubles x, const Join& join) {
 // All lanes joined, by halves: in the first one.
 template <class Join>
 ANYDML_INLINE double joined(Wide x, const Join& join) {
-ANYDML_UNROLL(4)
+  ANYDML_UNROLL(4)
   for (int64_t half = kParts / 2; half > 0; half /= 2) {
-ANYDML_UNROLL(16)
+    ANYDML_UNROLL(16)
     for (int64_t p = 0; p < half; ++p) x.parts[p] = join(x.parts[p], x.parts[p + half]);
   }
   const Doubles all = joined_within<static_cast<int>(kDoubleLanes / 2)>(x.parts[0], join);

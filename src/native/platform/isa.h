@@ -49,15 +49,16 @@
 #define ANYDML_NOINLINE
 #endif
 
-// Like ANYDML_INLINE, but a function that is called on x86's baseline, which is to be small: see kCompact below.
+// Like ANYDML_INLINE, but a function that is called on x86's baseline, which is to be small: see kCompact
+// below.
 #if defined(__x86_64__) && !defined(ANYDML_ISA_AVX2) && !defined(ANYDML_ISA_AVX512)
 #define ANYDML_INLINE_UNLESS_COMPACT ANYDML_NOINLINE inline
 #else
 #define ANYDML_INLINE_UNLESS_COMPACT ANYDML_INLINE
 #endif
 
-// Unrolls such a loop over registers, but not on x86's baseline, which is to be small: see kCompact below. Its
-// accumulators then are in memory.
+// Unrolls such a loop over registers, but not on x86's baseline, which is to be small: see kCompact below.
+// Its accumulators then are in memory.
 #if !defined(__GNUC__)
 #define ANYDML_UNROLL(count)
 #elif defined(__x86_64__) && !defined(ANYDML_ISA_AVX2) && !defined(ANYDML_ISA_AVX512)

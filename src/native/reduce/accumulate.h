@@ -78,16 +78,16 @@ template <class Op, int kStates, class S>
 ANYDML_INLINE void settle_where_away(S* states) {
   if constexpr (Op::kSettledAfter != 0) {
     auto bits = Op::away_bits(states[0]);
-ANYDML_UNROLL(16)
+    ANYDML_UNROLL(16)
     for (int i = 1; i < kStates; ++i) bits = bits | Op::away_bits(states[i]);
     if (!has_bits(bits, Op::kAway)) [[likely]]
       return;
     // A copy, as others stay in registers.
     S settled[kStates];
-ANYDML_UNROLL(16)
+    ANYDML_UNROLL(16)
     for (int i = 0; i < kStates; ++i) settled[i] = states[i];
     settle_all<Op>(settled, kStates);
-ANYDML_UNROLL(16)
+    ANYDML_UNROLL(16)
     for (int i = 0; i < kStates; ++i) states[i] = settled[i];
   }
 }
@@ -104,11 +104,11 @@ ANYDML_INLINE void accumulate_vectors(const ReduceParameters& parameters, const 
   const V mask = mask_of<Op>(parameters);
   [[maybe_unused]] const V identity = V{} + Op::identity(parameters);
   S states[kVectors];
-ANYDML_UNROLL(16)
+  ANYDML_UNROLL(16)
   for (int v = 0; v < kVectors; ++v) states[v] = Op::template load<V>(strip, column + v * kLanes);
   const std::byte* from = rows.from + column * kSize;
   const auto row = [&] {
-ANYDML_UNROLL(16)
+    ANYDML_UNROLL(16)
     for (int v = 0; v < kVectors; ++v) {
       if (v * kLanes * kSize % 64 == 0) prefetch_near(from + v * kLanes * kSize + tuning::kPrefetchBytes);
       V x = load_elements<Op>(from + v * kLanes * kSize);
@@ -126,7 +126,7 @@ ANYDML_UNROLL(16)
   } else {
     for (int64_t r = 0; r < rows.count; ++r) row();
   }
-ANYDML_UNROLL(16)
+  ANYDML_UNROLL(16)
   for (int v = 0; v < kVectors; ++v) Op::store(strip, column + v * kLanes, states[v]);
 }
 
@@ -205,7 +205,7 @@ ANYDML_INLINE auto all_lanes(const S& state) {
 template <class Op, int kHalf, class S>
 ANYDML_INLINE void combine_halves(S* states) {
   settle_where_away<Op, 2 * kHalf>(states);
-ANYDML_UNROLL(16)
+  ANYDML_UNROLL(16)
   for (int v = 0; v < kHalf; ++v) Op::combine(states[v], states[v + kHalf]);
   if constexpr (kHalf > 1) combine_halves<Op, kHalf / 2>(states);
 }
@@ -242,7 +242,7 @@ ANYDML_INLINE auto reduce_line(const typename Op::template State<typename Op::V>
   constexpr int64_t kSize = sizeof(typename Op::Element);
   constexpr int64_t kRow = kVectors * kLanes;
   S states[kVectors];
-ANYDML_UNROLL(16)
+  ANYDML_UNROLL(16)
   for (int v = 0; v < kVectors; ++v) states[v] = start;
   const std::byte* segment = lines.from + line * lines.step;
   const int64_t whole = kKind == LineKind::kShort ? 0 : lines.elements / kRow;
@@ -251,7 +251,7 @@ ANYDML_UNROLL(16)
     const std::byte* from = segment;
     [[maybe_unused]] int64_t settled = 0;
     for (int64_t r = whole; r > 0; --r, from += kRow * kSize) {
-ANYDML_UNROLL(16)
+      ANYDML_UNROLL(16)
       for (int v = 0; v < kVectors; ++v) {
         // No hardware follows segments, which are adjacent to those of the next lines.
         if (kKind == LineKind::kSegmented && v * kLanes * kSize % 64 == 0) {
@@ -266,7 +266,7 @@ ANYDML_UNROLL(16)
         }
       }
     }
-ANYDML_UNROLL(16)
+    ANYDML_UNROLL(16)
     for (int v = 0; v < kVectors; ++v) {
       const std::byte* const at = from + v * kLanes * kSize;
       if ((v + 1) * kLanes <= rest) {

@@ -79,7 +79,7 @@ ANYDML_INLINE int64_t find_adjacent(const std::byte* from, int64_t count, A valu
   int64_t i = 0;
   for (; i + 64 <= count; i += 64) {
     uint64_t found = 0;
-ANYDML_UNROLL(8)
+    ANYDML_UNROLL(8)
     for (int64_t v = 0; v < 64; v += kLanes) {
       found |= equal_lanes<A>(load_elements<Op>(from + (i + v) * kSize), values) << v;
     }
@@ -154,7 +154,7 @@ ANYDML_INLINE void index_vectors(const ReduceParameters& parameters, const Strip
   [[maybe_unused]] const V identity = V{} + Op::identity(parameters);
   V best[kVectors];
   I index[kVectors];
-ANYDML_UNROLL(8)
+  ANYDML_UNROLL(8)
   for (int v = 0; v < kVectors; ++v) {
     best[v] = load_lanes_at<V>(strip.recent[0] + (column + v * kLanes) * kNumber);
     index[v] = load_lanes_at<I>(strip.recent[1] + (column + v * kLanes) * kNumber);
@@ -165,7 +165,7 @@ ANYDML_UNROLL(8)
   const std::byte* from = rows.from + column * kSize;
   I row = I{} + static_cast<Index>(rows.number);
   for (int64_t r = 0; r < rows.count; ++r, from += rows.step) {
-ANYDML_UNROLL(8)
+    ANYDML_UNROLL(8)
     for (int v = 0; v < kVectors; ++v) {
       if (v * kLanes * kSize % 64 == 0) prefetch_near(from + v * kLanes * kSize + tuning::kPrefetchBytes);
       V x = load_wide_lanes<T, A>(from + v * kLanes * kSize);
@@ -174,7 +174,7 @@ ANYDML_UNROLL(8)
     }
     row = row + 1;
   }
-ANYDML_UNROLL(8)
+  ANYDML_UNROLL(8)
   for (int v = 0; v < kVectors; ++v) {
     store_lanes_at(strip.recent[0] + (column + v * kLanes) * kNumber, best[v]);
     store_lanes_at(strip.recent[1] + (column + v * kLanes) * kNumber, index[v]);

@@ -62,17 +62,17 @@ ANYDML_NOINLINE int64_t shuffle_lines(const std::byte* from, int64_t lines, std:
   int64_t line = 0;
   for (; line + kLanes <= lines; line += kLanes, from += rows * kBytes) {
     __m512i elements[rows];
-ANYDML_UNROLL(16)
+    ANYDML_UNROLL(16)
     for (int64_t v = 0; v < rows; ++v) {
       if (v * kBytes % 64 == 0) prefetch_near(from + v * kBytes + tuning::kPrefetchBytes);
       elements[v] = load_moved<Bits>(from + v * kBytes);
     }
-ANYDML_UNROLL(16)
+    ANYDML_UNROLL(16)
     for (int64_t row = 0; row < rows; ++row) {
       const auto moves =
           (__m512i)load_vector<Vector<uint64_t, 8>>(reinterpret_cast<const std::byte*>(lanes[row]));
       __m512i moved{};
-ANYDML_UNROLL(16)
+      ANYDML_UNROLL(16)
       for (int64_t v = 0; v < rows; ++v) moved = move_lanes<Bits>(moved, masks[row][v], moves, elements[v]);
       store_moved<Bits>(to + row * to_step + line * static_cast<int64_t>(sizeof(Bits)), moved);
     }
@@ -132,13 +132,13 @@ ANYDML_NOINLINE int64_t pack_lines(const std::byte* from, int64_t step, int64_t 
     for (int64_t row = 0; row < rows; row += kLanes) {
       const int64_t first = std::max(std::min(row, rows - kLanes), int64_t{0});
       SquareRow<Bits, kSquaresAtOnce> squares[kLanes];
-ANYDML_UNROLL(16)
+      ANYDML_UNROLL(16)
       for (int64_t i = 0; i < kLanes; ++i) {
         squares[i] = load_squares<Bits, kSquaresAtOnce>(from + i * step + first * kSize, kLanes * step);
       }
       transpose<Bits, kSquaresAtOnce>(squares);
       std::byte* const column = to + first * to_step + line * kSize;
-ANYDML_UNROLL(16)
+      ANYDML_UNROLL(16)
       for (int64_t i = 0; i < kLanes; ++i) {
         if (i < rows) store(column + i * to_step, squares[i]);
       }
