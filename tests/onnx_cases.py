@@ -45,7 +45,8 @@ def cases() -> tuple[Any, ...]:
 @cache
 def modules() -> tuple[str, ...]:
     """ONNX's modules of cases, one for each of its operators, which compute them when they are imported."""
-    return tuple(each.name for each in walk_packages(node.__path__, f"{node.__name__}."))
+    found = [each for each in walk_packages(node.__path__, f"{node.__name__}.") if not each.ispkg]
+    return tuple(each.name for each in found if not each.name.rpartition(".")[2].startswith("_"))
 
 
 @cache

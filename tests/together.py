@@ -95,7 +95,7 @@ def run(
             failed.append(row.id)
             if len(shown) < SHOWN:
                 shown.append(f"{row.id}:\n{''.join(traceback.format_exception(error))}")
-    if len(skipped) == len(group.rows):
+    if skipped and len(skipped) == len(group.rows):
         pytest.skip(skipped[0])
     if skipped:
         failed.append(f"{len(skipped)} skipped, which nobody would see: {skipped[0]}")
