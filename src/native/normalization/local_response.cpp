@@ -55,10 +55,9 @@ struct WindowSums {
   }
 };
 
-// The sums of rows of `columns` numbers each from `before` each to `after`; 0 outside. number(i) is read.
-template <class Number>
-WindowSums sums_around(const Number& number, int64_t all, int64_t columns, int64_t before, int64_t after,
-                       std::array<Numbers, 2>& room) {
+// The sums of rows of `columns` numbers each from `before` each to `after`; 0 outside.
+WindowSums sums_around(const double* numbers, bool of_squares, int64_t all, int64_t columns, int64_t before,
+                       int64_t after, std::array<Numbers, 2>& room) {
   constexpr int64_t kFew = 8;
   const int64_t window = before + 1 + after;
   const int64_t first = before * columns;
@@ -66,7 +65,7 @@ WindowSums sums_around(const Number& number, int64_t all, int64_t columns, int64
   room[0].resize(static_cast<size_t>(padded));
   double* const sums = room[0].data();
   std::fill_n(sums, first, 0.0);
-  for (int64_t i = 0; i < all; ++i) sums[first + i] = number(i);
+  for (int64_t i = 0; i < all; ++i) sums[first + i] = of_squares ? numbers[i] * numbers[i] : numbers[i];
   std::fill_n(sums + first + all, after * columns, 0.0);
   if (window < kFew) return {sums, columns, window};
   room[1].assign(static_cast<size_t>(all), 0.0);
@@ -266,22 +265,21 @@ class LocalResponsePlan final : public Plan {
   }
 
   // Sums along the rows of a dimension and then the next outer one; of windows turned around, too.
-  template <class Number>
-  WindowSums sums_of(const Number& number, bool is_turned, Block& block) const {
-    const auto along = [&](size_t d, const auto& each) {
+  WindowSums sums_of(const double* numbers, bool of_squares, bool is_turned, Block& block) const {
+    const auto along = [&](size_t d, const double* from, bool squares) {
       const Dim& dim = dims_[d];
       const int64_t before = is_turned ? dim.after : dim.before;
       const int64_t after = is_turned ? dim.before : dim.after;
-      return sums_around(each, block.count, block.pitch[d], before, after, block.room);
+      return sums_around(from, squares, block.count, block.pitch[d], before, after, block.room);
     };
     size_t d = dims_.size() - 1;
     while (!dims_[d].slides) --d;
-    const WindowSums sums = along(d, number);
+    const WindowSums sums = along(d, numbers, of_squares);
     while (d-- > 0) {
       if (!dims_[d].slides) continue;
       double* const between = block.between.data();
       sums.put(0, block.count, between);
-      return along(d, [&](int64_t i) { return between[i]; });
+      return along(d, between, false);
     }
     return sums;
   }
@@ -306,7 +304,7 @@ class LocalResponsePlan final : public Plan {
       for (int64_t i = 0; i < count; i += kRun) body(i, std::min(count, i + kRun));
     };
     const bool are_normal = shape_.bias >= std::numeric_limits<float>::min() && shape_.factor >= 0;
-    const WindowSums squares = sums_of([&](int64_t i) { return x[i] * x[i]; }, false, block);
+    const WindowSums squares = sums_of(x, true, false, block);
     for_pieces([&](int64_t begin, int64_t end) {
       double* const piece = is_gradient_ ? s + begin : s;
       const int64_t size = end - begin;
@@ -323,7 +321,7 @@ class LocalResponsePlan final : public Plan {
     });
     if (!is_gradient_) return;
     clear_gaps(block.around, block);
-    const WindowSums sums = sums_of([&](int64_t i) { return y[i]; }, true, block);
+    const WindowSums sums = sums_of(y, false, true, block);
     const double* const dy = block.in[1].data();
     const double twice = 2 * shape_.factor * shape_.beta;
     for_pieces([&](int64_t begin, int64_t end) {

@@ -289,6 +289,12 @@ constexpr bool has_whole_planes<Maxima<float, false>> = true;
 template <>
 constexpr bool has_whole_planes<Maxima<Half, false>> = true;
 
+// Of planes at once, or rows at once: of all but integers of two bytes and more, which hardly any network
+// pools.
+template <class Operation>
+constexpr bool has_rows_at_once =
+    std::is_floating_point_v<typename Operation::Number> || sizeof(typename Operation::Number) == 1;
+
 template <class Operation>
 std::unique_ptr<Plan> pooled(const Request& request, Operation operation, const char* what) {
   const Layout& in = tensor(request.inputs, 0);
@@ -311,7 +317,7 @@ std::unique_ptr<Plan> pooled(const Request& request, Operation operation, const 
                                                     description.append(", whole"));
     }
   }
-  if constexpr (!PoolingPlan<Operation>::has_indices()) {
+  if constexpr (!PoolingPlan<Operation>::has_indices() && has_rows_at_once<Operation>) {
     if (const int64_t planes = by_channels ? 0 : planes_at_once(nest); planes > 0) {
       description.append(", planes at once: ").append(std::to_string(planes));
       return std::make_unique<PlanesPlan<Operation>>(std::move(nest), operation, std::move(description));
