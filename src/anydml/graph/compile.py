@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..backends.base import BindableRun, GivingRun, Run, TryRun
+from ..backends.base import BindableRun, GivingRun, TryRun
 from ..core.annotations import unquoted
 from ..core.enums import DML_PERSISTENT_BUFFER_ALIGNMENT, ExecutionFlags, TensorDataType
 from ..core.errors import error
-from ..core.memory import address, bytes_behind, restride
+from ..core.memory import address, bytes_behind
 from ..core.strided_layout import Array, Layout
 from ..core.tensor_desc import DML_BUFFER_TENSOR_DESC
 from ..core.truth_values import BOOL, as_bytes
@@ -32,6 +32,7 @@ from .passes.fuse_attention import fuse_attention
 from .passes.fuse_bias import fuse_biases
 from .passes.fuse_pointwise import chain_pointwise
 from .verify import GRAPH, Port, check
+from .workspace import BindingSlot, Given, Seen, Work, Workspace, bring, looks_at_values, sequence_of
 
 if TYPE_CHECKING:
     from .._native import LayoutMatcher, PlanSequence
@@ -52,68 +53,6 @@ PASSES: tuple[Callable[[Network], None], ...] = (
     chain_pointwise,
 )
 """What is done to a graph before kernels are asked for, in order."""
-
-
-class _BindingSlot(NamedTuple):
-    """Where what a dispatch brings is put."""
-
-    arrays: list[Array | None]
-    position: int
-    place: Place
-    is_output: bool
-    number: int
-    """Among the inputs or the outputs of the graph."""
-    is_whole: bool
-    """Whether it is the very tensor that is bound."""
-
-
-class _Workspace(NamedTuple):
-    """Memory of the intermediate tensors, with the arrays of each step; one dispatch at a time has it."""
-
-    memory: Array
-    arrays: list[tuple[list[Array | None], list[Array | None]]]
-    calls: list[Callable[[], None]]
-    """What runs each step."""
-    holes: list[list[_BindingSlot]]
-    """Of each step."""
-    looks: list[bool]
-    """Whether values are looked at before a step runs."""
-    parts: list[PlanSequence | int]
-    """What a dispatch does in turn: native plans at once, or a step by its number."""
-    dropped: list[list[_Given]]
-    """What is not read again after each step."""
-    recording: Any
-    """What replays the dispatches of a device; None of others."""
-
-
-class _Given:
-    """A tensor that a kernel brings in memory of its own, from then on until nothing reads it any more."""
-
-    def __init__(self) -> None:
-        self.array: Any = None
-
-
-class _Seen:
-    """A given tensor, as an operator has it."""
-
-    def __init__(self, given: _Given, layout: Layout) -> None:
-        self._given = given
-        self._layout = layout
-
-    @property
-    def tensor(self) -> Any:
-        return restride(self._given.array, self._layout.sizes, self._layout.strides).tensor  # type: ignore[attr-defined]
-
-
-class _Work(NamedTuple):
-    """What the kernels want beside a dispatch's inputs and outputs, as long as the persistent resource stays."""
-
-    known: dict[Port, tuple[Array, int]]
-    """Memory and offset of what is constant, owned or prepared."""
-    runs: list[Run]
-    """Each step's, prepared for what is known."""
-    free: dict[int, list[_Workspace]]
-    """By lane."""
 
 
 def compile_graph(
@@ -214,7 +153,7 @@ class CompiledGraph(Compiled):
             self._places[place.port] = self._persistent_size
             blocks = -(-place.room // DML_PERSISTENT_BUFFER_ALIGNMENT)
             self._persistent_size += blocks * DML_PERSISTENT_BUFFER_ALIGNMENT
-        self._alone: _Work | None = None
+        self._alone: Work | None = None
         self._try_run = self._only_kernel()
         is_plain = device.memory.is_host and not any(slot.is_packed for slot in inputs)
         self._packed_outputs = _packed(self._outputs) if is_plain else None
@@ -322,10 +261,10 @@ class CompiledGraph(Compiled):
             step.check(sides[0])
             step.served.kernel.run(*sides)
 
-    def _prepared(self, inputs: Mapping[int, Bound], memory: Array, offset: int) -> _Work:
+    def _prepared(self, inputs: Mapping[int, Bound], memory: Array, offset: int) -> Work:
         return self._work_with(self._known_in(memory, offset))
 
-    def _work_with(self, known: dict[Port, tuple[Array, int]]) -> _Work:
+    def _work_with(self, known: dict[Port, tuple[Array, int]]) -> Work:
         runs = []
         for step in self.steps:
             kernel = step.served.kernel
@@ -333,7 +272,7 @@ class CompiledGraph(Compiled):
             if kernel.prepare is not None:
                 ready = kernel.prepare([self._array(place, known) for place in step.reads])
             runs.append(ready or kernel.run)
-        return _Work(known, runs, {})
+        return Work(known, runs, {})
 
     def _given_ports(self) -> dict[Port, int]:
         """Tensors that kernels bring in memory of their own, and the last step that reads each."""
@@ -401,7 +340,7 @@ class CompiledGraph(Compiled):
         return None
 
     def _work(self, prepared: Any, inputs: Sequence[Array | None], outputs: Sequence[Array | None]) -> None:
-        work: _Work | None = prepared or self._alone
+        work: Work | None = prepared or self._alone
         assert work is not None
         memory = self.device.memory
         lane = memory.stream_key()
@@ -425,7 +364,7 @@ class CompiledGraph(Compiled):
         free.append(workspace)
 
     def _run_all(
-        self, work: _Work, workspace: _Workspace, inputs: Sequence[Array | None], outputs: Sequence[Array | None]
+        self, work: Work, workspace: Workspace, inputs: Sequence[Array | None], outputs: Sequence[Array | None]
     ) -> None:
         bound = [*inputs, *outputs]
         for part in workspace.parts:
@@ -435,7 +374,7 @@ class CompiledGraph(Compiled):
                 part.run(bound)
         self._copy_results(work, workspace, outputs)
 
-    def _copy_results(self, work: _Work, workspace: _Workspace, outputs: Sequence[Array | None]) -> None:
+    def _copy_results(self, work: Work, workspace: Workspace, outputs: Sequence[Array | None]) -> None:
         memory = self.device.memory
         for number, port in self._copied:
             target: Any = outputs[number]
@@ -450,7 +389,7 @@ class CompiledGraph(Compiled):
             memory.copy(target, memory.view(layout, *where))
 
     def _run_step(
-        self, i: int, workspace: _Workspace, inputs: Sequence[Array | None], outputs: Sequence[Array | None]
+        self, i: int, workspace: Workspace, inputs: Sequence[Array | None], outputs: Sequence[Array | None]
     ) -> None:
         for hole in workspace.holes[i]:
             hole.arrays[hole.position] = self._filling(hole, inputs, outputs)
@@ -462,7 +401,7 @@ class CompiledGraph(Compiled):
         for hole in workspace.holes[i]:
             hole.arrays[hole.position] = None
 
-    def _filling(self, hole: _BindingSlot, inputs: Sequence[Array | None], outputs: Sequence[Array | None]) -> Array:
+    def _filling(self, hole: BindingSlot, inputs: Sequence[Array | None], outputs: Sequence[Array | None]) -> Array:
         array = (outputs if hole.is_output else inputs)[hole.number]
         assert array is not None
         if hole.is_whole:
@@ -470,19 +409,19 @@ class CompiledGraph(Compiled):
         wanted = hole.place.layout
         return self.device.memory.view(wanted, bytes_behind(array, wanted.bounds()[1]), 0)
 
-    def _place(self, work: _Work, memory: Array, port: Port) -> tuple[Array, int]:
+    def _place(self, work: Work, memory: Array, port: Port) -> tuple[Array, int]:
         return work.known[port] if port in work.known else (memory, self._between[port])
 
-    def _workspace(self, work: _Work) -> _Workspace:
+    def _workspace(self, work: Work) -> Workspace:
         memory = self.device.memory.empty((self._size,), np.dtype(np.uint8))
         layouts = [slot.layout for slot in (*self._inputs, *self._outputs)]
         recording = self.device.memory.recording(layouts, len(self._inputs), len(self.steps))
-        workspace = _Workspace(memory, [], [], [], [], [], [[] for _ in self.steps], recording)
-        given = {port: _Given() for port in self._given}
+        workspace = Workspace(memory, [], [], [], [], [], [[] for _ in self.steps], recording)
+        given = {port: Given() for port in self._given}
         for port, last in self._given.items():
             workspace.dropped[last].append(given[port])
         for step, run in zip(self.steps, work.runs, strict=True):
-            holes: list[_BindingSlot] = []
+            holes: list[BindingSlot] = []
             sides: list[list[Any]] = []
             for places in (step.reads, step.writes):
                 arrays: list[Any] = []
@@ -491,25 +430,25 @@ class CompiledGraph(Compiled):
                     if place is None:
                         continue
                     if place.port in given:
-                        arrays[position] = _Seen(given[place.port], place.layout)
+                        arrays[position] = Seen(given[place.port], place.layout)
                         continue
                     is_output = place.port in self._direct
                     if is_output or (place.port.node == GRAPH and place.port not in work.known):
                         number = self._direct[place.port] if is_output else place.port.number
                         own = (self._outputs if is_output else self._inputs)[number].layout
                         is_whole = own is not None and place.layout.same_place(own)
-                        holes.append(_BindingSlot(arrays, position, place, is_output, number, is_whole))
+                        holes.append(BindingSlot(arrays, position, place, is_output, number, is_whole))
                     else:
                         where = self._place(work, memory, place.port)
                         arrays[position] = self.device.memory.view(place.layout, *where)
                 sides.append(arrays)
             workspace.arrays.append((sides[0], sides[1]))
             workspace.holes.append(holes)
-            workspace.looks.append(_looks_at_values(step, work, sides[0]))
+            workspace.looks.append(looks_at_values(step, work, sides[0]))
             brought = next((given[each.port] for each in step.writes if each is not None and each.port in given), None)
             if brought is not None:
                 assert isinstance(run, GivingRun)
-                workspace.calls.append(partial(_bring, run, sides[0], brought))
+                workspace.calls.append(partial(bring, run, sides[0], brought))
             elif isinstance(run, BindableRun) and not holes:
                 workspace.calls.append(run.bound(*sides))
             else:
@@ -517,13 +456,13 @@ class CompiledGraph(Compiled):
         workspace.parts.extend(self._parts(work, workspace))
         return workspace
 
-    def _parts(self, work: _Work, workspace: _Workspace) -> Iterator[PlanSequence | int]:
+    def _parts(self, work: Work, workspace: Workspace) -> Iterator[PlanSequence | int]:
         """Native plans that follow each other as one; all other steps by themselves."""
         waiting: list[tuple[Any, list[int], list[int]]] = []
         for i, (step, run) in enumerate(zip(self.steps, work.runs, strict=True)):
             plan = run.plan if isinstance(run, BindableRun) else step.served.kernel.plan
             if plan is None or workspace.looks[i] or not self.device.memory.is_host:
-                yield from _sequence(waiting)
+                yield from sequence_of(waiting)
                 waiting = []
                 yield i
                 continue
@@ -532,32 +471,7 @@ class CompiledGraph(Compiled):
                 side = reads if hole.arrays is workspace.arrays[i][0] else writes
                 side[hole.position] = -1 - hole.number - len(self._inputs) * hole.is_output
             waiting.append((plan, reads, writes))
-        yield from _sequence(waiting)
-
-
-def _sequence(steps: list[tuple[Any, list[int], list[int]]]) -> Iterator[PlanSequence]:
-    if steps:
-        from .._native import PlanSequence
-
-        yield PlanSequence(steps)
-
-
-def _bring(run: GivingRun, reads: Sequence[Array | None], given: _Given) -> None:
-    given.array = run.give(reads)
-
-
-def _looks_at_values(step: Step, work: _Work, reads: Sequence[Array | None]) -> bool:
-    """Whether values that a step refuses may come with a dispatch; those that are known are looked at here."""
-    if step.demands is None:
-        return False
-    spec, desc = step.vertex.spec, step.vertex.desc
-    limited = spec.value_limits(desc)
-    members = [name for name, _ in spec.inputs(desc)]
-    places = [place for name, place in zip(members, step.reads, strict=True) if name.partition("[")[0] in limited]
-    if not limited or any(place is not None and place.port not in work.known for place in places):
-        return True
-    step.check(reads)
-    return False
+        yield from sequence_of(waiting)
 
 
 def _packed(outputs: Sequence[Slot]) -> list[tuple[tuple[int, ...], np.dtype[Any]]] | None:
