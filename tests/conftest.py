@@ -34,11 +34,13 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_collection() -> Iterator[None]:
-    """Without garbage collection, which would look at all tests again and again, now and when they run: they stay."""
-    gc.disable()
+    """Without garbage collection, which would look at all tests again and again, now and when they run: they stay.
+    By its threshold, as modules that are imported meanwhile, Dask's, would take it for switched off."""
+    threshold = gc.get_threshold()
+    gc.set_threshold(0)
     yield
     gc.freeze()
-    gc.enable()
+    gc.set_threshold(*threshold)
 
 
 @pytest.hookimpl(tryfirst=True)  # before those are left out that `-k` does not name

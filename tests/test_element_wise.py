@@ -216,12 +216,24 @@ def test_what_is_no_fraction_is_within_a_unit(operator: str, dtype: type[np.floa
 
 
 @pytest.mark.parametrize("dtype", [each.type for each in FLOATS])
-def test_powers_of_integers_are_rounded_once(dtype: type[np.floating[Any]]) -> None:
-    """Which an approximation could not: some lie halfway between two floats."""
+def test_powers_of_integers(dtype: type[np.floating[Any]]) -> None:
+    """Halves are rounded once, which an approximation could not, as some lie halfway between two floats; singles are
+    exact where there is such a number, and within a unit in the last place elsewhere."""
     pairs = [(x, e) for e in range(2, 16) for x in (*range(-20, 20), 65, 257, 4097) if abs(x) ** e < 2**53]
     x, e = (np.array(each, dtype) for each in zip(*pairs, strict=True))
     exact = [Fraction(base) ** int(power) for base, power in zip(x.tolist(), e.tolist(), strict=True)]
-    assert_nearest(computed("POW", x, e), exact)
+    y = computed("POW", x, e)
+    assert_nearest_or_exact(y, exact)
+
+
+def assert_nearest_or_exact(y: np.ndarray, exact: list[Fraction]) -> None:
+    if y.dtype == np.float16:
+        assert_nearest(y, exact)
+        return
+    nearest = [FLOATS[y.dtype].rounded(each) for each in exact]
+    for value, wanted, rounded in zip(y, exact, nearest, strict=True):
+        unit = 0 if wanted == rounded else Fraction(float(np.spacing(np.abs(rounded))))
+        assert abs(Fraction(float(value)) - wanted) <= unit, (value, wanted)
 
 
 @pytest.mark.parametrize("dtype", [each.type for each in FLOATS])
@@ -229,9 +241,18 @@ def test_powers_of_what_is_special(dtype: type[np.floating[Any]]) -> None:
     """As in C, by NumPy's double precision, the signs of infinities too."""
     values = [0, -0.0, 1, -1, np.inf, -np.inf, np.nan, 2, -2, 0.5, -0.5, 3, -3, 17, -17, 0.75, -0.75, 60000, -60000]
     x, e = (np.array(each, dtype).ravel() for each in np.meshgrid(values, values))
+    y = computed("POW", x, e)
     with np.errstate(all="ignore"):
-        expected = np.power(x.astype(np.float64), e.astype(np.float64)).astype(dtype)
-    np.testing.assert_array_equal(computed("POW", x, e), expected)
+        doubles = np.power(x.astype(np.float64), e.astype(np.float64))
+        expected = doubles.astype(dtype)
+    # Numbers between two floats, of which the nearest is a promise of halves alone.
+    between = np.isfinite(expected) & (expected.astype(np.float64) != doubles) & (expected != 0)
+    if dtype == np.float16:
+        between[:] = False
+    np.testing.assert_array_equal(y[~between], expected[~between])
+    is_number = ~np.isnan(expected)
+    np.testing.assert_array_equal(np.signbit(y)[is_number], np.signbit(expected)[is_number])
+    np.testing.assert_array_max_ulp(y[between], expected[between], 1)
 
 
 @pytest.mark.parametrize("data_type", TensorDataType)
