@@ -184,10 +184,10 @@ class TorchMemory:
                 # It was looked at as an operand before.
                 as_array("", "out", out)[...] = result.numpy()
             return out
+        if isinstance(value, torch.Tensor) or value is result:
+            return of_subclass(value, result.tensor)
         if isinstance(value, TensorArray):
             return result
-        if isinstance(value, torch.Tensor):
-            return of_subclass(value, result.tensor)
         if self._is_host(value):
             return result.numpy()
         library = sys.modules[type(value).__module__.partition(".")[0]]
