@@ -2,8 +2,6 @@
 // same bits on every machine, as the functions of singles.h.
 #pragma once
 
-#include <array>
-#include <cstddef>
 #include <cstdint>
 
 #include "platform/isa.h"
@@ -71,14 +69,6 @@ struct AngleTables {
 };
 inline constexpr AngleTables kAngles;
 
-ANYDML_NOINLINE inline void atan2_by_doubles(const float* y, const float* x, float* angles) {
-  for (size_t i = 0; i < sizeof(Singles) / sizeof(float); i += sizeof(Doubles) / sizeof(double)) {
-    const auto a = load_numbers<float, double, Doubles>(reinterpret_cast<const std::byte*>(y + i));
-    const auto b = load_numbers<float, double, Doubles>(reinterpret_cast<const std::byte*>(x + i));
-    store_numbers<float, double>(reinterpret_cast<std::byte*>(angles + i), atan2_of(a, b));
-  }
-}
-
 // With a the smaller one of |x| and |y| and b the larger: atan(a / b), its difference from pi/2 where |y| is
 // larger, and from pi where x is below 0. Where b is far from 1, or a is so small that a quotient's error is
 // no normal number, in double precision.
@@ -109,14 +99,7 @@ ANYDML_INLINE Singles atan2_of(Singles y, Singles x) {
   const Singles angle = with_sign_of<float>(sum.high + (sum.low + (less + turn_low)), y);
   const auto is_right =
       (bits_as<SingleBits>(b) - (67u << 23) < (120u << 23)) & ((a > 0x1p-100f) | (a == 0.0f));
-  if (all_of<float>(is_right)) [[likely]]
-    return angle;
-  using Numbers = std::array<float, sizeof(Singles) / sizeof(float)>;
-  const auto ys = bits_as<Numbers>(y);
-  const auto xs = bits_as<Numbers>(x);
-  Numbers angles;
-  atan2_by_doubles(ys.data(), xs.data(), angles.data());
-  return is_right ? angle : bits_as<Singles>(angles);
+  return right_or_by_doubles(is_right, angle, [](Doubles a, Doubles b) { return atan2_of(a, b); }, y, x);
 }
 
 ANYDML_ISA_END

@@ -2,8 +2,6 @@
 // machine, as the functions of singles.h.
 #pragma once
 
-#include <array>
-#include <cstddef>
 #include <cstdint>
 
 #include "platform/isa.h"
@@ -53,14 +51,6 @@ struct TailTables {
 };
 inline constexpr TailTables kTail;
 
-ANYDML_NOINLINE inline void gelu_by_doubles(const float* x, float* y) {
-  for (size_t i = 0; i < sizeof(Singles) / sizeof(float); i += sizeof(Doubles) / sizeof(double)) {
-    const auto v = load_numbers<float, double, Doubles>(reinterpret_cast<const std::byte*>(x + i));
-    const Doubles result = v == -kInfinity ? Doubles{} : gelu_of(v);
-    store_numbers<float, double>(reinterpret_cast<std::byte*>(y + i), result);
-  }
-}
-
 // max(x, 0) - a * tail(a), a = |x|: exponential, M and their product each have their rounding errors beside
 // them. Where the tail is next to the least single or below, in double precision.
 ANYDML_INLINE Singles gelu_of(Singles x) {
@@ -96,13 +86,8 @@ ANYDML_INLINE Singles gelu_of(Singles x) {
   // Which has the sign of 0 as well.
   const auto y = bits_as<Singles>(bits_as<SingleBits>(rest) | (bits_as<SingleBits>(x) & 0x80000000u));
   const auto is_right = (x > kLeast) & (y == y);
-  if (all_of<float>(is_right)) [[likely]]
-    return y;
-  using Numbers = std::array<float, sizeof(Singles) / sizeof(float)>;
-  const auto xs = bits_as<Numbers>(x);
-  Numbers ys;
-  gelu_by_doubles(xs.data(), ys.data());
-  return is_right ? y : bits_as<Singles>(ys);
+  const auto of_doubles = [](Doubles v) { return v == -kInfinity ? Doubles{} : gelu_of(v); };
+  return right_or_by_doubles(is_right, y, of_doubles, x);
 }
 
 ANYDML_ISA_END

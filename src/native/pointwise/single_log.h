@@ -2,8 +2,6 @@
 // the same bits on every machine, as the functions of singles.h.
 #pragma once
 
-#include <array>
-#include <cstddef>
 #include <cstdint>
 #include <limits>
 
@@ -63,13 +61,6 @@ ANYDML_INLINE SinglePair log_pair_of_normal(Singles x) {
   return {high, low};
 }
 
-ANYDML_NOINLINE inline void log_by_doubles(const float* x, float* y) {
-  for (size_t i = 0; i < sizeof(Singles) / sizeof(float); i += sizeof(Doubles) / sizeof(double)) {
-    const auto v = load_numbers<float, double, Doubles>(reinterpret_cast<const std::byte*>(x + i));
-    store_numbers<float, double>(reinterpret_cast<std::byte*>(y + i), log_of(v));
-  }
-}
-
 // Of subnormal numbers in double precision. Neither 0 nor what is not finite has a mantissa, and what is
 // below 0 no logarithm.
 ANYDML_INLINE Singles log_of(Singles x) {
@@ -85,12 +76,7 @@ ANYDML_INLINE Singles log_of(Singles x) {
   const Singles none = x == 0.0f ? singles(-kInfinite) : singles(std::numeric_limits<float>::quiet_NaN());
   const Singles of_all = (x > 0.0f) & (x < kInfinite) ? y : x == kInfinite ? x : none;
   const auto is_subnormal = (x > 0.0f) & (x < 0x1p-126f);
-  if (all_of<float>(is_subnormal == 0)) return of_all;
-  using Numbers = std::array<float, sizeof(Singles) / sizeof(float)>;
-  const auto xs = bits_as<Numbers>(x);
-  Numbers ys;
-  log_by_doubles(xs.data(), ys.data());
-  return is_subnormal ? bits_as<Singles>(ys) : of_all;
+  return right_or_by_doubles(is_subnormal == 0, of_all, [](Doubles v) { return log_of(v); }, x);
 }
 
 ANYDML_ISA_END

@@ -3,8 +3,6 @@
 // quarter of a unit.
 #pragma once
 
-#include <array>
-#include <cstddef>
 #include <cstdint>
 #include <limits>
 
@@ -27,14 +25,6 @@ ANYDML_INLINE Singles pow_of_normal(Singles x, Singles e) {
   return exp_of_sum(t, lane_max<float>(singles(-1), lane_min<float>(singles(1), rest)));
 }
 
-ANYDML_NOINLINE inline void pow_by_doubles(const float* x, const float* e, float* y) {
-  for (size_t i = 0; i < sizeof(Singles) / sizeof(float); i += sizeof(Doubles) / sizeof(double)) {
-    const auto a = load_numbers<float, double, Doubles>(reinterpret_cast<const std::byte*>(x + i));
-    const auto b = load_numbers<float, double, Doubles>(reinterpret_cast<const std::byte*>(e + i));
-    store_numbers<float, double>(reinterpret_cast<std::byte*>(y + i), pow_of(a, b));
-  }
-}
-
 // Of subnormal numbers, and of what is not finite, in double precision; in the place of these, and of 0, 1 is
 // computed meanwhile, as what underflows takes long. A number below 0 gives the sign of an odd e, and NaN
 // where e is no integer.
@@ -54,13 +44,7 @@ ANYDML_INLINE Singles pow_of(Singles x, Singles e) {
   const Singles y =
       (x < 0.0f) & (is_whole == 0) ? singles(std::numeric_limits<float>::quiet_NaN()) : signed_y;
   const auto is_right = (is_normal | (x == 0.0f)) & (power == power);
-  if (all_of<float>(is_right)) return y;
-  using Numbers = std::array<float, sizeof(Singles) / sizeof(float)>;
-  const auto xs = bits_as<Numbers>(x);
-  const auto es = bits_as<Numbers>(e);
-  Numbers ys;
-  pow_by_doubles(xs.data(), es.data(), ys.data());
-  return is_right ? y : bits_as<Singles>(ys);
+  return right_or_by_doubles(is_right, y, [](Doubles a, Doubles b) { return pow_of(a, b); }, x, e);
 }
 
 ANYDML_ISA_END

@@ -2,8 +2,6 @@
 // machine, as the functions of singles.h.
 #pragma once
 
-#include <array>
-#include <cstddef>
 #include <cstdint>
 
 #include "platform/isa.h"
@@ -13,14 +11,6 @@
 #include "pointwise/singles.h"
 
 ANYDML_ISA_BEGIN
-
-ANYDML_NOINLINE inline void swish_by_doubles(const float* x, float k, float* y) {
-  for (size_t i = 0; i < sizeof(Singles) / sizeof(float); i += sizeof(Doubles) / sizeof(double)) {
-    const auto v = load_numbers<float, double, Doubles>(reinterpret_cast<const std::byte*>(x + i));
-    const auto is_0 = (magnitude_of<double>(v) == kInfinity) & (v * k < 0.0);
-    store_numbers<float, double>(reinterpret_cast<std::byte*>(y + i), is_0 ? Doubles{} : swish_of(v, k));
-  }
-}
 
 // x / (1 + y), y = e^-t of t = x * k in two parts, for k from 2^-16 to 2^16: the quotient with a step of
 // Newton's method, so that it is rounded about once. Where y is next to the largest single or beyond, and
@@ -53,13 +43,11 @@ ANYDML_INLINE Singles swish_of(Singles x, float k) {
   const Singles more = multiply_add(quotient, sum.low + y_low, multiply_add(quotient, sum.high, -x));
   const Singles finite = multiply_add(-more, rough, quotient);
   const auto is_right = (t > kLeast) & (finite == finite);
-  if (all_of<float>(is_right)) [[likely]]
-    return finite;
-  using Numbers = std::array<float, sizeof(Singles) / sizeof(float)>;
-  const auto xs = bits_as<Numbers>(x);
-  Numbers ys;
-  swish_by_doubles(xs.data(), k, ys.data());
-  return is_right ? finite : bits_as<Singles>(ys);
+  const auto of_doubles = [k](Doubles a) {
+    const auto is_0 = (magnitude_of<double>(a) == kInfinity) & (a * k < 0.0);
+    return is_0 ? Doubles{} : swish_of(a, k);
+  };
+  return right_or_by_doubles(is_right, finite, of_doubles, x);
 }
 
 ANYDML_ISA_END

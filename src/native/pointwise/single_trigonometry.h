@@ -5,8 +5,6 @@
 // rounded one after the other. The largest errors over all 2^32 singles stand in tests/native/exhaustive.txt.
 #pragma once
 
-#include <array>
-#include <cstddef>
 #include <cstdint>
 
 #include "platform/isa.h"
@@ -60,24 +58,11 @@ ANYDML_INLINE Singles cosine(const ReducedSingles& x, Singles z) {
   return high + multiply_add(z * z, q, multiply_add(-x.r, x.low, low));
 }
 
-// What Function::of gives of doubles, rounded.
-template <class Function>
-ANYDML_NOINLINE void by_doubles(const float* x, float* y) {
-  for (size_t i = 0; i < sizeof(Singles) / sizeof(float); i += sizeof(Doubles) / sizeof(double)) {
-    const auto v = load_numbers<float, double, Doubles>(reinterpret_cast<const std::byte*>(x + i));
-    store_numbers<float, double>(reinterpret_cast<std::byte*>(y + i), Function::of(v));
-  }
-}
 // A function's results, taken from double precision where an angle is far from 0.
 template <class Function>
 ANYDML_INLINE Singles with_far(Singles x, Singles y) {
   const auto is_far = magnitude_of<float>(x) > kFarSingle;
-  if (all_of<float>(is_far == 0)) [[likely]]
-    return y;
-  const auto angles = bits_as<std::array<float, sizeof(Singles) / sizeof(float)>>(x);
-  std::array<float, sizeof(Singles) / sizeof(float)> results;
-  by_doubles<Function>(angles.data(), results.data());
-  return is_far ? bits_as<Singles>(results) : y;
+  return right_or_by_doubles(is_far == 0, y, [](Doubles v) { return Function::of(v); }, x);
 }
 
 // sin (x + turns * pi/2)

@@ -6,6 +6,8 @@
 // sigmoid_of 0.881, scaled_expm1_of 0.864 (times 1.758 0.898), softplus_of 0.950.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 
@@ -36,6 +38,28 @@ struct SinglePair {
 };
 
 ANYDML_INLINE Singles singles(float value) { return Singles{} + value; }
+
+// What a function gives of doubles, rounded.
+template <class Function, class... Numbers>
+ANYDML_NOINLINE void by_doubles(const Function& function, float* y, const Numbers*... x) {
+  for (size_t i = 0; i < sizeof(Singles) / sizeof(float); i += sizeof(Doubles) / sizeof(double)) {
+    const Doubles result =
+        function(load_numbers<float, double, Doubles>(reinterpret_cast<const std::byte*>(x + i))...);
+    store_numbers<float, double>(reinterpret_cast<std::byte*>(y + i), result);
+  }
+}
+
+// Results y of vectors x, taken from double precision in lanes where they are not right.
+template <class Right, class Function, class... V>
+ANYDML_INLINE Singles right_or_by_doubles(const Right& is_right, Singles y, const Function& function,
+                                          const V&... x) {
+  if (all_of<float>(is_right)) [[likely]]
+    return y;
+  using Numbers = std::array<float, sizeof(Singles) / sizeof(float)>;
+  Numbers results;
+  by_doubles(function, results.data(), bits_as<Numbers>(x).data()...);
+  return is_right ? y : bits_as<Singles>(results);
+}
 
 // c0 + c1 * x + c2 * x^2 + ...: in pairs (Estrin's scheme), as one chain would be a long wait.
 ANYDML_INLINE Singles polynomial(Singles, Singles, float c0) { return singles(c0); }
