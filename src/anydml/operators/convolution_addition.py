@@ -5,16 +5,15 @@ It is no operator of DirectML's: the sum is rounded once, behind RELU.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
-from ..core.enums import OperatorType
 from ..core.strided_layout import Array
 from .constraints import sizes_of
+from .fused_spec import FusedSpec
 from .registry import spec_of
-from .schema import ConstraintFailure, Independence, OperatorDesc, OperatorSpec, OptionalTensor, Tensor, support_table
+from .schema import Independence, OperatorDesc, OptionalTensor, Tensor, support_table
 from .specs.convolution import DML_CONVOLUTION_OPERATOR_DESC
 
 
@@ -28,16 +27,6 @@ class ConvolutionAddition(OperatorDesc):
     AddedTensor: Tensor
     OutputTensor: Tensor
     convolution: DML_CONVOLUTION_OPERATOR_DESC
-
-
-class _ConvolutionAdditionSpec(OperatorSpec):
-    @property
-    def name(self) -> str:
-        return "CONVOLUTION_ADD_RELU"
-
-
-def _no_constraints(desc: ConvolutionAddition) -> Iterator[ConstraintFailure]:
-    return iter(())
 
 
 def _reference(desc: ConvolutionAddition, x: Array, w: Array, bias: Array | None, added: Array) -> Array:
@@ -56,12 +45,10 @@ def _independent(desc: ConvolutionAddition) -> Independence:
     return {**own, "AddedTensor": tuple(range(len(desc.OutputTensor.Sizes)))}
 
 
-CONVOLUTION_ADDITION = _ConvolutionAdditionSpec(
-    operator_type=OperatorType.INVALID,
+CONVOLUTION_ADDITION = FusedSpec(
+    title="CONVOLUTION_ADD_RELU",
     desc=ConvolutionAddition,
-    constraints=_no_constraints,
     infer_sizes=lambda desc: {"OutputTensor": sizes_of(desc.OutputTensor)},
-    sizes_rule="",
     reference=_reference,
     independent=_independent,
     support=support_table("""
@@ -73,4 +60,3 @@ CONVOLUTION_ADDITION = _ConvolutionAdditionSpec(
         OutputTensor | Output         | 4 to 5 | FLOAT32
     """),
 )
-"""`support` says which members are tensors, and no more: the operators' own have been checked."""

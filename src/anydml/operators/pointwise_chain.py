@@ -5,15 +5,14 @@ It is no operator of DirectML's. Every operator in it gives what it gives by its
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ..core.enums import OperatorType
 from ..core.strided_layout import Array
 from .constraints import sizes_of
+from .fused_spec import FusedSpec
 from .independence import all_dimensions
 from .registry import spec_of
-from .schema import ConstraintFailure, OperatorDesc, OperatorSpec, Tensors, support_table
+from .schema import OperatorDesc, Tensors, support_table
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,16 +44,6 @@ def names_of(desc: OperatorDesc | None) -> list[str]:
     return [] if spec is None else [spec.name, *names_of(getattr(desc, "FusedActivation", None))]
 
 
-class _PointwiseChainSpec(OperatorSpec):
-    @property
-    def name(self) -> str:
-        return "ELEMENT_WISE_CHAIN"
-
-
-def _no_constraints(desc: PointwiseChain) -> Iterator[ConstraintFailure]:
-    return iter(())
-
-
 def _reference(desc: PointwiseChain, *inputs: Array) -> tuple[Array, ...]:
     values = list(inputs)
     for link in desc.links:
@@ -66,12 +55,10 @@ def _reference(desc: PointwiseChain, *inputs: Array) -> tuple[Array, ...]:
     return tuple([values[result] for result in desc.results])
 
 
-POINTWISE_CHAIN = _PointwiseChainSpec(
-    operator_type=OperatorType.INVALID,
+POINTWISE_CHAIN = FusedSpec(
+    title="ELEMENT_WISE_CHAIN",
     desc=PointwiseChain,
-    constraints=_no_constraints,
     infer_sizes=lambda desc: {f"Outputs[{i}]": sizes_of(tensor) for i, tensor in enumerate(desc.Outputs)},
-    sizes_rule="",
     reference=_reference,
     independent=all_dimensions,
     in_place=True,
@@ -81,4 +68,3 @@ POINTWISE_CHAIN = _PointwiseChainSpec(
         Outputs | Output array | 1 to 8 | FLOAT32
     """),
 )
-"""`support` says which members are tensors, and no more: the operators' own have been checked."""

@@ -5,15 +5,14 @@ It is no operator of DirectML's: scores are not rounded to the tensors' type.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
-from ..core.enums import OperatorType
 from ..core.strided_layout import Array
 from .constraints import sizes_of
-from .schema import ConstraintFailure, Independence, OperatorDesc, OperatorSpec, Tensor, support_table
+from .fused_spec import FusedSpec
+from .schema import Independence, OperatorDesc, Tensor, support_table
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,16 +27,6 @@ class ProductAttention(OperatorDesc):
     are_columns: bool
 
 
-class _ProductAttentionSpec(OperatorSpec):
-    @property
-    def name(self) -> str:
-        return "PRODUCT_ATTENTION"
-
-
-def _no_constraints(desc: ProductAttention) -> Iterator[ConstraintFailure]:
-    return iter(())
-
-
 def _reference(desc: ProductAttention, q: Array, k: Array, v: Array) -> Array:
     scores = np.matmul(q.astype(np.float64), (k if desc.are_columns else k.swapaxes(-1, -2)).astype(np.float64))
     weights = np.exp(desc.scale * (scores - scores.max(-1, keepdims=True)))
@@ -49,12 +38,10 @@ def _independent(desc: ProductAttention) -> Independence:
     return {"QueryTensor": (0, 1, 2, None), "KeyTensor": (0, 1, None, None), "ValueTensor": (0, 1, None, 3)}
 
 
-PRODUCT_ATTENTION = _ProductAttentionSpec(
-    operator_type=OperatorType.INVALID,
+PRODUCT_ATTENTION = FusedSpec(
+    title="PRODUCT_ATTENTION",
     desc=ProductAttention,
-    constraints=_no_constraints,
     infer_sizes=lambda desc: {"OutputTensor": sizes_of(desc.OutputTensor)},
-    sizes_rule="",
     reference=_reference,
     independent=_independent,
     support=support_table("""
@@ -65,4 +52,3 @@ PRODUCT_ATTENTION = _ProductAttentionSpec(
         OutputTensor | Output | 4 | FLOAT32
     """),
 )
-"""`support` says which members are tensors, and no more: the operators' own have been checked."""
