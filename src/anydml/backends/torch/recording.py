@@ -98,32 +98,45 @@ class Recording:
             self._run_and_capture(work, arrays, places)
 
     def _replay(self, captured: _Captured, arrays: Sequence[Any]) -> None:
-        device = self._memory.device
-        with torch.cuda.device(device), torch.inference_mode():
-            for i, buffer in enumerate(captured.buffers[: self._inputs]):
-                if buffer is not None:
-                    buffer.tensor.copy_(arrays[i].tensor)
-            captured.graph.replay()
-            for i, buffer in enumerate(captured.buffers[self._inputs :], self._inputs):
-                if buffer is not None:
-                    arrays[i].tensor.copy_(buffer.tensor)
+        with torch.cuda.device(self._memory.device), torch.inference_mode():
+            self._by_way_of(captured.buffers, arrays, captured.graph.replay)
+
+    def _by_way_of(self, buffers: Sequence[Any], arrays: Sequence[Any], work: Callable[[], None]) -> None:
+        """Work on buffers in place of those arrays that have one."""
+        for i, buffer in enumerate(buffers[: self._inputs]):
+            if buffer is not None:
+                buffer.tensor.copy_(arrays[i].tensor)
+        work()
+        for i, buffer in enumerate(buffers[self._inputs :], self._inputs):
+            if buffer is not None:
+                arrays[i].tensor.copy_(buffer.tensor)
 
     def _run_and_capture(self, work: Work, arrays: list[Any], places: list[int | None]) -> None:
-        count = self._inputs
-        with Watched() as seen:
-            work(arrays[:count], arrays[count:])
+        """Runs the work once, where the graph will run it, so that no kernel is compiled while it is captured."""
         self._trials += 1
-        reason = "a kernel waits for the CPU's memory" if seen.meets_host else self._reason()
-        if reason:
+        reason, buffers = self._reason(), [None] * len(arrays)
+        if not reason:
+            try:
+                with torch.cuda.device(self._memory.device):
+                    buffers = [self._buffer(i) if i in self._moving else None for i in range(len(arrays))]
+            except (RuntimeError, MemoryError):
+                reason = "there is no memory for buffers"
+        used = [array if buffer is None else buffer for array, buffer in zip(arrays, buffers, strict=True)]
+        given, written = used[: self._inputs], used[self._inputs :]
+        with Watched() as seen, torch.cuda.device(self._memory.device), torch.inference_mode():
+            self._by_way_of(buffers, arrays, lambda: work(given, written))
+        if reason := reason or ("a kernel waits for the CPU's memory" if seen.meets_host else ""):
             self._trials = TRIALS
             self.state = f"not replayed, as {reason}"
             return
         try:
             with CAPTURING, torch.inference_mode():
-                self._captured = self._capture(work, arrays, places)
+                graph = self._capture(lambda: work(given, written))
         except (RuntimeError, MemoryError) as problem:
             self.state = f"not replayed, as the capture failed: {' '.join(str(problem).split())[:200]}"
             return
+        fixed = [None if i in self._moving else place for i, place in enumerate(places)]
+        self._captured = _Captured(graph, fixed, buffers)
         self._runs = BEFORE - 1
         copied = f", {len(self._moving)} tensors by way of buffers" if self._moving else ""
         self.state = f"replayed as one CUDA graph{copied}"
@@ -156,14 +169,9 @@ class Recording:
                 _STREAMS[device, stream] = found
             return found
 
-    def _capture(self, work: Work, arrays: Sequence[Any], places: list[int | None]) -> _Captured:
+    def _capture(self, work: Callable[[], None]) -> torch.cuda.CUDAGraph:
         device = self._memory.device
         with torch.cuda.device(device):
-            buffers = [self._buffer(i) if i in self._moving else None for i in range(len(arrays))]
-            used = [array if buffer is None else buffer for array, buffer in zip(arrays, buffers, strict=True)]
-            given, written = used[: self._inputs], used[self._inputs :]
-            if self._moving:
-                work(given, written)  # kernels that are compiled for addresses such as the buffers'
             aside, current = self._aside(), torch.cuda.current_stream(device)
             assert aside is not None
             self._pool = self._pool or torch.cuda.graph_pool_handle()
@@ -172,10 +180,9 @@ class Recording:
                 # What cuBLAS allocates for a stream when it first runs on it must not be a graph's.
                 small = torch.zeros((2, 2), device=device)
                 torch.addmm(small[0], small, small)
-                graph = graph_of(lambda: work(given, written), self._pool)
+                graph = graph_of(work, self._pool)
             current.wait_stream(aside)
-        fixed = [None if i in self._moving else place for i, place in enumerate(places)]
-        return _Captured(graph, fixed, buffers)
+        return graph
 
     def _buffer(self, number: int) -> Any:
         layout = self._layouts[number]
