@@ -45,6 +45,8 @@ FUNCTIONS: dict[str, Functions] = {
     "ARGMAX": Functions("argmax", "argmax", has_one_axis=True),
 }
 _INDICES = ("ARGMIN", "ARGMAX")
+_BY_ARITHMETIC = ("MULTIPLY", "LOG_SUM_EXP")
+"""Measured beside libraries alone, as multiplications in order and exponentials take longer than memory."""
 
 
 class Geometry(NamedTuple):
@@ -132,7 +134,8 @@ def _row(name: str, dtype: str, geometry: Geometry) -> Operation:
     )
     is_strided = geometry.layout != "packed"
     cell = f"{name.lower().replace('_', ' ')}{', strided' if is_strided else ''}"
-    return Operation("REDUCE", f"{name}, {geometry.name}", LIMIT, dtype, line=line, of=cell)
+    limit = None if name in _BY_ARITHMETIC else LIMIT
+    return Operation("REDUCE", f"{name}, {geometry.name}", limit, dtype, line=line, of=cell)
 
 
 def _function(path: str, functions: Functions, axes: Shape) -> Function | None:
