@@ -24,10 +24,11 @@ THREAD = 32
 """Elements of a thread, at most, and so how many warps there are."""
 SMALL = 2048
 """Elements of a program of short lines."""
-SHORT, SHORT_WARP = 256, 1024
-"""Elements of a line that one warp holds, with others, so that no warps wait for each other; and of such a warp."""
-MOMENTS_SHORT, MOMENTS_WARP = 1024, 512
-"""Likewise for means, variances and norms."""
+SHORT, SHORT_WARP, SHORT_WARP_OF_TWO = 256, 512, 1024
+"""Elements of a line that one warp holds, with others, so that no warps wait for each other; and of such a warp, also
+where softmax has two tiles of a long one, of which the second is then no larger than it need be."""
+MOMENTS_SHORT = 1024
+"""Likewise of a line for means, variances and norms."""
 CACHED = 192 << 10
 """Bytes of a program's lines that are read twice in one kernel: those of all programs at a time fit in a cache."""
 PER_THREAD = 4
@@ -43,9 +44,9 @@ AHEAD = 8
 """Elements of a thread whose exponentials are added at once."""
 BUSY = 264
 """Programs that keep a GPU busy, of so many warps."""
-LEAST, LEAST_OF_SHORT, LAST_OF_SHORT = 128, 32, 8
-"""Elements of the last of a line's tiles, for a thread each; and where a warp has a line, those that are worth a tile,
-and that one has at least, as its threads have several lines."""
+LEAST, LEAST_OF_SHORT, LEAST_OF_TWO = 128, 32, 8
+"""Elements of the last of a line's tiles, for a thread each; where a warp has a line; and where it has several of two
+tiles each."""
 ACROSS = 32
 """Lines of a tile where lines lie side by side."""
 FEW_LINES = 8
@@ -148,13 +149,13 @@ def _nothing(x: Layout) -> Layout:
 
 def _tiles(n: int) -> tuple[int, ...]:
     """Up to three powers of 2 that add up to n or little more."""
-    least, last = (LEAST_OF_SHORT, LAST_OF_SHORT) if n <= SMALL // 2 else (LEAST, LEAST)
+    least = LEAST_OF_SHORT if n <= SMALL // 2 else LEAST
     tiles: list[int] = []
     while n > 0:
         size = next_power_of_2(n)
         if len(tiles) < 2 and size - n >= max(least, size // 8):
             size //= 2
-        tiles.append(max(size, last) if tiles else size)
+        tiles.append(max(size, least) if tiles else size)
         n -= size
     return tuple(tiles)
 
@@ -165,7 +166,10 @@ def _whole(
     size, count = sum(tiles), lines.count
     has_moments = constants["FUNCTION"] in ("MOMENTS", "NORM1", "NORM2")
     is_short = constants["DIM"] == 1 and size <= (MOMENTS_SHORT if has_moments else SHORT)
-    of_program = (MOMENTS_WARP if has_moments else SHORT_WARP) if is_short else SMALL
+    of_program = SHORT_WARP if is_short else SMALL
+    if is_short and not has_moments and len(tiles) == 2 and next_power_of_2(size) == SHORT:
+        tiles = (tiles[0], max(next_power_of_2(lines.n - tiles[0]), LEAST_OF_TWO))
+        size, of_program = sum(tiles), SHORT_WARP_OF_TWO
     at_once = ACROSS if constants["DIM"] == 0 else max(1, of_program // next_power_of_2(size))
     at_once = min(at_once, next_power_of_2(count))
     programs = -(-count // at_once)
