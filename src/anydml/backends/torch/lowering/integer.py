@@ -27,6 +27,8 @@ _EXACT = 1 << 20
 """How many products of 32 bits doubles hold the sum of."""
 _BYTES = 1 << 15
 """How many products of bytes 32 bits hold the sum of."""
+_MANY = 1 << 22
+"""Bytes of a matrix, from which on integer products take less time than doubles, with all calls around them."""
 _DIGITS = (0, 16, 32)
 _SPLITTER = float((1 << 27) + 1)
 
@@ -74,7 +76,9 @@ def _difference(x: Any, zero: Any) -> Any:
 
 def _multiplied(a: Any, a_zero: Any, b: Any, b_zero: Any) -> Any:
     if _are_bytes(a, a_zero, b, b_zero):
-        return _multiplied_bytes(a, a_zero, b, b_zero)
+        found = _multiplied_bytes(a, a_zero, b, b_zero)
+        if found is not None:
+            return found
     left, right = _digits(_difference(a, a_zero), a.itemsize), _digits(_difference(b, b_zero), b.itemsize)
     total: Any = None
     for (i, x), (k, y) in product(left, right):
@@ -85,9 +89,11 @@ def _multiplied(a: Any, a_zero: Any, b: Any, b_zero: Any) -> Any:
 
 
 def _are_bytes(a: Any, a_zero: Any, b: Any, b_zero: Any) -> bool:
-    """Whether integer products of a GPU serve: of bytes, with one matrix B for all, and zero points that are the same
-    for all that is summed."""
+    """Whether integer products of a GPU serve: of many bytes, with one matrix B for all, and zero points that are the
+    same for all that is summed."""
     if a.itemsize != 1 or b.itemsize != 1 or not 0 < a.shape[-1] <= _BYTES:
+        return False
+    if max(a.numel(), b.shape[-2] * b.shape[-1]) < _MANY:
         return False
     is_one = all(size == 1 or step == 0 for size, step in zip(b.shape[:-2], b.stride()[:-2], strict=True))
     pairs = (a, a_zero, -1), (b, b_zero, -2)
@@ -98,7 +104,10 @@ def _are_bytes(a: Any, a_zero: Any, b: Any, b_zero: Any) -> bool:
 
 
 def _multiplied_bytes(a: Any, a_zero: Any, b: Any, b_zero: Any) -> Any:
-    """sum (a - za)(b - zb) = sum a b - za sum b - zb sum a + n za zb, modulo 2^32, as which it is what 32 bits hold."""
+    """sum (a - za)(b - zb) = sum a b - za sum b - zb sum a + n za zb, modulo 2^32, as which it is what 32 bits hold.
+
+    None where the library has no kernel for matrices of these sizes, which it tells when it is asked.
+    """
     rows, depth, columns = a.shape[:-1], a.shape[-1], b.shape[-1]
     left, a_less = _signed(a, None if a_zero is None else a_zero[..., :1])
     right, b_less = _signed(b, None if b_zero is None else b_zero[..., :1, :])
@@ -107,7 +116,13 @@ def _multiplied_bytes(a: Any, a_zero: Any, b: Any, b_zero: Any) -> Any:
     short, odd, narrow = max(17 - left.shape[0], 0), -depth % 8, -columns % 8
     x = functional.pad(left, (0, odd, 0, short)) if odd or short else left
     y = functional.pad(right, (0, narrow, 0, odd)) if odd or narrow else right
-    total = torch._int_mm(x, y)[: left.shape[0], :columns].reshape(*rows, columns)
+    try:
+        total = torch._int_mm(x, y)
+    except RuntimeError as problem:
+        if isinstance(problem, torch.OutOfMemoryError):
+            raise
+        return None
+    total = total[: left.shape[0], :columns].reshape(*rows, columns)
     if a_less is not None:
         total = total - a_less * right.sum(0, dtype=torch.int32)
     if b_less is not None:
