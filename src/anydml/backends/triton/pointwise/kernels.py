@@ -1,6 +1,6 @@
 """Functions in single precision, where doubles would take longer than memory.
 
-The coefficients of all polynomials are those of the least largest relative error of the result (Remez' algorithm).
+The coefficients of all polynomials are those of the least largest relative error of the result (Lawson's algorithm).
 """
 
 from __future__ import annotations
