@@ -23,6 +23,7 @@ from torch import nn
 from torch.nn import functional
 
 import anydml
+import anydml.onnx
 
 ROUNDS = 5
 WIDTH, HEADS, LAYERS, LENGTH = 768, 12, 12, 128

@@ -191,10 +191,16 @@ IN_SINGLES = {
 }
 
 
-def units_of(desc: Any) -> int:
-    """In the last place, by which the CPU's kernels may be off: 1 for exponentials, circular functions and the like of
+ON_GPUS = {"ELEMENT_WISE_ERF"}
+"""Those which GPUs compute so; the others of FLOAT32 are computed in double precision there."""
+
+
+def units_of(desc: Any, engine: str = "cpu") -> int:
+    """In the last place, by which kernels may be off: 1 for exponentials, circular functions and the like of
     FLOAT32, which are computed in single precision where nothing is scaled before."""
     found = spec_of(desc)
+    if engine == "reference" or (engine != "cpu" and (found is None or found.name not in ON_GPUS)):
+        return 0
     fused = getattr(desc, "FusedActivation", None)
     if fused is not None and found is not None and found.name in ("CONVOLUTION", "GEMM"):
         # Computed by the activation's own kernel, of a result that was rounded.

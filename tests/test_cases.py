@@ -74,7 +74,9 @@ def check(case: Case, outputs: Sequence[np.ndarray | None], engine: str) -> None
             continue
         if case.function == "join":
             actual, expected = (np.ascontiguousarray(each).view(bits(each)) for each in (actual, expected))
-        assert_same(actual, expected, units_of(case.desc) if engine == "cpu" else 0)
+        assert_same(
+            actual, expected, units_of(case.desc, "cpu" if engine == "cpu" else GPU) if engine != "reference" else 0
+        )
 
 
 @on_every_engine(CASES)

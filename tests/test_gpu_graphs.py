@@ -124,10 +124,67 @@ def test_attention_takes_scales_and_gives_rows(dtype: Any) -> None:
         return anydml.identity(y.transpose(0, 2, 1, 3))
 
     graph, found, expected = _both(build, [x], [scale])
-    names = [step.vertex.spec.name for step in graph.steps]
-    assert "PRODUCT_ATTENTION" in names
-    assert "ELEMENT_WISE_MULTIPLY" not in names
+    # Queries, keys and values are read where they lie, and the result is given as rows.
+    assert [step.vertex.spec.name for step in graph.steps] == ["PRODUCT_ATTENTION"]
     _near(found, expected)
+
+
+@on_gpu
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize("are_read_twice", [False, True])
+def test_attention_reads_parts_where_they_lie(dtype: Any, are_read_twice: bool) -> None:
+    x, w = _random(2, 5, 20, dtype=dtype), _random(20, 3 * 24, dtype=dtype) / 4
+    bias = _random(3 * 24, dtype=dtype)
+
+    def build(x: Any, w: Any, bias: Any) -> Any:
+        every = (x.reshape(10, 20) @ w + bias).reshape(2, 5, 72)
+        parts = anydml.split(every, 3, axis=2)
+        q, k, v = (each.reshape(2, 5, 3, 8).transpose(0, 2, 1, 3) for each in parts)
+        y = anydml.gemm(anydml.softmax(anydml.gemm(q, k, trans_b=True, alpha=0.3), axes=(3,)), v)
+        return y + (anydml.relu(q) if are_read_twice else 0)
+
+    graph, found, expected = _both(build, [x], [w, bias])
+    names = [step.vertex.spec.name for step in graph.steps]
+    assert names[0] == "GEMM"
+    assert names[1] != "ELEMENT_WISE_ADD"
+    assert "PRODUCT_ATTENTION" in names
+    assert ("SPLIT" in names) == are_read_twice
+    _near(found, expected)
+
+
+@on_gpu
+@pytest.mark.parametrize("sizes", [(1, 1, 1, 1), (3, 130, 65, 64), (2, 7, 200, 20), (1, 33, 70, 65)])
+@pytest.mark.parametrize("flags", [ExecutionFlags.NONE, ExecutionFlags.ALLOW_HALF_PRECISION_COMPUTATION])
+def test_attention_of_any_sizes(sizes: tuple[int, ...], flags: Any) -> None:
+    heads, queries, keys, size = sizes
+    q, k, v = (_random(2, heads, n, size, seed=i) for i, n in enumerate((queries, keys, keys)))
+    k[1, 0, -1] = np.inf  # Some scores are infinite, of either sign: what is lost is NaN.
+
+    def build(q: Any, k: Any, v: Any) -> Any:
+        return anydml.gemm(anydml.softmax(anydml.gemm(q, k, trans_b=True, alpha=0.2), axes=(3,)), v)
+
+    with np.errstate(invalid="ignore"):
+        graph, found, _ = _both(build, [q, k, v], [], flags)
+        scores = 0.2 * np.matmul(q.astype(np.float64), k.swapaxes(-1, -2).astype(np.float64))
+        weights = np.exp(scores - scores.max(-1, keepdims=True))
+        wanted = np.matmul(weights / weights.sum(-1, keepdims=True), v.astype(np.float64))
+    assert [step.vertex.spec.name for step in graph.steps] == ["PRODUCT_ATTENTION"]
+    np.testing.assert_array_equal(np.isnan(found), np.isnan(wanted))
+    there = np.isfinite(wanted)
+    _near(found[there], wanted[there], 1e-5 if flags == ExecutionFlags.NONE else 4e-3)
+
+
+@on_gpu
+def test_biases_of_halves_are_added_by_products_where_nothing_chains_them() -> None:
+    x, w, bias = (_random(*shape, dtype=np.float16) for shape in ((5, 8), (8, 6), (6,)))
+
+    def build(x: Any, w: Any, bias: Any) -> Any:
+        return anydml.softmax(x @ w + bias), (x * 2) @ w + bias
+
+    for index, names in ((0, ["GEMM", "ACTIVATION_SOFTMAX"]), (1, None)):
+        graph, found, expected = _both(lambda *given, i=index: build(*given)[i], [x], [w, bias])
+        assert names is None or [step.vertex.spec.name.rstrip("1") for step in graph.steps] == names
+        _near(found, expected)
 
 
 @on_gpu

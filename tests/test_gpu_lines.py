@@ -105,7 +105,7 @@ def test_lines_in_two_passes(in_parts: Any, name: str, shape: tuple[int, ...], a
 
 
 @on_gpu
-@pytest.mark.parametrize(("shape", "axes"), [((2, 700), (1,)), ((2, 9, 11), (1,))])
+@pytest.mark.parametrize(("shape", "axes"), [((2, 700), (1,)), ((9, 131), (1,)), ((2, 9, 11), (1,))])
 @pytest.mark.parametrize("name", LINES_OF)
 def test_lines_that_are_read_once(name: str, shape: tuple[int, ...], axes: Any) -> None:
     """In two tiles, and across."""

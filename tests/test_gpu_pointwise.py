@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from math import erf
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from anydml.core.strided_layout import Layout
 from anydml.operators import OPERATORS, Trait, spec_of
 from cases import all_cases
 from gpu_calls import on_gpu
-from harness import GPU
+from harness import GPU, assert_same
 
 pytestmark = pytest.mark.gpu
 
@@ -121,3 +122,31 @@ def test_a_chain_is_one_kernel_with_every_output(torch: Any, place: Any) -> None
     found = there(torch.from_numpy(x).to(place), torch.from_numpy(row).to(place))
     for mine, expected in zip(found, built(Device("cpu"))(x, row), strict=True):
         np.testing.assert_array_equal(mine.cpu().numpy(), expected)
+
+
+@on_gpu
+def test_error_functions_and_quotients_in_single_precision() -> None:
+    """Of halves all are right, and of singles within a unit in the last place."""
+
+    def run(f: Callable[..., Any], *arrays: Any) -> Any:
+        graph = Graph(Device(GPU))
+        return graph.compile([f(*[graph.input(each) for each in arrays])])(*arrays)
+
+    halves = np.arange(1 << 16, dtype=np.uint16).view(np.float16)
+    halves = halves[~np.isnan(halves)]
+    bits = np.random.default_rng(1).integers(0, 1 << 32, 20000, dtype=np.uint32)
+    near = np.random.default_rng(2).uniform(-4, 4, 20000)
+    singles = np.concatenate([bits.view(np.float32), near.astype(np.float32), np.float32([0.0, -0.0, np.inf, -np.inf])])
+    singles = singles[~np.isnan(singles)]
+    for x, units in ((halves, 0), (singles, 1)):
+        found = run(anydml.erf, x)
+        wanted = np.array([erf(float(each)) for each in x]).astype(x.dtype)
+        assert_same(found, wanted, units)
+        np.testing.assert_array_equal(np.signbit(found), np.signbit(x))
+    assert np.isnan(run(anydml.erf, np.float32([np.nan])))
+    a, b = (np.random.default_rng(seed).permutation(halves) for seed in (3, 4))
+    ends = np.float16([0, -0.0, np.inf, -np.inf, 1, 6e-8, 65504])
+    a, b = np.concatenate([a, np.repeat(ends, 7)]), np.concatenate([b, np.tile(ends, 7)])
+    with np.errstate(all="ignore"):
+        wanted = np.abs((a.astype(np.float64) / b).astype(np.float16))
+    assert_same(run(lambda a, b: anydml.abs(a / b), a, b), wanted)

@@ -53,13 +53,16 @@ KERNELS = {
 POINTWISE = ".pointwise.plan"
 """Likewise of all pointwise operators, and of chains of them."""
 
-REDUCED = {**KERNELS, **dict.fromkeys(("CONVOLUTION", "CONVOLUTION_ADD_RELU", "GEMM"), ".tf32")}
+REDUCED = {
+    **KERNELS,
+    **dict.fromkeys(("CONVOLUTION", "CONVOLUTION_ADD_RELU", "GEMM", "PRODUCT_ATTENTION"), ".tf32"),
+}
 """Likewise where TF32 is allowed."""
 
 
 class GpuEngine:
-    """`device` is PyTorch's, where kernels run; its CPU in Triton's interpreter. `allow_tf32` is about CONVOLUTION and
-    GEMM."""
+    """`device` is PyTorch's, where kernels run; its CPU in Triton's interpreter. `allow_tf32` is about CONVOLUTION,
+    GEMM and attention."""
 
     fuses_pointwise = True
 

@@ -1,4 +1,4 @@
-"""CONVOLUTION and GEMM where ALLOW_HALF_PRECISION_COMPUTATION is set: operands may be rounded to TF32.
+"""CONVOLUTION, GEMM and attention where ALLOW_HALF_PRECISION_COMPUTATION is set: operands may be rounded to TF32.
 
 Those of GEMM where one matrix B is multiplied with all of A, as weights are; of a batch of matrices where the process
 allows it, as PyTorch has no call that allows it to such products alone.
@@ -16,6 +16,7 @@ from ...operators.schema import OperatorDesc, OperatorSpec
 from ..base import Declined
 from ..torch import lowering as calls
 from ..torch.lowering import dense
+from .attention import plan as attention
 from .convolution import plan as convolution
 from .launch import Planned, Tensors
 
@@ -23,6 +24,8 @@ from .launch import Planned, Tensors
 def plan(
     spec: OperatorSpec, desc: OperatorDesc, inputs: Sequence[Layout | None], outputs: Sequence[Layout], device: str
 ) -> Planned | Declined:
+    if spec.name == "PRODUCT_ATTENTION":
+        return attention.plan(spec, desc, inputs, outputs, device, allow_tf32=True)
     if spec.name != "GEMM":
         planned = convolution.plan(spec, desc, inputs, outputs, device, allow_tf32=True)
         if not isinstance(planned, Declined):

@@ -2,14 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
 from ...core.enums import MatrixTransform
 from ...core.strided_layout import Layout
+from ...core.tensor_desc import DML_BUFFER_TENSOR_DESC
 from ...operators.product_attention import PRODUCT_ATTENTION, ProductAttention
+from ...operators.schema import Tensor
 from ..ir import Network, Vertex
 from ..verify import Port
+
+
+def _split(desc: Any, number: int) -> tuple[Sequence[int], Sequence[int], Tensor]:
+    before = sum(each.Sizes[desc.Axis] for each in desc.OutputTensors[:number])
+    offsets = [before if axis == desc.Axis else 0 for axis in range(len(desc.InputTensor.Sizes))]
+    return offsets, [1] * len(offsets), desc.OutputTensors[number]
+
+
+_PARTS: dict[str, Callable[[Any, int], tuple[Sequence[int], Sequence[int], Tensor]]] = {
+    "SLICE": lambda desc, _: (desc.Offsets, desc.Strides, desc.OutputTensor),
+    "SLICE1": lambda desc, _: (desc.InputWindowOffsets, desc.InputWindowStrides, desc.OutputTensor),
+    "SPLIT": _split,
+}
+"""Operators that give a part of a tensor: where it begins along each dimension, the distance of its elements, and the
+output of a number."""
 
 _SOFTMAX = ("ACTIVATION_SOFTMAX", "ACTIVATION_SOFTMAX1")
 
@@ -36,9 +54,13 @@ def fuse_attention(network: Network) -> None:
             del network.vertices[port.node]
         for at, member in enumerate(("QueryTensor", "KeyTensor")):
             desc = _without_scale(network, desc, sources, at, member, readers)
-        desc = _as_given(network, Port(i, 0), desc, readers)
+        for at, member in enumerate(("QueryTensor", "KeyTensor", "ValueTensor")):
+            desc = _as_part(network, i, desc, sources, at, member, readers)
+        desc, copy = _as_given(network, Port(i, 0), desc, readers)
         network.vertices[i] = Vertex(f"{first.name} to {last.name}", PRODUCT_ATTENTION, desc, sources, titles=titles)
         network.notes.append(f"attention, in one: {first.name}, {softmax.name}, {last.name}")
+        if copy is not None:
+            network.replace({copy: Port(i, 0)})
 
 
 def _without_scale(
@@ -67,28 +89,91 @@ def _without_scale(
     return desc
 
 
-def _as_given(network: Network, port: Port, desc: ProductAttention, readers: Any) -> ProductAttention:
-    """With its output as libraries give it, {batch, length, heads, size} in memory, where one element-wise operator
-    reads it."""
-    output = desc.OutputTensor
-    behind = [each for each in network.vertices.values() if port in each.sources]
-    if readers[port] != 1 or len(behind) != 1 or behind[0].spec.pointwise is None or output.Strides is not None:
+def _as_part(
+    network: Network,
+    number: int,
+    desc: ProductAttention,
+    sources: list[Port | None],
+    at: int,
+    member: str,
+    readers: Any,
+) -> ProductAttention:
+    """With an operand that is a part of another tensor read from there, where that is a tensor of more heads."""
+    part = _giver(network, sources[at], readers)
+    source = part.sources[0] if part is not None and part.spec.name in _PARTS else None
+    moved = sources[at]
+    if part is None or source is None or moved is None:
         return desc
-    (reader,) = behind
+    inner: Any = part.desc
+    offsets, steps, output = _PARTS[part.spec.name](inner, moved.number)
+    tensor: Any = getattr(desc, member)
+    strides = _strides_in(tensor, output, [a * b for a, b in zip(inner.InputTensor.strides, steps, strict=True)])
+    start = sum(a * b for a, b in zip(offsets, inner.InputTensor.strides, strict=True))
+    heads = desc.OutputTensor.Sizes[1]
+    if strides is None or min(steps) < 1 or strides[1] <= 0 or start % strides[1]:
+        return desc
+    first = start // strides[1]
+    sizes = (tensor.Sizes[0], first + heads, *tensor.Sizes[2:])
+    room = inner.InputTensor.TotalTensorSizeInBytes
+    whole = DML_BUFFER_TENSOR_DESC(DataType=tensor.DataType, Sizes=sizes, Strides=strides, TotalTensorSizeInBytes=room)
+    sources[at] = source
+    others = [port for each, vertex in network.vertices.items() if each != number for port in vertex.sources]
+    ends = (*others, *sources, *network.targets.values())
+    if not any(port is not None and port.node == moved.node for port in ends):
+        del network.vertices[moved.node]
+    firsts: Any = tuple([first if k == at else each for k, each in enumerate(desc.first_heads)])
+    changed: dict[str, Any] = {member: whole, "first_heads": firsts}
+    return replace(desc, **changed)
+
+
+def _strides_in(view: Any, part: Any, strides: Sequence[int]) -> tuple[int, ...] | None:
+    """The strides of a view of a tensor, where the tensor's dimensions have others: each of the view's lies within one
+    of the tensor's. None where it does not."""
+    used = [0] * len(part.Sizes)
+    found = []
+    for size, step in zip(view.Sizes, view.strides, strict=True):
+        if size == 1:
+            found.append(0)
+            continue
+        own = [k for k, each in enumerate(part.strides) if part.Sizes[k] > 1 and 0 < each <= step]
+        if not own:
+            return None
+        k = max(own, key=lambda k: part.strides[k])
+        times = step // part.strides[k]
+        used[k] += times * (size - 1)
+        if step % part.strides[k] or used[k] >= part.Sizes[k]:
+            return None
+        found.append(times * strides[k])
+    return tuple(found)
+
+
+def _as_given(
+    network: Network, port: Port, desc: ProductAttention, readers: Any
+) -> tuple[ProductAttention, Port | None]:
+    """With its output as libraries give it, {batch, length, heads, size} in memory, where one element-wise operator
+    reads it; and what that gives, where it then copies each element to its own place."""
+    output = desc.OutputTensor
+    behind = [(number, each) for number, each in network.vertices.items() if port in each.sources]
+    if readers[port] != 1 or len(behind) != 1 or behind[0][1].spec.pointwise is None or output.Strides is not None:
+        return desc, None
+    ((number, reader),) = behind
     h, s, d = output.Sizes[1:]
     steps = dict(zip((h * s * d, s * d, d, 1), (s * h * d, d, h * d, 1), strict=True))
     if len(steps) != 4 or 1 in (h, s, d):
-        return desc
+        return desc, None
     label = reader.spec.inputs(reader.desc)[reader.sources.index(port)][0]
     tensor: Any = getattr(reader.desc, label)
     if any(size > 1 and step not in steps for size, step in zip(tensor.Sizes, tensor.strides, strict=True)):
-        return desc
+        return desc, None
     strides = tuple([steps.get(step, 0) for step in tensor.strides])
-    changed = replace(reader.desc, **{label: replace(tensor, Strides=strides)})
+    changed: Any = replace(reader.desc, **{label: replace(tensor, Strides=strides)})
     if not network.takes([changed]):
-        return desc
+        return desc, None
     reader.desc = changed
-    return replace(desc, OutputTensor=replace(output, Strides=(s * h * d, d, h * d, 1)))
+    is_copy = reader.spec.name == "ELEMENT_WISE_IDENTITY" and changed.ScaleBias is None
+    is_copy = is_copy and Layout.of_desc(changed.InputTensor).same_place(Layout.of_desc(changed.OutputTensor))
+    laid = replace(desc, OutputTensor=replace(output, Strides=(s * h * d, d, h * d, 1)))
+    return laid, Port(number, 0) if is_copy else None
 
 
 def _giver(network: Network, port: Port | None, readers: Any) -> Vertex | None:

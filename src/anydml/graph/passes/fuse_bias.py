@@ -1,6 +1,8 @@
 """ELEMENT_WISE_ADD of what a GEMM gives, as that GEMM's CTensor: a bias, or what goes round a layer.
 
-A B + c, rounded once each, has the same bits either way in FLOAT32; in FLOAT16 it has not, and stays apart.
+A B + c, rounded once each, has the same bits either way in FLOAT32; in FLOAT16 it has not, and stays apart on the CPU.
+Libraries of GPUs add a row to halves as they write a product, rounded once: it is theirs, where nothing that computes
+element by element would add it in its own pass.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from ...core.tensor_desc import DML_BUFFER_TENSOR_DESC
 from ...operators.schema import OperatorDesc, Tensor
 from ...operators.validate import validate
 from ..ir import Network, Vertex
+from ..verify import Port
 from .fuse_activation import have_same_elements
 
 
@@ -31,7 +34,7 @@ def fuse_biases(network: Network) -> None:
             if source is None or other is None or product is None or readers[source] != 1:
                 continue
             fused = _fused(network, product, addition, at)
-            if fused is None:
+            if fused is None or not _pays(network, fused, Port(i, 0)):
                 continue
             del network.vertices[source.node]
             sources = [*product.sources[:2], other]
@@ -42,13 +45,22 @@ def fuse_biases(network: Network) -> None:
             break
 
 
+def _pays(network: Network, both: Any, port: Port) -> bool:
+    """Whether halves are better added by the product; singles always are."""
+    if both.OutputTensor.DataType == TensorDataType.FLOAT32:
+        return True
+    is_row = not any(both.CTensor.strides[:-1]) and both.CTensor.strides[-1] == 1
+    behind = [each for each in network.vertices.values() if port in each.sources]
+    return is_row and any(each.spec.pointwise is None for each in behind)
+
+
 def _fused(network: Network, product: Vertex, addition: Vertex, at: int) -> OperatorDesc | None:
     """The desc of both in one, where the rules allow it; `at` is the operand that is the product."""
     outer: Any = product.desc
     inner: Any = addition.desc
     if product.spec.name != "GEMM" or outer.CTensor is not None or outer.FusedActivation is not None:
         return None
-    if outer.OutputTensor.DataType != TensorDataType.FLOAT32 or outer.Alpha != 1:
+    if outer.Alpha != 1 or (outer.OutputTensor.DataType != TensorDataType.FLOAT32 and network.device.memory.is_host):
         return None
     operands = [inner.ATensor, inner.BTensor]
     if not have_same_elements((outer.OutputTensor, operands[at], inner.OutputTensor)):

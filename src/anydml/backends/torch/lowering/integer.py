@@ -1,5 +1,7 @@
 """Products of matrices and convolutions of integers, exact in double precision, and their requantisation.
 
+Products of bytes are integer ones where one matrix is multiplied with all others, as weights are.
+
 Differences of 8 and 16 bits, and products of them, are integers that doubles hold, and so are sums of at most 2^20 of
 the longest: in whatever order a library adds them, the bits are the same. Differences of 32 bits are parted into digits
 of 16.
@@ -12,6 +14,7 @@ from itertools import product
 from typing import Any, TypeAlias
 
 import torch
+from torch.nn import functional
 
 from ....core.strided_layout import Layout
 from ....operators.requantization import NEAR
@@ -22,6 +25,10 @@ from .values import double, store, widened
 
 _EXACT = 1 << 20
 """How many products of 32 bits doubles hold the sum of."""
+_BYTES = 1 << 15
+"""How many products of bytes 32 bits hold the sum of."""
+_MANY = 1 << 22
+"""Bytes of a matrix, from which on integer products take less time than doubles, with all calls around them."""
 _DIGITS = (0, 16, 32)
 _SPLITTER = float((1 << 27) + 1)
 
@@ -68,6 +75,10 @@ def _difference(x: Any, zero: Any) -> Any:
 
 
 def _multiplied(a: Any, a_zero: Any, b: Any, b_zero: Any) -> Any:
+    if _are_bytes(a, a_zero, b, b_zero):
+        found = _multiplied_bytes(a, a_zero, b, b_zero)
+        if found is not None:
+            return found
     left, right = _digits(_difference(a, a_zero), a.itemsize), _digits(_difference(b, b_zero), b.itemsize)
     total: Any = None
     for (i, x), (k, y) in product(left, right):
@@ -75,6 +86,58 @@ def _multiplied(a: Any, a_zero: Any, b: Any, b_zero: Any) -> Any:
             part = _product(x, y) << (i + k)
             total = part if total is None else total + part
     return total
+
+
+def _are_bytes(a: Any, a_zero: Any, b: Any, b_zero: Any) -> bool:
+    """Whether integer products of a GPU serve: of many bytes, with one matrix B for all, and zero points that are the
+    same for all that is summed."""
+    if a.itemsize != 1 or b.itemsize != 1 or not 0 < a.shape[-1] <= _BYTES:
+        return False
+    if max(a.numel(), b.shape[-2] * b.shape[-1]) < _MANY:
+        return False
+    is_one = all(size == 1 or step == 0 for size, step in zip(b.shape[:-2], b.stride()[:-2], strict=True))
+    pairs = (a, a_zero, -1), (b, b_zero, -2)
+    return is_one and all(
+        zero is None or (zero.ndim == x.ndim and (zero.shape[axis] == 1 or zero.stride(axis) == 0))
+        for x, zero, axis in pairs
+    )
+
+
+def _multiplied_bytes(a: Any, a_zero: Any, b: Any, b_zero: Any) -> Any:
+    """sum (a - za)(b - zb) = sum a b - za sum b - zb sum a + n za zb, modulo 2^32, as which it is what 32 bits hold.
+
+    None where the library has no kernel for matrices of these sizes, which it tells when it is asked.
+    """
+    rows, depth, columns = a.shape[:-1], a.shape[-1], b.shape[-1]
+    left, a_less = _signed(a, None if a_zero is None else a_zero[..., :1])
+    right, b_less = _signed(b, None if b_zero is None else b_zero[..., :1, :])
+    left, right = left.reshape(-1, depth), right[(0,) * (b.ndim - 2)]
+    # The library takes more than 16 rows, and multiples of 8.
+    short, odd, narrow = max(17 - left.shape[0], 0), -depth % 8, -columns % 8
+    x = functional.pad(left, (0, odd, 0, short)) if odd or short else left
+    y = functional.pad(right, (0, narrow, 0, odd)) if odd or narrow else right
+    try:
+        total = torch._int_mm(x, y)
+    except RuntimeError as problem:
+        if isinstance(problem, torch.OutOfMemoryError):
+            raise
+        return None
+    total = total[: left.shape[0], :columns].reshape(*rows, columns)
+    if a_less is not None:
+        total = total - a_less * right.sum(0, dtype=torch.int32)
+    if b_less is not None:
+        of_rows = left.sum(1, dtype=torch.int32).reshape(*rows, 1)
+        total = total - b_less * (of_rows if a_less is None else of_rows - a_less * depth)
+    return total.long()
+
+
+def _signed(x: Any, zero: Any) -> tuple[Any, Any]:
+    """Bytes as signed ones, and what is to be taken from each. Unsigned ones are so, less 128, with another highest
+    bit."""
+    less = None if zero is None else zero.to(torch.int32)
+    if x.dtype == torch.int8:
+        return x, less
+    return (x ^ 0x80).view(torch.int8), x.new_full((1,), -128, dtype=torch.int32) if less is None else less - 128
 
 
 def _digits(x: Any, itemsize: int) -> list[tuple[int, Any]]:

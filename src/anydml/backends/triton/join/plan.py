@@ -16,14 +16,16 @@ from ....operators.schema import OperatorDesc, OperatorSpec
 from ...base import Declined
 from ...torch.tensors import stream_key_of
 from ..launch import LARGE, Launch, Planned, Tensors, next_power_of_2
-from ..movement.parts import parts_of
+from ..movement.parts import WASTE, parts_of
 from . import kernels as join_kernels
 
 TILE_BYTES = 32 << 10
 """Bytes that a program copies."""
-SHIFTED, SHIFTED_TILE = 4, 8 << 10
+SHIFTED, SHIFTED_TILE = 4, 4 << 10
 """Bytes of a word, up to which runs are written in words of 8 bytes that are put together, and that a program copies
 then."""
+FEW_COLUMNS = 32, 16
+"""Words of a part of such a run that is short, where a power of 2 is much more than its words."""
 SHORT_RUNS = {1: 64, 2: 64, 4: 16, 8: 16}
 """Words of the mean run, by their bytes, up to which rows are interleaved column by column."""
 NARROW_ROW = 4
@@ -213,7 +215,7 @@ def _by_runs(runs: list[_Run], rows: int, y_row: int, size: int, even: bool) -> 
 
 
 def _by_shifts(runs: list[_Run], rows: int, y_row: int, size: int) -> _Copy:
-    columns, _ = parts_of(max(run.size for run in runs))
+    columns = _columns(max(run.size for run in runs))
     tile_rows = min(SHIFTED_TILE // (columns * 8), next_power_of_2(rows))
     units: list[tuple[int, ...]] = [
         (i, part, run.size, run.x_row, run.start)
@@ -224,6 +226,14 @@ def _by_shifts(runs: list[_Run], rows: int, y_row: int, size: int) -> _Copy:
     programs, types = len(units) * -(-rows // tile_rows), (tl.int64, tl.int64, tl.int8)
     launch = Launch(join_kernels.join_shifted, programs, (len(units), rows, y_row), constants, types)
     return _Copy(launch, units, f"{rows} rows of runs, by shifted tiles of {tile_rows} x {columns * 8} bytes")
+
+
+def _columns(run: int) -> int:
+    """The words of a part of a run of so many bytes: few where many would leave threads idle."""
+    words = -(-run // 8)
+    columns, _ = parts_of(run)
+    few = (size for size in FEW_COLUMNS if -(-words // size) * size <= WASTE * words)
+    return columns if -(-words // columns) * columns <= WASTE * words else next(few, columns)
 
 
 def _by_columns(runs: list[_Run], rows: int, y_row: int, size: int) -> _Copy:

@@ -6,10 +6,10 @@
     MOMENTS        (x - mean) / sqrt(variance + EPSILON) * scale + bias
     NORM1, NORM2   x / max(norm, EPSILON)
 
-All is computed in double precision and rounded once, but for softmax of halves, in single. `normalize_lines` holds
-whole lines in registers and reads them once. Longer ones are reduced to two numbers each, of which `_applied` computes
-the elements: where a program's lines stay in the cache until they are read again, by one kernel, `reread_lines`; else
-by the kernel of reductions and `apply_lines`.
+All is computed in double precision and rounded once, but for softmax of halves, and lines of them that are held in
+registers, in single. `normalize_lines` holds whole lines so and reads them once. Longer ones are reduced to two numbers
+each, of which `_applied` computes the elements: where a program's lines stay in the cache until they are read again, by
+one kernel, `reread_lines`; else by the kernel of reductions and `apply_lines`.
 """
 
 from __future__ import annotations
@@ -96,10 +96,10 @@ def _store(
     mask = within & (at < n)
     if HAS_SCALE:
         place = scale_first + decomposed(at, sizes, scale_strides, AXES)
-        value = value.to(tl.float64) * tl.load(scale + place, mask=mask, other=0).to(tl.float64)
+        value = value * tl.load(scale + place, mask=mask, other=0).to(value.dtype)
     if HAS_BIAS:
         place = bias_first + decomposed(at, sizes, bias_strides, AXES)
-        value = value + tl.load(bias + place, mask=mask, other=0).to(tl.float64)
+        value = value + tl.load(bias + place, mask=mask, other=0).to(value.dtype)
     if HAS_RELU:
         value = tl.where(value < 0, 0.0, value)
     tl.store(y + first + decomposed(at, sizes, strides, AXES), value.to(y.dtype.element_ty), mask=mask)
@@ -187,19 +187,21 @@ def normalize_lines(
             if HAS_C:
                 yc = _difference(xc, largest, n, WIDE) - logarithm
     else:
-        ya = xa.to(tl.float64)
+        ya = xa.to(WIDE)
         yb, yc = ya, ya
         if HAS_B:
-            yb = xb.to(tl.float64)
+            yb = xb.to(WIDE)
         if HAS_C:
-            yc = xc.to(tl.float64)
+            yc = xc.to(WIDE)
         if HAS_MEAN:
-            mean = _sum(ya, yb, yc, DIM, B, C) / (tl.zeros([1, 1], tl.float64) + n)
-            ya = tl.where(a < n, ya - mean, 0.0)
-            if HAS_B:
-                yb = tl.where(b < n, yb - mean, 0.0)
-            if HAS_C:
-                yc = tl.where(c < n, yc - mean, 0.0)
+            # In single precision again, of the differences: what the first mean lacks.
+            for _ in tl.static_range(2 if tl.float32 == WIDE else 1):
+                mean = _sum(ya, yb, yc, DIM, B, C) / (tl.zeros([1, 1], WIDE) + n)
+                ya = tl.where(a < n, ya - mean, 0.0)
+                if HAS_B:
+                    yb = tl.where(b < n, yb - mean, 0.0)
+                if HAS_C:
+                    yc = tl.where(c < n, yc - mean, 0.0)
         if HAS_VARIANCE:
             if FUNCTION == "NORM1":
                 total = _sum(tl.abs(ya), tl.abs(yb), tl.abs(yc), DIM, B, C)
@@ -239,7 +241,7 @@ def _divisor(total, n, FUNCTION: tl.constexpr, EPSILON: tl.constexpr):
         root = tl.sqrt(total)
         result = tl.where(root < EPSILON, EPSILON, root)
     else:
-        result = tl.sqrt(total / (tl.zeros([1, 1], tl.float64) + n) + EPSILON)
+        result = tl.sqrt(total / (tl.zeros([1, 1], total.dtype) + n) + EPSILON)
     return result
 
 

@@ -24,8 +24,11 @@ THREAD = 32
 """Elements of a thread, at most, and so how many warps there are."""
 SMALL = 2048
 """Elements of a program of short lines."""
-SHORT, SHORT_WARP = 256, 512
-"""Elements of a line that one warp holds, with others, so that no warps wait for each other; and of such a warp."""
+SHORT, SHORT_WARP, SHORT_WARP_OF_TWO = 256, 512, 1024
+"""Elements of a line that one warp holds, with others, so that no warps wait for each other; and of such a warp, also
+where softmax has two tiles of a long one, of which the second is then no larger than it need be."""
+MOMENTS_SHORT = 1024
+"""Likewise of a line for means, variances and norms."""
 CACHED = 192 << 10
 """Bytes of a program's lines that are read twice in one kernel: those of all programs at a time fit in a cache."""
 PER_THREAD = 4
@@ -41,8 +44,9 @@ AHEAD = 8
 """Elements of a thread whose exponentials are added at once."""
 BUSY = 264
 """Programs that keep a GPU busy, of so many warps."""
-LEAST, LEAST_OF_SHORT = 128, 32
-"""Elements of the last of a line's tiles, for a thread each; and where a warp has a line."""
+LEAST, LEAST_OF_SHORT, LEAST_OF_TWO = 128, 32, 8
+"""Elements of the last of a line's tiles, for a thread each; where a warp has a line; and where it has several of two
+tiles each."""
 ACROSS = 32
 """Lines of a tile where lines lie side by side."""
 FEW_LINES = 8
@@ -127,7 +131,7 @@ def plan(
     most = WHOLE if constants["DIM"] == 1 else WHOLE // (2 * ACROSS)
     has_moments = _SUMS[what.function].kind != "LOG_SUM" and what.function != "HARDMAX"
     if has_moments and at_once and constants["DIM"] == 1:
-        # Halves too are held in double precision: in fewer registers when they are read again.
+        # In fewer registers when they are read again.
         most = min(most, HELD_MOMENTS)
     if sum(tiles) <= most:
         return _whole(lines, constants, tiles, loops, types)
@@ -160,8 +164,12 @@ def _whole(
     lines: Lines, constants: dict[str, Any], tiles: Sequence[int], loops: Sequence[Any], types: Sequence[Any]
 ) -> Planned | Declined:
     size, count = sum(tiles), lines.count
-    is_short = constants["DIM"] == 1 and size <= SHORT
+    has_moments = constants["FUNCTION"] in ("MOMENTS", "NORM1", "NORM2")
+    is_short = constants["DIM"] == 1 and size <= (MOMENTS_SHORT if has_moments else SHORT)
     of_program = SHORT_WARP if is_short else SMALL
+    if is_short and not has_moments and len(tiles) == 2 and next_power_of_2(size) == SHORT:
+        tiles = (tiles[0], max(next_power_of_2(lines.n - tiles[0]), LEAST_OF_TWO))
+        size, of_program = sum(tiles), SHORT_WARP_OF_TWO
     at_once = ACROSS if constants["DIM"] == 0 else max(1, of_program // next_power_of_2(size))
     at_once = min(at_once, next_power_of_2(count))
     programs = -(-count // at_once)

@@ -18,10 +18,14 @@ from ...torch.lowering import pointwise as calls
 from ...torch.tensors import TYPES
 from ..generated import kernel_of
 from ..launch import WIDE, Launch, Planned, Tensors, too_many
+from . import kernels
 from .trace import NotTraced, Traced, composed, traced
 
 BLOCK = 1024
 """Elements of a program."""
+
+_FUNCTIONS = {name: getattr(kernels, name) for name in ("erf", "half_erf", "half_quotient")}
+"""What bodies call."""
 
 
 _PLANS: Mapping[str, Callable[..., Any]] = {
@@ -156,7 +160,7 @@ def _kernel(body: Traced, steps: tuple[tuple[int, ...], ...], inputs: int, is_wi
         inputs: how many of the tensors are.
         is_wide: whether offsets take 64 bits.
     """
-    return kernel_of(_source(body, steps, inputs, is_wide), "pointwise")
+    return kernel_of(_source(body, steps, inputs, is_wide), "pointwise", **_FUNCTIONS)
 
 
 def _source(body: Traced, steps: tuple[tuple[int, ...], ...], inputs: int, is_wide: bool) -> str:
@@ -191,7 +195,10 @@ def _source(body: Traced, steps: tuple[tuple[int, ...], ...], inputs: int, is_wi
         ("else", ", mask=at < count, other=0", ", mask=at < count"),
     ):
         lines.append(f"    {condition}:")
-        lines += [f"        x{i} = tl.load({places[i]}{mask})" for i in range(inputs)]
+        for i in range(inputs):
+            is_one = not any(steps[i])
+            read = f"tl.broadcast_to(tl.load(p{i}), [BLOCK])" if is_one else f"tl.load({places[i]}{mask})"
+            lines.append(f"        x{i} = {read}")
         ys = [f"y{i}" for i in range(inputs, len(steps))]
         lines.append(f"        {', '.join(ys)} = compute({', '.join([*xs, 'BLOCK'])})")
         lines += [f"        tl.store({places[int(y[1:])]}, {y}{stored})" for y in ys]

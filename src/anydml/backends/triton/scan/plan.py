@@ -67,7 +67,7 @@ WIDE_PIECES, PAIRED_PIECES = 80 << 10, 40 << 10
 LINES, CHAINED, SHALLOW = {2: 128, 4: 64, 8: 64}, {2: 256, 4: 128, 8: 64}, 8
 """Lines of a tile, by the bytes of an element, and elements of a part, where lines begin at odd places: alone, and in
 chains of any: memory is slow at what begins in the middle of its lines, so more of it side by side."""
-MANY_STEPS = 128
+MANY_STEPS = 64
 """Elements of a line, from which on such tiles pay."""
 FACTORS = 8 << 10
 """Elements of a piece of products there."""
