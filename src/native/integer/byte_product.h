@@ -152,7 +152,7 @@ class ByteProductPlan final : public BlockedProduct {
     }
     const int64_t count = p_.depth.count();
     if (use_amx_) configure_tiles(kTileDepth / 4);
-    for (int64_t begin = 0; begin < count && !is_cancelled(); begin += depth_) {
+    for (int64_t begin = 0; begin < count && (begin == 0 || !is_cancelled()); begin += depth_) {
       add_block(block, begin, std::min(count, begin + depth_), inputs, room, writer);
     }
     if (use_amx_) release_tiles();
