@@ -134,6 +134,13 @@ class ByteProductPlan final : public BlockedProduct {
     return static_cast<int32_t>(p_.b_zero.integer(inputs, column) - flip_b());
   }
 
+  void begin_call() const override {
+    if (use_amx_) configure_tiles(kTileDepth / 4);
+  }
+  void end_call() const override {
+    if (use_amx_) release_tiles();
+  }
+
   void compute(const Block& block, const void* const* inputs, std::byte* room,
                RowWriter& writer) const override {
     auto* const zeros = at<int32_t>(room, room_.column_zeros);
@@ -151,11 +158,9 @@ class ByteProductPlan final : public BlockedProduct {
       std::fill_n(totals, padded(block.columns, kTile), 0);
     }
     const int64_t count = p_.depth.count();
-    if (use_amx_) configure_tiles(kTileDepth / 4);
     for (int64_t begin = 0; begin < count && (begin == 0 || !is_cancelled()); begin += depth_) {
       add_block(block, begin, std::min(count, begin + depth_), inputs, room, writer);
     }
-    if (use_amx_) release_tiles();
   }
 
   // What a zero point that is the same for all rows adds to the sums of columns, instead of their totals.

@@ -63,18 +63,24 @@ struct TileOperands {
 
 #define ANYDML_AMX [[gnu::target("amx-tile,amx-int8")]]
 
-// The registers' shapes: 0 to 3 are sums, 4 and 5 rows of A, 6 and 7 columns of B.
-ANYDML_AMX inline void configure_tiles(int64_t fours) {
-  alignas(64) uint8_t shapes[64] = {};
-  shapes[0] = 1;
-  for (int i = 0; i < 8; ++i) {
-    shapes[16 + 2 * i] = static_cast<uint8_t>(i == 4 || i == 5 ? 4 * fours : kTileDepth);
-    shapes[48 + i] = static_cast<uint8_t>(i >= 6 ? fours : kTile);
+// The registers' shapes by the fours of a step: 0 to 3 are sums, 4 and 5 rows of A, 6 and 7 columns of B. A
+// table, as what was just written byte by byte would be waited for.
+struct TileShapes {
+  alignas(64) uint8_t of[kTileDepth / 4 + 1][64] = {};
+
+  constexpr TileShapes() {
+    for (int fours = 0; fours <= kTileDepth / 4; ++fours) {
+      of[fours][0] = 1;
+      for (int i = 0; i < 8; ++i) {
+        of[fours][16 + 2 * i] = static_cast<uint8_t>(i == 4 || i == 5 ? 4 * fours : kTileDepth);
+        of[fours][48 + i] = static_cast<uint8_t>(i >= 6 ? fours : kTile);
+      }
+    }
   }
-  // Compilers do not see what is read by way of a pointer.
-  asm volatile("" : : "r"(shapes) : "memory");
-  _tile_loadconfig(shapes);
-}
+};
+constexpr TileShapes kTileShapes;
+
+ANYDML_AMX inline void configure_tiles(int64_t fours) { _tile_loadconfig(kTileShapes.of[fours]); }
 ANYDML_AMX inline void release_tiles() { _tile_release(); }
 
 template <int kRowPanels, int kColumnPanels>

@@ -60,8 +60,10 @@ class BlockedProduct : public Plan {
     parallel_for(calls_, threads_, [&](int64_t call, int worker) {
       std::byte* const room = static_cast<std::byte*>(first) + worker * room_;
       const int64_t end = share_begin(call + 1, calls_, tasks_);
+      begin_call();
       for (int64_t task = share_begin(call, calls_, tasks_); task < end; ++task)
         run_task(task, inputs, outputs, room);
+      end_call();
     });
   }
 
@@ -94,6 +96,10 @@ class BlockedProduct : public Plan {
     room_ += padded(count * static_cast<int64_t>(size), kAlignment);
     return at;
   }
+
+  // What a thread makes ready for some blocks, and undoes behind them.
+  virtual void begin_call() const {}
+  virtual void end_call() const {}
 
   // Writes the rows of a block.
   virtual void compute(const Block& block, const void* const* inputs, std::byte* room,
