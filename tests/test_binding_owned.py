@@ -14,6 +14,7 @@ from anydml import (
     DML_BUFFER_BINDING,
     DML_BUFFER_TENSOR_DESC,
     DML_CONVOLUTION_OPERATOR_DESC,
+    DML_ELEMENT_WISE_ADD_OPERATOR_DESC,
     CompiledOperator,
     ConvolutionDirection,
     ConvolutionMode,
@@ -305,3 +306,25 @@ def test_what_was_prepared_runs_at_a_glance_only_where_the_rules_hold() -> None:
     first[:64] = 0
     with pytest.raises(DMLError):
         operator.dispatch([x, None, None], [output], persistent=first)
+
+
+def test_owned_inputs_that_are_not_prepared_run_at_a_glance_only_where_the_rules_hold() -> None:
+    """As above, of an operator that reads them where they lie."""
+    plain = tensor((1, 1, 2, 3), "INT32")
+    owned = replace(plain, Flags=TensorFlags.OWNED_BY_DML)
+    operator = compiled("cpu", DML_ELEMENT_WISE_ADD_OPERATOR_DESC(ATensor=plain, BTensor=owned, OutputTensor=plain))
+    a = np.arange(6, dtype=np.int32).reshape(1, 1, 2, 3)
+    first, second = operator.initialise([None, 10 * a]), operator.initialise([None, -a])
+    output = np.empty_like(a)
+    for persistent, factor in ((first, 11), (first, 11), (second, 0), (second, 0), (first, 11)):
+        output[...] = 77
+        operator.dispatch([a, None], [output], persistent=persistent)
+        np.testing.assert_array_equal(output, factor * a)
+    inside = first[-24:].view(np.int32).reshape(a.shape)
+    for inputs, written in ([a, a], output), ([a, None], inside), ([a[:, :, :1], None], output), ([None, None], output):
+        operator.dispatch([a, None], [output], persistent=first)
+        with pytest.raises(DMLError):
+            operator.dispatch(inputs, [written], persistent=first)
+    first[:64] = 0
+    with pytest.raises(DMLError):
+        operator.dispatch([a, None], [output], persistent=first)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import anydml
 from anydml import (
     DML_ACTIVATION_RELU_OPERATOR_DESC,
     DML_ACTIVATION_SWISH_OPERATOR_DESC,
@@ -270,4 +271,28 @@ def test_swish_and_pieces_leave_channels_last() -> None:
     net, reference = Net(), Net("reference")
     text, found = net.results(*build(net))
     assert "laid out with the channels last: 3 tensors between operators" in text
+    assert_near(found, reference.results(*build(reference))[1])
+
+
+@pytest.mark.parametrize("name", ["RESAMPLE", "RESAMPLE1", "RESAMPLE2", "UPSAMPLE_2D"])
+def test_what_enlarges_leaves_channels_last(name: str) -> None:
+    def build(net: Net) -> list[Expression]:
+        a = net.convolution(net.input(2, 16, 9, 11), 32)
+        scales: dict[str, Any] = (
+            {"ScaleSize": anydml.DML_SIZE_2D(Width=2, Height=2)}
+            if name == "UPSAMPLE_2D"
+            else {"Scales": [1.0, 1.0, 2.0, 2.0]}
+        )
+        if name in ("RESAMPLE1", "RESAMPLE2"):
+            scales |= {"InputPixelOffsets": [0.5] * 4, "OutputPixelOffsets": [-0.5] * 4}
+        if name == "RESAMPLE2":
+            scales |= {"RoundingDirection": anydml.AxisDirection.DECREASING}
+        options = {"InterpolationMode": anydml.InterpolationMode.LINEAR, **scales}
+        desc = getattr(anydml, f"DML_{name}_OPERATOR_DESC")
+        (enlarged,) = net.graph.operator(desc, InputTensor=a, OutputTensor=tensor((2, 32, 18, 22)), **options)
+        return [net.convolution(enlarged, 24)]
+
+    net, reference = Net(), Net("reference")
+    text, found = net.results(*build(net))
+    assert "laid out with the channels last: 2 tensors between operators" in text
     assert_near(found, reference.results(*build(reference))[1])

@@ -76,6 +76,25 @@ def test_matrices(shape: tuple[int, int, int], engine: str) -> None:
 
 
 @pytest.mark.usefixtures("processor")
+@pytest.mark.parametrize("shape", [(300, 3, 5, 7), (70, 17, 33, 50), (2, 40, 1100, 270)])
+@pytest.mark.parametrize("engine", ENGINES)
+def test_batches_of_matrices(shape: tuple[int, int, int, int], engine: str) -> None:
+    """Small ones share calls of the loop over threads, in which each has its own sums and zero points."""
+    batch, m, k, n = shape
+    random = np.random.default_rng(sum(shape))
+    for left, right in product(BYTES, BYTES):
+        a, b = drawn(random, (batch, m, k), left), drawn(random, (batch, k, n), right)
+        a_zero, b_zero = drawn(random, (1, m, 1), left), drawn(random, (1, 1, n), right)
+        wide = a.astype(np.int64), b.astype(np.int64)
+        for zeros in ((int(a_zero[0, 0, 0]), int(b_zero[0, 0, 0])), (a_zero, b_zero)):
+            y = anydml.matrix_multiply_integer(a, b, *zeros, device=engine)
+            np.testing.assert_array_equal(y, (wide[0] - zeros[0]) @ (wide[1] - zeros[1]))
+        turned = np.ascontiguousarray(b.swapaxes(1, 2)).swapaxes(1, 2)
+        y = anydml.matrix_multiply_integer(a[..., ::-1], turned[:, ::-1], device=engine)
+        np.testing.assert_array_equal(y, wide[0] @ wide[1])
+
+
+@pytest.mark.usefixtures("processor")
 @pytest.mark.parametrize("engine", ENGINES)
 def test_matrices_of_every_layout(engine: str) -> None:
     random = np.random.default_rng(1)
@@ -361,6 +380,7 @@ def test_a_right_matrix_that_stays(shape: tuple[int, int, int]) -> None:
         ((1, 8, 9, 9), (20, 8, 1, 1), 1, {"strides": (2, 3)}),
         ((1, 40, 14, 14), (40, 1, 3, 3), 40, {"start_padding": 1, "end_padding": 1}),
         ((2, 20, 30, 11), (20, 1, 5, 5), 20, {"strides": 2, "dilations": (1, 2), "start_padding": 2}),
+        ((3, 10, 11, 13), (20, 2, 3, 3), 5, {"start_padding": 1, "end_padding": 1}),
     ],
 )
 def test_filters_that_stay(

@@ -216,18 +216,18 @@ void add_of_images(std::vector<Case>& all, DataType type, const std::vector<int6
 
 // One product of matrices with one scale and zero point for all, as integers, quantised or as floats.
 Case integer_product(const char* name, DataType left, DataType right, DataType output, int64_t rows,
-                     int64_t products, int64_t columns) {
-  const Layout a = packed(left, {rows, products});
-  const Layout b = packed(right, {products, columns});
-  const Layout out = packed(output, {rows, columns});
-  const Layout scale = packed(DataType::kFloat32, {1, 1});
-  const Layout a_zero = packed(left, {1, 1});
-  const Layout b_zero = packed(right, {1, 1});
+                     int64_t products, int64_t columns, int64_t batch = 1) {
+  const Layout a = packed(left, {batch, rows, products});
+  const Layout b = packed(right, {batch, products, columns});
+  const Layout out = packed(output, {batch, rows, columns});
+  const Layout scale = packed(DataType::kFloat32, {1, 1, 1});
+  const Layout a_zero = packed(left, {1, 1, 1});
+  const Layout b_zero = packed(right, {1, 1, 1});
   if (output == DataType::kInt32) return {name, {{a, a_zero, b, b_zero}, {out}, attributes({})}};
   const bool is_real = output == DataType::kFloat32;
   std::vector<Layout> inputs = {a, scale, a_zero, b, scale, b_zero};
   inputs.push_back(is_real ? out : scale);
-  if (!is_real) inputs.push_back(packed(output, {1, 1}));
+  if (!is_real) inputs.push_back(packed(output, {1, 1, 1}));
   return {name, {std::move(inputs), {out}, attributes({})}};
 }
 
@@ -394,6 +394,9 @@ std::vector<Case> cases() {
       all.push_back(integer_product("MATRIX_MULTIPLY_INTEGER_TO_FLOAT", type, type, DataType::kFloat32, rows,
                                     count, columns));
   }
+  // Many small products, some of which a call has.
+  all.push_back(integer_product("MATRIX_MULTIPLY_INTEGER", DataType::kUint8, DataType::kInt8,
+                                DataType::kInt32, 17, 33, 50, 701));
   for (const bool is_quantized : {false, true}) {
     all.push_back(integer_convolution(is_quantized, 40, 70, 1, 60));
     all.push_back(integer_convolution(is_quantized, 64, 64, 64, 60));

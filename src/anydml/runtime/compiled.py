@@ -215,9 +215,12 @@ class Compiled(DeviceObject, ABC):
             return
         number = self._mark.number(persistent, 0)
         filled = self._kept.get((address(persistent), number or 0))
-        plan = filled.work.plan if filled is not None and isinstance(filled.work, BindableRun) else None
-        quick = None if plan is None else plan.try_run
-        self._recent = persistent, number, quick
+        self._recent = persistent, number, None if filled is None else self._quick(filled)
+
+    def _quick(self, filled: InitialisedResource) -> TryRun | None:
+        """What runs at a glance with what was prepared."""
+        plan = filled.work.plan if isinstance(filled.work, BindableRun) else None
+        return None if plan is None else plan.try_run
 
     def __call__(self, /, *inputs: Any, out: Any = None, persistent: Array | None = None, **named: Any) -> Any:
         """Runs it on arrays, as functions run: of any kind and strides, lists and buffers too; outputs are allocated.
@@ -428,6 +431,22 @@ class CompiledOperator(Compiled):
         if prepare is None:
             return None
         return prepare([inputs[i].array if i in inputs else None for i in range(len(self._inputs))])
+
+    def _quick(self, filled: InitialisedResource) -> TryRun | None:
+        try_run = self._served.kernel.try_run
+        if filled.work is not None or try_run is None:
+            return super()._quick(filled)
+        count, owned = len(self._inputs), [(i, bound.array) for i, bound in filled.inputs.items()]
+
+        def run(inputs: Sequence[Any], outputs: Sequence[Any], in_place: bool) -> bool:
+            if len(inputs) != count or any(inputs[i] is not None for i, _ in owned):
+                return False
+            every = [*inputs]
+            for i, array in owned:
+                every[i] = array
+            return try_run(every, outputs, in_place)
+
+        return run
 
     def _work(self, prepared: Run | None, inputs: Sequence[Array | None], outputs: Sequence[Array | None]) -> None:
         (prepared or self._served.kernel.run)(inputs, outputs)

@@ -145,11 +145,12 @@ bool is_worth_copies(const Request& request) {
   if (request.attributes.integer("Direction") != 0) return false;
   const auto count = [](const Layout& layout) {
     double all = 1;
-    for (const int64_t size : layout.sizes) all *= static_cast<double>(size);
+    for (size_t d = 1; d < layout.sizes.size(); ++d) all *= static_cast<double>(layout.sizes[d]);
     return all;
   };
+  // Of an image, as there are copies of some at a time.
   const double copied = count(in) + count(out);
-  const double products = count(out) * count(filter) / static_cast<double>(out.sizes[1]);
+  const double products = count(out) * count(filter);
   return copied <= kCopiedElements && products > kProductsWorthCopies * copied;
 }
 

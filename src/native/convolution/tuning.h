@@ -34,7 +34,7 @@ inline constexpr int64_t kFewChannels = 16;
 // Lanes that are saved, one of so many, are worth copies for each tap.
 inline constexpr int64_t kLanesWorthCopies = 16;
 // Products of each element that is copied to channels last or back from which on that pays, and elements of
-// both copies that stay in the caches.
+// an image, of both copies, that stay in the caches.
 inline constexpr double kProductsWorthCopies = 256;
 inline constexpr double kCopiedElements = 1 << 21;
 // Of the lanes of a group's results, one of so many without a result is worth planes.

@@ -31,6 +31,10 @@ struct WindowTile {
   const float* biases;  // null where the sums go on from the results
 };
 
+// Rows from which on there is time to prefetch the next panel of places, beside the channels' own: the
+// channels are more streams than processors follow by themselves.
+inline constexpr int kRowsToPrefetch = 4;
+
 // y[i][p] = start[i] + sum over taps t and channels c of w[i][t, c] * x[c][p + t], in rows of kVectors
 // vectors.
 template <int kRows, int kVectors>
@@ -67,6 +71,12 @@ ANYDML_NOINLINE void multiply_window(const WindowTile& tile, float* results) {
 #pragma GCC unroll 8
       for (int v = 0; v < kVectors; ++v)
         x[v] = load_vector<Columns>(from + v * static_cast<int64_t>(sizeof(Columns)));
+      if constexpr (kRows >= kRowsToPrefetch) {
+        constexpr int64_t kWidth = kVectors * static_cast<int64_t>(sizeof(Columns));
+#pragma GCC unroll 8
+        for (int64_t at_byte = 63; at_byte < kWidth; at_byte += 64)
+          __builtin_prefetch(from + kWidth + at_byte);
+      }
 #pragma GCC unroll 16
       for (int i = 0; i < kRows; ++i) {
         const Columns w = load<float>(at[i / 4] + (i % 4 == 3 ? three : i % 4 * result_step)) - Columns{};

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "integer/byte_packing.h"
 #include "integer/byte_tiles.h"
 #include "integer/known.h"
 #include "integer/product.h"
@@ -133,6 +134,13 @@ class ByteProductPlan final : public BlockedProduct {
     return static_cast<int32_t>(p_.b_zero.integer(inputs, column) - flip_b());
   }
 
+  void begin_call() const override {
+    if (use_amx_) configure_tiles(kTileDepth / 4);
+  }
+  void end_call() const override {
+    if (use_amx_) release_tiles();
+  }
+
   void compute(const Block& block, const void* const* inputs, std::byte* room,
                RowWriter& writer) const override {
     auto* const zeros = at<int32_t>(room, room_.column_zeros);
@@ -150,11 +158,9 @@ class ByteProductPlan final : public BlockedProduct {
       std::fill_n(totals, padded(block.columns, kTile), 0);
     }
     const int64_t count = p_.depth.count();
-    if (use_amx_) configure_tiles(kTileDepth / 4);
-    for (int64_t begin = 0; begin < count && !is_cancelled(); begin += depth_) {
+    for (int64_t begin = 0; begin < count && (begin == 0 || !is_cancelled()); begin += depth_) {
       add_block(block, begin, std::min(count, begin + depth_), inputs, room, writer);
     }
-    if (use_amx_) release_tiles();
   }
 
   // What a zero point that is the same for all rows adds to the sums of columns, instead of their totals.
@@ -170,6 +176,18 @@ class ByteProductPlan final : public BlockedProduct {
     const auto* const column_totals = at<int32_t>(room, room_.column_totals);
     const auto* const column_zeros = at<int32_t>(room, room_.column_zeros);
     const auto count = static_cast<uint32_t>(p_.depth.count());
+    if (p_.a_zero.step == 0 && p_.b_zero.step == 0 && writer.is_run_of_integers()) {
+      const auto of_b = static_cast<uint32_t>(column_zeros[0]);
+      const uint32_t of_all = of_b * count * static_cast<uint32_t>(zero_a(inputs, 0));
+      const auto* const row_totals = at<int32_t>(room, room_.row_totals);
+      const int32_t* sums = sums_of(first, room);
+      for (int64_t r = first; r < first + rows; ++r, sums += task_.columns) {
+        const uint32_t of_row = of_b * static_cast<uint32_t>(row_totals[r]);
+        writer.write_difference(sums, column_totals, block.first_row + r,
+                                static_cast<int32_t>(of_all - of_row));
+      }
+      return;
+    }
     for (int64_t r = first; r < first + rows; ++r) {
       const int64_t row = block.first_row + r;
       const auto zero = static_cast<uint32_t>(zero_a(inputs, block.parameters + row));
@@ -224,10 +242,15 @@ class ByteProductPlan final : public BlockedProduct {
     std::fill_n(flips_of_rows, kRowBlock, static_cast<int8_t>(flip_a()));
     for (int64_t first = 0; first < block.rows; first += rows_) {
       const int64_t rows = std::min(rows_, block.rows - first);
-      pack_rows<TileRows>(p_.depth, block.a + (block.first_row + first) * p_.a_row, p_.a_row, rows, begin,
-                          end, read_a_, flips_of_rows, at<int8_t>(room, room_.row), a);
-      for (int64_t r = 0; r < rows; r += kTile) {
-        add_row_totals(a + r / kTile * a_panel, depths, at<int32_t>(room, room_.row_totals) + first + r);
+      const std::byte* const rows_of_a = block.a + (block.first_row + first) * p_.a_row;
+      int32_t* const row_totals = at<int32_t>(room, room_.row_totals) + first;
+      if (p_.depth.taps() == 1 && p_.depth.a_step == 1) {
+        pack_row_runs(rows_of_a + begin, p_.a_row, rows, end - begin, flip_a(), a, row_totals);
+      } else {
+        pack_rows<TileRows>(p_.depth, rows_of_a, p_.a_row, rows, begin, end, read_a_, flips_of_rows,
+                            at<int8_t>(room, room_.row), a);
+        for (int64_t r = 0; r < rows; r += kTile)
+          add_row_totals(a + r / kTile * a_panel, depths, row_totals + r);
       }
       TileOperands tiles = {a,
                             b,
@@ -252,6 +275,9 @@ class ByteProductPlan final : public BlockedProduct {
     if (p_.depth.is_transposed()) {
       pack_runs<TileColumns>(p_.depth, b, first, columns, begin, end, read_b_, at<uint8_t>(room, room_.flips),
                              at<uint8_t>(room, room_.row), panels);
+    } else if (p_.depth.is_matrix() && p_.depth.width.step == 1) {
+      pack_column_runs(b + begin * p_.depth.b_step + first, p_.depth.b_step, columns, end - begin, flip_b(),
+                       panels);
     } else {
       pack_fours(b, first, columns, begin, end, padding, room, panels);
     }

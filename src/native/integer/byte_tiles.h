@@ -63,18 +63,24 @@ struct TileOperands {
 
 #define ANYDML_AMX [[gnu::target("amx-tile,amx-int8")]]
 
-// The registers' shapes: 0 to 3 are sums, 4 and 5 rows of A, 6 and 7 columns of B.
-ANYDML_AMX inline void configure_tiles(int64_t fours) {
-  alignas(64) uint8_t shapes[64] = {};
-  shapes[0] = 1;
-  for (int i = 0; i < 8; ++i) {
-    shapes[16 + 2 * i] = static_cast<uint8_t>(i == 4 || i == 5 ? 4 * fours : kTileDepth);
-    shapes[48 + i] = static_cast<uint8_t>(i >= 6 ? fours : kTile);
+// The registers' shapes by the fours of a step: 0 to 3 are sums, 4 and 5 rows of A, 6 and 7 columns of B. A
+// table, as what was just written byte by byte would be waited for.
+struct TileShapes {
+  alignas(64) uint8_t of[kTileDepth / 4 + 1][64] = {};
+
+  constexpr TileShapes() {
+    for (int fours = 0; fours <= kTileDepth / 4; ++fours) {
+      of[fours][0] = 1;
+      for (int i = 0; i < 8; ++i) {
+        of[fours][16 + 2 * i] = static_cast<uint8_t>(i == 4 || i == 5 ? 4 * fours : kTileDepth);
+        of[fours][48 + i] = static_cast<uint8_t>(i >= 6 ? fours : kTile);
+      }
+    }
   }
-  // Compilers do not see what is read by way of a pointer.
-  asm volatile("" : : "r"(shapes) : "memory");
-  _tile_loadconfig(shapes);
-}
+};
+constexpr TileShapes kTileShapes;
+
+ANYDML_AMX inline void configure_tiles(int64_t fours) { _tile_loadconfig(kTileShapes.of[fours]); }
 ANYDML_AMX inline void release_tiles() { _tile_release(); }
 
 template <int kRowPanels, int kColumnPanels>
@@ -190,6 +196,15 @@ inline void add_tiles(const TileOperands& of, int64_t rows, bool are_two, bool u
   }
 }
 
+ANYDML_INLINE int32_t sum_of_lanes(__m512i lanes) {
+  // GCC takes what extracts without masks for uninitialised.
+  const __m256i eight = _mm256_add_epi32(_mm512_maskz_extracti64x4_epi64(0xff, lanes, 0),
+                                         _mm512_maskz_extracti64x4_epi64(0xff, lanes, 1));
+  const __m128i four = _mm_add_epi32(_mm256_castsi256_si128(eight), _mm256_extracti128_si256(eight, 1));
+  const __m128i two = _mm_add_epi32(four, _mm_shuffle_epi32(four, 0x4e));
+  return _mm_cvtsi128_si32(_mm_add_epi32(two, _mm_shuffle_epi32(two, 0xb1)));
+}
+
 // totals[r] += sum over k of a[r, k], of a panel.
 ANYDML_VNNI ANYDML_NOINLINE inline void add_row_totals(const int8_t* a, int64_t depths, int32_t* totals) {
   const __m512i ones = _mm512_set1_epi8(1);
@@ -198,7 +213,7 @@ ANYDML_VNNI ANYDML_NOINLINE inline void add_row_totals(const int8_t* a, int64_t 
     for (int64_t k = 0; k < depths; ++k) {
       sum = _mm512_dpbusd_epi32(sum, ones, _mm512_loadu_si512(a + k * kTileBytes + r * kTileDepth));
     }
-    totals[r] += _mm512_reduce_add_epi32(sum);
+    totals[r] += sum_of_lanes(sum);
   }
 }
 
@@ -255,15 +270,19 @@ ANYDML_INLINE void transpose_sixteens(const __m512i (&rows)[4], void* to, int64_
 
 // Likewise of 64 columns, for four panels: each 16 bytes of the rows' interleaved vectors belong to another
 // one.
-inline void interleave_four_by_64(const uint8_t* rows, int64_t step, uint8_t* to, int64_t panel) {
-  const auto row = [&](int64_t i) { return _mm512_loadu_si512(rows + i * step); };
-  const __m512i low = _mm512_unpacklo_epi8(row(0), row(1));
-  const __m512i high = _mm512_unpackhi_epi8(row(0), row(1));
-  const __m512i low2 = _mm512_unpacklo_epi8(row(2), row(3));
-  const __m512i high2 = _mm512_unpackhi_epi8(row(2), row(3));
+ANYDML_INLINE void interleave_four_vectors(const __m512i (&rows)[4], uint8_t* to, int64_t panel) {
+  const __m512i low = _mm512_unpacklo_epi8(rows[0], rows[1]);
+  const __m512i high = _mm512_unpackhi_epi8(rows[0], rows[1]);
+  const __m512i low2 = _mm512_unpacklo_epi8(rows[2], rows[3]);
+  const __m512i high2 = _mm512_unpackhi_epi8(rows[2], rows[3]);
   const __m512i columns[4] = {_mm512_unpacklo_epi16(low, low2), _mm512_unpackhi_epi16(low, low2),
                               _mm512_unpacklo_epi16(high, high2), _mm512_unpackhi_epi16(high, high2)};
   transpose_sixteens(columns, to, panel);
+}
+inline void interleave_four_by_64(const uint8_t* rows, int64_t step, uint8_t* to, int64_t panel) {
+  const auto row = [&](int64_t i) { return _mm512_loadu_si512(rows + i * step); };
+  const __m512i four[4] = {row(0), row(1), row(2), row(3)};
+  interleave_four_vectors(four, to, panel);
 }
 
 }  // namespace

@@ -75,6 +75,19 @@ class RowWriter {
     write(sums, row, scale_, addend);
   }
 
+  // Whether a row of outputs is a run of integers.
+  bool is_run_of_integers() const {
+    return p_.out_type == DataType::kInt32 && p_.out_width == 4 && first_ + columns_ <= lines_.width;
+  }
+  // Of such a row: sums[c] - less[c] + addend, modulo 2^32.
+  void write_difference(const int32_t* sums, const int32_t* less, int64_t row, int32_t addend) const {
+    const auto at = [&](int64_t c) {
+      return static_cast<uint32_t>(sums[c]) - static_cast<uint32_t>(less[c]);
+    };
+    write_run(row, addend, at,
+              [&](int64_t c) { return from_sums<int32_t>(sums + c) - from_sums<int32_t>(less + c); });
+  }
+
   // Of a row whose scale is known.
   template <class Sum>
   void write(const Sum* sums, int64_t row, const RowScale& scale, int32_t addend) const {
@@ -95,6 +108,38 @@ class RowWriter {
  private:
   static constexpr int64_t kAtOnce = kRequantizedAtOnce;
 
+#if defined(ANYDML_VECTORS)
+  // As many integers as a register holds of the widest kind.
+  static constexpr int kLanes = static_cast<int>(2 * kVectorBytes / sizeof(uint32_t));
+  using Integers = Vector<uint32_t, kLanes>;
+
+  // The low halves of so many sums.
+  template <class Sum>
+  ANYDML_INLINE static Integers from_sums(const Sum* sums) {
+    const auto all = load_vector<Vector<Sum, kLanes>>(reinterpret_cast<const std::byte*>(sums));
+    return __builtin_convertvector(all, Integers);
+  }
+#else
+  template <class Sum>
+  static uint32_t from_sums(const Sum* sums) {
+    return static_cast<uint32_t>(*sums);
+  }
+#endif
+
+  // A row of integers at(c) + addend, of which vector_at(c) has as many as a vector.
+  template <class At, class VectorAt>
+  ANYDML_INLINE void write_run(int64_t row, int32_t addend, const At& at,
+                               [[maybe_unused]] const VectorAt& vector_at) const {
+    std::byte* const to = out_ + row * p_.out_row + first_ * p_.out_width;
+    const auto added = static_cast<uint32_t>(addend);
+    const int64_t columns = columns_;
+    int64_t c = 0;
+#if defined(ANYDML_VECTORS)
+    for (; c + kLanes <= columns; c += kLanes) store_vector(to + c * 4, vector_at(c) + added);
+#endif
+    for (; c < columns; ++c) store(to + c * 4, at(c) + added);
+  }
+
   template <class Sum>
   static Sum total_of(Sum sum, int32_t addend) {
     using Bits = std::make_unsigned_t<Sum>;
@@ -103,20 +148,9 @@ class RowWriter {
 
   template <class Sum>
   void write_integers(const Sum* sums, int64_t row, int32_t addend) const {
-    if (p_.out_width == 4 && first_ + columns_ <= lines_.width) {
-      // One run, which is written where it belongs, batch by batch, so that compilers make vectors of them.
-      std::byte* const to = out_ + row * p_.out_row + first_ * p_.out_width;
-      const int64_t columns = columns_;
-      int64_t c = 0;
-      for (; c + kAtOnce <= columns; c += kAtOnce) {
-        uint32_t outputs[kAtOnce];
-        for (int64_t i = 0; i < kAtOnce; ++i)
-          outputs[i] = static_cast<uint32_t>(sums[c + i]) + static_cast<uint32_t>(addend);
-        std::memcpy(to + c * 4, outputs, sizeof(outputs));
-      }
-      for (; c < columns; ++c)
-        store(to + c * 4, static_cast<uint32_t>(sums[c]) + static_cast<uint32_t>(addend));
-      return;
+    if (is_run_of_integers()) {
+      const auto at = [&](int64_t c) { return static_cast<uint32_t>(sums[c]); };
+      return write_run(row, addend, at, [&](int64_t c) { return from_sums<Sum>(sums + c); });
     }
     uint32_t outputs[kAtOnce];
     for (int64_t c = 0; c < columns_; c += kAtOnce) {

@@ -92,11 +92,13 @@ struct Depth {
 
   int64_t taps() const { return height.taps * width.taps; }
   int64_t count() const { return channels * taps(); }
-  // Whether B is a matrix whose columns are closer runs than its rows.
-  bool is_transposed() const {
+  // Whether B is a matrix, whose columns are the places of one line.
+  bool is_matrix() const {
     return taps() == 1 && height.places == 1 && width.padding == 0 && width.stride == 1 &&
-           height.padding == 0 && std::abs(b_step) < std::abs(width.step);
+           height.padding == 0 && width.places <= width.size;
   }
+  // Whether it is one whose columns are closer runs than its rows.
+  bool is_transposed() const { return is_matrix() && std::abs(b_step) < std::abs(width.step); }
 };
 
 // A product's place among channels and taps.

@@ -80,6 +80,17 @@ struct Problem {
     for (const Outer& each : outer) all *= static_cast<double>(each.size);
     return all * static_cast<double>(depth.count());
   }
+  // What is read once and written.
+  double bytes() const {
+    const auto row = static_cast<double>(rows);
+    const auto column = static_cast<double>(columns());
+    const auto deep = static_cast<double>(depth.count());
+    double all = row * deep * static_cast<double>(size_of(a_type)) +
+                 column * deep * static_cast<double>(size_of(b_type)) +
+                 row * column * static_cast<double>(size_of(out_type));
+    for (const Outer& each : outer) all *= static_cast<double>(each.size);
+    return all;
+  }
 };
 
 }  // namespace

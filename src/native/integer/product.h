@@ -57,8 +57,13 @@ class BlockedProduct : public Plan {
     const auto rooms = std::make_unique_for_overwrite<std::byte[]>(space);
     void* first = rooms.get();
     std::align(kAlignment, bytes, first, space);
-    parallel_for(tasks_, threads_, [&](int64_t task, int worker) {
-      run_task(task, inputs, outputs, static_cast<std::byte*>(first) + worker * room_);
+    parallel_for(calls_, threads_, [&](int64_t call, int worker) {
+      std::byte* const room = static_cast<std::byte*>(first) + worker * room_;
+      const int64_t end = share_begin(call + 1, calls_, tasks_);
+      begin_call();
+      for (int64_t task = share_begin(call, calls_, tasks_); task < end; ++task)
+        run_task(task, inputs, outputs, room);
+      end_call();
     });
   }
 
@@ -78,9 +83,11 @@ class BlockedProduct : public Plan {
       : Plan(std::move(description)), p_(std::move(problem)) {
     int64_t products = 1;
     for (const Outer& each : p_.outer) products *= each.size;
-    threads_ = threads_for(static_cast<int64_t>(std::min(p_.products() / products_per_byte, 0x1p62)));
+    const auto work = static_cast<int64_t>(std::min(p_.products() / products_per_byte + p_.bytes(), 0x1p62));
+    threads_ = threads_for(work);
     task_ = task_shape(p_, row_unit, column_unit, products, threads_, column_block);
     tasks_ = products * divided_up(p_.rows, task_.rows) * divided_up(p_.columns(), task_.columns);
+    calls_ = std::min(tasks_, std::max(threads_ * kTasksPerThread, work / kBytesPerCall));
   }
 
   // Where a part of a thread's memory begins, which `count` elements take.
@@ -89,6 +96,10 @@ class BlockedProduct : public Plan {
     room_ += padded(count * static_cast<int64_t>(size), kAlignment);
     return at;
   }
+
+  // What a thread makes ready for some blocks, and undoes behind them.
+  virtual void begin_call() const {}
+  virtual void end_call() const {}
 
   // Writes the rows of a block.
   virtual void compute(const Block& block, const void* const* inputs, std::byte* room,
@@ -135,6 +146,7 @@ class BlockedProduct : public Plan {
 
   int threads_;
   int64_t tasks_;
+  int64_t calls_;     // which tasks are divided among
   int64_t room_ = 0;  // bytes of a thread
 };
 

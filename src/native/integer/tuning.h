@@ -46,6 +46,8 @@ static_assert(kStrip <= kColumnBlock);
 constexpr int64_t kGroupedPlaces = 16384;
 // Tasks that there are for each thread, where blocks can be made smaller.
 constexpr int64_t kTasksPerThread = 3;
+// What small products are gathered to before the loop is asked for more.
+constexpr int64_t kBytesPerCall = 32 << 10;
 
 }  // namespace
 ANYDML_ISA_END

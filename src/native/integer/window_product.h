@@ -13,12 +13,14 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "integer/byte_tiles.h"
 #include "integer/grid_product.h"
+#include "integer/known.h"
 #include "integer/micro_kernel.h"
 #include "platform/cpu_features.h"
 #include "platform/isa.h"
@@ -131,9 +133,24 @@ class WindowProductPlan final : public GridProduct {
                2 * kGridBytes;
   }
 
-  WindowProductPlan(const Problem& problem, std::string description)
+  // What does not depend on the elements of B: of a result, and of filters that stay, of all.
+  struct Result {
+    RowScale scale;
+    uint32_t zero;
+    uint32_t total;  // of the weights
+  };
+  struct Filters {
+    std::vector<Taps> taps;
+    std::vector<Taps> ones;
+    std::vector<Result> results;
+    KnownInputs inputs;
+  };
+
+  WindowProductPlan(const Problem& problem, std::string description,
+                    std::shared_ptr<const Filters> known = nullptr)
       : GridProduct(problem, std::move(description), kUnit, problem.depth.channels * cell_size(), kFewResults,
                     kProductsPerByte),
+        known_(std::move(known)),
         in_fours_(cell_size() == 1),
         flip_a_(in_fours_ && p_.a_type == DataType::kUint8 ? 0x80 : 0),
         flip_b_(in_fours_ && p_.b_type == DataType::kInt8 ? 0x80 : 0),
@@ -149,9 +166,41 @@ class WindowProductPlan final : public GridProduct {
   }
 
   void run(const void* const* inputs, void* const* outputs) const override {
+    std::vector<const void*> all;
+    if (known_) {
+      all = known_->inputs.with(inputs);
+      inputs = all.data();
+    }
     each_block(inputs, outputs, [&](const Block& block, std::byte* out, std::byte* room) {
       compute(block, inputs, out, room);
     });
+  }
+
+  bool has_prepack() const override { return true; }
+  std::unique_ptr<Plan> prepack(const void* const* inputs) const override {
+    if (inputs[p_.a] == nullptr || inputs[p_.b] != nullptr) return nullptr;
+    for (const Parameter& each :
+         {p_.a_scale, p_.a_zero, p_.b_scale, p_.b_zero, p_.out_scale, p_.out_zero, p_.row_bias}) {
+      if (each.input >= 0 && inputs[each.input] == nullptr) return nullptr;
+    }
+    auto known = std::make_shared<Filters>();
+    const int64_t results = p_.rows * p_.outer[1].size;
+    if (!known->inputs.copy(p_, inputs, results)) return nullptr;
+    const int64_t count = p_.depth.channels * static_cast<int64_t>(taps_.size());
+    known->taps.resize(static_cast<size_t>(results * count));
+    known->ones.resize(static_cast<size_t>(count));
+    read_taps(nullptr, 0, known->ones.data());
+    const auto* const a = static_cast<const std::byte*>(inputs[p_.a]);
+    for (int64_t i = 0; i < results; ++i) {
+      const std::byte* const filter = a + i / p_.rows * p_.outer[1].a + i % p_.rows * p_.a_row;
+      known->results.push_back(result_of(inputs, i, filter, known->taps.data() + i * count));
+    }
+    return std::make_unique<WindowProductPlan>(p_, description(), std::move(known));
+  }
+  int64_t prepack_bytes() const override {
+    return known_ ? static_cast<int64_t>(known_->taps.size() * sizeof(Taps) +
+                                         known_->results.size() * sizeof(Result))
+                  : 0;
   }
 
  private:
@@ -210,22 +259,31 @@ class WindowProductPlan final : public GridProduct {
     return p_.a_zero.integer(inputs, result) - (flip_a_ != 0 ? 128 : 0);
   }
 
-  // The taps of a result, or ones instead of weights where that is -1; returns the sum of the weights.
-  int64_t read_taps(const Block& block, int64_t result, int64_t zero, Taps* taps) const {
+  // `parameters` is its number among scales, zero points and biases.
+  Result result_of(const void* const* inputs, int64_t parameters, const std::byte* filter, Taps* taps) const {
+    const int64_t zero = zero_a(inputs, parameters);
+    const int64_t total = read_taps(filter, in_fours_ ? 0 : zero, taps);
+    return {row_scale(p_, inputs, parameters), static_cast<uint32_t>(in_fours_ ? zero : 0),
+            static_cast<uint32_t>(total)};
+  }
+
+  // The taps of a filter, or ones instead of weights where that is null; returns the sum of the weights.
+  int64_t read_taps(const std::byte* filter, int64_t zero, Taps* taps) const {
     const Depth& depth = p_.depth;
     int64_t total = 0;
     for (int64_t channel = 0; channel < depth.channels; ++channel) {
-      const std::byte* const from =
-          block.a + std::max<int64_t>(result, 0) * p_.a_row + channel * depth.a_step;
+      const std::byte* const from = filter == nullptr ? nullptr : filter + channel * depth.a_step;
       const int64_t plane = channel * grid_.places();
       for (const Group& group : taps_) {
         int32_t weights[4] = {};
         for (size_t i = 0; i < 4; ++i) {
           if (group.taps[i] == kNone) continue;
-          const auto bits = static_cast<uint8_t>(load<uint8_t>(from + group.taps[i]) ^ flip_a_);
-          const bool is_signed = in_fours_ || p_.a_type == DataType::kInt8;
-          weights[i] = static_cast<int32_t>((is_signed ? static_cast<int8_t>(bits) : bits) - zero);
-          if (result < 0) weights[i] = 1;
+          weights[i] = 1;
+          if (from != nullptr) {
+            const auto bits = static_cast<uint8_t>(load<uint8_t>(from + group.taps[i]) ^ flip_a_);
+            const bool is_signed = in_fours_ || p_.a_type == DataType::kInt8;
+            weights[i] = static_cast<int32_t>((is_signed ? static_cast<int8_t>(bits) : bits) - zero);
+          }
           total += weights[i];
         }
         taps->first = group.first + plane;
@@ -258,38 +316,44 @@ class WindowProductPlan final : public GridProduct {
     // What zero points add, of bytes that are multiplied as they are.
     const auto flipped_zero = static_cast<uint32_t>(zero_b - (flip_b_ != 0 ? -128 : 0));
     const int64_t count = p_.depth.channels * static_cast<int64_t>(taps_.size());
-    auto* const taps = at<Taps>(room, room_.taps);
-    RowScale scales[kFewResults];
-    uint32_t zeros[kFewResults] = {};
+    const int64_t first = block.parameters + block.first_result;
+    const Taps* taps = at<Taps>(room, room_.taps);
+    const Taps* ones = taps + p_.rows * count;
+    Result own[kFewResults];
+    const Result* results = own;
+    if (known_) {
+      taps = known_->taps.data() + first * count;
+      ones = known_->ones.data();
+      results = known_->results.data() + first;
+    } else {
+      auto* const to = at<Taps>(room, room_.taps);
+      for (int64_t r = 0; r < block.results; ++r)
+        own[r] = result_of(inputs, first + r, block.a + (block.first_result + r) * p_.a_row, to + r * count);
+      if (std::any_of(own, own + block.results, [](const Result& each) { return each.zero != 0; }))
+        read_taps(nullptr, 0, to + p_.rows * count);
+    }
     int32_t addends[kFewResults] = {};
     bool have_zeros = false;
-    for (int64_t r = 0; r < block.results; ++r) {
-      const int64_t parameters = block.parameters + block.first_result + r;
-      scales[r] = row_scale(p_, inputs, parameters);
-      const int64_t zero = zero_a(inputs, parameters);
-      const int64_t total = read_taps(block, block.first_result + r, in_fours_ ? 0 : zero, taps + r * count);
-      if (!in_fours_) continue;
-      zeros[r] = static_cast<uint32_t>(zero);
-      have_zeros |= zero != 0;
-      addends[r] = static_cast<int32_t>(-flipped_zero * (static_cast<uint32_t>(total) -
-                                                         static_cast<uint32_t>(p_.depth.count()) * zeros[r]));
+    for (int64_t r = 0; r < block.results && in_fours_; ++r) {
+      have_zeros |= results[r].zero != 0;
+      addends[r] = static_cast<int32_t>(
+          -flipped_zero * (results[r].total - static_cast<uint32_t>(p_.depth.count()) * results[r].zero));
     }
-    if (have_zeros) read_taps(block, -1, 0, taps + p_.rows * count);
     int32_t* const sums = at<int32_t>(room, room_.sums);
     const int64_t all = (block.part.rows - 1) * grid_.pitch + block.part.end - block.part.begin;
     for (int64_t begin = 0; begin < all; begin += kStrip) {
       const int64_t places = std::min(kStrip, all - begin);
-      if (have_zeros) sum(taps + p_.rows * count, begin, places, room, sums + kStrip);
+      if (have_zeros) sum(ones, begin, places, room, sums + kStrip);
       const RowWriter writer = writer_of(block, inputs, out, begin, places);
       for (int64_t r = 0; r < block.results; ++r) {
         sum(taps + r * count, begin, places, room, sums);
-        if (zeros[r] != 0) {
+        if (results[r].zero != 0) {
           for (int64_t i = 0; i < places; ++i) {
             sums[i] = static_cast<int32_t>(static_cast<uint32_t>(sums[i]) -
-                                           zeros[r] * static_cast<uint32_t>(sums[kStrip + i]));
+                                           results[r].zero * static_cast<uint32_t>(sums[kStrip + i]));
           }
         }
-        writer.write(static_cast<const int32_t*>(sums), block.first_result + r, scales[r], addends[r]);
+        writer.write(static_cast<const int32_t*>(sums), block.first_result + r, results[r].scale, addends[r]);
       }
     }
   }
@@ -337,6 +401,7 @@ class WindowProductPlan final : public GridProduct {
     }
   }
 
+  std::shared_ptr<const Filters> known_;
   bool in_fours_;
   // The highest bits, which make elements of A signed and those of B unsigned.
   uint8_t flip_a_, flip_b_;

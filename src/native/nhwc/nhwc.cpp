@@ -26,6 +26,7 @@
 #include "nhwc/tuning.h"
 #include "nhwc/windows.h"
 #include "platform/isa.h"
+#include "platform/parallel.h"
 
 ANYDML_ISA_BEGIN
 namespace {
@@ -87,11 +88,34 @@ bool is_pooled_by_channel(const Request& request) {
   return in.sizes[1] >= 8 && ((in_last && out_last) || (is_narrow && (in_last || out_last)));
 }
 
+// The most images of a batch that divide it, and of which both tensors have kCopiedAtOnce elements for each
+// thread; or one.
+int64_t images_at_once(const Layout& in, const Layout& out) {
+  double each = 0;
+  for (const Layout* const layout : {&in, &out}) {
+    double elements = 1;
+    for (size_t d = 1; d < layout->sizes.size(); ++d) elements *= static_cast<double>(layout->sizes[d]);
+    each += elements;
+  }
+  int64_t images = in.sizes[0];
+  const double all = static_cast<double>(images) * each;
+  const int threads = threads_for(static_cast<int64_t>(std::min(all * size_of(in.type), 0x1p62)));
+  const double most = static_cast<double>(threads) * kCopiedAtOnce;
+  if (all <= most) return images;
+  images = std::max<int64_t>(1, static_cast<int64_t>(most / each));
+  while (in.sizes[0] % images != 0) --images;
+  return images;
+}
+
 // The plan of tensors that lie with their channels last, where asked for, and copies from and to those that
-// are given.
+// are given; of some images at a time, where these do not depend on each other.
 std::unique_ptr<Plan> relaid(const Request& request, Factory make, bool input, bool output,
-                             std::string& reason) {
+                             std::string& reason, bool by_images = false) {
   Request laid = request;
+  if (by_images) {
+    laid.inputs[0].sizes[0] = images_at_once(request.inputs[0], request.outputs[0]);
+    laid.outputs[0].sizes[0] = laid.inputs[0].sizes[0];
+  }
   if (input) laid.inputs[0] = channels_last(laid.inputs[0]);
   if (output) laid.outputs[0] = channels_last(laid.outputs[0]);
   std::shared_ptr<const Plan> inner = make(laid, reason);
@@ -274,7 +298,7 @@ std::unique_ptr<Plan> make_convolution_of_channels(const Request& request, std::
                           (!convolution.is_depthwise() && convolution.in.sizes[1] < kCopiedChannels);
   const bool writes_last = has_channels_last(convolution.out);
   if (!reads_last || !writes_last)
-    return relaid(request, make_convolution_of_channels, !reads_last, !writes_last, reason);
+    return relaid(request, make_convolution_of_channels, !reads_last, !writes_last, reason, true);
   return convolution.plan(reason);
 }
 

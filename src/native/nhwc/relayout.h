@@ -131,10 +131,11 @@ class LayoutCopy {
   Loop places_;
 };
 
-// A plan whose first input, output, or both are copied.
+// A plan whose first input, output, or both are copied: the plan is of some images, as many as make whole
+// batches, which are computed one after the other, so that copies stay near and take little memory.
 class RelayoutPlan final : public Plan {
  public:
-  // Of the tensors as they are, and as the inner plan has them.
+  // Of the tensors as they are, and of some images as the inner plan has them.
   struct Tensors {
     Layout given;
     Layout inner;
@@ -147,25 +148,24 @@ class RelayoutPlan final : public Plan {
         inputs_(inputs),
         input_(input),
         output_(output) {
-    if (!input.is_same()) before_.emplace(input.given, input.inner);
-    if (!output.is_same()) after_.emplace(output.inner, output.given);
+    if (!input.is_same()) before_.emplace(some(input), input.inner);
+    if (!output.is_same()) after_.emplace(output.inner, some(output));
   }
 
   void run(const void* const* inputs, void* const* outputs) const override {
     std::vector<const void*> read(inputs, inputs + inputs_);
-    std::unique_ptr<std::byte[]> input, output;
-    if (before_) {
-      input = room_for(input_.inner);
-      before_->run(static_cast<const std::byte*>(inputs[0]), input.get());
-      read[0] = input.get();
+    const std::unique_ptr<std::byte[]> input = before_ ? room_for(input_.inner) : nullptr;
+    const std::unique_ptr<std::byte[]> output = after_ ? room_for(output_.inner) : nullptr;
+    const int64_t images = input_.inner.sizes[0];
+    for (int64_t i = 0; i < input_.given.sizes[0]; i += images) {
+      const auto* const from = static_cast<const std::byte*>(inputs[0]) + i * input_.given.strides[0];
+      std::byte* const to = static_cast<std::byte*>(outputs[0]) + i * output_.given.strides[0];
+      if (before_) before_->run(from, input.get());
+      read[0] = before_ ? input.get() : from;
+      void* written = after_ ? output.get() : to;
+      inner_->run(read.data(), &written);
+      if (after_) after_->run(output.get(), to);
     }
-    void* written = outputs[0];
-    if (after_) {
-      output = room_for(output_.inner);
-      written = output.get();
-    }
-    inner_->run(read.data(), &written);
-    if (after_) after_->run(output.get(), static_cast<std::byte*>(outputs[0]));
   }
 
   bool has_prepack() const override { return inner_->has_prepack(); }
@@ -176,6 +176,12 @@ class RelayoutPlan final : public Plan {
   int64_t prepack_bytes() const override { return inner_->prepack_bytes(); }
 
  private:
+  // Of as many images as the inner plan has.
+  static Layout some(const Tensors& tensors) {
+    Layout found = tensors.given;
+    found.sizes[0] = tensors.inner.sizes[0];
+    return found;
+  }
   static std::unique_ptr<std::byte[]> room_for(const Layout& layout) {
     return std::unique_ptr<std::byte[]>(
         new std::byte[static_cast<size_t>(layout.sizes[0] * layout.strides[0])]);

@@ -60,5 +60,8 @@ inline constexpr int64_t kPackedChannels = 64;
 
 // Copies from layout to layout: places that a task has, whose channels stay in the first caches.
 inline constexpr int64_t kCopiedPlaces = 64;
+// Elements of the images of an input and an output that are copied at a time for each thread, which stay in
+// the second cache.
+inline constexpr double kCopiedAtOnce = 1 << 19;
 
 ANYDML_ISA_END
