@@ -161,3 +161,26 @@ def test_the_backend_interface() -> None:
     model = helper.make_model(graph, ir_version=8)
     for given in ([X, X], {"a": X, "b": X}):
         np.testing.assert_array_equal(backend.run_model(model, given)[0], X + X)
+
+
+@pytest.mark.parametrize("level", anydml.FeatureLevel, ids=lambda level: level.number)
+def test_a_check_computes_what_shapes_depend_on_at_every_level(level: anydml.FeatureLevel) -> None:
+    """Also where a device of the level has no graphs, or none that copy INT64."""
+    nodes = [
+        helper.make_node("Relu", ["x"], ["positive"]),
+        helper.make_node("NonZero", ["positive"], ["places"]),
+        helper.make_node("Cast", ["places"], ["floats"], to=TensorProto.FLOAT),
+        helper.make_node("Gelu", ["floats"], ["y"], domain=""),
+    ]
+    graph = helper.make_graph(
+        nodes,
+        "graph",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 1, 2, 3])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+    )
+    model = helper.make_model(graph, ir_version=10, opset_imports=[helper.make_opsetid("", 20)])
+    checked = anydml.onnx.check(model, level)
+    assert (checked.nodes, checked.ended) == (4, "")
+    refused = [each.operator for each in checked.violations]
+    since = {"NonZero": anydml.FeatureLevel.LEVEL_4_0, "Cast": anydml.FeatureLevel.LEVEL_3_1}
+    assert {op for op in since if op in refused} == {op for op, first in since.items() if level < first}
