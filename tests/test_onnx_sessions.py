@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -184,3 +185,26 @@ def test_a_check_computes_what_shapes_depend_on_at_every_level(level: anydml.Fea
     refused = [each.operator for each in checked.violations]
     since = {"NonZero": anydml.FeatureLevel.LEVEL_4_0, "Cast": anydml.FeatureLevel.LEVEL_3_1}
     assert {op for op in since if op in refused} == {op for op, first in since.items() if level < first}
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (
+            {"providers": ["CPUExecutionProvider"]},
+            "providers: found an argument that is unknown.*device says where to run",
+        ),
+        ({"sess_options": None}, "OMP_NUM_THREADS says"),
+        ({"fall_back": True}, "Did you mean fallback?"),
+    ],
+)
+def test_arguments_of_other_sessions_are_told(options: dict[str, Any], said: str) -> None:
+    assert re.search(said, refused(lambda: relu(**options), "(A15)"))
+
+
+def test_what_is_fed_and_asked_for_wrongly_has_a_remedy() -> None:
+    ready = relu()
+    assert "Convert it to float32" in refused(lambda: ready.run(None, {"x": X.astype(np.float64)}), "(N3)")
+    assert "found str 'y', expected a list of names (N3). Write ['y']" in refused(
+        lambda: ready.run("y", {"x": X}), "(N3)"
+    )
