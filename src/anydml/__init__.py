@@ -11,6 +11,7 @@ Descs and devices carry the names of directml.h; functions take and give arrays:
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -191,7 +192,9 @@ if not TYPE_CHECKING:  # for whom every name would be there
         if found is not None:
             return found
         absent = why_absent(name, __dir__())
-        raise AttributeError(f"module 'anydml' has no attribute {name!r}") if absent is None else error([absent])
+        if absent is not None:
+            raise error([absent])
+        raise AttributeError(f"module 'anydml' has no attribute {name!r}", name=name, obj=sys.modules[__name__])
 
 
 def __dir__() -> list[str]:
