@@ -15,8 +15,8 @@ import numpy as np
 from ..backends.base import BindableRun, Run, TryRun
 from ..core.annotations import unquoted
 from ..core.enums import DML_PERSISTENT_BUFFER_ALIGNMENT, ExecutionFlags
-from ..core.errors import Violation, error, kind_of, refuse
-from ..core.memory import address
+from ..core.errors import DMLError, Violation, error, kind_of, refuse
+from ..core.memory import address, no_room
 from ..core.strided_layout import Array
 from ..core.truth_values import BOOL
 from ..operators import spec_of
@@ -187,17 +187,20 @@ class Compiled(DeviceObject, ABC):
             quick = self._try_run if self._any_values or self._are_fine(inputs) else None
         else:
             quick = self._try_prepared(persistent, outputs) if self._any_values else None
-        if quick is not None and quick(inputs, outputs, self._in_place):
-            return
-        resource = None if persistent is None else DML_BUFFER_BINDING(Buffer=persistent)
-        sides = ("inputs", self._inputs, inputs), ("outputs", self._outputs, outputs)
-        if self._fit is not None:
-            found = try_bind(self.device.memory, self.name, sides[1], bind_array)
-            if found is not None and self._fit.fits(inputs, [(each.start, each.end) for each in found if each]):
-                self._run([None] * len(inputs), found, resource, inputs)
+        try:
+            if quick is not None and quick(inputs, outputs, self._in_place):
                 return
-        read, written = bind(self.device.memory, self.name, sides, False, bind_array)
-        self._run(read, written, resource)
+            resource = None if persistent is None else DML_BUFFER_BINDING(Buffer=persistent)
+            sides = ("inputs", self._inputs, inputs), ("outputs", self._outputs, outputs)
+            if self._fit is not None:
+                found = try_bind(self.device.memory, self.name, sides[1], bind_array)
+                if found is not None and self._fit.fits(inputs, [(each.start, each.end) for each in found if each]):
+                    self._run([None] * len(inputs), found, resource, inputs)
+                    return
+            read, written = bind(self.device.memory, self.name, sides, False, bind_array)
+            self._run(read, written, resource)
+        except MemoryError as problem:
+            raise problem if isinstance(problem, DMLError) else no_room(self.name, [*inputs, *outputs]) from None
         if persistent is not None:
             self._remember(persistent)
 
