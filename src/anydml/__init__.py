@@ -71,7 +71,8 @@ if TYPE_CHECKING:
     )
     from .operators.validate import validate
     from .runtime.binding import DML_BUFFER_ARRAY_BINDING, DML_BUFFER_BINDING, BindingTable
-    from .runtime.compiled import BindingProperties, CompiledOperator, Operator, OperatorInitializer
+    from .runtime.compiled import BindingProperties, CompiledOperator, Operator
+    from .runtime.initializer import OperatorInitializer
 
     __version__: str
     DML_BINDING_PROPERTIES = BindingProperties
@@ -153,7 +154,8 @@ _FILES = {
     "graph.desc": tuple(name for name in __all__ if name.startswith("DML_") and "_GRAPH_" in name),
     "operators.validate": ("validate",),
     "runtime.binding": ("BindingTable", "DML_BUFFER_ARRAY_BINDING", "DML_BUFFER_BINDING"),
-    "runtime.compiled": ("BindingProperties", "CompiledOperator", "Operator", "OperatorInitializer"),
+    "runtime.compiled": ("BindingProperties", "CompiledOperator", "Operator"),
+    "runtime.initializer": ("OperatorInitializer",),
 }
 _ELSEWHERE = {
     **{name: file for file, names in _FILES.items() for name in names},
