@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
 import gc
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -30,6 +32,18 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     together.EACH = config.getoption("--each")
+    if sys.platform == "linux":
+        keep_memory()
+
+
+def keep_memory() -> None:
+    """Has glibc keep what arrays leave, up to 256 MiB: the system takes longer to give pages again than many tests to
+    compute on them. Of this process alone: those that tests start may look at how much memory they take."""
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+    if mallopt is not None:
+        trim_threshold, mmap_threshold = -1, -3
+        mallopt(trim_threshold, 2**28)
+        mallopt(mmap_threshold, 2**26)
 
 
 @pytest.hookimpl(hookwrapper=True)

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 import re
+import subprocess
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pytest
 
 import anydml
 from anydml import (
@@ -224,3 +227,15 @@ __all__ = [
     "engines_of",
     "run",
 ]
+
+
+def printed_everywhere(script: str) -> set[str]:
+    """What a program prints on every instruction set, on one thread and on three, in a process for each."""
+    found = set()
+    for instruction_set in pytest.importorskip("anydml._native").build_info()["instruction_sets"]:
+        for threads in ("1", "3"):
+            environment = {**os.environ, "ANYDML_CPU": instruction_set, "OMP_NUM_THREADS": threads}
+            environment["PYTHONPATH"] = os.pathsep.join(sys.path)
+            command = [sys.executable, "-c", script]
+            found.add(subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout)
+    return found

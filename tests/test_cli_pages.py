@@ -141,6 +141,8 @@ def test_names_that_people_give(anydml_: Any, name: str) -> None:
         ("cumulative-sumation", "Did you mean CUMULATIVE_SUMMATION?"),
         ("EXP", 'found "EXP", no operator of DirectML, .*. Did you mean ELEMENT_WISE_EXP?'),
         ("exqp", "Did you mean ELEMENT_WISE_EXP?"),
+        ("cumsum", "Did you mean CUMULATIVE_SUMMATION?"),
+        ("sum", "Did you mean REDUCE or CUMULATIVE_SUMMATION?"),
         ("relu", "Did you mean ACTIVATION_RELU, ACTIVATION_LEAKY_RELU, ACTIVATION_THRESHOLDED_RELU, "),
         ("pooling", "Did you mean LP_POOLING, MAX_POOLING, ROI_POOLING, AVERAGE_POOLING, QUANTIZED_LINEAR_"),
         ("dml-operator-softmax", "Did you mean ACTIVATION_SOFTMAX, "),

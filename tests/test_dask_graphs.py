@@ -45,6 +45,19 @@ def over_rows(x: Any) -> Any:
     return x * (1 / x.shape[0])
 
 
+@pytest.mark.parametrize("call", ["dispatch", "call"])
+def test_what_is_compiled_for_one_shape_computes_no_dask_array(call: str) -> None:
+    lazy = untouchable((4, 6), np.float32, 2)
+    graph = anydml.Graph(anydml.Device())
+    tensor = anydml.DML_BUFFER_TENSOR_DESC(DataType=anydml.TensorDataType.FLOAT32, Sizes=(4, 6))
+    operator = graph.device.create_operator(
+        anydml.DML_ACTIVATION_RELU_OPERATOR_DESC(InputTensor=tensor, OutputTensor=tensor)
+    )
+    for compiled in (graph.compile([anydml.relu(graph.input((4, 6)))]), graph.device.compile_operator(operator)):
+        with pytest.raises(DMLError, match=r"found a Dask array.*\(A1\)\. Use \.compute\(\)"):
+            compiled.dispatch([lazy], [np.empty((4, 6), np.float32)]) if call == "dispatch" else compiled(lazy)
+
+
 def rows_of(*shape: int) -> np.ndarray:
     return RNG.standard_normal(shape).astype(np.float32)
 

@@ -144,6 +144,24 @@ def test_empty_pieces_are_skipped() -> None:
     empty = np.empty((0, 3), np.float32)
     same_bits(anydml.join([da.from_array(x, chunks=1), empty], 0), x)
     same_bits(anydml.join([da.from_array(empty, chunks=-1), da.from_array(x, chunks=2)], 0), x)
+    for axis, none in ((0, empty), (1, empty.reshape(2, 0))):
+        for pieces in ([none, x], [x, none], [none, x, none], [none, none]):
+            expected = anydml.join(pieces, axis)
+            for i, piece in enumerate(pieces):
+                lazy = da.from_array(piece, chunks=2)
+                same_bits(anydml.join([*pieces[:i], lazy, *pieces[i + 1 :]], axis), expected)
+
+
+def test_pieces_that_do_not_fit_are_told_as_those_in_memory_are() -> None:
+    for pieces in ([(0, 3), (4, 0)], [(2, 3), (2, 4)], [(2, 3), (2, 3, 1)]):
+        arrays = [np.zeros(shape, np.float32) for shape in pieces]
+        told = []
+        for given in (arrays, [da.from_array(arrays[0], chunks=2), arrays[1]]):
+            with pytest.raises(anydml.DMLError) as raised:
+                anydml.join(given, 0)
+            told.append(str(raised.value))
+        assert told[0] == told[1]
+        assert "arrays[1]" in told[0]
 
 
 def test_nothing_is_computed_while_the_graph_is_made() -> None:

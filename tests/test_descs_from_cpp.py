@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+import re
 from dataclasses import MISSING, fields
 from enum import Enum
 from typing import Any
@@ -35,7 +36,7 @@ from anydml import (
 from anydml.core.enums import PREFIXES, TYPE_NAMES, named
 from anydml.core.strided_layout import DTYPES
 from anydml.operators import OPERATORS, spec
-from anydml.operators.header_names import STAND_INS
+from anydml.operators.header_names import OTHER_NAMES, STAND_INS
 from cases import tensor
 
 # Names
@@ -92,13 +93,29 @@ def test_names_that_python_has_no_use_for(name: str) -> None:
 def test_misspelt_names() -> None:
     with pytest.raises(DMLAttributeError, match=r"found no such name.*Did you mean DML_BUFFER_BINDING\?"):
         _ = anydml.DML_BUFER_BINDING
+    for name, meant in (("CONV", "CONVOLUTION"), ("RELU", "ACTIVATION_RELU"), ("JION", "JOIN")):
+        with pytest.raises(DMLAttributeError, match=rf"Did you mean DML_{meant}_OPERATOR_DESC\?"):
+            getattr(anydml, f"DML_{name}_OPERATOR_DESC")
     for name in ("nonsense", "JOIN", "__wrapped__", "_one_hot"):
         with pytest.raises(AttributeError) as refused:
             getattr(anydml, name)
         assert not isinstance(refused.value, DMLError)
 
 
+@pytest.mark.parametrize("name", OTHER_NAMES)
+def test_names_of_other_libraries(name: str) -> None:
+    assert callable(getattr(anydml, OTHER_NAMES[name].partition("(")[0]))
+    with pytest.raises(DMLAttributeError, match=rf"\(F13\)\. It is anydml\.{re.escape(OTHER_NAMES[name])} here"):
+        getattr(anydml, name)
+
+
 # Members
+
+
+@pytest.mark.parametrize("struct", [DML_BUFFER_TENSOR_DESC, anydml.DML_JOIN_OPERATOR_DESC, anydml.DML_GRAPH_DESC])
+def test_members_have_names(struct: Any) -> None:
+    with pytest.raises(DMLError, match=r"found 2 members without names, expected \w+=\.\.\., .*\(F12\)"):
+        struct(1, 2)
 
 
 STRUCTS: list[tuple[Any, str, str]] = [

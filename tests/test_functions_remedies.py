@@ -206,3 +206,14 @@ def test_a_window_that_is_missing_is_named() -> None:
         lambda: quantized_linear_average_pooling(image(1, 1, 2, 2), 1.0, output_scale=1.0),
         "window_size: found nothing",
     )
+
+
+def test_two_types_become_one() -> None:
+    floats, integers = np.ones(3, np.float32), np.ones(3, np.int32)
+    refused("(C1)", lambda: anydml.add(floats, integers), "Convert it to float32, as .astype(np.float32) does")
+    assert "Convert" not in str(refused("(C1)", lambda: anydml.add(integers, floats), "b.dtype: found float32"))
+
+
+@pytest.mark.parametrize("call", [lambda x: anydml.where(x, x, x), lambda x: anydml.logical_not(x)])
+def test_numbers_become_truth_values(call: Callable[[np.ndarray], Any]) -> None:
+    refused("(S3)", lambda: call(np.ones(3, np.float32)), "!= 0 does: truth values are taken")

@@ -76,12 +76,16 @@ def test_a_signal_ends_a_call(
 ) -> None:
     """Before all is written: that the exception comes after the work is not what is meant."""
     x, out = large
+    seen = out[: WRITTEN.get(name, out.size) : 509]  # threads write far more than that at a time
     CALLS[name](x, out)  # the second call begins with its kernel
-    out.fill(-7)
-    interrupt_soon()
-    with pytest.raises(Interruption):
+    seen.fill(-7)
+
+    def interrupted() -> None:
+        interrupt_soon()
         CALLS[name](x, out)
-    written = out[: WRITTEN.get(name, out.size)]
+
+    with pytest.raises(Interruption):
+        interrupted()
     # What is copied from scratch memory that was not written either is 0.
-    assert (written <= 0).any()
+    assert (seen <= 0).any()
     np.testing.assert_array_equal(anydml.cumulative_summation(np.arange(5)), [0, 1, 3, 6, 10])

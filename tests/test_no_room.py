@@ -50,12 +50,13 @@ with open("/proc/self/statm") as pages:
 resource.setrlimit(resource.RLIMIT_AS, (used + (24 << 20), resource.RLIM_INFINITY))
 try:
     call(width, out)
-except MemoryError:
-    pass
+except anydml.DMLMemoryError as problem:
+    said = str(problem)
 else:
     raise AssertionError("there was room")
 resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
 call(2048, small)
+assert call.__name__.upper() in said and ("(A4)" in said or "bytes of tensors, expected what the kernel" in said), said
 """
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -161,3 +162,49 @@ def test_the_backend_interface() -> None:
     model = helper.make_model(graph, ir_version=8)
     for given in ([X, X], {"a": X, "b": X}):
         np.testing.assert_array_equal(backend.run_model(model, given)[0], X + X)
+
+
+@pytest.mark.parametrize("level", anydml.FeatureLevel, ids=lambda level: level.number)
+def test_a_check_computes_what_shapes_depend_on_at_every_level(level: anydml.FeatureLevel) -> None:
+    """Also where a device of the level has no graphs, or none that copy INT64."""
+    nodes = [
+        helper.make_node("Relu", ["x"], ["positive"]),
+        helper.make_node("NonZero", ["positive"], ["places"]),
+        helper.make_node("Cast", ["places"], ["floats"], to=TensorProto.FLOAT),
+        helper.make_node("Gelu", ["floats"], ["y"], domain=""),
+    ]
+    graph = helper.make_graph(
+        nodes,
+        "graph",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 1, 2, 3])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+    )
+    model = helper.make_model(graph, ir_version=10, opset_imports=[helper.make_opsetid("", 20)])
+    checked = anydml.onnx.check(model, level)
+    assert (checked.nodes, checked.ended) == (4, "")
+    refused = [each.operator for each in checked.violations]
+    since = {"NonZero": anydml.FeatureLevel.LEVEL_4_0, "Cast": anydml.FeatureLevel.LEVEL_3_1}
+    assert {op for op in since if op in refused} == {op for op, first in since.items() if level < first}
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (
+            {"providers": ["CPUExecutionProvider"]},
+            "providers: found an argument that is unknown.*device says where to run",
+        ),
+        ({"sess_options": None}, "OMP_NUM_THREADS says"),
+        ({"fall_back": True}, "Did you mean fallback?"),
+    ],
+)
+def test_arguments_of_other_sessions_are_told(options: dict[str, Any], said: str) -> None:
+    assert re.search(said, refused(lambda: relu(**options), "(A15)"))
+
+
+def test_what_is_fed_and_asked_for_wrongly_has_a_remedy() -> None:
+    ready = relu()
+    assert "Convert it to float32" in refused(lambda: ready.run(None, {"x": X.astype(np.float64)}), "(N3)")
+    assert "found str 'y', expected a list of names (N3). Write ['y']" in refused(
+        lambda: ready.run("y", {"x": X}), "(N3)"
+    )

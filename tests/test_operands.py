@@ -73,6 +73,18 @@ def test_what_has_array_is_a_scale_a_constant_and_an_input_of_a_dispatch() -> No
     assert_same(out, X + X)
 
 
+def test_what_has_array_goes_into_what_is_compiled() -> None:
+    graph = anydml.Graph(anydml.Device())
+    assert_same(graph.compile([anydml.relu(graph.input(X.shape))])(Series(X)), np.maximum(X, 0))
+    traced = anydml.compile(lambda x, y: anydml.add(x, y))
+    for given in ([Series(X), X], [X, Series(X)], [Series(X), Series(X)]):
+        result = traced(*given)
+        assert type(result) is np.ndarray
+        assert_same(result, X + X)
+    assert repr(traced.graph(Series(X), X)) == repr(traced.graph(X, X))
+    refused("(A1)", lambda: traced(X, Broken()), "Broken (the file is closed)")
+
+
 def test_what_has_array_is_not_copied_where_it_need_not_be() -> None:
     x = X.copy()
     series = Series(x)

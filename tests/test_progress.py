@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from anydml import cli, terminal
+from anydml.cli import commands
 from anydml.frontends.dxdispatch.jsonc import parse
 from anydml.terminal import Progress, duration
 
@@ -124,7 +125,7 @@ def test_nothing_is_shown_of_what_is_quick(clock: Clock) -> None:
 def slow(monkeypatch: pytest.MonkeyPatch) -> io.StringIO:
     """Standard error, to which every step is told, as if all were slow."""
     file = io.StringIO()
-    monkeypatch.setattr(cli, "_progress", lambda: Progress(file))
+    monkeypatch.setattr(commands, "_progress", lambda: Progress(file))
     return file
 
 

@@ -220,10 +220,14 @@ def test_layouts_of_floats(operation: str, dtype: type, shape: tuple[int, ...], 
     x = (1 + rng.standard_normal(shape) / 64).astype(dtype)
     spread = np.zeros((*shape[:-1], 2 * shape[-1]), dtype)
     spread[..., ::2] = x
+    checked: list[bytes] = []
     for given in (x, np.asfortranarray(x), spread[..., ::2]):
         y = FUNCTIONS[operation](given, axis, device="cpu")
-        last = np.moveaxis(y, axis, -1)[..., -1]
-        check_last(operation, np.moveaxis(x, axis, -1)[:6], last[:6])
+        last = np.moveaxis(y, axis, -1)[:6, ..., -1]
+        # Exact sums and products take long; the same bits as before are as right.
+        if last.tobytes() not in checked:
+            check_last(operation, np.moveaxis(x, axis, -1)[:6], last)
+            checked.append(last.tobytes())
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float16])

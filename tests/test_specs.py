@@ -10,7 +10,6 @@ import sys
 from collections.abc import Iterator
 from enum import Enum
 from functools import cache
-from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -41,13 +40,12 @@ from anydml.core.enums import (
     TensorType,
     parse,
 )
-from anydml.operators import OPERATORS, spec, spec_of
+from anydml.operators import OPERATORS, member_types, spec, spec_of
 from cases import all_cases
 from together import Row, together
 
 SOURCE = Path(anydml.__file__).parent
 TESTS = Path(__file__).parent
-validation = import_module("anydml.operators.validate")  # the name in the package is the function's
 LABEL = re.compile(r"\([A-Z]\d+\)")
 
 each_operator = together("name", [Row(name.split("_")[0], name, (name,)) for name in OPERATORS])
@@ -117,7 +115,7 @@ def test_labels_in_code_are_those_of_the_docstring(name: str) -> None:
 @each_operator
 def test_every_annotation_is_known_to_the_validator(name: str) -> None:
     for annotation in spec(name).members.values():
-        if annotation not in {**validation._CHECKS, **validation._ELEMENTS}:
+        if annotation not in {**member_types.CHECKS, **member_types.ELEMENTS}:
             enum = getattr(enums, annotation.removeprefix("enums."))
             assert issubclass(enum, Enum), annotation
 

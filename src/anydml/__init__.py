@@ -11,6 +11,7 @@ Descs and devices carry the names of directml.h; functions take and give arrays:
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -70,7 +71,8 @@ if TYPE_CHECKING:
     )
     from .operators.validate import validate
     from .runtime.binding import DML_BUFFER_ARRAY_BINDING, DML_BUFFER_BINDING, BindingTable
-    from .runtime.compiled import BindingProperties, CompiledOperator, Operator, OperatorInitializer
+    from .runtime.compiled import BindingProperties, CompiledOperator, Operator
+    from .runtime.initializer import OperatorInitializer
 
     __version__: str
     DML_BINDING_PROPERTIES = BindingProperties
@@ -152,7 +154,8 @@ _FILES = {
     "graph.desc": tuple(name for name in __all__ if name.startswith("DML_") and "_GRAPH_" in name),
     "operators.validate": ("validate",),
     "runtime.binding": ("BindingTable", "DML_BUFFER_ARRAY_BINDING", "DML_BUFFER_BINDING"),
-    "runtime.compiled": ("BindingProperties", "CompiledOperator", "Operator", "OperatorInitializer"),
+    "runtime.compiled": ("BindingProperties", "CompiledOperator", "Operator"),
+    "runtime.initializer": ("OperatorInitializer",),
 }
 _ELSEWHERE = {
     **{name: file for file, names in _FILES.items() for name in names},
@@ -191,7 +194,9 @@ if not TYPE_CHECKING:  # for whom every name would be there
         if found is not None:
             return found
         absent = why_absent(name, __dir__())
-        raise AttributeError(f"module 'anydml' has no attribute {name!r}") if absent is None else error([absent])
+        if absent is not None:
+            raise error([absent])
+        raise AttributeError(f"module 'anydml' has no attribute {name!r}", name=name, obj=sys.modules[__name__])
 
 
 def __dir__() -> list[str]:

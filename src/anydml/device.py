@@ -27,12 +27,11 @@ from .runtime.compiled import (
     Compiled,
     CompiledOperator,
     DeviceObject,
-    Dispatchable,
     Operator,
-    OperatorInitializer,
     check_flags,
 )
 from .runtime.context import Context
+from .runtime.initializer import Dispatchable, OperatorInitializer
 
 if TYPE_CHECKING:
     from .graph.compile import CompiledGraph

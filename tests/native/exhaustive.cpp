@@ -4,6 +4,8 @@
 // results, which is the same on every machine.
 //
 // Arguments are the names of functions, all without; "--every N" takes every Nth number.
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -318,18 +320,21 @@ Finding check(const Function& function, uint64_t every) {
   const uint64_t parts = (blocks + kPart - 1) / kPart;
   std::vector<Finding> findings(parts);
   std::atomic<uint64_t> next{0};
+  // A file or a pipe wants no line that is written again and again.
+  const bool tells = isatty(fileno(stderr)) != 0;
   const auto work = [&] {
     for (uint64_t part = next++; part < parts; part = next++) {
       for (uint64_t block = part * kPart; block < std::min(blocks, (part + 1) * kPart); ++block) {
         check_block<Type>(findings[part], function, block * kBlock * every, every);
       }
+      if (!tells) continue;
       std::fprintf(stderr, "\r%-20s %3d%%", function.name.data(), static_cast<int>(part * 100 / parts));
     }
   };
   std::vector<std::thread> threads;
   for (unsigned i = 0; i < std::max(1u, std::thread::hardware_concurrency()); ++i) threads.emplace_back(work);
   for (std::thread& thread : threads) thread.join();
-  std::fprintf(stderr, "\r%-30s\r", "");
+  if (tells) std::fprintf(stderr, "\r%-30s\r", "");
   Finding whole;
   for (const Finding& each : findings) {
     if (each.error > whole.error) {

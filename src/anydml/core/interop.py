@@ -63,10 +63,20 @@ def as_operand(operator: str, where: str, value: Any) -> Any:
         return value
     if any(hasattr(value, each) for each in ("__array_interface__", "__dlpack__")):
         return value
+    if _is_lazy(value):
+        remedy = "Use .compute(); functions take it as it is, and so do those of anydml.compile"
+        found = f"a Dask array of {value.dtype}, shape {value.shape}, not computed yet"
+        refuse(operator, "(A1)", where, found, "an array in memory", remedy, kind="type")
     try:
         return np.asarray(value)
     except Exception as problem:  # a foreign array raises what it likes
         return _no_array(operator, where, value, problem)
+
+
+def _is_lazy(value: Any) -> bool:
+    """Whether it is one of Dask's arrays, which ``__array__`` computes whole; functions have tasks for them."""
+    dask = sys.modules.get("dask.array")
+    return dask is not None and isinstance(value, dask.Array)
 
 
 def as_array(operator: str, where: str, value: Any) -> Array:

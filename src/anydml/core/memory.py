@@ -6,7 +6,7 @@ words for all that is asked of them outside of engines: ``dtype``, ``shape``, ``
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from itertools import pairwise
 from time import perf_counter
@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from .errors import kind_of, refuse
+from .errors import DMLError, error, kind_of, refuse, violation
 from .interop import as_array, is_channels_last, like
 from .strided_layout import Array, Layout, overlaps_itself
 
@@ -130,6 +130,14 @@ class HostMemory:
 
 
 HOST = HostMemory()
+
+
+def no_room(operator: str, tensors: Iterable[Any]) -> DMLError:
+    """The error for a kernel that finds no memory to work in; rule (D6)."""
+    size = sum(getattr(tensor, "nbytes", 0) for tensor in tensors)
+    found = f"no memory beside {size} bytes of tensors"
+    expected, remedy = "what the kernel works in", "OMP_NUM_THREADS=1 has it need the least"
+    return error([violation(operator, "(D6)", "", found, expected, remedy, kind="memory")])
 
 
 def address(array: Array) -> int:

@@ -29,6 +29,9 @@ class Struct:
                 known = [member.name for member in fields(cls)]
                 found, expected = "no such member", listing(known)
                 refuse(cls.__name__, "(F12)", name, found, expected, closest(name, known), kind="type")
+        if values and all(member.kw_only for member in fields(cls)):
+            expected = ", ".join(f"{member.name}=..." for member in fields(cls))
+            refuse(cls.__name__, "(F12)", "", f"{len(values)} members without names", expected, kind="type")
         return super().__new__(cls)
 
 

@@ -17,6 +17,7 @@ import numpy as np
 
 from ..core.enums import ExecutionFlags
 from ..core.errors import kind_of, refuse
+from ..core.interop import as_operand
 from ..device import Device
 from ..functions._call import as_device
 from ..functions._call_cache import exact
@@ -130,8 +131,9 @@ class CompiledFunction:
         def as_leaf(value: Any) -> _Operand | _Option:
             if not _is_array(value):
                 return _Option(value)
-            found = self.device.memory.import_array(name, f"arrays[{len(arrays)}]", value)
-            arrays.append(value)
+            where = f"arrays[{len(arrays)}]"
+            arrays.append(as_operand(name, where, value))
+            found = self.device.memory.import_array(name, where, arrays[-1])
             return _Operand(len(arrays) - 1, found.dtype, tuple(found.shape))
 
         call = mapped((arguments, options), as_leaf)
@@ -191,8 +193,8 @@ def _is_array(value: Any) -> bool:
     """Whether it is one whose type says so; NumPy's scalars are numbers, and lists structures."""
     if isinstance(value, (type, np.generic)):
         return False
-    buffers = (bytearray, memoryview, array)
-    return isinstance(value, buffers) or hasattr(value, "__array_interface__") or hasattr(value, "__dlpack__")
+    marks = ("__array_interface__", "__dlpack__", "__array__")
+    return isinstance(value, (bytearray, memoryview, array)) or any(hasattr(value, mark) for mark in marks)
 
 
 def mapped(value: Any, leaf: Callable[[Any], Any]) -> Any:

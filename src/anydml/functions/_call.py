@@ -13,7 +13,7 @@ import numpy as np
 from ..core.enums import TensorDataType
 from ..core.errors import DMLError, Violation, error, listing, refuse
 from ..core.interop import has_data_type
-from ..core.memory import address
+from ..core.memory import address, no_room
 from ..core.packed_array import PackedArray
 from ..core.strided_layout import DATA_TYPES, DTYPES, Array, Layout
 from ..core.tensor_desc import DML_BUFFER_TENSOR_DESC
@@ -170,8 +170,11 @@ def run(described: ResolvedCall, operands: Sequence[Array | None], outputs: Sequ
     written = [None if slot.layout is None else next(places) for slot in compiled.outputs]
     # To see that nothing is shared takes longer here than in the kernel's own language.
     quick = kernel.try_run if kernel.checks_values or operator.check_values is no_value_checks else None
-    if quick is None or not quick(inputs, written, operator.in_place):
-        _run_checked(described, compiled, inputs, written, device)
+    try:
+        if quick is None or not quick(inputs, written, operator.in_place):
+            _run_checked(described, compiled, inputs, written, device)
+    except MemoryError as problem:
+        raise problem if isinstance(problem, DMLError) else no_room(operator.name, [*inputs, *written]) from None
     note(Ran(operator, described.desc, kernel, device, tuple(described.names.values()), inputs, written))
 
 

@@ -98,10 +98,20 @@ def _remedy(violation: Violation, argument: str) -> str:
         return ""
     if violation.rule == "(S3)" and violation.found in TensorDataType.__members__:
         allowed = [each for each in TensorDataType if each.name in re.findall(r"\w+", violation.expected)]
+        if TensorDataType.UINT8 in allowed and _takes_truth(violation.operator):
+            return f"Compare it, as {argument} != 0 does: truth values are taken"
         return conversion(DTYPES.get(TensorDataType[violation.found]), allowed)
+    wanted = TensorDataType.__members__.get(violation.expected.partition(",")[0])
+    if violation.rule.startswith("(C") and violation.where.endswith(".DataType") and wanted is not None:
+        return conversion(DTYPES.get(TensorDataType[violation.found]), [wanted])
     if violation.rule == "(S2)" and int(violation.found) < min(row.dimension_counts):
         return _more_dimensions(argument, min(row.dimension_counts) - int(violation.found))
     return _more_dimensions(argument, 1) if (violation.rule, violation.found) == ("(T2)", "0 dimensions") else ""
+
+
+def _takes_truth(name: str) -> bool:
+    """Whether an operand that takes UINT8, but no floats, takes truth values."""
+    return name == "ELEMENT_WISE_IF" or name.startswith("ELEMENT_WISE_LOGICAL_")
 
 
 def _more_dimensions(argument: str, missing: int) -> str:

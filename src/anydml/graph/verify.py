@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..core.enums import FeatureLevel, HResult
 from ..core.errors import Violation, kind_of, violation
+from ..operators.member_types import UINT_MAX
 from ..operators.schema import Tensor
-from ..operators.validate import UINT_MAX
 from ..runtime.compiled import Operator
 from .desc import (
     DML_CONSTANT_DATA_GRAPH_NODE_DESC,

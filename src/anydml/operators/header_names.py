@@ -35,6 +35,39 @@ STAND_INS = {
 """What Python has instead of the header's structs of type and pointer, its interfaces and its functions."""
 
 
+OTHER_NAMES = {
+    "absolute": "abs",
+    "arange": "fill_value_sequence",
+    **dict.fromkeys(("avg_pool1d", "avg_pool2d", "avg_pool3d", "averagepool"), "average_pooling"),
+    **dict.fromkeys(("batch_norm", "batchnormalization"), "batch_normalization"),
+    **dict.fromkeys(("cat", "concat", "concatenate", "hstack", "vstack"), "join"),
+    **dict.fromkeys(("conv", "conv1d", "conv2d", "conv3d"), "convolution"),
+    "cumprod": "cumulative_product",
+    "cumsum": "cumulative_summation",
+    "div": "divide",
+    **dict.fromkeys(("dot", "bmm", "matmul", "mm"), "gemm"),
+    "eye": "diagonal_matrix",
+    "full": "fill_value_constant",
+    "isinf": "is_infinity",
+    "isnan": "is_nan",
+    **dict.fromkeys(("layer_norm", "layernormalization", "instance_norm"), "mean_variance_normalization"),
+    **dict.fromkeys(("max_pool1d", "max_pool2d", "max_pool3d", "maxpool"), "max_pooling"),
+    "maximum": "max",
+    "minimum": "min",
+    "mul": "multiply",
+    "nonzero": "nonzero_coordinates",
+    "pad": "padding",
+    "power": "pow",
+    "prod": 'reduce(x, "multiply")',
+    "sub": "subtract",
+    "sum": 'reduce(x, "sum")',
+    "take": "gather",
+    "take_along_axis": "gather_elements",
+    "topk": "top_k",
+}
+"""What NumPy, PyTorch and ONNX call functions, and what they are here."""
+
+
 def of_desc(name: str) -> OperatorType | None:
     """The operator that a name is the desc's of, by any of the header's names of it; None where it is no such name."""
     short = name.removeprefix("DML_").removesuffix("_OPERATOR_DESC")
@@ -51,8 +84,20 @@ def why_absent(name: str, known: Iterable[str]) -> Violation | None:
     if name in STAND_INS:
         return _absent(name, "a name that Python has no use for", STAND_INS[name])
     if name.startswith(("DML_", "IDML")):
-        return _absent(name, "no such name", "a name of DirectML's that this version has", closest(name, known))
+        remedy = _like_desc(name) or closest(name, known)
+        return _absent(name, "no such name", "a name of DirectML's that this version has", remedy)
+    if name in OTHER_NAMES:
+        remedy = f"It is anydml.{OTHER_NAMES[name]} here"
+        return _absent(name, "another library's name", "a function by its name of DirectMLX", remedy)
     return None
+
+
+def _like_desc(name: str) -> str:
+    """As a remedy, the desc of the shortest operator that has the word of a desc's name in it; "" where none has."""
+    word = name.removeprefix("DML_").removesuffix("_OPERATOR_DESC")
+    having = [each for each in OperatorType.__members__ if word in each]
+    is_desc = len(word) > 2 and name == f"DML_{word}_OPERATOR_DESC"
+    return f"Did you mean DML_{min(having, key=len)}_OPERATOR_DESC?" if is_desc and having else ""
 
 
 def _absent(name: str, found: str, expected: str, remedy: str = "") -> Violation:

@@ -43,11 +43,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from functools import cache
-from math import inf, prod
+from math import prod
 from typing import Any
 
-from ..core import enums
 from ..core.annotations import unquoted
 from ..core.enums import (
     DML_TENSOR_DIMENSION_COUNT_MAX1,
@@ -62,9 +60,6 @@ from ..core.strided_layout import overlaps_itself
 from ..core.tensor_desc import (
     DML_BUFFER_TENSOR_DESC,
     DML_SCALAR_UNION,
-    DML_SCALE_BIAS,
-    DML_SIZE_2D,
-    SINGLE_END,
     are_integers,
     is_packed,
     minimum_size_in_bytes,
@@ -72,10 +67,9 @@ from ..core.tensor_desc import (
     scalar_member,
 )
 from .fused_activation import FUSIBLE, fused_since
+from .member_types import ELEMENTS, UINT_MAX, check_of, is_tensor, is_uint
 from .registry import ANY_OPERATOR, spec_of
 from .schema import ConstraintFailure, OperatorDesc, OperatorSpec, SupportRow, SupportTable
-
-UINT_MAX = 2**32 - 1
 
 
 @unquoted
@@ -152,7 +146,7 @@ def level_of(operator: str, level: object) -> FeatureLevel:
 
 def flag_of(operator: str, where: str, value: object) -> bool:
     """A flag of a method; rule (F3)."""
-    rule, expected, is_flag = _CHECKS["BOOL"]
+    rule, expected, is_flag = check_of("BOOL")
     if is_flag(value):
         return bool(value)
     refuse(operator, rule, where, kind_of(value), expected, kind="type")
@@ -171,76 +165,6 @@ def _violation(spec: OperatorSpec, broken: ConstraintFailure) -> Violation:
 # Members: (F1) to (F5)
 
 
-def _is_uint(value: object) -> bool:
-    return type(value) is int and 0 <= value <= UINT_MAX
-
-
-def _is_int(value: object) -> bool:
-    return type(value) is int and -(2**31) <= value < 2**31
-
-
-def _is_number(value: object) -> bool:
-    # An integer of more bits might be no float.
-    return type(value) is float or (type(value) is int and value.bit_length() <= 64)
-
-
-def _is_float(value: object) -> bool:
-    # The desc has rounded all but what single precision does not hold.
-    return type(value) is float and not SINGLE_END <= abs(value) < inf
-
-
-def _is_scale_bias(value: object) -> bool:
-    return isinstance(value, DML_SCALE_BIAS) and _is_float(value.Scale) and _is_float(value.Bias)
-
-
-def _is_size(value: object) -> bool:
-    return isinstance(value, DML_SIZE_2D) and _is_uint(value.Width) and _is_uint(value.Height)
-
-
-def _is_activation(value: object) -> bool:
-    spec = spec_of(value)
-    return spec is not None and spec.name in FUSIBLE
-
-
-def _is_tensor(value: object) -> bool:
-    return isinstance(value, DML_BUFFER_TENSOR_DESC)
-
-
-_ACTIVATION = "the desc of an activation that may be fused, such as DML_ACTIVATION_RELU_OPERATOR_DESC()"
-_CHECKS: dict[str, tuple[str, str, Callable[[object], bool]]] = {
-    "Tensor": ("(F1)", "a DML_BUFFER_TENSOR_DESC", _is_tensor),
-    "OptionalTensor": ("(F1)", "a DML_BUFFER_TENSOR_DESC or None", lambda value: value is None or _is_tensor(value)),
-    "UINT": ("(F2)", "an integer from 0 to 2^32 - 1", _is_uint),
-    "BOOL": ("(F3)", "True or False", lambda value: isinstance(value, int) and value in (0, 1)),
-    "FLOAT": ("(F8)", "a number of single precision", _is_float),
-    "SCALAR": ("(F8)", "a real number", _is_number),
-    "OptionalScaleBias": (
-        "(F9)",
-        "a DML_SCALE_BIAS of two numbers, or None",
-        lambda value: value is None or _is_scale_bias(value),
-    ),
-    "INT": ("(F2)", "an integer from -2^31 to 2^31 - 1", _is_int),
-    "Size2D": ("(F10)", "a DML_SIZE_2D of two integers from 0 to 2^32 - 1", _is_size),
-    "Activation": ("(F11)", _ACTIVATION, _is_activation),
-    "OptionalActivation": ("(F11)", f"{_ACTIVATION}, or None", lambda value: value is None or _is_activation(value)),
-    # None where what it counts is malformed, which is said already.
-    "Count": ("(F2)", "an integer from 0 to 2^32 - 1", lambda value: value is None or _is_uint(value)),
-}
-"""Rule, expectation and check by a member's annotation; any that is not here is the name of an enum."""
-
-_ELEMENTS = {"Tensors": "Tensor", "UINTs": "UINT", "INTs": "INT", "FLOATs": "FLOAT", "Activations": "Activation"}
-"""What a list is of, by its annotation."""
-
-
-@cache
-def _check_of(annotation: str) -> tuple[str, str, Callable[[object], bool]]:
-    if annotation in _CHECKS:
-        return _CHECKS[annotation]
-    enum = getattr(enums, annotation.rpartition(".")[2])
-    expected = listing(f"{enum.__name__}.{name}" for name in enum.__members__)
-    return "(F4)", expected, lambda value: isinstance(value, enum)
-
-
 def _fields(spec: OperatorSpec, desc: OperatorDesc) -> Iterator[Violation]:
     yield from _members(spec, spec, desc, spec.members, "")
     for label, tensor in _all_tensors(spec, desc):
@@ -254,9 +178,9 @@ def _members(
     """Of a desc, or of an activation in it, whose members a prefix tells from its own."""
     for name, annotation in members.items():
         value = getattr(desc, name)
-        rule, expected, check = _check_of(_ELEMENTS.get(annotation, annotation))
+        rule, expected, check = check_of(ELEMENTS.get(annotation, annotation))
         items = {f"{prefix}{name}": value}
-        if annotation in _ELEMENTS:
+        if annotation in ELEMENTS:
             if not isinstance(value, tuple):
                 yield _malformed(owner, rule, f"{prefix}{name}", value, f"a list, each {expected}")
                 continue
@@ -275,7 +199,7 @@ def _members(
         given = getattr(desc, count)
         for name in arrays:
             array = getattr(desc, name)
-            if isinstance(array, tuple) and _is_uint(given) and len(array) != given:
+            if isinstance(array, tuple) and is_uint(given) and len(array) != given:
                 found, expected = f"{len(array)} elements", f"{given}, which {count} says"
                 yield _violation(owner, ConstraintFailure("(F5)", f"{prefix}{name}", found, expected))
 
@@ -297,7 +221,7 @@ def _all_tensors(spec: OperatorSpec, desc: OperatorDesc) -> Iterator[tuple[str, 
     for name in spec.tensors:
         value = getattr(desc, name)
         if isinstance(value, tuple):
-            yield from ((f"{name}[{i}]", item) for i, item in enumerate(value) if _is_tensor(item))
+            yield from ((f"{name}[{i}]", item) for i, item in enumerate(value) if is_tensor(item))
         elif isinstance(value, DML_BUFFER_TENSOR_DESC):
             yield name, value
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..core.errors import kind_of, listing, refuse
-from ..core.interop import as_array_of
+from ..core.interop import as_array_of, as_operand
 from ..core.memory import Memory, result_array
 from ..core.packed_array import PackedArray, as_packed
 from ..core.strided_layout import Array, Layout, overlaps_itself
@@ -69,7 +69,8 @@ def operand(memory: Memory, operator: str, slot: Slot, value: Any) -> Any:
     layout = slot.layout
     if slot.is_packed:
         value = _packed(operator, slot, value)
-    array = memory.import_array(operator, slot.label, as_array_of(operator, slot.label, value, layout.dtype))
+    given = as_array_of(operator, slot.label, as_operand(operator, slot.label, value), layout.dtype)
+    array = memory.import_array(operator, slot.label, given)
     array = memory.to_device(as_bytes(array) if slot.is_truth else array)
     is_alike = array.dtype == layout.dtype and tuple(array.shape) == layout.sizes
     if not is_alike or Layout.of_array(array).same_place(layout) or _overlaps(layout):

@@ -7,23 +7,21 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from threading import Lock
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from ..backends.base import BindableRun, Run, TryRun
 from ..core.annotations import unquoted
 from ..core.enums import DML_PERSISTENT_BUFFER_ALIGNMENT, ExecutionFlags
-from ..core.errors import Violation, error, kind_of, refuse
-from ..core.memory import address
+from ..core.errors import DMLError, Violation, error, kind_of, refuse
+from ..core.memory import address, no_room
 from ..core.strided_layout import Array
 from ..core.truth_values import BOOL
 from ..operators import spec_of
 from ..operators.schema import OperatorDesc, OperatorSpec, Tensor
 from ..operators.validate import check_values, validate
 from .binding import (
-    DML_BUFFER_ARRAY_BINDING,
     DML_BUFFER_BINDING,
     BindingTable,
     Bound,
@@ -187,17 +185,20 @@ class Compiled(DeviceObject, ABC):
             quick = self._try_run if self._any_values or self._are_fine(inputs) else None
         else:
             quick = self._try_prepared(persistent, outputs) if self._any_values else None
-        if quick is not None and quick(inputs, outputs, self._in_place):
-            return
-        resource = None if persistent is None else DML_BUFFER_BINDING(Buffer=persistent)
-        sides = ("inputs", self._inputs, inputs), ("outputs", self._outputs, outputs)
-        if self._fit is not None:
-            found = try_bind(self.device.memory, self.name, sides[1], bind_array)
-            if found is not None and self._fit.fits(inputs, [(each.start, each.end) for each in found if each]):
-                self._run([None] * len(inputs), found, resource, inputs)
+        try:
+            if quick is not None and quick(inputs, outputs, self._in_place):
                 return
-        read, written = bind(self.device.memory, self.name, sides, False, bind_array)
-        self._run(read, written, resource)
+            resource = None if persistent is None else DML_BUFFER_BINDING(Buffer=persistent)
+            sides = ("inputs", self._inputs, inputs), ("outputs", self._outputs, outputs)
+            if self._fit is not None:
+                found = try_bind(self.device.memory, self.name, sides[1], bind_array)
+                if found is not None and self._fit.fits(inputs, [(each.start, each.end) for each in found if each]):
+                    self._run([None] * len(inputs), found, resource, inputs)
+                    return
+            read, written = bind(self.device.memory, self.name, sides, False, bind_array)
+            self._run(read, written, resource)
+        except MemoryError as problem:
+            raise problem if isinstance(problem, DMLError) else no_room(self.name, [*inputs, *outputs]) from None
         if persistent is not None:
             self._remember(persistent)
 
@@ -465,73 +466,3 @@ class CompiledOperator(Compiled):
 
     def _check(self, inputs: list[Any]) -> list[Violation]:
         return self.device.check_values(self.spec, self.desc, inputs)
-
-
-@unquoted
-class OperatorInitializer(DeviceObject):
-    """Initialises compiled operators and graphs, once: copies what is OWNED_BY_DML into their persistent resources.
-
-    Its table binds as inputs, for each operator, a DML_BUFFER_ARRAY_BINDING with a binding for each of the operator's
-    inputs (None for those not owned), or None where nothing is owned; and as outputs, for each operator, its persistent
-    resource, or None where it needs none.
-    """
-
-    def __init__(self, device: Context, operators: Sequence[Compiled]) -> None:
-        super().__init__(device)
-        self._operators = operators
-        self._dispatched = False
-        self._lock = Lock()
-
-    def binding_properties(self) -> BindingProperties:
-        """What has to be bound for the dispatch."""
-        return BindingProperties(2 * len(self._operators), 0, 0)
-
-    def _dispatch_table(self, table: BindingTable) -> None:
-        with self._lock:
-            if self._dispatched:
-                found = "an initializer that was dispatched before"
-                refuse("OperatorInitializer", "(D3)", "", found, "one dispatch of each initializer")
-            for side, given in (("bind_inputs", table.inputs), ("bind_outputs", table.outputs)):
-                count = len(self._operators)
-                if given is not None and len(given) != count:
-                    expected = f"{count}, one for each operator"
-                    refuse("OperatorInitializer", "(B1)", side, str(len(given)), expected)
-            plans = [self._plan(operator, i, table) for i, operator in enumerate(self._operators)]
-            self._check_sharing(plans)
-            for operator, plan in zip(self._operators, plans, strict=True):
-                operator._fill(*plan)
-            self._dispatched = True
-
-    def _check_sharing(self, plans: Sequence[tuple[list[Bound | None], Array, int]]) -> None:
-        """Rules (B7) and (B8), for persistent resources and what they are filled from."""
-        read = [bound for owned, _, _ in plans for bound in owned if bound is not None]
-        written = []
-        for i, (operator, (_, memory, offset)) in enumerate(zip(self._operators, plans, strict=True)):
-            start = address(memory) + offset
-            slot = Slot(f"bind_outputs[{i}]", None, None, None, True)
-            written.append(Bound(slot, memory, start, start + operator._persistent_size))
-        shared = check_sharing("OperatorInitializer", False, read, written)
-        if shared:
-            raise error(shared)
-
-    @staticmethod
-    def _plan(operator: Compiled, i: int, table: BindingTable) -> tuple[list[Bound | None], Array, int]:
-        """All that can be wrong is found before anything is written."""
-        name, size = operator.name, operator._persistent_size
-        if not size:
-            return [], np.empty(0, np.uint8), 0
-        array = table.inputs[i] if table.inputs is not None else None
-        if not isinstance(array, DML_BUFFER_ARRAY_BINDING):
-            expected = "a DML_BUFFER_ARRAY_BINDING with the inputs that are OWNED_BY_DML"
-            refuse(name, "(B2)", f"bind_inputs[{i}]", kind_of(array), expected)
-        side = f"bind_inputs[{i}].Bindings", operator._inputs, array.Bindings
-        (owned,) = bind(operator.device.memory, name, [side], True, bind_range)
-        resource = table.outputs[i] if table.outputs is not None else None
-        where = f"bind_outputs[{i}]"
-        place = check_range(operator.device.memory, name, where, resource, size, DML_PERSISTENT_BUFFER_ALIGNMENT, True)
-        if isinstance(place, Violation):
-            raise error([place])
-        return owned, *place
-
-
-Dispatchable: TypeAlias = Compiled | OperatorInitializer

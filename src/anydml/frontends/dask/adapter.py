@@ -14,6 +14,7 @@ from ...core.memory import HOST
 from ...core.packed_array import PackedArray
 from ...core.truth_values import BOOL, UINT8
 from ...device import Device
+from ...functions._arguments import check_pieces
 from ...functions._call import as_device, resolve
 from ...functions._messages import argument_label
 from ...functions._operand_adapter import ArrayAdapter, OperandInfo, Shape
@@ -91,6 +92,8 @@ class DaskAdapter:
     def apply(
         self, operands: Mapping[str, Operand | None], options: Mapping[str, Any], sizes: Shape, like: Any, lent: int
     ) -> list[da.Array]:
+        if self.name == "JOIN":
+            operands = self._with_elements(operands, options["Axis"])
         named: dict[str, Any] = {}
         for label, operand in operands.items():
             named[argument_label(label)] = None if operand is None else self._seen(operand)
@@ -112,6 +115,12 @@ class DaskAdapter:
                 found, expected = tensor.DataType.name, "elements of 8 bits or more"
                 refuse(self.name, "(K3)", argument_label(label), found, expected, kind="type")
         return [result[(0,) * lent] for result in outputs_of(call)] if lent else outputs_of(call)
+
+    def _with_elements(self, pieces: Mapping[str, Operand | None], axis: int) -> Mapping[str, Operand | None]:
+        """Pieces to be joined but for empty ones, where there are others; rule (A8)."""
+        there = {label: piece for label, piece in pieces.items() if piece is not None}
+        check_pieces(self.name, [piece.array for piece in there.values()], axis)
+        return {label: piece for label, piece in there.items() if piece.shape[axis]} or pieces
 
     def _seen(self, operand: Operand) -> Any:
         """What rules look at: the type and the shape."""

@@ -13,6 +13,7 @@ from ...core.enums import parse as parse_enum
 from ...core.errors import DMLError, Violation, error, listing, violation
 from ...core.strided_layout import Array
 from ...operators import ANY_OPERATOR, OPERATORS, spec
+from ...operators.header_names import OTHER_NAMES
 from ...operators.schema import OperatorDesc, OperatorSpec
 from ...runtime.binding import DML_BUFFER_BINDING
 from .buffers import Buffer, describe
@@ -141,13 +142,16 @@ def operator_named(where: str, name: str) -> OperatorSpec | Violation:
 
 
 def _operators_like(word: str) -> list[str]:
-    """Those that end in a word, those that have it, and the one that is closest, with or without its family's name."""
+    """Those that other libraries call so, those that end in a word, those that have it, and the one that is closest,
+    with or without its family's name."""
     known = {name: name for name in OperatorType.__members__ if name != "INVALID"}
     short = {name.removeprefix("ACTIVATION_").removeprefix("ELEMENT_WISE_"): name for name in OPERATORS}
     having = [name for name in OPERATORS if len(word) > 1 and word in name]
     having.sort(key=lambda name: (not name.endswith(f"_{word}"), len(name)))
     closest = [(short | known)[each] for each in get_close_matches(word[:100], short | known, 1)]
-    return [*dict.fromkeys([*having[:_MOST_LIKE], *closest])]
+    called = OTHER_NAMES.get(word.lower(), "").partition("(")[0]
+    meant = [name for name, each in OPERATORS.items() if called and each.function == called]
+    return [*dict.fromkeys([*meant, *having[:_MOST_LIKE], *closest])]
 
 
 _MOST_LIKE = 6

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from math import prod
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -31,15 +31,12 @@ from .commands import (
     model_violation,
     no_memory,
 )
+from .content import Content
 from .files import Refused, write_whole
 from .images import SUFFIXES, write_image
 from .onnx_dispatchable import data_type_of
 from .timing import Timing, Verbosity
 from .whole import Prepared, Whole
-
-if TYPE_CHECKING:
-    from .model import Model
-
 
 _SECONDS_BETWEEN_REPORTS = 0.1
 
@@ -50,7 +47,7 @@ class Session:
     Args:
         model: the model, which is checked in full first.
         device: a Device or its name.
-        memory_limit: as for :meth:`Model.check`.
+        memory_limit: as for :meth:`Content.check`.
         progress: takes the name of each dispatchable before it is compiled, how many are, and of how many.
 
     Raises:
@@ -59,7 +56,7 @@ class Session:
 
     def __init__(
         self,
-        model: Model,
+        model: Content,
         device: Device | str = "cpu",
         memory_limit: int | None = None,
         progress: Callable[[str, int, int], object] | None = None,
@@ -134,7 +131,7 @@ class Session:
         write: Callable[[str], object] | None = None,
         progress: Callable[[str, int, int], object] | None = None,
     ) -> None:
-        """Runs a command; arguments as for :meth:`Model.run`."""
+        """Runs a command; arguments as for `Model.run`."""
         write = write or sys.stdout.write
         if isinstance(command, Dispatch):
             samples = self._dispatch(command, timing or Timing(), progress)

@@ -7,15 +7,15 @@ from collections import OrderedDict
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Never
 
 import numpy as np
 import onnx
 
 from ...core.annotations import unquoted
 from ...core.enums import ExecutionFlags, FeatureLevel
-from ...core.errors import kind_of, listing, refuse
-from ...core.interop import as_array_of
+from ...core.errors import closest, kind_of, listing, refuse
+from ...core.interop import as_array_of, converted
 from ...device import Device
 from ...graph.compile import CompiledGraph
 from ...runtime.compiled import check_flags
@@ -66,7 +66,12 @@ class InferenceSession:
         feature_level: FeatureLevel | str | None = None,
         fallback: bool = False,
         flags: ExecutionFlags = ExecutionFlags.NONE,
+        **others: Never,
     ) -> None:
+        for name in others:
+            expected = "device, feature_level, fallback or flags"
+            remedy = _OF_ONNX_RUNTIME.get(name) or closest(name, ("device", "feature_level", "fallback", "flags"))
+            refuse("InferenceSession", "(A15)", name, "an argument that is unknown", expected, remedy, kind="type")
         check_flags("InferenceSession", flags)
         self.device = _device_of(device, feature_level)
         self._model: Model = read(model)
@@ -126,6 +131,9 @@ class InferenceSession:
             DMLError: (N2) to (N5), and the operators' own rules on values; (K1), (K4) of Dask arrays.
         """
         names = [each.name for each in self._model.outputs]
+        if isinstance(output_names, str):
+            remedy = f"Write [{output_names!r}]"
+            refuse("run", "(N3)", "output_names", kind_of(output_names), "a list of names", remedy, kind="type")
         wanted = names if output_names is None else list(output_names)
         for name in wanted:
             if name not in names:
@@ -313,7 +321,9 @@ class InferenceSession:
             return found
         is_string = found.dtype.kind in "OUST" and wanted.kind in "OUST"
         if found.dtype != wanted and not is_string:
-            refuse("run", "(N3)", name, f"elements of {found.dtype}", f"{wanted}, as the model says", kind="type")
+            expected = f"{wanted}, as the model says"
+            remedy = "" if wanted.kind in "OUST" else converted(wanted)
+            refuse("run", "(N3)", name, f"elements of {found.dtype}", expected, remedy, kind="type")
         shape = tuple(found.shape)
         fits = len(shape) == len(info.shape) and all(
             not isinstance(size, int) or size == own for size, own in zip(info.shape, shape, strict=True)
@@ -336,6 +346,12 @@ class InferenceSession:
         return memory.export(like, None, result) if result.dtype in _DLPACK else result
 
 
+_OF_ONNX_RUNTIME = {
+    "providers": 'device says where to run: "cpu", or "cuda"',
+    "provider_options": 'device says where to run: "cpu", or "cuda"',
+    "sess_options": "OMP_NUM_THREADS says on how many threads to run, flags how",
+}
+"""What takes the place of what ONNX Runtime's sessions are given."""
 _DLPACK = frozenset(map(np.dtype, ["?", "b", "B", "h", "H", "i", "I", "l", "L", "e", "f", "d"]))
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,8 @@ from ...core.errors import DMLError, error, refuse, violation
 from ...core.packed_array import four_bits_of
 from ...device import Device
 from ...graph.compile import CompiledGraph
+from ...graph.desc import DML_OPERATOR_GRAPH_NODE_DESC
+from ...runtime.compiled import Operator
 from ..directmlx import Expression, Graph
 from . import control, functions, host, weights
 from .context import Counted, Demand, NodeContext, NotLowered, Unknown, constant_of
@@ -123,7 +125,8 @@ def trace(
         values: what is known of each value.
         outputs: the names of the model's outputs.
         can_fall_back: whether nodes that DirectML does not do are left to another runtime.
-        is_trial: whether the last piece is not compiled, as nothing but the reports is wanted.
+        is_trial: whether the last piece is not compiled, as nothing but the reports is wanted; the others are as by the
+            newest feature level.
         flags: as for an operator.
 
     Raises:
@@ -267,9 +270,11 @@ class _Trace:
         demands = {f"demand {i}": each for i, each in enumerate(self.demands)}
         ends |= {key: each.truth for key, each in demands.items()}
         bound: list[Any] = []
-        if weights.are_inputs(self.graph.device):
-            bound = weights.lifted(self.graph, list(ends.values()))
         is_wanted = bool(ends) and not (last and self.is_trial)
+        if is_wanted and self.is_trial:
+            _move_to_newest(self.graph)
+        elif weights.are_inputs(self.graph.device):
+            bound = weights.lifted(self.graph, list(ends.values()))
         try:
             compiled = self.graph.compile(list(ends.values()), self.flags) if is_wanted else None
         except MemoryError as problem:
@@ -298,6 +303,21 @@ class _Trace:
             return value
         held[name] = value
         return Held(name, value.shape, value.dtype)
+
+
+def _move_to_newest(graph: Graph) -> None:
+    """Moves a graph that is complete to a device of the newest feature level.
+
+    Nodes have kept the rules of their own level by now. Those of graphs, which copy no INT64 before level 4.1 and are
+    not there at all before 2.1, do not matter to a check, which needs the values alone.
+    """
+    graph.device = Device(graph.device.name)
+    graph._nodes = [
+        replace(node, Operator=Operator(graph.device, node.Operator.spec, node.Operator.desc))
+        if isinstance(node, DML_OPERATOR_GRAPH_NODE_DESC)
+        else node
+        for node in graph._nodes
+    ]
 
 
 def _add_engines(reports: Iterable[Report], compiled: CompiledGraph) -> None:
