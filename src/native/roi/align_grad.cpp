@@ -14,6 +14,7 @@
 #include "movement/copy.h"
 #include "platform/isa.h"
 #include "platform/parallel.h"
+#include "roi/eight_outputs.h"
 #include "roi/samples.h"
 #include "simd/half.h"
 
@@ -44,7 +45,10 @@ struct State {
   Taps columns;
   Samples row_samples;
   Samples column_samples;
+  EightOutputs eight;  // by columns
+  LargestOfRow largest;
   double total = 0;  // samples of an element of the output
+  bool is_dense = false;
   Patch patch;
   std::vector<double> planes;         // of an image's channels
   std::vector<double> row;            // what a row of gradients gives to columns
@@ -144,6 +148,8 @@ class AlignGradPlan final : public Plan {
     if (shape_.is_largest) {
       state.row_samples.assign(shape_.down, down);
       state.column_samples.assign(shape_.across, across);
+      state.is_dense = are_dense(state.row_samples, state.column_samples);
+      if (state.is_dense) state.eight.assign(state.column_samples, shape_.across.outputs);
       return;
     }
     state.rows.assign(shape_.down, down, weights_of);
@@ -186,22 +192,36 @@ class AlignGradPlan final : public Plan {
     }
   }
 
-  void spread_largest(const State& state, const Inputs& inputs, int64_t image, int64_t r, int64_t channel,
-                      double* plane) const {
-    const Plane from = plane_of(inputs.in, image, channel);
+  // Calls visit(largest, gradient) for the outputs of a plane of which samples are inside the input.
+  template <class Visit>
+  void for_largest(State& state, const Inputs& inputs, int64_t image, int64_t r, int64_t channel,
+                   const Visit& visit) const {
+    const Plane plane = plane_of(inputs.in, image, channel);
+    const Samples& rows = state.row_samples;
+    const Samples& columns = state.column_samples;
+    if (state.is_dense) {
+      state.patch.assign<T>(plane, rows.lowest(), rows.highest(), columns.lowest(), columns.highest());
+    }
     for (int64_t i = 0; i < shape_.down.outputs; ++i) {
+      state.largest.find<T>(plane, rows, i, columns, state.eight, state.patch, state.is_dense,
+                            shape_.across.outputs);
       for (int64_t j = 0; j < shape_.across.outputs; ++j) {
-        const Largest best = largest_of<T>(from, state.row_samples, i, state.column_samples, j);
-        if (best.row == nullptr) continue;
-        const double gradient = given_at(inputs.given, r, channel, i, j);
-        for (int64_t below = 0; below <= (best.row->share != 0 ? 1 : 0); ++below) {
-          const double by_row = below != 0 ? best.row->share : 1 - best.row->share;
-          double* const to = plane + (best.row->low + below) * shape_.across.size + best.column->low;
-          to[0] += by_row * ((1 - best.column->share) * gradient);
-          if (best.column->share != 0) to[1] += by_row * (best.column->share * gradient);
-        }
+        const Largest& best = state.largest.of(j);
+        if (best.row != nullptr) visit(best, given_at(inputs.given, r, channel, i, j));
       }
     }
+  }
+
+  void spread_largest(State& state, const Inputs& inputs, int64_t image, int64_t r, int64_t channel,
+                      double* plane) const {
+    for_largest(state, inputs, image, r, channel, [&](const Largest& best, double gradient) {
+      for (int64_t below = 0; below <= (best.row->share != 0 ? 1 : 0); ++below) {
+        const double by_row = below != 0 ? best.row->share : 1 - best.row->share;
+        double* const to = plane + (best.row->low + below) * shape_.across.size + best.column->low;
+        to[0] += by_row * ((1 - best.column->share) * gradient);
+        if (best.column->share != 0) to[1] += by_row * (best.column->share * gradient);
+      }
+    });
   }
 
   void of_regions(const Inputs& inputs, std::byte* out) const {
@@ -293,33 +313,28 @@ class AlignGradPlan final : public Plan {
     }
   }
 
-  void add_largest(const State& state, const Inputs& inputs, int64_t image, int64_t r, double* sums) const {
+  void add_largest(State& state, const Inputs& inputs, int64_t image, int64_t r, double* sums) const {
     for (int64_t channel = 0; channel < shape_.channels; ++channel) {
       const Plane plane = plane_of(inputs.in, image, channel);
-      for (int64_t i = 0; i < shape_.down.outputs; ++i) {
-        for (int64_t j = 0; j < shape_.across.outputs; ++j) {
-          const Largest best = largest_of<T>(plane, state.row_samples, i, state.column_samples, j);
-          if (best.row == nullptr) continue;
-          const double gradient = given_at(inputs.given, r, channel, i, j);
-          const Sample row = *best.row;
-          const Sample column = *best.column;
-          const auto element = [&](int64_t m, int64_t n) {
-            return load_number<T>(plane.at(row.low + m, column.low + n));
-          };
-          if (column.share > 0) {
-            double slope = (1 - row.share) * (element(0, 1) - element(0, 0));
-            if (row.share > 0) slope += row.share * (element(1, 1) - element(1, 0));
-            sums[0] += (1 - column.along) * (slope * gradient);
-            sums[2] += column.along * (slope * gradient);
-          }
-          if (row.share > 0) {
-            double slope = (1 - column.share) * (element(1, 0) - element(0, 0));
-            if (column.share > 0) slope += column.share * (element(1, 1) - element(0, 1));
-            sums[1] += (1 - row.along) * (slope * gradient);
-            sums[3] += row.along * (slope * gradient);
-          }
+      for_largest(state, inputs, image, r, channel, [&](const Largest& best, double gradient) {
+        const Sample row = *best.row;
+        const Sample column = *best.column;
+        const auto element = [&](int64_t m, int64_t n) {
+          return load_number<T>(plane.at(row.low + m, column.low + n));
+        };
+        if (column.share > 0) {
+          double slope = (1 - row.share) * (element(0, 1) - element(0, 0));
+          if (row.share > 0) slope += row.share * (element(1, 1) - element(1, 0));
+          sums[0] += (1 - column.along) * (slope * gradient);
+          sums[2] += column.along * (slope * gradient);
         }
-      }
+        if (row.share > 0) {
+          double slope = (1 - column.share) * (element(1, 0) - element(0, 0));
+          if (column.share > 0) slope += column.share * (element(1, 1) - element(0, 1));
+          sums[1] += (1 - row.along) * (slope * gradient);
+          sums[3] += row.along * (slope * gradient);
+        }
+      });
     }
   }
 
