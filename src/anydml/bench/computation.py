@@ -62,7 +62,7 @@ class Node(NamedTuple):
     inputs: tuple[str, ...]
     """Members of the desc in the node's order, "" for one left out. ``/flat``, ``/one``, ``/rest`` and ``/rows`` behind
     one have it without the dimensions that ONNX does not have there: all but one, all, the first, all but two;
-    ``/signed`` has it as INT64."""
+    ``/signed`` has it as INT64, ``/lengths`` the first of each row, too."""
     attributes: Mapping[str, Any] = MappingProxyType({})
     outputs: int = 1
     """Of which the first is the row's."""
@@ -366,6 +366,7 @@ def node_inputs(node: Node, built: Built, arrays: Mapping[str, Array]) -> Iterat
         "rest": lambda array: array[0],
         "rows": lambda array: array.reshape(array.shape[-2:]),
         "signed": lambda array: array.astype(np.int64),
+        "lengths": lambda array: array[..., 0].reshape(-1).astype(np.int64),
     }
     for text in node.inputs:
         name, _, view = text.partition("/")

@@ -12,6 +12,7 @@ import numpy as np
 from ..core.enums import InterpolationMode, RandomGeneratorType, ReduceFunction
 from ..core.strided_layout import DATA_TYPES
 from ..core.tensor_desc import DML_SIZE_2D
+from .cases import LINE
 from .computation import Built, Computation, Node, Shape, Tensor
 from .movement import of_runs
 from .normalising import images_of
@@ -147,13 +148,15 @@ def _reversed(width: int, is_first: bool) -> Build:
         axis = int(not is_first)
 
         def same_in_a_run(place: Place, shape: Shape, kind: Any) -> Any:
-            return np.broadcast_to(place.cast(place.integers(0, steps + 1, lengths, np.int16), kind), shape)
+            return np.broadcast_to(place.cast(place.integers(1, steps + 1, lengths, np.int16), kind), shape)
 
         inputs = {
             "InputTensor": Tensor(shape, low=0, high=99),
             "SequenceLengthsTensor": Tensor((*lengths[:2], elements), "uint64", values=same_in_a_run),
         }
-        return Built(inputs, {"OutputTensor": Tensor(shape)}, {"Axis": axis})
+        attributes = {"batch_axis": 1 - axis, "time_axis": axis}
+        node = Node("ReverseSequence", ("InputTensor", "SequenceLengthsTensor/lengths"), attributes)
+        return Built(inputs, {"OutputTensor": Tensor(shape)}, {"Axis": axis}, node=node)
 
     return build
 
@@ -173,7 +176,8 @@ def _placed() -> Iterator[Computation]:
                 run = width * np.dtype(dtype).itemsize
                 name = f"runs of {run} B, {'steps' if is_first else 'batches'} first"
                 build = _reversed(width, is_first)
-                yield Computation("REVERSE_SUBSEQUENCES", name, of_runs(run).limit, dtype, build=build)
+                limit = of_runs(run).limit if run >= LINE else None
+                yield Computation("REVERSE_SUBSEQUENCES", name, limit, dtype, build=build)
 
 
 # Regions

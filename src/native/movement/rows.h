@@ -79,6 +79,8 @@ inline void copy_reversed(const Runs runs, const std::byte* in, std::byte* out) 
     for (; i + kLanes <= runs.count; i += kLanes) {
       const auto v = load_vector<Vector<Bits>>(in - (i + kLanes - 1) * kSize);
       store_vector(out + i * kSize, shuffled(v, v, [](int lane) { return kLanes - 1 - lane; }));
+      // The last vector begins where it ends with the row.
+      if (const int64_t left = runs.count - i - kLanes; 0 < left && left < kLanes) i -= kLanes - left;
     }
   }
   for (; i < runs.count; ++i) store(out + i * kSize, load<Bits>(in - i * kSize));
@@ -112,6 +114,8 @@ inline void copy_every(const Runs runs, const std::byte* in, std::byte* out) {
         v = shuffled(v, next, LaneOfEvery<kStep, kLanes, kPart>{});
       });
       store_vector(out + i * kSize, v);
+      // The last vector begins where it ends before the last element.
+      if (const int64_t left = runs.count - 1 - i - kLanes; 0 < left && left < kLanes) i -= kLanes - left;
     }
   }
   for (; i < runs.count; ++i) store(out + i * kSize, load<Bits>(in + kStep * i * kSize));
