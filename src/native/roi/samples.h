@@ -34,16 +34,6 @@ ANYDML_INLINE void store_number(std::byte* to, double number) {
   }
 }
 
-// Eight halves that follow each other as floats.
-ANYDML_INLINE void widen_eight_halves(const std::byte* from, float* to) {
-#if defined(ANYDML_VECTORS)
-  store_vector(reinterpret_cast<std::byte*>(to),
-               widen_row<Half, Vector<float>>(load_vector<Vector<uint16_t, 8>>(from)));
-#else
-  for (int64_t i = 0; i < 8; ++i) to[i] = widen<Half, float>(from + i * 2);
-#endif
-}
-
 // Elements of a row as floats that follow each other.
 template <class T>
 void load_row(const std::byte* from, int64_t step, int64_t count, float* to) {
