@@ -16,6 +16,7 @@
 #include "platform/parallel.h"
 #include "roi/eight_outputs.h"
 #include "roi/samples.h"
+#include "simd/eight.h"
 #include "simd/half.h"
 
 ANYDML_ISA_BEGIN
@@ -50,7 +51,8 @@ struct State {
   double total = 0;  // samples of an element of the output
   bool is_dense = false;
   Patch patch;
-  std::vector<double> planes;         // of an image's channels
+  std::vector<double> planes;         // of an image's channels, and a vector more
+  std::vector<float> given;           // a row of gradients
   std::vector<double> row;            // what a row of gradients gives to columns
   std::vector<int64_t> used_columns;  // where there are few
 };
@@ -87,9 +89,12 @@ class AlignGradPlan final : public Plan {
             shape_.in_steps[3]};
   }
 
-  double given_at(const std::byte* given, int64_t r, int64_t channel, int64_t i, int64_t j) const {
-    return load_number<T>(given + r * shape_.given_steps[0] + channel * shape_.given_steps[1] +
-                          i * shape_.given_steps[2] + j * shape_.given_steps[3]);
+  // A row of gradients, as floats.
+  void load_given(const std::byte* given, int64_t r, int64_t channel, int64_t i, State& state) const {
+    state.given.resize(static_cast<size_t>(shape_.across.outputs));
+    load_row<T>(
+        given + r * shape_.given_steps[0] + channel * shape_.given_steps[1] + i * shape_.given_steps[2],
+        shape_.given_steps[3], shape_.across.outputs, state.given.data());
   }
 
   // The regions of an image one after the other, and of each the channels of a part.
@@ -106,7 +111,7 @@ class AlignGradPlan final : public Plan {
       const int64_t begin = part % parts * per_part;
       const int64_t end = std::min(begin + per_part, shape_.channels);
       State state;
-      state.planes.assign(static_cast<size_t>((end - begin) * elements), 0.0);
+      state.planes.assign(static_cast<size_t>((end - begin) * elements + kEight), 0.0);
       for (int64_t r = 0; r < regions_.count; ++r) {
         const Region<T> region(regions_, r, inputs.rois, inputs.indices);
         if (region.image != image) continue;
@@ -131,13 +136,10 @@ class AlignGradPlan final : public Plan {
   }
 
   void store_row(const double* from, std::byte* to) const {
-    constexpr int64_t kItem = sizeof(T);
     const int64_t count = shape_.across.size;
     const int64_t step = shape_.out_steps[3];
-    if (step == kItem) {
-      for (int64_t j = 0; j < count; ++j) store_number<T>(to + j * kItem, from[j]);
-    } else {
-      for (int64_t j = 0; j < count; ++j) store_number<T>(to + j * step, from[j]);
+    for (int64_t j = 0; j < count; j += kEight) {
+      store_results<T>(to + j * step, step, std::min(kEight, count - j), load_eight(from + j));
     }
   }
 
@@ -173,8 +175,9 @@ class AlignGradPlan final : public Plan {
     for (int64_t i = 0; i < shape_.down.outputs; ++i) {
       if (state.rows.begin(i) == state.rows.end(i)) continue;
       for (int64_t j = left; j <= right; ++j) row[j] = 0;
+      load_given(given, r, channel, i, state);
       for (int64_t j = 0; j < shape_.across.outputs; ++j) {
-        const double gradient = given_at(given, r, channel, i, j) / state.total;
+        const double gradient = static_cast<double>(state.given[static_cast<size_t>(j)]) / state.total;
         const Tap* const end = state.columns.end(j);
         for (const Tap* tap = state.columns.begin(j); tap != end; ++tap) {
           row[tap->index] += tap->weight * gradient;
@@ -205,9 +208,10 @@ class AlignGradPlan final : public Plan {
     for (int64_t i = 0; i < shape_.down.outputs; ++i) {
       state.largest.find<T>(plane, rows, i, columns, state.eight, state.patch, state.is_dense,
                             shape_.across.outputs);
+      load_given(inputs.given, r, channel, i, state);
       for (int64_t j = 0; j < shape_.across.outputs; ++j) {
         const Largest& best = state.largest.of(j);
-        if (best.row != nullptr) visit(best, given_at(inputs.given, r, channel, i, j));
+        if (best.row != nullptr) visit(best, static_cast<double>(state.given[static_cast<size_t>(j)]));
       }
     }
   }
@@ -297,8 +301,9 @@ class AlignGradPlan final : public Plan {
           patch.weigh_rows(slopes.top.begin(i), slopes.top.end(i), slopes.of_top);
           patch.weigh_rows(slopes.bottom.begin(i), slopes.bottom.end(i), slopes.of_bottom);
         }
+        load_given(inputs.given, r, channel, i, state);
         for (int64_t j = 0; j < shape_.across.outputs; ++j) {
-          const double gradient = given_at(inputs.given, r, channel, i, j) / state.total;
+          const double gradient = static_cast<double>(state.given[static_cast<size_t>(j)]) / state.total;
           const auto add = [&](double& sum, const Taps& down, const std::vector<double>& weighed,
                                const Taps& across) {
             sum += gradient * (is_dense ? patch.weigh_columns(across.begin(j), across.end(j), weighed)

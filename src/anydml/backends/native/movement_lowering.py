@@ -228,8 +228,8 @@ def _taps(size: int, taps: int, stride: int, dilation: int, start: int, blocks: 
 
 _MOST_PARTS = 4096
 _ROW = 16
-"""Places of a row from which on a window with steps is copied row by row, by `fold/unfold.cpp`, rather than as segments of
-single elements."""
+"""Places of a row from which on a window with steps is copied row by row, by `fold/unfold.cpp`, rather than as
+segments of single elements."""
 
 
 def _unfold(desc: Any) -> list[Part] | None:
