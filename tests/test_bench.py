@@ -26,6 +26,7 @@ from anydml.bench.peer import Peer
 from anydml.bench.peers import HostPeers
 from anydml.bench.places import read_plan
 from anydml.bench.pointwise_peers import FUNCTIONS, OF_INTEGERS
+from anydml.bench.regions import regions
 from anydml.bench.report import _worst, as_json, page
 from anydml.bench.sample import sampled
 from anydml.bench.selection import selection
@@ -114,6 +115,12 @@ def test_movement_and_reductions_have_the_limits_of_their_cells() -> None:
 @pytest.mark.parametrize("row", [*selection()], ids=lambda row: row.title)
 def test_what_is_chosen_is_right(row: Case) -> None:
     assert wrong(row.scaled(TINY).make(Device("cpu"))) == ""
+
+
+@pytest.mark.parametrize("row", [*regions()], ids=lambda row: row.operator + " " + row.title)
+def test_what_is_placed_is_right(row: Case) -> None:
+    work = row.scaled(TINY).make(Device("cpu"))
+    assert (wrong(work), work.compiled.engine) == ("", "cpu")
 
 
 def test_tensors_of_tables_are_as_large_as_the_row_says() -> None:

@@ -55,3 +55,17 @@ def test_expressions() -> None:
 def test_an_axis_that_there_is_not(axis: Any) -> None:
     with pytest.raises(DMLError, match="axis"):
         anydml.one_hot(np.zeros((2, 3), np.int32), 4, axis=axis)
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.float16, np.float32, np.int64])
+@pytest.mark.parametrize("classes", [2, 15, 16, 1030, 5000])
+@pytest.mark.parametrize("axis", [0, -1])
+def test_many_vectors(classes: int, dtype: Any, axis: int) -> None:
+    """More than are looked at together, of which some have no place."""
+    count = 2_000_003 // classes if classes < 5000 else 9000 // np.dtype(dtype).itemsize
+    indices = np.random.default_rng(3).integers(-classes - 2, classes + 2, count)
+    values = np.array([3, 7]).astype(dtype)
+    there = np.where(indices < 0, indices + classes, indices)
+    expected = np.where(np.arange(classes) == there[:, None], values[1], values[0])
+    found = anydml.one_hot(indices, classes, values, axis=axis)
+    np.testing.assert_array_equal(found, expected if axis else expected.T)

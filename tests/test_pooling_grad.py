@@ -179,6 +179,21 @@ def test_of_equal_indices_the_last_one_counts(engine: str, count: int, size: int
     assert_same(anydml.max_unpooling(x, indices.astype(np.uint64), (1, size), device=engine), expected)
 
 
+@pytest.mark.parametrize("index", [np.uint32, np.uint64])
+@pytest.mark.parametrize("dtype", [np.uint8, np.float16, np.int64])
+def test_many_maxima_are_put_back(dtype: Any, index: Any) -> None:
+    """More than are looked at together: in order as pooling has them, and in none."""
+    rng = np.random.default_rng(7)
+    for indices in (np.arange(0, 1_200_000, 3), rng.permutation(1_300_000)[:400_000]):
+        x = rng.integers(1, 100, (1, 4, 400, 250)).astype(dtype)
+        places = indices.reshape(x.shape).astype(index)
+        expected = np.zeros(1_200_000, dtype)
+        is_there = indices < expected.size
+        expected[indices[is_there]] = x.reshape(-1)[is_there]
+        found = anydml.max_unpooling(x, places, (500, 600))
+        np.testing.assert_array_equal(found.reshape(-1), expected)
+
+
 def test_other_libraries_words() -> None:
     x = np.zeros((1, 1, 4, 4), np.float32)
     with pytest.raises(anydml.DMLError, match="Did you mean window_size"):

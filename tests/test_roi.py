@@ -60,7 +60,7 @@ REGIONS = [
     (-4.125, -1, 12, 3),
 ]
 REGIONS += [(-9, -9, -5, -5), (3, 1, 3.0625, 5)]
-SIZES = [(1, 1), (2, 3), (5, 4)]
+SIZES = [(1, 1), (2, 3), (5, 4), (3, 17)]
 
 
 def places(begin: Fraction, end: Fraction, outputs: int, options: Options) -> list[list[Fraction]]:
@@ -319,3 +319,24 @@ def test_calls_of_pytorch_give_the_same(case: Case) -> None:
     for (_, actual), expected in zip(written, case.outputs, strict=True):
         if expected is not None:
             assert_same(actual.numpy(), expected)
+
+
+@pytest.mark.parametrize("function", ["average", "max"])
+@pytest.mark.parametrize("dtype", ["f4", "f2"])
+def test_what_is_infinite_or_no_number_is_the_references(function: str, dtype: str) -> None:
+    """In rows of more than eight outputs, whose elements are made of others each."""
+    rng = np.random.default_rng(5)
+    x = rng.integers(-9, 10, (2, 3, 23, 29)).astype(dtype)
+    x.reshape(-1)[rng.integers(0, x.size, 60)] = np.array([np.inf, -np.inf, np.nan] * 20)
+    x[1, 2, 5:12] = -np.inf
+    x[1, 1, 5:12] = np.nan
+    corners = rng.integers(-5, 30, (8, 4)).astype(dtype) + np.array(0.25, dtype)
+    indices = np.arange(8, dtype=np.uint32) % 2
+    for channels_last in (False, True):
+        given = np.ascontiguousarray(x.transpose(0, 2, 3, 1)).transpose(0, 3, 1, 2) if channels_last else x
+        options: dict[str, Any] = {"reduction_function": function, "maximum_samples_per_output": 3}
+        found, expected = (
+            anydml.roi_align(given, corners, indices, (5, 19), device=device, **options)
+            for device in ("cpu", "reference")
+        )
+        np.testing.assert_array_equal(found, expected)

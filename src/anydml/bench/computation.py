@@ -50,6 +50,8 @@ class Tensor(NamedTuple):
     """Whether its values stay from run to run, as weights do: OWNED_BY_DML, or an initializer of a model."""
     is_last: bool = False
     """Whether its channels lie last in memory."""
+    values: Callable[[Place, Shape, Any], Any] | None = None
+    """What it holds, by its shape and type, where that is no number of a range."""
 
 
 class Node(NamedTuple):
@@ -59,7 +61,8 @@ class Node(NamedTuple):
     """With its domain before it, if that is another than ONNX's own."""
     inputs: tuple[str, ...]
     """Members of the desc in the node's order, "" for one left out. ``/flat``, ``/one``, ``/rest`` and ``/rows`` behind
-    one have it without the dimensions that ONNX does not have there: all but one, all, the first, all but two."""
+    one have it without the dimensions that ONNX does not have there: all but one, all, the first, all but two;
+    ``/signed`` has it as INT64, ``/lengths`` the first of each row, too."""
     attributes: Mapping[str, Any] = MappingProxyType({})
     outputs: int = 1
     """Of which the first is the row's."""
@@ -189,7 +192,9 @@ def fitted(most: int, *sizes: int) -> Shape:
 def _values(place: Place, tensor: Tensor, dtype: str) -> Any:
     kind = np.dtype(tensor.dtype or dtype)
     shape, low, high = _as_it_lies(tensor), tensor.low, tensor.high
-    if low == high:
+    if tensor.values is not None:
+        array = tensor.values(place, shape, kind)
+    elif low == high:
         array = place.cast(np.full(shape, low), kind)
     elif kind.kind != "f":
         array = place.cast(place.integers(int(low), int(high) + 1, shape, np.int16), kind)
@@ -360,6 +365,8 @@ def node_inputs(node: Node, built: Built, arrays: Mapping[str, Array]) -> Iterat
         "one": lambda array: array.reshape(()),
         "rest": lambda array: array[0],
         "rows": lambda array: array.reshape(array.shape[-2:]),
+        "signed": lambda array: array.astype(np.int64),
+        "lengths": lambda array: array[..., 0].reshape(-1).astype(np.int64),
     }
     for text in node.inputs:
         name, _, view = text.partition("/")

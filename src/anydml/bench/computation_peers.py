@@ -46,12 +46,13 @@ def node_peer(session: Callable[..., Peer], work: Work, ours: Array) -> Peer:
     output = next(iter(written.values()))
     if built.node is None:
         raise Absent(NOTHING)
-    if not all(array.flags.c_contiguous for array in (*arrays.values(), output)):
+    views = [*node_inputs(built.node, built, arrays)]
+    if not all(array is None or array.flags.c_contiguous for array in (*(each[1] for each in views), output)):
         raise Absent("takes packed arrays only")
     given: list[Array] = []
     constants: dict[str, Array] = {}
     order: list[str] = []
-    for name, array, stays in node_inputs(built.node, built, arrays):
+    for name, array, stays in views:
         if array is None:
             order.append("")
         elif stays:

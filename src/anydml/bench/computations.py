@@ -11,12 +11,14 @@ from .integers import integers, quantisation
 from .normalising import normalising
 from .pooled import pooled
 from .recurrent import recurrent
+from .regions import regions
 
 
 def of_any_size() -> Iterator[Computation]:
     yield from quantisation()
     yield from normalising()
     yield from pooled()
+    yield from regions()
 
 
 def layers() -> Iterator[Computation]:

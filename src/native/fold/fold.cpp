@@ -5,7 +5,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <memory>
 #include <string>
 #include <type_traits>
@@ -18,6 +17,7 @@
 #include "platform/isa.h"
 #include "platform/parallel.h"
 #include "simd/convert.h"
+#include "simd/eight.h"
 #include "simd/half.h"
 #include "simd/unaligned.h"
 
@@ -66,44 +66,64 @@ struct Part {
   int64_t size;
 };
 
-// Adds elements that follow each other; halves by blocks, which are converted at once.
+// Adds elements that lie `step` bytes apart to every kth sum; halves are converted eight at a time.
 template <class T, class Sum>
-void add_run(const std::byte* from, int64_t count, Sum* to) {
+ANYDML_INLINE void add_run(const std::byte* from, int64_t step, int64_t count, Sum* to, int64_t stride) {
   if constexpr (std::is_same_v<T, Half>) {
-    constexpr int64_t kBytes = kConvertedAtOnce * sizeof(Half);
-    for (; count > 0; count -= kConvertedAtOnce, from += kBytes, to += kConvertedAtOnce) {
-      const int64_t size = std::min(count, kConvertedAtOnce);
-      std::byte rest[kBytes]{};
-      float singles[kConvertedAtOnce];
-      if (size < kConvertedAtOnce) std::memcpy(rest, from, static_cast<size_t>(size) * sizeof(Half));
-      widen_halves(size < kConvertedAtOnce ? rest : from, reinterpret_cast<std::byte*>(singles), 1);
-      for (int64_t i = 0; i < size; ++i) to[i] += singles[i];
+    float singles[kEight];
+    std::byte staged[kEight * sizeof(Half)]{};
+    for (int64_t i = 0; i < count; i += kEight, from += kEight * step, to += kEight * stride) {
+      const int64_t size = std::min(kEight, count - i);
+      if (step == sizeof(Half) && size == kEight) {
+        widen_eight_halves(from, singles);
+      } else {
+        for (int64_t k = 0; k < size; ++k) store(staged + k * 2, load<uint16_t>(from + k * step));
+        widen_eight_halves(staged, singles);
+      }
+      for (int64_t k = 0; k < size; ++k) to[k * stride] += singles[k];
     }
   } else {
-    constexpr int64_t kItem = sizeof(T);
-    for (int64_t i = 0; i < count; ++i) to[i] += static_cast<Sum>(load<T>(from + i * kItem));
+    for (int64_t i = 0; i < count; ++i) to[i * stride] += static_cast<Sum>(load<T>(from + i * step));
   }
 }
 
-template <class T, class Sum>
-void add_rows(const Blocks& blocks, const Part& part, int64_t tap, int64_t block, const std::byte* in,
-              Sum* sums) {
-  const Dimension dimension = blocks.dimensions[blocks.count - 1];
+// What an element of the window has for a part of a row: blocks from `begin` to `end`, the first of which
+// comes to the sum `to`.
+struct Run {
+  int64_t tap;
+  int64_t begin;
+  int64_t count;
+  int64_t to;
+};
+
+// Those of a part of a row, whatever the places in the other dimensions are.
+void find_runs(const Dimension& dimension, const Part& part, std::vector<Run>& runs) {
+  runs.clear();
   const Taps taps(dimension, part.first, part.first + part.size - 1);
   for (int64_t k = taps.begin; k < taps.end; ++k) {
     const int64_t shift = k * dimension.dilation - dimension.start - part.first;
     const int64_t begin = std::max<int64_t>(0, -divided_down(shift, dimension.stride));
     const int64_t end = std::min(dimension.blocks, divided_down(part.size - 1 - shift, dimension.stride) + 1);
-    const int64_t step = blocks.block_step;
-    const std::byte* const from =
-        in + (tap * dimension.taps + k) * blocks.tap_step + (block * dimension.blocks + begin) * step;
-    Sum* const to = sums + begin * dimension.stride + shift;
-    if (dimension.stride == 1 && step == sizeof(T)) {
-      add_run<T>(from, end - begin, to);
+    if (begin < end) runs.push_back({k, begin, end - begin, begin * dimension.stride + shift});
+  }
+}
+
+template <class T, class Sum>
+void add_rows(const Blocks& blocks, const std::vector<Run>& runs, int64_t tap, int64_t block,
+              const std::byte* in, Sum* sums) {
+  constexpr int64_t kItem = sizeof(T);
+  const Dimension dimension = blocks.dimensions[blocks.count - 1];
+  const int64_t step = blocks.block_step;
+  in += tap * dimension.taps * blocks.tap_step + block * dimension.blocks * step;
+  for (const Run& run : runs) {
+    const std::byte* const from = in + run.tap * blocks.tap_step + run.begin * step;
+    Sum* const to = sums + run.to;
+    if (step == kItem && dimension.stride == 1) {
+      add_run<T>(from, kItem, run.count, to, 1);
+    } else if (step == kItem && dimension.stride == 2) {
+      add_run<T>(from, kItem, run.count, to, 2);
     } else {
-      for (int64_t i = 0; i < end - begin; ++i) {
-        to[i * dimension.stride] += static_cast<Sum>(load<T>(from + i * step));
-      }
+      add_run<T>(from, step, run.count, to, dimension.stride);
     }
   }
 }
@@ -111,15 +131,15 @@ void add_rows(const Blocks& blocks, const Part& part, int64_t tap, int64_t block
 // Adds what blocks have for a part, of the window's elements and of the blocks that are chosen in the
 // dimensions before `d`.
 template <class T, class Sum>
-void add_blocks(const Blocks& blocks, const Part& part, size_t d, int64_t tap, int64_t block,
-                const std::byte* in, Sum* sums) {
-  if (d + 1 == blocks.count) return add_rows<T>(blocks, part, tap, block, in, sums);
+void add_blocks(const Blocks& blocks, const Part& part, const std::vector<Run>& runs, size_t d, int64_t tap,
+                int64_t block, const std::byte* in, Sum* sums) {
+  if (d + 1 == blocks.count) return add_rows<T>(blocks, runs, tap, block, in, sums);
   const Dimension dimension = blocks.dimensions[d];
   const Taps taps(dimension, part.place[d], part.place[d]);
   for (int64_t k = taps.begin; k < taps.end; ++k) {
     const int64_t begin = part.place[d] + dimension.start - k * dimension.dilation;
     if (begin % dimension.stride != 0) continue;
-    add_blocks<T>(blocks, part, d + 1, tap * dimension.taps + k,
+    add_blocks<T>(blocks, part, runs, d + 1, tap * dimension.taps + k,
                   block * dimension.blocks + begin / dimension.stride, in, sums);
   }
 }
@@ -135,10 +155,11 @@ void store_all(const From* numbers, int64_t count, int64_t step, std::byte* to) 
 }
 
 template <class T, class Sum>
-void fold_part(const Blocks& blocks, const Part& part, const std::byte* in, std::byte* out, int64_t step) {
+void fold_part(const Blocks& blocks, const Part& part, const std::vector<Run>& runs, const std::byte* in,
+               std::byte* out, int64_t step) {
   Sum sums[kPart];
   std::fill_n(sums, divided_up(part.size, kConvertedAtOnce) * kConvertedAtOnce, Sum{});
-  add_blocks<T>(blocks, part, 0, 0, 0, in, sums);
+  add_blocks<T>(blocks, part, runs, 0, 0, 0, in, sums);
   if constexpr (std::is_same_v<T, Half>) {
     Half halves[kPart];
     narrow_to_halves(reinterpret_cast<std::byte*>(sums), reinterpret_cast<std::byte*>(halves),
@@ -149,8 +170,8 @@ void fold_part(const Blocks& blocks, const Part& part, const std::byte* in, std:
   }
 }
 
-using FoldPart = void (*)(const Blocks& blocks, const Part& part, const std::byte* in, std::byte* out,
-                          int64_t step);
+using FoldPart = void (*)(const Blocks& blocks, const Part& part, const std::vector<Run>& runs,
+                          const std::byte* in, std::byte* out, int64_t step);
 
 FoldPart choose_fold(DataType type) {
   switch (type) {
@@ -199,10 +220,14 @@ class FoldPlan final : public Plan {
       int64_t number = share_begin(call, calls, parts);
       const int64_t end = share_begin(call + 1, calls, parts);
       LoopCursor cursor(rows_, number / per_row_);
+      std::vector<Run> runs;
+      int64_t known = -1;  // the part of a row that they are of
       for (int64_t of_row = number % per_row_; number < end; ++number) {
         Part part{{}, of_row * kPart, std::min(kPart, row_.size - of_row * kPart)};
         for (size_t d = 0; d + 1 < blocks_.count; ++d) part.place[d] = cursor.index(d + 2);
-        fold_(blocks_, part, in + cursor.in(), out + cursor.out() + part.first * row_.out, row_.out);
+        if (of_row != known) find_runs(blocks_.dimensions[blocks_.count - 1], part, runs);
+        known = of_row;
+        fold_(blocks_, part, runs, in + cursor.in(), out + cursor.out() + part.first * row_.out, row_.out);
         if (++of_row == per_row_) {
           of_row = 0;
           cursor.advance();

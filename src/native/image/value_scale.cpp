@@ -14,15 +14,17 @@
 #include "movement/copy.h"
 #include "platform/isa.h"
 #include "platform/parallel.h"
-#include "simd/convert.h"
+#include "simd/eight.h"
 #include "simd/half.h"
 #include "simd/unaligned.h"
+#include "stores/nontemporal.h"
+#include "stores/staged_writer.h"
 
 ANYDML_ISA_BEGIN
 namespace {
 
 // Elements of a row that are computed together.
-constexpr int64_t kPart = 4096;
+constexpr int64_t kPart = 1024;
 
 template <class T>
 ANYDML_INLINE void scale_one(const std::byte* from, std::byte* to, double scale, double bias) {
@@ -34,19 +36,14 @@ ANYDML_INLINE void scale_one(const std::byte* from, std::byte* to, double scale,
   }
 }
 
-// Halves that follow each other, converted by blocks.
-void scale_halves(const std::byte* from, std::byte* to, int64_t blocks, double scale, double bias) {
-  constexpr int64_t kBytes = kConvertedAtOnce * sizeof(Half);
-  float singles[kConvertedAtOnce];
-  double doubles[kConvertedAtOnce];
-  for (; blocks > 0; --blocks, from += kBytes, to += kBytes) {
-    widen_halves(from, reinterpret_cast<std::byte*>(singles), 1);
-    for (int64_t i = 0; i < kConvertedAtOnce; ++i)
-      doubles[i] = static_cast<double>(singles[i]) * scale + bias;
-    convert_for_halves<double>(reinterpret_cast<const std::byte*>(doubles),
-                               reinterpret_cast<std::byte*>(singles), 1);
-    narrow_to_halves(reinterpret_cast<const std::byte*>(singles), to, 1);
-  }
+// The product of two singles is exact in doubles, so that it is all the same whether it is fused with the
+// sum.
+ANYDML_INLINE Eight scaled(Eight x, Eight scale, Eight bias) {
+#if defined(ANYDML_ISA_AVX512)
+  return (Eight)_mm512_fmadd_pd((__m512d)x, (__m512d)scale, (__m512d)bias);
+#else
+  return x * scale + bias;
+#endif
 }
 
 template <class T>
@@ -58,9 +55,10 @@ void scale_row(const std::byte* from, int64_t in, std::byte* to, int64_t out, in
     return;
   }
   int64_t first = 0;
-  if constexpr (std::is_same_v<T, Half>) {
-    scale_halves(from, to, count / kConvertedAtOnce, scale, bias);
-    first = count / kConvertedAtOnce * kConvertedAtOnce;
+  const Eight scales = all_eight(scale);
+  const Eight biases = all_eight(bias);
+  for (; first + kEight <= count; first += kEight) {
+    narrow_eight<T>(to + first * kItem, scaled(widen_eight<T>(from + first * kItem), scales, biases));
   }
   for (int64_t i = first; i < count; ++i) scale_one<T>(from + i * kItem, to + i * kItem, scale, bias);
 }
@@ -81,17 +79,20 @@ class ValueScalePlan final : public Plan {
     const auto* const in = static_cast<const std::byte*>(inputs[0]);
     auto* const out = static_cast<std::byte*>(outputs[0]);
     const int64_t parts = steps_of(rows_) * per_row_;
-    const int64_t bytes = 2 * steps_of(rows_) * row_.size * static_cast<int64_t>(sizeof(T));
+    const int64_t bytes = 2 * steps_of(rows_) * row_.size * kItem;
     const int threads = threads_for(bytes);
     const int64_t calls = std::min(calls_for(bytes, threads), parts);
     parallel_for(calls, threads, [&](int64_t call) {
       int64_t number = share_begin(call, calls, parts);
       const int64_t end = share_begin(call + 1, calls, parts);
       LoopCursor cursor(rows_, number / per_row_);
+      StagedWriter staged(row_.out == kItem && bytes / 2 >= kStreamFrom);
       for (int64_t of_row = number % per_row_; number < end; ++number) {
         const int64_t first = of_row * kPart;
-        scale_row<T>(in + cursor.in() + first * row_.in, row_.in, out + cursor.out() + first * row_.out,
-                     row_.out, std::min(kPart, row_.size - first), scale_,
+        const int64_t count = std::min(kPart, row_.size - first);
+        std::byte* const to = out + cursor.out() + first * row_.out;
+        scale_row<T>(in + cursor.in() + first * row_.in, row_.in,
+                     row_.out == kItem ? staged.reserve(to, count * kItem) : to, row_.out, count, scale_,
                      bias_[static_cast<size_t>(cursor.index(1))]);
         if (++of_row == per_row_) {
           of_row = 0;
@@ -102,6 +103,8 @@ class ValueScalePlan final : public Plan {
   }
 
  private:
+  static constexpr int64_t kItem = sizeof(T);
+
   std::vector<Loop> rows_;  // over images, channels, and what their elements are not folded into
   Loop row_;
   int64_t per_row_;  // parts

@@ -175,6 +175,7 @@ template <class T, bool kPrefetches>
 void copy_to(const int64_t* offsets, int64_t count, int64_t step, const std::byte* from, std::byte* to) {
   int64_t i = 0;
   if (!kPrefetches && step == sizeof(T)) {
+#pragma GCC unroll 8
     for (; i < count; ++i) store(to + offsets[i], load<T>(from + i * static_cast<int64_t>(sizeof(T))));
     return;
   }

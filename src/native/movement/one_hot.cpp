@@ -17,6 +17,8 @@
 #include "platform/isa.h"
 #include "platform/parallel.h"
 #include "simd/unaligned.h"
+#include "stores/nontemporal.h"
+#include "stores/staged_writer.h"
 
 ANYDML_ISA_BEGIN
 namespace {
@@ -57,7 +59,11 @@ struct Block {
   Loop axis;
 };
 
-using Write = void (*)(const Block& block, const int64_t* places, const std::byte* values, std::byte* out);
+using Write = void (*)(const Block& block, const int64_t* places, const std::byte* values, std::byte* out,
+                       StagedWriter& staged);
+
+// Vectors from which on places are written over the off value, rather than compared with each element's.
+constexpr int64_t kFewClasses = 16;
 
 template <class T>
 void write_elements(std::byte* to, int64_t count, int64_t step, const auto& value_of) {
@@ -72,22 +78,52 @@ void write_elements(std::byte* to, int64_t count, int64_t step, const auto& valu
   }
 }
 
+// Vectors that lie one behind the other: portions of the off value, and in each what indices say.
 template <class T>
-void write(const Block& block, const int64_t* places, const std::byte* values, std::byte* out) {
+void write_packed(const Block& block, const int64_t* places, T off, T on, std::byte* out,
+                  StagedWriter& staged) {
+  constexpr int64_t kItem = sizeof(T);
+  const int64_t size = block.axis.size;
+  const int64_t total = block.count * size;
+  int64_t next = 0;  // index
+  for (int64_t first = 0; first < total; first += kPortion / kItem) {
+    const int64_t count = std::min(kPortion / kItem, total - first);
+    std::byte* const to = staged.reserve(out + first * kItem, count * kItem);
+    write_elements<T>(to, count, kItem, [=](int64_t) { return off; });
+    for (; next < block.count; ++next) {
+      if (places[next] < 0) continue;
+      const int64_t place = next * size + places[next] - first;
+      if (place >= count) break;
+      store(to + place * kItem, on);
+    }
+  }
+}
+
+template <class T>
+void write(const Block& block, const int64_t* places, const std::byte* values, std::byte* out,
+           StagedWriter& staged) {
+  constexpr int64_t kItem = sizeof(T);
   const T off = load<T>(values);
   const T on = load<T>(values + kValue);
   const Loop axis = block.axis;
-  if (std::abs(axis.out) > std::abs(block.step) && block.count > 1) {
+  if (axis.out == kItem && block.step == axis.size * kItem) {
+    return write_packed<T>(block, places, off, on, out, staged);
+  }
+  const bool is_outer = std::abs(axis.out) > std::abs(block.step) && block.count > 1;
+  if (is_outer && axis.size < kFewClasses) {
     for (int64_t k = 0; k < axis.size; ++k) {
       write_elements<T>(out + k * axis.out, block.count, block.step,
                         [=](int64_t i) { return places[i] == k ? on : off; });
     }
     return;
   }
+  const Loop inner = is_outer ? Loop{block.count, 0, block.step} : axis;
+  const Loop outer = is_outer ? axis : Loop{block.count, 0, block.step};
+  for (int64_t i = 0; i < outer.size; ++i) {
+    write_elements<T>(out + i * outer.out, inner.size, inner.out, [=](int64_t) { return off; });
+  }
   for (int64_t i = 0; i < block.count; ++i) {
-    std::byte* const vector = out + i * block.step;
-    write_elements<T>(vector, axis.size, axis.out, [=](int64_t) { return off; });
-    if (places[i] >= 0) store(vector + places[i] * axis.out, on);
+    if (places[i] >= 0) store(out + i * block.step + places[i] * axis.out, on);
   }
 }
 
@@ -134,13 +170,15 @@ class OneHotPlan final : public Plan {
     const int64_t calls = std::min(calls_for(bytes_, threads), parts);
     parallel_for(calls, threads, [&](int64_t call) {
       int64_t places[kIndicesAtOnce];
+      const bool is_packed = axis_.out == item_ && row_.out == axis_.size * item_;
+      StagedWriter staged(is_packed && bytes_ >= kStreamFrom);
       const int64_t end = share_begin(call + 1, calls, parts);
       for (int64_t part = share_begin(call, calls, parts); part < end; ++part) {
         const LoopCursor at(loops_, part / per_row_);
         const int64_t begin = part % per_row_ * kIndicesAtOnce;
         const int64_t count = std::min(kIndicesAtOnce, row_.size - begin);
         locate_(indices + at.in() + begin * row_.in, row_.in, count, axis_.size, places);
-        write_({count, row_.out, axis_}, places, off_and_on, out + at.out() + begin * row_.out);
+        write_({count, row_.out, axis_}, places, off_and_on, out + at.out() + begin * row_.out, staged);
       }
     });
   }

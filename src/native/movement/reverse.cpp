@@ -22,11 +22,11 @@ namespace {
 // Sequences that lie side by side, `count` of them, each with a length of its own: their elements from
 // `begin` to `end`, all of a place in the axis together.
 using ReverseColumns = void (*)(const int64_t* lengths, int64_t count, int64_t begin, int64_t end,
-                                const Loop& axis, const std::byte* in, std::byte* out);
+                                const Loop& axis, int64_t unit, const std::byte* in, std::byte* out);
 
 template <class Bits>
 void reverse_columns(const int64_t* lengths, int64_t count, int64_t begin, int64_t end, const Loop& axis,
-                     const std::byte* in, std::byte* out) {
+                     int64_t /*unit*/, const std::byte* in, std::byte* out) {
   constexpr int64_t kSize = sizeof(Bits);
   const Loop loop = axis;
   for (int64_t i = begin; i < end; ++i) {
@@ -38,7 +38,19 @@ void reverse_columns(const int64_t* lengths, int64_t count, int64_t begin, int64
   }
 }
 
-// Null for what is no element.
+// Units of any size.
+void reverse_units(const int64_t* lengths, int64_t count, int64_t begin, int64_t end, const Loop& axis,
+                   int64_t unit, const std::byte* in, std::byte* out) {
+  const Loop loop = axis;
+  for (int64_t i = begin; i < end; ++i) {
+    std::byte* to = out + i * loop.out;
+    for (int64_t c = 0; c < count; ++c, to += unit) {
+      const int64_t source = i < lengths[c] ? lengths[c] - 1 - i : i;
+      copy_short(to, in + source * loop.in + c * unit, unit);
+    }
+  }
+}
+
 ReverseColumns choose_reverse_columns(int64_t size) {
   switch (size) {
     case 1:
@@ -50,7 +62,7 @@ ReverseColumns choose_reverse_columns(int64_t size) {
     case 8:
       return reverse_columns<uint64_t>;
     default:
-      return nullptr;
+      return reverse_units;
   }
 }
 
@@ -73,15 +85,16 @@ class ReversePlan final : public Plan {
       lengths_.pop_back();
     }
     reverse_columns_ = choose_reverse_columns(unit_);
-    if (reverse_columns_ != nullptr && !loops_.empty() && loops_.back().in == unit_ &&
-        loops_.back().out == unit_) {
+    if (unit_ <= kLongestUnit && !loops_.empty() && loops_.back().in == unit_ && loops_.back().out == unit_) {
       columns_ = loops_.back().size;
       length_step_ = lengths_.back().in;
       loops_.pop_back();
       lengths_.pop_back();
-      chunks_ = divided_up(columns_, kColumnsAtOnce);
+      const int64_t fitting = kBytesOfColumns / (axis_.size * unit_);
+      columns_at_once_ = std::clamp(fitting, kFewestBytes / unit_, kMostColumns);
+      chunks_ = divided_up(columns_, columns_at_once_);
     }
-    const int64_t row_bytes = std::min(columns_, kColumnsAtOnce) * unit_;
+    const int64_t row_bytes = std::min(columns_, columns_at_once_) * unit_;
     at_once_ = std::clamp<int64_t>(kPartBytes / row_bytes, 1, axis_.size);
     per_row_ = divided_up(axis_.size, at_once_);
     is_packed_ = axis_.in == unit_ && axis_.out == unit_;
@@ -108,7 +121,7 @@ class ReversePlan final : public Plan {
           at.advance();
           of_length.advance();
         }
-        const int64_t column = part % per_step / per_row_ * kColumnsAtOnce;
+        const int64_t column = part % per_step / per_row_ * columns_at_once_;
         copy_part(part % per_row_ * at_once_, column, lengths + of_length.in() + column * length_step_,
                   in + at.in() + column * unit_, out + at.out() + column * unit_);
       }
@@ -117,7 +130,12 @@ class ReversePlan final : public Plan {
 
  private:
   static constexpr int64_t kPartBytes = 64 << 10;
-  static constexpr int64_t kColumnsAtOnce = 256;
+  // Sequences side by side that are reversed together: as many as stay in the second cache, but enough to
+  // fill lines of the output; and the longest units that are copied so.
+  static constexpr int64_t kBytesOfColumns = 512 << 10;
+  static constexpr int64_t kFewestBytes = 1 << 10;
+  static constexpr int64_t kMostColumns = 1 << 10;
+  static constexpr int64_t kLongestUnit = 1 << 9;
 
   // At most the axis' own.
   int64_t length_at(const std::byte* from) const {
@@ -128,11 +146,11 @@ class ReversePlan final : public Plan {
   void copy_part(int64_t begin, int64_t column, const std::byte* lengths, const std::byte* in,
                  std::byte* out) const {
     const int64_t count = std::min(at_once_, axis_.size - begin);
-    const int64_t columns = std::min(kColumnsAtOnce, columns_ - column);
+    const int64_t columns = std::min(columns_at_once_, columns_ - column);
     if (columns > 1) {
-      int64_t each[kColumnsAtOnce];
+      int64_t each[kMostColumns];
       for (int64_t c = 0; c < columns; ++c) each[c] = length_at(lengths + c * length_step_);
-      return reverse_columns_(each, columns, begin, begin + count, axis_, in, out);
+      return reverse_columns_(each, columns, begin, begin + count, axis_, unit_, in, out);
     }
     const int64_t length = length_at(lengths);
     const int64_t reversed = std::clamp<int64_t>(length - begin, 0, count);
@@ -144,7 +162,7 @@ class ReversePlan final : public Plan {
     if (rest == 0) return;
     const std::byte* const from = in + (begin + reversed) * axis_.in;
     if (is_packed_) {
-      std::memcpy(to + reversed * unit_, from, static_cast<size_t>(rest * unit_));
+      copy_short(to + reversed * unit_, from, rest * unit_);
     } else {
       forward_({rest, unit_, axis_.in, axis_.out}, from, to + reversed * axis_.out);
     }
@@ -157,7 +175,8 @@ class ReversePlan final : public Plan {
   bool is_wide_;             // lengths of 64 bits
   int64_t columns_ = 1;      // sequences side by side
   int64_t length_step_ = 0;  // from one of them to the next
-  int64_t chunks_ = 1;       // of columns
+  int64_t columns_at_once_ = 1;
+  int64_t chunks_ = 1;  // of columns
   ReverseColumns reverse_columns_;
   int64_t at_once_;
   int64_t per_row_;  // parts

@@ -61,6 +61,7 @@ struct Reach {
   uint64_t least = std::numeric_limits<uint64_t>::max();
   uint64_t most = 0;
 
+  bool is_in(uint64_t begin, uint64_t end) const { return begin <= least && most < end; }
   bool meets(uint64_t begin, uint64_t end) const { return least < end && begin <= most; }
 };
 
@@ -102,7 +103,7 @@ class UnpoolingPlan final : public Plan {
       clear(begin, end, out);
       for (size_t i = 0; i < reaches.size(); ++i) {
         if (!reaches[i].meets(static_cast<uint64_t>(begin), static_cast<uint64_t>(end))) continue;
-        put(static_cast<int64_t>(i), begin, end, x, indices, out);
+        put(static_cast<int64_t>(i), begin, end, reaches[i], x, indices, out);
       }
     });
   }
@@ -115,11 +116,23 @@ class UnpoolingPlan final : public Plan {
   Reach reach_of(int64_t chunk, const std::byte* indices) const {
     Reach reach;
     for_each_run(loops_, chunk * chunk_, end_of(chunk), [&](const Loop& at, const Loop& row) {
-      for (int64_t i = 0; i < at.size; ++i) {
-        const uint64_t index = load<Index>(indices + at.out + i * row.out);
-        reach.least = std::min(reach.least, index);
-        reach.most = std::max(reach.most, index);
+      Index least = std::numeric_limits<Index>::max();
+      Index most = 0;
+      const auto look = [&](int64_t step) {
+        for (int64_t i = 0; i < at.size; ++i) {
+          const auto index = load<Index>(indices + at.out + i * step);
+          least = std::min(least, index);
+          most = std::max(most, index);
+        }
+      };
+      // Where indices follow each other compilers make vectors of them.
+      if (row.out == sizeof(Index)) {
+        look(sizeof(Index));
+      } else {
+        look(row.out);
       }
+      reach.least = std::min<uint64_t>(reach.least, least);
+      reach.most = std::max<uint64_t>(reach.most, most);
     });
     return reach;
   }
@@ -135,13 +148,20 @@ class UnpoolingPlan final : public Plan {
   }
 
   // The elements of a chunk whose indices lie in a range of the output.
-  void put(int64_t chunk, int64_t begin, int64_t end, const std::byte* x, const std::byte* indices,
-           std::byte* out) const {
+  void put(int64_t chunk, int64_t begin, int64_t end, const Reach& reach, const std::byte* x,
+           const std::byte* indices, std::byte* out) const {
     const auto first = static_cast<uint64_t>(begin);
     const auto size = static_cast<uint64_t>(end - begin);
     const bool is_packed = places_.size() == 1;
     const int64_t step = places_.back().out;
     for_each_run(loops_, chunk * chunk_, end_of(chunk), [&](const Loop& at, const Loop& row) {
+      if (is_packed && reach.is_in(first, first + size)) {
+        for (int64_t i = 0; i < at.size; ++i) {
+          const auto index = static_cast<int64_t>(load<Index>(indices + at.out + i * row.out));
+          store(out + index * step, load<T>(x + at.in + i * row.in));
+        }
+        return;
+      }
       for (int64_t i = 0; i < at.size; ++i) {
         const uint64_t index = load<Index>(indices + at.out + i * row.out);
         if (index - first >= size) continue;

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "platform/isa.h"
-#include "resample/eight.h"
 #include "resample/table.h"
+#include "simd/eight.h"
 
 ANYDML_ISA_BEGIN
 namespace {

@@ -17,10 +17,10 @@
 #include "movement/copy.h"
 #include "platform/isa.h"
 #include "platform/parallel.h"
-#include "resample/eight.h"
 #include "resample/outer_sums.h"
 #include "resample/row_table.h"
 #include "resample/table.h"
+#include "simd/eight.h"
 
 ANYDML_ISA_BEGIN
 namespace {

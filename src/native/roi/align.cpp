@@ -14,7 +14,9 @@
 #include "core/registry.h"
 #include "platform/isa.h"
 #include "platform/parallel.h"
+#include "roi/eight_outputs.h"
 #include "roi/samples.h"
+#include "simd/eight.h"
 #include "simd/half.h"
 
 ANYDML_ISA_BEGIN
@@ -40,10 +42,12 @@ struct State {
   Taps columns;
   Samples row_samples;
   Samples column_samples;
-  double total = 0;  // samples of an element of the output
+  EightOutputs eight;  // by columns
+  double total = 0;    // samples of an element of the output
+  bool is_dense = false;
   Patch patch;
   std::vector<double> sums;  // of its rows
-  std::vector<double> best;  // of a row of the output
+  LargestOfRow largest;
 };
 
 // An element of the output, of what its samples inside the input sum up to.
@@ -53,48 +57,37 @@ ANYDML_INLINE double average(const Shape& shape, const State& state, double sum,
   return (outside > 0 ? sum + outside * shape.outside : sum) / state.total;
 }
 
+// The same of eight that follow each other.
+ANYDML_INLINE Eight average_eight(const Shape& shape, const State& state, Eight sum, int64_t i, int64_t b) {
+  const double rows = -static_cast<double>(state.rows.inside(i));
+  const Eight outside = all_eight(state.total) + all_eight(rows) * state.eight.inside(b);
+  const Eight all = where_larger(outside, Eight{}, sum + outside * all_eight(shape.outside), sum);
+  return all / all_eight(state.total);
+}
+
 template <class T>
 void average_rows(const Shape& shape, State& state, const Plane& plane, std::byte* out) {
   const Taps& rows = state.rows;
   const Taps& columns = state.columns;
-  // Wide regions of few samples are made of single elements.
-  const bool is_dense = are_dense(rows, columns);
+  const int64_t outputs = shape.across.outputs;
+  const int64_t step = shape.out_steps[3];
   Patch& patch = state.patch;
-  if (is_dense) patch.assign<T>(plane, rows.lowest(), rows.highest(), columns.lowest(), columns.highest());
+  if (state.is_dense) {
+    patch.assign<T>(plane, rows.lowest(), rows.highest(), columns.lowest(), columns.highest());
+  }
   for (int64_t i = 0; i < shape.down.outputs; ++i, out += shape.out_steps[2]) {
-    if (is_dense) patch.weigh_rows(rows.begin(i), rows.end(i), state.sums);
-    for (int64_t j = 0; j < shape.across.outputs; ++j) {
-      const double sum = is_dense ? patch.weigh_columns(columns.begin(j), columns.end(j), state.sums)
-                                  : weighted_at<T>(plane, rows, i, columns, j);
-      store_number<T>(out + j * shape.out_steps[3], average(shape, state, sum, i, j));
+    if (state.is_dense) {
+      patch.weigh_rows(rows.begin(i), rows.end(i), state.sums);
+      for (int64_t j = 0; j < outputs; j += kEight) {
+        const Eight sum = state.eight.sum(j / kEight, state.sums.data());
+        store_results<T>(out + j * step, step, std::min(kEight, outputs - j),
+                         average_eight(shape, state, sum, i, j / kEight));
+      }
+      continue;
     }
-  }
-}
-
-// Compares samples of a row with the best so far of each element of the output.
-void compare_row(const Shape& shape, State& state, const Sample& row) {
-  const Patch& patch = state.patch;
-  const float* const above = patch.row(row.low);
-  const float* const below = row.share != 0 ? patch.row(row.low + 1) : above;
-  state.sums.resize(static_cast<size_t>(patch.width()));
-  double* const blended = state.sums.data();
-  const double rest = 1 - row.share;
-  if (row.share != 0) {
-    for (int64_t j = 0; j < patch.width(); ++j) {
-      blended[j] = static_cast<double>(above[j]) * rest + static_cast<double>(below[j]) * row.share;
-    }
-  } else {
-    for (int64_t j = 0; j < patch.width(); ++j) blended[j] = static_cast<double>(above[j]) * rest;
-  }
-  for (int64_t j = 0; j < shape.across.outputs; ++j) {
-    double& best = state.best[static_cast<size_t>(j)];
-    const Sample* const begin = state.column_samples.begin(j);
-    const Sample* const end = state.column_samples.end(j);
-    for (const Sample* column = begin; column != end; ++column) {
-      const double* const at = blended + (column->low - patch.left());
-      const double left = at[0] * (1 - column->share);
-      const double value = column->share != 0 ? left + at[1] * column->share : left;
-      best = exceeds(value, best) ? value : best;
+    for (int64_t j = 0; j < outputs; ++j) {
+      const double sum = weighted_at<T>(plane, rows, i, columns, j);
+      store_number<T>(out + j * step, average(shape, state, sum, i, j));
     }
   }
 }
@@ -103,26 +96,20 @@ template <class T>
 void largest_rows(const Shape& shape, State& state, const Plane& plane, std::byte* out) {
   const Samples& rows = state.row_samples;
   const Samples& columns = state.column_samples;
-  const bool is_dense = are_dense(rows, columns);
-  if (is_dense) {
+  if (state.is_dense) {
     state.patch.assign<T>(plane, rows.lowest(), rows.highest(), columns.lowest(), columns.highest());
-    state.best.resize(static_cast<size_t>(shape.across.outputs));
   }
   for (int64_t i = 0; i < shape.down.outputs; ++i, out += shape.out_steps[2]) {
-    const Sample* const begin = rows.begin(i);
-    const Sample* const end = rows.end(i);
-    if (is_dense) {
-      std::fill(state.best.begin(), state.best.end(), std::numeric_limits<double>::quiet_NaN());
-      for (const Sample* row = begin; row != end; ++row) compare_row(shape, state, *row);
-    }
+    state.largest.find<T>(plane, rows, i, columns, state.eight, state.patch, state.is_dense,
+                          shape.across.outputs);
     for (int64_t j = 0; j < shape.across.outputs; ++j) {
-      const int64_t pairs = (end - begin) * (columns.end(j) - columns.begin(j));
+      const int64_t pairs = (rows.end(i) - rows.begin(i)) * (columns.end(j) - columns.begin(j));
       double value = shape.outside;
       if (pairs > 0) {
-        const double best =
-            is_dense ? state.best[static_cast<size_t>(j)] : largest_of<T>(plane, rows, i, columns, j).value;
+        const double best = state.largest.of(j).value;
         const bool is_outside = state.total > static_cast<double>(pairs) && exceeds(shape.outside, best);
         value = is_outside ? shape.outside : best;
+        if (value != value) value = std::numeric_limits<double>::quiet_NaN();
       }
       store_number<T>(out + j * shape.out_steps[3], value);
     }
@@ -178,9 +165,14 @@ class AlignPlan final : public Plan {
     if (shape_.is_largest) {
       state.row_samples.assign(shape_.down, down);
       state.column_samples.assign(shape_.across, across);
+      state.is_dense = are_dense(state.row_samples, state.column_samples);
+      if (state.is_dense) state.eight.assign(state.column_samples, shape_.across.outputs);
     } else {
       state.rows.assign(shape_.down, down, weights_of);
       state.columns.assign(shape_.across, across, weights_of);
+      // Wide regions of few samples are made of single elements.
+      state.is_dense = are_dense(state.rows, state.columns);
+      if (state.is_dense) state.eight.assign(state.columns, shape_.across.outputs);
     }
   }
 

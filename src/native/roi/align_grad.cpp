@@ -14,7 +14,9 @@
 #include "movement/copy.h"
 #include "platform/isa.h"
 #include "platform/parallel.h"
+#include "roi/eight_outputs.h"
 #include "roi/samples.h"
+#include "simd/eight.h"
 #include "simd/half.h"
 
 ANYDML_ISA_BEGIN
@@ -44,9 +46,13 @@ struct State {
   Taps columns;
   Samples row_samples;
   Samples column_samples;
+  EightOutputs eight;  // by columns
+  LargestOfRow largest;
   double total = 0;  // samples of an element of the output
+  bool is_dense = false;
   Patch patch;
-  std::vector<double> planes;         // of an image's channels
+  std::vector<double> planes;         // of an image's channels, and a vector more
+  std::vector<float> given;           // a row of gradients
   std::vector<double> row;            // what a row of gradients gives to columns
   std::vector<int64_t> used_columns;  // where there are few
 };
@@ -83,9 +89,12 @@ class AlignGradPlan final : public Plan {
             shape_.in_steps[3]};
   }
 
-  double given_at(const std::byte* given, int64_t r, int64_t channel, int64_t i, int64_t j) const {
-    return load_number<T>(given + r * shape_.given_steps[0] + channel * shape_.given_steps[1] +
-                          i * shape_.given_steps[2] + j * shape_.given_steps[3]);
+  // A row of gradients, as floats.
+  void load_given(const std::byte* given, int64_t r, int64_t channel, int64_t i, State& state) const {
+    state.given.resize(static_cast<size_t>(shape_.across.outputs));
+    load_row<T>(
+        given + r * shape_.given_steps[0] + channel * shape_.given_steps[1] + i * shape_.given_steps[2],
+        shape_.given_steps[3], shape_.across.outputs, state.given.data());
   }
 
   // The regions of an image one after the other, and of each the channels of a part.
@@ -102,7 +111,7 @@ class AlignGradPlan final : public Plan {
       const int64_t begin = part % parts * per_part;
       const int64_t end = std::min(begin + per_part, shape_.channels);
       State state;
-      state.planes.assign(static_cast<size_t>((end - begin) * elements), 0.0);
+      state.planes.assign(static_cast<size_t>((end - begin) * elements + kEight), 0.0);
       for (int64_t r = 0; r < regions_.count; ++r) {
         const Region<T> region(regions_, r, inputs.rois, inputs.indices);
         if (region.image != image) continue;
@@ -127,13 +136,10 @@ class AlignGradPlan final : public Plan {
   }
 
   void store_row(const double* from, std::byte* to) const {
-    constexpr int64_t kItem = sizeof(T);
     const int64_t count = shape_.across.size;
     const int64_t step = shape_.out_steps[3];
-    if (step == kItem) {
-      for (int64_t j = 0; j < count; ++j) store_number<T>(to + j * kItem, from[j]);
-    } else {
-      for (int64_t j = 0; j < count; ++j) store_number<T>(to + j * step, from[j]);
+    for (int64_t j = 0; j < count; j += kEight) {
+      store_results<T>(to + j * step, step, std::min(kEight, count - j), load_eight(from + j));
     }
   }
 
@@ -144,6 +150,8 @@ class AlignGradPlan final : public Plan {
     if (shape_.is_largest) {
       state.row_samples.assign(shape_.down, down);
       state.column_samples.assign(shape_.across, across);
+      state.is_dense = are_dense(state.row_samples, state.column_samples);
+      if (state.is_dense) state.eight.assign(state.column_samples, shape_.across.outputs);
       return;
     }
     state.rows.assign(shape_.down, down, weights_of);
@@ -167,8 +175,9 @@ class AlignGradPlan final : public Plan {
     for (int64_t i = 0; i < shape_.down.outputs; ++i) {
       if (state.rows.begin(i) == state.rows.end(i)) continue;
       for (int64_t j = left; j <= right; ++j) row[j] = 0;
+      load_given(given, r, channel, i, state);
       for (int64_t j = 0; j < shape_.across.outputs; ++j) {
-        const double gradient = given_at(given, r, channel, i, j) / state.total;
+        const double gradient = static_cast<double>(state.given[static_cast<size_t>(j)]) / state.total;
         const Tap* const end = state.columns.end(j);
         for (const Tap* tap = state.columns.begin(j); tap != end; ++tap) {
           row[tap->index] += tap->weight * gradient;
@@ -186,22 +195,37 @@ class AlignGradPlan final : public Plan {
     }
   }
 
-  void spread_largest(const State& state, const Inputs& inputs, int64_t image, int64_t r, int64_t channel,
-                      double* plane) const {
-    const Plane from = plane_of(inputs.in, image, channel);
+  // Calls visit(largest, gradient) for the outputs of a plane of which samples are inside the input.
+  template <class Visit>
+  void for_largest(State& state, const Inputs& inputs, int64_t image, int64_t r, int64_t channel,
+                   const Visit& visit) const {
+    const Plane plane = plane_of(inputs.in, image, channel);
+    const Samples& rows = state.row_samples;
+    const Samples& columns = state.column_samples;
+    if (state.is_dense) {
+      state.patch.assign<T>(plane, rows.lowest(), rows.highest(), columns.lowest(), columns.highest());
+    }
     for (int64_t i = 0; i < shape_.down.outputs; ++i) {
+      state.largest.find<T>(plane, rows, i, columns, state.eight, state.patch, state.is_dense,
+                            shape_.across.outputs);
+      load_given(inputs.given, r, channel, i, state);
       for (int64_t j = 0; j < shape_.across.outputs; ++j) {
-        const Largest best = largest_of<T>(from, state.row_samples, i, state.column_samples, j);
-        if (best.row == nullptr) continue;
-        const double gradient = given_at(inputs.given, r, channel, i, j);
-        for (int64_t below = 0; below <= (best.row->share != 0 ? 1 : 0); ++below) {
-          const double by_row = below != 0 ? best.row->share : 1 - best.row->share;
-          double* const to = plane + (best.row->low + below) * shape_.across.size + best.column->low;
-          to[0] += by_row * ((1 - best.column->share) * gradient);
-          if (best.column->share != 0) to[1] += by_row * (best.column->share * gradient);
-        }
+        const Largest& best = state.largest.of(j);
+        if (best.row != nullptr) visit(best, static_cast<double>(state.given[static_cast<size_t>(j)]));
       }
     }
+  }
+
+  void spread_largest(State& state, const Inputs& inputs, int64_t image, int64_t r, int64_t channel,
+                      double* plane) const {
+    for_largest(state, inputs, image, r, channel, [&](const Largest& best, double gradient) {
+      for (int64_t below = 0; below <= (best.row->share != 0 ? 1 : 0); ++below) {
+        const double by_row = below != 0 ? best.row->share : 1 - best.row->share;
+        double* const to = plane + (best.row->low + below) * shape_.across.size + best.column->low;
+        to[0] += by_row * ((1 - best.column->share) * gradient);
+        if (best.column->share != 0) to[1] += by_row * (best.column->share * gradient);
+      }
+    });
   }
 
   void of_regions(const Inputs& inputs, std::byte* out) const {
@@ -277,8 +301,9 @@ class AlignGradPlan final : public Plan {
           patch.weigh_rows(slopes.top.begin(i), slopes.top.end(i), slopes.of_top);
           patch.weigh_rows(slopes.bottom.begin(i), slopes.bottom.end(i), slopes.of_bottom);
         }
+        load_given(inputs.given, r, channel, i, state);
         for (int64_t j = 0; j < shape_.across.outputs; ++j) {
-          const double gradient = given_at(inputs.given, r, channel, i, j) / state.total;
+          const double gradient = static_cast<double>(state.given[static_cast<size_t>(j)]) / state.total;
           const auto add = [&](double& sum, const Taps& down, const std::vector<double>& weighed,
                                const Taps& across) {
             sum += gradient * (is_dense ? patch.weigh_columns(across.begin(j), across.end(j), weighed)
@@ -293,33 +318,28 @@ class AlignGradPlan final : public Plan {
     }
   }
 
-  void add_largest(const State& state, const Inputs& inputs, int64_t image, int64_t r, double* sums) const {
+  void add_largest(State& state, const Inputs& inputs, int64_t image, int64_t r, double* sums) const {
     for (int64_t channel = 0; channel < shape_.channels; ++channel) {
       const Plane plane = plane_of(inputs.in, image, channel);
-      for (int64_t i = 0; i < shape_.down.outputs; ++i) {
-        for (int64_t j = 0; j < shape_.across.outputs; ++j) {
-          const Largest best = largest_of<T>(plane, state.row_samples, i, state.column_samples, j);
-          if (best.row == nullptr) continue;
-          const double gradient = given_at(inputs.given, r, channel, i, j);
-          const Sample row = *best.row;
-          const Sample column = *best.column;
-          const auto element = [&](int64_t m, int64_t n) {
-            return load_number<T>(plane.at(row.low + m, column.low + n));
-          };
-          if (column.share > 0) {
-            double slope = (1 - row.share) * (element(0, 1) - element(0, 0));
-            if (row.share > 0) slope += row.share * (element(1, 1) - element(1, 0));
-            sums[0] += (1 - column.along) * (slope * gradient);
-            sums[2] += column.along * (slope * gradient);
-          }
-          if (row.share > 0) {
-            double slope = (1 - column.share) * (element(1, 0) - element(0, 0));
-            if (column.share > 0) slope += column.share * (element(1, 1) - element(0, 1));
-            sums[1] += (1 - row.along) * (slope * gradient);
-            sums[3] += row.along * (slope * gradient);
-          }
+      for_largest(state, inputs, image, r, channel, [&](const Largest& best, double gradient) {
+        const Sample row = *best.row;
+        const Sample column = *best.column;
+        const auto element = [&](int64_t m, int64_t n) {
+          return load_number<T>(plane.at(row.low + m, column.low + n));
+        };
+        if (column.share > 0) {
+          double slope = (1 - row.share) * (element(0, 1) - element(0, 0));
+          if (row.share > 0) slope += row.share * (element(1, 1) - element(1, 0));
+          sums[0] += (1 - column.along) * (slope * gradient);
+          sums[2] += column.along * (slope * gradient);
         }
-      }
+        if (row.share > 0) {
+          double slope = (1 - column.share) * (element(1, 0) - element(0, 0));
+          if (column.share > 0) slope += column.share * (element(1, 1) - element(0, 1));
+          sums[1] += (1 - row.along) * (slope * gradient);
+          sums[3] += row.along * (slope * gradient);
+        }
+      });
     }
   }
 

@@ -16,6 +16,7 @@
 #include "platform/isa.h"
 #include "platform/parallel.h"
 #include "roi/samples.h"
+#include "simd/eight.h"
 #include "simd/half.h"
 
 ANYDML_ISA_BEGIN
@@ -119,7 +120,10 @@ void pool_plane(const Shape& shape, State& state, const Plane& plane, std::byte*
       }
     }
     std::byte* to = out;
-    for (const Bin& columns : state.columns) {
+    double staged[kEight]{};
+    const auto bins = static_cast<int64_t>(state.columns.size());
+    for (int64_t b = 0; b < bins; ++b) {
+      const Bin& columns = state.columns[static_cast<size_t>(b)];
       float best = 0;
       if (!is_empty && columns.begin < columns.end) {
         best = kLeast;
@@ -127,8 +131,11 @@ void pool_plane(const Shape& shape, State& state, const Plane& plane, std::byte*
         if (best == kLeast) [[unlikely]]
           best = largest_of_any<T>(plane, rows, columns);
       }
-      store(to, static_cast<T>(best));
-      to += shape.out_steps[3];
+      staged[b % kEight] = static_cast<double>(best);
+      if (b % kEight == kEight - 1 || b == bins - 1) {
+        store_results<T>(to, shape.out_steps[3], b % kEight + 1, load_eight(staged));
+        to += kEight * shape.out_steps[3];
+      }
     }
     out += shape.out_steps[2];
   }

@@ -13,9 +13,10 @@
 
 #include "core/layout.h"
 #include "platform/isa.h"
-#include "simd/convert.h"
+#include "simd/eight.h"
 #include "simd/half.h"
 #include "simd/unaligned.h"
+#include "simd/vector.h"
 
 ANYDML_ISA_BEGIN
 
@@ -37,14 +38,25 @@ ANYDML_INLINE void store_number(std::byte* to, double number) {
 template <class T>
 void load_row(const std::byte* from, int64_t step, int64_t count, float* to) {
   constexpr int64_t kItem = sizeof(T);
-  if (step != kItem) {
-    for (int64_t i = 0; i < count; ++i) to[i] = static_cast<float>(load<T>(from + i * step));
-  } else if constexpr (std::is_same_v<T, Half>) {
-    const int64_t blocks = count / kConvertedAtOnce;
-    widen_halves(from, reinterpret_cast<std::byte*>(to), blocks);
-    for (int64_t i = blocks * kConvertedAtOnce; i < count; ++i) {
-      to[i] = static_cast<float>(load<T>(from + i * kItem));
+  if constexpr (std::is_same_v<T, Half>) {
+    constexpr int64_t kLanes = 8;
+    const bool is_packed = step == kItem && count >= kLanes;
+    std::byte staged[kLanes * kItem]{};
+    float singles[kLanes];
+    for (int64_t i = 0; i < count; i += kLanes) {
+      // The last vector begins where it ends with the row.
+      if (is_packed) {
+        const int64_t first = std::min(i, count - kLanes);
+        widen_eight_halves(from + first * kItem, to + first);
+        continue;
+      }
+      const int64_t size = std::min(kLanes, count - i);
+      for (int64_t k = 0; k < size; ++k) store(staged + k * kItem, load<uint16_t>(from + (i + k) * step));
+      widen_eight_halves(staged, singles);
+      for (int64_t k = 0; k < size; ++k) to[i + k] = singles[k];
     }
+  } else if (step != kItem) {
+    for (int64_t i = 0; i < count; ++i) to[i] = load<T>(from + i * step);
   } else {
     for (int64_t i = 0; i < count; ++i) to[i] = load<T>(from + i * kItem);
   }
@@ -356,30 +368,31 @@ class Patch {
   void assign(const Plane& plane, int64_t top, int64_t bottom, int64_t left, int64_t right) {
     top_ = top;
     left_ = left;
-    width_ = right - left + 1;
-    elements_.resize(static_cast<size_t>((bottom - top + 1) * width_));
+    const int64_t width = right - left + 1;
+    step_ = (width + kEight) / kEight * kEight;
+    elements_.resize(static_cast<size_t>((bottom - top + 1) * step_));
     for (int64_t i = top; i <= bottom; ++i) {
-      load_row<T>(plane.at(i, left), plane.column, width_, elements_.data() + (i - top) * width_);
+      load_row<T>(plane.at(i, left), plane.column, width, elements_.data() + (i - top) * step_);
     }
   }
 
-  int64_t left() const { return left_; }
-  int64_t width() const { return width_; }
-  const float* row(int64_t i) const { return elements_.data() + (i - top_) * width_; }
+  // Of rows, from one to the next: whole vectors, with an element more than there are.
+  int64_t step() const { return step_; }
+  const std::byte* row(int64_t i) const {
+    return reinterpret_cast<const std::byte*>(elements_.data() + (i - top_) * step_);
+  }
 
   // Sums of rows, column by column, as weighted_at has them; 0 where there is no row.
   void weigh_rows(const Tap* begin, const Tap* end, std::vector<double>& sums) const {
-    sums.resize(static_cast<size_t>(width_));
-    double* const to = sums.data();
-    if (begin == end) std::fill(sums.begin(), sums.end(), 0.0);
-    for (const Tap* tap = begin; tap != end; ++tap) {
-      const float* const from = row(tap->index);
-      const double weight = tap->weight;
-      if (tap == begin) {
-        for (int64_t j = 0; j < width_; ++j) to[j] = static_cast<double>(from[j]) * weight;
-      } else {
-        for (int64_t j = 0; j < width_; ++j) to[j] += static_cast<double>(from[j]) * weight;
+    sums.resize(static_cast<size_t>(step_));
+    for (int64_t j = 0; j < step_; j += kEight) {
+      Eight sum{};
+      for (const Tap* tap = begin; tap != end; ++tap) {
+        const Eight product = widen_eight<float>(row(tap->index) + j * static_cast<int64_t>(sizeof(float))) *
+                              all_eight(tap->weight);
+        sum = tap == begin ? product : sum + product;
       }
+      store_eight(sums.data() + j, sum);
     }
   }
 
@@ -395,7 +408,7 @@ class Patch {
  private:
   int64_t top_ = 0;
   int64_t left_ = 0;
-  int64_t width_ = 0;
+  int64_t step_ = 0;
   std::vector<float> elements_;
 };
 

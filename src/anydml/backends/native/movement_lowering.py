@@ -227,12 +227,18 @@ def _taps(size: int, taps: int, stride: int, dilation: int, start: int, blocks: 
 
 
 _MOST_PARTS = 4096
+_ROW = 16
+"""Places of a row from which on a window with steps is copied row by row, by `fold/unfold.cpp`, rather than as
+segments of single elements."""
 
 
 def _unfold(desc: Any) -> list[Part] | None:
-    """Parts of rows that are alike in what is padding: without padding one."""
+    """Parts of rows that are alike in what is padding: without padding one. None where they are copied otherwise."""
     batch, channels, *sizes = desc.InputTensor.Sizes
     blocks = blocks_of(desc)
+    strides = desc.InputTensor.Strides
+    if desc.Strides[-1] > 1 and blocks[-1] >= _ROW and (strides is None or strides[-1] == 1):
+        return None
     windows = zip(sizes, desc.WindowSizes, desc.Strides, desc.Dilations, desc.StartPadding, blocks, strict=True)
     each = [_taps(*window) for window in windows]
     if prod(map(len, each)) > _MOST_PARTS:

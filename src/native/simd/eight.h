@@ -117,6 +117,16 @@ ANYDML_INLINE Eight widen_eight(const std::byte* from) {
 #endif
 }
 
+// Eight halves that follow each other as floats.
+ANYDML_INLINE void widen_eight_halves(const std::byte* from, float* to) {
+#if defined(ANYDML_VECTORS)
+  store_vector(reinterpret_cast<std::byte*>(to),
+               widen_row<Half, Vector<float>>(load_vector<Vector<uint16_t, 8>>(from)));
+#else
+  for (int64_t i = 0; i < kEight; ++i) to[i] = widen<Half, float>(from + i * 2);
+#endif
+}
+
 // Each rounded once; integers, whose type has all that come here, to the nearest, of two to the even one.
 template <class T>
 ANYDML_INLINE void narrow_eight(std::byte* to, Eight v) {
