@@ -87,6 +87,7 @@ const ReduceKernel* largest_index_of() {
       .most_rows = kMost,
       .join_rows = join_rows<A>,
       .join_phases = join_phases<A>,
+      .finish_numbers = finish_numbers<A>,
   };
   return &kKernel;
 }

@@ -187,6 +187,18 @@ ANYDML_INLINE void take_larger(V x, I row, V& best, I& index) {
 #endif
 }
 
+// Keeps the larger one in each lane, and of equal ones the lower number.
+template <class A, class V, class I>
+ANYDML_INLINE void take_first(V x, I number, V& best, I& index) {
+#if defined(ANYDML_VECTORS)
+  const auto better = (x > best) | ((x == best) & (number < index));
+#else
+  const bool better = (x > best) | ((x == best) & (number < index));
+#endif
+  index = better ? number : index;
+  best = better ? x : best;
+}
+
 // Exclusive or with the bits of a number, in each lane.
 template <class A, class V>
 ANYDML_INLINE V flipped(V x, V mask) {

@@ -44,12 +44,21 @@ class ReducePlan final : public Plan {
     chunks_ = (reduced_rows_ + policy_.chunk_rows - 1) / policy_.chunk_rows;
     bytes_ = planes_ * geometry_.cells.size * geometry_.columns.size * reduced_rows_ * item_;
     is_in_order_ = indices_are_in_order(geometry_);
+    has_numbers_ = counts_rows();
   }
 
   void run(const void* const* inputs, void* const* outputs) const override;
 
  private:
   bool is_by_rows() const { return policy_.algorithm == ReduceAlgorithm::kRows; }
+  // Whether indices stay the numbers of rows, as wide as an element: all rows have one, and come in turn.
+  bool counts_rows() const {
+    const int64_t tile = policy_.lines * reduced_rows_ * item_;
+    const bool is_tiled = policy_.algorithm == ReduceAlgorithm::kPackedColumns;
+    return kernel_.has_indices() && !is_by_rows() && chunks_ == 1 && geometry_.outer.empty() &&
+           geometry_.cells.size == 1 && reduced_rows_ <= kernel_.most_rows &&
+           (!is_tiled || (policy_.phases == 1 && tile <= tuning::kTileBytes));
+  }
   int64_t out_item() const { return kernel_.has_indices() ? parameters_.index_size : item_; }
 
   // A unit of columns, or of lines: what a thread has accumulators for at a time.
@@ -73,6 +82,7 @@ class ReducePlan final : public Plan {
   int64_t chunks_ = 1;
   int64_t bytes_ = 0;
   bool is_in_order_ = false;
+  bool has_numbers_ = false;
 };
 
 // One thread with its accumulators.
@@ -144,7 +154,7 @@ class ReducePlan::Worker {
     const int64_t phases = joins_phases() ? 1 : plan_.policy_.phases;
     const Loop& rows = plan_.geometry_.rows;
     const Loop& cells = plan_.geometry_.cells;
-    for (int64_t c = 0; c < cells.size; ++c) {
+    for (int64_t c = 0; c < cells.size && !plan_.has_numbers_; ++c) {
       accumulates_.start(accumulates_.at(strip_, c * plan_.policy_.lines), columns * phases, columns,
                          unit.to + c * cells.out, plan_.geometry_.columns.out);
     }
@@ -186,13 +196,15 @@ class ReducePlan::Worker {
     const int64_t row_bytes = columns * plan_.item_;
     const int64_t whole = count / phases;
     if (joins_phases()) {
-      const Rows rows{from, whole, phases * row_bytes, columns * phases, 0};
+      const Rows rows{from, whole, phases * row_bytes, columns * phases, 0, kPrefetchDistance};
       if (whole > 0) accumulates_.accumulate(plan_.parameters_, strip_, rows);
       if (const int64_t rest = count - whole * phases; rest > 0) {
         pad(from + whole * phases * row_bytes, rest * row_bytes, phases * row_bytes);
-        accumulates_.accumulate(plan_.parameters_, strip_, {padded_, 1, 0, columns * phases, whole});
+        accumulates_.accumulate(plan_.parameters_, strip_, {padded_, 1, 0, columns * phases, whole, 0});
       }
-      return accumulates_.join_phases(strip_, columns, phases, index, plan_.geometry_.rows.out);
+      accumulates_.join_phases(strip_, columns, phases);
+      if (!plan_.has_numbers_) accumulates_.join_rows(strip_, columns, index, plan_.geometry_.rows.out);
+      return;
     }
     accumulate_rows(strip_, from, whole, phases * row_bytes, columns * phases, index, step);
     const int64_t rest = count - whole * phases;
@@ -212,12 +224,14 @@ class ReducePlan::Worker {
     const bool in_registers = columns <= tuning::kRowBytes / accumulates_.sizes[0];
     int64_t most = in_registers ? count : tuning::kRowsAtOnce;
     if (accumulates_.has_indices()) most = std::min(most, accumulates_.most_rows);
+    const bool follow = in_registers && row_step == columns * plan_.item_;
+    const int64_t ahead = follow ? kPrefetchDistance : tuning::kPrefetchBytes;
     int64_t joined = 0;
     for (int64_t r = 0; r < count; r += most) {
       accumulates_.accumulate(
           plan_.parameters_, strip,
-          {from + r * row_step, std::min(most, count - r), row_step, columns, r - joined});
-      if (!accumulates_.has_indices()) continue;
+          {from + r * row_step, std::min(most, count - r), row_step, columns, r - joined, ahead});
+      if (!accumulates_.has_indices() || plan_.has_numbers_) continue;
       const int64_t next = std::min(r + most, count);
       if (next < count && next + most - joined <= accumulates_.most_rows) continue;
       accumulates_.join_rows(strip, columns, index + joined * step, step);
@@ -300,8 +314,12 @@ class ReducePlan::Reduction {
         for (int64_t c = 0; c < cells.size; ++c) {
           std::byte* const to = unit.to + c * cells.out;
           std::byte* const at = is_staged() ? worker.writer.reserve(to, unit.columns * plan_.out_item()) : to;
-          finish({unit.from + c * cells.in, at, unit.columns},
-                 accumulates_.at(results, c * plan_.policy_.lines), nullptr, 0);
+          const Unit cell{unit.from + c * cells.in, at, unit.columns};
+          if (plan_.has_numbers_) {
+            finish_numbers(cell, results);
+          } else {
+            finish(cell, accumulates_.at(results, c * plan_.policy_.lines), nullptr, 0);
+          }
         }
       });
     }
@@ -356,17 +374,23 @@ class ReducePlan::Reduction {
   template <class Body>
   void for_each_part(int64_t count, const Body& body) const {
     const int64_t parts = std::min(count, threads_ == 1 ? 1 : calls_for(plan_.bytes_, threads_));
+    // Whether to stop is asked now and then, as small units take less time than to ask.
+    const int64_t asked =
+        std::max<int64_t>(1, tuning::kAskedBytes / std::max<int64_t>(1, plan_.bytes_ / count));
     parallel_for(parts, threads_, [&](int64_t part) {
       Worker worker(plan_, kernel_, accumulates_, is_staged());
       const int64_t end = share_begin(part + 1, parts, count);
-      for (int64_t i = share_begin(part, parts, count); i < end && !is_cancelled(); ++i) body(worker, i);
+      for (int64_t i = share_begin(part, parts, count); i < end && !is_cancelled();) {
+        for (const int64_t next = std::min(end, i + asked); i < next; ++i) body(worker, i);
+      }
     });
   }
 
   Unit unit_at(int64_t i) const {
     const Loop& columns = plan_.geometry_.columns;
-    const Offsets plane = offsets_at(plan_.geometry_.planes, i / strips_);
-    const int64_t first = i % strips_ * width_;
+    const int64_t strip = strips_ == 1 ? 0 : i % strips_;
+    const Offsets plane = offsets_at(plan_.geometry_.planes, strips_ == 1 ? i : i / strips_);
+    const int64_t first = strip * width_;
     return {from_ + plane.in + first * columns.in, to_ + plane.out + first * columns.out,
             std::min(width_, columns.size - first)};
   }
@@ -397,6 +421,19 @@ class ReducePlan::Reduction {
       return store_partials(kernel_, results, unit.columns, unit.to, plan_.geometry_.columns.out);
     }
     kernel_.finish(plan_.parameters_, results, unit.columns, unit.to, plan_.geometry_.columns.out);
+  }
+
+  // The same of rows whose numbers are their indices.
+  void finish_numbers(const Unit& unit, const Strip& results) const {
+    if (kernel_.next_least != nullptr) {
+      const Strip values{{results.recent[0], nullptr, nullptr}, {}};
+      for (int64_t i = kernel_.next_least(values, 0, unit.columns); i < unit.columns;
+           i = kernel_.next_least(values, i + 1, unit.columns)) {
+        const int64_t index = locate(unit.from + i * plan_.geometry_.columns.in, values, i, nullptr, 0);
+        store(results.recent[1] + i * 4, static_cast<int32_t>(index == kNoIndex ? 0 : index));
+      }
+    }
+    kernel_.finish_numbers(plan_.parameters_, results, unit.columns, unit.to, plan_.geometry_.columns.out);
   }
 
   // The first index of the largest element of a column.
