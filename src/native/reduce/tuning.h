@@ -63,6 +63,10 @@ inline constexpr int64_t kFewLines = 16;
 inline constexpr int64_t kChunkedBelow = 64;
 inline constexpr int64_t kChunkBytes = 64 << 10;
 inline constexpr int64_t kPartialBytes = 512 << 10;
+// Of partial results that have so many bytes together, which are mostly in other processors' caches, threads
+// combine so many columns each, or more.
+inline constexpr int64_t kCombinedBytes = 128 << 10;
+inline constexpr int64_t kCombined = 16;
 // Bytes that a thread reads before it asks whether to stop.
 inline constexpr int64_t kAskedBytes = 256 << 10;
 
