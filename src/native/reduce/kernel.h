@@ -64,6 +64,7 @@ struct ReduceKernel {
   // The same of elements.
   void (*fill)(const ReduceParameters& parameters, std::byte* to, int64_t count);
   void (*accumulate)(const ReduceParameters& parameters, const Strip& strip, const Rows& rows);
+  int64_t rows_at_once = tuning::kRowsAtOnce;  // that are best combined with a strip
   // Sets the accumulators of lines, which have been started, to what their elements come to.
   void (*reduce_lines)(const ReduceParameters& parameters, const Strip& strip, const Lines& lines) = nullptr;
   void (*combine)(const Strip& strip, const Strip& other, int64_t columns);

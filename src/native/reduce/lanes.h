@@ -15,6 +15,7 @@
 #include "simd/bits_as.h"
 #include "simd/half.h"
 #include "simd/vector.h"
+#include "stores/prefetch.h"
 
 ANYDML_ISA_BEGIN
 
@@ -40,13 +41,6 @@ template <int kBytes>
 using UnsignedOf = std::conditional_t<
     kBytes == 1, uint8_t,
     std::conditional_t<kBytes == 2, uint16_t, std::conditional_t<kBytes == 4, uint32_t, uint64_t>>>;
-
-// Prefetches into the first cache.
-ANYDML_INLINE void prefetch_near([[maybe_unused]] const std::byte* from) {
-#if defined(__GNUC__)
-  __builtin_prefetch(from, 0, 3);
-#endif
-}
 
 template <class V>
 ANYDML_INLINE V load_lanes_at(const std::byte* from) {

@@ -164,7 +164,8 @@ inline int64_t chunk_rows_of(const ReduceProblem& problem, ReduceAlgorithm algor
   const int64_t batch = is_by_rows ? batch_of(problem) : tuning::kStripLeastBytes / problem.element_size;
   const int64_t planes = count_of(problem.geometry.planes);
   const int64_t strips = std::max<int64_t>(planes, outputs / batch);
-  if ((problem.has_short_lines() && problem.geometry.outer.empty()) || strips >= tuning::kChunkedBelow ||
+  if ((problem.has_short_lines() && problem.geometry.outer.empty()) ||
+      strips >= std::min(tuning::kChunkedBelow, problem.bytes() / tuning::kThreadBytes) ||
       problem.geometry.cells.size > 1 || problem.bytes() < kParallelFrom) {
     return rows;
   }

@@ -44,8 +44,10 @@ inline constexpr int64_t kStripColumns = 4096;
 inline constexpr int64_t kPrefetchBytes = 1024;
 // The least bytes of a row of a strip, where there are strips for every thread.
 inline constexpr int64_t kStripLeastBytes = 512;
-// The rows of a strip that are combined with its accumulators at a time.
+// The rows of a strip that are combined with its accumulators at a time; of products of floats, which are
+// looked at behind each fifth, or each sixteenth.
 inline constexpr int64_t kRowsAtOnce = 8;
+inline constexpr int64_t kRowsOfProducts = 15;
 // Narrow columns are chosen where they have so many groups of rows.
 inline constexpr int64_t kNarrowGroups = 16;
 
@@ -59,8 +61,10 @@ inline constexpr int64_t kMostCellBytes = 1024;
 inline constexpr int64_t kFewLines = 16;
 
 // A reduction with fewer than that many outputs, or strips of outputs, is cut into chunks of that many bytes
-// at least, so that all threads of any machine are busy; their results have at most that many bytes.
+// at least, so that all threads of any machine are busy; their results have at most that many bytes. Of less
+// than kThreadBytes for each strip not even the strips have a thread each.
 inline constexpr int64_t kChunkedBelow = 64;
+inline constexpr int64_t kThreadBytes = 128 << 10;
 inline constexpr int64_t kChunkBytes = 64 << 10;
 inline constexpr int64_t kPartialBytes = 512 << 10;
 // Of partial results that have so many bytes together, which are mostly in other processors' caches, threads

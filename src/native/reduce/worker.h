@@ -156,7 +156,7 @@ class ReducePlan::Worker {
   void accumulate_rows(const Strip& strip, const std::byte* from, int64_t count, int64_t row_step,
                        int64_t columns, int64_t index, int64_t step) {
     const bool in_registers = columns <= tuning::kRowBytes / accumulates_.sizes[0];
-    int64_t most = in_registers ? count : tuning::kRowsAtOnce;
+    int64_t most = in_registers ? count : accumulates_.rows_at_once;
     if (accumulates_.has_indices()) most = std::min(most, accumulates_.most_rows);
     const bool follow = in_registers && row_step == columns * plan_.item_;
     const int64_t ahead = follow ? kPrefetchDistance : tuning::kPrefetchBytes;
