@@ -17,6 +17,7 @@
 #include "platform/parallel.h"
 #include "pointwise/tiles.h"
 #include "stores/nontemporal.h"
+#include "stores/prefetch.h"
 #include "stores/staged_writer.h"
 
 ANYDML_ISA_BEGIN
@@ -70,15 +71,21 @@ class CastPlan final : public Plan {
     static constexpr int64_t kCapacity = kTileBytes * kContiguousTiles;
     // Elements that are converted and then sent.
     static constexpr int64_t kStrip = 128;
+    // Bytes ahead that are prefetched into the first cache: on one thread of a Xeon with AVX-512, 2026-11-26,
+    // 128 MiB of bytes to singles take 1.01 copies, and took 1.22 with lines 4 KiB ahead in the second cache,
+    // singles to halves 1.31 and 1.43.
+    static constexpr int64_t kAhead = 1 << 10;
 
-    // Beside non-temporal stores the hardware prefetches too little.
+    // Beside non-temporal stores the hardware prefetches too little; lines are sent while others are
+    // computed.
     void stream(const std::byte* in, std::byte* out, int64_t count) {
       const int64_t in_item = plan_.tiles_.item(0);
       const int64_t out_item = plan_.tiles_.item(1);
       for (int64_t i = 0; i < count; i += kStrip) {
         const int64_t size = std::min(kStrip, count - i);
         const std::byte* const from = in + i * in_item;
-        for (int64_t k = 0; k < size * in_item; k += kLine) prefetch_line(from + kPrefetchDistance + k);
+        for (int64_t k = 0; k < size * in_item; k += kLine) prefetch_near(from + kAhead + k);
+        for (int64_t k = 0; k < size * out_item; k += kLine) staged_.send_line();
         plan_.conversion_.run(from, staged_.reserve(out + i * out_item, size * out_item), size);
       }
     }

@@ -17,6 +17,7 @@
 #include "reduce/operations.h"
 #include "reduce/tuning.h"
 #include "simd/unaligned.h"
+#include "stores/nontemporal.h"
 
 ANYDML_ISA_BEGIN
 namespace {
@@ -110,7 +111,7 @@ ANYDML_INLINE void accumulate_vectors(const ReduceParameters& parameters, const 
   const auto row = [&] {
     ANYDML_UNROLL(16)
     for (int v = 0; v < kVectors; ++v) {
-      if (v * kLanes * kSize % 64 == 0) prefetch_near(from + v * kLanes * kSize + tuning::kPrefetchBytes);
+      if (v * kLanes * kSize % 64 == 0) prefetch_line(from + v * kLanes * kSize + rows.ahead);
       V x = load_elements<Op>(from + v * kLanes * kSize);
       if constexpr (kVectors == 1) x = without<typename Op::Number>(x, identity, left_out);
       join<Op>(states[v], x, mask);

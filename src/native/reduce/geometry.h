@@ -36,11 +36,14 @@ struct Offsets {
 };
 inline Offsets offsets_at(const std::vector<Loop>& loops, int64_t i) {
   Offsets offsets{0, 0};
-  for (auto loop = loops.rbegin(); loop != loops.rend(); ++loop) {
-    offsets.in += i % loop->size * loop->in;
-    offsets.out += i % loop->size * loop->out;
-    i /= loop->size;
+  if (loops.empty()) return offsets;
+  for (size_t k = loops.size() - 1; k > 0; --k) {
+    offsets.in += i % loops[k].size * loops[k].in;
+    offsets.out += i % loops[k].size * loops[k].out;
+    i /= loops[k].size;
   }
+  offsets.in += i * loops[0].in;
+  offsets.out += i * loops[0].out;
   return offsets;
 }
 

@@ -15,6 +15,7 @@
 #include "reduce/operations.h"
 #include "reduce/tuning.h"
 #include "simd/unaligned.h"
+#include "stores/nontemporal.h"
 
 ANYDML_ISA_BEGIN
 namespace {
@@ -167,7 +168,7 @@ ANYDML_INLINE void index_vectors(const ReduceParameters& parameters, const Strip
   for (int64_t r = 0; r < rows.count; ++r, from += rows.step) {
     ANYDML_UNROLL(8)
     for (int v = 0; v < kVectors; ++v) {
-      if (v * kLanes * kSize % 64 == 0) prefetch_near(from + v * kLanes * kSize + tuning::kPrefetchBytes);
+      if (v * kLanes * kSize % 64 == 0) prefetch_line(from + v * kLanes * kSize + rows.ahead);
       V x = load_wide_lanes<T, A>(from + v * kLanes * kSize);
       if constexpr (kVectors == 1) x = without<typename Op::Number>(x, identity, left_out);
       take_larger<A>(flipped<A>(x, mask), row, best[v], index[v]);
@@ -224,28 +225,33 @@ void join_rows(const Strip& strip, int64_t columns, int64_t index, int64_t index
   }
 }
 
-// Joins rows of `phases` rows each, which have been accumulated side by side: as long as their numbers fit an
-// element, phases are put together as narrow as that.
+// Puts together rows of `phases` rows each, which have been accumulated side by side: as long as their
+// numbers fit an element, in halves, as narrow as that. Lanes behind the columns that remain are those of the
+// other half, which are not needed any more.
 template <class A>
-void join_phases(const Strip& strip, int64_t columns, int64_t phases, int64_t index, int64_t index_step) {
+void join_phases(const Strip& strip, int64_t columns, int64_t phases) {
   using Number = SignedOf<A>;
-  auto* const best = reinterpret_cast<A*>(strip.recent[0]);
+  using V = Wide<A>;
+  using I = Lanes<Number, kWideLanes<A>>;
+  constexpr int64_t kLanes = kWideLanes<A>;
+  constexpr int64_t kSize = sizeof(A);
   auto* const numbers = reinterpret_cast<Number*>(strip.recent[1]);
   for (int64_t phase = 0; phase < phases; ++phase) {
     Number* const own = numbers + phase * columns;
     for (int64_t i = 0; i < columns; ++i) own[i] = static_cast<Number>(own[i] * phases + phase);
   }
   for (int64_t half = phases / 2; half > 0; half /= 2) {
-    const int64_t count = half * columns;
-    const A* const others = best + count;
-    const Number* const places = numbers + count;
-    for (int64_t i = 0; i < count; ++i) {
-      const bool is_better = (others[i] > best[i]) | ((others[i] == best[i]) & (places[i] < numbers[i]));
-      best[i] = is_better ? others[i] : best[i];
-      numbers[i] = is_better ? places[i] : numbers[i];
+    const int64_t other = half * columns * kSize;
+    for (int64_t i = 0; i < half * columns; i += kLanes) {
+      std::byte* const value = strip.recent[0] + i * kSize;
+      std::byte* const place = strip.recent[1] + i * kSize;
+      auto best = load_lanes_at<V>(value);
+      auto number = load_lanes_at<I>(place);
+      take_first<A>(load_lanes_at<V>(value + other), load_lanes_at<I>(place + other), best, number);
+      store_lanes_at(value, best);
+      store_lanes_at(place, number);
     }
   }
-  join_rows<A>(strip, columns, index, index_step);
 }
 
 template <class T, class A>
@@ -263,12 +269,13 @@ void combine_indices(const Strip& strip, const Strip& other, int64_t columns) {
   for (int64_t i = 0; i < columns; ++i) take_better(values[i], places[i], best[i], indices[i]);
 }
 
-void finish_indices(const ReduceParameters& parameters, const Strip& strip, int64_t columns, std::byte* out,
-                    int64_t out_step) {
-  // Counted from the last element, elements - 1 - i.
+// Stores indices, counted from the last element, elements - 1 - i, where that is wanted.
+template <class Index>
+ANYDML_INLINE void store_indices(const ReduceParameters& parameters, const Index* indices, int64_t columns,
+                                 std::byte* out, int64_t out_step) {
   const int64_t flip = parameters.from_the_end ? -1 : 0;
   const int64_t last = parameters.from_the_end ? parameters.elements : 0;
-  const auto index = [&](int64_t i) { return last + (load<int64_t>(strip.arrays[1] + i * 8) ^ flip); };
+  const auto index = [&](int64_t i) { return last + (indices[i] ^ flip); };
   if (parameters.index_size == 8 && out_step == 8) {
     for (int64_t i = 0; i < columns; ++i) store(out + i * 8, index(i));
   } else if (parameters.index_size == 8) {
@@ -278,6 +285,17 @@ void finish_indices(const ReduceParameters& parameters, const Strip& strip, int6
   } else {
     for (int64_t i = 0; i < columns; ++i) store(out + i * out_step, static_cast<uint32_t>(index(i)));
   }
+}
+
+void finish_indices(const ReduceParameters& parameters, const Strip& strip, int64_t columns, std::byte* out,
+                    int64_t out_step) {
+  store_indices(parameters, reinterpret_cast<const int64_t*>(strip.arrays[1]), columns, out, out_step);
+}
+
+template <class A>
+void finish_numbers(const ReduceParameters& parameters, const Strip& strip, int64_t columns, std::byte* out,
+                    int64_t out_step) {
+  store_indices(parameters, reinterpret_cast<const SignedOf<A>*>(strip.recent[1]), columns, out, out_step);
 }
 
 }  // namespace

@@ -42,6 +42,7 @@ struct Rows {
   int64_t step;
   int64_t columns;
   int64_t number;  // of the first row, since rows were last joined
+  int64_t ahead;   // so many bytes are prefetched
 };
 
 // Lines of adjacent elements, each of several segments that lie apart.
@@ -63,6 +64,7 @@ struct ReduceKernel {
   // The same of elements.
   void (*fill)(const ReduceParameters& parameters, std::byte* to, int64_t count);
   void (*accumulate)(const ReduceParameters& parameters, const Strip& strip, const Rows& rows);
+  int64_t rows_at_once = tuning::kRowsAtOnce;  // that are best combined with a strip
   // Sets the accumulators of lines, which have been started, to what their elements come to.
   void (*reduce_lines)(const ReduceParameters& parameters, const Strip& strip, const Lines& lines) = nullptr;
   void (*combine)(const Strip& strip, const Strip& other, int64_t columns);
@@ -85,8 +87,11 @@ struct ReduceKernel {
   int64_t most_rows = 0;
   void (*join_rows)(const Strip& strip, int64_t columns, int64_t index, int64_t index_step) = nullptr;
 
-  void (*join_phases)(const Strip& strip, int64_t columns, int64_t phases, int64_t index,
-                      int64_t index_step) = nullptr;
+  // Puts the rows of phases together, before they are joined.
+  void (*join_phases)(const Strip& strip, int64_t columns, int64_t phases) = nullptr;
+  // What finish() does, for rows that need not be joined, as all of them have numbers.
+  void (*finish_numbers)(const ReduceParameters& parameters, const Strip& strip, int64_t columns,
+                         std::byte* out, int64_t out_step) = nullptr;
 
   bool has_indices() const { return join_rows != nullptr; }
   int64_t bytes() const { return sizes[0] + sizes[1] + sizes[2]; }

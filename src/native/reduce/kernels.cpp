@@ -24,6 +24,7 @@ constexpr ReduceKernel kernel_of(FinishFunction finish) {
           .start = start<Op>,
           .fill = fill<Op>,
           .accumulate = accumulate<Op>,
+          .rows_at_once = Op::kSettledAfter == 0 ? tuning::kRowsAtOnce : tuning::kRowsOfProducts,
           .reduce_lines = reduce_lines<Op>,
           .combine = combine<Op>,
           .finish = finish};
@@ -87,6 +88,7 @@ const ReduceKernel* largest_index_of() {
       .most_rows = kMost,
       .join_rows = join_rows<A>,
       .join_phases = join_phases<A>,
+      .finish_numbers = finish_numbers<A>,
   };
   return &kKernel;
 }

@@ -15,6 +15,7 @@
 #include "simd/bits_as.h"
 #include "simd/half.h"
 #include "simd/vector.h"
+#include "stores/prefetch.h"
 
 ANYDML_ISA_BEGIN
 
@@ -40,13 +41,6 @@ template <int kBytes>
 using UnsignedOf = std::conditional_t<
     kBytes == 1, uint8_t,
     std::conditional_t<kBytes == 2, uint16_t, std::conditional_t<kBytes == 4, uint32_t, uint64_t>>>;
-
-// Prefetches into the first cache.
-ANYDML_INLINE void prefetch_near([[maybe_unused]] const std::byte* from) {
-#if defined(__GNUC__)
-  __builtin_prefetch(from, 0, 3);
-#endif
-}
 
 template <class V>
 ANYDML_INLINE V load_lanes_at(const std::byte* from) {
@@ -185,6 +179,18 @@ ANYDML_INLINE void take_larger(V x, I row, V& best, I& index) {
   index = better ? row : index;
   best = better ? x : best;
 #endif
+}
+
+// Keeps the larger one in each lane, and of equal ones the lower number.
+template <class A, class V, class I>
+ANYDML_INLINE void take_first(V x, I number, V& best, I& index) {
+#if defined(ANYDML_VECTORS)
+  const auto better = (x > best) | ((x == best) & (number < index));
+#else
+  const bool better = (x > best) | ((x == best) & (number < index));
+#endif
+  index = better ? number : index;
+  best = better ? x : best;
 }
 
 // Exclusive or with the bits of a number, in each lane.

@@ -28,6 +28,7 @@ struct ReduceProblem {
   int64_t least_number;      // the same of the kernel that has the smallest ones
   int64_t strip_columns;     // at most
   int64_t transposed_bytes;  // at most, of a line
+  bool is_exact;             // whether no order of combining changes a result
 
   int64_t least_lanes() const { return tuning::kLeastBytes / least_number; }
   int64_t row_lanes() const { return tuning::kRowBytes / number_size; }
@@ -163,7 +164,8 @@ inline int64_t chunk_rows_of(const ReduceProblem& problem, ReduceAlgorithm algor
   const int64_t batch = is_by_rows ? batch_of(problem) : tuning::kStripLeastBytes / problem.element_size;
   const int64_t planes = count_of(problem.geometry.planes);
   const int64_t strips = std::max<int64_t>(planes, outputs / batch);
-  if ((problem.has_short_lines() && problem.geometry.outer.empty()) || strips >= tuning::kChunkedBelow ||
+  if ((problem.has_short_lines() && problem.geometry.outer.empty()) ||
+      strips >= std::min(tuning::kChunkedBelow, problem.bytes() / tuning::kThreadBytes) ||
       problem.geometry.cells.size > 1 || problem.bytes() < kParallelFrom) {
     return rows;
   }
@@ -173,7 +175,9 @@ inline int64_t chunk_rows_of(const ReduceProblem& problem, ReduceAlgorithm algor
   // With what is left free between arrays.
   const int64_t free = 3 * tuning::kLeastBytes * planes * ((columns + own - 1) / own);
   const int64_t most = tuning::kPartialBytes / (outputs * accumulator_size + free);
-  const int64_t chunks = std::clamp<int64_t>(std::min(bytes / tuning::kChunkBytes, most), 1, rows);
+  int64_t chunks = std::clamp<int64_t>(std::min(bytes / tuning::kChunkBytes, most), 1, rows);
+  // As many for each of the usual numbers of threads.
+  if (problem.is_exact) chunks = static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(chunks)));
   const int64_t size = (rows + chunks - 1) / chunks;
   const int64_t unit = size >= problem.geometry.rows.size ? problem.geometry.rows.size : phases;
   return std::min(rows, (size + unit - 1) / unit * unit);

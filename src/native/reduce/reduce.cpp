@@ -12,6 +12,7 @@
 #include "reduce/kernel.h"
 #include "reduce/plan.h"
 #include "reduce/policy.h"
+#include "reduce/reduction.h"
 #include "reduce/tuning.h"
 
 ANYDML_ISA_BEGIN
@@ -110,7 +111,8 @@ std::unique_ptr<Plan> make(const Request& request, Function function, bool from_
       kernel->sizes[0],
       least_number,
       kernel->strip_columns(),
-      is_index(function) ? tuning::kTransposedIndexBytes : tuning::kTransposedBytes};
+      is_index(function) ? tuning::kTransposedIndexBytes : tuning::kTransposedBytes,
+      is_index(function)};
   ReduceParameters parameters;
   parameters.mask = mask_of(function, in.type);
   parameters.finish = is_partial ? Finish::kPartial : finish_of(function);

@@ -37,14 +37,17 @@ inline constexpr int64_t kShuffledRows = 5;
 // them in strips of 2048, without prefetches, and take 1.5.
 inline constexpr int64_t kStripBytes = 32 << 10;
 inline constexpr int64_t kStripColumns = 4096;
-// How far ahead it is prefetched, by the same measurement: 512 and 2048 took 1.6, 4096 took 2.1. Behind the
-// last row too, as the next plane is there: on a Xeon with AVX-512 (2 cores, one thread) indices of 64 rows
-// of 128 bytes in planes take 0.92 of the time to read them, and took 1.46 without.
+// How far ahead it is prefetched, by the same measurement: 512 and 2048 took 1.6, 4096 took 2.1. Rows that
+// follow each other, and whose accumulators stay in registers, are prefetched kPrefetchDistance ahead, behind
+// the last row too, as the next plane is there: on a Xeon with AVX-512 (2 cores, one thread, 2026-11-26)
+// indices of bytes, 64 rows of 32 in planes, take 1.23 times the time to read them, and took 1.9 with 1024.
 inline constexpr int64_t kPrefetchBytes = 1024;
 // The least bytes of a row of a strip, where there are strips for every thread.
 inline constexpr int64_t kStripLeastBytes = 512;
-// The rows of a strip that are combined with its accumulators at a time.
+// The rows of a strip that are combined with its accumulators at a time; of products of floats, which are
+// looked at behind each fifth, or each sixteenth.
 inline constexpr int64_t kRowsAtOnce = 8;
+inline constexpr int64_t kRowsOfProducts = 15;
 // Narrow columns are chosen where they have so many groups of rows.
 inline constexpr int64_t kNarrowGroups = 16;
 
@@ -58,10 +61,18 @@ inline constexpr int64_t kMostCellBytes = 1024;
 inline constexpr int64_t kFewLines = 16;
 
 // A reduction with fewer than that many outputs, or strips of outputs, is cut into chunks of that many bytes
-// at least, so that all threads of any machine are busy; their results have at most that many bytes.
+// at least, so that all threads of any machine are busy; their results have at most that many bytes. Of less
+// than kThreadBytes for each strip not even the strips have a thread each.
 inline constexpr int64_t kChunkedBelow = 64;
+inline constexpr int64_t kThreadBytes = 128 << 10;
 inline constexpr int64_t kChunkBytes = 64 << 10;
 inline constexpr int64_t kPartialBytes = 512 << 10;
+// Of partial results that have so many bytes together, which are mostly in other processors' caches, threads
+// combine so many columns each, or more.
+inline constexpr int64_t kCombinedBytes = 128 << 10;
+inline constexpr int64_t kCombined = 16;
+// Bytes that a thread reads before it asks whether to stop.
+inline constexpr int64_t kAskedBytes = 256 << 10;
 
 // Segments of fewer bytes are reduced so many at a time, before those of the next line: as many as a set of
 // the first cache has room for, whose steps are mostly a power of 2; and how many lines ahead they are

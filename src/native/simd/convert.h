@@ -128,10 +128,55 @@ constexpr bool kFitsInt32 =
     std::is_floating_point_v<From> && std::is_integral_v<To> && std::numeric_limits<To>::digits <= 31 &&
     std::numeric_limits<To>::digits <= std::numeric_limits<From>::digits;
 
+#if defined(ANYDML_ISA_AVX512) || defined(ANYDML_ISA_AVX2)
+// Singles as bytes by saturating packs, which leave no more than what is too large to be cut off before. What
+// is no number becomes the least integer, which packs to 0 where bytes have no sign. Packs put together what
+// is in the same 16 bytes of registers, so that runs of four bytes are brought into their order at the end.
+template <class To>
+ANYDML_INLINE void pack_singles(const std::byte* from, std::byte* to) {
+  constexpr bool kSigned = std::is_signed_v<To>;
+  constexpr float kHigh = std::numeric_limits<To>::max();
+#if defined(ANYDML_ISA_AVX512)
+  constexpr __mmask16 kAll = 0xffff;
+  const auto integers = [&](int64_t i) {
+    const auto x = (__m512)load_vector<Vector<float, 16>>(from + i * 64);
+    const __m512 inside = _mm512_maskz_min_ps(kAll, _mm512_set1_ps(kHigh), x);
+    return _mm512_maskz_cvttps_epi32(kSigned ? _mm512_cmp_ps_mask(x, x, _CMP_ORD_Q) : kAll, inside);
+  };
+  const __m512i low = _mm512_packs_epi32(integers(0), integers(1));
+  const __m512i high = _mm512_packs_epi32(integers(2), integers(3));
+  const __m512i bytes = kSigned ? _mm512_packs_epi16(low, high) : _mm512_packus_epi16(low, high);
+  const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+  store_vector(to, (Vector<uint8_t, 64>)_mm512_maskz_permutexvar_epi32(kAll, order, bytes));
+#else
+  const auto integers = [&](int64_t i) {
+    const auto x = (__m256)load_vector<Vector<float>>(from + i * 32);
+    const __m256 inside = _mm256_min_ps(_mm256_set1_ps(kHigh), x);
+    return _mm256_cvttps_epi32(kSigned ? _mm256_and_ps(inside, _mm256_cmp_ps(x, x, _CMP_ORD_Q)) : inside);
+  };
+  for (int64_t i = 0; i < 8; i += 4, to += kVectorBytes) {
+    const __m256i low = _mm256_packs_epi32(integers(i), integers(i + 1));
+    const __m256i high = _mm256_packs_epi32(integers(i + 2), integers(i + 3));
+    const __m256i bytes = kSigned ? _mm256_packs_epi16(low, high) : _mm256_packus_epi16(low, high);
+    const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
+    store_vector(to, (Vector<uint8_t>)_mm256_permutevar8x32_epi32(bytes, order));
+  }
+#endif
+}
+#endif
+
 template <class To, class From>
 void convert(const std::byte* from, std::byte* to, int64_t blocks) {
   constexpr int64_t kIn = sizeof(From);
   constexpr int64_t kOut = sizeof(To);
+#if defined(ANYDML_ISA_AVX512) || defined(ANYDML_ISA_AVX2)
+  if constexpr (std::is_same_v<From, float> && std::is_integral_v<To> && sizeof(To) == 1) {
+    for (; blocks > 0; --blocks, from += kConvertedAtOnce * kIn, to += kConvertedAtOnce * kOut) {
+      pack_singles<To>(from, to);
+    }
+    return;
+  }
+#endif
 #if defined(ANYDML_VECTORS)
   if constexpr (kFitsInt32<To, From>) {
     constexpr int64_t kLanes = 8;
