@@ -290,7 +290,14 @@ struct OfHalves<Cosh> {
     return untied((y + 1.0f / y) * 0.5f, a, kTies);
   }
 };
-// As atan_of
+// As atan_of, of s from 0 to 1.
+ANYDML_INLINE Singles atan_of_small_half(Singles s) {
+  const Singles z = s * s;
+  const Singles p =
+      polynomial(z, z * z, -0x1.55553ep-2f, 0x1.9991e4p-3f, -0x1.242086p-3f, 0x1.c08c4ep-4f, -0x1.58091cp-4f,
+                 0x1.da2a0cp-5f, -0x1.fd7e04p-6f, 0x1.6424a0p-7f, -0x1.d35952p-10f);
+  return multiply_add(s * z, p, s);
+}
 template <>
 struct OfHalves<Atan> {
   static constexpr float kError = 0;
@@ -298,13 +305,26 @@ struct OfHalves<Atan> {
   ANYDML_INLINE static Singles of(const Constants<float>& /*k*/, Singles x, Singles /*y*/) {
     const Singles a = lane_min<float>(singles(0x1p60f), magnitude_of<float>(x));
     const auto is_large = a > 1.0f;
-    const Singles s = is_large ? 1.0f / a : a;
-    const Singles z = s * s;
-    const Singles p =
-        polynomial(z, z * z, -0x1.55553ep-2f, 0x1.9991e4p-3f, -0x1.242086p-3f, 0x1.c08c4ep-4f,
-                   -0x1.58091cp-4f, 0x1.da2a0cp-5f, -0x1.fd7e04p-6f, 0x1.6424a0p-7f, -0x1.d35952p-10f);
-    const Singles near = multiply_add(s * z, p, s);
+    const Singles near = atan_of_small_half(is_large ? 1.0f / a : a);
     return with_sign_of<float>(untied(is_large ? kHalfPi1 - near : near, a, kTies), x);
+  }
+};
+// As atan2_of. An infinity counts as a number so large that halves are next to nothing, and a divisor of 0 as
+// one so small.
+template <>
+struct OfHalves<AtanYx> {
+  static constexpr float kError = 0x1p-22f;
+  ANYDML_INLINE static Singles of(const Constants<float>& /*k*/, Singles y, Singles x) {
+    const Singles height = lane_min<float>(singles(0x1p60f), magnitude_of<float>(y));
+    const Singles width = lane_min<float>(singles(0x1p60f), magnitude_of<float>(x));
+    const auto is_steep = height > width;
+    const Singles a = is_steep ? width : height;
+    const Singles b = lane_max<float>(singles(0x1p-60f), is_steep ? height : width);
+    const Singles near = atan_of_small_half(a / b);
+    const SingleBits behind = bits_as<SingleBits>(x) & 0x80000000u;
+    const SingleBits turned = is_steep ? behind ^ 0x80000000u : behind;
+    const Singles turn = is_steep ? singles(kHalfPi1) : behind != 0 ? singles(2 * kHalfPi1) : Singles{};
+    return with_sign_of<float>(turn + bits_as<Singles>(bits_as<SingleBits>(near) ^ turned), y);
   }
 };
 

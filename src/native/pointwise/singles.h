@@ -39,6 +39,17 @@ struct SinglePair {
 
 ANYDML_INLINE Singles singles(float value) { return Singles{} + value; }
 
+// Whether all lanes are above one number and below another. A comparison of AVX-512 gives a mask, of which
+// compilers would make a vector first.
+ANYDML_INLINE bool all_between(Singles x, float above, float below) {
+#if defined(ANYDML_ISA_AVX512)
+  const auto is_above = _mm512_cmp_ps_mask((__m512)x, (__m512)singles(above), _CMP_GT_OQ);
+  return _mm512_mask_cmp_ps_mask(is_above, (__m512)x, (__m512)singles(below), _CMP_LT_OQ) == kAllLanes;
+#else
+  return all_of<float>((x > above) & (x < below));
+#endif
+}
+
 // What a function gives of doubles, rounded.
 template <class Function, class... Numbers>
 ANYDML_NOINLINE void by_doubles(const Function& function, float* y, const Numbers*... x) {
