@@ -48,20 +48,6 @@ ANYDML_INLINE Singles exp2_of_product(Singles x, const Factor& factor) {
 }
 
 template <>
-struct OfHalves<Exp> {
-  static constexpr float kError = 0x1p-21f;
-  ANYDML_INLINE static Singles of(const Constants<float>& /*k*/, Singles x, Singles /*y*/) {
-    return exp2_of_product(x, Factor(kLog2E));
-  }
-};
-template <>
-struct OfHalves<Sigmoid> {
-  static constexpr float kError = 0x1p-21f;
-  ANYDML_INLINE static Singles of(const Constants<float>& /*k*/, Singles x, Singles /*y*/) {
-    return 1.0f / (exp2_of_product(x, Factor(-kLog2E)) + 1.0f);
-  }
-};
-template <>
 struct OfHalves<Swish> {
   static constexpr float kError = 0x1p-21f;
   ANYDML_INLINE static Singles of(const Constants<float>& k, Singles x, Singles /*y*/) {
@@ -99,6 +85,26 @@ ANYDML_INLINE Singles untied(Singles y, Singles a, const Tie (&ties)[kCount]) {
   for (const Tie& tie : ties) bits = a == tie.of ? bits + tie.by : bits;
   return bits_as<Singles>(bits);
 }
+
+template <>
+struct OfHalves<Exp> {
+  static constexpr float kError = 0;
+  static constexpr Tie kTies[] = {{0x1.de4p-8f, ~0u}, {0x1.73cp-6f, ~0u}};
+  ANYDML_INLINE static Singles of(const Constants<float>& /*k*/, Singles x, Singles /*y*/) {
+    return untied(exp2_of_product(x, Factor(kLog2E)), x, kTies);
+  }
+};
+// All are moved towards 1/2 by their last bit, as for small numbers they are next to ties beyond them.
+template <>
+struct OfHalves<Sigmoid> {
+  static constexpr float kError = 0;
+  static constexpr Tie kTies[] = {{-0x1.4fcp-3f, ~2u}, {-0x1.fep+0f, ~0u}};
+  ANYDML_INLINE static Singles of(const Constants<float>& /*k*/, Singles x, Singles /*y*/) {
+    const Singles y = 1.0f / (exp2_of_product(x, Factor(-kLog2E)) + 1.0f);
+    const auto sign = bits_as<SingleBits>(bits_as<SingleIntegers>(x) >> 31);
+    return untied(bits_as<Singles>(bits_as<SingleBits>(y) - (sign | 1)), x, kTies);
+  }
+};
 
 // As log1p_rest
 ANYDML_INLINE Singles log1p_rest_of_half(Singles f, Singles f_low) {
@@ -349,8 +355,14 @@ ANYDML_INLINE Singles rounded_to_odd(Singles high, Singles low) {
 }
 template <>
 struct OfHalves<HardSwish> {
-  static constexpr float kError = 0;
+  static constexpr float kError = 0x1p-22f;
   ANYDML_INLINE static Singles of(const Constants<float>& k, Singles x, Singles /*y*/) {
+    const Singles sum = multiply_add(x, singles(k[0]), singles(k[1]));
+    const Singles cut = lane_max<float>(Singles{}, lane_min<float>(singles(1), sum));
+    return product_at_limit<float>(x, cut);
+  }
+  // Of constants with few bits many products are ties.
+  ANYDML_INLINE static Singles exactly(const Constants<float>& k, Singles x) {
     const SinglePair y01 = hard_sigmoid_pair(k, x);
     const Singles high = x * y01.high;
     const Singles y = rounded_to_odd(high, multiply_add(x, y01.low, multiply_add(x, y01.high, -high)));
@@ -372,24 +384,6 @@ struct OfHalves<Softsign> {
   ANYDML_INLINE static Singles of(const Constants<float>& /*k*/, Singles x, Singles /*y*/) {
     const Singles a = lane_min<float>(singles(0x1p60f), magnitude_of<float>(x));
     return with_sign_of<float>(a / (a + 1.0f), x);
-  }
-};
-
-// As gelu_of, whose square is exact of a half.
-template <>
-struct OfHalves<Gelu> {
-  static constexpr float kError = 0x1p-20f;
-  ANYDML_INLINE static Singles of(const Constants<float>& /*k*/, Singles x, Singles /*y*/) {
-    const Singles a = magnitude_of<float>(x);
-    const Singles t = 3.5f / (a + 3.5f);
-    const Singles p = polynomial(t, t * t, 0x1.d2de78p-4f, 0x1.d3167ap-4f, 0x1.aa135ap-4f, 0x1.74bba2p-4f,
-                                 0x1.27ed22p-5f, 0x1.d6e27ap-4f, -0x1.8467e2p-3f, 0x1.48ec16p-2f,
-                                 -0x1.896354p-2f, 0x1.025418p-2f, -0x1.5feffep-4f, 0x1.8d7adap-7f);
-    const auto e = single_exponential(lane_max<float>(singles(-60), (x * x) * -0.5f));
-    const Singles scale = e.scale(0);
-    const Singles tail = multiply_add(scale, e.part.high, scale) * (t * p);
-    const Singles y = x * (x < 0.0f ? tail : 1.0f - tail);
-    return x == -std::numeric_limits<float>::infinity() ? Singles{} : y;
   }
 };
 

@@ -72,10 +72,15 @@ struct TailTables {
 };
 inline constexpr TailTables kTail;
 
-// max(x, 0) - a * tail(a), a = |x|. Where the tail is next to the least single or below, in double precision.
-ANYDML_INLINE Singles gelu_of(Singles x) {
-  constexpr float kLeast = -12.5;
-  const Singles a = lane_min<float>(singles(-kLeast), magnitude_of<float>(x));
+// tail(a) * a = -factor * power * (1 + part) * (m0 + slope), for a to 12.5.
+struct TailParts {
+  Singles factor;
+  Singles power;
+  Singles part;
+  Singles m0;
+  Singles slope;
+};
+ANYDML_INLINE TailParts tail_parts(Singles a) {
   const SingleBits index = bits_as<SingleBits>(a + 1.125f) >> 21;
   const Singles d = a - looked_up(kTail.c, index);
   const Singles d2 = d * d;
@@ -91,16 +96,20 @@ ANYDML_INLINE Singles gelu_of(Singles x) {
   const Singles shifted = multiply_add(a, a * -0x1.715476p+3f, singles(kShiftToScale));
   const Singles n = shifted - kShiftToScale;
   const auto bits = bits_as<SingleBits>(shifted);
-  const Singles power = looked_up(kTail.power, bits);
   const Singles most = multiply_add(a, a, n * 0x1.62ep-4f);
   const Singles r = most + multiply_add(n, singles(0x1.0bfbe8p-18f), looked_up(kTail.left, bits));
-  const Singles part =
-      r * multiply_add(r, multiply_add(r, singles(-0x1.5557ecp-6f), singles(0x1.000228p-3f)), singles(-0.5f));
+  const Singles q = multiply_add(r, singles(-0x1.5557ecp-6f), singles(0x1.000228p-3f));
+  return {a * bits_as<Singles>((bits & ~15u) << 19), looked_up(kTail.power, bits),
+          r * multiply_add(r, q, singles(-0.5f)), m0, slope};
+}
 
-  // power * (1 + part) * (m0 + slope), and -a * 2^n
+// max(x, 0) - a * tail(a), a = |x|. Where the tail is next to the least single or below, in double precision.
+ANYDML_INLINE Singles gelu_of(Singles x) {
+  constexpr float kLeast = -12.5;
+  const auto [factor, power, part, m0, slope] =
+      tail_parts(lane_min<float>(singles(-kLeast), magnitude_of<float>(x)));
   const Singles product = power * m0;  // exact
   const Singles product_low = power * multiply_add(part, m0 + slope, slope);
-  const Singles factor = a * bits_as<Singles>((bits & ~15u) << 19);
   const Singles positive = lane_max<float>(Singles{}, x);
   const Singles high = multiply_add(factor, product, positive);
   const Singles left = multiply_add(factor, product, positive - high);
