@@ -15,9 +15,8 @@ ANYDML_ISA_BEGIN
 
 // The tail of the normal distribution is e^(-a^2 / 2) * M(a). For each quarter of an octave of a + 9/8 there
 // is a polynomial, M(a) = m0 + d * (m1 + d * (m2 + ...)), d = a - c. The first centre c is 0; the others are
-// those next to the middle of which M(c) has almost exactly 12 bits. The exponential is
-// 2^n * power * e^(left / -2) * (1 + ...), of powers of 2^(1/16) that are rounded to 12 bits: their product
-// with m0 is a single.
+// those next to the middle of which M(c) has almost exactly 12 bits, so that its product with a power of
+// kPowers is a single. What is left of their logarithms is times -2.
 struct TailTables {
   LookupTable c = {0x1.225cap+0f,  0x1.a288fp+0f,  0x1.10436ep+1f, 0x1.519412p+1f,
                    0x1.b343b2p+1f, 0x1.18b59ep+2f, 0x1.560ecep+2f, 0x1.9961eep+2f,
@@ -50,9 +49,6 @@ struct TailTables {
                     0x1.19c904p-16f, 0x1.2f34c6p-18f, 0x1.95b4dp-20f,  0x1.246b6ap-21f,
                     0x1.389a66p-23f, 0x1.1a5d2ap-25f, 0x1.96513cp-27f, 0x1.d85cbcp-29f,
                     0x1.2a2d66p-7f,  0x1.66c2cep-8f,  0x1.05bbp-8f,    0x1.83b0ep-10f};
-  LookupTable power = {0x1p+0f,     0x1.0b6p+0f, 0x1.172p+0f, 0x1.238p+0f, 0x1.306p+0f, 0x1.3dep+0f,
-                       0x1.4cp+0f,  0x1.5acp+0f, 0x1.6ap+0f,  0x1.7a2p+0f, 0x1.8acp+0f, 0x1.9c4p+0f,
-                       0x1.ae8p+0f, 0x1.c1ap+0f, 0x1.d58p+0f, 0x1.ea4p+0f};
   LookupTable left = {0,
                       0x1.40ea36p-12f,
                       -0x1.51eb06p-12f,
@@ -99,7 +95,7 @@ ANYDML_INLINE TailParts tail_parts(Singles a) {
   const Singles most = multiply_add(a, a, n * 0x1.62ep-4f);
   const Singles r = most + multiply_add(n, singles(0x1.0bfbe8p-18f), looked_up(kTail.left, bits));
   const Singles q = multiply_add(r, singles(-0x1.5557ecp-6f), singles(0x1.000228p-3f));
-  return {a * bits_as<Singles>((bits & ~15u) << 19), looked_up(kTail.power, bits),
+  return {a * bits_as<Singles>((bits & ~15u) << 19), looked_up(kPowers.power, bits),
           r * multiply_add(r, q, singles(-0.5f)), m0, slope};
 }
 
