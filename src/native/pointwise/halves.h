@@ -50,7 +50,8 @@ ANYDML_NOINLINE void halves_by_doubles(const int64_t* constants, const float* x,
                                        std::byte* out) {
   if constexpr (requires { &OfHalves<Operation>::exactly; }) {
     const auto from = reinterpret_cast<const std::byte*>(x);
-    const auto halves = to_halves(OfHalves<Operation>::exactly(Constants<float>(constants), load_vector<Singles>(from)));
+    const auto halves =
+        to_halves(OfHalves<Operation>::exactly(Constants<float>(constants), load_vector<Singles>(from)));
     std::memcpy(out, &halves, sizeof(halves));
     return;
   }
