@@ -48,20 +48,6 @@ ANYDML_INLINE Singles exp2_of_product(Singles x, const Factor& factor) {
 }
 
 template <>
-struct OfHalves<Exp> {
-  static constexpr float kError = 0x1p-21f;
-  ANYDML_INLINE static Singles of(const Constants<float>& /*k*/, Singles x, Singles /*y*/) {
-    return exp2_of_product(x, Factor(kLog2E));
-  }
-};
-template <>
-struct OfHalves<Sigmoid> {
-  static constexpr float kError = 0x1p-21f;
-  ANYDML_INLINE static Singles of(const Constants<float>& /*k*/, Singles x, Singles /*y*/) {
-    return 1.0f / (exp2_of_product(x, Factor(-kLog2E)) + 1.0f);
-  }
-};
-template <>
 struct OfHalves<Swish> {
   static constexpr float kError = 0x1p-21f;
   ANYDML_INLINE static Singles of(const Constants<float>& k, Singles x, Singles /*y*/) {
@@ -99,6 +85,26 @@ ANYDML_INLINE Singles untied(Singles y, Singles a, const Tie (&ties)[kCount]) {
   for (const Tie& tie : ties) bits = a == tie.of ? bits + tie.by : bits;
   return bits_as<Singles>(bits);
 }
+
+template <>
+struct OfHalves<Exp> {
+  static constexpr float kError = 0;
+  static constexpr Tie kTies[] = {{0x1.de4p-8f, ~0u}, {0x1.73cp-6f, ~0u}};
+  ANYDML_INLINE static Singles of(const Constants<float>& /*k*/, Singles x, Singles /*y*/) {
+    return untied(exp2_of_product(x, Factor(kLog2E)), x, kTies);
+  }
+};
+// All are moved towards 1/2 by their last bit, as for small numbers they are next to ties beyond them.
+template <>
+struct OfHalves<Sigmoid> {
+  static constexpr float kError = 0;
+  static constexpr Tie kTies[] = {{-0x1.4fcp-3f, ~2u}, {-0x1.fep+0f, ~0u}};
+  ANYDML_INLINE static Singles of(const Constants<float>& /*k*/, Singles x, Singles /*y*/) {
+    const Singles y = 1.0f / (exp2_of_product(x, Factor(-kLog2E)) + 1.0f);
+    const auto sign = bits_as<SingleBits>(bits_as<SingleIntegers>(x) >> 31);
+    return untied(bits_as<Singles>(bits_as<SingleBits>(y) - (sign | 1)), x, kTies);
+  }
+};
 
 // As log1p_rest
 ANYDML_INLINE Singles log1p_rest_of_half(Singles f, Singles f_low) {
@@ -290,7 +296,14 @@ struct OfHalves<Cosh> {
     return untied((y + 1.0f / y) * 0.5f, a, kTies);
   }
 };
-// As atan_of
+// As atan_of, of s from 0 to 1.
+ANYDML_INLINE Singles atan_of_small_half(Singles s) {
+  const Singles z = s * s;
+  const Singles p =
+      polynomial(z, z * z, -0x1.55553ep-2f, 0x1.9991e4p-3f, -0x1.242086p-3f, 0x1.c08c4ep-4f, -0x1.58091cp-4f,
+                 0x1.da2a0cp-5f, -0x1.fd7e04p-6f, 0x1.6424a0p-7f, -0x1.d35952p-10f);
+  return multiply_add(s * z, p, s);
+}
 template <>
 struct OfHalves<Atan> {
   static constexpr float kError = 0;
@@ -298,13 +311,26 @@ struct OfHalves<Atan> {
   ANYDML_INLINE static Singles of(const Constants<float>& /*k*/, Singles x, Singles /*y*/) {
     const Singles a = lane_min<float>(singles(0x1p60f), magnitude_of<float>(x));
     const auto is_large = a > 1.0f;
-    const Singles s = is_large ? 1.0f / a : a;
-    const Singles z = s * s;
-    const Singles p =
-        polynomial(z, z * z, -0x1.55553ep-2f, 0x1.9991e4p-3f, -0x1.242086p-3f, 0x1.c08c4ep-4f,
-                   -0x1.58091cp-4f, 0x1.da2a0cp-5f, -0x1.fd7e04p-6f, 0x1.6424a0p-7f, -0x1.d35952p-10f);
-    const Singles near = multiply_add(s * z, p, s);
+    const Singles near = atan_of_small_half(is_large ? 1.0f / a : a);
     return with_sign_of<float>(untied(is_large ? kHalfPi1 - near : near, a, kTies), x);
+  }
+};
+// As atan2_of. An infinity counts as a number so large that halves are next to nothing, and a divisor of 0 as
+// one so small.
+template <>
+struct OfHalves<AtanYx> {
+  static constexpr float kError = 0x1p-22f;
+  ANYDML_INLINE static Singles of(const Constants<float>& /*k*/, Singles y, Singles x) {
+    const Singles height = lane_min<float>(singles(0x1p60f), magnitude_of<float>(y));
+    const Singles width = lane_min<float>(singles(0x1p60f), magnitude_of<float>(x));
+    const auto is_steep = height > width;
+    const Singles a = is_steep ? width : height;
+    const Singles b = lane_max<float>(singles(0x1p-60f), is_steep ? height : width);
+    const Singles near = atan_of_small_half(a / b);
+    const SingleBits behind = bits_as<SingleBits>(x) & 0x80000000u;
+    const SingleBits turned = is_steep ? behind ^ 0x80000000u : behind;
+    const Singles turn = is_steep ? singles(kHalfPi1) : behind != 0 ? singles(2 * kHalfPi1) : Singles{};
+    return with_sign_of<float>(turn + bits_as<Singles>(bits_as<SingleBits>(near) ^ turned), y);
   }
 };
 
@@ -329,8 +355,14 @@ ANYDML_INLINE Singles rounded_to_odd(Singles high, Singles low) {
 }
 template <>
 struct OfHalves<HardSwish> {
-  static constexpr float kError = 0;
+  static constexpr float kError = 0x1p-22f;
   ANYDML_INLINE static Singles of(const Constants<float>& k, Singles x, Singles /*y*/) {
+    const Singles sum = multiply_add(x, singles(k[0]), singles(k[1]));
+    const Singles cut = lane_max<float>(Singles{}, lane_min<float>(singles(1), sum));
+    return product_at_limit<float>(x, cut);
+  }
+  // Of constants with few bits many products are ties.
+  ANYDML_INLINE static Singles exactly(const Constants<float>& k, Singles x) {
     const SinglePair y01 = hard_sigmoid_pair(k, x);
     const Singles high = x * y01.high;
     const Singles y = rounded_to_odd(high, multiply_add(x, y01.low, multiply_add(x, y01.high, -high)));
@@ -352,24 +384,6 @@ struct OfHalves<Softsign> {
   ANYDML_INLINE static Singles of(const Constants<float>& /*k*/, Singles x, Singles /*y*/) {
     const Singles a = lane_min<float>(singles(0x1p60f), magnitude_of<float>(x));
     return with_sign_of<float>(a / (a + 1.0f), x);
-  }
-};
-
-// As gelu_of, whose square is exact of a half.
-template <>
-struct OfHalves<Gelu> {
-  static constexpr float kError = 0x1p-20f;
-  ANYDML_INLINE static Singles of(const Constants<float>& /*k*/, Singles x, Singles /*y*/) {
-    const Singles a = magnitude_of<float>(x);
-    const Singles t = 3.5f / (a + 3.5f);
-    const Singles p = polynomial(t, t * t, 0x1.d2de78p-4f, 0x1.d3167ap-4f, 0x1.aa135ap-4f, 0x1.74bba2p-4f,
-                                 0x1.27ed22p-5f, 0x1.d6e27ap-4f, -0x1.8467e2p-3f, 0x1.48ec16p-2f,
-                                 -0x1.896354p-2f, 0x1.025418p-2f, -0x1.5feffep-4f, 0x1.8d7adap-7f);
-    const auto e = single_exponential(lane_max<float>(singles(-60), (x * x) * -0.5f));
-    const Singles scale = e.scale(0);
-    const Singles tail = multiply_add(scale, e.part.high, scale) * (t * p);
-    const Singles y = x * (x < 0.0f ? tail : 1.0f - tail);
-    return x == -std::numeric_limits<float>::infinity() ? Singles{} : y;
   }
 };
 

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "platform/isa.h"
+#include "pointwise/half_error_function.h"
 #include "pointwise/half_functions.h"
 #include "pointwise/lanes.h"
 #include "pointwise/operations.h"
@@ -43,14 +44,23 @@ ANYDML_INLINE uint16_t to_halves(Singles v) { return bits_as<uint16_t>(Half(v));
 ANYDML_INLINE bool are_same(uint16_t a, uint16_t b) { return a == b; }
 #endif
 
-// A vector of halves in double precision.
+// A vector of halves in double precision, or as the operation says.
 template <class Operation>
-ANYDML_NOINLINE void halves_by_doubles(const int64_t* constants, const float* x, std::byte* out) {
+ANYDML_NOINLINE void halves_by_doubles(const int64_t* constants, const float* x, const float* y,
+                                       std::byte* out) {
+  if constexpr (requires { &OfHalves<Operation>::exactly; }) {
+    const auto from = reinterpret_cast<const std::byte*>(x);
+    const auto halves =
+        to_halves(OfHalves<Operation>::exactly(Constants<float>(constants), load_vector<Singles>(from)));
+    std::memcpy(out, &halves, sizeof(halves));
+    return;
+  }
   const Constants<double> k(constants);
   constexpr auto kCount = static_cast<int>(sizeof(Singles) / sizeof(float));
   for (int i = 0; i < kCount; i += static_cast<int>(sizeof(Doubles) / sizeof(double))) {
     const auto a = load_numbers<float, double, Doubles>(reinterpret_cast<const std::byte*>(x + i));
-    store_numbers<Half, double>(out + i * sizeof(Half), Operation::template of<double>(k, a, a));
+    const auto b = load_numbers<float, double, Doubles>(reinterpret_cast<const std::byte*>(y + i));
+    store_numbers<Half, double>(out + i * sizeof(Half), Operation::template of<double>(k, a, b));
   }
 }
 
@@ -58,7 +68,8 @@ ANYDML_NOINLINE void halves_by_doubles(const int64_t* constants, const float* x,
 // unless a tie between halves lies within that error. Vectors with such numbers, about one in a hundred, are
 // computed once more, in double precision.
 template <class Operation>
-ANYDML_INLINE void store_halves(const int64_t* constants, Singles x, Singles result, std::byte* out) {
+ANYDML_INLINE void store_halves(const int64_t* constants, Singles x, Singles y, Singles result,
+                                std::byte* out) {
   if constexpr (OfHalves<Operation>::kError == 0) {
     const auto halves = to_halves(result);
     std::memcpy(out, &halves, sizeof(halves));
@@ -71,23 +82,27 @@ ANYDML_INLINE void store_halves(const int64_t* constants, Singles x, Singles res
     }
     constexpr size_t kLanes = sizeof(Singles) / sizeof(float);
     const auto xs = bits_as<std::array<float, kLanes>>(x);
-    halves_by_doubles<Operation>(constants, xs.data(), out);
+    const auto ys = bits_as<std::array<float, kLanes>>(y);
+    halves_by_doubles<Operation>(constants, xs.data(), ys.data(), out);
   }
 }
 
-// The loop of a function of one operand.
+// The loop of a function. Where it has one operand, that counts as the second one too.
 template <class Operation>
-void pass_of_halves(const int64_t* constants, const std::byte* x, const std::byte* /*y*/,
-                    const std::byte* /*z*/, std::byte* out, int64_t count) {
+void pass_of_halves(const int64_t* constants, const std::byte* x, const std::byte* y, const std::byte* /*z*/,
+                    std::byte* out, int64_t count) {
   const Constants<float> k(constants);
   constexpr int64_t kBytes = sizeof(Singles) / sizeof(float) * sizeof(Half);
+  constexpr bool kIsOfTwo = kIsOneOf<Operation, AtanYx>;
   for (int64_t at = 0; at < count * static_cast<int64_t>(sizeof(Half)); at += 2 * kBytes) {
-    const Singles a = load_halves(x + at);
-    const Singles b = load_halves(x + at + kBytes);
-    const Singles first = OfHalves<Operation>::of(k, a, a);
-    const Singles second = OfHalves<Operation>::of(k, b, b);
-    store_halves<Operation>(constants, a, first, out + at);
-    store_halves<Operation>(constants, b, second, out + at + kBytes);
+    const Singles x1 = load_halves(x + at);
+    const Singles x2 = load_halves(x + at + kBytes);
+    const Singles y1 = kIsOfTwo ? load_halves(y + at) : x1;
+    const Singles y2 = kIsOfTwo ? load_halves(y + at + kBytes) : x2;
+    const Singles first = OfHalves<Operation>::of(k, x1, y1);
+    const Singles second = OfHalves<Operation>::of(k, x2, y2);
+    store_halves<Operation>(constants, x1, y1, first, out + at);
+    store_halves<Operation>(constants, x2, y2, second, out + at + kBytes);
   }
 }
 

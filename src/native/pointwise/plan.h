@@ -61,6 +61,11 @@ class ElementPlan final : public Plan {
     }
     for (size_t k = 0; k < tiles_.tensors(); ++k)
       if (!is_once_[k]) strip_ = std::min(strip_, std::max(kStripBytes / tiles_.item(k), kWholeElements));
+    // A lone instruction has no intermediate results to keep in the first cache.
+    bool all_in_place = program_.size() == 1;
+    for (size_t k = 0; k < tiles_.tensors(); ++k)
+      all_in_place = all_in_place && (is_once_[k] || is_packed_[k]);
+    tile_strip_ = all_in_place ? tiles_.tile_elements() * kContiguousTiles : tiles_.tile_elements();
     is_large_ = are_outputs_packed_ && tiles_.elements() * widest_output >= kStreamFrom;
   }
 
@@ -103,7 +108,7 @@ class ElementPlan final : public Plan {
           tensors_(tensors),
           non_temporal_(non_temporal),
           in_place_(in_place),
-          strip_(non_temporal ? plan.strip_ : plan.tiles_.tile_elements()) {
+          strip_(non_temporal ? plan.strip_ : plan.tile_strip_) {
       prepare();
     }
     ~Worker() {
@@ -276,7 +281,8 @@ class ElementPlan final : public Plan {
   Tiles tiles_;
   std::vector<size_t> sources_;
   size_t inputs_;
-  int64_t strip_;  // where outputs are stored past the caches
+  int64_t strip_;       // where outputs are stored past the caches
+  int64_t tile_strip_;  // elsewhere
   std::vector<Instruction> before_;
   std::vector<Instruction> program_;
   // Whether blocks may begin where an address says. Those of functions may not: a NaN among numbers beyond a

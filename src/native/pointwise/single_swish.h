@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 
 #include "platform/isa.h"
 #include "pointwise/lanes.h"
@@ -18,19 +19,10 @@ ANYDML_ISA_BEGIN
 ANYDML_INLINE Singles swish_of(Singles x, float k) {
   constexpr float kLeast = -86;
   const Singles t = x * k;
-  // -t = n * ln 2 - r, as in single_exponential.
-  const Singles v = lane_min<float>(singles(60), t);
-  const Singles shifted = multiply_add(v + 0.059f, singles(-0x1.715476p+0f), singles(kShift));
-  const Singles n = shifted - kShift;
-  const Singles most = multiply_add(n, singles(kLn2High), v);  // exact
-  const Singles r = multiply_add(n, singles(kLn2Low), most);
-  const Singles r2 = r * r;
-  const Singles q = expm1_quotient(-r, r2);
-  const Singles part = multiply_add(q, r2, -r);
-  const Singles part_low = multiply_add(q, r2, -(r + part));
-  const auto scale = bits_as<Singles>((bits_as<SingleBits>(shifted) + 127) << 23);
-  const Singles y = multiply_add(scale, part, scale);
-  Singles y_low = multiply_add(scale, part_low, multiply_add(scale, part, scale - y));
+  const PowerAndPart e = power_and_part<127>(-lane_min<float>(singles(60), t));
+  const Singles power = e.power * bits_as<Singles>((e.bits & ~15u) << 19);  // exact
+  const Singles y = multiply_add(power, e.part, power);
+  Singles y_low = multiply_add(power, e.part, power - y);
   if (k != 1.0f) {
     const Singles t_low =
         lane_max<float>(singles(-1), lane_min<float>(singles(1), multiply_add(x, singles(k), -t)));
@@ -42,6 +34,8 @@ ANYDML_INLINE Singles swish_of(Singles x, float k) {
   // The sign of 0 is that of x.
   const Singles more = multiply_add(quotient, sum.low + y_low, multiply_add(quotient, sum.high, -x));
   const Singles finite = multiply_add(-more, rough, quotient);
+  if (all_between(t, kLeast, std::numeric_limits<float>::infinity())) [[likely]]
+    return finite;
   const auto is_right = (t > kLeast) & (finite == finite);
   const auto of_doubles = [k](Doubles a) {
     const auto is_0 = (magnitude_of<double>(a) == kInfinity) & (a * k < 0.0);

@@ -23,7 +23,14 @@ inline constexpr float kHalfPi3 = -0x1.ee59dap-50f;
 // Angles beyond go by double precision: n has too many bits for parts of pi to be enough.
 inline constexpr float kFarSingle = 0x1p14f;
 
-// x = n * pi/2 + r + low, |r| <= pi/4, by the reduction of Cody and Waite.
+// pi/2 in three parts for the reduction below: 23 and 11 bits, whose products with n are not rounded before
+// what they are taken from, and the next 24, which lie so that 2^-63 is left.
+inline constexpr float kStep1 = 0x1.921fb4p+0f;
+inline constexpr float kStep2 = 0x1.444p-24f;
+inline constexpr float kStep3 = 0x1.68c234p-39f;
+
+// x = n * pi/2 + r + low, |r| <= pi/4, by the reduction of Cody and Waite. Where x is 0, r has its sign, and
+// low is -0, which changes no zero.
 struct ReducedSingles {
   SingleBits n;  // its last bits
   Singles r;
@@ -33,22 +40,16 @@ struct ReducedSingles {
 ANYDML_INLINE ReducedSingles reduced(Singles x) {
   const Singles shifted = multiply_add(x, singles(0x1.45f306p-1f), singles(kShift));
   const Singles n = shifted - kShift;
-  const Singles most = multiply_add(n, singles(-kHalfPi1), x);  // exact
-  // The product, and the difference, with what rounding leaves of them.
-  const Singles product = n * kHalfPi2;
-  const Singles product_low = multiply_add(n, singles(kHalfPi2), -product);
-  const Singles difference = most - product;
-  const Singles taken = difference - most;
-  const Singles left = (most - (difference - taken)) - (product + taken);
-  const Singles low = multiply_add(n, singles(-kHalfPi3), left - product_low);
-  const SinglePair sum = fast_two_sum(difference, low);
-  return {bits_as<SingleBits>(shifted), sum.high, sum.low};
+  const Singles most = multiply_add(n, singles(-kStep1), x);  // exact
+  const Singles r = multiply_add(n, singles(-kStep2), most);
+  const Singles left = -multiply_add(n, singles(kStep2), r - most);  // exact
+  return {bits_as<SingleBits>(shifted), r, multiply_add(n, singles(-kStep3), left)};
 }
 
-// sin (r + low) = r + r^3 * p(r^2) + low
+// sin (r + low) = r - (r^3 * p(r^2) - low)
 ANYDML_INLINE Singles sine(const ReducedSingles& x, Singles z) {
-  const Singles p = polynomial(z, z * z, -0x1.555546p-3f, 0x1.110778p-7f, -0x1.995408p-13f);
-  return x.r + multiply_add(x.r * z, p, x.low);
+  const Singles p = polynomial(z, z * z, 0x1.555546p-3f, -0x1.110778p-7f, 0x1.995408p-13f);
+  return x.r - multiply_add(x.r * z, p, -x.low);
 }
 // cos (r + low) = 1 - r^2 / 2 + r^4 * q(r^2) - r * low
 ANYDML_INLINE Singles cosine(const ReducedSingles& x, Singles z) {
@@ -61,6 +62,8 @@ ANYDML_INLINE Singles cosine(const ReducedSingles& x, Singles z) {
 // A function's results, taken from double precision where an angle is far from 0.
 template <class Function>
 ANYDML_INLINE Singles with_far(Singles x, Singles y) {
+  if (all_between(x, -kFarSingle, kFarSingle)) [[likely]]
+    return y;
   const auto is_far = magnitude_of<float>(x) > kFarSingle;
   return right_or_by_doubles(is_far == 0, y, [](Doubles v) { return Function::of(v); }, x);
 }
@@ -78,8 +81,7 @@ ANYDML_INLINE Singles sin_of(Singles x) {
   struct Far {
     ANYDML_INLINE static Doubles of(Doubles v) { return sin_of(v); }
   };
-  // The sum of -0 and 0 is 0.
-  return with_far<Far>(x, x == 0.0f ? x : sine_of_turned<0>(x));
+  return with_far<Far>(x, sine_of_turned<0>(x));
 }
 ANYDML_INLINE Singles cos_of(Singles x) {
   struct Far {
@@ -96,7 +98,7 @@ ANYDML_INLINE SinglePair cube_of(Singles r, Singles square) {
 }
 
 // tan (r + low) = r + r^3 * p(r^2) + low * (1 + 1.5 * r^2), roughly; odd multiples of pi/2 before give -1 /
-// tan r.
+// tan r. Signs are such that -0 stays.
 ANYDML_INLINE Singles tan_of(Singles x) {
   struct Far {
     ANYDML_INLINE static Doubles of(Doubles v) { return tan_of(v); }
@@ -107,11 +109,10 @@ ANYDML_INLINE Singles tan_of(Singles x) {
                                0x1.62c7d8p-7f, 0x1.9f0966p-14f, 0x1.1e8a2ep-8f);
   const SinglePair cube = cube_of(parts.r, z);
   const Singles low = multiply_add(parts.low * 1.5f, z, parts.low);
-  const Singles rest = multiply_add(cube.high, p, multiply_add(cube.low, p, low));
+  const Singles rest = -multiply_add(-cube.high, p, -multiply_add(cube.low, p, low));
   const SinglePair tangent = fast_two_sum(parts.r, rest);
   const Singles inverse = reciprocal_of(tangent.high, tangent.low);
-  const Singles y = (parts.n & 1) != 0 ? -inverse : tangent.high;
-  return with_far<Far>(x, x == 0.0f ? x : y);
+  return with_far<Far>(x, (parts.n & 1) != 0 ? -inverse : tangent.high);
 }
 
 // The square root of a number below 1, whose rounding error is taken from the root's inverse, for which the

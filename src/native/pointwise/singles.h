@@ -2,7 +2,7 @@
 // the exact result.
 //
 // They consist of fused multiply-adds, additions, divisions and bit operations, and so have the same bits on
-// every machine. The largest errors over all 2^32 singles, in units in the last place: exp_of 0.967,
+// every machine. The largest errors over all 2^32 singles, in units in the last place: exp_of 0.767,
 // sigmoid_of 0.881, scaled_expm1_of 0.864 (times 1.758 0.898), softplus_of 0.950.
 #pragma once
 
@@ -38,6 +38,17 @@ struct SinglePair {
 };
 
 ANYDML_INLINE Singles singles(float value) { return Singles{} + value; }
+
+// Whether all lanes are above one number and below another. A comparison of AVX-512 gives a mask, of which
+// compilers would make a vector first.
+ANYDML_INLINE bool all_between(Singles x, float above, float below) {
+#if defined(ANYDML_ISA_AVX512)
+  const auto is_above = _mm512_cmp_ps_mask((__m512)x, (__m512)singles(above), _CMP_GT_OQ);
+  return _mm512_mask_cmp_ps_mask(is_above, (__m512)x, (__m512)singles(below), _CMP_LT_OQ) == kAllLanes;
+#else
+  return all_of<float>((x > above) & (x < below));
+#endif
+}
 
 // What a function gives of doubles, rounded.
 template <class Function, class... Numbers>
@@ -124,9 +135,61 @@ ANYDML_INLINE Singles scaled_by_power(Singles y, SingleBits n) {
 #endif
 }
 
+// Powers of 2^(1/16), rounded to 12 bits, and the logarithms of what that takes away.
+struct PowerTables {
+  LookupTable power = {0x1p+0f,     0x1.0b6p+0f, 0x1.172p+0f, 0x1.238p+0f, 0x1.306p+0f, 0x1.3dep+0f,
+                       0x1.4cp+0f,  0x1.5acp+0f, 0x1.6ap+0f,  0x1.7a2p+0f, 0x1.8acp+0f, 0x1.9c4p+0f,
+                       0x1.ae8p+0f, 0x1.c1ap+0f, 0x1.d58p+0f, 0x1.ea4p+0f};
+  LookupTable left = {0,
+                      -0x1.40ea36p-13f,
+                      0x1.51eb06p-13f,
+                      0x1.ae102ap-14f,
+                      0x1.ab493p-13f,
+                      0x1.0bd64ap-13f,
+                      -0x1.ca8cep-16f,
+                      -0x1.6e6bdp-13f,
+                      0x1.c00c4p-14f,
+                      -0x1.3ef782p-13f,
+                      0x1.29552p-13f,
+                      0x1.696bfcp-14f,
+                      0x1.7b9c1cp-14f,
+                      -0x1.c81dd6p-15f,
+                      0x1.b1d1bap-17f,
+                      0x1.6ed6bap-14f};
+};
+inline constexpr PowerTables kPowers;
+
+// e^x = 2^floor(n / 16) * power * (1 + part), by n * ln 2 / 16 next to x. The part is so small that it has no
+// rounding error that counts.
+struct PowerAndPart {
+  Singles n;
+  SingleBits bits;  // n's last ones, to which 16 * more is added
+  Singles power;
+  Singles part;
+};
+template <int kMore>
+ANYDML_INLINE PowerAndPart power_and_part(Singles x) {
+  constexpr float kShiftAndMore = kShift + 16 * kMore;
+  const Singles shifted = multiply_add(x, singles(0x1.715476p+4f), singles(kShiftAndMore));
+  const Singles n = shifted - kShiftAndMore;
+  const auto bits = bits_as<SingleBits>(shifted);
+  const Singles most = multiply_add(n, singles(-0x1.62e430p-5f), x);  // exact
+  const Singles r = most + multiply_add(n, singles(0x1.05c610p-33f), looked_up(kPowers.left, bits));
+  const Singles q = multiply_add(r, singles(0x1.55572ap-3f), singles(0x1.00023p-1f));
+  return {n, bits, looked_up(kPowers.power, bits), multiply_add(q, r * r, r)};
+}
+
 ANYDML_INLINE Singles exp_of(Singles x) {
-  const auto e = single_exponential(lane_max<float>(singles(-105), lane_min<float>(singles(90), x)));
-  return scaled_by_power(e.part.high + 1.0f, e.n);
+  const auto e = power_and_part<0>(lane_max<float>(singles(-105), lane_min<float>(singles(90), x)));
+  const Singles y = multiply_add(e.power, e.part, e.power);
+#if defined(ANYDML_ISA_AVX512)
+  // Which rounds the exponent down.
+  return (Singles)_mm512_maskz_scalef_ps(kAllLanes, (__m512)y, (__m512)(e.n * 0x1p-4f));
+#else
+  constexpr uint32_t kShiftBits = 0x4b400000;
+  const auto whole = bits_as<SingleIntegers>(e.bits - kShiftBits) >> 4;
+  return scaled_by_power(y, bits_as<SingleBits>(whole) + kShiftBits);
+#endif
 }
 
 // Likewise e^(x + low) of an x from -105 to 90, |low| being at most 1.

@@ -63,7 +63,7 @@ Pass find_transcendental(Opcode opcode, const Types& types) {
     case Opcode::ATAN:
       return of_functions<Atan>(type);
     case Opcode::ATAN_YX:
-      return of_constants<AtanYx>(type);
+      return of_functions<AtanYx>(type);
     case Opcode::SINH:
       return of_functions<Sinh>(type);
     case Opcode::COSH:
