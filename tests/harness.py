@@ -193,8 +193,10 @@ IN_SINGLES = {
 
 def units_of(desc: Any) -> int:
     """In the last place, by which the CPU's kernels may be off: 1 for exponentials, circular functions and the like of
-    FLOAT32, which are computed in single precision where nothing is scaled before."""
+    FLOAT32, which are computed in single precision where nothing is scaled before; 3 for softmax."""
     found = spec_of(desc)
+    if found is not None and "SOFTMAX" in found.name:
+        return 3 * int(desc.OutputTensor.DataType == TensorDataType.FLOAT32)
     fused = getattr(desc, "FusedActivation", None)
     if fused is not None and found is not None and found.name in ("CONVOLUTION", "GEMM"):
         # Computed by the activation's own kernel, of a result that was rounded.

@@ -18,6 +18,7 @@
 #include "normalization/fixed_halves.h"
 #include "normalization/geometry.h"
 #include "normalization/grouped_plan.h"
+#include "normalization/hardmax_lines.h"
 #include "normalization/lines.h"
 #include "normalization/long_lines.h"
 #include "normalization/runs.h"
