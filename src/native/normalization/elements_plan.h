@@ -101,6 +101,7 @@ class ElementsPlan final : public Plan {
     const int64_t chunks = (elements + kChunk - 1) / kChunk;
     const int64_t calls = std::min(calls_for(bytes_, threads), chunks);
     parallel_for(calls, threads, [&](int64_t call) {
+      const Op op = op_;  // which no store can change
       std::array<LineWriter, Op::kOutputs> writers;
       alignas(64) std::byte room[Op::kOutputs][kChunk * kItem];
       const int64_t end = std::min(share_begin(call + 1, calls, chunks) * kChunk, elements);
@@ -124,7 +125,7 @@ class ElementsPlan final : public Plan {
         };
         start_at(0, is_streamed);
         for (int64_t i = 0; i < whole; i += Op::kAtOnce) {
-          op_.template compute_packed<T>(constants, in, out);
+          op.template compute_packed<T>(constants, in, out);
           for (const std::byte*& each : in) each += Op::kAtOnce * kItem;
           for (std::byte*& each : out) each += Op::kAtOnce * kItem;
         }
@@ -138,7 +139,7 @@ class ElementsPlan final : public Plan {
             in[k] = some[k];
             if (k < Op::kOutputs) out[k] = some[k];
           }
-          op_.template compute_packed<T>(constants, in, out);
+          op.template compute_packed<T>(constants, in, out);
           for (size_t k = 0; k < Op::kOutputs; ++k) std::memcpy(to[k], some[k], rest);
         }
         for (size_t k = 0; is_streamed && k < Op::kOutputs; ++k) writers[k].append(room[k], count * kItem);

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <utility>
 
 #include "normalization/powers.h"
 #include "normalization/wide.h"
@@ -66,9 +67,24 @@ ANYDML_INLINE Wide as_wide(const Sixteen& x) {
   return load_wide_lanes<float>(reinterpret_cast<const std::byte*>(numbers.data()));
 }
 ANYDML_INLINE Sixteen as_sixteen(const Wide& x) {
+#if defined(ANYDML_VECTORS)
+  // Not by way of memory, where a vector would be loaded of two that were just stored.
+  constexpr int kAll = static_cast<int>(kSingleLanes);
+  Sixteen y;
+#pragma GCC unroll 16
+  for (int64_t p = 0; p < kSingleParts; ++p) {
+    const auto low = to_singles(x.parts[2 * p]);
+    const auto high = to_singles(x.parts[2 * p + 1]);
+    y.parts[p] = [&]<int... kLane>(std::integer_sequence<int, kLane...>) ANYDML_INLINE_LAMBDA {
+      return __builtin_shufflevector(low, high, kLane...);
+    }(std::make_integer_sequence<int, kAll>{});
+  }
+  return y;
+#else
   SixteenSingles numbers;
   store_wide_lanes<float>(reinterpret_cast<std::byte*>(numbers.data()), x);
   return bits_as<Sixteen>(numbers);
+#endif
 }
 ANYDML_INLINE Sixteen lane_numbers() {
   return bits_as<Sixteen>(SixteenSingles{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15});
