@@ -20,6 +20,7 @@
 #include "movement/copy.h"
 #include "normalization/geometry.h"
 #include "normalization/line.h"
+#include "normalization/sixteen.h"
 #include "normalization/statistics.h"
 #include "normalization/tuning.h"
 #include "normalization/wide.h"
@@ -62,6 +63,9 @@ struct MomentsLine {
       const Wide variance = added_lanes<kColumns>(squares) * share;
       factor = for_lanes<kColumns>(variance, [&](double x) { return 1 / std::sqrt(x + epsilon); });
     }
+    if constexpr (std::is_same_v<T, Half>) {
+      return map_in_singles<kColumns>(line, mean, factor);
+    }
     if (has[1] && has[2] && !has[3]) {
       return map_line<T, kColumns>(line, [&](int64_t, const Wide& x, const auto& at) ANYDML_INLINE_LAMBDA {
         return (x - mean) * factor * at(1) + at(2);
@@ -72,6 +76,26 @@ struct MomentsLine {
       if (has[1]) y = y * at(1);
       if (has[2]) y = y + at(2);
       if (has[3]) y = y + at(3);
+      return y;
+    });
+  }
+
+ private:
+  // Halves in single precision, of which the mean has two, so that nothing is lost of elements next to it.
+  template <bool kColumns>
+  void map_in_singles(const Line& line, const Wide& mean, const Wide& factor) const {
+    const Sixteen high = as_sixteen(mean);
+    const Sixteen low = as_sixteen(mean - as_wide(high));
+    const Sixteen by = as_sixteen(factor);
+    const auto times = [](Singles x, Singles y) ANYDML_INLINE_LAMBDA { return x * y; };
+    const auto plus = [](Singles x, Singles y) ANYDML_INLINE_LAMBDA { return x + y; };
+    map_sixteens<Half, kColumns>(line, [&](const Sixteen& x, const auto& at) ANYDML_INLINE_LAMBDA {
+      Sixteen y = each_part([](Singles v, Singles h, Singles l, Singles f)
+                                ANYDML_INLINE_LAMBDA { return ((v - h) - l) * f; },
+                            x, high, low, by);
+      if (has[1]) y = each_part(times, y, at(1));
+      if (has[2]) y = each_part(plus, y, at(2));
+      if (has[3]) y = each_part(plus, y, at(3));
       return y;
     });
   }

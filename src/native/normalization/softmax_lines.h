@@ -22,17 +22,6 @@
 
 ANYDML_ISA_BEGIN
 
-// Vector i of a line's first tensor, of which there are but some lanes: the others are elements of its
-// neighbours, or copies of its last one.
-template <class T>
-ANYDML_INLINE Sixteen part_of_sixteen(const Line& line, int64_t i) {
-  const std::byte* const at = line.in[0].at + i * line.in[0].step;
-  if (line.back > 0) return load_sixteen<T>(at - line.back * static_cast<int64_t>(sizeof(T)));
-  T some[kLanes];
-  std::memcpy(some, at, static_cast<size_t>(line.lanes) * sizeof(T));
-  for (int64_t k = line.lanes; k < kLanes; ++k) some[k] = some[line.lanes - 1];
-  return load_sixteen<T>(reinterpret_cast<const std::byte*>(some));
-}
 // In rows with the lowest value in lanes that are not the vector's own.
 template <class T, bool kColumns>
 ANYDML_INLINE Sixteen own_part(const Line& line, int64_t i) {
@@ -46,16 +35,6 @@ ANYDML_INLINE Sixteen own_part(const Line& line, int64_t i) {
       },
       x, lane_numbers());
 }
-// Writes the lanes that are the vector's own.
-template <class T>
-ANYDML_INLINE void put_own_part(const Line& line, int64_t i, const Sixteen& y) {
-  constexpr auto kItem = static_cast<int64_t>(sizeof(T));
-  std::byte some[kLanes * sizeof(T)];
-  store_sixteen<T>(some, y);
-  std::memcpy(line.out + i * line.out_step, some + line.back * kItem,
-              static_cast<size_t>(line.lanes * kItem));
-}
-
 // Calls body(i, x) for each vector.
 template <class T, bool kColumns, class Body>
 ANYDML_INLINE void for_sixteens(const Line& line, const Body& body) {
@@ -215,25 +194,10 @@ struct Logarithms {
       return map_line<T, kColumns>(line, [&](int64_t, const Wide& x, const auto&)
                                              ANYDML_INLINE_LAMBDA { return x - most - logarithm; });
     }
-    const auto result = [&](const Sixteen& x) ANYDML_INLINE_LAMBDA {
+    map_sixteens<T, kColumns>(line, [&](const Sixteen& x, const auto&) ANYDML_INLINE_LAMBDA {
       return each_part([](Singles v, Singles h, Singles l) ANYDML_INLINE_LAMBDA { return (v - h) - l; }, x,
                        high, low);
-    };
-    // Of a row before anything is written, as the output may lie over the input.
-    const bool has_last = !kColumns && line.whole < line.count;
-    const Sixteen last = has_last ? result(part_of_sixteen<T>(line, line.whole)) : Sixteen{};
-    const std::byte* at = line.in[0].at;
-    std::byte* to = line.out;
-    const int64_t whole = line.whole;
-    const int64_t step = line.in[0].step;
-    const int64_t out_step = line.out_step;
-    for (int64_t i = 0; i < whole; ++i, at += step, to += out_step) {
-      store_sixteen<T>(to, result(load_sixteen<T>(at)));
-    }
-    if (has_last) return put_own_part<T>(line, line.whole, last);
-    for (int64_t i = whole; i < line.count; ++i) {
-      put_own_part<T>(line, i, result(part_of_sixteen<T>(line, i)));
-    }
+    });
   }
 };
 
